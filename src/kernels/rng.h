@@ -1,0 +1,26 @@
+/* rng.h -- counter-based random numbers: a pure function of (seed, draw, index).
+ *
+ * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011)
+ * turns a 128-bit counter and a 64-bit key into 128 random bits.  The key is the seed.  The high
+ * half of the counter is the draw (which random tensor), the low half says which element.  No state
+ * moves, so any element can be made again later, in any order, on any thread: dropout stores
+ * nothing but (seed, draw). */
+#ifndef AT_KERNELS_RNG_H
+#define AT_KERNELS_RNG_H
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    uint64_t seed, draw;
+} at_stream; /* the name of one infinite random sequence */
+
+void at_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+uint32_t at_random_u32(at_stream s, uint64_t index);
+/* out[i] = at_random_u32(s, first + i), four at a time where that is possible */
+void at_random_u32s(at_stream s, uint64_t first, ptrdiff_t n, uint32_t *out);
+double at_random_unit(at_stream s,
+                      uint64_t index); /* uniform in (0,1), 53 bits; never 0, never 1 */
+double at_random_normal(at_stream s, uint64_t index); /* N(0,1), Box-Muller */
+
+#endif
