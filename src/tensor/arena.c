@@ -1,0 +1,157 @@
+/* arena.c -- memory that is handed out forwards and given back all at once; see arena.h. */
+#include "tensor/arena.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define AT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define AT_ASAN 1
+#endif
+#endif
+
+#if defined(ATTIC_DEBUG) && defined(AT_ASAN)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+
+struct at_chunk {
+    at_chunk *next;
+    size_t size, used; /* of the bytes that follow this header */
+};
+
+enum {
+    CHUNK_HEADER = 64, /* keeps the bytes that follow aligned */
+    FIRST_CHUNK = 1 << 16
+};
+
+static _Thread_local ptrdiff_t fail_countdown, n_requests, n_mallocs;
+
+void at_fail_allocation(ptrdiff_t n)
+{
+    fail_countdown = n;
+}
+
+ptrdiff_t at_allocations(void)
+{
+    return n_requests;
+}
+
+ptrdiff_t at_mallocs(void)
+{
+    return n_mallocs;
+}
+
+static char *chunk_bytes(at_chunk *c)
+{
+    return (char *)c + CHUNK_HEADER;
+}
+
+static void forget_bytes(char *p, size_t n)
+{
+#ifdef ATTIC_DEBUG
+    ASAN_UNPOISON_MEMORY_REGION(p, n);
+    memset(p, 0xFF, n);
+    ASAN_POISON_MEMORY_REGION(p, n);
+#else
+    (void)p, (void)n;
+#endif
+}
+
+/* The offset in c where `bytes` fit, or SIZE_MAX. */
+static size_t chunk_place(const at_chunk *c, size_t bytes)
+{
+    size_t align = bytes < 64 ? 16 : 64;
+    size_t at = (c->used + align - 1) / align * align;
+    return at <= c->size && bytes <= c->size - at ? at : SIZE_MAX;
+}
+
+/* A new chunk behind the current one, twice as large as that, or larger if need be. */
+static at_chunk *add_chunk(at_arena *a, size_t bytes)
+{
+    size_t size = a->current ? 2 * a->current->size : FIRST_CHUNK;
+    if (size < bytes) size = bytes;
+    if (size > PTRDIFF_MAX - CHUNK_HEADER) return NULL;
+
+    at_chunk *c = aligned_alloc(64, CHUNK_HEADER + (size + 63) / 64 * 64);
+    if (!c) return NULL;
+    n_mallocs++;
+    *c = (at_chunk){.size = size, .next = a->current ? a->current->next : NULL};
+    forget_bytes(chunk_bytes(c), size);
+    a->reserved += size;
+    if (a->current)
+        a->current->next = c;
+    else
+        a->first = c;
+    return c;
+}
+
+void *at_arena_alloc(at_arena *a, size_t bytes)
+{
+    n_requests++;
+    if (fail_countdown > 0 && --fail_countdown == 0) return NULL;
+    if (bytes == 0) bytes = 1;
+    if (bytes > PTRDIFF_MAX - 128) return NULL;
+
+    if (!a->current) a->current = a->first;
+    while (!a->current || chunk_place(a->current, bytes) == SIZE_MAX) {
+        at_chunk *next = a->current ? a->current->next : NULL;
+        if (!next && !(next = add_chunk(a, bytes))) return NULL;
+        next->used = 0;
+        a->current = next;
+    }
+    at_chunk *c = a->current;
+    size_t at = chunk_place(c, bytes);
+    a->in_use += at + bytes - c->used;
+    if (a->in_use > a->peak) a->peak = a->in_use;
+    c->used = at + bytes;
+    ASAN_UNPOISON_MEMORY_REGION(chunk_bytes(c) + at, bytes);
+    return chunk_bytes(c) + at;
+}
+
+at_arena_mark at_arena_here(const at_arena *a)
+{
+    return (at_arena_mark){a->current, a->current ? a->current->used : 0, a->in_use};
+}
+
+void at_arena_rewind(at_arena *a, at_arena_mark m)
+{
+    at_chunk *c = m.chunk ? m.chunk : a->first;
+    a->in_use = m.in_use;
+    if (!c) return;
+    forget_bytes(chunk_bytes(c) + m.used, c->used - m.used);
+    c->used = m.used;
+    for (at_chunk *later = c; later != a->current;) {
+        later = later->next;
+        forget_bytes(chunk_bytes(later), later->used);
+        later->used = 0;
+    }
+    a->current = c;
+}
+
+void at_arena_free(at_arena *a)
+{
+    for (at_chunk *c = a->first, *next; c; c = next) {
+        next = c->next;
+        ASAN_UNPOISON_MEMORY_REGION(chunk_bytes(c), c->size);
+        free(c);
+    }
+    *a = (at_arena){0};
+}
+
+at_whereabouts at_arena_find(const at_arena *a, const void *p)
+{
+    bool live = true; /* chunks behind the current one hold nothing */
+    for (at_chunk *c = a->first; c; c = c->next) {
+        uintptr_t from = (uintptr_t)chunk_bytes(c), at = (uintptr_t)p;
+        if (at >= from && at < from + c->size)
+            return live && at < from + c->used ? ATTIC_LIVE : ATTIC_DEAD;
+        if (c == a->current) live = false;
+    }
+    return ATTIC_OUTSIDE;
+}

@@ -1,0 +1,50 @@
+/* arena.h -- memory that is handed out forwards and given back all at once.
+ *
+ *     chunk 1                chunk 2                        chunk 3
+ *     [aaaa|bbb|cc....]  ->  [dddddddd|eeee|..........]  ->  [....................]
+ *                                          ^ used            kept from an earlier, larger step
+ *
+ * Chunks are linked and never move, so a pointer stays good until the rewind below it.  A rewind
+ * keeps the chunks: a loop that asks for the same memory in every round asks malloc only in its
+ * first round.  Built with ATTIC_DEBUG, memory not handed out is filled with 0xFF (a NaN in every
+ * real type) and poisoned for AddressSanitizer. */
+#ifndef AT_TENSOR_ARENA_H
+#define AT_TENSOR_ARENA_H
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct at_chunk at_chunk;
+
+typedef struct {
+    at_chunk *first, *current;
+    size_t in_use, peak; /* bytes handed out now, and at most so far */
+    size_t reserved;     /* bytes obtained from malloc */
+} at_arena;              /* all zero = empty and ready */
+
+typedef struct {
+    at_chunk *chunk;
+    size_t used, in_use;
+} at_arena_mark;
+
+/* Uninitialised bytes, aligned to 64 (to 16 when fewer than 64 are asked for).  Never NULL for
+ * bytes = 0; NULL when out of memory. */
+void *at_arena_alloc(at_arena *a, size_t bytes);
+
+at_arena_mark at_arena_here(const at_arena *a);
+void at_arena_rewind(at_arena *a, at_arena_mark m); /* forget everything handed out since m */
+void at_arena_free(at_arena *a);                    /* back to malloc, back to all zero */
+
+/* Where does this address lie?  Outside the arena, in memory now handed out, or in memory that a
+ * rewind took back (and nobody was given since). */
+typedef enum { ATTIC_OUTSIDE, ATTIC_LIVE, ATTIC_DEAD } at_whereabouts;
+at_whereabouts at_arena_find(const at_arena *a, const void *p);
+
+/* For tests: the n-th request from now on, by this thread and from any arena, fails as if memory
+ * had run out (n = 1 is the next one; 0 switches it off). */
+void at_fail_allocation(ptrdiff_t n);
+/* How many requests this thread has made so far. */
+ptrdiff_t at_allocations(void);
+/* How often this thread's arenas have turned to malloc so far. */
+ptrdiff_t at_mallocs(void);
+
+#endif

@@ -1,0 +1,35 @@
+/* init.h -- what a new tensor is filled with. */
+#ifndef AT_TENSOR_INIT_H
+#define AT_TENSOR_INIT_H
+#include "kernels/rng.h"
+#include "tensor/tensor.h"
+
+typedef struct {
+    enum { ATTIC_INIT_CONSTANT, ATTIC_INIT_UNIFORM, ATTIC_INIT_NORMAL, ATTIC_INIT_VALUES } kind;
+    enum { ATTIC_FAN_NONE, ATTIC_FAN_IN, ATTIC_FAN_BOTH } fan;
+    double scale;         /* the constant; half the width; the standard deviation */
+    const double *values; /* for ATTIC_INIT_VALUES */
+} at_init;
+
+at_init at_zeros(void);
+at_init at_ones(void);
+at_init at_fill(double value);
+at_init at_values(const double *values); /* copied, in memory order */
+at_init at_uniform(double a);            /* U(-a, a)     variance a^2 / 3 */
+at_init at_normal(double sigma);         /* N(0, sigma^2) */
+
+/* Weights of shape [..., fan_in, fan_out], as in y = x W.  One dim n counts as fan_in = fan_out = n.
+ *
+ * Xavier (Glorot, Bengio 2010): variance gain^2 * 2 / (fan_in + fan_out), which keeps the variance
+ * of both activations and gradients through a linear layer with fan_in = fan_out.
+ * He (He, Zhang, Ren, Sun 2015): variance gain^2 / fan_in, with gain sqrt(2) for relu. */
+at_init at_xavier_uniform(double gain);
+at_init at_xavier_normal(double gain);
+at_init at_he_uniform(double gain);
+at_init at_he_normal(double gain);
+
+/* Fills x.  The numbers are drawn in double and rounded, so an f32 and an f64 tensor made from the
+ * same stream hold the same numbers. */
+void at_init_fill(at_tensor *x, at_init init, at_stream stream);
+
+#endif

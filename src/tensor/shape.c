@@ -1,0 +1,108 @@
+/* shape.c -- the extents of a tensor; see shape.h. */
+#include "tensor/shape.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+bool at_shape_valid(at_shape s)
+{
+    if (s.ndim < 0 || s.ndim > AT_MAX_DIMS) return false;
+    ptrdiff_t limit = PTRDIFF_MAX / 16; /* room for 8-byte elements, and for rounding up */
+    ptrdiff_t n = 1;
+    bool empty = false;
+    for (int i = 0; i < s.ndim; i++) {
+        if (s.dim[i] < 0) return false;
+        if (s.dim[i] == 0)
+            empty = true;
+        else if (n > limit / s.dim[i])
+            n = limit + 1; /* an empty tensor may have huge other dims */
+        else
+            n *= s.dim[i];
+        if (n > limit) n = limit + 1;
+    }
+    return empty || n <= limit;
+}
+
+ptrdiff_t at_count_between(at_shape s, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        if (s.dim[i] == 0) return 0;
+    ptrdiff_t n = 1;
+    for (int i = from; i < to; i++) n *= s.dim[i];
+    return n;
+}
+
+ptrdiff_t at_count(at_shape s)
+{
+    return at_count_between(s, 0, s.ndim);
+}
+
+int at_last(at_shape s)
+{
+    return s.ndim ? s.dim[s.ndim - 1] : 1;
+}
+
+ptrdiff_t at_rows(at_shape s)
+{
+    return at_count_between(s, 0, s.ndim - 1);
+}
+
+bool at_same_shape(at_shape a, at_shape b)
+{
+    return a.ndim == b.ndim && memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof(int)) == 0;
+}
+
+int at_axis_of(at_shape s, int axis)
+{
+    if (axis < 0) axis += s.ndim;
+    return axis >= 0 && axis < s.ndim ? axis : -1;
+}
+
+bool at_broadcast(at_shape a, at_shape b, at_shape *out)
+{
+    at_shape r = {a.ndim > b.ndim ? a.ndim : b.ndim, {0}};
+    for (int i = 1; i <= r.ndim; i++) {
+        int m = i <= a.ndim ? a.dim[a.ndim - i] : 1;
+        int n = i <= b.ndim ? b.dim[b.ndim - i] : 1;
+        if (m != n && m != 1 && n != 1) return false;
+        r.dim[r.ndim - i] = m == 1 ? n : m;
+    }
+    *out = r;
+    return true;
+}
+
+bool at_broadcasts_to(at_shape x, at_shape out)
+{
+    at_shape both;
+    return at_broadcast(x, out, &both) && at_same_shape(both, out);
+}
+
+void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_MAX_DIMS])
+{
+    ptrdiff_t step = 1;
+    for (int i = 1; i <= out.ndim; i++) {
+        int n = i <= s.ndim ? s.dim[s.ndim - i] : 1;
+        stride[out.ndim - i] = n == 1 ? 0 : step;
+        step *= n;
+    }
+}
+
+char *at_text_buffer(void)
+{
+    static _Thread_local char ring[16][AT_TEXT_SIZE];
+    static _Thread_local unsigned next;
+    return ring[next++ % 16];
+}
+
+const char *at_shape_text(at_shape s)
+{
+    char *text = at_text_buffer();
+    size_t at = 0;
+    text[at++] = '[';
+    for (int i = 0; i < s.ndim && i < AT_MAX_DIMS; i++)
+        at += (size_t)snprintf(text + at, AT_TEXT_SIZE - at, i ? ",%d" : "%d", s.dim[i]);
+    text[at++] = ']';
+    text[at] = 0;
+    return text;
+}

@@ -1,0 +1,50 @@
+/* shape.h -- the extents of a tensor: a value to pass, compare and return. */
+#ifndef AT_TENSOR_SHAPE_H
+#define AT_TENSOR_SHAPE_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#define AT_MAX_DIMS 8
+
+/* dim[0] varies slowest, dim[ndim-1] fastest.  ndim = 0 is a scalar with one element; a dim of 0
+ * makes a tensor without elements, which is legal everywhere. */
+typedef struct {
+    int ndim, dim[AT_MAX_DIMS];
+} at_shape;
+
+/* at_shape_of(2, 3, 4) is [2,3,4]; at_shape_of() is [], a scalar.  Also used for lists of axes and
+ * for an index, which are tuples of ints just the same. */
+#define at_shape_of(...)                                                                           \
+    ((at_shape){(int)(sizeof((int[]){0, ##__VA_ARGS__}) / sizeof(int)) - 1, {__VA_ARGS__}})
+
+/* The number of elements.  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or the
+ * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
+ * passes through here once, afterwards at_count is safe. */
+bool at_shape_valid(at_shape s);
+ptrdiff_t at_count(at_shape s);
+
+int at_last(at_shape s);       /* the last dim, 1 for a scalar */
+ptrdiff_t at_rows(at_shape s); /* the product of all dims but the last */
+/* The product of the dims in from .. to-1. */
+ptrdiff_t at_count_between(at_shape s, int from, int to);
+bool at_same_shape(at_shape a, at_shape b);
+
+/* -1 is the last axis, -2 the one before.  Returns -1 when there is no such axis. */
+int at_axis_of(at_shape s, int axis);
+
+/* NumPy's rule: align at the right; dims must be equal, or one of them 1 or absent.  False if the
+ * shapes do not fit together. */
+bool at_broadcast(at_shape a, at_shape b, at_shape *out);
+/* Can x be read as if it were of shape `out`? */
+bool at_broadcasts_to(at_shape x, at_shape out);
+/* Element strides with which a contiguous x of shape s is read as shape `out`: 0 where repeated.
+ * stride[] has out.ndim entries.  Requires at_broadcasts_to(s, out). */
+void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_MAX_DIMS]);
+
+/* "[2,3,4]", in a buffer of this thread that lives for some 16 further calls. */
+const char *at_shape_text(at_shape s);
+/* The next of those buffers, AT_TEXT_SIZE bytes: for texts made of shapes and names. */
+#define AT_TEXT_SIZE 160
+char *at_text_buffer(void);
+
+#endif

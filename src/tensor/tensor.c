@@ -1,0 +1,69 @@
+/* tensor.c -- elements of any dtype, read and written as doubles; see tensor.h. */
+#include "tensor/tensor.h"
+
+#include <stdio.h>
+
+size_t at_dtype_size(at_dtype d)
+{
+    switch (d) {
+    case ATTIC_F64: return sizeof(double);
+    case ATTIC_F32: return sizeof(float);
+    case ATTIC_I32: return sizeof(int32_t);
+    case ATTIC_BOOL: return 1;
+    case ATTIC_REAL: break;
+    }
+    return 0;
+}
+
+const char *at_dtype_text(at_dtype d)
+{
+    static const char *const text[] = {"real", "f32", "f64", "i32", "bool"};
+    return text[d];
+}
+
+size_t at_bytes(const at_tensor *x)
+{
+    return (size_t)at_count(x->shape) * at_dtype_size(x->dtype);
+}
+
+double at_fetch(at_dtype d, const void *data, ptrdiff_t i)
+{
+    switch (d) {
+    case ATTIC_F64: return ((const double *)data)[i];
+    case ATTIC_F32: return (double)((const float *)data)[i];
+    case ATTIC_I32: return ((const int32_t *)data)[i];
+    case ATTIC_BOOL: return ((const unsigned char *)data)[i];
+    case ATTIC_REAL: break;
+    }
+    return 0;
+}
+
+void at_store(at_dtype d, void *data, ptrdiff_t i, double value)
+{
+    switch (d) {
+    case ATTIC_F64: ((double *)data)[i] = value; break;
+    case ATTIC_F32: ((float *)data)[i] = (float)value; break;
+    case ATTIC_I32: ((int32_t *)data)[i] = (int32_t)value; break;
+    case ATTIC_BOOL: ((unsigned char *)data)[i] = value != 0; break;
+    case ATTIC_REAL: break;
+    }
+}
+
+double at_element(const at_tensor *x, ptrdiff_t i)
+{
+    return at_fetch(x->dtype, x->data, i);
+}
+
+double at_grad_element(const at_tensor *x, ptrdiff_t i)
+{
+    return x->grad ? at_fetch(x->dtype, x->grad, i) : 0;
+}
+
+const char *at_text(const at_tensor *x)
+{
+    if (!x) return "NULL";
+    if (!x->name) return at_shape_text(x->shape);
+    char *text = at_text_buffer();
+    snprintf(text, AT_TEXT_SIZE, "\"%.40s\" %s", x->name, at_shape_text(x->shape));
+    return text;
+}

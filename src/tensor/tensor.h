@@ -1,0 +1,58 @@
+/* tensor.h -- what a tensor is: a contiguous, row-major block of numbers with a shape.
+ *
+ * The last index moves fastest: element (i, j) of a [M,N] tensor is data[i*N + j].  There are no
+ * views with strides; reshape and detach share data, every other op makes its own. */
+#ifndef AT_TENSOR_TENSOR_H
+#define AT_TENSOR_TENSOR_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tensor/shape.h"
+
+typedef enum {
+    ATTIC_REAL, /* "the real type of the tape": in requests only, no tensor has it */
+    ATTIC_F32,
+    ATTIC_F64,
+    ATTIC_I32, /* ids, lengths */
+    ATTIC_BOOL /* masks; one byte, 0 or 1 */
+} at_dtype;
+#define ATTIC_NREALS 2
+
+typedef struct at_tape at_tape; /* autograd/tape.h */
+typedef struct at_node at_node; /* autograd/op.h */
+
+typedef struct at_tensor at_tensor;
+struct at_tensor {
+    at_dtype dtype;
+    at_shape shape;
+    void *data;       /* float, double, int32_t or unsigned char */
+    void *grad;       /* d(loss)/d(data), same type and shape; NULL until a backward reached it */
+    bool wants_grad;  /* a parameter or variable, or computed from one */
+    const char *name; /* "wq", or NULL */
+
+    /* The rest is bookkeeping. */
+    at_tape *tape;     /* the owner */
+    at_node *node;     /* what made it; NULL for a leaf */
+    at_tensor *base;   /* whose data this shares, or NULL */
+    at_tensor *next;   /* in the tape's list of leaves that want a gradient */
+    void *grad_memory; /* where grad points once it is needed */
+    unsigned version;  /* how often the data was written after it was made */
+};
+
+size_t at_dtype_size(at_dtype d);
+const char *at_dtype_text(at_dtype d); /* "f32" */
+size_t at_bytes(const at_tensor *x);   /* of its data */
+
+/* The i-th element in memory order as a double, whatever the dtype.  i is not checked. */
+double at_element(const at_tensor *x, ptrdiff_t i);
+/* The same for the gradient; 0 where none has arrived. */
+double at_grad_element(const at_tensor *x, ptrdiff_t i);
+/* Writes element i of an array of this dtype: rounded to f32, cut to i32, != 0 for bool. */
+void at_store(at_dtype d, void *data, ptrdiff_t i, double value);
+double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
+
+/* `"wq" [2,3,4]`, or `[2,3,4]` without a name: for messages; lives as long as at_shape_text's. */
+const char *at_text(const at_tensor *x);
+
+#endif
