@@ -1,0 +1,32 @@
+/* attic.h -- ATTention In C: tensors, a tape, gradients, attention.  Includes every public header.
+ *
+ * In reading order: tensor.h and shape.h (what a tensor is), tape.h (what remembers, owns and
+ * reports), ops.h (what can be computed), sdpa.h (attention), op.h (how to write an op). */
+#ifndef ATTIC_H
+#define ATTIC_H
+#ifdef __FAST_MATH__
+#error "attic needs infinities and NaNs: do not compile with -ffast-math or -Ofast"
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include "version.h"
+
+#include "kernels/pool.h"
+#include "kernels/rng.h"
+
+#include "tensor/init.h"
+#include "tensor/print.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+#include "autograd/op.h"
+#include "autograd/tape.h"
+
+#include "ops/ops.h"
+
+#ifdef __cplusplus
+}
+#endif
+#endif

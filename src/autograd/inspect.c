@@ -1,0 +1,81 @@
+/* inspect.c -- where did the first NaN come from, and which parameters does no gradient reach? */
+#include "autograd/state.h"
+
+#include <math.h>
+
+/* The first element that is not finite, or -1.  Infinities may be let through. */
+static ptrdiff_t first_bad(const at_tensor *x, const void *values, bool allow_infinity)
+{
+    if (!values || (x->dtype != ATTIC_F32 && x->dtype != ATTIC_F64)) return -1;
+    for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
+        double v = at_fetch(x->dtype, values, i);
+        if (isnan(v) || (isinf(v) && !allow_infinity)) return i;
+    }
+    return -1;
+}
+
+static const char *index_text(at_shape s, ptrdiff_t at)
+{
+    at_shape index = {s.ndim, {0}};
+    for (int d = s.ndim - 1; d >= 0; d--) {
+        index.dim[d] = (int)(at % s.dim[d]);
+        at /= s.dim[d];
+    }
+    return at_shape_text(index);
+}
+
+/* An op is to blame only if what it was given was sound. */
+bool at_forward_is_sane(at_node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] && first_bad(n->in[i], n->in[i]->data, false) >= 0) return true;
+    for (int k = 0; k < n->n_out; k++) {
+        const at_tensor *y = n->out[k];
+        ptrdiff_t at = first_bad(y, y->data, n->op->makes_infinity);
+        if (at < 0) continue;
+        return at_fail(n->tape, ATTIC_USER_ERROR,
+                       "anomaly: forward of %s (op %d) made %g at %s of its output %s from finite "
+                       "inputs",
+                       n->op->name, n->index, at_element(y, at), index_text(y->shape, at),
+                       at_text(y));
+    }
+    return true;
+}
+
+bool at_backward_is_sane(at_node *n)
+{
+    for (int k = 0; k < n->n_out; k++)
+        if (first_bad(n->out[k], n->out[k]->grad, false) >= 0) return true;
+    for (int i = 0; i < n->n_in; i++) {
+        const at_tensor *x = n->in[i];
+        ptrdiff_t at = x && x->wants_grad ? first_bad(x, x->grad, false) : -1;
+        if (at < 0) continue;
+        return at_fail(n->tape, ATTIC_USER_ERROR,
+                       "anomaly: backward of %s (op %d) made %g at %s of the gradient of its input "
+                       "%d %s from finite cotangents",
+                       n->op->name, n->index, at_grad_element(x, at), index_text(x->shape, at), i,
+                       at_text(x));
+    }
+    return true;
+}
+
+int at_grad_report(const at_tape *t, FILE *out)
+{
+    int troubled = 0;
+    for (const at_tensor *x = t ? t->params : NULL; x; x = x->next) {
+        ptrdiff_t bad = first_bad(x, x->grad, false), n = at_count(x->shape), zeros = 0;
+        while (zeros < n && at_grad_element(x, zeros) == 0) zeros++;
+        if (bad < 0 && zeros < n) continue;
+        if (n == 0) continue;
+        troubled++;
+        if (!out) continue;
+        if (!x->grad)
+            fprintf(out, "%s: no gradient has arrived\n", at_text(x));
+        else if (bad >= 0)
+            fprintf(out, "%s: the gradient is %g at %s\n", at_text(x), at_grad_element(x, bad),
+                    index_text(x->shape, bad));
+        else
+            fprintf(out, "%s: the gradient is all zero\n", at_text(x));
+    }
+    return troubled;
+}

@@ -1,0 +1,259 @@
+/* leaf.c -- how data comes onto a tape and off it again; see tape.h. */
+#include "autograd/state.h"
+
+#include <math.h>
+#include <string.h>
+
+at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
+{
+    AT_REQUIRE(t, at_shape_valid(shape),
+               "a tensor of shape %s is not possible: dims must be >= 0 "
+               "and their product must fit into memory",
+               at_shape_text(shape));
+    at_tensor *x = at_alloc_in(t, a, sizeof *x);
+    if (!x) return NULL;
+    *x = (at_tensor){.dtype = dtype == ATTIC_REAL ? t->real : dtype, .shape = shape, .tape = t};
+    x->data = at_alloc_in(t, a, at_bytes(x));
+    return x->data ? x : NULL;
+}
+
+at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape)
+{
+    return t ? at_tensor_in(t, &t->step, dtype, shape) : NULL;
+}
+
+at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape)
+{
+    AT_REQUIRE(t, dtype != ATTIC_F32 + ATTIC_F64 - t->real,
+               "blank: real tensors of this tape are %s, not %s", at_dtype_text(t->real),
+               at_dtype_text(dtype));
+    return at_tensor_new(t, dtype, shape);
+}
+
+/* ------------------------------------------------------------------ constants ------------------ */
+
+static at_tensor *filled(at_tape *t, at_shape shape, at_init init)
+{
+    at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
+    if (x) at_init_fill(x, init, at_draw(t));
+    return x;
+}
+
+at_tensor *at_random(at_tape *t, at_shape shape, at_init init)
+{
+    return filled(t, shape, init);
+}
+
+at_tensor *at_const(at_tape *t, at_shape shape, const double *values)
+{
+    at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
+    if (x) at_init_fill(x, values ? at_values(values) : at_zeros(), (at_stream){0, 0});
+    return x;
+}
+
+at_tensor *at_variable(at_tape *t, at_shape shape, const double *values)
+{
+    at_tensor *x = at_const(t, shape, values);
+    if (!x || !(x->grad_memory = at_step_alloc(t, at_bytes(x)))) return NULL;
+    x->wants_grad = true;
+    x->next = t->variables;
+    t->variables = x;
+    return x;
+}
+
+at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values)
+{
+    at_tensor *x = at_tensor_new(t, ATTIC_I32, shape);
+    if (!x) return NULL;
+    if (values)
+        memcpy(x->data, values, at_bytes(x));
+    else
+        memset(x->data, 0, at_bytes(x));
+    return x;
+}
+
+at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values)
+{
+    at_tensor *x = at_tensor_new(t, ATTIC_BOOL, shape);
+    if (!x) return NULL;
+    for (ptrdiff_t n = at_count(shape), i = 0; i < n; i++)
+        ((unsigned char *)x->data)[i] = values && values[i];
+    return x;
+}
+
+at_tensor *at_detach(at_tape *t, at_tensor *x)
+{
+    if (!at_check_any(t, "detach", "x", x)) return NULL;
+    at_tensor *y = at_step_alloc(t, sizeof *y);
+    if (!y) return NULL;
+    *y = (at_tensor){.dtype = x->dtype,
+                     .shape = x->shape,
+                     .data = x->data,
+                     .name = x->name,
+                     .tape = t,
+                     .base = at_data_owner(x)};
+    return y;
+}
+
+at_tensor *at_grad_copy(at_tape *t, at_tensor *x)
+{
+    AT_INPUT(t, "grad_copy", x, ATTIC_REAL);
+    at_tensor *g = at_const(t, x->shape, NULL);
+    if (g && x->grad) memcpy(g->data, x->grad, at_bytes(x));
+    return g;
+}
+
+at_tensor *at_name(at_tensor *x, const char *name)
+{
+    if (x && name && at_ok(x->tape)) x->name = at_intern(x->tape, name);
+    return x;
+}
+
+/* ------------------------------------------------------------------ single elements ------------ */
+
+/* The position of `index` in memory order, or -1 and a sticky error. */
+static ptrdiff_t element_at(const at_tensor *x, const char *what, at_shape index)
+{
+    if (!x || !at_check_any(x->tape, what, "x", x)) return -1;
+    bool inside = index.ndim == x->shape.ndim;
+    for (int d = 0; inside && d < index.ndim; d++)
+        inside = index.dim[d] >= 0 && index.dim[d] < x->shape.dim[d];
+    if (!inside) {
+        at_fail(x->tape, ATTIC_USER_ERROR, "%s: there is no element %s in %s", what,
+                at_shape_text(index), at_text(x));
+        return -1;
+    }
+    ptrdiff_t at = 0;
+    for (int d = 0; d < index.ndim; d++) at = at * x->shape.dim[d] + index.dim[d];
+    return at;
+}
+
+double at_get_at(const at_tensor *x, at_shape index)
+{
+    ptrdiff_t i = element_at(x, "get", index);
+    return i < 0 ? (double)NAN : at_element(x, i);
+}
+
+void at_set_at(at_tensor *x, double value, at_shape index)
+{
+    ptrdiff_t i = element_at(x, "set", index);
+    if (i < 0) return;
+    at_written(x);
+    if (at_ok(x->tape)) at_store(x->dtype, x->data, i, value);
+}
+
+double at_item(const at_tensor *x)
+{
+    if (!x || !at_check_any(x->tape, "item", "x", x)) return (double)NAN;
+    if (at_count(x->shape) == 1) return at_element(x, 0);
+    at_fail(x->tape, ATTIC_USER_ERROR, "item: %s has %td elements, not one", at_text(x),
+            at_count(x->shape));
+    return (double)NAN;
+}
+
+void at_written(at_tensor *x)
+{
+    if (!x) return;
+    at_tensor *owner = at_data_owner(x);
+    owner->version++;
+    if (owner->node)
+        at_fail(x->tape, ATTIC_USER_ERROR, "set: %s was computed by %s; only leaves can be written",
+                at_text(x), owner->node->op->name);
+}
+
+/* ------------------------------------------------------------------ parameters ----------------- */
+
+/* "outer.inner.name" in permanent memory. */
+static char *scoped_name(at_tape *t, const char *name)
+{
+    size_t length = strlen(name) + 1;
+    for (const at_name_scope *s = t->scope; s; s = s->outer) length += strlen(s->name) + 1;
+    char *text = at_alloc_in(t, &t->permanent, length);
+    if (!text) return NULL;
+    char *at = text + length - strlen(name) - 1;
+    strcpy(at, name);
+    for (const at_name_scope *s = t->scope; s; s = s->outer) {
+        *--at = '.';
+        at -= strlen(s->name);
+        memcpy(at, s->name, strlen(s->name));
+    }
+    return text;
+}
+
+at_tensor *at_find_param(const at_tape *t, const char *name)
+{
+    if (!t || !name) return NULL;
+    at_tensor *x = t->params;
+    while (x && strcmp(x->name, name) != 0) x = x->next;
+    return x;
+}
+
+at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
+{
+    AT_REQUIRE(t, name && *name, "param: a parameter needs a name");
+    char *full = scoped_name(t, name);
+    if (!full) return NULL;
+    AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
+    at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
+    if (!x || !(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
+    at_init_fill(x, init, at_draw(t));
+    x->name = full;
+    x->wants_grad = true;
+    if (t->last_param)
+        t->last_param->next = x;
+    else
+        t->params = x;
+    t->last_param = x;
+    return x;
+}
+
+int at_param_count(const at_tape *t)
+{
+    int n = 0;
+    for (const at_tensor *x = t ? t->params : NULL; x; x = x->next) n++;
+    return n;
+}
+
+at_tensor *at_param_at(const at_tape *t, int i)
+{
+    at_tensor *x = t && i >= 0 ? t->params : NULL;
+    while (x && i-- > 0) x = x->next;
+    return x;
+}
+
+bool at_copy_params(at_tape *dst, const at_tape *src)
+{
+    AT_REQUIRE(dst, src, "copy_params: there is no tape to copy from");
+    for (at_tensor *y = dst->params; y; y = y->next) {
+        const at_tensor *x = at_find_param(src, y->name);
+        AT_REQUIRE(dst, x, "copy_params: the source has no parameter \"%s\"", y->name);
+        AT_REQUIRE(dst, at_same_shape(x->shape, y->shape), "copy_params: %s here but %s there",
+                   at_text(y), at_shape_text(x->shape));
+    }
+    for (at_tensor *y = dst->params; y; y = y->next) {
+        const at_tensor *x = at_find_param(src, y->name);
+        for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++)
+            at_store(y->dtype, y->data, i, at_element(x, i));
+        at_written(y);
+    }
+    return true;
+}
+
+at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)
+{
+    AT_INPUT(t, "param_state", param, ATTIC_REAL);
+    for (at_state_entry *e = t->states; e; e = e->next)
+        if (e->param == param && strcmp(e->what, what) == 0) return e->state;
+
+    at_state_entry *e = at_alloc_in(t, &t->permanent, sizeof *e);
+    at_tensor *s = at_tensor_in(t, &t->permanent, ATTIC_REAL, param->shape);
+    char *name = at_alloc_in(t, &t->permanent, strlen(param->name) + strlen(what) + 2);
+    if (!name) return NULL;
+    size_t stem = strlen(param->name) + 1;
+    snprintf(name, stem + strlen(what) + 1, "%s:%s", param->name, what);
+    s->name = name;
+    memset(s->data, 0, at_bytes(s));
+    *e = (at_state_entry){param, s, name + stem, t->states};
+    t->states = e;
+    return s;
+}

@@ -1,0 +1,134 @@
+/* op.h -- how an op is written: its description, how it is recorded, how it adds gradients.
+ *
+ * An op is one place that holds its equation, its forward and its backward:
+ *
+ *     static const at_op scale_op = {"scale", {scale_forward_f32, scale_forward_f64},
+ *                                             {scale_backward_f32, scale_backward_f64}};
+ *
+ *     at_tensor *at_scale(at_tape *t, at_tensor *x, double c)
+ *     {
+ *         AT_INPUT(t, "scale", x, ATTIC_REAL);
+ *         return at_record(t, &scale_op, AT_IN(x), x->shape, &c, sizeof c);
+ *     }
+ *
+ * The rules that its kernels keep:
+ *   forward   writes every element of its outputs and of n->saved, and may run again (replay);
+ *   backward  reads only in->data, out->data, out->grad, args, saved; adds into at_grad(n, i), and
+ *             only where that is not NULL; inputs may be one and the same tensor;
+ *   both      allocate nothing and record nothing: they cannot fail. */
+#ifndef AT_AUTOGRAD_OP_H
+#define AT_AUTOGRAD_OP_H
+#include "autograd/tape.h"
+
+#define AT_MAX_OUT 5
+
+typedef struct at_op {
+    const char *name;
+    void (*forward[ATTIC_NREALS])(at_node *); /* f32, f64:  out         = f(in...)              */
+    void (*backward[ATTIC_NREALS])(
+        at_node *);      /* in[i].grad += (df/din[i])^T out.grad; NULL if none */
+    bool makes_infinity; /* an infinite output is no anomaly, e.g. a fill with -inf */
+} at_op;
+
+typedef struct at_name_scope at_name_scope;
+struct at_name_scope {
+    const char *name;
+    const at_name_scope *outer;
+};
+
+struct at_node { /* one line on the tape: out... = op(in...; args) */
+    const at_op *op;
+    at_tensor **in;
+    int n_in;
+    at_tensor *out[AT_MAX_OUT];
+    int n_out;
+    void *args, *saved; /* constants of the op; what forward keeps for backward */
+
+    /* The rest is bookkeeping. */
+    at_tape *tape;
+    at_node *prev, *next;
+    int index;            /* position on the tape */
+    bool wants_grad;      /* any input does */
+    unsigned *in_version; /* of each input when it was read */
+    uint64_t *in_sum;     /* checksums of the inputs, with ATTIC_DEBUG */
+    const at_name_scope *scope;
+};
+
+typedef struct {
+    int n;
+    at_tensor **in;
+} at_inputs;
+#define AT_IN(...)                                                                                 \
+    ((at_inputs){(int)(sizeof((at_tensor *[]){__VA_ARGS__}) / sizeof(at_tensor *)),                \
+                 (at_tensor *[]){__VA_ARGS__}})
+
+/* What a node is to be made of.  Zero means: real, one output, nothing. */
+typedef struct {
+    at_shape shape[AT_MAX_OUT];
+    at_dtype dtype[AT_MAX_OUT];
+    int n_out;
+    const void *args; /* copied */
+    size_t args_size;
+    size_t saved;   /* bytes of n->saved */
+    size_t scratch; /* bytes that at_scratch(n, worker) points to, for every worker */
+    bool shares;    /* out[0] is in[0]'s data under another shape; forward has nothing to do */
+} at_recipe;
+
+/* Makes the node and its outputs and runs the forward.  An input may be NULL (an option not used).
+ * Returns NULL after a sticky error. */
+at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r);
+/* The usual case: one real output, nothing saved. */
+at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, const void *args,
+                     size_t args_size);
+
+/* The buffer of d(loss)/d(in[i]) to add into, zeroed at first touch; NULL if nobody wants it. */
+void *at_grad(at_node *n, int i);
+
+/* For an op that would rather overwrite.  beta = 0: p holds garbage and every element must be
+ * written; beta = 1: add.  p = NULL: nobody wants it. */
+typedef struct {
+    void *p;
+    int beta;
+} at_fresh;
+at_fresh at_grad_fresh(at_node *n, int i);
+
+/* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; worker
+ * as in at_parallel, 0 outside of it. */
+void *at_scratch(const at_node *n, int worker);
+
+/* The next random stream of this tape; keep it in args.  The count of draws never rewinds. */
+at_stream at_draw(at_tape *t);
+
+/* A new tensor in step memory with uninitialised data. */
+at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape);
+/* Step memory for anything else.  NULL after a sticky error. */
+void *at_step_alloc(at_tape *t, size_t bytes);
+
+/* ------------------------------------------------------------------ errors --------------------- */
+
+/* Records the first error and returns NULL. */
+__attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t kind,
+                                                    const char *format, ...);
+
+/* Every function on a tape begins with these: one fact each, what is and what should be, with the
+ * numbers.  On a tape that has failed already they return NULL without looking at cond. */
+#define AT_REQUIRE(t, cond, ...)                                                                   \
+    do {                                                                                           \
+        if (!at_ok(t)) return NULL;                                                                \
+        if (!(cond)) return at_fail(t, ATTIC_USER_ERROR, __VA_ARGS__);                             \
+    } while (0)
+
+/* x must be a live tensor of this tape with dtype d (ATTIC_REAL: the tape's own real type).  The
+ * message calls it by the name of the variable. */
+#define AT_INPUT(t, op, x, d)                                                                      \
+    do {                                                                                           \
+        if (!at_check_input(t, op, #x, x, d)) return NULL;                                         \
+    } while (0)
+bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor *x, at_dtype d);
+/* The same for any dtype. */
+bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *x);
+
+/* Walks the tape: the first node, then n->next. */
+at_node *at_first_node(const at_tape *t);
+
+#endif

@@ -1,0 +1,135 @@
+/* record.c -- an op goes onto the tape: its node, its outputs, its forward; and the replay.
+ *
+ * Nodes are linked in the order of creation.  An op can only use tensors that exist, so that order
+ * is a topological order: backward needs no sort, no recursion and no counting. */
+#include "autograd/state.h"
+
+#include <string.h>
+
+#ifdef ATTIC_DEBUG
+uint64_t at_checksum(const at_tensor *x)
+{
+    uint64_t h = 14695981039346656037u; /* FNV-1a (Fowler, Noll, Vo), 64 bits */
+    const unsigned char *p = x->data;
+    for (size_t i = 0; i < at_bytes(x); i++) h = (h ^ p[i]) * 1099511628211u;
+    return h;
+}
+#else
+uint64_t at_checksum(const at_tensor *x)
+{
+    (void)x;
+    return 0;
+}
+#endif
+
+/* Remembers which state of its inputs this node has read. */
+static void note_inputs(at_node *n)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        if (!n->in[i]) continue;
+        n->in_version[i] = at_data_owner(n->in[i])->version;
+        n->in_sum[i] = at_checksum(n->in[i]);
+    }
+}
+
+static bool run_forward(at_node *n)
+{
+    note_inputs(n);
+    if (n->op->forward[0]) n->op->forward[at_real_index(n->tape)](n);
+    return !n->tape->anomaly || at_forward_is_sane(n);
+}
+
+/* out[0] is in[0]'s data under another shape */
+static at_tensor *shared_output(at_tape *t, at_node *n, at_shape shape)
+{
+    at_tensor *x = n->in[0], *y = at_step_alloc(t, sizeof *y);
+    if (y)
+        *y = (at_tensor){.dtype = x->dtype,
+                         .shape = shape,
+                         .data = x->data,
+                         .tape = t,
+                         .base = at_data_owner(x)};
+    return y;
+}
+
+static bool make_outputs(at_node *n, const at_recipe *r)
+{
+    at_tape *t = n->tape;
+    for (int i = 0; i < n->n_out; i++) {
+        at_tensor *y = r->shares ? shared_output(t, n, r->shape[i])
+                                 : at_tensor_new(t, r->dtype[i], r->shape[i]);
+        if (!y) return false;
+        y->node = n;
+        y->wants_grad = n->wants_grad && y->dtype == t->real;
+        n->out[i] = y;
+    }
+    return true;
+}
+
+/* The node with room for all it holds, in one piece. */
+static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
+{
+    size_t pointers = (size_t)in.n * (sizeof *in.in + sizeof(unsigned) + sizeof(uint64_t));
+    at_node *n = at_step_alloc(t, sizeof *n + pointers);
+    void *args = r->args_size ? at_step_alloc(t, r->args_size) : NULL;
+    void *saved = r->saved ? at_step_alloc(t, r->saved) : NULL;
+    if (!at_ok(t)) return NULL;
+
+    *n = (at_node){.op = op,
+                   .n_in = in.n,
+                   .n_out = r->n_out ? r->n_out : 1,
+                   .args = args,
+                   .saved = saved,
+                   .tape = t,
+                   .scope = t->scope};
+    n->in = (at_tensor **)(n + 1);
+    n->in_sum = (uint64_t *)(n->in + in.n);
+    n->in_version = (unsigned *)(n->in_sum + in.n);
+    if (in.n) memcpy(n->in, in.in, (size_t)in.n * sizeof *in.in);
+    if (r->args_size) memcpy(args, r->args, r->args_size);
+    for (int i = 0; i < in.n; i++)
+        if (in.in[i] && in.in[i]->wants_grad && op->backward[0] && !t->no_grad)
+            n->wants_grad = true;
+    return n;
+}
+
+at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
+{
+    if (!at_ok(t) || (r.scratch && !at_scratch_ready(t, r.scratch))) return NULL;
+    at_node *n = new_node(t, op, in, &r);
+    if (!n || !make_outputs(n, &r)) return NULL;
+
+    n->prev = t->last;
+    n->index = t->last ? t->last->index + 1 : 0;
+    if (t->last)
+        t->last->next = n;
+    else
+        t->first = n;
+    t->last = n;
+    return run_forward(n) ? n : NULL;
+}
+
+at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, const void *args,
+                     size_t args_size)
+{
+    at_recipe r = {.shape = {shape}, .args = args, .args_size = args_size};
+    at_node *n = at_record_node(t, op, in, r);
+    return n ? n->out[0] : NULL;
+}
+
+bool at_replay(at_tape *t)
+{
+    if (!at_ok(t) || !at_scratch_ready(t, t->scratch_size)) return false;
+    for (at_node *n = t->first; n; n = n->next) {
+        for (int i = 0; i < n->n_in; i++)
+            AT_REQUIRE(t, !n->in[i] || at_data_owner(n->in[i])->data,
+                       "replay: input %d of %s %s was reused by a backward (see at_keep_grads)", i,
+                       n->op->name, at_shape_text(n->in[i]->shape));
+        for (int i = 0; i < n->n_out; i++)
+            AT_REQUIRE(t, n->out[i]->data,
+                       "replay: the output of %s %s was reused by a backward (see at_keep_grads)",
+                       n->op->name, at_shape_text(n->out[i]->shape));
+        if (!run_forward(n)) return false;
+    }
+    return true;
+}

@@ -1,0 +1,300 @@
+/* tape.c -- opening and closing a tape, its errors, its modes, its memory; see tape.h.
+ *
+ * The tape lies in its own permanent arena, so that closing it is giving back two arenas. */
+#include "autograd/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/pool.h"
+#include "version.h"
+
+at_tape *at_open(at_dtype real, uint64_t seed)
+{
+    if (real != ATTIC_F32 && real != ATTIC_F64) return NULL;
+    at_arena home = {0};
+    at_tape *t = at_arena_alloc(&home, sizeof *t);
+    if (!t) {
+        at_arena_free(&home);
+        return NULL;
+    }
+    *t = (at_tape){.real = real, .seed = seed, .permanent = home, .training = true};
+    return t;
+}
+
+void at_close(at_tape *t)
+{
+    if (!t) return;
+    at_arena permanent = t->permanent; /* t itself lies in there */
+    at_arena_free(&t->step);
+    at_arena_free(&permanent);
+}
+
+const char *at_version(void)
+{
+    return ATTIC_VERSION;
+}
+
+at_dtype at_real(const at_tape *t)
+{
+    return t ? t->real : ATTIC_REAL;
+}
+
+uint64_t at_seed(const at_tape *t)
+{
+    return t ? t->seed : 0;
+}
+
+/* ------------------------------------------------------------------ errors --------------------- */
+
+bool at_ok(const at_tape *t)
+{
+    return t && t->kind == ATTIC_OK;
+}
+
+const char *at_error(const at_tape *t)
+{
+    return t ? t->message : "out of memory: there is no tape";
+}
+
+at_error_kind_t at_error_kind(const at_tape *t)
+{
+    return t ? t->kind : ATTIC_MEMORY_ERROR;
+}
+
+void at_clear_error(at_tape *t)
+{
+    if (!t) return;
+    t->kind = ATTIC_OK;
+    t->message[0] = 0;
+}
+
+void *at_fail(at_tape *t, at_error_kind_t kind, const char *format, ...)
+{
+    if (!at_ok(t)) return NULL;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(t->message, sizeof t->message, format, args);
+    va_end(args);
+    t->kind = kind;
+    return NULL;
+}
+
+/* Is x safe to look into?  Only a debug build can tell memory that was rewound. */
+static bool is_ours(at_tape *t, const char *op, const char *arg, const at_tensor *x)
+{
+#ifdef ATTIC_DEBUG
+    at_whereabouts here = at_arena_find(&t->step, x), home = at_arena_find(&t->permanent, x);
+    if (here == ATTIC_DEAD || home == ATTIC_DEAD) {
+        at_fail(t, ATTIC_USER_ERROR, "%s: %s was made in a step that has been rewound", op, arg);
+        return false;
+    }
+    bool ours = here == ATTIC_LIVE || home == ATTIC_LIVE;
+#else
+    bool ours = x->tape == t;
+#endif
+    if (!ours) at_fail(t, ATTIC_USER_ERROR, "%s: %s belongs to another tape", op, arg);
+    return ours;
+}
+
+bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *x)
+{
+    if (!at_ok(t)) return false;
+    if (!x) return at_fail(t, ATTIC_USER_ERROR, "%s: %s is NULL", op, arg);
+    if (!is_ours(t, op, arg, x)) return false;
+    if (!x->data || !at_data_owner(x)->data)
+        return at_fail(t, ATTIC_USER_ERROR,
+                       "%s: the memory of %s %s was reused by a backward (see at_keep_grads)", op,
+                       arg, at_text(x));
+    return true;
+}
+
+bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor *x, at_dtype d)
+{
+    if (!at_check_any(t, op, arg, x)) return false;
+    if (d == ATTIC_REAL) d = t->real;
+    if (x->dtype != d)
+        at_fail(t, ATTIC_USER_ERROR, "%s: %s %s has dtype %s but must be %s", op, arg, at_text(x),
+                at_dtype_text(x->dtype), at_dtype_text(d));
+    return at_ok(t);
+}
+
+/* ------------------------------------------------------------------ memory --------------------- */
+
+void *at_alloc_in(at_tape *t, at_arena *a, size_t bytes)
+{
+    if (!at_ok(t)) return NULL;
+    void *p = at_arena_alloc(a, bytes);
+    if (!p) at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: %zu more bytes were needed", bytes);
+    return p;
+}
+
+void *at_step_alloc(at_tape *t, size_t bytes)
+{
+    return t ? at_alloc_in(t, &t->step, bytes) : NULL;
+}
+
+/* Names are few and used again in every step, so each is kept once, in permanent memory. */
+struct text_entry {
+    struct text_entry *next;
+    char text[];
+};
+
+const char *at_intern(at_tape *t, const char *text)
+{
+    for (struct text_entry *e = t->texts; e; e = e->next)
+        if (strcmp(e->text, text) == 0) return e->text;
+    struct text_entry *e = at_alloc_in(t, &t->permanent, sizeof *e + strlen(text) + 1);
+    if (!e) return NULL;
+    strcpy(e->text, text);
+    e->next = t->texts;
+    t->texts = e;
+    return e->text;
+}
+
+bool at_scratch_ready(at_tape *t, size_t bytes)
+{
+    int workers = at_thread_count();
+    bytes = (bytes + 63) / 64 * 64;
+    if (bytes <= t->scratch_size && workers <= t->scratch_workers) return at_ok(t);
+    if (bytes < t->scratch_size) bytes = t->scratch_size;
+    if (workers < t->scratch_workers) workers = t->scratch_workers;
+    if (t->scratch_size && bytes > t->scratch_size) bytes += bytes / 2; /* grow rarely */
+    bytes = (bytes + 63) / 64 * 64;
+    if (bytes > SIZE_MAX / 2 / (size_t)workers)
+        return at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: scratch of %zu bytes per thread",
+                       bytes);
+    char *p = at_alloc_in(t, &t->permanent, bytes * (size_t)workers + 64);
+    if (!p) return false;
+    t->scratch = p;
+    t->scratch_size = bytes;
+    t->scratch_workers = workers;
+    return true;
+}
+
+void *at_scratch(const at_node *n, int worker)
+{
+    return n->tape->scratch + (size_t)worker * n->tape->scratch_size;
+}
+
+at_memory at_memory_of(const at_tape *t)
+{
+    if (!t) return (at_memory){0};
+    return (at_memory){.permanent = t->permanent.in_use,
+                       .step = t->step.in_use,
+                       .step_peak = t->step.peak,
+                       .reserved = t->permanent.reserved + t->step.reserved,
+                       .nodes = t->last ? t->last->index + 1 : 0};
+}
+
+/* ------------------------------------------------------------------ steps ---------------------- */
+
+at_mark at_mark_here(at_tape *t)
+{
+    if (!t) return (at_mark){0};
+    return (at_mark){at_arena_here(&t->step), t->last, t->variables};
+}
+
+/* Gradients of what stays may lie in memory that goes. */
+static void forget_rewound_grads(at_tape *t)
+{
+    for (at_node *n = t->first; n; n = n->next)
+        for (int i = 0; i < n->n_out; i++) {
+            at_tensor *y = n->out[i];
+            if (y && at_arena_find(&t->step, y->grad_memory) != ATTIC_LIVE)
+                y->grad = y->grad_memory = NULL;
+        }
+}
+
+void at_rewind(at_tape *t, at_mark m)
+{
+    if (!t) return;
+    t->last = m.last;
+    if (t->last)
+        t->last->next = NULL;
+    else
+        t->first = NULL;
+    t->variables = m.variables;
+    t->n_spares = 0;
+    at_arena_rewind(&t->step, m.memory);
+    forget_rewound_grads(t);
+}
+
+/* Scopes outlive the steps that open them: the names lie in permanent memory and are found again. */
+struct scope_entry {
+    at_name_scope scope;
+    struct scope_entry *next;
+};
+
+void at_scope(at_tape *t, const char *name)
+{
+    if (!at_ok(t)) return;
+    if (!name) {
+        at_fail(t, ATTIC_USER_ERROR, "scope: the name is NULL");
+        return;
+    }
+    for (struct scope_entry *e = t->scopes; e; e = e->next)
+        if (e->scope.outer == t->scope && strcmp(e->scope.name, name) == 0) {
+            t->scope = &e->scope;
+            return;
+        }
+    struct scope_entry *e = at_alloc_in(t, &t->permanent, sizeof *e);
+    const char *copy = at_intern(t, name);
+    if (!e || !copy) return;
+    *e = (struct scope_entry){{copy, t->scope}, t->scopes};
+    t->scopes = e;
+    t->scope = &e->scope;
+}
+
+void at_scope_end(at_tape *t)
+{
+    if (!at_ok(t)) return;
+    if (t->scope)
+        t->scope = t->scope->outer;
+    else
+        at_fail(t, ATTIC_USER_ERROR, "scope_end: no scope is open");
+}
+
+/* ------------------------------------------------------------------ modes ---------------------- */
+
+static bool exchange(bool *setting, bool on)
+{
+    bool before = *setting;
+    *setting = on;
+    return before;
+}
+
+bool at_train(at_tape *t, bool on)
+{
+    return t && exchange(&t->training, on);
+}
+
+bool at_is_training(const at_tape *t)
+{
+    return t && t->training;
+}
+
+bool at_no_grad(at_tape *t, bool on)
+{
+    return t && exchange(&t->no_grad, on);
+}
+
+bool at_keep_grads(at_tape *t, bool on)
+{
+    return t && !exchange(&t->drop_grads, !on);
+}
+
+bool at_anomaly(at_tape *t, bool on)
+{
+    return t && exchange(&t->anomaly, on);
+}
+
+at_stream at_draw(at_tape *t)
+{
+    return t ? (at_stream){t->seed, t->draws++} : (at_stream){0, 0};
+}
+
+at_node *at_first_node(const at_tape *t)
+{
+    return t ? t->first : NULL;
+}

@@ -1,0 +1,15 @@
+/* op.h -- what every op file includes: how an op is written, and the kernels it is made of. */
+#ifndef AT_OPS_OP_H
+#define AT_OPS_OP_H
+#include <math.h>
+#include <string.h>
+
+#include "autograd/op.h"
+#include "kernels/gemm.h"
+#include "kernels/pool.h"
+#include "kernels/rng.h"
+#include "kernels/rows.h"
+#include "kernels/vmath.h"
+#include "ops/ops.h"
+
+#endif

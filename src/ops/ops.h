@@ -1,0 +1,120 @@
+/* ops.h -- the differentiable ops.
+ *
+ * Every op takes its tape first, makes a new tensor in step memory, and returns NULL after a sticky
+ * error.  x, y, A, B are real unless said otherwise; gradients flow to every real input that wants
+ * one.  Shapes: [...] is any number of leading dims.  Broadcasting is NumPy's, and a gradient is
+ * summed over the axes along which its operand was repeated. */
+#ifndef AT_OPS_OPS_H
+#define AT_OPS_OPS_H
+#include "ops/sdpa.h"
+#include "tensor/tensor.h"
+
+/* ------------------------------------------------------------------ two operands, broadcast ---- */
+
+at_tensor *at_add(at_tape *t, at_tensor *a, at_tensor *b); /* a + b */
+at_tensor *at_sub(at_tape *t, at_tensor *a, at_tensor *b); /* a - b */
+at_tensor *at_mul(at_tape *t, at_tensor *a, at_tensor *b); /* a b, element by element */
+at_tensor *at_div(at_tape *t, at_tensor *a, at_tensor *b); /* a / b */
+/* cond ? a : b    cond is bool; all three broadcast against each other.  What is not chosen is not
+ * read: a NaN there reaches neither the output nor a gradient. */
+at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b);
+/* where ? value : x    where is bool and broadcasts to x; any value, -INFINITY among them */
+at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double value);
+
+/* ------------------------------------------------------------------ element by element --------- */
+
+at_tensor *at_scale(at_tape *t, at_tensor *x, double c);      /* c x */
+at_tensor *at_add_scalar(at_tape *t, at_tensor *x, double c); /* x + c */
+at_tensor *at_neg(at_tape *t, at_tensor *x);                  /* -x */
+at_tensor *at_exp(at_tape *t, at_tensor *x);
+at_tensor *at_log(at_tape *t, at_tensor *x); /* natural */
+at_tensor *at_sqrt(at_tape *t, at_tensor *x);
+at_tensor *at_square(at_tape *t, at_tensor *x);
+at_tensor *at_pow(at_tape *t, at_tensor *x, double p); /* x^p, p constant */
+at_tensor *at_tanh(at_tape *t, at_tensor *x);
+at_tensor *at_sigmoid(at_tape *t, at_tensor *x); /* 1 / (1 + exp(-x)) */
+at_tensor *at_relu(at_tape *t, at_tensor *x);    /* max(x, 0), with derivative 0 at 0 */
+at_tensor *at_silu(at_tape *t, at_tensor *x);    /* x sigmoid(x) */
+at_tensor *at_gelu(at_tape *t, at_tensor *x);    /* x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 */
+at_tensor *at_gelu_tanh(at_tape *t,
+                        at_tensor *x); /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
+/* min(max(x, low), high), with derivative 1 inside and at the ends, 0 outside */
+at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high);
+/* Inverted dropout: each element is 0 with probability p, else x / (1 - p).  The identity outside
+ * train mode.  0 <= p < 1. */
+at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
+
+/* ------------------------------------------------------------------ products ------------------- */
+
+/* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast */
+at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B);
+/* The same with A or B read transposed, without a copy: A [...,K,M] and/or B [...,N,K]. */
+at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B, bool transpose_b);
+
+/* ------------------------------------------------------------------ reductions ----------------- */
+
+/* A list of axes: at_axes(0, -1).  Negative ones count from the end; none twice. */
+#define at_axes(...) at_shape_of(__VA_ARGS__)
+
+at_tensor *at_sum(at_tape *t, at_tensor *x);  /* over everything -> [] */
+at_tensor *at_mean(at_tape *t, at_tensor *x); /* the mean of nothing is NaN, as in NumPy */
+at_tensor *at_max(at_tape *t, at_tensor *x);  /* equal maxima share the gradient equally */
+/* The same over some axes; keepdims leaves them with size 1.  No axes: x itself, element by element.
+ * The maximum over no elements is an error. */
+at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
+at_tensor *at_mean_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
+at_tensor *at_max_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
+/* The first index of the maximum along one axis, as i32; NaN counts as the maximum.  No gradient. */
+at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims);
+
+/* ------------------------------------------------------------------ shape (any real x) --------- */
+
+at_tensor *at_reshape(at_tape *t, at_tensor *x,
+                      at_shape shape); /* one dim may be -1; shares the data */
+at_tensor *at_permute(at_tape *t, at_tensor *x,
+                      at_shape order); /* y.dim[i] = x.dim[order.dim[i]] */
+at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b); /* swaps two axes */
+at_tensor *at_concat(at_tape *t, at_tensor **x, int n, int axis);
+at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis); /* a new axis, of size n */
+at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to); /* from .. to-1 */
+
+/* ------------------------------------------------------------------ probabilities -------------- */
+
+/* y_j = exp(x_j) / sum_k exp(x_k), along an axis (at_softmax: the last).  A row of -inf gives 0. */
+at_tensor *at_softmax(at_tape *t, at_tensor *x);
+at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis);
+/* y_j = x_j - log sum_k exp(x_k) */
+at_tensor *at_log_softmax(at_tape *t, at_tensor *x);
+at_tensor *at_log_softmax_over(at_tape *t, at_tensor *x, int axis);
+
+typedef struct {
+    bool sum;         /* sum over the targets, instead of their mean */
+    bool ignore;      /* skip targets equal to ignore_index */
+    int ignore_index; /* e.g. -1 */
+} at_cross_entropy_args;
+/* loss = mean_i -log softmax(logits_i)[target_i]    logits [...,N]  target i32 [...]  ->  []
+ * In nats.  All ignored gives 0, and gradients of 0. */
+at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
+                            at_cross_entropy_args args);
+
+/* ------------------------------------------------------------------ layers' ops ---------------- */
+
+/* y = (x - mean) / sqrt(var + eps) gamma + beta, over the last axis; var is the biased variance.
+ * x [...,N]  gamma, beta [N] or NULL */
+at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *beta, double eps);
+/* y = x / sqrt(mean(x^2) + eps) gamma (Zhang, Sennrich 2019)    gamma [N] or NULL */
+at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
+/* y[...,:] = table[id[...],:]    table [V,D]  id i32 [...]  ->  [...,D].  Ids outside are an error. */
+at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
+
+typedef struct {
+    double base;     /* 10000 if 0 */
+    int offset;      /* position of the first row */
+    bool half_split; /* rotate (i, i + D/2) as in GPT-NeoX, instead of the pairs (2i, 2i + 1) */
+    int rotate;      /* only the first so many of D dims, 0: all; even */
+} at_rope_args;
+/* Rotary position embedding (Su et al. 2021): pair i of row p is turned by the angle
+ * (p + offset) base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */
+at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
+
+#endif
