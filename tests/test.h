@@ -1,0 +1,49 @@
+/* test.h -- what every test file includes.
+ *
+ * tests/ops/test_softmax.c holds the tests of src/ops/softmax.c.  Its tests are sentences, and its
+ * last line names them:
+ *
+ *     START_TEST(every_row_sums_to_one)
+ *     {
+ *         ...
+ *     }
+ *     END_TEST
+ *
+ *     SUITE(ops_softmax, every_row_sums_to_one, ...)
+ *
+ * The name is the path: folder, underscore, file without "test_".  There is nothing to register:
+ * the Makefile finds the file and puts its suite into the runner.
+ *
+ *     make test SUITE=ops_softmax
+ *     make test SUITE=ops_softmax CASE=every_row_sums_to_one */
+#ifndef ATTIC_TEST_H
+#define ATTIC_TEST_H
+#include <check.h>
+#include <stddef.h>
+
+/* Defines Suite *name_suite(void), each test a case of its own. */
+#define SUITE(name, ...)                                                                           \
+    Suite *name##_suite(void);                                                                     \
+    Suite *name##_suite(void)                                                                      \
+    {                                                                                              \
+        return suite_of(#name, (const TTest *[]){__VA_ARGS__, NULL});                              \
+    }
+Suite *suite_of(const char *name, const TTest *const tests[]);
+
+/* |a - b| <= tol, or a = b (infinities too), or both NaN.  Check's own _tol is a strict <. */
+#define assert_close(a, b, tol)                                                                    \
+    assert_close_at(__FILE__, __LINE__, #a, #b, (double)(a), (double)(b), tol)
+/* a[i] and b[i] are close, for each i < n; the message names the worst i */
+#define assert_all_close(n, a, b, tol)                                                             \
+    _Generic((a)[0], float                                                                         \
+             : assert_all_close_f32, default                                                       \
+             : assert_all_close_f64)(__FILE__, __LINE__, #a, #b, n, a, b, tol)
+
+void assert_close_at(const char *file, int line, const char *A, const char *B, double a, double b,
+                     double tol);
+void assert_all_close_f32(const char *file, int line, const char *A, const char *B, ptrdiff_t n,
+                          const float *a, const float *b, double tol);
+void assert_all_close_f64(const char *file, int line, const char *A, const char *B, ptrdiff_t n,
+                          const double *a, const double *b, double tol);
+
+#endif
