@@ -71,6 +71,7 @@ B := build/$(compiler)-$(ARCH)-$(MODE)$(if $(PLAIN),-plain)
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
 bench_c := $(sort $(wildcard bench/*.c))
+common_c := $(sort $(wildcard examples/common/*.c)) # what several examples share
 case_c := $(sort $(filter-out tests/gradcheck/main.c,$(wildcard tests/gradcheck/*.c)))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/%,$(wildcard tests/*.c tests/*/*.c)))
 objects = $(patsubst %.c,$(B)/%.o,$(1))
@@ -130,10 +131,12 @@ $(shared): $(call objects,$(library_c)) $(B)/flags scripts/attic.map
 	@ln -sf $(sofile) $(B)/$(soname)
 	@ln -sf $(soname) $(B)/$(solink)
 
+$(examples): $(call objects,$(common_c))
+$(call objects,$(example_c) $(common_c)): extra = -Iexamples
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call quiet,LINK,$@)$(link) -o $@ $^ $(libs)
 
--include $(patsubst %.c,$(B)/%.d,$(library_c) $(example_c) $(bench_c) $(test_c) $(wildcard tests/gradcheck/*.c))
+-include $(patsubst %.c,$(B)/%.d,$(library_c) $(example_c) $(common_c) $(bench_c) $(test_c) $(wildcard tests/gradcheck/*.c))
 
 # ---- tests -----------------------------------------------------------------------------------
 # tests/ops/test_softmax.c defines ops_softmax_suite(); this list of suites follows from the names.

@@ -1,0 +1,19 @@
+/* linear.c -- y = x W + b; see linear.h. */
+#include "nn/linear.h"
+
+#include "ops/ops.h"
+
+at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool bias, at_init init)
+{
+    at_scope(t, name);
+    at_linear layer = {.W = at_param(t, "W", at_shape_of(n_in, n_out), init)};
+    if (bias) layer.b = at_param(t, "b", at_shape_of(n_out), at_zeros());
+    at_scope_end(t);
+    return layer;
+}
+
+at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x)
+{
+    at_tensor *y = at_matmul(t, x, layer.W); /* [...,n_in] [n_in,n_out] -> [...,n_out] */
+    return layer.b ? at_add(t, y, layer.b) : y;
+}

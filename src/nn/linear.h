@@ -1,0 +1,17 @@
+/* linear.h -- y = x W + b, the layer that all others are made of. */
+#ifndef AT_NN_LINEAR_H
+#define AT_NN_LINEAR_H
+#include "autograd/tape.h"
+
+typedef struct {
+    at_tensor *W; /* [n_in, n_out] */
+    at_tensor *b; /* [n_out], or NULL */
+} at_linear;
+
+/* Parameters "name.W", drawn from `init`, and "name.b", zeros, if there is to be a bias. */
+at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool bias,
+                         at_init init);
+/* x [..., n_in] -> [..., n_out] */
+at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x);
+
+#endif

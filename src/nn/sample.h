@@ -1,0 +1,18 @@
+/* sample.h -- drawing the next symbol from logits. */
+#ifndef AT_NN_SAMPLE_H
+#define AT_NN_SAMPLE_H
+#include "autograd/tape.h"
+
+typedef struct {
+    double temperature; /* divides the logits; 0: the most likely symbol, always */
+    int top_k;          /* only the k most likely; 0: off */
+    double top_p;       /* only the fewest most likely whose probabilities reach p; 0: off
+                           (Holtzman, Buys, Du, Forbes, Choi 2020: nucleus sampling) */
+} at_sample_args;
+
+/* Draws from softmax(logits / temperature), restricted as asked, with the index-th number of the
+ * stream.  logits has n values.  Returns the symbol, 0 .. n-1; -1 if n < 1 or a logit is NaN. */
+int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
+              at_stream stream, uint64_t index);
+
+#endif

@@ -1,0 +1,93 @@
+/* test_sample.c -- drawing symbols: the extremes are certain, the middle has the right odds. */
+#include "nn/sample.h"
+
+#include <math.h>
+
+#include "test.h"
+
+static const double odds_1_2_5[] = {0, 0.6931471805599453, 1.6094379124341003}; /* log of 1, 2, 5 */
+
+/* How often each of three symbols is drawn in 20000 tries. */
+static void draw_many(at_sample_args args, double share[3])
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *logits = at_const(t, at_shape_of(3), odds_1_2_5);
+    share[0] = share[1] = share[2] = 0;
+    for (uint64_t i = 0; i < 20000; i++)
+        share[at_sample(logits, 0, 3, args, (at_stream){7, 0}, i)] += 1 / 20000.0;
+    at_close(t);
+}
+
+START_TEST(temperature_0_takes_the_most_likely)
+{
+    double share[3];
+    draw_many((at_sample_args){.temperature = 0}, share);
+    assert_close(share[2], 1, 1e-9);
+}
+END_TEST
+
+START_TEST(temperature_1_draws_by_the_softmax)
+{
+    double share[3];
+    draw_many((at_sample_args){.temperature = 1}, share);
+    assert_close(share[0], 1 / 8.0, 0.01);
+    assert_close(share[1], 2 / 8.0, 0.01);
+    assert_close(share[2], 5 / 8.0, 0.01);
+}
+END_TEST
+
+START_TEST(temperature_2_takes_the_square_root_of_the_odds)
+{
+    double share[3], total = 1 + sqrt(2) + sqrt(5);
+    draw_many((at_sample_args){.temperature = 2}, share);
+    assert_close(share[0], 1 / total, 0.015);
+    assert_close(share[2], sqrt(5) / total, 0.015);
+}
+END_TEST
+
+START_TEST(top_k_drops_the_unlikely_and_keeps_the_odds_of_the_rest)
+{
+    double share[3];
+    draw_many((at_sample_args){.temperature = 1, .top_k = 2}, share);
+    assert_close(share[0], 0, 0);
+    assert_close(share[1], 2 / 7.0, 0.015);
+}
+END_TEST
+
+START_TEST(top_p_keeps_the_fewest_that_reach_p)
+{
+    double share[3];
+    draw_many((at_sample_args){.temperature = 1, .top_p = 0.6}, share); /* 5/8 suffices */
+    assert_close(share[2], 1, 1e-9);
+    draw_many((at_sample_args){.temperature = 1, .top_p = 0.7}, share);
+    assert_close(share[0], 0, 0);
+    assert_close(share[1], 2 / 7.0, 0.015);
+}
+END_TEST
+
+START_TEST(equal_logits_are_all_reachable)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *logits = at_const(t, at_shape_of(4), NULL);
+    int seen[4] = {0};
+    for (uint64_t i = 0; i < 200; i++)
+        seen[at_sample(logits, 0, 4, (at_sample_args){.temperature = 1}, (at_stream){3, 0}, i)]++;
+    for (int i = 0; i < 4; i++) ck_assert_int_gt(seen[i], 20);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_nan_is_refused)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *logits = at_const(t, at_shape_of(2), (double[]){1, (double)NAN});
+    ck_assert_int_eq(at_sample(logits, 0, 2, (at_sample_args){.temperature = 1}, (at_stream){0}, 0),
+                     -1);
+    at_close(t);
+}
+END_TEST
+
+SUITE(nn_sample, temperature_0_takes_the_most_likely, temperature_1_draws_by_the_softmax,
+      temperature_2_takes_the_square_root_of_the_odds,
+      top_k_drops_the_unlikely_and_keeps_the_odds_of_the_rest, top_p_keeps_the_fewest_that_reach_p,
+      equal_logits_are_all_reachable, a_nan_is_refused)
