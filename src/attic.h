@@ -21,6 +21,7 @@ extern "C" {
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
+#include "autograd/gradcheck.h"
 #include "autograd/op.h"
 #include "autograd/tape.h"
 

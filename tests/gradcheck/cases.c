@@ -1,0 +1,104 @@
+/* cases.c -- walks the table of gradient cases and makes their inputs; see cases.h. */
+#include "gradcheck/cases.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const at_case *const every_table[] = {at_cases_elementwise, at_cases_products, at_cases_rows,
+                                             at_cases_sdpa};
+
+const at_case *at_case_at(int i)
+{
+    for (size_t g = 0; g < sizeof every_table / sizeof *every_table; g++)
+        for (const at_case *c = every_table[g]; c->op; c++)
+            if (i-- == 0) return c;
+    return NULL;
+}
+
+at_verdict at_case_expects(const at_case *c)
+{
+    return c->expect ? c->expect : ATTIC_PASS;
+}
+
+const char *at_case_text(const at_case *c)
+{
+    char *text = at_text_buffer();
+    snprintf(text, AT_TEXT_SIZE, "%s%s%s", c->in, c->note ? ", " : "", c->note ? c->note : "");
+    return text;
+}
+
+/* Reads "[2,3]" from *text and moves behind it. */
+static bool read_shape(const char **text, at_shape *s)
+{
+    const char *p = *text;
+    *s = (at_shape){0};
+    if (*p++ != '[') return false;
+    while (*p != ']') {
+        char *end;
+        long dim = strtol(p, &end, 10);
+        if (end == p || s->ndim == AT_MAX_DIMS || dim < 0 || dim > 1000000) return false;
+        s->dim[s->ndim++] = (int)dim;
+        p = *end == ',' ? end + 1 : end;
+    }
+    *text = p + 1;
+    return at_shape_valid(*s);
+}
+
+/* In 0..1, for element i of input k. */
+static double draw_unit(const at_case *c, int k, ptrdiff_t i)
+{
+    return at_random_unit((at_stream){(uint64_t)c->seed, (uint64_t)k}, (uint64_t)i);
+}
+
+/* The same, but evenly spaced: as many steps up as there are smaller draws among the n. */
+static double spread_unit(const at_case *c, int k, ptrdiff_t i, ptrdiff_t n)
+{
+    double mine = draw_unit(c, k, i);
+    ptrdiff_t below = 0;
+    for (ptrdiff_t j = 0; j < n; j++) below += draw_unit(c, k, j) < mine;
+    return ((double)below + 0.5) / (double)n;
+}
+
+static void fill_input(const at_case *c, int k, at_tensor *x)
+{
+    bool usual = c->low == 0 && c->high == 0;
+    double low = usual ? -1 : c->low, high = usual ? 1 : c->high, *v = x->data;
+    for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
+        double unit = c->apart ? spread_unit(c, k, i, n) : draw_unit(c, k, i);
+        v[i] = low + (high - low) * unit;
+        if (fabs(v[i]) < c->gap) v[i] += v[i] < 0 ? -c->gap : c->gap;
+    }
+}
+
+int at_case_inputs(at_tape *t, const at_case *c, at_tensor *in[AT_MAX_CASE_INPUTS])
+{
+    const char *text = c->in;
+    const double *values = c->values;
+    int n = 0;
+    for (; *text; n++) {
+        at_shape shape;
+        if (n == AT_MAX_CASE_INPUTS || !read_shape(&text, &shape)) return -1;
+        in[n] = at_variable(t, shape, values);
+        if (!in[n]) return -1;
+        if (values)
+            values += at_count(shape);
+        else
+            fill_input(c, n, in[n]);
+        while (*text == ' ') text++;
+    }
+    return n;
+}
+
+at_gradcheck_report at_case_check(const at_case *c)
+{
+    at_gradcheck_report r = {.reason = "the shapes of the inputs can't be read"};
+    at_tensor *in[AT_MAX_CASE_INPUTS];
+    at_tape *t = at_open(ATTIC_F64, (uint64_t)c->seed + 1);
+    int n = at_case_inputs(t, c, in);
+    if (n >= 0)
+        r = at_gradcheck(t, c->f, in, n, c->ctx,
+                         (at_gradcheck_options){.directions = c->directions});
+    at_close(t);
+    return r;
+}

@@ -1,0 +1,51 @@
+/* main.c -- prints the table of all gradient cases and says how each went.
+ *
+ *     make gradcheck                    every op
+ *     make gradcheck ARGS=softmax       the ops and cases whose name contains one of these words
+ *
+ * A case passes when its verdict is the one it expects.  Exit status: 0 all did, 1 some did not, 2
+ * nothing could be run. */
+#include "gradcheck/cases.h"
+
+#include <string.h>
+
+static bool is_chosen(const at_case *c, int n, char **words)
+{
+    for (int i = 0; i < n; i++)
+        if (strstr(c->op, words[i]) || strstr(at_case_text(c), words[i])) return true;
+    return n == 0;
+}
+
+static bool check_and_print(const at_case *c)
+{
+    at_gradcheck_report r = at_case_check(c);
+    bool expected = r.verdict == at_case_expects(c);
+    printf("%-16s %-44s %7td  %8.1e  %8.1e  %s%s\n", c->op, at_case_text(c), r.checked, r.error,
+           r.resolution, at_verdict_text(r.verdict), expected ? "" : "  <-- not as expected");
+    if (!expected) {
+        printf("    expected %s\n", at_verdict_text(at_case_expects(c)));
+        at_gradcheck_print(&r, stdout);
+    }
+    return expected;
+}
+
+int main(int argc, char **argv)
+{
+    int passed = 0, failed = 0;
+    printf("%-16s %-44s %7s  %8s  %8s  %s\n", "op", "case", "checked", "error", "resolves",
+           "verdict");
+    const at_case *c;
+    for (int i = 0; (c = at_case_at(i)); i++) {
+        if (!is_chosen(c, argc - 1, argv + 1)) continue;
+        if (check_and_print(c))
+            passed++;
+        else
+            failed++;
+    }
+    if (passed + failed == 0) {
+        fprintf(stderr, "gradcheck: no such op or case\n");
+        return 2;
+    }
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}
