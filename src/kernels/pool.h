@@ -7,17 +7,25 @@
 
 #define AT_MAX_THREADS 64
 
-/* How many threads may work at once, the caller included.  The default is ATTIC_THREADS, or else
- * the CPUs this process may use (affinity mask and cgroup quota).  n < 1 asks for that default. */
+/* How many threads may work at once, the caller included; more than AT_MAX_THREADS counts as
+ * AT_MAX_THREADS.  The default, which n < 1 asks for, is the environment variable ATTIC_THREADS if
+ * it is a whole number >= 1 (anything else is as if it were not set), or else at_cpus().
+ *
+ * Threads are started when there is first work for them.  With n = 1 those that there are end,
+ * before at_threads returns (or, while a task runs, before the next at_parallel). */
 void at_threads(int n);
 int at_thread_count(void);
 
 /* Runs run(ctx, task, worker) once for every task in 0 .. tasks-1, in any order, and returns when
- * all are done.  worker, in 0 .. AT_MAX_THREADS-1, is the same for no two tasks that run at the same
- * time within one call: index scratch memory by it.  Runs inline, in order, with worker 0 when
- * nested in another task, when another thread holds the pool, or when there is one thread or one
- * task.  Safe after fork: the child starts a pool of its own.  Cannot fail: a thread that could not
- * be started leaves its share to the others. */
+ * all are done.  worker, in 0 .. at_thread_count()-1, is the same for no two tasks that run at the
+ * same time within one call: index scratch memory by it.
+ *
+ * Runs inline, in order, with worker 0 when nested in another task, when another thread holds the
+ * pool, or when there is one thread or one task.  (A single task is no nest: what it calls may use
+ * the pool.)  Cannot fail: a thread that could not be started leaves its share to the others.
+ *
+ * Idle threads look for work for some 30 microseconds, then sleep.  They take no signals.  Safe
+ * after fork: the child starts a pool of its own; only a task itself must not fork and go on. */
 void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
 #endif

@@ -1,0 +1,128 @@
+/* cpus.c -- how many CPUs this process may use.
+ *
+ * A container sees every CPU of its host, but a quota stops its threads once they have used, in each
+ * period, the time they were given together.  With more threads than quota / period all of them
+ * are stopped halfway through, and whoever waits for the last task waits a whole period.
+ *
+ *   cgroup v2    GROUP/cpu.max              "quota period", or "max period" for no limit
+ *   cgroup v1    GROUP/cpu.cfs_quota_us     quota, -1 for no limit
+ *                GROUP/cpu.cfs_period_us    period
+ *
+ * GROUP is mount + path, the path from a line of /proc/self/cgroup:
+ *
+ *   v2    0::/path                          under mount, or mount/unified beside v1
+ *   v1    4:cpu,cpuacct:/path               under mount/cpu,cpuacct or mount/cpu
+ *
+ * A quota on any group above holds as well, so the smallest on the way up to the root counts.  It also
+ * happens that a container sees the path of its host but only its own part of the tree; on the way
+ * up, at the root, its own limit is found all the same. */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "kernels/cpus.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CPUS_PATH = 1024, CPUS_TEXT = 4096 };
+
+/* The first size-1 bytes of a file, as a string; no stdio, which would call malloc. */
+static bool cpus_read(const char *path, char *text, size_t size)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t n = read(file, text, size - 1);
+    close(file);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+static bool cpus_read_in(const char *group, const char *name, char *text, size_t size)
+{
+    char path[CPUS_PATH];
+    int n = snprintf(path, sizeof path, "%s/%s", group, name);
+    return n > 0 && n < (int)sizeof path && cpus_read(path, text, size);
+}
+
+/* ceil(quota / period); INT_MAX if there is no limit */
+static int cpus_of_group(const char *group)
+{
+    char text[64], *rest = text;
+    long long quota = -1, period = -1;
+    if (cpus_read_in(group, "cpu.max", text, sizeof text)) {
+        quota = strtoll(text, &rest, 10); /* "max" reads as 0: no limit */
+        period = strtoll(rest, NULL, 10);
+    } else if (cpus_read_in(group, "cpu.cfs_quota_us", text, sizeof text)) {
+        quota = strtoll(text, NULL, 10);
+        if (cpus_read_in(group, "cpu.cfs_period_us", text, sizeof text))
+            period = strtoll(text, NULL, 10);
+    }
+    if (quota <= 0 || period <= 0) return INT_MAX;
+    long long cpus = quota / period + (quota % period != 0);
+    return cpus < INT_MAX ? (int)cpus : INT_MAX;
+}
+
+/* The smallest limit of root/path and of every group above it, root included. */
+static int cpus_of_groups_up(const char *mount, const char *hierarchy, const char *path)
+{
+    char group[CPUS_PATH];
+    int root = snprintf(group, sizeof group, "%s%s%s", mount, *hierarchy ? "/" : "", hierarchy);
+    if (root < 0 || root + strlen(path) >= sizeof group) return INT_MAX;
+    strcpy(group + root, path);
+
+    for (int least = INT_MAX;;) {
+        int cpus = cpus_of_group(group);
+        if (cpus < least) least = cpus;
+        char *last = strrchr(group + root, '/');
+        if (!last) return least;
+        *last = 0;
+    }
+}
+
+static bool cpus_lists(const char *controllers, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *c = controllers; c; c = strchr(c, ',') ? strchr(c, ',') + 1 : NULL)
+        if (strncmp(c, name, n) == 0 && (c[n] == 0 || c[n] == ',')) return true;
+    return false;
+}
+
+int at_cpus_of_quota(const char *groups, const char *mount)
+{
+    char text[CPUS_TEXT];
+    int least = INT_MAX;
+    if (!cpus_read(groups, text, sizeof text)) return 0;
+
+    for (char *line = text, *next; line && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next) *next++ = 0;
+        char *controllers = strchr(line, ':');
+        char *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!path) continue;
+        *controllers++ = 0, *path++ = 0;
+
+        bool v2 = *controllers == 0;
+        if (!v2 && !cpus_lists(controllers, "cpu")) continue;
+        int a = cpus_of_groups_up(mount, controllers, path);
+        int b = cpus_of_groups_up(mount, v2 ? "unified" : "cpu", path);
+        if (a < least) least = a;
+        if (b < least) least = b;
+    }
+    return least == INT_MAX ? 0 : least;
+}
+
+int at_cpus(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+#ifdef __linux__
+    cpu_set_t mask;
+    if (sched_getaffinity(0, sizeof mask, &mask) == 0) cpus = CPU_COUNT(&mask);
+    int quota = at_cpus_of_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+    if (quota > 0 && quota < cpus) cpus = quota;
+#endif
+    return cpus < 1 ? 1 : cpus > INT_MAX ? INT_MAX : (int)cpus;
+}
