@@ -1,82 +1,90 @@
-# attic: build, test, install.  GNU make 4.0 or later; `make help` lists what it can do.
+# attic: build, test, install.  Needs a C compiler and GNU make; the tests need Check as well.
 #
 #   make                         the library and the examples, for this machine
-#   make deps test               the test suite (needs Check)
 #   make demo                    train a small transformer on this repository's own text
-#   make install prefix=/usr     headers, libattic.a, libattic.so, attic.pc
+#   make deps test               install Check, run the test suite
+#   make install prefix=/usr     attic.h, libattic.a, libattic.so, attic.pc
 #
-# Sources are found by wildcard: a new file under src/, tests/, examples/ or bench/ needs no edit here.
+#   CC=clang  CFLAGS=-g          the compiler, and flags added to those that are needed
+#   ARCH=native                  or any -march name (x86-64, x86-64-v3, armv8-a); empty: the compiler's own
+#   MODE=release                 or debug, asan, tsan, valgrind, coverage
+#   PLAIN=1                      plain C kernels   WERROR=1  warnings are errors   V=1  show commands
+#
+# Every compiler, ARCH and MODE has a folder of its own under build/.  Sources are found by wildcard:
+# a new file in src/, tests/, examples/ or bench/ needs no edit here.
 
 # ---- what may be set on the command line -----------------------------------------------------
 
 ARCH ?= native
 MODE ?= release
-CFLAGS ?=
-LDFLAGS ?=
 prefix ?= /usr/local
 exec_prefix ?= $(prefix)
 libdir ?= $(exec_prefix)/lib
 includedir ?= $(prefix)/include
 INSTALL ?= install
 PKG_CONFIG ?= pkg-config
+CLANG_FORMAT ?= clang-format
+CLANG_TIDY ?= clang-tidy
+CPPCHECK ?= cppcheck
+VALGRIND ?= valgrind
+GCOV ?= gcov
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 # ---- the version stands in one place ---------------------------------------------------------
 
-version_part = $(shell sed -n 's/^\#define ATTIC_VERSION_$(1) *\([0-9]*\).*/\1/p' src/version.h)
+version_part = $(shell sed -n 's/^.define ATTIC_VERSION_$(1) *//p' src/version.h)
 MAJOR := $(call version_part,MAJOR)
 VERSION := $(MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 
-# ---- compiler, target, flags -----------------------------------------------------------------
+# ---- compiler and flags ----------------------------------------------------------------------
 
-empty :=
-space := $(empty) $(empty)
-compiler := $(subst $(space),_,$(notdir $(CC)))
 target := $(shell $(CC) -dumpmachine)
 x86 := $(filter x86_64% i386% i486% i586% i686%,$(target))
 darwin := $(findstring darwin,$(target))
 
-# "native" is spelt -march on x86 and -mcpu elsewhere
-arch_flags := $(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH)
-# Left to itself clang splits 64-byte vectors in two, at half the speed.
-ifneq ($(x86),)
-ifneq ($(shell echo | $(CC) $(arch_flags) -dM -E - 2>/dev/null | grep __AVX512F__),)
-arch_flags += -mprefer-vector-width=512
-endif
+# "this machine" is -march=native on x86 and -mcpu=native elsewhere
+arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH))
+# Left to itself, clang splits a 64-byte vector in two, at half the speed.
+ifneq ($(if $(x86),$(shell $(CC) $(arch) -dM -E -x c /dev/null | grep -w __AVX512F__)),)
+arch += -mprefer-vector-width=512
 endif
 
+debug := -O1 -g -fno-omit-frame-pointer
 mode_release := -O3
-mode_debug := -O1 -g3 -fno-omit-frame-pointer -DATTIC_DEBUG
-mode_asan := $(mode_debug) -fsanitize=address,undefined -fno-sanitize-recover=all
-mode_tsan := -O1 -g -fno-omit-frame-pointer -fsanitize=thread
-mode_valgrind := -O1 -g
+mode_debug := $(debug) -DATTIC_DEBUG
+mode_asan := $(debug) -DATTIC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all
+mode_tsan := $(debug) -fsanitize=thread
+mode_valgrind := $(debug)
 mode_coverage := -O0 -g --coverage -fprofile-update=atomic
 ifeq ($(mode_$(MODE)),)
 $(error MODE=$(MODE) is none of release, debug, asan, tsan, valgrind, coverage)
 endif
 
+# Never -ffast-math: masks are -inf, and a NaN must surface.  -fno-semantic-interposition: inside
+# the library, a call to at_x is a call to our own at_x.
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdouble-promotion
-# Never -ffast-math: masks are -inf, and NaN must surface.
-# -fno-semantic-interposition: inside the library, a call to at_x is a call to our at_x.
 flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trapping-math \
-    -fPIC -fno-semantic-interposition -pthread $(arch_flags) $(warnings) -Isrc \
-    $(if $(PLAIN),-DATTIC_PLAIN)
-compile = $(CC) $(flags) $(extra) $(if $(WERROR),-Werror) -MMD -MP $(CPPFLAGS) $(CFLAGS)
+    -fPIC -fno-semantic-interposition -pthread $(arch) $(if $(PLAIN),-DATTIC_PLAIN) $(warnings)
+compile = $(CC) $(flags) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -MP $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(flags) $(CFLAGS) $(LDFLAGS)
 libs := -lm -pthread
 
-B := build/$(compiler)-$(ARCH)-$(MODE)$(if $(PLAIN),-plain)
+empty :=
+compiler := $(subst $(empty) $(empty),_,$(notdir $(CC)))
+B := build/$(compiler)-$(if $(ARCH),$(ARCH),generic)-$(MODE)$(if $(PLAIN),-plain)
 
 # ---- sources and what becomes of them --------------------------------------------------------
 
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
+common_c := $(sort $(wildcard examples/*/*.c))
 bench_c := $(sort $(wildcard bench/*.c))
-common_c := $(sort $(wildcard examples/common/*.c)) # what several examples share
-case_c := $(sort $(filter-out tests/gradcheck/main.c,$(wildcard tests/gradcheck/*.c)))
+gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/%,$(wildcard tests/*.c tests/*/*.c)))
+all_c := $(library_c) $(example_c) $(common_c) $(bench_c) $(test_c) $(gradcheck_c)
+all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h bench/*.h))
 objects = $(patsubst %.c,$(B)/%.o,$(1))
 
-static := $(B)/libattic.a
 ifneq ($(darwin),)
 soname := libattic.$(MAJOR).dylib
 sofile := libattic.$(VERSION).dylib
@@ -86,9 +94,9 @@ else
 soname := libattic.so.$(MAJOR)
 sofile := libattic.so.$(VERSION)
 solink := libattic.so
-shared_flags := -shared -Wl,-soname,$(soname) -Wl,--version-script=scripts/attic.map \
-    -Wl,-Bsymbolic-functions
+shared_flags := -shared -Wl,-soname,$(soname) -Wl,--version-script=scripts/attic.map
 endif
+static := $(B)/libattic.a
 shared := $(B)/$(sofile)
 examples := $(example_c:%.c=$(B)/%)
 benches := $(bench_c:%.c=$(B)/%)
@@ -100,110 +108,182 @@ gradcheck := $(B)/tests/gradcheck/table
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
-MAKEFLAGS += --no-builtin-rules
-quiet = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
+.SUFFIXES:
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
+quoted = '$(subst ','\'',$(1))'
+# a file that is new only when its text is: $(call keep,text), in a recipe
+keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call quoted,$(1)) >$@
 
 all: lib $(examples) ## the libraries and the examples (the default)
 lib: $(static) $(shared) ## the libraries alone
-.PHONY: all lib FORCE
+benches: $(benches) ## the benchmarks, built and not run
+.PHONY: all lib benches FORCE
 
 # Flags are a prerequisite like any other: whatever they change is compiled again.
 $(B)/flags: FORCE
-	@mkdir -p $(@D)
-	@echo '$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' | cmp -s - $@ || \
-	    echo '$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS)' >$@
+	$(call keep,$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(call quiet,CC,$<)$(compile) -c -o $@ $<
+	$(call say,CC,$<)$(compile) -c -o $@ $<
 
-# A release neither aborts nor pays for asserts; tests and examples keep theirs.
+# A released library does not abort, so it has no asserts; tests and examples keep theirs.
 ifeq ($(MODE),release)
 $(call objects,$(library_c)): extra = -DNDEBUG
 endif
 
 $(static): $(call objects,$(library_c)) $(B)/flags
 	@rm -f $@
-	$(call quiet,AR,$@)$(AR) rcs $@ $(filter %.o,$^)
+	$(call say,AR,$@)$(AR) rcs $@ $(filter %.o,$^)
 
 $(shared): $(call objects,$(library_c)) $(B)/flags scripts/attic.map
-	$(call quiet,LINK,$@)$(link) $(shared_flags) -o $@ $(filter %.o,$^) $(libs)
+	$(call say,LINK,$@)$(link) $(shared_flags) -o $@ $(filter %.o,$^) $(libs)
 	@ln -sf $(sofile) $(B)/$(soname)
 	@ln -sf $(soname) $(B)/$(solink)
 
-$(examples): $(call objects,$(common_c))
 $(call objects,$(example_c) $(common_c)): extra = -Iexamples
+$(examples): $(call objects,$(common_c))
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
-	$(call quiet,LINK,$@)$(link) -o $@ $^ $(libs)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
--include $(patsubst %.c,$(B)/%.d,$(library_c) $(example_c) $(common_c) $(bench_c) $(test_c) $(wildcard tests/gradcheck/*.c))
+-include $(all_c:%.c=$(B)/%.d)
 
 # ---- tests -----------------------------------------------------------------------------------
-# tests/ops/test_softmax.c defines ops_softmax_suite(); this list of suites follows from the names.
+# The suite of tests/ops/test_softmax.c is ops_softmax: the list follows from the file names.
 
-suites := $(foreach t,$(test_c:.c=),$(if $(findstring /test_,$t),$(subst /,_,$(patsubst tests/%,%,$(subst /test_,/,$t)))))
+tests_named := $(foreach f,$(test_c:.c=),$(if $(findstring /test_,$(f)),$(f)))
+suites := $(subst /,_,$(patsubst tests/%,%,$(subst /test_,/,$(tests_named))))
+check_flag = $$($(PKG_CONFIG) $(1) check)
 
-test: $(runner) ## run the test suite; SUITE=name and CASE=name choose some of it
-	@$(if $(SUITE),CK_RUN_SUITE=$(SUITE)) $(if $(CASE),CK_RUN_CASE=$(CASE)) $(runner)
+test: $(runner) ## run the test suite; SUITE=name and CASE=name choose from it
+	@$(if $(SUITE),CK_RUN_SUITE=$(SUITE)) $(if $(CASE),CK_RUN_CASE=$(CASE)) $(wrapper) $(runner)
 check: test ## the same as test
-.PHONY: test check have-check
-
-$(runner): $(call objects,$(test_c) $(case_c)) $(static) | have-check
-	$(call quiet,LINK,$@)$(link) -o $@ $^ $$($(PKG_CONFIG) --libs check) $(libs)
-
-$(B)/suites.inc: FORCE
-	@mkdir -p $(@D)
-	@echo '$(foreach s,$(suites),TEST_SUITE($s))' | cmp -s - $@ || echo '$(foreach s,$(suites),TEST_SUITE($s))' >$@
-
-$(call objects,$(test_c)): extra = -Itests -I$(B) $$($(PKG_CONFIG) --cflags check)
-$(call objects,$(test_c)): | have-check
-$(B)/tests/main.o: $(B)/suites.inc
-$(call objects,$(wildcard tests/gradcheck/*.c)): extra = -Itests
-
-have-check:
-	@$(PKG_CONFIG) --exists 'check >= 0.13' 2>/dev/null || \
-	    { echo "The tests need the unit test framework Check: run 'make deps' first." >&2; exit 1; }
-
-deps: ## install what the tests need: Check and pkg-config
-	@sh scripts/deps.sh check pkg-config
-ifneq ($(filter deps,$(MAKECMDGOALS)),)
-have-check: | deps
-endif
-.PHONY: deps
 
 gradcheck: $(gradcheck) ## check the gradient of every op against numerical differences
-	@$(gradcheck) $(ARGS)
-$(gradcheck): $(call objects,$(wildcard tests/gradcheck/*.c)) $(static)
-	$(call quiet,LINK,$@)$(link) -o $@ $^ $(libs)
+	@$(wrapper) $(gradcheck) $(ARGS)
 
 mutation: ## plant wrong gradients in a copy of the sources; each must be caught
 	@CC="$(CC)" MAKE="$(MAKE)" sh tests/mutation/run.sh $(ARGS)
-.PHONY: gradcheck mutation
+
+deps: ## install what the tests need: Check and pkg-config
+	@sh scripts/deps.sh
+.PHONY: test check gradcheck mutation deps have-check
+
+$(runner): $(call objects,$(test_c) $(common_c) $(filter-out %/main.c,$(gradcheck_c))) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $^ $(call check_flag,--libs) $(libs)
+$(gradcheck): $(call objects,$(gradcheck_c)) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $^ $(libs)
+
+$(call objects,$(gradcheck_c)): extra = -Itests
+$(call objects,$(test_c)): extra = -Itests -Iexamples -I$(B) $(call check_flag,--cflags)
+$(call objects,$(test_c)): | have-check
+$(B)/tests/main.o: $(B)/suites.inc
+$(B)/suites.inc: FORCE
+	$(call keep,$(foreach s,$(suites),TEST_SUITE($(s))))
+
+have-check: $(filter deps,$(MAKECMDGOALS))
+	@$(PKG_CONFIG) --exists 'check >= 0.13' 2>/dev/null || \
+	    { echo "The tests need the unit test framework Check: run 'make deps' first." >&2; exit 1; }
+
+# ---- slower checks ---------------------------------------------------------------------------
+# Without forks, for a child of Check would look like a leak, and a thread like a race.
+
+again = +@CK_FORK=no $(MAKE) --no-print-directory
+
+sanitize: ## tests and gradient checks under AddressSanitizer and UBSan, leaks included
+	$(again) MODE=asan test gradcheck wrapper="env UBSAN_OPTIONS=print_stacktrace=1 \
+	    ASAN_OPTIONS=detect_stack_use_after_return=1 \
+	    LSAN_OPTIONS=suppressions=scripts/lsan.supp:print_suppressions=0"
+
+tsan: ## tests under ThreadSanitizer
+	$(again) MODE=tsan test wrapper="$$(setarch -R true 2>/dev/null && echo setarch -R) \
+	    env TSAN_OPTIONS=halt_on_error=1"
+
+valgrind: ## tests under Valgrind (which knows no AVX-512)
+	$(again) MODE=valgrind $(if $(x86),ARCH=x86-64-v3) test CK_DEFAULT_TIMEOUT=0 \
+	    wrapper="$(VALGRIND) -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite"
+
+coverage: ## lines of src/ reached by tests and gradient checks, per file
+	@find build/$(compiler)-$(ARCH)-coverage -name '*.gcda' -delete 2>/dev/null || true
+	$(again) MODE=coverage test gradcheck >/dev/null
+	@GCOV=$(GCOV) sh scripts/coverage.sh build/$(compiler)-$(ARCH)-coverage $(library_c)
+
+check-all: ## everything: both compilers, plain kernels, all of the above, lint, install
+	+sh scripts/check-all.sh
+.PHONY: sanitize tsan valgrind coverage check-all
+
+# ---- style -----------------------------------------------------------------------------------
+
+lint: $(static) ## layers, unique statics, symbols, banned words, cppcheck, clang-tidy, lines per folder
+	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
+	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
+	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
+	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
+	$(call say,LINT,cppcheck)$(CPPCHECK) -q --std=c11 --enable=warning,performance,portability --inline-suppr --suppress=nullPointerRedundantCheck \
+	    --error-exitcode=1 -j $(JOBS) -DATTIC_CPPCHECK -Isrc $(library_c) $(example_c) $(common_c) $(bench_c)
+	+@$(MAKE) --no-print-directory -j $(JOBS) tidy
+	@sh scripts/lines.sh
+
+# The object stands for the headers that the source includes.
+tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(bench_c) $(gradcheck_c))
+tidy: $(tidied)
+$(B)/%.tidied: %.c $(B)/%.o .clang-tidy
+	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples 2>$@.log \
+	    || { cat $@.log; exit 1; }
+	@touch $@
+
+format: ## bring all C files into the project's format
+	$(CLANG_FORMAT) -i $(all_c) $(all_h)
+check-format: ## fail if `make format` would change a file
+	$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h)
+.PHONY: lint tidy format check-format
 
 # ---- programs --------------------------------------------------------------------------------
 
 TEXT ?= $(wildcard README.md docs/*.md src/*.h src/*/*.h src/*/*.c examples/*.c)
 
-demo: $(B)/examples/demo ## train on real text; TEXT="files..." and ARGS="--help" are passed on
+demo: $(B)/examples/demo ## train on real text; TEXT="files..." or ARGS="--help"
 	@mkdir -p out
-	@$(B)/examples/demo $(ARGS) $(TEXT)
+	@$< $(ARGS) $(TEXT)
 
 graph: $(B)/examples/graph ## draw a tape: out/graph.dot, and out/graph.svg if Graphviz is installed
 	@mkdir -p out
-	@$(B)/examples/graph $(ARGS)
-	@if command -v dot >/dev/null; then dot -Tsvg out/graph.dot -o out/graph.svg && echo out/graph.svg; \
-	else echo "out/graph.dot written; install Graphviz to have it drawn"; fi
+	@$< $(ARGS)
+	@if command -v dot >/dev/null; then dot -Tsvg out/graph.dot -o out/graph.svg; \
+	else echo "With Graphviz installed, out/graph.dot would have been drawn as out/graph.svg."; fi
 
-bench: $(benches) ## measure speed and memory; BENCH=name runs one program
+bench: benches ## measure speed and memory; BENCH=name runs one program
 	@for b in $(if $(BENCH),$(B)/bench/$(BENCH),$(benches)); do echo "== $$b"; $$b $(ARGS) || exit 1; done
 .PHONY: demo graph bench
 
-# ---- housekeeping ----------------------------------------------------------------------------
+# ---- installing ------------------------------------------------------------------------------
+# include/attic.h is the umbrella, all it includes lies in include/attic/: no other name is taken.
+
+public_h = $(filter-out src/attic.h,$(filter src/%.h,$(shell $(CC) -MM -Isrc src/attic.h)))
+into := $(DESTDIR)$(includedir)
+
+install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
+	@for h in src/attic.h $(public_h); do \
+	    to=$$(echo $$h | sed 's|^src/attic.h|attic.h|; s|^src/|attic/|'); \
+	    $(INSTALL) -d $(into)/$$(dirname $$to) && \
+	    sed 's|^#include "|&attic/|' $$h >$(into)/$$to && chmod 644 $(into)/$$to || exit 1; \
+	done
+	$(INSTALL) -d $(DESTDIR)$(libdir)/pkgconfig
+	$(INSTALL) -m 644 $(static) $(DESTDIR)$(libdir)/libattic.a
+	$(INSTALL) -m 755 $(shared) $(DESTDIR)$(libdir)/$(sofile)
+	ln -sf $(sofile) $(DESTDIR)$(libdir)/$(soname)
+	ln -sf $(soname) $(DESTDIR)$(libdir)/$(solink)
+	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
+	    attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
+
+uninstall: ## remove what install installed
+	rm -rf $(into)/attic.h $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc \
+	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
 
 clean: ## remove build/ and out/
 	rm -rf build out
 
 help: ## this list
-	@sed -n '2,/^$$/s/^# \{0,1\}//p' Makefile
-	@sed -n 's/^\([a-z-]*\):.* ## /\1\t/p' Makefile | awk -F '\t' '{ printf "  %-14s %s\n", $$1, $$2 }'
-.PHONY: clean help
+	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile; echo
+	@sed -n 's/^\([a-z-]*\):.*## /\1=/p' Makefile | awk -F = '{ printf "  %-14s %s\n", $$1, $$2 }'
+.PHONY: install uninstall clean help

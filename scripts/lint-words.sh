@@ -1,0 +1,44 @@
+#!/bin/sh
+# lint-words.sh FILE... -- what must not be written anywhere, or not in the library.
+set -eu
+cd "$(dirname "$0")/.."
+bad=0
+
+# forbid WHY PATTERN: the lines on standard input that match are errors
+forbid() {
+    if found=$(grep -E "$2"); then
+        printf '%s\n' "$found" | cut -c 1-110 | sed "s/\$/    <- $1/"
+        bad=1
+    fi
+}
+
+forbid 'finish it, or file it as an issue' '\b(TODO|FIXME|XXX)\b' <<END
+$(grep -nE 'TODO|FIXME|XXX' "$@" || true)
+END
+
+forbid 'masks are -inf and a NaN must surface' '(-ffast-math|-Ofast|-ffinite-math-only)' <<END
+$(grep -n '' Makefile CMakeLists.txt .ci/* scripts/*.sh 2>/dev/null |
+    grep -vE '^[^:]*:[0-9]*:[[:space:]]*#' | grep -v '^scripts/lint-words.sh' || true)
+END
+
+library=$(awk -f scripts/code.awk "$@" | grep '^src/' || true)
+
+# The only files that speak to malloc: memory, threads, the tape itself, files being read.
+forbid 'memory comes from the arena of the tape' '\b(malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign|alloca)\(' <<END
+$(printf '%s\n' "$library" |
+    grep -vE '^src/(tensor/arena|kernels/pool|autograd/tape)\.c:' || true)
+END
+
+forbid 'the library never ends the program' '\b(abort|_?exit|quick_exit|raise)\(' <<END
+$library
+END
+
+forbid 'the library prints only to a FILE * that it is given' '(\b(printf|puts|putchar|perror)\(|\b(stdout|stderr)\b)' <<END
+$library
+END
+
+forbid 'no bounds, no errors, or hidden state: use snprintf, strtol, at_random' '\b(sprintf|vsprintf|gets|atoi|atof|strtok|s?rand)\(' <<END
+$(awk -f scripts/code.awk "$@")
+END
+
+exit $bad
