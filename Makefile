@@ -186,31 +186,47 @@ have-check: $(filter deps,$(MAKECMDGOALS))
 	    { echo "The tests need the unit test framework Check: run 'make deps' first." >&2; exit 1; }
 
 # ---- slower checks ---------------------------------------------------------------------------
-# Without forks, for a child of Check would look like a leak, and a thread like a race.
 
-again = +@CK_FORK=no $(MAKE) --no-print-directory
+sub = +@$(MAKE) --no-print-directory
+# Without forks, for a forked child of Check would look like a leak, and is slow to watch.
+nofork = +@CK_FORK=no CK_DEFAULT_TIMEOUT=0 $(MAKE) --no-print-directory
+gradcheck_too := $(if $(SUITE),,gradcheck)
 
 sanitize: ## tests and gradient checks under AddressSanitizer and UBSan, leaks included
-	$(again) MODE=asan test gradcheck wrapper="env UBSAN_OPTIONS=print_stacktrace=1 \
-	    ASAN_OPTIONS=detect_stack_use_after_return=1 \
-	    LSAN_OPTIONS=suppressions=scripts/lsan.supp:print_suppressions=0"
+	$(nofork) MODE=asan test $(gradcheck_too) wrapper="env UBSAN_OPTIONS=print_stacktrace=1 \
+	    ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1"
 
 tsan: ## tests under ThreadSanitizer
-	$(again) MODE=tsan test wrapper="$$(setarch -R true 2>/dev/null && echo setarch -R) \
+	$(nofork) MODE=tsan test wrapper="$$(setarch -R true 2>/dev/null && echo setarch -R) \
 	    env TSAN_OPTIONS=halt_on_error=1"
 
-valgrind: ## tests under Valgrind (which knows no AVX-512)
-	$(again) MODE=valgrind $(if $(x86),ARCH=x86-64-v3) test CK_DEFAULT_TIMEOUT=0 \
+valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
+	$(nofork) MODE=valgrind $(if $(x86),ARCH=x86-64-v3) test \
 	    wrapper="$(VALGRIND) -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite"
 
 coverage: ## lines of src/ reached by tests and gradient checks, per file
-	@find build/$(compiler)-$(ARCH)-coverage -name '*.gcda' -delete 2>/dev/null || true
-	$(again) MODE=coverage test gradcheck >/dev/null
-	@GCOV=$(GCOV) sh scripts/coverage.sh build/$(compiler)-$(ARCH)-coverage $(library_c)
+	@find build -path '*-coverage/*' -name '*.gcda' -delete 2>/dev/null || true
+	$(nofork) MODE=coverage test $(gradcheck_too)
+	$(sub) MODE=coverage coverage-report
+coverage-report:
+	@GCOV="$(GCOV)" sh scripts/coverage.sh $(B) $(library_c)
 
-check-all: ## everything: both compilers, plain kernels, all of the above, lint, install
-	+sh scripts/check-all.sh
-.PHONY: sanitize tsan valgrind coverage check-all
+check-install: lib ## install into a temporary folder, use it from there, uninstall it
+	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
+
+check-all: ## everything, both compilers; takes long
+	$(sub) check-format lint
+	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-install
+	$(sub) CC=clang WERROR=1 all benches test gradcheck check-install
+	$(sub) PLAIN=1 WERROR=1 test gradcheck
+	$(sub) ARCH= WERROR=1 test gradcheck
+	$(sub) sanitize
+	$(sub) tsan
+	$(sub) valgrind
+	$(sub) coverage
+	$(sub) mutation
+	$(sub) graph demo
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
@@ -233,9 +249,9 @@ $(B)/%.tidied: %.c $(B)/%.o .clang-tidy
 	@touch $@
 
 format: ## bring all C files into the project's format
-	$(CLANG_FORMAT) -i $(all_c) $(all_h)
+	@$(CLANG_FORMAT) -i $(all_c) $(all_h)
 check-format: ## fail if `make format` would change a file
-	$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h)
+	@$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h)
 .PHONY: lint tidy format check-format
 
 # ---- programs --------------------------------------------------------------------------------
