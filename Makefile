@@ -202,11 +202,11 @@ tsan: ## tests under ThreadSanitizer
 
 valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 	$(nofork) MODE=valgrind $(if $(x86),ARCH=x86-64-v3) test \
-	    wrapper="$(VALGRIND) -q --error-exitcode=1 --leak-check=full --errors-for-leak-kinds=definite"
+	    wrapper="$(VALGRIND) -q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite"
 
 coverage: ## lines of src/ reached by tests and gradient checks, per file
 	@find build -path '*-coverage/*' -name '*.gcda' -delete 2>/dev/null || true
-	$(nofork) MODE=coverage test $(gradcheck_too)
+	$(sub) MODE=coverage test $(gradcheck_too)
 	$(sub) MODE=coverage coverage-report
 coverage-report:
 	@GCOV="$(GCOV)" sh scripts/coverage.sh $(B) $(library_c)
