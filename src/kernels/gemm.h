@@ -12,9 +12,12 @@ typedef struct {
 /* C_b = alpha A_b B_b + beta C_b      A_b [M,K]  B_b [K,N]  C_b [M,N]      b = 0 .. batch-1
  *
  * beta = 0 overwrites: C is not read and may hold anything, NaN included.  K = 0 leaves beta C.
- * With c.batch = 0 the products of the batch are summed, in the order of b, when beta = 1;
- * a gradient of a broadcast operand is such a sum.  C must not overlap A or B.  The bits of C do
- * not depend on the number of threads.  Cannot fail. */
+ * c.batch = 0 means that there is one C for the whole batch, and it gets the sum,
+ *
+ *   C = alpha (A_0 B_0 + A_1 B_1 + ...) + beta C
+ *
+ * in the order of b (a gradient of a broadcast operand is such a sum); batch = 0 leaves beta C.
+ * C must not overlap A or B.  The bits of C do not depend on the number of threads.  Cannot fail. */
 void at_gemm_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
                  const float *B, at_strides b, float beta, float *C, at_strides c);
 void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,

@@ -19,8 +19,9 @@ void at_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 uint32_t at_random_u32(at_stream s, uint64_t index);
 /* out[i] = at_random_u32(s, first + i), four at a time where that is possible */
 void at_random_u32s(at_stream s, uint64_t first, ptrdiff_t n, uint32_t *out);
-double at_random_unit(at_stream s,
-                      uint64_t index); /* uniform in (0,1), 53 bits; never 0, never 1 */
-double at_random_normal(at_stream s, uint64_t index); /* N(0,1), Box-Muller */
+/* uniform in (0,1), never 0, never 1: an odd multiple of 2^-53 */
+double at_random_unit(at_stream s, uint64_t index);
+/* N(0,1) by Box and Muller, at most 8.6 in magnitude */
+double at_random_normal(at_stream s, uint64_t index);
 
 #endif

@@ -1,0 +1,249 @@
+/* test_gemm.c -- the matrix product against three plain loops in long double.
+ *
+ * Matrices lie in memory with gaps.  The gaps of A and B hold NaN, which would show in the result if
+ * they were read; the gaps of C hold a number that must still be there afterwards. */
+#ifndef REAL
+
+#include "test.h"
+#include "kernels/gemm.h"
+#include "kernels/pool.h"
+#include "kernels/rng.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A random number generator with a state, for the choice of cases. */
+static at_stream gemm_dice = {2024, 0};
+
+static int gemm_pick(int n) /* 0 .. n-1 */
+{
+    static uint64_t index;
+    return (int)(at_random_u32(gemm_dice, index++) % (uint32_t)n);
+}
+
+/* Some way to lay out a batch of [rows, cols] and the count of elements it spans. */
+static at_strides gemm_layout(int batch, int rows, int cols, ptrdiff_t *span)
+{
+    int between = gemm_pick(2) ? 1 : 1 + gemm_pick(3), after = gemm_pick(2) ? 0 : gemm_pick(9);
+    at_strides s = {(ptrdiff_t)cols * between + after, between, 0};
+    ptrdiff_t size = rows * s.row;
+    if (gemm_pick(2)) {
+        s = (at_strides){between, (ptrdiff_t)rows * between + after, 0};
+        size = cols * s.col;
+    }
+    s.batch = size + gemm_pick(5) + 1;
+    *span = batch * s.batch + 1;
+    return s;
+}
+
+#define AT_KERNELS "kernels/test_gemm.c"
+#include "kernels/each_real.h"
+
+START_TEST(every_shape_stride_and_factor_agrees_with_three_loops_f32)
+{
+    for (int i = 0; i < 400; i++) gemm_random_case_f32(71);
+}
+END_TEST
+
+START_TEST(every_shape_stride_and_factor_agrees_with_three_loops_f64)
+{
+    for (int i = 0; i < 400; i++) gemm_random_case_f64(71);
+}
+END_TEST
+
+START_TEST(matrices_larger_than_a_tile_agree_with_three_loops)
+{
+    for (int i = 0; i < 6; i++) gemm_random_case_f32(300), gemm_random_case_f64(200);
+}
+END_TEST
+
+START_TEST(two_by_two_can_be_checked_by_hand)
+{
+    const double A[] = {1, 2, 3, 4}, B[] = {5, 6, 7, 8}, C[] = {19, 22, 43, 50};
+    const double AtB[] = {26, 30, 38, 44}, ABt[] = {17, 23, 39, 53};
+    const at_strides plain = {2, 1, 0}, turned = {1, 2, 0};
+    double out[4];
+    at_gemm_f64(1, 2, 2, 2, 1, A, plain, B, plain, 0, out, plain);
+    assert_all_close(4, out, C, 0);
+    at_gemm_f64(1, 2, 2, 2, 1, A, turned, B, plain, 0, out, plain);
+    assert_all_close(4, out, AtB, 0);
+    at_gemm_f64(1, 2, 2, 2, 1, A, plain, B, turned, 0, out, plain);
+    assert_all_close(4, out, ABt, 0);
+}
+END_TEST
+
+START_TEST(with_beta_0_a_NaN_in_C_is_not_read)
+{
+    const float a = 2, b = 3;
+    float c = NAN;
+    at_gemm_f32(1, 1, 1, 1, 1, &a, (at_strides){1, 1, 1}, &b, (at_strides){1, 1, 1}, 0, &c,
+                (at_strides){1, 1, 1});
+    assert_close(c, 6, 0);
+    c = NAN;
+    at_gemm_f32(1, 1, 1, 0, 1, NULL, (at_strides){0, 1, 0}, NULL, (at_strides){1, 1, 0}, 0, &c,
+                (at_strides){1, 1, 1});
+    assert_close(c, 0, 0);
+}
+END_TEST
+
+START_TEST(a_NaN_in_A_reaches_its_row_and_no_other)
+{
+    double A[9] = {1, 1, 1, 1, (double)NAN, 1, 1, 1, 1}, B[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, C[9];
+    const at_strides s = {3, 1, 0};
+    at_gemm_f64(1, 3, 3, 3, 1, A, s, B, s, 0, C, s);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            assert_close(C[3 * i + j], i == 1 ? (double)NAN : 12.0 + 3 * j, 0);
+}
+END_TEST
+
+START_TEST(an_empty_batch_leaves_beta_C_of_a_shared_C)
+{
+    double C[2] = {4, 6};
+    const at_strides shared = {2, 1, 0};
+    at_gemm_f64(0, 1, 2, 3, 1, NULL, shared, NULL, shared, 0.5, C, shared);
+    assert_all_close(2, C, ((double[]){2, 3}), 0);
+    at_gemm_f64(0, 1, 2, 3, 1, NULL, shared, NULL, shared, 0, C, shared);
+    assert_all_close(2, C, ((double[]){0, 0}), 0);
+}
+END_TEST
+
+START_TEST(sizes_of_zero_touch_nothing)
+{
+    const at_strides s = {1, 1, 1};
+    at_gemm_f32(1, 0, 3, 3, 1, NULL, s, NULL, s, 0, NULL, s);
+    at_gemm_f32(1, 3, 0, 3, 1, NULL, s, NULL, s, 0, NULL, s);
+    at_gemm_f32(0, 3, 3, 3, 1, NULL, s, NULL, s, 0, NULL, s);
+    at_gemm_f32(0, 0, 0, 0, 1, NULL, s, NULL, s, 1, NULL, s);
+}
+END_TEST
+
+START_TEST(any_number_of_threads_gives_the_same_bits)
+{
+    static const int shapes[][4] = {{1, 200, 300, 90}, {7, 33, 20, 200}, {300, 8, 8, 8},
+                                    {2, 500, 3, 70},   {1, 3, 700, 99},  {40, 64, 16, 64},
+                                    {1, 60, 70, 700}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int shared = 0; shared < 2; shared++) {
+            const int *s = shapes[i];
+            gemm_same_bits_f32(s[0], s[1], s[2], s[3], shared);
+            gemm_same_bits_f64(s[0], s[1], s[2], s[3], shared);
+        }
+}
+END_TEST
+
+SUITE(kernels_gemm, every_shape_stride_and_factor_agrees_with_three_loops_f32,
+      every_shape_stride_and_factor_agrees_with_three_loops_f64,
+      matrices_larger_than_a_tile_agree_with_three_loops, two_by_two_can_be_checked_by_hand,
+      with_beta_0_a_NaN_in_C_is_not_read, a_NaN_in_A_reaches_its_row_and_no_other,
+      an_empty_batch_leaves_beta_C_of_a_shared_C, sizes_of_zero_touch_nothing,
+      any_number_of_threads_gives_the_same_bits)
+
+#else
+
+typedef struct {
+    int batch, rows, cols;
+    at_strides s;
+    ptrdiff_t span;
+    REAL *p;
+} KERNEL(gemm_matrix);
+
+static ptrdiff_t KERNEL(gemm_at)(const KERNEL(gemm_matrix) * m, int b, int i, int j)
+{
+    return b * m->s.batch + i * m->s.row + j * m->s.col;
+}
+
+static KERNEL(gemm_matrix) KERNEL(gemm_new)(int batch, int rows, int cols, bool shared, REAL gap)
+{
+    static uint64_t index;
+    KERNEL(gemm_matrix) m = {batch, rows, cols, {0}, 0, NULL};
+    m.s = gemm_layout(batch, rows, cols, &m.span);
+    if (shared) m.s.batch = 0;
+    m.p = malloc((size_t)m.span * sizeof(REAL));
+    ck_assert_ptr_nonnull(m.p);
+    for (ptrdiff_t e = 0; e < m.span; e++) m.p[e] = gap;
+    for (int b = 0; b < batch; b++)
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < cols; j++)
+                m.p[KERNEL(gemm_at)(&m, b, i, j)] =
+                    (REAL)(2 * at_random_unit((at_stream){7, 7}, index++) - 1);
+    return m;
+}
+
+/* C_ij by three loops, and beside it the sum of all magnitudes that went in: rounding is to that. */
+static void KERNEL(gemm_expected)(const KERNEL(gemm_matrix) * A, const KERNEL(gemm_matrix) * B,
+                                  long double alpha, long double beta, REAL before, int b, int i,
+                                  int j, bool sum, long double *value, long double *size)
+{
+    *value = beta == 0 ? 0 : beta * (long double)before;
+    *size = fabsl(*value);
+    for (int n = sum ? 0 : b; n < (sum ? A->batch : b + 1); n++)
+        for (int k = 0; k < A->cols; k++) {
+            long double term = alpha * (long double)A->p[KERNEL(gemm_at)(A, n, i, k)] *
+                               (long double)B->p[KERNEL(gemm_at)(B, n, k, j)];
+            *value += term;
+            *size += fabsl(term);
+        }
+}
+
+static void KERNEL(gemm_check)(const KERNEL(gemm_matrix) * A, const KERNEL(gemm_matrix) * B,
+                               REAL alpha, REAL beta, const KERNEL(gemm_matrix) * before,
+                               KERNEL(gemm_matrix) * C, bool sum)
+{
+    for (int b = 0; b < (sum ? 1 : C->batch); b++)
+        for (int i = 0; i < C->rows; i++)
+            for (int j = 0; j < C->cols; j++) {
+                ptrdiff_t e = KERNEL(gemm_at)(C, b, i, j);
+                long double value, size;
+                KERNEL(gemm_expected)
+                (A, B, (long double)alpha, (long double)beta, before->p[e], b, i, j, sum, &value,
+                 &size);
+                if (!(fabsl((long double)C->p[e] - value) <=
+                      2 * (long double)REAL_EPS * sqrtl(8 + A->cols) * size))
+                    ck_abort_msg("C[%d][%d,%d] is %.9g, not %.9Lg; [%d,%d,%d] x %d", b, i, j,
+                                 (double)C->p[e], value, C->rows, C->cols, A->cols, A->batch);
+                C->p[e] = before->p[e];
+            }
+    /* with its elements put back, C is what it was: nothing else was written */
+    ck_assert_mem_eq(C->p, before->p, (size_t)C->span * sizeof(REAL));
+}
+
+static void KERNEL(gemm_random_case)(int limit)
+{
+    static const REAL factors[] = {0, 1, (REAL)-0.75, (REAL)1.5};
+    int batch = gemm_pick(4), M = gemm_pick(limit), N = gemm_pick(limit), K = gemm_pick(limit);
+    if (gemm_pick(4) == 0) *(gemm_pick(2) ? &M : &N) = gemm_pick(4); /* skinny */
+    REAL alpha = factors[1 + gemm_pick(3)], beta = factors[gemm_pick(4)];
+    bool sum = gemm_pick(3) == 0;
+    KERNEL(gemm_matrix) A = KERNEL(gemm_new)(batch, M, K, gemm_pick(4) == 0, (REAL)NAN);
+    KERNEL(gemm_matrix) B = KERNEL(gemm_new)(batch, K, N, gemm_pick(4) == 0, (REAL)NAN);
+    KERNEL(gemm_matrix) C = KERNEL(gemm_new)(sum ? 1 : batch, M, N, sum, 77);
+    KERNEL(gemm_matrix) before = C;
+    before.p = malloc((size_t)C.span * sizeof(REAL));
+    memcpy(before.p, C.p, (size_t)C.span * sizeof(REAL));
+
+    AT_FOR_REAL(gemm)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s);
+    KERNEL(gemm_check)(&A, &B, alpha, beta, &before, &C, sum);
+    free(A.p), free(B.p), free(C.p), free(before.p);
+}
+
+static void KERNEL(gemm_same_bits)(int batch, int M, int N, int K, bool shared)
+{
+    KERNEL(gemm_matrix) A = KERNEL(gemm_new)(batch, M, K, false, 0);
+    KERNEL(gemm_matrix) B = KERNEL(gemm_new)(batch, K, N, false, 0);
+    at_strides c = {N, 1, shared ? 0 : (ptrdiff_t)M * N};
+    size_t size = (size_t)batch * (size_t)M * (size_t)N * sizeof(REAL);
+    REAL *one = calloc(size, 1), *more = calloc(size, 1);
+
+    at_threads(1);
+    AT_FOR_REAL(gemm)(batch, M, N, K, 1, A.p, A.s, B.p, B.s, 0, one, c);
+    for (int threads = 2; threads < 8; threads += 2) {
+        at_threads(threads);
+        AT_FOR_REAL(gemm)(batch, M, N, K, 1, A.p, A.s, B.p, B.s, 0, more, c);
+        ck_assert_mem_eq(one, more, size);
+    }
+    free(A.p), free(B.p), free(one), free(more);
+}
+
+#endif
