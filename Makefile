@@ -236,16 +236,18 @@ lint: $(static) ## layers, unique statics, symbols, banned words, cppcheck, clan
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q --std=c11 --enable=warning,performance,portability --inline-suppr --suppress=nullPointerRedundantCheck \
-	    --error-exitcode=1 -j $(JOBS) -DATTIC_CPPCHECK -Isrc $(library_c) $(example_c) $(common_c) $(bench_c)
-	+@$(MAKE) --no-print-directory -j $(JOBS) tidy
+	    --error-exitcode=1 -j $(JOBS) -DATTIC_CPPCHECK -Isrc -Iexamples \
+	    $(library_c) $(example_c) $(common_c) $(bench_c)
+	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 
-# The object stands for the headers that the source includes.
+# The object stands for the headers that the source includes.  A file that includes itself once per
+# type is a header to clang's analyzer, which must be told to look into headers.
 tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(bench_c) $(gradcheck_c))
+tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Xclang -analyzer-opt-analyze-headers
 tidy: $(tidied)
 $(B)/%.tidied: %.c $(B)/%.o .clang-tidy
-	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples 2>$@.log \
-	    || { cat $@.log; exit 1; }
+	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(tidy_flags) 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
 format: ## bring all C files into the project's format
@@ -301,5 +303,5 @@ clean: ## remove build/ and out/
 
 help: ## this list
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile; echo
-	@sed -n 's/^\([a-z-]*\):.*## /\1=/p' Makefile | awk -F = '{ printf "  %-14s %s\n", $$1, $$2 }'
+	@awk '/^[a-z-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); printf "  %-14s %s\n", name, $$0 }' Makefile
 .PHONY: install uninstall clean help
