@@ -188,7 +188,7 @@ have-check: $(filter deps,$(MAKECMDGOALS))
 # ---- slower checks ---------------------------------------------------------------------------
 
 sub = +@$(MAKE) --no-print-directory
-# Without forks, for a forked child of Check would look like a leak, and is slow to watch.
+# Without forks: what a child of Check has not freed looks like a leak.
 nofork = +@CK_FORK=no CK_DEFAULT_TIMEOUT=0 $(MAKE) --no-print-directory
 gradcheck_too := $(if $(SUITE),,gradcheck)
 
@@ -202,7 +202,8 @@ tsan: ## tests under ThreadSanitizer
 
 valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 	$(nofork) MODE=valgrind $(if $(x86),ARCH=x86-64-v3) test \
-	    wrapper="$(VALGRIND) -q --error-exitcode=1 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite"
+	    wrapper="$(VALGRIND) -q --error-exitcode=1 --leak-check=full \
+	    --show-leak-kinds=definite --errors-for-leak-kinds=definite"
 
 coverage: ## lines of src/ reached by tests and gradient checks, per file
 	@find build -path '*-coverage/*' -name '*.gcda' -delete 2>/dev/null || true
@@ -235,9 +236,9 @@ lint: $(static) ## layers, unique statics, symbols, banned words, cppcheck, clan
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
-	$(call say,LINT,cppcheck)$(CPPCHECK) -q --std=c11 --enable=warning,performance,portability --inline-suppr --suppress=nullPointerRedundantCheck \
-	    --error-exitcode=1 -j $(JOBS) -DATTIC_CPPCHECK -Isrc -Iexamples \
-	    $(library_c) $(example_c) $(common_c) $(bench_c)
+	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
+	    --enable=warning,performance,portability --inline-suppr --suppress=nullPointerRedundantCheck \
+	    -DATTIC_CPPCHECK -Isrc -Iexamples $(library_c) $(example_c) $(common_c) $(bench_c)
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 
@@ -303,5 +304,6 @@ clean: ## remove build/ and out/
 
 help: ## this list
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile; echo
-	@awk '/^[a-z-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); printf "  %-14s %s\n", name, $$0 }' Makefile
+	@awk '/^[a-z-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); \
+	    printf "  %-14s %s\n", name, $$0 }' Makefile
 .PHONY: install uninstall clean help
