@@ -1,6 +1,108 @@
-/* gradcheck.c -- is this gradient right?  See gradcheck.h. */
+/* gradcheck.c -- what a derivative is, and how to tell a wrong one from a blurred one.
+ *
+ * The derivative of a number L that depends on a number x is what one sees by stepping aside:
+ *
+ *     L'(x) = lim (L(x + h) - L(x)) / h       for h -> 0
+ *
+ * A computer cannot take the limit.  With a finite h there are two errors, and they pull h in
+ * opposite directions.  By Taylor, L(x + h) = L + h L' + h^2/2 L'' + ..., so the quotient is off by
+ * h/2 L'': TRUNCATION, smaller for small h.  And every L is computed only up to some d, about 1e-16
+ * of its size, so the quotient is off by up to 2d/h: ROUNDING, smaller for large h.
+ *
+ *     error                         Combining more points lets the terms of Taylor's series cancel
+ *       |\                      /   one after the other.  Then a larger h will do, and a larger h
+ *       | \  rounding          /    divides the rounding error by more:
+ *       |   \   ~ 1/h         /
+ *       |     \              /      formula                  truncation    rounding  best h  error
+ *       |       `.          / ~ h^4 (L(h) - L(0)) / h        h/2 L''       2d/h      2e-8    2e-8
+ *       |          `-.___.-'        (L(h) - L(-h)) / 2h      h^2/6 L'''    d/h       7e-6    2e-11
+ *       +---------------------- h   the five points below    h^4/30 L^(5)  3d/2h     1e-3    2e-13
+ *
+ *     n = (8 (L(h) - L(-h)) - (L(2h) - L(-2h))) / 12h             (five points; that of 0 drops out)
+ *
+ * Best h: the sum h^4/30 L^(5) + 3d/2h is least where h^5 = 45/4 d / L^(5); with d = 1.1e-16 and
+ * derivatives about as large as L that is h = 2^-10.  Here x has the size s = max(1, |x|), rounded
+ * up to a power of two, and h = 2^-10 s: a power of two too, so that x + h is hardly rounded.
+ *
+ * Many outputs.  A gradient belongs to a number, so y is made one: L = sum_k u_k y_k.  Then
+ *
+ *     dL/dx_i = sum_k u_k dy_k/dx_i
+ *
+ * is exactly what a backward computes when the cotangent dy = u arrives.  u must be random: with
+ * u = 1 the rows of a softmax sum to the constant 1, the true gradient is 0, and a backward that
+ * forgot everything would pass.  Here u_k = +-(0.5 .. 1.5), never near 0 where errors would hide.
+ *
+ * Rounding, measured.  d is not known beforehand: a sum over much that cancels has little of its
+ * 16 digits left.  So it is measured.  Evaluate y at nine points so close together that it is a
+ * polynomial for all one can tell, and take sixth differences: those of a polynomial of degree 5
+ * are 0, what remains is rounding, and independent errors grow by sqrt(1 + 6^2 + 15^2 + 20^2 + 15^2
+ * + 6^2 + 1) = sqrt(924).  (Hamming's difference table; More, Wild: "Estimating computational
+ * noise", 2011.)  With r_k the noise of y_k, the bound for n is 4 x 3/2 sum_k |u_k| r_k / h, over
+ * the y_k that moved, and 4 for safety.
+ *
+ * When a and n disagree, is a wrong, or can n not be trusted?  Then the step is halved from 2^-5 s
+ * to 2^-30 s, and the picture above is drawn for this one element.  Neighbouring steps that agree
+ * tell how well n is known, without any knowledge of a; the best of them is compared with a again,
+ * with that uncertainty for a bound.  If even the best is known to less than 4 digits, rounding
+ * dominates.  A kink shows on its two sides:
+ *
+ *     L right of x:  (-3 L(0) + 4 L(h) - L(2h)) / 2h          two one-sided derivatives; where L is
+ *     L left of x:   ( 3 L(0) - 4 L(-h) + L(-2h)) / 2h        smooth they meet like h^2
+ *
+ * If they stay apart while h shrinks, x lies on a kink.  There is no derivative then, but a sensible
+ * a still lies between the two sides (it is a subgradient); outside, it is wrong.  A kink at a
+ * distance is walked around: all steps below the distance are clean.
+ *
+ * What a check cannot see: errors smaller than its resolution, branches that this x does not take,
+ * and a forward that is wrong itself: it is differentiated as it is. */
 #include "autograd/gradcheck.h"
-#include "autograd/state.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/rng.h"
+#include "tensor/arena.h"
+
+static const double usual_tolerance = 1e-7, coarse = 1e-4, floor_share = 1e-3;
+enum {
+    FIRST_STEP = -10,
+    LARGEST_STEP = -5,
+    SMALLEST_STEP = -36,
+    FINE_SPACING = -30,
+    WIDE_SPACING = -22
+};
+enum { MAX_STEPS = LARGEST_STEP - SMALLEST_STEP + 1, NOISE_POINTS = 8 };
+
+typedef struct { /* one comparison: along an element, or along a direction */
+    at_verdict verdict;
+    double a, n, bound, h;
+    double jump; /* how far the derivatives from both sides are apart */
+} finding;
+
+typedef struct { /* what differences with step h say */
+    double h, n, bound;
+    double low, high; /* every choice between the one-sided derivatives, output by output */
+    double jump;      /* high - low */
+} slope;
+
+typedef struct {
+    at_forward_fn *forward;
+    at_vjp_fn *vjp;
+    void *ctx;
+    ptrdiff_t n, m, probes;
+    at_gradcheck_options options;
+    const double *x0;
+    double *x, *v;      /* [n] where forward is evaluated: x = x0 + h v */
+    double *a, *again;  /* [n] the gradient by vjp */
+    double *u, *u_kept; /* [m] the cotangent */
+    double *y0, *r;     /* [m] y at x0, and how noisy it is */
+    double *y[4];       /* [m] y at h, -h, 2h, -2h */
+    bool *moves;        /* [m] does y_k depend on what is stepped along now? */
+    finding *found;     /* [probes] */
+    double max_n;
+    at_gradcheck_report report;
+} checker;
 
 const char *at_verdict_text(at_verdict v)
 {
@@ -9,14 +111,476 @@ const char *at_verdict_text(at_verdict v)
     return text[v];
 }
 
-at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int n, void *ctx,
-                                 at_gradcheck_options options)
+/* ------------------------------------------------------------------ a place to work ------------ */
+
+static double *checker_doubles(at_arena *a, bool *ok, ptrdiff_t n)
 {
-    (void)t, (void)f, (void)in, (void)n, (void)ctx, (void)options;
-    return (at_gradcheck_report){.reason = "not built yet"};
+    double *p = n > PTRDIFF_MAX / 16 ? NULL : at_arena_alloc(a, (size_t)n * sizeof(double));
+    if (!p) *ok = false;
+    return p;
 }
 
-void at_gradcheck_print(const at_gradcheck_report *r, FILE *out)
+static bool checker_has_memory(checker *c, at_arena *a)
 {
-    fprintf(out, "%s: %s\n", at_verdict_text(r->verdict), r->reason);
+    bool ok = true;
+    double **of_n[] = {&c->x, &c->v, &c->a, &c->again};
+    double **of_m[] = {&c->u, &c->u_kept, &c->y0, &c->r, &c->y[0], &c->y[1], &c->y[2], &c->y[3]};
+    for (size_t i = 0; i < sizeof of_n / sizeof *of_n; i++)
+        *of_n[i] = checker_doubles(a, &ok, c->n);
+    for (size_t i = 0; i < sizeof of_m / sizeof *of_m; i++)
+        *of_m[i] = checker_doubles(a, &ok, c->m);
+    c->found = at_arena_alloc(a, (size_t)c->probes * sizeof *c->found);
+    c->moves = at_arena_alloc(a, (size_t)c->m * sizeof *c->moves);
+    return ok && c->found && c->moves;
+}
+
+static void draw_cotangent(checker *c)
+{
+    at_stream s = {c->options.seed, 0};
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        double unit = 2 * at_random_unit(s, (uint64_t)k) - 1;
+        c->u[k] = c->u_kept[k] = unit < 0 ? unit - 0.5 : unit + 0.5;
+    }
+}
+
+static void fill_with_nan(double *p, ptrdiff_t n)
+{
+    for (ptrdiff_t i = 0; i < n; i++) p[i] = (double)NAN;
+}
+
+/* y = f(x0 + h v) */
+static void evaluate_at(checker *c, double h, double *y)
+{
+    for (ptrdiff_t i = 0; i < c->n; i++) c->x[i] = c->v[i] != 0 ? c->x0[i] + h * c->v[i] : c->x0[i];
+    c->forward(c->x, y, c->ctx);
+}
+
+/* Zero for equal values even if they are infinite: an output that stays -inf does not move. */
+static double difference_of(double a, double b)
+{
+    return a == b ? 0 : a - b;
+}
+
+/* ------------------------------------------------------------------ the rules ------------------ */
+
+/* The first i at which the bits differ, or -1. */
+static ptrdiff_t first_change(const double *a, const double *b, ptrdiff_t n)
+{
+    if (n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0) return -1;
+    ptrdiff_t i = 0;
+    while (memcmp(a + i, b + i, sizeof *a) == 0) i++;
+    return i;
+}
+
+static bool rule_broken(checker *c, const char *reason, const char *vector, ptrdiff_t i, double a,
+                        double b)
+{
+    at_gradcheck_report *r = &c->report;
+    r->verdict = ATTIC_WRONG;
+    snprintf(r->reason, sizeof r->reason, "%s", reason);
+    snprintf(r->where, sizeof r->where, "%s[%td]", vector, i);
+    r->element = i;
+    r->analytic = a;
+    r->numeric = b;
+    return true;
+}
+
+static bool breaks_forward_rules(checker *c)
+{
+    ptrdiff_t i, n = c->n, m = c->m;
+    fill_with_nan(c->y0, m);
+    fill_with_nan(c->y[0], m);
+    c->forward(c->x, c->y0, c->ctx);
+    c->forward(c->x, c->y[0], c->ctx);
+    if ((i = first_change(c->x, c->x0, n)) >= 0)
+        return rule_broken(c, "forward changes its input", "x", i, c->x[i], c->x0[i]);
+    if ((i = first_change(c->y[0], c->y0, m)) >= 0)
+        return rule_broken(c, "forward gives other values when it runs again", "y", i, c->y[0][i],
+                           c->y0[i]);
+    return false;
+}
+
+static bool breaks_backward_rules(checker *c)
+{
+    ptrdiff_t i, n = c->n, m = c->m;
+    fill_with_nan(c->a, n);
+    fill_with_nan(c->again, n);
+    c->vjp(c->x, c->u, c->a, c->ctx);
+    c->vjp(c->x, c->u, c->again, c->ctx);
+    if ((i = first_change(c->x, c->x0, n)) >= 0)
+        return rule_broken(c, "backward changes its input", "x", i, c->x[i], c->x0[i]);
+    if ((i = first_change(c->u, c->u_kept, m)) >= 0)
+        return rule_broken(c, "backward changes its cotangent", "dy", i, c->u[i], c->u_kept[i]);
+    if ((i = first_change(c->again, c->a, n)) >= 0)
+        return rule_broken(c, "backward gives other values when it runs again", "x", i, c->again[i],
+                           c->a[i]);
+
+    memset(c->u, 0, (size_t)m * sizeof *c->u);
+    fill_with_nan(c->again, n);
+    c->vjp(c->x, c->u, c->again, c->ctx);
+    memcpy(c->u, c->u_kept, (size_t)m * sizeof *c->u);
+    for (i = 0; i < n; i++) /* where a itself is infinite, 0 a may be NaN */
+        if (c->again[i] != 0 && isfinite(c->a[i]))
+            return rule_broken(c, "a cotangent of 0 gives a gradient", "x", i, c->again[i], 0);
+    return false;
+}
+
+/* ------------------------------------------------------------------ differences ---------------- */
+
+/* A power of two, the size of x. */
+static double size_of_element(double x)
+{
+    double s = 1;
+    while (s < fabs(x) && isfinite(2 * s)) s *= 2;
+    return s;
+}
+
+/* v = the p-th direction; returns the unit that steps along it are measured in. */
+static double aim_at_probe(checker *c, ptrdiff_t p)
+{
+    memset(c->moves, 0, (size_t)c->m * sizeof *c->moves);
+    if (c->options.directions > 0) {
+        at_stream s = {c->options.seed, 4 + (uint64_t)p};
+        for (ptrdiff_t i = 0; i < c->n; i++)
+            c->v[i] = size_of_element(c->x0[i]) * at_random_normal(s, (uint64_t)i);
+        return 1;
+    }
+    memset(c->v, 0, (size_t)c->n * sizeof *c->v);
+    c->v[p] = 1;
+    return size_of_element(c->x0[p]);
+}
+
+/* dL/dv = sum_i dL/dx_i v_i */
+static double analytic_along(const checker *c, ptrdiff_t p)
+{
+    if (c->options.directions == 0) return c->a[p];
+    double sum = 0;
+    for (ptrdiff_t i = 0; i < c->n; i++) sum += c->a[i] * c->v[i];
+    return sum;
+}
+
+/* What sixth differences, two of them, say about the rounding error of y_k on one side of x0. */
+static void noise_on_side(checker *c, double spacing, double *r)
+{
+    static const double delta6[] = {1, -6, 15, -20, 15, -6, 1};
+    for (int j = 0; j < 2; j++) memset(c->y[j], 0, (size_t)c->m * sizeof(double));
+    for (int point = 0; point < NOISE_POINTS; point++) {
+        evaluate_at(c, (1 + point) * spacing, c->y[2]);
+        for (int j = 0; j < 2; j++)
+            for (ptrdiff_t k = 0; k < c->m && point >= j && point - j <= 6; k++)
+                c->y[j][k] += delta6[point - j] * difference_of(c->y[2][k], c->y0[k]);
+    }
+    for (ptrdiff_t k = 0; k < c->m; k++)
+        r[k] = sqrt((c->y[0][k] * c->y[0][k] + c->y[1][k] * c->y[1][k]) / 2 / 924);
+}
+
+static void aim_at_random(checker *c, int draw)
+{
+    at_stream s = {c->options.seed, 1 + (uint64_t)draw};
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        c->v[i] = size_of_element(c->x0[i]) * (0.5 + at_random_unit(s, (uint64_t)i));
+}
+
+/* r_k, along random directions.  Fine spacing, and the quieter side: a kink at x0 lies between the
+ * sides, one close by spoils only one.  But a y_k that is computed in float stands still there and
+ * shows its grain only in wider spacing, where it is taken for noise if small enough.  And no y_k
+ * is known better than to a fraction of its last digit. */
+static void measure_noise(checker *c)
+{
+    const double fine = ldexp(1, FINE_SPACING), wide = ldexp(1, WIDE_SPACING);
+    double *r = c->r, *side = c->y[3];
+    bool *stands_still = c->moves;
+    aim_at_random(c, 0);
+    noise_on_side(c, fine, r);
+    noise_on_side(c, -fine, side);
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        r[k] = fmin(r[k], side[k]);
+        stands_still[k] = r[k] == 0;
+    }
+    for (int draw = 1; draw <= 2; draw++) {
+        aim_at_random(c, draw);
+        noise_on_side(c, draw == 1 ? wide : -wide, side);
+        for (ptrdiff_t k = 0; k < c->m; k++)
+            if (stands_still[k] && side[k] <= 1e-6 * fabs(c->y0[k])) r[k] = fmax(r[k], side[k]);
+    }
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        double least = DBL_EPSILON / 4 * fabs(c->y0[k]);
+        r[k] = !isfinite(least) ? 0 : isfinite(r[k]) ? fmax(r[k], least) : least;
+    }
+}
+
+/* The slope of L = sum_k u_k y_k along v, by differences with step h. */
+static slope measure_slope(checker *c, double h)
+{
+    evaluate_at(c, h, c->y[0]);
+    evaluate_at(c, -h, c->y[1]);
+    evaluate_at(c, 2 * h, c->y[2]);
+    evaluate_at(c, -2 * h, c->y[3]);
+
+    slope s = {.h = h};
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        double u = c->u[k];
+        double right1 = difference_of(c->y[0][k], c->y0[k]);
+        double left1 = difference_of(c->y[1][k], c->y0[k]);
+        double right2 = difference_of(c->y[2][k], c->y0[k]);
+        double left2 = difference_of(c->y[3][k], c->y0[k]);
+        if (right1 != 0 || left1 != 0 || right2 != 0 || left2 != 0) c->moves[k] = true;
+        if (!c->moves[k]) continue;
+
+        double right = u * (4 * right1 - right2) / (2 * h);
+        double left = u * (left2 - 4 * left1) / (2 * h);
+        s.n += u * (8 * (right1 - left1) - (right2 - left2)) / (12 * h);
+        s.bound += 6 * fabs(u) * c->r[k] / h;
+        s.low += fmin(left, right);
+        s.high += fmax(left, right);
+    }
+    s.jump = s.high - s.low;
+    return s;
+}
+
+/* ------------------------------------------------------------------ one comparison ------------- */
+
+static double scale_of(const checker *c, double a, double n)
+{
+    return fmax(fmax(fabs(a), fabs(n)), floor_share * c->max_n);
+}
+
+static double tolerance_of(const checker *c, const finding *f)
+{
+    return c->options.tolerance * scale_of(c, f->a, f->n);
+}
+
+/* |a - n| / scale; infinite where one of them is no number. */
+static double error_of(const checker *c, const finding *f)
+{
+    if (!isfinite(f->a) || !isfinite(f->n)) return (double)INFINITY;
+    return f->a == f->n ? 0 : fabs(f->a - f->n) / scale_of(c, f->a, f->n);
+}
+
+static double resolution_of(const checker *c, const finding *f)
+{
+    double scale = scale_of(c, f->a, f->n);
+    if (!(scale > 0) || !isfinite(f->bound)) return (double)INFINITY;
+    return c->options.tolerance + f->bound / scale;
+}
+
+static bool finding_agrees(const checker *c, const finding *f)
+{
+    return isfinite(f->a) && fabs(f->a - f->n) <= tolerance_of(c, f) + f->bound;
+}
+
+/* Is n known to 4 digits?  (Where all is exactly 0 there is nothing to know.) */
+static bool finding_is_sharp(const checker *c, const finding *f)
+{
+    return f->bound <= coarse * scale_of(c, f->a, f->n);
+}
+
+/* The step whose neighbours agree best with it, or -1.  Both count, since two may agree by chance;
+ * and four times, since slopes that close in on theirs slowly have further to go. */
+static int choose_best_step(finding *f, const slope *s, int count)
+{
+    int best = -1;
+    double least = (double)INFINITY;
+    for (int j = 1; j + 1 < count; j++) {
+        double apart = fmax(fabs(s[j - 1].n - s[j].n), fabs(s[j].n - s[j + 1].n));
+        double unsure = 4 * apart + s[j].bound;
+        if (!isfinite(apart) || !(unsure < least)) continue;
+        best = j;
+        least = unsure;
+        *f = (finding){ATTIC_PASS, f->a, s[j].n, unsure, s[j].h, s[j].jump};
+    }
+    return best;
+}
+
+/* Does every halving of the step multiply the jump by a factor in low..high? */
+static bool jumps_go_like(const slope *s, int count, double low, double high)
+{
+    for (int j = 1; j < count; j++) {
+        double factor = s[j].jump / s[j - 1].jump;
+        if (!(factor > low && factor < high)) return false;
+    }
+    return true;
+}
+
+/* Around the best step: the two sides of a kink stay apart as h shrinks, across a jump they part
+ * like 1/h, smooth ones meet like h^2. */
+static bool is_at_kink(const slope *s, int count, int best)
+{
+    const int span = 7;
+    int from = best + span <= count ? best : count - span;
+    if (!(s[best].jump > 50 * s[best].bound)) return false;
+    return jumps_go_like(s + from, span, 0.6, 1.4) || jumps_go_like(s + from, span, 1.9, 2.1);
+}
+
+/* a and n disagree, or n is not sharp, or its two sides differ: look at many steps. */
+static void settle_by_sweep(checker *c, ptrdiff_t p, finding *f)
+{
+    slope s[MAX_STEPS];
+    double unit = aim_at_probe(c, p);
+    for (int j = 0; j < MAX_STEPS; j++) s[j] = measure_slope(c, ldexp(unit, LARGEST_STEP - j));
+
+    int best = choose_best_step(f, s, MAX_STEPS);
+    if (best < 0) {
+        *f = (finding){ATTIC_NON_SMOOTH, f->a, (double)NAN, (double)INFINITY, f->h, f->jump};
+    } else if (is_at_kink(s, MAX_STEPS, best)) {
+        double slack = 0.01 * s[best].jump; /* a subgradient lies between the two sides */
+        bool between = f->a >= s[best].low - slack && f->a <= s[best].high + slack;
+        f->verdict = between ? ATTIC_NON_SMOOTH : ATTIC_WRONG;
+        f->bound = s[best].jump;
+    } else if (!finding_agrees(c, f)) {
+        f->verdict = ATTIC_WRONG;
+    } else {
+        f->verdict = finding_is_sharp(c, f) ? ATTIC_PASS : ATTIC_NOISE_LIMITED;
+    }
+}
+
+static void compare_all(checker *c)
+{
+    for (ptrdiff_t p = 0; p < c->probes; p++) {
+        slope s = measure_slope(c, ldexp(aim_at_probe(c, p), FIRST_STEP));
+        c->found[p] = (finding){ATTIC_PASS, analytic_along(c, p), s.n, s.bound, s.h, s.jump};
+        if (isfinite(s.n)) c->max_n = fmax(c->max_n, fabs(s.n));
+    }
+    for (ptrdiff_t p = 0; p < c->probes; p++) {
+        finding *f = &c->found[p];
+        bool smooth = f->jump <= 0.01 * scale_of(c, f->a, f->n);
+        if (!finding_agrees(c, f) || !finding_is_sharp(c, f) || !smooth) settle_by_sweep(c, p, f);
+    }
+}
+
+/* ------------------------------------------------------------------ the verdict ---------------- */
+
+static int gravity_of(at_verdict v)
+{
+    return v == ATTIC_WRONG ? 3 : v == ATTIC_NON_SMOOTH ? 2 : v == ATTIC_NOISE_LIMITED;
+}
+
+/* Is a = factor n throughout?  A wrong sign and a forgotten 2 look like that. */
+static bool has_common_factor(const checker *c, double *factor)
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    for (ptrdiff_t p = 0; p < c->probes; p++) {
+        const finding *f = &c->found[p];
+        if (fabs(f->n) < 0.01 * c->max_n) continue;
+        low = fmin(low, f->a / f->n);
+        high = fmax(high, f->a / f->n);
+    }
+    *factor = (low + high) / 2;
+    return high - low <= 1e-4 * fmax(1, fabs(*factor));
+}
+
+static void write_reason(checker *c)
+{
+    static const char *const usual[] = {
+        [ATTIC_NOT_RUN] = "",
+        [ATTIC_PASS] = "backward is the derivative of forward",
+        [ATTIC_WRONG] = "backward is not the derivative of forward",
+        [ATTIC_NOISE_LIMITED] = "rounding errors of forward drown the differences at every step",
+        [ATTIC_NON_SMOOTH] = "the derivatives from both sides do not meet: a kink or a jump",
+        [ATTIC_VACUOUS] = "every derivative is 0 here: a missing backward would pass too"};
+    at_gradcheck_report *r = &c->report;
+    double factor;
+    snprintf(r->reason, sizeof r->reason, "%s", usual[r->verdict]);
+    if (r->verdict == ATTIC_WRONG && r->failed > 1 && has_common_factor(c, &factor))
+        snprintf(r->reason, sizeof r->reason, "%s, but %.6g times it everywhere",
+                 usual[ATTIC_WRONG], factor + 0.0);
+    if (r->verdict == ATTIC_VACUOUS && c->probes == 0)
+        snprintf(r->reason, sizeof r->reason, "there is no element to check");
+}
+
+static void report_worst(checker *c, ptrdiff_t p)
+{
+    at_gradcheck_report *r = &c->report;
+    const finding *f = &c->found[p];
+    bool along = c->options.directions > 0;
+    snprintf(r->where, sizeof r->where, along ? "direction %td" : "x[%td]", p);
+    r->input = along ? -1 : 0;
+    r->element = p;
+    r->analytic = f->a;
+    r->numeric = f->n;
+    r->bound = f->bound;
+    r->step = f->h;
+}
+
+/* Do a and n show no more than rounding, of the usual size? */
+static bool finding_is_zero(const checker *c, ptrdiff_t p)
+{
+    const finding *f = &c->found[p];
+    double size = 0, unit = c->options.directions > 0 ? 1 : size_of_element(c->x0[p]);
+    for (ptrdiff_t k = 0; k < c->m; k++)
+        if (isfinite(c->y0[k])) size += fabs(c->u[k] * c->y0[k]);
+    return fabs(f->n) <= f->bound && fabs(f->a) <= f->bound && f->bound * unit <= 1e-6 * size;
+}
+
+static void conclude(checker *c)
+{
+    at_gradcheck_report *r = &c->report;
+    bool all_zero = true;
+    int gravest = -1;
+    ptrdiff_t worst = -1;
+    for (ptrdiff_t p = 0; p < c->probes; p++) {
+        const finding *f = &c->found[p];
+        double error = error_of(c, f);
+        int gravity = gravity_of(f->verdict);
+        if (gravity > gravest || (gravity == gravest && error > r->error)) {
+            gravest = gravity;
+            worst = p;
+            r->error = error;
+            r->verdict = f->verdict;
+        }
+        r->resolution = fmax(r->resolution, resolution_of(c, f));
+        r->failed += f->verdict != ATTIC_PASS;
+        all_zero = all_zero && finding_is_zero(c, p);
+    }
+    r->checked = c->probes;
+    if (worst >= 0) report_worst(c, worst);
+    if (all_zero) {
+        r->verdict = ATTIC_VACUOUS;
+        r->error = 0;
+        r->failed = 0;
+        r->resolution = (double)INFINITY;
+    }
+    write_reason(c);
+}
+
+static void run_check(checker *c)
+{
+    at_gradcheck_report *r = &c->report;
+    if (c->n) memcpy(c->x, c->x0, (size_t)c->n * sizeof *c->x);
+    draw_cotangent(c);
+    if (breaks_forward_rules(c)) return;
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        if (!isnan(c->y0[k])) continue;
+        snprintf(r->reason, sizeof r->reason, "y[%td] = f(x) is not a number at this x", k);
+        return;
+    }
+    if (breaks_backward_rules(c)) return;
+    measure_noise(c);
+    compare_all(c);
+    conclude(c);
+}
+
+at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
+                                    ptrdiff_t m, const double *x, void *ctx,
+                                    at_gradcheck_options options)
+{
+    if (!(options.tolerance > 0)) options.tolerance = usual_tolerance;
+    checker c = {.forward = forward,
+                 .vjp = vjp,
+                 .ctx = ctx,
+                 .n = n,
+                 .m = m,
+                 .probes = m == 0 || n == 0         ? 0
+                           : options.directions > 0 ? options.directions
+                                                    : n,
+                 .options = options,
+                 .x0 = x,
+                 .report = {.seed = options.seed, .reason = "out of memory"}};
+    at_arena memory = {0};
+    if (checker_has_memory(&c, &memory)) {
+        c.report.reason[0] = 0;
+        run_check(&c);
+    }
+    at_arena_free(&memory);
+    return c.report;
 }

@@ -1,6 +1,6 @@
 /* gradcheck.h -- is this gradient right?  An answer with a verdict and a resolution.
  *
- * A gradient check compares what backward says with what the forward does: move one input a little,
+ * A gradient check compares what backward says with what forward does: move one input a little and
  * see how the output moves.  gradcheck.c explains how little, and how well one can see.
  *
  *     at_tape *t = at_open(ATTIC_F64, 1);
@@ -15,68 +15,87 @@
 
 #include "tensor/tensor.h"
 
-/* ------------------------------------------------------------------ the verdict ---------------- */
+/* ------------------------------------------------------------------ the report ----------------- */
 
 typedef enum {
-    ATTIC_NOT_RUN,       /* there was nothing to compare: the reason says why */
-    ATTIC_PASS,          /* every comparison agrees, and the resolution says how much that means */
-    ATTIC_WRONG,         /* the gradient is not the derivative, or a rule of backward is broken */
-    ATTIC_NOISE_LIMITED, /* no step shows the derivative to 4 digits: rounding drowns it */
-    ATTIC_NON_SMOOTH,    /* a kink or jump at this point: there is no derivative to compare with */
+    ATTIC_NOT_RUN,       /* there was nothing to compare with; the reason says why */
+    ATTIC_PASS,          /* every comparison agrees; the resolution says how much that means */
+    ATTIC_WRONG,         /* backward is not the derivative, or breaks one of the rules below */
+    ATTIC_NOISE_LIMITED, /* at no step do differences show 4 digits: rounding drowns them */
+    ATTIC_NON_SMOOTH,    /* a kink or a jump at this very point: there is no derivative */
     ATTIC_VACUOUS        /* nothing could have failed: no elements, or every derivative is 0 */
 } at_verdict;
 
 const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
 
-/* All zero is a good choice. */
-typedef struct {
-    int directions;   /* 0: every element; k > 0: only k random directions, for large inputs */
-    double tolerance; /* relative; 0: 1e-7 */
-    unsigned long long seed; /* of the cotangent and the directions */
-} at_gradcheck_options;
-
+/* a: what backward says.  n: what differences of forward say, known up to `bound`.  They agree when
+ *
+ *     |a - n| <= tolerance max(|a|, |n|, max|n| / 1000) + bound
+ *
+ * where max|n| is the largest of all: an element that is tiny beside the others need not be right
+ * to 7 digits of its own. */
 typedef struct {
     at_verdict verdict;
-    char reason[240];  /* a sentence */
+    char reason[160];  /* one sentence */
     ptrdiff_t checked; /* comparisons made: elements, or directions */
     ptrdiff_t failed;  /* how many of them did not agree */
-    double error;      /* the largest |a - n| / max(|a|, |n|, 1e-3 max|n|) */
-    double resolution; /* the smallest such error that would have been caught, wherever it was */
+    double error;      /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
+    double resolution; /* an error larger than this, in any one comparison, would have been seen */
 
-    /* the worst comparison */
-    char where[96];           /* "input 1 [4,5] at [0,2]" */
-    int input;                /* which input, -1 for a parameter or a direction */
+    /* The worst comparison: of those with the gravest verdict, the one with the largest error. */
+    char where[120];          /* "input 1 [4,5] at [0,2]", "x[7]", "direction 3" */
+    int input;                /* which input, -1 for anything else */
     ptrdiff_t element;        /* which element of it, in memory order */
-    double analytic, numeric; /* a: what backward says; n: what differences of the forward say */
-    double bound;             /* of n's rounding error, measured */
-    double step;              /* h of the differences */
-    unsigned long long seed;
+    double analytic, numeric; /* a and n */
+    double bound;             /* of the error of n: measured rounding, not yet converged steps */
+    double step;              /* h */
+    uint64_t seed;            /* of the cotangent and the directions */
 } at_gradcheck_report;
+
+/* All zero is a good choice. */
+typedef struct {
+    int directions;   /* 0: every element, 4 forwards each; k > 0: k random directions instead */
+    double tolerance; /* 0: 1e-7 */
+    uint64_t seed;
+} at_gradcheck_options;
+
+/* What was checked, how it went and the worst comparison, in a few lines. */
+void at_gradcheck_print(const at_gradcheck_report *r, FILE *out);
 
 /* ------------------------------------------------------------------ a function on a tape ------- */
 
-/* y = f(in...), built from ops of this tape: constants, masks and further leaves may be made within
- * f.  The ops run again many times; f itself is called once. */
+/* y = f(in...), built from ops of this tape; masks and other constants may be made within f.  f is
+ * called once; then its ops are replayed. */
 typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
 
-/* Checks d(y)/d(in) and d(y)/d(parameter) for every input and every parameter used by f that wants
- * a gradient; the other inputs are constants.  Inputs must be leaves (at_variable, at_param).  The
- * tape must be f64.  It is left as it was found: data, gradients of leaves, and what f recorded is
- * rewound. */
+/* Checks dy/dx for every x among the inputs, and every other leaf (parameter) that f uses, if it
+ * wants a gradient; the rest is constant.  The tape must be f64; at_copy_params brings the
+ * parameters of an f32 tape there.  y may have any shape: a random cotangent makes it a number.
+ *
+ * Besides the differences, these rules are checked in every call, and breaking one is WRONG:
+ *     running forward again on the same inputs gives the same bits (dropout replays);
+ *     forward and backward change no input;
+ *     running backward again gives the same bits;
+ *     a cotangent of 0 gives gradients of 0;
+ *     gradients of leaves add up: a second backward doubles them.
+ *
+ * Afterwards the tape is as before: data and gradients are the same bits and what f recorded is
+ * rewound, so the y of f is gone.  A sticky error (an f32 tape, a failed f) gives NOT_RUN. */
 at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int n, void *ctx,
                                  at_gradcheck_options options);
 
 /* ------------------------------------------------------------------ a function in plain C ------ */
 
-typedef void at_forward_fn(const double *x, double *y, void *ctx);                /* y = f(x) */
-typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx); /* dx = J^T dy */
+typedef void at_forward_fn(const double *x, double *y, void *ctx);
+typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx);
 
-/* Checks dx_i = sum_k dy_k dy_k/dx_i of y = f(x), x with n elements, y with m. */
+/* The same for any y = forward(x), with n numbers in x and m in y, and
+ *
+ *     dx_i = sum_k dy_k d(y_k)/d(x_i)          a vector-Jacobian product
+ *
+ * Both write every element of their result.  Needs no tape; its own memory is freed on return. */
 at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
                                     ptrdiff_t m, const double *x, void *ctx,
                                     at_gradcheck_options options);
-
-/* What was compared, how it went, and the worst element, in a few lines. */
-void at_gradcheck_print(const at_gradcheck_report *r, FILE *out);
 
 #endif
