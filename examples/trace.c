@@ -1,0 +1,527 @@
+/* trace.c -- one small attention, printed step by step, forward and then backward.
+ *
+ *     trace                                   3 queries, 4 keys, 2 numbers each
+ *     trace --causal --dropout 0.25           see --help
+ *     trace --queries 2 --keys 3 --mask 110/011
+ *
+ * Every step shows its formula, its shapes, the whole matrix, and one cell worked out with the
+ * numbers put in.  On the way back, each gradient stands beside its numerical value: how much the
+ * loss really changes when that one number is moved a little (five-point differences, everything
+ * after it computed again).  The arithmetic is written out here, in loops that read like the
+ * formulas; at_sdpa, which does all of it in one op, is compared at the end. */
+#include "attic.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/options.h"
+
+enum { MAX = 8 };
+typedef struct {
+    double at[MAX][MAX];
+} matrix;
+
+/* ------------------------------------------------------------------ the attention -------------- */
+
+/* Everything one attention computes, in the order in which it is computed. */
+enum { SCORES, SCALED, MASKED, WEIGHTS, DROPPED, OUTPUT, N_STAGES };
+typedef struct {
+    matrix Q, K, V;         /* [T,D] [S,D] [S,D] */
+    matrix stage[N_STAGES]; /* [T,S], the output [T,D] */
+} attention;
+
+static int T = 3, S = 4, D = 2, causal, seed = 1;
+static double scale, dropout, c; /* c: the scale in use */
+static const char *mask = "";
+static matrix keep, z, dO; /* 1 = attend; dropout factors; the given cotangent */
+
+static void softmax_row(const double *m, const double *kept, double *P)
+{
+    double max = -INFINITY, sum = 0;
+    for (int j = 0; j < S; j++) max = fmax(max, m[j]);
+    for (int j = 0; j < S; j++) sum += kept[j] ? exp(m[j] - max) : 0;
+    for (int j = 0; j < S; j++) P[j] = kept[j] ? exp(m[j] - max) / sum : 0;
+}
+
+/* Computes the stages from `first` on; the earlier ones stand. */
+static void forward_from(attention *a, int first)
+{
+    matrix *X = a->stage;
+    for (int i = 0; i < T; i++) {
+        for (int j = 0; j < S && first <= SCORES; j++) {
+            X[SCORES].at[i][j] = 0;
+            for (int d = 0; d < D; d++) X[SCORES].at[i][j] += a->Q.at[i][d] * a->K.at[j][d];
+        }
+        for (int j = 0; j < S && first <= SCALED; j++) X[SCALED].at[i][j] = c * X[SCORES].at[i][j];
+        for (int j = 0; j < S && first <= MASKED; j++)
+            X[MASKED].at[i][j] = keep.at[i][j] ? X[SCALED].at[i][j] : -(double)INFINITY;
+        if (first <= WEIGHTS) softmax_row(X[MASKED].at[i], keep.at[i], X[WEIGHTS].at[i]);
+        for (int j = 0; j < S && first <= DROPPED; j++)
+            X[DROPPED].at[i][j] = z.at[i][j] * X[WEIGHTS].at[i][j];
+        for (int d = 0; d < D; d++) {
+            X[OUTPUT].at[i][d] = 0;
+            for (int j = 0; j < S; j++) X[OUTPUT].at[i][d] += X[DROPPED].at[i][j] * a->V.at[j][d];
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ its backward --------------- */
+
+typedef struct {
+    matrix dV, dA, dP, dS, ds, dQ, dK;
+    double delta[MAX];
+} gradients;
+
+static gradients backward(const attention *a)
+{
+    gradients g = {0};
+    const matrix *P = &a->stage[WEIGHTS], *A = &a->stage[DROPPED];
+    for (int i = 0; i < T; i++) {
+        for (int j = 0; j < S; j++)
+            for (int d = 0; d < D; d++) {
+                g.dV.at[j][d] += A->at[i][j] * dO.at[i][d];
+                g.dA.at[i][j] += dO.at[i][d] * a->V.at[j][d];
+            }
+        for (int j = 0; j < S; j++) g.dP.at[i][j] = z.at[i][j] * g.dA.at[i][j];
+        for (int j = 0; j < S; j++) g.delta[i] += P->at[i][j] * g.dP.at[i][j];
+        for (int j = 0; j < S; j++) g.dS.at[i][j] = P->at[i][j] * (g.dP.at[i][j] - g.delta[i]);
+        for (int j = 0; j < S; j++) g.ds.at[i][j] = c * g.dS.at[i][j];
+        for (int j = 0; j < S; j++)
+            for (int d = 0; d < D; d++) {
+                g.dQ.at[i][d] += g.ds.at[i][j] * a->K.at[j][d];
+                g.dK.at[j][d] += g.ds.at[i][j] * a->Q.at[i][d];
+            }
+    }
+    return g;
+}
+
+/* ------------------------------------------------------------------ numerical gradients -------- */
+
+static double loss(const attention *a)
+{
+    double sum = 0;
+    for (int i = 0; i < T; i++)
+        for (int d = 0; d < D; d++) sum += dO.at[i][d] * a->stage[OUTPUT].at[i][d];
+    return sum;
+}
+
+/* The loss after *number, a part of *a, is moved by h and what follows is computed again. */
+static double loss_moved(attention a, size_t number, int next, double h)
+{
+    *(double *)((char *)&a + number) += h;
+    forward_from(&a, next);
+    return loss(&a);
+}
+
+/* d(loss)/d(number) = (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h + O(h^4) */
+static matrix numerical(const attention *a, const matrix *what, int rows, int cols, int next)
+{
+    const double h = 1e-3;
+    matrix g = {0};
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < cols; j++) {
+            size_t at = (size_t)((const char *)&what->at[i][j] - (const char *)a);
+            double near = loss_moved(*a, at, next, h) - loss_moved(*a, at, next, -h);
+            double far = loss_moved(*a, at, next, 2 * h) - loss_moved(*a, at, next, -2 * h);
+            g.at[i][j] = (8 * near - far) / (12 * h);
+        }
+    return g;
+}
+
+/* ------------------------------------------------------------------ printing ------------------- */
+
+static void title(const char *text)
+{
+    printf("\n\n%s\n", text);
+    for (size_t i = 0; i < strlen(text); i++) printf("-");
+    printf("\n");
+}
+
+static void print_number(double x)
+{
+    if (isinf(x))
+        printf("%9s", x < 0 ? "-inf" : "inf");
+    else
+        printf("%9.4f", x == 0 ? 0 : x); /* no -0.0000 */
+}
+
+/* rows and columns are named q0 q1 ..., k0 k1 ... or d0 d1 ... */
+static void print_header(int cols, char col)
+{
+    for (int j = 0; j < cols; j++) printf("%8c%d", col, j);
+}
+
+static void print_matrix(const matrix *m, int rows, char row, int cols, char col)
+{
+    printf("\n      ");
+    print_header(cols, col);
+    for (int i = 0; i < rows; i++) {
+        printf("\n    %c%d", row, i);
+        for (int j = 0; j < cols; j++) print_number(m->at[i][j]);
+    }
+    printf("\n");
+}
+
+static double worst_of_all;
+
+/* The matrix by its formula, beside the same by moving each number. */
+static void print_beside(const matrix *m, const matrix *numeric, int rows, char row, int cols,
+                         char col)
+{
+    double worst = 0;
+    printf("\n    by the formula%*s   numerically\n      ", 9 * cols - 12, "");
+    print_header(cols, col);
+    printf("      ");
+    print_header(cols, col);
+    for (int i = 0; i < rows; i++) {
+        printf("\n    %c%d", row, i);
+        for (int j = 0; j < cols; j++) print_number(m->at[i][j]);
+        printf("      ");
+        for (int j = 0; j < cols; j++)
+            print_number(fabs(numeric->at[i][j]) < 1e-9 ? 0 : numeric->at[i][j]);
+        for (int j = 0; j < cols; j++) worst = fmax(worst, fabs(m->at[i][j] - numeric->at[i][j]));
+    }
+    printf("\n    largest difference %.1e\n", worst);
+    worst_of_all = fmax(worst_of_all, worst);
+}
+
+/* " a0*b0 + a1*b1 + ... = sum" with the numbers put in */
+static void print_dot(int n, const double *a, int a_step, const double *b, int b_step)
+{
+    double sum = 0;
+    for (int k = 0; k < n; k++) {
+        printf("%s%.4g*%.4g", k ? " + " : "", a[k * a_step], b[k * b_step]);
+        sum += a[k * a_step] * b[k * b_step];
+    }
+    printf(" = %.4f\n", sum == 0 ? 0 : sum);
+}
+
+/* ------------------------------------------------------------------ the forward, told ---------- */
+
+/* The cell that is worked out: the last one that is kept. */
+static int wi, wj;
+
+static void tell_inputs(const attention *a)
+{
+    title("Given");
+    printf("Q [%d,%d]: what each query asks for", T, D);
+    print_matrix(&a->Q, T, 'q', D, 'd');
+    printf("K [%d,%d]: what each key offers", S, D);
+    print_matrix(&a->K, S, 'k', D, 'd');
+    printf("V [%d,%d]: what each key has to say", S, D);
+    print_matrix(&a->V, S, 'k', D, 'd');
+}
+
+static void tell_scores(const attention *a)
+{
+    const matrix *X = a->stage;
+    title("1. Scores: s = Q K^T");
+    printf("[%d,%d] [%d,%d]^T -> [%d,%d]     s_ij = sum_d Q_id K_jd", T, D, S, D, T, S);
+    print_matrix(&X[SCORES], T, 'q', S, 'k');
+    printf("    s[q%d,k%d] = ", wi, wj);
+    print_dot(D, a->Q.at[wi], 1, a->K.at[wj], 1);
+
+    title("2. Scale: S = c s");
+    printf("[%d,%d]     c = %.4f%s", T, S, c, scale == 0 ? " = 1/sqrt(D)" : "");
+    print_matrix(&X[SCALED], T, 'q', S, 'k');
+    printf("    S[q%d,k%d] = %.4f * %.4f = %.4f\n", wi, wj, c, X[SCORES].at[wi][wj],
+           X[SCALED].at[wi][wj]);
+
+    title("3. Mask: M = S where kept, else -inf");
+    printf("[%d,%d]     %s", T, S,
+           causal  ? "causal: query i keeps key j when j <= i + S - T"
+           : *mask ? "as given, 1 = attend"
+                   : "nothing is masked");
+    print_matrix(&X[MASKED], T, 'q', S, 'k');
+}
+
+static void tell_softmax(const attention *a)
+{
+    const double *M = a->stage[MASKED].at[wi], *P = a->stage[WEIGHTS].at[wi];
+    double max = -INFINITY, sum = 0;
+    title("4. Softmax: P_ij = exp(M_ij - m_i) / sum_k exp(M_ik - m_i),  m_i = max_k M_ik");
+    printf("[%d,%d]     each row is a probability distribution over the keys", T, S);
+    print_matrix(&a->stage[WEIGHTS], T, 'q', S, 'k');
+    for (int j = 0; j < S; j++) max = fmax(max, M[j]);
+    printf("    P[q%d,k%d] = exp(%.4f - %.4f) / (", wi, wj, M[wj], max);
+    for (int j = 0; j < S; j++) {
+        printf("%s%.4f", j ? " + " : "", exp(M[j] - max));
+        sum += exp(M[j] - max);
+    }
+    printf(") = %.4f / %.4f = %.4f\n", exp(M[wj] - max), sum, P[wj]);
+}
+
+static void tell_output(const attention *a)
+{
+    title("5. Dropout: A = z P");
+    printf("[%d,%d]     z is 0 with probability %g, else 1/(1 - %g) = %.4f", T, S, dropout, dropout,
+           1 / (1 - dropout));
+    print_matrix(&a->stage[DROPPED], T, 'q', S, 'k');
+    printf("    A[q%d,k%d] = %.4f * %.4f = %.4f\n", wi, wj, z.at[wi][wj],
+           a->stage[WEIGHTS].at[wi][wj], a->stage[DROPPED].at[wi][wj]);
+
+    title("6. Output: O = A V");
+    printf("[%d,%d] [%d,%d] -> [%d,%d]     each output is a mixture of the values", T, S, S, D, T,
+           D);
+    print_matrix(&a->stage[OUTPUT], T, 'q', D, 'd');
+    printf("    O[q%d,d0] = ", wi);
+    print_dot(S, a->stage[DROPPED].at[wi], 1, &a->V.at[0][0], MAX);
+}
+
+/* ------------------------------------------------------------------ the backward, told --------- */
+
+static void tell_values_gradient(const attention *a, const gradients *g)
+{
+    matrix n = numerical(a, &a->V, S, D, OUTPUT);
+    title("Backward. Given: dO = d(loss)/dO");
+    printf("[%d,%d]     any numbers would do; with loss = sum_id dO_id O_id they are exactly this",
+           T, D);
+    print_matrix(&dO, T, 'q', D, 'd');
+    printf(
+        "\n    From here on dX is short for d(loss)/dX, and we go through the steps in reverse.\n");
+
+    title("6a. dV = A^T dO");
+    printf("[%d,%d]^T [%d,%d] -> [%d,%d]     a value is told by every query that read it\n", T, S,
+           T, D, S, D);
+    print_beside(&g->dV, &n, S, 'k', D, 'd');
+    printf("    dV[k%d,d0] = ", wj);
+    print_dot(T, &a->stage[DROPPED].at[0][wj], MAX, &dO.at[0][0], MAX);
+
+    n = numerical(a, &a->stage[DROPPED], T, S, OUTPUT);
+    title("6b. dA = dO V^T");
+    printf("[%d,%d] [%d,%d]^T -> [%d,%d]     would more of value j have helped query i?\n", T, D, S,
+           D, T, S);
+    print_beside(&g->dA, &n, T, 'q', S, 'k');
+    printf("    dA[q%d,k%d] = ", wi, wj);
+    print_dot(D, dO.at[wi], 1, a->V.at[wj], 1);
+}
+
+static void tell_dropout_gradient(const attention *a, const gradients *g)
+{
+    matrix n = numerical(a, &a->stage[WEIGHTS], T, S, DROPPED);
+    title("5. dP = z dA");
+    printf("[%d,%d]     the same cells, the same factors as in the forward\n", T, S);
+    print_beside(&g->dP, &n, T, 'q', S, 'k');
+    printf("    dP[q%d,k%d] = %.4f * %.4f = %.4f\n", wi, wj, z.at[wi][wj], g->dA.at[wi][wj],
+           g->dP.at[wi][wj]);
+}
+
+/* J_jk = dP_ij / dM_ik of the worked row */
+static void tell_jacobian(const attention *a)
+{
+    const double *P = a->stage[WEIGHTS].at[wi];
+    matrix J;
+    for (int j = 0; j < S; j++)
+        for (int k = 0; k < S; k++) J.at[j][k] = P[j] * ((j == k) - P[k]);
+    title("4a. The Jacobian of softmax: dP_j/dS_k = P_j (1[j=k] - P_k)");
+    printf("[%d,%d], here for row q%d; every row and every column sums to 0", S, S, wi);
+    print_matrix(&J, S, 'k', S, 'k');
+    printf("    J[k%d,k%d] = %.4f * (1 - %.4f) = %.4f\n", wj, wj, P[wj], P[wj], J.at[wj][wj]);
+}
+
+static void tell_softmax_gradient(const attention *a, const gradients *g)
+{
+    const double *P = a->stage[WEIGHTS].at[wi];
+    title("4b. delta_i = sum_j P_ij dP_ij = O_i . dO_i");
+    printf("[%d]     the Jacobian times dP needs one number per row, and the output knows it "
+           "already\n\n",
+           T);
+    for (int i = 0; i < T; i++) {
+        double other = 0;
+        for (int d = 0; d < D; d++) other += a->stage[OUTPUT].at[i][d] * dO.at[i][d];
+        printf("    delta[q%d] = %8.4f      O . dO = %8.4f\n", i, g->delta[i], other);
+        worst_of_all = fmax(worst_of_all, fabs(other - g->delta[i]));
+    }
+    printf("    delta[q%d] = ", wi);
+    print_dot(S, P, 1, g->dP.at[wi], 1);
+
+    matrix n = numerical(a, &a->stage[SCALED], T, S, MASKED);
+    title("4c. dS_ij = P_ij (dP_ij - delta_i)");
+    printf("[%d,%d]     every row sums to 0; a masked cell has P = 0 and gets exactly 0\n", T, S);
+    print_beside(&g->dS, &n, T, 'q', S, 'k');
+    printf("    dS[q%d,k%d] = %.4f * (%.4f - %.4f) = %.4f\n", wi, wj, P[wj], g->dP.at[wi][wj],
+           g->delta[wi], g->dS.at[wi][wj]);
+}
+
+static void tell_scores_gradient(const attention *a, const gradients *g)
+{
+    matrix n = numerical(a, &a->stage[SCORES], T, S, SCALED);
+    title("2. ds = c dS");
+    printf("[%d,%d]\n", T, S);
+    print_beside(&g->ds, &n, T, 'q', S, 'k');
+    printf("    ds[q%d,k%d] = %.4f * %.4f = %.4f\n", wi, wj, c, g->dS.at[wi][wj], g->ds.at[wi][wj]);
+
+    n = numerical(a, &a->Q, T, D, SCORES);
+    title("1a. dQ = ds K");
+    printf("[%d,%d] [%d,%d] -> [%d,%d]     a query moves along the keys\n", T, S, S, D, T, D);
+    print_beside(&g->dQ, &n, T, 'q', D, 'd');
+    printf("    dQ[q%d,d0] = ", wi);
+    print_dot(S, g->ds.at[wi], 1, &a->K.at[0][0], MAX);
+
+    n = numerical(a, &a->K, S, D, SCORES);
+    title("1b. dK = ds^T Q");
+    printf("[%d,%d]^T [%d,%d] -> [%d,%d]     and a key along the queries\n", T, S, T, D, S, D);
+    print_beside(&g->dK, &n, S, 'k', D, 'd');
+    printf("    dK[k%d,d0] = ", wj);
+    print_dot(T, &g->ds.at[0][wj], MAX, &a->Q.at[0][0], MAX);
+}
+
+/* ------------------------------------------------------------------ the op in one piece -------- */
+
+static at_tensor *as_variable(at_tape *t, const matrix *m, int rows, int cols)
+{
+    at_tensor *x = at_variable(t, at_shape_of(rows, cols), NULL);
+    for (int i = 0; x && i < rows; i++)
+        for (int j = 0; j < cols; j++) at_set(x, m->at[i][j], i, j);
+    return x;
+}
+
+static double difference(const at_tensor *x, bool gradient, const matrix *m)
+{
+    double worst = 0;
+    for (int i = 0; i < x->shape.dim[0]; i++)
+        for (int j = 0; j < x->shape.dim[1]; j++) {
+            int at = i * x->shape.dim[1] + j;
+            double v = gradient ? at_grad_element(x, at) : at_element(x, at);
+            worst = fmax(worst, fabs(v - m->at[i][j]));
+        }
+    return worst;
+}
+
+/* The dropout factors that at_sdpa will draw on a tape with this seed, read off its weights. */
+static void draw_dropout(void)
+{
+    at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
+    matrix zero = {0};
+    at_tensor *A = NULL, *x = as_variable(t, &zero, T, D), *y = as_variable(t, &zero, S, D);
+    at_sdpa(t, x, y, y, (at_sdpa_args){.dropout = dropout, .weights = &A}); /* A = z / S */
+    for (int i = 0; at_ok(t) && i < T; i++)
+        for (int j = 0; j < S; j++) z.at[i][j] = at_get(A, i, j) > 0 ? 1 / (1 - dropout) : 0;
+    at_close(t);
+}
+
+static int tell_op(const attention *a, const gradients *g)
+{
+    at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
+    at_tensor *Q = as_variable(t, &a->Q, T, D), *K = as_variable(t, &a->K, S, D);
+    at_tensor *V = as_variable(t, &a->V, S, D), *u = as_variable(t, &dO, T, D);
+    at_tensor *kept = at_bools(t, at_shape_of(T, S), NULL);
+    for (int i = 0; kept && i < T; i++)
+        for (int j = 0; j < S; j++) at_set(kept, keep.at[i][j], i, j);
+    at_sdpa_args args = {.scale = scale, .keep = kept, .dropout = dropout};
+    at_tensor *O = at_sdpa(t, Q, K, V, args);
+    title("The same in one op: at_sdpa(Q, K, V), and at_backward_from(O, dO)");
+    int failed = !at_backward_from(t, O, u);
+    if (failed) {
+        fprintf(stderr, "attic: %s\n", at_error(t));
+    } else {
+        double worst[] = {difference(O, false, &a->stage[OUTPUT]), difference(Q, true, &g->dQ),
+                          difference(K, true, &g->dK), difference(V, true, &g->dV)};
+        printf("largest difference in O %.1e, dQ %.1e, dK %.1e, dV %.1e\n", worst[0], worst[1],
+               worst[2], worst[3]);
+        for (int i = 0; i < 4; i++) failed |= !(worst[i] < 1e-12);
+    }
+    at_close(t);
+    return failed;
+}
+
+/* ------------------------------------------------------------------ set up --------------------- */
+
+/* Small numbers that are easy on the eye: multiples of 1/2 from -2 to 2. */
+static matrix draw_matrix(at_stream dice, int *next)
+{
+    matrix m;
+    for (int i = 0; i < MAX; i++)
+        for (int j = 0; j < MAX; j++)
+            m.at[i][j] = floor(at_random_unit(dice, (uint64_t)(*next)++) * 9) / 2 - 2;
+    return m;
+}
+
+/* "110/011": a row of keys per query; one row alone holds for every query. */
+static bool read_mask(void)
+{
+    const char *p = mask;
+    for (int i = 0; i < T; i++) {
+        if (i > 0 && !*p)
+            memcpy(keep.at[i], keep.at[i - 1], sizeof keep.at[i]);
+        else {
+            p += i > 0 && *p == '/';
+            for (int j = 0; j < S; j++, p++) {
+                if (*p != '0' && *p != '1') return false;
+                keep.at[i][j] = *p == '1';
+            }
+        }
+    }
+    return !*p;
+}
+
+static void set_up(attention *a)
+{
+    int next = 0;
+    at_stream dice = {(uint64_t)seed, 1000};
+    a->Q = draw_matrix(dice, &next);
+    a->K = draw_matrix(dice, &next);
+    a->V = draw_matrix(dice, &next);
+    dO = draw_matrix(dice, &next);
+    c = scale == 0 ? 1 / sqrt(D) : scale;
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < S; j++) keep.at[i][j] = 1;
+    if (*mask && !read_mask()) {
+        fprintf(stderr,
+                "trace: --mask must be %d digits 0 or 1 for each query, such as 110/011, or one "
+                "row for all\n",
+                S);
+        exit(2);
+    }
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < S; j++) keep.at[i][j] *= !causal || j <= i + S - T;
+    draw_dropout();
+    wi = -1;
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < S; j++)
+            if (keep.at[i][j]) wi = i, wj = j;
+    if (wi < 0) {
+        fprintf(stderr, "trace: the mask hides every key from every query\n");
+        exit(2);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const option table[] = {
+        {"queries", &T, NULL, NULL, 1, MAX, "number of queries, T"},
+        {"keys", &S, NULL, NULL, 1, MAX, "number of keys, S"},
+        {"dim", &D, NULL, NULL, 1, MAX, "numbers in each query, key and value, D"},
+        {"mask", NULL, NULL, &mask, 0, 0, "keys each query may see, 1 = attend: 110/011"},
+        {"causal", &causal, NULL, NULL, 0, 0, "hide the future; the last query sees all keys"},
+        {"scale", NULL, &scale, NULL, -100, 100, "factor on the scores; 0: 1/sqrt(D)"},
+        {"dropout", NULL, &dropout, NULL, 0, 0.99, "probability that a weight is dropped"},
+        {"seed", &seed, NULL, NULL, 0, 2147483647, "of the numbers and of the dropout"},
+        {0}};
+    parse_options(
+        argc, argv,
+        "usage: trace [options]\nOne small attention, step by step, forward and backward.\n",
+        table);
+    attention a = {0};
+    set_up(&a);
+    forward_from(&a, SCORES);
+    gradients g = backward(&a);
+
+    printf("O = dropout(softmax(mask(c Q K^T))) V with T = %d queries, S = %d keys, D = %d, seed "
+           "%d.\n",
+           T, S, D, seed);
+    printf("One cell is worked out in every step: query q%d, key k%d.\n", wi, wj);
+    tell_inputs(&a);
+    tell_scores(&a);
+    tell_softmax(&a);
+    tell_output(&a);
+    tell_values_gradient(&a, &g);
+    tell_dropout_gradient(&a, &g);
+    tell_jacobian(&a);
+    tell_softmax_gradient(&a, &g);
+    tell_scores_gradient(&a, &g);
+    int failed = tell_op(&a, &g);
+    printf("largest difference between a formula and its numerical value: %.1e\n", worst_of_all);
+    return failed || !(worst_of_all < 1e-8);
+}
