@@ -16,6 +16,7 @@ extern "C" {
 #include "kernels/pool.h"
 #include "kernels/rng.h"
 
+#include "tensor/decimal.h"
 #include "tensor/init.h"
 #include "tensor/print.h"
 #include "tensor/shape.h"

@@ -5,11 +5,18 @@
 
 #include "tensor/tensor.h"
 
-/* Prints x as NumPy's print would: brackets nested by dimension, columns aligned to one common
- * format of 8 significant digits at most; more than 1000 elements are summarised by the first and
- * last 3 along every axis.  Ends with a newline.  NULL prints as NULL. */
+/* Prints x as print() of NumPy would, to the byte, and a newline.
+ *
+ *     [[ 1.    -0.5    nan]        brackets nested by dimension, lines of 75 columns
+ *      [10.     0.125  inf]]       one common format, with as many digits as are needed to tell
+ *                                  the number from all others of its dtype, down to 10^-8
+ *     [1.0e-05 2.5e+03]            exponents when the largest is >= 1e8, the smallest < 1e-4, or
+ *                                  they are more than a factor of 1000 apart
+ *     [0. 1. 2. ... 1998. 1999. 2000.]     of more than 1000 elements the first and last 3 per axis
+ *
+ * The layout is that of NumPy 1.14 to 1.26, whatever the locale.  NULL prints as NULL. */
 void at_print(const at_tensor *x, FILE *out);
-/* The same for its gradient. */
+/* The same for its gradient; "(no gradient)" until a backward reached it. */
 void at_print_grad(const at_tensor *x, FILE *out);
 
 #endif

@@ -1,0 +1,329 @@
+/* print.c -- a tensor as text, in NumPy's layout; see print.h.
+ *
+ *     [[ 1.    -0.5    nan]         brackets nested by dimension
+ *      [10.     0.125  inf]]        one common format: here 2 columns before the point, 3 after it
+ *
+ * Every element that will be seen is measured first, then all are written in the common format:
+ *
+ *   positional     digits down to 10^-8, as many as each number needs, the points aligned
+ *   exponential    when the largest is >= 1e8, or the smallest (zeros apart) is < 1e-4, or they are
+ *                  more than a factor of 1000 apart: equally many digits for all, at most 9
+ *
+ * "As many as it needs" are the fewest that read back as the same number; see decimal.h. */
+#include "tensor/print.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tensor/decimal.h"
+
+enum {
+    PRINT_COLUMNS = 75,
+    PRINT_WHOLE = 1000, /* elements; a larger tensor is summarised */
+    PRINT_EDGE = 3,     /* what is then seen at either end of an axis */
+    PRINT_DECIMALS = 8,
+    PRINT_WORD = 64 /* room for the longest element */
+};
+
+typedef struct {
+    FILE *out;
+    at_dtype dtype;
+    at_shape shape;
+    const void *data;
+    bool cut; /* summarised */
+
+    /* what was measured: of the finite, of the finite but 0, and of the others */
+    int left, right, exponent; /* columns up to the point, after it; digits of the exponent */
+    double smallest, largest;
+    bool any_other, any_minus_infinity;
+
+    bool exponential;
+    int used, due; /* columns of the line so far; spaces before its next word */
+} at_printer;
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* ------------------------------------------------------------------ what will be seen ---------- */
+
+/* The index shown after i: i + 1, or beyond the gap. */
+static int next_shown(const at_printer *p, int axis, int i)
+{
+    int n = p->shape.dim[axis];
+    return p->cut && n > 2 * PRINT_EDGE && i == PRINT_EDGE - 1 ? n - PRINT_EDGE : i + 1;
+}
+
+static void each_shown(at_printer *p, int axis, ptrdiff_t offset,
+                       void (*visit)(at_printer *, double))
+{
+    if (axis == p->shape.ndim) {
+        visit(p, at_fetch(p->dtype, p->data, offset));
+        return;
+    }
+    int n = p->shape.dim[axis];
+    for (int i = 0; i < n; i = next_shown(p, axis, i))
+        each_shown(p, axis + 1, offset * n + i, visit);
+}
+
+/* ------------------------------------------------------------------ one number ----------------- */
+
+static void drop_zeros(at_decimal *d)
+{
+    while (d->n > 1 && d->digit[d->n - 1] == '0') d->n--;
+}
+
+/* x as it is written in positional form: all digits before the point, and so many after it that it
+ * reads back, but not beyond 10^-decimals. */
+static at_decimal positional_digits(at_dtype real, double x, int decimals)
+{
+    at_decimal d = at_decimal_of(real, x, 1, 17);
+    int most = d.exponent + 1 + decimals;
+    if (d.n < d.exponent + 1 || d.n > most) d = at_decimal_of(real, x, d.exponent + 1, most);
+    drop_zeros(&d);
+    return d;
+}
+
+static int exponent_length(int exponent)
+{
+    return exponent > 99 || exponent < -99 ? 3 : 2;
+}
+
+/* "-12.5", without padding; returns how many columns lie before the point */
+static int write_positional(char *word, at_decimal d)
+{
+    char *to = word;
+    if (d.negative) *to++ = '-';
+    for (int i = 0; i <= larger(d.exponent, 0); i++)
+        *to++ = d.exponent < 0 || i >= d.n ? '0' : d.digit[i];
+    int left = (int)(to - word);
+    *to++ = '.';
+    for (int i = d.exponent + 1; i < 0; i++) *to++ = '0';
+    for (int i = larger(d.exponent + 1, 0); i < d.n; i++) *to++ = d.digit[i];
+    *to = 0;
+    return left;
+}
+
+/* "-1.250e-07" with `decimals` digits after the point */
+static int write_exponential(char *word, at_decimal d, int decimals, int exponent_digits)
+{
+    char *to = word;
+    if (d.negative) *to++ = '-';
+    *to++ = d.digit[0];
+    int left = (int)(to - word);
+    *to++ = '.';
+    for (int i = 1; i <= decimals; i++) *to++ = i < d.n ? d.digit[i] : '0';
+    snprintf(to, PRINT_WORD / 2, "e%c%0*d", d.exponent < 0 ? '-' : '+', exponent_digits,
+             d.exponent < 0 ? -d.exponent : d.exponent);
+    return left;
+}
+
+static const char *other_text(double x)
+{
+    return isnan(x) ? "nan" : x < 0 ? "-inf" : "inf";
+}
+
+/* ------------------------------------------------------------------ the common format ---------- */
+
+static void measure_integer(at_printer *p, double x)
+{
+    char word[PRINT_WORD];
+    p->left = larger(p->left, snprintf(word, sizeof word, "%.0f", x));
+}
+
+static void measure_magnitude(at_printer *p, double x)
+{
+    double a = fabs(x);
+    if (!isfinite(x)) {
+        p->any_other = true;
+        p->any_minus_infinity |= x < 0;
+    } else if (a != 0) {
+        if (p->largest == 0 || a < p->smallest) p->smallest = a;
+        if (a > p->largest) p->largest = a;
+    }
+}
+
+static void measure_digits(at_printer *p, double x)
+{
+    char word[PRINT_WORD];
+    if (!isfinite(x)) return;
+    if (p->exponential) {
+        at_decimal d = at_decimal_of(p->dtype, x, 1, PRINT_DECIMALS + 1);
+        drop_zeros(&d);
+        p->left = larger(p->left, 1 + d.negative);
+        p->right = larger(p->right, d.n - 1);
+        p->exponent = larger(p->exponent, exponent_length(d.exponent));
+    } else {
+        int left = write_positional(word, positional_digits(p->dtype, x, PRINT_DECIMALS));
+        p->left = larger(p->left, left);
+        p->right = larger(p->right, (int)strlen(word) - left - 1);
+    }
+}
+
+static void measure(at_printer *p)
+{
+    if (p->dtype == ATTIC_BOOL) return;
+    if (p->dtype == ATTIC_I32) {
+        each_shown(p, 0, 0, measure_integer);
+        return;
+    }
+    each_shown(p, 0, 0, measure_magnitude);
+    if (p->largest != 0) {
+        double apart = p->dtype == ATTIC_F32 ? (double)((float)p->largest / (float)p->smallest)
+                                             : p->largest / p->smallest;
+        p->exponential = p->largest >= 1e8 || p->smallest < 1e-4 || apart > 1000;
+    }
+    each_shown(p, 0, 0, measure_digits);
+    if (p->any_other) { /* must fit as well */
+        int after = 1 + p->right + (p->exponential ? p->exponent + 2 : 0);
+        p->left = larger(p->left, (p->any_minus_infinity ? 4 : 3) - after);
+    }
+}
+
+/* ------------------------------------------------------------------ writing -------------------- */
+
+/* The element in the common format, padded on both sides. */
+static void write_element(const at_printer *p, char word[PRINT_WORD], double x)
+{
+    char text[PRINT_WORD];
+    int width = p->left, left = 0;
+    if (p->dtype == ATTIC_BOOL) {
+        snprintf(word, PRINT_WORD, "%5s", x != 0 ? "True" : "False");
+        return;
+    }
+    if (p->dtype == ATTIC_I32) {
+        snprintf(word, PRINT_WORD, "%*.0f", width, x);
+        return;
+    }
+    width += 1 + p->right + (p->exponential ? p->exponent + 2 : 0);
+    if (!isfinite(x)) {
+        snprintf(word, PRINT_WORD, "%*s", width, other_text(x));
+        return;
+    }
+    if (p->exponential)
+        left = write_exponential(text, at_decimal_of(p->dtype, x, p->right + 1, p->right + 1),
+                                 p->right, p->exponent);
+    else
+        left = write_positional(text, positional_digits(p->dtype, x, PRINT_DECIMALS));
+    snprintf(word, PRINT_WORD, "%*s%-*s", p->left - left, "", width - (p->left - left), text);
+}
+
+static void put_spaces(FILE *out, int n)
+{
+    fprintf(out, "%*s", n, "");
+}
+
+/* Adds a word to a row of numbers, on a new line if this one is full. */
+static void put_word(at_printer *p, const char *word)
+{
+    int indent = p->shape.ndim, length = (int)strlen(word), bare = length;
+    while (bare > 0 && word[bare - 1] == ' ') bare--;
+    if (p->used + p->due + length > PRINT_COLUMNS - indent && p->used + p->due > indent) {
+        fputc('\n', p->out);
+        put_spaces(p->out, indent);
+        p->used = indent;
+        p->due = 0; /* no spaces at the end of a line */
+    }
+    put_spaces(p->out, p->due);
+    fprintf(p->out, "%.*s", bare, word);
+    p->used += p->due + bare;
+    p->due = length - bare;
+}
+
+static void put_row(at_printer *p, ptrdiff_t offset)
+{
+    char word[PRINT_WORD];
+    int axis = p->shape.ndim - 1, n = p->shape.dim[axis];
+    p->used = p->shape.ndim; /* the brackets, or as many spaces */
+    p->due = 0;
+    for (int i = 0, next; i < n; i = next) {
+        write_element(p, word, at_fetch(p->dtype, p->data, offset * n + i));
+        put_word(p, word);
+        next = next_shown(p, axis, i);
+        if (next < n) p->due++;
+        if (next > i + 1) {
+            put_word(p, "...");
+            p->due++;
+        }
+    }
+    put_spaces(p->out, p->due);
+}
+
+static void put_block(at_printer *p, int axis, ptrdiff_t offset)
+{
+    int n = p->shape.dim[axis], inner = p->shape.ndim - 1 - axis;
+    fputc('[', p->out);
+    if (inner == 0) put_row(p, offset);
+    for (int i = 0, next; inner > 0 && i < n; i = next) {
+        put_block(p, axis + 1, offset * n + i);
+        next = next_shown(p, axis, i);
+        for (int gap = 0; gap < (next > i + 1) + (next < n); gap++) {
+            for (int k = 0; k < inner; k++) fputc('\n', p->out);
+            put_spaces(p->out, axis + 1);
+            if (next > i + 1 && gap == 0) fputs("...", p->out);
+        }
+    }
+    fputc(']', p->out);
+}
+
+/* One number on its own is written with all digits it needs to read back. */
+static void put_scalar(const at_printer *p)
+{
+    char word[PRINT_WORD];
+    double x = at_fetch(p->dtype, p->data, 0);
+    if (p->dtype == ATTIC_BOOL) {
+        fputs(x != 0 ? "True" : "False", p->out);
+    } else if (p->dtype == ATTIC_I32) {
+        fprintf(p->out, "%.0f", x);
+    } else if (!isfinite(x)) {
+        fputs(other_text(x), p->out);
+    } else {
+        at_decimal d = at_decimal_of(p->dtype, x, 1, 17);
+        bool exponential = x != 0 && (fabs(x) >= 1e16 || fabs(x) < 1e-4);
+        if (exponential)
+            write_exponential(word, d, d.n - 1, exponent_length(d.exponent));
+        else
+            write_positional(word, d);
+        char *point = strchr(word, '.');
+        if (exponential && d.n == 1) memmove(point, point + 1, strlen(point)); /* 1e-05 */
+        fputs(word, p->out);
+        if (!exponential && !point[1]) fputc('0', p->out); /* 5.0 */
+    }
+}
+
+static void print_values(FILE *out, const at_tensor *x, const void *data)
+{
+    at_printer p = {.out = out, .dtype = x->dtype, .shape = x->shape, .data = data};
+    ptrdiff_t n = at_count(x->shape);
+    p.cut = n > PRINT_WHOLE;
+    if (x->shape.ndim == 0) {
+        put_scalar(&p);
+    } else if (n == 0) {
+        fputs("[]", out);
+    } else {
+        measure(&p);
+        put_block(&p, 0, 0);
+    }
+    fputc('\n', out);
+}
+
+void at_print(const at_tensor *x, FILE *out)
+{
+    if (!x)
+        fputs("NULL\n", out);
+    else if (!x->data || (x->base && !x->base->data))
+        fputs("(its memory was reused by a backward)\n", out);
+    else
+        print_values(out, x, x->data);
+}
+
+void at_print_grad(const at_tensor *x, FILE *out)
+{
+    if (!x)
+        fputs("NULL\n", out);
+    else if (!x->grad)
+        fputs("(no gradient)\n", out);
+    else
+        print_values(out, x, x->grad);
+}
