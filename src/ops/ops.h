@@ -112,6 +112,7 @@ typedef struct {
     int offset;      /* position of the first row */
     bool half_split; /* rotate (i, i + D/2) as in GPT-NeoX, instead of the pairs (2i, 2i + 1) */
     int rotate;      /* only the first so many of D dims, 0: all; even */
+    int heads;       /* > 0: x is packed by heads, [...,T,heads*D], as for at_sdpa; 0: one head */
 } at_rope_args;
 /* Rotary position embedding (Su et al. 2021): pair i of row p is turned by the angle
  * (p + offset) base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */

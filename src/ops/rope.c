@@ -1,0 +1,190 @@
+/* rope.c -- rotary position embedding: turn pairs of features by angles that grow with the position.
+ *
+ *   x, y [..., T, D]    row p is at position p + offset
+ *   R = rotate          the first R of the D features are turned, the rest is copied
+ *
+ *   forward    theta_i = base^(-2i/R)                       i = 0 .. R/2-1
+ *              a       = (p + offset) theta_i               the angle of pair i in row p
+ *
+ *              (u', v') = (u cos a - v sin a,  u sin a + v cos a)
+ *
+ *              pair i is (u, v) = (x_2i, x_2i+1)            interleaved, as in the paper
+ *                              or (x_i,  x_i+R/2)           half_split
+ *
+ * Su, Lu, Pan, Murtadha, Wen, Liu 2021 (RoFormer), section 3.2.2.  Why: with q turned by a position i
+ * and k by a position j, R(i)q . R(j)k = q . R(i)^T R(j) k = q . R(j-i) k.  The score of a query and
+ * a key depends on how far apart they are, not on where.
+ *
+ *   backward   y = R(a) x is linear and R(a) is orthogonal, so the transpose that the chain rule asks
+ *              for is the inverse, the rotation by -a:
+ *
+ *              dx = R(a)^T dy = R(-a) dy
+ *
+ * Saved are the cosines and sines, T x R/2 each, in the type of x but computed in double.  A sine
+ * takes long, so only positions P = 16 A + B with B = 0 or A = 0 get their own; the others follow from
+ *
+ *              cos(a + b) = cos a cos b - sin a sin b       sin(a + b) = sin a cos b + cos a sin b
+ *
+ * A and B depend on the position alone: it gets the same bits whatever the offset, so that decoding
+ * one position at a time agrees with all at once.
+ *
+ * Packed by heads, x [..., T, heads * D]: every head of a row is turned alike.
+ */
+#include "ops/op.h"
+
+#include "ops/blocks.h"
+
+#ifndef REAL /* ---------------------------- the op ---------------------------- */
+
+typedef struct {
+    ptrdiff_t rows; /* of D features; a position has `heads` of them, one behind the other */
+    int T, D, R, heads;
+    double base;
+    int offset;
+    bool half_split;
+} rope_args;
+
+typedef struct {
+    const at_node *n;
+    at_fresh dx;
+} rope_job;
+
+enum { ROPE_STRIDE = 16 };
+
+static at_blocks rope_blocks(const rope_args *a)
+{
+    return at_blocks_of(a->rows, a->D);
+}
+
+#define AT_KERNELS "ops/rope.c"
+#include "kernels/each_real.h"
+
+static const at_op rope_op = {.name = "rope",
+                              .forward = {rope_forward_f32, rope_forward_f64},
+                              .backward = {rope_backward_f32, rope_backward_f64}};
+
+at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args)
+{
+    AT_INPUT(t, "rope", x, ATTIC_REAL);
+    AT_REQUIRE(t, x->shape.ndim >= 2, "rope: x is %s but must be [...,T,D]", at_text(x));
+    int heads = args.heads ? args.heads : 1, width = at_last(x->shape);
+    AT_REQUIRE(t, heads > 0 && width % heads == 0,
+               "rope: x is %s: its last axis can't be cut into %d heads", at_text(x), heads);
+    int D = width / heads, R = args.rotate ? args.rotate : D;
+    AT_REQUIRE(t, R >= 0 && R <= D && R % 2 == 0,
+               "rope: x is %s: of its %d features per row %d can't be rotated, which must be an "
+               "even number up to %d",
+               at_text(x), D, R, D);
+    AT_REQUIRE(t, args.base >= 0 && isfinite(args.base), "rope: base is %g but must be > 0",
+               args.base);
+
+    ptrdiff_t rows = at_rows(x->shape) * heads;
+    rope_args a = {.rows = rows,
+                   .T = rows ? x->shape.dim[x->shape.ndim - 2] : 0, /* no rows, no table */
+                   .D = D,
+                   .R = R,
+                   .heads = heads,
+                   .base = args.base > 0 ? args.base : 10000,
+                   .offset = args.offset,
+                   .half_split = args.half_split};
+    size_t size = at_dtype_size(at_real(t));
+    at_recipe r = {.shape = {x->shape},
+                   .args = &a,
+                   .args_size = sizeof a,
+                   .saved = (size_t)a.T * (size_t)R * size,
+                   .scratch = (size_t)D * size};
+    at_node *n = at_record_node(t, &rope_op, AT_IN(x), r);
+    return n ? n->out[0] : NULL;
+}
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+/* Row p of the table: R/2 cosines, then R/2 sines. */
+static void KERNEL(rope_table)(const rope_args *a, REAL *table)
+{
+    int half = a->R / 2;
+    for (int i = 0; i < half; i++) {
+        double theta = pow(a->base, -2.0 * i / a->R);
+        double cos_A = 1, sin_A = 0, cos_B[ROPE_STRIDE], sin_B[ROPE_STRIDE];
+        for (int p = 0; p < a->T; p++) {
+            int64_t P = (int64_t)p + a->offset;
+            int B = (int)(P & (ROPE_STRIDE - 1));
+            if (p == 0 || B == 0) {
+                cos_A = cos((double)(P - B) * theta);
+                sin_A = sin((double)(P - B) * theta);
+            }
+            if (p < ROPE_STRIDE) {
+                cos_B[B] = cos(B * theta);
+                sin_B[B] = sin(B * theta);
+            }
+            table[(ptrdiff_t)p * a->R + i] = (REAL)(cos_A * cos_B[B] - sin_A * sin_B[B]);
+            table[(ptrdiff_t)p * a->R + half + i] = (REAL)(sin_A * cos_B[B] + cos_A * sin_B[B]);
+        }
+    }
+}
+
+/* y = R(a) x, or R(-a) x with sign = -1; c and s hold cos a and sin a of the R/2 pairs. */
+static void KERNEL(rope_row)(const rope_args *a, const REAL *table, REAL sign, const REAL *x,
+                             REAL *y)
+{
+    int half = a->R / 2;
+    const REAL *c = table, *s = table + half;
+    if (a->half_split) {
+        const REAL *u = x, *v = x + half;
+        for (int i = 0; i < half; i++) y[i] = u[i] * c[i] - v[i] * (sign * s[i]);
+        for (int i = 0; i < half; i++) y[half + i] = u[i] * (sign * s[i]) + v[i] * c[i];
+    } else {
+        for (int i = 0; i < half; i++) {
+            REAL u = x[2 * i], v = x[2 * i + 1];
+            y[2 * i] = u * c[i] - v * (sign * s[i]);
+            y[2 * i + 1] = u * (sign * s[i]) + v * c[i];
+        }
+    }
+    for (int j = a->R; j < a->D; j++) y[j] = x[j];
+}
+
+/* One block of rows.  With scratch memory for a row y is added to, else overwritten. */
+static void KERNEL(rope_rows)(const at_node *n, int block, REAL sign, const REAL *x, REAL *y,
+                              REAL *scratch)
+{
+    const rope_args *a = n->args;
+    at_blocks cut = rope_blocks(a);
+    ptrdiff_t from = at_block_from(cut, block), to = at_block_to(cut, block);
+    int head = (int)(from % a->heads), p = (int)(from / a->heads % a->T);
+    for (ptrdiff_t k = from; k < to; k++) {
+        const REAL *table = (const REAL *)n->saved + (ptrdiff_t)p * a->R;
+        KERNEL(rope_row)(a, table, sign, x + k * a->D, scratch ? scratch : y + k * a->D);
+        if (scratch) AT_FOR_REAL(row_axpy)(a->D, 1, scratch, y + k * a->D);
+        if (++head < a->heads) continue;
+        head = 0;
+        p = p + 1 < a->T ? p + 1 : 0;
+    }
+}
+
+static void KERNEL(rope_forward_block)(void *ctx, int block, int worker)
+{
+    (void)worker;
+    const at_node *n = ctx;
+    KERNEL(rope_rows)(n, block, 1, n->in[0]->data, n->out[0]->data, NULL);
+}
+
+static void KERNEL(rope_forward)(at_node *n)
+{
+    KERNEL(rope_table)(n->args, n->saved);
+    at_parallel(rope_blocks(n->args).n, KERNEL(rope_forward_block), n);
+}
+
+static void KERNEL(rope_backward_block)(void *ctx, int block, int worker)
+{
+    const rope_job *job = ctx;
+    REAL *turned = job->dx.beta == 0 ? NULL : at_scratch(job->n, worker);
+    KERNEL(rope_rows)(job->n, block, -1, job->n->out[0]->grad, job->dx.p, turned);
+}
+
+static void KERNEL(rope_backward)(at_node *n)
+{
+    rope_job job = {n, at_grad_fresh(n, 0)};
+    if (job.dx.p) at_parallel(rope_blocks(n->args).n, KERNEL(rope_backward_block), &job);
+}
+
+#endif

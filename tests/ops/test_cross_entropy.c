@@ -1,0 +1,261 @@
+/* test_cross_entropy.c -- the loss of a prediction, and its gradient: prediction minus truth. */
+#include "tensors.h"
+
+#include <math.h>
+
+#include "golden/rows.inc"
+
+static const int32_t target[] = {4, 0, 2, 2, 3, 1}; /* as in golden/rows.py */
+
+static at_tensor *loss_of(at_tape *t, at_tensor *x, at_cross_entropy_args args)
+{
+    return at_cross_entropy(t, x, at_ints(t, at_shape_of(2, 3), target), args);
+}
+
+static void check_golden(at_cross_entropy_args args, const double *y, const double *dx)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(2, 3, 5), golden_x);
+        at_tensor *loss = loss_of(t, x, args);
+        assert_values(loss, y, 8 * close_to(t));
+        ck_assert(pull(t, loss, (double[]){1.5}));
+        assert_grads(x, dx, close_to(t));
+    }
+}
+
+START_TEST(mean_sum_and_ignored_targets_equal_the_golden_numbers)
+{
+    check_golden((at_cross_entropy_args){0}, ce_mean_y, ce_mean_dx);
+    check_golden((at_cross_entropy_args){.sum = true}, ce_sum_y, ce_sum_dx);
+    check_golden((at_cross_entropy_args){.ignore = true, .ignore_index = 2}, ce_ignore2_y,
+                 ce_ignore2_dx);
+}
+END_TEST
+
+START_TEST(knowing_nothing_costs_log_n_and_knowing_all_costs_0)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *c = at_ints(t, at_shape_of(1), (int32_t[]){2});
+    at_tensor *even = at_const(t, at_shape_of(1, 4), (double[]){5, 5, 5, 5});
+    at_tensor *sure = at_const(t, at_shape_of(1, 4), (double[]){0, 0, 10000, 0});
+    assert_close(at_item(at_cross_entropy(t, even, c, (at_cross_entropy_args){0})), log(4), 1e-15);
+    assert_close(at_item(at_cross_entropy(t, sure, c, (at_cross_entropy_args){0})), 0, 0);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(the_gradient_is_prediction_minus_truth)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(3), (double[]){log(1), log(2), log(5)});
+        at_tensor *c = at_ints(t, at_shape_of(), (int32_t[]){1});
+        ck_assert(at_backward(t, at_cross_entropy(t, x, c, (at_cross_entropy_args){0})));
+        assert_grads(x, ((double[]){1 / 8.0, 2 / 8.0 - 1, 5 / 8.0}), close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(it_equals_log_softmax_picked_by_hand)
+{
+    enum { ROWS = 50, N = 700 }; /* chunks of 256, several blocks */
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_random(t, at_shape_of(ROWS, N), at_normal(4));
+        at_tensor *c = at_ints(t, at_shape_of(ROWS), NULL), *y = at_log_softmax(t, x);
+        double sum = 0;
+        for (int i = 0; i < ROWS; i++) {
+            at_set(c, (i * 37) % N, i);
+            sum -= at_get(y, i, (i * 37) % N);
+        }
+        at_tensor *loss = at_cross_entropy(t, x, c, (at_cross_entropy_args){0});
+        assert_close(at_item(loss), sum / ROWS, 10 * close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(large_logits_keep_their_digits)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(1, 3), (double[]){10000, 9999, -10000});
+        at_tensor *c = at_ints(t, at_shape_of(1), (int32_t[]){1});
+        at_tensor *loss = at_cross_entropy(t, x, c, (at_cross_entropy_args){0});
+        assert_close(at_item(loss), 1 + log1p(exp(-1)), close_to(t));
+        ck_assert(at_backward(t, loss));
+        double p = 1 / (1 + exp(-1));
+        assert_grads(x, ((double[]){p, -p, 0}), close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(an_ignored_row_is_not_even_read)
+{
+    const double x[] = {0, 0, (double)NAN, (double)INFINITY}, zero[] = {-0.5, 0.5, 0, 0};
+    at_cross_entropy_args args = {.ignore = true, .ignore_index = -100};
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *logits = at_variable(t, at_shape_of(2, 2), x);
+        at_tensor *c = at_ints(t, at_shape_of(2), (int32_t[]){0, -100});
+        at_tensor *loss = at_cross_entropy(t, logits, c, args);
+        assert_close(at_item(loss), log(2), close_to(t));
+        ck_assert(at_backward(t, loss));
+        assert_grads(logits, zero, close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(all_ignored_gives_0_and_gradients_of_0)
+{
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int sum = 0; sum < 2; sum++) {
+            at_cross_entropy_args args = {.sum = sum, .ignore = true, .ignore_index = 7};
+            at_tensor *x = at_variable(t, at_shape_of(2, 2), golden_x);
+            at_tensor *c = at_ints(t, at_shape_of(2), (int32_t[]){7, 7});
+            at_tensor *loss = at_cross_entropy(t, x, c, args);
+            ck_assert(at_item(loss) == 0 && at_backward(t, loss));
+            assert_grads(x, ((double[]){0, 0, 0, 0}), 0);
+        }
+}
+END_TEST
+
+START_TEST(no_rows_give_0_and_no_classes_can_only_be_ignored)
+{
+    at_cross_entropy_args ignore = {.ignore = true, .ignore_index = 0};
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(0, 3), NULL);
+        at_tensor *loss =
+            at_cross_entropy(t, x, at_ints(t, at_shape_of(0), NULL), (at_cross_entropy_args){0});
+        ck_assert(at_item(loss) == 0 && at_backward(t, loss));
+        x = at_variable(t, at_shape_of(2, 0), NULL);
+        loss = at_cross_entropy(t, x, at_ints(t, at_shape_of(2), NULL), ignore);
+        ck_assert(at_item(loss) == 0 && at_backward(t, loss));
+    }
+}
+END_TEST
+
+START_TEST(a_row_that_allows_nothing_costs_infinity_and_has_gradient_0)
+{
+    const double low = -(double)INFINITY;
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(2, 2), (double[]){low, low, 0, 0});
+        at_tensor *c = at_ints(t, at_shape_of(2), (int32_t[]){1, 1});
+        at_tensor *loss = at_cross_entropy(t, x, c, (at_cross_entropy_args){0});
+        ck_assert(isinf(at_item(loss)) && at_item(loss) > 0);
+        ck_assert(at_backward(t, loss));
+        assert_grads(x, ((double[]){0, 0, 0.25, -0.25}), close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(nan_and_plus_infinity_surface)
+{
+    const double bad[] = {(double)NAN, (double)INFINITY};
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < 2; k++) {
+            at_tensor *x = at_variable(t, at_shape_of(1, 2), (double[]){0, bad[k]});
+            at_tensor *c = at_ints(t, at_shape_of(1), (int32_t[]){0});
+            at_tensor *loss = at_cross_entropy(t, x, c, (at_cross_entropy_args){0});
+            ck_assert(isnan(at_item(loss)) && at_backward(t, loss));
+            ck_assert(isnan(at_grad_element(x, 0)) && isnan(at_grad_element(x, 1)));
+        }
+}
+END_TEST
+
+START_TEST(gradients_of_two_uses_add_up)
+{
+    double twice[30];
+    for (int i = 0; i < 30; i++) twice[i] = ce_mean_dx[i] + ce_ignore2_dx[i];
+    at_cross_entropy_args ignore = {.ignore = true, .ignore_index = 2};
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(2, 3, 5), golden_x);
+        ck_assert(pull(t, loss_of(t, x, (at_cross_entropy_args){0}), (double[]){1.5}));
+        ck_assert(pull(t, loss_of(t, x, ignore), (double[]){1.5}));
+        assert_grads(x, twice, 2 * close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(a_target_written_out_of_range_before_a_replay_counts_as_nan)
+{
+    const int32_t wild[] = {3, -1, INT32_MAX, INT32_MIN};
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < 4; k++) {
+            at_tensor *x = at_variable(t, at_shape_of(2, 3), golden_x);
+            at_tensor *c = at_ints(t, at_shape_of(2), (int32_t[]){0, 2});
+            at_tensor *loss = at_cross_entropy(t, x, c, (at_cross_entropy_args){0});
+            at_set(c, wild[k], 1);
+            ck_assert(at_replay(t) && isnan(at_item(loss)));
+            ck_assert(at_backward(t, loss) && isnan(at_grad_element(x, 3)));
+            ck_assert(isfinite(at_grad_element(x, 0)));
+            at_set(c, 1, 1); /* and all is well again */
+            at_zero_grads(t);
+            ck_assert(at_replay(t) && isfinite(at_item(loss)) && at_backward(t, loss));
+            ck_assert(isfinite(at_grad_element(x, 3)));
+        }
+}
+END_TEST
+
+START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
+{
+    enum { ROWS = 700, N = 65 };
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *v = at_random(t, at_shape_of(ROWS, N), at_normal(2)), *loss[2], *dx[2];
+        at_tensor *c = at_ints(t, at_shape_of(ROWS), NULL);
+        for (int i = 0; i < ROWS; i++) at_set(c, i % N, i);
+        for (int k = 0; k < 2; k++) {
+            at_threads(k ? 3 : 1);
+            at_tensor *x = variable_like(t, v);
+            loss[k] = at_cross_entropy(t, x, c, (at_cross_entropy_args){0});
+            ck_assert(at_backward(t, loss[k]));
+            dx[k] = at_grad_copy(t, x);
+        }
+        ck_assert(at_item(loss[0]) == at_item(loss[1]));
+        ck_assert_mem_eq(dx[0]->data, dx[1]->data, at_bytes(v));
+    }
+    at_threads(0);
+}
+END_TEST
+
+static void check_refused(at_shape logits, at_shape targets, int32_t value, const char *text)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *c = at_ints(t, targets, NULL);
+    if (targets.ndim == 2) at_set(c, value, 1, 2);
+    at_tensor *x = at_const(t, logits, NULL);
+    at_cross_entropy_args args = {.ignore = true, .ignore_index = -1};
+    ck_assert_ptr_null(at_cross_entropy(t, x, c, args));
+    assert_error(t, text);
+    at_close(t);
+}
+
+START_TEST(a_target_out_of_range_is_named_with_its_position)
+{
+    at_shape x = at_shape_of(2, 3, 5), c = at_shape_of(2, 3);
+    check_refused(x, c, 5,
+                  "cross_entropy: target [1,2] is 5 but logits is [2,3,5]: there are 5 classes");
+    check_refused(x, c, -2,
+                  "cross_entropy: target [1,2] is -2 but logits is [2,3,5]: there are 5 classes");
+}
+END_TEST
+
+START_TEST(wrong_arguments_are_named)
+{
+    check_refused(at_shape_of(), at_shape_of(), 0,
+                  "cross_entropy: logits is []; its last axis must be the classes");
+    check_refused(at_shape_of(2, 3, 5), at_shape_of(3), 0,
+                  "cross_entropy: logits is [2,3,5] but target is [3]: one target per row must be "
+                  "[2,3]");
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3), NULL);
+    at_cross_entropy(t, x, at_const(t, at_shape_of(2), NULL), (at_cross_entropy_args){0});
+    assert_error(t, "cross_entropy: target [2] has dtype f32 but must be i32");
+    at_close(t);
+}
+END_TEST
+
+SUITE(ops_cross_entropy, mean_sum_and_ignored_targets_equal_the_golden_numbers,
+      knowing_nothing_costs_log_n_and_knowing_all_costs_0, the_gradient_is_prediction_minus_truth,
+      it_equals_log_softmax_picked_by_hand, large_logits_keep_their_digits,
+      an_ignored_row_is_not_even_read, all_ignored_gives_0_and_gradients_of_0,
+      no_rows_give_0_and_no_classes_can_only_be_ignored,
+      a_row_that_allows_nothing_costs_infinity_and_has_gradient_0, nan_and_plus_infinity_surface,
+      gradients_of_two_uses_add_up, a_target_written_out_of_range_before_a_replay_counts_as_nan,
+      the_bits_do_not_depend_on_the_number_of_threads,
+      a_target_out_of_range_is_named_with_its_position, wrong_arguments_are_named)
