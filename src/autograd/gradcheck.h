@@ -69,8 +69,9 @@ void at_gradcheck_print(const at_gradcheck_report *r, FILE *out);
 typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
 
 /* Checks dy/dx for every x among the inputs, and every other leaf (parameter) that f uses, if it
- * wants a gradient; the rest is constant.  The tape must be f64; at_copy_params brings the
- * parameters of an f32 tape there.  y may have any shape: a random cotangent makes it a number.
+ * wants a gradient; the rest is constant.  What was computed before f counts as a leaf.  The tape
+ * must be f64; at_copy_params brings the parameters of an f32 tape there.  y may have any shape: a
+ * random cotangent makes it a number.
  *
  * Besides the differences, these rules are checked in every call, and breaking one is WRONG:
  *     running forward again on the same inputs gives the same bits (dropout replays);

@@ -14,40 +14,24 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct {
+typedef struct held_tensor held_tensor;
+struct held_tensor { /* what has to come out of the check as it went in */
     at_tensor *x;
-    double *data, *grad; /* as they were; grad is NULL if there was none */
-    ptrdiff_t first;     /* where its elements begin in the long x */
-    int input;           /* which input of f it is, or -1 */
-} leaf_record;
+    void *data, *grad; /* copies; grad is NULL if there was none */
+    int input;         /* which input of f it is, or -1 */
+    bool is_leaf;      /* to be differentiated by, */
+    ptrdiff_t first;   /* from here on in the long x */
+    held_tensor *next;
+};
 
 typedef struct {
     at_tape *t;
-    leaf_record *leaf;
-    int n_leaves;
-    ptrdiff_t n; /* of all leaves together */
+    held_tensor *held;
+    ptrdiff_t n; /* elements of all leaves together */
     at_tensor *y, *dy;
-    const leaf_record *changed; /* the first leaf that f or its backward wrote to */
-    const char *changed_by;
 } taped_function;
 
-/* ------------------------------------------------------------------ the leaves ----------------- */
-
-static bool is_made_by_f(const at_tape *t, const at_tensor *x)
-{
-    for (const at_node *n = t->first; n; n = n->next)
-        if (n == x->node) return true;
-    return false;
-}
-
-static void add_leaf(taped_function *f, at_tensor *x, int input)
-{
-    if (!x || !x->wants_grad || is_made_by_f(f->t, x)) return;
-    for (int i = 0; i < f->n_leaves; i++)
-        if (f->leaf[i].x == x) return;
-    f->leaf[f->n_leaves++] = (leaf_record){.x = x, .first = f->n, .input = input};
-    f->n += at_count(x->shape);
-}
+/* ------------------------------------------------------------------ leaves and constants -------- */
 
 static void *copy_of(at_tape *t, const void *p, size_t bytes)
 {
@@ -56,32 +40,62 @@ static void *copy_of(at_tape *t, const void *p, size_t bytes)
     return copy;
 }
 
-/* The inputs first, then whatever else the ops of f read. */
-static bool collect_leaves(taped_function *f, at_tensor **in, int n)
+/* The record of x, made now if there is none. */
+static held_tensor *hold(taped_function *f, at_tensor *x, int input)
 {
-    int most = n;
-    for (at_node *op = f->t->first; op; op = op->next) most += op->n_in;
-    f->leaf = at_step_alloc(f->t, (size_t)most * sizeof *f->leaf);
-    if (!f->leaf) return false;
+    held_tensor **at = &f->held;
+    while (*at && (*at)->x != x) at = &(*at)->next;
+    if (*at) return *at;
+    held_tensor *h = at_step_alloc(f->t, sizeof *h);
+    if (!h) return NULL;
+    *h = (held_tensor){.x = x,
+                       .data = copy_of(f->t, x->data, at_bytes(x)),
+                       .grad = copy_of(f->t, x->grad, at_bytes(x)),
+                       .input = input};
+    return *at = h;
+}
 
-    for (int i = 0; i < n; i++) add_leaf(f, in[i], i);
+/* Before f runs: whatever it may read and must not write. */
+static bool hold_inputs(taped_function *f, at_tensor **in, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (at_check_any(f->t, "gradcheck", "an input", in[i])) hold(f, in[i], i);
+    for (at_tensor *x = f->t->params; x; x = x->next) hold(f, x, -1);
+    return at_ok(f->t);
+}
+
+static bool is_made_by_f(const at_tape *t, const at_tensor *x)
+{
+    for (const at_node *n = t->first; n; n = n->next)
+        if (n == x->node) return true;
+    return false;
+}
+
+static void mark_leaf(taped_function *f, at_tensor *x)
+{
+    if (!x || !x->wants_grad || is_made_by_f(f->t, x)) return;
+    held_tensor *h = hold(f, x, -1);
+    if (h) h->is_leaf = true;
+}
+
+static bool string_leaves_together(taped_function *f, at_tensor **in, int n)
+{
+    for (int i = 0; i < n; i++) mark_leaf(f, in[i]);
     for (at_node *op = f->t->first; op; op = op->next)
-        for (int i = 0; i < op->n_in; i++) add_leaf(f, op->in[i], -1);
-    for (int i = 0; i < f->n_leaves; i++) {
-        leaf_record *l = &f->leaf[i];
-        l->data = copy_of(f->t, l->x->data, at_bytes(l->x));
-        l->grad = copy_of(f->t, l->x->grad, at_bytes(l->x));
+        for (int i = 0; i < op->n_in; i++) mark_leaf(f, op->in[i]);
+    for (held_tensor *h = f->held; h; h = h->next) {
+        h->first = f->n;
+        if (h->is_leaf) f->n += at_count(h->x->shape);
     }
     return at_ok(f->t);
 }
 
-static void restore_leaves(taped_function *f)
+static void restore_held(taped_function *f)
 {
-    for (int i = 0; i < f->n_leaves; i++) {
-        leaf_record *l = &f->leaf[i];
-        memcpy(l->x->data, l->data, at_bytes(l->x));
-        l->x->grad = l->grad ? l->x->grad_memory : NULL;
-        if (l->grad) memcpy(l->x->grad, l->grad, at_bytes(l->x));
+    for (held_tensor *h = f->held; h; h = h->next) {
+        if (h->data) memcpy(h->x->data, h->data, at_bytes(h->x));
+        h->x->grad = h->grad ? h->x->grad_memory : NULL;
+        if (h->grad) memcpy(h->x->grad, h->grad, at_bytes(h->x));
     }
 }
 
@@ -89,27 +103,28 @@ static void restore_leaves(taped_function *f)
 
 static void set_leaves(taped_function *f, const double *x)
 {
-    for (int i = 0; i < f->n_leaves; i++)
-        memcpy(f->leaf[i].x->data, x + f->leaf[i].first, at_bytes(f->leaf[i].x));
+    for (held_tensor *h = f->held; h; h = h->next)
+        if (h->is_leaf) memcpy(h->x->data, x + h->first, at_bytes(h->x));
 }
 
-static void look_for_changes(taped_function *f, const double *x, const char *culprit)
+static void clear_leaf_grads(taped_function *f)
 {
-    for (int i = 0; i < f->n_leaves && !f->changed; i++) {
-        const leaf_record *l = &f->leaf[i];
-        if (memcmp(l->x->data, x + l->first, at_bytes(l->x)) == 0) continue;
-        f->changed = l;
-        f->changed_by = culprit;
-    }
+    for (held_tensor *h = f->held; h; h = h->next)
+        if (h->is_leaf) h->x->grad = NULL;
+}
+
+static void get_leaf_grads(const taped_function *f, double *dx)
+{
+    for (held_tensor *h = f->held; h; h = h->next)
+        for (ptrdiff_t n = h->is_leaf ? at_count(h->x->shape) : 0, i = 0; i < n; i++)
+            dx[h->first + i] = at_grad_element(h->x, i);
 }
 
 static void forward_on_tape(const double *x, double *y, void *ctx)
 {
     taped_function *f = ctx;
     set_leaves(f, x);
-    if (!at_replay(f->t)) return;
-    memcpy(y, f->y->data, at_bytes(f->y));
-    look_for_changes(f, x, "forward");
+    if (at_replay(f->t)) memcpy(y, f->y->data, at_bytes(f->y));
 }
 
 static void backward_on_tape(const double *x, const double *dy, double *dx, void *ctx)
@@ -117,41 +132,32 @@ static void backward_on_tape(const double *x, const double *dy, double *dx, void
     taped_function *f = ctx;
     set_leaves(f, x);
     memcpy(f->dy->data, dy, at_bytes(f->dy));
-    for (int i = 0; i < f->n_leaves; i++) f->leaf[i].x->grad = NULL;
-    if (!at_replay(f->t) || !at_backward_from(f->t, f->y, f->dy)) return;
-    for (int i = 0; i < f->n_leaves; i++) {
-        const leaf_record *l = &f->leaf[i];
-        for (ptrdiff_t n = at_count(l->x->shape), j = 0; j < n; j++)
-            dx[l->first + j] = at_grad_element(l->x, j);
-    }
-    look_for_changes(f, x, "backward");
+    clear_leaf_grads(f);
+    if (at_replay(f->t) && at_backward_from(f->t, f->y, f->dy)) get_leaf_grads(f, dx);
 }
 
 /* ------------------------------------------------------------------ rules of a tape ------------ */
 
-static void place_in_leaf(at_gradcheck_report *r, const leaf_record *l, ptrdiff_t element)
+static void place_in_tensor(at_gradcheck_report *r, const held_tensor *h, ptrdiff_t element)
 {
-    char name[32] = "a variable";
-    if (l->input >= 0)
-        snprintf(name, sizeof name, "input %d", l->input);
-    else if (l->x->name)
-        snprintf(name, sizeof name, "leaf");
-    at_shape index = {l->x->shape.ndim, {0}};
-    r->input = l->input;
+    char name[24] = "";
+    if (h->input >= 0) snprintf(name, sizeof name, "input %d ", h->input);
+    at_shape index = {h->x->shape.ndim, {0}};
+    r->input = h->input;
     r->element = element;
     for (int d = index.ndim - 1; d >= 0; d--) {
-        index.dim[d] = (int)(element % l->x->shape.dim[d]);
-        element /= l->x->shape.dim[d];
+        index.dim[d] = (int)(element % h->x->shape.dim[d]);
+        element /= h->x->shape.dim[d];
     }
-    snprintf(r->where, sizeof r->where, "%s %s at %s", name, at_text(l->x), at_shape_text(index));
+    snprintf(r->where, sizeof r->where, "%s%s at %s", name, at_text(h->x), at_shape_text(index));
 }
 
-/* From an element of the long x to an element of its leaf. */
-static void place_in_x(at_gradcheck_report *r, const taped_function *f)
+/* Element i of the long x is which element of which leaf? */
+static void place_in_leaf(at_gradcheck_report *r, const taped_function *f, ptrdiff_t i)
 {
-    const leaf_record *l = f->leaf;
-    while (r->element >= l->first + at_count(l->x->shape)) l++;
-    place_in_leaf(r, l, r->element - l->first);
+    const held_tensor *h = f->held;
+    while (!h->is_leaf || i >= h->first + at_count(h->x->shape)) h = h->next;
+    place_in_tensor(r, h, i - h->first);
 }
 
 static bool tape_rule_broken(at_gradcheck_report *r, const char *reason, double is, double should)
@@ -163,41 +169,58 @@ static bool tape_rule_broken(at_gradcheck_report *r, const char *reason, double 
     return true;
 }
 
+/* Leaves and constants must hold the bits that they held before f. */
+static bool input_has_changed(const taped_function *f, at_gradcheck_report *r, const char *reason)
+{
+    for (const held_tensor *h = f->held; h; h = h->next) {
+        const char *is = h->x->data, *was = h->data;
+        size_t size = at_dtype_size(h->x->dtype);
+        for (ptrdiff_t n = at_count(h->x->shape), i = 0; i < n; i++) {
+            if (memcmp(is + (size_t)i * size, was + (size_t)i * size, size) == 0) continue;
+            place_in_tensor(r, h, i);
+            return tape_rule_broken(r, reason, at_fetch(h->x->dtype, is, i),
+                                    at_fetch(h->x->dtype, was, i));
+        }
+    }
+    return false;
+}
+
 /* The first run was recorded, all others are replays: they must not differ. */
 static bool replay_differs(taped_function *f, at_gradcheck_report *r)
 {
-    ptrdiff_t m = at_count(f->y->shape), k = 0;
-    double *first = copy_of(f->t, f->y->data, at_bytes(f->y)), *y = f->y->data;
+    const double *y = f->y->data, *first = copy_of(f->t, y, at_bytes(f->y));
     if (!first || !at_replay(f->t)) return false;
-    while (k < m && memcmp(first + k, y + k, sizeof *y) == 0) k++;
-    if (k == m) return false;
-    snprintf(r->where, sizeof r->where, "y[%td]", k);
-    return tape_rule_broken(r, "a replay gives other values than the first run", y[k], first[k]);
+    for (ptrdiff_t m = at_count(f->y->shape), k = 0; k < m; k++) {
+        if (memcmp(first + k, y + k, sizeof *y) == 0) continue;
+        snprintf(r->where, sizeof r->where, "y[%td]", k);
+        return tape_rule_broken(r, "a replay gives other values than the first run", y[k],
+                                first[k]);
+    }
+    return false;
 }
 
-/* g after one backward, g2 after a second one: g2 = 2 g, but for rounding. */
+/* After one backward the leaves have the gradient g, after a second one 2 g, but for rounding. */
 static bool gradients_do_not_add_up(taped_function *f, at_gradcheck_report *r)
 {
-    at_stream s = {r->seed, 0};
-    double *dy = f->dy->data;
+    double *dy = f->dy->data, largest = 0;
     for (ptrdiff_t m = at_count(f->y->shape), k = 0; k < m; k++)
-        dy[k] = 0.5 + at_random_unit(s, (uint64_t)k);
-    double *g = at_step_alloc(f->t, (size_t)f->n * sizeof *g);
-    double largest = 0;
-    for (int pass = 0; g && pass < 2; pass++) {
-        if (!at_backward_from(f->t, f->y, f->dy)) return false;
-        for (int i = 0; i < f->n_leaves; i++) {
-            const leaf_record *l = &f->leaf[i];
-            for (ptrdiff_t n = at_count(l->x->shape), j = 0; j < n; j++) {
-                double now = at_grad_element(l->x, j), once = g[l->first + j];
-                if (pass == 0 && isfinite(now)) largest = fmax(largest, fabs(now));
-                if (pass == 0) g[l->first + j] = now;
-                if (pass == 0 || !(fabs(now - 2 * once) > 1e-6 * largest)) continue;
-                place_in_leaf(r, l, j);
-                return tape_rule_broken(r, "a second backward does not add to the first", now,
-                                        2 * once);
-            }
-        }
+        dy[k] = 0.5 + at_random_unit((at_stream){r->seed, 0}, (uint64_t)k);
+    double *once = at_step_alloc(f->t, (size_t)f->n * sizeof *once);
+    double *twice = at_step_alloc(f->t, (size_t)f->n * sizeof *twice);
+    if (!once || !twice) return false;
+
+    clear_leaf_grads(f);
+    if (!at_backward_from(f->t, f->y, f->dy)) return false;
+    get_leaf_grads(f, once);
+    if (!at_backward_from(f->t, f->y, f->dy)) return false;
+    get_leaf_grads(f, twice);
+    for (ptrdiff_t i = 0; i < f->n; i++)
+        if (isfinite(once[i])) largest = fmax(largest, fabs(once[i]));
+    for (ptrdiff_t i = 0; i < f->n; i++) {
+        if (!(fabs(twice[i] - 2 * once[i]) > 1e-6 * largest)) continue;
+        place_in_leaf(r, f, i);
+        return tape_rule_broken(r, "a second backward does not add to the first", twice[i],
+                                2 * once[i]);
     }
     return false;
 }
@@ -207,23 +230,17 @@ static bool gradients_do_not_add_up(taped_function *f, at_gradcheck_report *r)
 static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_options options)
 {
     at_gradcheck_report r = {.seed = options.seed};
-    if (replay_differs(f, &r)) return r;
-    for (int i = 0; i < f->n_leaves; i++) f->leaf[i].x->grad = NULL;
-    if (gradients_do_not_add_up(f, &r)) return r;
+    if (input_has_changed(f, &r, "forward changes its input")) return r;
+    if (replay_differs(f, &r) || gradients_do_not_add_up(f, &r)) return r;
+    if (input_has_changed(f, &r, "backward changes its input")) return r;
 
     double *x = at_step_alloc(f->t, (size_t)f->n * sizeof *x);
     if (!x) return r;
-    for (int i = 0; i < f->n_leaves; i++)
-        memcpy(x + f->leaf[i].first, f->leaf[i].data, at_bytes(f->leaf[i].x));
-    r = at_gradcheck_fn(forward_on_tape, backward_on_tape, f->n, at_count(f->y->shape), x, f,
-                        options);
-    if (r.where[0] == 'x') place_in_x(&r, f);
-    if (f->changed) {
-        place_in_leaf(&r, f->changed, 0);
-        snprintf(r.where, sizeof r.where, "%s", at_text(f->changed->x));
-        tape_rule_broken(&r, f->changed_by, 0, 0);
-        snprintf(r.reason, sizeof r.reason, "%s changes its input", f->changed_by);
-    }
+    for (held_tensor *h = f->held; h; h = h->next)
+        if (h->is_leaf) memcpy(x + h->first, h->data, at_bytes(h->x));
+    ptrdiff_t m = at_count(f->y->shape);
+    r = at_gradcheck_fn(forward_on_tape, backward_on_tape, f->n, m, x, f, options);
+    if (r.where[0] == 'x') place_in_leaf(&r, f, r.element);
     return r;
 }
 
@@ -232,18 +249,21 @@ static at_gradcheck_report check_alone(at_tape *t, at_function *function, at_ten
                                        void *ctx, at_gradcheck_options options)
 {
     at_gradcheck_report r = {.verdict = ATTIC_VACUOUS, .seed = options.seed};
-    taped_function f = {.t = t, .y = function(t, in, ctx)};
+    taped_function f = {.t = t};
+    if (!hold_inputs(&f, in, n)) return r;
+    f.y = function(t, in, ctx);
     if (at_ok(t) && !f.y) at_fail(t, ATTIC_USER_ERROR, "gradcheck: the function returned NULL");
-    if (!at_ok(t) || !collect_leaves(&f, in, n)) return r;
 
-    if (f.y->dtype != t->real)
+    if (!at_ok(t) || !string_leaves_together(&f, in, n))
+        r.verdict = ATTIC_NOT_RUN;
+    else if (f.y->dtype != t->real)
         snprintf(r.reason, sizeof r.reason, "the output is %s and has no gradient",
                  at_dtype_text(f.y->dtype));
     else if (!f.y->wants_grad)
         snprintf(r.reason, sizeof r.reason, "the output depends on nothing that wants a gradient");
     else if ((f.dy = at_const(t, f.y->shape, NULL)))
         r = check_recorded(&f, options);
-    restore_leaves(&f);
+    restore_held(&f);
     return r;
 }
 

@@ -63,11 +63,12 @@ static double spread_unit(const at_case *c, int k, ptrdiff_t i, ptrdiff_t n)
 static void fill_input(const at_case *c, int k, at_tensor *x)
 {
     bool usual = c->low == 0 && c->high == 0;
-    double low = usual ? -1 : c->low, high = usual ? 1 : c->high, *v = x->data;
+    double low = usual ? -1 : c->low, high = usual ? 1 : c->high;
     for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
         double unit = c->apart ? spread_unit(c, k, i, n) : draw_unit(c, k, i);
-        v[i] = low + (high - low) * unit;
-        if (fabs(v[i]) < c->gap) v[i] += v[i] < 0 ? -c->gap : c->gap;
+        double v = low + (high - low) * unit;
+        if (fabs(v) < c->gap) v += v < 0 ? -c->gap : c->gap;
+        at_store(x->dtype, x->data, i, v);
     }
 }
 
