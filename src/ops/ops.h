@@ -30,7 +30,7 @@ at_tensor *at_exp(at_tape *t, at_tensor *x);
 at_tensor *at_log(at_tape *t, at_tensor *x); /* natural */
 at_tensor *at_sqrt(at_tape *t, at_tensor *x);
 at_tensor *at_square(at_tape *t, at_tensor *x);
-at_tensor *at_pow(at_tape *t, at_tensor *x, double p); /* x^p, p constant */
+at_tensor *at_pow(at_tape *t, at_tensor *x, double p); /* x^p, p finite; 0^0 = 1 */
 at_tensor *at_tanh(at_tape *t, at_tensor *x);
 at_tensor *at_sigmoid(at_tape *t, at_tensor *x); /* 1 / (1 + exp(-x)) */
 at_tensor *at_relu(at_tape *t, at_tensor *x);    /* max(x, 0), with derivative 0 at 0 */
@@ -40,8 +40,8 @@ at_tensor *at_gelu_tanh(at_tape *t,
                         at_tensor *x); /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
 /* min(max(x, low), high), with derivative 1 inside and at the ends, 0 outside */
 at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high);
-/* Inverted dropout: each element is 0 with probability p, else x / (1 - p).  The identity outside
- * train mode.  0 <= p < 1. */
+/* Inverted dropout: each element is 0 with probability p, else x / (1 - p).  0 <= p < 1.  Outside of
+ * train mode, or with p = 0, the result shares the data of x, and nothing is drawn from the tape. */
 at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
 
 /* ------------------------------------------------------------------ products ------------------- */

@@ -1,7 +1,8 @@
 /* tensor.h -- what a tensor is: a contiguous, row-major block of numbers with a shape.
  *
  * The last index moves fastest: element (i, j) of a [M,N] tensor is data[i*N + j].  There are no
- * views with strides; reshape and detach share data, every other op makes its own. */
+ * views with strides; reshape, detach and a dropout that is off share data, every other op makes its
+ * own. */
 #ifndef AT_TENSOR_TENSOR_H
 #define AT_TENSOR_TENSOR_H
 #include <stdbool.h>

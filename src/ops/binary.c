@@ -1,0 +1,136 @@
+/* binary.c -- two operands, element by element, broadcast against each other: a table.
+ *
+ *   a, b   shapes that broadcast (NumPy's rule: aligned at the right, dims equal or one of them 1)
+ *   y      the shape of both together
+ *
+ *   name   y = f(a, b)   da             db
+ *   add    a + b         dy             dy
+ *   sub    a - b         dy             -dy
+ *   mul    a b           dy b           dy a
+ *   div    a / b         dy / b         -dy a / b^2 = -dy y / b
+ *
+ * Where an element of a was repeated to meet several of b, the loss depends on it through each of
+ * those places, and the chain rule adds them up:  da_i = sum over the places of i.  at_map_back
+ * does that.  a and b may be one tensor: both shares are added to the one gradient.
+ *
+ * Nothing is saved.  Edge: division by 0 gives inf or NaN, as IEEE has it, in y and in da.
+ */
+#include "ops/op.h"
+
+#include "ops/broadcast.h"
+
+#ifndef REAL /* ---------------------------- the ops ---------------------------- */
+
+typedef enum { BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_DIV } binary_name;
+
+#define AT_KERNELS "ops/binary.c"
+#include "kernels/each_real.h"
+
+#define BINARY(text)                                                                               \
+    {                                                                                              \
+        .name = text, .forward = {binary_forward_f32, binary_forward_f64}, .backward = {           \
+            binary_backward_f32,                                                                   \
+            binary_backward_f64                                                                    \
+        }                                                                                          \
+    }
+static const at_op binary_op[] = {[BINARY_ADD] = BINARY("add"),
+                                  [BINARY_SUB] = BINARY("sub"),
+                                  [BINARY_MUL] = BINARY("mul"),
+                                  [BINARY_DIV] = BINARY("div")};
+
+static at_tensor *binary(at_tape *t, at_tensor *a, at_tensor *b, binary_name name)
+{
+    const at_op *op = &binary_op[name];
+    at_shape y;
+    AT_INPUT(t, op->name, a, ATTIC_REAL);
+    AT_INPUT(t, op->name, b, ATTIC_REAL);
+    AT_REQUIRE(t, at_broadcast(a->shape, b->shape, &y), "%s: a is %s but b is %s: %s", op->name,
+               at_text(a), at_text(b), at_clash_text(a->shape, b->shape));
+    return at_record(t, op, AT_IN(a, b), y, &name, sizeof name);
+}
+
+at_tensor *at_add(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return binary(t, a, b, BINARY_ADD);
+}
+
+at_tensor *at_sub(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return binary(t, a, b, BINARY_SUB);
+}
+
+at_tensor *at_mul(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return binary(t, a, b, BINARY_MUL);
+}
+
+at_tensor *at_div(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return binary(t, a, b, BINARY_DIV);
+}
+
+#else /* ------------------------------- their kernels ------------------------------- */
+
+static binary_name KERNEL(binary_which)(const void *args)
+{
+    return *(const binary_name *)args;
+}
+
+/* One loop per cell of the table, so that each vectorises. */
+#define EACH(formula)                                                                              \
+    for (int i = 0; i < k->n; i++) formula
+
+static void KERNEL(binary_y)(const at_piece *k, void *values)
+{
+    const REAL *a = k->in[0], *b = k->in[1];
+    REAL *y = values;
+
+    switch (KERNEL(binary_which)(k->args)) {
+    case BINARY_ADD: EACH(y[i] = a[i] + b[i]); break;
+    case BINARY_SUB: EACH(y[i] = a[i] - b[i]); break;
+    case BINARY_MUL: EACH(y[i] = a[i] * b[i]); break;
+    case BINARY_DIV: EACH(y[i] = a[i] / b[i]); break;
+    }
+}
+
+static void KERNEL(binary_da)(const at_piece *k, void *values)
+{
+    const REAL *b = k->in[1], *dy = k->dy;
+    REAL *da = values;
+
+    switch (KERNEL(binary_which)(k->args)) {
+    case BINARY_ADD:
+    case BINARY_SUB: break; /* da = dy needs no formula */
+    case BINARY_MUL: EACH(da[i] = dy[i] * b[i]); break;
+    case BINARY_DIV: EACH(da[i] = dy[i] / b[i]); break;
+    }
+}
+
+static void KERNEL(binary_db)(const at_piece *k, void *values)
+{
+    const REAL *a = k->in[0], *b = k->in[1], *y = k->y, *dy = k->dy;
+    REAL *db = values;
+
+    switch (KERNEL(binary_which)(k->args)) {
+    case BINARY_ADD: break; /* db = dy */
+    case BINARY_SUB: EACH(db[i] = -dy[i]); break;
+    case BINARY_MUL: EACH(db[i] = dy[i] * a[i]); break;
+    case BINARY_DIV: EACH(db[i] = -dy[i] * y[i] / b[i]); break;
+    }
+}
+#undef EACH
+
+static void KERNEL(binary_forward)(at_node *n)
+{
+    at_map(n, KERNEL(binary_y));
+}
+
+static void KERNEL(binary_backward)(at_node *n)
+{
+    binary_name name = KERNEL(binary_which)(n->args);
+    bool da_is_dy = name == BINARY_ADD || name == BINARY_SUB, db_is_dy = name == BINARY_ADD;
+    at_map_back(n, 0, da_is_dy ? NULL : KERNEL(binary_da));
+    at_map_back(n, 1, db_is_dy ? NULL : KERNEL(binary_db));
+}
+
+#endif

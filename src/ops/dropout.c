@@ -1,0 +1,100 @@
+/* dropout.c -- drop cells at random while training (Srivastava et al. 2014).
+ *
+ *   x, y  any shape;   0 <= p < 1
+ *
+ *   forward    y_i = z_i x_i         z_i = 0 with probability p, else 1 / (1 - p)
+ *   backward   dx_i = z_i dy_i
+ *
+ * E[z_i] = p 0 + (1 - p) / (1 - p) = 1, so E[y] = x: what comes after need not know whether we train
+ * or not (inverted dropout).  A dropped cell is 0 whatever it held, and sends back a gradient of 0.
+ *
+ * z is not stored but a pure function of (seed, draw, i):
+ *
+ *     cell i is kept  iff  u_i >= p 2^32,       u_i = at_random_u32(stream, i), a whole number
+ *
+ *     0 ----- dropped ----- p 2^32 ------------------- kept ------------------- 2^32
+ *
+ * where i is the cell's position in memory order and stream = (seed, draw) is drawn from the tape when
+ * the op is recorded.  So backward and replay drop what forward dropped, f32 drops what f64 drops, and
+ * threads, tiles and order of work can't matter.
+ *
+ * Outside of train mode, and for p = 0, y is x under another name: the op is on the tape, with a
+ * gradient of its own that is passed on as it is, but it shares the data of x and draws nothing.  Hence
+ * evaluating now and then does not change which cells a training run drops.
+ */
+#include "ops/op.h"
+
+#include "ops/broadcast.h"
+
+#ifndef REAL /* ---------------------------- the op ---------------------------- */
+
+typedef struct {
+    at_stream stream;
+    uint32_t last_dropped; /* the largest u that is dropped: ceil(p 2^32) - 1 */
+    double kept;           /* 1 / (1 - p) */
+} dropout_args;
+
+#define AT_KERNELS "ops/dropout.c"
+#include "kernels/each_real.h"
+
+static const at_op dropout_op = {.name = "dropout",
+                                 .forward = {dropout_forward_f32, dropout_forward_f64},
+                                 .backward = {dropout_backward_f32, dropout_backward_f64}};
+
+static void dropout_off_backward(at_node *n)
+{
+    at_map_back(n, 0, NULL); /* dx = dy */
+}
+
+static const at_op dropout_off_op = {.name = "dropout",
+                                     .backward = {dropout_off_backward, dropout_off_backward}};
+
+at_tensor *at_dropout(at_tape *t, at_tensor *x, double p)
+{
+    AT_INPUT(t, "dropout", x, ATTIC_REAL);
+    AT_REQUIRE(t, p >= 0 && p < 1, "dropout: p is %g but must be at least 0 and less than 1", p);
+
+    if (p == 0 || !at_is_training(t)) {
+        at_recipe same = {.shape = {x->shape}, .shares = true};
+        at_node *n = at_record_node(t, &dropout_off_op, AT_IN(x), same);
+        return n ? n->out[0] : NULL;
+    }
+    dropout_args args = {at_draw(t), (uint32_t)(ceil(p * 0x1p32) - 1), 1 / (1 - p)};
+    return at_record(t, &dropout_op, AT_IN(x), x->shape, &args, sizeof args);
+}
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+/* y = z x, or with dy in the place of x, dx = z dy */
+static void KERNEL(dropout_times)(const at_piece *k, const REAL *x, REAL *y)
+{
+    const dropout_args *args = k->args;
+    const uint32_t last_dropped = args->last_dropped;
+    const REAL kept = (REAL)args->kept;
+    uint32_t u[AT_PIECE];
+
+    at_random_u32s(args->stream, (uint64_t)k->at, k->n, u);
+    for (int i = 0; i < k->n; i++) y[i] = u[i] <= last_dropped ? 0 : kept * x[i];
+}
+
+static void KERNEL(dropout_y)(const at_piece *k, void *y)
+{
+    KERNEL(dropout_times)(k, k->in[0], y);
+}
+
+static void KERNEL(dropout_dx)(const at_piece *k, void *dx)
+{
+    KERNEL(dropout_times)(k, k->dy, dx);
+}
+
+static void KERNEL(dropout_forward)(at_node *n)
+{
+    at_map(n, KERNEL(dropout_y));
+}
+
+static void KERNEL(dropout_backward)(at_node *n)
+{
+    at_map_back(n, 0, KERNEL(dropout_dx));
+}
+
+#endif

@@ -1,0 +1,294 @@
+/* unary.c -- functions of one number, element by element: a table.
+ *
+ *   x, y  any shape, every element on its own
+ *
+ *   forward    y_i = f(x_i)
+ *   backward   dx_i = dy_i f'(x_i)        written with y where that saves work
+ *
+ *   name        y = f(x)                           f'(x)
+ *   neg         -x                                 -1
+ *   exp         e^x                                y
+ *   log         ln x                               1 / x
+ *   sqrt        x^(1/2)                            1 / (2 y)
+ *   square      x^2                                2 x
+ *   tanh        (e^x - e^-x) / (e^x + e^-x)        1 - y^2
+ *   sigmoid     1 / (1 + e^-x)                     y (1 - y)
+ *   relu        max(x, 0)                          1 if x > 0, else 0
+ *   silu        x s,  s = sigmoid(x)               s + x s (1 - s)
+ *   gelu        x s,  s = Phi(x)                   s + x phi(x)
+ *   gelu_tanh   x s,  s = sigmoid(2 u(x))          s + x s (1 - s) 2 u'(x)
+ *   pow         x^p                                p x^(p-1)
+ *   clamp       min(max(x, low), high)             1 if low <= x <= high, else 0
+ *
+ * Three of them gate x with a number s in 0..1 that x itself decides, so
+ *
+ *   (x s)' = s + x s'      with      sigmoid' = sigmoid (1 - sigmoid),      Phi' = phi
+ *
+ *   Phi(x) = (1 + erf(x / sqrt 2)) / 2             the normal distribution function,
+ *   phi(x) = exp(-x^2 / 2) / sqrt(2 pi)            and its density
+ *   u(x)   = sqrt(2/pi) (x + 0.044715 x^3)         u'(x) = sqrt(2/pi) (1 + 3 0.044715 x^2)
+ *
+ * gelu: Hendrycks, Gimpel 2016, both forms.  They write the second as x (1 + tanh u) / 2, which is the
+ * same, because tanh u = 2 sigmoid(2 u) - 1.  silu: the same paper, and Elfwing et al. 2017.
+ *
+ * Nothing is saved: backward computes s again from x, a piece at a time.
+ *
+ * Edges, all as IEEE arithmetic has them:
+ *   log        log 0 = -inf, of less NaN; log'(0) = inf
+ *   sqrt       of less than 0 NaN; sqrt'(0) = inf
+ *   relu       relu'(0) = 0; relu(NaN) = NaN
+ *   clamp      clamp(NaN) = NaN; the derivative is 1 at both ends
+ *   pow        x^0 = 1, 0^0 and NaN^0 among them, and its gradient is 0, at x = 0 too;
+ *              0^p = inf for p < 0; x^p = NaN for x < 0 unless p is whole
+ * A derivative of inf times dy = 0 is NaN: choose what is safe before such a function, and not only
+ * after it (see where.c).
+ */
+#include "ops/op.h"
+
+#include "ops/broadcast.h"
+
+#ifndef REAL /* ---------------------------- the ops ---------------------------- */
+
+typedef enum {
+    UNARY_NEG,
+    UNARY_EXP,
+    UNARY_LOG,
+    UNARY_SQRT,
+    UNARY_SQUARE,
+    UNARY_TANH,
+    UNARY_SIGMOID,
+    UNARY_RELU,
+    UNARY_SILU,
+    UNARY_GELU,
+    UNARY_GELU_TANH,
+    UNARY_POW,
+    UNARY_CLAMP
+} unary_name;
+
+typedef struct {
+    unary_name name;
+    double p, low, high; /* of pow and clamp */
+} unary_args;
+
+#define AT_KERNELS "ops/unary.c"
+#include "kernels/each_real.h"
+
+#define UNARY(text)                                                                                \
+    {                                                                                              \
+        .name = text, .forward = {unary_forward_f32, unary_forward_f64}, .backward = {             \
+            unary_backward_f32,                                                                    \
+            unary_backward_f64                                                                     \
+        }                                                                                          \
+    }
+static const at_op unary_op[] = {
+    [UNARY_NEG] = UNARY("neg"),         [UNARY_EXP] = UNARY("exp"),
+    [UNARY_LOG] = UNARY("log"),         [UNARY_SQRT] = UNARY("sqrt"),
+    [UNARY_SQUARE] = UNARY("square"),   [UNARY_TANH] = UNARY("tanh"),
+    [UNARY_SIGMOID] = UNARY("sigmoid"), [UNARY_RELU] = UNARY("relu"),
+    [UNARY_SILU] = UNARY("silu"),       [UNARY_GELU] = UNARY("gelu"),
+    [UNARY_POW] = UNARY("pow"),         [UNARY_GELU_TANH] = UNARY("gelu_tanh"),
+    [UNARY_CLAMP] = UNARY("clamp"),
+};
+
+static at_tensor *unary(at_tape *t, at_tensor *x, unary_args args)
+{
+    const at_op *op = &unary_op[args.name];
+    AT_INPUT(t, op->name, x, ATTIC_REAL);
+    return at_record(t, op, AT_IN(x), x->shape, &args, sizeof args);
+}
+
+at_tensor *at_neg(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_NEG});
+}
+
+at_tensor *at_exp(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_EXP});
+}
+
+at_tensor *at_log(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_LOG});
+}
+
+at_tensor *at_sqrt(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_SQRT});
+}
+
+at_tensor *at_square(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_SQUARE});
+}
+
+at_tensor *at_tanh(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_TANH});
+}
+
+at_tensor *at_sigmoid(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_SIGMOID});
+}
+
+at_tensor *at_relu(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_RELU});
+}
+
+at_tensor *at_silu(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_SILU});
+}
+
+at_tensor *at_gelu(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_GELU});
+}
+
+at_tensor *at_gelu_tanh(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_GELU_TANH});
+}
+
+at_tensor *at_pow(at_tape *t, at_tensor *x, double p)
+{
+    AT_REQUIRE(t, isfinite(p), "pow: the exponent is %g but must be finite", p);
+    return unary(t, x, (unary_args){.name = UNARY_POW, .p = p});
+}
+
+at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high)
+{
+    AT_REQUIRE(t, low <= high, "clamp: low is %g and high is %g, but low <= high must hold", low,
+               high);
+    return unary(t, x, (unary_args){.name = UNARY_CLAMP, .low = low, .high = high});
+}
+
+#else /* ------------------------------- their kernels ------------------------------- */
+
+/* s of y = x s */
+static void KERNEL(unary_gate)(unary_name name, int n, const REAL *x, REAL *s)
+{
+    const REAL a = (REAL)0.7071067811865476,
+               b = (REAL)1.5957691216057308; /* sqrt(1/2) sqrt(8/pi) */
+
+    if (name == UNARY_SILU) {
+        AT_FOR_REAL(vsigmoid)(n, x, s);
+    } else if (name == UNARY_GELU) {
+        for (int i = 0; i < n; i++) s[i] = a * x[i];
+        AT_FOR_REAL(verf)(n, s, s);
+        for (int i = 0; i < n; i++) s[i] = (1 + s[i]) / 2;
+    } else { /* 2 u(x) */
+        for (int i = 0; i < n; i++) s[i] = b * (x[i] + (REAL)0.044715 * x[i] * x[i] * x[i]);
+        AT_FOR_REAL(vsigmoid)(n, s, s);
+    }
+}
+
+/* ds = s'(x) */
+static void KERNEL(unary_gate_slope)(unary_name name, int n, const REAL *x, const REAL *s, REAL *ds)
+{
+    const REAL a = (REAL)0.3989422804014327,
+               b = (REAL)1.5957691216057308; /* sqrt(1/2pi) sqrt(8/pi) */
+
+    if (name == UNARY_SILU) {
+        for (int i = 0; i < n; i++) ds[i] = s[i] * (1 - s[i]);
+    } else if (name == UNARY_GELU) { /* phi(x) */
+        for (int i = 0; i < n; i++) ds[i] = x[i] * x[i] / -2;
+        AT_FOR_REAL(vexp)(n, ds, ds);
+        for (int i = 0; i < n; i++) ds[i] *= a;
+    } else { /* s (1 - s) 2 u'(x) */
+        for (int i = 0; i < n; i++)
+            ds[i] = s[i] * (1 - s[i]) * b * (1 + 3 * (REAL)0.044715 * x[i] * x[i]);
+    }
+}
+
+/* y = x^p.  Small whole p go by multiplication, which vectorises. */
+static void KERNEL(unary_power)(int n, const REAL *x, double p, REAL *y)
+{
+    if (p != rint(p) || fabs(p) > 8) {
+        for (int i = 0; i < n; i++) y[i] = pow(x[i], (REAL)p);
+        return;
+    }
+    for (int i = 0; i < n; i++) y[i] = 1;
+    for (int k = 0; k < fabs(p); k++)
+        for (int i = 0; i < n; i++) y[i] *= x[i];
+    if (p < 0)
+        for (int i = 0; i < n; i++) y[i] = 1 / y[i];
+}
+
+/* One loop per row of the table, so that each vectorises. */
+#define EACH(formula)                                                                              \
+    for (int i = 0; i < n; i++) formula
+
+static void KERNEL(unary_y)(const at_piece *k, void *values)
+{
+    const unary_args *args = k->args;
+    const int n = k->n;
+    const REAL *x = k->in[0], low = (REAL)args->low, high = (REAL)args->high;
+    REAL *y = values;
+
+    switch (args->name) {
+    case UNARY_NEG: EACH(y[i] = -x[i]); break;
+    case UNARY_EXP: AT_FOR_REAL(vexp)(n, x, y); break;
+    case UNARY_LOG: AT_FOR_REAL(vlog)(n, x, y); break;
+    case UNARY_SQRT: EACH(y[i] = sqrt(x[i])); break;
+    case UNARY_SQUARE: EACH(y[i] = x[i] * x[i]); break;
+    case UNARY_TANH: AT_FOR_REAL(vtanh)(n, x, y); break;
+    case UNARY_SIGMOID: AT_FOR_REAL(vsigmoid)(n, x, y); break;
+    case UNARY_RELU: EACH(y[i] = x[i] <= 0 ? 0 : x[i]); break;
+    case UNARY_SILU:
+    case UNARY_GELU:
+    case UNARY_GELU_TANH:
+        KERNEL(unary_gate)(args->name, n, x, y); /* y = s */
+        EACH(y[i] *= x[i]);
+        break;
+    case UNARY_POW: KERNEL(unary_power)(n, x, args->p, y); break;
+    case UNARY_CLAMP: EACH(y[i] = x[i] < low ? low : x[i] > high ? high : x[i]); break;
+    }
+}
+
+static void KERNEL(unary_dx)(const at_piece *k, void *values)
+{
+    const unary_args *args = k->args;
+    const int n = k->n;
+    const REAL *x = k->in[0], *y = k->y, *dy = k->dy;
+    const REAL p = (REAL)args->p, low = (REAL)args->low, high = (REAL)args->high;
+    REAL *dx = values, s[AT_PIECE], ds[AT_PIECE];
+
+    switch (args->name) {
+    case UNARY_NEG: EACH(dx[i] = -dy[i]); break;
+    case UNARY_EXP: EACH(dx[i] = dy[i] * y[i]); break;
+    case UNARY_LOG: EACH(dx[i] = dy[i] / x[i]); break;
+    case UNARY_SQRT: EACH(dx[i] = dy[i] / (2 * y[i])); break;
+    case UNARY_SQUARE: EACH(dx[i] = dy[i] * 2 * x[i]); break;
+    case UNARY_TANH: EACH(dx[i] = dy[i] * (1 - y[i] * y[i])); break;
+    case UNARY_SIGMOID: EACH(dx[i] = dy[i] * y[i] * (1 - y[i])); break;
+    case UNARY_RELU: EACH(dx[i] = x[i] <= 0 ? 0 : dy[i]); break;
+    case UNARY_SILU:
+    case UNARY_GELU:
+    case UNARY_GELU_TANH:
+        KERNEL(unary_gate)(args->name, n, x, s);
+        KERNEL(unary_gate_slope)(args->name, n, x, s, ds);
+        EACH(dx[i] = dy[i] * (s[i] + x[i] * ds[i]));
+        break;
+    case UNARY_POW:
+        KERNEL(unary_power)(n, x, args->p - 1, s);
+        EACH(dx[i] = p == 0 ? 0 : dy[i] * p * s[i]);
+        break;
+    case UNARY_CLAMP: EACH(dx[i] = x[i] < low || x[i] > high ? 0 : dy[i]); break;
+    }
+}
+#undef EACH
+
+static void KERNEL(unary_forward)(at_node *n)
+{
+    at_map(n, KERNEL(unary_y));
+}
+
+static void KERNEL(unary_backward)(at_node *n)
+{
+    at_map_back(n, 0, KERNEL(unary_dx));
+}
+
+#endif
