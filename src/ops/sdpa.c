@@ -74,7 +74,8 @@
  * NaN.  A number is multiplied only for a kept cell, so a NaN goes where the equations above carry it
  * over kept cells and nowhere else.  A dropped cell is kept: there A is 0, and 0 times NaN is NaN.
  *
- * THE PLAIN PATH, below, is these equations row by row. */
+ * THREE PATHS compute this.  The plain one, below, is these equations row by row.  sdpa_tiled.c does the
+ * same on tiles; sdpa_composed.c leaves it all to other ops.  Their agreement is tested. */
 #include "ops/op.h"
 #include "ops/sdpa_plan.h"
 
@@ -118,14 +119,17 @@ static void sdpa_hand_out(const at_node *n, at_tensor **where, int output, bool 
 static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                               const at_sdpa_args *a, at_sdpa_plan *p)
 {
+    bool tiled = a->path == ATTIC_FUSED;
     at_recipe r = {.args = p, .args_size = sizeof *p};
     size_t real = at_dtype_size(at_real(t));
     sdpa_outputs(a, p, &r);
     r.saved = (size_t)at_count(p->rows) * AT_SDPA_SAVED * real;
-    r.scratch = PLAIN_ARRAYS * sizeof(double) * (size_t)p->S;
+    r.scratch =
+        tiled ? at_sdpa_tiled_scratch(p, real) : PLAIN_ARRAYS * sizeof(double) * (size_t)p->S;
     if (p->dropout > 0) p->drops = at_draw(t);
 
-    at_node *n = at_record_node(t, &sdpa_plain_op, AT_IN(Q, K, V, a->bias, a->keep, a->key_len), r);
+    at_node *n = at_record_node(t, tiled ? &at_sdpa_tiled_op : &sdpa_plain_op,
+                                AT_IN(Q, K, V, a->bias, a->keep, a->key_len), r);
     if (!n) return NULL;
     sdpa_hand_out(n, a->weights, p->weights, false);
     sdpa_hand_out(n, a->scores, p->raw, true);
