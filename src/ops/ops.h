@@ -46,7 +46,7 @@ at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
 
 /* ------------------------------------------------------------------ products ------------------- */
 
-/* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast */
+/* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast; at least 2 dims */
 at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B);
 /* The same with A or B read transposed, without a copy: A [...,K,M] and/or B [...,N,K]. */
 at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B, bool transpose_b);
@@ -60,23 +60,29 @@ at_tensor *at_sum(at_tape *t, at_tensor *x);  /* over everything -> [] */
 at_tensor *at_mean(at_tape *t, at_tensor *x); /* the mean of nothing is NaN, as in NumPy */
 at_tensor *at_max(at_tape *t, at_tensor *x);  /* equal maxima share the gradient equally */
 /* The same over some axes; keepdims leaves them with size 1.  No axes: x itself, element by element.
- * The maximum over no elements is an error. */
+ * The maximum over no elements is an error; a NaN is the maximum of what it is among. */
 at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
 at_tensor *at_mean_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
 at_tensor *at_max_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
 /* The first index of the maximum along one axis, as i32; NaN counts as the maximum.  No gradient. */
 at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims);
 
-/* ------------------------------------------------------------------ shape (any real x) --------- */
+/* ------------------------------------------------------------------ shape ---------------------- */
 
-at_tensor *at_reshape(at_tape *t, at_tensor *x,
-                      at_shape shape); /* one dim may be -1; shares the data */
-at_tensor *at_permute(at_tape *t, at_tensor *x,
-                      at_shape order); /* y.dim[i] = x.dim[order.dim[i]] */
+/* x of any dtype; gradients flow if it is real.  Axes count from the end if negative. */
+
+/* One dim may be -1: whatever is left.  Shares the data. */
+at_tensor *at_reshape(at_tape *t, at_tensor *x, at_shape shape);
+/* y.dim[i] = x.dim[order.dim[i]] */
+at_tensor *at_permute(at_tape *t, at_tensor *x, at_shape order);
 at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b); /* swaps two axes */
+/* n >= 1 tensors of one dtype, equal in all dims but that of the axis; one may occur twice. */
 at_tensor *at_concat(at_tape *t, at_tensor **x, int n, int axis);
-at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis); /* a new axis, of size n */
-at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to); /* from .. to-1 */
+/* The same along a new axis, of size n; -1 makes it the last of the result.  All shapes equal. */
+at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis);
+/* from .. to-1 along the axis; -1 is its last index.  Unlike in Python a range that is not there, or
+ * that ends before it begins, is an error; an empty one is not. */
+at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to);
 
 /* ------------------------------------------------------------------ probabilities -------------- */
 
@@ -104,7 +110,8 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
 at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *beta, double eps);
 /* y = x / sqrt(mean(x^2) + eps) gamma (Zhang, Sennrich 2019)    gamma [N] or NULL */
 at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
-/* y[...,:] = table[id[...],:]    table [V,D]  id i32 [...]  ->  [...,D].  Ids outside are an error. */
+/* y[...,:] = table[id[...],:]    table [V,D]  id i32 [...]  ->  [...,D]
+ * Ids outside 0..V-1 are an error; written there afterwards, a replay makes their rows NaN. */
 at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
 
 typedef struct {

@@ -1,0 +1,21 @@
+/* copy.h -- moving rows from one place to another.
+ *
+ *     y_r = x_r,  or  y_r += x_r        r = 0 .. rows-1
+ *
+ * Each row is n things that lie together on both sides; row r begins at r*y_step and r*x_step.  Joining
+ * tensors, cutting pieces out of them, and the gradients of both, are such moves.  Large ones use
+ * all threads.  x and y must not overlap. */
+#ifndef AT_KERNELS_COPY_H
+#define AT_KERNELS_COPY_H
+#include <stddef.h>
+
+/* Of any type: n and the steps count bytes. */
+void at_copy_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
+                  ptrdiff_t y_step);
+/* n and the steps count numbers. */
+void at_add_rows_f32(ptrdiff_t rows, ptrdiff_t n, const float *x, ptrdiff_t x_step, float *y,
+                     ptrdiff_t y_step);
+void at_add_rows_f64(ptrdiff_t rows, ptrdiff_t n, const double *x, ptrdiff_t x_step, double *y,
+                     ptrdiff_t y_step);
+
+#endif

@@ -1,0 +1,115 @@
+/* argmax.c -- where the maximum is: its first index along one axis.
+ *
+ *   x [outer,N,inner]   y [outer,inner], or [outer,1,inner] with keepdims; whole numbers
+ *
+ *   forward    y_oi = min { j : x_oji = max_k x_oki }
+ *
+ * A NaN counts as larger than all else, as it does in at_max: the first one is where the trouble is.
+ *
+ *   backward   none: y moves in jumps, its derivative is 0 wherever there is one. */
+#include "ops/op.h"
+
+#ifndef REAL /* ---------------------------- the op ---------------------------- */
+
+enum {
+    ARGMAX_COLUMNS = 64,
+    ARGMAX_TASK = 1 << 15 /* numbers that are worth waking a thread for */
+};
+
+typedef struct {
+    int N;
+    ptrdiff_t inner, strips, count, per_task; /* strips: at most COLUMNS columns of one o */
+} argmax_args;
+
+#define AT_KERNELS "ops/argmax.c"
+#include "kernels/each_real.h"
+
+static const at_op argmax_op = {.name = "argmax",
+                                .forward = {argmax_forward_f32, argmax_forward_f64}};
+
+static argmax_args argmax_args_of(at_shape x, int axis)
+{
+    argmax_args a = {.N = x.dim[axis], .per_task = 1};
+    if (at_count(x) == 0) return a; /* an empty x may have huge other dims */
+    a.inner = at_count_between(x, axis + 1, x.ndim);
+    a.strips = (a.inner + ARGMAX_COLUMNS - 1) / ARGMAX_COLUMNS;
+    a.count = at_count_between(x, 0, axis) * a.strips;
+    ptrdiff_t width = a.inner < ARGMAX_COLUMNS ? a.inner : ARGMAX_COLUMNS;
+    a.per_task = ARGMAX_TASK / (a.N * width + 1) + a.count / (1 << 20) + 1;
+    return a;
+}
+
+at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims)
+{
+    AT_INPUT(t, "argmax", x, ATTIC_REAL);
+    int a = at_axis_of(x->shape, axis);
+    AT_REQUIRE(t, a >= 0, "argmax: x is %s and has no axis %d", at_text(x), axis);
+
+    at_shape y = {x->shape.ndim - !keepdims, {0}};
+    for (int d = 0, i = 0; d < x->shape.ndim; d++) {
+        if (d != a)
+            y.dim[i++] = x->shape.dim[d];
+        else if (keepdims)
+            y.dim[i++] = 1;
+    }
+    int N = x->shape.dim[a];
+    AT_REQUIRE(t, N > 0 || !at_shape_valid(y) || at_count(y) == 0,
+               "argmax: x is %s: there is no maximum along axis %d of size 0", at_text(x), axis);
+    argmax_args args = argmax_args_of(x->shape, a);
+    at_recipe r = {.shape = {y}, .dtype = {ATTIC_I32}, .args = &args, .args_size = sizeof args};
+    at_node *n = at_record_node(t, &argmax_op, AT_IN(x), r);
+    return n ? n->out[0] : NULL;
+}
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+/* One row: what the maximum is, then where. */
+static int KERNEL(argmax_row)(int N, const REAL *x)
+{
+    REAL m = AT_FOR_REAL(row_max)(N, x);
+    int j = 0;
+    while (j < N - 1 && (m == m ? x[j] != m : x[j] == x[j])) j++;
+    return j;
+}
+
+/* w columns side by side; row j begins at x + j*step. */
+static void KERNEL(argmax_columns)(int N, ptrdiff_t w, const REAL *x, ptrdiff_t step, int32_t *y)
+{
+    REAL m[ARGMAX_COLUMNS];
+    for (ptrdiff_t i = 0; i < w; i++) m[i] = x[i], y[i] = 0;
+    for (int j = 1; j < N; j++) {
+        x += step;
+        for (ptrdiff_t i = 0; i < w; i++) {
+            bool better = m[i] == m[i] && !(x[i] <= m[i]); /* larger, or the first NaN */
+            m[i] = better ? x[i] : m[i];
+            y[i] = better ? j : y[i];
+        }
+    }
+}
+
+static void KERNEL(argmax_task)(void *node, int task, int worker)
+{
+    (void)worker;
+    const at_node *n = node;
+    const argmax_args *a = n->args;
+    const REAL *x = n->in[0]->data;
+    int32_t *y = n->out[0]->data;
+    ptrdiff_t s = task * a->per_task, end = s + a->per_task;
+    for (; s < end && s < a->count; s++) {
+        ptrdiff_t o = s / a->strips, i = s % a->strips * ARGMAX_COLUMNS;
+        ptrdiff_t w = a->inner - i < ARGMAX_COLUMNS ? a->inner - i : ARGMAX_COLUMNS;
+        const REAL *from = x + o * a->N * a->inner + i;
+        if (a->inner == 1)
+            y[o] = KERNEL(argmax_row)(a->N, from);
+        else
+            KERNEL(argmax_columns)(a->N, w, from, a->inner, y + o * a->inner + i);
+    }
+}
+
+static void KERNEL(argmax_forward)(at_node *n)
+{
+    const argmax_args *a = n->args;
+    at_parallel((int)((a->count + a->per_task - 1) / a->per_task), KERNEL(argmax_task), n);
+}
+
+#endif

@@ -1,0 +1,137 @@
+/* concat.c -- several tensors one after the other along an axis; stack: along a new one.
+ *
+ *   concat     x0 [outer,N0,inner]  x1 [outer,N1,inner] ...   y [outer,N0+N1+...,inner]
+ *   stack      x0 [outer,inner]     x1 [outer,inner]    ...   y [outer,n,inner]
+ *
+ *   forward    one row of y per o, made of one row of each:
+ *
+ *                  y    [ x0 row o | x1 row o | x2 row o ]
+ *
+ *   backward   each takes back its part of dy.  If one tensor was given twice, its gradient is the sum
+ *              of both parts.
+ *
+ * With the sizes written as elements per row, N_k inner or inner alone, both ops are the same. */
+#include "ops/op.h"
+#include "kernels/copy.h"
+
+#ifndef REAL /* ---------------------------- the op ---------------------------- */
+
+#include <limits.h>
+
+typedef struct {
+    ptrdiff_t outer; /* rows */
+} concat_args;
+
+/* Elements in a row of x. */
+static ptrdiff_t concat_row(const at_tensor *x, const concat_args *c)
+{
+    return c->outer ? at_count(x->shape) / c->outer : 0;
+}
+
+static void concat_forward(at_node *n)
+{
+    const concat_args *c = n->args;
+    ptrdiff_t size = (ptrdiff_t)at_dtype_size(n->out[0]->dtype);
+    ptrdiff_t row = concat_row(n->out[0], c) * size;
+    char *y = n->out[0]->data;
+    for (int k = 0; k < n->n_in; k++) {
+        ptrdiff_t part = concat_row(n->in[k], c) * size;
+        at_copy_rows(c->outer, part, n->in[k]->data, part, y, row);
+        y += part;
+    }
+}
+
+#define AT_KERNELS "ops/concat.c"
+#include "kernels/each_real.h"
+
+static const at_op concat_op = {.name = "concat",
+                                .forward = {concat_forward, concat_forward},
+                                .backward = {concat_backward_f32, concat_backward_f64}};
+static const at_op stack_op = {.name = "stack",
+                               .forward = {concat_forward, concat_forward},
+                               .backward = {concat_backward_f32, concat_backward_f64}};
+
+/* Is [2,3,4] like [2,9,4], but for axis 1? */
+static bool concat_agrees(at_shape a, at_shape b, int axis)
+{
+    if (axis >= 0 && a.ndim == b.ndim) b.dim[axis] = a.dim[axis];
+    return at_same_shape(a, b);
+}
+
+/* n >= 1 tensors of one dtype and of one shape, apart from an axis if they are to be joined there. */
+static bool concat_inputs_fit(at_tape *t, const char *op, at_tensor **x, int n, bool join, int axis)
+{
+    AT_REQUIRE(t, x, "%s: the list of tensors is NULL", op);
+    AT_REQUIRE(t, n >= 1, "%s: %d tensors were given, there must be at least one", op, n);
+    for (int k = 0; k < n; k++) {
+        char *arg = at_text_buffer();
+        snprintf(arg, AT_TEXT_SIZE, "x[%d]", k);
+        if (!at_check_any(t, op, arg, x[k])) return false;
+        AT_REQUIRE(t, x[k]->dtype == x[0]->dtype, "%s: x[0] is %s but x[%d] is %s", op,
+                   at_dtype_text(x[0]->dtype), k, at_dtype_text(x[k]->dtype));
+        int a = join ? at_axis_of(x[0]->shape, axis) : -1;
+        AT_REQUIRE(t, a >= 0 || !join, "%s: x[0] is %s and has no axis %d", op, at_text(x[0]),
+                   axis);
+        AT_REQUIRE(t, concat_agrees(x[0]->shape, x[k]->shape, a),
+                   join ? "%s: x[0] is %s but x[%d] is %s: they may differ in axis %d alone"
+                        : "%s: x[0] is %s but x[%d] is %s: they must be equal",
+                   op, at_text(x[0]), k, at_text(x[k]), axis);
+    }
+    return true;
+}
+
+static at_tensor *concat_record(at_tape *t, const at_op *op, at_tensor **x, int n, at_shape y,
+                                int axis)
+{
+    /* an empty y may have huge other dims */
+    bool some = at_shape_valid(y) && at_count(y) > 0;
+    concat_args c = {some ? at_count_between(y, 0, axis) : 0};
+    at_recipe r = {.shape = {y}, .dtype = {x[0]->dtype}, .args = &c, .args_size = sizeof c};
+    at_node *node = at_record_node(t, op, (at_inputs){n, x}, r);
+    return node ? node->out[0] : NULL;
+}
+
+at_tensor *at_concat(at_tape *t, at_tensor **x, int n, int axis)
+{
+    if (!concat_inputs_fit(t, "concat", x, n, true, axis)) return NULL;
+    at_shape y = x[0]->shape;
+    int a = at_axis_of(y, axis);
+    ptrdiff_t joined = 0;
+    for (int k = 0; k < n; k++) joined += x[k]->shape.dim[a];
+    AT_REQUIRE(t, joined <= INT_MAX, "concat: axis %d would have %td, more than an int", axis,
+               joined);
+    y.dim[a] = (int)joined;
+    return concat_record(t, &concat_op, x, n, y, a);
+}
+
+at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis)
+{
+    if (!concat_inputs_fit(t, "stack", x, n, false, 0)) return NULL;
+    at_shape s = x[0]->shape, y = {s.ndim + 1, {0}};
+    AT_REQUIRE(t, s.ndim < AT_MAX_DIMS, "stack: x[0] is %s and there is no room for a dim more",
+               at_text(x[0]));
+    int a = at_axis_of(y, axis);
+    AT_REQUIRE(t, a >= 0, "stack: x[0] is %s, so the new axis must be in %d..%d, and %d is not",
+               at_text(x[0]), -y.ndim, y.ndim - 1, axis);
+    for (int d = 0; d < y.ndim; d++) y.dim[d] = d < a ? s.dim[d] : d == a ? n : s.dim[d - 1];
+    return concat_record(t, &stack_op, x, n, y, a);
+}
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+static void KERNEL(concat_backward)(at_node *n)
+{
+    const concat_args *c = n->args;
+    const REAL *dy = n->out[0]->grad;
+    ptrdiff_t row = concat_row(n->out[0], c), size = sizeof(REAL);
+    for (int k = 0; k < n->n_in; k++) {
+        ptrdiff_t part = concat_row(n->in[k], c);
+        at_fresh dx = at_grad_fresh(n, k);
+        if (dx.p && dx.beta) AT_FOR_REAL(add_rows)(c->outer, part, dy, row, dx.p, part);
+        if (dx.p && !dx.beta)
+            at_copy_rows(c->outer, part * size, dy, row * size, dx.p, part * size);
+        dy += part;
+    }
+}
+
+#endif

@@ -1,0 +1,251 @@
+/* permute.c -- the axes in another order; transpose: two of them exchanged.
+ *
+ *   y.dim[i] = x.dim[order[i]]        e.g. order 0,2,1,3:   x [B,T,H,D]  ->  y [B,H,T,D]
+ *
+ *   forward    y[j0,j1,...] = x[i0,i1,...]      with  i_order[k] = j_k
+ *   backward   dx[i0,i1,...] = dy[j0,j1,...]    the same move, the other way
+ *
+ * The numbers really move: in memory, the last axis of y lies together.  How well that goes depends on
+ * the last axis:
+ *
+ *   rows    it is also the last one of x, as when heads are split off: whole rows are copied
+ *   plane   it is not, as in a transpose of a matrix: one axis lies together in x, another one in y,
+ *           and whichever is followed, the other side is read or written one number per cache line.
+ *           In squares of 16 by 16 each line is used up while it is in the cache.
+ *
+ * Axes of size 1, and axes that stay neighbours, make no difference and are dropped or merged first. */
+#include "ops/op.h"
+
+#ifndef REAL /* ---------------------------- the op ---------------------------- */
+
+enum {
+    PERMUTE_SQUARE = 16,
+    PERMUTE_BAND = 64,     /* rows of one unit of work */
+    PERMUTE_TASK = 1 << 15 /* numbers that are worth waking a thread for */
+};
+
+/* A move as nested loops: some outer ones, then `rows` by `cols`.  Steps count elements. */
+typedef struct {
+    ptrdiff_t row, col, step[AT_MAX_DIMS];
+} permute_side;
+typedef struct {
+    int loops;
+    ptrdiff_t size[AT_MAX_DIMS], rows, cols;
+    permute_side from, to; /* to.col = 1; from.col = 1 (rows) or from.row = 1 (plane) */
+} permute_plan;
+
+/* The same move, the other way. */
+static permute_plan permute_back(permute_plan p)
+{
+    permute_side from = p.to, to = p.from;
+    if (to.col != 1) { /* a plane: what was read along its columns is now written along rows */
+        permute_side f = from, o = to;
+        from.row = f.col, from.col = f.row, to.row = o.col, to.col = o.row;
+        ptrdiff_t rows = p.rows;
+        p.rows = p.cols;
+        p.cols = rows;
+    }
+    p.from = from;
+    p.to = to;
+    return p;
+}
+
+/* Moves the first `rows` rows of a plan; `size` is that of an element. */
+typedef void permute_mover(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const char *from,
+                           char *to);
+typedef struct {
+    permute_plan plan;
+    permute_mover *move;
+    ptrdiff_t size;
+    const char *from;
+    char *to;
+    ptrdiff_t bands, count, per_task; /* units of work: bands of rows */
+} permute_job;
+
+static void permute_task(void *job, int task, int worker)
+{
+    (void)worker;
+    const permute_job *g = job;
+    const permute_plan *p = &g->plan;
+    ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
+    for (ptrdiff_t unit = begin; unit < end && unit < g->count; unit++) {
+        ptrdiff_t row = unit % g->bands * PERMUTE_BAND, rest = unit / g->bands;
+        ptrdiff_t rows = p->rows - row < PERMUTE_BAND ? p->rows - row : PERMUTE_BAND;
+        ptrdiff_t from = row * p->from.row, to = row * p->to.row;
+        for (int l = p->loops - 1; l >= 0; l--) {
+            ptrdiff_t i = rest % p->size[l];
+            rest /= p->size[l];
+            from += i * p->from.step[l];
+            to += i * p->to.step[l];
+        }
+        g->move(p, g->size, rows, g->from + from * g->size, g->to + to * g->size);
+    }
+}
+
+static void permute_run(permute_plan p, permute_mover *move, size_t size, const void *from,
+                        void *to)
+{
+    ptrdiff_t bands = (p.rows + PERMUTE_BAND - 1) / PERMUTE_BAND, count = bands;
+    for (int l = 0; l < p.loops; l++) count *= p.size[l];
+    ptrdiff_t rows = p.rows < PERMUTE_BAND ? p.rows : PERMUTE_BAND;
+    ptrdiff_t per_task = PERMUTE_TASK / (rows * p.cols + 1) + count / (1 << 20) + 1;
+    permute_job g = {p, move, (ptrdiff_t)size, from, to, bands, count, per_task};
+    at_parallel((int)((count + per_task - 1) / per_task), permute_task, &g);
+}
+
+/* A plane.  Where size is a constant, each memcpy is one load and one store. */
+static inline __attribute__((always_inline)) void
+permute_squares(ptrdiff_t size, const permute_plan *p, ptrdiff_t rows, const char *from, char *to)
+{
+    for (ptrdiff_t i0 = 0; i0 < rows; i0 += PERMUTE_SQUARE)
+        for (ptrdiff_t j0 = 0; j0 < p->cols; j0 += PERMUTE_SQUARE)
+            for (ptrdiff_t i = i0; i < rows && i < i0 + PERMUTE_SQUARE; i++)
+                for (ptrdiff_t j = j0; j < p->cols && j < j0 + PERMUTE_SQUARE; j++)
+                    memcpy(to + (i * p->to.row + j) * size, from + (i + j * p->from.col) * size,
+                           (size_t)size);
+}
+
+static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const char *from,
+                         char *to)
+{
+    if (p->from.col == 1)
+        for (ptrdiff_t i = 0; i < rows; i++)
+            memcpy(to + i * p->to.row * size, from + i * p->from.row * size,
+                   (size_t)(p->cols * size));
+    else if (size == 1)
+        permute_squares(1, p, rows, from, to);
+    else if (size == 4)
+        permute_squares(4, p, rows, from, to);
+    else
+        permute_squares(8, p, rows, from, to);
+}
+
+static void permute_forward(at_node *n)
+{
+    const permute_plan *p = n->args;
+    permute_run(*p, permute_copy, at_dtype_size(n->in[0]->dtype), n->in[0]->data, n->out[0]->data);
+}
+
+#define AT_KERNELS "ops/permute.c"
+#include "kernels/each_real.h"
+
+static const at_op permute_op = {.name = "permute",
+                                 .forward = {permute_forward, permute_forward},
+                                 .backward = {permute_backward_f32, permute_backward_f64}};
+static const at_op transpose_op = {.name = "transpose",
+                                   .forward = {permute_forward, permute_forward},
+                                   .backward = {permute_backward_f32, permute_backward_f64}};
+
+/* The axes of y, outermost first, each with its step in x; neighbours that were neighbours in x are
+ * one.  Returns how many there are. */
+static int permute_axes(at_shape x, at_shape order, ptrdiff_t size[AT_MAX_DIMS],
+                        ptrdiff_t step[AT_MAX_DIMS])
+{
+    ptrdiff_t x_step[AT_MAX_DIMS];
+    int n = 0;
+    at_broadcast_strides(x, x, x_step);
+    for (int i = 0; i < order.ndim; i++) {
+        ptrdiff_t d = x.dim[order.dim[i]], s = x_step[order.dim[i]];
+        if (d == 1) continue;
+        bool joins = n > 0 && step[n - 1] == d * s;
+        if (!joins) size[n++] = 1;
+        size[n - 1] *= d;
+        step[n - 1] = s;
+    }
+    return n;
+}
+
+static permute_plan permute_plan_of(at_shape x, at_shape order)
+{
+    ptrdiff_t size[AT_MAX_DIMS], from[AT_MAX_DIMS], to[AT_MAX_DIMS], step = 1;
+    int n = permute_axes(x, order, size, from);
+    for (int i = n - 1; i >= 0; step *= size[i--]) to[i] = step;
+
+    int col = n - 1, row = n - 2; /* -1, -2: none, as for a scalar */
+    if (n > 0 && from[col] != 1)
+        while (row > 0 && from[row] != 1) row--; /* a plane */
+
+    permute_plan p = {.rows = 1, .cols = 1, .from = {.col = 1}, .to = {.col = 1}};
+    for (int i = 0; i < n; i++) {
+        if (i == row) {
+            p.rows = size[i], p.from.row = from[i], p.to.row = to[i];
+        } else if (i == col) {
+            p.cols = size[i], p.from.col = from[i];
+        } else {
+            p.size[p.loops] = size[i], p.from.step[p.loops] = from[i];
+            p.to.step[p.loops++] = to[i];
+        }
+    }
+    return p;
+}
+
+static at_tensor *permute_record(at_tape *t, const at_op *op, at_tensor *x, at_shape order)
+{
+    permute_plan p = {0};
+    if (at_count(x->shape) > 0) /* an empty x may have huge other dims */
+        p = permute_plan_of(x->shape, order);
+    at_recipe r = {.shape = {order}, .dtype = {x->dtype}, .args = &p, .args_size = sizeof p};
+    for (int i = 0; i < order.ndim; i++) r.shape[0].dim[i] = x->shape.dim[order.dim[i]];
+    at_node *n = at_record_node(t, op, AT_IN(x), r);
+    return n ? n->out[0] : NULL;
+}
+
+at_tensor *at_permute(at_tape *t, at_tensor *x, at_shape order)
+{
+    if (!at_check_any(t, "permute", "x", x)) return NULL;
+    AT_REQUIRE(t, order.ndim == x->shape.ndim,
+               "permute: x is %s with %d axes but the order %s lists %d", at_text(x), x->shape.ndim,
+               at_shape_text(order), order.ndim);
+    bool seen[AT_MAX_DIMS] = {false};
+    at_shape from = order;
+    for (int i = 0; i < order.ndim; i++) {
+        int a = from.dim[i] = at_axis_of(x->shape, order.dim[i]);
+        AT_REQUIRE(t, a >= 0, "permute: x is %s and has no axis %d", at_text(x), order.dim[i]);
+        AT_REQUIRE(t, !seen[a], "permute: the order %s lists axis %d of x %s twice",
+                   at_shape_text(order), a, at_text(x));
+        seen[a] = true;
+    }
+    return permute_record(t, &permute_op, x, from);
+}
+
+at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b)
+{
+    if (!at_check_any(t, "transpose", "x", x)) return NULL;
+    at_shape order = {x->shape.ndim, {0, 1, 2, 3, 4, 5, 6, 7}};
+    int i = at_axis_of(x->shape, a), j = at_axis_of(x->shape, b);
+    AT_REQUIRE(t, i >= 0 && j >= 0, "transpose: x is %s and has no axis %d", at_text(x),
+               i < 0 ? a : b);
+    order.dim[i] = j;
+    order.dim[j] = i;
+    return permute_record(t, &transpose_op, x, order);
+}
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+static void KERNEL(permute_add)(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows,
+                                const char *from, char *to)
+{
+    (void)size;
+    const REAL *dy = (const REAL *)from;
+    REAL *dx = (REAL *)to;
+    if (p->from.col == 1)
+        for (ptrdiff_t i = 0; i < rows; i++)
+            AT_FOR_REAL(row_axpy)(p->cols, 1, dy + i * p->from.row, dx + i * p->to.row);
+    else
+        for (ptrdiff_t i0 = 0; i0 < rows; i0 += PERMUTE_SQUARE)
+            for (ptrdiff_t j0 = 0; j0 < p->cols; j0 += PERMUTE_SQUARE)
+                for (ptrdiff_t i = i0; i < rows && i < i0 + PERMUTE_SQUARE; i++)
+                    for (ptrdiff_t j = j0; j < p->cols && j < j0 + PERMUTE_SQUARE; j++)
+                        dx[i * p->to.row + j] += dy[i + j * p->from.col];
+}
+
+static void KERNEL(permute_backward)(at_node *n)
+{
+    at_fresh dx = at_grad_fresh(n, 0);
+    permute_plan back = permute_back(*(const permute_plan *)n->args);
+    if (dx.p)
+        permute_run(back, dx.beta ? KERNEL(permute_add) : permute_copy, sizeof(REAL),
+                    n->out[0]->grad, dx.p);
+}
+
+#endif

@@ -1,0 +1,424 @@
+/* reduce.c -- the sum, the mean, the maximum over any axes.
+ *
+ *   x [axes that are kept, and axes that go, in any order]   y [axes that are kept]
+ *
+ *   sum        y = sum_r x_r                  dx_r = dy
+ *   mean       y = 1/n sum_r x_r              dx_r = dy / n
+ *   max        y = max_r x_r                  dx_r = dy / ties if x_r = y, else 0
+ *
+ * r runs over the n numbers that make one y, and ties of them equal the maximum.  Where there are
+ * several the maximum has a kink: it rises with any of them and falls with none.  Equal shares are
+ * the choice that does not depend on their order.  A NaN counts as larger than all else, and as
+ * equal to another NaN.
+ *
+ * All three, and the count of ties, are one walk over x, with another step in its middle.  Neighbouring
+ * axes of a kind are merged; then the innermost one is either
+ *
+ *     a row      which goes:    its numbers become one,            or
+ *     columns    which stay:    rows of them are added side by side,
+ *
+ * and the others are loops around it.  A sum is pairwise: that of the first half of the steps plus that of
+ * the second half, so its rounding error grows with log n and not with n, and the order of the
+ * additions depends on the shape alone.
+ *
+ *   size 0     the sum of nothing is 0, its mean NaN, its maximum an error. */
+#include "ops/op.h"
+
+#ifndef REAL /* ---------------------------- the op ---------------------------- */
+
+enum {
+    REDUCE_COLUMNS = 64,  /* as many at once */
+    REDUCE_ROW = 1 << 12, /* longer rows are several steps */
+    REDUCE_RUN = 16,      /* so few steps are not halved any more */
+    REDUCE_PARTS = 16,    /* threads that work on one output, at most */
+    REDUCE_TASK = 1 << 15 /* numbers that are worth waking a thread for */
+};
+
+typedef enum { REDUCE_SUM, REDUCE_MAX, REDUCE_TIES } reduce_fold;
+
+typedef struct { /* loops, one in another; step counts elements of x */
+    int n;
+    ptrdiff_t size[AT_MAX_DIMS], step[AT_MAX_DIMS], count;
+} reduce_loops;
+
+typedef struct {
+    reduce_loops kept, gone;
+    ptrdiff_t row;             /* the length of a row; 0: columns */
+    ptrdiff_t columns, strips; /* columns, 1 for a row; cut into so many strips */
+    ptrdiff_t steps;           /* rows, or pieces of rows, that make one output */
+    ptrdiff_t parts;           /* of the steps, for several threads */
+    ptrdiff_t outputs, n;      /* numbers in y; numbers that make one of them */
+} reduce_args;
+
+static ptrdiff_t reduce_offset(const reduce_loops *l, ptrdiff_t i)
+{
+    if (l->n == 1) return i * l->step[0];
+    ptrdiff_t at = 0;
+    for (int k = 0; k < l->n; k++) { /* the first is the innermost */
+        at += i % l->size[k] * l->step[k];
+        i /= l->size[k];
+    }
+    return at;
+}
+
+/* A unit of work: some steps of one strip, or of one row's output. */
+typedef struct {
+    ptrdiff_t x, y, w;  /* where it begins; columns */
+    ptrdiff_t from, to; /* steps */
+    ptrdiff_t part;
+} reduce_unit;
+
+static reduce_unit reduce_unit_at(const reduce_args *a, ptrdiff_t parts, ptrdiff_t unit)
+{
+    ptrdiff_t part = unit % parts, k = unit / parts / a->strips;
+    ptrdiff_t j = unit / parts % a->strips * REDUCE_COLUMNS, left = a->columns - j;
+    return (reduce_unit){.x = reduce_offset(&a->kept, k) + j,
+                         .y = k * a->columns + j,
+                         .w = left < REDUCE_COLUMNS ? left : REDUCE_COLUMNS,
+                         .from = a->steps * part / parts,
+                         .to = a->steps * (part + 1) / parts,
+                         .part = part};
+}
+
+/* What step r of a unit reads: n numbers that lie together. */
+typedef struct {
+    ptrdiff_t x, n;
+} reduce_piece;
+
+static reduce_piece reduce_piece_at(const reduce_args *a, const reduce_unit *u, ptrdiff_t r)
+{
+    if (!a->row) return (reduce_piece){u->x + reduce_offset(&a->gone, r), u->w};
+    ptrdiff_t pieces = (a->row + REDUCE_ROW - 1) / REDUCE_ROW, j = r % pieces * REDUCE_ROW;
+    ptrdiff_t left = a->row - j;
+    return (reduce_piece){u->x + reduce_offset(&a->gone, r / pieces) + j,
+                          left < REDUCE_ROW ? left : REDUCE_ROW};
+}
+
+static ptrdiff_t reduce_units(const reduce_args *a, ptrdiff_t parts)
+{
+    return a->kept.count * a->strips * parts;
+}
+
+static ptrdiff_t reduce_units_per_task(const reduce_args *a, ptrdiff_t parts)
+{
+    ptrdiff_t w = a->columns < REDUCE_COLUMNS ? a->columns : REDUCE_COLUMNS;
+    return REDUCE_TASK / (a->n * w / parts + 1) + reduce_units(a, parts) / (1 << 20) + 1;
+}
+
+static void reduce_run(const reduce_args *a, ptrdiff_t parts,
+                       void (*run)(void *job, int task, int worker), void *job)
+{
+    ptrdiff_t some = reduce_units_per_task(a, parts);
+    at_parallel((int)((reduce_units(a, parts) + some - 1) / some), run, job);
+}
+
+#define AT_KERNELS "ops/reduce.c"
+#include "kernels/each_real.h"
+
+static const at_op reduce_sum_op = {.name = "sum",
+                                    .forward = {sum_forward_f32, sum_forward_f64},
+                                    .backward = {sum_backward_f32, sum_backward_f64}};
+static const at_op reduce_mean_op = {.name = "mean",
+                                     .forward = {mean_forward_f32, mean_forward_f64},
+                                     .backward = {mean_backward_f32, mean_backward_f64}};
+static const at_op reduce_max_op = {.name = "max",
+                                    .forward = {max_forward_f32, max_forward_f64},
+                                    .backward = {max_backward_f32, max_backward_f64}};
+
+static void reduce_add_loop(reduce_loops *l, ptrdiff_t size, ptrdiff_t step)
+{
+    l->size[l->n] = size;
+    l->step[l->n++] = step;
+    l->count *= size;
+}
+
+/* How the elements of x make those of y. */
+static reduce_args reduce_args_of(at_shape x, const bool goes[AT_MAX_DIMS], ptrdiff_t outputs)
+{
+    reduce_args a = {.kept = {.count = 1}, .gone = {.count = 1}, .columns = 1, .outputs = outputs};
+    bool innermost = true;
+    ptrdiff_t step = 1;
+    a.n = 1;
+    for (int d = x.ndim - 1; d >= 0;) {
+        bool going = goes[d];
+        ptrdiff_t size = 1;
+        for (; d >= 0 && (x.dim[d] == 1 || goes[d] == going); d--) size *= x.dim[d];
+        if (size == 1) continue;
+        if (going) a.n *= size;
+        if (!innermost)
+            reduce_add_loop(going ? &a.gone : &a.kept, size, step);
+        else if (going)
+            a.row = size;
+        else
+            a.columns = size;
+        innermost = false;
+        step *= size;
+    }
+    a.strips = (a.columns + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS;
+    a.steps = a.gone.count * (a.row ? (a.row + REDUCE_ROW - 1) / REDUCE_ROW : 1);
+
+    a.parts = outputs * a.n / (4 * REDUCE_TASK); /* few outputs, made of very many numbers? */
+    if (a.parts > REDUCE_PARTS) a.parts = REDUCE_PARTS;
+    if (a.parts > a.steps) a.parts = a.steps;
+    if (a.parts < 1 || a.kept.count * a.strips > REDUCE_PARTS) a.parts = 1;
+    return a;
+}
+
+static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_shape axes,
+                                bool keepdims)
+{
+    AT_INPUT(t, op->name, x, ATTIC_REAL);
+    AT_REQUIRE(t, axes.ndim >= 0 && axes.ndim <= AT_MAX_DIMS,
+               "%s: %d axes were given, at most %d are possible", op->name, axes.ndim, AT_MAX_DIMS);
+    at_shape y = {0};
+    bool goes[AT_MAX_DIMS] = {false}, from_nothing = false;
+    for (int i = 0; i < axes.ndim; i++) {
+        int axis = at_axis_of(x->shape, axes.dim[i]);
+        AT_REQUIRE(t, axis >= 0, "%s: x is %s and has no axis %d", op->name, at_text(x),
+                   axes.dim[i]);
+        AT_REQUIRE(t, !goes[axis], "%s: the axes %s list axis %d of x %s twice", op->name,
+                   at_shape_text(axes), axis, at_text(x));
+        goes[axis] = true;
+        if (x->shape.dim[axis] == 0) from_nothing = true;
+    }
+    for (int d = 0; d < x->shape.ndim; d++)
+        if (!goes[d] || keepdims) y.dim[y.ndim++] = goes[d] ? 1 : x->shape.dim[d];
+    AT_REQUIRE(t, at_shape_valid(y), "%s: a result of shape %s is not possible", op->name,
+               at_shape_text(y));
+    ptrdiff_t outputs = at_count(y);
+    AT_REQUIRE(t, op != &reduce_max_op || !from_nothing || outputs == 0,
+               "max: x is %s: there is no maximum over no elements", at_text(x));
+
+    /* an empty x may have huge other dims, so they are not multiplied */
+    reduce_args a = {
+        .kept = {.count = outputs}, .columns = 1, .strips = 1, .parts = 1, .outputs = outputs};
+    if (at_count(x->shape) > 0) a = reduce_args_of(x->shape, goes, outputs);
+    at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
+    if (a.parts > 1) r.scratch = (size_t)(a.parts * outputs) * at_dtype_size(x->dtype);
+    at_node *n = at_record_node(t, op, AT_IN(x), r);
+    return n ? n->out[0] : NULL;
+}
+
+static at_shape reduce_all_axes(const at_tensor *x)
+{
+    return (at_shape){x ? x->shape.ndim : 0, {0, 1, 2, 3, 4, 5, 6, 7}};
+}
+
+at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims)
+{
+    return reduce_record(t, &reduce_sum_op, x, axes, keepdims);
+}
+
+at_tensor *at_mean_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims)
+{
+    return reduce_record(t, &reduce_mean_op, x, axes, keepdims);
+}
+
+at_tensor *at_max_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims)
+{
+    return reduce_record(t, &reduce_max_op, x, axes, keepdims);
+}
+
+at_tensor *at_sum(at_tape *t, at_tensor *x)
+{
+    return at_sum_over(t, x, reduce_all_axes(x), false);
+}
+
+at_tensor *at_mean(at_tape *t, at_tensor *x)
+{
+    return at_mean_over(t, x, reduce_all_axes(x), false);
+}
+
+at_tensor *at_max(at_tape *t, at_tensor *x)
+{
+    return at_max_over(t, x, reduce_all_axes(x), false);
+}
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+static bool KERNEL(reduce_is)(REAL x, REAL y)
+{
+    return x == y || (x != x && y != y);
+}
+
+static REAL KERNEL(reduce_larger)(REAL m, REAL x)
+{
+    return x > m || x != x ? x : m;
+}
+
+/* total <- total (+) other, column by column */
+static void KERNEL(reduce_join)(reduce_fold fold, ptrdiff_t w, const REAL *other, REAL *total)
+{
+    if (fold == REDUCE_MAX)
+        for (ptrdiff_t j = 0; j < w; j++) total[j] = KERNEL(reduce_larger)(total[j], other[j]);
+    else
+        AT_FOR_REAL(row_axpy)(w, 1, other, total);
+}
+
+/* A row: total <- total (+) its n numbers */
+static void KERNEL(reduce_row)(reduce_fold fold, ptrdiff_t n, const REAL *x, const REAL *y,
+                               REAL *total)
+{
+    REAL ties = 0;
+    switch (fold) {
+    case REDUCE_SUM: *total += AT_FOR_REAL(row_sum)(n, x); break;
+    case REDUCE_MAX: *total = KERNEL(reduce_larger)(*total, AT_FOR_REAL(row_max)(n, x)); break;
+    case REDUCE_TIES:
+        for (ptrdiff_t j = 0; j < n; j++) ties += KERNEL(reduce_is)(x[j], *y);
+        *total += ties;
+    }
+}
+
+/* Columns: total_j <- total_j (+) x_j */
+static void KERNEL(reduce_columns)(reduce_fold fold, ptrdiff_t w, const REAL *x, const REAL *y,
+                                   REAL *total)
+{
+    if (fold == REDUCE_TIES)
+        for (ptrdiff_t j = 0; j < w; j++) total[j] += KERNEL(reduce_is)(x[j], y[j]);
+    else
+        KERNEL(reduce_join)(fold, w, x, total);
+}
+
+/* total_j = (+) of all that steps from .. to-1 of a unit read */
+static void KERNEL(reduce_steps)(const reduce_args *a, reduce_fold fold, const reduce_unit *u,
+                                 ptrdiff_t from, ptrdiff_t to, const REAL *x, const REAL *y,
+                                 REAL *total)
+{
+    if (to - from > REDUCE_RUN) {
+        REAL other[REDUCE_COLUMNS];
+        ptrdiff_t half = from + (to - from) / 2;
+        KERNEL(reduce_steps)(a, fold, u, from, half, x, y, total);
+        KERNEL(reduce_steps)(a, fold, u, half, to, x, y, other);
+        KERNEL(reduce_join)(fold, u->w, other, total);
+        return;
+    }
+    for (ptrdiff_t j = 0; j < u->w; j++) total[j] = fold == REDUCE_MAX ? -(REAL)INFINITY : 0;
+    for (ptrdiff_t r = from; r < to; r++) {
+        reduce_piece p = reduce_piece_at(a, u, r);
+        if (a->row)
+            KERNEL(reduce_row)(fold, p.n, x + p.x, y + u->y, total);
+        else
+            KERNEL(reduce_columns)(fold, p.n, x + p.x, y + u->y, total);
+    }
+}
+
+/* ---- forward ---- */
+
+typedef struct {
+    const reduce_args *a;
+    reduce_fold fold;
+    const REAL *x;
+    REAL *y; /* [parts, outputs] */
+} KERNEL(reduce_forward_job);
+
+static void KERNEL(reduce_forward_task)(void *job, int task, int worker)
+{
+    (void)worker;
+    const KERNEL(reduce_forward_job) *g = job;
+    const reduce_args *a = g->a;
+    ptrdiff_t some = reduce_units_per_task(a, a->parts);
+    for (ptrdiff_t i = task * some; i < (task + 1) * some && i < reduce_units(a, a->parts); i++) {
+        reduce_unit u = reduce_unit_at(a, a->parts, i);
+        KERNEL(reduce_steps)
+        (a, g->fold, &u, u.from, u.to, g->x, NULL, g->y + u.part * a->outputs + u.y);
+    }
+}
+
+static void KERNEL(reduce_forward)(at_node *n, reduce_fold fold)
+{
+    const reduce_args *a = n->args;
+    REAL *y = n->out[0]->data, *part = a->parts > 1 ? at_scratch(n, 0) : y;
+    KERNEL(reduce_forward_job) g = {a, fold, n->in[0]->data, part};
+    reduce_run(a, a->parts, KERNEL(reduce_forward_task), &g);
+    if (a->parts == 1) return;
+    memcpy(y, part, (size_t)a->outputs * sizeof *y);
+    for (ptrdiff_t p = 1; p < a->parts; p++)
+        KERNEL(reduce_join)(fold, a->outputs, part + p * a->outputs, y);
+}
+
+static void KERNEL(sum_forward)(at_node *n)
+{
+    KERNEL(reduce_forward)(n, REDUCE_SUM);
+}
+
+static void KERNEL(mean_forward)(at_node *n)
+{
+    const reduce_args *a = n->args;
+    REAL *y = n->out[0]->data;
+    KERNEL(reduce_forward)(n, REDUCE_SUM);
+    for (ptrdiff_t i = 0; i < a->outputs; i++) y[i] /= (REAL)a->n;
+}
+
+static void KERNEL(max_forward)(at_node *n)
+{
+    KERNEL(reduce_forward)(n, REDUCE_MAX);
+}
+
+/* ---- backward ---- */
+
+typedef struct {
+    const reduce_args *a;
+    ptrdiff_t parts;
+    REAL divisor; /* sum: 1, mean: n */
+    bool max;
+    const REAL *x, *y, *dy;
+    REAL *dx;
+} KERNEL(reduce_backward_job);
+
+/* dx_r += share, for each number of one step */
+static void KERNEL(reduce_share)(const KERNEL(reduce_backward_job) * g, reduce_piece p,
+                                 const REAL *y, const REAL *share)
+{
+    const REAL *x = g->x + p.x;
+    REAL *dx = g->dx + p.x;
+    if (g->a->row)
+        for (ptrdiff_t j = 0; j < p.n; j++)
+            dx[j] += !g->max || KERNEL(reduce_is)(x[j], *y) ? *share : 0;
+    else
+        for (ptrdiff_t j = 0; j < p.n; j++)
+            dx[j] += !g->max || KERNEL(reduce_is)(x[j], y[j]) ? share[j] : 0;
+}
+
+static void KERNEL(reduce_backward_task)(void *job, int task, int worker)
+{
+    (void)worker;
+    const KERNEL(reduce_backward_job) *g = job;
+    const reduce_args *a = g->a;
+    ptrdiff_t some = reduce_units_per_task(a, g->parts);
+    for (ptrdiff_t i = task * some; i < (task + 1) * some && i < reduce_units(a, g->parts); i++) {
+        reduce_unit u = reduce_unit_at(a, g->parts, i);
+        const REAL *y = g->y + u.y, *dy = g->dy + u.y;
+        REAL share[REDUCE_COLUMNS];
+        if (g->max) KERNEL(reduce_steps)(a, REDUCE_TIES, &u, u.from, u.to, g->x, g->y, share);
+        for (ptrdiff_t j = 0; j < u.w; j++) share[j] = dy[j] / (g->max ? share[j] : g->divisor);
+        for (ptrdiff_t r = u.from; r < u.to; r++)
+            KERNEL(reduce_share)(g, reduce_piece_at(a, &u, r), y, share);
+    }
+}
+
+static void KERNEL(reduce_backward)(at_node *n, REAL divisor, bool max)
+{
+    const reduce_args *a = n->args;
+    ptrdiff_t parts = max ? 1 : a->parts; /* ties are counted over all steps */
+    KERNEL(reduce_backward_job)
+    g = {a, parts, divisor, max, n->in[0]->data, n->out[0]->data, n->out[0]->grad, at_grad(n, 0)};
+    if (g.dx) reduce_run(a, parts, KERNEL(reduce_backward_task), &g);
+}
+
+static void KERNEL(sum_backward)(at_node *n)
+{
+    KERNEL(reduce_backward)(n, 1, false);
+}
+
+static void KERNEL(mean_backward)(at_node *n)
+{
+    const reduce_args *a = n->args;
+    KERNEL(reduce_backward)(n, (REAL)a->n, false);
+}
+
+static void KERNEL(max_backward)(at_node *n)
+{
+    KERNEL(reduce_backward)(n, 0, true);
+}
+
+#endif

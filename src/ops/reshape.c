@@ -1,0 +1,78 @@
+/* reshape.c -- the same numbers under another shape.
+ *
+ *   x [a,b,...]   y [c,d,...]      a b ... = c d ...
+ *
+ *   forward    y_i = x_i           i: position in memory, the last index moving fastest
+ *   backward   dx_i = dy_i
+ *
+ * Since tensors are contiguous, the numbers already lie as they should: y shares x's data, and forward
+ * has nothing to do.  Gradients are not shared: dy is what came through y, dx is what came
+ * through x in any way.
+ *
+ *   size 0     [0,3] can become [7,0]; -1 needs the other dims to have a product > 0. */
+#include "ops/op.h"
+#include "kernels/copy.h"
+
+#ifndef REAL /* ---------------------------- the op ---------------------------- */
+
+#include <limits.h>
+
+#define AT_KERNELS "ops/reshape.c"
+#include "kernels/each_real.h"
+
+static const at_op reshape_op = {.name = "reshape",
+                                 .backward = {reshape_backward_f32, reshape_backward_f64}};
+
+/* The axis whose size is left open, or -1; -2 if there are two. */
+static int reshape_open_axis(at_shape s)
+{
+    int open = -1;
+    for (int i = 0; i < s.ndim; i++)
+        if (s.dim[i] == -1) open = open == -1 ? i : -2;
+    return open;
+}
+
+at_tensor *at_reshape(at_tape *t, at_tensor *x, at_shape shape)
+{
+    if (!at_check_any(t, "reshape", "x", x)) return NULL;
+    AT_REQUIRE(t, shape.ndim >= 0 && shape.ndim <= AT_MAX_DIMS,
+               "reshape: %d dims were asked for, at most %d are possible", shape.ndim, AT_MAX_DIMS);
+    int open = reshape_open_axis(shape);
+    AT_REQUIRE(t, open != -2, "reshape: x is %s but %s leaves more than one size open", at_text(x),
+               at_shape_text(shape));
+    ptrdiff_t count = at_count(x->shape);
+    at_shape y = shape;
+    if (open >= 0) {
+        y.dim[open] = 1;
+        AT_REQUIRE(t,
+                   at_shape_valid(y) && at_count(y) > 0 && count % at_count(y) == 0 &&
+                       count / at_count(y) <= INT_MAX,
+                   "reshape: x is %s: no size for -1 gives %s its %td elements", at_text(x),
+                   at_shape_text(shape), count);
+        y.dim[open] = (int)(count / at_count(y));
+    }
+    AT_REQUIRE(t, at_shape_valid(y), "reshape: x is %s but %s is no shape", at_text(x),
+               at_shape_text(shape));
+    AT_REQUIRE(t, at_count(y) == count, "reshape: x is %s with %td elements but %s has %td",
+               at_text(x), count, at_shape_text(shape), at_count(y));
+    at_node *n =
+        at_record_node(t, &reshape_op, AT_IN(x), (at_recipe){.shape = {y}, .shares = true});
+    return n ? n->out[0] : NULL;
+}
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+static void KERNEL(reshape_backward)(at_node *n)
+{
+    const REAL *dy = n->out[0]->grad;
+    at_fresh dx = at_grad_fresh(n, 0);
+    ptrdiff_t count = at_count(n->out[0]->shape), bytes = count * (ptrdiff_t)sizeof(REAL);
+
+    if (!dx.p) return;
+    if (dx.beta)
+        AT_FOR_REAL(add_rows)(1, count, dy, 0, dx.p, 0);
+    else
+        at_copy_rows(1, bytes, dy, 0, dx.p, 0);
+}
+
+#endif
