@@ -1,0 +1,40 @@
+/* progress.h -- how far a long loop has come: a bar on a terminal, a few lines elsewhere.
+ *
+ *     at_progress p = at_progress_start(stderr, "training", steps);
+ *     for (int i = 0; i < steps; i++) {
+ *         ...
+ *         at_progress_step(&p, i + 1, "loss %.3f", loss);
+ *     }
+ *     at_progress_end(&p);
+ *
+ *     training  ██████████░░░░░░░░░░  512/1200  43%  21.3/s  0:32 left  loss 2.134
+ *
+ * On a terminal the line is redrawn at most 10 times a second and shortened to fit; colour is left
+ * out if NO_COLOR is set (no-color.org), blocks become # and . unless the locale is UTF-8.
+ * Elsewhere a line is written after every tenth of the work.  Without work nothing is written. */
+#ifndef AT_IO_PROGRESS_H
+#define AT_IO_PROGRESS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef struct {
+    FILE *out;
+    const char *what;
+    ptrdiff_t total, done;
+    double (*clock)(void); /* seconds, from any origin */
+    double started, drawn;
+    int columns; /* of the terminal; 0: not a terminal */
+    bool colour, utf8;
+    char text[120]; /* the last text of the caller */
+} at_progress;
+
+/* out and what must outlive the progress.  total <= 0: nothing is ever written. */
+at_progress at_progress_start(FILE *out, const char *what, ptrdiff_t total);
+/* So many of total are done; the text (printf) goes to the end of the line. */
+__attribute__((format(printf, 3, 4))) void at_progress_step(at_progress *p, ptrdiff_t done,
+                                                            const char *format, ...);
+/* Draws the final state and ends the line. */
+void at_progress_end(at_progress *p);
+
+#endif

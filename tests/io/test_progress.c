@@ -1,0 +1,121 @@
+/* test_progress.c -- the line that is drawn, with a clock that the test turns. */
+#include "io/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+static double now;
+static char text[2000];
+
+static double test_clock(void)
+{
+    return now;
+}
+
+/* Progress into `text`, on a terminal of so many columns (0: none). */
+static at_progress start(int columns, ptrdiff_t total)
+{
+    memset(text, 0, sizeof text);
+    now = 100;
+    FILE *f = fmemopen(text, sizeof text, "w");
+    at_progress p = at_progress_start(f, "training", total);
+    p.clock = test_clock;
+    p.started = now;
+    p.drawn = now - 1;
+    p.columns = columns;
+    p.colour = false;
+    p.utf8 = false;
+    return p;
+}
+
+START_TEST(a_terminal_shows_bar_rate_time_and_text)
+{
+    at_progress p = start(80, 100);
+    now += 10;
+    at_progress_step(&p, 40, "loss %.2f", 1.5);
+    fclose(p.out);
+    ck_assert_str_eq(text, "\rtraining  ###########................  "
+                           "40/100  40%  4.0/s  0:15 left  loss 1.50\033[K");
+}
+END_TEST
+
+START_TEST(a_narrow_terminal_loses_the_bar_and_then_the_text)
+{
+    at_progress p = start(41, 100);
+    now += 10;
+    at_progress_step(&p, 40, "loss %.2f", 1.5);
+    fclose(p.out);
+    ck_assert_str_eq(text, "\rtraining  40/100  40%  4.0/s  0:15 left \033[K");
+}
+END_TEST
+
+START_TEST(redraws_are_at_most_ten_a_second)
+{
+    at_progress p = start(80, 1000);
+    for (int i = 1; i <= 500; i++) {
+        now += 0.001;
+        at_progress_step(&p, i, "x");
+    }
+    fclose(p.out);
+    int redraws = 0;
+    for (const char *c = text; *c; c++) redraws += *c == '\r';
+    ck_assert(redraws >= 4 && redraws <= 6);
+}
+END_TEST
+
+START_TEST(a_file_gets_one_line_per_tenth)
+{
+    at_progress p = start(0, 50);
+    for (int i = 1; i <= 50; i++) {
+        now += 2;
+        at_progress_step(&p, i, "loss %d", i);
+    }
+    at_progress_end(&p);
+    fclose(p.out);
+    int lines = 0;
+    for (const char *c = text; *c; c++) lines += *c == '\n';
+    ck_assert_int_eq(lines, 10);
+    ck_assert(strstr(text, "training  5/50  10%  2.0 s each  1:30 left  loss 5\n") == text);
+    ck_assert_ptr_nonnull(strstr(text, "training  50/50 100%  2.0 s each  in 1:40  loss 50\n"));
+    ck_assert_ptr_null(strchr(text, '\033'));
+}
+END_TEST
+
+START_TEST(the_end_is_always_drawn)
+{
+    at_progress p = start(80, 3);
+    at_progress_step(&p, 1, "a");
+    at_progress_step(&p, 3, "b"); /* too soon to be drawn */
+    now += 4000;
+    at_progress_end(&p);
+    fclose(p.out);
+    ck_assert_ptr_nonnull(strstr(text, "3/3 100%  1333.3 s each  in 1:06:40  b\033[K\n"));
+}
+END_TEST
+
+START_TEST(no_work_writes_nothing)
+{
+    at_progress p = start(80, 0);
+    at_progress_step(&p, 1, "x");
+    at_progress_end(&p);
+    fclose(p.out);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
+START_TEST(no_color_is_respected)
+{
+    setenv("NO_COLOR", "1", 1);
+    ck_assert(!at_progress_start(stdout, "", 1).colour);
+    setenv("NO_COLOR", "", 1); /* set but empty does not count */
+    ck_assert(at_progress_start(stdout, "", 1).colour);
+    unsetenv("NO_COLOR");
+}
+END_TEST
+
+SUITE(io_progress, a_terminal_shows_bar_rate_time_and_text,
+      a_narrow_terminal_loses_the_bar_and_then_the_text, redraws_are_at_most_ten_a_second,
+      a_file_gets_one_line_per_tenth, the_end_is_always_drawn, no_work_writes_nothing,
+      no_color_is_respected)
