@@ -74,8 +74,10 @@ static void describe(const at_progress *p, char *to, size_t size)
                    over       ? spent
                    : rate > 0 ? (double)(p->total - p->done) / rate
                               : 0);
-    if (over) snprintf(time, sizeof time, "  in %s", left);
-    else if (rate > 0) snprintf(time, sizeof time, "  %s left", left);
+    if (over)
+        snprintf(time, sizeof time, "  in %s", left);
+    else if (rate > 0)
+        snprintf(time, sizeof time, "  %s left", left);
     snprintf(to, size, "%td/%td %3d%%%s%s%s%s", p->done, p->total,
              (int)(100.0 * (double)p->done / (double)p->total), pace, time, *p->text ? "  " : "",
              p->text);
