@@ -28,6 +28,16 @@ extern "C" {
 
 #include "ops/ops.h"
 
+#include "nn/attention.h"
+#include "nn/linear.h"
+#include "nn/ngram.h"
+#include "nn/sample.h"
+#include "nn/transformer.h"
+
+#include "io/corpus.h"
+#include "io/graph.h"
+#include "io/progress.h"
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,188 @@
+/* test_leaf.c -- data comes onto the tape and off it again, and is refused where it does not fit. */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "test.h"
+
+static at_tape *t;
+
+static void assert_error(const char *text)
+{
+    ck_assert_str_eq(at_error(t), text);
+    at_clear_error(t);
+}
+
+START_TEST(constants_hold_what_they_were_given)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 2), (double[]){1, 2, 3, 4});
+    at_tensor *i = at_ints(t, at_shape_of(2), (int32_t[]){-7, INT_MAX});
+    at_tensor *b = at_bools(t, at_shape_of(3), (bool[]){true, false, true});
+    ck_assert(at_get(x, 1, 0) == 3 && at_get(i, 0) == -7 && at_get(i, 1) == INT_MAX);
+    ck_assert(at_get(b, 0) == 1 && at_get(b, 1) == 0);
+    ck_assert(at_item(at_const(t, at_shape_of(), NULL)) == 0);
+    ck_assert(!x->wants_grad && !x->grad && !x->node);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(elements_are_set_and_read_by_index)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3), NULL);
+    at_set(x, 2.5, 1, 2);
+    ck_assert(at_get(x, 1, 2) == 2.5 && at_element(x, 5) == 2.5);
+    at_tensor *s = at_const(t, at_shape_of(), NULL);
+    at_set(s, 4);
+    ck_assert(at_get(s) == 4);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(wrong_indices_are_named)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_name(at_const(t, at_shape_of(2, 3), NULL), "x");
+    ck_assert(isnan(at_get(x, 2, 0)));
+    assert_error("get: there is no element [2,0] in \"x\" [2,3]");
+    ck_assert(isnan(at_get(x, 1)));
+    assert_error("get: there is no element [1] in \"x\" [2,3]");
+    at_set(x, 1, 0, -1);
+    assert_error("set: there is no element [0,-1] in \"x\" [2,3]");
+    ck_assert(isnan(at_item(x)));
+    assert_error("item: \"x\" [2,3] has 6 elements, not one");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(only_leaves_can_be_written)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_const(t, at_shape_of(2), NULL), *y = at_exp(t, x);
+    at_set(y, 5, 0);
+    assert_error("set: [2] was computed by exp; only leaves can be written");
+    ck_assert(at_get(y, 0) == 1);
+    at_set(at_detach(t, y), 5, 0);
+    assert_error("set: [2] was computed by exp; only leaves can be written");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(impossible_shapes_are_refused)
+{
+    t = at_open(ATTIC_F32, 1);
+    ck_assert_ptr_null(at_const(t, at_shape_of(2, -3), NULL));
+    assert_error(
+        "a tensor of shape [2,-3] is not possible: dims must be >= 0 and their product must "
+        "fit into memory");
+    ck_assert_ptr_null(at_const(t, at_shape_of(INT_MAX, INT_MAX, INT_MAX), NULL));
+    assert_error(
+        "a tensor of shape [2147483647,2147483647,2147483647] is not possible: dims must be "
+        ">= 0 and their product must fit into memory");
+    ck_assert_ptr_null(at_blank(t, ATTIC_F64, at_shape_of(2)));
+    assert_error("blank: real tensors of this tape are f32, not f64");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(parameters_are_found_by_name_and_in_order)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *a = at_param(t, "a", at_shape_of(2), at_zeros());
+    at_tensor *b = at_param(t, "b", at_shape_of(3), at_zeros());
+    ck_assert_int_eq(at_param_count(t), 2);
+    ck_assert_ptr_eq(at_param_at(t, 0), a);
+    ck_assert_ptr_eq(at_param_at(t, 1), b);
+    ck_assert_ptr_null(at_param_at(t, 2));
+    ck_assert_ptr_null(at_param_at(t, -1));
+    ck_assert_ptr_eq(at_find_param(t, "b"), b);
+    ck_assert_ptr_null(at_find_param(t, "c"));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(parameter_names_are_unique)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_param(t, "w", at_shape_of(2), at_zeros());
+    ck_assert_ptr_null(at_param(t, "w", at_shape_of(2), at_zeros()));
+    assert_error("param: there is a parameter \"w\" already");
+    ck_assert_ptr_null(at_param(t, "", at_shape_of(2), at_zeros()));
+    assert_error("param: a parameter needs a name");
+    ck_assert_ptr_null(at_param(t, NULL, at_shape_of(2), at_zeros()));
+    assert_error("param: a parameter needs a name");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(parameters_are_carried_from_f32_to_f64)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tape *s = at_open(ATTIC_F32, 2);
+    at_tensor *from = at_param(s, "w", at_shape_of(3), at_uniform(1));
+    at_param(s, "unused", at_shape_of(1), at_ones());
+    at_tensor *to = at_param(t, "w", at_shape_of(3), at_zeros());
+    ck_assert(at_copy_params(t, s));
+    for (int i = 0; i < 3; i++) ck_assert(at_get(to, i) == at_get(from, i));
+
+    at_param(t, "v", at_shape_of(1), at_ones());
+    ck_assert(!at_copy_params(t, s));
+    assert_error("copy_params: the source has no parameter \"v\"");
+    at_param(s, "v", at_shape_of(2), at_ones());
+    ck_assert(!at_copy_params(t, s));
+    assert_error("copy_params: \"v\" [1] here but [2] there");
+    at_close(s);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(state_is_made_once_per_parameter_and_name)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(2, 2), at_ones());
+    at_tensor *m = at_param_state(t, w, "m"), *v = at_param_state(t, w, "v");
+    ck_assert_str_eq(m->name, "w:m");
+    ck_assert(m != v && at_get(m, 1, 1) == 0);
+    at_set(m, 3, 0, 0);
+    ck_assert_ptr_eq(at_param_state(t, w, "m"), m);
+    ck_assert(at_get(m, 0, 0) == 3);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_detached_copy_shares_data_but_no_gradient)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(), (double[]){3});
+    at_tensor *d = at_detach(t, x);
+    ck_assert_ptr_eq(d->data, x->data);
+    at_backward(t, at_mul(t, x, d)); /* x * 3 */
+    ck_assert(at_grad_element(x, 0) == 3);
+    ck_assert(!d->wants_grad && !d->grad);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_gradient_can_be_copied_but_not_differentiated)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){3, 4});
+    ck_assert(at_get(at_grad_copy(t, x), 1) == 0);
+    at_backward(t, at_sum(t, at_square(t, x)));
+    at_tensor *g = at_grad_copy(t, x);
+    ck_assert(at_get(g, 1) == 8);
+    ck_assert(!at_backward(t, at_sum(t, g)));
+    assert_error("backward: [] does not depend on any tensor that wants a gradient (a constant, a "
+                 "detached copy, or recorded under at_no_grad)");
+    at_close(t);
+}
+END_TEST
+
+SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_read_by_index,
+      wrong_indices_are_named, only_leaves_can_be_written, impossible_shapes_are_refused,
+      parameters_are_found_by_name_and_in_order, parameter_names_are_unique,
+      parameters_are_carried_from_f32_to_f64, state_is_made_once_per_parameter_and_name,
+      a_detached_copy_shares_data_but_no_gradient, a_gradient_can_be_copied_but_not_differentiated)

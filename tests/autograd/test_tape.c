@@ -1,0 +1,214 @@
+/* test_tape.c -- errors stick, modes switch, steps are forgotten. */
+#include "autograd/tape.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "autograd/op.h"
+#include "ops/ops.h"
+#include "test.h"
+#include "version.h"
+
+START_TEST(a_tape_is_real)
+{
+    ck_assert_ptr_null(at_open(ATTIC_I32, 1));
+    ck_assert_ptr_null(at_open(ATTIC_REAL, 1));
+    at_tape *t = at_open(ATTIC_F64, 3);
+    ck_assert_int_eq(at_real(t), ATTIC_F64);
+    ck_assert_uint_eq(at_seed(t), 3);
+    ck_assert_str_eq(at_error(t), "");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(no_tape_means_out_of_memory)
+{
+    ck_assert(!at_ok(NULL));
+    ck_assert_int_eq(at_error_kind(NULL), ATTIC_MEMORY_ERROR);
+    ck_assert_str_eq(at_error(NULL), "out of memory: there is no tape");
+    at_tensor *x = at_const(NULL, at_shape_of(2), NULL);
+    ck_assert_ptr_null(at_exp(NULL, at_add(NULL, x, x)));
+    ck_assert(!at_backward(NULL, x));
+    at_rewind(NULL, at_mark_here(NULL));
+    at_close(NULL);
+}
+END_TEST
+
+START_TEST(the_first_error_wins_and_silences_the_rest)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3), NULL), *y = at_const(t, at_shape_of(4, 5), NULL);
+    at_tensor *z = at_softmax(t, at_scale(t, at_add(t, x, y), 2));
+    ck_assert_ptr_null(z);
+    ck_assert_ptr_null(at_add(t, x, x)); /* sound in itself, but the tape has failed */
+    ck_assert(strstr(at_error(t), "add") == at_error(t));
+    ck_assert_int_eq(at_error_kind(t), ATTIC_USER_ERROR);
+    at_clear_error(t);
+    ck_assert_ptr_nonnull(at_add(t, x, x));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(bad_inputs_are_named)
+{
+    at_tape *t = at_open(ATTIC_F32, 1), *other = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_name(at_const(t, at_shape_of(2, 3), NULL), "x0");
+    ck_assert_ptr_null(at_scale(t, NULL, 2));
+    ck_assert_str_eq(at_error(t), "scale: x is NULL");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_scale(t, at_const(other, at_shape_of(2), NULL), 2));
+    ck_assert_str_eq(at_error(t), "scale: x belongs to another tape");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_scale(t, at_ints(t, at_shape_of(2), NULL), 2));
+    ck_assert_str_eq(at_error(t), "scale: x [2] has dtype i32 but must be f32");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_embedding(t, x, x));
+    ck_assert_str_eq(at_error(t), "embedding: id \"x0\" [2,3] has dtype f32 but must be i32");
+    at_close(t);
+    at_close(other);
+}
+END_TEST
+
+START_TEST(a_rewound_tensor_is_refused_in_debug_builds)
+{
+#ifdef ATTIC_DEBUG
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_mark step = at_mark_here(t);
+    at_tensor *x = at_const(t, at_shape_of(2), NULL);
+    at_rewind(t, step);
+    ck_assert_ptr_null(at_scale(t, x, 2));
+    ck_assert_str_eq(at_error(t), "scale: x was made in a step that has been rewound");
+    at_close(t);
+#endif
+}
+END_TEST
+
+START_TEST(long_messages_are_cut_not_overrun)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    char name[2000];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    at_fail(t, ATTIC_USER_ERROR, "%s", name);
+    ck_assert_uint_lt(strlen(at_error(t)), 1000);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(modes_return_what_was_before)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert(at_is_training(t));
+    ck_assert(at_train(t, false));
+    ck_assert(!at_train(t, true));
+    ck_assert(!at_no_grad(t, true));
+    ck_assert(at_no_grad(t, false));
+    ck_assert(at_keep_grads(t, false));
+    ck_assert(!at_keep_grads(t, true));
+    ck_assert(!at_anomaly(t, true));
+    ck_assert(at_anomaly(t, false));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(scopes_prefix_parameters_and_mark_ops)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_scope(t, "block0");
+    at_scope(t, "attention");
+    at_tensor *w = at_param(t, "wq", at_shape_of(2), at_zeros());
+    at_tensor *y = at_scale(t, w, 2);
+    ck_assert_str_eq(w->name, "block0.attention.wq");
+    ck_assert_str_eq(y->node->scope->name, "attention");
+    ck_assert_str_eq(y->node->scope->outer->name, "block0");
+    at_scope_end(t);
+    at_scope_end(t);
+    ck_assert_ptr_eq(at_find_param(t, "block0.attention.wq"), w);
+    at_scope_end(t);
+    ck_assert_str_eq(at_error(t), "scope_end: no scope is open");
+    at_close(t);
+}
+END_TEST
+
+static void training_step(at_tape *t, at_tensor *W)
+{
+    at_mark step = at_mark_here(t);
+    at_scope(t, "step");
+    at_tensor *P = at_name(at_softmax(t, W), "P");
+    at_backward(t, at_mean(t, at_matmul(t, P, W)));
+    at_scope_end(t);
+    at_zero_grads(t);
+    at_rewind(t, step);
+}
+
+START_TEST(a_steady_loop_does_not_call_malloc)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *W = at_param(t, "W", at_shape_of(40, 40), at_uniform(1));
+    training_step(t, W);
+    ptrdiff_t before = at_mallocs();
+    at_memory used = at_memory_of(t);
+    for (int i = 0; i < 10; i++) training_step(t, W);
+    ck_assert_int_eq(at_mallocs(), before);
+    ck_assert_uint_eq(at_memory_of(t).permanent, used.permanent);
+    ck_assert_uint_eq(at_memory_of(t).step_peak, used.step_peak);
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(parameters_outlive_the_step_that_made_them)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_mark step = at_mark_here(t);
+    at_tensor *w = at_param(t, "w", at_shape_of(2), at_ones());
+    at_backward(t, at_sum(t, at_scale(t, w, 3)));
+    at_rewind(t, step);
+    ck_assert(at_get(w, 1) == 1);
+    ck_assert(at_grad_element(w, 1) == 3);
+    ck_assert_int_eq(at_memory_of(t).nodes, 0);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(gradients_above_a_mark_are_forgotten_with_it)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){1, 2});
+    at_tensor *y = at_square(t, x); /* below the mark, its gradient above */
+    for (int i = 0; i < 3; i++) {
+        at_mark step = at_mark_here(t);
+        at_backward(t, at_sum(t, at_scale(t, y, 1)));
+        ck_assert(at_grad_element(y, 0) == 1);
+        at_rewind(t, step);
+        ck_assert_ptr_null(y->grad);
+    }
+    ck_assert(at_grad_element(x, 1) == 3 * 2 * 2); /* that of the leaf adds up */
+    at_close(t);
+}
+END_TEST
+
+START_TEST(draws_never_repeat_after_a_rewind)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_mark step = at_mark_here(t);
+    double first = at_item(at_random(t, at_shape_of(), at_normal(1)));
+    at_rewind(t, step);
+    ck_assert(at_item(at_random(t, at_shape_of(), at_normal(1))) != first);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(the_version_is_told_at_run_time)
+{
+    ck_assert_str_eq(at_version(), ATTIC_VERSION);
+}
+END_TEST
+
+SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
+      the_first_error_wins_and_silences_the_rest, bad_inputs_are_named,
+      a_rewound_tensor_is_refused_in_debug_builds, long_messages_are_cut_not_overrun,
+      modes_return_what_was_before, scopes_prefix_parameters_and_mark_ops,
+      a_steady_loop_does_not_call_malloc, parameters_outlive_the_step_that_made_them,
+      gradients_above_a_mark_are_forgotten_with_it, draws_never_repeat_after_a_rewind,
+      the_version_is_told_at_run_time)
