@@ -17,8 +17,8 @@ void at_threads(int n);
 int at_thread_count(void);
 
 /* Runs run(ctx, task, worker) once for every task in 0 .. tasks-1, in any order, and returns when
- * all are done.  worker, in 0 .. at_thread_count()-1, is the same for no two tasks that run at the
- * same time within one call: index scratch memory by it.
+ * all are done.  worker, in 0 .. at_thread_count()-1 (as it was when the call began), is the same
+ * for no two tasks that run at the same time within one call: index scratch memory by it.
  *
  * Runs inline, in order, with worker 0 when nested in another task, when another thread holds the
  * pool, or when there is one thread or one task.  (A single task is no nest: what it calls may use

@@ -222,7 +222,7 @@ static void hold_task(void *ctx, int task, int worker)
 
 static void *hold_pool(void *ctx)
 {
-    at_parallel(2, hold_task, ctx);
+    at_parallel(9, hold_task, ctx); /* more than there are threads: some stay untaken */
     return NULL;
 }
 
@@ -344,6 +344,23 @@ START_TEST(the_count_may_change_within_a_task)
 }
 END_TEST
 
+static void lower_count(void *ctx, int task, int worker)
+{
+    (void)ctx, (void)task, (void)worker;
+    at_threads(2);
+}
+
+START_TEST(a_count_lowered_within_a_task_holds_from_the_next_call_on)
+{
+    tally t = {.nap_us = 300};
+    at_threads(4);
+    ck_assert(all_met(4));
+    at_parallel(2, lower_count, NULL);
+    at_parallel(100, count_task, &t);
+    ck_assert(ran_once(&t, 100)); /* by workers 0 and 1 alone */
+}
+END_TEST
+
 static int threads_alive(void)
 {
     int n = 0;
@@ -428,6 +445,6 @@ SUITE(kernels_pool, every_task_runs_exactly_once,
       parent_and_child_each_have_a_pool_after_fork,
       a_fork_while_another_thread_holds_the_pool_leaves_the_child_a_free_one,
       without_new_threads_the_caller_does_all_the_work, more_than_the_most_counts_as_the_most,
-      the_count_may_change_within_a_task,
+      the_count_may_change_within_a_task, a_count_lowered_within_a_task_holds_from_the_next_call_on,
       threads_start_with_the_first_work_and_end_when_no_longer_wanted, idle_threads_sleep,
       ATTIC_THREADS_sets_the_default, an_ATTIC_THREADS_that_is_no_count_is_ignored)
