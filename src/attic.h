@@ -17,6 +17,7 @@ extern "C" {
 #include "kernels/rng.h"
 
 #include "tensor/decimal.h"
+#include "tensor/compare.h"
 #include "tensor/init.h"
 #include "tensor/print.h"
 #include "tensor/shape.h"

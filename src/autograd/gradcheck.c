@@ -462,6 +462,7 @@ static bool has_common_factor(const checker *c, double *factor)
     for (ptrdiff_t p = 0; p < c->probes; p++) {
         const finding *f = &c->found[p];
         if (fabs(f->n) < 0.01 * c->max_n) continue;
+        if (!isfinite(f->a) || !isfinite(f->n)) return false;
         low = fmin(low, f->a / f->n);
         high = fmax(high, f->a / f->n);
     }

@@ -1,0 +1,179 @@
+/* 02_check_a_gradient.c -- is this gradient right?
+ *
+ * A wrong gradient rarely crashes.  Training goes on, only worse, and nobody knows why.  So every
+ * gradient should be checked once against what it means: move an input a little and see how much
+ * the output moves.  This program shows
+ *
+ *     1  how small "a little" has to be, and why there is no good answer but a compromise;
+ *     2  the check of a function built from attic's ops;
+ *     3  the check of two functions in plain C that know nothing of attic;
+ *     4  the same with three classic mistakes planted: what the report says to each;
+ *     5  two cases in which neither "right" nor "wrong" would be a good answer.
+ *
+ * How the checker works, and what its verdicts mean: src/autograd/gradcheck.c and gradcheck.h. */
+#include <math.h>
+#include <stdio.h>
+
+#include "attic.h"
+
+/* ---- 1: steps ----------------------------------------------------------------------------------
+ *
+ * d/dx exp(x) at x = 1 is e.  Three formulas try to see that; each is off by its truncation, which
+ * shrinks with h, and by rounding, which grows as h shrinks. */
+static void show_steps(void)
+{
+    printf("1  The derivative of exp at 1, by differences: how far off?\n\n"
+           "       step h    one-sided    two-sided   five points\n");
+    for (double h = 0.1; h > 1e-13; h /= 10) {
+        double one = (exp(1 + h) - exp(1)) / h;
+        double two = (exp(1 + h) - exp(1 - h)) / (2 * h);
+        double far = (exp(1 + 2 * h) - exp(1 - 2 * h)) / (4 * h);
+        double five = (4 * two - far) / 3; /* their h^2 errors cancel */
+        printf("      %7.0e     %8.1e     %8.1e      %8.1e\n", h, fabs(one / exp(1) - 1),
+               fabs(two / exp(1) - 1), fabs(five / exp(1) - 1));
+    }
+    printf(
+        "\nAll columns fall and rise again.  The last one falls deepest, to thirteen digits near\n"
+        "h = 1e-3: that is what the checker uses, with a step fit for each element.\n\n");
+}
+
+/* ---- 2: a function of attic's ops -------------------------------------------------------------- */
+
+/* Y = softmax(X W)    X [2,3]  W [3,4]  ->  Y [2,4] */
+static at_tensor *predict(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_softmax(t, at_matmul(t, in[0], in[1]));
+}
+
+static void check_ops(void)
+{
+    at_tape *t = at_open(ATTIC_F64, 1); /* f32 has too few digits to take differences */
+    at_tensor *X = at_variable(t, at_shape_of(2, 3), (const double[]){1, 2, 3, -1, 0, 1});
+    at_tensor *W = at_param(t, "W", at_shape_of(3, 4), at_normal(1));
+
+    at_gradcheck_report r =
+        at_gradcheck(t, predict, (at_tensor *[]){X, W}, 2, NULL, (at_gradcheck_options){0});
+    printf("2  softmax(X W), by attic\n\n");
+    at_gradcheck_print(&r, stdout);
+    at_close(t);
+}
+
+/* ---- 3: a function in plain C ------------------------------------------------------------------
+ *
+ *     y = log sum_j exp(x_j)         dx_i = dy exp(x_i) / sum_j exp(x_j) = dy exp(x_i - y)     */
+
+enum { N = 4 };
+
+static void log_sum_exp(const double *x, double *y, void *ctx)
+{
+    double sum = 0;
+    (void)ctx;
+    for (int j = 0; j < N; j++) sum += exp(x[j]);
+    *y = log(sum);
+}
+
+static void log_sum_exp_back(const double *x, const double *dy, double *dx, void *ctx)
+{
+    double y;
+    log_sum_exp(x, &y, ctx);
+    for (int i = 0; i < N; i++) dx[i] = *dy * exp(x[i] - y);
+}
+
+static void check_plain_c(const char *title, at_forward_fn *forward, at_vjp_fn *back, int n_out,
+                          const double *x)
+{
+    at_gradcheck_report r =
+        at_gradcheck_fn(forward, back, N, n_out, x, NULL, (at_gradcheck_options){0});
+    printf("\n%s\n\n", title);
+    at_gradcheck_print(&r, stdout);
+}
+
+/* ---- 4: mistakes -------------------------------------------------------------------------------
+ *
+ *     y_i = x_i / sqrt(sum_j x_j^2 / N)         (RMS normalisation; call the root r)
+ *     dx_i = (dy_i - y_i sum_j dy_j y_j / N) / r                                               */
+
+static void normalise(const double *x, double *y, void *ctx)
+{
+    double squares = 0;
+    (void)ctx;
+    for (int j = 0; j < N; j++) squares += x[j] * x[j];
+    for (int i = 0; i < N; i++) y[i] = x[i] / sqrt(squares / N);
+}
+
+static void normalise_back(const double *x, const double *dy, double *dx, void *ctx)
+{
+    double y[N], dot = 0, squares = 0;
+    normalise(x, y, ctx);
+    for (int j = 0; j < N; j++) dot += dy[j] * y[j], squares += x[j] * x[j];
+    for (int i = 0; i < N; i++) dx[i] = (dy[i] - y[i] * dot / N) / sqrt(squares / N);
+}
+
+static void with_a_wrong_sign(const double *x, const double *dy, double *dx, void *ctx)
+{
+    normalise_back(x, dy, dx, ctx);
+    for (int i = 0; i < N; i++) dx[i] = -dx[i];
+}
+
+static void taking_r_for_a_constant(const double *x, const double *dy, double *dx, void *ctx)
+{
+    double y[N];
+    normalise(x, y, ctx);
+    for (int i = 0; i < N; i++) dx[i] = dy[i] * y[i] / x[i]; /* the dot product is forgotten */
+}
+
+static void forgetting_the_last_element(const double *x, const double *dy, double *dx, void *ctx)
+{
+    normalise_back(x, dy, dx, ctx);
+    dx[N - 1] = 0;
+}
+
+/* ---- 5: neither right nor wrong ---------------------------------------------------------------- */
+
+static void relu(const double *x, double *y, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < N; i++) y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+static void relu_back(const double *x, const double *dy, double *dx, void *ctx)
+{
+    (void)ctx;
+    for (int i = 0; i < N; i++) dx[i] = x[i] > 0 ? dy[i] : 0;
+}
+
+/* The squares of what `normalise` gives always add up to N: no x changes that. */
+static void sum_of_squares(const double *x, double *y, void *ctx)
+{
+    double z[N];
+    normalise(x, z, ctx);
+    *y = 0;
+    for (int i = 0; i < N; i++) *y += z[i] * z[i];
+}
+
+static void no_back(const double *x, const double *dy, double *dx, void *ctx)
+{
+    (void)x, (void)ctx;
+    for (int i = 0; i < N; i++) dx[i] = 0 * *dy;
+}
+
+int main(void)
+{
+    const double x[N] = {0.5, -1, 2, 0.25}, with_zero[N] = {0.5, -1, 0, 0.25};
+
+    show_steps();
+    check_ops();
+    check_plain_c("3  log sum exp, in plain C", log_sum_exp, log_sum_exp_back, 1, x);
+
+    check_plain_c("4  RMS normalisation, right", normalise, normalise_back, N, x);
+    check_plain_c("   with a wrong sign", normalise, with_a_wrong_sign, N, x);
+    check_plain_c("   taking the root for a constant", normalise, taking_r_for_a_constant, N, x);
+    check_plain_c("   forgetting the last element", normalise, forgetting_the_last_element, N, x);
+
+    check_plain_c("5  relu at 0: two derivatives, none is the right one", relu, relu_back, N,
+                  with_zero);
+    check_plain_c("   a sum that never changes: even no backward at all is right", sum_of_squares,
+                  no_back, 1, x);
+    return 0;
+}
