@@ -146,6 +146,7 @@ at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa
 
     at_sdpa_plan p;
     if (!at_sdpa_plan_of(t, Q, K, V, &a, &p)) return NULL;
+    if (a.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
     return sdpa_record(t, Q, K, V, &a, &p);
 }
 

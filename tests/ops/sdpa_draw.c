@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ops/pairing.h"
+#include "test.h"
 
 /* ------------------------------------------------------------------ drawing -------------------- */
 
@@ -244,4 +245,18 @@ double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where)
         if (off > worst) worst = off, *where = part[i].name;
     }
     return worst;
+}
+
+void sdpa_expect_plain(int seed, bool large, at_dtype real, at_sdpa_path path)
+{
+    sdpa_problem p = sdpa_draw(seed, large);
+    at_tape *t = at_open(real, (uint64_t)seed), *u = at_open(real, (uint64_t)seed);
+    sdpa_run x = sdpa_inputs(t, &p), y = sdpa_inputs(u, &p);
+    const char *where;
+    ck_assert_msg(sdpa_go(t, &p, &x, path, true), "%s: %s", sdpa_problem_text(&p), at_error(t));
+    ck_assert_msg(sdpa_go(u, &p, &y, ATTIC_PLAIN, true), "%s", at_error(u));
+    double off = sdpa_difference(&x, &y, &where), tol = real == ATTIC_F64 ? 1e-11 : 2e-5;
+    ck_assert_msg(off <= tol, "%s: %s is off by %.2g", sdpa_problem_text(&p), where, off);
+    at_close(t);
+    at_close(u);
 }
