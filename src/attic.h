@@ -36,7 +36,9 @@ extern "C" {
 #include "nn/transformer.h"
 
 #include "io/corpus.h"
+#include "io/file.h"
 #include "io/graph.h"
+#include "io/npy.h"
 #include "io/progress.h"
 
 #ifdef __cplusplus

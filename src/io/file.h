@@ -1,0 +1,23 @@
+/* file.h -- files opened and closed so that whatever goes wrong is an error of the tape.
+ *
+ *     FILE *f = at_file_create(t, "out/loss.svg");
+ *     at_svg_chart(f, &chart);
+ *     at_file_close(t, f, "out/loss.svg");
+ *
+ * Like everything on a tape this needs one check at its end: f may be NULL, in all functions of
+ * src/io and here, and a disk that is full is found at the close.  Errors are of the kind
+ * ATTIC_FILE_ERROR and name the path and the reason. */
+#ifndef AT_IO_FILE_H
+#define AT_IO_FILE_H
+#include <stdio.h>
+
+#include "autograd/tape.h"
+
+/* For writing; what the file held is gone.  NULL after a sticky error. */
+FILE *at_file_create(at_tape *t, const char *path);
+/* For reading.  Only a regular file has a size that can be trusted, so anything else is an error. */
+FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
+/* Closes f, always.  False if anything ever went wrong with it. */
+bool at_file_close(at_tape *t, FILE *f, const char *path);
+
+#endif
