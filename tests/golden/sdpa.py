@@ -112,7 +112,7 @@ def gradients(case, inputs, dO, dW):
 
 
 def c_numbers(x):
-    return ", ".join({"inf": "INFINITY", "-inf": "-INFINITY"}.get(repr(float(v)), repr(float(v)))
+    return ", ".join({"inf": "(double)INFINITY", "-inf": "-(double)INFINITY"}.get(repr(float(v)), repr(float(v)))
                      for v in np.ravel(x)) or "0"
 
 
