@@ -32,7 +32,9 @@ extern "C" {
 #include "nn/attention.h"
 #include "nn/linear.h"
 #include "nn/ngram.h"
+#include "nn/optim.h"
 #include "nn/sample.h"
+#include "nn/schedule.h"
 #include "nn/transformer.h"
 
 #include "io/corpus.h"

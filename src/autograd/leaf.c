@@ -239,14 +239,19 @@ bool at_copy_params(at_tape *dst, const at_tape *src)
     return true;
 }
 
-at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)
+at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape)
 {
     AT_INPUT(t, "param_state", param, ATTIC_REAL);
     for (at_state_entry *e = t->states; e; e = e->next)
-        if (e->param == param && strcmp(e->what, what) == 0) return e->state;
+        if (e->param == param && strcmp(e->what, what) == 0) {
+            AT_REQUIRE(t, at_same_shape(e->state->shape, shape),
+                       "param_state: %s is there already, and is not %s", at_text(e->state),
+                       at_shape_text(shape));
+            return e->state;
+        }
 
     at_state_entry *e = at_alloc_in(t, &t->permanent, sizeof *e);
-    at_tensor *s = at_tensor_in(t, &t->permanent, ATTIC_REAL, param->shape);
+    at_tensor *s = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     char *name = at_alloc_in(t, &t->permanent, strlen(param->name) + strlen(what) + 2);
     if (!name) return NULL;
     size_t stem = strlen(param->name) + 1;
@@ -256,4 +261,9 @@ at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)
     *e = (at_state_entry){param, s, name + stem, t->states};
     t->states = e;
     return s;
+}
+
+at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)
+{
+    return at_param_state_of(t, param, what, param ? param->shape : at_shape_of());
 }

@@ -79,6 +79,8 @@ bool at_copy_params(at_tape *dst, const at_tape *src);
 /* State that belongs to a parameter, e.g. a momentum: a tensor of its shape, made of zeros at the
  * first call and found again at the next; named "W:momentum". */
 at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what);
+/* The same with a shape of its own, e.g. at_shape_of() for a count of steps. */
+at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape);
 
 /* ------------------------------------------------------------------ steps ---------------------- */
 

@@ -1,0 +1,297 @@
+/* optim.c -- moving parameters downhill; see optim.h for the equations.
+ *
+ * An optimizer is a list of moves, one per parameter: where its numbers lie, and the few constants of
+ * this step.  The list is made first, with all the memory that it needs; then nothing can fail, and
+ * all parameters are moved in one go, each cut into blocks, small ones beside large ones:
+ *
+ *     task      0    1    2    3    4    5    6
+ *     move     |W1, 3 blocks |b1  |W2, 2 blocks |b2  |
+ *
+ * Every number is read and written once, whatever the optimizer. */
+#include "nn/optim.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "autograd/op.h"
+#include "kernels/pool.h"
+#include "ops/blocks.h"
+
+#ifndef REAL
+
+typedef struct {
+    at_tensor *x;
+    at_tensor *m, *v, *k; /* state, as far as this optimizer has any */
+    at_blocks cut;
+    int first; /* its first task */
+
+    double lr;
+    double l2;           /* g = dw + l2 w */
+    double keep;         /* w <- keep w - ... */
+    double beta1, beta2; /* what stays of m and v; mu for descent */
+    double unbias_m, unbias_root_v;
+    double eps;
+    bool nesterov;
+} optim_move;
+
+typedef struct optim_job optim_job;
+struct optim_job {
+    optim_move *move;
+    int n, tasks;
+    void (*run)(const optim_job *job, const optim_move *m, int task);
+    double *sum, factor; /* of at_clip_grad_norm: a sum per task; what to scale by */
+};
+
+#define AT_KERNELS "nn/optim.c"
+#include "kernels/each_real.h"
+
+/* ------------------------------------------------------------------ groups --------------------- */
+
+/* Does the pattern that ends at `end` match the whole name?  After a * that turned out to be too
+ * short, go back to it and let it take one more letter. */
+static bool pattern_matches(const char *p, const char *end, const char *name)
+{
+    const char *star = NULL, *tried = NULL;
+    while (*name) {
+        if (p < end && *p == '*') {
+            star = p++;
+            tried = name;
+        } else if (p < end && *p == *name) {
+            p++, name++;
+        } else if (star) {
+            p = star + 1;
+            name = ++tried;
+        } else {
+            return false;
+        }
+    }
+    while (p < end && *p == '*') p++;
+    return p == end;
+}
+
+/* Does any of the patterns, separated by commas, match? */
+static bool name_matches(const char *patterns, const char *name)
+{
+    for (const char *p = patterns;; p++) {
+        const char *end = p + strcspn(p, ",");
+        if (pattern_matches(p, end, name)) return true;
+        if (!*end) return false;
+        p = end;
+    }
+}
+
+/* The moves of all parameters of the group that have a gradient. */
+static bool gather(at_tape *t, const char *op, const char *only, const char *except,
+                   const optim_move *like, optim_job *job)
+{
+    int n = at_param_count(t), named = 0;
+    *job = (optim_job){.move = at_step_alloc(t, (size_t)n * sizeof *job->move)};
+    if (!at_ok(t)) return false;
+    for (at_tensor *x = at_param_at(t, 0); x; x = x->next) {
+        if (only && !name_matches(only, x->name)) continue;
+        named++;
+        if ((except && name_matches(except, x->name)) || !x->grad) continue;
+        optim_move *m = &job->move[job->n++];
+        *m = *like;
+        m->x = x;
+        m->cut = at_blocks_of(at_count(x->shape), 1);
+        m->first = job->tasks;
+        job->tasks += m->cut.n;
+    }
+    AT_REQUIRE(t, named > 0 || !only, "%s: no parameter is named like \"%s\"", op, only);
+    return true;
+}
+
+/* ------------------------------------------------------------------ running -------------------- */
+
+static void optim_task(void *ctx, int task, int worker)
+{
+    (void)worker;
+    const optim_job *job = ctx;
+    int low = 0, high = job->n - 1; /* the last move with first <= task */
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (job->move[middle].first <= task)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    job->run(job, &job->move[low], task);
+}
+
+static void move_all(optim_job *job)
+{
+    at_parallel(job->tasks, optim_task, job);
+    for (int i = 0; i < job->n; i++) {
+        at_written(job->move[i].x);
+        job->move[i].x->grad = NULL;
+    }
+}
+
+bool at_sgd_with(at_tape *t, at_sgd_args args)
+{
+    AT_REQUIRE(t, args.lr >= 0 && isfinite(args.lr), "sgd: lr is %g but must be >= 0", args.lr);
+    AT_REQUIRE(t, args.momentum >= 0 && isfinite(args.momentum),
+               "sgd: momentum is %g but must be >= 0", args.momentum);
+    AT_REQUIRE(t, args.weight_decay >= 0 && isfinite(args.weight_decay),
+               "sgd: weight_decay is %g but must be >= 0", args.weight_decay);
+    AT_REQUIRE(t, !args.nesterov || args.momentum > 0,
+               "sgd: nesterov looks ahead along a momentum, but momentum is 0");
+
+    optim_move like = {
+        .lr = args.lr, .l2 = args.weight_decay, .beta1 = args.momentum, .nesterov = args.nesterov};
+    optim_job job;
+    if (!gather(t, "sgd", args.only, args.except, &like, &job)) return false;
+    for (int i = 0; i < job.n && args.momentum > 0; i++) {
+        job.move[i].m = at_param_state(t, job.move[i].x, "momentum");
+        if (!at_ok(t)) return false;
+    }
+    job.run = at_real(t) == ATTIC_F32 ? sgd_block_f32 : sgd_block_f64;
+    move_all(&job);
+    return true;
+}
+
+bool at_sgd(at_tape *t, double lr)
+{
+    return at_sgd_with(t, (at_sgd_args){.lr = lr});
+}
+
+static bool adam(at_tape *t, const char *op, at_adamw_args args, bool decoupled)
+{
+    double beta1 = args.beta1 != 0 ? args.beta1 : 0.9, beta2 = args.beta2 != 0 ? args.beta2 : 0.999;
+    double eps = args.eps != 0 ? args.eps : 1e-8, lambda = args.weight_decay;
+    AT_REQUIRE(t, args.lr >= 0 && isfinite(args.lr), "%s: lr is %g but must be >= 0", op, args.lr);
+    AT_REQUIRE(t, beta1 > 0 && beta1 < 1, "%s: beta1 is %g but must be in 0 .. 1", op, beta1);
+    AT_REQUIRE(t, beta2 > 0 && beta2 < 1, "%s: beta2 is %g but must be in 0 .. 1", op, beta2);
+    AT_REQUIRE(t, eps > 0 && isfinite(eps), "%s: eps is %g but must be > 0", op, eps);
+    AT_REQUIRE(t, lambda >= 0 && isfinite(lambda), "%s: weight_decay is %g but must be >= 0", op,
+               lambda);
+
+    optim_move like = {.lr = args.lr, .beta1 = beta1, .beta2 = beta2, .eps = eps};
+    optim_job job;
+    if (!gather(t, op, args.only, args.except, &like, &job)) return false;
+    for (int i = 0; i < job.n; i++) {
+        optim_move *m = &job.move[i];
+        m->m = at_param_state(t, m->x, "adam_m");
+        m->v = at_param_state(t, m->x, "adam_v");
+        m->k = at_param_state_of(t, m->x, "adam_k", at_shape_of());
+        if (!at_ok(t)) return false;
+    }
+    for (int i = 0; i < job.n; i++) {
+        optim_move *m = &job.move[i];
+        bool decays = !args.decay_matrices || m->x->shape.ndim >= 2;
+        double k = at_item(m->k) + 1; /* in f32 it stops at 2^24, when beta^k has long been 0 */
+        at_store(m->k->dtype, m->k->data, 0, k);
+        m->l2 = decays && !decoupled ? lambda : 0;
+        m->keep = decays && decoupled ? 1 - args.lr * lambda : 1;
+        m->unbias_m = 1 / (1 - pow(beta1, k));
+        m->unbias_root_v = 1 / sqrt(1 - pow(beta2, k));
+    }
+    job.run = at_real(t) == ATTIC_F32 ? adam_block_f32 : adam_block_f64;
+    move_all(&job);
+    return true;
+}
+
+bool at_adamw(at_tape *t, at_adamw_args args)
+{
+    return adam(t, "adamw", args, true);
+}
+
+bool at_adam(at_tape *t, at_adamw_args args)
+{
+    return adam(t, "adam", args, false);
+}
+
+/* ------------------------------------------------------------------ clipping ------------------- */
+
+double at_clip_grad_norm(at_tape *t, double max_norm)
+{
+    optim_job job;
+    if (at_ok(t) && !(max_norm > 0))
+        at_fail(t, ATTIC_USER_ERROR, "clip_grad_norm: max_norm is %g but must be > 0", max_norm);
+    if (!at_ok(t) || !gather(t, "clip_grad_norm", NULL, NULL, &(optim_move){0}, &job))
+        return (double)NAN;
+    job.sum = at_step_alloc(t, (size_t)job.tasks * sizeof *job.sum);
+    if (!job.sum) return (double)NAN;
+
+    bool single = at_real(t) == ATTIC_F32;
+    job.run = single ? square_block_f32 : square_block_f64;
+    at_parallel(job.tasks, optim_task, &job);
+    double square = 0;
+    for (int i = 0; i < job.tasks; i++) square += job.sum[i];
+    double norm = sqrt(square);
+    if (!isfinite(norm) || norm <= max_norm) return norm;
+
+    job.factor = max_norm / norm;
+    job.run = single ? shrink_block_f32 : shrink_block_f64;
+    at_parallel(job.tasks, optim_task, &job);
+    return norm;
+}
+
+#else /* ------------------------------- for one type ------------------------------- */
+
+static void KERNEL(sgd_block)(const optim_job *job, const optim_move *o, int task)
+{
+    (void)job;
+    ptrdiff_t from = at_block_from(o->cut, task - o->first);
+    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    REAL *restrict w = o->x->data, *restrict m = o->m ? o->m->data : NULL;
+    const REAL *restrict dw = o->x->grad;
+    const REAL lr = (REAL)o->lr, l2 = (REAL)o->l2, mu = (REAL)o->beta1;
+
+    if (!m) {
+        for (ptrdiff_t i = from; i < to; i++) w[i] -= lr * (dw[i] + l2 * w[i]);
+        return;
+    }
+    for (ptrdiff_t i = from; i < to; i++) {
+        REAL g = dw[i] + l2 * w[i];
+        m[i] = mu * m[i] + g;
+        w[i] -= lr * (o->nesterov ? g + mu * m[i] : m[i]);
+    }
+}
+
+static void KERNEL(adam_block)(const optim_job *job, const optim_move *o, int task)
+{
+    (void)job;
+    ptrdiff_t from = at_block_from(o->cut, task - o->first);
+    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    REAL *restrict w = o->x->data, *restrict m = o->m->data, *restrict v = o->v->data;
+    const REAL *restrict dw = o->x->grad;
+    const REAL beta1 = (REAL)o->beta1, rest1 = (REAL)(1 - o->beta1);
+    const REAL beta2 = (REAL)o->beta2, rest2 = (REAL)(1 - o->beta2);
+    const REAL l2 = (REAL)o->l2, keep = (REAL)o->keep, eps = (REAL)o->eps;
+    const REAL lr = (REAL)(o->lr * o->unbias_m), unbias = (REAL)o->unbias_root_v;
+
+    for (ptrdiff_t i = from; i < to; i++) {
+        REAL g = dw[i] + l2 * w[i];
+        m[i] = beta1 * m[i] + rest1 * g;
+        v[i] = beta2 * v[i] + rest2 * (g * g);
+        w[i] = keep * w[i] - lr * m[i] / (sqrt(v[i]) * unbias + eps);
+    }
+}
+
+/* sum of dw^2 in double: 16 sums side by side, which then come together */
+static void KERNEL(square_block)(const optim_job *job, const optim_move *o, int task)
+{
+    enum { LANES = 16 };
+    const REAL *dw = o->x->grad;
+    ptrdiff_t i = at_block_from(o->cut, task - o->first);
+    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    double sum[LANES] = {0};
+    for (; i + LANES <= to; i += LANES)
+        for (int k = 0; k < LANES; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
+    for (int k = 0; i + k < to; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
+    for (int apart = LANES / 2; apart > 0; apart /= 2)
+        for (int k = 0; k < apart; k++) sum[k] += sum[k + apart];
+    job->sum[task] = sum[0];
+}
+
+static void KERNEL(shrink_block)(const optim_job *job, const optim_move *o, int task)
+{
+    ptrdiff_t from = at_block_from(o->cut, task - o->first);
+    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    REAL *dw = o->x->grad;
+    for (ptrdiff_t i = from; i < to; i++) dw[i] *= (REAL)job->factor;
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* optim.h -- moving parameters downhill, and how far.
+ *
+ *     at_backward(t, loss);
+ *     at_clip_grad_norm(t, 1.0);
+ *     at_adamw(t, (at_adamw_args){.lr = 1e-3, .weight_decay = 0.1});
+ *
+ * An optimizer moves every parameter of the tape that has a gradient, and then clears the gradients
+ * of those it moved.  A parameter that no gradient has reached stays as it is: it is not decayed, and
+ * its momentum does not carry it on.
+ *
+ * What an optimizer remembers lies in the tape's named state (at_param_state), "W:adam_m" for the
+ * parameter "W": zeros at first, and nothing else has to be saved to go on later.
+ *
+ * Groups.  `only` and `except` choose parameters by name: patterns, separated by commas, in which *
+ * stands for anything.  Two calls serve two groups:
+ *
+ *     at_adamw(t, (at_adamw_args){.lr = 1e-3, .weight_decay = 0.1, .only = "*.W"});
+ *     at_adamw(t, (at_adamw_args){.lr = 1e-3, .except = "*.W"});
+ *
+ * A parameter is moved if it matches `only` (NULL: all do) and does not match `except` (NULL: none
+ * does).  An `only` that matches nothing is an error: it is a misspelling.
+ *
+ * All return false after a sticky error, in which case nothing was moved.  The bits of a result do
+ * not depend on the number of threads. */
+#ifndef AT_NN_OPTIM_H
+#define AT_NN_OPTIM_H
+#include "autograd/tape.h"
+
+/* ------------------------------------------------------------------ gradient descent ----------- */
+
+/* w <- w - lr dw */
+bool at_sgd(at_tape *t, double lr);
+
+typedef struct {
+    double lr;           /* >= 0 */
+    double momentum;     /* mu, >= 0; 0: none */
+    bool nesterov;       /* look ahead: step from where the momentum leads */
+    double weight_decay; /* lambda, >= 0 */
+    const char *only, *except;
+} at_sgd_args;
+
+/* g = dw + lambda w         m <- mu m + g         w <- w - lr m,  with nesterov  w - lr (g + mu m)
+ *
+ * Polyak 1964; Nesterov 1983 in the form of Sutskever, Martens, Dahl, Hinton 2013.  The first step
+ * is that of plain descent. */
+bool at_sgd_with(at_tape *t, at_sgd_args args);
+
+/* ------------------------------------------------------------------ Adam ----------------------- */
+
+typedef struct {
+    double lr;           /* >= 0 */
+    double beta1;        /* how much of m stays, 0 <= beta1 < 1; 0.9 if 0 */
+    double beta2;        /* how much of v stays; 0.999 if 0 */
+    double eps;          /* 1e-8 if 0 */
+    double weight_decay; /* lambda, >= 0 */
+    bool decay_matrices; /* lambda is for parameters of two dims or more: not biases, not gains */
+    const char *only, *except;
+} at_adamw_args;
+
+/* m <- beta1 m + (1 - beta1) g           m' = m / (1 - beta1^k)        k = 1, 2, 3 ...
+ * v <- beta2 v + (1 - beta2) g^2         v' = v / (1 - beta2^k)
+ *
+ *     w <- (1 - lr lambda) w - lr m' / (sqrt(v') + eps)                g = dw
+ *
+ * Kingma, Ba 2015, with the decoupled weight decay of Loshchilov, Hutter 2019.  m and v begin at 0
+ * and would be too small at first; m' and v' make up for it.  k counts the steps of each parameter
+ * by itself, so one that joins late is treated as well as the others. */
+bool at_adamw(at_tape *t, at_adamw_args args);
+
+/* The same with the weight decay of the original, as part of the gradient: g = dw + lambda w, and
+ * w <- w - lr m' / (sqrt(v') + eps). */
+bool at_adam(at_tape *t, at_adamw_args args);
+
+/* ------------------------------------------------------------------ clipping ------------------- */
+
+/* Scales all gradients of parameters by one factor so that the norm of all of them together is at
+ * most max_norm (> 0; INFINITY only measures), and returns what the norm was.  It is summed in
+ * double, in a fixed order.  A norm that is not finite is returned as it is and the gradients stay
+ * as they are: at_zero_grads skips such a step, at_grad_report tells where it came from.  NAN after
+ * a sticky error. */
+double at_clip_grad_norm(at_tape *t, double max_norm);
+
+#endif

@@ -1,0 +1,489 @@
+/* test_optim.c -- parameters move as the equations say, and only those that should. */
+#include "nn/optim.h"
+#include "tensors.h"
+
+#include <math.h>
+
+#include "golden/optim.inc"
+
+static at_tensor *W, *b;
+
+static void make_parameters(at_tape *t)
+{
+    W = at_param(t, "W", at_shape_of(2, 3), at_values(start_W));
+    b = at_param(t, "b", at_shape_of(3), at_values(start_b));
+}
+
+/* As in golden/optim.py: at step 2 none arrives at b. */
+static void arrive(at_tape *t, at_tensor *x, int step)
+{
+    double g[6];
+    if (x == b && step == 2) return;
+    for (int i = 0; i < at_count(x->shape); i++)
+        g[i] = exp2(step % 3) * sin((x == W ? 5 : 9) + 1.3 * step + 0.7 * i);
+    ck_assert(at_backward_from(t, x, at_const(t, x->shape, g)));
+}
+
+/* What all optimizers look like to these tests. */
+typedef bool stepper(at_tape *t);
+
+static void check_seven_steps(stepper *step, const double *golden)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        for (int i = 0; i < 7; i++) {
+            arrive(t, W, i), arrive(t, b, i);
+            ck_assert(step(t));
+            ck_assert(!W->grad && !b->grad);
+        }
+        assert_values(W, golden, 10 * close_to(t));
+        assert_values(b, golden + 6, 10 * close_to(t));
+    }
+}
+
+static bool sgd(at_tape *t)
+{
+    return at_sgd(t, 0.1);
+}
+
+static bool sgd_decay(at_tape *t)
+{
+    return at_sgd_with(t, (at_sgd_args){.lr = 0.1, .weight_decay = 0.3});
+}
+
+static bool momentum(at_tape *t)
+{
+    return at_sgd_with(t, (at_sgd_args){.lr = 0.1, .momentum = 0.9});
+}
+
+static bool nesterov(at_tape *t)
+{
+    at_sgd_args args = {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.3};
+    return at_sgd_with(t, args);
+}
+
+static bool adam(at_tape *t)
+{
+    return at_adam(t, (at_adamw_args){.lr = 0.1});
+}
+
+static bool adam_decay(at_tape *t)
+{
+    return at_adam(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.3});
+}
+
+static bool adamw(at_tape *t)
+{
+    return at_adamw(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.3});
+}
+
+static bool adamw_betas(at_tape *t)
+{
+    at_adamw_args args = {.lr = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 0.01, .weight_decay = 0.3};
+    return at_adamw(t, args);
+}
+
+START_TEST(seven_steps_of_descent_equal_the_golden_numbers)
+{
+    check_seven_steps(sgd, golden_sgd);
+    check_seven_steps(sgd_decay, golden_sgd_decay);
+    check_seven_steps(momentum, golden_momentum);
+    check_seven_steps(nesterov, golden_nesterov);
+}
+END_TEST
+
+START_TEST(seven_steps_of_adam_equal_the_golden_numbers)
+{
+    check_seven_steps(adam, golden_adam);
+    check_seven_steps(adam_decay, golden_adam_decay);
+    check_seven_steps(adamw, golden_adamw);
+    check_seven_steps(adamw_betas, golden_adamw_betas);
+}
+END_TEST
+
+START_TEST(the_first_step_of_adam_is_lr_whatever_the_gradient)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        ck_assert(pull(t, b, (double[]){1000, -0.001, 0}));
+        ck_assert(at_adamw(t, (at_adamw_args){.lr = 0.5}));
+        const double moved[] = {start_b[0] - 0.5, start_b[1] + 0.5, start_b[2]};
+        assert_values(b, moved, 1e-5); /* eps / 0.001 */
+    }
+}
+END_TEST
+
+START_TEST(a_parameter_without_gradient_stays_as_it_is)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        for (int i = 0; i < 3; i++) {
+            arrive(t, W, i);
+            ck_assert(nesterov(t) && adamw(t));
+        }
+        assert_values(b, start_b, at_real(t) == ATTIC_F32 ? 1e-7 : 0);
+        ck_assert(at_get(W, 0, 0) != start_W[0]);
+    }
+}
+END_TEST
+
+START_TEST(weight_decay_can_spare_what_is_no_matrix)
+{
+    const double none[6] = {0};
+    double shorter[6];
+    for (int i = 0; i < 6; i++) shorter[i] = start_W[i] * (1 - 0.1 * 0.5);
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        ck_assert(pull(t, W, none) && pull(t, b, none));
+        ck_assert(
+            at_adamw(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.5, .decay_matrices = true}));
+        assert_values(W, shorter, close_to(t));
+        assert_values(b, start_b, close_to(t));
+    }
+}
+END_TEST
+
+/* Which of these parameters does a step with such patterns move?  One letter for each that it does. */
+static const char *moved_by(const char *only, const char *except)
+{
+    static const char *const name[] = {"in.W", "in.b", "block0.W", "block0.b", "block1.W", "W"};
+    static char letters[7];
+    at_tape *t = at_open(ATTIC_F64, 1);
+    int n = 0;
+    for (int i = 0; i < 6; i++) {
+        at_tensor *x = at_param(t, name[i], at_shape_of(1), at_zeros());
+        ck_assert(pull(t, x, (double[]){1}));
+    }
+    ck_assert(at_sgd_with(t, (at_sgd_args){.lr = 1, .only = only, .except = except}));
+    for (int i = 0; i < 6; i++) {
+        at_tensor *x = at_param_at(t, i);
+        ck_assert((at_item(x) == -1) == (x->grad == NULL)); /* cleared if and only if moved */
+        if (at_item(x) == -1) letters[n++] = (char)('a' + i);
+    }
+    letters[n] = 0;
+    at_close(t);
+    return letters;
+}
+
+START_TEST(patterns_choose_the_parameters_of_a_group)
+{
+    ck_assert_str_eq(moved_by(NULL, NULL), "abcdef");
+    ck_assert_str_eq(moved_by("W", NULL), "f");
+    ck_assert_str_eq(moved_by("*W", NULL), "acef");
+    ck_assert_str_eq(moved_by("*.W", NULL), "ace");
+    ck_assert_str_eq(moved_by("block*", NULL), "cde");
+    ck_assert_str_eq(moved_by("block*.W", NULL), "ce");
+    ck_assert_str_eq(moved_by("*o*0*b", NULL), "d");
+    ck_assert_str_eq(moved_by("in.*,*.b", NULL), "abd");
+    ck_assert_str_eq(moved_by(NULL, "*.b"), "acef");
+    ck_assert_str_eq(moved_by("block*", "*1*"), "cd");
+    ck_assert_str_eq(moved_by("*", "*"), "");
+}
+END_TEST
+
+START_TEST(two_groups_step_as_if_they_were_one)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        for (int i = 0; i < 7; i++) {
+            arrive(t, W, i), arrive(t, b, i);
+            ck_assert(at_adamw(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.3, .only = "W"}));
+            ck_assert(!W->grad);
+            ck_assert(at_adamw(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.3, .except = "W"}));
+        }
+        assert_values(W, golden_adamw, 10 * close_to(t));
+        assert_values(b, golden_adamw + 6, 10 * close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(the_state_is_named_and_counts_the_steps_of_each_parameter)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        for (int i = 0; i < 4; i++) {
+            arrive(t, W, i), arrive(t, b, i);
+            ck_assert(adamw(t));
+        }
+        ck_assert(at_item(at_param_state_of(t, W, "adam_k", at_shape_of())) == 4);
+        ck_assert(at_item(at_param_state_of(t, b, "adam_k", at_shape_of())) == 3);
+        ck_assert_str_eq(at_param_state(t, W, "adam_m")->name, "W:adam_m");
+        ck_assert(at_get(at_param_state(t, b, "adam_v"), 0) > 0);
+        ck_assert_ptr_null(at_param_state(t, b, "adam_k"));
+        assert_error(t, "param_state: \"b:adam_k\" [] is there already, and is not [3]");
+    }
+}
+END_TEST
+
+START_TEST(copied_parameters_and_state_go_on_bit_for_bit)
+{
+    at_tape *t = at_open(ATTIC_F32, 1), *u = at_open(ATTIC_F32, 2);
+    static const char *const what[] = {"adam_m", "adam_v", "adam_k"};
+    at_tensor *x = at_param(t, "x", at_shape_of(3), at_values(start_b));
+    at_tensor *y = at_param(u, "x", at_shape_of(3), at_zeros());
+    for (int i = 0; i < 6; i++) {
+        if (i == 3) {
+            at_copy_params(u, t);
+            for (int k = 0; k < 3; k++) {
+                at_shape s = k < 2 ? x->shape : at_shape_of();
+                at_tensor *from = at_param_state_of(t, x, what[k], s);
+                memcpy(at_param_state_of(u, y, what[k], s)->data, from->data, at_bytes(from));
+            }
+        }
+        ck_assert(pull(t, x, start_W + i % 3) && adamw(t));
+        if (i >= 3) ck_assert(pull(u, y, start_W + i % 3) && adamw(u));
+    }
+    ck_assert_mem_eq(x->data, y->data, at_bytes(x));
+    at_close(t), at_close(u);
+}
+END_TEST
+
+START_TEST(what_was_recorded_before_a_step_cannot_run_backward_after_it)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    make_parameters(t);
+    at_tensor *y = at_mul(t, b, b);
+    ck_assert(pull(t, y, start_b) && sgd(t));
+    ck_assert(!pull(t, y, start_b));
+    assert_error(t, "backward: input 0 of mul \"b\" [3] was written after it was recorded; run the "
+                    "forward again (at_replay)");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(they_all_find_the_minimum_of_a_bowl)
+{
+    stepper *all[] = {sgd, momentum, adam};
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < 3; k++) {
+            at_tensor *x = at_param(t, (const char *[]){"sgd", "mom", "adam"}[k], at_shape_of(3),
+                                    at_values(start_b));
+            at_tensor *bottom = at_const(t, at_shape_of(3), (double[]){1, 2, 3});
+            at_mark step = at_mark_here(t);
+            for (int i = 0; i < 400; i++) {
+                at_tensor *d = at_sub(t, x, bottom);
+                ck_assert(at_backward(t, at_sum(t, at_mul(t, d, d))) && all[k](t));
+                at_rewind(t, step);
+            }
+            assert_values(x, ((double[]){1, 2, 3}), 1e-3);
+        }
+}
+END_TEST
+
+START_TEST(in_the_steady_state_a_step_calls_malloc_zero_times)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    make_parameters(t);
+    at_mark step = at_mark_here(t);
+    ptrdiff_t before = 0;
+    for (int i = 0; i < 5; i++) {
+        if (i == 2) before = at_mallocs();
+        arrive(t, W, i), arrive(t, b, i);
+        ck_assert(at_clip_grad_norm(t, 1) > 0 && adamw(t));
+        at_rewind(t, step);
+    }
+    ck_assert_int_eq(at_mallocs(), before);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(when_memory_runs_out_nothing_has_moved)
+{
+    for (int n = 1;; n++) {
+        at_tape *t = at_open(ATTIC_F64, 1);
+        make_parameters(t);
+        arrive(t, W, 0), arrive(t, b, 0);
+        at_fail_allocation(n);
+        bool done = adamw(t);
+        at_fail_allocation(0);
+        if (!done) {
+            ck_assert_int_eq(at_error_kind(t), ATTIC_MEMORY_ERROR);
+            assert_values(W, start_W, 0);
+            assert_values(b, start_b, 0);
+            ck_assert(W->grad && b->grad);
+        }
+        at_close(t);
+        if (done) break;
+        ck_assert_int_lt(n, 100);
+    }
+}
+END_TEST
+
+/* One large parameter among many small ones, one of them empty. */
+static void make_many(at_tape *t, at_tape *like)
+{
+    for (int i = 0; i < 50; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "p%d", i);
+        at_shape s = at_shape_of(i == 20 ? 50000 : i == 30 ? 0 : i + 1);
+        at_tensor *x = at_param(t, name, s, at_normal(1));
+        at_tensor *g = at_random(t, s, at_normal(1));
+        if (like) memcpy(x->data, at_param_at(like, i)->data, at_bytes(x));
+        if (like) memcpy(g->data, at_param_at(like, i)->grad, at_bytes(g));
+        ck_assert(at_backward_from(t, x, g));
+    }
+}
+
+START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
+{
+    at_tape *t = at_open(ATTIC_F32, 1), *u = at_open(ATTIC_F32, 1);
+    make_many(t, NULL), make_many(u, t);
+    at_threads(1);
+    double norm = at_clip_grad_norm(t, 0.5);
+    ck_assert(adamw(t));
+    at_threads(3);
+    ck_assert(norm == at_clip_grad_norm(u, 0.5) && adamw(u));
+    at_threads(0);
+    for (int i = 0; i < 50; i++) {
+        at_tensor *x = at_param_at(t, i), *y = at_param_at(u, i);
+        if (i != 30) ck_assert_mem_eq(x->data, y->data, at_bytes(x));
+        ck_assert_ptr_null(x->grad);
+    }
+    at_close(t), at_close(u);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ clipping ------------------- */
+
+START_TEST(the_norm_is_that_of_all_gradients_together)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        arrive(t, W, 1), arrive(t, b, 1);
+        assert_close(at_clip_grad_norm(t, (double)INFINITY), golden_norm[0], 10 * close_to(t));
+        assert_close(at_clip_grad_norm(t, 1), golden_norm[0], 10 * close_to(t));
+        assert_close(at_clip_grad_norm(t, 5), 1, 10 * close_to(t)); /* as it is now */
+    }
+}
+END_TEST
+
+START_TEST(long_gradients_are_shortened_and_short_ones_left_alone)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        const double w[] = {3, 0, 0, 0, 0, 0}, v[] = {0, 4, 0}; /* norm 5 */
+        ck_assert(pull(t, W, w) && pull(t, b, v));
+        ck_assert(at_clip_grad_norm(t, 5) == 5);
+        assert_grads(W, w, 0);
+        ck_assert(at_clip_grad_norm(t, 0.5) == 5);
+        assert_grads(W, ((double[]){0.3, 0, 0, 0, 0, 0}), close_to(t));
+        assert_grads(b, ((double[]){0, 0.4, 0}), close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(every_element_counts_wherever_it_lies)
+{
+    enum { N = 16417 }; /* two blocks and a tail */
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_param(t, "x", at_shape_of(N), at_zeros());
+    at_tensor *g = at_const(t, at_shape_of(N), NULL);
+    for (int i = 0; i < N; i++) at_set(g, i % 5 - 2, i); /* 4 + 1 + 0 + 1 + 4 per five */
+    ck_assert(at_backward_from(t, x, g));
+    double squares = 10 * (N / 5) + 4 + 1; /* N % 5 = 2 */
+    assert_close(at_clip_grad_norm(t, 1e9), sqrt(squares), 1e-12);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(squares_that_f32_cannot_hold_do_not_overflow)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_param(t, "x", at_shape_of(2), at_zeros());
+    ck_assert(pull(t, x, (double[]){3e30, 4e30}));
+    assert_close(at_clip_grad_norm(t, 1) / 5e30, 1, 1e-6);
+    assert_grads(x, ((double[]){0.6, 0.8}), 1e-6);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        ck_assert(pull(t, b, (double[]){1, (double)NAN, 2}));
+        ck_assert(isnan(at_clip_grad_norm(t, 0.1)) && at_ok(t));
+        assert_grads(b, ((double[]){1, (double)NAN, 2}), 0);
+        at_zero_grads(t);
+        ck_assert(pull(t, b, (double[]){1, (double)INFINITY, 2}));
+        ck_assert(isinf(at_clip_grad_norm(t, 0.1)) && at_grad_element(b, 0) == 1);
+    }
+}
+END_TEST
+
+START_TEST(no_gradients_have_norm_0)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert(at_clip_grad_norm(t, 1) == 0 && at_sgd(t, 1));
+    make_parameters(t);
+    ck_assert(at_clip_grad_norm(t, 1) == 0 && at_sgd(t, 1));
+    at_close(t);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ errors --------------------- */
+
+static void refuses_sgd(at_sgd_args args, const char *text)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    make_parameters(t);
+    ck_assert(!at_sgd_with(t, args));
+    assert_error(t, text);
+    at_close(t);
+}
+
+static void refuses_adam(at_adamw_args args, const char *text)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    make_parameters(t);
+    ck_assert(!at_adamw(t, args));
+    assert_error(t, text);
+    at_close(t);
+}
+
+START_TEST(wrong_arguments_are_named)
+{
+    refuses_sgd((at_sgd_args){.lr = -1}, "sgd: lr is -1 but must be >= 0");
+    refuses_sgd((at_sgd_args){.lr = (double)NAN}, "sgd: lr is nan but must be >= 0");
+    refuses_sgd((at_sgd_args){.momentum = -0.5}, "sgd: momentum is -0.5 but must be >= 0");
+    refuses_sgd((at_sgd_args){.weight_decay = -1}, "sgd: weight_decay is -1 but must be >= 0");
+    refuses_sgd((at_sgd_args){.nesterov = true},
+                "sgd: nesterov looks ahead along a momentum, but momentum is 0");
+    refuses_sgd((at_sgd_args){.only = "*.Q"}, "sgd: no parameter is named like \"*.Q\"");
+    refuses_adam((at_adamw_args){.beta1 = 1}, "adamw: beta1 is 1 but must be in 0 .. 1");
+    refuses_adam((at_adamw_args){.beta2 = -0.1}, "adamw: beta2 is -0.1 but must be in 0 .. 1");
+    refuses_adam((at_adamw_args){.eps = -1}, "adamw: eps is -1 but must be > 0");
+    refuses_adam((at_adamw_args){.lr = (double)INFINITY}, "adamw: lr is inf but must be >= 0");
+    refuses_adam((at_adamw_args){.weight_decay = -1}, "adamw: weight_decay is -1 but must be >= 0");
+    refuses_adam((at_adamw_args){.only = "w"}, "adamw: no parameter is named like \"w\"");
+}
+END_TEST
+
+START_TEST(a_failed_tape_is_not_touched)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    make_parameters(t);
+    arrive(t, W, 0);
+    ck_assert(isnan(at_clip_grad_norm(t, 0)));
+    assert_error(t, "clip_grad_norm: max_norm is 0 but must be > 0");
+    ck_assert(!sgd(t) && !adamw(t) && isnan(at_clip_grad_norm(t, 1)) && W->grad);
+    ck_assert(!at_sgd(NULL, 1) && isnan(at_clip_grad_norm(NULL, 1)));
+    at_close(t);
+}
+END_TEST
+
+SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
+      seven_steps_of_adam_equal_the_golden_numbers,
+      the_first_step_of_adam_is_lr_whatever_the_gradient,
+      a_parameter_without_gradient_stays_as_it_is, weight_decay_can_spare_what_is_no_matrix,
+      patterns_choose_the_parameters_of_a_group, two_groups_step_as_if_they_were_one,
+      the_state_is_named_and_counts_the_steps_of_each_parameter,
+      copied_parameters_and_state_go_on_bit_for_bit,
+      what_was_recorded_before_a_step_cannot_run_backward_after_it,
+      they_all_find_the_minimum_of_a_bowl, in_the_steady_state_a_step_calls_malloc_zero_times,
+      when_memory_runs_out_nothing_has_moved, the_bits_do_not_depend_on_the_number_of_threads,
+      the_norm_is_that_of_all_gradients_together,
+      long_gradients_are_shortened_and_short_ones_left_alone, every_element_counts_wherever_it_lies,
+      squares_that_f32_cannot_hold_do_not_overflow,
+      a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled, no_gradients_have_norm_0,
+      wrong_arguments_are_named, a_failed_tape_is_not_touched)
