@@ -149,7 +149,7 @@ static void draw_edges(drawing *g, const at_node *n)
             fprintf(g->out, "  older -> n%d [label=\"%s\", style=dotted];\n", n->index,
                     at_shape_text(x->shape));
         else
-            fprintf(g->out, "  n%d -> n%d [label=\"%s\"];\n", x->node->index, n->index,
+            fprintf(g->out, "  n%d -> n%d [label=\" %s\"];\n", x->node->index, n->index,
                     at_shape_text(x->shape));
     }
 }

@@ -51,13 +51,19 @@ static double draw_unit(const at_case *c, int k, ptrdiff_t i)
     return at_random_unit((at_stream){(uint64_t)c->seed, (uint64_t)k}, (uint64_t)i);
 }
 
-/* The same, but evenly spaced: as many steps up as there are smaller draws among the n. */
+static ptrdiff_t greatest_common_divisor(ptrdiff_t a, ptrdiff_t b)
+{
+    return b ? greatest_common_divisor(b, a % b) : a;
+}
+
+/* The same, but evenly spaced: i goes to place (i stride + offset) mod n of n, and no two go to the
+ * same place because stride and n have no common divisor. */
 static double spread_unit(const at_case *c, int k, ptrdiff_t i, ptrdiff_t n)
 {
-    double mine = draw_unit(c, k, i);
-    ptrdiff_t below = 0;
-    for (ptrdiff_t j = 0; j < n; j++) below += draw_unit(c, k, j) < mine;
-    return ((double)below + 0.5) / (double)n;
+    ptrdiff_t stride = 1 + (ptrdiff_t)(draw_unit(c, k, 0) * (double)n);
+    ptrdiff_t offset = (ptrdiff_t)(draw_unit(c, k, 1) * (double)n);
+    while (greatest_common_divisor(stride, n) != 1) stride++;
+    return ((double)((i * stride + offset) % n) + 0.5) / (double)n;
 }
 
 static void fill_input(const at_case *c, int k, at_tensor *x)

@@ -142,7 +142,7 @@ static at_tensor *case_where_safe(at_tape *t, at_tensor **in, void *ctx)
     at_tensor *positive = at_bools(t, in[0]->shape, NULL), *one = at_const(t, at_shape_of(), NULL);
     (void)ctx;
     at_set(one, 1);
-    for (ptrdiff_t i = 0; i < at_count(in[0]->shape); i++)
+    for (ptrdiff_t i = 0; positive && i < at_count(in[0]->shape); i++)
         ((unsigned char *)positive->data)[i] = at_element(in[0], i) > 0;
     return at_where(t, positive, at_sqrt(t, at_where(t, positive, in[0], one)), in[0]);
 }

@@ -51,7 +51,7 @@ START_TEST(ops_leaves_and_shapes_are_drawn)
     ck_assert(strstr(dot, "digraph attic {") == dot);
     ck_assert(shows("t0 [label=\"W\\n[2,3]\", shape=ellipse"));
     ck_assert(shows("t0 -> n0;"));
-    ck_assert(shows("n0 -> n1 [label=\"[2,3]\"];"));
+    ck_assert(shows("n0 -> n1 [label=\" [2,3]\"];"));
     ck_assert(shows("n2 [label=\"softmax\\nloss\\n[2,3]\""));
     ck_assert(!shows("rms_norm"));
     ck_assert_int_eq(count("{"), count("}"));

@@ -1,0 +1,118 @@
+/* 04_three_paths.c -- three roads to the same numbers: fused = plain = composed.
+ *
+ *   plain      row by row, as one reads the equation
+ *   composed   recorded from six single ops, whose backwards the tape chains
+ *   fused      tile by tile, never holding the T x S weights; its backward is derived by hand
+ *
+ * They share no code but the arithmetic of numbers, so where all three agree, forward and in every
+ * gradient, a mistake would have to have been made three times.  Each line is one kind of attention
+ * and shows the largest difference from `composed`, relative to the largest number of that tensor.
+ * In double precision you will see differences of about 1e-15: rounding, and nothing else.
+ *
+ * Read on: 05_toy_transformer.c puts attention to work. */
+#include "attic.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { B = 2, H = 4, G = 2, T = 37, S = 37, D = 16 };
+
+typedef struct {
+    const char *name;
+    at_sdpa_args args;
+    bool masked, biased, grouped;
+} variant;
+
+static const variant table[] = {
+    {.name = "full"},
+    {.name = "causal", .args = {.causal = true}},
+    {.name = "causal, dropout 0.3", .args = {.causal = true, .dropout = 0.3}},
+    {.name = "temperature 0.5", .args = {.temperature = 0.5}},
+    {.name = "random mask", .masked = true},
+    {.name = "bias, with gradient", .biased = true},
+    {.name = "grouped heads, 4 on 2", .args = {.causal = true}, .grouped = true},
+};
+
+typedef struct {
+    double O[B * H * T * D], dQ[B * H * T * D], dK[B * H * S * D], dV[B * H * S * D],
+        dbias[H * T * S];
+} results;
+
+static void keep(double *to, const at_tensor *x, bool gradient)
+{
+    for (ptrdiff_t i = 0; x && i < at_count(x->shape); i++)
+        to[i] = gradient ? at_grad_element(x, i) : at_element(x, i);
+}
+
+/* One attention and its gradients, on a tape of its own; the same seed makes the same inputs. */
+static bool attend(const variant *v, at_sdpa_path path, results *r)
+{
+    memset(r, 0, sizeof *r);
+    at_tape *t = at_open(ATTIC_F64, 7);
+    int heads = v->grouped ? G : H;
+    at_tensor *Q = at_param(t, "Q", at_shape_of(B, H, T, D), at_normal(1));
+    at_tensor *K = at_param(t, "K", at_shape_of(B, heads, S, D), at_normal(1));
+    at_tensor *V = at_param(t, "V", at_shape_of(B, heads, S, D), at_normal(1));
+    at_tensor *bias = at_param(t, "bias", at_shape_of(1, H, T, S), at_normal(1));
+    at_tensor *u = at_random(t, at_shape_of(B, H, T, D), at_normal(1)); /* a random cotangent */
+    at_tensor *coin = at_random(t, at_shape_of(B, 1, T, S), at_uniform(1));
+    at_sdpa_args args = v->args;
+    args.path = path;
+    if (v->biased) args.bias = bias;
+    if (v->masked) {
+        args.keep = at_bools(t, at_shape_of(B, 1, T, S), NULL);
+        for (ptrdiff_t i = 0; args.keep && i < B * T * S; i++)
+            ((unsigned char *)args.keep->data)[i] = at_element(coin, i) > 0;
+    }
+    at_tensor *O = at_sdpa(t, Q, K, V, args);
+    at_backward_from(t, O, u);
+    keep(r->O, O, false);
+    keep(r->dQ, Q, true);
+    keep(r->dK, K, true);
+    keep(r->dV, V, true);
+    keep(r->dbias, bias, true);
+    bool fine = at_ok(t);
+    if (!fine) fprintf(stderr, "attic: %s\n", at_error(t));
+    at_close(t);
+    return fine;
+}
+
+/* max |a - b| / max |b| */
+static double difference(const double *a, const double *b, int n)
+{
+    double worst = 0, largest = 0;
+    for (int i = 0; i < n; i++) {
+        worst = fmax(worst, fabs(a[i] - b[i]));
+        largest = fmax(largest, fabs(b[i]));
+    }
+    return largest > 0 ? worst / largest : worst;
+}
+
+int main(void)
+{
+    static results want, got;
+    double worst = 0;
+    printf("Q [%d,%d,%d,%d], double precision; largest relative difference from composed\n\n", B, H,
+           T, D);
+    printf("%-24s%-8s%10s%10s%10s%10s%10s\n", "attention", "path", "O", "dQ", "dK", "dV", "dbias");
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (!attend(&table[i], ATTIC_COMPOSED, &want)) return 1;
+        for (int path = ATTIC_FUSED; path <= ATTIC_PLAIN; path++) {
+            if (!attend(&table[i], path, &got)) return 1;
+            double d[] = {difference(got.O, want.O, B * H * T * D),
+                          difference(got.dQ, want.dQ, B * H * T * D),
+                          difference(got.dK, want.dK, B * H * S * D),
+                          difference(got.dV, want.dV, B * H * S * D),
+                          difference(got.dbias, want.dbias, H * T * S)};
+            printf("%-24s%-8s", path == ATTIC_FUSED ? table[i].name : "",
+                   path == ATTIC_FUSED ? "fused" : "plain");
+            for (int j = 0; j < 5; j++) {
+                printf("%10.1e", d[j]);
+                worst = fmax(worst, d[j]);
+            }
+            printf("\n");
+        }
+    }
+    printf("\nlargest of all: %.1e\n", worst);
+    return !(worst < 1e-12);
+}
