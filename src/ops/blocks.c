@@ -20,7 +20,7 @@ void AT_FOR_REAL(sum_blocks)(int n, ptrdiff_t N, ptrdiff_t stride, REAL *part, R
     for (int apart = 1; apart < n; apart *= 2)
         for (int b = 0; b + apart < n; b += 2 * apart)
             AT_FOR_REAL(row_axpy)(N, 1, part + (b + apart) * stride, part + b * stride);
-    if (n > 0) AT_FOR_REAL(row_axpy)(N, 1, part, y);
+    if (n > 0 && y) AT_FOR_REAL(row_axpy)(N, 1, part, y); /* NULL: there was no memory for it */
 }
 
 #endif

@@ -77,7 +77,7 @@ static at_tensor *case_cross_entropy(at_tape *t, at_tensor **in, void *ctx)
     at_shape s = in[0]->shape;
     int N = s.dim[--s.ndim];
     at_tensor *target = at_ints(t, s, NULL);
-    for (ptrdiff_t i = 0; i < at_count(s); i++)
+    for (ptrdiff_t i = 0; target && i < at_count(s); i++)
         ((int32_t *)target->data)[i] =
             o->ignored && i % o->ignored == 0 ? -100 : (int32_t)((7 * i + 3) % N);
     at_cross_entropy_args args = {.sum = o->sum, .ignore = o->ignored, .ignore_index = -100};
