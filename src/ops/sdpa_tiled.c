@@ -373,6 +373,12 @@ static void KERNEL(tiled_zero_outside)(const KERNEL(tile) * x, REAL *row, at_sdp
     for (int k = span.hi; k < x->keys; k++) row[k] = 0;
 }
 
+/* 0 where kept is 0; a product would not do, 0 times NaN is NaN */
+static void KERNEL(tiled_silence)(const KERNEL(tile) * x, REAL *row, at_sdpa_range span)
+{
+    for (int k = span.lo; k < span.hi; k++) row[k] = x->kept[k] ? row[k] : 0;
+}
+
 /* Row r of s, within its span: x -> s = cap tanh(x/cap) + bias, and the slope of the tanh. */
 static void KERNEL(tiled_finish_scores)(const KERNEL(tile) * x, int r, at_sdpa_range span)
 {
@@ -494,7 +500,8 @@ static bool KERNEL(tiled_probs_row)(const KERNEL(tile) * x, int r, at_sdpa_range
     KERNEL(tiled_finish_scores)(x, r, span);
     AT_FOR_REAL(row_exp_sum)(span.hi - span.lo, s + span.lo, m[0], s + span.lo);
     AT_FOR_REAL(row_scale)(span.hi - span.lo, m[1], s + span.lo, s + span.lo);
-    for (int k = span.lo; cellwise && k < span.hi; k++) s[k] = x->kept[k] ? s[k] : 0;
+    if (cellwise) KERNEL(tiled_silence)(x, s, span);
+    if (cellwise && x->slope) KERNEL(tiled_silence)(x, x->slope + r * x->ld, span);
     KERNEL(tiled_zero_outside)(x, s, span);
     return true;
 }
@@ -661,8 +668,7 @@ static void KERNEL(tiled_backward_row)(const KERNEL(tile) * x, int r)
     } else {
         for (int k = span.lo; k < span.hi; k++) d[k] = s[k] * (d[k] - delta);
     }
-    if (KERNEL(tiled_cellwise)(x)) /* a masked d may be NaN, and 0 times NaN is NaN */
-        for (int k = span.lo; k < span.hi; k++) d[k] = x->kept[k] ? d[k] : 0;
+    if (KERNEL(tiled_cellwise)(x)) KERNEL(tiled_silence)(x, d, span);
     KERNEL(tiled_zero_outside)(x, d, span);
     if (x->job->dbias) KERNEL(tiled_dbias_row)(x, r, span);
     for (int k = span.lo; x->slope && k < span.hi; k++) d[k] *= x->slope[r * x->ld + k];

@@ -182,26 +182,63 @@ sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
     return r;
 }
 
-bool sdpa_go(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path, bool backward)
+bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path)
 {
     at_sdpa_args a = p->args;
     a.bias = r->bias, a.keep = r->keep, a.key_len = r->key_len, a.path = path;
-    a.weights = &r->weights, a.scores = &r->scores, a.probs = &r->probs, a.lse = &r->lse;
-    if (!(p->uses & USES_WEIGHTS)) a.weights = NULL; /* and with them the other way to get P */
+    a.scores = &r->scores, a.probs = &r->probs, a.lse = &r->lse;
+    if (p->uses & USES_WEIGHTS) a.weights = &r->weights;
     r->O = at_sdpa(t, r->Q, r->K, r->V, a);
-    if (!r->O || !backward) return at_ok(t);
+    uint64_t seed = (uint64_t)p->seed;
+    if (r->O && !p->O_unused) r->dO = draw_numbers(t, r->O->shape, seed, 4);
+    if (r->weights) r->dW = draw_numbers(t, r->weights->shape, seed, 5);
+    return at_ok(t);
+}
 
+bool sdpa_backward(at_tape *t, const sdpa_run *r)
+{
     at_tensor *x[2], *c[2];
     int n = 0;
-    if (!p->O_unused) {
-        x[n] = r->O;
-        c[n++] = r->dO = draw_numbers(t, r->O->shape, (uint64_t)p->seed, 4);
-    }
-    if (p->uses & USES_WEIGHTS) {
-        x[n] = r->weights;
-        c[n++] = r->dW = draw_numbers(t, r->weights->shape, (uint64_t)p->seed, 5);
-    }
+    if (r->dO) x[n] = r->O, c[n++] = r->dO;
+    if (r->dW) x[n] = r->weights, c[n++] = r->dW;
     return at_backward(t, pairing(t, n, x, c));
+}
+
+/* ------------------------------------------------------------------ reading the contract ------- */
+
+ptrdiff_t sdpa_row(const sdpa_problem *p, const at_tensor *x, int heads, int b, int h, int i)
+{
+    int rows = x->shape.dim[x->shape.ndim - 2];
+    ptrdiff_t last = at_last(x->shape);
+    if (p->args.heads) return ((ptrdiff_t)b * rows + i) * last + h * (last / heads);
+    return (((ptrdiff_t)b * heads + h) * rows + i) * last;
+}
+
+ptrdiff_t sdpa_cell(const sdpa_problem *p, const at_tensor *x, int b, int h, int i, int j)
+{
+    bool no_heads = p->Q.ndim == 3 && !p->args.heads; /* three axes are then [B,T,S] */
+    int index[] = {b, h, i, j}, n = x->shape.ndim;
+    ptrdiff_t at = 0;
+    for (int d = 0; d < n; d++) {
+        int axis = 4 - n + d, size = x->shape.dim[d];
+        if (n == 3 && d == 0 && no_heads) axis = 0;
+        at = at * size + (size == 1 ? 0 : index[axis]);
+    }
+    return at;
+}
+
+bool sdpa_keeps(const sdpa_problem *p, const sdpa_run *r, int b, int h, int i, int j)
+{
+    const at_sdpa_args *a = &p->args;
+    int offset = a->align == ATTIC_ALIGN_BOTTOM_RIGHT ? p->S - p->T
+                 : a->align == ATTIC_ALIGN_OFFSET     ? a->offset
+                                                      : 0;
+    if (a->causal && !(j <= i + offset)) return false;
+    if (a->window_left && !(i + offset - a->window_left < j)) return false;
+    if (a->window_right && !(j < i + offset + a->window_right)) return false;
+    if (r->key_len && !(j < at_element(r->key_len, b))) return false;
+    if (r->keep && at_element(r->keep, sdpa_cell(p, r->keep, b, h, i, j)) == 0) return false;
+    return !r->bias || at_element(r->bias, sdpa_cell(p, r->bias, b, h, i, j)) != -(double)INFINITY;
 }
 
 /* ------------------------------------------------------------------ comparing ------------------ */
@@ -253,8 +290,10 @@ void sdpa_expect_plain(int seed, bool large, at_dtype real, at_sdpa_path path)
     at_tape *t = at_open(real, (uint64_t)seed), *u = at_open(real, (uint64_t)seed);
     sdpa_run x = sdpa_inputs(t, &p), y = sdpa_inputs(u, &p);
     const char *where;
-    ck_assert_msg(sdpa_go(t, &p, &x, path, true), "%s: %s", sdpa_problem_text(&p), at_error(t));
-    ck_assert_msg(sdpa_go(u, &p, &y, ATTIC_PLAIN, true), "%s", at_error(u));
+    bool ran = sdpa_forward(t, &p, &x, path) && sdpa_backward(t, &x);
+    ck_assert_msg(ran, "%s: %s", sdpa_problem_text(&p), at_error(t));
+    ran = sdpa_forward(u, &p, &y, ATTIC_PLAIN) && sdpa_backward(u, &y);
+    ck_assert_msg(ran, "%s: %s", sdpa_problem_text(&p), at_error(u));
     double off = sdpa_difference(&x, &y, &where), tol = real == ATTIC_F64 ? 1e-11 : 2e-5;
     ck_assert_msg(off <= tol, "%s: %s is off by %.2g", sdpa_problem_text(&p), where, off);
     at_close(t);

@@ -44,8 +44,16 @@ typedef struct {
 
 /* Makes the inputs, a new stream of drops among them. */
 sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p);
-/* Forward on a path, and if `backward`, gradients from the cotangents.  False after an error. */
-bool sdpa_go(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path, bool backward);
+/* Forward on a path; makes the cotangents too, which may be changed before backward. */
+bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path);
+bool sdpa_backward(at_tape *t, const sdpa_run *r);
+
+/* Does row i keep key j?  Read off the header of at_sdpa, cell by cell. */
+bool sdpa_keeps(const sdpa_problem *p, const sdpa_run *r, int b, int h, int i, int j);
+/* Where row i of head h of batch b begins in a tensor like Q or O, or K or V: `heads` of them. */
+ptrdiff_t sdpa_row(const sdpa_problem *p, const at_tensor *x, int heads, int b, int h, int i);
+/* Where cell (i,j) lies in the bias or keep. */
+ptrdiff_t sdpa_cell(const sdpa_problem *p, const at_tensor *x, int b, int h, int i, int j);
 
 /* The largest |x_i - y_i| / max(1, max|y|) over outputs and gradients; *where says of which.  A NaN or
  * infinity in only one of the two is an infinite difference. */

@@ -1,11 +1,13 @@
 /* test_sdpa_tiled.c -- the fused path against the plain one, on random options and shapes. */
 #include "ops/sdpa_draw.h"
 
+#include <math.h>
+
 #include "test.h"
 
 START_TEST(fused_equals_plain)
 {
-    for (int seed = 0; seed < 1500; seed++) {
+    for (int seed = 0; seed < 1000; seed++) {
         sdpa_expect_plain(seed, false, ATTIC_F64, ATTIC_FUSED);
         sdpa_expect_plain(seed, false, ATTIC_F32, ATTIC_FUSED);
     }
@@ -14,11 +16,81 @@ END_TEST
 
 START_TEST(fused_equals_plain_over_many_tiles)
 {
-    for (int seed = 0; seed < 30; seed++) {
+    for (int seed = 0; seed < 20; seed++) {
         sdpa_expect_plain(seed, true, ATTIC_F64, ATTIC_FUSED);
         sdpa_expect_plain(seed, true, ATTIC_F32, ATTIC_FUSED);
     }
 }
 END_TEST
 
-SUITE(ops_sdpa_tiled, fused_equals_plain, fused_equals_plain_over_many_tiles)
+/* Runs problem `seed` with n threads. */
+static sdpa_run run_threaded(at_tape *t, int seed, int n)
+{
+    sdpa_problem p = sdpa_draw(seed, true);
+    at_threads(n);
+    sdpa_run r = sdpa_inputs(t, &p);
+    bool ran = sdpa_forward(t, &p, &r, ATTIC_FUSED) && sdpa_backward(t, &r);
+    at_threads(0);
+    ck_assert_msg(ran, "%s: %s", sdpa_problem_text(&p), at_error(t));
+    return r;
+}
+
+START_TEST(bits_are_equal_at_any_number_of_threads)
+{
+    for (int seed = 100; seed < 112; seed++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        sdpa_run alone = run_threaded(t, seed, 1);
+        for (int n = 2; n <= 4; n++) {
+            at_tape *u = at_open(ATTIC_F32, 1);
+            const char *where;
+            sdpa_run many = run_threaded(u, seed, n);
+            double off = sdpa_difference(&many, &alone, &where);
+            ck_assert_msg(off == 0, "problem %d, %d threads: %s differs by %g", seed, n, where,
+                          off);
+            at_close(u);
+        }
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(memory_grows_with_the_rows_and_not_with_their_square)
+{
+    enum { T = 8192, D = 4 };
+    at_threads(2); /* each has scratch memory of its own */
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_random(t, at_shape_of(T, D), at_normal(1));
+    at_tensor *Q = at_variable(t, at_shape_of(T, D), NULL);
+    size_t before = at_memory_of(t).step + at_memory_of(t).permanent;
+    at_tensor *O = at_sdpa(t, Q, x, x, (at_sdpa_args){.causal = true, .dropout = 0.1});
+    at_backward(t, at_sum(t, O));
+    size_t after = at_memory_of(t).step + at_memory_of(t).permanent;
+    /* O, dO; three numbers of each row; scratch */
+    ck_assert_uint_lt(after - before, (2 * D + 3) * T * sizeof(float) + (1 << 20));
+    at_close(t);
+    at_threads(0);
+}
+END_TEST
+
+START_TEST(rows_far_from_every_key_cost_nothing_and_give_nothing)
+{
+    enum { N = 600 };
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_random(t, at_shape_of(N, 2), at_normal(1)), *lse;
+    at_tensor *Q = at_variable(t, at_shape_of(N, 2), NULL);
+    at_sdpa_args a = {.causal = true, .align = ATTIC_ALIGN_OFFSET, .offset = -500, .lse = &lse};
+    at_tensor *O = at_sdpa(t, Q, x, x, a);
+    at_backward(t, at_sum(t, O));
+    for (int i = 0; i < 500; i++) {
+        ck_assert(at_get(O, i, 0) == 0 && at_grad_element(Q, 2 * i) == 0);
+        ck_assert(at_get(lse, i) == -(double)INFINITY);
+    }
+    assert_close(at_get(O, 500, 1), at_get(x, 0, 1), 1e-15);
+    assert_close(at_get(lse, 599), log(100), 1e-13); /* Q = 0: a hundred scores of 0 */
+    at_close(t);
+}
+END_TEST
+
+SUITE(ops_sdpa_tiled, fused_equals_plain, fused_equals_plain_over_many_tiles,
+      bits_are_equal_at_any_number_of_threads, memory_grows_with_the_rows_and_not_with_their_square,
+      rows_far_from_every_key_cost_nothing_and_give_nothing)
