@@ -7,10 +7,7 @@
  *              var = 1/N sum_j (x_j - mu)^2            h_j = (x_j - mu) r
  *              y_j = gamma_j h_j + beta_j
  *
- * The variance is summed from the differences, in a second pass: mean(x^2) - mu^2 would cancel.  The
- * first mean m has a rounding error in proportion to the sum, so the mean c of the differences
- * d = x - m is not quite 0; mu = m + c and var = mean(d^2) - c^2 take it away (Chan, Golub, LeVeque
- * 1983: the corrected two-pass algorithm).
+ * The variance is summed from the differences, in a second pass: mean(x^2) - mu^2 would cancel.
  *
  *   backward   gamma and beta are used by every row:
  *
@@ -104,17 +101,15 @@ at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *
 static void KERNEL(layer_norm_row)(int N, const REAL *x, const REAL *gamma, const REAL *beta,
                                    REAL eps, REAL stat[2], REAL *y)
 {
-    REAL m = AT_FOR_REAL(row_sum)(N, x) / (REAL)N;
-    for (int j = 0; j < N; j++) y[j] = x[j] - m; /* d */
-    REAL c = AT_FOR_REAL(row_sum)(N, y) / (REAL)N;
-    REAL var = AT_FOR_REAL(row_dot)(N, y, y) / (REAL)N - c * c;
-    REAL r = 1 / sqrt((var < 0 ? 0 : var) + eps);
-    for (int j = 0; j < N; j++) y[j] = (y[j] - c) * r; /* h */
+    REAL mu = AT_FOR_REAL(row_sum)(N, x) / (REAL)N;
+    for (int j = 0; j < N; j++) y[j] = x[j] - mu;
+    REAL r = 1 / sqrt(AT_FOR_REAL(row_dot)(N, y, y) / (REAL)N + eps);
+    AT_FOR_REAL(row_scale)(N, r, y, y); /* h */
     if (gamma)
         for (int j = 0; j < N; j++) y[j] *= gamma[j];
     if (beta)
         for (int j = 0; j < N; j++) y[j] += beta[j];
-    stat[0] = m + c;
+    stat[0] = mu;
     stat[1] = r;
 }
 

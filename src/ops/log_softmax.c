@@ -72,10 +72,7 @@ static void KERNEL(log_softmax_columns)(at_columns c, int w, const REAL *x, REAL
     REAL m[AT_STRIP], sum[AT_STRIP], e[AT_STRIP];
     for (int i = 0; i < w; i++) m[i] = -(REAL)INFINITY, sum[i] = 0;
     for (int j = 0; j < c.N; j++)
-        for (int i = 0; i < w; i++) {
-            REAL v = x[j * c.inner + i];
-            m[i] = v > m[i] || v != v ? v : m[i];
-        }
+        for (int i = 0; i < w; i++) m[i] = x[j * c.inner + i] > m[i] ? x[j * c.inner + i] : m[i];
     for (int i = 0; i < w; i++) m[i] = m[i] == -(REAL)INFINITY ? 0 : m[i];
     for (int j = 0; j < c.N; j++) {
         for (int i = 0; i < w; i++) e[i] = x[j * c.inner + i] - m[i];

@@ -41,7 +41,7 @@ static at_tensor *case_log_softmax_twice(at_tape *t, at_tensor **in, void *axis)
 /* x [4,4] with `fill` where a mask says so: in single cells, a whole row and a whole column */
 static at_tensor *fill_masked(at_tape *t, at_tensor *x, double fill)
 {
-    static const bool mask[] = {0, 0, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1, 0};
+    static const bool mask[] = {0, 0, 1, 0, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 0};
     return at_masked_fill(t, x, at_bools(t, at_shape_of(4, 4), mask), fill);
 }
 

@@ -116,13 +116,14 @@ END_TEST
 
 START_TEST(a_masked_score_among_others_passes_on_only_its_own_cotangent)
 {
-    /* p = 1/2, 0, 1/2 and sum dy = 6:  dx = dy - 6 p */
-    const double row[] = {0, -(double)INFINITY, 0}, dy[] = {1, 2, 3};
-    for (at_tape *t = NULL; next_tape(&t);) {
-        at_tensor *x = at_variable(t, at_shape_of(3), row);
-        ck_assert(pull(t, at_log_softmax(t, x), dy));
-        assert_grads(x, ((double[]){-2, 2, 0}), close_to(t));
-    }
+    /* p = 0, 0, 1/2, 1/2 and sum dy = 10:  dx = dy - 10 p */
+    const double low = -(double)INFINITY, row[] = {low, low, 0, 0}, dy[] = {1, 2, 3, 4};
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < 2; k++) {
+            at_tensor *x = at_variable(t, k ? at_shape_of(4) : at_shape_of(4, 1), row);
+            ck_assert(pull(t, at_log_softmax_over(t, x, 0), dy));
+            assert_grads(x, ((double[]){1, 2, -2, -1}), close_to(t));
+        }
 }
 END_TEST
 

@@ -126,7 +126,7 @@ END_TEST
 
 START_TEST(packed_heads_turn_like_separate_ones)
 {
-    enum { B = 2, H = 3, T = 5, D = 4 };
+    enum { B = 2, H = 3, T = 300, D = 16 }; /* several blocks */
     for (at_tape *t = NULL; next_tape(&t);) {
         at_tensor *packed = at_random(t, at_shape_of(B, T, H * D), at_normal(1));
         at_tensor *apart = at_blank(t, ATTIC_REAL, at_shape_of(B, H, T, D));

@@ -44,8 +44,8 @@ static at_tensor *with_slopes(at_tape *t, const char *name, at_tensor *x)
 
 static void assert_relative(const char *name, double a, double b, double tol)
 {
-    ck_assert_msg(a == b || fabs(a - b) <= tol * fmax(1, fabs(b)), "%s: %.17g is not %.17g",
-                  name, a, b);
+    ck_assert_msg(a == b || fabs(a - b) <= tol * fmax(1, fabs(b)), "%s: %.17g is not %.17g", name,
+                  a, b);
 }
 
 START_TEST(values_and_slopes_equal_the_golden_numbers)
