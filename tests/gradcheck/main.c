@@ -2,9 +2,14 @@
  *
  *     make gradcheck                    every op
  *     make gradcheck ARGS=softmax       the ops and cases whose name contains one of these words
+ *     make gradcheck ARGS=--first       stop at the first that does not pass
  *
- * A case passes when its verdict is the one it expects.  Exit status: 0 all did, 1 some did not, 2
- * nothing could be run. */
+ * checked    comparisons made: elements, or random directions for the large ones
+ * error      the largest |a - n| / max(|a|, |n|, max|n| / 1000), a from backward, n from differences
+ * resolves   an error above this would have been seen in any of them
+ * verdict    as in autograd/gradcheck.h; a case passes when its verdict is the one it expects
+ *
+ * Exit status: 0 all passed, 1 some did not, 2 nothing could be run. */
 #include "gradcheck/cases.h"
 
 #include <string.h>
@@ -32,10 +37,13 @@ static bool check_and_print(const at_case *c)
 int main(int argc, char **argv)
 {
     int passed = 0, failed = 0;
+    bool only_first = argc > 1 && strcmp(argv[1], "--first") == 0;
+    if (only_first) argc--, argv++;
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* what crashes is the line after the last */
     printf("%-16s %-44s %7s  %8s  %8s  %s\n", "op", "case", "checked", "error", "resolves",
            "verdict");
     const at_case *c;
-    for (int i = 0; (c = at_case_at(i)); i++) {
+    for (int i = 0; (c = at_case_at(i)) && !(only_first && failed); i++) {
         if (!is_chosen(c, argc - 1, argv + 1)) continue;
         if (check_and_print(c))
             passed++;

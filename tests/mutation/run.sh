@@ -1,0 +1,122 @@
+#!/bin/sh
+# run.sh [WORD...] -- plants the mistakes of mutants.txt in a copy of the sources, one at a time: does
+# anybody notice?  With words, only those whose description contains one of them.
+#
+# The gradient table is run first.  What it can't see, being no matter of a gradient, must be caught by
+# the suite of tests that the mutant names.  A mutant that is caught has passed.  Exit status: 0 all
+# were caught, 1 some were not, 2 could not run.
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+MAKE=${MAKE:-make} CC=${CC:-cc} JOBS=${JOBS:-2}
+table=tests/mutation/mutants.txt
+home=$PWD/build/mutation
+at_most=
+command -v timeout >/dev/null 2>&1 && at_most='timeout 120'
+
+fail() {
+    echo "mutation: $*" >&2
+    exit 2
+}
+
+# field N KEY: what stands behind KEY in mutant N; its description for the KEY title
+field() {
+    awk -v wanted="$1" -v key="$2" '
+    /^#/ || /^[ \t]*$/ { next }
+    /^[^ \t]/ { n++; if (n == wanted && key == "title") print; next }
+    n == wanted && $1 == key { print substr($0, index($0, key) + length(key) + 1) }' $table
+}
+
+# plant N FROM TO: copies the file FROM to TO with mutant N in it, or says why not
+plant() {
+    field "$1" - >"$3.old"
+    field "$1" + >"$3.new"
+    awk '
+    function slurp(file,    text, line, lines) {
+        while ((getline line < file) > 0) text = text (lines++ ? "\n" : "") line
+        close(file)
+        return text
+    }
+    BEGIN {
+        old = slurp(ARGV[1]); new = slurp(ARGV[2]); text = slurp(ARGV[3])
+        at = index(text, old)
+        rest = substr(text, at + length(old))
+        if (old == "" || !at) { print "its text is not in the file"; exit 1 }
+        if (index(rest, old)) { print "its text is in the file more than once"; exit 1 }
+        printf "%s%s%s\n", substr(text, 1, at - 1), new, rest > ARGV[4]
+    }' "$3.old" "$3.new" "$2" "$3.planted" && mv "$3.planted" "$3"
+}
+
+# build COPY TARGET...: little optimisation, for compiling is most of the work
+build() {
+    copy=$1
+    shift
+    (cd "$copy" && $MAKE -s CC="$CC" CFLAGS=-O1 MODE=release PLAIN= B=out "$@") >"$copy/log" 2>&1
+}
+
+gradients=out/tests/gradcheck/table tests=out/tests/run
+
+# by_gradients COPY: prints the first case that is not as expected; fails if all are
+by_gradients() {
+    said=$(cd "$1" && $at_most $gradients --first 2>&1)
+    status=$?
+    [ $status -ne 0 ] || return 1
+    case $said in
+    *'<-- not as expected'*) echo "$said" | awk '/<-- not/ { sub(/ +[0-9]+ .*/, ""); $1 = $1; print; exit }' ;;
+    *) echo "gradient table: exit status $status" ;;
+    esac
+}
+
+# by_tests COPY SUITE: prints the first test that fails; fails if none does
+by_tests() {
+    build "$1" $tests || return 1
+    said=$(cd "$1" && CK_RUN_SUITE=$2 $at_most $tests 2>&1) && return 1
+    echo "$said" | awk -F: -v suite="$2" '/:[FE]:/ { print suite ": " $4; found = 1; exit }
+        END { if (!found) print suite ": no result" }'
+}
+
+# attack N COPY: prints what caught mutant N; fails if nothing did
+attack() {
+    path=$(field "$1" in) suite=$(field "$1" by)
+    [ -f "$path" ] || { echo "NOT PLANTED: there is no $path"; return 1; }
+    reason=$(plant "$1" "$path" "$2/$path") || { echo "NOT PLANTED: $reason"; return 1; }
+    build "$2" $gradients || { echo "NOT PLANTED: it does not compile"; return 1; }
+    by_gradients "$2" && return
+    [ "$suite" ] && by_tests "$2" "$suite" && return
+    echo "NOT CAUGHT by the gradient table${suite:+ or $suite}"
+    return 1
+}
+
+# worker I: every JOBS-th mutant
+worker() {
+    k=0
+    for n in $chosen; do
+        k=$((k + 1))
+        [ $((k % JOBS)) -eq "$1" ] || continue
+        if by=$(attack "$n" "$home/$1"); then verdict=caught; else verdict=FAILED; fi
+        cp "$(field "$n" in)" "$home/$1/$(field "$n" in)" 2>/dev/null
+        printf '%-6s  %s\n        %s\n' $verdict "$(field "$n" title)" "$by"
+        echo $verdict >>"$home/$1.verdicts"
+    done
+}
+
+number=$(awk '/^[^# \t]/ { n++ } END { print n + 0 }' $table)
+chosen=
+for n in $(awk -v n="$number" 'BEGIN { for (i = 1; i <= n; i++) print i }'); do
+    title=$(field "$n" title) match=
+    for word; do case $title in *"$word"*) match=1 ;; esac; done
+    [ $# -gt 0 ] && [ -z "$match" ] || chosen="$chosen $n"
+done
+[ "$chosen" ] || fail "no such mutant"
+
+rm -rf "$home"
+mkdir -p "$home/0" || fail "cannot write to $home"
+cp -R Makefile src tests examples scripts "$home/0"
+build "$home/0" $gradients $tests || { cat "$home/0/log"; fail "the sources do not build"; }
+by_gradients "$home/0" && fail "the gradient table fails without any mutant"
+for i in $(awk -v n="$JOBS" 'BEGIN { for (i = 1; i < n; i++) print i }'); do cp -Rp "$home/0" "$home/$i"; done
+
+for i in $(awk -v n="$JOBS" 'BEGIN { for (i = 0; i < n; i++) print i }'); do worker "$i" & done
+wait
+
+cat "$home"/*.verdicts | awk '/caught/ { passed++ } /FAILED/ { failed++ }
+END { printf "%d passed, %d failed\n", passed, failed; exit failed > 0 }'
