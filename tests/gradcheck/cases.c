@@ -45,33 +45,25 @@ static bool read_shape(const char **text, at_shape *s)
     return at_shape_valid(*s);
 }
 
-/* In 0..1, for element i of input k. */
-static double draw_unit(const at_case *c, int k, ptrdiff_t i)
+/* Evenly spaced in 0..1, in random order (Fisher, Yates). */
+static void spread_evenly(at_tensor *x, at_stream s)
 {
-    return at_random_unit((at_stream){(uint64_t)c->seed, (uint64_t)k}, (uint64_t)i);
-}
-
-static ptrdiff_t greatest_common_divisor(ptrdiff_t a, ptrdiff_t b)
-{
-    return b ? greatest_common_divisor(b, a % b) : a;
-}
-
-/* The same, but evenly spaced: i goes to place (i stride + offset) mod n of n, and no two go to the
- * same place because stride and n have no common divisor. */
-static double spread_unit(const at_case *c, int k, ptrdiff_t i, ptrdiff_t n)
-{
-    ptrdiff_t stride = 1 + (ptrdiff_t)(draw_unit(c, k, 0) * (double)n);
-    ptrdiff_t offset = (ptrdiff_t)(draw_unit(c, k, 1) * (double)n);
-    while (greatest_common_divisor(stride, n) != 1) stride++;
-    return ((double)((i * stride + offset) % n) + 0.5) / (double)n;
+    ptrdiff_t n = at_count(x->shape);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        ptrdiff_t j = (ptrdiff_t)(at_random_unit(s, (uint64_t)i) * (double)(i + 1));
+        at_store(x->dtype, x->data, i, at_element(x, j));
+        at_store(x->dtype, x->data, j, ((double)i + 0.5) / (double)n);
+    }
 }
 
 static void fill_input(const at_case *c, int k, at_tensor *x)
 {
     bool usual = c->low == 0 && c->high == 0;
     double low = usual ? -1 : c->low, high = usual ? 1 : c->high;
+    at_stream s = {(uint64_t)c->seed, (uint64_t)k};
+    if (c->apart) spread_evenly(x, s);
     for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
-        double unit = c->apart ? spread_unit(c, k, i, n) : draw_unit(c, k, i);
+        double unit = c->apart ? at_element(x, i) : at_random_unit(s, (uint64_t)i);
         double v = low + (high - low) * unit;
         if (fabs(v) < c->gap) v += v < 0 ? -c->gap : c->gap;
         at_store(x->dtype, x->data, i, v);

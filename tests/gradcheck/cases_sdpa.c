@@ -41,8 +41,8 @@ static at_tensor *with_infinities(at_tape *t, at_tensor *bias, int every)
 
 static at_tensor *side_by_side(at_tape *t, at_tensor *x, at_tensor *y)
 {
-    x = at_reshape(t, x, at_shape_of((int)at_count(x->shape)));
-    y = at_reshape(t, y, at_shape_of((int)at_count(y->shape)));
+    x = at_reshape(t, x, at_shape_of(-1));
+    y = at_reshape(t, y, at_shape_of(-1));
     return at_concat(t, (at_tensor *[]){x, y}, 2, 0);
 }
 
