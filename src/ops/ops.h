@@ -89,7 +89,7 @@ at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to);
 /* y_j = exp(x_j) / sum_k exp(x_k), along an axis (at_softmax: the last).  A row of -inf gives 0. */
 at_tensor *at_softmax(at_tape *t, at_tensor *x);
 at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis);
-/* y_j = x_j - log sum_k exp(x_k) */
+/* y_j = x_j - log sum_k exp(x_k).  A row of -inf gives -inf, and gradients of 0. */
 at_tensor *at_log_softmax(at_tape *t, at_tensor *x);
 at_tensor *at_log_softmax_over(at_tape *t, at_tensor *x, int axis);
 
@@ -99,7 +99,8 @@ typedef struct {
     int ignore_index; /* e.g. -1 */
 } at_cross_entropy_args;
 /* loss = mean_i -log softmax(logits_i)[target_i]    logits [...,N]  target i32 [...]  ->  []
- * In nats.  All ignored gives 0, and gradients of 0. */
+ * In nats.  All ignored (or no rows) gives 0, and gradients of 0.  Targets outside 0..N-1 are an
+ * error unless ignored; written there afterwards, a replay makes their rows NaN. */
 at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                             at_cross_entropy_args args);
 
@@ -117,7 +118,7 @@ at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
 typedef struct {
     double base;     /* 10000 if 0 */
     int offset;      /* position of the first row */
-    bool half_split; /* rotate (i, i + D/2) as in GPT-NeoX, instead of the pairs (2i, 2i + 1) */
+    bool half_split; /* rotate (i, i + rotate/2) as in GPT-NeoX, instead of the pairs (2i, 2i + 1) */
     int rotate;      /* only the first so many of D dims, 0: all; even */
     int heads;       /* > 0: x is packed by heads, [...,T,heads*D], as for at_sdpa; 0: one head */
 } at_rope_args;

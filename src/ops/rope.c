@@ -20,13 +20,16 @@
  *
  *              dx = R(a)^T dy = R(-a) dy
  *
- * Saved are the cosines and sines, T x R/2 each, in the type of x but computed in double.  A sine
+ * Saved is a table of cosines and sines, T x R/2 each, in the type of x but computed in double.  A sine
  * takes long, so only positions P = 16 A + B with B = 0 or A = 0 get their own; the others follow from
  *
  *              cos(a + b) = cos a cos b - sin a sin b       sin(a + b) = sin a cos b + cos a sin b
  *
  * A and B depend on the position alone: it gets the same bits whatever the offset, so that decoding
  * one position at a time agrees with all at once.
+ *
+ * The table depends on no tensor, and queries, keys and layers all want the same one.  So an op first
+ * looks for one on the tape: what was recorded earlier lives at least as long.
  *
  * Packed by heads, x [..., T, heads * D]: every head of a row is turned alike.
  */
@@ -42,6 +45,7 @@ typedef struct {
     double base;
     int offset;
     bool half_split;
+    void *shared; /* the table of an earlier node; NULL: this node's own, in n->saved */
 } rope_args;
 
 typedef struct {
@@ -56,12 +60,30 @@ static at_blocks rope_blocks(const rope_args *a)
     return at_blocks_of(a->rows, a->D);
 }
 
+static void *rope_table_of(const at_node *n)
+{
+    const rope_args *a = n->args;
+    return a->shared ? a->shared : n->saved;
+}
+
 #define AT_KERNELS "ops/rope.c"
 #include "kernels/each_real.h"
 
 static const at_op rope_op = {.name = "rope",
                               .forward = {rope_forward_f32, rope_forward_f64},
                               .backward = {rope_backward_f32, rope_backward_f64}};
+
+/* The table of an earlier rope with the same angles, and at least as many positions; or NULL. */
+static void *find_rope_table(const at_tape *t, const rope_args *a)
+{
+    for (const at_node *n = at_first_node(t); n; n = n->next) {
+        if (n->op != &rope_op) continue;
+        const rope_args *b = n->args;
+        if (a->base == b->base && a->offset == b->offset && a->R == b->R && a->T <= b->T)
+            return rope_table_of(n);
+    }
+    return NULL;
+}
 
 at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args)
 {
@@ -88,10 +110,11 @@ at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args)
                    .offset = args.offset,
                    .half_split = args.half_split};
     size_t size = at_dtype_size(at_real(t));
+    a.shared = find_rope_table(t, &a);
     at_recipe r = {.shape = {x->shape},
                    .args = &a,
                    .args_size = sizeof a,
-                   .saved = (size_t)a.T * (size_t)R * size,
+                   .saved = a.shared ? 0 : (size_t)a.T * (size_t)R * size,
                    .scratch = (size_t)D * size};
     at_node *n = at_record_node(t, &rope_op, AT_IN(x), r);
     return n ? n->out[0] : NULL;
@@ -124,11 +147,11 @@ static void KERNEL(rope_table)(const rope_args *a, REAL *table)
 }
 
 /* y = R(a) x, or R(-a) x with sign = -1; c and s hold cos a and sin a of the R/2 pairs. */
-static void KERNEL(rope_row)(const rope_args *a, const REAL *table, REAL sign, const REAL *x,
+static void KERNEL(rope_row)(const rope_args *a, const REAL *angles, REAL sign, const REAL *x,
                              REAL *y)
 {
     int half = a->R / 2;
-    const REAL *c = table, *s = table + half;
+    const REAL *c = angles, *s = angles + half;
     if (a->half_split) {
         const REAL *u = x, *v = x + half;
         for (int i = 0; i < half; i++) y[i] = u[i] * c[i] - v[i] * (sign * s[i]);
@@ -148,12 +171,13 @@ static void KERNEL(rope_rows)(const at_node *n, int block, REAL sign, const REAL
                               REAL *scratch)
 {
     const rope_args *a = n->args;
+    const REAL *table = rope_table_of(n);
     at_blocks cut = rope_blocks(a);
     ptrdiff_t from = at_block_from(cut, block), to = at_block_to(cut, block);
     int head = (int)(from % a->heads), p = (int)(from / a->heads % a->T);
     for (ptrdiff_t k = from; k < to; k++) {
-        const REAL *table = (const REAL *)n->saved + (ptrdiff_t)p * a->R;
-        KERNEL(rope_row)(a, table, sign, x + k * a->D, scratch ? scratch : y + k * a->D);
+        const REAL *angles = table + (ptrdiff_t)p * a->R;
+        KERNEL(rope_row)(a, angles, sign, x + k * a->D, scratch ? scratch : y + k * a->D);
         if (scratch) AT_FOR_REAL(row_axpy)(a->D, 1, scratch, y + k * a->D);
         if (++head < a->heads) continue;
         head = 0;
@@ -170,7 +194,8 @@ static void KERNEL(rope_forward_block)(void *ctx, int block, int worker)
 
 static void KERNEL(rope_forward)(at_node *n)
 {
-    KERNEL(rope_table)(n->args, n->saved);
+    const rope_args *a = n->args;
+    if (!a->shared) KERNEL(rope_table)(a, n->saved);
     at_parallel(rope_blocks(n->args).n, KERNEL(rope_forward_block), n);
 }
 

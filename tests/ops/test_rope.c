@@ -142,6 +142,40 @@ START_TEST(packed_heads_turn_like_separate_ones)
 }
 END_TEST
 
+START_TEST(queries_keys_and_layers_share_one_table)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *q = at_variable(t, at_shape_of(100, 8), NULL), *y[4];
+    size_t bytes[4];
+    for (int k = 0; k < 4; k++) { /* the second finds the first's; the others need their own */
+        at_rope_args args = {.base = k == 2 ? 50 : 0, .offset = k == 3, .half_split = k == 1};
+        size_t before = at_memory_of(t).step;
+        y[k] = at_rope(t, q, args);
+        bytes[k] = at_memory_of(t).step - before;
+    }
+    ck_assert_uint_ge(bytes[0], bytes[1] + 100 * 8 * sizeof(float));
+    ck_assert_uint_eq(bytes[0], bytes[2]);
+    ck_assert_uint_eq(bytes[0], bytes[3]);
+    at_set(q, 1, 99, 0);
+    ck_assert(at_replay(t));
+    assert_close(at_get(y[1], 99, 0), cos(99), 1e-6);
+    assert_close(at_get(y[3], 99, 0), cos(100), 1e-6);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_table_with_fewer_positions_is_not_enough)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_const(t, at_shape_of(5, 2), (double[]){0, 0, 0, 0, 0, 0, 0, 0, 1, 0});
+        ck_assert(at_rope(t, at_const(t, at_shape_of(2, 2), NULL), (at_rope_args){0}));
+        assert_close(at_get(at_rope(t, x, (at_rope_args){0}), 4, 0), cos(4), close_to(t));
+        ck_assert(at_rope(t, at_const(t, at_shape_of(9, 4), NULL), (at_rope_args){0}));
+        assert_close(at_get(at_rope(t, x, (at_rope_args){0}), 4, 0), cos(4), close_to(t));
+    }
+}
+END_TEST
+
 START_TEST(backward_turns_back)
 {
     for (at_tape *t = NULL; next_tape(&t);)
@@ -229,6 +263,7 @@ SUITE(ops_rope, both_pairings_offset_base_and_partial_rotation_equal_the_golden_
       features_beyond_rotate_are_copied_bit_for_bit,
       a_score_depends_only_on_how_far_apart_query_and_key_are, lengths_are_kept,
       angles_are_right_at_far_positions, one_position_at_a_time_gives_the_same_bits_as_all_at_once,
-      packed_heads_turn_like_separate_ones, backward_turns_back, gradients_of_two_uses_add_up,
+      packed_heads_turn_like_separate_ones, queries_keys_and_layers_share_one_table,
+      a_table_with_fewer_positions_is_not_enough, backward_turns_back, gradients_of_two_uses_add_up,
       the_bits_do_not_depend_on_the_number_of_threads, sizes_of_0_are_legal,
       wrong_arguments_are_named)
