@@ -215,6 +215,9 @@ coverage-report:
 check-install: lib ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
+check-readme: $(static) ## run every command and every program of the README
+	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
+
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint
 	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-install
@@ -226,8 +229,8 @@ check-all: ## everything, both compilers; takes long
 	$(sub) valgrind
 	$(sub) coverage
 	$(sub) mutation
-	$(sub) graph demo
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-all
+	$(sub) graph check-readme
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-all
 
 # ---- style -----------------------------------------------------------------------------------
 

@@ -1,0 +1,47 @@
+#!/bin/sh
+# check-readme.sh FILE CC LIBRARY -- every command and every program of a Markdown file is run.
+#
+# A block marked sh is run by a shell that stops at the first error.  A block marked c is compiled and
+# run; if the next block is marked text, it is what the program has to print.  For programs that stand
+# in a file of their own, a line <!-- output of COMMAND --> before a text block says what prints it.
+set -eu
+cd "$(dirname "$0")/.."
+file=$1 cc=$2 library=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# block-1.c, block-2.text, ... ; block-N.command holds the command of a text block that has one
+awk -v dir="$work" '
+/^<!-- output of .* -->$/ { command = substr($0, 16, length($0) - 19) }
+/^```/ && inside { inside = 0; close(out); next }
+/^```(c|sh|text)$/ {
+    inside = 1
+    out = dir "/block-" ++n "." substr($0, 4)
+    printf "" >out
+    if (command != "") print command >(dir "/block-" n ".command")
+    command = ""
+    next
+}
+/^```/ { inside = 1; out = "/dev/null"; next }
+inside { print >out }
+END { print n + 0 >(dir "/count") }' "$file"
+
+count=$(cat "$work/count") run=0
+n=1
+while [ "$n" -le "$count" ]; do
+    block=$work/block-$n
+    if [ -f "$block.sh" ]; then
+        echo "$file: running: $(tr '\n' ';' <"$block.sh")"
+        sh -eu "$block.sh" >"$work/log" 2>&1 || { cat "$work/log"; echo "$file: this failed:" && cat "$block.sh"; exit 1; }
+        run=$((run + 1))
+    elif [ -f "$block.c" ]; then
+        $cc -Isrc -o "$work/program" "$block.c" "$library" -lm -pthread
+        "$work/program" >"$work/output"
+        run=$((run + 1))
+    elif [ -f "$block.text" ]; then
+        [ ! -f "$block.command" ] || sh -eu "$block.command" >"$work/output"
+        diff "$block.text" "$work/output" || { echo "$file: block $n is not what is printed"; exit 1; }
+    fi
+    n=$((n + 1))
+done
+echo "$file: $run programs and commands run"

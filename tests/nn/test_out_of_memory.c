@@ -1,0 +1,51 @@
+/* test_out_of_memory.c -- every allocation of a whole training step fails once, and nothing bad comes
+ * of it (of every op by itself: ops_ops).
+ *
+ * The n-th request for memory fails, for n = 1, 2, 3 ... until a run gets through.  Each failed run
+ * must leave an error of the right kind and give all its memory back (AddressSanitizer and valgrind
+ * watch this test); the run that gets through must end where an undisturbed one does. */
+#include "attic.h"
+#include "test.h"
+
+/* Two steps of a transformer on made-up text, AdamW and all. */
+static bool run_training(double *loss)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_transformer *m = at_transformer_make(
+        t, (at_transformer_config){
+               .vocab = 5, .context = 4, .layers = 1, .heads = 2, .dim = 4, .dropout = 0.1});
+    at_mark step = at_mark_here(t);
+    for (int i = 0; i < 2; i++) {
+        at_tensor *ids = at_ints(t, at_shape_of(2, 4), (int32_t[]){0, 1, 2, 3, 4, 3, 2, 1});
+        at_tensor *target = at_ints(t, at_shape_of(2, 4), (int32_t[]){1, 2, 3, 4, 3, 2, 1, 0});
+        at_tensor *logits = m ? at_transformer_logits(t, m, ids, NULL) : NULL;
+        at_tensor *mean = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
+        at_backward(t, mean);
+        at_clip_grad_norm(t, 1);
+        at_adamw(t, (at_adamw_args){.lr = 0.01});
+        if (at_ok(t)) *loss = at_item(mean);
+        at_rewind(t, step);
+    }
+    bool through = at_ok(t);
+    if (!through)
+        ck_assert_msg(at_error_kind(t) == ATTIC_MEMORY_ERROR, "not for lack of memory: %s",
+                      at_error(t));
+    at_close(t);
+    return through;
+}
+
+START_TEST(every_allocation_of_a_training_step_may_fail)
+{
+    double undisturbed, loss = 0;
+    ck_assert(run_training(&undisturbed));
+    ptrdiff_t n = 0;
+    do {
+        at_fail_allocation(++n);
+    } while (!run_training(&loss) && n < 100000);
+    at_fail_allocation(0);
+    ck_assert_int_gt(n, 100);
+    ck_assert(loss == undisturbed);
+}
+END_TEST
+
+SUITE(nn_out_of_memory, every_allocation_of_a_training_step_may_fail)
