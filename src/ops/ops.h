@@ -118,7 +118,7 @@ at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
 typedef struct {
     double base;     /* 10000 if 0 */
     int offset;      /* position of the first row */
-    bool half_split; /* rotate (i, i + rotate/2) as in GPT-NeoX, instead of the pairs (2i, 2i + 1) */
+    bool half_split; /* rotate (i, i + rotate/2) as in GPT-NeoX, not the pairs (2i, 2i + 1) */
     int rotate;      /* only the first so many of D dims, 0: all; even */
     int heads;       /* > 0: x is packed by heads, [...,T,heads*D], as for at_sdpa; 0: one head */
 } at_rope_args;
