@@ -122,6 +122,14 @@ static at_tensor *case_centred(at_tape *t, at_tensor **in, void *ctx)
         ROW(name "_over", "[3,4]", case_centred, .ctx = OVER(over, LIST(1), true), .apart = true,  \
             .note = "x - y")
 
+/* The larger of x and x: a tie everywhere, and smooth all the same. */
+static at_tensor *case_always_tied(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    at_tensor *both = at_stack(t, (at_tensor *[]){in[0], in[0]}, 2, 0);
+    return at_max_over(t, both, at_axes(0), false);
+}
+
 /* Rows of a table chosen by argmax: the gradient of x is 0, that of the table is not. */
 static at_tensor *case_argmax(at_tape *t, at_tensor **in, void *axis)
 {
@@ -320,6 +328,7 @@ const at_case at_cases_products[] = {
         .expect = ATTIC_NON_SMOOTH, .note = "a tie"),
     ROW("max_over", "[2,2]", case_over, .ctx = OVER(at_max_over, LIST(0), false),
         .values = (double[]){1, 5, 1, 6}, .expect = ATTIC_NON_SMOOTH, .note = "axis 0, a tie"),
+    ROW("max_over", "[5]", case_always_tied, .note = "x and x"),
     ROW("argmax", "[3,4] [4,2]", case_argmax, .ctx = AXIS(-1), .apart = true,
         .note = "rows chosen by it"),
     ROW("argmax", "[2,3,4] [3,2]", case_argmax, .ctx = AXIS(1), .apart = true,

@@ -6,17 +6,10 @@
 #include "autograd/tape.h"
 #include "test.h"
 
-static at_tape *t;
-
-static at_tensor *row_of_3(double a, double b, double c)
-{
-    return at_const(t, at_shape_of(3), (const double[]){a, b, c});
-}
-
 static at_comparison compare_rows(at_dtype real, const double *a, const double *b)
 {
-    t = at_open(real, 1);
-    at_comparison c = at_compare(row_of_3(a[0], a[1], a[2]), row_of_3(b[0], b[1], b[2]));
+    at_tape *t = at_open(real, 1);
+    at_comparison c = at_compare(at_const(t, at_shape_of(3), a), at_const(t, at_shape_of(3), b));
     at_close(t);
     return c;
 }
@@ -70,7 +63,7 @@ END_TEST
 
 START_TEST(other_shapes_are_wrong)
 {
-    t = at_open(ATTIC_F64, 1);
+    at_tape *t = at_open(ATTIC_F64, 1);
     at_tensor *x = at_const(t, at_shape_of(3), NULL), *y = at_const(t, at_shape_of(3, 1), NULL);
     ck_assert_str_eq(at_compare(x, y).text, "wrong: [3] instead of [3,1]");
     ck_assert_str_eq(at_compare(NULL, y).text, "wrong: NULL instead of [3,1]");
