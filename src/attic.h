@@ -41,7 +41,10 @@ extern "C" {
 #include "io/file.h"
 #include "io/graph.h"
 #include "io/npy.h"
+#include "io/picture.h"
 #include "io/progress.h"
+#include "io/svg.h"
+#include "io/term.h"
 
 #ifdef __cplusplus
 }
