@@ -1,0 +1,456 @@
+/* demo.c -- train a small transformer on real text, and look at what it learnt.
+ *
+ *     make demo                                 this repository's own README, docs and sources
+ *     make demo TEXT="war.txt peace.txt"        any other text
+ *     make demo ARGS="--steps 500 --heads 8"    see ARGS=--help
+ *
+ * The model reads bytes and predicts the next one: embedding, rotary positions, one pre-norm block
+ * of causal attention and a feed-forward net, softmax over the bytes.  Every tenth KiB of the text
+ * is held out, and there the model is judged beside three models that only count: how often a byte
+ * occurs (unigram), occurs after the one before (bigram), after the two before (trigram).
+ *
+ * Written to out/: the loss curve and the attention maps (SVG), the tape of one training step
+ * (Graphviz), and every parameter (.npy). */
+#include "attic.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "common/options.h"
+
+/* ------------------------------------------------------------------ options -------------------- */
+
+static int steps = 1200, layers = 1, heads = 4, dim = 128, context = 64, batch = 16, seed = 1,
+           threads;
+static double peak_lr = 3e-3, dropout;
+static const char *out = "out";
+
+static const option table[] = {
+    {"steps", &steps, NULL, NULL, 1, 1e9, "training steps"},
+    {"layers", &layers, NULL, NULL, 1, AT_MAX_LAYERS, "transformer blocks"},
+    {"heads", &heads, NULL, NULL, 1, 1024, "attention heads"},
+    {"dim", &dim, NULL, NULL, 1, 65536, "width of the model"},
+    {"context", &context, NULL, NULL, 4, 65536, "how many bytes it can look back"},
+    {"batch", &batch, NULL, NULL, 1, 65536, "windows of text per step"},
+    {"lr", NULL, &peak_lr, NULL, 0, 10, "peak learning rate"},
+    {"dropout", NULL, &dropout, NULL, 0, 0.99, "probability, on weights and branches"},
+    {"seed", &seed, NULL, NULL, 0, 2147483647, "of everything random"},
+    {"threads", &threads, NULL, NULL, 0, AT_MAX_THREADS, "0: all CPUs"},
+    {"out", NULL, NULL, &out, 0, 0, "folder for pictures and parameters"},
+    {0}};
+
+/* "out/name" */
+static const char *out_path(const char *name)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", out, name);
+    return path;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ------------------------------------------------------------------ the counting models -------- */
+
+typedef struct {
+    double nats, k;
+} baseline;
+
+/* The best of three amounts of smoothing, chosen in the baseline's favour on the held-out text. */
+static baseline best_ngram(at_tape *t, const at_corpus *c, int order)
+{
+    static const double k[] = {1, 0.1, 0.01};
+    baseline best = {INFINITY, 0};
+    for (int i = 0; i < 3; i++) {
+        double nats =
+            at_ngram_nats(t, order, k[i], c->vocab, c->train, c->n_train, c->held, c->n_held);
+        if (nats < best.nats) best = (baseline){nats, k[i]};
+    }
+    return best;
+}
+
+/* ------------------------------------------------------------------ judging -------------------- */
+
+/* Fills row w with the window that scores held-out bytes from `next` on, and returns the first byte
+ * that it leaves unscored.  What was scored before gets the target -1. */
+static ptrdiff_t fill_window(const at_corpus *c, ptrdiff_t next, int w, at_tensor *ids,
+                             at_tensor *target)
+{
+    ptrdiff_t last = c->n_held - 1 - context, start = next - 1 - context / 2;
+    if (start > last) start = last;
+    if (start < 0) start = 0;
+    for (int i = 0; i < context; i++) {
+        at_set(ids, c->held[start + i], w, i);
+        at_set(target, start + i + 1 < next ? -1 : c->held[start + i + 1], w, i);
+    }
+    return start + context + 1 > next ? start + context + 1 : next;
+}
+
+/* Mean nats per byte over the held-out bytes from the third on: the bytes that the n-grams are judged
+ * by.  Windows overlap by half and score only what is new, so that every byte but the first few is
+ * predicted from at least half a context.  With every > 1 most windows are left out: an estimate. */
+static double held_out_nats(at_tape *t, const at_transformer *m, const at_corpus *c, int every)
+{
+    enum { WINDOWS = 16 };
+    bool training = at_train(t, false), no_grad = at_no_grad(t, true);
+    double nats = 0;
+    ptrdiff_t scored = 0, next = 2;
+    while (next < c->n_held && at_ok(t)) {
+        at_mark here = at_mark_here(t);
+        at_tensor *ids = at_ints(t, at_shape_of(WINDOWS, context), NULL);
+        at_tensor *target = at_ints(t, at_shape_of(WINDOWS, context), NULL);
+        for (int w = 0; at_ok(t) && w < WINDOWS; w++) {
+            ptrdiff_t end = fill_window(c, next, w, ids, target);
+            scored += end - next;
+            next = end + (ptrdiff_t)(every - 1) * (context / 2);
+            if (next > c->n_held) next = c->n_held;
+        }
+        at_tensor *logits = at_transformer_logits(t, m, ids, NULL);
+        at_cross_entropy_args args = {.sum = true, .ignore = true, .ignore_index = -1};
+        nats += at_item(at_cross_entropy(t, logits, target, args));
+        at_rewind(t, here);
+    }
+    at_train(t, training);
+    at_no_grad(t, no_grad);
+    return nats / (double)scored;
+}
+
+/* ------------------------------------------------------------------ training ------------------- */
+
+enum { MAX_POINTS = 400 };
+
+typedef struct { /* what the loss curve shows */
+    int n_train, n_held;
+    double train_step[MAX_POINTS], train[MAX_POINTS]; /* means over stretches of steps */
+    double held_step[MAX_POINTS], held[MAX_POINTS];
+} curve;
+
+static void add_point(double *xs, double *ys, int *n, double x, double y)
+{
+    if (*n == MAX_POINTS) return;
+    xs[*n] = x;
+    ys[(*n)++] = y;
+}
+
+/* One step: a batch of windows, forward, backward, clip, move.  Returns the loss; the tape is as
+ * before, but for the parameters. */
+static double train_step(at_tape *t, const at_transformer *m, const at_corpus *c, int i,
+                         double *norm)
+{
+    int warmup = steps / 20 < 100 ? steps / 20 : 100;
+    at_mark step = at_mark_here(t);
+    at_tensor *ids, *target;
+    if (!at_corpus_batch(t, c, batch, context, at_draw(t), &ids, &target)) return 0;
+    at_tensor *logits = at_transformer_logits(t, m, ids, NULL);
+    at_tensor *loss = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
+    at_backward(t, loss);
+    double nats = at_item(loss);
+    *norm = at_clip_grad_norm(t, 1);
+    at_adamw(t, (at_adamw_args){.lr = at_warmup_cosine(i, warmup, steps, peak_lr, peak_lr / 20),
+                                .beta2 = 0.99,
+                                .weight_decay = 0.01,
+                                .decay_matrices = true});
+    at_rewind(t, step);
+    return nats;
+}
+
+static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve *k)
+{
+    int stretch = steps / 100 + 1, look = steps / 12 + 1;
+    int every = (int)(c->n_held / 8192) + 1; /* for the curve a few KiB from all over suffice */
+    double sum = 0, smooth = 0, norm = 0;
+    at_progress p = at_progress_start(stderr, "training", steps);
+    at_keep_grads(t, false); /* memory is used again as soon as backward is done with it */
+    for (int i = 0; i < steps && at_ok(t); i++) {
+        if (i % look == 0)
+            add_point(k->held_step, k->held, &k->n_held, i, held_out_nats(t, m, c, every));
+        double nats = train_step(t, m, c, i, &norm);
+        sum += nats;
+        smooth = i ? 0.95 * smooth + 0.05 * nats : nats;
+        if ((i + 1) % stretch == 0) {
+            add_point(k->train_step, k->train, &k->n_train, i + 1 - stretch / 2.0, sum / stretch);
+            sum = 0;
+        }
+        at_progress_step(&p, i + 1, "loss %.3f  |grad| %.2f", smooth, norm);
+    }
+    at_progress_end(&p);
+    at_keep_grads(t, true);
+}
+
+/* ------------------------------------------------------------------ what it learnt ------------- */
+
+/* Control characters but newline and tab would disturb a terminal. */
+static void put_byte(unsigned char b)
+{
+    putchar(b == '\n' || b == '\t' || (b >= 32 && b != 127) ? b : '?');
+}
+
+/* Continues a prompt of held-out text, byte by byte. */
+static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c, int length)
+{
+    unsigned char text[4096];
+    int n = context / 2 < c->n_held ? context / 2 : (int)c->n_held;
+    memcpy(text, c->held, (size_t)n);
+    at_stream dice = at_draw(t);
+    bool training = at_train(t, false), no_grad = at_no_grad(t, true);
+    printf("\nA sample, continuing \"...");
+    for (int i = n > 24 ? n - 24 : 0; i < n; i++) put_byte(c->byte_of[c->held[i]]);
+    printf("\" at temperature 0.8:\n\n");
+    for (int end = n + length; n < end && n < (int)sizeof text && at_ok(t); n++) {
+        at_mark here = at_mark_here(t);
+        int T = n < context ? n : context;
+        at_tensor *ids = at_ints(t, at_shape_of(1, T), NULL);
+        for (int i = 0; i < T; i++) at_set(ids, text[n - T + i], 0, i);
+        at_tensor *logits = at_transformer_logits(t, m, ids, NULL);
+        if (!logits) break;
+        at_sample_args how = {.temperature = 0.8, .top_p = 0.95};
+        int id = at_sample(logits, (ptrdiff_t)(T - 1) * c->vocab, c->vocab, how, dice, (uint64_t)n);
+        text[n] = (unsigned char)(id < 0 ? 0 : id);
+        put_byte(c->byte_of[text[n]]);
+        at_rewind(t, here);
+    }
+    printf("\n");
+    at_train(t, training);
+    at_no_grad(t, no_grad);
+}
+
+/* A line of held-out text that is worth looking at: long enough to show something, short enough to
+ * be printed, and with more than blanks in it.  Returns its start and sets *n. */
+static ptrdiff_t choose_line(const at_corpus *c, int *n)
+{
+    int least = context < 16 ? context : 16, most = context < 24 ? context : 24;
+    ptrdiff_t best = 0;
+    *n = 0;
+    for (ptrdiff_t i = 0, start = 0; i < c->n_held; i++) {
+        if (c->byte_of[c->held[i]] != '\n') continue;
+        while (start < i && c->byte_of[c->held[start]] == ' ') start++;
+        int length = (int)(i - start);
+        if (length >= least && length <= most && length > *n) best = start, *n = length;
+        start = i + 1;
+    }
+    if (*n == 0) *n = most < c->n_held ? most : (int)c->n_held;
+    return best;
+}
+
+/* The head of weights [1,H,T,T] with the largest sum of squared weights. */
+static int sharpest_head(const at_tensor *weights)
+{
+    int best = 0;
+    double most = 0;
+    ptrdiff_t size = weights ? at_count_between(weights->shape, 2, 4) : 0;
+    for (int h = 0; h < heads; h++) {
+        double sum = 0;
+        for (ptrdiff_t i = h * size; i < (h + 1) * size; i++)
+            sum += at_element(weights, i) * at_element(weights, i);
+        if (sum > most) most = sum, best = h;
+    }
+    return best;
+}
+
+/* Where every head of the first block looks while it reads a line it has never seen. */
+static void show_attention(at_tape *t, const at_transformer *m, const at_corpus *c)
+{
+    int n;
+    ptrdiff_t start = choose_line(c, &n);
+    static char byte[256][2];
+    const char *name[256];
+    at_panel panel[1024];
+    char title[1024][16];
+    bool training = at_train(t, false), no_grad = at_no_grad(t, true);
+    at_mark here = at_mark_here(t);
+
+    at_tensor *ids = at_ints(t, at_shape_of(1, n), NULL), *weights[AT_MAX_LAYERS] = {NULL};
+    for (int i = 0; ids && i < n; i++) {
+        at_set(ids, c->held[start + i], 0, i);
+        byte[i][0] = (char)c->byte_of[c->held[start + i]];
+        name[i] = byte[i];
+    }
+    at_tensor *keep = at_bools(t, at_shape_of(n, n), NULL);
+    for (int i = 0; keep && i < n; i++)
+        for (int j = 0; j <= i; j++) at_set(keep, 1, i, j);
+    at_transformer_logits(t, m, ids, weights);
+    for (int h = 0; h < heads; h++) {
+        panel[h] = at_panel_of(weights[0], keep, at_shape_of(0, h));
+        snprintf(title[h], sizeof title[h], "head %d", h);
+        panel[h].title = title[h];
+    }
+    at_heatmap map = {.title = "Attention over a line that the model has never seen",
+                      .panels = panel,
+                      .n_panels = heads,
+                      .row_label = "Query",
+                      .col_label = "Key",
+                      .row_names = name,
+                      .col_names = name,
+                      .value_label = "weight",
+                      .colours = ATTIC_COLOURS_UNIT};
+    const char *path = out_path("attention.svg");
+    FILE *f = at_file_create(t, path);
+    at_svg_heatmap(f, &map);
+    at_file_close(t, f, path);
+
+    int sharp = sharpest_head(weights[0]);
+    printf("\nWhere head %d, the sharpest of the first block, looks while it reads a held-out line "
+           "(row: the\n"
+           "byte it reads; column: the bytes it looks back at):\n\n",
+           sharp);
+    map.panels += sharp;
+    map.n_panels = 1;
+    map.title = NULL;
+    at_term_heatmap(stdout, at_terminal_of(stdout), &map);
+    at_rewind(t, here);
+    at_train(t, training);
+    at_no_grad(t, no_grad);
+}
+
+/* ------------------------------------------------------------------ files ---------------------- */
+
+static void draw_curve(at_tape *t, const curve *k, const baseline ngram[4])
+{
+    at_series lines[] = {{.name = "training", .x = k->train_step, .y = k->train, .n = k->n_train},
+                         {.name = "held out", .x = k->held_step, .y = k->held, .n = k->n_held}};
+    at_level levels[] = {
+        {"unigram", ngram[1].nats}, {"bigram", ngram[2].nats}, {"trigram", ngram[3].nats}};
+    at_chart chart = {.title = "Learning to predict the next byte",
+                      .x_label = "step",
+                      .y_label = "nats per byte",
+                      .series = lines,
+                      .n_series = 2,
+                      .levels = levels,
+                      .n_levels = 3};
+    const char *path = out_path("loss.svg");
+    FILE *f = at_file_create(t, path);
+    at_svg_chart(f, &chart);
+    at_file_close(t, f, path);
+}
+
+/* The tape of one training step, on as short a text as shows everything. */
+static void draw_tape(at_tape *t, const at_transformer *m)
+{
+    at_mark here = at_mark_here(t);
+    at_tensor *ids = at_name(at_ints(t, at_shape_of(1, 4), NULL), "bytes");
+    at_tensor *target = at_name(at_ints(t, at_shape_of(1, 4), NULL), "next bytes");
+    at_tensor *logits = at_name(at_transformer_logits(t, m, ids, NULL), "logits");
+    at_tensor *loss = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
+    at_name(loss, "loss");
+    const char *path = out_path("tape.dot");
+    FILE *f = at_file_create(t, path);
+    if (f) at_graph_dot(t, loss, f, (at_graph_options){0});
+    at_file_close(t, f, path);
+    at_rewind(t, here);
+
+    char command[8400], dot[4096];
+    snprintf(dot, sizeof dot, "%s", path);
+    snprintf(command, sizeof command, "command -v dot >/dev/null && dot -Tsvg '%s' -o '%s'", dot,
+             out_path("tape.svg"));
+    if (!strchr(out, '\'') && system(command) != 0) printf("(tape.svg needs Graphviz)\n");
+}
+
+static void save_parameters(at_tape *t)
+{
+    for (int i = 0; i < at_param_count(t); i++) {
+        char file[300];
+        snprintf(file, sizeof file, "parameters/%.250s.npy", at_param_at(t, i)->name);
+        at_npy_save(at_param_at(t, i), out_path(file));
+    }
+}
+
+static void make_folder(const char *path)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST) return;
+    fprintf(stderr, "demo: cannot create %s: %s\n", path, strerror(errno));
+    exit(1);
+}
+
+/* ------------------------------------------------------------------ the program ---------------- */
+
+static ptrdiff_t count_numbers(const at_tape *t)
+{
+    ptrdiff_t n = 0;
+    for (int i = 0; i < at_param_count(t); i++) n += at_count(at_param_at(t, i)->shape);
+    return n;
+}
+
+static void print_setting(const at_tape *t, const at_corpus *c, int n_files,
+                          const baseline ngram[4])
+{
+    printf("text      %d files: %td bytes to learn from, %td held out; %d different bytes\n",
+           n_files, c->n_train, c->n_held, c->vocab);
+    printf(
+        "counting  on the held-out bytes, in nats per byte: unigram %.3f, bigram %.3f (k = %g),\n"
+        "          trigram %.3f (k = %g)\n",
+        ngram[1].nats, ngram[2].nats, ngram[2].k, ngram[3].nats, ngram[3].k);
+    printf("model     %d layer%s of %d heads, width %d, context %d: %td parameters\n", layers,
+           layers == 1 ? "" : "s", heads, dim, context, count_numbers(t));
+    printf("training  %d steps of %d x %d bytes on %d thread%s\n\n", steps, batch, context,
+           at_thread_count(), at_thread_count() == 1 ? "" : "s");
+    fflush(stdout);
+}
+
+static bool run(at_tape *t, const char *const *files, int n_files)
+{
+    at_corpus *c = at_corpus_read(t, files, n_files);
+    if (!c) return false;
+    if (c->n_held <= context || c->n_train <= context)
+        return at_fail(t, ATTIC_USER_ERROR,
+                       "demo: %td held-out bytes are too few for a context of %d", c->n_held,
+                       context);
+    baseline ngram[4] = {{0}};
+    for (int order = 1; order <= 3; order++) ngram[order] = best_ngram(t, c, order);
+    at_transformer *m = at_transformer_make(t, (at_transformer_config){.vocab = c->vocab,
+                                                                       .context = context,
+                                                                       .layers = layers,
+                                                                       .heads = heads,
+                                                                       .dim = dim,
+                                                                       .dropout = dropout});
+    if (!m) return false;
+    print_setting(t, c, n_files, ngram);
+
+    static curve k;
+    double started = seconds();
+    train(t, m, c, &k);
+    double spent = seconds() - started, nats = held_out_nats(t, m, c, 1);
+    if (!at_ok(t)) return false;
+    add_point(k.held_step, k.held, &k.n_held, steps, nats);
+    printf("\ntrained   in %.1f s, %.0f bytes per second; held out: %.3f nats per byte, perplexity "
+           "%.2f\n",
+           spent, (double)steps * batch * context / spent, nats, exp(nats));
+    print_sample(t, m, c, 400);
+    show_attention(t, m, c);
+    draw_curve(t, &k, ngram);
+    draw_tape(t, m);
+    save_parameters(t);
+    if (!at_ok(t)) return false;
+    printf("\nwritten   %s/loss.svg, attention.svg, tape.dot, and parameters/*.npy\n", out);
+    printf("demo: validation %.3f nats/byte, trigram %.3f, bigram %.3f, unigram %.3f\n", nats,
+           ngram[3].nats, ngram[2].nats, ngram[1].nats);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    int first =
+        parse_options(argc, argv,
+                      "usage: demo [options] files...\n"
+                      "Trains a byte-level transformer on the files, and shows what it learnt.\n",
+                      table);
+    if (first == argc) {
+        fprintf(stderr, "demo: there are no files to learn from; try --help\n");
+        return 2;
+    }
+    make_folder(out);
+    make_folder(out_path("parameters"));
+    at_threads(threads);
+    at_tape *t = at_open(ATTIC_F32, (uint64_t)seed);
+    bool fine = run(t, (const char *const *)argv + first, argc - first);
+    if (!fine) fprintf(stderr, "demo: %s\n", at_error(t));
+    at_close(t);
+    return !fine;
+}
