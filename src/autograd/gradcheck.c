@@ -9,52 +9,63 @@
  * h/2 L'': TRUNCATION, smaller for small h.  And every L is computed only up to some d, about 1e-16
  * of its size, so the quotient is off by up to 2d/h: ROUNDING, smaller for large h.
  *
- *     error                         Combining more points lets the terms of Taylor's series cancel
- *       |\                      /   one after the other.  Then a larger h will do, and a larger h
- *       | \  rounding          /    divides the rounding error by more:
- *       |   \   ~ 1/h         /
- *       |     \              /      formula                  truncation    rounding  best h  error
- *       |       `.          / ~ h^4 (L(h) - L(0)) / h        h/2 L''       2d/h      2e-8    2e-8
- *       |          `-.___.-'        (L(h) - L(-h)) / 2h      h^2/6 L'''    d/h       7e-6    2e-11
- *       +---------------------- h   the five points below    h^4/30 L^(5)  3d/2h     1e-3    2e-13
+ *     error
+ *       |\                       /        Best is a step in the middle.  Better is to combine more
+ *       | \  rounding           /         points, so that the first terms of Taylor's series
+ *       |   \  ~ 1/h           /          cancel: then a larger h will do, and that divides the
+ *       |     \               /           rounding.
+ *       |       `.           /  truncation
+ *       |          `-.___.-'    ~ h, h^2, h^4
+ *       +--------------------------- h    (from here on, L(h) is short for L(x + h))
  *
- *     n = (8 (L(h) - L(-h)) - (L(2h) - L(-2h))) / 12h             (five points; that of 0 drops out)
+ *     formula                                      truncation    rounding   best h    error
+ *     (L(h) - L(0)) / h                            h/2 L''       2d/h       2e-8      2e-8
+ *     (L(h) - L(-h)) / 2h                          h^2/6 L'''    d/h        7e-6      2e-11
+ *     (8 (L(h)-L(-h)) - (L(2h)-L(-2h))) / 12h      h^4/30 L^(5)  3d/2h      1e-3      2e-13
  *
- * Best h: the sum h^4/30 L^(5) + 3d/2h is least where h^5 = 45/4 d / L^(5); with d = 1.1e-16 and
- * derivatives about as large as L that is h = 2^-10.  Here x has the size s = max(1, |x|), rounded
- * up to a power of two, and h = 2^-10 s: a power of two too, so that x + h is hardly rounded.
+ * The last one looks at five points, of which the middle one drops out.  It is what we use: n.  Its
+ * best h: the sum h^4/30 L^(5) + 3d/2h is least where h^5 = 45/4 d / L^(5), and with d = 1.1e-16
+ * and derivatives about as large as L that is h = 2^-10.  An x of the size s = max(1, |x|), rounded
+ * up to a power of two, is given h = 2^-10 s: a power of two as well, so that x + h is hardly
+ * rounded.
  *
- * Many outputs.  A gradient belongs to a number, so y is made one: L = sum_k u_k y_k.  Then
+ * MANY OUTPUTS.  A gradient belongs to a number, so y is made one: L = sum_k u_k y_k.  Then
  *
  *     dL/dx_i = sum_k u_k dy_k/dx_i
  *
- * is exactly what a backward computes when the cotangent dy = u arrives.  u must be random: with
+ * is exactly what backward computes when the cotangent dy = u arrives: a.  u must be random: with
  * u = 1 the rows of a softmax sum to the constant 1, the true gradient is 0, and a backward that
- * forgot everything would pass.  Here u_k = +-(0.5 .. 1.5), never near 0 where errors would hide.
+ * forgot everything would pass.  Here u_k = +-(0.5 .. 1.5), never near 0, where errors would hide.
  *
- * Rounding, measured.  d is not known beforehand: a sum over much that cancels has little of its
- * 16 digits left.  So it is measured.  Evaluate y at nine points so close together that it is a
- * polynomial for all one can tell, and take sixth differences: those of a polynomial of degree 5
- * are 0, what remains is rounding, and independent errors grow by sqrt(1 + 6^2 + 15^2 + 20^2 + 15^2
- * + 6^2 + 1) = sqrt(924).  (Hamming's difference table; More, Wild: "Estimating computational
- * noise", 2011.)  With r_k the noise of y_k, the bound for n is 4 x 3/2 sum_k |u_k| r_k / h, over
- * the y_k that moved, and 4 for safety.
+ * ROUNDING, MEASURED.  d is not known beforehand: a sum in which much cancels has few of its 16
+ * digits left.  But it can be measured.  Evaluate y at points so close together that it is a
+ * polynomial for all one can tell, and take sixth differences.  Those of a polynomial of degree 5
+ * are 0; what remains is rounding, which grows by sqrt(1 + 6^2 + 15^2 + 20^2 + 15^2 + 6^2 + 1) =
+ * sqrt(924) if the errors are independent.  (Hamming's table of differences; More, Wild:
+ * "Estimating computational noise", 2011.)  With r_k the noise of y_k found so, n is known up to
  *
- * When a and n disagree, is a wrong, or can n not be trusted?  Then the step is halved from 2^-5 s
- * to 2^-30 s, and the picture above is drawn for this one element.  Neighbouring steps that agree
- * tell how well n is known, without any knowledge of a; the best of them is compared with a again,
- * with that uncertainty for a bound.  If even the best is known to less than 4 digits, rounding
- * dominates.  A kink shows on its two sides:
+ *     bound = 4 * 3/2 sum_k |u_k| r_k / h        over the y_k that move; 4 for safety
  *
- *     L right of x:  (-3 L(0) + 4 L(h) - L(2h)) / 2h          two one-sided derivatives; where L is
- *     L left of x:   ( 3 L(0) - 4 L(-h) + L(-2h)) / 2h        smooth they meet like h^2
+ * WHEN a AND n DISAGREE, is a wrong, or can n not be trusted?  The step is halved again and again,
+ * from 2^-5 s to 2^-36 s, to draw the picture above for this one element.  Neighbouring steps that
+ * agree tell how well n is known, without looking at a.  The best of them is compared with a again,
+ * and this time its disagreement with its neighbours belongs to the bound.  If even the best is
+ * known to less than 4 digits, rounding dominates.
  *
- * If they stay apart while h shrinks, x lies on a kink.  There is no derivative then, but a sensible
- * a still lies between the two sides (it is a subgradient); outside, it is wrong.  A kink at a
- * distance is walked around: all steps below the distance are clean.
+ * KINKS have two sides.  Two one-sided formulas look from x to the right and to the left,
+ *
+ *     (-3 L(0) + 4 L(h) - L(2h)) / 2h            (3 L(0) - 4 L(-h) + L(-2h)) / 2h
+ *
+ * and where L is smooth they meet like h^2.  If they stay apart while h shrinks, x lies on a kink.
+ * There is no derivative then, but a sensible a still lies between the two sides (it is a
+ * subgradient); outside, it is wrong.  A kink at some distance does not matter: all steps shorter
+ * than the distance are clean.
  *
  * What a check cannot see: errors smaller than its resolution, branches that this x does not take,
- * and a forward that is wrong itself: it is differentiated as it is. */
+ * and a forward that is wrong itself, for it is differentiated as it is.
+ *
+ * Nothing here knows of tensors.  Where a and all the forwards come from when y is made by a chain
+ * of ops, and who remembers that chain, is next: tape.h. */
 #include "autograd/gradcheck.h"
 
 #include <float.h>
@@ -64,15 +75,14 @@
 #include "kernels/rng.h"
 #include "tensor/arena.h"
 
-static const double usual_tolerance = 1e-7, coarse = 1e-4, floor_share = 1e-3;
-enum {
-    FIRST_STEP = -10,
-    LARGEST_STEP = -5,
-    SMALLEST_STEP = -36,
-    FINE_SPACING = -30,
-    WIDE_SPACING = -22
-};
-enum { MAX_STEPS = LARGEST_STEP - SMALLEST_STEP + 1, NOISE_POINTS = 8 };
+static const double usual_tolerance = 1e-7;
+static const double coarse = 1e-4;      /* n known to less is not known well */
+static const double floor_share = 1e-3; /* of the largest n: smaller ones are measured by this */
+
+/* Steps and spacings as powers of two, in units of s. */
+enum { FIRST_STEP = -10, LARGEST_STEP = -5, SMALLEST_STEP = -36 };
+enum { FINE_SPACING = -30, WIDE_SPACING = -22 };
+enum { STEPS = LARGEST_STEP - SMALLEST_STEP + 1, NOISE_POINTS = 8 };
 
 typedef struct { /* one comparison: along an element, or along a direction */
     at_verdict verdict;
@@ -100,7 +110,8 @@ typedef struct {
     double *y[4];       /* [m] y at h, -h, 2h, -2h */
     bool *moves;        /* [m] does y_k depend on what is stepped along now? */
     finding *found;     /* [probes] */
-    double max_n;
+    double max_n;       /* the largest |n| */
+    double y_size;      /* sum_k |u_k y_k| */
     at_gradcheck_report report;
 } checker;
 
@@ -309,7 +320,8 @@ static void measure_noise(checker *c)
     }
 }
 
-/* The slope of L = sum_k u_k y_k along v, by differences with step h. */
+/* The slope of L = sum_k u_k y_k along v, by differences with step h.  Differences are taken of
+ * each y_k before they are added up: what does not move adds no rounding. */
 static slope measure_slope(checker *c, double h)
 {
     evaluate_at(c, h, c->y[0]);
@@ -415,14 +427,14 @@ static bool is_at_kink(const slope *s, int count, int best)
 /* a and n disagree, or n is not sharp, or its two sides differ: look at many steps. */
 static void settle_by_sweep(checker *c, ptrdiff_t p, finding *f)
 {
-    slope s[MAX_STEPS];
+    slope s[STEPS];
     double unit = aim_at_probe(c, p);
-    for (int j = 0; j < MAX_STEPS; j++) s[j] = measure_slope(c, ldexp(unit, LARGEST_STEP - j));
+    for (int j = 0; j < STEPS; j++) s[j] = measure_slope(c, ldexp(unit, LARGEST_STEP - j));
 
-    int best = choose_best_step(f, s, MAX_STEPS);
+    int best = choose_best_step(f, s, STEPS);
     if (best < 0) {
         *f = (finding){ATTIC_NON_SMOOTH, f->a, (double)NAN, (double)INFINITY, f->h, f->jump};
-    } else if (is_at_kink(s, MAX_STEPS, best)) {
+    } else if (is_at_kink(s, STEPS, best)) {
         double slack = 0.01 * s[best].jump; /* a subgradient lies between the two sides */
         bool between = f->a >= s[best].low - slack && f->a <= s[best].high + slack;
         f->verdict = between ? ATTIC_NON_SMOOTH : ATTIC_WRONG;
@@ -467,7 +479,7 @@ static bool has_common_factor(const checker *c, double *factor)
         high = fmax(high, f->a / f->n);
     }
     *factor = (low + high) / 2;
-    return high - low <= 1e-4 * fmax(1, fabs(*factor));
+    return high - low <= 0.01 * fabs(*factor - 1);
 }
 
 static void write_reason(checker *c)
@@ -483,7 +495,7 @@ static void write_reason(checker *c)
     double factor;
     snprintf(r->reason, sizeof r->reason, "%s", usual[r->verdict]);
     if (r->verdict == ATTIC_WRONG && r->failed > 1 && has_common_factor(c, &factor))
-        snprintf(r->reason, sizeof r->reason, "%s, but %.6g times it everywhere",
+        snprintf(r->reason, sizeof r->reason, "%s, but %.8g times it everywhere",
                  usual[ATTIC_WRONG], factor + 0.0);
     if (r->verdict == ATTIC_VACUOUS && c->probes == 0)
         snprintf(r->reason, sizeof r->reason, "there is no element to check");
@@ -507,10 +519,9 @@ static void report_worst(checker *c, ptrdiff_t p)
 static bool finding_is_zero(const checker *c, ptrdiff_t p)
 {
     const finding *f = &c->found[p];
-    double size = 0, unit = c->options.directions > 0 ? 1 : size_of_element(c->x0[p]);
-    for (ptrdiff_t k = 0; k < c->m; k++)
-        if (isfinite(c->y0[k])) size += fabs(c->u[k] * c->y0[k]);
-    return fabs(f->n) <= f->bound && fabs(f->a) <= f->bound && f->bound * unit <= 1e-6 * size;
+    double unit = c->options.directions > 0 ? 1 : size_of_element(c->x0[p]);
+    bool usual = f->bound * unit <= 1e-6 * c->y_size;
+    return usual && fabs(f->n) <= f->bound && fabs(f->a) <= f->bound;
 }
 
 static void conclude(checker *c)
@@ -551,6 +562,7 @@ static void run_check(checker *c)
     draw_cotangent(c);
     if (breaks_forward_rules(c)) return;
     for (ptrdiff_t k = 0; k < c->m; k++) {
+        if (isfinite(c->y0[k])) c->y_size += fabs(c->u[k] * c->y0[k]);
         if (!isnan(c->y0[k])) continue;
         snprintf(r->reason, sizeof r->reason, "y[%td] = f(x) is not a number at this x", k);
         return;
