@@ -107,6 +107,21 @@ START_TEST(an_operand_repeated_no_times_gets_gradients_of_0)
 }
 END_TEST
 
+START_TEST(every_use_of_a_repeated_operand_adds_its_sum)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3), NULL);
+    at_tensor *row = at_variable(t, at_shape_of(3), NULL),
+              *one = at_variable(t, at_shape_of(), NULL);
+    at_tensor *y = at_add(t, at_sub(t, at_add(t, at_add(t, x, row), one), row), one);
+    y = at_add(t, y, at_scale(t, row, 5));
+    ck_assert(pull(t, y, (double[]){1, 2, 3, 10, 20, 30}));
+    assert_grads(row, ((double[]){55, 110, 165}), 0);
+    assert_grads(one, ((double[]){132}), 0);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(a_sum_over_many_rows_loses_no_digits_in_f32)
 {
     enum { ROWS = 400000 };
@@ -174,6 +189,7 @@ END_TEST
 
 SUITE(ops_broadcast, every_pattern_of_repeating_equals_counting_by_hand,
       three_operands_broadcast_too, an_operand_repeated_no_times_gets_gradients_of_0,
-      a_sum_over_many_rows_loses_no_digits_in_f32, the_bits_do_not_depend_on_the_number_of_threads,
+      every_use_of_a_repeated_operand_adds_its_sum, a_sum_over_many_rows_loses_no_digits_in_f32,
+      the_bits_do_not_depend_on_the_number_of_threads,
       recycled_gradients_are_overwritten_not_added_to,
       the_clash_of_two_shapes_is_the_last_pair_that_differs)

@@ -29,6 +29,21 @@ START_TEST(a_cell_is_kept_iff_its_random_number_is_at_least_p_2_to_the_32)
 }
 END_TEST
 
+/* u < p 2^32 drops: the cell whose u is exactly p 2^32 stays, one step of p further it goes. */
+START_TEST(the_threshold_itself_is_kept)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    for (uint64_t draw = 0; draw < 20; draw += 2) {
+        uint32_t u = at_random_u32((at_stream){1, draw}, 0);
+        at_tensor *x = many_ones(t, 1), *y = at_dropout(t, x, u * 0x1p-32);
+        ck_assert(at_element(y, 0) > 0);
+        u = at_random_u32((at_stream){1, draw + 1}, 0);
+        ck_assert(at_element(at_dropout(t, x, (u + 1.0) * 0x1p-32), 0) == 0);
+    }
+    at_close(t);
+}
+END_TEST
+
 /* The largest and smallest thresholds there are. */
 START_TEST(p_next_to_0_keeps_all_and_p_next_to_1_drops_all)
 {
@@ -223,10 +238,11 @@ START_TEST(p_outside_of_0_to_1_is_an_error_even_when_off)
 END_TEST
 
 SUITE(ops_dropout, a_cell_is_kept_iff_its_random_number_is_at_least_p_2_to_the_32,
-      p_next_to_0_keeps_all_and_p_next_to_1_drops_all, the_share_that_drops_is_p_and_the_mean_stays,
-      neighbours_drop_independently, the_gradient_drops_what_the_forward_dropped,
-      a_dropped_cell_is_not_read, f32_and_f64_drop_the_same_cells,
-      the_shape_does_not_matter_only_the_position, a_replay_drops_the_same_and_a_new_call_does_not,
+      the_threshold_itself_is_kept, p_next_to_0_keeps_all_and_p_next_to_1_drops_all,
+      the_share_that_drops_is_p_and_the_mean_stays, neighbours_drop_independently,
+      the_gradient_drops_what_the_forward_dropped, a_dropped_cell_is_not_read,
+      f32_and_f64_drop_the_same_cells, the_shape_does_not_matter_only_the_position,
+      a_replay_drops_the_same_and_a_new_call_does_not,
       long_arrays_have_the_same_bits_at_any_number_of_threads,
       outside_of_training_it_is_the_identity_with_a_gradient_of_its_own, what_is_off_draws_nothing,
       p_outside_of_0_to_1_is_an_error_even_when_off)
