@@ -10,16 +10,21 @@
  *     two of the same shape, or a scalar       for r < all
  *
  * The innermost loop is the row.  Along it a step is 1 or 0, so a piece of a row is contiguous in
- * every operand, once a 0 has been spelt out as that many copies.
+ * every operand, once a 0 has been spelt out as that many copies.  Cutting the row into pieces turns
+ * it into one more loop, over pieces:
+ *
+ *     for i < B T, for piece < N / 512         each piece of y is a unit of work
  *
  * The gradient of a repeat is a sum.  For an input x that was repeated, the loops along which x
  * moves are kept, and those along which it stands still are summed:
  *
- *     kept row (bias [N])          sum_j += g_j, for every summed index; then dx_j += sum_j
- *     summed row (one per row)     sum += g_1 + ... + g_n, for every summed index; then dx += sum
+ *     gamma [N]       kept: pieces of N       summed: B T             sum_j += g_j
+ *     one [B,T,1]     kept: B T               summed: pieces of N     sum   += g_1 + g_2 + ...
  *
- * Every element of dx belongs to one task, which adds in memory order: the bits depend on the
- * shapes alone. */
+ * A unit then is one index of the kept loops, and its sum goes over all indices of the summed ones,
+ * in memory order.  Where there are few units with long sums, as for a bias, the sum is shared:
+ * each share adds up its part, and the parts are added in order.  All of this is decided by the
+ * shapes alone, and so are the bits. */
 #include "ops/broadcast.h"
 
 #include <stdio.h>
@@ -28,11 +33,17 @@
 #include "kernels/pool.h"
 #include "kernels/rows.h"
 
-#ifndef REAL /* ---------------------------- loops and tasks ---------------------------- */
+#ifndef REAL /* ---------------------------- loops ---------------------------- */
 
 typedef struct {
     ptrdiff_t size, out, in[AT_MAX_OPERANDS]; /* steps in the output and in every input */
 } map_loop;
+
+typedef struct {
+    ptrdiff_t count;            /* how many indices they have together */
+    int n;                      /* loops */
+    map_loop loop[AT_MAX_DIMS]; /* outermost first */
+} map_nest;
 
 typedef struct {
     ptrdiff_t out, in[AT_MAX_OPERANDS]; /* where we are in the output and in every input */
@@ -42,29 +53,52 @@ typedef struct map_job map_job;
 struct map_job {
     const at_node *n;
     at_formula *f;
-    void (*unit)(const map_job *job, ptrdiff_t unit);
-
     at_fresh dx; /* of input i, when going back */
     int i;
     bool repeated, row_summed;
-
-    map_loop kept[AT_MAX_DIMS], summed[AT_MAX_DIMS], row; /* outermost first */
-    int n_kept, n_summed;
-    ptrdiff_t sums; /* how many indices the summed loops have together */
-
-    ptrdiff_t pieces; /* units per row: a unit is one piece, or one row if it is summed */
-    ptrdiff_t units, per_task;
+    map_loop row;
+    ptrdiff_t pieces; /* in a row */
+    map_nest kept, summed;
+    void (*unit)(const map_job *job, ptrdiff_t unit); /* does one index of `kept` */
 };
 
-/* Moves p to this index of the loops, counted with the innermost fastest. */
-static void map_move(map_place *p, const map_loop *loop, int n, int n_in, ptrdiff_t index)
+static void map_add_loop(map_nest *nest, map_loop loop)
 {
-    for (int d = n - 1; d >= 0; d--) {
-        ptrdiff_t i = d > 0 ? index % loop[d].size : index;
-        if (d > 0) index /= loop[d].size;
-        p->out += i * loop[d].out;
-        for (int k = 0; k < n_in; k++) p->in[k] += i * loop[d].in[k];
+    nest->loop[nest->n++] = loop;
+    nest->count *= loop.size;
+}
+
+/* Moves p to this index of the nest, counted with the innermost loop fastest. */
+static void map_move(map_place *p, const map_nest *nest, int n_in, ptrdiff_t index)
+{
+    for (int d = nest->n - 1; d >= 0; d--) {
+        const map_loop *l = &nest->loop[d];
+        ptrdiff_t i = d > 0 ? index % l->size : index;
+        if (d > 0) index /= l->size;
+        p->out += i * l->out;
+        for (int k = 0; k < n_in; k++) p->in[k] += i * l->in[k];
     }
+}
+
+/* The elements in a piece: AT_PIECE, but for the last one of a row.  The loop over pieces is an
+ * innermost one, so `index` of its nest tells which it is. */
+static int map_length(const map_job *job, ptrdiff_t index)
+{
+    ptrdiff_t left = job->row.size - index % job->pieces * AT_PIECE;
+    return left < AT_PIECE ? (int)left : AT_PIECE;
+}
+
+/* How many elements of dx a unit is about. */
+static int map_width(const map_job *job, ptrdiff_t unit)
+{
+    return job->row_summed ? 1 : map_length(job, unit);
+}
+
+static map_place map_start(const map_job *job, ptrdiff_t unit)
+{
+    map_place p = {0};
+    map_move(&p, &job->kept, job->n->n_in, unit);
+    return p;
 }
 
 #define AT_KERNELS "ops/broadcast.c"
@@ -108,66 +142,150 @@ static int map_loops_quickly(const at_node *n, map_loop loop[AT_MAX_DIMS])
     return 1;
 }
 
+static void map_plan(map_job *job)
+{
+    map_loop loop[AT_MAX_DIMS];
+    int loops = map_loops_quickly(job->n, loop);
+    job->row = loop[loops - 1];
+    job->row_summed = job->repeated && job->row.in[job->i] == 0;
+    job->pieces = (job->row.size + AT_PIECE - 1) / AT_PIECE;
+
+    map_loop *over_pieces = &loop[loops - 1];
+    over_pieces->size = job->pieces;
+    over_pieces->out *= AT_PIECE;
+    for (int k = 0; k < job->n->n_in; k++) over_pieces->in[k] *= AT_PIECE;
+
+    job->kept.count = job->summed.count = 1;
+    for (int d = 0; d < loops; d++) {
+        bool stands_still = d < loops - 1 ? loop[d].in[job->i] == 0 : job->row_summed;
+        map_add_loop(job->repeated && stands_still ? &job->summed : &job->kept, loop[d]);
+    }
+}
+
+/* ------------------------------------------------------------------ tasks ---------------------- */
+
+enum {
+    MAP_TASK = 32768, /* elements; fewer are not worth waking a thread for */
+    MAP_SHARES = 16   /* of one sum, at most */
+};
+
+static ptrdiff_t map_cost(const map_job *job)
+{
+    return job->summed.count * map_length(job, 0);
+}
+
+static ptrdiff_t map_units_per_task(const map_job *job)
+{
+    ptrdiff_t cost = map_cost(job);
+    return cost < MAP_TASK ? MAP_TASK / cost : 1;
+}
+
 static void map_task(void *ctx, int task, int worker)
 {
     (void)worker;
     const map_job *job = ctx;
-    ptrdiff_t from = task * job->per_task, to = from + job->per_task;
-    if (to > job->units) to = job->units;
+    ptrdiff_t n = map_units_per_task(job), from = task * n, to = from + n;
+    if (to > job->kept.count) to = job->kept.count;
     for (ptrdiff_t unit = from; unit < to; unit++) job->unit(job, unit);
 }
 
-/* Fewer elements than this are not worth waking a thread for. */
-enum { MAP_TASK = 32768 };
-
 static void map_run(map_job *job)
 {
-    map_loop loop[AT_MAX_DIMS];
-    int loops = map_loops_quickly(job->n, loop);
-    ptrdiff_t outer = 1, cost;
-
-    job->row = loop[loops - 1];
-    job->row_summed = job->repeated && job->row.in[job->i] == 0;
-    job->pieces = job->row_summed ? 1 : (job->row.size + AT_PIECE - 1) / AT_PIECE;
-    job->sums = 1;
-    for (int d = 0; d < loops - 1; d++) {
-        if (job->repeated && loop[d].in[job->i] == 0)
-            job->summed[job->n_summed++] = loop[d], job->sums *= loop[d].size;
-        else
-            job->kept[job->n_kept++] = loop[d], outer *= loop[d].size;
-    }
-    job->units = outer * job->pieces;
-    cost = job->sums * (job->row.size + job->pieces - 1) / job->pieces;
-    job->per_task = cost < MAP_TASK ? MAP_TASK / cost : 1;
-    at_parallel((int)((job->units + job->per_task - 1) / job->per_task), map_task, job);
+    ptrdiff_t n = map_units_per_task(job);
+    at_parallel((int)((job->kept.count + n - 1) / n), map_task, job);
 }
 
-static bool map_is_f64(const at_node *n)
+static bool map_is_f64(const map_job *job)
 {
-    return n->out[0]->dtype == ATTIC_F64;
+    return job->n->out[0]->dtype == ATTIC_F64;
 }
 
 void at_map(at_node *n, at_formula *f)
 {
     if (at_count(n->out[0]->shape) == 0) return;
-    map_job job = {.n = n, .f = f, .unit = map_is_f64(n) ? map_forward_f64 : map_forward_f32};
+    map_job job = {.n = n, .f = f};
+    job.unit = map_is_f64(&job) ? map_forward_f64 : map_forward_f32;
+    map_plan(&job);
     map_run(&job);
+}
+
+/* ------------------------------------------------------------------ sums ----------------------- */
+
+/* The part of a unit's sum that goes over the indices from .. to-1 of the summed loops. */
+static void map_sum(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum)
+{
+    (map_is_f64(job) ? map_sum_f64 : map_sum_f32)(job, unit, from, to, sum);
+}
+
+/* dx += sum */
+static void map_add(const map_job *job, ptrdiff_t unit, const double *sum)
+{
+    (map_is_f64(job) ? map_add_f64 : map_add_f32)(job, unit, sum);
+}
+
+static void map_sum_unit(const map_job *job, ptrdiff_t unit)
+{
+    double sum[AT_PIECE];
+    map_sum(job, unit, 0, job->summed.count, sum);
+    map_add(job, unit, sum);
+}
+
+typedef struct {
+    const map_job *job;
+    ptrdiff_t unit;
+    int shares;
+    double part[MAP_SHARES][AT_PIECE];
+} map_shared_sum;
+
+static void map_share(void *ctx, int share, int worker)
+{
+    (void)worker;
+    map_shared_sum *s = ctx;
+    ptrdiff_t n = s->job->summed.count;
+    map_sum(s->job, s->unit, n * share / s->shares, n * (share + 1) / s->shares, s->part[share]);
+}
+
+static void map_run_shared(const map_job *job, int shares)
+{
+    map_shared_sum s = {.job = job, .shares = shares};
+    for (s.unit = 0; s.unit < job->kept.count; s.unit++) {
+        at_parallel(shares, map_share, &s);
+        for (int k = 1; k < shares; k++)
+            for (int j = 0; j < map_width(job, s.unit); j++) s.part[0][j] += s.part[k][j];
+        map_add(job, s.unit, s.part[0]);
+    }
+}
+
+static int map_shares(const map_job *job)
+{
+    ptrdiff_t worth = map_cost(job) / MAP_TASK;
+    if (job->kept.count >= MAP_SHARES) return 1;
+    if (worth > job->summed.count) worth = job->summed.count;
+    return worth < 1 ? 1 : worth < MAP_SHARES ? (int)worth : MAP_SHARES;
 }
 
 void at_map_back(at_node *n, int i, at_formula *g)
 {
     ptrdiff_t count = at_count(n->out[0]->shape);
-    bool repeated = count != at_count(n->in[i]->shape), f64 = map_is_f64(n);
+    bool repeated = count != at_count(n->in[i]->shape);
     at_fresh dx = repeated ? (at_fresh){at_grad(n, i), 1} : at_grad_fresh(n, i);
     if (!dx.p || count == 0) return;
 
     map_job job = {.n = n, .f = g, .dx = dx, .i = i, .repeated = repeated};
+    map_plan(&job);
+    int shares = repeated ? map_shares(&job) : 1;
     if (repeated)
-        job.unit = f64 ? map_back_sum_f64 : map_back_sum_f32;
+        job.unit = map_sum_unit;
     else
-        job.unit = f64 ? map_back_each_f64 : map_back_each_f32;
-    map_run(&job);
+        job.unit = map_is_f64(&job) ? map_back_f64 : map_back_f32;
+
+    if (shares > 1)
+        map_run_shared(&job, shares);
+    else
+        map_run(&job);
 }
+
+/* ------------------------------------------------------------------ a message ------------------ */
 
 const char *at_clash_text(at_shape a, at_shape b)
 {
@@ -219,28 +337,18 @@ static const REAL *KERNEL(map_find)(const map_job *job, const map_place *p, int 
     return space;
 }
 
-/* Where a unit begins, and how many elements of its row it has. */
-static int KERNEL(map_unit)(const map_job *job, ptrdiff_t unit, map_place *p)
-{
-    ptrdiff_t from = unit % job->pieces * AT_PIECE, n = job->row.size - from;
-    *p = (map_place){0};
-    map_move(p, job->kept, job->n_kept, job->n->n_in, unit / job->pieces);
-    map_move(p, &job->row, 1, job->n->n_in, from);
-    return n < AT_PIECE ? (int)n : AT_PIECE;
-}
-
 static void KERNEL(map_forward)(const map_job *job, ptrdiff_t unit)
 {
-    map_place p;
-    int n = KERNEL(map_unit)(job, unit, &p);
-    KERNEL(map_values)(job, &p, n, (REAL *)job->n->out[0]->data + p.out);
+    map_place p = map_start(job, unit);
+    REAL *y = (REAL *)job->n->out[0]->data + p.out;
+    KERNEL(map_values)(job, &p, map_length(job, unit), y);
 }
 
 /* dx_j += g_j, or dx_j = g_j where there is nothing to add to */
-static void KERNEL(map_back_each)(const map_job *job, ptrdiff_t unit)
+static void KERNEL(map_back)(const map_job *job, ptrdiff_t unit)
 {
-    map_place p;
-    int n = KERNEL(map_unit)(job, unit, &p);
+    map_place p = map_start(job, unit);
+    int n = map_length(job, unit);
     REAL *dx = (REAL *)job->dx.p + p.out, space[AT_PIECE];
     const REAL *g = KERNEL(map_find)(job, &p, n, job->dx.beta ? space : dx);
 
@@ -250,48 +358,29 @@ static void KERNEL(map_back_each)(const map_job *job, ptrdiff_t unit)
         memcpy(dx, g, (size_t)n * sizeof *dx);
 }
 
-/* dx_j += the sum of g_j */
-static void KERNEL(map_back_columns)(const map_job *job, const map_place *start, int n)
+static void KERNEL(map_sum)(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to,
+                            double *sum)
 {
-    REAL *dx = (REAL *)job->dx.p + start->in[job->i], space[AT_PIECE];
-    double sum[AT_PIECE];
+    const map_place start = map_start(job, unit);
+    REAL space[AT_PIECE];
 
-    for (int j = 0; j < n; j++) sum[j] = 0;
-    for (ptrdiff_t s = 0; s < job->sums; s++) {
-        map_place p = *start;
-        map_move(&p, job->summed, job->n_summed, job->n->n_in, s);
+    for (int j = 0; j < map_width(job, unit); j++) sum[j] = 0;
+    for (ptrdiff_t s = from; s < to; s++) {
+        map_place p = start;
+        map_move(&p, &job->summed, job->n->n_in, s);
+        int n = map_length(job, job->row_summed ? s : unit);
         const REAL *g = KERNEL(map_find)(job, &p, n, space);
-        for (int j = 0; j < n; j++) sum[j] += (double)g[j];
+        if (job->row_summed)
+            *sum += (double)AT_FOR_REAL(row_sum)(n, g);
+        else
+            for (int j = 0; j < n; j++) sum[j] += (double)g[j];
     }
-    for (int j = 0; j < n; j++) dx[j] += (REAL)sum[j];
 }
 
-/* dx += the sum of all g in these rows */
-static void KERNEL(map_back_row)(const map_job *job, const map_place *start)
+static void KERNEL(map_add)(const map_job *job, ptrdiff_t unit, const double *sum)
 {
-    REAL *dx = (REAL *)job->dx.p + start->in[job->i], space[AT_PIECE];
-    double sum = 0;
-
-    for (ptrdiff_t s = 0; s < job->sums; s++)
-        for (ptrdiff_t from = 0; from < job->row.size; from += AT_PIECE) {
-            ptrdiff_t left = job->row.size - from, n = left < AT_PIECE ? left : AT_PIECE;
-            map_place p = *start;
-            map_move(&p, job->summed, job->n_summed, job->n->n_in, s);
-            map_move(&p, &job->row, 1, job->n->n_in, from);
-            const REAL *g = KERNEL(map_find)(job, &p, (int)n, space);
-            sum += (double)AT_FOR_REAL(row_sum)(n, g);
-        }
-    *dx += (REAL)sum;
-}
-
-static void KERNEL(map_back_sum)(const map_job *job, ptrdiff_t unit)
-{
-    map_place p;
-    int n = KERNEL(map_unit)(job, unit, &p);
-    if (job->row_summed)
-        KERNEL(map_back_row)(job, &p);
-    else
-        KERNEL(map_back_columns)(job, &p, n);
+    REAL *dx = (REAL *)job->dx.p + map_start(job, unit).in[job->i];
+    for (int j = 0; j < map_width(job, unit); j++) dx[j] += (REAL)sum[j];
 }
 
 #endif
