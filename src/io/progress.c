@@ -2,11 +2,8 @@
 #include "io/progress.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 static double monotonic_seconds(void)
 {
@@ -15,34 +12,13 @@ static double monotonic_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int terminal_columns(FILE *out)
-{
-    int fd = fileno(out);
-    if (fd < 0 || !isatty(fd)) return 0;
-    struct winsize size;
-    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-static bool locale_is_utf8(void)
-{
-    const char *names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (int i = 0; i < 3; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value) return strstr(value, "UTF-8") || strstr(value, "utf8");
-    }
-    return false;
-}
-
 at_progress at_progress_start(FILE *out, const char *what, ptrdiff_t total)
 {
-    const char *no_colour = getenv("NO_COLOR");
     at_progress p = {.out = out,
                      .what = what,
                      .total = total,
                      .clock = monotonic_seconds,
-                     .columns = terminal_columns(out),
-                     .colour = !(no_colour && *no_colour),
-                     .utf8 = locale_is_utf8()};
+                     .as = at_terminal_of(out)};
     p.started = p.clock();
     p.drawn = p.started - 1;
     return p;
@@ -86,10 +62,10 @@ static void describe(const at_progress *p, char *to, size_t size)
 static void draw_bar(const at_progress *p, int width)
 {
     int full = (int)((double)width * (double)p->done / (double)p->total + 0.5);
-    if (p->colour) fputs("\033[32m", p->out);
+    if (p->as.colours) fputs("\033[32m", p->out);
     for (int i = 0; i < width; i++)
-        fputs(i < full ? (p->utf8 ? "█" : "#") : (p->utf8 ? "░" : "."), p->out);
-    if (p->colour) fputs("\033[0m", p->out);
+        fputs(i < full ? (p->as.unicode ? "█" : "#") : (p->as.unicode ? "░" : "."), p->out);
+    if (p->as.colours) fputs("\033[0m", p->out);
 }
 
 /* On a terminal: back to the start of the line, and clear what is left of it at the end. */
@@ -97,14 +73,14 @@ static void draw_line(const at_progress *p)
 {
     char rest[240];
     describe(p, rest, sizeof rest);
-    int room = p->columns - 1 - (int)strlen(p->what) - 2 - (int)strlen(rest) - 2;
+    int room = p->as.columns - 1 - (int)strlen(p->what) - 2 - (int)strlen(rest) - 2;
     int width = room > 30 ? 30 : room;
     fprintf(p->out, "\r%s  ", p->what);
     if (width >= 5) {
         draw_bar(p, width);
         fputs("  ", p->out);
     }
-    int fits = p->columns - 1 - (int)strlen(p->what) - 2;
+    int fits = p->as.columns - 1 - (int)strlen(p->what) - 2;
     fprintf(p->out, "%.*s\033[K", fits > 0 ? fits : 0, rest);
     fflush(p->out);
 }
@@ -127,7 +103,7 @@ void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
     vsnprintf(p->text, sizeof p->text, format, args);
     va_end(args);
 
-    if (p->columns) {
+    if (p->as.is_terminal) {
         double now = p->clock();
         if (now - p->drawn < 0.1) return;
         p->drawn = now;
@@ -139,7 +115,7 @@ void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
 
 void at_progress_end(at_progress *p)
 {
-    if (p->total <= 0 || !p->columns) return;
+    if (p->total <= 0 || !p->as.is_terminal) return;
     draw_line(p);
     fputc('\n', p->out);
     fflush(p->out);

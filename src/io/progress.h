@@ -18,14 +18,15 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "io/term.h"
+
 typedef struct {
     FILE *out;
     const char *what;
     ptrdiff_t total, done;
     double (*clock)(void); /* seconds, from any origin */
     double started, drawn;
-    int columns; /* of the terminal; 0: not a terminal */
-    bool colour, utf8;
+    at_terminal as; /* what `out` can show */
     char text[120]; /* the last text of the caller */
 } at_progress;
 

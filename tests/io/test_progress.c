@@ -1,7 +1,6 @@
 /* test_progress.c -- the line that is drawn, with a clock that the test turns. */
 #include "io/progress.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
@@ -24,9 +23,7 @@ static at_progress start(int columns, ptrdiff_t total)
     p.clock = test_clock;
     p.started = now;
     p.drawn = now - 1;
-    p.columns = columns;
-    p.colour = false;
-    p.utf8 = false;
+    p.as = (at_terminal){.columns = columns, .is_terminal = columns > 0};
     return p;
 }
 
@@ -105,17 +102,6 @@ START_TEST(no_work_writes_nothing)
 }
 END_TEST
 
-START_TEST(no_color_is_respected)
-{
-    setenv("NO_COLOR", "1", 1);
-    ck_assert(!at_progress_start(stdout, "", 1).colour);
-    setenv("NO_COLOR", "", 1); /* set but empty does not count */
-    ck_assert(at_progress_start(stdout, "", 1).colour);
-    unsetenv("NO_COLOR");
-}
-END_TEST
-
 SUITE(io_progress, a_terminal_shows_bar_rate_time_and_text,
       a_narrow_terminal_loses_the_bar_and_then_the_text, redraws_are_at_most_ten_a_second,
-      a_file_gets_one_line_per_tenth, the_end_is_always_drawn, no_work_writes_nothing,
-      no_color_is_respected)
+      a_file_gets_one_line_per_tenth, the_end_is_always_drawn, no_work_writes_nothing)
