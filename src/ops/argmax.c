@@ -13,12 +13,16 @@
 
 enum {
     ARGMAX_COLUMNS = 64,
+    ARGMAX_SHORT = 16,
     ARGMAX_TASK = 1 << 15 /* numbers that are worth waking a thread for */
 };
 
+/* x as `outer` blocks of N rows of columns: number (j, i) of block o lies at o*block + j*step + i*next.
+ * Short rows side by side are columns too, of a single block. */
 typedef struct {
     int N;
-    ptrdiff_t inner, strips, count, per_task; /* strips: at most COLUMNS columns of one o */
+    ptrdiff_t columns, step, next, block;
+    ptrdiff_t strips, count, per_task; /* strips of a block; in all; of one task */
 } argmax_args;
 
 #define AT_KERNELS "ops/argmax.c"
@@ -29,12 +33,19 @@ static const at_op argmax_op = {.name = "argmax",
 
 static argmax_args argmax_args_of(at_shape x, int axis)
 {
-    argmax_args a = {.N = x.dim[axis], .per_task = 1};
+    argmax_args a = {.N = x.dim[axis], .next = 1, .per_task = 1};
     if (at_count(x) == 0) return a; /* an empty x may have huge other dims */
-    a.inner = at_count_between(x, axis + 1, x.ndim);
-    a.strips = (a.inner + ARGMAX_COLUMNS - 1) / ARGMAX_COLUMNS;
-    a.count = at_count_between(x, 0, axis) * a.strips;
-    ptrdiff_t width = a.inner < ARGMAX_COLUMNS ? a.inner : ARGMAX_COLUMNS;
+    ptrdiff_t outer = at_count_between(x, 0, axis);
+    a.columns = a.step = at_count_between(x, axis + 1, x.ndim);
+    if (a.columns == 1 && a.N < ARGMAX_SHORT) {
+        a.columns = outer;
+        a.next = a.N;
+        outer = 1;
+    }
+    a.block = a.N * a.columns;
+    a.strips = (a.columns + ARGMAX_COLUMNS - 1) / ARGMAX_COLUMNS;
+    a.count = outer * a.strips;
+    ptrdiff_t width = a.columns < ARGMAX_COLUMNS ? a.columns : ARGMAX_COLUMNS;
     a.per_task = ARGMAX_TASK / (a.N * width + 1) + a.count / (1 << 20) + 1;
     return a;
 }
@@ -43,7 +54,7 @@ at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims)
 {
     AT_INPUT(t, "argmax", x, ATTIC_REAL);
     int a = at_axis_of(x->shape, axis);
-    AT_REQUIRE(t, a >= 0, "argmax: x is %s and has no axis %d", at_text(x), axis);
+    AT_REQUIRE(t, a >= 0, "argmax: there is no axis %d in x %s", axis, at_text(x));
 
     at_shape y = {x->shape.ndim - !keepdims, {0}};
     for (int d = 0, i = 0; d < x->shape.ndim; d++) {
@@ -63,25 +74,31 @@ at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims)
 
 #else /* ------------------------------- its kernels ------------------------------- */
 
-/* One row: what the maximum is, then where. */
+/* One row: what the maximum is, then where.  A block without it is passed over as a whole. */
 static int KERNEL(argmax_row)(int N, const REAL *x)
 {
     REAL m = AT_FOR_REAL(row_max)(N, x);
-    int j = 0;
+    int j = 0, found = 0;
+    for (; j + ARGMAX_COLUMNS < N; j += ARGMAX_COLUMNS) {
+        for (int k = 0; k < ARGMAX_COLUMNS; k++)
+            found |= (x[j + k] == m) | ((x[j + k] != x[j + k]) & (m != m));
+        if (found) break;
+    }
     while (j < N - 1 && (m == m ? x[j] != m : x[j] == x[j])) j++;
     return j;
 }
 
-/* w columns side by side; row j begins at x + j*step. */
-static void KERNEL(argmax_columns)(int N, ptrdiff_t w, const REAL *x, ptrdiff_t step, int32_t *y)
+/* w columns side by side */
+static void KERNEL(argmax_columns)(const argmax_args *a, ptrdiff_t w, const REAL *x, int32_t *y)
 {
     REAL m[ARGMAX_COLUMNS];
-    for (ptrdiff_t i = 0; i < w; i++) m[i] = x[i], y[i] = 0;
-    for (int j = 1; j < N; j++) {
-        x += step;
+    for (ptrdiff_t i = 0; i < w; i++) m[i] = x[i * a->next], y[i] = 0;
+    for (int j = 1; j < a->N; j++) {
+        x += a->step;
         for (ptrdiff_t i = 0; i < w; i++) {
-            bool better = m[i] == m[i] && !(x[i] <= m[i]); /* larger, or the first NaN */
-            m[i] = better ? x[i] : m[i];
+            REAL v = x[i * a->next];
+            bool better = m[i] == m[i] && !(v <= m[i]); /* larger, or the first NaN */
+            m[i] = better ? v : m[i];
             y[i] = better ? j : y[i];
         }
     }
@@ -92,17 +109,15 @@ static void KERNEL(argmax_task)(void *node, int task, int worker)
     (void)worker;
     const at_node *n = node;
     const argmax_args *a = n->args;
-    const REAL *x = n->in[0]->data;
-    int32_t *y = n->out[0]->data;
     ptrdiff_t s = task * a->per_task, end = s + a->per_task;
     for (; s < end && s < a->count; s++) {
-        ptrdiff_t o = s / a->strips, i = s % a->strips * ARGMAX_COLUMNS;
-        ptrdiff_t w = a->inner - i < ARGMAX_COLUMNS ? a->inner - i : ARGMAX_COLUMNS;
-        const REAL *from = x + o * a->N * a->inner + i;
-        if (a->inner == 1)
-            y[o] = KERNEL(argmax_row)(a->N, from);
+        ptrdiff_t o = s / a->strips, i = s % a->strips * ARGMAX_COLUMNS, left = a->columns - i;
+        const REAL *x = (const REAL *)n->in[0]->data + o * a->block + i * a->next;
+        int32_t *y = (int32_t *)n->out[0]->data + o * a->columns + i;
+        if (a->columns == 1)
+            *y = KERNEL(argmax_row)(a->N, x);
         else
-            KERNEL(argmax_columns)(a->N, w, from, a->inner, y + o * a->inner + i);
+            KERNEL(argmax_columns)(a, left < ARGMAX_COLUMNS ? left : ARGMAX_COLUMNS, x, y);
     }
 }
 

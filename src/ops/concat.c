@@ -70,8 +70,8 @@ static bool concat_inputs_fit(at_tape *t, const char *op, at_tensor **x, int n, 
         AT_REQUIRE(t, x[k]->dtype == x[0]->dtype, "%s: x[0] is %s but x[%d] is %s", op,
                    at_dtype_text(x[0]->dtype), k, at_dtype_text(x[k]->dtype));
         int a = join ? at_axis_of(x[0]->shape, axis) : -1;
-        AT_REQUIRE(t, a >= 0 || !join, "%s: x[0] is %s and has no axis %d", op, at_text(x[0]),
-                   axis);
+        AT_REQUIRE(t, a >= 0 || !join, "%s: there is no axis %d in x[0] %s", op, axis,
+                   at_text(x[0]));
         AT_REQUIRE(t, concat_agrees(x[0]->shape, x[k]->shape, a),
                    join ? "%s: x[0] is %s but x[%d] is %s: they may differ in axis %d alone"
                         : "%s: x[0] is %s but x[%d] is %s: they must be equal",

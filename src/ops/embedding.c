@@ -66,6 +66,8 @@ at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id)
     embedding_args a = {
         .V = table->shape.dim[0], .D = table->shape.dim[1], .count = at_count(id->shape)};
     const int32_t *ids = id->data;
+    AT_REQUIRE(t, a.V > 0 || a.count == 0, "embedding: id is %s but table is %s and has no rows",
+               at_text(id), at_text(table));
     for (ptrdiff_t i = 0; i < a.count; i++)
         AT_REQUIRE(t, embedding_has(&a, ids[i]),
                    "embedding: id is %d at %s but table is %s: ids must be in 0..%d", ids[i],

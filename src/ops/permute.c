@@ -10,8 +10,8 @@
  *
  *   rows    it is also the last one of x, as when heads are split off: whole rows are copied
  *   plane   it is not, as in a transpose of a matrix: one axis lies together in x, another one in y,
- *           and whichever is followed, the other side is read or written one number per cache line.
- *           In squares of 16 by 16 each line is used up while it is in the cache.
+ *           and whichever is followed, the other side is visited one number per cache line.  So
+ *           squares of 16 by 16 are read line by line, turned, and written line by line.
  *
  * Axes of size 1, and axes that stay neighbours, make no difference and are dropped or merged first. */
 #include "ops/op.h"
@@ -51,8 +51,8 @@ static permute_plan permute_back(permute_plan p)
 }
 
 /* Moves the first `rows` rows of a plan; `size` is that of an element. */
-typedef void permute_mover(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const char *from,
-                           char *to);
+typedef void permute_mover(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const void *from,
+                           void *to);
 typedef struct {
     permute_plan plan;
     permute_mover *move;
@@ -93,31 +93,48 @@ static void permute_run(permute_plan p, permute_mover *move, size_t size, const 
     at_parallel((int)((count + per_task - 1) / per_task), permute_task, &g);
 }
 
-/* A plane.  Where size is a constant, each memcpy is one load and one store. */
-static inline __attribute__((always_inline)) void
-permute_squares(ptrdiff_t size, const permute_plan *p, ptrdiff_t rows, const char *from, char *to)
+static ptrdiff_t permute_side_of_square(ptrdiff_t left)
 {
-    for (ptrdiff_t i0 = 0; i0 < rows; i0 += PERMUTE_SQUARE)
-        for (ptrdiff_t j0 = 0; j0 < p->cols; j0 += PERMUTE_SQUARE)
-            for (ptrdiff_t i = i0; i < rows && i < i0 + PERMUTE_SQUARE; i++)
-                for (ptrdiff_t j = j0; j < p->cols && j < j0 + PERMUTE_SQUARE; j++)
-                    memcpy(to + (i * p->to.row + j) * size, from + (i + j * p->from.col) * size,
-                           (size_t)size);
+    return left < PERMUTE_SQUARE ? left : PERMUTE_SQUARE;
 }
 
-static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const char *from,
-                         char *to)
+/* square_ji = from_ji: m lines */
+static void permute_fetch(ptrdiff_t size, ptrdiff_t m, ptrdiff_t n, const char *from,
+                          ptrdiff_t step, char *square)
 {
-    if (p->from.col == 1)
+    for (ptrdiff_t j = 0; j < n; j++)
+        memcpy(square + j * PERMUTE_SQUARE * size, from + j * step * size, (size_t)(m * size));
+}
+
+/* to_ij = square_ji.  Where size is a constant, memcpy is a load and a store. */
+static inline __attribute__((always_inline)) void
+permute_turn(ptrdiff_t size, ptrdiff_t m, ptrdiff_t n, const char *square, char *to, ptrdiff_t step)
+{
+    for (ptrdiff_t i = 0; i < m; i++)
+        for (ptrdiff_t j = 0; j < n; j++)
+            memcpy(to + (i * step + j) * size, square + (j * PERMUTE_SQUARE + i) * size,
+                   (size_t)size);
+}
+
+static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const void *from,
+                         void *to)
+{
+    const char *x = from;
+    char *y = to, square[PERMUTE_SQUARE * PERMUTE_SQUARE * 8];
+    if (p->from.col == 1) {
         for (ptrdiff_t i = 0; i < rows; i++)
-            memcpy(to + i * p->to.row * size, from + i * p->from.row * size,
-                   (size_t)(p->cols * size));
-    else if (size == 1)
-        permute_squares(1, p, rows, from, to);
-    else if (size == 4)
-        permute_squares(4, p, rows, from, to);
-    else
-        permute_squares(8, p, rows, from, to);
+            memcpy(y + i * p->to.row * size, x + i * p->from.row * size, (size_t)(p->cols * size));
+        return;
+    }
+    for (ptrdiff_t j = 0; j < p->cols; j += PERMUTE_SQUARE)
+        for (ptrdiff_t i = 0; i < rows; i += PERMUTE_SQUARE) {
+            ptrdiff_t m = permute_side_of_square(rows - i), n = permute_side_of_square(p->cols - j);
+            char *corner = y + (i * p->to.row + j) * size;
+            permute_fetch(size, m, n, x + (i + j * p->from.col) * size, p->from.col, square);
+            if (size == 1) permute_turn(1, m, n, square, corner, p->to.row);
+            if (size == 4) permute_turn(4, m, n, square, corner, p->to.row);
+            if (size == 8) permute_turn(8, m, n, square, corner, p->to.row);
+        }
 }
 
 static void permute_forward(at_node *n)
@@ -200,7 +217,7 @@ at_tensor *at_permute(at_tape *t, at_tensor *x, at_shape order)
     at_shape from = order;
     for (int i = 0; i < order.ndim; i++) {
         int a = from.dim[i] = at_axis_of(x->shape, order.dim[i]);
-        AT_REQUIRE(t, a >= 0, "permute: x is %s and has no axis %d", at_text(x), order.dim[i]);
+        AT_REQUIRE(t, a >= 0, "permute: there is no axis %d in x %s", order.dim[i], at_text(x));
         AT_REQUIRE(t, !seen[a], "permute: the order %s lists axis %d of x %s twice",
                    at_shape_text(order), a, at_text(x));
         seen[a] = true;
@@ -213,8 +230,8 @@ at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b)
     if (!at_check_any(t, "transpose", "x", x)) return NULL;
     at_shape order = {x->shape.ndim, {0, 1, 2, 3, 4, 5, 6, 7}};
     int i = at_axis_of(x->shape, a), j = at_axis_of(x->shape, b);
-    AT_REQUIRE(t, i >= 0 && j >= 0, "transpose: x is %s and has no axis %d", at_text(x),
-               i < 0 ? a : b);
+    AT_REQUIRE(t, i >= 0 && j >= 0, "transpose: there is no axis %d in x %s", i < 0 ? a : b,
+               at_text(x));
     order.dim[i] = j;
     order.dim[j] = i;
     return permute_record(t, &transpose_op, x, order);
@@ -222,21 +239,26 @@ at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b)
 
 #else /* ------------------------------- its kernels ------------------------------- */
 
+/* permute_copy with += */
 static void KERNEL(permute_add)(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows,
-                                const char *from, char *to)
+                                const void *from, void *to)
 {
-    (void)size;
-    const REAL *dy = (const REAL *)from;
-    REAL *dx = (REAL *)to;
-    if (p->from.col == 1)
+    const REAL *dy = from;
+    REAL *dx = to, square[PERMUTE_SQUARE * PERMUTE_SQUARE];
+    if (p->from.col == 1) {
         for (ptrdiff_t i = 0; i < rows; i++)
             AT_FOR_REAL(row_axpy)(p->cols, 1, dy + i * p->from.row, dx + i * p->to.row);
-    else
-        for (ptrdiff_t i0 = 0; i0 < rows; i0 += PERMUTE_SQUARE)
-            for (ptrdiff_t j0 = 0; j0 < p->cols; j0 += PERMUTE_SQUARE)
-                for (ptrdiff_t i = i0; i < rows && i < i0 + PERMUTE_SQUARE; i++)
-                    for (ptrdiff_t j = j0; j < p->cols && j < j0 + PERMUTE_SQUARE; j++)
-                        dx[i * p->to.row + j] += dy[i + j * p->from.col];
+        return;
+    }
+    for (ptrdiff_t j = 0; j < p->cols; j += PERMUTE_SQUARE)
+        for (ptrdiff_t i = 0; i < rows; i += PERMUTE_SQUARE) {
+            ptrdiff_t m = permute_side_of_square(rows - i), n = permute_side_of_square(p->cols - j);
+            permute_fetch(size, m, n, (const char *)(dy + i + j * p->from.col), p->from.col,
+                          (char *)square);
+            for (ptrdiff_t k = 0; k < m; k++)
+                for (ptrdiff_t l = 0; l < n; l++)
+                    dx[(i + k) * p->to.row + j + l] += square[l * PERMUTE_SQUARE + k];
+        }
 }
 
 static void KERNEL(permute_backward)(at_node *n)

@@ -17,7 +17,8 @@
  *     a row      which goes:    its numbers become one,            or
  *     columns    which stay:    rows of them are added side by side,
  *
- * and the others are loops around it.  A sum is pairwise: that of the first half of the steps plus that of
+ * and the others are loops around it.  (Short rows are taken as columns too, side by side but not
+ * next to each other.)  A sum is pairwise: that of the first half of the steps plus that of
  * the second half, so its rounding error grows with log n and not with n, and the order of the
  * additions depends on the shape alone.
  *
@@ -27,7 +28,8 @@
 #ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 enum {
-    REDUCE_COLUMNS = 64,  /* as many at once */
+    REDUCE_COLUMNS = 256, /* as many at once */
+    REDUCE_SHORT = 16,    /* shorter rows are taken as columns */
     REDUCE_ROW = 1 << 12, /* longer rows are several steps */
     REDUCE_RUN = 16,      /* so few steps are not halved any more */
     REDUCE_PARTS = 16,    /* threads that work on one output, at most */
@@ -45,6 +47,7 @@ typedef struct {
     reduce_loops kept, gone;
     ptrdiff_t row;             /* the length of a row; 0: columns */
     ptrdiff_t columns, strips; /* columns, 1 for a row; cut into so many strips */
+    ptrdiff_t next;            /* from a column to the next */
     ptrdiff_t steps;           /* rows, or pieces of rows, that make one output */
     ptrdiff_t parts;           /* of the steps, for several threads */
     ptrdiff_t outputs, n;      /* numbers in y; numbers that make one of them */
@@ -72,7 +75,7 @@ static reduce_unit reduce_unit_at(const reduce_args *a, ptrdiff_t parts, ptrdiff
 {
     ptrdiff_t part = unit % parts, k = unit / parts / a->strips;
     ptrdiff_t j = unit / parts % a->strips * REDUCE_COLUMNS, left = a->columns - j;
-    return (reduce_unit){.x = reduce_offset(&a->kept, k) + j,
+    return (reduce_unit){.x = reduce_offset(&a->kept, k) + j * a->next,
                          .y = k * a->columns + j,
                          .w = left < REDUCE_COLUMNS ? left : REDUCE_COLUMNS,
                          .from = a->steps * part / parts,
@@ -132,27 +135,34 @@ static void reduce_add_loop(reduce_loops *l, ptrdiff_t size, ptrdiff_t step)
     l->count *= size;
 }
 
-/* How the elements of x make those of y. */
+/* Removes the innermost loop and returns its size. */
+static ptrdiff_t reduce_take_loop(reduce_loops *l)
+{
+    ptrdiff_t size = l->size[0];
+    l->count /= size;
+    l->n--;
+    for (int k = 0; k < l->n; k++) l->size[k] = l->size[k + 1], l->step[k] = l->step[k + 1];
+    return size;
+}
+
+/* How the elements of x, of which there are some, make those of y. */
 static reduce_args reduce_args_of(at_shape x, const bool goes[AT_MAX_DIMS], ptrdiff_t outputs)
 {
-    reduce_args a = {.kept = {.count = 1}, .gone = {.count = 1}, .columns = 1, .outputs = outputs};
-    bool innermost = true;
+    reduce_args a = {.kept.count = 1, .gone.count = 1, .columns = 1, .next = 1, .outputs = outputs};
     ptrdiff_t step = 1;
-    a.n = 1;
     for (int d = x.ndim - 1; d >= 0;) {
         bool going = goes[d];
         ptrdiff_t size = 1;
         for (; d >= 0 && (x.dim[d] == 1 || goes[d] == going); d--) size *= x.dim[d];
-        if (size == 1) continue;
-        if (going) a.n *= size;
-        if (!innermost)
-            reduce_add_loop(going ? &a.gone : &a.kept, size, step);
-        else if (going)
-            a.row = size;
-        else
-            a.columns = size;
-        innermost = false;
+        if (size > 1) reduce_add_loop(going ? &a.gone : &a.kept, size, step);
         step *= size;
+    }
+    a.n = a.gone.count;
+    if (a.gone.n && a.gone.step[0] == 1 && (a.gone.size[0] >= REDUCE_SHORT || !a.kept.n)) {
+        a.row = reduce_take_loop(&a.gone);
+    } else if (a.kept.n) {
+        a.next = a.kept.step[0];
+        a.columns = reduce_take_loop(&a.kept);
     }
     a.strips = (a.columns + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS;
     a.steps = a.gone.count * (a.row ? (a.row + REDUCE_ROW - 1) / REDUCE_ROW : 1);
@@ -174,8 +184,8 @@ static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_sh
     bool goes[AT_MAX_DIMS] = {false}, from_nothing = false;
     for (int i = 0; i < axes.ndim; i++) {
         int axis = at_axis_of(x->shape, axes.dim[i]);
-        AT_REQUIRE(t, axis >= 0, "%s: x is %s and has no axis %d", op->name, at_text(x),
-                   axes.dim[i]);
+        AT_REQUIRE(t, axis >= 0, "%s: there is no axis %d in x %s", op->name, axes.dim[i],
+                   at_text(x));
         AT_REQUIRE(t, !goes[axis], "%s: the axes %s list axis %d of x %s twice", op->name,
                    at_shape_text(axes), axis, at_text(x));
         goes[axis] = true;
@@ -191,17 +201,12 @@ static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_sh
 
     /* an empty x may have huge other dims, so they are not multiplied */
     reduce_args a = {
-        .kept = {.count = outputs}, .columns = 1, .strips = 1, .parts = 1, .outputs = outputs};
+        .kept.count = outputs, .columns = 1, .strips = 1, .parts = 1, .outputs = outputs};
     if (at_count(x->shape) > 0) a = reduce_args_of(x->shape, goes, outputs);
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
     if (a.parts > 1) r.scratch = (size_t)(a.parts * outputs) * at_dtype_size(x->dtype);
     at_node *n = at_record_node(t, op, AT_IN(x), r);
     return n ? n->out[0] : NULL;
-}
-
-static at_shape reduce_all_axes(const at_tensor *x)
-{
-    return (at_shape){x ? x->shape.ndim : 0, {0, 1, 2, 3, 4, 5, 6, 7}};
 }
 
 at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims)
@@ -219,26 +224,32 @@ at_tensor *at_max_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims)
     return reduce_record(t, &reduce_max_op, x, axes, keepdims);
 }
 
+static at_tensor *reduce_all(at_tape *t, const at_op *op, at_tensor *x)
+{
+    AT_INPUT(t, op->name, x, ATTIC_REAL);
+    return reduce_record(t, op, x, (at_shape){x->shape.ndim, {0, 1, 2, 3, 4, 5, 6, 7}}, false);
+}
+
 at_tensor *at_sum(at_tape *t, at_tensor *x)
 {
-    return at_sum_over(t, x, reduce_all_axes(x), false);
+    return reduce_all(t, &reduce_sum_op, x);
 }
 
 at_tensor *at_mean(at_tape *t, at_tensor *x)
 {
-    return at_mean_over(t, x, reduce_all_axes(x), false);
+    return reduce_all(t, &reduce_mean_op, x);
 }
 
 at_tensor *at_max(at_tape *t, at_tensor *x)
 {
-    return at_max_over(t, x, reduce_all_axes(x), false);
+    return reduce_all(t, &reduce_max_op, x);
 }
 
 #else /* ------------------------------- its kernels ------------------------------- */
 
 static bool KERNEL(reduce_is)(REAL x, REAL y)
 {
-    return x == y || (x != x && y != y);
+    return (x == y) | ((x != x) & (y != y));
 }
 
 static REAL KERNEL(reduce_larger)(REAL m, REAL x)
@@ -246,7 +257,7 @@ static REAL KERNEL(reduce_larger)(REAL m, REAL x)
     return x > m || x != x ? x : m;
 }
 
-/* total <- total (+) other, column by column */
+/* total_j <- total_j (+) other_j */
 static void KERNEL(reduce_join)(reduce_fold fold, ptrdiff_t w, const REAL *other, REAL *total)
 {
     if (fold == REDUCE_MAX)
@@ -259,24 +270,28 @@ static void KERNEL(reduce_join)(reduce_fold fold, ptrdiff_t w, const REAL *other
 static void KERNEL(reduce_row)(reduce_fold fold, ptrdiff_t n, const REAL *x, const REAL *y,
                                REAL *total)
 {
-    REAL ties = 0;
+    int ties = 0;
     switch (fold) {
     case REDUCE_SUM: *total += AT_FOR_REAL(row_sum)(n, x); break;
     case REDUCE_MAX: *total = KERNEL(reduce_larger)(*total, AT_FOR_REAL(row_max)(n, x)); break;
     case REDUCE_TIES:
         for (ptrdiff_t j = 0; j < n; j++) ties += KERNEL(reduce_is)(x[j], *y);
-        *total += ties;
+        *total += (REAL)ties;
     }
 }
 
 /* Columns: total_j <- total_j (+) x_j */
-static void KERNEL(reduce_columns)(reduce_fold fold, ptrdiff_t w, const REAL *x, const REAL *y,
-                                   REAL *total)
+static void KERNEL(reduce_columns)(reduce_fold fold, ptrdiff_t w, const REAL *x, ptrdiff_t next,
+                                   const REAL *y, REAL *total)
 {
     if (fold == REDUCE_TIES)
-        for (ptrdiff_t j = 0; j < w; j++) total[j] += KERNEL(reduce_is)(x[j], y[j]);
-    else
+        for (ptrdiff_t j = 0; j < w; j++) total[j] += KERNEL(reduce_is)(x[j * next], y[j]);
+    else if (next == 1)
         KERNEL(reduce_join)(fold, w, x, total);
+    else if (fold == REDUCE_SUM)
+        for (ptrdiff_t j = 0; j < w; j++) total[j] += x[j * next];
+    else
+        for (ptrdiff_t j = 0; j < w; j++) total[j] = KERNEL(reduce_larger)(total[j], x[j * next]);
 }
 
 /* total_j = (+) of all that steps from .. to-1 of a unit read */
@@ -292,13 +307,14 @@ static void KERNEL(reduce_steps)(const reduce_args *a, reduce_fold fold, const r
         KERNEL(reduce_join)(fold, u->w, other, total);
         return;
     }
-    for (ptrdiff_t j = 0; j < u->w; j++) total[j] = fold == REDUCE_MAX ? -(REAL)INFINITY : 0;
+    total[0] = fold == REDUCE_MAX ? -(REAL)INFINITY : 0;
+    for (ptrdiff_t j = 1; j < u->w; j++) total[j] = total[0];
     for (ptrdiff_t r = from; r < to; r++) {
         reduce_piece p = reduce_piece_at(a, u, r);
         if (a->row)
             KERNEL(reduce_row)(fold, p.n, x + p.x, y + u->y, total);
         else
-            KERNEL(reduce_columns)(fold, p.n, x + p.x, y + u->y, total);
+            KERNEL(reduce_columns)(fold, p.n, x + p.x, a->next, y + u->y, total);
     }
 }
 
@@ -365,18 +381,22 @@ typedef struct {
     REAL *dx;
 } KERNEL(reduce_backward_job);
 
-/* dx_r += share, for each number of one step */
+/* dx_r += share, for each number of a step; of a maximum, only where x_r = y */
 static void KERNEL(reduce_share)(const KERNEL(reduce_backward_job) * g, reduce_piece p,
                                  const REAL *y, const REAL *share)
 {
     const REAL *x = g->x + p.x;
     REAL *dx = g->dx + p.x;
-    if (g->a->row)
-        for (ptrdiff_t j = 0; j < p.n; j++)
-            dx[j] += !g->max || KERNEL(reduce_is)(x[j], *y) ? *share : 0;
+    ptrdiff_t next = g->a->next;
+    if (g->a->row && !g->max)
+        for (ptrdiff_t j = 0; j < p.n; j++) dx[j] += *share;
+    else if (g->a->row)
+        for (ptrdiff_t j = 0; j < p.n; j++) dx[j] += KERNEL(reduce_is)(x[j], *y) ? *share : 0;
+    else if (!g->max)
+        for (ptrdiff_t j = 0; j < p.n; j++) dx[j * next] += share[j];
     else
         for (ptrdiff_t j = 0; j < p.n; j++)
-            dx[j] += !g->max || KERNEL(reduce_is)(x[j], y[j]) ? share[j] : 0;
+            dx[j * next] += KERNEL(reduce_is)(x[j * next], y[j]) ? share[j] : 0;
 }
 
 static void KERNEL(reduce_backward_task)(void *job, int task, int worker)
@@ -390,7 +410,9 @@ static void KERNEL(reduce_backward_task)(void *job, int task, int worker)
         const REAL *y = g->y + u.y, *dy = g->dy + u.y;
         REAL share[REDUCE_COLUMNS];
         if (g->max) KERNEL(reduce_steps)(a, REDUCE_TIES, &u, u.from, u.to, g->x, g->y, share);
-        for (ptrdiff_t j = 0; j < u.w; j++) share[j] = dy[j] / (g->max ? share[j] : g->divisor);
+        ptrdiff_t j = 0;
+        do share[j] = dy[j] / (g->max ? share[j] : g->divisor);
+        while (++j < u.w);
         for (ptrdiff_t r = u.from; r < u.to; r++)
             KERNEL(reduce_share)(g, reduce_piece_at(a, &u, r), y, share);
     }

@@ -38,7 +38,7 @@ at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to)
 {
     if (!at_check_any(t, "slice", "x", x)) return NULL;
     int a = at_axis_of(x->shape, axis);
-    AT_REQUIRE(t, a >= 0, "slice: x is %s and has no axis %d", at_text(x), axis);
+    AT_REQUIRE(t, a >= 0, "slice: there is no axis %d in x %s", axis, at_text(x));
     int N = x->shape.dim[a], first = from < 0 ? from + N : from, end = to < 0 ? to + N : to;
     AT_REQUIRE(t, first >= 0 && first <= N && end >= 0 && end <= N,
                "slice: x is %s: %d..%d is outside of axis %d of size %d", at_text(x), from, to,
