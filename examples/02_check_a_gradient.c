@@ -24,7 +24,8 @@ static void show_steps(void)
 {
     printf("1  The derivative of exp at 1, by differences: how far off?\n\n"
            "       step h    one-sided    two-sided   five points\n");
-    for (double h = 0.1; h > 1e-13; h /= 10) {
+    for (int digits = 1; digits <= 13; digits++) {
+        double h = pow(10, -digits);
         double one = (exp(1 + h) - exp(1)) / h;
         double two = (exp(1 + h) - exp(1 - h)) / (2 * h);
         double far = (exp(1 + 2 * h) - exp(1 - 2 * h)) / (4 * h);

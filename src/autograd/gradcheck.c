@@ -74,6 +74,7 @@
 
 #include "kernels/rng.h"
 #include "tensor/arena.h"
+#include "tensor/compare.h"
 
 static const double usual_tolerance = 1e-7;
 static const double coarse = 1e-4;      /* n known to less is not known well */
@@ -177,10 +178,9 @@ static double difference_of(double a, double b)
 /* The first i at which the bits differ, or -1. */
 static ptrdiff_t first_change(const double *a, const double *b, ptrdiff_t n)
 {
-    if (n == 0 || memcmp(a, b, (size_t)n * sizeof *a) == 0) return -1;
-    ptrdiff_t i = 0;
-    while (memcmp(a + i, b + i, sizeof *a) == 0) i++;
-    return i;
+    for (ptrdiff_t i = 0; i < n; i++)
+        if (!at_same_bits(a[i], b[i])) return i;
+    return -1;
 }
 
 static bool rule_broken(checker *c, const char *reason, const char *vector, ptrdiff_t i, double a,

@@ -14,6 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "tensor/compare.h"
+
 typedef struct held_tensor held_tensor;
 struct held_tensor { /* what has to come out of the check as it went in */
     at_tensor *x;
@@ -44,8 +46,8 @@ static void *copy_of(at_tape *t, const void *p, size_t bytes)
 static held_tensor *hold(taped_function *f, at_tensor *x, int input)
 {
     held_tensor **at = &f->held;
-    while (*at && (*at)->x != x) at = &(*at)->next;
-    if (*at) return *at;
+    for (; *at; at = &(*at)->next)
+        if ((*at)->x == x) return *at;
     held_tensor *h = at_step_alloc(f->t, sizeof *h);
     if (!h) return NULL;
     *h = (held_tensor){.x = x,
@@ -191,7 +193,7 @@ static bool replay_differs(taped_function *f, at_gradcheck_report *r)
     const double *y = f->y->data, *first = copy_of(f->t, y, at_bytes(f->y));
     if (!first || !at_replay(f->t)) return false;
     for (ptrdiff_t m = at_count(f->y->shape), k = 0; k < m; k++) {
-        if (memcmp(first + k, y + k, sizeof *y) == 0) continue;
+        if (at_same_bits(first[k], y[k])) continue;
         snprintf(r->where, sizeof r->where, "y[%td]", k);
         return tape_rule_broken(r, "a replay gives other values than the first run", y[k],
                                 first[k]);
@@ -254,7 +256,7 @@ static at_gradcheck_report check_alone(at_tape *t, at_function *function, at_ten
     f.y = function(t, in, ctx);
     if (at_ok(t) && !f.y) at_fail(t, ATTIC_USER_ERROR, "gradcheck: the function returned NULL");
 
-    if (!at_ok(t) || !string_leaves_together(&f, in, n))
+    if (!at_ok(t) || !f.y || !string_leaves_together(&f, in, n))
         r.verdict = ATTIC_NOT_RUN;
     else if (f.y->dtype != t->real)
         snprintf(r.reason, sizeof r.reason, "the output is %s and has no gradient",

@@ -4,6 +4,15 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
+
+bool at_same_bits(double a, double b)
+{
+    uint64_t bits_a, bits_b;
+    memcpy(&bits_a, &a, sizeof a);
+    memcpy(&bits_b, &b, sizeof b);
+    return bits_a == bits_b;
+}
 
 static double closeness_of(at_dtype d)
 {

@@ -61,6 +61,14 @@ START_TEST(tiny_elements_need_not_be_right_to_all_their_digits)
 }
 END_TEST
 
+START_TEST(bits_tell_what_values_do_not)
+{
+    ck_assert(at_same_bits((double)NAN, (double)NAN));
+    ck_assert(!at_same_bits(0.0, -0.0));
+    ck_assert(at_same_bits(0.1 + 0.2, 0.30000000000000004));
+}
+END_TEST
+
 START_TEST(other_shapes_are_wrong)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
@@ -74,4 +82,5 @@ END_TEST
 
 SUITE(tensor_compare, the_same_values_are_exact, rounding_is_close_in_f32_and_wrong_in_f64,
       a_common_factor_is_named, a_nan_where_a_number_should_be_is_wrong,
-      tiny_elements_need_not_be_right_to_all_their_digits, other_shapes_are_wrong)
+      tiny_elements_need_not_be_right_to_all_their_digits, bits_tell_what_values_do_not,
+      other_shapes_are_wrong)
