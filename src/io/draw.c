@@ -1,6 +1,7 @@
 /* draw.c -- what pictures have in common: colours, cells, axes; see draw.h. */
 #include "io/draw.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -314,6 +315,12 @@ at_ticks at_ticks_between(double lo, double hi, int most, bool logarithmic)
     return t.n >= 2 && t.n <= most + 2 ? t : linear_ticks(lo, hi, most);
 }
 
+/* Three digits, and all of those before the point. */
+static const char *plain_text(double v)
+{
+    return fabs(v) >= 100 ? at_fixed_text(v, 0) : at_short_text(v, 3);
+}
+
 /* "3x10^-6" with a cross and superscripts, or "3e-6" */
 static const char *power_text(double v, bool unicode)
 {
@@ -321,7 +328,7 @@ static const char *power_text(double v, bool unicode)
     at_decimal d = at_decimal_of(ATTIC_F64, v, 1, 3);
     while (d.n > 1 && d.digit[d.n - 1] == '0') d.digit[--d.n] = 0;
     bool one = strcmp(d.digit, "1") == 0;
-    if (d.exponent == 0 || (one && d.exponent == 1)) return at_short_text(v, 3);
+    if (d.exponent == 0 || (one && d.exponent == 1)) return plain_text(v);
 
     char *text = at_text_buffer(), factor[32], power[8], raised[32] = "";
     snprintf(factor, sizeof factor, "%s%c%s%s", d.negative ? "-" : "", d.digit[0],
@@ -340,7 +347,7 @@ static const char *power_text(double v, bool unicode)
 const char *at_number_text(double v, bool unicode)
 {
     bool plain = v == 0 || (fabs(v) < 99999 && fabs(v) > 0.00099);
-    return plain ? at_short_text(v, 3) : power_text(v, unicode);
+    return plain ? plain_text(v) : power_text(v, unicode);
 }
 
 const char *at_tick_text(const at_ticks *t, int k, bool unicode)
@@ -348,7 +355,7 @@ const char *at_tick_text(const at_ticks *t, int k, bool unicode)
     double v = t->value[k], first = t->value[0], last = t->value[t->n - 1];
     double largest = fmax(fabs(first), fabs(last));
     if (t->step == 0) /* all of them powers, or all of them plain */
-        return first > 0.00099 && last < 99999 ? at_short_text(v, 3) : power_text(v, unicode);
+        return first > 0.00099 && last < 99999 ? plain_text(v) : power_text(v, unicode);
     if ((largest > 999999 || t->step < 0.99e-4) && largest < 999 * t->step) /* 3 digits tell all */
         return fabs(v) < 1e-9 * t->step ? "0" : power_text(v, unicode);
     int decimals = (int)ceil(-log10(t->step) - 1e-9);
@@ -381,16 +388,17 @@ static void round_axis(at_axis *a, double margin)
         a->lo = a->logarithmic ? 0.1 : 0;
         a->hi = 1;
     }
-    if (a->logarithmic) {
-        double factor = a->lo == a->hi ? 2 : pow(a->hi / a->lo, margin);
-        a->lo /= factor;
-        a->hi *= factor;
-        return;
-    }
-    double extra = a->lo == a->hi ? (a->lo ? fabs(a->lo) / 2 : 1) : margin * (a->hi - a->lo);
     bool from_zero = margin > 0 && a->lo >= 0 && a->lo < 0.3 * a->hi;
-    a->lo = from_zero ? 0 : a->lo - extra;
-    a->hi += extra;
+    if (a->logarithmic) {
+        double factor = a->lo == a->hi ? 2 : exp(margin * (log(a->hi) - log(a->lo)));
+        a->lo = fmax(a->lo / factor, DBL_MIN);
+        a->hi = fmin(a->hi * factor, DBL_MAX);
+    } else {
+        double extra = margin * (a->hi / 2 - a->lo / 2) * 2;
+        if (a->lo == a->hi) extra = a->lo ? fabs(a->lo) / 2 : 1;
+        a->lo = from_zero ? 0 : fmax(a->lo - extra, -DBL_MAX);
+        a->hi = fmin(a->hi + extra, DBL_MAX);
+    }
 }
 
 bool at_chart_axes(const at_chart *c, at_axis *x, at_axis *y)

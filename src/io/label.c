@@ -68,7 +68,7 @@ static void show_character(char to[16], int32_t c, const char *raw, size_t bytes
         strcpy(to, unicode ? "↵" : "\\n");
     else if (c == '\t')
         strcpy(to, unicode ? "⇥" : "\\t");
-    else if (c < 0 || c < ' ' || c == 0x7f)
+    else if (c < ' ' || c == 0x7f)
         snprintf(to, 16, "\\x%02X", (unsigned)(unsigned char)*raw);
     else if (is_invisible(c))
         snprintf(to, 16, "\\u%04X", (unsigned)c);
@@ -80,11 +80,12 @@ static void show_character(char to[16], int32_t c, const char *raw, size_t bytes
 
 void at_label_make(char to[AT_LABEL_SIZE], const char *from, int columns, bool unicode)
 {
-    const char *p = from ? from : "", *raw = p;
+    const char *p = from ? from : "";
     size_t used = 0, fits = 0; /* fits: where an ellipsis could still go */
     int column = 0;
     to[0] = 0;
-    while (*(raw = p)) {
+    while (*p) {
+        const char *raw = p;
         char one[16];
         int32_t c = next_character(&p);
         show_character(one, c, raw, (size_t)(p - raw), raw == from || !*p, unicode);

@@ -406,7 +406,8 @@ static void put_panel(const svg_heatmap *m, int k)
 {
     const at_panel *p = &m->h->panels[k];
     at_grid g = at_grid_of(p, m->step);
-    double x = m->left + k % m->across * m->pitch_x, y = m->top + k / m->across * m->pitch_y;
+    int down = k / m->across, across = k % m->across;
+    double x = m->left + across * m->pitch_x, y = m->top + down * m->pitch_y;
     if (p->title)
         put_text_element(m->out, x, y - 9,
                          (svg_style){.size = SVG_HEADING, .fill = SVG_INK, .bold = true}, p->title);
@@ -421,7 +422,7 @@ static void put_panel(const svg_heatmap *m, int k)
         fputs(" fill=\"none\" stroke=\"" SVG_LINE "\"/>\n", m->out);
     }
     if (m->value_size > 0) put_values(m, g, x, y);
-    if (k % m->across == 0) put_row_names(m, g, x, y);
+    if (across == 0) put_row_names(m, g, x, y);
     if (k + m->across >= m->h->n_panels) put_col_names(m, g, x, y + g.rows * m->cell_h);
 }
 

@@ -28,7 +28,7 @@ static int colours_of_terminal(void)
     return strstr(term, "256") ? 256 : 8;
 }
 
-static bool locale_is_utf8(void)
+static bool locale_says_utf8(void)
 {
     const char *locale = environment("LC_ALL");
     if (!*locale) locale = environment("LC_CTYPE");
@@ -39,7 +39,7 @@ static bool locale_is_utf8(void)
 
 at_terminal at_terminal_of(FILE *out)
 {
-    at_terminal as = {.columns = 80, .unicode = locale_is_utf8()};
+    at_terminal as = {.columns = 80, .unicode = locale_says_utf8()};
     int fd = out ? fileno(out) : -1;
     if (fd < 0 || !isatty(fd)) return as;
     struct winsize size;
@@ -108,8 +108,8 @@ typedef struct {
     int cell, names;      /* columns of a cell, and of the names of the rows */
 } term_heatmap;
 
-static void block_name(const term_heatmap *m, const char *const *names, int i, int columns,
-                       char label[AT_LABEL_SIZE])
+static void block_label(const term_heatmap *m, const char *const *names, int i, int columns,
+                        char label[AT_LABEL_SIZE])
 {
     char number[16];
     snprintf(number, sizeof number, "%d", i * m->step);
@@ -121,7 +121,7 @@ static int longest_name(const term_heatmap *m, const char *const *names, int n, 
     char label[AT_LABEL_SIZE];
     int longest = 0;
     for (int i = 0; i < n; i++) {
-        block_name(m, names, i, columns, label);
+        block_label(m, names, i, columns, label);
         int length = at_label_columns(label);
         longest = length > longest ? length : longest;
     }
@@ -233,7 +233,7 @@ static void put_column_names(const term_heatmap *m, int cols)
     if (longest < m->cell) {
         pad(m->out, m->names + 1);
         for (int j = 0; j < cols; j++) {
-            block_name(m, m->h->col_names, j, TERM_COL_NAME, label);
+            block_label(m, m->h->col_names, j, TERM_COL_NAME, label);
             pad(m->out, m->cell - after - at_label_columns(label));
             fputs(label, m->out);
             pad(m->out, after);
@@ -244,7 +244,7 @@ static void put_column_names(const term_heatmap *m, int cols)
     for (int line = 0; line < longest; line++) {
         pad(m->out, m->names + 1);
         for (int j = 0; j < cols; j++) {
-            block_name(m, m->h->col_names, j, TERM_COL_NAME, label);
+            block_label(m, m->h->col_names, j, TERM_COL_NAME, label);
             pad(m->out, before);
             at_label_put_letter(m->out, label, line - (longest - at_label_letters(label)),
                                 m->cell - before);
@@ -264,7 +264,7 @@ static void put_matrix(const term_heatmap *m, const at_panel *p)
     }
     put_column_names(m, g.cols);
     for (int i = 0; i < g.rows; i++) {
-        block_name(m, m->h->row_names, i, TERM_ROW_NAME, label);
+        block_label(m, m->h->row_names, i, TERM_ROW_NAME, label);
         pad(m->out, m->names - at_label_columns(label));
         fprintf(m->out, "%s ", label);
         for (int j = 0; j < g.cols; j++) put_cell(m, at_grid_cell(g, i, j));

@@ -95,7 +95,7 @@ bad("an escape", by_hand("{'d\\x65scr': '<f8', 'fortran_order': False, 'shape': 
 
 def number(x):
     x = float(x)
-    return "NAN" if np.isnan(x) else ("-" if x < 0 else "") + "INFINITY" if np.isinf(x) else x.hex()
+    return "(double)NAN" if np.isnan(x) else ("-" if x < 0 else "") + "(double)INFINITY" if np.isinf(x) else x.hex()
 
 
 def literal(content):

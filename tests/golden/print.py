@@ -91,7 +91,7 @@ TYPE = {np.dtype(np.float32): "ATTIC_F32", np.dtype(np.float64): "ATTIC_F64", np
 
 def number(x):
     x = float(x)
-    return "NAN" if np.isnan(x) else ("-" if x < 0 else "") + "INFINITY" if np.isinf(x) else x.hex()
+    return "(double)NAN" if np.isnan(x) else ("-" if x < 0 else "") + "(double)INFINITY" if np.isinf(x) else x.hex()
 
 
 here = os.path.dirname(os.path.abspath(__file__))
