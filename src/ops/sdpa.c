@@ -341,7 +341,7 @@ static KERNEL(plain_row) KERNEL(plain_rows_of)(at_node *n)
         .slope = room + S,
         .P = room + 2 * S,
         .z = room + 3 * S,
-        .key = (int *)(room + 4 * S),
+        .key = at_sdpa_after(room, 4 * (size_t)S * sizeof(REAL)),
         .Q = in[AT_SDPA_Q]->data,
         .K = in[AT_SDPA_K]->data,
         .V = in[AT_SDPA_V]->data,

@@ -13,18 +13,38 @@
  *     7 dropout   A_ij = P_ij z_ij             z_ij = 0 with probability p, else 1/(1-p)
  *     8 values    O_i  = sum_j A_ij V_j
  *
- * Shapes: Q [B,H,T,D]  K [B,G,S,D]  V [B,G,S,Dv]  ->  O [B,H,T,Dv]; leading dims may be absent
- * ([T,D] and [B,T,D], one head).  Packed by heads (args.heads = H > 0), without transposes:
- * Q [B,T,H*D]  K [B,S,G*D]  V [B,S,G*Dv]  ->  O [B,T,H*Dv], or without B.
- * Query head h reads key/value head h / (H/G).
+ * Layouts.  Query head h reads key/value head h / (H/G).
+ *
+ *     Q             K             V              O              scores, bias, keep, weights    lse
+ *     [T,D]         [S,D]         [S,Dv]         [T,Dv]         [T,S]                          [T]
+ *     [B,T,D]       [B,S,D]       [B,S,Dv]       [B,T,Dv]       [B,T,S]                        [B,T]
+ *     [B,H,T,D]     [B,G,S,D]     [B,G,S,Dv]     [B,H,T,Dv]     [B,H,T,S]                      [B,H,T]
+ *     heads = H > 0: packed, no transposes
+ *     [T,H*D]       [S,G*D]       [S,G*Dv]       [T,H*Dv]       [H,T,S]                        [H,T]
+ *     [B,T,H*D]     [B,S,G*D]     [B,S,G*Dv]     [B,T,H*Dv]     [B,H,T,S]                      [B,H,T]
+ *
+ * bias and keep may be smaller: they are broadcast, as NumPy does, to that shape or to [B,H,T,S].  Three
+ * axes beside [B,H,T,S] would be read as [H,T,S] where [B,T,S] was meant: that is an error; write
+ * [B,1,T,S] or [1,H,T,S].
  *
  * Masked means not read: what a row does not keep cannot reach its output, nor through it a
- * gradient, not even a NaN.  A row that keeps nothing gives O = 0 and gradients of exactly 0. */
+ * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)
+ * A row that keeps nothing gives O = 0, weights of 0, lse = -inf, and gradients of exactly 0.
+ *
+ * In other words.  What texts call a mask:
+ *
+ *     mask, 1 = attend       keep                   mask, 1 = masked      at_masked_fill's polarity: invert
+ *     M of 0 and -inf        bias, whether it is added before or after the division by sqrt(D)
+ *     (Q K^T + M) / sqrt(D)  with a finite M is not our bias M but M / sqrt(D)
+ *     padding                key_len, or a keep of [B,1,1,S]
+ *
+ * and a temperature:  softmax(Q K^T / (tau sqrt(D))) is temperature = tau;  where sqrt(D) itself goes by
+ * that name, softmax(Q K^T / tau) is scale = 1, temperature = tau. */
 #ifndef AT_OPS_SDPA_H
 #define AT_OPS_SDPA_H
 #include "tensor/tensor.h"
 
-/* Key j is on or below the diagonal of row i when j <= i + offset. */
+/* Where the diagonal lies, for causal and window: j = i + offset. */
 typedef enum {
     ATTIC_ALIGN_EQUAL,        /* offset 0, and T == S or it is an error */
     ATTIC_ALIGN_TOP_LEFT,     /* offset 0 */
@@ -39,29 +59,32 @@ typedef enum {
 } at_sdpa_path;
 
 typedef struct {
-    double scale;       /* 0: 1/sqrt(D) */
+    double scale;       /* 0: 1/sqrt(D), and 1 if D = 0 */
     double temperature; /* > 0 divides the scores; 0: 1 */
     double softcap;     /* > 0 bounds the scores to (-cap, cap); 0: off */
-    at_tensor
-        *bias; /* real, broadcastable to [B,H,T,S]; differentiable; -INFINITY counts as masked */
-    at_tensor *keep; /* bool, broadcastable to [B,H,T,S]; 1 = attend */
-    bool causal;
-    at_align align; /* of causal and window */
-    int offset;     /* for ATTIC_ALIGN_OFFSET */
-    int window_left,
-        window_right;   /* 0: off; w keeps i+offset-w < j, j < i+offset+w: 1 is the diagonal */
+
+    at_tensor *bias;    /* real, differentiable; -INFINITY counts as masked */
+    at_tensor *keep;    /* bool; 1 = attend */
+    bool causal;        /* row i keeps j <= i + offset */
+    at_align align;     /* of causal and window */
+    int offset;         /* for ATTIC_ALIGN_OFFSET */
+    int window_left,    /* 0: off; w keeps i + offset - w < j: 1 is nothing left of the diagonal */
+        window_right;   /* 0: off; w keeps j < i + offset + w */
     at_tensor *key_len; /* i32 [B]: only the first so many keys of each batch are kept */
-    int heads;          /* > 0: packed by heads */
-    int kv_heads;       /* packed: G; 0: as heads.  4-D reads G from K */
-    double dropout;     /* 0 <= p < 1; only in train mode */
+
+    int heads;      /* > 0: packed by heads */
+    int kv_heads;   /* packed: G; 0: as heads.  4-D reads G from K */
+    double dropout; /* 0 <= p < 1; only in train mode; one at_draw */
     at_sdpa_path path;
 
-    at_tensor **weights; /* out: A [B,H,T,S], what was multiplied with V; differentiable */
-    at_tensor **scores;  /* out, detached: c Q K^T, after step 2, of every cell [B,H,T,S] */
-    at_tensor **probs;   /* out, detached: P [B,H,T,S] */
-    at_tensor **lse; /* out, detached: log-sum-exp of the kept scores [B,H,T]; -inf where none */
+    at_tensor **weights; /* out: A, what was multiplied with V; differentiable */
+    at_tensor **scores;  /* out, detached: c Q K^T, after step 2, of every cell, masked or not */
+    at_tensor **probs;   /* out, detached: P */
+    at_tensor **lse;     /* out, detached: log-sum-exp of the kept scores; -inf where none */
 } at_sdpa_args;
 
+/* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be one and
+ * the same tensor.  After an error the tensors asked for are NULL. */
 at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
 
 #endif

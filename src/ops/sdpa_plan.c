@@ -108,7 +108,8 @@ static bool sdpa_shapes(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
 }
 
 /* Of O, of the scores, and of one number per row. */
-static bool sdpa_results(at_tape *t, const at_tensor *Q, const at_sdpa_args *a, at_sdpa_plan *p)
+static bool sdpa_results(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_sdpa_args *a,
+                         at_sdpa_plan *p)
 {
     int n = Q->shape.ndim;
     int64_t packed = (int64_t)p->H * p->Dv;
@@ -126,8 +127,11 @@ static bool sdpa_results(at_tape *t, const at_tensor *Q, const at_sdpa_args *a, 
     p->scores = p->rows;
     p->scores.dim[p->scores.ndim++] = p->S;
 
-    at_shape saved = at_shape_of(p->B, p->H, p->T, 3);
-    AT_REQUIRE(t, at_shape_valid(saved), "sdpa: Q is %s: too many rows", at_text(Q));
+    /* room for what is saved of each row, and an int for the number of tiles along the longer side */
+    int longest = p->T > p->S ? p->T : p->S;
+    bool countable = (int64_t)p->B * p->H <= INT32_MAX / (1 + longest / 64);
+    AT_REQUIRE(t, countable && at_shape_valid(at_shape_of(p->B, p->H, p->T, AT_SDPA_SAVED)),
+               "sdpa: Q is %s and K is %s: too many rows", at_text(Q), at_text(K));
     return true;
 }
 
@@ -243,6 +247,6 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
     return at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
            at_check_input(t, "sdpa", "K", K, ATTIC_REAL) &&
            at_check_input(t, "sdpa", "V", V, ATTIC_REAL) && sdpa_heads(t, a) &&
-           sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, a, p) && sdpa_numbers(t, a, p) &&
+           sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) && sdpa_numbers(t, a, p) &&
            sdpa_diagonal(t, a, p) && sdpa_masks(t, a, p);
 }

@@ -71,6 +71,12 @@ at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V
 
 /* ------------------------------------------------------------------ where things lie ----------- */
 
+/* Memory `bytes` further on. */
+static inline void *at_sdpa_after(void *room, size_t bytes)
+{
+    return (char *)room + bytes;
+}
+
 static inline ptrdiff_t at_sdpa_row(at_sdpa_layout l, int b, int h, int i)
 {
     return b * l.batch + h * l.head + i * l.row;

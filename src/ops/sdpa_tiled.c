@@ -49,7 +49,13 @@
 
 #ifndef REAL /* ---------------------------------- the op ---------------------------------- */
 
-enum { TILED_ROWS = 128, TILED_KEYS = 256, TILED_LINE = 64 };
+enum {
+    TILED_ROWS = 128,
+    TILED_KEYS = 256,
+    TILED_LINE = 64,     /* bytes */
+    TILED_EXP = 16,      /* multiply-adds that an exponential costs, or so */
+    TILED_WORK = 1 << 16 /* of them that are worth waking a thread for */
+};
 
 /* Scratch memory of one worker: where each array begins, in bytes. */
 typedef struct {
@@ -89,6 +95,29 @@ size_t at_sdpa_tiled_scratch(const at_sdpa_plan *p, size_t real)
 static int tiled_blocks(int n, int size)
 {
     return n / size + (n % size != 0);
+}
+
+/* Runs many small pieces of equal work as fewer tasks. */
+typedef struct {
+    void (*run)(void *ctx, int piece, int worker);
+    void *ctx;
+    int pieces, per_task;
+} tiled_pieces;
+
+static void tiled_run_pieces(void *pieces, int task, int worker)
+{
+    const tiled_pieces *p = pieces;
+    int from = task * p->per_task, to = from + p->per_task;
+    if (to > p->pieces) to = p->pieces;
+    for (int i = from; i < to; i++) p->run(p->ctx, i, worker);
+}
+
+static void tiled_parallel(int pieces, double work_of_each, void (*run)(void *, int, int),
+                           void *ctx)
+{
+    double per_task = 1 + TILED_WORK / (work_of_each + 1);
+    tiled_pieces p = {run, ctx, pieces, per_task < pieces ? (int)per_task : pieces};
+    if (pieces > 0) at_parallel(tiled_blocks(pieces, p.per_task), tiled_run_pieces, &p);
 }
 
 /* Items from .. to-1 of n are this task's: one if they are cut into tasks, else all. */
@@ -143,17 +172,17 @@ typedef struct {
 static KERNEL(tile) KERNEL(tiled_tile)(const KERNEL(tiled_job) * job, int worker)
 {
     tiled_room r = tiled_room_of(job->p, sizeof(REAL));
-    char *room = at_scratch(job->node, worker);
+    void *room = at_scratch(job->node, worker);
     return (KERNEL(tile)){.job = job,
                           .p = job->p,
                           .ld = r.keys,
-                          .s = (REAL *)(room + r.s),
-                          .d = (REAL *)(room + r.d),
-                          .slope = job->p->cap > 0 ? (REAL *)(room + r.slope) : NULL,
-                          .z = (REAL *)(room + r.z),
-                          .clean = (REAL *)(room + r.clean),
-                          .random = (uint32_t *)(room + r.random),
-                          .kept = (unsigned char *)(room + r.kept)};
+                          .s = at_sdpa_after(room, r.s),
+                          .d = at_sdpa_after(room, r.d),
+                          .slope = job->p->cap > 0 ? at_sdpa_after(room, r.slope) : NULL,
+                          .z = at_sdpa_after(room, r.z),
+                          .clean = at_sdpa_after(room, r.clean),
+                          .random = at_sdpa_after(room, r.random),
+                          .kept = at_sdpa_after(room, r.kept)};
 }
 
 /* Where the first row of the tile lies, in data or gradient. */
@@ -164,6 +193,10 @@ static REAL *KERNEL(tiled_q)(const KERNEL(tile) * x, REAL *Q)
 static REAL *KERNEL(tiled_o)(const KERNEL(tile) * x, REAL *O)
 {
     return O + at_sdpa_row(x->p->o, x->b, x->h, x->i0);
+}
+static REAL *KERNEL(tiled_o_row)(const KERNEL(tile) * x, int r, REAL *O)
+{
+    return KERNEL(tiled_o)(x, O) + r * x->p->o.row;
 }
 static REAL *KERNEL(tiled_k)(const KERNEL(tile) * x, REAL *K)
 {
@@ -439,7 +472,7 @@ static void KERNEL(tiled_online_row)(const KERNEL(tile) * x, int r)
         return;
     }
     if (!(top <= *m)) { /* or NaN */
-        REAL shrink = exp(*m - top), *O = KERNEL(tiled_o)(x, x->job->O) + r * x->p->o.row;
+        REAL shrink = exp(*m - top), *O = KERNEL(tiled_o_row)(x, r, x->job->O);
         AT_FOR_REAL(row_scale)(x->p->Dv, shrink, O, O);
         *l *= shrink;
         *m = top;
@@ -464,7 +497,7 @@ static void KERNEL(tiled_values)(const KERNEL(tile) * x)
 static void KERNEL(tiled_begin_rows)(const KERNEL(tile) * x)
 {
     for (int r = 0; r < x->rows; r++) {
-        REAL *m = KERNEL(tiled_saved)(x, r), *O = KERNEL(tiled_o)(x, x->job->O) + r * x->p->o.row;
+        REAL *m = KERNEL(tiled_saved)(x, r), *O = KERNEL(tiled_o_row)(x, r, x->job->O);
         m[0] = -(REAL)INFINITY;
         m[1] = m[2] = 0;
         memset(O, 0, (size_t)x->p->Dv * sizeof *O);
@@ -475,7 +508,7 @@ static void KERNEL(tiled_begin_rows)(const KERNEL(tile) * x)
 static void KERNEL(tiled_end_rows)(const KERNEL(tile) * x)
 {
     for (int r = 0; r < x->rows; r++) {
-        REAL *m = KERNEL(tiled_saved)(x, r), *O = KERNEL(tiled_o)(x, x->job->O) + r * x->p->o.row;
+        REAL *m = KERNEL(tiled_saved)(x, r), *O = KERNEL(tiled_o_row)(x, r, x->job->O);
         REAL l = m[1];
         bool kept = m[2] != 0;
         if (kept && l == 0) l = (REAL)NAN;
@@ -594,8 +627,10 @@ static KERNEL(tiled_job) KERNEL(tiled_job_of)(at_node *n)
 static void KERNEL(tiled_forward)(at_node *n)
 {
     KERNEL(tiled_job) job = KERNEL(tiled_job_of)(n);
-    int blocks = tiled_blocks(job.p->T, TILED_ROWS);
-    at_parallel(job.p->B * job.p->H * blocks, KERNEL(tiled_forward_rows), &job);
+    const at_sdpa_plan *p = job.p;
+    int rows = p->T < TILED_ROWS ? p->T : TILED_ROWS, blocks = tiled_blocks(p->T, TILED_ROWS);
+    double work = (double)rows * p->S * (p->D + p->Dv + TILED_EXP);
+    tiled_parallel(p->B * p->H * blocks, work, KERNEL(tiled_forward_rows), &job);
 }
 
 /* ------------------------------------------------------------------ backward ------------------- */
@@ -622,13 +657,11 @@ static void KERNEL(tiled_delta_rows)(void *ctx, int task, int worker)
 {
     const KERNEL(tiled_job) *job = ctx;
     KERNEL(tile) x = KERNEL(tiled_rows_of)(job, task, worker);
-    const ptrdiff_t row = x.p->o.row;
     for (int r = 0; r < x.rows; r++) {
         REAL *delta = KERNEL(tiled_saved)(&x, r) + 2;
-        const REAL *O = KERNEL(tiled_o)(&x, job->O) + r * row;
+        const REAL *O = KERNEL(tiled_o_row)(&x, r, job->O);
         *delta = 0;
-        if (job->dO)
-            *delta = AT_FOR_REAL(row_dot)(x.p->Dv, KERNEL(tiled_o)(&x, job->dO) + r * row, O);
+        if (job->dO) *delta = AT_FOR_REAL(row_dot)(x.p->Dv, KERNEL(tiled_o_row)(&x, r, job->dO), O);
         if (job->dW) *delta += KERNEL(tiled_delta_of_weights)(x, r);
     }
 }
@@ -763,9 +796,11 @@ static void KERNEL(tiled_backward)(at_node *n)
     KERNEL(tiled_cut)(&job);
     int tasks = (job.cut_b ? p->B : 1) * (job.cut_g ? p->G : 1) * (job.cut_k ? job.key_blocks : 1);
 
-    at_parallel(p->B * p->H * row_blocks, KERNEL(tiled_delta_rows), &job);
+    int rows = p->T < TILED_ROWS ? p->T : TILED_ROWS, keys = p->S < TILED_KEYS ? p->S : TILED_KEYS;
+    tiled_parallel(p->B * p->H * row_blocks, (double)rows * p->Dv, KERNEL(tiled_delta_rows), &job);
+    double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + TILED_EXP);
     for (job.round = 0; job.round < job.rounds; job.round++)
-        at_parallel(tasks, KERNEL(tiled_backward_task), &job);
+        tiled_parallel(tasks, work, KERNEL(tiled_backward_task), &job);
 }
 
 #endif

@@ -188,7 +188,9 @@ START_TEST(scores_of_minus_infinity_are_kept_and_surface)
         at_tensor *Q = at_const(t, at_shape_of(1, 1), (double[]){1e30});
         at_tensor *V = at_const(t, at_shape_of(2, 1), (double[]){1, 2});
         at_tensor *K = at_const(t, at_shape_of(2, 1), (double[]){-1e30, -1e30});
-        ck_assert(isnan(at_item(at_sdpa(t, Q, K, V, (at_sdpa_args){.path = path}))));
+        at_tensor *lse;
+        ck_assert(isnan(at_item(at_sdpa(t, Q, K, V, (at_sdpa_args){.path = path, .lse = &lse}))));
+        ck_assert(isnan(at_item(lse)));
         K = at_const(t, at_shape_of(2, 1),
                      (double[]){-1e30, 0}); /* beside a finite one: weight 0 */
         assert_close(at_item(at_sdpa(t, Q, K, V, (at_sdpa_args){.path = path})), 2, 0);

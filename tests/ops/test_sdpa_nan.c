@@ -226,13 +226,13 @@ END_TEST
 
 START_TEST(tiles_do_not_read_what_is_masked)
 {
-    check_many(7000, 7600, false, ATTIC_FUSED);
+    check_many(7000, 7400, false, ATTIC_FUSED);
 }
 END_TEST
 
 START_TEST(many_tiles_do_not_read_what_is_masked)
 {
-    check_many(7000, 7006, true, ATTIC_FUSED);
+    check_many(7000, 7003, true, ATTIC_FUSED);
 }
 END_TEST
 
