@@ -68,7 +68,7 @@ typedef struct {
 static baseline best_ngram(at_tape *t, const at_corpus *c, int order)
 {
     static const double k[] = {1, 0.1, 0.01};
-    baseline best = {INFINITY, 0};
+    baseline best = {(double)INFINITY, 0};
     for (int i = 0; i < 3; i++) {
         double nats =
             at_ngram_nats(t, order, k[i], c->vocab, c->train, c->n_train, c->held, c->n_held);

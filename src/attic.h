@@ -1,7 +1,8 @@
 /* attic.h -- ATTention In C: tensors, a tape, gradients, attention.  Includes every public header.
  *
  * In reading order: tensor.h and shape.h (what a tensor is), tape.h (what remembers, owns and
- * reports), ops.h (what can be computed), sdpa.h (attention), op.h (how to write an op). */
+ * reports), ops.h (what can be computed), sdpa.h (attention), op.h (how to write an op),
+ * gradcheck.h (is its gradient right?). */
 #ifndef ATTIC_H
 #define ATTIC_H
 #ifdef __FAST_MATH__

@@ -122,15 +122,18 @@ static bool sweep(at_tape *t, at_node *from)
     return true;
 }
 
-/* y receives dy, or 1 */
+/* y receives dy, or 1.  An intermediate has no gradient yet; only a leaf has something to add to. */
 static bool seed_cotangent(at_tape *t, at_tensor *y, const at_tensor *dy)
 {
     at_fresh g = at_grad_fresh(&(at_node){.in = &y, .tape = t}, 0);
     if (!g.p) return false;
-    for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++) {
-        double before = g.beta ? at_grad_element(y, i) : 0;
-        at_store(y->dtype, y->grad, i, before + (dy ? at_element(dy, i) : 1));
+    if (g.beta == 0 && dy) {
+        memcpy(g.p, dy->data, at_bytes(y));
+        return true;
     }
+    for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++)
+        at_store(y->dtype, g.p, i,
+                 (g.beta ? at_grad_element(y, i) : 0) + (dy ? at_element(dy, i) : 1));
     return true;
 }
 

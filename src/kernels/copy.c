@@ -1,6 +1,6 @@
 /* copy.c -- moving rows from one place to another; see copy.h.
  *
- * Long rows are cut into pieces, and a task takes as many pieces as are worth waking a thread for. */
+ * Long rows are cut into pieces, and a task takes as many as are worth waking a thread for. */
 #include "kernels/copy.h"
 
 #ifndef REAL

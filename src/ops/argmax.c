@@ -4,7 +4,7 @@
  *
  *   forward    y_oi = min { j : x_oji = max_k x_oki }
  *
- * A NaN counts as larger than all else, as it does in at_max: the first one is where the trouble is.
+ * A NaN counts as larger than all else, as in at_max: the first one is where the trouble is.
  *
  *   backward   none: y moves in jumps, its derivative is 0 wherever there is one. */
 #include "ops/op.h"
@@ -17,8 +17,8 @@ enum {
     ARGMAX_TASK = 1 << 15 /* numbers that are worth waking a thread for */
 };
 
-/* x as `outer` blocks of N rows of columns: number (j, i) of block o lies at o*block + j*step + i*next.
- * Short rows side by side are columns too, of a single block. */
+/* x as `outer` blocks of N rows of columns: number (j, i) of block o lies at
+ * o*block + j*step + i*next.  Short rows side by side are columns too, of a single block. */
 typedef struct {
     int N;
     ptrdiff_t columns, step, next, block;

@@ -7,8 +7,8 @@
  *
  *                  y    [ x0 row o | x1 row o | x2 row o ]
  *
- *   backward   each takes back its part of dy.  If one tensor was given twice, its gradient is the sum
- *              of both parts.
+ *   backward   each takes back its part of dy.  If one tensor was given twice, its gradient is the
+ *              sum of both parts.
  *
  * With the sizes written as elements per row, N_k inner or inner alone, both ops are the same. */
 #include "ops/op.h"
@@ -58,7 +58,7 @@ static bool concat_agrees(at_shape a, at_shape b, int axis)
     return at_same_shape(a, b);
 }
 
-/* n >= 1 tensors of one dtype and of one shape, apart from an axis if they are to be joined there. */
+/* n >= 1 tensors of one dtype and of one shape, apart from the axis where they are to be joined. */
 static bool concat_inputs_fit(at_tape *t, const char *op, at_tensor **x, int n, bool join, int axis)
 {
     AT_REQUIRE(t, x, "%s: the list of tensors is NULL", op);

@@ -14,9 +14,9 @@
  * An id that occurs twice gets both; ids that do not occur get 0.  The sums are in the order of i,
  * and threads share the work by columns j, so each of them keeps that order.
  *
- * Ids are checked when the op is recorded.  They may be written afterwards and the forward run again
- * (at_set, at_replay), where no error can be raised: a wrong id then gives a row of NaN, and no
- * gradient. */
+ * Ids are checked when the op is recorded.  They may be written afterwards and the forward run
+ * again (at_set, at_replay), where no error can be raised: a wrong id then gives a row of NaN, and
+ * no gradient. */
 #include "ops/op.h"
 
 #ifndef REAL /* ---------------------------- the op ---------------------------- */

@@ -22,13 +22,13 @@
  * Transposes cost nothing.  Element (i, k) of A lies at A[i*row + k*col]; reading A transposed
  * exchanges row and col, in the forward, in A^T above, and where dA is written.
  *
- * Batches.  The leading dims are loops around all this, with a step for each of A, B and C; an operand
- * that is repeated along a dim has step 0 there.  Its gradient then gets one product per
+ * Batches.  The leading dims are loops around all this, with a step for each of A, B and C; an
+ * operand that is repeated along a dim has step 0 there.  Its gradient then gets one product per
  * repetition, all to the same place: their sum, which is what the chain rule asks for.
  *
  * Where B is the same for the whole batch, as the weights of a layer are, and the rows of all A
- * follow each other, the batch is nothing but more rows: [B,T,K] [K,N] is one product [B*T,K] [K,N],
- * and the sum in dB runs inside of it.
+ * follow each other, the batch is nothing but more rows: [B,T,K] [K,N] is the one product
+ * [B*T,K] [K,N], and the sum in dB runs inside of it.
  *
  *   size 0     K = 0: C is 0.  C empty: dA and dB are 0. */
 #include "ops/op.h"
@@ -85,7 +85,7 @@ static bool matmul_follows(const matmul_layout *x, int l, int m, int size_m)
     return x->step[l] == x->step[m] * size_m;
 }
 
-/* Fewer, longer loops: [2,3,M,K] [2,3,K,N] is a batch of 6. */
+/* Fewer, longer loops: [2,3,M,K] [2,3,K,N] is a batch of 6.  C is not empty. */
 static void matmul_merge_loops(matmul_args *m, at_shape leading)
 {
     matmul_layout *x[] = {&m->A, &m->B, &m->C};
@@ -94,7 +94,7 @@ static void matmul_merge_loops(matmul_args *m, at_shape leading)
     for (int l = 0; l < leading.ndim; l++) {
         int size = leading.dim[l];
         if (size == 1) continue;
-        bool longer = n > 0 && (size == 0 || m->size[n - 1] <= INT_MAX / size);
+        bool longer = n > 0 && m->size[n - 1] <= INT_MAX / size;
         for (int i = 0; i < 3; i++) longer = longer && matmul_follows(x[i], n - 1, l, size);
         if (!longer) m->size[n++] = 1;
         m->size[n - 1] *= size;
@@ -108,7 +108,7 @@ static void matmul_batch_to_rows(matmul_args *m)
 {
     int l = m->loops - 1, size = m->size[l];
     if (m->B.step[l] != 0 || m->A.step[l] != m->M * m->A.row || m->C.step[l] != m->M * m->C.row ||
-        m->M == 0 || size > INT_MAX / m->M)
+        size > INT_MAX / m->M)
         return;
     m->M *= size;
     if (l > 0)

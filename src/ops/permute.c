@@ -5,15 +5,16 @@
  *   forward    y[j0,j1,...] = x[i0,i1,...]      with  i_order[k] = j_k
  *   backward   dx[i0,i1,...] = dy[j0,j1,...]    the same move, the other way
  *
- * The numbers really move: in memory, the last axis of y lies together.  How well that goes depends on
- * the last axis:
+ * The numbers really move: in memory, the last axis of y lies together.  How well that goes depends
+ * on the last axis:
  *
  *   rows    it is also the last one of x, as when heads are split off: whole rows are copied
- *   plane   it is not, as in a transpose of a matrix: one axis lies together in x, another one in y,
- *           and whichever is followed, the other side is visited one number per cache line.  So
- *           squares of 16 by 16 are read line by line, turned, and written line by line.
+ *   plane   it is not, as in a transpose of a matrix: one axis lies together in x, another one in
+ *           y, and whichever is followed, the other side is visited one number per cache line.
+ *           So squares of 16 by 16 are read line by line, turned, and written line by line.
  *
- * Axes of size 1, and axes that stay neighbours, make no difference and are dropped or merged first. */
+ * Axes of size 1, and axes that stay neighbours, are dropped or merged first: they make no
+ * difference. */
 #include "ops/op.h"
 
 #ifndef REAL /* ---------------------------- the op ---------------------------- */
@@ -34,20 +35,27 @@ typedef struct {
     permute_side from, to; /* to.col = 1; from.col = 1 (rows) or from.row = 1 (plane) */
 } permute_plan;
 
-/* The same move, the other way. */
+static permute_side permute_turned(permute_side s)
+{
+    ptrdiff_t row = s.row;
+    s.row = s.col;
+    s.col = row;
+    return s;
+}
+
+/* The same move, the other way.  Of a plane, what was a row is then a column. */
 static permute_plan permute_back(permute_plan p)
 {
-    permute_side from = p.to, to = p.from;
-    if (to.col != 1) { /* a plane: what was read along its columns is now written along rows */
-        permute_side f = from, o = to;
-        from.row = f.col, from.col = f.row, to.row = o.col, to.col = o.row;
-        ptrdiff_t rows = p.rows;
-        p.rows = p.cols;
-        p.cols = rows;
+    permute_plan back = p;
+    back.from = p.to;
+    back.to = p.from;
+    if (p.from.col != 1) {
+        back.rows = p.cols;
+        back.cols = p.rows;
+        back.from = permute_turned(p.to);
+        back.to = permute_turned(p.from);
     }
-    p.from = from;
-    p.to = to;
-    return p;
+    return back;
 }
 
 /* Moves the first `rows` rows of a plan; `size` is that of an element. */

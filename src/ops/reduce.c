@@ -11,8 +11,8 @@
  * the choice that does not depend on their order.  A NaN counts as larger than all else, and as
  * equal to another NaN.
  *
- * All three, and the count of ties, are one walk over x, with another step in its middle.  Neighbouring
- * axes of a kind are merged; then the innermost one is either
+ * All three, and the count of ties, are one walk over x, with another step in its middle.
+ * Neighbouring axes of a kind are merged; then the innermost one is either
  *
  *     a row      which goes:    its numbers become one,            or
  *     columns    which stay:    rows of them are added side by side,

@@ -5,8 +5,8 @@
  *   forward    y_i = x_i           i: position in memory, the last index moving fastest
  *   backward   dx_i = dy_i
  *
- * Since tensors are contiguous, the numbers already lie as they should: y shares x's data, and forward
- * has nothing to do.  Gradients are not shared: dy is what came through y, dx is what came
+ * Since tensors are contiguous, the numbers already lie as they should: y shares x's data, and
+ * forward has nothing to do.  Gradients are not shared: dy is what came through y, dx is what came
  * through x in any way.
  *
  *   size 0     [0,3] can become [7,0]; -1 needs the other dims to have a product > 0. */

@@ -2,6 +2,8 @@
 # run.sh [WORD...] -- plants the mistakes of mutants.txt in a copy of the sources, one at a time: does
 # anybody notice?  With words, only those whose description contains one of them.
 #
+# run.sh --check -- only looks whether each can be planted: is its text in its file, and once?
+#
 # The gradient table is run first.  What it can't see, being no matter of a gradient, must be caught by
 # the suite of tests that the mutant names.  A mutant that is caught has passed.  Exit status: 0 all
 # were caught, 1 some were not, 2 could not run.
@@ -100,17 +102,32 @@ worker() {
     done
 }
 
+only=$*
+if [ "$only" = --check ]; then
+    check=1 only= home=$home-check
+fi
 number=$(awk '/^[^# \t]/ { n++ } END { print n + 0 }' $table)
 chosen=
 for n in $(awk -v n="$number" 'BEGIN { for (i = 1; i <= n; i++) print i }'); do
     title=$(field "$n" title) match=
-    for word; do case $title in *"$word"*) match=1 ;; esac; done
-    [ $# -gt 0 ] && [ -z "$match" ] || chosen="$chosen $n"
+    for word in $only; do case $title in *"$word"*) match=1 ;; esac; done
+    [ "$only" ] && [ -z "$match" ] || chosen="$chosen $n"
 done
 [ "$chosen" ] || fail "no such mutant"
 
 rm -rf "$home"
 mkdir -p "$home/0" || fail "cannot write to $home"
+
+if [ "${check-}" ]; then
+    status=0
+    for n in $chosen; do
+        path=$(field "$n" in)
+        reason=$(plant "$n" "$path" "$home/planted") && continue
+        echo "$table: $(field "$n" title): $reason ($path)" >&2
+        status=1
+    done
+    exit $status
+fi
 cp -R Makefile src tests examples scripts "$home/0"
 build "$home/0" $gradients $tests || { cat "$home/0/log"; fail "the sources do not build"; }
 by_gradients "$home/0" && fail "the gradient table fails without any mutant"

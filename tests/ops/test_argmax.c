@@ -16,7 +16,7 @@ END_TEST
 START_TEST(a_nan_counts_as_the_maximum)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
-        double v[] = {1, NAN, 7, NAN};
+        double v[] = {1, (double)NAN, 7, (double)NAN};
         assert_values(at_argmax(t, at_const(t, at_shape_of(4), v), 0, false), ((double[]){1}), 0);
         assert_values(at_argmax(t, at_const(t, at_shape_of(2, 2), v), 0, false), ((double[]){1, 0}),
                       0);
@@ -29,7 +29,7 @@ END_TEST
 START_TEST(a_row_of_minus_infinity_has_its_maximum_at_0)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
-    at_tensor *x = at_random(t, at_shape_of(2, 100), at_fill(-INFINITY));
+    at_tensor *x = at_random(t, at_shape_of(2, 100), at_fill(-(double)INFINITY));
     assert_values(at_argmax(t, x, 1, false), ((double[]){0, 0}), 0);
     at_close(t);
 }

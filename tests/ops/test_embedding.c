@@ -113,8 +113,13 @@ START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
         }
         ck_assert_mem_eq(y[0]->data, y[1]->data, at_bytes(y[0]));
         ck_assert_mem_eq(x[0]->grad, x[1]->grad, at_bytes(v));
-        for (int i = 0; i < COUNT; i++) /* and they are the right rows */
+        double sum[V] = {0};
+        for (int i = 0; i < COUNT; i++) { /* and they are right, in the last column */
             assert_close(at_get(y[1], i, D - 1), at_get(v, id[i], D - 1), 0);
+            sum[id[i]] += at_get(dy, i, D - 1);
+        }
+        for (int k = 0; k < V; k++)
+            assert_close(at_grad_element(x[1], k * D + D - 1), sum[k], 100 * close_to(t));
     }
     at_threads(0);
 }

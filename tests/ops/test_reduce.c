@@ -246,6 +246,8 @@ START_TEST(the_sum_of_nothing_is_0_and_its_mean_nan)
         assert_values(at_sum_over(t, x, at_axes(1), false), ((double[]){0, 0}), 0);
         assert_values(at_mean_over(t, x, at_axes(1), false), ((double[]){NAN, NAN}), 0);
         ck_assert_int_eq(at_count(at_max_over(t, x, at_axes(0), false)->shape), 0);
+        at_tensor *none = at_const(t, at_shape_of(0, 0), NULL);
+        ck_assert_str_eq(at_text(at_max_over(t, none, at_axes(1), false)), "[0]");
         ck_assert(pull(t, at_mean_over(t, x, at_axes(1), true), (double[]){1, 1}));
     }
 }
