@@ -50,6 +50,13 @@ static inline at_tensor *variable_like(at_tape *t, const at_tensor *v)
     return x;
 }
 
+/* The same dtype and the same bits; NULL equals nothing. */
+static inline bool equal_bits(const at_tensor *a, const at_tensor *b)
+{
+    return a && b && a->dtype == b->dtype && at_bytes(a) == at_bytes(b) &&
+           memcmp(a->data, b->data, at_bytes(a)) == 0;
+}
+
 /* A new tape per real type:  for (at_tape *t = NULL; next_tape(&t);) { ... } */
 static inline bool next_tape(at_tape **t)
 {

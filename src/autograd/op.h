@@ -103,6 +103,8 @@ at_stream at_draw(at_tape *t);
 at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape);
 /* Step memory for anything else.  NULL after a sticky error. */
 void *at_step_alloc(at_tape *t, size_t bytes);
+/* The same in the memory that parameters lie in, until at_close. */
+void *at_permanent_alloc(at_tape *t, size_t bytes);
 
 /* ------------------------------------------------------------------ errors --------------------- */
 

@@ -29,6 +29,7 @@ struct at_tape {
     at_tensor *params, *last_param;
     at_state_entry *states;
     const at_name_scope *scope; /* the innermost open one */
+    int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
     struct scope_entry *scopes; /* all that were ever opened */
     struct text_entry *texts;   /* names, each once */
 

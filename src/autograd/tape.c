@@ -134,6 +134,11 @@ void *at_step_alloc(at_tape *t, size_t bytes)
     return t ? at_alloc_in(t, &t->step, bytes) : NULL;
 }
 
+void *at_permanent_alloc(at_tape *t, size_t bytes)
+{
+    return t ? at_alloc_in(t, &t->permanent, bytes) : NULL;
+}
+
 /* Names are few and used again in every step, so each is kept once, in permanent memory. */
 struct text_entry {
     struct text_entry *next;
@@ -226,30 +231,37 @@ struct scope_entry {
     struct scope_entry *next;
 };
 
-void at_scope(at_tape *t, const char *name)
+static const at_name_scope *scope_named(at_tape *t, const char *name)
 {
-    if (!at_ok(t)) return;
-    if (!name) {
-        at_fail(t, ATTIC_USER_ERROR, "scope: the name is NULL");
-        return;
-    }
+    AT_REQUIRE(t, name, "scope: the name is NULL");
     for (struct scope_entry *e = t->scopes; e; e = e->next)
-        if (e->scope.outer == t->scope && strcmp(e->scope.name, name) == 0) {
-            t->scope = &e->scope;
-            return;
-        }
+        if (e->scope.outer == t->scope && strcmp(e->scope.name, name) == 0) return &e->scope;
     struct scope_entry *e = at_alloc_in(t, &t->permanent, sizeof *e);
-    const char *copy = at_intern(t, name);
-    if (!e || !copy) return;
+    const char *copy = e ? at_intern(t, name) : NULL;
+    if (!copy) return NULL;
     *e = (struct scope_entry){{copy, t->scope}, t->scopes};
     t->scopes = e;
-    t->scope = &e->scope;
+    return &e->scope;
+}
+
+/* Every call has its at_scope_end, so those that open nothing are counted: what is open after an
+ * error is what would be without it. */
+void at_scope(at_tape *t, const char *name)
+{
+    if (!t) return;
+    const at_name_scope *s = scope_named(t, name);
+    if (s && !t->unopened)
+        t->scope = s;
+    else
+        t->unopened++;
 }
 
 void at_scope_end(at_tape *t)
 {
-    if (!at_ok(t)) return;
-    if (t->scope)
+    if (!t) return;
+    if (t->unopened)
+        t->unopened--;
+    else if (t->scope)
         t->scope = t->scope->outer;
     else
         at_fail(t, ATTIC_USER_ERROR, "scope_end: no scope is open");

@@ -95,7 +95,8 @@ typedef struct {
 at_mark at_mark_here(at_tape *t);
 void at_rewind(at_tape *t, at_mark m);
 
-/* Names for what follows: parameters get the prefix "name.", graphs a box.  Scopes nest. */
+/* Names for what follows: parameters get the prefix "name.", graphs a box.  Scopes nest.  They are
+ * opened and closed on a failed tape, too, so that at_clear_error finds things as they should be. */
 void at_scope(at_tape *t, const char *name);
 void at_scope_end(at_tape *t);
 

@@ -8,10 +8,11 @@ typedef struct {
     at_tensor *b; /* [n_out], or NULL */
 } at_linear;
 
-/* Parameters "name.W", drawn from `init`, and "name.b", zeros, if there is to be a bias. */
+/* Parameters "name.W", drawn from `init`, and "name.b", zeros, if there is to be a bias.  After a
+ * sticky error the layer holds NULLs, and what it is applied to becomes NULL. */
 at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool bias,
                          at_init init);
-/* x [..., n_in] -> [..., n_out] */
+/* x [..., n_in] -> [..., n_out]    x has at least two dims */
 at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x);
 
 #endif

@@ -74,7 +74,8 @@ bool at_adam(at_tape *t, at_adamw_args args);
 /* ------------------------------------------------------------------ clipping ------------------- */
 
 /* Scales all gradients of parameters by one factor so that the norm of all of them together is at
- * most max_norm (> 0; INFINITY only measures), and returns what the norm was.  It is summed in
+ * most max_norm (> 0; INFINITY only measures), and returns what the norm was.  The factor is
+ * max_norm / norm; PyTorch's max_norm / (norm + 1e-6) ends a little lower.  The norm is summed in
  * double, in a fixed order.  A norm that is not finite is returned as it is and the gradients stay
  * as they are: at_zero_grads skips such a step, at_grad_report tells where it came from.  NAN after
  * a sticky error. */

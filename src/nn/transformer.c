@@ -1,6 +1,7 @@
 /* transformer.c -- a decoder-only transformer with pre-norm blocks; see transformer.h. */
 #include "nn/transformer.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -10,24 +11,27 @@ static const double norm_eps = 1e-5;
 
 /* ------------------------------------------------------------------ parameters ----------------- */
 
+static at_attention_config attention_config(at_transformer_config c)
+{
+    return (at_attention_config){
+        .dim = c.dim, .heads = c.heads, .rope = !c.learned_positions, .dropout = c.dropout};
+}
+
 /* The two branches of every block add their variance to x; drawing their last matrices smaller by
  * 1/sqrt(2 layers) keeps that of the sum near one (Radford et al. 2019, section 2.3). */
 static at_block make_block(at_tape *t, at_transformer_config c)
 {
     double out_gain = 1 / sqrt(2.0 * c.layers);
-    int hidden = c.hidden ? c.hidden : 4 * c.dim;
-    at_attention_config attention = {
-        .dim = c.dim, .heads = c.heads, .rope = !c.learned_positions, .dropout = c.dropout};
     at_block b = {0};
     b.norm1_g = at_param(t, "norm1.g", at_shape_of(c.dim), at_ones());
     b.norm1_b = at_param(t, "norm1.b", at_shape_of(c.dim), at_zeros());
     at_scope(t, "attention");
-    b.attention = at_attention_make(t, attention, out_gain);
+    b.attention = at_attention_make(t, attention_config(c), out_gain);
     at_scope_end(t);
     b.norm2_g = at_param(t, "norm2.g", at_shape_of(c.dim), at_ones());
     b.norm2_b = at_param(t, "norm2.b", at_shape_of(c.dim), at_zeros());
-    b.up = at_linear_make(t, "up", c.dim, hidden, true, at_xavier_normal(1));
-    b.down = at_linear_make(t, "down", hidden, c.dim, true, at_xavier_normal(out_gain));
+    b.up = at_linear_make(t, "up", c.dim, c.hidden, true, at_xavier_normal(1));
+    b.down = at_linear_make(t, "down", c.hidden, c.dim, true, at_xavier_normal(out_gain));
     return b;
 }
 
@@ -38,14 +42,24 @@ static const char *block_name(int layer)
     return name;
 }
 
-at_transformer *at_transformer_make(at_tape *t, at_transformer_config c)
+static bool config_is_possible(at_tape *t, at_transformer_config c)
 {
-    AT_REQUIRE(t, c.vocab > 0 && c.context > 0 && c.dim > 0,
-               "transformer: vocab %d, context %d and dim %d must be positive", c.vocab, c.context,
-               c.dim);
+    AT_REQUIRE(t, c.vocab > 0 && c.context > 0,
+               "transformer: vocab %d and context %d must be positive", c.vocab, c.context);
     AT_REQUIRE(t, c.layers > 0 && c.layers <= AT_MAX_LAYERS,
                "transformer: %d layers, but 1 to %d are possible", c.layers, AT_MAX_LAYERS);
-    at_transformer *m = at_step_alloc(t, sizeof *m);
+    if (!at_attention_check(t, attention_config(c))) return false;
+    AT_REQUIRE(t, c.hidden > 0 || (c.hidden == 0 && c.dim <= INT_MAX / 4),
+               "transformer: hidden is %d but must be positive, or 0 for 4 times dim %d", c.hidden,
+               c.dim);
+    return true;
+}
+
+at_transformer *at_transformer_make(at_tape *t, at_transformer_config c)
+{
+    if (!config_is_possible(t, c)) return NULL;
+    if (!c.hidden) c.hidden = 4 * c.dim;
+    at_transformer *m = at_permanent_alloc(t, sizeof *m);
     if (!m) return NULL;
     *m = (at_transformer){.config = c};
     m->E = at_param(t, "E", at_shape_of(c.vocab, c.dim), at_normal(0.02));
@@ -85,8 +99,10 @@ static at_tensor *apply_block(at_tape *t, const at_block *b, double dropout, at_
 at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor *ids,
                                  at_tensor **weights)
 {
-    AT_INPUT(t, "transformer", ids, ATTIC_I32);
+    for (int i = 0; m && weights && i < m->config.layers; i++) weights[i] = NULL;
+    AT_REQUIRE(t, m, "transformer: the model is NULL");
     at_transformer_config c = m->config;
+    AT_INPUT(t, "transformer", ids, ATTIC_I32);
     AT_REQUIRE(t, ids->shape.ndim == 2 && ids->shape.dim[1] <= c.context,
                "transformer: ids are %s, but must be [B,T] with T <= %d", at_text(ids), c.context);
     at_tensor *x = at_embedding(t, m->E, ids); /* [B,T] -> [B,T,C] */

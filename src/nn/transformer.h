@@ -1,11 +1,15 @@
-/* transformer.h -- a decoder-only transformer with pre-norm blocks (as GPT-2, with rotary or learned
- * positions and tied embeddings).
+/* transformer.h -- a decoder-only transformer with pre-norm blocks.
  *
- *     x = E[ids] (+ P[0..T-1] if positions are learned)                        [B,T,C]
+ *     x = dropout(E[ids] (+ P[0..T-1] if positions are learned))               [B,T,C]
  *     for every block
- *         x = x + attention(layer_norm(x))                                     causal
- *         x = x + W2 gelu(W1 layer_norm(x) + b1) + b2
- *     logits = layer_norm(x) E^T                                               [B,T,vocab]  */
+ *         x = x + dropout(attention(layer_norm(x)))                            causal
+ *         x = x + dropout(W2 gelu(W1 layer_norm(x) + b1) + b2)                 [B,T,hidden] inside
+ *     logits = layer_norm(x) E^T                                               [B,T,vocab]
+ *
+ * E is used twice, to read ids and to name them (Press, Wolf 2017), and its gradient is the sum of
+ * both.  The arrangement is that of GPT-2 (Radford et al. 2019), with these choices: positions are
+ * rotary unless learned ones are asked for, the projections of attention have no biases, gelu is the
+ * exact one (erf).  Layer norms divide by sqrt(var + 1e-5). */
 #ifndef AT_NN_TRANSFORMER_H
 #define AT_NN_TRANSFORMER_H
 #include "nn/attention.h"
@@ -13,32 +17,41 @@
 #define AT_MAX_LAYERS 48
 
 typedef struct {
-    int vocab, context; /* context: the longest T, needed for learned positions */
+    int vocab, context; /* ids are 0 .. vocab-1; context is the longest T */
     int layers, heads, dim;
     int hidden;             /* of the feed-forward net; 0: 4 dim */
     bool learned_positions; /* instead of rotary ones */
-    double dropout;         /* on the attention weights and on both branches of a block */
+    double dropout; /* wherever it says so above, and on the attention weights; 0 <= p < 1 */
 } at_transformer_config;
 
 typedef struct {
-    at_tensor *norm1_g, *norm1_b, *norm2_g, *norm2_b;
+    at_tensor *norm1_g, *norm1_b, *norm2_g, *norm2_b; /* [C] */
     at_attention attention;
-    at_linear up, down;
+    at_linear up, down; /* W1 b1, W2 b2 */
 } at_block;
 
 typedef struct {
-    at_transformer_config config;
-    at_tensor *E, *P; /* [vocab,C]; [context,C] or NULL */
-    at_tensor *norm_g, *norm_b;
+    at_transformer_config config; /* with hidden filled in */
+    at_tensor *E, *P;             /* [vocab,C]; [context,C] or NULL */
+    at_tensor *norm_g, *norm_b;   /* [C] */
     at_block block[AT_MAX_LAYERS];
 } at_transformer;
 
-/* Makes the parameters; NULL after a sticky error.  The struct lies in the tape's step memory: make
- * it before the first at_mark_here. */
+/* Makes the parameters in the open scope, in this order:
+ *
+ *     E  P
+ *     block0.norm1.g  block0.norm1.b  block0.attention.{q,k,v,o}.W
+ *     block0.norm2.g  block0.norm2.b  block0.up.W  block0.up.b  block0.down.W  block0.down.b
+ *     block1. ...
+ *     norm.g  norm.b
+ *
+ * Matrices are Xavier-normal, those that end a branch (o.W, down.W) smaller by 1/sqrt(2 layers); E
+ * and P are N(0, 0.02^2).  The model lives as long as its parameters, until at_close.  NULL after a
+ * sticky error; a config that is not possible makes no parameter at all. */
 at_transformer *at_transformer_make(at_tape *t, at_transformer_config config);
 
-/* ids i32 [B,T] -> logits [B,T,vocab].  weights: NULL, or room for one tensor per layer, each
- * [B,heads,T,T]. */
+/* ids i32 [B,T] -> logits [B,T,vocab].  weights: NULL, or room for one tensor per layer, what
+ * attention multiplied its values with, each [B,heads,T,T]; NULL where an error came first. */
 at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor *ids,
                                  at_tensor **weights);
 

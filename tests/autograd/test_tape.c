@@ -130,6 +130,36 @@ START_TEST(scopes_prefix_parameters_and_mark_ops)
 }
 END_TEST
 
+/* The name that a parameter gets now. */
+static const char *name_here(at_tape *t, const char *name)
+{
+    return at_param(t, name, at_shape_of(), at_zeros())->name;
+}
+
+START_TEST(scopes_are_opened_and_closed_on_a_failed_tape_too)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_scope(t, "a");
+    at_fail(t, ATTIC_USER_ERROR, "on purpose");
+    at_scope(t, "not opened");
+    at_clear_error(t);
+    at_scope(t, "nor this, inside of it");
+    ck_assert_str_eq(name_here(t, "w"), "a.w");
+    at_scope_end(t);
+    ck_assert_str_eq(name_here(t, "v"), "a.v");
+    at_fail(t, ATTIC_USER_ERROR, "on purpose");
+    at_scope_end(t);
+    at_scope_end(t);
+    at_clear_error(t);
+    ck_assert_str_eq(name_here(t, "w"), "w");
+    at_scope(t, NULL);
+    ck_assert_str_eq(at_error(t), "scope: the name is NULL");
+    at_scope_end(t);
+    ck_assert_str_eq(at_error(t), "scope: the name is NULL");
+    at_close(t);
+}
+END_TEST
+
 static void training_step(at_tape *t, at_tensor *W)
 {
     at_mark step = at_mark_here(t);
@@ -209,6 +239,6 @@ SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
       the_first_error_wins_and_silences_the_rest, bad_inputs_are_named,
       a_rewound_tensor_is_refused_in_debug_builds, long_messages_are_cut_not_overrun,
       modes_return_what_was_before, scopes_prefix_parameters_and_mark_ops,
-      a_steady_loop_does_not_call_malloc, parameters_outlive_the_step_that_made_them,
-      gradients_above_a_mark_are_forgotten_with_it, draws_never_repeat_after_a_rewind,
-      the_version_is_told_at_run_time)
+      scopes_are_opened_and_closed_on_a_failed_tape_too, a_steady_loop_does_not_call_malloc,
+      parameters_outlive_the_step_that_made_them, gradients_above_a_mark_are_forgotten_with_it,
+      draws_never_repeat_after_a_rewind, the_version_is_told_at_run_time)

@@ -1,0 +1,666 @@
+/* test_transformer.c -- the transformer against PyTorch, and what must hold for every transformer. */
+#include "tensors.h"
+
+#include "autograd/gradcheck.h"
+#include "kernels/pool.h"
+
+#include <math.h>
+
+#include "golden/transformer.inc"
+
+/* ------------------------------------------------------------------ PyTorch's numbers ---------- */
+
+typedef struct {
+    bool learned;
+    int T;
+    const golden_name *names;
+    int n_names;
+    const double *logits, *grads, *losses, *norms, *after;
+} golden;
+
+#define GOLDEN(which, learned_, T_)                                                                \
+    {                                                                                              \
+        learned_, T_, which##_names, sizeof which##_names / sizeof *which##_names, which##_logits, \
+            which##_grads, which##_losses, which##_norms, which##_after                            \
+    }
+static const golden goldens[] = {GOLDEN(rope, false, 5), GOLDEN(learned, true, 4)};
+enum { GOLDENS = 2, GOLDEN_STEPS = 3 };
+
+/* The n-th number of all parameters together; exact in f32. */
+static double golden_number(int n)
+{
+    return ((n * n + 3 * n) * 37 % 251 - 125) / 256.0;
+}
+
+static at_transformer *golden_model(at_tape *t, const golden *g)
+{
+    at_transformer *m =
+        at_transformer_make(t, (at_transformer_config){.vocab = 7,
+                                                       .context = 5,
+                                                       .layers = 2,
+                                                       .heads = 2,
+                                                       .dim = 8,
+                                                       .hidden = 12,
+                                                       .learned_positions = g->learned});
+    for (int k = 0, n = 0; k < at_param_count(t); k++) {
+        at_tensor *w = at_param_at(t, k);
+        bool gain = strcmp(w->name + strlen(w->name) - 2, ".g") == 0;
+        for (ptrdiff_t i = 0; i < at_count(w->shape); i++)
+            at_store(w->dtype, w->data, i, gain + golden_number(n++));
+        at_written(w);
+    }
+    return m;
+}
+
+/* The first T of each of the two rows of five. */
+static at_tensor *golden_batch(at_tape *t, const int32_t *rows, int T)
+{
+    return at_slice(t, at_ints(t, at_shape_of(2, 5), rows), 1, 0, T);
+}
+
+static at_tensor *golden_loss(at_tape *t, const golden *g, const at_transformer *m, at_tensor **y)
+{
+    *y = at_transformer_logits(t, m, golden_batch(t, golden_ids, g->T), NULL);
+    at_tensor *target = golden_batch(t, golden_targets, g->T);
+    return at_cross_entropy(t, *y, target, (at_cross_entropy_args){0});
+}
+
+/* Rounding errors, relative to numbers around 1. */
+static double golden_tol(const at_tape *t)
+{
+    return at_real(t) == ATTIC_F32 ? 3e-6 : 1e-13;
+}
+
+START_TEST(parameters_are_named_and_shaped_as_the_header_says)
+{
+    for (int i = 0; i < GOLDENS; i++) {
+        const golden *g = &goldens[i];
+        at_tape *t = at_open(ATTIC_F32, 1);
+        golden_model(t, g);
+        ck_assert_int_eq(at_param_count(t), g->n_names);
+        for (int k = 0; k < g->n_names; k++) {
+            ck_assert_str_eq(at_param_at(t, k)->name, g->names[k].name);
+            ck_assert_str_eq(at_shape_text(at_param_at(t, k)->shape), g->names[k].shape);
+        }
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(logits_and_loss_are_those_of_pytorch)
+{
+    for (int i = 0; i < GOLDENS; i++)
+        for (int real = ATTIC_F32; real <= ATTIC_F64; real++) {
+            const golden *g = &goldens[i];
+            at_tape *t = at_open((at_dtype)real, 1);
+            at_tensor *y, *loss = golden_loss(t, g, golden_model(t, g), &y);
+            ck_assert(at_same_shape(y->shape, at_shape_of(2, g->T, 7)));
+            assert_values(y, g->logits, golden_tol(t));
+            assert_values(loss, g->losses, golden_tol(t));
+            at_close(t);
+        }
+}
+END_TEST
+
+START_TEST(every_gradient_is_that_of_pytorch)
+{
+    for (int i = 0; i < GOLDENS; i++)
+        for (int real = ATTIC_F32; real <= ATTIC_F64; real++) {
+            const golden *g = &goldens[i];
+            at_tape *t = at_open((at_dtype)real, 1);
+            at_tensor *y, *loss = golden_loss(t, g, golden_model(t, g), &y);
+            ck_assert(at_backward(t, loss));
+            const double *grad = g->grads;
+            for (int k = 0; k < at_param_count(t); k++) {
+                at_tensor *w = at_param_at(t, k);
+                assert_grads(w, grad, golden_tol(t));
+                grad += at_count(w->shape);
+            }
+            at_close(t);
+        }
+}
+END_TEST
+
+/* Clipping and AdamW included. */
+START_TEST(three_steps_of_training_end_where_those_of_pytorch_end)
+{
+    for (int i = 0; i < GOLDENS; i++)
+        for (int real = ATTIC_F32; real <= ATTIC_F64; real++) {
+            const golden *g = &goldens[i];
+            at_tape *t = at_open((at_dtype)real, 1);
+            const at_transformer *m = golden_model(t, g);
+            for (int step = 0; step <= GOLDEN_STEPS; step++) {
+                at_tensor *y, *loss = golden_loss(t, g, m, &y);
+                assert_close(at_item(loss), g->losses[step], golden_tol(t));
+                if (step == GOLDEN_STEPS) break;
+                at_backward(t, loss);
+                assert_close(at_clip_grad_norm(t, 0.5), g->norms[step], 4 * golden_tol(t));
+                at_adamw(t, (at_adamw_args){
+                                .lr = 0.01, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1});
+            }
+            const double *after = g->after;
+            for (int k = 0; k < at_param_count(t); k++) {
+                at_tensor *w = at_param_at(t, k);
+                assert_values(w, after, golden_tol(t));
+                after += at_count(w->shape);
+            }
+            at_close(t);
+        }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ any transformer ------------ */
+
+static const at_transformer_config small = {
+    .vocab = 11, .context = 8, .layers = 2, .heads = 2, .dim = 12, .dropout = 0.1};
+
+/* The same with positions learned. */
+static at_transformer_config small_learned(void)
+{
+    at_transformer_config c = small;
+    c.learned_positions = true;
+    return c;
+}
+
+/* ids[b][i] = (b + 1) i^2 + b mod vocab */
+static at_tensor *make_ids(at_tape *t, int B, int T, int vocab, int shift)
+{
+    at_tensor *ids = at_ints(t, at_shape_of(B, T), NULL);
+    for (int b = 0; ids && b < B; b++)
+        for (int i = 0; i < T; i++)
+            ((int32_t *)ids->data)[b * T + i] = ((b + 1) * (i + shift) * (i + shift) + b) % vocab;
+    return ids;
+}
+
+/* The next id is to be found. */
+static at_tensor *next_id_loss(at_tape *t, const at_transformer *m, int B, int T)
+{
+    int V = m->config.vocab;
+    at_tensor *y = at_transformer_logits(t, m, make_ids(t, B, T, V, 0), NULL);
+    return at_cross_entropy(t, y, make_ids(t, B, T, V, 1), (at_cross_entropy_args){0});
+}
+
+static bool same_params(const at_tape *t, const at_tape *u)
+{
+    for (int k = 0; k < at_param_count(t); k++)
+        if (!equal_bits(at_param_at(t, k), at_param_at(u, k))) return false;
+    return at_param_count(t) == at_param_count(u);
+}
+
+START_TEST(changing_a_token_leaves_the_logits_before_it_as_they_were)
+{
+    for (int learned = 0; learned < 2; learned++)
+        for (at_tape *t = NULL; next_tape(&t);) {
+            enum { T = 8, V = 11 };
+            at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
+            at_train(t, false);
+            at_tensor *before = at_transformer_logits(t, m, make_ids(t, 2, T, V, 0), NULL);
+            size_t row = at_bytes(before) / (2 * T);
+            for (int j = 0; j < T; j++) {
+                at_tensor *ids = make_ids(t, 2, T, V, 0);
+                at_set(ids, ((int)at_get(ids, 1, j) + 1) % V, 1, j);
+                at_tensor *after = at_transformer_logits(t, m, ids, NULL);
+                const char *a = before->data, *b = after->data;
+                ck_assert_int_eq(memcmp(a, b, row * (T + (size_t)j)), 0);
+                ck_assert_int_ne(memcmp(a + row * (size_t)(T + j), b + row * (size_t)(T + j), row),
+                                 0);
+            }
+        }
+}
+END_TEST
+
+START_TEST(the_logits_of_a_text_are_those_of_its_beginning_and_more)
+{
+    for (int learned = 0; learned < 2; learned++)
+        for (at_tape *t = NULL; next_tape(&t);) {
+            at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
+            at_train(t, false);
+            at_tensor *whole = at_transformer_logits(t, m, make_ids(t, 1, 8, 11, 0), NULL);
+            for (int T = 1; T < 8; T++) {
+                at_tensor *y = at_transformer_logits(t, m, make_ids(t, 1, T, 11, 0), NULL);
+                double tol = at_real(t) == ATTIC_F32 ? 1e-6 : 1e-14;
+                for (ptrdiff_t i = 0; i < at_count(y->shape); i++)
+                    assert_close(at_element(y, i), at_element(whole, i), tol);
+            }
+        }
+}
+END_TEST
+
+START_TEST(the_weights_of_every_layer_can_be_seen)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_transformer *m = at_transformer_make(t, small);
+        at_train(t, false);
+        at_tensor *A[2] = {NULL};
+        at_tensor *y = at_transformer_logits(t, m, make_ids(t, 3, 5, 11, 0), A);
+        ck_assert(equal_bits(y, at_transformer_logits(t, m, make_ids(t, 3, 5, 11, 0), NULL)));
+        for (int layer = 0; layer < 2; layer++) {
+            ck_assert(at_same_shape(A[layer]->shape, at_shape_of(3, 2, 5, 5)));
+            ck_assert(at_get(A[layer], 2, 1, 0, 0) == 1); /* the first has only itself to look at */
+            ck_assert(at_get(A[layer], 2, 1, 3, 4) == 0); /* and nobody sees the future */
+            at_tensor *sums = at_sum_over(t, A[layer], at_axes(-1), false);
+            for (ptrdiff_t i = 0; i < at_count(sums->shape); i++)
+                assert_close(at_element(sums, i), 1, 1e-6);
+        }
+        ck_assert(!equal_bits(A[0], A[1]));
+    }
+}
+END_TEST
+
+START_TEST(hidden_is_four_times_dim_unless_given)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_transformer *m = at_transformer_make(t, small);
+    ck_assert_int_eq(m->config.hidden, 48);
+    ck_assert_str_eq(at_text(m->block[1].up.W), "\"block1.up.W\" [12,48]");
+    ck_assert_str_eq(at_text(m->block[1].down.W), "\"block1.down.W\" [48,12]");
+    at_close(t);
+}
+END_TEST
+
+static double variance(const at_tensor *x)
+{
+    double square = 0;
+    for (ptrdiff_t i = 0; i < at_count(x->shape); i++) square += pow(at_element(x, i), 2);
+    return square / (double)at_count(x->shape);
+}
+
+/* 4096 numbers or more: the variance is known to 7% (3 sigma). */
+START_TEST(branches_end_in_matrices_that_are_smaller_the_more_layers_there_are)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_transformer *m = at_transformer_make(
+        t, (at_transformer_config){.vocab = 64, .context = 9, .layers = 8, .heads = 4, .dim = 64});
+    assert_close(variance(m->block[0].attention.q.W) * 64, 1, 0.07);
+    assert_close(variance(m->block[7].attention.o.W) * 64 * 16, 1, 0.07);
+    assert_close(variance(m->block[0].up.W) * 160, 1, 0.07);
+    assert_close(variance(m->block[7].down.W) * 160 * 16, 1, 0.07);
+    assert_close(variance(m->E) / (0.02 * 0.02), 1, 0.07);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(dropout_is_for_training_only_and_replays)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_transformer *m = at_transformer_make(t, small);
+        at_tensor *first = at_transformer_logits(t, m, make_ids(t, 2, 8, 11, 0), NULL);
+        at_tensor *second = at_transformer_logits(t, m, make_ids(t, 2, 8, 11, 0), NULL);
+        at_train(t, false);
+        at_tensor *off = at_transformer_logits(t, m, make_ids(t, 2, 8, 11, 0), NULL);
+        m->config.dropout = 0;
+        for (int i = 0; i < 2; i++) m->block[i].attention.config.dropout = 0;
+        at_train(t, true);
+        at_tensor *none = at_transformer_logits(t, m, make_ids(t, 2, 8, 11, 0), NULL);
+        ck_assert(equal_bits(off, none));
+        ck_assert(!equal_bits(first, second) && !equal_bits(first, off));
+        at_tensor *copy = at_const(t, first->shape, NULL);
+        memcpy(copy->data, first->data, at_bytes(first));
+        memset(first->data, 0, at_bytes(first));
+        ck_assert(at_replay(t) && equal_bits(first, copy));
+    }
+}
+END_TEST
+
+START_TEST(dropout_reaches_the_embedding_the_weights_and_both_branches)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_transformer_config c = small;
+    c.layers = 1;
+    at_transformer *m = at_transformer_make(t, c);
+    next_id_loss(t, m, 2, 8);
+    int dropouts = 0, attentions = 0;
+    for (at_node *n = at_first_node(t); n; n = n->next) {
+        dropouts += strcmp(n->op->name, "dropout") == 0;
+        attentions += strcmp(n->op->name, "sdpa") == 0;
+    }
+    ck_assert_int_eq(dropouts, 3); /* of the embedding and of both branches */
+    ck_assert_int_eq(attentions, 1);
+    ck_assert(m->block[0].attention.config.dropout == c.dropout);
+    at_close(t);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ gradients ------------------ */
+
+static at_tensor *whole_model(at_tape *t, at_tensor **in, void *model)
+{
+    (void)in;
+    return next_id_loss(t, model, 2, 4);
+}
+
+START_TEST(the_gradient_of_every_number_is_that_of_differences)
+{
+    for (int i = 0; i < GOLDENS; i++) {
+        at_tape *t = at_open(ATTIC_F64, 1);
+        at_transformer *m = golden_model(t, &goldens[i]);
+        at_gradcheck_report r = at_gradcheck(t, whole_model, NULL, 0, m, (at_gradcheck_options){0});
+        ck_assert_msg(r.verdict == ATTIC_PASS, "%s at %s: %g, %g", r.reason, r.where, r.analytic,
+                      r.numeric);
+        ck_assert_double_lt(r.resolution, 1e-6);
+        ck_assert_int_gt(r.checked, 1000);
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(with_dropout_it_is_that_of_differences_in_random_directions)
+{
+    for (int learned = 0; learned < 2; learned++) {
+        at_tape *t = at_open(ATTIC_F64, 1);
+        at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
+        at_gradcheck_report r =
+            at_gradcheck(t, whole_model, NULL, 0, m, (at_gradcheck_options){.directions = 20});
+        ck_assert_msg(r.verdict == ATTIC_PASS, "%s at %s: %g, %g", r.reason, r.where, r.analytic,
+                      r.numeric);
+        ck_assert_int_eq(r.checked, 20);
+        at_close(t);
+    }
+}
+END_TEST
+
+/* read: ids -> x.  write: x -> logits.  One matrix, or two that are equal. */
+static at_tensor *read_and_write(at_tape *t, at_tensor *read, at_tensor *write)
+{
+    at_tensor *ids = at_ints(t, at_shape_of(1, 4), (int32_t[]){2, 0, 2, 4});
+    at_tensor *target = at_ints(t, at_shape_of(1, 4), (int32_t[]){0, 2, 4, 1});
+    at_tensor *x = at_tanh(t, at_embedding(t, read, ids));
+    return at_cross_entropy(t, at_matmul_t(t, x, false, write, true), target,
+                            (at_cross_entropy_args){0});
+}
+
+START_TEST(a_tied_embedding_gets_the_gradients_of_both_its_uses)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *E = at_param(t, "E", at_shape_of(5, 3), at_normal(1));
+        at_tensor *read = variable_like(t, E), *write = variable_like(t, E);
+        ck_assert(at_backward(t, read_and_write(t, E, E)));
+        ck_assert(at_backward(t, read_and_write(t, read, write)));
+        for (int v = 0; v < 5; v++) {
+            double largest_read = 0;
+            for (int i = 3 * v; i < 3 * v + 3; i++) {
+                double dr = at_grad_element(read, i), dw = at_grad_element(write, i);
+                largest_read = fmax(largest_read, fabs(dr));
+                ck_assert(dw != 0);
+                assert_close(at_grad_element(E, i), dr + dw, close_to(t));
+            }
+            ck_assert((largest_read > 0) == (v == 0 || v == 2 || v == 4)); /* those that are read */
+        }
+    }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ training ------------------- */
+
+/* Large enough for nearly every op to be cut into several tasks. */
+static const at_transformer_config wide = {
+    .vocab = 64, .context = 64, .layers = 1, .heads = 4, .dim = 96, .hidden = 96, .dropout = 0.1};
+
+/* The losses of so many steps, and the tape with the parameters after them. */
+static at_tape *train(at_transformer_config c, int B, int steps, bool keep_grads, double *loss)
+{
+    at_tape *t = at_open(ATTIC_F32, 7);
+    at_transformer *m = at_transformer_make(t, c);
+    at_keep_grads(t, keep_grads);
+    at_mark start = at_mark_here(t);
+    for (int i = 0; i < steps; i++) {
+        at_tensor *mean = next_id_loss(t, m, B, c.context);
+        at_backward(t, mean);
+        at_clip_grad_norm(t, 1);
+        at_adamw(t, (at_adamw_args){.lr = 3e-3, .weight_decay = 0.1, .decay_matrices = true});
+        loss[i] = at_item(mean);
+        at_rewind(t, start);
+    }
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    return t;
+}
+
+enum { STEPS = 30 };
+
+START_TEST(training_is_the_same_to_the_bit_on_any_number_of_threads)
+{
+    double loss[STEPS], other[STEPS];
+    at_threads(1);
+    at_tape *t = train(wide, 6, STEPS, true, loss);
+    ck_assert_double_lt(loss[STEPS - 1], loss[0]);
+    for (int threads = 2; threads <= 4; threads++) {
+        at_threads(threads);
+        at_tape *u = train(wide, 6, STEPS, true, other);
+        ck_assert_int_eq(memcmp(loss, other, sizeof loss), 0);
+        ck_assert(same_params(t, u));
+        at_close(u);
+    }
+    at_threads(0);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(recycling_gradients_changes_no_bit_and_saves_memory)
+{
+    double loss[STEPS], other[STEPS];
+    at_tape *t = train(wide, 6, STEPS / 3, true, loss),
+            *u = train(wide, 6, STEPS / 3, false, other);
+    ck_assert_int_eq(memcmp(loss, other, STEPS / 3 * sizeof *loss), 0);
+    ck_assert(same_params(t, u));
+    ck_assert_uint_lt(at_memory_of(u).step_peak, at_memory_of(t).step_peak * 8 / 10);
+    at_close(t), at_close(u);
+}
+END_TEST
+
+START_TEST(the_same_seed_gives_the_same_model_and_another_seed_another)
+{
+    at_tape *t = at_open(ATTIC_F32, 5), *u = at_open(ATTIC_F32, 5), *v = at_open(ATTIC_F32, 6);
+    at_transformer_make(t, small), at_transformer_make(u, small), at_transformer_make(v, small);
+    ck_assert(same_params(t, u));
+    ck_assert(!same_params(t, v));
+    at_close(t), at_close(u), at_close(v);
+}
+END_TEST
+
+START_TEST(single_precision_is_double_precision_rounded)
+{
+    at_tape *t = at_open(ATTIC_F32, 3), *u = at_open(ATTIC_F64, 4);
+    at_transformer *m = at_transformer_make(t, small), *n = at_transformer_make(u, small);
+    ck_assert(at_copy_params(u, t));
+    at_train(t, false), at_train(u, false);
+    at_tensor *loss = next_id_loss(t, m, 2, 8), *exact = next_id_loss(u, n, 2, 8);
+    assert_close(at_item(loss), at_item(exact), 1e-6);
+    ck_assert(at_backward(t, loss) && at_backward(u, exact));
+    for (int k = 0; k < at_param_count(t); k++) {
+        const at_tensor *w = at_param_at(t, k), *v = at_param_at(u, k);
+        for (ptrdiff_t i = 0; i < at_count(w->shape); i++)
+            assert_close(at_grad_element(w, i), at_grad_element(v, i), 1e-6);
+    }
+    at_close(t), at_close(u);
+}
+END_TEST
+
+START_TEST(dropout_drops_the_same_in_single_and_double_precision)
+{
+    at_tape *t = at_open(ATTIC_F32, 3), *u = at_open(ATTIC_F64, 3);
+    at_transformer *m = at_transformer_make(t, small), *n = at_transformer_make(u, small);
+    for (int i = 0; i < 3; i++)
+        assert_close(at_item(next_id_loss(t, m, 2, 8)), at_item(next_id_loss(u, n, 2, 8)), 1e-6);
+    at_close(t), at_close(u);
+}
+END_TEST
+
+START_TEST(a_step_in_the_steady_state_asks_for_no_memory)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_transformer *m = at_transformer_make(t, small);
+    at_mark start = at_mark_here(t);
+    ptrdiff_t mallocs = 0;
+    at_memory used = {0};
+    for (int i = 0; i < 12; i++) {
+        at_backward(t, next_id_loss(t, m, 2, 8));
+        at_clip_grad_norm(t, 1);
+        at_adamw(t, (at_adamw_args){.lr = 1e-3});
+        at_rewind(t, start);
+        if (i == 1) mallocs = at_mallocs(), used = at_memory_of(t);
+    }
+    ck_assert_int_eq(at_mallocs(), mallocs);
+    ck_assert_uint_eq(at_memory_of(t).permanent, used.permanent);
+    ck_assert_uint_eq(at_memory_of(t).step_peak, used.step_peak);
+    ck_assert_uint_eq(at_memory_of(t).reserved, used.reserved);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(every_parameter_gets_a_gradient_that_is_not_zero)
+{
+    for (int learned = 0; learned < 2; learned++)
+        for (at_tape *t = NULL; next_tape(&t);) {
+            at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
+            ck_assert(at_backward(t, next_id_loss(t, m, 2, 8)));
+            ck_assert_int_eq(at_grad_report(t, NULL), 0);
+        }
+}
+END_TEST
+
+START_TEST(a_small_text_is_learned_by_heart)
+{
+    at_transformer_config c = small;
+    c.dropout = 0;
+    double loss[150];
+    at_close(train(c, 3, 150, true, loss));
+    ck_assert_double_gt(loss[0], 2);
+    ck_assert_double_lt(loss[149], 0.2);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ lifetime and errors -------- */
+
+START_TEST(a_model_outlives_the_step_that_made_it)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_mark start = at_mark_here(t);
+    at_transformer *m = at_transformer_make(t, small);
+    double loss[2];
+    for (int i = 0; i < 2; i++) {
+        at_train(t, false);
+        loss[i] = at_item(next_id_loss(t, m, 2, 8));
+        at_rewind(t, start);
+    }
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    ck_assert(loss[0] == loss[1]);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(two_models_on_one_tape_need_scopes)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_scope(t, "teacher");
+    at_transformer *a = at_transformer_make(t, small);
+    at_scope_end(t);
+    at_transformer *b = at_transformer_make(t, small);
+    ck_assert_str_eq(a->block[0].down.b->name, "teacher.block0.down.b");
+    ck_assert_str_eq(b->block[0].down.b->name, "block0.down.b");
+    ck_assert_ptr_null(at_transformer_make(t, small));
+    assert_error(t, "param: there is a parameter \"E\" already");
+    at_close(t);
+}
+END_TEST
+
+static void assert_config_refused(at_transformer_config c, const char *text)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert_ptr_null(at_transformer_make(t, c));
+    assert_error(t, text);
+    at_clear_error(t);
+    ck_assert_int_eq(at_param_count(t), 0);
+    ck_assert_ptr_nonnull(at_transformer_make(t, small));
+    at_close(t);
+}
+
+START_TEST(impossible_models_are_refused_before_anything_is_made)
+{
+    at_transformer_config c[8];
+    for (int i = 0; i < 8; i++) c[i] = small;
+    c[0].vocab = 0, c[1].context = -1, c[2].layers = 0, c[3].layers = 49, c[4].heads = 5;
+    c[5].dim = 0, c[6].hidden = -2, c[7].dim = 10;
+    assert_config_refused(c[0], "transformer: vocab 0 and context 8 must be positive");
+    assert_config_refused(c[1], "transformer: vocab 11 and context -1 must be positive");
+    assert_config_refused(c[2], "transformer: 0 layers, but 1 to 48 are possible");
+    assert_config_refused(c[3], "transformer: 49 layers, but 1 to 48 are possible");
+    assert_config_refused(c[4], "attention: dim 12 can't be cut into 5 heads");
+    assert_config_refused(c[5], "attention: dim 0, heads 2 and kv_heads 2 must be positive");
+    assert_config_refused(
+        c[6], "transformer: hidden is -2 but must be positive, or 0 for 4 times dim 12");
+    assert_config_refused(
+        c[7], "attention: rope turns pairs of features, but a head has dim 10 / heads 2 = 5");
+    c[0] = small, c[0].dropout = -0.5;
+    assert_config_refused(c[0],
+                          "attention: dropout is -0.5 but must be at least 0 and less than 1");
+    c[0] = small, c[0].heads = 1, c[0].dim = 2000000000;
+    assert_config_refused(c[0], "transformer: hidden is 0 but must be positive, or 0 for 4 times "
+                                "dim 2000000000");
+}
+END_TEST
+
+START_TEST(ids_that_do_not_fit_are_refused)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_transformer *m = at_transformer_make(t, small);
+    at_tensor *A[2], *ids[] = {make_ids(t, 2, 9, 11, 0), at_ints(t, at_shape_of(4), NULL),
+                               at_const(t, at_shape_of(2, 4), NULL), NULL,
+                               at_ints(t, at_shape_of(1, 2), (int32_t[]){3, 11})};
+    const char *text[] = {
+        "transformer: ids are [2,9], but must be [B,T] with T <= 8",
+        "transformer: ids are [4], but must be [B,T] with T <= 8",
+        "transformer: ids [2,4] has dtype f32 but must be i32", "transformer: ids is NULL",
+        "embedding: id is 11 at [0,1] but table is \"E\" [11,12]: ids must be in 0..10"};
+    for (int i = 0; i < 5; i++) {
+        A[0] = A[1] = ids[0];
+        ck_assert_ptr_null(at_transformer_logits(t, m, ids[i], A));
+        assert_error(t, text[i]);
+        ck_assert(!A[0] && !A[1]);
+        at_clear_error(t);
+    }
+    ck_assert_ptr_null(at_transformer_logits(t, NULL, ids[0], A));
+    assert_error(t, "transformer: the model is NULL");
+    at_clear_error(t);
+    ck_assert_str_eq(at_param(t, "w", at_shape_of(), at_zeros())->name, "w"); /* no scope is open */
+    at_close(t);
+}
+END_TEST
+
+START_TEST(no_text_and_no_batch_give_no_logits)
+{
+    for (int learned = 0; learned < 2; learned++)
+        for (at_tape *t = NULL; next_tape(&t);) {
+            at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
+            at_tensor *y = at_transformer_logits(t, m, make_ids(t, 2, 0, 11, 0), NULL);
+            ck_assert(at_same_shape(y->shape, at_shape_of(2, 0, 11)));
+            ck_assert(at_backward(t, at_sum(t, y)));
+            y = at_transformer_logits(t, m, make_ids(t, 0, 3, 11, 0), NULL);
+            ck_assert(at_same_shape(y->shape, at_shape_of(0, 3, 11)));
+            ck_assert(at_backward(t, at_sum(t, y)));
+            ck_assert_msg(at_ok(t), "%s", at_error(t));
+        }
+}
+END_TEST
+
+SUITE(nn_transformer, parameters_are_named_and_shaped_as_the_header_says,
+      logits_and_loss_are_those_of_pytorch, every_gradient_is_that_of_pytorch,
+      three_steps_of_training_end_where_those_of_pytorch_end,
+      changing_a_token_leaves_the_logits_before_it_as_they_were,
+      the_logits_of_a_text_are_those_of_its_beginning_and_more,
+      the_weights_of_every_layer_can_be_seen, hidden_is_four_times_dim_unless_given,
+      branches_end_in_matrices_that_are_smaller_the_more_layers_there_are,
+      dropout_is_for_training_only_and_replays,
+      dropout_reaches_the_embedding_the_weights_and_both_branches,
+      the_gradient_of_every_number_is_that_of_differences,
+      with_dropout_it_is_that_of_differences_in_random_directions,
+      a_tied_embedding_gets_the_gradients_of_both_its_uses,
+      training_is_the_same_to_the_bit_on_any_number_of_threads,
+      recycling_gradients_changes_no_bit_and_saves_memory,
+      the_same_seed_gives_the_same_model_and_another_seed_another,
+      single_precision_is_double_precision_rounded,
+      dropout_drops_the_same_in_single_and_double_precision,
+      a_step_in_the_steady_state_asks_for_no_memory,
+      every_parameter_gets_a_gradient_that_is_not_zero, a_small_text_is_learned_by_heart,
+      a_model_outlives_the_step_that_made_it, two_models_on_one_tape_need_scopes,
+      impossible_models_are_refused_before_anything_is_made, ids_that_do_not_fit_are_refused,
+      no_text_and_no_batch_give_no_logits)
