@@ -28,6 +28,7 @@ extern "C" {
 #include "autograd/op.h"
 #include "autograd/tape.h"
 
+#include "ops/keep.h"
 #include "ops/ops.h"
 
 #include "nn/attention.h"
@@ -41,6 +42,7 @@ extern "C" {
 #include "io/corpus.h"
 #include "io/file.h"
 #include "io/graph.h"
+#include "io/grid.h"
 #include "io/npy.h"
 #include "io/picture.h"
 #include "io/progress.h"
