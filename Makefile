@@ -241,7 +241,7 @@ lint: $(static) ## layers, unique statics, symbols, banned words, cppcheck, clan
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
-	    --enable=warning,performance,portability --inline-suppr --suppress=nullPointerRedundantCheck \
+	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
 	    -DATTIC_CPPCHECK -Isrc -Iexamples $(library_c) $(example_c) $(common_c) $(bench_c)
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
