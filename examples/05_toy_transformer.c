@@ -65,7 +65,7 @@ static void fill_batch(at_tape *t, at_tensor **ids, at_tensor **target)
     for (int b = 0; at_ok(t) && b < B; b++) {
         int text[T + 1];
         for (int i = 0; i < WORD; i++) {
-            text[i] = (int)(at_random_unit(dice, (uint64_t)(b * WORD + i)) * LETTERS);
+            text[i] = (int)(at_random_unit(dice, b * WORD + i) * LETTERS);
             text[T - i] = text[i];
         }
         text[WORD] = BAR;

@@ -38,7 +38,7 @@ static matrix keep, z, dO; /* 1 = attend; dropout factors; the given cotangent *
 
 static void softmax_row(const double *m, const double *kept, double *P)
 {
-    double max = -INFINITY, sum = 0;
+    double max = -(double)INFINITY, sum = 0;
     for (int j = 0; j < S; j++) max = fmax(max, m[j]);
     for (int j = 0; j < S; j++) sum += kept[j] ? exp(m[j] - max) : 0;
     for (int j = 0; j < S; j++) P[j] = kept[j] ? exp(m[j] - max) / sum : 0;
@@ -239,7 +239,7 @@ static void tell_scores(const attention *a)
 static void tell_softmax(const attention *a)
 {
     const double *M = a->stage[MASKED].at[wi], *P = a->stage[WEIGHTS].at[wi];
-    double max = -INFINITY, sum = 0;
+    double max = -(double)INFINITY, sum = 0;
     title("4. Softmax: P_ij = exp(M_ij - m_i) / sum_k exp(M_ik - m_i),  m_i = max_k M_ik");
     printf("[%d,%d]     each row is a probability distribution over the keys", T, S);
     print_matrix(&a->stage[WEIGHTS], T, 'q', S, 'k');

@@ -117,14 +117,14 @@ __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t 
 #define AT_REQUIRE(t, cond, ...)                                                                   \
     do {                                                                                           \
         if (!at_ok(t)) return NULL;                                                                \
-        if (!(cond)) return at_fail(t, ATTIC_USER_ERROR, __VA_ARGS__);                             \
+        if (!(cond)) return at_fail(t, ATTIC_USER_ERROR, __VA_ARGS__), NULL;                       \
     } while (0)
 
 /* x must be a live tensor of this tape with dtype d (ATTIC_REAL: the tape's own real type).  The
  * message calls it by the name of the variable. */
 #define AT_INPUT(t, op, x, d)                                                                      \
     do {                                                                                           \
-        if (!at_check_input(t, op, #x, x, d)) return NULL;                                         \
+        if (!at_check_input(t, op, #x, x, d) || !(x)) return NULL;                                 \
     } while (0)
 bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor *x, at_dtype d);
 /* The same for any dtype. */

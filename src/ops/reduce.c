@@ -25,6 +25,8 @@
  *   size 0     the sum of nothing is 0, its mean NaN, its maximum an error. */
 #include "ops/op.h"
 
+#include <assert.h>
+
 #ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 enum {
@@ -75,6 +77,7 @@ static reduce_unit reduce_unit_at(const reduce_args *a, ptrdiff_t parts, ptrdiff
 {
     ptrdiff_t part = unit % parts, k = unit / parts / a->strips;
     ptrdiff_t j = unit / parts % a->strips * REDUCE_COLUMNS, left = a->columns - j;
+    assert(left > 0); /* without columns there are no units */
     return (reduce_unit){.x = reduce_offset(&a->kept, k) + j * a->next,
                          .y = k * a->columns + j,
                          .w = left < REDUCE_COLUMNS ? left : REDUCE_COLUMNS,
