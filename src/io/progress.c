@@ -5,6 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "io/label.h"
+#include "tensor/decimal.h"
+
 static double monotonic_seconds(void)
 {
     struct timespec now;
@@ -17,6 +20,7 @@ at_progress at_progress_start(FILE *out, const char *what, ptrdiff_t total)
     at_progress p = {.out = out,
                      .what = what,
                      .total = total,
+                     .written = -1,
                      .clock = monotonic_seconds,
                      .as = at_terminal_of(out)};
     p.started = p.clock();
@@ -34,63 +38,79 @@ static void write_duration(char *to, size_t size, double seconds)
         snprintf(to, size, "%ld:%02ld:%02ld", s / 3600, s / 60 % 60, s % 60);
 }
 
-/* "512/1200  43%  21.3/s  0:32 left  loss 2.134" */
-static void describe(const at_progress *p, char *to, size_t size)
+/* The parts of a line, each with the two spaces before it. */
+typedef struct {
+    char count[48], percent[16], rate[32], time[40], text[AT_LABEL_SIZE + 2];
+} progress_parts;
+
+/* "  512/1200", "  43%", "  21.3/s", "  0:32 left", "  loss 2.134" */
+static progress_parts describe_progress(const at_progress *p)
 {
+    progress_parts s = {"", "", "", "", ""};
     double spent = p->clock() - p->started, rate = spent > 0 ? (double)p->done / spent : 0;
-    char pace[24] = "", time[40] = "", left[24];
-    if (rate >= 100)
-        snprintf(pace, sizeof pace, "  %.0f/s", rate);
-    else if (rate >= 1)
-        snprintf(pace, sizeof pace, "  %.1f/s", rate);
+    char duration[24], label[AT_LABEL_SIZE];
+    snprintf(s.count, sizeof s.count, "  %td/%td", p->done, p->total);
+    snprintf(s.percent, sizeof s.percent, " %3d%%",
+             (int)(100.0 * (double)p->done / (double)p->total));
+    if (rate >= 1)
+        snprintf(s.rate, sizeof s.rate, "  %s/s", at_fixed_text(rate, rate < 100));
     else if (rate > 0)
-        snprintf(pace, sizeof pace, "  %.1f s each", 1 / rate);
-    bool over = p->done >= p->total;
-    write_duration(left, sizeof left,
-                   over       ? spent
-                   : rate > 0 ? (double)(p->total - p->done) / rate
-                              : 0);
-    if (over)
-        snprintf(time, sizeof time, "  in %s", left);
-    else if (rate > 0)
-        snprintf(time, sizeof time, "  %s left", left);
-    snprintf(to, size, "%td/%td %3d%%%s%s%s%s", p->done, p->total,
-             (int)(100.0 * (double)p->done / (double)p->total), pace, time, *p->text ? "  " : "",
-             p->text);
+        snprintf(s.rate, sizeof s.rate, "  %s s each", at_fixed_text(1 / rate, 1));
+    if (p->done >= p->total) {
+        write_duration(duration, sizeof duration, spent);
+        snprintf(s.time, sizeof s.time, "  in %s", duration);
+    } else if (rate > 0) {
+        write_duration(duration, sizeof duration, (double)(p->total - p->done) / rate);
+        snprintf(s.time, sizeof s.time, "  %s left", duration);
+    }
+    at_label_make(label, p->text, AT_LABEL_SIZE, p->as.unicode);
+    if (*label) snprintf(s.text, sizeof s.text, "  %s", label);
+    return s;
+}
+
+static int progress_columns(const progress_parts *s)
+{
+    return at_label_columns(s->count) + at_label_columns(s->percent) + at_label_columns(s->rate) +
+           at_label_columns(s->time) + at_label_columns(s->text);
 }
 
 static void draw_bar(const at_progress *p, int width)
 {
     int full = (int)((double)width * (double)p->done / (double)p->total + 0.5);
-    if (p->as.colours) fputs("\033[32m", p->out);
+    fputs(p->as.colours ? "  \033[32m" : "  ", p->out);
     for (int i = 0; i < width; i++)
         fputs(i < full ? (p->as.unicode ? "█" : "#") : (p->as.unicode ? "░" : "."), p->out);
     if (p->as.colours) fputs("\033[0m", p->out);
 }
 
 /* On a terminal: back to the start of the line, and clear what is left of it at the end. */
-static void draw_line(const at_progress *p)
+static void draw_line(at_progress *p)
 {
-    char rest[240];
-    describe(p, rest, sizeof rest);
-    int room = p->as.columns - 1 - (int)strlen(p->what) - 2 - (int)strlen(rest) - 2;
-    int width = room > 30 ? 30 : room;
-    fprintf(p->out, "\r%s  ", p->what);
-    if (width >= 5) {
-        draw_bar(p, width);
-        fputs("  ", p->out);
-    }
-    int fits = p->as.columns - 1 - (int)strlen(p->what) - 2;
-    fprintf(p->out, "%.*s\033[K", fits > 0 ? fits : 0, rest);
+    char what[AT_LABEL_SIZE], cut[AT_LABEL_SIZE];
+    at_terminal now = at_terminal_of(p->out);
+    if (now.is_terminal) p->as.columns = now.columns; /* its size may have changed */
+    int room = p->as.columns - 1;
+    at_label_make(what, p->what, room / 2, p->as.unicode);
+    room -= at_label_columns(what);
+
+    progress_parts s = describe_progress(p);
+    char *expendable[] = {s.rate, s.count, s.time, s.percent};
+    for (int i = 0; i < 4 && progress_columns(&s) > room; i++) expendable[i][0] = 0;
+    int width = room - progress_columns(&s) - 2;
+    fprintf(p->out, "\r%s", what);
+    if (width >= 5) draw_bar(p, width < 30 ? width : 30);
+    at_label_make(cut, s.text[0] ? s.text + 2 : "", room - 2, p->as.unicode);
+    fprintf(p->out, "%s%s%s%s%s%s\033[K", s.count, s.percent, s.rate, s.time, *cut ? "  " : "",
+            cut);
     fflush(p->out);
 }
 
-static void print_line(const at_progress *p)
+static void print_line(at_progress *p)
 {
-    char rest[240];
-    describe(p, rest, sizeof rest);
-    fprintf(p->out, "%s  %s\n", p->what, rest);
+    progress_parts s = describe_progress(p);
+    fprintf(p->out, "%s%s%s%s%s%s\n", p->what, s.count, s.percent, s.rate, s.time, s.text);
     fflush(p->out);
+    p->written = p->done;
 }
 
 void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
@@ -98,9 +118,10 @@ void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
     if (p->total <= 0) return;
     ptrdiff_t before = p->done;
     p->done = done < 0 ? 0 : done > p->total ? p->total : done;
+    p->text[0] = 0;
     va_list args;
     va_start(args, format);
-    vsnprintf(p->text, sizeof p->text, format, args);
+    if (format) vsnprintf(p->text, sizeof p->text, format, args);
     va_end(args);
 
     if (p->as.is_terminal) {
@@ -115,7 +136,11 @@ void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
 
 void at_progress_end(at_progress *p)
 {
-    if (p->total <= 0 || !p->as.is_terminal) return;
+    if (p->total <= 0) return;
+    if (!p->as.is_terminal) {
+        if (p->written != p->done) print_line(p);
+        return;
+    }
     draw_line(p);
     fputc('\n', p->out);
     fflush(p->out);

@@ -213,8 +213,8 @@ static int round_stride(double at_least)
 static void arrange_names(svg_heatmap *m)
 {
     const at_heatmap *h = m->h;
-    m->name_size = between(9, fmin(m->cell_w, m->cell_h) * 0.62, 13);
-    double line = 1.25 * m->name_size;
+    m->name_size = between(8, fmin(m->cell_w, m->cell_h) * 0.72, 13);
+    double line = 1.12 * m->name_size;
     m->row_every =
         h->row_names ? (int)ceil(line / m->cell_h) : round_stride(1.5 * line / m->cell_h);
     m->names_w = widest_name(m, h->row_names, m->rows) + 8;

@@ -52,7 +52,7 @@ START_TEST(ops_leaves_and_shapes_are_drawn)
     ck_assert(shows("t0 [label=\"W\\n[2,3]\", shape=ellipse"));
     ck_assert(shows("t0 -> n0;"));
     ck_assert(shows("n0 -> n1 [label=\" [2,3]\"];"));
-    ck_assert(shows("n2 [label=\"softmax\\nloss\\n[2,3]\""));
+    ck_assert(shows("n2 [label=\"softmax\\noutput\\n[2,3]\""));
     ck_assert(!shows("rms_norm"));
     ck_assert_int_eq(count("{"), count("}"));
     at_close(t);
@@ -97,10 +97,10 @@ START_TEST(values_and_gradients_are_written_when_asked_for)
     at_tensor *loss = record();
     at_backward_from(t, loss, at_const(t, at_shape_of(2, 3), (double[]){1, 0, 0, 0, 0, 0}));
     draw(loss, (at_graph_options){.values = true, .gradients = true});
-    ck_assert(shows("= 1, 1, 1, 1, 1, 1"));
-    ck_assert(shows("grad 1, 0, 0, 0, 0, 0"));
+    ck_assert(shows("W\\n[2,3]\\n1, 1, 1\\l1, 1, 1\\l"));
+    ck_assert(shows("grad\\l1, 0, 0\\l0, 0, 0\\l"));
     draw(loss, (at_graph_options){.values = true, .max_values = 5});
-    ck_assert(!shows("= 1"));
+    ck_assert(!shows("1, 1, 1"));
     at_close(t);
 }
 END_TEST
@@ -108,9 +108,97 @@ END_TEST
 START_TEST(names_are_escaped)
 {
     t = at_open(ATTIC_F64, 1);
-    at_tensor *x = at_name(at_const(t, at_shape_of(2), NULL), "a\"b\\c\nd");
+    at_tensor *x = at_name(at_const(t, at_shape_of(2), NULL), "a\"b\\c\nd&lt;\x01\xff");
     draw(at_scale(t, x, 1), (at_graph_options){0});
-    ck_assert(shows("label=\"a\\\"b\\\\c\\nd\\n[2]\""));
+    ck_assert(shows("label=\"a\\\"b\\\\c↵d&amp;lt;\\\\x01\\\\xFF\\n[2]\""));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(parameters_stand_in_the_frame_where_they_were_made)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_name(at_const(t, at_shape_of(2, 2), NULL), "x");
+    at_scope(t, "block0");
+    at_scope(t, "mlp");
+    at_tensor *w = at_param(t, "w1", at_shape_of(2, 2), at_ones()), *y = at_matmul(t, x, w);
+    at_scope_end(t);
+    at_scope_end(t);
+    at_tensor *loss = at_sum(t, at_matmul(t, y, w));
+    draw(loss, (at_graph_options){0});
+    char *inner = strstr(dot, "label=\"mlp\""), *own = strstr(dot, "t0 [label=\"w1\\n[2,2]\"");
+    ck_assert(inner && own && inner < own && own < strchr(inner, '}'));
+    ck_assert_int_eq(count("[label=\"w1"), 1); /* once, although two ops read it */
+    ck_assert(shows("t0 -> n0;") && shows("t0 -> n1;"));
+    ck_assert(strstr(dot, "[label=\"x\\n[2,2]\"") > strstr(dot, "  }\n"));
+    ck_assert(shows("[label=\"sum\\nloss\\n[]\""));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(masks_and_ids_show_their_type_and_options_left_out_are_no_edges)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2, 3), NULL);
+    at_tensor *where = at_bools(t, at_shape_of(2, 3), NULL);
+    at_tensor *loss = at_sum(t, at_rms_norm(t, at_masked_fill(t, x, where, 0), NULL, 1e-5));
+    draw(loss, (at_graph_options){0});
+    ck_assert(shows("constant\\n[2,3] bool"));
+    ck_assert(shows("variable\\n[2,3]\""));
+    ck_assert_int_eq(count(" -> "), 4);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_detached_tensor_shows_where_its_data_are)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), NULL), *y = at_exp(t, x);
+    at_tensor *loss = at_sum(t, at_add(t, at_add(t, y, at_detach(t, y)), at_detach(t, x)));
+    draw(loss, (at_graph_options){0});
+    ck_assert(shows("n0 -> t1 [style=dotted, label=\" detach\"];"));
+    ck_assert(shows("t0 -> t2 [style=dotted, label=\" detach\"];"));
+    draw(at_exp(t, at_detach(t, x)), (at_graph_options){0}); /* x itself is nowhere else */
+    ck_assert(shows("t1 -> t0 [style=dotted") && shows("t1 [label=\"variable"));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(later_outputs_are_told_apart)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *q = at_variable(t, at_shape_of(2, 3), NULL), *weights = NULL;
+    at_tensor *o = at_sdpa(t, q, q, q, (at_sdpa_args){.weights = &weights});
+    at_tensor *a = at_sum(t, o), *b = at_sum(t, weights);
+    draw(at_add(t, a, b), (at_graph_options){0});
+    ck_assert(shows("n0 -> n1 [label=\" [2,3]\"];"));
+    ck_assert(shows("n0 -> n2 [label=\" [2,2] (output 1)\"];"));
+    ck_assert_int_eq(count("t0 -> n0;"), 3); /* q is read three times */
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_root_without_ops_is_drawn)
+{
+    t = at_open(ATTIC_F64, 1);
+    draw(at_const(t, at_shape_of(2), NULL), (at_graph_options){0});
+    ck_assert(shows("t0 [label=\"constant"));
+    draw(NULL, (at_graph_options){0});
+    ck_assert(!shows("t0"));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(what_a_backward_recycled_has_no_values)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_keep_grads(t, false);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){1, 2});
+    at_tensor *loss = at_sum(t, at_exp(t, at_exp(t, x)));
+    at_backward(t, loss);
+    draw(loss, (at_graph_options){.values = true, .gradients = true});
+    ck_assert(shows("variable\\n[2]\\n= 1, 2\\ngrad "));
+    ck_assert(shows("n0 [label=\"exp\\n[2]\", "));
     at_close(t);
 }
 END_TEST
@@ -142,4 +230,8 @@ END_TEST
 SUITE(io_graph, ops_leaves_and_shapes_are_drawn, without_a_root_the_whole_tape_is_drawn,
       scopes_are_frames, a_long_tape_is_cut_and_says_so,
       values_and_gradients_are_written_when_asked_for, names_are_escaped,
+      parameters_stand_in_the_frame_where_they_were_made,
+      masks_and_ids_show_their_type_and_options_left_out_are_no_edges,
+      a_detached_tensor_shows_where_its_data_are, later_outputs_are_told_apart,
+      a_root_without_ops_is_drawn, what_a_backward_recycled_has_no_values,
       drawing_leaves_the_tape_as_it_was, a_full_disk_is_reported)

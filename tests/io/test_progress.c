@@ -38,13 +38,36 @@ START_TEST(a_terminal_shows_bar_rate_time_and_text)
 }
 END_TEST
 
-START_TEST(a_narrow_terminal_loses_the_bar_and_then_the_text)
+static const char *drawn_in(int columns)
 {
-    at_progress p = start(41, 100);
+    at_progress p = start(columns, 100);
     now += 10;
     at_progress_step(&p, 40, "loss %.2f", 1.5);
     fclose(p.out);
-    ck_assert_str_eq(text, "\rtraining  40/100  40%  4.0/s  0:15 left \033[K");
+    return text;
+}
+
+START_TEST(a_narrow_terminal_keeps_what_the_caller_says)
+{
+    ck_assert_str_eq(drawn_in(61), "\rtraining  ###.....  40/100  40%  4.0/s  0:15 left"
+                                   "  loss 1.50\033[K");
+    ck_assert_str_eq(drawn_in(51), "\rtraining  40/100  40%  4.0/s  0:15 left  loss 1.50\033[K");
+    ck_assert_str_eq(drawn_in(46), "\rtraining  40/100  40%  0:15 left  loss 1.50\033[K");
+    ck_assert_str_eq(drawn_in(38), "\rtraining  40%  0:15 left  loss 1.50\033[K");
+    ck_assert_str_eq(drawn_in(26), "\rtraining  40%  loss 1.50\033[K");
+    ck_assert_str_eq(drawn_in(20), "\rtraining  loss 1.50\033[K");
+    ck_assert_str_eq(drawn_in(16), "\rtraini~  loss ~\033[K");
+    ck_assert_str_eq(drawn_in(1), "\r\033[K");
+}
+END_TEST
+
+START_TEST(a_line_break_in_a_text_does_not_break_the_line)
+{
+    at_progress p = start(80, 100);
+    at_progress_step(&p, 40, "%s", "a\nb\x1b[2J");
+    fclose(p.out);
+    ck_assert_ptr_null(strchr(text, '\n'));
+    ck_assert_ptr_nonnull(strstr(text, "  a\\nb\\x1B[2J\033[K"));
 }
 END_TEST
 
@@ -80,6 +103,17 @@ START_TEST(a_file_gets_one_line_per_tenth)
 }
 END_TEST
 
+START_TEST(a_file_learns_how_it_ended)
+{
+    at_progress p = start(0, 1000);
+    at_progress_step(&p, 123, NULL);
+    at_progress_step(&p, 150, "stopped");
+    at_progress_end(&p);
+    fclose(p.out);
+    ck_assert_str_eq(text, "training  123/1000  12%\ntraining  150/1000  15%  stopped\n");
+}
+END_TEST
+
 START_TEST(the_end_is_always_drawn)
 {
     at_progress p = start(80, 3);
@@ -103,5 +137,6 @@ START_TEST(no_work_writes_nothing)
 END_TEST
 
 SUITE(io_progress, a_terminal_shows_bar_rate_time_and_text,
-      a_narrow_terminal_loses_the_bar_and_then_the_text, redraws_are_at_most_ten_a_second,
-      a_file_gets_one_line_per_tenth, the_end_is_always_drawn, no_work_writes_nothing)
+      a_narrow_terminal_keeps_what_the_caller_says, a_line_break_in_a_text_does_not_break_the_line,
+      redraws_are_at_most_ten_a_second, a_file_gets_one_line_per_tenth, a_file_learns_how_it_ended,
+      the_end_is_always_drawn, no_work_writes_nothing)
