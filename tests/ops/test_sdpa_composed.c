@@ -5,7 +5,7 @@
 
 START_TEST(composed_equals_plain)
 {
-    for (int seed = 0; seed < 400; seed++) {
+    for (int seed = 0; seed < 600; seed++) {
         sdpa_expect_plain(seed, false, ATTIC_F64, ATTIC_COMPOSED);
         sdpa_expect_plain(seed, false, ATTIC_F32, ATTIC_COMPOSED);
     }

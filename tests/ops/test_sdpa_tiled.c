@@ -7,7 +7,7 @@
 
 START_TEST(fused_equals_plain)
 {
-    for (int seed = 0; seed < 400; seed++) {
+    for (int seed = 0; seed < 1000; seed++) {
         sdpa_expect_plain(seed, false, ATTIC_F64, ATTIC_FUSED);
         sdpa_expect_plain(seed, false, ATTIC_F32, ATTIC_FUSED);
     }
