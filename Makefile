@@ -218,6 +218,9 @@ check-install: lib ## install into a temporary folder, use it from there, uninst
 check-readme: $(static) ## run every command and every program of the README
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
 
+check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
+	@sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
+
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint
 	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-install
@@ -229,8 +232,9 @@ check-all: ## everything, both compilers; takes long
 	$(sub) valgrind
 	$(sub) coverage
 	$(sub) mutation
-	$(sub) graph check-readme
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-all
+	$(sub) graph check-readme check-examples
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-examples \
+    check-all
 
 # ---- style -----------------------------------------------------------------------------------
 

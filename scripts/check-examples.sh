@@ -1,0 +1,104 @@
+#!/bin/sh
+# check-examples.sh FOLDER [write] -- the examples still print what examples/expected/ says they print.
+#
+# The first line of an expected file is the command, "$ 03_attention_by_hand", the rest its standard
+# output; FOLDER holds the programs.  Words must be the same, blanks don't count, and neither does
+# what another processor or compiler may round differently in a number:
+#
+#     1 part in 1000, or 2 units of the last digit; below 1e-9 all is rounding, and equal
+#     integers are the same or wrong
+#
+# A program must end with status 0.  If docs/images has an SVG of its name, it is given a path to draw
+# to and must draw something.  With `write` nothing is compared: outputs and pictures are made anew,
+# for `git diff` to show.
+set -eu
+cd "$(dirname "$0")/.."
+programs=$1 write=${2:-}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C NO_COLOR=1
+
+# same EXPECTED OUTPUT: silent if they are; else the first line that differs, both ways
+same() {
+    awk '
+    # the first number in s: at RSTART, of RLENGTH
+    function number(s) { return match(s, /[-+]?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?/) }
+    # two units of the last digit
+    function last_digits(s,    exponent, decimals) {
+        exponent = match(s, /[eE]/) ? substr(s, RSTART + 1) + 0 : 0
+        sub(/[eE].*/, "", s)
+        decimals = match(s, /\./) ? length(s) - RSTART : 0
+        return 2 * 10 ^ (exponent - decimals)
+    }
+    function magnitude(x) { return x < 0 ? -x : x }
+    function close_enough(a, b,    off, most) {
+        if (a == b) return 1
+        if (a b !~ /[.eE]/) return 0
+        off = magnitude(a - b)
+        most = magnitude(a + 0) > magnitude(b + 0) ? magnitude(a + 0) : magnitude(b + 0)
+        return most < 1e-9 || off <= most / 1000 || off <= 1.001 * last_digits(a)
+    }
+    function blanks(s) { gsub(/[ \t]+/, "", s); return s }
+    function same_line(a, b,    word_a, word_b, number_a, number_b) {
+        while (number(a)) {
+            word_a = substr(a, 1, RSTART - 1)
+            number_a = substr(a, RSTART, RLENGTH)
+            a = substr(a, RSTART + RLENGTH)
+            if (!number(b)) return 0
+            word_b = substr(b, 1, RSTART - 1)
+            number_b = substr(b, RSTART, RLENGTH)
+            b = substr(b, RSTART + RLENGTH)
+            if (blanks(word_a) != blanks(word_b) || !close_enough(number_a, number_b)) return 0
+        }
+        return blanks(a) == blanks(b)
+    }
+    {
+        more = (getline other <output) > 0
+        if (more && same_line($0, other)) next
+        printf "    line %d\n      expected  %s\n      printed   %s\n", NR + 1, $0, more ? other : "nothing more"
+        bad = 1
+        exit
+    }
+    END {
+        if (!bad && (getline other <output) > 0) {
+            printf "    line %d\n      expected  nothing more\n      printed   %s\n", NR + 2, other
+            bad = 1
+        }
+        exit bad
+    }' output="$2" "$1"
+}
+
+# run NAME PROGRAM ARGUMENT...: its output into $work/output, its picture into $work/svg
+run() {
+    picture=docs/images/$1.svg program=$programs/$2
+    shift 2
+    rm -f "$work/svg"
+    [ ! -f "$picture" ] || set -- "$@" "$work/svg"
+    "$program" "$@" >"$work/output" 2>"$work/errors" ||
+        { echo "    ended with status $?"; cat "$work/errors"; return 1; }
+    [ ! -f "$picture" ] || grep -q '</svg>' "$work/svg" || { echo "    drew no picture"; return 1; }
+}
+
+# check FILE: one example
+check() {
+    name=$(basename "$1" .txt)
+    command=$(sed -n '1s/^\$ //p' "$1")
+    echo "  $command"
+    # shellcheck disable=SC2086
+    run "$name" $command || return 1
+    if [ "$write" = write ]; then
+        echo "\$ $command" | cat - "$work/output" >"$work/new"
+        cp "$work/new" "$1"
+        [ ! -f "$work/svg" ] || cp "$work/svg" "docs/images/$name.svg"
+    else
+        sed 1d "$1" >"$work/expected"
+        same "$work/expected" "$work/output"
+    fi
+}
+
+passed=0 failed=0
+for file in examples/expected/*.txt; do
+    if check "$file"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+done
+echo "$passed examples as expected, $failed not"
+[ "$failed" -eq 0 ]
