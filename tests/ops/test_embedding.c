@@ -90,7 +90,7 @@ START_TEST(ids_written_later_are_not_believed)
         at_set(id, -1, 1);
         at_set(id, 1, 2);
         ck_assert(at_replay(t));
-        assert_values(y, ((double[]){NAN, NAN, NAN, NAN, 3, 4}), 0);
+        assert_values(y, ((double[]){(double)NAN, (double)NAN, (double)NAN, (double)NAN, 3, 4}), 0);
         ck_assert(pull(t, y, (double[]){1, 2, 3, 4, 5, 6}));
         assert_grads(table, ((double[]){0, 0, 5, 6}), 0);
     }

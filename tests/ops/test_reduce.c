@@ -68,10 +68,10 @@ START_TEST(a_nan_is_the_maximum_and_takes_the_gradient)
 {
     for (at_tape *t = NULL; next_tape(&t);)
         for (int axis = 0; axis < 2; axis++) {
-            double v[] = {1, NAN, 9, NAN}, g[] = {0, 0.5, 0, 0.5};
+            double v[] = {1, (double)NAN, 9, (double)NAN}, g[] = {0, 0.5, 0, 0.5};
             at_tensor *x = at_variable(t, axis ? at_shape_of(1, 4) : at_shape_of(4, 1), v);
             at_tensor *y = at_max_over(t, x, at_axes(axis), false);
-            assert_values(y, ((double[]){NAN}), 0);
+            assert_values(y, ((double[]){(double)NAN}), 0);
             ck_assert(pull(t, y, (double[]){1}));
             assert_grads(x, g, 0);
         }
@@ -81,9 +81,9 @@ END_TEST
 START_TEST(a_row_of_minus_infinity_shares_too)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
-    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){-INFINITY, -INFINITY});
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){-(double)INFINITY, -(double)INFINITY});
     at_tensor *y = at_max(t, x);
-    assert_values(y, ((double[]){-INFINITY}), 0);
+    assert_values(y, ((double[]){-(double)INFINITY}), 0);
     ck_assert(at_backward(t, y));
     assert_grads(x, ((double[]){0.5, 0.5}), 0);
     at_close(t);
@@ -171,7 +171,7 @@ static void check_by_definition(at_tape *t, at_tensor *v, unsigned bits, double 
     double terms = (double)n / (double)m;
     double *sum = zeros(m), *mean = zeros(m), *max = zeros(m),
            *dx[3] = {zeros(n), zeros(n), zeros(n)};
-    for (ptrdiff_t o = 0; o < m; o++) max[o] = -INFINITY;
+    for (ptrdiff_t o = 0; o < m; o++) max[o] = -(double)INFINITY;
     for (ptrdiff_t i = 0; i < n; i++) {
         ptrdiff_t o = output_of(v->shape, bits, i);
         sum[o] += at_element(v, i);
@@ -244,7 +244,8 @@ START_TEST(the_sum_of_nothing_is_0_and_its_mean_nan)
         at_tensor *x = at_variable(t, at_shape_of(2, 0), NULL);
         assert_values(at_sum(t, x), ((double[]){0}), 0);
         assert_values(at_sum_over(t, x, at_axes(1), false), ((double[]){0, 0}), 0);
-        assert_values(at_mean_over(t, x, at_axes(1), false), ((double[]){NAN, NAN}), 0);
+        assert_values(at_mean_over(t, x, at_axes(1), false), ((double[]){(double)NAN, (double)NAN}),
+                      0);
         ck_assert_int_eq(at_count(at_max_over(t, x, at_axes(0), false)->shape), 0);
         at_tensor *none = at_const(t, at_shape_of(0, 0), NULL);
         ck_assert_str_eq(at_text(at_max_over(t, none, at_axes(1), false)), "[0]");
