@@ -89,6 +89,8 @@ bad("zeros", by_hand(bytes(100)))
 bad("deep brackets", by_hand("{" * 5000))
 bad("a long header", by_hand(D % "(1,)" + " " * 10001, bytes(8)))
 bad("a header of 4 GiB", b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + bytes(50))
+good_header = (D % "(1,)").encode()
+bad("a header of 64 KiB more", b"\x93NUMPY\x02\x00" + (65536 + len(good_header)).to_bytes(4, "little") + good_header + bytes(8))
 bad("not a bool", by_hand("{'descr': '<f8', 'fortran_order': 0, 'shape': (1,)}", bytes(8)))
 bad("an escape", by_hand("{'d\\x65scr': '<f8', 'fortran_order': False, 'shape': (1,)}", bytes(8)))
 

@@ -39,6 +39,11 @@ case([0.1, 1.19097386e-07, 0.3]), case([1e100, 1.], np.float64), case([1e-100, -
 case([1.5e300, 1e-300], np.float64), case([1e-40, 1.]), case([3.4e38, -1.])
 case([-1e-5, 2e5]), case([-1., 1e9, nan]), case([1e-9, inf]), case([1e-9, -inf]), case([-1e-9, nan])
 
+# a ratio that is 1000 in float32 and more in float64: float32 decides
+small = next(x for x in np.arange(1, 2, 0.001, np.float32)
+             if float(np.float32(1000) * x) / float(x) > 1000 and np.float32(1000) * x / x == 1000)
+case([np.float32(1000) * small, small])
+
 # not finite
 case([nan]), case([inf]), case([-inf]), case([nan, inf]), case([inf, -inf]), case([nan, 1.25, -inf]), case([nan, 1., 2.])
 case([[nan, nan], [nan, nan]]), case([100., nan]), case([-100.5, inf]), case([1., -inf])

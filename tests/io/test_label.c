@@ -36,10 +36,11 @@ END_TEST
 
 START_TEST(broken_utf8_is_shown_byte_by_byte)
 {
-    ck_assert_str_eq(made("\xc3", 20, true), "\\xC3");                   /* cut off */
-    ck_assert_str_eq(made("\xe2\x82", 20, true), "\\xE2\\x82");          /* cut off */
-    ck_assert_str_eq(made("\xa9z", 20, true), "\\xA9z");                 /* no beginning */
-    ck_assert_str_eq(made("\xc0\xaf", 20, true), "\\xC0\\xAF");          /* an overlong / */
+    ck_assert_str_eq(made("\xc3", 20, true), "\\xC3");          /* cut off */
+    ck_assert_str_eq(made("\xe2\x82", 20, true), "\\xE2\\x82"); /* cut off */
+    ck_assert_str_eq(made("\xa9z", 20, true), "\\xA9z");        /* no beginning */
+    ck_assert_str_eq(made("\xc0\xaf", 20, true), "\\xC0\\xAF");
+    ck_assert_str_eq(made("\xe0\x80\xaf", 20, true), "\\xE0\\x80\\xAF"); /* an overlong / */
     ck_assert_str_eq(made("\xed\xa0\x80", 30, true), "\\xED\\xA0\\x80"); /* half a surrogate pair */
     ck_assert_str_eq(made("\xf4\x90\x80\x80", 30, true),
                      "\\xF4\\x90\\x80\\x80"); /* beyond Unicode */

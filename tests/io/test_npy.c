@@ -115,6 +115,7 @@ START_TEST(what_is_no_array_of_numbers_is_refused_with_a_reason)
         {"zeros", "byte 0 of its header should be a dictionary"},
         {"deep brackets", "byte 1 of its header should be a string"},
         {"a long header", "its header is longer than 10000 bytes"},
+        {"a header of 64 KiB more", "its header is longer than 10000 bytes"},
         {"a header of 4 GiB", "its header is longer than 10000 bytes"},
         {"not a bool", "byte 34 of its header should be True or False"},
         {"an escape", "byte 3 of its header should be a known word"},
