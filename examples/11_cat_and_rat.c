@@ -44,7 +44,7 @@ static void draw_batch(at_tape *t, at_tensor **ids, at_tensor **target)
     at_stream dice = at_draw(t);
     for (int b = 0; at_ok(t) && b < BATCH; b++)
         for (int i = 0; i < T; i++) {
-            int id = (int)(at_random_unit(dice, (uint64_t)(b * T + i)) * IDS);
+            int id = (int)(at_random_unit(dice, (uint64_t)b * T + (uint64_t)i) * IDS);
             at_set(*ids, id, b, i);
             at_set(*target, -1, b, i);
             if (i >= AHEAD) at_set(*target, id, b, i - AHEAD);

@@ -12,11 +12,11 @@
 #include "ops/ops.h"
 
 typedef struct {
-    int dim;      /* width of x and y, a multiple of heads */
-    int heads;    /* query heads, a multiple of kv_heads */
-    int kv_heads; /* key/value heads, 0: as heads */
-    bool bias;    /* in the four projections; that of k has no effect, unless rope turns it */
-    bool rope;    /* rotary positions on Q and K, not on V; D is even */
+    int dim;        /* width of x and y, a multiple of heads */
+    int heads;      /* query heads, a multiple of kv_heads */
+    int kv_heads;   /* key/value heads, 0: as heads */
+    bool bias;      /* in the four projections; that of k has no effect, unless rope turns it */
+    bool rope;      /* rotary positions on Q and K, not on V; D is even */
     double dropout; /* on the attention weights, 0 <= p < 1; only in train mode */
 } at_attention_config;
 
@@ -36,7 +36,7 @@ at_attention at_attention_make(at_tape *t, at_attention_config config, double ou
 /* x [B,T,dim], m [B,S,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else
  * at_sdpa should do (causal, masks, path, taps ...); its heads, kv_heads and dropout are those of
  * the layer. */
-at_tensor *at_attention_apply(at_tape *t, const at_attention *layer, at_tensor *x, at_tensor *m,
+at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
                               at_sdpa_args with);
 
 #endif
