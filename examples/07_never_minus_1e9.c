@@ -1,0 +1,320 @@
+/* 07_never_minus_1e9.c -- why a mask is not a large negative number.
+ *
+ * Many programs hide a key by adding -1e9 (or -10000) to its score, or by putting that number in
+ * its place, and trust that exp() of it is 0.  Mostly it is.  Here four keys, whose values are 1,
+ * 10, 100 and 1000 so that the output tells which of them were read, meet one query, in four
+ * situations:
+ *
+ *     1  some keys masked        every way is fine, and that is why the rest is overlooked
+ *     2  all keys masked         (the query is padding): the weights become 1/4 each, or those of no
+ *                                mask at all, or NaN; and gradients flow, from a row that has no
+ *                                say, into keys and values that it may not see
+ *     3  kept scores of -12000   (far below, as after a steep distance bias): -10000 is not the
+ *                                smallest any more, and everything goes to masked keys
+ *     4  two masks added         -3.4e38 twice is -inf, and a row of -inf is NaN
+ *
+ * attic writes no number at all: at_sdpa leaves masked keys out of its sums.  Where single ops are
+ * put together, at_masked_fill takes any value, and -INFINITY with at_softmax, which knows empty
+ * rows, gives the same weights.  One difference is left then, and the last table shows it: 0 times
+ * NaN is NaN.  What lies in padding may be anything; only what is never read does no harm.
+ *
+ * Read on: 08_look_at_attention.c draws the weights. */
+#include "attic.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { S = 4 };
+
+/* ---- ways to mask --------------------------------------------------------------------------- */
+
+typedef enum { SKIP, FILL, ADD, TEXTBOOK } way;
+typedef struct {
+    const char *name;
+    way way;
+    double number;
+    at_dtype real;
+} method;
+
+static const method table[] = {
+    {"left out: at_sdpa, keep", SKIP, 0, ATTIC_F32},
+    {"filled with -inf", FILL, -(double)INFINITY, ATTIC_F32},
+    {"filled with -inf, textbook", TEXTBOOK, -(double)INFINITY, ATTIC_F32},
+    {"filled with -1e9", FILL, -1e9, ATTIC_F32},
+    {"-1e9 added, float", ADD, -1e9, ATTIC_F32},
+    {"-1e9 added, double", ADD, -1e9, ATTIC_F64},
+    {"filled with -10000", FILL, -10000, ATTIC_F32},
+};
+enum { METHODS = sizeof table / sizeof *table };
+
+/* exp(s - max s) / sum exp(s - max s), with no thought for a row of -inf */
+static at_tensor *textbook_softmax(at_tape *t, at_tensor *s)
+{
+    at_tensor *e = at_exp(t, at_sub(t, s, at_max_over(t, s, at_axes(-1), true)));
+    return at_div(t, e, at_sum_over(t, e, at_axes(-1), true));
+}
+
+static at_tensor *weights_of(at_tape *t, const method *m, at_tensor *s, at_tensor *drop)
+{
+    at_tensor *zero = at_const(t, at_shape_of(), NULL);
+    at_tensor *number = at_const(t, at_shape_of(), &m->number);
+    if (m->way == ADD) return at_softmax(t, at_add(t, s, at_where(t, drop, number, zero)));
+    s = at_masked_fill(t, s, drop, m->number);
+    return m->way == FILL ? at_softmax(t, s) : textbook_softmax(t, s);
+}
+
+/* ---- one query ------------------------------------------------------------------------------ */
+
+typedef struct {
+    double P[S], O, dQ, dK, dV; /* weights, output; lengths of gradients, for dO = 1 */
+} result;
+
+static double length_of_grad(const at_tensor *x)
+{
+    double sum = 0;
+    for (ptrdiff_t i = 0; x && i < at_count(x->shape); i++) sum += pow(at_grad_element(x, i), 2);
+    return sqrt(sum);
+}
+
+/* The keys are the unit vectors, so with c = 1 the scores are the query. */
+static result attend(const method *m, const double *scores, const bool *keep)
+{
+    const double unit[S][S] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    const bool drop[S] = {!keep[0], !keep[1], !keep[2], !keep[3]};
+    result r = {0};
+    at_tape *t = at_open(m->real, 1);
+    at_tensor *Q = at_variable(t, at_shape_of(1, S), scores), *P = NULL, *O;
+    at_tensor *K = at_variable(t, at_shape_of(S, S), &unit[0][0]);
+    at_tensor *V = at_variable(t, at_shape_of(S, 1), (const double[]){1, 10, 100, 1000});
+    if (m->way == SKIP) {
+        at_tensor *kept = at_bools(t, at_shape_of(1, S), keep);
+        O = at_sdpa(t, Q, K, V, (at_sdpa_args){.scale = 1, .keep = kept, .weights = &P});
+    } else {
+        at_tensor *s = at_matmul_t(t, Q, false, K, true);
+        P = weights_of(t, m, s, at_bools(t, at_shape_of(1, S), drop));
+        O = at_matmul(t, P, V);
+    }
+    at_backward(t, O);
+    for (int j = 0; j < S; j++) r.P[j] = at_get(P, 0, j);
+    r.O = at_item(O);
+    r.dQ = length_of_grad(Q), r.dK = length_of_grad(K), r.dV = length_of_grad(V);
+    if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
+    at_close(t);
+    return r;
+}
+
+/* ---- situations 1 to 3 ---------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    double score[S];
+    bool keep[S];
+    const char *moral;
+} situation;
+
+static const situation ask[] = {
+    {"some masked", {1, 2, 3, 4}, {1, 1, 0, 0}, "All the same: this is the case that gets tested."},
+    {"all masked",
+     {1, 2, 3, 4},
+     {0, 0, 0, 0},
+     "Filled, the row reads the mean of what it may not see, and trains V.  Added, it trains Q "
+     "and\n"
+     "K as well; in double the sum keeps seven digits of the scores: no mask at all."},
+    {"kept, far below",
+     {-12000, -12001, 3, 4},
+     {1, 1, 0, 0},
+     "-10000 is above every kept score: all weight goes to masked keys."},
+};
+enum { SITUATIONS = sizeof ask / sizeof *ask };
+
+/* C may print a NaN as nan or -nan. */
+static double some_nan(double x)
+{
+    return isnan(x) ? (double)NAN : x;
+}
+
+static void show(int k, result *got)
+{
+    printf("%d  %s: scores", k + 1, ask[k].name);
+    for (int j = 0; j < S; j++)
+        printf(ask[k].keep[j] ? "%s %g" : "%s (%g)", j ? "," : "", ask[k].score[j]);
+    printf("     in brackets: masked\n\n%28s    weights                           O    |dQ|      "
+           "|dK|    |dV|\n",
+           "");
+    for (int m = 0; m < METHODS; m++) {
+        got[m] = attend(&table[m], ask[k].score, ask[k].keep);
+        printf("%-28s", table[m].name);
+        for (int j = 0; j < S; j++) printf("%7.3f", some_nan(got[m].P[j]));
+        printf("  %8.3f%8.2f%10.2f%8.3f\n", some_nan(got[m].O), got[m].dQ, got[m].dK,
+               some_nan(got[m].dV));
+    }
+    printf("\n%s\n\n", ask[k].moral);
+}
+
+/* Near 1e9 the floats are 64 apart: what is left of a score that was added? */
+static void show_digits(void)
+{
+    const float scores[] = {0, 1, 10, 31, 33, 100};
+    printf("What float keeps of a score s in s + -1e9, where its numbers are 64 apart:\n\n");
+    printf("s                 ");
+    for (int i = 0; i < 6; i++) printf("%6g", (double)scores[i]);
+    printf("\n(s + -1e9) - -1e9 ");
+    for (int i = 0; i < 6; i++) {
+        volatile float sum = scores[i] + -1e9f; /* to memory: no extra digits on any machine */
+        printf("%6g", (double)(sum - -1e9f));
+    }
+    printf("\n\n");
+}
+
+/* ---- situation 4 ---------------------------------------------------------------------------- */
+
+/* Every key is masked, some by one mask and some by two. */
+static bool show_two_masks(const char *name, double number, const double twice[S], double *P)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *once = at_add_scalar(t, at_const(t, at_shape_of(S), NULL), number);
+    at_tensor *both = at_add(t, once, at_scale(t, at_const(t, at_shape_of(S), twice), number));
+    at_tensor *y = textbook_softmax(t, both);
+    printf("%-28s", name);
+    for (int j = 0; j < S; j++) printf("%7.3f", some_nan(P[j] = at_get(y, j)));
+    printf("\n");
+    bool ok = at_ok(t);
+    at_close(t);
+    return ok;
+}
+
+/* ---- what lies in padding ------------------------------------------------------------------- */
+
+typedef struct {
+    int O, dQ, dK, dV; /* NaNs */
+} nans;
+
+static int count_nans(const at_tensor *x, bool of_gradient)
+{
+    int n = 0;
+    for (ptrdiff_t i = 0; x && i < at_count(x->shape); i++)
+        n += isnan(of_gradient ? at_grad_element(x, i) : at_element(x, i)) ? 1 : 0;
+    return n;
+}
+
+/* The last key is padding.  Its place in K or V was never written. */
+static nans attend_beside_rubbish(at_sdpa_path path, bool in_K, bool in_V)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *Q = at_param(t, "Q", at_shape_of(S, 2), at_normal(1));
+    at_tensor *K = at_param(t, "K", at_shape_of(S, 2), at_normal(1));
+    at_tensor *V = at_param(t, "V", at_shape_of(S, 2), at_normal(1));
+    if (in_K) at_set(K, (double)NAN, S - 1, 0);
+    if (in_V) at_set(V, (double)NAN, S - 1, 0);
+    at_tensor *len = at_ints(t, at_shape_of(1), (const int32_t[]){S - 1});
+    at_tensor *O = at_sdpa(t, Q, K, V, (at_sdpa_args){.key_len = len, .path = path});
+    at_backward(t, at_sum(t, O));
+    nans n = {count_nans(O, false), count_nans(Q, true), count_nans(K, true), count_nans(V, true)};
+    if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
+    at_close(t);
+    return n;
+}
+
+static bool show_rubbish(void)
+{
+    static const char *const name[] = {"fused", "plain", "composed"};
+    bool as_said = true;
+    printf("5  A NaN in the K or V of a key that is masked for all: NaNs among 8 numbers each\n\n"
+           "            in K:  O    dQ    dK    dV        in V:  O    dQ    dK    dV\n");
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
+        nans k = attend_beside_rubbish(path, true, false),
+             v = attend_beside_rubbish(path, false, true);
+        printf("%-12s%8d%6d%6d%6d%16d%6d%6d%6d\n", name[path], k.O, k.dQ, k.dK, k.dV, v.O, v.dQ,
+               v.dK, v.dV);
+        int in_k = k.O + k.dQ + k.dK + k.dV, in_v = v.O + v.dQ + v.dK + v.dV;
+        as_said = as_said && (path == ATTIC_COMPOSED ? in_k > 0 && in_v > 0 : in_k + in_v == 0);
+    }
+    printf("\nComposed, the weight is 0 and is multiplied all the same: 0 NaN = NaN.\n");
+    return as_said;
+}
+
+/* ---- the picture ---------------------------------------------------------------------------- */
+
+static bool draw(const char *path, result got[SITUATIONS][METHODS])
+{
+    static const char *const key[] = {"1", "2", "3", "4"};
+    static double P[METHODS][SITUATIONS][S];
+    unsigned char keep[SITUATIONS][S];
+    const char *row[SITUATIONS];
+    at_panel panels[METHODS];
+    for (int k = 0; k < SITUATIONS; k++) {
+        row[k] = ask[k].name;
+        for (int j = 0; j < S; j++) keep[k][j] = ask[k].keep[j];
+        for (int m = 0; m < METHODS; m++) memcpy(P[m][k], got[k][m].P, sizeof P[m][k]);
+    }
+    for (int m = 0; m < METHODS; m++)
+        panels[m] = (at_panel){.title = table[m].name, .data = P[m], .rows = SITUATIONS, .cols = S};
+    panels[0].keep = &keep[0][0];
+    at_heatmap map = {.title = "Seven ways to mask keys 3 and 4, or all",
+                      .panels = panels,
+                      .n_panels = METHODS,
+                      .col_label = "Key",
+                      .row_names = row,
+                      .col_names = key,
+                      .value_label = "weight",
+                      .colours = ATTIC_COLOURS_UNIT};
+    FILE *f = fopen(path, "w");
+    bool drawn = at_svg_heatmap(f, &map);
+    return f && !fclose(f) && drawn;
+}
+
+/* ---- are the claims on top true? ------------------------------------------------------------- */
+
+static bool weights_are(const result *r, double a, double b, double c, double d)
+{
+    const double P[S] = {a, b, c, d};
+    for (int j = 0; j < S; j++)
+        if (!(fabs(r->P[j] - P[j]) < 1e-3)) return false;
+    return true;
+}
+
+enum { SKIPPED, INF, INF_TEXTBOOK, FILL_1E9, ADD_FLOAT, ADD_DOUBLE, FILL_1E4 }; /* in the table */
+
+static bool is_as_said(result got[SITUATIONS][METHODS])
+{
+    const result *some = got[0], *none = got[1], *below = got[2];
+    bool ok = true;
+    for (int m = 0; m < METHODS; m++) ok = ok && weights_are(&some[m], 0.269, 0.731, 0, 0);
+
+    for (int m = SKIPPED; m <= INF; m++)
+        ok = ok && weights_are(&none[m], 0, 0, 0, 0) && none[m].O == 0 && none[m].dQ == 0 &&
+             none[m].dK == 0 && none[m].dV == 0;
+    ok = ok && isnan(none[INF_TEXTBOOK].P[0]) && isnan(none[INF_TEXTBOOK].dV);
+    ok = ok && weights_are(&none[FILL_1E9], 0.25, 0.25, 0.25, 0.25) && none[FILL_1E9].dV > 0;
+    ok = ok && weights_are(&none[ADD_FLOAT], 0.25, 0.25, 0.25, 0.25) && none[ADD_FLOAT].dK > 0;
+    ok = ok && weights_are(&none[ADD_DOUBLE], 0.032, 0.087, 0.237, 0.644);
+
+    for (int m = SKIPPED; m <= INF; m++) ok = ok && weights_are(&below[m], 0.731, 0.269, 0, 0);
+    return ok && weights_are(&below[FILL_1E4], 0, 0, 0.5, 0.5);
+}
+
+int main(int argc, char **argv)
+{
+    result got[SITUATIONS][METHODS];
+    double once[S], lowest[S], nothing[S];
+    for (int k = 0; k < SITUATIONS; k++) {
+        show(k, got[k]);
+        if (k == 1) show_digits();
+    }
+    printf("4  Two masks added, which hide all keys between them\n\n");
+    bool ok = show_two_masks("-1e9; keys 3, 4 twice", -1e9, (const double[S]){0, 0, 1, 1}, once);
+    ok = show_two_masks("-FLT_MAX; keys 3, 4 twice", -(double)FLT_MAX,
+                        (const double[S]){0, 0, 1, 1}, lowest) &&
+         ok;
+    ok = show_two_masks("-FLT_MAX; all twice", -(double)FLT_MAX, (const double[S]){1, 1, 1, 1},
+                        nothing) &&
+         ok;
+    printf("\nA key that is masked once wins over one that is masked twice.  And twice the lowest "
+           "float\n"
+           "is -inf, which a softmax that does not expect it turns into NaN.\n\n");
+    ok = once[0] == 0.5 && lowest[0] == 0.5 && isnan(nothing[0]) && ok;
+    ok = show_rubbish() && is_as_said(got) && ok;
+    if (argc > 1) ok = draw(argv[1], got) && ok;
+    return !ok;
+}
