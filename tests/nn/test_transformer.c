@@ -44,7 +44,8 @@ static at_transformer *golden_model(at_tape *t, const golden *g)
                                                        .learned_positions = g->learned});
     for (int k = 0, n = 0; k < at_param_count(t); k++) {
         at_tensor *w = at_param_at(t, k);
-        bool gain = strcmp(w->name + strlen(w->name) - 2, ".g") == 0;
+        const char *last = strrchr(w->name, '.');
+        bool gain = last && strcmp(last, ".g") == 0;
         for (ptrdiff_t i = 0; i < at_count(w->shape); i++)
             at_store(w->dtype, w->data, i, gain + golden_number(n++));
         at_written(w);
