@@ -3,6 +3,7 @@
  *     trace                                   3 queries, 4 keys, 2 numbers each
  *     trace --causal --dropout 0.25           see --help
  *     trace --queries 2 --keys 3 --mask 110/011
+ *     trace --self --dim 1 --values 1,2,3     Q = K = V: three tokens of one number
  *
  * Every step shows its formula, its shapes, the whole matrix, and one cell worked out with the
  * numbers put in.  On the way back, each gradient stands beside its numerical value: how much the
@@ -31,9 +32,9 @@ typedef struct {
     matrix stage[N_STAGES]; /* [T,S], the output [T,D] */
 } attention;
 
-static int T = 3, S = 4, D = 2, causal, seed = 1;
+static int T = 3, S = 4, D = 2, causal, self, seed = 1;
 static double scale, dropout, c; /* c: the scale in use */
-static const char *mask = "";
+static const char *mask = "", *values = "";
 static matrix keep, z, dO; /* 1 = attend; dropout factors; the given cotangent */
 
 static void softmax_row(const double *m, const double *kept, double *P)
@@ -114,6 +115,16 @@ static double loss_moved(attention a, size_t number, int next, double h)
     return loss(&a);
 }
 
+/* The same for number i, j of the one matrix that is Q, K and V. */
+static double loss_all_moved(attention a, int i, int j, double h)
+{
+    a.Q.at[i][j] += h;
+    a.K.at[i][j] += h;
+    a.V.at[i][j] += h;
+    forward_from(&a, SCORES);
+    return loss(&a);
+}
+
 /* d(loss)/d(number) = (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h + O(h^4) */
 static matrix numerical(const attention *a, const matrix *what, int rows, int cols, int next)
 {
@@ -124,6 +135,19 @@ static matrix numerical(const attention *a, const matrix *what, int rows, int co
             size_t at = (size_t)((const char *)&what->at[i][j] - (const char *)a);
             double near = loss_moved(*a, at, next, h) - loss_moved(*a, at, next, -h);
             double far = loss_moved(*a, at, next, 2 * h) - loss_moved(*a, at, next, -2 * h);
+            g.at[i][j] = (8 * near - far) / (12 * h);
+        }
+    return g;
+}
+
+static matrix numerical_all(const attention *a)
+{
+    const double h = 1e-3;
+    matrix g = {0};
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < D; j++) {
+            double near = loss_all_moved(*a, i, j, h) - loss_all_moved(*a, i, j, -h);
+            double far = loss_all_moved(*a, i, j, 2 * h) - loss_all_moved(*a, i, j, -2 * h);
             g.at[i][j] = (8 * near - far) / (12 * h);
         }
     return g;
@@ -205,6 +229,11 @@ static int wi, wj;
 static void tell_inputs(const attention *a)
 {
     title("Given");
+    if (self) {
+        printf("X [%d,%d] = Q = K = V: every token asks, offers and says the same", T, D);
+        print_matrix(&a->Q, T, 'x', D, 'd');
+        return;
+    }
     printf("Q [%d,%d]: what each query asks for", T, D);
     print_matrix(&a->Q, T, 'q', D, 'd');
     printf("K [%d,%d]: what each key offers", S, D);
@@ -221,6 +250,7 @@ static void tell_scores(const attention *a)
     print_matrix(&X[SCORES], T, 'q', S, 'k');
     printf("    s[q%d,k%d] = ", wi, wj);
     print_dot(D, a->Q.at[wi], 1, a->K.at[wj], 1);
+    if (self) printf("    symmetric; the weights will not be, for each row has a sum of its own\n");
 
     title("2. Scale: S = c s");
     printf("[%d,%d]     c = %.4f%s", T, S, c, scale == 0 ? " = 1/sqrt(D)" : "");
@@ -367,6 +397,27 @@ static void tell_scores_gradient(const attention *a, const gradients *g)
     print_dot(T, &g->ds.at[0][wj], MAX, &a->Q.at[0][0], MAX);
 }
 
+/* The gradient of the one matrix is the sum over its three uses. */
+static matrix sum_of_uses(const gradients *g)
+{
+    matrix dX = {0};
+    for (int i = 0; i < T; i++)
+        for (int d = 0; d < D; d++) dX.at[i][d] = g->dQ.at[i][d] + g->dK.at[i][d] + g->dV.at[i][d];
+    return dX;
+}
+
+static void tell_sum(const attention *a, const gradients *g)
+{
+    matrix dX = sum_of_uses(g), n = numerical_all(a);
+    title("All of it: dX = dQ + dK + dV");
+    printf(
+        "[%d,%d]     X was used three times, and every use is told; numerically, all three move\n",
+        T, D);
+    print_beside(&dX, &n, T, 'x', D, 'd');
+    printf("    dX[x%d,d0] = %.4f + %.4f + %.4f = %.4f\n", wj, g->dQ.at[wj][0], g->dK.at[wj][0],
+           g->dV.at[wj][0], dX.at[wj][0]);
+}
+
 /* ------------------------------------------------------------------ the op in one piece -------- */
 
 static at_tensor *as_variable(at_tape *t, const matrix *m, int rows, int cols)
@@ -404,17 +455,24 @@ static void draw_dropout(void)
 static int tell_op(const attention *a, const gradients *g)
 {
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
-    at_tensor *Q = as_variable(t, &a->Q, T, D), *K = as_variable(t, &a->K, S, D);
-    at_tensor *V = as_variable(t, &a->V, S, D), *u = as_variable(t, &dO, T, D);
+    at_tensor *Q = as_variable(t, &a->Q, T, D), *u = as_variable(t, &dO, T, D);
+    at_tensor *K = self ? Q : as_variable(t, &a->K, S, D);
+    at_tensor *V = self ? Q : as_variable(t, &a->V, S, D);
     at_tensor *kept = at_bools(t, at_shape_of(T, S), NULL);
     for (int i = 0; kept && i < T; i++)
         for (int j = 0; j < S; j++) at_set(kept, keep.at[i][j], i, j);
     at_sdpa_args args = {.scale = scale, .keep = kept, .dropout = dropout};
     at_tensor *O = at_sdpa(t, Q, K, V, args);
-    title("The same in one op: at_sdpa(Q, K, V), and at_backward_from(O, dO)");
+    title(self ? "The same in one op: at_sdpa(X, X, X), and at_backward_from(O, dO)"
+               : "The same in one op: at_sdpa(Q, K, V), and at_backward_from(O, dO)");
     int failed = !at_backward_from(t, O, u);
     if (failed) {
         fprintf(stderr, "attic: %s\n", at_error(t));
+    } else if (self) {
+        matrix dX = sum_of_uses(g);
+        double worst[] = {difference(O, false, &a->stage[OUTPUT]), difference(Q, true, &dX)};
+        printf("largest difference in O %.1e, dX %.1e\n", worst[0], worst[1]);
+        failed = !(worst[0] < 1e-12 && worst[1] < 1e-12);
     } else {
         double worst[] = {difference(O, false, &a->stage[OUTPUT]), difference(Q, true, &g->dQ),
                           difference(K, true, &g->dK), difference(V, true, &g->dV)};
@@ -456,6 +514,21 @@ static bool read_mask(void)
     return !*p;
 }
 
+/* "1,2,3,4": the rows of one matrix, D numbers each. */
+static bool read_values(matrix *X)
+{
+    int n = 0;
+    for (const char *p = values; *p; n++) {
+        char *end;
+        double v = strtod(p, &end);
+        if (end == p || (*end && *end != ',') || !isfinite(v) || n == MAX * D) return false;
+        X->at[n / D][n % D] = v;
+        p = *end ? end + 1 : end;
+    }
+    T = n / D;
+    return n % D == 0;
+}
+
 static void set_up(attention *a)
 {
     int next = 0;
@@ -464,6 +537,18 @@ static void set_up(attention *a)
     a->K = draw_matrix(dice, &next);
     a->V = draw_matrix(dice, &next);
     dO = draw_matrix(dice, &next);
+    if (*values && !read_values(&a->Q)) {
+        fprintf(stderr,
+                "trace: --values must be numbers with commas between them, rows of %d, at most %d "
+                "rows\n",
+                D, MAX);
+        exit(2);
+    }
+    if (*values || self) {
+        self = 1;
+        S = T;
+        a->K = a->V = a->Q;
+    }
     c = scale == 0 ? 1 / sqrt(D) : scale;
     for (int i = 0; i < T; i++)
         for (int j = 0; j < S; j++) keep.at[i][j] = 1;
@@ -493,6 +578,8 @@ int main(int argc, char **argv)
         {"queries", &T, NULL, NULL, 1, MAX, "number of queries, T"},
         {"keys", &S, NULL, NULL, 1, MAX, "number of keys, S"},
         {"dim", &D, NULL, NULL, 1, MAX, "numbers in each query, key and value, D"},
+        {"self", &self, NULL, NULL, 0, 0, "Q = K = V, one matrix"},
+        {"values", NULL, NULL, &values, 0, 0, "its numbers, row by row: 1,2,3; implies --self"},
         {"mask", NULL, NULL, &mask, 0, 0, "keys each query may see, 1 = attend: 110/011"},
         {"causal", &causal, NULL, NULL, 0, 0, "hide the future; the last query sees all keys"},
         {"scale", NULL, &scale, NULL, -100, 100, "factor on the scores; 0: 1/sqrt(D)"},
@@ -521,6 +608,7 @@ int main(int argc, char **argv)
     tell_jacobian(&a);
     tell_softmax_gradient(&a, &g);
     tell_scores_gradient(&a, &g);
+    if (self) tell_sum(&a, &g);
     int failed = tell_op(&a, &g);
     printf("largest difference between a formula and its numerical value: %.1e\n", worst_of_all);
     return failed || !(worst_of_all < 1e-8);
