@@ -1,0 +1,235 @@
+/* 10_three_sentences.c -- from words to attention, and what padding does on the way.
+ *
+ *     "This is a sample."                         4 words
+ *     "Attention mechanisms are powerful."        4
+ *     "Scaled dot product is interesting."        5
+ *
+ *     words -> ids -> padded to 10 -> embedding of 64 -> self-attention
+ *                     [3,10]          [3,10,64]          weights [3,10,10], output [3,10,64]
+ *
+ * Sentences of one batch must be of one length, so short ones are filled up.  Attention does not
+ * know that: without a mask the padding is read like any word.  Ids count from 0, in the order in
+ * which words appear, and padding is 0 as well, for zeros are what an empty array holds.  That is a
+ * trap: id 0 is "this".  Four masks, and what they let through:
+ *
+ *     none        more than half of all weight goes to padding; the output of a sentence depends on
+ *                 how far it was padded; and a sentence without a "this" trains "this"
+ *     id != 0     hides the padding, and with it the first word of the first sentence
+ *     length      is right: the first 4, 4 and 5 keys
+ *     id != 12    is right too, once padding has an id that no word has
+ *
+ * "moves" is the largest change of a word's output when all is padded to 16 instead of 10; "trains"
+ * is the length of d(loss)/d(embedding of "this") for a loss on the second sentence alone.
+ *
+ * Queries that are padding attend as well.  That does no harm as long as nobody reads their output:
+ * a loss has to leave them out.
+ *
+ * Smaller still, three tokens of one number each, every step worked out forward and backward:
+ * `trace --self --dim 1 --values 1,2,3`.  Read on: 11_cat_and_rat.c trains one. */
+#include "attic.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <string.h>
+
+enum { B = 3, T = 10, LONGER = 16, D = 64, MAX_WORDS = 16 };
+
+/* ---- words ---------------------------------------------------------------------------------- */
+
+static const char *const sentence[B] = {"This is a sample.", "Attention mechanisms are powerful.",
+                                        "Scaled dot product is interesting."};
+
+static char vocabulary[MAX_WORDS][16];
+static int n_words;
+
+/* The id of a word, which is new or not. */
+static int id_of(const char *word)
+{
+    for (int id = 0; id < n_words; id++)
+        if (strcmp(vocabulary[id], word) == 0) return id;
+    strcpy(vocabulary[n_words], word);
+    return n_words++;
+}
+
+/* Lower case, letters only; returns how many words there are. */
+static int read_sentence(const char *text, int *id)
+{
+    int n = 0;
+    while (*text) {
+        char word[16] = "";
+        for (int i = 0; isalpha((unsigned char)*text) && i < 15; i++)
+            word[i] = (char)tolower((unsigned char)*text++);
+        if (*word) id[n++] = id_of(word);
+        while (*text && !isalpha((unsigned char)*text)) text++;
+    }
+    return n;
+}
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+typedef enum { NONE, NOT_ID_0, LENGTH, NOT_ID_12, MASKS } mask_kind;
+static const char *const mask_name[MASKS] = {"none", "id != 0", "length", "id != 12"};
+
+static int word_id[B][MAX_WORDS], length[B];
+
+typedef struct {
+    at_tensor *ids, *keep; /* [B,T] [B,1,T]: 1 = a key to attend to */
+    at_tensor *E, *x;      /* embedding [n_words+1,D], embedded [B,T,D] */
+    at_tensor *A, *O;      /* weights [B,T,T], output [B,T,D] */
+} reading;
+
+/* Tapes of one seed draw the same parameters. */
+static reading read_all(at_tape *t, mask_kind mask, int padded_to)
+{
+    reading r = {.E = at_param(t, "E", at_shape_of(n_words + 1, D), at_normal(1))};
+    at_linear q = at_linear_make(t, "q", D, D, false, at_xavier_normal(1));
+    at_linear k = at_linear_make(t, "k", D, D, false, at_xavier_normal(1));
+    at_linear v = at_linear_make(t, "v", D, D, false, at_xavier_normal(1));
+
+    int padding = mask == NOT_ID_12 ? n_words : 0;
+    r.ids = at_ints(t, at_shape_of(B, padded_to), NULL);
+    r.keep = at_blank(t, ATTIC_BOOL, at_shape_of(B, 1, padded_to));
+    for (int b = 0; at_ok(t) && b < B; b++)
+        for (int i = 0; i < padded_to; i++) {
+            bool is_word = i < length[b];
+            int id = is_word ? word_id[b][i] : padding;
+            at_set(r.ids, id, b, i);
+            at_set(r.keep, mask == NONE || (mask == LENGTH ? is_word : id != padding), b, 0, i);
+        }
+
+    r.x = at_embedding(t, r.E, r.ids);
+    at_tensor *Q = at_linear_apply(t, q, r.x), *K = at_linear_apply(t, k, r.x);
+    at_tensor *V = at_linear_apply(t, v, r.x);
+    r.O = at_sdpa(t, Q, K, V, (at_sdpa_args){.keep = r.keep, .weights = &r.A});
+    return r;
+}
+
+/* ---- what the masks let through -------------------------------------------------------------- */
+
+/* of words, averaged */
+static double weight_on_padding(const reading *r)
+{
+    double sum = 0;
+    int words = 0;
+    for (int b = 0; b < B; b++)
+        for (int i = 0; i < length[b]; i++, words++)
+            for (int j = length[b]; j < T; j++) sum += at_get(r->A, b, i, j);
+    return sum / words;
+}
+
+static double largest_change(const reading *r, const reading *other)
+{
+    double most = 0;
+    for (int b = 0; b < B; b++)
+        for (int i = 0; i < length[b]; i++)
+            for (int d = 0; d < D; d++)
+                most = fmax(most, fabs(at_get(r->O, b, i, d) - at_get(other->O, b, i, d)));
+    return most;
+}
+
+/* Backward from the second sentence; the length of the gradient of "this". */
+static double training_of_this(at_tape *t, const reading *r)
+{
+    at_tensor *dO = at_const(t, at_shape_of(B, T, D), NULL);
+    for (int i = 0; dO && i < length[1]; i++)
+        for (int d = 0; d < D; d++) at_set(dO, at_get(r->O, 1, i, d), 1, i, d); /* loss |O|^2/2 */
+    at_backward_from(t, r->O, dO);
+    double sum = 0;
+    for (int d = 0; r->E && d < D; d++) sum += pow(at_grad_element(r->E, d), 2); /* row 0 */
+    return sqrt(sum);
+}
+
+typedef struct {
+    double padding, on_this, moves, trains;
+} leak;
+
+static leak tell_mask(at_tape *t, mask_kind mask, const reading *r)
+{
+    at_tape *u = at_open(ATTIC_F32, 1);
+    reading longer = read_all(u, mask, LONGER);
+    leak l = {0};
+    if (at_ok(t) && at_ok(u))
+        l = (leak){.padding = weight_on_padding(r),
+                   .on_this = at_get(r->A, 0, 3, 0),
+                   .moves = largest_change(r, &longer),
+                   .trains = training_of_this(t, r)};
+    at_close(u);
+
+    double rest = 1;
+    printf("%-10s", mask_name[mask]);
+    for (int j = 0; j < length[0]; j++) {
+        printf("%8.3f", at_get(r->A, 0, 3, j));
+        rest -= at_get(r->A, 0, 3, j);
+    }
+    printf("%9.3f%15.3f%9.4f%9.4f\n", fabs(rest), l.padding, l.moves, l.trains);
+    return l;
+}
+
+static void tell_ids(void)
+{
+    for (int b = 0; b < B; b++) {
+        length[b] = read_sentence(sentence[b], word_id[b]);
+        printf("%-36s", sentence[b]);
+        for (int i = 0; i < T; i++) printf("%4d", i < length[b] ? word_id[b][i] : 0);
+        printf("\n");
+    }
+    printf("\n");
+}
+
+static void draw(at_tape *t, const char *path, reading *r)
+{
+    const char *name[T];
+    at_panel panels[3];
+    for (int i = 0; i < T; i++) name[i] = i < length[0] ? vocabulary[word_id[0][i]] : "-";
+    for (int m = NONE; m <= LENGTH; m++) {
+        panels[m] = at_panel_of(r[m].A, r[m].keep, at_shape_of(0));
+        panels[m].title = mask_name[m];
+    }
+    panels[0].title = "no mask";
+    at_heatmap map = {.title = "This is a sample, padded to ten",
+                      .panels = panels,
+                      .n_panels = 3,
+                      .row_label = "Query",
+                      .col_label = "Key",
+                      .row_names = name,
+                      .col_names = name,
+                      .value_label = "weight",
+                      .colours = ATTIC_COLOURS_UNIT};
+    FILE *f = at_file_create(t, path);
+    at_svg_heatmap(f, &map);
+    at_file_close(t, f, path);
+}
+
+int main(int argc, char **argv)
+{
+    reading r[MASKS];
+    leak l[MASKS];
+    at_tape *t[MASKS];
+    tell_ids();
+
+    for (int m = 0; m < MASKS; m++) {
+        t[m] = at_open(ATTIC_F32, 1);
+        r[m] = read_all(t[m], (mask_kind)m, T);
+    }
+    if (at_ok(t[0]))
+        printf("ids %s   embedded %s   weights %s   output %s\n\n", at_shape_text(r[0].ids->shape),
+               at_shape_text(r[0].x->shape), at_shape_text(r[0].A->shape),
+               at_shape_text(r[0].O->shape));
+    printf("          \"sample\" looks at:                              all words\n");
+    printf("mask      ");
+    for (int i = 0; i < length[0]; i++) printf("%8s", vocabulary[word_id[0][i]]);
+    printf("  padding   look at padding    moves   trains\n");
+    for (int m = 0; m < MASKS; m++) l[m] = tell_mask(t[m], (mask_kind)m, &r[m]);
+    if (argc > 1) draw(t[0], argv[1], r);
+
+    bool ok = l[NONE].padding > 0.5 && l[NONE].moves > 0.1 && l[NONE].trains > 0.1;
+    ok = ok && l[NOT_ID_0].padding == 0 && l[NOT_ID_0].on_this == 0;
+    for (int m = LENGTH; m <= NOT_ID_12; m++)
+        ok = ok && l[m].padding == 0 && l[m].on_this > 0 && l[m].moves < 1e-6 && l[m].trains == 0;
+    for (int m = 0; m < MASKS; m++) {
+        if (!at_ok(t[m])) fprintf(stderr, "attic: %s\n", at_error(t[m]));
+        ok = ok && at_ok(t[m]);
+        at_close(t[m]);
+    }
+    return !ok;
+}
