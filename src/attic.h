@@ -35,6 +35,7 @@ extern "C" {
 #include "nn/linear.h"
 #include "nn/ngram.h"
 #include "nn/optim.h"
+#include "nn/position.h"
 #include "nn/sample.h"
 #include "nn/schedule.h"
 #include "nn/transformer.h"

@@ -208,6 +208,12 @@ static at_tensor *case_slice(at_tape *t, at_tensor **in, void *ctx)
     return at_slice(t, in[0], c->axis, c->from, c->to);
 }
 
+static at_tensor *case_toeplitz(at_tape *t, at_tensor **in, void *rows)
+{
+    int T = *(int *)rows, S = at_last(in[0]->shape) + 1 - T;
+    return at_toeplitz(t, in[0], T, S);
+}
+
 /* Two pieces that overlap. */
 static at_tensor *case_slice_twice(at_tape *t, at_tensor **in, void *axis)
 {
@@ -391,6 +397,17 @@ const at_case at_cases_products[] = {
         .note = "axis 1, 0..2"),
     ROW("slice", "[2,4]", case_slice_twice, .ctx = AXIS(1), .note = "two that overlap"),
     ROW("slice", "[4,2]", case_slice_twice, .ctx = AXIS(0), .note = "two that overlap"),
+
+    ROW("toeplitz", "[7]", case_toeplitz, .ctx = &(int){4}, .note = "4 x 4"),
+    ROW("toeplitz", "[6]", case_toeplitz, .ctx = &(int){2}, .note = "2 x 5"),
+    ROW("toeplitz", "[6]", case_toeplitz, .ctx = &(int){5}, .note = "5 x 2"),
+    ROW("toeplitz", "[3,4]", case_toeplitz, .ctx = &(int){1}, .note = "3 of 1 x 4"),
+    ROW("toeplitz", "[2,3,4]", case_toeplitz, .ctx = &(int){4}, .note = "2 x 3 of 4 x 1"),
+    ROW("toeplitz", "[1]", case_toeplitz, .ctx = &(int){1}, .note = "1 x 1"),
+    ROW("toeplitz", "[2,3]", case_toeplitz, .ctx = &(int){4}, .expect = ATTIC_VACUOUS,
+        .note = "4 x 0"),
+    ROW("toeplitz", "[0,3]", case_toeplitz, .ctx = &(int){2}, .expect = ATTIC_VACUOUS,
+        .note = "no matrix of 2 x 2"),
 
     ROW("embedding", "[5,3]", case_embedding, .ctx = IDS(LIST(4), 2, 0, 4, 1)),
     ROW("embedding", "[5,3]", case_embedding, .ctx = IDS(LIST(4), 1, 1, 3, 1),
