@@ -273,6 +273,9 @@ demo: $(B)/examples/demo ## train on real text; TEXT="files..." or ARGS="--help"
 	@mkdir -p out
 	@$< $(ARGS) $(TEXT)
 
+run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
+	@$< $(ARGS)
+
 graph: $(B)/examples/graph ## draw a tape: out/graph.dot, and out/graph.svg if Graphviz is installed
 	@mkdir -p out
 	@$< $(ARGS)
