@@ -64,7 +64,7 @@ endif
 # the library, a call to at_x is a call to our own at_x.
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdouble-promotion
 flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trapping-math \
-    -fPIC -fno-semantic-interposition -pthread $(arch) $(if $(PLAIN),-DATTIC_PLAIN) $(warnings)
+    -fPIC -fno-semantic-interposition -pthread $(arch) $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
 compile = $(CC) $(flags) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -MP $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(flags) $(CFLAGS) $(LDFLAGS)
 libs := -lm -pthread
