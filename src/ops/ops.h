@@ -129,4 +129,11 @@ typedef struct {
  * (p + offset) base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */
 at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
 
+/* ------------------------------------------------------------------ kin of attention ----------- */
+
+/* O_i = sum_{j<=i} (Q_i . K_j) V_j / sum_{j<=i} Q_i . K_j    Q, K [...,T,D]  V [...,T,Dv] -> [...,T,Dv]
+ * Causal linear attention (Katharopoulos et al. 2020), in time O(T D Dv).  Q and K are features >= 0,
+ * for instance those of nn/kin.h, which has the whole of it.  A denominator of 0 gives 0. */
+at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V);
+
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const at_case *const every_table[] = {at_cases_elementwise, at_cases_products, at_cases_rows,
-                                             at_cases_sdpa};
+                                             at_cases_sdpa, at_cases_linear_attention};
 
 const at_case *at_case_at(int i)
 {

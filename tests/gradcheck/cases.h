@@ -50,6 +50,7 @@ extern const at_case at_cases_elementwise[];
 extern const at_case at_cases_products[]; /* matmul, reductions, shapes, embedding */
 extern const at_case at_cases_rows[];     /* softmax, cross_entropy, norms, rope */
 extern const at_case at_cases_sdpa[];
+extern const at_case at_cases_linear_attention[];
 
 enum { AT_MAX_CASE_INPUTS = 8 };
 
