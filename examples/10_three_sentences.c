@@ -70,10 +70,11 @@ static int read_sentence(const char *text, int *id)
 typedef enum { NONE, NOT_ID_0, LENGTH, NOT_ID_12, MASKS } mask_kind;
 static const char *const mask_name[MASKS] = {"none", "id != 0", "length", "id != 12"};
 
-static int word_id[B][MAX_WORDS], length[B];
+static int word_id[B][MAX_WORDS];
+static int32_t length[B];
 
 typedef struct {
-    at_tensor *ids, *keep; /* [B,T] [B,1,T]: 1 = a key to attend to */
+    at_tensor *ids, *keep; /* [B,T] [B,1,T]; no mask: NULL */
     at_tensor *E, *x;      /* embedding [n_words+1,D], embedded [B,T,D] */
     at_tensor *A, *O;      /* weights [B,T,T], output [B,T,D] */
 } reading;
@@ -88,14 +89,14 @@ static reading read_all(at_tape *t, mask_kind mask, int padded_to)
 
     int padding = mask == NOT_ID_12 ? n_words : 0;
     r.ids = at_ints(t, at_shape_of(B, padded_to), NULL);
-    r.keep = at_blank(t, ATTIC_BOOL, at_shape_of(B, 1, padded_to));
     for (int b = 0; at_ok(t) && b < B; b++)
-        for (int i = 0; i < padded_to; i++) {
-            bool is_word = i < length[b];
-            int id = is_word ? word_id[b][i] : padding;
-            at_set(r.ids, id, b, i);
-            at_set(r.keep, mask == NONE || (mask == LENGTH ? is_word : id != padding), b, 0, i);
-        }
+        for (int i = 0; i < padded_to; i++)
+            at_set(r.ids, i < length[b] ? word_id[b][i] : padding, b, i);
+    if (mask == LENGTH)
+        r.keep = at_keep_lengths(t, at_ints(t, at_shape_of(B), length), padded_to);
+    else if (mask != NONE)
+        r.keep = at_keep_unpadded(t, r.ids, padding);
+    if (r.keep) r.keep = at_reshape(t, r.keep, at_shape_of(B, 1, padded_to)); /* one head */
 
     r.x = at_embedding(t, r.E, r.ids);
     at_tensor *Q = at_linear_apply(t, q, r.x), *K = at_linear_apply(t, k, r.x);
