@@ -193,7 +193,8 @@ static void put_byte(unsigned char b)
     putchar(b == '\n' || b == '\t' || (b >= 32 && b != 127) ? b : '?');
 }
 
-/* Continues a prompt of held-out text, byte by byte. */
+/* Continues a prompt of held-out text, byte by byte.  The cache holds what was read; once it is full,
+ * reading begins again at the last half context. */
 static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c, int length)
 {
     unsigned char text[4096];
@@ -204,19 +205,22 @@ static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c
     printf("\nA sample, continuing \"...");
     for (int i = n > 24 ? n - 24 : 0; i < n; i++) put_byte(c->byte_of[c->held[i]]);
     printf("\" at temperature 0.8:\n\n");
-    for (int end = n + length; n < end && n < (int)sizeof text && at_ok(t); n++) {
-        at_mark here = at_mark_here(t);
-        int T = n < context ? n : context;
+    at_mark here = at_mark_here(t);
+    at_transformer_cache cache = at_transformer_cache_make(t, m, 1);
+    at_mark step = at_mark_here(t);
+    for (int end = n + length, T = n; n < end && n < (int)sizeof text && at_ok(t); n++, T = 1) {
+        if (cache.position == context) cache.position = 0, T = context / 2;
         at_tensor *ids = at_ints(t, at_shape_of(1, T), NULL);
         for (int i = 0; i < T; i++) at_set(ids, text[n - T + i], 0, i);
-        at_tensor *logits = at_transformer_logits(t, m, ids, NULL);
+        at_tensor *logits = at_transformer_decode(t, &cache, ids);
         if (!logits) break;
         at_sample_args how = {.temperature = 0.8, .top_p = 0.95};
         int id = at_sample(logits, (ptrdiff_t)(T - 1) * c->vocab, c->vocab, how, dice, (uint64_t)n);
         text[n] = (unsigned char)(id < 0 ? 0 : id);
         put_byte(c->byte_of[text[n]]);
-        at_rewind(t, here);
+        at_rewind(t, step);
     }
+    at_rewind(t, here);
     printf("\n");
     at_train(t, training);
     at_no_grad(t, no_grad);

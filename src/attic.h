@@ -32,6 +32,7 @@ extern "C" {
 #include "ops/ops.h"
 
 #include "nn/attention.h"
+#include "nn/cache.h"
 #include "nn/kin.h"
 #include "nn/linear.h"
 #include "nn/ngram.h"

@@ -37,20 +37,44 @@ at_attention at_attention_make(at_tape *t, at_attention_config config, double ou
     return a;
 }
 
+/* x W + b, each of n heads turned by its rows' positions. */
+static at_tensor *project_heads(at_tape *t, at_linear layer, at_tensor *x, int n, bool rope,
+                                int position)
+{
+    at_tensor *y = at_linear_apply(t, layer, x);
+    return rope ? at_rope(t, y, (at_rope_args){.heads = n, .offset = position}) : y;
+}
+
+at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position)
+{
+    return project_heads(t, a->q, x, a->config.heads, a->config.rope, position);
+}
+
+at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position)
+{
+    return project_heads(t, a->k, m, key_heads(a->config), a->config.rope, position);
+}
+
+at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m)
+{
+    return at_linear_apply(t, a->v, m);
+}
+
+at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
+                                at_tensor *V, at_sdpa_args with)
+{
+    with.heads = a->config.heads;
+    with.kv_heads = key_heads(a->config);
+    with.dropout = a->config.dropout;
+    return at_linear_apply(t, a->o, at_sdpa(t, Q, K, V, with));
+}
+
 at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
                               at_sdpa_args with)
 {
-    int H = a->config.heads, G = key_heads(a->config);
-    with.heads = H;
-    with.kv_heads = G;
-    with.dropout = a->config.dropout;
     if (!m) m = x;
-    at_tensor *Q = at_linear_apply(t, a->q, x); /* [B,T,C] -> [B,T,H*D] */
-    at_tensor *K = at_linear_apply(t, a->k, m); /* [B,S,C] -> [B,S,G*D] */
-    at_tensor *V = at_linear_apply(t, a->v, m);
-    if (a->config.rope) {
-        Q = at_rope(t, Q, (at_rope_args){.heads = H});
-        K = at_rope(t, K, (at_rope_args){.heads = G});
-    }
-    return at_linear_apply(t, a->o, at_sdpa(t, Q, K, V, with));
+    at_tensor *Q = at_attention_queries(t, a, x, 0); /* [B,T,C] -> [B,T,H*D] */
+    at_tensor *K = at_attention_keys(t, a, m, 0);    /* [B,S,C] -> [B,S,G*D] */
+    at_tensor *V = at_attention_values(t, a, m);
+    return at_attention_combine(t, a, Q, K, V, with);
 }

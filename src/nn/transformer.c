@@ -13,8 +13,11 @@ static const double norm_eps = 1e-5;
 
 static at_attention_config attention_config(at_transformer_config c)
 {
-    return (at_attention_config){
-        .dim = c.dim, .heads = c.heads, .rope = !c.learned_positions, .dropout = c.dropout};
+    return (at_attention_config){.dim = c.dim,
+                                 .heads = c.heads,
+                                 .kv_heads = c.kv_heads,
+                                 .rope = !c.learned_positions,
+                                 .dropout = c.dropout};
 }
 
 /* The two branches of every block add their variance to x; drawing their last matrices smaller by
@@ -77,13 +80,15 @@ at_transformer *at_transformer_make(at_tape *t, at_transformer_config c)
 
 /* ------------------------------------------------------------------ forward -------------------- */
 
+/* cache: NULL, or what this block has seen before x */
 static at_tensor *apply_block(at_tape *t, const at_block *b, double dropout, at_tensor *x,
-                              at_tensor **weights)
+                              at_cache *cache, at_tensor **weights)
 {
+    at_sdpa_args with = {.causal = true, .weights = weights};
     at_scope(t, "attention");
     at_tensor *a = at_layer_norm(t, x, b->norm1_g, b->norm1_b, norm_eps);
-    a = at_attention_apply(t, &b->attention, a, NULL,
-                           (at_sdpa_args){.causal = true, .weights = weights});
+    a = cache ? at_attention_decode(t, cache, a, with)
+              : at_attention_apply(t, &b->attention, a, NULL, with);
     x = at_add(t, x, at_dropout(t, a, dropout));
     at_scope_end(t);
 
@@ -96,23 +101,59 @@ static at_tensor *apply_block(at_tape *t, const at_block *b, double dropout, at_
     return x;
 }
 
+/* The logits of ids that stand behind those in the cache; NULL: of a whole text. */
+static at_tensor *read_ids(at_tape *t, const at_transformer *m, at_tensor *ids,
+                           at_transformer_cache *cache, at_tensor **weights)
+{
+    at_transformer_config c = m->config;
+    int p = cache ? cache->position : 0;
+    at_tensor *x = at_embedding(t, m->E, ids); /* [B,T] -> [B,T,C] */
+    if (m->P) x = at_add(t, x, at_slice(t, m->P, 0, p, p + ids->shape.dim[1]));
+    x = at_dropout(t, x, c.dropout);
+    for (int i = 0; i < c.layers; i++) {
+        at_scope(t, block_name(i));
+        x = apply_block(t, &m->block[i], c.dropout, x, cache ? &cache->layer[i] : NULL,
+                        weights ? &weights[i] : NULL);
+        at_scope_end(t);
+    }
+    x = at_layer_norm(t, x, m->norm_g, m->norm_b, norm_eps);
+    return at_matmul_t(t, x, false, m->E, true); /* [B,T,C] [V,C]^T -> [B,T,V] */
+}
+
 at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor *ids,
                                  at_tensor **weights)
 {
     for (int i = 0; m && weights && i < m->config.layers; i++) weights[i] = NULL;
     AT_REQUIRE(t, m, "transformer: the model is NULL");
-    at_transformer_config c = m->config;
     AT_INPUT(t, "transformer", ids, ATTIC_I32);
-    AT_REQUIRE(t, ids->shape.ndim == 2 && ids->shape.dim[1] <= c.context,
-               "transformer: ids are %s, but must be [B,T] with T <= %d", at_text(ids), c.context);
-    at_tensor *x = at_embedding(t, m->E, ids); /* [B,T] -> [B,T,C] */
-    if (m->P) x = at_add(t, x, at_slice(t, m->P, 0, 0, ids->shape.dim[1]));
-    x = at_dropout(t, x, c.dropout);
-    for (int i = 0; i < c.layers; i++) {
-        at_scope(t, block_name(i));
-        x = apply_block(t, &m->block[i], c.dropout, x, weights ? &weights[i] : NULL);
-        at_scope_end(t);
-    }
-    x = at_layer_norm(t, x, m->norm_g, m->norm_b, norm_eps);
-    return at_matmul_t(t, x, false, m->E, true); /* [B,T,C] [V,C]^T -> [B,T,V] */
+    AT_REQUIRE(t, ids->shape.ndim == 2 && ids->shape.dim[1] <= m->config.context,
+               "transformer: ids are %s, but must be [B,T] with T <= %d", at_text(ids),
+               m->config.context);
+    return read_ids(t, m, ids, NULL, weights);
+}
+
+/* ------------------------------------------------------------------ step by step --------------- */
+
+at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer *m, int B)
+{
+    at_transformer_cache c = {.model = m};
+    if (at_ok(t) && !m) at_fail(t, ATTIC_USER_ERROR, "transformer: the model is NULL");
+    for (int i = 0; at_ok(t) && i < m->config.layers; i++)
+        c.layer[i] = at_cache_make(t, &m->block[i].attention, B, m->config.context);
+    return c;
+}
+
+at_tensor *at_transformer_decode(at_tape *t, at_transformer_cache *cache, at_tensor *ids)
+{
+    AT_REQUIRE(t, cache && cache->model, "transformer: the cache is NULL or empty");
+    int context = cache->model->config.context, p = cache->position;
+    AT_INPUT(t, "transformer", ids, ATTIC_I32);
+    AT_REQUIRE(t, ids->shape.ndim == 2 && p >= 0 && ids->shape.dim[1] <= context - p,
+               "transformer: ids are %s, but must be [B,T] with T <= %d, for %d of %d positions "
+               "are taken",
+               at_text(ids), context - p, p, context);
+    for (int i = 0; i < cache->model->config.layers; i++) cache->layer[i].position = p;
+    at_tensor *logits = read_ids(t, cache->model, ids, cache, NULL);
+    if (logits) cache->position = p + ids->shape.dim[1];
+    return logits;
 }

@@ -13,12 +13,14 @@
 #ifndef AT_NN_TRANSFORMER_H
 #define AT_NN_TRANSFORMER_H
 #include "nn/attention.h"
+#include "nn/cache.h"
 
 #define AT_MAX_LAYERS 48
 
 typedef struct {
     int vocab, context; /* ids are 0 .. vocab-1; context is the longest T */
     int layers, heads, dim;
+    int kv_heads;           /* key/value heads, 0: as heads */
     int hidden;             /* of the feed-forward net; 0: 4 dim */
     bool learned_positions; /* instead of rotary ones */
     double dropout; /* wherever it says so above, and on the attention weights; 0 <= p < 1 */
@@ -54,5 +56,28 @@ at_transformer *at_transformer_make(at_tape *t, at_transformer_config config);
  * attention multiplied its values with, each [B,heads,T,T]; NULL where an error came first. */
 at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor *ids,
                                  at_tensor **weights);
+
+/* What a model has read so far: a cache (cache.h) for each layer. */
+typedef struct {
+    const at_transformer *model;
+    int position; /* of the next id, <= context.  Set it back to forget what came after */
+    at_cache layer[AT_MAX_LAYERS];
+} at_transformer_cache;
+
+/* Room for B texts of at most context ids, in step memory: take the mark to which each step rewinds
+ * after this. */
+at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer *m, int B);
+
+/* The logits of the next T ids of each text: ids [B,T] -> [B,T,vocab].  What at_transformer_logits
+ * gives for them at the end of all that was read, up to the order of sums (see cache.h), in
+ * evaluation mode and without gradients; in train mode, or where gradients are wanted, it is an
+ * error.  After an error the cache is as before.
+ *
+ *     at_transformer_cache cache = at_transformer_cache_make(t, m, 1);
+ *     at_mark step = at_mark_here(t);
+ *     logits = at_transformer_decode(t, &cache, prompt);    [1,T] all of it at once
+ *     ...                                                   sample the next id, at_rewind(t, step)
+ *     logits = at_transformer_decode(t, &cache, next);      [1,1] then one at a time */
+at_tensor *at_transformer_decode(at_tape *t, at_transformer_cache *cache, at_tensor *ids);
 
 #endif

@@ -1,0 +1,124 @@
+/* cache.c -- attention step by step; see cache.h. */
+#include "nn/cache.h"
+
+#include <string.h>
+
+#include "autograd/op.h"
+
+/* How often the weights that make keys and values have been written. */
+static unsigned times_written(const at_attention *a)
+{
+    const at_tensor *w[] = {a->k.W, a->k.b, a->v.W, a->v.b};
+    unsigned n = 0;
+    for (int i = 0; i < 4; i++) n += w[i] ? w[i]->version : 0;
+    return n;
+}
+
+static bool can_be_cached(at_tape *t, const at_attention *layer, int B, int context)
+{
+    AT_REQUIRE(t, layer, "cache: the layer is NULL");
+    AT_REQUIRE(t, B >= 0 && context >= 0,
+               "cache: a batch of %d and room for %d rows: neither can be negative", B, context);
+    return at_check_input(t, "cache", "the layer's k.W", layer->k.W, ATTIC_REAL) &&
+           at_check_input(t, "cache", "the layer's v.W", layer->v.W, ATTIC_REAL);
+}
+
+at_cache at_cache_make(at_tape *t, const at_attention *layer, int B, int context)
+{
+    if (!can_be_cached(t, layer, B, context)) return (at_cache){0};
+    at_shape rows = at_shape_of(B, context, at_last(layer->k.W->shape));
+    return (at_cache){.layer = *layer, /* zeros: not read, but for a program that looks for NaNs */
+                      .K = at_const(t, rows, NULL),
+                      .V = at_const(t, rows, NULL)};
+}
+
+at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m)
+{
+    if (!can_be_cached(t, layer, 0, 0)) return (at_cache){0};
+    return (at_cache){.layer = *layer,
+                      .K = at_attention_keys(t, layer, m, 0),
+                      .V = at_attention_values(t, layer, m),
+                      .cross = true,
+                      .written = times_written(layer)};
+}
+
+/* ------------------------------------------------------------------ what can go wrong ---------- */
+
+static bool can_grow(at_tape *t, const at_cache *c, const at_tensor *x, const at_sdpa_args *with)
+{
+    int B = c->K->shape.dim[0], context = c->K->shape.dim[1];
+    AT_REQUIRE(t, !at_is_training(t),
+               "attention: a cache is for inference, but the tape is in train mode (see at_train)");
+    AT_REQUIRE(t, !with->key_len, "attention: key_len is that of the cache; keep can mask more");
+    AT_REQUIRE(t, x->shape.ndim == 3 && x->shape.dim[0] == B,
+               "attention: x is %s, but the cache is for a batch of %d: [%d,T,%d]", at_text(x), B,
+               B, c->layer.config.dim);
+    AT_REQUIRE(t, c->position >= 0 && x->shape.dim[1] <= context - c->position,
+               "attention: the cache has room for %d rows, and %d are taken: %d more don't fit",
+               context, c->position, x->shape.dim[1]);
+    return true;
+}
+
+static bool can_decode(at_tape *t, const at_cache *c, const at_tensor *x, const at_sdpa_args *with)
+{
+    AT_REQUIRE(t, c, "attention: the cache is NULL");
+    if (!at_check_input(t, "attention", "the cache", c->K, ATTIC_REAL) ||
+        !at_check_input(t, "attention", "the cache", c->V, ATTIC_REAL) ||
+        !at_check_input(t, "attention", "x", x, ATTIC_REAL))
+        return false;
+    AT_REQUIRE(t, with->align == ATTIC_ALIGN_EQUAL && !with->offset,
+               "attention: where the diagonal lies follows from the cache: align and offset must "
+               "not be given");
+    if (!c->cross && !can_grow(t, c, x, with)) return false;
+    bool filled = c->cross || c->position > 0;
+    AT_REQUIRE(t, !filled || c->written == times_written(&c->layer),
+               "attention: %s or its like was written after the cache was filled: start again",
+               at_text(c->layer.k.W));
+    return true;
+}
+
+/* ------------------------------------------------------------------ one step ------------------- */
+
+/* Writes new [B,T,N] behind what kept [B,context,N] holds of each batch. */
+static bool append_rows(at_tape *t, at_tensor *kept, int position, const at_tensor *new)
+{
+    if (!new) return false;
+    AT_REQUIRE(t, !new->wants_grad,
+               "attention: a cache is for inference, but gradients are wanted (see at_no_grad)");
+    int B = kept->shape.dim[0], context = kept->shape.dim[1], T = new->shape.dim[1];
+    size_t row = (size_t)at_last(kept->shape) * at_dtype_size(kept->dtype), rows = (size_t)T * row;
+    if (!rows) return true;
+    char *to = (char *)kept->data + (size_t)position * row;
+    const char *from = new->data;
+    for (int b = 0; b < B; b++) memcpy(to + b * (size_t)context * row, from + b * rows, rows);
+    at_written(kept);
+    return at_ok(t);
+}
+
+/* [B], n for every batch */
+static at_tensor *lengths(at_tape *t, int B, int n)
+{
+    at_tensor *y = at_ints(t, at_shape_of(B), NULL);
+    for (int b = 0; y && b < B; b++) ((int32_t *)y->data)[b] = n;
+    return y;
+}
+
+at_tensor *at_attention_decode(at_tape *t, at_cache *c, at_tensor *x, at_sdpa_args with)
+{
+    if (!can_decode(t, c, x, &with)) return NULL;
+    int p = c->position;
+    at_tensor *Q = at_attention_queries(t, &c->layer, x, p);
+    if (!c->cross) {
+        at_tensor *K = at_attention_keys(t, &c->layer, x, p);
+        at_tensor *V = at_attention_values(t, &c->layer, x);
+        if (!append_rows(t, c->K, p, K) || !append_rows(t, c->V, p, V)) return NULL;
+        with.key_len = lengths(t, x->shape.dim[0], p + x->shape.dim[1]);
+    }
+    with.align = ATTIC_ALIGN_OFFSET;
+    with.offset = p;
+    at_tensor *y = at_attention_combine(t, &c->layer, Q, c->K, c->V, with);
+    if (!y) return NULL;
+    if (!c->cross && p == 0) c->written = times_written(&c->layer);
+    c->position = p + x->shape.dim[x->shape.ndim - 2];
+    return y;
+}
