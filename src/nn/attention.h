@@ -40,10 +40,10 @@ at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, a
                               at_sdpa_args with);
 
 /* Its parts, for who keeps K and V (cache.h).  Row 0 of x or m is at this position, for rope. */
-at_tensor *at_attention_queries(at_tape *t, const at_attention *layer, at_tensor *x, int position);
-at_tensor *at_attention_keys(at_tape *t, const at_attention *layer, at_tensor *m, int position);
-at_tensor *at_attention_values(at_tape *t, const at_attention *layer, at_tensor *m);
-at_tensor *at_attention_combine(at_tape *t, const at_attention *layer, at_tensor *Q, at_tensor *K,
+at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position);
+at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position);
+at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m);
+at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
                                 at_tensor *V, at_sdpa_args with); /* at_sdpa(Q, K, V) Wo */
 
 #endif

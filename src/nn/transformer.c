@@ -138,7 +138,7 @@ at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer 
 {
     at_transformer_cache c = {.model = m};
     if (at_ok(t) && !m) at_fail(t, ATTIC_USER_ERROR, "transformer: the model is NULL");
-    for (int i = 0; at_ok(t) && i < m->config.layers; i++)
+    for (int i = 0; m && at_ok(t) && i < m->config.layers; i++)
         c.layer[i] = at_cache_make(t, &m->block[i].attention, B, m->config.context);
     return c;
 }
