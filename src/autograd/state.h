@@ -34,6 +34,7 @@ struct at_tape {
     struct text_entry *texts;   /* names, each once */
 
     bool training, no_grad, drop_grads, anomaly;
+    unsigned checks; /* at_check_flag */
     at_spare spare[AT_MAX_SPARES];
     int n_spares;
     char *scratch; /* of every worker */

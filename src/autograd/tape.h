@@ -132,6 +132,19 @@ bool at_keep_grads(at_tape *t, bool on);
  * Returns the setting before. */
 bool at_anomaly(at_tape *t, bool on);
 
+/* Ops that check their own backward whenever it runs: what breaks is a sticky error that names the
+ * place and the numbers.  Frozen into each op when it is recorded.  Returns the flags before.
+ *
+ * ATTIC_CHECK_ATTENTION: at_sdpa, fused and plain, makes sure that in every head
+ *
+ *     <Q,dQ> = <K,dK>        <V,dV> = <O,dO>        sum_j dS_ij = 0
+ *
+ * within 64 eps times the sum of the absolute terms; see ops/sdpa_check.c.  It takes as much memory again
+ * as Q, K and V, and a tenth of the time of its backward, or a fifth where heads are tiny. */
+typedef enum { ATTIC_CHECK_ATTENTION = 1 } at_check_flag;
+unsigned at_check(at_tape *t, unsigned flags);
+unsigned at_checks(const at_tape *t); /* those that are on */
+
 /* Writes one line for every parameter whose gradient is missing, all zero, or not finite to `out`
  * (which may be NULL), and returns how many there are. */
 int at_grad_report(const at_tape *t, FILE *out);

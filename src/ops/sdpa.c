@@ -77,6 +77,7 @@
  * THREE PATHS compute this.  The plain one, below, is these equations row by row.  sdpa_tiled.c does the
  * same on tiles; sdpa_composed.c leaves it all to other ops.  Their agreement is tested. */
 #include "ops/op.h"
+#include "ops/sdpa_check.h"
 #include "ops/sdpa_plan.h"
 
 #ifndef REAL /* ---------------------------------- the op ---------------------------------- */
@@ -123,7 +124,8 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
     at_recipe r = {.args = p, .args_size = sizeof *p};
     size_t real = at_dtype_size(at_real(t));
     sdpa_outputs(a, p, &r);
-    r.saved = (size_t)at_count(p->rows) * AT_SDPA_SAVED * real;
+    r.saved = p->checked ? at_sdpa_checked_saved(p, (at_tensor *[]){Q, K, V})
+                         : (size_t)at_count(p->rows) * AT_SDPA_SAVED * real;
     r.scratch =
         tiled ? at_sdpa_tiled_scratch(p, real) : PLAIN_ARRAYS * sizeof(double) * (size_t)p->S;
     if (p->dropout > 0) p->drops = at_draw(t);
@@ -166,6 +168,7 @@ typedef struct {
     REAL *dQ, *dK, *dV, *dbias, *dO, *dW;
     const unsigned char *keep;
     const at_tensor *key_len;
+    at_sdpa_checks *checks; /* NULL: backward does not check itself */
 } KERNEL(plain_row);
 
 /* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of [T,S] */
@@ -307,6 +310,24 @@ static void KERNEL(plain_scores_backward)(const KERNEL(plain_row) * r, int j, RE
     if (r->dK) AT_FOR_REAL(row_axpy)(D, c * dx, Q, KERNEL(plain_k)(r, r->dK, j));
 }
 
+/* Cell (i,j): what sdpa_check.c wants to know of it. */
+static void KERNEL(plain_check)(const KERNEL(plain_row) * r, int j, REAL A, REAL dS, REAL dx)
+{
+    if (!r->checks) return;
+    REAL *const *length = (REAL *const *)r->checks->length;
+    ptrdiff_t row = at_sdpa_row_number(r->p, r->b, r->h, r->i);
+    ptrdiff_t key = at_sdpa_key_number(r->p, r->b, r->h, j);
+    at_sdpa_sums *sums = r->checks->rows + row;
+    double dO_V = (double)length[AT_SDPA_DO][row] * (double)length[AT_SDPA_V][key];
+    double Q_K = (double)length[AT_SDPA_Q][row] * (double)length[AT_SDPA_K][key];
+    double dW = r->dW ? fabs((double)KERNEL(plain_cells)(r, r->dW)[j]) : 0;
+
+    sums->dS += (double)dS;
+    sums->S_terms += 2 * (double)A * (dO_V + dW);
+    sums->V_terms += (double)A * dO_V;
+    sums->Q_terms += fabs(r->p->c * (double)dx) * Q_K;
+}
+
 static void KERNEL(plain_row_backward)(KERNEL(plain_row) * r)
 {
     KERNEL(plain_keys)(r);
@@ -325,6 +346,7 @@ static void KERNEL(plain_row_backward)(KERNEL(plain_row) * r)
         if (r->dbias) *KERNEL(plain_bias)(r, r->dbias, j) += dS;
         REAL dx = r->p->cap > 0 ? dS * r->slope[k] : dS;
         KERNEL(plain_scores_backward)(r, j, dx);
+        KERNEL(plain_check)(r, j, A, dS, dx);
     }
 }
 
@@ -372,12 +394,13 @@ static void KERNEL(sdpa_plain_forward)(at_node *n)
 static void KERNEL(sdpa_plain_backward)(at_node *n)
 {
     KERNEL(plain_row) r = KERNEL(plain_rows_of)(n);
-    r.dQ = at_grad(n, AT_SDPA_Q);
-    r.dK = at_grad(n, AT_SDPA_K);
-    r.dV = at_grad(n, AT_SDPA_V);
+    r.dQ = at_sdpa_grad(n, AT_SDPA_Q);
+    r.dK = at_sdpa_grad(n, AT_SDPA_K);
+    r.dV = at_sdpa_grad(n, AT_SDPA_V);
     r.dbias = at_grad(n, AT_SDPA_BIAS);
     r.dO = n->out[0]->grad;
     r.dW = r.p->weights ? n->out[r.p->weights]->grad : NULL;
+    r.checks = AT_FOR_REAL(sdpa_checks_begin)(n);
 
     const REAL *saved = n->saved;
     for (r.b = 0; r.b < r.p->B; r.b++)
@@ -387,6 +410,7 @@ static void KERNEL(sdpa_plain_backward)(at_node *n)
                 r.one_over_l = saved[1];
                 KERNEL(plain_row_backward)(&r);
             }
+    AT_FOR_REAL(sdpa_checks_end)(n);
 }
 
 #endif

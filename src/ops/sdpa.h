@@ -31,6 +31,8 @@
  * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)
  * A row that keeps nothing gives O = 0, weights of 0, lse = -inf, and gradients of exactly 0.
  *
+ * Backward can check itself: see at_check.  (The composed path has no backward of its own.)
+ *
  * In other words.  What texts call a mask:
  *
  *     mask, 1 = attend       keep                   mask, 1 = masked      at_masked_fill's polarity: invert

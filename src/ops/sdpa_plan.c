@@ -153,6 +153,7 @@ static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
                a->temperature);
     p->cap = a->softcap;
     p->dropout = at_is_training(t) ? a->dropout : 0;
+    p->checked = (at_checks(t) & ATTIC_CHECK_ATTENTION) != 0;
     return true;
 }
 

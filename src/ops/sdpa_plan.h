@@ -52,6 +52,7 @@ typedef struct {
     double dropout;  /* 0 when not training */
     at_stream drops; /* frozen when the op is recorded */
 
+    bool checked;                 /* backward checks itself: see sdpa_check.h */
     int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
 } at_sdpa_plan;
 

@@ -45,6 +45,7 @@
  * exactly 0, which silences every finite number; and rows with a NaN or infinity are taken out of the
  * product (read as 0) and added by hand for the cells that are kept.  See tiled_product. */
 #include "ops/op.h"
+#include "ops/sdpa_check.h"
 #include "ops/sdpa_plan.h"
 
 #ifndef REAL /* ---------------------------------- the op ---------------------------------- */
@@ -151,6 +152,7 @@ typedef struct {
     const unsigned char *keep;
     const at_tensor *key_len;
     REAL *saved; /* of each row: m; l, and 1/l in the end; kept or not, and delta in backward */
+    at_sdpa_checks *checks; /* NULL: backward does not check itself */
 
     int round, rounds;        /* of the tournament */
     int key_blocks;           /* that meet in one round */
@@ -678,6 +680,41 @@ static void KERNEL(tiled_dbias_row)(const KERNEL(tile) * x, int r, at_sdpa_range
         *dbias += AT_FOR_REAL(row_sum)(n, dS);
 }
 
+/* sum_j A_ij |dW_ij| over what is kept */
+static double KERNEL(tiled_dW_terms)(const KERNEL(tile) * x, int r, at_sdpa_range span)
+{
+    if (!x->job->dW) return 0;
+    const REAL *A = x->s + r * x->ld, *dW = KERNEL(tiled_cells)(x, r, x->job->dW);
+    double sum = 0;
+    for (int k = span.lo; k < span.hi; k++)
+        if (A[k] != 0) sum += (double)A[k] * fabs((double)dW[k]);
+    return sum;
+}
+
+/* Row r, when s is A and d is dS: what sdpa_check.c wants to know of it, in whole steps. */
+static void KERNEL(tiled_check_row)(const KERNEL(tile) * x, int r, at_sdpa_range span)
+{
+    const at_sdpa_checks *checks = x->job->checks;
+    const REAL *dO_length = checks->length[AT_SDPA_DO], *V_length = checks->length[AT_SDPA_V];
+    const REAL *Q_length = checks->length[AT_SDPA_Q], *K_length = checks->length[AT_SDPA_K];
+    const int step = AT_SDPA_CHECK_STEP, lo = span.lo / step * step;
+    const int hi = (span.hi + step - 1) / step * step;
+    REAL *A = x->s + r * x->ld, *dS = x->d + r * x->ld;
+    REAL *slope = x->slope ? x->slope + r * x->ld : NULL;
+    for (int k = x->keys; k < hi; k++) A[k] = dS[k] = 0;
+    for (int k = lo; slope && k < hi; k++) slope[k] = dS[k] == 0 ? 0 : slope[k];
+    ptrdiff_t row = at_sdpa_row_number(x->p, x->b, x->h, x->i0 + r);
+    ptrdiff_t key = at_sdpa_key_number(x->p, x->b, x->h, x->j0 + lo);
+
+    at_sdpa_cell_sums sum = AT_FOR_REAL(sdpa_sum_cells)(hi - lo, A + lo, V_length + key, dS + lo,
+                                                        slope ? slope + lo : NULL, K_length + key);
+    double V = (double)dO_length[row] * sum.A_V;
+    checks->rows[row].dS += sum.dS;
+    checks->rows[row].S_terms += 2 * (V + KERNEL(tiled_dW_terms)(x, r, span));
+    checks->rows[row].V_terms += V;
+    checks->rows[row].Q_terms += fabs(x->p->c) * (double)Q_length[row] * sum.dx_K;
+}
+
 /* Row r: s -> P -> A,  d -> dP -> dS -> dx */
 static void KERNEL(tiled_backward_row)(const KERNEL(tile) * x, int r)
 {
@@ -704,6 +741,7 @@ static void KERNEL(tiled_backward_row)(const KERNEL(tile) * x, int r)
     if (KERNEL(tiled_cellwise)(x)) KERNEL(tiled_silence)(x, d, span);
     KERNEL(tiled_zero_outside)(x, d, span);
     if (x->job->dbias) KERNEL(tiled_dbias_row)(x, r, span);
+    if (x->job->checks) KERNEL(tiled_check_row)(x, r, span);
     for (int k = span.lo; x->slope && k < span.hi; k++) d[k] *= x->slope[r * x->ld + k];
 }
 
@@ -782,12 +820,13 @@ static void KERNEL(tiled_backward)(at_node *n)
 {
     KERNEL(tiled_job) job = KERNEL(tiled_job_of)(n);
     const at_sdpa_plan *p = job.p;
-    job.dQ = at_grad(n, AT_SDPA_Q);
-    job.dK = at_grad(n, AT_SDPA_K);
-    job.dV = at_grad(n, AT_SDPA_V);
+    job.dQ = at_sdpa_grad(n, AT_SDPA_Q);
+    job.dK = at_sdpa_grad(n, AT_SDPA_K);
+    job.dV = at_sdpa_grad(n, AT_SDPA_V);
     job.dbias = at_grad(n, AT_SDPA_BIAS);
     job.dO = n->out[0]->grad;
     job.dW = p->weights ? n->out[p->weights]->grad : NULL;
+    job.checks = AT_FOR_REAL(sdpa_checks_begin)(n);
     if (p->T == 0 || p->S == 0) return;
 
     int row_blocks = tiled_blocks(p->T, TILED_ROWS);
@@ -801,6 +840,7 @@ static void KERNEL(tiled_backward)(at_node *n)
     double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + TILED_EXP);
     for (job.round = 0; job.round < job.rounds; job.round++)
         tiled_parallel(tasks, work, KERNEL(tiled_backward_task), &job);
+    AT_FOR_REAL(sdpa_checks_end)(n);
 }
 
 #endif

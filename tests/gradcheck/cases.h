@@ -63,5 +63,8 @@ const char *at_case_text(const at_case *c);
 at_verdict at_case_expects(const at_case *c);
 /* On a new tape. */
 at_gradcheck_report at_case_check(const at_case *c);
+/* Forward and backward once, with the checks that ops make of themselves (at_check): what the tape says, ""
+ * if all is well. */
+const char *at_case_identities(const at_case *c, at_dtype real);
 
 #endif

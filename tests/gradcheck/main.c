@@ -3,6 +3,7 @@
  *     make gradcheck                    every op
  *     make gradcheck ARGS=softmax       the ops and cases whose name contains one of these words
  *     make gradcheck ARGS=--first       stop at the first that does not pass
+ *     make gradcheck ARGS=--identities  in place of differences, what attention says of itself (at_check)
  *
  * checked    comparisons made: elements, or random directions for the large ones
  * error      the largest |a - n| / max(|a|, |n|, max|n| / 1000), a from backward, n from differences
@@ -34,18 +35,40 @@ static bool check_and_print(const at_case *c)
     return expected;
 }
 
+static bool identities_hold(const at_case *c)
+{
+    const char *said = at_case_identities(c, ATTIC_F64);
+    if (!*said) said = at_case_identities(c, ATTIC_F32);
+    printf("%-16s %-44s %s%s\n", c->op, at_case_text(c), *said ? said : "as they should",
+           *said ? "  <-- not as expected" : "");
+    return !*said;
+}
+
+/* Is argv[1] this option?  Then it is taken away. */
+static bool option(int *argc, char ***argv, const char *name)
+{
+    if (*argc < 2 || strcmp((*argv)[1], name) != 0) return false;
+    ++*argv;
+    --*argc;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     int passed = 0, failed = 0;
-    bool only_first = argc > 1 && strcmp(argv[1], "--first") == 0;
-    if (only_first) argc--, argv++;
+    bool only_first = option(&argc, &argv, "--first");
+    bool identities = option(&argc, &argv, "--identities");
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* what crashes is the line after the last */
-    printf("%-16s %-44s %7s  %8s  %8s  %s\n", "op", "case", "checked", "error", "resolves",
-           "verdict");
+    if (identities)
+        printf("%-16s %-44s %s\n", "op", "case", "identities");
+    else
+        printf("%-16s %-44s %7s  %8s  %8s  %s\n", "op", "case", "checked", "error", "resolves",
+               "verdict");
     const at_case *c;
     for (int i = 0; (c = at_case_at(i)) && !(only_first && failed); i++) {
         if (!is_chosen(c, argc - 1, argv + 1)) continue;
-        if (check_and_print(c))
+        if (identities && strcmp(c->op, "sdpa") != 0) continue;
+        if (identities ? identities_hold(c) : check_and_print(c))
             passed++;
         else
             failed++;
