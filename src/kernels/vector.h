@@ -1,0 +1,115 @@
+/* vector.h -- one register of numbers: as wide as the target has them, float or double.
+ *
+ *     vec_f32  a  a  a  a ...  a      VEC_BYTES / 4 lanes          + - * /  and comparisons work
+ *     vec_f64  a     a    ...  a      VEC_BYTES / 8 lanes          lane by lane, as in C
+ *
+ * These are the vector extensions of GCC and Clang: no assembly, and one source for every machine.
+ * What the extensions lack is written here as a loop over the lanes, in the form that both compilers
+ * make one instruction of.  In a file's passes (each_real.h), KERNEL(vec) is the vector of REAL and
+ * VEC_LANES says how many it holds. */
+#ifndef AT_KERNELS_VECTOR_H
+#define AT_KERNELS_VECTOR_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define VEC_BYTES 64
+#elif defined(__AVX__)
+#define VEC_BYTES 32
+#else
+#define VEC_BYTES 16 /* SSE2, NEON, and whatever there may be */
+#endif
+#define VEC_LANES (VEC_BYTES / (int)sizeof(REAL))
+
+/* What was not inlined would pass its vectors through memory. */
+#define VEC_INLINE static inline __attribute__((always_inline))
+
+/* Before a loop over the lanes that reads or writes only the first few: where a target has loads and
+ * stores under a mask, the loop is one of them. */
+#if defined(__clang__) && defined(__OPTIMIZE__) && defined(__AVX__)
+#define VEC_MASKED                                                                                 \
+    _Pragma("clang diagnostic ignored \"-Wpass-failed\"")                                          \
+        _Pragma("clang loop unroll(disable) vectorize(enable)")
+#else
+#define VEC_MASKED
+#endif
+
+#define VEC_TYPES
+#define AT_KERNELS "kernels/vector.h"
+#include "kernels/each_real.h"
+#undef VEC_TYPES
+
+#elif defined(VEC_TYPES)
+
+typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) KERNEL(vec_bit);
+typedef REAL KERNEL(vec) __attribute__((vector_size(VEC_BYTES)));
+/* what a comparison gives: -1 in a lane where it holds, 0 elsewhere; and the bits of a vec */
+typedef KERNEL(vec_bit) KERNEL(vec_bits) __attribute__((vector_size(VEC_BYTES)));
+
+VEC_INLINE KERNEL(vec) KERNEL(vec_load)(const REAL *p)
+{
+    KERNEL(vec) v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+VEC_INLINE void KERNEL(vec_store)(REAL *p, KERNEL(vec) v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+/* The first n lanes from p, 0 in the others; no more than p[0 .. n-1] is read. */
+VEC_INLINE KERNEL(vec) KERNEL(vec_load_first)(ptrdiff_t n, const REAL *p)
+{
+    REAL lane[VEC_LANES];
+    const KERNEL(vec_bit) count = (KERNEL(vec_bit))n;
+    VEC_MASKED
+    for (KERNEL(vec_bit) l = 0; l < VEC_LANES; l++) lane[l] = l < count ? p[l] : 0;
+    return KERNEL(vec_load)(lane);
+}
+
+/* Only p[0 .. n-1] is written. */
+VEC_INLINE void KERNEL(vec_store_first)(ptrdiff_t n, REAL *p, KERNEL(vec) v)
+{
+    REAL lane[VEC_LANES];
+    const KERNEL(vec_bit) count = (KERNEL(vec_bit))n;
+    KERNEL(vec_store)(lane, v);
+    VEC_MASKED
+    for (KERNEL(vec_bit) l = 0; l < VEC_LANES; l++)
+        if (l < count) p[l] = lane[l];
+}
+
+/* a in every lane */
+VEC_INLINE KERNEL(vec) KERNEL(vec_of)(REAL a)
+{
+    return a - (KERNEL(vec)){0};
+}
+
+/* lane by lane: yes where the condition holds, no elsewhere */
+VEC_INLINE KERNEL(vec) KERNEL(vec_pick)(KERNEL(vec_bits) condition, KERNEL(vec) yes, KERNEL(vec) no)
+{
+    KERNEL(vec) v;
+    for (int l = 0; l < VEC_LANES; l++) v[l] = condition[l] ? yes[l] : no[l];
+    return v;
+}
+
+/* The lanes from 0 to n-1. */
+VEC_INLINE KERNEL(vec_bits) KERNEL(vec_first)(ptrdiff_t n)
+{
+    KERNEL(vec_bits) lane;
+    for (int l = 0; l < VEC_LANES; l++) lane[l] = l;
+    return lane < (KERNEL(vec_bit))n;
+}
+
+/* The sum of the lanes: the halves of v are added, then the halves of that, and so on. */
+VEC_INLINE REAL KERNEL(vec_sum)(KERNEL(vec) v)
+{
+    for (int l = 0; l < VEC_LANES / 2; l++) v[l] += v[l + VEC_LANES / 2];
+    for (int l = 0; l < VEC_LANES / 4; l++) v[l] += v[l + VEC_LANES / 4];
+    for (int l = 0; l < VEC_LANES / 8; l++) v[l] += v[l + VEC_LANES / 8];
+    for (int l = 0; l < VEC_LANES / 16; l++) v[l] += v[l + VEC_LANES / 16];
+    return v[0];
+}
+
+#endif
