@@ -79,10 +79,13 @@ library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
 common_c := $(sort $(wildcard examples/*/*.c))
 bench_c := $(sort $(wildcard bench/*.c))
+bench_common_c := $(sort $(wildcard bench/common/*.c))
+peer_c := $(sort $(wildcard bench/peer/*.c))
+all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/%,$(wildcard tests/*.c tests/*/*.c)))
-all_c := $(library_c) $(example_c) $(common_c) $(bench_c) $(test_c) $(gradcheck_c)
-all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h bench/*.h))
+all_c := $(library_c) $(example_c) $(common_c) $(all_bench_c) $(test_c) $(gradcheck_c)
+all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h bench/*/*.h))
 objects = $(patsubst %.c,$(B)/%.o,$(1))
 
 ifneq ($(darwin),)
@@ -100,6 +103,7 @@ static := $(B)/libattic.a
 shared := $(B)/$(sofile)
 examples := $(example_c:%.c=$(B)/%)
 benches := $(bench_c:%.c=$(B)/%)
+peers := $(peer_c:%.c=$(B)/%)
 runner := $(B)/tests/run
 gradcheck := $(B)/tests/gradcheck/table
 
@@ -116,7 +120,7 @@ keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call qu
 
 all: lib $(examples) ## the libraries and the examples (the default)
 lib: $(static) $(shared) ## the libraries alone
-benches: $(benches) ## the benchmarks, built and not run
+benches: $(benches) $(peers) ## the benchmarks, built and not run
 .PHONY: all lib benches FORCE
 
 # Flags are a prerequisite like any other: whatever they change is compiled again.
@@ -142,9 +146,13 @@ $(shared): $(call objects,$(library_c)) $(B)/flags scripts/attic.map
 	@ln -sf $(soname) $(B)/$(solink)
 
 $(call objects,$(example_c) $(common_c)): extra = -Iexamples
+$(call objects,$(all_bench_c)): extra = -Iexamples -Ibench
 $(examples): $(call objects,$(common_c))
+$(benches): $(call objects,$(bench_common_c) examples/common/options.c)
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+$(peers): %: %.o
+	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
 
 -include $(all_c:%.c=$(B)/%.d)
 
@@ -246,14 +254,15 @@ lint: $(static) ## layers, unique statics, symbols, banned words, cppcheck, clan
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
-	    -DATTIC_CPPCHECK -Isrc -Iexamples $(library_c) $(example_c) $(common_c) $(bench_c)
+	    -DATTIC_CPPCHECK -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(all_bench_c)
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 
 # The object stands for the headers that the source includes.  A file that includes itself once per
 # type is a header to clang's analyzer, which must be told to look into headers.
-tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(bench_c) $(gradcheck_c))
-tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Xclang -analyzer-opt-analyze-headers
+tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(all_bench_c) \
+    $(gradcheck_c))
+tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Ibench -Xclang -analyzer-opt-analyze-headers
 tidy: $(tidied)
 $(B)/%.tidied: %.c $(B)/%.o .clang-tidy
 	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(tidy_flags) 2>$@.log || { cat $@.log; exit 1; }
@@ -282,9 +291,17 @@ graph: $(B)/examples/graph ## draw a tape: out/graph.dot, and out/graph.svg if G
 	@if command -v dot >/dev/null; then dot -Tsvg out/graph.dot -o out/graph.svg; \
 	else echo "With Graphviz installed, out/graph.dot would have been drawn as out/graph.svg."; fi
 
-bench: benches ## measure speed and memory; BENCH=name runs one program
-	@for b in $(if $(BENCH),$(B)/bench/$(BENCH),$(benches)); do echo "== $$b"; $$b $(ARGS) || exit 1; done
-.PHONY: demo graph bench
+# The peers must be installed, here or in the root folder of a system that PEER_ROOT names.
+bench_args = $(if $(PEER),--peer $(PEER)) $(if $(THREADS),--threads $(THREADS)) \
+    $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),--only '$(ONLY)') $(ARGS)
+bench_run = $(filter $(B)/bench/bench_%,$(if $(BENCH),$(BENCH:%=$(B)/bench/bench_%),$(benches)))
+
+bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|openblas|blis|onednn|all
+	@for b in $(bench_run); do $$b $(bench_args) || exit 1; done
+
+check-benches: benches ## run the small rows of every benchmark once: do they still work?
+	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
+.PHONY: demo graph bench check-benches
 
 # ---- installing ------------------------------------------------------------------------------
 # include/attic.h is the umbrella, all it includes lies in include/attic/: no other name is taken.

@@ -1,0 +1,35 @@
+/* peer.h -- another library, in a process of its own, that is asked for the time of the same work.
+ *
+ * A peer is a program that reads lines and answers each with one:
+ *
+ *     it begins with                   ready NAME VERSION...
+ *     case gemm 64 64 64 N T 32        ok, ready to run that     or   no, with the reason
+ *     run 120 3 -1                     the nanoseconds of 120 runs together, after 3 that don't count;
+ *                                      on CPU number -1 (any)
+ *
+ * A process of its own keeps its threads, its memory and its C library apart from ours, so that it may
+ * even live in another root folder, with another system's libraries.
+ *
+ * Set in the environment: PEER_ROOT, a folder with the root of a system in which the peer is installed
+ * (unset: this system); PEER_LIB, the library, if it isn't found by its usual name; PEER_PYTHON. */
+#ifndef BENCH_PEER_H
+#define BENCH_PEER_H
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct {
+    const char *name; /* "torch", "openblas", "blis", "onednn" */
+    char version[128];
+    int threads;
+    FILE *to, *from;
+} peer;
+
+/* Starts one that may use so many threads, and waits until it is ready.  False, and a message on
+ * stderr that says what is missing, if it is not. */
+bool peer_start(peer *p, const char *name, int threads);
+void peer_stop(peer *p);
+
+bool peer_case(peer *p, const char *text);                /* can it run that? */
+double peer_run(peer *p, long times, long warm, int cpu); /* seconds of one run */
+
+#endif

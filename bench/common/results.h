@@ -1,0 +1,48 @@
+/* results.h -- what was measured, as lines of a text file.
+ *
+ * One line for each row and for each who ran it, attic or a peer, fields apart by tabs; before them
+ * lines "# key: value" about machine, compiler, date and command. */
+#ifndef BENCH_RESULTS_H
+#define BENCH_RESULTS_H
+#include <stdbool.h>
+#include <stdio.h>
+
+typedef struct {
+    double q1, median, q3;
+} quartiles;
+
+/* Of n > 0 numbers, which it sorts.  Between two of them it interpolates. */
+quartiles quartiles_of(double *v, int n);
+
+typedef struct {
+    char bench[16], group[32], name[48], who[16],
+        unit[8]; /* "sdpa", "causal forward", "8x4x64x16", "attic", "ns" */
+    int threads, rounds;
+    double x;           /* where it stands in a plot */
+    double flop, bytes; /* of one run: arithmetic, and memory that must be touched */
+    double floor, peak; /* the best conceivable time in ns; GFLOP/s */
+    quartiles value;    /* time in ns (or bytes, ...) */
+    quartiles percent;  /* flop / time, of the peak in the same round; 0 if there is no flop */
+    quartiles ratio;    /* value / attic's value, round by round; 1 for attic itself */
+} result;
+
+typedef struct {
+    result *row;
+    int n;
+} results;
+
+void results_add(results *r, result row);
+void results_free(results *r);
+
+void results_print(FILE *out, const result *row); /* as one line */
+/* Adds the rows of a file; false if there is none or a line of it is none of ours. */
+bool results_read(results *r, const char *path);
+
+/* Geometric means over the rows of a bench with who and threads and a group of the list ("a,b"; NULL: all):
+ * of the percentages' quartiles, and of the ratios'.  The number of rows; 0 leaves the two as they are. */
+int results_mean(const results *r, const char *bench, const char *groups, const char *who,
+                 int threads, quartiles *percent, quartiles *ratio);
+/* Is name one of a list "a,b,c"?  A NULL list holds all. */
+bool is_listed(const char *name, const char *list);
+
+#endif
