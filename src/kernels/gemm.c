@@ -1,166 +1,339 @@
 /* gemm.c -- the matrix product that every other product here is made of.
  *
- *   C = alpha sum_k A_ik B_kj + beta C          A [M,K]  B [K,N]  C [M,N]
+ *   C_ij = alpha sum_k A_ik B_kj + beta C_ij          A [M,K]  B [K,N]  C [M,N]
  *
- * Three nested loops, in an order that reads and writes along rows:
+ * A tile of C is held in registers while the whole sum over k goes by: for each k a row of B, and
+ * down the tile one number of A after the other, multiplied into all of that row.
  *
- *   for i, for k, for j:    T_ij += A_ik B_kj
+ *                   STRIP = GEMM_VECTORS vectors
+ *                  +--------+--------+
+ *             k    |  b0    |  b1    |           B
+ *                  +--------+--------+
+ *        k
+ *      +---+       +--------+--------+
+ *      | a |       | += a b0| += a b1|           C
+ *   A  | a |       |        |        |  GEMM_ROWS
+ *      | a |       |        |        |
+ *      +---+       +--------+--------+
  *
- * The innermost loop takes one number of A and a row of B to a row of T, all three contiguous, so
- * the compiler turns it into vectors; taking eight k at a time loads and stores T once for eight
- * products.  For large matrices it runs over tiles that stay in the first-level cache:
- *
- *              j0     COLS                      T    ROWS x COLS    sums of one tile of C
- *            +----+--------+                    P    DEPTH x COLS   the part of B in hand, copied
- *   k0       |    |  P     |  B                                     so that its rows are contiguous
- *   DEPTH    |    |        |                                        and near each other
- *            +----+--------+
- *
- *     k0 DEPTH     j0
- *   +---+---+    +----+--------+
- *   |   |A  | i0 |    |  T     |  C
- *   |   |   |    |    |        |  ROWS
- *   +---+---+    +----+--------+
- *
- * When C has few columns and more rows, the same loops compute C^T = B^T A^T, to have a long row
- * to run along.  One tile is one unit of work; which thread takes it does not matter, since every T_ij is
- * added up in the order of k by whoever computes it. */
+ * A is read number by number, so that any strides will do; B must lie in rows, and is copied (packed)
+ * if it does not, or if it is read so often that its rows had better lie together. */
 #include "kernels/gemm.h"
 
+#ifndef ATTIC_PLAIN_KERNELS /* gemm_plain.c otherwise */
 #ifndef REAL
 
 #include "kernels/pool.h"
 #include <stdalign.h>
 #include <stdbool.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+enum { GEMM_VECTOR = 64, GEMM_ROWS = 14, GEMM_VECTORS = 2 };
+#elif defined(__AVX__)
+enum { GEMM_VECTOR = 32, GEMM_ROWS = 6, GEMM_VECTORS = 2 };
+#elif defined(__aarch64__)
+enum { GEMM_VECTOR = 16, GEMM_ROWS = 8, GEMM_VECTORS = 3 };
+#else
+enum { GEMM_VECTOR = 16, GEMM_ROWS = 6, GEMM_VECTORS = 2 };
+#endif
 
 enum {
-    GEMM_ROWS = 64,
-    GEMM_DEPTH = 64,
-    GEMM_ROW_BYTES = 512, /* of T and of P: COLS is 128 floats or 64 doubles */
-    GEMM_SHORT_ROW = 64,  /* bytes; a shorter row of C leaves most of a vector idle */
-    GEMM_TASK = 1 << 16   /* multiply-adds that are worth waking a thread for */
+    GEMM_DEPTH = 1024, /* bytes of a row of A, and of a row of B, that are taken at once */
+    GEMM_WIDTH = 1024,
+    GEMM_IN_PLACE = 9,  /* panels of A: for fewer, packing B costs more than it saves */
+    GEMM_TASK = 1 << 19 /* multiply-adds that are worth waking a thread for */
 };
 
-/* C of a batch cut into tiles: tile = (batch * down + row of tiles) * across + column of tiles */
-typedef struct {
-    ptrdiff_t down, across, count;
-    int rows;           /* of a tile */
-    ptrdiff_t per_task; /* tiles */
-} gemm_grid;
-
-/* Tiles of ROWS rows use P best.  But if they are few and each is much work (a long K), lower ones
- * give more threads something to do. */
-static gemm_grid gemm_cut(ptrdiff_t batch, ptrdiff_t M, ptrdiff_t N, ptrdiff_t K, int columns)
-{
-    gemm_grid g = {.rows = GEMM_ROWS, .across = (N + columns - 1) / columns};
-    for (;; g.rows /= 2) {
-        ptrdiff_t m = M < g.rows ? M : g.rows, n = N < columns ? N : columns;
-        ptrdiff_t work = m * n * (K + 1), most_tasks = 1 << 20;
-        g.down = (M + g.rows - 1) / g.rows;
-        g.count = batch * g.down * g.across;
-        g.per_task = GEMM_TASK / work + 1;
-        if (g.per_task < g.count / most_tasks + 1) g.per_task = g.count / most_tasks + 1;
-        if (g.count >= 8 || work < 4 * GEMM_TASK || m < g.rows || m <= GEMM_ROWS / 4) return g;
-    }
-}
+#define GEMM_INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define GEMM_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define GEMM_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 #define AT_KERNELS "kernels/gemm.c"
 #include "kernels/each_real.h"
 
 #else
 
-#define GEMM_COLS (GEMM_ROW_BYTES / (int)sizeof(REAL))
+#define LANES (GEMM_VECTOR / (int)sizeof(REAL))
+#define STRIP (GEMM_VECTORS * LANES)
+#define DEPTH (GEMM_DEPTH / (int)sizeof(REAL))
+#define WIDTH (GEMM_WIDTH / (int)sizeof(REAL) / STRIP * STRIP)
+
+typedef REAL KERNEL(gemm_vec) __attribute__((vector_size(GEMM_VECTOR)));
+typedef REAL KERNEL(gemm_any)
+    __attribute__((vector_size(GEMM_VECTOR), aligned(sizeof(REAL)), may_alias));
+#define VEC KERNEL(gemm_vec)
+
+GEMM_INLINE VEC KERNEL(gemm_load)(const REAL *p)
+{
+    return *(const KERNEL(gemm_any) *)p;
+}
+
+GEMM_INLINE void KERNEL(gemm_keep)(REAL *p, VEC v)
+{
+    *(KERNEL(gemm_any) *)p = v;
+}
+
+/* ---------------------------------------- one tile ---------------------------------------- */
 
 typedef struct {
-    gemm_grid grid;
+    int depth;
+    const REAL *A, *B;
+    ptrdiff_t a_row, a_col, b_row;
+    const REAL *Z; /* what the sums begin with */
+    ptrdiff_t z_row;
+    REAL alpha, beta;
+    REAL *C;
+    ptrdiff_t c_row;
+} KERNEL(gemm_tile);
+
+GEMM_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNEL(gemm_tile) * t)
+{
+    VEC sum[GEMM_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
+    const REAL *A[(GEMM_ROWS + 2) / 3], *B = t->B;
+    const ptrdiff_t a_row = t->a_row;
+
+    GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+        sum[i][v] = KERNEL(gemm_load)(t->Z + i * t->z_row + v * LANES);
+    GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A + i * a_row;
+
+    for (int k = 0; k < t->depth; k++) {
+        GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(gemm_load)(B + v * LANES);
+        GEMM_UNROLL for (int i = 0; i < rows; i++)
+        {
+            const REAL a = A[i / 3][i % 3 * a_row];
+            GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += a * b[v];
+        }
+        GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += t->a_col;
+        B += t->b_row;
+    }
+
+    REAL *C = t->C;
+    const REAL alpha = t->alpha, beta = t->beta;
+    if (beta != 0)
+        GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+            sum[i][v] = alpha * sum[i][v] + beta * KERNEL(gemm_load)(C + i * t->c_row + v * LANES);
+    else if (alpha != 1)
+        GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+            sum[i][v] *= alpha;
+    GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+        KERNEL(gemm_keep)(C + i * t->c_row + v * LANES, sum[i][v]);
+}
+
+GEMM_INLINE void KERNEL(gemm_rows)(const int rows, int vectors, const KERNEL(gemm_tile) * t)
+{
+    if (vectors == 1) KERNEL(gemm_sums)(rows, 1, t);
+#if GEMM_VECTORS_3
+    if (vectors == 2) KERNEL(gemm_sums)(rows, 2, t);
+#endif
+    if (vectors == GEMM_VECTORS) KERNEL(gemm_sums)(rows, GEMM_VECTORS, t);
+}
+
+static __attribute__((noinline)) void KERNEL(gemm_run)(int rows, int vectors,
+                                                       const KERNEL(gemm_tile) * t)
+{
+    switch (rows) {
+    case 1: KERNEL(gemm_rows)(1, vectors, t); break;
+    case 2: KERNEL(gemm_rows)(2, vectors, t); break;
+    case 3: KERNEL(gemm_rows)(3, vectors, t); break;
+    case 4: KERNEL(gemm_rows)(4, vectors, t); break;
+    case 5: KERNEL(gemm_rows)(5, vectors, t); break;
+    case 6: KERNEL(gemm_rows)(6, vectors, t); break;
+#if defined(__AVX512F__)
+    case 7: KERNEL(gemm_rows)(7, vectors, t); break;
+    case 8: KERNEL(gemm_rows)(8, vectors, t); break;
+    case 9: KERNEL(gemm_rows)(9, vectors, t); break;
+    case 10: KERNEL(gemm_rows)(10, vectors, t); break;
+    case 11: KERNEL(gemm_rows)(11, vectors, t); break;
+    case 12: KERNEL(gemm_rows)(12, vectors, t); break;
+    case 13: KERNEL(gemm_rows)(13, vectors, t); break;
+    case 14: KERNEL(gemm_rows)(14, vectors, t); break;
+#endif
+    }
+}
+
+/* A tile at the edge, or of a C whose rows are not contiguous, is computed in a copy. */
+static void KERNEL(gemm_edge)(int rows, int columns, int vectors, const KERNEL(gemm_tile) * t,
+                              ptrdiff_t c_col)
+{
+    alignas(GEMM_VECTOR) REAL copy[GEMM_ROWS][STRIP];
+    KERNEL(gemm_tile) inner = *t;
+    inner.C = copy[0];
+    inner.c_row = STRIP;
+    if (t->Z == t->C || t->beta != 0) {
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < columns; j++) copy[i][j] = t->C[i * t->c_row + j * c_col];
+            for (int j = columns; j < vectors * LANES; j++) copy[i][j] = 0;
+        }
+    }
+    if (t->Z == t->C) {
+        inner.Z = copy[0];
+        inner.z_row = STRIP;
+    }
+    KERNEL(gemm_run)(rows, vectors, &inner);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) t->C[i * t->c_row + j * c_col] = copy[i][j];
+}
+
+/* ---------------------------------------- packing ---------------------------------------- */
+
+/* The first (at = 0) or last (at = LANES / 2) halves of x and y interleaved: x0 y0 x1 y1 ... */
+GEMM_INLINE VEC KERNEL(gemm_interleave)(VEC x, VEC y, const int at)
+{
+#ifdef __clang__
+    VEC z;
+    GEMM_UNROLL for (int l = 0; l < LANES; l++) z[l] = l % 2 ? y[at + l / 2] : x[at + l / 2];
+    return z;
+#else
+    typedef __typeof__(_Generic((REAL)0, float : (int)0, double : (long long)0)) index;
+    index __attribute__((vector_size(GEMM_VECTOR))) from;
+    GEMM_UNROLL for (int l = 0; l < LANES; l++) from[l] = l % 2 * LANES + at + l / 2;
+    return __builtin_shuffle(x, y, from);
+#endif
+}
+
+/* to_ij = from_ji, LANES by LANES.  Interleaving the first half of the rows with the second, log2(LANES)
+ * times, transposes, as a perfect shuffle of a deck of cards. */
+static void KERNEL(gemm_turn)(const REAL *from, ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
+{
+    VEC x[LANES], y[LANES];
+    GEMM_UNROLL for (int i = 0; i < LANES; i++) x[i] = KERNEL(gemm_load)(from + i * from_row);
+    GEMM_UNROLL for (int round = 1; round < LANES; round *= 2)
+    {
+        GEMM_UNROLL for (int i = 0; i < LANES / 2; i++)
+        {
+            y[2 * i] = KERNEL(gemm_interleave)(x[i], x[i + LANES / 2], 0);
+            y[2 * i + 1] = KERNEL(gemm_interleave)(x[i], x[i + LANES / 2], LANES / 2);
+        }
+        GEMM_UNROLL for (int i = 0; i < LANES; i++) x[i] = y[i];
+    }
+    GEMM_UNROLL for (int i = 0; i < LANES; i++) KERNEL(gemm_keep)(to + i * to_row, x[i]);
+}
+
+/* P_kj = B_kj for `columns` columns, 0 in those up to `padded`. */
+static void KERNEL(gemm_pack_by_one)(int depth, int columns, int padded, const REAL *B,
+                                     at_strides b, REAL *P, ptrdiff_t p_row)
+{
+    for (int k = 0; k < depth; k++, P += p_row) {
+        for (int j = 0; j < columns; j++) P[j] = B[k * b.row + j * b.col];
+        for (int j = columns; j < padded; j++) P[j] = 0;
+    }
+}
+
+static void KERNEL(gemm_pack)(int depth, int columns, int padded, const REAL *B, at_strides b,
+                              REAL *P)
+{
+    int k = 0, j = 0;
+    if (b.col == 1 && columns == padded)
+        for (; k < depth; k++)
+            for (j = 0; j < padded; j += LANES)
+                KERNEL(gemm_keep)(P + k * padded + j, KERNEL(gemm_load)(B + k * b.row + j));
+    else if (b.row == 1)
+        for (; k + LANES <= depth; k += LANES) {
+            for (j = 0; j + LANES <= columns; j += LANES)
+                KERNEL(gemm_turn)(B + k + j * b.col, b.col, P + k * padded + j, padded);
+            if (j < padded) KERNEL(gemm_pack_by_one)
+            (LANES, columns - j, padded - j, B + k + j * b.col, b, P + k * padded + j, padded);
+        }
+    KERNEL(gemm_pack_by_one)(depth - k, columns, padded, B + k * b.row, b, P + k * padded, padded);
+}
+
+/* ---------------------------------------- a block ---------------------------------------- */
+
+typedef struct {
     int batch, M, N, K;
     REAL alpha, beta;
     const REAL *A, *B;
     REAL *C;
     at_strides a, b, c;
-    bool sum; /* the products of the batch are summed into one C */
+    int rows, columns;      /* of a block of C */
+    ptrdiff_t across, down; /* blocks */
+    ptrdiff_t count, per_task;
 } KERNEL(gemm_job);
 
-/* P_kj = B_kj */
-static void KERNEL(gemm_pack)(int depth, int n, const REAL *B, at_strides b, REAL P[][GEMM_COLS])
+/* C [m,n] += A [m,depth] B [depth,n], where `how` tells how sums begin and end. */
+static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, int m, int n, KERNEL(gemm_tile) how,
+                              const REAL *A, const REAL *B, REAL *C, bool add, REAL *P)
 {
-    if (b.col == 1)
-        for (int k = 0; k < depth; k++)
-            for (int j = 0; j < n; j++) P[k][j] = B[k * b.row + j];
-    else
-        for (int j = 0; j < n; j++)
-            for (int k = 0; k < depth; k++) P[k][j] = B[k * b.row + j * b.col];
-}
-
-/* t_j += sum_k a_k P_kj, a_k at a[k * step] */
-static void KERNEL(gemm_row)(int depth, int n, const REAL *restrict a, ptrdiff_t step,
-                             const REAL (*restrict P)[GEMM_COLS], REAL *restrict t)
-{
-    int k = 0;
-    for (; k + 8 <= depth; k += 8, a += 8 * step, P += 8) {
-        REAL a0 = a[0], a1 = a[step], a2 = a[2 * step], a3 = a[3 * step];
-        REAL a4 = a[4 * step], a5 = a[5 * step], a6 = a[6 * step], a7 = a[7 * step];
-        for (int j = 0; j < n; j++) {
-            REAL sum = t[j];
-            sum += a0 * P[0][j];
-            sum += a1 * P[1][j];
-            sum += a2 * P[2][j];
-            sum += a3 * P[3][j];
-            sum += a4 * P[4][j];
-            sum += a5 * P[5][j];
-            sum += a6 * P[6][j];
-            sum += a7 * P[7][j];
-            t[j] = sum;
+    const bool in_place = g->b.col == 1 && m <= GEMM_IN_PLACE * GEMM_ROWS;
+    const int panels = (m + GEMM_ROWS - 1) / GEMM_ROWS, depth = how.depth;
+    for (int j = 0; j < n; j += STRIP) {
+        int columns = n - j < STRIP ? n - j : STRIP;
+        int padded = (columns + LANES - 1) / LANES * LANES;
+        if (!in_place || columns < padded)
+            KERNEL(gemm_pack)(depth, columns, padded, B + j * g->b.col, g->b, P + j * depth);
+    }
+    for (int panel = 0, i = 0; panel < panels; panel++) {
+        int rows = (m - i) / (panels - panel);
+        for (int j = 0; j < n; j += STRIP) {
+            int columns = n - j < STRIP ? n - j : STRIP, vectors = (columns + LANES - 1) / LANES;
+            bool whole = columns == vectors * LANES;
+            how.A = A + i * g->a.row;
+            how.B = in_place && whole ? B + j : P + j * depth;
+            how.b_row = in_place && whole ? g->b.row : vectors * LANES;
+            how.C = C + i * g->c.row + j * g->c.col;
+            if (add) how.Z = how.C;
+            if (whole && g->c.col == 1)
+                KERNEL(gemm_run)(rows, vectors, &how);
+            else
+                KERNEL(gemm_edge)(rows, columns, vectors, &how, g->c.col);
         }
-    }
-    for (; k < depth; k++, a += step, P++)
-        for (int j = 0; j < n; j++) t[j] += a[0] * P[0][j];
-}
-
-/* C_ij = alpha T_ij + beta C_ij, C not read if beta is 0 */
-static void KERNEL(gemm_store)(int m, int n, REAL alpha, REAL T[][GEMM_COLS], REAL beta, REAL *C,
-                               at_strides c)
-{
-    for (int i = 0; i < m; i++) {
-        REAL *to = C + i * c.row;
-        if (beta == 0)
-            for (int j = 0; j < n; j++) to[j * c.col] = alpha * T[i][j];
-        else
-            for (int j = 0; j < n; j++) to[j * c.col] = alpha * T[i][j] + beta * to[j * c.col];
+        i += rows;
     }
 }
 
-static void KERNEL(gemm_tile)(const KERNEL(gemm_job) * g, ptrdiff_t tile)
+static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, int first, int last, int i0, int m,
+                               int j0, int n)
 {
-    alignas(64) REAL T[GEMM_ROWS][GEMM_COLS], P[GEMM_DEPTH][GEMM_COLS];
-    ptrdiff_t j0 = tile % g->grid.across * GEMM_COLS;
-    ptrdiff_t i0 = tile / g->grid.across % g->grid.down * g->grid.rows;
-    ptrdiff_t first = tile / g->grid.across / g->grid.down, last = g->sum ? g->batch - 1 : first;
-    int m = g->M - i0 < g->grid.rows ? (int)(g->M - i0) : g->grid.rows;
-    int n = g->N - j0 < GEMM_COLS ? (int)(g->N - j0) : GEMM_COLS;
+    static const REAL zero[STRIP];
+    alignas(GEMM_VECTOR) REAL P[DEPTH * WIDTH];
+    const int slabs = g->K > DEPTH ? (g->K - 1) / DEPTH + 1 : 1;
+    REAL *C = g->C + first * g->c.batch + i0 * g->c.row + j0 * g->c.col;
+    REAL beta = g->beta;
+    if (g->batch == 0) {
+        last = first;
+    }
 
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++) T[i][j] = 0;
-    for (ptrdiff_t b = first; b <= last; b++)
-        for (ptrdiff_t k0 = 0; k0 < g->K; k0 += GEMM_DEPTH) {
-            int depth = g->K - k0 < GEMM_DEPTH ? (int)(g->K - k0) : GEMM_DEPTH;
+    for (int b = first; b <= last; b++)
+        for (int slab = 0, k0 = 0; slab < slabs; slab++) {
+            int depth = (g->K - k0) / (slabs - slab);
             const REAL *A = g->A + b * g->a.batch + i0 * g->a.row + k0 * g->a.col;
             const REAL *B = g->B + b * g->b.batch + k0 * g->b.row + j0 * g->b.col;
-            KERNEL(gemm_pack)(depth, n, B, g->b, P);
-            for (int i = 0; i < m; i++)
-                KERNEL(gemm_row)(depth, n, A + i * g->a.row, g->a.col, P, T[i]);
+            bool add = beta == 1 && g->alpha == 1;
+            KERNEL(gemm_tile)
+            how = {.depth = g->batch ? depth : 0,
+                   .a_row = g->a.row,
+                   .a_col = g->a.col,
+                   .Z = zero,
+                   .z_row = add ? g->c.row : 0,
+                   .alpha = g->alpha,
+                   .beta = add ? 0 : beta,
+                   .c_row = g->c.row};
+            KERNEL(gemm_slab)(g, m, n, how, A, B, C, add, P);
+            beta = 1;
+            k0 += depth;
         }
-    REAL *C = g->C + first * g->c.batch + i0 * g->c.row + j0 * g->c.col;
-    KERNEL(gemm_store)(m, n, g->alpha, T, g->beta, C, g->c);
 }
+
+/* ---------------------------------------- tasks ---------------------------------------- */
 
 static void KERNEL(gemm_task)(void *job, int task, int worker)
 {
     (void)worker;
     const KERNEL(gemm_job) *g = job;
-    ptrdiff_t begin = task * g->grid.per_task, end = begin + g->grid.per_task;
-    if (end > g->grid.count) end = g->grid.count;
-    for (ptrdiff_t tile = begin; tile < end; tile++) KERNEL(gemm_tile)(g, tile);
+    ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
+    if (end > g->count) end = g->count;
+    for (ptrdiff_t block = begin; block < end; block++) {
+        int j0 = (int)(block % g->across) * g->columns;
+        int i0 = (int)(block / g->across % g->down) * g->rows;
+        int first = (int)(block / g->across / g->down), last = g->c.batch ? first : g->batch - 1;
+        int m = g->M - i0 < g->rows ? g->M - i0 : g->rows;
+        int n = g->N - j0 < g->columns ? g->N - j0 : g->columns;
+        KERNEL(gemm_block)(g, first, last, i0, m, j0, n);
+    }
 }
 
 static at_strides KERNEL(gemm_transposed)(at_strides s)
@@ -171,19 +344,49 @@ static at_strides KERNEL(gemm_transposed)(at_strides s)
 void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
                        const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c)
 {
-    KERNEL(gemm_job) g = {{0}, batch, M, N, K, alpha, beta, A, B, C, a, b, c, c.batch == 0};
-    if (N < M && N * sizeof(REAL) < GEMM_SHORT_ROW) {
-        g.M = N, g.N = M, g.A = B, g.B = A;
+    int products = c.batch ? batch : 1;
+    if (products < 1 || M < 1 || N < 1) return;
+    KERNEL(gemm_job)
+    g = {batch, M, N, K, alpha,     beta,         A,           B,
+         C,     a, b, c, .rows = M, .columns = N, .across = 1, .down = 1};
+    if ((c.row == 1 && c.col != 1) || (N <= LANES / 2 && M > N)) {
+        g.M = g.rows = N, g.N = g.columns = M, g.A = B, g.B = A;
         g.a = KERNEL(gemm_transposed)(b);
         g.b = KERNEL(gemm_transposed)(a);
         g.c = KERNEL(gemm_transposed)(c);
     }
-    int tiled = g.sum ? 1 : batch;
-    if (tiled < 1 || M < 1 || N < 1) return;
-    g.grid = gemm_cut(tiled, g.M, g.N, g.sum ? (ptrdiff_t)batch * K : K, GEMM_COLS);
-    at_parallel((int)((g.grid.count + g.grid.per_task - 1) / g.grid.per_task), KERNEL(gemm_task),
-                &g);
+    double each = (double)M * N * (K + 1.0) * (c.batch ? 1 : batch), work = each * products;
+    if (g.columns > WIDTH) g.columns = WIDTH;
+    if (g.N % g.columns) g.columns = g.N / (g.N / g.columns + 1) / STRIP * STRIP + STRIP;
+    g.across = (g.N + g.columns - 1) / g.columns;
+    if (work >= 2 * GEMM_TASK && at_thread_count() > 1) {
+        while ((double)products * g.across * g.down < 8) {
+            if ((double)g.rows * g.columns * each / M / N < 2 * GEMM_TASK) break;
+            if (g.columns >= 2 * STRIP && g.columns * 2 > g.rows) {
+                g.columns = (g.columns / STRIP + 1) / 2 * STRIP;
+                g.across = (g.N + g.columns - 1) / g.columns;
+            } else if (g.rows >= 4 * GEMM_ROWS) {
+                g.rows = (g.rows + 1) / 2;
+                g.down = (g.M + g.rows - 1) / g.rows;
+            } else
+                break;
+        }
+    }
+    g.count = products * g.across * g.down;
+    double per = GEMM_TASK / (work / (double)g.count) + 1;
+    g.per_task = per < (double)g.count ? (ptrdiff_t)per : g.count;
+    if (g.per_task < (g.count >> 20) + 1) g.per_task = (g.count >> 20) + 1;
+    int tasks = (int)((g.count + g.per_task - 1) / g.per_task);
+    if (tasks == 1)
+        KERNEL(gemm_task)(&g, 0, 0);
+    else
+        at_parallel(tasks, KERNEL(gemm_task), &g);
 }
 
-#undef GEMM_COLS
+#undef LANES
+#undef STRIP
+#undef DEPTH
+#undef WIDTH
+#undef VEC
+#endif
 #endif

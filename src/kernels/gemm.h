@@ -17,10 +17,19 @@ typedef struct {
  *   C = alpha (A_0 B_0 + A_1 B_1 + ...) + beta C
  *
  * in the order of b (a gradient of a broadcast operand is such a sum); batch = 0 leaves beta C.
- * C must not overlap A or B.  The bits of C do not depend on the number of threads.  Cannot fail. */
+ * C must not overlap A or B.  Cannot fail.  The bits of C_ij depend on the values of row i of A, of
+ * column j of B, of C_ij, alpha and beta, and on K and batch: not on M and N, nor on i and j, nor on
+ * strides, nor on the number of threads. */
 void at_gemm_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
                  const float *B, at_strides b, float beta, float *C, at_strides c);
 void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
                  const double *B, at_strides b, double beta, double *C, at_strides c);
+
+/* The same, in plain C and about half as fast: what a build with PLAIN=1 uses, and what tests compare
+ * the other with. */
+void at_gemm_plain_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
+                       const float *B, at_strides b, float beta, float *C, at_strides c);
+void at_gemm_plain_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
+                       const double *B, at_strides b, double beta, double *C, at_strides c);
 
 #endif
