@@ -232,21 +232,21 @@ static void print_heading(const bench *b, const bench_case *c)
     char title[80];
     snprintf(title, sizeof title, "%s: %s, %d thread%s", b->name, c->group, b->threads,
              b->threads > 1 ? "s" : "");
-    printf("\n%-38s %9s %9s  %% of peak    %9s", title, "time", "GFLOP/s", "floor");
+    printf("\n%-48s %9s %9s  %% of peak   %9s", title, "time", "GFLOP/s", "/ floor");
     for (int i = 0; i < b->n_peers; i++) printf(" %9s", b->peer[i].name);
     printf("\n");
 }
 
 static void print_row(const result *w)
 {
-    printf("%-38s %9s", w->name, time_text(w->value.median));
+    printf("%-48s %9s", w->name, time_text(w->value.median));
     if (w->flop > 0)
         printf(" %9.1f  %3.0f %3.0f %3.0f ", w->flop / w->value.median, w->percent.q1,
                w->percent.median, w->percent.q3);
     else
         printf(" %9s  %12s", "", "");
     if (w->floor > 0)
-        printf(" %9s", time_text(w->floor));
+        printf(" %8.1fx", w->value.median / w->floor);
     else
         printf(" %9s", "");
 }
@@ -304,7 +304,7 @@ void bench_value(bench *b, const bench_case *c, const char *unit, double value, 
     snprintf(w.who, sizeof w.who, "attic");
     snprintf(w.unit, sizeof w.unit, "%s", unit);
     results_add(&b->rows, w);
-    printf("%-38s %14.0f %s", c->name, value, unit);
+    printf("%-48s %14.0f %s", c->name, value, unit);
     if (most > 0) printf("   at most %.0f: %s", most, value <= most ? "yes" : "NO");
     printf("\n");
     fflush(stdout);
@@ -328,7 +328,7 @@ static bool is_first(const results *r, int i)
 static void print_means(const bench *b)
 {
     quartiles p, r;
-    printf("\n%-38s %9s   %% of peak    time / attic's\n", "geometric means", "");
+    printf("\n%-48s %9s   %% of peak     time / attic's\n", "geometric means", "");
     for (int i = 0; i < b->rows.n; i++) {
         const result *w = &b->rows.row[i];
         if (strcmp(w->unit, "ns") != 0 || !is_first(&b->rows, i)) continue;
@@ -336,7 +336,11 @@ static void print_means(const bench *b)
         char title[80];
         snprintf(title, sizeof title, "%s, %d thread%s (%d)", w->group, w->threads,
                  w->threads > 1 ? "s" : "", n);
-        printf("%-38s %9s   %3.0f %3.0f %3.0f ", title, w->who, p.q1, p.median, p.q3);
+        printf("%-48s %9s ", title, w->who);
+        if (p.median > 0)
+            printf("  %3.0f %3.0f %3.0f", p.q1, p.median, p.q3);
+        else
+            printf("  %11s", "");
         if (strcmp(w->who, "attic") != 0) printf("   %6.2fx", r.median);
         printf("\n");
     }

@@ -1,9 +1,16 @@
 """A peer (bench/common/peer.h) that runs PyTorch, eager, on the CPU.
 
-case sdpa B H T D CAUSAL BACKWARD       scaled_dot_product_attention by its flash kernel
+case sdpa B H T D CAUSAL BACKWARD           scaled_dot_product_attention by its flash kernel
+case train LAYERS DIM HEADS VOCAB T BATCH   one step of the transformer of bench_train.c
+case overhead OP CHAIN SIZE                 see bench_overhead.c
+case elementwise OP ROWS COLS BACKWARD      see bench_elementwise.c
+
+Where PyTorch has several ways, the fastest here: gelu with erf, fused AdamW, one matrix for q, k
+and v.
 """
 import os, sys, time
 import torch
+import torch.nn as nn
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -12,19 +19,148 @@ torch.set_num_threads(threads)
 clock = time.thread_time_ns if threads == 1 else time.perf_counter_ns
 
 
-def sdpa(B, H, T, D, causal, backward):
-    Q, K, V = (torch.randn(B, H, T, D, requires_grad=bool(backward)) for _ in range(3))
-    dO = torch.randn(B, H, T, D)
-
+def without_grad(f):
     def run():
-        O = F.scaled_dot_product_attention(Q, K, V, is_causal=bool(causal))
-        if backward:
-            torch.autograd.grad(O, (Q, K, V), dO)
+        with torch.no_grad():
+            f()
 
     return run
 
 
-cases = {"sdpa": sdpa}
+def sdpa(B, H, T, D, causal, backward):
+    B, H, T, D = int(B), int(H), int(T), int(D)
+    Q, K, V = (torch.randn(B, H, T, D, requires_grad=backward == "1") for _ in range(3))
+    dO = torch.randn(B, H, T, D)
+
+    def forward():
+        return F.scaled_dot_product_attention(Q, K, V, is_causal=causal == "1")
+
+    if backward == "0":
+        return without_grad(forward)
+    return lambda: torch.autograd.grad(forward(), (Q, K, V), dO)
+
+
+# ---------------------------------------------------------------- training
+
+
+class Block(nn.Module):
+    def __init__(self, C, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(C), nn.LayerNorm(C)
+        self.qkv, self.o = nn.Linear(C, 3 * C, bias=False), nn.Linear(C, C, bias=False)
+        self.up, self.down = nn.Linear(C, 4 * C), nn.Linear(4 * C, C)
+
+    def forward(self, x):
+        B, T, C = x.shape
+        split = self.qkv(self.norm1(x)).split(C, dim=2)
+        q, k, v = (y.view(B, T, self.heads, C // self.heads).transpose(1, 2) for y in split)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.o(y.transpose(1, 2).contiguous().view(B, T, C))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class Transformer(nn.Module):
+    def __init__(self, layers, C, heads, vocab, T):
+        super().__init__()
+        self.E, self.P = nn.Embedding(vocab, C), nn.Embedding(T, C)
+        self.blocks = nn.ModuleList(Block(C, heads) for _ in range(layers))
+        self.norm = nn.LayerNorm(C)
+        for p in self.parameters():
+            if p.dim() > 1:
+                nn.init.normal_(p, std=0.02)
+
+    def forward(self, ids, target):
+        x = self.E(ids) + self.P.weight[: ids.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        logits = self.norm(x) @ self.E.weight.t()
+        return F.cross_entropy(logits.view(-1, logits.size(-1)), target.view(-1))
+
+
+def train(layers, C, heads, vocab, T, B):
+    layers, C, heads, vocab, T, B = map(int, (layers, C, heads, vocab, T, B))
+    model = Transformer(layers, C, heads, vocab, T)
+    adamw = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
+    batches = [[torch.randint(0, vocab, (B, T)) for _ in range(2)] for _ in range(8)]
+
+    def step():
+        ids, target = batches[0]
+        batches.append(batches.pop(0))
+        loss = model(ids, target)
+        adamw.zero_grad(set_to_none=True)
+        loss.backward()
+        adamw.step()
+        return loss.item()
+
+    return step
+
+
+# ---------------------------------------------------------------- single ops
+
+
+def overhead(op, chain, size):
+    chain, size = int(chain), int(size)
+    shape = (size, size) if size else ()
+    x, y = (torch.randn(shape, requires_grad=True) for _ in range(2))
+    dz = torch.randn(shape)
+    f = {
+        "add": lambda x: x + y,
+        "mul": lambda x: x * y,
+        "matmul": lambda x: x @ y,
+        "softmax": lambda x: torch.softmax(x, -1),
+        "layer_norm": lambda x: F.layer_norm(x, (size,)),
+        "gelu": F.gelu,
+    }[op]
+
+    def run():
+        z = x
+        for _ in range(chain):
+            z = f(z)
+        z.backward(dz)
+        x.grad = y.grad = None
+
+    return run if chain else without_grad(lambda: f(x))
+
+
+def elementwise(op, rows, cols, backward):
+    rows, cols = int(rows), int(cols)
+    x, y = (torch.randn(rows, cols, requires_grad=True) for _ in range(2))
+    gamma, beta = (torch.ones(cols, requires_grad=True) for _ in range(2))
+    target, dz = torch.arange(rows) % cols, torch.randn(rows, cols)
+    if op == "log":
+        x = torch.rand(rows, cols).add_(0.01).requires_grad_()
+    if op == "adamw":
+        x.grad = dz
+        return torch.optim.AdamW([x], lr=1e-6, weight_decay=0.01, fused=True).step
+    f = {
+        "add": lambda: x + y,
+        "exp": lambda: torch.exp(x),
+        "log": lambda: torch.log(x),
+        "tanh": lambda: torch.tanh(x),
+        "sigmoid": lambda: torch.sigmoid(x),
+        "silu": lambda: F.silu(x),
+        "gelu": lambda: F.gelu(x),
+        "gelu_tanh": lambda: F.gelu(x, approximate="tanh"),
+        "dropout": lambda: F.dropout(x, 0.1),
+        "softmax": lambda: torch.softmax(x, -1),
+        "log_softmax": lambda: torch.log_softmax(x, -1),
+        "layer_norm": lambda: F.layer_norm(x, (cols,), gamma, beta),
+        "rms_norm": lambda: F.rms_norm(x, (cols,), gamma),
+        "cross_entropy": lambda: F.cross_entropy(x, target),
+    }[op]
+
+    def run():
+        z = f()
+        z.backward(dz if z.dim() else None)
+        x.grad = y.grad = gamma.grad = beta.grad = None
+
+    return run if backward == "1" else without_grad(f)
+
+
+# ---------------------------------------------------------------- the protocol
+
+cases = {"sdpa": sdpa, "train": train, "overhead": overhead, "elementwise": elementwise}
 work = None
 print("ready torch PyTorch", torch.__version__, flush=True)
 with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
@@ -32,8 +168,8 @@ with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
         word = line.split()
         if word[0] == "case":
             make = cases.get(word[1])
-            work = make and make(*map(int, word[2:]))
-            print("ok" if work else "no such case", flush=True)
+            work = make and make(*word[2:])
+            print("ok" if work else "no", flush=True)
         else:
             times, warm, cpu = map(int, word[1:])
             if cpu >= 0:
