@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "kernels/copy.h"
+
 /* ------------------------------------------------------------------ gradient buffers ----------- */
 
 /* The smallest spare block that is large enough; what is left of it stays spare. */
@@ -47,13 +49,29 @@ void *at_grad_buffer(at_tape *t, at_tensor *x)
     return x->grad_memory;
 }
 
+static void add_grad(void *to, const void *from, const at_tensor *x)
+{
+    ptrdiff_t count = at_count(x->shape);
+    if (x->dtype == ATTIC_F64)
+        at_add_rows_f64(1, count, from, 0, to, 0);
+    else
+        at_add_rows_f32(1, count, from, 0, to, 0);
+}
+
+static void copy_grad(void *to, const void *from, const at_tensor *x)
+{
+    at_copy_rows(1, (ptrdiff_t)at_bytes(x), from, 0, to, 0);
+}
+
 at_fresh at_grad_fresh(at_node *n, int i)
 {
     at_tensor *x = n->in[i];
     if (!x || !x->wants_grad) return (at_fresh){NULL, 1};
-    if (x->grad) return (at_fresh){x->grad, 1};
+    if (x->grad && x->grad == x->grad_memory) return (at_fresh){x->grad, 1};
+    const void *lent = x->grad;
     x->grad = at_grad_buffer(n->tape, x);
-    return (at_fresh){x->grad, 0};
+    if (lent && x->grad) copy_grad(x->grad, lent, x);
+    return (at_fresh){x->grad, lent != NULL};
 }
 
 void *at_grad(at_node *n, int i)
@@ -63,15 +81,35 @@ void *at_grad(at_node *n, int i)
     return dx.p;
 }
 
+/* y's gradient is complete, so it may be lent: nobody will write to it before the next backward,
+ * and that starts both afresh.  Its memory outlives x's use of it as long as y keeps it; if y is to
+ * be recycled, x gets the memory for good, once.  A leaf's gradient has a place of its own. */
+void at_grad_pass(at_node *n, int i)
+{
+    at_tensor *x = n->in[i], *y = n->out[0];
+    bool recycling = n->tape->drop_grads;
+    bool lends = x && x->node && !x->grad && (!recycling || (y->grad_memory && !x->grad_memory));
+    if (lends && x->wants_grad) {
+        x->grad = y->grad;
+        if (recycling) x->grad_memory = y->grad_memory;
+        if (recycling) y->grad_memory = NULL;
+        return;
+    }
+    at_fresh dx = at_grad_fresh(n, i);
+    if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, y->grad, x);
+}
+
 /* Once a node's backward has run, nobody reads its outputs, their gradients or what it saved: all
- * that used them came later on the tape and has had its turn. */
-void at_recycle(at_tape *t, at_node *n)
+ * that used them came later on the tape and has had its turn.  (The loss itself stays.) */
+static void recycle(at_tape *t, at_node *n, bool is_loss)
 {
     for (int i = 0; i < n->n_out; i++) {
         at_tensor *y = n->out[i];
         give_spare(t, y->grad_memory, at_bytes(y));
+        y->grad = y->grad_memory = NULL;
+        if (is_loss) continue;
         if (!y->base) give_spare(t, y->data, at_bytes(y));
-        y->grad = y->grad_memory = y->data = NULL;
+        y->data = NULL;
     }
 }
 
@@ -117,7 +155,7 @@ static bool sweep(at_tape *t, at_node *from)
         if (!inputs_unchanged(t, n)) return false;
         n->op->backward[at_real_index(t)](n);
         if (!at_ok(t) || (t->anomaly && !at_backward_is_sane(n))) return false;
-        if (t->drop_grads && n != from) at_recycle(t, n);
+        if (t->drop_grads) recycle(t, n, n == from);
     }
     return true;
 }
@@ -125,6 +163,10 @@ static bool sweep(at_tape *t, at_node *from)
 /* y receives dy, or 1.  An intermediate has no gradient yet; only a leaf has something to add to. */
 static bool seed_cotangent(at_tape *t, at_tensor *y, const at_tensor *dy)
 {
+    if (y->node && dy && !dy->node && !t->drop_grads) {
+        y->grad = dy->data; /* lent, as in at_grad_pass */
+        return true;
+    }
     at_fresh g = at_grad_fresh(&(at_node){.in = &y, .tape = t}, 0);
     if (!g.p) return false;
     if (g.beta == 0 && dy) {

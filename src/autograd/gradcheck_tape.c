@@ -19,7 +19,8 @@
 typedef struct held_tensor held_tensor;
 struct held_tensor { /* what has to come out of the check as it went in */
     at_tensor *x;
-    void *data, *grad; /* copies; grad is NULL if there was none */
+    void *data, *grad; /* copies; grad is NULL if there was none, */
+    void *grad_at;     /* else this is where it lay */
     int input;         /* which input of f it is, or -1 */
     bool is_leaf;      /* to be differentiated by, */
     ptrdiff_t first;   /* from here on in the long x */
@@ -53,6 +54,7 @@ static held_tensor *hold(taped_function *f, at_tensor *x, int input)
     *h = (held_tensor){.x = x,
                        .data = copy_of(f->t, x->data, at_bytes(x)),
                        .grad = copy_of(f->t, x->grad, at_bytes(x)),
+                       .grad_at = x->grad,
                        .input = input};
     return *at = h;
 }
@@ -96,7 +98,7 @@ static void restore_held(taped_function *f)
 {
     for (held_tensor *h = f->held; h; h = h->next) {
         if (h->data) memcpy(h->x->data, h->data, at_bytes(h->x));
-        h->x->grad = h->grad ? h->x->grad_memory : NULL;
+        h->x->grad = h->grad_at;
         if (h->grad) memcpy(h->x->grad, h->grad, at_bytes(h->x));
     }
 }

@@ -4,17 +4,22 @@
 #include <math.h>
 #include <string.h>
 
-at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
+bool at_give_data(at_tensor *x, at_arena *a)
 {
-    AT_REQUIRE(t, at_shape_valid(shape),
+    AT_REQUIRE(x->tape, at_shape_valid(x->shape),
                "a tensor of shape %s is not possible: dims must be >= 0 "
                "and their product must fit into memory",
-               at_shape_text(shape));
+               at_shape_text(x->shape));
+    x->data = at_alloc_in(x->tape, a, at_bytes(x));
+    return x->data;
+}
+
+at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
+{
     at_tensor *x = at_alloc_in(t, a, sizeof *x);
     if (!x) return NULL;
     *x = (at_tensor){.dtype = dtype == ATTIC_REAL ? t->real : dtype, .shape = shape, .tape = t};
-    x->data = at_alloc_in(t, a, at_bytes(x));
-    return x->data ? x : NULL;
+    return at_give_data(x, a) ? x : NULL;
 }
 
 at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape)

@@ -92,6 +92,11 @@ typedef struct {
 } at_fresh;
 at_fresh at_grad_fresh(at_node *n, int i);
 
+/* For an op whose output has the same numbers as in[i], in the same order: d(in[i]) += d(out[0]).
+ * Where nothing is there yet nothing is copied, and both gradients are one piece of memory, until
+ * somebody else adds to d(in[i]). */
+void at_grad_pass(at_node *n, int i);
+
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; worker
  * as in at_parallel, 0 outside of it. */
 void *at_scratch(const at_node *n, int worker);

@@ -14,12 +14,6 @@ uint64_t at_checksum(const at_tensor *x)
     for (size_t i = 0; i < at_bytes(x); i++) h = (h ^ p[i]) * 1099511628211u;
     return h;
 }
-#else
-uint64_t at_checksum(const at_tensor *x)
-{
-    (void)x;
-    return 0;
-}
 #endif
 
 /* Remembers which state of its inputs this node has read. */
@@ -39,65 +33,64 @@ static bool run_forward(at_node *n)
     return !n->tape->anomaly || at_forward_is_sane(n);
 }
 
-/* out[0] is in[0]'s data under another shape */
-static at_tensor *shared_output(at_tape *t, at_node *n, at_shape shape)
-{
-    at_tensor *x = n->in[0], *y = at_step_alloc(t, sizeof *y);
-    if (y)
-        *y = (at_tensor){.dtype = x->dtype,
-                         .shape = shape,
-                         .data = x->data,
-                         .tape = t,
-                         .base = at_data_owner(x)};
-    return y;
-}
-
-static bool make_outputs(at_node *n, const at_recipe *r)
+/* Outputs have data of their own, or out[0] is in[0]'s data under another shape. */
+static bool make_outputs(at_node *n, at_tensor *y, const at_recipe *r)
 {
     at_tape *t = n->tape;
-    for (int i = 0; i < n->n_out; i++) {
-        at_tensor *y = r->shares ? shared_output(t, n, r->shape[i])
-                                 : at_tensor_new(t, r->dtype[i], r->shape[i]);
-        if (!y) return false;
-        y->node = n;
-        y->wants_grad = n->wants_grad && y->dtype == t->real;
+    for (int i = 0; i < n->n_out; i++, y++) {
+        at_tensor *x = r->shares ? n->in[0] : NULL;
+        at_dtype dtype = x ? x->dtype : r->dtype[i] == ATTIC_REAL ? t->real : r->dtype[i];
+        *y = (at_tensor){.dtype = dtype,
+                         .shape = r->shape[i],
+                         .data = x ? x->data : NULL,
+                         .base = x ? at_data_owner(x) : NULL,
+                         .wants_grad = n->wants_grad && dtype == t->real,
+                         .tape = t,
+                         .node = n};
+        if (!x && !at_give_data(y, &t->step)) return false;
         n->out[i] = y;
     }
     return true;
 }
 
-/* The node with room for all it holds, in one piece. */
+static size_t rounded_up(size_t bytes)
+{
+    return (bytes + 15) / 16 * 16;
+}
+
+/* The node with room for all it holds, in one piece:
+ *
+ *     node | outputs | in | in_sum | in_version | args */
 static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
 {
-    size_t pointers = (size_t)in.n * (sizeof *in.in + sizeof(unsigned) + sizeof(uint64_t));
-    at_node *n = at_step_alloc(t, sizeof *n + pointers);
-    void *args = r->args_size ? at_step_alloc(t, r->args_size) : NULL;
+    int n_out = r->n_out ? r->n_out : 1;
+    size_t outputs = (size_t)n_out * sizeof(at_tensor);
+    size_t inputs = (size_t)in.n * (sizeof *in.in + sizeof(uint64_t) + sizeof(unsigned));
+    size_t args = rounded_up(sizeof(at_node) + outputs + inputs);
+    at_node *n = at_step_alloc(t, args + r->args_size);
     void *saved = r->saved ? at_step_alloc(t, r->saved) : NULL;
     if (!at_ok(t)) return NULL;
 
-    *n = (at_node){.op = op,
-                   .n_in = in.n,
-                   .n_out = r->n_out ? r->n_out : 1,
-                   .args = args,
-                   .saved = saved,
-                   .tape = t,
-                   .scope = t->scope};
-    n->in = (at_tensor **)(n + 1);
+    *n = (at_node){
+        .op = op, .n_in = in.n, .n_out = n_out, .saved = saved, .tape = t, .scope = t->scope};
+    at_tensor *y = (at_tensor *)(n + 1);
+    n->in = (at_tensor **)(y + n_out);
     n->in_sum = (uint64_t *)(n->in + in.n);
     n->in_version = (unsigned *)(n->in_sum + in.n);
-    if (in.n) memcpy(n->in, in.in, (size_t)in.n * sizeof *in.in);
-    if (r->args_size) memcpy(args, r->args, r->args_size);
-    for (int i = 0; i < in.n; i++)
+    if (r->args_size) n->args = memcpy((char *)n + args, r->args, r->args_size);
+    for (int i = 0; i < in.n; i++) {
+        n->in[i] = in.in[i];
         if (in.in[i] && in.in[i]->wants_grad && op->backward[0] && !t->no_grad)
             n->wants_grad = true;
-    return n;
+    }
+    return make_outputs(n, y, r) ? n : NULL;
 }
 
-at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
+static at_node *record(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
 {
-    if (!at_ok(t) || (r.scratch && !at_scratch_ready(t, r.scratch))) return NULL;
-    at_node *n = new_node(t, op, in, &r);
-    if (!n || !make_outputs(n, &r)) return NULL;
+    if (!at_ok(t) || (r->scratch && !at_scratch_ready(t, r->scratch))) return NULL;
+    at_node *n = new_node(t, op, in, r);
+    if (!n) return NULL;
 
     n->prev = t->last;
     n->index = t->last ? t->last->index + 1 : 0;
@@ -109,11 +102,16 @@ at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
     return run_forward(n) ? n : NULL;
 }
 
+at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
+{
+    return record(t, op, in, &r);
+}
+
 at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, const void *args,
                      size_t args_size)
 {
     at_recipe r = {.shape = {shape}, .args = args, .args_size = args_size};
-    at_node *n = at_record_node(t, op, in, r);
+    at_node *n = record(t, op, in, &r);
     return n ? n->out[0] : NULL;
 }
 

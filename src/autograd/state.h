@@ -53,6 +53,8 @@ static inline int at_real_index(const at_tape *t)
 
 void *at_alloc_in(at_tape *t, at_arena *a, size_t bytes); /* sticky error when out of memory */
 at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape);
+/* Data for x, of the dtype and shape it has; false after a sticky error. */
+bool at_give_data(at_tensor *x, at_arena *a);
 /* The one permanent copy of this text. */
 const char *at_intern(at_tape *t, const char *text);
 /* Whose data x holds: its own, or that of what it was reshaped or detached from. */
@@ -63,9 +65,17 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
 
 /* A buffer for x->grad: x's own, or a spare one, or new. */
 void *at_grad_buffer(at_tape *t, at_tensor *x);
-void at_recycle(at_tape *t, at_node *n);
 bool at_scratch_ready(at_tape *t, size_t bytes);
+
+#ifdef ATTIC_DEBUG
 uint64_t at_checksum(const at_tensor *x);
+#else
+static inline uint64_t at_checksum(const at_tensor *x)
+{
+    (void)x;
+    return 0;
+}
+#endif
 
 /* anomaly mode: true if nothing new is wrong */
 bool at_forward_is_sane(at_node *n);

@@ -206,8 +206,9 @@ static void forget_rewound_grads(at_tape *t)
     for (at_node *n = t->first; n; n = n->next)
         for (int i = 0; i < n->n_out; i++) {
             at_tensor *y = n->out[i];
-            if (y && at_arena_find(&t->step, y->grad_memory) != ATTIC_LIVE)
-                y->grad = y->grad_memory = NULL;
+            if (!y) continue;
+            if (at_arena_find(&t->step, y->grad) != ATTIC_LIVE) y->grad = NULL;
+            if (at_arena_find(&t->step, y->grad_memory) != ATTIC_LIVE) y->grad_memory = NULL;
         }
 }
 

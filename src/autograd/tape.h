@@ -112,7 +112,8 @@ bool at_no_grad(at_tape *t, bool on);
  * backwards until at_zero_grads (or an optimizer) clears them; those of intermediates start fresh.
  * loss must have exactly one element. */
 bool at_backward(at_tape *t, at_tensor *loss);
-/* The same from any y with the cotangent dy = d(loss)/dy of y's shape: a vector-Jacobian product. */
+/* The same from any y with the cotangent dy = d(loss)/dy of y's shape: a vector-Jacobian product.
+ * What is written to dy afterwards may show in y's gradient. */
 bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy);
 void at_zero_grads(at_tape *t);
 

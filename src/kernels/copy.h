@@ -4,7 +4,7 @@
  *
  * Each row is n things that lie together on both sides; row r begins at r*y_step and r*x_step.
  * Joining tensors, cutting pieces out of them, and the gradients of both, are such moves.  Large
- * ones use all threads.  x and y must not overlap. */
+ * ones use all threads.  x and y must not overlap; only to itself can x be added. */
 #ifndef AT_KERNELS_COPY_H
 #define AT_KERNELS_COPY_H
 #include <stddef.h>

@@ -9,6 +9,9 @@
  *     x [B,T,N] and gamma [N]                  for i < B T, for r < N
  *     two of the same shape, or a scalar       for r < all
  *
+ * Most operands have one shape.  Then there are no loops at all, and a task is a stretch of 32768
+ * elements of each.
+ *
  * The innermost loop is the row.  Along it a step is 1 or 0, so a piece of a row is contiguous in
  * every operand, once a 0 has been spelt out as that many copies.  Cutting the row into pieces turns
  * it into one more loop, over pieces:
@@ -34,6 +37,18 @@
 #include "kernels/rows.h"
 
 #ifndef REAL /* ---------------------------- loops ---------------------------- */
+
+enum {
+    MAP_TASK = 32768, /* elements; fewer are not worth waking a thread for */
+    MAP_SHARES = 16   /* of one sum, at most */
+};
+
+typedef struct { /* operands of one shape */
+    const at_node *n;
+    at_formula *f;
+    at_fresh dx; /* when going back */
+    ptrdiff_t count;
+} map_even_job;
 
 typedef struct {
     ptrdiff_t size, out, in[AT_MAX_OPERANDS]; /* steps in the output and in every input */
@@ -133,19 +148,10 @@ static int map_loops(const at_node *n, map_loop loop[AT_MAX_DIMS])
     return loops;
 }
 
-/* Most operands have one shape: then there is no need to look for loops. */
-static int map_loops_quickly(const at_node *n, map_loop loop[AT_MAX_DIMS])
-{
-    for (int k = 0; k < n->n_in; k++)
-        if (!at_same_shape(n->in[k]->shape, n->out[0]->shape)) return map_loops(n, loop);
-    loop[0] = (map_loop){at_count(n->out[0]->shape), 1, {1, 1, 1}};
-    return 1;
-}
-
 static void map_plan(map_job *job)
 {
     map_loop loop[AT_MAX_DIMS];
-    int loops = map_loops_quickly(job->n, loop);
+    int loops = map_loops(job->n, loop);
     job->row = loop[loops - 1];
     job->row_summed = job->repeated && job->row.in[job->i] == 0;
     job->pieces = (job->row.size + AT_PIECE - 1) / AT_PIECE;
@@ -163,11 +169,6 @@ static void map_plan(map_job *job)
 }
 
 /* ------------------------------------------------------------------ tasks ---------------------- */
-
-enum {
-    MAP_TASK = 32768, /* elements; fewer are not worth waking a thread for */
-    MAP_SHARES = 16   /* of one sum, at most */
-};
 
 static ptrdiff_t map_cost(const map_job *job)
 {
@@ -195,18 +196,40 @@ static void map_run(map_job *job)
     at_parallel((int)((job->kept.count + n - 1) / n), map_task, job);
 }
 
-static bool map_is_f64(const map_job *job)
+static bool map_is_f64(const at_node *n)
 {
-    return job->n->out[0]->dtype == ATTIC_F64;
+    return n->out[0]->dtype == ATTIC_F64;
+}
+
+static bool map_is_even(const at_node *n)
+{
+    for (int k = 0; k < n->n_in; k++)
+        if (!at_same_shape(n->in[k]->shape, n->out[0]->shape)) return false;
+    return true;
+}
+
+static void map_run_even(at_node *n, at_formula *f, at_fresh dx)
+{
+    map_even_job job = {n, f, dx, at_count(n->out[0]->shape)};
+    at_parallel((int)((job.count + MAP_TASK - 1) / MAP_TASK),
+                map_is_f64(n) ? map_even_f64 : map_even_f32, &job);
+}
+
+/* For operands of several shapes. */
+static void map_run_loops(at_node *n, at_formula *f)
+{
+    map_job job = {.n = n, .f = f};
+    job.unit = map_is_f64(n) ? map_forward_f64 : map_forward_f32;
+    map_plan(&job);
+    map_run(&job);
 }
 
 void at_map(at_node *n, at_formula *f)
 {
-    if (at_count(n->out[0]->shape) == 0) return;
-    map_job job = {.n = n, .f = f};
-    job.unit = map_is_f64(&job) ? map_forward_f64 : map_forward_f32;
-    map_plan(&job);
-    map_run(&job);
+    if (map_is_even(n))
+        map_run_even(n, f, (at_fresh){0});
+    else if (at_count(n->out[0]->shape) > 0)
+        map_run_loops(n, f);
 }
 
 /* ------------------------------------------------------------------ sums ----------------------- */
@@ -214,13 +237,13 @@ void at_map(at_node *n, at_formula *f)
 /* The part of a unit's sum that goes over the indices from .. to-1 of the summed loops. */
 static void map_sum(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum)
 {
-    (map_is_f64(job) ? map_sum_f64 : map_sum_f32)(job, unit, from, to, sum);
+    (map_is_f64(job->n) ? map_sum_f64 : map_sum_f32)(job, unit, from, to, sum);
 }
 
 /* dx += sum */
 static void map_add(const map_job *job, ptrdiff_t unit, const double *sum)
 {
-    (map_is_f64(job) ? map_add_f64 : map_add_f32)(job, unit, sum);
+    (map_is_f64(job->n) ? map_add_f64 : map_add_f32)(job, unit, sum);
 }
 
 static void map_sum_unit(const map_job *job, ptrdiff_t unit)
@@ -264,25 +287,36 @@ static int map_shares(const map_job *job)
     return worth < 1 ? 1 : worth < MAP_SHARES ? (int)worth : MAP_SHARES;
 }
 
-void at_map_back(at_node *n, int i, at_formula *g)
+static void map_run_loops_back(at_node *n, int i, at_formula *g, at_fresh dx, bool repeated)
 {
-    ptrdiff_t count = at_count(n->out[0]->shape);
-    bool repeated = count != at_count(n->in[i]->shape);
-    at_fresh dx = repeated ? (at_fresh){at_grad(n, i), 1} : at_grad_fresh(n, i);
-    if (!dx.p || count == 0) return;
-
     map_job job = {.n = n, .f = g, .dx = dx, .i = i, .repeated = repeated};
     map_plan(&job);
     int shares = repeated ? map_shares(&job) : 1;
     if (repeated)
         job.unit = map_sum_unit;
     else
-        job.unit = map_is_f64(&job) ? map_back_f64 : map_back_f32;
+        job.unit = map_is_f64(n) ? map_back_f64 : map_back_f32;
 
     if (shares > 1)
         map_run_shared(&job, shares);
     else
         map_run(&job);
+}
+
+void at_map_back(at_node *n, int i, at_formula *g)
+{
+    ptrdiff_t count = at_count(n->out[0]->shape);
+    bool repeated = count != at_count(n->in[i]->shape);
+    if (!repeated && !g) {
+        at_grad_pass(n, i);
+        return;
+    }
+    at_fresh dx = repeated ? (at_fresh){at_grad(n, i), 1} : at_grad_fresh(n, i);
+    if (!dx.p || count == 0) return;
+    if (map_is_even(n))
+        map_run_even(n, g, dx);
+    else
+        map_run_loops_back(n, i, g, dx, repeated);
 }
 
 /* ------------------------------------------------------------------ a message ------------------ */
@@ -350,12 +384,33 @@ static void KERNEL(map_back)(const map_job *job, ptrdiff_t unit)
     map_place p = map_start(job, unit);
     int n = map_length(job, unit);
     REAL *dx = (REAL *)job->dx.p + p.out, space[AT_PIECE];
-    const REAL *g = KERNEL(map_find)(job, &p, n, job->dx.beta ? space : dx);
-
+    KERNEL(map_values)(job, &p, n, job->dx.beta ? space : dx);
     if (job->dx.beta)
-        for (int j = 0; j < n; j++) dx[j] += g[j];
-    else if (g != dx)
-        memcpy(dx, g, (size_t)n * sizeof *dx);
+        for (int j = 0; j < n; j++) dx[j] += space[j];
+}
+
+/* All of it for operands of one shape. */
+static void KERNEL(map_even)(void *ctx, int task, int worker)
+{
+    (void)worker;
+    const map_even_job *job = ctx;
+    const at_node *n = job->n;
+    REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_PIECE];
+    ptrdiff_t at = (ptrdiff_t)task * MAP_TASK, to = at + MAP_TASK;
+    if (to > job->count) to = job->count;
+
+    for (at_piece k = {.args = n->args}; at < to; at += AT_PIECE) {
+        k.n = to - at < AT_PIECE ? (int)(to - at) : AT_PIECE;
+        k.at = at;
+        k.y = y + at;
+        k.dy = dx ? dy + at : NULL;
+        for (int i = 0; i < n->n_in; i++)
+            k.in[i] = (const char *)n->in[i]->data +
+                      at * (n->in[i]->dtype == ATTIC_BOOL ? 1 : (ptrdiff_t)sizeof(REAL));
+        job->f(&k, !dx ? y + at : job->dx.beta ? space : dx + at);
+        if (dx && job->dx.beta)
+            for (int j = 0; j < k.n; j++) dx[at + j] += space[j];
+    }
 }
 
 static void KERNEL(map_sum)(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to,

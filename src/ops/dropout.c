@@ -43,7 +43,7 @@ static const at_op dropout_op = {.name = "dropout",
 
 static void dropout_off_backward(at_node *n)
 {
-    at_map_back(n, 0, NULL); /* dx = dy */
+    at_grad_pass(n, 0); /* dx = dy */
 }
 
 static const at_op dropout_off_op = {.name = "dropout",

@@ -6,22 +6,21 @@
  *   backward   dx_i = dy_i
  *
  * Since tensors are contiguous, the numbers already lie as they should: y shares x's data, and
- * forward has nothing to do.  Gradients are not shared: dy is what came through y, dx is what came
- * through x in any way.
+ * forward has nothing to do.  Gradients differ as soon as x is used elsewhere, too: dy is what came
+ * through y, dx what came through x in any way.  So dy is passed on, and not shared for good.
  *
  *   size 0     [0,3] can become [7,0]; -1 needs the other dims to have a product > 0. */
 #include "ops/op.h"
-#include "kernels/copy.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 #include <limits.h>
 
-#define AT_KERNELS "ops/reshape.c"
-#include "kernels/each_real.h"
+static void reshape_backward(at_node *n)
+{
+    at_grad_pass(n, 0);
+}
 
 static const at_op reshape_op = {.name = "reshape",
-                                 .backward = {reshape_backward_f32, reshape_backward_f64}};
+                                 .backward = {reshape_backward, reshape_backward}};
 
 /* The axis whose size is left open, or -1; -2 if there are two. */
 static int reshape_open_axis(at_shape s)
@@ -59,20 +58,3 @@ at_tensor *at_reshape(at_tape *t, at_tensor *x, at_shape shape)
         at_record_node(t, &reshape_op, AT_IN(x), (at_recipe){.shape = {y}, .shares = true});
     return n ? n->out[0] : NULL;
 }
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(reshape_backward)(at_node *n)
-{
-    const REAL *dy = n->out[0]->grad;
-    at_fresh dx = at_grad_fresh(n, 0);
-    ptrdiff_t count = at_count(n->out[0]->shape), bytes = count * (ptrdiff_t)sizeof(REAL);
-
-    if (!dx.p) return;
-    if (dx.beta)
-        AT_FOR_REAL(add_rows)(1, count, dy, 0, dx.p, 0);
-    else
-        at_copy_rows(1, bytes, dy, 0, dx.p, 0);
-}
-
-#endif

@@ -67,7 +67,7 @@ static void forget_bytes(char *p, size_t n)
 static size_t chunk_place(const at_chunk *c, size_t bytes)
 {
     size_t align = bytes < 64 ? 16 : 64;
-    size_t at = (c->used + align - 1) / align * align;
+    size_t at = (c->used + align - 1) & ~(align - 1);
     return at <= c->size && bytes <= c->size - at ? at : SIZE_MAX;
 }
 
@@ -99,14 +99,14 @@ void *at_arena_alloc(at_arena *a, size_t bytes)
     if (bytes > PTRDIFF_MAX - 128) return NULL;
 
     if (!a->current) a->current = a->first;
-    while (!a->current || chunk_place(a->current, bytes) == SIZE_MAX) {
+    size_t at;
+    while (!a->current || (at = chunk_place(a->current, bytes)) == SIZE_MAX) {
         at_chunk *next = a->current ? a->current->next : NULL;
         if (!next && !(next = add_chunk(a, bytes))) return NULL;
         next->used = 0;
         a->current = next;
     }
     at_chunk *c = a->current;
-    size_t at = chunk_place(c, bytes);
     a->in_use += at + bytes - c->used;
     if (a->in_use > a->peak) a->peak = a->in_use;
     c->used = at + bytes;

@@ -24,18 +24,12 @@ bool at_shape_valid(at_shape s)
     return empty || n <= limit;
 }
 
+/* An empty tensor may have huge other dims: a size_t may wrap, and ends at 0 all the same. */
 ptrdiff_t at_count_between(at_shape s, int from, int to)
 {
-    for (int i = from; i < to; i++)
-        if (s.dim[i] == 0) return 0;
-    ptrdiff_t n = 1;
-    for (int i = from; i < to; i++) n *= s.dim[i];
-    return n;
-}
-
-ptrdiff_t at_count(at_shape s)
-{
-    return at_count_between(s, 0, s.ndim);
+    size_t n = 1;
+    for (int i = from; i < to; i++) n *= (size_t)s.dim[i];
+    return (ptrdiff_t)n;
 }
 
 int at_last(at_shape s)
@@ -48,11 +42,6 @@ ptrdiff_t at_rows(at_shape s)
     return at_count_between(s, 0, s.ndim - 1);
 }
 
-bool at_same_shape(at_shape a, at_shape b)
-{
-    return a.ndim == b.ndim && memcmp(a.dim, b.dim, (size_t)a.ndim * sizeof(int)) == 0;
-}
-
 int at_axis_of(at_shape s, int axis)
 {
     if (axis < 0) axis += s.ndim;
@@ -61,6 +50,10 @@ int at_axis_of(at_shape s, int axis)
 
 bool at_broadcast(at_shape a, at_shape b, at_shape *out)
 {
+    if (at_same_shape(a, b)) {
+        *out = a;
+        return true;
+    }
     at_shape r = {a.ndim > b.ndim ? a.ndim : b.ndim, {0}};
     for (int i = 1; i <= r.ndim; i++) {
         int m = i <= a.ndim ? a.dim[a.ndim - i] : 1;

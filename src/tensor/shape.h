@@ -21,13 +21,13 @@ typedef struct {
  * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
  * passes through here once, afterwards at_count is safe. */
 bool at_shape_valid(at_shape s);
-ptrdiff_t at_count(at_shape s);
+static inline ptrdiff_t at_count(at_shape s);
 
 int at_last(at_shape s);       /* the last dim, 1 for a scalar */
 ptrdiff_t at_rows(at_shape s); /* the product of all dims but the last */
 /* The product of the dims in from .. to-1. */
 ptrdiff_t at_count_between(at_shape s, int from, int to);
-bool at_same_shape(at_shape a, at_shape b);
+static inline bool at_same_shape(at_shape a, at_shape b);
 
 /* -1 is the last axis, -2 the one before.  Returns -1 when there is no such axis. */
 int at_axis_of(at_shape s, int axis);
@@ -46,5 +46,20 @@ const char *at_shape_text(at_shape s);
 /* The next of those buffers, AT_TEXT_SIZE bytes: for texts made of shapes and names. */
 #define AT_TEXT_SIZE 160
 char *at_text_buffer(void);
+
+/* Two that every op asks again and again. */
+static inline ptrdiff_t at_count(at_shape s)
+{
+    size_t n = 1; /* of an empty tensor with huge other dims it may wrap, and ends at 0 */
+    for (int i = 0; i < s.ndim; i++) n *= (size_t)s.dim[i];
+    return (ptrdiff_t)n;
+}
+
+static inline bool at_same_shape(at_shape a, at_shape b)
+{
+    bool same = a.ndim == b.ndim;
+    for (int i = 0; same && i < a.ndim; i++) same = a.dim[i] == b.dim[i];
+    return same;
+}
 
 #endif

@@ -182,22 +182,92 @@ START_TEST(a_replay_gives_the_same_bits)
 }
 END_TEST
 
-/* loss = mean(softmax(W W) W); returns dW */
-static void gradient_of_W(bool keep, float dW[64], size_t *peak)
+START_TEST(a_gradient_is_passed_on_without_a_copy)
+{
+    open_with_x();
+    at_tensor *y = at_scale(t, x, 2), *z = at_reshape(t, y, at_shape_of(3, 1));
+    at_backward(t, at_sum(t, at_square(t, z)));
+    ck_assert_ptr_nonnull(z->grad);
+    ck_assert_ptr_eq(y->grad, z->grad);
+    assert_dx(8, 16, 24);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(what_is_added_to_a_gradient_that_was_lent_reaches_nobody_else)
+{
+    open_with_x();
+    at_tensor *y = at_scale(t, x, 2), *s = at_square(t, y), *z = at_add(t, s, y); /* y^2 + y */
+    for (int again = 0; again < 2; again++) {
+        at_zero_grads(t);
+        at_backward(t, at_sum(t, z));
+        for (int i = 0; i < 3; i++) {
+            ck_assert(at_grad_element(z, i) == 1);
+            ck_assert(at_grad_element(s, i) == 1);
+            ck_assert(at_grad_element(y, i) == 1 + 2 * at_element(y, i));
+        }
+        assert_dx(10, 18, 26);
+    }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_gradient_is_passed_on_twice_to_one_tensor)
+{
+    for (int keep = 0; keep < 2; keep++) {
+        open_with_x();
+        at_keep_grads(t, keep);
+        at_tensor *y = at_scale(t, x, 5);
+        at_backward(t, at_sum(t, at_add(t, y, y)));
+        assert_dx(10, 10, 10);
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(a_cotangent_is_lent_and_comes_back_unchanged)
+{
+    open_with_x();
+    at_tensor *y = at_scale(t, x, 2), *dy = at_const(t, at_shape_of(3), (double[]){4, 5, 6});
+    at_backward_from(t, at_add(t, y, at_square(t, y)), dy); /* dy (1 + 2 y) */
+    assert_dx(4 * 10, 5 * 18, 6 * 26);
+    for (int i = 0; i < 3; i++) ck_assert(at_element(dy, i) == 4 + i);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_rewind_forgets_gradients_lent_from_memory_that_goes)
+{
+    open_with_x();
+    at_tensor *y = at_scale(t, x, 2);
+    at_mark m = at_mark_here(t);
+    at_backward(t, at_sum(t, at_reshape(t, y, at_shape_of(3, 1))));
+    ck_assert_ptr_nonnull(y->grad);
+    at_rewind(t, m);
+    ck_assert_ptr_null(y->grad);
+    at_close(t);
+}
+END_TEST
+
+/* a residual chain of softmax(y) W; returns dW */
+static void gradient_of_W(bool keep, float dW[32 * 32], size_t *peak)
 {
     t = at_open(ATTIC_F32, 3);
     at_keep_grads(t, keep);
-    at_tensor *W = at_param(t, "W", at_shape_of(8, 8), at_normal(1)), *y = W;
-    for (int i = 0; i < 10; i++) y = at_matmul(t, at_softmax(t, at_exp(t, at_scale(t, y, 0.1))), W);
+    at_tensor *W = at_param(t, "W", at_shape_of(32, 32), at_normal(1)), *y = W;
+    for (int i = 0; i < 10; i++) {
+        at_tensor *s = at_softmax(t, at_exp(t, at_scale(t, y, 0.1)));
+        y = at_add(t, at_scale(t, y, 0.5), at_reshape(t, at_matmul(t, s, W), at_shape_of(32, 32)));
+    }
     ck_assert(at_backward(t, at_mean(t, y)));
-    memcpy(dW, W->grad, 64 * sizeof *dW);
+    memcpy(dW, W->grad, 32 * 32 * sizeof *dW);
     *peak = at_memory_of(t).step_peak;
     at_close(t);
 }
 
 START_TEST(recycling_saves_memory_and_changes_no_bit)
 {
-    float kept[64], recycled[64];
+    float kept[32 * 32], recycled[32 * 32];
     size_t kept_peak, recycled_peak;
     gradient_of_W(true, kept, &kept_peak);
     gradient_of_W(false, recycled, &recycled_peak);
@@ -234,4 +304,8 @@ SUITE(autograd_backward, a_chain_multiplies_its_derivatives, several_uses_add_up
       the_loss_must_be_one_number_and_depend_on_something,
       an_input_written_after_it_was_recorded_is_an_error,
       debug_builds_notice_data_written_behind_the_tapes_back, a_replay_gives_the_same_bits,
+      a_gradient_is_passed_on_without_a_copy,
+      what_is_added_to_a_gradient_that_was_lent_reaches_nobody_else,
+      a_gradient_is_passed_on_twice_to_one_tensor, a_cotangent_is_lent_and_comes_back_unchanged,
+      a_rewind_forgets_gradients_lent_from_memory_that_goes,
       recycling_saves_memory_and_changes_no_bit, what_was_recycled_is_refused_by_name)
