@@ -7,7 +7,8 @@
  * The model reads bytes and predicts the next one: embedding, rotary positions, one pre-norm block
  * of causal attention and a feed-forward net, softmax over the bytes.  Every tenth KiB of the text
  * is held out, and there the model is judged beside three models that only count: how often a byte
- * occurs (unigram), occurs after the one before (bigram), after the two before (trigram).
+ * occurs (unigram), occurs after the one before (bigram), after the two before (trigram).  A dozen
+ * times the log shows how the heads spread their weight (nn/watch.h), and warns if one collapses.
  *
  * Written to out/: the loss curve and the attention maps (SVG), the tape of one training step
  * (Graphviz), and every parameter (.npy). */
@@ -162,16 +163,63 @@ static double train_step(at_tape *t, const at_transformer *m, const at_corpus *c
     return nats;
 }
 
+/* The state of a head has changed. */
+static void warn(void *ctx, int layer, int head, const at_watched *h)
+{
+    (void)ctx;
+    printf("%s   %s\n", h->state == ATTIC_HEAD_FINE ? "again  " : "warning",
+           at_watch_text(layer, head, h));
+}
+
+/* What every head does with a few windows of held-out text; see nn/watch.h. */
+static void look_at_heads(at_tape *t, at_watch *w, const at_transformer *m, const at_corpus *c)
+{
+    enum { WINDOWS = 4 };
+    bool training = at_train(t, false), no_grad = at_no_grad(t, true);
+    at_mark here = at_mark_here(t);
+    at_tensor *ids = at_ints(t, at_shape_of(WINDOWS, context), NULL), *weights[AT_MAX_LAYERS];
+    ptrdiff_t apart = (c->n_held - context) / WINDOWS;
+    for (int b = 0; b < WINDOWS; b++)
+        for (int i = 0; at_ok(t) && i < context; i++) at_set(ids, c->held[b * apart + i], b, i);
+    at_tensor *past = at_keep_causal(t, context, context, ATTIC_ALIGN_EQUAL, 0);
+    at_transformer_logits(t, m, ids, weights);
+    for (int l = 0; l < layers && at_ok(t); l++) at_watch_look(t, w, l, weights[l], past);
+    at_rewind(t, here);
+    at_train(t, training);
+    at_no_grad(t, no_grad);
+}
+
+/* "step   101   2.532   entropy 2.61 2.55 2.71 2.60 of 3.23   largest ...", a line for each block */
+static void print_look(int step, double nats, const at_watch *w)
+{
+    for (int l = 0; l < layers; l++) {
+        if (l == 0)
+            printf("step %5d   %6.3f   ", step, nats);
+        else
+            printf("%22s", "");
+        at_watch_print(w, l, stdout);
+        printf("\n");
+    }
+    fflush(stdout);
+}
+
 static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve *k)
 {
     int stretch = steps / 100 + 1, look = steps / 12 + 1;
     int every = (int)(c->n_held / 8192) + 1; /* for the curve a few KiB from all over suffice */
     double sum = 0, smooth = 0, norm = 0;
+    at_watch *w = at_watch_make(t, layers, heads, (at_watch_args){.hook = warn});
     at_progress p = at_progress_start(stderr, "training", steps);
+    printf("           held out   of every head: mean entropy in nats, mean largest weight; keys "
+           "kept\n");
     at_keep_grads(t, false); /* memory is used again as soon as backward is done with it */
     for (int i = 0; i < steps && at_ok(t); i++) {
-        if (i % look == 0)
+        if (i % look == 0) {
             add_point(k->held_step, k->held, &k->n_held, i, held_out_nats(t, m, c, every));
+            at_progress_clear(&p);
+            look_at_heads(t, w, m, c);
+            if (at_ok(t)) print_look(i, k->held[k->n_held - 1], w);
+        }
         double nats = train_step(t, m, c, i, &norm);
         sum += nats;
         smooth = i ? 0.95 * smooth + 0.05 * nats : nats;

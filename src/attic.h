@@ -41,6 +41,7 @@ extern "C" {
 #include "nn/sample.h"
 #include "nn/schedule.h"
 #include "nn/transformer.h"
+#include "nn/watch.h"
 
 #include "io/corpus.h"
 #include "io/file.h"

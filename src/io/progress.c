@@ -134,6 +134,14 @@ void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
     }
 }
 
+void at_progress_clear(at_progress *p)
+{
+    if (p->total <= 0 || !p->as.is_terminal) return;
+    fputs("\r\033[K", p->out);
+    fflush(p->out);
+    p->drawn = p->started - 1;
+}
+
 void at_progress_end(at_progress *p)
 {
     if (p->total <= 0) return;

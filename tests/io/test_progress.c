@@ -85,6 +85,24 @@ START_TEST(redraws_are_at_most_ten_a_second)
 }
 END_TEST
 
+START_TEST(a_bar_that_was_cleared_is_drawn_at_the_next_step)
+{
+    at_progress p = start(26, 100);
+    now += 10;
+    at_progress_step(&p, 40, "a");
+    at_progress_clear(&p);
+    fputs("a line\n", p.out);
+    at_progress_step(&p, 40, "b");
+    fclose(p.out);
+    ck_assert_str_eq(text, "\rtraining  ###....  40%  a\033[K\r\033[Ka line\n"
+                           "\rtraining  ###....  40%  b\033[K");
+    p = start(0, 100); /* a file has no bar */
+    at_progress_clear(&p);
+    fclose(p.out);
+    ck_assert_str_eq(text, "");
+}
+END_TEST
+
 START_TEST(a_file_gets_one_line_per_tenth)
 {
     at_progress p = start(0, 50);
@@ -138,5 +156,6 @@ END_TEST
 
 SUITE(io_progress, a_terminal_shows_bar_rate_time_and_text,
       a_narrow_terminal_keeps_what_the_caller_says, a_line_break_in_a_text_does_not_break_the_line,
-      redraws_are_at_most_ten_a_second, a_file_gets_one_line_per_tenth, a_file_learns_how_it_ended,
-      the_end_is_always_drawn, no_work_writes_nothing)
+      redraws_are_at_most_ten_a_second, a_bar_that_was_cleared_is_drawn_at_the_next_step,
+      a_file_gets_one_line_per_tenth, a_file_learns_how_it_ended, the_end_is_always_drawn,
+      no_work_writes_nothing)
