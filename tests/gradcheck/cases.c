@@ -8,12 +8,21 @@
 static const at_case *const every_table[] = {at_cases_elementwise, at_cases_products, at_cases_rows,
                                              at_cases_sdpa, at_cases_linear_attention};
 
+static const at_case *every_row[4096];
+
+static void list_rows(void)
+{
+    const at_case *c;
+    int n = 0;
+    for (size_t g = 0; g < sizeof every_table / sizeof *every_table; g++)
+        for (c = every_table[g]; c->op; c++) every_row[n++] = c;
+    for (int i = 0; (c = at_case_drawn(i)); i++) every_row[n++] = c;
+}
+
 const at_case *at_case_at(int i)
 {
-    for (size_t g = 0; g < sizeof every_table / sizeof *every_table; g++)
-        for (const at_case *c = every_table[g]; c->op; c++)
-            if (i-- == 0) return c;
-    return NULL;
+    if (!every_row[0]) list_rows();
+    return every_row[i];
 }
 
 at_verdict at_case_expects(const at_case *c)

@@ -22,6 +22,7 @@
 #define ATTIC_TESTS_CASES_H
 #include "attic.h"
 #include "autograd/gradcheck.h"
+#include "gradcheck/sdpa_problem.h"
 
 typedef struct {
     const char *op; /* "matmul"; NULL ends a table */
@@ -38,6 +39,7 @@ typedef struct {
     at_verdict expect;    /* 0 means PASS */
     int directions;       /* as in at_gradcheck_options, for large inputs */
     int seed;
+    const sdpa_problem *drawn; /* what is special, if that is a lot */
 } at_case;
 
 #define ROW(op_, in_, f_, ...)                                                                     \
@@ -51,6 +53,11 @@ extern const at_case at_cases_products[]; /* matmul, reductions, shapes, embeddi
 extern const at_case at_cases_rows[];     /* softmax, cross_entropy, norms, rope */
 extern const at_case at_cases_sdpa[];
 extern const at_case at_cases_linear_attention[];
+
+/* Attention drawn at random: row i, which are three for each of these problems; NULL behind the last. */
+enum { AT_DRAWN_PROBLEMS = 320 };
+const at_case *at_case_drawn(int i);
+const sdpa_problem *at_drawn_problem(int i);
 
 enum { AT_MAX_CASE_INPUTS = 8 };
 

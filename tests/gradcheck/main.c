@@ -30,6 +30,7 @@ static bool check_and_print(const at_case *c)
            r.resolution, at_verdict_text(r.verdict), expected ? "" : "  <-- not as expected");
     if (!expected) {
         printf("    expected %s\n", at_verdict_text(at_case_expects(c)));
+        if (c->drawn) printf("    %s\n", sdpa_problem_text(c->drawn));
         at_gradcheck_print(&r, stdout);
     }
     return expected;

@@ -1,56 +1,40 @@
-/* test_sdpa_tiled.c -- the fused path against the plain one, on random options and shapes. */
-#include "ops/sdpa_draw.h"
+/* test_sdpa_tiled.c -- what the fused path promises beyond its numbers (test_sdpa_paths.c): bits, memory. */
+#include "ops/sdpa_run.h"
 
 #include <math.h>
 
 #include "test.h"
 
-START_TEST(fused_equals_plain)
-{
-    for (int seed = 0; seed < 1000; seed++) {
-        sdpa_expect_plain(seed, false, ATTIC_F64, ATTIC_FUSED);
-        sdpa_expect_plain(seed, false, ATTIC_F32, ATTIC_FUSED);
-    }
-}
-END_TEST
-
-START_TEST(fused_equals_plain_over_many_tiles)
-{
-    for (int seed = 0; seed < 8; seed++) {
-        sdpa_expect_plain(seed, true, ATTIC_F64, ATTIC_FUSED);
-        sdpa_expect_plain(seed, true, ATTIC_F32, ATTIC_FUSED);
-    }
-}
-END_TEST
-
 /* Runs problem `seed` with n threads. */
-static sdpa_run run_threaded(at_tape *t, int seed, int n)
+static sdpa_run run_threaded(at_tape *t, int seed, sdpa_size size, int n)
 {
-    sdpa_problem p = sdpa_draw(seed, true);
+    sdpa_problem p = sdpa_draw(seed, size);
     at_threads(n);
-    sdpa_run r = sdpa_inputs(t, &p);
-    bool ran = sdpa_forward(t, &p, &r, ATTIC_FUSED) && sdpa_backward(t, &r);
+    sdpa_run r = sdpa_run_on(t, &p, ATTIC_FUSED);
     at_threads(0);
-    ck_assert_msg(ran, "%s: %s", sdpa_problem_text(&p), at_error(t));
     return r;
+}
+
+static void expect_equal_bits(int seed, sdpa_size size)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    sdpa_run alone = run_threaded(t, seed, size, 1);
+    for (int n = 2; n <= 4; n++) {
+        at_tape *u = at_open(ATTIC_F32, 1);
+        const char *where;
+        sdpa_run many = run_threaded(u, seed, size, n);
+        double off = sdpa_difference(&many, &alone, &where);
+        ck_assert_msg(off == 0, "problem %d of size %d, %d threads: %s differs by %g", seed,
+                      (int)size, n, where, off);
+        at_close(u);
+    }
+    at_close(t);
 }
 
 START_TEST(bits_are_equal_at_any_number_of_threads)
 {
-    for (int seed = 100; seed < 112; seed++) {
-        at_tape *t = at_open(ATTIC_F32, 1);
-        sdpa_run alone = run_threaded(t, seed, 1);
-        for (int n = 2; n <= 4; n++) {
-            at_tape *u = at_open(ATTIC_F32, 1);
-            const char *where;
-            sdpa_run many = run_threaded(u, seed, n);
-            double off = sdpa_difference(&many, &alone, &where);
-            ck_assert_msg(off == 0, "problem %d, %d threads: %s differs by %g", seed, n, where,
-                          off);
-            at_close(u);
-        }
-        at_close(t);
-    }
+    for (int seed = 100; seed < 140; seed++) expect_equal_bits(seed, SDPA_TILES);
+    for (int seed = 100; seed < 106; seed++) expect_equal_bits(seed, SDPA_LARGE);
 }
 END_TEST
 
@@ -117,7 +101,7 @@ START_TEST(rows_far_from_every_key_cost_nothing_and_give_nothing)
 }
 END_TEST
 
-SUITE(ops_sdpa_tiled, fused_equals_plain, fused_equals_plain_over_many_tiles,
-      bits_are_equal_at_any_number_of_threads, what_all_heads_share_is_summed_in_one_order,
+SUITE(ops_sdpa_tiled, bits_are_equal_at_any_number_of_threads,
+      what_all_heads_share_is_summed_in_one_order,
       memory_grows_with_the_rows_and_not_with_their_square,
       rows_far_from_every_key_cost_nothing_and_give_nothing)

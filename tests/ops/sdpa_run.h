@@ -1,0 +1,31 @@
+/* sdpa_run.h -- runs the random attention problems of gradcheck/sdpa_problem.h, and compares. */
+#ifndef ATTIC_TESTS_SDPA_RUN_H
+#define ATTIC_TESTS_SDPA_RUN_H
+#include "gradcheck/sdpa_problem.h"
+
+/* How many problems the paths are compared on, beginning with number 0. */
+enum { SDPA_SMALL_ONES = 2400, SDPA_TILED_ONES = 400 };
+
+/* One problem on one tape. */
+typedef struct {
+    at_tensor *Q, *K, *V, *bias, *keep, *key_len; /* bias ... may be NULL */
+    at_tensor *O, *weights, *scores, *probs, *lse;
+    at_tensor *dO, *dW; /* the cotangents, NULL if unused */
+} sdpa_run;
+
+/* Makes the inputs, the same numbers in f32 and f64. */
+sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p);
+/* Forward on a path; makes the cotangents too, which may be changed before backward. */
+bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path);
+bool sdpa_backward(at_tape *t, const sdpa_run *r);
+/* All three; fails the test if one fails. */
+sdpa_run sdpa_run_on(at_tape *t, const sdpa_problem *p, at_sdpa_path path);
+
+/* Where row i of head h of batch b begins in a tensor like Q or O, or K or V: `heads` of them. */
+ptrdiff_t sdpa_row(const sdpa_problem *p, const at_tensor *x, int heads, int b, int h, int i);
+
+/* The largest |x_i - y_i| / max(1, max|y|) over outputs and gradients; *where says of which.  A NaN or
+ * infinity in only one of the two is an infinite difference. */
+double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where);
+
+#endif
