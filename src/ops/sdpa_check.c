@@ -118,8 +118,7 @@ static check_room check_room_of(const at_sdpa_plan *p, at_tensor *const in[3])
     r.checks = check_take(&r.total, sizeof(at_sdpa_checks));
     r.rows = check_take(&r.total, rows * sizeof(at_sdpa_sums));
     r.heads = check_take(&r.total, heads * sizeof(check_head));
-    for (int i = 0; i < 4; i++)
-        r.length[i] = check_take(&r.total, (check_numbers(p, i) + AT_SDPA_CHECK_STEP) * real);
+    for (int i = 0; i < 4; i++) r.length[i] = check_take(&r.total, check_numbers(p, i) * real);
     for (int i = 0; i < 3; i++) r.own[i] = check_take(&r.total, at_bytes(in[i]));
     return r;
 }
@@ -211,25 +210,35 @@ CHECK_INLINE double KERNEL(check_dot)(int n, const REAL *x, const REAL *y, check
     return rest;
 }
 
-at_sdpa_cell_sums AT_FOR_REAL(sdpa_sum_cells)(int n, const REAL *A, const REAL *V, const REAL *dS,
-                                              const REAL *slope, const REAL *K)
+/* Some rows side by side, from `A` on. */
+CHECK_INLINE void KERNEL(check_cells)(int keys, ptrdiff_t ld, const REAL *A, const REAL *V,
+                                      const REAL *dS, const REAL *slope, const REAL *K,
+                                      check_doubles sums[3])
 {
-    check_doubles sums[3] = {{0}}, a, b;
-    for (int j = 0; j < n; j += CHECK_LANES) {
-        KERNEL(check_load)(&a, A + j);
-        KERNEL(check_load)(&b, V + j);
-        sums[1] += a * b;
-        KERNEL(check_load)(&a, dS + j);
-        KERNEL(check_load)(&b, K + j);
-        sums[0] += a;
+    check_doubles a, b, u;
+    for (int k = 0; k < keys; k++) {
+        KERNEL(check_load)(&a, A + k * ld);
+        KERNEL(check_load)(&b, dS + k * ld);
+        sums[0] += b;
+        sums[1] += a * (double)V[k];
         if (slope) {
-            check_doubles u;
-            KERNEL(check_load)(&u, slope + j);
-            a *= u;
+            KERNEL(check_load)(&u, slope + k * ld);
+            b *= u;
         }
-        sums[2] += (check_doubles)((check_bits)a & INT64_MAX) * b;
+        sums[2] += (check_doubles)((check_bits)b & INT64_MAX) * (double)K[k];
     }
-    return (at_sdpa_cell_sums){check_lanes(&sums[0]), check_lanes(&sums[1]), check_lanes(&sums[2])};
+}
+
+void AT_FOR_REAL(sdpa_sum_cells)(int rows, int keys, ptrdiff_t ld, const REAL *A, const REAL *V,
+                                 const REAL *dS, const REAL *slope, const REAL *K,
+                                 at_sdpa_cell_sums *sums)
+{
+    for (int r = 0; r < rows; r += CHECK_LANES) {
+        check_doubles s[3] = {{0}};
+        KERNEL(check_cells)(keys, ld, A + r, V, dS + r, slope ? slope + r : NULL, K, s);
+        for (int i = 0; i < CHECK_LANES && r + i < rows; i++)
+            sums[r + i] = (at_sdpa_cell_sums){s[0][i], s[1][i], s[2][i]};
+    }
 }
 
 /* ------------------------------------------------------------------ one head ------------------- */
@@ -409,11 +418,7 @@ at_sdpa_checks *AT_FOR_REAL(sdpa_checks_begin)(at_node *n)
     check_room room = check_room_of(p, n->in);
     at_sdpa_checks *checks = check_state(n);
     checks->rows = at_sdpa_after(n->saved, room.rows);
-    for (int i = 0; i < 4; i++) {
-        checks->length[i] = at_sdpa_after(n->saved, room.length[i]);
-        size_t end = check_numbers(p, i) * sizeof(REAL);
-        memset(at_sdpa_after(checks->length[i], end), 0, AT_SDPA_CHECK_STEP * sizeof(REAL));
-    }
+    for (int i = 0; i < 4; i++) checks->length[i] = at_sdpa_after(n->saved, room.length[i]);
     memset(checks->rows, 0, (size_t)at_count(p->rows) * sizeof *checks->rows);
     KERNEL(check_job) job = KERNEL(check_job_of)(n);
     KERNEL(check_all)(&job, KERNEL(check_before));

@@ -38,18 +38,20 @@ at_sdpa_checks *at_sdpa_checks_begin_f64(at_node *n);
 void at_sdpa_checks_end_f32(at_node *n);
 void at_sdpa_checks_end_f64(at_node *n);
 
-/* Of n cells in one row, in double: their dS_ij, and their terms but for |c|, |Q_i| and |dO_i|. */
+/* Of the cells of one row, in double: their dS_ij, and their terms but for |c|, |Q_i| and |dO_i|. */
 typedef struct {
     double dS, A_V, dx_K; /* sum_j dS_ij, sum_j A_ij |V_j|, sum_j |dx_ij| |K_j| */
 } at_sdpa_cell_sums;
 
-/* K and V: lengths.  slope = NULL: 1.  n is a multiple of AT_SDPA_CHECK_STEP: what lies outside of the row
- * is read, and must be 0 in A and dS; the lengths have room for it. */
+/* Of each row of a tile: A, dS and slope of (row r, key k) lie at [k*ld + r], and ld is a multiple of
+ * AT_SDPA_CHECK_STEP: what lies beyond the rows is read.  V and K: lengths.  slope = NULL: 1. */
 enum { AT_SDPA_CHECK_STEP = 8 };
-at_sdpa_cell_sums at_sdpa_sum_cells_f32(int n, const float *A, const float *V, const float *dS,
-                                        const float *slope, const float *K);
-at_sdpa_cell_sums at_sdpa_sum_cells_f64(int n, const double *A, const double *V, const double *dS,
-                                        const double *slope, const double *K);
+void at_sdpa_sum_cells_f32(int rows, int keys, ptrdiff_t ld, const float *A, const float *V,
+                           const float *dS, const float *slope, const float *K,
+                           at_sdpa_cell_sums *sums);
+void at_sdpa_sum_cells_f64(int rows, int keys, ptrdiff_t ld, const double *A, const double *V,
+                           const double *dS, const double *slope, const double *K,
+                           at_sdpa_cell_sums *sums);
 
 /* Where the lengths of key j are, for query head h in batch b.  (Those of row i: at_sdpa_row_number.) */
 static inline ptrdiff_t at_sdpa_key_number(const at_sdpa_plan *p, int b, int h, int j)

@@ -360,7 +360,7 @@ START_TEST(decoding_id_by_id_gives_the_logits_of_the_whole_text)
 }
 END_TEST
 
-/* The fused path takes 256 keys at a time. */
+/* The fused path takes 128 keys at a time. */
 START_TEST(decoding_goes_on_from_one_tile_of_keys_to_the_next)
 {
     for (at_tape *t = NULL; next_tape(&t);) {

@@ -1,0 +1,191 @@
+/* sdpa_forward.c -- the forward of the fused path; sdpa_tiled.c has the equations.
+ *
+ * One task takes a block of rows and goes along the keys, tile by tile.  O_i is added up where it will
+ * stay, m and l of the rows lie beside the tile, and what is saved of them is written at the end. */
+#include "ops/sdpa_tile.h"
+
+#ifndef REAL
+
+#include "kernels/gemm.h"
+#include <string.h>
+
+enum { FORWARD_EXP = 16 }; /* multiply-adds that an exponential costs, or so */
+
+#define AT_KERNELS "ops/sdpa_forward.c"
+#include "kernels/each_real.h"
+
+#else
+
+VEC_INLINE KERNEL(vec) KERNEL(forward_max)(KERNEL(vec) a, KERNEL(vec) b)
+{
+    return KERNEL(vec_pick)(a > b, a, b); /* b, if a is NaN: it will show in l */
+}
+
+/* The largest of n cells in each row, -inf if all are NaN. */
+VEC_INLINE KERNEL(vec) KERNEL(forward_top)(int n, const REAL *s, ptrdiff_t ld)
+{
+    KERNEL(vec) a = KERNEL(vec_of)(-(REAL)INFINITY), b = a;
+    for (; n >= 2; n -= 2, s += 2 * ld) {
+        a = KERNEL(forward_max)(KERNEL(vec_load)(s), a);
+        b = KERNEL(forward_max)(KERNEL(vec_load)(s + ld), b);
+    }
+    if (n) a = KERNEL(forward_max)(KERNEL(vec_load)(s), a);
+    return KERNEL(forward_max)(a, b);
+}
+
+/* A vector of rows: s becomes exp(s - m'); m and l become m' and l', delta exp(m - m').  While all that
+ * was kept is infinitely unlikely, m' = -inf, 0 stands in for it. */
+static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, ptrdiff_t r)
+{
+    const ptrdiff_t ld = x->ld;
+    const KERNEL(vec) none = KERNEL(vec_of)(-(REAL)INFINITY), zero = {0};
+    const KERNEL(vec) old = KERNEL(vec_load)(x->m + r), c = KERNEL(vec_of)(x->c);
+    const KERNEL(vec) m = KERNEL(forward_max)(c * KERNEL(forward_top)(x->keys, x->s + r, ld), old);
+    const KERNEL(vec) base = KERNEL(vec_pick)(m == none, zero, m);
+    const KERNEL(vec) shrink = KERNEL(sdpa_exp)(old - base);
+    KERNEL(vec) sum = zero;
+    REAL *s = x->s + r;
+    for (int k = 0; k < x->keys; k++, s += ld) {
+        KERNEL(vec) e = KERNEL(sdpa_exp)(c * KERNEL(vec_load)(s) - base);
+        KERNEL(vec_store)(s, e);
+        sum += e;
+    }
+    KERNEL(vec_store)(x->m + r, m);
+    KERNEL(vec_store)(x->l + r, KERNEL(vec_load)(x->l + r) * shrink + sum);
+    KERNEL(vec_store)(x->delta + r, shrink);
+}
+
+static void KERNEL(forward_scale)(int n, REAL a, REAL *O)
+{
+    for (int j = 0; j < n; j++) O[j] *= a;
+}
+
+/* Remembers in `kept` which rows have kept a cell. */
+static void KERNEL(forward_note)(const KERNEL(sdpa_tile) * x, unsigned char *kept)
+{
+    if (!x->some) memset(kept, 1, (size_t)x->rows);
+    for (int k = 0; x->some && k < x->keys; k++)
+        for (int r = 0; r < x->rows; r++) kept[r] |= x->mask[k * x->ld + r];
+}
+
+/* The first tile of its rows writes O, the others add to it. */
+static void KERNEL(forward_tile)(KERNEL(sdpa_tile) * x, bool first)
+{
+    const at_sdpa_plan *p = x->p;
+    AT_FOR_REAL(sdpa_scores)(x);
+    if (x->some) AT_FOR_REAL(sdpa_silence)(x, -(REAL)INFINITY, x->s);
+    for (ptrdiff_t r = 0; r < x->ld; r += VEC_LANES) KERNEL(forward_online)(x, r);
+
+    const REAL *shrink = x->delta;
+    for (int r = 0; !first && r < x->rows; r++)
+        if (shrink[r] != 1)
+            KERNEL(forward_scale)(p->Dv, shrink[r], KERNEL(sdpa_o)(x, r, x->job->O));
+    if (p->dropout > 0) {
+        AT_FOR_REAL(sdpa_drops)(x);
+        for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->s[i] *= x->z[i];
+    }
+    KERNEL(sdpa_sum) AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .N = p->Dv};
+    AV.X = KERNEL(sdpa_v)(x, x->job->V), AV.X_row = p->v.row;
+    AV.C = KERNEL(sdpa_o)(x, 0, x->job->O), AV.C_row = p->o.row;
+    AT_FOR_REAL(sdpa_sum)(x, &AV);
+}
+
+/* O_i / l_i.  A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets NaN. */
+static void KERNEL(forward_end_row)(const KERNEL(sdpa_tile) * x, int r, bool kept)
+{
+    REAL *saved = KERNEL(sdpa_saved)(x, r), *O = KERNEL(sdpa_o)(x, r, x->job->O);
+    REAL m = x->m[r], l = x->l[r] == 0 ? (REAL)NAN : x->l[r];
+    saved[0] = m;
+    saved[1] = kept ? 1 / l : 0;
+    saved[2] = 0;
+    if (x->job->lse)
+        x->job->lse[at_sdpa_row_number(x->p, x->b, x->h, x->i0 + r)] =
+            kept ? m + log(l) : -(REAL)INFINITY;
+    if (kept)
+        KERNEL(forward_scale)(x->p->Dv, saved[1], O);
+    else
+        memset(O, 0, (size_t)x->p->Dv * sizeof *O);
+}
+
+static void KERNEL(forward_rows)(KERNEL(sdpa_tile) * x)
+{
+    unsigned char kept[AT_SDPA_ROWS] = {0};
+    bool first = true;
+    for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
+    for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS) {
+        if (!AT_FOR_REAL(sdpa_take_keys)(x, j0, j0 + AT_SDPA_KEYS)) continue;
+        if (first)
+            AT_FOR_REAL(sdpa_turn)(x, KERNEL(sdpa_q)(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+        KERNEL(forward_tile)(x, first);
+        KERNEL(forward_note)(x, kept);
+        first = false;
+    }
+    for (int r = 0; r < x->rows; r++) KERNEL(forward_end_row)(x, r, kept[r]);
+}
+
+/* ------------------------------------------------------------------ what was asked for --------- */
+
+/* The scores of all keys, kept or not. */
+static void KERNEL(forward_raw)(KERNEL(sdpa_tile) * x)
+{
+    const at_sdpa_plan *p = x->p;
+    at_strides q = {p->q.row, 1, 0}, k = {1, p->k.row, 0}, s = {p->S, 1, 0};
+    x->j0 = 0;
+    AT_FOR_REAL(gemm)
+    (1, x->rows, p->S, p->D, (REAL)p->c, KERNEL(sdpa_q)(x, x->job->Q), q,
+     KERNEL(sdpa_k)(x, x->job->K), k, 0, KERNEL(sdpa_cells)(x, 0, x->job->raw), s);
+}
+
+/* Writes P and A of the tile, m and l being final. */
+static void KERNEL(forward_show)(KERNEL(sdpa_tile) * x)
+{
+    AT_FOR_REAL(sdpa_scores)(x);
+    AT_FOR_REAL(sdpa_probs)(x);
+    AT_FOR_REAL(sdpa_drops)(x);
+    for (int r = 0; r < x->rows; r++) {
+        REAL *P = x->job->probs ? KERNEL(sdpa_cells)(x, r, x->job->probs) : NULL;
+        REAL *A = x->job->weights ? KERNEL(sdpa_cells)(x, r, x->job->weights) : NULL;
+        for (ptrdiff_t k = 0, cell = r; k < x->keys; k++, cell += x->ld) {
+            if (P) P[k] = x->s[cell];
+            if (A) A[k] = x->z ? x->s[cell] * x->z[cell] : x->s[cell];
+        }
+    }
+}
+
+static void KERNEL(forward_shown)(KERNEL(sdpa_tile) * x)
+{
+    size_t cells = (size_t)x->rows * (size_t)x->p->S * sizeof(REAL);
+    x->j0 = 0;
+    if (x->job->weights) memset(KERNEL(sdpa_cells)(x, 0, x->job->weights), 0, cells);
+    if (x->job->probs) memset(KERNEL(sdpa_cells)(x, 0, x->job->probs), 0, cells);
+    AT_FOR_REAL(sdpa_turn)(x, KERNEL(sdpa_q)(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+    AT_FOR_REAL(sdpa_recall)(x);
+    for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS)
+        if (AT_FOR_REAL(sdpa_take_keys)(x, j0, j0 + AT_SDPA_KEYS)) KERNEL(forward_show)(x);
+}
+
+/* ------------------------------------------------------------------ all rows ------------------- */
+
+static void KERNEL(forward_piece)(void *ctx, int piece, int lane)
+{
+    const KERNEL(sdpa_job) *job = ctx;
+    const at_sdpa_plan *p = job->p;
+    int blocks = at_sdpa_blocks(p->T, AT_SDPA_ROWS), head = piece / blocks;
+    KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(job, lane);
+    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * AT_SDPA_ROWS);
+    KERNEL(forward_rows)(&x);
+    if (job->raw) KERNEL(forward_raw)(&x);
+    if (job->weights || job->probs) KERNEL(forward_shown)(&x);
+}
+
+void AT_FOR_REAL(sdpa_forward)(at_node *n)
+{
+    KERNEL(sdpa_job) job = AT_FOR_REAL(sdpa_job_of)(n);
+    const at_sdpa_plan *p = job.p;
+    int rows = p->T < AT_SDPA_ROWS ? p->T : AT_SDPA_ROWS;
+    double work = (double)rows * p->S * (p->D + p->Dv + FORWARD_EXP);
+    at_sdpa_parallel(p, p->B * p->H * at_sdpa_blocks(p->T, AT_SDPA_ROWS), work,
+                     KERNEL(forward_piece), &job);
+}
+
+#endif

@@ -1,0 +1,373 @@
+/* sdpa_tile.c -- lays a tile of attention, finds what is kept of it, multiplies; see sdpa_tile.h.
+ *
+ * WHAT IS KEPT.  A tile is asked three questions, from cheap to dear.  Which keys lie within causal, window
+ * and key_len?  Their bounds only ever move to the right from row to row, so the first row and the last
+ * answer for all.  Which of them does `keep`, or a bias of -inf, leave to any row?  The tile is narrowed to
+ * these, and not computed if there are none.  And is every cell kept that is left?  Then there is no mask,
+ * and nothing of what follows need be done.
+ *
+ * MASKED MEANS NOT READ, though a product of tiles multiplies every cell: where P or dx is masked it is made
+ * exactly 0, which silences every finite number; and rows with a NaN or infinity are taken out of the
+ * product (read as 0) and added by hand for the cells that are kept. */
+#include "ops/sdpa_tile.h"
+
+#ifndef REAL
+
+#include "kernels/gemm.h"
+#include "kernels/product.h"
+#include "kernels/rows.h"
+#include "kernels/vmath.h"
+#include <string.h>
+
+enum {
+    TILE_LINE = 64,    /* bytes */
+    TILE_COLUMNS = 64, /* of a product without the rows that are not finite, at a time */
+};
+
+static size_t tile_take(size_t *total, size_t bytes)
+{
+    size_t at = *total;
+    *total += (bytes + TILE_LINE - 1) / TILE_LINE * TILE_LINE;
+    return at;
+}
+
+/* So many rows of reals of this size, filled up. */
+static int tile_wide(int rows, size_t real)
+{
+    int lanes = VEC_BYTES / (int)real;
+    if (lanes < AT_SDPA_CHECK_STEP) lanes = AT_SDPA_CHECK_STEP;
+    return (rows + lanes - 1) / lanes * lanes;
+}
+
+at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
+{
+    at_sdpa_room r = {0};
+    size_t ld = (size_t)tile_wide(p->T < AT_SDPA_ROWS ? p->T : AT_SDPA_ROWS, real);
+    size_t keys = (size_t)(p->S < AT_SDPA_KEYS ? p->S : AT_SDPA_KEYS), tile = ld * keys * real;
+    r.Qt = tile_take(&r.total, ld * (size_t)p->D * real);
+    r.s = tile_take(&r.total, tile);
+    r.m = tile_take(&r.total, ld * real);
+    r.l = tile_take(&r.total, ld * real);
+    r.delta = tile_take(&r.total, ld * real);
+    r.mask = tile_take(&r.total, ld * keys);
+    r.z = tile_take(&r.total, p->dropout > 0 ? tile : 0);
+    r.slope = tile_take(&r.total, p->cap > 0 ? tile : 0);
+    r.d = tile_take(&r.total, tile);
+    r.dOt = tile_take(&r.total, ld * (size_t)p->Dv * real);
+    return r;
+}
+
+#define AT_KERNELS "ops/sdpa_tile.c"
+#include "kernels/each_real.h"
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+KERNEL(sdpa_job) AT_FOR_REAL(sdpa_job_of)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    at_tensor **in = n->in, **out = n->out;
+    return (KERNEL(sdpa_job)){
+        .node = n,
+        .p = p,
+        .Q = in[AT_SDPA_Q]->data,
+        .K = in[AT_SDPA_K]->data,
+        .V = in[AT_SDPA_V]->data,
+        .bias = in[AT_SDPA_BIAS] ? in[AT_SDPA_BIAS]->data : NULL,
+        .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
+        .key_len = in[AT_SDPA_KEY_LEN],
+        .O = out[0]->data,
+        .weights = p->weights ? out[p->weights]->data : NULL,
+        .raw = p->raw ? out[p->raw]->data : NULL,
+        .probs = p->probs ? out[p->probs]->data : NULL,
+        .lse = p->lse ? out[p->lse]->data : NULL,
+        .saved = n->saved,
+    };
+}
+
+KERNEL(sdpa_tile) AT_FOR_REAL(sdpa_tile_in)(const KERNEL(sdpa_job) * job, int lane)
+{
+    at_sdpa_room r = at_sdpa_room_of(job->p, sizeof(REAL));
+    void *room = at_sdpa_after(at_scratch(job->node, 0), (size_t)lane * r.total);
+    return (KERNEL(sdpa_tile)){.job = job,
+                               .p = job->p,
+                               .Qt = at_sdpa_after(room, r.Qt),
+                               .dOt = at_sdpa_after(room, r.dOt),
+                               .s = at_sdpa_after(room, r.s),
+                               .d = at_sdpa_after(room, r.d),
+                               .slope = job->p->cap > 0 ? at_sdpa_after(room, r.slope) : NULL,
+                               .z = job->p->dropout > 0 ? at_sdpa_after(room, r.z) : NULL,
+                               .m = at_sdpa_after(room, r.m),
+                               .l = at_sdpa_after(room, r.l),
+                               .delta = at_sdpa_after(room, r.delta),
+                               .mask = at_sdpa_after(room, r.mask)};
+}
+
+/* ------------------------------------------------------------------ rows ----------------------- */
+
+void AT_FOR_REAL(sdpa_turn)(const KERNEL(sdpa_tile) * x, const REAL *rows, ptrdiff_t row, int N,
+                            REAL *to)
+{
+    const ptrdiff_t ld = x->ld;
+    for (int r = 0; r < x->rows; r++, rows += row)
+        for (int n = 0; n < N; n++) to[n * ld + r] = rows[n];
+    for (int n = 0; x->rows < ld && n < N; n++)
+        memset(to + n * ld + x->rows, 0, (size_t)(ld - x->rows) * sizeof *to);
+}
+
+void AT_FOR_REAL(sdpa_take_rows)(KERNEL(sdpa_tile) * x, int b, int h, int i0)
+{
+    x->b = b, x->h = h, x->i0 = i0;
+    x->rows = x->p->T - i0 < AT_SDPA_ROWS ? x->p->T - i0 : AT_SDPA_ROWS;
+    x->ld = tile_wide(x->rows, sizeof(REAL));
+}
+
+/* ------------------------------------------------------------------ what is kept --------------- */
+
+/* Keys of the tile that causal, window and key_len leave to row r, counted from j0. */
+static at_sdpa_range KERNEL(tile_span)(const KERNEL(sdpa_tile) * x, int r)
+{
+    at_sdpa_range a = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + r);
+    int lo = a.lo - x->j0, hi = a.hi - x->j0;
+    if (hi > x->keys) hi = x->keys;
+    if (lo < 0) lo = 0;
+    return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
+}
+
+static bool KERNEL(tile_cell_kept)(const KERNEL(sdpa_tile) * x, int r, int k)
+{
+    const at_sdpa_plan *p = x->p;
+    int i = x->i0 + r, j = x->j0 + k;
+    if (x->job->keep && !x->job->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
+    return !x->job->bias ||
+           x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)] != -(REAL)INFINITY;
+}
+
+bool AT_FOR_REAL(sdpa_keeps)(const KERNEL(sdpa_tile) * x, int r, int k)
+{
+    at_sdpa_range span = KERNEL(tile_span)(x, r);
+    return k >= span.lo && k < span.hi && KERNEL(tile_cell_kept)(x, r, k);
+}
+
+/* kept[k] = 1 where `keep` and bias leave key k to row r, else 0 */
+static void KERNEL(tile_row)(const KERNEL(sdpa_tile) * x, int r, unsigned char *restrict kept)
+{
+    const at_sdpa_plan *p = x->p;
+    const int n = x->keys, i = x->i0 + r;
+    memset(kept, 1, (size_t)n);
+    if (x->job->keep) {
+        const unsigned char *keep = x->job->keep + at_sdpa_cell(p->keep, x->b, x->h, i, x->j0);
+        if (p->keep.j)
+            for (int k = 0; k < n; k++) kept[k] = keep[k] != 0;
+        else
+            memset(kept, keep[0] != 0, (size_t)n);
+    }
+    if (x->job->bias) {
+        const REAL *bias = x->job->bias + at_sdpa_cell(p->bias, x->b, x->h, i, x->j0);
+        if (p->bias.j)
+            for (int k = 0; k < n; k++) kept[k] &= bias[k] != -(REAL)INFINITY;
+        else if (bias[0] == -(REAL)INFINITY)
+            memset(kept, 0, (size_t)n);
+    }
+}
+
+/* Narrows the tile to the keys that `keep` and bias leave to a row of it; false if there are none. */
+static bool KERNEL(tile_narrow)(KERNEL(sdpa_tile) * x)
+{
+    unsigned char any[AT_SDPA_KEYS] = {0}, row[AT_SDPA_KEYS] = {0}, all[AT_SDPA_KEYS];
+    const at_sdpa_plan *p = x->p;
+    bool alike = (!x->job->keep || p->keep.i == 0) && (!x->job->bias || p->bias.i == 0);
+    memset(all, 1, sizeof all);
+    for (int r = 0; r < (alike ? 1 : x->rows); r++) {
+        KERNEL(tile_row)(x, r, row);
+        for (int k = 0; k < AT_SDPA_KEYS; k++) any[k] |= row[k], all[k] &= row[k];
+    }
+    int lo = 0, hi = x->keys;
+    while (lo < hi && !any[lo]) lo++;
+    while (lo < hi && !any[hi - 1]) hi--;
+    for (int k = lo; k < hi; k++) x->some |= !all[k];
+    x->j0 += lo;
+    x->keys = hi - lo;
+    return lo < hi;
+}
+
+/* mask = 1 where the spans reach, 0 elsewhere */
+static void KERNEL(tile_mask_spans)(const KERNEL(sdpa_tile) * x)
+{
+    unsigned char lo[AT_SDPA_ROWS] = {0}, hi[AT_SDPA_ROWS] = {0};
+    for (int r = 0; r < x->rows; r++) {
+        at_sdpa_range span = KERNEL(tile_span)(x, r);
+        lo[r] = (unsigned char)span.lo;
+        hi[r] = (unsigned char)span.hi;
+    }
+    for (int k = 0; k < x->keys; k++) {
+        unsigned char *mask = x->mask + k * x->ld, key = (unsigned char)k;
+        for (int r = 0; r < x->ld; r++) mask[r] = (lo[r] <= key) & (key < hi[r]);
+    }
+}
+
+static void KERNEL(tile_mask)(const KERNEL(sdpa_tile) * x)
+{
+    unsigned char row[AT_SDPA_KEYS];
+    KERNEL(tile_mask_spans)(x);
+    if (!x->job->keep && !x->job->bias) return;
+    for (int r = 0; r < x->rows; r++) {
+        KERNEL(tile_row)(x, r, row);
+        for (int k = 0; k < x->keys; k++) x->mask[k * x->ld + r] &= row[k];
+    }
+}
+
+bool AT_FOR_REAL(sdpa_take_keys)(KERNEL(sdpa_tile) * x, int j0, int end)
+{
+    at_sdpa_range first = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0);
+    at_sdpa_range last = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + x->rows - 1);
+    int lo = j0 > first.lo ? j0 : first.lo, hi = end < last.hi ? end : last.hi;
+    if (lo >= hi) return false;
+    x->j0 = lo;
+    x->keys = hi - lo;
+    x->some = false;
+    if ((x->job->keep || x->job->bias) && !KERNEL(tile_narrow)(x)) return false;
+    x->some |= x->j0 < last.lo || x->j0 + x->keys > first.hi;
+    if (x->some) KERNEL(tile_mask)(x);
+    return true;
+}
+
+void AT_FOR_REAL(sdpa_silence)(const KERNEL(sdpa_tile) * x, REAL value, REAL *restrict cells)
+{
+    const unsigned char *restrict mask = x->mask;
+    const ptrdiff_t n = x->keys * x->ld;
+    for (ptrdiff_t i = 0; i < n; i++) cells[i] = mask[i] ? cells[i] : value;
+}
+
+/* ------------------------------------------------------------------ scores --------------------- */
+
+/* u = cap tanh(x/cap), and its slope */
+static void KERNEL(tile_softcap)(const KERNEL(sdpa_tile) * x)
+{
+    const REAL cap = (REAL)x->p->cap;
+    const ptrdiff_t n = x->keys * x->ld;
+    REAL *restrict s = x->s, *restrict slope = x->slope;
+    for (ptrdiff_t i = 0; i < n; i++) s[i] /= cap;
+    AT_FOR_REAL(vtanh)(n, s, s);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        slope[i] = 1 - s[i] * s[i];
+        s[i] *= cap;
+    }
+}
+
+static void KERNEL(tile_bias)(const KERNEL(sdpa_tile) * x)
+{
+    const at_sdpa_cells at = x->p->bias;
+    for (int r = 0; r < x->rows; r++) {
+        const REAL *bias = x->job->bias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
+        for (int k = 0; k < x->keys; k++) x->s[k * x->ld + r] += bias[k * at.j];
+    }
+}
+
+void AT_FOR_REAL(sdpa_scores)(KERNEL(sdpa_tile) * x)
+{
+    const at_sdpa_plan *p = x->p;
+    const REAL c = (REAL)p->c;
+    bool finished = p->cap > 0 || x->job->bias || !(c > 0);
+    x->c = finished ? 1 : c;
+    AT_FOR_REAL(product)
+    (x->keys, (int)x->ld, p->D, finished ? c : 1, KERNEL(sdpa_k)(x, x->job->K), p->k.row, 1, x->Qt,
+     x->ld, 0, x->s, x->ld);
+    if (p->cap > 0) KERNEL(tile_softcap)(x);
+    if (x->job->bias) KERNEL(tile_bias)(x);
+}
+
+void AT_FOR_REAL(sdpa_recall)(const KERNEL(sdpa_tile) * x)
+{
+    const REAL *saved = KERNEL(sdpa_saved)(x, 0);
+    for (int r = 0; r < x->ld; r++, saved += AT_SDPA_SAVED) {
+        bool is_row = r < x->rows;
+        x->m[r] = is_row && saved[0] != -(REAL)INFINITY ? saved[0] : 0;
+        x->l[r] = is_row ? saved[1] : 0;
+        x->delta[r] = is_row ? saved[2] : 0;
+    }
+}
+
+void AT_FOR_REAL(sdpa_probs)(const KERNEL(sdpa_tile) * x)
+{
+    const KERNEL(vec) c = KERNEL(vec_of)(x->c);
+    for (ptrdiff_t r = 0; r < x->ld; r += VEC_LANES) {
+        const KERNEL(vec) m = KERNEL(vec_load)(x->m + r), l = KERNEL(vec_load)(x->l + r);
+        REAL *s = x->s + r;
+        for (int k = 0; k < x->keys; k++, s += x->ld)
+            KERNEL(vec_store)(s, KERNEL(sdpa_exp)(c * KERNEL(vec_load)(s) - m) * l);
+    }
+    if (x->some) AT_FOR_REAL(sdpa_silence)(x, 0, x->s);
+}
+
+void AT_FOR_REAL(sdpa_drops)(const KERNEL(sdpa_tile) * x)
+{
+    const at_sdpa_plan *p = x->p;
+    if (p->dropout == 0) return;
+    const double below = at_sdpa_drop_below(p);
+    const REAL scale = (REAL)(1 / (1 - p->dropout));
+    uint32_t random[AT_SDPA_KEYS];
+    for (int r = 0; r < x->rows; r++) {
+        uint64_t cell = (uint64_t)at_sdpa_cell_number(p, x->b, x->h, x->i0 + r) + (uint64_t)x->j0;
+        at_random_u32s(p->drops, cell, x->keys, random);
+        for (int k = 0; k < x->keys; k++) x->z[k * x->ld + r] = random[k] >= below ? scale : 0;
+    }
+}
+
+/* ------------------------------------------------------------------ sums ----------------------- */
+
+static bool KERNEL(tile_finite)(int n, const REAL *x)
+{
+    bool bad = false;
+    for (int j = 0; j < n; j++) bad |= x[j] - x[j] != 0; /* inf - inf is NaN */
+    return !bad;
+}
+
+/* N columns from n0 on, of X as given */
+static void KERNEL(tile_product)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a, int n0,
+                                 int N, const REAL *X, ptrdiff_t X_row)
+{
+    int M = a->across ? x->keys : x->rows, L = a->across ? x->rows : x->keys;
+    ptrdiff_t w_row = a->across ? x->ld : 1, w_col = a->across ? 1 : x->ld;
+    AT_FOR_REAL(product)
+    (M, N, L, a->alpha, a->W, w_row, w_col, X, X_row, a->beta, a->C + n0, a->C_row);
+}
+
+/* X_k, which is not finite, for the cells that are kept. */
+static void KERNEL(tile_patch)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a, int k)
+{
+    for (int m = 0; m < (a->across ? x->keys : x->rows); m++) {
+        ptrdiff_t cell = a->across ? m * x->ld + k : k * x->ld + m;
+        if (x->mask[cell]) AT_FOR_REAL(row_axpy)
+        (a->N, a->alpha * a->W[cell], a->X + k * a->X_row, a->C + m * a->C_row);
+    }
+}
+
+/* Rows that are not finite are read as 0, and patched in. */
+static void KERNEL(tile_sum_finite)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a,
+                                    const bool *finite)
+{
+    REAL clean[AT_SDPA_KEYS * TILE_COLUMNS];
+    int L = a->across ? x->rows : x->keys;
+    for (int n0 = 0; n0 < a->N; n0 += TILE_COLUMNS) {
+        int N = a->N - n0 < TILE_COLUMNS ? a->N - n0 : TILE_COLUMNS;
+        for (int k = 0; k < L; k++)
+            for (int n = 0; n < N; n++)
+                clean[k * TILE_COLUMNS + n] = finite[k] ? a->X[k * a->X_row + n0 + n] : 0;
+        KERNEL(tile_product)(x, a, n0, N, clean, TILE_COLUMNS);
+    }
+    for (int k = 0; k < L; k++)
+        if (!finite[k]) KERNEL(tile_patch)(x, a, k);
+}
+
+void AT_FOR_REAL(sdpa_sum)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a)
+{
+    bool finite[AT_SDPA_KEYS], all = true;
+    for (int k = 0; x->some && k < (a->across ? x->rows : x->keys); k++)
+        all &= finite[k] = KERNEL(tile_finite)(a->N, a->X + k * a->X_row);
+    if (all)
+        KERNEL(tile_product)(x, a, 0, a->N, a->X, a->X_row);
+    else
+        KERNEL(tile_sum_finite)(x, a, finite);
+}
+
+#endif
