@@ -111,6 +111,34 @@ at_gradcheck_report at_case_check(const at_case *c)
     return r;
 }
 
+static double largest_difference(const at_tensor *y, const double *z)
+{
+    double off = 0, scale = 1;
+    for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++) {
+        off = fmax(off, fabs(at_element(y, i) - z[i]));
+        if (isnan(at_element(y, i))) return (double)INFINITY;
+        scale = fmax(scale, fabs(z[i]));
+    }
+    return off / scale;
+}
+
+double at_case_values(const at_case *c)
+{
+    double off = (double)INFINITY;
+    at_tensor *in[AT_MAX_CASE_INPUTS];
+    if (!c->reference) return 0;
+    at_tape *t = at_open(ATTIC_F64, (uint64_t)c->seed + 1);
+    at_tensor *y = at_case_inputs(t, c, in) < 0 ? NULL : c->f(t, in, c->ctx);
+    double *z = y ? malloc(((size_t)at_count(y->shape) + 1) * sizeof *z) : NULL;
+    if (z) {
+        c->reference(t, in, c->ctx, z);
+        off = largest_difference(y, z);
+    }
+    free(z);
+    at_close(t);
+    return off;
+}
+
 const char *at_case_identities(const at_case *c, at_dtype real)
 {
     static char said[512];

@@ -24,6 +24,9 @@
 #include "autograd/gradcheck.h"
 #include "gradcheck/sdpa_problem.h"
 
+/* y by other means: as many numbers as y has. */
+typedef void at_reference(at_tape *t, at_tensor **in, void *ctx, double *y);
+
 typedef struct {
     const char *op; /* "matmul"; NULL ends a table */
     const char *in; /* "[2,3,4] [4,5]" */
@@ -39,6 +42,7 @@ typedef struct {
     at_verdict expect;    /* 0 means PASS */
     int directions;       /* as in at_gradcheck_options, for large inputs */
     int seed;
+    at_reference *reference;   /* y must be this, to 1e-12; NULL: anything goes */
     const sdpa_problem *drawn; /* what is special, if that is a lot */
 } at_case;
 
@@ -54,8 +58,9 @@ extern const at_case at_cases_rows[];     /* softmax, cross_entropy, norms, rope
 extern const at_case at_cases_sdpa[];
 extern const at_case at_cases_linear_attention[];
 
-/* Attention drawn at random: row i, which are three for each of these problems; NULL behind the last. */
-enum { AT_DRAWN_PROBLEMS = 320 };
+/* Attention drawn at random: row i, NULL behind the last.  Three for each problem, one for each path; and
+ * one for each problem of several tiles. */
+enum { AT_DRAWN_PROBLEMS = 320, AT_DRAWN_TILES = 16 };
 const at_case *at_case_drawn(int i);
 const sdpa_problem *at_drawn_problem(int i);
 
@@ -70,6 +75,8 @@ const char *at_case_text(const at_case *c);
 at_verdict at_case_expects(const at_case *c);
 /* On a new tape. */
 at_gradcheck_report at_case_check(const at_case *c);
+/* The largest |y - reference| / max(1, max|reference|), infinite if y is no number; 0 without a reference. */
+double at_case_values(const at_case *c);
 /* Forward and backward once, with the checks that ops make of themselves (at_check): what the tape says, ""
  * if all is well. */
 const char *at_case_identities(const at_case *c, at_dtype real);

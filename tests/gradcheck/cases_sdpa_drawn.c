@@ -2,14 +2,17 @@
  *
  * cases_sdpa.c holds what one would think of; here is the rest: problems of sdpa_problem.h, chosen so that
  * every pair of options and sizes is among them: of a few candidates the one is taken that brings the most
- * pairs that have not been yet.
+ * pairs that have not been yet.  A few more reach over several tiles, on the fused path alone.
  *
- * The inputs are those of Q, K, V and bias that want a gradient; the others are constants. */
+ * The inputs are those of Q, K, V and bias that want a gradient; the others are constants.  Not only the
+ * gradient is checked but the values too: a backward may well be the derivative of something else. */
 #include "gradcheck/cases.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { PATHS = 3, CANDIDATES = 24 };
+enum { PATHS = 3, CANDIDATES = 24, PROBLEMS = AT_DRAWN_PROBLEMS + AT_DRAWN_TILES };
 
 typedef struct {
     sdpa_problem p;
@@ -18,17 +21,28 @@ typedef struct {
 
 typedef struct {
     const sdpa_problem *p;
+    at_stream drops;
     at_sdpa_path path;
     char note[40];
 } drawn_row;
 
-static drawn_problem drawn[AT_DRAWN_PROBLEMS];
+static drawn_problem drawn[PROBLEMS];
+
+/* The drops of problem i, on the tape that at_case_check opens. */
+static at_stream drops_of(int i)
+{
+    return (at_stream){(uint64_t)i + 1, 0};
+}
 
 /* ------------------------------------------------------------------ the function --------------- */
 
+typedef struct {
+    at_tensor *Q, *K, *V, *bias;
+} drawn_inputs;
+
 /* The next input, or the constant that stands in its place. */
-static at_tensor *drawn_operand(at_tape *t, const sdpa_problem *p, int which, at_shape shape,
-                                at_tensor ***in)
+static at_tensor *next_input(at_tape *t, const sdpa_problem *p, int which, at_shape shape,
+                             at_tensor ***in)
 {
     if (!p->constant[which]) return *(*in)++;
     at_tensor *x = at_const(t, shape, NULL);
@@ -36,13 +50,23 @@ static at_tensor *drawn_operand(at_tape *t, const sdpa_problem *p, int which, at
     return x;
 }
 
-static at_tensor *drawn_bias(at_tape *t, const sdpa_problem *p, at_tensor *bias)
+/* The bias as given, with some cells replaced by -inf: those are constants. */
+static at_tensor *with_infinities(at_tape *t, const sdpa_problem *p, at_tensor *bias)
 {
-    if (!p->infinities) return bias;
     at_tensor *where = at_bools(t, p->bias, NULL);
     for (ptrdiff_t i = 0; where && i < at_count(p->bias); i++)
         at_store(ATTIC_BOOL, where->data, i, sdpa_infinite_at(p, i));
     return at_masked_fill(t, bias, where, -(double)INFINITY);
+}
+
+static drawn_inputs inputs_of(at_tape *t, const sdpa_problem *p, at_tensor **in)
+{
+    drawn_inputs x = {.Q = next_input(t, p, 0, p->Q, &in)};
+    x.K = p->same < SDPA_Q_IS_K ? next_input(t, p, 1, p->K, &in) : x.Q;
+    x.V = p->same == SDPA_K_IS_V || p->same == SDPA_ALL_SAME ? x.K : next_input(t, p, 2, p->V, &in);
+    if (p->has_bias) x.bias = next_input(t, p, 3, p->bias, &in);
+    if (p->infinities) x.bias = with_infinities(t, p, x.bias);
+    return x;
 }
 
 static at_tensor *drawn_keep(at_tape *t, const sdpa_problem *p)
@@ -75,12 +99,10 @@ static at_tensor *case_drawn(at_tape *t, at_tensor **in, void *ctx)
 {
     const drawn_row *row = ctx;
     const sdpa_problem *p = row->p;
-    at_sdpa_args a = p->args;
+    drawn_inputs x = inputs_of(t, p, in);
     at_tensor *weights = NULL, *scores, *probs, *lse;
-    at_tensor *Q = drawn_operand(t, p, 0, p->Q, &in), *K = Q, *V = Q;
-    if (p->same < SDPA_Q_IS_K) V = K = drawn_operand(t, p, 1, p->K, &in);
-    if (p->same == SDPA_ALL_DIFFER || p->same == SDPA_Q_IS_K) V = drawn_operand(t, p, 2, p->V, &in);
-    if (p->has_bias) a.bias = drawn_bias(t, p, drawn_operand(t, p, 3, p->bias, &in));
+    at_sdpa_args a = p->args;
+    a.bias = x.bias;
     if (p->has_keep) a.keep = drawn_keep(t, p);
     if (p->has_key_len) a.key_len = drawn_key_len(t, p);
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &weights;
@@ -88,11 +110,31 @@ static at_tensor *case_drawn(at_tape *t, at_tensor **in, void *ctx)
     if (p->probs) a.probs = &probs;
     if (p->lse) a.lse = &lse;
     a.path = row->path;
-    at_tensor *O = at_sdpa(t, Q, K, V, a);
+    at_tensor *O = at_sdpa(t, x.Q, x.K, x.V, a);
     return drawn_output(t, p, O, weights);
 }
 
-/* ------------------------------------------------------------------ the rows ------------------- */
+static void drawn_reference(at_tape *t, at_tensor **in, void *ctx, double *y)
+{
+    const drawn_row *row = ctx;
+    const sdpa_problem *p = row->p;
+    drawn_inputs x = inputs_of(t, p, in);
+    size_t rows = (size_t)p->B * (size_t)p->H * (size_t)p->T;
+    size_t n =
+        p->weights == SDPA_ALONE ? 0 : rows * (size_t)p->Dv; /* of O, which then comes first */
+    size_t cells = p->weights >= SDPA_BESIDE_O ? rows * (size_t)p->S : 0;
+    double *O = calloc(rows * (size_t)p->Dv + 1, sizeof *O);
+    double *A = calloc(rows * (size_t)p->S + 1, sizeof *A);
+    if (O && A) {
+        sdpa_reference(p, x.Q, x.K, x.V, x.bias, row->drops, O, A);
+        memcpy(y, O, n * sizeof *y);
+        memcpy(y + n, A, cells * sizeof *y);
+    }
+    free(O);
+    free(A);
+}
+
+/* ------------------------------------------------------------------ the problems --------------- */
 
 /* The shapes of the inputs, as a row of the table has them. */
 static void write_inputs(drawn_problem *d)
@@ -108,12 +150,6 @@ static void write_inputs(drawn_problem *d)
                                   at_shape_text(shape[i]));
 }
 
-/* The drops of problem i, on the tape that at_case_check opens. */
-static at_stream drops_of(int i)
-{
-    return (at_stream){(uint64_t)i + 1, 0};
-}
-
 /* How welcome a candidate is.  Rounding errors alone are nothing that differences could agree with. */
 static int worth(const sdpa_pairs *pairs, const sdpa_problem *p, at_stream drops)
 {
@@ -122,14 +158,14 @@ static int worth(const sdpa_pairs *pairs, const sdpa_problem *p, at_stream drops
     return 4 * sdpa_pairs_new(pairs, p) + (effect == SDPA_MOVES);
 }
 
-static void draw_problems(void)
+static void draw_problems(int first, int last, sdpa_size size, int candidates)
 {
     static sdpa_pairs pairs;
     int seed = 0;
-    for (int i = 0; i < AT_DRAWN_PROBLEMS; i++) {
+    for (int i = first; i < last; i++) {
         int most = -1;
-        for (int c = 0; c < CANDIDATES || most < 0; c++) {
-            sdpa_problem p = sdpa_draw(seed++, SDPA_TINY);
+        for (int c = 0; c < candidates || most < 0; c++) {
+            sdpa_problem p = sdpa_draw(seed++, size);
             int is_worth = worth(&pairs, &p, drops_of(i));
             if (is_worth > most) most = is_worth, drawn[i].p = p;
         }
@@ -140,21 +176,31 @@ static void draw_problems(void)
 
 const sdpa_problem *at_drawn_problem(int i)
 {
-    if (!*drawn[0].in) draw_problems();
+    if (!*drawn[0].in) {
+        draw_problems(0, AT_DRAWN_PROBLEMS, SDPA_TINY, CANDIDATES);
+        draw_problems(AT_DRAWN_PROBLEMS, PROBLEMS, SDPA_TILES, 4);
+    }
     return &drawn[i].p;
 }
 
+/* ------------------------------------------------------------------ the rows ------------------- */
+
 const at_case *at_case_drawn(int i)
 {
+    enum { SMALL = PATHS * AT_DRAWN_PROBLEMS, ROWS = SMALL + AT_DRAWN_TILES };
     static const char *const path_name[PATHS] = {"fused", "plain", "composed"};
-    static drawn_row row[PATHS * AT_DRAWN_PROBLEMS];
-    static at_case cases[PATHS * AT_DRAWN_PROBLEMS];
-    if (i >= PATHS * AT_DRAWN_PROBLEMS) return NULL;
-    const sdpa_problem *p = at_drawn_problem(i / PATHS);
-    row[i] = (drawn_row){.p = p, .path = (at_sdpa_path)(i % PATHS)};
-    snprintf(row[i].note, sizeof row[i].note, "drawn %d, %s", i / PATHS, path_name[i % PATHS]);
-    cases[i] = (at_case)ROW("sdpa", drawn[i / PATHS].in, case_drawn, .ctx = &row[i],
-                            .note = row[i].note, .seed = i / PATHS, .drawn = p);
-    if (sdpa_effect_of(p, drops_of(i / PATHS)) == SDPA_ZERO) cases[i].expect = ATTIC_VACUOUS;
+    static drawn_row row[ROWS];
+    static at_case cases[ROWS];
+    if (i >= ROWS) return NULL;
+    int problem = i < SMALL ? i / PATHS : i - SMALL + AT_DRAWN_PROBLEMS;
+    at_sdpa_path path = i < SMALL ? (at_sdpa_path)(i % PATHS) : ATTIC_FUSED;
+    const sdpa_problem *p = at_drawn_problem(problem);
+    row[i] = (drawn_row){.p = p, .drops = drops_of(problem), .path = path};
+    snprintf(row[i].note, sizeof row[i].note, "drawn %d, %s", problem, path_name[path]);
+    cases[i] =
+        (at_case)ROW("sdpa", drawn[problem].in, case_drawn, .ctx = &row[i], .note = row[i].note,
+                     .seed = problem, .drawn = p, .reference = drawn_reference);
+    if (sdpa_effect_of(p, row[i].drops) == SDPA_ZERO) cases[i].expect = ATTIC_VACUOUS;
+    if (p->size == SDPA_TILES) cases[i].directions = 4;
     return &cases[i];
 }

@@ -8,12 +8,15 @@
  * checked    comparisons made: elements, or random directions for the large ones
  * error      the largest |a - n| / max(|a|, |n|, max|n| / 1000), a from backward, n from differences
  * resolves   an error above this would have been seen in any of them
- * verdict    as in autograd/gradcheck.h; a case passes when its verdict is the one it expects
+ * verdict    as in autograd/gradcheck.h; a case passes when its verdict is the one it expects and the
+ *            values, where it has a reference for them, are those
  *
  * Exit status: 0 all passed, 1 some did not, 2 nothing could be run. */
 #include "gradcheck/cases.h"
 
 #include <string.h>
+
+#define NOT_EXPECTED "  <-- not as expected"
 
 static bool is_chosen(const at_case *c, int n, char **words)
 {
@@ -25,15 +28,17 @@ static bool is_chosen(const at_case *c, int n, char **words)
 static bool check_and_print(const at_case *c)
 {
     at_gradcheck_report r = at_case_check(c);
-    bool expected = r.verdict == at_case_expects(c);
+    double off = at_case_values(c);
+    bool expected = r.verdict == at_case_expects(c), same = off <= 1e-12;
     printf("%-16s %-44s %7td  %8.1e  %8.1e  %s%s\n", c->op, at_case_text(c), r.checked, r.error,
-           r.resolution, at_verdict_text(r.verdict), expected ? "" : "  <-- not as expected");
+           r.resolution, at_verdict_text(r.verdict), expected && same ? "" : NOT_EXPECTED);
     if (!expected) {
         printf("    expected %s\n", at_verdict_text(at_case_expects(c)));
-        if (c->drawn) printf("    %s\n", sdpa_problem_text(c->drawn));
         at_gradcheck_print(&r, stdout);
     }
-    return expected;
+    if (!same) printf("    the values are off by %.1e\n", off);
+    if (c->drawn && !(expected && same)) printf("    %s\n", sdpa_problem_text(c->drawn));
+    return expected && same;
 }
 
 static bool identities_hold(const at_case *c)
@@ -41,7 +46,7 @@ static bool identities_hold(const at_case *c)
     const char *said = at_case_identities(c, ATTIC_F64);
     if (!*said) said = at_case_identities(c, ATTIC_F32);
     printf("%-16s %-44s %s%s\n", c->op, at_case_text(c), *said ? said : "as they should",
-           *said ? "  <-- not as expected" : "");
+           *said ? NOT_EXPECTED : "");
     return !*said;
 }
 

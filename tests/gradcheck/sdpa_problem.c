@@ -234,6 +234,13 @@ bool sdpa_keeps(const sdpa_problem *p, int b, int h, int i, int j)
     return !p->infinities || !sdpa_infinite_at(p, sdpa_cell(p, p->bias, b, h, i, j));
 }
 
+ptrdiff_t sdpa_row(const sdpa_problem *p, at_shape s, int heads, int b, int h, int i)
+{
+    ptrdiff_t rows = s.dim[s.ndim - 2], last = at_last(s);
+    if (p->args.heads) return (b * rows + i) * last + h * (last / heads);
+    return (((ptrdiff_t)b * heads + h) * rows + i) * last;
+}
+
 /* Of a row with `kept` keys, of which `live` were not dropped.  One weight alone stays what it is, and what
  * is added to all scores alike changes none. */
 static sdpa_effect row_effect(const sdpa_problem *p, int kept, int live)

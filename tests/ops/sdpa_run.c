@@ -80,14 +80,6 @@ sdpa_run sdpa_run_on(at_tape *t, const sdpa_problem *p, at_sdpa_path path)
     return r;
 }
 
-ptrdiff_t sdpa_row(const sdpa_problem *p, const at_tensor *x, int heads, int b, int h, int i)
-{
-    int rows = x->shape.dim[x->shape.ndim - 2];
-    ptrdiff_t last = at_last(x->shape);
-    if (p->args.heads) return ((ptrdiff_t)b * rows + i) * last + h * (last / heads);
-    return (((ptrdiff_t)b * heads + h) * rows + i) * last;
-}
-
 /* ------------------------------------------------------------------ comparing ------------------ */
 
 static inline double number(at_dtype real, const void *x, ptrdiff_t i)

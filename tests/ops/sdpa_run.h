@@ -21,9 +21,6 @@ bool sdpa_backward(at_tape *t, const sdpa_run *r);
 /* All three; fails the test if one fails. */
 sdpa_run sdpa_run_on(at_tape *t, const sdpa_problem *p, at_sdpa_path path);
 
-/* Where row i of head h of batch b begins in a tensor like Q or O, or K or V: `heads` of them. */
-ptrdiff_t sdpa_row(const sdpa_problem *p, const at_tensor *x, int heads, int b, int h, int i);
-
 /* The largest |x_i - y_i| / max(1, max|y|) over outputs and gradients; *where says of which.  A NaN or
  * infinity in only one of the two is an infinite difference. */
 double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where);

@@ -67,8 +67,8 @@ static dual dual_score(const dual_call *c, int b, int h, int i, int j)
 {
     const sdpa_problem *p = c->p;
     const sdpa_run *r = c->r;
-    ptrdiff_t Q = sdpa_row(p, r->Q, p->H, b, h, i);
-    ptrdiff_t K = sdpa_row(p, r->K, p->G, b, h / (p->H / p->G), j);
+    ptrdiff_t Q = sdpa_row(p, r->Q->shape, p->H, b, h, i);
+    ptrdiff_t K = sdpa_row(p, r->K->shape, p->G, b, h / (p->H / p->G), j);
     dual s = {0, 0};
     for (int d = 0; d < p->D; d++)
         s = dual_add(s, dual_mul(dual_read(c, r->Q, Q + d), dual_read(c, r->K, K + d)));
@@ -113,7 +113,7 @@ static double dual_row(const dual_call *c, int b, int h, int i, dual *A)
     double change = 0;
     dual_weights(c, b, h, i, A);
     ptrdiff_t row = (((ptrdiff_t)b * p->H + h) * p->T + i) * p->S,
-              O = sdpa_row(p, r->O, p->H, b, h, i);
+              O = sdpa_row(p, r->O->shape, p->H, b, h, i);
     for (int j = 0; r->weights && j < p->S; j++) {
         assert_close(at_element(r->weights, row + j), A[j].v, 1e-12);
         if (r->dW) change += at_element(r->dW, row + j) * A[j].d;
@@ -121,7 +121,7 @@ static double dual_row(const dual_call *c, int b, int h, int i, dual *A)
     for (int d = 0; d < p->Dv; d++) {
         dual sum = {0, 0};
         for (int j = 0; j < p->S; j++) {
-            ptrdiff_t V = sdpa_row(p, r->V, p->G, b, h / (p->H / p->G), j);
+            ptrdiff_t V = sdpa_row(p, r->V->shape, p->G, b, h / (p->H / p->G), j);
             if (A[j].v != 0) sum = dual_add(sum, dual_mul(A[j], dual_read(c, r->V, V + d)));
         }
         assert_close(at_element(r->O, O + d), sum.v, 1e-12);

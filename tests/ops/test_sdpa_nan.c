@@ -125,7 +125,8 @@ static void check_row(const poisoning *x, int b, int h, int i)
     bool hit = hit_at(x, b, h, i), forward = hit && x->kind <= POISON_BIAS;
     bool scores = forward && x->kind != POISON_V; /* V does not reach the weights */
     bool dQ_shows = p->weights != SDPA_ALONE || x->kind != POISON_V; /* V is read for dO alone */
-    ptrdiff_t O = sdpa_row(p, c->O, p->H, b, h, i), Q = sdpa_row(p, c->Q, p->H, b, h, i);
+    ptrdiff_t O = sdpa_row(p, c->O->shape, p->H, b, h, i),
+              Q = sdpa_row(p, c->Q->shape, p->H, b, h, i);
     ptrdiff_t cells = cell_of(p, b, h, i, 0), row = p->S ? cells / p->S : 0;
     check_numbers(x, "O", c->O, r->O, O, p->Dv, forward, true);
     check_numbers(x, "weights", c->weights, r->weights, cells, p->S, scores, false);
@@ -150,8 +151,8 @@ static void check_keys(const poisoning *x)
         for (int g = 0; g < p->G; g++)
             for (int j = 0; j < p->S; j++) {
                 bool hit = key_is_hit(x, b, g, j);
-                ptrdiff_t K = sdpa_row(p, c->K, p->G, b, g, j),
-                          V = sdpa_row(p, c->V, p->G, b, g, j);
+                ptrdiff_t K = sdpa_row(p, c->K->shape, p->G, b, g, j),
+                          V = sdpa_row(p, c->V->shape, p->G, b, g, j);
                 check_numbers(x, "dK", c->K, r->K, K, p->D, hit, dK_shows);
                 check_numbers(x, "dV", c->V, r->V, V, p->Dv, hit, false);
             }
@@ -187,11 +188,19 @@ static void poison(const poisoning *x, sdpa_run *r, bool after_forward)
     const sdpa_problem *p = &x->p;
     if (after_forward != (x->kind == POISON_DO || x->kind == POISON_DW)) return;
     switch (x->kind) {
-    case POISON_Q: put_poison(x, r->Q, sdpa_row(p, r->Q, p->H, x->b, x->h, x->i), p->D); break;
-    case POISON_K: put_poison(x, r->K, sdpa_row(p, r->K, p->G, x->b, x->h, x->i), p->D); break;
-    case POISON_V: put_poison(x, r->V, sdpa_row(p, r->V, p->G, x->b, x->h, x->i), p->Dv); break;
+    case POISON_Q:
+        put_poison(x, r->Q, sdpa_row(p, r->Q->shape, p->H, x->b, x->h, x->i), p->D);
+        break;
+    case POISON_K:
+        put_poison(x, r->K, sdpa_row(p, r->K->shape, p->G, x->b, x->h, x->i), p->D);
+        break;
+    case POISON_V:
+        put_poison(x, r->V, sdpa_row(p, r->V->shape, p->G, x->b, x->h, x->i), p->Dv);
+        break;
     case POISON_BIAS: put_poison(x, r->bias, x->at, 1); break;
-    case POISON_DO: put_poison(x, r->dO, sdpa_row(p, r->O, p->H, x->b, x->h, x->i), p->Dv); break;
+    case POISON_DO:
+        put_poison(x, r->dO, sdpa_row(p, r->O->shape, p->H, x->b, x->h, x->i), p->Dv);
+        break;
     case POISON_DW: put_poison(x, r->dW, x->at, 1); break;
     }
 }
