@@ -42,10 +42,13 @@
 
 #elif defined(VEC_TYPES)
 
-typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) KERNEL(vec_bit);
 typedef REAL KERNEL(vec) __attribute__((vector_size(VEC_BYTES)));
-/* what a comparison gives: -1 in a lane where it holds, 0 elsewhere; and the bits of a vec */
-typedef KERNEL(vec_bit) KERNEL(vec_bits) __attribute__((vector_size(VEC_BYTES)));
+typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) KERNEL(vec_int);
+typedef __typeof__(_Generic((REAL)0, float : (uint32_t)0, double : (uint64_t)0)) KERNEL(vec_word);
+/* what a comparison gives: -1 in a lane where it holds, 0 elsewhere */
+typedef KERNEL(vec_int) KERNEL(vec_mask) __attribute__((vector_size(VEC_BYTES)));
+/* the bits of the lanes */
+typedef KERNEL(vec_word) KERNEL(vec_bits) __attribute__((vector_size(VEC_BYTES)));
 
 VEC_INLINE KERNEL(vec) KERNEL(vec_load)(const REAL *p)
 {
@@ -63,9 +66,9 @@ VEC_INLINE void KERNEL(vec_store)(REAL *p, KERNEL(vec) v)
 VEC_INLINE KERNEL(vec) KERNEL(vec_load_first)(ptrdiff_t n, const REAL *p)
 {
     REAL lane[VEC_LANES];
-    const KERNEL(vec_bit) count = (KERNEL(vec_bit))n;
+    const KERNEL(vec_int) count = (KERNEL(vec_int))n;
     VEC_MASKED
-    for (KERNEL(vec_bit) l = 0; l < VEC_LANES; l++) lane[l] = l < count ? p[l] : 0;
+    for (KERNEL(vec_int) l = 0; l < VEC_LANES; l++) lane[l] = l < count ? p[l] : 0;
     return KERNEL(vec_load)(lane);
 }
 
@@ -73,10 +76,10 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_load_first)(ptrdiff_t n, const REAL *p)
 VEC_INLINE void KERNEL(vec_store_first)(ptrdiff_t n, REAL *p, KERNEL(vec) v)
 {
     REAL lane[VEC_LANES];
-    const KERNEL(vec_bit) count = (KERNEL(vec_bit))n;
+    const KERNEL(vec_int) count = (KERNEL(vec_int))n;
     KERNEL(vec_store)(lane, v);
     VEC_MASKED
-    for (KERNEL(vec_bit) l = 0; l < VEC_LANES; l++)
+    for (KERNEL(vec_int) l = 0; l < VEC_LANES; l++)
         if (l < count) p[l] = lane[l];
 }
 
@@ -87,19 +90,18 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_of)(REAL a)
 }
 
 /* lane by lane: yes where the condition holds, no elsewhere */
-VEC_INLINE KERNEL(vec) KERNEL(vec_pick)(KERNEL(vec_bits) condition, KERNEL(vec) yes, KERNEL(vec) no)
+VEC_INLINE KERNEL(vec) KERNEL(vec_pick)(KERNEL(vec_mask) holds, KERNEL(vec) yes, KERNEL(vec) no)
 {
-    KERNEL(vec) v;
-    for (int l = 0; l < VEC_LANES; l++) v[l] = condition[l] ? yes[l] : no[l];
-    return v;
+    for (int l = 0; l < VEC_LANES; l++) no[l] = holds[l] ? yes[l] : no[l];
+    return no;
 }
 
 /* The lanes from 0 to n-1. */
-VEC_INLINE KERNEL(vec_bits) KERNEL(vec_first)(ptrdiff_t n)
+VEC_INLINE KERNEL(vec_mask) KERNEL(vec_first)(ptrdiff_t n)
 {
-    KERNEL(vec_bits) lane;
+    KERNEL(vec_mask) lane = {0};
     for (int l = 0; l < VEC_LANES; l++) lane[l] = l;
-    return lane < (KERNEL(vec_bit))n;
+    return lane < (KERNEL(vec_int))n;
 }
 
 /* The sum of the lanes: the halves of v are added, then the halves of that, and so on. */

@@ -45,7 +45,7 @@ static void KERNEL(first_lanes)(void)
         q[n] = 77;
         KERNEL(vec) v = KERNEL(vec_load_first)(n, p);
         KERNEL(vec_store_first)(n, q, v + 1);
-        KERNEL(vec_bits) first = KERNEL(vec_first)(n);
+        KERNEL(vec_mask) first = KERNEL(vec_first)(n);
         for (int l = 0; l < VEC_LANES; l++) {
             ck_assert(v[l] == (l < n ? (REAL)(l + 1) : 0));
             ck_assert(first[l] == (l < n ? -1 : 0));
