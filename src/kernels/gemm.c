@@ -249,6 +249,7 @@ typedef struct {
     const REAL *A, *B;
     REAL *C;
     at_strides a, b, c;
+    const REAL *z;          /* NULL, or a row that the sums begin with */
     int rows, columns;      /* of a block of C */
     ptrdiff_t across, down; /* blocks */
     ptrdiff_t count, per_task;
@@ -256,7 +257,8 @@ typedef struct {
 
 /* C [m,n] += A [m,depth] B [depth,n], where `how` tells how sums begin and end. */
 static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, int m, int n, KERNEL(gemm_tile) how,
-                              const REAL *A, const REAL *B, REAL *C, bool add, REAL *P)
+                              const REAL *A, const REAL *B, REAL *C, bool add, const REAL *z,
+                              REAL *P)
 {
     const bool in_place = g->b.col == 1 && m <= GEMM_IN_PLACE * GEMM_ROWS;
     const int panels = (m + GEMM_ROWS - 1) / GEMM_ROWS, depth = how.depth;
@@ -275,7 +277,7 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, int m, int n, KERNEL(g
             how.B = in_place && whole ? B + j : P + j * depth;
             how.b_row = in_place && whole ? g->b.row : vectors * LANES;
             how.C = C + i * g->c.row + j * g->c.col;
-            if (add) how.Z = how.C;
+            how.Z = add ? how.C : z + j;
             if (whole && g->c.col == 1)
                 KERNEL(gemm_run)(rows, vectors, &how);
             else
@@ -288,13 +290,18 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, int m, int n, KERNEL(g
 static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, int first, int last, int i0, int m,
                                int j0, int n)
 {
-    static const REAL zero[STRIP];
-    alignas(GEMM_VECTOR) REAL P[DEPTH * WIDTH];
+    static const REAL zero[WIDTH];
+    alignas(GEMM_VECTOR) REAL P[DEPTH * WIDTH], row[WIDTH];
+    const REAL *z = zero;
     const int slabs = g->K > DEPTH ? (g->K - 1) / DEPTH + 1 : 1;
     REAL *C = g->C + first * g->c.batch + i0 * g->c.row + j0 * g->c.col;
     REAL beta = g->beta;
     if (g->batch == 0) {
         last = first;
+    }
+    if (g->z) {
+        memset(row, 0, sizeof row);
+        z = memcpy(row, g->z + j0, (size_t)n * sizeof *row);
     }
 
     for (int b = first; b <= last; b++)
@@ -307,12 +314,11 @@ static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, int first, int last, 
             how = {.depth = g->batch ? depth : 0,
                    .a_row = g->a.row,
                    .a_col = g->a.col,
-                   .Z = zero,
                    .z_row = add ? g->c.row : 0,
                    .alpha = g->alpha,
                    .beta = add ? 0 : beta,
                    .c_row = g->c.row};
-            KERNEL(gemm_slab)(g, m, n, how, A, B, C, add, P);
+            KERNEL(gemm_slab)(g, m, n, how, A, B, C, add, z, P);
             beta = 1;
             k0 += depth;
         }
@@ -341,15 +347,17 @@ static at_strides KERNEL(gemm_transposed)(at_strides s)
     return (at_strides){s.col, s.row, s.batch};
 }
 
-void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
-                       const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c)
+static void KERNEL(gemm_from)(int batch, int M, int N, int K, REAL alpha, const REAL *A,
+                              at_strides a, const REAL *B, at_strides b, REAL beta, REAL *C,
+                              at_strides c, const REAL *z)
 {
     int products = c.batch ? batch : 1;
     if (products < 1 || M < 1 || N < 1) return;
     KERNEL(gemm_job)
     g = {batch, M, N, K, alpha,     beta,         A,           B,
          C,     a, b, c, .rows = M, .columns = N, .across = 1, .down = 1};
-    if ((c.row == 1 && c.col != 1) || (N <= LANES / 2 && M > N)) {
+    g.z = z;
+    if (!z && ((c.row == 1 && c.col != 1) || (N <= LANES / 2 && M > N))) {
         g.M = g.rows = N, g.N = g.columns = M, g.A = B, g.B = A;
         g.a = KERNEL(gemm_transposed)(b);
         g.b = KERNEL(gemm_transposed)(a);
@@ -381,6 +389,18 @@ void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A
         KERNEL(gemm_task)(&g, 0, 0);
     else
         at_parallel(tasks, KERNEL(gemm_task), &g);
+}
+
+void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
+                       const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c)
+{
+    KERNEL(gemm_from)(batch, M, N, K, alpha, A, a, B, b, beta, C, c, NULL);
+}
+
+void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, const REAL *B,
+                            at_strides b, const REAL *z, REAL *C)
+{
+    KERNEL(gemm_from)(1, M, N, K, 1, A, a, B, b, 0, C, (at_strides){N, 1, (ptrdiff_t)M * N}, z);
 }
 
 #undef LANES

@@ -25,7 +25,14 @@ void at_gemm_f32(int batch, int M, int N, int K, float alpha, const float *A, at
 void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
                  const double *B, at_strides b, double beta, double *C, at_strides c);
 
-/* The same, in plain C and about half as fast: what a build with PLAIN=1 uses, and what tests compare
+/* C_ij = z_j + sum_k A_ik B_kj: a product that begins with a row, which costs nothing.  C has
+ * contiguous rows; z = NULL is 0. */
+void at_gemm_bias_f32(int M, int N, int K, const float *A, at_strides a, const float *B,
+                      at_strides b, const float *z, float *C);
+void at_gemm_bias_f64(int M, int N, int K, const double *A, at_strides a, const double *B,
+                      at_strides b, const double *z, double *C);
+
+/* at_gemm in plain C and about half as fast: what a build with PLAIN=1 uses, and what tests compare
  * the other with. */
 void at_gemm_plain_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
                        const float *B, at_strides b, float beta, float *C, at_strides c);

@@ -194,6 +194,14 @@ void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A
 {
     AT_FOR_REAL(gemm_plain)(batch, M, N, K, alpha, A, a, B, b, beta, C, c);
 }
+
+void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, const REAL *B,
+                            at_strides b, const REAL *z, REAL *C)
+{
+    for (ptrdiff_t i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) C[i * N + j] = z ? z[j] : 0;
+    AT_FOR_REAL(gemm_plain)(1, M, N, K, 1, A, a, B, b, 1, C, (at_strides){N, 1, (ptrdiff_t)M * N});
+}
 #endif
 
 #undef PLAIN_COLS

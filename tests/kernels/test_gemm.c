@@ -58,6 +58,13 @@ START_TEST(matrices_larger_than_a_tile_agree_with_three_loops)
 }
 END_TEST
 
+START_TEST(a_product_that_begins_with_a_row_is_one_that_is_added_to_such_rows)
+{
+    for (int i = 0; i < 200; i++) gemm_bias_case_f32(100), gemm_bias_case_f64(100);
+    for (int i = 0; i < 4; i++) gemm_bias_case_f32(400), gemm_bias_case_f64(300);
+}
+END_TEST
+
 START_TEST(two_by_two_can_be_checked_by_hand)
 {
     const double A[] = {1, 2, 3, 4}, B[] = {5, 6, 7, 8}, C[] = {19, 22, 43, 50};
@@ -133,7 +140,8 @@ START_TEST(any_number_of_threads_gives_the_same_bits)
 }
 END_TEST
 
-SUITE(kernels_gemm, every_shape_stride_and_factor_agrees_with_three_loops_f32,
+SUITE(kernels_gemm, a_product_that_begins_with_a_row_is_one_that_is_added_to_such_rows,
+      every_shape_stride_and_factor_agrees_with_three_loops_f32,
       every_shape_stride_and_factor_agrees_with_three_loops_f64,
       matrices_larger_than_a_tile_agree_with_three_loops, two_by_two_can_be_checked_by_hand,
       with_beta_0_a_NaN_in_C_is_not_read, a_NaN_in_A_reaches_its_row_and_no_other,
@@ -244,6 +252,23 @@ static void KERNEL(gemm_same_bits)(int batch, int M, int N, int K, bool shared)
         ck_assert_mem_eq(one, more, size);
     }
     free(A.p), free(B.p), free(one), free(more);
+}
+
+/* the same bits, and not a number read behind the end of the row */
+static void KERNEL(gemm_bias_case)(int most)
+{
+    int M = gemm_pick(most), N = gemm_pick(most), K = gemm_pick(most);
+    KERNEL(gemm_matrix) A = KERNEL(gemm_new)(1, M, K, false, 0);
+    KERNEL(gemm_matrix) B = KERNEL(gemm_new)(1, K, N, false, 0);
+    size_t row = (size_t)N * sizeof(REAL);
+    REAL *z = malloc(row), *C = malloc((size_t)M * row), *rows = malloc((size_t)M * row);
+    for (int j = 0; j < N; j++) z[j] = (REAL)gemm_pick(9) / 3;
+    for (int i = 0; i < M; i++) memcpy(rows + i * N, z, row);
+    AT_FOR_REAL(gemm)
+    (1, M, N, K, 1, A.p, A.s, B.p, B.s, 1, rows, (at_strides){N, 1, (ptrdiff_t)M * N});
+    AT_FOR_REAL(gemm_bias)(M, N, K, A.p, A.s, B.p, B.s, z, C);
+    ck_assert_mem_eq(C, rows, (size_t)M * row);
+    free(A.p), free(B.p), free(z), free(C), free(rows);
 }
 
 #endif
