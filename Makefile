@@ -64,9 +64,10 @@ endif
 # the library, a call to at_x is a call to our own at_x.
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdouble-promotion
 flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trapping-math \
-    -fPIC -fno-semantic-interposition -pthread $(arch) $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
-compile = $(CC) $(flags) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -MP $(CPPFLAGS) $(CFLAGS)
-link = $(CC) $(flags) $(CFLAGS) $(LDFLAGS)
+    -fPIC -fno-semantic-interposition -pthread $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
+tuned = $(arch)
+compile = $(CC) $(flags) $(tuned) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -MP $(CPPFLAGS) $(CFLAGS)
+link = $(CC) $(flags) $(arch) $(CFLAGS) $(LDFLAGS)
 libs := -lm -pthread
 
 empty :=
@@ -125,11 +126,15 @@ benches: $(benches) $(peers) ## the benchmarks, built and not run
 
 # Flags are a prerequisite like any other: whatever they change is compiled again.
 $(B)/flags: FORCE
-	$(call keep,$(CC) $(flags) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
+	$(call keep,$(CC) $(flags) $(arch) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(compile) -c -o $@ $<
+
+# What runs before it is known whether this processor is the one that ARCH means (kernels/target.h).
+portable_c := src/kernels/target.c src/autograd/tape.c src/tensor/arena.c examples/common/processor.c
+$(call objects,$(portable_c)): tuned =
 
 # A released library does not abort, so it has no asserts; tests and examples keep theirs.
 ifeq ($(MODE),release)
@@ -149,6 +154,7 @@ $(call objects,$(example_c) $(common_c)): extra = -Iexamples
 $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench
 $(examples): $(call objects,$(common_c))
 $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
+$(benches) $(gradcheck): $(B)/examples/common/processor.o
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 $(peers): %: %.o
@@ -180,7 +186,7 @@ deps: ## install what the tests need: Check and pkg-config
 $(runner): $(call objects,$(test_c) $(common_c) $(filter-out %/main.c,$(gradcheck_c))) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $^ $(call check_flag,--libs) $(libs)
 $(gradcheck): $(call objects,$(gradcheck_c)) $(static)
-	$(call say,LINK,$@)$(link) -o $@ $^ $(libs)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 $(call objects,$(gradcheck_c)): extra = -Itests
 $(call objects,$(test_c)): extra = -Itests -Iexamples -I$(B) $(call check_flag,--cflags)
@@ -226,6 +232,12 @@ check-install: lib ## install into a temporary folder, use it from there, uninst
 check-readme: $(static) ## run every command and every program of the README
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
 
+check-lesser: ## build for AVX2 and AVX-512, run on (emulated) processors without: is it said?
+	@sh scripts/check-lesser.sh "$(MAKE)" "$(CC)"
+
+check-arm: ## the tests on 64-bit Arm: cross compiler and QEMU, see scripts/check-arm.sh
+	@sh scripts/check-arm.sh "$(MAKE)" $(ARGS)
+
 check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
 	@sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
 
@@ -242,7 +254,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) mutation
 	$(sub) graph check-readme check-examples
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-examples \
-    check-all
+    check-lesser check-arm check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
@@ -332,6 +344,6 @@ clean: ## remove build/ and out/
 
 help: ## this list
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile; echo
-	@awk '/^[a-z-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); \
+	@awk '/^[a-z%-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); \
 	    printf "  %-14s %s\n", name, $$0 }' Makefile
 .PHONY: install uninstall clean help

@@ -23,7 +23,11 @@
 /* ------------------------------------------------------------------ open, close, errors -------- */
 
 /* A new tape whose real tensors all have type `real`, ATTIC_F32 to train or ATTIC_F64 to check.
- * Everything random on it follows from seed.  NULL when out of memory or `real` is neither. */
+ * Everything random on it follows from seed.  NULL when out of memory or `real` is neither.
+ *
+ * On a processor that lacks what this library was built for (see ARCH in the Makefile), the tape has
+ * an error from the beginning that says so.  Programs that are carried to other machines check
+ * at_ok right here. */
 at_tape *at_open(at_dtype real, uint64_t seed);
 void at_close(at_tape *t); /* frees all it owns; t may be NULL */
 

@@ -206,7 +206,9 @@ static void write_element(const at_printer *p, char word[PRINT_WORD], double x)
                                  p->right, p->exponent);
     else
         left = write_positional(text, positional_digits(p->dtype, x, PRINT_DECIMALS));
-    snprintf(word, PRINT_WORD, "%*s%-*s", p->left - left, "", width - (p->left - left), text);
+    memset(word, ' ', (size_t)width);
+    memcpy(word + p->left - left, text, strlen(text));
+    word[width] = 0;
 }
 
 static void put_spaces(FILE *out, int n)

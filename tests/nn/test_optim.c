@@ -313,7 +313,7 @@ END_TEST
 static void make_many(at_tape *t, at_tape *like)
 {
     for (int i = 0; i < 50; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "p%d", i);
         at_shape s = at_shape_of(i == 20 ? 50000 : i == 30 ? 0 : i + 1);
         at_tensor *x = at_param(t, name, s, at_normal(1));

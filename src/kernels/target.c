@@ -1,0 +1,139 @@
+/* target.c -- asks the processor what it can do; see target.h.
+ *
+ * Compiled without ARCH (see the Makefile), or it would need what it asks for.
+ *
+ *   x86        __builtin_cpu_supports, which also asks whether the system saves the wider registers;
+ *              for names that not every compiler takes, the bit of cpuid that it would look at
+ *   AArch64    AT_HWCAP and AT_HWCAP2, which Linux hands to every process; other systems are not asked */
+#include "kernels/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    bool is_there;
+} target_feature;
+
+#if defined __x86_64__ || defined __i386__
+#include <cpuid.h>
+
+enum { EAX, EBX, ECX, EDX };
+
+static bool target_cpuid(unsigned leaf, unsigned part, int reg, int bit)
+{
+    unsigned r[4] = {0};
+    return __get_cpuid_count(leaf, part, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) && (r[reg] >> bit & 1);
+}
+
+#define BY_NAME(name)                                                                              \
+    {                                                                                              \
+        name, __builtin_cpu_supports(name) != 0                                                    \
+    }
+
+/* The feature of this name; its own name is NULL if we know none. */
+static target_feature target_find(const char *name)
+{
+    __builtin_cpu_init();
+    const target_feature all[] = {
+        BY_NAME("sse3"),
+        BY_NAME("ssse3"),
+        BY_NAME("sse4.1"),
+        BY_NAME("sse4.2"),
+        BY_NAME("popcnt"),
+        BY_NAME("avx"),
+        BY_NAME("avx2"),
+        BY_NAME("fma"),
+        BY_NAME("bmi"),
+        BY_NAME("bmi2"),
+        BY_NAME("fma4"),
+        BY_NAME("xop"),
+        BY_NAME("gfni"),
+        BY_NAME("avx512f"),
+        BY_NAME("avx512cd"),
+        BY_NAME("avx512dq"),
+        BY_NAME("avx512bw"),
+        BY_NAME("avx512vl"),
+        BY_NAME("avx512ifma"),
+        BY_NAME("avx512vbmi"),
+        BY_NAME("avx512vbmi2"),
+        BY_NAME("avx512vnni"),
+        BY_NAME("avx512bitalg"),
+        BY_NAME("avx512vpopcntdq"),
+        BY_NAME("avx512bf16"),
+        {"movbe", target_cpuid(1, 0, ECX, 22)},
+        {"f16c", target_cpuid(1, 0, ECX, 29)},
+        {"avx512fp16", target_cpuid(7, 0, EDX, 23)},
+        {"avxvnni", target_cpuid(7, 1, EAX, 4)},
+        {"lzcnt", target_cpuid(0x80000001, 0, ECX, 5)},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].name, name) == 0) return all[i];
+    return (target_feature){NULL, true};
+}
+
+#elif defined __aarch64__ && defined __linux__
+#include <sys/auxv.h>
+
+static target_feature target_find(const char *name)
+{
+    const unsigned long has = getauxval(AT_HWCAP), has2 = getauxval(AT_HWCAP2);
+    const target_feature all[] = {
+        {"crc", has >> 7 & 1},   {"lse", has >> 8 & 1},      {"fp16", has >> 10 & 1},
+        {"rdma", has >> 12 & 1}, {"dotprod", has >> 20 & 1}, {"sve", has >> 22 & 1},
+        {"sve2", has2 >> 1 & 1}, {"i8mm", has2 >> 13 & 1},   {"bf16", has2 >> 14 & 1},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].name, name) == 0) return all[i];
+    return (target_feature){NULL, true};
+}
+
+#else
+
+static target_feature target_find(const char *name)
+{
+    (void)name;
+    return (target_feature){NULL, true};
+}
+
+#endif
+
+bool at_target_has(const char *name)
+{
+    return target_find(name).is_there;
+}
+
+bool at_target_knows(const char *name)
+{
+    return target_find(name).name != NULL;
+}
+
+bool at_target_missing(const char *const *needs, bool (*has)(const char *), char *names,
+                       size_t size)
+{
+    size_t used = 0;
+    bool missing = false;
+    names[0] = 0;
+    for (; *needs; needs++) {
+        if (has(*needs)) continue;
+        size_t left = size - used, length = strlen(*needs) + (missing ? 2 : 0);
+        if (length < left) {
+            snprintf(names + used, left, "%s%s", missing ? ", " : "", *needs);
+            used += length;
+        }
+        missing = true;
+    }
+    return missing;
+}
+
+bool at_target_is_lesser(char *message, size_t size)
+{
+    char names[320];
+    if (!at_target_missing(at_target_needs, at_target_has, names, sizeof names)) return false;
+    snprintf(
+        message, size,
+        "this build is for a processor with %s, which this one lacks: build it here, or with a "
+        "lesser ARCH such as ARCH=x86-64",
+        names);
+    return true;
+}

@@ -1,0 +1,68 @@
+/* test_target.c -- what a build needs, what a processor has, and what is said when they differ.
+ *
+ * That a lesser processor really gets to read it is checked by `make check-lesser`. */
+#include "test.h"
+#include "kernels/target.h"
+
+#include <string.h>
+
+static bool has_short_names(const char *name)
+{
+    return strlen(name) < 4;
+}
+
+static const char *const four[] = {"avx", "avx2", "fma", "bmi2", NULL};
+
+START_TEST(what_is_missing_is_named)
+{
+    char names[64];
+    ck_assert(at_target_missing(four, has_short_names, names, sizeof names));
+    ck_assert_str_eq(names, "avx2, bmi2");
+}
+END_TEST
+
+START_TEST(nothing_is_missing_where_nothing_is_needed)
+{
+    const char *const none[] = {NULL};
+    char names[64] = "left over";
+    ck_assert(!at_target_missing(none, has_short_names, names, sizeof names));
+    ck_assert_str_eq(names, "");
+}
+END_TEST
+
+START_TEST(names_that_do_not_fit_are_left_out_whole)
+{
+    char names[8] = "";
+    ck_assert(at_target_missing(four, has_short_names, names, sizeof names));
+    ck_assert_str_eq(names, "avx2");
+    ck_assert(at_target_missing(four, has_short_names, names, 1));
+    ck_assert_str_eq(names, "");
+}
+END_TEST
+
+START_TEST(a_name_nobody_knows_is_taken_to_be_there)
+{
+    ck_assert(!at_target_knows("no-such-thing"));
+    ck_assert(at_target_has("no-such-thing"));
+}
+END_TEST
+
+START_TEST(every_need_can_be_asked_for)
+{
+#if defined __x86_64__ || defined __i386__ || defined __aarch64__ && defined __linux__
+    for (const char *const *need = at_target_needs; *need; need++)
+        ck_assert_msg(at_target_knows(*need), "nobody knows %s", *need);
+#endif
+}
+END_TEST
+
+START_TEST(this_processor_has_what_this_build_needs)
+{
+    char message[512] = "";
+    ck_assert_msg(!at_target_is_lesser(message, sizeof message), "%s", message);
+}
+END_TEST
+
+SUITE(kernels_target, what_is_missing_is_named, nothing_is_missing_where_nothing_is_needed,
+      names_that_do_not_fit_are_left_out_whole, a_name_nobody_knows_is_taken_to_be_there,
+      every_need_can_be_asked_for, this_processor_has_what_this_build_needs)
