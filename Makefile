@@ -151,7 +151,8 @@ $(shared): $(call objects,$(library_c)) $(B)/flags scripts/attic.map
 	@ln -sf $(soname) $(B)/$(solink)
 
 $(call objects,$(example_c) $(common_c)): extra = -Iexamples
-$(call objects,$(all_bench_c)): extra = -Iexamples -Ibench
+$(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
+    -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
 $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
 $(benches) $(gradcheck): $(B)/examples/common/processor.o

@@ -14,6 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
+#ifndef BENCH_ARCH /* the Makefile says what it compiles with */
+#define BENCH_ARCH ""
+#define BENCH_FLAGS ""
+#endif
 
 #if defined(__AVX512F__)
 enum { VECTOR = 64, CHAINS = 24 };
@@ -141,15 +147,28 @@ static double measure_bandwidth(int threads, double bytes)
     return 1e-9 * best;
 }
 
+/* Of one CPU's caches, and last what certainly is none. */
+static void cache_sizes(double size[4])
+{
+    static const double usual[4] = {32 << 10, 1 << 20, 16 << 20, 1e12};
+    for (int i = 0; i < 4; i++) size[i] = usual[i];
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+    static const int names[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
+                                _SC_LEVEL3_CACHE_SIZE};
+    for (int i = 0; i < 3; i++)
+        if (sysconf(names[i]) > 0) size[i] = (double)sysconf(names[i]);
+#endif
+}
+
 double machine_bandwidth(int threads, double bytes)
 {
-    static const double level[] = {24e3, 768e3, 12e6, 192e6};
-    enum { LEVELS = sizeof level / sizeof *level };
-    static double known[AT_MAX_THREADS + 1][LEVELS];
+    static double known[AT_MAX_THREADS + 1][4], size[4];
     int i = 0;
-    while (i < LEVELS - 1 && bytes > 1.5 * level[i] * threads) i++;
-    double *rate = &known[threads][i];
-    if (*rate == 0) *rate = measure_bandwidth(threads, level[i] * (i < 2 ? threads : 1));
+    if (size[0] == 0) cache_sizes(size);
+    while (i < 3 && bytes > 1.1 * size[i] * (i < 2 ? threads : 1)) i++;
+    double *rate = &known[threads][i], most = i < 3 ? 32e6 : 192e6, test = size[i] / 2;
+    if (i < 2) test *= threads; /* each has its own */
+    if (*rate == 0) *rate = measure_bandwidth(threads, test < most ? test : most);
     return *rate;
 }
 
@@ -204,6 +223,6 @@ void machine_describe(FILE *out)
             "gcc", __VERSION__
 #endif
     );
-    fprintf(out, "# vectors: %d bytes\n", VECTOR);
+    fprintf(out, "# arch: %s\n# flags: %s\n", BENCH_ARCH, BENCH_FLAGS);
     if (read_line("/proc/loadavg", NULL, line, sizeof line)) fprintf(out, "# load: %s\n", line);
 }

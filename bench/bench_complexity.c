@@ -1,0 +1,145 @@
+/* bench_complexity.c -- how time and memory of attention grow, operation by operation.
+ *
+ * n queries, m keys, d dimensions.  One of the three changes, the others stay, and every operation runs
+ * alone: the products, what lies between them, then all of it, composed of these operations and
+ * fused.  Forward, one head, one thread.  What should come out:
+ *
+ *     time     Q K^T and P V  n m d       scale, mask, softmax, dropout  n m       all of it  n m d
+ *     memory   Q K^T .. dropout  n m      P V  n d      all of it, composed  n m,  fused  n d
+ *
+ * The exponents that were measured, fitted to log time and log bytes, stand in docs/performance.md.  Bytes
+ * are those that the tape hands out for results and what backward would need. */
+#include "attic.h"
+#include "common/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef enum {
+    SCORES,
+    SCALE,
+    MASK,
+    SOFTMAX,
+    DROPOUT,
+    VALUES,
+    COMPOSED,
+    FUSED,
+    OPERATIONS
+} operation;
+
+static const char *const names[OPERATIONS] = {"Q K^T",   "scale", "mask",     "softmax",
+                                              "dropout", "P V",   "composed", "fused"};
+
+typedef struct {
+    int n, m, d;
+} size;
+
+typedef struct {
+    operation op;
+    at_tape *t;
+    at_mark start;
+    at_tensor *Q, *K, *V, *S, *P, *keep, *drop;
+} attention;
+
+static at_tensor *apply(const attention *a)
+{
+    at_sdpa_args args = {.keep = a->keep, .dropout = 0.1};
+    switch (a->op) {
+    case SCORES: return at_matmul_t(a->t, a->Q, false, a->K, true);
+    case SCALE: return at_scale(a->t, a->S, 0.125);
+    case MASK: return at_masked_fill(a->t, a->S, a->drop, (double)-INFINITY);
+    case SOFTMAX: return at_softmax(a->t, a->S);
+    case DROPOUT: return at_dropout(a->t, a->P, 0.1);
+    case VALUES: return at_matmul(a->t, a->P, a->V);
+    case COMPOSED: args.path = ATTIC_COMPOSED; break;
+    default: break;
+    }
+    return at_sdpa(a->t, a->Q, a->K, a->V, args);
+}
+
+static void run(void *ctx)
+{
+    const attention *a = ctx;
+    apply(a);
+    at_rewind(a->t, a->start);
+}
+
+/* Rows keep their own half of the keys. */
+static void make_masks(attention *a, size s)
+{
+    a->keep = at_blank(a->t, ATTIC_BOOL, at_shape_of(s.n, s.m));
+    a->drop = at_blank(a->t, ATTIC_BOOL, at_shape_of(s.n, s.m));
+    for (int i = 0; at_ok(a->t) && i < s.n; i++)
+        for (int j = 0; j < s.m; j++) {
+            ptrdiff_t ij = (ptrdiff_t)i * s.m + j;
+            bool kept = (i + j) % 2 == 0;
+            ((unsigned char *)a->keep->data)[ij] = kept;
+            ((unsigned char *)a->drop->data)[ij] = !kept;
+        }
+}
+
+static void prepare(attention *a, size s)
+{
+    a->t = at_open(ATTIC_F32, 1);
+    a->Q = at_param(a->t, "Q", at_shape_of(s.n, s.d), at_normal(1));
+    a->K = at_param(a->t, "K", at_shape_of(s.m, s.d), at_normal(1));
+    a->V = at_param(a->t, "V", at_shape_of(s.m, s.d), at_normal(1));
+    a->S = at_param(a->t, "S", at_shape_of(s.n, s.m), at_normal(1));
+    a->P = at_param(a->t, "P", at_shape_of(s.n, s.m), at_uniform(1));
+    make_masks(a, s);
+    a->start = at_mark_here(a->t);
+}
+
+static bool measure(bench *b, operation op, bool memory, char what, size s)
+{
+    double nm = (double)s.n * s.m, d = s.d;
+    bool product = op == SCORES || op == VALUES, whole = op >= COMPOSED;
+    char name[48], group[32];
+    int x = what == 'n' ? s.n : what == 'm' ? s.m : s.d;
+    snprintf(name, sizeof name, "%c = %d", what, x);
+    snprintf(group, sizeof group, "%s%s", names[op], memory ? ", memory" : "");
+    attention a = {.op = op};
+    bench_case c = {.group = group,
+                    .name = name,
+                    .x = x,
+                    .run = run,
+                    .ctx = &a,
+                    .flop = whole     ? 4 * nm * d
+                            : product ? 2 * nm * d
+                                      : 0,
+                    .bytes = whole ? 0 : 4 * (product ? nm + (s.n + s.m) * d : 2 * nm)};
+    if (!bench_wants(b, &c)) return true;
+    prepare(&a, s);
+    if (memory) {
+        size_t before = at_memory_of(a.t).step;
+        apply(&a);
+        bench_value(b, &c, "B", (double)(at_memory_of(a.t).step - before), 0);
+    } else {
+        bench_row(b, &c);
+    }
+    bool ok = at_ok(a.t);
+    if (!ok) fprintf(stderr, "attic: %s\n", at_error(a.t));
+    at_close(a.t);
+    return ok;
+}
+
+static bool measure_all(bench *b, operation op, bool memory)
+{
+    static const int lengths[] = {256, 512, 1024, 2048}, dims[] = {32, 64, 128, 256};
+    bool ok = true;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'n', (size){lengths[i], 512, 64}) && ok;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'm', (size){512, lengths[i], 64}) && ok;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'd', (size){512, 512, dims[i]}) && ok;
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    bench *b = bench_open(argc, argv, "complexity",
+                          "attention, operation by operation, as n, m, d grow\n", NULL);
+    bool ok = true;
+    while (bench_next_threads(b))
+        for (operation op = 0; op < OPERATIONS && bench_threads(b) == 1; op++)
+            for (int memory = 0; memory < 2; memory++) ok = measure_all(b, op, memory) && ok;
+    return bench_close(b) || !ok;
+}
