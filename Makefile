@@ -82,7 +82,8 @@ common_c := $(sort $(wildcard examples/*/*.c))
 bench_c := $(sort $(wildcard bench/*.c))
 bench_common_c := $(sort $(wildcard bench/common/*.c))
 peer_c := $(sort $(wildcard bench/peer/*.c))
-all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
+page_c := $(sort $(wildcard bench/page/*.c))
+all_bench_c := $(bench_c) $(bench_common_c) $(peer_c) $(page_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/%,$(wildcard tests/*.c tests/*/*.c)))
 all_c := $(library_c) $(example_c) $(common_c) $(all_bench_c) $(test_c) $(gradcheck_c)
@@ -105,6 +106,7 @@ shared := $(B)/$(sofile)
 examples := $(example_c:%.c=$(B)/%)
 benches := $(bench_c:%.c=$(B)/%)
 peers := $(peer_c:%.c=$(B)/%)
+page := $(B)/bench/page/page
 runner := $(B)/tests/run
 gradcheck := $(B)/tests/gradcheck/table
 
@@ -121,7 +123,7 @@ keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call qu
 
 all: lib $(examples) ## the libraries and the examples (the default)
 lib: $(static) $(shared) ## the libraries alone
-benches: $(benches) $(peers) ## the benchmarks, built and not run
+benches: $(benches) $(peers) $(page) ## the benchmarks, built and not run
 .PHONY: all lib benches FORCE
 
 # Flags are a prerequisite like any other: whatever they change is compiled again.
@@ -158,6 +160,8 @@ $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
 $(benches) $(gradcheck): $(B)/examples/common/processor.o
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+$(page): $(call objects,$(page_c) bench/common/results.c) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $^ $(libs)
 $(peers): %: %.o
 	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
 
@@ -312,9 +316,14 @@ bench_run = $(filter $(B)/bench/bench_%,$(if $(BENCH),$(BENCH:%=$(B)/bench/bench
 bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|openblas|blis|onednn|all
 	@for b in $(bench_run); do $$b $(bench_args) || exit 1; done
 
+bench-page: bench ## measure everything, write docs/performance.md and its pictures; PEER=all
+	@$(page) bench/page/page.md $(B)/results \
+	    $(filter-out $(B)/results,$(wildcard build/*-release/results)) >$(B)/performance.md
+	@mv $(B)/performance.md docs/performance.md
+
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
-.PHONY: demo graph bench check-benches
+.PHONY: demo graph bench bench-page check-benches
 
 # ---- installing ------------------------------------------------------------------------------
 # include/attic.h is the umbrella, all it includes lies in include/attic/: no other name is taken.

@@ -1,0 +1,43 @@
+/* page.h -- docs/performance.md, from the results of the benchmarks.
+ *
+ * page.md is the page but for its numbers.  A line of it that begins with % is replaced:
+ *
+ *     %machine                              processor, compiler, commands, dates
+ *     %targets FILE                         what was to be reached, and what was (target.c)
+ *     %tables BENCH                         every group of a benchmark, as a table (table.c)
+ *     %complexity BENCH                     measured exponents, operation by operation
+ *     %plot FILE | TITLE | ...              a picture into docs/images/FILE (plot.c)
+ *
+ * What has not been measured is left out of the page, which then says so. */
+#ifndef BENCH_PAGE_H
+#define BENCH_PAGE_H
+#include "common/results.h"
+
+typedef struct {
+    char key[16], value[256];
+} fact; /* a line "# key: value" of a file */
+
+typedef struct { /* one folder of results: what one compiler made for one processor */
+    char compiler[16], arch[32];
+    results all;
+    fact fact[128];
+    int n_facts;
+} build;
+
+typedef struct {
+    build build[8];
+    int n; /* the first is the one that the page is about */
+} builds;
+
+/* "1.23 ms" */
+const char *time_text(double ns);
+/* Cuts a line at each " | " into at most n fields; how many there are. */
+int cut_fields(char *line, char **field, int n);
+
+void write_machine(FILE *out, const builds *all);
+bool write_targets(FILE *out, const builds *all, const char *path);
+void write_tables(FILE *out, const results *r, const char *bench);
+void write_complexity(FILE *out, const results *r, const char *bench);
+bool write_plot(FILE *out, const results *r, char *description);
+
+#endif
