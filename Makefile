@@ -257,7 +257,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) valgrind
 	$(sub) coverage
 	$(sub) mutation
-	$(sub) graph check-readme check-examples
+	$(sub) graph check-readme check-examples check-benches
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-examples \
     check-lesser check-arm check-all
 

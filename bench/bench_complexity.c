@@ -1,7 +1,7 @@
 /* bench_complexity.c -- how time and memory of attention grow, operation by operation.
  *
- * n queries, m keys, d dimensions.  One of the three changes, the others stay, and every operation runs
- * alone: the products, what lies between them, then all of it, composed of these operations and
+ * n queries, m keys, d dimensions.  One of the three changes, the others stay at 256, 256, 64 (so that all
+ * of it lies in the second-level cache, and what is seen is not its end), and every operation runs alone: the products, what lies between them, then all of it, composed of these operations and
  * fused.  Forward, one head, one thread.  What should come out:
  *
  *     time     Q K^T and P V  n m d       scale, mask, softmax, dropout  n m       all of it  n m d
@@ -125,11 +125,11 @@ static bool measure(bench *b, operation op, bool memory, char what, size s)
 
 static bool measure_all(bench *b, operation op, bool memory)
 {
-    static const int lengths[] = {256, 512, 1024, 2048}, dims[] = {32, 64, 128, 256};
+    static const int lengths[] = {128, 256, 512, 1024}, dims[] = {32, 64, 128, 256};
     bool ok = true;
-    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'n', (size){lengths[i], 512, 64}) && ok;
-    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'm', (size){512, lengths[i], 64}) && ok;
-    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'd', (size){512, 512, dims[i]}) && ok;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'n', (size){lengths[i], 256, 64}) && ok;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'm', (size){256, lengths[i], 64}) && ok;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'd', (size){256, 256, dims[i]}) && ok;
     return ok;
 }
 

@@ -38,7 +38,7 @@ struct bench {
 bench *bench_open(int argc, char **argv, const char *name, const char *about, const char *peers)
 {
     static bench b = {
-        .rounds = 31, .budget = 5, .thread_list = "1,2", .peer_list = "", .only = "", .out = ""};
+        .rounds = 31, .budget = 3, .thread_list = "1,2", .peer_list = "", .only = "", .out = ""};
     const option table[] = {
         {"rounds", &b.rounds, NULL, NULL, 1, MAX_ROUNDS, "rounds per row; at least 9 of them"},
         {"budget", NULL, &b.budget, NULL, 0, 1e6,
@@ -123,6 +123,10 @@ static long runs_per_round(const bench *b, const bench_case *c, peer *p)
     double t = 0;
     long n = 1;
     if (b->smoke) return 1;
+    if (p) /* the first run of all touches memory, wakes threads, and may compile */
+        peer_run(p, 1, 0, -1);
+    else
+        c->run(c->ctx);
     for (;; n *= 4) {
         t = p ? (double)n * peer_run(p, n, 0, -1) : seconds_of(b, c, n);
         if (t > round_seconds / 4) break;
@@ -154,7 +158,6 @@ typedef struct {
 static void take_samples(const bench *b, const bench_case *c, peer **who, int n, samples *s)
 {
     long times[1 + MAX_PEERS];
-    if (!b->smoke) c->run(c->ctx); /* touches its memory for the first time */
     for (int i = 0; i <= n; i++) times[i] = runs_per_round(b, c, i ? who[i - 1] : NULL);
     int most = b->smoke ? 1 : b->rounds, least = most < 9 ? most : 9;
     double end = machine_seconds(2) + b->budget;
@@ -172,6 +175,7 @@ static void take_samples(const bench *b, const bench_case *c, peer **who, int n,
 /* The best conceivable time: at the peak all along, or at the speed of the memory it is in. */
 static double floor_ns(const bench *b, const bench_case *c, double peak)
 {
+    if (b->smoke) return 0; /* bandwidths take a while */
     double arithmetic = c->flop / peak;
     double memory = c->bytes > 0 ? c->bytes / machine_bandwidth(b->threads, c->bytes) : 0;
     return arithmetic > memory ? arithmetic : memory;

@@ -3,13 +3,13 @@
  *     %plot FILE | TITLE | X LABEL | Y LABEL | MEASURE | BENCH | THREADS | LINE; LINE; ...
  *
  * MEASURE is percent (of the peak, upper quartile), ms, or MiB; the last two on a logarithmic axis.
- * A LINE is GROUP, WHO, NAMES, LABEL apart by "/": the rows of a group whose name contains NAMES.  Where
+ * A LINE is GROUP, WHO, NAMES, LABEL apart by "/": the rows of a group whose name is like NAMES.  Where
  * several have the same x their mean is drawn. */
 #include "page/page.h"
 
 #include "attic.h"
 
-#include <math.h>
+#include <fnmatch.h>
 #include <string.h>
 
 enum { FILE_NAME, TITLE, X_LABEL, Y_LABEL, MEASURE, BENCH, THREADS, LINES, FIELDS };
@@ -70,7 +70,7 @@ static void collect(line *l, const results *r, char **field)
     for (int i = 0; i < r->n; i++) {
         const result *w = &r->row[i];
         if (strcmp(w->bench, field[BENCH]) != 0 || strcmp(w->group, l->group) != 0) continue;
-        if (strcmp(w->who, l->who) != 0 || !strstr(w->name, l->names)) continue;
+        if (strcmp(w->who, l->who) != 0 || fnmatch(l->names, w->name, 0) != 0) continue;
         if (w->threads == *field[THREADS] - '0') add_point(l, w->x, y_of(w, field[MEASURE]));
     }
 }

@@ -6,7 +6,7 @@
  *     arch      ARCH of the build that it is about
  *     bench     and
  *     groups    "square,linear"
- *     names     rows whose name contains this; - for all
+ *     names     the rows: "B = 8", "(1, *", "*"
  *     from, to  bounds of x (flop, T ...); - for none
  *     threads   1
  *     who       peers, for ratios; - else
@@ -23,6 +23,7 @@
  *     limit     what stands in the way, for the page; - for nothing */
 #include "page/page.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ static void count(tally *t, double v)
 static bool wanted(const result *w, char **field)
 {
     if (strcmp(w->bench, field[BENCH]) != 0 || !is_listed(w->group, field[GROUPS])) return false;
-    if (*field[NAMES] != '-' && !strstr(w->name, field[NAMES])) return false;
+    if (fnmatch(field[NAMES], w->name, 0) != 0) return false;
     if (*field[FROM] != '-' && w->x < strtod(field[FROM], NULL)) return false;
     if (*field[TO] != '-' && w->x > strtod(field[TO], NULL)) return false;
     return w->threads == (int)strtol(field[THREADS], NULL, 10);
