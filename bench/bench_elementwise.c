@@ -84,18 +84,18 @@ static void prepare(work *w, int rows, int cols)
     at_tape *t = w->t = at_open(ATTIC_F32, 1);
     bool adamw = strcmp(w->name, "adamw") == 0;
     at_shape shape = at_shape_of(rows, cols);
-    w->x = at_param(t, "x", shape, at_normal(1));
+    w->x = at_param(t, "x", shape, at_uniform(3));
     if (strcmp(w->name, "log") == 0) /* of positive numbers */
         for (int i = 0; at_ok(t) && i < rows * cols; i++)
             at_store(ATTIC_F32, w->x->data, i, 0.01 * i + 0.01);
-    w->dz = at_random(t, shape, at_normal(1));
+    w->dz = at_random(t, shape, at_uniform(1));
     w->one = at_const(t, at_shape_of(), &(double){1});
     if (adamw) { /* a gradient to begin with */
         at_backward_from(t, w->x, w->dz);
         if (at_ok(t)) w->dx = w->x->grad;
         return;
     }
-    w->y = at_param(t, "y", shape, at_normal(1));
+    w->y = at_param(t, "y", shape, at_uniform(1));
     w->gamma = at_param(t, "gamma", at_shape_of(cols), at_ones());
     w->beta = at_param(t, "beta", at_shape_of(cols), at_zeros());
     w->target = at_ints(t, at_shape_of(rows), NULL);

@@ -19,7 +19,7 @@
 enum { MAX_ROUNDS = 99, MAX_PEERS = 4 };
 
 static const double round_seconds = 2e-3; /* of attic, or of a peer, in one round */
-static const double smoke_flop = 5e7; /* more than this takes too long to see whether it works */
+static const double smoke_flop = 2e8; /* more than this takes too long to see whether it works */
 
 struct bench {
     const char *name, *peers;
