@@ -121,14 +121,18 @@ static void KERNEL(backward_softmax)(const KERNEL(sdpa_tile) * x)
     }
 }
 
-/* Adds dS to dbias. */
+/* Adds dS to dbias.  Where a row goes into one number it is summed in double: whole rows sum to 0, so that
+ * rounding errors would be all there is. */
 static void KERNEL(backward_dbias)(const KERNEL(sdpa_tile) * x)
 {
     const at_sdpa_cells at = x->p->bias;
     for (int r = 0; r < x->rows; r++) {
         REAL *dbias = x->job->dbias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
         const REAL *dS = x->d + r;
-        for (int k = 0; k < x->keys; k++) dbias[k * at.j] += dS[k * x->ld];
+        double sum = 0;
+        for (int k = 0; k < x->keys && at.j; k++) dbias[k] += dS[k * x->ld];
+        for (int k = 0; k < x->keys && !at.j; k++) sum += (double)dS[k * x->ld];
+        if (!at.j) dbias[0] += (REAL)sum;
     }
 }
 

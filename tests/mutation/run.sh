@@ -4,9 +4,10 @@
 #
 # run.sh --check -- only looks whether each can be planted: is its text in its file, and once?
 #
-# The gradient table is run first.  What it can't see, being no matter of a gradient, must be caught by
-# the suite of tests that the mutant names.  A mutant that is caught has passed.  Exit status: 0 all
-# were caught, 1 some were not, 2 could not run.
+# Three look for it: the gradient table; in attention, what it says of itself while it computes these
+# gradients (the identities of at_check); and what neither can see, being no matter of a gradient, must be
+# caught by the suite of tests that the mutant names.  A mutant that is caught has passed.  Exit status: 0
+# all were caught, 1 some were not, 2 could not run.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 MAKE=${MAKE:-make} CC=${CC:-cc} JOBS=${JOBS:-2}
@@ -65,8 +66,15 @@ by_gradients() {
     case $said in
     *'<-- not as expected'*) echo "$said" | awk '/<-- not/ {
         sub(/ +[0-9]+ +[-+.0-9a-z]+ +[-+.0-9a-z]+ +[A-Z-]+ +<-- .*/, ""); $1 = $1; print; exit }' ;;
-    *) echo "gradient table: exit status $status" ;;
+    *) echo "the table breaks off: exit status $status" ;;
     esac
+}
+
+# by_identities COPY: prints the first identity that does not hold; fails if all do
+by_identities() {
+    said=$(cd "$1" && $at_most $gradients --first --identities 2>&1) && return 1
+    echo "$said" | awk '/<-- not/ { sub(/ +sdpa \(op .*backward is wrong/, ""); sub(/: the sides .*/, "")
+        $1 = $1; print; exit }'
 }
 
 # by_tests COPY SUITE: prints the first test that fails; fails if none does
@@ -77,16 +85,32 @@ by_tests() {
         END { exit !found }'
 }
 
-# attack N COPY: prints what caught mutant N; fails if nothing did
+# attack N COPY: prints who caught mutant N, and where; fails if nobody did
 attack() {
-    path=$(field "$1" in) suite=$(field "$1" by)
+    path=$(field "$1" in) suite=$(field "$1" by) nobody=1
     [ -f "$path" ] || { echo "NOT PLANTED: there is no $path"; return 1; }
     reason=$(plant "$1" "$path" "$2/$path") || { echo "NOT PLANTED: $reason"; return 1; }
     build "$2" $gradients || { echo "NOT PLANTED: it does not compile"; return 1; }
-    by_gradients "$2" && return
-    [ "$suite" ] && by_tests "$2" "$suite" && return
+    where=$(by_gradients "$2") && echo "gradcheck   $where" && nobody=
+    case $path in
+    src/ops/sdpa*) where=$(by_identities "$2") && echo "identities  $where" && nobody= ;;
+    esac
+    [ "$nobody" ] && [ "$suite" ] && where=$(by_tests "$2" "$suite") && echo "tests       $where" && nobody=
+    [ "$nobody" ] || return 0
     echo "NOT CAUGHT by the gradient table${suite:+ or $suite}"
     return 1
+}
+
+# restore PATH COPY: takes the mistake out again.  A source keeps its date and its object, so that only
+# what is planted next has to be compiled; a header makes everything that reads it newer.
+restore() {
+    case $1 in
+    *.c)
+        cp -p "$1" "$2/$1"
+        cp "$home/objects/${1%.c}.o" "$2/out/${1%.c}.o"
+        ;;
+    *) cp "$1" "$2/$1" ;;
+    esac
 }
 
 # worker I: every JOBS-th mutant
@@ -96,9 +120,10 @@ worker() {
         k=$((k + 1))
         [ $((k % JOBS)) -eq "$1" ] || continue
         if by=$(attack "$n" "$home/$1"); then verdict=caught; else verdict=FAILED; fi
-        cp "$(field "$n" in)" "$home/$1/$(field "$n" in)" 2>/dev/null
-        printf '%-6s  %s\n        %s\n' $verdict "$(field "$n" title)" "$by"
-        echo $verdict >>"$home/$1.verdicts"
+        restore "$(field "$n" in)" "$home/$1"
+        printf '%-6s  %s\n' $verdict "$(field "$n" title)"
+        echo "$by" | sed 's/^/        /'
+        echo "$verdict" $(echo "$by" | cut -d' ' -f1) >>"$home/$1.verdicts"
     done
 }
 
@@ -131,10 +156,19 @@ fi
 cp -R Makefile src tests examples scripts "$home/0"
 build "$home/0" $gradients $tests || { cat "$home/0/log"; fail "the sources do not build"; }
 by_gradients "$home/0" && fail "the gradient table fails without any mutant"
+by_identities "$home/0" && fail "the identities fail without any mutant"
 for i in $(awk -v n="$JOBS" 'BEGIN { for (i = 1; i < n; i++) print i }'); do cp -Rp "$home/0" "$home/$i"; done
+mkdir "$home/objects" && cp -Rp "$home/0/out/src" "$home/objects/" || fail "cannot write to $home"
 
 for i in $(awk -v n="$JOBS" 'BEGIN { for (i = 0; i < n; i++) print i }'); do worker "$i" & done
 wait
 
-cat "$home"/*.verdicts | awk '/caught/ { passed++ } /FAILED/ { failed++ }
-END { printf "%d passed, %d failed\n", passed, failed; exit failed > 0 }'
+cat "$home"/*.verdicts | awk '
+/^FAILED/ { failed++; next }
+{ passed++; $1 = ""; by[$0]++ }
+END {
+    printf "%d passed, %d failed", passed, failed
+    printf "; caught by gradcheck %d, by gradcheck and the identities %d, by the identities alone %d, by tests %d\n",
+        by[" gradcheck"], by[" gradcheck identities"], by[" identities"], by[" tests"]
+    exit failed > 0
+}'
