@@ -14,6 +14,5 @@ at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool
 
 at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x)
 {
-    at_tensor *y = at_matmul(t, x, layer.W); /* [...,n_in] [n_in,n_out] -> [...,n_out] */
-    return layer.b ? at_add(t, y, layer.b) : y;
+    return at_affine(t, x, layer.W, layer.b); /* [...,n_in] [n_in,n_out] -> [...,n_out] */
 }

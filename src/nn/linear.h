@@ -12,7 +12,7 @@ typedef struct {
  * sticky error the layer holds NULLs, and what it is applied to becomes NULL. */
 at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool bias,
                          at_init init);
-/* x [..., n_in] -> [..., n_out]    x has at least two dims */
+/* x [..., n_in] -> [..., n_out] */
 at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x);
 
 #endif

@@ -50,6 +50,8 @@ at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
 at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B);
 /* The same with A or B read transposed, without a copy: A [...,K,M] and/or B [...,N,K]. */
 at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B, bool transpose_b);
+/* Y = X W + b    X [...,K]  W [K,N]  b [N] or NULL  ->  [...,N]    b costs nothing, unlike at_add */
+at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b);
 
 /* ------------------------------------------------------------------ reductions ----------------- */
 

@@ -50,6 +50,32 @@ static at_tensor *case_matmul_reused(at_tape *t, at_tensor **in, void *ctx)
     return at_add(t, at_matmul(t, in[0], in[1]), at_matmul_t(t, in[0], false, in[1], true));
 }
 
+static at_tensor *case_affine(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_affine(t, in[0], in[1], in[2]);
+}
+
+static at_tensor *case_affine_without(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_affine(t, in[0], in[1], NULL);
+}
+
+/* Two layers with the same W and b: both have a gradient already when the first adds its own. */
+static at_tensor *case_affine_twice(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_affine(t, at_affine(t, in[0], in[1], in[2]), in[1], in[2]);
+}
+
+/* x x + x, for an x with one row */
+static at_tensor *case_affine_self(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_affine(t, in[0], in[0], at_reshape(t, in[0], at_shape_of(1)));
+}
+
 #define FLIP_ROW(in_, a_, b_, note_)                                                               \
     ROW("matmul_t", in_, case_matmul_t, .ctx = &(case_flips){a_, b_}, .note = note_)
 
@@ -292,6 +318,17 @@ const at_case at_cases_products[] = {
     ROW("matmul", "[2,1,2,3] [1,3,3,2]", case_matmul, .note = "both broadcast"),
     ROW("matmul", "[2,1,2,2] [3,2,2]", case_matmul, .note = "both broadcast"),
     ROW("matmul", "[2,1,2,1,2,2] [3,1,2,2,2]", case_matmul, .note = "both broadcast"),
+    ROW("affine", "[2,3] [3,4] [4]", case_affine),
+    ROW("affine", "[3] [3,2] [2]", case_affine),
+    ROW("affine", "[2,2,3] [3,5] [5]", case_affine),
+    ROW("affine", "[1,1] [1,1] [1]", case_affine),
+    ROW("affine", "[3,0] [0,2] [2]", case_affine, .note = "K = 0"),
+    ROW("affine", "[0,3] [3,2] [2]", case_affine, .expect = ATTIC_VACUOUS),
+    ROW("affine", "[2,3] [3,4]", case_affine_without, .note = "no bias"),
+    ROW("affine", "[2,3] [3,3] [3]", case_affine_twice, .note = "two layers, one W and b"),
+    ROW("affine", "[1,1]", case_affine_self, .note = "x x + x"),
+    ROW("affine", "[1101,2] [2,66] [66]", case_affine, .directions = 8,
+        .note = "strips and shares"),
     ROW("matmul", "[3,3]", case_matmul_self, .ctx = &(case_flips){0}, .note = "x x"),
     ROW("matmul", "[1,1]", case_matmul_self, .ctx = &(case_flips){0}, .note = "x x"),
     ROW("matmul", "[2,3,3]", case_matmul_self, .ctx = &(case_flips){0}, .note = "x x"),

@@ -367,10 +367,10 @@ START_TEST(what_can_not_be_attended_to_is_an_error_of_the_op_inside)
     at_clear_error(t);
     at_tensor *narrow = at_const(t, at_shape_of(B, T, 3), NULL);
     ck_assert_ptr_null(at_attention_apply(t, &a, narrow, NULL, (at_sdpa_args){0}));
-    assert_error(t, "matmul: A is [2,3,3] but B is \"q.W\" [8,8]: inner dimensions 3 and 8 differ");
+    assert_error(t, "affine: X is [2,3,3] but W is \"q.W\" [8,8]: X must end in 8");
     at_clear_error(t);
     ck_assert_ptr_null(at_attention_apply(t, &a, NULL, NULL, (at_sdpa_args){0}));
-    assert_error(t, "matmul: A is NULL");
+    assert_error(t, "affine: X is NULL");
     at_close(t);
 }
 END_TEST

@@ -433,9 +433,8 @@ START_TEST(steps_that_do_not_fit_are_refused_and_the_cache_goes_on)
                    "attention: x is [3,1,8], but the cache is for a batch of 2: [2,T,8]");
     assert_no_step(t, &cache, at_const(t, at_shape_of(1, C), NULL), with,
                    "attention: x is [1,8], but the cache is for a batch of 2: [2,T,8]");
-    assert_no_step(
-        t, &cache, at_const(t, at_shape_of(B, 1, 5), NULL), with,
-        "matmul: A is [2,1,5] but B is \"layer0.q.W\" [8,8]: inner dimensions 5 and 8 differ");
+    assert_no_step(t, &cache, at_const(t, at_shape_of(B, 1, 5), NULL), with,
+                   "affine: X is [2,1,5] but W is \"layer0.q.W\" [8,8]: X must end in 8");
     assert_no_step(t, &cache, NULL, with, "attention: x is NULL");
     assert_no_step(t, &cache, rest, right,
                    "attention: where the diagonal lies follows from the cache: align and offset "

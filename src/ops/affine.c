@@ -1,0 +1,141 @@
+/* affine.c -- a matrix product and a row added to it: what a layer does before it bends.
+ *
+ *   X [...,K]   W [K,N]   b [N], or none   Y [...,N]       row i: any index into the leading dims
+ *
+ *   forward    Y_ij = b_j + sum_k X_ik W_kj                        Y = X W + b
+ *
+ * The sums of the product begin with b_j instead of 0, so b costs nothing.
+ *
+ *   backward   dX_ik = sum_j dY_ij W_kj                            dX = dY W^T
+ *              dW_kj = sum_i X_ik dY_ij                            dW = X^T dY
+ *
+ * as derived in matmul.c.  And b_j is added to every number of column j, so
+ *
+ *              dY_ip/db_j = 1[p=j],      and      db_j = sum_i dY_ij
+ *
+ * That sum is over every row of a batch, so it is kept in double.  Each task takes a strip of columns,
+ * and where there are many rows a share of them; the shares are added in their order.  Nothing is
+ * saved.
+ *
+ *   size 0     K = 0: Y_ij = b_j.  Y empty: dX, dW and db are 0. */
+#include "ops/op.h"
+
+#ifndef REAL /* ---------------------------- the op ---------------------------- */
+
+#include <limits.h>
+
+enum {
+    AFFINE_STRIP = 64,   /* columns that are summed together */
+    AFFINE_TASK = 32768, /* numbers of dY; fewer are not worth waking a thread for */
+    AFFINE_SHARES = 16   /* of the rows, at most */
+};
+
+typedef struct {
+    int M, N, K;        /* rows of X, columns of W, columns of X */
+    int strips, shares; /* of dY, for db */
+} affine_args;
+
+#define AT_KERNELS "ops/affine.c"
+#include "kernels/each_real.h"
+
+static const at_op affine_op = {.name = "affine",
+                                .forward = {affine_forward_f32, affine_forward_f64},
+                                .backward = {affine_backward_f32, affine_backward_f64}};
+
+static affine_args affine_args_of(ptrdiff_t rows, int N, int K)
+{
+    affine_args a = {.M = (int)rows, .N = N, .K = K, .shares = 1};
+    ptrdiff_t worth = rows * (N < AFFINE_STRIP ? N : AFFINE_STRIP) / AFFINE_TASK;
+    if (worth > 1) a.shares = worth < AFFINE_SHARES ? (int)worth : AFFINE_SHARES;
+    a.strips = (N + AFFINE_STRIP - 1) / AFFINE_STRIP;
+    return a;
+}
+
+at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
+{
+    AT_INPUT(t, "affine", X, ATTIC_REAL);
+    AT_INPUT(t, "affine", W, ATTIC_REAL);
+    if (b) AT_INPUT(t, "affine", b, ATTIC_REAL);
+    at_shape y = X->shape;
+    AT_REQUIRE(t, W->shape.ndim == 2, "affine: W is %s but must have 2 dims", at_text(W));
+    int K = W->shape.dim[0], N = W->shape.dim[1];
+    AT_REQUIRE(t, y.ndim >= 1 && at_last(y) == K, "affine: X is %s but W is %s: X must end in %d",
+               at_text(X), at_text(W), K);
+    AT_REQUIRE(t, !b || at_same_shape(b->shape, at_shape_of(N)),
+               "affine: W is %s but b is %s: it must be [%d]", at_text(W), at_text(b), N);
+    ptrdiff_t rows = K > 0 || N > 0 ? at_rows(y) : 0; /* else there may be very many */
+    AT_REQUIRE(t, rows <= INT_MAX, "affine: X is %s: %td rows are too many", at_text(X), rows);
+
+    y.dim[y.ndim - 1] = N;
+    affine_args a = affine_args_of(rows, N, K);
+    at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
+    if (b) r.scratch = (size_t)a.shares * (size_t)N * sizeof(double);
+    at_node *n = at_record_node(t, &affine_op, AT_IN(X, W, b), r);
+    return n ? n->out[0] : NULL;
+}
+
+#else /* ------------------------------- its kernels ------------------------------- */
+
+static void KERNEL(affine_forward)(at_node *n)
+{
+    const affine_args *a = n->args;
+    const REAL *X = n->in[0]->data, *W = n->in[1]->data, *b = n->in[2] ? n->in[2]->data : NULL;
+    AT_FOR_REAL(gemm_bias)
+    (a->M, a->N, a->K, X, (at_strides){a->K, 1, 0}, W, (at_strides){a->N, 1, 0}, b,
+     n->out[0]->data);
+}
+
+typedef struct {
+    const affine_args *a;
+    const REAL *dY;
+    double *part; /* [shares, N] */
+} KERNEL(affine_sums);
+
+/* part_j = sum_i dY_ij over one share of the rows, for one strip of columns */
+static void KERNEL(affine_sum_task)(void *sums, int task, int worker)
+{
+    (void)worker;
+    const KERNEL(affine_sums) *s = sums;
+    const int N = s->a->N, share = task / s->a->strips, j0 = task % s->a->strips * AFFINE_STRIP;
+    const int w = N - j0 < AFFINE_STRIP ? N - j0 : AFFINE_STRIP;
+    ptrdiff_t i = (ptrdiff_t)s->a->M * share / s->a->shares;
+    ptrdiff_t to = (ptrdiff_t)s->a->M * (share + 1) / s->a->shares;
+    const REAL *y = s->dY + i * N + j0;
+    double sum[AFFINE_STRIP] = {0};
+
+    for (; i + 2 <= to; i += 2, y += 2 * N)
+        for (int j = 0; j < w; j++) sum[j] += (double)y[j] + (double)y[N + j];
+    for (int j = 0; i < to && j < w; j++) sum[j] += (double)y[j];
+    memcpy(s->part + (ptrdiff_t)share * N + j0, sum, (size_t)w * sizeof *sum);
+}
+
+/* db_j += sum_i dY_ij */
+static void KERNEL(affine_sum_rows)(const at_node *n, REAL *db)
+{
+    const affine_args *a = n->args;
+    KERNEL(affine_sums) s = {a, n->out[0]->grad, at_scratch(n, 0)};
+    at_parallel(a->strips * a->shares, KERNEL(affine_sum_task), &s);
+    for (int j = 0; j < a->N; j++) {
+        double sum = s.part[j];
+        for (int share = 1; share < a->shares; share++) sum += s.part[(ptrdiff_t)share * a->N + j];
+        db[j] += (REAL)sum;
+    }
+}
+
+/* dX = dY W^T, dW = X^T dY */
+static void KERNEL(affine_backward)(at_node *n)
+{
+    const affine_args *a = n->args;
+    const REAL *X = n->in[0]->data, *W = n->in[1]->data, *dY = n->out[0]->grad;
+    const at_strides x = {a->K, 1, 1}, xt = {1, a->K, 1}, wt = {1, a->N, 1};
+    const at_strides w = {a->N, 1, 1}, y = {a->N, 1, 1};
+
+    at_fresh dX = at_grad_fresh(n, 0);
+    if (dX.p) AT_FOR_REAL(gemm)(1, a->M, a->K, a->N, 1, dY, y, W, wt, (REAL)dX.beta, dX.p, x);
+    at_fresh dW = at_grad_fresh(n, 1); /* after dX is written: X and W may be one tensor */
+    if (dW.p) AT_FOR_REAL(gemm)(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w);
+    REAL *db = n->in[2] ? at_grad(n, 2) : NULL;
+    if (db) KERNEL(affine_sum_rows)(n, db);
+}
+
+#endif
