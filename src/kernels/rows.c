@@ -5,12 +5,13 @@
  *
  *   lane l = x_l + x_(l+32) + x_(l+64) + ...       l = 0 .. 31
  *
- * which a compiler turns into a few vectors, and then a tree: 32 lanes are added to 16, 16 to 8, ...
- * A row of more than 1024 is cut in two, and each half summed in this way, and so on.  So no term
- * passes through more than 32 + 5 + log2(n / 1024) additions: a million times 0.1f is right to 1e-6,
- * where one chain would be off by 1 percent.  The maximum takes the same path, uncut. */
+ * in a few vectors (two of AVX-512, eight of SSE2), and then a tree: 32 lanes are added to 16, 16 to
+ * 8, ...  A row of more than 1024 is cut in two, and each half summed in this way, and so on.  So no
+ * term passes through more than 32 + 5 + log2(n / 1024) additions: a million times 0.1f is right to
+ * 1e-6, where one chain would be off by 1 percent.  The maximum takes the same path, uncut. */
 #include "kernels/rows.h"
-#include "kernels/vmath.h"
+
+#include "kernels/vecmath.h"
 
 #ifndef REAL
 
@@ -27,11 +28,15 @@ static ptrdiff_t row_middle(ptrdiff_t n)
 
 #else
 
-static REAL KERNEL(add_lanes)(REAL *lane)
+#define ROW_VECS (ROW_LANES / VEC_LANES) /* vector k holds the lanes from k * VEC_LANES on */
+
+VEC_INLINE REAL KERNEL(row_add_lanes)(KERNEL(vec) * lane)
 {
-    for (int half = ROW_LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) lane[l] += lane[l + half];
-    return lane[0];
+    VEC_UNROLL for (int k = 0; k < ROW_VECS / 2; k++) lane[k] += lane[k + ROW_VECS / 2];
+    VEC_UNROLL for (int k = 0; k < ROW_VECS / 4; k++) lane[k] += lane[k + ROW_VECS / 4];
+    VEC_UNROLL for (int k = 0; k < ROW_VECS / 8; k++) lane[k] += lane[k + ROW_VECS / 8];
+    VEC_UNROLL for (int k = 0; k < ROW_VECS / 16; k++) lane[k] += lane[k + ROW_VECS / 16];
+    return KERNEL(vec_sum)(lane[0]);
 }
 
 REAL AT_FOR_REAL(row_sum)(ptrdiff_t n, const REAL *x)
@@ -40,11 +45,14 @@ REAL AT_FOR_REAL(row_sum)(ptrdiff_t n, const REAL *x)
         ptrdiff_t m = row_middle(n);
         return AT_FOR_REAL(row_sum)(m, x) + AT_FOR_REAL(row_sum)(n - m, x + m);
     }
-    REAL lane[ROW_LANES] = {0};
+    KERNEL(vec) lane[ROW_VECS];
+    VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES)
-        for (int l = 0; l < ROW_LANES; l++) lane[l] += x[l];
-    for (int l = 0; l < n; l++) lane[l] += x[l];
-    return KERNEL(add_lanes)(lane);
+        VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] +=
+            KERNEL(vec_load)(x + k * VEC_LANES);
+    VEC_UNROLL for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES)
+        lane[k] += KERNEL(vec_load_first)(n, x);
+    return KERNEL(row_add_lanes)(lane);
 }
 
 REAL AT_FOR_REAL(row_dot)(ptrdiff_t n, const REAL *x, const REAL *y)
@@ -53,37 +61,79 @@ REAL AT_FOR_REAL(row_dot)(ptrdiff_t n, const REAL *x, const REAL *y)
         ptrdiff_t m = row_middle(n);
         return AT_FOR_REAL(row_dot)(m, x, y) + AT_FOR_REAL(row_dot)(n - m, x + m, y + m);
     }
-    REAL lane[ROW_LANES] = {0};
+    KERNEL(vec) lane[ROW_VECS];
+    VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES, y += ROW_LANES)
-        for (int l = 0; l < ROW_LANES; l++) lane[l] += x[l] * y[l];
-    for (int l = 0; l < n; l++) lane[l] += x[l] * y[l];
-    return KERNEL(add_lanes)(lane);
+        VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] +=
+            KERNEL(vec_load)(x + k * VEC_LANES) * KERNEL(vec_load)(y + k * VEC_LANES);
+    VEC_UNROLL for (int k = 0; k < ROW_VECS && n > 0;
+                    k++, n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES) lane[k] +=
+        KERNEL(vec_load_first)(n, x) * KERNEL(vec_load_first)(n, y);
+    return KERNEL(row_add_lanes)(lane);
 }
 
-/* A NaN is neither above nor below anything: it has to be asked for, and once m it stays. */
-static inline REAL KERNEL(larger)(REAL m, REAL x)
+/* A NaN is neither above nor below anything: it has to be asked for.  `bad` keeps it, and is 0 where
+ * there was none. */
+VEC_INLINE void KERNEL(row_larger)(KERNEL(vec) x, KERNEL(vec) * m, KERNEL(vec) * bad)
 {
-    int is_nan = x != x, above = x > m;
-    return (is_nan | above) ? x : m;
+    *m = KERNEL(vec_pick)(x > *m, x, *m);
+    *bad = KERNEL(vec_pick)(x != x, x, *bad);
 }
 
 REAL AT_FOR_REAL(row_max)(ptrdiff_t n, const REAL *x)
 {
-    REAL lane[ROW_LANES];
-    for (int l = 0; l < ROW_LANES; l++) lane[l] = -(REAL)INFINITY;
+    const KERNEL(vec) nothing = KERNEL(vec_of)(-(REAL)INFINITY);
+    KERNEL(vec) m[ROW_VECS], bad[ROW_VECS];
+    VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) m[k] = nothing, bad[k] = KERNEL(vec_of)(0);
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES)
-        for (int l = 0; l < ROW_LANES; l++) lane[l] = KERNEL(larger)(lane[l], x[l]);
-    for (int l = 0; l < n; l++) lane[l] = KERNEL(larger)(lane[l], x[l]);
-    for (int half = ROW_LANES / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) lane[l] = KERNEL(larger)(lane[l], lane[l + half]);
-    return lane[0];
+        VEC_UNROLL for (int k = 0; k < ROW_VECS; k++)
+            KERNEL(row_larger)(KERNEL(vec_load)(x + k * VEC_LANES), &m[k], &bad[k]);
+    VEC_UNROLL for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES)
+    {
+        KERNEL(vec) last = KERNEL(vec_load_first)(n, x);
+        last = KERNEL(vec_pick)(KERNEL(vec_first)(n), last, nothing);
+        KERNEL(row_larger)(last, &m[k], &bad[k]);
+    }
+    VEC_UNROLL for (int k = 1; k < ROW_VECS; k++)
+    {
+        KERNEL(row_larger)(m[k], &m[0], &bad[0]);
+        bad[0] += bad[k];
+    }
+    REAL nan = KERNEL(vec_sum)(bad[0]);
+    return nan == 0 ? KERNEL(vec_max)(m[0]) : nan;
+}
+
+/* The sum of exp(x_j - m), which go to y_j if there is a y */
+VEC_INLINE REAL KERNEL(row_exp_part)(ptrdiff_t n, const REAL *x, REAL m, REAL *y)
+{
+    KERNEL(vec) lane[ROW_VECS];
+    VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
+    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
+        VEC_UNROLL for (int k = 0; k < ROW_VECS; k++)
+        {
+            KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load)(x + k * VEC_LANES) - m);
+            if (y) KERNEL(vec_store)(y + k * VEC_LANES, e);
+            lane[k] += e;
+        }
+        if (y) y += ROW_LANES;
+    }
+    VEC_UNROLL for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES)
+    {
+        KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load_first)(n, x) - m);
+        if (y) KERNEL(vec_store_first)(n, y + k * VEC_LANES, e);
+        lane[k] += KERNEL(vec_pick)(KERNEL(vec_first)(n), e, KERNEL(vec_of)(0));
+    }
+    return KERNEL(row_add_lanes)(lane);
 }
 
 REAL AT_FOR_REAL(row_exp_sum)(ptrdiff_t n, const REAL *x, REAL m, REAL *y)
 {
-    for (ptrdiff_t j = 0; j < n; j++) y[j] = x[j] - m;
-    AT_FOR_REAL(vexp)(n, y, y);
-    return AT_FOR_REAL(row_sum)(n, y);
+    if (n > ROW_PART) {
+        ptrdiff_t h = row_middle(n);
+        REAL sum = AT_FOR_REAL(row_exp_sum)(h, x, m, y);
+        return sum + AT_FOR_REAL(row_exp_sum)(n - h, x + h, m, y ? y + h : NULL);
+    }
+    return y ? KERNEL(row_exp_part)(n, x, m, y) : KERNEL(row_exp_part)(n, x, m, NULL);
 }
 
 void AT_FOR_REAL(row_axpy)(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
@@ -96,4 +146,5 @@ void AT_FOR_REAL(row_scale)(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
     for (ptrdiff_t j = 0; j < n; j++) y[j] = a * x[j];
 }
 
+#undef ROW_VECS
 #endif

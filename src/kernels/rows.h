@@ -12,7 +12,8 @@ double at_row_dot_f64(ptrdiff_t n, const double *x, const double *y);
 float at_row_max_f32(ptrdiff_t n, const float *x); /* max_j x_j, -inf if n = 0; NaN if any is */
 double at_row_max_f64(ptrdiff_t n, const double *x);
 
-/* y_j = exp(x_j - m); returns sum_j y_j.  The heart of every softmax.  y may be x. */
+/* y_j = exp(x_j - m); returns sum_j y_j.  The heart of every softmax.  y may be x, or NULL: only the
+ * sum.  m must not be below the maximum by more than 88; an exp that would be a denormal number is 0. */
 float at_row_exp_sum_f32(ptrdiff_t n, const float *x, float m, float *y);
 double at_row_exp_sum_f64(ptrdiff_t n, const double *x, double m, double *y);
 

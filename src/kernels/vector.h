@@ -25,14 +25,23 @@
 /* What was not inlined would pass its vectors through memory. */
 #define VEC_INLINE static inline __attribute__((always_inline))
 
-/* Before a loop over the lanes that reads or writes only the first few: where a target has loads and
- * stores under a mask, the loop is one of them. */
+/* What the compilers need to be told.  Before a loop over the lanes: gcc must not unroll it, or it will
+ * not see the vector in it.  VEC_MASKED, if only the first few lanes are read or written: where a
+ * target has loads and stores under a mask, such a loop is one of them.  VEC_UNROLL, before a short
+ * loop over an array of vectors: only so does the array stay in registers. */
+#if defined(__clang__)
+#define VEC_LANEWISE
+#define VEC_UNROLL _Pragma("unroll")
+#else
+#define VEC_LANEWISE _Pragma("GCC unroll 1")
+#define VEC_UNROLL _Pragma("GCC unroll 16")
+#endif
 #if defined(__clang__) && defined(__OPTIMIZE__) && defined(__AVX__)
 #define VEC_MASKED                                                                                 \
     _Pragma("clang diagnostic ignored \"-Wpass-failed\"")                                          \
         _Pragma("clang loop unroll(disable) vectorize(enable)")
 #else
-#define VEC_MASKED
+#define VEC_MASKED VEC_LANEWISE
 #endif
 
 #define VEC_TYPES
@@ -92,6 +101,7 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_of)(REAL a)
 /* lane by lane: yes where the condition holds, no elsewhere */
 VEC_INLINE KERNEL(vec) KERNEL(vec_pick)(KERNEL(vec_mask) holds, KERNEL(vec) yes, KERNEL(vec) no)
 {
+    VEC_LANEWISE
     for (int l = 0; l < VEC_LANES; l++) no[l] = holds[l] ? yes[l] : no[l];
     return no;
 }
@@ -112,6 +122,16 @@ VEC_INLINE REAL KERNEL(vec_sum)(KERNEL(vec) v)
     for (int l = 0; l < VEC_LANES / 8; l++) v[l] += v[l + VEC_LANES / 8];
     for (int l = 0; l < VEC_LANES / 16; l++) v[l] += v[l + VEC_LANES / 16];
     return v[0];
+}
+
+/* The largest lane; one that is NaN is passed over. */
+VEC_INLINE REAL KERNEL(vec_max)(KERNEL(vec) v)
+{
+    const int half = VEC_LANES / 2, quarter = VEC_LANES / 4, eighth = VEC_LANES / 8;
+    for (int l = 0; l < half; l++) v[l] = v[l + half] > v[l] ? v[l + half] : v[l];
+    for (int l = 0; l < quarter; l++) v[l] = v[l + quarter] > v[l] ? v[l + quarter] : v[l];
+    for (int l = 0; l < eighth; l++) v[l] = v[l + eighth] > v[l] ? v[l + eighth] : v[l];
+    return VEC_LANES / 16 && v[1] > v[0] ? v[1] : v[0];
 }
 
 #endif

@@ -84,6 +84,13 @@ START_TEST(a_masked_score_gets_weight_zero)
 }
 END_TEST
 
+START_TEST(a_weight_too_small_for_a_normal_number_is_zero_and_NaN_stays)
+{
+    tiny_weights_f32(FLT_MIN);
+    tiny_weights_f64(DBL_MIN);
+}
+END_TEST
+
 START_TEST(axpy_adds_and_scale_overwrites_exactly_n)
 {
     for (int n = 0; n < 100; n++) axpy_and_scale_f32(n), axpy_and_scale_f64(n);
@@ -95,6 +102,7 @@ SUITE(kernels_rows, sums_and_dots_of_every_length_are_right,
       the_maximum_is_found_at_every_place_of_every_length, a_NaN_at_any_place_is_the_maximum,
       the_maximum_of_nothing_and_of_masked_scores_is_minus_infinity, empty_rows_sum_to_zero,
       exponentials_and_their_sum_are_right_also_in_place, a_masked_score_gets_weight_zero,
+      a_weight_too_small_for_a_normal_number_is_zero_and_NaN_stays,
       axpy_adds_and_scale_overwrites_exactly_n)
 
 #else
@@ -163,8 +171,22 @@ static void KERNEL(exponentials)(int n)
         expected += e;
     }
     assert_close(sum, expected, 4 * (double)REAL_EPS * (double)expected);
+    ck_assert(AT_FOR_REAL(row_exp_sum)(n, x, m, NULL) == sum);
     ck_assert(AT_FOR_REAL(row_exp_sum)(n, x, m, x) == sum);
     ck_assert_mem_eq(x, y, (size_t)n * sizeof(REAL));
+}
+
+static void KERNEL(tiny_weights)(REAL smallest)
+{
+    const REAL last = log(smallest);
+    const REAL x[] = {last + 1, last - 1, 2 * last, -(REAL)INFINITY, (REAL)NAN};
+    REAL y[5];
+    AT_FOR_REAL(row_exp_sum)(5, x, 0, y);
+    ck_assert(y[0] > smallest && y[0] < 3 * smallest);
+#ifndef ATTIC_PLAIN_KERNELS
+    ck_assert(y[1] == 0);
+#endif
+    ck_assert(y[2] == 0 && y[3] == 0 && isnan(y[4]));
 }
 
 static void KERNEL(axpy_and_scale)(int n)
