@@ -316,14 +316,20 @@ bench_run = $(filter $(B)/bench/bench_%,$(if $(BENCH),$(BENCH:%=$(B)/bench/bench
 bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|openblas|blis|onednn|all
 	@for b in $(bench_run); do $$b $(bench_args) || exit 1; done
 
-bench-page: bench ## measure everything, write docs/performance.md and its pictures; PEER=all
+bench-page: bench page ## measure everything, write docs/performance.md and its pictures; PEER=all
+page: $(page) # from the results at hand, those of other builds among them
 	@$(page) bench/page/page.md $(B)/results \
 	    $(filter-out $(B)/results,$(wildcard build/*-release/results)) >$(B)/performance.md
 	@mv $(B)/performance.md docs/performance.md
 
+bench-builds: ## measure what the page says of clang and of lesser processors; then make page
+	$(sub) CC=clang bench BENCH="gemm sdpa train overhead"
+	$(sub) ARCH=x86-64-v3 PEER= bench BENCH=gemm THREADS=1
+	$(sub) ARCH=x86-64 PEER= bench BENCH=gemm THREADS=1
+
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
-.PHONY: demo graph bench bench-page check-benches
+.PHONY: demo graph bench bench-page page bench-builds check-benches
 
 # ---- installing ------------------------------------------------------------------------------
 # include/attic.h is the umbrella, all it includes lies in include/attic/: no other name is taken.

@@ -15,7 +15,9 @@
  *
  * Idle threads of a peer (OpenMP) look for work for milliseconds, and would take half of the machine from
  * whoever comes next: with more than one thread, everybody waits 10 ms for that to end, then warms
- * up.  With one thread, the CPU time of that thread counts, and a peer runs on the same CPU. */
+ * up.  With one thread, the CPU time of that thread counts, and a peer runs on the same CPU.
+ *
+ * All this is for Linux: the CPU that one is on, and roots for peers, have no portable names. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 #include <stdbool.h>

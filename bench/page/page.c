@@ -72,25 +72,39 @@ int cut_fields(char *line, char **field, int n)
     return i;
 }
 
-void write_machine(FILE *out, const builds *all)
+/* Each peer once, though several files name it. */
+static void write_peers(FILE *out, const build *b)
 {
-    const build *b = &all->build[0];
-    static const char *const keys[] = {"processor", "caches", "compiler", "flags"};
-    for (int i = 0; i < 4; i++) fprintf(out, "- %s: %s\n", keys[i], fact_of(b, keys[i]));
-    const char *last = "";
-    for (int i = 0; i < b->n_facts; i++) { /* each peer once, though several files name it */
+    for (int i = 0; i < b->n_facts; i++) {
         bool known = strcmp(b->fact[i].key, "peer") != 0;
         for (int k = 0; k < i && !known; k++)
             known = strcmp(b->fact[k].value, b->fact[i].value) == 0;
         if (!known) fprintf(out, "- peer: %s\n", b->fact[i].value);
     }
-    fprintf(out, "\n| command | when | load of the machine at its end |\n|---|---|---|\n");
+}
+
+static void write_commands(FILE *out, const build *b)
+{
+    const char *command = "", *date = "";
     for (int i = 0; i < b->n_facts; i++) {
         const fact *f = &b->fact[i];
-        if (strcmp(f->key, "command") == 0) fprintf(out, "| `%s` ", f->value);
-        if (strcmp(f->key, "date") == 0) last = f->value;
-        if (strcmp(f->key, "load") == 0) fprintf(out, "| %s | %.4s |\n", last, f->value);
+        if (strcmp(f->key, "command") == 0) command = f->value;
+        if (strcmp(f->key, "date") == 0) date = f->value;
+        if (strcmp(f->key, "load") ==
+            0) /* the last of a file; the first number is of this minute */
+            fprintf(out, "| %s, %s | `%s` | %s | %.4s |\n", b->compiler, b->arch, command, date,
+                    f->value);
     }
+}
+
+void write_machine(FILE *out, const builds *all)
+{
+    static const char *const keys[] = {"processor", "caches", "compiler", "flags"};
+    for (int i = 0; i < 4; i++)
+        fprintf(out, "- %s: %s\n", keys[i], fact_of(&all->build[0], keys[i]));
+    write_peers(out, &all->build[0]);
+    fprintf(out, "\n| build | command | when | load at its end |\n|---|---|---|---|\n");
+    for (int i = 0; i < all->n; i++) write_commands(out, &all->build[i]);
 }
 
 /* ------------------------------------------------------------------ the page ------------------- */
