@@ -3,7 +3,7 @@
 
 #ifndef REAL
 
-#include "kernels/product.h"
+#include "kernels/gemm.h"
 #include "kernels/rows.h"
 #include <string.h>
 
@@ -86,10 +86,10 @@ static void KERNEL(backward_delta)(void *ctx, int piece, int lane)
 static void KERNEL(backward_dP)(const KERNEL(sdpa_tile) * x)
 {
     const at_sdpa_plan *p = x->p;
-    if (x->job->dO) AT_FOR_REAL(product)
-    (x->keys, (int)x->ld, p->Dv, 1, KERNEL(sdpa_v)(x, x->job->V), p->v.row, 1, x->dOt, x->ld, 0,
-     x->d, x->ld);
-    else memset(x->d, 0, (size_t)x->keys * (size_t)x->ld * sizeof *x->d);
+    const at_strides v = {p->v.row, 1, 0}, cells = {x->ld, 1, 0};
+    const REAL *V = KERNEL(sdpa_v)(x, x->job->V);
+    const int N = x->job->dO ? p->Dv : 0; /* no cotangent: a sum of nothing */
+    AT_FOR_REAL(gemm)(1, x->keys, (int)x->ld, N, 1, V, v, x->dOt, cells, 0, x->d, cells);
     for (int r = 0; x->job->dW && r < x->rows; r++) {
         const REAL *dW = KERNEL(sdpa_cells)(x, r, x->job->dW);
         for (int k = 0; k < x->keys; k++) x->d[k * x->ld + r] += dW[k];
@@ -181,8 +181,8 @@ static void KERNEL(backward_cells)(KERNEL(sdpa_tile) * x)
         KERNEL(backward_dropped)(x);
     else
         KERNEL(backward_softmax)(x);
-    if (x->some) AT_FOR_REAL(sdpa_silence)(x, 0, x->d);
-    if (x->some && x->slope) AT_FOR_REAL(sdpa_silence)(x, 0, x->slope);
+    AT_FOR_REAL(sdpa_silence)(x, 0, x->d);
+    if (x->slope) AT_FOR_REAL(sdpa_silence)(x, 0, x->slope);
     if (x->job->dbias) KERNEL(backward_dbias)(x);
     if (x->job->checks) KERNEL(backward_check)(x);
     for (ptrdiff_t i = 0; x->slope && i < x->keys * x->ld; i++) x->d[i] *= x->slope[i];

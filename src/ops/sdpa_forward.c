@@ -16,43 +16,57 @@ enum { FORWARD_EXP = 16 }; /* multiply-adds that an exponential costs, or so */
 
 #else
 
-VEC_INLINE KERNEL(vec) KERNEL(forward_max)(KERNEL(vec) a, KERNEL(vec) b)
+/* y, if x is NaN: that will show in l */
+static inline REAL KERNEL(forward_max)(REAL x, REAL y)
 {
-    return KERNEL(vec_pick)(a > b, a, b); /* b, if a is NaN: it will show in l */
+    return x > y ? x : y;
 }
 
-/* The largest of n cells in each row, -inf if all are NaN. */
-VEC_INLINE KERNEL(vec) KERNEL(forward_top)(int n, const REAL *s, ptrdiff_t ld)
-{
-    KERNEL(vec) a = KERNEL(vec_of)(-(REAL)INFINITY), b = a;
-    for (; n >= 2; n -= 2, s += 2 * ld) {
-        a = KERNEL(forward_max)(KERNEL(vec_load)(s), a);
-        b = KERNEL(forward_max)(KERNEL(vec_load)(s + ld), b);
-    }
-    if (n) a = KERNEL(forward_max)(KERNEL(vec_load)(s), a);
-    return KERNEL(forward_max)(a, b);
-}
-
-/* A vector of rows: s becomes exp(s - m'); m and l become m' and l', delta exp(m - m').  While all that
- * was kept is infinitely unlikely, m' = -inf, 0 stands in for it. */
-static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, ptrdiff_t r)
+/* top_r = the largest cell of row r */
+static void KERNEL(forward_top)(const KERNEL(sdpa_tile) * x, REAL *restrict top)
 {
     const ptrdiff_t ld = x->ld;
-    const KERNEL(vec) none = KERNEL(vec_of)(-(REAL)INFINITY), zero = {0};
-    const KERNEL(vec) old = KERNEL(vec_load)(x->m + r), c = KERNEL(vec_of)(x->c);
-    const KERNEL(vec) m = KERNEL(forward_max)(c * KERNEL(forward_top)(x->keys, x->s + r, ld), old);
-    const KERNEL(vec) base = KERNEL(vec_pick)(m == none, zero, m);
-    const KERNEL(vec) shrink = KERNEL(sdpa_exp)(old - base);
-    KERNEL(vec) sum = zero;
-    REAL *s = x->s + r;
-    for (int k = 0; k < x->keys; k++, s += ld) {
-        KERNEL(vec) e = KERNEL(sdpa_exp)(c * KERNEL(vec_load)(s) - base);
-        KERNEL(vec_store)(s, e);
-        sum += e;
+    const REAL *s = x->s;
+    int k = 0;
+    for (int r = 0; r < ld; r++) top[r] = -(REAL)INFINITY;
+    for (; k + 4 <= x->keys; k += 4, s += 4 * ld)
+        for (int r = 0; r < ld; r++) {
+            REAL a = KERNEL(forward_max)(s[r], s[ld + r]);
+            REAL b = KERNEL(forward_max)(s[2 * ld + r], s[3 * ld + r]);
+            top[r] = KERNEL(forward_max)(KERNEL(forward_max)(a, b), top[r]);
+        }
+    for (; k < x->keys; k++, s += ld)
+        for (int r = 0; r < ld; r++) top[r] = KERNEL(forward_max)(s[r], top[r]);
+}
+
+/* s becomes exp(s - m'); m and l become m' and l', and shrink is exp(m - m').  While all that a row has
+ * kept is infinitely unlikely, m' is -inf, and 0 stands in for it. */
+static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict shrink)
+{
+    REAL *restrict m = x->m, base[AT_SDPA_ROWS], sum[AT_SDPA_ROWS];
+    const KERNEL(vec) c = KERNEL(vec_of)(x->c);
+    KERNEL(forward_top)(x, shrink);
+    for (int r = 0; r < x->ld; r++) {
+        REAL old = m[r], top = x->c * shrink[r];
+        m[r] = KERNEL(forward_max)(top, old);
+        base[r] = m[r] == -(REAL)INFINITY ? 0 : m[r];
+        shrink[r] = old - base[r];
     }
-    KERNEL(vec_store)(x->m + r, m);
-    KERNEL(vec_store)(x->l + r, KERNEL(vec_load)(x->l + r) * shrink + sum);
-    KERNEL(vec_store)(x->delta + r, shrink);
+    for (ptrdiff_t r = 0; r < x->ld; r += VEC_LANES) {
+        const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
+        const KERNEL(vec) m_r = KERNEL(vec_load)(base + r);
+        KERNEL(vec) l = {0};
+        for (int k = reach.lo; k < reach.hi; k++) {
+            REAL *s = x->s + k * x->ld + r;
+            KERNEL(vec) e = KERNEL(vec_exp_weight)(c * KERNEL(vec_load)(s) - m_r);
+            KERNEL(vec_store)(s, e);
+            l += e;
+        }
+        AT_FOR_REAL(sdpa_fill)(x, r, 0, x->s);
+        KERNEL(vec_store)(sum + r, l);
+        KERNEL(vec_store)(shrink + r, KERNEL(vec_exp_weight)(KERNEL(vec_load)(shrink + r)));
+    }
+    for (int r = 0; r < x->ld; r++) x->l[r] = x->l[r] * shrink[r] + sum[r];
 }
 
 static void KERNEL(forward_scale)(int n, REAL a, REAL *O)
@@ -63,9 +77,11 @@ static void KERNEL(forward_scale)(int n, REAL a, REAL *O)
 /* Remembers in `kept` which rows have kept a cell. */
 static void KERNEL(forward_note)(const KERNEL(sdpa_tile) * x, unsigned char *kept)
 {
-    if (!x->some) memset(kept, 1, (size_t)x->rows);
-    for (int k = 0; x->some && k < x->keys; k++)
-        for (int r = 0; r < x->rows; r++) kept[r] |= x->mask[k * x->ld + r];
+    for (int r = 0; r < x->rows; r++)
+        if (!x->by_cell) kept[r] |= !x->some || x->lo[r] < x->hi[r];
+    for (int k = 0; x->by_cell && k < x->keys; k++)
+        for (int r = 0; r < x->rows; r++)
+            kept[r] |= x->mask[k * x->ld + r] & (x->lo[r] <= (REAL)k) & ((REAL)k < x->hi[r]);
 }
 
 /* The first tile of its rows writes O, the others add to it. */
@@ -73,10 +89,9 @@ static void KERNEL(forward_tile)(KERNEL(sdpa_tile) * x, bool first)
 {
     const at_sdpa_plan *p = x->p;
     AT_FOR_REAL(sdpa_scores)(x);
-    if (x->some) AT_FOR_REAL(sdpa_silence)(x, -(REAL)INFINITY, x->s);
-    for (ptrdiff_t r = 0; r < x->ld; r += VEC_LANES) KERNEL(forward_online)(x, r);
-
-    const REAL *shrink = x->delta;
+    AT_FOR_REAL(sdpa_silence)(x, -(REAL)INFINITY, x->s);
+    REAL *shrink = x->delta;
+    KERNEL(forward_online)(x, shrink);
     for (int r = 0; !first && r < x->rows; r++)
         if (shrink[r] != 1)
             KERNEL(forward_scale)(p->Dv, shrink[r], KERNEL(sdpa_o)(x, r, x->job->O));

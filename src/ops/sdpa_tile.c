@@ -14,8 +14,8 @@
 #ifndef REAL
 
 #include "kernels/gemm.h"
-#include "kernels/product.h"
 #include "kernels/rows.h"
+#include "kernels/turn.h"
 #include "kernels/vmath.h"
 #include <string.h>
 
@@ -49,6 +49,8 @@ at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
     r.m = tile_take(&r.total, ld * real);
     r.l = tile_take(&r.total, ld * real);
     r.delta = tile_take(&r.total, ld * real);
+    r.lo = tile_take(&r.total, ld * real);
+    r.hi = tile_take(&r.total, ld * real);
     r.mask = tile_take(&r.total, ld * keys);
     r.z = tile_take(&r.total, p->dropout > 0 ? tile : 0);
     r.slope = tile_take(&r.total, p->cap > 0 ? tile : 0);
@@ -99,6 +101,8 @@ KERNEL(sdpa_tile) AT_FOR_REAL(sdpa_tile_in)(const KERNEL(sdpa_job) * job, int la
                                .m = at_sdpa_after(room, r.m),
                                .l = at_sdpa_after(room, r.l),
                                .delta = at_sdpa_after(room, r.delta),
+                               .lo = at_sdpa_after(room, r.lo),
+                               .hi = at_sdpa_after(room, r.hi),
                                .mask = at_sdpa_after(room, r.mask)};
 }
 
@@ -108,10 +112,16 @@ void AT_FOR_REAL(sdpa_turn)(const KERNEL(sdpa_tile) * x, const REAL *rows, ptrdi
                             REAL *to)
 {
     const ptrdiff_t ld = x->ld;
-    for (int r = 0; r < x->rows; r++, rows += row)
-        for (int n = 0; n < N; n++) to[n * ld + r] = rows[n];
-    for (int n = 0; x->rows < ld && n < N; n++)
-        memset(to + n * ld + x->rows, 0, (size_t)(ld - x->rows) * sizeof *to);
+    const int whole = N / VEC_LANES * VEC_LANES;
+    int r = 0;
+    for (; r + VEC_LANES <= x->rows; r += VEC_LANES, rows += VEC_LANES * row) {
+        for (int n = 0; n < whole; n += VEC_LANES)
+            KERNEL(vec_turn)(rows + n, row, to + n * ld + r, ld);
+        for (int n = whole; n < N; n++)
+            for (int i = 0; i < VEC_LANES; i++) to[n * ld + r + i] = rows[i * row + n];
+    }
+    for (int n = 0; r < ld && n < N; n++)
+        for (int i = r; i < ld; i++) to[n * ld + i] = i < x->rows ? rows[(i - r) * row + n] : 0;
 }
 
 void AT_FOR_REAL(sdpa_take_rows)(KERNEL(sdpa_tile) * x, int b, int h, int i0)
@@ -184,36 +194,42 @@ static bool KERNEL(tile_narrow)(KERNEL(sdpa_tile) * x)
     int lo = 0, hi = x->keys;
     while (lo < hi && !any[lo]) lo++;
     while (lo < hi && !any[hi - 1]) hi--;
-    for (int k = lo; k < hi; k++) x->some |= !all[k];
+    for (int k = lo; k < hi; k++) x->by_cell |= !all[k];
     x->j0 += lo;
     x->keys = hi - lo;
     return lo < hi;
 }
 
-/* mask = 1 where the spans reach, 0 elsewhere */
-static void KERNEL(tile_mask_spans)(const KERNEL(sdpa_tile) * x)
+/* lo and hi of each row: the same as tile_span, but for an empty span.  The rows that fill up are like the
+ * last one. */
+static void KERNEL(tile_spans)(const KERNEL(sdpa_tile) * x)
 {
-    unsigned char lo[AT_SDPA_ROWS] = {0}, hi[AT_SDPA_ROWS] = {0};
-    for (int r = 0; r < x->rows; r++) {
-        at_sdpa_range span = KERNEL(tile_span)(x, r);
-        lo[r] = (unsigned char)span.lo;
-        hi[r] = (unsigned char)span.hi;
-    }
-    for (int k = 0; k < x->keys; k++) {
-        unsigned char *mask = x->mask + k * x->ld, key = (unsigned char)k;
-        for (int r = 0; r < x->ld; r++) mask[r] = (lo[r] <= key) & (key < hi[r]);
+    const at_sdpa_plan *p = x->p;
+    const int64_t far = INT32_MAX / 2, diagonal = x->i0 + p->offset - x->j0;
+    int64_t left = p->window_left ? diagonal - p->window_left + 1 : -far;
+    int64_t right = p->window_right ? diagonal + p->window_right : far;
+    if (p->causal && right > diagonal + 1) right = diagonal + 1;
+    const int lo = (int)(left < -far ? -far : left), hi = (int)(right > far ? far : right);
+    int end = p->S - x->j0;
+    if (x->job->key_len) end = ((const int32_t *)x->job->key_len->data)[x->b] - x->j0;
+    if (end > x->keys) end = x->keys;
+    if (end < 0) end = 0;
+    for (int r = 0; r < x->ld; r++) {
+        int row = r < x->rows ? r : x->rows - 1, from = lo + row, to = hi + row;
+        x->lo[r] = (REAL)(from < 0 ? 0 : from > end ? end : from);
+        x->hi[r] = (REAL)(to < 0 ? 0 : to > end ? end : to);
     }
 }
 
 static void KERNEL(tile_mask)(const KERNEL(sdpa_tile) * x)
 {
     unsigned char row[AT_SDPA_KEYS];
-    KERNEL(tile_mask_spans)(x);
-    if (!x->job->keep && !x->job->bias) return;
     for (int r = 0; r < x->rows; r++) {
         KERNEL(tile_row)(x, r, row);
-        for (int k = 0; k < x->keys; k++) x->mask[k * x->ld + r] &= row[k];
+        for (int k = 0; k < x->keys; k++) x->mask[k * x->ld + r] = row[k];
     }
+    for (int k = 0; k < x->keys; k++)
+        for (int r = x->rows; r < x->ld; r++) x->mask[k * x->ld + r] = 0;
 }
 
 bool AT_FOR_REAL(sdpa_take_keys)(KERNEL(sdpa_tile) * x, int j0, int end)
@@ -224,18 +240,62 @@ bool AT_FOR_REAL(sdpa_take_keys)(KERNEL(sdpa_tile) * x, int j0, int end)
     if (lo >= hi) return false;
     x->j0 = lo;
     x->keys = hi - lo;
-    x->some = false;
+    x->by_cell = false;
     if ((x->job->keep || x->job->bias) && !KERNEL(tile_narrow)(x)) return false;
-    x->some |= x->j0 < last.lo || x->j0 + x->keys > first.hi;
-    if (x->some) KERNEL(tile_mask)(x);
+    x->some = x->by_cell || x->j0 < last.lo || x->j0 + x->keys > first.hi;
+    if (x->some) KERNEL(tile_spans)(x);
+    if (x->by_cell) KERNEL(tile_mask)(x);
     return true;
+}
+
+bool AT_FOR_REAL(sdpa_kept)(const KERNEL(sdpa_tile) * x, int r, int k)
+{
+    if (!x->some) return true;
+    return x->lo[r] <= (REAL)k && (REAL)k < x->hi[r] && (!x->by_cell || x->mask[k * x->ld + r]);
+}
+
+at_sdpa_range AT_FOR_REAL(sdpa_reach)(const KERNEL(sdpa_tile) * x, ptrdiff_t r)
+{
+    if (!x->some) return (at_sdpa_range){0, x->keys};
+    int lo = (int)x->lo[r], hi = (int)x->hi[r + VEC_LANES - 1];
+    return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
+}
+
+/* A vector of rows, at keys from .. to-1: kept are those in the span of their row. */
+static void KERNEL(tile_silence_spans)(const KERNEL(sdpa_tile) * x, ptrdiff_t r, at_sdpa_range keys,
+                                       REAL value, REAL *cells)
+{
+    const KERNEL(vec) lo = KERNEL(vec_load)(x->lo + r), hi = KERNEL(vec_load)(x->hi + r);
+    for (int j = keys.lo; j < keys.hi; j++) {
+        const KERNEL(vec) k = KERNEL(vec_of)((REAL)j), y = KERNEL(vec_of)(value);
+        REAL *cell = cells + j * x->ld + r;
+        KERNEL(vec_mask) kept = (lo <= k) & (k < hi);
+        KERNEL(vec_store)(cell, KERNEL(vec_pick)(kept, KERNEL(vec_load)(cell), y));
+    }
+}
+
+void AT_FOR_REAL(sdpa_fill)(const KERNEL(sdpa_tile) * x, ptrdiff_t r, REAL value, REAL *cells)
+{
+    const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
+    const KERNEL(vec) y = KERNEL(vec_of)(value);
+    for (int k = 0; k < reach.lo; k++) KERNEL(vec_store)(cells + k * x->ld + r, y);
+    for (int k = reach.hi; k < x->keys; k++) KERNEL(vec_store)(cells + k * x->ld + r, y);
 }
 
 void AT_FOR_REAL(sdpa_silence)(const KERNEL(sdpa_tile) * x, REAL value, REAL *restrict cells)
 {
     const unsigned char *restrict mask = x->mask;
-    const ptrdiff_t n = x->keys * x->ld;
-    for (ptrdiff_t i = 0; i < n; i++) cells[i] = mask[i] ? cells[i] : value;
+    const ptrdiff_t n = x->some ? x->keys * x->ld : 0;
+    for (ptrdiff_t r = 0; x->some && r < x->ld; r += VEC_LANES) {
+        at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
+        int lo = (int)x->lo[r + VEC_LANES - 1], hi = (int)x->hi[r]; /* between them, all are kept */
+        if (lo > hi) lo = hi = reach.hi;
+        if (lo < reach.lo) lo = reach.lo;
+        KERNEL(tile_silence_spans)(x, r, (at_sdpa_range){reach.lo, lo}, value, cells);
+        KERNEL(tile_silence_spans)(x, r, (at_sdpa_range){hi, reach.hi}, value, cells);
+        AT_FOR_REAL(sdpa_fill)(x, r, value, cells);
+    }
+    for (ptrdiff_t i = 0; x->by_cell && i < n; i++) cells[i] = mask[i] ? cells[i] : value;
 }
 
 /* ------------------------------------------------------------------ scores --------------------- */
@@ -269,9 +329,10 @@ void AT_FOR_REAL(sdpa_scores)(KERNEL(sdpa_tile) * x)
     const REAL c = (REAL)p->c;
     bool finished = p->cap > 0 || x->job->bias || !(c > 0);
     x->c = finished ? 1 : c;
-    AT_FOR_REAL(product)
-    (x->keys, (int)x->ld, p->D, finished ? c : 1, KERNEL(sdpa_k)(x, x->job->K), p->k.row, 1, x->Qt,
-     x->ld, 0, x->s, x->ld);
+    at_strides k = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
+    AT_FOR_REAL(gemm)
+    (1, x->keys, (int)x->ld, p->D, finished ? c : 1, KERNEL(sdpa_k)(x, x->job->K), k, x->Qt, cells,
+     0, x->s, cells);
     if (p->cap > 0) KERNEL(tile_softcap)(x);
     if (x->job->bias) KERNEL(tile_bias)(x);
 }
@@ -292,11 +353,13 @@ void AT_FOR_REAL(sdpa_probs)(const KERNEL(sdpa_tile) * x)
     const KERNEL(vec) c = KERNEL(vec_of)(x->c);
     for (ptrdiff_t r = 0; r < x->ld; r += VEC_LANES) {
         const KERNEL(vec) m = KERNEL(vec_load)(x->m + r), l = KERNEL(vec_load)(x->l + r);
-        REAL *s = x->s + r;
-        for (int k = 0; k < x->keys; k++, s += x->ld)
-            KERNEL(vec_store)(s, KERNEL(sdpa_exp)(c * KERNEL(vec_load)(s) - m) * l);
+        const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
+        for (int k = reach.lo; k < reach.hi; k++) {
+            REAL *s = x->s + k * x->ld + r;
+            KERNEL(vec_store)(s, KERNEL(vec_exp_weight)(c * KERNEL(vec_load)(s) - m) * l);
+        }
     }
-    if (x->some) AT_FOR_REAL(sdpa_silence)(x, 0, x->s);
+    AT_FOR_REAL(sdpa_silence)(x, 0, x->s);
 }
 
 void AT_FOR_REAL(sdpa_drops)(const KERNEL(sdpa_tile) * x)
@@ -315,11 +378,22 @@ void AT_FOR_REAL(sdpa_drops)(const KERNEL(sdpa_tile) * x)
 
 /* ------------------------------------------------------------------ sums ----------------------- */
 
-static bool KERNEL(tile_finite)(int n, const REAL *x)
+/* Is there no NaN or infinity in so many rows of N numbers?  0 times one is NaN. */
+static bool KERNEL(tile_finite)(int rows, int N, const REAL *X, ptrdiff_t row)
 {
-    bool bad = false;
-    for (int j = 0; j < n; j++) bad |= x[j] - x[j] != 0; /* inf - inf is NaN */
-    return !bad;
+    KERNEL(vec) zero[2] = {{0}, {0}};
+    for (int k = 0; k < rows; k++, X += row) {
+        int n = 0;
+        for (; n + 2 * VEC_LANES <= N; n += 2 * VEC_LANES) {
+            zero[0] += 0 * KERNEL(vec_load)(X + n);
+            zero[1] += 0 * KERNEL(vec_load)(X + n + VEC_LANES);
+        }
+        for (; n < N; n += VEC_LANES) {
+            int left = N - n < VEC_LANES ? N - n : VEC_LANES;
+            zero[0] += 0 * KERNEL(vec_load_first)(left, X + n);
+        }
+    }
+    return KERNEL(vec_sum)(zero[0] + zero[1]) == 0;
 }
 
 /* N columns from n0 on, of X as given */
@@ -327,27 +401,31 @@ static void KERNEL(tile_product)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_
                                  int N, const REAL *X, ptrdiff_t X_row)
 {
     int M = a->across ? x->keys : x->rows, L = a->across ? x->rows : x->keys;
-    ptrdiff_t w_row = a->across ? x->ld : 1, w_col = a->across ? 1 : x->ld;
-    AT_FOR_REAL(product)
-    (M, N, L, a->alpha, a->W, w_row, w_col, X, X_row, a->beta, a->C + n0, a->C_row);
+    at_strides by_row = {1, x->ld, 0}, by_key = {x->ld, 1, 0}, n = {X_row, 1, 0};
+    AT_FOR_REAL(gemm)
+    (1, M, N, L, a->alpha, a->W, a->across ? by_key : by_row, X, n, a->beta, a->C + n0,
+     (at_strides){a->C_row, 1, 1});
 }
 
 /* X_k, which is not finite, for the cells that are kept. */
 static void KERNEL(tile_patch)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a, int k)
 {
     for (int m = 0; m < (a->across ? x->keys : x->rows); m++) {
-        ptrdiff_t cell = a->across ? m * x->ld + k : k * x->ld + m;
-        if (x->mask[cell]) AT_FOR_REAL(row_axpy)
-        (a->N, a->alpha * a->W[cell], a->X + k * a->X_row, a->C + m * a->C_row);
+        int row = a->across ? k : m, key = a->across ? m : k;
+        if (!AT_FOR_REAL(sdpa_kept)(x, row, key)) continue;
+        REAL W = a->alpha * a->W[key * x->ld + row];
+        AT_FOR_REAL(row_axpy)(a->N, W, a->X + k * a->X_row, a->C + m * a->C_row);
     }
 }
 
 /* Rows that are not finite are read as 0, and patched in. */
-static void KERNEL(tile_sum_finite)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a,
-                                    const bool *finite)
+static void KERNEL(tile_sum_finite)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a)
 {
     REAL clean[AT_SDPA_KEYS * TILE_COLUMNS];
+    bool finite[AT_SDPA_KEYS];
     int L = a->across ? x->rows : x->keys;
+    for (int k = 0; k < L; k++)
+        finite[k] = KERNEL(tile_finite)(1, a->N, a->X + k * a->X_row, a->X_row);
     for (int n0 = 0; n0 < a->N; n0 += TILE_COLUMNS) {
         int N = a->N - n0 < TILE_COLUMNS ? a->N - n0 : TILE_COLUMNS;
         for (int k = 0; k < L; k++)
@@ -361,13 +439,10 @@ static void KERNEL(tile_sum_finite)(const KERNEL(sdpa_tile) * x, const KERNEL(sd
 
 void AT_FOR_REAL(sdpa_sum)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a)
 {
-    bool finite[AT_SDPA_KEYS], all = true;
-    for (int k = 0; x->some && k < (a->across ? x->rows : x->keys); k++)
-        all &= finite[k] = KERNEL(tile_finite)(a->N, a->X + k * a->X_row);
-    if (all)
+    if (!x->some || KERNEL(tile_finite)(a->across ? x->rows : x->keys, a->N, a->X, a->X_row))
         KERNEL(tile_product)(x, a, 0, a->N, a->X, a->X_row);
     else
-        KERNEL(tile_sum_finite)(x, a, finite);
+        KERNEL(tile_sum_finite)(x, a);
 }
 
 #endif

@@ -12,7 +12,7 @@
  * for. */
 #ifndef AT_OPS_SDPA_TILE_H
 #define AT_OPS_SDPA_TILE_H
-#include "kernels/vector.h"
+#include "kernels/vecmath.h"
 #include "ops/op.h"
 #include "ops/sdpa_check.h"
 #include "ops/sdpa_plan.h"
@@ -24,7 +24,7 @@ enum {
 
 /* Scratch memory of one tile: where each array begins, in bytes. */
 typedef struct {
-    size_t Qt, dOt, s, d, slope, z, m, l, delta, mask, total;
+    size_t Qt, dOt, s, d, slope, z, m, l, delta, lo, hi, mask, total;
 } at_sdpa_room;
 
 at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real);
@@ -68,12 +68,14 @@ typedef struct {
     const at_sdpa_plan *p;
     int b, h, i0, rows, j0, keys;
     ptrdiff_t ld;
-    bool some; /* not every cell is kept: mask says which are */
+    bool some;    /* not every cell is kept: only keys lo[r] <= k < hi[r] of row r, and of these, */
+    bool by_cell; /* if so, only where mask is 1 */
 
     REAL *Qt, *dOt; /* [D,ld] Q^T, [Dv,ld] dO^T, 0 beyond the rows */
     REAL *s, *d, *slope,
         *z;              /* cells: scores, P, A; dP, dS, dx; du/dx with softcap; z with dropout */
     REAL *m, *l, *delta; /* [ld] of each row */
+    REAL *lo, *hi;       /* [ld] of each row, whole numbers */
     unsigned char *mask; /* cells: 1 = kept */
     REAL c;              /* s is still to be multiplied by this */
 } KERNEL(sdpa_tile);
@@ -103,8 +105,14 @@ void AT_FOR_REAL(sdpa_take_rows)(KERNEL(sdpa_tile) * x, int b, int h, int i0);
 bool AT_FOR_REAL(sdpa_take_keys)(KERNEL(sdpa_tile) * x, int j0, int end);
 /* May row r keep key k of the tile? */
 bool AT_FOR_REAL(sdpa_keeps)(const KERNEL(sdpa_tile) * x, int r, int k);
+/* Is cell (r,k) kept?  A look at what sdpa_take_keys found out. */
+bool AT_FOR_REAL(sdpa_kept)(const KERNEL(sdpa_tile) * x, int r, int k);
 /* s = scores but for the factor x->c > 0, and slope.  Masked cells are computed like any other. */
 void AT_FOR_REAL(sdpa_scores)(KERNEL(sdpa_tile) * x);
+/* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked at. */
+at_sdpa_range AT_FOR_REAL(sdpa_reach)(const KERNEL(sdpa_tile) * x, ptrdiff_t r);
+/* There, they become `value`. */
+void AT_FOR_REAL(sdpa_fill)(const KERNEL(sdpa_tile) * x, ptrdiff_t r, REAL value, REAL *cells);
 /* Masked cells become `value`, whatever they are. */
 void AT_FOR_REAL(sdpa_silence)(const KERNEL(sdpa_tile) * x, REAL value, REAL *cells);
 /* m, l = 1/sum and delta of the rows, as saved; 0 for an m of -inf, which could not be subtracted. */
@@ -140,43 +148,6 @@ static inline REAL *KERNEL(sdpa_cells)(const KERNEL(sdpa_tile) * x, int r, REAL 
 static inline REAL *KERNEL(sdpa_saved)(const KERNEL(sdpa_tile) * x, int r)
 {
     return x->job->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->p, x->b, x->h, x->i0 + r);
-}
-
-/* exp(y) for y <= 0, but 0 where that is below the smallest normal number.  As in vmath.c,
- *
- *     y = n ln 2 + r,   exp(y) = 2^n exp(r)
- *
- * and here one factor makes 2^n: its bits are n + bias, moved to where the exponent is.  Adding
- * 1.5 2^23 + bias (double: 2^52) to a number rounds it to a whole n and leaves n + bias in the low bits.
- * y is held at the n with n + bias = 0, which are the bits of the number 0.  A NaN stays one. */
-VEC_INLINE KERNEL(vec) KERNEL(sdpa_exp)(KERNEL(vec) y)
-{
-    const bool is_double = sizeof(REAL) == 8;
-    const REAL bias = is_double ? 1023 : 127;
-    const KERNEL(vec) big = KERNEL(vec_of)((REAL)1.5 / REAL_EPS + bias);
-    const KERNEL(vec) low = KERNEL(vec_of)(-bias * (REAL)0.69314718055994530942);
-    y = KERNEL(vec_pick)(y < low, low, y);
-    KERNEL(vec) shifted = y * (REAL)1.44269504088896340736 + big, n = shifted - big;
-    KERNEL(vec) r = y - n * (is_double ? (REAL)0x1.62e42fefa38p-1 : (REAL)0x1.62e4p-1);
-    r -= n * (is_double ? (REAL)0x1.ef35793c76730p-45 : (REAL)1.42860682030941723e-6);
-
-    KERNEL(vec) p = KERNEL(vec_of)(is_double ? (REAL)(1 / 6227020800.0) : (REAL)(1 / 5040.0));
-    if (is_double) {
-        p = p * r + (REAL)(1 / 479001600.0);
-        p = p * r + (REAL)(1 / 39916800.0);
-        p = p * r + (REAL)(1 / 3628800.0);
-        p = p * r + (REAL)(1 / 362880.0);
-        p = p * r + (REAL)(1 / 40320.0);
-        p = p * r + (REAL)(1 / 5040.0);
-    }
-    p = p * r + (REAL)(1 / 720.0);
-    p = p * r + (REAL)(1 / 120.0);
-    p = p * r + (REAL)(1 / 24.0);
-    p = p * r + (REAL)(1 / 6.0);
-    p = p * r + (REAL)(1 / 2.0);
-    p = p * r + 1;
-    p = p * r + 1;
-    return p * (KERNEL(vec))((KERNEL(vec_bits))shifted << (is_double ? 52 : 23));
 }
 
 #endif
