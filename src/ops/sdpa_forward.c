@@ -88,9 +88,9 @@ static void KERNEL(forward_note)(const KERNEL(sdpa_tile) * x, unsigned char *kep
 static void KERNEL(forward_tile)(KERNEL(sdpa_tile) * x, bool first)
 {
     const at_sdpa_plan *p = x->p;
+    REAL *shrink = x->delta;
     AT_FOR_REAL(sdpa_scores)(x);
     AT_FOR_REAL(sdpa_silence)(x, -(REAL)INFINITY, x->s);
-    REAL *shrink = x->delta;
     KERNEL(forward_online)(x, shrink);
     for (int r = 0; !first && r < x->rows; r++)
         if (shrink[r] != 1)
