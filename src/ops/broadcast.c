@@ -9,7 +9,7 @@
  *     x [B,T,N] and gamma [N]                  for i < B T, for r < N
  *     two of the same shape, or a scalar       for r < all
  *
- * Most operands have one shape.  Then there are no loops at all, and a task is a stretch of 32768
+ * Most operands have one shape.  Then there are no loops at all, and a task is a stretch of 8192
  * elements of each.
  *
  * The innermost loop is the row.  Along it a step is 1 or 0, so a piece of a row is contiguous in
@@ -39,8 +39,8 @@
 #ifndef REAL /* ---------------------------- loops ---------------------------- */
 
 enum {
-    MAP_TASK = 32768, /* elements; fewer are not worth waking a thread for */
-    MAP_SHARES = 16   /* of one sum, at most */
+    MAP_TASK = 8192, /* elements; fewer are not worth waking a thread for */
+    MAP_SHARES = 16  /* of one sum, at most */
 };
 
 typedef struct { /* operands of one shape */
