@@ -26,7 +26,7 @@
 /* ------------------------------------------------------------------ options -------------------- */
 
 static int steps = 1200, layers = 1, heads = 4, dim = 128, context = 64, batch = 16, seed = 1,
-           threads;
+           threads, check;
 static double peak_lr = 3e-3, dropout;
 static const char *out = "out";
 
@@ -41,6 +41,7 @@ static const option table[] = {
     {"dropout", NULL, &dropout, NULL, 0, 0.99, "probability, on weights and branches"},
     {"seed", &seed, NULL, NULL, 0, 2147483647, "of everything random"},
     {"threads", &threads, NULL, NULL, 0, AT_MAX_THREADS, "0: all CPUs"},
+    {"check", &check, NULL, NULL, 0, 1, "1: attention checks its backward in every step"},
     {"out", NULL, NULL, &out, 0, 0, "folder for pictures and parameters"},
     {0}};
 
@@ -213,6 +214,7 @@ static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve
     printf("           held out   of every head: mean entropy in nats, mean largest weight; keys "
            "kept\n");
     at_keep_grads(t, false); /* memory is used again as soon as backward is done with it */
+    if (check) at_check(t, ATTIC_CHECK_ATTENTION);
     for (int i = 0; i < steps && at_ok(t); i++) {
         if (i % look == 0) {
             add_point(k->held_step, k->held, &k->n_held, i, held_out_nats(t, m, c, every));

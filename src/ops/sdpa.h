@@ -35,7 +35,7 @@
  *
  * In other words.  What texts call a mask:
  *
- *     mask, 1 = attend       keep                   mask, 1 = masked      at_masked_fill's polarity: invert
+ *     mask, 1 = attend       keep                   mask, 1 = masked      keep = at_keep_from_drop(t, mask)
  *     M of 0 and -inf        bias, whether it is added before or after the division by sqrt(D)
  *     (Q K^T + M) / sqrt(D)  with a finite M is not our bias M but M / sqrt(D)
  *     padding                key_len, or a keep of [B,1,1,S]

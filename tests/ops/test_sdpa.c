@@ -199,29 +199,59 @@ START_TEST(scores_of_minus_infinity_are_kept_and_surface)
 }
 END_TEST
 
-/* Q and K of small integers whose products go to +-10,000: the scores are exact in f32 too */
-static void set_large_integers(qkv *x)
+/* Q and K of small integers whose products go to +-10,000: the scores are exact in f32 too.  V and dO are
+ * what f32 can hold. */
+static void set_large_integers(qkv *x, at_tensor *dO)
 {
+    at_tensor *fine[] = {x->V, dO};
     for (ptrdiff_t i = 0; i < at_count(x->Q->shape); i++)
         at_store(x->Q->dtype, x->Q->data, i, (double)(100 - 200 * (i % 3 == 0) + i % 2));
     for (ptrdiff_t i = 0; i < at_count(x->K->shape); i++)
         at_store(x->K->dtype, x->K->data, i, (double)(i * 7 % 101 - 50));
+    for (int k = 0; k < 2; k++)
+        for (ptrdiff_t i = 0; i < at_count(fine[k]->shape); i++)
+            at_store(fine[k]->dtype, fine[k]->data, i, (double)(float)at_element(fine[k], i));
+}
+
+/* Attention with such scores.  V and dO, and what comes of them, are around 1. */
+static qkv run_large_scores(at_dtype real, at_sdpa_path path, bool causal, at_tensor **O)
+{
+    enum { T = 150, S = 300 }; /* several tiles */
+    qkv x = make_one(real, T, S, 2, 3);
+    at_tensor *dO = at_random(x.t, at_shape_of(T, 3), at_normal(1));
+    set_large_integers(&x, dO);
+    at_sdpa_args a = {.path = path, .scale = 1, .causal = causal, .align = ATTIC_ALIGN_TOP_LEFT};
+    *O = at_sdpa(x.t, x.Q, x.K, x.V, a);
+    at_backward_from(x.t, *O, dO);
+    ck_assert_msg(at_ok(x.t), "%s", at_error(x.t));
+    return x;
+}
+
+/* The largest difference of two gradients, beside the largest of their numbers and of their terms. */
+static double gradients_apart(const at_tensor *x, const at_tensor *y, double terms)
+{
+    double off = 0, size = terms;
+    for (ptrdiff_t i = 0; i < at_count(x->shape); i++) {
+        off = fmax(off, fabs(at_grad_element(x, i) - at_grad_element(y, i)));
+        size = fmax(size, fabs(at_grad_element(y, i)));
+    }
+    return off / size;
 }
 
 START_TEST(scores_of_ten_thousand_lose_nothing)
 {
-    enum { T = 6, S = 300 };
-    for (int path = 0; path < PATHS; path++) {
-        qkv x = make_one(ATTIC_F32, T, S, 2, 3), y = make_one(ATTIC_F64, T, S, 2, 3);
-        set_large_integers(&x), set_large_integers(&y);
-        at_sdpa_args a = {.path = path, .scale = 1}, b = {.path = ATTIC_PLAIN, .scale = 1};
-        at_tensor *O = at_sdpa(x.t, x.Q, x.K, x.V, a), *P = at_sdpa(y.t, y.Q, y.K, y.V, b);
-        at_backward(x.t, at_sum(x.t, at_square(x.t, O)));
-        at_backward(y.t, at_sum(y.t, at_square(y.t, P)));
-        for (int i = 0; i < T * 3; i++) assert_close(at_element(O, i), at_element(P, i), 2e-6);
-        for (int i = 0; i < S * 3; i++)
-            assert_close(at_grad_element(x.V, i), at_grad_element(y.V, i), 1e-5);
-        at_close(x.t);
+    at_tensor *O, *exact;
+    for (int causal = 0; causal < 2; causal++) {
+        qkv y = run_large_scores(ATTIC_F64, ATTIC_PLAIN, causal, &exact);
+        for (int path = 0; path < PATHS; path++) {
+            qkv x = run_large_scores(ATTIC_F32, path, causal, &O);
+            for (ptrdiff_t i = 0; i < at_count(O->shape); i++)
+                assert_close(at_element(O, i), at_element(exact, i), 2e-6);
+            ck_assert_double_le(gradients_apart(x.V, y.V, 1), 2e-6);
+            ck_assert_double_le(gradients_apart(x.Q, y.Q, 50), 2e-6);
+            ck_assert_double_le(gradients_apart(x.K, y.K, 100), 2e-6);
+            at_close(x.t);
+        }
         at_close(y.t);
     }
 }
@@ -302,6 +332,30 @@ START_TEST(one_tensor_in_three_places_gets_the_sum_of_three_gradients)
 }
 END_TEST
 
+/* The gradient of one x [130,130], which is more than a tile, as Q, K, V and bias. */
+static at_tensor *gradient_of_all_four(at_tape *t, at_sdpa_path path)
+{
+    at_tensor *x = at_variable(t, at_shape_of(130, 130), NULL);
+    at_init_fill(x, at_normal(0.2), (at_stream){13, 0});
+    at_tensor *y = at_sdpa(t, x, x, x, (at_sdpa_args){.path = path, .bias = x, .dropout = 0.1});
+    at_backward(t, at_sum(t, at_square(t, y)));
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    return x;
+}
+
+START_TEST(one_tensor_may_be_the_bias_too)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *plain = gradient_of_all_four(t, ATTIC_PLAIN);
+    for (int path = 0; path < PATHS; path++) {
+        at_tape *u = at_open(ATTIC_F64, 1);
+        ck_assert_double_le(gradients_apart(gradient_of_all_four(u, path), plain, 1), 1e-13);
+        at_close(u);
+    }
+    at_close(t);
+}
+END_TEST
+
 /* By how much (Q K^T + M) / sqrt(D), as some texts write it, differs from ours. */
 static double mask_in_the_division(at_sdpa_path path, double masked)
 {
@@ -320,6 +374,40 @@ START_TEST(a_mask_inside_the_division_is_our_bias_only_where_it_is_infinite)
     for (int path = 0; path < PATHS; path++) {
         assert_close(mask_in_the_division(path, -(double)INFINITY), 0, 1e-14);
         ck_assert_double_gt(mask_in_the_division(path, -3), 1e-3);
+    }
+}
+END_TEST
+
+/* Keys 3 and 4 of batch 1 are padding, said in one of several ways. */
+static at_tensor *without_padding(qkv *x, at_sdpa_path path, int how)
+{
+    const double off = -(double)INFINITY;
+    at_tape *t = x->t;
+    at_sdpa_args a = {.path = path};
+    bool drop[10] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1};
+    double M[10] = {0, 0, 0, 0, 0, 0, 0, 0, off, off};
+    at_tensor *dropped = at_bools(t, at_shape_of(2, 1, 1, 5), drop);
+    if (how == 0) a.key_len = at_ints(t, at_shape_of(2), (int32_t[]){5, 3});
+    if (how == 1) a.keep = at_keep_from_drop(t, dropped);
+    if (how == 2) a.keep = at_keep_lengths(t, at_ints(t, at_shape_of(2), (int32_t[]){5, 3}), 5);
+    if (how == 3) a.bias = at_const(t, at_shape_of(2, 1, 1, 5), M);
+    if (how == 4)
+        a.scale = 1, a.temperature = 2, a.key_len = at_ints(t, at_shape_of(2), (int32_t[]){5, 3});
+    return at_sdpa(t, x->Q, x->K, x->V, a);
+}
+
+START_TEST(texts_that_mean_the_same_get_the_same)
+{
+    for (int path = 0; path < PATHS; path++) {
+        qkv x = make_qkv(ATTIC_F64, at_shape_of(2, 3, 3, 4), at_shape_of(2, 3, 5, 4),
+                         at_shape_of(2, 3, 5, 4));
+        at_tensor *first = without_padding(&x, path, 0);
+        for (int how = 1; how < 5; how++) {
+            at_tensor *O = without_padding(&x, path, how);
+            ck_assert_msg(O, "%s", at_error(x.t));
+            assert_all_close(72, (double *)O->data, (double *)first->data, 1e-14);
+        }
+        at_close(x.t);
     }
 }
 END_TEST
@@ -577,9 +665,10 @@ SUITE(ops_sdpa, every_path_gives_the_numbers_of_numpy_and_their_gradients,
       scores_of_minus_infinity_are_kept_and_surface, scores_of_ten_thousand_lose_nothing,
       sizes_of_zero_are_legal, without_D_all_keys_weigh_the_same,
       packed_heads_give_the_bits_of_separate_heads,
-      one_tensor_in_three_places_gets_the_sum_of_three_gradients,
+      one_tensor_in_three_places_gets_the_sum_of_three_gradients, one_tensor_may_be_the_bias_too,
       a_mask_inside_the_division_is_our_bias_only_where_it_is_infinite,
-      a_replay_reads_keep_and_lengths_anew, dropout_is_off_outside_of_training_and_draws_nothing,
+      texts_that_mean_the_same_get_the_same, a_replay_reads_keep_and_lengths_anew,
+      dropout_is_off_outside_of_training_and_draws_nothing,
       dropout_drops_its_share_and_keeps_the_mean,
       taps_are_detached_and_have_the_shapes_of_the_scores,
       the_scores_tapped_are_all_of_them_before_softcap_and_mask, an_empty_row_is_no_anomaly,

@@ -254,6 +254,58 @@ static const char *verdict_on_another_O(at_tape *t, at_sdpa_path path, bool mask
     return at_error(t);
 }
 
+/* Eight query heads on four, two batches, several tiles: O is spoilt in one head. */
+static void spoil_head(at_sdpa_path path, int b, int h)
+{
+    enum { B = 2, H = 8, T = 150, D = 4 };
+    char start[120];
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_check(t, ATTIC_CHECK_ATTENTION);
+    at_tensor *Q = at_random(t, at_shape_of(B, H, T, D), at_normal(1));
+    at_tensor *K = at_random(t, at_shape_of(B, H / 2, T, D), at_normal(1));
+    at_tensor *V = variable_like(t, K);
+    at_tensor *O = at_sdpa(t, Q, K, V, (at_sdpa_args){.path = path, .causal = true});
+    ptrdiff_t spoilt = ((ptrdiff_t)(b * H + h) * T + 100) * D + 2;
+    at_store(O->dtype, O->data, spoilt, at_element(O, spoilt) + 1);
+    at_backward_from(t, O, at_random(t, O->shape, at_normal(1)));
+    snprintf(start, sizeof start,
+             "sdpa (op 0): backward is wrong: <V,dV> = <O,dO> does not hold in heads %d to %d of "
+             "batch %d: ",
+             h / 2 * 2, h / 2 * 2 + 1, b);
+    ck_assert_msg(strncmp(at_error(t), start, strlen(start)) == 0, "it says '%s'", at_error(t));
+    at_close(t);
+}
+
+START_TEST(the_head_that_is_wrong_is_the_one_that_is_named)
+{
+    for (int path = ATTIC_FUSED; path <= ATTIC_PLAIN; path++)
+        for (int head = 0; head < 16; head++) spoil_head(path, head / 8, head % 8);
+}
+END_TEST
+
+/* Does a step of training go well?  O is spoilt if asked for. */
+static bool trains(at_tape *t, at_tensor *x, bool spoil)
+{
+    at_mark step = at_mark_here(t);
+    at_tensor *O = at_sdpa(t, x, x, x, (at_sdpa_args){.causal = true});
+    if (spoil) at_store(O->dtype, O->data, 0, 7);
+    at_backward(t, at_mean(t, at_square(t, O)));
+    at_sgd(t, 0.1);
+    at_rewind(t, step);
+    return at_ok(t);
+}
+
+START_TEST(said_once_every_step_of_training_is_checked)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_check(t, ATTIC_CHECK_ATTENTION);
+    at_tensor *x = at_param(t, "x", at_shape_of(9, 4), at_normal(1));
+    for (int step = 0; step < 5; step++) ck_assert_msg(trains(t, x, false), "%s", at_error(t));
+    ck_assert(!trains(t, x, true));
+    at_close(t);
+}
+END_TEST
+
 START_TEST(masked_NaNs_do_not_blind_a_check)
 {
     for (int path = ATTIC_FUSED; path <= ATTIC_PLAIN; path++)
@@ -298,5 +350,6 @@ SUITE(ops_sdpa_check, the_identities_hold_for_every_option, the_identities_hold_
       cancellation_breaks_nothing, a_check_changes_no_bits, gradients_that_have_begun_are_added_to,
       a_check_takes_no_more_memory_than_promised, what_is_right_is_believed,
       a_broken_identity_is_named_with_its_heads_and_both_sides,
+      the_head_that_is_wrong_is_the_one_that_is_named, said_once_every_step_of_training_is_checked,
       a_head_with_a_NaN_is_not_judged_but_the_others_are, masked_NaNs_do_not_blind_a_check,
       the_flag_is_frozen_when_attention_is_recorded, a_check_that_does_not_exist_is_refused)
