@@ -234,8 +234,12 @@ coverage-report:
 check-install: lib ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
-check-readme: $(static) ## run every command and every program of the README
+check-readme: $(static) ## run the commands and programs of README.md and docs/attention.md; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
+	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
+
+check-links: ## do links in *.md lead to the code they quote? WRITE=1 sets line numbers right
+	@sh scripts/check-links.sh $(if $(WRITE),write,check) $(sort $(wildcard *.md docs/*.md))
 
 check-lesser: ## build for AVX2 and AVX-512, run on (emulated) processors without: is it said?
 	@sh scripts/check-lesser.sh "$(MAKE)" "$(CC)"
@@ -258,16 +262,17 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-examples \
-    check-lesser check-arm check-all
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-links \
+    check-examples check-lesser check-arm check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
-lint: $(static) ## layers, unique statics, symbols, banned words, cppcheck, clang-tidy, lines per folder
+lint: $(static) ## layers, unique statics, symbols, words, links, cppcheck, clang-tidy, lines per folder
 	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
+	$(call say,LINT,links)sh scripts/check-links.sh check $(sort $(wildcard *.md docs/*.md)) >/dev/null
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \

@@ -1,12 +1,13 @@
 #!/bin/sh
-# check-readme.sh FILE CC LIBRARY -- every command and every program of a Markdown file is run.
+# check-readme.sh FILE CC LIBRARY [write] -- every command and every program of a Markdown file is run.
 #
 # A block marked sh is run by a shell that stops at the first error.  A block marked c is compiled and
 # run; if the next block is marked text, it is what the program has to print.  For programs that stand
 # in a file of their own, a line <!-- output of COMMAND --> before a text block says what prints it.
+# With `write` the text blocks are filled with what is printed now.
 set -eu
 cd "$(dirname "$0")/.."
-file=$1 cc=$2 library=$3
+file=$1 cc=$2 library=$3 write=${4:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -40,8 +41,27 @@ while [ "$n" -le "$count" ]; do
         run=$((run + 1))
     elif [ -f "$block.text" ]; then
         [ ! -f "$block.command" ] || sh -eu "$block.command" >"$work/output"
-        diff "$block.text" "$work/output" || { echo "$file: block $n is not what is printed"; exit 1; }
+        if [ "$write" = write ]; then
+            cp "$work/output" "$block.new"
+        else
+            diff "$block.text" "$work/output" || { echo "$file: block $n is not what is printed"; exit 1; }
+        fi
     fi
     n=$((n + 1))
 done
+if [ "$write" = write ]; then
+    awk -v dir="$work" '
+    inside && !/^```/ { if (!new) print; next }
+    inside { inside = 0; print; next }
+    { print }
+    /^```/ { inside = 1; new = 0 }
+    /^```(c|sh|text)$/ {
+        file = dir "/block-" ++n ".new"
+        while ((getline line <file) > 0) {
+            print line
+            new = 1
+        }
+    }' "$file" >"$work/written"
+    cp "$work/written" "$file"
+fi
 echo "$file: $run programs and commands run"

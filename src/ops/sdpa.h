@@ -35,13 +35,16 @@
  *
  * In other words.  What texts call a mask:
  *
- *     mask, 1 = attend       keep                   mask, 1 = masked      keep = at_keep_from_drop(t, mask)
+ *     mask, 1 = attend       keep; the same as "0 = masked"
+ *     mask, 1 = masked       keep = at_keep_from_drop(t, mask), see keep.h; at_masked_fill has this polarity
  *     M of 0 and -inf        bias, whether it is added before or after the division by sqrt(D)
  *     (Q K^T + M) / sqrt(D)  with a finite M is not our bias M but M / sqrt(D)
  *     padding                key_len, or a keep of [B,1,1,S]
  *
  * and a temperature:  softmax(Q K^T / (tau sqrt(D))) is temperature = tau;  where sqrt(D) itself goes by
- * that name, softmax(Q K^T / tau) is scale = 1, temperature = tau. */
+ * that name, softmax(Q K^T / tau) is scale = 1, temperature = tau.
+ *
+ * docs/attention.md tells why all of this is as it is. */
 #ifndef AT_OPS_SDPA_H
 #define AT_OPS_SDPA_H
 #include "tensor/tensor.h"
