@@ -180,17 +180,31 @@ static void KERNEL(tile_row)(const KERNEL(sdpa_tile) * x, int r, unsigned char *
     }
 }
 
+/* any[k] |= is key k kept, all[k] &= the same.  Of a mask alone, whose bytes may be any but 0 for what is
+ * kept, the bytes themselves: then `all` may be 0 where all is kept, which is right if slow. */
+static void KERNEL(tile_look)(const KERNEL(sdpa_tile) * x, int r, unsigned char *restrict any,
+                              unsigned char *restrict all)
+{
+    unsigned char row[AT_SDPA_KEYS];
+    const unsigned char *restrict kept = row;
+    if (x->job->keep && x->p->keep.j && !x->job->bias) {
+        kept = x->job->keep + at_sdpa_cell(x->p->keep, x->b, x->h, x->i0 + r, x->j0);
+        __builtin_prefetch(kept + AT_SDPA_KEYS); /* of the next tile */
+        __builtin_prefetch(kept + AT_SDPA_KEYS + TILE_LINE);
+    } else {
+        KERNEL(tile_row)(x, r, row);
+    }
+    for (int k = 0; k < x->keys; k++) any[k] |= kept[k], all[k] &= kept[k];
+}
+
 /* Narrows the tile to the keys that `keep` and bias leave to a row of it; false if there are none. */
 static bool KERNEL(tile_narrow)(KERNEL(sdpa_tile) * x)
 {
-    unsigned char any[AT_SDPA_KEYS] = {0}, row[AT_SDPA_KEYS] = {0}, all[AT_SDPA_KEYS];
+    unsigned char any[AT_SDPA_KEYS] = {0}, all[AT_SDPA_KEYS];
     const at_sdpa_plan *p = x->p;
     bool alike = (!x->job->keep || p->keep.i == 0) && (!x->job->bias || p->bias.i == 0);
-    memset(all, 1, sizeof all);
-    for (int r = 0; r < (alike ? 1 : x->rows); r++) {
-        KERNEL(tile_row)(x, r, row);
-        for (int k = 0; k < AT_SDPA_KEYS; k++) any[k] |= row[k], all[k] &= row[k];
-    }
+    memset(all, 0xFF, sizeof all);
+    for (int r = 0; r < (alike ? 1 : x->rows); r++) KERNEL(tile_look)(x, r, any, all);
     int lo = 0, hi = x->keys;
     while (lo < hi && !any[lo]) lo++;
     while (lo < hi && !any[hi - 1]) hi--;

@@ -82,6 +82,36 @@ START_TEST(memory_grows_with_the_rows_and_not_with_their_square)
 }
 END_TEST
 
+static size_t handed_out(const at_tape *t)
+{
+    return at_memory_of(t).step + at_memory_of(t).permanent;
+}
+
+/* The window leaves little to compute; nothing of the memory depends on it. */
+START_TEST(one_long_head_takes_little_memory_on_any_number_of_threads)
+{
+    enum { T = 16384, D = 64 };
+    const size_t O = T * D * sizeof(float), MiB = 1 << 20;
+    const int threads[] = {1, 2, 5, 64};
+    for (int i = 0; i < 4; i++) {
+        at_threads(threads[i]);
+        at_tape *t = at_open(ATTIC_F32, 1);
+        at_tensor *x[3], *dO = at_random(t, at_shape_of(T, D), at_normal(1));
+        for (int k = 0; k < 3; k++)
+            x[k] = at_param(t, (const char *[]){"Q", "K", "V"}[k], at_shape_of(T, D), at_normal(1));
+        size_t before = handed_out(t);
+        at_tensor *y =
+            at_sdpa(t, x[0], x[1], x[2], (at_sdpa_args){.causal = true, .window_left = 9});
+        ck_assert_uint_le(handed_out(t) - before, O + MiB);
+        at_backward_from(t, y, dO);
+        ck_assert_msg(at_ok(t), "%s", at_error(t));
+        ck_assert_uint_le(handed_out(t) - before, 13 * MiB);
+        at_close(t);
+    }
+    at_threads(0);
+}
+END_TEST
+
 START_TEST(rows_far_from_every_key_cost_nothing_and_give_nothing)
 {
     enum { N = 600 };
@@ -104,4 +134,5 @@ END_TEST
 SUITE(ops_sdpa_tiled, bits_are_equal_at_any_number_of_threads,
       what_all_heads_share_is_summed_in_one_order,
       memory_grows_with_the_rows_and_not_with_their_square,
+      one_long_head_takes_little_memory_on_any_number_of_threads,
       rows_far_from_every_key_cost_nothing_and_give_nothing)

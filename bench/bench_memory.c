@@ -1,0 +1,98 @@
+/* bench_memory.c -- what attention needs beside its inputs and their gradients, as T grows.
+ *
+ * One head, D = 64, float.  Two numbers for each: what the tape hands out (results, what is saved, scratch
+ * memory), and by how much the process grows: its resident pages, gradients taken off.  Each is measured in
+ * a process of its own, which has never had other memory.
+ *
+ *     forward             at most O + 1 MiB, whatever T and the number of threads: T x S scores would be 1 GiB
+ *     forward+backward    at most 3 times O + 1 MiB, which is 13 MiB at T = 16384
+ *     resident            4 MiB more, for the pages that a process takes in advance */
+#include "attic.h"
+#include "common/bench.h"
+
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { D = 64, PAGES_AHEAD = 4 << 20 };
+
+typedef struct {
+    double arena, resident;
+} growth;
+
+/* Bytes of this process that are in memory, or 0 where nobody says. */
+static double resident(void)
+{
+    FILE *f = fopen("/proc/self/statm", "r");
+    long size = 0, pages = 0;
+    if (f && fscanf(f, "%ld %ld", &size, &pages) != 2) pages = 0;
+    if (f) fclose(f);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static double handed_out(const at_tape *t)
+{
+    return (double)at_memory_of(t).step + (double)at_memory_of(t).permanent;
+}
+
+static growth measure_here(int T, bool backward)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_shape shape = at_shape_of(1, 1, T, D);
+    at_tensor *Q = at_param(t, "Q", shape, at_normal(1)),
+              *K = at_param(t, "K", shape, at_normal(1));
+    at_tensor *V = at_param(t, "V", shape, at_normal(1)), *dO = at_random(t, shape, at_normal(1));
+    double arena = handed_out(t), pages = resident();
+    at_tensor *O = at_sdpa(t, Q, K, V, (at_sdpa_args){.causal = true});
+    if (backward) at_backward_from(t, O, dO);
+    double gradients = backward ? 3.0 * T * D * sizeof(float) : 0;
+    growth g = {handed_out(t) - arena, resident() - pages - gradients};
+    if (!at_ok(t)) g.arena = -1;
+    at_close(t);
+    return g;
+}
+
+/* The same in a child; arena < 0 if that failed. */
+static growth measure(int T, bool backward)
+{
+    growth g = {-1, 0};
+    int ends[2];
+    fflush(NULL);
+    if (pipe(ends)) return g;
+    pid_t child = fork();
+    if (child == 0) {
+        g = measure_here(T, backward);
+        _exit(write(ends[1], &g, sizeof g) != sizeof g);
+    }
+    close(ends[1]);
+    if (child > 0 && read(ends[0], &g, sizeof g) != sizeof g) g.arena = -1;
+    close(ends[0]);
+    if (child > 0) waitpid(child, NULL, 0);
+    return g;
+}
+
+static bool row(bench *b, int T, bool backward)
+{
+    char name[48];
+    double O = (double)T * D * sizeof(float), most = (backward ? 3 : 1) * O + (1 << 20);
+    snprintf(name, sizeof name, "T = %d", T);
+    bench_case c = {.group = backward ? "forward+backward" : "forward", .name = name, .x = T};
+    if (!bench_wants(b, &c)) return true;
+    growth g = measure(T, backward);
+    if (g.arena < 0) return false;
+    bench_value(b, &c, "B handed out", g.arena, most);
+    bench_value(b, &c, "B resident", g.resident, most + PAGES_AHEAD);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static const int lengths[] = {1024, 4096, 16384};
+    bench *b = bench_open(argc, argv, "memory",
+                          "what attention needs beside inputs and gradients\n", NULL);
+    bool ok = true;
+    while (bench_next_threads(b))
+        for (int backward = 0; backward < 2; backward++)
+            for (int i = 0; i < 3; i++) ok = row(b, lengths[i], backward) && ok;
+    return bench_close(b) || !ok;
+}

@@ -1,0 +1,125 @@
+/* bench_sparse.c -- attention under block masks: is what is masked not computed?
+ *
+ * One cell in eight is kept, in blocks: along the diagonal, or scattered over the scores.  Two heads of
+ * 2048 rows read the same mask `keep`.  No more than an eighth of the work is left; what is measured is the
+ * time, in percent of that without a mask.  At most 25 are wanted, where a block is not much smaller than a
+ * tile of 64 rows by 128 keys. */
+#include "attic.h"
+#include "common/bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { HEADS = 2, T = 2048, D = 64, EIGHTH = 8, ROUNDS = 15 };
+
+typedef struct {
+    const char *name;
+    int block; /* rows and keys of one; 0: no mask */
+    bool scattered;
+    double most; /* percent */
+} pattern;
+
+static const pattern patterns[] = {{"block diagonal, 256 x 256", 256, false, 25},
+                                   {"scattered blocks, 128 x 128", 128, true, 25},
+                                   {"scattered blocks, 64 x 64", 64, true, 25},
+                                   {"scattered blocks, 32 x 32", 32, true, 0}};
+
+typedef struct {
+    at_tape *t;
+    at_mark start;
+    at_tensor *Q, *K, *V, *dO, *keep;
+    bool backward;
+} attention;
+
+/* Is block (i, j) kept?  Every row of blocks keeps an eighth of them, spread by a multiplication. */
+static bool kept(const pattern *p, int i, int j)
+{
+    int blocks = T / p->block, many = blocks / EIGHTH;
+    if (!p->scattered) return i == j;
+    return (j * 5 + i * 3) % blocks < many;
+}
+
+static at_tensor *mask_of(at_tape *t, const pattern *p)
+{
+    bool *cell = malloc((size_t)T * T * sizeof *cell);
+    if (!cell) exit(1);
+    for (int i = 0; i < T; i++)
+        for (int j = 0; j < T; j++) cell[i * T + j] = kept(p, i / p->block, j / p->block);
+    at_tensor *keep = at_bools(t, at_shape_of(T, T), cell);
+    free(cell);
+    return keep;
+}
+
+static void run(attention *a)
+{
+    at_no_grad(a->t, !a->backward);
+    at_tensor *O = at_sdpa(a->t, a->Q, a->K, a->V, (at_sdpa_args){.keep = a->keep});
+    at_no_grad(a->t, false);
+    if (a->backward) at_backward_from(a->t, O, a->dO);
+    at_zero_grads(a->t);
+    at_rewind(a->t, a->start);
+}
+
+/* Of this thread, if it works alone: then others on the machine do not count. */
+static double seconds(attention *a, int threads)
+{
+    const clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
+    struct timespec from, to;
+    clock_gettime(clock, &from);
+    run(a);
+    clock_gettime(clock, &to);
+    return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The median, over rounds in which one follows the other. */
+static double percent_of(attention *dense, attention *sparse, int threads)
+{
+    double ratio[ROUNDS];
+    for (int i = -1; i < ROUNDS; i++) {
+        double all = seconds(dense, threads), some = seconds(sparse, threads);
+        if (i >= 0) ratio[i] = 100 * some / all;
+    }
+    qsort(ratio, ROUNDS, sizeof *ratio, ascending);
+    return ratio[ROUNDS / 2];
+}
+
+static bool measure(bench *b, const pattern *p, bool backward)
+{
+    bench_case c = {.group = backward ? "forward+backward" : "forward", .name = p->name};
+    if (!bench_wants(b, &c)) return true;
+    attention a = {.t = at_open(ATTIC_F32, 1), .backward = backward};
+    at_shape shape = at_shape_of(1, HEADS, T, D);
+    a.Q = at_param(a.t, "Q", shape, at_normal(1));
+    a.K = at_param(a.t, "K", shape, at_normal(1));
+    a.V = at_param(a.t, "V", shape, at_normal(1));
+    a.dO = at_random(a.t, shape, at_normal(1));
+    at_tensor *keep = mask_of(a.t, p);
+    a.start = at_mark_here(a.t);
+    attention sparse = a;
+    sparse.keep = keep;
+    bench_value(b, &c, "% of the time without a mask", percent_of(&a, &sparse, bench_threads(b)),
+                25);
+    bool ok = at_ok(a.t);
+    if (!ok) fprintf(stderr, "attic: %s\n", at_error(a.t));
+    at_close(a.t);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    bench *b = bench_open(argc, argv, "sparse",
+                          "attention under block masks that keep one cell in eight\n", NULL);
+    bool ok = true;
+    while (bench_next_threads(b))
+        for (int backward = 0; backward < 2; backward++)
+            for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
+                ok = measure(b, &patterns[i], backward) && ok;
+    return bench_close(b) || !ok;
+}
