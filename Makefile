@@ -188,13 +188,14 @@ deps: ## install what the tests need: Check and pkg-config
 	@sh scripts/deps.sh
 .PHONY: test check gradcheck mutation deps have-check
 
-$(runner): $(call objects,$(test_c) $(common_c) $(filter-out %/main.c,$(gradcheck_c))) $(static)
+$(runner): $(call objects,$(test_c) $(common_c) bench/common/results.c \
+    $(filter-out %/main.c,$(gradcheck_c))) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $^ $(call check_flag,--libs) $(libs)
 $(gradcheck): $(call objects,$(gradcheck_c)) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 $(call objects,$(gradcheck_c)): extra = -Itests
-$(call objects,$(test_c)): extra = -Itests -Iexamples -I$(B) $(call check_flag,--cflags)
+$(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags)
 $(call objects,$(test_c)): | have-check
 $(B)/tests/main.o: $(B)/suites.inc
 $(B)/suites.inc: FORCE

@@ -171,5 +171,8 @@ int main(int argc, char **argv)
         }
         fflush(stdout);
     }
+    free(p.A);
+    free(p.B);
+    free(p.C);
     return 0;
 }
