@@ -1,112 +1,146 @@
 /* gemm.c -- the matrix product that every other product here is made of.
  *
- *   C_ij = alpha sum_k A_ik B_kj + beta C_ij          A [M,K]  B [K,N]  C [M,N]
+ *   C_ij = alpha (sum_k A_ik B_kj) + beta C_ij          A [M,K]  B [K,N]  C [M,N]
  *
- * A tile of C is held in registers while the whole sum over k goes by: for each k a row of B, and
- * down the tile one number of A after the other, multiplied into all of that row.
+ * A multiply-add takes two numbers from memory, and memory delivers far fewer than the arithmetic
+ * could use.  So a tile of C is held in registers while k goes by, and whatever is loaded is used for
+ * a whole row or column of it: with 14 x 2 vectors, 28 vector multiply-adds to 16 loads.
  *
- *                   STRIP = GEMM_VECTORS vectors
- *                  +--------+--------+
- *             k    |  b0    |  b1    |           B
- *                  +--------+--------+
- *        k
- *      +---+       +--------+--------+
- *      | a |       | += a b0| += a b1|           C
- *   A  | a |       |        |        |  GEMM_ROWS
- *      | a |       |        |        |
- *      +---+       +--------+--------+
+ *                    STRIP = 2 vectors
+ *                  +---------+---------+
+ *              k   |   b_0   |   b_1   |  B         for k:
+ *                  +---------+---------+                b_0, b_1 = a row of B
+ *                                                       for i:
+ *        k         +---------+---------+                    a = A_ik, the same number in all lanes
+ *      +---+       |         |         |                    sum_i0 += a b_0
+ *      |   |       |         |         |                    sum_i1 += a b_1
+ *   A  | a |  i    | += a b_0| += a b_1|  C
+ *      |   |       |         |         |
+ *      +---+       +---------+---------+
  *
- * A is read number by number, so that any strides will do; B must lie in rows, and is copied (packed)
- * if it does not, or if it is read so often that its rows had better lie together. */
+ * Nothing else here multiplies.  The rest is about where the next number of A and of B comes from:
+ *
+ *     SLAB     A tile takes at most DEPTH numbers k at a time, so that what it reads of A, a panel, and
+ *              of B, a strip, lie in the first-level cache together:
+ *
+ *                   k  DEPTH                  WIDTH
+ *                 +---+-----+---       +-----+-----+--
+ *         panel   |   |#####|          |strip|     |      DEPTH
+ *         panel   |   |     |  A       |     |     |  B
+ *                                      +-----+-----+--
+ *
+ *              A panel meets all strips before the next one does: it stays in the first-level cache,
+ *              and the strips, which come again for each panel, in the second.
+ *
+ *     A        is read number by number, so that any strides will do and it is left where it is.  Except
+ *              where its columns are contiguous but far apart: then a few panels at a time are copied.
+ *
+ *     B        must lie in rows, a vector at a time.  If it does, and few panels will read it, it is left
+ *              where it is as well; else it is copied strip by strip, transposed if need be, and an
+ *              incomplete last vector is filled up with zeros.  (They meet every row of A, but what
+ *              they make, NaN included, is in columns that C does not have.)
+ *
+ *     EDGES    Panels are of nearly equal height, rather than 14, 14, 14 and 1, and there is a tile for
+ *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie
+ *              side by side, works on a copy of its part of C.
+ *
+ * The sum of C_ij begins with 0, with C_ij itself (alpha and beta are 1) or with a bias, and then takes
+ * one k after the other, in all of this.  So its bits depend neither on how C is cut into tiles nor on who
+ * computes them, and the cut is free to follow the number of threads.
+ *
+ * The scheme, without its assembly, is that of K. Goto and R. van de Geijn, "Anatomy of high-performance
+ * matrix multiplication" (2008); that of tiles on edges and of what is not copied is our own. */
 #include "kernels/gemm.h"
 
-#ifndef ATTIC_PLAIN_KERNELS /* gemm_plain.c otherwise */
+#ifndef ATTIC_PLAIN_KERNELS /* gemm_plain.c then */
 #ifndef REAL
 
 #include "kernels/pool.h"
+#include "kernels/vector.h"
+
 #include <stdalign.h>
 #include <stdbool.h>
-#include <string.h>
 
-#if defined(__AVX512F__)
-enum { GEMM_VECTOR = 64, GEMM_ROWS = 14, GEMM_VECTORS = 2 };
-#elif defined(__AVX__)
-enum { GEMM_VECTOR = 32, GEMM_ROWS = 6, GEMM_VECTORS = 2 };
-#elif defined(__aarch64__)
-enum { GEMM_VECTOR = 16, GEMM_ROWS = 8, GEMM_VECTORS = 3 };
-#else
-enum { GEMM_VECTOR = 16, GEMM_ROWS = 6, GEMM_VECTORS = 2 };
+/* What fits a target's registers: rows x vectors of sums, a row of B, one number of A. */
+#if defined(__AVX512F__) /* 32 registers */
+enum { GEMM_ROWS = 14, GEMM_VECTORS = 2 };
+#elif defined(__aarch64__) /* 32 */
+enum { GEMM_ROWS = 8, GEMM_VECTORS = 3 };
+#else                      /* 16 */
+enum { GEMM_ROWS = 6, GEMM_VECTORS = 2 };
 #endif
 
 enum {
-    GEMM_DEPTH = 1024, /* bytes of a row of A, and of a row of B, that are taken at once */
-    GEMM_WIDTH = 1024,
-    GEMM_IN_PLACE = 9,  /* panels of A: for fewer, packing B costs more than it saves */
+    GEMM_WIDE = 8, /* vectors of a tile of one or two rows: its sums must not wait for each other */
+    GEMM_DEPTH = 1024,  /* bytes of a row of A in a slab */
+    GEMM_WIDTH = 256,   /* columns of C in a block */
+    GEMM_FEW = 9,       /* panels that are too few for a copy of B */
+    GEMM_FAR = 4096,    /* bytes from column to column of A^T that are too many, a page */
+    GEMM_STRIPS = 4,    /* ... if so many strips will read it */
+    GEMM_PANELS = 8,    /* of A that are copied at a time */
+    GEMM_TASKS = 8,     /* blocks that keep some threads busy */
     GEMM_TASK = 1 << 19 /* multiply-adds that are worth waking a thread for */
 };
 
-#define GEMM_INLINE static inline __attribute__((always_inline))
+/* The loops over a tile have constant bounds and must vanish, or its sums are not in registers. */
 #ifdef __clang__
 #define GEMM_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define GEMM_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+static int gemm_ceil(int n, int size)
+{
+    return n / size + (n % size != 0);
+}
+
+static int gemm_least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 #define AT_KERNELS "kernels/gemm.c"
 #include "kernels/each_real.h"
 
 #else
 
-#define LANES (GEMM_VECTOR / (int)sizeof(REAL))
-#define STRIP (GEMM_VECTORS * LANES)
+#define STRIP (GEMM_VECTORS * VEC_LANES)
 #define DEPTH (GEMM_DEPTH / (int)sizeof(REAL))
-#define WIDTH (GEMM_WIDTH / (int)sizeof(REAL) / STRIP * STRIP)
-
-typedef REAL KERNEL(gemm_vec) __attribute__((vector_size(GEMM_VECTOR)));
-typedef REAL KERNEL(gemm_any)
-    __attribute__((vector_size(GEMM_VECTOR), aligned(sizeof(REAL)), may_alias));
-#define VEC KERNEL(gemm_vec)
-
-GEMM_INLINE VEC KERNEL(gemm_load)(const REAL *p)
-{
-    return *(const KERNEL(gemm_any) *)p;
-}
-
-GEMM_INLINE void KERNEL(gemm_keep)(REAL *p, VEC v)
-{
-    *(KERNEL(gemm_any) *)p = v;
-}
+#define WIDTH (GEMM_WIDTH / STRIP * STRIP)
+#define PANEL ((GEMM_ROWS + VEC_LANES - 1) / VEC_LANES * VEC_LANES) /* a column of a copied one */
 
 /* ---------------------------------------- one tile ---------------------------------------- */
 
 typedef struct {
     int depth;
-    const REAL *A, *B;
-    ptrdiff_t a_row, a_col, b_row;
-    const REAL *Z; /* what the sums begin with */
-    ptrdiff_t z_row;
+    const REAL *A, *B, *Z;
+    ptrdiff_t a_row, a_col, b_row, z_row;
     REAL alpha, beta;
     REAL *C;
     ptrdiff_t c_row;
 } KERNEL(gemm_tile);
 
-GEMM_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNEL(gemm_tile) * t)
+/* C = alpha (Z + A B) + beta C.  Rows of A are addressed from every third, which x86 can do in one
+ * instruction: p, p + row, p + 2 row. */
+VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNEL(gemm_tile) * t)
 {
-    VEC sum[GEMM_ROWS][GEMM_VECTORS], b[GEMM_VECTORS];
+    KERNEL(vec) sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
     const REAL *A[(GEMM_ROWS + 2) / 3], *B = t->B;
     const ptrdiff_t a_row = t->a_row;
 
-    GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-        sum[i][v] = KERNEL(gemm_load)(t->Z + i * t->z_row + v * LANES);
     GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A + i * a_row;
+    GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+        sum[i][v] = KERNEL(vec_load)(t->Z + i * t->z_row + v * VEC_LANES);
 
     for (int k = 0; k < t->depth; k++) {
-        GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(gemm_load)(B + v * LANES);
+        GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(vec_load)(B + v * VEC_LANES);
         GEMM_UNROLL for (int i = 0; i < rows; i++)
         {
             const REAL a = A[i / 3][i % 3 * a_row];
             GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += a * b[v];
         }
+        __builtin_prefetch(A[0] + 2 * GEMM_ROWS, 0,
+                           2); /* the panel after the next, if A^T lies in rows */
         GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += t->a_col;
         B += t->b_row;
     }
@@ -115,212 +149,298 @@ GEMM_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERN
     const REAL alpha = t->alpha, beta = t->beta;
     if (beta != 0)
         GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-            sum[i][v] = alpha * sum[i][v] + beta * KERNEL(gemm_load)(C + i * t->c_row + v * LANES);
+            sum[i][v] =
+                alpha * sum[i][v] + beta * KERNEL(vec_load)(C + i * t->c_row + v * VEC_LANES);
     else if (alpha != 1)
         GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
             sum[i][v] *= alpha;
     GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-        KERNEL(gemm_keep)(C + i * t->c_row + v * LANES, sum[i][v]);
+        KERNEL(vec_store)(C + i * t->c_row + v * VEC_LANES, sum[i][v]);
 }
 
-GEMM_INLINE void KERNEL(gemm_rows)(const int rows, int vectors, const KERNEL(gemm_tile) * t)
+VEC_INLINE void KERNEL(gemm_tile_of)(const int rows, int vectors, const KERNEL(gemm_tile) * t)
 {
-    if (vectors == 1) KERNEL(gemm_sums)(rows, 1, t);
-#if GEMM_VECTORS_3
-    if (vectors == 2) KERNEL(gemm_sums)(rows, 2, t);
-#endif
-    if (vectors == GEMM_VECTORS) KERNEL(gemm_sums)(rows, GEMM_VECTORS, t);
+    if (vectors == 1)
+        KERNEL(gemm_sums)(rows, 1, t);
+    else if (vectors == 2)
+        KERNEL(gemm_sums)(rows, 2, t);
+    else if (vectors == GEMM_VECTORS)
+        KERNEL(gemm_sums)(rows, GEMM_VECTORS, t);
+    else if (rows <= 2)
+        KERNEL(gemm_sums)(rows, GEMM_WIDE, t);
 }
 
-static __attribute__((noinline)) void KERNEL(gemm_run)(int rows, int vectors,
-                                                       const KERNEL(gemm_tile) * t)
+static void KERNEL(gemm_run)(int rows, int vectors, const KERNEL(gemm_tile) * t)
 {
     switch (rows) {
-    case 1: KERNEL(gemm_rows)(1, vectors, t); break;
-    case 2: KERNEL(gemm_rows)(2, vectors, t); break;
-    case 3: KERNEL(gemm_rows)(3, vectors, t); break;
-    case 4: KERNEL(gemm_rows)(4, vectors, t); break;
-    case 5: KERNEL(gemm_rows)(5, vectors, t); break;
-    case 6: KERNEL(gemm_rows)(6, vectors, t); break;
+    case 1: KERNEL(gemm_tile_of)(1, vectors, t); break;
+    case 2: KERNEL(gemm_tile_of)(2, vectors, t); break;
+    case 3: KERNEL(gemm_tile_of)(3, vectors, t); break;
+    case 4: KERNEL(gemm_tile_of)(4, vectors, t); break;
+    case 5: KERNEL(gemm_tile_of)(5, vectors, t); break;
+    case 6: KERNEL(gemm_tile_of)(6, vectors, t); break;
+#if defined(__AVX512F__) || defined(__aarch64__)
+    case 7: KERNEL(gemm_tile_of)(7, vectors, t); break;
+    case 8: KERNEL(gemm_tile_of)(8, vectors, t); break;
+#endif
 #if defined(__AVX512F__)
-    case 7: KERNEL(gemm_rows)(7, vectors, t); break;
-    case 8: KERNEL(gemm_rows)(8, vectors, t); break;
-    case 9: KERNEL(gemm_rows)(9, vectors, t); break;
-    case 10: KERNEL(gemm_rows)(10, vectors, t); break;
-    case 11: KERNEL(gemm_rows)(11, vectors, t); break;
-    case 12: KERNEL(gemm_rows)(12, vectors, t); break;
-    case 13: KERNEL(gemm_rows)(13, vectors, t); break;
-    case 14: KERNEL(gemm_rows)(14, vectors, t); break;
+    case 9: KERNEL(gemm_tile_of)(9, vectors, t); break;
+    case 10: KERNEL(gemm_tile_of)(10, vectors, t); break;
+    case 11: KERNEL(gemm_tile_of)(11, vectors, t); break;
+    case 12: KERNEL(gemm_tile_of)(12, vectors, t); break;
+    case 13: KERNEL(gemm_tile_of)(13, vectors, t); break;
+    case 14: KERNEL(gemm_tile_of)(14, vectors, t); break;
 #endif
     }
 }
 
-/* A tile at the edge, or of a C whose rows are not contiguous, is computed in a copy. */
-static void KERNEL(gemm_edge)(int rows, int columns, int vectors, const KERNEL(gemm_tile) * t,
-                              ptrdiff_t c_col)
+/* ----------------------------------- tiles on edges of C ----------------------------------- */
+
+/* to_j = from_j for the first n of `vectors` vectors, 0 in the rest */
+static void KERNEL(gemm_row_in)(int n, int vectors, const REAL *from, ptrdiff_t step, REAL *to)
 {
-    alignas(GEMM_VECTOR) REAL copy[GEMM_ROWS][STRIP];
-    KERNEL(gemm_tile) inner = *t;
-    inner.C = copy[0];
-    inner.c_row = STRIP;
-    if (t->Z == t->C || t->beta != 0) {
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < columns; j++) copy[i][j] = t->C[i * t->c_row + j * c_col];
-            for (int j = columns; j < vectors * LANES; j++) copy[i][j] = 0;
-        }
-    }
-    if (t->Z == t->C) {
-        inner.Z = copy[0];
-        inner.z_row = STRIP;
-    }
-    KERNEL(gemm_run)(rows, vectors, &inner);
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < columns; j++) t->C[i * t->c_row + j * c_col] = copy[i][j];
+    int j = 0, end = vectors * VEC_LANES;
+    if (step == 1)
+        for (; j < end; j += VEC_LANES) KERNEL(vec_store)
+    (to + j,
+     n - j >= VEC_LANES ? KERNEL(vec_load)(from + j) : KERNEL(vec_load_first)(n - j, from + j));
+    for (; j < end; j++) to[j] = j < n ? from[j * step] : 0;
 }
 
-/* ---------------------------------------- packing ---------------------------------------- */
+static void KERNEL(gemm_row_out)(int n, const REAL *from, REAL *to, ptrdiff_t step)
+{
+    int j = 0;
+    if (step == 1)
+        for (; j < n; j += VEC_LANES) {
+            KERNEL(vec) x = KERNEL(vec_load)(from + j);
+            if (n - j >= VEC_LANES)
+                KERNEL(vec_store)(to + j, x);
+            else
+                KERNEL(vec_store_first)(n - j, to + j, x);
+        }
+    for (; j < n; j++) to[j * step] = from[j];
+}
 
-/* The first (at = 0) or last (at = LANES / 2) halves of x and y interleaved: x0 y0 x1 y1 ... */
-GEMM_INLINE VEC KERNEL(gemm_interleave)(VEC x, VEC y, const int at)
+/* The same as gemm_run, for fewer columns than vectors hold, or columns that are c_col apart. */
+static void KERNEL(gemm_run_copy)(int rows, int columns, int vectors, const KERNEL(gemm_tile) * t,
+                                  ptrdiff_t c_col)
+{
+    alignas(VEC_BYTES) REAL copy[GEMM_ROWS][STRIP], begin[STRIP];
+    KERNEL(gemm_tile) inner = *t;
+    const bool add = t->Z == t->C;
+    inner.C = copy[0];
+    inner.c_row = STRIP;
+    inner.Z = add ? copy[0] : begin;
+    inner.z_row = add ? STRIP : 0;
+    if (add || t->beta != 0)
+        for (int i = 0; i < rows; i++)
+            KERNEL(gemm_row_in)(columns, vectors, t->C + i * t->c_row, c_col, copy[i]);
+    if (!add) KERNEL(gemm_row_in)(columns, vectors, t->Z, 1, begin);
+    KERNEL(gemm_run)(rows, vectors, &inner);
+    for (int i = 0; i < rows; i++)
+        KERNEL(gemm_row_out)(columns, copy[i], t->C + i * t->c_row, c_col);
+}
+
+/* --------------------------------------- copies of B --------------------------------------- */
+
+/* Halves of x and y, the first (at = 0) or the last (at = VEC_LANES / 2), interleaved: x0 y0 x1 y1 ... */
+VEC_INLINE KERNEL(vec) KERNEL(gemm_interleave)(KERNEL(vec) x, KERNEL(vec) y, const int at)
 {
 #ifdef __clang__
-    VEC z;
-    GEMM_UNROLL for (int l = 0; l < LANES; l++) z[l] = l % 2 ? y[at + l / 2] : x[at + l / 2];
+    KERNEL(vec) z;
+    GEMM_UNROLL for (int l = 0; l < VEC_LANES; l++) z[l] = l % 2 ? y[at + l / 2] : x[at + l / 2];
     return z;
 #else
-    typedef __typeof__(_Generic((REAL)0, float : (int)0, double : (long long)0)) index;
-    index __attribute__((vector_size(GEMM_VECTOR))) from;
-    GEMM_UNROLL for (int l = 0; l < LANES; l++) from[l] = l % 2 * LANES + at + l / 2;
+    KERNEL(vec_bits) from;
+    GEMM_UNROLL for (int l = 0; l < VEC_LANES; l++) from[l] = l % 2 * VEC_LANES + at + l / 2;
     return __builtin_shuffle(x, y, from);
 #endif
 }
 
-/* to_ij = from_ji, LANES by LANES.  Interleaving the first half of the rows with the second, log2(LANES)
- * times, transposes, as a perfect shuffle of a deck of cards. */
-static void KERNEL(gemm_turn)(const REAL *from, ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
+/* x transposed, a vector being a row: the upper half of the rows is interleaved with the lower, like
+ * a deck of cards, log2(VEC_LANES) times. */
+VEC_INLINE void KERNEL(gemm_transpose)(KERNEL(vec) x[VEC_LANES])
 {
-    VEC x[LANES], y[LANES];
-    GEMM_UNROLL for (int i = 0; i < LANES; i++) x[i] = KERNEL(gemm_load)(from + i * from_row);
-    GEMM_UNROLL for (int round = 1; round < LANES; round *= 2)
+    const int half = VEC_LANES / 2;
+    KERNEL(vec) y[VEC_LANES];
+    GEMM_UNROLL for (int round = 1; round < VEC_LANES; round *= 2)
     {
-        GEMM_UNROLL for (int i = 0; i < LANES / 2; i++)
+        GEMM_UNROLL for (int i = 0; i < half; i++)
         {
-            y[2 * i] = KERNEL(gemm_interleave)(x[i], x[i + LANES / 2], 0);
-            y[2 * i + 1] = KERNEL(gemm_interleave)(x[i], x[i + LANES / 2], LANES / 2);
+            y[2 * i] = KERNEL(gemm_interleave)(x[i], x[i + half], 0);
+            y[2 * i + 1] = KERNEL(gemm_interleave)(x[i], x[i + half], half);
         }
-        GEMM_UNROLL for (int i = 0; i < LANES; i++) x[i] = y[i];
-    }
-    GEMM_UNROLL for (int i = 0; i < LANES; i++) KERNEL(gemm_keep)(to + i * to_row, x[i]);
-}
-
-/* P_kj = B_kj for `columns` columns, 0 in those up to `padded`. */
-static void KERNEL(gemm_pack_by_one)(int depth, int columns, int padded, const REAL *B,
-                                     at_strides b, REAL *P, ptrdiff_t p_row)
-{
-    for (int k = 0; k < depth; k++, P += p_row) {
-        for (int j = 0; j < columns; j++) P[j] = B[k * b.row + j * b.col];
-        for (int j = columns; j < padded; j++) P[j] = 0;
+        GEMM_UNROLL for (int i = 0; i < VEC_LANES; i++) x[i] = y[i];
     }
 }
 
-static void KERNEL(gemm_pack)(int depth, int columns, int padded, const REAL *B, at_strides b,
-                              REAL *P)
+/* P_kj = B_kj for VEC_LANES columns of contiguous numbers, `step` apart; VEC_LANES rows. */
+static void KERNEL(gemm_turn)(const REAL *B, ptrdiff_t step, REAL *P, ptrdiff_t p_row)
 {
-    int k = 0, j = 0;
-    if (b.col == 1 && columns == padded)
-        for (; k < depth; k++)
-            for (j = 0; j < padded; j += LANES)
-                KERNEL(gemm_keep)(P + k * padded + j, KERNEL(gemm_load)(B + k * b.row + j));
-    else if (b.row == 1)
-        for (; k + LANES <= depth; k += LANES) {
-            for (j = 0; j + LANES <= columns; j += LANES)
-                KERNEL(gemm_turn)(B + k + j * b.col, b.col, P + k * padded + j, padded);
-            if (j < padded) KERNEL(gemm_pack_by_one)
-            (LANES, columns - j, padded - j, B + k + j * b.col, b, P + k * padded + j, padded);
-        }
-    KERNEL(gemm_pack_by_one)(depth - k, columns, padded, B + k * b.row, b, P + k * padded, padded);
+    KERNEL(vec) x[VEC_LANES];
+    GEMM_UNROLL for (int j = 0; j < VEC_LANES; j++) x[j] = KERNEL(vec_load)(B + j * step);
+    KERNEL(gemm_transpose)(x);
+    GEMM_UNROLL for (int k = 0; k < VEC_LANES; k++) KERNEL(vec_store)(P + k * p_row, x[k]);
 }
 
-/* ---------------------------------------- a block ---------------------------------------- */
+/* The same for fewer columns, zeros in the others, and fewer rows. */
+static void KERNEL(gemm_turn_part)(int columns, int rows, const REAL *B, ptrdiff_t step, REAL *P,
+                                   ptrdiff_t p_row)
+{
+    KERNEL(vec) x[VEC_LANES];
+    for (int j = 0; j < VEC_LANES; j++)
+        x[j] = KERNEL(vec_load_first)(j < columns ? rows : 0, B + j * step);
+    KERNEL(gemm_transpose)(x);
+    for (int k = 0; k < rows; k++) KERNEL(vec_store)(P + k * p_row, x[k]);
+}
+
+/* P_kj = B_kj, a strip of whole vectors. */
+static void KERNEL(gemm_pack)(int depth, int columns, const REAL *B, at_strides b, REAL *P)
+{
+    const int vectors = gemm_ceil(columns, VEC_LANES), p_row = vectors * VEC_LANES;
+    if (b.row != 1 || b.col == 1) {
+        if (b.col == 1 && columns == p_row)
+            for (int k = 0; k < depth; k++)
+                for (int j = 0; j < p_row; j += VEC_LANES)
+                    KERNEL(vec_store)(P + k * p_row + j, KERNEL(vec_load)(B + k * b.row + j));
+        else
+            for (int k = 0; k < depth; k++)
+                KERNEL(gemm_row_in)(columns, vectors, B + k * b.row, b.col, P + k * p_row);
+        return;
+    }
+    for (int k = 0; k < depth; k += VEC_LANES)
+        for (int j = 0; j < columns; j += VEC_LANES) {
+            const REAL *from = B + k + j * b.col;
+            REAL *to = P + k * p_row + j;
+            if (depth - k >= VEC_LANES && columns - j >= VEC_LANES)
+                KERNEL(gemm_turn)(from, b.col, to, p_row);
+            else
+                KERNEL(gemm_turn_part)
+            (gemm_least(columns - j, VEC_LANES), gemm_least(depth - k, VEC_LANES), from, b.col, to,
+             p_row);
+        }
+}
+
+/* ------------------------------------- a block of C ------------------------------------- */
 
 typedef struct {
     int batch, M, N, K;
     REAL alpha, beta;
-    const REAL *A, *B;
+    const REAL *A, *B, *bias;
     REAL *C;
     at_strides a, b, c;
-    const REAL *z;          /* NULL, or a row that the sums begin with */
+    bool sum;               /* the products of the batch are summed into one C */
     int rows, columns;      /* of a block of C */
-    ptrdiff_t across, down; /* blocks */
+    ptrdiff_t down, across; /* blocks */
     ptrdiff_t count, per_task;
 } KERNEL(gemm_job);
 
-/* C [m,n] += A [m,depth] B [depth,n], where `how` tells how sums begin and end. */
-static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, int m, int n, KERNEL(gemm_tile) how,
-                              const REAL *A, const REAL *B, REAL *C, bool add, const REAL *z,
-                              REAL *P)
+/* Panels of m rows: the first few have one row more than the others. */
+typedef struct {
+    int count, rows, longer;
+} KERNEL(gemm_panels);
+
+static KERNEL(gemm_panels) KERNEL(gemm_panels_of)(int m)
 {
-    const bool in_place = g->b.col == 1 && m <= GEMM_IN_PLACE * GEMM_ROWS;
-    const int panels = (m + GEMM_ROWS - 1) / GEMM_ROWS, depth = how.depth;
-    for (int j = 0; j < n; j += STRIP) {
-        int columns = n - j < STRIP ? n - j : STRIP;
-        int padded = (columns + LANES - 1) / LANES * LANES;
-        if (!in_place || columns < padded)
-            KERNEL(gemm_pack)(depth, columns, padded, B + j * g->b.col, g->b, P + j * depth);
-    }
-    for (int panel = 0, i = 0; panel < panels; panel++) {
-        int rows = (m - i) / (panels - panel);
-        for (int j = 0; j < n; j += STRIP) {
-            int columns = n - j < STRIP ? n - j : STRIP, vectors = (columns + LANES - 1) / LANES;
-            bool whole = columns == vectors * LANES;
-            how.A = A + i * g->a.row;
-            how.B = in_place && whole ? B + j : P + j * depth;
-            how.b_row = in_place && whole ? g->b.row : vectors * LANES;
-            how.C = C + i * g->c.row + j * g->c.col;
-            how.Z = add ? how.C : z + j;
-            if (whole && g->c.col == 1)
-                KERNEL(gemm_run)(rows, vectors, &how);
+    if (m <= GEMM_ROWS) return (KERNEL(gemm_panels)){1, m, 0};
+    int count = gemm_ceil(m, GEMM_ROWS);
+    return (KERNEL(gemm_panels)){count, m / count, m % count};
+}
+
+/* Q: the next panels of A, from panel p with m rows below its first, columns contiguous. */
+static void KERNEL(gemm_copy_a)(int depth, KERNEL(gemm_panels) panels, int p, int m, const REAL *A,
+                                ptrdiff_t a_col, REAL *Q)
+{
+    const int end = gemm_least(panels.count, p + GEMM_PANELS);
+    for (int k = 0; k < depth; k++, A += a_col, Q += PANEL) {
+        const REAL *from = A;
+        REAL *to = Q;
+        for (int q = p; q < end; q++, to += DEPTH * PANEL) {
+            int rows = panels.rows + (q < panels.longer);
+            if (from - A + PANEL <= m) /* the column goes on, though the panel may be shorter */
+                GEMM_UNROLL for (int i = 0; i < PANEL; i += VEC_LANES)
+                    KERNEL(vec_store)(to + i, KERNEL(vec_load)(from + i));
             else
-                KERNEL(gemm_edge)(rows, columns, vectors, &how, g->c.col);
+                for (int i = 0; i < rows; i++) to[i] = from[i];
+            from += rows;
         }
-        i += rows;
     }
 }
 
-static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, int first, int last, int i0, int m,
-                               int j0, int n)
+/* A panel of rows against all strips.  B [depth,n] lies in rows, or P holds its strips. */
+static void KERNEL(gemm_row_of_tiles)(int rows, int n, const KERNEL(gemm_job) * g,
+                                      KERNEL(gemm_tile) t, const REAL *B, const REAL *P)
 {
-    static const REAL zero[WIDTH];
-    alignas(GEMM_VECTOR) REAL P[DEPTH * WIDTH], row[WIDTH];
-    const REAL *z = zero;
-    const int slabs = g->K > DEPTH ? (g->K - 1) / DEPTH + 1 : 1;
-    REAL *C = g->C + first * g->c.batch + i0 * g->c.row + j0 * g->c.col;
-    REAL beta = g->beta;
-    if (g->batch == 0) {
-        last = first;
+    const bool add = t.Z == t.C, bias = g->bias && !add;
+    for (int j = 0, width; j < n; j += width) {
+        width = rows <= 2 && B && g->c.col == 1 && n - j >= GEMM_WIDE * VEC_LANES
+                    ? GEMM_WIDE * VEC_LANES
+                    : STRIP;
+        int columns = gemm_least(n - j, width), vectors = gemm_ceil(columns, VEC_LANES);
+        const bool whole = columns == vectors * VEC_LANES, in_place = B && whole;
+        t.B = in_place ? B + j : P + (ptrdiff_t)j * t.depth;
+        t.b_row = in_place ? g->b.row : vectors * VEC_LANES;
+        if (whole && g->c.col == 1)
+            KERNEL(gemm_run)(rows, vectors, &t);
+        else
+            KERNEL(gemm_run_copy)(rows, columns, vectors, &t, g->c.col);
+        t.C += width * g->c.col;
+        if (add) t.Z = t.C;
+        if (bias) t.Z += width;
     }
-    if (g->z) {
-        memset(row, 0, sizeof row);
-        z = memcpy(row, g->z + j0, (size_t)n * sizeof *row);
-    }
+}
 
-    for (int b = first; b <= last; b++)
-        for (int slab = 0, k0 = 0; slab < slabs; slab++) {
-            int depth = (g->K - k0) / (slabs - slab);
-            const REAL *A = g->A + b * g->a.batch + i0 * g->a.row + k0 * g->a.col;
-            const REAL *B = g->B + b * g->b.batch + k0 * g->b.row + j0 * g->b.col;
-            bool add = beta == 1 && g->alpha == 1;
-            KERNEL(gemm_tile)
-            how = {.depth = g->batch ? depth : 0,
-                   .a_row = g->a.row,
-                   .a_col = g->a.col,
-                   .z_row = add ? g->c.row : 0,
-                   .alpha = g->alpha,
-                   .beta = add ? 0 : beta,
-                   .c_row = g->c.row};
-            KERNEL(gemm_slab)(g, m, n, how, A, B, C, add, z, P);
-            beta = 1;
-            k0 += depth;
+/* The part of C that t.C points to, [m,n]: t says with which A, and how sums begin and end. */
+static void KERNEL(gemm_slab)(int m, int n, const KERNEL(gemm_job) * g, KERNEL(gemm_tile) t,
+                              const REAL *B, REAL *P, REAL *Q)
+{
+    const KERNEL(gemm_panels) panels = KERNEL(gemm_panels_of)(m);
+    const bool in_place = g->b.col == 1 && panels.count <= GEMM_FEW;
+    const ptrdiff_t apart = g->a.col * (ptrdiff_t)sizeof(REAL);
+    const bool copy =
+        g->a.row == 1 && apart >= GEMM_FAR && panels.count > 1 && n >= GEMM_STRIPS * STRIP;
+
+    for (int j = 0; j < n; j += STRIP)
+        if (!in_place || (n - j < STRIP && n % VEC_LANES)) KERNEL(gemm_pack)
+    (t.depth, gemm_least(n - j, STRIP), B + j * g->b.col, g->b, P + (ptrdiff_t)j * t.depth);
+
+    const REAL *A = t.A;
+    const bool add = t.Z == t.C;
+    if (copy) t.a_col = PANEL;
+    for (int p = 0, i = 0, rows; p < panels.count; p++, i += rows) {
+        rows = panels.rows + (p < panels.longer);
+        if (copy && p % GEMM_PANELS == 0)
+            KERNEL(gemm_copy_a)(t.depth, panels, p, m - i, A + i, g->a.col, Q);
+        t.A = copy ? Q + p % GEMM_PANELS * DEPTH * PANEL : A + i * g->a.row;
+        KERNEL(gemm_row_of_tiles)(rows, n, g, t, in_place ? B : NULL, P);
+        t.C += rows * g->c.row;
+        if (add) t.Z = t.C;
+    }
+}
+
+/* C [m,n] from row i and column j on, in products first .. last of the batch. */
+static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrdiff_t last, int i,
+                               int m, int j, int n)
+{
+    static const REAL zero[GEMM_WIDE * VEC_LANES];
+    alignas(VEC_BYTES) REAL P[DEPTH * WIDTH], Q[GEMM_PANELS * DEPTH * PANEL];
+    const int slabs = g->K > DEPTH ? gemm_ceil(g->K, DEPTH) : 1;
+    KERNEL(gemm_tile)
+    t = {.alpha = g->alpha,
+         .beta = g->beta,
+         .Z = g->bias ? g->bias + j : zero,
+         .a_row = g->a.row,
+         .a_col = g->a.col,
+         .c_row = g->c.row,
+         .C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col};
+    for (ptrdiff_t b = first; b <= last; b++)
+        for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
+            t.depth = slabs == 1 ? g->K : (g->K - k) / (slabs - slab);
+            if (t.alpha == 1 && t.beta == 1) t.Z = t.C, t.z_row = t.c_row, t.beta = 0;
+            t.A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
+            KERNEL(gemm_slab)
+            (m, n, g, t, g->B + b * g->b.batch + k * g->b.row + j * g->b.col, P, Q);
+            t.beta = 1;
         }
 }
 
@@ -333,13 +453,37 @@ static void KERNEL(gemm_task)(void *job, int task, int worker)
     ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
     if (end > g->count) end = g->count;
     for (ptrdiff_t block = begin; block < end; block++) {
-        int j0 = (int)(block % g->across) * g->columns;
-        int i0 = (int)(block / g->across % g->down) * g->rows;
-        int first = (int)(block / g->across / g->down), last = g->c.batch ? first : g->batch - 1;
-        int m = g->M - i0 < g->rows ? g->M - i0 : g->rows;
-        int n = g->N - j0 < g->columns ? g->N - j0 : g->columns;
-        KERNEL(gemm_block)(g, first, last, i0, m, j0, n);
+        int j = (int)(block % g->across) * g->columns;
+        int i = (int)(block / g->across % g->down) * g->rows;
+        ptrdiff_t first = block / g->across / g->down, last = g->sum ? g->batch - 1 : first;
+        KERNEL(gemm_block)
+        (g, first, last, i, gemm_least(g->M - i, g->rows), j, gemm_least(g->N - j, g->columns));
     }
+}
+
+/* Cuts C into blocks, and blocks (or whole products) into tasks.  A block has columns for P; if there is
+ * work for several threads but not in as many blocks, it is halved, along whole strips and panels. */
+static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, ptrdiff_t products, double each)
+{
+    const bool threads = at_thread_count() > 1;
+    g->rows = g->M;
+    g->columns = gemm_ceil(gemm_ceil(g->N, gemm_ceil(g->N, WIDTH)), STRIP) * STRIP;
+    for (;;) {
+        g->down = gemm_ceil(g->M, g->rows);
+        g->across = gemm_ceil(g->N, g->columns);
+        g->count = products * g->down * g->across;
+        const bool split = threads && g->count < GEMM_TASKS &&
+                           each * (double)products > 2.0 * GEMM_TASK * (double)g->count;
+        if (split && g->columns > STRIP && 2 * g->columns > g->rows)
+            g->columns = gemm_ceil(g->columns / STRIP, 2) * STRIP;
+        else if (split && g->rows > 4 * GEMM_ROWS)
+            g->rows = gemm_ceil(g->rows, 2);
+        else
+            break;
+    }
+    double block = each * (double)products / (double)g->count;
+    g->per_task = block < GEMM_TASK ? (ptrdiff_t)(GEMM_TASK / block) : 1;
+    while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
 }
 
 static at_strides KERNEL(gemm_transposed)(at_strides s)
@@ -347,66 +491,75 @@ static at_strides KERNEL(gemm_transposed)(at_strides s)
     return (at_strides){s.col, s.row, s.batch};
 }
 
-static void KERNEL(gemm_from)(int batch, int M, int N, int K, REAL alpha, const REAL *A,
-                              at_strides a, const REAL *B, at_strides b, REAL beta, REAL *C,
-                              at_strides c, const REAL *z)
+/* Few columns waste most of a vector, and columns of C that are contiguous are vectors: C^T = B^T A^T. */
+static void KERNEL(gemm_turn_job)(KERNEL(gemm_job) * g)
 {
-    int products = c.batch ? batch : 1;
-    if (products < 1 || M < 1 || N < 1) return;
-    KERNEL(gemm_job)
-    g = {batch, M, N, K, alpha,     beta,         A,           B,
-         C,     a, b, c, .rows = M, .columns = N, .across = 1, .down = 1};
-    g.z = z;
-    if (!z && ((c.row == 1 && c.col != 1) || (N <= LANES / 2 && M > N))) {
-        g.M = g.rows = N, g.N = g.columns = M, g.A = B, g.B = A;
-        g.a = KERNEL(gemm_transposed)(b);
-        g.b = KERNEL(gemm_transposed)(a);
-        g.c = KERNEL(gemm_transposed)(c);
+    const KERNEL(gemm_job) h = *g;
+    g->M = h.N, g->N = h.M;
+    g->A = h.B, g->B = h.A;
+    g->a = KERNEL(gemm_transposed)(h.b);
+    g->b = KERNEL(gemm_transposed)(h.a);
+    g->c = KERNEL(gemm_transposed)(h.c);
+}
+
+static void KERNEL(gemm_do)(KERNEL(gemm_job) g)
+{
+    const ptrdiff_t products = g.sum ? 1 : g.batch;
+    if (products < 1 || g.M < 1 || g.N < 1) return;
+    if (g.batch == 0) g.batch = 1, g.K = 0; /* a sum of no products */
+    if (!g.bias && ((g.c.row == 1 && g.c.col != 1) || (g.N <= VEC_LANES / 2 && g.M > g.N)))
+        KERNEL(gemm_turn_job)(&g);
+
+    const double each = (double)g.M * g.N * (g.K + 1.0) * (g.sum ? g.batch : 1);
+    if (products == 1 && g.N <= WIDTH && each < 2 * GEMM_TASK) {
+        KERNEL(gemm_block)(&g, 0, g.sum ? g.batch - 1 : 0, 0, g.M, 0, g.N);
+        return;
     }
-    double each = (double)M * N * (K + 1.0) * (c.batch ? 1 : batch), work = each * products;
-    if (g.columns > WIDTH) g.columns = WIDTH;
-    if (g.N % g.columns) g.columns = g.N / (g.N / g.columns + 1) / STRIP * STRIP + STRIP;
-    g.across = (g.N + g.columns - 1) / g.columns;
-    if (work >= 2 * GEMM_TASK && at_thread_count() > 1) {
-        while ((double)products * g.across * g.down < 8) {
-            if ((double)g.rows * g.columns * each / M / N < 2 * GEMM_TASK) break;
-            if (g.columns >= 2 * STRIP && g.columns * 2 > g.rows) {
-                g.columns = (g.columns / STRIP + 1) / 2 * STRIP;
-                g.across = (g.N + g.columns - 1) / g.columns;
-            } else if (g.rows >= 4 * GEMM_ROWS) {
-                g.rows = (g.rows + 1) / 2;
-                g.down = (g.M + g.rows - 1) / g.rows;
-            } else
-                break;
-        }
-    }
-    g.count = products * g.across * g.down;
-    double per = GEMM_TASK / (work / (double)g.count) + 1;
-    g.per_task = per < (double)g.count ? (ptrdiff_t)per : g.count;
-    if (g.per_task < (g.count >> 20) + 1) g.per_task = (g.count >> 20) + 1;
-    int tasks = (int)((g.count + g.per_task - 1) / g.per_task);
-    if (tasks == 1)
-        KERNEL(gemm_task)(&g, 0, 0);
-    else
-        at_parallel(tasks, KERNEL(gemm_task), &g);
+    KERNEL(gemm_cut)(&g, products, each);
+    at_parallel((int)((g.count - 1) / g.per_task) + 1, KERNEL(gemm_task), &g);
 }
 
 void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
                        const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c)
 {
-    KERNEL(gemm_from)(batch, M, N, K, alpha, A, a, B, b, beta, C, c, NULL);
+    KERNEL(gemm_do)
+    ((KERNEL(gemm_job)){.batch = batch,
+                        .M = M,
+                        .N = N,
+                        .K = K,
+                        .alpha = alpha,
+                        .beta = beta,
+                        .A = A,
+                        .B = B,
+                        .C = C,
+                        .a = a,
+                        .b = b,
+                        .c = c,
+                        .sum = c.batch == 0});
 }
 
 void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, const REAL *B,
                             at_strides b, const REAL *z, REAL *C)
 {
-    KERNEL(gemm_from)(1, M, N, K, 1, A, a, B, b, 0, C, (at_strides){N, 1, (ptrdiff_t)M * N}, z);
+    KERNEL(gemm_do)
+    ((KERNEL(gemm_job)){.batch = 1,
+                        .M = M,
+                        .N = N,
+                        .K = K,
+                        .alpha = 1,
+                        .A = A,
+                        .B = B,
+                        .C = C,
+                        .a = a,
+                        .b = b,
+                        .c = {N, 1, 0},
+                        .bias = z,
+                        .sum = true});
 }
 
-#undef LANES
 #undef STRIP
 #undef DEPTH
 #undef WIDTH
-#undef VEC
+#undef PANEL
 #endif
 #endif

@@ -40,6 +40,8 @@
 #define VEC_MASKED                                                                                 \
     _Pragma("clang diagnostic ignored \"-Wpass-failed\"")                                          \
         _Pragma("clang loop unroll(disable) vectorize(enable)")
+#elif defined(__AVX__)
+#define VEC_MASKED _Pragma("GCC unroll 1") /* within another loop, gcc would unroll it first */
 #else
 #define VEC_MASKED VEC_LANEWISE
 #endif
