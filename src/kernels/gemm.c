@@ -71,6 +71,7 @@ enum { GEMM_ROWS = 6, GEMM_VECTORS = 2 };
 #endif
 
 enum {
+    GEMM_THIRDS = (GEMM_ROWS + 2) / 3,
     GEMM_WIDE = 8, /* vectors of a tile of one or two rows: its sums must not wait for each other */
     GEMM_DEPTH = 1024,  /* bytes of a row of A in a slab */
     GEMM_WIDTH = 256,   /* columns of C in a block */
@@ -113,7 +114,7 @@ static int gemm_least(int a, int b)
 
 typedef struct {
     int depth;
-    const REAL *A, *B, *Z;
+    const REAL *A[GEMM_THIRDS], *B, *Z; /* A: every third row of the panel */
     ptrdiff_t a_row, a_col, b_row, z_row;
     REAL alpha, beta;
     REAL *C;
@@ -125,10 +126,10 @@ typedef struct {
 VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNEL(gemm_tile) * t)
 {
     KERNEL(vec) sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
-    const REAL *A[(GEMM_ROWS + 2) / 3], *B = t->B;
+    const REAL *A[GEMM_THIRDS], *B = t->B;
     const ptrdiff_t a_row = t->a_row;
 
-    GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A + i * a_row;
+    GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A[i / 3];
     GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
         sum[i][v] = KERNEL(vec_load)(t->Z + i * t->z_row + v * VEC_LANES);
 
@@ -326,8 +327,9 @@ static void KERNEL(gemm_pack)(int depth, int columns, const REAL *B, at_strides 
 typedef struct {
     int batch, M, N, K;
     REAL alpha, beta;
-    const REAL *A, *B, *bias;
+    const REAL *A, *B;
     REAL *C;
+    const REAL *bias; /* a row that all sums begin with, or NULL */
     at_strides a, b, c;
     bool sum;               /* the products of the batch are summed into one C */
     int rows, columns;      /* of a block of C */
@@ -367,54 +369,55 @@ static void KERNEL(gemm_copy_a)(int depth, KERNEL(gemm_panels) panels, int p, in
     }
 }
 
-/* A panel of rows against all strips.  B [depth,n] lies in rows, or P holds its strips. */
-static void KERNEL(gemm_row_of_tiles)(int rows, int n, const KERNEL(gemm_job) * g,
-                                      KERNEL(gemm_tile) t, const REAL *B, const REAL *P)
+/* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
+typedef struct {
+    const REAL *p;
+    ptrdiff_t row, col;
+} KERNEL(gemm_begin);
+
+/* C = A B, a panel of rows against all strips: t has A.  B [depth,n] lies in rows, or P holds its strips. */
+static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, int rows, int n,
+                               const REAL *B, const REAL *P, KERNEL(gemm_begin) begin, REAL *C)
 {
-    const bool add = t.Z == t.C, bias = g->bias && !add;
+    const int wide = rows <= 2 && B && g->c.col == 1 ? GEMM_WIDE * VEC_LANES : STRIP;
     for (int j = 0, width; j < n; j += width) {
-        width = rows <= 2 && B && g->c.col == 1 && n - j >= GEMM_WIDE * VEC_LANES
-                    ? GEMM_WIDE * VEC_LANES
-                    : STRIP;
-        int columns = gemm_least(n - j, width), vectors = gemm_ceil(columns, VEC_LANES);
+        width = n - j >= wide ? wide : STRIP;
+        const int columns = gemm_least(n - j, width), vectors = gemm_ceil(columns, VEC_LANES);
         const bool whole = columns == vectors * VEC_LANES, in_place = B && whole;
-        t.B = in_place ? B + j : P + (ptrdiff_t)j * t.depth;
-        t.b_row = in_place ? g->b.row : vectors * VEC_LANES;
+        t->B = in_place ? B + j : P + (ptrdiff_t)j * t->depth;
+        t->b_row = in_place ? g->b.row : vectors * VEC_LANES;
+        t->Z = begin.p + j * begin.col;
+        t->C = C + j * g->c.col;
         if (whole && g->c.col == 1)
-            KERNEL(gemm_run)(rows, vectors, &t);
+            KERNEL(gemm_run)(rows, vectors, t);
         else
-            KERNEL(gemm_run_copy)(rows, columns, vectors, &t, g->c.col);
-        t.C += width * g->c.col;
-        if (add) t.Z = t.C;
-        if (bias) t.Z += width;
+            KERNEL(gemm_run_copy)(rows, columns, vectors, t, g->c.col);
     }
 }
 
-/* The part of C that t.C points to, [m,n]: t says with which A, and how sums begin and end. */
-static void KERNEL(gemm_slab)(int m, int n, const KERNEL(gemm_job) * g, KERNEL(gemm_tile) t,
-                              const REAL *B, REAL *P, REAL *Q)
+/* C = A B for one slab: [m,depth] [depth,n].  t says how sums end. */
+static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, int m, int n,
+                              const REAL *A, const REAL *B, KERNEL(gemm_begin) begin, REAL *C,
+                              REAL *P, REAL *Q)
 {
     const KERNEL(gemm_panels) panels = KERNEL(gemm_panels_of)(m);
-    const bool in_place = g->b.col == 1 && panels.count <= GEMM_FEW;
-    const ptrdiff_t apart = g->a.col * (ptrdiff_t)sizeof(REAL);
-    const bool copy =
-        g->a.row == 1 && apart >= GEMM_FAR && panels.count > 1 && n >= GEMM_STRIPS * STRIP;
+    const bool copy_b = g->b.col != 1 || panels.count > GEMM_FEW;
+    const bool copy_a = g->a.row == 1 && g->a.col * (ptrdiff_t)sizeof(REAL) >= GEMM_FAR &&
+                        panels.count > 1 && n >= GEMM_STRIPS * STRIP;
 
-    for (int j = 0; j < n; j += STRIP)
-        if (!in_place || (n - j < STRIP && n % VEC_LANES)) KERNEL(gemm_pack)
-    (t.depth, gemm_least(n - j, STRIP), B + j * g->b.col, g->b, P + (ptrdiff_t)j * t.depth);
-
-    const REAL *A = t.A;
-    const bool add = t.Z == t.C;
-    if (copy) t.a_col = PANEL;
+    for (int j = copy_b ? 0 : n % VEC_LANES ? n - n % STRIP : n; j < n; j += STRIP)
+        KERNEL(gemm_pack)
+    (t->depth, gemm_least(n - j, STRIP), B + j * g->b.col, g->b, P + (ptrdiff_t)j * t->depth);
+    t->a_col = copy_a ? PANEL : g->a.col;
     for (int p = 0, i = 0, rows; p < panels.count; p++, i += rows) {
         rows = panels.rows + (p < panels.longer);
-        if (copy && p % GEMM_PANELS == 0)
-            KERNEL(gemm_copy_a)(t.depth, panels, p, m - i, A + i, g->a.col, Q);
-        t.A = copy ? Q + p % GEMM_PANELS * DEPTH * PANEL : A + i * g->a.row;
-        KERNEL(gemm_row_of_tiles)(rows, n, g, t, in_place ? B : NULL, P);
-        t.C += rows * g->c.row;
-        if (add) t.Z = t.C;
+        if (copy_a && p % GEMM_PANELS == 0)
+            KERNEL(gemm_copy_a)(t->depth, panels, p, m - i, A + i, g->a.col, Q);
+        const REAL *a = copy_a ? Q + p % GEMM_PANELS * DEPTH * PANEL : A + i * g->a.row;
+        for (int third = 0; 3 * third < rows; third++, a += 3 * g->a.row) t->A[third] = a;
+        KERNEL(gemm_panel)(g, t, rows, n, copy_b ? NULL : B, P, begin, C);
+        begin.p += rows * begin.row;
+        C += rows * g->c.row;
     }
 }
 
@@ -424,23 +427,26 @@ static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrd
 {
     static const REAL zero[GEMM_WIDE * VEC_LANES];
     alignas(VEC_BYTES) REAL P[DEPTH * WIDTH], Q[GEMM_PANELS * DEPTH * PANEL];
+    REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
+    const KERNEL(gemm_begin) from_c = {C, g->c.row, g->c.col};
+    KERNEL(gemm_begin) begin = {zero, 0, 0};
+    if (g->bias) begin = (KERNEL(gemm_begin)){g->bias + j, 0, 1};
+    KERNEL(gemm_tile) t;
+    t.a_row = g->a.row;
+    t.c_row = g->c.row;
+    t.alpha = g->alpha;
+    t.beta = g->beta;
+
     const int slabs = g->K > DEPTH ? gemm_ceil(g->K, DEPTH) : 1;
-    KERNEL(gemm_tile)
-    t = {.alpha = g->alpha,
-         .beta = g->beta,
-         .Z = g->bias ? g->bias + j : zero,
-         .a_row = g->a.row,
-         .a_col = g->a.col,
-         .c_row = g->c.row,
-         .C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col};
     for (ptrdiff_t b = first; b <= last; b++)
         for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
             t.depth = slabs == 1 ? g->K : (g->K - k) / (slabs - slab);
-            if (t.alpha == 1 && t.beta == 1) t.Z = t.C, t.z_row = t.c_row, t.beta = 0;
-            t.A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
-            KERNEL(gemm_slab)
-            (m, n, g, t, g->B + b * g->b.batch + k * g->b.row + j * g->b.col, P, Q);
-            t.beta = 1;
+            if (t.alpha == 1 && t.beta == 1) begin = from_c, t.beta = 0;
+            t.z_row = begin.row;
+            const REAL *A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
+            const REAL *B = g->B + b * g->b.batch + k * g->b.row + j * g->b.col;
+            KERNEL(gemm_slab)(g, &t, m, n, A, B, begin, C, P, Q);
+            t.beta = 1; /* what follows is added */
         }
 }
 
@@ -502,59 +508,61 @@ static void KERNEL(gemm_turn_job)(KERNEL(gemm_job) * g)
     g->c = KERNEL(gemm_transposed)(h.c);
 }
 
-static void KERNEL(gemm_do)(KERNEL(gemm_job) g)
+static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
 {
-    const ptrdiff_t products = g.sum ? 1 : g.batch;
-    if (products < 1 || g.M < 1 || g.N < 1) return;
-    if (g.batch == 0) g.batch = 1, g.K = 0; /* a sum of no products */
-    if (!g.bias && ((g.c.row == 1 && g.c.col != 1) || (g.N <= VEC_LANES / 2 && g.M > g.N)))
-        KERNEL(gemm_turn_job)(&g);
+    const ptrdiff_t products = g->sum ? 1 : g->batch;
+    if (products < 1 || g->M < 1 || g->N < 1) return;
+    if (g->batch == 0) g->batch = 1, g->K = 0; /* a sum of no products */
+    if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
+        KERNEL(gemm_turn_job)(g);
 
-    const double each = (double)g.M * g.N * (g.K + 1.0) * (g.sum ? g.batch : 1);
-    if (products == 1 && g.N <= WIDTH && each < 2 * GEMM_TASK) {
-        KERNEL(gemm_block)(&g, 0, g.sum ? g.batch - 1 : 0, 0, g.M, 0, g.N);
+    const double each = (double)g->M * g->N * (g->K + 1.0) * (g->sum ? g->batch : 1);
+    if (products == 1 && g->N <= WIDTH && each < 2 * GEMM_TASK) {
+        KERNEL(gemm_block)(g, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
         return;
     }
-    KERNEL(gemm_cut)(&g, products, each);
-    at_parallel((int)((g.count - 1) / g.per_task) + 1, KERNEL(gemm_task), &g);
+    KERNEL(gemm_cut)(g, products, each);
+    at_parallel((int)((g->count - 1) / g->per_task) + 1, KERNEL(gemm_task), g);
 }
 
 void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
                        const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c)
 {
-    KERNEL(gemm_do)
-    ((KERNEL(gemm_job)){.batch = batch,
-                        .M = M,
-                        .N = N,
-                        .K = K,
-                        .alpha = alpha,
-                        .beta = beta,
-                        .A = A,
-                        .B = B,
-                        .C = C,
-                        .a = a,
-                        .b = b,
-                        .c = c,
-                        .sum = c.batch == 0});
+    KERNEL(gemm_job)
+    g = {.batch = batch,
+         .M = M,
+         .N = N,
+         .K = K,
+         .alpha = alpha,
+         .beta = beta,
+         .A = A,
+         .B = B,
+         .C = C,
+         .a = a,
+         .b = b,
+         .c = c,
+         .sum = c.batch == 0};
+    KERNEL(gemm_do)(&g);
 }
 
 void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, const REAL *B,
                             at_strides b, const REAL *z, REAL *C)
 {
-    KERNEL(gemm_do)
-    ((KERNEL(gemm_job)){.batch = 1,
-                        .M = M,
-                        .N = N,
-                        .K = K,
-                        .alpha = 1,
-                        .A = A,
-                        .B = B,
-                        .C = C,
-                        .a = a,
-                        .b = b,
-                        .c = {N, 1, 0},
-                        .bias = z,
-                        .sum = true});
+    KERNEL(gemm_job)
+    g = {.batch = 1,
+         .M = M,
+         .N = N,
+         .K = K,
+         .alpha = 1,
+         .A = A,
+         .B = B,
+         .C = C,
+         .bias = z,
+         .a = a,
+         .b = b,
+         .c = {N, 1, 0},
+         .sum = true};
+    KERNEL(gemm_do)(&g);
 }
 
 #undef STRIP
