@@ -68,9 +68,9 @@ static void KERNEL(backward_delta)(void *ctx, int piece, int lane)
 {
     const KERNEL(sdpa_job) *job = &((const KERNEL(backward_job) *)ctx)->of;
     const at_sdpa_plan *p = job->p;
-    int blocks = at_sdpa_blocks(p->T, AT_SDPA_ROWS), head = piece / blocks;
+    int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
     KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(job, lane);
-    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * AT_SDPA_ROWS);
+    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * p->tile);
     for (int r = 0; r < x.rows; r++) {
         REAL *delta = KERNEL(sdpa_saved)(&x, r) + 2;
         const REAL *O = KERNEL(sdpa_o)(&x, r, job->O);
@@ -221,9 +221,9 @@ static void KERNEL(backward_meet)(const KERNEL(backward_job) * job, KERNEL(sdpa_
 {
     const at_sdpa_plan *p = job->of.p;
     int i = (k + job->round) % job->rounds, end = k * job->keys + job->keys;
-    if (i >= at_sdpa_blocks(p->T, AT_SDPA_ROWS)) return;
+    if (i >= at_sdpa_blocks(p->T, p->tile)) return;
     if (end > p->S) end = p->S;
-    AT_FOR_REAL(sdpa_take_rows)(x, b, h, i * AT_SDPA_ROWS);
+    AT_FOR_REAL(sdpa_take_rows)(x, b, h, i * p->tile);
     bool ready = false;
     for (int j0 = k * job->keys; j0 < end; j0 += AT_SDPA_KEYS) {
         if (!AT_FOR_REAL(sdpa_take_keys)(x, j0, j0 + AT_SDPA_KEYS)) continue;
@@ -282,14 +282,14 @@ void AT_FOR_REAL(sdpa_backward)(at_node *n)
     job.of.checks = AT_FOR_REAL(sdpa_checks_begin)(n);
     if (p->T == 0 || p->S == 0) return;
 
-    int row_blocks = at_sdpa_blocks(p->T, AT_SDPA_ROWS);
+    int row_blocks = at_sdpa_blocks(p->T, p->tile);
     job.keys = backward_keys(p);
     job.key_blocks = at_sdpa_blocks(p->S, job.keys);
     job.rounds = row_blocks > job.key_blocks ? row_blocks : job.key_blocks;
     KERNEL(backward_cut)(&job);
     int tasks = (job.cut_b ? p->B : 1) * (job.cut_g ? p->G : 1) * (job.cut_k ? job.key_blocks : 1);
 
-    int rows = p->T < AT_SDPA_ROWS ? p->T : AT_SDPA_ROWS, keys = p->S < job.keys ? p->S : job.keys;
+    int rows = p->T < p->tile ? p->T : p->tile, keys = p->S < job.keys ? p->S : job.keys;
     at_sdpa_parallel(p, p->B * p->H * row_blocks, (double)rows * p->Dv, KERNEL(backward_delta),
                      &job);
     double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + BACKWARD_EXP);

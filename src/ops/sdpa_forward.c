@@ -185,9 +185,9 @@ static void KERNEL(forward_piece)(void *ctx, int piece, int lane)
 {
     const KERNEL(sdpa_job) *job = ctx;
     const at_sdpa_plan *p = job->p;
-    int blocks = at_sdpa_blocks(p->T, AT_SDPA_ROWS), head = piece / blocks;
+    int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
     KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(job, lane);
-    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * AT_SDPA_ROWS);
+    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * p->tile);
     KERNEL(forward_rows)(&x);
     if (job->raw) KERNEL(forward_raw)(&x);
     if (job->weights || job->probs) KERNEL(forward_shown)(&x);
@@ -197,10 +197,10 @@ void AT_FOR_REAL(sdpa_forward)(at_node *n)
 {
     KERNEL(sdpa_job) job = AT_FOR_REAL(sdpa_job_of)(n);
     const at_sdpa_plan *p = job.p;
-    int rows = p->T < AT_SDPA_ROWS ? p->T : AT_SDPA_ROWS;
+    int rows = p->T < p->tile ? p->T : p->tile;
     double work = (double)rows * p->S * (p->D + p->Dv + FORWARD_EXP);
-    at_sdpa_parallel(p, p->B * p->H * at_sdpa_blocks(p->T, AT_SDPA_ROWS), work,
-                     KERNEL(forward_piece), &job);
+    at_sdpa_parallel(p, p->B * p->H * at_sdpa_blocks(p->T, p->tile), work, KERNEL(forward_piece),
+                     &job);
 }
 
 #endif

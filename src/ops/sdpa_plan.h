@@ -52,6 +52,7 @@ typedef struct {
     double dropout;  /* 0 when not training */
     at_stream drops; /* frozen when the op is recorded */
 
+    int tile;     /* rows of a tile */
     int lanes;    /* how many may work at once: there is scratch memory for so many */
     bool checked; /* backward checks itself: see sdpa_check.h */
     int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
@@ -67,7 +68,7 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
 enum { AT_SDPA_SAVED = 3 };
 
 extern const at_op at_sdpa_tiled_op;
-/* Bytes of scratch memory per thread, for the p->lanes that this sets. */
+/* Bytes of scratch memory per thread, for p->tile and p->lanes, which this sets. */
 size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);

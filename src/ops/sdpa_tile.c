@@ -42,7 +42,7 @@ static int tile_wide(int rows, size_t real)
 at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
 {
     at_sdpa_room r = {0};
-    size_t ld = (size_t)tile_wide(p->T < AT_SDPA_ROWS ? p->T : AT_SDPA_ROWS, real);
+    size_t ld = (size_t)tile_wide(p->T < p->tile ? p->T : p->tile, real);
     size_t keys = (size_t)(p->S < AT_SDPA_KEYS ? p->S : AT_SDPA_KEYS), tile = ld * keys * real;
     r.Qt = tile_take(&r.total, ld * (size_t)p->D * real);
     r.s = tile_take(&r.total, tile);
@@ -113,21 +113,20 @@ void AT_FOR_REAL(sdpa_turn)(const KERNEL(sdpa_tile) * x, const REAL *rows, ptrdi
 {
     const ptrdiff_t ld = x->ld;
     const int whole = N / VEC_LANES * VEC_LANES;
-    int r = 0;
-    for (; r + VEC_LANES <= x->rows; r += VEC_LANES, rows += VEC_LANES * row) {
+    for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row) {
+        const int left = x->rows - r < VEC_LANES ? x->rows - r : VEC_LANES;
         for (int n = 0; n < whole; n += VEC_LANES)
-            KERNEL(vec_turn)(rows + n, row, to + n * ld + r, ld);
+            KERNEL(vec_turn)(left, rows + n, row, to + n * ld + r, ld);
         for (int n = whole; n < N; n++)
-            for (int i = 0; i < VEC_LANES; i++) to[n * ld + r + i] = rows[i * row + n];
+            for (int i = 0; i < VEC_LANES; i++)
+                to[n * ld + r + i] = i < left ? rows[i * row + n] : 0;
     }
-    for (int n = 0; r < ld && n < N; n++)
-        for (int i = r; i < ld; i++) to[n * ld + i] = i < x->rows ? rows[(i - r) * row + n] : 0;
 }
 
 void AT_FOR_REAL(sdpa_take_rows)(KERNEL(sdpa_tile) * x, int b, int h, int i0)
 {
     x->b = b, x->h = h, x->i0 = i0;
-    x->rows = x->p->T - i0 < AT_SDPA_ROWS ? x->p->T - i0 : AT_SDPA_ROWS;
+    x->rows = x->p->T - i0 < x->p->tile ? x->p->T - i0 : x->p->tile;
     x->ld = tile_wide(x->rows, sizeof(REAL));
 }
 

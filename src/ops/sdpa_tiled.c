@@ -55,7 +55,8 @@
 #include <stdatomic.h>
 
 enum {
-    TILED_WORK = 1 << 16,     /* multiply-adds that are worth waking a thread for */
+    TILED_WORK = 1 << 16, /* multiply-adds that are worth waking a thread for */
+    TILED_SHORT = 512,
     TILED_SCRATCH = 704 << 10 /* bytes for all lanes, or an eighth of O, but at least one lane */
 };
 
@@ -64,8 +65,17 @@ const at_op at_sdpa_tiled_op = {"sdpa",
                                 {at_sdpa_backward_f32, at_sdpa_backward_f64},
                                 .makes_infinity = true}; /* the log-sum-exp of an empty row */
 
+/* The diagonal cuts through a large part of the tiles of a short sequence; the lower they are, the less of
+ * them is computed in vain. */
+static int tiled_rows(const at_sdpa_plan *p)
+{
+    bool band = p->causal || p->window_left || p->window_right;
+    return band && p->T <= TILED_SHORT ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
+}
+
 size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real)
 {
+    p->tile = tiled_rows(p);
     size_t threads = (size_t)at_thread_count(), room = at_sdpa_room_of(p, real).total;
     size_t bound = (size_t)at_count(p->O) * real / 8;
     size_t lanes = (bound > TILED_SCRATCH ? bound : TILED_SCRATCH) / (room + 1);
