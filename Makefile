@@ -257,6 +257,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) CC=clang WERROR=1 all benches test gradcheck check-install
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
+	$(sub) check-lesser check-arm
 	$(sub) sanitize
 	$(sub) tsan
 	$(sub) valgrind

@@ -10,12 +10,12 @@ make=$1 CC=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-command -v qemu-x86_64 >/dev/null ||
-    { echo "This needs QEMU's user mode emulation: apt-get install qemu-user" >&2; exit 1; }
 case $($CC -dumpmachine) in
 x86_64*) ;;
-*) echo "This needs a compiler for x86-64" >&2; exit 1 ;;
+*) echo "nothing to check: this compiler is not for x86-64"; exit 0 ;;
 esac
+command -v qemu-x86_64 >/dev/null ||
+    { echo "This needs QEMU's user mode emulation: apt-get install qemu-user" >&2; exit 1; }
 
 # A program that asks right after at_open, built for any processor.
 cat >"$work/user.c" <<'END'
@@ -44,9 +44,9 @@ expect() {
 }
 
 for arch in x86-64-v3 x86-64-v4; do
-    $make -s CC="$CC" ARCH=$arch lib "build/$CC-$arch-release/examples/01_training_loop" >"$work/log" 2>&1 ||
+    $make -s CC="$CC" ARCH=$arch lib "build/${CC##*/}-$arch-release/examples/01_training_loop" >"$work/log" 2>&1 ||
         { cat "$work/log"; exit 1; }
-    built=build/$CC-$arch-release
+    built=build/${CC##*/}-$arch-release
     example=$built/examples/01_training_loop
     $CC -std=gnu11 -Isrc -o "$work/user" "$work/user.c" $built/libattic.a -lm -pthread
     $CC -std=gnu11 -Isrc -o "$work/user-shared" "$work/user.c" -L$built -lattic -lm -pthread
