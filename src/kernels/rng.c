@@ -30,7 +30,7 @@
 
 #include <math.h>
 
-#define PHILOX_ROUNDS 10
+enum { PHILOX_ROUNDS = 10, RANDOM_BLOCKS = 32 };
 
 static const uint32_t philox_M0 = 0xD2511F53, philox_M1 = 0xCD9E8D57;
 static const uint32_t philox_W0 = 0x9E3779B9, philox_W1 = 0xBB67AE85;
@@ -56,6 +56,30 @@ static void random_block(at_stream s, uint64_t block, uint32_t word[4])
     at_philox4x32(counter, key, word);
 }
 
+/* RANDOM_BLOCKS blocks in a row, side by side: every word in a lane of 64 bits, as a product needs.
+ * What a product leaves in the upper half of a word is not looked at again. */
+static void random_blocks(at_stream s, uint64_t block, uint32_t *word)
+{
+    const uint64_t low = 0xFFFFFFFF, M0 = philox_M0, M1 = philox_M1;
+    uint64_t c0[RANDOM_BLOCKS], c1[RANDOM_BLOCKS], c2[RANDOM_BLOCKS], c3[RANDOM_BLOCKS];
+    uint32_t k0 = (uint32_t)s.seed, k1 = (uint32_t)(s.seed >> 32);
+
+    for (int l = 0; l < RANDOM_BLOCKS; l++) {
+        c0[l] = block + (uint64_t)l, c1[l] = c0[l] >> 32;
+        c2[l] = s.draw, c3[l] = s.draw >> 32;
+    }
+    for (int round = 0; round < PHILOX_ROUNDS; round++, k0 += philox_W0, k1 += philox_W1)
+        for (int l = 0; l < RANDOM_BLOCKS; l++) {
+            uint64_t p0 = M0 * (c0[l] & low), p1 = M1 * (c2[l] & low);
+            c0[l] = p1 >> 32 ^ c1[l] ^ k0, c1[l] = p1;
+            c2[l] = p0 >> 32 ^ c3[l] ^ k1, c3[l] = p0;
+        }
+    for (int l = 0; l < RANDOM_BLOCKS; l++, word += 4) {
+        word[0] = (uint32_t)c0[l], word[1] = (uint32_t)c1[l];
+        word[2] = (uint32_t)c2[l], word[3] = (uint32_t)c3[l];
+    }
+}
+
 static double unit_of_words(uint32_t low, uint32_t high)
 {
     uint64_t h = ((uint64_t)high << 32 | low) >> 12;
@@ -73,6 +97,8 @@ void at_random_u32s(at_stream s, uint64_t first, ptrdiff_t n, uint32_t *out)
 {
     ptrdiff_t i = 0;
     while (i < n && (first + (uint64_t)i) % 4) out[i] = at_random_u32(s, first + (uint64_t)i), i++;
+    for (; n - i >= 4 * RANDOM_BLOCKS; i += 4 * RANDOM_BLOCKS)
+        random_blocks(s, (first + (uint64_t)i) / 4, out + i);
     for (; n - i >= 4; i += 4) random_block(s, (first + (uint64_t)i) / 4, out + i);
     for (; i < n; i++) out[i] = at_random_u32(s, first + (uint64_t)i);
 }

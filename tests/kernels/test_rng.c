@@ -57,6 +57,18 @@ START_TEST(many_at_once_are_the_same_as_one_by_one)
 }
 END_TEST
 
+START_TEST(very_many_at_once_are_too_where_the_number_of_the_block_needs_33_bits)
+{
+    static uint32_t out[1000];
+    at_stream s = {(uint64_t)5 << 40 | 6, (uint64_t)7 << 40 | 8};
+    for (uint64_t k = 0; k < 2; k++) {
+        uint64_t first = (k << 34) - 403 * k;
+        at_random_u32s(s, first, 1000, out);
+        for (uint64_t i = 0; i < 1000; i++) ck_assert_uint_eq(out[i], at_random_u32(s, first + i));
+    }
+}
+END_TEST
+
 START_TEST(an_index_beyond_32_bits_is_not_cut_off)
 {
     at_stream s = {1, 1};
@@ -198,8 +210,9 @@ END_TEST
 
 SUITE(kernels_rng, philox_gives_the_published_answers,
       seed_draw_and_index_lie_in_key_and_counter_as_documented,
-      many_at_once_are_the_same_as_one_by_one, an_index_beyond_32_bits_is_not_cut_off,
-      asking_in_another_order_changes_nothing,
+      many_at_once_are_the_same_as_one_by_one,
+      very_many_at_once_are_too_where_the_number_of_the_block_needs_33_bits,
+      an_index_beyond_32_bits_is_not_cut_off, asking_in_another_order_changes_nothing,
       a_unit_is_words_2i_and_2i_plus_1_as_an_odd_multiple_of_2_to_the_minus_53,
       normals_come_in_pairs_from_the_pair_of_units, units_have_mean_1_half_and_variance_1_twelfth,
       normals_have_the_moments_0_1_0_3, every_bit_is_set_half_the_time,
