@@ -32,10 +32,14 @@ static ptrdiff_t row_middle(ptrdiff_t n)
 
 VEC_INLINE REAL KERNEL(row_add_lanes)(KERNEL(vec) * lane)
 {
-    VEC_UNROLL for (int k = 0; k < ROW_VECS / 2; k++) lane[k] += lane[k + ROW_VECS / 2];
-    VEC_UNROLL for (int k = 0; k < ROW_VECS / 4; k++) lane[k] += lane[k + ROW_VECS / 4];
-    VEC_UNROLL for (int k = 0; k < ROW_VECS / 8; k++) lane[k] += lane[k + ROW_VECS / 8];
-    VEC_UNROLL for (int k = 0; k < ROW_VECS / 16; k++) lane[k] += lane[k + ROW_VECS / 16];
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS / 2; k++) lane[k] += lane[k + ROW_VECS / 2];
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS / 4; k++) lane[k] += lane[k + ROW_VECS / 4];
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS / 8; k++) lane[k] += lane[k + ROW_VECS / 8];
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS / 16; k++) lane[k] += lane[k + ROW_VECS / 16];
     return KERNEL(vec_sum)(lane[0]);
 }
 
@@ -46,11 +50,14 @@ REAL AT_FOR_REAL(row_sum)(ptrdiff_t n, const REAL *x)
         return AT_FOR_REAL(row_sum)(m, x) + AT_FOR_REAL(row_sum)(n - m, x + m);
     }
     KERNEL(vec) lane[ROW_VECS];
-    VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
-    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES)
-        VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] +=
-            KERNEL(vec_load)(x + k * VEC_LANES);
-    VEC_UNROLL for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES)
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
+    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
+        VEC_UNROLL
+        for (int k = 0; k < ROW_VECS; k++) lane[k] += KERNEL(vec_load)(x + k * VEC_LANES);
+    }
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES)
         lane[k] += KERNEL(vec_load_first)(n, x);
     return KERNEL(row_add_lanes)(lane);
 }
@@ -62,13 +69,40 @@ REAL AT_FOR_REAL(row_dot)(ptrdiff_t n, const REAL *x, const REAL *y)
         return AT_FOR_REAL(row_dot)(m, x, y) + AT_FOR_REAL(row_dot)(n - m, x + m, y + m);
     }
     KERNEL(vec) lane[ROW_VECS];
-    VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
-    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES, y += ROW_LANES)
-        VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] +=
-            KERNEL(vec_load)(x + k * VEC_LANES) * KERNEL(vec_load)(y + k * VEC_LANES);
-    VEC_UNROLL for (int k = 0; k < ROW_VECS && n > 0;
-                    k++, n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES) lane[k] +=
-        KERNEL(vec_load_first)(n, x) * KERNEL(vec_load_first)(n, y);
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
+    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES, y += ROW_LANES) {
+        VEC_UNROLL
+        for (int k = 0; k < ROW_VECS; k++)
+            lane[k] += KERNEL(vec_load)(x + k * VEC_LANES) * KERNEL(vec_load)(y + k * VEC_LANES);
+    }
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
+        lane[k] += KERNEL(vec_load_first)(n, x) * KERNEL(vec_load_first)(n, y);
+    return KERNEL(row_add_lanes)(lane);
+}
+
+REAL AT_FOR_REAL(row_spread)(ptrdiff_t n, const REAL *x, REAL mu)
+{
+    if (n > ROW_PART) {
+        ptrdiff_t m = row_middle(n);
+        return AT_FOR_REAL(row_spread)(m, x, mu) + AT_FOR_REAL(row_spread)(n - m, x + m, mu);
+    }
+    KERNEL(vec) lane[ROW_VECS];
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
+    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
+        VEC_UNROLL
+        for (int k = 0; k < ROW_VECS; k++) {
+            KERNEL(vec) d = KERNEL(vec_load)(x + k * VEC_LANES) - mu;
+            lane[k] += d * d;
+        }
+    }
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES) {
+        KERNEL(vec) d = KERNEL(vec_load_first)(n, x) - mu;
+        lane[k] += KERNEL(vec_pick)(KERNEL(vec_first)(n), d * d, KERNEL(vec_of)(0));
+    }
     return KERNEL(row_add_lanes)(lane);
 }
 
@@ -84,18 +118,21 @@ REAL AT_FOR_REAL(row_max)(ptrdiff_t n, const REAL *x)
 {
     const KERNEL(vec) nothing = KERNEL(vec_of)(-(REAL)INFINITY);
     KERNEL(vec) m[ROW_VECS], bad[ROW_VECS];
-    VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) m[k] = nothing, bad[k] = KERNEL(vec_of)(0);
-    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES)
-        VEC_UNROLL for (int k = 0; k < ROW_VECS; k++)
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS; k++) m[k] = nothing, bad[k] = KERNEL(vec_of)(0);
+    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
+        VEC_UNROLL
+        for (int k = 0; k < ROW_VECS; k++)
             KERNEL(row_larger)(KERNEL(vec_load)(x + k * VEC_LANES), &m[k], &bad[k]);
-    VEC_UNROLL for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES)
-    {
+    }
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES) {
         KERNEL(vec) last = KERNEL(vec_load_first)(n, x);
         last = KERNEL(vec_pick)(KERNEL(vec_first)(n), last, nothing);
         KERNEL(row_larger)(last, &m[k], &bad[k]);
     }
-    VEC_UNROLL for (int k = 1; k < ROW_VECS; k++)
-    {
+    VEC_UNROLL
+    for (int k = 1; k < ROW_VECS; k++) {
         KERNEL(row_larger)(m[k], &m[0], &bad[0]);
         bad[0] += bad[k];
     }
@@ -107,18 +144,19 @@ REAL AT_FOR_REAL(row_max)(ptrdiff_t n, const REAL *x)
 VEC_INLINE REAL KERNEL(row_exp_part)(ptrdiff_t n, const REAL *x, REAL m, REAL *y)
 {
     KERNEL(vec) lane[ROW_VECS];
-    VEC_UNROLL for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
-        VEC_UNROLL for (int k = 0; k < ROW_VECS; k++)
-        {
+        VEC_UNROLL
+        for (int k = 0; k < ROW_VECS; k++) {
             KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load)(x + k * VEC_LANES) - m);
             if (y) KERNEL(vec_store)(y + k * VEC_LANES, e);
             lane[k] += e;
         }
         if (y) y += ROW_LANES;
     }
-    VEC_UNROLL for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES)
-    {
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES) {
         KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load_first)(n, x) - m);
         if (y) KERNEL(vec_store_first)(n, y + k * VEC_LANES, e);
         lane[k] += KERNEL(vec_pick)(KERNEL(vec_first)(n), e, KERNEL(vec_of)(0));

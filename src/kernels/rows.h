@@ -9,6 +9,9 @@ float at_row_sum_f32(ptrdiff_t n, const float *x); /* sum_j x_j, 0 if n = 0 */
 double at_row_sum_f64(ptrdiff_t n, const double *x);
 float at_row_dot_f32(ptrdiff_t n, const float *x, const float *y); /* sum_j x_j y_j */
 double at_row_dot_f64(ptrdiff_t n, const double *x, const double *y);
+/* sum_j (x_j - mu)^2 */
+float at_row_spread_f32(ptrdiff_t n, const float *x, float mu);
+double at_row_spread_f64(ptrdiff_t n, const double *x, double mu);
 float at_row_max_f32(ptrdiff_t n, const float *x); /* max_j x_j, -inf if n = 0; NaN if any is */
 double at_row_max_f64(ptrdiff_t n, const double *x);
 

@@ -94,6 +94,20 @@ VEC_INLINE void KERNEL(vec_store_first)(ptrdiff_t n, REAL *p, KERNEL(vec) v)
         if (l < count) p[l] = lane[l];
 }
 
+/* The same where most vectors are full: n may be larger than the vector has lanes. */
+VEC_INLINE KERNEL(vec) KERNEL(vec_load_upto)(ptrdiff_t n, const REAL *p)
+{
+    return n >= VEC_LANES ? KERNEL(vec_load)(p) : KERNEL(vec_load_first)(n, p);
+}
+
+VEC_INLINE void KERNEL(vec_store_upto)(ptrdiff_t n, REAL *p, KERNEL(vec) v)
+{
+    if (n >= VEC_LANES)
+        KERNEL(vec_store)(p, v);
+    else
+        KERNEL(vec_store_first)(n, p, v);
+}
+
 /* a in every lane */
 VEC_INLINE KERNEL(vec) KERNEL(vec_of)(REAL a)
 {

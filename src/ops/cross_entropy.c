@@ -137,15 +137,12 @@ static double KERNEL(cross_entropy_row)(int N, const REAL *x, int32_t target, RE
         stat[0] = stat[1] = (REAL)NAN;
         return (double)NAN;
     }
-    REAL e[CROSS_ENTROPY_CHUNK], sum = 0, m = AT_FOR_REAL(row_max)(N, x);
+    REAL m = AT_FOR_REAL(row_max)(N, x);
     if (m == -(REAL)INFINITY) {
         stat[0] = stat[1] = 0; /* p = exp(-inf - 0) 0 = 0 */
         return (double)INFINITY;
     }
-    for (int from = 0; from < N; from += CROSS_ENTROPY_CHUNK) {
-        int count = N - from < CROSS_ENTROPY_CHUNK ? N - from : CROSS_ENTROPY_CHUNK;
-        sum += AT_FOR_REAL(row_exp_sum)(count, x + from, m, e);
-    }
+    REAL sum = AT_FOR_REAL(row_exp_sum)(N, x, m, NULL);
     stat[0] = m;
     stat[1] = 1 / sum;
     return (double)log(sum) - ((double)x[target] - (double)m);

@@ -98,17 +98,25 @@ at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *
 
 #else /* ------------------------------- its kernels ------------------------------- */
 
+/* y_j = gamma_j (x_j - mu) r + beta_j */
+static void KERNEL(layer_norm_scale)(int N, const REAL *restrict x, REAL mu, REAL r,
+                                     const REAL *restrict gamma, const REAL *restrict beta,
+                                     REAL *restrict y)
+{
+    if (gamma && beta)
+        for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r) + beta[j];
+    else if (gamma)
+        for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r);
+    else
+        for (int j = 0; j < N; j++) y[j] = (x[j] - mu) * r + (beta ? beta[j] : 0);
+}
+
 static void KERNEL(layer_norm_row)(int N, const REAL *x, const REAL *gamma, const REAL *beta,
                                    REAL eps, REAL stat[2], REAL *y)
 {
     REAL mu = AT_FOR_REAL(row_sum)(N, x) / (REAL)N;
-    for (int j = 0; j < N; j++) y[j] = x[j] - mu;
-    REAL r = 1 / sqrt(AT_FOR_REAL(row_dot)(N, y, y) / (REAL)N + eps);
-    AT_FOR_REAL(row_scale)(N, r, y, y); /* h */
-    if (gamma)
-        for (int j = 0; j < N; j++) y[j] *= gamma[j];
-    if (beta)
-        for (int j = 0; j < N; j++) y[j] += beta[j];
+    REAL r = 1 / sqrt(AT_FOR_REAL(row_spread)(N, x, mu) / (REAL)N + eps);
+    KERNEL(layer_norm_scale)(N, x, mu, r, gamma, beta, y);
     stat[0] = mu;
     stat[1] = r;
 }
@@ -133,11 +141,34 @@ static void KERNEL(layer_norm_forward)(at_node *n)
     at_parallel(layer_norm_blocks(n->args).n, KERNEL(layer_norm_forward_block), n);
 }
 
-/* dx_j += r (g_j - mean(g) - h_j mean(g h)) */
-static void KERNEL(layer_norm_row_backward)(int N, const REAL *g, const REAL *h, REAL r, REAL *dx)
+/* h_j = (x_j - mu) r, and g_j = dy_j gamma_j */
+static void KERNEL(layer_norm_row_again)(int N, const REAL *restrict x, const REAL stat[2],
+                                         const REAL *restrict gamma, const REAL *restrict dy,
+                                         REAL *restrict h, REAL *restrict g)
+{
+    const REAL mu = stat[0], r = stat[1];
+    for (int j = 0; j < N; j++) h[j] = (x[j] - mu) * r;
+    if (gamma)
+        for (int j = 0; j < N; j++) g[j] = dy[j] * gamma[j];
+}
+
+/* dgamma_j += dy_j h_j, dbeta_j += dy_j */
+static void KERNEL(layer_norm_row_sums)(int N, const REAL *restrict dy, const REAL *restrict h,
+                                        REAL *restrict dgamma, REAL *restrict dbeta)
+{
+    for (int j = 0; j < N; j++) {
+        dgamma[j] += dy[j] * h[j];
+        dbeta[j] += dy[j];
+    }
+}
+
+/* dx_j (+)= r (g_j - mean(g) - h_j mean(g h))    beta = 0: dx holds garbage so far */
+static void KERNEL(layer_norm_row_backward)(int N, const REAL *restrict g, const REAL *restrict h,
+                                            REAL r, int beta, REAL *restrict dx)
 {
     REAL mean_g = AT_FOR_REAL(row_sum)(N, g) / (REAL)N;
     REAL mean_gh = AT_FOR_REAL(row_dot)(N, g, h) / (REAL)N;
+    if (beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
     for (int j = 0; j < N; j++) dx[j] += r * (g[j] - mean_g - h[j] * mean_gh);
 }
 
@@ -152,23 +183,15 @@ static void KERNEL(layer_norm_backward_block)(void *ctx, int block, int worker)
     REAL *h = at_scratch(n, worker), *g = h + N;
     REAL *dgamma = (REAL *)n->saved + 2 * a->rows + 2 * (ptrdiff_t)block * N, *dbeta = dgamma + N;
 
-    if (job->wants_gamma) memset(dgamma, 0, (size_t)N * sizeof *dgamma);
-    if (job->wants_beta) memset(dbeta, 0, (size_t)N * sizeof *dbeta);
+    if (a->sums) memset(dgamma, 0, 2 * (size_t)N * sizeof *dgamma); /* and dbeta */
     at_blocks cut = layer_norm_blocks(a);
     for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
-        const REAL *xi = x + i * N, *dyi = dy + i * N, mu = stat[2 * i], r = stat[2 * i + 1];
-        for (int j = 0; j < N; j++) h[j] = (xi[j] - mu) * r;
-        if (job->wants_gamma)
-            for (int j = 0; j < N; j++) dgamma[j] += dyi[j] * h[j];
-        if (job->wants_beta)
-            for (int j = 0; j < N; j++) dbeta[j] += dyi[j];
+        const REAL *dyi = dy + i * N, r = stat[2 * i + 1];
+        KERNEL(layer_norm_row_again)(N, x + i * N, stat + 2 * i, gamma, dyi, h, g);
+        if (a->sums) KERNEL(layer_norm_row_sums)(N, dyi, h, dgamma, dbeta);
         if (!job->dx.p) continue;
-
         REAL *dx = (REAL *)job->dx.p + i * N;
-        if (job->dx.beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
-        if (gamma)
-            for (int j = 0; j < N; j++) g[j] = dyi[j] * gamma[j];
-        KERNEL(layer_norm_row_backward)(N, gamma ? g : dyi, h, r, dx);
+        KERNEL(layer_norm_row_backward)(N, gamma ? g : dyi, h, r, job->dx.beta, dx);
     }
 }
 

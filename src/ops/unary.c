@@ -31,7 +31,7 @@
  * gelu: Hendrycks, Gimpel 2016, both forms.  They write the second as x (1 + tanh u) / 2, which is the
  * same, because tanh u = 2 sigmoid(2 u) - 1.  silu: the same paper, and Elfwing et al. 2017.
  *
- * Nothing is saved: backward computes s again from x, a piece at a time.
+ * Nothing is saved: backward computes s again from x, a vector at a time, and s' with it.
  *
  * Edges, all as IEEE arithmetic has them:
  *   log        log 0 = -inf, of less NaN; log'(0) = inf
@@ -45,6 +45,7 @@
  */
 #include "ops/op.h"
 
+#include "kernels/vecmath.h"
 #include "ops/broadcast.h"
 
 #ifndef REAL /* ---------------------------- the ops ---------------------------- */
@@ -167,39 +168,50 @@ at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high)
 
 #else /* ------------------------------- their kernels ------------------------------- */
 
-/* s of y = x s */
-static void KERNEL(unary_gate)(unary_name name, int n, const REAL *x, REAL *s)
+typedef struct {
+    KERNEL(vec) s, ds; /* s(x) and s'(x) */
+} KERNEL(unary_gate);
+
+VEC_INLINE KERNEL(unary_gate) KERNEL(unary_silu)(KERNEL(vec) x)
+{
+    KERNEL(vec) s = KERNEL(vec_sigmoid)(x);
+    return (KERNEL(unary_gate)){s, s * (1 - s)};
+}
+
+/* exp(-x^2 / 2) of phi is what erf(x / sqrt 2) is made of too. */
+VEC_INLINE KERNEL(unary_gate) KERNEL(unary_gelu)(KERNEL(vec) x)
 {
     const REAL a = (REAL)0.7071067811865476,
-               b = (REAL)1.5957691216057308; /* sqrt(1/2) sqrt(8/pi) */
+               b = (REAL)0.3989422804014327; /* 1/sqrt(2), 1/sqrt(2pi) */
+    KERNEL(vec) e, erf = KERNEL(vec_erf_exp)(a * x, &e);
+    return (KERNEL(unary_gate)){(1 + erf) * (REAL)0.5, b * e};
+}
 
-    if (name == UNARY_SILU) {
-        AT_FOR_REAL(vsigmoid)(n, x, s);
-    } else if (name == UNARY_GELU) {
-        for (int i = 0; i < n; i++) s[i] = a * x[i];
-        AT_FOR_REAL(verf)(n, s, s);
-        for (int i = 0; i < n; i++) s[i] = (1 + s[i]) / 2;
-    } else { /* 2 u(x) */
-        for (int i = 0; i < n; i++) s[i] = b * (x[i] + (REAL)0.044715 * x[i] * x[i] * x[i]);
-        AT_FOR_REAL(vsigmoid)(n, s, s);
+VEC_INLINE KERNEL(unary_gate) KERNEL(unary_gelu_tanh)(KERNEL(vec) x)
+{
+    const REAL b = (REAL)1.5957691216057308; /* 2 sqrt(2/pi) */
+    KERNEL(vec) s = KERNEL(vec_sigmoid)(b * (x + (REAL)0.044715 * x * x * x));
+    return (KERNEL(unary_gate)){s, s * (1 - s) * b * (1 + 3 * (REAL)0.044715 * x * x)};
+}
+
+/* y = x s */
+VEC_INLINE void KERNEL(unary_gated)(int n, const REAL *x, REAL *y,
+                                    KERNEL(unary_gate) (*gate)(KERNEL(vec)))
+{
+    for (; n > 0; n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES) {
+        KERNEL(vec) v = KERNEL(vec_load_upto)(n, x);
+        KERNEL(vec_store_upto)(n, y, v * gate(v).s);
     }
 }
 
-/* ds = s'(x) */
-static void KERNEL(unary_gate_slope)(unary_name name, int n, const REAL *x, const REAL *s, REAL *ds)
+/* dx = dy (s + x s') */
+VEC_INLINE void KERNEL(unary_gated_back)(int n, const REAL *x, const REAL *dy, REAL *dx,
+                                         KERNEL(unary_gate) (*gate)(KERNEL(vec)))
 {
-    const REAL a = (REAL)0.3989422804014327,
-               b = (REAL)1.5957691216057308; /* sqrt(1/2pi) sqrt(8/pi) */
-
-    if (name == UNARY_SILU) {
-        for (int i = 0; i < n; i++) ds[i] = s[i] * (1 - s[i]);
-    } else if (name == UNARY_GELU) { /* phi(x) */
-        for (int i = 0; i < n; i++) ds[i] = x[i] * x[i] / -2;
-        AT_FOR_REAL(vexp)(n, ds, ds);
-        for (int i = 0; i < n; i++) ds[i] *= a;
-    } else { /* s (1 - s) 2 u'(x) */
-        for (int i = 0; i < n; i++)
-            ds[i] = s[i] * (1 - s[i]) * b * (1 + 3 * (REAL)0.044715 * x[i] * x[i]);
+    for (; n > 0; n -= VEC_LANES, x += VEC_LANES, dy += VEC_LANES, dx += VEC_LANES) {
+        KERNEL(vec) v = KERNEL(vec_load_upto)(n, x);
+        KERNEL(unary_gate) g = gate(v);
+        KERNEL(vec_store_upto)(n, dx, KERNEL(vec_load_upto)(n, dy) * (g.s + v * g.ds));
     }
 }
 
@@ -237,12 +249,9 @@ static void KERNEL(unary_y)(const at_piece *k, void *values)
     case UNARY_TANH: AT_FOR_REAL(vtanh)(n, x, y); break;
     case UNARY_SIGMOID: AT_FOR_REAL(vsigmoid)(n, x, y); break;
     case UNARY_RELU: EACH(y[i] = x[i] <= 0 ? 0 : x[i]); break;
-    case UNARY_SILU:
-    case UNARY_GELU:
-    case UNARY_GELU_TANH:
-        KERNEL(unary_gate)(args->name, n, x, y); /* y = s */
-        EACH(y[i] *= x[i]);
-        break;
+    case UNARY_SILU: KERNEL(unary_gated)(n, x, y, KERNEL(unary_silu)); break;
+    case UNARY_GELU: KERNEL(unary_gated)(n, x, y, KERNEL(unary_gelu)); break;
+    case UNARY_GELU_TANH: KERNEL(unary_gated)(n, x, y, KERNEL(unary_gelu_tanh)); break;
     case UNARY_POW: KERNEL(unary_power)(n, x, args->p, y); break;
     case UNARY_CLAMP: EACH(y[i] = x[i] < low ? low : x[i] > high ? high : x[i]); break;
     }
@@ -254,7 +263,7 @@ static void KERNEL(unary_dx)(const at_piece *k, void *values)
     const int n = k->n;
     const REAL *x = k->in[0], *y = k->y, *dy = k->dy;
     const REAL p = (REAL)args->p, low = (REAL)args->low, high = (REAL)args->high;
-    REAL *dx = values, s[AT_PIECE], ds[AT_PIECE];
+    REAL *dx = values, s[AT_PIECE];
 
     switch (args->name) {
     case UNARY_NEG: EACH(dx[i] = -dy[i]); break;
@@ -265,13 +274,9 @@ static void KERNEL(unary_dx)(const at_piece *k, void *values)
     case UNARY_TANH: EACH(dx[i] = dy[i] * (1 - y[i] * y[i])); break;
     case UNARY_SIGMOID: EACH(dx[i] = dy[i] * y[i] * (1 - y[i])); break;
     case UNARY_RELU: EACH(dx[i] = x[i] <= 0 ? 0 : dy[i]); break;
-    case UNARY_SILU:
-    case UNARY_GELU:
-    case UNARY_GELU_TANH:
-        KERNEL(unary_gate)(args->name, n, x, s);
-        KERNEL(unary_gate_slope)(args->name, n, x, s, ds);
-        EACH(dx[i] = dy[i] * (s[i] + x[i] * ds[i]));
-        break;
+    case UNARY_SILU: KERNEL(unary_gated_back)(n, x, dy, dx, KERNEL(unary_silu)); break;
+    case UNARY_GELU: KERNEL(unary_gated_back)(n, x, dy, dx, KERNEL(unary_gelu)); break;
+    case UNARY_GELU_TANH: KERNEL(unary_gated_back)(n, x, dy, dx, KERNEL(unary_gelu_tanh)); break;
     case UNARY_POW:
         KERNEL(unary_power)(n, x, args->p - 1, s);
         EACH(dx[i] = p == 0 ? 0 : dy[i] * p * s[i]);

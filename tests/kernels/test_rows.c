@@ -63,6 +63,7 @@ START_TEST(empty_rows_sum_to_zero)
 {
     ck_assert(at_row_sum_f32(0, NULL) == 0 && at_row_sum_f64(0, NULL) == 0);
     ck_assert(at_row_dot_f32(0, NULL, NULL) == 0 && at_row_dot_f64(0, NULL, NULL) == 0);
+    ck_assert(at_row_spread_f32(0, NULL, 1) == 0 && at_row_spread_f64(0, NULL, 1) == 0);
     ck_assert(at_row_exp_sum_f32(0, NULL, 1, NULL) == 0);
     ck_assert(at_row_exp_sum_f64(0, NULL, 1, NULL) == 0);
     at_row_axpy_f32(0, 1, NULL, NULL), at_row_scale_f64(0, 1, NULL, NULL);
@@ -117,13 +118,16 @@ static void KERNEL(sums)(int n)
 {
     REAL x[ROW_MOST], y[ROW_MOST];
     KERNEL(random_row)(n, 1, x), KERNEL(random_row)(n, 2, y);
-    long double sum = 0, sizes = 0, dot = 0, products = 0;
+    long double sum = 0, sizes = 0, dot = 0, products = 0, spread = 0, mu = 0.25L;
     for (int i = 0; i < n; i++) {
         long double a = (long double)x[i], b = (long double)y[i];
         sum += a, sizes += fabsl(a), dot += a * b, products += fabsl(a * b);
+        spread += (a - mu) * (a - mu);
     }
     assert_close(AT_FOR_REAL(row_sum)(n, x), sum, 3 * (double)REAL_EPS * (double)sizes);
     assert_close(AT_FOR_REAL(row_dot)(n, x, y), dot, 3 * (double)REAL_EPS * (double)products);
+    assert_close(AT_FOR_REAL(row_spread)(n, x, (REAL)mu), spread,
+                 3 * (double)REAL_EPS * (double)spread);
 }
 
 static void KERNEL(same_bits_anywhere)(void)
