@@ -195,7 +195,8 @@ $(gradcheck): $(call objects,$(gradcheck_c)) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 $(call objects,$(gradcheck_c)): extra = -Itests
-$(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags)
+$(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags) \
+    $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE)
 $(call objects,$(test_c)): | have-check
 $(B)/tests/main.o: $(B)/suites.inc
 $(B)/suites.inc: FORCE

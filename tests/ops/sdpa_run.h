@@ -6,6 +6,13 @@
 /* How many problems the paths are compared on, beginning with number 0. */
 enum { SDPA_SMALL_ONES = 2400, SDPA_TILED_ONES = 400 };
 
+/* Sanitizers and the like take all of them 20 times as long, and are content with a share. */
+#ifdef ATTIC_SLOW_MODE
+enum { SDPA_EVERY = 7 };
+#else
+enum { SDPA_EVERY = 1 };
+#endif
+
 /* One problem on one tape. */
 typedef struct {
     at_tensor *Q, *K, *V, *bias, *keep, *key_len; /* bias ... may be NULL */
