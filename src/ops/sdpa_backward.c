@@ -43,7 +43,7 @@ static int backward_keys(const at_sdpa_plan *p)
 
 typedef struct {
     KERNEL(sdpa_job) of;
-    int round, rounds;        /* of the tournament */
+    int round, rounds, held;  /* of the tournament; so many are held by one task */
     int keys, key_blocks;     /* so many keys make a block, and so many blocks meet in one round */
     bool cut_b, cut_g, cut_k; /* is each batch, head, key block a task of its own? */
 } KERNEL(backward_job);
@@ -64,20 +64,26 @@ static REAL KERNEL(backward_delta_of_weights)(KERNEL(sdpa_tile) * x, int r)
 }
 
 /* delta_i = dO_i.O_i + sum_j A_ij dW_ij for a block of rows */
-static void KERNEL(backward_delta)(void *ctx, int piece, int lane)
+static void KERNEL(backward_delta)(KERNEL(sdpa_tile) * x, int b, int h, int block)
 {
-    const KERNEL(sdpa_job) *job = &((const KERNEL(backward_job) *)ctx)->of;
-    const at_sdpa_plan *p = job->p;
-    int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
-    KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(job, lane);
-    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * p->tile);
-    for (int r = 0; r < x.rows; r++) {
-        REAL *delta = KERNEL(sdpa_saved)(&x, r) + 2;
-        const REAL *O = KERNEL(sdpa_o)(&x, r, job->O);
+    const KERNEL(sdpa_job) *job = x->job;
+    AT_FOR_REAL(sdpa_take_rows)(x, b, h, block * x->p->tile);
+    for (int r = 0; r < x->rows; r++) {
+        REAL *delta = KERNEL(sdpa_saved)(x, r) + 2;
+        const REAL *O = KERNEL(sdpa_o)(x, r, job->O);
         *delta = 0;
-        if (job->dO) *delta = AT_FOR_REAL(row_dot)(p->Dv, KERNEL(sdpa_o)(&x, r, job->dO), O);
-        if (job->dW) *delta += KERNEL(backward_delta_of_weights)(&x, r);
+        if (job->dO) *delta = AT_FOR_REAL(row_dot)(x->p->Dv, KERNEL(sdpa_o)(x, r, job->dO), O);
+        if (job->dW) *delta += KERNEL(backward_delta_of_weights)(x, r);
     }
+}
+
+static void KERNEL(backward_delta_piece)(void *ctx, int piece, int lane)
+{
+    const KERNEL(backward_job) *job = ctx;
+    const at_sdpa_plan *p = job->of.p;
+    int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
+    KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(&job->of, lane);
+    KERNEL(backward_delta)(&x, head / p->H, head % p->H, piece % blocks);
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
@@ -217,10 +223,10 @@ static void KERNEL(backward_tile)(KERNEL(sdpa_tile) * x)
 
 /* Key block k of head h in batch b and the row block it meets in this round. */
 static void KERNEL(backward_meet)(const KERNEL(backward_job) * job, KERNEL(sdpa_tile) * x, int b,
-                                  int h, int k)
+                                  int h, int k, int round)
 {
     const at_sdpa_plan *p = job->of.p;
-    int i = (k + job->round) % job->rounds, end = k * job->keys + job->keys;
+    int i = (k + round) % job->rounds, end = k * job->keys + job->keys;
     if (i >= at_sdpa_blocks(p->T, p->tile)) return;
     if (end > p->S) end = p->S;
     AT_FOR_REAL(sdpa_take_rows)(x, b, h, i * p->tile);
@@ -248,12 +254,17 @@ static void KERNEL(backward_task)(void *ctx, int task, int lane)
     backward_part b = backward_part_of(job->cut_b, p->B, &task);
 
     for (int batch = b.from; batch < b.to; batch++)
-        for (int h = g.from * p->group; h < g.to * p->group; h++)
-            for (int block = k.from; block < k.to; block++)
-                KERNEL(backward_meet)(job, &x, batch, h, block);
+        for (int h = g.from * p->group; h < g.to * p->group; h++) {
+            for (int i = 0; job->held == job->rounds && i < at_sdpa_blocks(p->T, p->tile); i++)
+                KERNEL(backward_delta)(&x, batch, h, i);
+            for (int round = job->round; round < job->round + job->held; round++)
+                for (int block = k.from; block < k.to; block++)
+                    KERNEL(backward_meet)(job, &x, batch, h, block, round);
+        }
 }
 
-/* What can be a task of its own, given which sums are shared. */
+/* What can be a task of its own, given which sums are shared.  Where there are heads enough, a head's
+ * whole tournament is one task: all that it reads and adds to is at hand. */
 static void KERNEL(backward_cut)(KERNEL(backward_job) * job)
 {
     const at_sdpa_plan *p = job->of.p;
@@ -267,6 +278,29 @@ static void KERNEL(backward_cut)(KERNEL(backward_job) * job)
     job->cut_b = !same_bias && (!d[3] || p->bias.b);
     job->cut_g = !same_bias && (!d[3] || p->bias.h);
     job->cut_k = !same && (!d[3] || p->bias.i || p->bias.j);
+    double heads = (double)(job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
+    if (heads >= BACKWARD_TASKS || job->rounds == 1) job->cut_k = false;
+    job->held = job->cut_k ? 1 : job->rounds;
+}
+
+/* All rounds of all heads. */
+static void KERNEL(backward_rounds)(KERNEL(backward_job) * job)
+{
+    const at_sdpa_plan *p = job->of.p;
+    int rows = p->T < p->tile ? p->T : p->tile, keys = p->S < job->keys ? p->S : job->keys;
+    int row_blocks = at_sdpa_blocks(p->T, p->tile);
+    job->key_blocks = at_sdpa_blocks(p->S, job->keys);
+    job->rounds = row_blocks > job->key_blocks ? row_blocks : job->key_blocks;
+    KERNEL(backward_cut)(job);
+
+    int tasks = (job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
+    double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + BACKWARD_EXP);
+    if (job->cut_k) tasks *= job->key_blocks;
+    if (job->held < job->rounds)
+        at_sdpa_parallel(p, p->B * p->H * row_blocks, (double)rows * p->Dv,
+                         KERNEL(backward_delta_piece), job);
+    for (job->round = 0; job->round < job->rounds; job->round += job->held)
+        at_sdpa_parallel(p, tasks, work * job->held, KERNEL(backward_task), job);
 }
 
 void AT_FOR_REAL(sdpa_backward)(at_node *n)
@@ -282,19 +316,8 @@ void AT_FOR_REAL(sdpa_backward)(at_node *n)
     job.of.checks = AT_FOR_REAL(sdpa_checks_begin)(n);
     if (p->T == 0 || p->S == 0) return;
 
-    int row_blocks = at_sdpa_blocks(p->T, p->tile);
     job.keys = backward_keys(p);
-    job.key_blocks = at_sdpa_blocks(p->S, job.keys);
-    job.rounds = row_blocks > job.key_blocks ? row_blocks : job.key_blocks;
-    KERNEL(backward_cut)(&job);
-    int tasks = (job.cut_b ? p->B : 1) * (job.cut_g ? p->G : 1) * (job.cut_k ? job.key_blocks : 1);
-
-    int rows = p->T < p->tile ? p->T : p->tile, keys = p->S < job.keys ? p->S : job.keys;
-    at_sdpa_parallel(p, p->B * p->H * row_blocks, (double)rows * p->Dv, KERNEL(backward_delta),
-                     &job);
-    double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + BACKWARD_EXP);
-    for (job.round = 0; job.round < job.rounds; job.round++)
-        at_sdpa_parallel(p, tasks, work, KERNEL(backward_task), &job);
+    KERNEL(backward_rounds)(&job);
     AT_FOR_REAL(sdpa_checks_end)(n);
 }
 

@@ -42,6 +42,9 @@
  *          1            1   0   2
  *          2            2   1   0
  *
+ * Where there are heads enough to keep all threads busy, a head's whole tournament is one task, for the
+ * sake of what lies in cache; the order of its sums is that of the rounds.
+ *
  * dbias breaks the separation where bias is repeated: along batches or heads, these become one task;
  * along rows and keys at once, so do the key blocks.  Likewise for inputs that are one and the same tensor.
  *
