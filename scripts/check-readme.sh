@@ -27,7 +27,7 @@ awk -v dir="$work" '
 inside { print >out }
 END { print n + 0 >(dir "/count") }' "$file"
 
-count=$(cat "$work/count") run=0
+count=$(cat "$work/count") run=0 outputs=0
 n=1
 while [ "$n" -le "$count" ]; do
     block=$work/block-$n
@@ -44,6 +44,7 @@ while [ "$n" -le "$count" ]; do
         if [ "$write" = write ]; then
             cp "$work/output" "$block.new"
         else
+            outputs=$((outputs + 1))
             diff "$block.text" "$work/output" || { echo "$file: block $n is not what is printed"; exit 1; }
         fi
     fi
@@ -64,4 +65,4 @@ if [ "$write" = write ]; then
     }' "$file" >"$work/written"
     cp "$work/written" "$file"
 fi
-echo "$file: $run programs and commands run"
+echo "$file: $run programs and commands run, $outputs outputs compared"
