@@ -35,6 +35,8 @@ int main(void)
         at_rewind(t, step); /* forgets guess and loss; W and b stay  */
     }
 
+    printf("the rule                    W = ( 2.000, -3.000)   b =  1.000\n");
+
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t)); /* one check for all of the above */
     int failed = !at_ok(t);
     at_close(t); /* the only free */

@@ -106,11 +106,12 @@ int main(void)
                           difference(got.dbias, want.dbias, H * T * S)};
             printf("%-24s%-8s", path == ATTIC_FUSED ? table[i].name : "",
                    path == ATTIC_FUSED ? "fused" : "plain");
-            for (int j = 0; j < 5; j++) {
-                printf("%10.1e", d[j]);
-                worst = fmax(worst, d[j]);
-            }
-            printf("\n");
+            for (int j = 0; j < 5; j++) worst = fmax(worst, d[j]);
+            for (int j = 0; j < 4; j++) printf("%10.1e", d[j]);
+            if (table[i].biased)
+                printf("%10.1e\n", d[4]);
+            else
+                printf("%10s\n", "-");
         }
     }
     printf("\nlargest of all: %.1e\n", worst);
