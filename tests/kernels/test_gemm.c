@@ -1,7 +1,9 @@
-/* test_gemm.c -- the matrix product against three plain loops in long double.
+/* test_gemm.c -- the matrix product against three plain loops in long double, and against its plain
+ * twin where NaN and infinity are among the numbers.
  *
- * Matrices lie in memory with gaps.  The gaps of A and B hold NaN, which would show in the result if
- * they were read; the gaps of C hold a number that must still be there afterwards. */
+ * Matrices lie in memory with gaps, and end with their last element.  The gaps of A and B hold NaN,
+ * which would show in the result if they were read; the gaps of C hold a number that must still be
+ * there afterwards. */
 #ifndef REAL
 
 #include "test.h"
@@ -33,7 +35,8 @@ static at_strides gemm_layout(int batch, int rows, int cols, ptrdiff_t *span)
         size = cols * s.col;
     }
     s.batch = size + gemm_pick(5) + 1;
-    *span = batch * s.batch + 1;
+    bool empty = batch == 0 || rows == 0 || cols == 0;
+    *span = empty ? 1 : (batch - 1) * s.batch + (rows - 1) * s.row + (cols - 1) * s.col + 1;
     return s;
 }
 
@@ -55,6 +58,20 @@ END_TEST
 START_TEST(matrices_larger_than_a_tile_agree_with_three_loops)
 {
     for (int i = 0; i < 6; i++) gemm_random_case_f32(300), gemm_random_case_f64(200);
+}
+END_TEST
+
+START_TEST(the_plain_twin_has_NaN_and_infinity_in_the_same_places)
+{
+    for (int i = 0; i < 150; i++) gemm_twin_case_f32(201), gemm_twin_case_f64(201);
+    for (int i = 0; i < 4; i++) gemm_twin_case_f32(600), gemm_twin_case_f64(400);
+}
+END_TEST
+
+START_TEST(no_bit_of_an_element_depends_on_shape_place_or_strides)
+{
+    for (int i = 0; i < 100; i++) gemm_part_case_f32(120), gemm_part_case_f64(120);
+    for (int i = 0; i < 6; i++) gemm_part_case_f32(600), gemm_part_case_f64(400);
 }
 END_TEST
 
@@ -143,7 +160,9 @@ END_TEST
 SUITE(kernels_gemm, a_product_that_begins_with_a_row_is_one_that_is_added_to_such_rows,
       every_shape_stride_and_factor_agrees_with_three_loops_f32,
       every_shape_stride_and_factor_agrees_with_three_loops_f64,
-      matrices_larger_than_a_tile_agree_with_three_loops, two_by_two_can_be_checked_by_hand,
+      matrices_larger_than_a_tile_agree_with_three_loops,
+      the_plain_twin_has_NaN_and_infinity_in_the_same_places,
+      no_bit_of_an_element_depends_on_shape_place_or_strides, two_by_two_can_be_checked_by_hand,
       with_beta_0_a_NaN_in_C_is_not_read, a_NaN_in_A_reaches_its_row_and_no_other,
       an_empty_batch_leaves_beta_C_of_a_shared_C, sizes_of_zero_touch_nothing,
       any_number_of_threads_gives_the_same_bits)
@@ -234,6 +253,82 @@ static void KERNEL(gemm_random_case)(int limit)
     AT_FOR_REAL(gemm)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s);
     KERNEL(gemm_check)(&A, &B, alpha, beta, &before, &C, sum);
     free(A.p), free(B.p), free(C.p), free(before.p);
+}
+
+/* A few of the elements become what arithmetic treats in its own way. */
+static void KERNEL(gemm_poison)(KERNEL(gemm_matrix) * m)
+{
+    const REAL poison[] = {(REAL)NAN, (REAL)INFINITY, -(REAL)INFINITY, 0};
+    if (m->batch == 0 || m->rows == 0 || m->cols == 0) return;
+    for (int n = gemm_pick(4); n > 0; n--)
+        m->p[KERNEL(gemm_at)(m, gemm_pick(m->batch), gemm_pick(m->rows), gemm_pick(m->cols))] =
+            poison[gemm_pick(4)];
+}
+
+static bool KERNEL(gemm_alike)(REAL x, REAL y, REAL tolerance)
+{
+    if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
+    return x == y || fabs(x - y) <= tolerance;
+}
+
+static void KERNEL(gemm_twin_case)(int limit)
+{
+    static const REAL factors[] = {0, 1, (REAL)-0.75};
+    int batch = gemm_pick(4), M = gemm_pick(limit), N = gemm_pick(limit), K = gemm_pick(limit);
+    REAL alpha = factors[1 + gemm_pick(2)], beta = factors[gemm_pick(3)];
+    bool sum = gemm_pick(3) == 0;
+    KERNEL(gemm_matrix) A = KERNEL(gemm_new)(batch, M, K, gemm_pick(4) == 0, (REAL)NAN);
+    KERNEL(gemm_matrix) B = KERNEL(gemm_new)(batch, K, N, gemm_pick(4) == 0, (REAL)NAN);
+    KERNEL(gemm_matrix) C = KERNEL(gemm_new)(sum ? 1 : batch, M, N, sum, 77);
+    KERNEL(gemm_poison)(&A);
+    KERNEL(gemm_poison)(&B);
+    KERNEL(gemm_poison)(&C);
+    REAL *plain = malloc((size_t)C.span * sizeof(REAL));
+    memcpy(plain, C.p, (size_t)C.span * sizeof(REAL));
+
+    AT_FOR_REAL(gemm)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s);
+    AT_FOR_REAL(gemm_plain)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, plain, C.s);
+    const REAL tolerance = REAL_EPS * (REAL)(20 + 3 * K * (sum ? batch : 1));
+    for (ptrdiff_t e = 0; e < C.span; e++)
+        if (!KERNEL(gemm_alike)(C.p[e], plain[e], tolerance))
+            ck_abort_msg("%g, plainly %g; [%d,%d,%d] x %d", (double)C.p[e], (double)plain[e], M, N,
+                         K, batch);
+    free(A.p), free(B.p), free(C.p), free(plain);
+}
+
+/* Some rows of A and some columns of B, laid out anew, and the same block of C. */
+static void KERNEL(gemm_part_case)(int limit)
+{
+    int M = 1 + gemm_pick(limit), N = 1 + gemm_pick(limit), K = gemm_pick(limit);
+    int m = 1 + gemm_pick(M), n = 1 + gemm_pick(N), i0 = gemm_pick(M - m + 1),
+        j0 = gemm_pick(N - n + 1);
+    REAL alpha = gemm_pick(2) ? 1 : (REAL)-0.75, beta = (REAL)gemm_pick(3) / 2;
+    KERNEL(gemm_matrix)
+    A = KERNEL(gemm_new)(1, M, K, false, 0),
+    a = KERNEL(gemm_new)(1, m, K, false, 0);
+    KERNEL(gemm_matrix)
+    B = KERNEL(gemm_new)(1, K, N, false, 0),
+    b = KERNEL(gemm_new)(1, K, n, false, 0);
+    KERNEL(gemm_matrix)
+    C = KERNEL(gemm_new)(1, M, N, false, 0),
+    c = KERNEL(gemm_new)(1, m, n, false, 0);
+    for (int k = 0; k < K; k++) {
+        for (int i = 0; i < m; i++)
+            a.p[KERNEL(gemm_at)(&a, 0, i, k)] = A.p[KERNEL(gemm_at)(&A, 0, i0 + i, k)];
+        for (int j = 0; j < n; j++)
+            b.p[KERNEL(gemm_at)(&b, 0, k, j)] = B.p[KERNEL(gemm_at)(&B, 0, k, j0 + j)];
+    }
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            c.p[KERNEL(gemm_at)(&c, 0, i, j)] = C.p[KERNEL(gemm_at)(&C, 0, i0 + i, j0 + j)];
+
+    AT_FOR_REAL(gemm)(1, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s);
+    AT_FOR_REAL(gemm)(1, m, n, K, alpha, a.p, a.s, b.p, b.s, beta, c.p, c.s);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            ck_assert_mem_eq(&c.p[KERNEL(gemm_at)(&c, 0, i, j)],
+                             &C.p[KERNEL(gemm_at)(&C, 0, i0 + i, j0 + j)], sizeof(REAL));
+    free(A.p), free(B.p), free(C.p), free(a.p), free(b.p), free(c.p);
 }
 
 static void KERNEL(gemm_same_bits)(int batch, int M, int N, int K, bool shared)
