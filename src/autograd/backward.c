@@ -15,11 +15,12 @@
 
 /* ------------------------------------------------------------------ gradient buffers ----------- */
 
-/* The smallest spare block that is large enough; what is left of it stays spare. */
+/* The smallest spare block that is large enough, of several the one that was in use last and is still
+ * in a cache; what is left of it stays spare. */
 static void *take_spare(at_tape *t, size_t bytes)
 {
     int best = -1;
-    for (int i = 0; i < t->n_spares; i++)
+    for (int i = t->n_spares - 1; i >= 0; i--)
         if (t->spare[i].size >= bytes && (best < 0 || t->spare[i].size < t->spare[best].size))
             best = i;
     if (best < 0) return NULL;
@@ -30,7 +31,7 @@ static void *take_spare(at_tape *t, size_t bytes)
     if (taken < s->size)
         *s = (at_spare){s->p + taken, s->size - taken};
     else
-        *s = t->spare[--t->n_spares];
+        memmove(s, s + 1, (size_t)(--t->n_spares - best) * sizeof *s);
     return p;
 }
 
@@ -81,22 +82,37 @@ void *at_grad(at_node *n, int i)
     return dx.p;
 }
 
+/* If y = out[0] is to be recycled after this, x = in[i] gets the memory of its gradient for good, once.
+ * A leaf's gradient has a place of its own. */
+static bool inherits_grad(at_node *n, int i)
+{
+    at_tensor *x = n->in[i], *y = n->out[0];
+    if (!n->tape->drop_grads || !x || !x->wants_grad || !x->node) return false;
+    if (x->grad || x->grad_memory || !y->grad_memory) return false;
+    x->grad = x->grad_memory = y->grad_memory;
+    y->grad_memory = NULL;
+    return true;
+}
+
 /* y's gradient is complete, so it may be lent: nobody will write to it before the next backward,
- * and that starts both afresh.  Its memory outlives x's use of it as long as y keeps it; if y is to
- * be recycled, x gets the memory for good, once.  A leaf's gradient has a place of its own. */
+ * and that starts both afresh. */
 void at_grad_pass(at_node *n, int i)
 {
     at_tensor *x = n->in[i], *y = n->out[0];
-    bool recycling = n->tape->drop_grads;
-    bool lends = x && x->node && !x->grad && (!recycling || (y->grad_memory && !x->grad_memory));
-    if (lends && x->wants_grad) {
+    if (inherits_grad(n, i)) return;
+    if (!n->tape->drop_grads && x && x->wants_grad && x->node && !x->grad) {
         x->grad = y->grad;
-        if (recycling) x->grad_memory = y->grad_memory;
-        if (recycling) y->grad_memory = NULL;
         return;
     }
     at_fresh dx = at_grad_fresh(n, i);
     if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, y->grad, x);
+}
+
+/* (Anomaly mode looks at dy after the op has run.) */
+at_fresh at_grad_over(at_node *n, int i)
+{
+    if (!n->tape->anomaly && inherits_grad(n, i)) return (at_fresh){n->in[i]->grad, 0};
+    return at_grad_fresh(n, i);
 }
 
 /* Once a node's backward has run, nobody reads its outputs, their gradients or what it saved: all
@@ -105,11 +121,10 @@ static void recycle(at_tape *t, at_node *n, bool is_loss)
 {
     for (int i = 0; i < n->n_out; i++) {
         at_tensor *y = n->out[i];
+        if (!is_loss && !y->base) give_spare(t, y->data, at_bytes(y));
+        if (!is_loss) y->data = NULL;
         give_spare(t, y->grad_memory, at_bytes(y));
         y->grad = y->grad_memory = NULL;
-        if (is_loss) continue;
-        if (!y->base) give_spare(t, y->data, at_bytes(y));
-        y->data = NULL;
     }
 }
 

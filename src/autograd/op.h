@@ -97,6 +97,11 @@ at_fresh at_grad_fresh(at_node *n, int i);
  * somebody else adds to d(in[i]). */
 void at_grad_pass(at_node *n, int i);
 
+/* at_grad_fresh for an op with one input and as many numbers in its output that reads each number of
+ * dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie where dy lies:
+ * so it does if dy's memory is to be recycled anyway. */
+at_fresh at_grad_over(at_node *n, int i);
+
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; worker
  * as in at_parallel, 0 outside of it. */
 void *at_scratch(const at_node *n, int worker);

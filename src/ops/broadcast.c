@@ -311,9 +311,12 @@ void at_map_back(at_node *n, int i, at_formula *g)
         at_grad_pass(n, i);
         return;
     }
-    at_fresh dx = repeated ? (at_fresh){at_grad(n, i), 1} : at_grad_fresh(n, i);
+    bool even = map_is_even(n);
+    at_fresh dx = repeated               ? (at_fresh){at_grad(n, i), 1}
+                  : even && n->n_in == 1 ? at_grad_over(n, i)
+                                         : at_grad_fresh(n, i);
     if (!dx.p || count == 0) return;
-    if (map_is_even(n))
+    if (even)
         map_run_even(n, g, dx);
     else
         map_run_loops_back(n, i, g, dx, repeated);
@@ -403,7 +406,7 @@ static void KERNEL(map_even)(void *ctx, int task, int worker)
         k.n = to - at < AT_PIECE ? (int)(to - at) : AT_PIECE;
         k.at = at;
         k.y = y + at;
-        k.dy = dx ? dy + at : NULL;
+        k.dy = !dx ? NULL : dx != dy ? dy + at : memcpy(space, dy + at, (size_t)k.n * sizeof *dy);
         for (int i = 0; i < n->n_in; i++)
             k.in[i] = (const char *)n->in[i]->data +
                       at * (n->in[i]->dtype == ATTIC_BOOL ? 1 : (ptrdiff_t)sizeof(REAL));

@@ -256,7 +256,7 @@ static void gradient_of_W(bool keep, float dW[32 * 32], size_t *peak)
     at_keep_grads(t, keep);
     at_tensor *W = at_param(t, "W", at_shape_of(32, 32), at_normal(1)), *y = W;
     for (int i = 0; i < 10; i++) {
-        at_tensor *s = at_softmax(t, at_exp(t, at_scale(t, y, 0.1)));
+        at_tensor *s = at_softmax(t, at_mul(t, at_exp(t, at_scale(t, y, 0.1)), at_tanh(t, y)));
         y = at_add(t, at_scale(t, y, 0.5), at_reshape(t, at_matmul(t, s, W), at_shape_of(32, 32)));
     }
     ck_assert(at_backward(t, at_mean(t, y)));
@@ -273,6 +273,19 @@ START_TEST(recycling_saves_memory_and_changes_no_bit)
     gradient_of_W(false, recycled, &recycled_peak);
     ck_assert_mem_eq(kept, recycled, sizeof kept);
     ck_assert_uint_lt(recycled_peak, kept_peak * 3 / 4);
+}
+END_TEST
+
+START_TEST(anomaly_mode_sees_a_cotangent_whose_memory_is_recycled)
+{
+    open_with_x();
+    at_keep_grads(t, false);
+    at_anomaly(t, true);
+    at_tensor *zero = at_sub(t, x, x);
+    ck_assert(!at_backward(t, at_sum(t, at_sqrt(t, at_scale(t, zero, 1)))));
+    assert_error("anomaly: backward of sqrt (op 2) made inf at [0] of the gradient of its input 0 "
+                 "[3] from finite cotangents");
+    at_close(t);
 }
 END_TEST
 
@@ -308,4 +321,5 @@ SUITE(autograd_backward, a_chain_multiplies_its_derivatives, several_uses_add_up
       what_is_added_to_a_gradient_that_was_lent_reaches_nobody_else,
       a_gradient_is_passed_on_twice_to_one_tensor, a_cotangent_is_lent_and_comes_back_unchanged,
       a_rewind_forgets_gradients_lent_from_memory_that_goes,
-      recycling_saves_memory_and_changes_no_bit, what_was_recycled_is_refused_by_name)
+      recycling_saves_memory_and_changes_no_bit,
+      anomaly_mode_sees_a_cotangent_whose_memory_is_recycled, what_was_recycled_is_refused_by_name)
