@@ -1,6 +1,6 @@
 /* bench_check.c -- what it costs that attention checks its own backward (at_check).
  *
- *     make bench BENCH=bench_check
+ *     make bench BENCH=check
  *
  * The same step is taken in turn without and with at_check(t, ATTIC_CHECK_ATTENTION), on one tape; a row is how
  * much longer the checked one takes, round by round.  "step" is a whole step of training, as in

@@ -71,28 +71,41 @@ static growth measure(int T, bool backward)
     return g;
 }
 
-static bool row(bench *b, int T, bool backward)
+static const int lengths[] = {1024, 4096, 16384};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* One row, of g or yet to be measured. */
+static bool row(bench *b, int T, bool backward, bool pages, growth *g)
 {
-    char name[48];
     double O = (double)T * D * sizeof(float), most = (backward ? 3 : 1) * O + (1 << 20);
+    char name[48], group[48];
     snprintf(name, sizeof name, "T = %d", T);
-    bench_case c = {.group = backward ? "forward+backward" : "forward", .name = name, .x = T};
+    snprintf(group, sizeof group, "%s, %s", backward ? "forward+backward" : "forward",
+             pages ? "resident" : "handed out");
+    bench_case c = {
+        .group = group, .name = name, .x = T, .flop = (backward ? 7.0 : 2.0) * T * T * D};
     if (!bench_wants(b, &c)) return true;
-    growth g = measure(T, backward);
-    if (g.arena < 0) return false;
-    bench_value(b, &c, "B handed out", g.arena, most);
-    bench_value(b, &c, "B resident", g.resident, most + PAGES_AHEAD);
+    if (g->arena == 0) *g = measure(T, backward);
+    if (g->arena < 0) return false;
+    bench_value(b, &c, "bytes", pages ? g->resident : g->arena, most + (pages ? PAGES_AHEAD : 0));
     return true;
+}
+
+static bool measure_all(bench *b, bool backward)
+{
+    growth g[LENGTHS] = {{0}};
+    bool ok = true;
+    for (int pages = 0; pages < 2; pages++)
+        for (int i = 0; i < LENGTHS; i++) ok = row(b, lengths[i], backward, pages, &g[i]) && ok;
+    return ok;
 }
 
 int main(int argc, char **argv)
 {
-    static const int lengths[] = {1024, 4096, 16384};
     bench *b = bench_open(argc, argv, "memory",
                           "what attention needs beside inputs and gradients\n", NULL);
     bool ok = true;
     while (bench_next_threads(b))
-        for (int backward = 0; backward < 2; backward++)
-            for (int i = 0; i < 3; i++) ok = row(b, lengths[i], backward) && ok;
+        for (int backward = 0; backward < 2; backward++) ok = measure_all(b, backward) && ok;
     return bench_close(b) || !ok;
 }

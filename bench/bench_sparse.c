@@ -6,10 +6,11 @@
  * tile of 64 rows by 128 keys. */
 #include "attic.h"
 #include "common/bench.h"
+#include "common/machine.h"
+#include "common/results.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { HEADS = 2, T = 2048, D = 64, EIGHTH = 8, ROUNDS = 15 };
 
@@ -61,38 +62,30 @@ static void run(attention *a)
     at_rewind(a->t, a->start);
 }
 
-/* Of this thread, if it works alone: then others on the machine do not count. */
 static double seconds(attention *a, int threads)
 {
-    const clockid_t clock = threads > 1 ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
-    struct timespec from, to;
-    clock_gettime(clock, &from);
+    double t0 = machine_seconds(threads);
     run(a);
-    clock_gettime(clock, &to);
-    return (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec);
+    return machine_seconds(threads) - t0;
 }
 
-static int ascending(const void *a, const void *b)
+/* The median, over rounds in which one follows the other; the first is to warm up. */
+static double percent_of(bench *b, attention *dense, attention *sparse)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The median, over rounds in which one follows the other. */
-static double percent_of(attention *dense, attention *sparse, int threads)
-{
-    double ratio[ROUNDS];
-    for (int i = -1; i < ROUNDS; i++) {
+    double ratio[ROUNDS] = {0};
+    int threads = bench_threads(b), rounds = bench_is_smoke(b) ? 1 : ROUNDS;
+    for (int i = -1; i < rounds; i++) {
         double all = seconds(dense, threads), some = seconds(sparse, threads);
         if (i >= 0) ratio[i] = 100 * some / all;
     }
-    qsort(ratio, ROUNDS, sizeof *ratio, ascending);
-    return ratio[ROUNDS / 2];
+    return quartiles_of(ratio, rounds).median;
 }
 
 static bool measure(bench *b, const pattern *p, bool backward)
 {
-    bench_case c = {.group = backward ? "forward+backward" : "forward", .name = p->name};
+    double flop = (backward ? 7.0 : 2.0) * 2 * HEADS * T * T * D / EIGHTH;
+    bench_case c = {
+        .group = backward ? "forward+backward" : "forward", .name = p->name, .flop = flop};
     if (!bench_wants(b, &c)) return true;
     attention a = {.t = at_open(ATTIC_F32, 1), .backward = backward};
     at_shape shape = at_shape_of(1, HEADS, T, D);
@@ -104,8 +97,7 @@ static bool measure(bench *b, const pattern *p, bool backward)
     a.start = at_mark_here(a.t);
     attention sparse = a;
     sparse.keep = keep;
-    bench_value(b, &c, "% of the time without a mask", percent_of(&a, &sparse, bench_threads(b)),
-                25);
+    bench_value(b, &c, "% of the time without a mask", percent_of(b, &a, &sparse), p->most);
     bool ok = at_ok(a.t);
     if (!ok) fprintf(stderr, "attic: %s\n", at_error(a.t));
     at_close(a.t);

@@ -41,6 +41,7 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
 /* Sets at_threads to the next of the numbers asked for, first one, then two; false after the last. */
 bool bench_next_threads(bench *b);
 int bench_threads(const bench *b);
+bool bench_is_smoke(const bench *b); /* once is enough */
 
 void bench_row(bench *b, const bench_case *c);
 /* A row that is no time but a number that somebody counted: c->run is not called.  most: what it should

@@ -45,23 +45,24 @@ void results_free(results *r)
 
 void results_print(FILE *out, const result *w)
 {
-    fprintf(out, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%g\t%g\t%g\t%.6g\t%.4g", w->bench, w->group, w->name,
+    fprintf(out, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%g\t%g\t%g\t%.9g\t%.4g", w->bench, w->group, w->name,
             w->who, w->unit, w->threads, w->rounds, w->x, w->flop, w->bytes, w->floor, w->peak);
     const quartiles *q[] = {&w->value, &w->percent, &w->ratio};
     for (int i = 0; i < 3; i++)
-        fprintf(out, "\t%.6g\t%.6g\t%.6g", q[i]->q1, q[i]->median, q[i]->q3);
+        fprintf(out, "\t%.9g\t%.9g\t%.9g", q[i]->q1, q[i]->median, q[i]->q3);
     fprintf(out, "\n");
 }
 
 static bool parse_row(const char *line, result *w)
 {
     quartiles *v = &w->value, *p = &w->percent, *r = &w->ratio;
-    return sscanf(line,
-                  "%15[^\t]\t%31[^\t]\t%47[^\t]\t%15[^\t]\t%7[^\t]\t%d\t%d\t%lg\t%lg\t%lg\t%lg\t%lg"
-                  "\t%lg\t%lg\t%lg\t%lg\t%lg\t%lg\t%lg\t%lg\t%lg",
-                  w->bench, w->group, w->name, w->who, w->unit, &w->threads, &w->rounds, &w->x,
-                  &w->flop, &w->bytes, &w->floor, &w->peak, &v->q1, &v->median, &v->q3, &p->q1,
-                  &p->median, &p->q3, &r->q1, &r->median, &r->q3) == 21;
+    return sscanf(
+               line,
+               "%15[^\t]\t%31[^\t]\t%47[^\t]\t%15[^\t]\t%31[^\t]\t%d\t%d\t%lg\t%lg\t%lg\t%lg\t%lg"
+               "\t%lg\t%lg\t%lg\t%lg\t%lg\t%lg\t%lg\t%lg\t%lg",
+               w->bench, w->group, w->name, w->who, w->unit, &w->threads, &w->rounds, &w->x,
+               &w->flop, &w->bytes, &w->floor, &w->peak, &v->q1, &v->median, &v->q3, &p->q1,
+               &p->median, &p->q3, &r->q1, &r->median, &r->q3) == 21;
 }
 
 bool results_read(results *r, const char *path)

@@ -16,7 +16,7 @@ quartiles quartiles_of(double *v, int n);
 
 typedef struct {
     char bench[16], group[32], name[48], who[16],
-        unit[8]; /* "sdpa", "causal forward", "8x4x64x16", "attic", "ns" */
+        unit[32]; /* "sdpa", "causal forward", "8x4x64x16", "attic", "ns" */
     int threads, rounds;
     double x;           /* where it stands in a plot */
     double flop, bytes; /* of one run: arithmetic, and memory that must be touched */
