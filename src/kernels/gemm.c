@@ -61,22 +61,22 @@
 #include <stdalign.h>
 #include <stdbool.h>
 
-/* What fits a target's registers: rows x vectors of sums, a row of B, one number of A. */
+/* What fits a target's registers: rows x vectors of sums, a row of B, one number of A.  WIDE vectors, whole
+ * strips of them, are a tile's where it has but one or two rows: few sums would wait for each other. */
 #if defined(__AVX512F__) /* 32 registers */
-enum { GEMM_ROWS = 14, GEMM_VECTORS = 2 };
+enum { GEMM_ROWS = 14, GEMM_VECTORS = 2, GEMM_WIDE = 8 };
 #elif defined(__aarch64__) /* 32 */
-enum { GEMM_ROWS = 8, GEMM_VECTORS = 3 };
+enum { GEMM_ROWS = 8, GEMM_VECTORS = 3, GEMM_WIDE = 9 };
 #else                      /* 16 */
-enum { GEMM_ROWS = 6, GEMM_VECTORS = 2 };
+enum { GEMM_ROWS = 6, GEMM_VECTORS = 2, GEMM_WIDE = 6 };
 #endif
 
 enum {
     GEMM_THIRDS = (GEMM_ROWS + 2) / 3,
-    GEMM_WIDE = 8, /* vectors of a tile of one or two rows: its sums must not wait for each other */
     GEMM_DEPTH = 1024,  /* bytes of a row of A in a slab */
     GEMM_WIDTH = 256,   /* columns of C in a block */
     GEMM_FEW = 9,       /* panels that are too few for a copy of B */
-    GEMM_FAR = 4096,    /* bytes from column to column of A^T that are too many, a page */
+    GEMM_FAR = 4096,    /* bytes from column to column of A^T, a page, that call for a copy */
     GEMM_STRIPS = 4,    /* ... if so many strips will read it */
     GEMM_PANELS = 8,    /* of A that are copied at a time */
     GEMM_TASKS = 8,     /* blocks that keep some threads busy */

@@ -304,14 +304,11 @@ static void KERNEL(gemm_part_case)(int limit)
         j0 = gemm_pick(N - n + 1);
     REAL alpha = gemm_pick(2) ? 1 : (REAL)-0.75, beta = (REAL)gemm_pick(3) / 2;
     KERNEL(gemm_matrix)
-    A = KERNEL(gemm_new)(1, M, K, false, 0),
-    a = KERNEL(gemm_new)(1, m, K, false, 0);
+    A = KERNEL(gemm_new)(1, M, K, false, 0), a = KERNEL(gemm_new)(1, m, K, false, 0);
     KERNEL(gemm_matrix)
-    B = KERNEL(gemm_new)(1, K, N, false, 0),
-    b = KERNEL(gemm_new)(1, K, n, false, 0);
+    B = KERNEL(gemm_new)(1, K, N, false, 0), b = KERNEL(gemm_new)(1, K, n, false, 0);
     KERNEL(gemm_matrix)
-    C = KERNEL(gemm_new)(1, M, N, false, 0),
-    c = KERNEL(gemm_new)(1, m, n, false, 0);
+    C = KERNEL(gemm_new)(1, M, N, false, 0), c = KERNEL(gemm_new)(1, m, n, false, 0);
     for (int k = 0; k < K; k++) {
         for (int i = 0; i < m; i++)
             a.p[KERNEL(gemm_at)(&a, 0, i, k)] = A.p[KERNEL(gemm_at)(&A, 0, i0 + i, k)];
