@@ -257,8 +257,8 @@ static void KERNEL(backward_task)(void *ctx, int task, int lane)
         for (int h = g.from * p->group; h < g.to * p->group; h++) {
             for (int i = 0; job->held == job->rounds && i < at_sdpa_blocks(p->T, p->tile); i++)
                 KERNEL(backward_delta)(&x, batch, h, i);
-            for (int round = job->round; round < job->round + job->held; round++)
-                for (int block = k.from; block < k.to; block++)
+            for (int block = k.from; block < k.to; block++)
+                for (int round = job->round; round < job->round + job->held; round++)
                     KERNEL(backward_meet)(job, &x, batch, h, block, round);
         }
 }

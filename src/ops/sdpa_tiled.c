@@ -42,8 +42,8 @@
  *          1            1   0   2
  *          2            2   1   0
  *
- * Where there are heads enough to keep all threads busy, a head's whole tournament is one task, for the
- * sake of what lies in cache; the order of its sums is that of the rounds.
+ * Where there are heads enough to keep all threads busy, a head's whole tournament is one task, and one key
+ * block meets all its row blocks before the next begins: its K, V, dK and dV stay in cache.
  *
  * dbias breaks the separation where bias is repeated: along batches or heads, these become one task;
  * along rows and keys at once, so do the key blocks.  Likewise for inputs that are one and the same tensor.
