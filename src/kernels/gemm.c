@@ -44,6 +44,9 @@
  *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie
  *              side by side, works on a copy of its part of C.
  *
+ *     CACHES   While a panel meets its strips, the first lines of the next panel's rows are fetched; where
+ *              A is transposed, the numbers beside those in hand.
+ *
  * The sum of C_ij begins with 0, with C_ij itself (alpha and beta are 1) or with a bias, and then takes
  * one k after the other, in all of this.  So its bits depend neither on how C is cut into tiles nor on who
  * computes them, and the cut is free to follow the number of threads.
@@ -73,6 +76,7 @@ enum { GEMM_ROWS = 6, GEMM_VECTORS = 2, GEMM_WIDE = 6 };
 
 enum {
     GEMM_THIRDS = (GEMM_ROWS + 2) / 3,
+    GEMM_LINE = 64,     /* bytes of a cache line */
     GEMM_DEPTH = 1024,  /* bytes of a row of A in a slab */
     GEMM_WIDTH = 256,   /* columns of C in a block */
     GEMM_FEW = 9,       /* panels that are too few for a copy of B */
@@ -115,6 +119,7 @@ static int gemm_least(int a, int b)
 typedef struct {
     int depth;
     const REAL *A[GEMM_THIRDS], *B, *Z; /* A: every third row of the panel */
+    const REAL *next;                   /* in the first row of the next, or NULL: to be fetched */
     ptrdiff_t a_row, a_col, b_row, z_row;
     REAL alpha, beta;
     REAL *C;
@@ -132,6 +137,9 @@ VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNE
     GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A[i / 3];
     GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
         sum[i][v] = KERNEL(vec_load)(t->Z + i * t->z_row + v * VEC_LANES);
+
+    if (t->next)
+        GEMM_UNROLL for (int i = 0; i < rows; i++) __builtin_prefetch(t->next + i * a_row, 0, 2);
 
     for (int k = 0; k < t->depth; k++) {
         GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(vec_load)(B + v * VEC_LANES);
@@ -387,6 +395,8 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
         t->B = in_place ? B + j : P + (ptrdiff_t)j * t->depth;
         t->b_row = in_place ? g->b.row : vectors * VEC_LANES;
         t->Z = begin.p + j * begin.col;
+        const int line = j / STRIP * (GEMM_LINE / (int)sizeof(REAL));
+        t->next = g->a.col == 1 && line < t->depth ? t->A[0] + rows * g->a.row + line : NULL;
         t->C = C + j * g->c.col;
         if (whole && g->c.col == 1)
             KERNEL(gemm_run)(rows, vectors, t);

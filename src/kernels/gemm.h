@@ -16,10 +16,14 @@ typedef struct {
  *
  *   C = alpha (A_0 B_0 + A_1 B_1 + ...) + beta C
  *
- * in the order of b (a gradient of a broadcast operand is such a sum); batch = 0 leaves beta C.
- * C must not overlap A or B.  Cannot fail.  The bits of C_ij depend on the values of row i of A, of
- * column j of B, of C_ij, alpha and beta, and on K and batch: not on M and N, nor on i and j, nor on
- * strides, nor on the number of threads. */
+ * (a gradient of a broadcast operand is such a sum); batch = 0 leaves beta C.
+ *
+ * NaN and infinity are treated as three loops would: where one is in row i of A or column j of B, and
+ * nowhere else.  C must not overlap A or B.  Cannot fail; takes 400 KiB of stack.
+ *
+ * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed.  So its
+ * bits depend on the values in row i of A, in column j of B, of C_ij, alpha and beta, and on nothing
+ * else: not on M, N, i or j, not on strides, not on the number of threads. */
 void at_gemm_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
                  const float *B, at_strides b, float beta, float *C, at_strides c);
 void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
