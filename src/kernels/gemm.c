@@ -231,9 +231,11 @@ static void KERNEL(gemm_row_out)(int n, const REAL *from, REAL *to, ptrdiff_t st
 }
 
 /* The same as gemm_run, for fewer columns than vectors hold, or columns that are c_col apart. */
-static void KERNEL(gemm_run_copy)(int rows, int columns, int vectors, const KERNEL(gemm_tile) * t,
+static void KERNEL(gemm_run_copy)(int rows, int columns, const KERNEL(gemm_tile) * t,
                                   ptrdiff_t c_col)
 {
+    /* never more: a wide tile is whole */
+    const int vectors = gemm_least(gemm_ceil(columns, VEC_LANES), GEMM_VECTORS);
     alignas(VEC_BYTES) REAL copy[GEMM_ROWS][STRIP], begin[STRIP];
     KERNEL(gemm_tile) inner = *t;
     const bool add = t->Z == t->C;
@@ -401,7 +403,7 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
         if (whole && g->c.col == 1)
             KERNEL(gemm_run)(rows, vectors, t);
         else
-            KERNEL(gemm_run_copy)(rows, columns, vectors, t, g->c.col);
+            KERNEL(gemm_run_copy)(rows, columns, t, g->c.col);
     }
 }
 

@@ -30,6 +30,7 @@
  * target has loads and stores under a mask, such a loop is one of them.  VEC_UNROLL, before a short
  * loop over an array of vectors: only so does the array stay in registers. */
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* where registers are too few it stays a loop */
 #define VEC_LANEWISE
 #define VEC_UNROLL _Pragma("unroll")
 #else
@@ -37,9 +38,7 @@
 #define VEC_UNROLL _Pragma("GCC unroll 16")
 #endif
 #if defined(__clang__) && defined(__OPTIMIZE__) && defined(__AVX__)
-#define VEC_MASKED                                                                                 \
-    _Pragma("clang diagnostic ignored \"-Wpass-failed\"")                                          \
-        _Pragma("clang loop unroll(disable) vectorize(enable)")
+#define VEC_MASKED _Pragma("clang loop unroll(disable) vectorize(enable)")
 #elif defined(__AVX__)
 #define VEC_MASKED _Pragma("GCC unroll 1") /* within another loop, gcc would unroll it first */
 #else
