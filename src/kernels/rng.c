@@ -30,7 +30,7 @@
 
 #include <math.h>
 
-enum { PHILOX_ROUNDS = 10, RANDOM_BLOCKS = 32 };
+#define PHILOX_ROUNDS 10
 
 static const uint32_t philox_M0 = 0xD2511F53, philox_M1 = 0xCD9E8D57;
 static const uint32_t philox_W0 = 0x9E3779B9, philox_W1 = 0xBB67AE85;
@@ -57,7 +57,11 @@ static void random_block(at_stream s, uint64_t block, uint32_t word[4])
 }
 
 /* RANDOM_BLOCKS blocks in a row, side by side: every word in a lane of 64 bits, as a product needs.
- * What a product leaves in the upper half of a word is not looked at again. */
+ * What a product leaves in the upper half of a word is not looked at again.  (gcc has vectors of such
+ * products with AVX-512DQ alone; elsewhere it is faster block by block.) */
+#if !defined(ATTIC_PLAIN_KERNELS) && (defined(__clang__) || defined(__AVX512DQ__))
+enum { RANDOM_BLOCKS = 32 };
+
 static void random_blocks(at_stream s, uint64_t block, uint32_t *word)
 {
     const uint64_t low = 0xFFFFFFFF, M0 = philox_M0, M1 = philox_M1;
@@ -79,6 +83,14 @@ static void random_blocks(at_stream s, uint64_t block, uint32_t *word)
         word[2] = (uint32_t)c2[l], word[3] = (uint32_t)c3[l];
     }
 }
+#else
+enum { RANDOM_BLOCKS = 1 };
+
+static void random_blocks(at_stream s, uint64_t block, uint32_t *word)
+{
+    random_block(s, block, word);
+}
+#endif
 
 static double unit_of_words(uint32_t low, uint32_t high)
 {

@@ -11,6 +11,8 @@
  * 1e-6, where one chain would be off by 1 percent.  The maximum takes the same path, uncut. */
 #include "kernels/rows.h"
 
+#include <stdbool.h>
+
 #include "kernels/vecmath.h"
 
 #ifndef REAL
@@ -140,26 +142,26 @@ REAL AT_FOR_REAL(row_max)(ptrdiff_t n, const REAL *x)
     return nan == 0 ? KERNEL(vec_max)(m[0]) : nan;
 }
 
-/* The sum of exp(x_j - m), which go to y_j if there is a y */
-VEC_INLINE REAL KERNEL(row_exp_part)(ptrdiff_t n, const REAL *x, REAL m, REAL *y)
+/* The sum of exp(x_j - m), which go to y_j if they are to be kept */
+VEC_INLINE REAL KERNEL(row_exp_part)(ptrdiff_t n, const REAL *x, REAL m, const bool keep, REAL *y)
 {
     KERNEL(vec) lane[ROW_VECS];
+    ptrdiff_t i = 0;
     VEC_UNROLL
     for (int k = 0; k < ROW_VECS; k++) lane[k] = (KERNEL(vec)){0};
-    for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
+    for (; i + ROW_LANES <= n; i += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {
-            KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load)(x + k * VEC_LANES) - m);
-            if (y) KERNEL(vec_store)(y + k * VEC_LANES, e);
+            KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load)(x + i + k * VEC_LANES) - m);
+            if (keep) KERNEL(vec_store)(y + i + k * VEC_LANES, e);
             lane[k] += e;
         }
-        if (y) y += ROW_LANES;
     }
     VEC_UNROLL
-    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES) {
-        KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load_first)(n, x) - m);
-        if (y) KERNEL(vec_store_first)(n, y + k * VEC_LANES, e);
-        lane[k] += KERNEL(vec_pick)(KERNEL(vec_first)(n), e, KERNEL(vec_of)(0));
+    for (int k = 0; k < ROW_VECS && i < n; k++, i += VEC_LANES) {
+        KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load_first)(n - i, x + i) - m);
+        if (keep) KERNEL(vec_store_first)(n - i, y + i, e);
+        lane[k] += KERNEL(vec_pick)(KERNEL(vec_first)(n - i), e, KERNEL(vec_of)(0));
     }
     return KERNEL(row_add_lanes)(lane);
 }
@@ -171,7 +173,7 @@ REAL AT_FOR_REAL(row_exp_sum)(ptrdiff_t n, const REAL *x, REAL m, REAL *y)
         REAL sum = AT_FOR_REAL(row_exp_sum)(h, x, m, y);
         return sum + AT_FOR_REAL(row_exp_sum)(n - h, x + h, m, y ? y + h : NULL);
     }
-    return y ? KERNEL(row_exp_part)(n, x, m, y) : KERNEL(row_exp_part)(n, x, m, NULL);
+    return y ? KERNEL(row_exp_part)(n, x, m, true, y) : KERNEL(row_exp_part)(n, x, m, false, NULL);
 }
 
 void AT_FOR_REAL(row_axpy)(ptrdiff_t n, REAL a, const REAL *x, REAL *y)

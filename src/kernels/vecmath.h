@@ -89,6 +89,13 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_sigmoid)(KERNEL(vec) x)
     return x;
 }
 
+VEC_INLINE KERNEL(vec) KERNEL(vec_gate)(KERNEL(vec) x, KERNEL(vec) * ds)
+{
+    KERNEL(vec) s = KERNEL(vec_sigmoid)(x);
+    *ds = s * (1 - s);
+    return s;
+}
+
 #else
 
 #define VEC_DOUBLE (sizeof(REAL) == 8)
@@ -178,6 +185,20 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_sigmoid)(KERNEL(vec) x)
 {
     KERNEL(vec) e = KERNEL(vec_exp)(-KERNEL(vec_abs)(x));
     return KERNEL(vec_pick)(x < 0, e, KERNEL(vec_of)(1)) / (1 + e);
+}
+
+/* sigmoid(x) as a factor, and its derivative: never below 1e-38 (double: 1e-307), which saves what
+ * vec_sigmoid does for denormal numbers.  ds = s (1 - s), without a subtraction. */
+VEC_INLINE KERNEL(vec) KERNEL(vec_gate)(KERNEL(vec) x, KERNEL(vec) * ds)
+{
+    const KERNEL(vec) last = KERNEL(vec_of)(VEC_DOUBLE ? 708 : 87);
+    x = KERNEL(vec_pick)(x > last, last, x); /* NaN stays NaN */
+    x = KERNEL(vec_pick)(x < -last, -last, x);
+    KERNEL(vec) big = x * -VEC_INVERSE_LN2 + VEC_BIG;
+    KERNEL(vec) y = 1 + KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(-x, big - VEC_BIG));
+    KERNEL(vec) e = y * KERNEL(vec_2_to)(big), s = 1 / (1 + e); /* e = exp(-x) */
+    *ds = e * s * s;
+    return s;
 }
 
 VEC_INLINE KERNEL(vec) KERNEL(vec_tanh)(KERNEL(vec) x)

@@ -174,8 +174,9 @@ typedef struct {
 
 VEC_INLINE KERNEL(unary_gate) KERNEL(unary_silu)(KERNEL(vec) x)
 {
-    KERNEL(vec) s = KERNEL(vec_sigmoid)(x);
-    return (KERNEL(unary_gate)){s, s * (1 - s)};
+    KERNEL(unary_gate) g;
+    g.s = KERNEL(vec_gate)(x, &g.ds);
+    return g;
 }
 
 /* exp(-x^2 / 2) of phi is what erf(x / sqrt 2) is made of too. */
@@ -190,8 +191,10 @@ VEC_INLINE KERNEL(unary_gate) KERNEL(unary_gelu)(KERNEL(vec) x)
 VEC_INLINE KERNEL(unary_gate) KERNEL(unary_gelu_tanh)(KERNEL(vec) x)
 {
     const REAL b = (REAL)1.5957691216057308; /* 2 sqrt(2/pi) */
-    KERNEL(vec) s = KERNEL(vec_sigmoid)(b * (x + (REAL)0.044715 * x * x * x));
-    return (KERNEL(unary_gate)){s, s * (1 - s) * b * (1 + 3 * (REAL)0.044715 * x * x)};
+    KERNEL(unary_gate) g;
+    g.s = KERNEL(vec_gate)(b * (x + (REAL)0.044715 * x * x * x), &g.ds);
+    g.ds *= b * (1 + 3 * (REAL)0.044715 * x * x);
+    return g;
 }
 
 /* y = x s */

@@ -8,6 +8,7 @@
 
 #include "test.h"
 #include "kernels/rng.h"
+#include "kernels/vecmath.h"
 #include "kernels/vmath.h"
 
 #include <stdbool.h>
@@ -111,6 +112,13 @@ START_TEST(doubles_are_right_to_the_same_units)
 }
 END_TEST
 
+START_TEST(a_gate_is_a_sigmoid_and_its_derivative)
+{
+    for (int k = -2000; k <= 2000; k++) gate_is_right_f32((float)k / 10);
+    for (int k = -2000; k <= 2000; k++) gate_is_right_f64((double)k / 10);
+}
+END_TEST
+
 START_TEST(special_values_come_out_exactly)
 {
     special_values_f32();
@@ -149,7 +157,8 @@ END_TEST
 SUITE(kernels_vmath, exp_is_right_to_1_unit_over_all_of_float,
       log_is_right_to_1_unit_over_all_of_float, tanh_is_right_to_3_units_over_all_of_float,
       erf_is_right_to_2_units_over_all_of_float, sigmoid_is_right_to_3_units_over_all_of_float,
-      doubles_are_right_to_the_same_units, special_values_come_out_exactly,
+      doubles_are_right_to_the_same_units, a_gate_is_a_sigmoid_and_its_derivative,
+      special_values_come_out_exactly,
       exp_is_right_where_the_result_is_denormal_or_nearly_overflows,
       the_result_does_not_depend_on_place_or_count_or_on_being_in_place,
       exactly_n_numbers_are_written)
@@ -185,6 +194,15 @@ static void KERNEL(one_is_right)(const char *name, REAL x, REAL y, vmath_truth *
     if (y < low || y > high || (!isnan(y) && !signbit(y) != !signbit((REAL)t)))
         ck_abort_msg("%s(%.17g) is %.17g: out of range or of the wrong sign", name, (double)x,
                      (double)y);
+}
+
+static void KERNEL(gate_is_right)(REAL x)
+{
+    KERNEL(vec) ds, s = KERNEL(vec_gate)(KERNEL(vec_of)(x), &ds);
+    long double t = true_sigmoid((long double)x), slope = t * true_sigmoid(-(long double)x);
+    if (fabs(x) > 80) slope = 0; /* there it is only known to be small */
+    assert_close(s[0], t, 2 * (double)REAL_EPS * (double)t + 2e-38);
+    assert_close(ds[0], slope, 4 * (double)REAL_EPS * (double)slope + (slope > 0 ? 0 : 1e-34));
 }
 
 static void KERNEL(special_values)(void)
