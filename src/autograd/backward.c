@@ -105,7 +105,7 @@ void at_grad_pass(at_node *n, int i)
         return;
     }
     at_fresh dx = at_grad_fresh(n, i);
-    if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, y->grad, x);
+    if (x && dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, y->grad, x);
 }
 
 /* (Anomaly mode looks at dy after the op has run.) */
