@@ -99,8 +99,8 @@ static bool inherits_grad(at_node *n, int i)
 void at_grad_pass(at_node *n, int i)
 {
     at_tensor *x = n->in[i], *y = n->out[0];
-    if (inherits_grad(n, i)) return;
-    if (!n->tape->drop_grads && x && x->wants_grad && x->node && !x->grad) {
+    if (!x || !x->wants_grad || inherits_grad(n, i)) return;
+    if (!n->tape->drop_grads && x->node && !x->grad) {
         x->grad = y->grad;
         return;
     }

@@ -387,8 +387,9 @@ static void KERNEL(map_back)(const map_job *job, ptrdiff_t unit)
     map_place p = map_start(job, unit);
     int n = map_length(job, unit);
     REAL *dx = (REAL *)job->dx.p + p.out, space[AT_PIECE];
-    KERNEL(map_values)(job, &p, n, job->dx.beta ? space : dx);
-    if (job->dx.beta)
+    const bool add = job->dx.beta;
+    KERNEL(map_values)(job, &p, n, add ? space : dx);
+    if (add)
         for (int j = 0; j < n; j++) dx[j] += space[j];
 }
 
@@ -399,6 +400,7 @@ static void KERNEL(map_even)(void *ctx, int task, int worker)
     const map_even_job *job = ctx;
     const at_node *n = job->n;
     REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_PIECE];
+    const bool add = dx && job->dx.beta;
     ptrdiff_t at = (ptrdiff_t)task * MAP_TASK, to = at + MAP_TASK;
     if (to > job->count) to = job->count;
 
@@ -410,8 +412,8 @@ static void KERNEL(map_even)(void *ctx, int task, int worker)
         for (int i = 0; i < n->n_in; i++)
             k.in[i] = (const char *)n->in[i]->data +
                       at * (n->in[i]->dtype == ATTIC_BOOL ? 1 : (ptrdiff_t)sizeof(REAL));
-        job->f(&k, !dx ? y + at : job->dx.beta ? space : dx + at);
-        if (dx && job->dx.beta)
+        job->f(&k, !dx ? y + at : add ? space : dx + at);
+        if (add)
             for (int j = 0; j < k.n; j++) dx[at + j] += space[j];
     }
 }
