@@ -38,15 +38,15 @@ VEC_INLINE KERNEL(vec) KERNEL(turn_interleave)(KERNEL(vec) x, KERNEL(vec) y, con
 #endif
 }
 
-/* to_ij = from_ji for i, j < VEC_LANES, where only so many rows of `from` exist, the others being 0 */
-VEC_INLINE void KERNEL(vec_turn)(int rows, const REAL *from, ptrdiff_t from_row, REAL *to,
+/* to_ij = from_ji for i, j < VEC_LANES, where only n rows of `from` exist, the others being 0 */
+VEC_INLINE void KERNEL(vec_turn)(int n, const REAL *from, ptrdiff_t from_row, REAL *to,
                                  ptrdiff_t to_row)
 {
     KERNEL(vec) x[VEC_LANES], y[VEC_LANES];
     const int half = VEC_LANES / 2;
     TURN_UNROLL
     for (int i = 0; i < VEC_LANES; i++)
-        x[i] = i < rows ? KERNEL(vec_load)(from + i * from_row) : (KERNEL(vec)){0};
+        x[i] = i < n ? KERNEL(vec_load)(from + i * from_row) : (KERNEL(vec)){0};
     TURN_UNROLL
     for (int round = 1; round < VEC_LANES; round *= 2) {
         TURN_UNROLL
