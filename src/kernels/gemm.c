@@ -131,7 +131,7 @@ typedef struct {
 VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNEL(gemm_tile) * t)
 {
     KERNEL(vec) sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
-    const REAL *A[GEMM_THIRDS], *B = t->B;
+    const REAL *A[GEMM_THIRDS] = {NULL}, *B = t->B;
     const ptrdiff_t a_row = t->a_row;
 
     GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A[i / 3];
@@ -148,8 +148,8 @@ VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNE
             const REAL a = A[i / 3][i % 3 * a_row];
             GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += a * b[v];
         }
-        __builtin_prefetch(A[0] + 2 * GEMM_ROWS, 0,
-                           2); /* the panel after the next, if A^T lies in rows */
+        /* if A is transposed, this is the panel after the next */
+        __builtin_prefetch(A[0] + 2 * GEMM_ROWS, 0, 2);
         GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += t->a_col;
         B += t->b_row;
     }
@@ -443,11 +443,8 @@ static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrd
     const KERNEL(gemm_begin) from_c = {C, g->c.row, g->c.col};
     KERNEL(gemm_begin) begin = {zero, 0, 0};
     if (g->bias) begin = (KERNEL(gemm_begin)){g->bias + j, 0, 1};
-    KERNEL(gemm_tile) t;
-    t.a_row = g->a.row;
-    t.c_row = g->c.row;
-    t.alpha = g->alpha;
-    t.beta = g->beta;
+    KERNEL(gemm_tile)
+    t = {.a_row = g->a.row, .c_row = g->c.row, .alpha = g->alpha, .beta = g->beta};
 
     const int slabs = g->K > DEPTH ? gemm_ceil(g->K, DEPTH) : 1;
     for (ptrdiff_t b = first; b <= last; b++)
