@@ -93,7 +93,7 @@ static batch draw_batch(at_tape *t)
         int kind[T], n[KINDS] = {0};
         double sum[KINDS][VALUE] = {{0}};
         for (int i = 0; i < T; i++) {
-            kind[i] = (int)(at_random_unit(dice, (uint64_t)(b * T + i)) * KINDS);
+            kind[i] = (int)(at_random_unit(dice, (uint64_t)b * T + (uint64_t)i) * KINDS);
             at_set(d.kind, kind[i], b, i);
             n[kind[i]]++;
             for (int c = 0; c < VALUE; c++) sum[kind[i]][c] += at_get(d.value, b, i, c);
