@@ -8,8 +8,8 @@
 # and Check for Arm, which is fetched into build/arm and not installed: apt is told of another
 # architecture for this one download, so that the machine's own lists stay as they are.
 #
-# QEMU cannot fork a process that has threads: it fails on an assertion of its own.  EMULATED=1 tells
-# the two tests that would do so.
+# QEMU cannot fork a process that has threads, it fails on an assertion of its own, and it takes address
+# space itself.  EMULATED=1 tells the three tests that mind.
 set -eu
 cd "$(dirname "$0")/.."
 make=$1
