@@ -40,6 +40,8 @@ sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
     if (p->has_keep) r.keep = at_bools(t, p->keep, NULL);
     if (p->has_key_len) r.key_len = at_ints(t, at_shape_of(p->B), NULL);
     if (!at_ok(t)) return r;
+    if (r.bias && at_count(p->bias) > 0)
+        r.bias_cells = (double)p->B * p->H * p->T * p->S / (double)at_count(p->bias);
     for (ptrdiff_t n = r.bias ? at_count(p->bias) : 0, i = 0; i < n; i++)
         if (sdpa_infinite_at(p, i)) at_store(r.bias->dtype, r.bias->data, i, -(double)INFINITY);
     for (ptrdiff_t n = r.keep ? at_count(p->keep) : 0, i = 0; i < n; i++)
@@ -88,12 +90,12 @@ static inline double number(at_dtype real, const void *x, ptrdiff_t i)
     return real == ATTIC_F32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
 }
 
-static double tensor_difference(const at_tensor *x, const at_tensor *y, bool grad)
+static double tensor_difference(const at_tensor *x, const at_tensor *y, bool grad, double least)
 {
     if (!x || !y) return x == y ? 0 : (double)INFINITY;
     if (!at_same_shape(x->shape, y->shape)) return (double)INFINITY;
     const void *xs = grad ? x->grad : x->data, *ys = grad ? y->grad : y->data;
-    double scale = 1, worst = 0;
+    double scale = least, worst = 0;
     for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++) {
         double b = number(y->dtype, ys, i);
         if (fabs(b) > scale && isfinite(b)) scale = fabs(b);
@@ -124,7 +126,8 @@ double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where)
     double worst = 0;
     *where = "nothing";
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        double off = tensor_difference(part[i].x, part[i].y, *part[i].name == 'd');
+        double least = part[i].y == y->bias ? fmax(1, sqrt(y->bias_cells) / 16) : 1;
+        double off = tensor_difference(part[i].x, part[i].y, *part[i].name == 'd', least);
         if (off > worst) worst = off, *where = part[i].name;
     }
     return worst;

@@ -18,6 +18,7 @@ typedef struct {
     at_tensor *Q, *K, *V, *bias, *keep, *key_len; /* bias ... may be NULL */
     at_tensor *O, *weights, *scores, *probs, *lse;
     at_tensor *dO, *dW; /* the cotangents, NULL if unused */
+    double bias_cells;  /* that read one element of the bias */
 } sdpa_run;
 
 /* Makes the inputs, the same numbers in f32 and f64. */
@@ -29,7 +30,9 @@ bool sdpa_backward(at_tape *t, const sdpa_run *r);
 sdpa_run sdpa_run_on(at_tape *t, const sdpa_problem *p, at_sdpa_path path);
 
 /* The largest |x_i - y_i| / max(1, max|y|) over outputs and gradients; *where says of which.  A NaN or
- * infinity in only one of the two is an infinite difference. */
+ * infinity in only one of the two is an infinite difference.  An element of dbias is a sum over n cells
+ * that may cancel, as dS does over a row; rounding then leaves some sqrt(n) eps, and 1 gives way to
+ * sqrt(n) / 16, which lets less pass than a lost cell would change. */
 double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where);
 
 #endif
