@@ -108,12 +108,12 @@ REAL AT_FOR_REAL(row_spread)(ptrdiff_t n, const REAL *x, REAL mu)
     return KERNEL(row_add_lanes)(lane);
 }
 
-/* A NaN is neither above nor below anything: it has to be asked for.  `bad` keeps it, and is 0 where
- * there was none. */
+/* A NaN is neither above nor below anything, and so the only number that is not <= inf.  `bad` keeps it,
+ * and is 0 where there was none. */
 VEC_INLINE void KERNEL(row_larger)(KERNEL(vec) x, KERNEL(vec) * m, KERNEL(vec) * bad)
 {
     *m = KERNEL(vec_pick)(x > *m, x, *m);
-    *bad = KERNEL(vec_pick)(x != x, x, *bad);
+    *bad = KERNEL(vec_pick)(x <= (REAL)INFINITY, *bad, x);
 }
 
 REAL AT_FOR_REAL(row_max)(ptrdiff_t n, const REAL *x)
