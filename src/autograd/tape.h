@@ -147,7 +147,7 @@ bool at_anomaly(at_tape *t, bool on);
  * within 64 eps times the sum of the absolute terms; see ops/sdpa_check.c.  Called once before a training
  * loop, at_check(t, ATTIC_CHECK_ATTENTION) does so in every step (make demo ARGS="--check 1").  It takes as
  * much memory again as Q, K and V, and adds 5 to 15 percent to the time of a small transformer's step
- * (make bench BENCH=bench_check). */
+ * (make bench BENCH=check). */
 typedef enum { ATTIC_CHECK_ATTENTION = 1 } at_check_flag;
 unsigned at_check(at_tape *t, unsigned flags);
 unsigned at_checks(const at_tape *t); /* those that are on */

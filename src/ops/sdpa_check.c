@@ -48,7 +48,7 @@
  * judged: that shows by itself, and at_anomaly tells where it began.
  *
  * COST.  Four lengths for each row and key, three sums over each row of cells, and another look at Q, K, V
- * and their gradients.  `make bench BENCH=bench_check` measures what that adds: 10 to 25 percent to attention
+ * and their gradients.  `make bench BENCH=check` measures what that adds: 20 to 40 percent to attention
  * alone, forward and backward, and 5 to 15 to a whole step of training a small transformer. */
 #include "ops/op.h"
 #include "ops/sdpa_check.h"
