@@ -20,8 +20,9 @@
  *
  * Nothing else here multiplies.  The rest is about where the next number of A and of B comes from:
  *
- *     SLAB     A tile takes at most DEPTH numbers k at a time, so that what it reads of A, a panel, and
- *              of B, a strip, lie in the first-level cache together:
+ *     SLAB     A tile takes at most DEPTH numbers k at a time.  What it reads of A, a panel, stays in the
+ *              first-level cache while it meets one strip of B after the other; the strips, which come
+ *              again for each panel, stay in the second.
  *
  *                   k  DEPTH                  WIDTH
  *                 +---+-----+---       +-----+-----+--
@@ -29,11 +30,11 @@
  *         panel   |   |     |  A       |     |     |  B
  *                                      +-----+-----+--
  *
- *              A panel meets all strips before the next one does: it stays in the first-level cache,
- *              and the strips, which come again for each panel, in the second.
+ *              Between two slabs C goes to memory and back, and all of A comes from there once for every
+ *              WIDTH columns: 4/WIDTH + 8/DEPTH bytes to a multiply-add of floats.
  *
- *     A        is read number by number, so that any strides will do and it is left where it is.  Except
- *              where its columns are contiguous but far apart: then a few panels at a time are copied.
+ *     A        is read number by number, so that any strides will do, and it is left where it is unless a
+ *              copy pays: if many strips will read it and its numbers lie badly for a cache.
  *
  *     B        must lie in rows, a vector at a time.  If it does, and few panels will read it, it is left
  *              where it is as well; else it is copied strip by strip, transposed if need be, and an
@@ -44,8 +45,8 @@
  *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie
  *              side by side, works on a copy of its part of C.
  *
- *     CACHES   While a panel meets its strips, the first lines of the next panel's rows are fetched; where
- *              A is transposed, the numbers beside those in hand.
+ *     FETCH    At each k a tile asks for one line of what will be wanted later: of the next panel of A,
+ *              or of the next slab of B.
  *
  * The sum of C_ij begins with 0, with C_ij itself (alpha and beta are 1) or with a bias, and then takes
  * one k after the other, in all of this.  So its bits depend neither on how C is cut into tiles nor on who
@@ -76,15 +77,15 @@ enum { GEMM_ROWS = 6, GEMM_VECTORS = 2, GEMM_WIDE = 6 };
 
 enum {
     GEMM_THIRDS = (GEMM_ROWS + 2) / 3,
-    GEMM_LINE = 64,     /* bytes of a cache line */
-    GEMM_DEPTH = 1024,  /* bytes of a row of A in a slab */
-    GEMM_WIDTH = 256,   /* columns of C in a block */
-    GEMM_FEW = 9,       /* panels that are too few for a copy of B */
-    GEMM_FAR = 4096,    /* bytes from column to column of A^T, a page, that call for a copy */
-    GEMM_STRIPS = 4,    /* ... if so many strips will read it */
-    GEMM_PANELS = 8,    /* of A that are copied at a time */
-    GEMM_TASKS = 8,     /* blocks that keep some threads busy */
-    GEMM_TASK = 1 << 19 /* multiply-adds that are worth waking a thread for */
+    GEMM_LINE = 64,      /* bytes of a cache line */
+    GEMM_DEPTH = 1536,   /* bytes of a row of A in a slab */
+    GEMM_WIDTH = 384,    /* columns of C in a block */
+    GEMM_FEW = 10,       /* panels that are too few for a copy of B */
+    GEMM_MANY = 8,       /* strips that are enough for a copy of A */
+    GEMM_PAGE = 4096,    /* bytes from column to column of A^T that call for one anyway */
+    GEMM_NEAR = 1 << 20, /* bytes of A, B and C that the second-level cache holds */
+    GEMM_TASKS = 8,      /* blocks that keep some threads busy */
+    GEMM_TASK = 1 << 19  /* multiply-adds that are worth waking a thread for */
 };
 
 /* The loops over a tile have constant bounds and must vanish, or its sums are not in registers. */
@@ -112,15 +113,18 @@ static int gemm_least(int a, int b)
 #define STRIP (GEMM_VECTORS * VEC_LANES)
 #define DEPTH (GEMM_DEPTH / (int)sizeof(REAL))
 #define WIDTH (GEMM_WIDTH / STRIP * STRIP)
-#define PANEL ((GEMM_ROWS + VEC_LANES - 1) / VEC_LANES * VEC_LANES) /* a column of a copied one */
+#define WHOLE(n) (((n) + VEC_LANES - 1) / VEC_LANES * VEC_LANES) /* in whole vectors */
+#define LINE (GEMM_LINE / (int)sizeof(REAL))
 
 /* ---------------------------------------- one tile ---------------------------------------- */
 
 typedef struct {
     int depth;
+    bool copied;                        /* A: columns of WHOLE(rows) numbers, one after the other */
     const REAL *A[GEMM_THIRDS], *B, *Z; /* A: every third row of the panel */
-    const REAL *next;                   /* in the first row of the next, or NULL: to be fetched */
     ptrdiff_t a_row, a_col, b_row, z_row;
+    const REAL *fetch; /* and every fetch_step numbers from there on: one line for each k */
+    ptrdiff_t fetch_step;
     REAL alpha, beta;
     REAL *C;
     ptrdiff_t c_row;
@@ -128,29 +132,30 @@ typedef struct {
 
 /* C = alpha (Z + A B) + beta C.  Rows of A are addressed from every third, which x86 can do in one
  * instruction: p, p + row, p + 2 row. */
-VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNEL(gemm_tile) * t)
+VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const bool copied,
+                                  const KERNEL(gemm_tile) * t)
 {
     KERNEL(vec) sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
-    const REAL *A[GEMM_THIRDS] = {NULL}, *B = t->B;
-    const ptrdiff_t a_row = t->a_row;
+    const REAL *A[GEMM_THIRDS] = {NULL}, *B = t->B, *fetch = t->fetch;
+    const ptrdiff_t a_row = t->a_row, fetch_step = t->fetch_step;
 
     GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A[i / 3];
     GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
         sum[i][v] = KERNEL(vec_load)(t->Z + i * t->z_row + v * VEC_LANES);
 
-    if (t->next)
-        GEMM_UNROLL for (int i = 0; i < rows; i++) __builtin_prefetch(t->next + i * a_row, 0, 2);
-
     for (int k = 0; k < t->depth; k++) {
         GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(vec_load)(B + v * VEC_LANES);
         GEMM_UNROLL for (int i = 0; i < rows; i++)
         {
-            const REAL a = A[i / 3][i % 3 * a_row];
+            const REAL a = copied ? A[0][i] : A[i / 3][i % 3 * a_row];
             GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += a * b[v];
         }
-        /* if A is transposed, this is the panel after the next */
-        __builtin_prefetch(A[0] + 2 * GEMM_ROWS, 0, 2);
-        GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += t->a_col;
+        __builtin_prefetch(fetch, 0, 2);
+        fetch += fetch_step;
+        if (copied)
+            A[0] += WHOLE(rows);
+        else
+            GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += t->a_col;
         B += t->b_row;
     }
 
@@ -170,13 +175,14 @@ VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const KERNE
 VEC_INLINE void KERNEL(gemm_tile_of)(const int rows, int vectors, const KERNEL(gemm_tile) * t)
 {
     if (vectors == 1)
-        KERNEL(gemm_sums)(rows, 1, t);
+        t->copied ? KERNEL(gemm_sums)(rows, 1, true, t) : KERNEL(gemm_sums)(rows, 1, false, t);
     else if (vectors == 2)
-        KERNEL(gemm_sums)(rows, 2, t);
+        t->copied ? KERNEL(gemm_sums)(rows, 2, true, t) : KERNEL(gemm_sums)(rows, 2, false, t);
     else if (vectors == GEMM_VECTORS)
-        KERNEL(gemm_sums)(rows, GEMM_VECTORS, t);
+        t->copied ? KERNEL(gemm_sums)(rows, GEMM_VECTORS, true, t)
+                  : KERNEL(gemm_sums)(rows, GEMM_VECTORS, false, t);
     else if (rows <= 2)
-        KERNEL(gemm_sums)(rows, GEMM_WIDE, t);
+        KERNEL(gemm_sums)(rows, GEMM_WIDE, false, t);
 }
 
 static void KERNEL(gemm_run)(int rows, int vectors, const KERNEL(gemm_tile) * t)
@@ -305,31 +311,36 @@ static void KERNEL(gemm_turn_part)(int columns, int rows, const REAL *B, ptrdiff
     for (int k = 0; k < rows; k++) KERNEL(vec_store)(P + k * p_row, x[k]);
 }
 
-/* P_kj = B_kj, a strip of whole vectors. */
-static void KERNEL(gemm_pack)(int depth, int columns, const REAL *B, at_strides b, REAL *P)
+/* P_kj = B_kj, a strip of whole vectors.  B has `more` columns, from the first of the strip on: where it
+ * has enough of them, those of the next strip fill the last vector up, else zeros do. */
+static void KERNEL(gemm_pack)(int depth, int columns, int more, const REAL *B, at_strides b,
+                              REAL *P)
 {
-    const int vectors = gemm_ceil(columns, VEC_LANES), p_row = vectors * VEC_LANES;
-    if (b.row != 1 || b.col == 1) {
-        if (b.col == 1 && columns == p_row)
-            for (int k = 0; k < depth; k++)
-                for (int j = 0; j < p_row; j += VEC_LANES)
-                    KERNEL(vec_store)(P + k * p_row + j, KERNEL(vec_load)(B + k * b.row + j));
-        else
-            for (int k = 0; k < depth; k++)
-                KERNEL(gemm_row_in)(columns, vectors, B + k * b.row, b.col, P + k * p_row);
-        return;
-    }
-    for (int k = 0; k < depth; k += VEC_LANES)
-        for (int j = 0; j < columns; j += VEC_LANES) {
-            const REAL *from = B + k + j * b.col;
-            REAL *to = P + k * p_row + j;
-            if (depth - k >= VEC_LANES && columns - j >= VEC_LANES)
-                KERNEL(gemm_turn)(from, b.col, to, p_row);
-            else
-                KERNEL(gemm_turn_part)
-            (gemm_least(columns - j, VEC_LANES), gemm_least(depth - k, VEC_LANES), from, b.col, to,
-             p_row);
-        }
+    const int p_row = WHOLE(columns);
+    if (b.col == 1 && more >= p_row)
+        for (int k = 0; k < depth; k++)
+            for (int j = 0; j < p_row; j += VEC_LANES)
+                KERNEL(vec_store)(P + k * p_row + j, KERNEL(vec_load)(B + k * b.row + j));
+    else if (b.row != 1 || b.col == 1)
+        for (int k = 0; k < depth; k++)
+            KERNEL(gemm_row_in)(columns, p_row / VEC_LANES, B + k * b.row, b.col, P + k * p_row);
+    else
+        for (int k = 0; k < depth; k += VEC_LANES)
+            for (int j = 0; j < columns; j += VEC_LANES) {
+                const REAL *from = B + k + j * b.col;
+                REAL *to = P + k * p_row + j;
+                if (depth - k >= VEC_LANES && more - j >= VEC_LANES)
+                    KERNEL(gemm_turn)(from, b.col, to, p_row);
+                else
+                    KERNEL(gemm_turn_part)
+                (gemm_least(columns - j, VEC_LANES), gemm_least(depth - k, VEC_LANES), from, b.col,
+                 to, p_row);
+            }
+}
+
+static at_strides KERNEL(gemm_transposed)(at_strides s)
+{
+    return (at_strides){s.col, s.row, s.batch};
 }
 
 /* ------------------------------------- a block of C ------------------------------------- */
@@ -341,6 +352,7 @@ typedef struct {
     REAL *C;
     const REAL *bias; /* a row that all sums begin with, or NULL */
     at_strides a, b, c;
+    bool far;               /* A, B and C come from beyond the second-level cache */
     bool sum;               /* the products of the batch are summed into one C */
     int rows, columns;      /* of a block of C */
     ptrdiff_t down, across; /* blocks */
@@ -359,24 +371,22 @@ static KERNEL(gemm_panels) KERNEL(gemm_panels_of)(int m)
     return (KERNEL(gemm_panels)){count, m / count, m % count};
 }
 
-/* Q: the next panels of A, from panel p with m rows below its first, columns contiguous. */
-static void KERNEL(gemm_copy_a)(int depth, KERNEL(gemm_panels) panels, int p, int m, const REAL *A,
-                                ptrdiff_t a_col, REAL *Q)
+/* Is A transposed, and each of its columns on a page of its own?  The caches place such lines by few bits
+ * of their address and hold only some of them. */
+static bool KERNEL(gemm_strides_pages)(const KERNEL(gemm_job) * g)
 {
-    const int end = gemm_least(panels.count, p + GEMM_PANELS);
-    for (int k = 0; k < depth; k++, A += a_col, Q += PANEL) {
-        const REAL *from = A;
-        REAL *to = Q;
-        for (int q = p; q < end; q++, to += DEPTH * PANEL) {
-            int rows = panels.rows + (q < panels.longer);
-            if (from - A + PANEL <= m) /* the column goes on, though the panel may be shorter */
-                GEMM_UNROLL for (int i = 0; i < PANEL; i += VEC_LANES)
-                    KERNEL(vec_store)(to + i, KERNEL(vec_load)(from + i));
-            else
-                for (int i = 0; i < rows; i++) to[i] = from[i];
-            from += rows;
-        }
-    }
+    return g->a.row == 1 && g->a.col * (ptrdiff_t)sizeof(REAL) >= GEMM_PAGE;
+}
+
+/* Is a panel of A to be copied for n columns of B?  Where A is transposed, its columns are short pieces
+ * of other lines at every k; where it is not, its rows may lie half a page apart, or a multiple of that. */
+static bool KERNEL(gemm_copies_a)(const KERNEL(gemm_job) * g, KERNEL(gemm_panels) panels, int n)
+{
+    const bool many = n >= GEMM_MANY * STRIP;
+    const ptrdiff_t row = g->a.row * (ptrdiff_t)sizeof(REAL);
+    if (panels.count == 1) return false;
+    if (g->a.row == 1) return many || KERNEL(gemm_strides_pages)(g);
+    return g->a.col == 1 && many && row % (GEMM_PAGE / 2) == 0;
 }
 
 /* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
@@ -385,9 +395,38 @@ typedef struct {
     ptrdiff_t row, col;
 } KERNEL(gemm_begin);
 
+/* What a panel fetches while it meets its strips: the next panel, at `below`, and the next slab of B,
+ * some lines of which are at `beyond`. */
+typedef struct {
+    const REAL *below, *beyond;
+    int lines; /* across the rows of B that are still to be fetched */
+} KERNEL(gemm_ahead);
+
+static void KERNEL(gemm_fetch)(const KERNEL(gemm_job) * g, KERNEL(gemm_ahead) * ahead, int strip,
+                               KERNEL(gemm_tile) * t)
+{
+    t->fetch = t->A[0], t->fetch_step = 0;
+    if (g->a.row == 1 && strip < 2) /* a column of the panel lies in two lines */
+        t->fetch = ahead->below + strip * LINE, t->fetch_step = g->a.col;
+    else if (g->a.row == t->depth && strip == 0) /* one row after the other */
+        t->fetch = ahead->below, t->fetch_step = LINE;
+    else if (ahead->lines > 0) {
+        t->fetch = ahead->beyond, t->fetch_step = g->b.row;
+        ahead->beyond += LINE, ahead->lines--;
+    }
+}
+
+/* The panel's part of C under the next strip. */
+static void KERNEL(gemm_fetch_c)(int rows, const REAL *C, ptrdiff_t c_row)
+{
+    for (int i = 0; i < rows; i++, C += c_row)
+        for (int v = 0; v < GEMM_VECTORS; v++) __builtin_prefetch(C + v * VEC_LANES, 1, 3);
+}
+
 /* C = A B, a panel of rows against all strips: t has A.  B [depth,n] lies in rows, or P holds its strips. */
-static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, int rows, int n,
-                               const REAL *B, const REAL *P, KERNEL(gemm_begin) begin, REAL *C)
+static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
+                               KERNEL(gemm_ahead) * ahead, int rows, int n, const REAL *B,
+                               const REAL *P, KERNEL(gemm_begin) begin, REAL *C)
 {
     const int wide = rows <= 2 && B && g->c.col == 1 ? GEMM_WIDE * VEC_LANES : STRIP;
     for (int j = 0, width; j < n; j += width) {
@@ -397,9 +436,10 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
         t->B = in_place ? B + j : P + (ptrdiff_t)j * t->depth;
         t->b_row = in_place ? g->b.row : vectors * VEC_LANES;
         t->Z = begin.p + j * begin.col;
-        const int line = j / STRIP * (GEMM_LINE / (int)sizeof(REAL));
-        t->next = g->a.col == 1 && line < t->depth ? t->A[0] + rows * g->a.row + line : NULL;
         t->C = C + j * g->c.col;
+        KERNEL(gemm_fetch)(g, ahead, j / STRIP, t);
+        if (g->far && g->c.col == 1 && j + width < n)
+            KERNEL(gemm_fetch_c)(rows, t->C + width, g->c.row);
         if (whole && g->c.col == 1)
             KERNEL(gemm_run)(rows, vectors, t);
         else
@@ -407,28 +447,31 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
     }
 }
 
-/* C = A B for one slab: [m,depth] [depth,n].  t says how sums end. */
-static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, int m, int n,
-                              const REAL *A, const REAL *B, KERNEL(gemm_begin) begin, REAL *C,
-                              REAL *P, REAL *Q)
+/* C = A B for one slab: [m,depth] [depth,n].  t says how sums end; another slab follows, or not. */
+static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, bool another,
+                              int m, int n, const REAL *A, const REAL *B, KERNEL(gemm_begin) begin,
+                              REAL *C, REAL *P, REAL *Q)
 {
     const KERNEL(gemm_panels) panels = KERNEL(gemm_panels_of)(m);
     const bool copy_b = g->b.col != 1 || panels.count > GEMM_FEW;
-    const bool copy_a = g->a.row == 1 && g->a.col * (ptrdiff_t)sizeof(REAL) >= GEMM_FAR &&
-                        panels.count > 1 && n >= GEMM_STRIPS * STRIP;
+    KERNEL(gemm_ahead) ahead = {.beyond = B + t->depth * g->b.row};
+    if (another && g->far && g->b.col == 1) ahead.lines = gemm_ceil(n, LINE);
+    t->copied = KERNEL(gemm_copies_a)(g, panels, n);
 
     for (int j = copy_b ? 0 : n % VEC_LANES ? n - n % STRIP : n; j < n; j += STRIP)
         KERNEL(gemm_pack)
-    (t->depth, gemm_least(n - j, STRIP), B + j * g->b.col, g->b, P + (ptrdiff_t)j * t->depth);
-    t->a_col = copy_a ? PANEL : g->a.col;
+    (t->depth, gemm_least(n - j, STRIP), n - j, B + j * g->b.col, g->b,
+     P + (ptrdiff_t)j * t->depth);
     for (int p = 0, i = 0, rows; p < panels.count; p++, i += rows) {
         rows = panels.rows + (p < panels.longer);
-        if (copy_a && p % GEMM_PANELS == 0)
-            KERNEL(gemm_copy_a)(t->depth, panels, p, m - i, A + i, g->a.col, Q);
-        const REAL *a = copy_a ? Q + p % GEMM_PANELS * DEPTH * PANEL : A + i * g->a.row;
-        for (int third = 0; 3 * third < rows; third++, a += 3 * g->a.row) t->A[third] = a;
-        KERNEL(gemm_panel)(g, t, rows, n, copy_b ? NULL : B, P, begin, C);
+        if (t->copied)
+            KERNEL(gemm_pack)(t->depth, rows, m - i, A, KERNEL(gemm_transposed)(g->a), Q);
+        for (int third = 0; 3 * third < rows; third++)
+            t->A[third] = t->copied ? Q : A + 3 * third * g->a.row;
+        ahead.below = A + rows * g->a.row;
+        KERNEL(gemm_panel)(g, t, &ahead, rows, n, copy_b ? NULL : B, P, begin, C);
         begin.p += rows * begin.row;
+        A += rows * g->a.row;
         C += rows * g->c.row;
     }
 }
@@ -438,23 +481,31 @@ static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrd
                                int m, int j, int n)
 {
     static const REAL zero[GEMM_WIDE * VEC_LANES];
-    alignas(VEC_BYTES) REAL P[DEPTH * WIDTH], Q[GEMM_PANELS * DEPTH * PANEL];
+    alignas(VEC_BYTES) REAL P[DEPTH * WIDTH], Q[DEPTH * WHOLE(GEMM_ROWS)];
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
     const KERNEL(gemm_begin) from_c = {C, g->c.row, g->c.col};
     KERNEL(gemm_begin) begin = {zero, 0, 0};
     if (g->bias) begin = (KERNEL(gemm_begin)){g->bias + j, 0, 1};
     KERNEL(gemm_tile)
-    t = {.a_row = g->a.row, .c_row = g->c.row, .alpha = g->alpha, .beta = g->beta};
+    t = {.a_row = g->a.row,
+         .a_col = g->a.col,
+         .c_row = g->c.row,
+         .alpha = g->alpha,
+         .beta = g->beta};
 
-    const int slabs = g->K > DEPTH ? gemm_ceil(g->K, DEPTH) : 1;
+    /* Each sum one chain?  Then any cut gives the same bits, else it must not follow strides. */
+    const bool chain = t.alpha == 1 && (t.beta == 0 || t.beta == 1);
+    const int most = chain && KERNEL(gemm_strides_pages)(g) ? DEPTH / 2 : DEPTH;
+    const int slabs = g->K > most ? gemm_ceil(g->K, most) : 1;
+    const int depth = WHOLE(gemm_ceil(g->K, slabs));
     for (ptrdiff_t b = first; b <= last; b++)
         for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
-            t.depth = slabs == 1 ? g->K : (g->K - k) / (slabs - slab);
+            t.depth = gemm_least(g->K - k, depth);
             if (t.alpha == 1 && t.beta == 1) begin = from_c, t.beta = 0;
             t.z_row = begin.row;
             const REAL *A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
             const REAL *B = g->B + b * g->b.batch + k * g->b.row + j * g->b.col;
-            KERNEL(gemm_slab)(g, &t, m, n, A, B, begin, C, P, Q);
+            KERNEL(gemm_slab)(g, &t, slab + 1 < slabs, m, n, A, B, begin, C, P, Q);
             t.beta = 1; /* what follows is added */
         }
 }
@@ -501,11 +552,6 @@ static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, ptrdiff_t products, double ea
     while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
 }
 
-static at_strides KERNEL(gemm_transposed)(at_strides s)
-{
-    return (at_strides){s.col, s.row, s.batch};
-}
-
 /* Few columns waste most of a vector, and columns of C that are contiguous are vectors: C^T = B^T A^T. */
 static void KERNEL(gemm_turn_job)(KERNEL(gemm_job) * g)
 {
@@ -525,6 +571,8 @@ static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
     if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
         KERNEL(gemm_turn_job)(g);
 
+    g->far = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
+             GEMM_NEAR;
     const double each = (double)g->M * g->N * (g->K + 1.0) * (g->sum ? g->batch : 1);
     if (products == 1 && g->N <= WIDTH && each < 2 * GEMM_TASK) {
         KERNEL(gemm_block)(g, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
@@ -577,6 +625,7 @@ void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, co
 #undef STRIP
 #undef DEPTH
 #undef WIDTH
-#undef PANEL
+#undef WHOLE
+#undef LINE
 #endif
 #endif

@@ -19,7 +19,7 @@ typedef struct {
  * (a gradient of a broadcast operand is such a sum); batch = 0 leaves beta C.
  *
  * NaN and infinity are treated as three loops would: where one is in row i of A or column j of B, and
- * nowhere else.  C must not overlap A or B.  Cannot fail; takes 400 KiB of stack.
+ * nowhere else.  C must not overlap A or B.  Cannot fail; takes 640 KiB of stack.
  *
  * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed.  So its
  * bits depend on the values in row i of A, in column j of B, of C_ij, alpha and beta, and on nothing

@@ -82,6 +82,15 @@ START_TEST(a_product_that_begins_with_a_row_is_one_that_is_added_to_such_rows)
 }
 END_TEST
 
+START_TEST(no_bit_depends_on_whether_rows_or_columns_lie_a_page_apart)
+{
+    for (int factors = 0; factors < 4; factors++) {
+        gemm_page_case_f32(70, 300, 800, factors), gemm_page_case_f64(70, 300, 400, factors);
+        gemm_page_case_f32(29, 40, 800, factors), gemm_page_case_f64(29, 40, 400, factors);
+    }
+}
+END_TEST
+
 START_TEST(two_by_two_can_be_checked_by_hand)
 {
     const double A[] = {1, 2, 3, 4}, B[] = {5, 6, 7, 8}, C[] = {19, 22, 43, 50};
@@ -162,7 +171,8 @@ SUITE(kernels_gemm, a_product_that_begins_with_a_row_is_one_that_is_added_to_suc
       every_shape_stride_and_factor_agrees_with_three_loops_f64,
       matrices_larger_than_a_tile_agree_with_three_loops,
       the_plain_twin_has_NaN_and_infinity_in_the_same_places,
-      no_bit_of_an_element_depends_on_shape_place_or_strides, two_by_two_can_be_checked_by_hand,
+      no_bit_of_an_element_depends_on_shape_place_or_strides,
+      no_bit_depends_on_whether_rows_or_columns_lie_a_page_apart, two_by_two_can_be_checked_by_hand,
       with_beta_0_a_NaN_in_C_is_not_read, a_NaN_in_A_reaches_its_row_and_no_other,
       an_empty_batch_leaves_beta_C_of_a_shared_C, sizes_of_zero_touch_nothing,
       any_number_of_threads_gives_the_same_bits)
@@ -326,6 +336,33 @@ static void KERNEL(gemm_part_case)(int limit)
             ck_assert_mem_eq(&c.p[KERNEL(gemm_at)(&c, 0, i, j)],
                              &C.p[KERNEL(gemm_at)(&C, 0, i0 + i, j0 + j)], sizeof(REAL));
     free(A.p), free(B.p), free(C.p), free(a.p), free(b.p), free(c.p);
+}
+
+/* A as it lies densely, and with its rows, or its columns, 4 KiB apart: what the kernel then copies. */
+static void KERNEL(gemm_page_case)(int M, int N, int K, int factors)
+{
+    const REAL alpha = factors % 2 ? (REAL)-0.75 : 1, beta = factors / 2 ? (REAL)0.5 : 0;
+    const ptrdiff_t page = 4096 / sizeof(REAL);
+    const at_strides dense = {K, 1, 0}, c = {N, 1, 0}, far[2] = {{page, 1, 0}, {1, page, 0}};
+    KERNEL(gemm_matrix) B = KERNEL(gemm_new)(1, K, N, false, 0);
+    const size_t size = (size_t)M * (size_t)N * sizeof(REAL);
+    REAL *A = malloc((size_t)M * (size_t)K * sizeof(REAL)), *one = malloc(size),
+         *two = malloc(size);
+    for (int e = 0; e < M * K; e++)
+        A[e] = (REAL)(2 * at_random_unit((at_stream){8, 8}, (uint64_t)e) - 1);
+    for (int e = 0; e < M * N; e++) one[e] = (REAL)gemm_pick(9) / 3;
+    for (int turned = 0; turned < 2; turned++) {
+        const at_strides s = far[turned];
+        REAL *apart = malloc((size_t)(page * (turned ? K : M)) * sizeof(REAL));
+        for (int i = 0; i < M; i++)
+            for (int k = 0; k < K; k++) apart[i * s.row + k * s.col] = A[i * K + k];
+        memcpy(two, one, size);
+        AT_FOR_REAL(gemm)(1, M, N, K, alpha, A, dense, B.p, B.s, beta, one, c);
+        AT_FOR_REAL(gemm)(1, M, N, K, alpha, apart, s, B.p, B.s, beta, two, c);
+        ck_assert_mem_eq(one, two, size);
+        free(apart);
+    }
+    free(A), free(B.p), free(one), free(two);
 }
 
 static void KERNEL(gemm_same_bits)(int batch, int M, int N, int K, bool shared)
