@@ -379,14 +379,14 @@ static bool KERNEL(gemm_strides_pages)(const KERNEL(gemm_job) * g)
 }
 
 /* Is a panel of A to be copied for n columns of B?  Where A is transposed, its columns are short pieces
- * of other lines at every k; where it is not, its rows may lie half a page apart, or a multiple of that. */
+ * of other lines at every k; where it is not, its rows may lie pages apart. */
 static bool KERNEL(gemm_copies_a)(const KERNEL(gemm_job) * g, KERNEL(gemm_panels) panels, int n)
 {
     const bool many = n >= GEMM_MANY * STRIP;
     const ptrdiff_t row = g->a.row * (ptrdiff_t)sizeof(REAL);
     if (panels.count == 1) return false;
     if (g->a.row == 1) return many || KERNEL(gemm_strides_pages)(g);
-    return g->a.col == 1 && many && row % (GEMM_PAGE / 2) == 0;
+    return g->a.col == 1 && many && row % GEMM_PAGE == 0;
 }
 
 /* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
