@@ -65,7 +65,7 @@ int cut_fields(char *line, char **field, int n)
     while (i < n) {
         field[i++] = line;
         line = strstr(line, " | ");
-        if (!line) break;
+        if (!line || i == n) break;
         *line = 0;
         line += 3;
     }
@@ -124,8 +124,8 @@ static bool fill_in(FILE *out, const builds *all, char *line)
         write_tables(out, r, rest);
     else if (strcmp(line, "%complexity") == 0)
         write_complexity(out, r, rest);
-    else if (strcmp(line, "%plot") == 0)
-        good = write_plot(out, r, rest);
+    else if (strcmp(line, "%lines") == 0 || strcmp(line, "%dots") == 0)
+        good = write_plot(out, r, rest, line[1] == 'd');
     else
         good = false;
     if (!good) fprintf(stderr, "page: can't do: %s %s\n", line, rest);

@@ -6,7 +6,8 @@
  *     %targets FILE                         what was to be reached, and what was (target.c)
  *     %tables BENCH                         every group of a benchmark, as a table (table.c)
  *     %complexity BENCH                     measured exponents, operation by operation
- *     %plot FILE | TITLE | ...              a picture into docs/images/FILE (plot.c)
+ *     %lines FILE | TITLE | ...             a picture into docs/images/FILE (plot.c)
+ *     %dots FILE | TITLE | ...              the same, its points not joined
  *
  * What has not been measured is left out of the page, which then says so. */
 #ifndef BENCH_PAGE_H
@@ -31,13 +32,13 @@ typedef struct {
 
 /* "1.23 ms" */
 const char *time_text(double ns);
-/* Cuts a line at each " | " into at most n fields; how many there are. */
+/* Cuts a line at each " | " into at most n fields, the last being all that is left; how many there are. */
 int cut_fields(char *line, char **field, int n);
 
 void write_machine(FILE *out, const builds *all);
 bool write_targets(FILE *out, const builds *all, const char *path);
 void write_tables(FILE *out, const results *r, const char *bench);
 void write_complexity(FILE *out, const results *r, const char *bench);
-bool write_plot(FILE *out, const results *r, char *description);
+bool write_plot(FILE *out, const results *r, char *description, bool dots);
 
 #endif

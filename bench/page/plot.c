@@ -1,10 +1,11 @@
-/* plot.c -- rows of results as a line chart.
+/* plot.c -- rows of results as a chart.
  *
- *     %plot FILE | TITLE | X LABEL | Y LABEL | MEASURE | BENCH | THREADS | LINE; LINE; ...
+ *     %lines FILE | TITLE | X LABEL | Y LABEL | MEASURE | BENCH | THREADS | LINE; LINE; ...
+ *     %dots                                                               the same, not joined
  *
  * MEASURE is percent (of the peak, upper quartile), ms, or MiB; the last two on a logarithmic axis.
  * A LINE is GROUP, WHO, NAMES, LABEL apart by "/": the rows of a group whose name is like NAMES.  Where
- * several have the same x their mean is drawn. */
+ * several have the same x a line goes through their mean.  Rows that no size puts in order are dots. */
 #include "page/page.h"
 
 #include "attic.h"
@@ -19,6 +20,7 @@ typedef struct {
     char *group, *who, *names, *label;
     double x[MAX_POINTS], y[MAX_POINTS];
     int at[MAX_POINTS], n; /* at: rows that a point is the mean of */
+    bool dots;
 } line;
 
 static double y_of(const result *w, const char *measure)
@@ -32,7 +34,7 @@ static double y_of(const result *w, const char *measure)
 static void add_point(line *l, double x, double y)
 {
     int i = l->n;
-    for (int k = 0; k < l->n; k++)
+    for (int k = 0; k < l->n && !l->dots; k++)
         if (l->x[k] == x) {
             l->y[k] = (l->y[k] * l->at[k] + y) / (l->at[k] + 1);
             l->at[k]++;
@@ -51,10 +53,10 @@ static void add_point(line *l, double x, double y)
 }
 
 /* "square/attic/NN/attic" */
-static bool cut_line(char *text, line *l)
+static bool cut_line(char *text, bool dots, line *l)
 {
     char **part[] = {&l->group, &l->who, &l->names, &l->label};
-    *l = (line){.n = 0};
+    *l = (line){.dots = dots};
     for (int i = 0; i < 4; i++) {
         *part[i] = text;
         char *slash = strchr(text, '/');
@@ -82,7 +84,7 @@ static bool draw(const at_chart *chart, const char *path)
     return f && fclose(f) == 0 && good;
 }
 
-bool write_plot(FILE *out, const results *r, char *description)
+bool write_plot(FILE *out, const results *r, char *description, bool dots)
 {
     static line lines[MAX_LINES];
     at_series series[MAX_LINES];
@@ -92,10 +94,10 @@ bool write_plot(FILE *out, const results *r, char *description)
     for (char *text = field[LINES]; text && n < MAX_LINES;) {
         char *next = strstr(text, "; ");
         if (next) *next = 0;
-        if (!cut_line(text, &lines[n])) return false;
+        if (!cut_line(text, dots, &lines[n])) return false;
         collect(&lines[n], r, field);
         const line *l = &lines[n];
-        series[n] = (at_series){.name = l->label, .x = l->x, .y = l->y, .n = l->n};
+        series[n] = (at_series){.name = l->label, .x = l->x, .y = l->y, .n = l->n, .dots = dots};
         n += l->n > 0;
         text = next ? next + 2 : NULL;
     }

@@ -20,7 +20,8 @@
  *               bytes          the largest
  *     must      and
  *     aim       numbers; - for none
- *     limit     what stands in the way, for the page; - for nothing */
+ *     limit     what stands in the way, in a few sentences: for the page, where the table says
+ *               "not yet"; - for nothing */
 #include "page/page.h"
 
 #include <fnmatch.h>
@@ -131,7 +132,7 @@ static const char *verdict(char **field, double v)
 {
     if (isnan(v)) return "";
     if (*field[AIM] != '-' && reached(field, v, field[AIM])) return " **aim**";
-    if (*field[MUST] != '-') return reached(field, v, field[MUST]) ? " **must**" : " not yet";
+    if (*field[MUST] != '-' && reached(field, v, field[MUST])) return " **must**";
     return " not yet";
 }
 
@@ -143,10 +144,12 @@ static const build *build_of(const builds *all, const char *compiler, const char
     return NULL;
 }
 
-static void write_target(FILE *out, const builds *all, char **field)
+/* A row of the table.  Returns whether something in it is not yet reached. */
+static bool write_target(FILE *out, const builds *all, char **field)
 {
     static const char *const compilers[] = {"gcc", "clang"};
     const char *unit = unit_of(field);
+    bool missed = false;
     fprintf(out, "| %s ", field[WHAT]);
     for (int i = MUST; i <= AIM; i++)
         fprintf(out, "| %s%s ", *field[i] == '-' ? "" : field[i], *field[i] == '-' ? "" : unit);
@@ -157,15 +160,18 @@ static void write_target(FILE *out, const builds *all, char **field)
             fprintf(out, "| ");
         else
             fprintf(out, v < 9.995 ? "| %.2f%s%s " : "| %.0f%s%s ", v, unit, verdict(field, v));
+        missed = missed || strcmp(verdict(field, v), " not yet") == 0;
     }
     fprintf(out, "|\n");
+    return missed;
 }
 
 bool write_targets(FILE *out, const builds *all, const char *path)
 {
     enum { LINES = 64 };
-    static char line[LINES][512];
+    static char line[LINES][4096];
     char *field[LINES][FIELDS];
+    bool missed[LINES];
     int n = 0;
     FILE *f = fopen(path, "r");
     while (f && n < LINES && fgets(line[n], sizeof line[n], f)) {
@@ -176,10 +182,9 @@ bool write_targets(FILE *out, const builds *all, const char *path)
     }
     if (f) fclose(f);
     fprintf(out, "| | must | aim | gcc | clang |\n|---|--:|--:|--:|--:|\n");
-    for (int i = 0; i < n; i++) write_target(out, all, field[i]);
-    fprintf(out, "\n");
+    for (int i = 0; i < n; i++) missed[i] = write_target(out, all, field[i]);
     for (int i = 0; i < n; i++)
-        if (*field[i][LIMIT] != '-')
-            fprintf(out, "- **%s:** %s\n", field[i][WHAT], field[i][LIMIT]);
+        if (missed[i] && strcmp(field[i][LIMIT], "-") != 0)
+            fprintf(out, "\n**%s:** %s\n", field[i][WHAT], field[i][LIMIT]);
     return f != NULL;
 }

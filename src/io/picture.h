@@ -65,6 +65,7 @@ typedef struct {
     const double *x, *y; /* x NULL: 0, 1, 2, ... */
     ptrdiff_t n;
     bool faint; /* e.g. the raw numbers behind a smoothed line */
+    bool dots;  /* no line joins the points: they have no order */
 } at_series;
 
 typedef struct { /* a horizontal line to compare with, e.g. a baseline */

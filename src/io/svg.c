@@ -581,8 +581,9 @@ static void put_axes(const svg_chart *m)
 static void put_legend_entry(const svg_chart *m, int k, double x, double y)
 {
     const at_series *s = &m->c->series[k];
-    fprintf(m->out, "<path d=\"M%s %sh%d\" stroke-width=\"3\" stroke-linecap=\"round\"", px(x),
-            px(y - 4), SVG_SWATCH);
+    int length = s->dots ? 0 : SVG_SWATCH, width = s->dots ? 7 : 3; /* of length 0: a dot */
+    fprintf(m->out, "<path d=\"M%s %sh%d\" stroke-width=\"%d\" stroke-linecap=\"round\"",
+            px(x + (SVG_SWATCH - length) / 2.0), px(y - 4), length, width);
     put_rgb(m->out, "stroke", at_series_colour(k));
     fputs(s->faint ? " opacity=\"0.35\"/>\n" : "/>\n", m->out);
     put_text_element(m->out, x + SVG_SWATCH + 8, y, (svg_style){.size = SVG_LABEL, .fill = SVG_INK},
@@ -648,8 +649,8 @@ static void put_dot(const svg_chart *m, double u, double v, int k, double r)
     fputs("/>\n", m->out);
 }
 
-/* The line in its unbroken runs; dots for few points, and for one on its own, which has no line. */
-static void put_series(const svg_chart *m, int k)
+/* The line in its unbroken runs. */
+static void put_line(const svg_chart *m, int k)
 {
     const at_series *s = &m->c->series[k];
     double u, v;
@@ -663,11 +664,20 @@ static void put_series(const svg_chart *m, int k)
         put_run(m, s, i, end);
     }
     fputs("\"/>\n", m->out);
+}
+
+/* The line, if there is one, and dots: for few points, and for one on its own, which has no line. */
+static void put_series(const svg_chart *m, int k)
+{
+    const at_series *s = &m->c->series[k];
+    bool few = s->dots || s->n <= 30;
+    double u, v;
+    if (!s->dots) put_line(m, k);
     for (ptrdiff_t i = 0; i < s->n; i++) {
         bool before = i > 0 && at_chart_point(s, i - 1, m->x, m->y, &u, &v);
         bool after = i + 1 < s->n && at_chart_point(s, i + 1, m->x, m->y, &u, &v);
         if (!at_chart_point(s, i, m->x, m->y, &u, &v)) continue;
-        if (s->n <= 30 || (!before && !after)) put_dot(m, u, v, k, s->n <= 30 ? 3.5 : 2);
+        if (few || (!before && !after)) put_dot(m, u, v, k, few ? 3.5 : 2);
     }
 }
 

@@ -371,7 +371,7 @@ static void draw_series(term_chart *m, int k)
             u0 = u;
             v0 = v;
         }
-        joined = shown;
+        joined = shown && !s->dots;
     }
 }
 
@@ -480,7 +480,7 @@ static void put_plot_legend(const term_chart *m)
         any = true;
         if (m->as.colours >= 256) set_colour(m->out, m->as, FOREGROUND, at_series_colour(k));
         if (m->as.unicode)
-            fputs("━━", m->out);
+            fputs(m->c->series[k].dots ? "••" : "━━", m->out);
         else
             fputc(letter[k % 7], m->out);
         reset_colour(m->out, m->as);

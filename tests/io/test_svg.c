@@ -377,6 +377,18 @@ START_TEST(a_logarithmic_axis_breaks_at_zero)
 }
 END_TEST
 
+START_TEST(points_without_order_are_not_joined)
+{
+    double x[40], y[40];
+    for (int i = 0; i < 40; i++) x[i] = i / 2, y[i] = i % 3;
+    at_series s = {.name = "shapes", .x = x, .y = y, .n = 40, .dots = true};
+    draw_chart(&(at_chart){.series = &s, .n_series = 1});
+    ck_assert_int_eq(occurrences("<circle"), 40); /* many, and yet each is seen */
+    ck_assert_int_eq(occurrences("fill=\"none\" stroke-width=\"2\""), 0);
+    ck_assert_int_eq(occurrences("h0\" stroke-width=\"7\""), 1); /* the legend has a dot, too */
+}
+END_TEST
+
 START_TEST(points_lie_where_they_should)
 {
     double x[] = {0, 5, 10}, y[] = {0, 50, 100};
@@ -455,6 +467,6 @@ SUITE(io_svg, the_checker_itself_tells_good_from_bad,
       numbers_that_do_not_fit_are_left_out, a_huge_matrix_is_drawn_in_blocks,
       sizes_of_zero_and_one_are_drawn, any_bytes_may_be_names,
       a_chart_shows_lines_levels_legend_and_axes, what_is_not_finite_breaks_the_line,
-      a_logarithmic_axis_breaks_at_zero, points_lie_where_they_should,
-      of_a_million_points_the_peaks_stay, charts_of_nothing_are_drawn,
+      a_logarithmic_axis_breaks_at_zero, points_without_order_are_not_joined,
+      points_lie_where_they_should, of_a_million_points_the_peaks_stay, charts_of_nothing_are_drawn,
       levels_that_are_close_do_not_overlap, a_disk_that_is_full_makes_a_picture_false)

@@ -224,6 +224,20 @@ START_TEST(a_chart_in_braille)
 }
 END_TEST
 
+START_TEST(dots_stay_apart_on_a_terminal)
+{
+    double x[] = {0, 1, 1, 2}, y[] = {0, 0, 1, 1};
+    at_series s = {.name = "shapes", .x = x, .y = y, .n = 4, .dots = true};
+    at_chart c = {.series = &s, .n_series = 1};
+    int stars = 0;
+    term_chart((at_terminal){.columns = 40}, &c);
+    for (const char *p = text; *p; p++) stars += *p == '*';
+    ck_assert_int_eq(stars, 4 + 1); /* and the legend's */
+    term_chart((at_terminal){.columns = 40, .unicode = true}, &c);
+    ck_assert_ptr_nonnull(strstr(text, "•• shapes"));
+}
+END_TEST
+
 START_TEST(charts_of_anything_fit_and_do_not_crash)
 {
     double y[] = {1, (double)NAN, 1e300, -1e300, (double)INFINITY, 0, 5};
@@ -277,5 +291,5 @@ SUITE(io_term, numbers_are_written_where_they_fit, shades_stand_for_numbers_and_
       shades_use_all_of_their_range, signs_can_be_told_without_colours,
       colours_are_those_of_the_svg, a_narrow_terminal_gets_narrow_cells_and_then_blocks,
       panels_stand_below_each_other, a_chart_in_ascii, a_chart_in_braille,
-      charts_of_anything_fit_and_do_not_crash, a_file_is_no_terminal,
+      dots_stay_apart_on_a_terminal, charts_of_anything_fit_and_do_not_crash, a_file_is_no_terminal,
       the_locale_decides_about_unicode)
