@@ -141,7 +141,10 @@ VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const bool 
 
     GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A[i / 3];
     GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-        sum[i][v] = KERNEL(vec_load)(t->Z + i * t->z_row + v * VEC_LANES);
+        sum[i][v] = (KERNEL(vec)){0};
+    if (t->Z)
+        GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+            sum[i][v] = KERNEL(vec_load)(t->Z + i * t->z_row + v * VEC_LANES);
 
     for (int k = 0; k < t->depth; k++) {
         GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(vec_load)(B + v * VEC_LANES);
@@ -247,12 +250,12 @@ static void KERNEL(gemm_run_copy)(int rows, int columns, const KERNEL(gemm_tile)
     const bool add = t->Z == t->C;
     inner.C = copy[0];
     inner.c_row = STRIP;
-    inner.Z = add ? copy[0] : begin;
+    inner.Z = add ? copy[0] : t->Z ? begin : NULL;
     inner.z_row = add ? STRIP : 0;
     if (add || t->beta != 0)
         for (int i = 0; i < rows; i++)
             KERNEL(gemm_row_in)(columns, vectors, t->C + i * t->c_row, c_col, copy[i]);
-    if (!add) KERNEL(gemm_row_in)(columns, vectors, t->Z, 1, begin);
+    if (!add && t->Z) KERNEL(gemm_row_in)(columns, vectors, t->Z, 1, begin);
     KERNEL(gemm_run)(rows, vectors, &inner);
     for (int i = 0; i < rows; i++)
         KERNEL(gemm_row_out)(columns, copy[i], t->C + i * t->c_row, c_col);
@@ -423,25 +426,37 @@ static void KERNEL(gemm_fetch_c)(int rows, const REAL *C, ptrdiff_t c_row)
         for (int v = 0; v < GEMM_VECTORS; v++) __builtin_prefetch(C + v * VEC_LANES, 1, 3);
 }
 
-/* C = A B, a panel of rows against all strips: t has A.  B [depth,n] lies in rows, or P holds its strips. */
+/* B [depth,n] of a slab, or strips of it, copied to P just before the first panel meets them. */
+typedef struct {
+    const REAL *B;
+    REAL *P;
+    int n;
+    bool all, first, last; /* is all of B copied?  the first panel, the last? */
+} KERNEL(gemm_strips);
+
+/* C = A B, a panel of rows against all strips: t has A. */
 static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
-                               KERNEL(gemm_ahead) * ahead, int rows, int n, const REAL *B,
-                               const REAL *P, KERNEL(gemm_begin) begin, REAL *C)
+                               KERNEL(gemm_ahead) * ahead, int rows, const KERNEL(gemm_strips) * s,
+                               KERNEL(gemm_begin) begin, REAL *C)
 {
-    const int wide = rows <= 2 && B && g->c.col == 1 ? GEMM_WIDE * VEC_LANES : STRIP;
-    for (int j = 0, width; j < n; j += width) {
-        width = n - j >= wide ? wide : STRIP;
-        const int columns = gemm_least(n - j, width), vectors = gemm_ceil(columns, VEC_LANES);
-        const bool whole = columns == vectors * VEC_LANES, in_place = B && whole;
-        t->B = in_place ? B + j : P + (ptrdiff_t)j * t->depth;
-        t->b_row = in_place ? g->b.row : vectors * VEC_LANES;
-        t->Z = begin.p + j * begin.col;
+    const bool once = s->first && s->last;
+    const int wide = rows <= 2 && !s->all && g->c.col == 1 ? GEMM_WIDE * VEC_LANES : STRIP;
+    for (int j = 0, left = s->n, width; left > 0; j += width, left -= width) {
+        width = left >= wide ? wide : STRIP;
+        const int columns = gemm_least(left, width), whole = WHOLE(columns);
+        const REAL *B = s->B + j * g->b.col;
+        REAL *P = s->P + (once ? 0 : (ptrdiff_t)j * t->depth);
+        const bool copy = s->all || columns < whole;
+        if (copy && s->first) KERNEL(gemm_pack)(t->depth, columns, left, B, g->b, P);
+        t->B = copy ? P : B;
+        t->b_row = copy ? whole : g->b.row;
+        t->Z = begin.p ? begin.p + j * begin.col : NULL;
         t->C = C + j * g->c.col;
         KERNEL(gemm_fetch)(g, ahead, j / STRIP, t);
-        if (g->far && g->c.col == 1 && j + width < n)
+        if (g->far && g->c.col == 1 && left > width)
             KERNEL(gemm_fetch_c)(rows, t->C + width, g->c.row);
-        if (whole && g->c.col == 1)
-            KERNEL(gemm_run)(rows, vectors, t);
+        if (columns == whole && g->c.col == 1)
+            KERNEL(gemm_run)(rows, whole / VEC_LANES, t);
         else
             KERNEL(gemm_run_copy)(rows, columns, t, g->c.col);
     }
@@ -453,15 +468,11 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
                               REAL *C, REAL *P, REAL *Q)
 {
     const KERNEL(gemm_panels) panels = KERNEL(gemm_panels_of)(m);
-    const bool copy_b = g->b.col != 1 || panels.count > GEMM_FEW;
+    KERNEL(gemm_strips) strips = {B, P, n, .all = g->b.col != 1 || panels.count > GEMM_FEW};
     KERNEL(gemm_ahead) ahead = {.beyond = B + t->depth * g->b.row};
     if (another && g->far && g->b.col == 1) ahead.lines = gemm_ceil(n, LINE);
     t->copied = KERNEL(gemm_copies_a)(g, panels, n);
 
-    for (int j = copy_b ? 0 : n % VEC_LANES ? n - n % STRIP : n; j < n; j += STRIP)
-        KERNEL(gemm_pack)
-    (t->depth, gemm_least(n - j, STRIP), n - j, B + j * g->b.col, g->b,
-     P + (ptrdiff_t)j * t->depth);
     for (int p = 0, i = 0, rows; p < panels.count; p++, i += rows) {
         rows = panels.rows + (p < panels.longer);
         if (t->copied)
@@ -469,8 +480,10 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
         for (int third = 0; 3 * third < rows; third++)
             t->A[third] = t->copied ? Q : A + 3 * third * g->a.row;
         ahead.below = A + rows * g->a.row;
-        KERNEL(gemm_panel)(g, t, &ahead, rows, n, copy_b ? NULL : B, P, begin, C);
-        begin.p += rows * begin.row;
+        strips.first = p == 0;
+        strips.last = p + 1 == panels.count;
+        KERNEL(gemm_panel)(g, t, &ahead, rows, &strips, begin, C);
+        if (begin.p) begin.p += rows * begin.row;
         A += rows * g->a.row;
         C += rows * g->c.row;
     }
@@ -480,11 +493,10 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
 static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrdiff_t last, int i,
                                int m, int j, int n)
 {
-    static const REAL zero[GEMM_WIDE * VEC_LANES];
     alignas(VEC_BYTES) REAL P[DEPTH * WIDTH], Q[DEPTH * WHOLE(GEMM_ROWS)];
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
     const KERNEL(gemm_begin) from_c = {C, g->c.row, g->c.col};
-    KERNEL(gemm_begin) begin = {zero, 0, 0};
+    KERNEL(gemm_begin) begin = {NULL, 0, 0};
     if (g->bias) begin = (KERNEL(gemm_begin)){g->bias + j, 0, 1};
     KERNEL(gemm_tile)
     t = {.a_row = g->a.row,

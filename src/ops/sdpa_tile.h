@@ -18,7 +18,7 @@
 #include "ops/sdpa_plan.h"
 
 enum {
-    AT_SDPA_ROWS = 64, /* of the largest tile; those of this call's: plan->tile */
+    AT_SDPA_ROWS = 128, /* of the largest tile; those of this call's: plan->tile */
     AT_SDPA_KEYS = 128
 };
 

@@ -60,6 +60,7 @@
 enum {
     TILED_WORK = 1 << 16, /* multiply-adds that are worth waking a thread for */
     TILED_SHORT = 512,
+    TILED_LONG = 2048,
     TILED_SCRATCH = 704 << 10 /* bytes for all lanes, or an eighth of O, but at least one lane */
 };
 
@@ -69,11 +70,13 @@ const at_op at_sdpa_tiled_op = {"sdpa",
                                 .makes_infinity = true}; /* the log-sum-exp of an empty row */
 
 /* The diagonal cuts through a large part of the tiles of a short sequence; the lower they are, the less of
- * them is computed in vain. */
+ * them is computed in vain.  Of a long one, K and V come from beyond the second-level cache for every block
+ * of rows; the higher those are, the less often. */
 static int tiled_rows(const at_sdpa_plan *p)
 {
     bool band = p->causal || p->window_left || p->window_right;
-    return band && p->T <= TILED_SHORT ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
+    if (band && p->T <= TILED_SHORT) return AT_SDPA_ROWS / 4;
+    return p->T <= TILED_LONG ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
 }
 
 size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real)
