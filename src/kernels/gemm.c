@@ -37,9 +37,9 @@
  *              copy pays: if many strips will read it and its numbers lie badly for a cache.
  *
  *     B        must lie in rows, a vector at a time.  If it does, and few panels will read it, it is left
- *              where it is as well; else it is copied strip by strip, transposed if need be, and an
- *              incomplete last vector is filled up with zeros.  (They meet every row of A, but what
- *              they make, NaN included, is in columns that C does not have.)
+ *              where it is as well; else each strip is copied when the first panel comes to it, transposed
+ *              if need be, and an incomplete last vector is filled up with zeros.  (They meet every row of
+ *              A, but what they make, NaN included, is in columns that C does not have.)
  *
  *     EDGES    Panels are of nearly equal height, rather than 14, 14, 14 and 1, and there is a tile for
  *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie
@@ -84,7 +84,7 @@ enum {
     GEMM_MANY = 8,       /* strips that are enough for a copy of A */
     GEMM_PAGE = 4096,    /* bytes from column to column of A^T that call for one anyway */
     GEMM_NEAR = 1 << 20, /* bytes of A, B and C that the second-level cache holds */
-    GEMM_TASKS = 8,      /* blocks that keep some threads busy */
+    GEMM_TASKS = 3,      /* blocks for every thread: one may be slower than another */
     GEMM_TASK = 1 << 19  /* multiply-adds that are worth waking a thread for */
 };
 
@@ -543,16 +543,16 @@ static void KERNEL(gemm_task)(void *job, int task, int worker)
  * work for several threads but not in as many blocks, it is halved, along whole strips and panels. */
 static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, ptrdiff_t products, double each)
 {
-    const bool threads = at_thread_count() > 1;
+    const int threads = at_thread_count();
     g->rows = g->M;
     g->columns = gemm_ceil(gemm_ceil(g->N, gemm_ceil(g->N, WIDTH)), STRIP) * STRIP;
     for (;;) {
         g->down = gemm_ceil(g->M, g->rows);
         g->across = gemm_ceil(g->N, g->columns);
         g->count = products * g->down * g->across;
-        const bool split = threads && g->count < GEMM_TASKS &&
+        const bool split = threads > 1 && g->count < threads * GEMM_TASKS &&
                            each * (double)products > 2.0 * GEMM_TASK * (double)g->count;
-        if (split && g->columns > STRIP && 2 * g->columns > g->rows)
+        if (split && g->columns > 2 * STRIP && 2 * g->columns > g->rows)
             g->columns = gemm_ceil(g->columns / STRIP, 2) * STRIP;
         else if (split && g->rows > 4 * GEMM_ROWS)
             g->rows = gemm_ceil(g->rows, 2);
