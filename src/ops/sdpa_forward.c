@@ -71,7 +71,10 @@ static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict s
 
 static void KERNEL(forward_scale)(int n, REAL a, REAL *O)
 {
-    for (int j = 0; j < n; j++) O[j] *= a;
+    int j = 0;
+    for (; j + VEC_LANES <= n; j += VEC_LANES)
+        KERNEL(vec_store)(O + j, a * KERNEL(vec_load)(O + j));
+    for (; j < n; j++) O[j] *= a;
 }
 
 /* Remembers in `kept` which rows have kept a cell. */

@@ -450,9 +450,19 @@ static void KERNEL(tile_sum_finite)(const KERNEL(sdpa_tile) * x, const KERNEL(sd
         if (!finite[k]) KERNEL(tile_patch)(x, a, k);
 }
 
+/* The first of the rows of X that some row of the product must not read: the keys before it are kept by
+ * all rows. */
+static int KERNEL(tile_first_unread)(const KERNEL(sdpa_tile) * x, bool across)
+{
+    const bool from_begin = across || x->by_cell || x->lo[x->rows - 1] > 0;
+    return from_begin ? 0 : (int)x->hi[0];
+}
+
 void AT_FOR_REAL(sdpa_sum)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a)
 {
-    if (!x->some || KERNEL(tile_finite)(a->across ? x->rows : x->keys, a->N, a->X, a->X_row))
+    const int n = a->across ? x->rows : x->keys;
+    const int first = x->some ? KERNEL(tile_first_unread)(x, a->across) : n;
+    if (KERNEL(tile_finite)(n - first, a->N, a->X + first * a->X_row, a->X_row))
         KERNEL(tile_product)(x, a, 0, a->N, a->X, a->X_row);
     else
         KERNEL(tile_sum_finite)(x, a);
