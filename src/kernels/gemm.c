@@ -88,11 +88,14 @@ enum {
     GEMM_TASK = 1 << 19  /* multiply-adds that are worth waking a thread for */
 };
 
-/* The loops over a tile have constant bounds and must vanish, or its sums are not in registers. */
+/* The loops over a tile have constant bounds and must vanish, or its sums are not in registers.  Four k go
+ * by between two branches; of these clang would make so many addresses that sums go to memory. */
 #ifdef __clang__
 #define GEMM_UNROLL _Pragma("clang loop unroll(full)")
+#define GEMM_STEPS
 #else
 #define GEMM_UNROLL _Pragma("GCC unroll 16")
+#define GEMM_STEPS _Pragma("GCC unroll 4")
 #endif
 
 static int gemm_ceil(int n, int size)
@@ -146,7 +149,8 @@ VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const bool 
         GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
             sum[i][v] = KERNEL(vec_load)(t->Z + i * t->z_row + v * VEC_LANES);
 
-    for (int k = 0; k < t->depth; k++) {
+    GEMM_STEPS for (int k = 0; k < t->depth; k++)
+    {
         GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(vec_load)(B + v * VEC_LANES);
         GEMM_UNROLL for (int i = 0; i < rows; i++)
         {
