@@ -48,7 +48,7 @@
  * dbias breaks the separation where bias is repeated: along batches or heads, these become one task;
  * along rows and keys at once, so do the key blocks.  Likewise for inputs that are one and the same tensor.
  *
- * MEMORY.  A tile needs some 100 KB, and 64 threads are not to need 64 times that for one long head.  So
+ * MEMORY.  A tile needs 100 to 200 KB, and 64 threads are not to need 64 times that for one long head.  So
  * there are lanes: as many as fit into a bound that the size of O sets, and no more than threads.  Who
  * works takes a lane, and takes one piece of work after the other; the pieces follow from the shapes alone. */
 #include "ops/op.h"
