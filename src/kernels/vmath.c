@@ -33,9 +33,9 @@ void AT_FOR_REAL(vtanh)(ptrdiff_t n, const REAL *x, REAL *y)
     KERNEL(vmath_each)(n, x, y, KERNEL(vec_tanh));
 }
 
-void AT_FOR_REAL(verf)(ptrdiff_t n, const REAL *x, REAL *y)
+void AT_FOR_REAL(vnormal)(ptrdiff_t n, const REAL *x, REAL *y)
 {
-    KERNEL(vmath_each)(n, x, y, KERNEL(vec_erf));
+    KERNEL(vmath_each)(n, x, y, KERNEL(vec_normal));
 }
 
 void AT_FOR_REAL(vsigmoid)(ptrdiff_t n, const REAL *x, REAL *y)

@@ -9,8 +9,8 @@ void at_vlog_f32(ptrdiff_t n, const float *x, float *y); /* y = log(x), natural 
 void at_vlog_f64(ptrdiff_t n, const double *x, double *y);
 void at_vtanh_f32(ptrdiff_t n, const float *x, float *y); /* y = tanh(x) */
 void at_vtanh_f64(ptrdiff_t n, const double *x, double *y);
-void at_verf_f32(ptrdiff_t n, const float *x, float *y); /* y = erf(x) */
-void at_verf_f64(ptrdiff_t n, const double *x, double *y);
+void at_vnormal_f32(ptrdiff_t n, const float *x, float *y); /* y = (1 + erf(x / sqrt 2)) / 2 */
+void at_vnormal_f64(ptrdiff_t n, const double *x, double *y);
 void at_vsigmoid_f32(ptrdiff_t n, const float *x, float *y); /* y = 1 / (1 + exp(-x)) */
 void at_vsigmoid_f64(ptrdiff_t n, const double *x, double *y);
 
