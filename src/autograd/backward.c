@@ -169,7 +169,7 @@ static bool sweep(at_tape *t, at_node *from)
         if (!n->wants_grad || !has_cotangent(n)) continue;
         if (!inputs_unchanged(t, n)) return false;
         n->op->backward[at_real_index(t)](n);
-        if (!at_ok(t) || (t->anomaly && !at_backward_is_sane(n))) return false;
+        if (t->kind != ATTIC_OK || (t->anomaly && !at_backward_is_sane(n))) return false;
         if (t->drop_grads) recycle(t, n, n == from);
     }
     return true;
@@ -212,8 +212,9 @@ bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)
                at_text(y));
     if (!at_scratch_ready(t, t->scratch_size)) return false;
 
-    for (at_node *n = y->node; n; n = n->prev) /* intermediates start fresh */
+    for (at_node *n = t->swept ? y->node : NULL; n; n = n->prev) /* start afresh */
         for (int i = 0; i < n->n_out; i++) n->out[i]->grad = NULL;
+    t->swept = true;
     return seed_cotangent(t, y, dy) && (!y->node || sweep(t, y->node));
 }
 

@@ -69,7 +69,7 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     size_t args = rounded_up(sizeof(at_node) + outputs + inputs);
     at_node *n = at_step_alloc(t, args + r->args_size);
     void *saved = r->saved ? at_step_alloc(t, r->saved) : NULL;
-    if (!at_ok(t)) return NULL;
+    if (!n || (r->saved && !saved)) return NULL;
 
     *n = (at_node){
         .op = op, .n_in = in.n, .n_out = n_out, .saved = saved, .tape = t, .scope = t->scope};

@@ -25,6 +25,7 @@ struct at_tape {
     at_arena permanent, step;
 
     at_node *first, *last; /* creation order is topological order */
+    bool swept;            /* a backward has left gradients in them */
     at_tensor *variables;  /* leaves in step memory, newest first */
     at_tensor *params, *last_param;
     at_state_entry *states;

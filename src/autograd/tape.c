@@ -222,6 +222,7 @@ void at_rewind(at_tape *t, at_mark m)
         t->last->next = NULL;
     else
         t->first = NULL;
+    t->swept = t->swept && t->first;
     t->variables = m.variables;
     t->n_spares = 0;
     at_arena_rewind(&t->step, m.memory);

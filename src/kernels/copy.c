@@ -1,6 +1,7 @@
 /* copy.c -- moving rows from one place to another; see copy.h.
  *
- * Long rows are cut into pieces, and a task takes as many as are worth waking a thread for. */
+ * The rows, one after the other, are `count` things.  A task takes COPY_TASK of them, wherever rows
+ * begin and end: that is worth waking a thread for. */
 #include "kernels/copy.h"
 
 #ifndef REAL
@@ -9,16 +10,12 @@
 #include "kernels/rows.h"
 #include <string.h>
 
-enum {
-    COPY_PIECE = 1 << 15, /* bytes or numbers */
-    COPY_TASK = 1 << 17
-};
+enum { COPY_TASK = 1 << 17 }; /* bytes or numbers */
 
 typedef struct {
-    ptrdiff_t n, x_step, y_step;
+    ptrdiff_t n, x_step, y_step, count;
     const void *x;
     void *y;
-    ptrdiff_t per_row, count, per_task; /* pieces */
 } copy_job;
 
 static copy_job copy_cut(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
@@ -26,45 +23,44 @@ static copy_job copy_cut(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x
 {
     if (x_step == n && y_step == n) { /* one long row */
         n *= rows;
-        rows = n > 0;
+        rows = 1;
     }
-    copy_job c = {n, x_step, y_step, x, y, (n + COPY_PIECE - 1) / COPY_PIECE, 0, 0};
-    c.count = rows * c.per_row;
-    c.per_task = COPY_TASK / (n < COPY_PIECE ? n + 1 : COPY_PIECE) + c.count / (1 << 20) + 1;
-    return c;
+    return (copy_job){n, x_step, y_step, rows * n, x, y};
 }
 
 static int copy_tasks(const copy_job *c)
 {
-    return (int)((c->count + c->per_task - 1) / c->per_task);
+    return (int)((c->count + COPY_TASK - 1) / COPY_TASK);
 }
 
 typedef struct {
-    ptrdiff_t x, y, n; /* where a piece begins on both sides, and its length */
+    ptrdiff_t row, x, y, n; /* where in its row it begins on both sides, and its length */
+    ptrdiff_t left;         /* in this task, these among them */
 } copy_piece;
 
-static copy_piece copy_piece_at(const copy_job *c, ptrdiff_t i)
+static copy_piece copy_piece_from(const copy_job *c, ptrdiff_t row, ptrdiff_t from, ptrdiff_t left)
 {
-    ptrdiff_t row = i / c->per_row, from = i % c->per_row * COPY_PIECE;
-    ptrdiff_t left = c->n - from;
-    return (copy_piece){row * c->x_step + from, row * c->y_step + from,
-                        left < COPY_PIECE ? left : COPY_PIECE};
+    ptrdiff_t n = c->n - from < left ? c->n - from : left;
+    return (copy_piece){row, row * c->x_step + from, row * c->y_step + from, n, left};
 }
 
-static ptrdiff_t copy_task_end(const copy_job *c, int task)
+static copy_piece copy_first(const copy_job *c, int task)
 {
-    ptrdiff_t end = (task + 1) * c->per_task;
-    return end < c->count ? end : c->count;
+    ptrdiff_t at = (ptrdiff_t)task * COPY_TASK, left = c->count - at;
+    return copy_piece_from(c, at / c->n, at % c->n, left < COPY_TASK ? left : COPY_TASK);
+}
+
+static copy_piece copy_next(const copy_job *c, copy_piece p)
+{
+    return copy_piece_from(c, p.row + 1, 0, p.left - p.n);
 }
 
 static void copy_task(void *job, int task, int worker)
 {
     (void)worker;
     const copy_job *c = job;
-    for (ptrdiff_t i = task * c->per_task; i < copy_task_end(c, task); i++) {
-        copy_piece p = copy_piece_at(c, i);
+    for (copy_piece p = copy_first(c, task); p.left > 0; p = copy_next(c, p))
         memcpy((char *)c->y + p.y, (const char *)c->x + p.x, (size_t)p.n);
-    }
 }
 
 void at_copy_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
@@ -83,10 +79,8 @@ static void KERNEL(copy_add_task)(void *job, int task, int worker)
 {
     (void)worker;
     const copy_job *c = job;
-    for (ptrdiff_t i = task * c->per_task; i < copy_task_end(c, task); i++) {
-        copy_piece p = copy_piece_at(c, i);
+    for (copy_piece p = copy_first(c, task); p.left > 0; p = copy_next(c, p))
         AT_FOR_REAL(row_axpy)(p.n, 1, (const REAL *)c->x + p.x, (REAL *)c->y + p.y);
-    }
 }
 
 void AT_FOR_REAL(add_rows)(ptrdiff_t rows, ptrdiff_t n, const REAL *x, ptrdiff_t x_step, REAL *y,

@@ -305,8 +305,8 @@ static void map_run_loops_back(at_node *n, int i, at_formula *g, at_fresh dx, bo
 
 void at_map_back(at_node *n, int i, at_formula *g)
 {
-    ptrdiff_t count = at_count(n->out[0]->shape);
-    bool repeated = count != at_count(n->in[i]->shape);
+    at_shape x = n->in[i]->shape, y = n->out[0]->shape;
+    bool repeated = !at_same_shape(x, y) && at_count(x) != at_count(y);
     if (!repeated && !g) {
         at_grad_pass(n, i);
         return;
@@ -315,10 +315,10 @@ void at_map_back(at_node *n, int i, at_formula *g)
     at_fresh dx = repeated               ? (at_fresh){at_grad(n, i), 1}
                   : even && n->n_in == 1 ? at_grad_over(n, i)
                                          : at_grad_fresh(n, i);
-    if (!dx.p || count == 0) return;
+    if (!dx.p) return;
     if (even)
         map_run_even(n, g, dx);
-    else
+    else if (at_count(y) > 0)
         map_run_loops_back(n, i, g, dx, repeated);
 }
 
@@ -359,7 +359,11 @@ static void KERNEL(map_values)(const map_job *job, const map_place *p, int n, RE
 {
     REAL space[AT_MAX_OPERANDS][AT_PIECE];
     const at_tensor *y = job->n->out[0];
-    at_piece k = {.n = n, .at = p->out, .y = (const REAL *)y->data + p->out, .args = job->n->args};
+    at_piece k = {.n = n,
+                  .of = at_count(y->shape),
+                  .at = p->out,
+                  .y = (const REAL *)y->data + p->out,
+                  .args = job->n->args};
     if (job->dx.p) k.dy = (const REAL *)y->grad + p->out;
     for (int i = 0; i < job->n->n_in; i++)
         k.in[i] = KERNEL(map_input)(job, i, p->in[i], n, space[i]);
@@ -404,7 +408,7 @@ static void KERNEL(map_even)(void *ctx, int task, int worker)
     ptrdiff_t at = (ptrdiff_t)task * MAP_TASK, to = at + MAP_TASK;
     if (to > job->count) to = job->count;
 
-    for (at_piece k = {.args = n->args}; at < to; at += AT_PIECE) {
+    for (at_piece k = {.of = job->count, .args = n->args}; at < to; at += AT_PIECE) {
         k.n = to - at < AT_PIECE ? (int)(to - at) : AT_PIECE;
         k.at = at;
         k.y = y + at;

@@ -24,6 +24,7 @@ enum { AT_PIECE = 512, AT_MAX_OPERANDS = 3 };
 
 typedef struct {
     int n;                           /* elements, 1 .. AT_PIECE */
+    ptrdiff_t of;                    /* elements in the whole output */
     ptrdiff_t at;                    /* the first one's position in the output, in memory order */
     const void *in[AT_MAX_OPERANDS]; /* of every input; one value n times where it is repeated */
     const void *y, *dy;              /* of the output and its cotangent: at_map_back only */

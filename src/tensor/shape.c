@@ -14,12 +14,9 @@ bool at_shape_valid(at_shape s)
     for (int i = 0; i < s.ndim; i++) {
         if (s.dim[i] < 0) return false;
         if (s.dim[i] == 0)
-            empty = true;
-        else if (n > limit / s.dim[i])
-            n = limit + 1; /* an empty tensor may have huge other dims */
-        else
-            n *= s.dim[i];
-        if (n > limit) n = limit + 1;
+            empty = true; /* and may have huge other dims */
+        else if (__builtin_mul_overflow(n, (ptrdiff_t)s.dim[i], &n) || n > limit)
+            n = limit + 1;
     }
     return empty || n <= limit;
 }

@@ -78,6 +78,21 @@ START_TEST(leaves_accumulate_and_intermediates_start_fresh)
 }
 END_TEST
 
+START_TEST(intermediates_that_outlive_a_rewind_start_fresh_too)
+{
+    open_with_x();
+    at_tensor *y = at_scale(t, x, 2);
+    at_backward(t, at_sum(t, y)); /* dy has a place of its own now, which stays */
+    at_mark after_y = at_mark_here(t);
+    for (int i = 0; i < 2; i++) {
+        at_backward(t, at_sum(t, y));
+        at_rewind(t, after_y);
+    }
+    assert_dx(3 * 2, 3 * 2, 3 * 2);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(two_losses_accumulate)
 {
     open_with_x();
@@ -312,9 +327,9 @@ END_TEST
 
 SUITE(autograd_backward, a_chain_multiplies_its_derivatives, several_uses_add_up,
       a_cotangent_weighs_the_outputs, leaves_accumulate_and_intermediates_start_fresh,
-      two_losses_accumulate, only_what_the_loss_depends_on_gets_a_gradient,
-      no_grad_records_constants, a_leaf_can_be_the_loss,
-      the_loss_must_be_one_number_and_depend_on_something,
+      intermediates_that_outlive_a_rewind_start_fresh_too, two_losses_accumulate,
+      only_what_the_loss_depends_on_gets_a_gradient, no_grad_records_constants,
+      a_leaf_can_be_the_loss, the_loss_must_be_one_number_and_depend_on_something,
       an_input_written_after_it_was_recorded_is_an_error,
       debug_builds_notice_data_written_behind_the_tapes_back, a_replay_gives_the_same_bits,
       a_gradient_is_passed_on_without_a_copy,
