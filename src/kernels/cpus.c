@@ -16,7 +16,7 @@
  * A quota on any group above holds as well, so the smallest on the way up to the root counts.  It also
  * happens that a container sees the path of its host but only its own part of the tree; on the way
  * up, at the root, its own limit is found all the same. */
-#define _GNU_SOURCE /* sched_getaffinity */
+#define _GNU_SOURCE /* affinity */
 #include "kernels/cpus.h"
 
 #include <fcntl.h>
@@ -125,4 +125,26 @@ int at_cpus(void)
     if (quota > 0 && quota < cpus) cpus = quota;
 #endif
     return cpus < 1 ? 1 : cpus > INT_MAX ? INT_MAX : (int)cpus;
+}
+
+int at_cpu_here(void)
+{
+#ifdef __linux__
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+void at_cpu_reserve(int cpu, int n, const pthread_t *threads)
+{
+#ifdef __linux__
+    cpu_set_t mask;
+    if (cpu < 0 || sched_getaffinity(0, sizeof mask, &mask) != 0) return;
+    CPU_CLR(cpu, &mask);
+    for (int i = 0; CPU_COUNT(&mask) >= n && i < n; i++)
+        pthread_setaffinity_np(threads[i], sizeof mask, &mask);
+#else
+    (void)cpu, (void)n, (void)threads;
+#endif
 }

@@ -48,7 +48,8 @@ static struct {
     atomic_int kept;     /* helpers with a higher number end */
     atomic_int sleeping; /* helpers */
     atomic_bool waiting; /* the owner */
-    int started;         /* helpers 1 .. started exist; the owner's, as are the next two */
+    int started;         /* helpers 1 .. started exist; the owner's, as are the next four */
+    int spread, cpu;     /* so many of them keep off this CPU */
     int startable;       /* falls when the system has no more threads for us */
     bool forkable;       /* pthread_atfork has been called */
     pthread_t helper[AT_MAX_THREADS];
@@ -145,6 +146,7 @@ static void pool_after_fork_child(void)
     pool.sleeping = 0;
     pool.waiting = false;
     pool.started = 0;
+    pool.spread = 0;
     pool.owned = false;
 }
 
@@ -188,6 +190,18 @@ static void pool_shrink(int helpers)
     pthread_cond_broadcast(&pool.wake);
     pthread_mutex_unlock(&pool.mutex);
     while (pool.started > helpers) pthread_join(pool.helper[pool.started--], NULL);
+}
+
+/* Linux wakes a thread where it slept or where it was woken from, and may leave it there for milliseconds
+ * though another CPU is idle: then it waits for the owner, the owner waits for it, and two threads are
+ * slower than one.  So helpers keep off the owner's CPU. */
+static void pool_spread(void)
+{
+    int here = at_cpu_here();
+    if (here == pool.cpu && pool.spread == pool.started) return;
+    at_cpu_reserve(here, pool.started, pool.helper + 1);
+    pool.cpu = here;
+    pool.spread = pool.started;
 }
 
 /* ---------------------------------------- the rest ---------------------------------------- */
@@ -256,6 +270,7 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
     }
     pool_shrink(threads - 1);
     pool_grow((threads < tasks ? threads : tasks) - 1);
+    pool_spread();
 
     pool.job = (pool_job){tasks, run, ctx};
     pool.done = 0;
