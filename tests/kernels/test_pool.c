@@ -1,10 +1,12 @@
 /* test_pool.c -- the thread pool.  What a task finds out it writes down; only the test asserts. */
+#define _GNU_SOURCE /* affinity */
 #include "test.h"
 #include "kernels/cpus.h"
 #include "kernels/pool.h"
 
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -134,6 +136,39 @@ START_TEST(as_many_tasks_as_there_are_threads_run_at_the_same_time)
     }
 }
 END_TEST
+
+#ifdef __linux__
+typedef struct {
+    atomic_int arrived, cpus[2]; /* on which worker 0, and worker 1, may run */
+} two_masks;
+
+/* Waits for the other task, so that each has a worker of its own. */
+static void look_at_mask(void *ctx, int task, int worker)
+{
+    (void)task;
+    two_masks *m = ctx;
+    cpu_set_t mask;
+    for (m->arrived++; m->arrived < 2;) nap(100);
+    if (sched_getaffinity(0, sizeof mask, &mask) == 0) m->cpus[worker] = CPU_COUNT(&mask);
+}
+
+START_TEST(a_helper_keeps_off_one_of_the_callers_cpus_if_there_are_several)
+{
+    two_masks m = {0};
+    at_threads(2);
+    at_parallel(2, look_at_mask, &m);
+    ck_assert_int_ge(m.cpus[0], 1);
+    ck_assert_int_eq(m.cpus[1], m.cpus[0] > 1 ? m.cpus[0] - 1 : 1);
+}
+END_TEST
+#else
+START_TEST(a_helper_keeps_off_one_of_the_callers_cpus_if_there_are_several)
+{
+    at_threads(2); /* where nobody says which CPU this is, helpers run anywhere */
+    ck_assert(all_met(2));
+}
+END_TEST
+#endif
 
 START_TEST(a_long_row_of_small_jobs_loses_no_task)
 {
@@ -444,6 +479,7 @@ END_TEST
 SUITE(kernels_pool, every_task_runs_exactly_once,
       tasks_that_run_at_the_same_time_have_different_workers,
       as_many_tasks_as_there_are_threads_run_at_the_same_time,
+      a_helper_keeps_off_one_of_the_callers_cpus_if_there_are_several,
       a_long_row_of_small_jobs_loses_no_task,
       a_call_within_a_task_runs_inline_in_order_on_its_own_thread, one_thread_runs_inline_in_order,
       a_single_task_may_use_the_pool,
