@@ -33,8 +33,9 @@
  *              Between two slabs C goes to memory and back, and all of A comes from there once for every
  *              WIDTH columns: 4/WIDTH + 8/DEPTH bytes to a multiply-add of floats.
  *
- *     A        is read number by number, so that any strides will do, and it is left where it is unless a
- *              copy pays: if many strips will read it and its numbers lie badly for a cache.
+ *     A        is read number by number, along rows or along columns of it, and is left where it is unless
+ *              a copy pays: if many strips will read it and its numbers lie badly for a cache; or if neither
+ *              rows nor columns are contiguous.
  *
  *     B        must lie in rows, a vector at a time.  If it does, and few panels will read it, it is left
  *              where it is as well; else each strip is copied when the first panel comes to it, transposed
@@ -88,14 +89,25 @@ enum {
     GEMM_TASK = 1 << 19  /* multiply-adds that are worth waking a thread for */
 };
 
-/* The loops over a tile have constant bounds and must vanish, or its sums are not in registers.  Four k go
- * by between two branches; of these clang would make so many addresses that sums go to memory. */
+/* The loops over a tile have constant bounds and must vanish, or its sums are not in registers. */
 #ifdef __clang__
 #define GEMM_UNROLL _Pragma("clang loop unroll(full)")
-#define GEMM_STEPS
+#define GEMM_TWO _Pragma("clang loop unroll_count(2)")
 #else
 #define GEMM_UNROLL _Pragma("GCC unroll 16")
-#define GEMM_STEPS _Pragma("GCC unroll 4")
+#define GEMM_TWO _Pragma("GCC unroll 2")
+#endif
+
+/* An AVX-512 multiply-add can itself read a number and spread it over the lanes.  So in some rows the
+ * number of A is read again for the second vector: three instructions less to each k, of some fifty, for as
+ * many loads more.  A compiler would read it once, unless it cannot know that the address is the same.
+ * (Rows 3 and 9 hide theirs as well: clang would keep all 14 addresses, and most of them in memory.) */
+#if defined(__AVX512F__)
+#define GEMM_AGAIN(i) ((i) % 6 == 0)
+#define GEMM_HIDE(p) __asm__("" : "+r"(p))
+#else
+#define GEMM_AGAIN(i) ((void)(i), false)
+#define GEMM_HIDE(p) ((void)(p))
 #endif
 
 static int gemm_ceil(int n, int size)
@@ -123,8 +135,8 @@ static int gemm_least(int a, int b)
 
 typedef struct {
     int depth;
-    bool copied;                        /* A: columns of WHOLE(rows) numbers, one after the other */
-    const REAL *A[GEMM_THIRDS], *B, *Z; /* A: every third row of the panel */
+    bool side; /* do the numbers of A for one k lie side by side? */
+    const REAL *A, *B, *Z;
     ptrdiff_t a_row, a_col, b_row, z_row;
     const REAL *fetch; /* and every fetch_step numbers from there on: one line for each k */
     ptrdiff_t fetch_step;
@@ -133,63 +145,74 @@ typedef struct {
     ptrdiff_t c_row;
 } KERNEL(gemm_tile);
 
-/* C = alpha (Z + A B) + beta C.  Rows of A are addressed from every third, which x86 can do in one
- * instruction: p, p + row, p + 2 row. */
-VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const bool copied,
+/* C = alpha (Z + A B) + beta C.  One of A's strides is 1: that from row to row, if its numbers lie side by
+ * side, or else that from k to k.  Rows are then addressed from every third, which x86 can do without
+ * further instructions: p, p + row, p + 2 row. */
+VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const bool side,
                                   const KERNEL(gemm_tile) * t)
 {
     KERNEL(vec) sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
-    const REAL *A[GEMM_THIRDS] = {NULL}, *B = t->B, *fetch = t->fetch;
-    const ptrdiff_t a_row = t->a_row, fetch_step = t->fetch_step;
+    const REAL *A[GEMM_THIRDS] = {t->A}, *B = t->B, *Z = t->Z, *fetch = t->fetch;
+    const ptrdiff_t a_row = t->a_row, a_col = t->a_col, b_row = t->b_row;
+    const ptrdiff_t fetch_step = t->fetch_step, c_row = t->c_row;
 
-    GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] = t->A[i / 3];
+    if (!side) GEMM_UNROLL for (int i = 3; i < rows; i += 3) A[i / 3] = A[i / 3 - 1] + 3 * a_row;
     GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
         sum[i][v] = (KERNEL(vec)){0};
-    if (t->Z)
-        GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-            sum[i][v] = KERNEL(vec_load)(t->Z + i * t->z_row + v * VEC_LANES);
+    if (Z)
+        GEMM_UNROLL for (int i = 0; i < rows; i++, Z += t->z_row)
+            GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] =
+                KERNEL(vec_load)(Z + v * VEC_LANES);
 
-    GEMM_STEPS for (int k = 0; k < t->depth; k++)
+    GEMM_TWO for (int k = t->depth; k > 0; k--)
     {
         GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(vec_load)(B + v * VEC_LANES);
         GEMM_UNROLL for (int i = 0; i < rows; i++)
         {
-            const REAL a = copied ? A[0][i] : A[i / 3][i % 3 * a_row];
-            GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] += a * b[v];
+            const REAL **row = side ? &A[0] : &A[i / 3];
+            const ptrdiff_t at = side ? i : i % 3 * a_row;
+            REAL a = 0;
+            GEMM_UNROLL for (int v = 0; v < vectors; v++)
+            {
+                if (i % 3 == 0) GEMM_HIDE(*row);
+                if (v == 0 || GEMM_AGAIN(i)) a = (*row)[at];
+                sum[i][v] += a * b[v];
+            }
         }
         __builtin_prefetch(fetch, 0, 2);
         fetch += fetch_step;
-        if (copied)
-            A[0] += WHOLE(rows);
+        if (side)
+            A[0] += a_col;
         else
-            GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += t->a_col;
-        B += t->b_row;
+            GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += 1;
+        B += b_row;
     }
 
     REAL *C = t->C;
     const REAL alpha = t->alpha, beta = t->beta;
     if (beta != 0)
         GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-            sum[i][v] =
-                alpha * sum[i][v] + beta * KERNEL(vec_load)(C + i * t->c_row + v * VEC_LANES);
+            sum[i][v] = alpha * sum[i][v] + beta * KERNEL(vec_load)(C + i * c_row + v * VEC_LANES);
     else if (alpha != 1)
         GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
             sum[i][v] *= alpha;
-    GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-        KERNEL(vec_store)(C + i * t->c_row + v * VEC_LANES, sum[i][v]);
+    GEMM_UNROLL for (int i = 0; i < rows; i++, C += c_row)
+        GEMM_UNROLL for (int v = 0; v < vectors; v++)
+            KERNEL(vec_store)(C + v * VEC_LANES, sum[i][v]);
 }
 
 VEC_INLINE void KERNEL(gemm_tile_of)(const int rows, int vectors, const KERNEL(gemm_tile) * t)
 {
     if (vectors == 1)
-        t->copied ? KERNEL(gemm_sums)(rows, 1, true, t) : KERNEL(gemm_sums)(rows, 1, false, t);
+        t->side ? KERNEL(gemm_sums)(rows, 1, true, t) : KERNEL(gemm_sums)(rows, 1, false, t);
     else if (vectors == 2)
-        t->copied ? KERNEL(gemm_sums)(rows, 2, true, t) : KERNEL(gemm_sums)(rows, 2, false, t);
+        t->side ? KERNEL(gemm_sums)(rows, 2, true, t) : KERNEL(gemm_sums)(rows, 2, false, t);
     else if (vectors == GEMM_VECTORS)
-        t->copied ? KERNEL(gemm_sums)(rows, GEMM_VECTORS, true, t)
-                  : KERNEL(gemm_sums)(rows, GEMM_VECTORS, false, t);
+        t->side ? KERNEL(gemm_sums)(rows, GEMM_VECTORS, true, t)
+                : KERNEL(gemm_sums)(rows, GEMM_VECTORS, false, t);
     else if (rows <= 2)
-        KERNEL(gemm_sums)(rows, GEMM_WIDE, false, t);
+        t->side ? KERNEL(gemm_sums)(rows, GEMM_WIDE, true, t)
+                : KERNEL(gemm_sums)(rows, GEMM_WIDE, false, t);
 }
 
 static void KERNEL(gemm_run)(int rows, int vectors, const KERNEL(gemm_tile) * t)
@@ -391,9 +414,10 @@ static bool KERNEL(gemm_copies_a)(const KERNEL(gemm_job) * g, KERNEL(gemm_panels
 {
     const bool many = n >= GEMM_MANY * STRIP;
     const ptrdiff_t row = g->a.row * (ptrdiff_t)sizeof(REAL);
+    if (g->a.row != 1 && g->a.col != 1) return true;
     if (panels.count == 1) return false;
     if (g->a.row == 1) return many || KERNEL(gemm_strides_pages)(g);
-    return g->a.col == 1 && many && row % GEMM_PAGE == 0;
+    return many && row % GEMM_PAGE == 0;
 }
 
 /* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
@@ -412,7 +436,7 @@ typedef struct {
 static void KERNEL(gemm_fetch)(const KERNEL(gemm_job) * g, KERNEL(gemm_ahead) * ahead, int strip,
                                KERNEL(gemm_tile) * t)
 {
-    t->fetch = t->A[0], t->fetch_step = 0;
+    t->fetch = t->A, t->fetch_step = 0;
     if (g->a.row == 1 && strip < 2) /* a column of the panel lies in two lines */
         t->fetch = ahead->below + strip * LINE, t->fetch_step = g->a.col;
     else if (g->a.row == t->depth && strip == 0) /* one row after the other */
@@ -475,14 +499,16 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
     KERNEL(gemm_strips) strips = {B, P, n, .all = g->b.col != 1 || panels.count > GEMM_FEW};
     KERNEL(gemm_ahead) ahead = {.beyond = B + t->depth * g->b.row};
     if (another && g->far && g->b.col == 1) ahead.lines = gemm_ceil(n, LINE);
-    t->copied = KERNEL(gemm_copies_a)(g, panels, n);
+    const bool copied = KERNEL(gemm_copies_a)(g, panels, n);
+    t->side = copied || g->a.row == 1;
 
     for (int p = 0, i = 0, rows; p < panels.count; p++, i += rows) {
         rows = panels.rows + (p < panels.longer);
-        if (t->copied)
+        if (copied) {
             KERNEL(gemm_pack)(t->depth, rows, m - i, A, KERNEL(gemm_transposed)(g->a), Q);
-        for (int third = 0; 3 * third < rows; third++)
-            t->A[third] = t->copied ? Q : A + 3 * third * g->a.row;
+            t->a_col = WHOLE(rows);
+        }
+        t->A = copied ? Q : A;
         ahead.below = A + rows * g->a.row;
         strips.first = p == 0;
         strips.last = p + 1 == panels.count;
