@@ -28,8 +28,9 @@
  *             8.2); past that Phi(-a) is less than half a unit of 1, and 2^t only goes to 0 sooner.
  *
  * ln 2 comes in two parts, the first with so few bits that n times it is exact.  Rounding to a whole
- * number is the addition of 1.5 2^23 (double: 2^52), where the spacing of numbers is 1: the sum is
- * rounded by the hardware, its low bits are the integer, and subtracting gives it back as a REAL.
+ * number is the addition of 1.5 2^23 (double: 2^52) and what a REAL adds to exponents, 127 (1023): there
+ * the spacing of numbers is 1, so that the sum is rounded by the hardware; its low bits are the exponent of
+ * 2^n, and subtracting gives n back as a REAL.
  * A fused multiply-add changes none of this, -ffast-math all.
  *
  * With ATTIC_PLAIN_KERNELS every function here is that of libm, lane by lane. */
@@ -101,7 +102,7 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_gate)(KERNEL(vec) x, KERNEL(vec) * ds)
 #define VEC_DOUBLE (sizeof(REAL) == 8)
 #define VEC_FRACTION (VEC_DOUBLE ? 52 : 23) /* bits of the fraction */
 #define VEC_BIAS (VEC_DOUBLE ? 1023 : 127)
-#define VEC_BIG ((REAL)1.5 / REAL_EPS) /* numbers around it are the whole ones */
+#define VEC_BIG ((REAL)1.5 / REAL_EPS + VEC_BIAS) /* numbers around it are the whole ones */
 #define VEC_INVERSE_LN2 (REAL)1.44269504088896340736
 #define VEC_LN2_HIGH (VEC_DOUBLE ? (REAL)0x1.62e42fefa38p-1 : (REAL)0x1.62e4p-1)
 #define VEC_LN2_LOW (VEC_DOUBLE ? (REAL)0x1.ef35793c76730p-45 : (REAL)1.42860682030941723e-6)
@@ -118,13 +119,11 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_polynomial)(int n, const REAL *c, KERNEL(vec) 
     return odd * x + even;
 }
 
-/* 2^n, where big = n + VEC_BIG, as long as that is a normal number: n is added to the exponent of 1.
- * One less gives 0. */
+/* 2^n, where big = n + VEC_BIG, as long as that is a normal number: the last bits of big are n + VEC_BIAS
+ * and become the exponent, all above them is pushed out.  One less gives 0. */
 VEC_INLINE KERNEL(vec) KERNEL(vec_2_to)(KERNEL(vec) big)
 {
-    KERNEL(vec_bits)
-    n = (KERNEL(vec_bits))big << VEC_FRACTION; /* all above n's bits is pushed out */
-    return (KERNEL(vec))(n + (KERNEL(vec_bits))KERNEL(vec_of)(1));
+    return (KERNEL(vec))((KERNEL(vec_bits))big << VEC_FRACTION);
 }
 
 /* r = x - n ln 2 */
@@ -156,8 +155,9 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_exp)(KERNEL(vec) x)
     x = KERNEL(vec_pick)(x > high, high, x);
     KERNEL(vec) n = x * VEC_INVERSE_LN2 + VEC_BIG - VEC_BIG;
     KERNEL(vec) big_half = n * (REAL)0.5 + VEC_BIG, rest = n - (big_half - VEC_BIG);
-    KERNEL(vec) y = 1 + KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(x, n));
-    return y * KERNEL(vec_2_to)(big_half) * KERNEL(vec_2_to)(rest + VEC_BIG);
+    KERNEL(vec) y = KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(x, n));
+    KERNEL(vec) power = KERNEL(vec_2_to)(big_half);
+    return (y * power + power) * KERNEL(vec_2_to)(rest + VEC_BIG);
 }
 
 /* exp(x) for x <= 0: the weight of a score that is x above the maximum.  What would be a denormal
@@ -166,8 +166,9 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_exp_weight)(KERNEL(vec) x)
 {
     const KERNEL(vec) low = KERNEL(vec_of)(VEC_DOUBLE ? (REAL)-708.39 : (REAL)-87.33);
     KERNEL(vec) big = x * VEC_INVERSE_LN2 + VEC_BIG;
-    KERNEL(vec) y = 1 + KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(x, big - VEC_BIG));
-    return KERNEL(vec_pick)(x < low, KERNEL(vec_of)(0), y * KERNEL(vec_2_to)(big));
+    KERNEL(vec) y = KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(x, big - VEC_BIG));
+    KERNEL(vec) power = KERNEL(vec_2_to)(big);
+    return KERNEL(vec_pick)(x < low, KERNEL(vec_of)(0), y * power + power);
 }
 
 VEC_INLINE KERNEL(vec) KERNEL(vec_abs)(KERNEL(vec) x)
@@ -196,8 +197,9 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_gate)(KERNEL(vec) x, KERNEL(vec) * ds)
     x = KERNEL(vec_pick)(x > last, last, x); /* NaN stays NaN */
     x = KERNEL(vec_pick)(x < -last, -last, x);
     KERNEL(vec) big = x * -VEC_INVERSE_LN2 + VEC_BIG;
-    KERNEL(vec) y = 1 + KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(-x, big - VEC_BIG));
-    KERNEL(vec) e = y * KERNEL(vec_2_to)(big), s = 1 / (1 + e); /* e = exp(-x) */
+    KERNEL(vec) y = KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(-x, big - VEC_BIG));
+    KERNEL(vec) power = KERNEL(vec_2_to)(big);
+    KERNEL(vec) e = y * power + power, s = 1 / (1 + e); /* e = exp(-x) */
     *ds = e * s * s;
     return s;
 }
@@ -289,7 +291,9 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_normal)(KERNEL(vec) x)
     KERNEL(vec) a = KERNEL(vec_abs)(x);
     a = KERNEL(vec_pick)(a > last, last, a); /* NaN stays NaN */
     KERNEL(vec) t = a * KERNEL(vec_log_normal)(a) - 1, big = t + VEC_BIG, r = t - (big - VEC_BIG);
-    KERNEL(vec) q = (1 + KERNEL(vec_expm1_series)(r * ln2)) * KERNEL(vec_2_to)(big);
+    KERNEL(vec)
+    power = KERNEL(vec_2_to)(big),
+    q = KERNEL(vec_expm1_series)(r * ln2) * power + power;
     return KERNEL(vec_pick)(x < 0, q, 1 - q);
 }
 

@@ -44,6 +44,7 @@ static void KERNEL(forward_top)(const KERNEL(sdpa_tile) * x, REAL *restrict top)
 static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict shrink)
 {
     REAL *restrict m = x->m, base[AT_SDPA_ROWS], sum[AT_SDPA_ROWS];
+    const ptrdiff_t ld = x->ld;
     const KERNEL(vec) c = KERNEL(vec_of)(x->c);
     KERNEL(forward_top)(x, shrink);
     for (int r = 0; r < x->ld; r++) {
@@ -52,12 +53,12 @@ static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict s
         base[r] = m[r] == -(REAL)INFINITY ? 0 : m[r];
         shrink[r] = old - base[r];
     }
-    for (ptrdiff_t r = 0; r < x->ld; r += VEC_LANES) {
+    for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
         const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
         const KERNEL(vec) m_r = KERNEL(vec_load)(base + r);
         KERNEL(vec) l = {0};
-        for (int k = reach.lo; k < reach.hi; k++) {
-            REAL *s = x->s + k * x->ld + r;
+        REAL *s = x->s + reach.lo * ld + r;
+        for (int k = reach.lo; k < reach.hi; k++, s += ld) {
             KERNEL(vec) e = KERNEL(vec_exp_weight)(c * KERNEL(vec_load)(s) - m_r);
             KERNEL(vec_store)(s, e);
             l += e;

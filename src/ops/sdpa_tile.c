@@ -364,13 +364,13 @@ void AT_FOR_REAL(sdpa_recall)(const KERNEL(sdpa_tile) * x)
 void AT_FOR_REAL(sdpa_probs)(const KERNEL(sdpa_tile) * x)
 {
     const KERNEL(vec) c = KERNEL(vec_of)(x->c);
-    for (ptrdiff_t r = 0; r < x->ld; r += VEC_LANES) {
+    const ptrdiff_t ld = x->ld;
+    for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
         const KERNEL(vec) m = KERNEL(vec_load)(x->m + r), l = KERNEL(vec_load)(x->l + r);
         const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
-        for (int k = reach.lo; k < reach.hi; k++) {
-            REAL *s = x->s + k * x->ld + r;
+        REAL *s = x->s + reach.lo * ld + r;
+        for (int k = reach.lo; k < reach.hi; k++, s += ld)
             KERNEL(vec_store)(s, KERNEL(vec_exp_weight)(c * KERNEL(vec_load)(s) - m) * l);
-        }
     }
     AT_FOR_REAL(sdpa_silence)(x, 0, x->s);
 }
