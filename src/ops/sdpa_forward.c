@@ -110,20 +110,27 @@ static void KERNEL(forward_tile)(KERNEL(sdpa_tile) * x, bool first)
 }
 
 /* O_i / l_i.  A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets NaN. */
-static void KERNEL(forward_end_row)(const KERNEL(sdpa_tile) * x, int r, bool kept)
+static void KERNEL(forward_end)(const KERNEL(sdpa_tile) * x, const unsigned char *kept)
 {
-    REAL *saved = KERNEL(sdpa_saved)(x, r), *O = KERNEL(sdpa_o)(x, r, x->job->O);
-    REAL m = x->m[r], l = x->l[r] == 0 ? (REAL)NAN : x->l[r];
-    saved[0] = m;
-    saved[1] = kept ? 1 / l : 0;
-    saved[2] = 0;
-    if (x->job->lse)
-        x->job->lse[at_sdpa_row_number(x->p, x->b, x->h, x->i0 + r)] =
-            kept ? m + log(l) : -(REAL)INFINITY;
-    if (kept)
-        KERNEL(forward_scale)(x->p->Dv, saved[1], O);
-    else
-        memset(O, 0, (size_t)x->p->Dv * sizeof *O);
+    const at_sdpa_plan *p = x->p;
+    REAL *saved = KERNEL(sdpa_saved)(x, 0), *O = KERNEL(sdpa_o)(x, 0, x->job->O);
+    REAL l[AT_SDPA_ROWS], inverse[AT_SDPA_ROWS];
+    for (int r = 0; r < x->ld; r++) {
+        l[r] = x->l[r] == 0 ? (REAL)NAN : x->l[r];
+        inverse[r] = 1 / l[r];
+    }
+    for (int r = 0; r < x->rows; r++, saved += AT_SDPA_SAVED, O += p->o.row) {
+        saved[0] = x->m[r];
+        saved[1] = kept[r] ? inverse[r] : 0;
+        saved[2] = 0;
+        if (kept[r])
+            KERNEL(forward_scale)(p->Dv, inverse[r], O);
+        else
+            memset(O, 0, (size_t)p->Dv * sizeof *O);
+    }
+    for (int r = 0; x->job->lse && r < x->rows; r++)
+        x->job->lse[at_sdpa_row_number(p, x->b, x->h, x->i0 + r)] =
+            kept[r] ? x->m[r] + log(l[r]) : -(REAL)INFINITY;
 }
 
 static void KERNEL(forward_rows)(KERNEL(sdpa_tile) * x)
@@ -139,7 +146,7 @@ static void KERNEL(forward_rows)(KERNEL(sdpa_tile) * x)
         KERNEL(forward_note)(x, kept);
         first = false;
     }
-    for (int r = 0; r < x->rows; r++) KERNEL(forward_end_row)(x, r, kept[r]);
+    KERNEL(forward_end)(x, kept);
 }
 
 /* ------------------------------------------------------------------ what was asked for --------- */

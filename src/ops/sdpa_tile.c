@@ -401,10 +401,8 @@ static bool KERNEL(tile_finite)(int rows, int N, const REAL *X, ptrdiff_t row)
             zero[0] += 0 * KERNEL(vec_load)(X + n);
             zero[1] += 0 * KERNEL(vec_load)(X + n + VEC_LANES);
         }
-        for (; n < N; n += VEC_LANES) {
-            int left = N - n < VEC_LANES ? N - n : VEC_LANES;
-            zero[0] += 0 * KERNEL(vec_load_first)(left, X + n);
-        }
+        for (; n + VEC_LANES <= N; n += VEC_LANES) zero[0] += 0 * KERNEL(vec_load)(X + n);
+        if (n < N) zero[1] += 0 * KERNEL(vec_load_first)(N - n, X + n);
     }
     return KERNEL(vec_sum)(zero[0] + zero[1]) == 0;
 }
