@@ -46,8 +46,8 @@
  *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie
  *              side by side, works on a copy of its part of C.
  *
- *     FETCH    At each k a tile asks for one line of what will be wanted later: of the next panel of A,
- *              or of the next slab of B.
+ *     FETCH    Where A, B and C do not all fit into the second level, a tile asks at each k for one line of
+ *              what will be wanted next: of the next tile of C, of the next panel of A.
  *
  * The sum of C_ij begins with 0, with C_ij itself (alpha and beta are 1) or with a bias, and then takes
  * one k after the other, in all of this.  So its bits depend neither on how C is cut into tiles nor on who
@@ -78,6 +78,8 @@ enum { GEMM_ROWS = 6, GEMM_VECTORS = 2, GEMM_WIDE = 6 };
 
 enum {
     GEMM_THIRDS = (GEMM_ROWS + 2) / 3,
+    GEMM_FETCH_ROWS = 3, /* of the next panel, that are fetched in one tile */
+    GEMM_FETCHES = 3 + GEMM_FETCH_ROWS,
     GEMM_LINE = 64,      /* bytes of a cache line */
     GEMM_DEPTH = 1536,   /* bytes of a row of A in a slab */
     GEMM_WIDTH = 384,    /* columns of C in a block */
@@ -133,13 +135,19 @@ static int gemm_least(int a, int b)
 
 /* ---------------------------------------- one tile ---------------------------------------- */
 
+/* Lines of memory, `step` numbers apart. */
+typedef struct {
+    const REAL *p;
+    ptrdiff_t step;
+    int count;
+} KERNEL(gemm_lines);
+
 typedef struct {
     int depth;
     bool side; /* do the numbers of A for one k lie side by side? */
     const REAL *A, *B, *Z;
     ptrdiff_t a_row, a_col, b_row, z_row;
-    const REAL *fetch; /* and every fetch_step numbers from there on: one line for each k */
-    ptrdiff_t fetch_step;
+    KERNEL(gemm_lines) fetch[GEMM_FETCHES]; /* one line for each k; the last has one for every k */
     REAL alpha, beta;
     REAL *C;
     ptrdiff_t c_row;
@@ -152,9 +160,9 @@ VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const bool 
                                   const KERNEL(gemm_tile) * t)
 {
     KERNEL(vec) sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
-    const REAL *A[GEMM_THIRDS] = {t->A}, *B = t->B, *Z = t->Z, *fetch = t->fetch;
+    const REAL *A[GEMM_THIRDS] = {t->A}, *B = t->B, *Z = t->Z;
     const ptrdiff_t a_row = t->a_row, a_col = t->a_col, b_row = t->b_row;
-    const ptrdiff_t fetch_step = t->fetch_step, c_row = t->c_row;
+    const ptrdiff_t c_row = t->c_row;
 
     if (!side) GEMM_UNROLL for (int i = 3; i < rows; i += 3) A[i / 3] = A[i / 3 - 1] + 3 * a_row;
     GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
@@ -164,28 +172,35 @@ VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const bool 
             GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] =
                 KERNEL(vec_load)(Z + v * VEC_LANES);
 
-    GEMM_TWO for (int k = t->depth; k > 0; k--)
-    {
-        GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = KERNEL(vec_load)(B + v * VEC_LANES);
-        GEMM_UNROLL for (int i = 0; i < rows; i++)
+    const KERNEL(gemm_lines) *lines = t->fetch;
+    for (int left = t->depth, n; left > 0; left -= n, lines++) {
+        const REAL *fetch = lines->p;
+        const ptrdiff_t fetch_step = lines->step;
+        n = gemm_least(left, lines->count);
+        GEMM_TWO for (int k = n; k > 0; k--)
         {
-            const REAL **row = side ? &A[0] : &A[i / 3];
-            const ptrdiff_t at = side ? i : i % 3 * a_row;
-            REAL a = 0;
-            GEMM_UNROLL for (int v = 0; v < vectors; v++)
+            GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] =
+                KERNEL(vec_load)(B + v * VEC_LANES);
+            GEMM_UNROLL for (int i = 0; i < rows; i++)
             {
-                if (i % 3 == 0) GEMM_HIDE(*row);
-                if (v == 0 || GEMM_AGAIN(i)) a = (*row)[at];
-                sum[i][v] += a * b[v];
+                const REAL **row = side ? &A[0] : &A[i / 3];
+                const ptrdiff_t at = side ? i : i % 3 * a_row;
+                REAL a = 0;
+                GEMM_UNROLL for (int v = 0; v < vectors; v++)
+                {
+                    if (i % 3 == 0) GEMM_HIDE(*row);
+                    if (v == 0 || GEMM_AGAIN(i)) a = (*row)[at];
+                    sum[i][v] += a * b[v];
+                }
             }
+            __builtin_prefetch(fetch, 0, 2);
+            fetch += fetch_step;
+            if (side)
+                A[0] += a_col;
+            else
+                GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += 1;
+            B += b_row;
         }
-        __builtin_prefetch(fetch, 0, 2);
-        fetch += fetch_step;
-        if (side)
-            A[0] += a_col;
-        else
-            GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += 1;
-        B += b_row;
     }
 
     REAL *C = t->C;
@@ -426,32 +441,20 @@ typedef struct {
     ptrdiff_t row, col;
 } KERNEL(gemm_begin);
 
-/* What a panel fetches while it meets its strips: the next panel, at `below`, and the next slab of B,
- * some lines of which are at `beyond`. */
-typedef struct {
-    const REAL *below, *beyond;
-    int lines; /* across the rows of B that are still to be fetched */
-} KERNEL(gemm_ahead);
-
-static void KERNEL(gemm_fetch)(const KERNEL(gemm_job) * g, KERNEL(gemm_ahead) * ahead, int strip,
-                               KERNEL(gemm_tile) * t)
+/* While a panel meets strip number `strip`, of so many, it fetches its part of the next panel, which is at
+ * `below`, and of C the tile that comes next. */
+static void KERNEL(gemm_fetch)(const KERNEL(gemm_job) * g, int rows, int strip, int strips,
+                               const REAL *below, const REAL *C, KERNEL(gemm_tile) * t)
 {
-    t->fetch = t->A, t->fetch_step = 0;
-    if (g->a.row == 1 && strip < 2) /* a column of the panel lies in two lines */
-        t->fetch = ahead->below + strip * LINE, t->fetch_step = g->a.col;
-    else if (g->a.row == t->depth && strip == 0) /* one row after the other */
-        t->fetch = ahead->below, t->fetch_step = LINE;
-    else if (ahead->lines > 0) {
-        t->fetch = ahead->beyond, t->fetch_step = g->b.row;
-        ahead->beyond += LINE, ahead->lines--;
-    }
-}
-
-/* The panel's part of C under the next strip. */
-static void KERNEL(gemm_fetch_c)(int rows, const REAL *C, ptrdiff_t c_row)
-{
-    for (int i = 0; i < rows; i++, C += c_row)
-        for (int v = 0; v < GEMM_VECTORS; v++) __builtin_prefetch(C + v * VEC_LANES, 1, 3);
+    KERNEL(gemm_lines) *f = t->fetch;
+    for (int line = 0; C && line < STRIP; line += LINE)
+        *f++ = (KERNEL(gemm_lines)){C + line, g->c.row, rows};
+    const int ends = g->a.row == 1 ? 2 : g->a.col == 1 ? rows : 0; /* a column lies in two lines */
+    for (int i = strip; i < ends && i < strip + GEMM_FETCH_ROWS * strips; i += strips)
+        *f++ = g->a.row == 1
+                   ? (KERNEL(gemm_lines)){below + i * LINE, g->a.col, t->depth}
+                   : (KERNEL(gemm_lines)){below + i * g->a.row, LINE, gemm_ceil(t->depth, LINE)};
+    *f = (KERNEL(gemm_lines)){t->A, 0, t->depth};
 }
 
 /* B [depth,n] of a slab, or strips of it, copied to P just before the first panel meets them. */
@@ -462,10 +465,10 @@ typedef struct {
     bool all, first, last; /* is all of B copied?  the first panel, the last? */
 } KERNEL(gemm_strips);
 
-/* C = A B, a panel of rows against all strips: t has A. */
-static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
-                               KERNEL(gemm_ahead) * ahead, int rows, const KERNEL(gemm_strips) * s,
-                               KERNEL(gemm_begin) begin, REAL *C)
+/* C = A B, a panel of rows against all strips: t has A, and the next panel is at `below`. */
+static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, const REAL *below,
+                               int rows, const KERNEL(gemm_strips) * s, KERNEL(gemm_begin) begin,
+                               REAL *C)
 {
     const bool once = s->first && s->last;
     const int wide = rows <= 2 && !s->all && g->c.col == 1 ? GEMM_WIDE * VEC_LANES : STRIP;
@@ -480,9 +483,11 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
         t->b_row = copy ? whole : g->b.row;
         t->Z = begin.p ? begin.p + j * begin.col : NULL;
         t->C = C + j * g->c.col;
-        KERNEL(gemm_fetch)(g, ahead, j / STRIP, t);
-        if (g->far && g->c.col == 1 && left > width)
-            KERNEL(gemm_fetch_c)(rows, t->C + width, g->c.row);
+        if (g->far) {
+            const REAL *next = left > width ? t->C + width : s->last ? NULL : C + rows * g->c.row;
+            KERNEL(gemm_fetch)
+            (g, rows, j / STRIP, gemm_ceil(s->n, STRIP), below, g->c.col == 1 ? next : NULL, t);
+        }
         if (columns == whole && g->c.col == 1)
             KERNEL(gemm_run)(rows, whole / VEC_LANES, t);
         else
@@ -490,15 +495,14 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
     }
 }
 
-/* C = A B for one slab: [m,depth] [depth,n].  t says how sums end; another slab follows, or not. */
-static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, bool another,
-                              int m, int n, const REAL *A, const REAL *B, KERNEL(gemm_begin) begin,
-                              REAL *C, REAL *P, REAL *Q)
+/* C = A B for one slab: [m,depth] [depth,n].  t says how sums end. */
+static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, int m, int n,
+                              const REAL *A, const REAL *B, KERNEL(gemm_begin) begin, REAL *C,
+                              REAL *P, REAL *Q)
 {
     const KERNEL(gemm_panels) panels = KERNEL(gemm_panels_of)(m);
     KERNEL(gemm_strips) strips = {B, P, n, .all = g->b.col != 1 || panels.count > GEMM_FEW};
-    KERNEL(gemm_ahead) ahead = {.beyond = B + t->depth * g->b.row};
-    if (another && g->far && g->b.col == 1) ahead.lines = gemm_ceil(n, LINE);
+    t->fetch[0] = (KERNEL(gemm_lines)){A, 0, t->depth};
     const bool copied = KERNEL(gemm_copies_a)(g, panels, n);
     t->side = copied || g->a.row == 1;
 
@@ -509,10 +513,9 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
             t->a_col = WHOLE(rows);
         }
         t->A = copied ? Q : A;
-        ahead.below = A + rows * g->a.row;
         strips.first = p == 0;
         strips.last = p + 1 == panels.count;
-        KERNEL(gemm_panel)(g, t, &ahead, rows, &strips, begin, C);
+        KERNEL(gemm_panel)(g, t, A + rows * g->a.row, rows, &strips, begin, C);
         if (begin.p) begin.p += rows * begin.row;
         A += rows * g->a.row;
         C += rows * g->c.row;
@@ -547,7 +550,7 @@ static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrd
             t.z_row = begin.row;
             const REAL *A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
             const REAL *B = g->B + b * g->b.batch + k * g->b.row + j * g->b.col;
-            KERNEL(gemm_slab)(g, &t, slab + 1 < slabs, m, n, A, B, begin, C, P, Q);
+            KERNEL(gemm_slab)(g, &t, m, n, A, B, begin, C, P, Q);
             t.beta = 1; /* what follows is added */
         }
 }
