@@ -44,7 +44,8 @@
  *
  *     EDGES    Panels are of nearly equal height, rather than 14, 14, 14 and 1, and there is a tile for
  *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie
- *              side by side, works on a copy of its part of C.
+ *              side by side, works on a copy of its part of C.  Columns that would not even fill half of a
+ *              vector are a product of their own, turned: C^T = B^T A^T has them as rows.
  *
  *     FETCH    Where A, B and C do not all fit into the second level, a tile asks at each k for one line of
  *              what will be wanted next: of the next tile of C, of the next panel of A.
@@ -87,6 +88,7 @@ enum {
     GEMM_MANY = 8,       /* strips that are enough for a copy of A */
     GEMM_PAGE = 4096,    /* bytes from column to column of A^T that call for one anyway */
     GEMM_NEAR = 1 << 20, /* bytes of A, B and C that the second-level cache holds */
+    GEMM_TALL = 64,      /* rows of C that are enough for turning its last columns */
     GEMM_TASKS = 3,      /* blocks for every thread: one may be slower than another */
     GEMM_TASK = 1 << 19  /* multiply-adds that are worth waking a thread for */
 };
@@ -254,51 +256,59 @@ static void KERNEL(gemm_run)(int rows, int vectors, const KERNEL(gemm_tile) * t)
 
 /* ----------------------------------- tiles on edges of C ----------------------------------- */
 
-/* to_j = from_j for the first n of `vectors` vectors, 0 in the rest */
-static void KERNEL(gemm_row_in)(int n, int vectors, const REAL *from, ptrdiff_t step, REAL *to)
+/* Rows of n numbers to rows of whole vectors, zeros in the rest. */
+static void KERNEL(gemm_rows_in)(int rows, int n, const REAL *from, ptrdiff_t row, ptrdiff_t col,
+                                 REAL *to, ptrdiff_t to_row)
 {
-    int j = 0, end = vectors * VEC_LANES;
-    if (step == 1)
-        for (; j < end; j += VEC_LANES) KERNEL(vec_store)
-    (to + j,
-     n - j >= VEC_LANES ? KERNEL(vec_load)(from + j) : KERNEL(vec_load_first)(n - j, from + j));
-    for (; j < end; j++) to[j] = j < n ? from[j * step] : 0;
+    for (; n > 0; n -= VEC_LANES, from += VEC_LANES * col, to += VEC_LANES) {
+        const int lanes = gemm_least(n, VEC_LANES);
+        if (col == 1 && lanes == VEC_LANES)
+            for (int i = 0; i < rows; i++)
+                KERNEL(vec_store)(to + i * to_row, KERNEL(vec_load)(from + i * row));
+        else if (col == 1)
+            for (int i = 0; i < rows; i++)
+                KERNEL(vec_store)(to + i * to_row, KERNEL(vec_load_first)(lanes, from + i * row));
+        else
+            for (int i = 0; i < rows; i++)
+                for (int l = 0; l < VEC_LANES; l++)
+                    to[i * to_row + l] = l < lanes ? from[i * row + l * col] : 0;
+    }
 }
 
-static void KERNEL(gemm_row_out)(int n, const REAL *from, REAL *to, ptrdiff_t step)
+static void KERNEL(gemm_rows_out)(int rows, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
+                                  ptrdiff_t row, ptrdiff_t col)
 {
-    int j = 0;
-    if (step == 1)
-        for (; j < n; j += VEC_LANES) {
-            KERNEL(vec) x = KERNEL(vec_load)(from + j);
-            if (n - j >= VEC_LANES)
-                KERNEL(vec_store)(to + j, x);
-            else
-                KERNEL(vec_store_first)(n - j, to + j, x);
-        }
-    for (; j < n; j++) to[j * step] = from[j];
+    for (; n > 0; n -= VEC_LANES, from += VEC_LANES, to += VEC_LANES * col) {
+        const int lanes = gemm_least(n, VEC_LANES);
+        if (col == 1 && lanes == VEC_LANES)
+            for (int i = 0; i < rows; i++)
+                KERNEL(vec_store)(to + i * row, KERNEL(vec_load)(from + i * from_row));
+        else if (col == 1)
+            for (int i = 0; i < rows; i++)
+                KERNEL(vec_store_first)(lanes, to + i * row, KERNEL(vec_load)(from + i * from_row));
+        else
+            for (int i = 0; i < rows; i++)
+                for (int l = 0; l < lanes; l++) to[i * row + l * col] = from[i * from_row + l];
+    }
 }
 
 /* The same as gemm_run, for fewer columns than vectors hold, or columns that are c_col apart. */
 static void KERNEL(gemm_run_copy)(int rows, int columns, const KERNEL(gemm_tile) * t,
                                   ptrdiff_t c_col)
 {
-    /* never more: a wide tile is whole */
-    const int vectors = gemm_least(gemm_ceil(columns, VEC_LANES), GEMM_VECTORS);
-    alignas(VEC_BYTES) REAL copy[GEMM_ROWS][STRIP], begin[STRIP];
+    const int vectors = gemm_ceil(columns, VEC_LANES), width = vectors * VEC_LANES;
+    alignas(VEC_BYTES) REAL copy[GEMM_ROWS * STRIP], begin[GEMM_WIDE * VEC_LANES];
     KERNEL(gemm_tile) inner = *t;
     const bool add = t->Z == t->C;
-    inner.C = copy[0];
-    inner.c_row = STRIP;
-    inner.Z = add ? copy[0] : t->Z ? begin : NULL;
-    inner.z_row = add ? STRIP : 0;
+    inner.C = copy;
+    inner.c_row = width;
+    inner.Z = add ? copy : t->Z ? begin : NULL;
+    inner.z_row = add ? width : 0;
     if (add || t->beta != 0)
-        for (int i = 0; i < rows; i++)
-            KERNEL(gemm_row_in)(columns, vectors, t->C + i * t->c_row, c_col, copy[i]);
-    if (!add && t->Z) KERNEL(gemm_row_in)(columns, vectors, t->Z, 1, begin);
+        KERNEL(gemm_rows_in)(rows, columns, t->C, t->c_row, c_col, copy, width);
+    if (!add && t->Z) KERNEL(gemm_rows_in)(1, columns, t->Z, 0, 1, begin, 0);
     KERNEL(gemm_run)(rows, vectors, &inner);
-    for (int i = 0; i < rows; i++)
-        KERNEL(gemm_row_out)(columns, copy[i], t->C + i * t->c_row, c_col);
+    KERNEL(gemm_rows_out)(rows, columns, copy, width, t->C, t->c_row, c_col);
 }
 
 /* --------------------------------------- copies of B --------------------------------------- */
@@ -360,25 +370,19 @@ static void KERNEL(gemm_pack)(int depth, int columns, int more, const REAL *B, a
                               REAL *P)
 {
     const int p_row = WHOLE(columns);
-    if (b.col == 1 && more >= p_row)
-        for (int k = 0; k < depth; k++)
-            for (int j = 0; j < p_row; j += VEC_LANES)
-                KERNEL(vec_store)(P + k * p_row + j, KERNEL(vec_load)(B + k * b.row + j));
-    else if (b.row != 1 || b.col == 1)
-        for (int k = 0; k < depth; k++)
-            KERNEL(gemm_row_in)(columns, p_row / VEC_LANES, B + k * b.row, b.col, P + k * p_row);
-    else
-        for (int k = 0; k < depth; k += VEC_LANES)
-            for (int j = 0; j < columns; j += VEC_LANES) {
-                const REAL *from = B + k + j * b.col;
-                REAL *to = P + k * p_row + j;
-                if (depth - k >= VEC_LANES && more - j >= VEC_LANES)
-                    KERNEL(gemm_turn)(from, b.col, to, p_row);
-                else
-                    KERNEL(gemm_turn_part)
-                (gemm_least(columns - j, VEC_LANES), gemm_least(depth - k, VEC_LANES), from, b.col,
-                 to, p_row);
-            }
+    if (b.row != 1 || b.col == 1) KERNEL(gemm_rows_in)
+    (depth, b.col == 1 && more >= p_row ? p_row : columns, B, b.row, b.col, P, p_row);
+    else for (int k = 0; k < depth; k += VEC_LANES) for (int j = 0; j < columns; j += VEC_LANES)
+    {
+        const REAL *from = B + k + j * b.col;
+        REAL *to = P + k * p_row + j;
+        if (depth - k >= VEC_LANES && more - j >= VEC_LANES)
+            KERNEL(gemm_turn)(from, b.col, to, p_row);
+        else
+            KERNEL(gemm_turn_part)
+        (gemm_least(columns - j, VEC_LANES), gemm_least(depth - k, VEC_LANES), from, b.col, to,
+         p_row);
+    }
 }
 
 static at_strides KERNEL(gemm_transposed)(at_strides s)
@@ -469,7 +473,8 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
                                REAL *C)
 {
     const bool once = s->first && s->last;
-    const int wide = rows <= 2 && !s->all && g->c.col == 1 ? GEMM_WIDE * VEC_LANES : STRIP;
+    const int wide = rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
+    t->fetch[0] = (KERNEL(gemm_lines)){t->A, 0, t->depth};
     for (int j = 0, left = s->n, width; left > 0; j += width, left -= width) {
         width = left >= wide ? wide : STRIP;
         const int columns = gemm_least(left, width), whole = WHOLE(columns);
@@ -500,7 +505,6 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
 {
     const KERNEL(gemm_panels) panels = KERNEL(gemm_panels_of)(m);
     KERNEL(gemm_strips) strips = {B, P, n, .all = g->b.col != 1 || panels.count > GEMM_FEW};
-    t->fetch[0] = (KERNEL(gemm_lines)){A, 0, t->depth};
     const bool copied = KERNEL(gemm_copies_a)(g, panels, n);
     t->side = copied || g->a.row == 1;
 
@@ -606,6 +610,23 @@ static void KERNEL(gemm_turn_job)(KERNEL(gemm_job) * g)
     g->c = KERNEL(gemm_transposed)(h.c);
 }
 
+/* Columns of C that would not fill half of a vector, apart from the others: they are turned. */
+static KERNEL(gemm_job) KERNEL(gemm_take_rest)(KERNEL(gemm_job) * g, int rest)
+{
+    KERNEL(gemm_job) r = *g;
+    g->N -= rest;
+    r.N = rest;
+    r.B += g->N * g->b.col;
+    r.C += g->N * g->c.col;
+    if (g->bias) { /* sums begin with C instead */
+        for (int i = 0; i < g->M; i++)
+            for (int j = 0; j < rest; j++) r.C[i * g->c.row + j] = g->bias[g->N + j];
+        r.bias = NULL;
+        r.beta = 1;
+    }
+    return r;
+}
+
 static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
 {
     const ptrdiff_t products = g->sum ? 1 : g->batch;
@@ -613,6 +634,11 @@ static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
     if (g->batch == 0) g->batch = 1, g->K = 0; /* a sum of no products */
     if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
         KERNEL(gemm_turn_job)(g);
+    const int rest = g->N % VEC_LANES;
+    if (rest > 0 && rest <= VEC_LANES / 2 && g->N > VEC_LANES && g->M >= VEC_LANES) {
+        KERNEL(gemm_job) r = KERNEL(gemm_take_rest)(g, rest);
+        KERNEL(gemm_do)(&r);
+    }
 
     g->far = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
              GEMM_NEAR;
