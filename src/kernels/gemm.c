@@ -66,6 +66,7 @@
 
 #include <stdalign.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* What fits a target's registers: rows x vectors of sums, a row of B, one number of A.  WIDE vectors, whole
  * strips of them, are a tile's where it has but one or two rows: few sums would wait for each other. */
@@ -524,9 +525,11 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
     }
 }
 
-/* C [m,n] from row i and column j on, in products first .. last of the batch. */
-static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrdiff_t last, int i,
-                               int m, int j, int n)
+/* C [m,n] from row i and column j on, in products first .. last of the batch.  (Inlined twice, P and Q
+ * would be there twice.) */
+__attribute__((noinline)) static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g,
+                                                         ptrdiff_t first, ptrdiff_t last, int i,
+                                                         int m, int j, int n)
 {
     alignas(VEC_BYTES) REAL P[DEPTH * WIDTH], Q[DEPTH * WHOLE(GEMM_ROWS)];
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
@@ -557,6 +560,40 @@ static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrd
         }
 }
 
+/* Few columns waste most of a vector, and columns of C that are contiguous are vectors: C^T = B^T A^T. */
+static void KERNEL(gemm_turn_job)(KERNEL(gemm_job) * g)
+{
+    const KERNEL(gemm_job) h = *g;
+    g->M = h.N, g->N = h.M;
+    g->A = h.B, g->B = h.A;
+    g->a = KERNEL(gemm_transposed)(h.b);
+    g->b = KERNEL(gemm_transposed)(h.a);
+    g->c = KERNEL(gemm_transposed)(h.c);
+}
+
+/* The same, but columns that would not even fill half of a vector are turned.  Some rows at a time, so
+ * that A is near when it is read again. */
+static void KERNEL(gemm_piece)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrdiff_t last, int i,
+                               int m, int j, int n)
+{
+    const int rest = n % VEC_LANES;
+    if (rest == 0 || rest > VEC_LANES / 2 || n < VEC_LANES || m < VEC_LANES) {
+        KERNEL(gemm_block)(g, first, last, i, m, j, n);
+        return;
+    }
+    KERNEL(gemm_job) turned = *g;
+    KERNEL(gemm_turn_job)(&turned);
+    if (g->bias) turned.bias = NULL, turned.beta = 1; /* sums begin with C instead */
+    n -= rest;
+    for (int rows; m > 0; m -= rows, i += rows) {
+        rows = gemm_least(m, WIDTH);
+        KERNEL(gemm_block)(g, first, last, i, rows, j, n);
+        for (int r = i; g->bias && r < i + rows; r++)
+            memcpy(g->C + r * g->c.row + j + n, g->bias + j + n, (size_t)rest * sizeof(REAL));
+        KERNEL(gemm_block)(&turned, first, last, j + n, rest, i, rows);
+    }
+}
+
 /* ---------------------------------------- tasks ---------------------------------------- */
 
 static void KERNEL(gemm_task)(void *job, int task, int worker)
@@ -569,7 +606,7 @@ static void KERNEL(gemm_task)(void *job, int task, int worker)
         int j = (int)(block % g->across) * g->columns;
         int i = (int)(block / g->across % g->down) * g->rows;
         ptrdiff_t first = block / g->across / g->down, last = g->sum ? g->batch - 1 : first;
-        KERNEL(gemm_block)
+        KERNEL(gemm_piece)
         (g, first, last, i, gemm_least(g->M - i, g->rows), j, gemm_least(g->N - j, g->columns));
     }
 }
@@ -599,34 +636,6 @@ static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, ptrdiff_t products, double ea
     while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
 }
 
-/* Few columns waste most of a vector, and columns of C that are contiguous are vectors: C^T = B^T A^T. */
-static void KERNEL(gemm_turn_job)(KERNEL(gemm_job) * g)
-{
-    const KERNEL(gemm_job) h = *g;
-    g->M = h.N, g->N = h.M;
-    g->A = h.B, g->B = h.A;
-    g->a = KERNEL(gemm_transposed)(h.b);
-    g->b = KERNEL(gemm_transposed)(h.a);
-    g->c = KERNEL(gemm_transposed)(h.c);
-}
-
-/* Columns of C that would not fill half of a vector, apart from the others: they are turned. */
-static KERNEL(gemm_job) KERNEL(gemm_take_rest)(KERNEL(gemm_job) * g, int rest)
-{
-    KERNEL(gemm_job) r = *g;
-    g->N -= rest;
-    r.N = rest;
-    r.B += g->N * g->b.col;
-    r.C += g->N * g->c.col;
-    if (g->bias) { /* sums begin with C instead */
-        for (int i = 0; i < g->M; i++)
-            for (int j = 0; j < rest; j++) r.C[i * g->c.row + j] = g->bias[g->N + j];
-        r.bias = NULL;
-        r.beta = 1;
-    }
-    return r;
-}
-
 static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
 {
     const ptrdiff_t products = g->sum ? 1 : g->batch;
@@ -634,17 +643,11 @@ static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
     if (g->batch == 0) g->batch = 1, g->K = 0; /* a sum of no products */
     if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
         KERNEL(gemm_turn_job)(g);
-    const int rest = g->N % VEC_LANES;
-    if (rest > 0 && rest <= VEC_LANES / 2 && g->N > VEC_LANES && g->M >= VEC_LANES) {
-        KERNEL(gemm_job) r = KERNEL(gemm_take_rest)(g, rest);
-        KERNEL(gemm_do)(&r);
-    }
-
     g->far = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
              GEMM_NEAR;
     const double each = (double)g->M * g->N * (g->K + 1.0) * (g->sum ? g->batch : 1);
     if (products == 1 && g->N <= WIDTH && each < 2 * GEMM_TASK) {
-        KERNEL(gemm_block)(g, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
+        KERNEL(gemm_piece)(g, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
         return;
     }
     KERNEL(gemm_cut)(g, products, each);
