@@ -82,12 +82,13 @@ enum {
     GEMM_THIRDS = (GEMM_ROWS + 2) / 3,
     GEMM_FETCH_ROWS = 3, /* of the next panel, that are fetched in one tile */
     GEMM_FETCHES = 3 + GEMM_FETCH_ROWS,
-    GEMM_LINE = 64,      /* bytes of a cache line */
-    GEMM_DEPTH = 1536,   /* bytes of a row of A in a slab */
-    GEMM_WIDTH = 384,    /* columns of C in a block */
-    GEMM_FEW = 10,       /* panels that are too few for a copy of B */
-    GEMM_MANY = 8,       /* strips that are enough for a copy of A */
-    GEMM_PAGE = 4096,    /* bytes from column to column of A^T that call for one anyway */
+    GEMM_LINE = 64,          /* bytes of a cache line */
+    GEMM_DEPTH = 1536,       /* bytes of a row of A in a slab */
+    GEMM_WIDTH = 384,        /* columns of C in a block */
+    GEMM_FEW = 10,           /* panels that are too few for a copy of B */
+    GEMM_MANY = 4,           /* strips that are enough for a copy of A^T */
+    GEMM_FAR_COLUMNS = 1024, /* bytes from column to column of A^T that call for one anyway */
+    GEMM_PAGE = 4096,
     GEMM_NEAR = 1 << 20, /* bytes of A, B and C that the second-level cache holds */
     GEMM_TALL = 64,      /* rows of C that are enough for turning its last columns */
     GEMM_TASKS = 3,      /* blocks for every thread: one may be slower than another */
@@ -430,12 +431,11 @@ static bool KERNEL(gemm_strides_pages)(const KERNEL(gemm_job) * g)
  * of other lines at every k; where it is not, its rows may lie pages apart. */
 static bool KERNEL(gemm_copies_a)(const KERNEL(gemm_job) * g, KERNEL(gemm_panels) panels, int n)
 {
-    const bool many = n >= GEMM_MANY * STRIP;
-    const ptrdiff_t row = g->a.row * (ptrdiff_t)sizeof(REAL);
+    const ptrdiff_t size = sizeof(REAL), row = g->a.row * size, col = g->a.col * size;
     if (g->a.row != 1 && g->a.col != 1) return true;
     if (panels.count == 1) return false;
-    if (g->a.row == 1) return many || KERNEL(gemm_strides_pages)(g);
-    return many && row % GEMM_PAGE == 0;
+    if (g->a.row == 1) return n >= GEMM_MANY * STRIP || col >= GEMM_FAR_COLUMNS;
+    return n >= 2 * STRIP && row % GEMM_PAGE == 0;
 }
 
 /* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
