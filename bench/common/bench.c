@@ -24,7 +24,8 @@ static const double smoke_flop = 3e8; /* more than this takes too long to see wh
 struct bench {
     const char *name, *peers;
     int rounds, smoke, turn, threads; /* turn: which of the thread counts */
-    double budget;
+    double budget, alone;
+    int shared; /* rows for which the core was never alone */
     const char *thread_list, *peer_list, *only, *out, *known;
     peer peer[MAX_PEERS];
     int n_peers;
@@ -43,6 +44,8 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
         {"rounds", &b.rounds, NULL, NULL, 1, MAX_ROUNDS, "rounds per row; at least 9 of them"},
         {"budget", NULL, &b.budget, NULL, 0, 1e6,
          "seconds per row; what lasts longer gets 9 rounds"},
+        {"alone", NULL, &b.alone, NULL, 0, 1e6,
+         "wait so many seconds per row for a core that no neighbour shares"},
         {"threads", NULL, NULL, &b.thread_list, 0, 0, "how many, one run for each"},
         {"peer", NULL, NULL, &b.peer_list, 0, 0, "torch, openblas, blis, onednn, several, or all"},
         {"only", NULL, NULL, &b.only, 0, 0, "rows whose group and name contain this"},
@@ -160,20 +163,36 @@ typedef struct {
     double seconds[1 + MAX_PEERS][MAX_ROUNDS]; /* attic, then the peers */
 } samples;
 
-static void take_samples(const bench *b, const bench_case *c, peer **who, int n, samples *s)
+/* A round; false if it does not count, because a neighbour shared the core. */
+static bool take_round(const bench *b, const bench_case *c, peer **who, int n, const long *times,
+                       bool alone, samples *s)
+{
+    settle(b);
+    if (alone && machine_is_shared()) {
+        nanosleep(&(struct timespec){0, 2 * 1000 * 1000}, NULL);
+        return false;
+    }
+    s->peak[s->rounds] = machine_peak(b->threads) * (c->f64 ? 0.5 : 1);
+    for (int i = 0; i <= n; i++) {
+        if (i) settle(b);
+        s->seconds[i][s->rounds] = one_round(b, c, i ? who[i - 1] : NULL, times[i]);
+    }
+    return !alone || !machine_is_shared();
+}
+
+static void take_samples(bench *b, const bench_case *c, peer **who, int n, samples *s)
 {
     long times[1 + MAX_PEERS];
     for (int i = 0; i <= n; i++) times[i] = runs_per_round(b, c, i ? who[i - 1] : NULL);
     int most = b->smoke ? 1 : b->rounds, least = most < 9 ? most : 9;
-    double end = machine_seconds(2) + b->budget;
-    for (s->rounds = 0; s->rounds < most; s->rounds++) {
-        if (s->rounds >= least && machine_seconds(2) > end) break;
-        settle(b);
-        s->peak[s->rounds] = machine_peak(b->threads) * (c->f64 ? 0.5 : 1);
-        for (int i = 0; i <= n; i++) {
-            if (i) settle(b);
-            s->seconds[i][s->rounds] = one_round(b, c, i ? who[i - 1] : NULL, times[i]);
-        }
+    double patience = machine_seconds(2) + b->alone, spent = 0;
+    bool alone = b->alone > 0;
+    for (s->rounds = 0; s->rounds < most && (s->rounds < least || spent < b->budget);) {
+        double t0 = machine_seconds(2);
+        if (alone && t0 > patience + spent) alone = false, b->shared++;
+        if (!take_round(b, c, who, n, times, alone, s)) continue;
+        spent += machine_seconds(2) - t0;
+        s->rounds++;
     }
 }
 
@@ -383,7 +402,10 @@ int bench_close(bench *b)
         const char *file = *b->out ? b->out : usual_file(b, path, sizeof path);
         FILE *f = fopen(file, "w");
         if (f) {
-            fprintf(f, "# command: %s\n%s", b->command, b->versions);
+            char shared[64] = "";
+            if (b->shared)
+                snprintf(shared, sizeof shared, " (%d rows on a shared core)", b->shared);
+            fprintf(f, "# command: %s%s\n%s", b->command, shared, b->versions);
             machine_describe(f);
             for (int i = 0; i < b->rows.n; i++) results_print(f, &b->rows.row[i]);
         }

@@ -93,6 +93,31 @@ static void fma_chains(void *ctx, int task)
     sink = sum;
 }
 
+/* The same, with half as many other instructions, for which a core of one's own has slots to spare. */
+static void crowded_chains(void *ctx, int task)
+{
+    (void)task;
+    const long *links = ctx;
+    vector a[CHAINS], x = almost_one - (vector){0}, y = almost_nothing - (vector){0};
+    for (int i = 0; i < CHAINS; i++) a[i] = x + (float)i;
+    for (long k = 0; k < *links; k++) {
+#pragma GCC unroll 32
+        for (int i = 0; i < CHAINS; i++) a[i] = a[i] * x + y;
+        __asm__ volatile(".rept %c0\n nop\n .endr" ::"i"(CHAINS / 2));
+    }
+    for (int i = 1; i < CHAINS; i++) a[0] += a[i];
+    float sum = 0;
+    for (int j = 0; j < LANES; j++) sum += a[0][j];
+    sink = sum;
+}
+
+bool machine_is_shared(void)
+{
+    long links = 20000;
+    double alone = race_rate(1, 1, fma_chains, &links);
+    return race_rate(1, 1, crowded_chains, &links) < 0.9 * alone;
+}
+
 double machine_peak(int threads)
 {
     static long links; /* that take a millisecond */
