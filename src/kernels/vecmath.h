@@ -292,8 +292,7 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_normal)(KERNEL(vec) x)
     a = KERNEL(vec_pick)(a > last, last, a); /* NaN stays NaN */
     KERNEL(vec) t = a * KERNEL(vec_log_normal)(a) - 1, big = t + VEC_BIG, r = t - (big - VEC_BIG);
     KERNEL(vec)
-    power = KERNEL(vec_2_to)(big),
-    q = KERNEL(vec_expm1_series)(r * ln2) * power + power;
+    power = KERNEL(vec_2_to)(big), q = KERNEL(vec_expm1_series)(r * ln2) * power + power;
     return KERNEL(vec_pick)(x < 0, q, 1 - q);
 }
 
