@@ -230,6 +230,8 @@ VEC_INLINE void KERNEL(gemm_tile_of)(const int rows, int vectors, const KERNEL(g
     else if (rows <= 2)
         t->side ? KERNEL(gemm_sums)(rows, GEMM_WIDE, true, t)
                 : KERNEL(gemm_sums)(rows, GEMM_WIDE, false, t);
+    else
+        __builtin_unreachable();
 }
 
 static void KERNEL(gemm_run)(int rows, int vectors, const KERNEL(gemm_tile) * t)
@@ -253,6 +255,7 @@ static void KERNEL(gemm_run)(int rows, int vectors, const KERNEL(gemm_tile) * t)
     case 13: KERNEL(gemm_tile_of)(13, vectors, t); break;
     case 14: KERNEL(gemm_tile_of)(14, vectors, t); break;
 #endif
+    default: __builtin_unreachable();
     }
 }
 

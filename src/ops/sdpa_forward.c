@@ -47,7 +47,7 @@ static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict s
     const ptrdiff_t ld = x->ld;
     const KERNEL(vec) c = KERNEL(vec_of)(x->c);
     KERNEL(forward_top)(x, shrink);
-    for (int r = 0; r < x->ld; r++) {
+    for (int r = 0; r < ld; r++) {
         REAL old = m[r], top = x->c * shrink[r];
         m[r] = KERNEL(forward_max)(top, old);
         base[r] = m[r] == -(REAL)INFINITY ? 0 : m[r];
@@ -67,7 +67,7 @@ static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict s
         KERNEL(vec_store)(sum + r, l);
         KERNEL(vec_store)(shrink + r, KERNEL(vec_exp_weight)(KERNEL(vec_load)(shrink + r)));
     }
-    for (int r = 0; r < x->ld; r++) x->l[r] = x->l[r] * shrink[r] + sum[r];
+    for (int r = 0; r < ld; r++) x->l[r] = x->l[r] * shrink[r] + sum[r];
 }
 
 static void KERNEL(forward_scale)(int n, REAL a, REAL *O)
@@ -114,9 +114,9 @@ static void KERNEL(forward_end)(const KERNEL(sdpa_tile) * x, const unsigned char
 {
     const at_sdpa_plan *p = x->p;
     REAL *saved = KERNEL(sdpa_saved)(x, 0), *O = KERNEL(sdpa_o)(x, 0, x->job->O);
-    REAL l[AT_SDPA_ROWS], inverse[AT_SDPA_ROWS];
+    REAL *restrict l = x->l, *restrict inverse = x->delta;
     for (int r = 0; r < x->ld; r++) {
-        l[r] = x->l[r] == 0 ? (REAL)NAN : x->l[r];
+        l[r] = l[r] == 0 ? (REAL)NAN : l[r];
         inverse[r] = 1 / l[r];
     }
     for (int r = 0; r < x->rows; r++, saved += AT_SDPA_SAVED, O += p->o.row) {
