@@ -78,37 +78,33 @@ static double race_rate(int threads, double work, void (*body)(void *, int), voi
 
 static volatile float almost_one = 0.9999999F, almost_nothing = 1e-9F, sink;
 
-static void fma_chains(void *ctx, int task)
+/* Beside the multiply-adds there are half as many other instructions, if `crowded`: a core of one's own has
+ * slots to spare for them. */
+static inline __attribute__((always_inline)) void chains(long links, const bool crowded)
 {
-    (void)task;
-    const long *links = ctx;
     vector a[CHAINS], x = almost_one - (vector){0}, y = almost_nothing - (vector){0};
     for (int i = 0; i < CHAINS; i++) a[i] = x + (float)i;
-    for (long k = 0; k < *links; k++)
+    for (long k = 0; k < links; k++) {
 #pragma GCC unroll 32
         for (int i = 0; i < CHAINS; i++) a[i] = a[i] * x + y;
+        if (crowded) __asm__ volatile(".rept %c0\n nop\n .endr" ::"i"(CHAINS / 2));
+    }
     for (int i = 1; i < CHAINS; i++) a[0] += a[i];
     float sum = 0;
     for (int j = 0; j < LANES; j++) sum += a[0][j];
     sink = sum;
 }
 
-/* The same, with half as many other instructions, for which a core of one's own has slots to spare. */
+static void fma_chains(void *ctx, int task)
+{
+    (void)task;
+    chains(*(const long *)ctx, false);
+}
+
 static void crowded_chains(void *ctx, int task)
 {
     (void)task;
-    const long *links = ctx;
-    vector a[CHAINS], x = almost_one - (vector){0}, y = almost_nothing - (vector){0};
-    for (int i = 0; i < CHAINS; i++) a[i] = x + (float)i;
-    for (long k = 0; k < *links; k++) {
-#pragma GCC unroll 32
-        for (int i = 0; i < CHAINS; i++) a[i] = a[i] * x + y;
-        __asm__ volatile(".rept %c0\n nop\n .endr" ::"i"(CHAINS / 2));
-    }
-    for (int i = 1; i < CHAINS; i++) a[0] += a[i];
-    float sum = 0;
-    for (int j = 0; j < LANES; j++) sum += a[0][j];
-    sink = sum;
+    chains(*(const long *)ctx, true);
 }
 
 bool machine_is_shared(void)

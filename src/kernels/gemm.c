@@ -4,7 +4,7 @@
  *
  * A multiply-add takes two numbers from memory, and memory delivers far fewer than the arithmetic
  * could use.  So a tile of C is held in registers while k goes by, and whatever is loaded is used for
- * a whole row or column of it: with 14 x 2 vectors, 28 vector multiply-adds to 16 loads.
+ * a whole row or column of it: with 14 x 2 vectors, 28 vector multiply-adds to two vectors and 14 numbers.
  *
  *                    STRIP = 2 vectors
  *                  +---------+---------+
