@@ -62,7 +62,7 @@
 #ifndef REAL
 
 #include "kernels/pool.h"
-#include "kernels/vector.h"
+#include "kernels/turn.h"
 
 #include <stdalign.h>
 #include <stdbool.h>
@@ -318,57 +318,6 @@ static void KERNEL(gemm_run_copy)(int rows, int columns, const KERNEL(gemm_tile)
 
 /* --------------------------------------- copies of B --------------------------------------- */
 
-/* Halves of x and y, the first (at = 0) or the last (at = VEC_LANES / 2), interleaved: x0 y0 x1 y1 ... */
-VEC_INLINE KERNEL(vec) KERNEL(gemm_interleave)(KERNEL(vec) x, KERNEL(vec) y, const int at)
-{
-#ifdef __clang__
-    KERNEL(vec) z;
-    GEMM_UNROLL for (int l = 0; l < VEC_LANES; l++) z[l] = l % 2 ? y[at + l / 2] : x[at + l / 2];
-    return z;
-#else
-    KERNEL(vec_bits) from;
-    GEMM_UNROLL for (int l = 0; l < VEC_LANES; l++) from[l] = l % 2 * VEC_LANES + at + l / 2;
-    return __builtin_shuffle(x, y, from);
-#endif
-}
-
-/* x transposed, a vector being a row: the upper half of the rows is interleaved with the lower, like
- * a deck of cards, log2(VEC_LANES) times. */
-VEC_INLINE void KERNEL(gemm_transpose)(KERNEL(vec) x[VEC_LANES])
-{
-    const int half = VEC_LANES / 2;
-    KERNEL(vec) y[VEC_LANES];
-    GEMM_UNROLL for (int round = 1; round < VEC_LANES; round *= 2)
-    {
-        GEMM_UNROLL for (int i = 0; i < half; i++)
-        {
-            y[2 * i] = KERNEL(gemm_interleave)(x[i], x[i + half], 0);
-            y[2 * i + 1] = KERNEL(gemm_interleave)(x[i], x[i + half], half);
-        }
-        GEMM_UNROLL for (int i = 0; i < VEC_LANES; i++) x[i] = y[i];
-    }
-}
-
-/* P_kj = B_kj for VEC_LANES columns of contiguous numbers, `step` apart; VEC_LANES rows. */
-static void KERNEL(gemm_turn)(const REAL *B, ptrdiff_t step, REAL *P, ptrdiff_t p_row)
-{
-    KERNEL(vec) x[VEC_LANES];
-    GEMM_UNROLL for (int j = 0; j < VEC_LANES; j++) x[j] = KERNEL(vec_load)(B + j * step);
-    KERNEL(gemm_transpose)(x);
-    GEMM_UNROLL for (int k = 0; k < VEC_LANES; k++) KERNEL(vec_store)(P + k * p_row, x[k]);
-}
-
-/* The same for fewer columns, zeros in the others, and fewer rows. */
-static void KERNEL(gemm_turn_part)(int columns, int rows, const REAL *B, ptrdiff_t step, REAL *P,
-                                   ptrdiff_t p_row)
-{
-    KERNEL(vec) x[VEC_LANES];
-    for (int j = 0; j < VEC_LANES; j++)
-        x[j] = KERNEL(vec_load_first)(j < columns ? rows : 0, B + j * step);
-    KERNEL(gemm_transpose)(x);
-    for (int k = 0; k < rows; k++) KERNEL(vec_store)(P + k * p_row, x[k]);
-}
-
 /* P_kj = B_kj, a strip of whole vectors.  B has `more` columns, from the first of the strip on: where it
  * has enough of them, those of the next strip fill the last vector up, else zeros do. */
 static void KERNEL(gemm_pack)(int depth, int columns, int more, const REAL *B, at_strides b,
@@ -382,9 +331,9 @@ static void KERNEL(gemm_pack)(int depth, int columns, int more, const REAL *B, a
         const REAL *from = B + k + j * b.col;
         REAL *to = P + k * p_row + j;
         if (depth - k >= VEC_LANES && more - j >= VEC_LANES)
-            KERNEL(gemm_turn)(from, b.col, to, p_row);
+            KERNEL(vec_turn)(from, b.col, to, p_row);
         else
-            KERNEL(gemm_turn_part)
+            KERNEL(vec_turn_part)
         (gemm_least(columns - j, VEC_LANES), gemm_least(depth - k, VEC_LANES), from, b.col, to,
          p_row);
     }
@@ -393,6 +342,31 @@ static void KERNEL(gemm_pack)(int depth, int columns, int more, const REAL *B, a
 static at_strides KERNEL(gemm_transposed)(at_strides s)
 {
     return (at_strides){s.col, s.row, s.batch};
+}
+
+/* The same as gemm_run for one row and one vector of columns, where B^T has contiguous rows, b_col apart.
+ * What a copy of B would cost, one row does not earn: numbers are turned on their way to the sum. */
+__attribute__((noinline)) static void KERNEL(gemm_run_turned)(const KERNEL(gemm_tile) * t,
+                                                              const REAL *B, ptrdiff_t b_col)
+{
+    KERNEL(vec) sum = t->Z ? KERNEL(vec_load)(t->Z) : (KERNEL(vec)){0}, b[TURN_LANES];
+    const REAL *A = t->A;
+    const ptrdiff_t a_col = t->a_col;
+    int k = t->depth;
+    for (; k >= TURN_LANES; k -= TURN_LANES, B += TURN_LANES) {
+        KERNEL(turn_rows)(B, b_col, b);
+        GEMM_UNROLL for (int l = 0; l < TURN_LANES; l++, A += a_col) sum += *A * b[l];
+    }
+    for (; k > 0; k--, A += a_col, B++) {
+        KERNEL(vec) last = {0};
+        for (int j = 0; j < VEC_LANES; j++) last[j] = B[j * b_col];
+        sum += *A * last;
+    }
+    if (t->beta != 0)
+        sum = t->alpha * sum + t->beta * KERNEL(vec_load)(t->C);
+    else if (t->alpha != 1)
+        sum *= t->alpha;
+    KERNEL(vec_store)(t->C, sum);
 }
 
 /* ------------------------------------- a block of C ------------------------------------- */
@@ -477,14 +451,16 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
                                REAL *C)
 {
     const bool once = s->first && s->last;
-    const int wide = rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
+    const bool turned = rows == 1 && once && g->b.row == 1 && g->b.col != 1 && g->c.col == 1;
+    const int wide = turned ? VEC_LANES : rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
     t->fetch[0] = (KERNEL(gemm_lines)){t->A, 0, t->depth};
     for (int j = 0, left = s->n, width; left > 0; j += width, left -= width) {
         width = left >= wide ? wide : STRIP;
         const int columns = gemm_least(left, width), whole = WHOLE(columns);
         const REAL *B = s->B + j * g->b.col;
         REAL *P = s->P + (once ? 0 : (ptrdiff_t)j * t->depth);
-        const bool copy = s->all || columns < whole;
+        const bool run_turned = turned && width == VEC_LANES;
+        const bool copy = !run_turned && (s->all || columns < whole);
         if (copy && s->first) KERNEL(gemm_pack)(t->depth, columns, left, B, g->b, P);
         t->B = copy ? P : B;
         t->b_row = copy ? whole : g->b.row;
@@ -495,7 +471,9 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
             KERNEL(gemm_fetch)
             (g, rows, j / STRIP, gemm_ceil(s->n, STRIP), below, g->c.col == 1 ? next : NULL, t);
         }
-        if (columns == whole && g->c.col == 1)
+        if (run_turned)
+            KERNEL(gemm_run_turned)(t, B, g->b.col);
+        else if (columns == whole && g->c.col == 1)
             KERNEL(gemm_run)(rows, whole / VEC_LANES, t);
         else
             KERNEL(gemm_run_copy)(rows, columns, t, g->c.col);

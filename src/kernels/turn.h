@@ -1,18 +1,66 @@
 /* turn.h -- the transpose of a square as large as a vector is long.
  *
- * Interleaving the first half of the rows with the second, log2(VEC_LANES) times, transposes: it is the
- * perfect shuffle of a deck of cards.
+ * A vector is put together from pieces of 16 bytes, each of another row, where they are to end up:
  *
- *     a0 a1       a0 b0       (two lanes, one shuffle)
- *     b0 b1       a1 b1 */
+ *     a0 a1 a2 a3 | e0 e1 e2 e3 | ...        rows 0, 4, ...
+ *     b0 b1 b2 b3 | f0 f1 f2 f3 | ...             1, 5, ...
+ *     c0 c1 c2 c3 | g0 g1 g2 g3 | ...             2, 6, ...
+ *     d0 d1 d2 d3 | h0 h1 h2 h3 | ...             3, 7, ...
+ *
+ * What is left to transpose are small squares, side by side.  Interleaving the first half of the rows with
+ * the second, as often as halving them leaves more than one, does it: like the perfect shuffle of a deck of cards,
+ *
+ *     a0 c0 a1 c1        a0 b0 c0 d0
+ *     a2 c2 a3 c3        a1 b1 c1 d1
+ *     b0 d0 b1 d1        a2 b2 c2 d2
+ *     b2 d2 b3 d3        a3 b3 c3 d3
+ *
+ * so that 16 floats x 16 take 32 shuffles and not 64; a piece on its way from memory needs none. */
 #ifndef AT_KERNELS_TURN_H
 #define AT_KERNELS_TURN_H
 #include "kernels/vector.h"
+
+#include <stdalign.h>
+
+enum { TURN_BYTES = 16, TURN_PIECES = VEC_BYTES / TURN_BYTES };
+#define TURN_LANES (TURN_BYTES / (int)sizeof(REAL)) /* of a piece */
 
 #ifdef __clang__
 #define TURN_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define TURN_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* gcc makes loads of pieces only of such a vector, clang only of an array. */
+#if defined(__SIZEOF_INT128__) && !defined(__clang__)
+#define TURN_WITHOUT_ARRAY
+__extension__ typedef __int128 turn_piece;
+typedef turn_piece turn_pieces __attribute__((vector_size(VEC_BYTES)));
+
+VEC_INLINE turn_piece turn_load(const void *p)
+{
+    turn_piece x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+#if VEC_BYTES == 64
+#define TURN_EACH(p, step)                                                                         \
+    {                                                                                              \
+        turn_load(p), turn_load((p) + (step)), turn_load((p) + 2 * (step)),                        \
+            turn_load((p) + 3 * (step))                                                            \
+    }
+#elif VEC_BYTES == 32
+#define TURN_EACH(p, step)                                                                         \
+    {                                                                                              \
+        turn_load(p), turn_load((p) + (step))                                                      \
+    }
+#else
+#define TURN_EACH(p, step)                                                                         \
+    {                                                                                              \
+        turn_load(p)                                                                               \
+    }
+#endif
 #endif
 
 #define TURN_FUNCTIONS
@@ -22,43 +70,89 @@
 
 #elif defined(TURN_FUNCTIONS)
 
-/* Half of the lanes of x and y, from lane `at` on: x_at y_at x_at+1 y_at+1 ... */
+/* One piece from each of the rows p, p + step, p + 2 step, ... */
+VEC_INLINE KERNEL(vec) KERNEL(turn_row_of_pieces)(const REAL *p, ptrdiff_t step)
+{
+    KERNEL(vec) x;
+#ifdef TURN_WITHOUT_ARRAY
+    const turn_pieces all = TURN_EACH(p, step);
+    memcpy(&x, &all, sizeof x);
+#else
+    REAL lane[VEC_LANES];
+    TURN_UNROLL
+    for (int i = 0; i < TURN_PIECES; i++) memcpy(lane + i * TURN_LANES, p + i * step, TURN_BYTES);
+    memcpy(&x, lane, sizeof x);
+#endif
+    return x;
+}
+
+/* Within each piece, half of the lanes of x and y, from lane `at` on: x_at y_at x_at+1 y_at+1 ... */
 VEC_INLINE KERNEL(vec) KERNEL(turn_interleave)(KERNEL(vec) x, KERNEL(vec) y, const int at)
 {
 #ifdef __clang__
     KERNEL(vec) z = x;
     TURN_UNROLL
-    for (int l = 0; l < VEC_LANES; l++) z[l] = l % 2 ? y[at + l / 2] : x[at + l / 2];
+    for (int l = 0; l < VEC_LANES; l++) {
+        const int from = l / TURN_LANES * TURN_LANES + at + l % TURN_LANES / 2;
+        z[l] = l % 2 ? y[from] : x[from];
+    }
     return z;
 #else
     KERNEL(vec_mask) from = {0};
     TURN_UNROLL
-    for (int l = 0; l < VEC_LANES; l++) from[l] = l % 2 * VEC_LANES + at + l / 2;
+    for (int l = 0; l < VEC_LANES; l++)
+        from[l] = l % 2 * VEC_LANES + l / TURN_LANES * TURN_LANES + at + l % TURN_LANES / 2;
     return __builtin_shuffle(x, y, from);
 #endif
 }
 
-/* to_ij = from_ji for i, j < VEC_LANES, where only n rows of `from` exist, the others being 0 */
-VEC_INLINE void KERNEL(vec_turn)(int n, const REAL *from, ptrdiff_t from_row, REAL *to,
-                                 ptrdiff_t to_row)
+/* Rows 0 .. TURN_LANES-1 of the transpose of `from`, whose rows are `row` apart: x_kj = from_jk. */
+VEC_INLINE void KERNEL(turn_rows)(const REAL *from, ptrdiff_t row, KERNEL(vec) x[TURN_LANES])
 {
-    KERNEL(vec) x[VEC_LANES], y[VEC_LANES];
-    const int half = VEC_LANES / 2;
+    const int half = TURN_LANES / 2;
+    KERNEL(vec) y[TURN_LANES];
     TURN_UNROLL
-    for (int i = 0; i < VEC_LANES; i++)
-        x[i] = i < n ? KERNEL(vec_load)(from + i * from_row) : (KERNEL(vec)){0};
+    for (int i = 0; i < TURN_LANES; i++)
+        x[i] = KERNEL(turn_row_of_pieces)(from + i * row, TURN_LANES * row);
     TURN_UNROLL
-    for (int round = 1; round < VEC_LANES; round *= 2) {
+    for (int round = 1; round < TURN_LANES; round *= 2) {
         TURN_UNROLL
         for (int i = 0; i < half; i++) {
             y[2 * i] = KERNEL(turn_interleave)(x[i], x[i + half], 0);
             y[2 * i + 1] = KERNEL(turn_interleave)(x[i], x[i + half], half);
         }
         TURN_UNROLL
-        for (int i = 0; i < VEC_LANES; i++) x[i] = y[i];
+        for (int i = 0; i < TURN_LANES; i++) x[i] = y[i];
     }
+}
+
+/* to_ij = from_ji for i, j < VEC_LANES */
+static __attribute__((noinline)) void KERNEL(vec_turn)(const REAL *from, ptrdiff_t from_row,
+                                                       REAL *to, ptrdiff_t to_row)
+{
+    KERNEL(vec) x[TURN_LANES];
     TURN_UNROLL
-    for (int i = 0; i < VEC_LANES; i++) KERNEL(vec_store)(to + i * to_row, x[i]);
+    for (int at = 0; at < VEC_LANES; at += TURN_LANES) {
+        KERNEL(turn_rows)(from + at, from_row, x);
+        TURN_UNROLL
+        for (int i = 0; i < TURN_LANES; i++) KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
+    }
+}
+
+/* The same where `from` has fewer rows, the others being 0, or fewer columns: no more rows of `to` are
+ * written then. */
+static inline void KERNEL(vec_turn_part)(int rows, int columns, const REAL *from,
+                                         ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
+{
+    alignas(VEC_BYTES) REAL whole[VEC_LANES * VEC_LANES];
+    KERNEL(vec) x[TURN_LANES];
+    for (int j = 0; j < VEC_LANES; j++) KERNEL(vec_store)
+    (whole + j * VEC_LANES, KERNEL(vec_load_first)(j < rows ? columns : 0, from + j * from_row));
+    for (int at = 0; at < columns; at += TURN_LANES) {
+        KERNEL(turn_rows)(whole + at, VEC_LANES, x);
+        for (int i = 0; i < TURN_LANES && at + i < columns; i++)
+            KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
+    }
 }
 
 #endif

@@ -112,14 +112,14 @@ void AT_FOR_REAL(sdpa_turn)(const KERNEL(sdpa_tile) * x, const REAL *rows, ptrdi
                             REAL *to)
 {
     const ptrdiff_t ld = x->ld;
-    const int whole = N / VEC_LANES * VEC_LANES;
     for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row) {
         const int left = x->rows - r < VEC_LANES ? x->rows - r : VEC_LANES;
-        for (int n = 0; n < whole; n += VEC_LANES)
-            KERNEL(vec_turn)(left, rows + n, row, to + n * ld + r, ld);
-        for (int n = whole; n < N; n++)
-            for (int i = 0; i < VEC_LANES; i++)
-                to[n * ld + r + i] = i < left ? rows[i * row + n] : 0;
+        for (int n = 0; n < N; n += VEC_LANES)
+            if (left == VEC_LANES && N - n >= VEC_LANES)
+                KERNEL(vec_turn)(rows + n, row, to + n * ld + r, ld);
+            else
+                KERNEL(vec_turn_part)
+        (left, N - n < VEC_LANES ? N - n : VEC_LANES, rows + n, row, to + n * ld + r, ld);
     }
 }
 
