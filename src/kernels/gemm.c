@@ -149,6 +149,8 @@ typedef struct {
     bool side; /* do the numbers of A for one k lie side by side? */
     const REAL *A, *B, *Z;
     ptrdiff_t a_row, a_col, b_row, z_row;
+    ptrdiff_t
+        b_col; /* not 0: B^T is what has contiguous rows, for one row of C and one vector of it */
     KERNEL(gemm_lines) fetch[GEMM_FETCHES]; /* one line for each k; the last has one for every k */
     REAL alpha, beta;
     REAL *C;
@@ -234,8 +236,35 @@ VEC_INLINE void KERNEL(gemm_tile_of)(const int rows, int vectors, const KERNEL(g
         __builtin_unreachable();
 }
 
+/* What a copy of B costs, one row does not earn: its numbers are turned on their way to the sum. */
+__attribute__((noinline)) static void KERNEL(gemm_turned)(const KERNEL(gemm_tile) * t)
+{
+    KERNEL(vec) sum = t->Z ? KERNEL(vec_load)(t->Z) : (KERNEL(vec)){0}, b[TURN_LANES];
+    const REAL *A = t->A, *B = t->B;
+    const ptrdiff_t a_col = t->a_col, b_col = t->b_col;
+    int k = t->depth;
+    for (; k >= TURN_LANES; k -= TURN_LANES, B += TURN_LANES) {
+        KERNEL(turn_rows)(B, b_col, b);
+        GEMM_UNROLL for (int l = 0; l < TURN_LANES; l++, A += a_col) sum += *A * b[l];
+    }
+    for (; k > 0; k--, A += a_col, B++) {
+        KERNEL(vec) last = {0};
+        for (int j = 0; j < VEC_LANES; j++) last[j] = B[j * b_col];
+        sum += *A * last;
+    }
+    if (t->beta != 0)
+        sum = t->alpha * sum + t->beta * KERNEL(vec_load)(t->C);
+    else if (t->alpha != 1)
+        sum *= t->alpha;
+    KERNEL(vec_store)(t->C, sum);
+}
+
 static void KERNEL(gemm_run)(int rows, int vectors, const KERNEL(gemm_tile) * t)
 {
+    if (t->b_col) {
+        KERNEL(gemm_turned)(t);
+        return;
+    }
     switch (rows) {
     case 1: KERNEL(gemm_tile_of)(1, vectors, t); break;
     case 2: KERNEL(gemm_tile_of)(2, vectors, t); break;
@@ -344,31 +373,6 @@ static at_strides KERNEL(gemm_transposed)(at_strides s)
     return (at_strides){s.col, s.row, s.batch};
 }
 
-/* The same as gemm_run for one row and one vector of columns, where B^T has contiguous rows, b_col apart.
- * What a copy of B would cost, one row does not earn: numbers are turned on their way to the sum. */
-__attribute__((noinline)) static void KERNEL(gemm_run_turned)(const KERNEL(gemm_tile) * t,
-                                                              const REAL *B, ptrdiff_t b_col)
-{
-    KERNEL(vec) sum = t->Z ? KERNEL(vec_load)(t->Z) : (KERNEL(vec)){0}, b[TURN_LANES];
-    const REAL *A = t->A;
-    const ptrdiff_t a_col = t->a_col;
-    int k = t->depth;
-    for (; k >= TURN_LANES; k -= TURN_LANES, B += TURN_LANES) {
-        KERNEL(turn_rows)(B, b_col, b);
-        GEMM_UNROLL for (int l = 0; l < TURN_LANES; l++, A += a_col) sum += *A * b[l];
-    }
-    for (; k > 0; k--, A += a_col, B++) {
-        KERNEL(vec) last = {0};
-        for (int j = 0; j < VEC_LANES; j++) last[j] = B[j * b_col];
-        sum += *A * last;
-    }
-    if (t->beta != 0)
-        sum = t->alpha * sum + t->beta * KERNEL(vec_load)(t->C);
-    else if (t->alpha != 1)
-        sum *= t->alpha;
-    KERNEL(vec_store)(t->C, sum);
-}
-
 /* ------------------------------------- a block of C ------------------------------------- */
 
 typedef struct {
@@ -451,7 +455,7 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
                                REAL *C)
 {
     const bool once = s->first && s->last;
-    const bool turned = rows == 1 && once && g->b.row == 1 && g->b.col != 1 && g->c.col == 1;
+    const bool turned = rows == 1 && once && g->b.row == 1 && g->b.col != 1;
     const int wide = turned ? VEC_LANES : rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
     t->fetch[0] = (KERNEL(gemm_lines)){t->A, 0, t->depth};
     for (int j = 0, left = s->n, width; left > 0; j += width, left -= width) {
@@ -459,8 +463,8 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
         const int columns = gemm_least(left, width), whole = WHOLE(columns);
         const REAL *B = s->B + j * g->b.col;
         REAL *P = s->P + (once ? 0 : (ptrdiff_t)j * t->depth);
-        const bool run_turned = turned && width == VEC_LANES;
-        const bool copy = !run_turned && (s->all || columns < whole);
+        t->b_col = turned && width == VEC_LANES ? g->b.col : 0;
+        const bool copy = !t->b_col && (s->all || columns < whole);
         if (copy && s->first) KERNEL(gemm_pack)(t->depth, columns, left, B, g->b, P);
         t->B = copy ? P : B;
         t->b_row = copy ? whole : g->b.row;
@@ -471,9 +475,7 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
             KERNEL(gemm_fetch)
             (g, rows, j / STRIP, gemm_ceil(s->n, STRIP), below, g->c.col == 1 ? next : NULL, t);
         }
-        if (run_turned)
-            KERNEL(gemm_run_turned)(t, B, g->b.col);
-        else if (columns == whole && g->c.col == 1)
+        if (columns == whole && g->c.col == 1)
             KERNEL(gemm_run)(rows, whole / VEC_LANES, t);
         else
             KERNEL(gemm_run_copy)(rows, columns, t, g->c.col);
