@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ reading -------------------- */
 
-static const char *fact_of(const build *b, const char *key)
+const char *fact_of(const build *b, const char *key)
 {
     for (int i = 0; i < b->n_facts; i++)
         if (strcmp(b->fact[i].key, key) == 0) return b->fact[i].value;
@@ -114,12 +114,13 @@ static bool fill_in(FILE *out, const builds *all, char *line)
     char *rest = strchr(line, ' ');
     const results *r = &all->build[0].all;
     bool good = true;
+    char *field[2];
     line[strcspn(line, " ")] = 0;
     rest = rest ? rest + 1 : line + strlen(line);
     if (strcmp(line, "%machine") == 0)
         write_machine(out, all);
     else if (strcmp(line, "%targets") == 0)
-        good = write_targets(out, all, rest);
+        good = cut_fields(rest, field, 2) == 2 && write_targets(out, all, field[0], field[1]);
     else if (strcmp(line, "%tables") == 0)
         write_tables(out, r, rest);
     else if (strcmp(line, "%complexity") == 0)

@@ -144,18 +144,34 @@ static const build *build_of(const builds *all, const char *compiler, const char
     return NULL;
 }
 
-/* A row of the table.  Returns whether something in it is not yet reached. */
-static bool write_target(FILE *out, const builds *all, char **field)
+/* What this machine reached of each target. */
+static void measure_all(const builds *all, int n, char *field[][FIELDS], processor *here)
 {
-    static const char *const compilers[] = {"gcc", "clang"};
+    static const char *const compilers[COMPILERS] = {"gcc", "clang"};
+    const build *first = &all->build[0];
+    name_processor(here, fact_of(first, "processor"), fact_of(first, "caches"));
+    snprintf(here->date, sizeof here->date, "%.10s", fact_of(first, "date"));
+    for (here->n = 0; here->n < n; here->n++) {
+        reach *r = &here->row[here->n];
+        snprintf(r->what, sizeof r->what, "%s", field[here->n][WHAT]);
+        for (int c = 0; c < COMPILERS; c++) {
+            const build *b = build_of(all, compilers[c], field[here->n][ARCH]);
+            r->value[c] = b ? measured(&b->all, field[here->n]) : (double)NAN;
+        }
+    }
+}
+
+/* A row of the table.  Returns whether something in it is not yet reached. */
+static bool write_target(FILE *out, char **field, const processor *p, int n)
+{
     const char *unit = unit_of(field);
     bool missed = false;
     fprintf(out, "| %s ", field[WHAT]);
     for (int i = MUST; i <= AIM; i++)
         fprintf(out, "| %s%s ", *field[i] == '-' ? "" : field[i], *field[i] == '-' ? "" : unit);
-    for (int i = 0; i < 2; i++) {
-        const build *b = build_of(all, compilers[i], field[ARCH]);
-        double v = b ? measured(&b->all, field) : (double)NAN;
+    for (int i = 0; i < n * COMPILERS; i++) {
+        const reach *r = reached_of(&p[i / COMPILERS], field[WHAT]);
+        double v = r ? r->value[i % COMPILERS] : (double)NAN;
         if (isnan(v))
             fprintf(out, "| ");
         else
@@ -166,25 +182,43 @@ static bool write_target(FILE *out, const builds *all, char **field)
     return missed;
 }
 
-bool write_targets(FILE *out, const builds *all, const char *path)
+static int read_targets(const char *path, char line[][4096], char *field[][FIELDS])
 {
-    enum { LINES = 64 };
-    static char line[LINES][4096];
-    char *field[LINES][FIELDS];
-    bool missed[LINES];
     int n = 0;
     FILE *f = fopen(path, "r");
-    while (f && n < LINES && fgets(line[n], sizeof line[n], f)) {
+    while (f && n < TARGETS && fgets(line[n], 4096, f)) {
         line[n][strcspn(line[n], "\n")] = 0;
         if (*line[n] == '#' || !*line[n]) continue;
-        if (cut_fields(line[n], field[n], FIELDS) != FIELDS) return fclose(f), false;
+        if (cut_fields(line[n], field[n], FIELDS) != FIELDS) return fclose(f), 0;
         n++;
     }
     if (f) fclose(f);
-    fprintf(out, "| | must | aim | gcc | clang |\n|---|--:|--:|--:|--:|\n");
-    for (int i = 0; i < n; i++) missed[i] = write_target(out, all, field[i]);
+    return n;
+}
+
+bool write_targets(FILE *out, const builds *all, const char *path, const char *folder)
+{
+    enum { PROCESSORS = 8 };
+    static char line[TARGETS][4096];
+    static processor p[PROCESSORS];
+    char *field[TARGETS][FIELDS];
+    bool missed[TARGETS];
+    const int n = read_targets(path, line, field);
+    measure_all(all, n, field, &p[0]);
+    if (!n || !write_processor(&p[0], folder)) return false;
+    const int others = read_other_processors(folder, p[0].name, p + 1, PROCESSORS - 1);
+    fprintf(out, "| | must | aim ");
+    for (int i = 0; i <= others; i++) fprintf(out, "| %s: gcc | clang ", p[i].name);
+    fprintf(out, "|\n|---|--:|--:");
+    for (int i = 0; i <= others; i++) fprintf(out, "|--:|--:");
+    fprintf(out, "|\n");
+    for (int i = 0; i < n; i++) missed[i] = write_target(out, field[i], p, 1 + others);
+    fprintf(out, "\nMeasured");
+    for (int i = 0; i <= others; i++)
+        fprintf(out, "%s on %s: %s", i ? ";" : "", p[i].name, p[i].date);
+    fprintf(out, ".\n");
     for (int i = 0; i < n; i++)
         if (missed[i] && strcmp(field[i][LIMIT], "-") != 0)
             fprintf(out, "\n**%s:** %s\n", field[i][WHAT], field[i][LIMIT]);
-    return f != NULL;
+    return true;
 }

@@ -47,7 +47,7 @@
  *              side by side, works on a copy of its part of C.  Columns that would not even fill half of a
  *              vector are a product of their own, turned: C^T = B^T A^T has them as rows.
  *
- *     FETCH    Where A, B and C do not all fit into the second level, a tile asks at each k for one line of
+ *     FETCH    Unless A, B and C are so small that they are at hand, a tile asks at each k for one line of
  *              what will be wanted next: of the next tile of C, of the next panel of A.
  *
  * The sum of C_ij begins with 0, with C_ij itself (alpha and beta are 1) or with a bias, and then takes
@@ -89,7 +89,7 @@ enum {
     GEMM_MANY = 4,           /* strips that are enough for a copy of A^T */
     GEMM_FAR_COLUMNS = 1024, /* bytes from column to column of A^T that call for one anyway */
     GEMM_PAGE = 4096,
-    GEMM_NEAR = 1 << 20, /* bytes of A, B and C that the second-level cache holds */
+    GEMM_NEAR = 1 << 16, /* bytes of A, B and C that are at hand without fetching */
     GEMM_TALL = 64,      /* rows of C that are enough for turning its last columns */
     GEMM_TASKS = 3,      /* blocks for every thread: one may be slower than another */
     GEMM_TASK = 1 << 19  /* multiply-adds that are worth waking a thread for */
@@ -382,7 +382,7 @@ typedef struct {
     REAL *C;
     const REAL *bias; /* a row that all sums begin with, or NULL */
     at_strides a, b, c;
-    bool far;               /* A, B and C come from beyond the second-level cache */
+    bool far;               /* A, B and C are worth fetching */
     bool sum;               /* the products of the batch are summed into one C */
     int rows, columns;      /* of a block of C */
     ptrdiff_t down, across; /* blocks */

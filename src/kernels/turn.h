@@ -74,6 +74,7 @@ VEC_INLINE turn_piece turn_load(const void *p)
 VEC_INLINE KERNEL(vec) KERNEL(turn_row_of_pieces)(const REAL *p, ptrdiff_t step)
 {
     KERNEL(vec) x;
+    (void)step; /* there may be but one piece */
 #ifdef TURN_WITHOUT_ARRAY
     const turn_pieces all = TURN_EACH(p, step);
     memcpy(&x, &all, sizeof x);
