@@ -20,8 +20,6 @@
 #define AT_KERNELS_TURN_H
 #include "kernels/vector.h"
 
-#include <stdalign.h>
-
 enum { TURN_BYTES = 16, TURN_PIECES = VEC_BYTES / TURN_BYTES };
 #define TURN_LANES (TURN_BYTES / (int)sizeof(REAL)) /* of a piece */
 
@@ -45,20 +43,19 @@ VEC_INLINE turn_piece turn_load(const void *p)
 }
 
 #if VEC_BYTES == 64
-#define TURN_EACH(p, step)                                                                         \
+#define TURN_EACH(piece)                                                                           \
     {                                                                                              \
-        turn_load(p), turn_load((p) + (step)), turn_load((p) + 2 * (step)),                        \
-            turn_load((p) + 3 * (step))                                                            \
+        piece(0), piece(1), piece(2), piece(3)                                                     \
     }
 #elif VEC_BYTES == 32
-#define TURN_EACH(p, step)                                                                         \
+#define TURN_EACH(piece)                                                                           \
     {                                                                                              \
-        turn_load(p), turn_load((p) + (step))                                                      \
+        piece(0), piece(1)                                                                         \
     }
 #else
-#define TURN_EACH(p, step)                                                                         \
+#define TURN_EACH(piece)                                                                           \
     {                                                                                              \
-        turn_load(p)                                                                               \
+        piece(0)                                                                                   \
     }
 #endif
 #endif
@@ -70,20 +67,39 @@ VEC_INLINE turn_piece turn_load(const void *p)
 
 #elif defined(TURN_FUNCTIONS)
 
-/* One piece from each of the rows p, p + step, p + 2 step, ... */
-VEC_INLINE KERNEL(vec) KERNEL(turn_row_of_pieces)(const REAL *p, ptrdiff_t step)
+/* A vector of pieces, one from each of the rows at p, p + step, p + 2 step, ... */
+VEC_INLINE KERNEL(vec) KERNEL(turn_stepping)(const REAL *p, ptrdiff_t step)
 {
     KERNEL(vec) x;
     (void)step; /* there may be but one piece */
 #ifdef TURN_WITHOUT_ARRAY
-    const turn_pieces all = TURN_EACH(p, step);
-    memcpy(&x, &all, sizeof x);
+#define TURN_PIECE(i) turn_load(p + (i)*step)
+    const turn_pieces all = TURN_EACH(TURN_PIECE);
+#undef TURN_PIECE
 #else
-    REAL lane[VEC_LANES];
+    REAL all[VEC_LANES];
     TURN_UNROLL
-    for (int i = 0; i < TURN_PIECES; i++) memcpy(lane + i * TURN_LANES, p + i * step, TURN_BYTES);
-    memcpy(&x, lane, sizeof x);
+    for (int i = 0; i < TURN_PIECES; i++) memcpy(all + i * TURN_LANES, p + i * step, TURN_BYTES);
 #endif
+    memcpy(&x, &all, sizeof x);
+    return x;
+}
+
+/* The same of rows that may lie anywhere, from their lane `at` on: p[0], p[TURN_LANES], ... */
+VEC_INLINE KERNEL(vec) KERNEL(turn_jumping)(const REAL *const *p, int at)
+{
+    KERNEL(vec) x;
+#ifdef TURN_WITHOUT_ARRAY
+#define TURN_PIECE(i) turn_load(p[(i)*TURN_LANES] + at)
+    const turn_pieces all = TURN_EACH(TURN_PIECE);
+#undef TURN_PIECE
+#else
+    REAL all[VEC_LANES];
+    TURN_UNROLL
+    for (int i = 0; i < TURN_PIECES; i++)
+        memcpy(all + i * TURN_LANES, p[i * TURN_LANES] + at, TURN_BYTES);
+#endif
+    memcpy(&x, &all, sizeof x);
     return x;
 }
 
@@ -107,14 +123,11 @@ VEC_INLINE KERNEL(vec) KERNEL(turn_interleave)(KERNEL(vec) x, KERNEL(vec) y, con
 #endif
 }
 
-/* Rows 0 .. TURN_LANES-1 of the transpose of `from`, whose rows are `row` apart: x_kj = from_jk. */
-VEC_INLINE void KERNEL(turn_rows)(const REAL *from, ptrdiff_t row, KERNEL(vec) x[TURN_LANES])
+/* The squares of x transposed. */
+VEC_INLINE void KERNEL(turn_squares)(KERNEL(vec) x[TURN_LANES])
 {
     const int half = TURN_LANES / 2;
     KERNEL(vec) y[TURN_LANES];
-    TURN_UNROLL
-    for (int i = 0; i < TURN_LANES; i++)
-        x[i] = KERNEL(turn_row_of_pieces)(from + i * row, TURN_LANES * row);
     TURN_UNROLL
     for (int round = 1; round < TURN_LANES; round *= 2) {
         TURN_UNROLL
@@ -125,6 +138,15 @@ VEC_INLINE void KERNEL(turn_rows)(const REAL *from, ptrdiff_t row, KERNEL(vec) x
         TURN_UNROLL
         for (int i = 0; i < TURN_LANES; i++) x[i] = y[i];
     }
+}
+
+/* Rows 0 .. TURN_LANES-1 of the transpose of `from`, whose rows are `row` apart: x_kj = from_jk. */
+VEC_INLINE void KERNEL(turn_rows)(const REAL *from, ptrdiff_t row, KERNEL(vec) x[TURN_LANES])
+{
+    TURN_UNROLL
+    for (int i = 0; i < TURN_LANES; i++)
+        x[i] = KERNEL(turn_stepping)(from + i * row, TURN_LANES * row);
+    KERNEL(turn_squares)(x);
 }
 
 /* to_ij = from_ji for i, j < VEC_LANES */
@@ -142,18 +164,24 @@ static __attribute__((noinline)) void KERNEL(vec_turn)(const REAL *from, ptrdiff
 
 /* The same where `from` has fewer rows, the others being 0, or fewer columns: no more rows of `to` are
  * written then. */
-static inline void KERNEL(vec_turn_part)(int rows, int columns, const REAL *from,
-                                         ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
+static __attribute__((noinline)) void KERNEL(vec_turn_part)(int rows, int columns, const REAL *from,
+                                                            ptrdiff_t from_row, REAL *to,
+                                                            ptrdiff_t to_row)
 {
-    alignas(VEC_BYTES) REAL whole[VEC_LANES * VEC_LANES];
+    static const REAL none[VEC_LANES];
+    const REAL *p[VEC_LANES];
     KERNEL(vec) x[TURN_LANES];
-    for (int j = 0; j < VEC_LANES; j++) KERNEL(vec_store)
-    (whole + j * VEC_LANES, KERNEL(vec_load_first)(j < rows ? columns : 0, from + j * from_row));
-    for (int at = 0; at < columns; at += TURN_LANES) {
-        KERNEL(turn_rows)(whole + at, VEC_LANES, x);
-        for (int i = 0; i < TURN_LANES && at + i < columns; i++)
-            KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
+    int at = 0;
+    for (int j = 0; j < VEC_LANES; j++) p[j] = j < rows ? from + j * from_row : none;
+    for (; at + TURN_LANES <= columns; at += TURN_LANES) {
+        TURN_UNROLL
+        for (int i = 0; i < TURN_LANES; i++) x[i] = KERNEL(turn_jumping)(p + i, at);
+        KERNEL(turn_squares)(x);
+        TURN_UNROLL
+        for (int i = 0; i < TURN_LANES; i++) KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
     }
+    for (; at < columns; at++)
+        for (int j = 0; j < VEC_LANES; j++) to[at * to_row + j] = p[j][at];
 }
 
 #endif
