@@ -41,6 +41,7 @@
  *              where it is as well; else each strip is copied when the first panel comes to it, transposed
  *              if need be, and an incomplete last vector is filled up with zeros.  (They meet every row of
  *              A, but what they make, NaN included, is in columns that C does not have.)
+ *              One row alone does not earn such a copy: it transposes B on its way to the sums.
  *
  *     EDGES    Panels are of nearly equal height, rather than 14, 14, 14 and 1, and there is a tile for
  *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie

@@ -162,9 +162,8 @@ static __attribute__((noinline)) void KERNEL(vec_turn)(const REAL *from, ptrdiff
     }
 }
 
-/* The same where `from` has fewer rows, the others being 0, or fewer columns: no more rows of `to` are
- * written then. */
-static __attribute__((noinline)) void KERNEL(vec_turn_part)(int rows, int columns, const REAL *from,
+/* The same where `from` has m rows, the others being 0, and n columns: so many rows of `to` are written. */
+static __attribute__((noinline)) void KERNEL(vec_turn_part)(int m, int n, const REAL *from,
                                                             ptrdiff_t from_row, REAL *to,
                                                             ptrdiff_t to_row)
 {
@@ -172,15 +171,15 @@ static __attribute__((noinline)) void KERNEL(vec_turn_part)(int rows, int column
     const REAL *p[VEC_LANES];
     KERNEL(vec) x[TURN_LANES];
     int at = 0;
-    for (int j = 0; j < VEC_LANES; j++) p[j] = j < rows ? from + j * from_row : none;
-    for (; at + TURN_LANES <= columns; at += TURN_LANES) {
+    for (int j = 0; j < VEC_LANES; j++) p[j] = j < m ? from + j * from_row : none;
+    for (; at + TURN_LANES <= n; at += TURN_LANES) {
         TURN_UNROLL
         for (int i = 0; i < TURN_LANES; i++) x[i] = KERNEL(turn_jumping)(p + i, at);
         KERNEL(turn_squares)(x);
         TURN_UNROLL
         for (int i = 0; i < TURN_LANES; i++) KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
     }
-    for (; at < columns; at++)
+    for (; at < n; at++)
         for (int j = 0; j < VEC_LANES; j++) to[at * to_row + j] = p[j][at];
 }
 
