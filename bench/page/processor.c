@@ -28,9 +28,9 @@ void name_processor(processor *p, const char *model, const char *caches)
     leave_out(text, "(TM)");
     leave_out(text, " Processor");
     for (size_t n = strlen(text); n > 0 && text[n - 1] == ' '; n--) text[n - 1] = 0;
-    const char *l2 = strstr(caches, "L2"), *l3 = strstr(caches, " L3");
-    snprintf(p->name, sizeof p->name, "%.48s, %.*s,%.24s", text, l3 ? (int)(l3 - l2) : 24,
-             l2 ? l2 : "", l3 ? l3 : "");
+    const char *l2 = strstr(caches, "L2"), *l3 = l2 ? strstr(l2, " L3") : NULL;
+    snprintf(p->name, sizeof p->name, "%.48s%s%.*s%s%.24s", text, l2 ? ", " : "",
+             l3 ? (int)(l3 - l2) : 16, l2 ? l2 : "", l3 ? "," : "", l3 ? l3 : "");
 }
 
 /* FOLDER/amd-epyc-l2-1024k-l3-32768k.tsv */
