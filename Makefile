@@ -223,7 +223,7 @@ tsan: ## tests under ThreadSanitizer
 
 valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 	$(nofork) MODE=valgrind $(if $(x86),ARCH=x86-64-v3) test \
-	    wrapper="$(VALGRIND) -q --error-exitcode=1 --leak-check=full \
+	    wrapper="env EMULATED=1 $(VALGRIND) -q --error-exitcode=1 --leak-check=full \
 	    --show-leak-kinds=definite --errors-for-leak-kinds=definite"
 
 coverage: ## lines of src/ reached by tests and gradient checks, per file

@@ -310,7 +310,7 @@ static int exit_status_of(pid_t child)
 /* ThreadSanitizer forbids threads after a fork, QEMU fails on a fork with threads. */
 static bool may_fork_threads(void)
 {
-    return !thread_sanitizer && !getenv("EMULATED"); /* set by scripts/check-arm.sh */
+    return !thread_sanitizer && !getenv("EMULATED"); /* by QEMU or Valgrind */
 }
 
 START_TEST(parent_and_child_each_have_a_pool_after_fork)
