@@ -150,8 +150,7 @@ typedef struct {
     bool side; /* do the numbers of A for one k lie side by side? */
     const REAL *A, *B, *Z;
     ptrdiff_t a_row, a_col, b_row, z_row;
-    ptrdiff_t
-        b_col; /* not 0: B^T is what has contiguous rows, for one row of C and one vector of it */
+    ptrdiff_t b_col; /* 0, or how far B's contiguous columns are apart: one row, one vector */
     KERNEL(gemm_lines) fetch[GEMM_FETCHES]; /* one line for each k; the last has one for every k */
     REAL alpha, beta;
     REAL *C;
