@@ -9,6 +9,7 @@
  * N reads a matrix as it lies, T transposed.  2 M N K flop; at least A, B and C must be touched. */
 #include "common/bench.h"
 #include "kernels/gemm.h"
+#include "kernels/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,7 @@ typedef struct {
     bool f64;
     at_strides a, b, c;
     void *A, *B, *C;
+    at_workspace space;
 } product;
 
 static void run(void *ctx)
@@ -70,9 +72,9 @@ static void run(void *ctx)
     const product *p = ctx;
     const shape *s = p->s;
     if (p->f64)
-        at_gemm_f64(s->batch, s->M, s->N, s->K, 1, p->A, p->a, p->B, p->b, 0, p->C, p->c);
+        at_gemm_f64(s->batch, s->M, s->N, s->K, 1, p->A, p->a, p->B, p->b, 0, p->C, p->c, p->space);
     else
-        at_gemm_f32(s->batch, s->M, s->N, s->K, 1, p->A, p->a, p->B, p->b, 0, p->C, p->c);
+        at_gemm_f32(s->batch, s->M, s->N, s->K, 1, p->A, p->a, p->B, p->b, 0, p->C, p->c, p->space);
 }
 
 /* A matrix of rows x cols, read transposed if it lies as cols x rows. */
@@ -118,11 +120,14 @@ static void measure(bench *b, const shape *s)
     p.A = operand(p.a.batch * s->batch, f64);
     p.B = operand(p.b.batch * s->batch, f64);
     p.C = operand(p.c.batch * s->batch, f64);
+    p.space = (at_workspace){.size = AT_GEMM_WORKSPACE, .slots = at_thread_count()};
+    p.space.p = aligned_alloc(64, p.space.size * (size_t)p.space.slots);
     c.ctx = &p;
     bench_row(b, &c);
     free(p.A);
     free(p.B);
     free(p.C);
+    free(p.space.p);
 }
 
 int main(int argc, char **argv)

@@ -210,7 +210,6 @@ bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)
                "backward: %s does not depend on any tensor that wants a gradient (a constant, a "
                "detached copy, or recorded under at_no_grad)",
                at_text(y));
-    if (!at_scratch_ready(t, t->scratch_size)) return false;
 
     for (at_node *n = t->swept ? y->node : NULL; n; n = n->prev) /* start afresh */
         for (int i = 0; i < n->n_out; i++) n->out[i]->grad = NULL;

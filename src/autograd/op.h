@@ -49,6 +49,8 @@ struct at_node { /* one line on the tape: out... = op(in...; args) */
     at_node *prev, *next;
     int index;            /* position on the tape */
     bool wants_grad;      /* any input does */
+    size_t scratch;       /* bytes of a slot */
+    int slots;            /* so many at_scratch can hand out */
     unsigned *in_version; /* of each input when it was read */
     uint64_t *in_sum;     /* checksums of the inputs, with ATTIC_DEBUG */
     const at_name_scope *scope;
@@ -70,7 +72,8 @@ typedef struct {
     const void *args; /* copied */
     size_t args_size;
     size_t saved;   /* bytes of n->saved */
-    size_t scratch; /* bytes that at_scratch(n, worker) points to, for every worker */
+    size_t scratch; /* bytes that at_scratch(n, slot) points to, for every slot < n->slots */
+    int slots;      /* how many; 0: as many as there are threads now */
     bool shares;    /* out[0] is in[0]'s data under another shape; forward has nothing to do */
 } at_recipe;
 
@@ -102,9 +105,9 @@ void at_grad_pass(at_node *n, int i);
  * so it does if dy's memory is to be recycled anyway. */
 at_fresh at_grad_over(at_node *n, int i);
 
-/* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; worker
- * as in at_parallel, 0 outside of it. */
-void *at_scratch(const at_node *n, int worker);
+/* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as in
+ * at_parallel_slots(n->slots, ...), 0 outside of it. */
+void *at_scratch(const at_node *n, int slot);
 
 /* The next random stream of this tape; keep it in args.  The count of draws never rewinds. */
 at_stream at_draw(at_tape *t);

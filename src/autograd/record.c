@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "kernels/pool.h"
+
 #ifdef ATTIC_DEBUG
 uint64_t at_checksum(const at_tensor *x)
 {
@@ -71,8 +73,14 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     void *saved = r->saved ? at_step_alloc(t, r->saved) : NULL;
     if (!n || (r->saved && !saved)) return NULL;
 
-    *n = (at_node){
-        .op = op, .n_in = in.n, .n_out = n_out, .saved = saved, .tape = t, .scope = t->scope};
+    *n = (at_node){.op = op,
+                   .n_in = in.n,
+                   .n_out = n_out,
+                   .saved = saved,
+                   .tape = t,
+                   .scope = t->scope,
+                   .scratch = r->scratch,
+                   .slots = r->slots};
     at_tensor *y = (at_tensor *)(n + 1);
     n->in = (at_tensor **)(y + n_out);
     n->in_sum = (uint64_t *)(n->in + in.n);
@@ -86,9 +94,21 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     return make_outputs(n, y, r) ? n : NULL;
 }
 
-static at_node *record(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
+/* The number of slots is fixed here: no replay and no backward of this node ever needs more. */
+static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
 {
-    if (!at_ok(t) || (r->scratch && !at_scratch_ready(t, r->scratch))) return NULL;
+    if (r->slots == 0) r->slots = at_thread_count();
+    const size_t line = 64, bytes = r->scratch, most = PTRDIFF_MAX / (size_t)r->slots - line;
+    if (bytes > most)
+        return at_fail(t, ATTIC_MEMORY_ERROR, "%s: out of memory: scratch of %zu bytes per thread",
+                       op->name, bytes);
+    r->scratch = (bytes + line - 1) / line * line;
+    return at_scratch_ready(t, r->scratch * (size_t)r->slots);
+}
+
+static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
+{
+    if (!at_ok(t) || !prepare_scratch(t, op, r)) return NULL;
     at_node *n = new_node(t, op, in, r);
     if (!n) return NULL;
 
@@ -117,7 +137,7 @@ at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, 
 
 bool at_replay(at_tape *t)
 {
-    if (!at_ok(t) || !at_scratch_ready(t, t->scratch_size)) return false;
+    if (!at_ok(t)) return false;
     for (at_node *n = t->first; n; n = n->next) {
         for (int i = 0; i < n->n_in; i++)
             AT_REQUIRE(t, !n->in[i] || at_data_owner(n->in[i])->data,

@@ -38,9 +38,9 @@ struct at_tape {
     unsigned checks; /* at_check_flag */
     at_spare spare[AT_MAX_SPARES];
     int n_spares;
-    char *scratch; /* of every worker */
+    at_arena scratch; /* one piece, for the kernel that runs */
+    char *scratch_memory;
     size_t scratch_size;
-    int scratch_workers;
 
     at_error_kind_t kind;
     char message[512];
@@ -66,6 +66,7 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
 
 /* A buffer for x->grad: x's own, or a spare one, or new. */
 void *at_grad_buffer(at_tape *t, at_tensor *x);
+/* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */
 bool at_scratch_ready(at_tape *t, size_t bytes);
 
 #ifdef ATTIC_DEBUG

@@ -1,6 +1,6 @@
 /* tape.c -- opening and closing a tape, its errors, its modes, its memory; see tape.h.
  *
- * The tape lies in its own permanent arena, so that closing it is giving back two arenas. */
+ * The tape lies in its own permanent arena, so that closing it is giving back its arenas. */
 #include "autograd/state.h"
 
 #include <stdlib.h>
@@ -29,6 +29,7 @@ void at_close(at_tape *t)
     if (!t) return;
     at_arena permanent = t->permanent; /* t itself lies in there */
     at_arena_free(&t->step);
+    at_arena_free(&t->scratch);
     at_arena_free(&permanent);
 }
 
@@ -161,27 +162,24 @@ const char *at_intern(at_tape *t, const char *text)
 
 bool at_scratch_ready(at_tape *t, size_t bytes)
 {
-    int workers = at_thread_count();
-    bytes = (bytes + 63) / 64 * 64;
-    if (bytes <= t->scratch_size && workers <= t->scratch_workers) return at_ok(t);
-    if (bytes < t->scratch_size) bytes = t->scratch_size;
-    if (workers < t->scratch_workers) workers = t->scratch_workers;
-    if (t->scratch_size && bytes > t->scratch_size) bytes += bytes / 2; /* grow rarely */
-    bytes = (bytes + 63) / 64 * 64;
-    if (bytes > SIZE_MAX / 2 / (size_t)workers)
-        return at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: scratch of %zu bytes per thread",
-                       bytes);
-    char *p = at_alloc_in(t, &t->permanent, bytes * (size_t)workers + 64);
-    if (!p) return false;
-    t->scratch = p;
+    if (!at_ok(t) || bytes <= t->scratch_size) return at_ok(t);
+    if (t->scratch_size && bytes <= SIZE_MAX / 2) bytes += bytes / 2; /* grow rarely */
+    at_arena larger = {0};
+    char *p = at_alloc_in(t, &larger, bytes);
+    if (!p) {
+        at_arena_free(&larger);
+        return false;
+    }
+    at_arena_free(&t->scratch);
+    t->scratch = larger;
+    t->scratch_memory = p;
     t->scratch_size = bytes;
-    t->scratch_workers = workers;
     return true;
 }
 
-void *at_scratch(const at_node *n, int worker)
+void *at_scratch(const at_node *n, int slot)
 {
-    return n->tape->scratch + (size_t)worker * n->tape->scratch_size;
+    return n->tape->scratch_memory + (size_t)slot * n->scratch;
 }
 
 at_memory at_memory_of(const at_tape *t)
@@ -190,7 +188,7 @@ at_memory at_memory_of(const at_tape *t)
     return (at_memory){.permanent = t->permanent.in_use,
                        .step = t->step.in_use,
                        .step_peak = t->step.peak,
-                       .reserved = t->permanent.reserved + t->step.reserved,
+                       .reserved = t->permanent.reserved + t->step.reserved + t->scratch.reserved,
                        .nodes = t->last ? t->last->index + 1 : 0};
 }
 

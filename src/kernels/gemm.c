@@ -125,6 +125,29 @@ static int gemm_least(int a, int b)
     return a < b ? a : b;
 }
 
+/* n in whole vectors */
+static size_t gemm_whole(size_t n, size_t real)
+{
+    const size_t lanes = VEC_BYTES / real;
+    return (n + lanes - 1) / lanes * lanes;
+}
+
+/* B and A copied, as deep as `depth` and as wide as the wider of two. */
+static size_t gemm_copies(int depth, int m, int n, size_t real)
+{
+    const size_t deep = gemm_whole((size_t)gemm_least(depth, GEMM_DEPTH / (int)real), real);
+    const int wide = gemm_least(m > n ? m : n, GEMM_WIDTH);
+    return deep * (gemm_whole((size_t)wide, real) + gemm_whole(GEMM_ROWS, real)) * real;
+}
+
+size_t at_gemm_workspace(int M, int N, int K, size_t real)
+{
+    const size_t of[] = {gemm_copies(K, M, N, real), gemm_copies(M, N, K, real),
+                         gemm_copies(N, K, M, real)};
+    const size_t most = of[0] > of[1] ? of[0] : of[1];
+    return most > of[2] ? most : of[2];
+}
+
 #define AT_KERNELS "kernels/gemm.c"
 #include "kernels/each_real.h"
 
@@ -382,6 +405,7 @@ typedef struct {
     REAL *C;
     const REAL *bias; /* a row that all sums begin with, or NULL */
     at_strides a, b, c;
+    at_workspace workspace;
     bool far;               /* A, B and C are worth fetching */
     bool sum;               /* the products of the batch are summed into one C */
     int rows, columns;      /* of a block of C */
@@ -508,13 +532,11 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
     }
 }
 
-/* C [m,n] from row i and column j on, in products first .. last of the batch.  (Inlined twice, P and Q
- * would be there twice.) */
-__attribute__((noinline)) static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g,
-                                                         ptrdiff_t first, ptrdiff_t last, int i,
-                                                         int m, int j, int n)
+/* C [m,n] from row i and column j on, in products first .. last of the batch. */
+static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, int slot, ptrdiff_t first,
+                               ptrdiff_t last, int i, int m, int j, int n)
 {
-    alignas(VEC_BYTES) REAL P[DEPTH * WIDTH], Q[DEPTH * WHOLE(GEMM_ROWS)];
+    REAL *P = (REAL *)((char *)g->workspace.p + (size_t)slot * g->workspace.size), *Q = P;
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
     const KERNEL(gemm_begin) from_c = {C, g->c.row, g->c.col};
     KERNEL(gemm_begin) begin = {NULL, 0, 0};
@@ -531,6 +553,7 @@ __attribute__((noinline)) static void KERNEL(gemm_block)(const KERNEL(gemm_job) 
     const int most = chain && KERNEL(gemm_strides_pages)(g) ? DEPTH / 2 : DEPTH;
     const int slabs = g->K > most ? gemm_ceil(g->K, most) : 1;
     const int depth = WHOLE(gemm_ceil(g->K, slabs));
+    Q += depth * WHOLE(n);
     for (ptrdiff_t b = first; b <= last; b++)
         for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
             t.depth = gemm_least(g->K - k, depth);
@@ -556,12 +579,12 @@ static void KERNEL(gemm_turn_job)(KERNEL(gemm_job) * g)
 
 /* The same, but columns that would not even fill half of a vector are turned.  Some rows at a time, so
  * that A is near when it is read again. */
-static void KERNEL(gemm_piece)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrdiff_t last, int i,
-                               int m, int j, int n)
+static void KERNEL(gemm_piece)(const KERNEL(gemm_job) * g, int slot, ptrdiff_t first,
+                               ptrdiff_t last, int i, int m, int j, int n)
 {
     const int rest = n % VEC_LANES;
     if (rest == 0 || rest > VEC_LANES / 2 || n < VEC_LANES || m < VEC_LANES) {
-        KERNEL(gemm_block)(g, first, last, i, m, j, n);
+        KERNEL(gemm_block)(g, slot, first, last, i, m, j, n);
         return;
     }
     KERNEL(gemm_job) turned = *g;
@@ -570,18 +593,17 @@ static void KERNEL(gemm_piece)(const KERNEL(gemm_job) * g, ptrdiff_t first, ptrd
     n -= rest;
     for (int rows; m > 0; m -= rows, i += rows) {
         rows = gemm_least(m, WIDTH);
-        KERNEL(gemm_block)(g, first, last, i, rows, j, n);
+        KERNEL(gemm_block)(g, slot, first, last, i, rows, j, n);
         for (int r = i; g->bias && r < i + rows; r++)
             memcpy(g->C + r * g->c.row + j + n, g->bias + j + n, (size_t)rest * sizeof(REAL));
-        KERNEL(gemm_block)(&turned, first, last, j + n, rest, i, rows);
+        KERNEL(gemm_block)(&turned, slot, first, last, j + n, rest, i, rows);
     }
 }
 
 /* ---------------------------------------- tasks ---------------------------------------- */
 
-static void KERNEL(gemm_task)(void *job, int task, int worker)
+static void KERNEL(gemm_task)(void *job, int task, int slot)
 {
-    (void)worker;
     const KERNEL(gemm_job) *g = job;
     ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
     if (end > g->count) end = g->count;
@@ -590,7 +612,8 @@ static void KERNEL(gemm_task)(void *job, int task, int worker)
         int i = (int)(block / g->across % g->down) * g->rows;
         ptrdiff_t first = block / g->across / g->down, last = g->sum ? g->batch - 1 : first;
         KERNEL(gemm_piece)
-        (g, first, last, i, gemm_least(g->M - i, g->rows), j, gemm_least(g->N - j, g->columns));
+        (g, slot, first, last, i, gemm_least(g->M - i, g->rows), j,
+         gemm_least(g->N - j, g->columns));
     }
 }
 
@@ -598,7 +621,7 @@ static void KERNEL(gemm_task)(void *job, int task, int worker)
  * work for several threads but not in as many blocks, it is halved, along whole strips and panels. */
 static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, ptrdiff_t products, double each)
 {
-    const int threads = at_thread_count();
+    const int threads = gemm_least(at_thread_count(), g->workspace.slots);
     g->rows = g->M;
     g->columns = gemm_ceil(gemm_ceil(g->N, gemm_ceil(g->N, WIDTH)), STRIP) * STRIP;
     for (;;) {
@@ -630,15 +653,17 @@ static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
              GEMM_NEAR;
     const double each = (double)g->M * g->N * (g->K + 1.0) * (g->sum ? g->batch : 1);
     if (products == 1 && g->N <= WIDTH && each < 2 * GEMM_TASK) {
-        KERNEL(gemm_piece)(g, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
+        KERNEL(gemm_piece)(g, 0, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
         return;
     }
     KERNEL(gemm_cut)(g, products, each);
-    at_parallel((int)((g->count - 1) / g->per_task) + 1, KERNEL(gemm_task), g);
+    at_parallel_slots(g->workspace.slots, (int)((g->count - 1) / g->per_task) + 1,
+                      KERNEL(gemm_task), g);
 }
 
 void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
-                       const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c)
+                       const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c,
+                       at_workspace w)
 {
     KERNEL(gemm_job)
     g = {.batch = batch,
@@ -653,12 +678,13 @@ void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A
          .a = a,
          .b = b,
          .c = c,
-         .sum = c.batch == 0};
+         .sum = c.batch == 0,
+         .workspace = w};
     KERNEL(gemm_do)(&g);
 }
 
 void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, const REAL *B,
-                            at_strides b, const REAL *z, REAL *C)
+                            at_strides b, const REAL *z, REAL *C, at_workspace w)
 {
     KERNEL(gemm_job)
     g = {.batch = 1,
@@ -673,7 +699,8 @@ void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, co
          .a = a,
          .b = b,
          .c = {N, 1, 0},
-         .sum = true};
+         .sum = true,
+         .workspace = w};
     KERNEL(gemm_do)(&g);
 }
 

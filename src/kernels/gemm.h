@@ -9,6 +9,19 @@ typedef struct {
     ptrdiff_t row, col, batch;
 } at_strides;
 
+/* Memory in which products copy parts of A and B: so many slots of `size` bytes, one behind the other,
+ * p and size multiples of 64.  A product is computed by at most so many threads at once. */
+typedef struct {
+    void *p;
+    size_t size;
+    int slots;
+} at_workspace;
+
+/* The bytes of a slot that suffice for a product of these sizes, in any order of the three: as well as
+ * for C = A B that is for dA = dC B^T and dB = A^T dC.  real: the size of an element. */
+size_t at_gemm_workspace(int M, int N, int K, size_t real);
+enum { AT_GEMM_WORKSPACE = 640 << 10 }; /* suffices for all */
+
 /* C_b = alpha A_b B_b + beta C_b      A_b [M,K]  B_b [K,N]  C_b [M,N]      b = 0 .. batch-1
  *
  * beta = 0 overwrites: C is not read and may hold anything, NaN included.  K = 0 leaves beta C.
@@ -19,28 +32,31 @@ typedef struct {
  * (a gradient of a broadcast operand is such a sum); batch = 0 leaves beta C.
  *
  * NaN and infinity are treated as three loops would: where one is in row i of A or column j of B, and
- * nowhere else.  C must not overlap A or B.  Cannot fail; takes 640 KiB of stack.
+ * nowhere else.  C must not overlap A or B.  Cannot fail.
  *
  * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed.  So its
  * bits depend on the values in row i of A, in column j of B, of C_ij, alpha and beta, and on nothing
  * else: not on M, N, i or j, not on strides, not on the number of threads. */
 void at_gemm_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
-                 const float *B, at_strides b, float beta, float *C, at_strides c);
+                 const float *B, at_strides b, float beta, float *C, at_strides c, at_workspace w);
 void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
-                 const double *B, at_strides b, double beta, double *C, at_strides c);
+                 const double *B, at_strides b, double beta, double *C, at_strides c,
+                 at_workspace w);
 
 /* C_ij = z_j + sum_k A_ik B_kj: a product that begins with a row, which costs nothing.  C has
  * contiguous rows; z = NULL is 0. */
 void at_gemm_bias_f32(int M, int N, int K, const float *A, at_strides a, const float *B,
-                      at_strides b, const float *z, float *C);
+                      at_strides b, const float *z, float *C, at_workspace w);
 void at_gemm_bias_f64(int M, int N, int K, const double *A, at_strides a, const double *B,
-                      at_strides b, const double *z, double *C);
+                      at_strides b, const double *z, double *C, at_workspace w);
 
 /* at_gemm in plain C and about half as fast: what a build with PLAIN=1 uses, and what tests compare
  * the other with. */
 void at_gemm_plain_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
-                       const float *B, at_strides b, float beta, float *C, at_strides c);
+                       const float *B, at_strides b, float beta, float *C, at_strides c,
+                       at_workspace w);
 void at_gemm_plain_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
-                       const double *B, at_strides b, double beta, double *C, at_strides c);
+                       const double *B, at_strides b, double beta, double *C, at_strides c,
+                       at_workspace w);
 
 #endif

@@ -30,7 +30,6 @@
 #ifndef REAL
 
 #include "kernels/pool.h"
-#include <stdalign.h>
 #include <stdbool.h>
 
 enum {
@@ -65,6 +64,14 @@ static plain_gemm_grid plain_gemm_cut(ptrdiff_t batch, ptrdiff_t M, ptrdiff_t N,
     }
 }
 
+#ifdef ATTIC_PLAIN_KERNELS
+size_t at_gemm_workspace(int M, int N, int K, size_t real)
+{
+    (void)M, (void)N, (void)K, (void)real;
+    return (PLAIN_ROWS + PLAIN_DEPTH) * PLAIN_ROW_BYTES;
+}
+#endif
+
 #define AT_KERNELS "kernels/gemm_plain.c"
 #include "kernels/each_real.h"
 
@@ -80,6 +87,7 @@ typedef struct {
     REAL *C;
     at_strides a, b, c;
     bool sum; /* the products of the batch are summed into one C */
+    at_workspace workspace;
 } KERNEL(plain_gemm_job);
 
 /* P_kj = B_kj */
@@ -132,9 +140,10 @@ static void KERNEL(plain_gemm_store)(int m, int n, REAL alpha, REAL T[][PLAIN_CO
     }
 }
 
-static void KERNEL(plain_gemm_tile)(const KERNEL(plain_gemm_job) * g, ptrdiff_t tile)
+static void KERNEL(plain_gemm_tile)(const KERNEL(plain_gemm_job) * g, ptrdiff_t tile, int slot)
 {
-    alignas(64) REAL T[PLAIN_ROWS][PLAIN_COLS], P[PLAIN_DEPTH][PLAIN_COLS];
+    void *workspace = (char *)g->workspace.p + (size_t)slot * g->workspace.size;
+    REAL(*T)[PLAIN_COLS] = workspace, (*P)[PLAIN_COLS] = T + PLAIN_ROWS;
     ptrdiff_t j0 = tile % g->grid.across * PLAIN_COLS;
     ptrdiff_t i0 = tile / g->grid.across % g->grid.down * g->grid.rows;
     ptrdiff_t first = tile / g->grid.across / g->grid.down, last = g->sum ? g->batch - 1 : first;
@@ -156,13 +165,12 @@ static void KERNEL(plain_gemm_tile)(const KERNEL(plain_gemm_job) * g, ptrdiff_t 
     KERNEL(plain_gemm_store)(m, n, g->alpha, T, g->beta, C, g->c);
 }
 
-static void KERNEL(plain_gemm_task)(void *job, int task, int worker)
+static void KERNEL(plain_gemm_task)(void *job, int task, int slot)
 {
-    (void)worker;
     const KERNEL(plain_gemm_job) *g = job;
     ptrdiff_t begin = task * g->grid.per_task, end = begin + g->grid.per_task;
     if (end > g->grid.count) end = g->grid.count;
-    for (ptrdiff_t tile = begin; tile < end; tile++) KERNEL(plain_gemm_tile)(g, tile);
+    for (ptrdiff_t tile = begin; tile < end; tile++) KERNEL(plain_gemm_tile)(g, tile, slot);
 }
 
 static at_strides KERNEL(plain_gemm_transposed)(at_strides s)
@@ -172,9 +180,10 @@ static at_strides KERNEL(plain_gemm_transposed)(at_strides s)
 
 void AT_FOR_REAL(gemm_plain)(int batch, int M, int N, int K, REAL alpha, const REAL *A,
                              at_strides a, const REAL *B, at_strides b, REAL beta, REAL *C,
-                             at_strides c)
+                             at_strides c, at_workspace w)
 {
-    KERNEL(plain_gemm_job) g = {{0}, batch, M, N, K, alpha, beta, A, B, C, a, b, c, c.batch == 0};
+    KERNEL(plain_gemm_job)
+    g = {{0}, batch, M, N, K, alpha, beta, A, B, C, a, b, c, c.batch == 0, w};
     if (N < M && N * sizeof(REAL) < PLAIN_SHORT_ROW) {
         g.M = N, g.N = M, g.A = B, g.B = A;
         g.a = KERNEL(plain_gemm_transposed)(b);
@@ -184,23 +193,25 @@ void AT_FOR_REAL(gemm_plain)(int batch, int M, int N, int K, REAL alpha, const R
     int tiled = g.sum ? 1 : batch;
     if (tiled < 1 || M < 1 || N < 1) return;
     g.grid = plain_gemm_cut(tiled, g.M, g.N, g.sum ? (ptrdiff_t)batch * K : K, PLAIN_COLS);
-    at_parallel((int)((g.grid.count + g.grid.per_task - 1) / g.grid.per_task),
-                KERNEL(plain_gemm_task), &g);
+    at_parallel_slots(w.slots, (int)((g.grid.count + g.grid.per_task - 1) / g.grid.per_task),
+                      KERNEL(plain_gemm_task), &g);
 }
 
 #ifdef ATTIC_PLAIN_KERNELS
 void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
-                       const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c)
+                       const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c,
+                       at_workspace w)
 {
-    AT_FOR_REAL(gemm_plain)(batch, M, N, K, alpha, A, a, B, b, beta, C, c);
+    AT_FOR_REAL(gemm_plain)(batch, M, N, K, alpha, A, a, B, b, beta, C, c, w);
 }
 
 void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, const REAL *B,
-                            at_strides b, const REAL *z, REAL *C)
+                            at_strides b, const REAL *z, REAL *C, at_workspace w)
 {
     for (ptrdiff_t i = 0; i < M; i++)
         for (int j = 0; j < N; j++) C[i * N + j] = z ? z[j] : 0;
-    AT_FOR_REAL(gemm_plain)(1, M, N, K, 1, A, a, B, b, 1, C, (at_strides){N, 1, (ptrdiff_t)M * N});
+    AT_FOR_REAL(gemm_plain)
+    (1, M, N, K, 1, A, a, B, b, 1, C, (at_strides){N, 1, (ptrdiff_t)M * N}, w);
 }
 #endif
 

@@ -280,3 +280,27 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
     pool_wait(tasks);
     pool.owned = false;
 }
+
+/* A slot is a task that does one piece of the work after the other. */
+typedef struct {
+    void (*run)(void *ctx, int task, int slot);
+    void *ctx;
+    int tasks;
+    atomic_int next;
+} pool_slots;
+
+static void pool_slot(void *slots, int slot, int worker)
+{
+    (void)worker;
+    pool_slots *s = slots;
+    for (int task; (task = atomic_fetch_add(&s->next, 1)) < s->tasks;) s->run(s->ctx, task, slot);
+}
+
+void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx)
+{
+    pool_slots s = {run, ctx, tasks, 0};
+    if (slots > 1 && tasks > 1)
+        at_parallel(slots < tasks ? slots : tasks, pool_slot, &s);
+    else
+        for (int task = 0; task < tasks; task++) run(ctx, task, 0);
+}

@@ -28,4 +28,9 @@ int at_thread_count(void);
  * after fork: the child starts a pool of its own; only a task itself must not fork and go on. */
 void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
+/* The same with run(ctx, task, slot), slot in 0 .. slots-1: no more than so many tasks run at the same
+ * time, each in a slot of its own, whatever at_threads says meanwhile.  So scratch memory that was made
+ * for `slots` of them is enough. */
+void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx);
+
 #endif

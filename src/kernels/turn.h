@@ -183,4 +183,14 @@ static __attribute__((noinline)) void KERNEL(vec_turn_part)(int m, int n, const 
         for (int j = 0; j < VEC_LANES; j++) to[at * to_row + j] = p[j][at];
 }
 
+VEC_INLINE void KERNEL(vec_turn_upto)(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
+                                      ptrdiff_t to_row)
+{
+    if (m >= VEC_LANES && n >= VEC_LANES)
+        KERNEL(vec_turn)(from, from_row, to, to_row);
+    else
+        KERNEL(vec_turn_part)
+    (m < VEC_LANES ? m : VEC_LANES, n < VEC_LANES ? n : VEC_LANES, from, from_row, to, to_row);
+}
+
 #endif

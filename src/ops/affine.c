@@ -69,7 +69,9 @@ at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
     y.dim[y.ndim - 1] = N;
     affine_args a = affine_args_of(rows, N, K);
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
-    if (b) r.scratch = (size_t)a.shares * (size_t)N * sizeof(double);
+    const size_t sums = b ? (size_t)a.shares * (size_t)N * sizeof(double) : 0;
+    r.scratch = at_gemm_workspace(a.M, N, K, at_dtype_size(at_real(t)));
+    if (r.scratch < sums) r.scratch = sums;
     at_node *n = at_record_node(t, &affine_op, AT_IN(X, W, b), r);
     return n ? n->out[0] : NULL;
 }
@@ -81,8 +83,8 @@ static void KERNEL(affine_forward)(at_node *n)
     const affine_args *a = n->args;
     const REAL *X = n->in[0]->data, *W = n->in[1]->data, *b = n->in[2] ? n->in[2]->data : NULL;
     AT_FOR_REAL(gemm_bias)
-    (a->M, a->N, a->K, X, (at_strides){a->K, 1, 0}, W, (at_strides){a->N, 1, 0}, b,
-     n->out[0]->data);
+    (a->M, a->N, a->K, X, (at_strides){a->K, 1, 0}, W, (at_strides){a->N, 1, 0}, b, n->out[0]->data,
+     (at_workspace){at_scratch(n, 0), n->scratch, n->slots});
 }
 
 typedef struct {
@@ -129,11 +131,14 @@ static void KERNEL(affine_backward)(at_node *n)
     const REAL *X = n->in[0]->data, *W = n->in[1]->data, *dY = n->out[0]->grad;
     const at_strides x = {a->K, 1, 1}, xt = {1, a->K, 1}, wt = {1, a->N, 1};
     const at_strides w = {a->N, 1, 1}, y = {a->N, 1, 1};
+    const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
 
     at_fresh dX = at_grad_fresh(n, 0);
-    if (dX.p) AT_FOR_REAL(gemm)(1, a->M, a->K, a->N, 1, dY, y, W, wt, (REAL)dX.beta, dX.p, x);
+    if (dX.p)
+        AT_FOR_REAL(gemm)(1, a->M, a->K, a->N, 1, dY, y, W, wt, (REAL)dX.beta, dX.p, x, workspace);
     at_fresh dW = at_grad_fresh(n, 1); /* after dX is written: X and W may be one tensor */
-    if (dW.p) AT_FOR_REAL(gemm)(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w);
+    if (dW.p)
+        AT_FOR_REAL(gemm)(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w, workspace);
     REAL *db = n->in[2] ? at_grad(n, 2) : NULL;
     if (db) KERNEL(affine_sum_rows)(n, db);
 }

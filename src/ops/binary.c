@@ -48,7 +48,7 @@ static at_tensor *binary(at_tape *t, at_tensor *a, at_tensor *b, binary_name nam
     AT_INPUT(t, op->name, b, ATTIC_REAL);
     AT_REQUIRE(t, at_broadcast(a->shape, b->shape, &y), "%s: a is %s but b is %s: %s", op->name,
                at_text(a), at_text(b), at_clash_text(a->shape, b->shape));
-    return at_record(t, op, AT_IN(a, b), y, &name, sizeof name);
+    return at_record_map(t, op, AT_IN(a, b), y, &name, sizeof name);
 }
 
 at_tensor *at_add(at_tape *t, at_tensor *a, at_tensor *b)

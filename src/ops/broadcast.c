@@ -234,6 +234,17 @@ void at_map(at_node *n, at_formula *f)
 
 /* ------------------------------------------------------------------ sums ----------------------- */
 
+at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, const void *args,
+                         size_t args_size)
+{
+    at_recipe r = {.shape = {y}, .args = args, .args_size = args_size, .slots = 1};
+    for (int k = 0; k < in.n; k++)
+        if (at_count(y) >= 2 * MAP_TASK && at_count(in.in[k]->shape) < at_count(y))
+            r.scratch = sizeof(double[MAP_SHARES][AT_PIECE]); /* for map_run_shared */
+    at_node *n = at_record_node(t, op, in, r);
+    return n ? n->out[0] : NULL;
+}
+
 /* The part of a unit's sum that goes over the indices from .. to-1 of the summed loops. */
 static void map_sum(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum)
 {
@@ -257,7 +268,7 @@ typedef struct {
     const map_job *job;
     ptrdiff_t unit;
     int shares;
-    double part[MAP_SHARES][AT_PIECE];
+    double (*part)[AT_PIECE]; /* [shares] */
 } map_shared_sum;
 
 static void map_share(void *ctx, int share, int worker)
@@ -270,7 +281,7 @@ static void map_share(void *ctx, int share, int worker)
 
 static void map_run_shared(const map_job *job, int shares)
 {
-    map_shared_sum s = {.job = job, .shares = shares};
+    map_shared_sum s = {.job = job, .shares = shares, .part = at_scratch(job->n, 0)};
     for (s.unit = 0; s.unit < job->kept.count; s.unit++) {
         at_parallel(shares, map_share, &s);
         for (int k = 1; k < shares; k++)

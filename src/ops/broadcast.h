@@ -33,6 +33,10 @@ typedef struct {
 
 typedef void at_formula(const at_piece *k, void *values);
 
+/* at_record for an op whose backward calls at_map_back for inputs that are broadcast to y. */
+at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, const void *args,
+                         size_t args_size);
+
 /* out[0] = f: every element once.  Inputs are real or bool, and broadcast to the output. */
 void at_map(at_node *n, at_formula *f);
 

@@ -172,7 +172,7 @@ static void KERNEL(layer_norm_row_backward)(int N, const REAL *restrict g, const
     for (int j = 0; j < N; j++) dx[j] += r * (g[j] - mean_g - h[j] * mean_gh);
 }
 
-static void KERNEL(layer_norm_backward_block)(void *ctx, int block, int worker)
+static void KERNEL(layer_norm_backward_block)(void *ctx, int block, int slot)
 {
     const layer_norm_job *job = ctx;
     const at_node *n = job->n;
@@ -180,7 +180,7 @@ static void KERNEL(layer_norm_backward_block)(void *ctx, int block, int worker)
     int N = a->N;
     const REAL *x = n->in[0]->data, *gamma = n->in[1] ? n->in[1]->data : NULL;
     const REAL *dy = n->out[0]->grad, *stat = n->saved;
-    REAL *h = at_scratch(n, worker), *g = h + N;
+    REAL *h = at_scratch(n, slot), *g = h + N;
     REAL *dgamma = (REAL *)n->saved + 2 * a->rows + 2 * (ptrdiff_t)block * N, *dbeta = dgamma + N;
 
     if (a->sums) memset(dgamma, 0, 2 * (size_t)N * sizeof *dgamma); /* and dbeta */
@@ -203,7 +203,7 @@ static void KERNEL(layer_norm_backward)(at_node *n)
                           .wants_gamma = a->sums && n->in[1] && n->in[1]->wants_grad,
                           .wants_beta = a->sums && n->in[2] && n->in[2]->wants_grad};
     int N = a->N, blocks = layer_norm_blocks(a).n;
-    at_parallel(blocks, KERNEL(layer_norm_backward_block), &job);
+    at_parallel_slots(n->slots, blocks, KERNEL(layer_norm_backward_block), &job);
 
     REAL *part = (REAL *)n->saved + 2 * a->rows;
     if (job.wants_gamma) AT_FOR_REAL(sum_blocks)(blocks, N, 2 * N, part, at_grad(n, 1));

@@ -131,7 +131,7 @@ static void KERNEL(linear_attention_step)(int A, int B, const REAL *restrict a,
         }
 }
 
-static void KERNEL(linear_attention_forward_head)(void *ctx, int head, int worker)
+static void KERNEL(linear_attention_forward_head)(void *ctx, int head, int slot)
 {
     const at_node *node = ctx;
     const linear_attention_args *a = node->args;
@@ -139,7 +139,7 @@ static void KERNEL(linear_attention_forward_head)(void *ctx, int head, int worke
     const REAL *Q = node->in[0]->data, *K = node->in[1]->data, *V = node->in[2]->data;
     REAL *O = node->out[0]->data, *r = node->saved;
     int D = a->D, Dv = a->Dv, W = Dv + 1;
-    REAL *n = at_scratch(node, worker), *v = n + W, *M = v + W;
+    REAL *n = at_scratch(node, slot), *v = n + W, *M = v + W;
 
     Q += at.Q, K += at.Q, V += at.V, O += at.V, r += at.r;
     memset(M, 0, (size_t)D * (size_t)W * sizeof *M);
@@ -155,7 +155,7 @@ static void KERNEL(linear_attention_forward_head)(void *ctx, int head, int worke
 static void KERNEL(linear_attention_forward)(at_node *n)
 {
     const linear_attention_args *a = n->args;
-    at_parallel(a->heads, KERNEL(linear_attention_forward_head), n);
+    at_parallel_slots(n->slots, a->heads, KERNEL(linear_attention_forward_head), n);
 }
 
 /* dn = (r dO, -r (dO . O)) */
@@ -214,10 +214,10 @@ static void KERNEL(linear_attention_down)(const linear_attention_job *job, int h
     }
 }
 
-static void KERNEL(linear_attention_backward_head)(void *ctx, int head, int worker)
+static void KERNEL(linear_attention_backward_head)(void *ctx, int head, int slot)
 {
     const linear_attention_job *job = ctx;
-    REAL *scratch = at_scratch(job->n, worker);
+    REAL *scratch = at_scratch(job->n, slot);
     if (job->dQ) KERNEL(linear_attention_up)(job, head, scratch);
     if (job->dK || job->dV) KERNEL(linear_attention_down)(job, head, scratch);
 }
@@ -226,7 +226,7 @@ static void KERNEL(linear_attention_backward)(at_node *n)
 {
     const linear_attention_args *a = n->args;
     linear_attention_job job = {n, at_grad(n, 0), at_grad(n, 1), at_grad(n, 2)};
-    at_parallel(a->heads, KERNEL(linear_attention_backward_head), &job);
+    at_parallel_slots(n->slots, a->heads, KERNEL(linear_attention_backward_head), &job);
 }
 
 #endif

@@ -153,7 +153,10 @@ at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
         matmul_merge_loops(&m, leading);
         matmul_batch_to_rows(&m);
     }
-    return at_record(t, &matmul_op, AT_IN(A, B), c, &m, sizeof m);
+    at_recipe r = {.shape = {c}, .args = &m, .args_size = sizeof m};
+    r.scratch = at_gemm_workspace(m.M, m.N, m.K, at_dtype_size(at_real(t)));
+    at_node *n = at_record_node(t, &matmul_op, AT_IN(A, B), r);
+    return n ? n->out[0] : NULL;
 }
 
 at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B)
@@ -166,10 +169,12 @@ at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B)
 /* Z = X Y + beta Z in every round of the loops, X [m,k], Y [k,n], Z [m,n].  The last loop is the
  * batch of at_gemm, which sums if Z has step 0 there; along the others, Z with step 0 is begun in
  * the first round and added to in the rest. */
-static void KERNEL(matmul_rounds)(const matmul_args *a, int m, int n, int k, const REAL *X,
+static void KERNEL(matmul_rounds)(const at_node *node, int m, int n, int k, const REAL *X,
                                   matmul_layout x, const REAL *Y, matmul_layout y, int beta,
                                   REAL *Z, matmul_layout z)
 {
+    const matmul_args *a = node->args;
+    const at_workspace w = {at_scratch(node, 0), node->scratch, node->slots};
     int last = a->loops - 1;
     at_strides xs = {x.row, x.col, x.step[last]}, ys = {y.row, y.col, y.step[last]};
     at_strides zs = {z.row, z.col, z.step[last]};
@@ -188,7 +193,7 @@ static void KERNEL(matmul_rounds)(const matmul_args *a, int m, int n, int k, con
             if (i > 0 && z.step[l] == 0) begun = true;
         }
         AT_FOR_REAL(gemm)
-        (a->size[last], m, n, k, 1, X + x0, xs, Y + y0, ys, begun, Z + z0, zs);
+        (a->size[last], m, n, k, 1, X + x0, xs, Y + y0, ys, begun, Z + z0, zs, w);
     }
 }
 
@@ -198,7 +203,7 @@ static void KERNEL(matmul_forward)(at_node *n)
     const matmul_args *a = n->args;
     const REAL *A = n->in[0]->data, *B = n->in[1]->data;
     if (at_count(n->out[0]->shape) == 0) return;
-    KERNEL(matmul_rounds)(a, a->M, a->N, a->K, A, a->A, B, a->B, 0, n->out[0]->data, a->C);
+    KERNEL(matmul_rounds)(n, a->M, a->N, a->K, A, a->A, B, a->B, 0, n->out[0]->data, a->C);
 }
 
 /* dA = dC B^T, dB = A^T dC */
@@ -213,9 +218,9 @@ static void KERNEL(matmul_backward)(at_node *n)
     }
     matmul_layout At = matmul_transposed(a->A), Bt = matmul_transposed(a->B);
     at_fresh dA = at_grad_fresh(n, 0);
-    if (dA.p) KERNEL(matmul_rounds)(a, a->M, a->K, a->N, dC, a->C, B, Bt, dA.beta, dA.p, a->A);
+    if (dA.p) KERNEL(matmul_rounds)(n, a->M, a->K, a->N, dC, a->C, B, Bt, dA.beta, dA.p, a->A);
     at_fresh dB = at_grad_fresh(n, 1); /* after dA is written: for A = B it is the same buffer */
-    if (dB.p) KERNEL(matmul_rounds)(a, a->K, a->N, a->M, A, At, dC, a->C, dB.beta, dB.p, a->B);
+    if (dB.p) KERNEL(matmul_rounds)(n, a->K, a->N, a->M, A, At, dC, a->C, dB.beta, dB.p, a->B);
 }
 
 #endif

@@ -207,7 +207,7 @@ static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_sh
         .kept.count = outputs, .columns = 1, .strips = 1, .parts = 1, .outputs = outputs};
     if (at_count(x->shape) > 0) a = reduce_args_of(x->shape, goes, outputs);
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
-    if (a.parts > 1) r.scratch = (size_t)(a.parts * outputs) * at_dtype_size(x->dtype);
+    if (a.parts > 1) r.slots = 1, r.scratch = (size_t)(a.parts * outputs) * at_dtype_size(x->dtype);
     at_node *n = at_record_node(t, op, AT_IN(x), r);
     return n ? n->out[0] : NULL;
 }

@@ -116,14 +116,14 @@ static void KERNEL(rms_norm_row_backward)(int N, const REAL *g, const REAL *h, R
     for (int j = 0; j < N; j++) dx[j] += r * (g[j] - h[j] * mean_gh);
 }
 
-static void KERNEL(rms_norm_backward_block)(void *ctx, int block, int worker)
+static void KERNEL(rms_norm_backward_block)(void *ctx, int block, int slot)
 {
     const rms_norm_job *job = ctx;
     const at_node *n = job->n;
     const rms_norm_args *a = n->args;
     int N = a->N;
     const REAL *r = n->saved, *gamma = n->in[1] ? n->in[1]->data : NULL;
-    REAL *h = at_scratch(n, worker), *g = h + N;
+    REAL *h = at_scratch(n, slot), *g = h + N;
     REAL *dgamma = (REAL *)n->saved + a->rows + (ptrdiff_t)block * N;
 
     if (job->wants_gamma) memset(dgamma, 0, (size_t)N * sizeof *dgamma);
@@ -148,7 +148,7 @@ static void KERNEL(rms_norm_backward)(at_node *n)
     const rms_norm_args *a = n->args;
     rms_norm_job job = {n, at_grad_fresh(n, 0), a->sums && n->in[1]->wants_grad};
     int N = a->N, blocks = rms_norm_blocks(a).n;
-    at_parallel(blocks, KERNEL(rms_norm_backward_block), &job);
+    at_parallel_slots(n->slots, blocks, KERNEL(rms_norm_backward_block), &job);
 
     REAL *part = (REAL *)n->saved + a->rows;
     if (job.wants_gamma) AT_FOR_REAL(sum_blocks)(blocks, N, N, part, at_grad(n, 1));

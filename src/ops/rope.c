@@ -199,17 +199,18 @@ static void KERNEL(rope_forward)(at_node *n)
     at_parallel(rope_blocks(n->args).n, KERNEL(rope_forward_block), n);
 }
 
-static void KERNEL(rope_backward_block)(void *ctx, int block, int worker)
+static void KERNEL(rope_backward_block)(void *ctx, int block, int slot)
 {
     const rope_job *job = ctx;
-    REAL *turned = job->dx.beta == 0 ? NULL : at_scratch(job->n, worker);
+    REAL *turned = job->dx.beta == 0 ? NULL : at_scratch(job->n, slot);
     KERNEL(rope_rows)(job->n, block, -1, job->n->out[0]->grad, job->dx.p, turned);
 }
 
 static void KERNEL(rope_backward)(at_node *n)
 {
     rope_job job = {n, at_grad_fresh(n, 0)};
-    if (job.dx.p) at_parallel(rope_blocks(n->args).n, KERNEL(rope_backward_block), &job);
+    if (job.dx.p)
+        at_parallel_slots(n->slots, rope_blocks(n->args).n, KERNEL(rope_backward_block), &job);
 }
 
 #endif

@@ -128,6 +128,7 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
                          : (size_t)at_count(p->rows) * AT_SDPA_SAVED * real;
     r.scratch =
         tiled ? at_sdpa_tiled_scratch(p, real) : PLAIN_ARRAYS * sizeof(double) * (size_t)p->S;
+    r.slots = tiled ? p->lanes : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 
     at_node *n = at_record_node(t, tiled ? &at_sdpa_tiled_op : &sdpa_plain_op,

@@ -3,8 +3,7 @@
 
 #ifndef REAL
 
-#include "kernels/gemm.h"
-#include "kernels/rows.h"
+#include "kernels/turn.h"
 #include <string.h>
 
 enum {
@@ -63,18 +62,37 @@ static REAL KERNEL(backward_delta_of_weights)(KERNEL(sdpa_tile) * x, int r)
     return sum;
 }
 
+/* dO_i.O_i of a vector of rows from r on, each the chain of multiply-adds, n = 0, 1 ..., that the product
+ * dO V^T makes of dO_i.V_j: where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
+static KERNEL(vec) KERNEL(backward_delta_of_values)(const KERNEL(sdpa_tile) * x, int r)
+{
+    REAL O[VEC_LANES * VEC_LANES], dO[VEC_LANES * VEC_LANES];
+    const REAL *O_r = KERNEL(sdpa_o)(x, r, x->job->O), *dO_r = KERNEL(sdpa_o)(x, r, x->job->dO);
+    const int rows = x->rows - r;
+    const ptrdiff_t row = x->p->o.row;
+    KERNEL(vec) sum = {0};
+    for (int N = x->p->Dv; N > 0; N -= VEC_LANES, O_r += VEC_LANES, dO_r += VEC_LANES) {
+        KERNEL(vec_turn_upto)(rows, N, O_r, row, O, VEC_LANES);
+        KERNEL(vec_turn_upto)(rows, N, dO_r, row, dO, VEC_LANES);
+        for (int n = 0; n < N && n < VEC_LANES; n++)
+            sum += KERNEL(vec_load)(O + n * VEC_LANES) * KERNEL(vec_load)(dO + n * VEC_LANES);
+    }
+    return sum;
+}
+
 /* delta_i = dO_i.O_i + sum_j A_ij dW_ij for a block of rows */
 static void KERNEL(backward_delta)(KERNEL(sdpa_tile) * x, int b, int h, int block)
 {
     const KERNEL(sdpa_job) *job = x->job;
     AT_FOR_REAL(sdpa_take_rows)(x, b, h, block * x->p->tile);
-    for (int r = 0; r < x->rows; r++) {
-        REAL *delta = KERNEL(sdpa_saved)(x, r) + 2;
-        const REAL *O = KERNEL(sdpa_o)(x, r, job->O);
-        *delta = 0;
-        if (job->dO) *delta = AT_FOR_REAL(row_dot)(x->p->Dv, KERNEL(sdpa_o)(x, r, job->dO), O);
-        if (job->dW) *delta += KERNEL(backward_delta_of_weights)(x, r);
+    for (int r = 0; r < x->rows; r += VEC_LANES) {
+        KERNEL(vec) delta = {0};
+        if (job->dO) delta = KERNEL(backward_delta_of_values)(x, r);
+        for (int l = 0; l < VEC_LANES && r + l < x->rows; l++)
+            KERNEL(sdpa_saved)(x, r + l)[2] = delta[l];
     }
+    for (int r = 0; job->dW && r < x->rows; r++)
+        KERNEL(sdpa_saved)(x, r)[2] += KERNEL(backward_delta_of_weights)(x, r);
 }
 
 static void KERNEL(backward_delta_piece)(void *ctx, int piece, int lane)
@@ -95,7 +113,7 @@ static void KERNEL(backward_dP)(const KERNEL(sdpa_tile) * x)
     const at_strides v = {p->v.row, 1, 0}, cells = {x->ld, 1, 0};
     const REAL *V = KERNEL(sdpa_v)(x, x->job->V);
     const int N = x->job->dO ? p->Dv : 0; /* no cotangent: a sum of nothing */
-    AT_FOR_REAL(gemm)(1, x->keys, (int)x->ld, N, 1, V, v, x->dOt, cells, 0, x->d, cells);
+    AT_FOR_REAL(gemm)(1, x->keys, (int)x->ld, N, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
     for (int r = 0; x->job->dW && r < x->rows; r++) {
         const REAL *dW = KERNEL(sdpa_cells)(x, r, x->job->dW);
         for (int k = 0; k < x->keys; k++) x->d[k * x->ld + r] += dW[k];

@@ -6,7 +6,6 @@
 
 #ifndef REAL
 
-#include "kernels/gemm.h"
 #include <string.h>
 
 enum { FORWARD_EXP = 16 }; /* multiply-adds that an exponential costs, or so */
@@ -45,11 +44,10 @@ static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict s
 {
     REAL *restrict m = x->m, base[AT_SDPA_ROWS], sum[AT_SDPA_ROWS];
     const ptrdiff_t ld = x->ld;
-    const KERNEL(vec) c = KERNEL(vec_of)(x->c);
     KERNEL(forward_top)(x, shrink);
     for (int r = 0; r < ld; r++) {
-        REAL old = m[r], top = x->c * shrink[r];
-        m[r] = KERNEL(forward_max)(top, old);
+        REAL old = m[r];
+        m[r] = KERNEL(forward_max)(shrink[r], old);
         base[r] = m[r] == -(REAL)INFINITY ? 0 : m[r];
         shrink[r] = old - base[r];
     }
@@ -59,7 +57,7 @@ static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict s
         KERNEL(vec) l = {0};
         REAL *s = x->s + reach.lo * ld + r;
         for (int k = reach.lo; k < reach.hi; k++, s += ld) {
-            KERNEL(vec) e = KERNEL(vec_exp_weight)(c * KERNEL(vec_load)(s) - m_r);
+            KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load)(s) - m_r);
             KERNEL(vec_store)(s, e);
             l += e;
         }
@@ -159,7 +157,7 @@ static void KERNEL(forward_raw)(KERNEL(sdpa_tile) * x)
     x->j0 = 0;
     AT_FOR_REAL(gemm)
     (1, x->rows, p->S, p->D, (REAL)p->c, KERNEL(sdpa_q)(x, x->job->Q), q,
-     KERNEL(sdpa_k)(x, x->job->K), k, 0, KERNEL(sdpa_cells)(x, 0, x->job->raw), s);
+     KERNEL(sdpa_k)(x, x->job->K), k, 0, KERNEL(sdpa_cells)(x, 0, x->job->raw), s, x->gemm);
 }
 
 /* Writes P and A of the tile, m and l being final. */

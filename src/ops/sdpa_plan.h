@@ -68,7 +68,7 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
 enum { AT_SDPA_SAVED = 3 };
 
 extern const at_op at_sdpa_tiled_op;
-/* Bytes of scratch memory per thread, for p->tile and p->lanes, which this sets. */
+/* Bytes of scratch memory of one of p->lanes; sets that and p->tile. */
 size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);

@@ -13,15 +13,14 @@
 
 #ifndef REAL
 
-#include "kernels/gemm.h"
 #include "kernels/rows.h"
 #include "kernels/turn.h"
 #include "kernels/vmath.h"
 #include <string.h>
 
 enum {
-    TILE_LINE = 64,    /* bytes */
-    TILE_COLUMNS = 64, /* of a product without the rows that are not finite, at a time */
+    TILE_LINE = 64,   /* bytes */
+    TILE_COLUMNS = 8, /* of a product without the rows that are not finite, at a time */
 };
 
 static size_t tile_take(size_t *total, size_t bytes)
@@ -37,6 +36,12 @@ static int tile_wide(int rows, size_t real)
     int lanes = VEC_BYTES / (int)real;
     if (lanes < AT_SDPA_CHECK_STEP) lanes = AT_SDPA_CHECK_STEP;
     return (rows + lanes - 1) / lanes * lanes;
+}
+
+/* What the products of a tile need, and that of all keys for the raw scores. */
+static size_t tile_gemm(const at_sdpa_plan *p, int rows, int keys, size_t real)
+{
+    return at_gemm_workspace(rows, p->raw ? p->S : keys, p->D > p->Dv ? p->D : p->Dv, real);
 }
 
 at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
@@ -56,6 +61,7 @@ at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
     r.slope = tile_take(&r.total, p->cap > 0 ? tile : 0);
     r.d = tile_take(&r.total, tile);
     r.dOt = tile_take(&r.total, ld * (size_t)p->Dv * real);
+    r.gemm = tile_take(&r.total, tile_gemm(p, (int)ld, (int)keys, real));
     return r;
 }
 
@@ -89,7 +95,7 @@ KERNEL(sdpa_job) AT_FOR_REAL(sdpa_job_of)(at_node *n)
 KERNEL(sdpa_tile) AT_FOR_REAL(sdpa_tile_in)(const KERNEL(sdpa_job) * job, int lane)
 {
     at_sdpa_room r = at_sdpa_room_of(job->p, sizeof(REAL));
-    void *room = at_sdpa_after(at_scratch(job->node, 0), (size_t)lane * r.total);
+    void *room = at_scratch(job->node, lane);
     return (KERNEL(sdpa_tile)){.job = job,
                                .p = job->p,
                                .Qt = at_sdpa_after(room, r.Qt),
@@ -103,7 +109,8 @@ KERNEL(sdpa_tile) AT_FOR_REAL(sdpa_tile_in)(const KERNEL(sdpa_job) * job, int la
                                .delta = at_sdpa_after(room, r.delta),
                                .lo = at_sdpa_after(room, r.lo),
                                .hi = at_sdpa_after(room, r.hi),
-                               .mask = at_sdpa_after(room, r.mask)};
+                               .mask = at_sdpa_after(room, r.mask),
+                               .gemm = {at_sdpa_after(room, r.gemm), r.total - r.gemm, 1}};
 }
 
 /* ------------------------------------------------------------------ rows ----------------------- */
@@ -112,15 +119,9 @@ void AT_FOR_REAL(sdpa_turn)(const KERNEL(sdpa_tile) * x, const REAL *rows, ptrdi
                             REAL *to)
 {
     const ptrdiff_t ld = x->ld;
-    for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row) {
-        const int left = x->rows - r < VEC_LANES ? x->rows - r : VEC_LANES;
+    for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row)
         for (int n = 0; n < N; n += VEC_LANES)
-            if (left == VEC_LANES && N - n >= VEC_LANES)
-                KERNEL(vec_turn)(rows + n, row, to + n * ld + r, ld);
-            else
-                KERNEL(vec_turn_part)
-        (left, N - n < VEC_LANES ? N - n : VEC_LANES, rows + n, row, to + n * ld + r, ld);
-    }
+            KERNEL(vec_turn_upto)(x->rows - r, N - n, rows + n, row, to + n * ld + r, ld);
 }
 
 void AT_FOR_REAL(sdpa_take_rows)(KERNEL(sdpa_tile) * x, int b, int h, int i0)
@@ -339,13 +340,10 @@ static void KERNEL(tile_bias)(const KERNEL(sdpa_tile) * x)
 void AT_FOR_REAL(sdpa_scores)(KERNEL(sdpa_tile) * x)
 {
     const at_sdpa_plan *p = x->p;
-    const REAL c = (REAL)p->c;
-    bool finished = p->cap > 0 || x->job->bias || !(c > 0);
-    x->c = finished ? 1 : c;
     at_strides k = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
     AT_FOR_REAL(gemm)
-    (1, x->keys, (int)x->ld, p->D, finished ? c : 1, KERNEL(sdpa_k)(x, x->job->K), k, x->Qt, cells,
-     0, x->s, cells);
+    (1, x->keys, (int)x->ld, p->D, (REAL)p->c, KERNEL(sdpa_k)(x, x->job->K), k, x->Qt, cells, 0,
+     x->s, cells, x->gemm);
     if (p->cap > 0) KERNEL(tile_softcap)(x);
     if (x->job->bias) KERNEL(tile_bias)(x);
 }
@@ -363,14 +361,13 @@ void AT_FOR_REAL(sdpa_recall)(const KERNEL(sdpa_tile) * x)
 
 void AT_FOR_REAL(sdpa_probs)(const KERNEL(sdpa_tile) * x)
 {
-    const KERNEL(vec) c = KERNEL(vec_of)(x->c);
     const ptrdiff_t ld = x->ld;
     for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
         const KERNEL(vec) m = KERNEL(vec_load)(x->m + r), l = KERNEL(vec_load)(x->l + r);
         const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
         REAL *s = x->s + reach.lo * ld + r;
         for (int k = reach.lo; k < reach.hi; k++, s += ld)
-            KERNEL(vec_store)(s, KERNEL(vec_exp_weight)(c * KERNEL(vec_load)(s) - m) * l);
+            KERNEL(vec_store)(s, KERNEL(vec_exp_weight)(KERNEL(vec_load)(s) - m) * l);
     }
     AT_FOR_REAL(sdpa_silence)(x, 0, x->s);
 }
@@ -415,7 +412,7 @@ static void KERNEL(tile_product)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_
     at_strides by_row = {1, x->ld, 0}, by_key = {x->ld, 1, 0}, n = {X_row, 1, 0};
     AT_FOR_REAL(gemm)
     (1, M, N, L, a->alpha, a->W, a->across ? by_key : by_row, X, n, a->beta, a->C + n0,
-     (at_strides){a->C_row, 1, 1});
+     (at_strides){a->C_row, 1, 1}, x->gemm);
 }
 
 /* X_k, which is not finite, for the cells that are kept. */

@@ -12,6 +12,7 @@
  * for. */
 #ifndef AT_OPS_SDPA_TILE_H
 #define AT_OPS_SDPA_TILE_H
+#include "kernels/gemm.h"
 #include "kernels/vecmath.h"
 #include "ops/op.h"
 #include "ops/sdpa_check.h"
@@ -24,7 +25,7 @@ enum {
 
 /* Scratch memory of one tile: where each array begins, in bytes. */
 typedef struct {
-    size_t Qt, dOt, s, d, slope, z, m, l, delta, lo, hi, mask, total;
+    size_t Qt, dOt, s, d, slope, z, m, l, delta, lo, hi, mask, gemm, total;
 } at_sdpa_room;
 
 at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real);
@@ -77,7 +78,7 @@ typedef struct {
     REAL *m, *l, *delta; /* [ld] of each row */
     REAL *lo, *hi;       /* [ld] of each row, whole numbers */
     unsigned char *mask; /* cells: 1 = kept */
-    REAL c;              /* s is still to be multiplied by this */
+    at_workspace gemm;
 } KERNEL(sdpa_tile);
 
 /* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of N numbers
@@ -107,7 +108,7 @@ bool AT_FOR_REAL(sdpa_take_keys)(KERNEL(sdpa_tile) * x, int j0, int end);
 bool AT_FOR_REAL(sdpa_keeps)(const KERNEL(sdpa_tile) * x, int r, int k);
 /* Is cell (r,k) kept?  A look at what sdpa_take_keys found out. */
 bool AT_FOR_REAL(sdpa_kept)(const KERNEL(sdpa_tile) * x, int r, int k);
-/* s = scores but for the factor x->c > 0, and slope.  Masked cells are computed like any other. */
+/* s = scores, and slope.  Masked cells are computed like any other. */
 void AT_FOR_REAL(sdpa_scores)(KERNEL(sdpa_tile) * x);
 /* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked at. */
 at_sdpa_range AT_FOR_REAL(sdpa_reach)(const KERNEL(sdpa_tile) * x, ptrdiff_t r);

@@ -55,13 +55,12 @@
 #include "ops/sdpa_tile.h"
 
 #include "kernels/pool.h"
-#include <stdatomic.h>
 
 enum {
     TILED_WORK = 1 << 16, /* multiply-adds that are worth waking a thread for */
     TILED_SHORT = 512,
     TILED_LONG = 1024,
-    TILED_SCRATCH = 704 << 10 /* bytes for all lanes, or an eighth of O, but at least one lane */
+    TILED_SCRATCH = 1 << 20 /* bytes for all lanes, or an eighth of O, but at least one lane */
 };
 
 const at_op at_sdpa_tiled_op = {"sdpa",
@@ -87,32 +86,12 @@ size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real)
     size_t lanes = (bound > TILED_SCRATCH ? bound : TILED_SCRATCH) / (room + 1);
     if (lanes > threads) lanes = threads;
     p->lanes = lanes > 0 ? (int)lanes : 1;
-    return ((size_t)p->lanes * room + threads - 1) / threads;
-}
-
-typedef struct {
-    void (*run)(void *ctx, int piece, int lane);
-    void *ctx;
-    int pieces;
-    atomic_int next;
-} tiled_work;
-
-static void tiled_lane(void *work, int lane, int worker)
-{
-    (void)worker;
-    tiled_work *w = work;
-    for (int i; (i = atomic_fetch_add(&w->next, 1)) < w->pieces;) w->run(w->ctx, i, lane);
+    return room;
 }
 
 void at_sdpa_parallel(const at_sdpa_plan *p, int pieces, double work,
                       void (*run)(void *ctx, int piece, int lane), void *ctx)
 {
     double worth = 1 + pieces * work / TILED_WORK;
-    int lanes = p->lanes < pieces ? p->lanes : pieces;
-    if (worth < lanes) lanes = (int)worth;
-    tiled_work w = {run, ctx, pieces, 0};
-    if (lanes > 1)
-        at_parallel(lanes, tiled_lane, &w);
-    else
-        for (int i = 0; i < pieces; i++) run(ctx, i, 0);
+    at_parallel_slots(worth < p->lanes ? (int)worth : p->lanes, pieces, run, ctx);
 }

@@ -39,7 +39,7 @@ at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b)
     AT_REQUIRE(t, at_broadcast(cond->shape, ab, &y),
                "where: cond is %s but a and b together are %s: %s", at_text(cond),
                at_shape_text(ab), at_clash_text(cond->shape, ab));
-    return at_record(t, &where_op, AT_IN(cond, a, b), y, NULL, 0);
+    return at_record_map(t, &where_op, AT_IN(cond, a, b), y, NULL, 0);
 }
 
 #else /* ------------------------------- its kernels ------------------------------- */

@@ -11,6 +11,7 @@
 #include "kernels/pool.h"
 #include "kernels/rng.h"
 
+#include <stdalign.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,25 @@ static at_strides gemm_layout(int batch, int rows, int cols, ptrdiff_t *span)
     bool empty = batch == 0 || rows == 0 || cols == 0;
     *span = empty ? 1 : (batch - 1) * s.batch + (rows - 1) * s.row + (cols - 1) * s.col + 1;
     return s;
+}
+
+/* Enough for any product on any number of threads. */
+static alignas(64) char gemm_memory[AT_MAX_THREADS * AT_GEMM_WORKSPACE];
+static const at_workspace gemm_space = {gemm_memory, AT_GEMM_WORKSPACE, AT_MAX_THREADS};
+
+/* What a product of these sizes asks for and no more: gemm_check_space sees whether it took more. */
+enum { GEMM_GUARD = 4096 };
+
+static at_workspace gemm_exact_space(int M, int N, int K, size_t real)
+{
+    at_workspace w = {gemm_memory, at_gemm_workspace(M, N, K, real), 1};
+    memset(gemm_memory + w.size, 0x5A, GEMM_GUARD);
+    return w;
+}
+
+static void gemm_check_space(at_workspace w)
+{
+    for (int i = 0; i < GEMM_GUARD; i++) ck_assert_int_eq(gemm_memory[w.size + (size_t)i], 0x5A);
 }
 
 #define AT_KERNELS "kernels/test_gemm.c"
@@ -97,11 +117,11 @@ START_TEST(two_by_two_can_be_checked_by_hand)
     const double AtB[] = {26, 30, 38, 44}, ABt[] = {17, 23, 39, 53};
     const at_strides plain = {2, 1, 0}, turned = {1, 2, 0};
     double out[4];
-    at_gemm_f64(1, 2, 2, 2, 1, A, plain, B, plain, 0, out, plain);
+    at_gemm_f64(1, 2, 2, 2, 1, A, plain, B, plain, 0, out, plain, gemm_space);
     assert_all_close(4, out, C, 0);
-    at_gemm_f64(1, 2, 2, 2, 1, A, turned, B, plain, 0, out, plain);
+    at_gemm_f64(1, 2, 2, 2, 1, A, turned, B, plain, 0, out, plain, gemm_space);
     assert_all_close(4, out, AtB, 0);
-    at_gemm_f64(1, 2, 2, 2, 1, A, plain, B, turned, 0, out, plain);
+    at_gemm_f64(1, 2, 2, 2, 1, A, plain, B, turned, 0, out, plain, gemm_space);
     assert_all_close(4, out, ABt, 0);
 }
 END_TEST
@@ -111,11 +131,11 @@ START_TEST(with_beta_0_a_NaN_in_C_is_not_read)
     const float a = 2, b = 3;
     float c = NAN;
     at_gemm_f32(1, 1, 1, 1, 1, &a, (at_strides){1, 1, 1}, &b, (at_strides){1, 1, 1}, 0, &c,
-                (at_strides){1, 1, 1});
+                (at_strides){1, 1, 1}, gemm_space);
     assert_close(c, 6, 0);
     c = NAN;
     at_gemm_f32(1, 1, 1, 0, 1, NULL, (at_strides){0, 1, 0}, NULL, (at_strides){1, 1, 0}, 0, &c,
-                (at_strides){1, 1, 1});
+                (at_strides){1, 1, 1}, gemm_space);
     assert_close(c, 0, 0);
 }
 END_TEST
@@ -124,7 +144,7 @@ START_TEST(a_NaN_in_A_reaches_its_row_and_no_other)
 {
     double A[9] = {1, 1, 1, 1, (double)NAN, 1, 1, 1, 1}, B[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, C[9];
     const at_strides s = {3, 1, 0};
-    at_gemm_f64(1, 3, 3, 3, 1, A, s, B, s, 0, C, s);
+    at_gemm_f64(1, 3, 3, 3, 1, A, s, B, s, 0, C, s, gemm_space);
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             assert_close(C[3 * i + j], i == 1 ? (double)NAN : 12.0 + 3 * j, 0);
@@ -135,9 +155,9 @@ START_TEST(an_empty_batch_leaves_beta_C_of_a_shared_C)
 {
     double C[2] = {4, 6};
     const at_strides shared = {2, 1, 0};
-    at_gemm_f64(0, 1, 2, 3, 1, NULL, shared, NULL, shared, 0.5, C, shared);
+    at_gemm_f64(0, 1, 2, 3, 1, NULL, shared, NULL, shared, 0.5, C, shared, gemm_space);
     assert_all_close(2, C, ((double[]){2, 3}), 0);
-    at_gemm_f64(0, 1, 2, 3, 1, NULL, shared, NULL, shared, 0, C, shared);
+    at_gemm_f64(0, 1, 2, 3, 1, NULL, shared, NULL, shared, 0, C, shared, gemm_space);
     assert_all_close(2, C, ((double[]){0, 0}), 0);
 }
 END_TEST
@@ -145,10 +165,10 @@ END_TEST
 START_TEST(sizes_of_zero_touch_nothing)
 {
     const at_strides s = {1, 1, 1};
-    at_gemm_f32(1, 0, 3, 3, 1, NULL, s, NULL, s, 0, NULL, s);
-    at_gemm_f32(1, 3, 0, 3, 1, NULL, s, NULL, s, 0, NULL, s);
-    at_gemm_f32(0, 3, 3, 3, 1, NULL, s, NULL, s, 0, NULL, s);
-    at_gemm_f32(0, 0, 0, 0, 1, NULL, s, NULL, s, 1, NULL, s);
+    at_gemm_f32(1, 0, 3, 3, 1, NULL, s, NULL, s, 0, NULL, s, gemm_space);
+    at_gemm_f32(1, 3, 0, 3, 1, NULL, s, NULL, s, 0, NULL, s, gemm_space);
+    at_gemm_f32(0, 3, 3, 3, 1, NULL, s, NULL, s, 0, NULL, s, gemm_space);
+    at_gemm_f32(0, 0, 0, 0, 1, NULL, s, NULL, s, 1, NULL, s, gemm_space);
 }
 END_TEST
 
@@ -260,7 +280,9 @@ static void KERNEL(gemm_random_case)(int limit)
     before.p = malloc((size_t)C.span * sizeof(REAL));
     memcpy(before.p, C.p, (size_t)C.span * sizeof(REAL));
 
-    AT_FOR_REAL(gemm)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s);
+    at_workspace w = gemm_exact_space(M, K, N, sizeof(REAL));
+    AT_FOR_REAL(gemm)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s, w);
+    gemm_check_space(w);
     KERNEL(gemm_check)(&A, &B, alpha, beta, &before, &C, sum);
     free(A.p), free(B.p), free(C.p), free(before.p);
 }
@@ -296,8 +318,9 @@ static void KERNEL(gemm_twin_case)(int limit)
     REAL *plain = malloc((size_t)C.span * sizeof(REAL));
     memcpy(plain, C.p, (size_t)C.span * sizeof(REAL));
 
-    AT_FOR_REAL(gemm)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s);
-    AT_FOR_REAL(gemm_plain)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, plain, C.s);
+    AT_FOR_REAL(gemm)(batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s, gemm_space);
+    AT_FOR_REAL(gemm_plain)
+    (batch, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, plain, C.s, gemm_space);
     const REAL tolerance = REAL_EPS * (REAL)(20 + 3 * K * (sum ? batch : 1));
     for (ptrdiff_t e = 0; e < C.span; e++)
         if (!KERNEL(gemm_alike)(C.p[e], plain[e], tolerance))
@@ -329,8 +352,8 @@ static void KERNEL(gemm_part_case)(int limit)
         for (int j = 0; j < n; j++)
             c.p[KERNEL(gemm_at)(&c, 0, i, j)] = C.p[KERNEL(gemm_at)(&C, 0, i0 + i, j0 + j)];
 
-    AT_FOR_REAL(gemm)(1, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s);
-    AT_FOR_REAL(gemm)(1, m, n, K, alpha, a.p, a.s, b.p, b.s, beta, c.p, c.s);
+    AT_FOR_REAL(gemm)(1, M, N, K, alpha, A.p, A.s, B.p, B.s, beta, C.p, C.s, gemm_space);
+    AT_FOR_REAL(gemm)(1, m, n, K, alpha, a.p, a.s, b.p, b.s, beta, c.p, c.s, gemm_space);
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++)
             ck_assert_mem_eq(&c.p[KERNEL(gemm_at)(&c, 0, i, j)],
@@ -357,8 +380,8 @@ static void KERNEL(gemm_page_case)(int M, int N, int K, int factors)
         for (int i = 0; i < M; i++)
             for (int k = 0; k < K; k++) apart[i * s.row + k * s.col] = A[i * K + k];
         memcpy(two, one, size);
-        AT_FOR_REAL(gemm)(1, M, N, K, alpha, A, dense, B.p, B.s, beta, one, c);
-        AT_FOR_REAL(gemm)(1, M, N, K, alpha, apart, s, B.p, B.s, beta, two, c);
+        AT_FOR_REAL(gemm)(1, M, N, K, alpha, A, dense, B.p, B.s, beta, one, c, gemm_space);
+        AT_FOR_REAL(gemm)(1, M, N, K, alpha, apart, s, B.p, B.s, beta, two, c, gemm_space);
         ck_assert_mem_eq(one, two, size);
         free(apart);
     }
@@ -374,10 +397,10 @@ static void KERNEL(gemm_same_bits)(int batch, int M, int N, int K, bool shared)
     REAL *one = calloc(size, 1), *more = calloc(size, 1);
 
     at_threads(1);
-    AT_FOR_REAL(gemm)(batch, M, N, K, 1, A.p, A.s, B.p, B.s, 0, one, c);
+    AT_FOR_REAL(gemm)(batch, M, N, K, 1, A.p, A.s, B.p, B.s, 0, one, c, gemm_space);
     for (int threads = 2; threads < 8; threads += 2) {
         at_threads(threads);
-        AT_FOR_REAL(gemm)(batch, M, N, K, 1, A.p, A.s, B.p, B.s, 0, more, c);
+        AT_FOR_REAL(gemm)(batch, M, N, K, 1, A.p, A.s, B.p, B.s, 0, more, c, gemm_space);
         ck_assert_mem_eq(one, more, size);
     }
     free(A.p), free(B.p), free(one), free(more);
@@ -394,8 +417,8 @@ static void KERNEL(gemm_bias_case)(int most)
     for (int j = 0; j < N; j++) z[j] = (REAL)gemm_pick(9) / 3;
     for (int i = 0; i < M; i++) memcpy(rows + i * N, z, row);
     AT_FOR_REAL(gemm)
-    (1, M, N, K, 1, A.p, A.s, B.p, B.s, 1, rows, (at_strides){N, 1, (ptrdiff_t)M * N});
-    AT_FOR_REAL(gemm_bias)(M, N, K, A.p, A.s, B.p, B.s, z, C);
+    (1, M, N, K, 1, A.p, A.s, B.p, B.s, 1, rows, (at_strides){N, 1, (ptrdiff_t)M * N}, gemm_space);
+    AT_FOR_REAL(gemm_bias)(M, N, K, A.p, A.s, B.p, B.s, z, C, gemm_space);
     ck_assert_mem_eq(C, rows, (size_t)M * row);
     free(A.p), free(B.p), free(z), free(C), free(rows);
 }
