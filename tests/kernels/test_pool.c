@@ -455,6 +455,35 @@ static int count_with(const char *value)
     return at_thread_count();
 }
 
+/* What runs at the same time: how many, and which slots. */
+typedef struct {
+    atomic_int busy[4], running, most;
+} slot_watch;
+
+static void take_slot(void *ctx, int task, int slot)
+{
+    slot_watch *w = ctx;
+    ck_assert_int_lt(slot, 4);
+    ck_assert_int_eq(atomic_fetch_add(&w->busy[slot], 1), 0);
+    int running = atomic_fetch_add(&w->running, 1) + 1;
+    if (running > w->most) w->most = running;
+    at_threads(1 + task % 16);
+    usleep(200);
+    atomic_fetch_sub(&w->running, 1);
+    atomic_fetch_sub(&w->busy[slot], 1);
+}
+
+START_TEST(there_are_never_more_slots_than_asked_for_whatever_the_count_becomes)
+{
+    for (int round = 0; round < 20; round++) {
+        slot_watch w = {0};
+        at_threads(16);
+        at_parallel_slots(4, 40, take_slot, &w);
+        ck_assert_int_le(w.most, 4);
+    }
+}
+END_TEST
+
 START_TEST(ATTIC_THREADS_sets_the_default)
 {
     ck_assert_int_eq(count_with("1"), 1);
@@ -490,4 +519,5 @@ SUITE(kernels_pool, every_task_runs_exactly_once,
       without_new_threads_the_caller_does_all_the_work, more_than_the_most_counts_as_the_most,
       the_count_may_change_within_a_task, a_count_lowered_within_a_task_holds_from_the_next_call_on,
       threads_start_with_the_first_work_and_end_when_no_longer_wanted, idle_threads_sleep,
+      there_are_never_more_slots_than_asked_for_whatever_the_count_becomes,
       ATTIC_THREADS_sets_the_default, an_ATTIC_THREADS_that_is_no_count_is_ignored)

@@ -1,7 +1,10 @@
 /* test_ops.c -- every op that ops.h and sdpa.h declare has rows in the table of gradient cases. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gradcheck/cases.h"
 #include "test.h"
@@ -115,5 +118,87 @@ START_TEST(every_case_runs_in_f32_too)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ threads -------------------- */
+
+/* The ops whose kernels keep something in scratch memory, forward and backward: the sum of what comes
+ * out and of all gradients of x. */
+static double ops_with_scratch(at_tape *t)
+{
+    const at_shape shape = {4, {4, 8, 64, 32}}, row = {1, {32}};
+    at_tensor *x = at_variable(t, shape, NULL), *gain = at_variable(t, row, NULL);
+    for (int i = 0; i < at_count(shape); i++) at_store(x->dtype, x->data, i, 1 + i % 37 / 37.0);
+    for (int i = 0; i < 32; i++) at_store(gain->dtype, gain->data, i, 1 + i / 50.0);
+    at_tensor *y = at_rms_norm(t, at_layer_norm(t, x, gain, NULL, 1e-5), gain, 1e-5);
+    y = at_linear_attention_causal(t, at_sigmoid(t, y), at_sigmoid(t, x), y);
+    y = at_add(t, at_rope(t, y, (at_rope_args){0}), at_sdpa(t, x, y, y, (at_sdpa_args){0}));
+    at_backward(t, at_sum(t, at_square(t, y)));
+    double sum = 0;
+    for (int i = 0; i < at_count(shape); i++) sum += at_element(y, i) + at_grad_element(x, i);
+    return sum;
+}
+
+static void *change_the_count(void *stop)
+{
+    for (unsigned i = 1; !*(atomic_bool *)stop; i = i * 5 + 1) at_threads(1 + (int)(i / 8 % 8));
+    return NULL;
+}
+
+/* AddressSanitizer sees what is written past the end, and so, sooner or later, does the sum. */
+START_TEST(a_thread_that_changes_the_count_harms_no_op_that_runs_beside_it)
+{
+    at_threads(1);
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const double expected = ops_with_scratch(t);
+    at_close(t);
+    atomic_bool stop = false;
+    pthread_t other;
+    ck_assert_int_eq(pthread_create(&other, NULL, change_the_count, &stop), 0);
+    for (int i = 0; i < 60; i++) {
+        t = at_open(ATTIC_F32, 1);
+        ck_assert(ops_with_scratch(t) == expected);
+        at_close(t);
+    }
+    stop = true;
+    pthread_join(other, NULL);
+    at_threads(0);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ the stack ------------------ */
+
+#ifdef ATTIC_SLOW_MODE
+enum { SMALL_STACK = 1 << 20 }; /* frames of those builds are larger */
+#else
+enum { SMALL_STACK = 64 << 10 };
+#endif
+
+static void *run_every_case(void *failed)
+{
+    const at_case *c;
+    for (int i = 0; (c = at_case_at(i)) && !*(const char **)failed; i++)
+        for (at_dtype real = ATTIC_F32; real <= ATTIC_F64; real++)
+            if (at_case_expects(c) != ATTIC_NOT_RUN && *at_case_identities(c, real))
+                *(const char **)failed = c->op;
+    return NULL;
+}
+
+/* Whoever calls an op works on it too, on whatever stack it has. */
+START_TEST(every_op_gets_by_on_64_KiB_of_stack)
+{
+    const char *failed = NULL;
+    pthread_attr_t attr;
+    pthread_t thread;
+    pthread_attr_init(&attr);
+    size_t size = (size_t)sysconf(_SC_THREAD_STACK_MIN) + SMALL_STACK;
+    ck_assert_int_eq(pthread_attr_setstacksize(&attr, size), 0);
+    ck_assert_int_eq(pthread_create(&thread, &attr, run_every_case, &failed), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attr);
+    ck_assert_msg(!failed, "%s", failed);
+}
+END_TEST
+
 SUITE(ops_ops, every_op_has_a_gradient_case, every_gradient_case_belongs_to_an_op,
-      no_gradient_case_is_there_twice, every_case_runs_in_f32_too)
+      no_gradient_case_is_there_twice, every_case_runs_in_f32_too,
+      a_thread_that_changes_the_count_harms_no_op_that_runs_beside_it,
+      every_op_gets_by_on_64_KiB_of_stack)
