@@ -324,8 +324,8 @@ static void KERNEL(plain_check)(const KERNEL(plain_row) * r, int j, REAL A, REAL
     double dW = r->dW ? fabs((double)KERNEL(plain_cells)(r, r->dW)[j]) : 0;
 
     sums->dS += (double)dS;
-    sums->S_terms += 2 * (double)A * (dO_V + dW);
-    sums->V_terms += (double)A * dO_V;
+    sums->S_terms += 2 * ((double)A + r->checks->tiny) * (dO_V + dW);
+    sums->V_terms += ((double)A + r->checks->tiny) * dO_V;
     sums->Q_terms += fabs(r->p->c * (double)dx) * Q_K;
 }
 

@@ -162,14 +162,15 @@ static void KERNEL(backward_dbias)(const KERNEL(sdpa_tile) * x)
 
 /* ------------------------------------------------------------------ checks --------------------- */
 
-/* sum_j A_ij |dW_ij| over what is kept */
+/* sum_j (A_ij + tiny) |dW_ij| over what is kept */
 static double KERNEL(backward_dW_terms)(const KERNEL(sdpa_tile) * x, int r)
 {
     if (!x->job->dW) return 0;
     const REAL *A = x->s + r, *dW = KERNEL(sdpa_cells)(x, r, x->job->dW);
+    const double tiny = x->job->checks->tiny;
     double sum = 0;
     for (int k = 0; k < x->keys; k++)
-        if (A[k * x->ld] != 0) sum += (double)A[k * x->ld] * fabs((double)dW[k]);
+        if (A[k * x->ld] != 0) sum += ((double)A[k * x->ld] + tiny) * fabs((double)dW[k]);
     return sum;
 }
 
@@ -184,8 +185,10 @@ static void KERNEL(backward_check)(const KERNEL(sdpa_tile) * x)
     at_sdpa_cell_sums sums[AT_SDPA_ROWS];
     AT_FOR_REAL(sdpa_sum_cells)
     (x->rows, x->keys, x->ld, x->s, V_length + key, x->d, x->slope, K_length + key, sums);
+    double tiny_V = 0;
+    for (int k = 0; k < x->keys; k++) tiny_V += checks->tiny * (double)V_length[key + k];
     for (int r = 0; r < x->rows; r++, row++) {
-        double V = (double)dO_length[row] * sums[r].A_V;
+        double V = (double)dO_length[row] * (sums[r].A_V + tiny_V);
         checks->rows[row].dS += sums[r].dS;
         checks->rows[row].S_terms += 2 * (V + KERNEL(backward_dW_terms)(x, r));
         checks->rows[row].V_terms += V;

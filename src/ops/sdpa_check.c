@@ -41,8 +41,15 @@
  *     1   sum_ij |c dx_ij| |Q_i| |K_j|          2   sum_ij A_ij |dO_i| |V_j|
  *     3   sum_j A_ij (|dO_i| |V_j| + |dW_ij|), once for sum_j P_ij dP_ij and once for delta_i
  *
- * To this comes, as if it were one more term, the smallest normal number for each factor of a gradient: what
- * is lost where products become denormal.
+ * To this comes what is lost where numbers are denormal.  There rounding is off by up to half of the smallest
+ * number, eps times the smallest normal one, whatever the terms are: so the smallest normal number is one more
+ * term for every rounding, times what the result is multiplied with afterwards.
+ *
+ *     A_ij = z_ij P_ij                                    z
+ *     dQ_i, dK_j, dV_j, O_i: a sum of n products, times c (dQ, dK)       1 + c n, each of N elements,
+ *                                                         with sqrt(N) |x| for the sum of |x_n|
+ *     dP_ij: Dv products, times z;  delta_i: Dv products; dS_ij          S + (1 + z) Dv
+ *     O_i in delta_i                                      (1 + S) sqrt(Dv) |dO_i|
  *
  * Sides and terms are added up in double.  A head or row in which one of them is NaN or infinite is not
  * judged: that shows by itself, and at_anomaly tells where it began.
@@ -244,6 +251,7 @@ void AT_FOR_REAL(sdpa_sum_cells)(int rows, int keys, ptrdiff_t ld, const REAL *A
 /* ------------------------------------------------------------------ one head ------------------- */
 
 #define CHECK_IS_FLOAT (sizeof(REAL) == sizeof(float))
+#define CHECK_SMALLEST (CHECK_IS_FLOAT ? (double)FLT_MIN : DBL_MIN)
 
 /* Rows of N numbers: x is Q, K, V or dO, and y what it is multiplied with: dQ, dK, dV or O. */
 typedef struct {
@@ -267,6 +275,17 @@ static ptrdiff_t KERNEL(check_first)(const KERNEL(check_operand) * a, int b, int
     return ((ptrdiff_t)b * a->heads + h) * a->rows;
 }
 
+/* |x| is at most this, infinite if an x is not finite.  For numbers whose squares are too small or too large. */
+static double KERNEL(check_bound)(int n, const REAL *x)
+{
+    double most = 0;
+    for (int j = 0; j < n; j++) {
+        if (!isfinite(x[j])) return (double)INFINITY;
+        most = fmax(most, fabs((double)x[j]));
+    }
+    return most * sqrt(n);
+}
+
 static void KERNEL(check_measure)(const KERNEL(check_operand) * a, int b, int h)
 {
     const double largest = CHECK_IS_FLOAT ? (double)FLT_MAX : DBL_MAX;
@@ -275,7 +294,9 @@ static void KERNEL(check_measure)(const KERNEL(check_operand) * a, int b, int h)
         const REAL *x = a->x ? a->x + at_sdpa_row(a->at, b, h, i) : NULL;
         check_doubles sum = {0};
         double rest = x ? KERNEL(check_dot)(a->N, x, x, &sum) : 0;
-        double length = sqrt(check_lanes(&sum) + rest);
+        double square = check_lanes(&sum) + rest, length = sqrt(square);
+        if (x && !(square > DBL_MIN / DBL_EPSILON && square < DBL_MAX))
+            length = KERNEL(check_bound)(a->N, x);
         to[i] = !isfinite(length) ? 0 : length < largest ? (REAL)length : (REAL)largest;
     }
 }
@@ -287,10 +308,12 @@ static bool KERNEL(check_is_zero)(int n, const REAL *x)
     return true;
 }
 
-/* <x,y> of a head.  Adds to *terms, relative to eps, what is lost where y is denormal. */
-static double KERNEL(check_product)(const KERNEL(check_operand) * a, int b, int h, double *terms)
+/* <x,y> of a head.  Adds to *terms, relative to eps, what is lost where y is denormal, `factor` times a sum
+ * of n products. */
+static double KERNEL(check_product)(const KERNEL(check_operand) * a, int b, int h, double factor,
+                                    double n, double *terms)
 {
-    const double smallest = CHECK_IS_FLOAT ? (double)FLT_MIN : DBL_MIN;
+    const double lost = CHECK_SMALLEST * (1 + factor * n) * sqrt(a->N);
     const REAL *length = a->length + KERNEL(check_first)(a, b, h);
     check_doubles sum = {0};
     double rest = 0;
@@ -299,7 +322,7 @@ static double KERNEL(check_product)(const KERNEL(check_operand) * a, int b, int 
         const REAL *x = a->x + row, *y = a->y + row;
         if (length[i] == 0 && KERNEL(check_is_zero)(a->N, y)) continue; /* x may be a masked NaN */
         rest += KERNEL(check_dot)(a->N, x, y, &sum);
-        *terms += smallest * (double)length[i];
+        *terms += lost * (double)length[i] + DBL_MIN * a->N; /* and of x y itself, in double */
     }
     return check_lanes(&sum) + rest;
 }
@@ -308,24 +331,28 @@ static double KERNEL(check_product)(const KERNEL(check_operand) * a, int b, int 
 static void KERNEL(check_products)(const KERNEL(check_job) * job, int b, int g, check_head *head)
 {
     const KERNEL(check_operand) *Q = job->operand, *K = Q + 1, *V = Q + 2, *O = Q + 3;
-    int group = job->p->group;
+    const int group = job->p->group, S = job->p->S;
+    const double c = fabs(job->p->c), rows = (double)job->p->T * group;
     bool has_Q = Q->y && K->y, has_V = V->y && O->x;
     for (int h = g * group; h < (g + 1) * group; h++) {
-        if (has_Q) head->Q.left += KERNEL(check_product)(Q, b, h, &head->Q.tolerance);
-        if (has_V) head->V.right += KERNEL(check_product)(O, b, h, &head->V.tolerance);
+        if (has_Q) head->Q.left += KERNEL(check_product)(Q, b, h, c, S, &head->Q.tolerance);
+        if (has_V) head->V.right += KERNEL(check_product)(O, b, h, 1, S, &head->V.tolerance);
     }
-    if (has_Q) head->Q.right += KERNEL(check_product)(K, b, g, &head->Q.tolerance);
-    if (has_V) head->V.left += KERNEL(check_product)(V, b, g, &head->V.tolerance);
+    if (has_Q) head->Q.right += KERNEL(check_product)(K, b, g, c, rows, &head->Q.tolerance);
+    if (has_V) head->V.left += KERNEL(check_product)(V, b, g, 1, rows, &head->V.tolerance);
 }
 
 /* 3, and the terms of 1 and 2 */
 static void KERNEL(check_rows)(const KERNEL(check_job) * job, int b, int h, check_head *head)
 {
-    const double smallest = CHECK_IS_FLOAT ? (double)FLT_MIN : DBL_MIN;
     const at_sdpa_plan *p = job->p;
+    const REAL *dO_length = job->operand[AT_SDPA_DO].length;
+    const double z = 1 / (1 - p->dropout), lost = p->S + (1 + z) * p->Dv;
+    const double lost_of_O = (1.0 + p->S) * sqrt(p->Dv);
     for (int i = 0; i < p->T; i++) {
-        const at_sdpa_sums *row = job->rows + at_sdpa_row_number(p, b, h, i);
-        double terms = row->S_terms + smallest * ((double)p->S + p->Dv);
+        const ptrdiff_t at = at_sdpa_row_number(p, b, h, i);
+        const at_sdpa_sums *row = job->rows + at;
+        double terms = row->S_terms + CHECK_SMALLEST * (lost + lost_of_O * (double)dO_length[at]);
         check_sides dS = {row->dS, 0, CHECK_EPS * (double)REAL_EPS * terms};
         if (check_breaks(dS) && !check_breaks(head->dS)) head->dS = dS, head->h = h, head->i = i;
         head->Q.tolerance += row->Q_terms;
@@ -418,6 +445,7 @@ at_sdpa_checks *AT_FOR_REAL(sdpa_checks_begin)(at_node *n)
     check_room room = check_room_of(p, n->in);
     at_sdpa_checks *checks = check_state(n);
     checks->rows = at_sdpa_after(n->saved, room.rows);
+    checks->tiny = CHECK_SMALLEST / (1 - p->dropout);
     for (int i = 0; i < 4; i++) checks->length[i] = at_sdpa_after(n->saved, room.length[i]);
     memset(checks->rows, 0, (size_t)at_count(p->rows) * sizeof *checks->rows);
     KERNEL(check_job) job = KERNEL(check_job_of)(n);

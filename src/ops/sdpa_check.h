@@ -9,8 +9,8 @@
 /* Of one row, in double: the sum that must be 0, and for each identity the absolute terms. */
 typedef struct {
     double dS;      /* sum_j dS_ij */
-    double S_terms, /* 2 sum_j A_ij (|dO_i| |V_j| + |dW_ij|) */
-        V_terms,    /* sum_j A_ij |dO_i| |V_j| */
+    double S_terms, /* 2 sum_j (A_ij + tiny) (|dO_i| |V_j| + |dW_ij|) */
+        V_terms,    /* sum_j (A_ij + tiny) |dO_i| |V_j| */
         Q_terms;    /* sum_j |c dx_ij| |Q_i| |K_j| */
 } at_sdpa_sums;
 
@@ -19,6 +19,8 @@ typedef struct {
     void *own[3];       /* dQ, dK, dV as far as this call contributes to them; NULL: not wanted */
     void *length[4];    /* |Q_i|, |K_j|, |V_j|, |dO_i|, in the real type; 0 if not finite */
     at_sdpa_sums *rows; /* by at_sdpa_row_number */
+    double
+        tiny; /* what counts as a term for a weight A_ij, beside A_ij: z times the smallest normal */
 } at_sdpa_checks;
 
 enum { AT_SDPA_DO = 3 }; /* its place among the lengths */

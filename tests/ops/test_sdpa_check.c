@@ -99,6 +99,45 @@ END_TEST
 
 /* ------------------------------------------------------------------ they do no harm ------------ */
 
+static at_tensor *times(at_tape *t, at_tensor *x, double size)
+{
+    for (int i = 0; i < at_count(x->shape); i++)
+        at_store(x->dtype, x->data, i, size * at_element(x, i));
+    return variable_like(t, x);
+}
+
+/* Values and a cotangent so small that products of them are denormal, or 0; sometimes one of the two is large. */
+static void expect_on_tiny(at_dtype real, int seed, at_sdpa_path path)
+{
+    const double smallest = real == ATTIC_F32 ? 1e-45 : 5e-324, dropout[] = {0, 0.9, 0.999};
+    const int T = 1 + seed % 50, S = 1 + seed / 3 % 200, D = 1 + seed % 7, Dv = 1 + seed % 40;
+    at_tape *t = at_open(real, (uint64_t)seed);
+    at_check(t, ATTIC_CHECK_ATTENTION);
+    at_sdpa_args a = {.path = path,
+                      .dropout = dropout[seed % 3],
+                      .temperature = seed % 2 ? 0.05 : 1,
+                      .softcap = seed % 5 ? 0 : 3};
+    double product = pow(smallest, 1 - seed % 11 / 30.0),
+           part = pow(product, seed % 13 / 10.0 - 0.1);
+    at_tensor *Q = times(t, at_random(t, at_shape_of(T, D), at_normal(1)), seed % 4 ? 1 : 20);
+    at_tensor *K = times(t, at_random(t, at_shape_of(S, D), at_normal(1)), seed % 4 ? 1 : 1e3);
+    at_tensor *V = times(t, at_random(t, at_shape_of(S, Dv), at_normal(1)), part);
+    at_tensor *dO = times(t, at_random(t, at_shape_of(T, Dv), at_normal(1)), product / part);
+    at_backward_from(t, at_sdpa(t, Q, K, V, a), dO);
+    ck_assert_msg(at_ok(t), "seed %d: %s", seed, at_error(t));
+    at_close(t);
+}
+
+START_TEST(what_is_lost_to_denormal_numbers_breaks_nothing)
+{
+    for (int seed = 0; seed < 700; seed += SDPA_EVERY)
+        for (int path = ATTIC_FUSED; path <= ATTIC_PLAIN; path++) {
+            expect_on_tiny(ATTIC_F32, seed, path);
+            expect_on_tiny(ATTIC_F64, seed, path);
+        }
+}
+END_TEST
+
 START_TEST(a_check_changes_no_bits)
 {
     for (int seed = 0; seed < 200; seed += SDPA_EVERY) {
@@ -348,7 +387,8 @@ START_TEST(a_check_that_does_not_exist_is_refused)
 END_TEST
 
 SUITE(ops_sdpa_check, the_identities_hold_for_every_option, the_identities_hold_over_many_tiles,
-      cancellation_breaks_nothing, a_check_changes_no_bits, gradients_that_have_begun_are_added_to,
+      cancellation_breaks_nothing, what_is_lost_to_denormal_numbers_breaks_nothing,
+      a_check_changes_no_bits, gradients_that_have_begun_are_added_to,
       a_check_takes_no_more_memory_than_promised, what_is_right_is_believed,
       a_broken_identity_is_named_with_its_heads_and_both_sides,
       the_head_that_is_wrong_is_the_one_that_is_named, said_once_every_step_of_training_is_checked,
