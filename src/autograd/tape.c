@@ -185,7 +185,7 @@ void *at_scratch(const at_node *n, int slot)
 at_memory at_memory_of(const at_tape *t)
 {
     if (!t) return (at_memory){0};
-    return (at_memory){.permanent = t->permanent.in_use,
+    return (at_memory){.permanent = t->permanent.in_use + t->scratch.in_use,
                        .step = t->step.in_use,
                        .step_peak = t->step.peak,
                        .reserved = t->permanent.reserved + t->step.reserved + t->scratch.reserved,

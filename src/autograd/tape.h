@@ -157,9 +157,10 @@ unsigned at_checks(const at_tape *t); /* those that are on */
 int at_grad_report(const at_tape *t, FILE *out);
 
 typedef struct {
-    size_t permanent, step, step_peak; /* bytes handed out: parameters; this step; its largest */
-    size_t reserved;                   /* bytes obtained from malloc */
-    int nodes;                         /* ops on the tape */
+    size_t permanent, step,
+        step_peak;   /* bytes handed out: parameters, scratch; this step; its largest */
+    size_t reserved; /* bytes obtained from malloc */
+    int nodes;       /* ops on the tape */
 } at_memory;
 at_memory at_memory_of(const at_tape *t);
 

@@ -85,7 +85,6 @@ enum {
     GEMM_FETCHES = 3 + GEMM_FETCH_ROWS,
     GEMM_LINE = 64,          /* bytes of a cache line */
     GEMM_DEPTH = 1536,       /* bytes of a row of A in a slab */
-    GEMM_WIDTH = 384,        /* columns of C in a block */
     GEMM_FEW = 10,           /* panels that are too few for a copy of B */
     GEMM_MANY = 4,           /* strips that are enough for a copy of A^T */
     GEMM_FAR_COLUMNS = 1024, /* bytes from column to column of A^T that call for one anyway */
@@ -133,17 +132,18 @@ static size_t gemm_whole(size_t n, size_t real)
 }
 
 /* B and A copied, as deep as `depth` and as wide as the wider of two. */
-static size_t gemm_copies(int depth, int m, int n, size_t real)
+static size_t gemm_copies(int depth, int m, int n, int columns, size_t real)
 {
     const size_t deep = gemm_whole((size_t)gemm_least(depth, GEMM_DEPTH / (int)real), real);
-    const int wide = gemm_least(m > n ? m : n, GEMM_WIDTH);
-    return deep * (gemm_whole((size_t)wide, real) + gemm_whole(GEMM_ROWS, real)) * real;
+    const size_t wide = (size_t)gemm_least(m > n ? m : n, columns);
+    const size_t strip = GEMM_VECTORS * VEC_BYTES / real, strips = (wide + strip - 1) / strip;
+    return deep * (strips * strip + gemm_whole(GEMM_ROWS, real)) * real;
 }
 
-size_t at_gemm_workspace(int M, int N, int K, size_t real)
+size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real)
 {
-    const size_t of[] = {gemm_copies(K, M, N, real), gemm_copies(M, N, K, real),
-                         gemm_copies(N, K, M, real)};
+    const size_t of[] = {gemm_copies(K, M, N, columns, real), gemm_copies(M, N, K, columns, real),
+                         gemm_copies(N, K, M, columns, real)};
     const size_t most = of[0] > of[1] ? of[0] : of[1];
     return most > of[2] ? most : of[2];
 }
@@ -155,7 +155,7 @@ size_t at_gemm_workspace(int M, int N, int K, size_t real)
 
 #define STRIP (GEMM_VECTORS * VEC_LANES)
 #define DEPTH (GEMM_DEPTH / (int)sizeof(REAL))
-#define WIDTH (GEMM_WIDTH / STRIP * STRIP)
+#define WIDTH (AT_GEMM_COLUMNS / STRIP * STRIP)
 #define WHOLE(n) (((n) + VEC_LANES - 1) / VEC_LANES * VEC_LANES) /* in whole vectors */
 #define LINE (GEMM_LINE / (int)sizeof(REAL))
 
@@ -408,6 +408,7 @@ typedef struct {
     at_workspace workspace;
     bool far;               /* A, B and C are worth fetching */
     bool sum;               /* the products of the batch are summed into one C */
+    int width;              /* columns of B that can be copied at a time */
     int rows, columns;      /* of a block of C */
     ptrdiff_t down, across; /* blocks */
     ptrdiff_t count, per_task;
@@ -441,6 +442,12 @@ static bool KERNEL(gemm_copies_a)(const KERNEL(gemm_job) * g, KERNEL(gemm_panels
     if (panels.count == 1) return false;
     if (g->a.row == 1) return n >= GEMM_MANY * STRIP || col >= GEMM_FAR_COLUMNS;
     return n >= 2 * STRIP && row % GEMM_PAGE == 0;
+}
+
+/* Are all strips of B to be copied for m rows of A? */
+static bool KERNEL(gemm_copies_all)(at_strides b, int m)
+{
+    return b.col != 1 || gemm_ceil(m, GEMM_ROWS) > GEMM_FEW;
 }
 
 /* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
@@ -486,7 +493,7 @@ static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t
         width = left >= wide ? wide : STRIP;
         const int columns = gemm_least(left, width), whole = WHOLE(columns);
         const REAL *B = s->B + j * g->b.col;
-        REAL *P = s->P + (once ? 0 : (ptrdiff_t)j * t->depth);
+        REAL *P = s->P + (once || !s->all ? 0 : (ptrdiff_t)j * t->depth);
         t->b_col = turned && width == VEC_LANES ? g->b.col : 0;
         const bool copy = !t->b_col && (s->all || columns < whole);
         if (copy && s->first) KERNEL(gemm_pack)(t->depth, columns, left, B, g->b, P);
@@ -512,7 +519,7 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
                               REAL *P, REAL *Q)
 {
     const KERNEL(gemm_panels) panels = KERNEL(gemm_panels_of)(m);
-    KERNEL(gemm_strips) strips = {B, P, n, .all = g->b.col != 1 || panels.count > GEMM_FEW};
+    KERNEL(gemm_strips) strips = {B, P, n, .all = KERNEL(gemm_copies_all)(g->b, m)};
     const bool copied = KERNEL(gemm_copies_a)(g, panels, n);
     t->side = copied || g->a.row == 1;
 
@@ -536,7 +543,7 @@ static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t,
 static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, int slot, ptrdiff_t first,
                                ptrdiff_t last, int i, int m, int j, int n)
 {
-    REAL *P = (REAL *)((char *)g->workspace.p + (size_t)slot * g->workspace.size), *Q = P;
+    REAL *Q = (REAL *)((char *)g->workspace.p + (size_t)slot * g->workspace.size);
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
     const KERNEL(gemm_begin) from_c = {C, g->c.row, g->c.col};
     KERNEL(gemm_begin) begin = {NULL, 0, 0};
@@ -553,7 +560,7 @@ static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, int slot, ptrdiff_t f
     const int most = chain && KERNEL(gemm_strides_pages)(g) ? DEPTH / 2 : DEPTH;
     const int slabs = g->K > most ? gemm_ceil(g->K, most) : 1;
     const int depth = WHOLE(gemm_ceil(g->K, slabs));
-    Q += depth * WHOLE(n);
+    REAL *P = Q + depth * WHOLE(GEMM_ROWS);
     for (ptrdiff_t b = first; b <= last; b++)
         for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
             t.depth = gemm_least(g->K - k, depth);
@@ -592,7 +599,7 @@ static void KERNEL(gemm_piece)(const KERNEL(gemm_job) * g, int slot, ptrdiff_t f
     if (g->bias) turned.bias = NULL, turned.beta = 1; /* sums begin with C instead */
     n -= rest;
     for (int rows; m > 0; m -= rows, i += rows) {
-        rows = gemm_least(m, WIDTH);
+        rows = gemm_least(m, g->width);
         KERNEL(gemm_block)(g, slot, first, last, i, rows, j, n);
         for (int r = i; g->bias && r < i + rows; r++)
             memcpy(g->C + r * g->c.row + j + n, g->bias + j + n, (size_t)rest * sizeof(REAL));
@@ -619,11 +626,11 @@ static void KERNEL(gemm_task)(void *job, int task, int slot)
 
 /* Cuts C into blocks, and blocks (or whole products) into tasks.  A block has columns for P; if there is
  * work for several threads but not in as many blocks, it is halved, along whole strips and panels. */
-static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, ptrdiff_t products, double each)
+static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, int width, ptrdiff_t products, double each)
 {
     const int threads = gemm_least(at_thread_count(), g->workspace.slots);
     g->rows = g->M;
-    g->columns = gemm_ceil(gemm_ceil(g->N, gemm_ceil(g->N, WIDTH)), STRIP) * STRIP;
+    g->columns = gemm_ceil(gemm_ceil(g->N, gemm_ceil(g->N, width)), STRIP) * STRIP;
     for (;;) {
         g->down = gemm_ceil(g->M, g->rows);
         g->across = gemm_ceil(g->N, g->columns);
@@ -642,6 +649,14 @@ static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, ptrdiff_t products, double ea
     while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
 }
 
+static int KERNEL(gemm_width)(const KERNEL(gemm_job) * g)
+{
+    const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH;
+    if (depth == 0) return WIDTH;
+    const size_t fits = g->workspace.size / sizeof(REAL) / (size_t)depth - WHOLE(GEMM_ROWS);
+    return fits < WIDTH ? (int)fits / STRIP * STRIP : WIDTH;
+}
+
 static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
 {
     const ptrdiff_t products = g->sum ? 1 : g->batch;
@@ -651,12 +666,14 @@ static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
         KERNEL(gemm_turn_job)(g);
     g->far = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
              GEMM_NEAR;
+    g->width = KERNEL(gemm_width)(g);
+    const int width = KERNEL(gemm_copies_all)(g->b, g->M) ? g->width : WIDTH;
     const double each = (double)g->M * g->N * (g->K + 1.0) * (g->sum ? g->batch : 1);
-    if (products == 1 && g->N <= WIDTH && each < 2 * GEMM_TASK) {
+    if (products == 1 && g->N <= width && each < 2 * GEMM_TASK) {
         KERNEL(gemm_piece)(g, 0, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
         return;
     }
-    KERNEL(gemm_cut)(g, products, each);
+    KERNEL(gemm_cut)(g, width, products, each);
     at_parallel_slots(g->workspace.slots, (int)((g->count - 1) / g->per_task) + 1,
                       KERNEL(gemm_task), g);
 }

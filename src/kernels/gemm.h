@@ -17,9 +17,11 @@ typedef struct {
     int slots;
 } at_workspace;
 
-/* The bytes of a slot that suffice for a product of these sizes, in any order of the three: as well as
- * for C = A B that is for dA = dC B^T and dB = A^T dC.  real: the size of an element. */
-size_t at_gemm_workspace(int M, int N, int K, size_t real);
+/* The bytes of a slot for a product of these sizes, in any order of the three: as well as for C = A B that
+ * is for dA = dC B^T and dB = A^T dC.  `columns` of B are copied at a time, at most: AT_GEMM_COLUMNS is
+ * fastest, 64 the fewest that are enough.  real: the size of an element. */
+size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real);
+enum { AT_GEMM_COLUMNS = 384 };
 enum { AT_GEMM_WORKSPACE = 640 << 10 }; /* suffices for all */
 
 /* C_b = alpha A_b B_b + beta C_b      A_b [M,K]  B_b [K,N]  C_b [M,N]      b = 0 .. batch-1

@@ -65,9 +65,9 @@ static plain_gemm_grid plain_gemm_cut(ptrdiff_t batch, ptrdiff_t M, ptrdiff_t N,
 }
 
 #ifdef ATTIC_PLAIN_KERNELS
-size_t at_gemm_workspace(int M, int N, int K, size_t real)
+size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real)
 {
-    (void)M, (void)N, (void)K, (void)real;
+    (void)M, (void)N, (void)K, (void)columns, (void)real;
     return (PLAIN_ROWS + PLAIN_DEPTH) * PLAIN_ROW_BYTES;
 }
 #endif

@@ -70,7 +70,7 @@ at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
     affine_args a = affine_args_of(rows, N, K);
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
     const size_t sums = b ? (size_t)a.shares * (size_t)N * sizeof(double) : 0;
-    r.scratch = at_gemm_workspace(a.M, N, K, at_dtype_size(at_real(t)));
+    r.scratch = at_gemm_workspace(a.M, N, K, AT_GEMM_COLUMNS, at_dtype_size(at_real(t)));
     if (r.scratch < sums) r.scratch = sums;
     at_node *n = at_record_node(t, &affine_op, AT_IN(X, W, b), r);
     return n ? n->out[0] : NULL;

@@ -154,7 +154,7 @@ at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
         matmul_batch_to_rows(&m);
     }
     at_recipe r = {.shape = {c}, .args = &m, .args_size = sizeof m};
-    r.scratch = at_gemm_workspace(m.M, m.N, m.K, at_dtype_size(at_real(t)));
+    r.scratch = at_gemm_workspace(m.M, m.N, m.K, AT_GEMM_COLUMNS, at_dtype_size(at_real(t)));
     at_node *n = at_record_node(t, &matmul_op, AT_IN(A, B), r);
     return n ? n->out[0] : NULL;
 }

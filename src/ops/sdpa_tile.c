@@ -20,6 +20,7 @@
 
 enum {
     TILE_LINE = 64,   /* bytes */
+    TILE_COPIED = 64, /* columns that a product may copy at a time */
     TILE_COLUMNS = 8, /* of a product without the rows that are not finite, at a time */
 };
 
@@ -41,7 +42,8 @@ static int tile_wide(int rows, size_t real)
 /* What the products of a tile need, and that of all keys for the raw scores. */
 static size_t tile_gemm(const at_sdpa_plan *p, int rows, int keys, size_t real)
 {
-    return at_gemm_workspace(rows, p->raw ? p->S : keys, p->D > p->Dv ? p->D : p->Dv, real);
+    const int D = p->D > p->Dv ? p->D : p->Dv;
+    return at_gemm_workspace(rows, p->raw ? p->S : keys, D, TILE_COPIED, real);
 }
 
 at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)

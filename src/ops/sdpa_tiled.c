@@ -60,7 +60,7 @@ enum {
     TILED_WORK = 1 << 16, /* multiply-adds that are worth waking a thread for */
     TILED_SHORT = 512,
     TILED_LONG = 1024,
-    TILED_SCRATCH = 1 << 20 /* bytes for all lanes, or an eighth of O, but at least one lane */
+    TILED_SCRATCH = 768 << 10 /* bytes for all lanes, or an eighth of O, but at least one lane */
 };
 
 const at_op at_sdpa_tiled_op = {"sdpa",

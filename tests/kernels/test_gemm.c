@@ -50,7 +50,8 @@ enum { GEMM_GUARD = 4096 };
 
 static at_workspace gemm_exact_space(int M, int N, int K, size_t real)
 {
-    at_workspace w = {gemm_memory, at_gemm_workspace(M, N, K, real), 1};
+    const int columns = gemm_pick(3) ? AT_GEMM_COLUMNS : 64;
+    at_workspace w = {gemm_memory, at_gemm_workspace(M, N, K, columns, real), 1};
     memset(gemm_memory + w.size, 0x5A, GEMM_GUARD);
     return w;
 }
