@@ -82,7 +82,8 @@ static double difference(const double *a, const double *b, int n)
 {
     double worst = 0, largest = 0;
     for (int i = 0; i < n; i++) {
-        worst = fmax(worst, fabs(a[i] - b[i]));
+        double off = fabs(a[i] - b[i]);
+        if (off > worst || isnan(off)) worst = off;
         largest = fmax(largest, fabs(b[i]));
     }
     return largest > 0 ? worst / largest : worst;
@@ -106,7 +107,8 @@ int main(void)
                           difference(got.dbias, want.dbias, H * T * S)};
             printf("%-24s%-8s", path == ATTIC_FUSED ? table[i].name : "",
                    path == ATTIC_FUSED ? "fused" : "plain");
-            for (int j = 0; j < 5; j++) worst = fmax(worst, d[j]);
+            for (int j = 0; j < 5; j++)
+                if (d[j] > worst || isnan(d[j])) worst = d[j];
             for (int j = 0; j < 4; j++) printf("%10.1e", d[j]);
             if (table[i].biased)
                 printf("%10.1e\n", d[4]);
