@@ -72,8 +72,8 @@ int main(void)
     show("2. scale   S = s / sqrt(2): keeps the softmax from saturating as D grows", S);
     show("3. mask    M = S where j <= i, else -inf", M);
     show("4. softmax P: every row sums to 1", P);
-    show("5. dropout z, 0 or 2 with probability 1/2 each", z);
-    show("           A = z P: each weight is 0 or doubled, and rows sum to 1 only on average", A);
+    show("5. dropout z: 0 or 2, with probability 1/2 each", z);
+    show("5. dropout A = z P: each weight is 0 or doubled; rows sum to 1 only on average", A);
     show("6. output  O = A V: the values, weighted by A", O);
 
     at_tensor *dO = at_const(t, at_shape_of(3, 2), (double[]){1, 0, 1, 1, 1, -1});

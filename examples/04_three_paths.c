@@ -4,8 +4,9 @@
  *   composed   recorded from six single ops, whose backwards the tape chains
  *   fused      tile by tile, never holding the T x S weights; its backward is derived by hand
  *
- * They share no code but the arithmetic of numbers, so where all three agree, forward and in every
- * gradient, a mistake would have to have been made three times.  Each line is one kind of attention
+ * They share how the options are read (which keys a row keeps, c, the coins of the dropout) and no
+ * other code of attention, so where all three agree, forward and in every gradient, a mistake in the
+ * rest would have to have been made three times.  Each line is one kind of attention
  * and shows the largest difference from `composed`, relative to the largest number of that tensor.
  * In double precision you will see differences of about 1e-15: rounding, and nothing else.
  *

@@ -251,7 +251,7 @@ int main(int argc, char **argv)
     const double all[N] = {1, 1, 1}, dropped[N] = {2, 0, 2};
     double sum_dS[T] = {0};
     tell_mixture();
-    printf("\n2  Who is to blame: dO = (1,0), and V as above\n");
+    printf("\n2  Who is to blame: dO = (1,0); V and scores as in 1\n");
     tell_blame("no dropout", all);
     tell_blame("key 1 dropped, the others doubled", dropped);
     forward_in_tiles();
