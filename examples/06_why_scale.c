@@ -16,15 +16,16 @@
  * for a random cotangent dO with variance 1 and values V with variance 1/d, so that dP has the same
  * size for every d.  (dS is read off as the gradient of a bias of zeros.)
  *
- * Look at the last column: |dQ| does NOT vanish without the scale, it grows!  dQ = c sum_j dS_ij K_j,
- * and while dS shrinks, the keys it is multiplied with have length sqrt(d), and c is 1 instead of
- * 1/sqrt(d).  The length of K hides what has happened to the softmax.  The gradients look healthy, but
- * they come from ever fewer rows, those whose two best keys happen to be close: the share of rows
- * with any gradient to speak of (|dS| > 0.01), "alive", falls to less than half.
+ * Norms do not show the loss at once.  For d = 16 |J| and |dS| are LARGER without the scale, for a
+ * softmax that a few keys share reacts more than one that 64 share; at d = 64 |dS| is still the same.
+ * And |dQ|, the last column, grows: dQ = c sum_j dS_ij K_j, and while dS shrinks, the keys it is
+ * multiplied with have length sqrt(d), and c is 1 instead of 1/sqrt(d).  But these gradients come from
+ * ever fewer rows, those whose two best keys happen to be close: the share of rows with any gradient
+ * to speak of (|dS| > 0.01), "alive", falls to less than half.  With a path given, that is drawn.
  *
  * The second table shows where the assumption fails: let keys equal queries (as in self-attention with
  * Wq = Wk).  A token's score with itself is then q.q, with mean d and not 0, and even after the
- * scale it stands sqrt(d) above the others: every token looks at itself.
+ * scale it stands sqrt(d) above the others: from d = 64 on every token looks at itself.
  *
  * And a small one by hand: scores of 80 with d = 64 become 80 / sqrt(64) = 10. */
 #include "attic.h"
@@ -133,7 +134,7 @@ int main(int argc, char **argv)
 {
     static const int dims[] = {1, 16, 64, 256, 512};
     enum { D = sizeof dims / sizeof *dims };
-    double at[D], J[2][D], dS[2][D], dQ[2][D];
+    double at[D], alive[2][D];
     bool close = true;
 
     printf("Scores of random queries and keys\n\n");
@@ -148,9 +149,7 @@ int main(int argc, char **argv)
                    "%6.2f  %5.3f\n",
                    d, scaled ? "1/sqrt" : "none", fabs(s.mean) < 0.005 ? 0 : s.mean, s.sd, sqrt(d),
                    s.least, s.most, s.entropy, s.J, s.dS, 100 * s.alive, s.K, s.dQ);
-            J[scaled][i] = s.J;
-            dS[scaled][i] = s.dS;
-            dQ[scaled][i] = s.dQ;
+            alive[scaled][i] = s.alive;
             close = close && fabs(s.sd / sqrt(d) - 1) < 0.05;
         }
     }
@@ -162,19 +161,17 @@ int main(int argc, char **argv)
     for (int i = 0; i < D; i++) attend_to_itself(dims[i]);
     printf("\nBy hand: a score of 80 with d = 64 becomes 80 / sqrt(64) = %g\n", 80 / sqrt(64));
 
-    const at_series lines[] = {{.name = "|J|, no scale", .x = at, .y = J[0], .n = D},
-                               {.name = "|J|, scaled", .x = at, .y = J[1], .n = D},
-                               {.name = "|dS|, no scale", .x = at, .y = dS[0], .n = D},
-                               {.name = "|dS|, scaled", .x = at, .y = dS[1], .n = D},
-                               {.name = "|dQ|, no scale", .x = at, .y = dQ[0], .n = D},
-                               {.name = "|dQ|, scaled", .x = at, .y = dQ[1], .n = D}};
-    const at_chart chart = {.title = "What the scale saves: the gradient through the softmax",
+    const at_series lines[] = {{.name = "no scale", .x = at, .y = alive[0], .n = D},
+                               {.name = "scaled by 1/sqrt(d)", .x = at, .y = alive[1], .n = D}};
+    const at_level none = {"none", 0};
+    const at_chart chart = {.title = "What the scale saves: rows with a gradient, |dS| > 0.01",
                             .x_label = "d",
-                            .y_label = "norm, mean over rows",
+                            .y_label = "share of rows",
                             .series = lines,
-                            .n_series = 6,
-                            .log_x = true,
-                            .log_y = true};
+                            .n_series = 2,
+                            .levels = &none,
+                            .n_levels = 1,
+                            .log_x = true};
     FILE *f = argc > 1 ? fopen(argv[1], "w") : NULL;
     bool drawn = argc < 2 || at_svg_chart(f, &chart);
     if (f) fclose(f);

@@ -6,7 +6,7 @@
  *
  * First the masks, made by the builders of ops/keep.h, with # for a key that a query keeps.  A mask
  * is not only a rule, it is also work saved: the fused op computes tiles, and never those of which
- * nothing is kept.  The table counts cells, and tiles of 64 queries by 128 keys, for patterns over 2048
+ * nothing is kept.  The table counts cells, and tiles of 128 queries by 128 keys, for patterns over 2048
  * tokens.  (Times go to stderr, for they are never twice the same: a forward and a backward of one head
  * of 64.  On a core of ours 37 ms for global, 11 for local, 6 for block, 3 for horizontal, 2 for vertical.)
  *
@@ -27,7 +27,8 @@
  * column of the table is to be that on the diagonal.
  *
  * In the picture the masks are above, and what was learned is below, early and at the end; each weight
- * times n_i, so that an equal share is 1. */
+ * times n_i (1 where that is 0), so that an equal share is 1.  The last column, 16, is the key without a
+ * value: where nothing is to be reported, all weight lies there. */
 #include "attic.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ enum {
     STEPS = 800,
     EARLY = 60,
     LONG = 2048,
-    ROWS = 64,
+    ROWS = 128,
     KEYS = 128
 };
 
@@ -255,29 +256,31 @@ static bool tell_scores(const result r[PATTERNS])
 static bool draw(const char *path, const result r[PATTERNS])
 {
     static const char *const title[] = {NULL, "after 60 steps", "after 800 steps"};
-    static double share[3][PATTERNS][T][T];
+    static double share[3][PATTERNS][T][T + 1];
     static ideal d;
     at_tape *t = at_open(ATTIC_F64, 1);
     at_panel panels[3 * PATTERNS];
     spread_evenly(t, &d);
     for (int p = 0; p < PATTERNS; p++) {
         for (int i = 0; i < T; i++)
-            for (int j = 0; j < T; j++) {
+            for (int j = 0; j <= T; j++) {
                 int n = d.n[p][i] ? d.n[p][i] : 1;
                 share[0][p][i][j] = n * d.M[p][i][j];
                 share[1][p][i][j] = n * r[p].P[0][i][j];
                 share[2][p][i][j] = n * r[p].P[1][i][j];
             }
         for (int k = 0; k < 3; k++)
-            panels[k * PATTERNS + p] = (at_panel){
-                .title = k ? title[k] : pattern_name[p], .data = share[k][p], .rows = T, .cols = T};
+            panels[k * PATTERNS + p] = (at_panel){.title = k ? title[k] : pattern_name[p],
+                                                  .data = share[k][p],
+                                                  .rows = T,
+                                                  .cols = T + 1};
     }
     at_heatmap map = {.title = "Five patterns: as masks, and as five tasks taught them",
                       .panels = panels,
                       .n_panels = 3 * PATTERNS,
                       .columns = PATTERNS,
                       .row_label = "Query",
-                      .col_label = "Key",
+                      .col_label = "Key (16 has no value)",
                       .value_label = "1: an equal share",
                       .colours = ATTIC_COLOURS_UNIT,
                       .no_values = true};

@@ -7,8 +7,8 @@
  *                      c                    r
  *
  * To know which animal comes next, the c at position 2 would have to look at the r at position 9.
- * We train one layer of attention without any mask on random sequences of ten ids, where every place
- * must name the id that stands seven places ahead of it (the last seven have none and are not judged).
+ * We train one layer of attention without any mask on random sequences, eleven long, of ten different
+ * ids, where every place must name the id that stands seven places ahead of it (the last seven have none and are not judged).
  * Which id that is differs from sequence to sequence, so nothing can be learnt by heart: attention has
  * to look there, by distance alone.  Rotary positions make that possible, because the score of a query
  * and a key that are turned by their positions depends only on how far apart they are; the biases of

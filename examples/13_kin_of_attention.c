@@ -236,7 +236,7 @@ typedef struct {
 } pupil;
 
 static const pupil pupils[] = {{"softmax, D = 16", SOFTMAX, 16},
-                               {"additive, N = 16", ADDITIVE, 16},
+                               {"additive, D = 16", ADDITIVE, 16},
                                {"linear, D = 16", LINEAR, 16},
                                {"linear, D = 32", LINEAR, 32},
                                {"linear, D = 64", LINEAR, 64}};

@@ -33,6 +33,13 @@ static void show_pairs(const char *name, int rows, double X[][D])
     for (int i = 0; i < rows; i++) printf("    %s%d  %8.4f %8.4f\n", name, i, X[i][0], X[i][1]);
 }
 
+static void show_points(const char *name, int rows, double X[][D])
+{
+    printf("    %-2s =", name);
+    for (int i = 0; i < rows; i++) printf(" (%g,%g)", X[i][0], X[i][1]);
+    printf("\n");
+}
+
 /* ------------------------------------------------------------------ 1, 2: one query ------------ */
 
 static const double score[N] = {1.945910149055313, 0.693147180559945, 0}; /* log 7, log 2, log 1 */
@@ -135,7 +142,11 @@ static void online_row(int i, int j0)
 
 static void forward_in_tiles(void)
 {
-    printf("\n3  Forward in tiles: s = Q K^T, then m, l and O' so far\n");
+    printf("\n3  Forward in tiles: s = Q K^T (scale 1), then m, l and O' so far; no dropout: z = "
+           "1\n\n");
+    show_points("Q", T, Q);
+    show_points("K", S, K);
+    show_points("V", S, V);
     for (int i = 0; i < T; i++) m[i] = -(double)INFINITY;
     for (int j0 = 0; j0 < S; j0 += TILE) {
         printf("\n    k%d, k%d                s     shrink        m        l                  O'\n",
@@ -165,6 +176,7 @@ static double backward_cell(int i, int j)
 static void backward_in_tiles(double sum_dS[T])
 {
     printf("\n4  Backward in tiles: delta = dO.O, then every cell by itself\n\n");
+    show_points("dO", T, dO);
     for (int i = 0; i < T; i++) {
         delta[i] = dot(dO[i], O[i]);
         printf("    q%d   m %.4f   l %.4f   delta %7.4f\n", i, m[i], l[i], delta[i]);
@@ -189,7 +201,8 @@ static double difference(const at_tensor *x, bool gradient, int rows, double X[]
     double worst = 0;
     for (int i = 0; i < rows * D; i++) {
         double v = gradient ? at_grad_element(x, i) : at_element(x, i);
-        worst = fmax(worst, fabs(v - X[i / D][i % D]));
+        double off = fabs(v - X[i / D][i % D]);
+        worst = isnan(off) ? (double)INFINITY : fmax(worst, off);
     }
     return worst;
 }
@@ -238,7 +251,7 @@ int main(int argc, char **argv)
     const double all[N] = {1, 1, 1}, dropped[N] = {2, 0, 2};
     double sum_dS[T] = {0};
     tell_mixture();
-    printf("\n2  Who is to blame: dO = (1,0)\n");
+    printf("\n2  Who is to blame: dO = (1,0); V and scores as in 1\n");
     tell_blame("no dropout", all);
     tell_blame("key 1 dropped, the others doubled", dropped);
     forward_in_tiles();

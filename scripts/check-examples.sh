@@ -8,9 +8,9 @@
 #     1 part in 1000, or 2 units of the last digit; below 1e-9 all is rounding, and equal
 #     integers are the same or wrong
 #
-# A program must end with status 0.  If docs/images has an SVG of its name, it is given a path to draw
-# to and must draw something.  With `write` nothing is compared: outputs and pictures are made anew,
-# for `git diff` to show.
+# A program must end with status 0; so must trace, which checks what it prints, with any options.  If
+# docs/images has an SVG of its name, a program is given a path to draw to and must draw something.
+# With `write` nothing is compared: outputs and pictures are made anew, for `git diff` to show.
 set -eu
 cd "$(dirname "$0")/.."
 programs=$1 write=${2:-}
@@ -96,9 +96,37 @@ check() {
     fi
 }
 
+# trace with many options: no number may differ from its numerical value
+trace_everywhere() {
+    for scale in 0 0.001 1 -3 8 10 15 20 40 -70 100; do
+        while read -r options; do
+            # shellcheck disable=SC2086
+            "$programs/trace" --scale $scale $options >"$work/output" 2>"$work/errors" && continue
+            echo "    trace --scale $scale $options: status $?"
+            cat "$work/errors"
+            grep DIFFERS "$work/output"
+            return 1
+        done <<'OPTIONS'
+--seed 1
+--seed 2 --dropout 0.25
+--seed 3 --causal --dropout 0.9
+--queries 8 --keys 8 --dim 8 --dropout 0.1
+--queries 5 --keys 3 --causal
+--queries 1 --keys 1 --dim 1
+--queries 2 --keys 3 --mask 110/000
+--queries 3 --keys 5 --mask 11011 --causal
+--self --queries 6 --causal
+--dim 1 --values 1,2,3,400 --dropout 0.5
+--values 0.001,0.002,-5,7,1e5,0
+OPTIONS
+    done
+}
+
 passed=0 failed=0
 for file in examples/expected/*.txt; do
     if check "$file"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
+echo "  trace, many options"
+trace_everywhere || failed=$((failed + 1))
 echo "$passed examples as expected, $failed not"
 [ "$failed" -eq 0 ]

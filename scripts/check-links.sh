@@ -13,7 +13,8 @@
 #
 # The quotation must occur in one line of the file only.  With `write` the numbers are set right, and the
 # file too, if the quotation has moved to another file of that folder; with `check` a difference is an
-# error.  So is a link to a file or to a heading of the same file that does not exist.
+# error.  So is a link to a file or to a heading of the same file that does not exist, and a picture of
+# docs/images that none of the files shows.
 set -eu
 cd "$(dirname "$0")/.."
 mode=$1
@@ -133,5 +134,8 @@ for file; do
         if (mode == "write") printf "%s", out >FILENAME
         print FILENAME ": " count + 0 " links"
     }' "$file" || failed=1
+done
+for picture in docs/images/*; do
+    grep -q "](.*${picture#docs/})" "$@" || { echo "$picture: no link leads to it" >&2; exit 1; }
 done
 [ -z "${failed:-}" ] || { echo "make check-links WRITE=1 sets line numbers right" >&2; exit 1; }
