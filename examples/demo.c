@@ -454,8 +454,7 @@ static bool run(at_tape *t, const char *const *files, int n_files)
     if (!c) return false;
     if (c->n_held <= context || c->n_train <= context)
         return at_fail(t, ATTIC_USER_ERROR,
-                       "demo: %td held-out bytes are too few for a context of %d", c->n_held,
-                       context);
+                       "%td held-out bytes are too few for a context of %d", c->n_held, context);
     baseline ngram[4] = {{0}};
     for (int order = 1; order <= 3; order++) ngram[order] = best_ngram(t, c, order);
     at_transformer *m = at_transformer_make(t, (at_transformer_config){.vocab = c->vocab,
