@@ -588,8 +588,8 @@ int main(int argc, char **argv)
         {0}};
     parse_options(
         argc, argv,
-        "usage: trace [options]\nOne small attention, step by step, forward and backward.\n",
-        table);
+        "usage: trace [options]\nOne small attention, step by step, forward and backward.\n", table,
+        0);
     attention a = {0};
     set_up(&a);
     forward_from(&a, SCORES);
@@ -611,5 +611,5 @@ int main(int argc, char **argv)
     if (self) tell_sum(&a, &g);
     int failed = tell_op(&a, &g);
     printf("largest difference between a formula and its numerical value: %.1e\n", worst_of_all);
-    return failed || !(worst_of_all < 1e-8);
+    return finish(failed || !(worst_of_all < 1e-8));
 }
