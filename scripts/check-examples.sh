@@ -104,16 +104,15 @@ ends() {
     status=0
     "$programs/$@" 2>"$work/errors" || status=$?
     [ "$status" -eq "$expected" ] && grep -q -e "$words" "$work/errors" && return
-    echo "    $*: status $status, not $expected with \"$words\" on stderr:"
-    cat "$work/errors"
+    { echo "    $*: status $status, not $expected with \"$words\" on stderr:"; cat "$work/errors"; } >&2
     return 1
 }
 
 # Every program, also those without an expected file: an option that is none is refused by name, and
 # what could not be printed is no success.
 command_line() {
-    ends 2 "$1: there is no option --nonsense" "$1" --nonsense >"$work/output" &&
-        "$programs/$1" --help | grep -q -e --help || return 1
+    ends 2 "$1: there is no option --nonsense" "$1" --nonsense >"$work/output" || return 1
+    "$programs/$1" --help | grep -q -e --help || { echo "    $1 has no --help"; return 1; }
     [ ! -c /dev/full ] || ends 1 "$1: cannot write to standard output" "$1" --help >/dev/full || return 1
     ends 1 "$1: cannot write to standard output" "$1" --help >&- || return 1
     grep -q '^    return finish(' "examples/$1.c" || { echo "    main does not return finish()"; return 1; }
