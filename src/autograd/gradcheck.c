@@ -496,8 +496,8 @@ static void write_reason(checker *c)
     double factor;
     snprintf(r->reason, sizeof r->reason, "%s", usual[r->verdict]);
     if (r->verdict == ATTIC_WRONG && r->failed > 1 && has_common_factor(c, &factor))
-        snprintf(r->reason, sizeof r->reason, "%s, but %s times it everywhere",
-                 usual[ATTIC_WRONG], at_short_text(factor + 0.0, 8));
+        snprintf(r->reason, sizeof r->reason, "%s, but %s times it everywhere", usual[ATTIC_WRONG],
+                 at_short_text(factor + 0.0, 8));
     if (r->verdict == ATTIC_VACUOUS && c->probes == 0)
         snprintf(r->reason, sizeof r->reason, "there is no element to check");
 }

@@ -104,14 +104,15 @@ FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size)
         why = "it is not a regular file";
     else if (about.st_size > PTRDIFF_MAX / 16)
         why = "it is too large";
-    else if (!(f = fdopen(file, "rb")))
-        why = strerror(errno);
+    else
+        f = fdopen(file, "rb");
     if (f) {
         *size = (ptrdiff_t)about.st_size;
         return f;
     }
+    at_fail(t, ATTIC_FILE_ERROR, "cannot open %s: %s", path, why ? why : strerror(errno));
     if (file >= 0) close(file);
-    return at_fail(t, ATTIC_FILE_ERROR, "cannot open %s: %s", path, why);
+    return NULL;
 }
 
 /* Everything in f is written; if it is a temporary file, to the disk itself.  0, or the reason. */
