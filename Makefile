@@ -159,6 +159,7 @@ $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
 $(examples): $(call objects,$(common_c))
 $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
 $(benches) $(gradcheck): $(B)/examples/common/processor.o
+$(gradcheck): $(B)/examples/common/options.o
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 $(page): $(call objects,$(page_c) bench/common/results.c) $(static)
@@ -195,7 +196,7 @@ $(runner): $(call objects,$(test_c) $(common_c) bench/common/results.c \
 $(gradcheck): $(call objects,$(gradcheck_c)) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
-$(call objects,$(gradcheck_c)): extra = -Itests
+$(call objects,$(gradcheck_c)): extra = -Itests -Iexamples
 $(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags) \
     $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE)
 $(call objects,$(test_c)): | have-check

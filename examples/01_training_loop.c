@@ -12,8 +12,11 @@
  * Read on: 02_check_a_gradient.c asks how we know that a gradient is right. */
 #include "attic.h"
 
-int main(void)
+#include "common/options.h"
+
+int main(int argc, char **argv)
 {
+    parse_options(argc, argv, "usage: 01_training_loop\n", NULL, 0);
     const double inputs[] = {0, 0, 0, 1, 1, 0, 1, 1, 2, 0, 0, 2, 2, 1, 1, 2}; /* 8 pairs (a, b) */
     const double wanted[] = {1, -2, 3, 0, 5, -5, 2, -3};                      /* 2 a - 3 b + 1 */
 
@@ -40,5 +43,5 @@ int main(void)
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t)); /* one check for all of the above */
     int failed = !at_ok(t);
     at_close(t); /* the only free */
-    return failed;
+    return finish(failed);
 }

@@ -16,6 +16,8 @@
 
 #include "attic.h"
 
+#include "common/options.h"
+
 /* ---- 1: steps ----------------------------------------------------------------------------------
  *
  * d/dx exp(x) at x = 1 is e.  Three formulas try to see that; each is off by its truncation, which
@@ -159,8 +161,9 @@ static void no_back(const double *x, const double *dy, double *dx, void *ctx)
     for (int i = 0; i < N; i++) dx[i] = 0 * *dy;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    parse_options(argc, argv, "usage: 02_check_a_gradient\n", NULL, 0);
     const double x[N] = {0.5, -1, 2, 0.25}, with_zero[N] = {0.5, -1, 0, 0.25};
 
     show_steps();
@@ -176,5 +179,5 @@ int main(void)
                   with_zero);
     check_plain_c("   a sum that never changes: even no backward at all is right", sum_of_squares,
                   no_back, 1, x);
-    return 0;
+    return finish(0);
 }

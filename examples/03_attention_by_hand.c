@@ -17,6 +17,8 @@
 
 #include <math.h>
 
+#include "common/options.h"
+
 static void show(const char *what, const at_tensor *x)
 {
     printf("\n%s\n", what);
@@ -62,8 +64,9 @@ static bool one_op_agrees(const double *const values[3], at_tensor *const by_han
     return ok;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    parse_options(argc, argv, "usage: 03_attention_by_hand\n", NULL, 0);
     const double q[] = {1, 0, 0, 2, 1, 1}, k[] = {1, 1, 0, 1, 2, 0}, v[] = {1, 0, 0, 1, 2, 2};
     const bool future[] = {0, 1, 1, 0, 0, 1, 0, 0, 0}; /* 1 = hide: key j > row i */
 
@@ -115,5 +118,5 @@ int main(void)
     int failed = !at_ok(t) || !at_ok(coins) || !agrees;
     at_close(coins);
     at_close(t);
-    return failed;
+    return finish(failed);
 }

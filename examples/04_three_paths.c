@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/options.h"
+
 enum { B = 2, H = 4, G = 2, T = 37, S = 37, D = 16 };
 
 typedef struct {
@@ -90,8 +92,9 @@ static double difference(const double *a, const double *b, int n)
     return largest > 0 ? worst / largest : worst;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    parse_options(argc, argv, "usage: 04_three_paths\n", NULL, 0);
     static results want, got;
     double worst = 0;
     printf("Q [%d,%d,%d,%d], double precision; largest relative difference from composed\n\n", B, H,
@@ -118,5 +121,5 @@ int main(void)
         }
     }
     printf("\nlargest of all: %.1e\n", worst);
-    return !(worst < 1e-12);
+    return finish(!(worst < 1e-12));
 }

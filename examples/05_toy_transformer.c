@@ -16,6 +16,8 @@
  * Read on: demo.c trains the same kind of model on real text. */
 #include "attic.h"
 
+#include "common/options.h"
+
 enum { LETTERS = 10, BAR = LETTERS, VOCAB = LETTERS + 1, WORD = 6, T = 2 * WORD, C = 32, B = 32 };
 
 typedef struct {
@@ -113,8 +115,9 @@ static void print_attention(const at_tensor *ids, const at_tensor *weights)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    parse_options(argc, argv, "usage: 05_toy_transformer\n", NULL, 0);
     at_tape *t = at_open(ATTIC_F32, 1);
     model m = make_model(t);
     at_mark step = at_mark_here(t);
@@ -137,5 +140,5 @@ int main(void)
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     int failed = !at_ok(t);
     at_close(t);
-    return failed;
+    return finish(failed);
 }

@@ -32,6 +32,8 @@
 
 #include <math.h>
 
+#include "common/options.h"
+
 enum { H = 32, N = 64 };
 
 typedef struct {
@@ -132,6 +134,7 @@ static void attend_to_itself(int d)
 
 int main(int argc, char **argv)
 {
+    int first = parse_options(argc, argv, "usage: 06_why_scale [picture.svg]\n", NULL, 1);
     static const int dims[] = {1, 16, 64, 256, 512};
     enum { D = sizeof dims / sizeof *dims };
     double at[D], alive[2][D];
@@ -172,8 +175,8 @@ int main(int argc, char **argv)
                             .levels = &none,
                             .n_levels = 1,
                             .log_x = true};
-    FILE *f = argc > 1 ? fopen(argv[1], "w") : NULL;
-    bool drawn = argc < 2 || at_svg_chart(f, &chart);
-    if (f) fclose(f);
-    return !(close && drawn);
+    FILE *f = argc > first ? fopen(argv[first], "w") : NULL;
+    bool drawn = argc <= first || at_svg_chart(f, &chart);
+    if (f) drawn = fclose(f) == 0 && drawn;
+    return finish(!(close && drawn));
 }

@@ -25,6 +25,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/options.h"
+
 enum { S = 4 };
 
 /* ---- ways to mask --------------------------------------------------------------------------- */
@@ -296,6 +298,7 @@ static bool is_as_said(result got[SITUATIONS][METHODS])
 
 int main(int argc, char **argv)
 {
+    int first = parse_options(argc, argv, "usage: 07_never_minus_1e9 [picture.svg]\n", NULL, 1);
     result got[SITUATIONS][METHODS];
     double once[S], lowest[S], nothing[S];
     for (int k = 0; k < SITUATIONS; k++) {
@@ -315,6 +318,6 @@ int main(int argc, char **argv)
            "is -inf, which a softmax that does not expect it turns into NaN.\n\n");
     ok = once[0] == 0.5 && lowest[0] == 0.5 && isnan(nothing[0]) && ok;
     ok = show_rubbish() && is_as_said(got) && ok;
-    if (argc > 1) ok = draw(argv[1], got) && ok;
-    return !ok;
+    if (argc > first) ok = draw(argv[first], got) && ok;
+    return finish(!ok);
 }

@@ -24,6 +24,8 @@
 
 #include <math.h>
 
+#include "common/options.h"
+
 enum { T = 8, D = 64 };
 
 typedef struct {
@@ -71,6 +73,7 @@ static bool tell_rows(const at_tensor *A)
 
 int main(int argc, char **argv)
 {
+    int first = parse_options(argc, argv, "usage: 08_look_at_attention [picture.svg]\n", NULL, 1);
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *x = at_random(t, at_shape_of(1, T, D), at_normal(1));
     at_linear q = at_linear_make(t, "q", D, D, false, at_xavier_normal(1));
@@ -115,13 +118,13 @@ int main(int argc, char **argv)
                       .value_label = "weight",
                       .colours = ATTIC_COLOURS_UNIT};
     ok = at_term_heatmap(stdout, at_terminal_of(stdout), &map) && ok;
-    if (argc > 1) {
-        FILE *f = at_file_create(t, argv[1]);
+    if (argc > first) {
+        FILE *f = at_file_create(t, argv[first]);
         at_svg_heatmap(f, &map);
-        at_file_close(t, f, argv[1]);
+        at_file_close(t, f, argv[first]);
     }
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     int failed = !ok || !at_ok(t);
     at_close(t);
-    return failed;
+    return finish(failed);
 }

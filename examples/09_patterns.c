@@ -35,6 +35,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/options.h"
+
 enum {
     T = 16,
     C = 32,
@@ -294,11 +296,12 @@ static bool draw(const char *path, const result r[PATTERNS])
 
 int main(int argc, char **argv)
 {
+    int first = parse_options(argc, argv, "usage: 09_patterns [picture.svg]\n", NULL, 1);
     static result r[PATTERNS];
     at_threads(1);
     bool ok = tell_masks();
     for (int p = 0; p < PATTERNS; p++) ok = learn(p, &r[p]) && ok;
     ok = tell_scores(r) && ok;
-    if (argc > 1) ok = draw(argv[1], r) && ok;
-    return !ok;
+    if (argc > first) ok = draw(argv[first], r) && ok;
+    return finish(!ok);
 }

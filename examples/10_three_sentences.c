@@ -32,6 +32,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/options.h"
+
 enum { B = 3, T = 10, LONGER = 16, D = 64, MAX_WORDS = 16 };
 
 /* ---- words ---------------------------------------------------------------------------------- */
@@ -203,6 +205,7 @@ static void draw(at_tape *t, const char *path, reading *r)
 
 int main(int argc, char **argv)
 {
+    int first = parse_options(argc, argv, "usage: 10_three_sentences [picture.svg]\n", NULL, 1);
     reading r[MASKS];
     leak l[MASKS];
     at_tape *t[MASKS];
@@ -221,7 +224,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < length[0]; i++) printf("%8s", vocabulary[word_id[0][i]]);
     printf("  padding   look at padding    moves   trains\n");
     for (int m = 0; m < MASKS; m++) l[m] = tell_mask(t[m], (mask_kind)m, &r[m]);
-    if (argc > 1) draw(t[0], argv[1], r);
+    if (argc > first) draw(t[0], argv[first], r);
 
     bool ok = l[NONE].padding > 0.5 && l[NONE].moves > 0.1 && l[NONE].trains > 0.1;
     ok = ok && l[NOT_ID_0].padding == 0 && l[NOT_ID_0].on_this == 0;
@@ -232,5 +235,5 @@ int main(int argc, char **argv)
         ok = ok && at_ok(t[m]);
         at_close(t[m]);
     }
-    return !ok;
+    return finish(!ok);
 }

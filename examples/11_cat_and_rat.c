@@ -19,6 +19,8 @@
  * keys that are left. */
 #include "attic.h"
 
+#include "common/options.h"
+
 enum { IDS = 10, T = 11, AHEAD = 7, DIM = 32, BATCH = 32, STEPS = 400 };
 
 typedef struct {
@@ -76,6 +78,7 @@ static void print_row(const char *what, const at_tensor *A)
 
 int main(int argc, char **argv)
 {
+    int first = parse_options(argc, argv, "usage: 11_cat_and_rat [picture.svg]\n", NULL, 1);
     static const int32_t sentence[] = {9, 0, 2, 7, 0, 7, 3, 9, 0, 6, 7};
     static const char *const name[] = {"t9", "0", "c2", "7", "0", "7", "3", "t9", "0", "r6", "7"};
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -96,7 +99,7 @@ int main(int argc, char **argv)
     double before = at_get(free_A, 0, 0, 2, 9), after = at_get(causal_A, 0, 0, 2, 9);
     printf("\nA[2,9] = %.3f without a mask, %g with a causal one\n", before, after);
 
-    if (argc > 1) {
+    if (argc > first) {
         at_tensor *past = at_bools(t, at_shape_of(T, T), NULL);
         for (int i = 0; past && i < T; i++)
             for (int j = 0; j <= i; j++) at_set(past, 1, i, j);
@@ -112,12 +115,12 @@ int main(int argc, char **argv)
                           .row_names = name,
                           .col_names = name,
                           .colours = ATTIC_COLOURS_UNIT};
-        FILE *f = at_file_create(t, argv[1]);
+        FILE *f = at_file_create(t, argv[first]);
         at_svg_heatmap(f, &map);
-        at_file_close(t, f, argv[1]);
+        at_file_close(t, f, argv[first]);
     }
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     int failed = !at_ok(t) || !(before >= 0.8) || after != 0;
     at_close(t);
-    return failed;
+    return finish(failed);
 }

@@ -26,6 +26,8 @@
 #include <math.h>
 #include <time.h>
 
+#include "common/options.h"
+
 typedef enum { SOFTMAX, COMPOSED, WINDOW, LINEAR, ADDITIVE } kin;
 
 enum { NEAR = 128, HIDDEN = 32 };
@@ -368,6 +370,8 @@ static bool draw_time(const char *path, cost c[RACERS][LENGTHS])
 
 int main(int argc, char **argv)
 {
+    int first =
+        parse_options(argc, argv, "usage: 13_kin_of_attention [recall.svg [time.svg]]\n", NULL, 2);
     static cost costs[RACERS][LENGTHS];
     double right[PUPILS][SIZES];
     at_threads(1);
@@ -382,7 +386,7 @@ int main(int argc, char **argv)
     ok = ok && right[0][SIZES - 1] > 0.95 && right[2][SIZES - 1] < 0.5;
     ok = ok && right[2][0] > 0.9 && right[4][4] > right[2][4] + 0.1;
 
-    if (argc > 1) ok = draw_recall(argv[1], right) && ok;
-    if (argc > 2) ok = draw_time(argv[2], costs) && ok;
-    return !ok;
+    if (argc > first) ok = draw_recall(argv[first], right) && ok;
+    if (argc > first + 1) ok = draw_time(argv[first + 1], costs) && ok;
+    return finish(!ok);
 }

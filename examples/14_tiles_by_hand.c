@@ -21,6 +21,8 @@
 
 #include <math.h>
 
+#include "common/options.h"
+
 enum { N = 3, T = 2, S = 4, D = 2, TILE = 2 };
 
 static double dot(const double *x, const double *y)
@@ -248,6 +250,7 @@ static bool tell_identities(const double sum_dS[T])
 
 int main(int argc, char **argv)
 {
+    int first = parse_options(argc, argv, "usage: 14_tiles_by_hand [picture.svg]\n", NULL, 1);
     const double all[N] = {1, 1, 1}, dropped[N] = {2, 0, 2};
     double sum_dS[T] = {0};
     tell_mixture();
@@ -257,6 +260,6 @@ int main(int argc, char **argv)
     forward_in_tiles();
     backward_in_tiles(sum_dS);
     bool same = tell_one_op(), equal = tell_identities(sum_dS);
-    bool drawn = argc < 2 || draw_mixture(argv[1]);
-    return !same || !equal || !drawn;
+    bool drawn = argc <= first || draw_mixture(argv[first]);
+    return finish(!same || !equal || !drawn);
 }

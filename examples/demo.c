@@ -15,6 +15,7 @@
 #include "attic.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -453,9 +454,8 @@ static bool run(at_tape *t, const char *const *files, int n_files)
     at_corpus *c = at_corpus_read(t, files, n_files);
     if (!c) return false;
     if (c->n_held <= context || c->n_train <= context)
-        return at_fail(t, ATTIC_USER_ERROR,
-                       "demo: %td held-out bytes are too few for a context of %d", c->n_held,
-                       context);
+        return at_fail(t, ATTIC_USER_ERROR, "%td held-out bytes are too few for a context of %d",
+                       c->n_held, context);
     baseline ngram[4] = {{0}};
     for (int order = 1; order <= 3; order++) ngram[order] = best_ngram(t, c, order);
     at_transformer *m = at_transformer_make(t, (at_transformer_config){.vocab = c->vocab,
@@ -494,7 +494,7 @@ int main(int argc, char **argv)
         parse_options(argc, argv,
                       "usage: demo [options] files...\n"
                       "Trains a byte-level transformer on the files, and shows what it learnt.\n",
-                      table);
+                      table, INT_MAX);
     if (first == argc) {
         fprintf(stderr, "demo: there are no files to learn from; try --help\n");
         return 2;
@@ -506,5 +506,5 @@ int main(int argc, char **argv)
     bool fine = run(t, (const char *const *)argv + first, argc - first);
     if (!fine) fprintf(stderr, "demo: %s\n", at_error(t));
     at_close(t);
-    return !fine;
+    return finish(!fine);
 }

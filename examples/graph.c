@@ -3,9 +3,6 @@
  *     make graph        writes out/graph.dot, and out/graph.svg where Graphviz is installed */
 #include "attic.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "common/options.h"
 
 int main(int argc, char **argv)
@@ -18,8 +15,8 @@ int main(int argc, char **argv)
         {0}};
     parse_options(
         argc, argv,
-        "usage: graph [options]\nWrites the tape of a small attention layer for Graphviz.\n",
-        table);
+        "usage: graph [options]\nWrites the tape of a small attention layer for Graphviz.\n", table,
+        0);
 
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *x = at_name(at_random(t, at_shape_of(1, 5, 8), at_normal(1)), "x");
@@ -35,15 +32,11 @@ int main(int argc, char **argv)
     at_scope_end(t);
     at_backward(t, loss);
 
-    FILE *f = fopen(path, "w");
-    if (!f) {
-        fprintf(stderr, "graph: cannot create %s: %s\n", path, strerror(errno));
-    } else {
-        at_graph_dot(t, loss, f, (at_graph_options){.values = values, .gradients = values});
-        fclose(f);
-    }
+    FILE *f = at_file_create(t, path);
+    if (f) at_graph_dot(t, loss, f, (at_graph_options){.values = values, .gradients = values});
+    at_file_close(t, f, path);
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
-    int failed = !f || !at_ok(t);
+    int failed = !at_ok(t);
     at_close(t);
-    return failed;
+    return finish(failed);
 }

@@ -700,8 +700,8 @@ int main(int argc, char **argv)
         {0}};
     parse_options(
         argc, argv,
-        "usage: trace [options]\nOne small attention, step by step, forward and backward.\n",
-        table);
+        "usage: trace [options]\nOne small attention, step by step, forward and backward.\n", table,
+        0);
     attention a = {0};
     set_up(&a);
     forward_from(&a, SCORES);
@@ -724,5 +724,5 @@ int main(int argc, char **argv)
     bool ok = tell_op(&a, &g);
     printf("%d numbers were compared with their numerical values\n", compared);
     if (differ) fprintf(stderr, "trace: %d times DIFFERS above, where nothing should\n", differ);
-    return !ok || differ;
+    return finish(!ok || differ);
 }

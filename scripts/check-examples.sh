@@ -8,9 +8,10 @@
 #     1 part in 1000, or 2 units of the last digit; below 1e-9 all is rounding, and equal
 #     integers are the same or wrong
 #
-# A program must end with status 0; so must trace, which checks what it prints, with any options.  If
-# docs/images has an SVG of its name, a program is given a path to draw to and must draw something.
-# With `write` nothing is compared: outputs and pictures are made anew, for `git diff` to show.
+# A program must end with status 0, refuse options that it does not have, and end with status 1 if
+# stdout can't be written; trace, which checks what it prints, with any options.  If docs/images has an
+# SVG of its name, a program is given a path to draw to and must draw something.  With `write` nothing is
+# compared: outputs and pictures are made anew, for `git diff` to show.
 set -eu
 cd "$(dirname "$0")/.."
 programs=$1 write=${2:-}
@@ -122,11 +123,37 @@ OPTIONS
     done
 }
 
+# ends STATUS WORDS PROGRAM ARGUMENT...: it ends with that status, and says the words on stderr
+ends() {
+    expected=$1 words=$2
+    shift 2
+    status=0
+    "$programs/$@" 2>"$work/errors" || status=$?
+    [ "$status" -eq "$expected" ] && grep -q -e "$words" "$work/errors" && return
+    { echo "    $*: status $status, not $expected with \"$words\" on stderr:"; cat "$work/errors"; } >&2
+    return 1
+}
+
+# Every program, also those without an expected file: an option that is none is refused by name, and
+# what could not be printed is no success.
+command_line() {
+    ends 2 "$1: there is no option --nonsense" "$1" --nonsense >"$work/output" || return 1
+    "$programs/$1" --help | grep -q -e --help || { echo "    $1 has no --help"; return 1; }
+    [ ! -c /dev/full ] || ends 1 "$1: cannot write to standard output" "$1" --help >/dev/full || return 1
+    ends 1 "$1: cannot write to standard output" "$1" --help >&- || return 1
+    grep -q '^    return finish(' "examples/$1.c" || { echo "    main does not return finish()"; return 1; }
+}
+
 passed=0 failed=0
 for file in examples/expected/*.txt; do
     if check "$file"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 echo "  trace, many options"
 trace_everywhere || failed=$((failed + 1))
+echo "  command lines"
+for file in examples/*.c; do
+    command_line "$(basename "$file" .c)" || failed=$((failed + 1))
+done
+ends 1 "cannot write to standard output" 01_training_loop >&- || failed=$((failed + 1))
 echo "$passed examples as expected, $failed not"
 [ "$failed" -eq 0 ]

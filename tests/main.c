@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/options.h"
+
 Suite *suite_of(const char *name, const TTest *const tests[])
 {
     Suite *suite = suite_create(name);
@@ -69,8 +71,9 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    parse_options(argc, argv, "usage: run\nCK_RUN_SUITE and CK_RUN_CASE choose.\n", NULL, 0);
     int passed = 0, failed = 0;
     double start = seconds();
 
@@ -92,5 +95,5 @@ int main(void)
 
     printf("%d passed, %d failed (%.1f s)\n", passed, failed, seconds() - start);
     if (passed + failed == 0) printf("no such suite or case\n");
-    return failed || !passed;
+    return finish(failed || !passed);
 }

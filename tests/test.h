@@ -46,4 +46,8 @@ void assert_all_close_f32(const char *file, int line, const char *A, const char 
 void assert_all_close_f64(const char *file, int line, const char *A, const char *B, ptrdiff_t n,
                           const double *a, const double *b, double tol);
 
+/* From here on LC_NUMERIC writes 0,5: in a locale of this system, or in one made for it by localedef.
+ * The test fails where there is neither; it ends with setlocale(LC_NUMERIC, "C"). */
+void use_decimal_comma(void);
+
 #endif

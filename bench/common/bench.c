@@ -54,7 +54,7 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
         {0}};
     char usage[512];
     snprintf(usage, sizeof usage, "bench_%s -- %s", name, about);
-    parse_options(argc, argv, usage, table);
+    parse_options(argc, argv, usage, table, 0);
     signal(SIGPIPE, SIG_IGN); /* a peer that ends is told by its answer */
     b.name = name;
     b.known = peers;
@@ -413,7 +413,7 @@ int bench_close(bench *b)
         printf("%s%s\n", good ? "\nwritten to " : "\nbench: can't write ", file);
     }
     results_free(&b->rows);
-    return !good;
+    return finish(!good);
 }
 
 float *bench_floats(long n)

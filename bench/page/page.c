@@ -153,5 +153,5 @@ int main(int argc, char **argv)
     }
     fclose(template);
     for (int i = 0; i < all.n; i++) results_free(&all.build[i].all);
-    return !good || fflush(stdout) != 0;
+    return !good || fflush(stdout) != 0 || ferror(stdout);
 }

@@ -1,10 +1,34 @@
-/* options.c -- the command line of a program, as one table; see options.h. */
+/* options.c -- how a program begins and ends; see options.h. */
 #include "common/options.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static const char *program = "attic";
+
+/* What is opened next must not be taken for a stdin, stdout or stderr that was closed: in its place is
+ * put what can't be read, or not be written. */
+static void fill_closed_streams(void)
+{
+#ifndef _WIN32
+    for (int i = 0; i < 3; i++)
+        if (fcntl(i, F_GETFD) < 0) open("/dev/null", i == 0 ? O_WRONLY : O_RDONLY);
+#endif
+}
+
+int finish(int status)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+    fprintf(stderr, "%s: cannot write to standard output: %s\n", program,
+            errno ? strerror(errno) : "a write failed");
+    return status ? status : 1;
+}
 
 static int is_flag(const option *o)
 {
@@ -14,7 +38,7 @@ static int is_flag(const option *o)
 static void print_help(const char *usage, const option *table)
 {
     printf("%s\n", usage);
-    for (const option *o = table; o->name; o++) {
+    for (const option *o = table; o && o->name; o++) {
         char left[40];
         snprintf(left, sizeof left, "--%s%s", o->name,
                  is_flag(o) ? ""
@@ -32,7 +56,7 @@ static void print_help(const char *usage, const option *table)
     printf("  %-18s %s\n", "--help", "this text");
 }
 
-static void set_number(const char *program, const option *o, const char *text)
+static void set_number(const option *o, const char *text)
 {
     char *end;
     double v = strtod(text, &end);
@@ -50,23 +74,25 @@ static void set_number(const char *program, const option *o, const char *text)
 
 static const option *find_option(const option *table, const char *name, size_t length)
 {
-    for (const option *o = table; o->name; o++)
+    for (const option *o = table; o && o->name; o++)
         if (strlen(o->name) == length && strncmp(o->name, name, length) == 0) return o;
     return NULL;
 }
 
-int parse_options(int argc, char **argv, const char *usage, const option *table)
+int parse_options(int argc, char **argv, const char *usage, const option *table, int files)
 {
-    const char *slash = strrchr(argv[0], '/'), *program = slash ? slash + 1 : argv[0];
+    const char *slash = strrchr(argv[0], '/');
+    program = slash ? slash + 1 : argv[0];
+    fill_closed_streams();
     int i = 1;
-    for (; i < argc && strncmp(argv[i], "--", 2) == 0 && argv[i][2]; i++) {
+    for (; i < argc && argv[i][0] == '-' && argv[i][1] && strcmp(argv[i], "--") != 0; i++) {
         const char *name = argv[i] + 2, *value = strchr(name, '=');
-        if (strcmp(name, "help") == 0) {
+        if (strcmp(argv[i], "--help") == 0) {
             print_help(usage, table);
-            exit(0);
+            exit(finish(0));
         }
         const option *o = find_option(table, name, value ? (size_t)(value - name) : strlen(name));
-        if (!o || (is_flag(o) && value)) {
+        if (argv[i][1] != '-' || !o || (is_flag(o) && value)) {
             fprintf(stderr, "%s: there is no option %s; try --help\n", program, argv[i]);
             exit(2);
         }
@@ -85,8 +111,12 @@ int parse_options(int argc, char **argv, const char *usage, const option *table)
         if (o->text)
             *o->text = value;
         else
-            set_number(program, o, value);
+            set_number(o, value);
     }
     if (i < argc && strcmp(argv[i], "--") == 0) i++;
+    if (argc - i > files) {
+        fprintf(stderr, "%s: %s is one argument too many; try --help\n", program, argv[i + files]);
+        exit(2);
+    }
     return i;
 }

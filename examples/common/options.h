@@ -1,11 +1,17 @@
-/* options.h -- the command line of a program, as one table.
+/* options.h -- how a program begins and ends: its command line, as one table, and its exit status.
  *
  *     static int steps = 100;
  *     static const option table[] = {{"steps", &steps, NULL, NULL, 1, 1e9, "training steps"}, {0}};
- *     int first = parse_options(argc, argv, "usage: ...\n", table);    // argv[first..] are the files
+ *     int main(int argc, char **argv)
+ *     {
+ *         int first = parse_options(argc, argv, "usage: ...\n", table, 2);    // 0 to 2 files
+ *         ... argv[first] ...
+ *         return finish(failed);
+ *     }
  *
  * --steps 20 and --steps=20 set steps; --help prints the usage and the table with the values that
- * the variables had, and exits with 0; a mistake prints what is wrong and exits with 2. */
+ * the variables had, and exits with 0; a mistake prints what is wrong and exits with 2.  Behind --
+ * a file may be called --help. */
 #ifndef EXAMPLES_OPTIONS_H
 #define EXAMPLES_OPTIONS_H
 
@@ -19,6 +25,11 @@ typedef struct {
     const char *help;
 } option;
 
-int parse_options(int argc, char **argv, const char *usage, const option *table);
+/* argv[i], from the i returned on, are the files: at most so many.  A table of NULL has no options. */
+int parse_options(int argc, char **argv, const char *usage, const option *table, int files);
+
+/* What main returns: the status, but at least 1, and a line on stderr, if anything that was printed did
+ * not arrive (a full disk, a closed stdout). */
+int finish(int status);
 
 #endif

@@ -75,6 +75,7 @@
 #include "kernels/rng.h"
 #include "tensor/arena.h"
 #include "tensor/compare.h"
+#include "tensor/decimal.h"
 
 static const double usual_tolerance = 1e-7;
 static const double coarse = 1e-4;      /* n known to less is not known well */
@@ -495,8 +496,8 @@ static void write_reason(checker *c)
     double factor;
     snprintf(r->reason, sizeof r->reason, "%s", usual[r->verdict]);
     if (r->verdict == ATTIC_WRONG && r->failed > 1 && has_common_factor(c, &factor))
-        snprintf(r->reason, sizeof r->reason, "%s, but %.8g times it everywhere",
-                 usual[ATTIC_WRONG], factor + 0.0);
+        snprintf(r->reason, sizeof r->reason, "%s, but %s times it everywhere", usual[ATTIC_WRONG],
+                 at_short_text(factor + 0.0, 8));
     if (r->verdict == ATTIC_VACUOUS && c->probes == 0)
         snprintf(r->reason, sizeof r->reason, "there is no element to check");
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "tensor/compare.h"
+#include "tensor/decimal.h"
 
 typedef struct held_tensor held_tensor;
 struct held_tensor { /* what has to come out of the check as it went in */
@@ -299,7 +300,7 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
 
 /* ------------------------------------------------------------------ in words ------------------- */
 
-void at_gradcheck_print(const at_gradcheck_report *r, FILE *out)
+static void print_report(const at_gradcheck_report *r, FILE *out)
 {
     fprintf(out, "%s: %s\n", at_verdict_text(r->verdict), r->reason);
     if (r->checked == 0) {
@@ -314,4 +315,11 @@ void at_gradcheck_print(const at_gradcheck_report *r, FILE *out)
     fprintf(out, "        backward says     %+.15e\n", r->analytic);
     fprintf(out, "        differences say   %+.15e  +- %.0e, with steps of %.1e\n", r->numeric,
             r->bound, r->step);
+}
+
+void at_gradcheck_print(const at_gradcheck_report *r, FILE *out)
+{
+    void *locale = at_point_begin();
+    print_report(r, out);
+    at_point_end(locale);
 }

@@ -8,6 +8,7 @@
 
 #include "kernels/pool.h"
 #include "kernels/target.h"
+#include "tensor/decimal.h"
 #include "version.h"
 
 at_tape *at_open(at_dtype real, uint64_t seed)
@@ -77,7 +78,9 @@ void *at_fail(at_tape *t, at_error_kind_t kind, const char *format, ...)
     if (!at_ok(t)) return NULL;
     va_list args;
     va_start(args, format);
+    void *locale = at_point_begin();
     vsnprintf(t->message, sizeof t->message, format, args);
+    at_point_end(locale);
     va_end(args);
     t->kind = kind;
     return NULL;

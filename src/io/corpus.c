@@ -6,33 +6,54 @@
 
 #include "autograd/op.h"
 
-/* Appends the file to text[at .. room-1], or only measures it when text is NULL.  Returns its size,
- * or -1 after a sticky error. */
-static ptrdiff_t read_text(at_tape *t, const char *path, unsigned char *text, ptrdiff_t room)
+enum { PART_SIZE = 1 << 16 };
+
+/* What was read, in parts: a pipe can't be measured before, nor read twice. */
+typedef struct text_part text_part;
+struct text_part {
+    text_part *next;
+    int n;
+    unsigned char byte[PART_SIZE];
+};
+typedef struct {
+    text_part *first, *last; /* all but the last are full */
+    ptrdiff_t n;
+} corpus_text;
+
+static text_part *part_with_space(at_tape *t, corpus_text *text)
 {
+    if (text->last && text->last->n < PART_SIZE) return text->last;
+    text_part *p = at_step_alloc(t, sizeof *p);
+    if (!p) return NULL;
+    p->next = NULL;
+    p->n = 0;
+    if (text->last)
+        text->last->next = p;
+    else
+        text->first = p;
+    return text->last = p;
+}
+
+static bool read_text(at_tape *t, const char *path, corpus_text *text)
+{
+    AT_REQUIRE(t, path, "corpus: a path is NULL");
     FILE *f = fopen(path, "rb");
-    if (!f) {
-        at_fail(t, ATTIC_FILE_ERROR, "corpus: cannot open %s: %s", path, strerror(errno));
-        return -1;
+    if (!f)
+        return at_fail(t, ATTIC_FILE_ERROR, "corpus: cannot open %s: %s", path, strerror(errno));
+    int n = 1;
+    for (text_part *p; n > 0 && text->n <= AT_CORPUS_LIMIT && (p = part_with_space(t, text));) {
+        n = (int)fread(p->byte + p->n, 1, (size_t)(PART_SIZE - p->n), f);
+        p->n += n;
+        text->n += n;
     }
-    unsigned char block[1 << 14];
-    ptrdiff_t size = 0;
-    for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0; size += (ptrdiff_t)n) {
-        if (!text) continue;
-        if ((ptrdiff_t)n > room - size)
-            n = (size_t)(room - size); /* it grew since it was measured */
-        memcpy(text + size, block, n);
-        if (size + (ptrdiff_t)n == room) {
-            size = room;
-            break;
-        }
-    }
-    if (ferror(f)) {
+    if (ferror(f))
         at_fail(t, ATTIC_FILE_ERROR, "corpus: cannot read %s: %s", path, strerror(errno));
-        size = -1;
-    }
+    if (text->n > AT_CORPUS_LIMIT)
+        at_fail(t, ATTIC_FILE_ERROR,
+                "corpus: %s goes on where the text has %d bytes, the most there may be", path,
+                AT_CORPUS_LIMIT);
     fclose(f);
-    return size;
+    return at_ok(t);
 }
 
 static bool is_held_out(ptrdiff_t i)
@@ -40,51 +61,47 @@ static bool is_held_out(ptrdiff_t i)
     return i / AT_CORPUS_BLOCK % 10 == 9;
 }
 
-static void number_bytes(at_corpus *c, const unsigned char *text, ptrdiff_t n)
+static void number_bytes(at_corpus *c, const corpus_text *text)
 {
     bool occurs[256] = {false};
-    for (ptrdiff_t i = 0; i < n; i++) occurs[text[i]] = true;
+    for (const text_part *p = text->first; p; p = p->next)
+        for (int i = 0; i < p->n; i++) occurs[p->byte[i]] = true;
     for (int byte = 0; byte < 256; byte++) {
         c->id_of[byte] = occurs[byte] ? c->vocab : -1;
         if (occurs[byte]) c->byte_of[c->vocab++] = (unsigned char)byte;
     }
 }
 
-static void split_text(at_corpus *c, const unsigned char *text, ptrdiff_t n)
+static void split_text(at_corpus *c, const corpus_text *text)
 {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        unsigned char id = (unsigned char)c->id_of[text[i]];
-        if (is_held_out(i))
-            c->held[c->n_held++] = id;
-        else
-            c->train[c->n_train++] = id;
+    ptrdiff_t at = 0;
+    for (const text_part *p = text->first; p; at += p->n, p = p->next) {
+        for (int i = 0; i < p->n; i++) {
+            unsigned char id = (unsigned char)c->id_of[p->byte[i]];
+            if (is_held_out(at + i))
+                c->held[c->n_held++] = id;
+            else
+                c->train[c->n_train++] = id;
+        }
     }
 }
 
 at_corpus *at_corpus_read(at_tape *t, const char *const *path, int n_paths)
 {
-    ptrdiff_t size = 0;
-    for (int i = 0; at_ok(t) && i < n_paths; i++) {
-        ptrdiff_t n = read_text(t, path[i], NULL, 0);
-        size += n > 0 ? n : 0;
-    }
-    AT_REQUIRE(t, size >= 10 * AT_CORPUS_BLOCK,
+    corpus_text text = {0};
+    for (int i = 0; i < n_paths; i++)
+        if (!read_text(t, path[i], &text)) return NULL;
+    AT_REQUIRE(t, text.n >= 10 * AT_CORPUS_BLOCK,
                "corpus: %d files hold %td bytes, but the tenth KiB is held out, so %d are needed",
-               n_paths, size, 10 * AT_CORPUS_BLOCK);
-    unsigned char *text = at_step_alloc(t, (size_t)size);
+               n_paths, text.n, 10 * AT_CORPUS_BLOCK);
     at_corpus *c = at_step_alloc(t, sizeof *c);
-    unsigned char *ids = at_step_alloc(t, (size_t)size);
+    unsigned char *ids = at_step_alloc(t, (size_t)text.n);
     if (!ids) return NULL;
-
-    ptrdiff_t n = 0;
-    for (int i = 0; at_ok(t) && i < n_paths && n < size; i++)
-        n += read_text(t, path[i], text + n, size - n);
-    if (!at_ok(t)) return NULL;
     ptrdiff_t n_train = 0;
-    for (ptrdiff_t i = 0; i < n; i++) n_train += !is_held_out(i);
+    for (ptrdiff_t i = 0; i < text.n; i++) n_train += !is_held_out(i);
     *c = (at_corpus){.train = ids, .held = ids + n_train};
-    number_bytes(c, text, n);
-    split_text(c, text, n);
+    number_bytes(c, &text);
+    split_text(c, &text);
     return c;
 }
 

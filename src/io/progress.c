@@ -121,7 +121,9 @@ void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
     p->text[0] = 0;
     va_list args;
     va_start(args, format);
+    void *locale = at_point_begin();
     if (format) vsnprintf(p->text, sizeof p->text, format, args);
+    at_point_end(locale);
     va_end(args);
 
     if (p->as.is_terminal) {

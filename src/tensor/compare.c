@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tensor/decimal.h"
+
 bool at_same_bits(double a, double b)
 {
     uint64_t bits_a, bits_b;
@@ -92,6 +94,8 @@ at_comparison at_compare(const at_tensor *a, const at_tensor *b)
         c.index = index_of_element(a->shape, i);
     }
     c.likeness = c.differing ? ATTIC_DIFFERENT : c.error > 0 ? ATTIC_CLOSE : ATTIC_EXACT;
+    void *locale = at_point_begin();
     put_in_words(&c, a, b, largest);
+    at_point_end(locale);
     return c;
 }

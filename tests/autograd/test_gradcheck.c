@@ -2,6 +2,7 @@
  * else does. */
 #include "autograd/gradcheck.h"
 
+#include <locale.h>
 #include <math.h>
 #include <string.h>
 
@@ -841,6 +842,24 @@ START_TEST(a_report_reads_well)
 }
 END_TEST
 
+START_TEST(a_decimal_comma_does_not_show_in_a_report)
+{
+    char with_point[1000] = {0}, with_comma[1000] = {0};
+    factor = 1.5;
+    for (int comma = 0; comma < 2; comma++) {
+        if (comma) use_decimal_comma();
+        at_gradcheck_report r = check_plain(exp_all, exp_vjp_times_factor);
+        FILE *out = fmemopen(comma ? with_comma : with_point, sizeof with_point, "w");
+        at_gradcheck_print(&r, out);
+        fclose(out);
+    }
+    setlocale(LC_NUMERIC, "C");
+    factor = 1;
+    ck_assert_ptr_nonnull(strstr(with_point, "but 1.5 times it everywhere"));
+    ck_assert_str_eq(with_comma, with_point);
+}
+END_TEST
+
 SUITE(autograd_gradcheck, a_right_gradient_passes, a_wrong_sign_is_wrong_and_called_by_its_name,
       a_factor_shows_down_to_the_resolution, one_wrong_element_is_found_and_named,
       a_missing_term_is_wrong, a_missing_backward_is_wrong, a_gradient_that_is_no_number_is_wrong,
@@ -863,4 +882,4 @@ SUITE(autograd_gradcheck, a_right_gradient_passes, a_wrong_sign_is_wrong_and_cal
       parameters_are_checked_too, what_was_computed_before_counts_as_a_leaf,
       the_tape_is_left_as_it_was, an_f32_tape_is_refused, an_error_in_the_function_is_the_reason,
       an_output_without_gradient_is_vacuous, wherever_memory_runs_out_it_says_so,
-      a_report_reads_well)
+      a_report_reads_well, a_decimal_comma_does_not_show_in_a_report)

@@ -1,6 +1,7 @@
 /* test_tape.c -- errors stick, modes switch, steps are forgotten. */
 #include "autograd/tape.h"
 
+#include <locale.h>
 #include <math.h>
 #include <string.h>
 
@@ -235,10 +236,26 @@ START_TEST(the_version_is_told_at_run_time)
 }
 END_TEST
 
+START_TEST(a_decimal_comma_does_not_show_in_messages)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2), NULL);
+    use_decimal_comma();
+    at_dropout(t, x, 1.5);
+    ck_assert_str_eq(at_error(t), "dropout: p is 1.5 but must be at least 0 and less than 1");
+    char host[8];
+    snprintf(host, sizeof host, "%.1f", 0.5); /* the program has its own locale back */
+    ck_assert_str_eq(host + 1 + strlen(localeconv()->decimal_point), "5");
+    setlocale(LC_NUMERIC, "C");
+    at_close(t);
+}
+END_TEST
+
 SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
       the_first_error_wins_and_silences_the_rest, bad_inputs_are_named,
       a_rewound_tensor_is_refused_in_debug_builds, long_messages_are_cut_not_overrun,
       modes_return_what_was_before, scopes_prefix_parameters_and_mark_ops,
       scopes_are_opened_and_closed_on_a_failed_tape_too, a_steady_loop_does_not_call_malloc,
       parameters_outlive_the_step_that_made_them, gradients_above_a_mark_are_forgotten_with_it,
-      draws_never_repeat_after_a_rewind, the_version_is_told_at_run_time)
+      draws_never_repeat_after_a_rewind, the_version_is_told_at_run_time,
+      a_decimal_comma_does_not_show_in_messages)

@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+#include "common/options.h"
+
 #define NOT_EXPECTED "  <-- not as expected"
 
 static bool is_chosen(const at_case *c, int n, char **words)
@@ -50,20 +52,15 @@ static bool identities_hold(const at_case *c)
     return !*said;
 }
 
-/* Is argv[1] this option?  Then it is taken away. */
-static bool option(int *argc, char ***argv, const char *name)
-{
-    if (*argc < 2 || strcmp((*argv)[1], name) != 0) return false;
-    ++*argv;
-    --*argc;
-    return true;
-}
-
 int main(int argc, char **argv)
 {
-    int passed = 0, failed = 0;
-    bool only_first = option(&argc, &argv, "--first");
-    bool identities = option(&argc, &argv, "--identities");
+    int passed = 0, failed = 0, only_first = 0, identities = 0;
+    const option table[] = {
+        {"first", &only_first, NULL, NULL, 0, 0, "stop at the first that does not pass"},
+        {"identities", &identities, NULL, NULL, 0, 0, "what attention says of itself (at_check)"},
+        {0}};
+    int first = parse_options(
+        argc, argv, "usage: table [options] [part of an op's or case's name]...\n", table, argc);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* what crashes is the line after the last */
     if (identities)
         printf("%-16s %-44s %s\n", "op", "case", "identities");
@@ -72,7 +69,7 @@ int main(int argc, char **argv)
                "verdict");
     const at_case *c;
     for (int i = 0; (c = at_case_at(i)) && !(only_first && failed); i++) {
-        if (!is_chosen(c, argc - 1, argv + 1)) continue;
+        if (!is_chosen(c, argc - first, argv + first)) continue;
         if (identities && strcmp(c->op, "sdpa") != 0) continue;
         if (identities ? identities_hold(c) : check_and_print(c))
             passed++;
@@ -84,5 +81,5 @@ int main(int argc, char **argv)
         return 2;
     }
     printf("%d passed, %d failed\n", passed, failed);
-    return failed > 0;
+    return finish(failed > 0);
 }

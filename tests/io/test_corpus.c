@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -84,9 +85,69 @@ START_TEST(what_cannot_be_read_is_named)
     path = "/"; /* a directory opens, but does not read */
     ck_assert_ptr_null(at_corpus_read(t, &path, 1));
     ck_assert_str_eq(at_error(t), "corpus: cannot read /: Is a directory");
+    at_clear_error(t);
+
+    path = NULL;
+    ck_assert_ptr_null(at_corpus_read(t, &path, 1));
+    ck_assert_str_eq(at_error(t), "corpus: a path is NULL");
     at_close(t);
 }
 END_TEST
 
+START_TEST(a_pipe_is_read_once)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const char *whole = blocks_file(12 * AT_CORPUS_BLOCK);
+    at_corpus *expected = at_corpus_read(t, &whole, 1);
+    int end[2];
+    char name[32];
+    const char *path = name;
+    ck_assert_int_eq(pipe(end), 0);
+    for (int i = 0; i < 12; i++) { /* a pipe holds 64 KiB */
+        char block[AT_CORPUS_BLOCK];
+        memset(block, 'a' + i, sizeof block);
+        ck_assert_int_eq((int)write(end[1], block, sizeof block), (int)sizeof block);
+    }
+    close(end[1]);
+    snprintf(name, sizeof name, "/dev/fd/%d", end[0]);
+    at_corpus *c = at_corpus_read(t, &path, 1);
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    ck_assert_int_eq(c->n_train, expected->n_train);
+    ck_assert_mem_eq(c->train, expected->train, 12 * AT_CORPUS_BLOCK); /* held follows train */
+    close(end[0]);
+    at_close(t);
+    remove(whole);
+}
+END_TEST
+
+START_TEST(a_text_longer_than_what_is_read_at_once_is_whole)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const char *path = blocks_file(200 * AT_CORPUS_BLOCK + 5);
+    at_corpus *c = at_corpus_read(t, &path, 1);
+    ck_assert_int_eq(c->n_train, 180 * AT_CORPUS_BLOCK + 5);
+    for (int i = 0; i < c->n_held; i++)
+        ck_assert_int_eq(c->byte_of[c->held[i]],
+                         (unsigned char)('a' + 9 + i / AT_CORPUS_BLOCK * 10));
+    at_close(t);
+    remove(path);
+}
+END_TEST
+
+START_TEST(an_endless_text_is_refused)
+{
+#ifndef ATTIC_SLOW_MODE /* 1 GiB is read */
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const char *path = "/dev/zero";
+    ck_assert_ptr_null(at_corpus_read(t, &path, 1));
+    ck_assert_str_eq(at_error(t), "corpus: /dev/zero goes on where the text has 1073741824 bytes, "
+                                  "the most there may be");
+    ck_assert_int_eq(at_error_kind(t), ATTIC_FILE_ERROR);
+    at_close(t);
+#endif
+}
+END_TEST
+
 SUITE(io_corpus, every_tenth_block_is_held_out, files_are_joined_before_they_are_cut,
-      targets_are_the_bytes_that_follow, what_cannot_be_read_is_named)
+      targets_are_the_bytes_that_follow, what_cannot_be_read_is_named, a_pipe_is_read_once,
+      a_text_longer_than_what_is_read_at_once_is_whole, an_endless_text_is_refused)

@@ -1,14 +1,19 @@
 /* test_npy.c -- files of NumPy are read, ours are those of NumPy, and no damage gets through. */
 #include "io/npy.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "autograd/op.h"
+#include "io/file.h"
 #include "test.h"
 
 typedef struct {
@@ -361,6 +366,151 @@ START_TEST(a_disk_that_is_full_is_noticed)
 }
 END_TEST
 
+START_TEST(a_pipe_without_a_writer_is_refused_at_once)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(2), at_zeros());
+    char message[256];
+    snprintf(message, sizeof message, "cannot open %s: it is not a regular file", scratch_path());
+    remove(scratch_path());
+    ck_assert_int_eq(mkfifo(scratch_path(), 0600), 0);
+    ck_assert_ptr_null(at_npy_load(t, scratch_path()));
+    ck_assert_str_eq(at_error(t), message);
+    at_clear_error(t);
+    ck_assert(!at_npy_load_into(w, scratch_path()));
+    ck_assert_str_eq(at_error(t), message);
+    at_close(t);
+    remove(scratch_path());
+}
+END_TEST
+
+/* A folder with nothing in it */
+static const char *scratch_folder(void)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/attic_npy_XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    return path;
+}
+
+static int files_in(const char *folder)
+{
+    int n = -2; /* . and .. */
+    DIR *d = opendir(folder);
+    while (readdir(d)) n++;
+    closedir(d);
+    return n;
+}
+
+START_TEST(a_file_that_cannot_be_written_keeps_what_it_held)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *old = at_param(t, "old", at_shape_of(3), at_normal(1));
+    at_tensor *large = at_const(t, at_shape_of(100000), NULL);
+    const char *folder = scratch_folder();
+    char path[128];
+    snprintf(path, sizeof path, "%s/x.npy", folder);
+    ck_assert(at_npy_save(old, path));
+    struct rlimit before, small = {1 << 16, RLIM_INFINITY};
+    getrlimit(RLIMIT_FSIZE, &before);
+    small.rlim_max = before.rlim_max;
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails */
+    setrlimit(RLIMIT_FSIZE, &small);
+    ck_assert(!at_npy_save(large, path));
+    setrlimit(RLIMIT_FSIZE, &before);
+    ck_assert_ptr_nonnull(strstr(at_error(t), "cannot write /tmp/attic_npy_"));
+    at_clear_error(t);
+    at_tensor *x = at_npy_load(t, path);
+    ck_assert_mem_eq(x->data, old->data, at_bytes(old));
+    ck_assert_int_eq(files_in(folder), 1);
+    at_close(t);
+    remove(path);
+    remove(folder);
+}
+END_TEST
+
+START_TEST(a_file_of_a_failed_tape_does_not_replace_the_old_one)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const char *path = write_bytes("old", 3);
+    FILE *f = at_file_create(t, path);
+    fputs("half", f);
+    at_fail(t, ATTIC_USER_ERROR, "on the way");
+    ck_assert(!at_file_close(t, f, path));
+    f = fopen(path, "rb");
+    char text[8] = "";
+    ck_assert_int_eq((int)fread(text, 1, sizeof text, f), 3);
+    ck_assert_str_eq(text, "old");
+    fclose(f);
+    at_close(t);
+    remove(path);
+}
+END_TEST
+
+static int mode_of(const char *path)
+{
+    struct stat about;
+    ck_assert_int_eq(stat(path, &about), 0);
+    return about.st_mode & 0777;
+}
+
+START_TEST(permissions_are_those_that_fopen_would_give)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(3), NULL);
+    remove(scratch_path());
+    mode_t before = umask(027);
+    ck_assert(at_npy_save(x, scratch_path()));
+    ck_assert_int_eq(mode_of(scratch_path()), 0640);
+    for (int i = 0; i < 2; i++) { /* those that an older file has stay */
+        chmod(scratch_path(), i ? 0666 : 0600);
+        ck_assert(at_npy_save(x, scratch_path()));
+        ck_assert_int_eq(mode_of(scratch_path()), i ? 0666 : 0600);
+    }
+    umask(before);
+    at_close(t);
+    remove(scratch_path());
+}
+END_TEST
+
+START_TEST(links_stay_links)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(3), NULL);
+    const char *folder = scratch_folder();
+    char file[128], name[128];
+    snprintf(file, sizeof file, "%s/file", folder);
+    snprintf(name, sizeof name, "%s/name", folder);
+    for (int hard = 0; hard < 2; hard++) {
+        remove(file);
+        ck_assert(at_npy_save(at_const(t, at_shape_of(2), NULL), file));
+        ck_assert_int_eq(hard ? link(file, name) : symlink(file, name), 0);
+        ck_assert(at_npy_save(x, name));
+        ck_assert_int_eq(at_npy_load(t, file)->shape.dim[0], 3);
+        ck_assert_int_eq(files_in(folder), 2);
+        remove(name);
+    }
+    at_close(t);
+    remove(file);
+    remove(folder);
+}
+END_TEST
+
+START_TEST(a_file_closed_under_another_name_is_an_error)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    FILE *f = at_file_create(t, scratch_path());
+    ck_assert(!at_file_close(t, f, "/tmp/attic_other"));
+    ck_assert_str_eq(at_error(t),
+                     "file: what is closed as /tmp/attic_other was not created as that");
+    at_clear_error(t);
+    f = at_file_create(t, scratch_path()); /* what was left behind is not in the way */
+    ck_assert(at_file_close(t, f, scratch_path()));
+    at_close(t);
+    remove(scratch_path());
+}
+END_TEST
+
 START_TEST(running_out_of_memory_is_no_file_error)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
@@ -381,4 +531,8 @@ SUITE(io_npy, what_numpy_wrote_is_read, what_is_no_array_of_numbers_is_refused_w
       a_parameter_comes_back_bit_for_bit, another_shape_or_type_does_not_go_into_a_tensor,
       a_file_cut_anywhere_is_refused, no_damaged_byte_does_harm, no_scrambled_header_does_harm,
       what_cannot_be_opened_is_named, a_disk_that_is_full_is_noticed,
-      running_out_of_memory_is_no_file_error)
+      running_out_of_memory_is_no_file_error, a_pipe_without_a_writer_is_refused_at_once,
+      a_file_that_cannot_be_written_keeps_what_it_held,
+      a_file_of_a_failed_tape_does_not_replace_the_old_one,
+      permissions_are_those_that_fopen_would_give, links_stay_links,
+      a_file_closed_under_another_name_is_an_error)

@@ -1,6 +1,7 @@
 /* test_progress.c -- the line that is drawn, with a clock that the test turns. */
 #include "io/progress.h"
 
+#include <locale.h>
 #include <string.h>
 
 #include "test.h"
@@ -154,8 +155,16 @@ START_TEST(no_work_writes_nothing)
 }
 END_TEST
 
+START_TEST(a_decimal_comma_does_not_show)
+{
+    use_decimal_comma();
+    ck_assert_str_eq(drawn_in(38), "\rtraining  40%  0:15 left  loss 1.50\033[K");
+    setlocale(LC_NUMERIC, "C");
+}
+END_TEST
+
 SUITE(io_progress, a_terminal_shows_bar_rate_time_and_text,
       a_narrow_terminal_keeps_what_the_caller_says, a_line_break_in_a_text_does_not_break_the_line,
       redraws_are_at_most_ten_a_second, a_bar_that_was_cleared_is_drawn_at_the_next_step,
       a_file_gets_one_line_per_tenth, a_file_learns_how_it_ended, the_end_is_always_drawn,
-      no_work_writes_nothing)
+      no_work_writes_nothing, a_decimal_comma_does_not_show)

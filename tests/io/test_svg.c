@@ -460,6 +460,19 @@ START_TEST(a_disk_that_is_full_makes_a_picture_false)
 }
 END_TEST
 
+START_TEST(a_decimal_comma_does_not_show)
+{
+    at_panel p = weights_panel();
+    draw_heatmap(&(at_heatmap){.panels = &p, .n_panels = 1});
+    char *with_point = strdup(svg);
+    use_decimal_comma();
+    draw_heatmap(&(at_heatmap){.panels = &p, .n_panels = 1});
+    setlocale(LC_NUMERIC, "C");
+    ck_assert_str_eq(svg, with_point);
+    free(with_point);
+}
+END_TEST
+
 SUITE(io_svg, the_checker_itself_tells_good_from_bad,
       a_heat_map_shows_values_names_labels_and_colour_bar,
       masked_cells_are_hatched_and_nan_is_magenta, light_cells_have_dark_numbers,
@@ -469,4 +482,5 @@ SUITE(io_svg, the_checker_itself_tells_good_from_bad,
       a_chart_shows_lines_levels_legend_and_axes, what_is_not_finite_breaks_the_line,
       a_logarithmic_axis_breaks_at_zero, points_without_order_are_not_joined,
       points_lie_where_they_should, of_a_million_points_the_peaks_stay, charts_of_nothing_are_drawn,
-      levels_that_are_close_do_not_overlap, a_disk_that_is_full_makes_a_picture_false)
+      levels_that_are_close_do_not_overlap, a_disk_that_is_full_makes_a_picture_false,
+      a_decimal_comma_does_not_show)

@@ -1,6 +1,7 @@
 /* test_compare.c -- exact, close or wrong, and by how much. */
 #include "tensor/compare.h"
 
+#include <locale.h>
 #include <math.h>
 
 #include "autograd/tape.h"
@@ -80,7 +81,17 @@ START_TEST(other_shapes_are_wrong)
 }
 END_TEST
 
+START_TEST(a_decimal_comma_does_not_show)
+{
+    const double a[] = {1.5, 3, 4.5}, b[] = {1, 2, 3};
+    use_decimal_comma();
+    ck_assert_str_eq(compare_rows(ATTIC_F64, a, b).text,
+                     "wrong: 1.5 instead of 1 at [0]; 3 of 3 differ, by a factor 1.5");
+    setlocale(LC_NUMERIC, "C");
+}
+END_TEST
+
 SUITE(tensor_compare, the_same_values_are_exact, rounding_is_close_in_f32_and_wrong_in_f64,
       a_common_factor_is_named, a_nan_where_a_number_should_be_is_wrong,
       tiny_elements_need_not_be_right_to_all_their_digits, bits_tell_what_values_do_not,
-      other_shapes_are_wrong)
+      other_shapes_are_wrong, a_decimal_comma_does_not_show)
