@@ -324,7 +324,9 @@ bench_args = $(if $(PEER),--peer $(PEER)) $(if $(THREADS),--threads $(THREADS)) 
 bench_run = $(filter $(B)/bench/bench_%,$(if $(BENCH),$(BENCH:%=$(B)/bench/bench_%),$(benches)))
 
 bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|openblas|blis|onednn|all
-	@for b in $(bench_run); do $$b $(bench_args) || exit 1; done
+# BEFORE=folder: beside another build of the same benchmarks, in turn (build/cc-native-release elsewhere)
+	@for b in $(bench_run); do \
+	    $$b $(bench_args) $(if $(BEFORE),--before $(BEFORE)/bench/$${b##*/}) || exit 1; done
 
 bench-page: bench page ## measure everything, write docs/performance.md and its pictures; PEER=all
 page: $(page) # from the results at hand, those of other builds among them

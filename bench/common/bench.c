@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_ROUNDS = 99, MAX_PEERS = 4 };
+enum { MAX_ROUNDS = 99, MAX_PEERS = 5 };
 
 static const double round_seconds = 2e-3; /* of attic, or of a peer, in one round */
 static const double smoke_flop = 3e8; /* more than this takes too long to see whether it works */
@@ -24,9 +24,12 @@ static const double smoke_flop = 3e8; /* more than this takes too long to see wh
 struct bench {
     const char *name, *peers;
     int rounds, smoke, turn, threads; /* turn: which of the thread counts */
+    int serve;                        /* answers a program that compares itself with this one ... */
+    FILE *answers;                    /* ... here */
+    char line[256];                   /* what it said and is still to be answered, or "" */
     double budget, alone;
     int shared; /* rows for which the core was never alone */
-    const char *thread_list, *peer_list, *only, *out, *known;
+    const char *thread_list, *peer_list, *before, *only, *out, *known;
     peer peer[MAX_PEERS];
     int n_peers;
     bool failed;
@@ -38,8 +41,13 @@ struct bench {
 
 bench *bench_open(int argc, char **argv, const char *name, const char *about, const char *peers)
 {
-    static bench b = {
-        .rounds = 31, .budget = 3, .thread_list = "1,2", .peer_list = "", .only = "", .out = ""};
+    static bench b = {.rounds = 31,
+                      .budget = 3,
+                      .thread_list = "1,2",
+                      .peer_list = "",
+                      .before = "",
+                      .only = "",
+                      .out = ""};
     const option table[] = {
         {"rounds", &b.rounds, NULL, NULL, 1, MAX_ROUNDS, "rounds per row; at least 9 of them"},
         {"budget", NULL, &b.budget, NULL, 0, 1e6,
@@ -48,6 +56,8 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
          "wait so many seconds per row for a core that no neighbour shares"},
         {"threads", NULL, NULL, &b.thread_list, 0, 0, "how many, one run for each"},
         {"peer", NULL, NULL, &b.peer_list, 0, 0, "torch, openblas, blis, onednn, several, or all"},
+        {"before", NULL, NULL, &b.before, 0, 0, "this program of another build, run in turn"},
+        {"serve", &b.serve, NULL, NULL, 0, 0, "be that other build"},
         {"only", NULL, NULL, &b.only, 0, 0, "rows whose group and name contain this"},
         {"out", NULL, NULL, &b.out, 0, 0, "file for the results, not the usual one"},
         {"smoke", &b.smoke, NULL, NULL, 0, 0, "run every small row once: does it work?"},
@@ -58,6 +68,10 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
     signal(SIGPIPE, SIG_IGN); /* a peer that ends is told by its answer */
     b.name = name;
     b.known = peers;
+    if (b.serve) { /* nothing but answers goes where the other one reads */
+        b.answers = fdopen(dup(1), "w");
+        if (!b.answers || !freopen("/dev/null", "w", stdout)) exit(1);
+    }
     for (int i = 0; i < argc; i++) {
         size_t n = strlen(b.command);
         const char *word = i || !strrchr(argv[0], '/') ? argv[i] : strrchr(argv[0], '/') + 1;
@@ -69,10 +83,14 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
 /* Those of the peers asked for that can do what this bench does. */
 static void start_peers(bench *b)
 {
-    static const char *const names[MAX_PEERS] = {"torch", "openblas", "blis", "onednn"};
+    static const char *const names[] = {"torch", "openblas", "blis", "onednn"};
     bool all = strcmp(b->peer_list, "all") == 0;
     b->n_peers = 0;
-    for (int i = 0; i < MAX_PEERS && b->known && !b->smoke; i++) {
+    if (*b->before && peer_start_before(&b->peer[0], b->before, b->threads, b->only))
+        b->n_peers++;
+    else if (*b->before)
+        b->failed = true;
+    for (int i = 0; i < 4 && b->known && !b->smoke; i++) {
         if (!is_listed(names[i], b->known) || !(all || is_listed(names[i], b->peer_list))) continue;
         peer *p = &b->peer[b->n_peers];
         if (peer_start(p, names[i], b->threads)) {
@@ -92,6 +110,12 @@ static void stop_peers(bench *b)
     b->n_peers = 0;
 }
 
+static void serve_line(const bench *b, const char *text)
+{
+    fprintf(b->answers, "%s\n", text);
+    fflush(b->answers);
+}
+
 bool bench_next_threads(bench *b)
 {
     const char *list = b->thread_list;
@@ -103,6 +127,7 @@ bool bench_next_threads(bench *b)
     if (b->threads < 1 || b->threads > AT_MAX_THREADS) return false;
     start_peers(b);
     at_threads(b->threads);
+    if (b->serve && b->turn == 1) serve_line(b, "ready attic");
     return !b->failed;
 }
 
@@ -286,14 +311,59 @@ bool bench_wants(const bench *b, const bench_case *c)
     return strstr(text, b->only) && !(b->smoke && c->flop > smoke_flop);
 }
 
+/* The next line of whoever compares itself with us; the end if there is none. */
+static void serve_next(bench *b)
+{
+    if (!*b->line && !fgets(b->line, sizeof b->line, stdin)) exit(0);
+    b->line[strcspn(b->line, "\n")] = 0;
+}
+
+/* Answers until another row is asked for: see peer.h. */
+static void serve_row(bench *b, const bench_case *c)
+{
+    char mine[128], answer[32];
+    long times, warm;
+    int cpu;
+    cpu_set_t one;
+    snprintf(mine, sizeof mine, "case %s %s", c->group, c->name);
+    for (bool asked = false;; *b->line = 0) {
+        serve_next(b);
+        if (!asked && strcmp(b->line, mine) == 0) {
+            asked = true;
+            serve_line(b, "ok");
+        } else if (asked && sscanf(b->line, "run %ld %ld %d", &times, &warm, &cpu) == 3) {
+            CPU_ZERO(&one);
+            if (cpu >= 0) CPU_SET(cpu, &one);
+            if (cpu >= 0) sched_setaffinity(0, sizeof one, &one);
+            seconds_of(b, c, warm);
+            snprintf(answer, sizeof answer, "%.0f", 1e9 * seconds_of(b, c, times));
+            serve_line(b, answer);
+        } else {
+            return;
+        }
+    }
+}
+
+static bool has_case(peer *p, const bench_case *c)
+{
+    char row[128];
+    snprintf(row, sizeof row, "%s %s", c->group, c->name);
+    const char *text = strcmp(p->name, "before") == 0 ? row : c->peer;
+    return text && peer_case(p, text);
+}
+
 void bench_row(bench *b, const bench_case *c)
 {
     peer *who[MAX_PEERS];
     int n = 0;
     if (!bench_wants(b, c)) return;
+    if (b->serve) {
+        serve_row(b, c);
+        return;
+    }
     print_heading(b, c);
-    for (int i = 0; c->peer && i < b->n_peers; i++)
-        if (peer_case(&b->peer[i], c->peer)) who[n++] = &b->peer[i];
+    for (int i = 0; i < b->n_peers; i++)
+        if (has_case(&b->peer[i], c)) who[n++] = &b->peer[i];
     samples s;
     take_samples(b, c, who, n, &s);
     result w = summarise(b, c, "attic", &s, 0);
@@ -396,6 +466,10 @@ int bench_close(bench *b)
 {
     char path[4096];
     bool good = !b->failed;
+    for (; b->serve; *b->line = 0) {
+        serve_next(b);
+        serve_line(b, "no: there is no such row, or it was before");
+    }
     stop_peers(b);
     if (good && !b->smoke && b->rows.n) print_means(b);
     if (good && !b->smoke && (!*b->only || *b->out)) { /* a part does not replace the whole */

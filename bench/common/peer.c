@@ -124,40 +124,68 @@ static const char *what_is_needed(const char *name)
     return NULL;
 }
 
-bool peer_start(peer *p, const char *name, int threads)
+/* Forks; the child, which reads from and writes to the peer's pipes, returns from this as well: 0. */
+static pid_t fork_peer(peer *p)
 {
-    const char *needs = what_is_needed(name), *root = getenv("PEER_ROOT");
     int to[2], from[2];
-    *p = (peer){.name = name, .threads = threads};
-    if (!needs) {
-        fprintf(stderr, "bench: there is no peer %s; there are torch, openblas, blis, onednn\n",
-                name);
-        return false;
-    }
     fflush(NULL);
-    if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) return false;
+    if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) return -1;
     pid_t child = fork();
-    if (child < 0) return false;
     if (child == 0) {
         dup2(to[0], 0);
         dup2(from[1], 1);
-        become_peer(name, threads);
-        _exit(1);
+        return 0;
     }
     close(to[0]);
     close(from[1]);
     p->to = fdopen(to[1], "w");
     p->from = fdopen(from[0], "r");
+    return child;
+}
+
+static bool is_ready(peer *p)
+{
     const char *answer = p->to && p->from ? ask(p, NULL) : NULL;
     if (answer && strncmp(answer, "ready ", 6) == 0) {
         snprintf(p->version, sizeof p->version, "%.*s", (int)sizeof p->version - 1, answer + 6);
         return true;
     }
     peer_stop(p);
+    return false;
+}
+
+bool peer_start(peer *p, const char *name, int threads)
+{
+    const char *needs = what_is_needed(name), *root = getenv("PEER_ROOT");
+    *p = (peer){.name = name, .threads = threads};
+    if (!needs) {
+        fprintf(stderr, "bench: there is no peer %s; there are torch, openblas, blis, onednn\n",
+                name);
+        return false;
+    }
+    if (fork_peer(p) == 0) {
+        become_peer(name, threads);
+        _exit(1);
+    }
+    if (is_ready(p)) return true;
     fprintf(stderr, "bench: the peer %s did not start.  It needs %s, installed %s%s\n", name, needs,
             root && *root ? "under PEER_ROOT="
                           : "on this system, or in a folder that PEER_ROOT names",
             root && *root ? root : "");
+    return false;
+}
+
+bool peer_start_before(peer *p, const char *program, int threads, const char *only)
+{
+    char n[16];
+    *p = (peer){.name = "before", .threads = threads};
+    snprintf(n, sizeof n, "%d", threads);
+    if (fork_peer(p) == 0) {
+        execl(program, program, "--serve", "--threads", n, "--only", only, (char *)NULL);
+        _exit(1);
+    }
+    if (is_ready(p)) return true;
+    fprintf(stderr, "bench: %s does not serve: is it this benchmark, of another build?\n", program);
     return false;
 }
 

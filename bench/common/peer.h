@@ -7,6 +7,8 @@
  *     run 120 3 -1                     the nanoseconds of 120 runs together, after 3 that don't count;
  *                                      on CPU number -1 (any)
  *
+ * A benchmark can itself be one (--serve), for another build of it: so two versions of attic are compared.
+ *
  * A process of its own keeps its threads, its memory and its C library apart from ours, so that it may
  * even live in another root folder, with another system's libraries.
  *
@@ -27,6 +29,8 @@ typedef struct {
 /* Starts one that may use so many threads, and waits until it is ready.  False, and a message on
  * stderr that says what is missing, if it is not. */
 bool peer_start(peer *p, const char *name, int threads);
+/* The same for the program of another build, started with --serve --only: a case is a row, group and name. */
+bool peer_start_before(peer *p, const char *program, int threads, const char *only);
 void peer_stop(peer *p);
 
 bool peer_case(peer *p, const char *text);                /* can it run that? */

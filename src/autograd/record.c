@@ -97,6 +97,7 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
 /* The number of slots is fixed here: no replay and no backward of this node ever needs more. */
 static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
 {
+    if (r->scratch == 0) return true;
     if (r->slots == 0) r->slots = at_thread_count();
     const size_t line = 64, bytes = r->scratch, most = PTRDIFF_MAX / (size_t)r->slots - line;
     if (bytes > most)
