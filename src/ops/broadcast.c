@@ -237,10 +237,17 @@ void at_map(at_node *n, at_formula *f)
 at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, const void *args,
                          size_t args_size)
 {
-    at_recipe r = {.shape = {y}, .args = args, .args_size = args_size, .slots = 1};
-    for (int k = 0; k < in.n; k++)
-        if (at_count(y) >= 2 * MAP_TASK && at_count(in.in[k]->shape) < at_count(y))
-            r.scratch = sizeof(double[MAP_SHARES][AT_PIECE]); /* for map_run_shared */
+    const ptrdiff_t count = at_count(y);
+    bool shared = false; /* might map_run_shared be called? */
+    for (int k = 0; count >= 2 * MAP_TASK && k < in.n; k++)
+        shared |= at_count(in.in[k]->shape) < count;
+    if (!shared) return at_record(t, op, in, y, args, args_size);
+
+    at_recipe r = {.shape = {y},
+                   .args = args,
+                   .args_size = args_size,
+                   .scratch = sizeof(double[MAP_SHARES][AT_PIECE]),
+                   .slots = 1};
     at_node *n = at_record_node(t, op, in, r);
     return n ? n->out[0] : NULL;
 }
