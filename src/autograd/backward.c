@@ -131,7 +131,7 @@ static void recycle(at_tape *t, at_node *n, bool is_loss)
 void at_zero_grads(at_tape *t)
 {
     if (!t) return;
-    for (at_tensor *x = t->params; x; x = x->next) x->grad = NULL;
+    for (int i = 0; i < t->n_params; i++) t->params[i]->grad = NULL;
     for (at_tensor *x = t->variables; x; x = x->next) x->grad = NULL;
 }
 

@@ -141,24 +141,6 @@ void *at_permanent_alloc(at_tape *t, size_t bytes)
     return t ? at_alloc_in(t, &t->permanent, bytes) : NULL;
 }
 
-/* Names are few and used again in every step, so each is kept once, in permanent memory. */
-struct text_entry {
-    struct text_entry *next;
-    char text[];
-};
-
-const char *at_intern(at_tape *t, const char *text)
-{
-    for (struct text_entry *e = t->texts; e; e = e->next)
-        if (strcmp(e->text, text) == 0) return e->text;
-    struct text_entry *e = at_alloc_in(t, &t->permanent, sizeof *e + strlen(text) + 1);
-    if (!e) return NULL;
-    strcpy(e->text, text);
-    e->next = t->texts;
-    t->texts = e;
-    return e->text;
-}
-
 bool at_scratch_ready(at_tape *t, size_t bytes)
 {
     int workers = at_thread_count();
@@ -229,23 +211,17 @@ void at_rewind(at_tape *t, at_mark m)
     forget_rewound_grads(t);
 }
 
-/* Scopes outlive the steps that open them: the names lie in permanent memory and are found again. */
-struct scope_entry {
-    at_name_scope scope;
-    struct scope_entry *next;
-};
-
+/* Scopes outlive the steps that open them: they lie in permanent memory and are found again. */
 static const at_name_scope *scope_named(at_tape *t, const char *name)
 {
     AT_REQUIRE(t, name, "scope: the name is NULL");
-    for (struct scope_entry *e = t->scopes; e; e = e->next)
-        if (e->scope.outer == t->scope && strcmp(e->scope.name, name) == 0) return &e->scope;
-    struct scope_entry *e = at_alloc_in(t, &t->permanent, sizeof *e);
-    const char *copy = e ? at_intern(t, name) : NULL;
-    if (!copy) return NULL;
-    *e = (struct scope_entry){{copy, t->scope}, t->scopes};
-    t->scopes = e;
-    return &e->scope;
+    at_name_scope *s = at_find_named(t, t->scope, name);
+    if (s) return s;
+    s = at_alloc_in(t, &t->permanent, sizeof *s);
+    const char *copy = at_intern(t, name);
+    if (!s || !copy || !at_set_named(t, t->scope, copy, s)) return NULL;
+    *s = (at_name_scope){copy, t->scope};
+    return s;
 }
 
 /* Every call has its at_scope_end, so those that open nothing are counted: what is open after an

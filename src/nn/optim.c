@@ -87,7 +87,8 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
     int n = at_param_count(t), named = 0;
     *job = (optim_job){.move = at_step_alloc(t, (size_t)n * sizeof *job->move)};
     if (!at_ok(t)) return false;
-    for (at_tensor *x = at_param_at(t, 0); x; x = x->next) {
+    for (int i = 0; i < n; i++) {
+        at_tensor *x = at_param_at(t, i);
         if (only && !name_matches(only, x->name)) continue;
         named++;
         if ((except && name_matches(except, x->name)) || !x->grad) continue;

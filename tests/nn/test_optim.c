@@ -323,6 +323,43 @@ START_TEST(when_memory_runs_out_nothing_has_moved)
 }
 END_TEST
 
+static void make_layers(at_tape *t, int n)
+{
+    char name[24];
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "layer%d", i);
+        at_scope(t, name);
+        at_name(at_param(t, "v", at_shape_of(1), at_ones()), strcat(name, ".b"));
+        at_param(t, "W", at_shape_of(1), at_ones());
+        at_scope_end(t);
+    }
+}
+
+/* Were any of this quadratic, it would take minutes: what fails then is the time limit of a test. */
+START_TEST(a_parameter_costs_the_same_among_many)
+{
+#ifdef ATTIC_SLOW_MODE
+    enum { LAYERS = 10000 };
+#else
+    enum { LAYERS = 100000 };
+#endif
+    at_tape *t = at_open(ATTIC_F32, 1), *u = at_open(ATTIC_F64, 1);
+    make_layers(t, LAYERS), make_layers(u, LAYERS);
+    at_tensor *dy = at_const(t, at_shape_of(1), (double[]){1});
+    for (int step = 0; step < 2; step++) {
+        for (int i = 0; i < at_param_count(t); i++) at_backward_from(t, at_param_at(t, i), dy);
+        assert_close(at_clip_grad_norm(t, (double)INFINITY), sqrt(2 * LAYERS), 1e-9);
+        ck_assert_int_eq(at_grad_report(t, NULL), 0);
+        ck_assert(at_adamw(t, 0.25, (at_adamw_args){.only = "*.b"}));
+        ck_assert(at_sgd_with(t, 0.25, (at_sgd_args){.momentum = 0.9, .except = "*.b"}));
+    }
+    ck_assert_msg(at_copy_params(u, t), "%s", at_error(u));
+    assert_close(at_item(at_find_param(u, "layer9999.b")), 1 - 0.25 - 0.25, 1e-6);
+    assert_close(at_item(at_param_at(u, 2 * LAYERS - 1)), 1 - 0.25 - 0.25 * 1.9, 1e-6);
+    at_close(t), at_close(u);
+}
+END_TEST
+
 /* One large parameter among many small ones, one of them empty. */
 static void make_many(at_tape *t, at_tape *like)
 {
@@ -499,8 +536,8 @@ SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
       copied_parameters_and_state_go_on_bit_for_bit,
       what_was_recorded_before_a_step_cannot_run_backward_after_it,
       they_all_find_the_minimum_of_a_bowl, in_the_steady_state_a_step_calls_malloc_zero_times,
-      when_memory_runs_out_nothing_has_moved, the_bits_do_not_depend_on_the_number_of_threads,
-      the_norm_is_that_of_all_gradients_together,
+      when_memory_runs_out_nothing_has_moved, a_parameter_costs_the_same_among_many,
+      the_bits_do_not_depend_on_the_number_of_threads, the_norm_is_that_of_all_gradients_together,
       long_gradients_are_shortened_and_short_ones_left_alone, every_element_counts_wherever_it_lies,
       squares_that_f32_cannot_hold_do_not_overflow,
       a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled, no_gradients_have_norm_0,
