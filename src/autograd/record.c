@@ -71,8 +71,14 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     void *saved = r->saved ? at_step_alloc(t, r->saved) : NULL;
     if (!n || (r->saved && !saved)) return NULL;
 
-    *n = (at_node){
-        .op = op, .n_in = in.n, .n_out = n_out, .saved = saved, .tape = t, .scope = t->scope};
+    *n = (at_node){.op = op,
+                   .n_in = in.n,
+                   .n_out = n_out,
+                   .saved = saved,
+                   .tape = t,
+                   .scope = t->scope,
+                   .made = t->marks,
+                   .reached = t->marks};
     at_tensor *y = (at_tensor *)(n + 1);
     n->in = (at_tensor **)(y + n_out);
     n->in_sum = (uint64_t *)(n->in + in.n);

@@ -18,6 +18,8 @@ struct at_tape {
 
     at_node *first, *last; /* creation order is topological order */
     bool swept;            /* a backward has left gradients in them */
+    uint64_t marks;        /* taken so far */
+    at_node *reached;      /* by a backward after a mark that they lie below, the last ones first */
     at_tensor *variables;  /* leaves in step memory, newest first */
     at_tensor **params;    /* in the order of creation */
     int n_params, max_params;
@@ -62,6 +64,8 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
 
 /* A buffer for x->grad: x's own, or a spare one, or new. */
 void *at_grad_buffer(at_tape *t, at_tensor *x);
+/* A backward after so many marks has given n a gradient. */
+void at_list_reached(at_node *n, uint64_t marks);
 bool at_scratch_ready(at_tape *t, size_t bytes);
 
 #ifdef ATTIC_DEBUG

@@ -181,19 +181,60 @@ at_memory at_memory_of(const at_tape *t)
 at_mark at_mark_here(at_tape *t)
 {
     if (!t) return (at_mark){0};
-    return (at_mark){at_arena_here(&t->step), t->last, t->variables};
+    return (at_mark){at_arena_here(&t->step), t->last, t->variables, ++t->marks};
 }
 
-/* Gradients of what stays may lie in memory that goes. */
-static void forget_rewound_grads(at_tape *t)
+/* A gradient of what stays may lie in memory that goes.  To find those without a look at all that stays,
+ * the nodes that a backward reached after a mark was taken above them stand in a list, each once, where
+ * the latest come first:
+ *
+ *     t->reached -> [after 3 marks] -> [after 3] -> [after 2] -> [after 1]
+ *
+ * A rewind to mark 3 takes the first two. */
+static void unlist_reached(at_node *n)
 {
-    for (at_node *n = t->first; n; n = n->next)
+    if (n->older) n->older->link = n->link;
+    *n->link = n->older;
+}
+
+void at_list_reached(at_node *n, uint64_t marks)
+{
+    if (n->link) unlist_reached(n);
+    n->reached = marks;
+    n->older = n->tape->reached;
+    n->link = &n->tape->reached;
+    if (n->older) n->older->link = &n->older;
+    n->tape->reached = n;
+}
+
+/* Takes those that were reached since m off the list, and returns those of them that stay. */
+static at_node *take_reached(at_tape *t, at_mark m)
+{
+    at_node *stay = NULL;
+    for (at_node *n; (n = t->reached) && n->reached >= m.number;) {
+        unlist_reached(n);
+        n->link = NULL;
+        if (n->made >= m.number) continue;
+        n->older = stay;
+        stay = n;
+    }
+    return stay;
+}
+
+/* A gradient that stays may lie in memory that goes with an older mark, so the nodes are listed again: as
+ * reached just before m. */
+static void forget_rewound_grads(at_tape *t, at_node *stay, at_mark m)
+{
+    for (at_node *n = stay, *next; n; n = next) {
+        next = n->older;
         for (int i = 0; i < n->n_out; i++) {
             at_tensor *y = n->out[i];
             if (!y) continue;
             if (at_arena_find(&t->step, y->grad) != ATTIC_LIVE) y->grad = NULL;
             if (at_arena_find(&t->step, y->grad_memory) != ATTIC_LIVE) y->grad_memory = NULL;
         }
+        at_list_reached(n, m.number - 1);
+    }
 }
 
 void at_rewind(at_tape *t, at_mark m)
@@ -207,8 +248,9 @@ void at_rewind(at_tape *t, at_mark m)
     t->swept = t->swept && t->first;
     t->variables = m.variables;
     t->n_spares = 0;
+    at_node *stay = take_reached(t, m);
     at_arena_rewind(&t->step, m.memory);
-    forget_rewound_grads(t);
+    forget_rewound_grads(t, stay, m);
 }
 
 /* Scopes outlive the steps that open them: they lie in permanent memory and are found again. */
