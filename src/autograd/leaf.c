@@ -108,7 +108,7 @@ at_tensor *at_grad_copy(at_tape *t, at_tensor *x)
     return g;
 }
 
-static bool is_param(const at_tensor *x)
+static bool is_known_param(const at_tensor *x)
 {
     return at_find_param(x->tape, x->name) == x;
 }
@@ -126,7 +126,7 @@ static bool rename_param(at_tensor *x, const char *name)
 at_tensor *at_name(at_tensor *x, const char *name)
 {
     const char *text = x && name && at_ok(x->tape) ? at_intern(x->tape, name) : NULL;
-    if (text && (!is_param(x) || rename_param(x, text))) x->name = text;
+    if (text && (!is_known_param(x) || rename_param(x, text))) x->name = text;
     return x;
 }
 
@@ -273,7 +273,7 @@ at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_
         return s;
     }
 
-    AT_REQUIRE(t, is_param(param), "param_state: %s is no parameter", at_text(param));
+    AT_REQUIRE(t, is_known_param(param), "param_state: %s is no parameter", at_text(param));
     s = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     char *name = at_alloc_in(t, &t->permanent, strlen(param->name) + strlen(what) + 2);
     if (!s || !name) return NULL;

@@ -193,13 +193,15 @@ at_mark at_mark_here(at_tape *t)
  * A rewind to mark 3 takes the first two. */
 static void unlist_reached(at_node *n)
 {
-    if (n->older) n->older->link = n->link;
+    if (!n->link) return;
     *n->link = n->older;
+    if (n->older) n->older->link = n->link;
+    n->link = NULL;
 }
 
 void at_list_reached(at_node *n, uint64_t marks)
 {
-    if (n->link) unlist_reached(n);
+    unlist_reached(n);
     n->reached = marks;
     n->older = n->tape->reached;
     n->link = &n->tape->reached;
@@ -213,7 +215,6 @@ static at_node *take_reached(at_tape *t, at_mark m)
     at_node *stay = NULL;
     for (at_node *n; (n = t->reached) && n->reached >= m.number;) {
         unlist_reached(n);
-        n->link = NULL;
         if (n->made >= m.number) continue;
         n->older = stay;
         stay = n;
