@@ -42,7 +42,7 @@ static void take_step(const stepper *s)
     if (s->m) {
         at_tensor *logits = at_transformer_logits(t, s->m, s->ids, NULL);
         at_backward(t, at_cross_entropy(t, logits, s->ids, (at_cross_entropy_args){0}));
-        at_adamw(t, (at_adamw_args){.lr = 1e-4, .weight_decay = 0.01});
+        at_adamw(t, 1e-4, (at_adamw_args){.weight_decay = 0.01});
     } else {
         at_tensor *Q = at_scale(t, s->x, 1), *K = at_scale(t, s->x, 1), *V = at_scale(t, s->x, 1);
         at_sdpa_args a = {.causal = true, .heads = s->c->heads};

@@ -76,7 +76,7 @@ static void run_adamw(void *ctx)
 {
     const work *w = ctx;
     w->x->grad = w->dx;
-    at_adamw(w->t, (at_adamw_args){.lr = 1e-6, .weight_decay = 0.01});
+    at_adamw(w->t, 1e-6, (at_adamw_args){.weight_decay = 0.01});
 }
 
 static void prepare(work *w, int rows, int cols)

@@ -44,7 +44,7 @@ static void run(void *ctx)
     at_tensor *logits = at_transformer_logits(r->t, r->m, r->ids[i], NULL);
     at_tensor *loss = at_cross_entropy(r->t, logits, r->target[i], (at_cross_entropy_args){0});
     at_backward(r->t, loss);
-    at_adamw(r->t, (at_adamw_args){.lr = 1e-4, .weight_decay = 0.01});
+    at_adamw(r->t, 1e-4, (at_adamw_args){.weight_decay = 0.01});
     at_item(loss);
     at_rewind(r->t, r->start);
 }

@@ -134,7 +134,7 @@ int main(int argc, char **argv)
         if (i == STEPS) print_attention(ids, weights);
         at_backward(t, loss);
         at_clip_grad_norm(t, 1);
-        at_adamw(t, (at_adamw_args){.lr = 0.003});
+        at_adamw(t, 0.003, (at_adamw_args){0});
         at_rewind(t, step);
     }
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));

@@ -226,7 +226,7 @@ static bool learn(int pattern, result *r)
         if (at_ok(t) && (i == EARLY || i == STEPS)) judge(&d, P, i == STEPS, r);
         r->loss = at_item(loss);
         at_backward(t, loss);
-        at_adamw(t, (at_adamw_args){.lr = at_warmup_cosine(i, 20, STEPS, 0.02, 0.001)});
+        at_adamw(t, at_warmup_cosine(i, 20, STEPS, 0.02, 0.001), (at_adamw_args){0});
         at_rewind(t, step);
     }
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));

@@ -64,7 +64,7 @@ static void train(at_tape *t, const model *m)
             t, logits, target, (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
         if (i % 100 == 0) printf("step %3d   loss %.4f\n", i, at_item(loss));
         at_backward(t, loss);
-        at_adamw(t, (at_adamw_args){.lr = 0.01});
+        at_adamw(t, 0.01, (at_adamw_args){0});
         at_rewind(t, step);
     }
 }

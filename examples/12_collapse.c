@@ -202,7 +202,7 @@ static run train(const accident *a, const remedy *how, bool tell)
         at_backward(t, answer(t, &m, how, &d, &P));
         if (how->clip) at_clip_grad_norm(t, how->clip);
         double lr = at_warmup_constant(r.now, how->warmup, a->lr);
-        at_adamw(t, (at_adamw_args){.lr = lr, .weight_decay = how->decay});
+        at_adamw(t, lr, (at_adamw_args){.weight_decay = how->decay});
         at_rewind(t, step);
     }
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));

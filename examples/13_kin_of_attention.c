@@ -303,7 +303,7 @@ static bool train(const pupil *p, double right[SIZES])
         draw_pairs(t, BATCH, TRAINED, &key, &value);
         at_tensor *logits = recall(t, &m, p->which, key, value);
         at_backward(t, at_cross_entropy(t, logits, value, (at_cross_entropy_args){0}));
-        at_adamw(t, (at_adamw_args){.lr = at_warmup_cosine(i, 10, STEPS, 0.05, 0.002)});
+        at_adamw(t, at_warmup_cosine(i, 10, STEPS, 0.05, 0.002), (at_adamw_args){0});
         at_rewind(t, step);
     }
     printf("%-20s", p->name);

@@ -157,10 +157,8 @@ static double train_step(at_tape *t, const at_transformer *m, const at_corpus *c
     at_backward(t, loss);
     double nats = at_item(loss);
     *norm = at_clip_grad_norm(t, 1);
-    at_adamw(t, (at_adamw_args){.lr = at_warmup_cosine(i, warmup, steps, peak_lr, peak_lr / 20),
-                                .beta2 = 0.99,
-                                .weight_decay = 0.01,
-                                .decay_matrices = true});
+    at_adamw(t, at_warmup_cosine(i, warmup, steps, peak_lr, peak_lr / 20),
+             (at_adamw_args){.beta2 = 0.99, .weight_decay = 0.01, .decay_matrices = true});
     at_rewind(t, step);
     return nats;
 }

@@ -50,6 +50,14 @@ void *at_grad_buffer(at_tape *t, at_tensor *x)
     return x->grad_memory;
 }
 
+/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what was
+ * made before it: all else goes as a whole when the tape is rewound. */
+static void *set_grad(at_tensor *x, void *p)
+{
+    if (x->node && x->node->reached < x->tape->marks) at_list_reached(x->node, x->tape->marks);
+    return x->grad = p;
+}
+
 static void add_grad(void *to, const void *from, const at_tensor *x)
 {
     ptrdiff_t count = at_count(x->shape);
@@ -70,7 +78,7 @@ at_fresh at_grad_fresh(at_node *n, int i)
     if (!x || !x->wants_grad) return (at_fresh){NULL, 1};
     if (x->grad && x->grad == x->grad_memory) return (at_fresh){x->grad, 1};
     const void *lent = x->grad;
-    x->grad = at_grad_buffer(n->tape, x);
+    set_grad(x, at_grad_buffer(n->tape, x));
     if (lent && x->grad) copy_grad(x->grad, lent, x);
     return (at_fresh){x->grad, lent != NULL};
 }
@@ -89,7 +97,7 @@ static bool inherits_grad(at_node *n, int i)
     at_tensor *x = n->in[i], *y = n->out[0];
     if (!n->tape->drop_grads || !x || !x->wants_grad || !x->node) return false;
     if (x->grad || x->grad_memory || !y->grad_memory) return false;
-    x->grad = x->grad_memory = y->grad_memory;
+    x->grad_memory = set_grad(x, y->grad_memory);
     y->grad_memory = NULL;
     return true;
 }
@@ -101,7 +109,7 @@ void at_grad_pass(at_node *n, int i)
     at_tensor *x = n->in[i], *y = n->out[0];
     if (!x || !x->wants_grad || inherits_grad(n, i)) return;
     if (!n->tape->drop_grads && x->node && !x->grad) {
-        x->grad = y->grad;
+        set_grad(x, y->grad);
         return;
     }
     at_fresh dx = at_grad_fresh(n, i);
@@ -131,7 +139,7 @@ static void recycle(at_tape *t, at_node *n, bool is_loss)
 void at_zero_grads(at_tape *t)
 {
     if (!t) return;
-    for (at_tensor *x = t->params; x; x = x->next) x->grad = NULL;
+    for (int i = 0; i < t->n_params; i++) t->params[i]->grad = NULL;
     for (at_tensor *x = t->variables; x; x = x->next) x->grad = NULL;
 }
 
@@ -179,7 +187,7 @@ static bool sweep(at_tape *t, at_node *from)
 static bool seed_cotangent(at_tape *t, at_tensor *y, const at_tensor *dy)
 {
     if (y->node && dy && !dy->node && !t->drop_grads) {
-        y->grad = dy->data; /* lent, as in at_grad_pass */
+        set_grad(y, dy->data); /* lent, as in at_grad_pass */
         return true;
     }
     at_fresh g = at_grad_fresh(&(at_node){.in = &y, .tape = t}, 0);

@@ -65,7 +65,7 @@ static bool hold_inputs(taped_function *f, at_tensor **in, int n)
 {
     for (int i = 0; i < n; i++)
         if (at_check_any(f->t, "gradcheck", "an input", in[i])) hold(f, in[i], i);
-    for (at_tensor *x = f->t->params; x; x = x->next) hold(f, x, -1);
+    for (int i = 0; i < f->t->n_params; i++) hold(f, f->t->params[i], -1);
     return at_ok(f->t);
 }
 

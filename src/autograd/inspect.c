@@ -62,7 +62,8 @@ bool at_backward_is_sane(at_node *n)
 int at_grad_report(const at_tape *t, FILE *out)
 {
     int troubled = 0;
-    for (const at_tensor *x = t ? t->params : NULL; x; x = x->next) {
+    for (int i = 0; i < at_param_count(t); i++) {
+        const at_tensor *x = t->params[i];
         ptrdiff_t bad = first_bad(x, x->grad, false), n = at_count(x->shape), zeros = 0;
         while (zeros < n && at_grad_element(x, zeros) == 0) zeros++;
         if (bad < 0 && zeros < n) continue;

@@ -108,9 +108,25 @@ at_tensor *at_grad_copy(at_tape *t, at_tensor *x)
     return g;
 }
 
+static bool is_known_param(const at_tensor *x)
+{
+    return at_find_param(x->tape, x->name) == x;
+}
+
+/* A parameter is found by its new name from now on. */
+static bool rename_param(at_tensor *x, const char *name)
+{
+    at_tape *t = x->tape;
+    const at_tensor *other = at_find_param(t, name);
+    AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already", name);
+    return other ||
+           (at_set_named(t, &t->params, name, x) && at_set_named(t, &t->params, x->name, NULL));
+}
+
 at_tensor *at_name(at_tensor *x, const char *name)
 {
-    if (x && name && at_ok(x->tape)) x->name = at_intern(x->tape, name);
+    const char *text = x && name && at_ok(x->tape) ? at_intern(x->tape, name) : NULL;
+    if (text && (!is_known_param(x) || rename_param(x, text))) x->name = text;
     return x;
 }
 
@@ -187,10 +203,19 @@ static char *scoped_name(at_tape *t, const char *name)
 
 at_tensor *at_find_param(const at_tape *t, const char *name)
 {
-    if (!t || !name) return NULL;
-    at_tensor *x = t->params;
-    while (x && strcmp(x->name, name) != 0) x = x->next;
-    return x;
+    return t && name ? at_find_named(t, &t->params, name) : NULL;
+}
+
+static bool room_for_param(at_tape *t)
+{
+    if (t->n_params < t->max_params) return true;
+    int n = t->n_params ? 2 * t->n_params : 16;
+    at_tensor **params = at_alloc_in(t, &t->permanent, (size_t)n * sizeof(at_tensor *));
+    if (!params) return false;
+    if (t->n_params) memcpy(params, t->params, (size_t)t->n_params * sizeof(at_tensor *));
+    t->params = params;
+    t->max_params = n;
+    return true;
 }
 
 at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
@@ -201,44 +226,36 @@ at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
     at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     if (!x || !(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
+    if (!room_for_param(t) || !at_set_named(t, &t->params, full, x)) return NULL;
     at_init_fill(x, init, at_draw(t));
     x->name = full;
     x->wants_grad = true;
-    if (t->last_param)
-        t->last_param->next = x;
-    else
-        t->params = x;
-    t->last_param = x;
-    return x;
+    return t->params[t->n_params++] = x;
 }
 
 int at_param_count(const at_tape *t)
 {
-    int n = 0;
-    for (const at_tensor *x = t ? t->params : NULL; x; x = x->next) n++;
-    return n;
+    return t ? t->n_params : 0;
 }
 
 at_tensor *at_param_at(const at_tape *t, int i)
 {
-    at_tensor *x = t && i >= 0 ? t->params : NULL;
-    while (x && i-- > 0) x = x->next;
-    return x;
+    return i >= 0 && i < at_param_count(t) ? t->params[i] : NULL;
 }
 
 bool at_copy_params(at_tape *dst, const at_tape *src)
 {
     AT_REQUIRE(dst, src, "copy_params: there is no tape to copy from");
-    for (at_tensor *y = dst->params; y; y = y->next) {
-        const at_tensor *x = at_find_param(src, y->name);
+    for (int i = 0; i < dst->n_params; i++) {
+        const at_tensor *y = dst->params[i], *x = at_find_param(src, y->name);
         AT_REQUIRE(dst, x, "copy_params: the source has no parameter \"%s\"", y->name);
         AT_REQUIRE(dst, at_same_shape(x->shape, y->shape), "copy_params: %s here but %s there",
                    at_text(y), at_shape_text(x->shape));
     }
-    for (at_tensor *y = dst->params; y; y = y->next) {
-        const at_tensor *x = at_find_param(src, y->name);
-        for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++)
-            at_store(y->dtype, y->data, i, at_element(x, i));
+    for (int i = 0; i < dst->n_params; i++) {
+        at_tensor *y = dst->params[i], *x = at_find_param(src, y->name);
+        for (ptrdiff_t n = at_count(y->shape), k = 0; k < n; k++)
+            at_store(y->dtype, y->data, k, at_element(x, k));
         at_written(y);
     }
     return true;
@@ -247,25 +264,24 @@ bool at_copy_params(at_tape *dst, const at_tape *src)
 at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape)
 {
     AT_INPUT(t, "param_state", param, ATTIC_REAL);
-    for (at_state_entry *e = t->states; e; e = e->next)
-        if (e->param == param && strcmp(e->what, what) == 0) {
-            AT_REQUIRE(t, at_same_shape(e->state->shape, shape),
-                       "param_state: %s is there already, and is not %s", at_text(e->state),
-                       at_shape_text(shape));
-            return e->state;
-        }
+    AT_REQUIRE(t, what, "param_state: the state of %s needs a name", at_text(param));
+    at_tensor *s = at_find_named(t, param, what);
+    if (s) {
+        AT_REQUIRE(t, at_same_shape(s->shape, shape),
+                   "param_state: %s is there already, and is not %s", at_text(s),
+                   at_shape_text(shape));
+        return s;
+    }
 
-    at_state_entry *e = at_alloc_in(t, &t->permanent, sizeof *e);
-    at_tensor *s = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
+    AT_REQUIRE(t, is_known_param(param), "param_state: %s is no parameter", at_text(param));
+    s = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     char *name = at_alloc_in(t, &t->permanent, strlen(param->name) + strlen(what) + 2);
-    if (!name) return NULL;
+    if (!s || !name) return NULL;
     size_t stem = strlen(param->name) + 1;
     snprintf(name, stem + strlen(what) + 1, "%s:%s", param->name, what);
     s->name = name;
     memset(s->data, 0, at_bytes(s));
-    *e = (at_state_entry){param, s, name + stem, t->states};
-    t->states = e;
-    return s;
+    return at_set_named(t, param, name + stem, s) ? s : NULL;
 }
 
 at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)

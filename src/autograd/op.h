@@ -54,6 +54,8 @@ struct at_node { /* one line on the tape: out... = op(in...; args) */
     unsigned *in_version; /* of each input when it was read */
     uint64_t *in_sum;     /* checksums of the inputs, with ATTIC_DEBUG */
     const at_name_scope *scope;
+    uint64_t made, reached; /* after how many marks; and the last gradient that it was given */
+    at_node *older, **link; /* in the tape's list of nodes reached; what points to it there */
 };
 
 typedef struct {

@@ -80,7 +80,9 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
                    .tape = t,
                    .scope = t->scope,
                    .scratch = r->scratch,
-                   .slots = r->slots};
+                   .slots = r->slots,
+                   .made = t->marks,
+                   .reached = t->marks};
     at_tensor *y = (at_tensor *)(n + 1);
     n->in = (at_tensor **)(y + n_out);
     n->in_sum = (uint64_t *)(n->in + in.n);

@@ -3,21 +3,13 @@
 #define AT_AUTOGRAD_STATE_H
 #include "autograd/op.h"
 
-typedef struct at_state_entry at_state_entry; /* at_param_state: one piece of a parameter's state */
-struct at_state_entry {
-    at_tensor *param, *state;
-    const char *what;
-    at_state_entry *next;
-};
+typedef struct at_named at_named; /* names.c */
 
 typedef struct { /* step memory that a backward is done with, to be handed out again */
     char *p;
     size_t size;
 } at_spare;
 enum { AT_MAX_SPARES = 128 };
-
-struct scope_entry; /* tape.c */
-struct text_entry;
 
 struct at_tape {
     at_dtype real;
@@ -26,13 +18,15 @@ struct at_tape {
 
     at_node *first, *last; /* creation order is topological order */
     bool swept;            /* a backward has left gradients in them */
+    uint64_t marks;        /* taken so far */
+    at_node *reached;      /* by a backward after a mark that they lie below, the last ones first */
     at_tensor *variables;  /* leaves in step memory, newest first */
-    at_tensor *params, *last_param;
-    at_state_entry *states;
+    at_tensor **params;    /* in the order of creation */
+    int n_params, max_params;
+    at_named **named; /* all that is found by name */
+    size_t n_lists, n_named;
     const at_name_scope *scope; /* the innermost open one */
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
-    struct scope_entry *scopes; /* all that were ever opened */
-    struct text_entry *texts;   /* names, each once */
 
     bool training, no_grad, drop_grads, anomaly;
     unsigned checks; /* at_check_flag */
@@ -56,6 +50,10 @@ void *at_alloc_in(at_tape *t, at_arena *a, size_t bytes); /* sticky error when o
 at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape);
 /* Data for x, of the dtype and shape it has; false after a sticky error. */
 bool at_give_data(at_tensor *x, at_arena *a);
+/* The value of this text and owner, NULL if there is none; and how it gets one, false after a sticky
+ * error.  The text is not copied. */
+void *at_find_named(const at_tape *t, const void *owner, const char *text);
+bool at_set_named(at_tape *t, const void *owner, const char *text, void *value);
 /* The one permanent copy of this text. */
 const char *at_intern(at_tape *t, const char *text);
 /* Whose data x holds: its own, or that of what it was reshaped or detached from. */
@@ -66,6 +64,8 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
 
 /* A buffer for x->grad: x's own, or a spare one, or new. */
 void *at_grad_buffer(at_tape *t, at_tensor *x);
+/* A backward after so many marks has given n a gradient. */
+void at_list_reached(at_node *n, uint64_t marks);
 /* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */
 bool at_scratch_ready(at_tape *t, size_t bytes);
 

@@ -145,24 +145,6 @@ void *at_permanent_alloc(at_tape *t, size_t bytes)
     return t ? at_alloc_in(t, &t->permanent, bytes) : NULL;
 }
 
-/* Names are few and used again in every step, so each is kept once, in permanent memory. */
-struct text_entry {
-    struct text_entry *next;
-    char text[];
-};
-
-const char *at_intern(at_tape *t, const char *text)
-{
-    for (struct text_entry *e = t->texts; e; e = e->next)
-        if (strcmp(e->text, text) == 0) return e->text;
-    struct text_entry *e = at_alloc_in(t, &t->permanent, sizeof *e + strlen(text) + 1);
-    if (!e) return NULL;
-    strcpy(e->text, text);
-    e->next = t->texts;
-    t->texts = e;
-    return e->text;
-}
-
 bool at_scratch_ready(at_tape *t, size_t bytes)
 {
     if (!at_ok(t) || bytes <= t->scratch_size) return at_ok(t);
@@ -200,19 +182,61 @@ at_memory at_memory_of(const at_tape *t)
 at_mark at_mark_here(at_tape *t)
 {
     if (!t) return (at_mark){0};
-    return (at_mark){at_arena_here(&t->step), t->last, t->variables};
+    return (at_mark){at_arena_here(&t->step), t->last, t->variables, ++t->marks};
 }
 
-/* Gradients of what stays may lie in memory that goes. */
-static void forget_rewound_grads(at_tape *t)
+/* A gradient of what stays may lie in memory that goes.  To find those without a look at all that stays,
+ * the nodes that a backward reached after a mark was taken above them stand in a list, each once, where
+ * the latest come first:
+ *
+ *     t->reached -> [after 3 marks] -> [after 3] -> [after 2] -> [after 1]
+ *
+ * A rewind to mark 3 takes the first two. */
+static void unlist_reached(at_node *n)
 {
-    for (at_node *n = t->first; n; n = n->next)
+    if (!n->link) return;
+    *n->link = n->older;
+    if (n->older) n->older->link = n->link;
+    n->link = NULL;
+}
+
+void at_list_reached(at_node *n, uint64_t marks)
+{
+    unlist_reached(n);
+    n->reached = marks;
+    n->older = n->tape->reached;
+    n->link = &n->tape->reached;
+    if (n->older) n->older->link = &n->older;
+    n->tape->reached = n;
+}
+
+/* Takes those that were reached since m off the list, and returns those of them that stay. */
+static at_node *take_reached(at_tape *t, at_mark m)
+{
+    at_node *stay = NULL;
+    for (at_node *n; (n = t->reached) && n->reached >= m.number;) {
+        unlist_reached(n);
+        if (n->made >= m.number) continue;
+        n->older = stay;
+        stay = n;
+    }
+    return stay;
+}
+
+/* A gradient that stays may lie in memory that goes with an older mark, so the nodes are listed again: as
+ * reached just before m. */
+static void forget_rewound_grads(at_tape *t, at_node *stay, at_mark m)
+{
+    for (at_node *n = stay, *next; n; n = next) {
+        next = n->older;
         for (int i = 0; i < n->n_out; i++) {
             at_tensor *y = n->out[i];
             if (!y) continue;
             if (at_arena_find(&t->step, y->grad) != ATTIC_LIVE) y->grad = NULL;
             if (at_arena_find(&t->step, y->grad_memory) != ATTIC_LIVE) y->grad_memory = NULL;
         }
+        at_list_reached(n, m.number - 1);
+    }
 }
 
 void at_rewind(at_tape *t, at_mark m)
@@ -226,27 +250,22 @@ void at_rewind(at_tape *t, at_mark m)
     t->swept = t->swept && t->first;
     t->variables = m.variables;
     t->n_spares = 0;
+    at_node *stay = take_reached(t, m);
     at_arena_rewind(&t->step, m.memory);
-    forget_rewound_grads(t);
+    forget_rewound_grads(t, stay, m);
 }
 
-/* Scopes outlive the steps that open them: the names lie in permanent memory and are found again. */
-struct scope_entry {
-    at_name_scope scope;
-    struct scope_entry *next;
-};
-
+/* Scopes outlive the steps that open them: they lie in permanent memory and are found again. */
 static const at_name_scope *scope_named(at_tape *t, const char *name)
 {
     AT_REQUIRE(t, name, "scope: the name is NULL");
-    for (struct scope_entry *e = t->scopes; e; e = e->next)
-        if (e->scope.outer == t->scope && strcmp(e->scope.name, name) == 0) return &e->scope;
-    struct scope_entry *e = at_alloc_in(t, &t->permanent, sizeof *e);
-    const char *copy = e ? at_intern(t, name) : NULL;
-    if (!copy) return NULL;
-    *e = (struct scope_entry){{copy, t->scope}, t->scopes};
-    t->scopes = e;
-    return &e->scope;
+    at_name_scope *s = at_find_named(t, t->scope, name);
+    if (s) return s;
+    s = at_alloc_in(t, &t->permanent, sizeof *s);
+    const char *copy = at_intern(t, name);
+    if (!s || !copy || !at_set_named(t, t->scope, copy, s)) return NULL;
+    *s = (at_name_scope){copy, t->scope};
+    return s;
 }
 
 /* Every call has its at_scope_end, so those that open nothing are counted: what is open after an

@@ -92,9 +92,11 @@ typedef struct {
     at_arena_mark memory;
     at_node *last;
     at_tensor *variables;
+    uint64_t number;
 } at_mark;
 
-/* at_rewind forgets every op and tensor recorded since the mark, parameters excepted.  In the
+/* at_rewind forgets every op and tensor recorded since the mark, parameters excepted, and every gradient
+ * that lies in their memory.  It costs what was done since the mark, however much lies below it.  In the
  * steady state of a loop neither of them calls malloc or free. */
 at_mark at_mark_here(at_tape *t);
 void at_rewind(at_tape *t, at_mark m);

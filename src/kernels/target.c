@@ -7,6 +7,7 @@
  *   AArch64    AT_HWCAP and AT_HWCAP2, which Linux hands to every process; other systems are not asked */
 #include "kernels/target.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,11 @@ typedef struct {
     const char *name;
     bool is_there;
 } target_feature;
+
+/* The features that we know, up to a name of NULL.  They are asked for once: in a virtual machine every
+ * cpuid takes microseconds, since it is the host that answers. */
+static target_feature target_known[40];
+static int target_asked;
 
 #if defined __x86_64__ || defined __i386__
 #include <cpuid.h>
@@ -31,9 +37,9 @@ static bool target_cpuid(unsigned leaf, unsigned part, int reg, int bit)
         name, __builtin_cpu_supports(name) != 0                                                    \
     }
 
-/* The feature of this name; its own name is NULL if we know none. */
-static target_feature target_find(const char *name)
+static void target_ask(void)
 {
+    target_asked++;
     __builtin_cpu_init();
     const target_feature all[] = {
         BY_NAME("sse3"),
@@ -67,36 +73,47 @@ static target_feature target_find(const char *name)
         {"avxvnni", target_cpuid(7, 1, EAX, 4)},
         {"lzcnt", target_cpuid(0x80000001, 0, ECX, 5)},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].name, name) == 0) return all[i];
-    return (target_feature){NULL, true};
+    memcpy(target_known, all, sizeof all);
 }
 
 #elif defined __aarch64__ && defined __linux__
 #include <sys/auxv.h>
 
-static target_feature target_find(const char *name)
+static void target_ask(void)
 {
+    target_asked++;
     const unsigned long has = getauxval(AT_HWCAP), has2 = getauxval(AT_HWCAP2);
     const target_feature all[] = {
         {"crc", has >> 7 & 1},   {"lse", has >> 8 & 1},      {"fp16", has >> 10 & 1},
         {"rdma", has >> 12 & 1}, {"dotprod", has >> 20 & 1}, {"sve", has >> 22 & 1},
         {"sve2", has2 >> 1 & 1}, {"i8mm", has2 >> 13 & 1},   {"bf16", has2 >> 14 & 1},
     };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (strcmp(all[i].name, name) == 0) return all[i];
-    return (target_feature){NULL, true};
+    memcpy(target_known, all, sizeof all);
 }
 
 #else
 
-static target_feature target_find(const char *name)
+static void target_ask(void)
 {
-    (void)name;
-    return (target_feature){NULL, true};
+    target_asked++;
 }
 
 #endif
+
+/* The feature of this name; its own name is NULL if we know none. */
+static target_feature target_find(const char *name)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, target_ask);
+    const target_feature *f = target_known;
+    while (f->name && strcmp(f->name, name) != 0) f++;
+    return f->name ? *f : (target_feature){NULL, true};
+}
+
+int at_target_asked(void)
+{
+    return target_asked;
+}
 
 bool at_target_has(const char *name)
 {

@@ -22,6 +22,8 @@ bool at_target_missing(const char *const *needs, bool (*has)(const char *name), 
 bool at_target_has(const char *name);
 /* Can at_target_has tell, for this name? */
 bool at_target_knows(const char *name);
+/* For tests: how often this process has asked its processor so far. */
+int at_target_asked(void);
 
 /* The whole question: writes a sentence that says what is missing and what to do; false if all is well. */
 bool at_target_is_lesser(char *message, size_t size);

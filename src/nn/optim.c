@@ -87,7 +87,8 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
     int n = at_param_count(t), named = 0;
     *job = (optim_job){.move = at_step_alloc(t, (size_t)n * sizeof *job->move)};
     if (!at_ok(t)) return false;
-    for (at_tensor *x = at_param_at(t, 0); x; x = x->next) {
+    for (int i = 0; i < n; i++) {
+        at_tensor *x = at_param_at(t, i);
         if (only && !name_matches(only, x->name)) continue;
         named++;
         if ((except && name_matches(except, x->name)) || !x->grad) continue;
@@ -128,9 +129,9 @@ static void move_all(optim_job *job)
     }
 }
 
-bool at_sgd_with(at_tape *t, at_sgd_args args)
+bool at_sgd_with(at_tape *t, double lr, at_sgd_args args)
 {
-    AT_REQUIRE(t, args.lr >= 0 && isfinite(args.lr), "sgd: lr is %g but must be >= 0", args.lr);
+    AT_REQUIRE(t, lr >= 0 && isfinite(lr), "sgd: lr is %g but must be >= 0", lr);
     AT_REQUIRE(t, args.momentum >= 0 && isfinite(args.momentum),
                "sgd: momentum is %g but must be >= 0", args.momentum);
     AT_REQUIRE(t, args.weight_decay >= 0 && isfinite(args.weight_decay),
@@ -139,7 +140,7 @@ bool at_sgd_with(at_tape *t, at_sgd_args args)
                "sgd: nesterov looks ahead along a momentum, but momentum is 0");
 
     optim_move like = {
-        .lr = args.lr, .l2 = args.weight_decay, .beta1 = args.momentum, .nesterov = args.nesterov};
+        .lr = lr, .l2 = args.weight_decay, .beta1 = args.momentum, .nesterov = args.nesterov};
     optim_job job;
     if (!gather(t, "sgd", args.only, args.except, &like, &job)) return false;
     for (int i = 0; i < job.n && args.momentum > 0; i++) {
@@ -153,21 +154,21 @@ bool at_sgd_with(at_tape *t, at_sgd_args args)
 
 bool at_sgd(at_tape *t, double lr)
 {
-    return at_sgd_with(t, (at_sgd_args){.lr = lr});
+    return at_sgd_with(t, lr, (at_sgd_args){0});
 }
 
-static bool adam(at_tape *t, const char *op, at_adamw_args args, bool decoupled)
+static bool adam(at_tape *t, const char *op, double lr, at_adamw_args args, bool decoupled)
 {
     double beta1 = args.beta1 != 0 ? args.beta1 : 0.9, beta2 = args.beta2 != 0 ? args.beta2 : 0.999;
     double eps = args.eps != 0 ? args.eps : 1e-8, lambda = args.weight_decay;
-    AT_REQUIRE(t, args.lr >= 0 && isfinite(args.lr), "%s: lr is %g but must be >= 0", op, args.lr);
+    AT_REQUIRE(t, lr >= 0 && isfinite(lr), "%s: lr is %g but must be >= 0", op, lr);
     AT_REQUIRE(t, beta1 > 0 && beta1 < 1, "%s: beta1 is %g but must be in 0 .. 1", op, beta1);
     AT_REQUIRE(t, beta2 > 0 && beta2 < 1, "%s: beta2 is %g but must be in 0 .. 1", op, beta2);
     AT_REQUIRE(t, eps > 0 && isfinite(eps), "%s: eps is %g but must be > 0", op, eps);
     AT_REQUIRE(t, lambda >= 0 && isfinite(lambda), "%s: weight_decay is %g but must be >= 0", op,
                lambda);
 
-    optim_move like = {.lr = args.lr, .beta1 = beta1, .beta2 = beta2, .eps = eps};
+    optim_move like = {.lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps};
     optim_job job;
     if (!gather(t, op, args.only, args.except, &like, &job)) return false;
     for (int i = 0; i < job.n; i++) {
@@ -183,7 +184,7 @@ static bool adam(at_tape *t, const char *op, at_adamw_args args, bool decoupled)
         double k = at_item(m->k) + 1; /* in f32 it stops at 2^24, when beta^k has long been 0 */
         at_store(m->k->dtype, m->k->data, 0, k);
         m->l2 = decays && !decoupled ? lambda : 0;
-        m->keep = decays && decoupled ? 1 - args.lr * lambda : 1;
+        m->keep = decays && decoupled ? 1 - lr * lambda : 1;
         m->unbias_m = 1 / (1 - pow(beta1, k));
         m->unbias_root_v = 1 / sqrt(1 - pow(beta2, k));
     }
@@ -192,14 +193,14 @@ static bool adam(at_tape *t, const char *op, at_adamw_args args, bool decoupled)
     return true;
 }
 
-bool at_adamw(at_tape *t, at_adamw_args args)
+bool at_adamw(at_tape *t, double lr, at_adamw_args args)
 {
-    return adam(t, "adamw", args, true);
+    return adam(t, "adamw", lr, args, true);
 }
 
-bool at_adam(at_tape *t, at_adamw_args args)
+bool at_adam(at_tape *t, double lr, at_adamw_args args)
 {
-    return adam(t, "adam", args, false);
+    return adam(t, "adam", lr, args, false);
 }
 
 /* ------------------------------------------------------------------ clipping ------------------- */

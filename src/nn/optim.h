@@ -2,7 +2,7 @@
  *
  *     at_backward(t, loss);
  *     at_clip_grad_norm(t, 1.0);
- *     at_adamw(t, (at_adamw_args){.lr = 1e-3, .weight_decay = 0.1});
+ *     at_adamw(t, 1e-3, (at_adamw_args){.weight_decay = 0.1});
  *
  * An optimizer moves every parameter of the tape that has a gradient, and then clears the gradients
  * of those it moved.  A parameter that no gradient has reached stays as it is: it is not decayed, and
@@ -14,11 +14,13 @@
  * Groups.  `only` and `except` choose parameters by name: patterns, separated by commas, in which *
  * stands for anything.  Two calls serve two groups:
  *
- *     at_adamw(t, (at_adamw_args){.lr = 1e-3, .weight_decay = 0.1, .only = "*.W"});
- *     at_adamw(t, (at_adamw_args){.lr = 1e-3, .except = "*.W"});
+ *     at_adamw(t, 1e-3, (at_adamw_args){.weight_decay = 0.1, .only = "*.W"});
+ *     at_adamw(t, 1e-3, (at_adamw_args){.except = "*.W"});
  *
  * A parameter is moved if it matches `only` (NULL: all do) and does not match `except` (NULL: none
  * does).  An `only` that matches nothing is an error: it is a misspelling.
+ *
+ * lr >= 0 is the learning rate.  With lr = 0 no parameter moves, but what an optimizer remembers does.
  *
  * All return false after a sticky error, in which case nothing was moved.  The bits of a result do
  * not depend on the number of threads. */
@@ -32,7 +34,6 @@
 bool at_sgd(at_tape *t, double lr);
 
 typedef struct {
-    double lr;           /* >= 0 */
     double momentum;     /* mu, >= 0; 0: none */
     bool nesterov;       /* look ahead: step from where the momentum leads */
     double weight_decay; /* lambda, >= 0 */
@@ -43,12 +44,11 @@ typedef struct {
  *
  * Polyak 1964; Nesterov 1983 in the form of Sutskever, Martens, Dahl, Hinton 2013.  The first step
  * is that of plain descent. */
-bool at_sgd_with(at_tape *t, at_sgd_args args);
+bool at_sgd_with(at_tape *t, double lr, at_sgd_args args);
 
 /* ------------------------------------------------------------------ Adam ----------------------- */
 
 typedef struct {
-    double lr;           /* >= 0 */
     double beta1;        /* how much of m stays, 0 <= beta1 < 1; 0.9 if 0 */
     double beta2;        /* how much of v stays; 0.999 if 0 */
     double eps;          /* 1e-8 if 0 */
@@ -65,11 +65,11 @@ typedef struct {
  * Kingma, Ba 2015, with the decoupled weight decay of Loshchilov, Hutter 2019.  m and v begin at 0
  * and would be too small at first; m' and v' make up for it.  k counts the steps of each parameter
  * by itself, so one that joins late is treated as well as the others. */
-bool at_adamw(at_tape *t, at_adamw_args args);
+bool at_adamw(at_tape *t, double lr, at_adamw_args args);
 
 /* The same with the weight decay of the original, as part of the gradient: g = dw + lambda w, and
  * w <- w - lr m' / (sqrt(v') + eps). */
-bool at_adam(at_tape *t, at_adamw_args args);
+bool at_adam(at_tape *t, double lr, at_adamw_args args);
 
 /* ------------------------------------------------------------------ clipping ------------------- */
 

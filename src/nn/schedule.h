@@ -1,6 +1,6 @@
 /* schedule.h -- learning rates as functions of the step 0, 1, 2, ...
  *
- *     at_adamw(t, (at_adamw_args){.lr = at_warmup_cosine(step, 100, 2000, 1e-3, 1e-4)});
+ *     at_adamw(t, at_warmup_cosine(step, 100, 2000, 1e-3, 1e-4), (at_adamw_args){0});
  *
  *     peak          .--.                   warm-up: peak (step + 1) / warmup, so that step 0 moves, too,
  *                 .'    `.                 and step warmup - 1 is the first at the peak;

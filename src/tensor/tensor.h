@@ -36,7 +36,7 @@ struct at_tensor {
     at_tape *tape;     /* the owner */
     at_node *node;     /* what made it; NULL for a leaf */
     at_tensor *base;   /* whose data this shares, or NULL */
-    at_tensor *next;   /* in the tape's list of leaves that want a gradient */
+    at_tensor *next;   /* in the tape's list of variables */
     void *grad_memory; /* where grad points once it is needed */
     unsigned version;  /* how often the data was written after it was made */
 };

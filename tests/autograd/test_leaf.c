@@ -118,6 +118,53 @@ START_TEST(parameter_names_are_unique)
 }
 END_TEST
 
+START_TEST(a_renamed_parameter_is_found_by_its_new_name)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(2), at_zeros());
+    at_tensor *v = at_param(t, "v", at_shape_of(2), at_zeros()), *m = at_param_state(t, w, "m");
+    at_name(at_name(w, "W"), "W");
+    ck_assert(at_find_param(t, "W") == w && !at_find_param(t, "w"));
+    ck_assert_ptr_eq(at_param_state(t, w, "m"), m);
+    ck_assert_str_eq(at_name(v, "W")->name, "v");
+    assert_error("name: there is a parameter \"W\" already");
+    at_name(at_detach(t, w), "w"); /* has the name of a parameter, but is none */
+    ck_assert(at_find_param(t, "W") == w && !at_find_param(t, "w"));
+    ck_assert_ptr_eq(at_find_param(t, at_name(v, "w")->name), v);
+    at_close(t);
+}
+END_TEST
+
+/* The first i for which there is no parameter "p<i>". */
+static int make_params(int from, int to)
+{
+    char name[16];
+    for (int i = from; i < to; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        if (!at_param(t, name, at_shape_of(2), at_zeros())) return i;
+    }
+    return to;
+}
+
+START_TEST(a_parameter_that_found_no_memory_was_never_there)
+{
+    enum { N = 150 }; /* lists of names double at 64 and 128, that of parameters at 16, 32 ... */
+    for (int n = 1, made = 0; made < N; n++) {
+        t = at_open(ATTIC_F32, 1);
+        at_fail_allocation(n);
+        made = make_params(0, N);
+        at_fail_allocation(0);
+        ck_assert_int_eq(at_error_kind(t), made < N ? ATTIC_MEMORY_ERROR : ATTIC_OK);
+        ck_assert_int_eq(at_param_count(t), made);
+        at_clear_error(t);
+        ck_assert_int_eq(make_params(made, N), N);
+        for (int i = 0; i < N; i++)
+            ck_assert_ptr_eq(at_find_param(t, at_param_at(t, i)->name), at_param_at(t, i));
+        at_close(t);
+    }
+}
+END_TEST
+
 START_TEST(parameters_are_carried_from_f32_to_f64)
 {
     t = at_open(ATTIC_F64, 1);
@@ -153,6 +200,20 @@ START_TEST(state_is_made_once_per_parameter_and_name)
 }
 END_TEST
 
+START_TEST(only_a_parameter_has_state_and_the_state_has_a_name)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(2), at_ones()), *y = at_exp(t, w);
+    ck_assert_ptr_null(at_param_state(t, y, "m"));
+    assert_error("param_state: [2] is no parameter");
+    ck_assert_ptr_null(at_param_state(t, at_detach(t, w), "m"));
+    assert_error("param_state: \"w\" [2] is no parameter");
+    ck_assert_ptr_null(at_param_state(t, w, NULL));
+    assert_error("param_state: the state of \"w\" [2] needs a name");
+    at_close(t);
+}
+END_TEST
+
 START_TEST(a_detached_copy_shares_data_but_no_gradient)
 {
     t = at_open(ATTIC_F64, 1);
@@ -184,5 +245,8 @@ END_TEST
 SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_read_by_index,
       wrong_indices_are_named, only_leaves_can_be_written, impossible_shapes_are_refused,
       parameters_are_found_by_name_and_in_order, parameter_names_are_unique,
-      parameters_are_carried_from_f32_to_f64, state_is_made_once_per_parameter_and_name,
+      a_renamed_parameter_is_found_by_its_new_name,
+      a_parameter_that_found_no_memory_was_never_there, parameters_are_carried_from_f32_to_f64,
+      state_is_made_once_per_parameter_and_name,
+      only_a_parameter_has_state_and_the_state_has_a_name,
       a_detached_copy_shares_data_but_no_gradient, a_gradient_can_be_copied_but_not_differentiated)

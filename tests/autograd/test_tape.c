@@ -219,6 +219,128 @@ START_TEST(gradients_above_a_mark_are_forgotten_with_it)
 }
 END_TEST
 
+START_TEST(a_gradient_below_one_mark_and_above_another_goes_with_the_other)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){1, 2}), *y = at_square(t, x);
+    at_mark outer = at_mark_here(t);
+    at_backward(t, at_sum(t, y)); /* y's gradient lies between the marks */
+    at_mark inner = at_mark_here(t);
+    for (int i = 0; i < 3; i++) {
+        at_backward(t, at_sum(t, at_scale(t, y, 3)));
+        at_rewind(t, inner);
+        ck_assert(at_grad_element(y, 0) == 3);
+        ck_assert_ptr_nonnull(y->grad);
+    }
+    at_rewind(t, outer);
+    ck_assert_ptr_null(y->grad);
+    at_backward(t, at_sum(t, y));
+    ck_assert(at_grad_element(y, 0) == 1 && at_grad_element(x, 1) == 2 * 2 * (1 + 3 * 3 + 1));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(what_a_failed_backward_has_reached_is_forgotten_too)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), NULL), *y = at_square(t, x);
+    at_set(x, 1, 0); /* y is out of date */
+    for (int keep = 0; keep < 2; keep++) {
+        at_keep_grads(t, keep);
+        at_mark step = at_mark_here(t);
+        ck_assert(!at_backward(t, at_sum(t, at_scale(t, y, 3))));
+        ck_assert(at_grad_element(y, 0) == 3);
+        at_rewind(t, step);
+        ck_assert(!y->grad && !y->grad_memory);
+        at_clear_error(t);
+    }
+    at_close(t);
+}
+END_TEST
+
+/* A tape of vectors and marks that grows and shrinks at random. */
+typedef struct {
+    at_tape *t;
+    at_tensor *x[200];
+    at_mark mark[6];
+    int n, n_at[6], depth;
+    uint64_t drawn;
+} random_tape;
+
+static int drawn(random_tape *r, int below)
+{
+    return (int)(at_random_unit((at_stream){7, 0}, r->drawn++) * below);
+}
+
+static void grow(random_tape *r)
+{
+    at_tensor *a = r->x[drawn(r, r->n)], *b = r->x[drawn(r, r->n)];
+    int op = drawn(r, 3);
+    r->x[r->n++] = op == 0   ? at_scale(r->t, a, 0.5)
+                   : op == 1 ? at_add(r->t, a, b) /* lends its gradient */
+                             : at_reshape(r->t, a, a->shape);
+}
+
+static void shrink(random_tape *r)
+{
+    int up = drawn(r, 3), level = up < r->depth ? r->depth - 1 - up : 0;
+    r->depth = level + (level == 0 || drawn(r, 2)); /* keep the mark, or drop it */
+    r->n = r->n_at[level];
+    at_rewind(r->t, r->mark[level]);
+    at_mark here = at_mark_here(r->t); /* what was forgotten holds NaN from now on */
+    for (int i = 0; i < 300; i++) memset(at_blank(r->t, ATTIC_F64, r->x[0]->shape)->data, 0xFF, 72);
+    for (int i = 0; i < r->n; i++)
+        for (int k = 0; k < 9; k++) ck_assert(isfinite(at_grad_element(r->x[i], k)));
+    at_rewind(r->t, here);
+}
+
+START_TEST(no_gradient_that_can_be_read_lies_in_memory_that_was_rewound)
+{
+    random_tape r = {.t = at_open(ATTIC_F64, 1), .n = 1};
+    r.x[0] = at_variable(r.t, at_shape_of(9), NULL);
+    while (r.n < 20) grow(&r);
+    for (int i = 0; i < 10000; i++) {
+        int what = drawn(&r, 8);
+        if (what == 0 && r.depth > 0) {
+            shrink(&r);
+        } else if (what == 1 && r.depth < 6) { /* and the first one stays */
+            r.n_at[r.depth] = r.n;
+            r.mark[r.depth++] = at_mark_here(r.t);
+        } else if (what < 4) {
+            at_tensor *y = r.x[drawn(&r, r.n)];
+            at_backward_from(r.t, y, at_const(r.t, y->shape, NULL));
+        } else if (r.n < 200) {
+            grow(&r);
+        }
+    }
+    ck_assert_msg(at_ok(r.t), "%s", at_error(r.t));
+    at_close(r.t);
+}
+END_TEST
+
+/* Were a rewind to look at all that stays, this would take minutes: the time limit of a test fails. */
+START_TEST(a_rewind_costs_what_was_done_since_the_mark)
+{
+#ifdef ATTIC_SLOW_MODE
+    enum { BELOW = 10000, STEPS = 20000 };
+#else
+    enum { BELOW = 100000, STEPS = 500000 };
+#endif
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_variable(t, at_shape_of(), (double[]){1});
+    for (int i = 0; i < BELOW; i++) x = at_scale(t, x, 1);
+    at_backward(t, x);
+    for (int i = 0; i < STEPS; i++) {
+        at_mark step = at_mark_here(t);
+        at_scale(t, x, 1);
+        at_rewind(t, step);
+    }
+    ck_assert_int_eq(at_memory_of(t).nodes, BELOW);
+    ck_assert(at_grad_element(x, 0) == 1);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(draws_never_repeat_after_a_rewind)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
@@ -257,5 +379,9 @@ SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
       modes_return_what_was_before, scopes_prefix_parameters_and_mark_ops,
       scopes_are_opened_and_closed_on_a_failed_tape_too, a_steady_loop_does_not_call_malloc,
       parameters_outlive_the_step_that_made_them, gradients_above_a_mark_are_forgotten_with_it,
-      draws_never_repeat_after_a_rewind, the_version_is_told_at_run_time,
+      a_gradient_below_one_mark_and_above_another_goes_with_the_other,
+      what_a_failed_backward_has_reached_is_forgotten_too,
+      no_gradient_that_can_be_read_lies_in_memory_that_was_rewound,
+      a_rewind_costs_what_was_done_since_the_mark, draws_never_repeat_after_a_rewind,
+      the_version_is_told_at_run_time,
       a_decimal_comma_does_not_show_in_messages)

@@ -2,8 +2,10 @@
  *
  * That a lesser processor really gets to read it is checked by `make check-lesser`. */
 #include "test.h"
+#include "attic.h"
 #include "kernels/target.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static bool has_short_names(const char *name)
@@ -63,6 +65,32 @@ START_TEST(this_processor_has_what_this_build_needs)
 }
 END_TEST
 
+static void *open_tapes(void *opened)
+{
+    for (int i = 0; i < 100; i++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        *(int *)opened += at_ok(t);
+        at_close(t);
+    }
+    return NULL;
+}
+
+START_TEST(the_processor_is_asked_once_however_many_tapes_are_opened)
+{
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    int opened[THREADS] = {0};
+    for (int i = 0; i < THREADS; i++)
+        ck_assert(!pthread_create(&thread[i], NULL, open_tapes, &opened[i]));
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        ck_assert_int_eq(opened[i], 100);
+    }
+    ck_assert_int_eq(at_target_asked(), 1);
+}
+END_TEST
+
 SUITE(kernels_target, what_is_missing_is_named, nothing_is_missing_where_nothing_is_needed,
       names_that_do_not_fit_are_left_out_whole, a_name_nobody_knows_is_taken_to_be_there,
-      every_need_can_be_asked_for, this_processor_has_what_this_build_needs)
+      every_need_can_be_asked_for, this_processor_has_what_this_build_needs,
+      the_processor_is_asked_once_however_many_tapes_are_opened)

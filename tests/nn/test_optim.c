@@ -48,39 +48,39 @@ static bool sgd(at_tape *t)
 
 static bool sgd_decay(at_tape *t)
 {
-    return at_sgd_with(t, (at_sgd_args){.lr = 0.1, .weight_decay = 0.3});
+    return at_sgd_with(t, 0.1, (at_sgd_args){.weight_decay = 0.3});
 }
 
 static bool momentum(at_tape *t)
 {
-    return at_sgd_with(t, (at_sgd_args){.lr = 0.1, .momentum = 0.9});
+    return at_sgd_with(t, 0.1, (at_sgd_args){.momentum = 0.9});
 }
 
 static bool nesterov(at_tape *t)
 {
-    at_sgd_args args = {.lr = 0.1, .momentum = 0.9, .nesterov = true, .weight_decay = 0.3};
-    return at_sgd_with(t, args);
+    at_sgd_args args = {.momentum = 0.9, .nesterov = true, .weight_decay = 0.3};
+    return at_sgd_with(t, 0.1, args);
 }
 
 static bool adam(at_tape *t)
 {
-    return at_adam(t, (at_adamw_args){.lr = 0.1});
+    return at_adam(t, 0.1, (at_adamw_args){0});
 }
 
 static bool adam_decay(at_tape *t)
 {
-    return at_adam(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.3});
+    return at_adam(t, 0.1, (at_adamw_args){.weight_decay = 0.3});
 }
 
 static bool adamw(at_tape *t)
 {
-    return at_adamw(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.3});
+    return at_adamw(t, 0.1, (at_adamw_args){.weight_decay = 0.3});
 }
 
 static bool adamw_betas(at_tape *t)
 {
-    at_adamw_args args = {.lr = 0.1, .beta1 = 0.8, .beta2 = 0.95, .eps = 0.01, .weight_decay = 0.3};
-    return at_adamw(t, args);
+    at_adamw_args args = {.beta1 = 0.8, .beta2 = 0.95, .eps = 0.01, .weight_decay = 0.3};
+    return at_adamw(t, 0.1, args);
 }
 
 START_TEST(seven_steps_of_descent_equal_the_golden_numbers)
@@ -106,9 +106,24 @@ START_TEST(the_first_step_of_adam_is_lr_whatever_the_gradient)
     for (at_tape *t = NULL; next_tape(&t);) {
         make_parameters(t);
         ck_assert(pull(t, b, (double[]){1000, -0.001, 0}));
-        ck_assert(at_adamw(t, (at_adamw_args){.lr = 0.5}));
+        ck_assert(at_adamw(t, 0.5, (at_adamw_args){0}));
         const double moved[] = {start_b[0] - 0.5, start_b[1] + 0.5, start_b[2]};
         assert_values(b, moved, 1e-5); /* eps / 0.001 */
+    }
+}
+END_TEST
+
+START_TEST(a_learning_rate_of_0_moves_no_parameter_but_is_a_step)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        arrive(t, W, 0), arrive(t, b, 0);
+        ck_assert(at_adamw(t, 0, (at_adamw_args){.weight_decay = 0.3}));
+        arrive(t, W, 0), arrive(t, b, 0);
+        ck_assert(at_sgd_with(t, 0, (at_sgd_args){.momentum = 0.9}));
+        ck_assert(equal_bits(W, at_const(t, W->shape, start_W)));
+        ck_assert(at_item(at_param_state_of(t, W, "adam_k", at_shape_of())) == 1);
+        ck_assert(at_get(at_param_state(t, W, "momentum"), 0, 0) != 0 && !W->grad);
     }
 }
 END_TEST
@@ -135,8 +150,7 @@ START_TEST(weight_decay_can_spare_what_is_no_matrix)
     for (at_tape *t = NULL; next_tape(&t);) {
         make_parameters(t);
         ck_assert(pull(t, W, none) && pull(t, b, none));
-        ck_assert(
-            at_adamw(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.5, .decay_matrices = true}));
+        ck_assert(at_adamw(t, 0.1, (at_adamw_args){.weight_decay = 0.5, .decay_matrices = true}));
         assert_values(W, shorter, close_to(t));
         assert_values(b, start_b, close_to(t));
     }
@@ -154,7 +168,7 @@ static const char *moved_by(const char *only, const char *except)
         at_tensor *x = at_param(t, name[i], at_shape_of(1), at_zeros());
         ck_assert(pull(t, x, (double[]){1}));
     }
-    ck_assert(at_sgd_with(t, (at_sgd_args){.lr = 1, .only = only, .except = except}));
+    ck_assert(at_sgd_with(t, 1, (at_sgd_args){.only = only, .except = except}));
     for (int i = 0; i < 6; i++) {
         at_tensor *x = at_param_at(t, i);
         ck_assert((at_item(x) == -1) == (x->grad == NULL)); /* cleared if and only if moved */
@@ -187,9 +201,9 @@ START_TEST(two_groups_step_as_if_they_were_one)
         make_parameters(t);
         for (int i = 0; i < 7; i++) {
             arrive(t, W, i), arrive(t, b, i);
-            ck_assert(at_adamw(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.3, .only = "W"}));
+            ck_assert(at_adamw(t, 0.1, (at_adamw_args){.weight_decay = 0.3, .only = "W"}));
             ck_assert(!W->grad);
-            ck_assert(at_adamw(t, (at_adamw_args){.lr = 0.1, .weight_decay = 0.3, .except = "W"}));
+            ck_assert(at_adamw(t, 0.1, (at_adamw_args){.weight_decay = 0.3, .except = "W"}));
         }
         assert_values(W, golden_adamw, 10 * close_to(t));
         assert_values(b, golden_adamw + 6, 10 * close_to(t));
@@ -309,6 +323,43 @@ START_TEST(when_memory_runs_out_nothing_has_moved)
 }
 END_TEST
 
+static void make_layers(at_tape *t, int n)
+{
+    char name[24];
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "layer%d", i);
+        at_scope(t, name);
+        at_name(at_param(t, "v", at_shape_of(1), at_ones()), strcat(name, ".b"));
+        at_param(t, "W", at_shape_of(1), at_ones());
+        at_scope_end(t);
+    }
+}
+
+/* Were any of this quadratic, it would take minutes: what fails then is the time limit of a test. */
+START_TEST(a_parameter_costs_the_same_among_many)
+{
+#ifdef ATTIC_SLOW_MODE
+    enum { LAYERS = 10000 };
+#else
+    enum { LAYERS = 100000 };
+#endif
+    at_tape *t = at_open(ATTIC_F32, 1), *u = at_open(ATTIC_F64, 1);
+    make_layers(t, LAYERS), make_layers(u, LAYERS);
+    at_tensor *dy = at_const(t, at_shape_of(1), (double[]){1});
+    for (int step = 0; step < 2; step++) {
+        for (int i = 0; i < at_param_count(t); i++) at_backward_from(t, at_param_at(t, i), dy);
+        assert_close(at_clip_grad_norm(t, (double)INFINITY), sqrt(2 * LAYERS), 1e-9);
+        ck_assert_int_eq(at_grad_report(t, NULL), 0);
+        ck_assert(at_adamw(t, 0.25, (at_adamw_args){.only = "*.b"}));
+        ck_assert(at_sgd_with(t, 0.25, (at_sgd_args){.momentum = 0.9, .except = "*.b"}));
+    }
+    ck_assert_msg(at_copy_params(u, t), "%s", at_error(u));
+    assert_close(at_item(at_find_param(u, "layer9999.b")), 1 - 0.25 - 0.25, 1e-6);
+    assert_close(at_item(at_param_at(u, 2 * LAYERS - 1)), 1 - 0.25 - 0.25 * 1.9, 1e-6);
+    at_close(t), at_close(u);
+}
+END_TEST
+
 /* One large parameter among many small ones, one of them empty. */
 static void make_many(at_tape *t, at_tape *like)
 {
@@ -423,39 +474,42 @@ END_TEST
 
 /* ------------------------------------------------------------------ errors --------------------- */
 
-static void refuses_sgd(at_sgd_args args, const char *text)
+static void refuses_sgd(double lr, at_sgd_args args, const char *text)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     make_parameters(t);
-    ck_assert(!at_sgd_with(t, args));
+    ck_assert(!at_sgd_with(t, lr, args));
     assert_error(t, text);
     at_close(t);
 }
 
-static void refuses_adam(at_adamw_args args, const char *text)
+static void refuses_adam(double lr, at_adamw_args args, const char *text)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     make_parameters(t);
-    ck_assert(!at_adamw(t, args));
+    ck_assert(!at_adamw(t, lr, args));
     assert_error(t, text);
     at_close(t);
 }
 
 START_TEST(wrong_arguments_are_named)
 {
-    refuses_sgd((at_sgd_args){.lr = -1}, "sgd: lr is -1 but must be >= 0");
-    refuses_sgd((at_sgd_args){.lr = (double)NAN}, "sgd: lr is nan but must be >= 0");
-    refuses_sgd((at_sgd_args){.momentum = -0.5}, "sgd: momentum is -0.5 but must be >= 0");
-    refuses_sgd((at_sgd_args){.weight_decay = -1}, "sgd: weight_decay is -1 but must be >= 0");
-    refuses_sgd((at_sgd_args){.nesterov = true},
+    refuses_sgd(-1, (at_sgd_args){0}, "sgd: lr is -1 but must be >= 0");
+    refuses_sgd((double)NAN, (at_sgd_args){0}, "sgd: lr is nan but must be >= 0");
+    refuses_sgd(0.1, (at_sgd_args){.momentum = -0.5}, "sgd: momentum is -0.5 but must be >= 0");
+    refuses_sgd(0.1, (at_sgd_args){.weight_decay = -1}, "sgd: weight_decay is -1 but must be >= 0");
+    refuses_sgd(0.1, (at_sgd_args){.nesterov = true},
                 "sgd: nesterov looks ahead along a momentum, but momentum is 0");
-    refuses_sgd((at_sgd_args){.only = "*.Q"}, "sgd: no parameter is named like \"*.Q\"");
-    refuses_adam((at_adamw_args){.beta1 = 1}, "adamw: beta1 is 1 but must be in 0 .. 1");
-    refuses_adam((at_adamw_args){.beta2 = -0.1}, "adamw: beta2 is -0.1 but must be in 0 .. 1");
-    refuses_adam((at_adamw_args){.eps = -1}, "adamw: eps is -1 but must be > 0");
-    refuses_adam((at_adamw_args){.lr = (double)INFINITY}, "adamw: lr is inf but must be >= 0");
-    refuses_adam((at_adamw_args){.weight_decay = -1}, "adamw: weight_decay is -1 but must be >= 0");
-    refuses_adam((at_adamw_args){.only = "w"}, "adamw: no parameter is named like \"w\"");
+    refuses_sgd(0.1, (at_sgd_args){.only = "*.Q"}, "sgd: no parameter is named like \"*.Q\"");
+    refuses_adam(0.1, (at_adamw_args){.beta1 = 1}, "adamw: beta1 is 1 but must be in 0 .. 1");
+    refuses_adam(0.1, (at_adamw_args){.beta2 = -0.1}, "adamw: beta2 is -0.1 but must be in 0 .. 1");
+    refuses_adam(0.1, (at_adamw_args){.eps = -1}, "adamw: eps is -1 but must be > 0");
+    refuses_adam((double)INFINITY, (at_adamw_args){0}, "adamw: lr is inf but must be >= 0");
+    refuses_adam(-0.1, (at_adamw_args){0}, "adamw: lr is -0.1 but must be >= 0");
+    refuses_adam((double)NAN, (at_adamw_args){0}, "adamw: lr is nan but must be >= 0");
+    refuses_adam(0.1, (at_adamw_args){.weight_decay = -1},
+                 "adamw: weight_decay is -1 but must be >= 0");
+    refuses_adam(0.1, (at_adamw_args){.only = "w"}, "adamw: no parameter is named like \"w\"");
 }
 END_TEST
 
@@ -475,14 +529,15 @@ END_TEST
 SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
       seven_steps_of_adam_equal_the_golden_numbers,
       the_first_step_of_adam_is_lr_whatever_the_gradient,
+      a_learning_rate_of_0_moves_no_parameter_but_is_a_step,
       a_parameter_without_gradient_stays_as_it_is, weight_decay_can_spare_what_is_no_matrix,
       patterns_choose_the_parameters_of_a_group, two_groups_step_as_if_they_were_one,
       the_state_is_named_and_counts_the_steps_of_each_parameter,
       copied_parameters_and_state_go_on_bit_for_bit,
       what_was_recorded_before_a_step_cannot_run_backward_after_it,
       they_all_find_the_minimum_of_a_bowl, in_the_steady_state_a_step_calls_malloc_zero_times,
-      when_memory_runs_out_nothing_has_moved, the_bits_do_not_depend_on_the_number_of_threads,
-      the_norm_is_that_of_all_gradients_together,
+      when_memory_runs_out_nothing_has_moved, a_parameter_costs_the_same_among_many,
+      the_bits_do_not_depend_on_the_number_of_threads, the_norm_is_that_of_all_gradients_together,
       long_gradients_are_shortened_and_short_ones_left_alone, every_element_counts_wherever_it_lies,
       squares_that_f32_cannot_hold_do_not_overflow,
       a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled, no_gradients_have_norm_0,

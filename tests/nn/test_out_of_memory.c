@@ -22,7 +22,7 @@ static bool run_training(double *loss)
         at_tensor *mean = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
         at_backward(t, mean);
         at_clip_grad_norm(t, 1);
-        at_adamw(t, (at_adamw_args){.lr = 0.01});
+        at_adamw(t, 0.01, (at_adamw_args){0});
         if (at_ok(t)) *loss = at_item(mean);
         at_rewind(t, step);
     }

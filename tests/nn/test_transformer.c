@@ -137,8 +137,7 @@ START_TEST(three_steps_of_training_end_where_those_of_pytorch_end)
                 if (step == GOLDEN_STEPS) break;
                 at_backward(t, loss);
                 assert_close(at_clip_grad_norm(t, 0.5), g->norms[step], 4 * golden_tol(t));
-                at_adamw(t, (at_adamw_args){
-                                .lr = 0.01, .beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1});
+                at_adamw(t, 0.01, (at_adamw_args){.beta2 = 0.95, .eps = 1e-6, .weight_decay = 0.1});
             }
             const double *after = g->after;
             for (int k = 0; k < at_param_count(t); k++) {
@@ -411,7 +410,7 @@ static at_tape *train(at_transformer_config c, int B, int steps, bool keep_grads
         at_tensor *mean = next_id_loss(t, m, B, c.context);
         at_backward(t, mean);
         at_clip_grad_norm(t, 1);
-        at_adamw(t, (at_adamw_args){.lr = 3e-3, .weight_decay = 0.1, .decay_matrices = true});
+        at_adamw(t, 3e-3, (at_adamw_args){.weight_decay = 0.1, .decay_matrices = true});
         loss[i] = at_item(mean);
         at_rewind(t, start);
     }
@@ -513,7 +512,7 @@ START_TEST(a_step_in_the_steady_state_asks_for_no_memory)
     for (int i = 0; i < 12; i++) {
         at_backward(t, next_id_loss(t, m, 2, 8));
         at_clip_grad_norm(t, 1);
-        at_adamw(t, (at_adamw_args){.lr = 1e-3});
+        at_adamw(t, 1e-3, (at_adamw_args){0});
         at_rewind(t, start);
         if (i == 1) mallocs = at_mallocs(), used = at_memory_of(t);
     }
