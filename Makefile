@@ -44,10 +44,11 @@ darwin := $(findstring darwin,$(target))
 
 # "this machine" is -march=native on x86 and -mcpu=native elsewhere
 arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH))
+x86_macros := $(if $(x86),$(shell $(CC) $(arch) $(CFLAGS) -dM -E -x c /dev/null | grep -owE '__(AVX512F|i386)__'))
 # Left to itself, clang splits a 64-byte vector in two, at half the speed.
-ifneq ($(if $(x86),$(shell $(CC) $(arch) -dM -E -x c /dev/null | grep -w __AVX512F__)),)
-arch += -mprefer-vector-width=512
-endif
+arch += $(if $(filter __AVX512F__,$(x86_macros)),-mprefer-vector-width=512)
+# 32-bit x86 would compute in 80 bits, whatever the type (kernels/each_real.h).
+arch += $(if $(filter __i386__,$(x86_macros)),-msse2 -mfpmath=sse)
 
 debug := -O1 -g -fno-omit-frame-pointer
 mode_release := -O3
