@@ -41,6 +41,7 @@ VERSION := $(MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 target := $(shell $(CC) -dumpmachine)
 x86 := $(filter x86_64% i386% i486% i586% i686%,$(target))
 darwin := $(findstring darwin,$(target))
+windows := $(findstring mingw,$(target))
 
 # "this machine" is -march=native on x86 and -mcpu=native elsewhere
 arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH))
@@ -66,6 +67,9 @@ endif
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdouble-promotion
 flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trapping-math \
     -fPIC -fno-semantic-interposition -pthread $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
+ifneq ($(windows),)
+flags += -D__USE_MINGW_ANSI_STDIO -D_FILE_OFFSET_BITS=64 -Wno-format
+endif
 tuned = $(arch)
 compile = $(CC) $(flags) $(tuned) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -MP $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(flags) $(arch) $(CFLAGS) $(LDFLAGS)
