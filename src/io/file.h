@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 /* For writing; what the file held is gone.  NULL after a sticky error. */
 FILE *at_file_create(at_tape *t, const char *path);
@@ -20,4 +21,5 @@ FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
 /* Closes f, always.  False if anything ever went wrong with it. */
 bool at_file_close(at_tape *t, FILE *f, const char *path);
 
+AT_END_C
 #endif

@@ -5,6 +5,9 @@
 #ifndef AT_KERNELS_POOL_H
 #define AT_KERNELS_POOL_H
 
+#include "kernels/linkage.h"
+AT_BEGIN_C
+
 #define AT_MAX_THREADS 64
 
 /* How many threads may work at once, the caller included; more than AT_MAX_THREADS counts as
@@ -28,4 +31,5 @@ int at_thread_count(void);
  * after fork: the child starts a pool of its own; only a task itself must not fork and go on. */
 void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
+AT_END_C
 #endif

@@ -12,6 +12,7 @@
  * 0; from step max(warmup, total) on the rate is low. */
 #ifndef AT_NN_SCHEDULE_H
 #define AT_NN_SCHEDULE_H
+AT_BEGIN_C
 
 /* With u = (step - warmup) / (total - warmup) after the warm-up: */
 
@@ -22,4 +23,5 @@ double at_warmup_linear(int step, int warmup, int total, double peak, double low
 /* peak, for ever */
 double at_warmup_constant(int step, int warmup, double peak);
 
+AT_END_C
 #endif

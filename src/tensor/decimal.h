@@ -2,6 +2,7 @@
 #ifndef AT_TENSOR_DECIMAL_H
 #define AT_TENSOR_DECIMAL_H
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 /* d.ddd x 10^exponent; zero is the one digit 0 with exponent 0 */
 typedef struct {
@@ -21,4 +22,5 @@ const char *at_fixed_text(double x, int decimals);
  * Both texts live as long as at_shape_text's. */
 const char *at_short_text(double x, int significant);
 
+AT_END_C
 #endif

@@ -4,6 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kernels/linkage.h"
+AT_BEGIN_C
+
 #define AT_MAX_DIMS 8
 
 /* dim[0] varies slowest, dim[ndim-1] fastest.  ndim = 0 is a scalar with one element; a dim of 0
@@ -14,8 +17,18 @@ typedef struct {
 
 /* at_shape_of(2, 3, 4) is [2,3,4]; at_shape_of() is [], a scalar.  Also used for lists of axes and
  * for an index, which are tuples of ints just the same. */
+#ifdef __cplusplus
+extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
+{
+    return at_shape{(int)sizeof...(dim), {(int)dim...}};
+}
+#else
 #define at_shape_of(...)                                                                           \
-    ((at_shape){(int)(sizeof((int[]){0, ##__VA_ARGS__}) / sizeof(int)) - 1, {__VA_ARGS__}})
+    at_shape_from((int)(sizeof((int[]){0, __VA_ARGS__}) / sizeof(int)) - 1,                        \
+                  (const int[]){0, __VA_ARGS__} + 1)
+#endif
+/* The same from an array; ndim may be one that at_shape_valid refuses. */
+static inline at_shape at_shape_from(int ndim, const int *dim);
 
 /* The number of elements.  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or the
  * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
@@ -47,6 +60,13 @@ const char *at_shape_text(at_shape s);
 #define AT_TEXT_SIZE 160
 char *at_text_buffer(void);
 
+static inline at_shape at_shape_from(int ndim, const int *dim)
+{
+    at_shape s = {ndim, {0}};
+    for (int i = 0; i < ndim && i < AT_MAX_DIMS; i++) s.dim[i] = dim[i];
+    return s;
+}
+
 /* Two that every op asks again and again. */
 static inline ptrdiff_t at_count(at_shape s)
 {
@@ -62,4 +82,5 @@ static inline bool at_same_shape(at_shape a, at_shape b)
     return same;
 }
 
+AT_END_C
 #endif
