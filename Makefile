@@ -349,6 +349,10 @@ check-benches: benches ## run the small rows of every benchmark once: do they st
 
 public_h = $(filter-out src/attic.h,$(filter src/%.h,$(shell $(CC) -MM -Isrc src/attic.h)))
 into := $(DESTDIR)$(includedir)
+# In attic.pc all paths follow from where that file lies, so that the folder may be moved.
+from_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
+pc_prefix = $(if $(filter $(prefix)/%,$(libdir)),$${pcfiledir}$(subst $(empty) $(empty),,$(patsubst \
+    %,/..,$(subst /, ,$(patsubst $(prefix)/%,%,$(libdir)) pkgconfig))),$(prefix))
 
 install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
 	@for h in src/attic.h $(public_h); do \
@@ -361,12 +365,22 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
 	$(INSTALL) -m 755 $(shared) $(DESTDIR)$(libdir)/$(sofile)
 	ln -sf $(sofile) $(DESTDIR)$(libdir)/$(soname)
 	ln -sf $(soname) $(DESTDIR)$(libdir)/$(solink)
-	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
-	    attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
+	sed 's|@prefix@|$(pc_prefix)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|; \
+	    s|@includedir@|$(call from_prefix,$(includedir))|' attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
+	@echo "This is a build for $(if $(ARCH),$(if $(filter native,$(ARCH)),this processor,ARCH=$(ARCH)),any processor): \
+	on one that lacks what it uses, at_open reports an error."
+	@echo "For others: make install ARCH=x86-64-v3 (a -march name), or ARCH= for any processor, at a lower speed."
 
 uninstall: ## remove what install installed
 	rm -rf $(into)/attic.h $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
+
+dist: ## a source archive: build/attic-VERSION.tar.gz, what is committed (without git: what is here)
+	@rm -rf build/attic-$(VERSION) && mkdir -p build/attic-$(VERSION)
+	@{ git archive HEAD 2>/dev/null || tar cf - --exclude=./build --exclude=./out --exclude=./.git .; } | \
+	    tar xf - -C build/attic-$(VERSION)
+	@tar czf build/attic-$(VERSION).tar.gz -C build attic-$(VERSION) && rm -r build/attic-$(VERSION)
+	@echo build/attic-$(VERSION).tar.gz
 
 clean: ## remove build/ and out/
 	rm -rf build out
@@ -375,4 +389,4 @@ help: ## this list
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile; echo
 	@awk '/^[a-z%-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); \
 	    printf "  %-14s %s\n", name, $$0 }' Makefile
-.PHONY: install uninstall clean help
+.PHONY: install uninstall dist clean help

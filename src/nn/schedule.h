@@ -12,6 +12,8 @@
  * 0; from step max(warmup, total) on the rate is low. */
 #ifndef AT_NN_SCHEDULE_H
 #define AT_NN_SCHEDULE_H
+
+#include "kernels/linkage.h"
 AT_BEGIN_C
 
 /* With u = (step - warmup) / (total - warmup) after the warm-up: */
