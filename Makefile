@@ -241,6 +241,9 @@ coverage-report:
 check-install: lib ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
+check-dist: ## unpack the source archive, build it, run its demo
+	@sh scripts/check-dist.sh "$(MAKE)"
+
 check-readme: $(static) ## run the commands and programs of README.md and docs/attention.md; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
 	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
@@ -270,7 +273,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-links \
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-dist check-readme check-links \
     check-examples check-lesser check-arm check-all
 
 # ---- style -----------------------------------------------------------------------------------
@@ -365,8 +368,8 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
 	$(INSTALL) -m 755 $(shared) $(DESTDIR)$(libdir)/$(sofile)
 	ln -sf $(sofile) $(DESTDIR)$(libdir)/$(soname)
 	ln -sf $(soname) $(DESTDIR)$(libdir)/$(solink)
-	sed 's|@prefix@|$(pc_prefix)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|; \
-	    s|@includedir@|$(call from_prefix,$(includedir))|' attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
+	sed -e 's|@prefix@|$(pc_prefix)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|' \
+	    -e 's|@includedir@|$(call from_prefix,$(includedir))|' attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
 	@echo "This is a build for $(if $(ARCH),$(if $(filter native,$(ARCH)),this processor,ARCH=$(ARCH)),any processor): \
 	on one that lacks what it uses, at_open reports an error."
 	@echo "For others: make install ARCH=x86-64-v3 (a -march name), or ARCH= for any processor, at a lower speed."
