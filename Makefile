@@ -200,8 +200,7 @@ $(gradcheck): $(call objects,$(gradcheck_c)) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 $(call objects,$(gradcheck_c)): extra = -Itests
-$(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags) \
-    $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE)
+$(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags)
 $(call objects,$(test_c)): | have-check
 $(B)/tests/main.o: $(B)/suites.inc
 $(B)/suites.inc: FORCE
@@ -214,8 +213,8 @@ have-check: $(filter deps,$(MAKECMDGOALS))
 # ---- slower checks ---------------------------------------------------------------------------
 
 sub = +@$(MAKE) --no-print-directory
-# Without forks: what a child of Check has not freed looks like a leak.
-nofork = +@CK_FORK=no CK_DEFAULT_TIMEOUT=0 $(MAKE) --no-print-directory
+# Without forks: what a child of Check has not freed looks like a leak.  It is slow: fewer random problems do.
+nofork = +@CK_FORK=no CK_DEFAULT_TIMEOUT=0 ATTIC_PROBLEMS=$${ATTIC_PROBLEMS:-100} $(MAKE) --no-print-directory
 gradcheck_too := $(if $(SUITE),,gradcheck)
 
 sanitize: ## tests and gradient checks under AddressSanitizer and UBSan, leaks included
@@ -243,6 +242,12 @@ check-install: lib ## install into a temporary folder, use it from there, uninst
 
 check-dist: ## unpack the source archive, build it, run its demo
 	@sh scripts/check-dist.sh "$(MAKE)"
+
+# One line for every suite that takes more random problems: its name, and what says how many.
+check-long: $(runner) ## the tests on random problems with 10,000 of them, in place of 300
+	@for suite in ops_sdpa_paths ops_sdpa_dual ops_sdpa_check ops_sdpa_nan ops_sdpa_tiled; do \
+	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
+	done
 
 check-readme: $(static) ## run the commands and programs of README.md and docs/attention.md; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
@@ -273,7 +278,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-dist check-readme check-links \
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-dist check-long check-readme check-links \
     check-examples check-lesser check-arm check-all
 
 # ---- style -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ typedef struct {
 } at_shape;
 
 /* at_shape_of(2, 3, 4) is [2,3,4]; at_shape_of() is [], a scalar.  Also used for lists of axes and
- * for an index, which are tuples of ints just the same. */
+ * for an index, which are tuples of ints just the same.  (__extension__: ISO C knows no empty braces.) */
 #ifdef __cplusplus
 extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
 {
@@ -24,11 +24,9 @@ extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
 }
 #else
 #define at_shape_of(...)                                                                           \
-    at_shape_from((int)(sizeof((int[]){0, __VA_ARGS__}) / sizeof(int)) - 1,                        \
-                  (const int[]){0, __VA_ARGS__} + 1)
+    (__extension__(at_shape){(int)(sizeof((int[]){0, __VA_ARGS__}) / sizeof(int)) - 1,             \
+                             {__VA_ARGS__}})
 #endif
-/* The same from an array; ndim may be one that at_shape_valid refuses. */
-static inline at_shape at_shape_from(int ndim, const int *dim);
 
 /* The number of elements.  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or the
  * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
@@ -59,13 +57,6 @@ const char *at_shape_text(at_shape s);
 /* The next of those buffers, AT_TEXT_SIZE bytes: for texts made of shapes and names. */
 #define AT_TEXT_SIZE 160
 char *at_text_buffer(void);
-
-static inline at_shape at_shape_from(int ndim, const int *dim)
-{
-    at_shape s = {ndim, {0}};
-    for (int i = 0; i < ndim && i < AT_MAX_DIMS; i++) s.dim[i] = dim[i];
-    return s;
-}
 
 /* Two that every op asks again and again. */
 static inline ptrdiff_t at_count(at_shape s)
