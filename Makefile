@@ -262,6 +262,27 @@ check-lesser: ## build for AVX2 and AVX-512, run on (emulated) processors withou
 check-arm: ## the tests on 64-bit Arm: cross compiler and QEMU, see scripts/check-arm.sh
 	@sh scripts/check-arm.sh "$(MAKE)" $(ARGS)
 
+# $(call tool,COMMAND,PACKAGES): fails, and says what to install, unless the command is there
+tool = @command -v $(1) >/dev/null || { echo "There is no $(1); on Debian: apt-get install $(2)" >&2; exit 1; }
+
+check-musl: ## build all with musl's C library; gradient checks, examples
+	$(call tool,musl-gcc,musl-tools)
+	$(sub) CC=musl-gcc WERROR=1 all benches gradcheck check-examples
+
+# Not for AVX: gcc does not align the stack for it on Windows.
+check-mingw: ## cross compile the libraries and the examples for Windows
+	$(call tool,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64-posix)
+	$(sub) CC=x86_64-w64-mingw32-gcc ARCH=x86-64 WERROR=1 all
+
+# The headers of the 64-bit system serve too, behind its own: gcc-multilib would add no more than a link.
+check-i386: ## gradient checks on 32-bit x86 with SSE2; x87 must be refused
+	@echo 'int main(void) { return 0; }' | gcc -m32 -x c -o /dev/null - 2>/dev/null || { echo \
+	    "gcc -m32 does not link; on Debian: apt-get install gcc-12-multilib libc6-dev-i386" >&2; exit 1; }
+	@gcc -m32 -mfpmath=387 $(i386_headers) -std=gnu11 -Isrc -fsyntax-only src/kernels/rows.c 2>&1 | \
+	    grep -q 'compile with -msse2 -mfpmath=sse' || { echo "x87 is not refused" >&2; exit 1; }
+	$(sub) CC="gcc -m32" ARCH= CPPFLAGS="$(i386_headers)" WERROR=1 lib gradcheck
+i386_headers = -idirafter /usr/include/$$(gcc -print-multiarch)
+
 check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
 	@sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
 
@@ -271,7 +292,8 @@ check-all: ## everything, both compilers; takes long
 	$(sub) CC=clang WERROR=1 all benches test gradcheck check-install
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
-	$(sub) check-lesser check-arm
+	$(sub) check-lesser check-arm check-i386 check-musl check-mingw check-dist
+	$(sub) check-long
 	$(sub) sanitize
 	$(sub) tsan
 	$(sub) valgrind
@@ -279,7 +301,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-dist check-long check-readme check-links \
-    check-examples check-lesser check-arm check-all
+    check-examples check-lesser check-arm check-i386 check-musl check-mingw check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
