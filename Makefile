@@ -314,7 +314,7 @@ lint: $(static) ## layers, unique statics, symbols, words, links, cppcheck, clan
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
-	    -DATTIC_CPPCHECK -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(all_bench_c)
+	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(all_bench_c)
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 

@@ -42,7 +42,8 @@ static void expect_agreement(sdpa_problem p)
 static void expect_agreement_on(int problems, sdpa_size size)
 {
     sdpa_pairs *pairs = calloc(1, sizeof *pairs);
-    for (int i = 0, seed = 0; i < problems; i++) expect_agreement(sdpa_draw_new(&seed, size, pairs));
+    for (int i = 0, seed = 0; i < problems; i++)
+        expect_agreement(sdpa_draw_new(&seed, size, pairs));
     free(pairs);
 }
 
