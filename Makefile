@@ -41,13 +41,15 @@ VERSION := $(MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
 target := $(shell $(CC) -dumpmachine)
 x86 := $(filter x86_64% i386% i486% i586% i686%,$(target))
 darwin := $(findstring darwin,$(target))
+windows := $(findstring mingw,$(target))
 
 # "this machine" is -march=native on x86 and -mcpu=native elsewhere
 arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH))
+x86_macros := $(if $(x86),$(shell $(CC) $(arch) $(CFLAGS) -dM -E -x c /dev/null | grep -owE '__(AVX512F|i386)__'))
 # Left to itself, clang splits a 64-byte vector in two, at half the speed.
-ifneq ($(if $(x86),$(shell $(CC) $(arch) -dM -E -x c /dev/null | grep -w __AVX512F__)),)
-arch += -mprefer-vector-width=512
-endif
+arch += $(if $(filter __AVX512F__,$(x86_macros)),-mprefer-vector-width=512)
+# 32-bit x86 would compute in 80 bits, whatever the type (kernels/each_real.h).
+arch += $(if $(filter __i386__,$(x86_macros)),-msse2 -mfpmath=sse)
 
 debug := -O1 -g -fno-omit-frame-pointer
 mode_release := -O3
@@ -65,6 +67,9 @@ endif
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdouble-promotion
 flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trapping-math \
     -fPIC -fno-semantic-interposition -pthread $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
+ifneq ($(windows),)
+flags += -D__USE_MINGW_ANSI_STDIO -D_FILE_OFFSET_BITS=64 -Wno-format
+endif
 tuned = $(arch)
 compile = $(CC) $(flags) $(tuned) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -MP $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(flags) $(arch) $(CFLAGS) $(LDFLAGS)
@@ -211,8 +216,8 @@ have-check: $(filter deps,$(MAKECMDGOALS))
 # ---- slower checks ---------------------------------------------------------------------------
 
 sub = +@$(MAKE) --no-print-directory
-# Without forks: what a child of Check has not freed looks like a leak.
-nofork = +@CK_FORK=no CK_DEFAULT_TIMEOUT=0 $(MAKE) --no-print-directory
+# Without forks: what a child of Check has not freed looks like a leak.  It is slow: fewer random problems do.
+nofork = +@CK_FORK=no CK_DEFAULT_TIMEOUT=0 ATTIC_PROBLEMS=$${ATTIC_PROBLEMS:-100} $(MAKE) --no-print-directory
 gradcheck_too := $(if $(SUITE),,gradcheck)
 
 sanitize: ## tests and gradient checks under AddressSanitizer and UBSan, leaks included
@@ -238,6 +243,15 @@ coverage-report:
 check-install: lib ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
+check-dist: ## unpack the source archive, build it, run its demo
+	@sh scripts/check-dist.sh "$(MAKE)"
+
+# One line for every suite that takes more random problems: its name, and what says how many.
+check-long: $(runner) ## the tests on random problems with 10,000 of them, in place of 300
+	@for suite in ops_sdpa_paths ops_sdpa_dual ops_sdpa_check ops_sdpa_nan ops_sdpa_tiled; do \
+	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
+	done
+
 check-readme: $(static) ## run the commands and programs of README.md and docs/attention.md; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
 	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
@@ -251,6 +265,27 @@ check-lesser: ## build for AVX2 and AVX-512, run on (emulated) processors withou
 check-arm: ## the tests on 64-bit Arm: cross compiler and QEMU, see scripts/check-arm.sh
 	@sh scripts/check-arm.sh "$(MAKE)" $(ARGS)
 
+# $(call tool,COMMAND,PACKAGES): fails, and says what to install, unless the command is there
+tool = @command -v $(1) >/dev/null || { echo "There is no $(1); on Debian: apt-get install $(2)" >&2; exit 1; }
+
+check-musl: ## build all with musl's C library; gradient checks, examples
+	$(call tool,musl-gcc,musl-tools)
+	$(sub) CC=musl-gcc WERROR=1 all benches gradcheck check-examples
+
+# Not for AVX: gcc does not align the stack for it on Windows.
+check-mingw: ## cross compile the libraries and the examples for Windows
+	$(call tool,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64-posix)
+	$(sub) CC=x86_64-w64-mingw32-gcc ARCH=x86-64 WERROR=1 all
+
+# The headers of the 64-bit system serve too, behind its own: gcc-multilib would add no more than a link.
+check-i386: ## gradient checks on 32-bit x86 with SSE2; x87 must be refused
+	@echo 'int main(void) { return 0; }' | gcc -m32 -x c -o /dev/null - 2>/dev/null || { echo \
+	    "gcc -m32 does not link; on Debian: apt-get install gcc-12-multilib libc6-dev-i386" >&2; exit 1; }
+	@gcc -m32 -mfpmath=387 $(i386_headers) -std=gnu11 -Isrc -fsyntax-only src/kernels/rows.c 2>&1 | \
+	    grep -q 'compile with -msse2 -mfpmath=sse' || { echo "x87 is not refused" >&2; exit 1; }
+	$(sub) CC="gcc -m32" ARCH= CPPFLAGS="$(i386_headers)" WERROR=1 lib gradcheck
+i386_headers = -idirafter /usr/include/$$(gcc -print-multiarch)
+
 check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
 	@sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
 
@@ -260,15 +295,16 @@ check-all: ## everything, both compilers; takes long
 	$(sub) CC=clang WERROR=1 all benches test gradcheck check-install
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
-	$(sub) check-lesser check-arm
+	$(sub) check-lesser check-arm check-i386 check-musl check-mingw check-dist
+	$(sub) check-long
 	$(sub) sanitize
 	$(sub) tsan
 	$(sub) valgrind
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-readme check-links \
-    check-examples check-lesser check-arm check-all
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-dist check-long check-readme check-links \
+    check-examples check-lesser check-arm check-i386 check-musl check-mingw check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
@@ -281,7 +317,7 @@ lint: $(static) ## layers, unique statics, symbols, words, links, cppcheck, clan
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
-	    -DATTIC_CPPCHECK -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(all_bench_c)
+	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(all_bench_c)
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 
@@ -348,6 +384,10 @@ check-benches: benches ## run the small rows of every benchmark once: do they st
 
 public_h = $(filter-out src/attic.h,$(filter src/%.h,$(shell $(CC) -MM -Isrc src/attic.h)))
 into := $(DESTDIR)$(includedir)
+# In attic.pc all paths follow from where that file lies, so that the folder may be moved.
+from_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
+pc_prefix = $(if $(filter $(prefix)/%,$(libdir)),$${pcfiledir}$(subst $(empty) $(empty),,$(patsubst \
+    %,/..,$(subst /, ,$(patsubst $(prefix)/%,%,$(libdir)) pkgconfig))),$(prefix))
 
 install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
 	@for h in src/attic.h $(public_h); do \
@@ -360,12 +400,22 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
 	$(INSTALL) -m 755 $(shared) $(DESTDIR)$(libdir)/$(sofile)
 	ln -sf $(sofile) $(DESTDIR)$(libdir)/$(soname)
 	ln -sf $(soname) $(DESTDIR)$(libdir)/$(solink)
-	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
-	    attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
+	sed -e 's|@prefix@|$(pc_prefix)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|' \
+	    -e 's|@includedir@|$(call from_prefix,$(includedir))|' attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
+	@echo "This is a build for $(if $(ARCH),$(if $(filter native,$(ARCH)),this processor,ARCH=$(ARCH)),any processor): \
+	on one that lacks what it uses, at_open reports an error."
+	@echo "For others: make install ARCH=x86-64-v3 (a -march name), or ARCH= for any processor, at a lower speed."
 
 uninstall: ## remove what install installed
 	rm -rf $(into)/attic.h $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
+
+dist: ## a source archive: build/attic-VERSION.tar.gz, what is committed (without git: what is here)
+	@rm -rf build/attic-$(VERSION) && mkdir -p build/attic-$(VERSION)
+	@{ git archive HEAD 2>/dev/null || tar cf - --exclude=./build --exclude=./out --exclude=./.git .; } | \
+	    tar xf - -C build/attic-$(VERSION)
+	@tar czf build/attic-$(VERSION).tar.gz -C build attic-$(VERSION) && rm -r build/attic-$(VERSION)
+	@echo build/attic-$(VERSION).tar.gz
 
 clean: ## remove build/ and out/
 	rm -rf build out
@@ -374,4 +424,4 @@ help: ## this list
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile; echo
 	@awk '/^[a-z%-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); \
 	    printf "  %-14s %s\n", name, $$0 }' Makefile
-.PHONY: install uninstall clean help
+.PHONY: install uninstall dist clean help

@@ -24,6 +24,10 @@
 
 #include "common/options.h"
 
+#ifdef _WIN32 /* whose folders have no permissions */
+#define mkdir(path, mode) mkdir(path)
+#endif
+
 /* ------------------------------------------------------------------ options -------------------- */
 
 static int steps = 1200, layers = 1, heads = 4, dim = 128, context = 64, batch = 16, seed = 1,

@@ -8,9 +8,6 @@
 #ifdef __FAST_MATH__
 #error "attic needs infinities and NaNs: do not compile with -ffast-math or -Ofast"
 #endif
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 #include "version.h"
 
@@ -53,7 +50,4 @@ extern "C" {
 #include "io/svg.h"
 #include "io/term.h"
 
-#ifdef __cplusplus
-}
-#endif
 #endif

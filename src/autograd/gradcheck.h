@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ the report ----------------- */
 
@@ -99,4 +100,5 @@ at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrd
                                     ptrdiff_t m, const double *x, void *ctx,
                                     at_gradcheck_options options);
 
+AT_END_C
 #endif

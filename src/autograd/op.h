@@ -19,6 +19,7 @@
 #ifndef AT_AUTOGRAD_OP_H
 #define AT_AUTOGRAD_OP_H
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 #define AT_MAX_OUT 5
 
@@ -62,9 +63,17 @@ typedef struct {
     int n;
     at_tensor **in;
 } at_inputs;
+#ifdef __cplusplus
+extern "C++" template <int n> inline at_inputs at_inputs_of(at_tensor *(&&in)[n])
+{
+    return at_inputs{n, in};
+}
+#define AT_IN(...) at_inputs_of({__VA_ARGS__})
+#else
 #define AT_IN(...)                                                                                 \
     ((at_inputs){(int)(sizeof((at_tensor *[]){__VA_ARGS__}) / sizeof(at_tensor *)),                \
                  (at_tensor *[]){__VA_ARGS__}})
+#endif
 
 /* What a node is to be made of.  Zero means: real, one output, nothing. */
 typedef struct {
@@ -132,7 +141,10 @@ __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t 
 #define AT_REQUIRE(t, cond, ...)                                                                   \
     do {                                                                                           \
         if (!at_ok(t)) return NULL;                                                                \
-        if (!(cond)) return at_fail(t, ATTIC_USER_ERROR, __VA_ARGS__), NULL;                       \
+        if (!(cond)) {                                                                             \
+            at_fail(t, ATTIC_USER_ERROR, __VA_ARGS__);                                             \
+            return NULL;                                                                           \
+        }                                                                                          \
     } while (0)
 
 /* x must be a live tensor of this tape with dtype d (ATTIC_REAL: the tape's own real type).  The
@@ -148,4 +160,5 @@ bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *
 /* Walks the tape: the first node, then n->next. */
 at_node *at_first_node(const at_tape *t);
 
+AT_END_C
 #endif

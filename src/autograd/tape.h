@@ -19,6 +19,7 @@
 #include "tensor/arena.h"
 #include "tensor/init.h"
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ open, close, errors -------- */
 
@@ -166,4 +167,5 @@ typedef struct {
 } at_memory;
 at_memory at_memory_of(const at_tape *t);
 
+AT_END_C
 #endif

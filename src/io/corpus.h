@@ -2,6 +2,7 @@
 #ifndef AT_IO_CORPUS_H
 #define AT_IO_CORPUS_H
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 /* The files, joined, are cut into blocks of 1 KiB.  Every tenth block (the 10th, 20th, ...) is held
  * out; the others, joined, are the training text.  A byte is known by its rank among the bytes that
@@ -27,4 +28,5 @@ at_corpus *at_corpus_read(at_tape *t, const char *const *path, int n_paths);
 bool at_corpus_batch(at_tape *t, const at_corpus *c, int B, int T, at_stream stream,
                      at_tensor **ids, at_tensor **target);
 
+AT_END_C
 #endif

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 /* For writing.  A file, new or old, is written beside its place, as .attic-<digits>.tmp, and takes it
  * at the close, with the permissions that it had or that fopen would give.  So a reader finds the old
@@ -26,4 +27,5 @@ FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
  * f or the tape. */
 bool at_file_close(at_tape *t, FILE *f, const char *path);
 
+AT_END_C
 #endif

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 typedef struct {
     int max_nodes; /* the newest so many ops, 0: 500; how many are left out is said in the picture */
@@ -27,4 +28,5 @@ typedef struct {
  * False after a sticky error: `out` could not be written. */
 bool at_graph_dot(at_tape *t, const at_tensor *root, FILE *out, at_graph_options options);
 
+AT_END_C
 #endif

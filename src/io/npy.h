@@ -2,6 +2,7 @@
 #ifndef AT_IO_NPY_H
 #define AT_IO_NPY_H
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 /* Writes x as np.save would: version 1.0, C order, little-endian, the header padded to 64 bytes, and
  * f32, f64, i32, bool as <f4, <f8, <i4, |b1.  An error of x's tape, and false, if the file can't be written;
@@ -25,4 +26,5 @@ at_tensor *at_npy_load(at_tape *t, const char *path);
  * the file.  After an error that was found while reading, x may be partly written. */
 bool at_npy_load_into(at_tensor *x, const char *path);
 
+AT_END_C
 #endif

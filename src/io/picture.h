@@ -11,6 +11,7 @@
 #ifndef AT_IO_PICTURE_H
 #define AT_IO_PICTURE_H
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ heat maps ------------------ */
 
@@ -86,4 +87,5 @@ typedef struct {
  * more points than can be told apart is drawn through the extremes of each stretch, so that no peak
  * is lost. */
 
+AT_END_C
 #endif

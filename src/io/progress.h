@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "io/term.h"
+AT_BEGIN_C
 
 typedef struct {
     FILE *out;
@@ -42,4 +43,5 @@ void at_progress_clear(at_progress *p);
 /* Draws the final state and ends the line. */
 void at_progress_end(at_progress *p);
 
+AT_END_C
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "io/picture.h"
+AT_BEGIN_C
 
 /* Cells of up to 44 pixels, with their values where these fit; in a browser, resting on a cell of a
  * picture of up to 4096 cells shows its row, column and value. */
@@ -13,4 +14,5 @@ bool at_svg_heatmap(FILE *out, const at_heatmap *h);
 bool at_svg_chart(FILE *out, const at_chart *c);
 /* True if all was written.  A NULL file is written nothing to, and false. */
 
+AT_END_C
 #endif

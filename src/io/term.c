@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+#ifndef _WIN32
+#include <sys/ioctl.h>
+#endif
 
 #include "io/draw.h"
 #include "io/label.h"
@@ -42,10 +44,12 @@ at_terminal at_terminal_of(FILE *out)
     at_terminal as = {.columns = 80, .unicode = locale_says_utf8()};
     int fd = out ? fileno(out) : -1;
     if (fd < 0 || !isatty(fd)) return as;
-    struct winsize size;
     as.is_terminal = true;
     as.colours = colours_of_terminal();
+#ifdef TIOCGWINSZ
+    struct winsize size;
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) as.columns = size.ws_col;
+#endif
     return as;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "io/picture.h"
+AT_BEGIN_C
 
 /* What `out` can show.  To force something, make or change one: (at_terminal){.columns = 80} is
  * plain ASCII. */
@@ -31,4 +32,5 @@ bool at_term_chart(FILE *out, at_terminal as, const at_chart *c);
 
 /* True if all was written.  A NULL file is written nothing to, and false. */
 
+AT_END_C
 #endif

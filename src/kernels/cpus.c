@@ -28,6 +28,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/system.h"
+
 enum { CPUS_PATH = 1024, CPUS_TEXT = 4096 };
 
 /* The first size-1 bytes of a file, as a string; no stdio, which would call malloc. */

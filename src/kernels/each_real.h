@@ -8,7 +8,8 @@
  *     REAL_EPS         is the distance from 1 to the next number
  *
  * and <tgmath.h> picks expf or exp by the type of the argument.  Write (REAL)0.5, not 0.5: a plain
- * constant is a double and would drag the whole expression along.
+ * constant is a double and would drag the whole expression along.  The letter I is taken: it is a macro of
+ * <complex.h>, which comes along, and musl's <tgmath.h> needs it.
  *
  * This header has no include guard: being included again is what it is for. */
 #ifndef AT_KERNELS
@@ -17,7 +18,14 @@
 
 #include <float.h>
 #include <tgmath.h>
-#undef I /* <complex.h> comes with <tgmath.h> and takes this letter */
+
+/* Every operation rounds to its own type: error bounds, tests for equality and gradients rely on it.  The x87
+ * unit keeps 80 bits instead.  (16 is harmless: it speaks of _Float16 alone.) */
+#if (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16) ||                                             \
+    (defined(__i386__) && !defined(__SSE2_MATH__))
+#error                                                                                             \
+    "attic needs arithmetic in float and in double, no wider: on 32-bit x86, compile with -msse2 -mfpmath=sse"
+#endif
 
 #define REAL float
 #define REAL_EPS FLT_EPSILON

@@ -31,6 +31,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "kernels/system.h"
+
 enum { POOL_STACK = 2 << 20, POOL_SPIN_NS = 30000, POOL_LINE = 64 };
 
 typedef struct {

@@ -5,6 +5,9 @@
 #ifndef AT_KERNELS_POOL_H
 #define AT_KERNELS_POOL_H
 
+#include "kernels/linkage.h"
+AT_BEGIN_C
+
 #define AT_MAX_THREADS 64
 
 /* How many threads may work at once, the caller included; more than AT_MAX_THREADS counts as
@@ -33,4 +36,5 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
  * for `slots` of them is enough. */
 void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx);
 
+AT_END_C
 #endif

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/linkage.h"
+AT_BEGIN_C
+
 typedef struct {
     uint64_t seed, draw;
 } at_stream; /* the name of one infinite random sequence */
@@ -24,4 +27,5 @@ double at_random_unit(at_stream s, uint64_t index);
 /* N(0,1) by Box and Muller, at most 8.6 in magnitude */
 double at_random_normal(at_stream s, uint64_t index);
 
+AT_END_C
 #endif

@@ -59,7 +59,7 @@ REAL AT_FOR_REAL(row_sum)(ptrdiff_t n, const REAL *x)
         for (int k = 0; k < ROW_VECS; k++) lane[k] += KERNEL(vec_load)(x + k * VEC_LANES);
     }
     VEC_UNROLL
-    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES)
+    for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES)
         lane[k] += KERNEL(vec_load_first)(n, x);
     return KERNEL(row_add_lanes)(lane);
 }
@@ -79,7 +79,7 @@ REAL AT_FOR_REAL(row_dot)(ptrdiff_t n, const REAL *x, const REAL *y)
             lane[k] += KERNEL(vec_load)(x + k * VEC_LANES) * KERNEL(vec_load)(y + k * VEC_LANES);
     }
     VEC_UNROLL
-    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
+    for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
         lane[k] += KERNEL(vec_load_first)(n, x) * KERNEL(vec_load_first)(n, y);
     return KERNEL(row_add_lanes)(lane);
 }
@@ -101,7 +101,7 @@ REAL AT_FOR_REAL(row_spread)(ptrdiff_t n, const REAL *x, REAL mu)
         }
     }
     VEC_UNROLL
-    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES) {
+    for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES) {
         KERNEL(vec) d = KERNEL(vec_load_first)(n, x) - mu;
         lane[k] += KERNEL(vec_pick)(KERNEL(vec_first)(n), d * d, KERNEL(vec_of)(0));
     }
@@ -128,7 +128,7 @@ REAL AT_FOR_REAL(row_max)(ptrdiff_t n, const REAL *x)
             KERNEL(row_larger)(KERNEL(vec_load)(x + k * VEC_LANES), &m[k], &bad[k]);
     }
     VEC_UNROLL
-    for (int k = 0; k < ROW_VECS && n > 0; k++, n -= VEC_LANES, x += VEC_LANES) {
+    for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES) {
         KERNEL(vec) last = KERNEL(vec_load_first)(n, x);
         last = KERNEL(vec_pick)(KERNEL(vec_first)(n), last, nothing);
         KERNEL(row_larger)(last, &m[k], &bad[k]);
@@ -158,7 +158,7 @@ VEC_INLINE REAL KERNEL(row_exp_part)(ptrdiff_t n, const REAL *x, REAL m, const b
         }
     }
     VEC_UNROLL
-    for (int k = 0; k < ROW_VECS && i < n; k++, i += VEC_LANES) {
+    for (int k = 0; (k < ROW_VECS) & (i < n); k++, i += VEC_LANES) {
         KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load_first)(n - i, x + i) - m);
         if (keep) KERNEL(vec_store_first)(n - i, y + i, e);
         lane[k] += KERNEL(vec_pick)(KERNEL(vec_first)(n - i), e, KERNEL(vec_of)(0));

@@ -28,7 +28,8 @@
 /* What the compilers need to be told.  Before a loop over the lanes: gcc must not unroll it, or it will
  * not see the vector in it.  VEC_MASKED, if only the first few lanes are read or written: where a
  * target has loads and stores under a mask, such a loop is one of them.  VEC_UNROLL, before a short
- * loop over an array of vectors: only so does the array stay in registers. */
+ * loop over an array of vectors: only so does the array stay in registers.  (The loop's condition is
+ * written without &&, which some targets make two branches of: there gcc would ignore the pragma.) */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* where registers are too few it stays a loop */
 #define VEC_LANEWISE

@@ -10,6 +10,7 @@
 #define AT_NN_ATTENTION_H
 #include "nn/linear.h"
 #include "ops/ops.h"
+AT_BEGIN_C
 
 typedef struct {
     int dim;        /* width of x and y, a multiple of heads */
@@ -46,4 +47,5 @@ at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m);
 at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
                                 at_tensor *V, at_sdpa_args with); /* at_sdpa(Q, K, V) Wo */
 
+AT_END_C
 #endif

@@ -20,6 +20,7 @@
 #ifndef AT_NN_CACHE_H
 #define AT_NN_CACHE_H
 #include "nn/attention.h"
+AT_BEGIN_C
 
 typedef struct {
     at_attention layer; /* whose keys and values these are */
@@ -46,4 +47,5 @@ at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m);
  * the cache is as before. */
 at_tensor *at_attention_decode(at_tape *t, at_cache *cache, at_tensor *x, at_sdpa_args with);
 
+AT_END_C
 #endif

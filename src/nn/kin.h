@@ -13,6 +13,7 @@
 #ifndef AT_NN_KIN_H
 #define AT_NN_KIN_H
 #include "ops/ops.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ additive ------------------- */
 
@@ -46,4 +47,5 @@ at_tensor *at_elu_plus_1(at_tape *t, at_tensor *x);
  * is one matrix [D,Dv], so time is O(T D Dv) and there are no weights to look at, mask or drop. */
 at_tensor *at_linear_attention(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, bool causal);
 
+AT_END_C
 #endif

@@ -2,6 +2,7 @@
 #ifndef AT_NN_LINEAR_H
 #define AT_NN_LINEAR_H
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 typedef struct {
     at_tensor *W; /* [n_in, n_out] */
@@ -15,4 +16,5 @@ at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool
 /* x [..., n_in] -> [..., n_out] */
 at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x);
 
+AT_END_C
 #endif

@@ -2,6 +2,7 @@
 #ifndef AT_NN_NGRAM_H
 #define AT_NN_NGRAM_H
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 /* The cross-entropy, in nats per symbol, of the held-out text under an n-gram model of order 1, 2 or
  * 3 counted on the training text, with add-k smoothing (Lidstone):
@@ -13,4 +14,5 @@
 double at_ngram_nats(at_tape *t, int order, double k, int vocab, const unsigned char *train,
                      ptrdiff_t n_train, const unsigned char *held, ptrdiff_t n_held);
 
+AT_END_C
 #endif

@@ -27,6 +27,7 @@
 #ifndef AT_NN_OPTIM_H
 #define AT_NN_OPTIM_H
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ gradient descent ----------- */
 
@@ -81,4 +82,5 @@ bool at_adam(at_tape *t, double lr, at_adamw_args args);
  * a sticky error. */
 double at_clip_grad_norm(at_tape *t, double max_norm);
 
+AT_END_C
 #endif

@@ -18,6 +18,7 @@
 #ifndef AT_NN_POSITION_H
 #define AT_NN_POSITION_H
 #include "ops/ops.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ learned -------------------- */
 
@@ -65,4 +66,5 @@ at_tensor *at_alibi_slopes(at_tape *t, int H);
  * ahead are as far as keys behind. */
 at_tensor *at_alibi_bias(at_tape *t, at_tensor *slope, int T, int S, int offset);
 
+AT_END_C
 #endif

@@ -2,6 +2,7 @@
 #ifndef AT_NN_SAMPLE_H
 #define AT_NN_SAMPLE_H
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 typedef struct {
     double temperature; /* divides the logits; 0: the most likely symbol, always */
@@ -15,4 +16,5 @@ typedef struct {
 int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
               at_stream stream, uint64_t index);
 
+AT_END_C
 #endif

@@ -13,6 +13,9 @@
 #ifndef AT_NN_SCHEDULE_H
 #define AT_NN_SCHEDULE_H
 
+#include "kernels/linkage.h"
+AT_BEGIN_C
+
 /* With u = (step - warmup) / (total - warmup) after the warm-up: */
 
 /* low + (peak - low) (1 + cos(pi u)) / 2        (Loshchilov, Hutter 2017) */
@@ -22,4 +25,5 @@ double at_warmup_linear(int step, int warmup, int total, double peak, double low
 /* peak, for ever */
 double at_warmup_constant(int step, int warmup, double peak);
 
+AT_END_C
 #endif

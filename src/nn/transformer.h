@@ -14,6 +14,7 @@
 #define AT_NN_TRANSFORMER_H
 #include "nn/attention.h"
 #include "nn/cache.h"
+AT_BEGIN_C
 
 #define AT_MAX_LAYERS 48
 
@@ -80,4 +81,5 @@ at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer 
  *     logits = at_transformer_decode(t, &cache, next);      [1,1] then one at a time */
 at_tensor *at_transformer_decode(at_tape *t, at_transformer_cache *cache, at_tensor *ids);
 
+AT_END_C
 #endif

@@ -27,6 +27,7 @@
 #include <stdio.h>
 
 #include "autograd/tape.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ one look ------------------- */
 
@@ -106,4 +107,5 @@ void at_watch_print(const at_watch *w, int layer, FILE *out);
  * Lives as long as at_shape_text's. */
 const char *at_watch_text(int layer, int head, const at_watched *h);
 
+AT_END_C
 #endif

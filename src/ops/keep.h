@@ -23,6 +23,7 @@
 #ifndef AT_OPS_KEEP_H
 #define AT_OPS_KEEP_H
 #include "ops/sdpa.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ along the diagonal --------- */
 
@@ -120,4 +121,5 @@ typedef struct {
 /* Of the mask as it is, [...,S]: what broadcasting will repeat counts once.  All zero after an error. */
 at_keep_tally at_keep_count(const at_tensor *keep);
 
+AT_END_C
 #endif

@@ -8,6 +8,7 @@
 #define AT_OPS_OPS_H
 #include "ops/sdpa.h"
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 /* ------------------------------------------------------------------ two operands, broadcast ---- */
 
@@ -138,4 +139,5 @@ at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
  * for instance those of nn/kin.h, which has the whole of it.  A denominator of 0 gives 0. */
 at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V);
 
+AT_END_C
 #endif

@@ -48,6 +48,7 @@
 #ifndef AT_OPS_SDPA_H
 #define AT_OPS_SDPA_H
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 /* Where the diagonal lies, for causal and window: j = i + offset. */
 typedef enum {
@@ -92,4 +93,5 @@ typedef struct {
  * the same tensor.  After an error the tensors asked for are NULL. */
 at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
 
+AT_END_C
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/system.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define AT_ASAN 1
 #elif defined(__has_feature)
@@ -78,7 +80,7 @@ static at_chunk *add_chunk(at_arena *a, size_t bytes)
     if (size < bytes) size = bytes;
     if (size > PTRDIFF_MAX - CHUNK_HEADER) return NULL;
 
-    at_chunk *c = aligned_alloc(64, CHUNK_HEADER + (size + 63) / 64 * 64);
+    at_chunk *c = at_aligned_alloc(64, CHUNK_HEADER + (size + 63) / 64 * 64);
     if (!c) return NULL;
     n_mallocs++;
     *c = (at_chunk){.size = size, .next = a->current ? a->current->next : NULL};
@@ -139,7 +141,7 @@ void at_arena_free(at_arena *a)
     for (at_chunk *c = a->first, *next; c; c = next) {
         next = c->next;
         ASAN_UNPOISON_MEMORY_REGION(chunk_bytes(c), c->size);
-        free(c);
+        at_aligned_free(c);
     }
     *a = (at_arena){0};
 }

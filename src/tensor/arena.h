@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kernels/linkage.h"
+AT_BEGIN_C
+
 typedef struct at_chunk at_chunk;
 
 typedef struct {
@@ -47,4 +50,5 @@ ptrdiff_t at_allocations(void);
 /* How often this thread's arenas have turned to malloc so far. */
 ptrdiff_t at_mallocs(void);
 
+AT_END_C
 #endif

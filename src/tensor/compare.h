@@ -7,6 +7,7 @@
 #ifndef AT_TENSOR_COMPARE_H
 #define AT_TENSOR_COMPARE_H
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 typedef enum {
     ATTIC_DIFFERENT, /* more than rounding explains, or not comparable at all */
@@ -31,4 +32,5 @@ at_comparison at_compare(const at_tensor *a, const at_tensor *b);
 /* Bit for bit: 0 is not -0, and a NaN is the same as itself. */
 bool at_same_bits(double a, double b);
 
+AT_END_C
 #endif

@@ -2,6 +2,7 @@
 #ifndef AT_TENSOR_DECIMAL_H
 #define AT_TENSOR_DECIMAL_H
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 /* d.ddd x 10^exponent; zero is the one digit 0 with exponent 0 */
 typedef struct {
@@ -26,4 +27,5 @@ const char *at_short_text(double x, int significant);
 void *at_point_begin(void);
 void at_point_end(void *before);
 
+AT_END_C
 #endif

@@ -3,6 +3,7 @@
 #define AT_TENSOR_INIT_H
 #include "kernels/rng.h"
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 typedef struct {
     enum { ATTIC_INIT_CONSTANT, ATTIC_INIT_UNIFORM, ATTIC_INIT_NORMAL, ATTIC_INIT_VALUES } kind;
@@ -32,4 +33,5 @@ at_init at_he_normal(double gain);
  * same stream hold the same numbers. */
 void at_init_fill(at_tensor *x, at_init init, at_stream stream);
 
+AT_END_C
 #endif

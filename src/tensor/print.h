@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "tensor/tensor.h"
+AT_BEGIN_C
 
 /* Prints x as print() of NumPy would, to the byte, and a newline.
  *
@@ -19,4 +20,5 @@ void at_print(const at_tensor *x, FILE *out);
 /* The same for its gradient; "(no gradient)" until a backward reached it. */
 void at_print_grad(const at_tensor *x, FILE *out);
 
+AT_END_C
 #endif

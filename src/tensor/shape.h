@@ -4,6 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "kernels/linkage.h"
+AT_BEGIN_C
+
 #define AT_MAX_DIMS 8
 
 /* dim[0] varies slowest, dim[ndim-1] fastest.  ndim = 0 is a scalar with one element; a dim of 0
@@ -13,9 +16,17 @@ typedef struct {
 } at_shape;
 
 /* at_shape_of(2, 3, 4) is [2,3,4]; at_shape_of() is [], a scalar.  Also used for lists of axes and
- * for an index, which are tuples of ints just the same. */
+ * for an index, which are tuples of ints just the same.  (__extension__: ISO C knows no empty braces.) */
+#ifdef __cplusplus
+extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
+{
+    return at_shape{(int)sizeof...(dim), {(int)dim...}};
+}
+#else
 #define at_shape_of(...)                                                                           \
-    ((at_shape){(int)(sizeof((int[]){0, ##__VA_ARGS__}) / sizeof(int)) - 1, {__VA_ARGS__}})
+    (__extension__(at_shape){(int)(sizeof((int[]){0, __VA_ARGS__}) / sizeof(int)) - 1,             \
+                             {__VA_ARGS__}})
+#endif
 
 /* The number of elements.  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or the
  * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
@@ -62,4 +73,5 @@ static inline bool at_same_shape(at_shape a, at_shape b)
     return same;
 }
 
+AT_END_C
 #endif

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "tensor/shape.h"
+AT_BEGIN_C
 
 typedef enum {
     ATTIC_REAL, /* "the real type of the tape": in requests only, no tensor has it */
@@ -56,4 +57,5 @@ double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
 /* `"wq" [2,3,4]`, or `[2,3,4]` without a name: for messages; lives as long as at_shape_text's. */
 const char *at_text(const at_tensor *x);
 
+AT_END_C
 #endif

@@ -383,5 +383,4 @@ SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
       what_a_failed_backward_has_reached_is_forgotten_too,
       no_gradient_that_can_be_read_lies_in_memory_that_was_rewound,
       a_rewind_costs_what_was_done_since_the_mark, draws_never_repeat_after_a_rewind,
-      the_version_is_told_at_run_time,
-      a_decimal_comma_does_not_show_in_messages)
+      the_version_is_told_at_run_time, a_decimal_comma_does_not_show_in_messages)

@@ -51,7 +51,7 @@ good("eight dims", np.arange(16.).reshape(2, 1, 2, 1, 2, 1, 2, 1))
 good("version 2", values, (2, 0))
 good("version 3", values, (3, 0))
 three = np.array([1., 2, 3])
-files.append(("other spellings", by_hand('{"shape":(3L,),\t"fortran_order" :False,"descr":"=f8"}', three.tobytes()), three))
+files.append(("other spellings", by_hand('{"shape":(3L,),\t"fortran_order" :False,"descr":"<f8"}', three.tobytes()), three))
 
 objects = io.BytesIO()
 np.save(objects, np.array([{}, []], object), allow_pickle=True)

@@ -487,6 +487,19 @@ void sdpa_pairs_count(sdpa_pairs *pairs, const sdpa_problem *p)
         for (int b = a + 1; b < SDPA_ASPECTS; b++) pairs->met[a][value[a]][b][value[b]]++;
 }
 
+sdpa_problem sdpa_draw_new(int *seed, sdpa_size size, sdpa_pairs *pairs)
+{
+    enum { CANDIDATES = 48 };
+    sdpa_problem best = {0};
+    for (int c = 0, most = -1; c < CANDIDATES; c++) {
+        sdpa_problem p = sdpa_draw((*seed)++, size);
+        int adds = sdpa_pairs_new(pairs, &p);
+        if (adds > most) most = adds, best = p;
+    }
+    sdpa_pairs_count(pairs, &best);
+    return best;
+}
+
 bool sdpa_same_options(const sdpa_problem *p, const sdpa_problem *q)
 {
     int x[SDPA_ASPECTS], y[SDPA_ASPECTS];

@@ -82,5 +82,7 @@ typedef struct {
 
 int sdpa_pairs_new(const sdpa_pairs *pairs, const sdpa_problem *p); /* how many p would add */
 void sdpa_pairs_count(sdpa_pairs *pairs, const sdpa_problem *p);
+/* Of a few problems from *seed on the one that adds the most, counted; *seed moves behind them. */
+sdpa_problem sdpa_draw_new(int *seed, sdpa_size size, sdpa_pairs *pairs);
 
 #endif

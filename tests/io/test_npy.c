@@ -83,6 +83,24 @@ START_TEST(what_numpy_wrote_is_read)
 }
 END_TEST
 
+/* Which is another one on a big-endian machine: no file of golden/npy.inc can say so. */
+START_TEST(an_equals_sign_means_the_byte_order_of_this_machine)
+{
+    static const char header[] =
+        "\x93NUMPY\1\0\63\0{'descr':'=f8','fortran_order':False,'shape':(3,)}\n";
+    const double values[] = {1, -2, 3e100};
+    char bytes[sizeof header - 1 + sizeof values];
+    memcpy(bytes, header, sizeof header - 1);
+    memcpy(bytes + sizeof header - 1, values, sizeof values);
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_npy_load(t, write_bytes(bytes, sizeof bytes));
+    ck_assert_msg(x, "%s", at_error(t));
+    assert_all_close(3, (const double *)x->data, values, 0);
+    at_close(t);
+    remove(scratch_path());
+}
+END_TEST
+
 START_TEST(what_is_no_array_of_numbers_is_refused_with_a_reason)
 {
     static const struct {
@@ -526,13 +544,13 @@ START_TEST(running_out_of_memory_is_no_file_error)
 }
 END_TEST
 
-SUITE(io_npy, what_numpy_wrote_is_read, what_is_no_array_of_numbers_is_refused_with_a_reason,
-      reals_become_those_of_the_tape, what_is_saved_is_what_numpy_would_save,
-      a_parameter_comes_back_bit_for_bit, another_shape_or_type_does_not_go_into_a_tensor,
-      a_file_cut_anywhere_is_refused, no_damaged_byte_does_harm, no_scrambled_header_does_harm,
-      what_cannot_be_opened_is_named, a_disk_that_is_full_is_noticed,
-      running_out_of_memory_is_no_file_error, a_pipe_without_a_writer_is_refused_at_once,
-      a_file_that_cannot_be_written_keeps_what_it_held,
+SUITE(io_npy, what_numpy_wrote_is_read, an_equals_sign_means_the_byte_order_of_this_machine,
+      what_is_no_array_of_numbers_is_refused_with_a_reason, reals_become_those_of_the_tape,
+      what_is_saved_is_what_numpy_would_save, a_parameter_comes_back_bit_for_bit,
+      another_shape_or_type_does_not_go_into_a_tensor, a_file_cut_anywhere_is_refused,
+      no_damaged_byte_does_harm, no_scrambled_header_does_harm, what_cannot_be_opened_is_named,
+      a_disk_that_is_full_is_noticed, running_out_of_memory_is_no_file_error,
+      a_pipe_without_a_writer_is_refused_at_once, a_file_that_cannot_be_written_keeps_what_it_held,
       a_file_of_a_failed_tape_does_not_replace_the_old_one,
       permissions_are_those_that_fopen_would_give, links_stay_links,
       a_file_closed_under_another_name_is_an_error)

@@ -3,15 +3,11 @@
 #define ATTIC_TESTS_SDPA_RUN_H
 #include "gradcheck/sdpa_problem.h"
 
-/* How many problems the paths are compared on, beginning with number 0. */
-enum { SDPA_SMALL_ONES = 2400, SDPA_TILED_ONES = 400 };
-
-/* Sanitizers and the like take all of them 20 times as long, and are content with a share. */
-#ifdef ATTIC_SLOW_MODE
-enum { SDPA_EVERY = 7 };
-#else
-enum { SDPA_EVERY = 1 };
-#endif
+/* How many random problems a test takes that takes n where all do 300: n ATTIC_PROBLEMS / 300, which is an
+ * environment variable.  make check-long sets it to 10,000, sanitizers to less. */
+int sdpa_some(int n);
+/* The paths are compared on sdpa_some of these. */
+enum { SDPA_SMALL_ONES = 234, SDPA_TILED_ONES = 64, SDPA_LARGE_ONES = 2 };
 
 /* One problem on one tape. */
 typedef struct {

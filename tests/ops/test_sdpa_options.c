@@ -22,10 +22,7 @@ static void expect_every_pair(const sdpa_pairs *pairs, int first, const char *am
 static void expect_every_pair_of(int problems, sdpa_size size, int first, const char *among)
 {
     sdpa_pairs *pairs = calloc(1, sizeof *pairs);
-    for (int seed = 0; seed < problems; seed++) {
-        sdpa_problem p = sdpa_draw(seed, size);
-        sdpa_pairs_count(pairs, &p);
-    }
+    for (int i = 0, seed = 0; i < problems; i++) sdpa_draw_new(&seed, size, pairs);
     expect_every_pair(pairs, first, among);
     free(pairs);
 }
