@@ -16,7 +16,8 @@ typedef struct { /* step memory that a backward is done with, to be handed out a
 } at_spare;
 enum { AT_MAX_SPARES = 128 };
 
-struct scope_entry; /* tape.c */
+struct mark_entry; /* tape.c */
+struct scope_entry;
 struct text_entry;
 
 struct at_tape {
@@ -24,9 +25,11 @@ struct at_tape {
     uint64_t seed, draws;
     at_arena permanent, step;
 
-    at_node *first, *last; /* creation order is topological order */
-    bool swept;            /* a backward has left gradients in them */
-    at_tensor *variables;  /* leaves in step memory, newest first */
+    at_node *first, *last;                   /* creation order is topological order */
+    bool swept;                              /* a backward has left gradients in them */
+    at_tensor *variables;                    /* leaves in step memory, newest first */
+    struct mark_entry *marks, *unused_marks; /* those that can be rewound to, newest first */
+    uint64_t marks_made;
     at_tensor *params, *last_param;
     at_state_entry *states;
     const at_name_scope *scope; /* the innermost open one */
@@ -58,6 +61,8 @@ at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
 bool at_give_data(at_tensor *x, at_arena *a);
 /* The one permanent copy of this text. */
 const char *at_intern(at_tape *t, const char *text);
+/* Where does x lie?  ATTIC_DEAD: in memory that a rewind took back. */
+at_whereabouts at_tensor_find(const at_tape *t, const at_tensor *x);
 /* Whose data x holds: its own, or that of what it was reshaped or detached from. */
 static inline at_tensor *at_data_owner(const at_tensor *x)
 {
