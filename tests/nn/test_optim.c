@@ -456,6 +456,9 @@ START_TEST(wrong_arguments_are_named)
     refuses_adam((at_adamw_args){.lr = (double)INFINITY}, "adamw: lr is inf but must be >= 0");
     refuses_adam((at_adamw_args){.weight_decay = -1}, "adamw: weight_decay is -1 but must be >= 0");
     refuses_adam((at_adamw_args){.only = "w"}, "adamw: no parameter is named like \"w\"");
+    refuses_sgd((at_sgd_args){.lr = 1e300}, "sgd: lr is 1e+300, but must be a finite f32");
+    refuses_adam((at_adamw_args){.eps = 1e-50},
+                 "adamw: 1 / eps is 1e+50, but must be a finite f32");
 }
 END_TEST
 
