@@ -293,10 +293,11 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
         at_fail(t, ATTIC_USER_ERROR,
                 "gradcheck: the tape is f32, whose 7 digits leave none for differences; check on "
                 "an f64 tape (at_copy_params brings the parameters there)");
-    if (at_ok(t) && (!f || (n > 0 && !in)))
+    bool given = f && (in || n <= 0);
+    if (at_ok(t) && !given)
         at_fail(t, ATTIC_USER_ERROR, "gradcheck: %s",
                 f ? "the list of inputs is NULL" : "the function is NULL");
-    if (at_ok(t)) {
+    if (at_ok(t) && given) {
         at_mark start = at_mark_here(t);
         at_node *first = t->first;
         bool anomaly = at_anomaly(t, false), keep = at_keep_grads(t, true);

@@ -275,7 +275,7 @@ bool at_copy_params(at_tape *dst, const at_tape *src)
 }
 
 /* Parameters, and no other tensors, have room for a gradient in permanent memory. */
-static bool is_param(const at_tape *t, const at_tensor *x)
+static bool is_parameter(const at_tape *t, const at_tensor *x)
 {
     return x->grad_memory && at_arena_find(&t->permanent, x) == ATTIC_LIVE;
 }
@@ -284,7 +284,7 @@ at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_
 {
     AT_INPUT(t, "param_state", param, ATTIC_REAL);
     AT_REQUIRE(t, what && *what, "param_state: the state of %s needs a name", at_text(param));
-    AT_REQUIRE(t, is_param(t, param), "param_state: %s is no parameter", at_text(param));
+    AT_REQUIRE(t, is_parameter(t, param), "param_state: %s is no parameter", at_text(param));
     for (at_state_entry *e = t->states; e; e = e->next)
         if (e->param == param && strcmp(e->what, what) == 0) {
             AT_REQUIRE(t, at_same_shape(e->state->shape, shape),

@@ -55,7 +55,8 @@ static int next_likely(const at_tensor *logits, ptrdiff_t first, int n, int last
 int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
               at_stream stream, uint64_t index)
 {
-    at_tape *t = logits ? logits->tape : NULL;
+    if (!logits) return -1;
+    at_tape *t = logits->tape;
     if (!sample_fits(t, logits, first, n, args)) return -1;
     int best = most_likely(t, logits, first, n);
     if (best < 0 || args.temperature == 0) return best;
