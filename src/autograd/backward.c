@@ -54,7 +54,8 @@ void *at_grad_buffer(at_tape *t, at_tensor *x)
  * made before it: all else goes as a whole when the tape is rewound. */
 static void *set_grad(at_tensor *x, void *p)
 {
-    if (x->node && x->node->reached < x->tape->marks) at_list_reached(x->node, x->tape->marks);
+    if (x->node && x->node->reached < x->tape->marks_made)
+        at_list_reached(x->node, x->tape->marks_made);
     return x->grad = p;
 }
 

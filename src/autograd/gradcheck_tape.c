@@ -249,6 +249,19 @@ static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_option
     return r;
 }
 
+/* Where a gradient ends because an op has no backward, the reason names the op. */
+static void name_dead_end(at_gradcheck_report *r, const at_tape *t)
+{
+    for (const at_node *n = t->first; n; n = n->next) {
+        bool reached = false, real = n->out[0]->dtype == t->real;
+        for (int i = 0; i < n->n_in; i++) reached |= n->in[i] && n->in[i]->wants_grad;
+        if (!reached || !real || n->op->backward[at_real_index(t)]) continue;
+        size_t used = strlen(r->reason);
+        snprintf(r->reason + used, sizeof r->reason - used, " (%s has no backward)", n->op->name);
+        return;
+    }
+}
+
 /* f, with an empty tape before it */
 static at_gradcheck_report check_alone(at_tape *t, at_function *function, at_tensor **in, int n,
                                        void *ctx, at_gradcheck_options options)
@@ -268,6 +281,7 @@ static at_gradcheck_report check_alone(at_tape *t, at_function *function, at_ten
         snprintf(r.reason, sizeof r.reason, "the output depends on nothing that wants a gradient");
     else if ((f.dy = at_const(t, f.y->shape, NULL)))
         r = check_recorded(&f, options);
+    if (r.verdict == ATTIC_WRONG || r.verdict == ATTIC_VACUOUS) name_dead_end(&r, t);
     restore_held(&f);
     return r;
 }
@@ -280,7 +294,11 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
         at_fail(t, ATTIC_USER_ERROR,
                 "gradcheck: the tape is f32, whose 7 digits leave none for differences; check on "
                 "an f64 tape (at_copy_params brings the parameters there)");
-    if (at_ok(t)) {
+    bool given = f && (in || n <= 0);
+    if (at_ok(t) && !given)
+        at_fail(t, ATTIC_USER_ERROR, "gradcheck: %s",
+                f ? "the list of inputs is NULL" : "the function is NULL");
+    if (at_ok(t) && given) {
         at_mark start = at_mark_here(t);
         at_node *first = t->first;
         bool anomaly = at_anomaly(t, false), keep = at_keep_grads(t, true);

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "tensor/print.h"
+
 /* The first element that is not finite, or -1.  Infinities may be let through. */
 static ptrdiff_t first_bad(const at_tensor *x, const void *values, bool allow_infinity)
 {
@@ -57,6 +59,31 @@ bool at_backward_is_sane(at_node *n)
                        at_text(x));
     }
     return true;
+}
+
+static void print(const at_tensor *x, const void *numbers, const char *otherwise, FILE *out)
+{
+    if (!out)
+        at_fail(x ? x->tape : NULL, ATTIC_USER_ERROR, "print: there is no file to print %s to",
+                at_text(x));
+    else if (!x)
+        fputs("NULL\n", out);
+    else if (x->tape && at_tensor_find(x->tape, x) == ATTIC_DEAD)
+        fputs("(it was made in a step that has been rewound)\n", out);
+    else if (!numbers)
+        fprintf(out, "(%s)\n", otherwise);
+    else
+        at_print_values(out, x, numbers);
+}
+
+void at_print(const at_tensor *x, FILE *out)
+{
+    print(x, x && at_has_data(x) ? x->data : NULL, "its memory was reused by a backward", out);
+}
+
+void at_print_grad(const at_tensor *x, FILE *out)
+{
+    print(x, x ? x->grad : NULL, "no gradient", out);
 }
 
 int at_grad_report(const at_tape *t, FILE *out)

@@ -10,6 +10,8 @@ bool at_give_data(at_tensor *x, at_arena *a)
                "a tensor of shape %s is not possible: dims must be >= 0 "
                "and their product must fit into memory",
                at_shape_text(x->shape));
+    AT_REQUIRE(x->tape, at_dtype_size(x->dtype), "a tensor of dtype %d: there is no such dtype",
+               (int)x->dtype);
     x->data = at_alloc_in(x->tape, a, at_bytes(x));
     return x->data;
 }
@@ -37,22 +39,40 @@ at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape)
 
 /* ------------------------------------------------------------------ constants ------------------ */
 
-static at_tensor *filled(at_tape *t, at_shape shape, at_init init)
+/* NaN and infinity are values like others, but no widths.  A number that becomes infinite in f32 is
+ * neither. */
+static bool can_be_filled(at_tape *t, const char *op, const at_tensor *x, at_init init)
 {
-    at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
-    if (x) at_init_fill(x, init, at_draw(t));
-    return x;
+    bool values = init.kind == ATTIC_INIT_VALUES,
+         drawn = !values && init.kind != ATTIC_INIT_CONSTANT;
+    AT_REQUIRE(t, !drawn || init.scale >= 0, "%s: what is drawn has the width %g, but must be >= 0",
+               op, init.scale);
+    if (drawn) return at_check_number(t, op, "the width of what is drawn", init.scale);
+    AT_REQUIRE(t, values || at_can_hold(t->real, init.scale), "%s: %s cannot hold %g", op,
+               at_dtype_text(t->real), init.scale);
+    if (!values) return true;
+    AT_REQUIRE(t, init.values, "%s: the values of %s are NULL", op, at_text(x));
+    ptrdiff_t n = at_count(x->shape), i = 0;
+    while (i < n && at_can_hold(t->real, init.values[i])) i++;
+    AT_REQUIRE(t, i == n, "%s: value %td is %g, which %s cannot hold", op, i, init.values[i],
+               at_dtype_text(t->real));
+    return true;
 }
 
 at_tensor *at_random(at_tape *t, at_shape shape, at_init init)
 {
-    return filled(t, shape, init);
+    at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
+    if (!x || !can_be_filled(t, "random", x, init)) return NULL;
+    at_init_fill(x, init, at_draw(t));
+    return x;
 }
 
 at_tensor *at_const(at_tape *t, at_shape shape, const double *values)
 {
+    at_init init = values ? at_values(values) : at_zeros();
     at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
-    if (x) at_init_fill(x, values ? at_values(values) : at_zeros(), (at_stream){0, 0});
+    if (!x || !can_be_filled(t, "const", x, init)) return NULL;
+    at_init_fill(x, init, (at_stream){0, 0});
     return x;
 }
 
@@ -125,7 +145,9 @@ static bool rename_param(at_tensor *x, const char *name)
 
 at_tensor *at_name(at_tensor *x, const char *name)
 {
-    const char *text = x && name && at_ok(x->tape) ? at_intern(x->tape, name) : NULL;
+    if (!x || !at_check_alive(x->tape, "name", "x", x)) return x;
+    if (!name) at_fail(x->tape, ATTIC_USER_ERROR, "name: the name of %s is NULL", at_text(x));
+    const char *text = name && at_ok(x->tape) ? at_intern(x->tape, name) : NULL;
     if (text && (!is_known_param(x) || rename_param(x, text))) x->name = text;
     return x;
 }
@@ -159,6 +181,11 @@ void at_set_at(at_tensor *x, double value, at_shape index)
 {
     ptrdiff_t i = element_at(x, "set", index);
     if (i < 0) return;
+    if (!at_can_hold(x->dtype, value)) {
+        at_fail(x->tape, ATTIC_USER_ERROR, "set: %s %s cannot hold %g", at_dtype_text(x->dtype),
+                at_text(x), value);
+        return;
+    }
     at_written(x);
     if (at_ok(x->tape)) at_store(x->dtype, x->data, i, value);
 }
@@ -174,7 +201,7 @@ double at_item(const at_tensor *x)
 
 void at_written(at_tensor *x)
 {
-    if (!x) return;
+    if (!x || (at_ok(x->tape) && !at_check_alive(x->tape, "written", "x", x))) return;
     at_tensor *owner = at_data_owner(x);
     owner->version++;
     if (owner->node)
@@ -225,7 +252,8 @@ at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
     if (!full) return NULL;
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
     at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
-    if (!x || !(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
+    if (!x || !can_be_filled(t, "param", x, init)) return NULL;
+    if (!(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
     if (!room_for_param(t) || !at_set_named(t, &t->params, full, x)) return NULL;
     at_init_fill(x, init, at_draw(t));
     x->name = full;
@@ -264,7 +292,7 @@ bool at_copy_params(at_tape *dst, const at_tape *src)
 at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape)
 {
     AT_INPUT(t, "param_state", param, ATTIC_REAL);
-    AT_REQUIRE(t, what, "param_state: the state of %s needs a name", at_text(param));
+    AT_REQUIRE(t, what && *what, "param_state: the state of %s needs a name", at_text(param));
     at_tensor *s = at_find_named(t, param, what);
     if (s) {
         AT_REQUIRE(t, at_same_shape(s->shape, shape),

@@ -27,7 +27,7 @@ typedef struct at_op {
     const char *name;
     void (*forward[ATTIC_NREALS])(at_node *); /* f32, f64:  out         = f(in...)              */
     void (*backward[ATTIC_NREALS])(
-        at_node *);      /* in[i].grad += (df/din[i])^T out.grad; NULL if none */
+        at_node *);      /* in[i].grad += (df/din[i])^T out.grad; NULL, both: no gradient */
     bool makes_infinity; /* an infinite output is no anomaly, e.g. a fill with -inf */
 } at_op;
 
@@ -89,7 +89,7 @@ typedef struct {
 } at_recipe;
 
 /* Makes the node and its outputs and runs the forward.  An input may be NULL (an option not used).
- * Returns NULL after a sticky error. */
+ * Returns NULL after a sticky error, e.g. where the op lacks a kernel for this tape's type. */
 at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r);
 /* The usual case: one real output, nothing saved. */
 at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, const void *args,
@@ -156,6 +156,10 @@ __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t 
 bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor *x, at_dtype d);
 /* The same for any dtype. */
 bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *x);
+/* The same, though a backward may have reused its memory. */
+bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x);
+/* value must be finite, and stay so in the real type of the tape: 1e300 is infinite in f32. */
+bool at_check_number(at_tape *t, const char *op, const char *arg, double value);
 
 /* Walks the tape: the first node, then n->next. */
 at_node *at_first_node(const at_tape *t);

@@ -31,7 +31,8 @@ static void note_inputs(at_node *n)
 static bool run_forward(at_node *n)
 {
     note_inputs(n);
-    if (n->op->forward[0]) n->op->forward[at_real_index(n->tape)](n);
+    int real = at_real_index(n->tape);
+    if (n->op->forward[real]) n->op->forward[real](n);
     return !n->tape->anomaly || at_forward_is_sane(n);
 }
 
@@ -81,8 +82,8 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
                    .scope = t->scope,
                    .scratch = r->scratch,
                    .slots = r->slots,
-                   .made = t->marks,
-                   .reached = t->marks};
+                   .made = t->marks_made,
+                   .reached = t->marks_made};
     at_tensor *y = (at_tensor *)(n + 1);
     n->in = (at_tensor **)(y + n_out);
     n->in_sum = (uint64_t *)(n->in + in.n);
@@ -90,7 +91,7 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     if (r->args_size) n->args = memcpy((char *)n + args, r->args, r->args_size);
     for (int i = 0; i < in.n; i++) {
         n->in[i] = in.in[i];
-        if (in.in[i] && in.in[i]->wants_grad && op->backward[0] && !t->no_grad)
+        if (in.in[i] && in.in[i]->wants_grad && op->backward[at_real_index(t)] && !t->no_grad)
             n->wants_grad = true;
     }
     return make_outputs(n, y, r) ? n : NULL;
@@ -109,9 +110,36 @@ static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
     return at_scratch_ready(t, r->scratch * (size_t)r->slots);
 }
 
+static bool refuse_op(at_tape *t, const at_op *op, const at_recipe *r)
+{
+    AT_REQUIRE(t, op && op->name, "record: the op is NULL, or its name is");
+    int real = at_real_index(t);
+    const char *here = at_dtype_text(t->real), *other = real ? "f32" : "f64";
+    AT_REQUIRE(t, op->forward[real] || (r->shares && !op->forward[!real]),
+               "%s: the op has no forward for %s", op->name, here);
+    AT_REQUIRE(t, op->backward[real] || !op->backward[!real],
+               "%s: the op has a backward for %s, but none for %s", op->name, other, here);
+    AT_REQUIRE(t, r->n_out >= 0 && r->n_out <= AT_MAX_OUT, "%s: %d outputs, but %d are possible",
+               op->name, r->n_out, AT_MAX_OUT);
+    return at_fail(t, ATTIC_USER_ERROR,
+                   "%s: the output shares the data of the first input, but there is none",
+                   op->name);
+}
+
+/* An op may have no forward if its output shares the data of its input, and no backward at all: then no
+ * gradient flows.  But a kernel that exists for one real type only would be missed in silence. */
+static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
+{
+    int real = at_real_index(t);
+    bool sound = op && op->name && (op->forward[real] || (r->shares && !op->forward[!real])) &&
+                 (op->backward[real] || !op->backward[!real]) && r->n_out >= 0 &&
+                 r->n_out <= AT_MAX_OUT && (!r->shares || (in.n > 0 && in.in[0]));
+    return sound || refuse_op(t, op, r);
+}
+
 static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
 {
-    if (!at_ok(t) || !prepare_scratch(t, op, r)) return NULL;
+    if (!at_ok(t) || !can_be_recorded(t, op, in, r) || !prepare_scratch(t, op, r)) return NULL;
     at_node *n = new_node(t, op, in, r);
     if (!n) return NULL;
 

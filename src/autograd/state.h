@@ -11,17 +11,20 @@ typedef struct { /* step memory that a backward is done with, to be handed out a
 } at_spare;
 enum { AT_MAX_SPARES = 128 };
 
+struct mark_entry; /* tape.c */
+
 struct at_tape {
     at_dtype real;
     uint64_t seed, draws;
     at_arena permanent, step;
 
-    at_node *first, *last; /* creation order is topological order */
-    bool swept;            /* a backward has left gradients in them */
-    uint64_t marks;        /* taken so far */
-    at_node *reached;      /* by a backward after a mark that they lie below, the last ones first */
-    at_tensor *variables;  /* leaves in step memory, newest first */
-    at_tensor **params;    /* in the order of creation */
+    at_node *first, *last;                   /* creation order is topological order */
+    bool swept;                              /* a backward has left gradients in them */
+    struct mark_entry *marks, *unused_marks; /* those that can be rewound to, newest first */
+    uint64_t marks_made;
+    at_node *reached;     /* by a backward after a mark that they lie below, the last ones first */
+    at_tensor *variables; /* leaves in step memory, newest first */
+    at_tensor **params;   /* in the order of creation */
     int n_params, max_params;
     at_named **named; /* all that is found by name */
     size_t n_lists, n_named;
@@ -56,6 +59,8 @@ void *at_find_named(const at_tape *t, const void *owner, const char *text);
 bool at_set_named(at_tape *t, const void *owner, const char *text, void *value);
 /* The one permanent copy of this text. */
 const char *at_intern(at_tape *t, const char *text);
+/* Where does x lie?  ATTIC_DEAD: in memory that a rewind took back. */
+at_whereabouts at_tensor_find(const at_tape *t, const at_tensor *x);
 /* Whose data x holds: its own, or that of what it was reshaped or detached from. */
 static inline at_tensor *at_data_owner(const at_tensor *x)
 {

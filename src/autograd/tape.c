@@ -3,6 +3,7 @@
  * The tape lies in its own permanent arena, so that closing it is giving back its arenas. */
 #include "autograd/state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,29 +87,30 @@ void *at_fail(at_tape *t, at_error_kind_t kind, const char *format, ...)
     return NULL;
 }
 
-/* Is x safe to look into?  Only a debug build can tell memory that was rewound. */
-static bool is_ours(at_tape *t, const char *op, const char *arg, const at_tensor *x)
+at_whereabouts at_tensor_find(const at_tape *t, const at_tensor *x)
 {
-#ifdef ATTIC_DEBUG
-    at_whereabouts here = at_arena_find(&t->step, x), home = at_arena_find(&t->permanent, x);
-    if (here == ATTIC_DEAD || home == ATTIC_DEAD) {
-        at_fail(t, ATTIC_USER_ERROR, "%s: %s was made in a step that has been rewound", op, arg);
-        return false;
-    }
-    bool ours = here == ATTIC_LIVE || home == ATTIC_LIVE;
-#else
-    bool ours = x->tape == t;
-#endif
-    if (!ours) at_fail(t, ATTIC_USER_ERROR, "%s: %s belongs to another tape", op, arg);
-    return ours;
+    if (at_arena_is_recent(&t->step, x) || at_arena_is_recent(&t->permanent, x)) return ATTIC_LIVE;
+    at_whereabouts here = at_arena_find(&t->step, x);
+    return here == ATTIC_OUTSIDE ? at_arena_find(&t->permanent, x) : here;
+}
+
+/* x is not looked into before it is known where it lies. */
+bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x)
+{
+    if (!at_ok(t)) return false;
+    if (!x) return at_fail(t, ATTIC_USER_ERROR, "%s: %s is NULL", op, arg);
+    at_whereabouts place = at_tensor_find(t, x);
+    if (place == ATTIC_LIVE && x->tape == t) return true;
+    return at_fail(t, ATTIC_USER_ERROR,
+                   place == ATTIC_DEAD ? "%s: %s was made in a step that has been rewound"
+                                       : "%s: %s belongs to another tape",
+                   op, arg);
 }
 
 bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *x)
 {
-    if (!at_ok(t)) return false;
-    if (!x) return at_fail(t, ATTIC_USER_ERROR, "%s: %s is NULL", op, arg);
-    if (!is_ours(t, op, arg, x)) return false;
-    if (!x->data || !at_data_owner(x)->data)
+    if (!at_check_alive(t, op, arg, x)) return false;
+    if (!at_has_data(x))
         return at_fail(t, ATTIC_USER_ERROR,
                        "%s: the memory of %s %s was reused by a backward (see at_keep_grads)", op,
                        arg, at_text(x));
@@ -123,6 +125,13 @@ bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor
         at_fail(t, ATTIC_USER_ERROR, "%s: %s %s has dtype %s but must be %s", op, arg, at_text(x),
                 at_dtype_text(x->dtype), at_dtype_text(d));
     return at_ok(t);
+}
+
+bool at_check_number(at_tape *t, const char *op, const char *arg, double value)
+{
+    AT_REQUIRE(t, isfinite(value) && at_can_hold(t->real, value),
+               "%s: %s is %g, but must be a finite %s", op, arg, value, at_dtype_text(t->real));
+    return true;
 }
 
 /* ------------------------------------------------------------------ memory --------------------- */
@@ -179,10 +188,55 @@ at_memory at_memory_of(const at_tape *t)
 
 /* ------------------------------------------------------------------ steps ---------------------- */
 
+/* What a mark stands for.  Those that can be rewound to form a list, the newest first:
+ *
+ *     marks -> 7 -> 4 -> 3        a rewind to 4 drops 7, whose number is never given again
+ *
+ * What is dropped serves the next mark: a loop needs no more memory for them. */
+struct mark_entry {
+    struct mark_entry *below;
+    uint64_t serial;
+    at_arena_mark memory;
+    at_node *last;
+    at_tensor *variables;
+};
+
+/* Was nothing made since?  Then a mark taken here is the same. */
+static bool marks_here(const at_tape *t, const struct mark_entry *e)
+{
+    at_arena_mark here = at_arena_here(&t->step);
+    return e->memory.chunk == here.chunk && e->memory.used == here.used && e->last == t->last &&
+           e->variables == t->variables;
+}
+
 at_mark at_mark_here(at_tape *t)
 {
     if (!t) return (at_mark){0};
-    return (at_mark){at_arena_here(&t->step), t->last, t->variables, ++t->marks};
+    if (t->marks && marks_here(t, t->marks)) return (at_mark){t, t->marks->serial};
+    struct mark_entry *e = t->unused_marks;
+    if (e) {
+        t->unused_marks = e->below;
+    } else if (!(e = at_arena_alloc(&t->permanent, sizeof *e))) {
+        at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: %zu more bytes were needed", sizeof *e);
+        return (at_mark){0};
+    }
+    *e = (struct mark_entry){t->marks, ++t->marks_made, at_arena_here(&t->step), t->last,
+                             t->variables};
+    t->marks = e;
+    return (at_mark){t, e->serial};
+}
+
+/* NULL after a sticky error. */
+static struct mark_entry *find_mark(at_tape *t, at_mark m)
+{
+    if (!m.tape)
+        return at_fail(t, ATTIC_USER_ERROR, "rewind: the mark is empty (see at_mark_here)");
+    if (m.tape != t) return at_fail(t, ATTIC_USER_ERROR, "rewind: the mark is another tape's");
+    struct mark_entry *e = t->marks;
+    while (e && e->serial > m.serial) e = e->below;
+    if (e && e->serial == m.serial) return e;
+    return at_fail(t, ATTIC_USER_ERROR,
+                   "rewind: the mark was taken in a step that has been rewound");
 }
 
 /* A gradient of what stays may lie in memory that goes.  To find those without a look at all that stays,
@@ -210,13 +264,13 @@ void at_list_reached(at_node *n, uint64_t marks)
     n->tape->reached = n;
 }
 
-/* Takes those that were reached since m off the list, and returns those of them that stay. */
-static at_node *take_reached(at_tape *t, at_mark m)
+/* Takes those that were reached since the mark off the list, and returns those of them that stay. */
+static at_node *take_reached(at_tape *t, uint64_t mark)
 {
     at_node *stay = NULL;
-    for (at_node *n; (n = t->reached) && n->reached >= m.number;) {
+    for (at_node *n; (n = t->reached) && n->reached >= mark;) {
         unlist_reached(n);
-        if (n->made >= m.number) continue;
+        if (n->made >= mark) continue;
         n->older = stay;
         stay = n;
     }
@@ -224,8 +278,8 @@ static at_node *take_reached(at_tape *t, at_mark m)
 }
 
 /* A gradient that stays may lie in memory that goes with an older mark, so the nodes are listed again: as
- * reached just before m. */
-static void forget_rewound_grads(at_tape *t, at_node *stay, at_mark m)
+ * reached just before the mark. */
+static void forget_rewound_grads(at_tape *t, at_node *stay, uint64_t mark)
 {
     for (at_node *n = stay, *next; n; n = next) {
         next = n->older;
@@ -235,24 +289,32 @@ static void forget_rewound_grads(at_tape *t, at_node *stay, at_mark m)
             if (at_arena_find(&t->step, y->grad) != ATTIC_LIVE) y->grad = NULL;
             if (at_arena_find(&t->step, y->grad_memory) != ATTIC_LIVE) y->grad_memory = NULL;
         }
-        at_list_reached(n, m.number - 1);
+        at_list_reached(n, mark - 1);
     }
 }
 
 void at_rewind(at_tape *t, at_mark m)
 {
-    if (!t) return;
-    t->last = m.last;
+    struct mark_entry *e = t ? find_mark(t, m) : NULL;
+    if (!e) return;
+    while (t->marks != e) {
+        struct mark_entry *dropped = t->marks;
+        t->marks = dropped->below;
+        dropped->below = t->unused_marks;
+        t->unused_marks = dropped;
+    }
+    t->last = e->last;
     if (t->last)
         t->last->next = NULL;
     else
         t->first = NULL;
     t->swept = t->swept && t->first;
-    t->variables = m.variables;
+    t->variables = e->variables;
     t->n_spares = 0;
-    at_node *stay = take_reached(t, m);
-    at_arena_rewind(&t->step, m.memory);
-    forget_rewound_grads(t, stay, m);
+    at_node *stay = take_reached(t, e->serial);
+    at_arena_rewind(&t->step, e->memory);
+    e->memory = at_arena_here(&t->step); /* of an arena that was empty, and now has a chunk */
+    forget_rewound_grads(t, stay, e->serial);
 }
 
 /* Scopes outlive the steps that open them: they lie in permanent memory and are found again. */

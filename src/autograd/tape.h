@@ -63,10 +63,11 @@ at_tensor *at_detach(at_tape *t, at_tensor *x);
  * backward: nothing differentiates through this copy. */
 at_tensor *at_grad_copy(at_tape *t, at_tensor *x);
 
-at_tensor *at_name(at_tensor *x, const char *name); /* for messages, prints and graphs; returns x */
+/* For messages, prints and graphs; returns x.  A name that is NULL is an error. */
+at_tensor *at_name(at_tensor *x, const char *name);
 
 /* One element as a double.  at_get(x, i, j), at_set(x, value, i, j); a scalar takes no index.  A
- * wrong index is a sticky error (and NAN). */
+ * wrong index is a sticky error (and NAN), and so is a value that x cannot hold (at_can_hold). */
 #define at_get(x, ...) at_get_at(x, at_shape_of(__VA_ARGS__))
 #define at_set(x, value, ...) at_set_at(x, value, at_shape_of(__VA_ARGS__))
 double at_get_at(const at_tensor *x, at_shape index);
@@ -76,8 +77,9 @@ double at_item(const at_tensor *x); /* of a tensor with exactly one element */
 void at_written(at_tensor *x);
 
 int at_param_count(const at_tape *t);
-at_tensor *at_param_at(const at_tape *t, int i);              /* in the order of creation */
-at_tensor *at_find_param(const at_tape *t, const char *name); /* NULL if there is none */
+at_tensor *at_param_at(const at_tape *t, int i); /* in the order of creation */
+at_tensor *at_find_param(const at_tape *t,
+                         const char *name); /* NULL if there is none of that name */
 /* Every parameter of dst from the one of the same name in src, converting f32 <-> f64.  An error
  * on dst if one is missing or has another shape. */
 bool at_copy_params(at_tape *dst, const at_tape *src);
@@ -90,15 +92,18 @@ at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_
 /* ------------------------------------------------------------------ steps ---------------------- */
 
 typedef struct {
-    at_arena_mark memory;
-    at_node *last;
-    at_tensor *variables;
-    uint64_t number;
+    const at_tape *tape;
+    uint64_t serial;
 } at_mark;
 
 /* at_rewind forgets every op and tensor recorded since the mark, parameters excepted, and every gradient
  * that lies in their memory.  It costs what was done since the mark, however much lies below it.  In the
- * steady state of a loop neither of them calls malloc or free. */
+ * steady state of a loop neither of them calls malloc or free.
+ *
+ * A mark may be rewound to again and again, until a rewind to a mark taken before it forgets it too.
+ * Rewinding to a forgotten mark, to another tape's or to none is an error, and forgets nothing.  Both
+ * functions work on a failed tape.  A tensor that is used after it was forgotten is an error until its
+ * memory is handed out again. */
 at_mark at_mark_here(at_tape *t);
 void at_rewind(at_tape *t, at_mark m);
 
@@ -134,6 +139,12 @@ bool at_replay(at_tape *t);
 bool at_keep_grads(at_tape *t, bool on);
 
 /* ------------------------------------------------------------------ looking inside ------------- */
+
+/* Prints x as print() of NumPy would (tensor/print.h), on a failed tape, too.  NULL prints as NULL, and
+ * where there are no numbers it says why.  No file to print to is an error of x's tape. */
+void at_print(const at_tensor *x, FILE *out);
+/* The same for its gradient; "(no gradient)" until a backward reached it. */
+void at_print_grad(const at_tensor *x, FILE *out);
 
 /* Anomaly mode: the first op whose output (forward) or input gradient (backward) holds a NaN or
  * infinity that was not there before becomes a sticky error with the op, the shape and the index.

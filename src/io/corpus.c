@@ -88,6 +88,7 @@ static void split_text(at_corpus *c, const corpus_text *text)
 
 at_corpus *at_corpus_read(at_tape *t, const char *const *path, int n_paths)
 {
+    for (int i = 0; i < n_paths; i++) AT_REQUIRE(t, path && path[i], "corpus: path %d is NULL", i);
     corpus_text text = {0};
     for (int i = 0; i < n_paths; i++)
         if (!read_text(t, path[i], &text)) return NULL;
@@ -108,6 +109,7 @@ at_corpus *at_corpus_read(at_tape *t, const char *const *path, int n_paths)
 bool at_corpus_batch(at_tape *t, const at_corpus *c, int B, int T, at_stream stream,
                      at_tensor **ids, at_tensor **target)
 {
+    AT_REQUIRE(t, c && ids && target, "corpus: the corpus, ids or target is NULL");
     AT_REQUIRE(t, T < c->n_train,
                "corpus: windows of %d bytes and the one that follows, but the "
                "training text has only %td",

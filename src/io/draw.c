@@ -8,6 +8,18 @@
 #include "autograd/op.h"
 #include "tensor/decimal.h"
 
+bool at_heatmap_is_there(const at_heatmap *h)
+{
+    return h && (h->panels || h->n_panels <= 0);
+}
+
+bool at_chart_is_there(const at_chart *c)
+{
+    bool there = c && (c->series || c->n_series <= 0) && (c->levels || c->n_levels <= 0);
+    for (int k = 0; there && k < c->n_series; k++) there = c->series[k].y || c->series[k].n <= 0;
+    return there;
+}
+
 /* ------------------------------------------------------------------ panels --------------------- */
 
 static bool keep_fits(const at_tensor *keep, const at_tensor *x)

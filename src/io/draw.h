@@ -3,6 +3,10 @@
 #define AT_IO_DRAW_H
 #include "io/picture.h"
 
+/* Not NULL, and what it counts is there too. */
+bool at_heatmap_is_there(const at_heatmap *h);
+bool at_chart_is_there(const at_chart *c);
+
 /* ------------------------------------------------------------------ colours -------------------- */
 
 typedef struct {

@@ -65,7 +65,7 @@ static void put_shape(const drawing *g, const at_tensor *x)
 /* "name\n[2,3]\n= 1, 2, 3\ngrad 0, 0, 1" */
 static void put_tensor(const drawing *g, const at_tensor *x, const char *name)
 {
-    bool small = is_small(g, x), there = x->data && (!x->base || x->base->data);
+    bool small = is_small(g, x), there = at_has_data(x);
     bool rows = at_count(x->shape) > at_last(x->shape),
          values = g->options.values && small && there;
     if (*name) {

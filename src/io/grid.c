@@ -57,7 +57,7 @@ static const char *grid_index_text(at_shape s, ptrdiff_t n)
 
 bool at_keep_print_as(const at_tensor *keep, FILE *out, at_terminal as)
 {
-    if (!keep || !out || keep->dtype != ATTIC_BOOL) return false;
+    if (!keep || !out || keep->dtype != ATTIC_BOOL || !at_has_data(keep)) return false;
     const at_shape s = keep->shape;
     grid_matrix m = grid_matrix_of(s, as);
     const ptrdiff_t matrices = at_count_between(s, 0, s.ndim - 2);

@@ -230,12 +230,6 @@ static double number_at(const npy_reader *r, const unsigned char *p)
     return x;
 }
 
-static bool npy_fits(at_dtype d, double x)
-{
-    if (d == ATTIC_I32) return x >= INT32_MIN && x <= INT32_MAX;
-    return d != ATTIC_F32 || !isfinite(x) || fabs(x) < 0x1.ffffffp127; /* would round to infinity */
-}
-
 /* Where the next number belongs when the first index moves fastest. */
 static ptrdiff_t next_in_fortran_order(at_shape s, int index[AT_MAX_DIMS])
 {
@@ -254,7 +248,7 @@ static bool read_numbers(npy_reader *r, at_tensor *x)
         ptrdiff_t k = i % per_block, here = n - i < per_block ? n - i : per_block;
         if (k == 0 && !npy_read(r, block, here * r->bytes)) return false;
         double value = number_at(r, block + k * r->bytes);
-        if (!npy_fits(x->dtype, value))
+        if (!at_can_hold(x->dtype, value))
             return npy_fail(r, "element %td is %s, which %s cannot hold", to,
                             at_short_text(value, 17), at_dtype_text(x->dtype));
         at_store(x->dtype, x->data, to, value);

@@ -18,8 +18,8 @@ static double monotonic_seconds(void)
 at_progress at_progress_start(FILE *out, const char *what, ptrdiff_t total)
 {
     at_progress p = {.out = out,
-                     .what = what,
-                     .total = total,
+                     .what = what ? what : "",
+                     .total = out ? total : 0,
                      .written = -1,
                      .clock = monotonic_seconds,
                      .as = at_terminal_of(out)};

@@ -459,7 +459,7 @@ static void put_colour_bar(const svg_heatmap *m)
 
 bool at_svg_heatmap(FILE *out, const at_heatmap *h)
 {
-    if (!out) return false;
+    if (!out || !at_heatmap_is_there(h)) return false;
     svg_heatmap m = {
         .out = out, .h = h, .scale = at_colour_scale_of(h), .format = at_value_format_of(h)};
     measure_heatmap(&m);
@@ -683,7 +683,7 @@ static void put_series(const svg_chart *m, int k)
 
 bool at_svg_chart(FILE *out, const at_chart *c)
 {
-    if (!out) return false;
+    if (!out || !at_chart_is_there(c)) return false;
     svg_chart m = {.out = out, .c = c};
     measure_chart(&m);
     begin_svg(out, SVG_CHART_W, SVG_CHART_H, c->title);

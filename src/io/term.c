@@ -311,7 +311,7 @@ static void put_axis_labels(const term_heatmap *m)
 
 bool at_term_heatmap(FILE *out, at_terminal as, const at_heatmap *h)
 {
-    if (!out) return false;
+    if (!out || !at_heatmap_is_there(h)) return false;
     term_heatmap m = {.out = out,
                       .as = as,
                       .h = h,
@@ -497,7 +497,7 @@ static void put_plot_legend(const term_chart *m)
 
 bool at_term_chart(FILE *out, at_terminal as, const at_chart *c)
 {
-    if (!out) return false;
+    if (!out || !at_chart_is_there(c)) return false;
     term_chart m = {.out = out, .as = as, .c = c};
     at_chart_axes(c, &m.x, &m.y);
     measure_plot(&m);

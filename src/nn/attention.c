@@ -47,22 +47,26 @@ static at_tensor *project_heads(at_tape *t, at_linear layer, at_tensor *x, int n
 
 at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position)
 {
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
     return project_heads(t, a->q, x, a->config.heads, a->config.rope, position);
 }
 
 at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position)
 {
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
     return project_heads(t, a->k, m, key_heads(a->config), a->config.rope, position);
 }
 
 at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m)
 {
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
     return at_linear_apply(t, a->v, m);
 }
 
 at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
                                 at_tensor *V, at_sdpa_args with)
 {
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
     with.heads = a->config.heads;
     with.kv_heads = key_heads(a->config);
     with.dropout = a->config.dropout;

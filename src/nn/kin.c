@@ -19,6 +19,8 @@ at_additive at_additive_make(at_tape *t, int query_dim, int key_dim, int hidden)
 at_tensor *at_additive_apply(at_tape *t, const at_additive *layer, at_tensor *q, at_tensor *k,
                              at_tensor *V, at_tensor *keep, at_tensor **weights)
 {
+    AT_REQUIRE(t, layer, "additive: the layer is NULL");
+    if (!at_check_input(t, "additive", "the layer's W", layer->W, ATTIC_REAL)) return NULL;
     AT_INPUT(t, "additive", q, ATTIC_REAL);
     AT_INPUT(t, "additive", k, ATTIC_REAL);
     AT_REQUIRE(t, q->shape.ndim == 3 && k->shape.ndim == 3 && q->shape.dim[0] == k->shape.dim[0],

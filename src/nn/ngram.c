@@ -17,10 +17,21 @@ static size_t context_at(const unsigned char *text, ptrdiff_t i, int order, int 
     return row;
 }
 
+/* Symbols index the tables, so each must be one. */
+static bool symbols_fit(at_tape *t, const char *what, const unsigned char *text, ptrdiff_t n,
+                        int vocab)
+{
+    AT_REQUIRE(t, text || n <= 0, "ngram: the %s text is NULL", what);
+    for (ptrdiff_t i = 0; i < n; i++)
+        AT_REQUIRE(t, text[i] < vocab, "ngram: symbol %td of the %s text is %d, but vocab is %d", i,
+                   what, text[i], vocab);
+    return true;
+}
+
 static bool ngram_fits(at_tape *t, int order, double k, int vocab, ptrdiff_t n_held)
 {
     AT_REQUIRE(t, order >= 1 && order <= 3, "ngram: order is %d, but must be 1, 2 or 3", order);
-    AT_REQUIRE(t, k > 0, "ngram: k is %g, but must be positive", k);
+    AT_REQUIRE(t, k > 0 && isfinite(k), "ngram: k is %g, but must be positive", k);
     AT_REQUIRE(t, vocab >= 1 && vocab <= 256, "ngram: vocab is %d, but must be 1 to 256", vocab);
     AT_REQUIRE(t, n_held > 2, "ngram: %td held-out symbols, but at least 3 are needed", n_held);
     return true;
@@ -29,7 +40,10 @@ static bool ngram_fits(at_tape *t, int order, double k, int vocab, ptrdiff_t n_h
 double at_ngram_nats(at_tape *t, int order, double k, int vocab, const unsigned char *train,
                      ptrdiff_t n_train, const unsigned char *held, ptrdiff_t n_held)
 {
-    if (!ngram_fits(t, order, k, vocab, n_held)) return (double)NAN;
+    if (!ngram_fits(t, order, k, vocab, n_held) ||
+        !symbols_fit(t, "training", train, n_train, vocab) ||
+        !symbols_fit(t, "held-out", held, n_held, vocab))
+        return (double)NAN;
     size_t V = (size_t)vocab, rows = 1;
     for (int i = 1; i < order; i++) rows *= V;
 

@@ -80,10 +80,22 @@ static bool name_matches(const char *patterns, const char *name)
     }
 }
 
+/* What is finite in double must be so in the type of the parameters; and eps > 0 must not become 0,
+ * for 0 / 0 is NaN. */
+static bool numbers_fit(at_tape *t, const char *op, const optim_move *like)
+{
+    return at_check_number(t, op, "lr", like->lr) &&
+           at_check_number(t, op, "weight_decay", like->l2) &&
+           at_check_number(t, op, "momentum", like->beta1) &&
+           at_check_number(t, op, "eps", like->eps) &&
+           (like->eps == 0 || at_check_number(t, op, "1 / eps", 1 / like->eps));
+}
+
 /* The moves of all parameters of the group that have a gradient. */
 static bool gather(at_tape *t, const char *op, const char *only, const char *except,
                    const optim_move *like, optim_job *job)
 {
+    if (!numbers_fit(t, op, like)) return false;
     int n = at_param_count(t), named = 0;
     *job = (optim_job){.move = at_step_alloc(t, (size_t)n * sizeof *job->move)};
     if (!at_ok(t)) return false;

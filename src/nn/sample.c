@@ -6,15 +6,37 @@
 
 #include <math.h>
 
-static int most_likely(const at_tensor *logits, ptrdiff_t first, int n)
+#include "autograd/op.h"
+
+static bool sample_fits(at_tape *t, const at_tensor *logits, ptrdiff_t first, int n,
+                        at_sample_args a)
 {
-    int best = -1;
+    if (!at_check_input(t, "sample", "logits", logits, ATTIC_REAL)) return false;
+    AT_REQUIRE(t, n >= 1 && first >= 0 && n <= at_count(logits->shape) - first,
+               "sample: logits is %s, which has no %d numbers from %td on", at_text(logits), n,
+               first);
+    AT_REQUIRE(t, a.temperature >= 0 && isfinite(a.temperature),
+               "sample: temperature is %g, but must be finite and >= 0", a.temperature);
+    AT_REQUIRE(t, a.top_k >= 0, "sample: top_k is %d, but must be >= 0 (0 means off)", a.top_k);
+    AT_REQUIRE(t, a.top_p >= 0 && a.top_p <= 1,
+               "sample: top_p is %g, but must be in 0..1 (0 means off)", a.top_p);
+    return true;
+}
+
+/* -1 after a sticky error */
+static int most_likely(at_tape *t, const at_tensor *logits, ptrdiff_t first, int n)
+{
+    int best = 0;
     for (int i = 0; i < n; i++) {
         double x = at_element(logits, first + i);
-        if (isnan(x)) return -1;
-        if (best < 0 || x > at_element(logits, first + best)) best = i;
+        if (isnan(x)) return at_fail(t, ATTIC_USER_ERROR, "sample: logit %d is NaN", i), -1;
+        if (x > at_element(logits, first + best)) best = i;
     }
-    return best;
+    double max = at_element(logits, first + best);
+    if (isfinite(max)) return best;
+    at_fail(t, ATTIC_USER_ERROR, "sample: the largest logit, %d, is %g: there is no distribution",
+            best, max);
+    return -1;
 }
 
 /* The symbol after `last` in the order of falling logits, or -1. */
@@ -33,7 +55,10 @@ static int next_likely(const at_tensor *logits, ptrdiff_t first, int n, int last
 int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
               at_stream stream, uint64_t index)
 {
-    int best = most_likely(logits, first, n);
+    if (!logits) return -1;
+    at_tape *t = logits->tape;
+    if (!sample_fits(t, logits, first, n, args)) return -1;
+    int best = most_likely(t, logits, first, n);
     if (best < 0 || args.temperature == 0) return best;
 
     double max = at_element(logits, first + best), total = 0;

@@ -145,7 +145,7 @@ const char *at_head_text(at_head_state s)
 {
     static const char *const text[] = {"fine",    "sharp",         "on one key for all",
                                        "uniform", "alike for all", "not a number"};
-    return text[s];
+    return (size_t)s < sizeof text / sizeof *text ? text[s] : "?";
 }
 
 at_head_state at_judge(at_look look, at_watch_args limits)
@@ -225,6 +225,7 @@ void at_watch_print(const at_watch *w, int layer, FILE *out)
 
 const char *at_watch_text(int layer, int head, const at_watched *h)
 {
+    if (!h) return "NULL";
     char *text = at_text_buffer();
     snprintf(text, AT_TEXT_SIZE,
              "block %d head %d is %s, for %d look%s: entropy %s of %s, largest %s, alike %s", layer,

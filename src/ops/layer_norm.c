@@ -81,6 +81,9 @@ at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *
     AT_INPUT(t, "layer_norm", x, ATTIC_REAL);
     AT_REQUIRE(t, x->shape.ndim >= 1, "layer_norm: x is []; it needs an axis to take the mean of");
     AT_REQUIRE(t, eps >= 0 && isfinite(eps), "layer_norm: eps is %g but must be >= 0", eps);
+    if (eps > 0 && (!at_check_number(t, "layer_norm", "eps", eps) ||
+                    !at_check_number(t, "layer_norm", "1 / eps", 1 / eps)))
+        return NULL;
     if (!layer_norm_fits(t, x, "gamma", gamma) || !layer_norm_fits(t, x, "beta", beta)) return NULL;
 
     bool sums = (gamma && gamma->wants_grad) || (beta && beta->wants_grad);

@@ -40,6 +40,7 @@ at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double val
 {
     AT_INPUT(t, "masked_fill", x, ATTIC_REAL);
     AT_INPUT(t, "masked_fill", where, ATTIC_BOOL);
+    if (isfinite(value) && !at_check_number(t, "masked_fill", "value", value)) return NULL;
     AT_REQUIRE(t, at_broadcasts_to(where->shape, x->shape),
                "masked_fill: where is %s, which does not broadcast to x %s", at_text(where),
                at_text(x));

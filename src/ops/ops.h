@@ -24,6 +24,7 @@ at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double val
 
 /* ------------------------------------------------------------------ element by element --------- */
 
+/* A constant that is finite, but not in the real type of the tape (1e300 in f32), is an error. */
 at_tensor *at_scale(at_tape *t, at_tensor *x, double c);      /* c x */
 at_tensor *at_add_scalar(at_tape *t, at_tensor *x, double c); /* x + c */
 at_tensor *at_neg(at_tape *t, at_tensor *x);                  /* -x */

@@ -65,6 +65,9 @@ at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps)
     AT_INPUT(t, "rms_norm", x, ATTIC_REAL);
     AT_REQUIRE(t, x->shape.ndim >= 1, "rms_norm: x is []; it needs an axis to take the mean of");
     AT_REQUIRE(t, eps >= 0 && isfinite(eps), "rms_norm: eps is %g but must be >= 0", eps);
+    if (eps > 0 && (!at_check_number(t, "rms_norm", "eps", eps) ||
+                    !at_check_number(t, "rms_norm", "1 / eps", 1 / eps)))
+        return NULL;
     if (gamma) AT_INPUT(t, "rms_norm", gamma, ATTIC_REAL);
     AT_REQUIRE(t, !gamma || at_same_shape(gamma->shape, at_shape_of(at_last(x->shape))),
                "rms_norm: x is %s but gamma is %s: it must be [%d]", at_text(x), at_text(gamma),

@@ -99,6 +99,8 @@ at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args)
                at_text(x), D, R, D);
     AT_REQUIRE(t, args.base >= 0 && isfinite(args.base), "rope: base is %g but must be > 0",
                args.base);
+    AT_REQUIRE(t, args.base == 0 || isfinite(0x1p33 / args.base),
+               "rope: base is %g, so small that angles would be infinite", args.base);
 
     ptrdiff_t rows = at_rows(x->shape) * heads;
     rope_args a = {.rows = rows,

@@ -31,6 +31,7 @@ static const at_op scale_op = {.name = "scale",
 at_tensor *at_scale(at_tape *t, at_tensor *x, double c)
 {
     AT_INPUT(t, "scale", x, ATTIC_REAL);
+    if (isfinite(c) && !at_check_number(t, "scale", "c", c)) return NULL;
     return at_record(t, &scale_op, AT_IN(x), x->shape, &c, sizeof c);
 }
 
@@ -41,6 +42,7 @@ static const at_op add_scalar_op = {.name = "add_scalar",
 at_tensor *at_add_scalar(at_tape *t, at_tensor *x, double c)
 {
     AT_INPUT(t, "add_scalar", x, ATTIC_REAL);
+    if (isfinite(c) && !at_check_number(t, "add_scalar", "c", c)) return NULL;
     return at_record(t, &add_scalar_op, AT_IN(x), x->shape, &c, sizeof c);
 }
 

@@ -65,6 +65,7 @@ typedef enum {
 } at_sdpa_path;
 
 typedef struct {
+    /* scale / temperature, softcap and 1 / softcap must be finite, and in the tape's real type, too */
     double scale;       /* 0: 1/sqrt(D), and 1 if D = 0 */
     double temperature; /* > 0 divides the scores; 0: 1 */
     double softcap;     /* > 0 bounds the scores to (-cap, cap); 0: off */

@@ -149,8 +149,12 @@ static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
                "sdpa: dropout is %g, but must be in 0 <= p < 1", a->dropout);
     double scale = a->scale != 0 ? a->scale : p->D ? 1 / sqrt(p->D) : 1;
     p->c = a->temperature != 0 ? scale / a->temperature : scale;
-    AT_REQUIRE(t, isfinite(p->c), "sdpa: scale / temperature = %g / %g is not finite", scale,
-               a->temperature);
+    AT_REQUIRE(t, isfinite(p->c) && at_can_hold(at_real(t), p->c),
+               "sdpa: scale / temperature = %g / %g is not finite in %s", scale,
+               a->temperature != 0 ? a->temperature : 1, at_dtype_text(at_real(t)));
+    if (a->softcap > 0 && (!at_check_number(t, "sdpa", "softcap", a->softcap) ||
+                           !at_check_number(t, "sdpa", "1 / softcap", 1 / a->softcap)))
+        return false;
     p->cap = a->softcap;
     p->dropout = at_is_training(t) ? a->dropout : 0;
     p->checked = (at_checks(t) & ATTIC_CHECK_ATTENTION) != 0;

@@ -155,7 +155,7 @@ at_tensor *at_gelu_tanh(at_tape *t, at_tensor *x)
 
 at_tensor *at_pow(at_tape *t, at_tensor *x, double p)
 {
-    AT_REQUIRE(t, isfinite(p), "pow: the exponent is %g but must be finite", p);
+    if (!at_check_number(t, "pow", "the exponent", p)) return NULL;
     return unary(t, x, (unary_args){.name = UNARY_POW, .p = p});
 }
 
@@ -163,6 +163,9 @@ at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high)
 {
     AT_REQUIRE(t, low <= high, "clamp: low is %g and high is %g, but low <= high must hold", low,
                high);
+    AT_REQUIRE(t, at_can_hold(at_real(t), fmax(low, 0)) && at_can_hold(at_real(t), fmin(high, 0)),
+               "clamp: between %g and %g there is no finite %s", low, high,
+               at_dtype_text(at_real(t)));
     return unary(t, x, (unary_args){.name = UNARY_CLAMP, .low = low, .high = high});
 }
 

@@ -1,7 +1,6 @@
 /* arena.c -- memory that is handed out forwards and given back all at once; see arena.h. */
 #include "tensor/arena.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,15 +21,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 
-struct at_chunk {
-    at_chunk *next;
-    size_t size, used; /* of the bytes that follow this header */
-};
-
-enum {
-    CHUNK_HEADER = 64, /* keeps the bytes that follow aligned */
-    FIRST_CHUNK = 1 << 16
-};
+enum { FIRST_CHUNK = 1 << 16 };
 
 static _Thread_local ptrdiff_t fail_countdown, n_requests, n_mallocs;
 
@@ -51,7 +42,7 @@ ptrdiff_t at_mallocs(void)
 
 static char *chunk_bytes(at_chunk *c)
 {
-    return (char *)c + CHUNK_HEADER;
+    return (char *)c + AT_CHUNK_HEADER;
 }
 
 static void forget_bytes(char *p, size_t n)
@@ -78,9 +69,9 @@ static at_chunk *add_chunk(at_arena *a, size_t bytes)
 {
     size_t size = a->current ? 2 * a->current->size : FIRST_CHUNK;
     if (size < bytes) size = bytes;
-    if (size > PTRDIFF_MAX - CHUNK_HEADER) return NULL;
+    if (size > PTRDIFF_MAX - AT_CHUNK_HEADER) return NULL;
 
-    at_chunk *c = at_aligned_alloc(64, CHUNK_HEADER + (size + 63) / 64 * 64);
+    at_chunk *c = at_aligned_alloc(64, AT_CHUNK_HEADER + (size + 63) / 64 * 64);
     if (!c) return NULL;
     n_mallocs++;
     *c = (at_chunk){.size = size, .next = a->current ? a->current->next : NULL};

@@ -12,11 +12,17 @@
 #define AT_TENSOR_ARENA_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kernels/linkage.h"
 AT_BEGIN_C
 
 typedef struct at_chunk at_chunk;
+struct at_chunk {
+    at_chunk *next;
+    size_t size, used; /* of the bytes that begin AT_CHUNK_HEADER behind its own address */
+};
+enum { AT_CHUNK_HEADER = 64 }; /* keeps those bytes aligned */
 
 typedef struct {
     at_chunk *first, *current;
@@ -41,6 +47,12 @@ void at_arena_free(at_arena *a);                    /* back to malloc, back to a
  * rewind took back (and nobody was given since). */
 typedef enum { ATTIC_OUTSIDE, ATTIC_LIVE, ATTIC_DEAD } at_whereabouts;
 at_whereabouts at_arena_find(const at_arena *a, const void *p);
+/* True: it is live, and in the chunk that is handed out now, as half of all memory is at least. */
+static inline bool at_arena_is_recent(const at_arena *a, const void *p)
+{
+    const at_chunk *c = a->current;
+    return c && (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER < c->used;
+}
 
 /* For tests: the n-th request from now on, by this thread and from any arena, fails as if memory
  * had run out (n = 1 is the next one; 0 switches it off). */

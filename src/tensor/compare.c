@@ -82,6 +82,11 @@ at_comparison at_compare(const at_tensor *a, const at_tensor *b)
         snprintf(c.text, sizeof c.text, "wrong: %s instead of %s", at_text(a), at_text(b));
         return c;
     }
+    if (!at_has_data(a) || !at_has_data(b)) {
+        snprintf(c.text, sizeof c.text, "wrong: the memory of %s was reused by a backward",
+                 at_text(at_has_data(a) ? b : a));
+        return c;
+    }
     double tolerance = fmax(closeness_of(a->dtype), closeness_of(b->dtype));
     double largest = largest_element(b);
     for (ptrdiff_t n = at_count(a->shape), i = 0; i < n; i++) {

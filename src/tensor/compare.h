@@ -26,7 +26,8 @@ typedef struct {
     char text[160]; /* in words; a is what is judged, b what it should be */
 } at_comparison;
 
-/* The dtypes may differ, the shapes may not.  NULL is different from everything. */
+/* The dtypes may differ, the shapes may not.  NULL is different from everything, and so is a tensor
+ * whose memory was reused by a backward. */
 at_comparison at_compare(const at_tensor *a, const at_tensor *b);
 
 /* Bit for bit: 0 is not -0, and a NaN is the same as itself. */

@@ -68,7 +68,7 @@ void at_init_fill(at_tensor *x, at_init init, at_stream stream)
     double scale = init.scale * fan_sigma(x->shape, init.fan);
     for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
         double v = scale;
-        if (init.kind == ATTIC_INIT_VALUES) v = init.values[i];
+        if (init.kind == ATTIC_INIT_VALUES) v = init.values ? init.values[i] : (double)NAN;
         if (init.kind == ATTIC_INIT_UNIFORM) v *= 2 * at_random_unit(stream, (uint64_t)i) - 1;
         if (init.kind == ATTIC_INIT_NORMAL) v *= at_random_normal(stream, (uint64_t)i);
         at_store(x->dtype, x->data, i, v);

@@ -12,6 +12,8 @@ typedef struct {
     const double *values; /* for ATTIC_INIT_VALUES */
 } at_init;
 
+/* A width (a, sigma, gain) must be finite and >= 0, what is filled in must not become infinite in
+ * f32, and values must not be NULL: errors of the tape, once a tensor is made with them. */
 at_init at_zeros(void);
 at_init at_ones(void);
 at_init at_fill(double value);

@@ -294,7 +294,7 @@ static void put_scalar(const at_printer *p)
     }
 }
 
-static void print_values(FILE *out, const at_tensor *x, const void *data)
+void at_print_values(FILE *out, const at_tensor *x, const void *data)
 {
     at_printer p = {.out = out, .dtype = x->dtype, .shape = x->shape, .data = data};
     ptrdiff_t n = at_count(x->shape);
@@ -308,24 +308,4 @@ static void print_values(FILE *out, const at_tensor *x, const void *data)
         put_block(&p, 0, 0);
     }
     fputc('\n', out);
-}
-
-void at_print(const at_tensor *x, FILE *out)
-{
-    if (!x)
-        fputs("NULL\n", out);
-    else if (!x->data || (x->base && !x->base->data))
-        fputs("(its memory was reused by a backward)\n", out);
-    else
-        print_values(out, x, x->data);
-}
-
-void at_print_grad(const at_tensor *x, FILE *out)
-{
-    if (!x)
-        fputs("NULL\n", out);
-    else if (!x->grad)
-        fputs("(no gradient)\n", out);
-    else
-        print_values(out, x, x->grad);
 }

@@ -6,7 +6,8 @@
 #include "tensor/tensor.h"
 AT_BEGIN_C
 
-/* Prints x as print() of NumPy would, to the byte, and a newline.
+/* Prints numbers of x's dtype and shape, its own or its gradient's, as print() of NumPy would, to the
+ * byte, and a newline.  For a tensor as a whole there is at_print (autograd/tape.h).
  *
  *     [[ 1.    -0.5    nan]        brackets nested by dimension, lines of 75 columns
  *      [10.     0.125  inf]]       one common format, with as many digits as are needed to tell
@@ -15,10 +16,8 @@ AT_BEGIN_C
  *                                  they are more than a factor of 1000 apart
  *     [0. 1. 2. ... 1998. 1999. 2000.]     of more than 1000 elements the first and last 3 per axis
  *
- * The layout is that of NumPy 1.14 to 1.26, whatever the locale.  NULL prints as NULL. */
-void at_print(const at_tensor *x, FILE *out);
-/* The same for its gradient; "(no gradient)" until a backward reached it. */
-void at_print_grad(const at_tensor *x, FILE *out);
+ * The layout is that of NumPy 1.14 to 1.26, whatever the locale. */
+void at_print_values(FILE *out, const at_tensor *x, const void *data);
 
 AT_END_C
 #endif

@@ -1,6 +1,7 @@
 /* tensor.c -- elements of any dtype, read and written as doubles; see tensor.h. */
 #include "tensor/tensor.h"
 
+#include <math.h>
 #include <stdio.h>
 
 size_t at_dtype_size(at_dtype d)
@@ -18,7 +19,7 @@ size_t at_dtype_size(at_dtype d)
 const char *at_dtype_text(at_dtype d)
 {
     static const char *const text[] = {"real", "f32", "f64", "i32", "bool"};
-    return text[d];
+    return (size_t)d < sizeof text / sizeof *text ? text[d] : "?";
 }
 
 size_t at_bytes(const at_tensor *x)
@@ -49,13 +50,21 @@ void at_store(at_dtype d, void *data, ptrdiff_t i, double value)
     }
 }
 
+bool at_can_hold(at_dtype d, double value)
+{
+    if (d == ATTIC_I32) return value >= INT32_MIN && value <= INT32_MAX;
+    if (d == ATTIC_BOOL) return !isnan(value);
+    return d != ATTIC_F32 || !isfinite(value) || fabs(value) < 0x1.ffffffp127;
+}
+
 double at_element(const at_tensor *x, ptrdiff_t i)
 {
-    return at_fetch(x->dtype, x->data, i);
+    return x && at_has_data(x) ? at_fetch(x->dtype, x->data, i) : (double)NAN;
 }
 
 double at_grad_element(const at_tensor *x, ptrdiff_t i)
 {
+    if (!x) return (double)NAN;
     return x->grad ? at_fetch(x->dtype, x->grad, i) : 0;
 }
 

@@ -860,6 +860,39 @@ START_TEST(a_decimal_comma_does_not_show_in_a_report)
 }
 END_TEST
 
+OP(flat_op, square_node, NULL);
+
+static at_tensor *product_with_flat(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_record(t, &product_op, AT_IN(in[0], apply_op(t, in, (void *)&flat_op)), in[0]->shape,
+                     NULL, 0);
+}
+
+START_TEST(an_op_without_backward_is_named_where_it_cuts_the_gradient)
+{
+    at_gradcheck_report r = check_on_tape(apply_op, &flat_op);
+    assert_verdict(r, ATTIC_VACUOUS);
+    ck_assert_str_eq(r.reason, "the output depends on nothing that wants a gradient (flat_op has "
+                               "no backward)");
+    r = check_on_tape(product_with_flat, NULL);
+    assert_verdict(r, ATTIC_WRONG);
+    ck_assert_msg(strstr(r.reason, "(flat_op has no backward)"), "%s", r.reason);
+}
+END_TEST
+
+START_TEST(nothing_to_check_is_an_error)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_gradcheck(t, NULL, NULL, 0, NULL, usual);
+    ck_assert_str_eq(at_error(t), "gradcheck: the function is NULL");
+    at_clear_error(t);
+    ck_assert_str_eq(at_gradcheck(t, apply_op, NULL, 1, NULL, usual).reason,
+                     "gradcheck: the list of inputs is NULL");
+    at_close(t);
+}
+END_TEST
+
 SUITE(autograd_gradcheck, a_right_gradient_passes, a_wrong_sign_is_wrong_and_called_by_its_name,
       a_factor_shows_down_to_the_resolution, one_wrong_element_is_found_and_named,
       a_missing_term_is_wrong, a_missing_backward_is_wrong, a_gradient_that_is_no_number_is_wrong,
@@ -882,4 +915,5 @@ SUITE(autograd_gradcheck, a_right_gradient_passes, a_wrong_sign_is_wrong_and_cal
       parameters_are_checked_too, what_was_computed_before_counts_as_a_leaf,
       the_tape_is_left_as_it_was, an_f32_tape_is_refused, an_error_in_the_function_is_the_reason,
       an_output_without_gradient_is_vacuous, wherever_memory_runs_out_it_says_so,
-      a_report_reads_well, a_decimal_comma_does_not_show_in_a_report)
+      a_report_reads_well, an_op_without_backward_is_named_where_it_cuts_the_gradient,
+      nothing_to_check_is_an_error, a_decimal_comma_does_not_show_in_a_report)

@@ -68,6 +68,37 @@ START_TEST(parameters_without_a_useful_gradient_are_reported)
 }
 END_TEST
 
+/* What at_print writes about x. */
+static const char *printed(const at_tensor *x)
+{
+    static char text[200];
+    memset(text, 0, sizeof text);
+    FILE *f = fmemopen(text, sizeof text, "w");
+    at_print(x, f);
+    fclose(f);
+    return text;
+}
+
+START_TEST(what_cannot_be_printed_is_told)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_keep_grads(t, false);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){1, 2}), *y = at_exp(t, x);
+    at_tensor *loss = at_sum(t, y);
+    ck_assert(at_backward(t, loss));
+    ck_assert_str_eq(printed(NULL), "NULL\n");
+    ck_assert_str_eq(printed(y), "(its memory was reused by a backward)\n");
+    at_print_grad(y, NULL);
+    ck_assert_str_eq(at_error(t), "print: there is no file to print [2] to");
+    ck_assert_str_eq(printed(x), "[1. 2.]\n"); /* on a failed tape too */
+    at_print(NULL, NULL);
+    at_clear_error(t);
+    at_print(x, NULL);
+    ck_assert_str_eq(at_error(t), "print: there is no file to print [2] to");
+    at_close(t);
+}
+END_TEST
+
 SUITE(autograd_inspect, the_op_that_made_the_first_infinity_is_named,
       a_fill_with_minus_infinity_is_no_anomaly, an_infinite_gradient_is_traced_to_its_op,
-      parameters_without_a_useful_gradient_are_reported)
+      parameters_without_a_useful_gradient_are_reported, what_cannot_be_printed_is_told)

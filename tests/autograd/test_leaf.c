@@ -242,6 +242,91 @@ START_TEST(a_gradient_can_be_copied_but_not_differentiated)
 }
 END_TEST
 
+START_TEST(a_value_that_its_dtype_cannot_hold_is_refused)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *i = at_ints(t, at_shape_of(2), NULL), *x = at_const(t, at_shape_of(1), NULL);
+    at_set(i, (double)NAN, 0);
+    assert_error("set: i32 [2] cannot hold nan");
+    at_set(i, 3e9, 1);
+    assert_error("set: i32 [2] cannot hold 3e+09");
+    at_set(at_bools(t, at_shape_of(), NULL), (double)NAN);
+    assert_error("set: bool [] cannot hold nan");
+    at_set(x, 1e300, 0);
+    assert_error("set: f32 [1] cannot hold 1e+300");
+    at_set(x, (double)INFINITY, 0); /* is a value */
+    ck_assert(at_ok(t) && isinf(at_get(x, 0)) && at_get(i, 0) == 0 && at_get(i, 1) == 0);
+    ck_assert_ptr_null(at_const(t, at_shape_of(2), (double[]){1, -1e300}));
+    assert_error("const: value 1 is -1e+300, which f32 cannot hold");
+    at_close(t);
+}
+END_TEST
+
+static void refuse_init(at_init init, const char *message)
+{
+    ck_assert_ptr_null(at_param(t, "w", at_shape_of(2, 2), init));
+    assert_error(message);
+    ck_assert_int_eq(at_param_count(t), 0);
+}
+
+START_TEST(initialisers_need_widths_that_are_numbers_and_values_that_are_there)
+{
+    t = at_open(ATTIC_F32, 1);
+    refuse_init(at_normal((double)NAN), "param: what is drawn has the width nan, but must be >= 0");
+    refuse_init(at_uniform(-1), "param: what is drawn has the width -1, but must be >= 0");
+    refuse_init(at_xavier_normal((double)INFINITY),
+                "param: the width of what is drawn is inf, but must be a finite f32");
+    refuse_init(at_he_uniform(1e300),
+                "param: the width of what is drawn is 1.73205e+300, but must be a finite f32");
+    refuse_init(at_fill(1e300), "param: f32 cannot hold 1e+300");
+    refuse_init(at_values(NULL), "param: the values of [2,2] are NULL");
+    ck_assert_ptr_null(at_random(t, at_shape_of(2), at_normal((double)NAN)));
+    assert_error("random: what is drawn has the width nan, but must be >= 0");
+    ck_assert(isinf(at_item(at_random(t, at_shape_of(), at_fill(-(double)INFINITY)))));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(there_is_no_tensor_of_no_dtype)
+{
+    t = at_open(ATTIC_F32, 1);
+    ck_assert_ptr_null(at_blank(t, (at_dtype)17, at_shape_of(2)));
+    assert_error("a tensor of dtype 17: there is no such dtype");
+    ck_assert_ptr_null(at_blank(t, (at_dtype)-1, at_shape_of(2)));
+    assert_error("a tensor of dtype -1: there is no such dtype");
+    ck_assert_str_eq(at_dtype_text((at_dtype)17), "?");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_name_that_is_null_is_refused_or_finds_nothing)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(2), at_ones());
+    ck_assert_ptr_eq(at_name(w, NULL), w);
+    assert_error("name: the name of \"w\" [2] is NULL");
+    ck_assert_ptr_null(at_name(NULL, "x"));
+    ck_assert_ptr_null(at_find_param(t, NULL));
+    ck_assert_ptr_null(at_param_state(t, w, NULL));
+    assert_error("param_state: the state of \"w\" [2] needs a name");
+    ck_assert_ptr_null(at_param_state(t, NULL, "m"));
+    assert_error("param_state: param is NULL");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(only_parameters_have_a_state)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(2), at_ones()), *m = at_param_state(t, w, "m");
+    ck_assert_ptr_null(at_param_state(t, at_variable(t, at_shape_of(2), NULL), "m"));
+    assert_error("param_state: [2] is no parameter");
+    ck_assert_ptr_null(at_param_state(t, m, "m"));
+    assert_error("param_state: \"w:m\" [2] is no parameter");
+    at_close(t);
+}
+END_TEST
+
 SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_read_by_index,
       wrong_indices_are_named, only_leaves_can_be_written, impossible_shapes_are_refused,
       parameters_are_found_by_name_and_in_order, parameter_names_are_unique,
@@ -249,4 +334,8 @@ SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_r
       a_parameter_that_found_no_memory_was_never_there, parameters_are_carried_from_f32_to_f64,
       state_is_made_once_per_parameter_and_name,
       only_a_parameter_has_state_and_the_state_has_a_name,
-      a_detached_copy_shares_data_but_no_gradient, a_gradient_can_be_copied_but_not_differentiated)
+      a_detached_copy_shares_data_but_no_gradient, a_gradient_can_be_copied_but_not_differentiated,
+      a_value_that_its_dtype_cannot_hold_is_refused,
+      initialisers_need_widths_that_are_numbers_and_values_that_are_there,
+      there_is_no_tensor_of_no_dtype, a_name_that_is_null_is_refused_or_finds_nothing,
+      only_parameters_have_a_state)

@@ -7,7 +7,7 @@
 
 #include "autograd/op.h"
 #include "ops/ops.h"
-#include "test.h"
+#include "tensors.h"
 #include "version.h"
 
 START_TEST(a_tape_is_real)
@@ -70,17 +70,182 @@ START_TEST(bad_inputs_are_named)
 }
 END_TEST
 
-START_TEST(a_rewound_tensor_is_refused_in_debug_builds)
+START_TEST(a_rewound_tensor_is_refused_until_its_memory_is_handed_out_again)
 {
-#ifdef ATTIC_DEBUG
     at_tape *t = at_open(ATTIC_F32, 1);
     at_mark step = at_mark_here(t);
-    at_tensor *x = at_const(t, at_shape_of(2), NULL);
+    at_tensor *x = at_const(t, at_shape_of(2), NULL), *far = NULL;
+    for (int i = 0; i < 100; i++) far = at_const(t, at_shape_of(1000), NULL); /* in a later chunk */
     at_rewind(t, step);
     ck_assert_ptr_null(at_scale(t, x, 2));
-    ck_assert_str_eq(at_error(t), "scale: x was made in a step that has been rewound");
+    assert_error(t, "scale: x was made in a step that has been rewound");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_add(t, at_const(t, at_shape_of(2), NULL), far));
+    assert_error(t, "add: b was made in a step that has been rewound");
     at_close(t);
+}
+END_TEST
+
+/* Debug builds poison what was rewound: there a function without a tape cannot look for one in it. */
+#ifndef ATTIC_DEBUG
+START_TEST(functions_without_a_tape_refuse_a_rewound_tensor_too)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_mark step = at_mark_here(t);
+    at_tensor *x = at_const(t, at_shape_of(), NULL);
+    at_rewind(t, step);
+    ck_assert(isnan(at_item(x)));
+    assert_error(t, "item: x was made in a step that has been rewound");
+    at_clear_error(t);
+    at_written(x);
+    assert_error(t, "written: x was made in a step that has been rewound");
+    at_clear_error(t);
+    at_name(x, "x");
+    assert_error(t, "name: x was made in a step that has been rewound");
+    at_close(t);
+}
+END_TEST
+#define RELEASE_TESTS , functions_without_a_tape_refuse_a_rewound_tensor_too
+#else
+#define RELEASE_TESTS
 #endif
+
+/* Rewinding to m is refused, and forgets nothing. */
+static void refuse_mark(at_tape *t, at_mark m, const char *message)
+{
+    int nodes = at_memory_of(t).nodes;
+    size_t step = at_memory_of(t).step;
+    at_rewind(t, m);
+    assert_error(t, message);
+    at_clear_error(t);
+    ck_assert_int_eq(at_memory_of(t).nodes, nodes);
+    ck_assert_uint_eq(at_memory_of(t).step, step);
+}
+
+START_TEST(only_a_mark_of_this_tape_can_be_rewound_to)
+{
+    at_tape *t = at_open(ATTIC_F32, 1), *other = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_exp(t, at_const(t, at_shape_of(2), NULL));
+    refuse_mark(t, at_mark_here(other), "rewind: the mark is another tape's");
+    refuse_mark(t, (at_mark){0}, "rewind: the mark is empty (see at_mark_here)");
+    ck_assert(at_get(x, 1) == 1);
+    at_close(t);
+    at_close(other);
+}
+END_TEST
+
+START_TEST(a_mark_above_one_rewound_to_is_forgotten_even_where_memory_has_grown_again)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_mark low = at_mark_here(t);
+    at_const(t, at_shape_of(10), NULL);
+    at_mark high = at_mark_here(t);
+    at_rewind(t, low);
+    refuse_mark(t, high, "rewind: the mark was taken in a step that has been rewound");
+    at_tensor *x = at_random(t, at_shape_of(1000), at_uniform(1)); /* lies across `high` */
+    at_mark higher = at_mark_here(t);
+    refuse_mark(t, high, "rewind: the mark was taken in a step that has been rewound");
+    at_rewind(t, higher);
+    at_rewind(t, higher);
+    ck_assert(at_get(x, 999) != 0);
+    at_rewind(t, low);
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(marks_need_no_more_memory_in_a_loop_than_in_its_first_round)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_memory first = {0};
+    for (int i = 0; i < 10; i++) {
+        at_mark outer = at_mark_here(t);
+        at_const(t, at_shape_of(3), NULL);
+        at_mark inner = at_mark_here(t);
+        at_const(t, at_shape_of(3), NULL);
+        at_rewind(t, inner);
+        at_rewind(t, outer);
+        if (i == 0) first = at_memory_of(t);
+    }
+    ck_assert_uint_eq(at_memory_of(t).permanent, first.permanent);
+    ck_assert_uint_eq(at_memory_of(t).step, 0);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_failed_tape_can_be_rewound_but_its_first_error_stays)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_mark start = at_mark_here(t);
+    at_exp(t, at_const(t, at_shape_of(2), NULL));
+    at_fail(t, ATTIC_USER_ERROR, "on purpose");
+    at_rewind(t, (at_mark){0});
+    ck_assert_int_eq(at_memory_of(t).nodes, 1);
+    at_rewind(t, start);
+    ck_assert_int_eq(at_memory_of(t).nodes, 0);
+    assert_error(t, "on purpose");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(where_there_is_no_memory_for_a_mark_it_says_so)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_fail_allocation(1);
+    at_mark m = at_mark_here(t);
+    ck_assert_int_eq(at_error_kind(t), ATTIC_MEMORY_ERROR);
+    at_clear_error(t);
+    refuse_mark(t, m, "rewind: the mark is empty (see at_mark_here)");
+    at_close(t);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ ops of others -------------- */
+
+static void fill_with_7(at_node *n)
+{
+    for (ptrdiff_t i = at_count(n->out[0]->shape); i-- > 0;)
+        at_store(n->out[0]->dtype, n->out[0]->data, i, 7);
+}
+
+static void refuse_op(at_dtype real, at_op op, at_recipe r, const char *message)
+{
+    at_tape *t = at_open(real, 1);
+    at_tensor *x = at_variable(t, at_shape_of(), NULL);
+    ck_assert_ptr_null(at_record_node(t, &op, AT_IN(x), r));
+    assert_error(t, message);
+    ck_assert_int_eq(at_memory_of(t).nodes, 0);
+    at_close(t);
+}
+
+START_TEST(an_op_that_lacks_a_kernel_for_this_tape_is_refused_by_name)
+{
+    const at_op f64 = {"mine", {NULL, fill_with_7}, {NULL, NULL}, false};
+    const at_op forward = {"mine", {fill_with_7, fill_with_7}, {NULL, fill_with_7}, false};
+    const at_op backward = {"mine", {fill_with_7, fill_with_7}, {fill_with_7, NULL}, false};
+    refuse_op(ATTIC_F32, f64, (at_recipe){0}, "mine: the op has no forward for f32");
+    refuse_op(ATTIC_F32, f64, (at_recipe){.shares = true}, "mine: the op has no forward for f32");
+    refuse_op(ATTIC_F32, forward, (at_recipe){0},
+              "mine: the op has a backward for f64, but none for f32");
+    refuse_op(ATTIC_F64, backward, (at_recipe){0},
+              "mine: the op has a backward for f32, but none for f64");
+    refuse_op(ATTIC_F64, (at_op){.name = "mine"}, (at_recipe){0},
+              "mine: the op has no forward for f64");
+    refuse_op(ATTIC_F64, f64, (at_recipe){.n_out = AT_MAX_OUT + 1},
+              "mine: 6 outputs, but 5 are possible");
+    refuse_op(ATTIC_F64, (at_op){0}, (at_recipe){0}, "record: the op is NULL, or its name is");
+}
+END_TEST
+
+START_TEST(an_op_for_f64_alone_runs_on_an_f64_tape_and_one_without_backward_stops_the_gradient)
+{
+    static const at_op mine = {.name = "mine", .forward = {NULL, fill_with_7}};
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(), NULL);
+    at_tensor *y = at_record(t, &mine, AT_IN(x), at_shape_of(), NULL, 0);
+    ck_assert(at_item(y) == 7 && !y->wants_grad);
+    ck_assert(at_replay(t));
+    at_close(t);
 }
 END_TEST
 
@@ -375,12 +540,20 @@ END_TEST
 
 SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
       the_first_error_wins_and_silences_the_rest, bad_inputs_are_named,
-      a_rewound_tensor_is_refused_in_debug_builds, long_messages_are_cut_not_overrun,
-      modes_return_what_was_before, scopes_prefix_parameters_and_mark_ops,
-      scopes_are_opened_and_closed_on_a_failed_tape_too, a_steady_loop_does_not_call_malloc,
-      parameters_outlive_the_step_that_made_them, gradients_above_a_mark_are_forgotten_with_it,
+      a_rewound_tensor_is_refused_until_its_memory_is_handed_out_again,
+      only_a_mark_of_this_tape_can_be_rewound_to,
+      a_mark_above_one_rewound_to_is_forgotten_even_where_memory_has_grown_again,
+      marks_need_no_more_memory_in_a_loop_than_in_its_first_round,
+      a_failed_tape_can_be_rewound_but_its_first_error_stays,
+      where_there_is_no_memory_for_a_mark_it_says_so,
+      an_op_that_lacks_a_kernel_for_this_tape_is_refused_by_name,
+      an_op_for_f64_alone_runs_on_an_f64_tape_and_one_without_backward_stops_the_gradient,
+      long_messages_are_cut_not_overrun, modes_return_what_was_before,
+      scopes_prefix_parameters_and_mark_ops, scopes_are_opened_and_closed_on_a_failed_tape_too,
+      a_steady_loop_does_not_call_malloc, parameters_outlive_the_step_that_made_them,
+      gradients_above_a_mark_are_forgotten_with_it,
       a_gradient_below_one_mark_and_above_another_goes_with_the_other,
       what_a_failed_backward_has_reached_is_forgotten_too,
       no_gradient_that_can_be_read_lies_in_memory_that_was_rewound,
       a_rewind_costs_what_was_done_since_the_mark, draws_never_repeat_after_a_rewind,
-      the_version_is_told_at_run_time, a_decimal_comma_does_not_show_in_messages)
+      a_decimal_comma_does_not_show_in_messages, the_version_is_told_at_run_time RELEASE_TESTS)

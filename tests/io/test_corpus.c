@@ -87,9 +87,14 @@ START_TEST(what_cannot_be_read_is_named)
     ck_assert_str_eq(at_error(t), "corpus: cannot read /: Is a directory");
     at_clear_error(t);
 
-    path = NULL;
-    ck_assert_ptr_null(at_corpus_read(t, &path, 1));
-    ck_assert_str_eq(at_error(t), "corpus: a path is NULL");
+    ck_assert_ptr_null(at_corpus_read(t, (const char *[]){"Makefile", NULL}, 2));
+    ck_assert_str_eq(at_error(t), "corpus: path 1 is NULL");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_corpus_read(t, NULL, 1));
+    ck_assert_str_eq(at_error(t), "corpus: path 0 is NULL");
+    at_clear_error(t);
+    ck_assert(!at_corpus_batch(t, NULL, 1, 1, (at_stream){0}, NULL, NULL));
+    ck_assert_str_eq(at_error(t), "corpus: the corpus, ids or target is NULL");
     at_close(t);
 }
 END_TEST

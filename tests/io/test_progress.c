@@ -163,8 +163,23 @@ START_TEST(a_decimal_comma_does_not_show)
 }
 END_TEST
 
+START_TEST(without_a_file_or_a_name_nothing_breaks)
+{
+    at_progress p = at_progress_start(NULL, NULL, 3);
+    at_progress_step(&p, 1, "x");
+    at_progress_end(&p);
+    char line[80] = "";
+    FILE *f = fmemopen(line, sizeof line, "w");
+    p = at_progress_start(f, NULL, 1);
+    at_progress_step(&p, 1, "x");
+    fclose(f);
+    ck_assert(strstr(line, "  1/1 100%") == line);
+}
+END_TEST
+
 SUITE(io_progress, a_terminal_shows_bar_rate_time_and_text,
       a_narrow_terminal_keeps_what_the_caller_says, a_line_break_in_a_text_does_not_break_the_line,
       redraws_are_at_most_ten_a_second, a_bar_that_was_cleared_is_drawn_at_the_next_step,
       a_file_gets_one_line_per_tenth, a_file_learns_how_it_ended, the_end_is_always_drawn,
-      no_work_writes_nothing, a_decimal_comma_does_not_show)
+      no_work_writes_nothing, without_a_file_or_a_name_nothing_breaks,
+      a_decimal_comma_does_not_show)

@@ -288,6 +288,8 @@ START_TEST(sizes_of_zero_and_one_are_drawn)
     expect(">(empty)</text>");
     draw_heatmap(&(at_heatmap){.title = "nothing at all"});
     ck_assert(!at_svg_heatmap(NULL, &(at_heatmap){0}));
+    ck_assert(!at_svg_heatmap(stderr, NULL) &&
+              !at_svg_heatmap(stderr, &(at_heatmap){.n_panels = 1}));
 }
 END_TEST
 
@@ -430,6 +432,9 @@ START_TEST(charts_of_nothing_are_drawn)
     draw_chart(&(at_chart){.series = &s, .n_series = 1, .log_y = true, .log_x = true});
     expect(">(nothing to show)</text>");
     ck_assert(!at_svg_chart(NULL, &(at_chart){0}));
+    ck_assert(!at_svg_chart(stderr, NULL) && !at_svg_chart(stderr, &(at_chart){.n_series = 1}));
+    ck_assert(!at_svg_chart(stderr, &(at_chart){.n_levels = 1}));
+    ck_assert(!at_svg_chart(stderr, &(at_chart){.series = &(at_series){.n = 1}, .n_series = 1}));
 }
 END_TEST
 

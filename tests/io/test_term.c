@@ -161,6 +161,7 @@ START_TEST(panels_stand_below_each_other)
          *third = strstr(text, "third\n");
     ck_assert(first && none && third && first < none && none < third);
     ck_assert(!at_term_heatmap(NULL, ascii, &(at_heatmap){0}));
+    ck_assert(!at_term_heatmap(stderr, ascii, NULL));
 }
 END_TEST
 
@@ -254,6 +255,7 @@ START_TEST(charts_of_anything_fit_and_do_not_crash)
                                                                       .log_y = log & 2});
     term_chart(ascii, &(at_chart){0});
     ck_assert(!at_term_chart(NULL, ascii, &(at_chart){0}));
+    ck_assert(!at_term_chart(stderr, ascii, NULL));
 }
 END_TEST
 

@@ -375,6 +375,19 @@ START_TEST(what_can_not_be_attended_to_is_an_error_of_the_op_inside)
 }
 END_TEST
 
+START_TEST(a_layer_that_is_null_is_an_error)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3, 4), NULL);
+    ck_assert_ptr_null(at_attention_apply(t, NULL, x, NULL, (at_sdpa_args){0}));
+    assert_error(t, "attention: the layer is NULL");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_attention_combine(t, NULL, x, x, x, (at_sdpa_args){0}));
+    assert_error(t, "attention: the layer is NULL");
+    at_close(t);
+}
+END_TEST
+
 SUITE(nn_attention, parameters_are_four_matrices_in_the_open_scope,
       grouped_heads_have_narrower_keys_and_values, out_gain_scales_the_last_matrix_alone,
       the_layer_is_attention_head_by_head, its_gradients_are_those_of_attention_head_by_head,
@@ -383,4 +396,4 @@ SUITE(nn_attention, parameters_are_four_matrices_in_the_open_scope,
       no_queries_no_keys_and_no_batch_are_fine, masks_paths_and_taps_are_passed_on,
       heads_and_dropout_are_those_of_the_layer, dropout_is_for_training_only,
       impossible_layers_are_refused_before_anything_is_made,
-      what_can_not_be_attended_to_is_an_error_of_the_op_inside)
+      what_can_not_be_attended_to_is_an_error_of_the_op_inside, a_layer_that_is_null_is_an_error)

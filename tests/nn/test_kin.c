@@ -245,10 +245,24 @@ START_TEST(multi_query_attention_is_one_key_head_read_by_all)
 }
 END_TEST
 
+START_TEST(an_additive_layer_that_was_not_made_is_an_error)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3, 4), NULL);
+    ck_assert_ptr_null(at_additive_apply(t, NULL, x, x, x, NULL, NULL));
+    assert_error(t, "additive: the layer is NULL");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_additive_apply(t, &(at_additive){0}, x, x, x, NULL, NULL));
+    assert_error(t, "additive: the layer's W is NULL");
+    at_close(t);
+}
+END_TEST
+
 SUITE(nn_kin, additive_weights_and_output_are_those_of_the_loops,
       additive_masks_keys_and_gives_0_where_none_is_left, additive_gradients_are_right,
       additive_refuses_shapes_that_do_not_fit, elu_plus_1_is_positive_and_smooth_at_0,
       linear_attention_equals_its_quadratic_form, the_last_causal_row_is_the_full_one,
       linear_gradients_are_right,
       linear_attention_without_keys_is_refused_unless_there_is_nothing_to_do,
-      multi_query_attention_is_one_key_head_read_by_all)
+      multi_query_attention_is_one_key_head_read_by_all,
+      an_additive_layer_that_was_not_made_is_an_error)

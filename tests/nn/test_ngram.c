@@ -69,6 +69,20 @@ START_TEST(bad_orders_and_sizes_are_named)
 }
 END_TEST
 
+START_TEST(symbols_outside_of_the_vocabulary_are_named)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const unsigned char text[] = {0, 1, 200, 1};
+    ck_assert(isnan(at_ngram_nats(t, 3, 1, 2, text, 4, abab, 8)));
+    ck_assert_str_eq(at_error(t), "ngram: symbol 2 of the training text is 200, but vocab is 2");
+    at_clear_error(t);
+    ck_assert(isnan(at_ngram_nats(t, 3, 1, 2, abab, 8, NULL, 8)));
+    ck_assert_str_eq(at_error(t), "ngram: the held-out text is NULL");
+    at_close(t);
+}
+END_TEST
+
 SUITE(nn_ngram, unigram_of_a_fair_coin_is_log_2, bigram_counts_pairs_and_smooths_them,
       trigram_of_a_strict_alternation_is_nearly_certain, a_symbol_never_seen_keeps_a_finite_price,
-      the_tables_are_given_back, bad_orders_and_sizes_are_named)
+      the_tables_are_given_back, bad_orders_and_sizes_are_named,
+      symbols_outside_of_the_vocabulary_are_named)

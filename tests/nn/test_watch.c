@@ -352,6 +352,8 @@ START_TEST(a_layer_is_told_in_a_line_and_a_change_in_words)
     ck_assert_str_eq(at_watch_text(1, 1, &w->head[3]),
                      "block 1 head 1 is on one key for all, for 3 looks: entropy 0.00 of 0.69, "
                      "largest 1.00, alike 1.00");
+    ck_assert_str_eq(at_watch_text(1, 1, NULL), "NULL");
+    ck_assert_str_eq(at_head_text((at_head_state)99), "?");
     at_close(t);
 }
 END_TEST

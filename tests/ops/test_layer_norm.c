@@ -214,6 +214,12 @@ START_TEST(wrong_arguments_are_named)
     at_layer_norm(t, x, three, three, -1);
     assert_error(t, "layer_norm: eps is -1 but must be >= 0");
     at_clear_error(t);
+    at_layer_norm(t, x, three, three, 1e-50);
+    assert_error(t, "layer_norm: 1 / eps is 1e+50, but must be a finite f32");
+    at_clear_error(t);
+    at_layer_norm(t, x, three, three, 1e50);
+    assert_error(t, "layer_norm: eps is 1e+50, but must be a finite f32");
+    at_clear_error(t);
     at_layer_norm(t, at_const(t, at_shape_of(), NULL), NULL, NULL, 1e-5);
     assert_error(t, "layer_norm: x is []; it needs an axis to take the mean of");
     at_clear_error(t);

@@ -112,6 +112,9 @@ START_TEST(mistakes_are_named)
     at_clear_error(t);
     at_masked_fill(t, x, NULL, 0);
     assert_error(t, "masked_fill: where is NULL");
+    at_clear_error(t);
+    at_masked_fill(t, x, at_bools(t, at_shape_of(), NULL), -1e300);
+    assert_error(t, "masked_fill: value is -1e+300, but must be a finite f32");
     at_close(t);
 }
 END_TEST

@@ -255,6 +255,8 @@ START_TEST(wrong_arguments_are_named)
                   "rope: x is [2,8]: its last axis can't be cut into -1 heads");
     check_refused(at_shape_of(2, 8), (at_rope_args){.base = -1},
                   "rope: base is -1 but must be > 0");
+    check_refused(at_shape_of(2, 8), (at_rope_args){.base = 1e-300},
+                  "rope: base is 1e-300, so small that angles would be infinite");
 }
 END_TEST
 

@@ -87,6 +87,12 @@ START_TEST(mistakes_are_named)
     at_clear_error(t);
     at_add_scalar(t, at_ints(t, at_shape_of(2), NULL), 2);
     assert_error(t, "add_scalar: x [2] has dtype i32 but must be f32");
+    at_clear_error(t);
+    at_scale(t, at_const(t, at_shape_of(2), NULL), 1e300);
+    assert_error(t, "scale: c is 1e+300, but must be a finite f32");
+    at_clear_error(t);
+    at_add_scalar(t, at_const(t, at_shape_of(2), NULL), -1e39);
+    assert_error(t, "add_scalar: c is -1e+39, but must be a finite f32");
     at_close(t);
 }
 END_TEST

@@ -597,7 +597,7 @@ START_TEST(options_out_of_range_are_named)
     expect_refusal(x, (at_sdpa_args){.temperature = -1},
                    "sdpa: temperature is -1, but must be positive (0 means 1)");
     expect_refusal(x, (at_sdpa_args){.scale = 1e300, .temperature = 1e-300},
-                   "sdpa: scale / temperature = 1e+300 / 1e-300 is not finite");
+                   "sdpa: scale / temperature = 1e+300 / 1e-300 is not finite in f32");
     expect_refusal(x, (at_sdpa_args){.softcap = -2},
                    "sdpa: softcap is -2, but must be positive (0 means none)");
     expect_refusal(x, (at_sdpa_args){.dropout = 1},
@@ -659,6 +659,25 @@ START_TEST(a_mask_of_three_axes_needs_no_more_where_there_are_no_heads)
 }
 END_TEST
 
+START_TEST(numbers_that_f32_cannot_hold_are_refused_there_alone)
+{
+    qkv x = make_one(ATTIC_F32, 2, 2, 4, 4), y = make_one(ATTIC_F64, 2, 2, 4, 4);
+    expect_refusal(x, (at_sdpa_args){.scale = 1e300},
+                   "sdpa: scale / temperature = 1e+300 / 1 is not finite in f32");
+    expect_refusal(x, (at_sdpa_args){.scale = 1, .temperature = 1e-300},
+                   "sdpa: scale / temperature = 1 / 1e-300 is not finite in f32");
+    expect_refusal(x, (at_sdpa_args){.softcap = 1e-50},
+                   "sdpa: 1 / softcap is 1e+50, but must be a finite f32");
+    expect_refusal(x, (at_sdpa_args){.softcap = 1e50},
+                   "sdpa: softcap is 1e+50, but must be a finite f32");
+    ck_assert_ptr_nonnull(at_sdpa(y.t, y.Q, y.K, y.V, (at_sdpa_args){.scale = 1e300}));
+    at_sdpa_args one = {.scale = 1e300, .temperature = 1e300}; /* a quotient of 1 */
+    ck_assert_ptr_nonnull(at_sdpa(x.t, x.Q, x.K, x.V, one));
+    at_close(x.t);
+    at_close(y.t);
+}
+END_TEST
+
 SUITE(ops_sdpa, every_path_gives_the_numbers_of_numpy_and_their_gradients,
       one_query_two_keys_by_hand, rows_of_the_weights_sum_to_one,
       the_future_does_not_change_the_past, rows_with_nothing_kept_give_exact_zeros,
@@ -674,4 +693,5 @@ SUITE(ops_sdpa, every_path_gives_the_numbers_of_numpy_and_their_gradients,
       the_scores_tapped_are_all_of_them_before_softcap_and_mask, an_empty_row_is_no_anomaly,
       after_an_error_nothing_is_handed_out, shapes_that_disagree_are_named,
       heads_that_do_not_fit_are_named, options_out_of_range_are_named,
-      masks_that_do_not_fit_are_named, a_mask_of_three_axes_needs_no_more_where_there_are_no_heads)
+      masks_that_do_not_fit_are_named, a_mask_of_three_axes_needs_no_more_where_there_are_no_heads,
+      numbers_that_f32_cannot_hold_are_refused_there_alone)

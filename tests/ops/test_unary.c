@@ -230,7 +230,7 @@ START_TEST(mistakes_are_named)
     assert_error(t, "exp: x [2,3] has dtype bool but must be f64");
     at_clear_error(t);
     at_pow(t, x, inf);
-    assert_error(t, "pow: the exponent is inf but must be finite");
+    assert_error(t, "pow: the exponent is inf, but must be a finite f64");
     at_clear_error(t);
     at_clamp(t, x, 2, 1);
     assert_error(t, "clamp: low is 2 and high is 1, but low <= high must hold");
@@ -243,6 +243,24 @@ START_TEST(mistakes_are_named)
 }
 END_TEST
 
+START_TEST(a_number_that_f32_cannot_hold_is_refused_where_it_matters)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(), (double[]){2});
+    at_pow(t, x, 1e300);
+    assert_error(t, "pow: the exponent is 1e+300, but must be a finite f32");
+    at_clear_error(t);
+    at_clamp(t, x, 1e300, inf);
+    assert_error(t, "clamp: between 1e+300 and inf there is no finite f32");
+    at_clear_error(t);
+    at_clamp(t, x, -inf, -1e39);
+    assert_error(t, "clamp: between -inf and -1e+39 there is no finite f32");
+    at_clear_error(t);
+    ck_assert(at_item(at_clamp(t, x, -1e300, 1e300)) == 2); /* no bounds at all, in f32 as in f64 */
+    at_close(t);
+}
+END_TEST
+
 SUITE(ops_unary, values_and_slopes_equal_the_golden_numbers,
       log_and_sqrt_are_infinitely_steep_at_0_and_nan_below, relu_is_flat_up_to_0_and_hides_no_nan,
       clamp_has_slope_1_at_both_ends, anything_to_the_0_is_1_with_gradient_0,
@@ -250,4 +268,5 @@ SUITE(ops_unary, values_and_slopes_equal_the_golden_numbers,
       the_two_gelus_are_near_but_not_the_same, sigmoid_is_half_a_tanh_of_half_and_silu_gates_by_it,
       a_long_array_gives_the_bits_of_a_short_one_at_any_number_of_threads,
       a_result_used_twice_receives_both_gradients, scalars_and_empty_tensors_are_fine,
-      anomaly_mode_blames_the_log_of_0, mistakes_are_named)
+      anomaly_mode_blames_the_log_of_0, mistakes_are_named,
+      a_number_that_f32_cannot_hold_is_refused_where_it_matters)

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "autograd/tape.h"
+#include "ops/ops.h"
 #include "test.h"
 
 static at_comparison compare_rows(at_dtype real, const double *a, const double *b)
@@ -91,7 +92,25 @@ START_TEST(a_decimal_comma_does_not_show)
 }
 END_TEST
 
+START_TEST(what_a_backward_reused_is_no_number_and_different_from_everything)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_keep_grads(t, false);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){1, 2}), *y = at_exp(t, x);
+    at_tensor *again = at_reshape(t, y, at_shape_of(2)), *d = at_detach(t, y);
+    ck_assert(at_backward(t, at_sum(t, again)));
+    ck_assert(isnan(at_element(y, 0)) && isnan(at_element(again, 0)) && isnan(at_element(d, 0)));
+    ck_assert(isnan(at_element(NULL, 0)) && isnan(at_grad_element(NULL, 0)));
+    const char *text = "wrong: the memory of [2] was reused by a backward";
+    ck_assert_str_eq(at_compare(x, y).text, text);
+    ck_assert_str_eq(at_compare(d, x).text, text);
+    ck_assert_int_eq(at_compare(again, again).likeness, ATTIC_DIFFERENT);
+    at_close(t);
+}
+END_TEST
+
 SUITE(tensor_compare, the_same_values_are_exact, rounding_is_close_in_f32_and_wrong_in_f64,
       a_common_factor_is_named, a_nan_where_a_number_should_be_is_wrong,
       tiny_elements_need_not_be_right_to_all_their_digits, bits_tell_what_values_do_not,
-      other_shapes_are_wrong, a_decimal_comma_does_not_show)
+      other_shapes_are_wrong, what_a_backward_reused_is_no_number_and_different_from_everything,
+      a_decimal_comma_does_not_show)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "autograd/tape.h"
 #include "test.h"
 
 typedef struct {
