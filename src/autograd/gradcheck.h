@@ -33,30 +33,46 @@ const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
  *     |a - n| <= tolerance max(|a|, |n|, max|n| / 1000) + bound
  *
  * where max|n| is the largest of all: an element that is tiny beside the others need not be right
- * to 7 digits of its own. */
+ * to 7 digits of its own.
+ *
+ * A function that computes in float is noticed, and compared as far as float allows: max|n| / 100
+ * takes the place of max|n| / 1000, and the rounding of a, measured as well, is added to the bound.
+ * What that leaves is the resolution, often 1e-3; x is rounded to floats of 20 bits. */
 typedef struct {
     at_verdict verdict;
     char reason[160];  /* one sentence */
+    at_dtype real;     /* what forward computes in, so far as one can see: ATTIC_F64 or ATTIC_F32 */
     ptrdiff_t checked; /* comparisons made: elements, or directions */
     ptrdiff_t failed;  /* how many of them did not agree */
     double error;      /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
     double resolution; /* an error larger than this, in any one comparison, would have been seen */
 
     /* The worst comparison: of those with the gravest verdict, the one with the largest error. */
-    char where[120];          /* "input 1 [4,5] at [0,2]", "x[7]", "direction 3" */
-    int input;                /* which input, -1 for anything else */
-    ptrdiff_t element;        /* which element of it, in memory order */
-    double analytic, numeric; /* a and n */
-    double bound;             /* of the error of n: measured rounding, not yet converged steps */
-    double step;              /* h */
-    uint64_t seed;            /* of the cotangent and the directions */
+    char where[120];   /* "input 1 [4,5] at [0,2]", "x[7]", "\"weight\" at [3]", "direction 3" */
+    int input;         /* which input, -1 for anything else */
+    ptrdiff_t element; /* which element of it, in memory order */
+    double analytic,
+        numeric;   /* a and n; n is refined for the report, so that it may be closer to a */
+    double bound;  /* of the error of n: measured rounding, not yet converged steps */
+    double step;   /* h */
+    uint64_t seed; /* of the cotangent and the directions */
 } at_gradcheck_report;
+
+/* A part of x that has a name: count elements, after those of the parts before it. */
+typedef struct {
+    const char *name;
+    ptrdiff_t count;
+} at_gradcheck_part;
 
 /* All zero is a good choice. */
 typedef struct {
-    int directions;   /* 0: every element, 4 forwards each; k > 0: k random directions instead */
-    double tolerance; /* 0: 1e-7 */
+    int directions;   /* 0: every element, 4 forwards each (in float about 50); k > 0: k random
+                       * directions instead */
+    double tolerance; /* 0: 1e-7, in float 1e-4 */
     uint64_t seed;
+    at_dtype real; /* what forward computes in: ATTIC_F32, ATTIC_F64; 0 finds out */
+    const at_gradcheck_part *parts; /* what the report calls the elements of x; ends with {NULL, 0}.
+                                     * At at_gradcheck_fn only: leaves have names of their own */
 } at_gradcheck_options;
 
 /* What was checked, how it went and the worst comparison, in a few lines. */
@@ -98,5 +114,13 @@ typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx)
 at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
                                     ptrdiff_t m, const double *x, void *ctx,
                                     at_gradcheck_options options);
+
+typedef void at_forward_fn_f32(const float *x, float *y, void *ctx);
+typedef void at_vjp_fn_f32(const float *x, const float *dy, float *dx, void *ctx);
+
+/* The same for functions of floats, with options.real = ATTIC_F32. */
+at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f32 *vjp, ptrdiff_t n,
+                                        ptrdiff_t m, const float *x, void *ctx,
+                                        at_gradcheck_options options);
 
 #endif
