@@ -125,6 +125,7 @@ typedef struct {
     double max_n;       /* the largest |n| */
     double y_size;      /* sum_k |u_k y_k| */
     double u_size;      /* sum_k |u_k| */
+    double x_size;      /* |x| of what is stepped along now */
     const precision *precision;
     at_gradcheck_report report;
 } checker;
@@ -304,8 +305,10 @@ static double aim_at_probe(checker *c, ptrdiff_t p)
             double v = at_random_normal(s, (uint64_t)i);
             c->v[i] = size_of_element(c->x0[i]) * (is_float(c) ? rint(16 * v) / 16 : v);
         }
+        c->x_size = (double)INFINITY;
         return 1;
     }
+    c->x_size = fabs(c->x0[p]);
     memset(c->v, 0, (size_t)c->n * sizeof *c->v);
     c->v[p] = 1;
     return size_of_element(c->x0[p]);
@@ -399,7 +402,7 @@ static double noise_at_step(checker *c, ptrdiff_t k, bool stands_still)
     if (!is_float(c)) return r;
     for (int j = 0; j < 4; j++) size = fmax(size, fabs(c->y[j][k]));
     if (isfinite(size)) c->seen[k] = fmax(c->seen[k], size);
-    if (stands_still) size = c->seen[k];
+    size = fmax(size, stands_still ? c->seen[k] : fmin(c->seen[k], c->x_size));
     return isfinite(size) ? fmax(r, 0x1p-24 * size) : r;
 }
 

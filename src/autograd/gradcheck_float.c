@@ -27,13 +27,17 @@ double at_short_float(double x)
 enum { POINTS = 4, MOST_POINTS = 16 };
 typedef enum { THERE, A_HAIR_AWAY, FURTHER_AWAY } vantage;
 
-/* Near x0, at a distance that the point decides, a number that is no float: a float plus 1/16 to 1/8
- * of its last bit.  A hair is as much again, further is 2^-14 of x0. */
+/* A number that is no float: a float near x0, plus 1/16 to 1/8 of its last bit.  A hair is as much
+ * again, further is 2^-14 of its size.  Every next point looks 8 times as far, and every fourth
+ * begins again. */
 static double near_float(double x0, at_stream s, int point, uint64_t i, vantage v)
 {
+    double reach = ldexp(1, 3 * (point % 4));
     double far = 2 * at_random_unit(s, 2 * i) - 1, bits = 1 + at_random_unit(s, 2 * i + 1);
-    double base = (double)(float)(x0 + ldexp(at_float_scale(x0), -10 + 3 * (point % 4)) * far);
-    double away = v == A_HAIR_AWAY ? 0x1p-28 * (3 - bits) : v == FURTHER_AWAY ? 0x1p-14 * bits : 0;
+    double base = (double)(float)(x0 + at_float_scale(x0) * 0x1p-10 * reach * far);
+    double away = v == A_HAIR_AWAY    ? 0x1p-28 * (3 - bits)
+                  : v == FURTHER_AWAY ? 0x1p-14 * reach * bits
+                                      : 0;
     return base + at_float_scale(base) * (0x1p-28 * bits + away);
 }
 
@@ -42,13 +46,13 @@ static bool is_exact_float(double y)
     return (double)(float)y == y;
 }
 
-/* +1: y_k looks like float here, -1: like double, 0: it does not move. */
-static int looks_like_float(double there, double hair, double further)
+/* +1: y_k looks like float here, -1: like double, 0: it does not move enough to tell. */
+static int looks_like_float(double there, double hair, double further, int point)
 {
     if (there == further || !isfinite(there) || !isfinite(further)) return 0;
     if (is_exact_float(there) && is_exact_float(further)) return 1;
     if (hair != there) return -1;
-    return fabs(further - there) > 0x1p-36 * fabs(there) ? 1 : 0;
+    return fabs(further - there) > ldexp(fabs(there), -36 + 3 * (point % 4)) ? 1 : 0;
 }
 
 bool at_computes_in_float(at_forward_fn *forward, void *ctx, ptrdiff_t n, ptrdiff_t m,
@@ -64,7 +68,8 @@ bool at_computes_in_float(at_forward_fn *forward, void *ctx, ptrdiff_t n, ptrdif
             forward(x, y[v], ctx);
         }
         for (ptrdiff_t k = 0; k < m; k++) {
-            int vote = looks_like_float(y[THERE][k], y[A_HAIR_AWAY][k], y[FURTHER_AWAY][k]);
+            int vote =
+                looks_like_float(y[THERE][k], y[A_HAIR_AWAY][k], y[FURTHER_AWAY][k], point);
             votes[k] = vote < 0 ? -(double)INFINITY : votes[k] + vote;
             if (fabs(votes[k]) >= 2) decided = true;
         }
