@@ -125,7 +125,8 @@ typedef struct {
     double max_n;       /* the largest |n| */
     double y_size;      /* sum_k |u_k y_k| */
     double u_size;      /* sum_k |u_k| */
-    double x_size;      /* |x| of what is stepped along now */
+    double x_size;      /* |x| of what is stepped along now, */
+    double farthest;    /* the largest h */
     const precision *precision;
     at_gradcheck_report report;
 } checker;
@@ -306,9 +307,11 @@ static double aim_at_probe(checker *c, ptrdiff_t p)
             c->v[i] = size_of_element(c->x0[i]) * (is_float(c) ? rint(16 * v) / 16 : v);
         }
         c->x_size = (double)INFINITY;
+        c->farthest = ldexp(1, c->precision->largest_step);
         return 1;
     }
     c->x_size = fabs(c->x0[p]);
+    c->farthest = ldexp(size_of_element(c->x0[p]), c->precision->largest_step);
     memset(c->v, 0, (size_t)c->n * sizeof *c->v);
     c->v[p] = 1;
     return size_of_element(c->x0[p]);
@@ -332,37 +335,37 @@ static double noise_along(const checker *c, ptrdiff_t p)
     return sqrt(squares);
 }
 
-/* What sixth differences, two of them on each side of x0, say about the rounding error of what `at`
- * computes, which is `base` at x0.  The quieter side counts: a kink at x0 lies between the sides, one
- * close by spoils only one. */
+/* What sixth differences, two of them, say about the rounding error of what `at` computes, which is
+ * `base` at x0. */
 static void noise_of(checker *c, void (*at)(checker *, double, double *), ptrdiff_t count,
                      const double *base, double spacing, double *r)
 {
     static const double delta6[] = {1, -6, 15, -20, 15, -6, 1};
-    for (ptrdiff_t k = 0; k < count; k++) r[k] = (double)INFINITY;
-    for (int side = 0; side < 2; side++, spacing = -spacing) {
-        for (int j = 0; j < 2; j++) memset(c->y[j], 0, (size_t)count * sizeof(double));
-        for (int point = 0; point < NOISE_POINTS; point++) {
-            at(c, (1 + point) * spacing, c->y[2]);
-            for (int j = 0; j < 2; j++)
-                for (ptrdiff_t k = 0; k < count && point >= j && point - j <= 6; k++)
-                    c->y[j][k] += delta6[point - j] * difference_of(c->y[2][k], base[k]);
-        }
-        for (ptrdiff_t k = 0; k < count; k++)
-            r[k] = fmin(r[k], sqrt((c->y[0][k] * c->y[0][k] + c->y[1][k] * c->y[1][k]) / 2 / 924));
+    for (int j = 0; j < 2; j++) memset(c->y[j], 0, (size_t)count * sizeof(double));
+    for (int point = 0; point < NOISE_POINTS; point++) {
+        at(c, (1 + point) * spacing, c->y[2]);
+        for (int j = 0; j < 2; j++)
+            for (ptrdiff_t k = 0; k < count && point >= j && point - j <= 6; k++)
+                c->y[j][k] += delta6[point - j] * difference_of(c->y[2][k], base[k]);
     }
+    for (ptrdiff_t k = 0; k < count; k++)
+        r[k] = sqrt((c->y[0][k] * c->y[0][k] + c->y[1][k] * c->y[1][k]) / 2 / 924);
 }
 
-/* r_k, along a random direction.  No y_k is known better than to a fraction of its last digit. */
+/* r_k, along a random direction, on the quieter side: a kink at x0 lies between the sides, one close
+ * by spoils only one.  And no y_k is known better than to a fraction of its last digit. */
 static void measure_noise(checker *c)
 {
     at_stream s = {c->options.seed, 1};
+    const double spacing = ldexp(1, FINE_SPACING);
+    double *r = c->r, *other = c->y[3];
     for (ptrdiff_t i = 0; i < c->n; i++)
         c->v[i] = size_of_element(c->x0[i]) * (0.5 + at_random_unit(s, (uint64_t)i));
-    noise_of(c, evaluate_at, c->m, c->y0, ldexp(1, FINE_SPACING), c->r);
+    noise_of(c, evaluate_at, c->m, c->y0, spacing, r);
+    noise_of(c, evaluate_at, c->m, c->y0, -spacing, other);
     for (ptrdiff_t k = 0; k < c->m; k++) {
-        double least = DBL_EPSILON / 4 * fabs(c->y0[k]);
-        c->r[k] = !isfinite(least) ? 0 : isfinite(c->r[k]) ? fmax(c->r[k], least) : least;
+        double least = DBL_EPSILON / 4 * fabs(c->y0[k]), quieter = fmin(r[k], other[k]);
+        r[k] = !isfinite(least) ? 0 : isfinite(quieter) ? fmax(quieter, least) : least;
     }
 }
 
@@ -373,13 +376,13 @@ static void keep_loudest(double *r, const double *next, ptrdiff_t n)
 }
 
 /* The same in float, where backward is as noisy as forward: r_k and the noise of a_i, the loudest of
- * several draws, all at exact floats. */
+ * eight draws, all at exact floats. */
 static void measure_float_noise(checker *c)
 {
-    const double spacing = ldexp(1, -ATTIC_SHORT_BITS);
     memset(c->r, 0, (size_t)c->m * sizeof *c->r);
-    memset(c->ra, 0, (size_t)c->n * sizeof *c->ra);
-    for (int draw = 0; draw < 4; draw++) {
+    if (c->n) memset(c->ra, 0, (size_t)c->n * sizeof *c->ra);
+    for (int draw = 0; draw < 8; draw++) {
+        double spacing = ldexp(draw % 2 ? -1 : 1, -ATTIC_SHORT_BITS);
         at_stream of_x = {c->options.seed, 2 * (uint64_t)draw + 1};
         at_stream of_u = {c->options.seed, 2 * (uint64_t)draw + 2};
         for (ptrdiff_t i = 0; i < c->n; i++)
@@ -439,7 +442,11 @@ static slope measure_slope(checker *c, double h, bool halved)
         bool stands_still = right1 == 0 && left1 == 0 && right2 == 0 && left2 == 0;
         double rounding = 6 * fabs(u) * noise_at_step(c, k, stands_still) / h;
         if (!stands_still) c->moves[k] = true;
-        if (!c->moves[k]) continue;
+        if (!c->moves[k]) {
+            double hidden = 0x1p-23 * fabs(u * c->y0[k]) / c->farthest;
+            squares += isfinite(hidden) ? hidden * hidden : 0;
+            continue;
+        }
 
         double right = u * (4 * right1 - right2) / (2 * h);
         double left = u * (left2 - 4 * left1) / (2 * h);

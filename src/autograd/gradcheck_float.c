@@ -24,15 +24,19 @@ double at_short_float(double x)
 
 /* ------------------------------------------------------------------ who computes in float? ------ */
 
-enum { POINTS = 4, MOST_POINTS = 16 };
+enum { POINTS = 4, MOST_POINTS = 24 };
 typedef enum { THERE, A_HAIR_AWAY, FURTHER_AWAY } vantage;
 
+static int reach_of(int point)
+{
+    return point < 3 ? 3 * point : 9;
+}
+
 /* A number that is no float: a float near x0, plus 1/16 to 1/8 of its last bit.  A hair is as much
- * again, further is 2^-14 of its size.  Every next point looks 8 times as far, and every fourth
- * begins again. */
+ * again, further is 2^-14 of its size.  The next points look 8 times as far each, up to x0/2. */
 static double near_float(double x0, at_stream s, int point, uint64_t i, vantage v)
 {
-    double reach = ldexp(1, 3 * (point % 4));
+    double reach = ldexp(1, reach_of(point));
     double far = 2 * at_random_unit(s, 2 * i) - 1, bits = 1 + at_random_unit(s, 2 * i + 1);
     double base = (double)(float)(x0 + at_float_scale(x0) * 0x1p-10 * reach * far);
     double away = v == A_HAIR_AWAY    ? 0x1p-28 * (3 - bits)
@@ -52,7 +56,7 @@ static int looks_like_float(double there, double hair, double further, int point
     if (there == further || !isfinite(there) || !isfinite(further)) return 0;
     if (is_exact_float(there) && is_exact_float(further)) return 1;
     if (hair != there) return -1;
-    return fabs(further - there) > ldexp(fabs(there), -36 + 3 * (point % 4)) ? 1 : 0;
+    return fabs(further - there) > ldexp(fabs(there), reach_of(point) - 36) ? 1 : 0;
 }
 
 bool at_computes_in_float(at_forward_fn *forward, void *ctx, ptrdiff_t n, ptrdiff_t m,
@@ -68,8 +72,7 @@ bool at_computes_in_float(at_forward_fn *forward, void *ctx, ptrdiff_t n, ptrdif
             forward(x, y[v], ctx);
         }
         for (ptrdiff_t k = 0; k < m; k++) {
-            int vote =
-                looks_like_float(y[THERE][k], y[A_HAIR_AWAY][k], y[FURTHER_AWAY][k], point);
+            int vote = looks_like_float(y[THERE][k], y[A_HAIR_AWAY][k], y[FURTHER_AWAY][k], point);
             votes[k] = vote < 0 ? -(double)INFINITY : votes[k] + vote;
             if (fabs(votes[k]) >= 2) decided = true;
         }
