@@ -228,7 +228,7 @@ static void name_element(checker *c, const char *vector, ptrdiff_t i)
     const at_gradcheck_part *part = vector[0] == 'x' ? c->options.parts : NULL;
     snprintf(r->where, sizeof r->where, "%s[%td]", vector, i);
     for (; part && part->name && i >= part->count; part++) i -= part->count;
-    if (part) snprintf(r->where, sizeof r->where, "\"%s\" at [%td]", part->name, i);
+    if (part) snprintf(r->where, sizeof r->where, "\"%.80s\" at [%td]", part->name, i);
 }
 
 static bool rule_broken(checker *c, const char *reason, const char *vector, ptrdiff_t i, double a,
@@ -769,13 +769,13 @@ static bool has_good_parts(checker *c)
             continue;
         }
         snprintf(c->report.reason, sizeof c->report.reason,
-                 "part \"%s\" has %td elements, but of x [%td] %td are left", part->name,
-                 part->count, c->n, c->n - named);
+                 "part \"%.40s\" of x has %td elements, but x [%td] has only %td left for it",
+                 part->name, part->count, c->n, c->n - named);
         return false;
     }
     if (!part || named == c->n) return true;
     snprintf(c->report.reason, sizeof c->report.reason,
-             "the parts have %td elements together, but x has %td", named, c->n);
+             "the parts of x have %td elements together, x has %td", named, c->n);
     return false;
 }
 
