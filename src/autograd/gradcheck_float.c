@@ -1,7 +1,43 @@
 /* gradcheck_float.c -- a function of floats is a staircase; how to see its slope all the same.
  *
- * ESSAY
- */
+ * A float has 24 bits.  A function that computes in float, handed a double x, first rounds it: it
+ * sees nothing of a step of 2^-36, and what it returns is a staircase whose treads are 2^-24 of x
+ * wide and whose risers are 2^-24 of y high.
+ *
+ *      y |            __.-'          a tread is flat: its slope is 0;
+ *        |        __|                across a riser the slope is anything;
+ *        |    __|                    only a step over many treads sees the hill
+ *        +---------------- x
+ *
+ * The hill is what backward differentiates.  With d = 2^-24 in place of 2^-53, the errors of two
+ * points, d/h + h^2/6, are least at h = d^(1/3) and leave d^(2/3) = 1.5e-5; those of five points
+ * (see gradcheck.c) at h = (45/4 d)^(1/5) = 2^-4, and leave d^(4/5) = 2e-6, times the factor 6 for
+ * safety, times the number of digits that the function itself loses.  So 1e-3 is a common
+ * resolution.
+ *
+ * WHO COMPUTES IN FLOAT?  Look at a few x near x0 that are no floats.  There, the copies, sums and
+ * maxima of a double function are no floats, either: a y_k that is one, and moves, has been rounded
+ * to it.  Or its inputs were, and their sum runs in double: then y_k stands still when every x
+ * moves by 1/8 of a float's last digit, while a larger step shows that it would have moved.
+ *
+ * EXACT STEPS.  The rounding of x + h would be divided by h as that of y is.  So x is rounded to 20
+ * bits: x + h is a float then for h = 2^-20 |x| and all larger powers of two.
+ *
+ * WHICH STEP?  h = 2^-4 suits exp, but not a layer norm of numbers that are 1000 +- 1.  So all
+ * steps are tried, from |x|/2 down.  Slopes with small h are known badly, but are wrong by no more
+ * than their bound.  A larger h may be believed as long as it agrees with all smaller ones within
+ * the bounds of both (Lepski's rule, 1990).  Where it no longer does, the hill has begun to bend;
+ * among the steps below, the best is chosen as for doubles.  Beginning with large steps would be
+ * wrong: far from a bump, all of them agree that there is none.
+ *
+ * NOISE is that of y_k by sixth differences, over distances of 2^-17 x, but at least 2^-24 of the
+ * largest |y_k| in sight; it grows with the square root of the number of outputs, for their signs
+ * u_k are random.  Three things hide from sixth differences: a y_k that stands still, but moved at
+ * a larger step, counts with its last digit there; one that never moved, with half of its last
+ * digit over the largest step; and one may be the small rest of numbers as large as x that
+ * cancelled (1 + tanh(x) in a gelu at x = -5), if y_k becomes as large as that elsewhere.  The
+ * rounding of a is measured by sixth differences as well, with x and the cotangent moving together,
+ * so that even a linear function shows some. */
 #include "autograd/gradcheck_float.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* float_problems.c -- see float_problems.h.  Every formula is the plain one, in float throughout. */
+/* float_problems.c -- see float_problems.h.  Every formula is the plain one, all of it in float. */
 #include "autograd/float_problems.h"
 
 #include <math.h>
