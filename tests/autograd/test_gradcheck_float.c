@@ -211,6 +211,56 @@ START_TEST(a_saturated_float_function_is_not_wrong)
 }
 END_TEST
 
+/* y = exp(-(x - 1000)^2), a narrow bump: flat and 0 for all steps that 1000 suggests */
+static void bump_f32(const float *x, float *y, void *ctx)
+{
+    (void)ctx;
+    ALL y[i] = expf(-(x[i] - 1000) * (x[i] - 1000));
+}
+static void bump_back_f32(const float *x, const float *dy, float *dx, void *ctx)
+{
+    (void)ctx;
+    ALL dx[i] = -2 * (x[i] - 1000) * expf(-(x[i] - 1000) * (x[i] - 1000)) * dy[i];
+}
+
+START_TEST(a_narrow_bump_is_seen_in_float)
+{
+    const float x[NF] = {1000.5f, 999.25f, 1000.75f, 998.5f, 1001.5f, 1000.25f};
+    at_gradcheck_report r =
+        at_gradcheck_fn_f32(bump_f32, bump_back_f32, NF, NF, x, NULL, (at_gradcheck_options){0});
+    ck_assert_msg(r.verdict == ATTIC_PASS, "%s", r.reason);
+    ck_assert_double_lt(r.resolution, 5e-3);
+}
+END_TEST
+
+/* y = x / 10, with a backward that loses four digits */
+static void tenth_f32(const float *x, float *y, void *ctx)
+{
+    (void)ctx;
+    ALL y[i] = x[i] / 10;
+}
+static void tenth_back_f32(const float *x, const float *dy, float *dx, void *ctx)
+{
+    (void)x, (void)ctx;
+    ALL
+    {
+        volatile float large = 1000.1f * dy[i];
+        dx[i] = large - 1000 * dy[i];
+    }
+}
+
+START_TEST(rounding_of_backward_is_not_wrong_in_float)
+{
+    const float x[NF] = {0.5f, -0.75f, 1.25f, -2, 3, 0.0625f};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        at_gradcheck_report r = at_gradcheck_fn_f32(tenth_f32, tenth_back_f32, NF, NF, x, NULL,
+                                                    (at_gradcheck_options){.seed = seed});
+        ck_assert_msg(r.verdict == ATTIC_PASS, "seed %d: %s", (int)seed, r.reason);
+        ck_assert_double_gt(r.resolution, r.error);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ float callbacks ------------- */
 
 static void cube_f32(const float *x, float *y, void *ctx)
@@ -342,6 +392,7 @@ SUITE(autograd_gradcheck_float, a_float_function_is_noticed,
       a_double_function_of_floats_is_not_taken_for_float, the_type_can_be_told,
       the_report_says_that_it_is_float, random_directions_work_in_float,
       a_kink_is_non_smooth_in_float, a_saturated_float_function_is_not_wrong,
+      a_narrow_bump_is_seen_in_float, rounding_of_backward_is_not_wrong_in_float,
       float_callbacks_are_checked_like_others, float_callbacks_must_keep_the_rules,
       no_floats_at_all_are_vacuous,
       correct_float_code_is_not_wrong_and_errors_of_one_percent_are_found)
