@@ -563,7 +563,7 @@ static int smallest_float_step(const checker *c, ptrdiff_t p)
 }
 
 /* n from many steps, of which the best is chosen */
-static void sweep(checker *c, ptrdiff_t p, finding *f)
+static void sweep_steps(checker *c, ptrdiff_t p, finding *f)
 {
     slope s[-SMALLEST_STEP];
     const int largest = c->precision->largest_step;
@@ -601,7 +601,7 @@ static void compare_all(checker *c)
         *f = (finding){.verdict = ATTIC_PASS, .a = analytic_along(c, p)};
         if (is_float(c)) {
             f->a_noise = 6 * noise_along(c, p);
-            sweep(c, p, f);
+            sweep_steps(c, p, f);
         } else {
             f->s = measure_slope(c, ldexp(unit, FIRST_STEP), false);
             f->n = f->s.n;
@@ -613,7 +613,7 @@ static void compare_all(checker *c)
         finding *f = &c->found[p];
         bool smooth = f->s.jump <= 0.01 * scale_of(c, f->a, f->n);
         bool clear = finding_agrees(c, f) && finding_is_sharp(c, f) && smooth;
-        if (!f->swept && !clear) sweep(c, p, f);
+        if (!f->swept && !clear) sweep_steps(c, p, f);
         if (f->swept) judge(c, f);
     }
 }
@@ -669,7 +669,7 @@ static void refine(checker *c, ptrdiff_t p, finding *f)
     choose_best_step(f, s, 0, 3);
     if (f->bound - f->s.bound <= 0.01 * tolerance_of(c, f)) return;
     finding better = *f;
-    sweep(c, p, &better);
+    sweep_steps(c, p, &better);
     if (isfinite(better.n)) *f = better;
 }
 

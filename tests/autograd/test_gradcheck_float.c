@@ -369,7 +369,7 @@ static void add_tally(tally *sum, const tally *t)
 START_TEST(correct_float_code_is_not_wrong_and_errors_of_one_percent_are_found)
 {
     const char *wanted = getenv("ATTIC_FLOAT_PROBLEMS");
-    const int problems = wanted ? atoi(wanted) : 270;
+    const int problems = wanted ? (int)strtol(wanted, NULL, 10) : 270;
     tally of[FAMILIES] = {0}, all = {0};
     for (int i = 0; i < problems; i++) count_problem(&of[i % FAMILIES], (uint64_t)i);
     if (wanted)
