@@ -321,10 +321,19 @@ START_TEST(float_callbacks_must_keep_the_rules)
 }
 END_TEST
 
+static void nothing_f32(const float *x, float *y, void *ctx)
+{
+    (void)x, (void)y, (void)ctx;
+}
+static void nothing_back_f32(const float *x, const float *dy, float *dx, void *ctx)
+{
+    (void)x, (void)dy, (void)dx, (void)ctx;
+}
+
 START_TEST(no_floats_at_all_are_vacuous)
 {
-    at_gradcheck_report r =
-        at_gradcheck_fn_f32(cube_f32, cube_back_f32, 0, 0, NULL, NULL, (at_gradcheck_options){0});
+    at_gradcheck_report r = at_gradcheck_fn_f32(nothing_f32, nothing_back_f32, 0, 0, NULL, NULL,
+                                                (at_gradcheck_options){0});
     ck_assert_int_eq(r.verdict, ATTIC_VACUOUS);
     ck_assert_str_eq(r.reason, "there is no element to check");
 }
