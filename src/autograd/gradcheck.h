@@ -22,7 +22,7 @@ typedef enum {
     ATTIC_NOT_RUN,       /* there was nothing to compare with; the reason says why */
     ATTIC_PASS,          /* every comparison agrees; the resolution says how much that means */
     ATTIC_WRONG,         /* backward is not the derivative, or breaks one of the rules below */
-    ATTIC_NOISE_LIMITED, /* at no step do differences show 4 digits: rounding drowns them */
+    ATTIC_NOISE_LIMITED, /* at no step do differences show enough digits: rounding drowns them */
     ATTIC_NON_SMOOTH,    /* a kink or a jump at this very point: there is no derivative */
     ATTIC_VACUOUS        /* nothing could have failed: no elements, or every derivative is 0 */
 } at_verdict;
@@ -34,30 +34,47 @@ const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
  *     |a - n| <= tolerance max(|a|, |n|, max|n| / 1000) + bound
  *
  * where max|n| is the largest of all: an element that is tiny beside the others need not be right
- * to 7 digits of its own. */
+ * to 7 digits of its own.
+ *
+ * A function that computes in float is noticed and compared as far as float allows: at x rounded to
+ * floats of 20 bits, max|n| / 100 takes the place of max|n| / 1000, and the rounding of a, measured
+ * as well, is added to the bound.  The resolution says what that leaves: often 1e-3.  PASS needs n
+ * to be known to 2 digits, where a double function needs 4. */
 typedef struct {
     at_verdict verdict;
     char reason[160];  /* one sentence */
+    at_dtype real;     /* what forward computes in, so far as one can see: ATTIC_F64 or ATTIC_F32 */
     ptrdiff_t checked; /* comparisons made: elements, or directions */
     ptrdiff_t failed;  /* how many of them did not agree */
     double error;      /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
     double resolution; /* an error larger than this, in any one comparison, would have been seen */
 
     /* The worst comparison: of those with the gravest verdict, the one with the largest error. */
-    char where[120];          /* "input 1 [4,5] at [0,2]", "x[7]", "direction 3" */
-    int input;                /* which input, -1 for anything else */
-    ptrdiff_t element;        /* which element of it, in memory order */
-    double analytic, numeric; /* a and n */
-    double bound;             /* of the error of n: measured rounding, not yet converged steps */
-    double step;              /* h */
-    uint64_t seed;            /* of the cotangent and the directions */
+    char where[120];   /* "input 1 [4,5] at [0,2]", "x[7]", "\"weight\" at [3]", "direction 3" */
+    int input;         /* which input, -1 for anything else */
+    ptrdiff_t element; /* which element of it, in memory order */
+    double analytic;   /* a */
+    double numeric;    /* n, at its best step: it may be closer to a than `error` says */
+    double bound;      /* of the error of n: measured rounding, not yet converged steps */
+    double step;       /* h */
+    uint64_t seed;     /* of the cotangent and the directions */
 } at_gradcheck_report;
+
+/* A part of x that has a name: count elements, after those of the parts before it. */
+typedef struct {
+    const char *name;
+    ptrdiff_t count;
+} at_gradcheck_part;
 
 /* All zero is a good choice. */
 typedef struct {
-    int directions;   /* 0: every element, 4 forwards each; k > 0: k random directions instead */
-    double tolerance; /* 0: 1e-7 */
+    int directions;   /* 0: every element, 4 forwards each, in float about 50; k > 0: k random
+                       * directions instead */
+    double tolerance; /* 0: 1e-7, in float 1e-4 */
     uint64_t seed;
+    at_dtype real; /* what forward computes in: ATTIC_F32, ATTIC_F64; 0 finds out */
+    const at_gradcheck_part *parts; /* what the report calls the elements of x; ends with {NULL, 0}.
+                                     * At at_gradcheck_fn only: leaves have names of their own */
 } at_gradcheck_options;
 
 /* What was checked, how it went and the worst comparison, in a few lines. */
@@ -100,5 +117,14 @@ at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrd
                                     ptrdiff_t m, const double *x, void *ctx,
                                     at_gradcheck_options options);
 
+typedef void at_forward_fn_f32(const float *x, float *y, void *ctx);
+typedef void at_vjp_fn_f32(const float *x, const float *dy, float *dx, void *ctx);
+
+/* The same for functions of floats: options.real is ATTIC_F32, whatever it was. */
+at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f32 *vjp, ptrdiff_t n,
+                                        ptrdiff_t m, const float *x, void *ctx,
+                                        at_gradcheck_options options);
+
 AT_END_C
+
 #endif

@@ -244,6 +244,7 @@ static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_option
     for (held_tensor *h = f->held; h; h = h->next)
         if (h->is_leaf) memcpy(x + h->first, h->data, at_bytes(h->x));
     ptrdiff_t m = at_count(f->y->shape);
+    options.parts = NULL;
     r = at_gradcheck_fn(forward_on_tape, backward_on_tape, f->n, m, x, f, options);
     if (r.where[0] == 'x') place_in_leaf(&r, f, r.element);
     return r;
@@ -329,6 +330,7 @@ static void print_report(const at_gradcheck_report *r, FILE *out)
     fprintf(out, "    %td of %td comparisons agree", r->checked - r->failed, r->checked);
     if (isfinite(r->resolution))
         fprintf(out, ", and any error above %.1e would have shown", r->resolution);
+    if (r->real == ATTIC_F32) fprintf(out, ";\n    forward computes in float");
     fprintf(out, "\n    worst: %s, off by %.1e\n", r->where, r->error);
     fprintf(out, "        backward says     %+.15e\n", r->analytic);
     fprintf(out, "        differences say   %+.15e  +- %.0e, with steps of %.1e\n", r->numeric,

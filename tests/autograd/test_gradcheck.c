@@ -50,6 +50,12 @@ VJP(no_vjp)
     EACH dx[i] = 0;
 }
 
+VJP(vjp_with_an_offset)
+{
+    exp_vjp(x, dy, dx, ctx);
+    dx[0] += 1e-12;
+}
+
 /* y_i = x_i x_{i+1} */
 FORWARD(neighbours)
 {
@@ -151,6 +157,13 @@ static at_gradcheck_report check_plain(at_forward_fn *forward, at_vjp_fn *vjp)
     ck_assert_msg((report).verdict == (expected), "%s (%s at %s), not %s",                         \
                   at_verdict_text((report).verdict), (report).reason, (report).where,              \
                   at_verdict_text(expected))
+
+static void assert_broken(at_gradcheck_report r, const char *reason, const char *where)
+{
+    assert_verdict(r, ATTIC_WRONG);
+    ck_assert_str_eq(r.reason, reason);
+    ck_assert_str_eq(r.where, where);
+}
 
 /* ------------------------------------------------------------------ right and wrong ------------ */
 
@@ -454,6 +467,91 @@ START_TEST(the_tolerance_can_be_chosen)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ what the report says -------- */
+
+/* y = (x - mean) / sqrt(variance + 1e-5), and what it is for very small x, too */
+static double layer_stats_of(const double *x, double *mean)
+{
+    double variance = 0;
+    *mean = 0;
+    EACH *mean += x[i] / N;
+    EACH variance += (x[i] - *mean) * (x[i] - *mean) / N;
+    return 1 / sqrt(variance + 1e-5);
+}
+FORWARD(layer_norm_all)
+{
+    UNUSED;
+    double mean, s = layer_stats_of(x, &mean);
+    EACH y[i] = (x[i] - mean) * s;
+}
+VJP(layer_norm_vjp)
+{
+    double mean, s = layer_stats_of(x, &mean), sum = 0, dot = 0;
+    UNUSED;
+    EACH sum += dy[i] / N;
+    EACH dot += dy[i] * (x[i] - mean) * s / N;
+    EACH dx[i] = s * (dy[i] - sum - (x[i] - mean) * s * dot);
+}
+
+START_TEST(the_printed_bound_holds_for_a_layer_norm_of_small_numbers)
+{
+    for (double scale = 1; scale > 1e-8; scale /= 4) {
+        double x[N];
+        EACH x[i] = scale * some_x[i];
+        at_gradcheck_report r = check_at(layer_norm_all, layer_norm_vjp, x);
+        assert_verdict(r, ATTIC_PASS);
+        assert_close(r.numeric, r.analytic, r.bound + 1e-14 * fabs(r.analytic));
+        ck_assert_double_lt(r.bound, 1e-8 * fabs(r.analytic));
+    }
+}
+END_TEST
+
+START_TEST(parts_of_x_have_names)
+{
+    const at_gradcheck_part parts[] = {{"weight", 2}, {"none", 0}, {"bias", 3}, {NULL, 0}};
+    at_gradcheck_options named = {.parts = parts};
+    at_gradcheck_report r = at_gradcheck_fn(exp_all, exp_vjp_wrong_at_3, N, N, some_x, NULL, named);
+    assert_verdict(r, ATTIC_WRONG);
+    ck_assert_str_eq(r.where, "\"bias\" at [1]");
+    ck_assert_int_eq(r.element, 3);
+    r = at_gradcheck_fn(exp_all, vjp_with_an_offset, N, N, some_x, NULL, named);
+    assert_broken(r, "a cotangent of 0 gives a gradient", "\"weight\" at [0]");
+}
+END_TEST
+
+START_TEST(parts_that_do_not_make_up_x_are_refused)
+{
+    const at_gradcheck_part few[] = {{"weight", 2}, {NULL, 0}};
+    const at_gradcheck_part many[] = {{"weight", 2}, {"bias", 4}, {NULL, 0}};
+    const at_gradcheck_part negative[] = {{"weight", -2}, {"bias", 7}, {NULL, 0}};
+    const at_gradcheck_part *const bad[] = {few, many, negative};
+    const char *const reason[] = {
+        "the parts of x have 2 elements together, x has 5",
+        "part \"bias\" of x has 4 elements, but x [5] has only 3 left for it",
+        "part \"weight\" of x has -2 elements, but x [5] has only 5 left for it"};
+    for (int i = 0; i < 3; i++) {
+        at_gradcheck_options options = {.parts = bad[i]};
+        at_gradcheck_report r = at_gradcheck_fn(exp_all, exp_vjp, N, N, some_x, NULL, options);
+        assert_verdict(r, ATTIC_NOT_RUN);
+        ck_assert_str_eq(r.reason, reason[i]);
+    }
+}
+END_TEST
+
+START_TEST(a_long_name_of_a_part_is_cut)
+{
+    char name[300];
+    memset(name, 'w', sizeof name);
+    name[sizeof name - 1] = 0;
+    const at_gradcheck_part parts[] = {{name, N}, {NULL, 0}};
+    at_gradcheck_report r = at_gradcheck_fn(exp_all, exp_vjp, N, N, some_x, NULL,
+                                            (at_gradcheck_options){.parts = parts});
+    assert_verdict(r, ATTIC_PASS);
+    ck_assert_uint_lt(strlen(r.where), sizeof r.where);
+    ck_assert_ptr_nonnull(strstr(r.where, "\" at ["));
+}
+END_TEST
+
 /* ------------------------------------------------------------------ the rules ------------------ */
 
 static void spoil(const double *x, int i)
@@ -486,18 +584,6 @@ VJP(vjp_different_every_time)
 {
     exp_vjp(x, dy, dx, ctx);
     dx[4] += 1e-9 * forwards++;
-}
-VJP(vjp_with_an_offset)
-{
-    exp_vjp(x, dy, dx, ctx);
-    dx[0] += 1e-12;
-}
-
-static void assert_broken(at_gradcheck_report r, const char *reason, const char *where)
-{
-    assert_verdict(r, ATTIC_WRONG);
-    ck_assert_str_eq(r.reason, reason);
-    ck_assert_str_eq(r.where, where);
 }
 
 START_TEST(forward_must_not_change_its_input)
@@ -906,6 +992,8 @@ SUITE(autograd_gradcheck, a_right_gradient_passes, a_wrong_sign_is_wrong_and_cal
       a_point_outside_of_the_domain_is_not_run, an_output_that_stays_infinite_does_not_disturb,
       random_directions_need_few_forwards_and_see_a_wrong_factor,
       the_seed_alone_decides_what_is_drawn, the_tolerance_can_be_chosen,
+      the_printed_bound_holds_for_a_layer_norm_of_small_numbers, parts_of_x_have_names,
+      parts_that_do_not_make_up_x_are_refused, a_long_name_of_a_part_is_cut,
       forward_must_not_change_its_input, backward_must_not_change_its_input,
       backward_must_not_change_its_cotangent, forward_must_give_the_same_values_again,
       backward_must_give_the_same_values_again, a_cotangent_of_zero_must_give_zero,
