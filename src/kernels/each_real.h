@@ -21,10 +21,8 @@
 
 /* Every operation rounds to its own type: error bounds, tests for equality and gradients rely on it.  The x87
  * unit keeps 80 bits instead.  (16 is harmless: it speaks of _Float16 alone.) */
-#if (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16) ||                                             \
-    (defined(__i386__) && !defined(__SSE2_MATH__))
-#error                                                                                             \
-    "attic needs arithmetic in float and in double, no wider: on 32-bit x86, compile with -msse2 -mfpmath=sse"
+#if FLT_EVAL_METHOD % 16 || (defined(__i386__) && !defined(__SSE2_MATH__))
+#error "attic must not compute in 80 bits (x87): on 32-bit x86, compile with -msse2 -mfpmath=sse"
 #endif
 
 #define REAL float
