@@ -246,11 +246,12 @@ check-install: lib ## install into a temporary folder, use it from there, uninst
 check-dist: ## unpack the source archive, build it, run its demo
 	@sh scripts/check-dist.sh "$(MAKE)"
 
-# One line for every suite that takes more random problems: its name, and what says how many.
+# Suites that take more random problems: what says how many, and their names.
 check-long: $(runner) ## the tests on random problems with 10,000 of them, in place of 300
 	@for suite in ops_sdpa_paths ops_sdpa_dual ops_sdpa_check ops_sdpa_nan ops_sdpa_tiled; do \
 	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
 	done
+	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
 
 check-readme: $(static) ## run the commands and programs of README.md and docs/attention.md; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
