@@ -63,7 +63,8 @@ at_tensor *at_detach(at_tape *t, at_tensor *x);
  * backward: nothing differentiates through this copy. */
 at_tensor *at_grad_copy(at_tape *t, at_tensor *x);
 
-/* For messages, prints and graphs; returns x.  A name that is NULL is an error. */
+/* For messages, prints and graphs; returns x.  A parameter is found by its new name from then on.  A name
+ * that is NULL, or that of another parameter, is an error. */
 at_tensor *at_name(at_tensor *x, const char *name);
 
 /* One element as a double.  at_get(x, i, j), at_set(x, value, i, j); a scalar takes no index.  A
