@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh [WORD...] -- plants the mistakes of mutants.txt in a copy of the sources, one at a time: does
-# anybody notice?  With words, only those whose description contains one of them.
+# run.sh [WORDS...] -- plants the mistakes of mutants.txt in a copy of the sources, one at a time: does
+# anybody notice?  With arguments, only those whose description contains one of them.
 #
 # run.sh --check -- only looks whether each can be planted: is its text in its file, and once?
 #
@@ -127,16 +127,16 @@ worker() {
     done
 }
 
-only=$*
-if [ "$only" = --check ]; then
-    check=1 only= home=$home-check
+if [ "${1-}" = --check ]; then
+    check=1 home=$home-check
+    shift
 fi
 number=$(awk '/^[^# \t]/ { n++ } END { print n + 0 }' $table)
 chosen=
 for n in $(awk -v n="$number" 'BEGIN { for (i = 1; i <= n; i++) print i }'); do
     title=$(field "$n" title) match=
-    for word in $only; do case $title in *"$word"*) match=1 ;; esac; done
-    [ "$only" ] && [ -z "$match" ] || chosen="$chosen $n"
+    for words; do case $title in *"$words"*) match=1 ;; esac; done
+    [ $# -gt 0 ] && [ -z "$match" ] || chosen="$chosen $n"
 done
 [ "$chosen" ] || fail "no such mutant"
 
