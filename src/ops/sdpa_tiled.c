@@ -26,6 +26,9 @@
  * (the online softmax: Milakov, Gimelshein 2018; in attention: Rabe, Staats 2021; Dao et al. 2022).  Tiles of
  * which nothing is kept are not visited, and a tile is narrowed to the keys that some row of it keeps.
  *
+ * Scores are finished, c included, before the maximum is taken and subtracted: so no exponent is above 0.
+ * (c s - m in one multiply-add would be, by what rounding took from m: 512, for floats around 1e10.)
+ *
  * BACKWARD (sdpa_backward.c).  delta first, then one sweep over the tiles, each doing its share of everything:
  *
  *     s = c Q K^T            P = exp(s - m) / l           A = P z
@@ -48,7 +51,7 @@
  * dbias breaks the separation where bias is repeated: along batches or heads, these become one task;
  * along rows and keys at once, so do the key blocks.  Likewise for inputs that are one and the same tensor.
  *
- * MEMORY.  A tile needs 100 to 200 KB, and 64 threads are not to need 64 times that for one long head.  So
+ * MEMORY.  A tile needs 150 to 250 KB, and 64 threads are not to need 64 times that for one long head.  So
  * there are lanes: as many as fit into a bound that the size of O sets, and no more than threads.  Who
  * works takes a lane, and takes one piece of work after the other; the pieces follow from the shapes alone. */
 #include "ops/op.h"
