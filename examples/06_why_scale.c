@@ -175,8 +175,11 @@ int main(int argc, char **argv)
                             .levels = &none,
                             .n_levels = 1,
                             .log_x = true};
-    FILE *f = argc > first ? fopen(argv[first], "w") : NULL;
-    bool drawn = argc <= first || at_svg_chart(f, &chart);
-    if (f) drawn = fclose(f) == 0 && drawn;
+    bool drawn = true;
+    if (argc > first) {
+        FILE *f = fopen(argv[first], "w");
+        drawn = at_svg_chart(f, &chart);
+        drawn = written(f, argv[first], drawn);
+    }
     return finish(!(close && drawn));
 }

@@ -263,7 +263,7 @@ static bool draw(const char *path, result got[SITUATIONS][METHODS])
                       .colours = ATTIC_COLOURS_UNIT};
     FILE *f = fopen(path, "w");
     bool drawn = at_svg_heatmap(f, &map);
-    return f && !fclose(f) && drawn;
+    return written(f, path, drawn);
 }
 
 /* ---- are the claims on top true? ------------------------------------------------------------- */

@@ -244,7 +244,7 @@ static bool draw(const char *path, const accident *a, const run *r)
                             .n_levels = 1};
     FILE *f = fopen(path, "w");
     bool drawn = at_svg_chart(f, &chart);
-    return f && !fclose(f) && drawn;
+    return written(f, path, drawn);
 }
 
 static bool provoke(const accident *a, const char *path)

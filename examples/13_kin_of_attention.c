@@ -325,7 +325,7 @@ static bool draw(const char *path, const at_chart *chart)
 {
     FILE *f = fopen(path, "w");
     bool drawn = at_svg_chart(f, chart);
-    return f && !fclose(f) && drawn;
+    return written(f, path, drawn);
 }
 
 static bool draw_recall(const char *path, double right[PUPILS][SIZES])

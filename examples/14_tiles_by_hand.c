@@ -112,7 +112,7 @@ static bool draw_mixture(const char *path)
                             .n_series = 3};
     FILE *f = fopen(path, "w");
     bool drawn = f && at_svg_chart(f, &chart);
-    return f && fclose(f) == 0 && drawn;
+    return written(f, path, drawn);
 }
 
 /* ------------------------------------------------------------------ 3, 4: tiles ---------------- */

@@ -30,6 +30,17 @@ int finish(int status)
     return status ? status : 1;
 }
 
+bool written(FILE *f, const char *path, bool all_right)
+{
+    int error = f ? 0 : errno;
+    errno = 0;
+    if (f && fclose(f) == 0 && all_right) return true;
+    if (!error) error = errno;
+    fprintf(stderr, "%s: cannot write %s: %s\n", program, path,
+            error ? strerror(error) : "a write failed");
+    return false;
+}
+
 static int is_flag(const option *o)
 {
     return o->integer && o->low == 0 && o->high == 0;

@@ -14,6 +14,8 @@
  * a file may be called --help. */
 #ifndef EXAMPLES_OPTIONS_H
 #define EXAMPLES_OPTIONS_H
+#include <stdbool.h>
+#include <stdio.h>
 
 typedef struct {
     const char *name;
@@ -31,5 +33,9 @@ int parse_options(int argc, char **argv, const char *usage, const option *table,
 /* What main returns: the status, but at least 1, and a line on stderr, if anything that was printed did
  * not arrive (a full disk, a closed stdout). */
 int finish(int status);
+
+/* Closes a file that was opened for writing (NULL: it could not be) and written to, all right or not.
+ * False, and a line on stderr that names it, if it does not hold what it should. */
+bool written(FILE *f, const char *path, bool all_right);
 
 #endif
