@@ -138,7 +138,7 @@ const char *at_verdict_text(at_verdict v)
 {
     static const char *const text[] = {"NOT-RUN",       "PASS",       "WRONG",
                                        "NOISE-LIMITED", "NON-SMOOTH", "VACUOUS"};
-    return text[v];
+    return (unsigned)v < sizeof text / sizeof *text ? text[v] : "?";
 }
 
 /* ------------------------------------------------------------------ a place to work ------------ */
@@ -805,6 +805,13 @@ at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrd
                                     ptrdiff_t m, const double *x, void *ctx,
                                     at_gradcheck_options options)
 {
+    at_gradcheck_report refused = {.seed = options.seed, .reason = "forward, vjp or x is NULL"};
+    if (n < 0 || m < 0) {
+        snprintf(refused.reason, sizeof refused.reason, "n = %td and m = %td can't be negative", n,
+                 m);
+        return refused;
+    }
+    if (!forward || !vjp || (!x && n > 0)) return refused;
     checker c = {.forward = forward,
                  .vjp = vjp,
                  .ctx = ctx,

@@ -171,6 +171,8 @@ at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f3
                                         at_gradcheck_options options)
 {
     at_gradcheck_report r = {.seed = options.seed, .reason = "out of memory"};
+    if (!forward || !vjp || (!x && n > 0) || n < 0 || m < 0)
+        return at_gradcheck_fn(NULL, NULL, n, m, NULL, ctx, options);
     at_arena a = {0};
     float *floats = NULL;
     double *wide = NULL;

@@ -339,6 +339,7 @@ static void print_report(const at_gradcheck_report *r, FILE *out)
 
 void at_gradcheck_print(const at_gradcheck_report *r, FILE *out)
 {
+    if (!r || !out) return;
     void *locale = at_point_begin();
     print_report(r, out);
     at_point_end(locale);

@@ -279,6 +279,10 @@ bool at_copy_params(at_tape *dst, const at_tape *src)
         AT_REQUIRE(dst, x, "copy_params: the source has no parameter \"%s\"", y->name);
         AT_REQUIRE(dst, at_same_shape(x->shape, y->shape), "copy_params: %s here but %s there",
                    at_text(y), at_shape_text(x->shape));
+        for (ptrdiff_t n = at_count(y->shape), k = 0; k < n; k++)
+            AT_REQUIRE(dst, at_can_hold(y->dtype, at_element(x, k)),
+                       "copy_params: element %td of %s is %g, which %s cannot hold", k, at_text(x),
+                       at_element(x, k), at_dtype_text(y->dtype));
     }
     for (int i = 0; i < dst->n_params; i++) {
         at_tensor *y = dst->params[i], *x = at_find_param(src, y->name);

@@ -92,8 +92,8 @@ FILE *at_file_create(at_tape *t, const char *path)
 
 FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size)
 {
+    AT_REQUIRE(t, path && size, "file: %s is NULL", path ? "size" : "the path");
     *size = 0;
-    AT_REQUIRE(t, path, "file: the path is NULL");
     struct stat about = {0};
     const char *why = NULL;
     FILE *f = NULL;

@@ -976,6 +976,14 @@ START_TEST(nothing_to_check_is_an_error)
     ck_assert_str_eq(at_gradcheck(t, apply_op, NULL, 1, NULL, usual).reason,
                      "gradcheck: the list of inputs is NULL");
     at_close(t);
+
+    at_gradcheck_report r = at_gradcheck_fn(NULL, NULL, 1, 1, NULL, NULL, usual);
+    assert_verdict(r, ATTIC_NOT_RUN);
+    ck_assert_str_eq(r.reason, "forward, vjp or x is NULL");
+    r = at_gradcheck_fn(exp_all, exp_vjp_times_factor, -1, 1, (double[]){0}, NULL, usual);
+    ck_assert_str_eq(r.reason, "n = -1 and m = 1 can't be negative");
+    assert_verdict(at_gradcheck_fn_f32(NULL, NULL, 1, 1, NULL, NULL, usual), ATTIC_NOT_RUN);
+    ck_assert_str_eq(at_verdict_text((at_verdict)99), "?");
 }
 END_TEST
 

@@ -182,6 +182,14 @@ START_TEST(parameters_are_carried_from_f32_to_f64)
     ck_assert(!at_copy_params(t, s));
     assert_error("copy_params: \"v\" [1] here but [2] there");
     at_close(s);
+    s = at_open(ATTIC_F32, 1);
+    at_param(s, "w", at_shape_of(3), at_zeros());
+    at_clear_error(t);
+    at_set(to, 1e300, 2);
+    ck_assert(!at_copy_params(s, t));
+    ck_assert_str_eq(at_error(s),
+                     "copy_params: element 2 of \"w\" [3] is 1e+300, which f32 cannot hold");
+    at_close(s);
     at_close(t);
 }
 END_TEST
