@@ -283,7 +283,7 @@ static double KERNEL(check_bound)(int n, const REAL *x)
         if (!isfinite(x[j])) return (double)INFINITY;
         most = fmax(most, fabs((double)x[j]));
     }
-    return most * sqrt(n);
+    return most * sqrt((double)n);
 }
 
 static void KERNEL(check_measure)(const KERNEL(check_operand) * a, int b, int h)
@@ -313,7 +313,7 @@ static bool KERNEL(check_is_zero)(int n, const REAL *x)
 static double KERNEL(check_product)(const KERNEL(check_operand) * a, int b, int h, double factor,
                                     double n, double *terms)
 {
-    const double lost = CHECK_SMALLEST * (1 + factor * n) * sqrt(a->N);
+    const double lost = CHECK_SMALLEST * (1 + factor * n) * sqrt((double)a->N);
     const REAL *length = a->length + KERNEL(check_first)(a, b, h);
     check_doubles sum = {0};
     double rest = 0;
@@ -348,7 +348,7 @@ static void KERNEL(check_rows)(const KERNEL(check_job) * job, int b, int h, chec
     const at_sdpa_plan *p = job->p;
     const REAL *dO_length = job->operand[AT_SDPA_DO].length;
     const double z = 1 / (1 - p->dropout), lost = p->S + (1 + z) * p->Dv;
-    const double lost_of_O = (1.0 + p->S) * sqrt(p->Dv);
+    const double lost_of_O = (1.0 + p->S) * sqrt((double)p->Dv);
     for (int i = 0; i < p->T; i++) {
         const ptrdiff_t at = at_sdpa_row_number(p, b, h, i);
         const at_sdpa_sums *row = job->rows + at;
