@@ -124,28 +124,33 @@ static int gemm_least(int a, int b)
     return a < b ? a : b;
 }
 
-/* n in whole vectors */
-static size_t gemm_whole(size_t n, size_t real)
+/* n in whole pieces of this size */
+static inline int gemm_whole(int n, int size)
 {
-    const size_t lanes = VEC_BYTES / real;
-    return (n + lanes - 1) / lanes * lanes;
+    return gemm_ceil(n, size) * size;
 }
 
-/* B and A copied, as deep as `depth` and as wide as the wider of two. */
-static size_t gemm_copies(int depth, int m, int n, int columns, size_t real)
+/* Numbers of B and A copied, as deep as `depth` and as wide as the wider of two; `lanes` to a vector. */
+VEC_INLINE size_t gemm_copies(int depth, int m, int n, int columns, const int lanes)
 {
-    const size_t deep = gemm_whole((size_t)gemm_least(depth, GEMM_DEPTH / (int)real), real);
-    const size_t wide = (size_t)gemm_least(m > n ? m : n, columns);
-    const size_t strip = GEMM_VECTORS * VEC_BYTES / real, strips = (wide + strip - 1) / strip;
-    return deep * (strips * strip + gemm_whole(GEMM_ROWS, real)) * real;
+    const int deep = gemm_whole(gemm_least(depth, GEMM_DEPTH * lanes / VEC_BYTES), lanes);
+    const int wide = gemm_least(m > n ? m : n, columns);
+    return (size_t)deep *
+           (size_t)(gemm_whole(wide, GEMM_VECTORS * lanes) + gemm_whole(GEMM_ROWS, lanes));
+}
+
+VEC_INLINE size_t gemm_most_copies(int M, int N, int K, int columns, const int lanes)
+{
+    const size_t of[] = {gemm_copies(K, M, N, columns, lanes), gemm_copies(M, N, K, columns, lanes),
+                         gemm_copies(N, K, M, columns, lanes)};
+    const size_t most = of[0] > of[1] ? of[0] : of[1];
+    return (most > of[2] ? most : of[2]) * (size_t)(VEC_BYTES / lanes);
 }
 
 size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real)
 {
-    const size_t of[] = {gemm_copies(K, M, N, columns, real), gemm_copies(M, N, K, columns, real),
-                         gemm_copies(N, K, M, columns, real)};
-    const size_t most = of[0] > of[1] ? of[0] : of[1];
-    return most > of[2] ? most : of[2];
+    return real == sizeof(float) ? gemm_most_copies(M, N, K, columns, VEC_BYTES / 4)
+                                 : gemm_most_copies(M, N, K, columns, VEC_BYTES / 8);
 }
 
 #define AT_KERNELS "kernels/gemm.c"
@@ -651,8 +656,11 @@ static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, int width, ptrdiff_t products
 
 static int KERNEL(gemm_width)(const KERNEL(gemm_job) * g)
 {
-    const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH;
-    if (depth == 0) return WIDTH;
+    const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH,
+              strips = gemm_least(WIDTH, g->M > g->N ? g->M : g->N);
+    if ((size_t)depth * (size_t)(gemm_whole(strips, STRIP) + WHOLE(GEMM_ROWS)) * sizeof(REAL) <=
+        g->workspace.size)
+        return WIDTH;
     const size_t fits = g->workspace.size / sizeof(REAL) / (size_t)depth - WHOLE(GEMM_ROWS);
     return fits < WIDTH ? (int)fits / STRIP * STRIP : WIDTH;
 }

@@ -62,37 +62,36 @@ static REAL KERNEL(backward_delta_of_weights)(KERNEL(sdpa_tile) * x, int r)
     return sum;
 }
 
-/* dO_i.O_i of a vector of rows from r on, each the chain of multiply-adds, n = 0, 1 ..., that the product
- * dO V^T makes of dO_i.V_j: where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
-static KERNEL(vec) KERNEL(backward_delta_of_values)(const KERNEL(sdpa_tile) * x, int r)
+/* delta = dO_i.O_i of the rows, each the chain of multiply-adds, n = 0, 1 ..., that the product dO V^T makes
+ * of dO_i.V_j: where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
+static void KERNEL(backward_delta_of_values)(const KERNEL(sdpa_tile) * x)
 {
-    REAL O[VEC_LANES * VEC_LANES], dO[VEC_LANES * VEC_LANES];
-    const REAL *O_r = KERNEL(sdpa_o)(x, r, x->job->O), *dO_r = KERNEL(sdpa_o)(x, r, x->job->dO);
-    const int rows = x->rows - r;
-    const ptrdiff_t row = x->p->o.row;
-    KERNEL(vec) sum = {0};
-    for (int N = x->p->Dv; N > 0; N -= VEC_LANES, O_r += VEC_LANES, dO_r += VEC_LANES) {
-        KERNEL(vec_turn_upto)(rows, N, O_r, row, O, VEC_LANES);
-        KERNEL(vec_turn_upto)(rows, N, dO_r, row, dO, VEC_LANES);
-        for (int n = 0; n < N && n < VEC_LANES; n++)
-            sum += KERNEL(vec_load)(O + n * VEC_LANES) * KERNEL(vec_load)(dO + n * VEC_LANES);
-    }
-    return sum;
+    REAL Ot[VEC_LANES * VEC_LANES], *restrict delta = x->delta;
+    const REAL *O = KERNEL(sdpa_o)(x, 0, x->job->O), *dOt = x->dOt;
+    const ptrdiff_t row = x->p->o.row, ld = x->ld;
+    for (int N = x->p->Dv; N > 0; N -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
+        for (int r = 0; r < ld; r += VEC_LANES) {
+            KERNEL(vec) sum = KERNEL(vec_load)(delta + r);
+            KERNEL(vec_turn_upto)(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
+            for (int n = 0; n < N && n < VEC_LANES; n++)
+                sum += KERNEL(vec_load)(Ot + n * VEC_LANES) * KERNEL(vec_load)(dOt + n * ld + r);
+            KERNEL(vec_store)(delta + r, sum);
+        }
 }
 
-/* delta_i = dO_i.O_i + sum_j A_ij dW_ij for a block of rows */
-static void KERNEL(backward_delta)(KERNEL(sdpa_tile) * x, int b, int h, int block)
+/* delta_i = dO_i.O_i + sum_j A_ij dW_ij for the rows of the tile; dOt is made on the way. */
+static void KERNEL(backward_delta)(KERNEL(sdpa_tile) * x)
 {
     const KERNEL(sdpa_job) *job = x->job;
-    AT_FOR_REAL(sdpa_take_rows)(x, b, h, block * x->p->tile);
-    for (int r = 0; r < x->rows; r += VEC_LANES) {
-        KERNEL(vec) delta = {0};
-        if (job->dO) delta = KERNEL(backward_delta_of_values)(x, r);
-        for (int l = 0; l < VEC_LANES && r + l < x->rows; l++)
-            KERNEL(sdpa_saved)(x, r + l)[2] = delta[l];
+    memset(x->delta, 0, (size_t)x->ld * sizeof *x->delta);
+    if (job->dO) {
+        AT_FOR_REAL(sdpa_turn)(x, KERNEL(sdpa_o)(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
+        KERNEL(backward_delta_of_values)(x);
     }
-    for (int r = 0; job->dW && r < x->rows; r++)
-        KERNEL(sdpa_saved)(x, r)[2] += KERNEL(backward_delta_of_weights)(x, r);
+    for (int r = 0; r < x->rows; r++) {
+        if (job->dW) x->delta[r] += KERNEL(backward_delta_of_weights)(x, r);
+        KERNEL(sdpa_saved)(x, r)[2] = x->delta[r];
+    }
 }
 
 static void KERNEL(backward_delta_piece)(void *ctx, int piece, int lane)
@@ -101,7 +100,8 @@ static void KERNEL(backward_delta_piece)(void *ctx, int piece, int lane)
     const at_sdpa_plan *p = job->of.p;
     int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
     KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(&job->of, lane);
-    KERNEL(backward_delta)(&x, head / p->H, head % p->H, piece % blocks);
+    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * p->tile);
+    KERNEL(backward_delta)(&x);
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
@@ -251,12 +251,14 @@ static void KERNEL(backward_meet)(const KERNEL(backward_job) * job, KERNEL(sdpa_
     if (i >= at_sdpa_blocks(p->T, p->tile)) return;
     if (end > p->S) end = p->S;
     AT_FOR_REAL(sdpa_take_rows)(x, b, h, i * p->tile);
+    const bool first = k == 0 && job->held == job->rounds;
+    if (first) KERNEL(backward_delta)(x);
     bool ready = false;
     for (int j0 = k * job->keys; j0 < end; j0 += AT_SDPA_KEYS) {
         if (!AT_FOR_REAL(sdpa_take_keys)(x, j0, j0 + AT_SDPA_KEYS)) continue;
         if (!ready) {
             AT_FOR_REAL(sdpa_turn)(x, KERNEL(sdpa_q)(x, job->of.Q), p->q.row, p->D, x->Qt);
-            if (job->of.dO) AT_FOR_REAL(sdpa_turn)
+            if (job->of.dO && !first) AT_FOR_REAL(sdpa_turn)
             (x, KERNEL(sdpa_o)(x, 0, job->of.dO), p->o.row, p->Dv, x->dOt);
             AT_FOR_REAL(sdpa_recall)(x);
         }
@@ -276,8 +278,6 @@ static void KERNEL(backward_task)(void *ctx, int task, int lane)
 
     for (int batch = b.from; batch < b.to; batch++)
         for (int h = g.from * p->group; h < g.to * p->group; h++) {
-            for (int i = 0; job->held == job->rounds && i < at_sdpa_blocks(p->T, p->tile); i++)
-                KERNEL(backward_delta)(&x, batch, h, i);
             for (int block = k.from; block < k.to; block++)
                 for (int round = job->round; round < job->round + job->held; round++)
                     KERNEL(backward_meet)(job, &x, batch, h, block, round);
