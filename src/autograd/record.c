@@ -102,12 +102,13 @@ static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
 {
     if (r->scratch == 0) return true;
     if (r->slots == 0) r->slots = at_thread_count();
-    const size_t line = 64, bytes = r->scratch, most = PTRDIFF_MAX / (size_t)r->slots - line;
-    if (bytes > most)
+    const size_t line = 64, bytes = r->scratch;
+    size_t all;
+    r->scratch = (bytes + line - 1) / line * line;
+    if (r->scratch < bytes || __builtin_mul_overflow(r->scratch, (size_t)r->slots, &all))
         return at_fail(t, ATTIC_MEMORY_ERROR, "%s: out of memory: scratch of %zu bytes per thread",
                        op->name, bytes);
-    r->scratch = (bytes + line - 1) / line * line;
-    return at_scratch_ready(t, r->scratch * (size_t)r->slots);
+    return at_scratch_ready(t, all);
 }
 
 static bool refuse_op(at_tape *t, const at_op *op, const at_recipe *r)

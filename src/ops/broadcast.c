@@ -203,9 +203,15 @@ static bool map_is_f64(const at_node *n)
 
 static bool map_is_even(const at_node *n)
 {
-    for (int k = 0; k < n->n_in; k++)
-        if (!at_same_shape(n->in[k]->shape, n->out[0]->shape)) return false;
-    return true;
+    const at_shape *y =
+        &n->out[0]->shape; /* not copied: this is asked for every op, however small */
+    bool even = true;
+    for (int k = 0; even && k < n->n_in; k++) {
+        const at_shape *x = &n->in[k]->shape;
+        even = x->ndim == y->ndim;
+        for (int d = 0; even && d < y->ndim; d++) even = x->dim[d] == y->dim[d];
+    }
+    return even;
 }
 
 static void map_run_even(at_node *n, at_formula *f, at_fresh dx)
@@ -323,20 +329,19 @@ static void map_run_loops_back(at_node *n, int i, at_formula *g, at_fresh dx, bo
 
 void at_map_back(at_node *n, int i, at_formula *g)
 {
-    at_shape x = n->in[i]->shape, y = n->out[0]->shape;
-    bool repeated = !at_same_shape(x, y) && at_count(x) != at_count(y);
+    const at_tensor *x = n->in[i], *y = n->out[0];
+    bool even = map_is_even(n), repeated = !even && at_count(x->shape) != at_count(y->shape);
     if (!repeated && !g) {
         at_grad_pass(n, i);
         return;
     }
-    bool even = map_is_even(n);
     at_fresh dx = repeated               ? (at_fresh){at_grad(n, i), 1}
                   : even && n->n_in == 1 ? at_grad_over(n, i)
                                          : at_grad_fresh(n, i);
     if (!dx.p) return;
     if (even)
         map_run_even(n, g, dx);
-    else if (at_count(y) > 0)
+    else if (at_count(y->shape) > 0)
         map_run_loops_back(n, i, g, dx, repeated);
 }
 

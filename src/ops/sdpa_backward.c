@@ -71,10 +71,20 @@ static void KERNEL(backward_delta_of_values)(const KERNEL(sdpa_tile) * x)
     const ptrdiff_t row = x->p->o.row, ld = x->ld;
     for (int N = x->p->Dv; N > 0; N -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
         for (int r = 0; r < ld; r += VEC_LANES) {
-            KERNEL(vec) sum = KERNEL(vec_load)(delta + r);
-            KERNEL(vec_turn_upto)(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
-            for (int n = 0; n < N && n < VEC_LANES; n++)
-                sum += KERNEL(vec_load)(Ot + n * VEC_LANES) * KERNEL(vec_load)(dOt + n * ld + r);
+            KERNEL(vec) sum = KERNEL(vec_load)(delta + r), o[TURN_LANES];
+            if (x->rows - r >= VEC_LANES && N >= VEC_LANES) {
+                for (int n = 0; n < VEC_LANES; n += TURN_LANES) {
+                    KERNEL(turn_rows)(O + r * row + n, row, o);
+                    TURN_UNROLL
+                    for (int i = 0; i < TURN_LANES; i++)
+                        sum += o[i] * KERNEL(vec_load)(dOt + (n + i) * ld + r);
+                }
+            } else {
+                KERNEL(vec_turn_upto)(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
+                for (int n = 0; n < N && n < VEC_LANES; n++)
+                    sum +=
+                        KERNEL(vec_load)(Ot + n * VEC_LANES) * KERNEL(vec_load)(dOt + n * ld + r);
+            }
             KERNEL(vec_store)(delta + r, sum);
         }
 }

@@ -54,6 +54,7 @@ typedef struct {
 
     int tile;     /* rows of a tile */
     int lanes;    /* how many may work at once: there is scratch memory for so many */
+    size_t gemm;  /* bytes of it that are the products' */
     bool checked; /* backward checks itself: see sdpa_check.h */
     int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
 } at_sdpa_plan;

@@ -39,11 +39,11 @@ static int tile_wide(int rows, size_t real)
     return (rows + lanes - 1) / lanes * lanes;
 }
 
-/* What the products of a tile need, and that of all keys for the raw scores. */
-static size_t tile_gemm(const at_sdpa_plan *p, int rows, int keys, size_t real)
+size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real)
 {
-    const int D = p->D > p->Dv ? p->D : p->Dv;
-    return at_gemm_workspace(rows, p->raw ? p->S : keys, D, TILE_COPIED, real);
+    const int keys = p->raw || p->S < AT_SDPA_KEYS ? p->S : AT_SDPA_KEYS;
+    const int rows = tile_wide(p->T < p->tile ? p->T : p->tile, real);
+    return at_gemm_workspace(rows, keys, p->D > p->Dv ? p->D : p->Dv, TILE_COPIED, real);
 }
 
 at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
@@ -63,7 +63,7 @@ at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
     r.slope = tile_take(&r.total, p->cap > 0 ? tile : 0);
     r.d = tile_take(&r.total, tile);
     r.dOt = tile_take(&r.total, ld * (size_t)p->Dv * real);
-    r.gemm = tile_take(&r.total, tile_gemm(p, (int)ld, (int)keys, real));
+    r.gemm = tile_take(&r.total, p->gemm);
     return r;
 }
 

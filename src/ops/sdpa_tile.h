@@ -29,6 +29,8 @@ typedef struct {
 } at_sdpa_room;
 
 at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real);
+/* What p->gemm should be: for the products of a tile, and that of all keys for the raw scores. */
+size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
 
 /* Calls run(ctx, piece, lane) for every piece; no two at the same time have the same lane, and there are
  * as many lanes as there is room for tiles.  work: multiply-adds of a piece, or so. */

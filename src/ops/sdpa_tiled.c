@@ -84,6 +84,7 @@ static int tiled_rows(const at_sdpa_plan *p)
 size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real)
 {
     p->tile = tiled_rows(p);
+    p->gemm = at_sdpa_gemm_of(p, real);
     size_t threads = (size_t)at_thread_count(), room = at_sdpa_room_of(p, real).total;
     size_t bound = (size_t)at_count(p->O) * real / 8;
     size_t lanes = (bound > TILED_SCRATCH ? bound : TILED_SCRATCH) / (room + 1);
