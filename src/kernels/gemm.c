@@ -85,6 +85,7 @@ enum {
     GEMM_FETCHES = 3 + GEMM_FETCH_ROWS,
     GEMM_LINE = 64,          /* bytes of a cache line */
     GEMM_DEPTH = 1536,       /* bytes of a row of A in a slab */
+    GEMM_COPIED = 64,        /* columns of B that any workspace has room for */
     GEMM_FEW = 10,           /* panels that are too few for a copy of B */
     GEMM_MANY = 4,           /* strips that are enough for a copy of A^T */
     GEMM_FAR_COLUMNS = 1024, /* bytes from column to column of A^T that call for one anyway */
@@ -654,13 +655,11 @@ static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, int width, ptrdiff_t products
     while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
 }
 
+/* Columns of B for whose copy the workspace is large enough; it is always for GEMM_COPIED of them. */
 static int KERNEL(gemm_width)(const KERNEL(gemm_job) * g)
 {
-    const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH,
-              strips = gemm_least(WIDTH, g->M > g->N ? g->M : g->N);
-    if ((size_t)depth * (size_t)(gemm_whole(strips, STRIP) + WHOLE(GEMM_ROWS)) * sizeof(REAL) <=
-        g->workspace.size)
-        return WIDTH;
+    const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH;
+    if (depth == 0 || (g->M <= GEMM_COPIED && g->N <= GEMM_COPIED)) return WIDTH;
     const size_t fits = g->workspace.size / sizeof(REAL) / (size_t)depth - WHOLE(GEMM_ROWS);
     return fits < WIDTH ? (int)fits / STRIP * STRIP : WIDTH;
 }
