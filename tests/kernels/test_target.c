@@ -68,7 +68,8 @@ END_TEST
 static void *open_tapes(void *opened)
 {
     for (int i = 0; i < 100; i++) {
-        at_target_knows("avx2"); /* a build that needs nothing of its processor has nothing to ask */
+        at_target_knows(
+            "avx2"); /* a build that needs nothing of its processor has nothing to ask */
         at_tape *t = at_open(ATTIC_F32, 1);
         *(int *)opened += at_ok(t);
         at_close(t);
