@@ -45,11 +45,14 @@ windows := $(findstring mingw,$(target))
 
 # "this machine" is -march=native on x86 and -mcpu=native elsewhere
 arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH))
-x86_macros := $(if $(x86),$(shell $(CC) $(arch) $(CFLAGS) -dM -E -x c /dev/null | grep -owE '__(AVX512F|i386)__'))
+macros := $(shell $(CC) $(arch) $(CFLAGS) -dM -E -x c /dev/null | grep -owE '__(AVX512F|i386|clang)__')
 # Left to itself, clang splits a 64-byte vector in two, at half the speed.
-arch += $(if $(filter __AVX512F__,$(x86_macros)),-mprefer-vector-width=512)
+arch += $(if $(filter __AVX512F__,$(macros)),-mprefer-vector-width=512)
 # 32-bit x86 would compute in 80 bits, whatever the type (kernels/each_real.h).
-arch += $(if $(filter __i386__,$(x86_macros)),-msse2 -mfpmath=sse)
+arch += $(if $(filter __i386__,$(macros)),-msse2 -mfpmath=sse)
+# Tuned for Zen 1 to 3, gcc leaves some multiply-adds of a sum in two, others not: then the bits of a
+# product depend on its shape.
+arch += $(if $(filter __clang__,$(macros)),,--param=avoid-fma-max-bits=0)
 
 debug := -O1 -g -fno-omit-frame-pointer
 mode_release := -O3
@@ -296,6 +299,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) CC=clang WERROR=1 all benches test gradcheck check-install
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
+	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
 	$(sub) check-lesser check-arm check-i386 check-musl check-mingw check-dist
 	$(sub) check-long
 	$(sub) sanitize
