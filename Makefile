@@ -94,6 +94,7 @@ page_c := $(sort $(wildcard bench/page/*.c))
 all_bench_c := $(bench_c) $(bench_common_c) $(peer_c) $(page_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/%,$(wildcard tests/*.c tests/*/*.c)))
+texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(all_bench_c) $(test_c) $(gradcheck_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h bench/*/*.h))
 objects = $(patsubst %.c,$(B)/%.o,$(1))
@@ -260,8 +261,8 @@ check-readme: $(static) ## run the commands and programs of README.md and docs/a
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
 	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
 
-check-links: ## do links in *.md lead to the code they quote? WRITE=1 sets line numbers right
-	@sh scripts/check-links.sh $(if $(WRITE),write,check) $(sort $(wildcard *.md docs/*.md))
+check-links: ## do the links of the documentation lead to what they name and quote?
+	@sh scripts/check-links.sh $(texts)
 
 check-lesser: ## build for AVX2 and AVX-512, run on (emulated) processors without: is it said?
 	@sh scripts/check-lesser.sh "$(MAKE)" "$(CC)"
@@ -318,7 +319,7 @@ lint: $(static) ## layers, unique statics, symbols, words, links, cppcheck, clan
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
-	$(call say,LINT,links)sh scripts/check-links.sh check $(sort $(wildcard *.md docs/*.md)) >/dev/null
+	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
