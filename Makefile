@@ -90,8 +90,7 @@ common_c := $(sort $(wildcard examples/*/*.c))
 bench_c := $(sort $(wildcard bench/*.c))
 bench_common_c := $(sort $(wildcard bench/common/*.c))
 peer_c := $(sort $(wildcard bench/peer/*.c))
-page_c := $(sort $(wildcard bench/page/*.c))
-all_bench_c := $(bench_c) $(bench_common_c) $(peer_c) $(page_c)
+all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/%,$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
@@ -115,7 +114,6 @@ shared := $(B)/$(sofile)
 examples := $(example_c:%.c=$(B)/%)
 benches := $(bench_c:%.c=$(B)/%)
 peers := $(peer_c:%.c=$(B)/%)
-page := $(B)/bench/page/page
 runner := $(B)/tests/run
 gradcheck := $(B)/tests/gradcheck/table
 
@@ -132,7 +130,7 @@ keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call qu
 
 all: lib $(examples) ## the libraries and the examples (the default)
 lib: $(static) $(shared) ## the libraries alone
-benches: $(benches) $(peers) $(page) ## the benchmarks, built and not run
+benches: $(benches) $(peers) ## the benchmarks, built and not run
 .PHONY: all lib benches FORCE
 
 # Flags are a prerequisite like any other: whatever they change is compiled again.
@@ -171,8 +169,6 @@ $(benches) $(gradcheck): $(B)/examples/common/processor.o
 $(gradcheck): $(B)/examples/common/options.o
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
-$(page): $(call objects,$(page_c) bench/common/results.c) $(static)
-	$(call say,LINK,$@)$(link) -o $@ $^ $(libs)
 $(peers): %: %.o
 	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
 
@@ -370,20 +366,13 @@ bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|ope
 	@for b in $(bench_run); do \
 	    $$b $(bench_args) $(if $(BEFORE),--before $(BEFORE)/bench/$${b##*/}) || exit 1; done
 
-bench-page: bench page ## measure everything, write docs/performance.md and its pictures; PEER=all
-page: $(page) # from the results at hand, those of other builds among them
-	@$(page) bench/page/page.md $(B)/results \
-	    $(filter-out $(B)/results,$(wildcard build/*-release/results)) >$(B)/performance.md
-	@mv $(B)/performance.md docs/performance.md
-
-bench-builds: ## measure what the page says of clang and of lesser processors; then make page
-	$(sub) CC=clang bench BENCH="gemm sdpa train overhead"
-	$(sub) ARCH=x86-64-v3 PEER= bench BENCH=gemm THREADS=1
-	$(sub) ARCH=x86-64 PEER= bench BENCH=gemm THREADS=1
+page: $(B)/bench/pictures ## put what make bench measured into docs/performance.md and its pictures
+	@sh scripts/performance.sh $(B)/results docs/performance.md
+	@$< $(B)/results docs/images
 
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
-.PHONY: demo graph bench bench-page page bench-builds check-benches
+.PHONY: demo graph bench page check-benches
 
 # ---- installing ------------------------------------------------------------------------------
 # include/attic.h is the umbrella, all it includes lies in include/attic/: no other name is taken.

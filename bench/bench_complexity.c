@@ -7,8 +7,8 @@
  *     time     Q K^T and P V  n m d       scale, mask, softmax, dropout  n m       all of it  n m d
  *     memory   Q K^T .. dropout  n m      P V  n d      all of it, composed  n m,  fused  n d
  *
- * The exponents that were measured, fitted to log time and log bytes, stand in docs/performance.md.  Bytes
- * are those that the tape hands out for results and what backward would need. */
+ * Exponents fitted to measured times and bytes stand in docs/notes/tuning.md.  Bytes are those that the
+ * tape hands out for results and what backward would need. */
 #include "attic.h"
 #include "common/bench.h"
 
