@@ -264,18 +264,16 @@ static result summarise(const bench *b, const bench_case *c, const char *who, co
 /* 1234567 ns as "1.235 ms" */
 static const char *time_text(double ns)
 {
-    static char text[4][24];
-    static int next;
+    static char text[24];
     static const char *const unit[] = {"ns", "us", "ms", "s"};
     int u = 0;
     for (; ns >= 999.5 && u < 3; u++) ns /= 1000;
-    next = (next + 1) % 4;
-    snprintf(text[next], sizeof text[next],
+    snprintf(text, sizeof text,
              ns < 9.995   ? "%.2f %s"
              : ns < 99.95 ? "%.1f %s"
                           : "%.0f %s",
              ns, unit[u]);
-    return text[next];
+    return text;
 }
 
 static void print_heading(const bench *b, const bench_case *c)
@@ -432,7 +430,7 @@ static void print_means(const bench *b)
         if (strcmp(w->unit, "ns") != 0 || !is_first(&b->rows, i)) continue;
         if (!any) printf("\n%-48s %9s   %% of peak     time / attic's\n", "geometric means", "");
         any = true;
-        int n = results_mean(&b->rows, b->name, w->group, w->who, w->threads, &p, &r);
+        int n = results_mean(&b->rows, w->group, w->who, w->threads, &p, &r);
         char title[80];
         snprintf(title, sizeof title, "%s, %d thread%s (%d)", w->group, w->threads,
                  w->threads > 1 ? "s" : "", n);

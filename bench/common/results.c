@@ -26,7 +26,7 @@ quartiles quartiles_of(double *v, int n)
 
 void results_add(results *r, result row)
 {
-    if ((r->n & (r->n - 1)) == 0) { /* 0, 1, 2, 4, 8 ...: room for twice as many */
+    if ((r->n & (r->n - 1)) == 0) { /* 0, 1, 2, 4, 8 ...: space for twice as many */
         result *more = realloc(r->row, (size_t)(r->n ? 2 * r->n : 1) * sizeof *more);
         if (!more) {
             fprintf(stderr, "bench: out of memory\n");
@@ -87,7 +87,7 @@ bool is_listed(const char *name, const char *list)
         at += *at == ',';
         if (strncmp(at, name, length) == 0 && (at[length] == ',' || !at[length])) return true;
     }
-    return !list;
+    return false;
 }
 
 static void add_logs(quartiles *sum, const quartiles *q)
@@ -102,21 +102,20 @@ static quartiles exp_of_mean(quartiles sum, int n)
     return (quartiles){exp(sum.q1 / n), exp(sum.median / n), exp(sum.q3 / n)};
 }
 
-int results_mean(const results *r, const char *bench, const char *groups, const char *who,
-                 int threads, quartiles *percent, quartiles *ratio)
+int results_mean(const results *r, const char *group, const char *who, int threads,
+                 quartiles *percent, quartiles *ratio)
 {
     quartiles p = {0, 0, 0}, q = {0, 0, 0};
     int n = 0;
     for (int i = 0; i < r->n; i++) {
         const result *w = &r->row[i];
-        if (w->threads != threads || strcmp(w->who, who) != 0 || strcmp(w->bench, bench) != 0)
-            continue;
-        if (!is_listed(w->group, groups)) continue;
+        if (w->threads != threads || strcmp(w->who, who) != 0) continue;
+        if (strcmp(w->group, group) != 0) continue;
         add_logs(&p, &w->percent);
         add_logs(&q, &w->ratio);
         n++;
     }
-    if (n && percent) *percent = exp_of_mean(p, n);
-    if (n && ratio) *ratio = exp_of_mean(q, n);
+    if (n) *percent = exp_of_mean(p, n);
+    if (n) *ratio = exp_of_mean(q, n);
     return n;
 }

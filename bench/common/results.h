@@ -38,11 +38,11 @@ void results_print(FILE *out, const result *row); /* as one line */
 /* Adds the rows of a file; false if there is none or a line of it is none of ours. */
 bool results_read(results *r, const char *path);
 
-/* Geometric means over the rows of a bench with who and threads and a group of the list ("a,b"; NULL: all):
- * of the percentages' quartiles, and of the ratios'.  The number of rows; 0 leaves the two as they are. */
-int results_mean(const results *r, const char *bench, const char *groups, const char *who,
-                 int threads, quartiles *percent, quartiles *ratio);
-/* Is name one of a list "a,b,c"?  A NULL list holds all. */
+/* Geometric means over the rows of a group with this who and so many threads: of the percentages'
+ * quartiles, and of the ratios'.  The number of rows; 0 leaves the two as they are. */
+int results_mean(const results *r, const char *group, const char *who, int threads,
+                 quartiles *percent, quartiles *ratio);
+/* Is name one of a list "a,b,c"? */
 bool is_listed(const char *name, const char *list);
 
 #endif
