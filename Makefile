@@ -248,7 +248,7 @@ check-dist: ## unpack the source archive, build it, run its demo
 
 # Suites that take more random problems: what says how many, and their names.
 check-long: $(runner) ## the tests on random problems with 10,000 of them, in place of 300
-	@for suite in ops_sdpa_paths ops_sdpa_dual ops_sdpa_check ops_sdpa_nan ops_sdpa_tiled; do \
+	@for suite in attention_paths attention_dual attention_identities attention_nan attention_fused; do \
 	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)

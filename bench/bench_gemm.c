@@ -9,7 +9,7 @@
  * N reads a matrix as it lies, T transposed.  2 M N K flop; at least A, B and C must be touched. */
 #include "common/bench.h"
 #include "kernels/gemm.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

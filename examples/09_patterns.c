@@ -4,7 +4,7 @@
  *     block       my block of four               horizontal    a few queries read all, the others nothing
  *     global      all of it, equally
  *
- * First the masks, made by the builders of ops/keep.h, with # for a key that a query keeps.  A mask
+ * First the masks, made by the builders of attention/masks.h, with # for a key that a query keeps.  A mask
  * is not only a rule, it is also work saved: the fused op computes tiles, and never those of which
  * nothing is kept.  The table counts cells, and tiles of 128 queries by 128 keys, for patterns over 2048
  * tokens.  (Times go to stderr, for they are never twice the same: a forward and a backward of one head

@@ -18,7 +18,7 @@
  * (see 06_why_scale.c), so little leads back.  What comes after the head learns that it is of no use, and
  * the answer becomes 0.  The loss alone looks like one that has settled; the entropy does not.
  *
- * A watch (nn/watch.h) takes a look every 10 steps.  Its limit is set by the task: an entropy below 0.2
+ * A watch (nn/statistics.h) takes a look every 10 steps.  Its limit is set by the task: an entropy below 0.2
  * ln 32 = ln 2, two keys where eight are wanted.  After three such looks in a row it warns.
  *
  * Then the same two accidents with one remedy each.  A remedy "cures" if the loss comes below a tenth

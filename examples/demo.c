@@ -8,7 +8,7 @@
  * of causal attention and a feed-forward net, softmax over the bytes.  Every tenth KiB of the text
  * is held out, and there the model is judged beside three models that only count: how often a byte
  * occurs (unigram), occurs after the one before (bigram), after the two before (trigram).  A dozen
- * times the log shows how the heads spread their weight (nn/watch.h), and warns if one collapses.
+ * times the log shows how the heads spread their weight (nn/statistics.h), and warns if one collapses.
  *
  * Written to out/: the loss curve and the attention maps (SVG), the tape of one training step
  * (Graphviz), and every parameter (.npy). */
@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "common/ngram.h"
 #include "common/options.h"
 
 #ifdef _WIN32 /* whose folders have no permissions */
@@ -78,7 +79,7 @@ static baseline best_ngram(at_tape *t, const at_corpus *c, int order)
     baseline best = {(double)INFINITY, 0};
     for (int i = 0; i < 3; i++) {
         double nats =
-            at_ngram_nats(t, order, k[i], c->vocab, c->train, c->n_train, c->held, c->n_held);
+            ngram_nats(t, order, k[i], c->vocab, c->train, c->n_train, c->held, c->n_held);
         if (nats < best.nats) best = (baseline){nats, k[i]};
     }
     return best;
@@ -175,7 +176,7 @@ static void warn(void *ctx, int layer, int head, const at_watched *h)
            at_watch_text(layer, head, h));
 }
 
-/* What every head does with a few windows of held-out text; see nn/watch.h. */
+/* What every head does with a few windows of held-out text; see nn/statistics.h. */
 static void look_at_heads(at_tape *t, at_watch *w, const at_transformer *m, const at_corpus *c)
 {
     enum { WINDOWS = 4 };

@@ -53,7 +53,7 @@ function read_headings(path,    s, code) {
     }
     close(path)
 }
-# "sdpa.c" and "ops/sdpa.c" name src/ops/sdpa.c
+# "attention.c" and "attention/attention.c" name src/attention/attention.c
 function names(word, path) {
     return substr("/" path, length(path) + 1 - length(word)) == "/" word
 }

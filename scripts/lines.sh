@@ -10,7 +10,9 @@ part() {
     printf '  %-18s %6d lines   aim %5d%s\n' "$name" "$lines" "$aim" \
         "$([ "$lines" -le "$aim" ] || echo "   over by $((lines - aim))")"
 }
-part kernels 1800 src/kernels
-part 'tensor + autograd' 1200 src/tensor src/autograd
-part ops 2500 src/ops
-part 'nn + io' 2000 src/nn src/io
+part kernels 3000 src/kernels
+part 'tensor + autograd' 3900 src/tensor src/autograd
+part ops 3600 src/ops
+part attention 3500 src/attention
+part nn 1500 src/nn
+part 'io + plot' 3000 src/io src/plot

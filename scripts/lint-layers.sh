@@ -1,7 +1,7 @@
 #!/bin/sh
 # lint-layers.sh FILE... -- a folder of src/ includes itself and the folders below it, nothing else.
 #
-#     kernels <- tensor <- autograd <- ops <- nn <- examples, tests, bench       io on autograd
+#     kernels <- tensor <- autograd <- ops <- attention <- nn <- examples, tests, bench     io, plot on autograd
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,8 +11,10 @@ BEGIN {
     below["tensor"]   = below["kernels"] "tensor "
     below["autograd"] = below["tensor"] "autograd "
     below["io"]       = below["autograd"] "io "
+    below["plot"]     = below["io"] "plot "
     below["ops"]      = below["autograd"] "ops "
-    below["nn"]       = below["ops"] "nn "
+    below["attention"] = below["ops"] "attention "
+    below["nn"]       = below["attention"] "nn "
 }
 {
     split($0, at, ":")

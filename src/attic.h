@@ -1,7 +1,7 @@
 /* attic.h -- ATTention In C: tensors, a tape, gradients, attention.  Includes every public header.
  *
  * In reading order: tensor.h and shape.h (what a tensor is), tape.h (what remembers, owns and
- * reports), ops.h (what can be computed), sdpa.h (attention), op.h (how to write an op),
+ * reports), ops.h (what can be computed), attention.h (attention), op.h (how to write an op),
  * gradcheck.h (is its gradient right?). */
 #ifndef ATTIC_H
 #define ATTIC_H
@@ -11,7 +11,7 @@
 
 #include "version.h"
 
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 #include "kernels/rng.h"
 
 #include "tensor/decimal.h"
@@ -25,29 +25,31 @@
 #include "autograd/op.h"
 #include "autograd/tape.h"
 
-#include "ops/keep.h"
 #include "ops/ops.h"
 
-#include "nn/attention.h"
+#include "attention/attention.h"
+#include "attention/masks.h"
+#include "attention/position.h"
+#include "attention/variants.h"
+
+#include "nn/attention_layer.h"
 #include "nn/cache.h"
-#include "nn/kin.h"
 #include "nn/linear.h"
-#include "nn/ngram.h"
 #include "nn/optim.h"
-#include "nn/position.h"
 #include "nn/sample.h"
 #include "nn/schedule.h"
+#include "nn/statistics.h"
 #include "nn/transformer.h"
-#include "nn/watch.h"
 
 #include "io/corpus.h"
 #include "io/file.h"
-#include "io/graph.h"
-#include "io/grid.h"
 #include "io/npy.h"
-#include "io/picture.h"
-#include "io/progress.h"
-#include "io/svg.h"
-#include "io/term.h"
+
+#include "plot/graph.h"
+#include "plot/grid.h"
+#include "plot/picture.h"
+#include "plot/progress.h"
+#include "plot/svg.h"
+#include "plot/term.h"
 
 #endif

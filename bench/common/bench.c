@@ -6,7 +6,7 @@
 #include "common/options.h"
 #include "common/peer.h"
 #include "common/results.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 
 #include <sched.h>
 #include <signal.h>

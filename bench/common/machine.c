@@ -7,7 +7,7 @@
 #include "common/machine.h"
 
 #include "kernels/cpus.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 
 #ifdef ATTIC_DEBUG
 uint64_t at_checksum(const at_tensor *x)

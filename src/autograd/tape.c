@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 #include "kernels/target.h"
 #include "tensor/decimal.h"
 #include "version.h"

@@ -159,7 +159,7 @@ bool at_anomaly(at_tape *t, bool on);
  *
  *     <Q,dQ> = <K,dK>        <V,dV> = <O,dO>        sum_j dS_ij = 0
  *
- * within 64 eps times the sum of the absolute terms; see ops/sdpa_check.c.  Called once before a training
+ * within 64 eps times the sum of the absolute terms; see attention/identities.c.  Called once before a training
  * loop, at_check(t, ATTIC_CHECK_ATTENTION) does so in every step (make demo ARGS="--check 1").  It takes as
  * much memory again as Q, K and V, and adds 5 to 15 percent to the time of a small transformer's step
  * (make bench BENCH=check). */

@@ -6,7 +6,7 @@
 
 #ifndef REAL
 
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 #include "kernels/rows.h"
 #include <string.h>
 

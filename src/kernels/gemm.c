@@ -59,11 +59,11 @@
  * matrix multiplication" (2008); that of tiles on edges and of what is not copied is our own. */
 #include "kernels/gemm.h"
 
-#ifndef ATTIC_PLAIN_KERNELS /* gemm_plain.c then */
+#ifndef ATTIC_PLAIN_KERNELS /* gemm_reference.c then */
 #ifndef REAL
 
-#include "kernels/pool.h"
-#include "kernels/turn.h"
+#include "kernels/parallel.h"
+#include "kernels/simd_transpose.h"
 
 #include <stdalign.h>
 #include <stdbool.h>

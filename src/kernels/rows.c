@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "kernels/vecmath.h"
+#include "kernels/simd_math.h"
 
 #ifndef REAL
 

@@ -3,7 +3,7 @@
  * What becomes of a number does not depend on where it stands. */
 #include "kernels/vmath.h"
 
-#include "kernels/vecmath.h"
+#include "kernels/simd_math.h"
 
 #ifndef REAL
 #define AT_KERNELS "kernels/vmath.c"

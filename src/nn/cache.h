@@ -19,7 +19,7 @@
  * this was written it was no bit.) */
 #ifndef AT_NN_CACHE_H
 #define AT_NN_CACHE_H
-#include "nn/attention.h"
+#include "nn/attention_layer.h"
 AT_BEGIN_C
 
 typedef struct {

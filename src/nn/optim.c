@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 #include "ops/blocks.h"
 
 #ifndef REAL

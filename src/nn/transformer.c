@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "autograd/op.h"
+#include "ops/ops.h"
 
 static const double norm_eps = 1e-5;
 

@@ -12,7 +12,7 @@
  * exact one (erf).  Layer norms divide by sqrt(var + 1e-5). */
 #ifndef AT_NN_TRANSFORMER_H
 #define AT_NN_TRANSFORMER_H
-#include "nn/attention.h"
+#include "nn/attention_layer.h"
 #include "nn/cache.h"
 AT_BEGIN_C
 

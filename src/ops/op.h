@@ -6,7 +6,7 @@
 
 #include "autograd/op.h"
 #include "kernels/gemm.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 #include "kernels/rng.h"
 #include "kernels/rows.h"
 #include "kernels/vmath.h"

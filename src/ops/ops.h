@@ -6,7 +6,6 @@
  * summed over the axes along which its operand was repeated. */
 #ifndef AT_OPS_OPS_H
 #define AT_OPS_OPS_H
-#include "ops/sdpa.h"
 #include "tensor/tensor.h"
 AT_BEGIN_C
 
@@ -88,7 +87,7 @@ at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis);
  * that ends before it begins, is an error; an empty one is not. */
 at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to);
 /* y_ij = x_(T-1-i+j): one number per diagonal, from the lower left corner to the upper right one.
- * x [...,T+S-1] -> [...,T,S].  A bias that depends on j - i alone is made of this: nn/position.h */
+ * x [...,T+S-1] -> [...,T,S].  A bias that depends on j - i alone is made of this: attention/position.h */
 at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S);
 
 /* ------------------------------------------------------------------ probabilities -------------- */
@@ -132,13 +131,6 @@ typedef struct {
 /* Rotary position embedding (Su et al. 2021): pair i of row p is turned by the angle
  * (p + offset) base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */
 at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
-
-/* ------------------------------------------------------------------ kin of attention ----------- */
-
-/* O_i = sum_{j<=i} (Q_i . K_j) V_j / sum_{j<=i} Q_i . K_j    Q, K [...,T,D]  V [...,T,Dv] -> [...,T,Dv]
- * Causal linear attention (Katharopoulos et al. 2020), in time O(T D Dv).  Q and K are features >= 0,
- * for instance those of nn/kin.h, which has the whole of it.  A denominator of 0 gives 0. */
-at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V);
 
 AT_END_C
 #endif

@@ -17,7 +17,7 @@
  */
 #include "ops/op.h"
 
-#include "ops/broadcast.h"
+#include "ops/map.h"
 
 #ifndef REAL /* ---------------------------- the ops ---------------------------- */
 

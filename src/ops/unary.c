@@ -45,8 +45,8 @@
  */
 #include "ops/op.h"
 
-#include "kernels/vecmath.h"
-#include "ops/broadcast.h"
+#include "kernels/simd_math.h"
+#include "ops/map.h"
 
 #ifndef REAL /* ---------------------------- the ops ---------------------------- */
 

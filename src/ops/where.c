@@ -15,7 +15,7 @@
  */
 #include "ops/op.h"
 
-#include "ops/broadcast.h"
+#include "ops/map.h"
 
 #ifndef REAL /* ---------------------------- the op ---------------------------- */
 

@@ -1,7 +1,7 @@
 /* test_copy.c -- rows are moved whole, and nothing beside them is touched. */
 #include "test.h"
 #include "kernels/copy.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>

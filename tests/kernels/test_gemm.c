@@ -8,7 +8,7 @@
 
 #include "test.h"
 #include "kernels/gemm.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 #include "kernels/rng.h"
 
 #include <stdalign.h>

@@ -8,7 +8,7 @@
 
 #include "test.h"
 #include "kernels/rng.h"
-#include "kernels/vecmath.h"
+#include "kernels/simd_math.h"
 #include "kernels/vmath.h"
 
 #include <stdbool.h>

@@ -93,7 +93,7 @@ attack() {
     build "$2" $gradients || { echo "NOT PLANTED: it does not compile"; return 1; }
     where=$(by_gradients "$2") && echo "gradcheck   $where" && nobody=
     case $path in
-    src/ops/sdpa*) where=$(by_identities "$2") && echo "identities  $where" && nobody= ;;
+    src/attention/*) where=$(by_identities "$2") && echo "identities  $where" && nobody= ;;
     esac
     [ "$nobody" ] && [ "$suite" ] && where=$(by_tests "$2" "$suite") && echo "tests       $where" && nobody=
     [ "$nobody" ] || return 0

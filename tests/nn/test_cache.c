@@ -1,7 +1,7 @@
 /* test_cache.c -- decoding step by step gives what reading everything at once gives. */
 #include "tensors.h"
 
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 
 #include <math.h>
 

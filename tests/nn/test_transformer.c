@@ -2,7 +2,7 @@
 #include "tensors.h"
 
 #include "autograd/gradcheck.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>

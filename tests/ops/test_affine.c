@@ -1,6 +1,6 @@
 /* test_affine.c -- Y = X W + b, against the product and the sum that it is made of. */
 #include "tensors.h"
-#include "kernels/pool.h"
+#include "kernels/parallel.h"
 
 #include <math.h>
 

@@ -1,0 +1,98 @@
+/* attention.h -- scaled dot-product attention, the first-class op (Vaswani et al. 2017).
+ *
+ *     O = dropout(softmax(mask(softcap(c Q K^T) + bias))) V
+ *
+ * in this order, always:
+ *
+ *     1 scores    s_ij = Q_i . K_j
+ *     2 scale     s_ij <- c s_ij               c = (scale, or 1/sqrt(D)) / (temperature, or 1)
+ *     3 softcap   s_ij <- cap tanh(s_ij / cap)
+ *     4 bias      s_ij <- s_ij + bias_ij
+ *     5 mask      row i keeps the keys that keep, causal, the window and key_len all allow
+ *     6 softmax   P_ij = exp(s_ij) / sum_k exp(s_ik)      over the kept keys; 0 elsewhere
+ *     7 dropout   A_ij = P_ij z_ij             z_ij = 0 with probability p, else 1/(1-p)
+ *     8 values    O_i  = sum_j A_ij V_j
+ *
+ * Layouts.  Query head h reads key/value head h / (H/G).
+ *
+ *     Q             K             V              O              scores, bias, keep, weights    lse
+ *     [T,D]         [S,D]         [S,Dv]         [T,Dv]         [T,S]                          [T]
+ *     [B,T,D]       [B,S,D]       [B,S,Dv]       [B,T,Dv]       [B,T,S]                        [B,T]
+ *     [B,H,T,D]     [B,G,S,D]     [B,G,S,Dv]     [B,H,T,Dv]     [B,H,T,S]                      [B,H,T]
+ *     heads = H > 0: packed, no transposes
+ *     [T,H*D]       [S,G*D]       [S,G*Dv]       [T,H*Dv]       [H,T,S]                        [H,T]
+ *     [B,T,H*D]     [B,S,G*D]     [B,S,G*Dv]     [B,T,H*Dv]     [B,H,T,S]                      [B,H,T]
+ *
+ * bias and keep may be smaller: they are broadcast, as NumPy does, to that shape or to [B,H,T,S].  Three
+ * axes beside [B,H,T,S] would be read as [H,T,S] where [B,T,S] was meant: that is an error; write
+ * [B,1,T,S] or [1,H,T,S].
+ *
+ * Masked means not read: what a row does not keep cannot reach its output, nor through it a
+ * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)
+ * A row that keeps nothing gives O = 0, weights of 0, lse = -inf, and gradients of exactly 0.
+ *
+ * Backward can check itself: see at_check.  (The composed path has no backward of its own.)
+ *
+ * In other words.  What texts call a mask:
+ *
+ *     mask, 1 = attend       keep; the same as "0 = masked"
+ *     mask, 1 = masked       keep = at_keep_from_drop(t, mask), see masks.h; at_masked_fill has this polarity
+ *     M of 0 and -inf        bias, whether it is added before or after the division by sqrt(D)
+ *     (Q K^T + M) / sqrt(D)  with a finite M is not our bias M but M / sqrt(D)
+ *     padding                key_len, or a keep of [B,1,1,S]
+ *
+ * and a temperature:  softmax(Q K^T / (tau sqrt(D))) is temperature = tau;  where sqrt(D) itself goes by
+ * that name, softmax(Q K^T / tau) is scale = 1, temperature = tau.
+ *
+ * docs/attention.md tells why all of this is as it is. */
+#ifndef AT_ATTENTION_ATTENTION_H
+#define AT_ATTENTION_ATTENTION_H
+#include "tensor/tensor.h"
+AT_BEGIN_C
+
+/* Where the diagonal lies, for causal and window: j = i + offset. */
+typedef enum {
+    ATTIC_ALIGN_EQUAL,        /* offset 0, and T == S or it is an error */
+    ATTIC_ALIGN_TOP_LEFT,     /* offset 0 */
+    ATTIC_ALIGN_BOTTOM_RIGHT, /* offset S - T: the last query sees every key */
+    ATTIC_ALIGN_OFFSET /* offset as given: a cache holds that many keys before the first query */
+} at_align;
+
+typedef enum {
+    ATTIC_FUSED,   /* tiles, extra memory O(T): the fast one */
+    ATTIC_PLAIN,   /* row by row, as one reads the equation */
+    ATTIC_COMPOSED /* from matmul, scale, masked_fill, softmax, dropout, matmul */
+} at_sdpa_path;
+
+typedef struct {
+    /* scale / temperature, softcap and 1 / softcap must be finite, and in the tape's real type, too */
+    double scale;       /* 0: 1/sqrt(D), and 1 if D = 0 */
+    double temperature; /* > 0 divides the scores; 0: 1 */
+    double softcap;     /* > 0 bounds the scores to (-cap, cap); 0: off */
+
+    at_tensor *bias;    /* real, differentiable; -INFINITY counts as masked */
+    at_tensor *keep;    /* bool; 1 = attend */
+    bool causal;        /* row i keeps j <= i + offset */
+    at_align align;     /* of causal and window */
+    int offset;         /* for ATTIC_ALIGN_OFFSET */
+    int window_left,    /* 0: off; w keeps i + offset - w < j: 1 is nothing left of the diagonal */
+        window_right;   /* 0: off; w keeps j < i + offset + w */
+    at_tensor *key_len; /* i32 [B]: only the first so many keys of each batch are kept */
+
+    int heads;      /* > 0: packed by heads */
+    int kv_heads;   /* packed: G; 0: as heads.  4-D reads G from K */
+    double dropout; /* 0 <= p < 1; only in train mode; one at_draw */
+    at_sdpa_path path;
+
+    at_tensor **weights; /* out: A, what was multiplied with V; differentiable */
+    at_tensor **scores;  /* out, detached: c Q K^T, after step 2, of every cell, masked or not */
+    at_tensor **probs;   /* out, detached: P */
+    at_tensor **lse;     /* out, detached: log-sum-exp of the kept scores; -inf where none */
+} at_sdpa_args;
+
+/* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be one and
+ * the same tensor.  After an error the tensors asked for are NULL. */
+at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
+
+AT_END_C
+#endif

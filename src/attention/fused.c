@@ -1,0 +1,101 @@
+/* fused.c -- attention on tiles: the fused path.
+ *
+ * attention.c derives what is computed; here is how, without ever holding T x S numbers.  A tile is a block of
+ * rows against a block of keys; its scores live in scratch memory, are turned into what is wanted of them
+ * while they are in cache, and are forgotten.
+ *
+ *              keys j0 .. j0+keys-1
+ *            +---------+---------+----
+ *     rows   |         |         |           s   scores, then P, then A
+ *     i0 ..  |  tile   |         |           d   dP, then dS, then dx
+ *            +---------+---------+----
+ *            |         |         |           all products, Q K^T and the other four of backward, are
+ *                                            matrix products of whole tiles
+ *
+ * It lies in memory on its side, as K Q^T: then a vector holds one key's scores of neighbouring rows, a
+ * row's maximum and sum need nothing from its neighbours, and K and V can be read where they are.
+ *
+ * FORWARD (fused_forward.c).  One task takes a block of rows and goes along the keys.  It cannot know a row's
+ * maximum before the last tile, so it keeps a running one, and corrects what it has when a larger one turns
+ * up:
+ *
+ *     m' = max(m, max_j s_ij)
+ *     l' = exp(m - m') l   + sum_j exp(s_ij - m')
+ *     O' = exp(m - m') O_i + sum_j exp(s_ij - m') z_ij V_j          and O_i = O' / l' at the end
+ *
+ * (the online softmax: Milakov, Gimelshein 2018; in attention: Rabe, Staats 2021; Dao et al. 2022).  Tiles of
+ * which nothing is kept are not visited, and a tile is narrowed to the keys that some row of it keeps.
+ *
+ * Scores are finished, c included, before the maximum is taken and subtracted: so no exponent is above 0.
+ * (c s - m in one multiply-add would be, by what rounding took from m: 512, for floats around 1e10.)
+ *
+ * BACKWARD (fused_backward.c).  delta first, then one sweep over the tiles, each doing its share of everything:
+ *
+ *     s = c Q K^T            P = exp(s - m) / l           A = P z
+ *     d = dO V^T + dW        dS = P (z d - delta)         dx = dS slope
+ *     dV += A^T dO           dK += c dx^T Q               dQ += c dx K
+ *
+ * A tile adds to dQ of its rows and to dK, dV of its keys.  So that tasks need not wait for each other, nor
+ * their order matter, the sweep is held like a tournament: in round n, key block k (some tiles long) meets
+ * row block (k + n) mod N.  Within a round no two tasks share a row block or a key block, and all rounds
+ * together are all pairs.  Every sum then has one fixed order, whatever the number of threads.
+ *
+ *     N = 3        keys 0   1   2
+ *     rows 0            0   2   1        the round in which they meet
+ *          1            1   0   2
+ *          2            2   1   0
+ *
+ * Where there are heads enough to keep all threads busy, a head's whole tournament is one task, and one key
+ * block meets all its row blocks before the next begins: its K, V, dK and dV stay in cache.
+ *
+ * dbias breaks the separation where bias is repeated: along batches or heads, these become one task;
+ * along rows and keys at once, so do the key blocks.  Likewise for inputs that are one and the same tensor.
+ *
+ * MEMORY.  A tile needs 150 to 250 KB, and 64 threads are not to need 64 times that for one long head.  So
+ * there are lanes: as many as fit into a bound that the size of O sets, and no more than threads.  Who
+ * works takes a lane, and takes one piece of work after the other; the pieces follow from the shapes alone. */
+#include "ops/op.h"
+#include "attention/fused_tile.h"
+
+#include "kernels/parallel.h"
+
+enum {
+    TILED_WORK = 1 << 16, /* multiply-adds that are worth waking a thread for */
+    TILED_SHORT = 512,
+    TILED_LONG = 1024,
+    TILED_SCRATCH = 768 << 10 /* bytes for all lanes, or an eighth of O, but at least one lane */
+};
+
+const at_op at_sdpa_tiled_op = {"sdpa",
+                                {at_sdpa_forward_f32, at_sdpa_forward_f64},
+                                {at_sdpa_backward_f32, at_sdpa_backward_f64},
+                                .makes_infinity = true}; /* the log-sum-exp of an empty row */
+
+/* The diagonal cuts through a large part of the tiles of a short sequence; the lower they are, the less of
+ * them is computed in vain.  Of a long one, K and V come from beyond the second-level cache for every block
+ * of rows; the higher those are, the less often. */
+static int tiled_rows(const at_sdpa_plan *p)
+{
+    bool band = p->causal || p->window_left || p->window_right;
+    if (band && p->T <= TILED_SHORT) return AT_SDPA_ROWS / 4;
+    return p->T <= TILED_LONG ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
+}
+
+size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real)
+{
+    p->tile = tiled_rows(p);
+    p->gemm = at_sdpa_gemm_of(p, real);
+    size_t threads = (size_t)at_thread_count(), room = at_sdpa_room_of(p, real).total;
+    size_t bound = (size_t)at_count(p->O) * real / 8;
+    size_t lanes = (bound > TILED_SCRATCH ? bound : TILED_SCRATCH) / (room + 1);
+    if (lanes > threads) lanes = threads;
+    p->lanes = lanes > 0 ? (int)lanes : 1;
+    return room;
+}
+
+void at_sdpa_parallel(const at_sdpa_plan *p, int pieces, double work,
+                      void (*run)(void *ctx, int piece, int lane), void *ctx)
+{
+    double worth = 1 + pieces * work / TILED_WORK;
+    at_parallel_slots(worth < p->lanes ? (int)worth : p->lanes, pieces, run, ctx);
+}

@@ -1,0 +1,156 @@
+/* fused_tile.h -- one tile of attention: some rows of one head against some keys.
+ *
+ * Every array of cells lies on its side, so that neighbouring numbers are of neighbouring rows: what is
+ * done to one row is done to a vector of rows at once, and none of it goes across a vector.
+ *
+ *                   rows i0 .. i0+rows-1   filled up to ld, a multiple of the vector
+ *                 +----------------------+
+ *     keys  j0 .. |                      |      cell (row r, key k) at [k*ld + r]
+ *                 +----------------------+
+ *
+ * fused_tile.c lays it out, finds what is kept, multiplies; fused_forward.c and fused_backward.c know what
+ * for. */
+#ifndef AT_ATTENTION_FUSED_TILE_H
+#define AT_ATTENTION_FUSED_TILE_H
+#include "kernels/gemm.h"
+#include "kernels/simd_math.h"
+#include "ops/op.h"
+#include "attention/identities.h"
+#include "attention/problem.h"
+
+enum {
+    AT_SDPA_ROWS = 128, /* of the largest tile; those of this call's: plan->tile */
+    AT_SDPA_KEYS = 128
+};
+
+/* Scratch memory of one tile: where each array begins, in bytes. */
+typedef struct {
+    size_t Qt, dOt, s, d, slope, z, m, l, delta, lo, hi, mask, gemm, total;
+} at_sdpa_room;
+
+at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real);
+/* What p->gemm should be: for the products of a tile, and that of all keys for the raw scores. */
+size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
+
+/* Calls run(ctx, piece, lane) for every piece; no two at the same time have the same lane, and there are
+ * as many lanes as there is room for tiles.  work: multiply-adds of a piece, or so. */
+void at_sdpa_parallel(const at_sdpa_plan *p, int pieces, double work,
+                      void (*run)(void *ctx, int piece, int lane), void *ctx);
+
+void at_sdpa_forward_f32(at_node *n);
+void at_sdpa_forward_f64(at_node *n);
+void at_sdpa_backward_f32(at_node *n);
+void at_sdpa_backward_f64(at_node *n);
+
+static inline int at_sdpa_blocks(int n, int size)
+{
+    return n / size + (n % size != 0);
+}
+
+#define SDPA_TILE_TYPES
+#define AT_KERNELS "attention/fused_tile.h"
+#include "kernels/each_real.h"
+#undef SDPA_TILE_TYPES
+
+#elif defined(SDPA_TILE_TYPES)
+
+/* The tensors of one call.  NULL: not given, not asked for, or no cotangent has arrived. */
+typedef struct {
+    at_node *node;
+    const at_sdpa_plan *p;
+    REAL *Q, *K, *V, *bias, *O, *weights, *raw, *probs, *lse;
+    REAL *dQ, *dK, *dV, *dbias, *dO, *dW;
+    const unsigned char *keep;
+    const at_tensor *key_len;
+    REAL *saved;            /* of each row: m, 1/l, delta */
+    at_sdpa_checks *checks; /* NULL: backward does not check itself */
+} KERNEL(sdpa_job);
+
+typedef struct {
+    const KERNEL(sdpa_job) * job;
+    const at_sdpa_plan *p;
+    int b, h, i0, rows, j0, keys;
+    ptrdiff_t ld;
+    bool some;    /* not every cell is kept: only keys lo[r] <= k < hi[r] of row r, and of these, */
+    bool by_cell; /* if so, only where mask is 1 */
+
+    REAL *Qt, *dOt; /* [D,ld] Q^T, [Dv,ld] dO^T, 0 beyond the rows */
+    REAL *s, *d, *slope,
+        *z;              /* cells: scores, P, A; dP, dS, dx; du/dx with softcap; z with dropout */
+    REAL *m, *l, *delta; /* [ld] of each row */
+    REAL *lo, *hi;       /* [ld] of each row, whole numbers */
+    unsigned char *mask; /* cells: 1 = kept */
+    at_workspace gemm;
+} KERNEL(sdpa_tile);
+
+/* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of N numbers
+ *
+ * W is rows by keys, X is of the keys and C of the rows; or `across`, all of it the other way round. */
+typedef struct {
+    bool across;
+    REAL alpha, beta; /* beta = 0: C_m = ... */
+    const REAL *W, *X;
+    REAL *C;
+    int N;
+    ptrdiff_t X_row, C_row;
+} KERNEL(sdpa_sum);
+
+KERNEL(sdpa_job) AT_FOR_REAL(sdpa_job_of)(at_node *n);
+/* A tile without rows and keys, in the scratch memory of this lane. */
+KERNEL(sdpa_tile) AT_FOR_REAL(sdpa_tile_in)(const KERNEL(sdpa_job) * job, int lane);
+/* to = the transpose of so many rows of N numbers */
+void AT_FOR_REAL(sdpa_turn)(const KERNEL(sdpa_tile) * x, const REAL *rows, ptrdiff_t row, int N,
+                            REAL *to);
+/* Takes the rows of head h in batch b that begin at i0. */
+void AT_FOR_REAL(sdpa_take_rows)(KERNEL(sdpa_tile) * x, int b, int h, int i0);
+/* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none is
+ * left. */
+bool AT_FOR_REAL(sdpa_take_keys)(KERNEL(sdpa_tile) * x, int j0, int end);
+/* May row r keep key k of the tile? */
+bool AT_FOR_REAL(sdpa_keeps)(const KERNEL(sdpa_tile) * x, int r, int k);
+/* Is cell (r,k) kept?  A look at what sdpa_take_keys found out. */
+bool AT_FOR_REAL(sdpa_kept)(const KERNEL(sdpa_tile) * x, int r, int k);
+/* s = scores, and slope.  Masked cells are computed like any other. */
+void AT_FOR_REAL(sdpa_scores)(KERNEL(sdpa_tile) * x);
+/* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked at. */
+at_sdpa_range AT_FOR_REAL(sdpa_reach)(const KERNEL(sdpa_tile) * x, ptrdiff_t r);
+/* There, they become `value`. */
+void AT_FOR_REAL(sdpa_fill)(const KERNEL(sdpa_tile) * x, ptrdiff_t r, REAL value, REAL *cells);
+/* Masked cells become `value`, whatever they are. */
+void AT_FOR_REAL(sdpa_silence)(const KERNEL(sdpa_tile) * x, REAL value, REAL *cells);
+/* m, l = 1/sum and delta of the rows, as saved; 0 for an m of -inf, which could not be subtracted. */
+void AT_FOR_REAL(sdpa_recall)(const KERNEL(sdpa_tile) * x);
+/* s = P = exp(s - m) l, exactly 0 where masked */
+void AT_FOR_REAL(sdpa_probs)(const KERNEL(sdpa_tile) * x);
+/* z of every cell, if there is dropout */
+void AT_FOR_REAL(sdpa_drops)(const KERNEL(sdpa_tile) * x);
+void AT_FOR_REAL(sdpa_sum)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a);
+
+/* Where the first row, or row r, of the tile lies: in data or gradient, ... */
+static inline REAL *KERNEL(sdpa_q)(const KERNEL(sdpa_tile) * x, REAL *Q)
+{
+    return Q + at_sdpa_row(x->p->q, x->b, x->h, x->i0);
+}
+static inline REAL *KERNEL(sdpa_o)(const KERNEL(sdpa_tile) * x, int r, REAL *O)
+{
+    return O + at_sdpa_row(x->p->o, x->b, x->h, x->i0 + r);
+}
+static inline REAL *KERNEL(sdpa_k)(const KERNEL(sdpa_tile) * x, REAL *K)
+{
+    return K + at_sdpa_row(x->p->k, x->b, x->h / x->p->group, x->j0);
+}
+static inline REAL *KERNEL(sdpa_v)(const KERNEL(sdpa_tile) * x, REAL *V)
+{
+    return V + at_sdpa_row(x->p->v, x->b, x->h / x->p->group, x->j0);
+}
+/* ... in a [B,H,T,S] tensor, from key j0 on; and in what is saved. */
+static inline REAL *KERNEL(sdpa_cells)(const KERNEL(sdpa_tile) * x, int r, REAL *cells)
+{
+    return cells + at_sdpa_cell_number(x->p, x->b, x->h, x->i0 + r) + x->j0;
+}
+static inline REAL *KERNEL(sdpa_saved)(const KERNEL(sdpa_tile) * x, int r)
+{
+    return x->job->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->p, x->b, x->h, x->i0 + r);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* identities.h -- the backward of attention checks itself: what its paths do for it.
+ *
+ * at_check(t, ATTIC_CHECK_ATTENTION) sets plan->checked.  A path then takes its gradients from
+ * at_sdpa_grad, adds to the sums of a row what it comes across, and ends with at_sdpa_check. */
+#ifndef AT_ATTENTION_IDENTITIES_H
+#define AT_ATTENTION_IDENTITIES_H
+#include "attention/problem.h"
+
+/* Of one row, in double: the sum that must be 0, and for each identity the absolute terms. */
+typedef struct {
+    double dS;      /* sum_j dS_ij */
+    double S_terms, /* 2 sum_j (A_ij + tiny) (|dO_i| |V_j| + |dW_ij|) */
+        V_terms,    /* sum_j (A_ij + tiny) |dO_i| |V_j| */
+        Q_terms;    /* sum_j |c dx_ij| |Q_i| |K_j| */
+} at_sdpa_sums;
+
+/* What one backward collects.  Lies in n->saved, behind what is saved of each row. */
+typedef struct {
+    void *own[3];       /* dQ, dK, dV as far as this call contributes to them; NULL: not wanted */
+    void *length[4];    /* |Q_i|, |K_j|, |V_j|, |dO_i|, in the real type; 0 if not finite */
+    at_sdpa_sums *rows; /* by at_sdpa_row_number */
+    double
+        tiny; /* what counts as a term for a weight A_ij, beside A_ij: z times the smallest normal */
+} at_sdpa_checks;
+
+enum { AT_SDPA_DO = 3 }; /* its place among the lengths */
+
+/* Bytes of n->saved that a checked call on these Q, K and V needs. */
+size_t at_sdpa_checked_saved(const at_sdpa_plan *p, at_tensor *const in[3]);
+
+/* Where the gradient of Q, K or V is to be added up: at_grad(n, i) or, of a checked call, room of
+ * zeros.  NULL if nobody wants it. */
+void *at_sdpa_grad(at_node *n, int i);
+/* After at_sdpa_grad for all three: measures the lengths and sets the sums to 0.  NULL if the call is not
+ * checked. */
+at_sdpa_checks *at_sdpa_checks_begin_f32(at_node *n);
+at_sdpa_checks *at_sdpa_checks_begin_f64(at_node *n);
+/* Adds what was collected to the gradients; the first head in which an identity does not hold is a
+ * sticky error.  Does nothing if the call is not checked. */
+void at_sdpa_checks_end_f32(at_node *n);
+void at_sdpa_checks_end_f64(at_node *n);
+
+/* Of the cells of one row, in double: their dS_ij, and their terms but for |c|, |Q_i| and |dO_i|. */
+typedef struct {
+    double dS, A_V, dx_K; /* sum_j dS_ij, sum_j A_ij |V_j|, sum_j |dx_ij| |K_j| */
+} at_sdpa_cell_sums;
+
+/* Of each row of a tile: A, dS and slope of (row r, key k) lie at [k*ld + r], and ld is a multiple of
+ * AT_SDPA_CHECK_STEP: what lies beyond the rows is read.  V and K: lengths.  slope = NULL: 1. */
+enum { AT_SDPA_CHECK_STEP = 8 };
+void at_sdpa_sum_cells_f32(int rows, int keys, ptrdiff_t ld, const float *A, const float *V,
+                           const float *dS, const float *slope, const float *K,
+                           at_sdpa_cell_sums *sums);
+void at_sdpa_sum_cells_f64(int rows, int keys, ptrdiff_t ld, const double *A, const double *V,
+                           const double *dS, const double *slope, const double *K,
+                           at_sdpa_cell_sums *sums);
+
+/* Where the lengths of key j are, for query head h in batch b.  (Those of row i: at_sdpa_row_number.) */
+static inline ptrdiff_t at_sdpa_key_number(const at_sdpa_plan *p, int b, int h, int j)
+{
+    return ((ptrdiff_t)b * p->G + h / p->group) * p->S + j;
+}
+
+#endif

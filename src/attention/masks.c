@@ -1,0 +1,309 @@
+/* masks.c -- builders of masks; see masks.h.
+ *
+ * Every pattern is a rule for which j the row i keeps, written row by row.  Nothing is recorded: a mask
+ * is a leaf, as if the caller had filled it. */
+#include "attention/masks.h"
+
+#include <string.h>
+
+#include "autograd/op.h"
+#include "ops/map.h"
+
+/* [T,S], to be filled */
+static at_tensor *keep_matrix(at_tape *t, const char *name, int T, int S)
+{
+    AT_REQUIRE(t, T >= 0 && S >= 0, "%s: %d queries and %d keys, but neither can be negative", name,
+               T, S);
+    return at_blank(t, ATTIC_BOOL, at_shape_of(T, S));
+}
+
+static unsigned char *keep_row(at_tensor *keep, ptrdiff_t i)
+{
+    return (unsigned char *)keep->data + i * at_last(keep->shape);
+}
+
+/* ------------------------------------------------------------------ along the diagonal --------- */
+
+/* Where the diagonal lies, if anything depends on it: j = i + offset.  False after an error. */
+static bool keep_diagonal(at_tape *t, const char *name, int T, int S, bool needed, at_align align,
+                          int64_t *offset)
+{
+    AT_REQUIRE(t, align <= ATTIC_ALIGN_OFFSET, "%s: there is no alignment %d", name, (int)align);
+    AT_REQUIRE(t, align == ATTIC_ALIGN_OFFSET || *offset == 0,
+               "%s: offset = %d counts only with align = ATTIC_ALIGN_OFFSET", name, (int)*offset);
+    AT_REQUIRE(t, !needed || align != ATTIC_ALIGN_EQUAL || T == S,
+               "%s: %d queries and %d keys: say where the diagonal lies, align = "
+               "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET",
+               name, T, S);
+    if (align == ATTIC_ALIGN_BOTTOM_RIGHT) *offset = (int64_t)S - T;
+    return true;
+}
+
+/* Row i keeps i + offset - left < j < i + offset + right; 0: no limit. */
+static at_tensor *keep_band(at_tape *t, const char *name, int T, int S, int left, int right,
+                            int64_t offset)
+{
+    at_tensor *keep = keep_matrix(t, name, T, S);
+    for (int i = 0; keep && i < T; i++) {
+        int64_t lo = left ? i + offset - left + 1 : 0, hi = right ? i + offset + right : S;
+        if (lo < 0) lo = 0;
+        if (hi > S) hi = S;
+        memset(keep_row(keep, i), 0, (size_t)S);
+        if (lo < hi) memset(keep_row(keep, i) + lo, 1, (size_t)(hi - lo));
+    }
+    return keep;
+}
+
+at_tensor *at_keep_causal(at_tape *t, int T, int S, at_align align, int offset)
+{
+    int64_t diagonal = offset;
+    if (!keep_diagonal(t, "keep_causal", T, S, true, align, &diagonal)) return NULL;
+    return keep_band(t, "keep_causal", T, S, 0, 1, diagonal);
+}
+
+at_tensor *at_keep_window(at_tape *t, int T, int S, int left, int right, at_align align, int offset)
+{
+    AT_REQUIRE(t, left >= 0 && right >= 0,
+               "keep_window: %d keys to the left and %d to the right, but neither can be negative "
+               "(0 means no limit, 1 the diagonal alone)",
+               left, right);
+    int64_t diagonal = offset;
+    if (!keep_diagonal(t, "keep_window", T, S, left || right, align, &diagonal)) return NULL;
+    return keep_band(t, "keep_window", T, S, left, right, diagonal);
+}
+
+/* ------------------------------------------------------------------ stripes -------------------- */
+
+/* at[0..n-1] must be in 0..size-1. */
+static bool keep_list(at_tape *t, const char *name, const char *what, const int *at, int n,
+                      int size)
+{
+    AT_REQUIRE(t, n >= 0, "%s: a list of n = %d, but n can't be negative", name, n);
+    AT_REQUIRE(t, at || n == 0, "%s: %s is NULL, but n = %d", name, what, n);
+    for (int k = 0; k < n; k++)
+        AT_REQUIRE(t, at[k] >= 0 && at[k] < size, "%s: %s[%d] is %d, but must be in 0..%d", name,
+                   what, k, at[k], size - 1);
+    return true;
+}
+
+static at_tensor *keep_none(at_tape *t, const char *name, int T, int S)
+{
+    at_tensor *keep = keep_matrix(t, name, T, S);
+    if (keep) memset(keep->data, 0, at_bytes(keep));
+    return keep;
+}
+
+static void keep_stripe_down(at_tensor *keep, int key)
+{
+    for (int i = 0; i < keep->shape.dim[0]; i++) keep_row(keep, i)[key] = 1;
+}
+
+static void keep_stripe_across(at_tensor *keep, int query)
+{
+    memset(keep_row(keep, query), 1, (size_t)keep->shape.dim[1]);
+}
+
+at_tensor *at_keep_vertical(at_tape *t, int T, int S, const int *key, int n)
+{
+    at_tensor *keep = keep_none(t, "keep_vertical", T, S);
+    if (!keep || !keep_list(t, "keep_vertical", "key", key, n, S)) return NULL;
+    for (int k = 0; k < n; k++) keep_stripe_down(keep, key[k]);
+    return keep;
+}
+
+at_tensor *at_keep_horizontal(at_tape *t, int T, int S, const int *query, int n)
+{
+    at_tensor *keep = keep_none(t, "keep_horizontal", T, S);
+    if (!keep || !keep_list(t, "keep_horizontal", "query", query, n, T)) return NULL;
+    for (int k = 0; k < n; k++) keep_stripe_across(keep, query[k]);
+    return keep;
+}
+
+at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n)
+{
+    at_tensor *keep = keep_none(t, "keep_global_at", T, T);
+    if (!keep || !keep_list(t, "keep_global_at", "token", token, n, T)) return NULL;
+    for (int k = 0; k < n; k++) {
+        keep_stripe_down(keep, token[k]);
+        keep_stripe_across(keep, token[k]);
+    }
+    return keep;
+}
+
+at_tensor *at_keep_global(at_tape *t, int T, int n)
+{
+    at_tensor *keep = keep_none(t, "keep_global", T, T);
+    AT_REQUIRE(t, n >= 0 && n <= T, "keep_global: the first %d of %d tokens", n, T);
+    for (int i = 0; keep && i < T; i++) memset(keep_row(keep, i), 1, (size_t)(i < n ? T : n));
+    return keep;
+}
+
+/* ------------------------------------------------------------------ blocks --------------------- */
+
+at_tensor *at_keep_blocks(at_tape *t, int T, int S, int size)
+{
+    AT_REQUIRE(t, size >= 1, "keep_blocks: blocks of %d, but there must be something in them",
+               size);
+    at_tensor *keep = keep_none(t, "keep_blocks", T, S);
+    for (int i = 0; keep && i < T; i++) {
+        int lo = i / size * size, hi = S - lo < size ? S : lo + size;
+        if (lo < hi) memset(keep_row(keep, i) + lo, 1, (size_t)(hi - lo));
+    }
+    return keep;
+}
+
+at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k)
+{
+    AT_INPUT(t, "keep_segments", q, ATTIC_I32);
+    AT_INPUT(t, "keep_segments", k, ATTIC_I32);
+    at_shape Q = q->shape, K = k->shape;
+    AT_REQUIRE(t, (Q.ndim == 1 || Q.ndim == 2) && K.ndim == Q.ndim,
+               "keep_segments: q is %s and k is %s, but they must be [T] and [S], or [B,T] and "
+               "[B,S]",
+               at_text(q), at_text(k));
+    AT_REQUIRE(t, Q.ndim == 1 || Q.dim[0] == K.dim[0],
+               "keep_segments: q is %s but k is %s: the batches, %d and %d, differ", at_text(q),
+               at_text(k), Q.dim[0], K.dim[0]);
+    int T = at_last(Q), S = at_last(K), B = Q.ndim == 2 ? Q.dim[0] : 1;
+    at_tensor *keep =
+        at_blank(t, ATTIC_BOOL, Q.ndim == 2 ? at_shape_of(B, 1, T, S) : at_shape_of(T, S));
+    if (!keep) return NULL;
+    for (ptrdiff_t i = 0; i < (ptrdiff_t)B * T; i++) {
+        const int32_t mine = ((const int32_t *)q->data)[i];
+        const int32_t *key = (const int32_t *)k->data + i / T * S;
+        for (int j = 0; j < S; j++) keep_row(keep, i)[j] = key[j] == mine;
+    }
+    return keep;
+}
+
+/* ------------------------------------------------------------------ padding -------------------- */
+
+at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int S)
+{
+    AT_INPUT(t, "keep_lengths", len, ATTIC_I32);
+    AT_REQUIRE(t, len->shape.ndim == 1, "keep_lengths: len is %s, but must be [B]", at_text(len));
+    const int B = len->shape.dim[0], *n = len->data;
+    for (int b = 0; b < B; b++)
+        AT_REQUIRE(t, n[b] >= 0 && n[b] <= S, "keep_lengths: len[%d] is %d, but there are %d keys",
+                   b, n[b], S);
+    at_tensor *keep = at_blank(t, ATTIC_BOOL, at_shape_of(B, 1, 1, S));
+    for (int b = 0; keep && b < B; b++) {
+        memset(keep_row(keep, b), 1, (size_t)n[b]);
+        memset(keep_row(keep, b) + n[b], 0, (size_t)(S - n[b]));
+    }
+    return keep;
+}
+
+at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad)
+{
+    AT_INPUT(t, "keep_unpadded", id, ATTIC_I32);
+    at_shape s = id->shape;
+    AT_REQUIRE(t, s.ndim == 1 || s.ndim == 2, "keep_unpadded: id is %s, but must be [S] or [B,S]",
+               at_text(id));
+    at_tensor *keep =
+        at_blank(t, ATTIC_BOOL,
+                 s.ndim == 1 ? at_shape_of(1, s.dim[0]) : at_shape_of(s.dim[0], 1, 1, s.dim[1]));
+    if (!keep) return NULL;
+    unsigned char *y = keep->data;
+    for (ptrdiff_t n = at_count(s), i = 0; i < n; i++) y[i] = ((const int32_t *)id->data)[i] != pad;
+    return keep;
+}
+
+/* ------------------------------------------------------------------ combining ------------------ */
+
+/* How a row of the result is read from x: where it begins, and the step along it (0: repeated). */
+typedef struct {
+    const unsigned char *row;
+    ptrdiff_t stride[AT_MAX_DIMS], step;
+} keep_operand;
+
+static keep_operand keep_operand_of(const at_tensor *x, at_shape y)
+{
+    keep_operand o = {.row = x->data};
+    at_broadcast_strides(x->shape, y, o.stride);
+    o.step = y.ndim ? o.stride[y.ndim - 1] : 0;
+    return o;
+}
+
+static const unsigned char *keep_operand_row(const keep_operand *o, at_shape y, ptrdiff_t r)
+{
+    const unsigned char *row = o->row;
+    for (int d = y.ndim - 2; d >= 0; r /= y.dim[d--]) row += r % y.dim[d] * o->stride[d];
+    return row;
+}
+
+typedef enum { KEEP_BOTH, KEEP_EITHER } keep_rule;
+
+static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_tensor *b,
+                               keep_rule rule)
+{
+    at_shape s;
+    AT_REQUIRE(t, at_broadcast(a->shape, b->shape, &s), "%s: a is %s but b is %s: %s", name,
+               at_text(a), at_text(b), at_clash_text(a->shape, b->shape));
+    at_tensor *keep = at_blank(t, ATTIC_BOOL, s);
+    if (!keep || at_count(s) == 0) return keep;
+    keep_operand A = keep_operand_of(a, s), B = keep_operand_of(b, s);
+    for (ptrdiff_t rows = at_rows(s), r = 0; r < rows; r++) {
+        const unsigned char *x = keep_operand_row(&A, s, r), *z = keep_operand_row(&B, s, r);
+        unsigned char *y = keep_row(keep, r);
+        for (ptrdiff_t n = at_last(s), j = 0; j < n; j++, x += A.step, z += B.step)
+            y[j] = rule == KEEP_BOTH ? *x && *z : *x || *z;
+    }
+    return keep;
+}
+
+at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    AT_INPUT(t, "keep_and", a, ATTIC_BOOL);
+    AT_INPUT(t, "keep_and", b, ATTIC_BOOL);
+    return keep_combine(t, "keep_and", a, b, KEEP_BOTH);
+}
+
+at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    AT_INPUT(t, "keep_or", a, ATTIC_BOOL);
+    AT_INPUT(t, "keep_or", b, ATTIC_BOOL);
+    return keep_combine(t, "keep_or", a, b, KEEP_EITHER);
+}
+
+static at_tensor *keep_negation(at_tape *t, const at_tensor *x)
+{
+    at_tensor *keep = at_blank(t, ATTIC_BOOL, x->shape);
+    if (!keep) return NULL;
+    unsigned char *y = keep->data;
+    for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++)
+        y[i] = !((const unsigned char *)x->data)[i];
+    return keep;
+}
+
+at_tensor *at_keep_not(at_tape *t, at_tensor *a)
+{
+    AT_INPUT(t, "keep_not", a, ATTIC_BOOL);
+    return keep_negation(t, a);
+}
+
+at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop)
+{
+    AT_INPUT(t, "keep_from_drop", drop, ATTIC_BOOL);
+    return keep_negation(t, drop);
+}
+
+/* ------------------------------------------------------------------ counting ------------------- */
+
+at_keep_tally at_keep_count(const at_tensor *keep)
+{
+    at_keep_tally n = {0};
+    if (!keep || !at_check_input(keep->tape, "keep_count", "keep", keep, ATTIC_BOOL)) return n;
+    n.cells = at_count(keep->shape);
+    n.rows = at_rows(keep->shape);
+    const unsigned char *row = keep->data;
+    const ptrdiff_t S = at_last(keep->shape);
+    for (ptrdiff_t r = 0; r < n.rows; r++, row += S) {
+        ptrdiff_t kept = 0;
+        for (ptrdiff_t j = 0; j < S; j++) kept += row[j] != 0;
+        n.kept += kept;
+        n.empty_rows += kept == 0;
+    }
+    if (n.cells) n.fraction = (double)n.kept / (double)n.cells;
+    return n;
+}

@@ -1,0 +1,154 @@
+/* position.c -- relative position biases; see position.h.
+ *
+ * T queries and S keys have T + S - 1 distances only.  So each bias is made in two steps: one number per
+ * head and distance, then at_toeplitz, which spreads them over the scores.
+ *
+ *     k = 0 .. T+S-2      d = k - (T-1) - offset       x [H,T+S-1]  ->  [H,T,S]  ->  [1,H,T,S] */
+#include "attention/position.h"
+
+#include <math.h>
+
+#include "autograd/op.h"
+
+/* ------------------------------------------------------------------ distances ------------------ */
+
+/* T + S - 1 numbers d, one for each diagonal. */
+typedef struct {
+    int n;
+    int64_t first; /* d of the last query and the first key */
+} distances;
+
+static bool distances_of(at_tape *t, const char *name, int T, int S, int offset, distances *d)
+{
+    AT_REQUIRE(t, T >= 0 && S >= 0, "%s: %d queries and %d keys, but neither can be negative", name,
+               T, S);
+    int64_t n = T || S ? (int64_t)T + S - 1 : 0;
+    AT_REQUIRE(t, n <= INT32_MAX, "%s: %d queries and %d keys are too many", name, T, S);
+    *d = (distances){(int)n, 1 - (int64_t)T - offset};
+    return true;
+}
+
+static int64_t clip_distance(int64_t d, int64_t n)
+{
+    return d < -n ? -n : d > n ? n : d;
+}
+
+/* x [H,T+S-1] -> [1,H,T,S] */
+static at_tensor *spread_over_scores(at_tape *t, at_tensor *x, int T, int S)
+{
+    at_tensor *y = at_toeplitz(t, x, T, S);
+    return y ? at_reshape(t, y, at_shape_of(1, y->shape.dim[0], T, S)) : NULL;
+}
+
+/* Row id_k of the table for distance k. */
+static at_tensor *bias_from_table(at_tape *t, at_tensor *table, at_tensor *id, int T, int S)
+{
+    at_tensor *x = at_embedding(t, table, id); /* [2n+1,H] -> [T+S-1,H] */
+    return spread_over_scores(t, at_transpose(t, x, 0, 1), T, S);
+}
+
+/* ------------------------------------------------------------------ learned -------------------- */
+
+at_tensor *at_relative_bias(at_tape *t, at_tensor *table, int T, int S, int offset)
+{
+    distances d;
+    AT_INPUT(t, "relative_bias", table, ATTIC_REAL);
+    AT_REQUIRE(t, table->shape.ndim == 2 && table->shape.dim[0] % 2 == 1,
+               "relative_bias: table is %s, but must be [2n+1,H], for the distances -n .. n",
+               at_text(table));
+    if (!distances_of(t, "relative_bias", T, S, offset, &d)) return NULL;
+    at_tensor *id = at_blank(t, ATTIC_I32, at_shape_of(d.n));
+    const int n = table->shape.dim[0] / 2;
+    for (int k = 0; id && k < d.n; k++)
+        ((int32_t *)id->data)[k] = (int32_t)clip_distance(d.first + k, n) + n;
+    return bias_from_table(t, table, id, T, S);
+}
+
+/* ------------------------------------------------------------------ T5 ------------------------- */
+
+/* Of one direction. */
+static int t5_half(int64_t n, int N, int max_distance)
+{
+    const int m = N / 2;
+    if (n < m) return (int)n;
+    if (n >= max_distance) return N - 1;
+    double steps = log((double)n / m) / log((double)max_distance / m) * (N - m);
+    /* n = m (max_distance/m)^(1/2), say, is where a bucket begins; rounding must not put it one below */
+    int bucket = m + (int)floor(steps + 1e-9);
+    return bucket < N ? bucket : N - 1;
+}
+
+static bool t5_fits(int buckets, at_t5_args a)
+{
+    int N = a.causal ? buckets : buckets / 2;
+    return N >= 2 && (a.causal || buckets % 2 == 0) && a.max_distance > N / 2;
+}
+
+static int t5_bucket_of(int64_t d, int buckets, at_t5_args a)
+{
+    if (a.causal) return d > 0 ? 0 : t5_half(-d, buckets, a.max_distance);
+    int N = buckets / 2;
+    return d > 0 ? N + t5_half(d, N, a.max_distance) : t5_half(-d, N, a.max_distance);
+}
+
+static at_t5_args t5_with_defaults(at_t5_args a)
+{
+    if (a.max_distance == 0) a.max_distance = 128;
+    return a;
+}
+
+int at_t5_bucket(int d, int buckets, at_t5_args args)
+{
+    args = t5_with_defaults(args);
+    return t5_fits(buckets, args) ? t5_bucket_of(d, buckets, args) : -1;
+}
+
+at_tensor *at_t5_bias(at_tape *t, at_tensor *table, int T, int S, at_t5_args args)
+{
+    distances d;
+    AT_INPUT(t, "t5_bias", table, ATTIC_REAL);
+    AT_REQUIRE(t, table->shape.ndim == 2, "t5_bias: table is %s, but must be [buckets,H]",
+               at_text(table));
+    const int buckets = table->shape.dim[0];
+    args = t5_with_defaults(args);
+    AT_REQUIRE(t, t5_fits(buckets, args),
+               "t5_bias: %d buckets up to a distance of %d%s: there must be %s, and the distance "
+               "more than %d",
+               buckets, args.max_distance, args.causal ? ", causal" : "",
+               args.causal ? "2 or more" : "4 or more, an even number",
+               args.causal ? buckets / 2 : buckets / 4);
+    if (!distances_of(t, "t5_bias", T, S, args.offset, &d)) return NULL;
+    at_tensor *id = at_blank(t, ATTIC_I32, at_shape_of(d.n));
+    for (int k = 0; id && k < d.n; k++)
+        ((int32_t *)id->data)[k] = t5_bucket_of(d.first + k, buckets, args);
+    return bias_from_table(t, table, id, T, S);
+}
+
+/* ------------------------------------------------------------------ ALiBi ---------------------- */
+
+at_tensor *at_alibi_slopes(at_tape *t, int H)
+{
+    AT_REQUIRE(t, H >= 1, "alibi_slopes: %d heads, but there must be one at least", H);
+    at_tensor *slope = at_blank(t, ATTIC_REAL, at_shape_of(H));
+    int P = 1;
+    while (P <= H / 2) P *= 2;
+    for (int h = 0; slope && h < H; h++) {
+        double power = h < P ? 8.0 * (h + 1) / P : 4.0 * (2.0 * (h - P) + 1) / P;
+        at_store(slope->dtype, slope->data, h, exp2(-power));
+    }
+    return slope;
+}
+
+at_tensor *at_alibi_bias(at_tape *t, at_tensor *slope, int T, int S, int offset)
+{
+    distances d;
+    AT_INPUT(t, "alibi_bias", slope, ATTIC_REAL);
+    AT_REQUIRE(t, slope->shape.ndim == 1, "alibi_bias: slope is %s, but must be [H]",
+               at_text(slope));
+    if (!distances_of(t, "alibi_bias", T, S, offset, &d)) return NULL;
+    at_tensor *far = at_blank(t, ATTIC_REAL, at_shape_of(1, d.n));
+    for (int k = 0; far && k < d.n; k++)
+        at_store(far->dtype, far->data, k, 0 - fabs((double)(d.first + k)));
+    at_tensor *column = at_reshape(t, slope, at_shape_of(slope->shape.dim[0], 1));
+    return spread_over_scores(t, at_mul(t, column, far), T, S); /* [H,1] [1,T+S-1] -> [H,T+S-1] */
+}

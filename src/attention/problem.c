@@ -1,0 +1,257 @@
+/* problem.c -- reads the shapes and options of one attention, and refuses what makes no sense.
+ *
+ * Everything a caller can get wrong is found here, before anything is recorded: the paths after it
+ * check nothing. */
+#include "attention/problem.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ shapes and layouts --------- */
+
+/* One of Q, K, V taken apart. */
+typedef struct {
+    int B, heads, rows, D;
+    at_sdpa_layout at;
+} sdpa_operand;
+
+static sdpa_operand sdpa_by_axes(at_shape s)
+{
+    const int *dim = s.dim + s.ndim;
+    sdpa_operand x = {.B = s.ndim > 2 ? s.dim[0] : 1,
+                      .heads = s.ndim > 3 ? s.dim[1] : 1,
+                      .rows = dim[-2],
+                      .D = dim[-1]};
+    ptrdiff_t head = (ptrdiff_t)x.rows * x.D;
+    x.at = (at_sdpa_layout){x.heads * head, head, x.D};
+    return x;
+}
+
+static sdpa_operand sdpa_packed(at_shape s, int heads)
+{
+    sdpa_operand x = sdpa_by_axes(s);
+    ptrdiff_t row = x.D;
+    x.heads = heads;
+    x.D /= heads;
+    x.at = (at_sdpa_layout){x.rows * row, x.D, row};
+    return x;
+}
+
+/* x must be 2-D to 4-D, or 2-D or 3-D when packed, like Q. */
+static bool sdpa_rank(at_tape *t, const char *name, const at_tensor *x, const at_tensor *Q,
+                      int heads)
+{
+    int n = x->shape.ndim;
+    if (heads)
+        AT_REQUIRE(t, n == 2 || n == 3,
+                   "sdpa: %s is %s, but with heads = %d it must be packed: [rows,%d*D] or "
+                   "[B,rows,%d*D]",
+                   name, at_text(x), heads, heads, heads);
+    AT_REQUIRE(t, n >= 2 && n <= 4,
+               "sdpa: %s is %s, but must be [rows,D], [B,rows,D] or [B,heads,rows,D]", name,
+               at_text(x));
+    AT_REQUIRE(t, n == Q->shape.ndim,
+               "sdpa: Q is %s but %s is %s: they need the same number of dimensions", at_text(Q),
+               name, at_text(x));
+    return true;
+}
+
+static bool sdpa_operand_of(at_tape *t, const char *name, const at_tensor *x, const at_tensor *Q,
+                            int heads, sdpa_operand *out)
+{
+    if (!sdpa_rank(t, name, x, Q, heads)) return false;
+    if (heads)
+        AT_REQUIRE(t, at_last(x->shape) % heads == 0,
+                   "sdpa: %s is %s, but its last dimension can't be cut into %d heads", name,
+                   at_text(x), heads);
+    *out = heads ? sdpa_packed(x->shape, heads) : sdpa_by_axes(x->shape);
+    return true;
+}
+
+/* The same thing, seen in two operands. */
+static bool sdpa_agree(at_tape *t, const char *names[2], const at_tensor *x, const at_tensor *y,
+                       const char *what, int m, int n)
+{
+    AT_REQUIRE(t, m == n, "sdpa: %s is %s but %s is %s: %s, %d and %d, differ", names[0],
+               at_text(x), names[1], at_text(y), what, m, n);
+    return true;
+}
+
+static bool sdpa_shapes(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
+                        const at_sdpa_args *a, at_sdpa_plan *p)
+{
+    const char *QK[] = {"Q", "K"}, *KV[] = {"K", "V"};
+    int kv_heads = a->kv_heads ? a->kv_heads : a->heads;
+    sdpa_operand q, k, v;
+    if (!sdpa_operand_of(t, "Q", Q, Q, a->heads, &q) ||
+        !sdpa_operand_of(t, "K", K, Q, a->heads ? kv_heads : 0, &k) ||
+        !sdpa_operand_of(t, "V", V, Q, a->heads ? kv_heads : 0, &v))
+        return false;
+    if (!sdpa_agree(t, QK, Q, K, "the batches", q.B, k.B) ||
+        !sdpa_agree(t, KV, K, V, "the batches", k.B, v.B) ||
+        !sdpa_agree(t, KV, K, V, "the numbers of heads", k.heads, v.heads) ||
+        !sdpa_agree(t, QK, Q, K, "the sizes of a query and a key", q.D, k.D) ||
+        !sdpa_agree(t, KV, K, V, "the numbers of keys and values", k.rows, v.rows))
+        return false;
+    bool divides = k.heads ? q.heads % k.heads == 0 : q.heads == 0;
+    AT_REQUIRE(t, divides,
+               "sdpa: %d query heads can't share %d key/value heads evenly (Q is %s, K is %s)",
+               q.heads, k.heads, at_text(Q), at_text(K));
+    AT_REQUIRE(t, a->heads || !a->kv_heads || a->kv_heads == k.heads,
+               "sdpa: kv_heads = %d, but K is %s: without heads it is read from K", a->kv_heads,
+               at_text(K));
+
+    p->B = q.B, p->H = q.heads, p->G = k.heads;
+    p->T = q.rows, p->S = k.rows, p->D = q.D, p->Dv = v.D;
+    p->group = p->G ? p->H / p->G : 1;
+    p->q = q.at, p->k = k.at, p->v = v.at;
+    return true;
+}
+
+/* Of O, of the scores, and of one number per row. */
+static bool sdpa_results(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_sdpa_args *a,
+                         at_sdpa_plan *p)
+{
+    int n = Q->shape.ndim;
+    int64_t packed = (int64_t)p->H * p->Dv;
+    AT_REQUIRE(t, !a->heads || packed <= INT32_MAX,
+               "sdpa: %d heads of %d values make rows that are too long", p->H, p->Dv);
+
+    p->O = Q->shape;
+    p->O.dim[n - 1] = a->heads ? (int)packed : p->Dv;
+    p->o = (a->heads ? sdpa_packed(p->O, a->heads) : sdpa_by_axes(p->O)).at;
+
+    p->rows = (at_shape){0};
+    if (n > 2) p->rows.dim[p->rows.ndim++] = p->B;
+    if (n > 3 || a->heads) p->rows.dim[p->rows.ndim++] = p->H;
+    p->rows.dim[p->rows.ndim++] = p->T;
+    p->scores = p->rows;
+    p->scores.dim[p->scores.ndim++] = p->S;
+
+    /* room for what is saved of each row, and an int for the number of tiles along the longer side */
+    int longest = p->T > p->S ? p->T : p->S;
+    bool countable = (int64_t)p->B * p->H <= INT32_MAX / (1 + longest / 64);
+    AT_REQUIRE(t, countable && at_shape_valid(at_shape_of(p->B, p->H, p->T, AT_SDPA_SAVED)),
+               "sdpa: Q is %s and K is %s: too many rows", at_text(Q), at_text(K));
+    return true;
+}
+
+/* ------------------------------------------------------------------ options -------------------- */
+
+static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
+{
+    AT_REQUIRE(t, isfinite(a->scale), "sdpa: scale is %g, but must be finite (0 means 1/sqrt(D))",
+               a->scale);
+    AT_REQUIRE(t, isfinite(a->temperature) && a->temperature >= 0,
+               "sdpa: temperature is %g, but must be positive (0 means 1)", a->temperature);
+    AT_REQUIRE(t, isfinite(a->softcap) && a->softcap >= 0,
+               "sdpa: softcap is %g, but must be positive (0 means none)", a->softcap);
+    AT_REQUIRE(t, a->dropout >= 0 && a->dropout < 1,
+               "sdpa: dropout is %g, but must be in 0 <= p < 1", a->dropout);
+    double scale = a->scale != 0 ? a->scale : p->D ? 1 / sqrt(p->D) : 1;
+    p->c = a->temperature != 0 ? scale / a->temperature : scale;
+    AT_REQUIRE(t, isfinite(p->c) && at_can_hold(at_real(t), p->c),
+               "sdpa: scale / temperature = %g / %g is not finite in %s", scale,
+               a->temperature != 0 ? a->temperature : 1, at_dtype_text(at_real(t)));
+    if (a->softcap > 0 && (!at_check_number(t, "sdpa", "softcap", a->softcap) ||
+                           !at_check_number(t, "sdpa", "1 / softcap", 1 / a->softcap)))
+        return false;
+    p->cap = a->softcap;
+    p->dropout = at_is_training(t) ? a->dropout : 0;
+    p->checked = (at_checks(t) & ATTIC_CHECK_ATTENTION) != 0;
+    return true;
+}
+
+static bool sdpa_diagonal(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
+{
+    AT_REQUIRE(t, a->window_left >= 0 && a->window_right >= 0,
+               "sdpa: the window is %d keys to the left and %d to the right, but neither can be "
+               "negative (0 means no limit, 1 the diagonal alone)",
+               a->window_left, a->window_right);
+    AT_REQUIRE(t, a->align <= ATTIC_ALIGN_OFFSET, "sdpa: there is no alignment %d", (int)a->align);
+    AT_REQUIRE(t, a->align == ATTIC_ALIGN_OFFSET || a->offset == 0,
+               "sdpa: offset = %d counts only with align = ATTIC_ALIGN_OFFSET", a->offset);
+    bool diagonal = a->causal || a->window_left || a->window_right;
+    AT_REQUIRE(t, !diagonal || a->align != ATTIC_ALIGN_EQUAL || p->T == p->S,
+               "sdpa: %s with %d queries and %d keys: say where the diagonal lies, align = "
+               "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET",
+               a->causal ? "causal" : "a window", p->T, p->S);
+    p->causal = a->causal;
+    p->window_left = a->window_left, p->window_right = a->window_right;
+    p->offset = a->align == ATTIC_ALIGN_BOTTOM_RIGHT ? (int64_t)p->S - p->T : a->offset;
+    return true;
+}
+
+static bool sdpa_heads(at_tape *t, const at_sdpa_args *a)
+{
+    AT_REQUIRE(t, a->heads >= 0 && a->kv_heads >= 0,
+               "sdpa: heads = %d and kv_heads = %d, but neither can be negative", a->heads,
+               a->kv_heads);
+    AT_REQUIRE(t, a->path <= ATTIC_COMPOSED, "sdpa: there is no path %d", (int)a->path);
+    return true;
+}
+
+/* ------------------------------------------------------------------ masks ---------------------- */
+
+/* How x, broadcast, is read as if it were [B,H,T,S].  Beside heads three dimensions could mean two
+ * things, and right-aligned broadcasting would silently take the first for heads: refused. */
+static bool sdpa_broadcast(at_tape *t, const char *name, const at_tensor *x, const at_sdpa_plan *p,
+                           at_sdpa_cells *out)
+{
+    at_shape full = at_shape_of(p->B, p->H, p->T, p->S);
+    const at_shape s = x->shape;
+    AT_REQUIRE(t, s.ndim != 3 || p->scores.ndim != 4,
+               "sdpa: %s is %s beside %d heads, which is ambiguous: make it [B,1,T,S] or [1,H,T,S]",
+               name, at_text(x), p->H);
+    bool three = s.ndim == 3 && p->scores.ndim == 3;
+    AT_REQUIRE(t, at_broadcasts_to(s, three ? p->scores : full),
+               "sdpa: %s is %s, which can't be broadcast to the scores %s", name, at_text(x),
+               at_shape_text(p->scores));
+
+    ptrdiff_t stride[AT_MAX_DIMS];
+    at_broadcast_strides(s, three ? p->scores : full, stride);
+    /* [B,T,S] has one head, [H,T,S] one batch: the index that is always 0 may have any stride */
+    *out = three ? (at_sdpa_cells){stride[0], stride[0], stride[1], stride[2]}
+                 : (at_sdpa_cells){stride[0], stride[1], stride[2], stride[3]};
+    return true;
+}
+
+static bool sdpa_key_len(at_tape *t, const at_tensor *key_len, const at_sdpa_plan *p)
+{
+    AT_REQUIRE(t, at_count(key_len->shape) == p->B && key_len->shape.ndim <= 1,
+               "sdpa: key_len is %s, but must be [%d], one length for each batch", at_text(key_len),
+               p->B);
+    for (int b = 0; b < p->B; b++) {
+        int n = ((const int32_t *)key_len->data)[b];
+        AT_REQUIRE(t, n >= 0 && n <= p->S, "sdpa: key_len[%d] is %d, but there are %d keys", b, n,
+                   p->S);
+    }
+    return true;
+}
+
+static bool sdpa_masks(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
+{
+    if (a->bias) {
+        if (!at_check_input(t, "sdpa", "bias", a->bias, ATTIC_REAL)) return false;
+        if (!sdpa_broadcast(t, "bias", a->bias, p, &p->bias)) return false;
+    }
+    if (a->keep) {
+        if (!at_check_input(t, "sdpa", "keep", a->keep, ATTIC_BOOL)) return false;
+        if (!sdpa_broadcast(t, "keep", a->keep, p, &p->keep)) return false;
+    }
+    if (a->key_len) {
+        if (!at_check_input(t, "sdpa", "key_len", a->key_len, ATTIC_I32)) return false;
+        if (!sdpa_key_len(t, a->key_len, p)) return false;
+    }
+    return true;
+}
+
+bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
+                     const at_sdpa_args *a, at_sdpa_plan *p)
+{
+    *p = (at_sdpa_plan){0};
+    return at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
+           at_check_input(t, "sdpa", "K", K, ATTIC_REAL) &&
+           at_check_input(t, "sdpa", "V", V, ATTIC_REAL) && sdpa_heads(t, a) &&
+           sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) && sdpa_numbers(t, a, p) &&
+           sdpa_diagonal(t, a, p) && sdpa_masks(t, a, p);
+}

@@ -1,0 +1,143 @@
+/* problem.h -- one call of at_sdpa, checked and brought to one form for all three paths.
+ *
+ * Whatever the layout, the paths see B batches of H query heads and G key/value heads:
+ *
+ *     row i of head h in batch b of Q   lies at   Q + b q.batch + h q.head + i q.row     (D numbers)
+ *     bias_ij of that head              lies at   bias + b bias.b + h bias.h + i bias.i + j bias.j
+ *
+ *     layout                 q.batch   q.head   q.row
+ *     [T,D]                  -         -        D
+ *     [B,T,D]                T D       -        D
+ *     [B,H,T,D]              H T D     T D      D
+ *     [B,T,H*D], heads       T H D     D        H D
+ *
+ * A stride of 0 means repeated, so a broadcast mask or bias needs no case of its own.
+ *
+ * Which keys a row keeps is the intersection of an interval and of what is decided cell by cell:
+ *
+ *     lo <= j < hi     causal, window and key_len
+ *     keep_ij = 1      and bias_ij > -inf
+ *
+ * Cell (b,h,i,j) has the number ((b H + h) T + i) S + j.  Dropout decides by it, so that every path,
+ * tile and layout drops the same cells. */
+#ifndef AT_ATTENTION_PROBLEM_H
+#define AT_ATTENTION_PROBLEM_H
+#include "autograd/op.h"
+#include "kernels/rng.h"
+#include "attention/attention.h"
+
+typedef struct {
+    ptrdiff_t batch, head, row;
+} at_sdpa_layout;
+
+typedef struct {
+    ptrdiff_t b, h, i, j; /* j is 0 or 1 */
+} at_sdpa_cells;
+
+typedef struct {
+    int B, H, G, T, S, D, Dv;
+    int group; /* H / G query heads read one key/value head */
+    at_sdpa_layout q, k, v, o;
+    at_sdpa_cells bias, keep;
+    at_shape O, scores, rows; /* shapes: of O, of the scores ([T,S], [B,T,S], [B,H,T,S] or [H,T,S]),
+                                 and of one number per row (the same without S) */
+
+    double c;   /* what the scores are multiplied with: scale / temperature */
+    double cap; /* 0: none */
+
+    bool causal;
+    int64_t offset; /* where the diagonal lies: j = i + offset */
+    int window_left, window_right;
+
+    double dropout;  /* 0 when not training */
+    at_stream drops; /* frozen when the op is recorded */
+
+    int tile;     /* rows of a tile */
+    int lanes;    /* how many may work at once: there is scratch memory for so many */
+    size_t gemm;  /* bytes of it that are the products' */
+    bool checked; /* backward checks itself: see identities.h */
+    int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
+} at_sdpa_plan;
+
+enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_KEY_LEN };
+
+/* False after a sticky error: one for each fact about shapes and options that does not hold. */
+bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
+                     const at_sdpa_args *a, at_sdpa_plan *p);
+
+/* Of each row, in n->saved: the maximum m, 1/sum, and room in which the tiled backward keeps delta. */
+enum { AT_SDPA_SAVED = 3 };
+
+extern const at_op at_sdpa_tiled_op;
+/* Bytes of scratch memory of one of p->lanes; sets that and p->tile. */
+size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real);
+at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
+                            const at_sdpa_args *a, const at_sdpa_plan *p);
+
+/* ------------------------------------------------------------------ where things lie ----------- */
+
+/* Memory `bytes` further on. */
+static inline void *at_sdpa_after(void *room, size_t bytes)
+{
+    return (char *)room + bytes;
+}
+
+static inline ptrdiff_t at_sdpa_row(at_sdpa_layout l, int b, int h, int i)
+{
+    return b * l.batch + h * l.head + i * l.row;
+}
+
+static inline ptrdiff_t at_sdpa_cell(at_sdpa_cells c, int b, int h, int i, int j)
+{
+    return b * c.b + h * c.h + i * c.i + j * c.j;
+}
+
+/* The number of row (b,h,i); also where lse, and what is saved of the row, lies. */
+static inline ptrdiff_t at_sdpa_row_number(const at_sdpa_plan *p, int b, int h, int i)
+{
+    return ((ptrdiff_t)b * p->H + h) * p->T + i;
+}
+
+/* The number of cell (b,h,i,0); also where row i of weights and scores lies. */
+static inline ptrdiff_t at_sdpa_cell_number(const at_sdpa_plan *p, int b, int h, int i)
+{
+    return at_sdpa_row_number(p, b, h, i) * p->S;
+}
+
+/* ------------------------------------------------------------------ what a row keeps ----------- */
+
+typedef struct {
+    int lo, hi; /* keys lo .. hi-1; lo <= hi */
+} at_sdpa_range;
+
+/* What causal, window and key_len leave to row i of batch b. */
+static inline at_sdpa_range at_sdpa_range_of(const at_sdpa_plan *p, const at_tensor *key_len, int b,
+                                             int i)
+{
+    int64_t diagonal = i + p->offset, lo = 0, hi = p->S;
+    if (p->window_left && lo < diagonal - p->window_left + 1) lo = diagonal - p->window_left + 1;
+    if (p->window_right && hi > diagonal + p->window_right) hi = diagonal + p->window_right;
+    if (p->causal && hi > diagonal + 1) hi = diagonal + 1;
+    if (key_len && hi > ((const int32_t *)key_len->data)[b])
+        hi = ((const int32_t *)key_len->data)[b];
+    if (hi < 0) hi = 0;
+    if (lo > hi) lo = hi;
+    return (at_sdpa_range){(int)lo, (int)hi};
+}
+
+/* ------------------------------------------------------------------ dropout -------------------- */
+
+/* A cell is kept if its random u32 is at least this. */
+static inline double at_sdpa_drop_below(const at_sdpa_plan *p)
+{
+    return p->dropout * 4294967296.0;
+}
+
+/* z of the cell with this number: 0 with probability p, else 1/(1-p). */
+static inline double at_sdpa_drop_factor(const at_sdpa_plan *p, uint64_t cell)
+{
+    if (p->dropout == 0) return 1;
+    return at_random_u32(p->drops, cell) >= at_sdpa_drop_below(p) ? 1 / (1 - p->dropout) : 0;
+}
+
+#endif

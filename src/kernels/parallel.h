@@ -1,0 +1,40 @@
+/* parallel.h -- the process-wide pool of threads.
+ *
+ * Work is cut into tasks by the shape of the problem, never by the number of threads, and a task
+ * writes only what is its own: so the bits of a result do not depend on how many threads ran it. */
+#ifndef AT_KERNELS_PARALLEL_H
+#define AT_KERNELS_PARALLEL_H
+
+#include "kernels/linkage.h"
+AT_BEGIN_C
+
+#define AT_MAX_THREADS 64
+
+/* How many threads may work at once, the caller included; more than AT_MAX_THREADS counts as
+ * AT_MAX_THREADS.  The default, which n < 1 asks for, is the environment variable ATTIC_THREADS if
+ * it is a whole number >= 1 (anything else is as if it were not set), or else at_cpus().
+ *
+ * Threads are started when there is first work for them.  With n = 1 those that there are end,
+ * before at_threads returns (or, while a task runs, before the next at_parallel). */
+void at_threads(int n);
+int at_thread_count(void);
+
+/* Runs run(ctx, task, worker) once for every task in 0 .. tasks-1, in any order, and returns when
+ * all are done.  worker, in 0 .. at_thread_count()-1 (as it was when the call began), is the same
+ * for no two tasks that run at the same time within one call: index scratch memory by it.
+ *
+ * Runs inline, in order, with worker 0 when nested in another task, when another thread holds the
+ * pool, or when there is one thread or one task.  (A single task is no nest: what it calls may use
+ * the pool.)  Cannot fail: a thread that could not be started leaves its share to the others.
+ *
+ * Idle threads look for work for some 30 microseconds, then sleep.  They take no signals.  Safe
+ * after fork: the child starts a pool of its own; only a task itself must not fork and go on. */
+void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
+
+/* The same with run(ctx, task, slot), slot in 0 .. slots-1: no more than so many tasks run at the same
+ * time, each in a slot of its own, whatever at_threads says meanwhile.  So scratch memory that was made
+ * for `slots` of them is enough. */
+void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx);
+
+AT_END_C
+#endif

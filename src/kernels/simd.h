@@ -1,0 +1,153 @@
+/* simd.h -- one register of numbers: as wide as the target has them, float or double.
+ *
+ *     vec_f32  a  a  a  a ...  a      VEC_BYTES / 4 lanes          + - * /  and comparisons work
+ *     vec_f64  a     a    ...  a      VEC_BYTES / 8 lanes          lane by lane, as in C
+ *
+ * These are the vector extensions of GCC and Clang: no assembly, and one source for every machine.
+ * What the extensions lack is written here as a loop over the lanes, in the form that both compilers
+ * make one instruction of.  In a file's passes (each_real.h), KERNEL(vec) is the vector of REAL and
+ * VEC_LANES says how many it holds. */
+#ifndef AT_KERNELS_SIMD_H
+#define AT_KERNELS_SIMD_H
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define VEC_BYTES 64
+#elif defined(__AVX__)
+#define VEC_BYTES 32
+#else
+#define VEC_BYTES 16 /* SSE2, NEON, and whatever there may be */
+#endif
+#define VEC_LANES (VEC_BYTES / (int)sizeof(REAL))
+
+/* What was not inlined would pass its vectors through memory. */
+#define VEC_INLINE static inline __attribute__((always_inline))
+
+/* What the compilers need to be told.  Before a loop over the lanes: gcc must not unroll it, or it will
+ * not see the vector in it.  VEC_MASKED, if only the first few lanes are read or written: where a
+ * target has loads and stores under a mask, such a loop is one of them.  VEC_UNROLL, before a short
+ * loop over an array of vectors: only so does the array stay in registers.  (The loop's condition is
+ * written without &&, which some targets make two branches of: there gcc would ignore the pragma.) */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* where registers are too few it stays a loop */
+#define VEC_LANEWISE
+#define VEC_UNROLL _Pragma("unroll")
+#else
+#define VEC_LANEWISE _Pragma("GCC unroll 1")
+#define VEC_UNROLL _Pragma("GCC unroll 16")
+#endif
+#if defined(__clang__) && defined(__OPTIMIZE__) && defined(__AVX__)
+#define VEC_MASKED _Pragma("clang loop unroll(disable) vectorize(enable)")
+#elif defined(__AVX__)
+#define VEC_MASKED _Pragma("GCC unroll 1") /* within another loop, gcc would unroll it first */
+#else
+#define VEC_MASKED VEC_LANEWISE
+#endif
+
+#define VEC_TYPES
+#define AT_KERNELS "kernels/simd.h"
+#include "kernels/each_real.h"
+#undef VEC_TYPES
+
+#elif defined(VEC_TYPES)
+
+typedef REAL KERNEL(vec) __attribute__((vector_size(VEC_BYTES)));
+typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) KERNEL(vec_int);
+typedef __typeof__(_Generic((REAL)0, float : (uint32_t)0, double : (uint64_t)0)) KERNEL(vec_word);
+/* what a comparison gives: -1 in a lane where it holds, 0 elsewhere */
+typedef KERNEL(vec_int) KERNEL(vec_mask) __attribute__((vector_size(VEC_BYTES)));
+/* the bits of the lanes */
+typedef KERNEL(vec_word) KERNEL(vec_bits) __attribute__((vector_size(VEC_BYTES)));
+
+VEC_INLINE KERNEL(vec) KERNEL(vec_load)(const REAL *p)
+{
+    KERNEL(vec) v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+VEC_INLINE void KERNEL(vec_store)(REAL *p, KERNEL(vec) v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+/* The first n lanes from p, 0 in the others; no more than p[0 .. n-1] is read. */
+VEC_INLINE KERNEL(vec) KERNEL(vec_load_first)(ptrdiff_t n, const REAL *p)
+{
+    REAL lane[VEC_LANES];
+    const KERNEL(vec_int) count = (KERNEL(vec_int))n;
+    VEC_MASKED
+    for (KERNEL(vec_int) l = 0; l < VEC_LANES; l++) lane[l] = l < count ? p[l] : 0;
+    return KERNEL(vec_load)(lane);
+}
+
+/* Only p[0 .. n-1] is written. */
+VEC_INLINE void KERNEL(vec_store_first)(ptrdiff_t n, REAL *p, KERNEL(vec) v)
+{
+    REAL lane[VEC_LANES];
+    const KERNEL(vec_int) count = (KERNEL(vec_int))n;
+    KERNEL(vec_store)(lane, v);
+    VEC_MASKED
+    for (KERNEL(vec_int) l = 0; l < VEC_LANES; l++)
+        if (l < count) p[l] = lane[l];
+}
+
+/* The same where most vectors are full: n may be larger than the vector has lanes. */
+VEC_INLINE KERNEL(vec) KERNEL(vec_load_upto)(ptrdiff_t n, const REAL *p)
+{
+    return n >= VEC_LANES ? KERNEL(vec_load)(p) : KERNEL(vec_load_first)(n, p);
+}
+
+VEC_INLINE void KERNEL(vec_store_upto)(ptrdiff_t n, REAL *p, KERNEL(vec) v)
+{
+    if (n >= VEC_LANES)
+        KERNEL(vec_store)(p, v);
+    else
+        KERNEL(vec_store_first)(n, p, v);
+}
+
+/* a in every lane */
+VEC_INLINE KERNEL(vec) KERNEL(vec_of)(REAL a)
+{
+    return a - (KERNEL(vec)){0};
+}
+
+/* lane by lane: yes where the condition holds, no elsewhere */
+VEC_INLINE KERNEL(vec) KERNEL(vec_pick)(KERNEL(vec_mask) holds, KERNEL(vec) yes, KERNEL(vec) no)
+{
+    VEC_LANEWISE
+    for (int l = 0; l < VEC_LANES; l++) no[l] = holds[l] ? yes[l] : no[l];
+    return no;
+}
+
+/* The lanes from 0 to n-1. */
+VEC_INLINE KERNEL(vec_mask) KERNEL(vec_first)(ptrdiff_t n)
+{
+    KERNEL(vec_mask) lane = {0};
+    for (int l = 0; l < VEC_LANES; l++) lane[l] = l;
+    return lane < (KERNEL(vec_int))n;
+}
+
+/* The sum of the lanes: the halves of v are added, then the halves of that, and so on. */
+VEC_INLINE REAL KERNEL(vec_sum)(KERNEL(vec) v)
+{
+    for (int l = 0; l < VEC_LANES / 2; l++) v[l] += v[l + VEC_LANES / 2];
+    for (int l = 0; l < VEC_LANES / 4; l++) v[l] += v[l + VEC_LANES / 4];
+    for (int l = 0; l < VEC_LANES / 8; l++) v[l] += v[l + VEC_LANES / 8];
+    for (int l = 0; l < VEC_LANES / 16; l++) v[l] += v[l + VEC_LANES / 16];
+    return v[0];
+}
+
+/* The largest lane; one that is NaN is passed over. */
+VEC_INLINE REAL KERNEL(vec_max)(KERNEL(vec) v)
+{
+    const int half = VEC_LANES / 2, quarter = VEC_LANES / 4, eighth = VEC_LANES / 8;
+    for (int l = 0; l < half; l++) v[l] = v[l + half] > v[l] ? v[l + half] : v[l];
+    for (int l = 0; l < quarter; l++) v[l] = v[l + quarter] > v[l] ? v[l + quarter] : v[l];
+    for (int l = 0; l < eighth; l++) v[l] = v[l + eighth] > v[l] ? v[l + eighth] : v[l];
+    return VEC_LANES / 16 && v[1] > v[0] ? v[1] : v[0];
+}
+
+#endif

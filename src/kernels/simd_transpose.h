@@ -1,0 +1,196 @@
+/* simd_transpose.h -- the transpose of a square as large as a vector is long.
+ *
+ * A vector is put together from pieces of 16 bytes, each of another row, where they are to end up:
+ *
+ *     a0 a1 a2 a3 | e0 e1 e2 e3 | ...        rows 0, 4, ...
+ *     b0 b1 b2 b3 | f0 f1 f2 f3 | ...             1, 5, ...
+ *     c0 c1 c2 c3 | g0 g1 g2 g3 | ...             2, 6, ...
+ *     d0 d1 d2 d3 | h0 h1 h2 h3 | ...             3, 7, ...
+ *
+ * What is left to transpose are small squares, side by side.  Interleaving the first half of the rows with
+ * the second, as often as halving them leaves more than one, does it: like the perfect shuffle of a deck of cards,
+ *
+ *     a0 c0 a1 c1        a0 b0 c0 d0
+ *     a2 c2 a3 c3        a1 b1 c1 d1
+ *     b0 d0 b1 d1        a2 b2 c2 d2
+ *     b2 d2 b3 d3        a3 b3 c3 d3
+ *
+ * so that 16 floats x 16 take 32 shuffles and not 64; a piece on its way from memory needs none. */
+#ifndef AT_KERNELS_SIMD_TRANSPOSE_H
+#define AT_KERNELS_SIMD_TRANSPOSE_H
+#include "kernels/simd.h"
+
+enum { TURN_BYTES = 16, TURN_PIECES = VEC_BYTES / TURN_BYTES };
+#define TURN_LANES (TURN_BYTES / (int)sizeof(REAL)) /* of a piece */
+
+#ifdef __clang__
+#define TURN_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TURN_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* gcc makes loads of pieces only of such a vector, clang only of an array. */
+#if defined(__SIZEOF_INT128__) && !defined(__clang__)
+#define TURN_WITHOUT_ARRAY
+__extension__ typedef __int128 turn_piece;
+typedef turn_piece turn_pieces __attribute__((vector_size(VEC_BYTES)));
+
+VEC_INLINE turn_piece turn_load(const void *p)
+{
+    turn_piece x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+#if VEC_BYTES == 64
+#define TURN_EACH(piece)                                                                           \
+    {                                                                                              \
+        piece(0), piece(1), piece(2), piece(3)                                                     \
+    }
+#elif VEC_BYTES == 32
+#define TURN_EACH(piece)                                                                           \
+    {                                                                                              \
+        piece(0), piece(1)                                                                         \
+    }
+#else
+#define TURN_EACH(piece)                                                                           \
+    {                                                                                              \
+        piece(0)                                                                                   \
+    }
+#endif
+#endif
+
+#define TURN_FUNCTIONS
+#define AT_KERNELS "kernels/simd_transpose.h"
+#include "kernels/each_real.h"
+#undef TURN_FUNCTIONS
+
+#elif defined(TURN_FUNCTIONS)
+
+/* A vector of pieces, one from each of the rows at p, p + step, p + 2 step, ... */
+VEC_INLINE KERNEL(vec) KERNEL(turn_stepping)(const REAL *p, ptrdiff_t step)
+{
+    KERNEL(vec) x;
+    (void)step; /* there may be but one piece */
+#ifdef TURN_WITHOUT_ARRAY
+#define TURN_PIECE(i) turn_load(p + (i)*step)
+    const turn_pieces all = TURN_EACH(TURN_PIECE);
+#undef TURN_PIECE
+#else
+    REAL all[VEC_LANES];
+    TURN_UNROLL
+    for (int i = 0; i < TURN_PIECES; i++) memcpy(all + i * TURN_LANES, p + i * step, TURN_BYTES);
+#endif
+    memcpy(&x, &all, sizeof x);
+    return x;
+}
+
+/* The same of rows that may lie anywhere, from their lane `at` on: p[0], p[TURN_LANES], ... */
+VEC_INLINE KERNEL(vec) KERNEL(turn_jumping)(const REAL *const *p, int at)
+{
+    KERNEL(vec) x;
+#ifdef TURN_WITHOUT_ARRAY
+#define TURN_PIECE(i) turn_load(p[(i)*TURN_LANES] + at)
+    const turn_pieces all = TURN_EACH(TURN_PIECE);
+#undef TURN_PIECE
+#else
+    REAL all[VEC_LANES];
+    TURN_UNROLL
+    for (int i = 0; i < TURN_PIECES; i++)
+        memcpy(all + i * TURN_LANES, p[i * TURN_LANES] + at, TURN_BYTES);
+#endif
+    memcpy(&x, &all, sizeof x);
+    return x;
+}
+
+/* Within each piece, half of the lanes of x and y, from lane `at` on: x_at y_at x_at+1 y_at+1 ... */
+VEC_INLINE KERNEL(vec) KERNEL(turn_interleave)(KERNEL(vec) x, KERNEL(vec) y, const int at)
+{
+#ifdef __clang__
+    KERNEL(vec) z = x;
+    TURN_UNROLL
+    for (int l = 0; l < VEC_LANES; l++) {
+        const int from = l / TURN_LANES * TURN_LANES + at + l % TURN_LANES / 2;
+        z[l] = l % 2 ? y[from] : x[from];
+    }
+    return z;
+#else
+    KERNEL(vec_mask) from = {0};
+    TURN_UNROLL
+    for (int l = 0; l < VEC_LANES; l++)
+        from[l] = l % 2 * VEC_LANES + l / TURN_LANES * TURN_LANES + at + l % TURN_LANES / 2;
+    return __builtin_shuffle(x, y, from);
+#endif
+}
+
+/* The squares of x transposed. */
+VEC_INLINE void KERNEL(turn_squares)(KERNEL(vec) x[TURN_LANES])
+{
+    const int half = TURN_LANES / 2;
+    KERNEL(vec) y[TURN_LANES];
+    TURN_UNROLL
+    for (int round = 1; round < TURN_LANES; round *= 2) {
+        TURN_UNROLL
+        for (int i = 0; i < half; i++) {
+            y[2 * i] = KERNEL(turn_interleave)(x[i], x[i + half], 0);
+            y[2 * i + 1] = KERNEL(turn_interleave)(x[i], x[i + half], half);
+        }
+        TURN_UNROLL
+        for (int i = 0; i < TURN_LANES; i++) x[i] = y[i];
+    }
+}
+
+/* Rows 0 .. TURN_LANES-1 of the transpose of `from`, whose rows are `row` apart: x_kj = from_jk. */
+VEC_INLINE void KERNEL(turn_rows)(const REAL *from, ptrdiff_t row, KERNEL(vec) x[TURN_LANES])
+{
+    TURN_UNROLL
+    for (int i = 0; i < TURN_LANES; i++)
+        x[i] = KERNEL(turn_stepping)(from + i * row, TURN_LANES * row);
+    KERNEL(turn_squares)(x);
+}
+
+/* to_ij = from_ji for i, j < VEC_LANES */
+static __attribute__((noinline)) void KERNEL(vec_turn)(const REAL *from, ptrdiff_t from_row,
+                                                       REAL *to, ptrdiff_t to_row)
+{
+    KERNEL(vec) x[TURN_LANES];
+    TURN_UNROLL
+    for (int at = 0; at < VEC_LANES; at += TURN_LANES) {
+        KERNEL(turn_rows)(from + at, from_row, x);
+        TURN_UNROLL
+        for (int i = 0; i < TURN_LANES; i++) KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
+    }
+}
+
+/* The same where `from` has m rows, the others being 0, and n columns: so many rows of `to` are written. */
+static __attribute__((noinline)) void KERNEL(vec_turn_part)(int m, int n, const REAL *from,
+                                                            ptrdiff_t from_row, REAL *to,
+                                                            ptrdiff_t to_row)
+{
+    static const REAL none[VEC_LANES];
+    const REAL *p[VEC_LANES];
+    KERNEL(vec) x[TURN_LANES];
+    int at = 0;
+    for (int j = 0; j < VEC_LANES; j++) p[j] = j < m ? from + j * from_row : none;
+    for (; at + TURN_LANES <= n; at += TURN_LANES) {
+        TURN_UNROLL
+        for (int i = 0; i < TURN_LANES; i++) x[i] = KERNEL(turn_jumping)(p + i, at);
+        KERNEL(turn_squares)(x);
+        TURN_UNROLL
+        for (int i = 0; i < TURN_LANES; i++) KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
+    }
+    for (; at < n; at++)
+        for (int j = 0; j < VEC_LANES; j++) to[at * to_row + j] = p[j][at];
+}
+
+VEC_INLINE void KERNEL(vec_turn_upto)(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
+                                      ptrdiff_t to_row)
+{
+    if (m >= VEC_LANES && n >= VEC_LANES)
+        KERNEL(vec_turn)(from, from_row, to, to_row);
+    else
+        KERNEL(vec_turn_part)
+    (m < VEC_LANES ? m : VEC_LANES, n < VEC_LANES ? n : VEC_LANES, from, from_row, to, to_row);
+}
+
+#endif

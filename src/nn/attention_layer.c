@@ -1,0 +1,85 @@
+/* attention.c -- multi-head attention as a layer; see attention.h. */
+#include "nn/attention_layer.h"
+
+#include "autograd/op.h"
+#include "ops/ops.h"
+
+static int key_heads(at_attention_config c)
+{
+    return c.kv_heads ? c.kv_heads : c.heads;
+}
+
+bool at_attention_check(at_tape *t, at_attention_config c)
+{
+    int G = key_heads(c);
+    AT_REQUIRE(t, c.dim > 0 && c.heads > 0 && G > 0,
+               "attention: dim %d, heads %d and kv_heads %d must be positive", c.dim, c.heads, G);
+    AT_REQUIRE(t, c.dim % c.heads == 0, "attention: dim %d can't be cut into %d heads", c.dim,
+               c.heads);
+    AT_REQUIRE(t, c.heads % G == 0, "attention: %d heads can't share %d key/value heads evenly",
+               c.heads, G);
+    AT_REQUIRE(t, !c.rope || c.dim / c.heads % 2 == 0,
+               "attention: rope turns pairs of features, but a head has dim %d / heads %d = %d",
+               c.dim, c.heads, c.dim / c.heads);
+    AT_REQUIRE(t, c.dropout >= 0 && c.dropout < 1,
+               "attention: dropout is %g but must be at least 0 and less than 1", c.dropout);
+    return true;
+}
+
+at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain)
+{
+    at_attention a = {.config = config};
+    if (!at_attention_check(t, config)) return a;
+    int C = config.dim, D = C / config.heads, G = key_heads(config);
+    a.q = at_linear_make(t, "q", C, C, config.bias, at_xavier_normal(1));
+    a.k = at_linear_make(t, "k", C, G * D, config.bias, at_xavier_normal(1));
+    a.v = at_linear_make(t, "v", C, G * D, config.bias, at_xavier_normal(1));
+    a.o = at_linear_make(t, "o", C, C, config.bias, at_xavier_normal(out_gain));
+    return a;
+}
+
+/* x W + b, each of n heads turned by its rows' positions. */
+static at_tensor *project_heads(at_tape *t, at_linear layer, at_tensor *x, int n, bool rope,
+                                int position)
+{
+    at_tensor *y = at_linear_apply(t, layer, x);
+    return rope ? at_rope(t, y, (at_rope_args){.heads = n, .offset = position}) : y;
+}
+
+at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position)
+{
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    return project_heads(t, a->q, x, a->config.heads, a->config.rope, position);
+}
+
+at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position)
+{
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    return project_heads(t, a->k, m, key_heads(a->config), a->config.rope, position);
+}
+
+at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m)
+{
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    return at_linear_apply(t, a->v, m);
+}
+
+at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
+                                at_tensor *V, at_sdpa_args with)
+{
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    with.heads = a->config.heads;
+    with.kv_heads = key_heads(a->config);
+    with.dropout = a->config.dropout;
+    return at_linear_apply(t, a->o, at_sdpa(t, Q, K, V, with));
+}
+
+at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
+                              at_sdpa_args with)
+{
+    if (!m) m = x;
+    at_tensor *Q = at_attention_queries(t, a, x, 0); /* [B,T,C] -> [B,T,H*D] */
+    at_tensor *K = at_attention_keys(t, a, m, 0);    /* [B,S,C] -> [B,S,G*D] */
+    at_tensor *V = at_attention_values(t, a, m);
+    return at_attention_combine(t, a, Q, K, V, with);
+}

@@ -1,0 +1,51 @@
+/* attention.h -- multi-head attention as a layer: projections around at_sdpa.
+ *
+ *     Q = x Wq      K = m Wk      V = m Wv         m = x: self-attention; another: cross attention
+ *     y = at_sdpa(rope(Q), rope(K), V) Wo
+ *
+ * Heads stay packed in the last axis, [B,T,heads*D] with D = dim / heads, so nothing is transposed in
+ * memory.  Grouped heads (Ainslie et al. 2023; one for all: Shazeer 2019) have kv_heads < heads, and
+ * Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m. */
+#ifndef AT_NN_ATTENTION_LAYER_H
+#define AT_NN_ATTENTION_LAYER_H
+#include "attention/attention.h"
+#include "nn/linear.h"
+AT_BEGIN_C
+
+typedef struct {
+    int dim;        /* width of x and y, a multiple of heads */
+    int heads;      /* query heads, a multiple of kv_heads */
+    int kv_heads;   /* key/value heads, 0: as heads */
+    bool bias;      /* in the four projections; that of k has no effect, unless rope turns it */
+    bool rope;      /* rotary positions on Q and K, not on V; D is even */
+    double dropout; /* on the attention weights, 0 <= p < 1; only in train mode */
+} at_attention_config;
+
+typedef struct {
+    at_attention_config config;
+    at_linear q, k, v, o;
+} at_attention;
+
+/* Can a layer be made like this?  A sticky error if not; at_attention_make asks this first. */
+bool at_attention_check(at_tape *t, at_attention_config config);
+
+/* Parameters q.W, k.W, v.W, o.W (and .b) in the open scope, Xavier-normal.  o is drawn smaller by
+ * out_gain: 1, or 1/sqrt(2 layers) to keep the variance of a residual stream.  After a sticky error
+ * the layer holds NULLs, and what it is applied to becomes NULL. */
+at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain);
+
+/* x [B,T,dim], m [B,S,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else
+ * at_sdpa should do (causal, masks, path, taps ...); its heads, kv_heads and dropout are those of
+ * the layer. */
+at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
+                              at_sdpa_args with);
+
+/* Its parts, for who keeps K and V (cache.h).  Row 0 of x or m is at this position, for rope. */
+at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position);
+at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position);
+at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m);
+at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
+                                at_tensor *V, at_sdpa_args with); /* at_sdpa(Q, K, V) Wo */
+
+AT_END_C
+#endif

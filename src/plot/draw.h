@@ -1,0 +1,82 @@
+/* draw.h -- what pictures have in common, whoever draws them.  Private to src/io. */
+#ifndef AT_PLOT_DRAW_H
+#define AT_PLOT_DRAW_H
+#include "plot/picture.h"
+
+/* Not NULL, and what it counts is there too. */
+bool at_heatmap_is_there(const at_heatmap *h);
+bool at_chart_is_there(const at_chart *c);
+
+/* ------------------------------------------------------------------ colours -------------------- */
+
+typedef struct {
+    int r, g, b; /* 0 .. 255 */
+} at_rgb;
+
+typedef struct {
+    double low, high;
+    bool diverging;
+} at_colour_scale;
+
+at_colour_scale at_colour_scale_of(const at_heatmap *h);
+at_rgb at_colour_of(at_colour_scale s, double value); /* value must not be NaN */
+at_rgb at_colour_along(bool diverging, double u);     /* u in 0 .. 1 */
+bool at_wants_dark_text(at_rgb background);
+at_rgb at_series_colour(int k);
+extern const at_rgb at_nan_colour;
+
+/* ------------------------------------------------------------------ cells ---------------------- */
+
+typedef enum { ATTIC_CELL_VALUE, ATTIC_CELL_MASKED, ATTIC_CELL_NAN } at_cell_kind;
+typedef struct {
+    at_cell_kind kind;
+    double value;
+} at_cell;
+
+/* A panel in blocks of step x step cells, the last ones smaller. */
+typedef struct {
+    const at_panel *panel;
+    int step, rows, cols;
+} at_grid;
+at_grid at_grid_of(const at_panel *p, int step);
+/* The step with which no panel has more than so many rows or columns. */
+int at_heatmap_step(const at_heatmap *h, int most);
+at_cell at_grid_cell(at_grid g, int i, int j);
+
+/* How the values of all panels are written so that they compare well: "0.12", "-3.4", "2e-05". */
+typedef struct {
+    int decimals; /* -1: exponents */
+    int length;   /* of the longest */
+} at_value_format;
+at_value_format at_value_format_of(const at_heatmap *h);
+const char *at_value_text(at_value_format f, at_cell c);
+
+/* ------------------------------------------------------------------ axes ----------------------- */
+
+enum { AT_MAX_TICKS = 16 };
+typedef struct {
+    int n;
+    double value[AT_MAX_TICKS];
+    double step; /* 0: each value for itself (logarithmic) */
+} at_ticks;
+
+/* At most so many round numbers within lo .. hi. */
+at_ticks at_ticks_between(double lo, double hi, int most, bool logarithmic);
+/* "0.5", "2000", "10^-3" or with superscripts. */
+const char *at_tick_text(const at_ticks *t, int k, bool unicode);
+/* A number on its own, in three digits. */
+const char *at_number_text(double v, bool unicode);
+
+typedef struct {
+    double lo, hi;
+    bool logarithmic;
+} at_axis;
+
+/* The extent of all points and levels, widened to a decent one; false, and 0 .. 1, if there are none. */
+bool at_chart_axes(const at_chart *c, at_axis *x, at_axis *y);
+/* Where v lies: 0 at lo, 1 at hi; NaN if it can't be shown. */
+double at_axis_place(at_axis a, double v);
+/* Point i of a series as (u, v) in 0 .. 1; false if it breaks the line. */
+bool at_chart_point(const at_series *s, ptrdiff_t i, at_axis x, at_axis y, double *u, double *v);
+
+#endif

@@ -1,0 +1,155 @@
+/* label.c -- text from outside made fit to be drawn; see label.h. */
+#include "plot/label.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* The character at *text, which is moved behind it; -1 for a byte that begins no valid UTF-8. */
+static int32_t next_character(const char **text)
+{
+    const unsigned char *p = (const unsigned char *)*text;
+    int more = p[0] < 0x80   ? 0
+               : p[0] < 0xc2 ? -1
+               : p[0] < 0xe0 ? 1
+               : p[0] < 0xf0 ? 2
+               : p[0] < 0xf5 ? 3
+                             : -1;
+    int32_t c = more < 1 ? p[0] : p[0] & (0x3f >> more);
+    for (int k = 1; k <= more; k++) {
+        if ((p[k] & 0xc0) != 0x80)
+            more = -1; /* a 0 at the end, too */
+        else
+            c = c << 6 | (p[k] & 0x3f);
+    }
+    bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
+    if (overlong || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) more = -1;
+    *text += more < 0 ? 1 : more + 1;
+    return more < 0 ? -1 : c;
+}
+
+typedef struct {
+    int32_t first, last;
+} character_range;
+
+static bool is_within(int32_t c, const character_range *range, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (c >= range[i].first && c <= range[i].last) return true;
+    return false;
+}
+
+/* Controls, characters without ink or with power over their neighbours, and what XML forbids. */
+static bool is_invisible(int32_t c)
+{
+    static const character_range range[] = {
+        {0, 0x1f},        {0x7f, 0xa0},     {0xad, 0xad},       {0x300, 0x36f},
+        {0x61c, 0x61c},   {0x2000, 0x200f}, {0x2028, 0x202f},   {0x205f, 0x206f},
+        {0x3000, 0x3000}, {0xe000, 0xf8ff}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+        {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0x10ffff}};
+    return is_within(c, range, sizeof range / sizeof *range);
+}
+
+/* East Asian and pictures: two columns of a terminal. */
+static bool is_wide(int32_t c)
+{
+    static const character_range range[] = {
+        {0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3},   {0xf900, 0xfaff},  {0xfe30, 0xfe6f},
+        {0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd}};
+    return is_within(c, range, sizeof range / sizeof *range);
+}
+
+/* The text for one character, c read from raw; ends says that it is the first or last one. */
+static void show_character(char to[16], int32_t c, const char *raw, size_t bytes, bool ends,
+                           bool unicode)
+{
+    if (c == ' ')
+        strcpy(to, !ends ? " " : unicode ? "␣" : "_");
+    else if (c == '\n')
+        strcpy(to, unicode ? "↵" : "\\n");
+    else if (c == '\t')
+        strcpy(to, unicode ? "⇥" : "\\t");
+    else if (c < ' ' || c == 0x7f)
+        snprintf(to, 16, "\\x%02X", (unsigned)(unsigned char)*raw);
+    else if (is_invisible(c))
+        snprintf(to, 16, "\\u%04X", (unsigned)c);
+    else if (c >= 0x80 && !unicode)
+        strcpy(to, "?");
+    else
+        snprintf(to, 16, "%.*s", (int)bytes, raw);
+}
+
+void at_label_make(char to[AT_LABEL_SIZE], const char *from, int columns, bool unicode)
+{
+    const char *p = from ? from : "";
+    size_t used = 0, fits = 0; /* fits: where an ellipsis could still go */
+    int column = 0;
+    to[0] = 0;
+    while (*p) {
+        const char *raw = p;
+        char one[16];
+        int32_t c = next_character(&p);
+        show_character(one, c, raw, (size_t)(p - raw), raw == from || !*p, unicode);
+        column += at_label_columns(one);
+        if (column > columns || used + strlen(one) + 4 > AT_LABEL_SIZE) {
+            strcpy(to + fits, columns < 1 ? "" : unicode ? "…" : "~");
+            return;
+        }
+        strcpy(to + used, one);
+        used += strlen(one);
+        if (column < columns) fits = used;
+    }
+}
+
+int at_label_columns(const char *label)
+{
+    int columns = 0;
+    while (*label) columns += is_wide(next_character(&label)) ? 2 : 1;
+    return columns;
+}
+
+double at_label_em(const char *label)
+{
+    double em = 0;
+    while (*label) {
+        int32_t c = next_character(&label);
+        em += is_wide(c)                                   ? 1
+              : c < 0x80 && strchr("iljtfrI.,:;'|!() ", c) ? 0.32
+              : c < 0x80 && strchr("mwMW%@", c)            ? 0.9
+                                                           : 0.58;
+    }
+    return em;
+}
+
+int at_label_letters(const char *label)
+{
+    int n = 0;
+    for (; *label; n++) next_character(&label);
+    return n;
+}
+
+void at_label_put_letter(FILE *out, const char *label, int k, int columns)
+{
+    int used = 0;
+    for (int i = 0; *label && i <= k; i++) {
+        const char *raw = label;
+        int width = is_wide(next_character(&label)) ? 2 : 1;
+        if (i < k || width > columns) continue;
+        fwrite(raw, 1, (size_t)(label - raw), out);
+        used = width;
+    }
+    fprintf(out, "%*s", columns - used, "");
+}
+
+void at_label_put_xml(FILE *out, const char *label)
+{
+    for (; *label; label++) {
+        switch (*label) {
+        case '&': fputs("&amp;", out); break;
+        case '<': fputs("&lt;", out); break;
+        case '>': fputs("&gt;", out); break;
+        case '"': fputs("&quot;", out); break;
+        case '\'': fputs("&#39;", out); break;
+        default: fputc(*label, out);
+        }
+    }
+}

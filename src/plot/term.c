@@ -1,0 +1,511 @@
+/* term.c -- pictures as text; see term.h. */
+#include "plot/term.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#ifndef _WIN32
+#include <sys/ioctl.h>
+#endif
+
+#include "plot/draw.h"
+#include "plot/label.h"
+
+/* ------------------------------------------------------------------ what can be shown ---------- */
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+static int colours_of_terminal(void)
+{
+    const char *term = environment("TERM"), *colour = environment("COLORTERM");
+    if (*environment("NO_COLOR") || !*term || strcmp(term, "dumb") == 0) return 0;
+    if (strcmp(colour, "truecolor") == 0 || strcmp(colour, "24bit") == 0 || strstr(term, "direct"))
+        return 1 << 24;
+    return strstr(term, "256") ? 256 : 8;
+}
+
+static bool locale_says_utf8(void)
+{
+    const char *locale = environment("LC_ALL");
+    if (!*locale) locale = environment("LC_CTYPE");
+    if (!*locale) locale = environment("LANG");
+    const char *dot = strrchr(locale, '.');
+    return dot && (strncasecmp(dot, ".utf-8", 6) == 0 || strncasecmp(dot, ".utf8", 5) == 0);
+}
+
+at_terminal at_terminal_of(FILE *out)
+{
+    at_terminal as = {.columns = 80, .unicode = locale_says_utf8()};
+    int fd = out ? fileno(out) : -1;
+    if (fd < 0 || !isatty(fd)) return as;
+    as.is_terminal = true;
+    as.colours = colours_of_terminal();
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) as.columns = size.ws_col;
+#endif
+    return as;
+}
+
+/* ------------------------------------------------------------------ colours -------------------- */
+
+/* The nearest of a 6 x 6 x 6 cube: 0, 95, 135, 175, 215, 255. */
+static int cube_colour(at_rgb c)
+{
+    int part[] = {c.r, c.g, c.b}, n = 0;
+    for (int i = 0; i < 3; i++)
+        n = 6 * n + (part[i] < 48 ? 0 : part[i] < 115 ? 1 : (part[i] - 35) / 40);
+    return 16 + n;
+}
+
+enum { FOREGROUND = 38, BACKGROUND = 48 };
+
+static void set_colour(FILE *out, at_terminal as, int ground, at_rgb c)
+{
+    if (as.colours > 256)
+        fprintf(out, "\033[%d;2;%d;%d;%dm", ground, c.r, c.g, c.b);
+    else if (as.colours == 256)
+        fprintf(out, "\033[%d;5;%dm", ground, cube_colour(c));
+}
+
+static void reset_colour(FILE *out, at_terminal as)
+{
+    if (as.colours >= 256) fputs("\033[0m", out);
+}
+
+static void pad(FILE *out, int n)
+{
+    fprintf(out, "%*s", n > 0 ? n : 0, "");
+}
+
+static void repeat(FILE *out, const char *text, int n)
+{
+    while (n-- > 0) fputs(text, out);
+}
+
+static void put_title(FILE *out, at_terminal as, const char *title)
+{
+    char label[AT_LABEL_SIZE];
+    if (!title) return;
+    at_label_make(label, title, as.columns, as.unicode);
+    fprintf(out, as.colours ? "\033[1m%s\033[0m\n" : "%s\n", label);
+}
+
+/* ------------------------------------------------------------------ heat map: measuring -------- */
+
+enum { TERM_ROW_NAME = 16, TERM_COL_NAME = 8 }; /* at most so many columns, or letters */
+
+typedef struct {
+    FILE *out;
+    at_terminal as;
+    const at_heatmap *h;
+    at_colour_scale scale;
+    at_value_format format;
+    bool coloured, values, any_masked;
+    int step, rows, cols; /* of the largest panel, in blocks */
+    int cell, names;      /* columns of a cell, and of the names of the rows */
+} term_heatmap;
+
+static void block_label(const term_heatmap *m, const char *const *names, int i, int columns,
+                        char label[AT_LABEL_SIZE])
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", i * m->step);
+    at_label_make(label, names ? names[(ptrdiff_t)i * m->step] : number, columns, m->as.unicode);
+}
+
+static int longest_name(const term_heatmap *m, const char *const *names, int n, int columns)
+{
+    char label[AT_LABEL_SIZE];
+    int longest = 0;
+    for (int i = 0; i < n; i++) {
+        block_label(m, names, i, columns, label);
+        int length = at_label_columns(label);
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+static void count_blocks(term_heatmap *m)
+{
+    m->rows = m->cols = 0;
+    for (int k = 0; k < m->h->n_panels; k++) {
+        at_grid g = at_grid_of(&m->h->panels[k], m->step);
+        m->rows = g.rows > m->rows ? g.rows : m->rows;
+        m->cols = g.cols > m->cols ? g.cols : m->cols;
+    }
+    m->names = longest_name(m, m->h->row_names, m->rows, TERM_ROW_NAME);
+}
+
+static void choose_cells(term_heatmap *m)
+{
+    int with_value = m->format.length + 2;
+    m->step = 1;
+    count_blocks(m);
+    int room = m->as.columns - m->names - 2;
+    m->values = !m->h->no_values && m->format.length && m->cols <= room / with_value;
+    m->cell = m->values ? with_value : m->cols <= room / 2 ? 2 : 1;
+    while (m->cols > 10 && m->cell * m->cols > m->as.columns - m->names - 2) {
+        m->step++;
+        count_blocks(m);
+    }
+}
+
+/* There are few shades, so all of them are used for what there is. */
+static void choose_shades(term_heatmap *m)
+{
+    if (m->coloured || m->scale.diverging || m->h->low < m->h->high) return;
+    at_heatmap range = *m->h;
+    range.colours = ATTIC_COLOURS_RANGE;
+    double high = at_colour_scale_of(&range).high;
+    if (high > 0) m->scale = (at_colour_scale){fmin(0, m->scale.low), high, false};
+}
+
+static void find_masked(term_heatmap *m)
+{
+    for (int k = 0; k < m->h->n_panels; k++) {
+        at_grid g = at_grid_of(&m->h->panels[k], m->step);
+        for (int i = 0; i < g.rows && !m->any_masked; i++)
+            for (int j = 0; j < g.cols && !m->any_masked; j++)
+                m->any_masked = at_grid_cell(g, i, j).kind == ATTIC_CELL_MASKED;
+    }
+}
+
+/* ------------------------------------------------------------------ heat map: drawing ---------- */
+
+/* The character that stands for u in 0 .. 1 where there are no colours. */
+static const char *shade_of(const term_heatmap *m, double u)
+{
+    static const char *const block[] = {" ", "░", "▒", "▓", "█"};
+    static const char *const letter[] = {" ", ".", ":", "-", "=", "+", "*", "#", "%", "@"};
+    static const char *const around_zero[] = {"=", "-", " ", "+", "#"};
+    if (m->scale.diverging) return around_zero[(int)(4 * u + 0.5)];
+    return m->as.unicode ? block[(int)(4 * u + 0.5)] : letter[(int)(9 * u + 0.5)];
+}
+
+static const char *shade_of_cell(const term_heatmap *m, at_cell c)
+{
+    if (c.kind == ATTIC_CELL_NAN) return "!";
+    double u = (c.value / 2 - m->scale.low / 2) / (m->scale.high / 2 - m->scale.low / 2);
+    return shade_of(m, u < 0 ? 0 : u > 1 ? 1 : u);
+}
+
+static void put_masked(const term_heatmap *m)
+{
+    int n = m->values ? 2 : m->cell;
+    if (m->coloured) set_colour(m->out, m->as, FOREGROUND, (at_rgb){135, 135, 135});
+    if (m->values) pad(m->out, m->cell - 3);
+    repeat(m->out, m->as.unicode ? "╱" : "/", n);
+    if (m->values) fputc(' ', m->out);
+}
+
+static void put_cell(const term_heatmap *m, at_cell c)
+{
+    if (c.kind == ATTIC_CELL_MASKED) {
+        put_masked(m);
+    } else if (m->coloured) {
+        at_rgb ground = c.kind == ATTIC_CELL_NAN ? at_nan_colour : at_colour_of(m->scale, c.value);
+        set_colour(m->out, m->as, BACKGROUND, ground);
+        at_rgb black = {0, 0, 0}, white = {255, 255, 255};
+        set_colour(m->out, m->as, FOREGROUND, at_wants_dark_text(ground) ? black : white);
+        if (m->values)
+            fprintf(m->out, "%*s ", m->cell - 1, at_value_text(m->format, c));
+        else
+            pad(m->out, m->cell);
+    } else if (m->values) { /* a shade before the number lets patterns be seen */
+        bool shaded = m->as.unicode && !m->scale.diverging;
+        fprintf(m->out, "%s%*s ", shaded ? shade_of_cell(m, c) : " ", m->cell - 2,
+                at_value_text(m->format, c));
+    } else {
+        repeat(m->out, shade_of_cell(m, c), m->cell);
+    }
+    if (m->coloured) reset_colour(m->out, m->as);
+}
+
+/* Names stand above their columns, over the last digit; upright if they don't fit side by side. */
+static void put_column_names(const term_heatmap *m, int cols)
+{
+    char label[AT_LABEL_SIZE];
+    int after = m->values ? 1 : 0, before = m->cell - after - (m->values ? 1 : m->cell);
+    int longest = longest_name(m, m->h->col_names, cols, TERM_COL_NAME);
+    if (longest < m->cell) {
+        pad(m->out, m->names + 1);
+        for (int j = 0; j < cols; j++) {
+            block_label(m, m->h->col_names, j, TERM_COL_NAME, label);
+            pad(m->out, m->cell - after - at_label_columns(label));
+            fputs(label, m->out);
+            pad(m->out, after);
+        }
+        fputc('\n', m->out);
+        return;
+    }
+    for (int line = 0; line < longest; line++) {
+        pad(m->out, m->names + 1);
+        for (int j = 0; j < cols; j++) {
+            block_label(m, m->h->col_names, j, TERM_COL_NAME, label);
+            pad(m->out, before);
+            at_label_put_letter(m->out, label, line - (longest - at_label_letters(label)),
+                                m->cell - before);
+        }
+        fputc('\n', m->out);
+    }
+}
+
+static void put_matrix(const term_heatmap *m, const at_panel *p)
+{
+    char label[AT_LABEL_SIZE];
+    at_grid g = at_grid_of(p, m->step);
+    put_title(m->out, m->as, p->title);
+    if (g.rows == 0) {
+        fputs("(empty)\n", m->out);
+        return;
+    }
+    put_column_names(m, g.cols);
+    for (int i = 0; i < g.rows; i++) {
+        block_label(m, m->h->row_names, i, TERM_ROW_NAME, label);
+        pad(m->out, m->names - at_label_columns(label));
+        fprintf(m->out, "%s ", label);
+        for (int j = 0; j < g.cols; j++) put_cell(m, at_grid_cell(g, i, j));
+        fputc('\n', m->out);
+    }
+}
+
+/* "0 .:-=+*#%@ 0.85   // masked" */
+static void put_key(const term_heatmap *m)
+{
+    char label[AT_LABEL_SIZE];
+    int n = m->coloured ? 20 : m->scale.diverging || m->as.unicode ? 5 : 10;
+    pad(m->out, m->names + 1);
+    fprintf(m->out, "%s ", at_number_text(m->scale.low, m->as.unicode));
+    for (int k = 0; k < n; k++) {
+        double u = (double)k / (n - 1);
+        if (m->coloured)
+            set_colour(m->out, m->as, BACKGROUND, at_colour_along(m->scale.diverging, u));
+        fputs(m->coloured ? " " : shade_of(m, u), m->out);
+    }
+    reset_colour(m->out, m->as);
+    fprintf(m->out, " %s", at_number_text(m->scale.high, m->as.unicode));
+    at_label_make(label, m->h->value_label, 30, m->as.unicode);
+    if (*label) fprintf(m->out, "  %s", label);
+    if (m->any_masked) fputs(m->as.unicode ? "   ╱╱ masked" : "   // masked", m->out);
+    if (m->step > 1) fprintf(m->out, "   each the largest of %d x %d", m->step, m->step);
+    fputc('\n', m->out);
+}
+
+/* "Query ↓  Key →" */
+static void put_axis_labels(const term_heatmap *m)
+{
+    char label[AT_LABEL_SIZE];
+    at_label_make(label, m->h->row_label, 30, m->as.unicode);
+    if (*label) fprintf(m->out, "%s %s  ", label, m->as.unicode ? "↓" : "(down)");
+    at_label_make(label, m->h->col_label, 30, m->as.unicode);
+    if (*label) fprintf(m->out, "%s %s", label, m->as.unicode ? "→" : "(across)");
+    if (m->h->row_label || m->h->col_label) fputc('\n', m->out);
+}
+
+bool at_term_heatmap(FILE *out, at_terminal as, const at_heatmap *h)
+{
+    if (!out || !at_heatmap_is_there(h)) return false;
+    term_heatmap m = {.out = out,
+                      .as = as,
+                      .h = h,
+                      .scale = at_colour_scale_of(h),
+                      .format = at_value_format_of(h),
+                      .coloured = as.colours >= 256};
+    choose_cells(&m);
+    choose_shades(&m);
+    find_masked(&m);
+    put_title(out, as, h->title);
+    put_axis_labels(&m);
+    for (int k = 0; k < h->n_panels; k++) put_matrix(&m, &h->panels[k]);
+    put_key(&m);
+    return !ferror(out);
+}
+
+/* ------------------------------------------------------------------ line chart ----------------- */
+
+enum { PLOT_ROWS = 16, PLOT_COLS = 120, PLOT_LABEL = 24 };
+
+/* A character holds 2 x 4 dots in Unicode, one in ASCII. */
+typedef struct {
+    FILE *out;
+    at_terminal as;
+    const at_chart *c;
+    at_axis x, y;
+    at_ticks x_ticks, y_ticks;
+    int cols, left;     /* of the plot, and of the ticks before it */
+    int dots_x, dots_y; /* per character */
+    unsigned char dots[PLOT_ROWS][PLOT_COLS];
+    signed char series[PLOT_ROWS][PLOT_COLS]; /* who was there last */
+    bool has_level[PLOT_ROWS];
+    const char *level[PLOT_ROWS]; /* names, right of the plot */
+} term_chart;
+
+/* Dots are numbered as in Braille: 1 2 3 7 down the left side, 4 5 6 8 down the right. */
+static void set_dot(term_chart *m, double u, double v, int k)
+{
+    static const unsigned char bit[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    int w = m->cols * m->dots_x, h = PLOT_ROWS * m->dots_y;
+    int x = (int)(u * (w - 1) + 0.5), y = (int)((1 - v) * (h - 1) + 0.5);
+    int row = y / m->dots_y, col = x / m->dots_x;
+    m->dots[row][col] |= bit[y % m->dots_y][x % m->dots_x];
+    m->series[row][col] = (signed char)(k % 100);
+}
+
+static void draw_series(term_chart *m, int k)
+{
+    const at_series *s = &m->c->series[k];
+    double u0 = 0, v0 = 0, u, v;
+    bool joined = false;
+    for (ptrdiff_t i = 0; i < s->n; i++) {
+        bool shown = at_chart_point(s, i, m->x, m->y, &u, &v);
+        if (shown) {
+            double across = fabs(u - u0) * m->cols * m->dots_x,
+                   up = fabs(v - v0) * PLOT_ROWS * m->dots_y;
+            int steps = joined ? (int)ceil(fmax(across, up)) : 0;
+            for (int n = 1; n < steps; n++)
+                set_dot(m, u0 + (u - u0) * n / steps, v0 + (v - v0) * n / steps, k);
+            set_dot(m, u, v, k);
+            u0 = u;
+            v0 = v;
+        }
+        joined = shown && !s->dots;
+    }
+}
+
+static int row_of(const term_chart *m, double y)
+{
+    return (int)((1 - at_axis_place(m->y, y)) * (PLOT_ROWS - 1) + 0.5);
+}
+
+/* A level's name stands at its row, or below if that is taken. */
+static void place_levels(term_chart *m)
+{
+    for (int k = 0; k < m->c->n_levels; k++) {
+        if (isnan(at_axis_place(m->y, m->c->levels[k].y))) continue;
+        int row = row_of(m, m->c->levels[k].y);
+        m->has_level[row] = true;
+        while (row < PLOT_ROWS && m->level[row]) row++;
+        if (row < PLOT_ROWS) m->level[row] = m->c->levels[k].name;
+    }
+}
+
+static void measure_plot(term_chart *m)
+{
+    char label[AT_LABEL_SIZE];
+    int right = 0;
+    m->dots_x = m->as.unicode ? 2 : 1;
+    m->dots_y = m->as.unicode ? 4 : 1;
+    m->y_ticks = at_ticks_between(m->y.lo, m->y.hi, 5, m->y.logarithmic);
+    for (int k = 0; k < m->y_ticks.n; k++) {
+        int n = at_label_columns(at_tick_text(&m->y_ticks, k, m->as.unicode));
+        m->left = n > m->left ? n : m->left;
+    }
+    for (int k = 0; k < m->c->n_levels; k++) {
+        at_label_make(label, m->c->levels[k].name, PLOT_LABEL, m->as.unicode);
+        int n = at_label_columns(label) + 1;
+        right = n > right ? n : right;
+    }
+    m->cols = m->as.columns - m->left - 2 - right - 1;
+    m->cols = m->cols < 10 ? 10 : m->cols > PLOT_COLS ? PLOT_COLS : m->cols;
+    m->x_ticks = at_ticks_between(m->x.lo, m->x.hi, m->cols / 12 + 1, m->x.logarithmic);
+}
+
+static const char *mark_of(const term_chart *m, int row, int col, char braille[4])
+{
+    static const char *const letter[] = {"*", "+", "o", "x", "#", "@", "%"};
+    unsigned dots = m->dots[row][col];
+    if (!dots) return !m->has_level[row] ? " " : m->as.unicode ? "┄" : "-";
+    if (!m->as.unicode) return letter[m->series[row][col] % 7];
+    braille[0] = (char)0xe2; /* U+2800 + dots, in UTF-8 */
+    braille[1] = (char)(0xa0 | dots >> 6);
+    braille[2] = (char)(0x80 | (dots & 0x3f));
+    braille[3] = 0;
+    return braille;
+}
+
+static void put_plot_row(const term_chart *m, int row)
+{
+    char label[AT_LABEL_SIZE], braille[4];
+    const char *tick = "";
+    for (int k = 0; k < m->y_ticks.n; k++)
+        if (row_of(m, m->y_ticks.value[k]) == row)
+            tick = at_tick_text(&m->y_ticks, k, m->as.unicode);
+    pad(m->out, m->left - at_label_columns(tick));
+    fprintf(m->out, "%s %s", tick, !m->as.unicode ? "|" : *tick ? "┤" : "│");
+    for (int col = 0; col < m->cols; col++) {
+        bool coloured = m->dots[row][col] && m->as.colours >= 256;
+        if (coloured) set_colour(m->out, m->as, FOREGROUND, at_series_colour(m->series[row][col]));
+        fputs(mark_of(m, row, col, braille), m->out);
+        if (coloured) reset_colour(m->out, m->as);
+    }
+    at_label_make(label, m->level[row], PLOT_LABEL, m->as.unicode);
+    fprintf(m->out, *label ? " %s\n" : "%s\n", label);
+}
+
+static void put_x_axis(const term_chart *m)
+{
+    char label[AT_LABEL_SIZE];
+    pad(m->out, m->left + 1);
+    fputs(m->as.unicode ? "└" : "+", m->out);
+    repeat(m->out, m->as.unicode ? "─" : "-", m->cols);
+    fputc('\n', m->out);
+    int at = 0; /* columns written */
+    for (int k = 0; k < m->x_ticks.n; k++) {
+        const char *text = at_tick_text(&m->x_ticks, k, m->as.unicode);
+        int n = at_label_columns(text);
+        int from =
+            m->left + 2 + (int)(at_axis_place(m->x, m->x_ticks.value[k]) * (m->cols - 1)) - n / 2;
+        if (k > 0 && from < at + 1) continue;
+        pad(m->out, from - at);
+        fputs(text, m->out);
+        at = (from > at ? from : at) + n;
+    }
+    at_label_make(label, m->c->x_label, 40, m->as.unicode);
+    fprintf(m->out, *label ? "  %s\n" : "%s\n", label);
+}
+
+/* "* training  + validation" */
+static void put_plot_legend(const term_chart *m)
+{
+    static const char letter[] = "*+ox#@%";
+    char label[AT_LABEL_SIZE];
+    bool any = false;
+    for (int k = 0; k < m->c->n_series; k++) {
+        at_label_make(label, m->c->series[k].name, 40, m->as.unicode);
+        if (!*label) continue;
+        if (any) fputs("   ", m->out);
+        any = true;
+        if (m->as.colours >= 256) set_colour(m->out, m->as, FOREGROUND, at_series_colour(k));
+        if (m->as.unicode)
+            fputs(m->c->series[k].dots ? "••" : "━━", m->out);
+        else
+            fputc(letter[k % 7], m->out);
+        reset_colour(m->out, m->as);
+        fprintf(m->out, " %s", label);
+    }
+    if (any) fputc('\n', m->out);
+    at_label_make(label, m->c->y_label, 40, m->as.unicode);
+    if (*label) fprintf(m->out, "%s\n", label);
+}
+
+bool at_term_chart(FILE *out, at_terminal as, const at_chart *c)
+{
+    if (!out || !at_chart_is_there(c)) return false;
+    term_chart m = {.out = out, .as = as, .c = c};
+    at_chart_axes(c, &m.x, &m.y);
+    measure_plot(&m);
+    for (int k = 0; k < c->n_series; k++) draw_series(&m, k);
+    place_levels(&m);
+    put_title(out, as, c->title);
+    put_plot_legend(&m);
+    for (int row = 0; row < PLOT_ROWS; row++) put_plot_row(&m, row);
+    put_x_axis(&m);
+    return !ferror(out);
+}

@@ -1,0 +1,143 @@
+/* sdpa_run.c -- runs random attention problems; see sdpa_run.h. */
+#include "attention/sdpa_run.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "attention/pairing.h"
+#include "test.h"
+
+int sdpa_some(int n)
+{
+    const char *problems = getenv("ATTIC_PROBLEMS");
+    long all = problems ? strtol(problems, NULL, 10) : 300;
+    ck_assert_msg(all > 0 && all <= 1000000, "ATTIC_PROBLEMS is %s", problems);
+    return (int)((n * all + 299) / 300);
+}
+
+/* ------------------------------------------------------------------ running -------------------- */
+
+/* Of variance 1, rounded to float, so that both types compute with the same numbers. */
+static void fill(at_tensor *x, const sdpa_problem *p, uint64_t which)
+{
+    at_stream stream = {(uint64_t)p->seed, 2000 + which};
+    for (ptrdiff_t n = x ? at_count(x->shape) : 0, i = 0; i < n; i++)
+        at_store(x->dtype, x->data, i,
+                 (double)(float)(sqrt(12) * (at_random_unit(stream, (uint64_t)i) - 0.5)));
+}
+
+static at_tensor *input(at_tape *t, const sdpa_problem *p, at_shape shape, int which)
+{
+    at_tensor *x = p->constant[which] ? at_const(t, shape, NULL) : at_variable(t, shape, NULL);
+    fill(x, p, (uint64_t)which);
+    return x;
+}
+
+static at_tensor *cotangent(at_tape *t, const sdpa_problem *p, const at_tensor *y, int which)
+{
+    at_tensor *dy = at_const(t, y->shape, NULL);
+    fill(dy, p, (uint64_t)which);
+    return dy;
+}
+
+sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
+{
+    sdpa_run r = {.Q = input(t, p, p->Q, 0)};
+    r.K = p->same >= SDPA_Q_IS_K ? r.Q : input(t, p, p->K, 1);
+    r.V = p->same == SDPA_ALL_SAME ? r.Q : p->same == SDPA_K_IS_V ? r.K : input(t, p, p->V, 2);
+    if (p->has_bias) r.bias = input(t, p, p->bias, 3);
+    if (p->has_keep) r.keep = at_bools(t, p->keep, NULL);
+    if (p->has_key_len) r.key_len = at_ints(t, at_shape_of(p->B), NULL);
+    if (!at_ok(t)) return r;
+    if (r.bias && at_count(p->bias) > 0)
+        r.bias_cells = (double)p->B * p->H * p->T * p->S / (double)at_count(p->bias);
+    for (ptrdiff_t n = r.bias ? at_count(p->bias) : 0, i = 0; i < n; i++)
+        if (sdpa_infinite_at(p, i)) at_store(r.bias->dtype, r.bias->data, i, -(double)INFINITY);
+    for (ptrdiff_t n = r.keep ? at_count(p->keep) : 0, i = 0; i < n; i++)
+        at_store(ATTIC_BOOL, r.keep->data, i, sdpa_keep_at(p, i));
+    for (int b = 0; r.key_len && b < p->B; b++)
+        at_store(ATTIC_I32, r.key_len->data, b, sdpa_key_len_at(p, b));
+    return r;
+}
+
+bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path)
+{
+    at_sdpa_args a = p->args;
+    a.bias = r->bias, a.keep = r->keep, a.key_len = r->key_len, a.path = path;
+    if (p->weights != SDPA_NO_WEIGHTS) a.weights = &r->weights;
+    if (p->scores) a.scores = &r->scores;
+    if (p->probs) a.probs = &r->probs;
+    if (p->lse) a.lse = &r->lse;
+    r->O = at_sdpa(t, r->Q, r->K, r->V, a);
+    if (r->O && p->weights != SDPA_ALONE) r->dO = cotangent(t, p, r->O, 4);
+    if (r->O && p->weights >= SDPA_BESIDE_O) r->dW = cotangent(t, p, r->weights, 5);
+    return at_ok(t);
+}
+
+bool sdpa_backward(at_tape *t, const sdpa_run *r)
+{
+    at_tensor *x[2], *c[2];
+    int n = 0;
+    if (r->dO) x[n] = r->O, c[n++] = r->dO;
+    if (r->dW) x[n] = r->weights, c[n++] = r->dW;
+    return at_backward(t, pairing(t, n, x, c));
+}
+
+sdpa_run sdpa_run_on(at_tape *t, const sdpa_problem *p, at_sdpa_path path)
+{
+    sdpa_run r = sdpa_inputs(t, p);
+    bool ran = sdpa_forward(t, p, &r, path) && sdpa_backward(t, &r);
+    ck_assert_msg(ran, "%s: %s", sdpa_problem_text(p), at_error(t));
+    return r;
+}
+
+/* ------------------------------------------------------------------ comparing ------------------ */
+
+static inline double number(at_dtype real, const void *x, ptrdiff_t i)
+{
+    if (!x) return 0; /* a gradient that nobody wanted */
+    return real == ATTIC_F32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
+}
+
+static double tensor_difference(const at_tensor *x, const at_tensor *y, bool grad, double least)
+{
+    if (!x || !y) return x == y ? 0 : (double)INFINITY;
+    if (!at_same_shape(x->shape, y->shape)) return (double)INFINITY;
+    const void *xs = grad ? x->grad : x->data, *ys = grad ? y->grad : y->data;
+    double scale = least, worst = 0;
+    for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++) {
+        double b = number(y->dtype, ys, i);
+        if (fabs(b) > scale && isfinite(b)) scale = fabs(b);
+    }
+    for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++) {
+        double a = number(x->dtype, xs, i), b = number(y->dtype, ys, i);
+        if (a == b || (isnan(a) && isnan(b))) continue;
+        double off = fabs(a - b) / scale;
+        if (!(off <= worst)) worst = isfinite(off) ? off : (double)INFINITY;
+    }
+    return worst;
+}
+
+double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where)
+{
+    const struct {
+        const char *name;
+        const at_tensor *x, *y;
+    } part[] = {{"O", x->O, y->O},
+                {"weights", x->weights, y->weights},
+                {"scores", x->scores, y->scores},
+                {"probs", x->probs, y->probs},
+                {"lse", x->lse, y->lse},
+                {"dQ", x->Q, y->Q},
+                {"dK", x->K, y->K},
+                {"dV", x->V, y->V},
+                {"dbias", x->bias, y->bias}};
+    double worst = 0;
+    *where = "nothing";
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        double least = part[i].y == y->bias ? fmax(1, sqrt(y->bias_cells) / 16) : 1;
+        double off = tensor_difference(part[i].x, part[i].y, *part[i].name == 'd', least);
+        if (off > worst) worst = off, *where = part[i].name;
+    }
+    return worst;
+}
