@@ -48,7 +48,7 @@ arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-mar
 macros := $(shell $(CC) $(arch) $(CFLAGS) -dM -E -x c /dev/null | grep -owE '__(AVX512F|i386|clang)__')
 # Left to itself, clang splits a 64-byte vector in two, at half the speed.
 arch += $(if $(filter __AVX512F__,$(macros)),-mprefer-vector-width=512)
-# 32-bit x86 would compute in 80 bits, whatever the type (kernels/each_real.h).
+# 32-bit x86 would compute in 80 bits, whatever the type (kernels/real.h).
 arch += $(if $(filter __i386__,$(macros)),-msse2 -mfpmath=sse)
 # Tuned for Zen 1 to 3, gcc leaves some multiply-adds of a sum in two, others not: then the bits of a
 # product depend on its shape.
@@ -96,7 +96,9 @@ test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/%,$(wildcard test
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(all_bench_c) $(test_c) $(gradcheck_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h bench/*/*.h))
-objects = $(patsubst %.c,$(B)/%.o,$(1))
+# What includes kernels/real.h is compiled once for each real type.
+typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
+objects = $(patsubst %.c,$(B)/%.o,$(1)) $(patsubst %.c,$(B)/%.f64.o,$(filter $(typed_c),$(1)))
 
 ifneq ($(darwin),)
 soname := libattic.$(MAJOR).dylib
@@ -140,6 +142,9 @@ $(B)/flags: FORCE
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(compile) -c -o $@ $<
+$(B)/%.f64.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$< for f64)$(compile) -DAT_F64 -c -o $@ $<
 
 # What runs before it is known whether this processor is the one that ARCH means (kernels/target.h).
 portable_c := src/kernels/target.c src/autograd/tape.c src/tensor/arena.c examples/common/processor.c
@@ -167,12 +172,13 @@ $(examples): $(call objects,$(common_c))
 $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
 $(benches) $(gradcheck): $(B)/examples/common/processor.o
 $(gradcheck): $(B)/examples/common/options.o
+$(foreach c,$(filter $(bench_c),$(typed_c)),$(eval $(B)/$(c:.c=): $(B)/$(c:.c=.f64.o)))
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 $(peers): %: %.o
 	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
 
--include $(all_c:%.c=$(B)/%.d)
+-include $(patsubst %.o,%.d,$(call objects,$(all_c)))
 
 # ---- tests -----------------------------------------------------------------------------------
 # The suite of tests/ops/test_softmax.c is ops_softmax: the list follows from the file names.
@@ -323,11 +329,10 @@ lint: $(static) ## layers, unique statics, symbols, words, links, cppcheck, clan
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 
-# The object stands for the headers that the source includes.  A file that includes itself once per
-# type is a header to clang's analyzer, which must be told to look into headers.
+# The object stands for the headers that the source includes.  One pass, with float.
 tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(all_bench_c) \
     $(gradcheck_c))
-tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Ibench -Xclang -analyzer-opt-analyze-headers
+tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Ibench
 tidy: $(tidied)
 $(B)/%.tidied: %.c $(B)/%.o .clang-tidy
 	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(tidy_flags) 2>$@.log || { cat $@.log; exit 1; }

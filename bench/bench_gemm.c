@@ -8,11 +8,13 @@
  *
  * N reads a matrix as it lies, T transposed.  2 M N K flop; at least A, B and C must be touched. */
 #include "common/bench.h"
-#include "kernels/gemm.h"
-#include "kernels/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "kernels/gemm.h"
+#include "kernels/parallel.h"
+#include "kernels/real.h"
 
 typedef struct {
     const char *group;
@@ -20,6 +22,24 @@ typedef struct {
     const char *layout; /* of A and B */
     int batch;
 } shape;
+
+typedef struct {
+    const shape *s;
+    bool f64;
+    at_strides a, b, c;
+    void *A, *B, *C;
+    at_workspace space;
+} product;
+
+AT_EACH_REAL(void, bench_product, (const product *p));
+
+void AT_REAL(bench_product)(const product *p)
+{
+    const shape *s = p->s;
+    gemm(s->batch, s->M, s->N, s->K, 1, p->A, p->a, p->B, p->b, 0, p->C, p->c, p->space);
+}
+
+#ifdef AT_ONCE
 
 static const shape shapes[] = {
     {"square", 64, 64, 64, "NN", 1},       {"square", 64, 64, 64, "NT", 1},
@@ -59,22 +79,10 @@ static const shape shapes[] = {
     {"small", 127, 129, 131, "NN", 1},
 };
 
-typedef struct {
-    const shape *s;
-    bool f64;
-    at_strides a, b, c;
-    void *A, *B, *C;
-    at_workspace space;
-} product;
-
 static void run(void *ctx)
 {
     const product *p = ctx;
-    const shape *s = p->s;
-    if (p->f64)
-        at_gemm_f64(s->batch, s->M, s->N, s->K, 1, p->A, p->a, p->B, p->b, 0, p->C, p->c, p->space);
-    else
-        at_gemm_f32(s->batch, s->M, s->N, s->K, 1, p->A, p->a, p->B, p->b, 0, p->C, p->c, p->space);
+    (p->f64 ? at_bench_product_f64 : at_bench_product_f32)(p);
 }
 
 /* A matrix of rows x cols, read transposed if it lies as cols x rows. */
@@ -138,3 +146,5 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) measure(b, &shapes[i]);
     return bench_close(b);
 }
+
+#endif

@@ -24,11 +24,11 @@ function exists(path) {
 }
 function squeezed(s) { gsub(/[ \t\n]/, "", s); return s }
 
-# The text of a source file.  KERNEL(name) and AT_FOR_REAL(name) are the name, for float or for double.
+# The text of a source file.  AT_REAL(name) is the name, for float or for double.
 function read_source(path,    s, name) {
     if (path in source) return
     while ((getline s <path) > 0) {
-        while (match(s, /(KERNEL|AT_FOR_REAL|AT_REAL)\([A-Za-z0-9_]+\)/)) {
+        while (match(s, /AT_REAL\([A-Za-z0-9_]+\)/)) {
             name = substr(s, RSTART, RLENGTH - 1)
             sub(/.*\(/, "", name)
             s = substr(s, 1, RSTART - 1) name substr(s, RSTART + RLENGTH)

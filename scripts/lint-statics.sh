@@ -1,6 +1,6 @@
 #!/bin/sh
 # lint-statics.sh FILE... -- a static name, function or variable, occurs in one file only, so that
-# all files could be one.  KERNEL(dot) stands for dot_f32 and dot_f64.
+# all files could be one (make single).
 #
 # Relies on the format: a declaration at file scope starts in column one.
 set -eu
@@ -23,11 +23,7 @@ function found(name) {
     home_line[name] = line
 }
 function declared(s,    i, n, part) {
-    if (match(s, /KERNEL\([a-z0-9_]+\)/)) {
-        s = substr(s, RSTART + 7, RLENGTH - 8)
-        found(s "_f32")
-        found(s "_f64")
-    } else if (match(s, /\(\*[^)]*/)  && index(s, "(") == RSTART) {
+    if (match(s, /\(\*[^)]*/)  && index(s, "(") == RSTART) {
         found(last_name(substr(s, RSTART, RLENGTH))) # a pointer to a function
     } else if (index(s, "(")) {
         found(last_name(substr(s, 1, index(s, "(") - 1)))

@@ -77,27 +77,285 @@
  * THREE PATHS compute this.  The plain one, below, is these equations row by row.  fused.c does the
  * same on tiles; composed.c leaves it all to other ops.  Their agreement is tested. */
 #include "ops/op.h"
+
 #include "attention/identities.h"
 #include "attention/problem.h"
-
-#ifndef REAL /* ---------------------------------- the op ---------------------------------- */
-
-/* A row of the plain path needs S numbers for each of s, slope, P, z, key. */
-enum { PLAIN_ARRAYS = 5 };
+#include "kernels/real.h"
 
 static void *sdpa_data(const at_tensor *x)
 {
     return x ? x->data : NULL;
 }
 
-#define AT_KERNELS "attention/attention.c"
-#include "kernels/each_real.h"
+AT_KERNEL(sdpa_plain_forward);
+AT_KERNEL(sdpa_plain_backward);
+
+/* Row i of head h in batch b.  It keeps the keys key[0] .. key[n-1]; entry k of s, slope, P and z is of
+ * key[k]: what is masked does not even have a place here. */
+typedef struct {
+    const at_sdpa_plan *p;
+    int b, h, i;
+    int n, *key;
+    REAL *s, *slope, *P, *z; /* slope = du/dx */
+    REAL m, one_over_l;
+
+    /* whole tensors; NULL: not given, not asked for, or no cotangent has arrived */
+    REAL *Q, *K, *V, *bias, *O, *weights, *raw, *probs, *lse;
+    REAL *dQ, *dK, *dV, *dbias, *dO, *dW;
+    const unsigned char *keep;
+    const at_tensor *key_len;
+    at_sdpa_checks *checks; /* NULL: backward does not check itself */
+} plain_row;
+
+/* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of [T,S] */
+static REAL *plain_q(const plain_row *r, REAL *Q)
+{
+    return Q + at_sdpa_row(r->p->q, r->b, r->h, r->i);
+}
+static REAL *plain_o(const plain_row *r, REAL *O)
+{
+    return O + at_sdpa_row(r->p->o, r->b, r->h, r->i);
+}
+static REAL *plain_k(const plain_row *r, REAL *K, int j)
+{
+    return K + at_sdpa_row(r->p->k, r->b, r->h / r->p->group, j);
+}
+static REAL *plain_v(const plain_row *r, REAL *V, int j)
+{
+    return V + at_sdpa_row(r->p->v, r->b, r->h / r->p->group, j);
+}
+static REAL *plain_bias(const plain_row *r, REAL *bias, int j)
+{
+    return bias + at_sdpa_cell(r->p->bias, r->b, r->h, r->i, j);
+}
+static REAL *plain_cells(const plain_row *r, REAL *cells)
+{
+    return cells + at_sdpa_cell_number(r->p, r->b, r->h, r->i);
+}
+
+/* 1, 2: x_ij = c Q_i.K_j */
+static REAL plain_x(const plain_row *r, int j)
+{
+    const REAL *Q = plain_q(r, r->Q), *K = plain_k(r, r->K, j);
+    return (REAL)r->p->c * row_dot(r->p->D, Q, K);
+}
+
+/* 3, 4: s_ij = cap tanh(x_ij/cap) + bias_ij */
+static void plain_scores(plain_row *r)
+{
+    const REAL cap = (REAL)r->p->cap;
+    for (int k = 0; k < r->n; k++) {
+        REAL u = plain_x(r, r->key[k]);
+        if (cap > 0) {
+            REAL y = tanh(u / cap);
+            u = cap * y;
+            r->slope[k] = 1 - y * y;
+        }
+        r->s[k] = r->bias ? u + *plain_bias(r, r->bias, r->key[k]) : u;
+    }
+}
+
+/* 5: which keys does the row keep? */
+static void plain_keys(plain_row *r)
+{
+    at_sdpa_range range = at_sdpa_range_of(r->p, r->key_len, r->b, r->i);
+    r->n = 0;
+    for (int j = range.lo; j < range.hi; j++) {
+        if (r->keep && !r->keep[at_sdpa_cell(r->p->keep, r->b, r->h, r->i, j)]) continue;
+        if (r->bias && *plain_bias(r, r->bias, j) == -(REAL)INFINITY) continue;
+        r->key[r->n++] = j;
+    }
+}
+
+/* 7: z_ij, the same whenever it is asked for */
+static void plain_dropout(plain_row *r)
+{
+    uint64_t row = (uint64_t)at_sdpa_cell_number(r->p, r->b, r->h, r->i);
+    for (int k = 0; k < r->n; k++)
+        r->z[k] = (REAL)at_sdpa_drop_factor(r->p, row + (uint64_t)r->key[k]);
+}
+
+/* 8: O_i = sum_j A_ij V_j */
+static void plain_values(const plain_row *r, const REAL *A)
+{
+    REAL *O = plain_o(r, r->O);
+    memset(O, 0, (size_t)r->p->Dv * sizeof *O);
+    for (int k = 0; k < r->n; k++) {
+        const REAL *V = plain_v(r, r->V, r->key[k]);
+        row_axpy(r->p->Dv, A[k], V, O);
+    }
+}
+
+/* cells_ij = values[k] for key[k], and 0 where nothing is kept */
+static void plain_spread(const plain_row *r, const REAL *values, REAL *cells)
+{
+    if (!cells) return;
+    REAL *to = plain_cells(r, cells);
+    memset(to, 0, (size_t)r->p->S * sizeof *to);
+    for (int k = 0; k < r->n; k++) to[r->key[k]] = values[k];
+}
+
+static void plain_row_forward(plain_row *r)
+{
+    plain_keys(r);
+    plain_scores(r);
+    r->m = row_max(r->n, r->s);
+    REAL l = row_exp_sum(r->n, r->s, r->m, r->P);
+    r->one_over_l = r->n ? 1 / l : 0;
+    for (int k = 0; k < r->n; k++) r->P[k] *= r->one_over_l;
+    plain_spread(r, r->P, r->probs);
+
+    plain_dropout(r);
+    REAL *A = r->P;
+    for (int k = 0; k < r->n; k++) A[k] *= r->z[k];
+    plain_spread(r, A, r->weights);
+    plain_values(r, A);
+
+    if (r->lse)
+        r->lse[at_sdpa_row_number(r->p, r->b, r->h, r->i)] = r->n ? r->m + log(l) : -(REAL)INFINITY;
+    for (int j = 0; r->raw && j < r->p->S; j++) plain_cells(r, r->raw)[j] = plain_x(r, j);
+}
+
+/* 8 to 6 upwards: delta_i = dO_i.O_i + sum_j A_ij dW_ij */
+static REAL plain_delta(const plain_row *r)
+{
+    const REAL *O = plain_o(r, r->O);
+    REAL delta = r->dO ? row_dot(r->p->Dv, plain_o(r, r->dO), O) : 0;
+    for (int k = 0; r->dW && k < r->n; k++)
+        delta += r->P[k] * r->z[k] * plain_cells(r, r->dW)[r->key[k]];
+    return delta;
+}
+
+/* 8 upwards, cell (i,j): dV_j += A_ij dO_i; returns dA_ij = dO_i.V_j + dW_ij */
+static REAL plain_values_backward(const plain_row *r, int j, REAL A)
+{
+    REAL dA = r->dW ? plain_cells(r, r->dW)[j] : 0;
+    if (!r->dO) return dA;
+    const REAL *dO = plain_o(r, r->dO);
+    if (r->dV) row_axpy(r->p->Dv, A, dO, plain_v(r, r->dV, j));
+    return dA + row_dot(r->p->Dv, dO, plain_v(r, r->V, j));
+}
+
+/* 2 and 1 upwards, cell (i,j): dQ_i += c dx_ij K_j, dK_j += c dx_ij Q_i */
+static void plain_scores_backward(const plain_row *r, int j, REAL dx)
+{
+    const int D = r->p->D;
+    const REAL *Q = plain_q(r, r->Q), *K = plain_k(r, r->K, j), c = (REAL)r->p->c;
+    if (r->dQ) row_axpy(D, c * dx, K, plain_q(r, r->dQ));
+    if (r->dK) row_axpy(D, c * dx, Q, plain_k(r, r->dK, j));
+}
+
+/* Cell (i,j): what identities.c wants to know of it. */
+static void plain_check(const plain_row *r, int j, REAL A, REAL dS, REAL dx)
+{
+    if (!r->checks) return;
+    REAL *const *length = (REAL *const *)r->checks->length;
+    ptrdiff_t row = at_sdpa_row_number(r->p, r->b, r->h, r->i);
+    ptrdiff_t key = at_sdpa_key_number(r->p, r->b, r->h, j);
+    at_sdpa_sums *sums = r->checks->rows + row;
+    double dO_V = (double)length[AT_SDPA_DO][row] * (double)length[AT_SDPA_V][key];
+    double Q_K = (double)length[AT_SDPA_Q][row] * (double)length[AT_SDPA_K][key];
+    double dW = r->dW ? fabs((double)plain_cells(r, r->dW)[j]) : 0;
+
+    sums->dS += (double)dS;
+    sums->S_terms += 2 * ((double)A + r->checks->tiny) * (dO_V + dW);
+    sums->V_terms += ((double)A + r->checks->tiny) * dO_V;
+    sums->Q_terms += fabs(r->p->c * (double)dx) * Q_K;
+}
+
+static void plain_row_backward(plain_row *r)
+{
+    plain_keys(r);
+    plain_scores(r);
+    plain_dropout(r);
+    row_exp_sum(r->n, r->s, r->m, r->P);
+    for (int k = 0; k < r->n; k++) r->P[k] *= r->one_over_l;
+
+    REAL delta = plain_delta(r);
+    for (int k = 0; k < r->n; k++) {
+        int j = r->key[k];
+        REAL A = r->P[k] * r->z[k];
+        REAL dA = plain_values_backward(r, j, A);
+        REAL dP = r->z[k] * dA;
+        REAL dS = r->P[k] * (dP - delta);
+        if (r->dbias) *plain_bias(r, r->dbias, j) += dS;
+        REAL dx = r->p->cap > 0 ? dS * r->slope[k] : dS;
+        plain_scores_backward(r, j, dx);
+        plain_check(r, j, A, dS, dx);
+    }
+}
+
+/* The tensors of the node, and room for one row at a time. */
+static plain_row plain_rows_of(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    at_tensor **in = n->in, **out = n->out;
+    REAL *room = at_scratch(n, 0);
+    const ptrdiff_t S = p->S;
+    return (plain_row){
+        .p = p,
+        .s = room,
+        .slope = room + S,
+        .P = room + 2 * S,
+        .z = room + 3 * S,
+        .key = at_sdpa_after(room, 4 * (size_t)S * sizeof(REAL)),
+        .Q = in[AT_SDPA_Q]->data,
+        .K = in[AT_SDPA_K]->data,
+        .V = in[AT_SDPA_V]->data,
+        .bias = sdpa_data(in[AT_SDPA_BIAS]),
+        .keep = sdpa_data(in[AT_SDPA_KEEP]),
+        .key_len = in[AT_SDPA_KEY_LEN],
+        .O = out[0]->data,
+        .weights = p->weights ? out[p->weights]->data : NULL,
+        .raw = p->raw ? out[p->raw]->data : NULL,
+        .probs = p->probs ? out[p->probs]->data : NULL,
+        .lse = p->lse ? out[p->lse]->data : NULL,
+    };
+}
+
+void AT_REAL(sdpa_plain_forward)(at_node *n)
+{
+    plain_row r = plain_rows_of(n);
+    REAL *saved = n->saved;
+    for (r.b = 0; r.b < r.p->B; r.b++)
+        for (r.h = 0; r.h < r.p->H; r.h++)
+            for (r.i = 0; r.i < r.p->T; r.i++, saved += AT_SDPA_SAVED) {
+                plain_row_forward(&r);
+                saved[0] = r.m;
+                saved[1] = r.one_over_l;
+            }
+}
+
+void AT_REAL(sdpa_plain_backward)(at_node *n)
+{
+    plain_row r = plain_rows_of(n);
+    r.dQ = at_sdpa_grad(n, AT_SDPA_Q);
+    r.dK = at_sdpa_grad(n, AT_SDPA_K);
+    r.dV = at_sdpa_grad(n, AT_SDPA_V);
+    r.dbias = at_grad(n, AT_SDPA_BIAS);
+    r.dO = n->out[0]->grad;
+    r.dW = r.p->weights ? n->out[r.p->weights]->grad : NULL;
+    r.checks = AT_REAL(sdpa_checks_begin)(n);
+
+    const REAL *saved = n->saved;
+    for (r.b = 0; r.b < r.p->B; r.b++)
+        for (r.h = 0; r.h < r.p->H; r.h++)
+            for (r.i = 0; r.i < r.p->T; r.i++, saved += AT_SDPA_SAVED) {
+                r.m = saved[0];
+                r.one_over_l = saved[1];
+                plain_row_backward(&r);
+            }
+    AT_REAL(sdpa_checks_end)(n);
+}
+
+#ifdef AT_ONCE /* ---------------------------------- the op ---------------------------------- */
+
+/* A row of the plain path needs S numbers for each of s, slope, P, z, key. */
+enum { PLAIN_ARRAYS = 5 };
 
 /* makes_infinity: the log-sum-exp of a row with nothing kept is -inf, and rightly so */
-static const at_op sdpa_plain_op = {"sdpa",
-                                    {sdpa_plain_forward_f32, sdpa_plain_forward_f64},
-                                    {sdpa_plain_backward_f32, sdpa_plain_backward_f64},
-                                    .makes_infinity = true};
+static const at_op sdpa_plain_op = {"sdpa", AT_KERNELS(sdpa_plain_forward),
+                                    AT_KERNELS(sdpa_plain_backward), .makes_infinity = true};
 
 /* The outputs after O, numbered as they are asked for. */
 static void sdpa_outputs(const at_sdpa_args *a, at_sdpa_plan *p, at_recipe *r)
@@ -151,267 +409,6 @@ at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa
     if (!at_sdpa_plan_of(t, Q, K, V, &a, &p)) return NULL;
     if (a.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
     return sdpa_record(t, Q, K, V, &a, &p);
-}
-
-#else /* ------------------------------- the plain path ------------------------------- */
-
-/* Row i of head h in batch b.  It keeps the keys key[0] .. key[n-1]; entry k of s, slope, P and z is of
- * key[k]: what is masked does not even have a place here. */
-typedef struct {
-    const at_sdpa_plan *p;
-    int b, h, i;
-    int n, *key;
-    REAL *s, *slope, *P, *z; /* slope = du/dx */
-    REAL m, one_over_l;
-
-    /* whole tensors; NULL: not given, not asked for, or no cotangent has arrived */
-    REAL *Q, *K, *V, *bias, *O, *weights, *raw, *probs, *lse;
-    REAL *dQ, *dK, *dV, *dbias, *dO, *dW;
-    const unsigned char *keep;
-    const at_tensor *key_len;
-    at_sdpa_checks *checks; /* NULL: backward does not check itself */
-} KERNEL(plain_row);
-
-/* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of [T,S] */
-static REAL *KERNEL(plain_q)(const KERNEL(plain_row) * r, REAL *Q)
-{
-    return Q + at_sdpa_row(r->p->q, r->b, r->h, r->i);
-}
-static REAL *KERNEL(plain_o)(const KERNEL(plain_row) * r, REAL *O)
-{
-    return O + at_sdpa_row(r->p->o, r->b, r->h, r->i);
-}
-static REAL *KERNEL(plain_k)(const KERNEL(plain_row) * r, REAL *K, int j)
-{
-    return K + at_sdpa_row(r->p->k, r->b, r->h / r->p->group, j);
-}
-static REAL *KERNEL(plain_v)(const KERNEL(plain_row) * r, REAL *V, int j)
-{
-    return V + at_sdpa_row(r->p->v, r->b, r->h / r->p->group, j);
-}
-static REAL *KERNEL(plain_bias)(const KERNEL(plain_row) * r, REAL *bias, int j)
-{
-    return bias + at_sdpa_cell(r->p->bias, r->b, r->h, r->i, j);
-}
-static REAL *KERNEL(plain_cells)(const KERNEL(plain_row) * r, REAL *cells)
-{
-    return cells + at_sdpa_cell_number(r->p, r->b, r->h, r->i);
-}
-
-/* 1, 2: x_ij = c Q_i.K_j */
-static REAL KERNEL(plain_x)(const KERNEL(plain_row) * r, int j)
-{
-    const REAL *Q = KERNEL(plain_q)(r, r->Q), *K = KERNEL(plain_k)(r, r->K, j);
-    return (REAL)r->p->c * AT_FOR_REAL(row_dot)(r->p->D, Q, K);
-}
-
-/* 3, 4: s_ij = cap tanh(x_ij/cap) + bias_ij */
-static void KERNEL(plain_scores)(KERNEL(plain_row) * r)
-{
-    const REAL cap = (REAL)r->p->cap;
-    for (int k = 0; k < r->n; k++) {
-        REAL u = KERNEL(plain_x)(r, r->key[k]);
-        if (cap > 0) {
-            REAL y = tanh(u / cap);
-            u = cap * y;
-            r->slope[k] = 1 - y * y;
-        }
-        r->s[k] = r->bias ? u + *KERNEL(plain_bias)(r, r->bias, r->key[k]) : u;
-    }
-}
-
-/* 5: which keys does the row keep? */
-static void KERNEL(plain_keys)(KERNEL(plain_row) * r)
-{
-    at_sdpa_range range = at_sdpa_range_of(r->p, r->key_len, r->b, r->i);
-    r->n = 0;
-    for (int j = range.lo; j < range.hi; j++) {
-        if (r->keep && !r->keep[at_sdpa_cell(r->p->keep, r->b, r->h, r->i, j)]) continue;
-        if (r->bias && *KERNEL(plain_bias)(r, r->bias, j) == -(REAL)INFINITY) continue;
-        r->key[r->n++] = j;
-    }
-}
-
-/* 7: z_ij, the same whenever it is asked for */
-static void KERNEL(plain_dropout)(KERNEL(plain_row) * r)
-{
-    uint64_t row = (uint64_t)at_sdpa_cell_number(r->p, r->b, r->h, r->i);
-    for (int k = 0; k < r->n; k++)
-        r->z[k] = (REAL)at_sdpa_drop_factor(r->p, row + (uint64_t)r->key[k]);
-}
-
-/* 8: O_i = sum_j A_ij V_j */
-static void KERNEL(plain_values)(const KERNEL(plain_row) * r, const REAL *A)
-{
-    REAL *O = KERNEL(plain_o)(r, r->O);
-    memset(O, 0, (size_t)r->p->Dv * sizeof *O);
-    for (int k = 0; k < r->n; k++) {
-        const REAL *V = KERNEL(plain_v)(r, r->V, r->key[k]);
-        AT_FOR_REAL(row_axpy)(r->p->Dv, A[k], V, O);
-    }
-}
-
-/* cells_ij = values[k] for key[k], and 0 where nothing is kept */
-static void KERNEL(plain_spread)(const KERNEL(plain_row) * r, const REAL *values, REAL *cells)
-{
-    if (!cells) return;
-    REAL *to = KERNEL(plain_cells)(r, cells);
-    memset(to, 0, (size_t)r->p->S * sizeof *to);
-    for (int k = 0; k < r->n; k++) to[r->key[k]] = values[k];
-}
-
-static void KERNEL(plain_row_forward)(KERNEL(plain_row) * r)
-{
-    KERNEL(plain_keys)(r);
-    KERNEL(plain_scores)(r);
-    r->m = AT_FOR_REAL(row_max)(r->n, r->s);
-    REAL l = AT_FOR_REAL(row_exp_sum)(r->n, r->s, r->m, r->P);
-    r->one_over_l = r->n ? 1 / l : 0;
-    for (int k = 0; k < r->n; k++) r->P[k] *= r->one_over_l;
-    KERNEL(plain_spread)(r, r->P, r->probs);
-
-    KERNEL(plain_dropout)(r);
-    REAL *A = r->P;
-    for (int k = 0; k < r->n; k++) A[k] *= r->z[k];
-    KERNEL(plain_spread)(r, A, r->weights);
-    KERNEL(plain_values)(r, A);
-
-    if (r->lse)
-        r->lse[at_sdpa_row_number(r->p, r->b, r->h, r->i)] = r->n ? r->m + log(l) : -(REAL)INFINITY;
-    for (int j = 0; r->raw && j < r->p->S; j++)
-        KERNEL(plain_cells)(r, r->raw)[j] = KERNEL(plain_x)(r, j);
-}
-
-/* 8 to 6 upwards: delta_i = dO_i.O_i + sum_j A_ij dW_ij */
-static REAL KERNEL(plain_delta)(const KERNEL(plain_row) * r)
-{
-    const REAL *O = KERNEL(plain_o)(r, r->O);
-    REAL delta = r->dO ? AT_FOR_REAL(row_dot)(r->p->Dv, KERNEL(plain_o)(r, r->dO), O) : 0;
-    for (int k = 0; r->dW && k < r->n; k++)
-        delta += r->P[k] * r->z[k] * KERNEL(plain_cells)(r, r->dW)[r->key[k]];
-    return delta;
-}
-
-/* 8 upwards, cell (i,j): dV_j += A_ij dO_i; returns dA_ij = dO_i.V_j + dW_ij */
-static REAL KERNEL(plain_values_backward)(const KERNEL(plain_row) * r, int j, REAL A)
-{
-    REAL dA = r->dW ? KERNEL(plain_cells)(r, r->dW)[j] : 0;
-    if (!r->dO) return dA;
-    const REAL *dO = KERNEL(plain_o)(r, r->dO);
-    if (r->dV) AT_FOR_REAL(row_axpy)(r->p->Dv, A, dO, KERNEL(plain_v)(r, r->dV, j));
-    return dA + AT_FOR_REAL(row_dot)(r->p->Dv, dO, KERNEL(plain_v)(r, r->V, j));
-}
-
-/* 2 and 1 upwards, cell (i,j): dQ_i += c dx_ij K_j, dK_j += c dx_ij Q_i */
-static void KERNEL(plain_scores_backward)(const KERNEL(plain_row) * r, int j, REAL dx)
-{
-    const int D = r->p->D;
-    const REAL *Q = KERNEL(plain_q)(r, r->Q), *K = KERNEL(plain_k)(r, r->K, j), c = (REAL)r->p->c;
-    if (r->dQ) AT_FOR_REAL(row_axpy)(D, c * dx, K, KERNEL(plain_q)(r, r->dQ));
-    if (r->dK) AT_FOR_REAL(row_axpy)(D, c * dx, Q, KERNEL(plain_k)(r, r->dK, j));
-}
-
-/* Cell (i,j): what identities.c wants to know of it. */
-static void KERNEL(plain_check)(const KERNEL(plain_row) * r, int j, REAL A, REAL dS, REAL dx)
-{
-    if (!r->checks) return;
-    REAL *const *length = (REAL *const *)r->checks->length;
-    ptrdiff_t row = at_sdpa_row_number(r->p, r->b, r->h, r->i);
-    ptrdiff_t key = at_sdpa_key_number(r->p, r->b, r->h, j);
-    at_sdpa_sums *sums = r->checks->rows + row;
-    double dO_V = (double)length[AT_SDPA_DO][row] * (double)length[AT_SDPA_V][key];
-    double Q_K = (double)length[AT_SDPA_Q][row] * (double)length[AT_SDPA_K][key];
-    double dW = r->dW ? fabs((double)KERNEL(plain_cells)(r, r->dW)[j]) : 0;
-
-    sums->dS += (double)dS;
-    sums->S_terms += 2 * ((double)A + r->checks->tiny) * (dO_V + dW);
-    sums->V_terms += ((double)A + r->checks->tiny) * dO_V;
-    sums->Q_terms += fabs(r->p->c * (double)dx) * Q_K;
-}
-
-static void KERNEL(plain_row_backward)(KERNEL(plain_row) * r)
-{
-    KERNEL(plain_keys)(r);
-    KERNEL(plain_scores)(r);
-    KERNEL(plain_dropout)(r);
-    AT_FOR_REAL(row_exp_sum)(r->n, r->s, r->m, r->P);
-    for (int k = 0; k < r->n; k++) r->P[k] *= r->one_over_l;
-
-    REAL delta = KERNEL(plain_delta)(r);
-    for (int k = 0; k < r->n; k++) {
-        int j = r->key[k];
-        REAL A = r->P[k] * r->z[k];
-        REAL dA = KERNEL(plain_values_backward)(r, j, A);
-        REAL dP = r->z[k] * dA;
-        REAL dS = r->P[k] * (dP - delta);
-        if (r->dbias) *KERNEL(plain_bias)(r, r->dbias, j) += dS;
-        REAL dx = r->p->cap > 0 ? dS * r->slope[k] : dS;
-        KERNEL(plain_scores_backward)(r, j, dx);
-        KERNEL(plain_check)(r, j, A, dS, dx);
-    }
-}
-
-/* The tensors of the node, and room for one row at a time. */
-static KERNEL(plain_row) KERNEL(plain_rows_of)(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    at_tensor **in = n->in, **out = n->out;
-    REAL *room = at_scratch(n, 0);
-    const ptrdiff_t S = p->S;
-    return (KERNEL(plain_row)){
-        .p = p,
-        .s = room,
-        .slope = room + S,
-        .P = room + 2 * S,
-        .z = room + 3 * S,
-        .key = at_sdpa_after(room, 4 * (size_t)S * sizeof(REAL)),
-        .Q = in[AT_SDPA_Q]->data,
-        .K = in[AT_SDPA_K]->data,
-        .V = in[AT_SDPA_V]->data,
-        .bias = sdpa_data(in[AT_SDPA_BIAS]),
-        .keep = sdpa_data(in[AT_SDPA_KEEP]),
-        .key_len = in[AT_SDPA_KEY_LEN],
-        .O = out[0]->data,
-        .weights = p->weights ? out[p->weights]->data : NULL,
-        .raw = p->raw ? out[p->raw]->data : NULL,
-        .probs = p->probs ? out[p->probs]->data : NULL,
-        .lse = p->lse ? out[p->lse]->data : NULL,
-    };
-}
-
-static void KERNEL(sdpa_plain_forward)(at_node *n)
-{
-    KERNEL(plain_row) r = KERNEL(plain_rows_of)(n);
-    REAL *saved = n->saved;
-    for (r.b = 0; r.b < r.p->B; r.b++)
-        for (r.h = 0; r.h < r.p->H; r.h++)
-            for (r.i = 0; r.i < r.p->T; r.i++, saved += AT_SDPA_SAVED) {
-                KERNEL(plain_row_forward)(&r);
-                saved[0] = r.m;
-                saved[1] = r.one_over_l;
-            }
-}
-
-static void KERNEL(sdpa_plain_backward)(at_node *n)
-{
-    KERNEL(plain_row) r = KERNEL(plain_rows_of)(n);
-    r.dQ = at_sdpa_grad(n, AT_SDPA_Q);
-    r.dK = at_sdpa_grad(n, AT_SDPA_K);
-    r.dV = at_sdpa_grad(n, AT_SDPA_V);
-    r.dbias = at_grad(n, AT_SDPA_BIAS);
-    r.dO = n->out[0]->grad;
-    r.dW = r.p->weights ? n->out[r.p->weights]->grad : NULL;
-    r.checks = AT_FOR_REAL(sdpa_checks_begin)(n);
-
-    const REAL *saved = n->saved;
-    for (r.b = 0; r.b < r.p->B; r.b++)
-        for (r.h = 0; r.h < r.p->H; r.h++)
-            for (r.i = 0; r.i < r.p->T; r.i++, saved += AT_SDPA_SAVED) {
-                r.m = saved[0];
-                r.one_over_l = saved[1];
-                KERNEL(plain_row_backward)(&r);
-            }
-    AT_FOR_REAL(sdpa_checks_end)(n);
 }
 
 #endif

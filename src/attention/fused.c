@@ -66,9 +66,7 @@ enum {
     TILED_SCRATCH = 768 << 10 /* bytes for all lanes, or an eighth of O, but at least one lane */
 };
 
-const at_op at_sdpa_tiled_op = {"sdpa",
-                                {at_sdpa_forward_f32, at_sdpa_forward_f64},
-                                {at_sdpa_backward_f32, at_sdpa_backward_f64},
+const at_op at_sdpa_tiled_op = {"sdpa", AT_KERNELS(sdpa_forward), AT_KERNELS(sdpa_backward),
                                 .makes_infinity = true}; /* the log-sum-exp of an empty row */
 
 /* The diagonal cuts through a large part of the tiles of a short sequence; the lower they are, the less of

@@ -1,10 +1,10 @@
 /* fused_backward.c -- the backward of the fused path; fused.c has the equations and the tournament. */
 #include "attention/fused_tile.h"
 
-#ifndef REAL
-
-#include "kernels/simd_transpose.h"
 #include <string.h>
+
+#include "kernels/real.h"
+#include "kernels/simd_transpose.h"
 
 enum {
     BACKWARD_EXP = 16,  /* multiply-adds that an exponential costs, or so */
@@ -35,105 +35,99 @@ static int backward_keys(const at_sdpa_plan *p)
     return tiles * AT_SDPA_KEYS;
 }
 
-#define AT_KERNELS "attention/fused_backward.c"
-#include "kernels/each_real.h"
-
-#else
-
 typedef struct {
-    KERNEL(sdpa_job) of;
+    sdpa_job of;
     int round, rounds, held;  /* of the tournament; so many are held by one task */
     int keys, key_blocks;     /* so many keys make a block, and so many blocks meet in one round */
     bool cut_b, cut_g, cut_k; /* is each batch, head, key block a task of its own? */
-} KERNEL(backward_job);
+} backward_job;
 
 /* ------------------------------------------------------------------ delta ---------------------- */
 
 /* sum_j A_ij dW_ij, over the kept j */
-static REAL KERNEL(backward_delta_of_weights)(KERNEL(sdpa_tile) * x, int r)
+static REAL backward_delta_of_weights(sdpa_tile *x, int r)
 {
     REAL sum = 0;
     x->j0 = 0;
     x->keys = x->p->S;
-    const REAL *A = KERNEL(sdpa_cells)(x, r, x->job->weights);
-    const REAL *dW = KERNEL(sdpa_cells)(x, r, x->job->dW);
+    const REAL *A = sdpa_cells(x, r, x->job->weights);
+    const REAL *dW = sdpa_cells(x, r, x->job->dW);
     for (int j = 0; j < x->p->S; j++)
-        if (AT_FOR_REAL(sdpa_keeps)(x, r, j)) sum += A[j] * dW[j];
+        if (sdpa_keeps(x, r, j)) sum += A[j] * dW[j];
     return sum;
 }
 
 /* delta = dO_i.O_i of the rows, each the chain of multiply-adds, n = 0, 1 ..., that the product dO V^T makes
  * of dO_i.V_j: where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
-static void KERNEL(backward_delta_of_values)(const KERNEL(sdpa_tile) * x)
+static void backward_delta_of_values(const sdpa_tile *x)
 {
     REAL Ot[VEC_LANES * VEC_LANES], *restrict delta = x->delta;
-    const REAL *O = KERNEL(sdpa_o)(x, 0, x->job->O), *dOt = x->dOt;
+    const REAL *O = sdpa_o(x, 0, x->job->O), *dOt = x->dOt;
     const ptrdiff_t row = x->p->o.row, ld = x->ld;
     for (int N = x->p->Dv; N > 0; N -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
         for (int r = 0; r < ld; r += VEC_LANES) {
-            KERNEL(vec) sum = KERNEL(vec_load)(delta + r), o[TURN_LANES];
+            vec sum = vec_load(delta + r), o[TURN_LANES];
             if (x->rows - r >= VEC_LANES && N >= VEC_LANES) {
                 for (int n = 0; n < VEC_LANES; n += TURN_LANES) {
-                    KERNEL(turn_rows)(O + r * row + n, row, o);
+                    turn_rows(O + r * row + n, row, o);
                     TURN_UNROLL
                     for (int i = 0; i < TURN_LANES; i++)
-                        sum += o[i] * KERNEL(vec_load)(dOt + (n + i) * ld + r);
+                        sum += o[i] * vec_load(dOt + (n + i) * ld + r);
                 }
             } else {
-                KERNEL(vec_turn_upto)(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
+                vec_turn_upto(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
                 for (int n = 0; n < N && n < VEC_LANES; n++)
-                    sum +=
-                        KERNEL(vec_load)(Ot + n * VEC_LANES) * KERNEL(vec_load)(dOt + n * ld + r);
+                    sum += vec_load(Ot + n * VEC_LANES) * vec_load(dOt + n * ld + r);
             }
-            KERNEL(vec_store)(delta + r, sum);
+            vec_store(delta + r, sum);
         }
 }
 
 /* delta_i = dO_i.O_i + sum_j A_ij dW_ij for the rows of the tile; dOt is made on the way. */
-static void KERNEL(backward_delta)(KERNEL(sdpa_tile) * x)
+static void backward_delta(sdpa_tile *x)
 {
-    const KERNEL(sdpa_job) *job = x->job;
+    const sdpa_job *job = x->job;
     memset(x->delta, 0, (size_t)x->ld * sizeof *x->delta);
     if (job->dO) {
-        AT_FOR_REAL(sdpa_turn)(x, KERNEL(sdpa_o)(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
-        KERNEL(backward_delta_of_values)(x);
+        sdpa_turn(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
+        backward_delta_of_values(x);
     }
     for (int r = 0; r < x->rows; r++) {
-        if (job->dW) x->delta[r] += KERNEL(backward_delta_of_weights)(x, r);
-        KERNEL(sdpa_saved)(x, r)[2] = x->delta[r];
+        if (job->dW) x->delta[r] += backward_delta_of_weights(x, r);
+        sdpa_saved(x, r)[2] = x->delta[r];
     }
 }
 
-static void KERNEL(backward_delta_piece)(void *ctx, int piece, int lane)
+static void backward_delta_piece(void *ctx, int piece, int lane)
 {
-    const KERNEL(backward_job) *job = ctx;
+    const backward_job *job = ctx;
     const at_sdpa_plan *p = job->of.p;
     int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
-    KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(&job->of, lane);
-    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * p->tile);
-    KERNEL(backward_delta)(&x);
+    sdpa_tile x = sdpa_tile_in(&job->of, lane);
+    sdpa_take_rows(&x, head / p->H, head % p->H, piece % blocks * p->tile);
+    backward_delta(&x);
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
 
 /* d = dP = dO V^T + dW */
-static void KERNEL(backward_dP)(const KERNEL(sdpa_tile) * x)
+static void backward_dP(const sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
     const at_strides v = {p->v.row, 1, 0}, cells = {x->ld, 1, 0};
-    const REAL *V = KERNEL(sdpa_v)(x, x->job->V);
+    const REAL *V = sdpa_v(x, x->job->V);
     const int N = x->job->dO ? p->Dv : 0; /* no cotangent: a sum of nothing */
-    AT_FOR_REAL(gemm)(1, x->keys, (int)x->ld, N, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
+    gemm(1, x->keys, (int)x->ld, N, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
     for (int r = 0; x->job->dW && r < x->rows; r++) {
-        const REAL *dW = KERNEL(sdpa_cells)(x, r, x->job->dW);
+        const REAL *dW = sdpa_cells(x, r, x->job->dW);
         for (int k = 0; k < x->keys; k++) x->d[k * x->ld + r] += dW[k];
     }
 }
 
 /* s = P -> A,  d = dP -> dS */
-static void KERNEL(backward_dropped)(const KERNEL(sdpa_tile) * x)
+static void backward_dropped(const sdpa_tile *x)
 {
-    AT_FOR_REAL(sdpa_drops)(x);
+    sdpa_drops(x);
     for (int k = 0; k < x->keys; k++) {
         REAL *restrict s = x->s + k * x->ld, *restrict d = x->d + k * x->ld;
         const REAL *z = x->z + k * x->ld, *delta = x->delta;
@@ -146,7 +140,7 @@ static void KERNEL(backward_dropped)(const KERNEL(sdpa_tile) * x)
 }
 
 /* Without dropout, A = P. */
-static void KERNEL(backward_softmax)(const KERNEL(sdpa_tile) * x)
+static void backward_softmax(const sdpa_tile *x)
 {
     for (int k = 0; k < x->keys; k++) {
         const REAL *P = x->s + k * x->ld, *delta = x->delta;
@@ -157,7 +151,7 @@ static void KERNEL(backward_softmax)(const KERNEL(sdpa_tile) * x)
 
 /* Adds dS to dbias.  Where a row goes into one number it is summed in double: whole rows sum to 0, so that
  * rounding errors would be all there is. */
-static void KERNEL(backward_dbias)(const KERNEL(sdpa_tile) * x)
+static void backward_dbias(const sdpa_tile *x)
 {
     const at_sdpa_cells at = x->p->bias;
     for (int r = 0; r < x->rows; r++) {
@@ -173,10 +167,10 @@ static void KERNEL(backward_dbias)(const KERNEL(sdpa_tile) * x)
 /* ------------------------------------------------------------------ checks --------------------- */
 
 /* sum_j (A_ij + tiny) |dW_ij| over what is kept */
-static double KERNEL(backward_dW_terms)(const KERNEL(sdpa_tile) * x, int r)
+static double backward_dW_terms(const sdpa_tile *x, int r)
 {
     if (!x->job->dW) return 0;
-    const REAL *A = x->s + r, *dW = KERNEL(sdpa_cells)(x, r, x->job->dW);
+    const REAL *A = x->s + r, *dW = sdpa_cells(x, r, x->job->dW);
     const double tiny = x->job->checks->tiny;
     double sum = 0;
     for (int k = 0; k < x->keys; k++)
@@ -185,7 +179,7 @@ static double KERNEL(backward_dW_terms)(const KERNEL(sdpa_tile) * x, int r)
 }
 
 /* When s is A and d is dS: what identities.c wants to know of the rows. */
-static void KERNEL(backward_check)(const KERNEL(sdpa_tile) * x)
+static void backward_check(const sdpa_tile *x)
 {
     const at_sdpa_checks *checks = x->job->checks;
     const REAL *dO_length = checks->length[AT_SDPA_DO], *V_length = checks->length[AT_SDPA_V];
@@ -193,14 +187,14 @@ static void KERNEL(backward_check)(const KERNEL(sdpa_tile) * x)
     ptrdiff_t row = at_sdpa_row_number(x->p, x->b, x->h, x->i0);
     ptrdiff_t key = at_sdpa_key_number(x->p, x->b, x->h, x->j0);
     at_sdpa_cell_sums sums[AT_SDPA_ROWS];
-    AT_FOR_REAL(sdpa_sum_cells)
+    AT_REAL(sdpa_sum_cells)
     (x->rows, x->keys, x->ld, x->s, V_length + key, x->d, x->slope, K_length + key, sums);
     double tiny_V = 0;
     for (int k = 0; k < x->keys; k++) tiny_V += checks->tiny * (double)V_length[key + k];
     for (int r = 0; r < x->rows; r++, row++) {
         double V = (double)dO_length[row] * (sums[r].A_V + tiny_V);
         checks->rows[row].dS += sums[r].dS;
-        checks->rows[row].S_terms += 2 * (V + KERNEL(backward_dW_terms)(x, r));
+        checks->rows[row].S_terms += 2 * (V + backward_dW_terms(x, r));
         checks->rows[row].V_terms += V;
         checks->rows[row].Q_terms += fabs(x->p->c) * (double)Q_length[row] * sums[r].dx_K;
     }
@@ -209,79 +203,78 @@ static void KERNEL(backward_check)(const KERNEL(sdpa_tile) * x)
 /* ------------------------------------------------------------------ one tile ------------------- */
 
 /* s = A,  d = dx */
-static void KERNEL(backward_cells)(KERNEL(sdpa_tile) * x)
+static void backward_cells(sdpa_tile *x)
 {
-    AT_FOR_REAL(sdpa_scores)(x);
-    KERNEL(backward_dP)(x);
-    AT_FOR_REAL(sdpa_probs)(x);
+    sdpa_scores(x);
+    backward_dP(x);
+    sdpa_probs(x);
     if (x->z)
-        KERNEL(backward_dropped)(x);
+        backward_dropped(x);
     else
-        KERNEL(backward_softmax)(x);
-    AT_FOR_REAL(sdpa_silence)(x, 0, x->d);
-    if (x->slope) AT_FOR_REAL(sdpa_silence)(x, 0, x->slope);
-    if (x->job->dbias) KERNEL(backward_dbias)(x);
-    if (x->job->checks) KERNEL(backward_check)(x);
+        backward_softmax(x);
+    sdpa_silence(x, 0, x->d);
+    if (x->slope) sdpa_silence(x, 0, x->slope);
+    if (x->job->dbias) backward_dbias(x);
+    if (x->job->checks) backward_check(x);
     for (ptrdiff_t i = 0; x->slope && i < x->keys * x->ld; i++) x->d[i] *= x->slope[i];
 }
 
-static void KERNEL(backward_tile)(KERNEL(sdpa_tile) * x)
+static void backward_tile(sdpa_tile *x)
 {
-    const KERNEL(sdpa_job) *job = x->job;
+    const sdpa_job *job = x->job;
     const at_sdpa_plan *p = x->p;
-    KERNEL(backward_cells)(x);
+    backward_cells(x);
     if (job->dV && job->dO) { /* dV += A^T dO */
-        KERNEL(sdpa_sum) dV = {.across = true, .alpha = 1, .beta = 1, .W = x->s, .N = p->Dv};
-        dV.X = KERNEL(sdpa_o)(x, 0, job->dO), dV.X_row = p->o.row;
-        dV.C = KERNEL(sdpa_v)(x, job->dV), dV.C_row = p->v.row;
-        AT_FOR_REAL(sdpa_sum)(x, &dV);
+        sdpa_sum dV = {.across = true, .alpha = 1, .beta = 1, .W = x->s, .N = p->Dv};
+        dV.X = sdpa_o(x, 0, job->dO), dV.X_row = p->o.row;
+        dV.C = sdpa_v(x, job->dV), dV.C_row = p->v.row;
+        sdpa_sum(x, &dV);
     }
     if (job->dK) { /* dK += c dx^T Q */
-        KERNEL(sdpa_sum) dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .N = p->D};
-        dK.W = x->d, dK.X = KERNEL(sdpa_q)(x, job->Q), dK.X_row = p->q.row;
-        dK.C = KERNEL(sdpa_k)(x, job->dK), dK.C_row = p->k.row;
-        AT_FOR_REAL(sdpa_sum)(x, &dK);
+        sdpa_sum dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .N = p->D};
+        dK.W = x->d, dK.X = sdpa_q(x, job->Q), dK.X_row = p->q.row;
+        dK.C = sdpa_k(x, job->dK), dK.C_row = p->k.row;
+        sdpa_sum(x, &dK);
     }
     if (job->dQ) { /* dQ += c dx K */
-        KERNEL(sdpa_sum) dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .N = p->D};
-        dQ.X = KERNEL(sdpa_k)(x, job->K), dQ.X_row = p->k.row;
-        dQ.C = KERNEL(sdpa_q)(x, job->dQ), dQ.C_row = p->q.row;
-        AT_FOR_REAL(sdpa_sum)(x, &dQ);
+        sdpa_sum dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .N = p->D};
+        dQ.X = sdpa_k(x, job->K), dQ.X_row = p->k.row;
+        dQ.C = sdpa_q(x, job->dQ), dQ.C_row = p->q.row;
+        sdpa_sum(x, &dQ);
     }
 }
 
 /* ------------------------------------------------------------------ the tournament ------------- */
 
 /* Key block k of head h in batch b and the row block it meets in this round. */
-static void KERNEL(backward_meet)(const KERNEL(backward_job) * job, KERNEL(sdpa_tile) * x, int b,
-                                  int h, int k, int round)
+static void backward_meet(const backward_job *job, sdpa_tile *x, int b, int h, int k, int round)
 {
     const at_sdpa_plan *p = job->of.p;
     int i = (k + round) % job->rounds, end = k * job->keys + job->keys;
     if (i >= at_sdpa_blocks(p->T, p->tile)) return;
     if (end > p->S) end = p->S;
-    AT_FOR_REAL(sdpa_take_rows)(x, b, h, i * p->tile);
+    sdpa_take_rows(x, b, h, i * p->tile);
     const bool first = k == 0 && job->held == job->rounds;
-    if (first) KERNEL(backward_delta)(x);
+    if (first) backward_delta(x);
     bool ready = false;
     for (int j0 = k * job->keys; j0 < end; j0 += AT_SDPA_KEYS) {
-        if (!AT_FOR_REAL(sdpa_take_keys)(x, j0, j0 + AT_SDPA_KEYS)) continue;
+        if (!sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
         if (!ready) {
-            AT_FOR_REAL(sdpa_turn)(x, KERNEL(sdpa_q)(x, job->of.Q), p->q.row, p->D, x->Qt);
-            if (job->of.dO && !first) AT_FOR_REAL(sdpa_turn)
-            (x, KERNEL(sdpa_o)(x, 0, job->of.dO), p->o.row, p->Dv, x->dOt);
-            AT_FOR_REAL(sdpa_recall)(x);
+            sdpa_turn(x, sdpa_q(x, job->of.Q), p->q.row, p->D, x->Qt);
+            if (job->of.dO && !first)
+                sdpa_turn(x, sdpa_o(x, 0, job->of.dO), p->o.row, p->Dv, x->dOt);
+            sdpa_recall(x);
         }
         ready = true;
-        KERNEL(backward_tile)(x);
+        backward_tile(x);
     }
 }
 
-static void KERNEL(backward_task)(void *ctx, int task, int lane)
+static void backward_task(void *ctx, int task, int lane)
 {
-    const KERNEL(backward_job) *job = ctx;
+    const backward_job *job = ctx;
     const at_sdpa_plan *p = job->of.p;
-    KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(&job->of, lane);
+    sdpa_tile x = sdpa_tile_in(&job->of, lane);
     backward_part k = backward_part_of(job->cut_k, job->key_blocks, &task);
     backward_part g = backward_part_of(job->cut_g, p->G, &task);
     backward_part b = backward_part_of(job->cut_b, p->B, &task);
@@ -290,13 +283,13 @@ static void KERNEL(backward_task)(void *ctx, int task, int lane)
         for (int h = g.from * p->group; h < g.to * p->group; h++) {
             for (int block = k.from; block < k.to; block++)
                 for (int round = job->round; round < job->round + job->held; round++)
-                    KERNEL(backward_meet)(job, &x, batch, h, block, round);
+                    backward_meet(job, &x, batch, h, block, round);
         }
 }
 
 /* What can be a task of its own, given which sums are shared.  Where there are heads enough, a head's
  * whole tournament is one task: all that it reads and adds to is at hand. */
-static void KERNEL(backward_cut)(KERNEL(backward_job) * job)
+static void backward_cut(backward_job *job)
 {
     const at_sdpa_plan *p = job->of.p;
     REAL *d[] = {job->of.dQ, job->of.dK, job->of.dV, job->of.dbias};
@@ -315,28 +308,28 @@ static void KERNEL(backward_cut)(KERNEL(backward_job) * job)
 }
 
 /* All rounds of all heads. */
-static void KERNEL(backward_rounds)(KERNEL(backward_job) * job)
+static void backward_rounds(backward_job *job)
 {
     const at_sdpa_plan *p = job->of.p;
     int rows = p->T < p->tile ? p->T : p->tile, keys = p->S < job->keys ? p->S : job->keys;
     int row_blocks = at_sdpa_blocks(p->T, p->tile);
     job->key_blocks = at_sdpa_blocks(p->S, job->keys);
     job->rounds = row_blocks > job->key_blocks ? row_blocks : job->key_blocks;
-    KERNEL(backward_cut)(job);
+    backward_cut(job);
 
     int tasks = (job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
     double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + BACKWARD_EXP);
     if (job->cut_k) tasks *= job->key_blocks;
     if (job->held < job->rounds)
-        at_sdpa_parallel(p, p->B * p->H * row_blocks, (double)rows * p->Dv,
-                         KERNEL(backward_delta_piece), job);
+        at_sdpa_parallel(p, p->B * p->H * row_blocks, (double)rows * p->Dv, backward_delta_piece,
+                         job);
     for (job->round = 0; job->round < job->rounds; job->round += job->held)
-        at_sdpa_parallel(p, tasks, work * job->held, KERNEL(backward_task), job);
+        at_sdpa_parallel(p, tasks, work * job->held, backward_task, job);
 }
 
-void AT_FOR_REAL(sdpa_backward)(at_node *n)
+void AT_REAL(sdpa_backward)(at_node *n)
 {
-    KERNEL(backward_job) job = {.of = AT_FOR_REAL(sdpa_job_of)(n)};
+    backward_job job = {.of = sdpa_job_of(n)};
     const at_sdpa_plan *p = job.of.p;
     job.of.dQ = at_sdpa_grad(n, AT_SDPA_Q);
     job.of.dK = at_sdpa_grad(n, AT_SDPA_K);
@@ -344,12 +337,10 @@ void AT_FOR_REAL(sdpa_backward)(at_node *n)
     job.of.dbias = at_grad(n, AT_SDPA_BIAS);
     job.of.dO = n->out[0]->grad;
     job.of.dW = p->weights ? n->out[p->weights]->grad : NULL;
-    job.of.checks = AT_FOR_REAL(sdpa_checks_begin)(n);
+    job.of.checks = AT_REAL(sdpa_checks_begin)(n);
     if (p->T == 0 || p->S == 0) return;
 
     job.keys = backward_keys(p);
-    KERNEL(backward_rounds)(&job);
-    AT_FOR_REAL(sdpa_checks_end)(n);
+    backward_rounds(&job);
+    AT_REAL(sdpa_checks_end)(n);
 }
-
-#endif

@@ -4,25 +4,20 @@
  * stay, m and l of the rows lie beside the tile, and what is saved of them is written at the end. */
 #include "attention/fused_tile.h"
 
-#ifndef REAL
-
 #include <string.h>
+
+#include "kernels/real.h"
 
 enum { FORWARD_EXP = 16 }; /* multiply-adds that an exponential costs, or so */
 
-#define AT_KERNELS "attention/fused_forward.c"
-#include "kernels/each_real.h"
-
-#else
-
 /* y, if x is NaN: that will show in l */
-static inline REAL KERNEL(forward_max)(REAL x, REAL y)
+static inline REAL forward_max(REAL x, REAL y)
 {
     return x > y ? x : y;
 }
 
 /* top_r = the largest cell of row r */
-static void KERNEL(forward_top)(const KERNEL(sdpa_tile) * x, REAL *restrict top)
+static void forward_top(const sdpa_tile *x, REAL *restrict top)
 {
     const ptrdiff_t ld = x->ld;
     const REAL *s = x->s;
@@ -30,54 +25,53 @@ static void KERNEL(forward_top)(const KERNEL(sdpa_tile) * x, REAL *restrict top)
     for (int r = 0; r < ld; r++) top[r] = -(REAL)INFINITY;
     for (; k + 4 <= x->keys; k += 4, s += 4 * ld)
         for (int r = 0; r < ld; r++) {
-            REAL a = KERNEL(forward_max)(s[r], s[ld + r]);
-            REAL b = KERNEL(forward_max)(s[2 * ld + r], s[3 * ld + r]);
-            top[r] = KERNEL(forward_max)(KERNEL(forward_max)(a, b), top[r]);
+            REAL a = forward_max(s[r], s[ld + r]);
+            REAL b = forward_max(s[2 * ld + r], s[3 * ld + r]);
+            top[r] = forward_max(forward_max(a, b), top[r]);
         }
     for (; k < x->keys; k++, s += ld)
-        for (int r = 0; r < ld; r++) top[r] = KERNEL(forward_max)(s[r], top[r]);
+        for (int r = 0; r < ld; r++) top[r] = forward_max(s[r], top[r]);
 }
 
 /* s becomes exp(s - m'); m and l become m' and l', and shrink is exp(m - m').  While all that a row has
  * kept is infinitely unlikely, m' is -inf, and 0 stands in for it. */
-static void KERNEL(forward_online)(const KERNEL(sdpa_tile) * x, REAL *restrict shrink)
+static void forward_online(const sdpa_tile *x, REAL *restrict shrink)
 {
     REAL *restrict m = x->m, base[AT_SDPA_ROWS], sum[AT_SDPA_ROWS];
     const ptrdiff_t ld = x->ld;
-    KERNEL(forward_top)(x, shrink);
+    forward_top(x, shrink);
     for (int r = 0; r < ld; r++) {
         REAL old = m[r];
-        m[r] = KERNEL(forward_max)(shrink[r], old);
+        m[r] = forward_max(shrink[r], old);
         base[r] = m[r] == -(REAL)INFINITY ? 0 : m[r];
         shrink[r] = old - base[r];
     }
     for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
-        const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
-        const KERNEL(vec) m_r = KERNEL(vec_load)(base + r);
-        KERNEL(vec) l = {0};
+        const at_sdpa_range reach = sdpa_reach(x, r);
+        const vec m_r = vec_load(base + r);
+        vec l = {0};
         REAL *s = x->s + reach.lo * ld + r;
         for (int k = reach.lo; k < reach.hi; k++, s += ld) {
-            KERNEL(vec) e = KERNEL(vec_exp_weight)(KERNEL(vec_load)(s) - m_r);
-            KERNEL(vec_store)(s, e);
+            vec e = vec_exp_weight(vec_load(s) - m_r);
+            vec_store(s, e);
             l += e;
         }
-        AT_FOR_REAL(sdpa_fill)(x, r, 0, x->s);
-        KERNEL(vec_store)(sum + r, l);
-        KERNEL(vec_store)(shrink + r, KERNEL(vec_exp_weight)(KERNEL(vec_load)(shrink + r)));
+        sdpa_fill(x, r, 0, x->s);
+        vec_store(sum + r, l);
+        vec_store(shrink + r, vec_exp_weight(vec_load(shrink + r)));
     }
     for (int r = 0; r < ld; r++) x->l[r] = x->l[r] * shrink[r] + sum[r];
 }
 
-static void KERNEL(forward_scale)(int n, REAL a, REAL *O)
+static void forward_scale(int n, REAL a, REAL *O)
 {
     int j = 0;
-    for (; j + VEC_LANES <= n; j += VEC_LANES)
-        KERNEL(vec_store)(O + j, a * KERNEL(vec_load)(O + j));
+    for (; j + VEC_LANES <= n; j += VEC_LANES) vec_store(O + j, a * vec_load(O + j));
     for (; j < n; j++) O[j] *= a;
 }
 
 /* Remembers in `kept` which rows have kept a cell. */
-static void KERNEL(forward_note)(const KERNEL(sdpa_tile) * x, unsigned char *kept)
+static void forward_note(const sdpa_tile *x, unsigned char *kept)
 {
     for (int r = 0; r < x->rows; r++)
         if (!x->by_cell) kept[r] |= !x->some || x->lo[r] < x->hi[r];
@@ -87,31 +81,30 @@ static void KERNEL(forward_note)(const KERNEL(sdpa_tile) * x, unsigned char *kep
 }
 
 /* The first tile of its rows writes O, the others add to it. */
-static void KERNEL(forward_tile)(KERNEL(sdpa_tile) * x, bool first)
+static void forward_tile(sdpa_tile *x, bool first)
 {
     const at_sdpa_plan *p = x->p;
     REAL *shrink = x->delta;
-    AT_FOR_REAL(sdpa_scores)(x);
-    AT_FOR_REAL(sdpa_silence)(x, -(REAL)INFINITY, x->s);
-    KERNEL(forward_online)(x, shrink);
+    sdpa_scores(x);
+    sdpa_silence(x, -(REAL)INFINITY, x->s);
+    forward_online(x, shrink);
     for (int r = 0; !first && r < x->rows; r++)
-        if (shrink[r] != 1)
-            KERNEL(forward_scale)(p->Dv, shrink[r], KERNEL(sdpa_o)(x, r, x->job->O));
+        if (shrink[r] != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->job->O));
     if (p->dropout > 0) {
-        AT_FOR_REAL(sdpa_drops)(x);
+        sdpa_drops(x);
         for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->s[i] *= x->z[i];
     }
-    KERNEL(sdpa_sum) AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .N = p->Dv};
-    AV.X = KERNEL(sdpa_v)(x, x->job->V), AV.X_row = p->v.row;
-    AV.C = KERNEL(sdpa_o)(x, 0, x->job->O), AV.C_row = p->o.row;
-    AT_FOR_REAL(sdpa_sum)(x, &AV);
+    sdpa_sum AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .N = p->Dv};
+    AV.X = sdpa_v(x, x->job->V), AV.X_row = p->v.row;
+    AV.C = sdpa_o(x, 0, x->job->O), AV.C_row = p->o.row;
+    sdpa_sum(x, &AV);
 }
 
 /* O_i / l_i.  A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets NaN. */
-static void KERNEL(forward_end)(const KERNEL(sdpa_tile) * x, const unsigned char *kept)
+static void forward_end(const sdpa_tile *x, const unsigned char *kept)
 {
     const at_sdpa_plan *p = x->p;
-    REAL *saved = KERNEL(sdpa_saved)(x, 0), *O = KERNEL(sdpa_o)(x, 0, x->job->O);
+    REAL *saved = sdpa_saved(x, 0), *O = sdpa_o(x, 0, x->job->O);
     REAL *restrict l = x->l, *restrict inverse = x->delta;
     for (int r = 0; r < x->ld; r++) {
         l[r] = l[r] == 0 ? (REAL)NAN : l[r];
@@ -122,7 +115,7 @@ static void KERNEL(forward_end)(const KERNEL(sdpa_tile) * x, const unsigned char
         saved[1] = kept[r] ? inverse[r] : 0;
         saved[2] = 0;
         if (kept[r])
-            KERNEL(forward_scale)(p->Dv, inverse[r], O);
+            forward_scale(p->Dv, inverse[r], O);
         else
             memset(O, 0, (size_t)p->Dv * sizeof *O);
     }
@@ -131,44 +124,42 @@ static void KERNEL(forward_end)(const KERNEL(sdpa_tile) * x, const unsigned char
             kept[r] ? x->m[r] + log(l[r]) : -(REAL)INFINITY;
 }
 
-static void KERNEL(forward_rows)(KERNEL(sdpa_tile) * x)
+static void forward_rows(sdpa_tile *x)
 {
     unsigned char kept[AT_SDPA_ROWS] = {0};
     bool first = true;
     for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
     for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS) {
-        if (!AT_FOR_REAL(sdpa_take_keys)(x, j0, j0 + AT_SDPA_KEYS)) continue;
-        if (first)
-            AT_FOR_REAL(sdpa_turn)(x, KERNEL(sdpa_q)(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
-        KERNEL(forward_tile)(x, first);
-        KERNEL(forward_note)(x, kept);
+        if (!sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
+        if (first) sdpa_turn(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+        forward_tile(x, first);
+        forward_note(x, kept);
         first = false;
     }
-    KERNEL(forward_end)(x, kept);
+    forward_end(x, kept);
 }
 
 /* ------------------------------------------------------------------ what was asked for --------- */
 
 /* The scores of all keys, kept or not. */
-static void KERNEL(forward_raw)(KERNEL(sdpa_tile) * x)
+static void forward_raw(sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
     at_strides q = {p->q.row, 1, 0}, k = {1, p->k.row, 0}, s = {p->S, 1, 0};
     x->j0 = 0;
-    AT_FOR_REAL(gemm)
-    (1, x->rows, p->S, p->D, (REAL)p->c, KERNEL(sdpa_q)(x, x->job->Q), q,
-     KERNEL(sdpa_k)(x, x->job->K), k, 0, KERNEL(sdpa_cells)(x, 0, x->job->raw), s, x->gemm);
+    gemm(1, x->rows, p->S, p->D, (REAL)p->c, sdpa_q(x, x->job->Q), q, sdpa_k(x, x->job->K), k, 0,
+         sdpa_cells(x, 0, x->job->raw), s, x->gemm);
 }
 
 /* Writes P and A of the tile, m and l being final. */
-static void KERNEL(forward_show)(KERNEL(sdpa_tile) * x)
+static void forward_show(sdpa_tile *x)
 {
-    AT_FOR_REAL(sdpa_scores)(x);
-    AT_FOR_REAL(sdpa_probs)(x);
-    AT_FOR_REAL(sdpa_drops)(x);
+    sdpa_scores(x);
+    sdpa_probs(x);
+    sdpa_drops(x);
     for (int r = 0; r < x->rows; r++) {
-        REAL *P = x->job->probs ? KERNEL(sdpa_cells)(x, r, x->job->probs) : NULL;
-        REAL *A = x->job->weights ? KERNEL(sdpa_cells)(x, r, x->job->weights) : NULL;
+        REAL *P = x->job->probs ? sdpa_cells(x, r, x->job->probs) : NULL;
+        REAL *A = x->job->weights ? sdpa_cells(x, r, x->job->weights) : NULL;
         for (ptrdiff_t k = 0, cell = r; k < x->keys; k++, cell += x->ld) {
             if (P) P[k] = x->s[cell];
             if (A) A[k] = x->z ? x->s[cell] * x->z[cell] : x->s[cell];
@@ -176,40 +167,37 @@ static void KERNEL(forward_show)(KERNEL(sdpa_tile) * x)
     }
 }
 
-static void KERNEL(forward_shown)(KERNEL(sdpa_tile) * x)
+static void forward_shown(sdpa_tile *x)
 {
     size_t cells = (size_t)x->rows * (size_t)x->p->S * sizeof(REAL);
     x->j0 = 0;
-    if (x->job->weights) memset(KERNEL(sdpa_cells)(x, 0, x->job->weights), 0, cells);
-    if (x->job->probs) memset(KERNEL(sdpa_cells)(x, 0, x->job->probs), 0, cells);
-    AT_FOR_REAL(sdpa_turn)(x, KERNEL(sdpa_q)(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
-    AT_FOR_REAL(sdpa_recall)(x);
+    if (x->job->weights) memset(sdpa_cells(x, 0, x->job->weights), 0, cells);
+    if (x->job->probs) memset(sdpa_cells(x, 0, x->job->probs), 0, cells);
+    sdpa_turn(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+    sdpa_recall(x);
     for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS)
-        if (AT_FOR_REAL(sdpa_take_keys)(x, j0, j0 + AT_SDPA_KEYS)) KERNEL(forward_show)(x);
+        if (sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) forward_show(x);
 }
 
 /* ------------------------------------------------------------------ all rows ------------------- */
 
-static void KERNEL(forward_piece)(void *ctx, int piece, int lane)
+static void forward_piece(void *ctx, int piece, int lane)
 {
-    const KERNEL(sdpa_job) *job = ctx;
+    const sdpa_job *job = ctx;
     const at_sdpa_plan *p = job->p;
     int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
-    KERNEL(sdpa_tile) x = AT_FOR_REAL(sdpa_tile_in)(job, lane);
-    AT_FOR_REAL(sdpa_take_rows)(&x, head / p->H, head % p->H, piece % blocks * p->tile);
-    KERNEL(forward_rows)(&x);
-    if (job->raw) KERNEL(forward_raw)(&x);
-    if (job->weights || job->probs) KERNEL(forward_shown)(&x);
+    sdpa_tile x = sdpa_tile_in(job, lane);
+    sdpa_take_rows(&x, head / p->H, head % p->H, piece % blocks * p->tile);
+    forward_rows(&x);
+    if (job->raw) forward_raw(&x);
+    if (job->weights || job->probs) forward_shown(&x);
 }
 
-void AT_FOR_REAL(sdpa_forward)(at_node *n)
+void AT_REAL(sdpa_forward)(at_node *n)
 {
-    KERNEL(sdpa_job) job = AT_FOR_REAL(sdpa_job_of)(n);
+    sdpa_job job = sdpa_job_of(n);
     const at_sdpa_plan *p = job.p;
     int rows = p->T < p->tile ? p->T : p->tile;
     double work = (double)rows * p->S * (p->D + p->Dv + FORWARD_EXP);
-    at_sdpa_parallel(p, p->B * p->H * at_sdpa_blocks(p->T, p->tile), work, KERNEL(forward_piece),
-                     &job);
+    at_sdpa_parallel(p, p->B * p->H * at_sdpa_blocks(p->T, p->tile), work, forward_piece, &job);
 }
-
-#endif

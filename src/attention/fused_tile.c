@@ -11,12 +11,12 @@
  * product (read as 0) and added by hand for the cells that are kept. */
 #include "attention/fused_tile.h"
 
-#ifndef REAL
+#include <string.h>
 
+#include "kernels/real.h"
 #include "kernels/rows.h"
 #include "kernels/simd_transpose.h"
 #include "kernels/vmath.h"
-#include <string.h>
 
 enum {
     TILE_LINE = 64,   /* bytes */
@@ -24,19 +24,410 @@ enum {
     TILE_COLUMNS = 8, /* of a product without the rows that are not finite, at a time */
 };
 
-static size_t tile_take(size_t *total, size_t bytes)
-{
-    size_t at = *total;
-    *total += (bytes + TILE_LINE - 1) / TILE_LINE * TILE_LINE;
-    return at;
-}
-
 /* So many rows of reals of this size, filled up. */
 static int tile_wide(int rows, size_t real)
 {
     int lanes = VEC_BYTES / (int)real;
     if (lanes < AT_SDPA_CHECK_STEP) lanes = AT_SDPA_CHECK_STEP;
     return (rows + lanes - 1) / lanes * lanes;
+}
+
+sdpa_job sdpa_job_of(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    at_tensor **in = n->in, **out = n->out;
+    return (sdpa_job){
+        .node = n,
+        .p = p,
+        .Q = in[AT_SDPA_Q]->data,
+        .K = in[AT_SDPA_K]->data,
+        .V = in[AT_SDPA_V]->data,
+        .bias = in[AT_SDPA_BIAS] ? in[AT_SDPA_BIAS]->data : NULL,
+        .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
+        .key_len = in[AT_SDPA_KEY_LEN],
+        .O = out[0]->data,
+        .weights = p->weights ? out[p->weights]->data : NULL,
+        .raw = p->raw ? out[p->raw]->data : NULL,
+        .probs = p->probs ? out[p->probs]->data : NULL,
+        .lse = p->lse ? out[p->lse]->data : NULL,
+        .saved = n->saved,
+    };
+}
+
+sdpa_tile sdpa_tile_in(const sdpa_job *job, int lane)
+{
+    at_sdpa_room r = at_sdpa_room_of(job->p, sizeof(REAL));
+    void *room = at_scratch(job->node, lane);
+    return (sdpa_tile){.job = job,
+                       .p = job->p,
+                       .Qt = at_sdpa_after(room, r.Qt),
+                       .dOt = at_sdpa_after(room, r.dOt),
+                       .s = at_sdpa_after(room, r.s),
+                       .d = at_sdpa_after(room, r.d),
+                       .slope = job->p->cap > 0 ? at_sdpa_after(room, r.slope) : NULL,
+                       .z = job->p->dropout > 0 ? at_sdpa_after(room, r.z) : NULL,
+                       .m = at_sdpa_after(room, r.m),
+                       .l = at_sdpa_after(room, r.l),
+                       .delta = at_sdpa_after(room, r.delta),
+                       .lo = at_sdpa_after(room, r.lo),
+                       .hi = at_sdpa_after(room, r.hi),
+                       .mask = at_sdpa_after(room, r.mask),
+                       .gemm = {at_sdpa_after(room, r.gemm), r.total - r.gemm, 1}};
+}
+
+/* ------------------------------------------------------------------ rows ----------------------- */
+
+void sdpa_turn(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to)
+{
+    const ptrdiff_t ld = x->ld;
+    for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row)
+        for (int n = 0; n < N; n += VEC_LANES)
+            vec_turn_upto(x->rows - r, N - n, rows + n, row, to + n * ld + r, ld);
+}
+
+void sdpa_take_rows(sdpa_tile *x, int b, int h, int i0)
+{
+    x->b = b, x->h = h, x->i0 = i0;
+    x->rows = x->p->T - i0 < x->p->tile ? x->p->T - i0 : x->p->tile;
+    x->ld = tile_wide(x->rows, sizeof(REAL));
+}
+
+/* ------------------------------------------------------------------ what is kept --------------- */
+
+/* Keys of the tile that causal, window and key_len leave to row r, counted from j0. */
+static at_sdpa_range tile_span(const sdpa_tile *x, int r)
+{
+    at_sdpa_range a = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + r);
+    int lo = a.lo - x->j0, hi = a.hi - x->j0;
+    if (hi > x->keys) hi = x->keys;
+    if (lo < 0) lo = 0;
+    return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
+}
+
+static bool tile_cell_kept(const sdpa_tile *x, int r, int k)
+{
+    const at_sdpa_plan *p = x->p;
+    int i = x->i0 + r, j = x->j0 + k;
+    if (x->job->keep && !x->job->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
+    return !x->job->bias ||
+           x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)] != -(REAL)INFINITY;
+}
+
+bool sdpa_keeps(const sdpa_tile *x, int r, int k)
+{
+    at_sdpa_range span = tile_span(x, r);
+    return k >= span.lo && k < span.hi && tile_cell_kept(x, r, k);
+}
+
+/* kept[k] = 1 where `keep` and bias leave key k to row r, else 0 */
+static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
+{
+    const at_sdpa_plan *p = x->p;
+    const int n = x->keys, i = x->i0 + r;
+    memset(kept, 1, (size_t)n);
+    if (x->job->keep) {
+        const unsigned char *keep = x->job->keep + at_sdpa_cell(p->keep, x->b, x->h, i, x->j0);
+        if (p->keep.j)
+            for (int k = 0; k < n; k++) kept[k] = keep[k] != 0;
+        else
+            memset(kept, keep[0] != 0, (size_t)n);
+    }
+    if (x->job->bias) {
+        const REAL *bias = x->job->bias + at_sdpa_cell(p->bias, x->b, x->h, i, x->j0);
+        if (p->bias.j)
+            for (int k = 0; k < n; k++) kept[k] &= bias[k] != -(REAL)INFINITY;
+        else if (bias[0] == -(REAL)INFINITY)
+            memset(kept, 0, (size_t)n);
+    }
+}
+
+/* any[k] |= is key k kept, all[k] &= the same.  Of a mask alone, whose bytes may be any but 0 for what is
+ * kept, the bytes themselves: then `all` may be 0 where all is kept, which is right if slow. */
+static void tile_look(const sdpa_tile *x, int r, unsigned char *restrict any,
+                      unsigned char *restrict all)
+{
+    unsigned char row[AT_SDPA_KEYS];
+    const unsigned char *restrict kept = row;
+    if (x->job->keep && x->p->keep.j && !x->job->bias) {
+        kept = x->job->keep + at_sdpa_cell(x->p->keep, x->b, x->h, x->i0 + r, x->j0);
+        __builtin_prefetch(kept + AT_SDPA_KEYS); /* of the next tile */
+        __builtin_prefetch(kept + AT_SDPA_KEYS + TILE_LINE);
+    } else {
+        tile_row(x, r, row);
+    }
+    for (int k = 0; k < x->keys; k++) any[k] |= kept[k], all[k] &= kept[k];
+}
+
+/* Narrows the tile to the keys that `keep` and bias leave to a row of it; false if there are none. */
+static bool tile_narrow(sdpa_tile *x)
+{
+    unsigned char any[AT_SDPA_KEYS] = {0}, all[AT_SDPA_KEYS];
+    const at_sdpa_plan *p = x->p;
+    bool alike = (!x->job->keep || p->keep.i == 0) && (!x->job->bias || p->bias.i == 0);
+    memset(all, 0xFF, sizeof all);
+    for (int r = 0; r < (alike ? 1 : x->rows); r++) tile_look(x, r, any, all);
+    int lo = 0, hi = x->keys;
+    while (lo < hi && !any[lo]) lo++;
+    while (lo < hi && !any[hi - 1]) hi--;
+    for (int k = lo; k < hi; k++) x->by_cell |= !all[k];
+    x->j0 += lo;
+    x->keys = hi - lo;
+    return lo < hi;
+}
+
+/* lo and hi of each row: the same as tile_span, but for an empty span.  The rows that fill up are like the
+ * last one. */
+static void tile_spans(const sdpa_tile *x)
+{
+    const at_sdpa_plan *p = x->p;
+    const int64_t far = INT32_MAX / 2, diagonal = x->i0 + p->offset - x->j0;
+    int64_t left = p->window_left ? diagonal - p->window_left + 1 : -far;
+    int64_t right = p->window_right ? diagonal + p->window_right : far;
+    if (p->causal && right > diagonal + 1) right = diagonal + 1;
+    const int lo = (int)(left < -far ? -far : left), hi = (int)(right > far ? far : right);
+    int end = p->S - x->j0;
+    if (x->job->key_len) end = ((const int32_t *)x->job->key_len->data)[x->b] - x->j0;
+    if (end > x->keys) end = x->keys;
+    if (end < 0) end = 0;
+    for (int r = 0; r < x->ld; r++) {
+        int row = r < x->rows ? r : x->rows - 1, from = lo + row, to = hi + row;
+        x->lo[r] = (REAL)(from < 0 ? 0 : from > end ? end : from);
+        x->hi[r] = (REAL)(to < 0 ? 0 : to > end ? end : to);
+    }
+}
+
+static void tile_mask(const sdpa_tile *x)
+{
+    unsigned char row[AT_SDPA_KEYS];
+    for (int r = 0; r < x->rows; r++) {
+        tile_row(x, r, row);
+        for (int k = 0; k < x->keys; k++) x->mask[k * x->ld + r] = row[k];
+    }
+    for (int k = 0; k < x->keys; k++)
+        for (int r = x->rows; r < x->ld; r++) x->mask[k * x->ld + r] = 0;
+}
+
+bool sdpa_take_keys(sdpa_tile *x, int j0, int end)
+{
+    at_sdpa_range first = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0);
+    at_sdpa_range last = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + x->rows - 1);
+    int lo = j0 > first.lo ? j0 : first.lo, hi = end < last.hi ? end : last.hi;
+    if (lo >= hi) return false;
+    x->j0 = lo;
+    x->keys = hi - lo;
+    x->by_cell = false;
+    if ((x->job->keep || x->job->bias) && !tile_narrow(x)) return false;
+    x->some = x->by_cell || x->j0 < last.lo || x->j0 + x->keys > first.hi;
+    if (x->some) tile_spans(x);
+    if (x->by_cell) tile_mask(x);
+    return true;
+}
+
+bool sdpa_kept(const sdpa_tile *x, int r, int k)
+{
+    if (!x->some) return true;
+    return x->lo[r] <= (REAL)k && (REAL)k < x->hi[r] && (!x->by_cell || x->mask[k * x->ld + r]);
+}
+
+at_sdpa_range sdpa_reach(const sdpa_tile *x, ptrdiff_t r)
+{
+    if (!x->some) return (at_sdpa_range){0, x->keys};
+    int lo = (int)x->lo[r], hi = (int)x->hi[r + VEC_LANES - 1];
+    return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
+}
+
+/* A vector of rows, at keys from .. to-1: kept are those in the span of their row. */
+static void tile_silence_spans(const sdpa_tile *x, ptrdiff_t r, at_sdpa_range keys, REAL value,
+                               REAL *cells)
+{
+    const vec lo = vec_load(x->lo + r), hi = vec_load(x->hi + r);
+    for (int j = keys.lo; j < keys.hi; j++) {
+        const vec k = vec_of((REAL)j), y = vec_of(value);
+        REAL *cell = cells + j * x->ld + r;
+        vec_mask kept = (lo <= k) & (k < hi);
+        vec_store(cell, vec_pick(kept, vec_load(cell), y));
+    }
+}
+
+void sdpa_fill(const sdpa_tile *x, ptrdiff_t r, REAL value, REAL *cells)
+{
+    const at_sdpa_range reach = sdpa_reach(x, r);
+    const vec y = vec_of(value);
+    for (int k = 0; k < reach.lo; k++) vec_store(cells + k * x->ld + r, y);
+    for (int k = reach.hi; k < x->keys; k++) vec_store(cells + k * x->ld + r, y);
+}
+
+void sdpa_silence(const sdpa_tile *x, REAL value, REAL *restrict cells)
+{
+    const unsigned char *restrict mask = x->mask;
+    const ptrdiff_t n = x->some ? x->keys * x->ld : 0;
+    for (ptrdiff_t r = 0; x->some && r < x->ld; r += VEC_LANES) {
+        at_sdpa_range reach = sdpa_reach(x, r);
+        int lo = (int)x->lo[r + VEC_LANES - 1], hi = (int)x->hi[r]; /* between them, all are kept */
+        if (lo > hi) lo = hi = reach.hi;
+        if (lo < reach.lo) lo = reach.lo;
+        tile_silence_spans(x, r, (at_sdpa_range){reach.lo, lo}, value, cells);
+        tile_silence_spans(x, r, (at_sdpa_range){hi, reach.hi}, value, cells);
+        sdpa_fill(x, r, value, cells);
+    }
+    for (ptrdiff_t i = 0; x->by_cell && i < n; i++) cells[i] = mask[i] ? cells[i] : value;
+}
+
+/* ------------------------------------------------------------------ scores --------------------- */
+
+/* u = cap tanh(x/cap), and its slope */
+static void tile_softcap(const sdpa_tile *x)
+{
+    const REAL cap = (REAL)x->p->cap;
+    const ptrdiff_t n = x->keys * x->ld;
+    REAL *restrict s = x->s, *restrict slope = x->slope;
+    for (ptrdiff_t i = 0; i < n; i++) s[i] /= cap;
+    vtanh(n, s, s);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        slope[i] = 1 - s[i] * s[i];
+        s[i] *= cap;
+    }
+}
+
+static void tile_bias(const sdpa_tile *x)
+{
+    const at_sdpa_cells at = x->p->bias;
+    for (int r = 0; r < x->rows; r++) {
+        const REAL *bias = x->job->bias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
+        for (int k = 0; k < x->keys; k++) x->s[k * x->ld + r] += bias[k * at.j];
+    }
+}
+
+void sdpa_scores(sdpa_tile *x)
+{
+    const at_sdpa_plan *p = x->p;
+    at_strides k = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
+    gemm(1, x->keys, (int)x->ld, p->D, (REAL)p->c, sdpa_k(x, x->job->K), k, x->Qt, cells, 0, x->s,
+         cells, x->gemm);
+    if (p->cap > 0) tile_softcap(x);
+    if (x->job->bias) tile_bias(x);
+}
+
+void sdpa_recall(const sdpa_tile *x)
+{
+    const REAL *saved = sdpa_saved(x, 0);
+    for (int r = 0; r < x->ld; r++, saved += AT_SDPA_SAVED) {
+        bool is_row = r < x->rows;
+        x->m[r] = is_row && saved[0] != -(REAL)INFINITY ? saved[0] : 0;
+        x->l[r] = is_row ? saved[1] : 0;
+        x->delta[r] = is_row ? saved[2] : 0;
+    }
+}
+
+void sdpa_probs(const sdpa_tile *x)
+{
+    const ptrdiff_t ld = x->ld;
+    for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
+        const vec m = vec_load(x->m + r), l = vec_load(x->l + r);
+        const at_sdpa_range reach = sdpa_reach(x, r);
+        REAL *s = x->s + reach.lo * ld + r;
+        for (int k = reach.lo; k < reach.hi; k++, s += ld)
+            vec_store(s, vec_exp_weight(vec_load(s) - m) * l);
+    }
+    sdpa_silence(x, 0, x->s);
+}
+
+void sdpa_drops(const sdpa_tile *x)
+{
+    const at_sdpa_plan *p = x->p;
+    if (p->dropout == 0) return;
+    const double below = at_sdpa_drop_below(p);
+    const REAL scale = (REAL)(1 / (1 - p->dropout));
+    uint32_t random[AT_SDPA_KEYS];
+    for (int r = 0; r < x->rows; r++) {
+        uint64_t cell = (uint64_t)at_sdpa_cell_number(p, x->b, x->h, x->i0 + r) + (uint64_t)x->j0;
+        at_random_u32s(p->drops, cell, x->keys, random);
+        for (int k = 0; k < x->keys; k++) x->z[k * x->ld + r] = random[k] >= below ? scale : 0;
+    }
+}
+
+/* ------------------------------------------------------------------ sums ----------------------- */
+
+/* Is there no NaN or infinity in so many rows of N numbers?  0 times one is NaN. */
+static bool tile_finite(int rows, int N, const REAL *X, ptrdiff_t row)
+{
+    vec zero[2] = {{0}, {0}};
+    for (int k = 0; k < rows; k++, X += row) {
+        int n = 0;
+        for (; n + 2 * VEC_LANES <= N; n += 2 * VEC_LANES) {
+            zero[0] += 0 * vec_load(X + n);
+            zero[1] += 0 * vec_load(X + n + VEC_LANES);
+        }
+        for (; n + VEC_LANES <= N; n += VEC_LANES) zero[0] += 0 * vec_load(X + n);
+        if (n < N) zero[1] += 0 * vec_load_first(N - n, X + n);
+    }
+    return vec_sum(zero[0] + zero[1]) == 0;
+}
+
+/* N columns from n0 on, of X as given */
+static void tile_product(const sdpa_tile *x, const sdpa_sum *a, int n0, int N, const REAL *X,
+                         ptrdiff_t X_row)
+{
+    int M = a->across ? x->keys : x->rows, L = a->across ? x->rows : x->keys;
+    at_strides by_row = {1, x->ld, 0}, by_key = {x->ld, 1, 0}, n = {X_row, 1, 0};
+    gemm(1, M, N, L, a->alpha, a->W, a->across ? by_key : by_row, X, n, a->beta, a->C + n0,
+         (at_strides){a->C_row, 1, 1}, x->gemm);
+}
+
+/* X_k, which is not finite, for the cells that are kept. */
+static void tile_patch(const sdpa_tile *x, const sdpa_sum *a, int k)
+{
+    for (int m = 0; m < (a->across ? x->keys : x->rows); m++) {
+        int row = a->across ? k : m, key = a->across ? m : k;
+        if (!sdpa_kept(x, row, key)) continue;
+        REAL W = a->alpha * a->W[key * x->ld + row];
+        row_axpy(a->N, W, a->X + k * a->X_row, a->C + m * a->C_row);
+    }
+}
+
+/* Rows that are not finite are read as 0, and patched in. */
+static void tile_sum_finite(const sdpa_tile *x, const sdpa_sum *a)
+{
+    REAL clean[AT_SDPA_KEYS * TILE_COLUMNS];
+    bool finite[AT_SDPA_KEYS];
+    int L = a->across ? x->rows : x->keys;
+    for (int k = 0; k < L; k++) finite[k] = tile_finite(1, a->N, a->X + k * a->X_row, a->X_row);
+    for (int n0 = 0; n0 < a->N; n0 += TILE_COLUMNS) {
+        int N = a->N - n0 < TILE_COLUMNS ? a->N - n0 : TILE_COLUMNS;
+        for (int k = 0; k < L; k++)
+            for (int n = 0; n < N; n++)
+                clean[k * TILE_COLUMNS + n] = finite[k] ? a->X[k * a->X_row + n0 + n] : 0;
+        tile_product(x, a, n0, N, clean, TILE_COLUMNS);
+    }
+    for (int k = 0; k < L; k++)
+        if (!finite[k]) tile_patch(x, a, k);
+}
+
+/* The first of the rows of X that some row of the product must not read: the keys before it are kept by
+ * all rows. */
+static int tile_first_unread(const sdpa_tile *x, bool across)
+{
+    const bool from_begin = across || x->by_cell || x->lo[x->rows - 1] > 0;
+    return from_begin ? 0 : (int)x->hi[0];
+}
+
+void sdpa_sum(const sdpa_tile *x, const sdpa_sum *a)
+{
+    const int n = a->across ? x->rows : x->keys;
+    const int first = x->some ? tile_first_unread(x, a->across) : n;
+    if (tile_finite(n - first, a->N, a->X + first * a->X_row, a->X_row))
+        tile_product(x, a, 0, a->N, a->X, a->X_row);
+    else
+        tile_sum_finite(x, a);
+}
+
+#ifdef AT_ONCE
+
+static size_t tile_take(size_t *total, size_t bytes)
+{
+    size_t at = *total;
+    *total += (bytes + TILE_LINE - 1) / TILE_LINE * TILE_LINE;
+    return at;
 }
 
 size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real)
@@ -65,404 +456,6 @@ at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
     r.dOt = tile_take(&r.total, ld * (size_t)p->Dv * real);
     r.gemm = tile_take(&r.total, p->gemm);
     return r;
-}
-
-#define AT_KERNELS "attention/fused_tile.c"
-#include "kernels/each_real.h"
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-KERNEL(sdpa_job) AT_FOR_REAL(sdpa_job_of)(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    at_tensor **in = n->in, **out = n->out;
-    return (KERNEL(sdpa_job)){
-        .node = n,
-        .p = p,
-        .Q = in[AT_SDPA_Q]->data,
-        .K = in[AT_SDPA_K]->data,
-        .V = in[AT_SDPA_V]->data,
-        .bias = in[AT_SDPA_BIAS] ? in[AT_SDPA_BIAS]->data : NULL,
-        .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
-        .key_len = in[AT_SDPA_KEY_LEN],
-        .O = out[0]->data,
-        .weights = p->weights ? out[p->weights]->data : NULL,
-        .raw = p->raw ? out[p->raw]->data : NULL,
-        .probs = p->probs ? out[p->probs]->data : NULL,
-        .lse = p->lse ? out[p->lse]->data : NULL,
-        .saved = n->saved,
-    };
-}
-
-KERNEL(sdpa_tile) AT_FOR_REAL(sdpa_tile_in)(const KERNEL(sdpa_job) * job, int lane)
-{
-    at_sdpa_room r = at_sdpa_room_of(job->p, sizeof(REAL));
-    void *room = at_scratch(job->node, lane);
-    return (KERNEL(sdpa_tile)){.job = job,
-                               .p = job->p,
-                               .Qt = at_sdpa_after(room, r.Qt),
-                               .dOt = at_sdpa_after(room, r.dOt),
-                               .s = at_sdpa_after(room, r.s),
-                               .d = at_sdpa_after(room, r.d),
-                               .slope = job->p->cap > 0 ? at_sdpa_after(room, r.slope) : NULL,
-                               .z = job->p->dropout > 0 ? at_sdpa_after(room, r.z) : NULL,
-                               .m = at_sdpa_after(room, r.m),
-                               .l = at_sdpa_after(room, r.l),
-                               .delta = at_sdpa_after(room, r.delta),
-                               .lo = at_sdpa_after(room, r.lo),
-                               .hi = at_sdpa_after(room, r.hi),
-                               .mask = at_sdpa_after(room, r.mask),
-                               .gemm = {at_sdpa_after(room, r.gemm), r.total - r.gemm, 1}};
-}
-
-/* ------------------------------------------------------------------ rows ----------------------- */
-
-void AT_FOR_REAL(sdpa_turn)(const KERNEL(sdpa_tile) * x, const REAL *rows, ptrdiff_t row, int N,
-                            REAL *to)
-{
-    const ptrdiff_t ld = x->ld;
-    for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row)
-        for (int n = 0; n < N; n += VEC_LANES)
-            KERNEL(vec_turn_upto)(x->rows - r, N - n, rows + n, row, to + n * ld + r, ld);
-}
-
-void AT_FOR_REAL(sdpa_take_rows)(KERNEL(sdpa_tile) * x, int b, int h, int i0)
-{
-    x->b = b, x->h = h, x->i0 = i0;
-    x->rows = x->p->T - i0 < x->p->tile ? x->p->T - i0 : x->p->tile;
-    x->ld = tile_wide(x->rows, sizeof(REAL));
-}
-
-/* ------------------------------------------------------------------ what is kept --------------- */
-
-/* Keys of the tile that causal, window and key_len leave to row r, counted from j0. */
-static at_sdpa_range KERNEL(tile_span)(const KERNEL(sdpa_tile) * x, int r)
-{
-    at_sdpa_range a = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + r);
-    int lo = a.lo - x->j0, hi = a.hi - x->j0;
-    if (hi > x->keys) hi = x->keys;
-    if (lo < 0) lo = 0;
-    return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
-}
-
-static bool KERNEL(tile_cell_kept)(const KERNEL(sdpa_tile) * x, int r, int k)
-{
-    const at_sdpa_plan *p = x->p;
-    int i = x->i0 + r, j = x->j0 + k;
-    if (x->job->keep && !x->job->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
-    return !x->job->bias ||
-           x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)] != -(REAL)INFINITY;
-}
-
-bool AT_FOR_REAL(sdpa_keeps)(const KERNEL(sdpa_tile) * x, int r, int k)
-{
-    at_sdpa_range span = KERNEL(tile_span)(x, r);
-    return k >= span.lo && k < span.hi && KERNEL(tile_cell_kept)(x, r, k);
-}
-
-/* kept[k] = 1 where `keep` and bias leave key k to row r, else 0 */
-static void KERNEL(tile_row)(const KERNEL(sdpa_tile) * x, int r, unsigned char *restrict kept)
-{
-    const at_sdpa_plan *p = x->p;
-    const int n = x->keys, i = x->i0 + r;
-    memset(kept, 1, (size_t)n);
-    if (x->job->keep) {
-        const unsigned char *keep = x->job->keep + at_sdpa_cell(p->keep, x->b, x->h, i, x->j0);
-        if (p->keep.j)
-            for (int k = 0; k < n; k++) kept[k] = keep[k] != 0;
-        else
-            memset(kept, keep[0] != 0, (size_t)n);
-    }
-    if (x->job->bias) {
-        const REAL *bias = x->job->bias + at_sdpa_cell(p->bias, x->b, x->h, i, x->j0);
-        if (p->bias.j)
-            for (int k = 0; k < n; k++) kept[k] &= bias[k] != -(REAL)INFINITY;
-        else if (bias[0] == -(REAL)INFINITY)
-            memset(kept, 0, (size_t)n);
-    }
-}
-
-/* any[k] |= is key k kept, all[k] &= the same.  Of a mask alone, whose bytes may be any but 0 for what is
- * kept, the bytes themselves: then `all` may be 0 where all is kept, which is right if slow. */
-static void KERNEL(tile_look)(const KERNEL(sdpa_tile) * x, int r, unsigned char *restrict any,
-                              unsigned char *restrict all)
-{
-    unsigned char row[AT_SDPA_KEYS];
-    const unsigned char *restrict kept = row;
-    if (x->job->keep && x->p->keep.j && !x->job->bias) {
-        kept = x->job->keep + at_sdpa_cell(x->p->keep, x->b, x->h, x->i0 + r, x->j0);
-        __builtin_prefetch(kept + AT_SDPA_KEYS); /* of the next tile */
-        __builtin_prefetch(kept + AT_SDPA_KEYS + TILE_LINE);
-    } else {
-        KERNEL(tile_row)(x, r, row);
-    }
-    for (int k = 0; k < x->keys; k++) any[k] |= kept[k], all[k] &= kept[k];
-}
-
-/* Narrows the tile to the keys that `keep` and bias leave to a row of it; false if there are none. */
-static bool KERNEL(tile_narrow)(KERNEL(sdpa_tile) * x)
-{
-    unsigned char any[AT_SDPA_KEYS] = {0}, all[AT_SDPA_KEYS];
-    const at_sdpa_plan *p = x->p;
-    bool alike = (!x->job->keep || p->keep.i == 0) && (!x->job->bias || p->bias.i == 0);
-    memset(all, 0xFF, sizeof all);
-    for (int r = 0; r < (alike ? 1 : x->rows); r++) KERNEL(tile_look)(x, r, any, all);
-    int lo = 0, hi = x->keys;
-    while (lo < hi && !any[lo]) lo++;
-    while (lo < hi && !any[hi - 1]) hi--;
-    for (int k = lo; k < hi; k++) x->by_cell |= !all[k];
-    x->j0 += lo;
-    x->keys = hi - lo;
-    return lo < hi;
-}
-
-/* lo and hi of each row: the same as tile_span, but for an empty span.  The rows that fill up are like the
- * last one. */
-static void KERNEL(tile_spans)(const KERNEL(sdpa_tile) * x)
-{
-    const at_sdpa_plan *p = x->p;
-    const int64_t far = INT32_MAX / 2, diagonal = x->i0 + p->offset - x->j0;
-    int64_t left = p->window_left ? diagonal - p->window_left + 1 : -far;
-    int64_t right = p->window_right ? diagonal + p->window_right : far;
-    if (p->causal && right > diagonal + 1) right = diagonal + 1;
-    const int lo = (int)(left < -far ? -far : left), hi = (int)(right > far ? far : right);
-    int end = p->S - x->j0;
-    if (x->job->key_len) end = ((const int32_t *)x->job->key_len->data)[x->b] - x->j0;
-    if (end > x->keys) end = x->keys;
-    if (end < 0) end = 0;
-    for (int r = 0; r < x->ld; r++) {
-        int row = r < x->rows ? r : x->rows - 1, from = lo + row, to = hi + row;
-        x->lo[r] = (REAL)(from < 0 ? 0 : from > end ? end : from);
-        x->hi[r] = (REAL)(to < 0 ? 0 : to > end ? end : to);
-    }
-}
-
-static void KERNEL(tile_mask)(const KERNEL(sdpa_tile) * x)
-{
-    unsigned char row[AT_SDPA_KEYS];
-    for (int r = 0; r < x->rows; r++) {
-        KERNEL(tile_row)(x, r, row);
-        for (int k = 0; k < x->keys; k++) x->mask[k * x->ld + r] = row[k];
-    }
-    for (int k = 0; k < x->keys; k++)
-        for (int r = x->rows; r < x->ld; r++) x->mask[k * x->ld + r] = 0;
-}
-
-bool AT_FOR_REAL(sdpa_take_keys)(KERNEL(sdpa_tile) * x, int j0, int end)
-{
-    at_sdpa_range first = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0);
-    at_sdpa_range last = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + x->rows - 1);
-    int lo = j0 > first.lo ? j0 : first.lo, hi = end < last.hi ? end : last.hi;
-    if (lo >= hi) return false;
-    x->j0 = lo;
-    x->keys = hi - lo;
-    x->by_cell = false;
-    if ((x->job->keep || x->job->bias) && !KERNEL(tile_narrow)(x)) return false;
-    x->some = x->by_cell || x->j0 < last.lo || x->j0 + x->keys > first.hi;
-    if (x->some) KERNEL(tile_spans)(x);
-    if (x->by_cell) KERNEL(tile_mask)(x);
-    return true;
-}
-
-bool AT_FOR_REAL(sdpa_kept)(const KERNEL(sdpa_tile) * x, int r, int k)
-{
-    if (!x->some) return true;
-    return x->lo[r] <= (REAL)k && (REAL)k < x->hi[r] && (!x->by_cell || x->mask[k * x->ld + r]);
-}
-
-at_sdpa_range AT_FOR_REAL(sdpa_reach)(const KERNEL(sdpa_tile) * x, ptrdiff_t r)
-{
-    if (!x->some) return (at_sdpa_range){0, x->keys};
-    int lo = (int)x->lo[r], hi = (int)x->hi[r + VEC_LANES - 1];
-    return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
-}
-
-/* A vector of rows, at keys from .. to-1: kept are those in the span of their row. */
-static void KERNEL(tile_silence_spans)(const KERNEL(sdpa_tile) * x, ptrdiff_t r, at_sdpa_range keys,
-                                       REAL value, REAL *cells)
-{
-    const KERNEL(vec) lo = KERNEL(vec_load)(x->lo + r), hi = KERNEL(vec_load)(x->hi + r);
-    for (int j = keys.lo; j < keys.hi; j++) {
-        const KERNEL(vec) k = KERNEL(vec_of)((REAL)j), y = KERNEL(vec_of)(value);
-        REAL *cell = cells + j * x->ld + r;
-        KERNEL(vec_mask) kept = (lo <= k) & (k < hi);
-        KERNEL(vec_store)(cell, KERNEL(vec_pick)(kept, KERNEL(vec_load)(cell), y));
-    }
-}
-
-void AT_FOR_REAL(sdpa_fill)(const KERNEL(sdpa_tile) * x, ptrdiff_t r, REAL value, REAL *cells)
-{
-    const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
-    const KERNEL(vec) y = KERNEL(vec_of)(value);
-    for (int k = 0; k < reach.lo; k++) KERNEL(vec_store)(cells + k * x->ld + r, y);
-    for (int k = reach.hi; k < x->keys; k++) KERNEL(vec_store)(cells + k * x->ld + r, y);
-}
-
-void AT_FOR_REAL(sdpa_silence)(const KERNEL(sdpa_tile) * x, REAL value, REAL *restrict cells)
-{
-    const unsigned char *restrict mask = x->mask;
-    const ptrdiff_t n = x->some ? x->keys * x->ld : 0;
-    for (ptrdiff_t r = 0; x->some && r < x->ld; r += VEC_LANES) {
-        at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
-        int lo = (int)x->lo[r + VEC_LANES - 1], hi = (int)x->hi[r]; /* between them, all are kept */
-        if (lo > hi) lo = hi = reach.hi;
-        if (lo < reach.lo) lo = reach.lo;
-        KERNEL(tile_silence_spans)(x, r, (at_sdpa_range){reach.lo, lo}, value, cells);
-        KERNEL(tile_silence_spans)(x, r, (at_sdpa_range){hi, reach.hi}, value, cells);
-        AT_FOR_REAL(sdpa_fill)(x, r, value, cells);
-    }
-    for (ptrdiff_t i = 0; x->by_cell && i < n; i++) cells[i] = mask[i] ? cells[i] : value;
-}
-
-/* ------------------------------------------------------------------ scores --------------------- */
-
-/* u = cap tanh(x/cap), and its slope */
-static void KERNEL(tile_softcap)(const KERNEL(sdpa_tile) * x)
-{
-    const REAL cap = (REAL)x->p->cap;
-    const ptrdiff_t n = x->keys * x->ld;
-    REAL *restrict s = x->s, *restrict slope = x->slope;
-    for (ptrdiff_t i = 0; i < n; i++) s[i] /= cap;
-    AT_FOR_REAL(vtanh)(n, s, s);
-    for (ptrdiff_t i = 0; i < n; i++) {
-        slope[i] = 1 - s[i] * s[i];
-        s[i] *= cap;
-    }
-}
-
-static void KERNEL(tile_bias)(const KERNEL(sdpa_tile) * x)
-{
-    const at_sdpa_cells at = x->p->bias;
-    for (int r = 0; r < x->rows; r++) {
-        const REAL *bias = x->job->bias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
-        for (int k = 0; k < x->keys; k++) x->s[k * x->ld + r] += bias[k * at.j];
-    }
-}
-
-void AT_FOR_REAL(sdpa_scores)(KERNEL(sdpa_tile) * x)
-{
-    const at_sdpa_plan *p = x->p;
-    at_strides k = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
-    AT_FOR_REAL(gemm)
-    (1, x->keys, (int)x->ld, p->D, (REAL)p->c, KERNEL(sdpa_k)(x, x->job->K), k, x->Qt, cells, 0,
-     x->s, cells, x->gemm);
-    if (p->cap > 0) KERNEL(tile_softcap)(x);
-    if (x->job->bias) KERNEL(tile_bias)(x);
-}
-
-void AT_FOR_REAL(sdpa_recall)(const KERNEL(sdpa_tile) * x)
-{
-    const REAL *saved = KERNEL(sdpa_saved)(x, 0);
-    for (int r = 0; r < x->ld; r++, saved += AT_SDPA_SAVED) {
-        bool is_row = r < x->rows;
-        x->m[r] = is_row && saved[0] != -(REAL)INFINITY ? saved[0] : 0;
-        x->l[r] = is_row ? saved[1] : 0;
-        x->delta[r] = is_row ? saved[2] : 0;
-    }
-}
-
-void AT_FOR_REAL(sdpa_probs)(const KERNEL(sdpa_tile) * x)
-{
-    const ptrdiff_t ld = x->ld;
-    for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
-        const KERNEL(vec) m = KERNEL(vec_load)(x->m + r), l = KERNEL(vec_load)(x->l + r);
-        const at_sdpa_range reach = AT_FOR_REAL(sdpa_reach)(x, r);
-        REAL *s = x->s + reach.lo * ld + r;
-        for (int k = reach.lo; k < reach.hi; k++, s += ld)
-            KERNEL(vec_store)(s, KERNEL(vec_exp_weight)(KERNEL(vec_load)(s) - m) * l);
-    }
-    AT_FOR_REAL(sdpa_silence)(x, 0, x->s);
-}
-
-void AT_FOR_REAL(sdpa_drops)(const KERNEL(sdpa_tile) * x)
-{
-    const at_sdpa_plan *p = x->p;
-    if (p->dropout == 0) return;
-    const double below = at_sdpa_drop_below(p);
-    const REAL scale = (REAL)(1 / (1 - p->dropout));
-    uint32_t random[AT_SDPA_KEYS];
-    for (int r = 0; r < x->rows; r++) {
-        uint64_t cell = (uint64_t)at_sdpa_cell_number(p, x->b, x->h, x->i0 + r) + (uint64_t)x->j0;
-        at_random_u32s(p->drops, cell, x->keys, random);
-        for (int k = 0; k < x->keys; k++) x->z[k * x->ld + r] = random[k] >= below ? scale : 0;
-    }
-}
-
-/* ------------------------------------------------------------------ sums ----------------------- */
-
-/* Is there no NaN or infinity in so many rows of N numbers?  0 times one is NaN. */
-static bool KERNEL(tile_finite)(int rows, int N, const REAL *X, ptrdiff_t row)
-{
-    KERNEL(vec) zero[2] = {{0}, {0}};
-    for (int k = 0; k < rows; k++, X += row) {
-        int n = 0;
-        for (; n + 2 * VEC_LANES <= N; n += 2 * VEC_LANES) {
-            zero[0] += 0 * KERNEL(vec_load)(X + n);
-            zero[1] += 0 * KERNEL(vec_load)(X + n + VEC_LANES);
-        }
-        for (; n + VEC_LANES <= N; n += VEC_LANES) zero[0] += 0 * KERNEL(vec_load)(X + n);
-        if (n < N) zero[1] += 0 * KERNEL(vec_load_first)(N - n, X + n);
-    }
-    return KERNEL(vec_sum)(zero[0] + zero[1]) == 0;
-}
-
-/* N columns from n0 on, of X as given */
-static void KERNEL(tile_product)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a, int n0,
-                                 int N, const REAL *X, ptrdiff_t X_row)
-{
-    int M = a->across ? x->keys : x->rows, L = a->across ? x->rows : x->keys;
-    at_strides by_row = {1, x->ld, 0}, by_key = {x->ld, 1, 0}, n = {X_row, 1, 0};
-    AT_FOR_REAL(gemm)
-    (1, M, N, L, a->alpha, a->W, a->across ? by_key : by_row, X, n, a->beta, a->C + n0,
-     (at_strides){a->C_row, 1, 1}, x->gemm);
-}
-
-/* X_k, which is not finite, for the cells that are kept. */
-static void KERNEL(tile_patch)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a, int k)
-{
-    for (int m = 0; m < (a->across ? x->keys : x->rows); m++) {
-        int row = a->across ? k : m, key = a->across ? m : k;
-        if (!AT_FOR_REAL(sdpa_kept)(x, row, key)) continue;
-        REAL W = a->alpha * a->W[key * x->ld + row];
-        AT_FOR_REAL(row_axpy)(a->N, W, a->X + k * a->X_row, a->C + m * a->C_row);
-    }
-}
-
-/* Rows that are not finite are read as 0, and patched in. */
-static void KERNEL(tile_sum_finite)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a)
-{
-    REAL clean[AT_SDPA_KEYS * TILE_COLUMNS];
-    bool finite[AT_SDPA_KEYS];
-    int L = a->across ? x->rows : x->keys;
-    for (int k = 0; k < L; k++)
-        finite[k] = KERNEL(tile_finite)(1, a->N, a->X + k * a->X_row, a->X_row);
-    for (int n0 = 0; n0 < a->N; n0 += TILE_COLUMNS) {
-        int N = a->N - n0 < TILE_COLUMNS ? a->N - n0 : TILE_COLUMNS;
-        for (int k = 0; k < L; k++)
-            for (int n = 0; n < N; n++)
-                clean[k * TILE_COLUMNS + n] = finite[k] ? a->X[k * a->X_row + n0 + n] : 0;
-        KERNEL(tile_product)(x, a, n0, N, clean, TILE_COLUMNS);
-    }
-    for (int k = 0; k < L; k++)
-        if (!finite[k]) KERNEL(tile_patch)(x, a, k);
-}
-
-/* The first of the rows of X that some row of the product must not read: the keys before it are kept by
- * all rows. */
-static int KERNEL(tile_first_unread)(const KERNEL(sdpa_tile) * x, bool across)
-{
-    const bool from_begin = across || x->by_cell || x->lo[x->rows - 1] > 0;
-    return from_begin ? 0 : (int)x->hi[0];
-}
-
-void AT_FOR_REAL(sdpa_sum)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a)
-{
-    const int n = a->across ? x->rows : x->keys;
-    const int first = x->some ? KERNEL(tile_first_unread)(x, a->across) : n;
-    if (KERNEL(tile_finite)(n - first, a->N, a->X + first * a->X_row, a->X_row))
-        KERNEL(tile_product)(x, a, 0, a->N, a->X, a->X_row);
-    else
-        KERNEL(tile_sum_finite)(x, a);
 }
 
 #endif

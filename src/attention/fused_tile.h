@@ -12,6 +12,7 @@
  * for. */
 #ifndef AT_ATTENTION_FUSED_TILE_H
 #define AT_ATTENTION_FUSED_TILE_H
+#include "kernels/real.h"
 #include "kernels/gemm.h"
 #include "kernels/simd_math.h"
 #include "ops/op.h"
@@ -37,22 +38,13 @@ size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
 void at_sdpa_parallel(const at_sdpa_plan *p, int pieces, double work,
                       void (*run)(void *ctx, int piece, int lane), void *ctx);
 
-void at_sdpa_forward_f32(at_node *n);
-void at_sdpa_forward_f64(at_node *n);
-void at_sdpa_backward_f32(at_node *n);
-void at_sdpa_backward_f64(at_node *n);
+AT_KERNEL(sdpa_forward);
+AT_KERNEL(sdpa_backward);
 
 static inline int at_sdpa_blocks(int n, int size)
 {
     return n / size + (n % size != 0);
 }
-
-#define SDPA_TILE_TYPES
-#define AT_KERNELS "attention/fused_tile.h"
-#include "kernels/each_real.h"
-#undef SDPA_TILE_TYPES
-
-#elif defined(SDPA_TILE_TYPES)
 
 /* The tensors of one call.  NULL: not given, not asked for, or no cotangent has arrived. */
 typedef struct {
@@ -64,10 +56,10 @@ typedef struct {
     const at_tensor *key_len;
     REAL *saved;            /* of each row: m, 1/l, delta */
     at_sdpa_checks *checks; /* NULL: backward does not check itself */
-} KERNEL(sdpa_job);
+} sdpa_job;
 
 typedef struct {
-    const KERNEL(sdpa_job) * job;
+    const sdpa_job *job;
     const at_sdpa_plan *p;
     int b, h, i0, rows, j0, keys;
     ptrdiff_t ld;
@@ -81,7 +73,7 @@ typedef struct {
     REAL *lo, *hi;       /* [ld] of each row, whole numbers */
     unsigned char *mask; /* cells: 1 = kept */
     at_workspace gemm;
-} KERNEL(sdpa_tile);
+} sdpa_tile;
 
 /* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of N numbers
  *
@@ -93,62 +85,78 @@ typedef struct {
     REAL *C;
     int N;
     ptrdiff_t X_row, C_row;
-} KERNEL(sdpa_sum);
+} sdpa_sum;
 
-KERNEL(sdpa_job) AT_FOR_REAL(sdpa_job_of)(at_node *n);
+/* The functions of fused_tile.c, for this type. */
+#define sdpa_job_of(...) AT_REAL(sdpa_job_of)(__VA_ARGS__)
+#define sdpa_tile_in(...) AT_REAL(sdpa_tile_in)(__VA_ARGS__)
+#define sdpa_turn(...) AT_REAL(sdpa_turn)(__VA_ARGS__)
+#define sdpa_take_rows(...) AT_REAL(sdpa_take_rows)(__VA_ARGS__)
+#define sdpa_take_keys(...) AT_REAL(sdpa_take_keys)(__VA_ARGS__)
+#define sdpa_keeps(...) AT_REAL(sdpa_keeps)(__VA_ARGS__)
+#define sdpa_kept(...) AT_REAL(sdpa_kept)(__VA_ARGS__)
+#define sdpa_scores(...) AT_REAL(sdpa_scores)(__VA_ARGS__)
+#define sdpa_reach(...) AT_REAL(sdpa_reach)(__VA_ARGS__)
+#define sdpa_fill(...) AT_REAL(sdpa_fill)(__VA_ARGS__)
+#define sdpa_silence(...) AT_REAL(sdpa_silence)(__VA_ARGS__)
+#define sdpa_recall(...) AT_REAL(sdpa_recall)(__VA_ARGS__)
+#define sdpa_probs(...) AT_REAL(sdpa_probs)(__VA_ARGS__)
+#define sdpa_drops(...) AT_REAL(sdpa_drops)(__VA_ARGS__)
+#define sdpa_sum(...) AT_REAL(sdpa_sum)(__VA_ARGS__)
+
+sdpa_job sdpa_job_of(at_node *n);
 /* A tile without rows and keys, in the scratch memory of this lane. */
-KERNEL(sdpa_tile) AT_FOR_REAL(sdpa_tile_in)(const KERNEL(sdpa_job) * job, int lane);
+sdpa_tile sdpa_tile_in(const sdpa_job *job, int lane);
 /* to = the transpose of so many rows of N numbers */
-void AT_FOR_REAL(sdpa_turn)(const KERNEL(sdpa_tile) * x, const REAL *rows, ptrdiff_t row, int N,
-                            REAL *to);
+void sdpa_turn(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to);
 /* Takes the rows of head h in batch b that begin at i0. */
-void AT_FOR_REAL(sdpa_take_rows)(KERNEL(sdpa_tile) * x, int b, int h, int i0);
+void sdpa_take_rows(sdpa_tile *x, int b, int h, int i0);
 /* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none is
  * left. */
-bool AT_FOR_REAL(sdpa_take_keys)(KERNEL(sdpa_tile) * x, int j0, int end);
+bool sdpa_take_keys(sdpa_tile *x, int j0, int end);
 /* May row r keep key k of the tile? */
-bool AT_FOR_REAL(sdpa_keeps)(const KERNEL(sdpa_tile) * x, int r, int k);
+bool sdpa_keeps(const sdpa_tile *x, int r, int k);
 /* Is cell (r,k) kept?  A look at what sdpa_take_keys found out. */
-bool AT_FOR_REAL(sdpa_kept)(const KERNEL(sdpa_tile) * x, int r, int k);
+bool sdpa_kept(const sdpa_tile *x, int r, int k);
 /* s = scores, and slope.  Masked cells are computed like any other. */
-void AT_FOR_REAL(sdpa_scores)(KERNEL(sdpa_tile) * x);
+void sdpa_scores(sdpa_tile *x);
 /* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked at. */
-at_sdpa_range AT_FOR_REAL(sdpa_reach)(const KERNEL(sdpa_tile) * x, ptrdiff_t r);
+at_sdpa_range sdpa_reach(const sdpa_tile *x, ptrdiff_t r);
 /* There, they become `value`. */
-void AT_FOR_REAL(sdpa_fill)(const KERNEL(sdpa_tile) * x, ptrdiff_t r, REAL value, REAL *cells);
+void sdpa_fill(const sdpa_tile *x, ptrdiff_t r, REAL value, REAL *cells);
 /* Masked cells become `value`, whatever they are. */
-void AT_FOR_REAL(sdpa_silence)(const KERNEL(sdpa_tile) * x, REAL value, REAL *cells);
+void sdpa_silence(const sdpa_tile *x, REAL value, REAL *cells);
 /* m, l = 1/sum and delta of the rows, as saved; 0 for an m of -inf, which could not be subtracted. */
-void AT_FOR_REAL(sdpa_recall)(const KERNEL(sdpa_tile) * x);
+void sdpa_recall(const sdpa_tile *x);
 /* s = P = exp(s - m) l, exactly 0 where masked */
-void AT_FOR_REAL(sdpa_probs)(const KERNEL(sdpa_tile) * x);
+void sdpa_probs(const sdpa_tile *x);
 /* z of every cell, if there is dropout */
-void AT_FOR_REAL(sdpa_drops)(const KERNEL(sdpa_tile) * x);
-void AT_FOR_REAL(sdpa_sum)(const KERNEL(sdpa_tile) * x, const KERNEL(sdpa_sum) * a);
+void sdpa_drops(const sdpa_tile *x);
+void sdpa_sum(const sdpa_tile *x, const sdpa_sum *a);
 
 /* Where the first row, or row r, of the tile lies: in data or gradient, ... */
-static inline REAL *KERNEL(sdpa_q)(const KERNEL(sdpa_tile) * x, REAL *Q)
+static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)
 {
     return Q + at_sdpa_row(x->p->q, x->b, x->h, x->i0);
 }
-static inline REAL *KERNEL(sdpa_o)(const KERNEL(sdpa_tile) * x, int r, REAL *O)
+static inline REAL *sdpa_o(const sdpa_tile *x, int r, REAL *O)
 {
     return O + at_sdpa_row(x->p->o, x->b, x->h, x->i0 + r);
 }
-static inline REAL *KERNEL(sdpa_k)(const KERNEL(sdpa_tile) * x, REAL *K)
+static inline REAL *sdpa_k(const sdpa_tile *x, REAL *K)
 {
     return K + at_sdpa_row(x->p->k, x->b, x->h / x->p->group, x->j0);
 }
-static inline REAL *KERNEL(sdpa_v)(const KERNEL(sdpa_tile) * x, REAL *V)
+static inline REAL *sdpa_v(const sdpa_tile *x, REAL *V)
 {
     return V + at_sdpa_row(x->p->v, x->b, x->h / x->p->group, x->j0);
 }
 /* ... in a [B,H,T,S] tensor, from key j0 on; and in what is saved. */
-static inline REAL *KERNEL(sdpa_cells)(const KERNEL(sdpa_tile) * x, int r, REAL *cells)
+static inline REAL *sdpa_cells(const sdpa_tile *x, int r, REAL *cells)
 {
     return cells + at_sdpa_cell_number(x->p, x->b, x->h, x->i0 + r) + x->j0;
 }
-static inline REAL *KERNEL(sdpa_saved)(const KERNEL(sdpa_tile) * x, int r)
+static inline REAL *sdpa_saved(const sdpa_tile *x, int r)
 {
     return x->job->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->p, x->b, x->h, x->i0 + r);
 }

@@ -58,12 +58,11 @@
  * and their gradients.  `make bench BENCH=check` measures what that adds: 20 to 40 percent to attention
  * alone, forward and backward, and 5 to 15 to a whole step of training a small transformer. */
 #include "ops/op.h"
-#include "attention/identities.h"
 
-#ifndef REAL /* ---------------------------- where things lie ---------------------------- */
-
-#include <float.h>
 #include <stdint.h>
+
+#include "attention/identities.h"
+#include "kernels/real.h"
 
 enum {
     CHECK_EPS = 64,
@@ -76,6 +75,7 @@ enum {
 
 /* Sums run in as many lanes side by side; the compiler cuts the vector down to what the machine has. */
 typedef double check_doubles __attribute__((vector_size(CHECK_LANES * sizeof(double))));
+
 typedef int64_t check_bits __attribute__((vector_size(CHECK_LANES * sizeof(double))));
 
 CHECK_INLINE double check_lanes(const check_doubles *sum)
@@ -130,29 +130,10 @@ static check_room check_room_of(const at_sdpa_plan *p, at_tensor *const in[3])
     return r;
 }
 
-size_t at_sdpa_checked_saved(const at_sdpa_plan *p, at_tensor *const in[3])
-{
-    return check_room_of(p, in).total;
-}
-
 static at_sdpa_checks *check_state(const at_node *n)
 {
     return at_sdpa_after(n->saved, check_room_of(n->args, n->in).checks);
 }
-
-/* A gradient that has not begun is as good as room of its own, if dbias is not about to join it. */
-void *at_sdpa_grad(at_node *n, int i)
-{
-    const at_sdpa_plan *p = n->args;
-    bool is_bias = n->in[i] == n->in[AT_SDPA_BIAS];
-    if (!p->checked) return at_grad(n, i);
-    at_fresh dx = is_bias ? (at_fresh){at_grad(n, i), 1} : at_grad_fresh(n, i);
-    void *own = dx.p && dx.beta ? at_sdpa_after(n->saved, check_room_of(p, n->in).own[i]) : dx.p;
-    if (own) memset(own, 0, at_bytes(n->in[i]));
-    return check_state(n)->own[i] = own;
-}
-
-/* ------------------------------------------------------------------ judging -------------------- */
 
 /* An infinity or NaN breaks nothing. */
 static bool check_breaks(check_sides x)
@@ -186,31 +167,26 @@ static void check_judge(const at_node *n, int b, int g, const check_head *head)
     if (dS) check_report(n, "sum_j dS_ij = 0", row, head->dS);
 }
 
-#define AT_KERNELS "attention/identities.c"
-#include "kernels/each_real.h"
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
 /* ------------------------------------------------------------------ sums in double ------------- */
 
-typedef REAL KERNEL(check_reals) __attribute__((vector_size(CHECK_LANES * sizeof(REAL))));
+typedef REAL check_reals __attribute__((vector_size(CHECK_LANES * sizeof(REAL))));
 
-CHECK_INLINE void KERNEL(check_load)(check_doubles *to, const REAL *x)
+CHECK_INLINE void check_load(check_doubles *to, const REAL *x)
 {
-    KERNEL(check_reals) v;
+    check_reals v;
     memcpy(&v, x, sizeof v);
     *to = __builtin_convertvector(v, check_doubles);
 }
 
 /* sum_j x_j y_j, most of it in *sum; returns the rest */
-CHECK_INLINE double KERNEL(check_dot)(int n, const REAL *x, const REAL *y, check_doubles *sum)
+CHECK_INLINE double check_dot(int n, const REAL *x, const REAL *y, check_doubles *sum)
 {
     check_doubles a, b;
     double rest = 0;
     int j = 0;
     for (; j + CHECK_LANES <= n; j += CHECK_LANES) {
-        KERNEL(check_load)(&a, x + j);
-        KERNEL(check_load)(&b, y + j);
+        check_load(&a, x + j);
+        check_load(&b, y + j);
         *sum += a * b;
     }
     for (; j < n; j++) rest += (double)x[j] * (double)y[j];
@@ -218,31 +194,30 @@ CHECK_INLINE double KERNEL(check_dot)(int n, const REAL *x, const REAL *y, check
 }
 
 /* Some rows side by side, from `A` on. */
-CHECK_INLINE void KERNEL(check_cells)(int keys, ptrdiff_t ld, const REAL *A, const REAL *V,
-                                      const REAL *dS, const REAL *slope, const REAL *K,
-                                      check_doubles sums[3])
+CHECK_INLINE void check_cells(int keys, ptrdiff_t ld, const REAL *A, const REAL *V, const REAL *dS,
+                              const REAL *slope, const REAL *K, check_doubles sums[3])
 {
     check_doubles a, b, u;
     for (int k = 0; k < keys; k++) {
-        KERNEL(check_load)(&a, A + k * ld);
-        KERNEL(check_load)(&b, dS + k * ld);
+        check_load(&a, A + k * ld);
+        check_load(&b, dS + k * ld);
         sums[0] += b;
         sums[1] += a * (double)V[k];
         if (slope) {
-            KERNEL(check_load)(&u, slope + k * ld);
+            check_load(&u, slope + k * ld);
             b *= u;
         }
         sums[2] += (check_doubles)((check_bits)b & INT64_MAX) * (double)K[k];
     }
 }
 
-void AT_FOR_REAL(sdpa_sum_cells)(int rows, int keys, ptrdiff_t ld, const REAL *A, const REAL *V,
-                                 const REAL *dS, const REAL *slope, const REAL *K,
-                                 at_sdpa_cell_sums *sums)
+void AT_REAL(sdpa_sum_cells)(int rows, int keys, ptrdiff_t ld, const REAL *A, const REAL *V,
+                             const REAL *dS, const REAL *slope, const REAL *K,
+                             at_sdpa_cell_sums *sums)
 {
     for (int r = 0; r < rows; r += CHECK_LANES) {
         check_doubles s[3] = {{0}};
-        KERNEL(check_cells)(keys, ld, A + r, V, dS + r, slope ? slope + r : NULL, K, s);
+        check_cells(keys, ld, A + r, V, dS + r, slope ? slope + r : NULL, K, s);
         for (int i = 0; i < CHECK_LANES && r + i < rows; i++)
             sums[r + i] = (at_sdpa_cell_sums){s[0][i], s[1][i], s[2][i]};
     }
@@ -260,23 +235,23 @@ typedef struct {
     const REAL *x, *y;
     REAL *d;      /* what y is to be added to; NULL if nothing is left to add */
     REAL *length; /* |x| of each row */
-} KERNEL(check_operand);
+} check_operand;
 
 typedef struct {
     const at_sdpa_plan *p;
-    KERNEL(check_operand) operand[4]; /* Q, K, V, O */
+    check_operand operand[4]; /* Q, K, V, O */
     at_sdpa_sums *rows;
     check_head *heads;
-} KERNEL(check_job);
+} check_job;
 
 /* The number of the first row of head h in batch b: there its lengths are. */
-static ptrdiff_t KERNEL(check_first)(const KERNEL(check_operand) * a, int b, int h)
+static ptrdiff_t check_first(const check_operand *a, int b, int h)
 {
     return ((ptrdiff_t)b * a->heads + h) * a->rows;
 }
 
 /* |x| is at most this, infinite if an x is not finite.  For numbers whose squares are too small or too large. */
-static double KERNEL(check_bound)(int n, const REAL *x)
+static double check_bound(int n, const REAL *x)
 {
     double most = 0;
     for (int j = 0; j < n; j++) {
@@ -286,22 +261,22 @@ static double KERNEL(check_bound)(int n, const REAL *x)
     return most * sqrt((double)n);
 }
 
-static void KERNEL(check_measure)(const KERNEL(check_operand) * a, int b, int h)
+static void check_measure(const check_operand *a, int b, int h)
 {
     const double largest = CHECK_IS_FLOAT ? (double)FLT_MAX : DBL_MAX;
-    REAL *to = a->length + KERNEL(check_first)(a, b, h);
+    REAL *to = a->length + check_first(a, b, h);
     for (int i = 0; i < a->rows; i++) {
         const REAL *x = a->x ? a->x + at_sdpa_row(a->at, b, h, i) : NULL;
         check_doubles sum = {0};
-        double rest = x ? KERNEL(check_dot)(a->N, x, x, &sum) : 0;
+        double rest = x ? check_dot(a->N, x, x, &sum) : 0;
         double square = check_lanes(&sum) + rest, length = sqrt(square);
         if (x && !(square > DBL_MIN / DBL_EPSILON && square < DBL_MAX))
-            length = KERNEL(check_bound)(a->N, x);
+            length = check_bound(a->N, x);
         to[i] = !isfinite(length) ? 0 : length < largest ? (REAL)length : (REAL)largest;
     }
 }
 
-static bool KERNEL(check_is_zero)(int n, const REAL *x)
+static bool check_is_zero(int n, const REAL *x)
 {
     for (int j = 0; j < n; j++)
         if (x[j] != 0) return false;
@@ -310,40 +285,40 @@ static bool KERNEL(check_is_zero)(int n, const REAL *x)
 
 /* <x,y> of a head.  Adds to *terms, relative to eps, what is lost where y is denormal, `factor` times a sum
  * of n products. */
-static double KERNEL(check_product)(const KERNEL(check_operand) * a, int b, int h, double factor,
-                                    double n, double *terms)
+static double check_product(const check_operand *a, int b, int h, double factor, double n,
+                            double *terms)
 {
     const double lost = CHECK_SMALLEST * (1 + factor * n) * sqrt((double)a->N);
-    const REAL *length = a->length + KERNEL(check_first)(a, b, h);
+    const REAL *length = a->length + check_first(a, b, h);
     check_doubles sum = {0};
     double rest = 0;
     for (int i = 0; i < a->rows; i++) {
         ptrdiff_t row = at_sdpa_row(a->at, b, h, i);
         const REAL *x = a->x + row, *y = a->y + row;
-        if (length[i] == 0 && KERNEL(check_is_zero)(a->N, y)) continue; /* x may be a masked NaN */
-        rest += KERNEL(check_dot)(a->N, x, y, &sum);
+        if (length[i] == 0 && check_is_zero(a->N, y)) continue; /* x may be a masked NaN */
+        rest += check_dot(a->N, x, y, &sum);
         *terms += lost * (double)length[i] + DBL_MIN * a->N; /* and of x y itself, in double */
     }
     return check_lanes(&sum) + rest;
 }
 
 /* Both sides of 1 and 2, for a key/value head and the query heads that read it. */
-static void KERNEL(check_products)(const KERNEL(check_job) * job, int b, int g, check_head *head)
+static void check_products(const check_job *job, int b, int g, check_head *head)
 {
-    const KERNEL(check_operand) *Q = job->operand, *K = Q + 1, *V = Q + 2, *O = Q + 3;
+    const check_operand *Q = job->operand, *K = Q + 1, *V = Q + 2, *O = Q + 3;
     const int group = job->p->group, S = job->p->S;
     const double c = fabs(job->p->c), rows = (double)job->p->T * group;
     bool has_Q = Q->y && K->y, has_V = V->y && O->x;
     for (int h = g * group; h < (g + 1) * group; h++) {
-        if (has_Q) head->Q.left += KERNEL(check_product)(Q, b, h, c, S, &head->Q.tolerance);
-        if (has_V) head->V.right += KERNEL(check_product)(O, b, h, 1, S, &head->V.tolerance);
+        if (has_Q) head->Q.left += check_product(Q, b, h, c, S, &head->Q.tolerance);
+        if (has_V) head->V.right += check_product(O, b, h, 1, S, &head->V.tolerance);
     }
-    if (has_Q) head->Q.right += KERNEL(check_product)(K, b, g, c, rows, &head->Q.tolerance);
-    if (has_V) head->V.left += KERNEL(check_product)(V, b, g, 1, rows, &head->V.tolerance);
+    if (has_Q) head->Q.right += check_product(K, b, g, c, rows, &head->Q.tolerance);
+    if (has_V) head->V.left += check_product(V, b, g, 1, rows, &head->V.tolerance);
 }
 
 /* 3, and the terms of 1 and 2 */
-static void KERNEL(check_rows)(const KERNEL(check_job) * job, int b, int h, check_head *head)
+static void check_rows(const check_job *job, int b, int h, check_head *head)
 {
     const at_sdpa_plan *p = job->p;
     const REAL *dO_length = job->operand[AT_SDPA_DO].length;
@@ -361,55 +336,54 @@ static void KERNEL(check_rows)(const KERNEL(check_job) * job, int b, int h, chec
 }
 
 /* d += y for a head */
-static void KERNEL(check_add)(const KERNEL(check_operand) * a, int b, int h)
+static void check_add(const check_operand *a, int b, int h)
 {
     for (int i = 0; a->d && i < a->rows; i++) {
         ptrdiff_t row = at_sdpa_row(a->at, b, h, i);
-        AT_FOR_REAL(row_axpy)(a->N, 1, a->y + row, a->d + row);
+        row_axpy(a->N, 1, a->y + row, a->d + row);
     }
 }
 
 /* Before: key/value head g of batch b and the query heads that read it. */
-static void KERNEL(check_before)(void *ctx, int task, int worker)
+static void check_before(void *ctx, int task, int worker)
 {
     (void)worker;
-    const KERNEL(check_job) *job = ctx;
+    const check_job *job = ctx;
     int group = job->p->group, b = task / job->p->G, g = task % job->p->G;
     for (int h = g * group; h < (g + 1) * group; h++) {
-        KERNEL(check_measure)(job->operand + AT_SDPA_Q, b, h);
-        KERNEL(check_measure)(job->operand + AT_SDPA_DO, b, h);
+        check_measure(job->operand + AT_SDPA_Q, b, h);
+        check_measure(job->operand + AT_SDPA_DO, b, h);
     }
-    KERNEL(check_measure)(job->operand + AT_SDPA_K, b, g);
-    KERNEL(check_measure)(job->operand + AT_SDPA_V, b, g);
+    check_measure(job->operand + AT_SDPA_K, b, g);
+    check_measure(job->operand + AT_SDPA_V, b, g);
 }
 
 /* After: the same heads.  No other task adds to their gradients. */
-static void KERNEL(check_after)(void *ctx, int task, int worker)
+static void check_after(void *ctx, int task, int worker)
 {
     (void)worker;
-    const KERNEL(check_job) *job = ctx;
+    const check_job *job = ctx;
     int group = job->p->group, b = task / job->p->G, g = task % job->p->G;
     check_head *head = job->heads + task;
     *head = (check_head){0};
-    KERNEL(check_products)(job, b, g, head);
+    check_products(job, b, g, head);
     for (int h = g * group; h < (g + 1) * group; h++) {
-        KERNEL(check_rows)(job, b, h, head);
-        KERNEL(check_add)(job->operand + AT_SDPA_Q, b, h);
+        check_rows(job, b, h, head);
+        check_add(job->operand + AT_SDPA_Q, b, h);
     }
-    KERNEL(check_add)(job->operand + AT_SDPA_K, b, g);
-    KERNEL(check_add)(job->operand + AT_SDPA_V, b, g);
+    check_add(job->operand + AT_SDPA_K, b, g);
+    check_add(job->operand + AT_SDPA_V, b, g);
     head->Q.tolerance *= CHECK_EPS * (double)REAL_EPS;
     head->V.tolerance *= CHECK_EPS * (double)REAL_EPS;
 }
 
 /* ------------------------------------------------------------------ all heads ------------------ */
 
-static KERNEL(check_job) KERNEL(check_job_of)(at_node *n)
+static check_job check_job_of(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     const at_sdpa_checks *checks = check_state(n);
-    KERNEL(check_job)
-    job = {
+    check_job job = {
         .p = p,
         .operand = {{.at = p->q, .heads = p->H, .rows = p->T, .N = p->D},
                     {.at = p->k, .heads = p->G, .rows = p->S, .N = p->D},
@@ -419,7 +393,7 @@ static KERNEL(check_job) KERNEL(check_job_of)(at_node *n)
         .heads = at_sdpa_after(n->saved, check_room_of(p, n->in).heads),
     };
     for (int i = 0; i < 4; i++) {
-        KERNEL(check_operand) *a = job.operand + i;
+        check_operand *a = job.operand + i;
         bool is_O = i == AT_SDPA_DO;
         a->x = is_O ? n->out[0]->grad : n->in[i]->data;
         a->y = is_O ? n->out[0]->data : checks->own[i];
@@ -429,7 +403,7 @@ static KERNEL(check_job) KERNEL(check_job_of)(at_node *n)
     return job;
 }
 
-static void KERNEL(check_all)(KERNEL(check_job) * job, void (*heads)(void *, int, int))
+static void check_all(check_job *job, void (*heads)(void *, int, int))
 {
     const at_sdpa_plan *p = job->p;
     int n = p->B * p->G;
@@ -438,7 +412,7 @@ static void KERNEL(check_all)(KERNEL(check_job) * job, void (*heads)(void *, int
     for (int task = 0; task < n && work <= CHECK_WORK; task++) heads(job, task, 0);
 }
 
-at_sdpa_checks *AT_FOR_REAL(sdpa_checks_begin)(at_node *n)
+at_sdpa_checks *AT_REAL(sdpa_checks_begin)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     if (!p->checked) return NULL;
@@ -448,19 +422,40 @@ at_sdpa_checks *AT_FOR_REAL(sdpa_checks_begin)(at_node *n)
     checks->tiny = CHECK_SMALLEST / (1 - p->dropout);
     for (int i = 0; i < 4; i++) checks->length[i] = at_sdpa_after(n->saved, room.length[i]);
     memset(checks->rows, 0, (size_t)at_count(p->rows) * sizeof *checks->rows);
-    KERNEL(check_job) job = KERNEL(check_job_of)(n);
-    KERNEL(check_all)(&job, KERNEL(check_before));
+    check_job job = check_job_of(n);
+    check_all(&job, check_before);
     return checks;
 }
 
-void AT_FOR_REAL(sdpa_checks_end)(at_node *n)
+void AT_REAL(sdpa_checks_end)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     if (!p->checked) return;
-    KERNEL(check_job) job = KERNEL(check_job_of)(n);
-    KERNEL(check_all)(&job, KERNEL(check_after));
+    check_job job = check_job_of(n);
+    check_all(&job, check_after);
     for (int task = 0; task < p->B * p->G; task++)
         check_judge(n, task / p->G, task % p->G, job.heads + task);
 }
+
+#ifdef AT_ONCE /* ---------------------------- where things lie ---------------------------- */
+
+size_t at_sdpa_checked_saved(const at_sdpa_plan *p, at_tensor *const in[3])
+{
+    return check_room_of(p, in).total;
+}
+
+/* A gradient that has not begun is as good as room of its own, if dbias is not about to join it. */
+void *at_sdpa_grad(at_node *n, int i)
+{
+    const at_sdpa_plan *p = n->args;
+    bool is_bias = n->in[i] == n->in[AT_SDPA_BIAS];
+    if (!p->checked) return at_grad(n, i);
+    at_fresh dx = is_bias ? (at_fresh){at_grad(n, i), 1} : at_grad_fresh(n, i);
+    void *own = dx.p && dx.beta ? at_sdpa_after(n->saved, check_room_of(p, n->in).own[i]) : dx.p;
+    if (own) memset(own, 0, at_bytes(n->in[i]));
+    return check_state(n)->own[i] = own;
+}
+
+/* ------------------------------------------------------------------ judging -------------------- */
 
 #endif

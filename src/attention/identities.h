@@ -4,6 +4,7 @@
  * at_sdpa_grad, adds to the sums of a row what it comes across, and ends with at_sdpa_check. */
 #ifndef AT_ATTENTION_IDENTITIES_H
 #define AT_ATTENTION_IDENTITIES_H
+#include "kernels/real.h"
 #include "attention/problem.h"
 
 /* Of one row, in double: the sum that must be 0, and for each identity the absolute terms. */
@@ -33,12 +34,10 @@ size_t at_sdpa_checked_saved(const at_sdpa_plan *p, at_tensor *const in[3]);
 void *at_sdpa_grad(at_node *n, int i);
 /* After at_sdpa_grad for all three: measures the lengths and sets the sums to 0.  NULL if the call is not
  * checked. */
-at_sdpa_checks *at_sdpa_checks_begin_f32(at_node *n);
-at_sdpa_checks *at_sdpa_checks_begin_f64(at_node *n);
+AT_EACH_REAL(at_sdpa_checks *, sdpa_checks_begin, (at_node * n));
 /* Adds what was collected to the gradients; the first head in which an identity does not hold is a
  * sticky error.  Does nothing if the call is not checked. */
-void at_sdpa_checks_end_f32(at_node *n);
-void at_sdpa_checks_end_f64(at_node *n);
+AT_KERNEL(sdpa_checks_end);
 
 /* Of the cells of one row, in double: their dS_ij, and their terms but for |c|, |Q_i| and |dO_i|. */
 typedef struct {
@@ -48,12 +47,9 @@ typedef struct {
 /* Of each row of a tile: A, dS and slope of (row r, key k) lie at [k*ld + r], and ld is a multiple of
  * AT_SDPA_CHECK_STEP: what lies beyond the rows is read.  V and K: lengths.  slope = NULL: 1. */
 enum { AT_SDPA_CHECK_STEP = 8 };
-void at_sdpa_sum_cells_f32(int rows, int keys, ptrdiff_t ld, const float *A, const float *V,
-                           const float *dS, const float *slope, const float *K,
-                           at_sdpa_cell_sums *sums);
-void at_sdpa_sum_cells_f64(int rows, int keys, ptrdiff_t ld, const double *A, const double *V,
-                           const double *dS, const double *slope, const double *K,
-                           at_sdpa_cell_sums *sums);
+void AT_REAL(sdpa_sum_cells)(int rows, int keys, ptrdiff_t ld, const REAL *A, const REAL *V,
+                             const REAL *dS, const REAL *slope, const REAL *K,
+                             at_sdpa_cell_sums *sums);
 
 /* Where the lengths of key j are, for query head h in batch b.  (Those of row i: at_sdpa_row_number.) */
 static inline ptrdiff_t at_sdpa_key_number(const at_sdpa_plan *p, int b, int h, int j)

@@ -47,9 +47,9 @@
  * every gradient of that row are 0.  A NaN at j reaches rows i >= j only.
  */
 #include "ops/op.h"
-#include "attention/variants.h"
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
+#include "attention/variants.h"
+#include "kernels/real.h"
 
 typedef struct {
     int heads, T, D, Dv;
@@ -71,13 +71,124 @@ typedef struct {
     void *dQ, *dK, *dV;
 } linear_attention_job;
 
-#define AT_KERNELS "attention/linear_attention.c"
-#include "kernels/each_real.h"
+AT_KERNEL(linear_attention_forward);
+AT_KERNEL(linear_attention_backward);
 
-static const at_op linear_attention_op = {
-    .name = "linear_attention_causal",
-    .forward = {linear_attention_forward_f32, linear_attention_forward_f64},
-    .backward = {linear_attention_backward_f32, linear_attention_backward_f64}};
+/* R += a b^T, y = R^T c      R [A,B]  a, c [A]  b, y [B] */
+static void linear_attention_step(int A, int B, const REAL *restrict a, const REAL *restrict b,
+                                  REAL *restrict R, const REAL *restrict c, REAL *restrict y)
+{
+    for (int j = 0; j < B; j++) y[j] = 0;
+    for (int i = 0; i < A; i++, R += B)
+        for (int j = 0; j < B; j++) {
+            R[j] += a[i] * b[j];
+            y[j] += c[i] * R[j];
+        }
+}
+
+static void linear_attention_forward_head(void *ctx, int head, int slot)
+{
+    const at_node *node = ctx;
+    const linear_attention_args *a = node->args;
+    linear_attention_place at = linear_attention_head(a, head);
+    const REAL *Q = node->in[0]->data, *K = node->in[1]->data, *V = node->in[2]->data;
+    REAL *O = node->out[0]->data, *r = node->saved;
+    int D = a->D, Dv = a->Dv, W = Dv + 1;
+    REAL *n = at_scratch(node, slot), *v = n + W, *M = v + W;
+
+    Q += at.Q, K += at.Q, V += at.V, O += at.V, r += at.r;
+    memset(M, 0, (size_t)D * (size_t)W * sizeof *M);
+    v[Dv] = 1;
+    for (int i = 0; i < a->T; i++, Q += D, K += D, V += Dv, O += Dv) {
+        memcpy(v, V, (size_t)Dv * sizeof *v);
+        linear_attention_step(D, W, K, v, M, Q, n);
+        r[i] = n[Dv] == 0 ? 0 : 1 / n[Dv];
+        for (int e = 0; e < Dv; e++) O[e] = n[e] * r[i];
+    }
+}
+
+void AT_REAL(linear_attention_forward)(at_node *n)
+{
+    const linear_attention_args *a = n->args;
+    at_parallel_slots(n->slots, a->heads, linear_attention_forward_head, n);
+}
+
+/* dn = (r dO, -r (dO . O)) */
+static void linear_attention_dn(int Dv, REAL r, const REAL *O, const REAL *dO, REAL *dn)
+{
+    for (int e = 0; e < Dv; e++) dn[e] = r * dO[e];
+    dn[Dv] = -r * row_dot(Dv, dO, O);
+}
+
+/* Up, for dQ */
+static void linear_attention_up(const linear_attention_job *job, int head, REAL *scratch)
+{
+    const at_node *node = job->n;
+    const linear_attention_args *a = node->args;
+    linear_attention_place at = linear_attention_head(a, head);
+    const REAL *K = node->in[1]->data, *V = node->in[2]->data, *r = node->saved;
+    const REAL *O = node->out[0]->data, *dO = node->out[0]->grad;
+    REAL *dQ = job->dQ;
+    int D = a->D, Dv = a->Dv, W = Dv + 1;
+    REAL *dn = scratch, *v = dn + W, *dq = v + W, *Mt = dq + D;
+
+    K += at.Q, V += at.V, O += at.V, dO += at.V, r += at.r, dQ += at.Q;
+    memset(Mt, 0, (size_t)W * (size_t)D * sizeof *Mt);
+    v[Dv] = 1;
+    for (int i = 0; i < a->T; i++, K += D, V += Dv, O += Dv, dO += Dv, dQ += D) {
+        memcpy(v, V, (size_t)Dv * sizeof *v);
+        linear_attention_dn(Dv, r[i], O, dO, dn);
+        linear_attention_step(W, D, v, K, Mt, dn, dq);
+        for (int d = 0; d < D; d++) dQ[d] += dq[d];
+    }
+}
+
+/* Down, for dK and dV */
+static void linear_attention_down(const linear_attention_job *job, int head, REAL *scratch)
+{
+    const at_node *node = job->n;
+    const linear_attention_args *a = node->args;
+    linear_attention_place at = linear_attention_head(a, head);
+    const REAL *Q = node->in[0]->data, *K = node->in[1]->data, *V = node->in[2]->data;
+    const REAL *O = node->out[0]->data, *dO = node->out[0]->grad, *r = node->saved;
+    REAL *dK = job->dK, *dV = job->dV;
+    int D = a->D, Dv = a->Dv, W = Dv + 1;
+    REAL *dn = scratch, *v = dn + W, *dv = v + W, *dk = dv + W, *Nt = dk + D;
+    REAL *N = Nt + (ptrdiff_t)W * D;
+
+    memset(Nt, 0, 2 * (size_t)W * (size_t)D * sizeof *Nt); /* and N */
+    v[Dv] = 1;
+    for (int j = a->T - 1; j >= 0; j--) {
+        ptrdiff_t q = at.Q + (ptrdiff_t)j * D, p = at.V + (ptrdiff_t)j * Dv;
+        memcpy(v, V + p, (size_t)Dv * sizeof *v);
+        linear_attention_dn(Dv, r[at.r + j], O + p, dO + p, dn);
+        if (dK) linear_attention_step(W, D, dn, Q + q, Nt, v, dk);
+        if (dV) linear_attention_step(D, W, Q + q, dn, N, K + q, dv);
+        for (int d = 0; dK && d < D; d++) dK[q + d] += dk[d];
+        for (int e = 0; dV && e < Dv; e++) dV[p + e] += dv[e];
+    }
+}
+
+static void linear_attention_backward_head(void *ctx, int head, int slot)
+{
+    const linear_attention_job *job = ctx;
+    REAL *scratch = at_scratch(job->n, slot);
+    if (job->dQ) linear_attention_up(job, head, scratch);
+    if (job->dK || job->dV) linear_attention_down(job, head, scratch);
+}
+
+void AT_REAL(linear_attention_backward)(at_node *n)
+{
+    const linear_attention_args *a = n->args;
+    linear_attention_job job = {n, at_grad(n, 0), at_grad(n, 1), at_grad(n, 2)};
+    at_parallel_slots(n->slots, a->heads, linear_attention_backward_head, &job);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
+
+static const at_op linear_attention_op = {.name = "linear_attention_causal",
+                                          .forward = AT_KERNELS(linear_attention_forward),
+                                          .backward = AT_KERNELS(linear_attention_backward)};
 
 /* all dims but the last `but` */
 static bool linear_attention_leads_alike(at_shape a, at_shape b, int but)
@@ -115,119 +226,6 @@ at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at
                    .scratch = (2 * (size_t)a.D + 3) * W * size + (size_t)a.D * size};
     at_node *n = at_record_node(t, &linear_attention_op, AT_IN(Q, K, V), r);
     return n ? n->out[0] : NULL;
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-/* R += a b^T, y = R^T c      R [A,B]  a, c [A]  b, y [B] */
-static void KERNEL(linear_attention_step)(int A, int B, const REAL *restrict a,
-                                          const REAL *restrict b, REAL *restrict R,
-                                          const REAL *restrict c, REAL *restrict y)
-{
-    for (int j = 0; j < B; j++) y[j] = 0;
-    for (int i = 0; i < A; i++, R += B)
-        for (int j = 0; j < B; j++) {
-            R[j] += a[i] * b[j];
-            y[j] += c[i] * R[j];
-        }
-}
-
-static void KERNEL(linear_attention_forward_head)(void *ctx, int head, int slot)
-{
-    const at_node *node = ctx;
-    const linear_attention_args *a = node->args;
-    linear_attention_place at = linear_attention_head(a, head);
-    const REAL *Q = node->in[0]->data, *K = node->in[1]->data, *V = node->in[2]->data;
-    REAL *O = node->out[0]->data, *r = node->saved;
-    int D = a->D, Dv = a->Dv, W = Dv + 1;
-    REAL *n = at_scratch(node, slot), *v = n + W, *M = v + W;
-
-    Q += at.Q, K += at.Q, V += at.V, O += at.V, r += at.r;
-    memset(M, 0, (size_t)D * (size_t)W * sizeof *M);
-    v[Dv] = 1;
-    for (int i = 0; i < a->T; i++, Q += D, K += D, V += Dv, O += Dv) {
-        memcpy(v, V, (size_t)Dv * sizeof *v);
-        KERNEL(linear_attention_step)(D, W, K, v, M, Q, n);
-        r[i] = n[Dv] == 0 ? 0 : 1 / n[Dv];
-        for (int e = 0; e < Dv; e++) O[e] = n[e] * r[i];
-    }
-}
-
-static void KERNEL(linear_attention_forward)(at_node *n)
-{
-    const linear_attention_args *a = n->args;
-    at_parallel_slots(n->slots, a->heads, KERNEL(linear_attention_forward_head), n);
-}
-
-/* dn = (r dO, -r (dO . O)) */
-static void KERNEL(linear_attention_dn)(int Dv, REAL r, const REAL *O, const REAL *dO, REAL *dn)
-{
-    for (int e = 0; e < Dv; e++) dn[e] = r * dO[e];
-    dn[Dv] = -r * AT_FOR_REAL(row_dot)(Dv, dO, O);
-}
-
-/* Up, for dQ */
-static void KERNEL(linear_attention_up)(const linear_attention_job *job, int head, REAL *scratch)
-{
-    const at_node *node = job->n;
-    const linear_attention_args *a = node->args;
-    linear_attention_place at = linear_attention_head(a, head);
-    const REAL *K = node->in[1]->data, *V = node->in[2]->data, *r = node->saved;
-    const REAL *O = node->out[0]->data, *dO = node->out[0]->grad;
-    REAL *dQ = job->dQ;
-    int D = a->D, Dv = a->Dv, W = Dv + 1;
-    REAL *dn = scratch, *v = dn + W, *dq = v + W, *Mt = dq + D;
-
-    K += at.Q, V += at.V, O += at.V, dO += at.V, r += at.r, dQ += at.Q;
-    memset(Mt, 0, (size_t)W * (size_t)D * sizeof *Mt);
-    v[Dv] = 1;
-    for (int i = 0; i < a->T; i++, K += D, V += Dv, O += Dv, dO += Dv, dQ += D) {
-        memcpy(v, V, (size_t)Dv * sizeof *v);
-        KERNEL(linear_attention_dn)(Dv, r[i], O, dO, dn);
-        KERNEL(linear_attention_step)(W, D, v, K, Mt, dn, dq);
-        for (int d = 0; d < D; d++) dQ[d] += dq[d];
-    }
-}
-
-/* Down, for dK and dV */
-static void KERNEL(linear_attention_down)(const linear_attention_job *job, int head, REAL *scratch)
-{
-    const at_node *node = job->n;
-    const linear_attention_args *a = node->args;
-    linear_attention_place at = linear_attention_head(a, head);
-    const REAL *Q = node->in[0]->data, *K = node->in[1]->data, *V = node->in[2]->data;
-    const REAL *O = node->out[0]->data, *dO = node->out[0]->grad, *r = node->saved;
-    REAL *dK = job->dK, *dV = job->dV;
-    int D = a->D, Dv = a->Dv, W = Dv + 1;
-    REAL *dn = scratch, *v = dn + W, *dv = v + W, *dk = dv + W, *Nt = dk + D;
-    REAL *N = Nt + (ptrdiff_t)W * D;
-
-    memset(Nt, 0, 2 * (size_t)W * (size_t)D * sizeof *Nt); /* and N */
-    v[Dv] = 1;
-    for (int j = a->T - 1; j >= 0; j--) {
-        ptrdiff_t q = at.Q + (ptrdiff_t)j * D, p = at.V + (ptrdiff_t)j * Dv;
-        memcpy(v, V + p, (size_t)Dv * sizeof *v);
-        KERNEL(linear_attention_dn)(Dv, r[at.r + j], O + p, dO + p, dn);
-        if (dK) KERNEL(linear_attention_step)(W, D, dn, Q + q, Nt, v, dk);
-        if (dV) KERNEL(linear_attention_step)(D, W, Q + q, dn, N, K + q, dv);
-        for (int d = 0; dK && d < D; d++) dK[q + d] += dk[d];
-        for (int e = 0; dV && e < Dv; e++) dV[p + e] += dv[e];
-    }
-}
-
-static void KERNEL(linear_attention_backward_head)(void *ctx, int head, int slot)
-{
-    const linear_attention_job *job = ctx;
-    REAL *scratch = at_scratch(job->n, slot);
-    if (job->dQ) KERNEL(linear_attention_up)(job, head, scratch);
-    if (job->dK || job->dV) KERNEL(linear_attention_down)(job, head, scratch);
-}
-
-static void KERNEL(linear_attention_backward)(at_node *n)
-{
-    const linear_attention_args *a = n->args;
-    linear_attention_job job = {n, at_grad(n, 0), at_grad(n, 1), at_grad(n, 2)};
-    at_parallel_slots(n->slots, a->heads, KERNEL(linear_attention_backward_head), &job);
 }
 
 #endif

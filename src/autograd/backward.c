@@ -61,11 +61,7 @@ static void *set_grad(at_tensor *x, void *p)
 
 static void add_grad(void *to, const void *from, const at_tensor *x)
 {
-    ptrdiff_t count = at_count(x->shape);
-    if (x->dtype == ATTIC_F64)
-        at_add_rows_f64(1, count, from, 0, to, 0);
-    else
-        at_add_rows_f32(1, count, from, 0, to, 0);
+    AT_OF_REAL(x->dtype, add_values)(at_count(x->shape), from, to);
 }
 
 static void copy_grad(void *to, const void *from, const at_tensor *x)

@@ -4,11 +4,11 @@
  * begin and end: that is worth waking a thread for. */
 #include "kernels/copy.h"
 
-#ifndef REAL
+#include <string.h>
 
 #include "kernels/parallel.h"
+#include "kernels/real.h"
 #include "kernels/rows.h"
-#include <string.h>
 
 enum { COPY_TASK = 1 << 17 }; /* bytes or numbers */
 
@@ -55,6 +55,28 @@ static copy_piece copy_next(const copy_job *c, copy_piece p)
     return copy_piece_from(c, p.row + 1, 0, p.left - p.n);
 }
 
+static void copy_add_task(void *job, int task, int worker)
+{
+    (void)worker;
+    const copy_job *c = job;
+    for (copy_piece p = copy_first(c, task); p.left > 0; p = copy_next(c, p))
+        row_axpy(p.n, 1, (const REAL *)c->x + p.x, (REAL *)c->y + p.y);
+}
+
+void add_rows(ptrdiff_t rows, ptrdiff_t n, const REAL *x, ptrdiff_t x_step, REAL *y,
+              ptrdiff_t y_step)
+{
+    copy_job c = copy_cut(rows, n, x, x_step, y, y_step);
+    at_parallel(copy_tasks(&c), copy_add_task, &c);
+}
+
+void AT_REAL(add_values)(ptrdiff_t n, const void *x, void *y)
+{
+    add_rows(1, n, x, 0, y, 0);
+}
+
+#ifdef AT_ONCE
+
 static void copy_task(void *job, int task, int worker)
 {
     (void)worker;
@@ -68,26 +90,6 @@ void at_copy_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, 
 {
     copy_job c = copy_cut(rows, n, x, x_step, y, y_step);
     at_parallel(copy_tasks(&c), copy_task, &c);
-}
-
-#define AT_KERNELS "kernels/copy.c"
-#include "kernels/each_real.h"
-
-#else
-
-static void KERNEL(copy_add_task)(void *job, int task, int worker)
-{
-    (void)worker;
-    const copy_job *c = job;
-    for (copy_piece p = copy_first(c, task); p.left > 0; p = copy_next(c, p))
-        AT_FOR_REAL(row_axpy)(p.n, 1, (const REAL *)c->x + p.x, (REAL *)c->y + p.y);
-}
-
-void AT_FOR_REAL(add_rows)(ptrdiff_t rows, ptrdiff_t n, const REAL *x, ptrdiff_t x_step, REAL *y,
-                           ptrdiff_t y_step)
-{
-    copy_job c = copy_cut(rows, n, x, x_step, y, y_step);
-    at_parallel(copy_tasks(&c), KERNEL(copy_add_task), &c);
 }
 
 #endif

@@ -7,15 +7,16 @@
  * ones use all threads.  x and y must not overlap; only to itself can x be added. */
 #ifndef AT_KERNELS_COPY_H
 #define AT_KERNELS_COPY_H
+#include "kernels/real.h"
 #include <stddef.h>
 
 /* Of any type: n and the steps count bytes. */
 void at_copy_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
                   ptrdiff_t y_step);
 /* n and the steps count numbers. */
-void at_add_rows_f32(ptrdiff_t rows, ptrdiff_t n, const float *x, ptrdiff_t x_step, float *y,
-                     ptrdiff_t y_step);
-void at_add_rows_f64(ptrdiff_t rows, ptrdiff_t n, const double *x, ptrdiff_t x_step, double *y,
-                     ptrdiff_t y_step);
+void add_rows(ptrdiff_t rows, ptrdiff_t n, const REAL *x, ptrdiff_t x_step, REAL *y,
+              ptrdiff_t y_step);
+/* y_j += x_j, of values of one type */
+AT_EACH_REAL(void, add_values, (ptrdiff_t n, const void *x, void *y));
 
 #endif

@@ -60,11 +60,10 @@
 #include "kernels/gemm.h"
 
 #ifndef ATTIC_PLAIN_KERNELS /* gemm_reference.c then */
-#ifndef REAL
+#include "kernels/real.h"
 
 #include "kernels/parallel.h"
 #include "kernels/simd_transpose.h"
-
 #include <stdalign.h>
 #include <stdbool.h>
 #include <string.h>
@@ -125,6 +124,558 @@ static int gemm_least(int a, int b)
     return a < b ? a : b;
 }
 
+#define STRIP (GEMM_VECTORS * VEC_LANES)
+#define DEPTH (GEMM_DEPTH / (int)sizeof(REAL))
+#define WIDTH (AT_GEMM_COLUMNS / STRIP * STRIP)
+#define WHOLE(n) (((n) + VEC_LANES - 1) / VEC_LANES * VEC_LANES) /* in whole vectors */
+#define LINE (GEMM_LINE / (int)sizeof(REAL))
+
+/* ---------------------------------------- one tile ---------------------------------------- */
+
+/* Lines of memory, `step` numbers apart. */
+typedef struct {
+    const REAL *p;
+    ptrdiff_t step;
+    int count;
+} gemm_lines;
+
+typedef struct {
+    int depth;
+    bool side; /* do the numbers of A for one k lie side by side? */
+    const REAL *A, *B, *Z;
+    ptrdiff_t a_row, a_col, b_row, z_row;
+    ptrdiff_t b_col; /* 0, or how far B's contiguous columns are apart: one row, one vector */
+    gemm_lines fetch[GEMM_FETCHES]; /* one line for each k; the last has one for every k */
+    REAL alpha, beta;
+    REAL *C;
+    ptrdiff_t c_row;
+} gemm_tile;
+
+/* C = alpha (Z + A B) + beta C.  One of A's strides is 1: that from row to row, if its numbers lie side by
+ * side, or else that from k to k.  Rows are then addressed from every third, which x86 can do without
+ * further instructions: p, p + row, p + 2 row. */
+VEC_INLINE void gemm_sums(const int rows, const int vectors, const bool side, const gemm_tile *t)
+{
+    vec sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
+    const REAL *A[GEMM_THIRDS] = {t->A}, *B = t->B, *Z = t->Z;
+    const ptrdiff_t a_row = t->a_row, a_col = t->a_col, b_row = t->b_row;
+    const ptrdiff_t c_row = t->c_row;
+
+    if (!side) GEMM_UNROLL for (int i = 3; i < rows; i += 3) A[i / 3] = A[i / 3 - 1] + 3 * a_row;
+    GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+        sum[i][v] = (vec){0};
+    if (Z)
+        GEMM_UNROLL for (int i = 0; i < rows; i++, Z += t->z_row)
+            GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] = vec_load(Z + v * VEC_LANES);
+
+    const gemm_lines *lines = t->fetch;
+    for (int left = t->depth, n; left > 0; left -= n, lines++) {
+        const REAL *fetch = lines->p;
+        const ptrdiff_t fetch_step = lines->step;
+        n = gemm_least(left, lines->count);
+        GEMM_TWO for (int k = n; k > 0; k--)
+        {
+            GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] = vec_load(B + v * VEC_LANES);
+            GEMM_UNROLL for (int i = 0; i < rows; i++)
+            {
+                const REAL **row = side ? &A[0] : &A[i / 3];
+                const ptrdiff_t at = side ? i : i % 3 * a_row;
+                REAL a = 0;
+                GEMM_UNROLL for (int v = 0; v < vectors; v++)
+                {
+                    if (i % 3 == 0) GEMM_HIDE(*row);
+                    if (v == 0 || i % 3 == 0) a = (*row)[at];
+                    sum[i][v] += a * b[v];
+                }
+            }
+            __builtin_prefetch(fetch, 0, 2);
+            fetch += fetch_step;
+            if (side)
+                A[0] += a_col;
+            else
+                GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += 1;
+            B += b_row;
+        }
+    }
+
+    REAL *C = t->C;
+    const REAL alpha = t->alpha, beta = t->beta;
+    if (beta != 0)
+        GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+            sum[i][v] = alpha * sum[i][v] + beta * vec_load(C + i * c_row + v * VEC_LANES);
+    else if (alpha != 1)
+        GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
+            sum[i][v] *= alpha;
+    GEMM_UNROLL for (int i = 0; i < rows; i++, C += c_row)
+        GEMM_UNROLL for (int v = 0; v < vectors; v++) vec_store(C + v * VEC_LANES, sum[i][v]);
+}
+
+VEC_INLINE void gemm_tile_of(const int rows, int vectors, const gemm_tile *t)
+{
+    if (vectors == 1)
+        t->side ? gemm_sums(rows, 1, true, t) : gemm_sums(rows, 1, false, t);
+    else if (vectors == 2)
+        t->side ? gemm_sums(rows, 2, true, t) : gemm_sums(rows, 2, false, t);
+    else if (vectors == GEMM_VECTORS)
+        t->side ? gemm_sums(rows, GEMM_VECTORS, true, t) : gemm_sums(rows, GEMM_VECTORS, false, t);
+    else if (rows <= 2)
+        t->side ? gemm_sums(rows, GEMM_WIDE, true, t) : gemm_sums(rows, GEMM_WIDE, false, t);
+    else
+        __builtin_unreachable();
+}
+
+/* What a copy of B costs, one row does not earn: its numbers are turned on their way to the sum. */
+__attribute__((noinline)) static void gemm_turned(const gemm_tile *t)
+{
+    vec sum = t->Z ? vec_load(t->Z) : (vec){0}, b[TURN_LANES];
+    const REAL *A = t->A, *B = t->B;
+    const ptrdiff_t a_col = t->a_col, b_col = t->b_col;
+    int k = t->depth;
+    for (; k >= TURN_LANES; k -= TURN_LANES, B += TURN_LANES) {
+        turn_rows(B, b_col, b);
+        GEMM_UNROLL for (int l = 0; l < TURN_LANES; l++, A += a_col) sum += *A * b[l];
+    }
+    for (; k > 0; k--, A += a_col, B++) {
+        vec last = {0};
+        for (int j = 0; j < VEC_LANES; j++) last[j] = B[j * b_col];
+        sum += *A * last;
+    }
+    if (t->beta != 0)
+        sum = t->alpha * sum + t->beta * vec_load(t->C);
+    else if (t->alpha != 1)
+        sum *= t->alpha;
+    vec_store(t->C, sum);
+}
+
+static void gemm_run(int rows, int vectors, const gemm_tile *t)
+{
+    if (t->b_col) {
+        gemm_turned(t);
+        return;
+    }
+    switch (rows) {
+    case 1: gemm_tile_of(1, vectors, t); break;
+    case 2: gemm_tile_of(2, vectors, t); break;
+    case 3: gemm_tile_of(3, vectors, t); break;
+    case 4: gemm_tile_of(4, vectors, t); break;
+    case 5: gemm_tile_of(5, vectors, t); break;
+    case 6: gemm_tile_of(6, vectors, t); break;
+#if defined(__AVX512F__) || defined(__aarch64__)
+    case 7: gemm_tile_of(7, vectors, t); break;
+    case 8: gemm_tile_of(8, vectors, t); break;
+#endif
+#if defined(__AVX512F__)
+    case 9: gemm_tile_of(9, vectors, t); break;
+    case 10: gemm_tile_of(10, vectors, t); break;
+    case 11: gemm_tile_of(11, vectors, t); break;
+    case 12: gemm_tile_of(12, vectors, t); break;
+    case 13: gemm_tile_of(13, vectors, t); break;
+    case 14: gemm_tile_of(14, vectors, t); break;
+#endif
+    default: __builtin_unreachable();
+    }
+}
+
+/* ----------------------------------- tiles on edges of C ----------------------------------- */
+
+/* Rows of n numbers to rows of whole vectors, zeros in the rest. */
+static void gemm_rows_in(int rows, int n, const REAL *from, ptrdiff_t row, ptrdiff_t col, REAL *to,
+                         ptrdiff_t to_row)
+{
+    for (; n > 0; n -= VEC_LANES, from += VEC_LANES * col, to += VEC_LANES) {
+        const int lanes = gemm_least(n, VEC_LANES);
+        if (col == 1 && lanes == VEC_LANES)
+            for (int i = 0; i < rows; i++) vec_store(to + i * to_row, vec_load(from + i * row));
+        else if (col == 1)
+            for (int i = 0; i < rows; i++)
+                vec_store(to + i * to_row, vec_load_first(lanes, from + i * row));
+        else
+            for (int i = 0; i < rows; i++)
+                for (int l = 0; l < VEC_LANES; l++)
+                    to[i * to_row + l] = l < lanes ? from[i * row + l * col] : 0;
+    }
+}
+
+static void gemm_rows_out(int rows, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
+                          ptrdiff_t row, ptrdiff_t col)
+{
+    for (; n > 0; n -= VEC_LANES, from += VEC_LANES, to += VEC_LANES * col) {
+        const int lanes = gemm_least(n, VEC_LANES);
+        if (col == 1 && lanes == VEC_LANES)
+            for (int i = 0; i < rows; i++) vec_store(to + i * row, vec_load(from + i * from_row));
+        else if (col == 1)
+            for (int i = 0; i < rows; i++)
+                vec_store_first(lanes, to + i * row, vec_load(from + i * from_row));
+        else
+            for (int i = 0; i < rows; i++)
+                for (int l = 0; l < lanes; l++) to[i * row + l * col] = from[i * from_row + l];
+    }
+}
+
+/* The same as gemm_run, for fewer columns than vectors hold, or columns that are c_col apart. */
+static void gemm_run_copy(int rows, int columns, const gemm_tile *t, ptrdiff_t c_col)
+{
+    const int vectors = gemm_ceil(columns, VEC_LANES), width = vectors * VEC_LANES;
+    alignas(VEC_BYTES) REAL copy[GEMM_ROWS * STRIP], begin[GEMM_WIDE * VEC_LANES];
+    gemm_tile inner = *t;
+    const bool add = t->Z == t->C;
+    inner.C = copy;
+    inner.c_row = width;
+    inner.Z = add ? copy : t->Z ? begin : NULL;
+    inner.z_row = add ? width : 0;
+    if (add || t->beta != 0) gemm_rows_in(rows, columns, t->C, t->c_row, c_col, copy, width);
+    if (!add && t->Z) gemm_rows_in(1, columns, t->Z, 0, 1, begin, 0);
+    gemm_run(rows, vectors, &inner);
+    gemm_rows_out(rows, columns, copy, width, t->C, t->c_row, c_col);
+}
+
+/* --------------------------------------- copies of B --------------------------------------- */
+
+/* P_kj = B_kj, a strip of whole vectors.  B has `more` columns, from the first of the strip on: where it
+ * has enough of them, those of the next strip fill the last vector up, else zeros do. */
+static void gemm_pack(int depth, int columns, int more, const REAL *B, at_strides b, REAL *P)
+{
+    const int p_row = WHOLE(columns);
+    if (b.row != 1 || b.col == 1)
+        gemm_rows_in(depth, b.col == 1 && more >= p_row ? p_row : columns, B, b.row, b.col, P,
+                     p_row);
+    else
+        for (int k = 0; k < depth; k += VEC_LANES)
+            for (int j = 0; j < columns; j += VEC_LANES) {
+                const REAL *from = B + k + j * b.col;
+                REAL *to = P + k * p_row + j;
+                if (depth - k >= VEC_LANES && more - j >= VEC_LANES)
+                    vec_turn(from, b.col, to, p_row);
+                else
+                    vec_turn_part(gemm_least(columns - j, VEC_LANES),
+                                  gemm_least(depth - k, VEC_LANES), from, b.col, to, p_row);
+            }
+}
+
+static at_strides gemm_transposed(at_strides s)
+{
+    return (at_strides){s.col, s.row, s.batch};
+}
+
+/* ------------------------------------- a block of C ------------------------------------- */
+
+typedef struct {
+    int batch, M, N, K;
+    REAL alpha, beta;
+    const REAL *A, *B;
+    REAL *C;
+    const REAL *bias; /* a row that all sums begin with, or NULL */
+    at_strides a, b, c;
+    at_workspace workspace;
+    bool far;               /* A, B and C are worth fetching */
+    bool sum;               /* the products of the batch are summed into one C */
+    int width;              /* columns of B that can be copied at a time */
+    int rows, columns;      /* of a block of C */
+    ptrdiff_t down, across; /* blocks */
+    ptrdiff_t count, per_task;
+} gemm_job;
+
+/* Panels of m rows: the first few have one row more than the others. */
+typedef struct {
+    int count, rows, longer;
+} gemm_panels;
+
+static gemm_panels gemm_panels_of(int m)
+{
+    if (m <= GEMM_ROWS) return (gemm_panels){1, m, 0};
+    int count = gemm_ceil(m, GEMM_ROWS);
+    return (gemm_panels){count, m / count, m % count};
+}
+
+/* Is A transposed, and each of its columns on a page of its own?  The caches place such lines by few bits
+ * of their address and hold only some of them. */
+static bool gemm_strides_pages(const gemm_job *g)
+{
+    return g->a.row == 1 && g->a.col * (ptrdiff_t)sizeof(REAL) >= GEMM_PAGE;
+}
+
+/* Is a panel of A to be copied for n columns of B?  Where A is transposed, its columns are short pieces
+ * of other lines at every k; where it is not, its rows may lie pages apart. */
+static bool gemm_copies_a(const gemm_job *g, gemm_panels panels, int n)
+{
+    const ptrdiff_t size = sizeof(REAL), row = g->a.row * size, col = g->a.col * size;
+    if (g->a.row != 1 && g->a.col != 1) return true;
+    if (panels.count == 1) return false;
+    if (g->a.row == 1) return n >= GEMM_MANY * STRIP || col >= GEMM_FAR_COLUMNS;
+    return n >= 2 * STRIP && row % GEMM_PAGE == 0;
+}
+
+/* Are all strips of B to be copied for m rows of A? */
+static bool gemm_copies_all(at_strides b, int m)
+{
+    return b.col != 1 || gemm_ceil(m, GEMM_ROWS) > GEMM_FEW;
+}
+
+/* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
+typedef struct {
+    const REAL *p;
+    ptrdiff_t row, col;
+} gemm_begin;
+
+/* While a panel meets strip number `strip`, of so many, it fetches its part of the next panel, which is at
+ * `below`, and of C the tile that comes next. */
+static void gemm_fetch(const gemm_job *g, int rows, int strip, int strips, const REAL *below,
+                       const REAL *C, gemm_tile *t)
+{
+    gemm_lines *f = t->fetch;
+    for (int line = 0; C && line < STRIP; line += LINE)
+        *f++ = (gemm_lines){C + line, g->c.row, rows};
+    const int ends = g->a.row == 1 ? 2 : g->a.col == 1 ? rows : 0; /* a column lies in two lines */
+    for (int i = strip; i < ends && i < strip + GEMM_FETCH_ROWS * strips; i += strips)
+        *f++ = g->a.row == 1 ? (gemm_lines){below + i * LINE, g->a.col, t->depth}
+                             : (gemm_lines){below + i * g->a.row, LINE, gemm_ceil(t->depth, LINE)};
+    *f = (gemm_lines){t->A, 0, t->depth};
+}
+
+/* B [depth,n] of a slab, or strips of it, copied to P just before the first panel meets them. */
+typedef struct {
+    const REAL *B;
+    REAL *P;
+    int n;
+    bool all, first, last; /* is all of B copied?  the first panel, the last? */
+} gemm_strips;
+
+/* C = A B, a panel of rows against all strips: t has A, and the next panel is at `below`. */
+static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int rows,
+                       const gemm_strips *s, gemm_begin begin, REAL *C)
+{
+    const bool once = s->first && s->last;
+    const bool turned = rows == 1 && once && g->b.row == 1 && g->b.col != 1;
+    const int wide = turned ? VEC_LANES : rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
+    t->fetch[0] = (gemm_lines){t->A, 0, t->depth};
+    for (int j = 0, left = s->n, width; left > 0; j += width, left -= width) {
+        width = left >= wide ? wide : STRIP;
+        const int columns = gemm_least(left, width), whole = WHOLE(columns);
+        const REAL *B = s->B + j * g->b.col;
+        REAL *P = s->P + (once || !s->all ? 0 : (ptrdiff_t)j * t->depth);
+        t->b_col = turned && width == VEC_LANES ? g->b.col : 0;
+        const bool copy = !t->b_col && (s->all || columns < whole);
+        if (copy && s->first) gemm_pack(t->depth, columns, left, B, g->b, P);
+        t->B = copy ? P : B;
+        t->b_row = copy ? whole : g->b.row;
+        t->Z = begin.p ? begin.p + j * begin.col : NULL;
+        t->C = C + j * g->c.col;
+        if (g->far) {
+            const REAL *next = left > width ? t->C + width : s->last ? NULL : C + rows * g->c.row;
+            gemm_fetch(g, rows, j / STRIP, gemm_ceil(s->n, STRIP), below,
+                       g->c.col == 1 ? next : NULL, t);
+        }
+        if (columns == whole && g->c.col == 1)
+            gemm_run(rows, whole / VEC_LANES, t);
+        else
+            gemm_run_copy(rows, columns, t, g->c.col);
+    }
+}
+
+/* C = A B for one slab: [m,depth] [depth,n].  t says how sums end. */
+static void gemm_slab(const gemm_job *g, gemm_tile *t, int m, int n, const REAL *A, const REAL *B,
+                      gemm_begin begin, REAL *C, REAL *P, REAL *Q)
+{
+    const gemm_panels panels = gemm_panels_of(m);
+    gemm_strips strips = {B, P, n, .all = gemm_copies_all(g->b, m)};
+    const bool copied = gemm_copies_a(g, panels, n);
+    t->side = copied || g->a.row == 1;
+
+    for (int p = 0, i = 0, rows; p < panels.count; p++, i += rows) {
+        rows = panels.rows + (p < panels.longer);
+        if (copied) {
+            gemm_pack(t->depth, rows, m - i, A, gemm_transposed(g->a), Q);
+            t->a_col = WHOLE(rows);
+        }
+        t->A = copied ? Q : A;
+        strips.first = p == 0;
+        strips.last = p + 1 == panels.count;
+        gemm_panel(g, t, A + rows * g->a.row, rows, &strips, begin, C);
+        if (begin.p) begin.p += rows * begin.row;
+        A += rows * g->a.row;
+        C += rows * g->c.row;
+    }
+}
+
+/* C [m,n] from row i and column j on, in products first .. last of the batch. */
+static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t last, int i, int m,
+                       int j, int n)
+{
+    REAL *Q = (REAL *)((char *)g->workspace.p + (size_t)slot * g->workspace.size);
+    REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
+    const gemm_begin from_c = {C, g->c.row, g->c.col};
+    gemm_begin begin = {NULL, 0, 0};
+    if (g->bias) begin = (gemm_begin){g->bias + j, 0, 1};
+    gemm_tile t = {.a_row = g->a.row,
+                   .a_col = g->a.col,
+                   .c_row = g->c.row,
+                   .alpha = g->alpha,
+                   .beta = g->beta};
+
+    /* Each sum one chain?  Then any cut gives the same bits, else it must not follow strides. */
+    const bool chain = t.alpha == 1 && (t.beta == 0 || t.beta == 1);
+    const int most = chain && gemm_strides_pages(g) ? DEPTH / 2 : DEPTH;
+    const int slabs = g->K > most ? gemm_ceil(g->K, most) : 1;
+    const int depth = WHOLE(gemm_ceil(g->K, slabs));
+    REAL *P = Q + depth * WHOLE(GEMM_ROWS);
+    for (ptrdiff_t b = first; b <= last; b++)
+        for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
+            t.depth = gemm_least(g->K - k, depth);
+            if (t.alpha == 1 && t.beta == 1) begin = from_c, t.beta = 0;
+            t.z_row = begin.row;
+            const REAL *A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
+            const REAL *B = g->B + b * g->b.batch + k * g->b.row + j * g->b.col;
+            gemm_slab(g, &t, m, n, A, B, begin, C, P, Q);
+            t.beta = 1; /* what follows is added */
+        }
+}
+
+/* Few columns waste most of a vector, and columns of C that are contiguous are vectors: C^T = B^T A^T. */
+static void gemm_turn_job(gemm_job *g)
+{
+    const gemm_job h = *g;
+    g->M = h.N, g->N = h.M;
+    g->A = h.B, g->B = h.A;
+    g->a = gemm_transposed(h.b);
+    g->b = gemm_transposed(h.a);
+    g->c = gemm_transposed(h.c);
+}
+
+/* The same, but columns that would not even fill half of a vector are turned.  Some rows at a time, so
+ * that A is near when it is read again. */
+static void gemm_piece(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t last, int i, int m,
+                       int j, int n)
+{
+    const int rest = n % VEC_LANES;
+    if (rest == 0 || rest > VEC_LANES / 2 || n < VEC_LANES || m < VEC_LANES) {
+        gemm_block(g, slot, first, last, i, m, j, n);
+        return;
+    }
+    gemm_job turned = *g;
+    gemm_turn_job(&turned);
+    if (g->bias) turned.bias = NULL, turned.beta = 1; /* sums begin with C instead */
+    n -= rest;
+    for (int rows; m > 0; m -= rows, i += rows) {
+        rows = gemm_least(m, g->width);
+        gemm_block(g, slot, first, last, i, rows, j, n);
+        for (int r = i; g->bias && r < i + rows; r++)
+            memcpy(g->C + r * g->c.row + j + n, g->bias + j + n, (size_t)rest * sizeof(REAL));
+        gemm_block(&turned, slot, first, last, j + n, rest, i, rows);
+    }
+}
+
+/* ---------------------------------------- tasks ---------------------------------------- */
+
+static void gemm_task(void *job, int task, int slot)
+{
+    const gemm_job *g = job;
+    ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
+    if (end > g->count) end = g->count;
+    for (ptrdiff_t block = begin; block < end; block++) {
+        int j = (int)(block % g->across) * g->columns;
+        int i = (int)(block / g->across % g->down) * g->rows;
+        ptrdiff_t first = block / g->across / g->down, last = g->sum ? g->batch - 1 : first;
+        gemm_piece(g, slot, first, last, i, gemm_least(g->M - i, g->rows), j,
+                   gemm_least(g->N - j, g->columns));
+    }
+}
+
+/* Cuts C into blocks, and blocks (or whole products) into tasks.  A block has columns for P; if there is
+ * work for several threads but not in as many blocks, it is halved, along whole strips and panels. */
+static void gemm_cut(gemm_job *g, int width, ptrdiff_t products, double each)
+{
+    const int threads = gemm_least(at_thread_count(), g->workspace.slots);
+    g->rows = g->M;
+    g->columns = gemm_ceil(gemm_ceil(g->N, gemm_ceil(g->N, width)), STRIP) * STRIP;
+    for (;;) {
+        g->down = gemm_ceil(g->M, g->rows);
+        g->across = gemm_ceil(g->N, g->columns);
+        g->count = products * g->down * g->across;
+        const bool split = threads > 1 && g->count < threads * GEMM_TASKS &&
+                           each * (double)products > 2.0 * GEMM_TASK * (double)g->count;
+        if (split && g->columns > 2 * STRIP && 2 * g->columns > g->rows)
+            g->columns = gemm_ceil(g->columns / STRIP, 2) * STRIP;
+        else if (split && g->rows > 4 * GEMM_ROWS)
+            g->rows = gemm_ceil(g->rows, 2);
+        else
+            break;
+    }
+    double block = each * (double)products / (double)g->count;
+    g->per_task = block < GEMM_TASK ? (ptrdiff_t)(GEMM_TASK / block) : 1;
+    while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
+}
+
+/* Columns of B for whose copy the workspace is large enough; it is always for GEMM_COPIED of them. */
+static int gemm_width(const gemm_job *g)
+{
+    const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH;
+    if (depth == 0 || (g->M <= GEMM_COPIED && g->N <= GEMM_COPIED)) return WIDTH;
+    const size_t fits = g->workspace.size / sizeof(REAL) / (size_t)depth - WHOLE(GEMM_ROWS);
+    return fits < WIDTH ? (int)fits / STRIP * STRIP : WIDTH;
+}
+
+static void gemm_do(gemm_job *g)
+{
+    const ptrdiff_t products = g->sum ? 1 : g->batch;
+    if (products < 1 || g->M < 1 || g->N < 1) return;
+    if (g->batch == 0) g->batch = 1, g->K = 0; /* a sum of no products */
+    if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
+        gemm_turn_job(g);
+    g->far = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
+             GEMM_NEAR;
+    g->width = gemm_width(g);
+    const int width = gemm_copies_all(g->b, g->M) ? g->width : WIDTH;
+    const double each = (double)g->M * g->N * (g->K + 1.0) * (g->sum ? g->batch : 1);
+    if (products == 1 && g->N <= width && each < 2 * GEMM_TASK) {
+        gemm_piece(g, 0, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
+        return;
+    }
+    gemm_cut(g, width, products, each);
+    at_parallel_slots(g->workspace.slots, (int)((g->count - 1) / g->per_task) + 1, gemm_task, g);
+}
+
+void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
+          at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
+{
+    gemm_job g = {.batch = batch,
+                  .M = M,
+                  .N = N,
+                  .K = K,
+                  .alpha = alpha,
+                  .beta = beta,
+                  .A = A,
+                  .B = B,
+                  .C = C,
+                  .a = a,
+                  .b = b,
+                  .c = c,
+                  .sum = c.batch == 0,
+                  .workspace = w};
+    gemm_do(&g);
+}
+
+void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, at_strides b,
+               const REAL *z, REAL *C, at_workspace w)
+{
+    gemm_job g = {.batch = 1,
+                  .M = M,
+                  .N = N,
+                  .K = K,
+                  .alpha = 1,
+                  .A = A,
+                  .B = B,
+                  .C = C,
+                  .bias = z,
+                  .a = a,
+                  .b = b,
+                  .c = {N, 1, 0},
+                  .sum = true,
+                  .workspace = w};
+    gemm_do(&g);
+}
+
+#ifdef AT_ONCE
+
 /* n in whole pieces of this size */
 static inline int gemm_whole(int n, int size)
 {
@@ -154,584 +705,5 @@ size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real)
                                  : gemm_most_copies(M, N, K, columns, VEC_BYTES / 8);
 }
 
-#define AT_KERNELS "kernels/gemm.c"
-#include "kernels/each_real.h"
-
-#else
-
-#define STRIP (GEMM_VECTORS * VEC_LANES)
-#define DEPTH (GEMM_DEPTH / (int)sizeof(REAL))
-#define WIDTH (AT_GEMM_COLUMNS / STRIP * STRIP)
-#define WHOLE(n) (((n) + VEC_LANES - 1) / VEC_LANES * VEC_LANES) /* in whole vectors */
-#define LINE (GEMM_LINE / (int)sizeof(REAL))
-
-/* ---------------------------------------- one tile ---------------------------------------- */
-
-/* Lines of memory, `step` numbers apart. */
-typedef struct {
-    const REAL *p;
-    ptrdiff_t step;
-    int count;
-} KERNEL(gemm_lines);
-
-typedef struct {
-    int depth;
-    bool side; /* do the numbers of A for one k lie side by side? */
-    const REAL *A, *B, *Z;
-    ptrdiff_t a_row, a_col, b_row, z_row;
-    ptrdiff_t b_col; /* 0, or how far B's contiguous columns are apart: one row, one vector */
-    KERNEL(gemm_lines) fetch[GEMM_FETCHES]; /* one line for each k; the last has one for every k */
-    REAL alpha, beta;
-    REAL *C;
-    ptrdiff_t c_row;
-} KERNEL(gemm_tile);
-
-/* C = alpha (Z + A B) + beta C.  One of A's strides is 1: that from row to row, if its numbers lie side by
- * side, or else that from k to k.  Rows are then addressed from every third, which x86 can do without
- * further instructions: p, p + row, p + 2 row. */
-VEC_INLINE void KERNEL(gemm_sums)(const int rows, const int vectors, const bool side,
-                                  const KERNEL(gemm_tile) * t)
-{
-    KERNEL(vec) sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
-    const REAL *A[GEMM_THIRDS] = {t->A}, *B = t->B, *Z = t->Z;
-    const ptrdiff_t a_row = t->a_row, a_col = t->a_col, b_row = t->b_row;
-    const ptrdiff_t c_row = t->c_row;
-
-    if (!side) GEMM_UNROLL for (int i = 3; i < rows; i += 3) A[i / 3] = A[i / 3 - 1] + 3 * a_row;
-    GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-        sum[i][v] = (KERNEL(vec)){0};
-    if (Z)
-        GEMM_UNROLL for (int i = 0; i < rows; i++, Z += t->z_row)
-            GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] =
-                KERNEL(vec_load)(Z + v * VEC_LANES);
-
-    const KERNEL(gemm_lines) *lines = t->fetch;
-    for (int left = t->depth, n; left > 0; left -= n, lines++) {
-        const REAL *fetch = lines->p;
-        const ptrdiff_t fetch_step = lines->step;
-        n = gemm_least(left, lines->count);
-        GEMM_TWO for (int k = n; k > 0; k--)
-        {
-            GEMM_UNROLL for (int v = 0; v < vectors; v++) b[v] =
-                KERNEL(vec_load)(B + v * VEC_LANES);
-            GEMM_UNROLL for (int i = 0; i < rows; i++)
-            {
-                const REAL **row = side ? &A[0] : &A[i / 3];
-                const ptrdiff_t at = side ? i : i % 3 * a_row;
-                REAL a = 0;
-                GEMM_UNROLL for (int v = 0; v < vectors; v++)
-                {
-                    if (i % 3 == 0) GEMM_HIDE(*row);
-                    if (v == 0 || i % 3 == 0) a = (*row)[at];
-                    sum[i][v] += a * b[v];
-                }
-            }
-            __builtin_prefetch(fetch, 0, 2);
-            fetch += fetch_step;
-            if (side)
-                A[0] += a_col;
-            else
-                GEMM_UNROLL for (int i = 0; i < rows; i += 3) A[i / 3] += 1;
-            B += b_row;
-        }
-    }
-
-    REAL *C = t->C;
-    const REAL alpha = t->alpha, beta = t->beta;
-    if (beta != 0)
-        GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-            sum[i][v] = alpha * sum[i][v] + beta * KERNEL(vec_load)(C + i * c_row + v * VEC_LANES);
-    else if (alpha != 1)
-        GEMM_UNROLL for (int i = 0; i < rows; i++) GEMM_UNROLL for (int v = 0; v < vectors; v++)
-            sum[i][v] *= alpha;
-    GEMM_UNROLL for (int i = 0; i < rows; i++, C += c_row)
-        GEMM_UNROLL for (int v = 0; v < vectors; v++)
-            KERNEL(vec_store)(C + v * VEC_LANES, sum[i][v]);
-}
-
-VEC_INLINE void KERNEL(gemm_tile_of)(const int rows, int vectors, const KERNEL(gemm_tile) * t)
-{
-    if (vectors == 1)
-        t->side ? KERNEL(gemm_sums)(rows, 1, true, t) : KERNEL(gemm_sums)(rows, 1, false, t);
-    else if (vectors == 2)
-        t->side ? KERNEL(gemm_sums)(rows, 2, true, t) : KERNEL(gemm_sums)(rows, 2, false, t);
-    else if (vectors == GEMM_VECTORS)
-        t->side ? KERNEL(gemm_sums)(rows, GEMM_VECTORS, true, t)
-                : KERNEL(gemm_sums)(rows, GEMM_VECTORS, false, t);
-    else if (rows <= 2)
-        t->side ? KERNEL(gemm_sums)(rows, GEMM_WIDE, true, t)
-                : KERNEL(gemm_sums)(rows, GEMM_WIDE, false, t);
-    else
-        __builtin_unreachable();
-}
-
-/* What a copy of B costs, one row does not earn: its numbers are turned on their way to the sum. */
-__attribute__((noinline)) static void KERNEL(gemm_turned)(const KERNEL(gemm_tile) * t)
-{
-    KERNEL(vec) sum = t->Z ? KERNEL(vec_load)(t->Z) : (KERNEL(vec)){0}, b[TURN_LANES];
-    const REAL *A = t->A, *B = t->B;
-    const ptrdiff_t a_col = t->a_col, b_col = t->b_col;
-    int k = t->depth;
-    for (; k >= TURN_LANES; k -= TURN_LANES, B += TURN_LANES) {
-        KERNEL(turn_rows)(B, b_col, b);
-        GEMM_UNROLL for (int l = 0; l < TURN_LANES; l++, A += a_col) sum += *A * b[l];
-    }
-    for (; k > 0; k--, A += a_col, B++) {
-        KERNEL(vec) last = {0};
-        for (int j = 0; j < VEC_LANES; j++) last[j] = B[j * b_col];
-        sum += *A * last;
-    }
-    if (t->beta != 0)
-        sum = t->alpha * sum + t->beta * KERNEL(vec_load)(t->C);
-    else if (t->alpha != 1)
-        sum *= t->alpha;
-    KERNEL(vec_store)(t->C, sum);
-}
-
-static void KERNEL(gemm_run)(int rows, int vectors, const KERNEL(gemm_tile) * t)
-{
-    if (t->b_col) {
-        KERNEL(gemm_turned)(t);
-        return;
-    }
-    switch (rows) {
-    case 1: KERNEL(gemm_tile_of)(1, vectors, t); break;
-    case 2: KERNEL(gemm_tile_of)(2, vectors, t); break;
-    case 3: KERNEL(gemm_tile_of)(3, vectors, t); break;
-    case 4: KERNEL(gemm_tile_of)(4, vectors, t); break;
-    case 5: KERNEL(gemm_tile_of)(5, vectors, t); break;
-    case 6: KERNEL(gemm_tile_of)(6, vectors, t); break;
-#if defined(__AVX512F__) || defined(__aarch64__)
-    case 7: KERNEL(gemm_tile_of)(7, vectors, t); break;
-    case 8: KERNEL(gemm_tile_of)(8, vectors, t); break;
-#endif
-#if defined(__AVX512F__)
-    case 9: KERNEL(gemm_tile_of)(9, vectors, t); break;
-    case 10: KERNEL(gemm_tile_of)(10, vectors, t); break;
-    case 11: KERNEL(gemm_tile_of)(11, vectors, t); break;
-    case 12: KERNEL(gemm_tile_of)(12, vectors, t); break;
-    case 13: KERNEL(gemm_tile_of)(13, vectors, t); break;
-    case 14: KERNEL(gemm_tile_of)(14, vectors, t); break;
-#endif
-    default: __builtin_unreachable();
-    }
-}
-
-/* ----------------------------------- tiles on edges of C ----------------------------------- */
-
-/* Rows of n numbers to rows of whole vectors, zeros in the rest. */
-static void KERNEL(gemm_rows_in)(int rows, int n, const REAL *from, ptrdiff_t row, ptrdiff_t col,
-                                 REAL *to, ptrdiff_t to_row)
-{
-    for (; n > 0; n -= VEC_LANES, from += VEC_LANES * col, to += VEC_LANES) {
-        const int lanes = gemm_least(n, VEC_LANES);
-        if (col == 1 && lanes == VEC_LANES)
-            for (int i = 0; i < rows; i++)
-                KERNEL(vec_store)(to + i * to_row, KERNEL(vec_load)(from + i * row));
-        else if (col == 1)
-            for (int i = 0; i < rows; i++)
-                KERNEL(vec_store)(to + i * to_row, KERNEL(vec_load_first)(lanes, from + i * row));
-        else
-            for (int i = 0; i < rows; i++)
-                for (int l = 0; l < VEC_LANES; l++)
-                    to[i * to_row + l] = l < lanes ? from[i * row + l * col] : 0;
-    }
-}
-
-static void KERNEL(gemm_rows_out)(int rows, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
-                                  ptrdiff_t row, ptrdiff_t col)
-{
-    for (; n > 0; n -= VEC_LANES, from += VEC_LANES, to += VEC_LANES * col) {
-        const int lanes = gemm_least(n, VEC_LANES);
-        if (col == 1 && lanes == VEC_LANES)
-            for (int i = 0; i < rows; i++)
-                KERNEL(vec_store)(to + i * row, KERNEL(vec_load)(from + i * from_row));
-        else if (col == 1)
-            for (int i = 0; i < rows; i++)
-                KERNEL(vec_store_first)(lanes, to + i * row, KERNEL(vec_load)(from + i * from_row));
-        else
-            for (int i = 0; i < rows; i++)
-                for (int l = 0; l < lanes; l++) to[i * row + l * col] = from[i * from_row + l];
-    }
-}
-
-/* The same as gemm_run, for fewer columns than vectors hold, or columns that are c_col apart. */
-static void KERNEL(gemm_run_copy)(int rows, int columns, const KERNEL(gemm_tile) * t,
-                                  ptrdiff_t c_col)
-{
-    const int vectors = gemm_ceil(columns, VEC_LANES), width = vectors * VEC_LANES;
-    alignas(VEC_BYTES) REAL copy[GEMM_ROWS * STRIP], begin[GEMM_WIDE * VEC_LANES];
-    KERNEL(gemm_tile) inner = *t;
-    const bool add = t->Z == t->C;
-    inner.C = copy;
-    inner.c_row = width;
-    inner.Z = add ? copy : t->Z ? begin : NULL;
-    inner.z_row = add ? width : 0;
-    if (add || t->beta != 0)
-        KERNEL(gemm_rows_in)(rows, columns, t->C, t->c_row, c_col, copy, width);
-    if (!add && t->Z) KERNEL(gemm_rows_in)(1, columns, t->Z, 0, 1, begin, 0);
-    KERNEL(gemm_run)(rows, vectors, &inner);
-    KERNEL(gemm_rows_out)(rows, columns, copy, width, t->C, t->c_row, c_col);
-}
-
-/* --------------------------------------- copies of B --------------------------------------- */
-
-/* P_kj = B_kj, a strip of whole vectors.  B has `more` columns, from the first of the strip on: where it
- * has enough of them, those of the next strip fill the last vector up, else zeros do. */
-static void KERNEL(gemm_pack)(int depth, int columns, int more, const REAL *B, at_strides b,
-                              REAL *P)
-{
-    const int p_row = WHOLE(columns);
-    if (b.row != 1 || b.col == 1) KERNEL(gemm_rows_in)
-    (depth, b.col == 1 && more >= p_row ? p_row : columns, B, b.row, b.col, P, p_row);
-    else for (int k = 0; k < depth; k += VEC_LANES) for (int j = 0; j < columns; j += VEC_LANES)
-    {
-        const REAL *from = B + k + j * b.col;
-        REAL *to = P + k * p_row + j;
-        if (depth - k >= VEC_LANES && more - j >= VEC_LANES)
-            KERNEL(vec_turn)(from, b.col, to, p_row);
-        else
-            KERNEL(vec_turn_part)
-        (gemm_least(columns - j, VEC_LANES), gemm_least(depth - k, VEC_LANES), from, b.col, to,
-         p_row);
-    }
-}
-
-static at_strides KERNEL(gemm_transposed)(at_strides s)
-{
-    return (at_strides){s.col, s.row, s.batch};
-}
-
-/* ------------------------------------- a block of C ------------------------------------- */
-
-typedef struct {
-    int batch, M, N, K;
-    REAL alpha, beta;
-    const REAL *A, *B;
-    REAL *C;
-    const REAL *bias; /* a row that all sums begin with, or NULL */
-    at_strides a, b, c;
-    at_workspace workspace;
-    bool far;               /* A, B and C are worth fetching */
-    bool sum;               /* the products of the batch are summed into one C */
-    int width;              /* columns of B that can be copied at a time */
-    int rows, columns;      /* of a block of C */
-    ptrdiff_t down, across; /* blocks */
-    ptrdiff_t count, per_task;
-} KERNEL(gemm_job);
-
-/* Panels of m rows: the first few have one row more than the others. */
-typedef struct {
-    int count, rows, longer;
-} KERNEL(gemm_panels);
-
-static KERNEL(gemm_panels) KERNEL(gemm_panels_of)(int m)
-{
-    if (m <= GEMM_ROWS) return (KERNEL(gemm_panels)){1, m, 0};
-    int count = gemm_ceil(m, GEMM_ROWS);
-    return (KERNEL(gemm_panels)){count, m / count, m % count};
-}
-
-/* Is A transposed, and each of its columns on a page of its own?  The caches place such lines by few bits
- * of their address and hold only some of them. */
-static bool KERNEL(gemm_strides_pages)(const KERNEL(gemm_job) * g)
-{
-    return g->a.row == 1 && g->a.col * (ptrdiff_t)sizeof(REAL) >= GEMM_PAGE;
-}
-
-/* Is a panel of A to be copied for n columns of B?  Where A is transposed, its columns are short pieces
- * of other lines at every k; where it is not, its rows may lie pages apart. */
-static bool KERNEL(gemm_copies_a)(const KERNEL(gemm_job) * g, KERNEL(gemm_panels) panels, int n)
-{
-    const ptrdiff_t size = sizeof(REAL), row = g->a.row * size, col = g->a.col * size;
-    if (g->a.row != 1 && g->a.col != 1) return true;
-    if (panels.count == 1) return false;
-    if (g->a.row == 1) return n >= GEMM_MANY * STRIP || col >= GEMM_FAR_COLUMNS;
-    return n >= 2 * STRIP && row % GEMM_PAGE == 0;
-}
-
-/* Are all strips of B to be copied for m rows of A? */
-static bool KERNEL(gemm_copies_all)(at_strides b, int m)
-{
-    return b.col != 1 || gemm_ceil(m, GEMM_ROWS) > GEMM_FEW;
-}
-
-/* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
-typedef struct {
-    const REAL *p;
-    ptrdiff_t row, col;
-} KERNEL(gemm_begin);
-
-/* While a panel meets strip number `strip`, of so many, it fetches its part of the next panel, which is at
- * `below`, and of C the tile that comes next. */
-static void KERNEL(gemm_fetch)(const KERNEL(gemm_job) * g, int rows, int strip, int strips,
-                               const REAL *below, const REAL *C, KERNEL(gemm_tile) * t)
-{
-    KERNEL(gemm_lines) *f = t->fetch;
-    for (int line = 0; C && line < STRIP; line += LINE)
-        *f++ = (KERNEL(gemm_lines)){C + line, g->c.row, rows};
-    const int ends = g->a.row == 1 ? 2 : g->a.col == 1 ? rows : 0; /* a column lies in two lines */
-    for (int i = strip; i < ends && i < strip + GEMM_FETCH_ROWS * strips; i += strips)
-        *f++ = g->a.row == 1
-                   ? (KERNEL(gemm_lines)){below + i * LINE, g->a.col, t->depth}
-                   : (KERNEL(gemm_lines)){below + i * g->a.row, LINE, gemm_ceil(t->depth, LINE)};
-    *f = (KERNEL(gemm_lines)){t->A, 0, t->depth};
-}
-
-/* B [depth,n] of a slab, or strips of it, copied to P just before the first panel meets them. */
-typedef struct {
-    const REAL *B;
-    REAL *P;
-    int n;
-    bool all, first, last; /* is all of B copied?  the first panel, the last? */
-} KERNEL(gemm_strips);
-
-/* C = A B, a panel of rows against all strips: t has A, and the next panel is at `below`. */
-static void KERNEL(gemm_panel)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, const REAL *below,
-                               int rows, const KERNEL(gemm_strips) * s, KERNEL(gemm_begin) begin,
-                               REAL *C)
-{
-    const bool once = s->first && s->last;
-    const bool turned = rows == 1 && once && g->b.row == 1 && g->b.col != 1;
-    const int wide = turned ? VEC_LANES : rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
-    t->fetch[0] = (KERNEL(gemm_lines)){t->A, 0, t->depth};
-    for (int j = 0, left = s->n, width; left > 0; j += width, left -= width) {
-        width = left >= wide ? wide : STRIP;
-        const int columns = gemm_least(left, width), whole = WHOLE(columns);
-        const REAL *B = s->B + j * g->b.col;
-        REAL *P = s->P + (once || !s->all ? 0 : (ptrdiff_t)j * t->depth);
-        t->b_col = turned && width == VEC_LANES ? g->b.col : 0;
-        const bool copy = !t->b_col && (s->all || columns < whole);
-        if (copy && s->first) KERNEL(gemm_pack)(t->depth, columns, left, B, g->b, P);
-        t->B = copy ? P : B;
-        t->b_row = copy ? whole : g->b.row;
-        t->Z = begin.p ? begin.p + j * begin.col : NULL;
-        t->C = C + j * g->c.col;
-        if (g->far) {
-            const REAL *next = left > width ? t->C + width : s->last ? NULL : C + rows * g->c.row;
-            KERNEL(gemm_fetch)
-            (g, rows, j / STRIP, gemm_ceil(s->n, STRIP), below, g->c.col == 1 ? next : NULL, t);
-        }
-        if (columns == whole && g->c.col == 1)
-            KERNEL(gemm_run)(rows, whole / VEC_LANES, t);
-        else
-            KERNEL(gemm_run_copy)(rows, columns, t, g->c.col);
-    }
-}
-
-/* C = A B for one slab: [m,depth] [depth,n].  t says how sums end. */
-static void KERNEL(gemm_slab)(const KERNEL(gemm_job) * g, KERNEL(gemm_tile) * t, int m, int n,
-                              const REAL *A, const REAL *B, KERNEL(gemm_begin) begin, REAL *C,
-                              REAL *P, REAL *Q)
-{
-    const KERNEL(gemm_panels) panels = KERNEL(gemm_panels_of)(m);
-    KERNEL(gemm_strips) strips = {B, P, n, .all = KERNEL(gemm_copies_all)(g->b, m)};
-    const bool copied = KERNEL(gemm_copies_a)(g, panels, n);
-    t->side = copied || g->a.row == 1;
-
-    for (int p = 0, i = 0, rows; p < panels.count; p++, i += rows) {
-        rows = panels.rows + (p < panels.longer);
-        if (copied) {
-            KERNEL(gemm_pack)(t->depth, rows, m - i, A, KERNEL(gemm_transposed)(g->a), Q);
-            t->a_col = WHOLE(rows);
-        }
-        t->A = copied ? Q : A;
-        strips.first = p == 0;
-        strips.last = p + 1 == panels.count;
-        KERNEL(gemm_panel)(g, t, A + rows * g->a.row, rows, &strips, begin, C);
-        if (begin.p) begin.p += rows * begin.row;
-        A += rows * g->a.row;
-        C += rows * g->c.row;
-    }
-}
-
-/* C [m,n] from row i and column j on, in products first .. last of the batch. */
-static void KERNEL(gemm_block)(const KERNEL(gemm_job) * g, int slot, ptrdiff_t first,
-                               ptrdiff_t last, int i, int m, int j, int n)
-{
-    REAL *Q = (REAL *)((char *)g->workspace.p + (size_t)slot * g->workspace.size);
-    REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
-    const KERNEL(gemm_begin) from_c = {C, g->c.row, g->c.col};
-    KERNEL(gemm_begin) begin = {NULL, 0, 0};
-    if (g->bias) begin = (KERNEL(gemm_begin)){g->bias + j, 0, 1};
-    KERNEL(gemm_tile)
-    t = {.a_row = g->a.row,
-         .a_col = g->a.col,
-         .c_row = g->c.row,
-         .alpha = g->alpha,
-         .beta = g->beta};
-
-    /* Each sum one chain?  Then any cut gives the same bits, else it must not follow strides. */
-    const bool chain = t.alpha == 1 && (t.beta == 0 || t.beta == 1);
-    const int most = chain && KERNEL(gemm_strides_pages)(g) ? DEPTH / 2 : DEPTH;
-    const int slabs = g->K > most ? gemm_ceil(g->K, most) : 1;
-    const int depth = WHOLE(gemm_ceil(g->K, slabs));
-    REAL *P = Q + depth * WHOLE(GEMM_ROWS);
-    for (ptrdiff_t b = first; b <= last; b++)
-        for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
-            t.depth = gemm_least(g->K - k, depth);
-            if (t.alpha == 1 && t.beta == 1) begin = from_c, t.beta = 0;
-            t.z_row = begin.row;
-            const REAL *A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
-            const REAL *B = g->B + b * g->b.batch + k * g->b.row + j * g->b.col;
-            KERNEL(gemm_slab)(g, &t, m, n, A, B, begin, C, P, Q);
-            t.beta = 1; /* what follows is added */
-        }
-}
-
-/* Few columns waste most of a vector, and columns of C that are contiguous are vectors: C^T = B^T A^T. */
-static void KERNEL(gemm_turn_job)(KERNEL(gemm_job) * g)
-{
-    const KERNEL(gemm_job) h = *g;
-    g->M = h.N, g->N = h.M;
-    g->A = h.B, g->B = h.A;
-    g->a = KERNEL(gemm_transposed)(h.b);
-    g->b = KERNEL(gemm_transposed)(h.a);
-    g->c = KERNEL(gemm_transposed)(h.c);
-}
-
-/* The same, but columns that would not even fill half of a vector are turned.  Some rows at a time, so
- * that A is near when it is read again. */
-static void KERNEL(gemm_piece)(const KERNEL(gemm_job) * g, int slot, ptrdiff_t first,
-                               ptrdiff_t last, int i, int m, int j, int n)
-{
-    const int rest = n % VEC_LANES;
-    if (rest == 0 || rest > VEC_LANES / 2 || n < VEC_LANES || m < VEC_LANES) {
-        KERNEL(gemm_block)(g, slot, first, last, i, m, j, n);
-        return;
-    }
-    KERNEL(gemm_job) turned = *g;
-    KERNEL(gemm_turn_job)(&turned);
-    if (g->bias) turned.bias = NULL, turned.beta = 1; /* sums begin with C instead */
-    n -= rest;
-    for (int rows; m > 0; m -= rows, i += rows) {
-        rows = gemm_least(m, g->width);
-        KERNEL(gemm_block)(g, slot, first, last, i, rows, j, n);
-        for (int r = i; g->bias && r < i + rows; r++)
-            memcpy(g->C + r * g->c.row + j + n, g->bias + j + n, (size_t)rest * sizeof(REAL));
-        KERNEL(gemm_block)(&turned, slot, first, last, j + n, rest, i, rows);
-    }
-}
-
-/* ---------------------------------------- tasks ---------------------------------------- */
-
-static void KERNEL(gemm_task)(void *job, int task, int slot)
-{
-    const KERNEL(gemm_job) *g = job;
-    ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
-    if (end > g->count) end = g->count;
-    for (ptrdiff_t block = begin; block < end; block++) {
-        int j = (int)(block % g->across) * g->columns;
-        int i = (int)(block / g->across % g->down) * g->rows;
-        ptrdiff_t first = block / g->across / g->down, last = g->sum ? g->batch - 1 : first;
-        KERNEL(gemm_piece)
-        (g, slot, first, last, i, gemm_least(g->M - i, g->rows), j,
-         gemm_least(g->N - j, g->columns));
-    }
-}
-
-/* Cuts C into blocks, and blocks (or whole products) into tasks.  A block has columns for P; if there is
- * work for several threads but not in as many blocks, it is halved, along whole strips and panels. */
-static void KERNEL(gemm_cut)(KERNEL(gemm_job) * g, int width, ptrdiff_t products, double each)
-{
-    const int threads = gemm_least(at_thread_count(), g->workspace.slots);
-    g->rows = g->M;
-    g->columns = gemm_ceil(gemm_ceil(g->N, gemm_ceil(g->N, width)), STRIP) * STRIP;
-    for (;;) {
-        g->down = gemm_ceil(g->M, g->rows);
-        g->across = gemm_ceil(g->N, g->columns);
-        g->count = products * g->down * g->across;
-        const bool split = threads > 1 && g->count < threads * GEMM_TASKS &&
-                           each * (double)products > 2.0 * GEMM_TASK * (double)g->count;
-        if (split && g->columns > 2 * STRIP && 2 * g->columns > g->rows)
-            g->columns = gemm_ceil(g->columns / STRIP, 2) * STRIP;
-        else if (split && g->rows > 4 * GEMM_ROWS)
-            g->rows = gemm_ceil(g->rows, 2);
-        else
-            break;
-    }
-    double block = each * (double)products / (double)g->count;
-    g->per_task = block < GEMM_TASK ? (ptrdiff_t)(GEMM_TASK / block) : 1;
-    while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
-}
-
-/* Columns of B for whose copy the workspace is large enough; it is always for GEMM_COPIED of them. */
-static int KERNEL(gemm_width)(const KERNEL(gemm_job) * g)
-{
-    const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH;
-    if (depth == 0 || (g->M <= GEMM_COPIED && g->N <= GEMM_COPIED)) return WIDTH;
-    const size_t fits = g->workspace.size / sizeof(REAL) / (size_t)depth - WHOLE(GEMM_ROWS);
-    return fits < WIDTH ? (int)fits / STRIP * STRIP : WIDTH;
-}
-
-static void KERNEL(gemm_do)(KERNEL(gemm_job) * g)
-{
-    const ptrdiff_t products = g->sum ? 1 : g->batch;
-    if (products < 1 || g->M < 1 || g->N < 1) return;
-    if (g->batch == 0) g->batch = 1, g->K = 0; /* a sum of no products */
-    if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
-        KERNEL(gemm_turn_job)(g);
-    g->far = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
-             GEMM_NEAR;
-    g->width = KERNEL(gemm_width)(g);
-    const int width = KERNEL(gemm_copies_all)(g->b, g->M) ? g->width : WIDTH;
-    const double each = (double)g->M * g->N * (g->K + 1.0) * (g->sum ? g->batch : 1);
-    if (products == 1 && g->N <= width && each < 2 * GEMM_TASK) {
-        KERNEL(gemm_piece)(g, 0, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
-        return;
-    }
-    KERNEL(gemm_cut)(g, width, products, each);
-    at_parallel_slots(g->workspace.slots, (int)((g->count - 1) / g->per_task) + 1,
-                      KERNEL(gemm_task), g);
-}
-
-void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
-                       const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c,
-                       at_workspace w)
-{
-    KERNEL(gemm_job)
-    g = {.batch = batch,
-         .M = M,
-         .N = N,
-         .K = K,
-         .alpha = alpha,
-         .beta = beta,
-         .A = A,
-         .B = B,
-         .C = C,
-         .a = a,
-         .b = b,
-         .c = c,
-         .sum = c.batch == 0,
-         .workspace = w};
-    KERNEL(gemm_do)(&g);
-}
-
-void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, const REAL *B,
-                            at_strides b, const REAL *z, REAL *C, at_workspace w)
-{
-    KERNEL(gemm_job)
-    g = {.batch = 1,
-         .M = M,
-         .N = N,
-         .K = K,
-         .alpha = 1,
-         .A = A,
-         .B = B,
-         .C = C,
-         .bias = z,
-         .a = a,
-         .b = b,
-         .c = {N, 1, 0},
-         .sum = true,
-         .workspace = w};
-    KERNEL(gemm_do)(&g);
-}
-
-#undef STRIP
-#undef DEPTH
-#undef WIDTH
-#undef WHOLE
-#undef LINE
 #endif
 #endif

@@ -1,6 +1,7 @@
 /* gemm.h -- the matrix product that every other product here is made of. */
 #ifndef AT_KERNELS_GEMM_H
 #define AT_KERNELS_GEMM_H
+#include "kernels/real.h"
 #include <stddef.h>
 
 /* Element (i, j) of matrix b lies at p[b*batch + i*row + j*col].  A transpose swaps row and col,
@@ -39,26 +40,17 @@ enum { AT_GEMM_WORKSPACE = 640 << 10 }; /* suffices for all */
  * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed.  So its
  * bits depend on the values in row i of A, in column j of B, of C_ij, alpha and beta, and on nothing
  * else: not on M, N, i or j, not on strides, not on the number of threads. */
-void at_gemm_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
-                 const float *B, at_strides b, float beta, float *C, at_strides c, at_workspace w);
-void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
-                 const double *B, at_strides b, double beta, double *C, at_strides c,
-                 at_workspace w);
+void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
+          at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
 
 /* C_ij = z_j + sum_k A_ik B_kj: a product that begins with a row, which costs nothing.  C has
  * contiguous rows; z = NULL is 0. */
-void at_gemm_bias_f32(int M, int N, int K, const float *A, at_strides a, const float *B,
-                      at_strides b, const float *z, float *C, at_workspace w);
-void at_gemm_bias_f64(int M, int N, int K, const double *A, at_strides a, const double *B,
-                      at_strides b, const double *z, double *C, at_workspace w);
+void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, at_strides b,
+               const REAL *z, REAL *C, at_workspace w);
 
 /* at_gemm in plain C and about half as fast: what a build with PLAIN=1 uses, and what tests compare
  * the other with. */
-void at_gemm_plain_f32(int batch, int M, int N, int K, float alpha, const float *A, at_strides a,
-                       const float *B, at_strides b, float beta, float *C, at_strides c,
-                       at_workspace w);
-void at_gemm_plain_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
-                       const double *B, at_strides b, double beta, double *C, at_strides c,
-                       at_workspace w);
+void gemm_plain(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
+                const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
 
 #endif

@@ -27,10 +27,10 @@
  * added up in the order of k by whoever computes it. */
 #include "kernels/gemm.h"
 
-#ifndef REAL
+#include <stdbool.h>
 
 #include "kernels/parallel.h"
-#include <stdbool.h>
+#include "kernels/real.h"
 
 enum {
     PLAIN_ROWS = 64,
@@ -64,19 +64,6 @@ static plain_gemm_grid plain_gemm_cut(ptrdiff_t batch, ptrdiff_t M, ptrdiff_t N,
     }
 }
 
-#ifdef ATTIC_PLAIN_KERNELS
-size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real)
-{
-    (void)M, (void)N, (void)K, (void)columns, (void)real;
-    return (PLAIN_ROWS + PLAIN_DEPTH) * PLAIN_ROW_BYTES;
-}
-#endif
-
-#define AT_KERNELS "kernels/gemm_reference.c"
-#include "kernels/each_real.h"
-
-#else
-
 #define PLAIN_COLS (PLAIN_ROW_BYTES / (int)sizeof(REAL))
 
 typedef struct {
@@ -88,11 +75,10 @@ typedef struct {
     at_strides a, b, c;
     bool sum; /* the products of the batch are summed into one C */
     at_workspace workspace;
-} KERNEL(plain_gemm_job);
+} plain_gemm_job;
 
 /* P_kj = B_kj */
-static void KERNEL(plain_gemm_pack)(int depth, int n, const REAL *B, at_strides b,
-                                    REAL P[][PLAIN_COLS])
+static void plain_gemm_pack(int depth, int n, const REAL *B, at_strides b, REAL P[][PLAIN_COLS])
 {
     if (b.col == 1)
         for (int k = 0; k < depth; k++)
@@ -103,8 +89,8 @@ static void KERNEL(plain_gemm_pack)(int depth, int n, const REAL *B, at_strides 
 }
 
 /* t_j += sum_k a_k P_kj, a_k at a[k * step] */
-static void KERNEL(plain_gemm_row)(int depth, int n, const REAL *restrict a, ptrdiff_t step,
-                                   const REAL (*restrict P)[PLAIN_COLS], REAL *restrict t)
+static void plain_gemm_row(int depth, int n, const REAL *restrict a, ptrdiff_t step,
+                           const REAL (*restrict P)[PLAIN_COLS], REAL *restrict t)
 {
     int k = 0;
     for (; k + 8 <= depth; k += 8, a += 8 * step, P += 8) {
@@ -128,8 +114,8 @@ static void KERNEL(plain_gemm_row)(int depth, int n, const REAL *restrict a, ptr
 }
 
 /* C_ij = alpha T_ij + beta C_ij, C not read if beta is 0 */
-static void KERNEL(plain_gemm_store)(int m, int n, REAL alpha, REAL T[][PLAIN_COLS], REAL beta,
-                                     REAL *C, at_strides c)
+static void plain_gemm_store(int m, int n, REAL alpha, REAL T[][PLAIN_COLS], REAL beta, REAL *C,
+                             at_strides c)
 {
     for (int i = 0; i < m; i++) {
         REAL *to = C + i * c.row;
@@ -140,7 +126,7 @@ static void KERNEL(plain_gemm_store)(int m, int n, REAL alpha, REAL T[][PLAIN_CO
     }
 }
 
-static void KERNEL(plain_gemm_tile)(const KERNEL(plain_gemm_job) * g, ptrdiff_t tile, int slot)
+static void plain_gemm_tile(const plain_gemm_job *g, ptrdiff_t tile, int slot)
 {
     void *workspace = (char *)g->workspace.p + (size_t)slot * g->workspace.size;
     REAL(*T)[PLAIN_COLS] = workspace, (*P)[PLAIN_COLS] = T + PLAIN_ROWS;
@@ -157,63 +143,68 @@ static void KERNEL(plain_gemm_tile)(const KERNEL(plain_gemm_job) * g, ptrdiff_t 
             int depth = g->K - k0 < PLAIN_DEPTH ? (int)(g->K - k0) : PLAIN_DEPTH;
             const REAL *A = g->A + b * g->a.batch + i0 * g->a.row + k0 * g->a.col;
             const REAL *B = g->B + b * g->b.batch + k0 * g->b.row + j0 * g->b.col;
-            KERNEL(plain_gemm_pack)(depth, n, B, g->b, P);
+            plain_gemm_pack(depth, n, B, g->b, P);
             for (int i = 0; i < m; i++)
-                KERNEL(plain_gemm_row)(depth, n, A + i * g->a.row, g->a.col, P, T[i]);
+                plain_gemm_row(depth, n, A + i * g->a.row, g->a.col, P, T[i]);
         }
     REAL *C = g->C + first * g->c.batch + i0 * g->c.row + j0 * g->c.col;
-    KERNEL(plain_gemm_store)(m, n, g->alpha, T, g->beta, C, g->c);
+    plain_gemm_store(m, n, g->alpha, T, g->beta, C, g->c);
 }
 
-static void KERNEL(plain_gemm_task)(void *job, int task, int slot)
+static void plain_gemm_task(void *job, int task, int slot)
 {
-    const KERNEL(plain_gemm_job) *g = job;
+    const plain_gemm_job *g = job;
     ptrdiff_t begin = task * g->grid.per_task, end = begin + g->grid.per_task;
     if (end > g->grid.count) end = g->grid.count;
-    for (ptrdiff_t tile = begin; tile < end; tile++) KERNEL(plain_gemm_tile)(g, tile, slot);
+    for (ptrdiff_t tile = begin; tile < end; tile++) plain_gemm_tile(g, tile, slot);
 }
 
-static at_strides KERNEL(plain_gemm_transposed)(at_strides s)
+static at_strides plain_gemm_transposed(at_strides s)
 {
     return (at_strides){s.col, s.row, s.batch};
 }
 
-void AT_FOR_REAL(gemm_plain)(int batch, int M, int N, int K, REAL alpha, const REAL *A,
-                             at_strides a, const REAL *B, at_strides b, REAL beta, REAL *C,
-                             at_strides c, at_workspace w)
+void gemm_plain(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
+                const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
 {
-    KERNEL(plain_gemm_job)
-    g = {{0}, batch, M, N, K, alpha, beta, A, B, C, a, b, c, c.batch == 0, w};
+    plain_gemm_job g = {{0}, batch, M, N, K, alpha, beta, A, B, C, a, b, c, c.batch == 0, w};
     if (N < M && N * sizeof(REAL) < PLAIN_SHORT_ROW) {
         g.M = N, g.N = M, g.A = B, g.B = A;
-        g.a = KERNEL(plain_gemm_transposed)(b);
-        g.b = KERNEL(plain_gemm_transposed)(a);
-        g.c = KERNEL(plain_gemm_transposed)(c);
+        g.a = plain_gemm_transposed(b);
+        g.b = plain_gemm_transposed(a);
+        g.c = plain_gemm_transposed(c);
     }
     int tiled = g.sum ? 1 : batch;
     if (tiled < 1 || M < 1 || N < 1) return;
     g.grid = plain_gemm_cut(tiled, g.M, g.N, g.sum ? (ptrdiff_t)batch * K : K, PLAIN_COLS);
     at_parallel_slots(w.slots, (int)((g.grid.count + g.grid.per_task - 1) / g.grid.per_task),
-                      KERNEL(plain_gemm_task), &g);
+                      plain_gemm_task, &g);
 }
 
 #ifdef ATTIC_PLAIN_KERNELS
-void AT_FOR_REAL(gemm)(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
-                       const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c,
-                       at_workspace w)
+void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
+          at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
 {
-    AT_FOR_REAL(gemm_plain)(batch, M, N, K, alpha, A, a, B, b, beta, C, c, w);
+    gemm_plain(batch, M, N, K, alpha, A, a, B, b, beta, C, c, w);
 }
 
-void AT_FOR_REAL(gemm_bias)(int M, int N, int K, const REAL *A, at_strides a, const REAL *B,
-                            at_strides b, const REAL *z, REAL *C, at_workspace w)
+void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, at_strides b,
+               const REAL *z, REAL *C, at_workspace w)
 {
     for (ptrdiff_t i = 0; i < M; i++)
         for (int j = 0; j < N; j++) C[i * N + j] = z ? z[j] : 0;
-    AT_FOR_REAL(gemm_plain)
-    (1, M, N, K, 1, A, a, B, b, 1, C, (at_strides){N, 1, (ptrdiff_t)M * N}, w);
+    gemm_plain(1, M, N, K, 1, A, a, B, b, 1, C, (at_strides){N, 1, (ptrdiff_t)M * N}, w);
 }
 #endif
 
-#undef PLAIN_COLS
+#ifdef AT_ONCE
+
+#ifdef ATTIC_PLAIN_KERNELS
+size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real)
+{
+    (void)M, (void)N, (void)K, (void)columns, (void)real;
+    return (PLAIN_ROWS + PLAIN_DEPTH) * PLAIN_ROW_BYTES;
+}
+#endif
+
 #endif

@@ -1,14 +1,15 @@
 /* simd.h -- one register of numbers: as wide as the target has them, float or double.
  *
- *     vec_f32  a  a  a  a ...  a      VEC_BYTES / 4 lanes          + - * /  and comparisons work
- *     vec_f64  a     a    ...  a      VEC_BYTES / 8 lanes          lane by lane, as in C
+ *     vec      a  a  a  a ...  a      VEC_LANES = VEC_BYTES / sizeof(REAL) lanes;
+ *                                     + - * / and comparisons work lane by lane, as in C
  *
  * These are the vector extensions of GCC and Clang: no assembly, and one source for every machine.
  * What the extensions lack is written here as a loop over the lanes, in the form that both compilers
- * make one instruction of.  In a file's passes (each_real.h), KERNEL(vec) is the vector of REAL and
+ * make one instruction of.  vec is the vector of REAL (real.h) and
  * VEC_LANES says how many it holds. */
 #ifndef AT_KERNELS_SIMD_H
 #define AT_KERNELS_SIMD_H
+#include "kernels/real.h"
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -46,76 +47,69 @@
 #define VEC_MASKED VEC_LANEWISE
 #endif
 
-#define VEC_TYPES
-#define AT_KERNELS "kernels/simd.h"
-#include "kernels/each_real.h"
-#undef VEC_TYPES
-
-#elif defined(VEC_TYPES)
-
-typedef REAL KERNEL(vec) __attribute__((vector_size(VEC_BYTES)));
-typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) KERNEL(vec_int);
-typedef __typeof__(_Generic((REAL)0, float : (uint32_t)0, double : (uint64_t)0)) KERNEL(vec_word);
+typedef REAL vec __attribute__((vector_size(VEC_BYTES)));
+typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) vec_int;
+typedef __typeof__(_Generic((REAL)0, float : (uint32_t)0, double : (uint64_t)0)) vec_word;
 /* what a comparison gives: -1 in a lane where it holds, 0 elsewhere */
-typedef KERNEL(vec_int) KERNEL(vec_mask) __attribute__((vector_size(VEC_BYTES)));
+typedef vec_int vec_mask __attribute__((vector_size(VEC_BYTES)));
 /* the bits of the lanes */
-typedef KERNEL(vec_word) KERNEL(vec_bits) __attribute__((vector_size(VEC_BYTES)));
+typedef vec_word vec_bits __attribute__((vector_size(VEC_BYTES)));
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_load)(const REAL *p)
+VEC_INLINE vec vec_load(const REAL *p)
 {
-    KERNEL(vec) v;
+    vec v;
     memcpy(&v, p, sizeof v);
     return v;
 }
 
-VEC_INLINE void KERNEL(vec_store)(REAL *p, KERNEL(vec) v)
+VEC_INLINE void vec_store(REAL *p, vec v)
 {
     memcpy(p, &v, sizeof v);
 }
 
 /* The first n lanes from p, 0 in the others; no more than p[0 .. n-1] is read. */
-VEC_INLINE KERNEL(vec) KERNEL(vec_load_first)(ptrdiff_t n, const REAL *p)
+VEC_INLINE vec vec_load_first(ptrdiff_t n, const REAL *p)
 {
     REAL lane[VEC_LANES];
-    const KERNEL(vec_int) count = (KERNEL(vec_int))n;
+    const vec_int count = (vec_int)n;
     VEC_MASKED
-    for (KERNEL(vec_int) l = 0; l < VEC_LANES; l++) lane[l] = l < count ? p[l] : 0;
-    return KERNEL(vec_load)(lane);
+    for (vec_int l = 0; l < VEC_LANES; l++) lane[l] = l < count ? p[l] : 0;
+    return vec_load(lane);
 }
 
 /* Only p[0 .. n-1] is written. */
-VEC_INLINE void KERNEL(vec_store_first)(ptrdiff_t n, REAL *p, KERNEL(vec) v)
+VEC_INLINE void vec_store_first(ptrdiff_t n, REAL *p, vec v)
 {
     REAL lane[VEC_LANES];
-    const KERNEL(vec_int) count = (KERNEL(vec_int))n;
-    KERNEL(vec_store)(lane, v);
+    const vec_int count = (vec_int)n;
+    vec_store(lane, v);
     VEC_MASKED
-    for (KERNEL(vec_int) l = 0; l < VEC_LANES; l++)
+    for (vec_int l = 0; l < VEC_LANES; l++)
         if (l < count) p[l] = lane[l];
 }
 
 /* The same where most vectors are full: n may be larger than the vector has lanes. */
-VEC_INLINE KERNEL(vec) KERNEL(vec_load_upto)(ptrdiff_t n, const REAL *p)
+VEC_INLINE vec vec_load_upto(ptrdiff_t n, const REAL *p)
 {
-    return n >= VEC_LANES ? KERNEL(vec_load)(p) : KERNEL(vec_load_first)(n, p);
+    return n >= VEC_LANES ? vec_load(p) : vec_load_first(n, p);
 }
 
-VEC_INLINE void KERNEL(vec_store_upto)(ptrdiff_t n, REAL *p, KERNEL(vec) v)
+VEC_INLINE void vec_store_upto(ptrdiff_t n, REAL *p, vec v)
 {
     if (n >= VEC_LANES)
-        KERNEL(vec_store)(p, v);
+        vec_store(p, v);
     else
-        KERNEL(vec_store_first)(n, p, v);
+        vec_store_first(n, p, v);
 }
 
 /* a in every lane */
-VEC_INLINE KERNEL(vec) KERNEL(vec_of)(REAL a)
+VEC_INLINE vec vec_of(REAL a)
 {
-    return a - (KERNEL(vec)){0};
+    return a - (vec){0};
 }
 
 /* lane by lane: yes where the condition holds, no elsewhere */
-VEC_INLINE KERNEL(vec) KERNEL(vec_pick)(KERNEL(vec_mask) holds, KERNEL(vec) yes, KERNEL(vec) no)
+VEC_INLINE vec vec_pick(vec_mask holds, vec yes, vec no)
 {
     VEC_LANEWISE
     for (int l = 0; l < VEC_LANES; l++) no[l] = holds[l] ? yes[l] : no[l];
@@ -123,15 +117,15 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_pick)(KERNEL(vec_mask) holds, KERNEL(vec) yes,
 }
 
 /* The lanes from 0 to n-1. */
-VEC_INLINE KERNEL(vec_mask) KERNEL(vec_first)(ptrdiff_t n)
+VEC_INLINE vec_mask vec_first(ptrdiff_t n)
 {
-    KERNEL(vec_mask) lane = {0};
+    vec_mask lane = {0};
     for (int l = 0; l < VEC_LANES; l++) lane[l] = l;
-    return lane < (KERNEL(vec_int))n;
+    return lane < (vec_int)n;
 }
 
 /* The sum of the lanes: the halves of v are added, then the halves of that, and so on. */
-VEC_INLINE REAL KERNEL(vec_sum)(KERNEL(vec) v)
+VEC_INLINE REAL vec_sum(vec v)
 {
     for (int l = 0; l < VEC_LANES / 2; l++) v[l] += v[l + VEC_LANES / 2];
     for (int l = 0; l < VEC_LANES / 4; l++) v[l] += v[l + VEC_LANES / 4];
@@ -141,7 +135,7 @@ VEC_INLINE REAL KERNEL(vec_sum)(KERNEL(vec) v)
 }
 
 /* The largest lane; one that is NaN is passed over. */
-VEC_INLINE REAL KERNEL(vec_max)(KERNEL(vec) v)
+VEC_INLINE REAL vec_max(vec v)
 {
     const int half = VEC_LANES / 2, quarter = VEC_LANES / 4, eighth = VEC_LANES / 8;
     for (int l = 0; l < half; l++) v[l] = v[l + half] > v[l] ? v[l + half] : v[l];

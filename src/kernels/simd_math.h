@@ -36,52 +36,46 @@
  * With ATTIC_PLAIN_KERNELS every function here is that of libm, lane by lane. */
 #ifndef AT_KERNELS_SIMD_MATH_H
 #define AT_KERNELS_SIMD_MATH_H
+#include "kernels/real.h"
 #include "kernels/simd.h"
 
 #ifdef __FAST_MATH__
 #error "-ffast-math removes NaN, infinities and the rounding that these functions are made of"
 #endif
 
-#define VECMATH_FUNCTIONS
-#define AT_KERNELS "kernels/simd_math.h"
-#include "kernels/each_real.h"
-#undef VECMATH_FUNCTIONS
-
-#elif defined(VECMATH_FUNCTIONS)
-
 #ifdef ATTIC_PLAIN_KERNELS
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_exp)(KERNEL(vec) x)
+VEC_INLINE vec vec_exp(vec x)
 {
     for (int l = 0; l < VEC_LANES; l++) x[l] = exp(x[l]);
     return x;
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_exp_weight)(KERNEL(vec) x)
+VEC_INLINE vec vec_exp_weight(vec x)
 {
-    return KERNEL(vec_exp)(x);
+    return vec_exp(x);
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_log)(KERNEL(vec) x)
+VEC_INLINE vec vec_log(vec x)
 {
     for (int l = 0; l < VEC_LANES; l++) x[l] = x[l] < 0 ? (REAL)NAN : log(x[l]);
     return x;
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_tanh)(KERNEL(vec) x)
+VEC_INLINE vec vec_tanh(vec x)
 {
     for (int l = 0; l < VEC_LANES; l++) x[l] = tanh(x[l]);
     return x;
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_normal)(KERNEL(vec) x)
+VEC_INLINE vec vec_normal(vec x)
 {
     const REAL root = (REAL)0.70710678118654752440;
     for (int l = 0; l < VEC_LANES; l++) x[l] = (REAL)0.5 * erfc(-root * x[l]);
     return x;
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_sigmoid)(KERNEL(vec) x)
+VEC_INLINE vec vec_sigmoid(vec x)
 {
     for (int l = 0; l < VEC_LANES; l++) {
         REAL e = exp(-fabs(x[l]));
@@ -90,10 +84,10 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_sigmoid)(KERNEL(vec) x)
     return x;
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_gate)(KERNEL(vec) x, KERNEL(vec) * ds)
+VEC_INLINE vec vec_gate(vec x, vec *ds)
 {
-    KERNEL(vec) s = KERNEL(vec_sigmoid)(x);
-    *ds = s * KERNEL(vec_sigmoid)(-x);
+    vec s = vec_sigmoid(x);
+    *ds = s * vec_sigmoid(-x);
     return s;
 }
 
@@ -109,9 +103,9 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_gate)(KERNEL(vec) x, KERNEL(vec) * ds)
 
 /* c_0 x^(n-1) + ... + c_(n-1), n even: even and odd powers apart, so that two chains of
  * multiplications run side by side. */
-VEC_INLINE KERNEL(vec) KERNEL(vec_polynomial)(int n, const REAL *c, KERNEL(vec) x)
+VEC_INLINE vec vec_polynomial(int n, const REAL *c, vec x)
 {
-    KERNEL(vec) z = x * x, odd = KERNEL(vec_of)(c[0]), even = KERNEL(vec_of)(c[1]);
+    vec z = x * x, odd = vec_of(c[0]), even = vec_of(c[1]);
     for (int i = 2; i < n; i += 2) {
         odd = odd * z + c[i];
         even = even * z + c[i + 1];
@@ -121,20 +115,20 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_polynomial)(int n, const REAL *c, KERNEL(vec) 
 
 /* 2^n, where big = n + VEC_BIG, as long as that is a normal number: the last bits of big are n + VEC_BIAS
  * and become the exponent, all above them is pushed out.  One less gives 0. */
-VEC_INLINE KERNEL(vec) KERNEL(vec_2_to)(KERNEL(vec) big)
+VEC_INLINE vec vec_2_to(vec big)
 {
-    return (KERNEL(vec))((KERNEL(vec_bits))big << VEC_FRACTION);
+    return (vec)((vec_bits)big << VEC_FRACTION);
 }
 
 /* r = x - n ln 2 */
-VEC_INLINE KERNEL(vec) KERNEL(vec_without_ln2)(KERNEL(vec) x, KERNEL(vec) n)
+VEC_INLINE vec vec_without_ln2(vec x, vec n)
 {
-    KERNEL(vec) r = x - n * VEC_LN2_HIGH;
+    vec r = x - n * VEC_LN2_HIGH;
     return r - n * VEC_LN2_LOW;
 }
 
 /* exp(r) - 1 = r + r^2 (1/2! + r/3! + ...) */
-VEC_INLINE KERNEL(vec) KERNEL(vec_expm1_series)(KERNEL(vec) r)
+VEC_INLINE vec vec_expm1_series(vec r)
 {
     static const REAL c[] = {
         (REAL)(1 / 6227020800.0), (REAL)(1 / 479001600.0), (REAL)(1 / 39916800.0),
@@ -142,115 +136,115 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_expm1_series)(KERNEL(vec) r)
         (REAL)(1 / 5040.0),       (REAL)(1 / 720.0),       (REAL)(1 / 120.0),
         (REAL)(1 / 24.0),         (REAL)(1 / 6.0),         (REAL)(1 / 2.0)};
     const int terms = VEC_DOUBLE ? 12 : 6;
-    return KERNEL(vec_polynomial)(terms, c + 12 - terms, r) * (r * r) + r;
+    return vec_polynomial(terms, c + 12 - terms, r) * (r * r) + r;
 }
 
 /* Beyond the bounds the result is 0 or infinity anyway.  2^n is applied in two halves, since n reaches
  * from below the smallest normal exponent to above the largest. */
-VEC_INLINE KERNEL(vec) KERNEL(vec_exp)(KERNEL(vec) x)
+VEC_INLINE vec vec_exp(vec x)
 {
-    const KERNEL(vec) low = KERNEL(vec_of)(VEC_DOUBLE ? -746 : -104);
-    const KERNEL(vec) high = KERNEL(vec_of)(VEC_DOUBLE ? 710 : 89);
-    x = KERNEL(vec_pick)(x < low, low, x); /* NaN stays NaN */
-    x = KERNEL(vec_pick)(x > high, high, x);
-    KERNEL(vec) n = x * VEC_INVERSE_LN2 + VEC_BIG - VEC_BIG;
-    KERNEL(vec) big_half = n * (REAL)0.5 + VEC_BIG, rest = n - (big_half - VEC_BIG);
-    KERNEL(vec) y = KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(x, n));
-    KERNEL(vec) power = KERNEL(vec_2_to)(big_half);
-    return (y * power + power) * KERNEL(vec_2_to)(rest + VEC_BIG);
+    const vec low = vec_of(VEC_DOUBLE ? -746 : -104);
+    const vec high = vec_of(VEC_DOUBLE ? 710 : 89);
+    x = vec_pick(x < low, low, x); /* NaN stays NaN */
+    x = vec_pick(x > high, high, x);
+    vec n = x * VEC_INVERSE_LN2 + VEC_BIG - VEC_BIG;
+    vec big_half = n * (REAL)0.5 + VEC_BIG, rest = n - (big_half - VEC_BIG);
+    vec y = vec_expm1_series(vec_without_ln2(x, n));
+    vec power = vec_2_to(big_half);
+    return (y * power + power) * vec_2_to(rest + VEC_BIG);
 }
 
 /* exp(x) for x <= 0: the weight of a score that is x above the maximum.  What would be a denormal
  * number is 0, and so is exp(-inf); NaN stays NaN.  (Up to x = 88 it is exp all the same.) */
-VEC_INLINE KERNEL(vec) KERNEL(vec_exp_weight)(KERNEL(vec) x)
+VEC_INLINE vec vec_exp_weight(vec x)
 {
-    const KERNEL(vec) low = KERNEL(vec_of)(VEC_DOUBLE ? (REAL)-708.39 : (REAL)-87.33);
-    KERNEL(vec) big = x * VEC_INVERSE_LN2 + VEC_BIG;
-    KERNEL(vec) y = KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(x, big - VEC_BIG));
-    KERNEL(vec) power = KERNEL(vec_2_to)(big);
-    return KERNEL(vec_pick)(x < low, KERNEL(vec_of)(0), y * power + power);
+    const vec low = vec_of(VEC_DOUBLE ? (REAL)-708.39 : (REAL)-87.33);
+    vec big = x * VEC_INVERSE_LN2 + VEC_BIG;
+    vec y = vec_expm1_series(vec_without_ln2(x, big - VEC_BIG));
+    vec power = vec_2_to(big);
+    return vec_pick(x < low, vec_of(0), y * power + power);
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_abs)(KERNEL(vec) x)
+VEC_INLINE vec vec_abs(vec x)
 {
-    return (KERNEL(vec))((KERNEL(vec_bits))x & ~(KERNEL(vec_bits))KERNEL(vec_of)(-(REAL)0.0));
+    return (vec)((vec_bits)x & ~(vec_bits)vec_of(-(REAL)0.0));
 }
 
 /* |a| with the sign of x */
-VEC_INLINE KERNEL(vec) KERNEL(vec_with_sign)(KERNEL(vec) a, KERNEL(vec) x)
+VEC_INLINE vec vec_with_sign(vec a, vec x)
 {
-    KERNEL(vec_bits) sign = (KERNEL(vec_bits))KERNEL(vec_of)(-(REAL)0.0);
-    return (KERNEL(vec))(((KERNEL(vec_bits))a & ~sign) | ((KERNEL(vec_bits))x & sign));
+    vec_bits sign = (vec_bits)vec_of(-(REAL)0.0);
+    return (vec)(((vec_bits)a & ~sign) | ((vec_bits)x & sign));
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_sigmoid)(KERNEL(vec) x)
+VEC_INLINE vec vec_sigmoid(vec x)
 {
-    KERNEL(vec) e = KERNEL(vec_exp)(-KERNEL(vec_abs)(x));
-    return KERNEL(vec_pick)(x < 0, e, KERNEL(vec_of)(1)) / (1 + e);
+    vec e = vec_exp(-vec_abs(x));
+    return vec_pick(x < 0, e, vec_of(1)) / (1 + e);
 }
 
 /* sigmoid(x) as a factor, and its derivative: never below 1e-38 (double: 1e-307), which saves what
  * vec_sigmoid does for denormal numbers.  ds = s (1 - s), without a subtraction. */
-VEC_INLINE KERNEL(vec) KERNEL(vec_gate)(KERNEL(vec) x, KERNEL(vec) * ds)
+VEC_INLINE vec vec_gate(vec x, vec *ds)
 {
-    const KERNEL(vec) last = KERNEL(vec_of)(VEC_DOUBLE ? 708 : 87);
-    x = KERNEL(vec_pick)(x > last, last, x); /* NaN stays NaN */
-    x = KERNEL(vec_pick)(x < -last, -last, x);
-    KERNEL(vec) big = x * -VEC_INVERSE_LN2 + VEC_BIG;
-    KERNEL(vec) y = KERNEL(vec_expm1_series)(KERNEL(vec_without_ln2)(-x, big - VEC_BIG));
-    KERNEL(vec) power = KERNEL(vec_2_to)(big);
-    KERNEL(vec) e = y * power + power, s = 1 / (1 + e); /* e = exp(-x) */
+    const vec last = vec_of(VEC_DOUBLE ? 708 : 87);
+    x = vec_pick(x > last, last, x); /* NaN stays NaN */
+    x = vec_pick(x < -last, -last, x);
+    vec big = x * -VEC_INVERSE_LN2 + VEC_BIG;
+    vec y = vec_expm1_series(vec_without_ln2(-x, big - VEC_BIG));
+    vec power = vec_2_to(big);
+    vec e = y * power + power, s = 1 / (1 + e); /* e = exp(-x) */
     *ds = e * s * s;
     return s;
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_tanh)(KERNEL(vec) x)
+VEC_INLINE vec vec_tanh(vec x)
 {
-    const KERNEL(vec) last = KERNEL(vec_of)(20); /* 1 - tanh(20) is below half a unit */
-    KERNEL(vec) a = KERNEL(vec_abs)(x);
-    a = KERNEL(vec_pick)(a > last, last, a);
-    KERNEL(vec) big = a * (-2 * VEC_INVERSE_LN2) + VEC_BIG;
-    KERNEL(vec) r = KERNEL(vec_without_ln2)(-2 * a, big - VEC_BIG);
-    KERNEL(vec) power = KERNEL(vec_2_to)(big);
-    KERNEL(vec) E = power * KERNEL(vec_expm1_series)(r) + (power - 1);
-    return KERNEL(vec_with_sign)(-E / (2 + E), x);
+    const vec last = vec_of(20); /* 1 - tanh(20) is below half a unit */
+    vec a = vec_abs(x);
+    a = vec_pick(a > last, last, a);
+    vec big = a * (-2 * VEC_INVERSE_LN2) + VEC_BIG;
+    vec r = vec_without_ln2(-2 * a, big - VEC_BIG);
+    vec power = vec_2_to(big);
+    vec E = power * vec_expm1_series(r) + (power - 1);
+    return vec_with_sign(-E / (2 + E), x);
 }
 
-VEC_INLINE KERNEL(vec) KERNEL(vec_log)(KERNEL(vec) x)
+VEC_INLINE vec vec_log(vec x)
 {
     static const REAL c[] = {(REAL)(2 / 21.0), (REAL)(2 / 19.0), (REAL)(2 / 17.0), (REAL)(2 / 15.0),
                              (REAL)(2 / 13.0), (REAL)(2 / 11.0), (REAL)(2 / 9.0),  (REAL)(2 / 7.0),
                              (REAL)(2 / 5.0),  (REAL)(2 / 3.0)};
     const int terms = VEC_DOUBLE ? 10 : 4;
-    const KERNEL(vec) zero = {0}, inf = KERNEL(vec_of)((REAL)INFINITY);
-    const KERNEL(vec) smallest = KERNEL(vec_of)(VEC_DOUBLE ? (REAL)DBL_MIN : (REAL)FLT_MIN);
-    const KERNEL(vec_bits) root = (KERNEL(vec_bits))KERNEL(vec_of)((REAL)0.70710678118654752440);
-    const KERNEL(vec_bits) one = (KERNEL(vec_bits))KERNEL(vec_of)(1);
-    const KERNEL(vec_bits) fraction = (((KERNEL(vec_bits)){0} + 1) << VEC_FRACTION) - 1;
+    const vec zero = {0}, inf = vec_of((REAL)INFINITY);
+    const vec smallest = vec_of(VEC_DOUBLE ? (REAL)DBL_MIN : (REAL)FLT_MIN);
+    const vec_bits root = (vec_bits)vec_of((REAL)0.70710678118654752440);
+    const vec_bits one = (vec_bits)vec_of(1);
+    const vec_bits fraction = (((vec_bits){0} + 1) << VEC_FRACTION) - 1;
 
     /* a denormal number gains 2^(its fraction + 2) */
     const int gain = VEC_FRACTION + 2;
-    KERNEL(vec) scale = KERNEL(vec_of)(4 / REAL_EPS);
-    KERNEL(vec) normal = KERNEL(vec_pick)(x < smallest, x * scale, x);
-    KERNEL(vec) gained = KERNEL(vec_pick)(x < smallest, KERNEL(vec_of)(gain), zero);
+    vec scale = vec_of(4 / REAL_EPS);
+    vec normal = vec_pick(x < smallest, x * scale, x);
+    vec gained = vec_pick(x < smallest, vec_of(gain), zero);
 
     /* adding one - root carries into the exponent just where the fraction passes sqrt(2) */
-    KERNEL(vec_bits) b = (KERNEL(vec_bits))normal + (one - root);
-    KERNEL(vec_bits) big = (KERNEL(vec_bits))KERNEL(vec_of)(VEC_BIG) + (b >> VEC_FRACTION);
-    KERNEL(vec) e = (KERNEL(vec))big - (VEC_BIG + VEC_BIAS) - gained;
-    KERNEL(vec) f = (KERNEL(vec))((b & fraction) + root) - 1;
+    vec_bits b = (vec_bits)normal + (one - root);
+    vec_bits big = (vec_bits)vec_of(VEC_BIG) + (b >> VEC_FRACTION);
+    vec e = (vec)big - (VEC_BIG + VEC_BIAS) - gained;
+    vec f = (vec)((b & fraction) + root) - 1;
 
-    KERNEL(vec) s = f / (2 + f), z = s * s;
-    KERNEL(vec) R = KERNEL(vec_polynomial)(terms, c + 10 - terms, z) * z;
-    KERNEL(vec) y = e * VEC_LN2_HIGH + (f - (s * (f - R) - e * VEC_LN2_LOW));
+    vec s = f / (2 + f), z = s * s;
+    vec R = vec_polynomial(terms, c + 10 - terms, z) * z;
+    vec y = e * VEC_LN2_HIGH + (f - (s * (f - R) - e * VEC_LN2_LOW));
 
-    y = KERNEL(vec_pick)(x == inf, inf, y);
-    y = KERNEL(vec_pick)(x == 0, -inf, y);
-    return KERNEL(vec_pick)(x >= 0, y, KERNEL(vec_of)((REAL)NAN));
+    y = vec_pick(x == inf, inf, y);
+    y = vec_pick(x == 0, -inf, y);
+    return vec_pick(x >= 0, y, vec_of((REAL)NAN));
 }
 
 /* P(a) = (log2 Phi(-a) + 1) / a for a >= 0 */
-VEC_INLINE KERNEL(vec) KERNEL(vec_log_normal)(KERNEL(vec) a)
+VEC_INLINE vec vec_log_normal(vec a)
 {
     static const REAL of_float[] = {
         (REAL)-2.838173774e-6, (REAL)3.941667585e-5, (REAL)-0.0001863640458, (REAL)-0.0001364988717,
@@ -279,21 +273,19 @@ VEC_INLINE KERNEL(vec) KERNEL(vec_log_normal)(KERNEL(vec) a)
                                      (REAL)-0.052421193319105684,
                                      (REAL)-0.45922409426374472,
                                      (REAL)-1.1511040990721551};
-    return VEC_DOUBLE ? KERNEL(vec_polynomial)(24, of_double, a)
-                      : KERNEL(vec_polynomial)(8, of_float, a);
+    return VEC_DOUBLE ? vec_polynomial(24, of_double, a) : vec_polynomial(8, of_float, a);
 }
 
 /* At `last` t is so low that vec_2_to gives 0. */
-VEC_INLINE KERNEL(vec) KERNEL(vec_normal)(KERNEL(vec) x)
+VEC_INLINE vec vec_normal(vec x)
 {
     const REAL ln2 = (REAL)0.69314718055994530942;
-    const KERNEL(vec) last = KERNEL(vec_of)(VEC_DOUBLE ? (REAL)10.651 : (REAL)9.9555);
-    KERNEL(vec) a = KERNEL(vec_abs)(x);
-    a = KERNEL(vec_pick)(a > last, last, a); /* NaN stays NaN */
-    KERNEL(vec) t = a * KERNEL(vec_log_normal)(a) - 1, big = t + VEC_BIG, r = t - (big - VEC_BIG);
-    KERNEL(vec)
-    power = KERNEL(vec_2_to)(big), q = KERNEL(vec_expm1_series)(r * ln2) * power + power;
-    return KERNEL(vec_pick)(x < 0, q, 1 - q);
+    const vec last = vec_of(VEC_DOUBLE ? (REAL)10.651 : (REAL)9.9555);
+    vec a = vec_abs(x);
+    a = vec_pick(a > last, last, a); /* NaN stays NaN */
+    vec t = a * vec_log_normal(a) - 1, big = t + VEC_BIG, r = t - (big - VEC_BIG);
+    vec power = vec_2_to(big), q = vec_expm1_series(r * ln2) * power + power;
+    return vec_pick(x < 0, q, 1 - q);
 }
 
 #undef VEC_DOUBLE

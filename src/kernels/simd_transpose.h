@@ -18,6 +18,7 @@
  * so that 16 floats x 16 take 32 shuffles and not 64; a piece on its way from memory needs none. */
 #ifndef AT_KERNELS_SIMD_TRANSPOSE_H
 #define AT_KERNELS_SIMD_TRANSPOSE_H
+#include "kernels/real.h"
 #include "kernels/simd.h"
 
 enum { TURN_BYTES = 16, TURN_PIECES = VEC_BYTES / TURN_BYTES };
@@ -60,17 +61,10 @@ VEC_INLINE turn_piece turn_load(const void *p)
 #endif
 #endif
 
-#define TURN_FUNCTIONS
-#define AT_KERNELS "kernels/simd_transpose.h"
-#include "kernels/each_real.h"
-#undef TURN_FUNCTIONS
-
-#elif defined(TURN_FUNCTIONS)
-
 /* A vector of pieces, one from each of the rows at p, p + step, p + 2 step, ... */
-VEC_INLINE KERNEL(vec) KERNEL(turn_stepping)(const REAL *p, ptrdiff_t step)
+VEC_INLINE vec turn_stepping(const REAL *p, ptrdiff_t step)
 {
-    KERNEL(vec) x;
+    vec x;
     (void)step; /* there may be but one piece */
 #ifdef TURN_WITHOUT_ARRAY
 #define TURN_PIECE(i) turn_load(p + (i)*step)
@@ -86,9 +80,9 @@ VEC_INLINE KERNEL(vec) KERNEL(turn_stepping)(const REAL *p, ptrdiff_t step)
 }
 
 /* The same of rows that may lie anywhere, from their lane `at` on: p[0], p[TURN_LANES], ... */
-VEC_INLINE KERNEL(vec) KERNEL(turn_jumping)(const REAL *const *p, int at)
+VEC_INLINE vec turn_jumping(const REAL *const *p, int at)
 {
-    KERNEL(vec) x;
+    vec x;
 #ifdef TURN_WITHOUT_ARRAY
 #define TURN_PIECE(i) turn_load(p[(i)*TURN_LANES] + at)
     const turn_pieces all = TURN_EACH(TURN_PIECE);
@@ -104,10 +98,10 @@ VEC_INLINE KERNEL(vec) KERNEL(turn_jumping)(const REAL *const *p, int at)
 }
 
 /* Within each piece, half of the lanes of x and y, from lane `at` on: x_at y_at x_at+1 y_at+1 ... */
-VEC_INLINE KERNEL(vec) KERNEL(turn_interleave)(KERNEL(vec) x, KERNEL(vec) y, const int at)
+VEC_INLINE vec turn_interleave(vec x, vec y, const int at)
 {
 #ifdef __clang__
-    KERNEL(vec) z = x;
+    vec z = x;
     TURN_UNROLL
     for (int l = 0; l < VEC_LANES; l++) {
         const int from = l / TURN_LANES * TURN_LANES + at + l % TURN_LANES / 2;
@@ -115,7 +109,7 @@ VEC_INLINE KERNEL(vec) KERNEL(turn_interleave)(KERNEL(vec) x, KERNEL(vec) y, con
     }
     return z;
 #else
-    KERNEL(vec_mask) from = {0};
+    vec_mask from = {0};
     TURN_UNROLL
     for (int l = 0; l < VEC_LANES; l++)
         from[l] = l % 2 * VEC_LANES + l / TURN_LANES * TURN_LANES + at + l % TURN_LANES / 2;
@@ -124,16 +118,16 @@ VEC_INLINE KERNEL(vec) KERNEL(turn_interleave)(KERNEL(vec) x, KERNEL(vec) y, con
 }
 
 /* The squares of x transposed. */
-VEC_INLINE void KERNEL(turn_squares)(KERNEL(vec) x[TURN_LANES])
+VEC_INLINE void turn_squares(vec x[TURN_LANES])
 {
     const int half = TURN_LANES / 2;
-    KERNEL(vec) y[TURN_LANES];
+    vec y[TURN_LANES];
     TURN_UNROLL
     for (int round = 1; round < TURN_LANES; round *= 2) {
         TURN_UNROLL
         for (int i = 0; i < half; i++) {
-            y[2 * i] = KERNEL(turn_interleave)(x[i], x[i + half], 0);
-            y[2 * i + 1] = KERNEL(turn_interleave)(x[i], x[i + half], half);
+            y[2 * i] = turn_interleave(x[i], x[i + half], 0);
+            y[2 * i + 1] = turn_interleave(x[i], x[i + half], half);
         }
         TURN_UNROLL
         for (int i = 0; i < TURN_LANES; i++) x[i] = y[i];
@@ -141,56 +135,54 @@ VEC_INLINE void KERNEL(turn_squares)(KERNEL(vec) x[TURN_LANES])
 }
 
 /* Rows 0 .. TURN_LANES-1 of the transpose of `from`, whose rows are `row` apart: x_kj = from_jk. */
-VEC_INLINE void KERNEL(turn_rows)(const REAL *from, ptrdiff_t row, KERNEL(vec) x[TURN_LANES])
+VEC_INLINE void turn_rows(const REAL *from, ptrdiff_t row, vec x[TURN_LANES])
 {
     TURN_UNROLL
-    for (int i = 0; i < TURN_LANES; i++)
-        x[i] = KERNEL(turn_stepping)(from + i * row, TURN_LANES * row);
-    KERNEL(turn_squares)(x);
+    for (int i = 0; i < TURN_LANES; i++) x[i] = turn_stepping(from + i * row, TURN_LANES * row);
+    turn_squares(x);
 }
 
 /* to_ij = from_ji for i, j < VEC_LANES */
-static __attribute__((noinline)) void KERNEL(vec_turn)(const REAL *from, ptrdiff_t from_row,
-                                                       REAL *to, ptrdiff_t to_row)
+static __attribute__((noinline)) void vec_turn(const REAL *from, ptrdiff_t from_row, REAL *to,
+                                               ptrdiff_t to_row)
 {
-    KERNEL(vec) x[TURN_LANES];
+    vec x[TURN_LANES];
     TURN_UNROLL
     for (int at = 0; at < VEC_LANES; at += TURN_LANES) {
-        KERNEL(turn_rows)(from + at, from_row, x);
+        turn_rows(from + at, from_row, x);
         TURN_UNROLL
-        for (int i = 0; i < TURN_LANES; i++) KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
+        for (int i = 0; i < TURN_LANES; i++) vec_store(to + (at + i) * to_row, x[i]);
     }
 }
 
 /* The same where `from` has m rows, the others being 0, and n columns: so many rows of `to` are written. */
-static __attribute__((noinline)) void KERNEL(vec_turn_part)(int m, int n, const REAL *from,
-                                                            ptrdiff_t from_row, REAL *to,
-                                                            ptrdiff_t to_row)
+static __attribute__((noinline)) void vec_turn_part(int m, int n, const REAL *from,
+                                                    ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
 {
     static const REAL none[VEC_LANES];
     const REAL *p[VEC_LANES];
-    KERNEL(vec) x[TURN_LANES];
+    vec x[TURN_LANES];
     int at = 0;
     for (int j = 0; j < VEC_LANES; j++) p[j] = j < m ? from + j * from_row : none;
     for (; at + TURN_LANES <= n; at += TURN_LANES) {
         TURN_UNROLL
-        for (int i = 0; i < TURN_LANES; i++) x[i] = KERNEL(turn_jumping)(p + i, at);
-        KERNEL(turn_squares)(x);
+        for (int i = 0; i < TURN_LANES; i++) x[i] = turn_jumping(p + i, at);
+        turn_squares(x);
         TURN_UNROLL
-        for (int i = 0; i < TURN_LANES; i++) KERNEL(vec_store)(to + (at + i) * to_row, x[i]);
+        for (int i = 0; i < TURN_LANES; i++) vec_store(to + (at + i) * to_row, x[i]);
     }
     for (; at < n; at++)
         for (int j = 0; j < VEC_LANES; j++) to[at * to_row + j] = p[j][at];
 }
 
-VEC_INLINE void KERNEL(vec_turn_upto)(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
-                                      ptrdiff_t to_row)
+VEC_INLINE void vec_turn_upto(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
+                              ptrdiff_t to_row)
 {
     if (m >= VEC_LANES && n >= VEC_LANES)
-        KERNEL(vec_turn)(from, from_row, to, to_row);
+        vec_turn(from, from_row, to, to_row);
     else
-        KERNEL(vec_turn_part)
-    (m < VEC_LANES ? m : VEC_LANES, n < VEC_LANES ? n : VEC_LANES, from, from_row, to, to_row);
+        vec_turn_part(m < VEC_LANES ? m : VEC_LANES, n < VEC_LANES ? n : VEC_LANES, from, from_row,
+                      to, to_row);
 }
 
 #endif

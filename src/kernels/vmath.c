@@ -3,44 +3,37 @@
  * What becomes of a number does not depend on where it stands. */
 #include "kernels/vmath.h"
 
+#include "kernels/real.h"
 #include "kernels/simd_math.h"
 
-#ifndef REAL
-#define AT_KERNELS "kernels/vmath.c"
-#include "kernels/each_real.h"
-#else
-
-VEC_INLINE void KERNEL(vmath_each)(ptrdiff_t n, const REAL *x, REAL *y,
-                                   KERNEL(vec) (*f)(KERNEL(vec)))
+VEC_INLINE void vmath_each(ptrdiff_t n, const REAL *x, REAL *y, vec (*f)(vec))
 {
     for (; n >= VEC_LANES; n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
-        KERNEL(vec_store)(y, f(KERNEL(vec_load)(x)));
-    if (n > 0) KERNEL(vec_store_first)(n, y, f(KERNEL(vec_load_first)(n, x)));
+        vec_store(y, f(vec_load(x)));
+    if (n > 0) vec_store_first(n, y, f(vec_load_first(n, x)));
 }
 
-void AT_FOR_REAL(vexp)(ptrdiff_t n, const REAL *x, REAL *y)
+void vexp(ptrdiff_t n, const REAL *x, REAL *y)
 {
-    KERNEL(vmath_each)(n, x, y, KERNEL(vec_exp));
+    vmath_each(n, x, y, vec_exp);
 }
 
-void AT_FOR_REAL(vlog)(ptrdiff_t n, const REAL *x, REAL *y)
+void vlog(ptrdiff_t n, const REAL *x, REAL *y)
 {
-    KERNEL(vmath_each)(n, x, y, KERNEL(vec_log));
+    vmath_each(n, x, y, vec_log);
 }
 
-void AT_FOR_REAL(vtanh)(ptrdiff_t n, const REAL *x, REAL *y)
+void vtanh(ptrdiff_t n, const REAL *x, REAL *y)
 {
-    KERNEL(vmath_each)(n, x, y, KERNEL(vec_tanh));
+    vmath_each(n, x, y, vec_tanh);
 }
 
-void AT_FOR_REAL(vnormal)(ptrdiff_t n, const REAL *x, REAL *y)
+void vnormal(ptrdiff_t n, const REAL *x, REAL *y)
 {
-    KERNEL(vmath_each)(n, x, y, KERNEL(vec_normal));
+    vmath_each(n, x, y, vec_normal);
 }
 
-void AT_FOR_REAL(vsigmoid)(ptrdiff_t n, const REAL *x, REAL *y)
+void vsigmoid(ptrdiff_t n, const REAL *x, REAL *y)
 {
-    KERNEL(vmath_each)(n, x, y, KERNEL(vec_sigmoid));
+    vmath_each(n, x, y, vec_sigmoid);
 }
-
-#endif

@@ -10,14 +10,12 @@
  * Every number is read and written once, whatever the optimizer. */
 #include "nn/optim.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "autograd/op.h"
 #include "kernels/parallel.h"
+#include "kernels/real.h"
 #include "ops/blocks.h"
-
-#ifndef REAL
 
 typedef struct {
     at_tensor *x;
@@ -35,6 +33,7 @@ typedef struct {
 } optim_move;
 
 typedef struct optim_job optim_job;
+
 struct optim_job {
     optim_move *move;
     int n, tasks;
@@ -42,8 +41,76 @@ struct optim_job {
     double *sum, factor; /* of at_clip_grad_norm: a sum per task; what to scale by */
 };
 
-#define AT_KERNELS "nn/optim.c"
-#include "kernels/each_real.h"
+AT_EACH_REAL(void, sgd_block, (const optim_job *job, const optim_move *o, int task));
+AT_EACH_REAL(void, adam_block, (const optim_job *job, const optim_move *o, int task));
+AT_EACH_REAL(void, square_block, (const optim_job *job, const optim_move *o, int task));
+AT_EACH_REAL(void, shrink_block, (const optim_job *job, const optim_move *o, int task));
+
+void AT_REAL(sgd_block)(const optim_job *job, const optim_move *o, int task)
+{
+    (void)job;
+    ptrdiff_t from = at_block_from(o->cut, task - o->first);
+    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    REAL *restrict w = o->x->data, *restrict m = o->m ? o->m->data : NULL;
+    const REAL *restrict dw = o->x->grad;
+    const REAL lr = (REAL)o->lr, l2 = (REAL)o->l2, mu = (REAL)o->beta1;
+
+    if (!m) {
+        for (ptrdiff_t i = from; i < to; i++) w[i] -= lr * (dw[i] + l2 * w[i]);
+        return;
+    }
+    for (ptrdiff_t i = from; i < to; i++) {
+        REAL g = dw[i] + l2 * w[i];
+        m[i] = mu * m[i] + g;
+        w[i] -= lr * (o->nesterov ? g + mu * m[i] : m[i]);
+    }
+}
+
+void AT_REAL(adam_block)(const optim_job *job, const optim_move *o, int task)
+{
+    (void)job;
+    ptrdiff_t from = at_block_from(o->cut, task - o->first);
+    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    REAL *restrict w = o->x->data, *restrict m = o->m->data, *restrict v = o->v->data;
+    const REAL *restrict dw = o->x->grad;
+    const REAL beta1 = (REAL)o->beta1, rest1 = (REAL)(1 - o->beta1);
+    const REAL beta2 = (REAL)o->beta2, rest2 = (REAL)(1 - o->beta2);
+    const REAL l2 = (REAL)o->l2, keep = (REAL)o->keep, eps = (REAL)o->eps;
+    const REAL lr = (REAL)(o->lr * o->unbias_m), unbias = (REAL)o->unbias_root_v;
+
+    for (ptrdiff_t i = from; i < to; i++) {
+        REAL g = dw[i] + l2 * w[i];
+        m[i] = beta1 * m[i] + rest1 * g;
+        v[i] = beta2 * v[i] + rest2 * (g * g);
+        w[i] = keep * w[i] - lr * m[i] / (sqrt(v[i]) * unbias + eps);
+    }
+}
+
+/* sum of dw^2 in double: 16 sums side by side, which then come together */
+void AT_REAL(square_block)(const optim_job *job, const optim_move *o, int task)
+{
+    enum { LANES = 16 };
+    const REAL *dw = o->x->grad;
+    ptrdiff_t i = at_block_from(o->cut, task - o->first);
+    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    double sum[LANES] = {0};
+    for (; i + LANES <= to; i += LANES)
+        for (int k = 0; k < LANES; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
+    for (int k = 0; i + k < to; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
+    for (int apart = LANES / 2; apart > 0; apart /= 2)
+        for (int k = 0; k < apart; k++) sum[k] += sum[k + apart];
+    job->sum[task] = sum[0];
+}
+
+void AT_REAL(shrink_block)(const optim_job *job, const optim_move *o, int task)
+{
+    ptrdiff_t from = at_block_from(o->cut, task - o->first);
+    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    REAL *dw = o->x->grad;
+    for (ptrdiff_t i = from; i < to; i++) dw[i] *= (REAL)job->factor;
+}
+
+#ifdef AT_ONCE
 
 /* ------------------------------------------------------------------ groups --------------------- */
 
@@ -159,7 +226,7 @@ bool at_sgd_with(at_tape *t, double lr, at_sgd_args args)
         job.move[i].m = at_param_state(t, job.move[i].x, "momentum");
         if (!at_ok(t)) return false;
     }
-    job.run = at_real(t) == ATTIC_F32 ? sgd_block_f32 : sgd_block_f64;
+    job.run = AT_OF_REAL(at_real(t), sgd_block);
     move_all(&job);
     return true;
 }
@@ -200,7 +267,7 @@ static bool adam(at_tape *t, const char *op, double lr, at_adamw_args args, bool
         m->unbias_m = 1 / (1 - pow(beta1, k));
         m->unbias_root_v = 1 / sqrt(1 - pow(beta2, k));
     }
-    job.run = at_real(t) == ATTIC_F32 ? adam_block_f32 : adam_block_f64;
+    job.run = AT_OF_REAL(at_real(t), adam_block);
     move_all(&job);
     return true;
 }
@@ -227,8 +294,7 @@ double at_clip_grad_norm(at_tape *t, double max_norm)
     job.sum = at_step_alloc(t, (size_t)job.tasks * sizeof *job.sum);
     if (!job.sum) return (double)NAN;
 
-    bool single = at_real(t) == ATTIC_F32;
-    job.run = single ? square_block_f32 : square_block_f64;
+    job.run = AT_OF_REAL(at_real(t), square_block);
     at_parallel(job.tasks, optim_task, &job);
     double square = 0;
     for (int i = 0; i < job.tasks; i++) square += job.sum[i];
@@ -236,75 +302,9 @@ double at_clip_grad_norm(at_tape *t, double max_norm)
     if (!isfinite(norm) || norm <= max_norm) return norm;
 
     job.factor = max_norm / norm;
-    job.run = single ? shrink_block_f32 : shrink_block_f64;
+    job.run = AT_OF_REAL(at_real(t), shrink_block);
     at_parallel(job.tasks, optim_task, &job);
     return norm;
-}
-
-#else /* ------------------------------- for one type ------------------------------- */
-
-static void KERNEL(sgd_block)(const optim_job *job, const optim_move *o, int task)
-{
-    (void)job;
-    ptrdiff_t from = at_block_from(o->cut, task - o->first);
-    ptrdiff_t to = at_block_to(o->cut, task - o->first);
-    REAL *restrict w = o->x->data, *restrict m = o->m ? o->m->data : NULL;
-    const REAL *restrict dw = o->x->grad;
-    const REAL lr = (REAL)o->lr, l2 = (REAL)o->l2, mu = (REAL)o->beta1;
-
-    if (!m) {
-        for (ptrdiff_t i = from; i < to; i++) w[i] -= lr * (dw[i] + l2 * w[i]);
-        return;
-    }
-    for (ptrdiff_t i = from; i < to; i++) {
-        REAL g = dw[i] + l2 * w[i];
-        m[i] = mu * m[i] + g;
-        w[i] -= lr * (o->nesterov ? g + mu * m[i] : m[i]);
-    }
-}
-
-static void KERNEL(adam_block)(const optim_job *job, const optim_move *o, int task)
-{
-    (void)job;
-    ptrdiff_t from = at_block_from(o->cut, task - o->first);
-    ptrdiff_t to = at_block_to(o->cut, task - o->first);
-    REAL *restrict w = o->x->data, *restrict m = o->m->data, *restrict v = o->v->data;
-    const REAL *restrict dw = o->x->grad;
-    const REAL beta1 = (REAL)o->beta1, rest1 = (REAL)(1 - o->beta1);
-    const REAL beta2 = (REAL)o->beta2, rest2 = (REAL)(1 - o->beta2);
-    const REAL l2 = (REAL)o->l2, keep = (REAL)o->keep, eps = (REAL)o->eps;
-    const REAL lr = (REAL)(o->lr * o->unbias_m), unbias = (REAL)o->unbias_root_v;
-
-    for (ptrdiff_t i = from; i < to; i++) {
-        REAL g = dw[i] + l2 * w[i];
-        m[i] = beta1 * m[i] + rest1 * g;
-        v[i] = beta2 * v[i] + rest2 * (g * g);
-        w[i] = keep * w[i] - lr * m[i] / (sqrt(v[i]) * unbias + eps);
-    }
-}
-
-/* sum of dw^2 in double: 16 sums side by side, which then come together */
-static void KERNEL(square_block)(const optim_job *job, const optim_move *o, int task)
-{
-    enum { LANES = 16 };
-    const REAL *dw = o->x->grad;
-    ptrdiff_t i = at_block_from(o->cut, task - o->first);
-    ptrdiff_t to = at_block_to(o->cut, task - o->first);
-    double sum[LANES] = {0};
-    for (; i + LANES <= to; i += LANES)
-        for (int k = 0; k < LANES; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
-    for (int k = 0; i + k < to; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
-    for (int apart = LANES / 2; apart > 0; apart /= 2)
-        for (int k = 0; k < apart; k++) sum[k] += sum[k + apart];
-    job->sum[task] = sum[0];
-}
-
-static void KERNEL(shrink_block)(const optim_job *job, const optim_move *o, int task)
-{
-    ptrdiff_t from = at_block_from(o->cut, task - o->first);
-    ptrdiff_t to = at_block_to(o->cut, task - o->first);
-    REAL *dw = o->x->grad;
-    for (ptrdiff_t i = from; i < to; i++) dw[i] *= (REAL)job->factor;
 }
 
 #endif

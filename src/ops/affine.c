@@ -20,9 +20,9 @@
  *   size 0     K = 0: Y_ij = b_j.  Y empty: dX, dW and db are 0. */
 #include "ops/op.h"
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
-
 #include <limits.h>
+
+#include "kernels/real.h"
 
 enum {
     AFFINE_STRIP = 64,   /* columns that are summed together */
@@ -35,12 +35,76 @@ typedef struct {
     int strips, shares; /* of dY, for db */
 } affine_args;
 
-#define AT_KERNELS "ops/affine.c"
-#include "kernels/each_real.h"
+AT_KERNEL(affine_forward);
+AT_KERNEL(affine_backward);
+
+void AT_REAL(affine_forward)(at_node *n)
+{
+    const affine_args *a = n->args;
+    const REAL *X = n->in[0]->data, *W = n->in[1]->data, *b = n->in[2] ? n->in[2]->data : NULL;
+    gemm_bias(a->M, a->N, a->K, X, (at_strides){a->K, 1, 0}, W, (at_strides){a->N, 1, 0}, b,
+              n->out[0]->data, (at_workspace){at_scratch(n, 0), n->scratch, n->slots});
+}
+
+typedef struct {
+    const affine_args *a;
+    const REAL *dY;
+    double *part; /* [shares, N] */
+} affine_sums;
+
+/* part_j = sum_i dY_ij over one share of the rows, for one strip of columns */
+static void affine_sum_task(void *sums, int task, int worker)
+{
+    (void)worker;
+    const affine_sums *s = sums;
+    const int N = s->a->N, share = task / s->a->strips, j0 = task % s->a->strips * AFFINE_STRIP;
+    const int w = N - j0 < AFFINE_STRIP ? N - j0 : AFFINE_STRIP;
+    ptrdiff_t i = (ptrdiff_t)s->a->M * share / s->a->shares;
+    ptrdiff_t to = (ptrdiff_t)s->a->M * (share + 1) / s->a->shares;
+    const REAL *y = s->dY + i * N + j0;
+    double sum[AFFINE_STRIP] = {0};
+
+    for (; i + 2 <= to; i += 2, y += 2 * N)
+        for (int j = 0; j < w; j++) sum[j] += (double)y[j] + (double)y[N + j];
+    for (int j = 0; i < to && j < w; j++) sum[j] += (double)y[j];
+    memcpy(s->part + (ptrdiff_t)share * N + j0, sum, (size_t)w * sizeof *sum);
+}
+
+/* db_j += sum_i dY_ij */
+static void affine_sum_rows(const at_node *n, REAL *db)
+{
+    const affine_args *a = n->args;
+    affine_sums s = {a, n->out[0]->grad, at_scratch(n, 0)};
+    at_parallel(a->strips * a->shares, affine_sum_task, &s);
+    for (int j = 0; j < a->N; j++) {
+        double sum = s.part[j];
+        for (int share = 1; share < a->shares; share++) sum += s.part[(ptrdiff_t)share * a->N + j];
+        db[j] += (REAL)sum;
+    }
+}
+
+/* dX = dY W^T, dW = X^T dY */
+void AT_REAL(affine_backward)(at_node *n)
+{
+    const affine_args *a = n->args;
+    const REAL *X = n->in[0]->data, *W = n->in[1]->data, *dY = n->out[0]->grad;
+    const at_strides x = {a->K, 1, 1}, xt = {1, a->K, 1}, wt = {1, a->N, 1};
+    const at_strides w = {a->N, 1, 1}, y = {a->N, 1, 1};
+    const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
+
+    at_fresh dX = at_grad_fresh(n, 0);
+    if (dX.p) gemm(1, a->M, a->K, a->N, 1, dY, y, W, wt, (REAL)dX.beta, dX.p, x, workspace);
+    at_fresh dW = at_grad_fresh(n, 1); /* after dX is written: X and W may be one tensor */
+    if (dW.p) gemm(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w, workspace);
+    REAL *db = n->in[2] ? at_grad(n, 2) : NULL;
+    if (db) affine_sum_rows(n, db);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op affine_op = {.name = "affine",
-                                .forward = {affine_forward_f32, affine_forward_f64},
-                                .backward = {affine_backward_f32, affine_backward_f64}};
+                                .forward = AT_KERNELS(affine_forward),
+                                .backward = AT_KERNELS(affine_backward)};
 
 static affine_args affine_args_of(ptrdiff_t rows, int N, int K)
 {
@@ -74,73 +138,6 @@ at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
     if (r.scratch < sums) r.scratch = sums;
     at_node *n = at_record_node(t, &affine_op, AT_IN(X, W, b), r);
     return n ? n->out[0] : NULL;
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(affine_forward)(at_node *n)
-{
-    const affine_args *a = n->args;
-    const REAL *X = n->in[0]->data, *W = n->in[1]->data, *b = n->in[2] ? n->in[2]->data : NULL;
-    AT_FOR_REAL(gemm_bias)
-    (a->M, a->N, a->K, X, (at_strides){a->K, 1, 0}, W, (at_strides){a->N, 1, 0}, b, n->out[0]->data,
-     (at_workspace){at_scratch(n, 0), n->scratch, n->slots});
-}
-
-typedef struct {
-    const affine_args *a;
-    const REAL *dY;
-    double *part; /* [shares, N] */
-} KERNEL(affine_sums);
-
-/* part_j = sum_i dY_ij over one share of the rows, for one strip of columns */
-static void KERNEL(affine_sum_task)(void *sums, int task, int worker)
-{
-    (void)worker;
-    const KERNEL(affine_sums) *s = sums;
-    const int N = s->a->N, share = task / s->a->strips, j0 = task % s->a->strips * AFFINE_STRIP;
-    const int w = N - j0 < AFFINE_STRIP ? N - j0 : AFFINE_STRIP;
-    ptrdiff_t i = (ptrdiff_t)s->a->M * share / s->a->shares;
-    ptrdiff_t to = (ptrdiff_t)s->a->M * (share + 1) / s->a->shares;
-    const REAL *y = s->dY + i * N + j0;
-    double sum[AFFINE_STRIP] = {0};
-
-    for (; i + 2 <= to; i += 2, y += 2 * N)
-        for (int j = 0; j < w; j++) sum[j] += (double)y[j] + (double)y[N + j];
-    for (int j = 0; i < to && j < w; j++) sum[j] += (double)y[j];
-    memcpy(s->part + (ptrdiff_t)share * N + j0, sum, (size_t)w * sizeof *sum);
-}
-
-/* db_j += sum_i dY_ij */
-static void KERNEL(affine_sum_rows)(const at_node *n, REAL *db)
-{
-    const affine_args *a = n->args;
-    KERNEL(affine_sums) s = {a, n->out[0]->grad, at_scratch(n, 0)};
-    at_parallel(a->strips * a->shares, KERNEL(affine_sum_task), &s);
-    for (int j = 0; j < a->N; j++) {
-        double sum = s.part[j];
-        for (int share = 1; share < a->shares; share++) sum += s.part[(ptrdiff_t)share * a->N + j];
-        db[j] += (REAL)sum;
-    }
-}
-
-/* dX = dY W^T, dW = X^T dY */
-static void KERNEL(affine_backward)(at_node *n)
-{
-    const affine_args *a = n->args;
-    const REAL *X = n->in[0]->data, *W = n->in[1]->data, *dY = n->out[0]->grad;
-    const at_strides x = {a->K, 1, 1}, xt = {1, a->K, 1}, wt = {1, a->N, 1};
-    const at_strides w = {a->N, 1, 1}, y = {a->N, 1, 1};
-    const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
-
-    at_fresh dX = at_grad_fresh(n, 0);
-    if (dX.p)
-        AT_FOR_REAL(gemm)(1, a->M, a->K, a->N, 1, dY, y, W, wt, (REAL)dX.beta, dX.p, x, workspace);
-    at_fresh dW = at_grad_fresh(n, 1); /* after dX is written: X and W may be one tensor */
-    if (dW.p)
-        AT_FOR_REAL(gemm)(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w, workspace);
-    REAL *db = n->in[2] ? at_grad(n, 2) : NULL;
-    if (db) KERNEL(affine_sum_rows)(n, db);
 }
 
 #endif

@@ -9,7 +9,7 @@
  *   backward   none: y moves in jumps, its derivative is 0 wherever there is one. */
 #include "ops/op.h"
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
+#include "kernels/real.h"
 
 enum {
     ARGMAX_COLUMNS = 64,
@@ -25,11 +25,64 @@ typedef struct {
     ptrdiff_t strips, count, per_task; /* strips of a block; in all; of one task */
 } argmax_args;
 
-#define AT_KERNELS "ops/argmax.c"
-#include "kernels/each_real.h"
+AT_KERNEL(argmax_forward);
 
-static const at_op argmax_op = {.name = "argmax",
-                                .forward = {argmax_forward_f32, argmax_forward_f64}};
+/* One row: what the maximum is, then where.  A block without it is passed over as a whole. */
+static int argmax_row(int N, const REAL *x)
+{
+    REAL m = row_max(N, x);
+    int j = 0, found = 0;
+    for (; j + ARGMAX_COLUMNS < N; j += ARGMAX_COLUMNS) {
+        for (int k = 0; k < ARGMAX_COLUMNS; k++)
+            found |= (x[j + k] == m) | ((x[j + k] != x[j + k]) & (m != m));
+        if (found) break;
+    }
+    while (j < N - 1 && (m == m ? x[j] != m : x[j] == x[j])) j++;
+    return j;
+}
+
+/* w columns side by side */
+static void argmax_columns(const argmax_args *a, ptrdiff_t w, const REAL *x, int32_t *y)
+{
+    REAL m[ARGMAX_COLUMNS];
+    for (ptrdiff_t i = 0; i < w; i++) m[i] = x[i * a->next], y[i] = 0;
+    for (int j = 1; j < a->N; j++) {
+        x += a->step;
+        for (ptrdiff_t i = 0; i < w; i++) {
+            REAL v = x[i * a->next];
+            bool better = m[i] == m[i] && !(v <= m[i]); /* larger, or the first NaN */
+            m[i] = better ? v : m[i];
+            y[i] = better ? j : y[i];
+        }
+    }
+}
+
+static void argmax_task(void *node, int task, int worker)
+{
+    (void)worker;
+    const at_node *n = node;
+    const argmax_args *a = n->args;
+    ptrdiff_t s = task * a->per_task, end = s + a->per_task;
+    for (; s < end && s < a->count; s++) {
+        ptrdiff_t o = s / a->strips, i = s % a->strips * ARGMAX_COLUMNS, left = a->columns - i;
+        const REAL *x = (const REAL *)n->in[0]->data + o * a->block + i * a->next;
+        int32_t *y = (int32_t *)n->out[0]->data + o * a->columns + i;
+        if (a->columns == 1)
+            *y = argmax_row(a->N, x);
+        else
+            argmax_columns(a, left < ARGMAX_COLUMNS ? left : ARGMAX_COLUMNS, x, y);
+    }
+}
+
+void AT_REAL(argmax_forward)(at_node *n)
+{
+    const argmax_args *a = n->args;
+    at_parallel((int)((a->count + a->per_task - 1) / a->per_task), argmax_task, n);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
+
+static const at_op argmax_op = {.name = "argmax", .forward = AT_KERNELS(argmax_forward)};
 
 static argmax_args argmax_args_of(at_shape x, int axis)
 {
@@ -70,61 +123,6 @@ at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims)
     at_recipe r = {.shape = {y}, .dtype = {ATTIC_I32}, .args = &args, .args_size = sizeof args};
     at_node *n = at_record_node(t, &argmax_op, AT_IN(x), r);
     return n ? n->out[0] : NULL;
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-/* One row: what the maximum is, then where.  A block without it is passed over as a whole. */
-static int KERNEL(argmax_row)(int N, const REAL *x)
-{
-    REAL m = AT_FOR_REAL(row_max)(N, x);
-    int j = 0, found = 0;
-    for (; j + ARGMAX_COLUMNS < N; j += ARGMAX_COLUMNS) {
-        for (int k = 0; k < ARGMAX_COLUMNS; k++)
-            found |= (x[j + k] == m) | ((x[j + k] != x[j + k]) & (m != m));
-        if (found) break;
-    }
-    while (j < N - 1 && (m == m ? x[j] != m : x[j] == x[j])) j++;
-    return j;
-}
-
-/* w columns side by side */
-static void KERNEL(argmax_columns)(const argmax_args *a, ptrdiff_t w, const REAL *x, int32_t *y)
-{
-    REAL m[ARGMAX_COLUMNS];
-    for (ptrdiff_t i = 0; i < w; i++) m[i] = x[i * a->next], y[i] = 0;
-    for (int j = 1; j < a->N; j++) {
-        x += a->step;
-        for (ptrdiff_t i = 0; i < w; i++) {
-            REAL v = x[i * a->next];
-            bool better = m[i] == m[i] && !(v <= m[i]); /* larger, or the first NaN */
-            m[i] = better ? v : m[i];
-            y[i] = better ? j : y[i];
-        }
-    }
-}
-
-static void KERNEL(argmax_task)(void *node, int task, int worker)
-{
-    (void)worker;
-    const at_node *n = node;
-    const argmax_args *a = n->args;
-    ptrdiff_t s = task * a->per_task, end = s + a->per_task;
-    for (; s < end && s < a->count; s++) {
-        ptrdiff_t o = s / a->strips, i = s % a->strips * ARGMAX_COLUMNS, left = a->columns - i;
-        const REAL *x = (const REAL *)n->in[0]->data + o * a->block + i * a->next;
-        int32_t *y = (int32_t *)n->out[0]->data + o * a->columns + i;
-        if (a->columns == 1)
-            *y = KERNEL(argmax_row)(a->N, x);
-        else
-            KERNEL(argmax_columns)(a, left < ARGMAX_COLUMNS ? left : ARGMAX_COLUMNS, x, y);
-    }
-}
-
-static void KERNEL(argmax_forward)(at_node *n)
-{
-    const argmax_args *a = n->args;
-    at_parallel((int)((a->count + a->per_task - 1) / a->per_task), KERNEL(argmax_task), n);
 }
 
 #endif

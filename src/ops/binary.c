@@ -17,23 +17,97 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/map.h"
-
-#ifndef REAL /* ---------------------------- the ops ---------------------------- */
 
 enum { BINARY_STRIP = 256, BINARY_SMALL = 1 << 15 }; /* elements */
 
 typedef enum { BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_DIV } binary_name;
 
-#define AT_KERNELS "ops/binary.c"
-#include "kernels/each_real.h"
+AT_KERNEL(binary_forward);
+AT_KERNEL(binary_backward);
+
+static binary_name binary_which(const void *args)
+{
+    return *(const binary_name *)args;
+}
+
+/* Where the strip that begins at `from` ends.  A small result often goes to memory that lies in the
+ * second cache: the strip after this one is sent for.  (A large one streams past it, and that the
+ * processor does better unaided.) */
+static inline int binary_strip(const at_piece *k, int from, const REAL *values)
+{
+    if (k->n - from < BINARY_STRIP || k->of > BINARY_SMALL) return k->n;
+    const char *next = (const char *)(values + from + BINARY_STRIP);
+    for (int i = 0; i < BINARY_STRIP * (int)sizeof(REAL); i += 64) __builtin_prefetch(next + i, 1);
+    return from + BINARY_STRIP;
+}
+
+/* One loop per cell of the table, so that each vectorises. */
+#define EACH(formula)                                                                              \
+    for (int from = 0, to; from < k->n; from = to) {                                               \
+        to = binary_strip(k, from, values);                                                        \
+        for (int i = from; i < to; i++) formula;                                                   \
+    }
+
+static void binary_y(const at_piece *k, void *values)
+{
+    const REAL *a = k->in[0], *b = k->in[1];
+    REAL *y = values;
+
+    switch (binary_which(k->args)) {
+    case BINARY_ADD: EACH(y[i] = a[i] + b[i]); break;
+    case BINARY_SUB: EACH(y[i] = a[i] - b[i]); break;
+    case BINARY_MUL: EACH(y[i] = a[i] * b[i]); break;
+    case BINARY_DIV: EACH(y[i] = a[i] / b[i]); break;
+    }
+}
+
+static void binary_da(const at_piece *k, void *values)
+{
+    const REAL *b = k->in[1], *dy = k->dy;
+    REAL *da = values;
+
+    switch (binary_which(k->args)) {
+    case BINARY_ADD:
+    case BINARY_SUB: break; /* da = dy needs no formula */
+    case BINARY_MUL: EACH(da[i] = dy[i] * b[i]); break;
+    case BINARY_DIV: EACH(da[i] = dy[i] / b[i]); break;
+    }
+}
+
+static void binary_db(const at_piece *k, void *values)
+{
+    const REAL *a = k->in[0], *b = k->in[1], *y = k->y, *dy = k->dy;
+    REAL *db = values;
+
+    switch (binary_which(k->args)) {
+    case BINARY_ADD: break; /* db = dy */
+    case BINARY_SUB: EACH(db[i] = -dy[i]); break;
+    case BINARY_MUL: EACH(db[i] = dy[i] * a[i]); break;
+    case BINARY_DIV: EACH(db[i] = -dy[i] * y[i] / b[i]); break;
+    }
+}
+
+void AT_REAL(binary_forward)(at_node *n)
+{
+    at_map(n, binary_y);
+}
+
+void AT_REAL(binary_backward)(at_node *n)
+{
+    binary_name name = binary_which(n->args);
+    bool da_is_dy = name == BINARY_ADD || name == BINARY_SUB, db_is_dy = name == BINARY_ADD;
+    at_map_back(n, 0, da_is_dy ? NULL : binary_da);
+    at_map_back(n, 1, db_is_dy ? NULL : binary_db);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
 #define BINARY(text)                                                                               \
     {                                                                                              \
-        .name = text, .forward = {binary_forward_f32, binary_forward_f64}, .backward = {           \
-            binary_backward_f32,                                                                   \
-            binary_backward_f64                                                                    \
-        }                                                                                          \
+        .name = text, .forward = AT_KERNELS(binary_forward),                                       \
+        .backward = AT_KERNELS(binary_backward)                                                    \
     }
 static const at_op binary_op[] = {[BINARY_ADD] = BINARY("add"),
                                   [BINARY_SUB] = BINARY("sub"),
@@ -69,84 +143,6 @@ at_tensor *at_mul(at_tape *t, at_tensor *a, at_tensor *b)
 at_tensor *at_div(at_tape *t, at_tensor *a, at_tensor *b)
 {
     return binary(t, a, b, BINARY_DIV);
-}
-
-#else /* ------------------------------- their kernels ------------------------------- */
-
-static binary_name KERNEL(binary_which)(const void *args)
-{
-    return *(const binary_name *)args;
-}
-
-/* Where the strip that begins at `from` ends.  A small result often goes to memory that lies in the
- * second cache: the strip after this one is sent for.  (A large one streams past it, and that the
- * processor does better unaided.) */
-static inline int KERNEL(binary_strip)(const at_piece *k, int from, const REAL *values)
-{
-    if (k->n - from < BINARY_STRIP || k->of > BINARY_SMALL) return k->n;
-    const char *next = (const char *)(values + from + BINARY_STRIP);
-    for (int i = 0; i < BINARY_STRIP * (int)sizeof(REAL); i += 64) __builtin_prefetch(next + i, 1);
-    return from + BINARY_STRIP;
-}
-
-/* One loop per cell of the table, so that each vectorises. */
-#define EACH(formula)                                                                              \
-    for (int from = 0, to; from < k->n; from = to) {                                               \
-        to = KERNEL(binary_strip)(k, from, values);                                                \
-        for (int i = from; i < to; i++) formula;                                                   \
-    }
-
-static void KERNEL(binary_y)(const at_piece *k, void *values)
-{
-    const REAL *a = k->in[0], *b = k->in[1];
-    REAL *y = values;
-
-    switch (KERNEL(binary_which)(k->args)) {
-    case BINARY_ADD: EACH(y[i] = a[i] + b[i]); break;
-    case BINARY_SUB: EACH(y[i] = a[i] - b[i]); break;
-    case BINARY_MUL: EACH(y[i] = a[i] * b[i]); break;
-    case BINARY_DIV: EACH(y[i] = a[i] / b[i]); break;
-    }
-}
-
-static void KERNEL(binary_da)(const at_piece *k, void *values)
-{
-    const REAL *b = k->in[1], *dy = k->dy;
-    REAL *da = values;
-
-    switch (KERNEL(binary_which)(k->args)) {
-    case BINARY_ADD:
-    case BINARY_SUB: break; /* da = dy needs no formula */
-    case BINARY_MUL: EACH(da[i] = dy[i] * b[i]); break;
-    case BINARY_DIV: EACH(da[i] = dy[i] / b[i]); break;
-    }
-}
-
-static void KERNEL(binary_db)(const at_piece *k, void *values)
-{
-    const REAL *a = k->in[0], *b = k->in[1], *y = k->y, *dy = k->dy;
-    REAL *db = values;
-
-    switch (KERNEL(binary_which)(k->args)) {
-    case BINARY_ADD: break; /* db = dy */
-    case BINARY_SUB: EACH(db[i] = -dy[i]); break;
-    case BINARY_MUL: EACH(db[i] = dy[i] * a[i]); break;
-    case BINARY_DIV: EACH(db[i] = -dy[i] * y[i] / b[i]); break;
-    }
-}
-#undef EACH
-
-static void KERNEL(binary_forward)(at_node *n)
-{
-    at_map(n, KERNEL(binary_y));
-}
-
-static void KERNEL(binary_backward)(at_node *n)
-{
-    binary_name name = KERNEL(binary_which)(n->args);
-    bool da_is_dy = name == BINARY_ADD || name == BINARY_SUB, db_is_dy = name == BINARY_ADD;
-    at_map_back(n, 0, da_is_dy ? NULL : KERNEL(binary_da));
-    at_map_back(n, 1, db_is_dy ? NULL : KERNEL(binary_db));
 }
 
 #endif

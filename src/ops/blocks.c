@@ -8,19 +8,13 @@
  * A tree, because its rounding errors grow with the logarithm of n. */
 #include "ops/blocks.h"
 
+#include "kernels/real.h"
 #include "kernels/rows.h"
 
-#ifndef REAL
-#define AT_KERNELS "ops/blocks.c"
-#include "kernels/each_real.h"
-#else
-
-void AT_FOR_REAL(sum_blocks)(int n, ptrdiff_t N, ptrdiff_t stride, REAL *part, REAL *y)
+void sum_blocks(int n, ptrdiff_t N, ptrdiff_t stride, REAL *part, REAL *y)
 {
     for (int apart = 1; apart < n; apart *= 2)
         for (int b = 0; b + apart < n; b += 2 * apart)
-            AT_FOR_REAL(row_axpy)(N, 1, part + (b + apart) * stride, part + b * stride);
-    if (n > 0 && y) AT_FOR_REAL(row_axpy)(N, 1, part, y); /* NULL: there was no memory for it */
+            row_axpy(N, 1, part + (b + apart) * stride, part + b * stride);
+    if (n > 0 && y) row_axpy(N, 1, part, y); /* NULL: there was no memory for it */
 }
-
-#endif

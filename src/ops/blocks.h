@@ -3,6 +3,7 @@
  * By size alone, so that whatever is summed per block has the same bits at any number of threads. */
 #ifndef AT_OPS_BLOCKS_H
 #define AT_OPS_BLOCKS_H
+#include "kernels/real.h"
 #include "tensor/shape.h"
 
 /* A block has whole rows, and at least AT_BLOCK_COST elements if there are so many: less is not
@@ -36,10 +37,10 @@ static inline ptrdiff_t at_block_to(at_blocks cut, int b)
     return to < cut.rows ? to : cut.rows;
 }
 
+#define sum_blocks(...) AT_REAL(sum_blocks)(__VA_ARGS__)
 /* y_j += sum_b part[b * stride + j], j = 0 .. N-1: what each of n blocks has summed up.  Pairs of
  * neighbours first, then pairs of pairs, and so on; part is used up. */
-void at_sum_blocks_f32(int n, ptrdiff_t N, ptrdiff_t stride, float *part, float *y);
-void at_sum_blocks_f64(int n, ptrdiff_t N, ptrdiff_t stride, double *part, double *y);
+void sum_blocks(int n, ptrdiff_t N, ptrdiff_t stride, REAL *part, REAL *y);
 
 /* What is done to rows along any axis of x is done along the middle one of x [outer, N, inner].
  *

@@ -12,11 +12,11 @@
  *
  * With the sizes written as elements per row, N_k inner or inner alone, both ops are the same. */
 #include "ops/op.h"
-#include "kernels/copy.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 #include <limits.h>
+
+#include "kernels/copy.h"
+#include "kernels/real.h"
 
 typedef struct {
     ptrdiff_t outer; /* rows */
@@ -27,6 +27,25 @@ static ptrdiff_t concat_row(const at_tensor *x, const concat_args *c)
 {
     return c->outer ? at_count(x->shape) / c->outer : 0;
 }
+
+AT_KERNEL(concat_backward);
+
+void AT_REAL(concat_backward)(at_node *n)
+{
+    const concat_args *c = n->args;
+    const REAL *dy = n->out[0]->grad;
+    ptrdiff_t row = concat_row(n->out[0], c), size = sizeof(REAL);
+    for (int k = 0; k < n->n_in; k++) {
+        ptrdiff_t part = concat_row(n->in[k], c);
+        at_fresh dx = at_grad_fresh(n, k);
+        if (dx.p && dx.beta) add_rows(c->outer, part, dy, row, dx.p, part);
+        if (dx.p && !dx.beta)
+            at_copy_rows(c->outer, part * size, dy, row * size, dx.p, part * size);
+        dy += part;
+    }
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static void concat_forward(at_node *n)
 {
@@ -41,15 +60,12 @@ static void concat_forward(at_node *n)
     }
 }
 
-#define AT_KERNELS "ops/concat.c"
-#include "kernels/each_real.h"
-
 static const at_op concat_op = {.name = "concat",
                                 .forward = {concat_forward, concat_forward},
-                                .backward = {concat_backward_f32, concat_backward_f64}};
+                                .backward = AT_KERNELS(concat_backward)};
 static const at_op stack_op = {.name = "stack",
                                .forward = {concat_forward, concat_forward},
-                               .backward = {concat_backward_f32, concat_backward_f64}};
+                               .backward = AT_KERNELS(concat_backward)};
 
 /* Is [2,3,4] like [2,9,4], but for axis 1? */
 static bool concat_agrees(at_shape a, at_shape b, int axis)
@@ -115,23 +131,6 @@ at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis)
                at_text(x[0]), -y.ndim, y.ndim - 1, axis);
     for (int d = 0; d < y.ndim; d++) y.dim[d] = d < a ? s.dim[d] : d == a ? n : s.dim[d - 1];
     return concat_record(t, &stack_op, x, n, y, a);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(concat_backward)(at_node *n)
-{
-    const concat_args *c = n->args;
-    const REAL *dy = n->out[0]->grad;
-    ptrdiff_t row = concat_row(n->out[0], c), size = sizeof(REAL);
-    for (int k = 0; k < n->n_in; k++) {
-        ptrdiff_t part = concat_row(n->in[k], c);
-        at_fresh dx = at_grad_fresh(n, k);
-        if (dx.p && dx.beta) AT_FOR_REAL(add_rows)(c->outer, part, dy, row, dx.p, part);
-        if (dx.p && !dx.beta)
-            at_copy_rows(c->outer, part * size, dy, row * size, dx.p, part * size);
-        dy += part;
-    }
 }
 
 #endif

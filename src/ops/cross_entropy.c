@@ -32,9 +32,8 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/blocks.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 typedef struct {
     ptrdiff_t rows;
@@ -77,13 +76,105 @@ static void *cross_entropy_rows(const at_node *n)
     return (double *)n->saved + cross_entropy_blocks(n->args).n;
 }
 
-#define AT_KERNELS "ops/cross_entropy.c"
-#include "kernels/each_real.h"
+AT_KERNEL(cross_entropy_forward);
+AT_KERNEL(cross_entropy_backward);
 
-static const at_op cross_entropy_op = {
-    .name = "cross_entropy",
-    .forward = {cross_entropy_forward_f32, cross_entropy_forward_f64},
-    .backward = {cross_entropy_backward_f32, cross_entropy_backward_f64}};
+/* m and 1/sum of a row, and its loss */
+static double cross_entropy_row(int N, const REAL *x, int32_t target, REAL stat[2])
+{
+    if (target < 0 || target >= N) {
+        stat[0] = stat[1] = (REAL)NAN;
+        return (double)NAN;
+    }
+    REAL m = row_max(N, x);
+    if (m == -(REAL)INFINITY) {
+        stat[0] = stat[1] = 0; /* p = exp(-inf - 0) 0 = 0 */
+        return (double)INFINITY;
+    }
+    REAL sum = row_exp_sum(N, x, m, NULL);
+    stat[0] = m;
+    stat[1] = 1 / sum;
+    return (double)log(sum) - ((double)x[target] - (double)m);
+}
+
+static void cross_entropy_forward_block(void *ctx, int block, int worker)
+{
+    (void)worker;
+    const at_node *n = ctx;
+    const cross_entropy_args *a = n->args;
+    const int32_t *target = n->in[1]->data;
+    const REAL *x = n->in[0]->data;
+    REAL *stat = cross_entropy_rows(n);
+    double sum = 0;
+
+    at_blocks cut = cross_entropy_blocks(a);
+    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++)
+        if (!is_ignored(a, target[i]))
+            sum += cross_entropy_row(a->N, x + i * a->N, target[i], stat + 2 * i);
+        else
+            stat[2 * i] = stat[2 * i + 1] = 0;
+    ((double *)n->saved)[block] = sum;
+}
+
+void AT_REAL(cross_entropy_forward)(at_node *n)
+{
+    int blocks = cross_entropy_blocks(n->args).n;
+    const double *of_block = n->saved;
+    double sum = 0;
+    at_parallel(blocks, cross_entropy_forward_block, n);
+    for (int b = 0; b < blocks; b++) sum += of_block[b];
+    *(REAL *)n->out[0]->data = (REAL)(sum / cross_entropy_count(n));
+}
+
+/* dx_j (+)= (p_j - 1[j = target]) g    beta = 0: dx holds garbage so far */
+static void cross_entropy_row_backward(int N, const REAL *x, int32_t target, const REAL stat[2],
+                                       REAL g, int beta, REAL *dx)
+{
+    REAL e[CROSS_ENTROPY_CHUNK], m = stat[0], scale = stat[1] * g;
+    for (int from = 0; from < N; from += CROSS_ENTROPY_CHUNK) {
+        int count = N - from < CROSS_ENTROPY_CHUNK ? N - from : CROSS_ENTROPY_CHUNK;
+        row_exp_sum(count, x + from, m, e);
+        if (beta == 0)
+            row_scale(count, scale, e, dx + from);
+        else
+            row_axpy(count, scale, e, dx + from);
+    }
+    if (target >= 0 && target < N) dx[target] -= g;
+}
+
+static void cross_entropy_backward_block(void *ctx, int block, int worker)
+{
+    (void)worker;
+    const cross_entropy_job *job = ctx;
+    const cross_entropy_args *a = job->n->args;
+    const int32_t *target = job->n->in[1]->data;
+    const REAL *x = job->n->in[0]->data, *stat = cross_entropy_rows(job->n), g = (REAL)job->g;
+    int beta = job->dx.beta;
+
+    at_blocks cut = cross_entropy_blocks(a);
+    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
+        const REAL *row = stat + 2 * i;
+        REAL *dx = (REAL *)job->dx.p + i * a->N;
+        if (row[1] != 0)
+            cross_entropy_row_backward(a->N, x + i * a->N, target[i], row, g, beta, dx);
+        else if (beta == 0)
+            memset(dx, 0, (size_t)a->N * sizeof *dx);
+    }
+}
+
+void AT_REAL(cross_entropy_backward)(at_node *n)
+{
+    double dloss = (double)*(REAL *)n->out[0]->grad;
+    cross_entropy_job job = {n, at_grad_fresh(n, 0), dloss / cross_entropy_count(n)};
+    int blocks = cross_entropy_blocks(n->args).n;
+    if (job.dx.p) at_parallel(blocks, cross_entropy_backward_block, &job);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
+
+static const at_op cross_entropy_op = {.name = "cross_entropy",
+                                       .forward = AT_KERNELS(cross_entropy_forward),
+                                       .backward = AT_KERNELS(cross_entropy_backward)};
 
 /* The first target that is neither ignored nor a class, or -1. */
 static ptrdiff_t first_bad_target(const at_tensor *target, const cross_entropy_args *a)
@@ -126,99 +217,6 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                    .saved = blocks * sizeof(double) + (size_t)a.rows * per_row};
     at_node *n = at_record_node(t, &cross_entropy_op, AT_IN(logits, target), r);
     return n ? n->out[0] : NULL;
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-/* m and 1/sum of a row, and its loss */
-static double KERNEL(cross_entropy_row)(int N, const REAL *x, int32_t target, REAL stat[2])
-{
-    if (target < 0 || target >= N) {
-        stat[0] = stat[1] = (REAL)NAN;
-        return (double)NAN;
-    }
-    REAL m = AT_FOR_REAL(row_max)(N, x);
-    if (m == -(REAL)INFINITY) {
-        stat[0] = stat[1] = 0; /* p = exp(-inf - 0) 0 = 0 */
-        return (double)INFINITY;
-    }
-    REAL sum = AT_FOR_REAL(row_exp_sum)(N, x, m, NULL);
-    stat[0] = m;
-    stat[1] = 1 / sum;
-    return (double)log(sum) - ((double)x[target] - (double)m);
-}
-
-static void KERNEL(cross_entropy_forward_block)(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const at_node *n = ctx;
-    const cross_entropy_args *a = n->args;
-    const int32_t *target = n->in[1]->data;
-    const REAL *x = n->in[0]->data;
-    REAL *stat = cross_entropy_rows(n);
-    double sum = 0;
-
-    at_blocks cut = cross_entropy_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++)
-        if (!is_ignored(a, target[i]))
-            sum += KERNEL(cross_entropy_row)(a->N, x + i * a->N, target[i], stat + 2 * i);
-        else
-            stat[2 * i] = stat[2 * i + 1] = 0;
-    ((double *)n->saved)[block] = sum;
-}
-
-static void KERNEL(cross_entropy_forward)(at_node *n)
-{
-    int blocks = cross_entropy_blocks(n->args).n;
-    const double *of_block = n->saved;
-    double sum = 0;
-    at_parallel(blocks, KERNEL(cross_entropy_forward_block), n);
-    for (int b = 0; b < blocks; b++) sum += of_block[b];
-    *(REAL *)n->out[0]->data = (REAL)(sum / cross_entropy_count(n));
-}
-
-/* dx_j (+)= (p_j - 1[j = target]) g    beta = 0: dx holds garbage so far */
-static void KERNEL(cross_entropy_row_backward)(int N, const REAL *x, int32_t target,
-                                               const REAL stat[2], REAL g, int beta, REAL *dx)
-{
-    REAL e[CROSS_ENTROPY_CHUNK], m = stat[0], scale = stat[1] * g;
-    for (int from = 0; from < N; from += CROSS_ENTROPY_CHUNK) {
-        int count = N - from < CROSS_ENTROPY_CHUNK ? N - from : CROSS_ENTROPY_CHUNK;
-        AT_FOR_REAL(row_exp_sum)(count, x + from, m, e);
-        if (beta == 0)
-            AT_FOR_REAL(row_scale)(count, scale, e, dx + from);
-        else
-            AT_FOR_REAL(row_axpy)(count, scale, e, dx + from);
-    }
-    if (target >= 0 && target < N) dx[target] -= g;
-}
-
-static void KERNEL(cross_entropy_backward_block)(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const cross_entropy_job *job = ctx;
-    const cross_entropy_args *a = job->n->args;
-    const int32_t *target = job->n->in[1]->data;
-    const REAL *x = job->n->in[0]->data, *stat = cross_entropy_rows(job->n), g = (REAL)job->g;
-    int beta = job->dx.beta;
-
-    at_blocks cut = cross_entropy_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
-        const REAL *row = stat + 2 * i;
-        REAL *dx = (REAL *)job->dx.p + i * a->N;
-        if (row[1] != 0)
-            KERNEL(cross_entropy_row_backward)(a->N, x + i * a->N, target[i], row, g, beta, dx);
-        else if (beta == 0)
-            memset(dx, 0, (size_t)a->N * sizeof *dx);
-    }
-}
-
-static void KERNEL(cross_entropy_backward)(at_node *n)
-{
-    double dloss = (double)*(REAL *)n->out[0]->grad;
-    cross_entropy_job job = {n, at_grad_fresh(n, 0), dloss / cross_entropy_count(n)};
-    int blocks = cross_entropy_blocks(n->args).n;
-    if (job.dx.p) at_parallel(blocks, KERNEL(cross_entropy_backward_block), &job);
 }
 
 #endif

@@ -24,9 +24,8 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/map.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 typedef struct {
     at_stream stream;
@@ -34,12 +33,46 @@ typedef struct {
     double kept;           /* 1 / (1 - p) */
 } dropout_args;
 
-#define AT_KERNELS "ops/dropout.c"
-#include "kernels/each_real.h"
+AT_KERNEL(dropout_forward);
+AT_KERNEL(dropout_backward);
+
+/* y = z x, or with dy in the place of x, dx = z dy */
+static void dropout_times(const at_piece *k, const REAL *x, REAL *y)
+{
+    const dropout_args *args = k->args;
+    const uint32_t last_dropped = args->last_dropped;
+    const REAL kept = (REAL)args->kept;
+    uint32_t u[AT_PIECE];
+
+    at_random_u32s(args->stream, (uint64_t)k->at, k->n, u);
+    for (int i = 0; i < k->n; i++) y[i] = u[i] <= last_dropped ? 0 : kept * x[i];
+}
+
+static void dropout_y(const at_piece *k, void *y)
+{
+    dropout_times(k, k->in[0], y);
+}
+
+static void dropout_dx(const at_piece *k, void *dx)
+{
+    dropout_times(k, k->dy, dx);
+}
+
+void AT_REAL(dropout_forward)(at_node *n)
+{
+    at_map(n, dropout_y);
+}
+
+void AT_REAL(dropout_backward)(at_node *n)
+{
+    at_map_back(n, 0, dropout_dx);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op dropout_op = {.name = "dropout",
-                                 .forward = {dropout_forward_f32, dropout_forward_f64},
-                                 .backward = {dropout_backward_f32, dropout_backward_f64}};
+                                 .forward = AT_KERNELS(dropout_forward),
+                                 .backward = AT_KERNELS(dropout_backward)};
 
 static void dropout_off_backward(at_node *n)
 {
@@ -61,40 +94,6 @@ at_tensor *at_dropout(at_tape *t, at_tensor *x, double p)
     }
     dropout_args args = {at_draw(t), (uint32_t)(ceil(p * 0x1p32) - 1), 1 / (1 - p)};
     return at_record(t, &dropout_op, AT_IN(x), x->shape, &args, sizeof args);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-/* y = z x, or with dy in the place of x, dx = z dy */
-static void KERNEL(dropout_times)(const at_piece *k, const REAL *x, REAL *y)
-{
-    const dropout_args *args = k->args;
-    const uint32_t last_dropped = args->last_dropped;
-    const REAL kept = (REAL)args->kept;
-    uint32_t u[AT_PIECE];
-
-    at_random_u32s(args->stream, (uint64_t)k->at, k->n, u);
-    for (int i = 0; i < k->n; i++) y[i] = u[i] <= last_dropped ? 0 : kept * x[i];
-}
-
-static void KERNEL(dropout_y)(const at_piece *k, void *y)
-{
-    KERNEL(dropout_times)(k, k->in[0], y);
-}
-
-static void KERNEL(dropout_dx)(const at_piece *k, void *dx)
-{
-    KERNEL(dropout_times)(k, k->dy, dx);
-}
-
-static void KERNEL(dropout_forward)(at_node *n)
-{
-    at_map(n, KERNEL(dropout_y));
-}
-
-static void KERNEL(dropout_backward)(at_node *n)
-{
-    at_map_back(n, 0, KERNEL(dropout_dx));
 }
 
 #endif

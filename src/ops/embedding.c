@@ -19,7 +19,7 @@
  * no gradient. */
 #include "ops/op.h"
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
+#include "kernels/real.h"
 
 enum {
     EMBEDDING_COLUMNS = 64,
@@ -36,12 +36,65 @@ static bool embedding_has(const embedding_args *a, int32_t id)
     return id >= 0 && id < a->V;
 }
 
-#define AT_KERNELS "ops/embedding.c"
-#include "kernels/each_real.h"
+AT_KERNEL(embedding_forward);
+AT_KERNEL(embedding_backward);
+
+static void embedding_read(void *node, int task, int worker)
+{
+    (void)worker;
+    const at_node *n = node;
+    const embedding_args *a = n->args;
+    const int32_t *id = n->in[1]->data;
+    const REAL *table = n->in[0]->data;
+    ptrdiff_t i = task * a->per_task, end = i + a->per_task, D = a->D;
+    for (; i < end && i < a->count; i++) {
+        REAL *y = (REAL *)n->out[0]->data + i * D;
+        if (embedding_has(a, id[i]))
+            memcpy(y, table + id[i] * D, (size_t)D * sizeof *y);
+        else
+            for (ptrdiff_t j = 0; j < D; j++) y[j] = (REAL)NAN;
+    }
+}
+
+void AT_REAL(embedding_forward)(at_node *n)
+{
+    const embedding_args *a = n->args;
+    at_parallel((int)((a->count + a->per_task - 1) / a->per_task), embedding_read, n);
+}
+
+typedef struct {
+    const embedding_args *args;
+    const int32_t *id;
+    const REAL *dy;
+    REAL *dtable;
+    int columns; /* of one task */
+} embedding_job;
+
+static void embedding_add(void *job, int task, int worker)
+{
+    (void)worker;
+    const embedding_job *g = job;
+    ptrdiff_t D = g->args->D, j = task * (ptrdiff_t)g->columns;
+    ptrdiff_t w = D - j < g->columns ? D - j : g->columns;
+    for (ptrdiff_t i = 0; i < g->args->count; i++)
+        if (embedding_has(g->args, g->id[i]))
+            row_axpy(w, 1, g->dy + i * D + j, g->dtable + g->id[i] * D + j);
+}
+
+void AT_REAL(embedding_backward)(at_node *n)
+{
+    const embedding_args *a = n->args;
+    embedding_job g = {a, n->in[1]->data, n->out[0]->grad, at_grad(n, 0), a->D};
+    if (!g.dtable || a->D == 0) return;
+    if (a->count > EMBEDDING_TASK / EMBEDDING_COLUMNS) g.columns = EMBEDDING_COLUMNS;
+    at_parallel((a->D - 1) / g.columns + 1, embedding_add, &g);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op embedding_op = {.name = "embedding",
-                                   .forward = {embedding_forward_f32, embedding_forward_f64},
-                                   .backward = {embedding_backward_f32, embedding_backward_f64}};
+                                   .forward = AT_KERNELS(embedding_forward),
+                                   .backward = AT_KERNELS(embedding_backward)};
 
 /* Where the i-th element of shape s is: "[1,2]". */
 static const char *embedding_index_text(at_shape s, ptrdiff_t i)
@@ -75,59 +128,6 @@ at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id)
     a.per_task = EMBEDDING_TASK / (a.D + 1) + a.count / (1 << 20) + 1;
     y.dim[y.ndim++] = a.D;
     return at_record(t, &embedding_op, AT_IN(table, id), y, &a, sizeof a);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(embedding_read)(void *node, int task, int worker)
-{
-    (void)worker;
-    const at_node *n = node;
-    const embedding_args *a = n->args;
-    const int32_t *id = n->in[1]->data;
-    const REAL *table = n->in[0]->data;
-    ptrdiff_t i = task * a->per_task, end = i + a->per_task, D = a->D;
-    for (; i < end && i < a->count; i++) {
-        REAL *y = (REAL *)n->out[0]->data + i * D;
-        if (embedding_has(a, id[i]))
-            memcpy(y, table + id[i] * D, (size_t)D * sizeof *y);
-        else
-            for (ptrdiff_t j = 0; j < D; j++) y[j] = (REAL)NAN;
-    }
-}
-
-static void KERNEL(embedding_forward)(at_node *n)
-{
-    const embedding_args *a = n->args;
-    at_parallel((int)((a->count + a->per_task - 1) / a->per_task), KERNEL(embedding_read), n);
-}
-
-typedef struct {
-    const embedding_args *args;
-    const int32_t *id;
-    const REAL *dy;
-    REAL *dtable;
-    int columns; /* of one task */
-} KERNEL(embedding_job);
-
-static void KERNEL(embedding_add)(void *job, int task, int worker)
-{
-    (void)worker;
-    const KERNEL(embedding_job) *g = job;
-    ptrdiff_t D = g->args->D, j = task * (ptrdiff_t)g->columns;
-    ptrdiff_t w = D - j < g->columns ? D - j : g->columns;
-    for (ptrdiff_t i = 0; i < g->args->count; i++)
-        if (embedding_has(g->args, g->id[i]))
-            AT_FOR_REAL(row_axpy)(w, 1, g->dy + i * D + j, g->dtable + g->id[i] * D + j);
-}
-
-static void KERNEL(embedding_backward)(at_node *n)
-{
-    const embedding_args *a = n->args;
-    KERNEL(embedding_job) g = {a, n->in[1]->data, n->out[0]->grad, at_grad(n, 0), a->D};
-    if (!g.dtable || a->D == 0) return;
-    if (a->count > EMBEDDING_TASK / EMBEDDING_COLUMNS) g.columns = EMBEDDING_COLUMNS;
-    at_parallel((a->D - 1) / g.columns + 1, KERNEL(embedding_add), &g);
 }
 
 #endif

@@ -35,9 +35,8 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/blocks.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 typedef struct {
     ptrdiff_t rows;
@@ -58,12 +57,125 @@ static at_blocks layer_norm_blocks(const layer_norm_args *a)
     return at_blocks_of(a->rows, a->N);
 }
 
-#define AT_KERNELS "ops/layer_norm.c"
-#include "kernels/each_real.h"
+AT_KERNEL(layer_norm_forward);
+AT_KERNEL(layer_norm_backward);
+
+/* y_j = gamma_j (x_j - mu) r + beta_j */
+static void layer_norm_scale(int N, const REAL *restrict x, REAL mu, REAL r,
+                             const REAL *restrict gamma, const REAL *restrict beta,
+                             REAL *restrict y)
+{
+    if (gamma && beta)
+        for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r) + beta[j];
+    else if (gamma)
+        for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r);
+    else
+        for (int j = 0; j < N; j++) y[j] = (x[j] - mu) * r + (beta ? beta[j] : 0);
+}
+
+static void layer_norm_row(int N, const REAL *x, const REAL *gamma, const REAL *beta, REAL eps,
+                           REAL stat[2], REAL *y)
+{
+    REAL mu = row_sum(N, x) / (REAL)N;
+    REAL r = 1 / sqrt(row_spread(N, x, mu) / (REAL)N + eps);
+    layer_norm_scale(N, x, mu, r, gamma, beta, y);
+    stat[0] = mu;
+    stat[1] = r;
+}
+
+static void layer_norm_forward_block(void *ctx, int block, int worker)
+{
+    (void)worker;
+    const at_node *n = ctx;
+    const layer_norm_args *a = n->args;
+    const REAL *x = n->in[0]->data;
+    const REAL *gamma = n->in[1] ? n->in[1]->data : NULL, *beta = n->in[2] ? n->in[2]->data : NULL;
+    REAL *y = n->out[0]->data, *stat = n->saved;
+
+    at_blocks cut = layer_norm_blocks(a);
+    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++)
+        layer_norm_row(a->N, x + i * a->N, gamma, beta, (REAL)a->eps, stat + 2 * i, y + i * a->N);
+}
+
+void AT_REAL(layer_norm_forward)(at_node *n)
+{
+    at_parallel(layer_norm_blocks(n->args).n, layer_norm_forward_block, n);
+}
+
+/* h_j = (x_j - mu) r, and g_j = dy_j gamma_j */
+static void layer_norm_row_again(int N, const REAL *restrict x, const REAL stat[2],
+                                 const REAL *restrict gamma, const REAL *restrict dy,
+                                 REAL *restrict h, REAL *restrict g)
+{
+    const REAL mu = stat[0], r = stat[1];
+    for (int j = 0; j < N; j++) h[j] = (x[j] - mu) * r;
+    if (gamma)
+        for (int j = 0; j < N; j++) g[j] = dy[j] * gamma[j];
+}
+
+/* dgamma_j += dy_j h_j, dbeta_j += dy_j */
+static void layer_norm_row_sums(int N, const REAL *restrict dy, const REAL *restrict h,
+                                REAL *restrict dgamma, REAL *restrict dbeta)
+{
+    for (int j = 0; j < N; j++) {
+        dgamma[j] += dy[j] * h[j];
+        dbeta[j] += dy[j];
+    }
+}
+
+/* dx_j (+)= r (g_j - mean(g) - h_j mean(g h))    beta = 0: dx holds garbage so far */
+static void layer_norm_row_backward(int N, const REAL *restrict g, const REAL *restrict h, REAL r,
+                                    int beta, REAL *restrict dx)
+{
+    REAL mean_g = row_sum(N, g) / (REAL)N;
+    REAL mean_gh = row_dot(N, g, h) / (REAL)N;
+    if (beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
+    for (int j = 0; j < N; j++) dx[j] += r * (g[j] - mean_g - h[j] * mean_gh);
+}
+
+static void layer_norm_backward_block(void *ctx, int block, int slot)
+{
+    const layer_norm_job *job = ctx;
+    const at_node *n = job->n;
+    const layer_norm_args *a = n->args;
+    int N = a->N;
+    const REAL *x = n->in[0]->data, *gamma = n->in[1] ? n->in[1]->data : NULL;
+    const REAL *dy = n->out[0]->grad, *stat = n->saved;
+    REAL *h = at_scratch(n, slot), *g = h + N;
+    REAL *dgamma = (REAL *)n->saved + 2 * a->rows + 2 * (ptrdiff_t)block * N, *dbeta = dgamma + N;
+
+    if (a->sums) memset(dgamma, 0, 2 * (size_t)N * sizeof *dgamma); /* and dbeta */
+    at_blocks cut = layer_norm_blocks(a);
+    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
+        const REAL *dyi = dy + i * N, r = stat[2 * i + 1];
+        layer_norm_row_again(N, x + i * N, stat + 2 * i, gamma, dyi, h, g);
+        if (a->sums) layer_norm_row_sums(N, dyi, h, dgamma, dbeta);
+        if (!job->dx.p) continue;
+        REAL *dx = (REAL *)job->dx.p + i * N;
+        layer_norm_row_backward(N, gamma ? g : dyi, h, r, job->dx.beta, dx);
+    }
+}
+
+void AT_REAL(layer_norm_backward)(at_node *n)
+{
+    const layer_norm_args *a = n->args;
+    layer_norm_job job = {.n = n,
+                          .dx = at_grad_fresh(n, 0),
+                          .wants_gamma = a->sums && n->in[1] && n->in[1]->wants_grad,
+                          .wants_beta = a->sums && n->in[2] && n->in[2]->wants_grad};
+    int N = a->N, blocks = layer_norm_blocks(a).n;
+    at_parallel_slots(n->slots, blocks, layer_norm_backward_block, &job);
+
+    REAL *part = (REAL *)n->saved + 2 * a->rows;
+    if (job.wants_gamma) sum_blocks(blocks, N, 2 * N, part, at_grad(n, 1));
+    if (job.wants_beta) sum_blocks(blocks, N, 2 * N, part + N, at_grad(n, 2));
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op layer_norm_op = {.name = "layer_norm",
-                                    .forward = {layer_norm_forward_f32, layer_norm_forward_f64},
-                                    .backward = {layer_norm_backward_f32, layer_norm_backward_f64}};
+                                    .forward = AT_KERNELS(layer_norm_forward),
+                                    .backward = AT_KERNELS(layer_norm_backward)};
 
 /* gamma or beta: absent, or one number for each of the N columns */
 static bool layer_norm_fits(at_tape *t, const at_tensor *x, const char *name, const at_tensor *g)
@@ -97,120 +209,6 @@ at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *
                    .scratch = 2 * (size_t)a.N * size};
     at_node *n = at_record_node(t, &layer_norm_op, AT_IN(x, gamma, beta), r);
     return n ? n->out[0] : NULL;
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-/* y_j = gamma_j (x_j - mu) r + beta_j */
-static void KERNEL(layer_norm_scale)(int N, const REAL *restrict x, REAL mu, REAL r,
-                                     const REAL *restrict gamma, const REAL *restrict beta,
-                                     REAL *restrict y)
-{
-    if (gamma && beta)
-        for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r) + beta[j];
-    else if (gamma)
-        for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r);
-    else
-        for (int j = 0; j < N; j++) y[j] = (x[j] - mu) * r + (beta ? beta[j] : 0);
-}
-
-static void KERNEL(layer_norm_row)(int N, const REAL *x, const REAL *gamma, const REAL *beta,
-                                   REAL eps, REAL stat[2], REAL *y)
-{
-    REAL mu = AT_FOR_REAL(row_sum)(N, x) / (REAL)N;
-    REAL r = 1 / sqrt(AT_FOR_REAL(row_spread)(N, x, mu) / (REAL)N + eps);
-    KERNEL(layer_norm_scale)(N, x, mu, r, gamma, beta, y);
-    stat[0] = mu;
-    stat[1] = r;
-}
-
-static void KERNEL(layer_norm_forward_block)(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const at_node *n = ctx;
-    const layer_norm_args *a = n->args;
-    const REAL *x = n->in[0]->data;
-    const REAL *gamma = n->in[1] ? n->in[1]->data : NULL, *beta = n->in[2] ? n->in[2]->data : NULL;
-    REAL *y = n->out[0]->data, *stat = n->saved;
-
-    at_blocks cut = layer_norm_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++)
-        KERNEL(layer_norm_row)
-    (a->N, x + i * a->N, gamma, beta, (REAL)a->eps, stat + 2 * i, y + i * a->N);
-}
-
-static void KERNEL(layer_norm_forward)(at_node *n)
-{
-    at_parallel(layer_norm_blocks(n->args).n, KERNEL(layer_norm_forward_block), n);
-}
-
-/* h_j = (x_j - mu) r, and g_j = dy_j gamma_j */
-static void KERNEL(layer_norm_row_again)(int N, const REAL *restrict x, const REAL stat[2],
-                                         const REAL *restrict gamma, const REAL *restrict dy,
-                                         REAL *restrict h, REAL *restrict g)
-{
-    const REAL mu = stat[0], r = stat[1];
-    for (int j = 0; j < N; j++) h[j] = (x[j] - mu) * r;
-    if (gamma)
-        for (int j = 0; j < N; j++) g[j] = dy[j] * gamma[j];
-}
-
-/* dgamma_j += dy_j h_j, dbeta_j += dy_j */
-static void KERNEL(layer_norm_row_sums)(int N, const REAL *restrict dy, const REAL *restrict h,
-                                        REAL *restrict dgamma, REAL *restrict dbeta)
-{
-    for (int j = 0; j < N; j++) {
-        dgamma[j] += dy[j] * h[j];
-        dbeta[j] += dy[j];
-    }
-}
-
-/* dx_j (+)= r (g_j - mean(g) - h_j mean(g h))    beta = 0: dx holds garbage so far */
-static void KERNEL(layer_norm_row_backward)(int N, const REAL *restrict g, const REAL *restrict h,
-                                            REAL r, int beta, REAL *restrict dx)
-{
-    REAL mean_g = AT_FOR_REAL(row_sum)(N, g) / (REAL)N;
-    REAL mean_gh = AT_FOR_REAL(row_dot)(N, g, h) / (REAL)N;
-    if (beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
-    for (int j = 0; j < N; j++) dx[j] += r * (g[j] - mean_g - h[j] * mean_gh);
-}
-
-static void KERNEL(layer_norm_backward_block)(void *ctx, int block, int slot)
-{
-    const layer_norm_job *job = ctx;
-    const at_node *n = job->n;
-    const layer_norm_args *a = n->args;
-    int N = a->N;
-    const REAL *x = n->in[0]->data, *gamma = n->in[1] ? n->in[1]->data : NULL;
-    const REAL *dy = n->out[0]->grad, *stat = n->saved;
-    REAL *h = at_scratch(n, slot), *g = h + N;
-    REAL *dgamma = (REAL *)n->saved + 2 * a->rows + 2 * (ptrdiff_t)block * N, *dbeta = dgamma + N;
-
-    if (a->sums) memset(dgamma, 0, 2 * (size_t)N * sizeof *dgamma); /* and dbeta */
-    at_blocks cut = layer_norm_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
-        const REAL *dyi = dy + i * N, r = stat[2 * i + 1];
-        KERNEL(layer_norm_row_again)(N, x + i * N, stat + 2 * i, gamma, dyi, h, g);
-        if (a->sums) KERNEL(layer_norm_row_sums)(N, dyi, h, dgamma, dbeta);
-        if (!job->dx.p) continue;
-        REAL *dx = (REAL *)job->dx.p + i * N;
-        KERNEL(layer_norm_row_backward)(N, gamma ? g : dyi, h, r, job->dx.beta, dx);
-    }
-}
-
-static void KERNEL(layer_norm_backward)(at_node *n)
-{
-    const layer_norm_args *a = n->args;
-    layer_norm_job job = {.n = n,
-                          .dx = at_grad_fresh(n, 0),
-                          .wants_gamma = a->sums && n->in[1] && n->in[1]->wants_grad,
-                          .wants_beta = a->sums && n->in[2] && n->in[2]->wants_grad};
-    int N = a->N, blocks = layer_norm_blocks(a).n;
-    at_parallel_slots(n->slots, blocks, KERNEL(layer_norm_backward_block), &job);
-
-    REAL *part = (REAL *)n->saved + 2 * a->rows;
-    if (job.wants_gamma) AT_FOR_REAL(sum_blocks)(blocks, N, 2 * N, part, at_grad(n, 1));
-    if (job.wants_beta) AT_FOR_REAL(sum_blocks)(blocks, N, 2 * N, part + N, at_grad(n, 2));
 }
 
 #endif

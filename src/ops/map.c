@@ -34,9 +34,8 @@
 #include <string.h>
 
 #include "kernels/parallel.h"
+#include "kernels/real.h"
 #include "kernels/rows.h"
-
-#ifndef REAL /* ---------------------------- loops ---------------------------- */
 
 enum {
     MAP_TASK = 8192, /* elements; fewer are not worth waking a thread for */
@@ -65,6 +64,7 @@ typedef struct {
 } map_place;
 
 typedef struct map_job map_job;
+
 struct map_job {
     const at_node *n;
     at_formula *f;
@@ -76,12 +76,6 @@ struct map_job {
     map_nest kept, summed;
     void (*unit)(const map_job *job, ptrdiff_t unit); /* does one index of `kept` */
 };
-
-static void map_add_loop(map_nest *nest, map_loop loop)
-{
-    nest->loop[nest->n++] = loop;
-    nest->count *= loop.size;
-}
 
 /* Moves p to this index of the nest, counted with the innermost loop fastest. */
 static void map_move(map_place *p, const map_nest *nest, int n_in, ptrdiff_t index)
@@ -116,8 +110,126 @@ static map_place map_start(const map_job *job, ptrdiff_t unit)
     return p;
 }
 
-#define AT_KERNELS "ops/map.c"
-#include "kernels/each_real.h"
+AT_EACH_REAL(void, map_forward, (const map_job *job, ptrdiff_t unit));
+AT_EACH_REAL(void, map_back, (const map_job *job, ptrdiff_t unit));
+AT_EACH_REAL(void, map_even, (void *ctx, int task, int worker));
+AT_EACH_REAL(void, map_sum,
+             (const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum));
+AT_EACH_REAL(void, map_add, (const map_job *job, ptrdiff_t unit, const double *sum));
+
+/* n elements of input k from `at` on: themselves, or one of them n times. */
+static const void *map_input(const map_job *job, int k, ptrdiff_t at, int n, REAL *space)
+{
+    const at_tensor *x = job->n->in[k];
+    bool repeat = job->row.in[k] == 0 && n > 1;
+    if (x->dtype == ATTIC_BOOL) {
+        const unsigned char *p = (const unsigned char *)x->data + at;
+        return repeat ? memset(space, *p, (size_t)n) : p;
+    }
+    const REAL *p = (const REAL *)x->data + at;
+    if (!repeat) return p;
+    for (int i = 0; i < n; i++) space[i] = *p;
+    return space;
+}
+
+/* The formula's values for the n elements at place p. */
+static void map_values(const map_job *job, const map_place *p, int n, REAL *values)
+{
+    REAL space[AT_MAX_OPERANDS][AT_PIECE];
+    const at_tensor *y = job->n->out[0];
+    at_piece k = {.n = n,
+                  .of = at_count(y->shape),
+                  .at = p->out,
+                  .y = (const REAL *)y->data + p->out,
+                  .args = job->n->args};
+    if (job->dx.p) k.dy = (const REAL *)y->grad + p->out;
+    for (int i = 0; i < job->n->n_in; i++) k.in[i] = map_input(job, i, p->in[i], n, space[i]);
+    job->f(&k, values);
+}
+
+/* The same in `space`, or where they are already: without a formula they are dy. */
+static const REAL *map_find(const map_job *job, const map_place *p, int n, REAL *space)
+{
+    if (!job->f) return (const REAL *)job->n->out[0]->grad + p->out;
+    map_values(job, p, n, space);
+    return space;
+}
+
+void AT_REAL(map_forward)(const map_job *job, ptrdiff_t unit)
+{
+    map_place p = map_start(job, unit);
+    REAL *y = (REAL *)job->n->out[0]->data + p.out;
+    map_values(job, &p, map_length(job, unit), y);
+}
+
+/* dx_j += g_j, or dx_j = g_j where there is nothing to add to */
+void AT_REAL(map_back)(const map_job *job, ptrdiff_t unit)
+{
+    map_place p = map_start(job, unit);
+    int n = map_length(job, unit);
+    REAL *dx = (REAL *)job->dx.p + p.out, space[AT_PIECE];
+    const bool add = job->dx.beta;
+    map_values(job, &p, n, add ? space : dx);
+    if (add)
+        for (int j = 0; j < n; j++) dx[j] += space[j];
+}
+
+/* All of it for operands of one shape. */
+void AT_REAL(map_even)(void *ctx, int task, int worker)
+{
+    (void)worker;
+    const map_even_job *job = ctx;
+    const at_node *n = job->n;
+    REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_PIECE];
+    const bool add = dx && job->dx.beta;
+    ptrdiff_t at = (ptrdiff_t)task * MAP_TASK, to = at + MAP_TASK;
+    if (to > job->count) to = job->count;
+
+    for (at_piece k = {.of = job->count, .args = n->args}; at < to; at += AT_PIECE) {
+        k.n = to - at < AT_PIECE ? (int)(to - at) : AT_PIECE;
+        k.at = at;
+        k.y = y + at;
+        k.dy = !dx ? NULL : dx != dy ? dy + at : memcpy(space, dy + at, (size_t)k.n * sizeof *dy);
+        for (int i = 0; i < n->n_in; i++)
+            k.in[i] = (const char *)n->in[i]->data +
+                      at * (n->in[i]->dtype == ATTIC_BOOL ? 1 : (ptrdiff_t)sizeof(REAL));
+        job->f(&k, !dx ? y + at : add ? space : dx + at);
+        if (add)
+            for (int j = 0; j < k.n; j++) dx[at + j] += space[j];
+    }
+}
+
+void AT_REAL(map_sum)(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum)
+{
+    const map_place start = map_start(job, unit);
+    REAL space[AT_PIECE];
+
+    for (int j = 0; j < map_width(job, unit); j++) sum[j] = 0;
+    for (ptrdiff_t s = from; s < to; s++) {
+        map_place p = start;
+        map_move(&p, &job->summed, job->n->n_in, s);
+        int n = map_length(job, job->row_summed ? s : unit);
+        const REAL *g = map_find(job, &p, n, space);
+        if (job->row_summed)
+            *sum += (double)row_sum(n, g);
+        else
+            for (int j = 0; j < n; j++) sum[j] += (double)g[j];
+    }
+}
+
+void AT_REAL(map_add)(const map_job *job, ptrdiff_t unit, const double *sum)
+{
+    REAL *dx = (REAL *)job->dx.p + map_start(job, unit).in[job->i];
+    for (int j = 0; j < map_width(job, unit); j++) dx[j] += (REAL)sum[j];
+}
+
+#ifdef AT_ONCE /* ---------------------------- loops ---------------------------- */
+
+static void map_add_loop(map_nest *nest, map_loop loop)
+{
+    nest->loop[nest->n++] = loop;
+    nest->count *= loop.size;
+}
 
 /* Can the loop `outer` swallow the one inside of it? */
 static bool map_merges(const map_loop *outer, const map_loop *inner, int n_in)
@@ -196,9 +308,9 @@ static void map_run(map_job *job)
     at_parallel((int)((job->kept.count + n - 1) / n), map_task, job);
 }
 
-static bool map_is_f64(const at_node *n)
+static at_dtype map_real(const at_node *n)
 {
-    return n->out[0]->dtype == ATTIC_F64;
+    return n->out[0]->dtype;
 }
 
 static bool map_is_even(const at_node *n)
@@ -217,15 +329,15 @@ static bool map_is_even(const at_node *n)
 static void map_run_even(at_node *n, at_formula *f, at_fresh dx)
 {
     map_even_job job = {n, f, dx, at_count(n->out[0]->shape)};
-    at_parallel((int)((job.count + MAP_TASK - 1) / MAP_TASK),
-                map_is_f64(n) ? map_even_f64 : map_even_f32, &job);
+    at_parallel((int)((job.count + MAP_TASK - 1) / MAP_TASK), AT_OF_REAL(map_real(n), map_even),
+                &job);
 }
 
 /* For operands of several shapes. */
 static void map_run_loops(at_node *n, at_formula *f)
 {
     map_job job = {.n = n, .f = f};
-    job.unit = map_is_f64(n) ? map_forward_f64 : map_forward_f32;
+    job.unit = AT_OF_REAL(map_real(n), map_forward);
     map_plan(&job);
     map_run(&job);
 }
@@ -261,13 +373,13 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
 /* The part of a unit's sum that goes over the indices from .. to-1 of the summed loops. */
 static void map_sum(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum)
 {
-    (map_is_f64(job->n) ? map_sum_f64 : map_sum_f32)(job, unit, from, to, sum);
+    (AT_OF_REAL(map_real(job->n), map_sum))(job, unit, from, to, sum);
 }
 
 /* dx += sum */
 static void map_add(const map_job *job, ptrdiff_t unit, const double *sum)
 {
-    (map_is_f64(job->n) ? map_add_f64 : map_add_f32)(job, unit, sum);
+    (AT_OF_REAL(map_real(job->n), map_add))(job, unit, sum);
 }
 
 static void map_sum_unit(const map_job *job, ptrdiff_t unit)
@@ -319,7 +431,7 @@ static void map_run_loops_back(at_node *n, int i, at_formula *g, at_fresh dx, bo
     if (repeated)
         job.unit = map_sum_unit;
     else
-        job.unit = map_is_f64(n) ? map_back_f64 : map_back_f32;
+        job.unit = AT_OF_REAL(map_real(n), map_back);
 
     if (shares > 1)
         map_run_shared(&job, shares);
@@ -358,116 +470,6 @@ const char *at_clash_text(at_shape a, at_shape b)
         break;
     }
     return text;
-}
-
-#else /* ------------------------------- pieces ------------------------------- */
-
-/* n elements of input k from `at` on: themselves, or one of them n times. */
-static const void *KERNEL(map_input)(const map_job *job, int k, ptrdiff_t at, int n, REAL *space)
-{
-    const at_tensor *x = job->n->in[k];
-    bool repeat = job->row.in[k] == 0 && n > 1;
-    if (x->dtype == ATTIC_BOOL) {
-        const unsigned char *p = (const unsigned char *)x->data + at;
-        return repeat ? memset(space, *p, (size_t)n) : p;
-    }
-    const REAL *p = (const REAL *)x->data + at;
-    if (!repeat) return p;
-    for (int i = 0; i < n; i++) space[i] = *p;
-    return space;
-}
-
-/* The formula's values for the n elements at place p. */
-static void KERNEL(map_values)(const map_job *job, const map_place *p, int n, REAL *values)
-{
-    REAL space[AT_MAX_OPERANDS][AT_PIECE];
-    const at_tensor *y = job->n->out[0];
-    at_piece k = {.n = n,
-                  .of = at_count(y->shape),
-                  .at = p->out,
-                  .y = (const REAL *)y->data + p->out,
-                  .args = job->n->args};
-    if (job->dx.p) k.dy = (const REAL *)y->grad + p->out;
-    for (int i = 0; i < job->n->n_in; i++)
-        k.in[i] = KERNEL(map_input)(job, i, p->in[i], n, space[i]);
-    job->f(&k, values);
-}
-
-/* The same in `space`, or where they are already: without a formula they are dy. */
-static const REAL *KERNEL(map_find)(const map_job *job, const map_place *p, int n, REAL *space)
-{
-    if (!job->f) return (const REAL *)job->n->out[0]->grad + p->out;
-    KERNEL(map_values)(job, p, n, space);
-    return space;
-}
-
-static void KERNEL(map_forward)(const map_job *job, ptrdiff_t unit)
-{
-    map_place p = map_start(job, unit);
-    REAL *y = (REAL *)job->n->out[0]->data + p.out;
-    KERNEL(map_values)(job, &p, map_length(job, unit), y);
-}
-
-/* dx_j += g_j, or dx_j = g_j where there is nothing to add to */
-static void KERNEL(map_back)(const map_job *job, ptrdiff_t unit)
-{
-    map_place p = map_start(job, unit);
-    int n = map_length(job, unit);
-    REAL *dx = (REAL *)job->dx.p + p.out, space[AT_PIECE];
-    const bool add = job->dx.beta;
-    KERNEL(map_values)(job, &p, n, add ? space : dx);
-    if (add)
-        for (int j = 0; j < n; j++) dx[j] += space[j];
-}
-
-/* All of it for operands of one shape. */
-static void KERNEL(map_even)(void *ctx, int task, int worker)
-{
-    (void)worker;
-    const map_even_job *job = ctx;
-    const at_node *n = job->n;
-    REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_PIECE];
-    const bool add = dx && job->dx.beta;
-    ptrdiff_t at = (ptrdiff_t)task * MAP_TASK, to = at + MAP_TASK;
-    if (to > job->count) to = job->count;
-
-    for (at_piece k = {.of = job->count, .args = n->args}; at < to; at += AT_PIECE) {
-        k.n = to - at < AT_PIECE ? (int)(to - at) : AT_PIECE;
-        k.at = at;
-        k.y = y + at;
-        k.dy = !dx ? NULL : dx != dy ? dy + at : memcpy(space, dy + at, (size_t)k.n * sizeof *dy);
-        for (int i = 0; i < n->n_in; i++)
-            k.in[i] = (const char *)n->in[i]->data +
-                      at * (n->in[i]->dtype == ATTIC_BOOL ? 1 : (ptrdiff_t)sizeof(REAL));
-        job->f(&k, !dx ? y + at : add ? space : dx + at);
-        if (add)
-            for (int j = 0; j < k.n; j++) dx[at + j] += space[j];
-    }
-}
-
-static void KERNEL(map_sum)(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to,
-                            double *sum)
-{
-    const map_place start = map_start(job, unit);
-    REAL space[AT_PIECE];
-
-    for (int j = 0; j < map_width(job, unit); j++) sum[j] = 0;
-    for (ptrdiff_t s = from; s < to; s++) {
-        map_place p = start;
-        map_move(&p, &job->summed, job->n->n_in, s);
-        int n = map_length(job, job->row_summed ? s : unit);
-        const REAL *g = KERNEL(map_find)(job, &p, n, space);
-        if (job->row_summed)
-            *sum += (double)AT_FOR_REAL(row_sum)(n, g);
-        else
-            for (int j = 0; j < n; j++) sum[j] += (double)g[j];
-    }
-}
-
-static void KERNEL(map_add)(const map_job *job, ptrdiff_t unit, const double *sum)
-{
-    REAL *dx = (REAL *)job->dx.p + map_start(job, unit).in[job->i];
-    for (int j = 0; j < map_width(job, unit); j++) dx[j] += (REAL)sum[j];
 }
 
 #endif

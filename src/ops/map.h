@@ -9,7 +9,7 @@
  * operand, and write one number for each.  All else (which loops, which threads, who adds to what)
  * happens here, so an op is its formulas:
  *
- *     static void KERNEL(scale_y)(const at_piece *k, void *values)     y = c x
+ *     static void scale_y(const at_piece *k, void *values)     y = c x
  *     {
  *         const REAL *x = k->in[0], c = ...;
  *         REAL *y = values;

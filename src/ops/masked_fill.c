@@ -21,20 +21,46 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/map.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 enum { MASKED_FILL_X, MASKED_FILL_WHERE };
 
-#define AT_KERNELS "ops/masked_fill.c"
-#include "kernels/each_real.h"
+AT_KERNEL(masked_fill_forward);
+AT_KERNEL(masked_fill_backward);
 
-static const at_op masked_fill_op = {
-    .name = "masked_fill",
-    .forward = {masked_fill_forward_f32, masked_fill_forward_f64},
-    .backward = {masked_fill_backward_f32, masked_fill_backward_f64},
-    .makes_infinity = true};
+static void masked_fill_y(const at_piece *k, void *values)
+{
+    const REAL *x = k->in[MASKED_FILL_X], value = (REAL) * (const double *)k->args;
+    const unsigned char *where = k->in[MASKED_FILL_WHERE];
+    REAL *y = values;
+    for (int i = 0; i < k->n; i++) y[i] = where[i] ? value : x[i];
+}
+
+static void masked_fill_dx(const at_piece *k, void *values)
+{
+    const unsigned char *where = k->in[MASKED_FILL_WHERE];
+    const REAL *dy = k->dy;
+    REAL *dx = values;
+    for (int i = 0; i < k->n; i++) dx[i] = where[i] ? 0 : dy[i];
+}
+
+void AT_REAL(masked_fill_forward)(at_node *n)
+{
+    at_map(n, masked_fill_y);
+}
+
+void AT_REAL(masked_fill_backward)(at_node *n)
+{
+    at_map_back(n, MASKED_FILL_X, masked_fill_dx);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
+
+static const at_op masked_fill_op = {.name = "masked_fill",
+                                     .forward = AT_KERNELS(masked_fill_forward),
+                                     .backward = AT_KERNELS(masked_fill_backward),
+                                     .makes_infinity = true};
 
 at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double value)
 {
@@ -45,34 +71,6 @@ at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double val
                "masked_fill: where is %s, which does not broadcast to x %s", at_text(where),
                at_text(x));
     return at_record(t, &masked_fill_op, AT_IN(x, where), x->shape, &value, sizeof value);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(masked_fill_y)(const at_piece *k, void *values)
-{
-    const REAL *x = k->in[MASKED_FILL_X], value = (REAL) * (const double *)k->args;
-    const unsigned char *where = k->in[MASKED_FILL_WHERE];
-    REAL *y = values;
-    for (int i = 0; i < k->n; i++) y[i] = where[i] ? value : x[i];
-}
-
-static void KERNEL(masked_fill_dx)(const at_piece *k, void *values)
-{
-    const unsigned char *where = k->in[MASKED_FILL_WHERE];
-    const REAL *dy = k->dy;
-    REAL *dx = values;
-    for (int i = 0; i < k->n; i++) dx[i] = where[i] ? 0 : dy[i];
-}
-
-static void KERNEL(masked_fill_forward)(at_node *n)
-{
-    at_map(n, KERNEL(masked_fill_y));
-}
-
-static void KERNEL(masked_fill_backward)(at_node *n)
-{
-    at_map_back(n, MASKED_FILL_X, KERNEL(masked_fill_dx));
 }
 
 #endif

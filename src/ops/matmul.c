@@ -33,9 +33,9 @@
  *   size 0     K = 0: C is 0.  C empty: dA and dB are 0. */
 #include "ops/op.h"
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
-
 #include <limits.h>
+
+#include "kernels/real.h"
 
 /* Element (i, j) of the matrix in round (l0, l1, ...) lies at i*row + j*col + l0*step[0] + ... */
 typedef struct {
@@ -56,12 +56,69 @@ static matmul_layout matmul_transposed(matmul_layout x)
     return x;
 }
 
-#define AT_KERNELS "ops/matmul.c"
-#include "kernels/each_real.h"
+AT_KERNEL(matmul_forward);
+AT_KERNEL(matmul_backward);
+
+/* Z = X Y + beta Z in every round of the loops, X [m,k], Y [k,n], Z [m,n].  The last loop is the
+ * batch of at_gemm, which sums if Z has step 0 there; along the others, Z with step 0 is begun in
+ * the first round and added to in the rest. */
+static void matmul_rounds(const at_node *node, int m, int n, int k, const REAL *X, matmul_layout x,
+                          const REAL *Y, matmul_layout y, int beta, REAL *Z, matmul_layout z)
+{
+    const matmul_args *a = node->args;
+    const at_workspace w = {at_scratch(node, 0), node->scratch, node->slots};
+    int last = a->loops - 1;
+    at_strides xs = {x.row, x.col, x.step[last]}, ys = {y.row, y.col, y.step[last]};
+    at_strides zs = {z.row, z.col, z.step[last]};
+    ptrdiff_t rounds = 1;
+    for (int l = 0; l < last; l++) rounds *= a->size[l];
+
+    for (ptrdiff_t round = 0; round < rounds; round++) {
+        ptrdiff_t x0 = 0, y0 = 0, z0 = 0, rest = round;
+        bool begun = beta;
+        for (int l = last - 1; l >= 0; l--) {
+            ptrdiff_t i = rest % a->size[l];
+            rest /= a->size[l];
+            x0 += i * x.step[l];
+            y0 += i * y.step[l];
+            z0 += i * z.step[l];
+            if (i > 0 && z.step[l] == 0) begun = true;
+        }
+        gemm(a->size[last], m, n, k, 1, X + x0, xs, Y + y0, ys, begun, Z + z0, zs, w);
+    }
+}
+
+/* C = A B */
+void AT_REAL(matmul_forward)(at_node *n)
+{
+    const matmul_args *a = n->args;
+    const REAL *A = n->in[0]->data, *B = n->in[1]->data;
+    if (at_count(n->out[0]->shape) == 0) return;
+    matmul_rounds(n, a->M, a->N, a->K, A, a->A, B, a->B, 0, n->out[0]->data, a->C);
+}
+
+/* dA = dC B^T, dB = A^T dC */
+void AT_REAL(matmul_backward)(at_node *n)
+{
+    const matmul_args *a = n->args;
+    const REAL *A = n->in[0]->data, *B = n->in[1]->data, *dC = n->out[0]->grad;
+    if (at_count(n->out[0]->shape) == 0) {
+        at_grad(n, 0);
+        at_grad(n, 1);
+        return;
+    }
+    matmul_layout At = matmul_transposed(a->A), Bt = matmul_transposed(a->B);
+    at_fresh dA = at_grad_fresh(n, 0);
+    if (dA.p) matmul_rounds(n, a->M, a->K, a->N, dC, a->C, B, Bt, dA.beta, dA.p, a->A);
+    at_fresh dB = at_grad_fresh(n, 1); /* after dA is written: for A = B it is the same buffer */
+    if (dB.p) matmul_rounds(n, a->K, a->N, a->M, A, At, dC, a->C, dB.beta, dB.p, a->B);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op matmul_op = {.name = "matmul",
-                                .forward = {matmul_forward_f32, matmul_forward_f64},
-                                .backward = {matmul_backward_f32, matmul_backward_f64}};
+                                .forward = AT_KERNELS(matmul_forward),
+                                .backward = AT_KERNELS(matmul_backward)};
 
 static at_shape matmul_leading(at_shape s)
 {
@@ -162,65 +219,6 @@ at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
 at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B)
 {
     return at_matmul_t(t, A, false, B, false);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-/* Z = X Y + beta Z in every round of the loops, X [m,k], Y [k,n], Z [m,n].  The last loop is the
- * batch of at_gemm, which sums if Z has step 0 there; along the others, Z with step 0 is begun in
- * the first round and added to in the rest. */
-static void KERNEL(matmul_rounds)(const at_node *node, int m, int n, int k, const REAL *X,
-                                  matmul_layout x, const REAL *Y, matmul_layout y, int beta,
-                                  REAL *Z, matmul_layout z)
-{
-    const matmul_args *a = node->args;
-    const at_workspace w = {at_scratch(node, 0), node->scratch, node->slots};
-    int last = a->loops - 1;
-    at_strides xs = {x.row, x.col, x.step[last]}, ys = {y.row, y.col, y.step[last]};
-    at_strides zs = {z.row, z.col, z.step[last]};
-    ptrdiff_t rounds = 1;
-    for (int l = 0; l < last; l++) rounds *= a->size[l];
-
-    for (ptrdiff_t round = 0; round < rounds; round++) {
-        ptrdiff_t x0 = 0, y0 = 0, z0 = 0, rest = round;
-        bool begun = beta;
-        for (int l = last - 1; l >= 0; l--) {
-            ptrdiff_t i = rest % a->size[l];
-            rest /= a->size[l];
-            x0 += i * x.step[l];
-            y0 += i * y.step[l];
-            z0 += i * z.step[l];
-            if (i > 0 && z.step[l] == 0) begun = true;
-        }
-        AT_FOR_REAL(gemm)
-        (a->size[last], m, n, k, 1, X + x0, xs, Y + y0, ys, begun, Z + z0, zs, w);
-    }
-}
-
-/* C = A B */
-static void KERNEL(matmul_forward)(at_node *n)
-{
-    const matmul_args *a = n->args;
-    const REAL *A = n->in[0]->data, *B = n->in[1]->data;
-    if (at_count(n->out[0]->shape) == 0) return;
-    KERNEL(matmul_rounds)(n, a->M, a->N, a->K, A, a->A, B, a->B, 0, n->out[0]->data, a->C);
-}
-
-/* dA = dC B^T, dB = A^T dC */
-static void KERNEL(matmul_backward)(at_node *n)
-{
-    const matmul_args *a = n->args;
-    const REAL *A = n->in[0]->data, *B = n->in[1]->data, *dC = n->out[0]->grad;
-    if (at_count(n->out[0]->shape) == 0) {
-        at_grad(n, 0);
-        at_grad(n, 1);
-        return;
-    }
-    matmul_layout At = matmul_transposed(a->A), Bt = matmul_transposed(a->B);
-    at_fresh dA = at_grad_fresh(n, 0);
-    if (dA.p) KERNEL(matmul_rounds)(n, a->M, a->K, a->N, dC, a->C, B, Bt, dA.beta, dA.p, a->A);
-    at_fresh dB = at_grad_fresh(n, 1); /* after dA is written: for A = B it is the same buffer */
-    if (dB.p) KERNEL(matmul_rounds)(n, a->K, a->N, a->M, A, At, dC, a->C, dB.beta, dB.p, a->B);
 }
 
 #endif

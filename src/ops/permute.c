@@ -17,7 +17,7 @@
  * difference. */
 #include "ops/op.h"
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
+#include "kernels/real.h"
 
 enum {
     PERMUTE_SQUARE = 16,
@@ -29,6 +29,7 @@ enum {
 typedef struct {
     ptrdiff_t row, col, step[AT_MAX_DIMS];
 } permute_side;
+
 typedef struct {
     int loops;
     ptrdiff_t size[AT_MAX_DIMS], rows, cols;
@@ -61,6 +62,7 @@ static permute_plan permute_back(permute_plan p)
 /* Moves the first `rows` rows of a plan; `size` is that of an element. */
 typedef void permute_mover(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const void *from,
                            void *to);
+
 typedef struct {
     permute_plan plan;
     permute_mover *move;
@@ -145,21 +147,53 @@ static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, 
         }
 }
 
+AT_KERNEL(permute_backward);
+
+/* permute_copy with += */
+static void permute_add(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const void *from,
+                        void *to)
+{
+    const REAL *dy = from;
+    REAL *dx = to, square[PERMUTE_SQUARE * PERMUTE_SQUARE];
+    if (p->from.col == 1) {
+        for (ptrdiff_t i = 0; i < rows; i++)
+            row_axpy(p->cols, 1, dy + i * p->from.row, dx + i * p->to.row);
+        return;
+    }
+    for (ptrdiff_t j = 0; j < p->cols; j += PERMUTE_SQUARE)
+        for (ptrdiff_t i = 0; i < rows; i += PERMUTE_SQUARE) {
+            ptrdiff_t m = permute_side_of_square(rows - i), n = permute_side_of_square(p->cols - j);
+            permute_fetch(size, m, n, (const char *)(dy + i + j * p->from.col), p->from.col,
+                          (char *)square);
+            for (ptrdiff_t k = 0; k < m; k++)
+                for (ptrdiff_t l = 0; l < n; l++)
+                    dx[(i + k) * p->to.row + j + l] += square[l * PERMUTE_SQUARE + k];
+        }
+}
+
+void AT_REAL(permute_backward)(at_node *n)
+{
+    at_fresh dx = at_grad_fresh(n, 0);
+    permute_plan back = permute_back(*(const permute_plan *)n->args);
+    if (dx.p)
+        permute_run(back, dx.beta ? permute_add : permute_copy, sizeof(REAL), n->out[0]->grad,
+                    dx.p);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
+
 static void permute_forward(at_node *n)
 {
     const permute_plan *p = n->args;
     permute_run(*p, permute_copy, at_dtype_size(n->in[0]->dtype), n->in[0]->data, n->out[0]->data);
 }
 
-#define AT_KERNELS "ops/permute.c"
-#include "kernels/each_real.h"
-
 static const at_op permute_op = {.name = "permute",
                                  .forward = {permute_forward, permute_forward},
-                                 .backward = {permute_backward_f32, permute_backward_f64}};
+                                 .backward = AT_KERNELS(permute_backward)};
 static const at_op transpose_op = {.name = "transpose",
                                    .forward = {permute_forward, permute_forward},
-                                   .backward = {permute_backward_f32, permute_backward_f64}};
+                                   .backward = AT_KERNELS(permute_backward)};
 
 /* The axes of y, outermost first, each with its step in x; neighbours that were neighbours in x are
  * one.  Returns how many there are. */
@@ -243,39 +277,6 @@ at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b)
     order.dim[i] = j;
     order.dim[j] = i;
     return permute_record(t, &transpose_op, x, order);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-/* permute_copy with += */
-static void KERNEL(permute_add)(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows,
-                                const void *from, void *to)
-{
-    const REAL *dy = from;
-    REAL *dx = to, square[PERMUTE_SQUARE * PERMUTE_SQUARE];
-    if (p->from.col == 1) {
-        for (ptrdiff_t i = 0; i < rows; i++)
-            AT_FOR_REAL(row_axpy)(p->cols, 1, dy + i * p->from.row, dx + i * p->to.row);
-        return;
-    }
-    for (ptrdiff_t j = 0; j < p->cols; j += PERMUTE_SQUARE)
-        for (ptrdiff_t i = 0; i < rows; i += PERMUTE_SQUARE) {
-            ptrdiff_t m = permute_side_of_square(rows - i), n = permute_side_of_square(p->cols - j);
-            permute_fetch(size, m, n, (const char *)(dy + i + j * p->from.col), p->from.col,
-                          (char *)square);
-            for (ptrdiff_t k = 0; k < m; k++)
-                for (ptrdiff_t l = 0; l < n; l++)
-                    dx[(i + k) * p->to.row + j + l] += square[l * PERMUTE_SQUARE + k];
-        }
-}
-
-static void KERNEL(permute_backward)(at_node *n)
-{
-    at_fresh dx = at_grad_fresh(n, 0);
-    permute_plan back = permute_back(*(const permute_plan *)n->args);
-    if (dx.p)
-        permute_run(back, dx.beta ? KERNEL(permute_add) : permute_copy, sizeof(REAL),
-                    n->out[0]->grad, dx.p);
 }
 
 #endif

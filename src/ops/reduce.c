@@ -27,7 +27,7 @@
 
 #include <assert.h>
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
+#include "kernels/real.h"
 
 enum {
     REDUCE_COLUMNS = 256, /* as many at once */
@@ -118,18 +118,214 @@ static void reduce_run(const reduce_args *a, ptrdiff_t parts,
     at_parallel((int)((reduce_units(a, parts) + some - 1) / some), run, job);
 }
 
-#define AT_KERNELS "ops/reduce.c"
-#include "kernels/each_real.h"
+AT_KERNEL(sum_forward);
+AT_KERNEL(mean_forward);
+AT_KERNEL(max_forward);
+AT_KERNEL(sum_backward);
+AT_KERNEL(mean_backward);
+AT_KERNEL(max_backward);
 
-static const at_op reduce_sum_op = {.name = "sum",
-                                    .forward = {sum_forward_f32, sum_forward_f64},
-                                    .backward = {sum_backward_f32, sum_backward_f64}};
-static const at_op reduce_mean_op = {.name = "mean",
-                                     .forward = {mean_forward_f32, mean_forward_f64},
-                                     .backward = {mean_backward_f32, mean_backward_f64}};
-static const at_op reduce_max_op = {.name = "max",
-                                    .forward = {max_forward_f32, max_forward_f64},
-                                    .backward = {max_backward_f32, max_backward_f64}};
+static bool reduce_is(REAL x, REAL y)
+{
+    return (x == y) | ((x != x) & (y != y));
+}
+
+static REAL reduce_larger(REAL m, REAL x)
+{
+    return x > m || x != x ? x : m;
+}
+
+/* total_j <- total_j (+) other_j */
+static void reduce_join(reduce_fold fold, ptrdiff_t w, const REAL *other, REAL *total)
+{
+    if (fold == REDUCE_MAX)
+        for (ptrdiff_t j = 0; j < w; j++) total[j] = reduce_larger(total[j], other[j]);
+    else
+        row_axpy(w, 1, other, total);
+}
+
+/* A row: total <- total (+) its n numbers */
+static void reduce_row(reduce_fold fold, ptrdiff_t n, const REAL *x, const REAL *y, REAL *total)
+{
+    int ties = 0;
+    switch (fold) {
+    case REDUCE_SUM: *total += row_sum(n, x); break;
+    case REDUCE_MAX: *total = reduce_larger(*total, row_max(n, x)); break;
+    case REDUCE_TIES:
+        for (ptrdiff_t j = 0; j < n; j++) ties += reduce_is(x[j], *y);
+        *total += (REAL)ties;
+    }
+}
+
+/* Columns: total_j <- total_j (+) x_j */
+static void reduce_columns(reduce_fold fold, ptrdiff_t w, const REAL *x, ptrdiff_t next,
+                           const REAL *y, REAL *total)
+{
+    if (fold == REDUCE_TIES)
+        for (ptrdiff_t j = 0; j < w; j++) total[j] += reduce_is(x[j * next], y[j]);
+    else if (next == 1)
+        reduce_join(fold, w, x, total);
+    else if (fold == REDUCE_SUM)
+        for (ptrdiff_t j = 0; j < w; j++) total[j] += x[j * next];
+    else
+        for (ptrdiff_t j = 0; j < w; j++) total[j] = reduce_larger(total[j], x[j * next]);
+}
+
+/* total_j = (+) of all that steps from .. to-1 of a unit read */
+static void reduce_steps(const reduce_args *a, reduce_fold fold, const reduce_unit *u,
+                         ptrdiff_t from, ptrdiff_t to, const REAL *x, const REAL *y, REAL *total)
+{
+    if (to - from > REDUCE_RUN) {
+        REAL other[REDUCE_COLUMNS];
+        ptrdiff_t half = from + (to - from) / 2;
+        reduce_steps(a, fold, u, from, half, x, y, total);
+        reduce_steps(a, fold, u, half, to, x, y, other);
+        reduce_join(fold, u->w, other, total);
+        return;
+    }
+    total[0] = fold == REDUCE_MAX ? -(REAL)INFINITY : 0;
+    for (ptrdiff_t j = 1; j < u->w; j++) total[j] = total[0];
+    for (ptrdiff_t r = from; r < to; r++) {
+        reduce_piece p = reduce_piece_at(a, u, r);
+        if (a->row)
+            reduce_row(fold, p.n, x + p.x, y + u->y, total);
+        else
+            reduce_columns(fold, p.n, x + p.x, a->next, y + u->y, total);
+    }
+}
+
+/* ---- forward ---- */
+
+typedef struct {
+    const reduce_args *a;
+    reduce_fold fold;
+    const REAL *x;
+    REAL *y; /* [parts, outputs] */
+} reduce_forward_job;
+
+static void reduce_forward_task(void *job, int task, int worker)
+{
+    (void)worker;
+    const reduce_forward_job *g = job;
+    const reduce_args *a = g->a;
+    ptrdiff_t some = reduce_units_per_task(a, a->parts);
+    for (ptrdiff_t i = task * some; i < (task + 1) * some && i < reduce_units(a, a->parts); i++) {
+        reduce_unit u = reduce_unit_at(a, a->parts, i);
+        reduce_steps(a, g->fold, &u, u.from, u.to, g->x, NULL, g->y + u.part * a->outputs + u.y);
+    }
+}
+
+static void reduce_forward(at_node *n, reduce_fold fold)
+{
+    const reduce_args *a = n->args;
+    REAL *y = n->out[0]->data, *part = a->parts > 1 ? at_scratch(n, 0) : y;
+    reduce_forward_job g = {a, fold, n->in[0]->data, part};
+    reduce_run(a, a->parts, reduce_forward_task, &g);
+    if (a->parts == 1) return;
+    memcpy(y, part, (size_t)a->outputs * sizeof *y);
+    for (ptrdiff_t p = 1; p < a->parts; p++)
+        reduce_join(fold, a->outputs, part + p * a->outputs, y);
+}
+
+void AT_REAL(sum_forward)(at_node *n)
+{
+    reduce_forward(n, REDUCE_SUM);
+}
+
+void AT_REAL(mean_forward)(at_node *n)
+{
+    const reduce_args *a = n->args;
+    REAL *y = n->out[0]->data;
+    reduce_forward(n, REDUCE_SUM);
+    for (ptrdiff_t i = 0; i < a->outputs; i++) y[i] /= (REAL)a->n;
+}
+
+void AT_REAL(max_forward)(at_node *n)
+{
+    reduce_forward(n, REDUCE_MAX);
+}
+
+/* ---- backward ---- */
+
+typedef struct {
+    const reduce_args *a;
+    ptrdiff_t parts;
+    REAL divisor; /* sum: 1, mean: n */
+    bool max;
+    const REAL *x, *y, *dy;
+    REAL *dx;
+} reduce_backward_job;
+
+/* dx_r += share, for each number of a step; of a maximum, only where x_r = y */
+static void reduce_share(const reduce_backward_job *g, reduce_piece p, const REAL *y,
+                         const REAL *share)
+{
+    const REAL *x = g->x + p.x;
+    REAL *dx = g->dx + p.x;
+    ptrdiff_t next = g->a->next;
+    if (g->a->row && !g->max)
+        for (ptrdiff_t j = 0; j < p.n; j++) dx[j] += *share;
+    else if (g->a->row)
+        for (ptrdiff_t j = 0; j < p.n; j++) dx[j] += reduce_is(x[j], *y) ? *share : 0;
+    else if (!g->max)
+        for (ptrdiff_t j = 0; j < p.n; j++) dx[j * next] += share[j];
+    else
+        for (ptrdiff_t j = 0; j < p.n; j++)
+            dx[j * next] += reduce_is(x[j * next], y[j]) ? share[j] : 0;
+}
+
+static void reduce_backward_task(void *job, int task, int worker)
+{
+    (void)worker;
+    const reduce_backward_job *g = job;
+    const reduce_args *a = g->a;
+    ptrdiff_t some = reduce_units_per_task(a, g->parts);
+    for (ptrdiff_t i = task * some; i < (task + 1) * some && i < reduce_units(a, g->parts); i++) {
+        reduce_unit u = reduce_unit_at(a, g->parts, i);
+        const REAL *y = g->y + u.y, *dy = g->dy + u.y;
+        REAL share[REDUCE_COLUMNS];
+        if (g->max) reduce_steps(a, REDUCE_TIES, &u, u.from, u.to, g->x, g->y, share);
+        ptrdiff_t j = 0;
+        do share[j] = dy[j] / (g->max ? share[j] : g->divisor);
+        while (++j < u.w);
+        for (ptrdiff_t r = u.from; r < u.to; r++)
+            reduce_share(g, reduce_piece_at(a, &u, r), y, share);
+    }
+}
+
+static void reduce_backward(at_node *n, REAL divisor, bool max)
+{
+    const reduce_args *a = n->args;
+    ptrdiff_t parts = max ? 1 : a->parts; /* ties are counted over all steps */
+    reduce_backward_job g = {
+        a, parts, divisor, max, n->in[0]->data, n->out[0]->data, n->out[0]->grad, at_grad(n, 0)};
+    if (g.dx) reduce_run(a, parts, reduce_backward_task, &g);
+}
+
+void AT_REAL(sum_backward)(at_node *n)
+{
+    reduce_backward(n, 1, false);
+}
+
+void AT_REAL(mean_backward)(at_node *n)
+{
+    const reduce_args *a = n->args;
+    reduce_backward(n, (REAL)a->n, false);
+}
+
+void AT_REAL(max_backward)(at_node *n)
+{
+    reduce_backward(n, 0, true);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
+
+static const at_op reduce_sum_op = {
+    .name = "sum", .forward = AT_KERNELS(sum_forward), .backward = AT_KERNELS(sum_backward)};
+static const at_op reduce_mean_op = {
+    .name = "mean", .forward = AT_KERNELS(mean_forward), .backward = AT_KERNELS(mean_backward)};
+static const at_op reduce_max_op = {
+    .name = "max", .forward = AT_KERNELS(max_forward), .backward = AT_KERNELS(max_backward)};
 
 static void reduce_add_loop(reduce_loops *l, ptrdiff_t size, ptrdiff_t step)
 {
@@ -246,204 +442,6 @@ at_tensor *at_mean(at_tape *t, at_tensor *x)
 at_tensor *at_max(at_tape *t, at_tensor *x)
 {
     return reduce_all(t, &reduce_max_op, x);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static bool KERNEL(reduce_is)(REAL x, REAL y)
-{
-    return (x == y) | ((x != x) & (y != y));
-}
-
-static REAL KERNEL(reduce_larger)(REAL m, REAL x)
-{
-    return x > m || x != x ? x : m;
-}
-
-/* total_j <- total_j (+) other_j */
-static void KERNEL(reduce_join)(reduce_fold fold, ptrdiff_t w, const REAL *other, REAL *total)
-{
-    if (fold == REDUCE_MAX)
-        for (ptrdiff_t j = 0; j < w; j++) total[j] = KERNEL(reduce_larger)(total[j], other[j]);
-    else
-        AT_FOR_REAL(row_axpy)(w, 1, other, total);
-}
-
-/* A row: total <- total (+) its n numbers */
-static void KERNEL(reduce_row)(reduce_fold fold, ptrdiff_t n, const REAL *x, const REAL *y,
-                               REAL *total)
-{
-    int ties = 0;
-    switch (fold) {
-    case REDUCE_SUM: *total += AT_FOR_REAL(row_sum)(n, x); break;
-    case REDUCE_MAX: *total = KERNEL(reduce_larger)(*total, AT_FOR_REAL(row_max)(n, x)); break;
-    case REDUCE_TIES:
-        for (ptrdiff_t j = 0; j < n; j++) ties += KERNEL(reduce_is)(x[j], *y);
-        *total += (REAL)ties;
-    }
-}
-
-/* Columns: total_j <- total_j (+) x_j */
-static void KERNEL(reduce_columns)(reduce_fold fold, ptrdiff_t w, const REAL *x, ptrdiff_t next,
-                                   const REAL *y, REAL *total)
-{
-    if (fold == REDUCE_TIES)
-        for (ptrdiff_t j = 0; j < w; j++) total[j] += KERNEL(reduce_is)(x[j * next], y[j]);
-    else if (next == 1)
-        KERNEL(reduce_join)(fold, w, x, total);
-    else if (fold == REDUCE_SUM)
-        for (ptrdiff_t j = 0; j < w; j++) total[j] += x[j * next];
-    else
-        for (ptrdiff_t j = 0; j < w; j++) total[j] = KERNEL(reduce_larger)(total[j], x[j * next]);
-}
-
-/* total_j = (+) of all that steps from .. to-1 of a unit read */
-static void KERNEL(reduce_steps)(const reduce_args *a, reduce_fold fold, const reduce_unit *u,
-                                 ptrdiff_t from, ptrdiff_t to, const REAL *x, const REAL *y,
-                                 REAL *total)
-{
-    if (to - from > REDUCE_RUN) {
-        REAL other[REDUCE_COLUMNS];
-        ptrdiff_t half = from + (to - from) / 2;
-        KERNEL(reduce_steps)(a, fold, u, from, half, x, y, total);
-        KERNEL(reduce_steps)(a, fold, u, half, to, x, y, other);
-        KERNEL(reduce_join)(fold, u->w, other, total);
-        return;
-    }
-    total[0] = fold == REDUCE_MAX ? -(REAL)INFINITY : 0;
-    for (ptrdiff_t j = 1; j < u->w; j++) total[j] = total[0];
-    for (ptrdiff_t r = from; r < to; r++) {
-        reduce_piece p = reduce_piece_at(a, u, r);
-        if (a->row)
-            KERNEL(reduce_row)(fold, p.n, x + p.x, y + u->y, total);
-        else
-            KERNEL(reduce_columns)(fold, p.n, x + p.x, a->next, y + u->y, total);
-    }
-}
-
-/* ---- forward ---- */
-
-typedef struct {
-    const reduce_args *a;
-    reduce_fold fold;
-    const REAL *x;
-    REAL *y; /* [parts, outputs] */
-} KERNEL(reduce_forward_job);
-
-static void KERNEL(reduce_forward_task)(void *job, int task, int worker)
-{
-    (void)worker;
-    const KERNEL(reduce_forward_job) *g = job;
-    const reduce_args *a = g->a;
-    ptrdiff_t some = reduce_units_per_task(a, a->parts);
-    for (ptrdiff_t i = task * some; i < (task + 1) * some && i < reduce_units(a, a->parts); i++) {
-        reduce_unit u = reduce_unit_at(a, a->parts, i);
-        KERNEL(reduce_steps)
-        (a, g->fold, &u, u.from, u.to, g->x, NULL, g->y + u.part * a->outputs + u.y);
-    }
-}
-
-static void KERNEL(reduce_forward)(at_node *n, reduce_fold fold)
-{
-    const reduce_args *a = n->args;
-    REAL *y = n->out[0]->data, *part = a->parts > 1 ? at_scratch(n, 0) : y;
-    KERNEL(reduce_forward_job) g = {a, fold, n->in[0]->data, part};
-    reduce_run(a, a->parts, KERNEL(reduce_forward_task), &g);
-    if (a->parts == 1) return;
-    memcpy(y, part, (size_t)a->outputs * sizeof *y);
-    for (ptrdiff_t p = 1; p < a->parts; p++)
-        KERNEL(reduce_join)(fold, a->outputs, part + p * a->outputs, y);
-}
-
-static void KERNEL(sum_forward)(at_node *n)
-{
-    KERNEL(reduce_forward)(n, REDUCE_SUM);
-}
-
-static void KERNEL(mean_forward)(at_node *n)
-{
-    const reduce_args *a = n->args;
-    REAL *y = n->out[0]->data;
-    KERNEL(reduce_forward)(n, REDUCE_SUM);
-    for (ptrdiff_t i = 0; i < a->outputs; i++) y[i] /= (REAL)a->n;
-}
-
-static void KERNEL(max_forward)(at_node *n)
-{
-    KERNEL(reduce_forward)(n, REDUCE_MAX);
-}
-
-/* ---- backward ---- */
-
-typedef struct {
-    const reduce_args *a;
-    ptrdiff_t parts;
-    REAL divisor; /* sum: 1, mean: n */
-    bool max;
-    const REAL *x, *y, *dy;
-    REAL *dx;
-} KERNEL(reduce_backward_job);
-
-/* dx_r += share, for each number of a step; of a maximum, only where x_r = y */
-static void KERNEL(reduce_share)(const KERNEL(reduce_backward_job) * g, reduce_piece p,
-                                 const REAL *y, const REAL *share)
-{
-    const REAL *x = g->x + p.x;
-    REAL *dx = g->dx + p.x;
-    ptrdiff_t next = g->a->next;
-    if (g->a->row && !g->max)
-        for (ptrdiff_t j = 0; j < p.n; j++) dx[j] += *share;
-    else if (g->a->row)
-        for (ptrdiff_t j = 0; j < p.n; j++) dx[j] += KERNEL(reduce_is)(x[j], *y) ? *share : 0;
-    else if (!g->max)
-        for (ptrdiff_t j = 0; j < p.n; j++) dx[j * next] += share[j];
-    else
-        for (ptrdiff_t j = 0; j < p.n; j++)
-            dx[j * next] += KERNEL(reduce_is)(x[j * next], y[j]) ? share[j] : 0;
-}
-
-static void KERNEL(reduce_backward_task)(void *job, int task, int worker)
-{
-    (void)worker;
-    const KERNEL(reduce_backward_job) *g = job;
-    const reduce_args *a = g->a;
-    ptrdiff_t some = reduce_units_per_task(a, g->parts);
-    for (ptrdiff_t i = task * some; i < (task + 1) * some && i < reduce_units(a, g->parts); i++) {
-        reduce_unit u = reduce_unit_at(a, g->parts, i);
-        const REAL *y = g->y + u.y, *dy = g->dy + u.y;
-        REAL share[REDUCE_COLUMNS];
-        if (g->max) KERNEL(reduce_steps)(a, REDUCE_TIES, &u, u.from, u.to, g->x, g->y, share);
-        ptrdiff_t j = 0;
-        do share[j] = dy[j] / (g->max ? share[j] : g->divisor);
-        while (++j < u.w);
-        for (ptrdiff_t r = u.from; r < u.to; r++)
-            KERNEL(reduce_share)(g, reduce_piece_at(a, &u, r), y, share);
-    }
-}
-
-static void KERNEL(reduce_backward)(at_node *n, REAL divisor, bool max)
-{
-    const reduce_args *a = n->args;
-    ptrdiff_t parts = max ? 1 : a->parts; /* ties are counted over all steps */
-    KERNEL(reduce_backward_job)
-    g = {a, parts, divisor, max, n->in[0]->data, n->out[0]->data, n->out[0]->grad, at_grad(n, 0)};
-    if (g.dx) reduce_run(a, parts, KERNEL(reduce_backward_task), &g);
-}
-
-static void KERNEL(sum_backward)(at_node *n)
-{
-    KERNEL(reduce_backward)(n, 1, false);
-}
-
-static void KERNEL(mean_backward)(at_node *n)
-{
-    const reduce_args *a = n->args;
-    KERNEL(reduce_backward)(n, (REAL)a->n, false);
-}
-
-static void KERNEL(max_backward)(at_node *n)
-{
-    KERNEL(reduce_backward)(n, 0, true);
 }
 
 #endif

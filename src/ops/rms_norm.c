@@ -30,9 +30,8 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/blocks.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 typedef struct {
     ptrdiff_t rows;
@@ -53,12 +52,84 @@ static at_blocks rms_norm_blocks(const rms_norm_args *a)
     return at_blocks_of(a->rows, a->N);
 }
 
-#define AT_KERNELS "ops/rms_norm.c"
-#include "kernels/each_real.h"
+AT_KERNEL(rms_norm_forward);
+AT_KERNEL(rms_norm_backward);
+
+static void rms_norm_forward_block(void *ctx, int block, int worker)
+{
+    (void)worker;
+    const at_node *n = ctx;
+    const rms_norm_args *a = n->args;
+    const REAL *gamma = n->in[1] ? n->in[1]->data : NULL;
+    REAL *r = n->saved;
+
+    at_blocks cut = rms_norm_blocks(a);
+    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
+        const REAL *x = (const REAL *)n->in[0]->data + i * a->N;
+        REAL *y = (REAL *)n->out[0]->data + i * a->N;
+        REAL mean = row_dot(a->N, x, x) / (REAL)a->N;
+        r[i] = 1 / sqrt(mean + (REAL)a->eps);
+        row_scale(a->N, r[i], x, y); /* h */
+        if (gamma)
+            for (int j = 0; j < a->N; j++) y[j] *= gamma[j];
+    }
+}
+
+void AT_REAL(rms_norm_forward)(at_node *n)
+{
+    at_parallel(rms_norm_blocks(n->args).n, rms_norm_forward_block, n);
+}
+
+/* dx_j += r (g_j - h_j mean(g h)) */
+static void rms_norm_row_backward(int N, const REAL *g, const REAL *h, REAL r, REAL *dx)
+{
+    REAL mean_gh = row_dot(N, g, h) / (REAL)N;
+    for (int j = 0; j < N; j++) dx[j] += r * (g[j] - h[j] * mean_gh);
+}
+
+static void rms_norm_backward_block(void *ctx, int block, int slot)
+{
+    const rms_norm_job *job = ctx;
+    const at_node *n = job->n;
+    const rms_norm_args *a = n->args;
+    int N = a->N;
+    const REAL *r = n->saved, *gamma = n->in[1] ? n->in[1]->data : NULL;
+    REAL *h = at_scratch(n, slot), *g = h + N;
+    REAL *dgamma = (REAL *)n->saved + a->rows + (ptrdiff_t)block * N;
+
+    if (job->wants_gamma) memset(dgamma, 0, (size_t)N * sizeof *dgamma);
+    at_blocks cut = rms_norm_blocks(a);
+    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
+        const REAL *dy = (const REAL *)n->out[0]->grad + i * N;
+        row_scale(N, r[i], (const REAL *)n->in[0]->data + i * N, h);
+        if (job->wants_gamma)
+            for (int j = 0; j < N; j++) dgamma[j] += dy[j] * h[j];
+        if (!job->dx.p) continue;
+
+        REAL *dx = (REAL *)job->dx.p + i * N;
+        if (job->dx.beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
+        if (gamma)
+            for (int j = 0; j < N; j++) g[j] = dy[j] * gamma[j];
+        rms_norm_row_backward(N, gamma ? g : dy, h, r[i], dx);
+    }
+}
+
+void AT_REAL(rms_norm_backward)(at_node *n)
+{
+    const rms_norm_args *a = n->args;
+    rms_norm_job job = {n, at_grad_fresh(n, 0), a->sums && n->in[1]->wants_grad};
+    int N = a->N, blocks = rms_norm_blocks(a).n;
+    at_parallel_slots(n->slots, blocks, rms_norm_backward_block, &job);
+
+    REAL *part = (REAL *)n->saved + a->rows;
+    if (job.wants_gamma) sum_blocks(blocks, N, N, part, at_grad(n, 1));
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op rms_norm_op = {.name = "rms_norm",
-                                  .forward = {rms_norm_forward_f32, rms_norm_forward_f64},
-                                  .backward = {rms_norm_backward_f32, rms_norm_backward_f64}};
+                                  .forward = AT_KERNELS(rms_norm_forward),
+                                  .backward = AT_KERNELS(rms_norm_backward)};
 
 at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps)
 {
@@ -83,78 +154,6 @@ at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps)
                    .scratch = 2 * (size_t)a.N * size};
     at_node *n = at_record_node(t, &rms_norm_op, AT_IN(x, gamma), r);
     return n ? n->out[0] : NULL;
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(rms_norm_forward_block)(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const at_node *n = ctx;
-    const rms_norm_args *a = n->args;
-    const REAL *gamma = n->in[1] ? n->in[1]->data : NULL;
-    REAL *r = n->saved;
-
-    at_blocks cut = rms_norm_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
-        const REAL *x = (const REAL *)n->in[0]->data + i * a->N;
-        REAL *y = (REAL *)n->out[0]->data + i * a->N;
-        REAL mean = AT_FOR_REAL(row_dot)(a->N, x, x) / (REAL)a->N;
-        r[i] = 1 / sqrt(mean + (REAL)a->eps);
-        AT_FOR_REAL(row_scale)(a->N, r[i], x, y); /* h */
-        if (gamma)
-            for (int j = 0; j < a->N; j++) y[j] *= gamma[j];
-    }
-}
-
-static void KERNEL(rms_norm_forward)(at_node *n)
-{
-    at_parallel(rms_norm_blocks(n->args).n, KERNEL(rms_norm_forward_block), n);
-}
-
-/* dx_j += r (g_j - h_j mean(g h)) */
-static void KERNEL(rms_norm_row_backward)(int N, const REAL *g, const REAL *h, REAL r, REAL *dx)
-{
-    REAL mean_gh = AT_FOR_REAL(row_dot)(N, g, h) / (REAL)N;
-    for (int j = 0; j < N; j++) dx[j] += r * (g[j] - h[j] * mean_gh);
-}
-
-static void KERNEL(rms_norm_backward_block)(void *ctx, int block, int slot)
-{
-    const rms_norm_job *job = ctx;
-    const at_node *n = job->n;
-    const rms_norm_args *a = n->args;
-    int N = a->N;
-    const REAL *r = n->saved, *gamma = n->in[1] ? n->in[1]->data : NULL;
-    REAL *h = at_scratch(n, slot), *g = h + N;
-    REAL *dgamma = (REAL *)n->saved + a->rows + (ptrdiff_t)block * N;
-
-    if (job->wants_gamma) memset(dgamma, 0, (size_t)N * sizeof *dgamma);
-    at_blocks cut = rms_norm_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
-        const REAL *dy = (const REAL *)n->out[0]->grad + i * N;
-        AT_FOR_REAL(row_scale)(N, r[i], (const REAL *)n->in[0]->data + i * N, h);
-        if (job->wants_gamma)
-            for (int j = 0; j < N; j++) dgamma[j] += dy[j] * h[j];
-        if (!job->dx.p) continue;
-
-        REAL *dx = (REAL *)job->dx.p + i * N;
-        if (job->dx.beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
-        if (gamma)
-            for (int j = 0; j < N; j++) g[j] = dy[j] * gamma[j];
-        KERNEL(rms_norm_row_backward)(N, gamma ? g : dy, h, r[i], dx);
-    }
-}
-
-static void KERNEL(rms_norm_backward)(at_node *n)
-{
-    const rms_norm_args *a = n->args;
-    rms_norm_job job = {n, at_grad_fresh(n, 0), a->sums && n->in[1]->wants_grad};
-    int N = a->N, blocks = rms_norm_blocks(a).n;
-    at_parallel_slots(n->slots, blocks, KERNEL(rms_norm_backward_block), &job);
-
-    REAL *part = (REAL *)n->saved + a->rows;
-    if (job.wants_gamma) AT_FOR_REAL(sum_blocks)(blocks, N, N, part, at_grad(n, 1));
 }
 
 #endif

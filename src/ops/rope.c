@@ -35,9 +35,8 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/blocks.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 typedef struct {
     ptrdiff_t rows; /* of D features; a position has `heads` of them, one behind the other */
@@ -66,12 +65,101 @@ static void *rope_table_of(const at_node *n)
     return a->shared ? a->shared : n->saved;
 }
 
-#define AT_KERNELS "ops/rope.c"
-#include "kernels/each_real.h"
+AT_KERNEL(rope_forward);
+AT_KERNEL(rope_backward);
 
-static const at_op rope_op = {.name = "rope",
-                              .forward = {rope_forward_f32, rope_forward_f64},
-                              .backward = {rope_backward_f32, rope_backward_f64}};
+/* Row p of the table: R/2 cosines, then R/2 sines. */
+static void rope_table(const rope_args *a, REAL *table)
+{
+    int half = a->R / 2;
+    for (int i = 0; i < half; i++) {
+        double theta = pow(a->base, -2.0 * i / a->R);
+        double cos_A = 1, sin_A = 0, cos_B[ROPE_STRIDE], sin_B[ROPE_STRIDE];
+        for (int p = 0; p < a->T; p++) {
+            int64_t P = (int64_t)p + a->offset;
+            int B = (int)(P & (ROPE_STRIDE - 1));
+            if (p == 0 || B == 0) {
+                cos_A = cos((double)(P - B) * theta);
+                sin_A = sin((double)(P - B) * theta);
+            }
+            if (p < ROPE_STRIDE) {
+                cos_B[B] = cos(B * theta);
+                sin_B[B] = sin(B * theta);
+            }
+            table[(ptrdiff_t)p * a->R + i] = (REAL)(cos_A * cos_B[B] - sin_A * sin_B[B]);
+            table[(ptrdiff_t)p * a->R + half + i] = (REAL)(sin_A * cos_B[B] + cos_A * sin_B[B]);
+        }
+    }
+}
+
+/* y = R(a) x, or R(-a) x with sign = -1; c and s hold cos a and sin a of the R/2 pairs. */
+static void rope_row(const rope_args *a, const REAL *angles, REAL sign, const REAL *x, REAL *y)
+{
+    int half = a->R / 2;
+    const REAL *c = angles, *s = angles + half;
+    if (a->half_split) {
+        const REAL *u = x, *v = x + half;
+        for (int i = 0; i < half; i++) y[i] = u[i] * c[i] - v[i] * (sign * s[i]);
+        for (int i = 0; i < half; i++) y[half + i] = u[i] * (sign * s[i]) + v[i] * c[i];
+    } else {
+        for (int i = 0; i < half; i++) {
+            REAL u = x[2 * i], v = x[2 * i + 1];
+            y[2 * i] = u * c[i] - v * (sign * s[i]);
+            y[2 * i + 1] = u * (sign * s[i]) + v * c[i];
+        }
+    }
+    for (int j = a->R; j < a->D; j++) y[j] = x[j];
+}
+
+/* One block of rows.  With scratch memory for a row y is added to, else overwritten. */
+static void rope_rows(const at_node *n, int block, REAL sign, const REAL *x, REAL *y, REAL *scratch)
+{
+    const rope_args *a = n->args;
+    const REAL *table = rope_table_of(n);
+    at_blocks cut = rope_blocks(a);
+    ptrdiff_t from = at_block_from(cut, block), to = at_block_to(cut, block);
+    int head = (int)(from % a->heads), p = (int)(from / a->heads % a->T);
+    for (ptrdiff_t k = from; k < to; k++) {
+        const REAL *angles = table + (ptrdiff_t)p * a->R;
+        rope_row(a, angles, sign, x + k * a->D, scratch ? scratch : y + k * a->D);
+        if (scratch) row_axpy(a->D, 1, scratch, y + k * a->D);
+        if (++head < a->heads) continue;
+        head = 0;
+        p = p + 1 < a->T ? p + 1 : 0;
+    }
+}
+
+static void rope_forward_block(void *ctx, int block, int worker)
+{
+    (void)worker;
+    const at_node *n = ctx;
+    rope_rows(n, block, 1, n->in[0]->data, n->out[0]->data, NULL);
+}
+
+void AT_REAL(rope_forward)(at_node *n)
+{
+    const rope_args *a = n->args;
+    if (!a->shared) rope_table(a, n->saved);
+    at_parallel(rope_blocks(n->args).n, rope_forward_block, n);
+}
+
+static void rope_backward_block(void *ctx, int block, int slot)
+{
+    const rope_job *job = ctx;
+    REAL *turned = job->dx.beta == 0 ? NULL : at_scratch(job->n, slot);
+    rope_rows(job->n, block, -1, job->n->out[0]->grad, job->dx.p, turned);
+}
+
+void AT_REAL(rope_backward)(at_node *n)
+{
+    rope_job job = {n, at_grad_fresh(n, 0)};
+    if (job.dx.p) at_parallel_slots(n->slots, rope_blocks(n->args).n, rope_backward_block, &job);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
+
+static const at_op rope_op = {
+    .name = "rope", .forward = AT_KERNELS(rope_forward), .backward = AT_KERNELS(rope_backward)};
 
 /* The table of an earlier rope with the same angles, and at least as many positions; or NULL. */
 static void *find_rope_table(const at_tape *t, const rope_args *a)
@@ -120,99 +208,6 @@ at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args)
                    .scratch = (size_t)D * size};
     at_node *n = at_record_node(t, &rope_op, AT_IN(x), r);
     return n ? n->out[0] : NULL;
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-/* Row p of the table: R/2 cosines, then R/2 sines. */
-static void KERNEL(rope_table)(const rope_args *a, REAL *table)
-{
-    int half = a->R / 2;
-    for (int i = 0; i < half; i++) {
-        double theta = pow(a->base, -2.0 * i / a->R);
-        double cos_A = 1, sin_A = 0, cos_B[ROPE_STRIDE], sin_B[ROPE_STRIDE];
-        for (int p = 0; p < a->T; p++) {
-            int64_t P = (int64_t)p + a->offset;
-            int B = (int)(P & (ROPE_STRIDE - 1));
-            if (p == 0 || B == 0) {
-                cos_A = cos((double)(P - B) * theta);
-                sin_A = sin((double)(P - B) * theta);
-            }
-            if (p < ROPE_STRIDE) {
-                cos_B[B] = cos(B * theta);
-                sin_B[B] = sin(B * theta);
-            }
-            table[(ptrdiff_t)p * a->R + i] = (REAL)(cos_A * cos_B[B] - sin_A * sin_B[B]);
-            table[(ptrdiff_t)p * a->R + half + i] = (REAL)(sin_A * cos_B[B] + cos_A * sin_B[B]);
-        }
-    }
-}
-
-/* y = R(a) x, or R(-a) x with sign = -1; c and s hold cos a and sin a of the R/2 pairs. */
-static void KERNEL(rope_row)(const rope_args *a, const REAL *angles, REAL sign, const REAL *x,
-                             REAL *y)
-{
-    int half = a->R / 2;
-    const REAL *c = angles, *s = angles + half;
-    if (a->half_split) {
-        const REAL *u = x, *v = x + half;
-        for (int i = 0; i < half; i++) y[i] = u[i] * c[i] - v[i] * (sign * s[i]);
-        for (int i = 0; i < half; i++) y[half + i] = u[i] * (sign * s[i]) + v[i] * c[i];
-    } else {
-        for (int i = 0; i < half; i++) {
-            REAL u = x[2 * i], v = x[2 * i + 1];
-            y[2 * i] = u * c[i] - v * (sign * s[i]);
-            y[2 * i + 1] = u * (sign * s[i]) + v * c[i];
-        }
-    }
-    for (int j = a->R; j < a->D; j++) y[j] = x[j];
-}
-
-/* One block of rows.  With scratch memory for a row y is added to, else overwritten. */
-static void KERNEL(rope_rows)(const at_node *n, int block, REAL sign, const REAL *x, REAL *y,
-                              REAL *scratch)
-{
-    const rope_args *a = n->args;
-    const REAL *table = rope_table_of(n);
-    at_blocks cut = rope_blocks(a);
-    ptrdiff_t from = at_block_from(cut, block), to = at_block_to(cut, block);
-    int head = (int)(from % a->heads), p = (int)(from / a->heads % a->T);
-    for (ptrdiff_t k = from; k < to; k++) {
-        const REAL *angles = table + (ptrdiff_t)p * a->R;
-        KERNEL(rope_row)(a, angles, sign, x + k * a->D, scratch ? scratch : y + k * a->D);
-        if (scratch) AT_FOR_REAL(row_axpy)(a->D, 1, scratch, y + k * a->D);
-        if (++head < a->heads) continue;
-        head = 0;
-        p = p + 1 < a->T ? p + 1 : 0;
-    }
-}
-
-static void KERNEL(rope_forward_block)(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const at_node *n = ctx;
-    KERNEL(rope_rows)(n, block, 1, n->in[0]->data, n->out[0]->data, NULL);
-}
-
-static void KERNEL(rope_forward)(at_node *n)
-{
-    const rope_args *a = n->args;
-    if (!a->shared) KERNEL(rope_table)(a, n->saved);
-    at_parallel(rope_blocks(n->args).n, KERNEL(rope_forward_block), n);
-}
-
-static void KERNEL(rope_backward_block)(void *ctx, int block, int slot)
-{
-    const rope_job *job = ctx;
-    REAL *turned = job->dx.beta == 0 ? NULL : at_scratch(job->n, slot);
-    KERNEL(rope_rows)(job->n, block, -1, job->n->out[0]->grad, job->dx.p, turned);
-}
-
-static void KERNEL(rope_backward)(at_node *n)
-{
-    rope_job job = {n, at_grad_fresh(n, 0)};
-    if (job.dx.p)
-        at_parallel_slots(n->slots, rope_blocks(n->args).n, KERNEL(rope_backward_block), &job);
 }
 
 #endif

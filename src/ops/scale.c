@@ -17,16 +17,67 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/map.h"
 
-#ifndef REAL /* ---------------------------- the ops ---------------------------- */
+AT_KERNEL(scale_forward);
+AT_KERNEL(scale_backward);
+AT_KERNEL(add_scalar_forward);
+AT_KERNEL(add_scalar_backward);
 
-#define AT_KERNELS "ops/scale.c"
-#include "kernels/each_real.h" /* includes this file for float, then for double */
+static REAL scale_c(const at_piece *k)
+{
+    return (REAL) * (const double *)k->args;
+}
 
-static const at_op scale_op = {.name = "scale",
-                               .forward = {scale_forward_f32, scale_forward_f64},
-                               .backward = {scale_backward_f32, scale_backward_f64}};
+static void scale_y(const at_piece *k, void *values)
+{
+    const REAL *x = k->in[0], c = scale_c(k);
+    REAL *y = values;
+    for (int i = 0; i < k->n; i++) y[i] = c * x[i];
+}
+
+static void scale_dx(const at_piece *k, void *values)
+{
+    const REAL *dy = k->dy, c = scale_c(k);
+    REAL *dx = values;
+    for (int i = 0; i < k->n; i++) dx[i] = c * dy[i];
+}
+
+static void add_scalar_y(const at_piece *k, void *values)
+{
+    const REAL *x = k->in[0], c = scale_c(k);
+    REAL *y = values;
+    for (int i = 0; i < k->n; i++) y[i] = x[i] + c;
+}
+
+/* at_map runs a formula over the whole tensor, piece by piece, on as many threads as it deserves;
+ * at_map_back does the same and adds the values to the gradient of in[0]. */
+
+void AT_REAL(scale_forward)(at_node *n)
+{
+    at_map(n, scale_y);
+}
+
+void AT_REAL(scale_backward)(at_node *n)
+{
+    at_map_back(n, 0, scale_dx);
+}
+
+void AT_REAL(add_scalar_forward)(at_node *n)
+{
+    at_map(n, add_scalar_y);
+}
+
+void AT_REAL(add_scalar_backward)(at_node *n)
+{
+    at_map_back(n, 0, NULL); /* dx = dy */
+}
+
+#ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
+
+static const at_op scale_op = {
+    .name = "scale", .forward = AT_KERNELS(scale_forward), .backward = AT_KERNELS(scale_backward)};
 
 at_tensor *at_scale(at_tape *t, at_tensor *x, double c)
 {
@@ -36,65 +87,14 @@ at_tensor *at_scale(at_tape *t, at_tensor *x, double c)
 }
 
 static const at_op add_scalar_op = {.name = "add_scalar",
-                                    .forward = {add_scalar_forward_f32, add_scalar_forward_f64},
-                                    .backward = {add_scalar_backward_f32, add_scalar_backward_f64}};
+                                    .forward = AT_KERNELS(add_scalar_forward),
+                                    .backward = AT_KERNELS(add_scalar_backward)};
 
 at_tensor *at_add_scalar(at_tape *t, at_tensor *x, double c)
 {
     AT_INPUT(t, "add_scalar", x, ATTIC_REAL);
     if (isfinite(c) && !at_check_number(t, "add_scalar", "c", c)) return NULL;
     return at_record(t, &add_scalar_op, AT_IN(x), x->shape, &c, sizeof c);
-}
-
-#else /* ------------------------------- their kernels ------------------------------- */
-
-static REAL KERNEL(scale_c)(const at_piece *k)
-{
-    return (REAL) * (const double *)k->args;
-}
-
-static void KERNEL(scale_y)(const at_piece *k, void *values)
-{
-    const REAL *x = k->in[0], c = KERNEL(scale_c)(k);
-    REAL *y = values;
-    for (int i = 0; i < k->n; i++) y[i] = c * x[i];
-}
-
-static void KERNEL(scale_dx)(const at_piece *k, void *values)
-{
-    const REAL *dy = k->dy, c = KERNEL(scale_c)(k);
-    REAL *dx = values;
-    for (int i = 0; i < k->n; i++) dx[i] = c * dy[i];
-}
-
-static void KERNEL(add_scalar_y)(const at_piece *k, void *values)
-{
-    const REAL *x = k->in[0], c = KERNEL(scale_c)(k);
-    REAL *y = values;
-    for (int i = 0; i < k->n; i++) y[i] = x[i] + c;
-}
-
-/* at_map runs a formula over the whole tensor, piece by piece, on as many threads as it deserves;
- * at_map_back does the same and adds the values to the gradient of in[0]. */
-
-static void KERNEL(scale_forward)(at_node *n)
-{
-    at_map(n, KERNEL(scale_y));
-}
-
-static void KERNEL(scale_backward)(at_node *n)
-{
-    at_map_back(n, 0, KERNEL(scale_dx));
-}
-
-static void KERNEL(add_scalar_forward)(at_node *n)
-{
-    at_map(n, KERNEL(add_scalar_y));
-}
-
-static void KERNEL(add_scalar_backward)(at_node *n)
-{
-    at_map_back(n, 0, NULL); /* dx = dy */
 }
 
 #endif

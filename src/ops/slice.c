@@ -10,13 +10,25 @@
  *      x     [....|yyyyyyyyy|......]
  *      x     [....|yyyyyyyyy|......] */
 #include "ops/op.h"
-#include "kernels/copy.h"
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
+#include "kernels/copy.h"
+#include "kernels/real.h"
 
 typedef struct {
     ptrdiff_t outer, row, first, length; /* elements of a row of x; the piece of it */
 } slice_args;
+
+AT_KERNEL(slice_backward);
+
+void AT_REAL(slice_backward)(at_node *n)
+{
+    const slice_args *s = n->args;
+    REAL *dx = at_grad(n, 0);
+    if (!dx) return;
+    add_rows(s->outer, s->length, n->out[0]->grad, s->length, dx + s->first, s->row);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static void slice_forward(at_node *n)
 {
@@ -27,12 +39,9 @@ static void slice_forward(at_node *n)
                  s->length * size);
 }
 
-#define AT_KERNELS "ops/slice.c"
-#include "kernels/each_real.h"
-
 static const at_op slice_op = {.name = "slice",
                                .forward = {slice_forward, slice_forward},
-                               .backward = {slice_backward_f32, slice_backward_f64}};
+                               .backward = AT_KERNELS(slice_backward)};
 
 at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to)
 {
@@ -56,17 +65,6 @@ at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to)
     r.shape[0].dim[a] = end - first;
     at_node *n = at_record_node(t, &slice_op, AT_IN(x), r);
     return n ? n->out[0] : NULL;
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(slice_backward)(at_node *n)
-{
-    const slice_args *s = n->args;
-    REAL *dx = at_grad(n, 0);
-    if (!dx) return;
-    AT_FOR_REAL(add_rows)
-    (s->outer, s->length, n->out[0]->grad, s->length, dx + s->first, s->row);
 }
 
 #endif

@@ -23,21 +23,121 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/blocks.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 typedef struct {
     const at_node *n;
     at_fresh dx;
 } softmax_job;
 
-#define AT_KERNELS "ops/softmax.c"
-#include "kernels/each_real.h" /* includes this file for float, then for double */
+AT_KERNEL(softmax_forward);
+AT_KERNEL(softmax_backward);
+
+static void softmax_row(int N, const REAL *x, REAL *y)
+{
+    REAL m = row_max(N, x);
+    if (m == -(REAL)INFINITY) {
+        memset(y, 0, (size_t)N * sizeof *y);
+        return;
+    }
+    REAL sum = row_exp_sum(N, x, m, y);
+    row_scale(N, 1 / sum, y, y);
+}
+
+/* The same for w columns side by side: element j of column i is x[j * inner + i]. */
+static void softmax_columns(at_columns c, int w, const REAL *x, REAL *y)
+{
+    REAL m[AT_STRIP], sum[AT_STRIP];
+    for (int i = 0; i < w; i++) m[i] = -(REAL)INFINITY, sum[i] = 0;
+    for (int j = 0; j < c.N; j++)
+        for (int i = 0; i < w; i++) m[i] = x[j * c.inner + i] > m[i] ? x[j * c.inner + i] : m[i];
+    for (int i = 0; i < w; i++) m[i] = m[i] == -(REAL)INFINITY ? 0 : m[i]; /* exp(-inf - 0) = 0 */
+    for (int j = 0; j < c.N; j++) {
+        REAL *yj = y + j * c.inner;
+        for (int i = 0; i < w; i++) yj[i] = x[j * c.inner + i] - m[i];
+        vexp(w, yj, yj);
+        for (int i = 0; i < w; i++) sum[i] += yj[i];
+    }
+    for (int i = 0; i < w; i++) sum[i] = sum[i] == 0 ? 0 : 1 / sum[i]; /* 0: all were -inf */
+    for (int j = 0; j < c.N; j++)
+        for (int i = 0; i < w; i++) y[j * c.inner + i] *= sum[i];
+}
+
+static void softmax_forward_block(void *ctx, int block, int worker)
+{
+    (void)worker;
+    const at_node *n = ctx;
+    const at_columns c = *(const at_columns *)n->args;
+    const REAL *x = n->in[0]->data;
+    REAL *y = n->out[0]->data;
+
+    at_blocks cut = at_strip_blocks(c);
+    for (ptrdiff_t k = at_block_from(cut, block); k < at_block_to(cut, block); k++) {
+        at_strip s = at_strip_of(c, k);
+        if (c.inner == 1)
+            softmax_row(c.N, x + s.at, y + s.at);
+        else
+            softmax_columns(c, s.width, x + s.at, y + s.at);
+    }
+}
+
+void AT_REAL(softmax_forward)(at_node *n)
+{
+    at_parallel(at_strip_blocks(*(at_columns *)n->args).n, softmax_forward_block, n);
+}
+
+/* beta = 0: dx holds garbage so far */
+static void softmax_row_backward(int N, const REAL *y, const REAL *dy, int beta, REAL *dx)
+{
+    REAL dot = row_dot(N, dy, y);
+    if (beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
+    for (int i = 0; i < N; i++) dx[i] += y[i] * (dy[i] - dot);
+}
+
+static void softmax_columns_backward(at_columns c, int w, const REAL *y, const REAL *dy, int beta,
+                                     REAL *dx)
+{
+    REAL dot[AT_STRIP] = {0};
+    for (int j = 0; j < c.N; j++)
+        for (int i = 0; i < w; i++) dot[i] += dy[j * c.inner + i] * y[j * c.inner + i];
+    for (int j = 0; j < c.N; j++, y += c.inner, dy += c.inner, dx += c.inner) {
+        if (beta == 0) memset(dx, 0, (size_t)w * sizeof *dx);
+        for (int i = 0; i < w; i++) dx[i] += y[i] * (dy[i] - dot[i]);
+    }
+}
+
+static void softmax_backward_block(void *ctx, int block, int worker)
+{
+    (void)worker;
+    const softmax_job *job = ctx;
+    const at_columns c = *(const at_columns *)job->n->args;
+    const REAL *y = job->n->out[0]->data, *dy = job->n->out[0]->grad;
+    REAL *dx = job->dx.p;
+
+    at_blocks cut = at_strip_blocks(c);
+    for (ptrdiff_t k = at_block_from(cut, block); k < at_block_to(cut, block); k++) {
+        at_strip s = at_strip_of(c, k);
+        const REAL *ys = y + s.at, *dys = dy + s.at;
+        if (c.inner == 1)
+            softmax_row_backward(c.N, ys, dys, job->dx.beta, dx + s.at);
+        else
+            softmax_columns_backward(c, s.width, ys, dys, job->dx.beta, dx + s.at);
+    }
+}
+
+void AT_REAL(softmax_backward)(at_node *n)
+{
+    softmax_job job = {n, at_grad_fresh(n, 0)};
+    at_blocks cut = at_strip_blocks(*(at_columns *)n->args);
+    if (job.dx.p) at_parallel(cut.n, softmax_backward_block, &job);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op softmax_op = {.name = "softmax",
-                                 .forward = {softmax_forward_f32, softmax_forward_f64},
-                                 .backward = {softmax_backward_f32, softmax_backward_f64}};
+                                 .forward = AT_KERNELS(softmax_forward),
+                                 .backward = AT_KERNELS(softmax_backward)};
 
 at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis)
 {
@@ -51,107 +151,6 @@ at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis)
 at_tensor *at_softmax(at_tape *t, at_tensor *x)
 {
     return at_softmax_over(t, x, -1);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(softmax_row)(int N, const REAL *x, REAL *y)
-{
-    REAL m = AT_FOR_REAL(row_max)(N, x);
-    if (m == -(REAL)INFINITY) {
-        memset(y, 0, (size_t)N * sizeof *y);
-        return;
-    }
-    REAL sum = AT_FOR_REAL(row_exp_sum)(N, x, m, y);
-    AT_FOR_REAL(row_scale)(N, 1 / sum, y, y);
-}
-
-/* The same for w columns side by side: element j of column i is x[j * inner + i]. */
-static void KERNEL(softmax_columns)(at_columns c, int w, const REAL *x, REAL *y)
-{
-    REAL m[AT_STRIP], sum[AT_STRIP];
-    for (int i = 0; i < w; i++) m[i] = -(REAL)INFINITY, sum[i] = 0;
-    for (int j = 0; j < c.N; j++)
-        for (int i = 0; i < w; i++) m[i] = x[j * c.inner + i] > m[i] ? x[j * c.inner + i] : m[i];
-    for (int i = 0; i < w; i++) m[i] = m[i] == -(REAL)INFINITY ? 0 : m[i]; /* exp(-inf - 0) = 0 */
-    for (int j = 0; j < c.N; j++) {
-        REAL *yj = y + j * c.inner;
-        for (int i = 0; i < w; i++) yj[i] = x[j * c.inner + i] - m[i];
-        AT_FOR_REAL(vexp)(w, yj, yj);
-        for (int i = 0; i < w; i++) sum[i] += yj[i];
-    }
-    for (int i = 0; i < w; i++) sum[i] = sum[i] == 0 ? 0 : 1 / sum[i]; /* 0: all were -inf */
-    for (int j = 0; j < c.N; j++)
-        for (int i = 0; i < w; i++) y[j * c.inner + i] *= sum[i];
-}
-
-static void KERNEL(softmax_forward_block)(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const at_node *n = ctx;
-    const at_columns c = *(const at_columns *)n->args;
-    const REAL *x = n->in[0]->data;
-    REAL *y = n->out[0]->data;
-
-    at_blocks cut = at_strip_blocks(c);
-    for (ptrdiff_t k = at_block_from(cut, block); k < at_block_to(cut, block); k++) {
-        at_strip s = at_strip_of(c, k);
-        if (c.inner == 1)
-            KERNEL(softmax_row)(c.N, x + s.at, y + s.at);
-        else
-            KERNEL(softmax_columns)(c, s.width, x + s.at, y + s.at);
-    }
-}
-
-static void KERNEL(softmax_forward)(at_node *n)
-{
-    at_parallel(at_strip_blocks(*(at_columns *)n->args).n, KERNEL(softmax_forward_block), n);
-}
-
-/* beta = 0: dx holds garbage so far */
-static void KERNEL(softmax_row_backward)(int N, const REAL *y, const REAL *dy, int beta, REAL *dx)
-{
-    REAL dot = AT_FOR_REAL(row_dot)(N, dy, y);
-    if (beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
-    for (int i = 0; i < N; i++) dx[i] += y[i] * (dy[i] - dot);
-}
-
-static void KERNEL(softmax_columns_backward)(at_columns c, int w, const REAL *y, const REAL *dy,
-                                             int beta, REAL *dx)
-{
-    REAL dot[AT_STRIP] = {0};
-    for (int j = 0; j < c.N; j++)
-        for (int i = 0; i < w; i++) dot[i] += dy[j * c.inner + i] * y[j * c.inner + i];
-    for (int j = 0; j < c.N; j++, y += c.inner, dy += c.inner, dx += c.inner) {
-        if (beta == 0) memset(dx, 0, (size_t)w * sizeof *dx);
-        for (int i = 0; i < w; i++) dx[i] += y[i] * (dy[i] - dot[i]);
-    }
-}
-
-static void KERNEL(softmax_backward_block)(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const softmax_job *job = ctx;
-    const at_columns c = *(const at_columns *)job->n->args;
-    const REAL *y = job->n->out[0]->data, *dy = job->n->out[0]->grad;
-    REAL *dx = job->dx.p;
-
-    at_blocks cut = at_strip_blocks(c);
-    for (ptrdiff_t k = at_block_from(cut, block); k < at_block_to(cut, block); k++) {
-        at_strip s = at_strip_of(c, k);
-        const REAL *ys = y + s.at, *dys = dy + s.at;
-        if (c.inner == 1)
-            KERNEL(softmax_row_backward)(c.N, ys, dys, job->dx.beta, dx + s.at);
-        else
-            KERNEL(softmax_columns_backward)(c, s.width, ys, dys, job->dx.beta, dx + s.at);
-    }
-}
-
-static void KERNEL(softmax_backward)(at_node *n)
-{
-    softmax_job job = {n, at_grad_fresh(n, 0)};
-    at_blocks cut = at_strip_blocks(*(at_columns *)n->args);
-    if (job.dx.p) at_parallel(cut.n, KERNEL(softmax_backward_block), &job);
 }
 
 #endif

@@ -17,9 +17,9 @@
  * Nothing is saved.  A thread sums a strip of diagonals, in the order of i, in double: on a long sequence a
  * diagonal has many cells. */
 #include "ops/blocks.h"
-#include "ops/op.h"
 
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
+#include "kernels/real.h"
+#include "ops/op.h"
 
 typedef struct {
     int T, S, N;
@@ -33,12 +33,80 @@ static ptrdiff_t toeplitz_strips(const toeplitz_args *a)
     return (a->N + TOEPLITZ_STRIP - 1) / TOEPLITZ_STRIP;
 }
 
-#define AT_KERNELS "ops/toeplitz.c"
-#include "kernels/each_real.h"
+AT_KERNEL(toeplitz_forward);
+AT_KERNEL(toeplitz_backward);
+
+typedef struct {
+    const toeplitz_args *args;
+    at_blocks cut;
+    const REAL *from; /* x, or dy */
+    REAL *to;         /* y, or dx */
+} toeplitz_job;
+
+static void toeplitz_spread(void *job, int task, int worker)
+{
+    (void)worker;
+    const toeplitz_job *g = job;
+    const toeplitz_args *a = g->args;
+    for (ptrdiff_t row = at_block_from(g->cut, task); row < at_block_to(g->cut, task); row++) {
+        const REAL *x = g->from + row / a->T * a->N;
+        ptrdiff_t i = row % a->T;
+        memcpy(g->to + row * a->S, x + (a->T - 1 - i), (size_t)a->S * sizeof *x);
+    }
+}
+
+void AT_REAL(toeplitz_forward)(at_node *n)
+{
+    const toeplitz_args *a = n->args;
+    if (a->S == 0) return;
+    toeplitz_job g = {.args = a, .from = n->in[0]->data, .to = n->out[0]->data};
+    g.cut = at_blocks_of(a->matrices * a->T, a->S);
+    at_parallel(g.cut.n, toeplitz_spread, &g);
+}
+
+/* dx_k += sum_i dy_(i, k-(T-1-i))     for k = first .. first+width-1 */
+static void toeplitz_down(const toeplitz_args *a, const REAL *dy, REAL *dx, int first, int width)
+{
+    double sum[TOEPLITZ_STRIP] = {0};
+    for (int i = 0; i < a->T; i++, dy += a->S) {
+        int begins = a->T - 1 - i - first; /* row i covers S diagonals from here on */
+        int lo = begins > 0 ? begins : 0;
+        int64_t ends = (int64_t)begins + a->S;
+        int hi = ends < width ? (int)ends : width;
+        for (int k = lo; k < hi; k++) sum[k] += (double)dy[k - begins];
+    }
+    for (int k = 0; k < width; k++) dx[first + k] += (REAL)sum[k];
+}
+
+static void toeplitz_gather(void *job, int task, int worker)
+{
+    (void)worker;
+    const toeplitz_job *g = job;
+    const toeplitz_args *a = g->args;
+    ptrdiff_t strips = toeplitz_strips(a);
+    for (ptrdiff_t u = at_block_from(g->cut, task); u < at_block_to(g->cut, task); u++) {
+        ptrdiff_t m = u / strips;
+        int first = (int)(u % strips) * TOEPLITZ_STRIP, left = a->N - first;
+        toeplitz_down(a, g->from + m * a->T * a->S, g->to + m * a->N, first,
+                      left < TOEPLITZ_STRIP ? left : TOEPLITZ_STRIP);
+    }
+}
+
+void AT_REAL(toeplitz_backward)(at_node *n)
+{
+    const toeplitz_args *a = n->args;
+    toeplitz_job g = {.args = a, .from = n->out[0]->grad, .to = at_grad(n, 0)};
+    if (!g.to || a->T == 0 || a->S == 0) return;
+    ptrdiff_t shortest = a->T < a->S ? a->T : a->S;
+    g.cut = at_blocks_of(a->matrices * toeplitz_strips(a), shortest * TOEPLITZ_STRIP);
+    at_parallel(g.cut.n, toeplitz_gather, &g);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op toeplitz_op = {.name = "toeplitz",
-                                  .forward = {toeplitz_forward_f32, toeplitz_forward_f64},
-                                  .backward = {toeplitz_backward_f32, toeplitz_backward_f64}};
+                                  .forward = AT_KERNELS(toeplitz_forward),
+                                  .backward = AT_KERNELS(toeplitz_backward)};
 
 at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S)
 {
@@ -56,76 +124,6 @@ at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S)
     y.dim[y.ndim - 1] = T;
     y.dim[y.ndim++] = S;
     return at_record(t, &toeplitz_op, AT_IN(x), y, &a, sizeof a);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-typedef struct {
-    const toeplitz_args *args;
-    at_blocks cut;
-    const REAL *from; /* x, or dy */
-    REAL *to;         /* y, or dx */
-} KERNEL(toeplitz_job);
-
-static void KERNEL(toeplitz_spread)(void *job, int task, int worker)
-{
-    (void)worker;
-    const KERNEL(toeplitz_job) *g = job;
-    const toeplitz_args *a = g->args;
-    for (ptrdiff_t row = at_block_from(g->cut, task); row < at_block_to(g->cut, task); row++) {
-        const REAL *x = g->from + row / a->T * a->N;
-        ptrdiff_t i = row % a->T;
-        memcpy(g->to + row * a->S, x + (a->T - 1 - i), (size_t)a->S * sizeof *x);
-    }
-}
-
-static void KERNEL(toeplitz_forward)(at_node *n)
-{
-    const toeplitz_args *a = n->args;
-    if (a->S == 0) return;
-    KERNEL(toeplitz_job) g = {.args = a, .from = n->in[0]->data, .to = n->out[0]->data};
-    g.cut = at_blocks_of(a->matrices * a->T, a->S);
-    at_parallel(g.cut.n, KERNEL(toeplitz_spread), &g);
-}
-
-/* dx_k += sum_i dy_(i, k-(T-1-i))     for k = first .. first+width-1 */
-static void KERNEL(toeplitz_down)(const toeplitz_args *a, const REAL *dy, REAL *dx, int first,
-                                  int width)
-{
-    double sum[TOEPLITZ_STRIP] = {0};
-    for (int i = 0; i < a->T; i++, dy += a->S) {
-        int begins = a->T - 1 - i - first; /* row i covers S diagonals from here on */
-        int lo = begins > 0 ? begins : 0;
-        int64_t ends = (int64_t)begins + a->S;
-        int hi = ends < width ? (int)ends : width;
-        for (int k = lo; k < hi; k++) sum[k] += (double)dy[k - begins];
-    }
-    for (int k = 0; k < width; k++) dx[first + k] += (REAL)sum[k];
-}
-
-static void KERNEL(toeplitz_gather)(void *job, int task, int worker)
-{
-    (void)worker;
-    const KERNEL(toeplitz_job) *g = job;
-    const toeplitz_args *a = g->args;
-    ptrdiff_t strips = toeplitz_strips(a);
-    for (ptrdiff_t u = at_block_from(g->cut, task); u < at_block_to(g->cut, task); u++) {
-        ptrdiff_t m = u / strips;
-        int first = (int)(u % strips) * TOEPLITZ_STRIP, left = a->N - first;
-        KERNEL(toeplitz_down)
-        (a, g->from + m * a->T * a->S, g->to + m * a->N, first,
-         left < TOEPLITZ_STRIP ? left : TOEPLITZ_STRIP);
-    }
-}
-
-static void KERNEL(toeplitz_backward)(at_node *n)
-{
-    const toeplitz_args *a = n->args;
-    KERNEL(toeplitz_job) g = {.args = a, .from = n->out[0]->grad, .to = at_grad(n, 0)};
-    if (!g.to || a->T == 0 || a->S == 0) return;
-    ptrdiff_t shortest = a->T < a->S ? a->T : a->S;
-    g.cut = at_blocks_of(a->matrices * toeplitz_strips(a), shortest * TOEPLITZ_STRIP);
-    at_parallel(g.cut.n, KERNEL(toeplitz_gather), &g);
 }
 
 #endif

@@ -45,10 +45,9 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "kernels/simd_math.h"
 #include "ops/map.h"
-
-#ifndef REAL /* ---------------------------- the ops ---------------------------- */
 
 typedef enum {
     UNARY_NEG,
@@ -71,15 +70,143 @@ typedef struct {
     double p, low, high; /* of pow and clamp */
 } unary_args;
 
-#define AT_KERNELS "ops/unary.c"
-#include "kernels/each_real.h"
+AT_KERNEL(unary_forward);
+AT_KERNEL(unary_backward);
+
+typedef struct {
+    vec s, ds; /* s(x) and s'(x) */
+} unary_gate;
+
+VEC_INLINE unary_gate unary_silu(vec x)
+{
+    unary_gate g;
+    g.s = vec_gate(x, &g.ds);
+    return g;
+}
+
+/* Forward has no use for phi: the compiler sees it and leaves it out. */
+VEC_INLINE unary_gate unary_gelu(vec x)
+{
+    const REAL b = (REAL)0.3989422804014327; /* 1/sqrt(2pi) */
+    return (unary_gate){vec_normal(x), b * vec_exp_weight((REAL)-0.5 * x * x)};
+}
+
+VEC_INLINE unary_gate unary_gelu_tanh(vec x)
+{
+    const REAL b = (REAL)1.5957691216057308; /* 2 sqrt(2/pi) */
+    unary_gate g;
+    g.s = vec_gate(b * (x + (REAL)0.044715 * x * x * x), &g.ds);
+    g.ds *= b * (1 + 3 * (REAL)0.044715 * x * x);
+    return g;
+}
+
+/* y = x s.  What comes 2 KiB later is asked for now: memory then keeps pace with the arithmetic. */
+VEC_INLINE void unary_gated(int n, const REAL *x, REAL *y, unary_gate (*gate)(vec))
+{
+    for (; n > 0; n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES) {
+        __builtin_prefetch(x + 2048 / sizeof(REAL));
+        __builtin_prefetch(y + 2048 / sizeof(REAL), 1);
+        vec v = vec_load_upto(n, x);
+        vec_store_upto(n, y, v * gate(v).s);
+    }
+}
+
+/* dx = dy (s + x s') */
+VEC_INLINE void unary_gated_back(int n, const REAL *x, const REAL *dy, REAL *dx,
+                                 unary_gate (*gate)(vec))
+{
+    for (; n > 0; n -= VEC_LANES, x += VEC_LANES, dy += VEC_LANES, dx += VEC_LANES) {
+        vec v = vec_load_upto(n, x);
+        unary_gate g = gate(v);
+        vec_store_upto(n, dx, vec_load_upto(n, dy) * (g.s + v * g.ds));
+    }
+}
+
+/* y = x^p.  Small whole p go by multiplication, which vectorises. */
+static void unary_power(int n, const REAL *x, double p, REAL *y)
+{
+    if (p != rint(p) || fabs(p) > 8) {
+        for (int i = 0; i < n; i++) y[i] = pow(x[i], (REAL)p);
+        return;
+    }
+    for (int i = 0; i < n; i++) y[i] = 1;
+    for (int k = 0; k < fabs(p); k++)
+        for (int i = 0; i < n; i++) y[i] *= x[i];
+    if (p < 0)
+        for (int i = 0; i < n; i++) y[i] = 1 / y[i];
+}
+
+/* One loop per row of the table, so that each vectorises. */
+#define EACH(formula)                                                                              \
+    for (int i = 0; i < n; i++) formula
+
+static void unary_y(const at_piece *k, void *values)
+{
+    const unary_args *args = k->args;
+    const int n = k->n;
+    const REAL *x = k->in[0], low = (REAL)args->low, high = (REAL)args->high;
+    REAL *y = values;
+
+    switch (args->name) {
+    case UNARY_NEG: EACH(y[i] = -x[i]); break;
+    case UNARY_EXP: vexp(n, x, y); break;
+    case UNARY_LOG: vlog(n, x, y); break;
+    case UNARY_SQRT: EACH(y[i] = sqrt(x[i])); break;
+    case UNARY_SQUARE: EACH(y[i] = x[i] * x[i]); break;
+    case UNARY_TANH: vtanh(n, x, y); break;
+    case UNARY_SIGMOID: vsigmoid(n, x, y); break;
+    case UNARY_RELU: EACH(y[i] = x[i] <= 0 ? 0 : x[i]); break;
+    case UNARY_SILU: unary_gated(n, x, y, unary_silu); break;
+    case UNARY_GELU: unary_gated(n, x, y, unary_gelu); break;
+    case UNARY_GELU_TANH: unary_gated(n, x, y, unary_gelu_tanh); break;
+    case UNARY_POW: unary_power(n, x, args->p, y); break;
+    case UNARY_CLAMP: EACH(y[i] = x[i] < low ? low : x[i] > high ? high : x[i]); break;
+    }
+}
+
+static void unary_dx(const at_piece *k, void *values)
+{
+    const unary_args *args = k->args;
+    const int n = k->n;
+    const REAL *x = k->in[0], *y = k->y, *dy = k->dy;
+    const REAL p = (REAL)args->p, low = (REAL)args->low, high = (REAL)args->high;
+    REAL *dx = values, s[AT_PIECE];
+
+    switch (args->name) {
+    case UNARY_NEG: EACH(dx[i] = -dy[i]); break;
+    case UNARY_EXP: EACH(dx[i] = dy[i] * y[i]); break;
+    case UNARY_LOG: EACH(dx[i] = dy[i] / x[i]); break;
+    case UNARY_SQRT: EACH(dx[i] = dy[i] / (2 * y[i])); break;
+    case UNARY_SQUARE: EACH(dx[i] = dy[i] * 2 * x[i]); break;
+    case UNARY_TANH: EACH(dx[i] = dy[i] * (1 - y[i] * y[i])); break;
+    case UNARY_SIGMOID: EACH(dx[i] = dy[i] * y[i] * (1 - y[i])); break;
+    case UNARY_RELU: EACH(dx[i] = x[i] <= 0 ? 0 : dy[i]); break;
+    case UNARY_SILU: unary_gated_back(n, x, dy, dx, unary_silu); break;
+    case UNARY_GELU: unary_gated_back(n, x, dy, dx, unary_gelu); break;
+    case UNARY_GELU_TANH: unary_gated_back(n, x, dy, dx, unary_gelu_tanh); break;
+    case UNARY_POW:
+        unary_power(n, x, args->p - 1, s);
+        EACH(dx[i] = p == 0 ? 0 : dy[i] * p * s[i]);
+        break;
+    case UNARY_CLAMP: EACH(dx[i] = x[i] < low || x[i] > high ? 0 : dy[i]); break;
+    }
+}
+
+void AT_REAL(unary_forward)(at_node *n)
+{
+    at_map(n, unary_y);
+}
+
+void AT_REAL(unary_backward)(at_node *n)
+{
+    at_map_back(n, 0, unary_dx);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
 #define UNARY(text)                                                                                \
     {                                                                                              \
-        .name = text, .forward = {unary_forward_f32, unary_forward_f64}, .backward = {             \
-            unary_backward_f32,                                                                    \
-            unary_backward_f64                                                                     \
-        }                                                                                          \
+        .name = text, .forward = AT_KERNELS(unary_forward), .backward = AT_KERNELS(unary_backward) \
     }
 static const at_op unary_op[] = {
     [UNARY_NEG] = UNARY("neg"),         [UNARY_EXP] = UNARY("exp"),
@@ -167,140 +294,6 @@ at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high)
                "clamp: between %g and %g there is no finite %s", low, high,
                at_dtype_text(at_real(t)));
     return unary(t, x, (unary_args){.name = UNARY_CLAMP, .low = low, .high = high});
-}
-
-#else /* ------------------------------- their kernels ------------------------------- */
-
-typedef struct {
-    KERNEL(vec) s, ds; /* s(x) and s'(x) */
-} KERNEL(unary_gate);
-
-VEC_INLINE KERNEL(unary_gate) KERNEL(unary_silu)(KERNEL(vec) x)
-{
-    KERNEL(unary_gate) g;
-    g.s = KERNEL(vec_gate)(x, &g.ds);
-    return g;
-}
-
-/* Forward has no use for phi: the compiler sees it and leaves it out. */
-VEC_INLINE KERNEL(unary_gate) KERNEL(unary_gelu)(KERNEL(vec) x)
-{
-    const REAL b = (REAL)0.3989422804014327; /* 1/sqrt(2pi) */
-    return (KERNEL(unary_gate)){KERNEL(vec_normal)(x),
-                                b * KERNEL(vec_exp_weight)((REAL)-0.5 * x * x)};
-}
-
-VEC_INLINE KERNEL(unary_gate) KERNEL(unary_gelu_tanh)(KERNEL(vec) x)
-{
-    const REAL b = (REAL)1.5957691216057308; /* 2 sqrt(2/pi) */
-    KERNEL(unary_gate) g;
-    g.s = KERNEL(vec_gate)(b * (x + (REAL)0.044715 * x * x * x), &g.ds);
-    g.ds *= b * (1 + 3 * (REAL)0.044715 * x * x);
-    return g;
-}
-
-/* y = x s.  What comes 2 KiB later is asked for now: memory then keeps pace with the arithmetic. */
-VEC_INLINE void KERNEL(unary_gated)(int n, const REAL *x, REAL *y,
-                                    KERNEL(unary_gate) (*gate)(KERNEL(vec)))
-{
-    for (; n > 0; n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES) {
-        __builtin_prefetch(x + 2048 / sizeof(REAL));
-        __builtin_prefetch(y + 2048 / sizeof(REAL), 1);
-        KERNEL(vec) v = KERNEL(vec_load_upto)(n, x);
-        KERNEL(vec_store_upto)(n, y, v * gate(v).s);
-    }
-}
-
-/* dx = dy (s + x s') */
-VEC_INLINE void KERNEL(unary_gated_back)(int n, const REAL *x, const REAL *dy, REAL *dx,
-                                         KERNEL(unary_gate) (*gate)(KERNEL(vec)))
-{
-    for (; n > 0; n -= VEC_LANES, x += VEC_LANES, dy += VEC_LANES, dx += VEC_LANES) {
-        KERNEL(vec) v = KERNEL(vec_load_upto)(n, x);
-        KERNEL(unary_gate) g = gate(v);
-        KERNEL(vec_store_upto)(n, dx, KERNEL(vec_load_upto)(n, dy) * (g.s + v * g.ds));
-    }
-}
-
-/* y = x^p.  Small whole p go by multiplication, which vectorises. */
-static void KERNEL(unary_power)(int n, const REAL *x, double p, REAL *y)
-{
-    if (p != rint(p) || fabs(p) > 8) {
-        for (int i = 0; i < n; i++) y[i] = pow(x[i], (REAL)p);
-        return;
-    }
-    for (int i = 0; i < n; i++) y[i] = 1;
-    for (int k = 0; k < fabs(p); k++)
-        for (int i = 0; i < n; i++) y[i] *= x[i];
-    if (p < 0)
-        for (int i = 0; i < n; i++) y[i] = 1 / y[i];
-}
-
-/* One loop per row of the table, so that each vectorises. */
-#define EACH(formula)                                                                              \
-    for (int i = 0; i < n; i++) formula
-
-static void KERNEL(unary_y)(const at_piece *k, void *values)
-{
-    const unary_args *args = k->args;
-    const int n = k->n;
-    const REAL *x = k->in[0], low = (REAL)args->low, high = (REAL)args->high;
-    REAL *y = values;
-
-    switch (args->name) {
-    case UNARY_NEG: EACH(y[i] = -x[i]); break;
-    case UNARY_EXP: AT_FOR_REAL(vexp)(n, x, y); break;
-    case UNARY_LOG: AT_FOR_REAL(vlog)(n, x, y); break;
-    case UNARY_SQRT: EACH(y[i] = sqrt(x[i])); break;
-    case UNARY_SQUARE: EACH(y[i] = x[i] * x[i]); break;
-    case UNARY_TANH: AT_FOR_REAL(vtanh)(n, x, y); break;
-    case UNARY_SIGMOID: AT_FOR_REAL(vsigmoid)(n, x, y); break;
-    case UNARY_RELU: EACH(y[i] = x[i] <= 0 ? 0 : x[i]); break;
-    case UNARY_SILU: KERNEL(unary_gated)(n, x, y, KERNEL(unary_silu)); break;
-    case UNARY_GELU: KERNEL(unary_gated)(n, x, y, KERNEL(unary_gelu)); break;
-    case UNARY_GELU_TANH: KERNEL(unary_gated)(n, x, y, KERNEL(unary_gelu_tanh)); break;
-    case UNARY_POW: KERNEL(unary_power)(n, x, args->p, y); break;
-    case UNARY_CLAMP: EACH(y[i] = x[i] < low ? low : x[i] > high ? high : x[i]); break;
-    }
-}
-
-static void KERNEL(unary_dx)(const at_piece *k, void *values)
-{
-    const unary_args *args = k->args;
-    const int n = k->n;
-    const REAL *x = k->in[0], *y = k->y, *dy = k->dy;
-    const REAL p = (REAL)args->p, low = (REAL)args->low, high = (REAL)args->high;
-    REAL *dx = values, s[AT_PIECE];
-
-    switch (args->name) {
-    case UNARY_NEG: EACH(dx[i] = -dy[i]); break;
-    case UNARY_EXP: EACH(dx[i] = dy[i] * y[i]); break;
-    case UNARY_LOG: EACH(dx[i] = dy[i] / x[i]); break;
-    case UNARY_SQRT: EACH(dx[i] = dy[i] / (2 * y[i])); break;
-    case UNARY_SQUARE: EACH(dx[i] = dy[i] * 2 * x[i]); break;
-    case UNARY_TANH: EACH(dx[i] = dy[i] * (1 - y[i] * y[i])); break;
-    case UNARY_SIGMOID: EACH(dx[i] = dy[i] * y[i] * (1 - y[i])); break;
-    case UNARY_RELU: EACH(dx[i] = x[i] <= 0 ? 0 : dy[i]); break;
-    case UNARY_SILU: KERNEL(unary_gated_back)(n, x, dy, dx, KERNEL(unary_silu)); break;
-    case UNARY_GELU: KERNEL(unary_gated_back)(n, x, dy, dx, KERNEL(unary_gelu)); break;
-    case UNARY_GELU_TANH: KERNEL(unary_gated_back)(n, x, dy, dx, KERNEL(unary_gelu_tanh)); break;
-    case UNARY_POW:
-        KERNEL(unary_power)(n, x, args->p - 1, s);
-        EACH(dx[i] = p == 0 ? 0 : dy[i] * p * s[i]);
-        break;
-    case UNARY_CLAMP: EACH(dx[i] = x[i] < low || x[i] > high ? 0 : dy[i]); break;
-    }
-}
-#undef EACH
-
-static void KERNEL(unary_forward)(at_node *n)
-{
-    at_map(n, KERNEL(unary_y));
-}
-
-static void KERNEL(unary_backward)(at_node *n)
-{
-    at_map_back(n, 0, KERNEL(unary_dx));
 }
 
 #endif

@@ -15,18 +15,53 @@
  */
 #include "ops/op.h"
 
+#include "kernels/real.h"
 #include "ops/map.h"
-
-#ifndef REAL /* ---------------------------- the op ---------------------------- */
 
 enum { WHERE_COND, WHERE_A, WHERE_B };
 
-#define AT_KERNELS "ops/where.c"
-#include "kernels/each_real.h"
+AT_KERNEL(where_forward);
+AT_KERNEL(where_backward);
 
-static const at_op where_op = {.name = "where",
-                               .forward = {where_forward_f32, where_forward_f64},
-                               .backward = {where_backward_f32, where_backward_f64}};
+static void where_y(const at_piece *k, void *values)
+{
+    const unsigned char *cond = k->in[WHERE_COND];
+    const REAL *a = k->in[WHERE_A], *b = k->in[WHERE_B];
+    REAL *y = values;
+    for (int i = 0; i < k->n; i++) y[i] = cond[i] ? a[i] : b[i];
+}
+
+static void where_da(const at_piece *k, void *values)
+{
+    const unsigned char *cond = k->in[WHERE_COND];
+    const REAL *dy = k->dy;
+    REAL *da = values;
+    for (int i = 0; i < k->n; i++) da[i] = cond[i] ? dy[i] : 0;
+}
+
+static void where_db(const at_piece *k, void *values)
+{
+    const unsigned char *cond = k->in[WHERE_COND];
+    const REAL *dy = k->dy;
+    REAL *db = values;
+    for (int i = 0; i < k->n; i++) db[i] = cond[i] ? 0 : dy[i];
+}
+
+void AT_REAL(where_forward)(at_node *n)
+{
+    at_map(n, where_y);
+}
+
+void AT_REAL(where_backward)(at_node *n)
+{
+    at_map_back(n, WHERE_A, where_da);
+    at_map_back(n, WHERE_B, where_db);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
+
+static const at_op where_op = {
+    .name = "where", .forward = AT_KERNELS(where_forward), .backward = AT_KERNELS(where_backward)};
 
 at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b)
 {
@@ -40,43 +75,6 @@ at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b)
                "where: cond is %s but a and b together are %s: %s", at_text(cond),
                at_shape_text(ab), at_clash_text(cond->shape, ab));
     return at_record_map(t, &where_op, AT_IN(cond, a, b), y, NULL, 0);
-}
-
-#else /* ------------------------------- its kernels ------------------------------- */
-
-static void KERNEL(where_y)(const at_piece *k, void *values)
-{
-    const unsigned char *cond = k->in[WHERE_COND];
-    const REAL *a = k->in[WHERE_A], *b = k->in[WHERE_B];
-    REAL *y = values;
-    for (int i = 0; i < k->n; i++) y[i] = cond[i] ? a[i] : b[i];
-}
-
-static void KERNEL(where_da)(const at_piece *k, void *values)
-{
-    const unsigned char *cond = k->in[WHERE_COND];
-    const REAL *dy = k->dy;
-    REAL *da = values;
-    for (int i = 0; i < k->n; i++) da[i] = cond[i] ? dy[i] : 0;
-}
-
-static void KERNEL(where_db)(const at_piece *k, void *values)
-{
-    const unsigned char *cond = k->in[WHERE_COND];
-    const REAL *dy = k->dy;
-    REAL *db = values;
-    for (int i = 0; i < k->n; i++) db[i] = cond[i] ? 0 : dy[i];
-}
-
-static void KERNEL(where_forward)(at_node *n)
-{
-    at_map(n, KERNEL(where_y));
-}
-
-static void KERNEL(where_backward)(at_node *n)
-{
-    at_map_back(n, WHERE_A, KERNEL(where_da));
-    at_map_back(n, WHERE_B, KERNEL(where_db));
 }
 
 #endif

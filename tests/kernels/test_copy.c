@@ -1,10 +1,34 @@
 /* test_copy.c -- rows are moved whole, and nothing beside them is touched. */
 #include "test.h"
-#include "kernels/copy.h"
-#include "kernels/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "kernels/copy.h"
+#include "kernels/parallel.h"
+#include "kernels/real.h"
+
+AT_EACH_REAL(void, check_add, (int rows, int n, int x_gap, int y_gap));
+
+/* y += x, in rows of n values that lie x_gap and y_gap apart, and in whole numbers so that it is exact. */
+void AT_REAL(check_add)(int rows, int n, int x_gap, int y_gap)
+{
+    ptrdiff_t x_step = n + x_gap, y_step = n + y_gap, count = rows * y_step;
+    REAL *x = calloc((size_t)(rows * x_step) + 1, sizeof *x);
+    REAL *y = calloc((size_t)count + 1, sizeof *y);
+    for (ptrdiff_t i = 0; i < rows * x_step; i++) x[i] = (REAL)(i % 101);
+    for (ptrdiff_t i = 0; i < count; i++) y[i] = 1000;
+    add_rows(rows, n, x, x_step, y, y_step);
+    int wrong = 0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        ptrdiff_t r = i / y_step, j = i % y_step;
+        wrong += y[i] != (j < n ? 1000 + x[r * x_step + j] : 1000);
+    }
+    ck_assert_int_eq(wrong, 0);
+    free(x), free(y);
+}
+
+#ifdef AT_ONCE
 
 /* Rows of n bytes, x_gap and y_gap apart; what lies between must stay as it is. */
 static void check_copy(int rows, int n, int x_gap, int y_gap)
@@ -24,28 +48,6 @@ static void check_copy(int rows, int n, int x_gap, int y_gap)
     free(y);
 }
 
-/* The same for y += x, in whole numbers so that it is exact. */
-static void check_add(int rows, int n, int x_gap, int y_gap)
-{
-    ptrdiff_t x_step = n + x_gap, y_step = n + y_gap, count = rows * y_step;
-    double *x = calloc((size_t)(rows * x_step) + 1, sizeof *x);
-    double *y = calloc((size_t)count + 1, sizeof *y);
-    float *xf = calloc((size_t)(rows * x_step) + 1, sizeof *xf);
-    float *yf = calloc((size_t)count + 1, sizeof *yf);
-    for (ptrdiff_t i = 0; i < rows * x_step; i++) x[i] = i % 101, xf[i] = (float)(i % 101);
-    for (ptrdiff_t i = 0; i < count; i++) y[i] = 1000, yf[i] = 1000;
-    at_add_rows_f64(rows, n, x, x_step, y, y_step);
-    at_add_rows_f32(rows, n, xf, x_step, yf, y_step);
-    int wrong = 0;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        ptrdiff_t r = i / y_step, j = i % y_step;
-        double expected = j < n ? 1000 + x[r * x_step + j] : 1000;
-        wrong += y[i] != expected || (double)yf[i] != expected;
-    }
-    ck_assert_int_eq(wrong, 0);
-    free(x), free(y), free(xf), free(yf);
-}
-
 START_TEST(small_and_large_rows_arrive)
 {
     const struct {
@@ -56,7 +58,8 @@ START_TEST(small_and_large_rows_arrive)
         for (int i = 0; i < 8; i++)
             for (int gaps = 0; gaps < 4; gaps++) {
                 check_copy(sizes[i].rows, sizes[i].n, gaps & 1 ? 3 : 0, gaps & 2 ? 5 : 0);
-                check_add(sizes[i].rows, sizes[i].n, gaps & 1 ? 3 : 0, gaps & 2 ? 5 : 0);
+                at_check_add_f32(sizes[i].rows, sizes[i].n, gaps & 1 ? 3 : 0, gaps & 2 ? 5 : 0);
+                at_check_add_f64(sizes[i].rows, sizes[i].n, gaps & 1 ? 3 : 0, gaps & 2 ? 5 : 0);
             }
     }
     at_threads(0);
@@ -64,3 +67,5 @@ START_TEST(small_and_large_rows_arrive)
 END_TEST
 
 SUITE(kernels_copy, small_and_large_rows_arrive)
+
+#endif

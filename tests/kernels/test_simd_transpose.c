@@ -1,26 +1,13 @@
 /* test_simd_transpose.c -- the transpose of a square, one vector wide. */
 #include "kernels/simd_transpose.h"
 
-#ifndef REAL
-
+#include "kernels/real.h"
 #include "test.h"
 
-#define AT_KERNELS "kernels/test_simd_transpose.c"
-#include "kernels/each_real.h"
-
-START_TEST(a_square_is_transposed_and_what_lies_around_it_stays)
-{
-    turn_f32();
-    turn_f64();
-}
-END_TEST
-
-SUITE(kernels_simd_transpose, a_square_is_transposed_and_what_lies_around_it_stays)
-
-#else
+AT_EACH_REAL(void, turn, (void));
 
 /* With any number of rows and columns, from rows that lie apart, to rows that do. */
-static void KERNEL(turn)(void)
+void AT_REAL(turn)(void)
 {
     enum { N = VEC_LANES, FROM = N + 3, TO = N + 5 };
     REAL from[N * FROM], to[N * TO];
@@ -29,9 +16,9 @@ static void KERNEL(turn)(void)
         for (int columns = 0; columns <= N; columns++) {
             for (int i = 0; i < N * TO; i++) to[i] = -1;
             if (rows == N && columns == N)
-                KERNEL(vec_turn)(from, FROM, to, TO);
+                vec_turn(from, FROM, to, TO);
             else
-                KERNEL(vec_turn_part)(rows, columns, from, FROM, to, TO);
+                vec_turn_part(rows, columns, from, FROM, to, TO);
             for (int i = 0; i < N; i++)
                 for (int j = 0; j < TO; j++) {
                     REAL expected = j >= N || i >= columns ? -1 : j < rows ? from[j * FROM + i] : 0;
@@ -39,5 +26,16 @@ static void KERNEL(turn)(void)
                 }
         }
 }
+
+#ifdef AT_ONCE
+
+START_TEST(a_square_is_transposed_and_what_lies_around_it_stays)
+{
+    at_turn_f32();
+    at_turn_f64();
+}
+END_TEST
+
+SUITE(kernels_simd_transpose, a_square_is_transposed_and_what_lies_around_it_stays)
 
 #endif

@@ -1,0 +1,66 @@
+/* real.h -- one source, two types: float to train, double to check.
+ *
+ * A file that includes this header is compiled once for each real type: to NAME.o with REAL = float and to
+ * NAME.f64.o with REAL = double (-DAT_F64).  In it
+ *
+ *     REAL               is the type
+ *     REAL_EPS           is the distance from 1 to the next number
+ *     AT_REAL(dot)       is at_dot_f32 or at_dot_f64: the name of what other files may call
+ *     row_max(n, x)      is at_row_max_f32 or at_row_max_f64, as <tgmath.h> makes expf or exp of exp
+ *     #ifdef AT_ONCE     at the end of the file, holds what is of no type; it is compiled with float
+ *
+ * Write (REAL)0.5, not 0.5: a plain constant is a double and would drag the whole expression along.  The letter
+ * I is taken: it is a macro of <complex.h>, which comes along, and musl's <tgmath.h> needs it. */
+#ifndef AT_KERNELS_REAL_H
+#define AT_KERNELS_REAL_H
+#include <float.h>
+#include <tgmath.h>
+
+/* Every operation rounds to its own type: error bounds, tests for equality and gradients rely on it.  The x87
+ * unit keeps 80 bits instead.  (16 is harmless: it speaks of _Float16 alone.) */
+#if FLT_EVAL_METHOD % 16 || (defined(__i386__) && !defined(__SSE2_MATH__))
+#error "attic must not compute in 80 bits (x87): on 32-bit x86, compile with -msse2 -mfpmath=sse"
+#endif
+
+#ifdef AT_F64
+#define REAL double
+#define REAL_EPS DBL_EPSILON
+#define AT_REAL(name) at_##name##_f64
+#else
+#define AT_ONCE
+#define REAL float
+#define REAL_EPS FLT_EPSILON
+#define AT_REAL(name) at_##name##_f32
+#endif
+
+/* The list of real types.  Prototypes of a function, and of a kernel of an op, for every type; the kernels of
+ * an op, for its at_op; and the function for one type. */
+#define AT_EACH_REAL(returns, name, args)                                                          \
+    returns at_##name##_f32 args;                                                                  \
+    returns at_##name##_f64 args
+#define AT_KERNEL(name) AT_EACH_REAL(void, name, (struct at_node *))
+#define AT_KERNELS(name)                                                                           \
+    {                                                                                              \
+        at_##name##_f32, at_##name##_f64                                                           \
+    }
+#define AT_OF_REAL(dtype, name) ((dtype) == ATTIC_F32 ? at_##name##_f32 : at_##name##_f64)
+
+/* The kernels of this folder, for this type: rows.h, vmath.h, copy.h, gemm.h. */
+#define row_sum(...) AT_REAL(row_sum)(__VA_ARGS__)
+#define row_dot(...) AT_REAL(row_dot)(__VA_ARGS__)
+#define row_spread(...) AT_REAL(row_spread)(__VA_ARGS__)
+#define row_max(...) AT_REAL(row_max)(__VA_ARGS__)
+#define row_exp_sum(...) AT_REAL(row_exp_sum)(__VA_ARGS__)
+#define row_axpy(...) AT_REAL(row_axpy)(__VA_ARGS__)
+#define row_scale(...) AT_REAL(row_scale)(__VA_ARGS__)
+#define vexp(...) AT_REAL(vexp)(__VA_ARGS__)
+#define vlog(...) AT_REAL(vlog)(__VA_ARGS__)
+#define vtanh(...) AT_REAL(vtanh)(__VA_ARGS__)
+#define vnormal(...) AT_REAL(vnormal)(__VA_ARGS__)
+#define vsigmoid(...) AT_REAL(vsigmoid)(__VA_ARGS__)
+#define add_rows(...) AT_REAL(add_rows)(__VA_ARGS__)
+#define gemm(...) AT_REAL(gemm)(__VA_ARGS__)
+#define gemm_bias(...) AT_REAL(gemm_bias)(__VA_ARGS__)
+#define gemm_plain(...) AT_REAL(gemm_plain)(__VA_ARGS__)
+
+#endif
