@@ -67,8 +67,7 @@
 enum {
     CHECK_EPS = 64,
     CHECK_LINE = 64, /* bytes */
-    CHECK_LANES = AT_SDPA_CHECK_STEP,
-    CHECK_WORK = 1 << 15 /* multiply-adds that are worth waking a thread for */
+    CHECK_LANES = AT_SDPA_CHECK_STEP
 };
 
 #define CHECK_INLINE static inline __attribute__((always_inline))
@@ -345,11 +344,9 @@ static void check_add(const check_operand *a, int b, int h)
 }
 
 /* Before: key/value head g of batch b and the query heads that read it. */
-static void check_before(void *ctx, int task, int worker)
+static void check_before_head(const check_job *job, ptrdiff_t task)
 {
-    (void)worker;
-    const check_job *job = ctx;
-    int group = job->p->group, b = task / job->p->G, g = task % job->p->G;
+    int group = job->p->group, b = (int)task / job->p->G, g = (int)task % job->p->G;
     for (int h = g * group; h < (g + 1) * group; h++) {
         check_measure(job->operand + AT_SDPA_Q, b, h);
         check_measure(job->operand + AT_SDPA_DO, b, h);
@@ -358,12 +355,16 @@ static void check_before(void *ctx, int task, int worker)
     check_measure(job->operand + AT_SDPA_V, b, g);
 }
 
-/* After: the same heads.  No other task adds to their gradients. */
-static void check_after(void *ctx, int task, int worker)
+static void check_before(void *job, ptrdiff_t task, ptrdiff_t to, int slot)
 {
-    (void)worker;
-    const check_job *job = ctx;
-    int group = job->p->group, b = task / job->p->G, g = task % job->p->G;
+    (void)slot;
+    for (; task < to; task++) check_before_head(job, task);
+}
+
+/* After: the same heads.  No other task adds to their gradients. */
+static void check_after_head(const check_job *job, ptrdiff_t task)
+{
+    int group = job->p->group, b = (int)task / job->p->G, g = (int)task % job->p->G;
     check_head *head = job->heads + task;
     *head = (check_head){0};
     check_products(job, b, g, head);
@@ -375,6 +376,12 @@ static void check_after(void *ctx, int task, int worker)
     check_add(job->operand + AT_SDPA_V, b, g);
     head->Q.tolerance *= CHECK_EPS * (double)REAL_EPS;
     head->V.tolerance *= CHECK_EPS * (double)REAL_EPS;
+}
+
+static void check_after(void *job, ptrdiff_t task, ptrdiff_t to, int slot)
+{
+    (void)slot;
+    for (; task < to; task++) check_after_head(job, task);
 }
 
 /* ------------------------------------------------------------------ all heads ------------------ */
@@ -403,13 +410,11 @@ static check_job check_job_of(at_node *n)
     return job;
 }
 
-static void check_all(check_job *job, void (*heads)(void *, int, int))
+static void check_all(check_job *job, at_range_body *heads)
 {
     const at_sdpa_plan *p = job->p;
-    int n = p->B * p->G;
-    double work = (double)n * (p->S + (double)p->group * p->T) * (p->D + p->Dv);
-    if (work > CHECK_WORK) at_parallel(n, heads, job);
-    for (int task = 0; task < n && work <= CHECK_WORK; task++) heads(job, task, 0);
+    ptrdiff_t numbers = (p->S + (ptrdiff_t)p->group * p->T) * (p->D + p->Dv);
+    at_for((ptrdiff_t)p->B * p->G, numbers / 4, 0, heads, job);
 }
 
 at_sdpa_checks *AT_REAL(sdpa_checks_begin)(at_node *n)

@@ -306,3 +306,37 @@ void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, in
     else
         for (int task = 0; task < tasks; task++) run(ctx, task, 0);
 }
+
+/* ------------------------------------------------------------------ ranges --------------------- */
+
+enum { FOR_WORK = 8192, FOR_MOST = 1 << 20 }; /* of a range; ranges */
+
+typedef struct {
+    ptrdiff_t n, per_range;
+    at_range_body *body;
+    void *ctx;
+} for_job;
+
+static void for_range(void *job, int range, int slot)
+{
+    const for_job *j = job;
+    ptrdiff_t from = range * j->per_range, left = j->n - from;
+    j->body(j->ctx, from, from + (left < j->per_range ? left : j->per_range), slot);
+}
+
+void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx)
+{
+    for_job j = {n, (work < FOR_WORK ? FOR_WORK / (work + (work == 0)) : 1) + n / FOR_MOST, body,
+                 ctx};
+    const int ranges = (int)((n + j.per_range - 1) / j.per_range);
+    if (slots)
+        at_parallel_slots(slots, ranges, for_range, &j);
+    else
+        at_parallel(ranges, for_range, &j);
+}
+
+int at_parts(ptrdiff_t work, int most)
+{
+    ptrdiff_t parts = work / FOR_WORK;
+    return parts < 1 ? 1 : parts < most ? (int)parts : most;
+}

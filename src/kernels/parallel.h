@@ -5,6 +5,8 @@
 #ifndef AT_KERNELS_PARALLEL_H
 #define AT_KERNELS_PARALLEL_H
 
+#include <stddef.h>
+
 #include "kernels/linkage.h"
 AT_BEGIN_C
 
@@ -35,6 +37,15 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
  * time, each in a slot of its own, whatever at_threads says meanwhile.  So scratch memory that was made
  * for `slots` of them is enough. */
 void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx);
+
+/* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each in one thread.  `work` is
+ * that of an item, measured in elements of an elementwise function, a nanosecond or so each: a range has at
+ * least so much of it that waking a thread is worth while.  Ranges depend on n and work alone.  slot as in
+ * at_parallel_slots; slots = 0: as many as there are threads. */
+typedef void at_range_body(void *ctx, ptrdiff_t from, ptrdiff_t to, int slot);
+void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx);
+/* In how many parts a sum of so much work is shared out: 1 .. most, and no more than are worth while. */
+int at_parts(ptrdiff_t work, int most);
 
 AT_END_C
 #endif

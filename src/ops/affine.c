@@ -25,9 +25,8 @@
 #include "kernels/real.h"
 
 enum {
-    AFFINE_STRIP = 64,   /* columns that are summed together */
-    AFFINE_TASK = 32768, /* numbers of dY; fewer are not worth waking a thread for */
-    AFFINE_SHARES = 16   /* of the rows, at most */
+    AFFINE_STRIP = 64, /* columns that are summed together */
+    AFFINE_SHARES = 16 /* of the rows, at most */
 };
 
 typedef struct {
@@ -53,11 +52,9 @@ typedef struct {
 } affine_sums;
 
 /* part_j = sum_i dY_ij over one share of the rows, for one strip of columns */
-static void affine_sum_task(void *sums, int task, int worker)
+static void affine_sum(const affine_sums *s, int share, int j0)
 {
-    (void)worker;
-    const affine_sums *s = sums;
-    const int N = s->a->N, share = task / s->a->strips, j0 = task % s->a->strips * AFFINE_STRIP;
+    const int N = s->a->N;
     const int w = N - j0 < AFFINE_STRIP ? N - j0 : AFFINE_STRIP;
     ptrdiff_t i = (ptrdiff_t)s->a->M * share / s->a->shares;
     ptrdiff_t to = (ptrdiff_t)s->a->M * (share + 1) / s->a->shares;
@@ -70,12 +67,20 @@ static void affine_sum_task(void *sums, int task, int worker)
     memcpy(s->part + (ptrdiff_t)share * N + j0, sum, (size_t)w * sizeof *sum);
 }
 
+static void affine_sum_strips(void *sums, ptrdiff_t i, ptrdiff_t to, int slot)
+{
+    (void)slot;
+    const affine_args *a = ((affine_sums *)sums)->a;
+    for (; i < to; i++) affine_sum(sums, (int)(i / a->strips), (int)(i % a->strips) * AFFINE_STRIP);
+}
+
 /* db_j += sum_i dY_ij */
 static void affine_sum_rows(const at_node *n, REAL *db)
 {
     const affine_args *a = n->args;
     affine_sums s = {a, n->out[0]->grad, at_scratch(n, 0)};
-    at_parallel(a->strips * a->shares, affine_sum_task, &s);
+    at_for((ptrdiff_t)a->strips * a->shares, (ptrdiff_t)a->M / a->shares * AFFINE_STRIP / 4, 0,
+           affine_sum_strips, &s);
     for (int j = 0; j < a->N; j++) {
         double sum = s.part[j];
         for (int share = 1; share < a->shares; share++) sum += s.part[(ptrdiff_t)share * a->N + j];
@@ -108,11 +113,12 @@ static const at_op affine_op = {.name = "affine",
 
 static affine_args affine_args_of(ptrdiff_t rows, int N, int K)
 {
-    affine_args a = {.M = (int)rows, .N = N, .K = K, .shares = 1};
-    ptrdiff_t worth = rows * (N < AFFINE_STRIP ? N : AFFINE_STRIP) / AFFINE_TASK;
-    if (worth > 1) a.shares = worth < AFFINE_SHARES ? (int)worth : AFFINE_SHARES;
-    a.strips = (N + AFFINE_STRIP - 1) / AFFINE_STRIP;
-    return a;
+    return (affine_args){
+        .M = (int)rows,
+        .N = N,
+        .K = K,
+        .strips = (N + AFFINE_STRIP - 1) / AFFINE_STRIP,
+        .shares = at_parts(rows * (N < AFFINE_STRIP ? N : AFFINE_STRIP) / 4, AFFINE_SHARES)};
 }
 
 at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)

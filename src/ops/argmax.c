@@ -11,18 +11,14 @@
 
 #include "kernels/real.h"
 
-enum {
-    ARGMAX_COLUMNS = 64,
-    ARGMAX_SHORT = 16,
-    ARGMAX_TASK = 1 << 15 /* numbers that are worth waking a thread for */
-};
+enum { ARGMAX_COLUMNS = 64, ARGMAX_SHORT = 16 };
 
 /* x as `outer` blocks of N rows of columns: number (j, i) of block o lies at
  * o*block + j*step + i*next.  Short rows side by side are columns too, of a single block. */
 typedef struct {
     int N;
     ptrdiff_t columns, step, next, block;
-    ptrdiff_t strips, count, per_task; /* strips of a block; in all; of one task */
+    ptrdiff_t strips, count; /* strips of a block; in all */
 } argmax_args;
 
 AT_KERNEL(argmax_forward);
@@ -57,13 +53,12 @@ static void argmax_columns(const argmax_args *a, ptrdiff_t w, const REAL *x, int
     }
 }
 
-static void argmax_task(void *node, int task, int worker)
+static void argmax_strips(void *node, ptrdiff_t s, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const at_node *n = node;
     const argmax_args *a = n->args;
-    ptrdiff_t s = task * a->per_task, end = s + a->per_task;
-    for (; s < end && s < a->count; s++) {
+    for (; s < to; s++) {
         ptrdiff_t o = s / a->strips, i = s % a->strips * ARGMAX_COLUMNS, left = a->columns - i;
         const REAL *x = (const REAL *)n->in[0]->data + o * a->block + i * a->next;
         int32_t *y = (int32_t *)n->out[0]->data + o * a->columns + i;
@@ -77,7 +72,8 @@ static void argmax_task(void *node, int task, int worker)
 void AT_REAL(argmax_forward)(at_node *n)
 {
     const argmax_args *a = n->args;
-    at_parallel((int)((a->count + a->per_task - 1) / a->per_task), argmax_task, n);
+    ptrdiff_t width = a->columns < ARGMAX_COLUMNS ? a->columns : ARGMAX_COLUMNS;
+    at_for(a->count, a->N * width / 4, 0, argmax_strips, n);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -86,7 +82,7 @@ static const at_op argmax_op = {.name = "argmax", .forward = AT_KERNELS(argmax_f
 
 static argmax_args argmax_args_of(at_shape x, int axis)
 {
-    argmax_args a = {.N = x.dim[axis], .next = 1, .per_task = 1};
+    argmax_args a = {.N = x.dim[axis], .next = 1};
     if (at_count(x) == 0) return a; /* an empty x may have huge other dims */
     ptrdiff_t outer = at_count_between(x, 0, axis);
     a.columns = a.step = at_count_between(x, axis + 1, x.ndim);
@@ -98,8 +94,6 @@ static argmax_args argmax_args_of(at_shape x, int axis)
     a.block = a.N * a.columns;
     a.strips = (a.columns + ARGMAX_COLUMNS - 1) / ARGMAX_COLUMNS;
     a.count = outer * a.strips;
-    ptrdiff_t width = a.columns < ARGMAX_COLUMNS ? a.columns : ARGMAX_COLUMNS;
-    a.per_task = ARGMAX_TASK / (a.N * width + 1) + a.count / (1 << 20) + 1;
     return a;
 }
 

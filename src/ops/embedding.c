@@ -21,14 +21,11 @@
 
 #include "kernels/real.h"
 
-enum {
-    EMBEDDING_COLUMNS = 64,
-    EMBEDDING_TASK = 1 << 15 /* numbers that are worth waking a thread for */
-};
+enum { EMBEDDING_COLUMNS = 64 }; /* of the table, that a thread adds to */
 
 typedef struct {
     int V, D;
-    ptrdiff_t count, per_task; /* ids; of one task */
+    ptrdiff_t count; /* ids */
 } embedding_args;
 
 static bool embedding_has(const embedding_args *a, int32_t id)
@@ -39,15 +36,15 @@ static bool embedding_has(const embedding_args *a, int32_t id)
 AT_KERNEL(embedding_forward);
 AT_KERNEL(embedding_backward);
 
-static void embedding_read(void *node, int task, int worker)
+static void embedding_read(void *node, ptrdiff_t i, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const at_node *n = node;
     const embedding_args *a = n->args;
     const int32_t *id = n->in[1]->data;
     const REAL *table = n->in[0]->data;
-    ptrdiff_t i = task * a->per_task, end = i + a->per_task, D = a->D;
-    for (; i < end && i < a->count; i++) {
+    const ptrdiff_t D = a->D;
+    for (; i < to; i++) {
         REAL *y = (REAL *)n->out[0]->data + i * D;
         if (embedding_has(a, id[i]))
             memcpy(y, table + id[i] * D, (size_t)D * sizeof *y);
@@ -59,7 +56,7 @@ static void embedding_read(void *node, int task, int worker)
 void AT_REAL(embedding_forward)(at_node *n)
 {
     const embedding_args *a = n->args;
-    at_parallel((int)((a->count + a->per_task - 1) / a->per_task), embedding_read, n);
+    at_for(a->count, a->D / 4, 0, embedding_read, n);
 }
 
 typedef struct {
@@ -67,15 +64,15 @@ typedef struct {
     const int32_t *id;
     const REAL *dy;
     REAL *dtable;
-    int columns; /* of one task */
 } embedding_job;
 
-static void embedding_add(void *job, int task, int worker)
+/* Strips of columns: every thread reads all ids, and none adds to what another does. */
+static void embedding_add(void *job, ptrdiff_t from, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const embedding_job *g = job;
-    ptrdiff_t D = g->args->D, j = task * (ptrdiff_t)g->columns;
-    ptrdiff_t w = D - j < g->columns ? D - j : g->columns;
+    ptrdiff_t D = g->args->D, j = from * EMBEDDING_COLUMNS, end = to * EMBEDDING_COLUMNS;
+    ptrdiff_t w = (end < D ? end : D) - j;
     for (ptrdiff_t i = 0; i < g->args->count; i++)
         if (embedding_has(g->args, g->id[i]))
             row_axpy(w, 1, g->dy + i * D + j, g->dtable + g->id[i] * D + j);
@@ -84,10 +81,10 @@ static void embedding_add(void *job, int task, int worker)
 void AT_REAL(embedding_backward)(at_node *n)
 {
     const embedding_args *a = n->args;
-    embedding_job g = {a, n->in[1]->data, n->out[0]->grad, at_grad(n, 0), a->D};
+    embedding_job g = {a, n->in[1]->data, n->out[0]->grad, at_grad(n, 0)};
     if (!g.dtable || a->D == 0) return;
-    if (a->count > EMBEDDING_TASK / EMBEDDING_COLUMNS) g.columns = EMBEDDING_COLUMNS;
-    at_parallel((a->D - 1) / g.columns + 1, embedding_add, &g);
+    at_for((a->D - 1) / EMBEDDING_COLUMNS + 1, a->count * EMBEDDING_COLUMNS / 4, 0, embedding_add,
+           &g);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -125,7 +122,6 @@ at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id)
         AT_REQUIRE(t, embedding_has(&a, ids[i]),
                    "embedding: id is %d at %s but table is %s: ids must be in 0..%d", ids[i],
                    embedding_index_text(id->shape, i), at_text(table), a.V - 1);
-    a.per_task = EMBEDDING_TASK / (a.D + 1) + a.count / (1 << 20) + 1;
     y.dim[y.ndim++] = a.D;
     return at_record(t, &embedding_op, AT_IN(table, id), y, &a, sizeof a);
 }

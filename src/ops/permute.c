@@ -21,8 +21,7 @@
 
 enum {
     PERMUTE_SQUARE = 16,
-    PERMUTE_BAND = 64,     /* rows of one unit of work */
-    PERMUTE_TASK = 1 << 15 /* numbers that are worth waking a thread for */
+    PERMUTE_BAND = 64 /* rows of one unit of work */
 };
 
 /* A move as nested loops: some outer ones, then `rows` by `cols`.  Steps count elements. */
@@ -69,16 +68,15 @@ typedef struct {
     ptrdiff_t size;
     const char *from;
     char *to;
-    ptrdiff_t bands, count, per_task; /* units of work: bands of rows */
+    ptrdiff_t bands; /* of rows, in the inner two loops: a unit of work is a band */
 } permute_job;
 
-static void permute_task(void *job, int task, int worker)
+static void permute_bands(void *job, ptrdiff_t unit, ptrdiff_t end, int slot)
 {
-    (void)worker;
+    (void)slot;
     const permute_job *g = job;
     const permute_plan *p = &g->plan;
-    ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
-    for (ptrdiff_t unit = begin; unit < end && unit < g->count; unit++) {
+    for (; unit < end; unit++) {
         ptrdiff_t row = unit % g->bands * PERMUTE_BAND, rest = unit / g->bands;
         ptrdiff_t rows = p->rows - row < PERMUTE_BAND ? p->rows - row : PERMUTE_BAND;
         ptrdiff_t from = row * p->from.row, to = row * p->to.row;
@@ -98,9 +96,8 @@ static void permute_run(permute_plan p, permute_mover *move, size_t size, const 
     ptrdiff_t bands = (p.rows + PERMUTE_BAND - 1) / PERMUTE_BAND, count = bands;
     for (int l = 0; l < p.loops; l++) count *= p.size[l];
     ptrdiff_t rows = p.rows < PERMUTE_BAND ? p.rows : PERMUTE_BAND;
-    ptrdiff_t per_task = PERMUTE_TASK / (rows * p.cols + 1) + count / (1 << 20) + 1;
-    permute_job g = {p, move, (ptrdiff_t)size, from, to, bands, count, per_task};
-    at_parallel((int)((count + per_task - 1) / per_task), permute_task, &g);
+    permute_job g = {p, move, (ptrdiff_t)size, from, to, bands};
+    at_for(count, rows * p.cols / 4, 0, permute_bands, &g);
 }
 
 static ptrdiff_t permute_side_of_square(ptrdiff_t left)

@@ -34,8 +34,7 @@ enum {
     REDUCE_SHORT = 16,    /* shorter rows are taken as columns */
     REDUCE_ROW = 1 << 12, /* longer rows are several steps */
     REDUCE_RUN = 16,      /* so few steps are not halved any more */
-    REDUCE_PARTS = 16,    /* threads that work on one output, at most */
-    REDUCE_TASK = 1 << 15 /* numbers that are worth waking a thread for */
+    REDUCE_PARTS = 16     /* threads that work on one output, at most */
 };
 
 typedef enum { REDUCE_SUM, REDUCE_MAX, REDUCE_TIES } reduce_fold;
@@ -100,22 +99,10 @@ static reduce_piece reduce_piece_at(const reduce_args *a, const reduce_unit *u, 
                           left < REDUCE_ROW ? left : REDUCE_ROW};
 }
 
-static ptrdiff_t reduce_units(const reduce_args *a, ptrdiff_t parts)
-{
-    return a->kept.count * a->strips * parts;
-}
-
-static ptrdiff_t reduce_units_per_task(const reduce_args *a, ptrdiff_t parts)
+static void reduce_run(const reduce_args *a, ptrdiff_t parts, at_range_body *body, void *job)
 {
     ptrdiff_t w = a->columns < REDUCE_COLUMNS ? a->columns : REDUCE_COLUMNS;
-    return REDUCE_TASK / (a->n * w / parts + 1) + reduce_units(a, parts) / (1 << 20) + 1;
-}
-
-static void reduce_run(const reduce_args *a, ptrdiff_t parts,
-                       void (*run)(void *job, int task, int worker), void *job)
-{
-    ptrdiff_t some = reduce_units_per_task(a, parts);
-    at_parallel((int)((reduce_units(a, parts) + some - 1) / some), run, job);
+    at_for(a->kept.count * a->strips * parts, a->n * w / parts / 4, 0, body, job);
 }
 
 AT_KERNEL(sum_forward);
@@ -203,13 +190,12 @@ typedef struct {
     REAL *y; /* [parts, outputs] */
 } reduce_forward_job;
 
-static void reduce_forward_task(void *job, int task, int worker)
+static void reduce_forward_units(void *job, ptrdiff_t i, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const reduce_forward_job *g = job;
     const reduce_args *a = g->a;
-    ptrdiff_t some = reduce_units_per_task(a, a->parts);
-    for (ptrdiff_t i = task * some; i < (task + 1) * some && i < reduce_units(a, a->parts); i++) {
+    for (; i < to; i++) {
         reduce_unit u = reduce_unit_at(a, a->parts, i);
         reduce_steps(a, g->fold, &u, u.from, u.to, g->x, NULL, g->y + u.part * a->outputs + u.y);
     }
@@ -220,7 +206,7 @@ static void reduce_forward(at_node *n, reduce_fold fold)
     const reduce_args *a = n->args;
     REAL *y = n->out[0]->data, *part = a->parts > 1 ? at_scratch(n, 0) : y;
     reduce_forward_job g = {a, fold, n->in[0]->data, part};
-    reduce_run(a, a->parts, reduce_forward_task, &g);
+    reduce_run(a, a->parts, reduce_forward_units, &g);
     if (a->parts == 1) return;
     memcpy(y, part, (size_t)a->outputs * sizeof *y);
     for (ptrdiff_t p = 1; p < a->parts; p++)
@@ -274,13 +260,12 @@ static void reduce_share(const reduce_backward_job *g, reduce_piece p, const REA
             dx[j * next] += reduce_is(x[j * next], y[j]) ? share[j] : 0;
 }
 
-static void reduce_backward_task(void *job, int task, int worker)
+static void reduce_backward_units(void *job, ptrdiff_t i, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const reduce_backward_job *g = job;
     const reduce_args *a = g->a;
-    ptrdiff_t some = reduce_units_per_task(a, g->parts);
-    for (ptrdiff_t i = task * some; i < (task + 1) * some && i < reduce_units(a, g->parts); i++) {
+    for (; i < to; i++) {
         reduce_unit u = reduce_unit_at(a, g->parts, i);
         const REAL *y = g->y + u.y, *dy = g->dy + u.y;
         REAL share[REDUCE_COLUMNS];
@@ -299,7 +284,7 @@ static void reduce_backward(at_node *n, REAL divisor, bool max)
     ptrdiff_t parts = max ? 1 : a->parts; /* ties are counted over all steps */
     reduce_backward_job g = {
         a, parts, divisor, max, n->in[0]->data, n->out[0]->data, n->out[0]->grad, at_grad(n, 0)};
-    if (g.dx) reduce_run(a, parts, reduce_backward_task, &g);
+    if (g.dx) reduce_run(a, parts, reduce_backward_units, &g);
 }
 
 void AT_REAL(sum_backward)(at_node *n)
@@ -366,8 +351,8 @@ static reduce_args reduce_args_of(at_shape x, const bool goes[AT_MAX_DIMS], ptrd
     a.strips = (a.columns + REDUCE_COLUMNS - 1) / REDUCE_COLUMNS;
     a.steps = a.gone.count * (a.row ? (a.row + REDUCE_ROW - 1) / REDUCE_ROW : 1);
 
-    a.parts = outputs * a.n / (4 * REDUCE_TASK); /* few outputs, made of very many numbers? */
-    if (a.parts > REDUCE_PARTS) a.parts = REDUCE_PARTS;
+    a.parts =
+        at_parts(outputs * a.n / 16, REDUCE_PARTS); /* few outputs, made of very many numbers? */
     if (a.parts > a.steps) a.parts = a.steps;
     if (a.parts < 1 || a.kept.count * a.strips > REDUCE_PARTS) a.parts = 1;
     return a;

@@ -38,17 +38,16 @@ AT_KERNEL(toeplitz_backward);
 
 typedef struct {
     const toeplitz_args *args;
-    at_blocks cut;
     const REAL *from; /* x, or dy */
     REAL *to;         /* y, or dx */
 } toeplitz_job;
 
-static void toeplitz_spread(void *job, int task, int worker)
+static void toeplitz_spread(void *job, ptrdiff_t row, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const toeplitz_job *g = job;
     const toeplitz_args *a = g->args;
-    for (ptrdiff_t row = at_block_from(g->cut, task); row < at_block_to(g->cut, task); row++) {
+    for (; row < to; row++) {
         const REAL *x = g->from + row / a->T * a->N;
         ptrdiff_t i = row % a->T;
         memcpy(g->to + row * a->S, x + (a->T - 1 - i), (size_t)a->S * sizeof *x);
@@ -60,8 +59,7 @@ void AT_REAL(toeplitz_forward)(at_node *n)
     const toeplitz_args *a = n->args;
     if (a->S == 0) return;
     toeplitz_job g = {.args = a, .from = n->in[0]->data, .to = n->out[0]->data};
-    g.cut = at_blocks_of(a->matrices * a->T, a->S);
-    at_parallel(g.cut.n, toeplitz_spread, &g);
+    at_for(a->matrices * a->T, a->S, 0, toeplitz_spread, &g);
 }
 
 /* dx_k += sum_i dy_(i, k-(T-1-i))     for k = first .. first+width-1 */
@@ -78,13 +76,13 @@ static void toeplitz_down(const toeplitz_args *a, const REAL *dy, REAL *dx, int 
     for (int k = 0; k < width; k++) dx[first + k] += (REAL)sum[k];
 }
 
-static void toeplitz_gather(void *job, int task, int worker)
+static void toeplitz_gather(void *job, ptrdiff_t u, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const toeplitz_job *g = job;
     const toeplitz_args *a = g->args;
     ptrdiff_t strips = toeplitz_strips(a);
-    for (ptrdiff_t u = at_block_from(g->cut, task); u < at_block_to(g->cut, task); u++) {
+    for (; u < to; u++) {
         ptrdiff_t m = u / strips;
         int first = (int)(u % strips) * TOEPLITZ_STRIP, left = a->N - first;
         toeplitz_down(a, g->from + m * a->T * a->S, g->to + m * a->N, first,
@@ -98,8 +96,7 @@ void AT_REAL(toeplitz_backward)(at_node *n)
     toeplitz_job g = {.args = a, .from = n->out[0]->grad, .to = at_grad(n, 0)};
     if (!g.to || a->T == 0 || a->S == 0) return;
     ptrdiff_t shortest = a->T < a->S ? a->T : a->S;
-    g.cut = at_blocks_of(a->matrices * toeplitz_strips(a), shortest * TOEPLITZ_STRIP);
-    at_parallel(g.cut.n, toeplitz_gather, &g);
+    at_for(a->matrices * toeplitz_strips(a), shortest * TOEPLITZ_STRIP, 0, toeplitz_gather, &g);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
