@@ -35,7 +35,7 @@ static binary_name binary_which(const void *args)
 /* Where the strip that begins at `from` ends.  A small result often goes to memory that lies in the
  * second cache: the strip after this one is sent for.  (A large one streams past it, and that the
  * processor does better unaided.) */
-static inline int binary_strip(const at_piece *k, int from, const REAL *values)
+static inline int binary_strip(const at_chunk *k, int from, const REAL *values)
 {
     if (k->n - from < BINARY_STRIP || k->of > BINARY_SMALL) return k->n;
     const char *next = (const char *)(values + from + BINARY_STRIP);
@@ -50,7 +50,7 @@ static inline int binary_strip(const at_piece *k, int from, const REAL *values)
         for (int i = from; i < to; i++) formula;                                                   \
     }
 
-static void binary_y(const at_piece *k, void *values)
+static void binary_y(const at_chunk *k, void *values)
 {
     const REAL *a = k->in[0], *b = k->in[1];
     REAL *y = values;
@@ -63,7 +63,7 @@ static void binary_y(const at_piece *k, void *values)
     }
 }
 
-static void binary_da(const at_piece *k, void *values)
+static void binary_da(const at_chunk *k, void *values)
 {
     const REAL *b = k->in[1], *dy = k->dy;
     REAL *da = values;
@@ -76,7 +76,7 @@ static void binary_da(const at_piece *k, void *values)
     }
 }
 
-static void binary_db(const at_piece *k, void *values)
+static void binary_db(const at_chunk *k, void *values)
 {
     const REAL *a = k->in[0], *b = k->in[1], *y = k->y, *dy = k->dy;
     REAL *db = values;

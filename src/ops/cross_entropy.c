@@ -23,8 +23,7 @@
  * backward comes, in pieces that stay in the first cache.  (Of their logarithm, m + log sum, the last
  * digits would be lost as soon as the logits are large.)
  *
- * The losses are added in double: in the order of the rows within a block, then in the order of the
- * blocks (blocks.h).
+ * The losses are added in double, in the order of the rows.
  *
  * Edges: ignored rows add nothing and get dx = 0; with all of them ignored the loss is 0.  A row of
  * all -inf gives nothing any probability: its loss is +inf and its dx = 0.  A target outside of
@@ -33,26 +32,16 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/blocks.h"
+#include "ops/map.h"
 
 typedef struct {
     ptrdiff_t rows;
     int N;
     at_cross_entropy_args user;
+    double g; /* dloss / count, set by backward */
 } cross_entropy_args;
 
 enum { CROSS_ENTROPY_CHUNK = 256 }; /* of exp(x - m) on the stack at a time */
-
-typedef struct {
-    const at_node *n;
-    at_fresh dx;
-    double g; /* dloss / count */
-} cross_entropy_job;
-
-static at_blocks cross_entropy_blocks(const cross_entropy_args *a)
-{
-    return at_blocks_of(a->rows, a->N);
-}
 
 static bool is_ignored(const cross_entropy_args *a, int32_t target)
 {
@@ -70,104 +59,77 @@ static double cross_entropy_count(const at_node *n)
     return count ? (double)count : 1;
 }
 
-/* n->saved: a sum of losses per block; then, of the real type, m and 1/sum per row. */
-static void *cross_entropy_rows(const at_node *n)
-{
-    return (double *)n->saved + cross_entropy_blocks(n->args).n;
-}
-
 AT_KERNEL(cross_entropy_forward);
 AT_KERNEL(cross_entropy_backward);
 
-/* m and 1/sum of a row, and its loss */
-static double cross_entropy_row(int N, const REAL *x, int32_t target, REAL stat[2])
+/* saved: m, 1/sum, and the loss as a double, which has the place of two */
+static const at_row_op cross_entropy_rows = {.saved = 4, .each = true};
+
+static double *cross_entropy_loss(void *saved)
 {
-    if (target < 0 || target >= N) {
-        stat[0] = stat[1] = (REAL)NAN;
-        return (double)NAN;
+    return (double *)((REAL *)saved + 2);
+}
+
+static void cross_entropy_stat(const at_chunk *row, void *values)
+{
+    (void)values; /* the loss is one for all rows */
+    const REAL *x = row->in[0];
+    const int32_t target = *(const int32_t *)row->in[1];
+    REAL *stat = row->saved;
+    double *loss = cross_entropy_loss(stat);
+    *loss = 0, stat[0] = stat[1] = 0; /* p = exp(x - 0) 0 = 0 */
+    if (is_ignored(row->args, target)) return;
+    if (target < 0 || target >= row->n) {
+        *loss = (double)(stat[0] = stat[1] = (REAL)NAN);
+        return;
     }
-    REAL m = row_max(N, x);
+    REAL m = row_max(row->n, x);
     if (m == -(REAL)INFINITY) {
-        stat[0] = stat[1] = 0; /* p = exp(-inf - 0) 0 = 0 */
-        return (double)INFINITY;
+        *loss = (double)INFINITY;
+        return;
     }
-    REAL sum = row_exp_sum(N, x, m, NULL);
-    stat[0] = m;
-    stat[1] = 1 / sum;
-    return (double)log(sum) - ((double)x[target] - (double)m);
+    REAL sum = row_exp_sum(row->n, x, m, NULL);
+    stat[0] = m, stat[1] = 1 / sum;
+    *loss = (double)log(sum) - ((double)x[target] - (double)m);
 }
 
-static void cross_entropy_forward_block(void *ctx, int block, int worker)
+/* dx_j = (p_j - 1[j = target]) dloss / count */
+static void cross_entropy_dx(const at_chunk *row, void *values)
 {
-    (void)worker;
-    const at_node *n = ctx;
-    const cross_entropy_args *a = n->args;
-    const int32_t *target = n->in[1]->data;
-    const REAL *x = n->in[0]->data;
-    REAL *stat = cross_entropy_rows(n);
-    double sum = 0;
-
-    at_blocks cut = cross_entropy_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++)
-        if (!is_ignored(a, target[i]))
-            sum += cross_entropy_row(a->N, x + i * a->N, target[i], stat + 2 * i);
-        else
-            stat[2 * i] = stat[2 * i + 1] = 0;
-    ((double *)n->saved)[block] = sum;
+    const REAL *x = row->in[0], *stat = row->saved;
+    const REAL g = (REAL)((const cross_entropy_args *)row->args)->g;
+    const int32_t target = *(const int32_t *)row->in[1];
+    REAL *dx = values;
+    if (stat[1] == 0) {
+        memset(dx, 0, (size_t)row->n * sizeof *dx);
+        return;
+    }
+    for (int from = 0; from < row->n; from += CROSS_ENTROPY_CHUNK) {
+        int count = row->n - from < CROSS_ENTROPY_CHUNK ? row->n - from : CROSS_ENTROPY_CHUNK;
+        row_exp_sum(count, x + from, stat[0], dx + from);
+        row_scale(count, stat[1] * g, dx + from, dx + from);
+    }
+    if (target >= 0 && target < row->n) dx[target] -= g;
 }
+
+AT_ROW_BLOCK(cross_entropy_stat, false)
+AT_ROW_BLOCK(cross_entropy_dx, true)
 
 void AT_REAL(cross_entropy_forward)(at_node *n)
 {
-    int blocks = cross_entropy_blocks(n->args).n;
-    const double *of_block = n->saved;
+    const cross_entropy_args *a = n->args;
     double sum = 0;
-    at_parallel(blocks, cross_entropy_forward_block, n);
-    for (int b = 0; b < blocks; b++) sum += of_block[b];
+    at_map_rows(n, &cross_entropy_rows, AT_REAL(cross_entropy_stat_block));
+    for (ptrdiff_t i = 0; i < a->rows; i++)
+        sum += *cross_entropy_loss((REAL *)n->saved + i * cross_entropy_rows.saved);
     *(REAL *)n->out[0]->data = (REAL)(sum / cross_entropy_count(n));
-}
-
-/* dx_j (+)= (p_j - 1[j = target]) g    beta = 0: dx holds garbage so far */
-static void cross_entropy_row_backward(int N, const REAL *x, int32_t target, const REAL stat[2],
-                                       REAL g, int beta, REAL *dx)
-{
-    REAL e[CROSS_ENTROPY_CHUNK], m = stat[0], scale = stat[1] * g;
-    for (int from = 0; from < N; from += CROSS_ENTROPY_CHUNK) {
-        int count = N - from < CROSS_ENTROPY_CHUNK ? N - from : CROSS_ENTROPY_CHUNK;
-        row_exp_sum(count, x + from, m, e);
-        if (beta == 0)
-            row_scale(count, scale, e, dx + from);
-        else
-            row_axpy(count, scale, e, dx + from);
-    }
-    if (target >= 0 && target < N) dx[target] -= g;
-}
-
-static void cross_entropy_backward_block(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const cross_entropy_job *job = ctx;
-    const cross_entropy_args *a = job->n->args;
-    const int32_t *target = job->n->in[1]->data;
-    const REAL *x = job->n->in[0]->data, *stat = cross_entropy_rows(job->n), g = (REAL)job->g;
-    int beta = job->dx.beta;
-
-    at_blocks cut = cross_entropy_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
-        const REAL *row = stat + 2 * i;
-        REAL *dx = (REAL *)job->dx.p + i * a->N;
-        if (row[1] != 0)
-            cross_entropy_row_backward(a->N, x + i * a->N, target[i], row, g, beta, dx);
-        else if (beta == 0)
-            memset(dx, 0, (size_t)a->N * sizeof *dx);
-    }
 }
 
 void AT_REAL(cross_entropy_backward)(at_node *n)
 {
-    double dloss = (double)*(REAL *)n->out[0]->grad;
-    cross_entropy_job job = {n, at_grad_fresh(n, 0), dloss / cross_entropy_count(n)};
-    int blocks = cross_entropy_blocks(n->args).n;
-    if (job.dx.p) at_parallel(blocks, cross_entropy_backward_block, &job);
+    cross_entropy_args *a = n->args;
+    a->g = (double)*(REAL *)n->out[0]->grad / cross_entropy_count(n);
+    at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_block));
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -205,18 +167,13 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                "cross_entropy: logits is %s but target is %s: one target per row must be %s",
                at_text(logits), at_text(target), at_shape_text(s));
 
-    cross_entropy_args a = {at_rows(logits->shape), at_last(logits->shape), args};
+    cross_entropy_args a = {at_rows(logits->shape), at_last(logits->shape), args, 0};
     ptrdiff_t bad = first_bad_target(target, &a);
     AT_REQUIRE(t, bad < 0, "cross_entropy: target %s is %g but logits is %s: there are %d classes",
                target_position(target->shape, bad), at_element(target, bad), at_text(logits), a.N);
 
-    size_t per_row = 2 * at_dtype_size(at_real(t));
-    size_t blocks = (size_t)cross_entropy_blocks(&a).n;
-    at_recipe r = {.args = &a,
-                   .args_size = sizeof a,
-                   .saved = blocks * sizeof(double) + (size_t)a.rows * per_row};
-    at_node *n = at_record_node(t, &cross_entropy_op, AT_IN(logits, target), r);
-    return n ? n->out[0] : NULL;
+    return at_record_rows(t, &cross_entropy_op, &cross_entropy_rows, AT_IN(logits, target),
+                          (at_shape){0}, &a, sizeof a);
 }
 
 #endif

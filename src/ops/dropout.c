@@ -37,23 +37,23 @@ AT_KERNEL(dropout_forward);
 AT_KERNEL(dropout_backward);
 
 /* y = z x, or with dy in the place of x, dx = z dy */
-static void dropout_times(const at_piece *k, const REAL *x, REAL *y)
+static void dropout_times(const at_chunk *k, const REAL *x, REAL *y)
 {
     const dropout_args *args = k->args;
     const uint32_t last_dropped = args->last_dropped;
     const REAL kept = (REAL)args->kept;
-    uint32_t u[AT_PIECE];
+    uint32_t u[AT_CHUNK];
 
     at_random_u32s(args->stream, (uint64_t)k->at, k->n, u);
     for (int i = 0; i < k->n; i++) y[i] = u[i] <= last_dropped ? 0 : kept * x[i];
 }
 
-static void dropout_y(const at_piece *k, void *y)
+static void dropout_y(const at_chunk *k, void *y)
 {
     dropout_times(k, k->in[0], y);
 }
 
-static void dropout_dx(const at_piece *k, void *dx)
+static void dropout_dx(const at_chunk *k, void *dx)
 {
     dropout_times(k, k->dy, dx);
 }

@@ -36,6 +36,7 @@
 #include "kernels/parallel.h"
 #include "kernels/real.h"
 #include "kernels/rows.h"
+#include "ops/ops.h"
 
 enum {
     MAP_TASK = 8192, /* elements; fewer are not worth waking a thread for */
@@ -89,12 +90,12 @@ static void map_move(map_place *p, const map_nest *nest, int n_in, ptrdiff_t ind
     }
 }
 
-/* The elements in a piece: AT_PIECE, but for the last one of a row.  The loop over pieces is an
+/* The elements in a piece: AT_CHUNK, but for the last one of a row.  The loop over pieces is an
  * innermost one, so `index` of its nest tells which it is. */
 static int map_length(const map_job *job, ptrdiff_t index)
 {
-    ptrdiff_t left = job->row.size - index % job->pieces * AT_PIECE;
-    return left < AT_PIECE ? (int)left : AT_PIECE;
+    ptrdiff_t left = job->row.size - index % job->pieces * AT_CHUNK;
+    return left < AT_CHUNK ? (int)left : AT_CHUNK;
 }
 
 /* How many elements of dx a unit is about. */
@@ -110,6 +111,7 @@ static map_place map_start(const map_job *job, ptrdiff_t unit)
     return p;
 }
 
+AT_EACH_REAL(void, map_add_parts, (const at_row_job *job, int i, void *dx));
 AT_EACH_REAL(void, map_forward, (const map_job *job, ptrdiff_t unit));
 AT_EACH_REAL(void, map_back, (const map_job *job, ptrdiff_t unit));
 AT_EACH_REAL(void, map_even, (void *ctx, int task, int worker));
@@ -135,9 +137,9 @@ static const void *map_input(const map_job *job, int k, ptrdiff_t at, int n, REA
 /* The formula's values for the n elements at place p. */
 static void map_values(const map_job *job, const map_place *p, int n, REAL *values)
 {
-    REAL space[AT_MAX_OPERANDS][AT_PIECE];
+    REAL space[AT_MAX_OPERANDS][AT_CHUNK];
     const at_tensor *y = job->n->out[0];
-    at_piece k = {.n = n,
+    at_chunk k = {.n = n,
                   .of = at_count(y->shape),
                   .at = p->out,
                   .y = (const REAL *)y->data + p->out,
@@ -167,7 +169,7 @@ void AT_REAL(map_back)(const map_job *job, ptrdiff_t unit)
 {
     map_place p = map_start(job, unit);
     int n = map_length(job, unit);
-    REAL *dx = (REAL *)job->dx.p + p.out, space[AT_PIECE];
+    REAL *dx = (REAL *)job->dx.p + p.out, space[AT_CHUNK];
     const bool add = job->dx.beta;
     map_values(job, &p, n, add ? space : dx);
     if (add)
@@ -180,13 +182,13 @@ void AT_REAL(map_even)(void *ctx, int task, int worker)
     (void)worker;
     const map_even_job *job = ctx;
     const at_node *n = job->n;
-    REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_PIECE];
+    REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_CHUNK];
     const bool add = dx && job->dx.beta;
     ptrdiff_t at = (ptrdiff_t)task * MAP_TASK, to = at + MAP_TASK;
     if (to > job->count) to = job->count;
 
-    for (at_piece k = {.of = job->count, .args = n->args}; at < to; at += AT_PIECE) {
-        k.n = to - at < AT_PIECE ? (int)(to - at) : AT_PIECE;
+    for (at_chunk k = {.of = job->count, .args = n->args}; at < to; at += AT_CHUNK) {
+        k.n = to - at < AT_CHUNK ? (int)(to - at) : AT_CHUNK;
         k.at = at;
         k.y = y + at;
         k.dy = !dx ? NULL : dx != dy ? dy + at : memcpy(space, dy + at, (size_t)k.n * sizeof *dy);
@@ -202,7 +204,7 @@ void AT_REAL(map_even)(void *ctx, int task, int worker)
 void AT_REAL(map_sum)(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum)
 {
     const map_place start = map_start(job, unit);
-    REAL space[AT_PIECE];
+    REAL space[AT_CHUNK];
 
     for (int j = 0; j < map_width(job, unit); j++) sum[j] = 0;
     for (ptrdiff_t s = from; s < to; s++) {
@@ -221,6 +223,24 @@ void AT_REAL(map_add)(const map_job *job, ptrdiff_t unit, const double *sum)
 {
     REAL *dx = (REAL *)job->dx.p + map_start(job, unit).in[job->i];
     for (int j = 0; j < map_width(job, unit); j++) dx[j] += (REAL)sum[j];
+}
+
+/* dx += the sum of the parts, which are used up.  A tree, because its rounding errors grow with the logarithm
+ * of their number:
+ *
+ *     part    0   1   2   3   4   5   6
+ *             0+1     2+3     4+5     6
+ *             0..3            4..6
+ *             0..6                            */
+void AT_REAL(map_add_parts)(const at_row_job *job, int i, void *dx)
+{
+    const ptrdiff_t N = at_last(job->n->in[0]->shape), step = job->r->sums * N;
+    const int blocks = job->cut.n;
+    REAL *part = (REAL *)job->parts + i * N;
+    for (int apart = 1; apart < blocks; apart *= 2)
+        for (int b = 0; b + apart < blocks; b += 2 * apart)
+            row_axpy(N, 1, part + (b + apart) * step, part + b * step);
+    if (blocks > 0) row_axpy(N, 1, part, dx);
 }
 
 #ifdef AT_ONCE /* ---------------------------- loops ---------------------------- */
@@ -266,12 +286,12 @@ static void map_plan(map_job *job)
     int loops = map_loops(job->n, loop);
     job->row = loop[loops - 1];
     job->row_summed = job->repeated && job->row.in[job->i] == 0;
-    job->pieces = (job->row.size + AT_PIECE - 1) / AT_PIECE;
+    job->pieces = (job->row.size + AT_CHUNK - 1) / AT_CHUNK;
 
     map_loop *over_pieces = &loop[loops - 1];
     over_pieces->size = job->pieces;
-    over_pieces->out *= AT_PIECE;
-    for (int k = 0; k < job->n->n_in; k++) over_pieces->in[k] *= AT_PIECE;
+    over_pieces->out *= AT_CHUNK;
+    for (int k = 0; k < job->n->n_in; k++) over_pieces->in[k] *= AT_CHUNK;
 
     job->kept.count = job->summed.count = 1;
     for (int d = 0; d < loops; d++) {
@@ -364,7 +384,7 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
     at_recipe r = {.shape = {y},
                    .args = args,
                    .args_size = args_size,
-                   .scratch = sizeof(double[MAP_SHARES][AT_PIECE]),
+                   .scratch = sizeof(double[MAP_SHARES][AT_CHUNK]),
                    .slots = 1};
     at_node *n = at_record_node(t, op, in, r);
     return n ? n->out[0] : NULL;
@@ -384,7 +404,7 @@ static void map_add(const map_job *job, ptrdiff_t unit, const double *sum)
 
 static void map_sum_unit(const map_job *job, ptrdiff_t unit)
 {
-    double sum[AT_PIECE];
+    double sum[AT_CHUNK];
     map_sum(job, unit, 0, job->summed.count, sum);
     map_add(job, unit, sum);
 }
@@ -393,7 +413,7 @@ typedef struct {
     const map_job *job;
     ptrdiff_t unit;
     int shares;
-    double (*part)[AT_PIECE]; /* [shares] */
+    double (*part)[AT_CHUNK]; /* [shares] */
 } map_shared_sum;
 
 static void map_share(void *ctx, int share, int worker)
@@ -455,6 +475,67 @@ void at_map_back(at_node *n, int i, at_formula *g)
         map_run_even(n, g, dx);
     else if (at_count(y->shape) > 0)
         map_run_loops_back(n, i, g, dx, repeated);
+}
+
+/* ------------------------------------------------------------------ rows ----------------------- */
+
+static at_blocks map_blocks(const at_tensor *x)
+{
+    return at_blocks_of(at_rows(x->shape), at_last(x->shape));
+}
+
+at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_inputs in, at_shape y,
+                          const void *args, size_t args_size)
+{
+    const at_tensor *x = in.in[0];
+    const size_t N = (size_t)at_last(x->shape), rows = (size_t)at_rows(x->shape);
+    size_t parts = 0;
+    for (int i = 1; i <= r->sums; i++)
+        if (in.in[i] && in.in[i]->wants_grad) parts = (size_t)map_blocks(x).n * (size_t)r->sums * N;
+    const size_t size = at_dtype_size(at_real(t));
+    at_recipe recipe = {.shape = {y},
+                        .args = args,
+                        .args_size = args_size,
+                        .saved = (r->table + rows * (size_t)r->saved + parts) * size,
+                        .scratch = (size_t)(r->space + 1) * N * size};
+    at_node *n = at_record_node(t, op, in, recipe);
+    return n ? n->out[0] : NULL;
+}
+
+void at_map_rows(at_node *n, const at_row_op *r, at_row_block *run)
+{
+    at_row_job job = {.n = n, .r = r, .cut = map_blocks(n->in[0])};
+    if (at_last(n->in[0]->shape) == 0 && !r->saved) return; /* rows of nothing */
+    at_parallel_slots(n->slots, job.cut.n, run, &job);
+}
+
+void at_map_rows_back(at_node *n, const at_row_op *r, at_row_block *run)
+{
+    const at_tensor *x = n->in[0];
+    at_row_job job = {.n = n, .r = r, .cut = map_blocks(x), .dx = at_grad_fresh(n, 0)};
+    for (int i = 0; i < r->sums; i++) {
+        job.wanted[i] = n->in[1 + i] && n->in[1 + i]->wants_grad;
+        if (job.wanted[i])
+            job.parts = (char *)n->saved +
+                        at_rows(x->shape) * r->saved * (ptrdiff_t)at_dtype_size(map_real(n));
+    }
+    if (!job.dx.p && !job.parts) return;
+    if (at_last(x->shape) > 0) at_parallel_slots(n->slots, job.cut.n, run, &job);
+    for (int i = 0; i < r->sums; i++) {
+        void *dx = job.wanted[i] ? at_grad(n, 1 + i) : NULL;
+        if (dx) AT_OF_REAL(map_real(n), map_add_parts)(&job, i, dx);
+    }
+}
+
+at_tensor *at_along_axis(at_tape *t, at_tensor *x, int axis,
+                         at_tensor *(*f)(at_tape *, at_tensor *))
+{
+    at_shape order = {.ndim = x->shape.ndim}, back = order;
+    for (int d = 0, i = 0; d < order.ndim; d++)
+        if (d != axis) order.dim[i++] = d;
+    order.dim[order.ndim - 1] = axis;
+    for (int i = 0; i < order.ndim; i++) back.dim[order.dim[i]] = i;
+    return at_permute(t, f(t, at_permute(t, x, order)), back);
 }
 
 /* ------------------------------------------------------------------ a message ------------------ */

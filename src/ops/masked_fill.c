@@ -29,7 +29,7 @@ enum { MASKED_FILL_X, MASKED_FILL_WHERE };
 AT_KERNEL(masked_fill_forward);
 AT_KERNEL(masked_fill_backward);
 
-static void masked_fill_y(const at_piece *k, void *values)
+static void masked_fill_y(const at_chunk *k, void *values)
 {
     const REAL *x = k->in[MASKED_FILL_X], value = (REAL) * (const double *)k->args;
     const unsigned char *where = k->in[MASKED_FILL_WHERE];
@@ -37,7 +37,7 @@ static void masked_fill_y(const at_piece *k, void *values)
     for (int i = 0; i < k->n; i++) y[i] = where[i] ? value : x[i];
 }
 
-static void masked_fill_dx(const at_piece *k, void *values)
+static void masked_fill_dx(const at_chunk *k, void *values)
 {
     const unsigned char *where = k->in[MASKED_FILL_WHERE];
     const REAL *dy = k->dy;

@@ -24,106 +24,49 @@
  * The mean takes out of g what a stretch of the row would do: h does not feel it.
  *
  * Saved is one number a row, r.  The sum over rows is taken per block of rows, then over the blocks
- * as a tree, pair by pair: blocks and tree follow from the shape alone (blocks.h).
+ * as a tree, pair by pair: blocks and tree follow from the shape alone (map.h).
  *
  * Edges: a row of zeros gives y = 0; with eps = 0 it gives NaN.  No rows: dgamma = 0.
  */
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/blocks.h"
-
-typedef struct {
-    ptrdiff_t rows;
-    int N;
-    double eps;
-    bool sums; /* gamma wants a gradient */
-} rms_norm_args;
-
-/* n->saved: r per row; then, if wanted, dgamma per block of rows */
-typedef struct {
-    const at_node *n;
-    at_fresh dx;
-    bool wants_gamma;
-} rms_norm_job;
-
-static at_blocks rms_norm_blocks(const rms_norm_args *a)
-{
-    return at_blocks_of(a->rows, a->N);
-}
+#include "ops/map.h"
 
 AT_KERNEL(rms_norm_forward);
 AT_KERNEL(rms_norm_backward);
 
-static void rms_norm_forward_block(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const at_node *n = ctx;
-    const rms_norm_args *a = n->args;
-    const REAL *gamma = n->in[1] ? n->in[1]->data : NULL;
-    REAL *r = n->saved;
+static const at_row_op rms_norm_rows = {.saved = 1 /* r */, .space = 2, .sums = 1};
 
-    at_blocks cut = rms_norm_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
-        const REAL *x = (const REAL *)n->in[0]->data + i * a->N;
-        REAL *y = (REAL *)n->out[0]->data + i * a->N;
-        REAL mean = row_dot(a->N, x, x) / (REAL)a->N;
-        r[i] = 1 / sqrt(mean + (REAL)a->eps);
-        row_scale(a->N, r[i], x, y); /* h */
-        if (gamma)
-            for (int j = 0; j < a->N; j++) y[j] *= gamma[j];
-    }
+/* y_j = gamma_j x_j r */
+static void rms_norm_y(const at_chunk *row, void *values)
+{
+    const int N = row->n;
+    const REAL *x = row->in[0], *gamma = row->in[1];
+    const REAL eps = (REAL) * (const double *)row->args, mean = row_dot(N, x, x) / (REAL)N;
+    REAL *y = values, *r = row->saved;
+    *r = 1 / sqrt(mean + eps);
+    row_scale(N, *r, x, y); /* h */
+    for (int j = 0; gamma && j < N; j++) y[j] *= gamma[j];
 }
 
-void AT_REAL(rms_norm_forward)(at_node *n)
+/* h_j = r x_j    g_j = dy_j gamma_j    dgamma_j += dy_j h_j    dx_j = r (g_j - h_j mean(g h)) */
+static void rms_norm_dx(const at_chunk *row, void *values)
 {
-    at_parallel(rms_norm_blocks(n->args).n, rms_norm_forward_block, n);
+    const int N = row->n;
+    const REAL r = *(const REAL *)row->saved, *restrict gamma = row->in[1], *restrict dy = row->dy;
+    REAL *restrict h = row->space, *restrict g = h + N, *restrict dx = values;
+    REAL *restrict dgamma = row->sum[0];
+    row_scale(N, r, row->in[0], h);
+    for (int j = 0; dgamma && j < N; j++) dgamma[j] += dy[j] * h[j];
+    if (!dx) return;
+    for (int j = 0; gamma && j < N; j++) g[j] = dy[j] * gamma[j];
+    const REAL *of = gamma ? g : dy, mean_gh = row_dot(N, of, h) / (REAL)N;
+    for (int j = 0; j < N; j++) dx[j] = r * (of[j] - h[j] * mean_gh);
 }
 
-/* dx_j += r (g_j - h_j mean(g h)) */
-static void rms_norm_row_backward(int N, const REAL *g, const REAL *h, REAL r, REAL *dx)
-{
-    REAL mean_gh = row_dot(N, g, h) / (REAL)N;
-    for (int j = 0; j < N; j++) dx[j] += r * (g[j] - h[j] * mean_gh);
-}
-
-static void rms_norm_backward_block(void *ctx, int block, int slot)
-{
-    const rms_norm_job *job = ctx;
-    const at_node *n = job->n;
-    const rms_norm_args *a = n->args;
-    int N = a->N;
-    const REAL *r = n->saved, *gamma = n->in[1] ? n->in[1]->data : NULL;
-    REAL *h = at_scratch(n, slot), *g = h + N;
-    REAL *dgamma = (REAL *)n->saved + a->rows + (ptrdiff_t)block * N;
-
-    if (job->wants_gamma) memset(dgamma, 0, (size_t)N * sizeof *dgamma);
-    at_blocks cut = rms_norm_blocks(a);
-    for (ptrdiff_t i = at_block_from(cut, block); i < at_block_to(cut, block); i++) {
-        const REAL *dy = (const REAL *)n->out[0]->grad + i * N;
-        row_scale(N, r[i], (const REAL *)n->in[0]->data + i * N, h);
-        if (job->wants_gamma)
-            for (int j = 0; j < N; j++) dgamma[j] += dy[j] * h[j];
-        if (!job->dx.p) continue;
-
-        REAL *dx = (REAL *)job->dx.p + i * N;
-        if (job->dx.beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
-        if (gamma)
-            for (int j = 0; j < N; j++) g[j] = dy[j] * gamma[j];
-        rms_norm_row_backward(N, gamma ? g : dy, h, r[i], dx);
-    }
-}
-
-void AT_REAL(rms_norm_backward)(at_node *n)
-{
-    const rms_norm_args *a = n->args;
-    rms_norm_job job = {n, at_grad_fresh(n, 0), a->sums && n->in[1]->wants_grad};
-    int N = a->N, blocks = rms_norm_blocks(a).n;
-    at_parallel_slots(n->slots, blocks, rms_norm_backward_block, &job);
-
-    REAL *part = (REAL *)n->saved + a->rows;
-    if (job.wants_gamma) sum_blocks(blocks, N, N, part, at_grad(n, 1));
-}
+AT_MAP_ROWS(rms_norm_forward, rms_norm_rows, rms_norm_y)
+AT_MAP_ROWS_BACK(rms_norm_backward, rms_norm_rows, rms_norm_dx)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
@@ -144,16 +87,8 @@ at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps)
                "rms_norm: x is %s but gamma is %s: it must be [%d]", at_text(x), at_text(gamma),
                at_last(x->shape));
 
-    rms_norm_args a = {at_rows(x->shape), at_last(x->shape), eps, gamma && gamma->wants_grad};
-    ptrdiff_t numbers = a.rows + (a.sums ? rms_norm_blocks(&a).n * (ptrdiff_t)a.N : 0);
-    size_t size = at_dtype_size(at_real(t));
-    at_recipe r = {.shape = {x->shape},
-                   .args = &a,
-                   .args_size = sizeof a,
-                   .saved = (size_t)numbers * size,
-                   .scratch = 2 * (size_t)a.N * size};
-    at_node *n = at_record_node(t, &rms_norm_op, AT_IN(x, gamma), r);
-    return n ? n->out[0] : NULL;
+    return at_record_rows(t, &rms_norm_op, &rms_norm_rows, AT_IN(x, gamma), x->shape, &eps,
+                          sizeof eps);
 }
 
 #endif

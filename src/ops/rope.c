@@ -36,34 +36,19 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/blocks.h"
+#include "ops/map.h"
 
 typedef struct {
-    ptrdiff_t rows; /* of D features; a position has `heads` of them, one behind the other */
-    int T, D, R, heads;
+    int T, D, R, heads; /* a row has `heads` times D features */
     double base;
     int offset;
     bool half_split;
     void *shared; /* the table of an earlier node; NULL: this node's own, in n->saved */
 } rope_args;
 
-typedef struct {
-    const at_node *n;
-    at_fresh dx;
-} rope_job;
-
 enum { ROPE_STRIDE = 16 };
 
-static at_blocks rope_blocks(const rope_args *a)
-{
-    return at_blocks_of(a->rows, a->D);
-}
-
-static void *rope_table_of(const at_node *n)
-{
-    const rope_args *a = n->args;
-    return a->shared ? a->shared : n->saved;
-}
+static const at_row_op rope_rows = {0};
 
 AT_KERNEL(rope_forward);
 AT_KERNEL(rope_backward);
@@ -93,7 +78,7 @@ static void rope_table(const rope_args *a, REAL *table)
 }
 
 /* y = R(a) x, or R(-a) x with sign = -1; c and s hold cos a and sin a of the R/2 pairs. */
-static void rope_row(const rope_args *a, const REAL *angles, REAL sign, const REAL *x, REAL *y)
+static void rope_head(const rope_args *a, const REAL *angles, REAL sign, const REAL *x, REAL *y)
 {
     int half = a->R / 2;
     const REAL *c = angles, *s = angles + half;
@@ -111,49 +96,33 @@ static void rope_row(const rope_args *a, const REAL *angles, REAL sign, const RE
     for (int j = a->R; j < a->D; j++) y[j] = x[j];
 }
 
-/* One block of rows.  With scratch memory for a row y is added to, else overwritten. */
-static void rope_rows(const at_node *n, int block, REAL sign, const REAL *x, REAL *y, REAL *scratch)
+/* y = R(sign a) x, for every head of a row */
+static void rope_row(const at_chunk *row, REAL sign, const REAL *x, REAL *y)
 {
-    const rope_args *a = n->args;
-    const REAL *table = rope_table_of(n);
-    at_blocks cut = rope_blocks(a);
-    ptrdiff_t from = at_block_from(cut, block), to = at_block_to(cut, block);
-    int head = (int)(from % a->heads), p = (int)(from / a->heads % a->T);
-    for (ptrdiff_t k = from; k < to; k++) {
-        const REAL *angles = table + (ptrdiff_t)p * a->R;
-        rope_row(a, angles, sign, x + k * a->D, scratch ? scratch : y + k * a->D);
-        if (scratch) row_axpy(a->D, 1, scratch, y + k * a->D);
-        if (++head < a->heads) continue;
-        head = 0;
-        p = p + 1 < a->T ? p + 1 : 0;
-    }
+    const rope_args *a = row->args;
+    const REAL *table = a->shared ? a->shared : row->saved,
+               *angles = table + row->row % a->T * a->R;
+    for (int h = 0; h < a->heads; h++, x += a->D, y += a->D) rope_head(a, angles, sign, x, y);
 }
 
-static void rope_forward_block(void *ctx, int block, int worker)
+static void rope_y(const at_chunk *row, void *values)
 {
-    (void)worker;
-    const at_node *n = ctx;
-    rope_rows(n, block, 1, n->in[0]->data, n->out[0]->data, NULL);
+    rope_row(row, 1, row->in[0], values);
 }
+
+static void rope_dx(const at_chunk *row, void *values)
+{
+    rope_row(row, -1, row->dy, values);
+}
+
+AT_ROW_BLOCK(rope_y, false)
+AT_MAP_ROWS_BACK(rope_backward, rope_rows, rope_dx)
 
 void AT_REAL(rope_forward)(at_node *n)
 {
     const rope_args *a = n->args;
     if (!a->shared) rope_table(a, n->saved);
-    at_parallel(rope_blocks(n->args).n, rope_forward_block, n);
-}
-
-static void rope_backward_block(void *ctx, int block, int slot)
-{
-    const rope_job *job = ctx;
-    REAL *turned = job->dx.beta == 0 ? NULL : at_scratch(job->n, slot);
-    rope_rows(job->n, block, -1, job->n->out[0]->grad, job->dx.p, turned);
-}
-
-void AT_REAL(rope_backward)(at_node *n)
-{
-    rope_job job = {n, at_grad_fresh(n, 0)};
-    if (job.dx.p) at_parallel_slots(n->slots, rope_blocks(n->args).n, rope_backward_block, &job);
+    at_map_rows(n, &rope_rows, AT_REAL(rope_y_block));
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -168,7 +137,7 @@ static void *find_rope_table(const at_tape *t, const rope_args *a)
         if (n->op != &rope_op) continue;
         const rope_args *b = n->args;
         if (a->base == b->base && a->offset == b->offset && a->R == b->R && a->T <= b->T)
-            return rope_table_of(n);
+            return b->shared ? b->shared : n->saved;
     }
     return NULL;
 }
@@ -190,24 +159,18 @@ at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args)
     AT_REQUIRE(t, args.base == 0 || isfinite(0x1p33 / args.base),
                "rope: base is %g, so small that angles would be infinite", args.base);
 
-    ptrdiff_t rows = at_rows(x->shape) * heads;
-    rope_args a = {.rows = rows,
-                   .T = rows ? x->shape.dim[x->shape.ndim - 2] : 0, /* no rows, no table */
+    rope_args a = {.T = at_count(x->shape) ? x->shape.dim[x->shape.ndim - 2]
+                                           : 0, /* no rows, no table */
                    .D = D,
                    .R = R,
                    .heads = heads,
                    .base = args.base > 0 ? args.base : 10000,
                    .offset = args.offset,
                    .half_split = args.half_split};
-    size_t size = at_dtype_size(at_real(t));
     a.shared = find_rope_table(t, &a);
-    at_recipe r = {.shape = {x->shape},
-                   .args = &a,
-                   .args_size = sizeof a,
-                   .saved = a.shared ? 0 : (size_t)a.T * (size_t)R * size,
-                   .scratch = (size_t)D * size};
-    at_node *n = at_record_node(t, &rope_op, AT_IN(x), r);
-    return n ? n->out[0] : NULL;
+    at_row_op rows = rope_rows;
+    if (!a.shared) rows.table = (size_t)a.T * (size_t)R;
+    return at_record_rows(t, &rope_op, &rows, AT_IN(x), x->shape, &a, sizeof a);
 }
 
 #endif

@@ -25,26 +25,26 @@ AT_KERNEL(scale_backward);
 AT_KERNEL(add_scalar_forward);
 AT_KERNEL(add_scalar_backward);
 
-static REAL scale_c(const at_piece *k)
+static REAL scale_c(const at_chunk *k)
 {
     return (REAL) * (const double *)k->args;
 }
 
-static void scale_y(const at_piece *k, void *values)
+static void scale_y(const at_chunk *k, void *values)
 {
     const REAL *x = k->in[0], c = scale_c(k);
     REAL *y = values;
     for (int i = 0; i < k->n; i++) y[i] = c * x[i];
 }
 
-static void scale_dx(const at_piece *k, void *values)
+static void scale_dx(const at_chunk *k, void *values)
 {
     const REAL *dy = k->dy, c = scale_c(k);
     REAL *dx = values;
     for (int i = 0; i < k->n; i++) dx[i] = c * dy[i];
 }
 
-static void add_scalar_y(const at_piece *k, void *values)
+static void add_scalar_y(const at_chunk *k, void *values)
 {
     const REAL *x = k->in[0], c = scale_c(k);
     REAL *y = values;

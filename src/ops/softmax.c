@@ -14,8 +14,7 @@
  * The sum is the same for the whole row, so N x N products become one dot
  * product.  Only y is needed: nothing else is saved.
  *
- * Along another axis than the last, a row is a column of a matrix, and up to
- * 64 neighbours are walked together: see blocks.h.
+ * Along another axis than the last: transposed, and back.
  *
  * Edges: a row of all -inf (everything masked) has no distribution; we define
  * y = 0 there, and the formula above then gives dx = 0.  A row that holds a
@@ -24,114 +23,34 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/blocks.h"
-
-typedef struct {
-    const at_node *n;
-    at_fresh dx;
-} softmax_job;
+#include "ops/map.h"
 
 AT_KERNEL(softmax_forward);
 AT_KERNEL(softmax_backward);
 
-static void softmax_row(int N, const REAL *x, REAL *y)
+static const at_row_op softmax_rows = {0};
+
+static void softmax_y(const at_chunk *row, void *values)
 {
-    REAL m = row_max(N, x);
+    const REAL *x = row->in[0];
+    REAL *y = values, m = row_max(row->n, x);
     if (m == -(REAL)INFINITY) {
-        memset(y, 0, (size_t)N * sizeof *y);
+        memset(y, 0, (size_t)row->n * sizeof *y);
         return;
     }
-    REAL sum = row_exp_sum(N, x, m, y);
-    row_scale(N, 1 / sum, y, y);
+    REAL sum = row_exp_sum(row->n, x, m, y);
+    row_scale(row->n, 1 / sum, y, y);
 }
 
-/* The same for w columns side by side: element j of column i is x[j * inner + i]. */
-static void softmax_columns(at_columns c, int w, const REAL *x, REAL *y)
+static void softmax_dx(const at_chunk *row, void *values)
 {
-    REAL m[AT_STRIP], sum[AT_STRIP];
-    for (int i = 0; i < w; i++) m[i] = -(REAL)INFINITY, sum[i] = 0;
-    for (int j = 0; j < c.N; j++)
-        for (int i = 0; i < w; i++) m[i] = x[j * c.inner + i] > m[i] ? x[j * c.inner + i] : m[i];
-    for (int i = 0; i < w; i++) m[i] = m[i] == -(REAL)INFINITY ? 0 : m[i]; /* exp(-inf - 0) = 0 */
-    for (int j = 0; j < c.N; j++) {
-        REAL *yj = y + j * c.inner;
-        for (int i = 0; i < w; i++) yj[i] = x[j * c.inner + i] - m[i];
-        vexp(w, yj, yj);
-        for (int i = 0; i < w; i++) sum[i] += yj[i];
-    }
-    for (int i = 0; i < w; i++) sum[i] = sum[i] == 0 ? 0 : 1 / sum[i]; /* 0: all were -inf */
-    for (int j = 0; j < c.N; j++)
-        for (int i = 0; i < w; i++) y[j * c.inner + i] *= sum[i];
+    const REAL *y = row->y, *dy = row->dy;
+    REAL *restrict dx = values, dot = row_dot(row->n, dy, y);
+    for (int i = 0; i < row->n; i++) dx[i] = y[i] * (dy[i] - dot);
 }
 
-static void softmax_forward_block(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const at_node *n = ctx;
-    const at_columns c = *(const at_columns *)n->args;
-    const REAL *x = n->in[0]->data;
-    REAL *y = n->out[0]->data;
-
-    at_blocks cut = at_strip_blocks(c);
-    for (ptrdiff_t k = at_block_from(cut, block); k < at_block_to(cut, block); k++) {
-        at_strip s = at_strip_of(c, k);
-        if (c.inner == 1)
-            softmax_row(c.N, x + s.at, y + s.at);
-        else
-            softmax_columns(c, s.width, x + s.at, y + s.at);
-    }
-}
-
-void AT_REAL(softmax_forward)(at_node *n)
-{
-    at_parallel(at_strip_blocks(*(at_columns *)n->args).n, softmax_forward_block, n);
-}
-
-/* beta = 0: dx holds garbage so far */
-static void softmax_row_backward(int N, const REAL *y, const REAL *dy, int beta, REAL *dx)
-{
-    REAL dot = row_dot(N, dy, y);
-    if (beta == 0) memset(dx, 0, (size_t)N * sizeof *dx);
-    for (int i = 0; i < N; i++) dx[i] += y[i] * (dy[i] - dot);
-}
-
-static void softmax_columns_backward(at_columns c, int w, const REAL *y, const REAL *dy, int beta,
-                                     REAL *dx)
-{
-    REAL dot[AT_STRIP] = {0};
-    for (int j = 0; j < c.N; j++)
-        for (int i = 0; i < w; i++) dot[i] += dy[j * c.inner + i] * y[j * c.inner + i];
-    for (int j = 0; j < c.N; j++, y += c.inner, dy += c.inner, dx += c.inner) {
-        if (beta == 0) memset(dx, 0, (size_t)w * sizeof *dx);
-        for (int i = 0; i < w; i++) dx[i] += y[i] * (dy[i] - dot[i]);
-    }
-}
-
-static void softmax_backward_block(void *ctx, int block, int worker)
-{
-    (void)worker;
-    const softmax_job *job = ctx;
-    const at_columns c = *(const at_columns *)job->n->args;
-    const REAL *y = job->n->out[0]->data, *dy = job->n->out[0]->grad;
-    REAL *dx = job->dx.p;
-
-    at_blocks cut = at_strip_blocks(c);
-    for (ptrdiff_t k = at_block_from(cut, block); k < at_block_to(cut, block); k++) {
-        at_strip s = at_strip_of(c, k);
-        const REAL *ys = y + s.at, *dys = dy + s.at;
-        if (c.inner == 1)
-            softmax_row_backward(c.N, ys, dys, job->dx.beta, dx + s.at);
-        else
-            softmax_columns_backward(c, s.width, ys, dys, job->dx.beta, dx + s.at);
-    }
-}
-
-void AT_REAL(softmax_backward)(at_node *n)
-{
-    softmax_job job = {n, at_grad_fresh(n, 0)};
-    at_blocks cut = at_strip_blocks(*(at_columns *)n->args);
-    if (job.dx.p) at_parallel(cut.n, softmax_backward_block, &job);
-}
+AT_MAP_ROWS(softmax_forward, softmax_rows, softmax_y)
+AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
@@ -139,18 +58,19 @@ static const at_op softmax_op = {.name = "softmax",
                                  .forward = AT_KERNELS(softmax_forward),
                                  .backward = AT_KERNELS(softmax_backward)};
 
+at_tensor *at_softmax(at_tape *t, at_tensor *x)
+{
+    AT_INPUT(t, "softmax", x, ATTIC_REAL);
+    AT_REQUIRE(t, x->shape.ndim > 0, "softmax: there is no axis -1 in x %s", at_text(x));
+    return at_record_rows(t, &softmax_op, &softmax_rows, AT_IN(x), x->shape, NULL, 0);
+}
+
 at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis)
 {
     AT_INPUT(t, "softmax", x, ATTIC_REAL);
     int d = at_axis_of(x->shape, axis);
     AT_REQUIRE(t, d >= 0, "softmax: there is no axis %d in x %s", axis, at_text(x));
-    at_columns c = at_columns_of(x->shape, d);
-    return at_record(t, &softmax_op, AT_IN(x), x->shape, &c, sizeof c);
-}
-
-at_tensor *at_softmax(at_tape *t, at_tensor *x)
-{
-    return at_softmax_over(t, x, -1);
+    return d == x->shape.ndim - 1 ? at_softmax(t, x) : at_along_axis(t, x, d, at_softmax);
 }
 
 #endif

@@ -140,7 +140,7 @@ static void unary_power(int n, const REAL *x, double p, REAL *y)
 #define EACH(formula)                                                                              \
     for (int i = 0; i < n; i++) formula
 
-static void unary_y(const at_piece *k, void *values)
+static void unary_y(const at_chunk *k, void *values)
 {
     const unary_args *args = k->args;
     const int n = k->n;
@@ -164,13 +164,13 @@ static void unary_y(const at_piece *k, void *values)
     }
 }
 
-static void unary_dx(const at_piece *k, void *values)
+static void unary_dx(const at_chunk *k, void *values)
 {
     const unary_args *args = k->args;
     const int n = k->n;
     const REAL *x = k->in[0], *y = k->y, *dy = k->dy;
     const REAL p = (REAL)args->p, low = (REAL)args->low, high = (REAL)args->high;
-    REAL *dx = values, s[AT_PIECE];
+    REAL *dx = values, s[AT_CHUNK];
 
     switch (args->name) {
     case UNARY_NEG: EACH(dx[i] = -dy[i]); break;

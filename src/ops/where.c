@@ -23,7 +23,7 @@ enum { WHERE_COND, WHERE_A, WHERE_B };
 AT_KERNEL(where_forward);
 AT_KERNEL(where_backward);
 
-static void where_y(const at_piece *k, void *values)
+static void where_y(const at_chunk *k, void *values)
 {
     const unsigned char *cond = k->in[WHERE_COND];
     const REAL *a = k->in[WHERE_A], *b = k->in[WHERE_B];
@@ -31,7 +31,7 @@ static void where_y(const at_piece *k, void *values)
     for (int i = 0; i < k->n; i++) y[i] = cond[i] ? a[i] : b[i];
 }
 
-static void where_da(const at_piece *k, void *values)
+static void where_da(const at_chunk *k, void *values)
 {
     const unsigned char *cond = k->in[WHERE_COND];
     const REAL *dy = k->dy;
@@ -39,7 +39,7 @@ static void where_da(const at_piece *k, void *values)
     for (int i = 0; i < k->n; i++) da[i] = cond[i] ? dy[i] : 0;
 }
 
-static void where_db(const at_piece *k, void *values)
+static void where_db(const at_chunk *k, void *values)
 {
     const unsigned char *cond = k->in[WHERE_COND];
     const REAL *dy = k->dy;

@@ -40,7 +40,7 @@ ptrdiff_t at_mallocs(void)
     return n_mallocs;
 }
 
-static char *chunk_bytes(at_chunk *c)
+static char *chunk_bytes(at_arena_chunk *c)
 {
     return (char *)c + AT_CHUNK_HEADER;
 }
@@ -57,7 +57,7 @@ static void forget_bytes(char *p, size_t n)
 }
 
 /* The offset in c where `bytes` fit, or SIZE_MAX. */
-static size_t chunk_place(const at_chunk *c, size_t bytes)
+static size_t chunk_place(const at_arena_chunk *c, size_t bytes)
 {
     size_t align = bytes < 64 ? 16 : 64;
     size_t at = (c->used + align - 1) & ~(align - 1);
@@ -65,16 +65,16 @@ static size_t chunk_place(const at_chunk *c, size_t bytes)
 }
 
 /* A new chunk behind the current one, twice as large as that, or larger if need be. */
-static at_chunk *add_chunk(at_arena *a, size_t bytes)
+static at_arena_chunk *add_chunk(at_arena *a, size_t bytes)
 {
     size_t size = a->current ? 2 * a->current->size : FIRST_CHUNK;
     if (size < bytes) size = bytes;
     if (size > PTRDIFF_MAX - AT_CHUNK_HEADER) return NULL;
 
-    at_chunk *c = at_aligned_alloc(64, AT_CHUNK_HEADER + (size + 63) / 64 * 64);
+    at_arena_chunk *c = at_aligned_alloc(64, AT_CHUNK_HEADER + (size + 63) / 64 * 64);
     if (!c) return NULL;
     n_mallocs++;
-    *c = (at_chunk){.size = size, .next = a->current ? a->current->next : NULL};
+    *c = (at_arena_chunk){.size = size, .next = a->current ? a->current->next : NULL};
     forget_bytes(chunk_bytes(c), size);
     a->reserved += size;
     if (a->current)
@@ -94,12 +94,12 @@ void *at_arena_alloc(at_arena *a, size_t bytes)
     if (!a->current) a->current = a->first;
     size_t at;
     while (!a->current || (at = chunk_place(a->current, bytes)) == SIZE_MAX) {
-        at_chunk *next = a->current ? a->current->next : NULL;
+        at_arena_chunk *next = a->current ? a->current->next : NULL;
         if (!next && !(next = add_chunk(a, bytes))) return NULL;
         next->used = 0;
         a->current = next;
     }
-    at_chunk *c = a->current;
+    at_arena_chunk *c = a->current;
     a->in_use += at + bytes - c->used;
     if (a->in_use > a->peak) a->peak = a->in_use;
     c->used = at + bytes;
@@ -114,12 +114,12 @@ at_arena_mark at_arena_here(const at_arena *a)
 
 void at_arena_rewind(at_arena *a, at_arena_mark m)
 {
-    at_chunk *c = m.chunk ? m.chunk : a->first;
+    at_arena_chunk *c = m.chunk ? m.chunk : a->first;
     a->in_use = m.in_use;
     if (!c) return;
     forget_bytes(chunk_bytes(c) + m.used, c->used - m.used);
     c->used = m.used;
-    for (at_chunk *later = c; later != a->current;) {
+    for (at_arena_chunk *later = c; later != a->current;) {
         later = later->next;
         forget_bytes(chunk_bytes(later), later->used);
         later->used = 0;
@@ -129,7 +129,7 @@ void at_arena_rewind(at_arena *a, at_arena_mark m)
 
 void at_arena_free(at_arena *a)
 {
-    for (at_chunk *c = a->first, *next; c; c = next) {
+    for (at_arena_chunk *c = a->first, *next; c; c = next) {
         next = c->next;
         ASAN_UNPOISON_MEMORY_REGION(chunk_bytes(c), c->size);
         at_aligned_free(c);
@@ -140,7 +140,7 @@ void at_arena_free(at_arena *a)
 at_whereabouts at_arena_find(const at_arena *a, const void *p)
 {
     bool live = true; /* chunks behind the current one hold nothing */
-    for (at_chunk *c = a->first; c; c = c->next) {
+    for (at_arena_chunk *c = a->first; c; c = c->next) {
         uintptr_t from = (uintptr_t)chunk_bytes(c), at = (uintptr_t)p;
         if (at >= from && at < from + c->size)
             return live && at < from + c->used ? ATTIC_LIVE : ATTIC_DEAD;

@@ -17,21 +17,21 @@
 #include "kernels/linkage.h"
 AT_BEGIN_C
 
-typedef struct at_chunk at_chunk;
-struct at_chunk {
-    at_chunk *next;
+typedef struct at_arena_chunk at_arena_chunk;
+struct at_arena_chunk {
+    at_arena_chunk *next;
     size_t size, used; /* of the bytes that begin AT_CHUNK_HEADER behind its own address */
 };
 enum { AT_CHUNK_HEADER = 64 }; /* keeps those bytes aligned */
 
 typedef struct {
-    at_chunk *first, *current;
+    at_arena_chunk *first, *current;
     size_t in_use, peak; /* bytes handed out now, and at most so far */
     size_t reserved;     /* bytes obtained from malloc */
 } at_arena;              /* all zero = empty and ready */
 
 typedef struct {
-    at_chunk *chunk;
+    at_arena_chunk *chunk;
     size_t used, in_use;
 } at_arena_mark;
 
@@ -50,7 +50,7 @@ at_whereabouts at_arena_find(const at_arena *a, const void *p);
 /* True: it is live, and in the chunk that is handed out now, as half of all memory is at least. */
 static inline bool at_arena_is_recent(const at_arena *a, const void *p)
 {
-    const at_chunk *c = a->current;
+    const at_arena_chunk *c = a->current;
     return c && (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER < c->used;
 }
 

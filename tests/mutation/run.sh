@@ -107,7 +107,9 @@ restore() {
     case $1 in
     *.c)
         cp -p "$1" "$2/$1"
-        cp "$home/objects/${1%.c}.o" "$2/out/${1%.c}.o"
+        for o in o f64.o; do # a file of kernels has two
+            [ ! -f "$home/objects/${1%.c}.$o" ] || cp "$home/objects/${1%.c}.$o" "$2/out/${1%.c}.$o"
+        done
         ;;
     *) cp "$1" "$2/$1" ;;
     esac
@@ -125,6 +127,9 @@ worker() {
         echo "$by" | sed 's/^/        /'
         echo "$verdict" $(echo "$by" | cut -d' ' -f1) >>"$home/$1.verdicts"
     done
+    build "$home/$1" $gradients && ! by_gradients "$home/$1" && return
+    echo "FAILED: what was planted has not been taken out again"
+    echo FAILED >>"$home/$1.verdicts"
 }
 
 if [ "${1-}" = --check ]; then
