@@ -5,11 +5,11 @@
 
 typedef struct at_named at_named; /* names.c */
 
-typedef struct { /* step memory that a backward is done with, to be handed out again */
+typedef struct { /* step memory that a backward is done with */
     char *p;
     size_t size;
-} at_spare;
-enum { AT_MAX_SPARES = 128 };
+} at_free_block;
+enum { AT_MAX_FREE = 128 };
 
 struct mark_entry; /* tape.c */
 
@@ -32,9 +32,9 @@ struct at_tape {
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
     bool training, no_grad, drop_grads, anomaly;
-    unsigned checks; /* at_check_flag */
-    at_spare spare[AT_MAX_SPARES];
-    int n_spares;
+    unsigned checks;                 /* at_check_flag */
+    at_free_block free[AT_MAX_FREE]; /* the free list */
+    int n_free;
     at_arena scratch; /* one piece, for the kernel that runs */
     char *scratch_memory;
     size_t scratch_size;
@@ -67,8 +67,13 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
     return x->base ? x->base : (at_tensor *)x;
 }
 
-/* A buffer for x->grad: x's own, or a spare one, or new. */
+/* A buffer for x->grad: x's own, or one of the free list, or new. */
 void *at_grad_buffer(at_tape *t, at_tensor *x);
+/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what was made before
+ * it: all else goes as a whole when the tape is rewound. */
+void *at_set_grad(at_tensor *x, void *p);
+/* Puts the memory of n's outputs and their gradients into the free list; of the loss only the gradient's. */
+void at_reuse(at_tape *t, at_node *n, bool is_loss);
 /* A backward after so many marks has given n a gradient. */
 void at_list_reached(at_node *n, uint64_t marks);
 /* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */

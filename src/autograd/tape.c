@@ -310,7 +310,7 @@ void at_rewind(at_tape *t, at_mark m)
         t->first = NULL;
     t->swept = t->swept && t->first;
     t->variables = e->variables;
-    t->n_spares = 0;
+    t->n_free = 0;
     at_node *stay = take_reached(t, e->serial);
     at_arena_rewind(&t->step, e->memory);
     e->memory = at_arena_here(&t->step); /* of an arena that was empty, and now has a chunk */

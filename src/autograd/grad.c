@@ -1,0 +1,141 @@
+/* grad.c -- where gradients lie.
+ *
+ * A gradient gets memory of its own at its first contribution.  Three ways lead to it, all of them for the
+ * backward of a node n and its input x = in[i]:
+ *
+ *     at_grad         add          the buffer, zeroed at first touch
+ *     at_grad_fresh   overwrite    the buffer as it is, and whether there is something to add to
+ *     at_grad_pass    pass on      where dx is dy as it stands: x's gradient becomes an alias of y's, or takes
+ *                                  its memory over (it is forwarded); copied only where both must stay
+ *
+ * With at_keep_grads off, memory that backward is done with goes to a free list, from which the next gradients
+ * are taken. */
+#include "autograd/state.h"
+
+#include <string.h>
+
+#include "kernels/copy.h"
+#include "kernels/real.h"
+
+/* The smallest block of the free list that is large enough, of several the one that was in use last and is
+ * still in cache; the rest of it stays in the list. */
+static void *take_free(at_tape *t, size_t bytes)
+{
+    int best = -1;
+    for (int i = t->n_free - 1; i >= 0; i--)
+        if (t->free[i].size >= bytes && (best < 0 || t->free[i].size < t->free[best].size))
+            best = i;
+    if (best < 0) return NULL;
+
+    at_free_block *s = &t->free[best];
+    void *p = s->p;
+    size_t taken = (bytes + 63) / 64 * 64; /* what is left stays aligned */
+    if (taken < s->size)
+        *s = (at_free_block){s->p + taken, s->size - taken};
+    else
+        memmove(s, s + 1, (size_t)(--t->n_free - best) * sizeof *s);
+    return p;
+}
+
+static void give_free(at_tape *t, void *p, size_t bytes)
+{
+    if (p && bytes >= 64 && t->n_free < AT_MAX_FREE)
+        t->free[t->n_free++] = (at_free_block){p, bytes};
+}
+
+void *at_grad_buffer(at_tape *t, at_tensor *x)
+{
+    if (!x->grad_memory) {
+        if (t->drop_grads) x->grad_memory = take_free(t, at_bytes(x));
+        if (!x->grad_memory) x->grad_memory = at_step_alloc(t, at_bytes(x));
+    }
+    return x->grad_memory;
+}
+
+void *at_set_grad(at_tensor *x, void *p)
+{
+    if (x->node && x->node->reached < x->tape->marks_made)
+        at_list_reached(x->node, x->tape->marks_made);
+    return x->grad = p;
+}
+
+static void add_grad(void *to, const void *from, const at_tensor *x)
+{
+    AT_OF_REAL(x->dtype, add_values)(at_count(x->shape), from, to);
+}
+
+static void copy_grad(void *to, const void *from, const at_tensor *x)
+{
+    at_copy_rows(1, (ptrdiff_t)at_bytes(x), from, 0, to, 0);
+}
+
+at_fresh at_grad_fresh(at_node *n, int i)
+{
+    at_tensor *x = n->in[i];
+    if (!x || !x->wants_grad) return (at_fresh){NULL, 1};
+    if (x->grad && x->grad == x->grad_memory) return (at_fresh){x->grad, 1};
+    const void *alias = x->grad;
+    at_set_grad(x, at_grad_buffer(n->tape, x));
+    if (alias && x->grad) copy_grad(x->grad, alias, x);
+    return (at_fresh){x->grad, alias != NULL};
+}
+
+void *at_grad(at_node *n, int i)
+{
+    at_fresh dx = at_grad_fresh(n, i);
+    if (dx.p && dx.beta == 0) memset(dx.p, 0, at_bytes(n->in[i]));
+    return dx.p;
+}
+
+/* If y = out[0] is to be reused after this, its gradient's memory is forwarded to x = in[i], once.  A leaf's
+ * gradient has a place of its own. */
+static bool forward_grad(at_node *n, int i)
+{
+    at_tensor *x = n->in[i], *y = n->out[0];
+    if (!n->tape->drop_grads || !x || !x->wants_grad || !x->node) return false;
+    if (x->grad || x->grad_memory || !y->grad_memory) return false;
+    x->grad_memory = at_set_grad(x, y->grad_memory);
+    y->grad_memory = NULL;
+    return true;
+}
+
+/* y's gradient is complete, so x's may be an alias of it: nobody will write to it before the next backward, and
+ * that starts both afresh. */
+void at_grad_pass(at_node *n, int i)
+{
+    at_tensor *x = n->in[i], *y = n->out[0];
+    if (!x || !x->wants_grad || forward_grad(n, i)) return;
+    if (!n->tape->drop_grads && x->node && !x->grad) {
+        at_set_grad(x, y->grad);
+        return;
+    }
+    at_fresh dx = at_grad_fresh(n, i);
+    if (x && dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, y->grad, x);
+}
+
+/* (Anomaly mode looks at dy after the op has run.) */
+at_fresh at_grad_over(at_node *n, int i)
+{
+    if (!n->tape->anomaly && forward_grad(n, i)) return (at_fresh){n->in[i]->grad, 0};
+    return at_grad_fresh(n, i);
+}
+
+/* Once a node's backward has run, nobody reads its outputs, their gradients or what it saved: all
+ * that used them came later on the tape and has had its turn.  (The loss itself stays.) */
+void at_reuse(at_tape *t, at_node *n, bool is_loss)
+{
+    for (int i = 0; i < n->n_out; i++) {
+        at_tensor *y = n->out[i];
+        if (!is_loss && !y->base) give_free(t, y->data, at_bytes(y));
+        if (!is_loss) y->data = NULL;
+        give_free(t, y->grad_memory, at_bytes(y));
+        y->grad = y->grad_memory = NULL;
+    }
+}
+
+void at_zero_grads(at_tape *t)
+{
+    if (!t) return;
+    for (int i = 0; i < t->n_params; i++) t->params[i]->grad = NULL;
+    for (at_tensor *x = t->variables; x; x = x->next) x->grad = NULL;
+}
