@@ -12,7 +12,7 @@
  *   - each row of dS sums to 0: pushing all scores of a row up alike changes no weight;
  *   - the gradient of a masked score is exactly 0: the future cannot be blamed.
  *
- * Read on: ops/softmax.c and attention/attention.c for the formulas; then 04_three_paths.c. */
+ * Read on: ops/softmax.c and attention/reference.c for the formulas; then 04_three_paths.c. */
 #include "attic.h"
 
 #include <math.h>

@@ -36,7 +36,7 @@ static int backward_keys(const at_sdpa_plan *p)
 }
 
 typedef struct {
-    sdpa_job of;
+    sdpa_operands of;
     int round, rounds, held;  /* of the tournament; so many are held by one task */
     int keys, key_blocks;     /* so many keys make a block, and so many blocks meet in one round */
     bool cut_b, cut_g, cut_k; /* is each batch, head, key block a task of its own? */
@@ -86,7 +86,7 @@ static void backward_delta_of_values(const sdpa_tile *x)
 /* delta_i = dO_i.O_i + sum_j A_ij dW_ij for the rows of the tile; dOt is made on the way. */
 static void backward_delta(sdpa_tile *x)
 {
-    const sdpa_job *job = x->job;
+    const sdpa_operands *job = x->job;
     memset(x->delta, 0, (size_t)x->ld * sizeof *x->delta);
     if (job->dO) {
         sdpa_turn(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
@@ -221,7 +221,7 @@ static void backward_cells(sdpa_tile *x)
 
 static void backward_tile(sdpa_tile *x)
 {
-    const sdpa_job *job = x->job;
+    const sdpa_operands *job = x->job;
     const at_sdpa_plan *p = x->p;
     backward_cells(x);
     if (job->dV && job->dO) { /* dV += A^T dO */
@@ -329,15 +329,9 @@ static void backward_rounds(backward_job *job)
 
 void AT_REAL(sdpa_backward)(at_node *n)
 {
-    backward_job job = {.of = sdpa_job_of(n)};
+    backward_job job = {.of = sdpa_operands_of(n)};
     const at_sdpa_plan *p = job.of.p;
-    job.of.dQ = at_sdpa_grad(n, AT_SDPA_Q);
-    job.of.dK = at_sdpa_grad(n, AT_SDPA_K);
-    job.of.dV = at_sdpa_grad(n, AT_SDPA_V);
-    job.of.dbias = at_grad(n, AT_SDPA_BIAS);
-    job.of.dO = n->out[0]->grad;
-    job.of.dW = p->weights ? n->out[p->weights]->grad : NULL;
-    job.of.checks = AT_REAL(sdpa_checks_begin)(n);
+    sdpa_operands_back(n, &job.of);
     if (p->T == 0 || p->S == 0) return;
 
     job.keys = backward_keys(p);

@@ -183,7 +183,7 @@ static void forward_shown(sdpa_tile *x)
 
 static void forward_piece(void *ctx, int piece, int lane)
 {
-    const sdpa_job *job = ctx;
+    const sdpa_operands *job = ctx;
     const at_sdpa_plan *p = job->p;
     int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
     sdpa_tile x = sdpa_tile_in(job, lane);
@@ -195,7 +195,7 @@ static void forward_piece(void *ctx, int piece, int lane)
 
 void AT_REAL(sdpa_forward)(at_node *n)
 {
-    sdpa_job job = sdpa_job_of(n);
+    sdpa_operands job = sdpa_operands_of(n);
     const at_sdpa_plan *p = job.p;
     int rows = p->T < p->tile ? p->T : p->tile;
     double work = (double)rows * p->S * (p->D + p->Dv + FORWARD_EXP);

@@ -32,29 +32,7 @@ static int tile_wide(int rows, size_t real)
     return (rows + lanes - 1) / lanes * lanes;
 }
 
-sdpa_job sdpa_job_of(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    at_tensor **in = n->in, **out = n->out;
-    return (sdpa_job){
-        .node = n,
-        .p = p,
-        .Q = in[AT_SDPA_Q]->data,
-        .K = in[AT_SDPA_K]->data,
-        .V = in[AT_SDPA_V]->data,
-        .bias = in[AT_SDPA_BIAS] ? in[AT_SDPA_BIAS]->data : NULL,
-        .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
-        .key_len = in[AT_SDPA_KEY_LEN],
-        .O = out[0]->data,
-        .weights = p->weights ? out[p->weights]->data : NULL,
-        .raw = p->raw ? out[p->raw]->data : NULL,
-        .probs = p->probs ? out[p->probs]->data : NULL,
-        .lse = p->lse ? out[p->lse]->data : NULL,
-        .saved = n->saved,
-    };
-}
-
-sdpa_tile sdpa_tile_in(const sdpa_job *job, int lane)
+sdpa_tile sdpa_tile_in(const sdpa_operands *job, int lane)
 {
     at_sdpa_room r = at_sdpa_room_of(job->p, sizeof(REAL));
     void *room = at_scratch(job->node, lane);

@@ -16,8 +16,7 @@
 #include "kernels/gemm.h"
 #include "kernels/simd_math.h"
 #include "ops/op.h"
-#include "attention/identities.h"
-#include "attention/problem.h"
+#include "attention/operands.h"
 
 enum {
     AT_SDPA_ROWS = 128, /* of the largest tile; those of this call's: plan->tile */
@@ -46,20 +45,8 @@ static inline int at_sdpa_blocks(int n, int size)
     return n / size + (n % size != 0);
 }
 
-/* The tensors of one call.  NULL: not given, not asked for, or no cotangent has arrived. */
 typedef struct {
-    at_node *node;
-    const at_sdpa_plan *p;
-    REAL *Q, *K, *V, *bias, *O, *weights, *raw, *probs, *lse;
-    REAL *dQ, *dK, *dV, *dbias, *dO, *dW;
-    const unsigned char *keep;
-    const at_tensor *key_len;
-    REAL *saved;            /* of each row: m, 1/l, delta */
-    at_sdpa_checks *checks; /* NULL: backward does not check itself */
-} sdpa_job;
-
-typedef struct {
-    const sdpa_job *job;
+    const sdpa_operands *job;
     const at_sdpa_plan *p;
     int b, h, i0, rows, j0, keys;
     ptrdiff_t ld;
@@ -88,7 +75,6 @@ typedef struct {
 } sdpa_sum;
 
 /* The functions of fused_tile.c, for this type. */
-#define sdpa_job_of(...) AT_REAL(sdpa_job_of)(__VA_ARGS__)
 #define sdpa_tile_in(...) AT_REAL(sdpa_tile_in)(__VA_ARGS__)
 #define sdpa_turn(...) AT_REAL(sdpa_turn)(__VA_ARGS__)
 #define sdpa_take_rows(...) AT_REAL(sdpa_take_rows)(__VA_ARGS__)
@@ -104,9 +90,8 @@ typedef struct {
 #define sdpa_drops(...) AT_REAL(sdpa_drops)(__VA_ARGS__)
 #define sdpa_sum(...) AT_REAL(sdpa_sum)(__VA_ARGS__)
 
-sdpa_job sdpa_job_of(at_node *n);
 /* A tile without rows and keys, in the scratch memory of this lane. */
-sdpa_tile sdpa_tile_in(const sdpa_job *job, int lane);
+sdpa_tile sdpa_tile_in(const sdpa_operands *job, int lane);
 /* to = the transpose of so many rows of N numbers */
 void sdpa_turn(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to);
 /* Takes the rows of head h in batch b that begin at i0. */

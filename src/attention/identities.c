@@ -1,6 +1,6 @@
 /* identities.c -- does the backward of attention agree with itself?
  *
- * Whatever the numbers are, three sums of a backward must come out equal.  Letters as in attention.c; <X,Y> is
+ * Whatever the numbers are, three sums of a backward must come out equal.  Letters as in reference.c; <X,Y> is
  * the sum of x y over all elements of one head; dQ, dK, dV are what this call contributes.
  *
  *     1   <Q,dQ> = <K,dK>      dQ_i = c sum_j dx_ij K_j  and  dK_j = c sum_i dx_ij Q_i,

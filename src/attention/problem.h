@@ -68,7 +68,9 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
 /* Of each row, in n->saved: the maximum m, 1/sum, and room in which the tiled backward keeps delta. */
 enum { AT_SDPA_SAVED = 3 };
 
-extern const at_op at_sdpa_tiled_op;
+/* A row of the plain path needs S numbers for each of s, slope, P, z, key. */
+enum { AT_SDPA_PLAIN_ARRAYS = 5 };
+extern const at_op at_sdpa_plain_op, at_sdpa_tiled_op;
 /* Bytes of scratch memory of one of p->lanes; sets that and p->tile. */
 size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,

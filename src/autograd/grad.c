@@ -15,7 +15,6 @@
 #include <string.h>
 
 #include "kernels/copy.h"
-#include "kernels/real.h"
 
 /* The smallest block of the free list that is large enough, of several the one that was in use last and is
  * still in cache; the rest of it stays in the list. */

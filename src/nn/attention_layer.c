@@ -1,4 +1,4 @@
-/* attention.c -- multi-head attention as a layer; see attention.h. */
+/* attention_layer.c -- multi-head attention as a layer; see attention_layer.h. */
 #include "nn/attention_layer.h"
 
 #include "autograd/op.h"

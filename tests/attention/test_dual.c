@@ -5,7 +5,7 @@
  *
  *     (x + x'e)(y + y'e) = xy + (x'y + xy')e         f(x + x'e) = f(x) + f'(x) x' e
  *
- * The attention below is the definition, cell by cell, with nothing of the derivation in attention.c.  For random
+ * The attention below is the definition, cell by cell, with nothing of the derivation in reference.c.  For random
  * directions x' of one input and random cotangents, backward must give
  *
  *     <dO, O'> + <dW, A'> = <dx, x'> */
