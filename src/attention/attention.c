@@ -33,8 +33,7 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
     at_recipe r = {.args = p, .args_size = sizeof *p};
     size_t real = at_dtype_size(at_real(t));
     sdpa_outputs(a, p, &r);
-    r.saved = p->checked ? at_sdpa_checked_saved(p, (at_tensor *[]){Q, K, V})
-                         : (size_t)at_count(p->rows) * AT_SDPA_SAVED * real;
+    r.saved = at_sdpa_saved(p, (at_tensor *[]){Q, K, V});
     r.scratch = tiled ? at_sdpa_tiled_scratch(p, real)
                       : AT_SDPA_PLAIN_ARRAYS * sizeof(double) * (size_t)p->S;
     r.slots = tiled ? p->lanes : 1;

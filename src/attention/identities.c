@@ -24,9 +24,10 @@
  *                              all of these together, 3 for each row of each
  *     one tensor as Q, K, V    its gradient is dQ + dK + dV, of which 1 and 2 say nothing
  *
- * For the last, and as a gradient may hold what other ops gave it, the contribution is collected in room of
- * its own and added to the gradient once it has been looked at.  Where no gradient had begun and Q, K, V
- * and bias are different tensors, the bits are those of a backward that is not checked.
+ * So the gradients of a tensor in several roles are collected apart and added up at the end, checked or not.
+ * What a gradient held before is copied for the check and taken off each side again; each of the n sums that
+ * were rounded beside it may have lost eps times |before|, so that n |x| |before| is one more term.  A check
+ * only looks: the bits are those of a backward without it.
  *
  * WHAT THEY SEE.  1: a factor, an index or a sum that is wrong in one of dQ and dK.  2: that backward's
  * weights are not those of forward (other drops, a mask off by one, another log-sum-exp), or that dV was
@@ -62,6 +63,7 @@
 #include <stdint.h>
 
 #include "attention/identities.h"
+#include "kernels/copy.h"
 #include "kernels/real.h"
 
 enum {
@@ -86,7 +88,8 @@ CHECK_INLINE double check_lanes(const check_doubles *sum)
 
 /* In n->saved: where each array begins, in bytes. */
 typedef struct {
-    size_t checks, rows, length[4], heads, own[3], total;
+    size_t checks, rows, length[4], heads, own[3],
+        total; /* own: a gradient apart, or one as it was before */
 } check_room;
 
 /* The sides of an identity, and how much they may differ by. */
@@ -121,11 +124,13 @@ static check_room check_room_of(const at_sdpa_plan *p, at_tensor *const in[3])
     size_t heads = (size_t)p->B * (size_t)p->G, rows = (size_t)at_count(p->rows);
     size_t real = at_dtype_size(in[0]->dtype);
     check_take(&r.total, rows * AT_SDPA_SAVED * real);
+    for (int i = 0; i < 3; i++)
+        if (p->checked || p->own & 1u << i) r.own[i] = check_take(&r.total, at_bytes(in[i]));
+    if (!p->checked) return r;
     r.checks = check_take(&r.total, sizeof(at_sdpa_checks));
     r.rows = check_take(&r.total, rows * sizeof(at_sdpa_sums));
     r.heads = check_take(&r.total, heads * sizeof(check_head));
     for (int i = 0; i < 4; i++) r.length[i] = check_take(&r.total, check_numbers(p, i) * real);
-    for (int i = 0; i < 3; i++) r.own[i] = check_take(&r.total, at_bytes(in[i]));
     return r;
 }
 
@@ -231,9 +236,8 @@ void AT_REAL(sdpa_sum_cells)(int rows, int keys, ptrdiff_t ld, const REAL *A, co
 typedef struct {
     at_sdpa_layout at;
     int heads, rows, N;
-    const REAL *x, *y;
-    REAL *d;      /* what y is to be added to; NULL if nothing is left to add */
-    REAL *length; /* |x| of each row */
+    const REAL *x, *y, *before; /* before: what y held, or NULL */
+    REAL *length;               /* |x| of each row */
 } check_operand;
 
 typedef struct {
@@ -275,30 +279,36 @@ static void check_measure(const check_operand *a, int b, int h)
     }
 }
 
-static bool check_is_zero(int n, const REAL *x)
+static bool check_is_untouched(int n, const REAL *y, const REAL *before)
 {
     for (int j = 0; j < n; j++)
-        if (x[j] != 0) return false;
+        if (y[j] != (before ? before[j] : 0)) return false;
     return true;
 }
 
-/* <x,y> of a head.  Adds to *terms, relative to eps, what is lost where y is denormal, `factor` times a sum
- * of n products. */
+/* <x, y - before> of a head.  Adds to *terms, relative to eps, what is lost where y is denormal, `factor` times
+ * a sum of n products, or rounded beside what it held before. */
 static double check_product(const check_operand *a, int b, int h, double factor, double n,
                             double *terms)
 {
     const double lost = CHECK_SMALLEST * (1 + factor * n) * sqrt((double)a->N);
     const REAL *length = a->length + check_first(a, b, h);
-    check_doubles sum = {0};
+    check_doubles sum = {0}, off = {0};
     double rest = 0;
     for (int i = 0; i < a->rows; i++) {
         ptrdiff_t row = at_sdpa_row(a->at, b, h, i);
-        const REAL *x = a->x + row, *y = a->y + row;
-        if (length[i] == 0 && check_is_zero(a->N, y)) continue; /* x may be a masked NaN */
+        const REAL *x = a->x + row, *y = a->y + row, *before = a->before ? a->before + row : NULL;
+        if (length[i] == 0 && check_is_untouched(a->N, y, before))
+            continue; /* x may be a masked NaN */
         rest += check_dot(a->N, x, y, &sum);
         *terms += lost * (double)length[i] + DBL_MIN * a->N; /* and of x y itself, in double */
+        if (!before) continue;
+        check_doubles square = {0};
+        double squares = check_dot(a->N, before, before, &square);
+        rest -= check_dot(a->N, x, before, &off);
+        *terms += n * (double)length[i] * sqrt(check_lanes(&square) + squares);
     }
-    return check_lanes(&sum) + rest;
+    return check_lanes(&sum) - check_lanes(&off) + rest;
 }
 
 /* Both sides of 1 and 2, for a key/value head and the query heads that read it. */
@@ -334,15 +344,6 @@ static void check_rows(const check_job *job, int b, int h, check_head *head)
     }
 }
 
-/* d += y for a head */
-static void check_add(const check_operand *a, int b, int h)
-{
-    for (int i = 0; a->d && i < a->rows; i++) {
-        ptrdiff_t row = at_sdpa_row(a->at, b, h, i);
-        row_axpy(a->N, 1, a->y + row, a->d + row);
-    }
-}
-
 /* Before: key/value head g of batch b and the query heads that read it. */
 static void check_before_head(const check_job *job, ptrdiff_t task)
 {
@@ -368,12 +369,7 @@ static void check_after_head(const check_job *job, ptrdiff_t task)
     check_head *head = job->heads + task;
     *head = (check_head){0};
     check_products(job, b, g, head);
-    for (int h = g * group; h < (g + 1) * group; h++) {
-        check_rows(job, b, h, head);
-        check_add(job->operand + AT_SDPA_Q, b, h);
-    }
-    check_add(job->operand + AT_SDPA_K, b, g);
-    check_add(job->operand + AT_SDPA_V, b, g);
+    for (int h = g * group; h < (g + 1) * group; h++) check_rows(job, b, h, head);
     head->Q.tolerance *= CHECK_EPS * (double)REAL_EPS;
     head->V.tolerance *= CHECK_EPS * (double)REAL_EPS;
 }
@@ -403,8 +399,8 @@ static check_job check_job_of(at_node *n)
         check_operand *a = job.operand + i;
         bool is_O = i == AT_SDPA_DO;
         a->x = is_O ? n->out[0]->grad : n->in[i]->data;
-        a->y = is_O ? n->out[0]->data : checks->own[i];
-        a->d = is_O || checks->own[i] == n->in[i]->grad ? NULL : at_grad(n, i);
+        a->y = is_O ? n->out[0]->data : checks->grad[i];
+        a->before = is_O ? NULL : checks->before[i];
         a->length = checks->length[i];
     }
     return job;
@@ -432,35 +428,50 @@ at_sdpa_checks *AT_REAL(sdpa_checks_begin)(at_node *n)
     return checks;
 }
 
-void AT_REAL(sdpa_checks_end)(at_node *n)
+static void check_identities(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
-    if (!p->checked) return;
     check_job job = check_job_of(n);
     check_all(&job, check_after);
     for (int task = 0; task < p->B * p->G; task++)
         check_judge(n, task / p->G, task % p->G, job.heads + task);
 }
 
+void AT_REAL(sdpa_checks_end)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    if (p->checked) check_identities(n);
+    for (int i = 0; i < 3; i++) {
+        void *dx = p->own & 1u << i ? at_grad(n, i) : NULL;
+        const void *own = at_sdpa_after(n->saved, check_room_of(p, n->in).own[i]);
+        if (dx) AT_REAL(add_values)(at_count(n->in[i]->shape), own, dx);
+    }
+}
+
 #ifdef AT_ONCE /* ---------------------------- where things lie ---------------------------- */
 
-size_t at_sdpa_checked_saved(const at_sdpa_plan *p, at_tensor *const in[3])
+size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3])
 {
     return check_room_of(p, in).total;
 }
 
-/* A gradient that has not begun is as good as room of its own, if dbias is not about to join it. */
 void *at_sdpa_grad(at_node *n, int i)
 {
     const at_sdpa_plan *p = n->args;
-    bool is_bias = n->in[i] == n->in[AT_SDPA_BIAS];
-    if (!p->checked) return at_grad(n, i);
-    at_fresh dx = is_bias ? (at_fresh){at_grad(n, i), 1} : at_grad_fresh(n, i);
-    void *own = dx.p && dx.beta ? at_sdpa_after(n->saved, check_room_of(p, n->in).own[i]) : dx.p;
-    if (own) memset(own, 0, at_bytes(n->in[i]));
-    return check_state(n)->own[i] = own;
+    void *own = at_sdpa_after(n->saved, check_room_of(p, n->in).own[i]), *dx = NULL;
+    const void *before = NULL;
+    if (p->own & 1u << i) {
+        dx = memset(own, 0, at_bytes(n->in[i]));
+    } else if (p->checked) {
+        at_fresh grad = at_grad_fresh(n, i);
+        dx = grad.p;
+        if (dx && grad.beta) before = memcpy(own, dx, at_bytes(n->in[i]));
+        if (dx && !grad.beta) memset(dx, 0, at_bytes(n->in[i]));
+    } else {
+        dx = at_grad(n, i);
+    }
+    if (p->checked) check_state(n)->grad[i] = dx, check_state(n)->before[i] = before;
+    return dx;
 }
-
-/* ------------------------------------------------------------------ judging -------------------- */
 
 #endif

@@ -1,7 +1,8 @@
 /* identities.h -- the backward of attention checks itself: what its paths do for it.
  *
- * at_check(t, ATTIC_CHECK_ATTENTION) sets plan->checked.  A path then takes its gradients from
- * at_sdpa_grad, adds to the sums of a row what it comes across, and ends with at_sdpa_check. */
+ * A path takes its gradients from at_sdpa_grad and ends with sdpa_checks_end.  If at_check(t,
+ * ATTIC_CHECK_ATTENTION) has set plan->checked, it adds to the sums of a row what it comes across: it computes
+ * the same bits as without. */
 #ifndef AT_ATTENTION_IDENTITIES_H
 #define AT_ATTENTION_IDENTITIES_H
 #include "kernels/real.h"
@@ -17,26 +18,27 @@ typedef struct {
 
 /* What one backward collects.  Lies in n->saved, behind what is saved of each row. */
 typedef struct {
-    void *own[3];       /* dQ, dK, dV as far as this call contributes to them; NULL: not wanted */
-    void *length[4];    /* |Q_i|, |K_j|, |V_j|, |dO_i|, in the real type; 0 if not finite */
-    at_sdpa_sums *rows; /* by at_sdpa_row_number */
+    const void *grad[3]; /* dQ, dK, dV with what this call contributes to them; NULL: not wanted */
+    const void *before[3]; /* what they held before it; NULL: nothing */
+    void *length[4];       /* |Q_i|, |K_j|, |V_j|, |dO_i|, in the real type; 0 if not finite */
+    at_sdpa_sums *rows;    /* by at_sdpa_row_number */
     double
         tiny; /* what counts as a term for a weight A_ij, beside A_ij: z times the smallest normal */
 } at_sdpa_checks;
 
 enum { AT_SDPA_DO = 3 }; /* its place among the lengths */
 
-/* Bytes of n->saved that a checked call on these Q, K and V needs. */
-size_t at_sdpa_checked_saved(const at_sdpa_plan *p, at_tensor *const in[3]);
+/* Bytes of n->saved that a call on these Q, K and V needs. */
+size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3]);
 
-/* Where the gradient of Q, K or V is to be added up: at_grad(n, i) or, of a checked call, room of
- * zeros.  NULL if nobody wants it. */
+/* Where the gradient of Q, K or V is to be added up: at_grad(n, i), or memory of zeros for a tensor that has
+ * another role as well.  NULL if nobody wants it. */
 void *at_sdpa_grad(at_node *n, int i);
 /* After at_sdpa_grad for all three: measures the lengths and sets the sums to 0.  NULL if the call is not
  * checked. */
 AT_EACH_REAL(at_sdpa_checks *, sdpa_checks_begin, (at_node * n));
-/* Adds what was collected to the gradients; the first head in which an identity does not hold is a
- * sticky error.  Does nothing if the call is not checked. */
+/* The first head in which an identity does not hold is a sticky error, if the call is checked.  Then adds what
+ * was collected apart to its gradient. */
 AT_KERNEL(sdpa_checks_end);
 
 /* Of the cells of one row, in double: their dS_ij, and their terms but for |c|, |Q_i| and |dO_i|. */

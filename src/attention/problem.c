@@ -245,13 +245,27 @@ static bool sdpa_masks(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
     return true;
 }
 
+/* Which of Q, K and V has another role as well, and a gradient that two would add to? */
+static unsigned sdpa_several_roles(const at_tensor *const in[3], const at_tensor *bias)
+{
+    unsigned own = 0;
+    for (int i = 0; i < 3; i++) {
+        bool again = in[i] == bias;
+        for (int k = 0; k < i; k++) again |= in[i] == in[k];
+        if (again && in[i]->wants_grad) own |= 1u << i;
+    }
+    return own;
+}
+
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                      const at_sdpa_args *a, at_sdpa_plan *p)
 {
     *p = (at_sdpa_plan){0};
-    return at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
-           at_check_input(t, "sdpa", "K", K, ATTIC_REAL) &&
-           at_check_input(t, "sdpa", "V", V, ATTIC_REAL) && sdpa_heads(t, a) &&
-           sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) && sdpa_numbers(t, a, p) &&
-           sdpa_diagonal(t, a, p) && sdpa_masks(t, a, p);
+    const bool good = at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
+                      at_check_input(t, "sdpa", "K", K, ATTIC_REAL) &&
+                      at_check_input(t, "sdpa", "V", V, ATTIC_REAL) && sdpa_heads(t, a) &&
+                      sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
+                      sdpa_numbers(t, a, p) && sdpa_diagonal(t, a, p) && sdpa_masks(t, a, p);
+    if (good) p->own = sdpa_several_roles((const at_tensor *[]){Q, K, V}, a->bias);
+    return good;
 }

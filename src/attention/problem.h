@@ -56,6 +56,8 @@ typedef struct {
     int lanes;    /* how many may work at once: there is scratch memory for so many */
     size_t gemm;  /* bytes of it that are the products' */
     bool checked; /* backward checks itself: see identities.h */
+    unsigned
+        own; /* bit i: in[i] is in[0], .. in[i-1] or bias as well, and its gradient collected apart */
     int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
 } at_sdpa_plan;
 
