@@ -43,7 +43,7 @@ static void forward_online(const sdpa_tile *x, REAL *restrict shrink)
     for (int r = 0; r < ld; r++) {
         REAL old = m[r];
         m[r] = forward_max(shrink[r], old);
-        base[r] = m[r] == -(REAL)INFINITY ? 0 : m[r];
+        base[r] = VALUE(m[r]) == MINUS_INFINITY ? 0 : m[r];
         shrink[r] = old - base[r];
     }
     for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
@@ -89,7 +89,7 @@ static void forward_tile(sdpa_tile *x, bool first)
     sdpa_silence(x, -(REAL)INFINITY, x->s);
     forward_online(x, shrink);
     for (int r = 0; !first && r < x->rows; r++)
-        if (shrink[r] != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->job->O));
+        if (VALUE(shrink[r]) != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->job->O));
     if (p->dropout > 0) {
         sdpa_drops(x);
         for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->s[i] *= x->z[i];
@@ -107,7 +107,7 @@ static void forward_end(const sdpa_tile *x, const unsigned char *kept)
     REAL *saved = sdpa_saved(x, 0), *O = sdpa_o(x, 0, x->job->O);
     REAL *restrict l = x->l, *restrict inverse = x->delta;
     for (int r = 0; r < x->ld; r++) {
-        l[r] = l[r] == 0 ? (REAL)NAN : l[r];
+        l[r] = VALUE(l[r]) == 0 ? (REAL)NAN : l[r];
         inverse[r] = 1 / l[r];
     }
     for (int r = 0; r < x->rows; r++, saved += AT_SDPA_SAVED, O += p->o.row) {

@@ -88,7 +88,7 @@ static bool tile_cell_kept(const sdpa_tile *x, int r, int k)
     int i = x->i0 + r, j = x->j0 + k;
     if (x->job->keep && !x->job->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
     return !x->job->bias ||
-           x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)] != -(REAL)INFINITY;
+           VALUE(x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)]) != MINUS_INFINITY;
 }
 
 bool sdpa_keeps(const sdpa_tile *x, int r, int k)
@@ -113,8 +113,8 @@ static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
     if (x->job->bias) {
         const REAL *bias = x->job->bias + at_sdpa_cell(p->bias, x->b, x->h, i, x->j0);
         if (p->bias.j)
-            for (int k = 0; k < n; k++) kept[k] &= bias[k] != -(REAL)INFINITY;
-        else if (bias[0] == -(REAL)INFINITY)
+            for (int k = 0; k < n; k++) kept[k] &= VALUE(bias[k]) != MINUS_INFINITY;
+        else if (VALUE(bias[0]) == MINUS_INFINITY)
             memset(kept, 0, (size_t)n);
     }
 }
@@ -291,7 +291,7 @@ void sdpa_recall(const sdpa_tile *x)
     const REAL *saved = sdpa_saved(x, 0);
     for (int r = 0; r < x->ld; r++, saved += AT_SDPA_SAVED) {
         bool is_row = r < x->rows;
-        x->m[r] = is_row && saved[0] != -(REAL)INFINITY ? saved[0] : 0;
+        x->m[r] = is_row && VALUE(saved[0]) != MINUS_INFINITY ? saved[0] : 0;
         x->l[r] = is_row ? saved[1] : 0;
         x->delta[r] = is_row ? saved[2] : 0;
     }

@@ -63,9 +63,10 @@ static void rope_table(const rope_args *a, REAL *table)
         for (int p = 0; p < a->T; p++) {
             int64_t P = (int64_t)p + a->offset;
             int B = (int)(P & (ROPE_STRIDE - 1));
+            const double A = (double)(P - B); /* 16 times the A above */
             if (p == 0 || B == 0) {
-                cos_A = cos((double)(P - B) * theta);
-                sin_A = sin((double)(P - B) * theta);
+                cos_A = cos(A * theta);
+                sin_A = sin(A * theta);
             }
             if (p < ROPE_STRIDE) {
                 cos_B[B] = cos(B * theta);
