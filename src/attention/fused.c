@@ -60,7 +60,6 @@
 #include "kernels/parallel.h"
 
 enum {
-    TILED_WORK = 1 << 16, /* multiply-adds that are worth waking a thread for */
     TILED_SHORT = 512,
     TILED_LONG = 1024,
     TILED_SCRATCH = 768 << 10 /* bytes for all lanes, or an eighth of O, but at least one lane */
@@ -89,11 +88,4 @@ size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real)
     if (lanes > threads) lanes = threads;
     p->lanes = lanes > 0 ? (int)lanes : 1;
     return room;
-}
-
-void at_sdpa_parallel(const at_sdpa_plan *p, int pieces, double work,
-                      void (*run)(void *ctx, int piece, int lane), void *ctx)
-{
-    double worth = 1 + pieces * work / TILED_WORK;
-    at_parallel_slots(worth < p->lanes ? (int)worth : p->lanes, pieces, run, ctx);
 }

@@ -98,14 +98,14 @@ static void backward_delta(sdpa_tile *x)
     }
 }
 
-static void backward_delta_piece(void *ctx, int piece, int lane)
+static void backward_delta_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
 {
     const backward_job *job = ctx;
-    const at_sdpa_plan *p = job->of.p;
-    int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
-    sdpa_tile x = sdpa_tile_in(&job->of, lane);
-    sdpa_take_rows(&x, head / p->H, head % p->H, piece % blocks * p->tile);
-    backward_delta(&x);
+    sdpa_tile x = sdpa_tile_in(&job->of, slot);
+    for (; block < to; block++) {
+        at_sdpa_take_block(&x, (int)block);
+        backward_delta(&x);
+    }
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
@@ -270,11 +270,9 @@ static void backward_meet(const backward_job *job, sdpa_tile *x, int b, int h, i
     }
 }
 
-static void backward_task(void *ctx, int task, int lane)
+static void backward_task(const backward_job *job, sdpa_tile *x, int task)
 {
-    const backward_job *job = ctx;
     const at_sdpa_plan *p = job->of.p;
-    sdpa_tile x = sdpa_tile_in(&job->of, lane);
     backward_part k = backward_part_of(job->cut_k, job->key_blocks, &task);
     backward_part g = backward_part_of(job->cut_g, p->G, &task);
     backward_part b = backward_part_of(job->cut_b, p->B, &task);
@@ -283,8 +281,15 @@ static void backward_task(void *ctx, int task, int lane)
         for (int h = g.from * p->group; h < g.to * p->group; h++) {
             for (int block = k.from; block < k.to; block++)
                 for (int round = job->round; round < job->round + job->held; round++)
-                    backward_meet(job, &x, batch, h, block, round);
+                    backward_meet(job, x, batch, h, block, round);
         }
+}
+
+static void backward_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
+{
+    const backward_job *job = ctx;
+    sdpa_tile x = sdpa_tile_in(&job->of, slot);
+    for (; task < to; task++) backward_task(job, &x, (int)task);
 }
 
 /* What can be a task of its own, given which sums are shared.  Where there are heads enough, a head's
@@ -321,10 +326,10 @@ static void backward_rounds(backward_job *job)
     double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + BACKWARD_EXP);
     if (job->cut_k) tasks *= job->key_blocks;
     if (job->held < job->rounds)
-        at_sdpa_parallel(p, p->B * p->H * row_blocks, (double)rows * p->Dv, backward_delta_piece,
-                         job);
+        at_for((ptrdiff_t)p->B * p->H * row_blocks, at_sdpa_work((double)rows * p->Dv), p->lanes,
+               backward_delta_blocks, job);
     for (job->round = 0; job->round < job->rounds; job->round += job->held)
-        at_sdpa_parallel(p, tasks, work * job->held, backward_task, job);
+        at_for(tasks, at_sdpa_work(work * job->held), p->lanes, backward_tasks, job);
 }
 
 void AT_REAL(sdpa_backward)(at_node *n)

@@ -181,16 +181,16 @@ static void forward_shown(sdpa_tile *x)
 
 /* ------------------------------------------------------------------ all rows ------------------- */
 
-static void forward_piece(void *ctx, int piece, int lane)
+static void forward_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
 {
     const sdpa_operands *job = ctx;
-    const at_sdpa_plan *p = job->p;
-    int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
-    sdpa_tile x = sdpa_tile_in(job, lane);
-    sdpa_take_rows(&x, head / p->H, head % p->H, piece % blocks * p->tile);
-    forward_rows(&x);
-    if (job->raw) forward_raw(&x);
-    if (job->weights || job->probs) forward_shown(&x);
+    sdpa_tile x = sdpa_tile_in(job, slot);
+    for (; block < to; block++) {
+        at_sdpa_take_block(&x, (int)block);
+        forward_rows(&x);
+        if (job->raw) forward_raw(&x);
+        if (job->weights || job->probs) forward_shown(&x);
+    }
 }
 
 void AT_REAL(sdpa_forward)(at_node *n)
@@ -199,5 +199,6 @@ void AT_REAL(sdpa_forward)(at_node *n)
     const at_sdpa_plan *p = job.p;
     int rows = p->T < p->tile ? p->T : p->tile;
     double work = (double)rows * p->S * (p->D + p->Dv + FORWARD_EXP);
-    at_sdpa_parallel(p, p->B * p->H * at_sdpa_blocks(p->T, p->tile), work, forward_piece, &job);
+    at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->lanes,
+           forward_blocks, &job);
 }

@@ -32,10 +32,11 @@ at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real);
 /* What p->gemm should be: for the products of a tile, and that of all keys for the raw scores. */
 size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
 
-/* Calls run(ctx, piece, lane) for every piece; no two at the same time have the same lane, and there are
- * as many lanes as there is room for tiles.  work: multiply-adds of a piece, or so. */
-void at_sdpa_parallel(const at_sdpa_plan *p, int pieces, double work,
-                      void (*run)(void *ctx, int piece, int lane), void *ctx);
+/* So many multiply-adds as work for at_for: some 8 in a nanosecond. */
+static inline ptrdiff_t at_sdpa_work(double multiply_adds)
+{
+    return multiply_adds < 0x1p40 ? (ptrdiff_t)(multiply_adds / 8) : (ptrdiff_t)1 << 37;
+}
 
 AT_KERNEL(sdpa_forward);
 AT_KERNEL(sdpa_backward);
@@ -120,6 +121,13 @@ void sdpa_drops(const sdpa_tile *x);
 void sdpa_sum(const sdpa_tile *x, const sdpa_sum *a);
 
 /* Where the first row, or row r, of the tile lies: in data or gradient, ... */
+/* The rows of block `block` of all heads. */
+static inline void at_sdpa_take_block(sdpa_tile *x, int block)
+{
+    int blocks = at_sdpa_blocks(x->p->T, x->p->tile), head = block / blocks;
+    sdpa_take_rows(x, head / x->p->H, head % x->p->H, block % blocks * x->p->tile);
+}
+
 static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)
 {
     return Q + at_sdpa_row(x->p->q, x->b, x->h, x->i0);
