@@ -120,7 +120,6 @@ void sdpa_probs(const sdpa_tile *x);
 void sdpa_drops(const sdpa_tile *x);
 void sdpa_sum(const sdpa_tile *x, const sdpa_sum *a);
 
-/* Where the first row, or row r, of the tile lies: in data or gradient, ... */
 /* The rows of block `block` of all heads. */
 static inline void at_sdpa_take_block(sdpa_tile *x, int block)
 {
@@ -128,6 +127,7 @@ static inline void at_sdpa_take_block(sdpa_tile *x, int block)
     sdpa_take_rows(x, head / x->p->H, head % x->p->H, block % blocks * x->p->tile);
 }
 
+/* Where the first row, or row r, of the tile lies: in data or gradient, ... */
 static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)
 {
     return Q + at_sdpa_row(x->p->q, x->b, x->h, x->i0);
