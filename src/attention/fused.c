@@ -1,7 +1,7 @@
 /* fused.c -- attention on tiles: the fused path.
  *
  * reference.c derives what is computed; here is how, without ever holding T x S numbers.  A tile is a block of
- * rows against a block of keys; its scores live in scratch memory, are turned into what is wanted of them
+ * rows against a block of keys; its scores live in scratch memory, are made into what is wanted of them
  * while they are in cache, and are forgotten.
  *
  *              keys j0 .. j0+keys-1

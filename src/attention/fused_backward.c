@@ -66,16 +66,16 @@ static void backward_delta_of_values(const sdpa_tile *x)
     const ptrdiff_t row = x->p->o.row, ld = x->ld;
     for (int N = x->p->Dv; N > 0; N -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
         for (int r = 0; r < ld; r += VEC_LANES) {
-            vec sum = vec_load(delta + r), o[TURN_LANES];
+            vec sum = vec_load(delta + r), o[TRANSPOSE_LANES];
             if (x->rows - r >= VEC_LANES && N >= VEC_LANES) {
-                for (int n = 0; n < VEC_LANES; n += TURN_LANES) {
-                    turn_rows(O + r * row + n, row, o);
-                    TURN_UNROLL
-                    for (int i = 0; i < TURN_LANES; i++)
+                for (int n = 0; n < VEC_LANES; n += TRANSPOSE_LANES) {
+                    transpose_rows(O + r * row + n, row, o);
+                    TRANSPOSE_UNROLL
+                    for (int i = 0; i < TRANSPOSE_LANES; i++)
                         sum += o[i] * vec_load(dOt + (n + i) * ld + r);
                 }
             } else {
-                vec_turn_upto(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
+                vec_transpose_upto(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
                 for (int n = 0; n < N && n < VEC_LANES; n++)
                     sum += vec_load(Ot + n * VEC_LANES) * vec_load(dOt + n * ld + r);
             }
@@ -89,7 +89,7 @@ static void backward_delta(sdpa_tile *x)
     const sdpa_operands *job = x->job;
     memset(x->delta, 0, (size_t)x->ld * sizeof *x->delta);
     if (job->dO) {
-        sdpa_turn(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
+        sdpa_transpose(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
         backward_delta_of_values(x);
     }
     for (int r = 0; r < x->rows; r++) {
@@ -260,9 +260,9 @@ static void backward_meet(const backward_job *job, sdpa_tile *x, int b, int h, i
     for (int j0 = k * job->keys; j0 < end; j0 += AT_SDPA_KEYS) {
         if (!sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
         if (!ready) {
-            sdpa_turn(x, sdpa_q(x, job->of.Q), p->q.row, p->D, x->Qt);
+            sdpa_transpose(x, sdpa_q(x, job->of.Q), p->q.row, p->D, x->Qt);
             if (job->of.dO && !first)
-                sdpa_turn(x, sdpa_o(x, 0, job->of.dO), p->o.row, p->Dv, x->dOt);
+                sdpa_transpose(x, sdpa_o(x, 0, job->of.dO), p->o.row, p->Dv, x->dOt);
             sdpa_recall(x);
         }
         ready = true;

@@ -131,7 +131,7 @@ static void forward_rows(sdpa_tile *x)
     for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
     for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS) {
         if (!sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
-        if (first) sdpa_turn(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+        if (first) sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
         forward_tile(x, first);
         forward_note(x, kept);
         first = false;
@@ -173,7 +173,7 @@ static void forward_shown(sdpa_tile *x)
     x->j0 = 0;
     if (x->job->weights) memset(sdpa_cells(x, 0, x->job->weights), 0, cells);
     if (x->job->probs) memset(sdpa_cells(x, 0, x->job->probs), 0, cells);
-    sdpa_turn(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+    sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
     sdpa_recall(x);
     for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS)
         if (sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) forward_show(x);

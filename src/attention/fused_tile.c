@@ -55,12 +55,12 @@ sdpa_tile sdpa_tile_in(const sdpa_operands *job, int lane)
 
 /* ------------------------------------------------------------------ rows ----------------------- */
 
-void sdpa_turn(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to)
+void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to)
 {
     const ptrdiff_t ld = x->ld;
     for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row)
         for (int n = 0; n < N; n += VEC_LANES)
-            vec_turn_upto(x->rows - r, N - n, rows + n, row, to + n * ld + r, ld);
+            vec_transpose_upto(x->rows - r, N - n, rows + n, row, to + n * ld + r, ld);
 }
 
 void sdpa_take_rows(sdpa_tile *x, int b, int h, int i0)

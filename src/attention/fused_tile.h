@@ -77,7 +77,7 @@ typedef struct {
 
 /* The functions of fused_tile.c, for this type. */
 #define sdpa_tile_in(...) AT_REAL(sdpa_tile_in)(__VA_ARGS__)
-#define sdpa_turn(...) AT_REAL(sdpa_turn)(__VA_ARGS__)
+#define sdpa_transpose(...) AT_REAL(sdpa_transpose)(__VA_ARGS__)
 #define sdpa_take_rows(...) AT_REAL(sdpa_take_rows)(__VA_ARGS__)
 #define sdpa_take_keys(...) AT_REAL(sdpa_take_keys)(__VA_ARGS__)
 #define sdpa_keeps(...) AT_REAL(sdpa_keeps)(__VA_ARGS__)
@@ -94,7 +94,7 @@ typedef struct {
 /* A tile without rows and keys, in the scratch memory of this lane. */
 sdpa_tile sdpa_tile_in(const sdpa_operands *job, int lane);
 /* to = the transpose of so many rows of N numbers */
-void sdpa_turn(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to);
+void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to);
 /* Takes the rows of head h in batch b that begin at i0. */
 void sdpa_take_rows(sdpa_tile *x, int b, int h, int i0);
 /* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none is
