@@ -1,4 +1,4 @@
-/* cpus.c -- how many CPUs this process may use.
+/* system_threads.c -- POSIX threads, and the CPUs that they may use; see system.h.
  *
  * A container sees every CPU of its host, but a quota stops its threads once they have used, in each
  * period, the time they were given together.  With more threads than quota / period all of them
@@ -16,19 +16,119 @@
  * A quota on any group above holds as well, so the smallest on the way up to the root counts.  It also
  * happens that a container sees the path of its host but only its own part of the tree; on the way
  * up, at the root, its own limit is found all the same. */
+#if !defined _WIN32 && !defined __wasm__
 #define _GNU_SOURCE /* affinity */
-#include "kernels/cpus.h"
+#include "kernels/system.h"
 
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sched.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/system.h"
+#include "kernels/parallel.h"
+
+/* ---------------------------------------- threads ---------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t queue[AT_QUEUES];
+    pthread_t thread[AT_MAX_THREADS];
+    void (*run)(int i); /* NULL before the first thread */
+    void (*forked)(void);
+    int avoiding, cpu; /* threads 1 .. avoiding keep off this CPU */
+} posix = {.lock = PTHREAD_MUTEX_INITIALIZER,
+           .queue = {PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER}};
+
+void at_sleep_while(bool (*idle)(int arg), int arg, at_queue queue)
+{
+    pthread_mutex_lock(&posix.lock);
+    while (idle(arg)) pthread_cond_wait(&posix.queue[queue], &posix.lock);
+    pthread_mutex_unlock(&posix.lock);
+}
+
+void at_wake(at_queue queue, int n)
+{
+    pthread_mutex_lock(&posix.lock);
+    if (n >= AT_MAX_THREADS)
+        pthread_cond_broadcast(&posix.queue[queue]);
+    else
+        while (n-- > 0) pthread_cond_signal(&posix.queue[queue]);
+    pthread_mutex_unlock(&posix.lock);
+}
+
+static void posix_before_fork(void)
+{
+    pthread_mutex_lock(&posix.lock);
+}
+
+static void posix_after_fork_parent(void)
+{
+    pthread_mutex_unlock(&posix.lock);
+}
+
+static void posix_after_fork_child(void)
+{
+    posix.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    for (int i = 0; i < AT_QUEUES; i++) posix.queue[i] = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+    posix.forked();
+}
+
+static void *posix_thread(void *i)
+{
+    posix.run((int)(intptr_t)i);
+    return NULL;
+}
+
+bool at_thread_start(int i, void (*run)(int i), void (*forked)(void))
+{
+    pthread_attr_t attr;
+    if (!posix.run) { /* the first one */
+        if (pthread_atfork(posix_before_fork, posix_after_fork_parent, posix_after_fork_child))
+            return false;
+        posix.forked = forked;
+        posix.run = run;
+    }
+    posix.avoiding = 0;
+    if (pthread_attr_init(&attr)) return false;
+    pthread_attr_setstacksize(&attr, AT_THREAD_STACK);
+
+    sigset_t all, before; /* signals are for the threads of the user */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&posix.thread[i], &attr, posix_thread, (void *)(intptr_t)i);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return !error;
+}
+
+void at_thread_join(int i)
+{
+    pthread_join(posix.thread[i], NULL);
+}
+
+void at_threads_avoid_this_cpu(int n)
+{
+#ifdef __linux__
+    cpu_set_t mask;
+    const int cpu = sched_getcpu();
+    if (cpu == posix.cpu && n == posix.avoiding) return;
+    posix.cpu = cpu;
+    posix.avoiding = n;
+    if (cpu < 0 || sched_getaffinity(0, sizeof mask, &mask) != 0) return;
+    CPU_CLR(cpu, &mask);
+    for (int i = 1; CPU_COUNT(&mask) >= n && i <= n; i++)
+        pthread_setaffinity_np(posix.thread[i], sizeof mask, &mask);
+#else
+    (void)n;
+#endif
+}
+
+/* ----------------------------------------- CPUs ----------------------------------------- */
 
 enum { CPUS_PATH = 1024, CPUS_TEXT = 4096 };
 
@@ -129,24 +229,4 @@ int at_cpus(void)
     return cpus < 1 ? 1 : cpus > INT_MAX ? INT_MAX : (int)cpus;
 }
 
-int at_cpu_here(void)
-{
-#ifdef __linux__
-    return sched_getcpu();
-#else
-    return -1;
 #endif
-}
-
-void at_cpu_reserve(int cpu, int n, const pthread_t *threads)
-{
-#ifdef __linux__
-    cpu_set_t mask;
-    if (cpu < 0 || sched_getaffinity(0, sizeof mask, &mask) != 0) return;
-    CPU_CLR(cpu, &mask);
-    for (int i = 0; CPU_COUNT(&mask) >= n && i < n; i++)
-        pthread_setaffinity_np(threads[i], sizeof mask, &mask);
-#else
-    (void)cpu, (void)n, (void)threads;
-#endif
-}
