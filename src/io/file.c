@@ -27,13 +27,6 @@ static bool temporary_path(const at_tape *t, const char *path, char temporary[FI
     return n < FILE_PATH;
 }
 
-static bool is_open_at(FILE *f, const char *path)
-{
-    struct stat a, b;
-    return fstat(fileno(f), &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 /* The temporary file, or NULL with errno EACCES if path is to be written directly */
 static FILE *open_temporary(const at_tape *t, const char *path)
 {
@@ -93,8 +86,8 @@ bool at_file_close(at_tape *t, FILE *f, const char *path)
 {
     if (!f) return false;
     char temporary[FILE_PATH];
-    bool renamed = path && temporary_path(t, path, temporary) && is_open_at(f, temporary);
-    bool known = renamed || (path && is_open_at(f, path));
+    bool renamed = path && temporary_path(t, path, temporary) && at_is_open_at(f, temporary);
+    bool known = renamed || (path && at_is_open_at(f, path));
     int reason = finish_writing(f, renamed);
     if (!known)
         at_fail(t, ATTIC_USER_ERROR, "file: what is closed as %s was not created as that",

@@ -51,6 +51,8 @@ FILE *at_open_file(const char *path, int flags, int mode);
  * name or another owner, or must not be written.  *mode: the permissions that it has, -1 if there
  * is no such file. */
 bool at_may_replace(const char *path, int *mode);
+/* Is f the file of this path? */
+bool at_is_open_at(FILE *f, const char *path);
 /* Puts what was written onto the disk itself.  Renames a file; `to` may exist.  0, or -1 with errno. */
 int at_sync_file(FILE *f);
 int at_rename_file(const char *from, const char *to);

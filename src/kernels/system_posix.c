@@ -40,6 +40,13 @@ bool at_may_replace(const char *path, int *mode)
            access(path, W_OK) == 0;
 }
 
+bool at_is_open_at(FILE *f, const char *path)
+{
+    struct stat a, b;
+    return fstat(fileno(f), &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
 int at_sync_file(FILE *f)
 {
     return fsync(fileno(f));

@@ -88,6 +88,20 @@ bool at_may_replace(const char *path, int *mode)
     return S_ISREG(about.st_mode) && access(path, W_OK) == 0;
 }
 
+/* stat and fstat number neither files nor, in the same way, drives. */
+bool at_is_open_at(FILE *f, const char *path)
+{
+    BY_HANDLE_FILE_INFORMATION a, b;
+    const DWORD all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
+    HANDLE other = CreateFileA(path, 0, all, NULL, OPEN_EXISTING, 0, NULL);
+    bool same = GetFileInformationByHandle((HANDLE)_get_osfhandle(fileno(f)), &a) &&
+                GetFileInformationByHandle(other, &b) &&
+                a.dwVolumeSerialNumber == b.dwVolumeSerialNumber &&
+                a.nFileIndexHigh == b.nFileIndexHigh && a.nFileIndexLow == b.nFileIndexLow;
+    if (other != INVALID_HANDLE_VALUE) CloseHandle(other);
+    return same;
+}
+
 int at_sync_file(FILE *f)
 {
     return _commit(fileno(f));
