@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "kernels/copy.h"
+#include "kernels/rows.h"
 
 /* ------------------------------------------------------------------ gradient buffers ----------- */
 
@@ -61,7 +61,7 @@ static void *set_grad(at_tensor *x, void *p)
 
 static void add_grad(void *to, const void *from, const at_tensor *x)
 {
-    AT_OF_REAL(x->dtype, add_values)(at_count(x->shape), from, to);
+    AT_OF_REAL(x->dtype, add_rows)(1, at_count(x->shape), from, 0, to, 0);
 }
 
 static void copy_grad(void *to, const void *from, const at_tensor *x)

@@ -45,7 +45,7 @@
     }
 #define AT_OF_REAL(dtype, name) ((dtype) == ATTIC_F32 ? at_##name##_f32 : at_##name##_f64)
 
-/* The kernels of this folder, for this type: rows.h, vmath.h, copy.h, gemm.h. */
+/* The kernels of this folder, for this type: rows.h, gemm.h. */
 #define row_sum(...) AT_REAL(row_sum)(__VA_ARGS__)
 #define row_dot(...) AT_REAL(row_dot)(__VA_ARGS__)
 #define row_spread(...) AT_REAL(row_spread)(__VA_ARGS__)
