@@ -1,9 +1,9 @@
 /* file.c -- opening and closing files with errors on the tape; see file.h.
  *
- * What is written to out/loss.svg goes to out/.attic-0123456789abcdef.tmp, which the close renames:
- * a reader, a crash or a full disk finds the old file or the new one, never half of it.  The digits
- * are a hash of path, tape and process, so that the close computes the same name again and nothing
- * needs to be remembered in between. */
+ * What is written to loss.svg goes to loss.svg.attic-0123456789abcdef.tmp, which the close renames: a
+ * reader, a crash or a full disk finds the old file or the new one, never half of it.  The digits are
+ * made of tape and process, so that the close computes the same name again and nothing needs to be
+ * remembered in between. */
 #include "io/file.h"
 
 #include <errno.h>
@@ -17,17 +17,15 @@
 
 enum { FILE_PATH = 4096 };
 
-/* The temporary file beside path.  False if its name is too long. */
+/* The temporary file beside path.  False if the path is too long. */
 static bool temporary_path(const at_tape *t, const char *path, char temporary[FILE_PATH])
 {
-    uint64_t hash = 0xcbf29ce484222325 ^ (uintptr_t)t ^ (uint64_t)at_process() << 48; /* FNV-1a */
-    for (const char *p = path; *p; p++) hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
-    int n = snprintf(temporary, FILE_PATH, "%.*s.attic-%016" PRIx64 ".tmp",
-                     (int)(at_file_name(path) - path), path, hash);
+    uint64_t digits = (uintptr_t)t ^ (uint64_t)at_process() << 48;
+    int n = snprintf(temporary, FILE_PATH, "%s.attic-%016" PRIx64 ".tmp", path, digits);
     return n < FILE_PATH;
 }
 
-/* The temporary file, or NULL with errno EACCES if path is to be written directly */
+/* The temporary file; NULL with errno EACCES or ENAMETOOLONG if path is to be written directly */
 static FILE *open_temporary(const at_tape *t, const char *path)
 {
     char temporary[FILE_PATH];
@@ -42,7 +40,8 @@ FILE *at_file_create(at_tape *t, const char *path)
 {
     AT_REQUIRE(t, path, "file: the path is NULL");
     FILE *f = open_temporary(t, path);
-    if (!f && errno == EACCES) f = at_open_file(path, O_WRONLY | O_CREAT | O_TRUNC, -1);
+    if (!f && (errno == EACCES || errno == ENAMETOOLONG))
+        f = at_open_file(path, O_WRONLY | O_CREAT | O_TRUNC, -1);
     if (!f) at_fail(t, ATTIC_FILE_ERROR, "cannot create %s: %s", path, strerror(errno));
     return f;
 }

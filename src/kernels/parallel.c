@@ -78,19 +78,16 @@ static int64_t pool_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void pool_pause(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
 /* Spins until left > 0, or done = tasks if tasks > 0, or for a moment.  Which one, the caller sees. */
 static void pool_spin(int tasks)
 {
     for (int64_t end = pool_now_ns() + POOL_SPIN_NS; pool_now_ns() < end;)
-        for (int i = 0; i < 32; i++, pool_pause())
+        for (int i = 0; i < 32; i++) {
             if (tasks ? pool.done == tasks : pool_has_work()) return;
+#if defined(__x86_64__) || defined(__i386__)
+            __builtin_ia32_pause();
+#endif
+        }
 }
 
 static bool pool_has_none_for(int worker)
@@ -234,8 +231,6 @@ static void pool_slot(void *slots, int slot, int worker)
 void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx)
 {
     pool_slots s = {run, ctx, tasks, 0};
-    if (slots > 1 && tasks > 1)
-        at_parallel(slots < tasks ? slots : tasks, pool_slot, &s);
-    else
-        for (int task = 0; task < tasks; task++) run(ctx, task, 0);
+    if (slots < 1) slots = 1;
+    at_parallel(slots < tasks ? slots : tasks, pool_slot, &s);
 }

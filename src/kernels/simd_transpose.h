@@ -44,20 +44,11 @@ VEC_INLINE turn_piece turn_load(const void *p)
 }
 
 #if VEC_BYTES == 64
-#define TURN_EACH(piece)                                                                           \
-    {                                                                                              \
-        piece(0), piece(1), piece(2), piece(3)                                                     \
-    }
+#define TURN_EACH(piece) piece(0), piece(1), piece(2), piece(3)
 #elif VEC_BYTES == 32
-#define TURN_EACH(piece)                                                                           \
-    {                                                                                              \
-        piece(0), piece(1)                                                                         \
-    }
+#define TURN_EACH(piece) piece(0), piece(1)
 #else
-#define TURN_EACH(piece)                                                                           \
-    {                                                                                              \
-        piece(0)                                                                                   \
-    }
+#define TURN_EACH(piece) piece(0)
 #endif
 #endif
 
@@ -68,7 +59,7 @@ VEC_INLINE vec turn_stepping(const REAL *p, ptrdiff_t step)
     (void)step; /* there may be but one piece */
 #ifdef TURN_WITHOUT_ARRAY
 #define TURN_PIECE(i) turn_load(p + (i)*step)
-    const turn_pieces all = TURN_EACH(TURN_PIECE);
+    const turn_pieces all = {TURN_EACH(TURN_PIECE)};
 #undef TURN_PIECE
 #else
     REAL all[VEC_LANES];
@@ -85,7 +76,7 @@ VEC_INLINE vec turn_jumping(const REAL *const *p, int at)
     vec x;
 #ifdef TURN_WITHOUT_ARRAY
 #define TURN_PIECE(i) turn_load(p[(i)*TURN_LANES] + at)
-    const turn_pieces all = TURN_EACH(TURN_PIECE);
+    const turn_pieces all = {TURN_EACH(TURN_PIECE)};
 #undef TURN_PIECE
 #else
     REAL all[VEC_LANES];

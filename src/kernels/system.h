@@ -56,8 +56,6 @@ bool at_is_open_at(FILE *f, const char *path);
 /* Puts what was written onto the disk itself.  Renames a file; `to` may exist.  0, or -1 with errno. */
 int at_sync_file(FILE *f);
 int at_rename_file(const char *from, const char *to);
-/* A path without its folders. */
-const char *at_file_name(const char *path);
 /* The number of this process; 0 if it is the only one. */
 int at_process(void);
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,12 +54,6 @@ int at_sync_file(FILE *f)
 int at_rename_file(const char *from, const char *to)
 {
     return rename(from, to);
-}
-
-const char *at_file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
 }
 
 int at_process(void)

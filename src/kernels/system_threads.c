@@ -61,17 +61,8 @@ void at_wake(at_queue queue, int n)
     pthread_mutex_unlock(&posix.lock);
 }
 
-static void posix_before_fork(void)
-{
-    pthread_mutex_lock(&posix.lock);
-}
-
-static void posix_after_fork_parent(void)
-{
-    pthread_mutex_unlock(&posix.lock);
-}
-
-static void posix_after_fork_child(void)
+/* Whoever held the lock is not there any more. */
+static void posix_after_fork(void)
 {
     posix.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     for (int i = 0; i < AT_QUEUES; i++) posix.queue[i] = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
@@ -88,8 +79,7 @@ bool at_thread_start(int i, void (*run)(int i), void (*forked)(void))
 {
     pthread_attr_t attr;
     if (!posix.run) { /* the first one */
-        if (pthread_atfork(posix_before_fork, posix_after_fork_parent, posix_after_fork_child))
-            return false;
+        if (pthread_atfork(NULL, NULL, posix_after_fork)) return false;
         posix.forked = forked;
         posix.run = run;
     }
@@ -132,22 +122,16 @@ void at_threads_avoid_this_cpu(int n)
 
 enum { CPUS_PATH = 1024, CPUS_TEXT = 4096 };
 
-/* The first size-1 bytes of a file, as a string; no stdio, which would call malloc. */
-static bool cpus_read(const char *path, char *text, size_t size)
-{
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return false;
-    ssize_t n = read(file, text, size - 1);
-    close(file);
-    text[n > 0 ? n : 0] = 0;
-    return n > 0;
-}
-
-static bool cpus_read_in(const char *group, const char *name, char *text, size_t size)
+/* The first size-1 bytes of the file folder/name, or folder, as a string; stdio would call malloc. */
+static bool cpus_read(const char *folder, const char *name, char *text, size_t size)
 {
     char path[CPUS_PATH];
-    int n = snprintf(path, sizeof path, "%s/%s", group, name);
-    return n > 0 && n < (int)sizeof path && cpus_read(path, text, size);
+    int length = snprintf(path, sizeof path, "%s%s", folder, name);
+    int file = length < (int)sizeof path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t n = file < 0 ? -1 : read(file, text, size - 1);
+    if (file >= 0) close(file);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
 }
 
 /* ceil(quota / period); INT_MAX if there is no limit */
@@ -155,12 +139,12 @@ static int cpus_of_group(const char *group)
 {
     char text[64], *rest = text;
     long long quota = -1, period = -1;
-    if (cpus_read_in(group, "cpu.max", text, sizeof text)) {
+    if (cpus_read(group, "/cpu.max", text, sizeof text)) {
         quota = strtoll(text, &rest, 10); /* "max" reads as 0: no limit */
         period = strtoll(rest, NULL, 10);
-    } else if (cpus_read_in(group, "cpu.cfs_quota_us", text, sizeof text)) {
+    } else if (cpus_read(group, "/cpu.cfs_quota_us", text, sizeof text)) {
         quota = strtoll(text, NULL, 10);
-        if (cpus_read_in(group, "cpu.cfs_period_us", text, sizeof text))
+        if (cpus_read(group, "/cpu.cfs_period_us", text, sizeof text))
             period = strtoll(text, NULL, 10);
     }
     if (quota <= 0 || period <= 0) return INT_MAX;
@@ -168,15 +152,14 @@ static int cpus_of_group(const char *group)
     return cpus < INT_MAX ? (int)cpus : INT_MAX;
 }
 
-/* The smallest limit of root/path and of every group above it, root included. */
-static int cpus_of_groups_up(const char *mount, const char *hierarchy, const char *path)
+/* The smallest limit of root/path and of every group above it, root included; at most `least`. */
+static int cpus_of_groups_up(int least, const char *mount, const char *hierarchy, const char *path)
 {
     char group[CPUS_PATH];
     int root = snprintf(group, sizeof group, "%s%s%s", mount, *hierarchy ? "/" : "", hierarchy);
-    if (root < 0 || root + strlen(path) >= sizeof group) return INT_MAX;
+    if (root < 0 || root + strlen(path) >= sizeof group) return least;
     strcpy(group + root, path);
-
-    for (int least = INT_MAX;;) {
+    for (;;) {
         int cpus = cpus_of_group(group);
         if (cpus < least) least = cpus;
         char *last = strrchr(group + root, '/');
@@ -185,11 +168,10 @@ static int cpus_of_groups_up(const char *mount, const char *hierarchy, const cha
     }
 }
 
-static bool cpus_lists(const char *controllers, const char *name)
+static bool cpus_lists_cpu(const char *controllers)
 {
-    size_t n = strlen(name);
     for (const char *c = controllers; c; c = strchr(c, ',') ? strchr(c, ',') + 1 : NULL)
-        if (strncmp(c, name, n) == 0 && (c[n] == 0 || c[n] == ',')) return true;
+        if (strncmp(c, "cpu", 3) == 0 && (c[3] == 0 || c[3] == ',')) return true;
     return false;
 }
 
@@ -197,7 +179,7 @@ int at_cpus_of_quota(const char *groups, const char *mount)
 {
     char text[CPUS_TEXT];
     int least = INT_MAX;
-    if (!cpus_read(groups, text, sizeof text)) return 0;
+    if (!cpus_read(groups, "", text, sizeof text)) return 0;
 
     for (char *line = text, *next; line && *line; line = next) {
         next = strchr(line, '\n');
@@ -208,11 +190,9 @@ int at_cpus_of_quota(const char *groups, const char *mount)
         *controllers++ = 0, *path++ = 0;
 
         bool v2 = *controllers == 0;
-        if (!v2 && !cpus_lists(controllers, "cpu")) continue;
-        int a = cpus_of_groups_up(mount, controllers, path);
-        int b = cpus_of_groups_up(mount, v2 ? "unified" : "cpu", path);
-        if (a < least) least = a;
-        if (b < least) least = b;
+        if (!v2 && !cpus_lists_cpu(controllers)) continue;
+        least = cpus_of_groups_up(least, mount, controllers, path);
+        least = cpus_of_groups_up(least, mount, v2 ? "unified" : "cpu", path);
     }
     return least == INT_MAX ? 0 : least;
 }

@@ -113,14 +113,6 @@ int at_rename_file(const char *from, const char *to)
     return errno = EACCES, -1;
 }
 
-const char *at_file_name(const char *path)
-{
-    const char *name = path;
-    for (; *path; path++)
-        if (*path == '/' || *path == '\\') name = path + 1;
-    return name;
-}
-
 int at_process(void)
 {
     return getpid();

@@ -37,9 +37,13 @@ static bool target_cpuid(unsigned leaf, unsigned part, int reg, int bit)
         name, is_there                                                                             \
     }
 #define BY_NAME(name) FEATURE(name, __builtin_cpu_supports(name) != 0)
+#elif defined __aarch64__ && defined __linux__
+#include <sys/auxv.h>
+#endif
 
 static void target_ask(void)
 {
+#if defined __x86_64__ || defined __i386__
     __builtin_cpu_init();
     const target_feature all[] = {
         /* names that every compiler takes */
@@ -54,29 +58,17 @@ static void target_ask(void)
         FEATURE("avx512fp16", target_cpuid(7, 0, EDX, 23)),
         FEATURE("avxvnni", target_cpuid(7, 1, EAX, 4)),
         FEATURE("lzcnt", target_cpuid(0x80000001, 0, ECX, 5))};
-    memcpy(target_known, all, sizeof all);
-}
-
 #elif defined __aarch64__ && defined __linux__
-#include <sys/auxv.h>
-
-static void target_ask(void)
-{
     const unsigned long has = getauxval(AT_HWCAP), has2 = getauxval(AT_HWCAP2);
     const target_feature all[] = {
         {"crc", has >> 7 & 1},   {"lse", has >> 8 & 1},      {"fp16", has >> 10 & 1},
         {"rdma", has >> 12 & 1}, {"dotprod", has >> 20 & 1}, {"sve", has >> 22 & 1},
         {"sve2", has2 >> 1 & 1}, {"i8mm", has2 >> 13 & 1},   {"bf16", has2 >> 14 & 1}};
+#else
+    const target_feature all[] = {{NULL, true}};
+#endif
     memcpy(target_known, all, sizeof all);
 }
-
-#else
-
-static void target_ask(void)
-{
-}
-
-#endif
 
 /* The feature of this name; its own name is NULL if we know none. */
 static target_feature target_find(const char *name)

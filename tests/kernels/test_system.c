@@ -1,4 +1,4 @@
-/* test_system.c -- CPU quotas, on control groups made of plain files; names of files; terminals.
+/* test_system.c -- CPU quotas, on control groups made of plain files; terminals.
  * What starts threads is tested with the pool, what opens and renames files with .npy. */
 #include "test.h"
 #include "kernels/system.h"
@@ -154,14 +154,6 @@ START_TEST(a_path_too_long_for_us_is_no_quota)
 }
 END_TEST
 
-START_TEST(the_name_of_a_file_is_what_follows_the_last_slash)
-{
-    ck_assert_str_eq(at_file_name("out/run.1/loss.svg"), "loss.svg");
-    ck_assert_str_eq(at_file_name("loss.svg"), "loss.svg");
-    ck_assert_str_eq(at_file_name("out/"), "");
-}
-END_TEST
-
 START_TEST(a_file_is_no_terminal)
 {
     FILE *f = tmpfile();
@@ -171,7 +163,7 @@ START_TEST(a_file_is_no_terminal)
 }
 END_TEST
 
-SUITE(kernels_system, the_name_of_a_file_is_what_follows_the_last_slash, a_file_is_no_terminal,
+SUITE(kernels_system, a_file_is_no_terminal,
       a_process_may_use_at_least_one_cpu_and_at_most_those_online, no_files_no_quota,
       a_v2_quota_rounds_up_to_whole_cpus, a_v1_quota_is_found_under_either_name_of_its_controllers,
       the_smallest_quota_on_the_way_up_counts,
