@@ -79,7 +79,7 @@ compile = $(CC) $(flags) $(tuned) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -M
 link = $(CC) $(flags) $(arch) $(CFLAGS) $(LDFLAGS)
 libs := -lm $(if $(wasm),,-pthread)
 ifneq ($(wasm),)
-# A product needs 640 KiB of the stack; what overflows it traps, if nothing lies below.
+# The stack would be 64 KiB.  With nothing below it, what overflows it ends the program.
 link += -Wl,-z,stack-size=1048576 -Wl,--stack-first
 endif
 
