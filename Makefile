@@ -42,6 +42,7 @@ target := $(shell $(CC) -dumpmachine)
 x86 := $(filter x86_64% i386% i486% i586% i686%,$(target))
 darwin := $(findstring darwin,$(target))
 windows := $(findstring mingw,$(target))
+wasm := $(findstring wasm,$(target))
 
 # "this machine" is -march=native on x86 and -mcpu=native elsewhere
 arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH))
@@ -69,14 +70,18 @@ endif
 # the library, a call to at_x is a call to our own at_x.
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdouble-promotion
 flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trapping-math \
-    -fPIC -fno-semantic-interposition -pthread $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
+    $(if $(wasm),,-fPIC -fno-semantic-interposition -pthread) $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
 ifneq ($(windows),)
 flags += -D__USE_MINGW_ANSI_STDIO -D_FILE_OFFSET_BITS=64 -Wno-format
 endif
 tuned = $(arch)
 compile = $(CC) $(flags) $(tuned) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -MP $(CPPFLAGS) $(CFLAGS)
 link = $(CC) $(flags) $(arch) $(CFLAGS) $(LDFLAGS)
-libs := -lm -pthread
+libs := -lm $(if $(wasm),,-pthread)
+ifneq ($(wasm),)
+# The stack would be 64 KiB.  With nothing below it, what overflows it ends the program.
+link += -Wl,-z,stack-size=1048576 -Wl,--stack-first
+endif
 
 empty :=
 compiler := $(subst $(empty) $(empty),_,$(notdir $(CC)))
@@ -131,7 +136,7 @@ quoted = '$(subst ','\'',$(1))'
 keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call quoted,$(1)) >$@
 
 all: lib $(examples) ## the libraries and the examples (the default)
-lib: $(static) $(shared) ## the libraries alone
+lib: $(static) $(if $(wasm),,$(shared)) ## the libraries alone
 benches: $(benches) $(peers) ## the benchmarks, built and not run
 .PHONY: all lib benches FORCE
 
@@ -284,6 +289,15 @@ check-mingw: ## cross compile the libraries and the examples for Windows
 	$(call tool,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64-posix)
 	$(sub) CC=x86_64-w64-mingw32-gcc ARCH=x86-64 WERROR=1 all
 
+check-wasm: ## cross compile the library and the examples for WebAssembly; node runs some of them
+	$(call tool,node,nodejs)
+	@echo 'int main(void) { return 0; }' | $(wasm_cc) -x c -o /dev/null - 2>/dev/null || { echo \
+	    "$(wasm_cc) does not link; on Debian: apt-get install clang lld wasi-libc libclang-rt-14-dev-wasm32" >&2; exit 1; }
+	$(sub) CC="$(wasm_cc)" AR=llvm-ar ARCH= CFLAGS=-msimd128 WERROR=1 all check-examples \
+	    RUN="node --no-warnings scripts/wasi.mjs" \
+	    ONLY="03_attention_by_hand 05_toy_transformer 06_why_scale 11_cat_and_rat"
+wasm_cc = clang --target=wasm32-wasi
+
 # The headers of the 64-bit system serve too, behind its own: gcc-multilib would add no more than a link.
 check-i386: ## gradient checks on 32-bit x86 with SSE2; x87 must be refused
 	@echo 'int main(void) { return 0; }' | gcc -m32 -x c -o /dev/null - 2>/dev/null || { echo \
@@ -294,7 +308,7 @@ check-i386: ## gradient checks on 32-bit x86 with SSE2; x87 must be refused
 i386_headers = -idirafter /usr/include/$$(gcc -print-multiarch)
 
 check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
-	@sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
+	@RUN='$(RUN)' ONLY='$(ONLY)' sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
 
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint
@@ -303,7 +317,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
-	$(sub) check-lesser check-arm check-i386 check-musl check-mingw check-dist
+	$(sub) check-lesser check-arm check-i386 check-musl check-mingw check-wasm check-dist
 	$(sub) check-long
 	$(sub) sanitize
 	$(sub) tsan
@@ -312,7 +326,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-dist check-long check-readme check-links \
-    check-examples check-lesser check-arm check-i386 check-musl check-mingw check-all
+    check-examples check-lesser check-arm check-i386 check-musl check-mingw check-wasm check-all
 
 # ---- style -----------------------------------------------------------------------------------
 

@@ -27,6 +27,8 @@
 
 #ifdef _WIN32 /* whose folders have no permissions */
 #define mkdir(path, mode) mkdir(path)
+#elif defined __wasi__ /* where a program starts no other */
+#define system(command) ((void)(command), -1)
 #endif
 
 /* ------------------------------------------------------------------ options -------------------- */

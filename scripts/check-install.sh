@@ -35,9 +35,10 @@ int main(void)
 }
 END
 
-# An op of the user's own: y = c x.
+# Ops of the user's own: y = c x of any real type, and the hypotenuse of doubles, whose gradient is checked.
 cat >"$root/user.cpp" <<'END'
 #include <attic.h>
+#include <cmath>
 
 template <typename Real> static void forward(at_node *n)
 {
@@ -68,6 +69,48 @@ static at_tensor *times(at_tape *t, at_tensor *x, double c)
     return n ? n->out[0] : NULL;
 }
 
+// y = sqrt(a^2 + b^2),  dy/da = a / y
+static const double *numbers(const at_tensor *x) { return static_cast<const double *>(x->data); }
+
+static void hypot_forward(at_node *n)
+{
+    double *y = static_cast<double *>(n->out[0]->data);
+    for (ptrdiff_t i = 0; i < at_count(n->out[0]->shape); i++)
+        y[i] = std::hypot(numbers(n->in[0])[i], numbers(n->in[1])[i]);
+}
+
+template <bool right> static void hypot_backward(at_node *n)
+{
+    const double *y = numbers(n->out[0]), *dy = static_cast<const double *>(n->out[0]->grad);
+    for (int k = 0; k < 2; k++) {
+        double *dx = static_cast<double *>(at_grad(n, k));
+        for (ptrdiff_t i = 0; dx && i < at_count(n->out[0]->shape); i++)
+            dx[i] += dy[i] * numbers(n->in[k])[i] / (right ? y[i] : 1);
+    }
+}
+
+template <bool right> static at_tensor *hypot_of(at_tape *t, at_tensor **in, void *)
+{
+    static const at_op op = {
+        "hypot", {nullptr, hypot_forward}, {nullptr, hypot_backward<right>}, false};
+    return at_record(t, &op, AT_IN(in[0], in[1]), in[0]->shape, nullptr, 0);
+}
+
+static bool gradients_are_checked()
+{
+    const double values[] = {3, -1, 0.5, 4, 2, -7};
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *a = at_variable(t, at_shape_of(3), values);
+    at_tensor *b = at_variable(t, at_shape_of(3), values + 3);
+    at_tensor *two[] = {a, b}, *same[] = {a, a};
+    bool good = at_gradcheck(t, hypot_of<true>, two, 2, nullptr, {}).verdict == ATTIC_PASS &&
+                at_gradcheck(t, hypot_of<true>, same, 2, nullptr, {}).verdict == ATTIC_PASS &&
+                at_gradcheck(t, hypot_of<false>, two, 2, nullptr, {}).verdict == ATTIC_WRONG;
+    good = good && at_ok(t);
+    at_close(t);
+    return good;
+}
+
 int main()
 {
     const double values[] = {3, 4};
@@ -79,7 +122,7 @@ int main()
     bool good = at_backward(t, y) && at_item(y) == 21 && at_grad_element(x, 1) == 3;
     good = good && at_get(x, 0, 1) == 4 && !times(t, x, 0) && !at_ok(t);
     at_close(t);
-    return good ? 0 : 1;
+    return good && gradients_are_checked() ? 0 : 1;
 }
 END
 

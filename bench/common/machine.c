@@ -6,7 +6,7 @@
  * leaves out what is computed twice or for nobody. */
 #include "common/machine.h"
 
-#include "kernels/cpus.h"
+#include "kernels/system.h"
 #include "kernels/parallel.h"
 
 #include <stdatomic.h>

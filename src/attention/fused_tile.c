@@ -16,7 +16,6 @@
 #include "kernels/real.h"
 #include "kernels/rows.h"
 #include "kernels/simd_transpose.h"
-#include "kernels/vmath.h"
 
 enum {
     TILE_LINE = 64,   /* bytes */

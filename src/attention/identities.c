@@ -63,7 +63,6 @@
 #include <stdint.h>
 
 #include "attention/identities.h"
-#include "kernels/copy.h"
 #include "kernels/real.h"
 
 enum {
@@ -444,7 +443,7 @@ void AT_REAL(sdpa_checks_end)(at_node *n)
     for (int i = 0; i < 3; i++) {
         void *dx = p->own & 1u << i ? at_grad(n, i) : NULL;
         const void *own = at_sdpa_after(n->saved, check_space_of(p, n->in).own[i]);
-        if (dx) AT_REAL(add_values)(at_count(n->in[i]->shape), own, dx);
+        if (dx) AT_REAL(add_rows)(1, at_count(n->in[i]->shape), own, 0, dx, 0);
     }
 }
 

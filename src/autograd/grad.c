@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-#include "kernels/copy.h"
+#include "kernels/rows.h"
 
 /* The smallest block of the free list that is large enough, of several the one that was in use last and is
  * still in cache; the rest of it stays in the list. */
@@ -60,7 +60,7 @@ void *at_set_grad(at_tensor *x, void *p)
 
 static void add_grad(void *to, const void *from, const at_tensor *x)
 {
-    AT_OF_REAL(x->dtype, add_values)(at_count(x->shape), from, to);
+    AT_OF_REAL(x->dtype, add_rows)(1, at_count(x->shape), from, 0, to, 0);
 }
 
 static void copy_grad(void *to, const void *from, const at_tensor *x)

@@ -14,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/system.h"
 #include "tensor/compare.h"
-#include "tensor/decimal.h"
 
 typedef struct held_tensor held_tensor;
 struct held_tensor { /* what has to come out of the check as it went in */

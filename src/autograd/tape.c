@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "kernels/parallel.h"
+#include "kernels/system.h"
 #include "kernels/target.h"
-#include "tensor/decimal.h"
 #include "version.h"
 
 at_tape *at_open(at_dtype real, uint64_t seed)

@@ -14,7 +14,8 @@
 #include "autograd/tape.h"
 AT_BEGIN_C
 
-/* For writing.  A file, new or old, is written beside its place, as .attic-<digits>.tmp, and takes it
+/* For writing.  A file, new or old, is written beside its place, with
+ * .attic-<digits>.tmp behind its name, and takes it
  * at the close, with the permissions that it had or that fopen would give.  So a reader finds the old
  * or the new one, and the old one stays if anything goes wrong.  Written in place are a device, a
  * pipe (which waits for its reader), what a symbolic link leads to, a file with a second name or

@@ -96,11 +96,10 @@ enum {
 };
 
 /* The loops over a tile have constant bounds and must vanish, or its sums are not in registers. */
+#define GEMM_UNROLL TRANSPOSE_UNROLL
 #ifdef __clang__
-#define GEMM_UNROLL _Pragma("clang loop unroll(full)")
 #define GEMM_TWO _Pragma("clang loop unroll_count(2)")
 #else
-#define GEMM_UNROLL _Pragma("GCC unroll 16")
 #define GEMM_TWO _Pragma("GCC unroll 2")
 #endif
 
@@ -506,11 +505,8 @@ static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
     const gemm_begin from_c = {C, g->c.row, g->c.col};
     gemm_begin begin = {NULL, 0, 0};
     if (g->bias) begin = (gemm_begin){g->bias + j, 0, 1};
-    gemm_tile t = {.a_row = g->a.row,
-                   .a_col = g->a.col,
-                   .c_row = g->c.row,
-                   .alpha = g->alpha,
-                   .beta = g->beta};
+    gemm_tile t = {.a_row = g->a.row, .a_col = g->a.col, .c_row = g->c.row};
+    t.alpha = g->alpha, t.beta = g->beta;
 
     /* Each sum one chain?  Then any cut gives the same bits, else it must not follow strides. */
     const bool chain = t.alpha == 1 && (t.beta == 0 || t.beta == 1);
@@ -637,40 +633,16 @@ static void gemm_do(gemm_job *g)
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
           at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
 {
-    gemm_job g = {.batch = batch,
-                  .M = M,
-                  .N = N,
-                  .K = K,
-                  .alpha = alpha,
-                  .beta = beta,
-                  .A = A,
-                  .B = B,
-                  .C = C,
-                  .a = a,
-                  .b = b,
-                  .c = c,
-                  .sum = c.batch == 0,
-                  .workspace = w};
+    const bool sum = c.batch == 0;
+    gemm_job g = {batch, M, N, K, alpha, beta, A, B, C, NULL, a, b, c, w, .sum = sum};
     gemm_do(&g);
 }
 
 void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, at_strides b,
                const REAL *z, REAL *C, at_workspace w)
 {
-    gemm_job g = {.batch = 1,
-                  .M = M,
-                  .N = N,
-                  .K = K,
-                  .alpha = 1,
-                  .A = A,
-                  .B = B,
-                  .C = C,
-                  .bias = z,
-                  .a = a,
-                  .b = b,
-                  .c = {N, 1, 0},
-                  .sum = true,
-                  .workspace = w};
+    const at_strides c = {N, 1, 0};
+    gemm_job g = {1, M, N, K, 1, 0, A, B, C, z, a, b, c, w, .sum = true};
     gemm_do(&g);
 }
 

@@ -22,8 +22,7 @@ typedef struct {
  * is for dA = dC B^T and dB = A^T dC.  `columns` of B are copied at a time, at most: AT_GEMM_COLUMNS is
  * fastest, 64 the fewest that are enough.  real: the size of an element. */
 size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real);
-enum { AT_GEMM_COLUMNS = 384 };
-enum { AT_GEMM_WORKSPACE = 640 << 10 }; /* suffices for all */
+enum { AT_GEMM_COLUMNS = 384, AT_GEMM_WORKSPACE = 640 << 10 /* suffices for all */ };
 
 /* C_b = alpha A_b B_b + beta C_b      A_b [M,K]  B_b [K,N]  C_b [M,N]      b = 0 .. batch-1
  *
@@ -48,8 +47,8 @@ void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides 
 void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, at_strides b,
                const REAL *z, REAL *C, at_workspace w);
 
-/* at_gemm in plain C and about half as fast: what a build with PLAIN=1 uses, and what tests compare
- * the other with. */
+/* gemm as three loops in plain C, several times slower: what a build with PLAIN=1 uses, and what
+ * tests compare the other with.  Of w only the number of slots counts. */
 void gemm_plain(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
                 const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
 

@@ -17,13 +17,11 @@
  *
  * Who finds nothing to do spins for a moment, since the next job often follows at once, and then sleeps.
  * To sleep is to write `sleeping` and then read `left`; to wake is to write `left` and then read
- * `sleeping`.  All atomics here are sequentially consistent, so one of the two sees the other, and the
- * mutex closes the gap between looking and sleeping.  The owner waits for `done` in the same way. */
+ * `sleeping`.  All atomics here are sequentially consistent, so one of the two sees the other, and
+ * at_sleep_while closes the gap between reading and sleeping.  The owner waits for `done` in the
+ * same way. */
 #include "kernels/parallel.h"
-#include "kernels/cpus.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,7 +31,7 @@
 
 #include "kernels/system.h"
 
-enum { POOL_STACK = 2 << 20, POOL_SPIN_NS = 30000, POOL_LINE = 64 };
+enum { POOL_SPIN_NS = 30000, POOL_LINE = 64 };
 
 typedef struct {
     int tasks;
@@ -50,17 +48,9 @@ static struct {
     atomic_int kept;     /* helpers with a higher number end */
     atomic_int sleeping; /* helpers */
     atomic_bool waiting; /* the owner */
-    int started;         /* helpers 1 .. started exist; the owner's, as are the next four */
-    int spread, cpu;     /* so many of them keep off this CPU */
+    int started;         /* helpers 1 .. started exist; the owner's, as is the next */
     int startable;       /* falls when the system has no more threads for us */
-    bool forkable;       /* pthread_atfork has been called */
-    pthread_t helper[AT_MAX_THREADS];
-    pthread_mutex_t mutex;
-    pthread_cond_t wake, finished;
-} pool = {.startable = AT_MAX_THREADS - 1,
-          .mutex = PTHREAD_MUTEX_INITIALIZER,
-          .wake = PTHREAD_COND_INITIALIZER,
-          .finished = PTHREAD_COND_INITIALIZER};
+} pool = {.startable = AT_MAX_THREADS - 1};
 
 /* ---------------------------------------- working ---------------------------------------- */
 
@@ -76,11 +66,8 @@ static void pool_work(int worker)
         if (mine <= 0) return;
         pool_job job = pool.job;
         job.run(job.ctx, job.tasks - mine, worker);
-        if (atomic_fetch_add(&pool.done, 1) + 1 == job.tasks && pool.waiting) {
-            pthread_mutex_lock(&pool.mutex);
-            pthread_cond_signal(&pool.finished);
-            pthread_mutex_unlock(&pool.mutex);
-        }
+        if (atomic_fetch_add(&pool.done, 1) + 1 == job.tasks && pool.waiting)
+            at_wake(AT_QUEUE_DONE, 1);
     }
 }
 
@@ -91,119 +78,71 @@ static int64_t pool_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void pool_pause(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
 /* Spins until left > 0, or done = tasks if tasks > 0, or for a moment.  Which one, the caller sees. */
 static void pool_spin(int tasks)
 {
     for (int64_t end = pool_now_ns() + POOL_SPIN_NS; pool_now_ns() < end;)
-        for (int i = 0; i < 32; i++, pool_pause())
+        for (int i = 0; i < 32; i++) {
             if (tasks ? pool.done == tasks : pool_has_work()) return;
+#if defined(__x86_64__) || defined(__i386__)
+            __builtin_ia32_pause();
+#endif
+        }
 }
 
-static void pool_sleep(int worker)
+static bool pool_has_none_for(int worker)
 {
-    pthread_mutex_lock(&pool.mutex);
-    pool.sleeping++;
-    while (!pool_has_work() && worker <= pool.kept) pthread_cond_wait(&pool.wake, &pool.mutex);
-    pool.sleeping--;
-    pthread_mutex_unlock(&pool.mutex);
+    return !pool_has_work() && worker <= pool.kept;
 }
 
-static void *pool_helper(void *worker)
+static void pool_helper(int worker)
 {
-    int me = (int)(intptr_t)worker;
-    while (me <= pool.kept) {
-        pool_work(me);
+    while (worker <= pool.kept) {
+        pool_work(worker);
         pool_spin(0);
-        if (!pool_has_work()) pool_sleep(me);
+        if (pool_has_work()) continue;
+        pool.sleeping++;
+        at_sleep_while(pool_has_none_for, worker, AT_QUEUE_WORK);
+        pool.sleeping--;
     }
-    return NULL;
 }
 
 /* ------------------------------- starting and ending helpers ------------------------------- */
 
-static void pool_before_fork(void)
-{
-    pthread_mutex_lock(&pool.mutex);
-}
-
-static void pool_after_fork_parent(void)
-{
-    pthread_mutex_unlock(&pool.mutex);
-}
-
 /* Only the thread that forked lives on in the child: no helper does, nor another thread's job. */
-static void pool_after_fork_child(void)
+static void pool_after_fork(void)
 {
-    pool.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    pool.wake = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-    pool.finished = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     pool.left = 0;
     pool.sleeping = 0;
     pool.waiting = false;
     pool.started = 0;
-    pool.spread = 0;
     pool.owned = false;
 }
 
-static bool pool_start(int worker)
-{
-    pthread_attr_t attr;
-    if (pthread_attr_init(&attr)) return false;
-    pthread_attr_setstacksize(&attr, POOL_STACK);
-
-    sigset_t all, before; /* signals are for the threads of the user */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&pool.helper[worker], &attr, pool_helper, (void *)(intptr_t)worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    return !error;
-}
-
-/* Helpers useful for the next job exist, as far as the system allows. */
+/* Helpers useful for the next job exist, as far as the system allows.
+ *
+ * Linux wakes a thread where it slept or where it was woken from, and may leave it there for
+ * milliseconds though another CPU is idle: then it waits for the owner, the owner waits for it, and
+ * two threads are slower than one.  So helpers keep off the owner's CPU. */
 static void pool_grow(int helpers)
 {
-    if (!pool.forkable) {
-        if (pthread_atfork(pool_before_fork, pool_after_fork_parent, pool_after_fork_child)) return;
-        pool.forkable = true;
-    }
     if (helpers > pool.startable) helpers = pool.startable;
     if (helpers > pool.started) pool.kept = helpers;
     while (pool.started < helpers) {
-        if (pool_start(pool.started + 1))
+        if (at_thread_start(pool.started + 1, pool_helper, pool_after_fork))
             pool.started++;
         else
             helpers = pool.startable = pool.started;
     }
+    at_threads_avoid_this_cpu(pool.started);
 }
 
 static void pool_shrink(int helpers)
 {
     if (pool.started <= helpers) return;
-    pthread_mutex_lock(&pool.mutex);
     pool.kept = helpers;
-    pthread_cond_broadcast(&pool.wake);
-    pthread_mutex_unlock(&pool.mutex);
-    while (pool.started > helpers) pthread_join(pool.helper[pool.started--], NULL);
-}
-
-/* Linux wakes a thread where it slept or where it was woken from, and may leave it there for milliseconds
- * though another CPU is idle: then it waits for the owner, the owner waits for it, and two threads are
- * slower than one.  So helpers keep off the owner's CPU. */
-static void pool_spread(void)
-{
-    int here = at_cpu_here();
-    if (here == pool.cpu && pool.spread == pool.started) return;
-    at_cpu_reserve(here, pool.started, pool.helper + 1);
-    pool.cpu = here;
-    pool.spread = pool.started;
+    at_wake(AT_QUEUE_WORK, AT_MAX_THREADS);
+    while (pool.started > helpers) at_thread_join(pool.started--);
 }
 
 /* ---------------------------------------- the rest ---------------------------------------- */
@@ -241,26 +180,18 @@ int at_thread_count(void)
     return pool.wanted;
 }
 
-static void pool_wake_helpers(int helpers)
+static bool pool_is_unfinished(int tasks)
 {
-    if (pool.sleeping == 0) return;
-    pthread_mutex_lock(&pool.mutex);
-    if (helpers >= pool.sleeping)
-        pthread_cond_broadcast(&pool.wake);
-    else
-        while (helpers-- > 0) pthread_cond_signal(&pool.wake);
-    pthread_mutex_unlock(&pool.mutex);
+    return pool.done != tasks;
 }
 
 static void pool_wait(int tasks)
 {
     pool_spin(tasks);
     if (pool.done == tasks) return;
-    pthread_mutex_lock(&pool.mutex);
     pool.waiting = true;
-    while (pool.done != tasks) pthread_cond_wait(&pool.finished, &pool.mutex);
+    at_sleep_while(pool_is_unfinished, tasks, AT_QUEUE_DONE);
     pool.waiting = false;
-    pthread_mutex_unlock(&pool.mutex);
 }
 
 void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx)
@@ -272,12 +203,11 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
     }
     pool_shrink(threads - 1);
     pool_grow((threads < tasks ? threads : tasks) - 1);
-    pool_spread();
 
     pool.job = (pool_job){tasks, run, ctx};
     pool.done = 0;
     pool.left = tasks;
-    pool_wake_helpers(tasks - 1);
+    if (pool.sleeping) at_wake(AT_QUEUE_WORK, tasks <= pool.sleeping ? tasks - 1 : AT_MAX_THREADS);
     pool_work(0);
     pool_wait(tasks);
     pool.owned = false;
@@ -301,10 +231,8 @@ static void pool_slot(void *slots, int slot, int worker)
 void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx)
 {
     pool_slots s = {run, ctx, tasks, 0};
-    if (slots > 1 && tasks > 1)
-        at_parallel(slots < tasks ? slots : tasks, pool_slot, &s);
-    else
-        for (int task = 0; task < tasks; task++) run(ctx, task, 0);
+    if (slots < 1) slots = 1;
+    at_parallel(slots < tasks ? slots : tasks, pool_slot, &s);
 }
 
 /* ------------------------------------------------------------------ ranges --------------------- */

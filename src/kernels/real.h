@@ -56,9 +56,13 @@ enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
 
 /* The list of real types.  Prototypes of a function, and of a kernel of an op, for every type; the kernels of
  * an op, for its at_op; and the function for one type. */
+#ifdef AT_COMPLEX
+#define AT_EACH_REAL(returns, name, args) returns AT_REAL(name) args
+#else
 #define AT_EACH_REAL(returns, name, args)                                                          \
     returns at_##name##_f32 args;                                                                  \
     returns at_##name##_f64 args
+#endif
 #define AT_KERNEL(name) AT_EACH_REAL(void, name, (struct at_node *))
 #define AT_KERNELS(name)                                                                           \
     {                                                                                              \
@@ -66,7 +70,7 @@ enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
     }
 #define AT_OF_REAL(dtype, name) ((dtype) == ATTIC_F32 ? at_##name##_f32 : at_##name##_f64)
 
-/* The kernels of this folder, for this type: rows.h, vmath.h, copy.h, gemm.h. */
+/* The kernels of this folder, for this type: rows.h, gemm.h. */
 #define row_sum(...) AT_REAL(row_sum)(__VA_ARGS__)
 #define row_dot(...) AT_REAL(row_dot)(__VA_ARGS__)
 #define row_spread(...) AT_REAL(row_spread)(__VA_ARGS__)

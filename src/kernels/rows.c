@@ -1,4 +1,4 @@
-/* rows.c -- what is done to one row of n contiguous numbers.
+/* rows.c -- what is done to rows of contiguous numbers: sums, maxima, elementary functions, moves.
  *
  * A sum of n terms has an order, and C may not change it.  One long chain of additions keeps a
  * processor waiting and piles up rounding errors; so the order here is 32 chains side by side,
@@ -12,9 +12,13 @@
 #include "kernels/rows.h"
 
 #include <stdbool.h>
+#include <string.h>
 
+#include "kernels/parallel.h"
 #include "kernels/real.h"
 #include "kernels/simd_math.h"
+
+/* ---------------------------------------- sums, maxima ---------------------------------------- */
 
 enum { ROW_LANES = 32, ROW_PART = 1024 };
 
@@ -178,3 +182,101 @@ void row_scale(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
 {
     for (ptrdiff_t j = 0; j < n; j++) y[j] = a * x[j];
 }
+
+/* --------------------------------- elementary functions --------------------------------- */
+
+/* One vector after the other, and a partial one at the end: what becomes of a number does not depend on
+ * where it stands. */
+VEC_INLINE void vmath_each(ptrdiff_t n, const REAL *x, REAL *y, vec (*f)(vec))
+{
+    for (; n >= VEC_LANES; n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
+        vec_store(y, f(vec_load(x)));
+    if (n > 0) vec_store_first(n, y, f(vec_load_first(n, x)));
+}
+
+void vexp(ptrdiff_t n, const REAL *x, REAL *y)
+{
+    vmath_each(n, x, y, vec_exp);
+}
+
+void vlog(ptrdiff_t n, const REAL *x, REAL *y)
+{
+    vmath_each(n, x, y, vec_log);
+}
+
+void vtanh(ptrdiff_t n, const REAL *x, REAL *y)
+{
+    vmath_each(n, x, y, vec_tanh);
+}
+
+void vnormal(ptrdiff_t n, const REAL *x, REAL *y)
+{
+    vmath_each(n, x, y, vec_normal);
+}
+
+void vsigmoid(ptrdiff_t n, const REAL *x, REAL *y)
+{
+    vmath_each(n, x, y, vec_sigmoid);
+}
+
+/* ---------------------------------------- moves ---------------------------------------- */
+
+/* The rows, one after the other, are `count` things.  A task takes COPY_TASK of them, wherever rows begin
+ * and end: that is worth waking a thread for. */
+enum { COPY_TASK = 1 << 17 }; /* bytes or numbers */
+
+typedef struct {
+    ptrdiff_t n, x_step, y_step, count;
+    const void *x;
+    void *y;
+} copy_job;
+
+static void copy_run(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
+                     ptrdiff_t y_step, void (*task)(void *job, int task, int worker))
+{
+    if (x_step == n && y_step == n) n *= rows, rows = 1; /* one long row */
+    copy_job c = {n, x_step, y_step, rows * n, x, y};
+    at_parallel((int)((c.count + COPY_TASK - 1) / COPY_TASK), task, &c);
+}
+
+static void copy_add_task(void *job, int task, int worker)
+{
+    (void)worker;
+    const copy_job *c = job;
+    ptrdiff_t at = (ptrdiff_t)task * COPY_TASK, row = at / c->n, from = at % c->n, n;
+    ptrdiff_t left = c->count - at < COPY_TASK ? c->count - at : COPY_TASK;
+    for (; left > 0; left -= n, row++, from = 0) {
+        n = c->n - from < left ? c->n - from : left;
+        row_axpy(n, 1, (const REAL *)c->x + row * c->x_step + from,
+                 (REAL *)c->y + row * c->y_step + from);
+    }
+}
+
+void add_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
+              ptrdiff_t y_step)
+{
+    copy_run(rows, n, x, x_step, y, y_step, copy_add_task);
+}
+
+#ifdef AT_ONCE
+
+static void copy_task(void *job, int task, int worker)
+{
+    (void)worker;
+    const copy_job *c = job;
+    ptrdiff_t at = (ptrdiff_t)task * COPY_TASK, row = at / c->n, from = at % c->n, n;
+    ptrdiff_t left = c->count - at < COPY_TASK ? c->count - at : COPY_TASK;
+    for (; left > 0; left -= n, row++, from = 0) {
+        n = c->n - from < left ? c->n - from : left;
+        memcpy((char *)c->y + row * c->y_step + from, (const char *)c->x + row * c->x_step + from,
+               (size_t)n);
+    }
+}
+
+void at_copy_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
+                  ptrdiff_t y_step)
+{
+    copy_run(rows, n, x, x_step, y, y_step, copy_task);
+}
+
+#endif

@@ -60,7 +60,14 @@ VEC_INLINE vec vec_gate(vec x, vec *ds)
     return s;
 }
 
-#elif defined(ATTIC_PLAIN_KERNELS)
+#else
+
+VEC_INLINE vec vec_abs(vec x)
+{
+    return (vec)((vec_bits)x & ~(vec_bits)vec_of(-(REAL)0.0));
+}
+
+#ifdef ATTIC_PLAIN_KERNELS
 
 VEC_INLINE vec vec_exp(vec x)
 {
@@ -90,22 +97,6 @@ VEC_INLINE vec vec_normal(vec x)
     const REAL root = (REAL)0.70710678118654752440;
     for (int l = 0; l < VEC_LANES; l++) x[l] = (REAL)0.5 * erfc(-root * x[l]);
     return x;
-}
-
-VEC_INLINE vec vec_sigmoid(vec x)
-{
-    for (int l = 0; l < VEC_LANES; l++) {
-        REAL e = exp(-fabs(x[l]));
-        x[l] = (x[l] < 0 ? e : 1) / (1 + e);
-    }
-    return x;
-}
-
-VEC_INLINE vec vec_gate(vec x, vec *ds)
-{
-    vec s = vec_sigmoid(x);
-    *ds = s * vec_sigmoid(-x);
-    return s;
 }
 
 #else
@@ -182,24 +173,6 @@ VEC_INLINE vec vec_exp_weight(vec x)
     return vec_pick(x < low, vec_of(0), y * power + power);
 }
 
-VEC_INLINE vec vec_abs(vec x)
-{
-    return (vec)((vec_bits)x & ~(vec_bits)vec_of(-(REAL)0.0));
-}
-
-/* |a| with the sign of x */
-VEC_INLINE vec vec_with_sign(vec a, vec x)
-{
-    vec_bits sign = (vec_bits)vec_of(-(REAL)0.0);
-    return (vec)(((vec_bits)a & ~sign) | ((vec_bits)x & sign));
-}
-
-VEC_INLINE vec vec_sigmoid(vec x)
-{
-    vec e = vec_exp(-vec_abs(x));
-    return vec_pick(x < 0, e, vec_of(1)) / (1 + e);
-}
-
 /* sigmoid(x) as a factor, and its derivative: never below 1e-38 (double: 1e-307), which saves what
  * vec_sigmoid does for denormal numbers.  ds = s (1 - s), without a subtraction. */
 VEC_INLINE vec vec_gate(vec x, vec *ds)
@@ -224,7 +197,7 @@ VEC_INLINE vec vec_tanh(vec x)
     vec r = vec_without_ln2(-2 * a, big - VEC_BIG);
     vec power = vec_2_to(big);
     vec E = power * vec_expm1_series(r) + (power - 1);
-    return vec_with_sign(-E / (2 + E), x);
+    return (vec)((vec_bits)vec_abs(-E / (2 + E)) | ((vec_bits)x & (vec_bits)vec_of(-(REAL)0.0)));
 }
 
 VEC_INLINE vec vec_log(vec x)
@@ -263,33 +236,18 @@ VEC_INLINE vec vec_log(vec x)
 /* P(a) = (log2 Phi(-a) + 1) / a for a >= 0 */
 VEC_INLINE vec vec_log_normal(vec a)
 {
-    static const REAL of_float[] = {
-        (REAL)-2.838173774e-6, (REAL)3.941667585e-5, (REAL)-0.0001863640458, (REAL)-0.0001364988717,
-        (REAL)0.007062860919,  (REAL)-0.05249580218, (REAL)-0.4592083164,    (REAL)-1.151105192};
-    static const REAL of_double[] = {(REAL)0,
-                                     (REAL)-3.1841350173088217e-18,
-                                     (REAL)1.7980922418746094e-16,
-                                     (REAL)-4.5538351371244647e-15,
-                                     (REAL)6.6823126383515803e-14,
-                                     (REAL)-5.9402360831228788e-13,
-                                     (REAL)2.6013896542957899e-12,
-                                     (REAL)8.1551274050809383e-12,
-                                     (REAL)-2.3612732948401335e-10,
-                                     (REAL)2.1027212356368428e-9,
-                                     (REAL)-1.1763492881705201e-8,
-                                     (REAL)4.3817956150305852e-8,
-                                     (REAL)-8.9947434357488658e-8,
-                                     (REAL)-7.4837130025602847e-8,
-                                     (REAL)1.3053191028529879e-6,
-                                     (REAL)-4.0838968592358425e-6,
-                                     (REAL)-2.3508251646065546e-6,
-                                     (REAL)7.5259419727398527e-5,
-                                     (REAL)-0.00030589133837884797,
-                                     (REAL)5.3352600793402312e-5,
-                                     (REAL)0.0068991288049604317,
-                                     (REAL)-0.052421193319105684,
-                                     (REAL)-0.45922409426374472,
-                                     (REAL)-1.1511040990721551};
+    static const REAL of_float[] = {-2.838173774e-6,  3.941667585e-5, -0.0001863640458,
+                                    -0.0001364988717, 0.007062860919, -0.05249580218,
+                                    -0.4592083164,    -1.151105192};
+    static const REAL of_double[] = {
+        0.0000000000000000e-18,  -3.1841350173088217e-18, 1.7980922418746094e-16,
+        -4.5538351371244647e-15, 6.6823126383515803e-14,  -5.9402360831228788e-13,
+        2.6013896542957899e-12,  8.1551274050809383e-12,  -2.3612732948401335e-10,
+        2.1027212356368428e-9,   -1.1763492881705201e-8,  4.3817956150305852e-8,
+        -8.9947434357488658e-8,  -7.4837130025602847e-8,  1.3053191028529879e-6,
+        -4.0838968592358425e-6,  -2.3508251646065546e-6,  7.5259419727398527e-5,
+        -0.00030589133837884797, 5.3352600793402312e-5,   0.0068991288049604317,
+        -0.052421193319105684,   -0.45922409426374472,    -1.1511040990721551};
     return VEC_DOUBLE ? vec_polynomial(24, of_double, a) : vec_polynomial(8, of_float, a);
 }
 
@@ -305,13 +263,22 @@ VEC_INLINE vec vec_normal(vec x)
     return vec_pick(x < 0, q, 1 - q);
 }
 
-#undef VEC_DOUBLE
-#undef VEC_FRACTION
-#undef VEC_BIAS
-#undef VEC_BIG
-#undef VEC_INVERSE_LN2
-#undef VEC_LN2_HIGH
-#undef VEC_LN2_LOW
-#endif /* ATTIC_PLAIN_KERNELS */
+#endif
+
+VEC_INLINE vec vec_sigmoid(vec x)
+{
+    vec e = vec_exp(-vec_abs(x));
+    return vec_pick(x < 0, e, vec_of(1)) / (1 + e);
+}
+
+#ifdef ATTIC_PLAIN_KERNELS
+VEC_INLINE vec vec_gate(vec x, vec *ds)
+{
+    vec s = vec_sigmoid(x);
+    *ds = s * vec_sigmoid(-x);
+    return s;
+}
+#endif
+#endif /* AT_COMPLEX */
 
 #endif

@@ -44,20 +44,11 @@ VEC_INLINE transpose_quad transpose_load(const void *p)
 }
 
 #if VEC_BYTES == 64
-#define TRANSPOSE_EACH(piece)                                                                      \
-    {                                                                                              \
-        piece(0), piece(1), piece(2), piece(3)                                                     \
-    }
+#define TRANSPOSE_EACH(quad) quad(0), quad(1), quad(2), quad(3)
 #elif VEC_BYTES == 32
-#define TRANSPOSE_EACH(piece)                                                                      \
-    {                                                                                              \
-        piece(0), piece(1)                                                                         \
-    }
+#define TRANSPOSE_EACH(quad) quad(0), quad(1)
 #else
-#define TRANSPOSE_EACH(piece)                                                                      \
-    {                                                                                              \
-        piece(0)                                                                                   \
-    }
+#define TRANSPOSE_EACH(quad) quad(0)
 #endif
 #endif
 
@@ -68,7 +59,7 @@ VEC_INLINE vec transpose_stepping(const REAL *p, ptrdiff_t step)
     (void)step; /* there may be but one piece */
 #ifdef TRANSPOSE_WITHOUT_ARRAY
 #define TRANSPOSE_QUAD(i) transpose_load(p + (i)*step)
-    const transpose_quads all = TRANSPOSE_EACH(TRANSPOSE_QUAD);
+    const transpose_quads all = {TRANSPOSE_EACH(TRANSPOSE_QUAD)};
 #undef TRANSPOSE_QUAD
 #else
     REAL all[VEC_LANES];
@@ -86,7 +77,7 @@ VEC_INLINE vec transpose_jumping(const REAL *const *p, int at)
     vec x;
 #ifdef TRANSPOSE_WITHOUT_ARRAY
 #define TRANSPOSE_QUAD(i) transpose_load(p[(i)*TRANSPOSE_LANES] + at)
-    const transpose_quads all = TRANSPOSE_EACH(TRANSPOSE_QUAD);
+    const transpose_quads all = {TRANSPOSE_EACH(TRANSPOSE_QUAD)};
 #undef TRANSPOSE_QUAD
 #else
     REAL all[VEC_LANES];

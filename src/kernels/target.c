@@ -7,7 +7,7 @@
  *   AArch64    AT_HWCAP and AT_HWCAP2, which Linux hands to every process; other systems are not asked */
 #include "kernels/target.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,79 +32,54 @@ static bool target_cpuid(unsigned leaf, unsigned part, int reg, int bit)
     return __get_cpuid_count(leaf, part, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) && (r[reg] >> bit & 1);
 }
 
-#define BY_NAME(name)                                                                              \
+#define FEATURE(name, is_there)                                                                    \
     {                                                                                              \
-        name, __builtin_cpu_supports(name) != 0                                                    \
+        name, is_there                                                                             \
     }
-
-static void target_ask(void)
-{
-    target_asked++;
-    __builtin_cpu_init();
-    const target_feature all[] = {
-        BY_NAME("sse3"),
-        BY_NAME("ssse3"),
-        BY_NAME("sse4.1"),
-        BY_NAME("sse4.2"),
-        BY_NAME("popcnt"),
-        BY_NAME("avx"),
-        BY_NAME("avx2"),
-        BY_NAME("fma"),
-        BY_NAME("bmi"),
-        BY_NAME("bmi2"),
-        BY_NAME("fma4"),
-        BY_NAME("xop"),
-        BY_NAME("gfni"),
-        BY_NAME("avx512f"),
-        BY_NAME("avx512cd"),
-        BY_NAME("avx512dq"),
-        BY_NAME("avx512bw"),
-        BY_NAME("avx512vl"),
-        BY_NAME("avx512ifma"),
-        BY_NAME("avx512vbmi"),
-        BY_NAME("avx512vbmi2"),
-        BY_NAME("avx512vnni"),
-        BY_NAME("avx512bitalg"),
-        BY_NAME("avx512vpopcntdq"),
-        BY_NAME("avx512bf16"),
-        {"movbe", target_cpuid(1, 0, ECX, 22)},
-        {"f16c", target_cpuid(1, 0, ECX, 29)},
-        {"avx512fp16", target_cpuid(7, 0, EDX, 23)},
-        {"avxvnni", target_cpuid(7, 1, EAX, 4)},
-        {"lzcnt", target_cpuid(0x80000001, 0, ECX, 5)},
-    };
-    memcpy(target_known, all, sizeof all);
-}
-
+#define BY_NAME(name) FEATURE(name, __builtin_cpu_supports(name) != 0)
 #elif defined __aarch64__ && defined __linux__
 #include <sys/auxv.h>
+#endif
 
 static void target_ask(void)
 {
-    target_asked++;
+#if defined __x86_64__ || defined __i386__
+    __builtin_cpu_init();
+    const target_feature all[] = {
+        /* names that every compiler takes */
+        BY_NAME("sse3"), BY_NAME("ssse3"), BY_NAME("sse4.1"), BY_NAME("sse4.2"), BY_NAME("popcnt"),
+        BY_NAME("avx"), BY_NAME("avx2"), BY_NAME("fma"), BY_NAME("bmi"), BY_NAME("bmi2"),
+        BY_NAME("fma4"), BY_NAME("xop"), BY_NAME("gfni"), BY_NAME("avx512f"), BY_NAME("avx512cd"),
+        BY_NAME("avx512dq"), BY_NAME("avx512bw"), BY_NAME("avx512vl"), BY_NAME("avx512ifma"),
+        BY_NAME("avx512vbmi"), BY_NAME("avx512vbmi2"), BY_NAME("avx512vnni"),
+        BY_NAME("avx512bitalg"), BY_NAME("avx512vpopcntdq"), BY_NAME("avx512bf16"),
+        /* bits of cpuid */
+        FEATURE("movbe", target_cpuid(1, 0, ECX, 22)), FEATURE("f16c", target_cpuid(1, 0, ECX, 29)),
+        FEATURE("avx512fp16", target_cpuid(7, 0, EDX, 23)),
+        FEATURE("avxvnni", target_cpuid(7, 1, EAX, 4)),
+        FEATURE("lzcnt", target_cpuid(0x80000001, 0, ECX, 5))};
+#elif defined __aarch64__ && defined __linux__
     const unsigned long has = getauxval(AT_HWCAP), has2 = getauxval(AT_HWCAP2);
     const target_feature all[] = {
         {"crc", has >> 7 & 1},   {"lse", has >> 8 & 1},      {"fp16", has >> 10 & 1},
         {"rdma", has >> 12 & 1}, {"dotprod", has >> 20 & 1}, {"sve", has >> 22 & 1},
-        {"sve2", has2 >> 1 & 1}, {"i8mm", has2 >> 13 & 1},   {"bf16", has2 >> 14 & 1},
-    };
+        {"sve2", has2 >> 1 & 1}, {"i8mm", has2 >> 13 & 1},   {"bf16", has2 >> 14 & 1}};
+#else
+    const target_feature all[] = {{NULL, true}};
+#endif
     memcpy(target_known, all, sizeof all);
 }
-
-#else
-
-static void target_ask(void)
-{
-    target_asked++;
-}
-
-#endif
 
 /* The feature of this name; its own name is NULL if we know none. */
 static target_feature target_find(const char *name)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, target_ask);
+    static atomic_int begun, done;
+    if (!done && !atomic_fetch_add(&begun, 1)) {
+        target_ask();
+        target_asked++;
+        done = 1;
+    }
+    while (!done) continue; /* another thread asks, for some microseconds */
     const target_feature *f = target_known;
     while (f->name && strcmp(f->name, name) != 0) f++;
     return f->name ? *f : (target_feature){NULL, true};

@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 /* What the compiler was allowed to use beyond what every processor of its kind has, by the names of
- * its -m options, NULL at the end.  Data and not code, so that it can be read anywhere. */
+ * its -m options, NULL at the end, and "" for what it was not.  Data and not code, so that it can
+ * be read anywhere. */
 extern const char *const at_target_needs[];
 
 /* Writes the names in needs, up to NULL, that has() denies, "avx2, fma", as far as they fit into size

@@ -1,128 +1,29 @@
 /* target_needs.c -- what this build needs; see target.h.
  *
- * The compiler defines a macro for everything that -march lets it use.  This file is compiled like the
- * rest of the library, but holds no code. */
+ * The compiler defines a macro as 1 for everything that -march lets it use.  Turned into a string,
+ * such a macro is "1", two bytes with the 0 at the end, and one that is not defined is its own name.
+ * This file is compiled like the rest of the library, but holds no code. */
 #include "kernels/target.h"
 
+#define SPELLED(macro) #macro
+#define NEED(name, macro) (sizeof SPELLED(macro) == 2 ? (name) : "")
+
 const char *const at_target_needs[] = {
-#if defined __x86_64__ || defined __i386__
-#ifdef __SSE3__
-    "sse3",
-#endif
-#ifdef __SSSE3__
-    "ssse3",
-#endif
-#ifdef __SSE4_1__
-    "sse4.1",
-#endif
-#ifdef __SSE4_2__
-    "sse4.2",
-#endif
-#ifdef __POPCNT__
-    "popcnt",
-#endif
-#ifdef __AVX__
-    "avx",
-#endif
-#ifdef __F16C__
-    "f16c",
-#endif
-#ifdef __AVX2__
-    "avx2",
-#endif
-#ifdef __FMA__
-    "fma",
-#endif
-#ifdef __BMI__
-    "bmi",
-#endif
-#ifdef __BMI2__
-    "bmi2",
-#endif
-#ifdef __LZCNT__
-    "lzcnt",
-#endif
-#ifdef __MOVBE__
-    "movbe",
-#endif
-#ifdef __FMA4__
-    "fma4",
-#endif
-#ifdef __XOP__
-    "xop",
-#endif
-#ifdef __GFNI__
-    "gfni",
-#endif
-#ifdef __AVXVNNI__
-    "avxvnni",
-#endif
-#ifdef __AVX512F__
-    "avx512f",
-#endif
-#ifdef __AVX512CD__
-    "avx512cd",
-#endif
-#ifdef __AVX512DQ__
-    "avx512dq",
-#endif
-#ifdef __AVX512BW__
-    "avx512bw",
-#endif
-#ifdef __AVX512VL__
-    "avx512vl",
-#endif
-#ifdef __AVX512IFMA__
-    "avx512ifma",
-#endif
-#ifdef __AVX512VBMI__
-    "avx512vbmi",
-#endif
-#ifdef __AVX512VBMI2__
-    "avx512vbmi2",
-#endif
-#ifdef __AVX512VNNI__
-    "avx512vnni",
-#endif
-#ifdef __AVX512BITALG__
-    "avx512bitalg",
-#endif
-#ifdef __AVX512VPOPCNTDQ__
-    "avx512vpopcntdq",
-#endif
-#ifdef __AVX512BF16__
-    "avx512bf16",
-#endif
-#ifdef __AVX512FP16__
-    "avx512fp16",
-#endif
-#elif defined __aarch64__
-#ifdef __ARM_FEATURE_CRC32
-    "crc",
-#endif
-#ifdef __ARM_FEATURE_ATOMICS
-    "lse",
-#endif
-#ifdef __ARM_FEATURE_QRDMX
-    "rdma",
-#endif
-#ifdef __ARM_FEATURE_FP16_VECTOR_ARITHMETIC
-    "fp16",
-#endif
-#ifdef __ARM_FEATURE_DOTPROD
-    "dotprod",
-#endif
-#ifdef __ARM_FEATURE_SVE
-    "sve",
-#endif
-#ifdef __ARM_FEATURE_BF16
-    "bf16",
-#endif
-#ifdef __ARM_FEATURE_MATMUL_INT8
-    "i8mm",
-#endif
-#ifdef __ARM_FEATURE_SVE2
-    "sve2",
-#endif
-#endif
-    NULL};
+    /* x86 */
+    NEED("sse3", __SSE3__), NEED("ssse3", __SSSE3__), NEED("sse4.1", __SSE4_1__),
+    NEED("sse4.2", __SSE4_2__), NEED("popcnt", __POPCNT__), NEED("avx", __AVX__),
+    NEED("f16c", __F16C__), NEED("avx2", __AVX2__), NEED("fma", __FMA__), NEED("bmi", __BMI__),
+    NEED("bmi2", __BMI2__), NEED("lzcnt", __LZCNT__), NEED("movbe", __MOVBE__),
+    NEED("fma4", __FMA4__), NEED("xop", __XOP__), NEED("gfni", __GFNI__),
+    NEED("avxvnni", __AVXVNNI__), NEED("avx512f", __AVX512F__), NEED("avx512cd", __AVX512CD__),
+    NEED("avx512dq", __AVX512DQ__), NEED("avx512bw", __AVX512BW__), NEED("avx512vl", __AVX512VL__),
+    NEED("avx512ifma", __AVX512IFMA__), NEED("avx512vbmi", __AVX512VBMI__),
+    NEED("avx512vbmi2", __AVX512VBMI2__), NEED("avx512vnni", __AVX512VNNI__),
+    NEED("avx512bitalg", __AVX512BITALG__), NEED("avx512vpopcntdq", __AVX512VPOPCNTDQ__),
+    NEED("avx512bf16", __AVX512BF16__), NEED("avx512fp16", __AVX512FP16__),
+    /* AArch64 */
+    NEED("crc", __ARM_FEATURE_CRC32), NEED("lse", __ARM_FEATURE_ATOMICS),
+    NEED("rdma", __ARM_FEATURE_QRDMX), NEED("fp16", __ARM_FEATURE_FP16_VECTOR_ARITHMETIC),
+    NEED("dotprod", __ARM_FEATURE_DOTPROD), NEED("sve", __ARM_FEATURE_SVE),
+    NEED("bf16", __ARM_FEATURE_BF16), NEED("i8mm", __ARM_FEATURE_MATMUL_INT8),
+    NEED("sve2", __ARM_FEATURE_SVE2), NULL};

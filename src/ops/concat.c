@@ -15,7 +15,7 @@
 
 #include <limits.h>
 
-#include "kernels/copy.h"
+#include "kernels/rows.h"
 #include "kernels/real.h"
 
 typedef struct {

@@ -9,7 +9,6 @@
 #include "kernels/parallel.h"
 #include "kernels/rng.h"
 #include "kernels/rows.h"
-#include "kernels/vmath.h"
 #include "ops/ops.h"
 
 #endif

@@ -11,7 +11,7 @@
  *      x     [....|yyyyyyyyy|......] */
 #include "ops/op.h"
 
-#include "kernels/copy.h"
+#include "kernels/rows.h"
 #include "kernels/real.h"
 
 typedef struct {

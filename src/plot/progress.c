@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "kernels/system.h"
 #include "plot/label.h"
 #include "tensor/decimal.h"
 

@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
-#ifndef _WIN32
-#include <sys/ioctl.h>
-#endif
 
+#include "kernels/system.h"
 #include "plot/draw.h"
 #include "plot/label.h"
 
@@ -42,14 +39,11 @@ static bool locale_says_utf8(void)
 at_terminal at_terminal_of(FILE *out)
 {
     at_terminal as = {.columns = 80, .unicode = locale_says_utf8()};
-    int fd = out ? fileno(out) : -1;
-    if (fd < 0 || !isatty(fd)) return as;
+    int columns = out ? at_terminal_width(out) : 0;
+    if (columns == 0) return as;
     as.is_terminal = true;
     as.colours = colours_of_terminal();
-#ifdef TIOCGWINSZ
-    struct winsize size;
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) as.columns = size.ws_col;
-#endif
+    as.columns = columns;
     return as;
 }
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/system.h"
-
 #if defined(__SANITIZE_ADDRESS__)
 #define AT_ASAN 1
 #elif defined(__has_feature)
@@ -71,10 +69,12 @@ static at_arena_chunk *add_chunk(at_arena *a, size_t bytes)
     if (size < bytes) size = bytes;
     if (size > PTRDIFF_MAX - AT_CHUNK_HEADER) return NULL;
 
-    at_arena_chunk *c = at_aligned_alloc(64, AT_CHUNK_HEADER + (size + 63) / 64 * 64);
-    if (!c) return NULL;
+    char *memory = malloc(63 + AT_CHUNK_HEADER + size);
+    if (!memory) return NULL;
     n_mallocs++;
-    *c = (at_arena_chunk){.size = size, .next = a->current ? a->current->next : NULL};
+    at_arena_chunk *c =
+        (at_arena_chunk *)(memory + (-(uintptr_t)memory & 63)); /* the next multiple of 64 */
+    *c = (at_arena_chunk){a->current ? a->current->next : NULL, .size = size, .memory = memory};
     forget_bytes(chunk_bytes(c), size);
     a->reserved += size;
     if (a->current)
@@ -132,7 +132,7 @@ void at_arena_free(at_arena *a)
     for (at_arena_chunk *c = a->first, *next; c; c = next) {
         next = c->next;
         ASAN_UNPOISON_MEMORY_REGION(chunk_bytes(c), c->size);
-        at_aligned_free(c);
+        free(c->memory);
     }
     *a = (at_arena){0};
 }

@@ -21,6 +21,7 @@ typedef struct at_arena_chunk at_arena_chunk;
 struct at_arena_chunk {
     at_arena_chunk *next;
     size_t size, used; /* of the bytes that begin AT_CHUNK_HEADER behind its own address */
+    void *memory;      /* from malloc, less than 64 bytes before its own address */
 };
 enum { AT_CHUNK_HEADER = 64 }; /* keeps those bytes aligned */
 

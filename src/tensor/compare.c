@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tensor/decimal.h"
+#include "kernels/system.h"
 
 bool at_same_bits(double a, double b)
 {

@@ -9,14 +9,10 @@
  * and nothing that leaves this file contains it. */
 #include "tensor/decimal.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __APPLE__
-#include <xlocale.h>
-#endif
 
 /* "-1.25e-07" in whatever locale: digits 125, exponent -7 */
 static at_decimal parse_exponential(const char *text)
@@ -89,23 +85,4 @@ const char *at_short_text(double x, int significant)
     if (isnan(x)) x = (double)NAN; /* printf would show its sign */
     snprintf(text, AT_TEXT_SIZE, "%.*g", significant, x);
     return with_plain_point(text);
-}
-
-void *at_point_begin(void)
-{
-#ifdef _WIN32
-    return NULL;
-#else
-    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc and musl allocate nothing */
-    return plain ? (void *)uselocale(plain) : NULL;
-#endif
-}
-
-void at_point_end(void *before)
-{
-#ifdef _WIN32
-    (void)before;
-#else
-    if (before) freelocale(uselocale((locale_t)before));
-#endif
 }

@@ -22,10 +22,5 @@ const char *at_fixed_text(double x, int decimals);
  * Both texts live as long as at_shape_text's. */
 const char *at_short_text(double x, int significant);
 
-/* From the one to the other, printf and its kin write a decimal point in this thread, whatever the
- * locale of the program.  On Windows they do nothing. */
-void *at_point_begin(void);
-void at_point_end(void *before);
-
 AT_END_C
 #endif

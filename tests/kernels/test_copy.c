@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/copy.h"
+#include "kernels/rows.h"
 #include "kernels/parallel.h"
 #include "kernels/real.h"
 

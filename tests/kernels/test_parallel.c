@@ -1,8 +1,8 @@
 /* test_parallel.c -- the thread pool.  What a task finds out it writes down; only the test asserts. */
 #define _GNU_SOURCE /* affinity */
 #include "test.h"
-#include "kernels/cpus.h"
 #include "kernels/parallel.h"
+#include "kernels/system.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -139,30 +139,44 @@ END_TEST
 
 #ifdef __linux__
 typedef struct {
-    atomic_int arrived, cpus[2]; /* on which worker 0, and worker 1, may run */
-} two_masks;
+    int threads;
+    atomic_int arrived, cpus[AT_MAX_THREADS]; /* on which each worker may run */
+} masks;
 
-/* Waits for the other task, so that each has a worker of its own. */
+/* Waits for the other tasks, so that each has a worker of its own. */
 static void look_at_mask(void *ctx, int task, int worker)
 {
     (void)task;
-    two_masks *m = ctx;
+    masks *m = ctx;
     cpu_set_t mask;
-    for (m->arrived++; m->arrived < 2;) nap(100);
+    for (m->arrived++; m->arrived < m->threads;) nap(100);
     if (sched_getaffinity(0, sizeof mask, &mask) == 0) m->cpus[worker] = CPU_COUNT(&mask);
 }
 
-START_TEST(a_helper_keeps_off_one_of_the_callers_cpus_if_there_are_several)
+/* Of so many threads, new ones, all but the caller keep off a CPU if the others are enough for them. */
+static void expect_masks(int threads)
 {
-    two_masks m = {0};
-    at_threads(2);
-    at_parallel(2, look_at_mask, &m);
+    masks m = {.threads = threads};
+    at_threads(1);
+    at_threads(threads);
+    at_parallel(threads, look_at_mask, &m);
     ck_assert_int_ge(m.cpus[0], 1);
-    ck_assert_int_eq(m.cpus[1], m.cpus[0] > 1 ? m.cpus[0] - 1 : 1);
+    for (int i = 1; i < threads; i++)
+        ck_assert_int_eq(m.cpus[i], m.cpus[0] >= threads ? m.cpus[0] - 1 : m.cpus[0]);
+}
+
+START_TEST(helpers_keep_off_the_callers_cpu_if_the_others_are_enough)
+{
+    cpu_set_t mine;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof mine, &mine), 0);
+    int cpus = CPU_COUNT(&mine) < AT_MAX_THREADS ? CPU_COUNT(&mine) : AT_MAX_THREADS - 1;
+    for (int again = 0; again < 2; again++) expect_masks(2);
+    if (cpus > 1) expect_masks(cpus);
+    expect_masks(cpus + 1);
 }
 END_TEST
 #else
-START_TEST(a_helper_keeps_off_one_of_the_callers_cpus_if_there_are_several)
+START_TEST(helpers_keep_off_the_callers_cpu_if_the_others_are_enough)
 {
     at_threads(2); /* where nobody says which CPU this is, helpers run anywhere */
     ck_assert(all_met(2));
@@ -508,7 +522,7 @@ END_TEST
 SUITE(kernels_parallel, every_task_runs_exactly_once,
       tasks_that_run_at_the_same_time_have_different_workers,
       as_many_tasks_as_there_are_threads_run_at_the_same_time,
-      a_helper_keeps_off_one_of_the_callers_cpus_if_there_are_several,
+      helpers_keep_off_the_callers_cpu_if_the_others_are_enough,
       a_long_row_of_small_jobs_loses_no_task,
       a_call_within_a_task_runs_inline_in_order_on_its_own_thread, one_thread_runs_inline_in_order,
       a_single_task_may_use_the_pool,

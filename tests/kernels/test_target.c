@@ -53,7 +53,7 @@ START_TEST(every_need_can_be_asked_for)
 {
 #if defined __x86_64__ || defined __i386__ || defined __aarch64__ && defined __linux__
     for (const char *const *need = at_target_needs; *need; need++)
-        ck_assert_msg(at_target_knows(*need), "nobody knows %s", *need);
+        ck_assert_msg(!**need || at_target_knows(*need), "nobody knows %s", *need);
 #endif
 }
 END_TEST

@@ -13,7 +13,7 @@
 
 #include "kernels/rng.h"
 #include "kernels/simd_math.h"
-#include "kernels/vmath.h"
+#include "kernels/rows.h"
 #include "test.h"
 
 typedef long double vmath_truth(long double x);

@@ -1,9 +1,8 @@
-/* test_cpus.c -- CPU quotas, on control groups made of plain files; affinity, of a thread that waits. */
-#define _GNU_SOURCE /* affinity */
+/* test_system.c -- CPU quotas, on control groups made of plain files; terminals.
+ * What starts threads is tested with the pool, what opens and renames files with .npy. */
 #include "test.h"
-#include "kernels/cpus.h"
+#include "kernels/system.h"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,56 +154,16 @@ START_TEST(a_path_too_long_for_us_is_no_quota)
 }
 END_TEST
 
-#ifdef __linux__
-static void *wait_for_the_end(void *end)
+START_TEST(a_file_is_no_terminal)
 {
-    pthread_mutex_lock(end);
-    pthread_mutex_unlock(end);
-    return NULL;
-}
-
-/* What becomes of the affinity of a thread, one of n, for which this CPU is reserved. */
-static cpu_set_t mask_after_reserving(int cpu, int n)
-{
-    pthread_mutex_t end = PTHREAD_MUTEX_INITIALIZER;
-    pthread_t threads[CPU_SETSIZE];
-    cpu_set_t mask;
-    pthread_mutex_lock(&end);
-    ck_assert_int_eq(pthread_create(&threads[0], NULL, wait_for_the_end, &end), 0);
-    for (int i = 1; i < n; i++) threads[i] = threads[0];
-    at_cpu_reserve(cpu, n, threads);
-    ck_assert_int_eq(pthread_getaffinity_np(threads[0], sizeof mask, &mask), 0);
-    pthread_mutex_unlock(&end);
-    pthread_join(threads[0], NULL);
-    return mask;
-}
-
-START_TEST(a_thread_keeps_off_a_reserved_cpu_if_there_are_others)
-{
-    cpu_set_t mine, mask;
-    const int here = at_cpu_here();
-    ck_assert_int_eq(sched_getaffinity(0, sizeof mine, &mine), 0);
-    ck_assert_int_ge(here, 0);
-    const int others = CPU_COUNT(&mine) - CPU_ISSET(here, &mine);
-
-    mask = mask_after_reserving(here, 1);
-    ck_assert_int_eq(!CPU_ISSET(here, &mask), others > 0);
-    mask = mask_after_reserving(here, others + 1); /* not one for each */
-    ck_assert(CPU_EQUAL(&mask, &mine));
-    mask = mask_after_reserving(-1, 1);
-    ck_assert(CPU_EQUAL(&mask, &mine));
+    FILE *f = tmpfile();
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(at_terminal_width(f), 0);
+    fclose(f);
 }
 END_TEST
-#else
-START_TEST(a_thread_keeps_off_a_reserved_cpu_if_there_are_others)
-{
-    at_cpu_reserve(0, 0, NULL); /* nothing to be had here, and no harm done */
-    ck_assert_int_eq(at_cpu_here(), -1);
-}
-END_TEST
-#endif
 
-SUITE(kernels_cpus, a_thread_keeps_off_a_reserved_cpu_if_there_are_others,
+SUITE(kernels_system, a_file_is_no_terminal,
       a_process_may_use_at_least_one_cpu_and_at_most_those_online, no_files_no_quota,
       a_v2_quota_rounds_up_to_whole_cpus, a_v1_quota_is_found_under_either_name_of_its_controllers,
       the_smallest_quota_on_the_way_up_counts,

@@ -1,0 +1,37 @@
+/* system_single.c -- where there are no threads; see system.h.
+ *
+ * No thread starts, so the pool's owner does all tasks itself and nobody ever sleeps. */
+#ifdef __wasm__
+#include "kernels/system.h"
+
+int at_cpus(void)
+{
+    return 1;
+}
+
+bool at_thread_start(int i, void (*run)(int i), void (*forked)(void))
+{
+    return (void)i, (void)run, (void)forked, false;
+}
+
+void at_thread_join(int i)
+{
+    (void)i;
+}
+
+void at_threads_avoid_this_cpu(int n)
+{
+    (void)n;
+}
+
+void at_sleep_while(bool (*idle)(int arg), int arg, at_queue queue)
+{
+    (void)idle, (void)arg, (void)queue;
+}
+
+void at_wake(at_queue queue, int n)
+{
+    (void)queue, (void)n;
+}
+
+#endif
