@@ -1,5 +1,5 @@
 #!/bin/sh
-# check-examples.sh FOLDER [write] -- the examples still print what examples/expected/ says they print.
+# check-examples.sh FOLDER [write | NAME...] -- the examples still print what examples/expected/ says they print.
 #
 # The first line of an expected file is the command, "$ 03_attention_by_hand", the rest its standard
 # output; FOLDER holds the programs.  Words must be the same, blanks don't count, and neither does
@@ -11,7 +11,8 @@
 # A program must end with status 0, refuse options that it does not have, and end with status 1 if
 # stdout can't be written; trace, which checks what it prints, with any options.  If docs/images has an
 # SVG of its name, a program is given a path to draw to and must draw something.  With `write` nothing is
-# compared: outputs and pictures are made anew, for `git diff` to show.
+# compared: outputs and pictures are made anew, for `git diff` to show.  With names these are compared, and
+# nothing else is done.
 set -eu
 cd "$(dirname "$0")/.."
 programs=$1 write=${2:-}
@@ -143,6 +144,15 @@ command_line() {
     ends 1 "$1: cannot write to standard output" "$1" --help >&- || return 1
     grep -q '^    return finish(' "examples/$1.c" || { echo "    main does not return finish()"; return 1; }
 }
+
+case $write in
+"" | write) ;;
+*)
+    shift
+    for name; do check "examples/expected/$name.txt" || exit 1; done
+    exit
+    ;;
+esac
 
 passed=0 failed=0
 for file in examples/expected/*.txt; do

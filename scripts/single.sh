@@ -1,0 +1,205 @@
+#!/bin/sh
+# single.sh FOLDER FILE.c... -- writes FOLDER/attic.h, all public headers in one, and FOLDER/attic.c, the
+# library in one: its sources one after the other, each header before the first that includes it.
+#
+# What includes kernels/real.h is compiled for float and for double.  Here it comes last, as it stands, for
+# float; then, without comments, those of its declarations that depend on REAL come again, under other names:
+#
+#     static void softmax_row(int N, const REAL *x, REAL *y)          REAL is float
+#     static void softmax_row_f64(int N, const REAL *x, REAL *y)      REAL is double
+#
+# A declaration depends on REAL if a word of it does: REAL, AT_REAL, a macro made of such a word, a type or a
+# function that was declared with one.  The macros of a .c file end with it, those of headers that see REAL
+# with the pass.  It relies on the format: a declaration begins in column one.
+set -eu
+cd "$(dirname "$0")/.."
+folder=$1
+shift
+mkdir -p "$folder"
+
+# opening NAME: the first comment, with what is read from stdin
+opening() {
+    echo "/* $1 -- attic $(sed -n 's/^.define ATTIC_VERSION *"\(.*\)"/\1/p' src/version.h): ATTention In C, all of it" \
+        "in attic.h and attic.c."
+    sed 's/^/ * /; s/ *$//' - LICENSE
+    echo " */"
+}
+
+opening attic.h >"$folder/attic.h" <<'END'
+
+All public headers in one; attic.c says how to compile.  Written by `make single` from the sources of
+attic, where its documentation, examples and tests are: change them, not this.
+
+END
+opening attic.c >"$folder/attic.c" <<'END'
+
+    cc -O3 main.c attic.c -lm -pthread
+
+Written by `make single` from the sources of attic, where its documentation, examples and tests are: change
+them, not this.  It is C11, for gcc and clang; a C++ program links with it.  What a plain `cc` lacks:
+
+    -O3                           else everything is several times slower
+    -march=native                 the vectors of this processor (-mcpu=native where it is no x86), and
+    -mprefer-vector-width=512     clang: all of AVX-512
+    -ffp-contract=fast            fused multiply-adds in all sums; with -std=c11, or clang, there are fewer
+    --param=avoid-fma-max-bits=0  gcc, tuned for Zen 1 to 3, does without some of them: then the bits of a
+                                  product depend on its shape
+    -fno-math-errno -fno-trapping-math    more loops become vectors
+    -msse2 -mfpmath=sse           32-bit x86: must be
+
+Never -ffast-math: masks are -inf, and a NaN must surface.
+
+One thing is lost.  A library of several files notices that the processor is not the one it was built for:
+what asks is compiled without -march, and at_open reports the answer.  Compiled with -march, this file may
+die of an instruction that is not there before it has asked.
+
+END
+cat >>"$folder/attic.c" <<'END'
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* affinity; -std=c11 would hide POSIX as well */
+#endif
+#ifdef _WIN32
+#define __USE_MINGW_ANSI_STDIO 1
+#define _FILE_OFFSET_BITS 64
+#endif
+#if !defined(NDEBUG) && !defined(ATTIC_DEBUG)
+#define NDEBUG /* a library does not abort */
+#endif
+#include "attic.h"
+END
+
+awk -v strings=1 -f scripts/code.awk "$@" src/*.h src/*/*.h | awk -v folder="$folder" -v sources="$*" '
+{
+    split($0, at, ":")
+    line = line substr($0, length(at[1] at[2]) + 3)
+    if (sub(/ *\\$/, "", line)) next
+    code[at[1], at[2]] = line # with all lines of a macro in its last
+    if (split(line, quoted, "\"") == 3 && line ~ /^#include/) includes[at[1]] = includes[at[1]] " src/" quoted[2]
+    line = ""
+}
+function sees_real(file,    i, k, part) {
+    k = split(includes[file], part, " ")
+    for (i = 1; i <= k; i++) if (sees_real(part[i])) return 1
+    return file == "src/kernels/real.h"
+}
+function without_strings(s) {
+    gsub(/"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047/, "0", s)
+    return s
+}
+function depends(s,    word) {
+    for (s = without_strings(s); match(s, /[A-Za-z_][A-Za-z0-9_]*/);) {
+        word = substr(s, RSTART, RLENGTH)
+        s = substr(s, RSTART + RLENGTH)
+        if (word in of_real && (of_real[word] != "call" || s ~ /^\(/)) return 1
+    }
+    return 0
+}
+# The names in a list of declarators, or of enumerators, are made again by each pass.
+function own(list,    i, k, part) {
+    k = split(list, part, ",")
+    for (i = 1; i <= k; i++) {
+        sub(/ *[[=};].*/, "", part[i])
+        sub(/.*[^A-Za-z0-9_]/, "", part[i])
+        of_real[part[i]] = owned[part[i]] = "word"
+    }
+}
+function declared(s) { # at file scope, all in one line
+    s = without_strings(s)
+    gsub(/__attribute__ *\(\([^)]*\)*\) */, "", s)
+    if (match(s, /^(typedef )?(struct|union|enum) [A-Za-z0-9_]+ \{/)) own(substr(s, 1, RLENGTH - 2))
+    if (match(s, /^(typedef )?enum[^{]*\{/)) own(substr(s, RLENGTH + 1))
+    if (s ~ /^typedef /) {
+        sub(/\{.*\}/, "", s)
+        if (match(s, /\(\*[^)]*/)) s = substr(s, RSTART, RLENGTH) # a pointer to a function
+        else sub(/\(.*\);$/, "", s)
+        sub(/[ ;]*$/, "", s)
+        own(substr(s, match(s, /[^ *]+$/)))
+    } else if (match(s, /^[A-Za-z0-9_]+/) && substr(s, 1, RLENGTH) in statics) {
+        sub(/ *[={;(].*/, "", s)
+        own(s)
+    }
+}
+function renamed(s,    word, out) {
+    while (match(s, /"([^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*/)) {
+        word = substr(s, RSTART, RLENGTH)
+        out = out substr(s, 1, RSTART + RLENGTH - 1)
+        s = substr(s, RSTART + RLENGTH)
+        if (word in owned && (of_real[word] != "call" || s !~ /^\(/)) out = out "_f64"
+    }
+    return out s
+}
+function put(s) {
+    if (s != "" || text[n] != "") text[++n] = s
+}
+function again(line,    i, bare) {
+    if (line ~ /^#/ && !chunk_n) second[++seconds] = line
+    if (line == "" || (line ~ /^#/ && !chunk_n)) return
+    chunk[++chunk_n] = line
+    if (line ~ /^#/) return
+    bare = without_strings(line)
+    open += gsub(/\{/, "", bare) - gsub(/\}/, "", bare)
+    declaration = declaration (chunk_n > 1 ? " " : "") line
+    if (line !~ /^\}/ && (open > 0 || line !~ /[;}]$/)) return
+    if (depends(declaration)) {
+        declared(declaration)
+        for (i = 1; i <= chunk_n; i++) second[++seconds] = chunk[i]
+        if (line == "}") second[++seconds] = ""
+    }
+    declaration = ""
+    chunk_n = open = 0
+}
+function emit(file,    i, k, part, raw, line, nest, once, twice, ends) {
+    if (file in done) return
+    done[file]
+    k = split(includes[file], part, " ")
+    for (i = 1; i <= k; i++) emit(part[i])
+    twice = sees_real(file)
+    nest = file ~ /h$/ ? -1 : 0 # the guard of a header is no condition
+    put("")
+    put("/* ======== " substr(file, 5) " ======== */")
+    for (i = 1; (getline raw < file) > 0; i++) {
+        line = code[file, i]
+        if (line ~ /^# *if/) nest++
+        if (line == "#ifdef AT_ONCE") once = nest
+        if (line ~ /^#(include "|define _GNU_SOURCE$)/) continue
+        if (line ~ /^#include </ && nest == 0 && line !~ /tgmath/) {
+            if (!(line in system_h)) print system_h[line] line >> output
+            continue
+        }
+        put(raw)
+        if (twice && !once) again(line)
+        if (line ~ /^# *endif/ && nest-- == once) once = 0
+        if (!sub(/^# *define /, "", line)) continue
+        match(line, /^[A-Za-z0-9_]+/)
+        macro = substr(line, 1, RLENGTH)
+        line = substr(line, RLENGTH + 1)
+        if (line ~ /^ *static /) statics[macro]
+        is_call = sub(/^\([^)]*\)/, "", line)
+        if (depends(line)) of_real[macro] = is_call ? "call" : "word"
+        line = "#undef " macro "\n"
+        if (file ~ /c$/ && !index(ends, line)) ends = ends line
+        if (file !~ /c$/ && twice && !index(pass_ends, line)) pass_ends = pass_ends line
+    }
+    put(ends)
+    if (twice) second[++seconds] = ends
+}
+function write(    i) {
+    for (i = 1; i <= n; i++) print text[i] >> output
+    n = 0
+}
+END {
+    statics["static"]
+    of_real["REAL"] = of_real["REAL_EPS"] = "word"
+    of_real["AT_REAL"] = "call"
+    output = folder "/attic.h"
+    while (("ls src/attic*.h" | getline face) > 0) emit(face)
+    write()
+    output = folder "/attic.c"
+    k = split(sources, source, " ")
+    for (i = 1; i <= k; i++) if (!sees_real(source[i])) emit(source[i])
+    for (i = 1; i <= k; i++) emit(source[i]) # those after <tgmath.h>
+    put(pass_ends "\n/* ======== what depends on REAL, for double ======== */\n#define AT_F64")
+    for (i = 1; i <= seconds; i++) put(renamed(second[i]))
+    put(pass_ends "#undef AT_F64")
+    write()
+}'
