@@ -249,8 +249,8 @@ coverage-report:
 check-install: lib ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
-check-single: single ## compile these two files with gcc and clang; gradient checks, examples, C++
-	@sh scripts/check-single.sh build/single
+check-single: single $(static) ## compile these two files with gcc and clang; gradient checks, examples, C++
+	@sh scripts/check-single.sh build/single $(static)
 
 check-dist: ## unpack the source archive, build it, run its demo
 	@sh scripts/check-dist.sh "$(MAKE)"

@@ -1,9 +1,10 @@
 #!/bin/sh
-# check-single.sh FOLDER -- attic.h and attic.c in FOLDER (make single): gcc and clang compile them without a
-# warning, and the gradient checks, two examples and a program in C++ do with them what they should.
+# check-single.sh FOLDER libattic.a -- attic.h and attic.c in FOLDER (make single): gcc and clang compile them
+# without a warning to what the library has, and the gradient checks, two examples and a program in C++ do
+# with them what they should.
 set -eu
 cd "$(dirname "$0")/.."
-single=$1
+single=$1 library=$2
 for tool in gcc g++ clang clang++; do
     command -v $tool >/dev/null || { echo "There is no $tool; on Debian: apt-get install g++ clang" >&2; exit 1; }
 done
@@ -23,6 +24,12 @@ compiled any gcc -O1
 compiled strict gcc -O1 -std=c11 -DATTIC_DEBUG -DATTIC_PLAIN_KERNELS
 compiled clang-here clang -O1 -march=native
 compiled clang-any clang -O1
+
+# exported FILE: the names that a linker sees
+exported() { nm -g "$1" | awk 'NF == 3 && $2 != "U" { print $3 }' | sort; }
+exported "$library" >"$work/library"
+exported "$work/here.o" | diff "$work/library" - ||
+    { echo "< are in libattic.a only, > in attic.c only" >&2; exit 1; }
 
 # The table looks into the library: internal headers are those of src/.
 gcc -O1 -Isrc -Itests -Iexamples tests/gradcheck/*.c examples/common/options.c "$work/here.o" -lm -pthread \

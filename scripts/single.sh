@@ -86,13 +86,20 @@ function without_strings(s) {
     gsub(/"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047/, "0", s)
     return s
 }
-function depends(s,    word) {
-    for (s = without_strings(s); match(s, /[A-Za-z_][A-Za-z0-9_]*/);) {
+function is_macro(word, next_of) {
+    return word in body && (!(word in with_args) || next_of ~ /^\(/)
+}
+function depends(s,    word, found) {
+    for (s = without_strings(s); !found && match(s, /[A-Za-z_][A-Za-z0-9_]*/);) {
         word = substr(s, RSTART, RLENGTH)
         s = substr(s, RSTART + RLENGTH)
-        if (word in of_real && (of_real[word] != "call" || s ~ /^\(/)) return 1
+        found = word in of_real
+        if (found || word in within || !is_macro(word, s)) continue
+        within[word]
+        found = depends(body[word])
+        delete within[word]
     }
-    return 0
+    return found
 }
 # The names in a list of declarators, or of enumerators, are made again by each pass.
 function own(list,    i, k, part) {
@@ -100,7 +107,7 @@ function own(list,    i, k, part) {
     for (i = 1; i <= k; i++) {
         sub(/ *[[=};].*/, "", part[i])
         sub(/.*[^A-Za-z0-9_]/, "", part[i])
-        of_real[part[i]] = owned[part[i]] = "word"
+        of_real[part[i]] = owned[part[i]] = 1
     }
 }
 function declared(s) { # at file scope, all in one line
@@ -124,16 +131,21 @@ function renamed(s,    word, out) {
         word = substr(s, RSTART, RLENGTH)
         out = out substr(s, 1, RSTART + RLENGTH - 1)
         s = substr(s, RSTART + RLENGTH)
-        if (word in owned && (of_real[word] != "call" || s !~ /^\(/)) out = out "_f64"
+        if (word in owned && out !~ /AT_REAL\([a-z0-9_]+$/ && !is_macro(word, s)) out = out "_f64"
     }
     return out s
 }
 function put(s) {
     if (s != "" || text[n] != "") text[++n] = s
 }
+# A line of code for the second pass: collected until its declaration ends.
 function again(line,    i, bare) {
-    if (line ~ /^#/ && !chunk_n) second[++seconds] = line
-    if (line == "" || (line ~ /^#/ && !chunk_n)) return
+    if (line ~ /^#/ && !chunk_n) {
+        if (line ~ /^# *endif/ && second[seconds] ~ /^# *if/) seconds-- # nothing between them
+        else second[++seconds] = line
+        return
+    }
+    if (line == "") return
     chunk[++chunk_n] = line
     if (line ~ /^#/) return
     bare = without_strings(line)
@@ -148,7 +160,7 @@ function again(line,    i, bare) {
     declaration = ""
     chunk_n = open = 0
 }
-function emit(file,    i, k, part, raw, line, nest, once, twice, ends) {
+function emit(file,    i, k, part, raw, line, nest, twice, ends) {
     if (file in done) return
     done[file]
     k = split(includes[file], part, " ")
@@ -160,22 +172,21 @@ function emit(file,    i, k, part, raw, line, nest, once, twice, ends) {
     for (i = 1; (getline raw < file) > 0; i++) {
         line = code[file, i]
         if (line ~ /^# *if/) nest++
-        if (line == "#ifdef AT_ONCE") once = nest
         if (line ~ /^#(include "|define _GNU_SOURCE$)/) continue
         if (line ~ /^#include </ && nest == 0 && line !~ /tgmath/) {
             if (!(line in system_h)) print system_h[line] line >> output
             continue
         }
         put(raw)
-        if (twice && !once) again(line)
-        if (line ~ /^# *endif/ && nest-- == once) once = 0
+        if (twice) again(line)
+        if (line ~ /^# *endif/) nest--
         if (!sub(/^# *define /, "", line)) continue
         match(line, /^[A-Za-z0-9_]+/)
         macro = substr(line, 1, RLENGTH)
         line = substr(line, RLENGTH + 1)
         if (line ~ /^ *static /) statics[macro]
-        is_call = sub(/^\([^)]*\)/, "", line)
-        if (depends(line)) of_real[macro] = is_call ? "call" : "word"
+        if (sub(/^\([^)]*\)/, "", line)) with_args[macro]
+        body[macro] = body[macro] " " line
         line = "#undef " macro "\n"
         if (file ~ /c$/ && !index(ends, line)) ends = ends line
         if (file !~ /c$/ && twice && !index(pass_ends, line)) pass_ends = pass_ends line
@@ -189,8 +200,7 @@ function write(    i) {
 }
 END {
     statics["static"]
-    of_real["REAL"] = of_real["REAL_EPS"] = "word"
-    of_real["AT_REAL"] = "call"
+    of_real["REAL"] = of_real["REAL_EPS"] = of_real["AT_REAL"] = 1
     output = folder "/attic.h"
     while (("ls src/attic*.h" | getline face) > 0) emit(face)
     write()
