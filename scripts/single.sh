@@ -47,7 +47,7 @@ them, not this.  It is C11, for gcc and clang; a C++ program links with it.  Wha
     -fno-math-errno -fno-trapping-math    more loops become vectors
     -msse2 -mfpmath=sse           32-bit x86: must be
 
-Never -ffast-math: masks are -inf, and a NaN must surface.
+Fast math is refused: masks are -inf, and a NaN must surface.
 
 One thing is lost.  A library of several files notices that the processor is not the one it was built for:
 what asks is compiled without -march, and at_open reports the answer.  Compiled with -march, this file may
