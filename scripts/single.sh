@@ -3,14 +3,15 @@
 # library in one: its sources one after the other, each header before the first that includes it.
 #
 # What includes kernels/real.h is compiled for float and for double.  Here it comes last, as it stands, for
-# float; then, without comments, those of its declarations that depend on REAL come again, under other names:
+# float; then, without comments, those of its declarations that depend on REAL come again, for double:
 #
-#     static void softmax_row(int N, const REAL *x, REAL *y)          REAL is float
-#     static void softmax_row_f64(int N, const REAL *x, REAL *y)      REAL is double
+#     #define softmax_dx softmax_dx_f64          what is static, a type or an enumerator gets another name
+#     static void softmax_dx(const at_chunk *row, void *values)
 #
 # A declaration depends on REAL if a word of it does: REAL, AT_REAL, a macro made of such a word, a type or a
 # function that was declared with one.  The macros of a .c file end with it, those of headers that see REAL
-# with the pass.  It relies on the format: a declaration begins in column one.
+# with the pass.  It relies on the format: a declaration begins in column one; and on names: one for one thing
+# in all files, and what ## makes of a name must not go through a second macro that takes the name itself.
 set -eu
 cd "$(dirname "$0")/.."
 folder=$1
@@ -74,6 +75,7 @@ awk -v strings=1 -f scripts/code.awk "$@" src/*.h src/*/*.h | awk -v folder="$fo
     line = line substr($0, length(at[1] at[2]) + 3)
     if (sub(/ *\\$/, "", line)) next
     code[at[1], at[2]] = line # with all lines of a macro in its last
+    if (line == "#ifdef REAL") includes[at[1]] = includes[at[1]] " src/kernels/real.h" # to be defined
     if (split(line, quoted, "\"") == 3 && line ~ /^#include/) includes[at[1]] = includes[at[1]] " src/" quoted[2]
     line = ""
 }
@@ -86,28 +88,26 @@ function without_strings(s) {
     gsub(/"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047/, "0", s)
     return s
 }
-function is_macro(word, next_of) {
-    return word in body && (!(word in with_args) || next_of ~ /^\(/)
-}
 function depends(s,    word, found) {
     for (s = without_strings(s); !found && match(s, /[A-Za-z_][A-Za-z0-9_]*/);) {
         word = substr(s, RSTART, RLENGTH)
         s = substr(s, RSTART + RLENGTH)
         found = word in of_real
-        if (found || word in within || !is_macro(word, s)) continue
+        if (found || word in within || !(word in body) || (word in with_args && s !~ /^\(/)) continue
         within[word]
         found = depends(body[word])
         delete within[word]
     }
     return found
 }
-# The names in a list of declarators, or of enumerators, are made again by each pass.
+# The names in a list of declarators, or of enumerators: each pass has its own.
 function own(list,    i, k, part) {
     k = split(list, part, ",")
     for (i = 1; i <= k; i++) {
         sub(/ *[[=};].*/, "", part[i])
         sub(/.*[^A-Za-z0-9_]/, "", part[i])
-        of_real[part[i]] = owned[part[i]] = 1
+        of_real[part[i]]
+        owned[++owned_n] = part[i]
     }
 }
 function declared(s) { # at file scope, all in one line
@@ -126,21 +126,13 @@ function declared(s) { # at file scope, all in one line
         own(s)
     }
 }
-function renamed(s,    word, out) {
-    while (match(s, /"([^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*/)) {
-        word = substr(s, RSTART, RLENGTH)
-        out = out substr(s, 1, RSTART + RLENGTH - 1)
-        s = substr(s, RSTART + RLENGTH)
-        if (word in owned && out !~ /AT_REAL\([a-z0-9_]+$/ && !is_macro(word, s)) out = out "_f64"
-    }
-    return out s
-}
 function put(s) {
     if (s != "" || text[n] != "") text[++n] = s
 }
 # A line of code for the second pass: collected until its declaration ends.
 function again(line,    i, bare) {
-    if (line ~ /^#/ && !chunk_n) {
+    if (line ~ /^#/ && open == 0) {
+        ended()
         if (line ~ /^# *endif/ && second[seconds] ~ /^# *if/) seconds-- # nothing between them
         else second[++seconds] = line
         return
@@ -151,11 +143,13 @@ function again(line,    i, bare) {
     bare = without_strings(line)
     open += gsub(/\{/, "", bare) - gsub(/\}/, "", bare)
     declaration = declaration (chunk_n > 1 ? " " : "") line
-    if (line !~ /^\}/ && (open > 0 || line !~ /[;}]$/)) return
+    if (line ~ /^\}/ || (open == 0 && line ~ /([;}]|^[A-Z_]+\(.*\))$/)) ended()
+}
+function ended(    i) {
     if (depends(declaration)) {
         declared(declaration)
         for (i = 1; i <= chunk_n; i++) second[++seconds] = chunk[i]
-        if (line == "}") second[++seconds] = ""
+        if (chunk[chunk_n] == "}") second[++seconds] = ""
     }
     declaration = ""
     chunk_n = open = 0
@@ -200,7 +194,7 @@ function write(    i) {
 }
 END {
     statics["static"]
-    of_real["REAL"] = of_real["REAL_EPS"] = of_real["AT_REAL"] = 1
+    of_real["REAL"] of_real["REAL_EPS"] of_real["AT_REAL"]
     output = folder "/attic.h"
     while (("ls src/attic*.h" | getline face) > 0) emit(face)
     write()
@@ -209,7 +203,9 @@ END {
     for (i = 1; i <= k; i++) if (!sees_real(source[i])) emit(source[i])
     for (i = 1; i <= k; i++) emit(source[i]) # those after <tgmath.h>
     put(pass_ends "\n/* ======== what depends on REAL, for double ======== */\n#define AT_F64")
-    for (i = 1; i <= seconds; i++) put(renamed(second[i]))
+    for (i = 1; i <= owned_n; i++) put("#define " owned[i] " " owned[i] "_f64")
+    for (i = 1; i <= seconds; i++) put(second[i])
+    for (i = 1; i <= owned_n; i++) put("#undef " owned[i])
     put(pass_ends "#undef AT_F64")
     write()
 }'
