@@ -254,6 +254,9 @@ coverage-report:
 check-install: lib ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
+check-single: single $(static) ## compile these two files with gcc and clang; gradient checks, examples, C++
+	@sh scripts/check-single.sh build/single $(static)
+
 check-dist: ## unpack the source archive, build it, run its demo
 	@sh scripts/check-dist.sh "$(MAKE)"
 
@@ -317,7 +320,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
-	$(sub) check-lesser check-arm check-i386 check-musl check-mingw check-wasm check-dist
+	$(sub) check-lesser check-arm check-i386 check-musl check-mingw check-wasm check-single check-dist
 	$(sub) check-long
 	$(sub) sanitize
 	$(sub) tsan
@@ -325,8 +328,9 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-dist check-long check-readme check-links \
-    check-examples check-lesser check-arm check-i386 check-musl check-mingw check-wasm check-all
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-single check-dist check-long \
+    check-readme check-links check-examples check-lesser check-arm check-i386 check-musl check-mingw check-wasm \
+    check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
@@ -425,6 +429,10 @@ uninstall: ## remove what install installed
 	rm -rf $(into)/attic.h $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
 
+single: ## build/single/attic.h and attic.c, the library in two files: cc -O3 main.c attic.c -lm -pthread
+	$(call say,JOIN,build/single/attic.c)sh scripts/single.sh build/single $(library_c)
+	@wc -l -c build/single/attic.h build/single/attic.c | awk '{ printf "  %6d lines %8d bytes  %s\n", $$1, $$2, $$3 }'
+
 dist: ## a source archive: build/attic-VERSION.tar.gz, what is committed (without git: what is here)
 	@rm -rf build/attic-$(VERSION) && mkdir -p build/attic-$(VERSION)
 	@{ git archive HEAD 2>/dev/null || tar cf - --exclude=./build --exclude=./out --exclude=./.git .; } | \
@@ -439,4 +447,4 @@ help: ## this list
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile; echo
 	@awk '/^[a-z%-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); \
 	    printf "  %-14s %s\n", name, $$0 }' Makefile
-.PHONY: install uninstall dist clean help
+.PHONY: install uninstall single dist clean help

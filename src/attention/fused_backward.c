@@ -225,19 +225,19 @@ static void backward_tile(sdpa_tile *x)
     const at_sdpa_plan *p = x->p;
     backward_cells(x);
     if (job->dV && job->dO) { /* dV += A^T dO */
-        sdpa_sum dV = {.across = true, .alpha = 1, .beta = 1, .W = x->s, .N = p->Dv};
+        sdpa_sum_args dV = {.across = true, .alpha = 1, .beta = 1, .W = x->s, .N = p->Dv};
         dV.X = sdpa_o(x, 0, job->dO), dV.X_row = p->o.row;
         dV.C = sdpa_v(x, job->dV), dV.C_row = p->v.row;
         sdpa_sum(x, &dV);
     }
     if (job->dK) { /* dK += c dx^T Q */
-        sdpa_sum dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .N = p->D};
+        sdpa_sum_args dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .N = p->D};
         dK.W = x->d, dK.X = sdpa_q(x, job->Q), dK.X_row = p->q.row;
         dK.C = sdpa_k(x, job->dK), dK.C_row = p->k.row;
         sdpa_sum(x, &dK);
     }
     if (job->dQ) { /* dQ += c dx K */
-        sdpa_sum dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .N = p->D};
+        sdpa_sum_args dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .N = p->D};
         dQ.X = sdpa_k(x, job->K), dQ.X_row = p->k.row;
         dQ.C = sdpa_q(x, job->dQ), dQ.C_row = p->q.row;
         sdpa_sum(x, &dQ);

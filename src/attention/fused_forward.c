@@ -94,7 +94,7 @@ static void forward_tile(sdpa_tile *x, bool first)
         sdpa_drops(x);
         for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->s[i] *= x->z[i];
     }
-    sdpa_sum AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .N = p->Dv};
+    sdpa_sum_args AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .N = p->Dv};
     AV.X = sdpa_v(x, x->job->V), AV.X_row = p->v.row;
     AV.C = sdpa_o(x, 0, x->job->O), AV.C_row = p->o.row;
     sdpa_sum(x, &AV);

@@ -342,7 +342,7 @@ static bool tile_finite(int rows, int N, const REAL *X, ptrdiff_t row)
 }
 
 /* N columns from n0 on, of X as given */
-static void tile_product(const sdpa_tile *x, const sdpa_sum *a, int n0, int N, const REAL *X,
+static void tile_product(const sdpa_tile *x, const sdpa_sum_args *a, int n0, int N, const REAL *X,
                          ptrdiff_t X_row)
 {
     int M = a->across ? x->keys : x->rows, L = a->across ? x->rows : x->keys;
@@ -352,7 +352,7 @@ static void tile_product(const sdpa_tile *x, const sdpa_sum *a, int n0, int N, c
 }
 
 /* X_k, which is not finite, for the cells that are kept. */
-static void tile_patch(const sdpa_tile *x, const sdpa_sum *a, int k)
+static void tile_patch(const sdpa_tile *x, const sdpa_sum_args *a, int k)
 {
     for (int m = 0; m < (a->across ? x->keys : x->rows); m++) {
         int row = a->across ? k : m, key = a->across ? m : k;
@@ -363,7 +363,7 @@ static void tile_patch(const sdpa_tile *x, const sdpa_sum *a, int k)
 }
 
 /* Rows that are not finite are read as 0, and patched in. */
-static void tile_sum_finite(const sdpa_tile *x, const sdpa_sum *a)
+static void tile_sum_finite(const sdpa_tile *x, const sdpa_sum_args *a)
 {
     REAL clean[AT_SDPA_KEYS * TILE_COLUMNS];
     bool finite[AT_SDPA_KEYS];
@@ -388,7 +388,7 @@ static int tile_first_unread(const sdpa_tile *x, bool across)
     return from_begin ? 0 : (int)x->hi[0];
 }
 
-void sdpa_sum(const sdpa_tile *x, const sdpa_sum *a)
+void sdpa_sum(const sdpa_tile *x, const sdpa_sum_args *a)
 {
     const int n = a->across ? x->rows : x->keys;
     const int first = x->some ? tile_first_unread(x, a->across) : n;

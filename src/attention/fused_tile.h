@@ -73,7 +73,7 @@ typedef struct {
     REAL *C;
     int N;
     ptrdiff_t X_row, C_row;
-} sdpa_sum;
+} sdpa_sum_args;
 
 /* The functions of fused_tile.c, for this type. */
 #define sdpa_tile_in(...) AT_REAL(sdpa_tile_in)(__VA_ARGS__)
@@ -118,7 +118,7 @@ void sdpa_load_statistics(const sdpa_tile *x);
 void sdpa_probs(const sdpa_tile *x);
 /* z of every cell, if there is dropout */
 void sdpa_drops(const sdpa_tile *x);
-void sdpa_sum(const sdpa_tile *x, const sdpa_sum *a);
+void sdpa_sum(const sdpa_tile *x, const sdpa_sum_args *a);
 
 /* The rows of block `block` of all heads. */
 static inline void at_sdpa_select_block(sdpa_tile *x, int block)

@@ -73,19 +73,19 @@ at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_in
  *     AT_MAP_ROWS(softmax_forward, softmax_rows, softmax_y)           out[0] = f, row by row
  *     AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)    d(in[0]) += g, whose values are NULL
  *                                                                     if nobody wants them; and the sums */
-#define AT_ROW_BLOCK(f, back)                                                                      \
-    static void AT_REAL(f##_block)(void *job, int block, int slot)                                 \
+#define AT_ROW_BLOCK(run, f, back)                                                                 \
+    static void AT_REAL(run)(void *job, int block, int slot)                                       \
     {                                                                                              \
         row_block(job, block, slot, f, back);                                                      \
     }
 #define AT_MAP_ROWS(kernel, rows, f)                                                               \
-    AT_ROW_BLOCK(f, false)                                                                         \
+    AT_ROW_BLOCK(f##_block, f, false)                                                              \
     void AT_REAL(kernel)(at_node * n)                                                              \
     {                                                                                              \
         at_map_rows(n, &rows, AT_REAL(f##_block));                                                 \
     }
 #define AT_MAP_ROWS_BACK(kernel, rows, g)                                                          \
-    AT_ROW_BLOCK(g, true)                                                                          \
+    AT_ROW_BLOCK(g##_block, g, true)                                                               \
     void AT_REAL(kernel)(at_node * n)                                                              \
     {                                                                                              \
         at_map_rows_back(n, &rows, AT_REAL(g##_block));                                            \

@@ -78,7 +78,8 @@ void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_MAX_DIMS
     }
 }
 
-char *at_text_buffer(void)
+/* Not inlined: where gcc sees the ring, it warns that a text may be made of itself. */
+__attribute__((noinline)) char *at_text_buffer(void)
 {
     static _Thread_local char ring[16][AT_TEXT_SIZE];
     static _Thread_local unsigned next;

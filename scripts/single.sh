@@ -1,0 +1,211 @@
+#!/bin/sh
+# single.sh FOLDER FILE.c... -- writes FOLDER/attic.h, all public headers in one, and FOLDER/attic.c, the
+# library in one: its sources one after the other, each header before the first that includes it.
+#
+# What includes kernels/real.h is compiled for float and for double.  Here it comes last, as it stands, for
+# float; then, without comments, those of its declarations that depend on REAL come again, for double:
+#
+#     #define softmax_dx softmax_dx_f64          what is static, a type or an enumerator gets another name
+#     static void softmax_dx(const at_chunk *row, void *values)
+#
+# A declaration depends on REAL if a word of it does: REAL, AT_REAL, a macro made of such a word, a type or a
+# function that was declared with one.  The macros of a .c file end with it, those of headers that see REAL
+# with the pass.  It relies on the format: a declaration begins in column one; and on names: one for one thing
+# in all files, and what ## makes of a name must not go through a second macro that takes the name itself.
+set -eu
+cd "$(dirname "$0")/.."
+folder=$1
+shift
+mkdir -p "$folder"
+
+# opening NAME: the first comment, with what is read from stdin
+opening() {
+    echo "/* $1 -- attic $(sed -n 's/^.define ATTIC_VERSION *"\(.*\)"/\1/p' src/version.h): ATTention In C, all of it" \
+        "in attic.h and attic.c."
+    sed 's/^/ * /; s/ *$//' - LICENSE
+    echo " */"
+}
+
+opening attic.h >"$folder/attic.h" <<'END'
+
+All public headers in one; attic.c says how to compile.  Written by `make single` from the sources of
+attic, where its documentation, examples and tests are: change them, not this.
+
+END
+opening attic.c >"$folder/attic.c" <<'END'
+
+    cc -O3 main.c attic.c -lm -pthread
+
+Written by `make single` from the sources of attic, where its documentation, examples and tests are: change
+them, not this.  It is C11, for gcc and clang; a C++ program links with it.  What a plain `cc` lacks:
+
+    -O3                           else everything is several times slower
+    -march=native                 the vectors of this processor (-mcpu=native where it is no x86), and
+    -mprefer-vector-width=512     clang: all of AVX-512
+    -ffp-contract=fast            fused multiply-adds in all sums; with -std=c11, or clang, there are fewer
+    --param=avoid-fma-max-bits=0  gcc, tuned for Zen 1 to 3, does without some of them: then the bits of a
+                                  product depend on its shape
+    -fno-math-errno -fno-trapping-math    more loops become vectors
+    -msse2 -mfpmath=sse           32-bit x86: must be
+
+Fast math is refused: masks are -inf, and a NaN must surface.
+
+One thing is lost.  A library of several files notices that the processor is not the one it was built for:
+what asks is compiled without -march, and at_open reports the answer.  Compiled with -march, this file may
+die of an instruction that is not there before it has asked.
+
+END
+cat >>"$folder/attic.c" <<'END'
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* affinity; -std=c11 would hide POSIX as well */
+#endif
+#ifdef _WIN32
+#define __USE_MINGW_ANSI_STDIO 1
+#define _FILE_OFFSET_BITS 64
+#endif
+#if !defined(NDEBUG) && !defined(ATTIC_DEBUG)
+#define NDEBUG /* a library does not abort */
+#endif
+#include "attic.h"
+END
+
+awk -v strings=1 -f scripts/code.awk "$@" src/*.h src/*/*.h | awk -v folder="$folder" -v sources="$*" '
+{
+    split($0, at, ":")
+    line = line substr($0, length(at[1] at[2]) + 3)
+    if (sub(/ *\\$/, "", line)) next
+    code[at[1], at[2]] = line # with all lines of a macro in its last
+    if (line == "#ifdef REAL") includes[at[1]] = includes[at[1]] " src/kernels/real.h" # to be defined
+    if (split(line, quoted, "\"") == 3 && line ~ /^#include/) includes[at[1]] = includes[at[1]] " src/" quoted[2]
+    line = ""
+}
+function sees_real(file,    i, k, part) {
+    k = split(includes[file], part, " ")
+    for (i = 1; i <= k; i++) if (sees_real(part[i])) return 1
+    return file == "src/kernels/real.h"
+}
+function without_strings(s) {
+    gsub(/"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047/, "0", s)
+    return s
+}
+function depends(s,    word, found) {
+    for (s = without_strings(s); !found && match(s, /[A-Za-z_][A-Za-z0-9_]*/);) {
+        word = substr(s, RSTART, RLENGTH)
+        s = substr(s, RSTART + RLENGTH)
+        found = word in of_real
+        if (found || word in within || !(word in body) || (word in with_args && s !~ /^\(/)) continue
+        within[word]
+        found = depends(body[word])
+        delete within[word]
+    }
+    return found
+}
+# The names in a list of declarators, or of enumerators: each pass has its own.
+function own(list,    i, k, part) {
+    k = split(list, part, ",")
+    for (i = 1; i <= k; i++) {
+        sub(/ *[[=};].*/, "", part[i])
+        sub(/.*[^A-Za-z0-9_]/, "", part[i])
+        of_real[part[i]]
+        owned[++owned_n] = part[i]
+    }
+}
+function declared(s) { # at file scope, all in one line
+    s = without_strings(s)
+    gsub(/__attribute__ *\(\([^)]*\)*\) */, "", s)
+    if (match(s, /^(typedef )?(struct|union|enum) [A-Za-z0-9_]+ \{/)) own(substr(s, 1, RLENGTH - 2))
+    if (match(s, /^(typedef )?enum[^{]*\{/)) own(substr(s, RLENGTH + 1))
+    if (s ~ /^typedef /) {
+        sub(/\{.*\}/, "", s)
+        if (match(s, /\(\*[^)]*/)) s = substr(s, RSTART, RLENGTH) # a pointer to a function
+        else sub(/\(.*\);$/, "", s)
+        sub(/[ ;]*$/, "", s)
+        own(substr(s, match(s, /[^ *]+$/)))
+    } else if (match(s, /^[A-Za-z0-9_]+/) && substr(s, 1, RLENGTH) in statics) {
+        sub(/ *[={;(].*/, "", s)
+        own(s)
+    }
+}
+function put(s) {
+    if (s != "" || text[n] != "") text[++n] = s
+}
+# A line of code for the second pass: collected until its declaration ends.
+function again(line,    i, bare) {
+    if (line ~ /^#/ && open == 0) {
+        ended()
+        if (line ~ /^# *endif/ && second[seconds] ~ /^# *if/) seconds-- # nothing between them
+        else second[++seconds] = line
+        return
+    }
+    if (line == "") return
+    chunk[++chunk_n] = line
+    if (line ~ /^#/) return
+    bare = without_strings(line)
+    open += gsub(/\{/, "", bare) - gsub(/\}/, "", bare)
+    declaration = declaration (chunk_n > 1 ? " " : "") line
+    if (line ~ /^\}/ || (open == 0 && line ~ /([;}]|^[A-Z_]+\(.*\))$/)) ended()
+}
+function ended(    i) {
+    if (depends(declaration)) {
+        declared(declaration)
+        for (i = 1; i <= chunk_n; i++) second[++seconds] = chunk[i]
+        if (chunk[chunk_n] == "}") second[++seconds] = ""
+    }
+    declaration = ""
+    chunk_n = open = 0
+}
+function emit(file,    i, k, part, raw, line, nest, twice, ends) {
+    if (file in done) return
+    done[file]
+    k = split(includes[file], part, " ")
+    for (i = 1; i <= k; i++) emit(part[i])
+    twice = sees_real(file)
+    nest = file ~ /h$/ ? -1 : 0 # the guard of a header is no condition
+    put("")
+    put("/* ======== " substr(file, 5) " ======== */")
+    for (i = 1; (getline raw < file) > 0; i++) {
+        line = code[file, i]
+        if (line ~ /^# *if/) nest++
+        if (line ~ /^#(include "|define _GNU_SOURCE$)/) continue
+        if (line ~ /^#include </ && nest == 0 && line !~ /tgmath/) {
+            if (!(line in system_h)) print system_h[line] line >> output
+            continue
+        }
+        put(raw)
+        if (twice) again(line)
+        if (line ~ /^# *endif/) nest--
+        if (!sub(/^# *define /, "", line)) continue
+        match(line, /^[A-Za-z0-9_]+/)
+        macro = substr(line, 1, RLENGTH)
+        line = substr(line, RLENGTH + 1)
+        if (line ~ /^ *static /) statics[macro]
+        if (sub(/^\([^)]*\)/, "", line)) with_args[macro]
+        body[macro] = body[macro] " " line
+        line = "#undef " macro "\n"
+        if (file ~ /c$/ && !index(ends, line)) ends = ends line
+        if (file !~ /c$/ && twice && !index(pass_ends, line)) pass_ends = pass_ends line
+    }
+    put(ends)
+    if (twice) second[++seconds] = ends
+}
+function write(    i) {
+    for (i = 1; i <= n; i++) print text[i] >> output
+    n = 0
+}
+END {
+    statics["static"]
+    of_real["REAL"] of_real["REAL_EPS"] of_real["AT_REAL"]
+    output = folder "/attic.h"
+    while (("ls src/attic*.h" | getline face) > 0) emit(face)
+    write()
+    output = folder "/attic.c"
+    k = split(sources, source, " ")
+    for (i = 1; i <= k; i++) if (!sees_real(source[i])) emit(source[i])
+    for (i = 1; i <= k; i++) emit(source[i]) # those after <tgmath.h>
+    put(pass_ends "\n/* ======== what depends on REAL, for double ======== */\n#define AT_F64")
+    for (i = 1; i <= owned_n; i++) put("#define " owned[i] " " owned[i] "_f64")
+    for (i = 1; i <= seconds; i++) put(second[i])
+    for (i = 1; i <= owned_n; i++) put("#undef " owned[i])
+    put(pass_ends "#undef AT_F64")
+    write()
+}'
