@@ -109,3 +109,11 @@ void at_point_end(void *before)
     if (before) freelocale(uselocale((locale_t)before));
 #endif
 }
+
+bool at_same_bits(double a, double b)
+{
+    uint64_t bits_a, bits_b;
+    memcpy(&bits_a, &a, sizeof a);
+    memcpy(&bits_b, &b, sizeof b);
+    return bits_a == bits_b;
+}
