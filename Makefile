@@ -323,10 +323,11 @@ check-all: ## everything, both compilers; takes long
 
 # ---- style -----------------------------------------------------------------------------------
 
-lint: $(static) check-exports ## layers, unique statics, symbols, exports, words, links, cppcheck, clang-tidy, lines per folder
+lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals, words, links, cppcheck, clang-tidy, lines per folder
 	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
+	$(call say,LINT,reals)sh scripts/lint-reals.sh "$(CC)" $(filter src/ops/%,$(typed_c))
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
 	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check

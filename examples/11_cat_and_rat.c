@@ -11,8 +11,8 @@
  * ids, where every place must name the id that stands seven places ahead of it (the last seven have none and are not judged).
  * Which id that is differs from sequence to sequence, so nothing can be learnt by heart: attention has
  * to look there, by distance alone.  Rotary positions make that possible, because the score of a query
- * and a key that are turned by their positions depends only on how far apart they are; the biases of
- * the projections give every token something in common to turn.
+ * and a key that are rotated by their positions depends only on how far apart they are; the biases of
+ * the projections give every token something in common to rotate.
  *
  * Then the trained model reads the sentence.  You will see A[2,9] close to 1.  With a causal mask over
  * the same scores it is exactly 0: not small, but never computed, and the weights are shared among the

@@ -36,7 +36,7 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
     r.saved = at_sdpa_saved(p, (at_tensor *[]){Q, K, V});
     r.scratch = tiled ? at_sdpa_tiled_scratch(p, real)
                       : AT_SDPA_PLAIN_ARRAYS * sizeof(double) * (size_t)p->S;
-    r.slots = tiled ? p->lanes : 1;
+    r.slots = tiled ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 
     at_node *n = at_record_node(t, tiled ? &at_sdpa_tiled_op : &at_sdpa_plain_op,

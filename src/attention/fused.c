@@ -1,7 +1,7 @@
 /* fused.c -- attention on tiles: the fused path.
  *
  * reference.c derives what is computed; here is how, without ever holding T x S numbers.  A tile is a block of
- * rows against a block of keys; its scores live in scratch memory, are turned into what is wanted of them
+ * rows against a block of keys; its scores live in scratch memory, are made into what is wanted of them
  * while they are in cache, and are forgotten.
  *
  *              keys j0 .. j0+keys-1
@@ -36,34 +36,33 @@
  *     dV += A^T dO           dK += c dx^T Q               dQ += c dx K
  *
  * A tile adds to dQ of its rows and to dK, dV of its keys.  So that tasks need not wait for each other, nor
- * their order matter, the sweep is held like a tournament: in round n, key block k (some tiles long) meets
- * row block (k + n) mod N.  Within a round no two tasks share a row block or a key block, and all rounds
- * together are all pairs.  Every sum then has one fixed order, whatever the number of threads.
+ * their order matter, the sweep follows a round-robin schedule: in step n, key block k (some tiles long) is
+ * paired with row block (k + n) mod N.  Within a step no two tasks share a row block or a key block, and all
+ * steps together are all pairs.  Every sum then has one fixed order, whatever the number of threads.
  *
  *     N = 3        keys 0   1   2
- *     rows 0            0   2   1        the round in which they meet
+ *     rows 0            0   2   1        the step in which they are paired
  *          1            1   0   2
  *          2            2   1   0
  *
- * Where there are heads enough to keep all threads busy, a head's whole tournament is one task, and one key
- * block meets all its row blocks before the next begins: its K, V, dK and dV stay in cache.
+ * Where there are heads enough to keep all threads busy, a head's whole schedule is one task, and one key
+ * block is paired with all its row blocks before the next begins: its K, V, dK and dV stay in cache.
  *
  * dbias breaks the separation where bias is repeated: along batches or heads, these become one task;
  * along rows and keys at once, so do the key blocks.  Likewise for inputs that are one and the same tensor.
  *
  * MEMORY.  A tile needs 150 to 250 KB, and 64 threads are not to need 64 times that for one long head.  So
- * there are lanes: as many as fit into a bound that the size of O sets, and no more than threads.  Who
- * works takes a lane, and takes one piece of work after the other; the pieces follow from the shapes alone. */
+ * there are slots: as many as fit into a bound that the size of O sets, and no more than threads.  Who
+ * works takes a slot, and does one block after the other; the blocks follow from the shapes alone. */
 #include "ops/op.h"
 #include "attention/fused_tile.h"
 
 #include "kernels/parallel.h"
 
 enum {
-    TILED_WORK = 1 << 16, /* multiply-adds that are worth waking a thread for */
     TILED_SHORT = 512,
     TILED_LONG = 1024,
-    TILED_SCRATCH = 768 << 10 /* bytes for all lanes, or an eighth of O, but at least one lane */
+    TILED_SCRATCH = 768 << 10 /* bytes for all slots, or an eighth of O, but at least one slot */
 };
 
 const at_op at_sdpa_tiled_op = {"sdpa", AT_KERNELS(sdpa_forward), AT_KERNELS(sdpa_backward),
@@ -83,17 +82,10 @@ size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real)
 {
     p->tile = tiled_rows(p);
     p->gemm = at_sdpa_gemm_of(p, real);
-    size_t threads = (size_t)at_thread_count(), room = at_sdpa_room_of(p, real).total;
+    size_t threads = (size_t)at_thread_count(), space = at_sdpa_space_of(p, real).total;
     size_t bound = (size_t)at_count(p->O) * real / 8;
-    size_t lanes = (bound > TILED_SCRATCH ? bound : TILED_SCRATCH) / (room + 1);
-    if (lanes > threads) lanes = threads;
-    p->lanes = lanes > 0 ? (int)lanes : 1;
-    return room;
-}
-
-void at_sdpa_parallel(const at_sdpa_plan *p, int pieces, double work,
-                      void (*run)(void *ctx, int piece, int lane), void *ctx)
-{
-    double worth = 1 + pieces * work / TILED_WORK;
-    at_parallel_slots(worth < p->lanes ? (int)worth : p->lanes, pieces, run, ctx);
+    size_t slots = (bound > TILED_SCRATCH ? bound : TILED_SCRATCH) / (space + 1);
+    if (slots > threads) slots = threads;
+    p->slots = slots > 0 ? (int)slots : 1;
+    return space;
 }

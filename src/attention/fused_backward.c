@@ -1,4 +1,4 @@
-/* fused_backward.c -- the backward of the fused path; fused.c has the equations and the tournament. */
+/* fused_backward.c -- the backward of the fused path; fused.c has the equations and the schedule. */
 #include "attention/fused_tile.h"
 
 #include <string.h>
@@ -37,8 +37,8 @@ static int backward_keys(const at_sdpa_plan *p)
 
 typedef struct {
     sdpa_operands of;
-    int round, rounds, held;  /* of the tournament; so many are held by one task */
-    int keys, key_blocks;     /* so many keys make a block, and so many blocks meet in one round */
+    int step, steps, held; /* of the schedule; so many are done by one task */
+    int keys, key_blocks; /* so many keys make a block, and so many blocks are paired in one step */
     bool cut_b, cut_g, cut_k; /* is each batch, head, key block a task of its own? */
 } backward_job;
 
@@ -66,16 +66,16 @@ static void backward_delta_of_values(const sdpa_tile *x)
     const ptrdiff_t row = x->p->o.row, ld = x->ld;
     for (int N = x->p->Dv; N > 0; N -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
         for (int r = 0; r < ld; r += VEC_LANES) {
-            vec sum = vec_load(delta + r), o[TURN_LANES];
+            vec sum = vec_load(delta + r), o[TRANSPOSE_LANES];
             if (x->rows - r >= VEC_LANES && N >= VEC_LANES) {
-                for (int n = 0; n < VEC_LANES; n += TURN_LANES) {
-                    turn_rows(O + r * row + n, row, o);
-                    TURN_UNROLL
-                    for (int i = 0; i < TURN_LANES; i++)
+                for (int n = 0; n < VEC_LANES; n += TRANSPOSE_LANES) {
+                    transpose_rows(O + r * row + n, row, o);
+                    TRANSPOSE_UNROLL
+                    for (int i = 0; i < TRANSPOSE_LANES; i++)
                         sum += o[i] * vec_load(dOt + (n + i) * ld + r);
                 }
             } else {
-                vec_turn_upto(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
+                vec_transpose_upto(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
                 for (int n = 0; n < N && n < VEC_LANES; n++)
                     sum += vec_load(Ot + n * VEC_LANES) * vec_load(dOt + n * ld + r);
             }
@@ -89,7 +89,7 @@ static void backward_delta(sdpa_tile *x)
     const sdpa_operands *job = x->job;
     memset(x->delta, 0, (size_t)x->ld * sizeof *x->delta);
     if (job->dO) {
-        sdpa_turn(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
+        sdpa_transpose(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
         backward_delta_of_values(x);
     }
     for (int r = 0; r < x->rows; r++) {
@@ -98,14 +98,14 @@ static void backward_delta(sdpa_tile *x)
     }
 }
 
-static void backward_delta_piece(void *ctx, int piece, int lane)
+static void backward_delta_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
 {
     const backward_job *job = ctx;
-    const at_sdpa_plan *p = job->of.p;
-    int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
-    sdpa_tile x = sdpa_tile_in(&job->of, lane);
-    sdpa_take_rows(&x, head / p->H, head % p->H, piece % blocks * p->tile);
-    backward_delta(&x);
+    sdpa_tile x = sdpa_tile_in(&job->of, slot);
+    for (; block < to; block++) {
+        at_sdpa_select_block(&x, (int)block);
+        backward_delta(&x);
+    }
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
@@ -212,8 +212,8 @@ static void backward_cells(sdpa_tile *x)
         backward_dropped(x);
     else
         backward_softmax(x);
-    sdpa_silence(x, 0, x->d);
-    if (x->slope) sdpa_silence(x, 0, x->slope);
+    sdpa_mask_out(x, 0, x->d);
+    if (x->slope) sdpa_mask_out(x, 0, x->slope);
     if (x->job->dbias) backward_dbias(x);
     if (x->job->checks) backward_check(x);
     for (ptrdiff_t i = 0; x->slope && i < x->keys * x->ld; i++) x->d[i] *= x->slope[i];
@@ -244,37 +244,35 @@ static void backward_tile(sdpa_tile *x)
     }
 }
 
-/* ------------------------------------------------------------------ the tournament ------------- */
+/* ------------------------------------------------------------------ the schedule ---------------  */
 
-/* Key block k of head h in batch b and the row block it meets in this round. */
-static void backward_meet(const backward_job *job, sdpa_tile *x, int b, int h, int k, int round)
+/* Key block k of head h in batch b and the row block it is paired with in this step. */
+static void backward_pair(const backward_job *job, sdpa_tile *x, int b, int h, int k, int step)
 {
     const at_sdpa_plan *p = job->of.p;
-    int i = (k + round) % job->rounds, end = k * job->keys + job->keys;
+    int i = (k + step) % job->steps, end = k * job->keys + job->keys;
     if (i >= at_sdpa_blocks(p->T, p->tile)) return;
     if (end > p->S) end = p->S;
-    sdpa_take_rows(x, b, h, i * p->tile);
-    const bool first = k == 0 && job->held == job->rounds;
+    sdpa_select_rows(x, b, h, i * p->tile);
+    const bool first = k == 0 && job->held == job->steps;
     if (first) backward_delta(x);
     bool ready = false;
     for (int j0 = k * job->keys; j0 < end; j0 += AT_SDPA_KEYS) {
-        if (!sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
+        if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
         if (!ready) {
-            sdpa_turn(x, sdpa_q(x, job->of.Q), p->q.row, p->D, x->Qt);
+            sdpa_transpose(x, sdpa_q(x, job->of.Q), p->q.row, p->D, x->Qt);
             if (job->of.dO && !first)
-                sdpa_turn(x, sdpa_o(x, 0, job->of.dO), p->o.row, p->Dv, x->dOt);
-            sdpa_recall(x);
+                sdpa_transpose(x, sdpa_o(x, 0, job->of.dO), p->o.row, p->Dv, x->dOt);
+            sdpa_load_statistics(x);
         }
         ready = true;
         backward_tile(x);
     }
 }
 
-static void backward_task(void *ctx, int task, int lane)
+static void backward_task(const backward_job *job, sdpa_tile *x, int task)
 {
-    const backward_job *job = ctx;
     const at_sdpa_plan *p = job->of.p;
-    sdpa_tile x = sdpa_tile_in(&job->of, lane);
     backward_part k = backward_part_of(job->cut_k, job->key_blocks, &task);
     backward_part g = backward_part_of(job->cut_g, p->G, &task);
     backward_part b = backward_part_of(job->cut_b, p->B, &task);
@@ -282,13 +280,20 @@ static void backward_task(void *ctx, int task, int lane)
     for (int batch = b.from; batch < b.to; batch++)
         for (int h = g.from * p->group; h < g.to * p->group; h++) {
             for (int block = k.from; block < k.to; block++)
-                for (int round = job->round; round < job->round + job->held; round++)
-                    backward_meet(job, &x, batch, h, block, round);
+                for (int step = job->step; step < job->step + job->held; step++)
+                    backward_pair(job, x, batch, h, block, step);
         }
 }
 
+static void backward_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
+{
+    const backward_job *job = ctx;
+    sdpa_tile x = sdpa_tile_in(&job->of, slot);
+    for (; task < to; task++) backward_task(job, &x, (int)task);
+}
+
 /* What can be a task of its own, given which sums are shared.  Where there are heads enough, a head's
- * whole tournament is one task: all that it reads and adds to is at hand. */
+ * whole schedule is one task: all that it reads and adds to is in cache. */
 static void backward_cut(backward_job *job)
 {
     const at_sdpa_plan *p = job->of.p;
@@ -303,28 +308,28 @@ static void backward_cut(backward_job *job)
     job->cut_g = !same_bias && (!d[3] || p->bias.h);
     job->cut_k = !same && (!d[3] || p->bias.i || p->bias.j);
     double heads = (double)(job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
-    if (heads >= BACKWARD_TASKS || job->rounds == 1) job->cut_k = false;
-    job->held = job->cut_k ? 1 : job->rounds;
+    if (heads >= BACKWARD_TASKS || job->steps == 1) job->cut_k = false;
+    job->held = job->cut_k ? 1 : job->steps;
 }
 
-/* All rounds of all heads. */
-static void backward_rounds(backward_job *job)
+/* All steps of all heads. */
+static void backward_steps(backward_job *job)
 {
     const at_sdpa_plan *p = job->of.p;
     int rows = p->T < p->tile ? p->T : p->tile, keys = p->S < job->keys ? p->S : job->keys;
     int row_blocks = at_sdpa_blocks(p->T, p->tile);
     job->key_blocks = at_sdpa_blocks(p->S, job->keys);
-    job->rounds = row_blocks > job->key_blocks ? row_blocks : job->key_blocks;
+    job->steps = row_blocks > job->key_blocks ? row_blocks : job->key_blocks;
     backward_cut(job);
 
     int tasks = (job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
     double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + BACKWARD_EXP);
     if (job->cut_k) tasks *= job->key_blocks;
-    if (job->held < job->rounds)
-        at_sdpa_parallel(p, p->B * p->H * row_blocks, (double)rows * p->Dv, backward_delta_piece,
-                         job);
-    for (job->round = 0; job->round < job->rounds; job->round += job->held)
-        at_sdpa_parallel(p, tasks, work * job->held, backward_task, job);
+    if (job->held < job->steps)
+        at_for((ptrdiff_t)p->B * p->H * row_blocks, at_sdpa_work((double)rows * p->Dv), p->slots,
+               backward_delta_blocks, job);
+    for (job->step = 0; job->step < job->steps; job->step += job->held)
+        at_for(tasks, at_sdpa_work(work * job->held), p->slots, backward_tasks, job);
 }
 
 void AT_REAL(sdpa_backward)(at_node *n)
@@ -335,6 +340,6 @@ void AT_REAL(sdpa_backward)(at_node *n)
     if (p->T == 0 || p->S == 0) return;
 
     job.keys = backward_keys(p);
-    backward_rounds(&job);
+    backward_steps(&job);
     AT_REAL(sdpa_checks_end)(n);
 }

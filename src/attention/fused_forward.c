@@ -43,15 +43,15 @@ static void forward_online(const sdpa_tile *x, REAL *restrict shrink)
     for (int r = 0; r < ld; r++) {
         REAL old = m[r];
         m[r] = forward_max(shrink[r], old);
-        base[r] = m[r] == -(REAL)INFINITY ? 0 : m[r];
+        base[r] = VALUE(m[r]) == MINUS_INFINITY ? 0 : m[r];
         shrink[r] = old - base[r];
     }
     for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
-        const at_sdpa_range reach = sdpa_reach(x, r);
+        const at_sdpa_range range = sdpa_key_range(x, r);
         const vec m_r = vec_load(base + r);
         vec l = {0};
-        REAL *s = x->s + reach.lo * ld + r;
-        for (int k = reach.lo; k < reach.hi; k++, s += ld) {
+        REAL *s = x->s + range.lo * ld + r;
+        for (int k = range.lo; k < range.hi; k++, s += ld) {
             vec e = vec_exp_weight(vec_load(s) - m_r);
             vec_store(s, e);
             l += e;
@@ -86,10 +86,10 @@ static void forward_tile(sdpa_tile *x, bool first)
     const at_sdpa_plan *p = x->p;
     REAL *shrink = x->delta;
     sdpa_scores(x);
-    sdpa_silence(x, -(REAL)INFINITY, x->s);
+    sdpa_mask_out(x, -(REAL)INFINITY, x->s);
     forward_online(x, shrink);
     for (int r = 0; !first && r < x->rows; r++)
-        if (shrink[r] != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->job->O));
+        if (VALUE(shrink[r]) != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->job->O));
     if (p->dropout > 0) {
         sdpa_drops(x);
         for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->s[i] *= x->z[i];
@@ -107,7 +107,7 @@ static void forward_end(const sdpa_tile *x, const unsigned char *kept)
     REAL *saved = sdpa_saved(x, 0), *O = sdpa_o(x, 0, x->job->O);
     REAL *restrict l = x->l, *restrict inverse = x->delta;
     for (int r = 0; r < x->ld; r++) {
-        l[r] = l[r] == 0 ? (REAL)NAN : l[r];
+        l[r] = VALUE(l[r]) == 0 ? (REAL)NAN : l[r];
         inverse[r] = 1 / l[r];
     }
     for (int r = 0; r < x->rows; r++, saved += AT_SDPA_SAVED, O += p->o.row) {
@@ -130,8 +130,8 @@ static void forward_rows(sdpa_tile *x)
     bool first = true;
     for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
     for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS) {
-        if (!sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
-        if (first) sdpa_turn(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+        if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
+        if (first) sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
         forward_tile(x, first);
         forward_note(x, kept);
         first = false;
@@ -173,24 +173,24 @@ static void forward_shown(sdpa_tile *x)
     x->j0 = 0;
     if (x->job->weights) memset(sdpa_cells(x, 0, x->job->weights), 0, cells);
     if (x->job->probs) memset(sdpa_cells(x, 0, x->job->probs), 0, cells);
-    sdpa_turn(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
-    sdpa_recall(x);
+    sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+    sdpa_load_statistics(x);
     for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS)
-        if (sdpa_take_keys(x, j0, j0 + AT_SDPA_KEYS)) forward_show(x);
+        if (sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) forward_show(x);
 }
 
 /* ------------------------------------------------------------------ all rows ------------------- */
 
-static void forward_piece(void *ctx, int piece, int lane)
+static void forward_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
 {
     const sdpa_operands *job = ctx;
-    const at_sdpa_plan *p = job->p;
-    int blocks = at_sdpa_blocks(p->T, p->tile), head = piece / blocks;
-    sdpa_tile x = sdpa_tile_in(job, lane);
-    sdpa_take_rows(&x, head / p->H, head % p->H, piece % blocks * p->tile);
-    forward_rows(&x);
-    if (job->raw) forward_raw(&x);
-    if (job->weights || job->probs) forward_shown(&x);
+    sdpa_tile x = sdpa_tile_in(job, slot);
+    for (; block < to; block++) {
+        at_sdpa_select_block(&x, (int)block);
+        forward_rows(&x);
+        if (job->raw) forward_raw(&x);
+        if (job->weights || job->probs) forward_shown(&x);
+    }
 }
 
 void AT_REAL(sdpa_forward)(at_node *n)
@@ -199,5 +199,6 @@ void AT_REAL(sdpa_forward)(at_node *n)
     const at_sdpa_plan *p = job.p;
     int rows = p->T < p->tile ? p->T : p->tile;
     double work = (double)rows * p->S * (p->D + p->Dv + FORWARD_EXP);
-    at_sdpa_parallel(p, p->B * p->H * at_sdpa_blocks(p->T, p->tile), work, forward_piece, &job);
+    at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
+           forward_blocks, &job);
 }

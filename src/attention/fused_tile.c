@@ -32,38 +32,38 @@ static int tile_wide(int rows, size_t real)
     return (rows + lanes - 1) / lanes * lanes;
 }
 
-sdpa_tile sdpa_tile_in(const sdpa_operands *job, int lane)
+sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot)
 {
-    at_sdpa_room r = at_sdpa_room_of(job->p, sizeof(REAL));
-    void *room = at_scratch(job->node, lane);
+    at_sdpa_space r = at_sdpa_space_of(job->p, sizeof(REAL));
+    void *space = at_scratch(job->node, slot);
     return (sdpa_tile){.job = job,
                        .p = job->p,
-                       .Qt = at_sdpa_after(room, r.Qt),
-                       .dOt = at_sdpa_after(room, r.dOt),
-                       .s = at_sdpa_after(room, r.s),
-                       .d = at_sdpa_after(room, r.d),
-                       .slope = job->p->cap > 0 ? at_sdpa_after(room, r.slope) : NULL,
-                       .z = job->p->dropout > 0 ? at_sdpa_after(room, r.z) : NULL,
-                       .m = at_sdpa_after(room, r.m),
-                       .l = at_sdpa_after(room, r.l),
-                       .delta = at_sdpa_after(room, r.delta),
-                       .lo = at_sdpa_after(room, r.lo),
-                       .hi = at_sdpa_after(room, r.hi),
-                       .mask = at_sdpa_after(room, r.mask),
-                       .gemm = {at_sdpa_after(room, r.gemm), r.total - r.gemm, 1}};
+                       .Qt = at_sdpa_after(space, r.Qt),
+                       .dOt = at_sdpa_after(space, r.dOt),
+                       .s = at_sdpa_after(space, r.s),
+                       .d = at_sdpa_after(space, r.d),
+                       .slope = job->p->cap > 0 ? at_sdpa_after(space, r.slope) : NULL,
+                       .z = job->p->dropout > 0 ? at_sdpa_after(space, r.z) : NULL,
+                       .m = at_sdpa_after(space, r.m),
+                       .l = at_sdpa_after(space, r.l),
+                       .delta = at_sdpa_after(space, r.delta),
+                       .lo = at_sdpa_after(space, r.lo),
+                       .hi = at_sdpa_after(space, r.hi),
+                       .mask = at_sdpa_after(space, r.mask),
+                       .gemm = {at_sdpa_after(space, r.gemm), r.total - r.gemm, 1}};
 }
 
 /* ------------------------------------------------------------------ rows ----------------------- */
 
-void sdpa_turn(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to)
+void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to)
 {
     const ptrdiff_t ld = x->ld;
     for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row)
         for (int n = 0; n < N; n += VEC_LANES)
-            vec_turn_upto(x->rows - r, N - n, rows + n, row, to + n * ld + r, ld);
+            vec_transpose_upto(x->rows - r, N - n, rows + n, row, to + n * ld + r, ld);
 }
 
-void sdpa_take_rows(sdpa_tile *x, int b, int h, int i0)
+void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
 {
     x->b = b, x->h = h, x->i0 = i0;
     x->rows = x->p->T - i0 < x->p->tile ? x->p->T - i0 : x->p->tile;
@@ -88,7 +88,7 @@ static bool tile_cell_kept(const sdpa_tile *x, int r, int k)
     int i = x->i0 + r, j = x->j0 + k;
     if (x->job->keep && !x->job->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
     return !x->job->bias ||
-           x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)] != -(REAL)INFINITY;
+           VALUE(x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)]) != MINUS_INFINITY;
 }
 
 bool sdpa_keeps(const sdpa_tile *x, int r, int k)
@@ -113,8 +113,8 @@ static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
     if (x->job->bias) {
         const REAL *bias = x->job->bias + at_sdpa_cell(p->bias, x->b, x->h, i, x->j0);
         if (p->bias.j)
-            for (int k = 0; k < n; k++) kept[k] &= bias[k] != -(REAL)INFINITY;
-        else if (bias[0] == -(REAL)INFINITY)
+            for (int k = 0; k < n; k++) kept[k] &= VALUE(bias[k]) != MINUS_INFINITY;
+        else if (VALUE(bias[0]) == MINUS_INFINITY)
             memset(kept, 0, (size_t)n);
     }
 }
@@ -185,7 +185,7 @@ static void tile_mask(const sdpa_tile *x)
         for (int r = x->rows; r < x->ld; r++) x->mask[k * x->ld + r] = 0;
 }
 
-bool sdpa_take_keys(sdpa_tile *x, int j0, int end)
+bool sdpa_select_keys(sdpa_tile *x, int j0, int end)
 {
     at_sdpa_range first = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0);
     at_sdpa_range last = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + x->rows - 1);
@@ -207,7 +207,7 @@ bool sdpa_kept(const sdpa_tile *x, int r, int k)
     return x->lo[r] <= (REAL)k && (REAL)k < x->hi[r] && (!x->by_cell || x->mask[k * x->ld + r]);
 }
 
-at_sdpa_range sdpa_reach(const sdpa_tile *x, ptrdiff_t r)
+at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r)
 {
     if (!x->some) return (at_sdpa_range){0, x->keys};
     int lo = (int)x->lo[r], hi = (int)x->hi[r + VEC_LANES - 1];
@@ -215,8 +215,8 @@ at_sdpa_range sdpa_reach(const sdpa_tile *x, ptrdiff_t r)
 }
 
 /* A vector of rows, at keys from .. to-1: kept are those in the span of their row. */
-static void tile_silence_spans(const sdpa_tile *x, ptrdiff_t r, at_sdpa_range keys, REAL value,
-                               REAL *cells)
+static void tile_mask_out_spans(const sdpa_tile *x, ptrdiff_t r, at_sdpa_range keys, REAL value,
+                                REAL *cells)
 {
     const vec lo = vec_load(x->lo + r), hi = vec_load(x->hi + r);
     for (int j = keys.lo; j < keys.hi; j++) {
@@ -229,23 +229,23 @@ static void tile_silence_spans(const sdpa_tile *x, ptrdiff_t r, at_sdpa_range ke
 
 void sdpa_fill(const sdpa_tile *x, ptrdiff_t r, REAL value, REAL *cells)
 {
-    const at_sdpa_range reach = sdpa_reach(x, r);
+    const at_sdpa_range range = sdpa_key_range(x, r);
     const vec y = vec_of(value);
-    for (int k = 0; k < reach.lo; k++) vec_store(cells + k * x->ld + r, y);
-    for (int k = reach.hi; k < x->keys; k++) vec_store(cells + k * x->ld + r, y);
+    for (int k = 0; k < range.lo; k++) vec_store(cells + k * x->ld + r, y);
+    for (int k = range.hi; k < x->keys; k++) vec_store(cells + k * x->ld + r, y);
 }
 
-void sdpa_silence(const sdpa_tile *x, REAL value, REAL *restrict cells)
+void sdpa_mask_out(const sdpa_tile *x, REAL value, REAL *restrict cells)
 {
     const unsigned char *restrict mask = x->mask;
     const ptrdiff_t n = x->some ? x->keys * x->ld : 0;
     for (ptrdiff_t r = 0; x->some && r < x->ld; r += VEC_LANES) {
-        at_sdpa_range reach = sdpa_reach(x, r);
+        at_sdpa_range range = sdpa_key_range(x, r);
         int lo = (int)x->lo[r + VEC_LANES - 1], hi = (int)x->hi[r]; /* between them, all are kept */
-        if (lo > hi) lo = hi = reach.hi;
-        if (lo < reach.lo) lo = reach.lo;
-        tile_silence_spans(x, r, (at_sdpa_range){reach.lo, lo}, value, cells);
-        tile_silence_spans(x, r, (at_sdpa_range){hi, reach.hi}, value, cells);
+        if (lo > hi) lo = hi = range.hi;
+        if (lo < range.lo) lo = range.lo;
+        tile_mask_out_spans(x, r, (at_sdpa_range){range.lo, lo}, value, cells);
+        tile_mask_out_spans(x, r, (at_sdpa_range){hi, range.hi}, value, cells);
         sdpa_fill(x, r, value, cells);
     }
     for (ptrdiff_t i = 0; x->by_cell && i < n; i++) cells[i] = mask[i] ? cells[i] : value;
@@ -286,12 +286,12 @@ void sdpa_scores(sdpa_tile *x)
     if (x->job->bias) tile_bias(x);
 }
 
-void sdpa_recall(const sdpa_tile *x)
+void sdpa_load_statistics(const sdpa_tile *x)
 {
     const REAL *saved = sdpa_saved(x, 0);
     for (int r = 0; r < x->ld; r++, saved += AT_SDPA_SAVED) {
         bool is_row = r < x->rows;
-        x->m[r] = is_row && saved[0] != -(REAL)INFINITY ? saved[0] : 0;
+        x->m[r] = is_row && VALUE(saved[0]) != MINUS_INFINITY ? saved[0] : 0;
         x->l[r] = is_row ? saved[1] : 0;
         x->delta[r] = is_row ? saved[2] : 0;
     }
@@ -302,12 +302,12 @@ void sdpa_probs(const sdpa_tile *x)
     const ptrdiff_t ld = x->ld;
     for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
         const vec m = vec_load(x->m + r), l = vec_load(x->l + r);
-        const at_sdpa_range reach = sdpa_reach(x, r);
-        REAL *s = x->s + reach.lo * ld + r;
-        for (int k = reach.lo; k < reach.hi; k++, s += ld)
+        const at_sdpa_range range = sdpa_key_range(x, r);
+        REAL *s = x->s + range.lo * ld + r;
+        for (int k = range.lo; k < range.hi; k++, s += ld)
             vec_store(s, vec_exp_weight(vec_load(s) - m) * l);
     }
-    sdpa_silence(x, 0, x->s);
+    sdpa_mask_out(x, 0, x->s);
 }
 
 void sdpa_drops(const sdpa_tile *x)
@@ -415,9 +415,9 @@ size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real)
     return at_gemm_workspace(rows, keys, p->D > p->Dv ? p->D : p->Dv, TILE_COPIED, real);
 }
 
-at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real)
+at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, size_t real)
 {
-    at_sdpa_room r = {0};
+    at_sdpa_space r = {0};
     size_t ld = (size_t)tile_wide(p->T < p->tile ? p->T : p->tile, real);
     size_t keys = (size_t)(p->S < AT_SDPA_KEYS ? p->S : AT_SDPA_KEYS), tile = ld * keys * real;
     r.Qt = tile_take(&r.total, ld * (size_t)p->D * real);

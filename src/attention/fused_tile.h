@@ -26,16 +26,17 @@ enum {
 /* Scratch memory of one tile: where each array begins, in bytes. */
 typedef struct {
     size_t Qt, dOt, s, d, slope, z, m, l, delta, lo, hi, mask, gemm, total;
-} at_sdpa_room;
+} at_sdpa_space;
 
-at_sdpa_room at_sdpa_room_of(const at_sdpa_plan *p, size_t real);
+at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, size_t real);
 /* What p->gemm should be: for the products of a tile, and that of all keys for the raw scores. */
 size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
 
-/* Calls run(ctx, piece, lane) for every piece; no two at the same time have the same lane, and there are
- * as many lanes as there is room for tiles.  work: multiply-adds of a piece, or so. */
-void at_sdpa_parallel(const at_sdpa_plan *p, int pieces, double work,
-                      void (*run)(void *ctx, int piece, int lane), void *ctx);
+/* So many multiply-adds as work for at_for: some 8 in a nanosecond. */
+static inline ptrdiff_t at_sdpa_work(double multiply_adds)
+{
+    return multiply_adds < 0x1p40 ? (ptrdiff_t)(multiply_adds / 8) : (ptrdiff_t)1 << 37;
+}
 
 AT_KERNEL(sdpa_forward);
 AT_KERNEL(sdpa_backward);
@@ -76,48 +77,55 @@ typedef struct {
 
 /* The functions of fused_tile.c, for this type. */
 #define sdpa_tile_in(...) AT_REAL(sdpa_tile_in)(__VA_ARGS__)
-#define sdpa_turn(...) AT_REAL(sdpa_turn)(__VA_ARGS__)
-#define sdpa_take_rows(...) AT_REAL(sdpa_take_rows)(__VA_ARGS__)
-#define sdpa_take_keys(...) AT_REAL(sdpa_take_keys)(__VA_ARGS__)
+#define sdpa_transpose(...) AT_REAL(sdpa_transpose)(__VA_ARGS__)
+#define sdpa_select_rows(...) AT_REAL(sdpa_select_rows)(__VA_ARGS__)
+#define sdpa_select_keys(...) AT_REAL(sdpa_select_keys)(__VA_ARGS__)
 #define sdpa_keeps(...) AT_REAL(sdpa_keeps)(__VA_ARGS__)
 #define sdpa_kept(...) AT_REAL(sdpa_kept)(__VA_ARGS__)
 #define sdpa_scores(...) AT_REAL(sdpa_scores)(__VA_ARGS__)
-#define sdpa_reach(...) AT_REAL(sdpa_reach)(__VA_ARGS__)
+#define sdpa_key_range(...) AT_REAL(sdpa_key_range)(__VA_ARGS__)
 #define sdpa_fill(...) AT_REAL(sdpa_fill)(__VA_ARGS__)
-#define sdpa_silence(...) AT_REAL(sdpa_silence)(__VA_ARGS__)
-#define sdpa_recall(...) AT_REAL(sdpa_recall)(__VA_ARGS__)
+#define sdpa_mask_out(...) AT_REAL(sdpa_mask_out)(__VA_ARGS__)
+#define sdpa_load_statistics(...) AT_REAL(sdpa_load_statistics)(__VA_ARGS__)
 #define sdpa_probs(...) AT_REAL(sdpa_probs)(__VA_ARGS__)
 #define sdpa_drops(...) AT_REAL(sdpa_drops)(__VA_ARGS__)
 #define sdpa_sum(...) AT_REAL(sdpa_sum)(__VA_ARGS__)
 
-/* A tile without rows and keys, in the scratch memory of this lane. */
-sdpa_tile sdpa_tile_in(const sdpa_operands *job, int lane);
+/* A tile without rows and keys, in this slot of the scratch memory. */
+sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot);
 /* to = the transpose of so many rows of N numbers */
-void sdpa_turn(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to);
+void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to);
 /* Takes the rows of head h in batch b that begin at i0. */
-void sdpa_take_rows(sdpa_tile *x, int b, int h, int i0);
+void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
 /* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none is
  * left. */
-bool sdpa_take_keys(sdpa_tile *x, int j0, int end);
+bool sdpa_select_keys(sdpa_tile *x, int j0, int end);
 /* May row r keep key k of the tile? */
 bool sdpa_keeps(const sdpa_tile *x, int r, int k);
-/* Is cell (r,k) kept?  A look at what sdpa_take_keys found out. */
+/* Is cell (r,k) kept?  A look at what sdpa_select_keys found out. */
 bool sdpa_kept(const sdpa_tile *x, int r, int k);
 /* s = scores, and slope.  Masked cells are computed like any other. */
 void sdpa_scores(sdpa_tile *x);
 /* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked at. */
-at_sdpa_range sdpa_reach(const sdpa_tile *x, ptrdiff_t r);
+at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r);
 /* There, they become `value`. */
 void sdpa_fill(const sdpa_tile *x, ptrdiff_t r, REAL value, REAL *cells);
 /* Masked cells become `value`, whatever they are. */
-void sdpa_silence(const sdpa_tile *x, REAL value, REAL *cells);
+void sdpa_mask_out(const sdpa_tile *x, REAL value, REAL *cells);
 /* m, l = 1/sum and delta of the rows, as saved; 0 for an m of -inf, which could not be subtracted. */
-void sdpa_recall(const sdpa_tile *x);
+void sdpa_load_statistics(const sdpa_tile *x);
 /* s = P = exp(s - m) l, exactly 0 where masked */
 void sdpa_probs(const sdpa_tile *x);
 /* z of every cell, if there is dropout */
 void sdpa_drops(const sdpa_tile *x);
 void sdpa_sum(const sdpa_tile *x, const sdpa_sum *a);
+
+/* The rows of block `block` of all heads. */
+static inline void at_sdpa_select_block(sdpa_tile *x, int block)
+{
+    int blocks = at_sdpa_blocks(x->p->T, x->p->tile), head = block / blocks;
+    sdpa_select_rows(x, head / x->p->H, head % x->p->H, block % blocks * x->p->tile);
+}
 
 /* Where the first row, or row r, of the tile lies: in data or gradient, ... */
 static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)

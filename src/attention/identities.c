@@ -90,7 +90,7 @@ CHECK_INLINE double check_lanes(const check_doubles *sum)
 typedef struct {
     size_t checks, rows, length[4], heads, own[3],
         total; /* own: a gradient apart, or one as it was before */
-} check_room;
+} check_space;
 
 /* The sides of an identity, and how much they may differ by. */
 typedef struct {
@@ -118,9 +118,9 @@ static size_t check_numbers(const at_sdpa_plan *p, int i)
     return (size_t)p->B * (size_t)(of_rows ? p->H : p->G) * (size_t)(of_rows ? p->T : p->S);
 }
 
-static check_room check_room_of(const at_sdpa_plan *p, at_tensor *const in[3])
+static check_space check_space_of(const at_sdpa_plan *p, at_tensor *const in[3])
 {
-    check_room r = {0};
+    check_space r = {0};
     size_t heads = (size_t)p->B * (size_t)p->G, rows = (size_t)at_count(p->rows);
     size_t real = at_dtype_size(in[0]->dtype);
     check_take(&r.total, rows * AT_SDPA_SAVED * real);
@@ -136,7 +136,7 @@ static check_room check_room_of(const at_sdpa_plan *p, at_tensor *const in[3])
 
 static at_sdpa_checks *check_state(const at_node *n)
 {
-    return at_sdpa_after(n->saved, check_room_of(n->args, n->in).checks);
+    return at_sdpa_after(n->saved, check_space_of(n->args, n->in).checks);
 }
 
 /* An infinity or NaN breaks nothing. */
@@ -393,7 +393,7 @@ static check_job check_job_of(at_node *n)
                     {.at = p->v, .heads = p->G, .rows = p->S, .N = p->Dv},
                     {.at = p->o, .heads = p->H, .rows = p->T, .N = p->Dv}},
         .rows = checks->rows,
-        .heads = at_sdpa_after(n->saved, check_room_of(p, n->in).heads),
+        .heads = at_sdpa_after(n->saved, check_space_of(p, n->in).heads),
     };
     for (int i = 0; i < 4; i++) {
         check_operand *a = job.operand + i;
@@ -417,11 +417,11 @@ at_sdpa_checks *AT_REAL(sdpa_checks_begin)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     if (!p->checked) return NULL;
-    check_room room = check_room_of(p, n->in);
+    check_space space = check_space_of(p, n->in);
     at_sdpa_checks *checks = check_state(n);
-    checks->rows = at_sdpa_after(n->saved, room.rows);
+    checks->rows = at_sdpa_after(n->saved, space.rows);
     checks->tiny = CHECK_SMALLEST / (1 - p->dropout);
-    for (int i = 0; i < 4; i++) checks->length[i] = at_sdpa_after(n->saved, room.length[i]);
+    for (int i = 0; i < 4; i++) checks->length[i] = at_sdpa_after(n->saved, space.length[i]);
     memset(checks->rows, 0, (size_t)at_count(p->rows) * sizeof *checks->rows);
     check_job job = check_job_of(n);
     check_all(&job, check_before);
@@ -443,7 +443,7 @@ void AT_REAL(sdpa_checks_end)(at_node *n)
     if (p->checked) check_identities(n);
     for (int i = 0; i < 3; i++) {
         void *dx = p->own & 1u << i ? at_grad(n, i) : NULL;
-        const void *own = at_sdpa_after(n->saved, check_room_of(p, n->in).own[i]);
+        const void *own = at_sdpa_after(n->saved, check_space_of(p, n->in).own[i]);
         if (dx) AT_REAL(add_values)(at_count(n->in[i]->shape), own, dx);
     }
 }
@@ -452,13 +452,13 @@ void AT_REAL(sdpa_checks_end)(at_node *n)
 
 size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3])
 {
-    return check_room_of(p, in).total;
+    return check_space_of(p, in).total;
 }
 
 void *at_sdpa_grad(at_node *n, int i)
 {
     const at_sdpa_plan *p = n->args;
-    void *own = at_sdpa_after(n->saved, check_room_of(p, n->in).own[i]), *dx = NULL;
+    void *own = at_sdpa_after(n->saved, check_space_of(p, n->in).own[i]), *dx = NULL;
     const void *before = NULL;
     if (p->own & 1u << i) {
         dx = memset(own, 0, at_bytes(n->in[i]));

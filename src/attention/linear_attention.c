@@ -107,7 +107,7 @@ static void linear_attention_forward_head(const at_node *node, ptrdiff_t head, i
     for (int i = 0; i < a->T; i++, Q += D, K += D, V += Dv, O += Dv) {
         memcpy(v, V, (size_t)Dv * sizeof *v);
         linear_attention_step(D, W, K, v, M, Q, n);
-        r[i] = n[Dv] == 0 ? 0 : 1 / n[Dv];
+        r[i] = VALUE(n[Dv]) == 0 ? 0 : 1 / n[Dv];
         for (int e = 0; e < Dv; e++) O[e] = n[e] * r[i];
     }
 }

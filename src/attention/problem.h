@@ -53,7 +53,7 @@ typedef struct {
     at_stream drops; /* frozen when the op is recorded */
 
     int tile;     /* rows of a tile */
-    int lanes;    /* how many may work at once: there is scratch memory for so many */
+    int slots;    /* how many may work at once: there is scratch memory for so many */
     size_t gemm;  /* bytes of it that are the products' */
     bool checked; /* backward checks itself: see identities.h */
     unsigned
@@ -67,13 +67,13 @@ enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_KEY_
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                      const at_sdpa_args *a, at_sdpa_plan *p);
 
-/* Of each row, in n->saved: the maximum m, 1/sum, and room in which the tiled backward keeps delta. */
+/* Of each row, in n->saved: the maximum m, 1/sum, and space in which the tiled backward keeps delta. */
 enum { AT_SDPA_SAVED = 3 };
 
 /* A row of the plain path needs S numbers for each of s, slope, P, z, key. */
 enum { AT_SDPA_PLAIN_ARRAYS = 5 };
 extern const at_op at_sdpa_plain_op, at_sdpa_tiled_op;
-/* Bytes of scratch memory of one of p->lanes; sets that and p->tile. */
+/* Bytes of scratch memory of one of p->slots; sets that and p->tile. */
 size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);
@@ -81,9 +81,9 @@ at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V
 /* ------------------------------------------------------------------ where things lie ----------- */
 
 /* Memory `bytes` further on. */
-static inline void *at_sdpa_after(void *room, size_t bytes)
+static inline void *at_sdpa_after(void *space, size_t bytes)
 {
-    return (char *)room + bytes;
+    return (char *)space + bytes;
 }
 
 static inline ptrdiff_t at_sdpa_row(at_sdpa_layout l, int b, int h, int i)

@@ -135,7 +135,7 @@ static void plain_scores(plain_row *r)
     const REAL cap = (REAL)r->p->cap;
     for (int k = 0; k < r->n; k++) {
         REAL u = plain_x(r, r->key[k]);
-        if (cap > 0) {
+        if (r->p->cap > 0) {
             REAL y = tanh(u / cap);
             u = cap * y;
             r->slope[k] = 1 - y * y;
@@ -151,7 +151,7 @@ static void plain_keys(plain_row *r)
     r->n = 0;
     for (int j = range.lo; j < range.hi; j++) {
         if (r->x.keep && !r->x.keep[at_sdpa_cell(r->p->keep, r->b, r->h, r->i, j)]) continue;
-        if (r->x.bias && *plain_bias(r, r->x.bias, j) == -(REAL)INFINITY) continue;
+        if (r->x.bias && VALUE(*plain_bias(r, r->x.bias, j)) == MINUS_INFINITY) continue;
         r->key[r->n++] = j;
     }
 }

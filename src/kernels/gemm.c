@@ -46,7 +46,7 @@
  *     EDGES    Panels are of nearly equal height, rather than 14, 14, 14 and 1, and there is a tile for
  *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie
  *              side by side, works on a copy of its part of C.  Columns that would not even fill half of a
- *              vector are a product of their own, turned: C^T = B^T A^T has them as rows.
+ *              vector are a product of their own, transposed: C^T = B^T A^T has them as rows.
  *
  *     FETCH    Unless A, B and C are so small that they are at hand, a tile asks at each k for one line of
  *              what will be wanted next: of the next tile of C, of the next panel of A.
@@ -90,7 +90,7 @@ enum {
     GEMM_FAR_COLUMNS = 1024, /* bytes from column to column of A^T that call for one anyway */
     GEMM_PAGE = 4096,
     GEMM_NEAR = 1 << 16, /* bytes of A, B and C that are at hand without fetching */
-    GEMM_TALL = 64,      /* rows of C that are enough for turning its last columns */
+    GEMM_TALL = 64,      /* rows of C that are enough for transposing its last columns */
     GEMM_TASKS = 3,      /* blocks for every thread: one may be slower than another */
     GEMM_TASK = 1 << 19  /* multiply-adds that are worth waking a thread for */
 };
@@ -224,16 +224,16 @@ VEC_INLINE void gemm_tile_of(const int rows, int vectors, const gemm_tile *t)
         __builtin_unreachable();
 }
 
-/* What a copy of B costs, one row does not earn: its numbers are turned on their way to the sum. */
-__attribute__((noinline)) static void gemm_turned(const gemm_tile *t)
+/* What a copy of B costs, one row does not earn: its numbers are transposed on their way to the sum. */
+__attribute__((noinline)) static void gemm_row_transposed(const gemm_tile *t)
 {
-    vec sum = t->Z ? vec_load(t->Z) : (vec){0}, b[TURN_LANES];
+    vec sum = t->Z ? vec_load(t->Z) : (vec){0}, b[TRANSPOSE_LANES];
     const REAL *A = t->A, *B = t->B;
     const ptrdiff_t a_col = t->a_col, b_col = t->b_col;
     int k = t->depth;
-    for (; k >= TURN_LANES; k -= TURN_LANES, B += TURN_LANES) {
-        turn_rows(B, b_col, b);
-        GEMM_UNROLL for (int l = 0; l < TURN_LANES; l++, A += a_col) sum += *A * b[l];
+    for (; k >= TRANSPOSE_LANES; k -= TRANSPOSE_LANES, B += TRANSPOSE_LANES) {
+        transpose_rows(B, b_col, b);
+        GEMM_UNROLL for (int l = 0; l < TRANSPOSE_LANES; l++, A += a_col) sum += *A * b[l];
     }
     for (; k > 0; k--, A += a_col, B++) {
         vec last = {0};
@@ -250,7 +250,7 @@ __attribute__((noinline)) static void gemm_turned(const gemm_tile *t)
 static void gemm_run(int rows, int vectors, const gemm_tile *t)
 {
     if (t->b_col) {
-        gemm_turned(t);
+        gemm_row_transposed(t);
         return;
     }
     switch (rows) {
@@ -345,10 +345,10 @@ static void gemm_pack(int depth, int columns, int more, const REAL *B, at_stride
                 const REAL *from = B + k + j * b.col;
                 REAL *to = P + k * p_row + j;
                 if (depth - k >= VEC_LANES && more - j >= VEC_LANES)
-                    vec_turn(from, b.col, to, p_row);
+                    vec_transpose(from, b.col, to, p_row);
                 else
-                    vec_turn_part(gemm_least(columns - j, VEC_LANES),
-                                  gemm_least(depth - k, VEC_LANES), from, b.col, to, p_row);
+                    vec_transpose_part(gemm_least(columns - j, VEC_LANES),
+                                       gemm_least(depth - k, VEC_LANES), from, b.col, to, p_row);
             }
 }
 
@@ -445,15 +445,15 @@ static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int r
                        const gemm_strips *s, gemm_begin begin, REAL *C)
 {
     const bool once = s->first && s->last;
-    const bool turned = rows == 1 && once && g->b.row == 1 && g->b.col != 1;
-    const int wide = turned ? VEC_LANES : rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
+    const bool transposed = rows == 1 && once && g->b.row == 1 && g->b.col != 1;
+    const int wide = transposed ? VEC_LANES : rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
     t->fetch[0] = (gemm_lines){t->A, 0, t->depth};
     for (int j = 0, left = s->n, width; left > 0; j += width, left -= width) {
         width = left >= wide ? wide : STRIP;
         const int columns = gemm_least(left, width), whole = WHOLE(columns);
         const REAL *B = s->B + j * g->b.col;
         REAL *P = s->P + (once || !s->all ? 0 : (ptrdiff_t)j * t->depth);
-        t->b_col = turned && width == VEC_LANES ? g->b.col : 0;
+        t->b_col = transposed && width == VEC_LANES ? g->b.col : 0;
         const bool copy = !t->b_col && (s->all || columns < whole);
         if (copy && s->first) gemm_pack(t->depth, columns, left, B, g->b, P);
         t->B = copy ? P : B;
@@ -531,7 +531,7 @@ static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
 }
 
 /* Few columns waste most of a vector, and columns of C that are contiguous are vectors: C^T = B^T A^T. */
-static void gemm_turn_job(gemm_job *g)
+static void gemm_transpose_job(gemm_job *g)
 {
     const gemm_job h = *g;
     g->M = h.N, g->N = h.M;
@@ -541,7 +541,7 @@ static void gemm_turn_job(gemm_job *g)
     g->c = gemm_transposed(h.c);
 }
 
-/* The same, but columns that would not even fill half of a vector are turned.  Some rows at a time, so
+/* The same, but columns that would not even fill half of a vector are transposed.  Some rows at a time, so
  * that A is near when it is read again. */
 static void gemm_piece(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t last, int i, int m,
                        int j, int n)
@@ -551,16 +551,16 @@ static void gemm_piece(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
         gemm_block(g, slot, first, last, i, m, j, n);
         return;
     }
-    gemm_job turned = *g;
-    gemm_turn_job(&turned);
-    if (g->bias) turned.bias = NULL, turned.beta = 1; /* sums begin with C instead */
+    gemm_job transposed = *g;
+    gemm_transpose_job(&transposed);
+    if (g->bias) transposed.bias = NULL, transposed.beta = 1; /* sums begin with C instead */
     n -= rest;
     for (int rows; m > 0; m -= rows, i += rows) {
         rows = gemm_least(m, g->width);
         gemm_block(g, slot, first, last, i, rows, j, n);
         for (int r = i; g->bias && r < i + rows; r++)
             memcpy(g->C + r * g->c.row + j + n, g->bias + j + n, (size_t)rest * sizeof(REAL));
-        gemm_block(&turned, slot, first, last, j + n, rest, i, rows);
+        gemm_block(&transposed, slot, first, last, j + n, rest, i, rows);
     }
 }
 
@@ -620,7 +620,7 @@ static void gemm_do(gemm_job *g)
     if (products < 1 || g->M < 1 || g->N < 1) return;
     if (g->batch == 0) g->batch = 1, g->K = 0; /* a sum of no products */
     if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
-        gemm_turn_job(g);
+        gemm_transpose_job(g);
     g->far = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
              GEMM_NEAR;
     g->width = gemm_width(g);

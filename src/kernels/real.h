@@ -5,6 +5,8 @@
  *
  *     REAL               is the type
  *     REAL_EPS           is the distance from 1 to the next number
+ *     WIDE               is what long sums are kept in
+ *     VALUE(x)           is what of x is compared: a REAL is never compared, nor cast to double, without it
  *     AT_REAL(dot)       is at_dot_f32 or at_dot_f64: the name of what other files may call
  *     row_max(n, x)      is at_row_max_f32 or at_row_max_f64, as <tgmath.h> makes expf or exp of exp
  *     #ifdef AT_ONCE     at the end of the file, holds what is of no type; it is compiled with float
@@ -22,16 +24,35 @@
 #error "attic must not compute in 80 bits (x87): on 32-bit x86, compile with -msse2 -mfpmath=sse"
 #endif
 
-#ifdef AT_F64
+#if defined(AT_COMPLEX)
+/* No type of a tape: `make lint` compiles the ops with it, to find what would lose the second part of a number
+ * that has two, a value and a tangent. */
+#define REAL double _Complex
+#define WIDE double _Complex
+#define VALUE(x) creal(x)
+#define REAL_EPS DBL_EPSILON
+#define AT_REAL(name) at_##name##_complex
+#undef fabs
+#define fabs(x) ((x) * (VALUE(x) < 0 ? -1 : 1))
+#undef erfc /* erfc(a + bi) for a small b */
+#define erfc(x) (erfc(VALUE(x)) + ((x)-VALUE(x)) * -M_2_SQRTPI * exp(-VALUE(x) * VALUE(x)))
+#elif defined(AT_F64)
 #define REAL double
+#define WIDE double
+#define VALUE(x) (x)
 #define REAL_EPS DBL_EPSILON
 #define AT_REAL(name) at_##name##_f64
 #else
 #define AT_ONCE
 #define REAL float
+#define WIDE double
+#define VALUE(x) (x)
 #define REAL_EPS FLT_EPSILON
 #define AT_REAL(name) at_##name##_f32
 #endif
+
+#define MINUS_INFINITY VALUE(-(REAL)INFINITY)
+enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
 
 /* The list of real types.  Prototypes of a function, and of a kernel of an op, for every type; the kernels of
  * an op, for its at_op; and the function for one type. */

@@ -47,6 +47,23 @@
 #define VEC_MASKED VEC_LANEWISE
 #endif
 
+#ifdef AT_COMPLEX /* a type without vectors: one lane */
+#undef VEC_LANES
+#define VEC_LANES 1
+typedef REAL vec;
+
+VEC_INLINE vec vec_load_upto(ptrdiff_t n, const REAL *p)
+{
+    return n > 0 ? *p : 0;
+}
+
+VEC_INLINE void vec_store_upto(ptrdiff_t n, REAL *p, vec v)
+{
+    if (n > 0) *p = v;
+}
+
+#else
+
 typedef REAL vec __attribute__((vector_size(VEC_BYTES)));
 typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) vec_int;
 typedef __typeof__(_Generic((REAL)0, float : (uint32_t)0, double : (uint64_t)0)) vec_word;
@@ -143,5 +160,6 @@ VEC_INLINE REAL vec_max(vec v)
     for (int l = 0; l < eighth; l++) v[l] = v[l + eighth] > v[l] ? v[l + eighth] : v[l];
     return VEC_LANES / 16 && v[1] > v[0] ? v[1] : v[0];
 }
+#endif
 
 #endif

@@ -43,7 +43,24 @@
 #error "-ffast-math removes NaN, infinities and the rounding that these functions are made of"
 #endif
 
-#ifdef ATTIC_PLAIN_KERNELS
+#if defined(AT_COMPLEX)
+
+#define vec_exp exp
+#define vec_exp_weight exp
+
+VEC_INLINE vec vec_normal(vec x)
+{
+    return (REAL)0.5 * erfc(-(REAL)0.70710678118654752440 * x);
+}
+
+VEC_INLINE vec vec_gate(vec x, vec *ds)
+{
+    REAL e = exp(-fabs(x)), s = (VALUE(x) < 0 ? e : 1) / (1 + e);
+    *ds = s * (1 - s);
+    return s;
+}
+
+#elif defined(ATTIC_PLAIN_KERNELS)
 
 VEC_INLINE vec vec_exp(vec x)
 {

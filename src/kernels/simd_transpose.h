@@ -21,40 +21,40 @@
 #include "kernels/real.h"
 #include "kernels/simd.h"
 
-enum { TURN_BYTES = 16, TURN_PIECES = VEC_BYTES / TURN_BYTES };
-#define TURN_LANES (TURN_BYTES / (int)sizeof(REAL)) /* of a piece */
+enum { TRANSPOSE_BYTES = 16, TRANSPOSE_QUADS = VEC_BYTES / TRANSPOSE_BYTES };
+#define TRANSPOSE_LANES (TRANSPOSE_BYTES / (int)sizeof(REAL)) /* of a piece */
 
 #ifdef __clang__
-#define TURN_UNROLL _Pragma("clang loop unroll(full)")
+#define TRANSPOSE_UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define TURN_UNROLL _Pragma("GCC unroll 16")
+#define TRANSPOSE_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 /* gcc makes loads of pieces only of such a vector, clang only of an array. */
 #if defined(__SIZEOF_INT128__) && !defined(__clang__)
-#define TURN_WITHOUT_ARRAY
-__extension__ typedef __int128 turn_piece;
-typedef turn_piece turn_pieces __attribute__((vector_size(VEC_BYTES)));
+#define TRANSPOSE_WITHOUT_ARRAY
+__extension__ typedef __int128 transpose_quad;
+typedef transpose_quad transpose_quads __attribute__((vector_size(VEC_BYTES)));
 
-VEC_INLINE turn_piece turn_load(const void *p)
+VEC_INLINE transpose_quad transpose_load(const void *p)
 {
-    turn_piece x;
+    transpose_quad x;
     memcpy(&x, p, sizeof x);
     return x;
 }
 
 #if VEC_BYTES == 64
-#define TURN_EACH(piece)                                                                           \
+#define TRANSPOSE_EACH(piece)                                                                      \
     {                                                                                              \
         piece(0), piece(1), piece(2), piece(3)                                                     \
     }
 #elif VEC_BYTES == 32
-#define TURN_EACH(piece)                                                                           \
+#define TRANSPOSE_EACH(piece)                                                                      \
     {                                                                                              \
         piece(0), piece(1)                                                                         \
     }
 #else
-#define TURN_EACH(piece)                                                                           \
+#define TRANSPOSE_EACH(piece)                                                                      \
     {                                                                                              \
         piece(0)                                                                                   \
     }
@@ -62,127 +62,130 @@ VEC_INLINE turn_piece turn_load(const void *p)
 #endif
 
 /* A vector of pieces, one from each of the rows at p, p + step, p + 2 step, ... */
-VEC_INLINE vec turn_stepping(const REAL *p, ptrdiff_t step)
+VEC_INLINE vec transpose_stepping(const REAL *p, ptrdiff_t step)
 {
     vec x;
     (void)step; /* there may be but one piece */
-#ifdef TURN_WITHOUT_ARRAY
-#define TURN_PIECE(i) turn_load(p + (i)*step)
-    const turn_pieces all = TURN_EACH(TURN_PIECE);
-#undef TURN_PIECE
+#ifdef TRANSPOSE_WITHOUT_ARRAY
+#define TRANSPOSE_QUAD(i) transpose_load(p + (i)*step)
+    const transpose_quads all = TRANSPOSE_EACH(TRANSPOSE_QUAD);
+#undef TRANSPOSE_QUAD
 #else
     REAL all[VEC_LANES];
-    TURN_UNROLL
-    for (int i = 0; i < TURN_PIECES; i++) memcpy(all + i * TURN_LANES, p + i * step, TURN_BYTES);
+    TRANSPOSE_UNROLL
+    for (int i = 0; i < TRANSPOSE_QUADS; i++)
+        memcpy(all + i * TRANSPOSE_LANES, p + i * step, TRANSPOSE_BYTES);
 #endif
     memcpy(&x, &all, sizeof x);
     return x;
 }
 
-/* The same of rows that may lie anywhere, from their lane `at` on: p[0], p[TURN_LANES], ... */
-VEC_INLINE vec turn_jumping(const REAL *const *p, int at)
+/* The same of rows that may lie anywhere, from their lane `at` on: p[0], p[TRANSPOSE_LANES], ... */
+VEC_INLINE vec transpose_jumping(const REAL *const *p, int at)
 {
     vec x;
-#ifdef TURN_WITHOUT_ARRAY
-#define TURN_PIECE(i) turn_load(p[(i)*TURN_LANES] + at)
-    const turn_pieces all = TURN_EACH(TURN_PIECE);
-#undef TURN_PIECE
+#ifdef TRANSPOSE_WITHOUT_ARRAY
+#define TRANSPOSE_QUAD(i) transpose_load(p[(i)*TRANSPOSE_LANES] + at)
+    const transpose_quads all = TRANSPOSE_EACH(TRANSPOSE_QUAD);
+#undef TRANSPOSE_QUAD
 #else
     REAL all[VEC_LANES];
-    TURN_UNROLL
-    for (int i = 0; i < TURN_PIECES; i++)
-        memcpy(all + i * TURN_LANES, p[i * TURN_LANES] + at, TURN_BYTES);
+    TRANSPOSE_UNROLL
+    for (int i = 0; i < TRANSPOSE_QUADS; i++)
+        memcpy(all + i * TRANSPOSE_LANES, p[i * TRANSPOSE_LANES] + at, TRANSPOSE_BYTES);
 #endif
     memcpy(&x, &all, sizeof x);
     return x;
 }
 
 /* Within each piece, half of the lanes of x and y, from lane `at` on: x_at y_at x_at+1 y_at+1 ... */
-VEC_INLINE vec turn_interleave(vec x, vec y, const int at)
+VEC_INLINE vec transpose_interleave(vec x, vec y, const int at)
 {
 #ifdef __clang__
     vec z = x;
-    TURN_UNROLL
+    TRANSPOSE_UNROLL
     for (int l = 0; l < VEC_LANES; l++) {
-        const int from = l / TURN_LANES * TURN_LANES + at + l % TURN_LANES / 2;
+        const int from = l / TRANSPOSE_LANES * TRANSPOSE_LANES + at + l % TRANSPOSE_LANES / 2;
         z[l] = l % 2 ? y[from] : x[from];
     }
     return z;
 #else
     vec_mask from = {0};
-    TURN_UNROLL
+    TRANSPOSE_UNROLL
     for (int l = 0; l < VEC_LANES; l++)
-        from[l] = l % 2 * VEC_LANES + l / TURN_LANES * TURN_LANES + at + l % TURN_LANES / 2;
+        from[l] = l % 2 * VEC_LANES + l / TRANSPOSE_LANES * TRANSPOSE_LANES + at +
+                  l % TRANSPOSE_LANES / 2;
     return __builtin_shuffle(x, y, from);
 #endif
 }
 
 /* The squares of x transposed. */
-VEC_INLINE void turn_squares(vec x[TURN_LANES])
+VEC_INLINE void transpose_squares(vec x[TRANSPOSE_LANES])
 {
-    const int half = TURN_LANES / 2;
-    vec y[TURN_LANES];
-    TURN_UNROLL
-    for (int round = 1; round < TURN_LANES; round *= 2) {
-        TURN_UNROLL
+    const int half = TRANSPOSE_LANES / 2;
+    vec y[TRANSPOSE_LANES];
+    TRANSPOSE_UNROLL
+    for (int round = 1; round < TRANSPOSE_LANES; round *= 2) {
+        TRANSPOSE_UNROLL
         for (int i = 0; i < half; i++) {
-            y[2 * i] = turn_interleave(x[i], x[i + half], 0);
-            y[2 * i + 1] = turn_interleave(x[i], x[i + half], half);
+            y[2 * i] = transpose_interleave(x[i], x[i + half], 0);
+            y[2 * i + 1] = transpose_interleave(x[i], x[i + half], half);
         }
-        TURN_UNROLL
-        for (int i = 0; i < TURN_LANES; i++) x[i] = y[i];
+        TRANSPOSE_UNROLL
+        for (int i = 0; i < TRANSPOSE_LANES; i++) x[i] = y[i];
     }
 }
 
-/* Rows 0 .. TURN_LANES-1 of the transpose of `from`, whose rows are `row` apart: x_kj = from_jk. */
-VEC_INLINE void turn_rows(const REAL *from, ptrdiff_t row, vec x[TURN_LANES])
+/* Rows 0 .. TRANSPOSE_LANES-1 of the transpose of `from`, whose rows are `row` apart: x_kj = from_jk. */
+VEC_INLINE void transpose_rows(const REAL *from, ptrdiff_t row, vec x[TRANSPOSE_LANES])
 {
-    TURN_UNROLL
-    for (int i = 0; i < TURN_LANES; i++) x[i] = turn_stepping(from + i * row, TURN_LANES * row);
-    turn_squares(x);
+    TRANSPOSE_UNROLL
+    for (int i = 0; i < TRANSPOSE_LANES; i++)
+        x[i] = transpose_stepping(from + i * row, TRANSPOSE_LANES * row);
+    transpose_squares(x);
 }
 
 /* to_ij = from_ji for i, j < VEC_LANES */
-static __attribute__((noinline)) void vec_turn(const REAL *from, ptrdiff_t from_row, REAL *to,
-                                               ptrdiff_t to_row)
+static __attribute__((noinline)) void vec_transpose(const REAL *from, ptrdiff_t from_row, REAL *to,
+                                                    ptrdiff_t to_row)
 {
-    vec x[TURN_LANES];
-    TURN_UNROLL
-    for (int at = 0; at < VEC_LANES; at += TURN_LANES) {
-        turn_rows(from + at, from_row, x);
-        TURN_UNROLL
-        for (int i = 0; i < TURN_LANES; i++) vec_store(to + (at + i) * to_row, x[i]);
+    vec x[TRANSPOSE_LANES];
+    TRANSPOSE_UNROLL
+    for (int at = 0; at < VEC_LANES; at += TRANSPOSE_LANES) {
+        transpose_rows(from + at, from_row, x);
+        TRANSPOSE_UNROLL
+        for (int i = 0; i < TRANSPOSE_LANES; i++) vec_store(to + (at + i) * to_row, x[i]);
     }
 }
 
 /* The same where `from` has m rows, the others being 0, and n columns: so many rows of `to` are written. */
-static __attribute__((noinline)) void vec_turn_part(int m, int n, const REAL *from,
-                                                    ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
+static __attribute__((noinline)) void
+vec_transpose_part(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
 {
     static const REAL none[VEC_LANES];
     const REAL *p[VEC_LANES];
-    vec x[TURN_LANES];
+    vec x[TRANSPOSE_LANES];
     int at = 0;
     for (int j = 0; j < VEC_LANES; j++) p[j] = j < m ? from + j * from_row : none;
-    for (; at + TURN_LANES <= n; at += TURN_LANES) {
-        TURN_UNROLL
-        for (int i = 0; i < TURN_LANES; i++) x[i] = turn_jumping(p + i, at);
-        turn_squares(x);
-        TURN_UNROLL
-        for (int i = 0; i < TURN_LANES; i++) vec_store(to + (at + i) * to_row, x[i]);
+    for (; at + TRANSPOSE_LANES <= n; at += TRANSPOSE_LANES) {
+        TRANSPOSE_UNROLL
+        for (int i = 0; i < TRANSPOSE_LANES; i++) x[i] = transpose_jumping(p + i, at);
+        transpose_squares(x);
+        TRANSPOSE_UNROLL
+        for (int i = 0; i < TRANSPOSE_LANES; i++) vec_store(to + (at + i) * to_row, x[i]);
     }
     for (; at < n; at++)
         for (int j = 0; j < VEC_LANES; j++) to[at * to_row + j] = p[j][at];
 }
 
-VEC_INLINE void vec_turn_upto(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
-                              ptrdiff_t to_row)
+VEC_INLINE void vec_transpose_upto(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
+                                   ptrdiff_t to_row)
 {
     if (m >= VEC_LANES && n >= VEC_LANES)
-        vec_turn(from, from_row, to, to_row);
+        vec_transpose(from, from_row, to, to_row);
     else
-        vec_turn_part(m < VEC_LANES ? m : VEC_LANES, n < VEC_LANES ? n : VEC_LANES, from, from_row,
-                      to, to_row);
+        vec_transpose_part(m < VEC_LANES ? m : VEC_LANES, n < VEC_LANES ? n : VEC_LANES, from,
+                           from_row, to, to_row);
 }
 
 #endif

@@ -19,7 +19,7 @@ bool at_attention_check(at_tape *t, at_attention_config c)
     AT_REQUIRE(t, c.heads % G == 0, "attention: %d heads can't share %d key/value heads evenly",
                c.heads, G);
     AT_REQUIRE(t, !c.rope || c.dim / c.heads % 2 == 0,
-               "attention: rope turns pairs of features, but a head has dim %d / heads %d = %d",
+               "attention: rope rotates pairs of features, but a head has dim %d / heads %d = %d",
                c.dim, c.heads, c.dim / c.heads);
     AT_REQUIRE(t, c.dropout >= 0 && c.dropout < 1,
                "attention: dropout is %g but must be at least 0 and less than 1", c.dropout);
@@ -38,7 +38,7 @@ at_attention at_attention_make(at_tape *t, at_attention_config config, double ou
     return a;
 }
 
-/* x W + b, each of n heads turned by its rows' positions. */
+/* x W + b, each of n heads rotated by its rows' positions. */
 static at_tensor *project_heads(at_tape *t, at_linear layer, at_tensor *x, int n, bool rope,
                                 int position)
 {

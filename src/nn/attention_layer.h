@@ -16,7 +16,7 @@ typedef struct {
     int dim;        /* width of x and y, a multiple of heads */
     int heads;      /* query heads, a multiple of kv_heads */
     int kv_heads;   /* key/value heads, 0: as heads */
-    bool bias;      /* in the four projections; that of k has no effect, unless rope turns it */
+    bool bias;      /* in the four projections; that of k has no effect, unless rope rotates it */
     bool rope;      /* rotary positions on Q and K, not on V; D is even */
     double dropout; /* on the attention weights, 0 <= p < 1; only in train mode */
 } at_attention_config;

@@ -48,7 +48,7 @@ void AT_REAL(affine_forward)(at_node *n)
 typedef struct {
     const affine_args *a;
     const REAL *dY;
-    double *part; /* [shares, N] */
+    WIDE *part; /* [shares, N] */
 } affine_sums;
 
 /* part_j = sum_i dY_ij over one share of the rows, for one strip of columns */
@@ -59,11 +59,11 @@ static void affine_sum(const affine_sums *s, int share, int j0)
     ptrdiff_t i = (ptrdiff_t)s->a->M * share / s->a->shares;
     ptrdiff_t to = (ptrdiff_t)s->a->M * (share + 1) / s->a->shares;
     const REAL *y = s->dY + i * N + j0;
-    double sum[AFFINE_STRIP] = {0};
+    WIDE sum[AFFINE_STRIP] = {0};
 
     for (; i + 2 <= to; i += 2, y += 2 * N)
-        for (int j = 0; j < w; j++) sum[j] += (double)y[j] + (double)y[N + j];
-    for (int j = 0; i < to && j < w; j++) sum[j] += (double)y[j];
+        for (int j = 0; j < w; j++) sum[j] += (WIDE)y[j] + (WIDE)y[N + j];
+    for (int j = 0; i < to && j < w; j++) sum[j] += (WIDE)y[j];
     memcpy(s->part + (ptrdiff_t)share * N + j0, sum, (size_t)w * sizeof *sum);
 }
 
@@ -82,7 +82,7 @@ static void affine_sum_rows(const at_node *n, REAL *db)
     at_for((ptrdiff_t)a->strips * a->shares, (ptrdiff_t)a->M / a->shares * AFFINE_STRIP / 4, 0,
            affine_sum_strips, &s);
     for (int j = 0; j < a->N; j++) {
-        double sum = s.part[j];
+        WIDE sum = s.part[j];
         for (int share = 1; share < a->shares; share++) sum += s.part[(ptrdiff_t)share * a->N + j];
         db[j] += (REAL)sum;
     }
@@ -139,7 +139,7 @@ at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
     y.dim[y.ndim - 1] = N;
     affine_args a = affine_args_of(rows, N, K);
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
-    const size_t sums = b ? (size_t)a.shares * (size_t)N * sizeof(double) : 0;
+    const size_t sums = b ? (size_t)a.shares * (size_t)N * AT_WIDEST : 0;
     r.scratch = at_gemm_workspace(a.M, N, K, AT_GEMM_COLUMNS, at_dtype_size(at_real(t)));
     if (r.scratch < sums) r.scratch = sums;
     at_node *n = at_record_node(t, &affine_op, AT_IN(X, W, b), r);

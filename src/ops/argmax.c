@@ -23,17 +23,22 @@ typedef struct {
 
 AT_KERNEL(argmax_forward);
 
+/* x = m, or both NaN */
+static bool argmax_is(REAL x, REAL m)
+{
+    return (VALUE(x) == VALUE(m)) | ((VALUE(x) != VALUE(x)) & (VALUE(m) != VALUE(m)));
+}
+
 /* One row: what the maximum is, then where.  A block without it is passed over as a whole. */
 static int argmax_row(int N, const REAL *x)
 {
     REAL m = row_max(N, x);
     int j = 0, found = 0;
     for (; j + ARGMAX_COLUMNS < N; j += ARGMAX_COLUMNS) {
-        for (int k = 0; k < ARGMAX_COLUMNS; k++)
-            found |= (x[j + k] == m) | ((x[j + k] != x[j + k]) & (m != m));
+        for (int k = 0; k < ARGMAX_COLUMNS; k++) found |= argmax_is(x[j + k], m);
         if (found) break;
     }
-    while (j < N - 1 && (m == m ? x[j] != m : x[j] == x[j])) j++;
+    while (j < N - 1 && !argmax_is(x[j], m)) j++;
     return j;
 }
 
@@ -46,7 +51,8 @@ static void argmax_columns(const argmax_args *a, ptrdiff_t w, const REAL *x, int
         x += a->step;
         for (ptrdiff_t i = 0; i < w; i++) {
             REAL v = x[i * a->next];
-            bool better = m[i] == m[i] && !(v <= m[i]); /* larger, or the first NaN */
+            bool better =
+                VALUE(m[i]) == VALUE(m[i]) && !(VALUE(v) <= VALUE(m[i])); /* or the first NaN */
             m[i] = better ? v : m[i];
             y[i] = better ? j : y[i];
         }

@@ -38,7 +38,7 @@ typedef struct {
     ptrdiff_t rows;
     int N;
     at_cross_entropy_args user;
-    double g; /* dloss / count, set by backward */
+    char g[AT_WIDEST]; /* dloss / count, a WIDE; set by backward */
 } cross_entropy_args;
 
 enum { CROSS_ENTROPY_CHUNK = 256 }; /* of exp(x - m) on the stack at a time */
@@ -53,21 +53,21 @@ static double cross_entropy_count(const at_node *n)
 {
     const cross_entropy_args *a = n->args;
     const int32_t *target = n->in[1]->data;
-    ptrdiff_t count = 0;
+    double count = 0;
     if (a->user.sum) return 1;
     for (ptrdiff_t i = 0; i < a->rows; i++) count += !is_ignored(a, target[i]);
-    return count ? (double)count : 1;
+    return count > 0 ? count : 1;
 }
 
 AT_KERNEL(cross_entropy_forward);
 AT_KERNEL(cross_entropy_backward);
 
-/* saved: m, 1/sum, and the loss as a double, which has the place of two */
+/* saved: m, 1/sum, and the loss, a WIDE, which has the place of two */
 static const at_row_op cross_entropy_rows = {.saved = 4, .each = true};
 
-static double *cross_entropy_loss(void *saved)
+static WIDE *cross_entropy_loss(void *saved)
 {
-    return (double *)((REAL *)saved + 2);
+    return (WIDE *)((REAL *)saved + 2);
 }
 
 static void cross_entropy_stat(const at_chunk *row, void *values)
@@ -76,31 +76,32 @@ static void cross_entropy_stat(const at_chunk *row, void *values)
     const REAL *x = row->in[0];
     const int32_t target = *(const int32_t *)row->in[1];
     REAL *stat = row->saved;
-    double *loss = cross_entropy_loss(stat);
+    WIDE *loss = cross_entropy_loss(stat);
     *loss = 0, stat[0] = stat[1] = 0; /* p = exp(x - 0) 0 = 0 */
     if (is_ignored(row->args, target)) return;
     if (target < 0 || target >= row->n) {
-        *loss = (double)(stat[0] = stat[1] = (REAL)NAN);
+        *loss = (WIDE)NAN, stat[0] = stat[1] = (REAL)NAN;
         return;
     }
     REAL m = row_max(row->n, x);
-    if (m == -(REAL)INFINITY) {
-        *loss = (double)INFINITY;
+    if (VALUE(m) == MINUS_INFINITY) {
+        *loss = (WIDE)INFINITY;
         return;
     }
     REAL sum = row_exp_sum(row->n, x, m, NULL);
     stat[0] = m, stat[1] = 1 / sum;
-    *loss = (double)log(sum) - ((double)x[target] - (double)m);
+    *loss = (WIDE)log(sum) - ((WIDE)x[target] - (WIDE)m);
 }
 
 /* dx_j = (p_j - 1[j = target]) dloss / count */
 static void cross_entropy_dx(const at_chunk *row, void *values)
 {
     const REAL *x = row->in[0], *stat = row->saved;
-    const REAL g = (REAL)((const cross_entropy_args *)row->args)->g;
+    const cross_entropy_args *args = row->args;
+    const REAL g = (REAL) * (const WIDE *)args->g;
     const int32_t target = *(const int32_t *)row->in[1];
     REAL *dx = values;
-    if (stat[1] == 0) {
+    if (VALUE(stat[1]) == 0) {
         memset(dx, 0, (size_t)row->n * sizeof *dx);
         return;
     }
@@ -118,7 +119,7 @@ AT_ROW_BLOCK(cross_entropy_dx, true)
 void AT_REAL(cross_entropy_forward)(at_node *n)
 {
     const cross_entropy_args *a = n->args;
-    double sum = 0;
+    WIDE sum = 0;
     at_map_rows(n, &cross_entropy_rows, AT_REAL(cross_entropy_stat_block));
     for (ptrdiff_t i = 0; i < a->rows; i++)
         sum += *cross_entropy_loss((REAL *)n->saved + i * cross_entropy_rows.saved);
@@ -128,7 +129,7 @@ void AT_REAL(cross_entropy_forward)(at_node *n)
 void AT_REAL(cross_entropy_backward)(at_node *n)
 {
     cross_entropy_args *a = n->args;
-    a->g = (double)*(REAL *)n->out[0]->grad / cross_entropy_count(n);
+    *(WIDE *)a->g = (WIDE) * (REAL *)n->out[0]->grad / cross_entropy_count(n);
     at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_block));
 }
 
@@ -167,7 +168,7 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                "cross_entropy: logits is %s but target is %s: one target per row must be %s",
                at_text(logits), at_text(target), at_shape_text(s));
 
-    cross_entropy_args a = {at_rows(logits->shape), at_last(logits->shape), args, 0};
+    cross_entropy_args a = {at_rows(logits->shape), at_last(logits->shape), args, {0}};
     ptrdiff_t bad = first_bad_target(target, &a);
     AT_REQUIRE(t, bad < 0, "cross_entropy: target %s is %g but logits is %s: there are %d classes",
                target_position(target->shape, bad), at_element(target, bad), at_text(logits), a.N);

@@ -34,7 +34,7 @@ static void log_softmax_y(const at_chunk *row, void *values)
 {
     const REAL *x = row->in[0];
     REAL *y = values, m = row_max(row->n, x), log_sum = 0;
-    if (m == -(REAL)INFINITY)
+    if (VALUE(m) == MINUS_INFINITY)
         m = 0; /* y = x - 0 - 0 */
     else
         log_sum = log(row_exp_sum(row->n, x, m, y)); /* y is only scratch so far */
@@ -45,7 +45,7 @@ static void log_softmax_dx(const at_chunk *row, void *values)
 {
     const REAL *y = row->y, *dy = row->dy;
     REAL p[LOG_SOFTMAX_CHUNK], sum = row_sum(row->n, dy), *restrict dx = values;
-    if (row->n == 0 || (y[0] == -(REAL)INFINITY && row_max(row->n, y) == y[0])) {
+    if (row->n == 0 || VALUE(row_max(row->n, y)) == MINUS_INFINITY) {
         memset(dx, 0, (size_t)row->n * sizeof *dx);
         return;
     }

@@ -117,8 +117,9 @@ AT_EACH_REAL(void, map_forward, (const map_job *job, ptrdiff_t unit));
 AT_EACH_REAL(void, map_back, (const map_job *job, ptrdiff_t unit));
 AT_EACH_REAL(void, map_even, (void *ctx, int task, int worker));
 AT_EACH_REAL(void, map_sum,
-             (const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum));
-AT_EACH_REAL(void, map_add, (const map_job *job, ptrdiff_t unit, const double *sum));
+             (const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, void *sums,
+              int share));
+AT_EACH_REAL(void, map_add, (const map_job *job, ptrdiff_t unit, void *sums, int shares));
 
 /* n elements of input k from `at` on: themselves, or one of them n times. */
 static const void *map_input(const map_job *job, int k, ptrdiff_t at, int n, REAL *space)
@@ -202,8 +203,10 @@ void AT_REAL(map_even)(void *ctx, int task, int worker)
     }
 }
 
-void AT_REAL(map_sum)(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum)
+void AT_REAL(map_sum)(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, void *sums,
+                      int share)
 {
+    WIDE *sum = (WIDE *)sums + (ptrdiff_t)share * AT_CHUNK;
     const map_place start = map_start(job, unit);
     REAL space[AT_CHUNK];
 
@@ -214,16 +217,20 @@ void AT_REAL(map_sum)(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdif
         int n = map_length(job, job->row_summed ? s : unit);
         const REAL *g = map_find(job, &p, n, space);
         if (job->row_summed)
-            *sum += (double)row_sum(n, g);
+            *sum += (WIDE)row_sum(n, g);
         else
-            for (int j = 0; j < n; j++) sum[j] += (double)g[j];
+            for (int j = 0; j < n; j++) sum[j] += (WIDE)g[j];
     }
 }
 
-void AT_REAL(map_add)(const map_job *job, ptrdiff_t unit, const double *sum)
+/* dx += the sum of so many shares, in their order */
+void AT_REAL(map_add)(const map_job *job, ptrdiff_t unit, void *sums, int shares)
 {
     REAL *dx = (REAL *)job->dx.p + map_start(job, unit).in[job->i];
-    for (int j = 0; j < map_width(job, unit); j++) dx[j] += (REAL)sum[j];
+    WIDE(*share)[AT_CHUNK] = sums;
+    for (int k = 1; k < shares; k++)
+        for (int j = 0; j < map_width(job, unit); j++) share[0][j] += share[k][j];
+    for (int j = 0; j < map_width(job, unit); j++) dx[j] += (REAL)share[0][j];
 }
 
 /* dx += the sum of the parts, which are used up.  A tree, because its rounding errors grow with the logarithm
@@ -385,54 +392,41 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
     at_recipe r = {.shape = {y},
                    .args = args,
                    .args_size = args_size,
-                   .scratch = sizeof(double[MAP_SHARES][AT_CHUNK]),
+                   .scratch = MAP_SHARES * AT_CHUNK * AT_WIDEST,
                    .slots = 1};
     at_node *n = at_record_node(t, op, in, r);
     return n ? n->out[0] : NULL;
 }
 
-/* The part of a unit's sum that goes over the indices from .. to-1 of the summed loops. */
-static void map_sum(const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, double *sum)
-{
-    (AT_OF_REAL(map_real(job->n), map_sum))(job, unit, from, to, sum);
-}
-
-/* dx += sum */
-static void map_add(const map_job *job, ptrdiff_t unit, const double *sum)
-{
-    (AT_OF_REAL(map_real(job->n), map_add))(job, unit, sum);
-}
-
 static void map_sum_unit(const map_job *job, ptrdiff_t unit)
 {
-    double sum[AT_CHUNK];
-    map_sum(job, unit, 0, job->summed.count, sum);
-    map_add(job, unit, sum);
+    char sum[AT_CHUNK * AT_WIDEST] __attribute__((aligned(AT_WIDEST)));
+    AT_OF_REAL(map_real(job->n), map_sum)(job, unit, 0, job->summed.count, sum, 0);
+    AT_OF_REAL(map_real(job->n), map_add)(job, unit, sum, 1);
 }
 
 typedef struct {
     const map_job *job;
     ptrdiff_t unit;
     int shares;
-    double (*part)[AT_CHUNK]; /* [shares] */
+    char *sums; /* [shares][AT_CHUNK] */
 } map_shared_sum;
 
 static void map_share(void *ctx, int share, int worker)
 {
     (void)worker;
     map_shared_sum *s = ctx;
-    ptrdiff_t n = s->job->summed.count;
-    map_sum(s->job, s->unit, n * share / s->shares, n * (share + 1) / s->shares, s->part[share]);
+    const ptrdiff_t n = s->job->summed.count, from = n * share / s->shares;
+    AT_OF_REAL(map_real(s->job->n), map_sum)
+    (s->job, s->unit, from, n * (share + 1) / s->shares, s->sums, share);
 }
 
 static void map_run_shared(const map_job *job, int shares)
 {
-    map_shared_sum s = {.job = job, .shares = shares, .part = at_scratch(job->n, 0)};
+    map_shared_sum s = {.job = job, .shares = shares, .sums = at_scratch(job->n, 0)};
     for (s.unit = 0; s.unit < job->kept.count; s.unit++) {
         at_parallel(shares, map_share, &s);
-        for (int k = 1; k < shares; k++)
-            for (int j = 0; j < map_width(job, s.unit); j++) s.part[0][j] += s.part[k][j];
-        map_add(job, s.unit, s.part[0]);
+        AT_OF_REAL(map_real(job->n), map_add)(job, s.unit, s.sums, shares);
     }
 }
 

@@ -130,7 +130,7 @@ typedef struct {
     int rotate;      /* only the first so many of D dims, 0: all; even */
     int heads;       /* > 0: x is packed by heads, [...,T,heads*D], as for at_sdpa; 0: one head */
 } at_rope_args;
-/* Rotary position embedding (Su et al. 2021): pair i of row p is turned by the angle
+/* Rotary position embedding (Su et al. 2021): pair i of row p is rotated by the angle
  * (p + offset) base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */
 AT_API at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
 

@@ -11,7 +11,7 @@
  *   rows    it is also the last one of x, as when heads are split off: whole rows are copied
  *   plane   it is not, as in a transpose of a matrix: one axis lies together in x, another one in
  *           y, and whichever is followed, the other side is visited one number per cache line.
- *           So squares of 16 by 16 are read line by line, turned, and written line by line.
+ *           So squares of 16 by 16 are read line by line, transposed, and written line by line.
  *
  * Axes of size 1, and axes that stay neighbours, are dropped or merged first: they make no
  * difference. */
@@ -35,7 +35,7 @@ typedef struct {
     permute_side from, to; /* to.col = 1; from.col = 1 (rows) or from.row = 1 (plane) */
 } permute_plan;
 
-static permute_side permute_turned(permute_side s)
+static permute_side permute_transposed(permute_side s)
 {
     ptrdiff_t row = s.row;
     s.row = s.col;
@@ -52,8 +52,8 @@ static permute_plan permute_back(permute_plan p)
     if (p.from.col != 1) {
         back.rows = p.cols;
         back.cols = p.rows;
-        back.from = permute_turned(p.to);
-        back.to = permute_turned(p.from);
+        back.from = permute_transposed(p.to);
+        back.to = permute_transposed(p.from);
     }
     return back;
 }
@@ -114,8 +114,9 @@ static void permute_fetch(ptrdiff_t size, ptrdiff_t m, ptrdiff_t n, const char *
 }
 
 /* to_ij = square_ji.  Where size is a constant, memcpy is a load and a store. */
-static inline __attribute__((always_inline)) void
-permute_turn(ptrdiff_t size, ptrdiff_t m, ptrdiff_t n, const char *square, char *to, ptrdiff_t step)
+static inline __attribute__((always_inline)) void permute_transpose(ptrdiff_t size, ptrdiff_t m,
+                                                                    ptrdiff_t n, const char *square,
+                                                                    char *to, ptrdiff_t step)
 {
     for (ptrdiff_t i = 0; i < m; i++)
         for (ptrdiff_t j = 0; j < n; j++)
@@ -138,9 +139,9 @@ static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, 
             ptrdiff_t m = permute_side_of_square(rows - i), n = permute_side_of_square(p->cols - j);
             char *corner = y + (i * p->to.row + j) * size;
             permute_fetch(size, m, n, x + (i + j * p->from.col) * size, p->from.col, square);
-            if (size == 1) permute_turn(1, m, n, square, corner, p->to.row);
-            if (size == 4) permute_turn(4, m, n, square, corner, p->to.row);
-            if (size == 8) permute_turn(8, m, n, square, corner, p->to.row);
+            if (size == 1) permute_transpose(1, m, n, square, corner, p->to.row);
+            if (size == 4) permute_transpose(4, m, n, square, corner, p->to.row);
+            if (size == 8) permute_transpose(8, m, n, square, corner, p->to.row);
         }
 }
 

@@ -114,12 +114,12 @@ AT_KERNEL(max_backward);
 
 static bool reduce_is(REAL x, REAL y)
 {
-    return (x == y) | ((x != x) & (y != y));
+    return (VALUE(x) == VALUE(y)) | ((VALUE(x) != VALUE(x)) & (VALUE(y) != VALUE(y)));
 }
 
 static REAL reduce_larger(REAL m, REAL x)
 {
-    return x > m || x != x ? x : m;
+    return VALUE(x) > VALUE(m) || VALUE(x) != VALUE(x) ? x : m;
 }
 
 /* total_j <- total_j (+) other_j */

@@ -1,7 +1,7 @@
-/* rope.c -- rotary position embedding: turn pairs of features by angles that grow with the position.
+/* rope.c -- rotary position embedding: rotate pairs of features by angles that grow with the position.
  *
  *   x, y [..., T, D]    row p is at position p + offset
- *   R = rotate          the first R of the D features are turned, the rest is copied
+ *   R = rotate          the first R of the D features are rotated, the rest is copied
  *
  *   forward    theta_i = base^(-2i/R)                       i = 0 .. R/2-1
  *              a       = (p + offset) theta_i               the angle of pair i in row p
@@ -11,7 +11,7 @@
  *              pair i is (u, v) = (x_2i, x_2i+1)            interleaved, as in the paper
  *                              or (x_i,  x_i+R/2)           half_split
  *
- * Su, Lu, Pan, Murtadha, Wen, Liu 2021 (RoFormer), section 3.2.2.  Why: with q turned by a position i
+ * Su, Lu, Pan, Murtadha, Wen, Liu 2021 (RoFormer), section 3.2.2.  Why: with q rotated by a position i
  * and k by a position j, R(i)q . R(j)k = q . R(i)^T R(j) k = q . R(j-i) k.  The score of a query and
  * a key depends on how far apart they are, not on where.
  *
@@ -31,7 +31,7 @@
  * The table depends on no tensor, and queries, keys and layers all want the same one.  So an op first
  * looks for one on the tape: what was recorded earlier lives at least as long.
  *
- * Packed by heads, x [..., T, heads * D]: every head of a row is turned alike.
+ * Packed by heads, x [..., T, heads * D]: every head of a row is rotated alike.
  */
 #include "ops/op.h"
 
@@ -63,9 +63,10 @@ static void rope_table(const rope_args *a, REAL *table)
         for (int p = 0; p < a->T; p++) {
             int64_t P = (int64_t)p + a->offset;
             int B = (int)(P & (ROPE_STRIDE - 1));
+            const double A = (double)(P - B); /* 16 times the A above */
             if (p == 0 || B == 0) {
-                cos_A = cos((double)(P - B) * theta);
-                sin_A = sin((double)(P - B) * theta);
+                cos_A = cos(A * theta);
+                sin_A = sin(A * theta);
             }
             if (p < ROPE_STRIDE) {
                 cos_B[B] = cos(B * theta);

@@ -34,7 +34,7 @@ static void softmax_y(const at_chunk *row, void *values)
 {
     const REAL *x = row->in[0];
     REAL *y = values, m = row_max(row->n, x);
-    if (m == -(REAL)INFINITY) {
+    if (VALUE(m) == MINUS_INFINITY) {
         memset(y, 0, (size_t)row->n * sizeof *y);
         return;
     }

@@ -65,13 +65,13 @@ void AT_REAL(toeplitz_forward)(at_node *n)
 /* dx_k += sum_i dy_(i, k-(T-1-i))     for k = first .. first+width-1 */
 static void toeplitz_down(const toeplitz_args *a, const REAL *dy, REAL *dx, int first, int width)
 {
-    double sum[TOEPLITZ_STRIP] = {0};
+    WIDE sum[TOEPLITZ_STRIP] = {0};
     for (int i = 0; i < a->T; i++, dy += a->S) {
         int begins = a->T - 1 - i - first; /* row i covers S diagonals from here on */
         int lo = begins > 0 ? begins : 0;
         int64_t ends = (int64_t)begins + a->S;
         int hi = ends < width ? (int)ends : width;
-        for (int k = lo; k < hi; k++) sum[k] += (double)dy[k - begins];
+        for (int k = lo; k < hi; k++) sum[k] += (WIDE)dy[k - begins];
     }
     for (int k = 0; k < width; k++) dx[first + k] += (REAL)sum[k];
 }

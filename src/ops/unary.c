@@ -155,12 +155,14 @@ static void unary_y(const at_chunk *k, void *values)
     case UNARY_SQUARE: EACH(y[i] = x[i] * x[i]); break;
     case UNARY_TANH: vtanh(n, x, y); break;
     case UNARY_SIGMOID: vsigmoid(n, x, y); break;
-    case UNARY_RELU: EACH(y[i] = x[i] <= 0 ? 0 : x[i]); break;
+    case UNARY_RELU: EACH(y[i] = VALUE(x[i]) <= 0 ? 0 : x[i]); break;
     case UNARY_SILU: unary_gated(n, x, y, unary_silu); break;
     case UNARY_GELU: unary_gated(n, x, y, unary_gelu); break;
     case UNARY_GELU_TANH: unary_gated(n, x, y, unary_gelu_tanh); break;
     case UNARY_POW: unary_power(n, x, args->p, y); break;
-    case UNARY_CLAMP: EACH(y[i] = x[i] < low ? low : x[i] > high ? high : x[i]); break;
+    case UNARY_CLAMP:
+        EACH(y[i] = VALUE(x[i]) < VALUE(low) ? low : VALUE(x[i]) > VALUE(high) ? high : x[i]);
+        break;
     }
 }
 
@@ -180,15 +182,17 @@ static void unary_dx(const at_chunk *k, void *values)
     case UNARY_SQUARE: EACH(dx[i] = dy[i] * 2 * x[i]); break;
     case UNARY_TANH: EACH(dx[i] = dy[i] * (1 - y[i] * y[i])); break;
     case UNARY_SIGMOID: EACH(dx[i] = dy[i] * y[i] * (1 - y[i])); break;
-    case UNARY_RELU: EACH(dx[i] = x[i] <= 0 ? 0 : dy[i]); break;
+    case UNARY_RELU: EACH(dx[i] = VALUE(x[i]) <= 0 ? 0 : dy[i]); break;
     case UNARY_SILU: unary_gated_back(n, x, dy, dx, unary_silu); break;
     case UNARY_GELU: unary_gated_back(n, x, dy, dx, unary_gelu); break;
     case UNARY_GELU_TANH: unary_gated_back(n, x, dy, dx, unary_gelu_tanh); break;
     case UNARY_POW:
         unary_power(n, x, args->p - 1, s);
-        EACH(dx[i] = p == 0 ? 0 : dy[i] * p * s[i]);
+        EACH(dx[i] = args->p == 0 ? 0 : dy[i] * p * s[i]);
         break;
-    case UNARY_CLAMP: EACH(dx[i] = x[i] < low || x[i] > high ? 0 : dy[i]); break;
+    case UNARY_CLAMP:
+        EACH(dx[i] = VALUE(x[i]) < VALUE(low) || VALUE(x[i]) > VALUE(high) ? 0 : dy[i]);
+        break;
     }
 }
 

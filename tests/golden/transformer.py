@@ -4,7 +4,7 @@
     python3 tests/golden/transformer.py > tests/golden/transformer.inc
 
 The model of src/nn/transformer.h, written with PyTorch's own functions: its attention, its layer norm,
-its autograd, its clipping and AdamW.  Rotary positions turn complex numbers.  The parameters follow
+its autograd, its clipping and AdamW.  Rotary positions rotate complex numbers.  The parameters follow
 from a whole-number formula, so that both sides start with the same bits, in f32 too.
 
 One difference is known and taken out below: clip_grad_norm_ multiplies by max / (norm + 1e-6), attic by

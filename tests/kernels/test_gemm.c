@@ -235,9 +235,9 @@ void AT_REAL(gemm_page_case)(int M, int N, int K, int factors)
     for (int e = 0; e < M * K; e++)
         A[e] = (REAL)(2 * at_random_unit((at_stream){8, 8}, (uint64_t)e) - 1);
     for (int e = 0; e < M * N; e++) one[e] = (REAL)gemm_pick(9) / 3;
-    for (int turned = 0; turned < 2; turned++) {
-        const at_strides s = far[turned];
-        REAL *apart = malloc((size_t)(page * (turned ? K : M)) * sizeof(REAL));
+    for (int transposed = 0; transposed < 2; transposed++) {
+        const at_strides s = far[transposed];
+        REAL *apart = malloc((size_t)(page * (transposed ? K : M)) * sizeof(REAL));
         for (int i = 0; i < M; i++)
             for (int k = 0; k < K; k++) apart[i * s.row + k * s.col] = A[i * K + k];
         memcpy(two, one, size);
@@ -338,13 +338,13 @@ START_TEST(two_by_two_can_be_checked_by_hand)
 {
     const float A[] = {1, 2, 3, 4}, B[] = {5, 6, 7, 8}, C[] = {19, 22, 43, 50};
     const float AtB[] = {26, 30, 38, 44}, ABt[] = {17, 23, 39, 53};
-    const at_strides plain = {2, 1, 0}, turned = {1, 2, 0};
+    const at_strides plain = {2, 1, 0}, transposed = {1, 2, 0};
     float out[4];
     gemm(1, 2, 2, 2, 1, A, plain, B, plain, 0, out, plain, gemm_space);
     assert_all_close(4, out, C, 0);
-    gemm(1, 2, 2, 2, 1, A, turned, B, plain, 0, out, plain, gemm_space);
+    gemm(1, 2, 2, 2, 1, A, transposed, B, plain, 0, out, plain, gemm_space);
     assert_all_close(4, out, AtB, 0);
-    gemm(1, 2, 2, 2, 1, A, plain, B, turned, 0, out, plain, gemm_space);
+    gemm(1, 2, 2, 2, 1, A, plain, B, transposed, 0, out, plain, gemm_space);
     assert_all_close(4, out, ABt, 0);
 }
 END_TEST

@@ -210,21 +210,22 @@ START_TEST(its_gradients_are_those_of_differences_with_dropout_too)
 }
 END_TEST
 
-/* q (k + b) = q k + q b, and a softmax does not see what all scores of a row share.  Rope turns b by
+/* q (k + b) = q k + q b, and a softmax does not see what all scores of a row share.  Rope rotates b by
  * another angle at every key, so there it counts. */
 START_TEST(a_bias_of_the_keys_has_no_effect_without_rope)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
     at_attention a = make(t, (at_attention_config){.dim = C, .heads = 2, .bias = true}),
-                 turning = a;
-    turning.config.rope = true;
+                 rotating = a;
+    rotating.config.rope = true;
     at_tensor *x = draw_rows(t, T);
     at_tensor *y = at_attention_apply(t, &a, x, NULL, (at_sdpa_args){0});
-    at_tensor *z = at_attention_apply(t, &turning, x, NULL, (at_sdpa_args){0});
-    a.k.b = turning.k.b = NULL;
+    at_tensor *z = at_attention_apply(t, &rotating, x, NULL, (at_sdpa_args){0});
+    a.k.b = rotating.k.b = NULL;
     assert_same(at_attention_apply(t, &a, x, NULL, (at_sdpa_args){0}), y, 1e-13, "without rope");
-    ck_assert(at_compare(at_attention_apply(t, &turning, x, NULL, (at_sdpa_args){0}), z).likeness ==
-              ATTIC_DIFFERENT);
+    ck_assert(
+        at_compare(at_attention_apply(t, &rotating, x, NULL, (at_sdpa_args){0}), z).likeness ==
+        ATTIC_DIFFERENT);
     at_close(t);
 }
 END_TEST
@@ -350,7 +351,7 @@ START_TEST(impossible_layers_are_refused_before_anything_is_made)
     assert_refused((at_attention_config){.heads = 2},
                    "attention: dim 0, heads 2 and kv_heads 2 must be positive");
     assert_refused((at_attention_config){.dim = 6, .heads = 2, .rope = true},
-                   "attention: rope turns pairs of features, but a head has dim 6 / heads 2 = 3");
+                   "attention: rope rotates pairs of features, but a head has dim 6 / heads 2 = 3");
     assert_refused((at_attention_config){.dim = 6, .heads = 2, .dropout = 1},
                    "attention: dropout is 1 but must be at least 0 and less than 1");
 }

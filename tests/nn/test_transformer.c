@@ -607,7 +607,7 @@ START_TEST(impossible_models_are_refused_before_anything_is_made)
     assert_config_refused(
         c[6], "transformer: hidden is -2 but must be positive, or 0 for 4 times dim 12");
     assert_config_refused(
-        c[7], "attention: rope turns pairs of features, but a head has dim 10 / heads 2 = 5");
+        c[7], "attention: rope rotates pairs of features, but a head has dim 10 / heads 2 = 5");
     c[0] = small, c[0].dropout = -0.5;
     assert_config_refused(c[0],
                           "attention: dropout is -0.5 but must be at least 0 and less than 1");

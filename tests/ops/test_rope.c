@@ -1,4 +1,4 @@
-/* test_rope.c -- pairs of features turn with the position. */
+/* test_rope.c -- pairs of features rotate with the position. */
 #include "tensors.h"
 
 #include <math.h>
