@@ -3,7 +3,7 @@
 #   make                         the library and the examples, for this machine
 #   make demo                    train a small transformer on this repository's own text
 #   make deps test               install Check, run the test suite
-#   make install prefix=/usr     attic.h, libattic.a, libattic.so, attic.pc
+#   make install prefix=/usr     attic.h and two more, libattic.a, libattic.so, attic.pc
 #
 #   CC=clang  CFLAGS=-g          the compiler, and flags added to those that are needed
 #   ARCH=native                  or any -march name (x86-64, x86-64-v3, armv8-a); empty: the compiler's own
@@ -34,7 +34,10 @@ JOBS ?= $(shell getconf _NPROCESSORS_ONLN)
 
 version_part = $(shell sed -n 's/^.define ATTIC_VERSION_$(1) *//p' src/version.h)
 MAJOR := $(call version_part,MAJOR)
-VERSION := $(MAJOR).$(call version_part,MINOR).$(call version_part,PATCH)
+MINOR := $(call version_part,MINOR)
+VERSION := $(MAJOR).$(MINOR).$(call version_part,PATCH)
+# What programs were linked with must still fit: before 1.0 that ends with every minor version.
+ABI := $(if $(filter 0,$(MAJOR)),$(MAJOR).$(MINOR),$(MAJOR))
 
 # ---- compiler and flags ----------------------------------------------------------------------
 
@@ -67,10 +70,12 @@ $(error MODE=$(MODE) is none of release, debug, asan, tsan, valgrind, coverage)
 endif
 
 # Never -ffast-math: masks are -inf, and a NaN must surface.  -fno-semantic-interposition: inside
-# the library, a call to at_x is a call to our own at_x.
+# the library, a call to at_x is a call to our own at_x.  -fvisibility=hidden: libattic.so shows what
+# has AT_API, and nothing else.
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdouble-promotion
 flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trapping-math \
-    $(if $(wasm),,-fPIC -fno-semantic-interposition -pthread) $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
+    $(if $(wasm),,-fPIC -fvisibility=hidden -fno-semantic-interposition -pthread) \
+    $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
 ifneq ($(windows),)
 flags += -D__USE_MINGW_ANSI_STDIO -D_FILE_OFFSET_BITS=64 -Wno-format
 endif
@@ -106,15 +111,15 @@ typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
 objects = $(patsubst %.c,$(B)/%.o,$(1)) $(patsubst %.c,$(B)/%.f64.o,$(filter $(typed_c),$(1)))
 
 ifneq ($(darwin),)
-soname := libattic.$(MAJOR).dylib
+soname := libattic.$(ABI).dylib
 sofile := libattic.$(VERSION).dylib
 solink := libattic.dylib
 shared_flags := -dynamiclib -install_name $(libdir)/$(soname)
 else
-soname := libattic.so.$(MAJOR)
+soname := libattic.so.$(ABI)
 sofile := libattic.so.$(VERSION)
 solink := libattic.so
-shared_flags := -shared -Wl,-soname,$(soname) -Wl,--version-script=scripts/attic.map
+shared_flags := -shared -Wl,-soname,$(soname)
 endif
 static := $(B)/libattic.a
 shared := $(B)/$(sofile)
@@ -165,7 +170,7 @@ $(static): $(call objects,$(library_c)) $(B)/flags
 	@rm -f $@
 	$(call say,AR,$@)$(AR) rcs $@ $(filter %.o,$^)
 
-$(shared): $(call objects,$(library_c)) $(B)/flags scripts/attic.map
+$(shared): $(call objects,$(library_c)) $(B)/flags
 	$(call say,LINK,$@)$(link) $(shared_flags) -o $@ $(filter %.o,$^) $(libs)
 	@ln -sf $(sofile) $(B)/$(soname)
 	@ln -sf $(soname) $(B)/$(solink)
@@ -251,11 +256,14 @@ coverage: ## lines of src/ reached by tests and gradient checks, per file
 coverage-report:
 	@GCOV="$(GCOV)" sh scripts/coverage.sh $(B) $(library_c)
 
-check-install: lib ## install into a temporary folder, use it from there, uninstall it
+check-install: lib check-exports ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
 check-single: single $(static) ## compile these two files with gcc and clang; gradient checks, examples, C++
 	@sh scripts/check-single.sh build/single $(static)
+
+check-exports: $(shared) ## does libattic.so show what its headers declare, and scripts/exports.txt lists? WRITE=1 writes it
+	@CC="$(CC)" sh scripts/check-exports.sh $(shared) $(if $(WRITE),write)
 
 check-dist: ## unpack the source archive, build it, run its demo
 	@sh scripts/check-dist.sh "$(MAKE)"
@@ -328,13 +336,13 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-single check-dist check-long \
-    check-readme check-links check-examples check-lesser check-arm check-i386 check-musl check-mingw check-wasm \
-    check-all
+.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-exports check-single check-dist \
+    check-long check-readme check-links check-examples check-lesser check-arm check-i386 check-musl check-mingw \
+    check-wasm check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
-lint: $(static) ## layers, unique statics, symbols, reals, words, links, cppcheck, clang-tidy, lines per folder
+lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals, words, links, cppcheck, clang-tidy, lines per folder
 	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
@@ -399,9 +407,10 @@ check-benches: benches ## run the small rows of every benchmark once: do they st
 .PHONY: demo graph bench page check-benches
 
 # ---- installing ------------------------------------------------------------------------------
-# include/attic.h is the umbrella, all it includes lies in include/attic/: no other name is taken.
+# The faces lie in include/, what they include in include/attic/: no other name is taken.
 
-public_h = $(filter-out src/attic.h,$(filter src/%.h,$(shell $(CC) -MM -Isrc src/attic.h)))
+faces := src/attic.h src/attic_op.h src/attic_plot.h
+public_h = $(sort $(filter src/%.h,$(shell $(CC) -MM -Isrc $(faces))))
 into := $(DESTDIR)$(includedir)
 # In attic.pc all paths follow from where that file lies, so that the folder may be moved.
 from_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
@@ -409,10 +418,10 @@ pc_prefix = $(if $(filter $(prefix)/%,$(libdir)),$${pcfiledir}$(subst $(empty) $
     %,/..,$(subst /, ,$(patsubst $(prefix)/%,%,$(libdir)) pkgconfig))),$(prefix))
 
 install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
-	@for h in src/attic.h $(public_h); do \
-	    to=$$(echo $$h | sed 's|^src/attic.h|attic.h|; s|^src/|attic/|'); \
+	@for h in $(public_h); do \
+	    case " $(faces) " in *" $$h "*) to=$${h#src/} ;; *) to=attic/$${h#src/} ;; esac; \
 	    $(INSTALL) -d $(into)/$$(dirname $$to) && \
-	    sed 's|^#include "|&attic/|' $$h >$(into)/$$to && chmod 644 $(into)/$$to || exit 1; \
+	    sed '/^#include "attic\.h"/!s|^#include "|&attic/|' $$h >$(into)/$$to && chmod 644 $(into)/$$to || exit 1; \
 	done
 	$(INSTALL) -d $(DESTDIR)$(libdir)/pkgconfig
 	$(INSTALL) -m 644 $(static) $(DESTDIR)$(libdir)/libattic.a
@@ -426,7 +435,7 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
 	@echo "For others: make install ARCH=x86-64-v3 (a -march name), or ARCH= for any processor, at a lower speed."
 
 uninstall: ## remove what install installed
-	rm -rf $(into)/attic.h $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc \
+	rm -rf $(addprefix $(into)/,$(notdir $(faces))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
 
 single: ## build/single/attic.h and attic.c, the library in two files: cc -O3 main.c attic.c -lm -pthread

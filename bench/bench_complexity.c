@@ -10,6 +10,7 @@
  * Exponents fitted to measured times and bytes stand in docs/notes/tuning.md.  Bytes are those that the
  * tape hands out for results and what backward would need. */
 #include "attic.h"
+#include "attic_op.h"
 #include "common/bench.h"
 
 #include <math.h>

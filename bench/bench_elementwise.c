@@ -10,6 +10,7 @@
  *
  * AdamW reads and writes w, m and v, and reads dw: 28 bytes. */
 #include "attic.h"
+#include "attic_op.h"
 #include "common/bench.h"
 
 #include <stdio.h>

@@ -8,6 +8,7 @@
  *     forward+backward    at most 3 times O + 1 MiB, which is 13 MiB at T = 16384
  *     resident            4 MiB more, for the pages that a process takes in advance */
 #include "attic.h"
+#include "attic_op.h"
 #include "common/bench.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
  * A line of a picture joins the rows of one group and one library, from left to right: a row that goes
  * back is left out. */
 #include "attic.h"
+#include "attic_plot.h"
 #include "common/results.h"
 
 #include <stdio.h>

@@ -29,6 +29,7 @@
  *
  * And a small one by hand: scores of 80 with d = 64 become 80 / sqrt(64) = 10. */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include <math.h>
 

@@ -20,6 +20,7 @@
  *
  * Read on: 08_look_at_attention.c draws the weights. */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include <float.h>
 #include <math.h>

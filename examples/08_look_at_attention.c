@@ -21,6 +21,7 @@
  *
  * Read on: 10_three_sentences.c begins with words. */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include <math.h>
 

@@ -30,6 +30,7 @@
  * times n_i (1 where that is 0), so that an equal share is 1.  The last column, 16, is the key without a
  * value: where nothing is to be reported, all weight lies there. */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include <math.h>
 #include <string.h>

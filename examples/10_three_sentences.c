@@ -27,6 +27,7 @@
  * Smaller still, three tokens of one number each, every step worked out forward and backward:
  * `trace --self --dim 1 --values 1,2,3`.  Read on: 11_cat_and_rat.c trains one. */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include <ctype.h>
 #include <math.h>

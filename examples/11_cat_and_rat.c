@@ -18,6 +18,7 @@
  * the same scores it is exactly 0: not small, but never computed, and the weights are shared among the
  * keys that are left. */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include "common/options.h"
 

@@ -40,6 +40,7 @@
  * one seed; with --seed 2 or 3 layer norm, softcap and weight decay do better here and worse
  * there, and all else stays as it is. */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include <math.h>
 

@@ -22,6 +22,8 @@
  * causal, D = 64, of one thread's time, the best of 15.  Two pictures, if two paths are given: recall
  * and time.  docs/kin.md draws the conclusion: when to use which. */
 #include "attic.h"
+#include "attic_op.h"
+#include "attic_plot.h"
 
 #include <math.h>
 #include <time.h>

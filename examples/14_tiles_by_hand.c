@@ -18,6 +18,7 @@
  *
  * With a path as its argument it draws the mixture there.  docs/attention.md tells the whole story. */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include <math.h>
 

@@ -13,6 +13,8 @@
  * Written to out/: the loss curve and the attention maps (SVG), the tape of one training step
  * (Graphviz), and every parameter (.npy). */
 #include "attic.h"
+#include "attic_op.h"
+#include "attic_plot.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,6 +26,8 @@
 
 #include "common/ngram.h"
 #include "common/options.h"
+#include "io/corpus.h"
+#include "plot/progress.h"
 
 #ifdef _WIN32 /* whose folders have no permissions */
 #define mkdir(path, mode) mkdir(path)

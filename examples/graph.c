@@ -2,6 +2,7 @@
  *
  *     make graph        writes out/graph.dot, and out/graph.svg where Graphviz is installed */
 #include "attic.h"
+#include "attic_plot.h"
 
 #include "common/options.h"
 

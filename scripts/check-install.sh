@@ -35,9 +35,9 @@ int main(void)
 }
 END
 
-# Ops of the user's own: y = c x of any real type, and the hypotenuse of doubles, whose gradient is checked.
+# Ops of the user's own: y = c x of any real type, y = x^3 as formulas of the map, and the hypotenuse of doubles.
 cat >"$root/user.cpp" <<'END'
-#include <attic.h>
+#include <attic_op.h>
 #include <cmath>
 
 template <typename Real> static void forward(at_node *n)
@@ -111,6 +111,46 @@ static bool gradients_are_checked()
     return good;
 }
 
+template <typename Real> static void cube_y(const at_chunk *k, void *values)
+{
+    const Real *x = static_cast<const Real *>(k->in[0]);
+    Real *y = static_cast<Real *>(values);
+    for (int i = 0; i < k->n; i++) y[i] = x[i] * x[i] * x[i];
+}
+
+template <typename Real> static void cube_dx(const at_chunk *k, void *values)
+{
+    const Real *x = static_cast<const Real *>(k->in[0]), *dy = static_cast<const Real *>(k->dy);
+    Real *dx = static_cast<Real *>(values);
+    for (int i = 0; i < k->n; i++) dx[i] = 3 * x[i] * x[i] * dy[i];
+}
+
+template <typename Real> static void cube_forward(at_node *n)
+{
+    at_map(n, cube_y<Real>);
+}
+
+template <typename Real> static void cube_backward(at_node *n)
+{
+    at_map_back(n, 0, cube_dx<Real>);
+}
+
+static const at_op cube_op = {"cube",
+                              {cube_forward<float>, cube_forward<double>},
+                              {cube_backward<float>, cube_backward<double>},
+                              false};
+
+static at_tensor *cube(at_tape *t, at_tensor *x)
+{
+    AT_INPUT(t, "cube", x, ATTIC_REAL);
+    return at_record_map(t, &cube_op, AT_IN(x), x->shape, NULL, 0);
+}
+
+static at_tensor *cube_of(at_tape *t, at_tensor **in, void *)
+{
+    return cube(t, in[0]);
+}
+
 int main()
 {
     const double values[] = {3, 4};
@@ -120,9 +160,33 @@ int main()
     args.causal = true;
     at_tensor *y = at_mean(t, times(t, at_sdpa(t, x, x, x, args), 6));
     bool good = at_backward(t, y) && at_item(y) == 21 && at_grad_element(x, 1) == 3;
+    good = good && at_gradcheck(t, cube_of, &x, 1, NULL, at_gradcheck_options{}).verdict == ATTIC_PASS;
+    good = good && at_first_node(t) && at_memory_of(t).nodes > 0;
     good = good && at_get(x, 0, 1) == 4 && !times(t, x, 0) && !at_ok(t);
     at_close(t);
     return good && gradients_are_checked() ? 0 : 1;
+}
+END
+
+# a picture
+cat >"$root/picture.cpp" <<'END'
+#include <attic_plot.h>
+
+int main()
+{
+    const double loss[] = {3, 2, 1};
+    at_series line = {};
+    line.y = loss;
+    line.n = 3;
+    at_chart chart = {};
+    chart.series = &line;
+    chart.n_series = 1;
+    FILE *f = tmpfile();
+    bool good = f && at_svg_chart(f, &chart) && ftell(f) > 0;
+    at_tape *t = at_open(ATTIC_F32, 1);
+    good = good && at_graph_dot(t, NULL, f, at_graph_options{});
+    at_close(t);
+    return good ? 0 : 1;
 }
 END
 
@@ -141,24 +205,36 @@ built() {
 }
 built user.c $CC -std=gnu11
 built user.c $CC -std=c11
-built user.cpp $CXX -std=c++17
+for compiler in g++ clang++; do
+    [ "$compiler" = "$CXX" ] || command -v "$compiler" >/dev/null || continue
+    built user.cpp "$compiler" -std=c++17
+    built picture.cpp "$compiler" -std=c++17
+done
 
 # every public header compiles on its own
-for header in $(cd "$include" && find attic -name '*.h'); do
+for header in attic.h attic_op.h attic_plot.h $(cd "$include" && find attic -name '*.h'); do
     printf '#include <%s>\nint main(void);\n' "$header" >"$root/alone.c"
     $CC -std=gnu11 $strict -I"$include" -fsyntax-only "$root/alone.c"
     $CC -std=c11 $strict -I"$include" -fsyntax-only "$root/alone.c"
     printf '#include <%s>\nint main();\n' "$header" >"$root/alone.cpp"
-    $CXX -std=c++17 $strict -I"$include" -fsyntax-only "$root/alone.cpp"
+    for compiler in g++ clang++; do
+        [ "$compiler" = "$CXX" ] || command -v "$compiler" >/dev/null || continue
+        "$compiler" -std=c++17 $strict -I"$include" -fsyntax-only "$root/alone.cpp"
+    done
     grep -q ');' "$include/$header" || continue
     grep -q '^AT_BEGIN_C$' "$include/$header" && grep -q '^AT_END_C$' "$include/$header" ||
         { echo "$header declares functions without AT_BEGIN_C and AT_END_C" >&2; exit 1; }
 done
 
-if nm -D --defined-only "$lib"/libattic.so 2>/dev/null | grep -v ' at_'; then
-    echo "libattic.so shows more than at_ symbols" >&2
-    exit 1
-fi
+# none brings in what is private, or <tgmath.h>
+for face in attic attic_op attic_plot; do
+    printf '#include <%s.h>\n' "$face" >"$root/alone.c"
+    $CC -std=gnu11 -I"$include" -M "$root/alone.c" >"$root/includes"
+    if grep -E 'kernels/real\.h|tgmath\.h|/(corpus|progress|arena|arena_hooks|state)\.h' "$root/includes"; then
+        echo "$face.h includes what is private" >&2
+        exit 1
+    fi
+done
 
 $MAKE -s uninstall "DESTDIR=$root/moved" prefix=/usr
 left=$(find "$root/moved" ! -type d)

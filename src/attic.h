@@ -1,8 +1,11 @@
-/* attic.h -- ATTention In C: tensors, a tape, gradients, attention.  Includes every public header.
+/* attic.h -- ATTention In C: tensors, a tape, gradients, attention, training.
  *
  * In reading order: tensor.h and shape.h (what a tensor is), tape.h (what remembers, owns and
- * reports), ops.h (what can be computed), attention.h (attention), op.h (how to write an op),
- * gradcheck.h (is its gradient right?). */
+ * reports), ops.h (what can be computed), attention.h (attention), gradcheck.h (is a gradient
+ * right?), then layers, optimizers and files.
+ *
+ * Two more faces stand beside this one: attic_op.h, to write ops and to look inside, and
+ * attic_plot.h, to draw pictures.  What none of them includes is private to the library. */
 #ifndef ATTIC_H
 #define ATTIC_H
 #ifdef __FAST_MATH__
@@ -11,18 +14,15 @@
 
 #include "version.h"
 
-#include "kernels/parallel.h"
-#include "kernels/rng.h"
+#include "kernels/random.h"
+#include "kernels/thread_count.h"
 
-#include "tensor/decimal.h"
 #include "tensor/compare.h"
 #include "tensor/init.h"
-#include "tensor/print.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
 #include "autograd/gradcheck.h"
-#include "autograd/op.h"
 #include "autograd/tape.h"
 
 #include "ops/ops.h"
@@ -41,15 +41,7 @@
 #include "nn/statistics.h"
 #include "nn/transformer.h"
 
-#include "io/corpus.h"
 #include "io/file.h"
 #include "io/npy.h"
-
-#include "plot/graph.h"
-#include "plot/grid.h"
-#include "plot/picture.h"
-#include "plot/progress.h"
-#include "plot/svg.h"
-#include "plot/term.h"
 
 #endif

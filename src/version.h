@@ -3,8 +3,8 @@
 #define ATTIC_VERSION_H
 
 #define ATTIC_VERSION_MAJOR 0
-#define ATTIC_VERSION_MINOR 1
+#define ATTIC_VERSION_MINOR 2
 #define ATTIC_VERSION_PATCH 0
-#define ATTIC_VERSION "0.1.0"
+#define ATTIC_VERSION "0.2.0"
 
 #endif

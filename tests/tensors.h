@@ -6,6 +6,8 @@
 #ifndef ATTIC_TESTS_TENSORS_H
 #define ATTIC_TESTS_TENSORS_H
 #include "attic.h"
+#include "attic_op.h"
+#include "attic_plot.h"
 #include "test.h"
 
 #include <string.h>

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "attic.h"
+#include "attic_op.h"
 
 /* The number of the context before text[i]. */
 static size_t context_at(const unsigned char *text, ptrdiff_t i, int order, int vocab)

@@ -92,7 +92,7 @@ typedef struct {
 
 /* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be one and
  * the same tensor.  After an error the tensors asked for are NULL. */
-at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
+AT_API at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
 
 AT_END_C
 #endif

@@ -35,7 +35,7 @@ AT_BEGIN_C
  *     ###..                     ###..     #####
  *     ####.
  *     ##### */
-at_tensor *at_keep_causal(at_tape *t, int T, int S, at_align align, int offset);
+AT_API at_tensor *at_keep_causal(at_tape *t, int T, int S, at_align align, int offset);
 
 /* The neighbourhood: i + offset - left < j < i + offset + right.  1 is the diagonal alone, 0 no limit
  * on that side: window_left and window_right of at_sdpa.
@@ -46,8 +46,8 @@ at_tensor *at_keep_causal(at_tape *t, int T, int S, at_align align, int offset);
  *     ..###      .###.      ...#.
  *     ...##      ..###      ....#
  *     2, 2       3, 1       1, 1  */
-at_tensor *at_keep_window(at_tape *t, int T, int S, int left, int right, at_align align,
-                          int offset);
+AT_API at_tensor *at_keep_window(at_tape *t, int T, int S, int left, int right, at_align align,
+                                 int offset);
 
 /* ------------------------------------------------------------------ stripes -------------------- */
 
@@ -62,10 +62,10 @@ at_tensor *at_keep_window(at_tape *t, int T, int S, int left, int right, at_alig
  *     .#..#      .....      ##........
  *     .#..#      .....      ##........
  *     keys 1, 4  query 1    the first 2     */
-at_tensor *at_keep_vertical(at_tape *t, int T, int S, const int *key, int n);
-at_tensor *at_keep_horizontal(at_tape *t, int T, int S, const int *query, int n);
-at_tensor *at_keep_global(at_tape *t, int T, int n);
-at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n);
+AT_API at_tensor *at_keep_vertical(at_tape *t, int T, int S, const int *key, int n);
+AT_API at_tensor *at_keep_horizontal(at_tape *t, int T, int S, const int *query, int n);
+AT_API at_tensor *at_keep_global(at_tape *t, int T, int n);
+AT_API at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n);
 
 /* ------------------------------------------------------------------ blocks --------------------- */
 
@@ -76,7 +76,7 @@ at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n);
  *     ..##.
  *     ..##.
  *     ....#     size 2 */
-at_tensor *at_keep_blocks(at_tape *t, int T, int S, int size);
+AT_API at_tensor *at_keep_blocks(at_tape *t, int T, int S, int size);
 
 /* The same for stretches of any length, or scattered ones: query i keeps key j when they have the same
  * segment.  Several texts packed in one row: the segment is the number of the text.
@@ -88,7 +88,7 @@ at_tensor *at_keep_blocks(at_tape *t, int T, int S, int size);
  *     1 ..##.
  *     0 ##..#
  *       00110   */
-at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k);
+AT_API at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k);
 
 /* ------------------------------------------------------------------ padding -------------------- */
 
@@ -96,20 +96,20 @@ at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k);
  *
  *     ###..
  *     #####     lengths 3, 5: one row for all queries of a batch */
-at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int S);
+AT_API at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int S);
 /* All keys but those whose id is that of the padding, wherever they are.  Beware of an id that is a
  * word as well.    id i32 [B,S] -> [B,1,1,S]; [S] -> [1,S] */
-at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad);
+AT_API at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad);
 
 /* ------------------------------------------------------------------ combining ------------------ */
 
 /* What both keep; what either keeps.  Shapes broadcast: [B,1,1,S] and [T,S] give [B,1,T,S]. */
-at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b);
-at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b);
+AT_API at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b);
+AT_API at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b);
 /* What a does not keep: also the `where` of at_masked_fill, which is 1 where something is filled. */
-at_tensor *at_keep_not(at_tape *t, at_tensor *a);
+AT_API at_tensor *at_keep_not(at_tape *t, at_tensor *a);
 /* drop: 1 = masked.  The same operation as not, said so that the polarity can't be mistaken. */
-at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop);
+AT_API at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop);
 
 /* ------------------------------------------------------------------ counting ------------------- */
 
@@ -119,7 +119,7 @@ typedef struct {
     double fraction;            /* kept / cells; 0 of nothing */
 } at_keep_tally;
 /* Of the mask as it is, [...,S]: what broadcasting will repeat counts once.  All zero after an error. */
-at_keep_tally at_keep_count(const at_tensor *keep);
+AT_API at_keep_tally at_keep_count(const at_tensor *keep);
 
 AT_END_C
 #endif

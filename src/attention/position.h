@@ -24,7 +24,7 @@ AT_BEGIN_C
 
 /* table [2n+1,H]: one number per head for each distance -n .. n; keys farther away than n count as n
  * away.  n = 0 is one number for all. */
-at_tensor *at_relative_bias(at_tape *t, at_tensor *table, int T, int S, int offset);
+AT_API at_tensor *at_relative_bias(at_tape *t, at_tensor *table, int T, int S, int offset);
 
 /* ------------------------------------------------------------------ T5 ------------------------- */
 
@@ -48,10 +48,10 @@ typedef struct {
  * Without `causal`, keys ahead (d > 0) have N + that.  With it they have 0: they are masked, or see no
  * difference.  buckets >= 2 with `causal`, else even and >= 4; max_distance > m.  -1 if these do not
  * hold. */
-int at_t5_bucket(int d, int buckets, at_t5_args args);
+AT_API int at_t5_bucket(int d, int buckets, at_t5_args args);
 
 /* table [buckets,H], as T5 keeps it.  One of them usually serves all layers. */
-at_tensor *at_t5_bias(at_tape *t, at_tensor *table, int T, int S, at_t5_args args);
+AT_API at_tensor *at_t5_bias(at_tape *t, at_tensor *table, int T, int S, at_t5_args args);
 
 /* ------------------------------------------------------------------ ALiBi ---------------------- */
 
@@ -60,11 +60,11 @@ at_tensor *at_t5_bias(at_tape *t, at_tensor *table, int T, int S, at_t5_args arg
  *
  *     H = 8    1/2  1/4  1/8  1/16  1/32  1/64  1/128  1/256
  *     H = 3    1/16  1/256  and  1/4 */
-at_tensor *at_alibi_slopes(at_tape *t, int H);
+AT_API at_tensor *at_alibi_slopes(at_tape *t, int H);
 
 /* slope [H]: those above, or learned ones.  Nothing else is there to learn.  Without a causal mask, keys
  * ahead are as far as keys behind. */
-at_tensor *at_alibi_bias(at_tape *t, at_tensor *slope, int T, int S, int offset);
+AT_API at_tensor *at_alibi_bias(at_tape *t, at_tensor *slope, int T, int S, int offset);
 
 AT_END_C
 #endif

@@ -28,29 +28,31 @@ typedef struct {
 } at_additive;
 
 /* Parameters W, U, v in the open scope, Xavier-normal; N is the width of the hidden layer. */
-at_additive at_additive_make(at_tape *t, int query_dim, int key_dim, int hidden);
+AT_API at_additive at_additive_make(at_tape *t, int query_dim, int key_dim, int hidden);
 
 /* q [B,T,Cq]  k [B,S,Ck]  V [B,S,Dv]  ->  O [B,T,Dv].  keep: bool, broadcastable to [B,T,S], 1 =
  * attend, or NULL; a row that keeps nothing gives 0.  *weights, if asked for, becomes [B,T,S].  A
  * composition of ops: what is masked is multiplied by 0, so a NaN there does come through. */
-at_tensor *at_additive_apply(at_tape *t, const at_additive *layer, at_tensor *q, at_tensor *k,
-                             at_tensor *V, at_tensor *keep, at_tensor **weights);
+AT_API at_tensor *at_additive_apply(at_tape *t, const at_additive *layer, at_tensor *q,
+                                    at_tensor *k, at_tensor *V, at_tensor *keep,
+                                    at_tensor **weights);
 
 /* ------------------------------------------------------------------ linear --------------------- */
 
 /* phi(x) = elu(x) + 1 = x + 1 if x > 0, else exp(x): > 0, with a derivative everywhere */
-at_tensor *at_elu_plus_1(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_elu_plus_1(at_tape *t, at_tensor *x);
 
 /* O_i = sum_j (phi(Q_i) . phi(K_j)) V_j / sum_j phi(Q_i) . phi(K_j)    (Katharopoulos et al. 2020)
  *
  * Q [...,T,D]  K [...,S,D]  V [...,S,Dv]  ->  [...,T,Dv]; causal: over j <= i, and S = T.  The past
  * is one matrix [D,Dv], so time is O(T D Dv) and there are no weights to look at, mask or drop. */
-at_tensor *at_linear_attention(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, bool causal);
+AT_API at_tensor *at_linear_attention(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
+                                      bool causal);
 
 /* O_i = sum_{j<=i} (Q_i . K_j) V_j / sum_{j<=i} Q_i . K_j    Q, K [...,T,D]  V [...,T,Dv] -> [...,T,Dv]
  * Causal linear attention (Katharopoulos et al. 2020), in time O(T D Dv).  Q and K are features >= 0,
  * for instance at_elu_plus_1.  A denominator of 0 gives 0. */
-at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V);
+AT_API at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V);
 
 AT_END_C
 #endif

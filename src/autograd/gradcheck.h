@@ -27,7 +27,7 @@ typedef enum {
     ATTIC_VACUOUS        /* nothing could have failed: no elements, or every derivative is 0 */
 } at_verdict;
 
-const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
+AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
 
 /* a: what backward says.  n: what differences of forward say, known up to `bound`.  They agree when
  *
@@ -78,7 +78,7 @@ typedef struct {
 } at_gradcheck_options;
 
 /* What was checked, how it went and the worst comparison, in a few lines. */
-void at_gradcheck_print(const at_gradcheck_report *r, FILE *out);
+AT_API void at_gradcheck_print(const at_gradcheck_report *r, FILE *out);
 
 /* ------------------------------------------------------------------ a function on a tape ------- */
 
@@ -100,8 +100,8 @@ typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
  *
  * Afterwards the tape is as before: data and gradients are the same bits and what f recorded is
  * rewound, so the y of f is gone.  A sticky error (an f32 tape, a failed f) gives NOT_RUN. */
-at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int n, void *ctx,
-                                 at_gradcheck_options options);
+AT_API at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int n,
+                                        void *ctx, at_gradcheck_options options);
 
 /* ------------------------------------------------------------------ a function in plain C ------ */
 
@@ -113,17 +113,17 @@ typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx)
  *     dx_i = sum_k dy_k d(y_k)/d(x_i)          a vector-Jacobian product
  *
  * Both write every element of their result.  Needs no tape; its own memory is freed on return. */
-at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
-                                    ptrdiff_t m, const double *x, void *ctx,
-                                    at_gradcheck_options options);
+AT_API at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
+                                           ptrdiff_t m, const double *x, void *ctx,
+                                           at_gradcheck_options options);
 
 typedef void at_forward_fn_f32(const float *x, float *y, void *ctx);
 typedef void at_vjp_fn_f32(const float *x, const float *dy, float *dx, void *ctx);
 
 /* The same for functions of floats: options.real is ATTIC_F32, whatever it was. */
-at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f32 *vjp, ptrdiff_t n,
-                                        ptrdiff_t m, const float *x, void *ctx,
-                                        at_gradcheck_options options);
+AT_API at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f32 *vjp,
+                                               ptrdiff_t n, ptrdiff_t m, const float *x, void *ctx,
+                                               at_gradcheck_options options);
 
 AT_END_C
 

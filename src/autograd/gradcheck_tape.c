@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "kernels/system.h"
+#include "tensor/decimal.h"
 #include "tensor/compare.h"
 
 typedef struct held_tensor held_tensor;

@@ -19,6 +19,7 @@
 #ifndef AT_AUTOGRAD_OP_H
 #define AT_AUTOGRAD_OP_H
 #include "autograd/tape.h"
+#include "tensor/layout.h"
 AT_BEGIN_C
 
 #define AT_MAX_OUT 5
@@ -90,13 +91,13 @@ typedef struct {
 
 /* Makes the node and its outputs and runs the forward.  An input may be NULL (an option not used).
  * Returns NULL after a sticky error, e.g. where the op lacks a kernel for this tape's type. */
-at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r);
+AT_API at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r);
 /* The usual case: one real output, nothing saved. */
-at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, const void *args,
-                     size_t args_size);
+AT_API at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape,
+                            const void *args, size_t args_size);
 
 /* The buffer of d(loss)/d(in[i]) to add into, zeroed at first touch; NULL if nobody wants it. */
-void *at_grad(at_node *n, int i);
+AT_API void *at_grad(at_node *n, int i);
 
 /* For an op that would rather overwrite.  beta = 0: p holds garbage and every element must be
  * written; beta = 1: add.  p = NULL: nobody wants it. */
@@ -104,37 +105,34 @@ typedef struct {
     void *p;
     int beta;
 } at_fresh;
-at_fresh at_grad_fresh(at_node *n, int i);
+AT_API at_fresh at_grad_fresh(at_node *n, int i);
 
 /* For an op whose output has the same numbers as in[i], in the same order: d(in[i]) += d(out[0]).
  * Where nothing is there yet nothing is copied, and both gradients are one piece of memory, until
  * somebody else adds to d(in[i]). */
-void at_grad_pass(at_node *n, int i);
+AT_API void at_grad_pass(at_node *n, int i);
 
 /* at_grad_fresh for an op with one input and as many numbers in its output that reads each number of
  * dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie where dy lies:
  * so it does if dy's memory is to be recycled anyway. */
-at_fresh at_grad_over(at_node *n, int i);
+AT_API at_fresh at_grad_over(at_node *n, int i);
 
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as in
  * at_parallel_slots(n->slots, ...), 0 outside of it. */
-void *at_scratch(const at_node *n, int slot);
-
-/* The next random stream of this tape; keep it in args.  The count of draws never rewinds. */
-at_stream at_draw(at_tape *t);
+AT_API void *at_scratch(const at_node *n, int slot);
 
 /* A new tensor in step memory with uninitialised data. */
-at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape);
+AT_API at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape);
 /* Step memory for anything else.  NULL after a sticky error. */
-void *at_step_alloc(at_tape *t, size_t bytes);
+AT_API void *at_step_alloc(at_tape *t, size_t bytes);
 /* The same in the memory that parameters lie in, until at_close. */
-void *at_permanent_alloc(at_tape *t, size_t bytes);
+AT_API void *at_permanent_alloc(at_tape *t, size_t bytes);
 
 /* ------------------------------------------------------------------ errors --------------------- */
 
 /* Records the first error and returns NULL. */
-__attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t kind,
-                                                    const char *format, ...);
+AT_API __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t kind,
+                                                           const char *format, ...);
 
 /* Every function on a tape begins with these: one fact each, what is and what should be, with the
  * numbers.  On a tape that has failed already they return NULL without looking at cond. */
@@ -153,16 +151,27 @@ __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t 
     do {                                                                                           \
         if (!at_check_input(t, op, #x, x, d) || !(x)) return NULL;                                 \
     } while (0)
-bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor *x, at_dtype d);
+AT_API bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor *x,
+                           at_dtype d);
 /* The same for any dtype. */
-bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *x);
+AT_API bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *x);
 /* The same, though a backward may have reused its memory. */
-bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x);
+AT_API bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x);
 /* value must be finite, and stay so in the real type of the tape: 1e300 is infinite in f32. */
-bool at_check_number(at_tape *t, const char *op, const char *arg, double value);
+AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double value);
+
+/* ------------------------------------------------------------------ looking inside ------------- */
 
 /* Walks the tape: the first node, then n->next. */
-at_node *at_first_node(const at_tape *t);
+AT_API at_node *at_first_node(const at_tape *t);
+
+typedef struct {
+    size_t permanent, step,
+        step_peak;   /* bytes handed out: parameters, scratch; this step; its largest */
+    size_t reserved; /* bytes obtained from malloc */
+    int nodes;       /* ops on the tape */
+} at_memory;
+AT_API at_memory at_memory_of(const at_tape *t);
 
 AT_END_C
 #endif

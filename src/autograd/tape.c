@@ -4,6 +4,7 @@
 #include "autograd/state.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 

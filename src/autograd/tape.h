@@ -13,10 +13,8 @@
  * A tape is used by one thread at a time; different tapes are independent. */
 #ifndef AT_AUTOGRAD_TAPE_H
 #define AT_AUTOGRAD_TAPE_H
-#include <stdarg.h>
 #include <stdio.h>
 
-#include "tensor/arena.h"
 #include "tensor/init.h"
 #include "tensor/tensor.h"
 AT_BEGIN_C
@@ -29,66 +27,70 @@ AT_BEGIN_C
  * On a processor that lacks what this library was built for (see ARCH in the Makefile), the tape has
  * an error from the beginning that says so.  Programs that are carried to other machines check
  * at_ok right here. */
-at_tape *at_open(at_dtype real, uint64_t seed);
-void at_close(at_tape *t); /* frees all it owns; t may be NULL */
+AT_API at_tape *at_open(at_dtype real, uint64_t seed);
+AT_API void at_close(at_tape *t); /* frees all it owns; t may be NULL */
 
 typedef enum { ATTIC_OK, ATTIC_USER_ERROR, ATTIC_MEMORY_ERROR, ATTIC_FILE_ERROR } at_error_kind_t;
 
-bool at_ok(const at_tape *t);
-const char *at_error(const at_tape *t); /* the first error, or "" */
-at_error_kind_t at_error_kind(const at_tape *t);
-void at_clear_error(at_tape *t); /* go on after an error, e.g. at an interactive prompt */
+AT_API bool at_ok(const at_tape *t);
+AT_API const char *at_error(const at_tape *t); /* the first error, or "" */
+AT_API at_error_kind_t at_error_kind(const at_tape *t);
+AT_API void at_clear_error(at_tape *t); /* go on after an error, e.g. at an interactive prompt */
 
-at_dtype at_real(const at_tape *t); /* ATTIC_F32 or ATTIC_F64 */
-uint64_t at_seed(const at_tape *t);
-const char *at_version(void); /* "0.1.0" */
+AT_API at_dtype at_real(const at_tape *t); /* ATTIC_F32 or ATTIC_F64 */
+AT_API uint64_t at_seed(const at_tape *t);
+/* The next random stream of this tape, for at_random_unit or at_sample.  An op keeps it in its args.  The
+ * count of draws never rewinds. */
+AT_API at_stream at_draw(at_tape *t);
+AT_API const char *at_version(void); /* "0.2.0" */
 
 /* ------------------------------------------------------------------ leaves --------------------- */
 
 /* A parameter: lives until at_close, wants a gradient, is found by name and moved by optimizers.
  * The name is prefixed with the open scopes ("block0.wq") and must be new. */
-at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init);
+AT_API at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init);
 /* A leaf that wants a gradient but is no parameter: an input to differentiate by. */
-at_tensor *at_variable(at_tape *t, at_shape shape, const double *values);
+AT_API at_tensor *at_variable(at_tape *t, at_shape shape, const double *values);
 /* Constants.  values are copied, in memory order; NULL gives zeros. */
-at_tensor *at_const(at_tape *t, at_shape shape, const double *values);
-at_tensor *at_random(at_tape *t, at_shape shape, at_init init); /* drawn from the tape's seed */
-at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
-at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values);
+AT_API at_tensor *at_const(at_tape *t, at_shape shape, const double *values);
+/* Drawn from the tape's seed. */
+AT_API at_tensor *at_random(at_tape *t, at_shape shape, at_init init);
+AT_API at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
+AT_API at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values);
 /* An uninitialised constant of any dtype (ATTIC_REAL: the tape's), for the caller to fill. */
-at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape);
+AT_API at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape);
 /* The same data as a leaf: no gradient flows through.  Shares memory with x. */
-at_tensor *at_detach(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_detach(at_tape *t, at_tensor *x);
 /* The gradient of x so far, copied into a new constant; zeros if none arrived.  There is no double
  * backward: nothing differentiates through this copy. */
-at_tensor *at_grad_copy(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_grad_copy(at_tape *t, at_tensor *x);
 
 /* For messages, prints and graphs; returns x.  A parameter is found by its new name from then on.  A name
  * that is NULL, or that of another parameter, is an error. */
-at_tensor *at_name(at_tensor *x, const char *name);
+AT_API at_tensor *at_name(at_tensor *x, const char *name);
 
 /* One element as a double.  at_get(x, i, j), at_set(x, value, i, j); a scalar takes no index.  A
  * wrong index is a sticky error (and NAN), and so is a value that x cannot hold (at_can_hold). */
 #define at_get(x, ...) at_get_at(x, at_shape_of(__VA_ARGS__))
 #define at_set(x, value, ...) at_set_at(x, value, at_shape_of(__VA_ARGS__))
-double at_get_at(const at_tensor *x, at_shape index);
-void at_set_at(at_tensor *x, double value, at_shape index);
-double at_item(const at_tensor *x); /* of a tensor with exactly one element */
+AT_API double at_get_at(const at_tensor *x, at_shape index);
+AT_API void at_set_at(at_tensor *x, double value, at_shape index);
+AT_API double at_item(const at_tensor *x); /* of a tensor with exactly one element */
 /* Say so after writing x->data directly: recorded uses of the old values can't be run backward. */
-void at_written(at_tensor *x);
+AT_API void at_written(at_tensor *x);
 
-int at_param_count(const at_tape *t);
-at_tensor *at_param_at(const at_tape *t, int i); /* in the order of creation */
-at_tensor *at_find_param(const at_tape *t,
-                         const char *name); /* NULL if there is none of that name */
+AT_API int at_param_count(const at_tape *t);
+AT_API at_tensor *at_param_at(const at_tape *t, int i); /* in the order of creation */
+/* NULL if there is none of that name. */
+AT_API at_tensor *at_find_param(const at_tape *t, const char *name);
 /* Every parameter of dst from the one of the same name in src, converting f32 <-> f64.  An error
  * on dst if one is missing or has another shape. */
-bool at_copy_params(at_tape *dst, const at_tape *src);
+AT_API bool at_copy_params(at_tape *dst, const at_tape *src);
 /* State that belongs to a parameter, e.g. a momentum: a tensor of its shape, made of zeros at the
  * first call and found again at the next; named "W:momentum". */
-at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what);
+AT_API at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what);
 /* The same with a shape of its own, e.g. at_shape_of() for a count of steps. */
-at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape);
+AT_API at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape);
 
 /* ------------------------------------------------------------------ steps ---------------------- */
 
@@ -105,52 +107,52 @@ typedef struct {
  * Rewinding to a forgotten mark, to another tape's or to none is an error, and forgets nothing.  Both
  * functions work on a failed tape.  A tensor that is used after it was forgotten is an error until its
  * memory is handed out again. */
-at_mark at_mark_here(at_tape *t);
-void at_rewind(at_tape *t, at_mark m);
+AT_API at_mark at_mark_here(at_tape *t);
+AT_API void at_rewind(at_tape *t, at_mark m);
 
 /* Names for what follows: parameters get the prefix "name.", graphs a box.  Scopes nest.  They are
  * opened and closed on a failed tape, too, so that at_clear_error finds things as they should be. */
-void at_scope(at_tape *t, const char *name);
-void at_scope_end(at_tape *t);
+AT_API void at_scope(at_tape *t, const char *name);
+AT_API void at_scope_end(at_tape *t);
 
 /* Train mode (the default) switches dropout on.  Frozen into each op when it is recorded. */
-bool at_train(at_tape *t, bool on); /* returns the mode before */
-bool at_is_training(const at_tape *t);
+AT_API bool at_train(at_tape *t, bool on); /* returns the mode before */
+AT_API bool at_is_training(const at_tape *t);
 /* In a no-grad stretch nothing that is recorded wants a gradient.  Returns the setting before. */
-bool at_no_grad(at_tape *t, bool on);
+AT_API bool at_no_grad(at_tape *t, bool on);
 
 /* ------------------------------------------------------------------ backward ------------------- */
 
 /* Sets d(loss)/d(loss) = 1 and sweeps the tape back once.  Gradients of leaves add up over several
  * backwards until at_zero_grads (or an optimizer) clears them; those of intermediates start fresh.
  * loss must have exactly one element. */
-bool at_backward(at_tape *t, at_tensor *loss);
+AT_API bool at_backward(at_tape *t, at_tensor *loss);
 /* The same from any y with the cotangent dy = d(loss)/dy of y's shape: a vector-Jacobian product.
  * What is written to dy afterwards may show in y's gradient. */
-bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy);
-void at_zero_grads(at_tape *t);
+AT_API bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy);
+AT_API void at_zero_grads(at_tape *t);
 
 /* Runs every forward on the tape again, in order, with the leaves as they are now. */
-bool at_replay(at_tape *t);
+AT_API bool at_replay(at_tape *t);
 
 /* By default gradients of intermediates can be read until the rewind.  Off: backward reuses the
  * memory of whatever it is done with, gradients and values alike; a second backward through the
  * same ops, a replay, or reading such a tensor is then an error.  The loss itself stays readable.
  * Returns the setting before. */
-bool at_keep_grads(at_tape *t, bool on);
+AT_API bool at_keep_grads(at_tape *t, bool on);
 
 /* ------------------------------------------------------------------ looking inside ------------- */
 
 /* Prints x as print() of NumPy would (tensor/print.h), on a failed tape, too.  NULL prints as NULL, and
  * where there are no numbers it says why.  No file to print to is an error of x's tape. */
-void at_print(const at_tensor *x, FILE *out);
+AT_API void at_print(const at_tensor *x, FILE *out);
 /* The same for its gradient; "(no gradient)" until a backward reached it. */
-void at_print_grad(const at_tensor *x, FILE *out);
+AT_API void at_print_grad(const at_tensor *x, FILE *out);
 
 /* Anomaly mode: the first op whose output (forward) or input gradient (backward) holds a NaN or
  * infinity that was not there before becomes a sticky error with the op, the shape and the index.
  * Returns the setting before. */
-bool at_anomaly(at_tape *t, bool on);
+AT_API bool at_anomaly(at_tape *t, bool on);
 
 /* Ops that check their own backward whenever it runs: what breaks is a sticky error that names the
  * place and the numbers.  Frozen into each op when it is recorded.  Returns the flags before.
@@ -164,20 +166,12 @@ bool at_anomaly(at_tape *t, bool on);
  * much memory again as Q, K and V, and adds 5 to 15 percent to the time of a small transformer's step
  * (make bench BENCH=check). */
 typedef enum { ATTIC_CHECK_ATTENTION = 1 } at_check_flag;
-unsigned at_check(at_tape *t, unsigned flags);
-unsigned at_checks(const at_tape *t); /* those that are on */
+AT_API unsigned at_check(at_tape *t, unsigned flags);
+AT_API unsigned at_checks(const at_tape *t); /* those that are on */
 
 /* Writes one line for every parameter whose gradient is missing, all zero, or not finite to `out`
  * (which may be NULL), and returns how many there are. */
-int at_grad_report(const at_tape *t, FILE *out);
-
-typedef struct {
-    size_t permanent, step,
-        step_peak;   /* bytes handed out: parameters, scratch; this step; its largest */
-    size_t reserved; /* bytes obtained from malloc */
-    int nodes;       /* ops on the tape */
-} at_memory;
-at_memory at_memory_of(const at_tape *t);
+AT_API int at_grad_report(const at_tape *t, FILE *out);
 
 AT_END_C
 #endif

@@ -20,13 +20,13 @@ AT_BEGIN_C
  * or the new one, and the old one stays if anything goes wrong.  Written in place are a device, a
  * pipe (which waits for its reader), what a symbolic link leads to, a file with a second name or
  * another owner, and any file in a folder where none can be made.  NULL after a sticky error. */
-FILE *at_file_create(at_tape *t, const char *path);
+AT_API FILE *at_file_create(at_tape *t, const char *path);
 /* For reading.  Only a regular file has a size that can be trusted, so anything else is an error, and
  * none that waits: a pipe without a writer would. */
-FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
+AT_API FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
 /* Closes f, always; tape and path are those of at_file_create.  False if anything ever went wrong with
  * f or the tape. */
-bool at_file_close(at_tape *t, FILE *f, const char *path);
+AT_API bool at_file_close(at_tape *t, FILE *f, const char *path);
 
 AT_END_C
 #endif

@@ -1,4 +1,5 @@
-/* linkage.h -- between these two, what a header declares can be called from C++ as well. */
+/* linkage.h -- who may call what a header declares: C++ as well, between AT_BEGIN_C and AT_END_C; and with
+ * AT_API in front whoever uses libattic.so, which shows nothing else. */
 #ifndef AT_KERNELS_LINKAGE_H
 #define AT_KERNELS_LINKAGE_H
 
@@ -8,6 +9,13 @@
 #else
 #define AT_BEGIN_C
 #define AT_END_C
+#endif
+
+/* The library is compiled with -fvisibility=hidden; Windows hides what is not exported if anything is. */
+#ifdef _WIN32
+#define AT_API __attribute__((dllexport))
+#else
+#define AT_API __attribute__((visibility("default")))
 #endif
 
 #endif

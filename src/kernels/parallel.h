@@ -8,18 +8,8 @@
 #include <stddef.h>
 
 #include "kernels/linkage.h"
+#include "kernels/thread_count.h"
 AT_BEGIN_C
-
-#define AT_MAX_THREADS 64
-
-/* How many threads may work at once, the caller included; more than AT_MAX_THREADS counts as
- * AT_MAX_THREADS.  The default, which n < 1 asks for, is the environment variable ATTIC_THREADS if
- * it is a whole number >= 1 (anything else is as if it were not set), or else at_cpus().
- *
- * Threads are started when there is first work for them.  With n = 1 those that there are end,
- * before at_threads returns (or, while a task runs, before the next at_parallel). */
-void at_threads(int n);
-int at_thread_count(void);
 
 /* Runs run(ctx, task, worker) once for every task in 0 .. tasks-1, in any order, and returns when
  * all are done.  worker, in 0 .. at_thread_count()-1 (as it was when the call began), is the same
@@ -31,21 +21,22 @@ int at_thread_count(void);
  *
  * Idle threads look for work for some 30 microseconds, then sleep.  They take no signals.  Safe
  * after fork: the child starts a pool of its own; only a task itself must not fork and go on. */
-void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
+AT_API void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
 /* The same with run(ctx, task, slot), slot in 0 .. slots-1: no more than so many tasks run at the same
  * time, each in a slot of its own, whatever at_threads says meanwhile.  So scratch memory that was made
  * for `slots` of them is enough. */
-void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx);
+AT_API void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot),
+                              void *ctx);
 
 /* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each in one thread.  `work` is
  * that of an item, measured in elements of an elementwise function, a nanosecond or so each: a range has at
  * least so much of it that waking a thread is worth while.  Ranges depend on n and work alone.  slot as in
  * at_parallel_slots; slots = 0: as many as there are threads. */
 typedef void at_range_body(void *ctx, ptrdiff_t from, ptrdiff_t to, int slot);
-void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx);
+AT_API void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx);
 /* In how many parts a sum of so much work is shared out: 1 .. most, and no more than are worth while. */
-int at_parts(ptrdiff_t work, int most);
+AT_API int at_parts(ptrdiff_t work, int most);
 
 AT_END_C
 #endif

@@ -1,4 +1,4 @@
-/* rng.h -- counter-based random numbers: a pure function of (seed, draw, index).
+/* rng.h -- counter-based random bits: a pure function of (seed, draw, index).  random.h makes numbers of them.
  *
  * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011)
  * turns a 128-bit counter and a 64-bit key into 128 random bits.  The key is the seed.  The high
@@ -10,22 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/linkage.h"
+#include "kernels/random.h"
 AT_BEGIN_C
 
-typedef struct {
-    uint64_t seed, draw;
-} at_stream; /* the name of one infinite random sequence */
+AT_API void at_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
-void at_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
-
-uint32_t at_random_u32(at_stream s, uint64_t index);
+AT_API uint32_t at_random_u32(at_stream s, uint64_t index);
 /* out[i] = at_random_u32(s, first + i), four at a time where that is possible */
-void at_random_u32s(at_stream s, uint64_t first, ptrdiff_t n, uint32_t *out);
-/* uniform in (0,1), never 0, never 1: an odd multiple of 2^-53 */
-double at_random_unit(at_stream s, uint64_t index);
-/* N(0,1) by Box and Muller, at most 8.6 in magnitude */
-double at_random_normal(at_stream s, uint64_t index);
+AT_API void at_random_u32s(at_stream s, uint64_t first, ptrdiff_t n, uint32_t *out);
 
 AT_END_C
 #endif

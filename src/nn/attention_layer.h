@@ -27,25 +27,27 @@ typedef struct {
 } at_attention;
 
 /* Can a layer be made like this?  A sticky error if not; at_attention_make asks this first. */
-bool at_attention_check(at_tape *t, at_attention_config config);
+AT_API bool at_attention_check(at_tape *t, at_attention_config config);
 
 /* Parameters q.W, k.W, v.W, o.W (and .b) in the open scope, Xavier-normal.  o is drawn smaller by
  * out_gain: 1, or 1/sqrt(2 layers) to keep the variance of a residual stream.  After a sticky error
  * the layer holds NULLs, and what it is applied to becomes NULL. */
-at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain);
+AT_API at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain);
 
 /* x [B,T,dim], m [B,S,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else
  * at_sdpa should do (causal, masks, path, taps ...); its heads, kv_heads and dropout are those of
  * the layer. */
-at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
-                              at_sdpa_args with);
+AT_API at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
+                                     at_sdpa_args with);
 
 /* Its parts, for who keeps K and V (cache.h).  Row 0 of x or m is at this position, for rope. */
-at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position);
-at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position);
-at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m);
-at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
-                                at_tensor *V, at_sdpa_args with); /* at_sdpa(Q, K, V) Wo */
+AT_API at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x,
+                                       int position);
+AT_API at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position);
+AT_API at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m);
+/* at_sdpa(Q, K, V) Wo */
+AT_API at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q,
+                                       at_tensor *K, at_tensor *V, at_sdpa_args with);
 
 AT_END_C
 #endif

@@ -33,9 +33,9 @@ typedef struct {
 /* For self-attention: room for `context` rows of each of B texts that grow in step.  Allocated once, in
  * step memory: take the mark to which each step rewinds after this.  (Texts that are not equally long
  * are filled up on the left, with `keep` [B,1,1,context] 0 there; rope doesn't mind, it sees distances.) */
-at_cache at_cache_make(at_tape *t, const at_attention *layer, int B, int context);
+AT_API at_cache at_cache_make(at_tape *t, const at_attention *layer, int B, int context);
 /* For cross attention: K and V of m [B,S,dim], computed here once.  Gradients flow through them. */
-at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m);
+AT_API at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m);
 
 /* The next T rows, x [B,T,dim] -> [B,T,dim]: many at once for a prompt, then one by one.  `with` as in
  * at_attention_apply, but for align and offset: causal and windows see each row at its position.  bias
@@ -45,7 +45,7 @@ at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m);
  * (at_no_grad); it is written without being recorded, so at_replay does not fill it again.  An error,
  * too: no room left; another B; weights that were written since the cache was filled.  After an error
  * the cache is as before. */
-at_tensor *at_attention_decode(at_tape *t, at_cache *cache, at_tensor *x, at_sdpa_args with);
+AT_API at_tensor *at_attention_decode(at_tape *t, at_cache *cache, at_tensor *x, at_sdpa_args with);
 
 AT_END_C
 #endif

@@ -11,10 +11,10 @@ typedef struct {
 
 /* Parameters "name.W", drawn from `init`, and "name.b", zeros, if there is to be a bias.  After a
  * sticky error the layer holds NULLs, and what it is applied to becomes NULL. */
-at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool bias,
-                         at_init init);
+AT_API at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool bias,
+                                at_init init);
 /* x [..., n_in] -> [..., n_out] */
-at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x);
+AT_API at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x);
 
 AT_END_C
 #endif

@@ -32,7 +32,7 @@ AT_BEGIN_C
 /* ------------------------------------------------------------------ gradient descent ----------- */
 
 /* w <- w - lr dw */
-bool at_sgd(at_tape *t, double lr);
+AT_API bool at_sgd(at_tape *t, double lr);
 
 typedef struct {
     double momentum;     /* mu, >= 0; 0: none */
@@ -45,7 +45,7 @@ typedef struct {
  *
  * Polyak 1964; Nesterov 1983 in the form of Sutskever, Martens, Dahl, Hinton 2013.  The first step
  * is that of plain descent. */
-bool at_sgd_with(at_tape *t, double lr, at_sgd_args args);
+AT_API bool at_sgd_with(at_tape *t, double lr, at_sgd_args args);
 
 /* ------------------------------------------------------------------ Adam ----------------------- */
 
@@ -66,11 +66,11 @@ typedef struct {
  * Kingma, Ba 2015, with the decoupled weight decay of Loshchilov, Hutter 2019.  m and v begin at 0
  * and would be too small at first; m' and v' make up for it.  k counts the steps of each parameter
  * by itself, so one that joins late is treated as well as the others. */
-bool at_adamw(at_tape *t, double lr, at_adamw_args args);
+AT_API bool at_adamw(at_tape *t, double lr, at_adamw_args args);
 
 /* The same with the weight decay of the original, as part of the gradient: g = dw + lambda w, and
  * w <- w - lr m' / (sqrt(v') + eps). */
-bool at_adam(at_tape *t, double lr, at_adamw_args args);
+AT_API bool at_adam(at_tape *t, double lr, at_adamw_args args);
 
 /* ------------------------------------------------------------------ clipping ------------------- */
 
@@ -80,7 +80,7 @@ bool at_adam(at_tape *t, double lr, at_adamw_args args);
  * double, in a fixed order.  A norm that is not finite is returned as it is and the gradients stay
  * as they are: at_zero_grads skips such a step, at_grad_report tells where it came from.  NAN after
  * a sticky error. */
-double at_clip_grad_norm(at_tape *t, double max_norm);
+AT_API double at_clip_grad_norm(at_tape *t, double max_norm);
 
 AT_END_C
 #endif

@@ -15,8 +15,8 @@ typedef struct {
  * stream.  The logits are elements first .. first + n - 1 of the tensor.  Returns the symbol,
  * 0 .. n-1; or -1 after a sticky error of the tensor's tape, which all but these are: n >= 1, no
  * logit NaN, the largest finite, temperature and top_k >= 0, top_p in 0 .. 1.  -1 also for NULL. */
-int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
-              at_stream stream, uint64_t index);
+AT_API int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
+                     at_stream stream, uint64_t index);
 
 AT_END_C
 #endif

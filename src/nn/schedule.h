@@ -19,11 +19,11 @@ AT_BEGIN_C
 /* With u = (step - warmup) / (total - warmup) after the warm-up: */
 
 /* low + (peak - low) (1 + cos(pi u)) / 2        (Loshchilov, Hutter 2017) */
-double at_warmup_cosine(int step, int warmup, int total, double peak, double low);
+AT_API double at_warmup_cosine(int step, int warmup, int total, double peak, double low);
 /* low + (peak - low) (1 - u) */
-double at_warmup_linear(int step, int warmup, int total, double peak, double low);
+AT_API double at_warmup_linear(int step, int warmup, int total, double peak, double low);
 /* peak, for ever */
-double at_warmup_constant(int step, int warmup, double peak);
+AT_API double at_warmup_constant(int step, int warmup, double peak);
 
 AT_END_C
 #endif

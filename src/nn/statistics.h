@@ -39,7 +39,7 @@ typedef struct {
 /* Head h of `heads`.  P [T,S], [B,T,S], [B,H,T,S], or with heads > 1 also [H,T,S].  keep: bool, 1 = attend,
  * as for at_sdpa: broadcast to P's shape or to [B,H,T,S]; NULL: every key is kept.  What is not kept
  * is not read.  alike is 0 where no sequence has two rows with a choice.  All 0 after an error. */
-at_look at_look_at(at_tape *t, const at_tensor *P, const at_tensor *keep, int heads, int h);
+AT_API at_look at_look_at(at_tape *t, const at_tensor *P, const at_tensor *keep, int heads, int h);
 
 /* ------------------------------------------------------------------ its verdict ---------------- */
 
@@ -51,7 +51,7 @@ typedef enum {
     ATTIC_HEAD_ALIKE,   /* no query asks anything of its own: alike > the limit of that name */
     ATTIC_HEAD_NAN      /* there are NaNs among the kept weights */
 } at_head_state;
-const char *at_head_text(at_head_state s); /* "sharp" */
+AT_API const char *at_head_text(at_head_state s); /* "sharp" */
 
 typedef struct at_watched at_watched;
 typedef void at_watch_hook(void *ctx, int layer, int head, const at_watched *h);
@@ -74,7 +74,7 @@ typedef struct {
 } at_watch_args;
 
 /* A look without rows is fine. */
-at_head_state at_judge(at_look look, at_watch_args limits);
+AT_API at_head_state at_judge(at_look look, at_watch_args limits);
 
 /* ------------------------------------------------------------------ over time ------------------ */
 
@@ -92,20 +92,21 @@ typedef struct {
 } at_watch;
 
 /* Every head begins fine.  Lives until at_close.  NULL after a sticky error. */
-at_watch *at_watch_make(at_tape *t, int layers, int heads, at_watch_args args);
+AT_API at_watch *at_watch_make(at_tape *t, int layers, int heads, at_watch_args args);
 
 /* Looks at all heads of a layer, judges them, and calls the hook for each whose state has changed.  One
  * odd look is no change, but NaNs are told at once.  False after a sticky error. */
-bool at_watch_look(at_tape *t, at_watch *w, int layer, const at_tensor *P, const at_tensor *keep);
+AT_API bool at_watch_look(at_tape *t, at_watch *w, int layer, const at_tensor *P,
+                          const at_tensor *keep);
 
 /* The layer's last look in one line, without a newline: numbers of head 0, 1, ...
  *
  *     entropy 2.61 2.55 2.71 2.60 of 3.23   largest 0.21 0.22 0.19 0.20   kept 0.51 */
-void at_watch_print(const at_watch *w, int layer, FILE *out);
+AT_API void at_watch_print(const at_watch *w, int layer, FILE *out);
 
 /* For a hook: "block 0 head 2 is sharp, for 3 looks: entropy 0.04 of 3.23, largest 0.99, alike 0.20".
  * Lives as long as at_shape_text's. */
-const char *at_watch_text(int layer, int head, const at_watched *h);
+AT_API const char *at_watch_text(int layer, int head, const at_watched *h);
 
 AT_END_C
 #endif

@@ -51,12 +51,12 @@ typedef struct {
  * Matrices are Xavier-normal, those that end a branch (o.W, down.W) smaller by 1/sqrt(2 layers); E
  * and P are N(0, 0.02^2).  The model lives as long as its parameters, until at_close.  NULL after a
  * sticky error; a config that is not possible makes no parameter at all. */
-at_transformer *at_transformer_make(at_tape *t, at_transformer_config config);
+AT_API at_transformer *at_transformer_make(at_tape *t, at_transformer_config config);
 
 /* ids i32 [B,T] -> logits [B,T,vocab].  weights: NULL, or room for one tensor per layer, what
  * attention multiplied its values with, each [B,heads,T,T]; NULL where an error came first. */
-at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor *ids,
-                                 at_tensor **weights);
+AT_API at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor *ids,
+                                        at_tensor **weights);
 
 /* What a model has read so far: a cache (cache.h) for each layer. */
 typedef struct {
@@ -67,7 +67,7 @@ typedef struct {
 
 /* Room for B texts of at most context ids, in step memory: take the mark to which each step rewinds
  * after this. */
-at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer *m, int B);
+AT_API at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer *m, int B);
 
 /* The logits of the next T ids of each text: ids [B,T] -> [B,T,vocab].  What at_transformer_logits
  * gives for them at the end of all that was read, up to the order of sums (see cache.h), in
@@ -79,7 +79,7 @@ at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer 
  *     logits = at_transformer_decode(t, &cache, prompt);    [1,T] all of it at once
  *     ...                                                   sample the next id, at_rewind(t, step)
  *     logits = at_transformer_decode(t, &cache, next);      [1,1] then one at a time */
-at_tensor *at_transformer_decode(at_tape *t, at_transformer_cache *cache, at_tensor *ids);
+AT_API at_tensor *at_transformer_decode(at_tape *t, at_transformer_cache *cache, at_tensor *ids);
 
 AT_END_C
 #endif

@@ -32,7 +32,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_rows.h"
 
 typedef struct {
     ptrdiff_t rows;

@@ -36,7 +36,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_rows.h"
 
 AT_KERNEL(layer_norm_forward);
 AT_KERNEL(layer_norm_backward);

@@ -21,7 +21,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_rows.h"
 
 enum { LOG_SOFTMAX_CHUNK = 256 }; /* of exp(y) on the stack at a time */
 

@@ -29,6 +29,7 @@
  * each share adds up its part, and the parts are added in order.  All of this is decided by the
  * shapes alone, and so are the bits. */
 #include "ops/map.h"
+#include "ops/map_rows.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,93 +11,94 @@ AT_BEGIN_C
 
 /* ------------------------------------------------------------------ two operands, broadcast ---- */
 
-at_tensor *at_add(at_tape *t, at_tensor *a, at_tensor *b); /* a + b */
-at_tensor *at_sub(at_tape *t, at_tensor *a, at_tensor *b); /* a - b */
-at_tensor *at_mul(at_tape *t, at_tensor *a, at_tensor *b); /* a b, element by element */
-at_tensor *at_div(at_tape *t, at_tensor *a, at_tensor *b); /* a / b */
+AT_API at_tensor *at_add(at_tape *t, at_tensor *a, at_tensor *b); /* a + b */
+AT_API at_tensor *at_sub(at_tape *t, at_tensor *a, at_tensor *b); /* a - b */
+AT_API at_tensor *at_mul(at_tape *t, at_tensor *a, at_tensor *b); /* a b, element by element */
+AT_API at_tensor *at_div(at_tape *t, at_tensor *a, at_tensor *b); /* a / b */
 /* cond ? a : b    cond is bool; all three broadcast against each other.  What is not chosen is not
  * read: a NaN there reaches neither the output nor a gradient. */
-at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b);
+AT_API at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b);
 /* where ? value : x    where is bool and broadcasts to x; any value, -INFINITY among them */
-at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double value);
+AT_API at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double value);
 
 /* ------------------------------------------------------------------ element by element --------- */
 
 /* A constant that is finite, but not in the real type of the tape (1e300 in f32), is an error. */
-at_tensor *at_scale(at_tape *t, at_tensor *x, double c);      /* c x */
-at_tensor *at_add_scalar(at_tape *t, at_tensor *x, double c); /* x + c */
-at_tensor *at_neg(at_tape *t, at_tensor *x);                  /* -x */
-at_tensor *at_exp(at_tape *t, at_tensor *x);
-at_tensor *at_log(at_tape *t, at_tensor *x); /* natural */
-at_tensor *at_sqrt(at_tape *t, at_tensor *x);
-at_tensor *at_square(at_tape *t, at_tensor *x);
-at_tensor *at_pow(at_tape *t, at_tensor *x, double p); /* x^p, p finite; 0^0 = 1 */
-at_tensor *at_tanh(at_tape *t, at_tensor *x);
-at_tensor *at_sigmoid(at_tape *t, at_tensor *x); /* 1 / (1 + exp(-x)) */
-at_tensor *at_relu(at_tape *t, at_tensor *x);    /* max(x, 0), with derivative 0 at 0 */
-at_tensor *at_silu(at_tape *t, at_tensor *x);    /* x sigmoid(x) */
-at_tensor *at_gelu(at_tape *t, at_tensor *x);    /* x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 */
-at_tensor *at_gelu_tanh(at_tape *t,
-                        at_tensor *x); /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
+AT_API at_tensor *at_scale(at_tape *t, at_tensor *x, double c);      /* c x */
+AT_API at_tensor *at_add_scalar(at_tape *t, at_tensor *x, double c); /* x + c */
+AT_API at_tensor *at_neg(at_tape *t, at_tensor *x);                  /* -x */
+AT_API at_tensor *at_exp(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_log(at_tape *t, at_tensor *x); /* natural */
+AT_API at_tensor *at_sqrt(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_square(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_pow(at_tape *t, at_tensor *x, double p); /* x^p, p finite; 0^0 = 1 */
+AT_API at_tensor *at_tanh(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_sigmoid(at_tape *t, at_tensor *x); /* 1 / (1 + exp(-x)) */
+AT_API at_tensor *at_relu(at_tape *t, at_tensor *x);    /* max(x, 0), with derivative 0 at 0 */
+AT_API at_tensor *at_silu(at_tape *t, at_tensor *x);    /* x sigmoid(x) */
+AT_API at_tensor *at_gelu(at_tape *t, at_tensor *x);    /* x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 */
+/* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
+AT_API at_tensor *at_gelu_tanh(at_tape *t, at_tensor *x);
 /* min(max(x, low), high), with derivative 1 inside and at the ends, 0 outside */
-at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high);
+AT_API at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high);
 /* Inverted dropout: each element is 0 with probability p, else x / (1 - p).  0 <= p < 1.  Outside of
  * train mode, or with p = 0, the result shares the data of x, and nothing is drawn from the tape. */
-at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
+AT_API at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
 
 /* ------------------------------------------------------------------ products ------------------- */
 
 /* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast; at least 2 dims */
-at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B);
+AT_API at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B);
 /* The same with A or B read transposed, without a copy: A [...,K,M] and/or B [...,N,K]. */
-at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B, bool transpose_b);
+AT_API at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
+                              bool transpose_b);
 /* Y = X W + b    X [...,K]  W [K,N]  b [N] or NULL  ->  [...,N]    b costs nothing, unlike at_add */
-at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b);
+AT_API at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b);
 
 /* ------------------------------------------------------------------ reductions ----------------- */
 
 /* A list of axes: at_axes(0, -1).  Negative ones count from the end; none twice. */
 #define at_axes(...) at_shape_of(__VA_ARGS__)
 
-at_tensor *at_sum(at_tape *t, at_tensor *x);  /* over everything -> [] */
-at_tensor *at_mean(at_tape *t, at_tensor *x); /* the mean of nothing is NaN, as in NumPy */
-at_tensor *at_max(at_tape *t, at_tensor *x);  /* equal maxima share the gradient equally */
+AT_API at_tensor *at_sum(at_tape *t, at_tensor *x);  /* over everything -> [] */
+AT_API at_tensor *at_mean(at_tape *t, at_tensor *x); /* the mean of nothing is NaN, as in NumPy */
+AT_API at_tensor *at_max(at_tape *t, at_tensor *x);  /* equal maxima share the gradient equally */
 /* The same over some axes; keepdims leaves them with size 1.  No axes: x itself, element by element.
  * The maximum over no elements is an error; a NaN is the maximum of what it is among. */
-at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
-at_tensor *at_mean_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
-at_tensor *at_max_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
+AT_API at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
+AT_API at_tensor *at_mean_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
+AT_API at_tensor *at_max_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
 /* The first index of the maximum along one axis, as i32; NaN counts as the maximum.  No gradient. */
-at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims);
+AT_API at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims);
 
 /* ------------------------------------------------------------------ shape ---------------------- */
 
 /* x of any dtype; gradients flow if it is real.  Axes count from the end if negative. */
 
 /* One dim may be -1: whatever is left.  Shares the data. */
-at_tensor *at_reshape(at_tape *t, at_tensor *x, at_shape shape);
+AT_API at_tensor *at_reshape(at_tape *t, at_tensor *x, at_shape shape);
 /* y.dim[i] = x.dim[order.dim[i]] */
-at_tensor *at_permute(at_tape *t, at_tensor *x, at_shape order);
-at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b); /* swaps two axes */
+AT_API at_tensor *at_permute(at_tape *t, at_tensor *x, at_shape order);
+AT_API at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b); /* swaps two axes */
 /* n >= 1 tensors of one dtype, equal in all dims but that of the axis; one may occur twice. */
-at_tensor *at_concat(at_tape *t, at_tensor **x, int n, int axis);
+AT_API at_tensor *at_concat(at_tape *t, at_tensor **x, int n, int axis);
 /* The same along a new axis, of size n; -1 makes it the last of the result.  All shapes equal. */
-at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis);
+AT_API at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis);
 /* from .. to-1 along the axis; -1 is its last index.  Unlike in Python a range that is not there, or
  * that ends before it begins, is an error; an empty one is not. */
-at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to);
+AT_API at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to);
 /* y_ij = x_(T-1-i+j): one number per diagonal, from the lower left corner to the upper right one.
  * x [...,T+S-1] -> [...,T,S].  A bias that depends on j - i alone is made of this: attention/position.h */
-at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S);
+AT_API at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S);
 
 /* ------------------------------------------------------------------ probabilities -------------- */
 
 /* y_j = exp(x_j) / sum_k exp(x_k), along an axis (at_softmax: the last).  A row of -inf gives 0. */
-at_tensor *at_softmax(at_tape *t, at_tensor *x);
-at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis);
+AT_API at_tensor *at_softmax(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis);
 /* y_j = x_j - log sum_k exp(x_k).  A row of -inf gives -inf, and gradients of 0. */
-at_tensor *at_log_softmax(at_tape *t, at_tensor *x);
-at_tensor *at_log_softmax_over(at_tape *t, at_tensor *x, int axis);
+AT_API at_tensor *at_log_softmax(at_tape *t, at_tensor *x);
+AT_API at_tensor *at_log_softmax_over(at_tape *t, at_tensor *x, int axis);
 
 typedef struct {
     bool sum;         /* sum over the targets, instead of their mean */
@@ -107,19 +108,20 @@ typedef struct {
 /* loss = mean_i -log softmax(logits_i)[target_i]    logits [...,N]  target i32 [...]  ->  []
  * In nats.  All ignored (or no rows) gives 0, and gradients of 0.  Targets outside 0..N-1 are an
  * error unless ignored; written there afterwards, a replay makes their rows NaN. */
-at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
-                            at_cross_entropy_args args);
+AT_API at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
+                                   at_cross_entropy_args args);
 
 /* ------------------------------------------------------------------ layers' ops ---------------- */
 
 /* y = (x - mean) / sqrt(var + eps) gamma + beta, over the last axis; var is the biased variance.
  * x [...,N]  gamma, beta [N] or NULL */
-at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *beta, double eps);
+AT_API at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *beta,
+                                double eps);
 /* y = x / sqrt(mean(x^2) + eps) gamma (Zhang, Sennrich 2019)    gamma [N] or NULL */
-at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
+AT_API at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
 /* y[...,:] = table[id[...],:]    table [V,D]  id i32 [...]  ->  [...,D]
  * Ids outside 0..V-1 are an error; written there afterwards, a replay makes their rows NaN. */
-at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
+AT_API at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
 
 typedef struct {
     double base;     /* 10000 if 0 */
@@ -130,7 +132,7 @@ typedef struct {
 } at_rope_args;
 /* Rotary position embedding (Su et al. 2021): pair i of row p is rotated by the angle
  * (p + offset) base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */
-at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
+AT_API at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
 
 AT_END_C
 #endif

@@ -31,7 +31,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_rows.h"
 
 AT_KERNEL(rms_norm_forward);
 AT_KERNEL(rms_norm_backward);

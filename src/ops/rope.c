@@ -36,7 +36,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_rows.h"
 
 typedef struct {
     int T, D, R, heads; /* a row has `heads` times D features */

@@ -23,7 +23,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_rows.h"
 
 AT_KERNEL(softmax_forward);
 AT_KERNEL(softmax_backward);

@@ -21,8 +21,8 @@ AT_BEGIN_C
 
 /* keep is a bool tensor, 1 = attend.  True if all was written; false for a NULL, another dtype, or a
  * file that takes no more. */
-bool at_keep_print(const at_tensor *keep, FILE *out); /* as out can show it */
-bool at_keep_print_as(const at_tensor *keep, FILE *out, at_terminal as);
+AT_API bool at_keep_print(const at_tensor *keep, FILE *out); /* as out can show it */
+AT_API bool at_keep_print_as(const at_tensor *keep, FILE *out, at_terminal as);
 
 AT_END_C
 #endif

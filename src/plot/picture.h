@@ -29,8 +29,8 @@ typedef struct {       /* one matrix */
 /* The matrix in the last two axes of x at an index into the axes before them: P [B,H,T,S] has
  * at_panel_of(P, keep, at_shape_of(b, h)).  keep, which may be NULL, is a mask (1 = attend) that
  * broadcasts to x.  A vector is one row.  After a sticky error the panel is empty. */
-at_panel at_panel_of(const at_tensor *x, const at_tensor *keep, at_shape index);
-at_panel at_panel_of_grad(const at_tensor *x, const at_tensor *keep, at_shape index);
+AT_API at_panel at_panel_of(const at_tensor *x, const at_tensor *keep, at_shape index);
+AT_API at_panel at_panel_of_grad(const at_tensor *x, const at_tensor *keep, at_shape index);
 
 typedef enum {
     ATTIC_COLOURS_AUTO,   /* the first of these that fits the data: */

@@ -14,7 +14,7 @@ typedef struct {
     bool unicode; /* the locale (LC_ALL, LC_CTYPE or LANG) says UTF-8 */
     int colours; /* 0: not a terminal, a dumb one, or NO_COLOR is set (no-color.org); 8; 256; 1 << 24 */
 } at_terminal;
-at_terminal at_terminal_of(FILE *out);
+AT_API at_terminal at_terminal_of(FILE *out);
 
 /* One panel below the other.  Numbers where they fit, on coloured ground; else squares of two columns,
  * or one; else blocks of cells, as in an SVG.  Without colours shades from white to black, or ASCII:
@@ -25,10 +25,10 @@ at_terminal at_terminal_of(FILE *out);
  *                 e  t  e
  *             the @@//////      0  .:-=+*#%@ 0.85    // masked
  *             cat **==//// */
-bool at_term_heatmap(FILE *out, at_terminal as, const at_heatmap *h);
+AT_API bool at_term_heatmap(FILE *out, at_terminal as, const at_heatmap *h);
 
 /* 16 lines high, of dots (8 to a character), or of * + o x in ASCII. */
-bool at_term_chart(FILE *out, at_terminal as, const at_chart *c);
+AT_API bool at_term_chart(FILE *out, at_terminal as, const at_chart *c);
 
 /* True if all was written.  A NULL file is written nothing to, and false. */
 

@@ -1,5 +1,6 @@
 /* arena.c -- memory that is handed out forwards and given back all at once; see arena.h. */
 #include "tensor/arena.h"
+#include "tensor/arena_hooks.h"
 
 #include <stdlib.h>
 #include <string.h>

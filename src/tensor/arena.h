@@ -14,9 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/linkage.h"
-AT_BEGIN_C
-
 typedef struct at_arena_chunk at_arena_chunk;
 struct at_arena_chunk {
     at_arena_chunk *next;
@@ -55,13 +52,4 @@ static inline bool at_arena_is_recent(const at_arena *a, const void *p)
     return c && (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER < c->used;
 }
 
-/* For tests: the n-th request from now on, by this thread and from any arena, fails as if memory
- * had run out (n = 1 is the next one; 0 switches it off). */
-void at_fail_allocation(ptrdiff_t n);
-/* How many requests this thread has made so far. */
-ptrdiff_t at_allocations(void);
-/* How often this thread's arenas have turned to malloc so far. */
-ptrdiff_t at_mallocs(void);
-
-AT_END_C
 #endif

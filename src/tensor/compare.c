@@ -8,14 +8,6 @@
 
 #include "kernels/system.h"
 
-bool at_same_bits(double a, double b)
-{
-    uint64_t bits_a, bits_b;
-    memcpy(&bits_a, &a, sizeof a);
-    memcpy(&bits_b, &b, sizeof b);
-    return bits_a == bits_b;
-}
-
 static double closeness_of(at_dtype d)
 {
     return d == ATTIC_F32 ? sqrt((double)FLT_EPSILON) : d == ATTIC_F64 ? sqrt(DBL_EPSILON) : 0;

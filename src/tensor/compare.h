@@ -28,10 +28,7 @@ typedef struct {
 
 /* The dtypes may differ, the shapes may not.  NULL is different from everything, and so is a tensor
  * whose memory was reused by a backward. */
-at_comparison at_compare(const at_tensor *a, const at_tensor *b);
-
-/* Bit for bit: 0 is not -0, and a NaN is the same as itself. */
-bool at_same_bits(double a, double b);
+AT_API at_comparison at_compare(const at_tensor *a, const at_tensor *b);
 
 AT_END_C
 #endif

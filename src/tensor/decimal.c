@@ -86,3 +86,11 @@ const char *at_short_text(double x, int significant)
     snprintf(text, AT_TEXT_SIZE, "%.*g", significant, x);
     return with_plain_point(text);
 }
+
+bool at_same_bits(double a, double b)
+{
+    uint64_t bits_a, bits_b;
+    memcpy(&bits_a, &a, sizeof a);
+    memcpy(&bits_b, &b, sizeof b);
+    return bits_a == bits_b;
+}

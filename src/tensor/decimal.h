@@ -1,8 +1,8 @@
-/* decimal.h -- a number as decimal digits, and as text that is the same in every locale. */
+/* decimal.h -- a number as decimal digits, as text that is the same in every locale, as bits.
+ * Private to the library. */
 #ifndef AT_TENSOR_DECIMAL_H
 #define AT_TENSOR_DECIMAL_H
-#include "tensor/tensor.h"
-AT_BEGIN_C
+#include "tensor/layout.h"
 
 /* d.ddd x 10^exponent; zero is the one digit 0 with exponent 0 */
 typedef struct {
@@ -22,5 +22,7 @@ const char *at_fixed_text(double x, int decimals);
  * Both texts live as long as at_shape_text's. */
 const char *at_short_text(double x, int significant);
 
-AT_END_C
+/* Bit for bit: 0 is not -0, and a NaN is the same as itself. */
+bool at_same_bits(double a, double b);
+
 #endif

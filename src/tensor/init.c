@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "tensor/layout.h"
+
 at_init at_fill(double value)
 {
     return (at_init){.kind = ATTIC_INIT_CONSTANT, .scale = value};

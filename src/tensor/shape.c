@@ -1,5 +1,5 @@
 /* shape.c -- the extents of a tensor; see shape.h. */
-#include "tensor/shape.h"
+#include "tensor/layout.h"
 
 #include <stdint.h>
 #include <stdio.h>

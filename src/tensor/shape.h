@@ -28,35 +28,17 @@ extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
                              {__VA_ARGS__}})
 #endif
 
-/* The number of elements.  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or the
- * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
- * passes through here once, afterwards at_count is safe. */
-bool at_shape_valid(at_shape s);
+/* The number of elements. */
 static inline ptrdiff_t at_count(at_shape s);
 
-int at_last(at_shape s);       /* the last dim, 1 for a scalar */
-ptrdiff_t at_rows(at_shape s); /* the product of all dims but the last */
+AT_API int at_last(at_shape s);       /* the last dim, 1 for a scalar */
+AT_API ptrdiff_t at_rows(at_shape s); /* the product of all dims but the last */
 /* The product of the dims in from .. to-1. */
-ptrdiff_t at_count_between(at_shape s, int from, int to);
+AT_API ptrdiff_t at_count_between(at_shape s, int from, int to);
 static inline bool at_same_shape(at_shape a, at_shape b);
 
-/* -1 is the last axis, -2 the one before.  Returns -1 when there is no such axis. */
-int at_axis_of(at_shape s, int axis);
-
-/* NumPy's rule: align at the right; dims must be equal, or one of them 1 or absent.  False if the
- * shapes do not fit together. */
-bool at_broadcast(at_shape a, at_shape b, at_shape *out);
-/* Can x be read as if it were of shape `out`? */
-bool at_broadcasts_to(at_shape x, at_shape out);
-/* Element strides with which a contiguous x of shape s is read as shape `out`: 0 where repeated.
- * stride[] has out.ndim entries.  Requires at_broadcasts_to(s, out). */
-void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_MAX_DIMS]);
-
 /* "[2,3,4]", in a buffer of this thread that lives for some 16 further calls. */
-const char *at_shape_text(at_shape s);
-/* The next of those buffers, AT_TEXT_SIZE bytes: for texts made of shapes and names. */
-#define AT_TEXT_SIZE 160
-char *at_text_buffer(void);
+AT_API const char *at_shape_text(at_shape s);
 
 /* Two that every op asks again and again. */
 static inline ptrdiff_t at_count(at_shape s)

@@ -1,5 +1,5 @@
 /* tensor.c -- elements of any dtype, read and written as doubles; see tensor.h. */
-#include "tensor/tensor.h"
+#include "tensor/layout.h"
 
 #include <math.h>
 #include <stdio.h>

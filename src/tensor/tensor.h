@@ -42,9 +42,7 @@ struct at_tensor {
     unsigned version;  /* how often the data was written after it was made */
 };
 
-size_t at_dtype_size(at_dtype d);
-const char *at_dtype_text(at_dtype d); /* "f32"; "?" for none of them */
-size_t at_bytes(const at_tensor *x);   /* of its data */
+AT_API const char *at_dtype_text(at_dtype d); /* "f32"; "?" for none of them */
 
 /* False once a backward has reused the memory of x, or of what x shares it with (at_keep_grads). */
 static inline bool at_has_data(const at_tensor *x)
@@ -54,18 +52,11 @@ static inline bool at_has_data(const at_tensor *x)
 
 /* The i-th element in memory order as a double, whatever the dtype.  i is not checked.  NAN if x is
  * NULL or has no data. */
-double at_element(const at_tensor *x, ptrdiff_t i);
+AT_API double at_element(const at_tensor *x, ptrdiff_t i);
 /* The same for the gradient; 0 where none has arrived. */
-double at_grad_element(const at_tensor *x, ptrdiff_t i);
-/* Writes element i of an array of this dtype: rounded to f32, cut to i32, != 0 for bool. */
-void at_store(at_dtype d, void *data, ptrdiff_t i, double value);
-double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
-/* Does at_store keep the value, but for rounding and cutting?  Not 1e300 in f32, where it would be
- * infinite; not NaN or 3e9 in i32. */
-bool at_can_hold(at_dtype d, double value);
-
+AT_API double at_grad_element(const at_tensor *x, ptrdiff_t i);
 /* `"wq" [2,3,4]`, or `[2,3,4]` without a name: for messages; lives as long as at_shape_text's. */
-const char *at_text(const at_tensor *x);
+AT_API const char *at_text(const at_tensor *x);
 
 AT_END_C
 #endif

@@ -1,5 +1,5 @@
 /* test_attention.c -- attention against numbers from NumPy, against its contract, and against NaNs. */
-#include "attic.h"
+#include "attic_op.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* test_position.c -- biases that depend on how far a key is from its query. */
+#include "tensor/arena_hooks.h"
 #include "tensors.h"
 
 #include <limits.h>

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "attic.h"
+#include "attic_op.h"
+#include "tensor/arena_hooks.h"
 #include "test.h"
 
 /* ------------------------------------------------------------------ functions in plain C -------- */

@@ -1,4 +1,5 @@
 /* test_ngram.c -- counting models, on texts short enough to count by hand. */
+#include "attic_op.h"
 #include "common/ngram.h"
 
 #include <math.h>

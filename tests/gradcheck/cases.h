@@ -20,7 +20,7 @@
  * `make gradcheck` runs the table; the test runner walks it too. */
 #ifndef ATTIC_TESTS_CASES_H
 #define ATTIC_TESTS_CASES_H
-#include "attic.h"
+#include "attic_op.h"
 #include "autograd/gradcheck.h"
 #include "gradcheck/sdpa_problem.h"
 

@@ -5,7 +5,7 @@
  * pairs of values have met. */
 #ifndef ATTIC_TESTS_SDPA_PROBLEM_H
 #define ATTIC_TESTS_SDPA_PROBLEM_H
-#include "attic.h"
+#include "attic_op.h"
 
 typedef enum {
     SDPA_TINY,  /* sizes of 0 to 4: for numerical differences */

@@ -2,7 +2,7 @@
  *
  * That a lesser processor really gets to read it is checked by `make check-lesser`. */
 #include "test.h"
-#include "attic.h"
+#include "attic_op.h"
 #include "kernels/target.h"
 
 #include <pthread.h>

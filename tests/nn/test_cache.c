@@ -1,4 +1,5 @@
 /* test_cache.c -- decoding step by step gives what reading everything at once gives. */
+#include "tensor/arena_hooks.h"
 #include "tensors.h"
 
 #include "kernels/parallel.h"

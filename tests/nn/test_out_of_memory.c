@@ -4,7 +4,8 @@
  * The n-th request for memory fails, for n = 1, 2, 3 ... until a run gets through.  Each failed run
  * must leave an error of the right kind and give all its memory back (AddressSanitizer and valgrind
  * watch this test); the run that gets through must end where an undisturbed one does. */
-#include "attic.h"
+#include "attic_op.h"
+#include "tensor/arena_hooks.h"
 #include "test.h"
 
 /* Two steps of a transformer on made-up text, AdamW and all. */

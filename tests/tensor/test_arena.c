@@ -1,5 +1,6 @@
 /* test_arena.c -- memory goes forwards, comes back all at once, and never moves. */
 #include "tensor/arena.h"
+#include "tensor/arena_hooks.h"
 
 #include <stdint.h>
 #include <string.h>

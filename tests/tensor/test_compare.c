@@ -1,5 +1,6 @@
 /* test_compare.c -- exact, close or wrong, and by how much. */
 #include "tensor/compare.h"
+#include "tensor/decimal.h"
 
 #include <locale.h>
 #include <math.h>

@@ -1,4 +1,5 @@
 /* test_print.c -- at_print writes what NumPy's print() writes, to the byte. */
+#include "tensor/layout.h"
 #include "tensor/print.h"
 
 #include <locale.h>

@@ -1,5 +1,5 @@
 /* test_shape.c -- counting, broadcasting, and sizes that do not fit. */
-#include "tensor/shape.h"
+#include "tensor/layout.h"
 
 #include <limits.h>
 

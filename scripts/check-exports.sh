@@ -1,0 +1,51 @@
+#!/bin/sh
+# check-exports.sh LIBRARY [write] -- what the shared library shows is what the three public headers declare,
+# and both are what scripts/exports.txt lists: so no function becomes public, or ceases to be, unnoticed.
+#
+# With `write` the list is written: `make check-exports WRITE=1`, and the changelog says what has changed.
+set -eu
+cd "$(dirname "$0")/.."
+library=$1 write=${2:-} list=scripts/exports.txt
+CC=${CC:-cc}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# declared FACE: the names behind AT_API in a header and in all that it includes
+declared() {
+    sed 's/^#define AT_API .*/#define AT_API AT_API/' src/kernels/linkage.h >"$work/kernels/linkage.h"
+    $CC -E -P -I"$work" -Isrc "src/$1" | tr '\n' ' ' | tr ';{}' '\n\n\n' |
+        sed -n 's/.*AT_API //p' | grep -oE 'at_[A-Za-z0-9_]+ *\(' | tr -d ' (' | sort -u
+}
+
+mkdir "$work/kernels"
+for face in attic attic_op attic_plot; do
+    declared $face.h >"$work/$face"
+done
+{
+    echo "# What libattic.so shows, by the header that declares it.  Written by make check-exports WRITE=1."
+    for face in attic attic_op attic_plot; do
+        [ $face = attic ] || comm -13 "$work/attic" "$work/$face" >"$work/more"
+        [ $face != attic ] || cp "$work/attic" "$work/more"
+        printf '\n# %s.h\n' $face
+        cat "$work/more"
+    done
+} >"$work/list"
+
+[ "$write" != write ] || cp "$work/list" $list
+diff $list "$work/list" >"$work/changed" || {
+    echo "the public headers are not what $list says (make check-exports WRITE=1):" >&2
+    cat "$work/changed" >&2
+    exit 1
+}
+
+case $library in
+*.dylib) nm -gU "$library" | sed 's/.* _//' ;;
+*) nm -D --defined-only "$library" | sed 's/.* //' ;;
+esac | sort >"$work/shown"
+grep '^at_' $list | sort >"$work/listed"
+diff "$work/listed" "$work/shown" >"$work/changed" || {
+    echo "$library does not show what its headers declare: < only declared, > only shown" >&2
+    cat "$work/changed" >&2
+    exit 1
+}
+echo "libattic.so shows the $(wc -l <"$work/shown" | tr -d ' ') functions of attic.h ($(wc -l <"$work/attic" | tr -d ' ')), attic_op.h and attic_plot.h"

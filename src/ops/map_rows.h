@@ -1,0 +1,111 @@
+/* map_rows.h -- row by row, for rows of any length: the loops that softmax, log_softmax, cross_entropy,
+ * the norms and rope share.  Private to the library. */
+#ifndef AT_OPS_MAP_ROWS_H
+#define AT_OPS_MAP_ROWS_H
+#include <string.h>
+
+#include "ops/blocks.h"
+#include "ops/map.h"
+
+/* An op whose output has the rows of in[0], or one element in all.
+ * The formula sees a whole row of in[0], y and dy; in[1] and in[2] as a row that is the same for all of
+ * them, [N], or as one element for each row. */
+typedef struct {
+    int saved; /* values of the real type that forward keeps of each row */
+    int space; /* rows of working memory that backward needs */
+    int sums;  /* in[1] .. in[sums] are such rows as are the same for all: gradients are summed */
+    bool each; /* in[1] has one element for each row */
+    size_t table; /* values of n->saved, where nothing is kept of rows */
+} at_row_op;
+
+/* at_record_node for such an op; out[0] has the shape y. */
+at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_inputs in, at_shape y,
+                          const void *args, size_t args_size);
+/* The kernels of such an op:
+ *
+ *     AT_MAP_ROWS(softmax_forward, softmax_rows, softmax_y)           out[0] = f, row by row
+ *     AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)    d(in[0]) += g, whose values are NULL
+ *                                                                     if nobody wants them; and the sums */
+#define AT_ROW_BLOCK(run, f, back)                                                                 \
+    static void AT_REAL(run)(void *job, int block, int slot)                                       \
+    {                                                                                              \
+        row_block(job, block, slot, f, back);                                                      \
+    }
+#define AT_MAP_ROWS(kernel, rows, f)                                                               \
+    AT_ROW_BLOCK(f##_block, f, false)                                                              \
+    void AT_REAL(kernel)(at_node * n)                                                              \
+    {                                                                                              \
+        at_map_rows(n, &rows, AT_REAL(f##_block));                                                 \
+    }
+#define AT_MAP_ROWS_BACK(kernel, rows, g)                                                          \
+    AT_ROW_BLOCK(g##_block, g, true)                                                               \
+    void AT_REAL(kernel)(at_node * n)                                                              \
+    {                                                                                              \
+        at_map_rows_back(n, &rows, AT_REAL(g##_block));                                            \
+    }
+
+/* ------------------------------------------------------------------ how rows are run ----------- */
+
+typedef struct {
+    const at_node *n;
+    const at_row_op *r;
+    at_blocks cut;
+    at_fresh dx;
+    bool wanted[2]; /* the sums */
+    char *parts;    /* of the sums: [blocks, sums, N] */
+} at_row_job;
+
+typedef void at_row_block(void *job, int block, int slot);
+void at_map_rows(at_node *n, const at_row_op *r, at_row_block *run);
+void at_map_rows_back(at_node *n, const at_row_op *r, at_row_block *run);
+
+#ifdef REAL
+/* One block of rows.  Inlined with its formula, which then costs no call. */
+static inline __attribute__((always_inline)) void row_block(const at_row_job *job, int block,
+                                                            int slot, at_formula *f, bool back)
+{
+    const at_node *n = job->n;
+    const at_row_op *r = job->r;
+    const at_tensor *out = n->out[0];
+    if (back && !r->sums && !job->dx.p) return; /* nobody wants it */
+    const ptrdiff_t first = at_block_from(job->cut, block), to = at_block_to(job->cut, block);
+    const ptrdiff_t N = at_last(n->in[0]->shape), y_step = at_count(out->shape) == 1 ? 0 : N;
+    const ptrdiff_t step = r->each ? (ptrdiff_t)at_dtype_size(n->in[1]->dtype) : 0;
+    REAL *space = back ? at_scratch(n, slot) : NULL;
+    REAL *values = !back       ? (REAL *)out->data + first * y_step
+                   : job->dx.p ? (REAL *)job->dx.p + first * N
+                               : NULL;
+    const ptrdiff_t values_step = !back ? y_step : job->dx.p ? N : 0;
+    const bool add = job->dx.p && job->dx.beta;
+
+    at_chunk k = {.n = (int)N,
+                  .of = at_count(out->shape),
+                  .at = first * N,
+                  .in = {(const REAL *)n->in[0]->data + first * N},
+                  .y = (const REAL *)out->data + first * y_step,
+                  .args = n->args,
+                  .row = first,
+                  .saved = (REAL *)n->saved + first * r->saved,
+                  .space = space + N};
+    for (int i = 1; i < n->n_in; i++)
+        if (n->in[i]) k.in[i] = (const char *)n->in[i]->data + (i == 1 ? first * step : 0);
+    if (back) k.dy = (const REAL *)out->grad + first * y_step;
+    REAL *part = (REAL *)job->parts + block * r->sums * N;
+    for (int i = 0; i < r->sums && job->parts; i++)
+        k.sum[i] = job->wanted[i] ? memset(part + i * N, 0, (size_t)N * sizeof *part) : NULL;
+
+    for (; k.row < to; k.row++) {
+        f(&k, add ? space : values);
+        for (ptrdiff_t j = 0; add && j < N; j++) values[j] += space[j];
+        values += values_step;
+        k.at += N;
+        k.in[0] = (const REAL *)k.in[0] + N;
+        k.in[1] = (const char *)k.in[1] + step;
+        k.y = (const REAL *)k.y + y_step;
+        k.dy = (const REAL *)k.dy + y_step;
+        k.saved = (REAL *)k.saved + r->saved;
+    }
+}
+#endif
+
+#endif

@@ -1,0 +1,39 @@
+/* layout.h -- shapes and elements as ops see them: axes, broadcasting, bytes, values of any dtype. */
+#ifndef AT_TENSOR_LAYOUT_H
+#define AT_TENSOR_LAYOUT_H
+#include "tensor/tensor.h"
+AT_BEGIN_C
+
+/* Can a tensor have this shape?  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or the
+ * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
+ * passes through here once, afterwards at_count is safe. */
+AT_API bool at_shape_valid(at_shape s);
+
+/* -1 is the last axis, -2 the one before.  Returns -1 when there is no such axis. */
+AT_API int at_axis_of(at_shape s, int axis);
+
+/* NumPy's rule: align at the right; dims must be equal, or one of them 1 or absent.  False if the
+ * shapes do not fit together. */
+AT_API bool at_broadcast(at_shape a, at_shape b, at_shape *out);
+/* Can x be read as if it were of shape `out`? */
+AT_API bool at_broadcasts_to(at_shape x, at_shape out);
+/* Element strides with which a contiguous x of shape s is read as shape `out`: 0 where repeated.
+ * stride[] has out.ndim entries.  Requires at_broadcasts_to(s, out). */
+AT_API void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_MAX_DIMS]);
+
+AT_API size_t at_dtype_size(at_dtype d);
+AT_API size_t at_bytes(const at_tensor *x); /* of its data */
+
+/* Writes element i of an array of this dtype: rounded to f32, cut to i32, != 0 for bool. */
+AT_API void at_store(at_dtype d, void *data, ptrdiff_t i, double value);
+AT_API double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
+/* Does at_store keep the value, but for rounding and cutting?  Not 1e300 in f32, where it would be
+ * infinite; not NaN or 3e9 in i32. */
+AT_API bool at_can_hold(at_dtype d, double value);
+
+/* The next of the buffers of at_shape_text, AT_TEXT_SIZE bytes: for texts made of shapes and names. */
+#define AT_TEXT_SIZE 160
+AT_API char *at_text_buffer(void);
+
+AT_END_C
+#endif
