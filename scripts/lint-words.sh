@@ -23,6 +23,11 @@ END
 
 library=$(awk -f scripts/code.awk "$@" | grep '^src/' || true)
 
+forbid 'the field says otherwise: transpose, slot, chunk, mask out, schedule, free list, real.h' \
+    '\b(vec_turn|sdpa_(turn|silence|recall|reach|take_rows|take_keys)|at_piece|AT_PIECE|give_spare|take_spare|tournament|each_real|AT_FOR_REAL)|\bKERNEL\(' <<END
+$(grep -nE 'turn|silence|recall|reach|take_|piece|spare|tournament|each_real|KERNEL|FOR_REAL' "$@" || true)
+END
+
 # The only files that speak to malloc: memory and the tape itself.
 forbid 'memory comes from the arena of the tape' '\b(malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign|alloca)\(' <<END
 $(printf '%s\n' "$library" |

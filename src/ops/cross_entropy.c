@@ -113,8 +113,8 @@ static void cross_entropy_dx(const at_chunk *row, void *values)
     if (target >= 0 && target < row->n) dx[target] -= g;
 }
 
-AT_ROW_BLOCK(cross_entropy_stat_block, cross_entropy_stat, false)
-AT_ROW_BLOCK(cross_entropy_dx_block, cross_entropy_dx, true)
+AT_ROW_BLOCK(cross_entropy_stat_block, cross_entropy_rows, cross_entropy_stat, false)
+AT_ROW_BLOCK(cross_entropy_dx_block, cross_entropy_rows, cross_entropy_dx, true)
 
 void AT_REAL(cross_entropy_forward)(at_node *n)
 {

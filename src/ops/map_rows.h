@@ -26,19 +26,19 @@ at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_in
  *     AT_MAP_ROWS(softmax_forward, softmax_rows, softmax_y)           out[0] = f, row by row
  *     AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)    d(in[0]) += g, whose values are NULL
  *                                                                     if nobody wants them; and the sums */
-#define AT_ROW_BLOCK(run, f, back)                                                                 \
+#define AT_ROW_BLOCK(run, rows, f, back)                                                           \
     static void AT_REAL(run)(void *job, int block, int slot)                                       \
     {                                                                                              \
-        row_block(job, block, slot, f, back);                                                      \
+        row_block(job, block, slot, &rows, f, back);                                               \
     }
 #define AT_MAP_ROWS(kernel, rows, f)                                                               \
-    AT_ROW_BLOCK(f##_block, f, false)                                                              \
+    AT_ROW_BLOCK(f##_block, rows, f, false)                                                        \
     void AT_REAL(kernel)(at_node * n)                                                              \
     {                                                                                              \
         at_map_rows(n, &rows, AT_REAL(f##_block));                                                 \
     }
 #define AT_MAP_ROWS_BACK(kernel, rows, g)                                                          \
-    AT_ROW_BLOCK(g##_block, g, true)                                                               \
+    AT_ROW_BLOCK(g##_block, rows, g, true)                                                         \
     void AT_REAL(kernel)(at_node * n)                                                              \
     {                                                                                              \
         at_map_rows_back(n, &rows, AT_REAL(g##_block));                                            \
@@ -61,11 +61,10 @@ void at_map_rows_back(at_node *n, const at_row_op *r, at_row_block *run);
 
 #ifdef REAL
 /* One block of rows.  Inlined with its formula, which then costs no call. */
-static inline __attribute__((always_inline)) void row_block(const at_row_job *job, int block,
-                                                            int slot, at_formula *f, bool back)
+static inline __attribute__((always_inline)) void
+row_block(const at_row_job *job, int block, int slot, const at_row_op *r, at_formula *f, bool back)
 {
     const at_node *n = job->n;
-    const at_row_op *r = job->r;
     const at_tensor *out = n->out[0];
     if (back && !r->sums && !job->dx.p) return; /* nobody wants it */
     const ptrdiff_t first = at_block_from(job->cut, block), to = at_block_to(job->cut, block);
@@ -87,8 +86,9 @@ static inline __attribute__((always_inline)) void row_block(const at_row_job *jo
                   .row = first,
                   .saved = (REAL *)n->saved + first * r->saved,
                   .space = space + N};
-    for (int i = 1; i < n->n_in; i++)
-        if (n->in[i]) k.in[i] = (const char *)n->in[i]->data + (i == 1 ? first * step : 0);
+    if (r->each) k.in[1] = (const char *)n->in[1]->data + first * step;
+    for (int i = 1 + r->each; i < n->n_in; i++)
+        if (n->in[i]) k.in[i] = n->in[i]->data;
     if (back) k.dy = (const REAL *)out->grad + first * y_step;
     REAL *part = (REAL *)job->parts + block * r->sums * N;
     for (int i = 0; i < r->sums && job->parts; i++)

@@ -116,7 +116,7 @@ static void rope_dx(const at_chunk *row, void *values)
     rope_row(row, -1, row->dy, values);
 }
 
-AT_ROW_BLOCK(rope_y_block, rope_y, false)
+AT_ROW_BLOCK(rope_y_block, rope_rows, rope_y, false)
 AT_MAP_ROWS_BACK(rope_backward, rope_rows, rope_dx)
 
 void AT_REAL(rope_forward)(at_node *n)
