@@ -38,7 +38,7 @@ typedef struct {
     ptrdiff_t rows;
     int N;
     at_cross_entropy_args user;
-    char g[AT_WIDEST]; /* dloss / count, a WIDE; set by backward */
+    double g[AT_WIDEST / 8]; /* dloss / count, a WIDE; set by backward */
 } cross_entropy_args;
 
 enum { CROSS_ENTROPY_CHUNK = 256 }; /* of exp(x - m) on the stack at a time */
