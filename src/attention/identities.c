@@ -460,7 +460,8 @@ void *at_sdpa_grad(at_node *n, int i)
     void *own = at_sdpa_after(n->saved, check_space_of(p, n->in).own[i]), *dx = NULL;
     const void *before = NULL;
     if (p->own & 1u << i) {
-        dx = memset(own, 0, at_bytes(n->in[i]));
+        dx = own;
+        if (dx) memset(dx, 0, at_bytes(n->in[i])); /* NULL: nothing is saved of an empty call */
     } else if (p->checked) {
         at_fresh grad = at_grad_fresh(n, i);
         dx = grad.p;

@@ -209,7 +209,7 @@ END_TEST
 
 START_TEST(a_weight_too_small_for_a_normal_number_is_zero_and_NaN_stays)
 {
-    at_tiny_weights_f32(FLT_MIN);
+    at_tiny_weights_f32((double)FLT_MIN);
     at_tiny_weights_f64(DBL_MIN);
 }
 END_TEST
