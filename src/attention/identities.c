@@ -440,7 +440,7 @@ void AT_REAL(sdpa_checks_end)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     if (p->checked) check_identities(n);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; p->own && i < 3; i++) {
         void *dx = p->own & 1u << i ? at_grad(n, i) : NULL;
         const void *own = at_sdpa_after(n->saved, check_space_of(p, n->in).own[i]);
         if (dx) AT_REAL(add_rows)(1, at_count(n->in[i]->shape), own, 0, dx, 0);
@@ -451,24 +451,24 @@ void AT_REAL(sdpa_checks_end)(at_node *n)
 
 size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3])
 {
-    return check_space_of(p, in).total;
+    if (p->checked || p->own) return check_space_of(p, in).total;
+    return (size_t)at_count(p->rows) * AT_SDPA_SAVED * at_dtype_size(in[0]->dtype);
 }
 
 void *at_sdpa_grad(at_node *n, int i)
 {
     const at_sdpa_plan *p = n->args;
+    if (!p->checked && !(p->own & 1u << i)) return at_grad(n, i);
     void *own = at_sdpa_after(n->saved, check_space_of(p, n->in).own[i]), *dx = NULL;
     const void *before = NULL;
     if (p->own & 1u << i) {
         dx = own;
         if (dx) memset(dx, 0, at_bytes(n->in[i])); /* NULL: nothing is saved of an empty call */
-    } else if (p->checked) {
+    } else {
         at_fresh grad = at_grad_fresh(n, i);
         dx = grad.p;
         if (dx && grad.beta) before = memcpy(own, dx, at_bytes(n->in[i]));
         if (dx && !grad.beta) memset(dx, 0, at_bytes(n->in[i]));
-    } else {
-        dx = at_grad(n, i);
     }
     if (p->checked) check_state(n)->grad[i] = dx, check_state(n)->before[i] = before;
     return dx;
