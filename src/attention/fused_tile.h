@@ -35,7 +35,7 @@ size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
 /* So many multiply-adds as work for at_for: some 8 in a nanosecond. */
 static inline ptrdiff_t at_sdpa_work(double multiply_adds)
 {
-    return multiply_adds < 0x1p40 ? (ptrdiff_t)(multiply_adds / 8) : (ptrdiff_t)1 << 37;
+    return multiply_adds < 0x1p33 ? (ptrdiff_t)(multiply_adds / 8) : 1 << 30;
 }
 
 AT_KERNEL(sdpa_forward);
