@@ -9,8 +9,8 @@
  *     x [B,T,N] and gamma [N]                  for i < B T, for r < N
  *     two of the same shape, or a scalar       for r < all
  *
- * Most operands have one shape.  Then there are no loops at all, and a task is a stretch of 8192
- * elements of each.
+ * Most operands have one shape.  Then there are no loops at all, and a task is a range of elements of
+ * each.
  *
  * The innermost loop is the row.  Along it a step is 1 or 0, so a piece of a row is contiguous in
  * every operand, once a 0 has been spelt out as that many copies.  Cutting the row into pieces turns
@@ -39,10 +39,7 @@
 #include "kernels/rows.h"
 #include "ops/ops.h"
 
-enum {
-    MAP_TASK = 8192, /* elements; fewer are not worth waking a thread for */
-    MAP_SHARES = 16  /* of one sum, at most */
-};
+enum { MAP_SHARES = 16 }; /* of one sum, at most */
 
 typedef struct { /* operands of one shape */
     const at_node *n;
@@ -115,7 +112,7 @@ static map_place map_start(const map_job *job, ptrdiff_t unit)
 AT_EACH_REAL(void, map_add_parts, (const at_row_job *job, int i, void *dx));
 AT_EACH_REAL(void, map_forward, (const map_job *job, ptrdiff_t unit));
 AT_EACH_REAL(void, map_back, (const map_job *job, ptrdiff_t unit));
-AT_EACH_REAL(void, map_even, (void *ctx, int task, int worker));
+AT_EACH_REAL(void, map_even, (void *ctx, ptrdiff_t at, ptrdiff_t to, int slot));
 AT_EACH_REAL(void, map_sum,
              (const map_job *job, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, void *sums,
               int share));
@@ -179,15 +176,13 @@ void AT_REAL(map_back)(const map_job *job, ptrdiff_t unit)
 }
 
 /* All of it for operands of one shape. */
-void AT_REAL(map_even)(void *ctx, int task, int worker)
+void AT_REAL(map_even)(void *ctx, ptrdiff_t at, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const map_even_job *job = ctx;
     const at_node *n = job->n;
     REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_CHUNK];
     const bool add = dx && job->dx.beta;
-    ptrdiff_t at = (ptrdiff_t)task * MAP_TASK, to = at + MAP_TASK;
-    if (to > job->count) to = job->count;
 
     for (at_chunk k = {.of = job->count, .args = n->args}; at < to; at += AT_CHUNK) {
         k.n = to - at < AT_CHUNK ? (int)(to - at) : AT_CHUNK;
@@ -315,25 +310,16 @@ static ptrdiff_t map_cost(const map_job *job)
     return job->summed.count * map_length(job, 0);
 }
 
-static ptrdiff_t map_units_per_task(const map_job *job)
+static void map_units(void *ctx, ptrdiff_t unit, ptrdiff_t to, int slot)
 {
-    ptrdiff_t cost = map_cost(job);
-    return cost < MAP_TASK ? MAP_TASK / cost : 1;
-}
-
-static void map_task(void *ctx, int task, int worker)
-{
-    (void)worker;
+    (void)slot;
     const map_job *job = ctx;
-    ptrdiff_t n = map_units_per_task(job), from = task * n, to = from + n;
-    if (to > job->kept.count) to = job->kept.count;
-    for (ptrdiff_t unit = from; unit < to; unit++) job->unit(job, unit);
+    for (; unit < to; unit++) job->unit(job, unit);
 }
 
 static void map_run(map_job *job)
 {
-    ptrdiff_t n = map_units_per_task(job);
-    at_parallel((int)((job->kept.count + n - 1) / n), map_task, job);
+    at_for(job->kept.count, map_cost(job), 0, map_units, job);
 }
 
 static at_dtype map_real(const at_node *n)
@@ -357,8 +343,7 @@ static bool map_is_even(const at_node *n)
 static void map_run_even(at_node *n, at_formula *f, at_fresh dx)
 {
     map_even_job job = {n, f, dx, at_count(n->out[0]->shape)};
-    at_parallel((int)((job.count + MAP_TASK - 1) / MAP_TASK), AT_OF_REAL(map_real(n), map_even),
-                &job);
+    at_for(job.count, 1, 0, AT_OF_REAL(map_real(n), map_even), &job);
 }
 
 /* For operands of several shapes. */
@@ -385,7 +370,7 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
 {
     const ptrdiff_t count = at_count(y);
     bool shared = false; /* might map_run_shared be called? */
-    for (int k = 0; count >= 2 * MAP_TASK && k < in.n; k++)
+    for (int k = 0; at_parts(count, 2) > 1 && k < in.n; k++)
         shared |= at_count(in.in[k]->shape) < count;
     if (!shared) return at_record(t, op, in, y, args, args_size);
 
@@ -432,10 +417,9 @@ static void map_run_shared(const map_job *job, int shares)
 
 static int map_shares(const map_job *job)
 {
-    ptrdiff_t worth = map_cost(job) / MAP_TASK;
     if (job->kept.count >= MAP_SHARES) return 1;
-    if (worth > job->summed.count) worth = job->summed.count;
-    return worth < 1 ? 1 : worth < MAP_SHARES ? (int)worth : MAP_SHARES;
+    int shares = at_parts(map_cost(job), MAP_SHARES);
+    return shares < job->summed.count ? shares : (int)job->summed.count;
 }
 
 static void map_run_loops_back(at_node *n, int i, at_formula *g, at_fresh dx, bool repeated)
