@@ -1,8 +1,8 @@
-/* bench_check.c -- what it costs that attention checks its own backward (at_check).
+/* bench_check.c -- what it costs that attention checks its own backward (at_check_attention).
  *
  *     make bench BENCH=check
  *
- * The same step is taken in turn without and with at_check(t, ATTIC_CHECK_ATTENTION), on one tape; a row is how
+ * The same step is taken in turn without and with at_check_attention(t, true), on one tape; a row is how
  * much longer the checked one takes, round by round.  "step" is a whole step of training, as in
  * bench_train.c; "attention" is forward and backward of causal self-attention alone. */
 #include "attic.h"
@@ -54,7 +54,7 @@ static void take_step(const stepper *s)
 /* Seconds of so many steps. */
 static double time_steps(const stepper *s, bool checked, int times, int threads)
 {
-    at_check(s->t, checked ? ATTIC_CHECK_ATTENTION : 0);
+    at_check_attention(s->t, checked);
     double from = machine_seconds(threads);
     for (int i = 0; i < times; i++) take_step(s);
     return machine_seconds(threads) - from;
@@ -117,7 +117,7 @@ static bool measure(bench *b, const check_case *c)
 
 int main(int argc, char **argv)
 {
-    bench *b = bench_open(argc, argv, "check", "the cost of at_check\n", NULL);
+    bench *b = bench_open(argc, argv, "check", "the cost of at_check_attention\n", NULL);
     bool ok = true;
     while (bench_next_threads(b))
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) ok = measure(b, &cases[i]) && ok;

@@ -224,7 +224,7 @@ static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve
     printf("           held out   of every head: mean entropy in nats, mean largest weight; keys "
            "kept\n");
     at_keep_grads(t, false); /* memory is used again as soon as backward is done with it */
-    if (check) at_check(t, ATTIC_CHECK_ATTENTION);
+    if (check) at_check_attention(t, true);
     for (int i = 0; i < steps && at_ok(t); i++) {
         if (i % look == 0) {
             add_point(k->held_step, k->held, &k->n_held, i, held_out_nats(t, m, c, every));

@@ -2,11 +2,36 @@
  * outputs.
  *
  * problem.c checks and brings every call to one form; reference.c derives what is computed; fused.c says how to do
- * it without the T x S matrix, and composed.c does it in other ops. */
+ * it without the T x N matrix, and composed.c does it in other ops. */
 #include "ops/op.h"
 
-#include "attention/identities.h"
-#include "attention/problem.h"
+#include "attention/operands.h"
+#include "autograd/state.h"
+#include "kernels/real.h"
+
+AT_KERNEL(sdpa_forward);
+AT_KERNEL(sdpa_backward);
+
+void AT_REAL(sdpa_forward)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    p->fused ? AT_REAL(sdpa_fused_forward)(n) : AT_REAL(sdpa_plain_forward)(n);
+}
+
+void AT_REAL(sdpa_backward)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    void (*path)(at_node *) =
+        p->fused ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
+    p->checked ? AT_REAL(sdpa_checked)(n, path) : path(n);
+    AT_REAL(sdpa_add_copies)(n);
+}
+
+#ifdef AT_ONCE
+
+/* makes_infinity: the log-sum-exp of a row that keeps nothing is -inf */
+static const at_op sdpa_op = {"sdpa", AT_KERNELS(sdpa_forward), AT_KERNELS(sdpa_backward),
+                              .makes_infinity = true};
 
 /* The outputs after O, numbered as they are asked for. */
 static void sdpa_outputs(const at_sdpa_args *a, at_sdpa_plan *p, at_recipe *r)
@@ -29,24 +54,31 @@ static void sdpa_hand_out(const at_node *n, at_tensor **where, int output, bool 
 static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                               const at_sdpa_args *a, at_sdpa_plan *p)
 {
-    bool tiled = a->path == ATTIC_FUSED;
+    p->checked = t->check_attention;
+    p->fused = a->path == ATTIC_FUSED;
     at_recipe r = {.args = p, .args_size = sizeof *p};
     size_t real = at_dtype_size(at_real(t));
     sdpa_outputs(a, p, &r);
     r.saved = at_sdpa_saved(p, (at_tensor *[]){Q, K, V});
-    r.scratch = tiled ? at_sdpa_tiled_scratch(p, real)
-                      : AT_SDPA_PLAIN_ARRAYS * sizeof(double) * (size_t)p->S;
-    r.slots = tiled ? p->slots : 1;
+    r.scratch = p->fused ? at_sdpa_fused_scratch(p, real)
+                         : AT_SDPA_PLAIN_ARRAYS * sizeof(double) * (size_t)p->N;
+    r.slots = p->fused ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 
-    at_node *n = at_record_node(t, tiled ? &at_sdpa_tiled_op : &at_sdpa_plain_op,
-                                AT_IN(Q, K, V, a->bias, a->keep, a->key_len), r);
+    at_node *n = at_record_node(t, &sdpa_op, AT_IN(Q, K, V, a->bias, a->keep, a->key_len), r);
     if (!n) return NULL;
     sdpa_hand_out(n, a->weights, p->weights, false);
     sdpa_hand_out(n, a->scores, p->raw, true);
     sdpa_hand_out(n, a->probs, p->probs, true);
     sdpa_hand_out(n, a->lse, p->lse, true);
     return n->out[0];
+}
+
+bool at_check_attention(at_tape *t, bool on)
+{
+    bool before = t && t->check_attention;
+    if (t) t->check_attention = on;
+    return before;
 }
 
 at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args a)
@@ -60,3 +92,5 @@ at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa
     if (a.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
     return sdpa_record(t, Q, K, V, &a, &p);
 }
+
+#endif

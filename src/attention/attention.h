@@ -4,34 +4,34 @@
  *
  * in this order, always:
  *
- *     1 scores    s_ij = Q_i . K_j
- *     2 scale     s_ij <- c s_ij               c = (scale, or 1/sqrt(D)) / (temperature, or 1)
- *     3 softcap   s_ij <- cap tanh(s_ij / cap)
- *     4 bias      s_ij <- s_ij + bias_ij
- *     5 mask      row i keeps the keys that keep, causal, the window and key_len all allow
- *     6 softmax   P_ij = exp(s_ij) / sum_k exp(s_ik)      over the kept keys; 0 elsewhere
- *     7 dropout   A_ij = P_ij z_ij             z_ij = 0 with probability p, else 1/(1-p)
+ *     1 scores    R_ij = Q_i . K_j
+ *     2 scale     X_ij = c R_ij                c = (scale, or 1/sqrt(D)) / (temperature, or 1)
+ *     3 softcap   U_ij = cap tanh(X_ij / cap)
+ *     4 bias      S_ij = U_ij + bias_ij
+ *     5 mask      row i attends to the keys that keep, causal, the window and key_len all allow
+ *     6 softmax   P_ij = exp(S_ij) / sum_k exp(S_ik)      over these keys; 0 elsewhere
+ *     7 dropout   A_ij = z_ij P_ij             z_ij = 0 with probability p, else 1/(1-p)
  *     8 values    O_i  = sum_j A_ij V_j
  *
  * Layouts.  Query head h reads key/value head h / (H/G).
  *
  *     Q             K             V              O              scores, bias, keep, weights    lse
- *     [T,D]         [S,D]         [S,Dv]         [T,Dv]         [T,S]                          [T]
- *     [B,T,D]       [B,S,D]       [B,S,Dv]       [B,T,Dv]       [B,T,S]                        [B,T]
- *     [B,H,T,D]     [B,G,S,D]     [B,G,S,Dv]     [B,H,T,Dv]     [B,H,T,S]                      [B,H,T]
+ *     [T,D]         [N,D]         [N,Dv]         [T,Dv]         [T,N]                          [T]
+ *     [B,T,D]       [B,N,D]       [B,N,Dv]       [B,T,Dv]       [B,T,N]                        [B,T]
+ *     [B,H,T,D]     [B,G,N,D]     [B,G,N,Dv]     [B,H,T,Dv]     [B,H,T,N]                      [B,H,T]
  *     heads = H > 0: packed, no transposes
- *     [T,H*D]       [S,G*D]       [S,G*Dv]       [T,H*Dv]       [H,T,S]                        [H,T]
- *     [B,T,H*D]     [B,S,G*D]     [B,S,G*Dv]     [B,T,H*Dv]     [B,H,T,S]                      [B,H,T]
+ *     [T,H*D]       [N,G*D]       [N,G*Dv]       [T,H*Dv]       [H,T,N]                        [H,T]
+ *     [B,T,H*D]     [B,N,G*D]     [B,N,G*Dv]     [B,T,H*Dv]     [B,H,T,N]                      [B,H,T]
  *
- * bias and keep may be smaller: they are broadcast, as NumPy does, to that shape or to [B,H,T,S].  Three
- * axes beside [B,H,T,S] would be read as [H,T,S] where [B,T,S] was meant: that is an error; write
- * [B,1,T,S] or [1,H,T,S].
+ * bias and keep may be smaller: they are broadcast, as NumPy does, to that shape or to [B,H,T,N].  Three
+ * axes beside [B,H,T,N] would be read as [H,T,N] where [B,T,N] was meant: that is an error; write
+ * [B,1,T,N] or [1,H,T,N].
  *
  * Masked means not read: what a row does not keep cannot reach its output, nor through it a
  * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)
  * A row that keeps nothing gives O = 0, weights of 0, lse = -inf, and gradients of exactly 0.
  *
- * Backward can check itself: see at_check.  (The composed path has no backward of its own.)
+ * Backward can check itself: see at_check_attention.  (The composed path has no backward of its own.)
  *
  * In other words.  What texts call a mask:
  *
@@ -39,7 +39,7 @@
  *     mask, 1 = masked       keep = at_keep_from_drop(t, mask), see masks.h; at_masked_fill has this polarity
  *     M of 0 and -inf        bias, whether it is added before or after the division by sqrt(D)
  *     (Q K^T + M) / sqrt(D)  with a finite M is not our bias M but M / sqrt(D)
- *     padding                key_len, or a keep of [B,1,1,S]
+ *     padding                key_len, or a keep of [B,1,1,N]
  *
  * and a temperature:  softmax(Q K^T / (tau sqrt(D))) is temperature = tau;  where sqrt(D) itself goes by
  * that name, softmax(Q K^T / tau) is scale = 1, temperature = tau.
@@ -52,9 +52,9 @@ AT_BEGIN_C
 
 /* Where the diagonal lies, for causal and window: j = i + offset. */
 typedef enum {
-    ATTIC_ALIGN_EQUAL,        /* offset 0, and T == S or it is an error */
+    ATTIC_ALIGN_EQUAL,        /* offset 0, and T == N or it is an error */
     ATTIC_ALIGN_TOP_LEFT,     /* offset 0 */
-    ATTIC_ALIGN_BOTTOM_RIGHT, /* offset S - T: the last query sees every key */
+    ATTIC_ALIGN_BOTTOM_RIGHT, /* offset N - T: the last query sees every key */
     ATTIC_ALIGN_OFFSET /* offset as given: a cache holds that many keys before the first query */
 } at_align;
 
@@ -93,6 +93,15 @@ typedef struct {
 /* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be one and
  * the same tensor.  After an error the tensors asked for are NULL. */
 AT_API at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
+
+/* From now on every at_sdpa on this tape, fused or plain, makes sure whenever its backward runs that
+ *
+ *     <Q,dQ> = <K,dK>        <V,dV> = <O,dO>        sum_j dK_j = 0 (without softcap)
+ *
+ * hold in every head, within 64 eps times a bound of the sum of the absolute terms; one that does not is a sticky
+ * error with the head and both numbers.  Gradients keep their bits.  See attention/identities.c.  Takes as much
+ * memory again as Q, K and V.  Returns the setting before. */
+AT_API bool at_check_attention(at_tape *t, bool on);
 
 AT_END_C
 #endif

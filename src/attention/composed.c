@@ -1,15 +1,15 @@
 /* composed.c -- attention from single ops, each with a backward of its own.
  *
- *     x = scale(Q K^T, c)                     [B,G,H/G,T,D] [B,G,1,S,D]^T  ->  [B,H,T,S]
- *     u = cap tanh(x / cap)
- *     s = u + bias
- *     s = masked_fill(s, not kept, -inf)
- *     P = softmax(s)
+ *     X = scale(Q K^T, c)                     [B,G,H/G,T,D] [B,G,1,N,D]^T  ->  [B,H,T,N]
+ *     U = cap tanh(X / cap)
+ *     S = U + bias
+ *     S = masked_fill(S, not kept, -inf)
+ *     P = softmax(S)
  *     A = dropout(P)
- *     O = A V                                 [B,G,H/G,T,S] [B,G,1,S,Dv]  ->  [B,G,H/G,T,Dv]
+ *     O = A V                                 [B,G,H/G,T,N] [B,G,1,N,Dv]  ->  [B,G,H/G,T,Dv]
  *
  * As one would write it without at_sdpa, and with nothing of its derivation: so where the three paths agree,
- * it is not because they make the same mistake.  It keeps every [T,S] matrix along the way, and
+ * it is not because they make the same mistake.  It keeps every [T,N] matrix along the way, and
  * multiplies what is masked by 0: a NaN there does come through.
  *
  * Groups: query heads are cut into G groups of H/G, and a matrix product broadcasts the one key/value head of
@@ -21,7 +21,7 @@
 
 /* ------------------------------------------------------------------ the mask ------------------- */
 
-/* drop [B,H,T,S]: 1 where causal, window, key_len or keep masks.  (A bias of -inf needs no help here.)  An
+/* drop [B,H,T,N]: 1 where causal, window, key_len or keep masks.  (A bias of -inf needs no help here.)  An
  * op, so that a replay reads keep and key_len anew; nothing to differentiate. */
 static void composed_drop_forward(at_node *n)
 {
@@ -31,9 +31,9 @@ static void composed_drop_forward(at_node *n)
     unsigned char *drop = n->out[0]->data;
     for (int b = 0; b < p->B; b++)
         for (int h = 0; h < p->H; h++)
-            for (int i = 0; i < p->T; i++, drop += p->S) {
+            for (int i = 0; i < p->T; i++, drop += p->N) {
                 at_sdpa_range range = at_sdpa_range_of(p, key_len, b, i);
-                for (int j = 0; j < p->S; j++)
+                for (int j = 0; j < p->N; j++)
                     drop[j] = j < range.lo || j >= range.hi ||
                               (kept && !kept[at_sdpa_cell(p->keep, b, h, i, j)]);
             }
@@ -42,17 +42,17 @@ static void composed_drop_forward(at_node *n)
 static const at_op composed_drop_op = {.name = "sdpa_drop",
                                        .forward = {composed_drop_forward, composed_drop_forward}};
 
-static at_tensor *composed_mask(at_tape *t, at_tensor *s, const at_sdpa_args *a,
+static at_tensor *composed_mask(at_tape *t, at_tensor *S, const at_sdpa_args *a,
                                 const at_sdpa_plan *p)
 {
     bool any = a->causal || a->window_left || a->window_right || a->key_len || a->keep;
-    if (!any) return s;
-    at_recipe r = {.shape = {at_shape_of(p->B, p->H, p->T, p->S)},
+    if (!any) return S;
+    at_recipe r = {.shape = {at_shape_of(p->B, p->H, p->T, p->N)},
                    .dtype = {ATTIC_BOOL},
                    .args = p,
                    .args_size = sizeof *p};
     at_node *n = at_record_node(t, &composed_drop_op, AT_IN(a->keep, a->key_len), r);
-    return n ? at_masked_fill(t, s, n->out[0], -(double)INFINITY) : NULL;
+    return n ? at_masked_fill(t, S, n->out[0], -(double)INFINITY) : NULL;
 }
 
 /* ------------------------------------------------------------------ heads ---------------------- */
@@ -80,30 +80,30 @@ static at_tensor *composed_join(at_tape *t, at_tensor *O, bool packed, const at_
 
 /* ------------------------------------------------------------------ the steps ------------------ */
 
-/* 1 to 4: s [B,H,T,S]; *x are the scaled scores */
+/* 1 to 4: S [B,H,T,N]; *X are the scaled scores */
 static at_tensor *composed_scores(at_tape *t, at_tensor *Q, at_tensor *K, const at_sdpa_args *a,
-                                  const at_sdpa_plan *p, at_tensor **x)
+                                  const at_sdpa_plan *p, at_tensor **X)
 {
-    at_tensor *s = at_scale(t, at_matmul_t(t, Q, false, K, true), p->c);
-    *x = s = at_reshape(t, s, at_shape_of(p->B, p->H, p->T, p->S));
-    if (p->cap > 0) s = at_scale(t, at_tanh(t, at_scale(t, s, 1 / p->cap)), p->cap);
+    at_tensor *S = at_scale(t, at_matmul_t(t, Q, false, K, true), p->c);
+    *X = S = at_reshape(t, S, at_shape_of(p->B, p->H, p->T, p->N));
+    if (p->cap > 0) S = at_scale(t, at_tanh(t, at_scale(t, S, 1 / p->cap)), p->cap);
     at_tensor *bias = a->bias;
-    if (bias && bias->shape.ndim == 3 && !a->heads) /* [B,T,S]: there are no heads, so one */
+    if (bias && bias->shape.ndim == 3 && !a->heads) /* [B,T,N]: there are no heads, so one */
         bias = at_reshape(
             t, bias, at_shape_of(bias->shape.dim[0], 1, bias->shape.dim[1], bias->shape.dim[2]));
-    return bias ? at_add(t, s, bias) : s;
+    return bias ? at_add(t, S, bias) : S;
 }
 
-/* log sum_j exp(s_ij).  The maximum of a row with nothing kept is -inf; any finite number does as well
+/* log sum_j exp(S_ij).  The maximum of a row with nothing kept is -inf; any finite number does as well
  * there, and exp(-inf - m) is then 0. */
-static at_tensor *composed_lse(at_tape *t, at_tensor *s, const at_sdpa_plan *p)
+static at_tensor *composed_lse(at_tape *t, at_tensor *S, const at_sdpa_plan *p)
 {
     bool no_grad = at_no_grad(t, true), anomaly = at_anomaly(t, false); /* log 0 is meant */
-    s = at_detach(t, s);
-    at_tensor *m = p->S ? at_max_over(t, s, at_axes(-1), true)
+    S = at_detach(t, S);
+    at_tensor *m = p->N ? at_max_over(t, S, at_axes(-1), true)
                         : at_const(t, at_shape_of(p->B, p->H, p->T, 1), NULL);
     m = at_clamp(t, m, -(double)FLT_MAX, (double)INFINITY);
-    at_tensor *l = at_sum_over(t, at_exp(t, at_sub(t, s, m)), at_axes(-1), true);
+    at_tensor *l = at_sum_over(t, at_exp(t, at_sub(t, S, m)), at_axes(-1), true);
     at_tensor *lse = at_reshape(t, at_add(t, m, at_log(t, l)), p->rows);
     at_no_grad(t, no_grad);
     at_anomaly(t, anomaly);
@@ -121,18 +121,18 @@ at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V
 {
     bool packed = a->heads > 0;
     Q = composed_split(t, Q, packed, at_shape_of(p->B, p->G, p->group, p->T, p->D));
-    K = composed_split(t, K, packed, at_shape_of(p->B, p->G, 1, p->S, p->D));
-    V = composed_split(t, V, packed, at_shape_of(p->B, p->G, 1, p->S, p->Dv));
+    K = composed_split(t, K, packed, at_shape_of(p->B, p->G, 1, p->N, p->D));
+    V = composed_split(t, V, packed, at_shape_of(p->B, p->G, 1, p->N, p->Dv));
 
-    at_tensor *x, *s = composed_scores(t, Q, K, a, p, &x);
-    s = composed_mask(t, s, a, p);
-    at_tensor *P = at_softmax(t, s), *A = at_dropout(t, P, a->dropout);
-    at_tensor *groups = at_reshape(t, A, at_shape_of(p->B, p->G, p->group, p->T, p->S));
+    at_tensor *X, *S = composed_scores(t, Q, K, a, p, &X);
+    S = composed_mask(t, S, a, p);
+    at_tensor *P = at_softmax(t, S), *A = at_dropout(t, P, a->dropout);
+    at_tensor *groups = at_reshape(t, A, at_shape_of(p->B, p->G, p->group, p->T, p->N));
     at_tensor *O = composed_join(t, at_matmul(t, groups, V), packed, p);
 
     if (a->weights) *a->weights = at_reshape(t, A, p->scores);
-    if (a->scores) *a->scores = composed_tap(t, x, p);
+    if (a->scores) *a->scores = composed_tap(t, X, p);
     if (a->probs) *a->probs = composed_tap(t, P, p);
-    if (a->lse) *a->lse = composed_lse(t, s, p);
+    if (a->lse) *a->lse = composed_lse(t, S, p);
     return at_ok(t) ? O : NULL;
 }

@@ -1,13 +1,13 @@
 /* fused.c -- attention on tiles: the fused path.
  *
- * reference.c derives what is computed; here is how, without ever holding T x S numbers.  A tile is a block of
+ * reference.c derives what is computed; here is how, without ever holding T x N numbers.  A tile is a block of
  * rows against a block of keys; its scores live in scratch memory, are made into what is wanted of them
  * while they are in cache, and are forgotten.
  *
  *              keys j0 .. j0+keys-1
  *            +---------+---------+----
  *     rows   |         |         |           s   scores, then P, then A
- *     i0 ..  |  tile   |         |           d   dP, then dS, then dx
+ *     i0 ..  |  tile   |         |           d   dP, then dS, then dX
  *            +---------+---------+----
  *            |         |         |           all products, Q K^T and the other four of backward, are
  *                                            matrix products of whole tiles
@@ -19,9 +19,9 @@
  * maximum before the last tile, so it keeps a running one, and corrects what it has when a larger one turns
  * up:
  *
- *     m' = max(m, max_j s_ij)
- *     l' = exp(m - m') l   + sum_j exp(s_ij - m')
- *     O' = exp(m - m') O_i + sum_j exp(s_ij - m') z_ij V_j          and O_i = O' / l' at the end
+ *     m' = max(m, max_j S_ij)
+ *     l' = exp(m - m') l   + sum_j exp(S_ij - m')
+ *     O' = exp(m - m') O_i + sum_j exp(S_ij - m') z_ij V_j          and O_i = O' / l' at the end
  *
  * (the online softmax: Milakov, Gimelshein 2018; in attention: Rabe, Staats 2021; Dao et al. 2022).  Tiles of
  * which nothing is kept are not visited, and a tile is narrowed to the keys that some row of it keeps.
@@ -31,16 +31,16 @@
  *
  * BACKWARD (fused_backward.c).  delta first, then one sweep over the tiles, each doing its share of everything:
  *
- *     s = c Q K^T            P = exp(s - m) / l           A = P z
- *     d = dO V^T + dW        dS = P (z d - delta)         dx = dS slope
- *     dV += A^T dO           dK += c dx^T Q               dQ += c dx K
+ *     S = c Q K^T            P = exp(S - m) / l           A = P z
+ *     d = dO V^T + dW        dS = P (z d - delta)         dX = dS slope
+ *     dV += A^T dO           dK += c dX^T Q               dQ += c dX K
  *
  * A tile adds to dQ of its rows and to dK, dV of its keys.  So that tasks need not wait for each other, nor
- * their order matter, the sweep follows a round-robin schedule: in step n, key block k (some tiles long) is
- * paired with row block (k + n) mod N.  Within a step no two tasks share a row block or a key block, and all
+ * their order matter, the sweep follows a round-robin schedule: in a step, key block k (some tiles long) is
+ * paired with row block (k + step) mod n.  Within a step no two tasks share a row block or a key block, and all
  * steps together are all pairs.  Every sum then has one fixed order, whatever the number of threads.
  *
- *     N = 3        keys 0   1   2
+ *     n = 3        keys 0   1   2
  *     rows 0            0   2   1        the step in which they are paired
  *          1            1   0   2
  *          2            2   1   0
@@ -65,9 +65,6 @@ enum {
     TILED_SCRATCH = 768 << 10 /* bytes for all slots, or an eighth of O, but at least one slot */
 };
 
-const at_op at_sdpa_tiled_op = {"sdpa", AT_KERNELS(sdpa_forward), AT_KERNELS(sdpa_backward),
-                                .makes_infinity = true}; /* the log-sum-exp of an empty row */
-
 /* The diagonal cuts through a large part of the tiles of a short sequence; the lower they are, the less of
  * them is computed in vain.  Of a long one, K and V come from beyond the second-level cache for every block
  * of rows; the higher those are, the less often. */
@@ -78,7 +75,7 @@ static int tiled_rows(const at_sdpa_plan *p)
     return p->T <= TILED_LONG ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
 }
 
-size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real)
+size_t at_sdpa_fused_scratch(at_sdpa_plan *p, size_t real)
 {
     p->tile = tiled_rows(p);
     p->gemm = at_sdpa_gemm_of(p, real);

@@ -30,7 +30,7 @@ static int backward_keys(const at_sdpa_plan *p)
 {
     int tiles = BACKWARD_TILES;
     while (tiles > 1 &&
-           (double)p->B * p->G * at_sdpa_blocks(p->S, tiles * AT_SDPA_KEYS) < BACKWARD_TASKS)
+           (double)p->B * p->G * at_sdpa_blocks(p->N, tiles * AT_SDPA_KEYS) < BACKWARD_TASKS)
         tiles /= 2;
     return tiles * AT_SDPA_KEYS;
 }
@@ -49,10 +49,10 @@ static REAL backward_delta_of_weights(sdpa_tile *x, int r)
 {
     REAL sum = 0;
     x->j0 = 0;
-    x->keys = x->p->S;
+    x->keys = x->p->N;
     const REAL *A = sdpa_cells(x, r, x->job->weights);
     const REAL *dW = sdpa_cells(x, r, x->job->dW);
-    for (int j = 0; j < x->p->S; j++)
+    for (int j = 0; j < x->p->N; j++)
         if (sdpa_keeps(x, r, j)) sum += A[j] * dW[j];
     return sum;
 }
@@ -64,10 +64,10 @@ static void backward_delta_of_values(const sdpa_tile *x)
     REAL Ot[VEC_LANES * VEC_LANES], *restrict delta = x->delta;
     const REAL *O = sdpa_o(x, 0, x->job->O), *dOt = x->dOt;
     const ptrdiff_t row = x->p->o.row, ld = x->ld;
-    for (int N = x->p->Dv; N > 0; N -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
+    for (int width = x->p->Dv; width > 0; width -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
         for (int r = 0; r < ld; r += VEC_LANES) {
             vec sum = vec_load(delta + r), o[TRANSPOSE_LANES];
-            if (x->rows - r >= VEC_LANES && N >= VEC_LANES) {
+            if (x->rows - r >= VEC_LANES && width >= VEC_LANES) {
                 for (int n = 0; n < VEC_LANES; n += TRANSPOSE_LANES) {
                     transpose_rows(O + r * row + n, row, o);
                     TRANSPOSE_UNROLL
@@ -75,8 +75,8 @@ static void backward_delta_of_values(const sdpa_tile *x)
                         sum += o[i] * vec_load(dOt + (n + i) * ld + r);
                 }
             } else {
-                vec_transpose_upto(x->rows - r, N, O + r * row, row, Ot, VEC_LANES);
-                for (int n = 0; n < N && n < VEC_LANES; n++)
+                vec_transpose_upto(x->rows - r, width, O + r * row, row, Ot, VEC_LANES);
+                for (int n = 0; n < width && n < VEC_LANES; n++)
                     sum += vec_load(Ot + n * VEC_LANES) * vec_load(dOt + n * ld + r);
             }
             vec_store(delta + r, sum);
@@ -116,8 +116,8 @@ static void backward_dP(const sdpa_tile *x)
     const at_sdpa_plan *p = x->p;
     const at_strides v = {p->v.row, 1, 0}, cells = {x->ld, 1, 0};
     const REAL *V = sdpa_v(x, x->job->V);
-    const int N = x->job->dO ? p->Dv : 0; /* no cotangent: a sum of nothing */
-    gemm(1, x->keys, (int)x->ld, N, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
+    const int width = x->job->dO ? p->Dv : 0; /* no cotangent: a sum of nothing */
+    gemm(1, x->keys, (int)x->ld, width, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
     for (int r = 0; x->job->dW && r < x->rows; r++) {
         const REAL *dW = sdpa_cells(x, r, x->job->dW);
         for (int k = 0; k < x->keys; k++) x->d[k * x->ld + r] += dW[k];
@@ -164,45 +164,9 @@ static void backward_dbias(const sdpa_tile *x)
     }
 }
 
-/* ------------------------------------------------------------------ checks --------------------- */
-
-/* sum_j (A_ij + tiny) |dW_ij| over what is kept */
-static double backward_dW_terms(const sdpa_tile *x, int r)
-{
-    if (!x->job->dW) return 0;
-    const REAL *A = x->s + r, *dW = sdpa_cells(x, r, x->job->dW);
-    const double tiny = x->job->checks->tiny;
-    double sum = 0;
-    for (int k = 0; k < x->keys; k++)
-        if (A[k * x->ld] != 0) sum += ((double)A[k * x->ld] + tiny) * fabs((double)dW[k]);
-    return sum;
-}
-
-/* When s is A and d is dS: what identities.c wants to know of the rows. */
-static void backward_check(const sdpa_tile *x)
-{
-    const at_sdpa_checks *checks = x->job->checks;
-    const REAL *dO_length = checks->length[AT_SDPA_DO], *V_length = checks->length[AT_SDPA_V];
-    const REAL *Q_length = checks->length[AT_SDPA_Q], *K_length = checks->length[AT_SDPA_K];
-    ptrdiff_t row = at_sdpa_row_number(x->p, x->b, x->h, x->i0);
-    ptrdiff_t key = at_sdpa_key_number(x->p, x->b, x->h, x->j0);
-    at_sdpa_cell_sums sums[AT_SDPA_ROWS];
-    AT_REAL(sdpa_sum_cells)
-    (x->rows, x->keys, x->ld, x->s, V_length + key, x->d, x->slope, K_length + key, sums);
-    double tiny_V = 0;
-    for (int k = 0; k < x->keys; k++) tiny_V += checks->tiny * (double)V_length[key + k];
-    for (int r = 0; r < x->rows; r++, row++) {
-        double V = (double)dO_length[row] * (sums[r].A_V + tiny_V);
-        checks->rows[row].dS += sums[r].dS;
-        checks->rows[row].S_terms += 2 * (V + backward_dW_terms(x, r));
-        checks->rows[row].V_terms += V;
-        checks->rows[row].Q_terms += fabs(x->p->c) * (double)Q_length[row] * sums[r].dx_K;
-    }
-}
-
 /* ------------------------------------------------------------------ one tile ------------------- */
 
-/* s = A,  d = dx */
+/* s = A,  d = dX */
 static void backward_cells(sdpa_tile *x)
 {
     sdpa_scores(x);
@@ -215,7 +179,6 @@ static void backward_cells(sdpa_tile *x)
     sdpa_mask_out(x, 0, x->d);
     if (x->slope) sdpa_mask_out(x, 0, x->slope);
     if (x->job->dbias) backward_dbias(x);
-    if (x->job->checks) backward_check(x);
     for (ptrdiff_t i = 0; x->slope && i < x->keys * x->ld; i++) x->d[i] *= x->slope[i];
 }
 
@@ -225,19 +188,19 @@ static void backward_tile(sdpa_tile *x)
     const at_sdpa_plan *p = x->p;
     backward_cells(x);
     if (job->dV && job->dO) { /* dV += A^T dO */
-        sdpa_sum_args dV = {.across = true, .alpha = 1, .beta = 1, .W = x->s, .N = p->Dv};
+        sdpa_sum_args dV = {.across = true, .alpha = 1, .beta = 1, .W = x->s, .width = p->Dv};
         dV.X = sdpa_o(x, 0, job->dO), dV.X_row = p->o.row;
         dV.C = sdpa_v(x, job->dV), dV.C_row = p->v.row;
         sdpa_sum(x, &dV);
     }
-    if (job->dK) { /* dK += c dx^T Q */
-        sdpa_sum_args dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .N = p->D};
+    if (job->dK) { /* dK += c dX^T Q */
+        sdpa_sum_args dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .width = p->D};
         dK.W = x->d, dK.X = sdpa_q(x, job->Q), dK.X_row = p->q.row;
         dK.C = sdpa_k(x, job->dK), dK.C_row = p->k.row;
         sdpa_sum(x, &dK);
     }
-    if (job->dQ) { /* dQ += c dx K */
-        sdpa_sum_args dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .N = p->D};
+    if (job->dQ) { /* dQ += c dX K */
+        sdpa_sum_args dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .width = p->D};
         dQ.X = sdpa_k(x, job->K), dQ.X_row = p->k.row;
         dQ.C = sdpa_q(x, job->dQ), dQ.C_row = p->q.row;
         sdpa_sum(x, &dQ);
@@ -252,7 +215,7 @@ static void backward_pair(const backward_job *job, sdpa_tile *x, int b, int h, i
     const at_sdpa_plan *p = job->of.p;
     int i = (k + step) % job->steps, end = k * job->keys + job->keys;
     if (i >= at_sdpa_blocks(p->T, p->tile)) return;
-    if (end > p->S) end = p->S;
+    if (end > p->N) end = p->N;
     sdpa_select_rows(x, b, h, i * p->tile);
     const bool first = k == 0 && job->held == job->steps;
     if (first) backward_delta(x);
@@ -316,9 +279,9 @@ static void backward_cut(backward_job *job)
 static void backward_steps(backward_job *job)
 {
     const at_sdpa_plan *p = job->of.p;
-    int rows = p->T < p->tile ? p->T : p->tile, keys = p->S < job->keys ? p->S : job->keys;
+    int rows = p->T < p->tile ? p->T : p->tile, keys = p->N < job->keys ? p->N : job->keys;
     int row_blocks = at_sdpa_blocks(p->T, p->tile);
-    job->key_blocks = at_sdpa_blocks(p->S, job->keys);
+    job->key_blocks = at_sdpa_blocks(p->N, job->keys);
     job->steps = row_blocks > job->key_blocks ? row_blocks : job->key_blocks;
     backward_cut(job);
 
@@ -332,14 +295,13 @@ static void backward_steps(backward_job *job)
         at_for(tasks, at_sdpa_work(work * job->held), p->slots, backward_tasks, job);
 }
 
-void AT_REAL(sdpa_backward)(at_node *n)
+void AT_REAL(sdpa_fused_backward)(at_node *n)
 {
     backward_job job = {.of = sdpa_operands_of(n)};
     const at_sdpa_plan *p = job.of.p;
     sdpa_operands_back(n, &job.of);
-    if (p->T == 0 || p->S == 0) return;
+    if (p->T == 0 || p->N == 0) return;
 
     job.keys = backward_keys(p);
     backward_steps(&job);
-    AT_REAL(sdpa_checks_end)(n);
 }

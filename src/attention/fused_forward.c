@@ -94,7 +94,7 @@ static void forward_tile(sdpa_tile *x, bool first)
         sdpa_drops(x);
         for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->s[i] *= x->z[i];
     }
-    sdpa_sum_args AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .N = p->Dv};
+    sdpa_sum_args AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .width = p->Dv};
     AV.X = sdpa_v(x, x->job->V), AV.X_row = p->v.row;
     AV.C = sdpa_o(x, 0, x->job->O), AV.C_row = p->o.row;
     sdpa_sum(x, &AV);
@@ -129,7 +129,7 @@ static void forward_rows(sdpa_tile *x)
     unsigned char kept[AT_SDPA_ROWS] = {0};
     bool first = true;
     for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
-    for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS) {
+    for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS) {
         if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
         if (first) sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
         forward_tile(x, first);
@@ -145,9 +145,9 @@ static void forward_rows(sdpa_tile *x)
 static void forward_raw(sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
-    at_strides q = {p->q.row, 1, 0}, k = {1, p->k.row, 0}, s = {p->S, 1, 0};
+    at_strides q = {p->q.row, 1, 0}, k = {1, p->k.row, 0}, s = {p->N, 1, 0};
     x->j0 = 0;
-    gemm(1, x->rows, p->S, p->D, (REAL)p->c, sdpa_q(x, x->job->Q), q, sdpa_k(x, x->job->K), k, 0,
+    gemm(1, x->rows, p->N, p->D, (REAL)p->c, sdpa_q(x, x->job->Q), q, sdpa_k(x, x->job->K), k, 0,
          sdpa_cells(x, 0, x->job->raw), s, x->gemm);
 }
 
@@ -169,13 +169,13 @@ static void forward_show(sdpa_tile *x)
 
 static void forward_shown(sdpa_tile *x)
 {
-    size_t cells = (size_t)x->rows * (size_t)x->p->S * sizeof(REAL);
+    size_t cells = (size_t)x->rows * (size_t)x->p->N * sizeof(REAL);
     x->j0 = 0;
     if (x->job->weights) memset(sdpa_cells(x, 0, x->job->weights), 0, cells);
     if (x->job->probs) memset(sdpa_cells(x, 0, x->job->probs), 0, cells);
     sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
     sdpa_load_statistics(x);
-    for (int j0 = 0; j0 < x->p->S; j0 += AT_SDPA_KEYS)
+    for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS)
         if (sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) forward_show(x);
 }
 
@@ -193,12 +193,12 @@ static void forward_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
     }
 }
 
-void AT_REAL(sdpa_forward)(at_node *n)
+void AT_REAL(sdpa_fused_forward)(at_node *n)
 {
     sdpa_operands job = sdpa_operands_of(n);
     const at_sdpa_plan *p = job.p;
     int rows = p->T < p->tile ? p->T : p->tile;
-    double work = (double)rows * p->S * (p->D + p->Dv + FORWARD_EXP);
+    double work = (double)rows * p->N * (p->D + p->Dv + FORWARD_EXP);
     at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
            forward_blocks, &job);
 }

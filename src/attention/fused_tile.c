@@ -6,7 +6,7 @@
  * these, and not computed if there are none.  And is every cell kept that is left?  Then there is no mask,
  * and nothing of what follows need be done.
  *
- * MASKED MEANS NOT READ, though a product of tiles multiplies every cell: where P or dx is masked it is made
+ * MASKED MEANS NOT READ, though a product of tiles multiplies every cell: where P or dX is masked it is made
  * exactly 0, which silences every finite number; and rows with a NaN or infinity are taken out of the
  * product (read as 0) and added by hand for the cells that are kept. */
 #include "attention/fused_tile.h"
@@ -27,7 +27,6 @@ enum {
 static int tile_wide(int rows, size_t real)
 {
     int lanes = VEC_BYTES / (int)real;
-    if (lanes < AT_SDPA_CHECK_STEP) lanes = AT_SDPA_CHECK_STEP;
     return (rows + lanes - 1) / lanes * lanes;
 }
 
@@ -54,12 +53,12 @@ sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot)
 
 /* ------------------------------------------------------------------ rows ----------------------- */
 
-void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to)
+void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int width, REAL *to)
 {
     const ptrdiff_t ld = x->ld;
     for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row)
-        for (int n = 0; n < N; n += VEC_LANES)
-            vec_transpose_upto(x->rows - r, N - n, rows + n, row, to + n * ld + r, ld);
+        for (int n = 0; n < width; n += VEC_LANES)
+            vec_transpose_upto(x->rows - r, width - n, rows + n, row, to + n * ld + r, ld);
 }
 
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
@@ -162,7 +161,7 @@ static void tile_spans(const sdpa_tile *x)
     int64_t right = p->window_right ? diagonal + p->window_right : far;
     if (p->causal && right > diagonal + 1) right = diagonal + 1;
     const int lo = (int)(left < -far ? -far : left), hi = (int)(right > far ? far : right);
-    int end = p->S - x->j0;
+    int end = p->N - x->j0;
     if (x->job->key_len) end = ((const int32_t *)x->job->key_len->data)[x->b] - x->j0;
     if (end > x->keys) end = x->keys;
     if (end < 0) end = 0;
@@ -325,29 +324,29 @@ void sdpa_drops(const sdpa_tile *x)
 
 /* ------------------------------------------------------------------ sums ----------------------- */
 
-/* Is there no NaN or infinity in so many rows of N numbers?  0 times one is NaN. */
-static bool tile_finite(int rows, int N, const REAL *X, ptrdiff_t row)
+/* Is there no NaN or infinity in so many rows of so many numbers?  0 times one is NaN. */
+static bool tile_finite(int rows, int width, const REAL *X, ptrdiff_t row)
 {
     vec zero[2] = {{0}, {0}};
     for (int k = 0; k < rows; k++, X += row) {
         int n = 0;
-        for (; n + 2 * VEC_LANES <= N; n += 2 * VEC_LANES) {
+        for (; n + 2 * VEC_LANES <= width; n += 2 * VEC_LANES) {
             zero[0] += 0 * vec_load(X + n);
             zero[1] += 0 * vec_load(X + n + VEC_LANES);
         }
-        for (; n + VEC_LANES <= N; n += VEC_LANES) zero[0] += 0 * vec_load(X + n);
-        if (n < N) zero[1] += 0 * vec_load_first(N - n, X + n);
+        for (; n + VEC_LANES <= width; n += VEC_LANES) zero[0] += 0 * vec_load(X + n);
+        if (n < width) zero[1] += 0 * vec_load_first(width - n, X + n);
     }
     return vec_sum(zero[0] + zero[1]) == 0;
 }
 
-/* N columns from n0 on, of X as given */
-static void tile_product(const sdpa_tile *x, const sdpa_sum_args *a, int n0, int N, const REAL *X,
-                         ptrdiff_t X_row)
+/* so many columns from n0 on, of X as given */
+static void tile_product(const sdpa_tile *x, const sdpa_sum_args *a, int n0, int width,
+                         const REAL *X, ptrdiff_t X_row)
 {
     int M = a->across ? x->keys : x->rows, L = a->across ? x->rows : x->keys;
     at_strides by_row = {1, x->ld, 0}, by_key = {x->ld, 1, 0}, n = {X_row, 1, 0};
-    gemm(1, M, N, L, a->alpha, a->W, a->across ? by_key : by_row, X, n, a->beta, a->C + n0,
+    gemm(1, M, width, L, a->alpha, a->W, a->across ? by_key : by_row, X, n, a->beta, a->C + n0,
          (at_strides){a->C_row, 1, 1}, x->gemm);
 }
 
@@ -358,7 +357,7 @@ static void tile_patch(const sdpa_tile *x, const sdpa_sum_args *a, int k)
         int row = a->across ? k : m, key = a->across ? m : k;
         if (!sdpa_kept(x, row, key)) continue;
         REAL W = a->alpha * a->W[key * x->ld + row];
-        row_axpy(a->N, W, a->X + k * a->X_row, a->C + m * a->C_row);
+        row_axpy(a->width, W, a->X + k * a->X_row, a->C + m * a->C_row);
     }
 }
 
@@ -368,13 +367,13 @@ static void tile_sum_finite(const sdpa_tile *x, const sdpa_sum_args *a)
     REAL clean[AT_SDPA_KEYS * TILE_COLUMNS];
     bool finite[AT_SDPA_KEYS];
     int L = a->across ? x->rows : x->keys;
-    for (int k = 0; k < L; k++) finite[k] = tile_finite(1, a->N, a->X + k * a->X_row, a->X_row);
-    for (int n0 = 0; n0 < a->N; n0 += TILE_COLUMNS) {
-        int N = a->N - n0 < TILE_COLUMNS ? a->N - n0 : TILE_COLUMNS;
+    for (int k = 0; k < L; k++) finite[k] = tile_finite(1, a->width, a->X + k * a->X_row, a->X_row);
+    for (int n0 = 0; n0 < a->width; n0 += TILE_COLUMNS) {
+        int width = a->width - n0 < TILE_COLUMNS ? a->width - n0 : TILE_COLUMNS;
         for (int k = 0; k < L; k++)
-            for (int n = 0; n < N; n++)
+            for (int n = 0; n < width; n++)
                 clean[k * TILE_COLUMNS + n] = finite[k] ? a->X[k * a->X_row + n0 + n] : 0;
-        tile_product(x, a, n0, N, clean, TILE_COLUMNS);
+        tile_product(x, a, n0, width, clean, TILE_COLUMNS);
     }
     for (int k = 0; k < L; k++)
         if (!finite[k]) tile_patch(x, a, k);
@@ -392,24 +391,17 @@ void sdpa_sum(const sdpa_tile *x, const sdpa_sum_args *a)
 {
     const int n = a->across ? x->rows : x->keys;
     const int first = x->some ? tile_first_unread(x, a->across) : n;
-    if (tile_finite(n - first, a->N, a->X + first * a->X_row, a->X_row))
-        tile_product(x, a, 0, a->N, a->X, a->X_row);
+    if (tile_finite(n - first, a->width, a->X + first * a->X_row, a->X_row))
+        tile_product(x, a, 0, a->width, a->X, a->X_row);
     else
         tile_sum_finite(x, a);
 }
 
 #ifdef AT_ONCE
 
-static size_t tile_take(size_t *total, size_t bytes)
-{
-    size_t at = *total;
-    *total += (bytes + TILE_LINE - 1) / TILE_LINE * TILE_LINE;
-    return at;
-}
-
 size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real)
 {
-    const int keys = p->raw || p->S < AT_SDPA_KEYS ? p->S : AT_SDPA_KEYS;
+    const int keys = p->raw || p->N < AT_SDPA_KEYS ? p->N : AT_SDPA_KEYS;
     const int rows = tile_wide(p->T < p->tile ? p->T : p->tile, real);
     return at_gemm_workspace(rows, keys, p->D > p->Dv ? p->D : p->Dv, TILE_COPIED, real);
 }
@@ -418,20 +410,20 @@ at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, size_t real)
 {
     at_sdpa_space r = {0};
     size_t ld = (size_t)tile_wide(p->T < p->tile ? p->T : p->tile, real);
-    size_t keys = (size_t)(p->S < AT_SDPA_KEYS ? p->S : AT_SDPA_KEYS), tile = ld * keys * real;
-    r.Qt = tile_take(&r.total, ld * (size_t)p->D * real);
-    r.s = tile_take(&r.total, tile);
-    r.m = tile_take(&r.total, ld * real);
-    r.l = tile_take(&r.total, ld * real);
-    r.delta = tile_take(&r.total, ld * real);
-    r.lo = tile_take(&r.total, ld * real);
-    r.hi = tile_take(&r.total, ld * real);
-    r.mask = tile_take(&r.total, ld * keys);
-    r.z = tile_take(&r.total, p->dropout > 0 ? tile : 0);
-    r.slope = tile_take(&r.total, p->cap > 0 ? tile : 0);
-    r.d = tile_take(&r.total, tile);
-    r.dOt = tile_take(&r.total, ld * (size_t)p->Dv * real);
-    r.gemm = tile_take(&r.total, p->gemm);
+    size_t keys = (size_t)(p->N < AT_SDPA_KEYS ? p->N : AT_SDPA_KEYS), tile = ld * keys * real;
+    r.Qt = at_sdpa_take(&r.total, ld * (size_t)p->D * real);
+    r.s = at_sdpa_take(&r.total, tile);
+    r.m = at_sdpa_take(&r.total, ld * real);
+    r.l = at_sdpa_take(&r.total, ld * real);
+    r.delta = at_sdpa_take(&r.total, ld * real);
+    r.lo = at_sdpa_take(&r.total, ld * real);
+    r.hi = at_sdpa_take(&r.total, ld * real);
+    r.mask = at_sdpa_take(&r.total, ld * keys);
+    r.z = at_sdpa_take(&r.total, p->dropout > 0 ? tile : 0);
+    r.slope = at_sdpa_take(&r.total, p->cap > 0 ? tile : 0);
+    r.d = at_sdpa_take(&r.total, tile);
+    r.dOt = at_sdpa_take(&r.total, ld * (size_t)p->Dv * real);
+    r.gemm = at_sdpa_take(&r.total, p->gemm);
     return r;
 }
 

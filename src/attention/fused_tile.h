@@ -38,9 +38,6 @@ static inline ptrdiff_t at_sdpa_work(double multiply_adds)
     return multiply_adds < 0x1p33 ? (ptrdiff_t)(multiply_adds / 8) : 1 << 30;
 }
 
-AT_KERNEL(sdpa_forward);
-AT_KERNEL(sdpa_backward);
-
 static inline int at_sdpa_blocks(int n, int size)
 {
     return n / size + (n % size != 0);
@@ -56,14 +53,14 @@ typedef struct {
 
     REAL *Qt, *dOt; /* [D,ld] Q^T, [Dv,ld] dO^T, 0 beyond the rows */
     REAL *s, *d, *slope,
-        *z;              /* cells: scores, P, A; dP, dS, dx; du/dx with softcap; z with dropout */
+        *z;              /* cells: scores, P, A; dP, dS, dX; d/dX U with softcap; z with dropout */
     REAL *m, *l, *delta; /* [ld] of each row */
     REAL *lo, *hi;       /* [ld] of each row, whole numbers */
     unsigned char *mask; /* cells: 1 = kept */
     at_workspace gemm;
 } sdpa_tile;
 
-/* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of N numbers
+/* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of so many numbers
  *
  * W is rows by keys, X is of the keys and C of the rows; or `across`, all of it the other way round. */
 typedef struct {
@@ -71,7 +68,7 @@ typedef struct {
     REAL alpha, beta; /* beta = 0: C_m = ... */
     const REAL *W, *X;
     REAL *C;
-    int N;
+    int width;
     ptrdiff_t X_row, C_row;
 } sdpa_sum_args;
 
@@ -93,8 +90,8 @@ typedef struct {
 
 /* A tile without rows and keys, in this slot of the scratch memory. */
 sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot);
-/* to = the transpose of so many rows of N numbers */
-void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int N, REAL *to);
+/* to = the transpose of so many rows of so many numbers */
+void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int width, REAL *to);
 /* Takes the rows of head h in batch b that begin at i0. */
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
 /* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none is
@@ -114,7 +111,7 @@ void sdpa_fill(const sdpa_tile *x, ptrdiff_t r, REAL value, REAL *cells);
 void sdpa_mask_out(const sdpa_tile *x, REAL value, REAL *cells);
 /* m, l = 1/sum and delta of the rows, as saved; 0 for an m of -inf, which could not be subtracted. */
 void sdpa_load_statistics(const sdpa_tile *x);
-/* s = P = exp(s - m) l, exactly 0 where masked */
+/* s = P = exp(S - m) l, exactly 0 where masked */
 void sdpa_probs(const sdpa_tile *x);
 /* z of every cell, if there is dropout */
 void sdpa_drops(const sdpa_tile *x);
@@ -144,7 +141,7 @@ static inline REAL *sdpa_v(const sdpa_tile *x, REAL *V)
 {
     return V + at_sdpa_row(x->p->v, x->b, x->h / x->p->group, x->j0);
 }
-/* ... in a [B,H,T,S] tensor, from key j0 on; and in what is saved. */
+/* ... in a [B,H,T,N] tensor, from key j0 on; and in what is saved. */
 static inline REAL *sdpa_cells(const sdpa_tile *x, int r, REAL *cells)
 {
     return cells + at_sdpa_cell_number(x->p, x->b, x->h, x->i0 + r) + x->j0;

@@ -1,33 +1,32 @@
 /* identities.c -- does the backward of attention agree with itself?
  *
- * Whatever the numbers are, three sums of a backward must come out equal.  Letters as in reference.c; <X,Y> is
- * the sum of x y over all elements of one head; dQ, dK, dV are what this call contributes.
+ * Whatever the numbers are, three sums over the gradients of a backward must come out equal.  Letters as in
+ * reference.c; <X,Y> is the sum of x y over all elements of one head; dQ, dK, dV are what this call contributes.
  *
- *     1   <Q,dQ> = <K,dK>      dQ_i = c sum_j dx_ij K_j  and  dK_j = c sum_i dx_ij Q_i,
- *                              so both are  sum_ij dx_ij c Q_i.K_j
+ *     1   <Q,dQ> = <K,dK>      dQ_i = c sum_j dX_ij K_j  and  dK_j = c sum_i dX_ij Q_i,
+ *                              so both are  sum_ij dX_ij c Q_i.K_j
  *
  *     2   <V,dV> = <O,dO>      dV_j = sum_i A_ij dO_i  and  O_i = sum_j A_ij V_j,
  *                              so both are  sum_ij A_ij dO_i.V_j
  *
- *     3   sum_j dS_ij = 0      for every row i: adding one number to all its scores changes no weight.
- *                              In symbols:  sum_j P_ij (dP_ij - delta_i) = delta_i - delta_i sum_j P_ij
+ *     3   sum_j dK_j = 0       moving all keys by one vector adds one number to all scores of a row, which changes
+ *                              no weight:  sum_j dK_j = c sum_i (sum_j dX_ij) Q_i  and, dX being dS,
+ *                              sum_j dS_ij = sum_j P_ij (dP_ij - delta_i) = delta_i - delta_i sum_j P_ij = 0
  *
  * WITH THE OPTIONS they read so:
  *
  *     scale, temperature       are in c, once on either side
- *     softcap                  1 is about dx, below the cap; 3 about dS, above it.  sum_j dx_ij need not be 0
- *     bias                     1 is about the scores without it: <Q,dQ> is not sum_ij dS_ij s_ij
+ *     softcap                  1 is about dX, below the cap.  sum_j dX_ij need not be 0 there: 3 is left out
+ *     bias                     1 is about the scores without it: <Q,dQ> is not sum_ij dS_ij S_ij
  *     masks                    what is masked is in no sum, not even as 0 times something
  *     dropout                  2 holds for A, the weights that made O; 3 for P, which dropout left alone
- *     a cotangent dW           reaches neither V nor O: 2 holds for dO alone, <O,dO> is not sum_i delta_i
- *     groups                   dK and dV of a key/value head are sums over its query heads: 1 and 2 hold for
- *                              all of these together, 3 for each row of each
- *     one tensor as Q, K, V    its gradient is dQ + dK + dV, of which 1 and 2 say nothing
+ *     a gradient dW            reaches neither V nor O: 2 holds for dO alone, <O,dO> is not sum_i delta_i
+ *     groups                   dK and dV of a key/value head are sums over its query heads, and so are 1 to 3
+ *     one tensor as Q, K, V    its gradient is dQ + dK + dV, of which 1 to 3 say nothing: these are collected
+ *                              apart, checked or not (operands.c)
  *
- * So the gradients of a tensor in several roles are collected apart and added up at the end, checked or not.
- * What a gradient held before is copied for the check and taken off each side again; each of the n sums that
- * were rounded beside it may have lost eps times |before|, so that n |x| |before| is one more term.  A check
- * only looks: the bits are those of a backward without it.
+ * A check surrounds the backward of a path and only looks: it copies what the gradients held before and takes it
+ * off each side again.  The bits of a gradient are those of a backward without it.
  *
  * WHAT THEY SEE.  1: a factor, an index or a sum that is wrong in one of dQ and dK.  2: that backward's
  * weights are not those of forward (other drops, a mask off by one, another log-sum-exp), or that dV was
@@ -36,246 +35,85 @@
  * checking.  `make mutation` shows mistake by mistake who sees what.
  *
  * TOLERANCE.  A sum of products, in whatever order, is off by a few eps times the sum of their absolute
- * values.  64 eps times that sum may the sides differ, with |Q_i| |K_j| for the products in Q_i.K_j (Cauchy,
- * Schwarz), and so on: not what is left after terms have cancelled, but what there was to cancel.
+ * values.  64 eps times a bound of that sum may the sides differ: not what is left after terms have cancelled,
+ * but what there was to cancel.  |K| and |V| are the longest key and value, |dW_i| the largest of its row, z is
+ * 1/(1-p); sum_j A_ij is at most z, and sum_j |dS_ij| at most s_i = 2 z (|dO_i| |V| + |dW_i|):
  *
- *     1   sum_ij |c dx_ij| |Q_i| |K_j|          2   sum_ij A_ij |dO_i| |V_j|
- *     3   sum_j A_ij (|dO_i| |V_j| + |dW_ij|), once for sum_j P_ij dP_ij and once for delta_i
+ *     1   |c| sum_i s_i |Q_i| |K|         2   z sum_i |dO_i| |V|         3   |c| sum_i s_i |Q_i|
  *
+ * Each of the n sums rounded beside what its gradient held before may have lost eps times that: n |before| more.
  * To this comes what is lost where numbers are denormal.  There rounding is off by up to half of the smallest
  * number, eps times the smallest normal one, whatever the terms are: so the smallest normal number is one more
  * term for every rounding, times what the result is multiplied with afterwards.
  *
  *     A_ij = z_ij P_ij                                    z
- *     dQ_i, dK_j, dV_j, O_i: a sum of n products, times c (dQ, dK)       1 + c n, each of N elements,
- *                                                         with sqrt(N) |x| for the sum of |x_n|
- *     dP_ij: Dv products, times z;  delta_i: Dv products; dS_ij          S + (1 + z) Dv
- *     O_i in delta_i                                      (1 + S) sqrt(Dv) |dO_i|
+ *     dQ_i, dK_j, dV_j, O_i: a sum of n products, times c (dQ, dK)       1 + c n, each of so many elements,
+ *                                                         with sqrt(elements) |x| for the sum of their |x|
+ *     dP_ij: Dv products, times z;  delta_i: Dv products; dS_ij          N + (1 + z) Dv
+ *     O_i in delta_i                                      (1 + N) sqrt(Dv) |dO_i|
  *
- * Sides and terms are added up in double.  A head or row in which one of them is NaN or infinite is not
- * judged: that shows by itself, and at_anomaly tells where it began.
+ * Sides and terms are added up in double.  A head in which one of them is NaN or infinite is not judged: that
+ * shows by itself, and at_anomaly tells where it began.
  *
- * COST.  Four lengths for each row and key, three sums over each row of cells, and another look at Q, K, V
- * and their gradients.  `make bench BENCH=check` measures what that adds: 20 to 40 percent to attention
- * alone, forward and backward, and 5 to 15 to a whole step of training a small transformer. */
+ * COST.  One look at Q, K, V, O and their gradients (make bench BENCH=check). */
 #include "ops/op.h"
 
-#include <stdint.h>
-
 #include "attention/identities.h"
+#include "attention/operands.h"
 #include "kernels/real.h"
 
 enum {
     CHECK_EPS = 64,
-    CHECK_LINE = 64, /* bytes */
-    CHECK_LANES = AT_SDPA_CHECK_STEP
+    CHECK_SUMS = 8,    /* side by side, for the vector unit */
+    CHECK_COLUMNS = 64 /* of dK, at a time */
 };
 
-#define CHECK_INLINE static inline __attribute__((always_inline))
+#define CHECK_SMALLEST (sizeof(REAL) == sizeof(float) ? (double)FLT_MIN : DBL_MIN)
 
-/* Sums run in as many lanes side by side; the compiler cuts the vector down to what the machine has. */
-typedef double check_doubles __attribute__((vector_size(CHECK_LANES * sizeof(double))));
-
-typedef int64_t check_bits __attribute__((vector_size(CHECK_LANES * sizeof(double))));
-
-CHECK_INLINE double check_lanes(const check_doubles *sum)
-{
-    double x[CHECK_LANES];
-    memcpy(x, sum, sizeof x);
-    return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
-}
-
-/* In n->saved: where each array begins, in bytes. */
-typedef struct {
-    size_t checks, rows, length[4], heads, own[3],
-        total; /* own: a gradient apart, or one as it was before */
-} check_space;
-
-/* The sides of an identity, and how much they may differ by. */
-typedef struct {
-    double left, right, tolerance;
-} check_sides;
-
-/* Of one key/value head. */
-typedef struct {
-    check_sides Q, V; /* 1 and 2 */
-    check_sides dS;   /* 3, of row i of head h: the first that breaks, if one does */
-    int h, i;
-} check_head;
-
-static size_t check_take(size_t *total, size_t bytes)
-{
-    size_t at = *total;
-    *total += (bytes + CHECK_LINE - 1) / CHECK_LINE * CHECK_LINE;
-    return at;
-}
-
-/* How many lengths there are of Q, K, V or dO. */
-static size_t check_numbers(const at_sdpa_plan *p, int i)
-{
-    bool of_rows = i == AT_SDPA_Q || i == AT_SDPA_DO;
-    return (size_t)p->B * (size_t)(of_rows ? p->H : p->G) * (size_t)(of_rows ? p->T : p->S);
-}
-
-static check_space check_space_of(const at_sdpa_plan *p, at_tensor *const in[3])
-{
-    check_space r = {0};
-    size_t heads = (size_t)p->B * (size_t)p->G, rows = (size_t)at_count(p->rows);
-    size_t real = at_dtype_size(in[0]->dtype);
-    check_take(&r.total, rows * AT_SDPA_SAVED * real);
-    for (int i = 0; i < 3; i++)
-        if (p->checked || p->own & 1u << i) r.own[i] = check_take(&r.total, at_bytes(in[i]));
-    if (!p->checked) return r;
-    r.checks = check_take(&r.total, sizeof(at_sdpa_checks));
-    r.rows = check_take(&r.total, rows * sizeof(at_sdpa_sums));
-    r.heads = check_take(&r.total, heads * sizeof(check_head));
-    for (int i = 0; i < 4; i++) r.length[i] = check_take(&r.total, check_numbers(p, i) * real);
-    return r;
-}
-
-static at_sdpa_checks *check_state(const at_node *n)
-{
-    return at_sdpa_after(n->saved, check_space_of(n->args, n->in).checks);
-}
-
-/* An infinity or NaN breaks nothing. */
-static bool check_breaks(check_sides x)
-{
-    return isfinite(x.left) && isfinite(x.right) && fabs(x.left - x.right) > x.tolerance;
-}
-
-static void check_report(const at_node *n, const char *identity, const char *place, check_sides x)
-{
-    at_fail(n->tape, ATTIC_USER_ERROR,
-            "sdpa (op %d): backward is wrong: %s does not hold in %s: the sides are %.9g and %.9g, "
-            "and may differ by %.1e",
-            n->index, identity, place, x.left, x.right, x.tolerance);
-}
-
-static void check_judge(const at_node *n, int b, int g, const check_head *head)
-{
-    const at_sdpa_plan *p = n->args;
-    char *heads = at_text_buffer(), *row = at_text_buffer();
-    int first = g * p->group, last = first + p->group - 1;
-    bool Q = check_breaks(head->Q), V = check_breaks(head->V), dS = check_breaks(head->dS);
-    if (!Q && !V && !dS) return;
-
-    if (first < last)
-        snprintf(heads, AT_TEXT_SIZE, "heads %d to %d of batch %d", first, last, b);
-    else
-        snprintf(heads, AT_TEXT_SIZE, "head %d of batch %d", first, b);
-    snprintf(row, AT_TEXT_SIZE, "row %d of head %d of batch %d", head->i, head->h, b);
-    if (Q) check_report(n, "<Q,dQ> = <K,dK>", heads, head->Q);
-    if (V) check_report(n, "<V,dV> = <O,dO>", heads, head->V);
-    if (dS) check_report(n, "sum_j dS_ij = 0", row, head->dS);
-}
-
-/* ------------------------------------------------------------------ sums in double ------------- */
-
-typedef REAL check_reals __attribute__((vector_size(CHECK_LANES * sizeof(REAL))));
-
-CHECK_INLINE void check_load(check_doubles *to, const REAL *x)
-{
-    check_reals v;
-    memcpy(&v, x, sizeof v);
-    *to = __builtin_convertvector(v, check_doubles);
-}
-
-/* sum_j x_j y_j, most of it in *sum; returns the rest */
-CHECK_INLINE double check_dot(int n, const REAL *x, const REAL *y, check_doubles *sum)
-{
-    check_doubles a, b;
-    double rest = 0;
-    int j = 0;
-    for (; j + CHECK_LANES <= n; j += CHECK_LANES) {
-        check_load(&a, x + j);
-        check_load(&b, y + j);
-        *sum += a * b;
-    }
-    for (; j < n; j++) rest += (double)x[j] * (double)y[j];
-    return rest;
-}
-
-/* Some rows side by side, from `A` on. */
-CHECK_INLINE void check_cells(int keys, ptrdiff_t ld, const REAL *A, const REAL *V, const REAL *dS,
-                              const REAL *slope, const REAL *K, check_doubles sums[3])
-{
-    check_doubles a, b, u;
-    for (int k = 0; k < keys; k++) {
-        check_load(&a, A + k * ld);
-        check_load(&b, dS + k * ld);
-        sums[0] += b;
-        sums[1] += a * (double)V[k];
-        if (slope) {
-            check_load(&u, slope + k * ld);
-            b *= u;
-        }
-        sums[2] += (check_doubles)((check_bits)b & INT64_MAX) * (double)K[k];
-    }
-}
-
-void AT_REAL(sdpa_sum_cells)(int rows, int keys, ptrdiff_t ld, const REAL *A, const REAL *V,
-                             const REAL *dS, const REAL *slope, const REAL *K,
-                             at_sdpa_cell_sums *sums)
-{
-    for (int r = 0; r < rows; r += CHECK_LANES) {
-        check_doubles s[3] = {{0}};
-        check_cells(keys, ld, A + r, V, dS + r, slope ? slope + r : NULL, K, s);
-        for (int i = 0; i < CHECK_LANES && r + i < rows; i++)
-            sums[r + i] = (at_sdpa_cell_sums){s[0][i], s[1][i], s[2][i]};
-    }
-}
-
-/* ------------------------------------------------------------------ one head ------------------- */
-
-#define CHECK_IS_FLOAT (sizeof(REAL) == sizeof(float))
-#define CHECK_SMALLEST (CHECK_IS_FLOAT ? (double)FLT_MIN : DBL_MIN)
-
-/* Rows of N numbers: x is Q, K, V or dO, and y what it is multiplied with: dQ, dK, dV or O. */
+/* Rows of `width` elements: x is Q, K, V or dO, and y what it is multiplied with: dQ, dK, dV or O. */
 typedef struct {
     at_sdpa_layout at;
-    int heads, rows, N;
-    const REAL *x, *y, *before; /* before: what y held, or NULL */
-    REAL *length;               /* |x| of each row */
+    int width;
+    const REAL *x, *y, *before; /* before: what y held, NULL for nothing */
+    double terms;               /* y is a sum of so many products, */
+    double factor;              /* times this */
 } check_operand;
 
 typedef struct {
     const at_sdpa_plan *p;
-    check_operand operand[4]; /* Q, K, V, O */
-    at_sdpa_sums *rows;
-    check_head *heads;
+    check_operand Q, K, V, O;
+    const REAL *dW;
+    at_sdpa_verdict *heads;
 } check_job;
 
-/* The number of the first row of head h in batch b: there its lengths are. */
-static ptrdiff_t check_first(const check_operand *a, int b, int h)
+static double check_dot(int n, const REAL *x, const REAL *y)
 {
-    return ((ptrdiff_t)b * a->heads + h) * a->rows;
+    double sum[CHECK_SUMS] = {0}, rest = 0;
+    int j = 0;
+    for (; j + CHECK_SUMS <= n; j += CHECK_SUMS)
+        for (int i = 0; i < CHECK_SUMS; i++) sum[i] += (double)x[j + i] * (double)y[j + i];
+    for (; j < n; j++) rest += (double)x[j] * (double)y[j];
+    for (int i = 0; i < CHECK_SUMS; i++) rest += sum[i];
+    return rest;
 }
 
-/* |x| is at most this, infinite if an x is not finite.  For numbers whose squares are too small or too large. */
-static double check_bound(int n, const REAL *x)
+/* The largest |x_j| that is finite. */
+static double check_largest(int n, const REAL *x)
 {
     double most = 0;
-    for (int j = 0; j < n; j++) {
-        if (!isfinite(x[j])) return (double)INFINITY;
-        most = fmax(most, fabs((double)x[j]));
-    }
-    return most * sqrt((double)n);
+    for (int j = 0; j < n; j++)
+        if (isfinite(x[j])) most = fmax(most, fabs((double)x[j]));
+    return most;
 }
 
-static void check_measure(const check_operand *a, int b, int h)
+/* |x| or, where squares are too small or too large, a bound of it; 0 if an element is not finite. */
+static double check_length(int n, const REAL *x)
 {
-    const double largest = CHECK_IS_FLOAT ? (double)FLT_MAX : DBL_MAX;
-    REAL *to = a->length + check_first(a, b, h);
-    for (int i = 0; i < a->rows; i++) {
-        const REAL *x = a->x ? a->x + at_sdpa_row(a->at, b, h, i) : NULL;
-        check_doubles sum = {0};
-        double rest = x ? check_dot(a->N, x, x, &sum) : 0;
-        double square = check_lanes(&sum) + rest, length = sqrt(square);
-        if (x && !(square > DBL_MIN / DBL_EPSILON && square < DBL_MAX))
-            length = check_bound(a->N, x);
-        to[i] = !isfinite(length) ? 0 : length < largest ? (REAL)length : (REAL)largest;
-    }
+    double square = check_dot(n, x, x);
+    if (square > DBL_MIN / DBL_EPSILON && square < DBL_MAX) return sqrt(square);
+    for (int j = 0; j < n; j++)
+        if (!isfinite(x[j])) return 0;
+    return check_largest(n, x) * sqrt((double)n);
 }
 
 static bool check_is_untouched(int n, const REAL *y, const REAL *before)
@@ -285,193 +123,156 @@ static bool check_is_untouched(int n, const REAL *y, const REAL *before)
     return true;
 }
 
-/* <x, y - before> of a head.  Adds to *terms, relative to eps, what is lost where y is denormal, `factor` times
- * a sum of n products, or rounded beside what it held before. */
-static double check_product(const check_operand *a, int b, int h, double factor, double n,
-                            double *terms)
+/* <x, y - before> of one row; *lost: what rounding to denormal numbers, and beside `before`, took from |y|, in eps */
+static double check_row(const check_operand *a, ptrdiff_t row, double length, double *lost)
 {
-    const double lost = CHECK_SMALLEST * (1 + factor * n) * sqrt((double)a->N);
-    const REAL *length = a->length + check_first(a, b, h);
-    check_doubles sum = {0}, off = {0};
-    double rest = 0;
-    for (int i = 0; i < a->rows; i++) {
-        ptrdiff_t row = at_sdpa_row(a->at, b, h, i);
-        const REAL *x = a->x + row, *y = a->y + row, *before = a->before ? a->before + row : NULL;
-        if (length[i] == 0 && check_is_untouched(a->N, y, before))
-            continue; /* x may be a masked NaN */
-        rest += check_dot(a->N, x, y, &sum);
-        *terms += lost * (double)length[i] + DBL_MIN * a->N; /* and of x y itself, in double */
-        if (!before) continue;
-        check_doubles square = {0};
-        double squares = check_dot(a->N, before, before, &square);
-        rest -= check_dot(a->N, x, before, &off);
-        *terms += n * (double)length[i] * sqrt(check_lanes(&square) + squares);
-    }
-    return check_lanes(&sum) - check_lanes(&off) + rest;
+    *lost = 0;
+    if (!a->x || !a->y) return 0;
+    const REAL *x = a->x + row, *y = a->y + row, *before = a->before ? a->before + row : NULL;
+    if (length == 0 && check_is_untouched(a->width, y, before))
+        return 0; /* x may be a masked NaN */
+    *lost = CHECK_SMALLEST * (1 + a->factor * a->terms) * sqrt((double)a->width);
+    double product = check_dot(a->width, x, y);
+    if (!before) return product;
+    *lost += a->terms * sqrt(check_dot(a->width, before, before));
+    return product - check_dot(a->width, x, before);
 }
 
-/* Both sides of 1 and 2, for a key/value head and the query heads that read it. */
-static void check_products(const check_job *job, int b, int g, check_head *head)
+/* sum_j dK_j: the element farthest from 0 is the left side. */
+static void check_sum_of_keys(const check_job *job, int b, int g, at_sdpa_sides *sides)
 {
-    const check_operand *Q = job->operand, *K = Q + 1, *V = Q + 2, *O = Q + 3;
-    const int group = job->p->group, S = job->p->S;
-    const double c = fabs(job->p->c), rows = (double)job->p->T * group;
-    bool has_Q = Q->y && K->y, has_V = V->y && O->x;
-    for (int h = g * group; h < (g + 1) * group; h++) {
-        if (has_Q) head->Q.left += check_product(Q, b, h, c, S, &head->Q.tolerance);
-        if (has_V) head->V.right += check_product(O, b, h, 1, S, &head->V.tolerance);
+    const check_operand *K = &job->K;
+    for (int d0 = 0; d0 < K->width; d0 += CHECK_COLUMNS) {
+        double sum[CHECK_COLUMNS] = {0};
+        const int n = K->width - d0 < CHECK_COLUMNS ? K->width - d0 : CHECK_COLUMNS;
+        for (int j = 0; j < job->p->N; j++) {
+            ptrdiff_t row = at_sdpa_row(K->at, b, g, j) + d0;
+            for (int d = 0; d < n; d++)
+                sum[d] += (double)K->y[row + d] - (K->before ? (double)K->before[row + d] : 0);
+        }
+        for (int d = 0; d < n; d++)
+            if (fabs(sum[d]) > fabs(sides->left) || isnan(sum[d])) sides->left = sum[d];
     }
-    if (has_Q) head->Q.right += check_product(K, b, g, c, rows, &head->Q.tolerance);
-    if (has_V) head->V.left += check_product(V, b, g, 1, rows, &head->V.tolerance);
 }
 
-/* 3, and the terms of 1 and 2 */
-static void check_rows(const check_job *job, int b, int h, check_head *head)
+/* Key/value head g of batch b and the query heads that read it. */
+static at_sdpa_verdict check_head(const check_job *job, int b, int g)
 {
     const at_sdpa_plan *p = job->p;
-    const REAL *dO_length = job->operand[AT_SDPA_DO].length;
-    const double z = 1 / (1 - p->dropout), lost = p->S + (1 + z) * p->Dv;
-    const double lost_of_O = (1.0 + p->S) * sqrt((double)p->Dv);
-    for (int i = 0; i < p->T; i++) {
-        const ptrdiff_t at = at_sdpa_row_number(p, b, h, i);
-        const at_sdpa_sums *row = job->rows + at;
-        double terms = row->S_terms + CHECK_SMALLEST * (lost + lost_of_O * (double)dO_length[at]);
-        check_sides dS = {row->dS, 0, CHECK_EPS * (double)REAL_EPS * terms};
-        if (check_breaks(dS) && !check_breaks(head->dS)) head->dS = dS, head->h = h, head->i = i;
-        head->Q.tolerance += row->Q_terms;
-        head->V.tolerance += row->V_terms;
+    at_sdpa_verdict head = {0};
+    const double z = 1 / (1 - p->dropout), A = z * (1 + p->N * CHECK_SMALLEST), c = fabs(p->c);
+    double longest_K = 0, longest_V = 0, lost_Q, lost_K, lost_V, lost_O;
+    for (int j = 0; j < p->N; j++) {
+        const ptrdiff_t k = at_sdpa_row(p->k, b, g, j), v = at_sdpa_row(p->v, b, g, j);
+        const double K = check_length(p->D, job->K.x + k), V = check_length(p->Dv, job->V.x + v);
+        longest_K = fmax(longest_K, K), longest_V = fmax(longest_V, V);
+        head.Q.right += check_row(&job->K, k, K, &lost_K);
+        head.V.left += check_row(&job->V, v, V, &lost_V);
+        head.Q.tolerance += lost_K * K + DBL_MIN * p->D;
+        head.V.tolerance += lost_V * V + DBL_MIN * p->Dv;
+        head.K.tolerance += lost_K;
     }
+    const double lost = CHECK_SMALLEST * (p->N + (1 + z) * p->Dv);
+    const double lost_O_i = CHECK_SMALLEST * (1.0 + p->N) * sqrt((double)p->Dv);
+    for (int h = g * p->group; h < (g + 1) * p->group; h++)
+        for (int i = 0; i < p->T; i++) {
+            const ptrdiff_t q = at_sdpa_row(p->q, b, h, i), o = at_sdpa_row(p->o, b, h, i);
+            const double Q = check_length(p->D, job->Q.x + q);
+            const double dO = job->O.x ? check_length(p->Dv, job->O.x + o) : 0;
+            const REAL *dW = job->dW ? job->dW + at_sdpa_cell_number(p, b, h, i) : NULL;
+            double dP = dO * longest_V + (dW ? check_largest(p->N, dW) : 0);
+            double dS = 2 * A * dP + lost + lost_O_i * dO;
+            head.Q.left += check_row(&job->Q, q, Q, &lost_Q);
+            head.V.right += check_row(&job->O, o, dO, &lost_O);
+            head.Q.tolerance += c * dS * Q * longest_K + lost_Q * Q + DBL_MIN * p->D;
+            head.V.tolerance += A * dO * longest_V + lost_O * dO + DBL_MIN * p->Dv;
+            head.K.tolerance += c * dS * Q;
+        }
+    if (!job->Q.y || !job->K.y) head.Q.left = head.Q.right = 0;
+    if (!job->V.y || !job->O.x) head.V.left = head.V.right = 0;
+    if (job->K.y && p->cap == 0) check_sum_of_keys(job, b, g, &head.K);
+    head.Q.tolerance *= CHECK_EPS * (double)REAL_EPS;
+    head.V.tolerance *= CHECK_EPS * (double)REAL_EPS;
+    head.K.tolerance *= CHECK_EPS * (double)REAL_EPS;
+    return head;
 }
 
-/* Before: key/value head g of batch b and the query heads that read it. */
-static void check_before_head(const check_job *job, ptrdiff_t task)
+static void check_heads(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
 {
-    int group = job->p->group, b = (int)task / job->p->G, g = (int)task % job->p->G;
-    for (int h = g * group; h < (g + 1) * group; h++) {
-        check_measure(job->operand + AT_SDPA_Q, b, h);
-        check_measure(job->operand + AT_SDPA_DO, b, h);
-    }
-    check_measure(job->operand + AT_SDPA_K, b, g);
-    check_measure(job->operand + AT_SDPA_V, b, g);
-}
-
-static void check_before(void *job, ptrdiff_t task, ptrdiff_t to, int slot)
-{
+    const check_job *job = ctx;
     (void)slot;
-    for (; task < to; task++) check_before_head(job, task);
+    for (; task < to; task++)
+        job->heads[task] = check_head(job, (int)task / job->p->G, (int)task % job->p->G);
 }
 
-/* After: the same heads.  No other task adds to their gradients. */
-static void check_after_head(const check_job *job, ptrdiff_t task)
-{
-    int group = job->p->group, b = (int)task / job->p->G, g = (int)task % job->p->G;
-    check_head *head = job->heads + task;
-    *head = (check_head){0};
-    check_products(job, b, g, head);
-    for (int h = g * group; h < (g + 1) * group; h++) check_rows(job, b, h, head);
-    head->Q.tolerance *= CHECK_EPS * (double)REAL_EPS;
-    head->V.tolerance *= CHECK_EPS * (double)REAL_EPS;
-}
-
-static void check_after(void *job, ptrdiff_t task, ptrdiff_t to, int slot)
-{
-    (void)slot;
-    for (; task < to; task++) check_after_head(job, task);
-}
-
-/* ------------------------------------------------------------------ all heads ------------------ */
-
-static check_job check_job_of(at_node *n)
+/* The gradient of in[i] as this call adds to it; what it holds so far is copied. */
+static void check_begin(at_node *n, int i, check_operand *a)
 {
     const at_sdpa_plan *p = n->args;
-    const at_sdpa_checks *checks = check_state(n);
-    check_job job = {
-        .p = p,
-        .operand = {{.at = p->q, .heads = p->H, .rows = p->T, .N = p->D},
-                    {.at = p->k, .heads = p->G, .rows = p->S, .N = p->D},
-                    {.at = p->v, .heads = p->G, .rows = p->S, .N = p->Dv},
-                    {.at = p->o, .heads = p->H, .rows = p->T, .N = p->Dv}},
-        .rows = checks->rows,
-        .heads = at_sdpa_after(n->saved, check_space_of(p, n->in).heads),
-    };
-    for (int i = 0; i < 4; i++) {
-        check_operand *a = job.operand + i;
-        bool is_O = i == AT_SDPA_DO;
-        a->x = is_O ? n->out[0]->grad : n->in[i]->data;
-        a->y = is_O ? n->out[0]->data : checks->grad[i];
-        a->before = is_O ? NULL : checks->before[i];
-        a->length = checks->length[i];
-    }
-    return job;
-}
-
-static void check_all(check_job *job, at_range_body *heads)
-{
-    const at_sdpa_plan *p = job->p;
-    ptrdiff_t numbers = (p->S + (ptrdiff_t)p->group * p->T) * (p->D + p->Dv);
-    at_for((ptrdiff_t)p->B * p->G, numbers / 4, 0, heads, job);
-}
-
-at_sdpa_checks *AT_REAL(sdpa_checks_begin)(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    if (!p->checked) return NULL;
-    check_space space = check_space_of(p, n->in);
-    at_sdpa_checks *checks = check_state(n);
-    checks->rows = at_sdpa_after(n->saved, space.rows);
-    checks->tiny = CHECK_SMALLEST / (1 - p->dropout);
-    for (int i = 0; i < 4; i++) checks->length[i] = at_sdpa_after(n->saved, space.length[i]);
-    memset(checks->rows, 0, (size_t)at_count(p->rows) * sizeof *checks->rows);
-    check_job job = check_job_of(n);
-    check_all(&job, check_before);
-    return checks;
-}
-
-static void check_identities(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    check_job job = check_job_of(n);
-    check_all(&job, check_after);
-    for (int task = 0; task < p->B * p->G; task++)
-        check_judge(n, task / p->G, task % p->G, job.heads + task);
-}
-
-void AT_REAL(sdpa_checks_end)(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    if (p->checked) check_identities(n);
-    for (int i = 0; p->own && i < 3; i++) {
-        void *dx = p->own & 1u << i ? at_grad(n, i) : NULL;
-        const void *own = at_sdpa_after(n->saved, check_space_of(p, n->in).own[i]);
-        if (dx) AT_REAL(add_rows)(1, at_count(n->in[i]->shape), own, 0, dx, 0);
-    }
-}
-
-#ifdef AT_ONCE /* ---------------------------- where things lie ---------------------------- */
-
-size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3])
-{
-    if (p->checked || p->own) return check_space_of(p, in).total;
-    return (size_t)at_count(p->rows) * AT_SDPA_SAVED * at_dtype_size(in[0]->dtype);
-}
-
-void *at_sdpa_grad(at_node *n, int i)
-{
-    const at_sdpa_plan *p = n->args;
-    if (!p->checked && !(p->own & 1u << i)) return at_grad(n, i);
-    void *own = at_sdpa_after(n->saved, check_space_of(p, n->in).own[i]), *dx = NULL;
-    const void *before = NULL;
+    void *copy = at_sdpa_copy(n, i);
+    a->x = n->in[i]->data;
     if (p->own & 1u << i) {
-        dx = own;
-        if (dx) memset(dx, 0, at_bytes(n->in[i])); /* NULL: nothing is saved of an empty call */
-    } else {
-        at_fresh grad = at_grad_fresh(n, i);
-        dx = grad.p;
-        if (dx && grad.beta) before = memcpy(own, dx, at_bytes(n->in[i]));
-        if (dx && !grad.beta) memset(dx, 0, at_bytes(n->in[i]));
+        a->y = copy;
+        return;
     }
-    if (p->checked) check_state(n)->grad[i] = dx, check_state(n)->before[i] = before;
-    return dx;
+    at_fresh grad = at_grad_fresh(n, i);
+    a->y = grad.p;
+    if (!grad.p) return;
+    if (grad.beta)
+        a->before = memcpy(copy, grad.p, at_bytes(n->in[i]));
+    else
+        memset(grad.p, 0, at_bytes(n->in[i]));
+}
+
+void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
+{
+    const at_sdpa_plan *p = n->args;
+    const double rows = (double)p->T * p->group, c = fabs(p->c);
+    check_job job = {.p = p,
+                     .Q = {.at = p->q, .width = p->D, .terms = p->N, .factor = c},
+                     .K = {.at = p->k, .width = p->D, .terms = rows, .factor = c},
+                     .V = {.at = p->v, .width = p->Dv, .terms = rows, .factor = 1},
+                     .O = {.at = p->o, .width = p->Dv, .terms = p->N, .factor = 1},
+                     .dW = p->weights ? n->out[p->weights]->grad : NULL,
+                     .heads = at_sdpa_verdicts(n)};
+    check_begin(n, AT_SDPA_Q, &job.Q);
+    check_begin(n, AT_SDPA_K, &job.K);
+    check_begin(n, AT_SDPA_V, &job.V);
+    job.O.x = n->out[0]->grad;
+    job.O.y = n->out[0]->data;
+    backward(n);
+
+    const int heads = p->B * p->G;
+    ptrdiff_t elements = (p->N + (ptrdiff_t)p->group * p->T) * (p->D + p->Dv);
+    at_for(heads, elements / 4, 0, check_heads, &job);
+    for (int head = 0; head < heads; head++)
+        at_sdpa_judge(n, head / p->G, head % p->G, job.heads[head]);
+}
+
+#ifdef AT_ONCE
+
+/* An infinity or NaN breaks nothing. */
+static void judge(const at_node *n, const char *identity, const char *heads, at_sdpa_sides x)
+{
+    if (isfinite(x.left) && isfinite(x.right) && fabs(x.left - x.right) > x.tolerance)
+        at_fail(n->tape, ATTIC_USER_ERROR,
+                "sdpa (op %d): backward is wrong: %s does not hold in %s: the sides are %.9g and "
+                "%.9g, and may differ by %.1e",
+                n->index, identity, heads, x.left, x.right, x.tolerance);
+}
+
+void at_sdpa_judge(const at_node *n, int b, int g, at_sdpa_verdict head)
+{
+    const at_sdpa_plan *p = n->args;
+    char *heads = at_text_buffer();
+    int first = g * p->group, last = first + p->group - 1;
+    if (first < last)
+        snprintf(heads, AT_TEXT_SIZE, "heads %d to %d of batch %d", first, last, b);
+    else
+        snprintf(heads, AT_TEXT_SIZE, "head %d of batch %d", first, b);
+    judge(n, "<Q,dQ> = <K,dK>", heads, head.Q);
+    judge(n, "<V,dV> = <O,dO>", heads, head.V);
+    judge(n, "sum_j dK_j = 0", heads, head.K);
 }
 
 #endif

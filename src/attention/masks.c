@@ -9,12 +9,12 @@
 #include "autograd/op.h"
 #include "ops/map.h"
 
-/* [T,S], to be filled */
-static at_tensor *keep_matrix(at_tape *t, const char *name, int T, int S)
+/* [T,N], to be filled */
+static at_tensor *keep_matrix(at_tape *t, const char *name, int T, int N)
 {
-    AT_REQUIRE(t, T >= 0 && S >= 0, "%s: %d queries and %d keys, but neither can be negative", name,
-               T, S);
-    return at_blank(t, ATTIC_BOOL, at_shape_of(T, S));
+    AT_REQUIRE(t, T >= 0 && N >= 0, "%s: %d queries and %d keys, but neither can be negative", name,
+               T, N);
+    return at_blank(t, ATTIC_BOOL, at_shape_of(T, N));
 }
 
 static unsigned char *keep_row(at_tensor *keep, ptrdiff_t i)
@@ -25,51 +25,51 @@ static unsigned char *keep_row(at_tensor *keep, ptrdiff_t i)
 /* ------------------------------------------------------------------ along the diagonal --------- */
 
 /* Where the diagonal lies, if anything depends on it: j = i + offset.  False after an error. */
-static bool keep_diagonal(at_tape *t, const char *name, int T, int S, bool needed, at_align align,
+static bool keep_diagonal(at_tape *t, const char *name, int T, int N, bool needed, at_align align,
                           int64_t *offset)
 {
     AT_REQUIRE(t, align <= ATTIC_ALIGN_OFFSET, "%s: there is no alignment %d", name, (int)align);
     AT_REQUIRE(t, align == ATTIC_ALIGN_OFFSET || *offset == 0,
                "%s: offset = %d counts only with align = ATTIC_ALIGN_OFFSET", name, (int)*offset);
-    AT_REQUIRE(t, !needed || align != ATTIC_ALIGN_EQUAL || T == S,
+    AT_REQUIRE(t, !needed || align != ATTIC_ALIGN_EQUAL || T == N,
                "%s: %d queries and %d keys: say where the diagonal lies, align = "
                "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET",
-               name, T, S);
-    if (align == ATTIC_ALIGN_BOTTOM_RIGHT) *offset = (int64_t)S - T;
+               name, T, N);
+    if (align == ATTIC_ALIGN_BOTTOM_RIGHT) *offset = (int64_t)N - T;
     return true;
 }
 
 /* Row i keeps i + offset - left < j < i + offset + right; 0: no limit. */
-static at_tensor *keep_band(at_tape *t, const char *name, int T, int S, int left, int right,
+static at_tensor *keep_band(at_tape *t, const char *name, int T, int N, int left, int right,
                             int64_t offset)
 {
-    at_tensor *keep = keep_matrix(t, name, T, S);
+    at_tensor *keep = keep_matrix(t, name, T, N);
     for (int i = 0; keep && i < T; i++) {
-        int64_t lo = left ? i + offset - left + 1 : 0, hi = right ? i + offset + right : S;
+        int64_t lo = left ? i + offset - left + 1 : 0, hi = right ? i + offset + right : N;
         if (lo < 0) lo = 0;
-        if (hi > S) hi = S;
-        memset(keep_row(keep, i), 0, (size_t)S);
+        if (hi > N) hi = N;
+        memset(keep_row(keep, i), 0, (size_t)N);
         if (lo < hi) memset(keep_row(keep, i) + lo, 1, (size_t)(hi - lo));
     }
     return keep;
 }
 
-at_tensor *at_keep_causal(at_tape *t, int T, int S, at_align align, int offset)
+at_tensor *at_keep_causal(at_tape *t, int T, int N, at_align align, int offset)
 {
     int64_t diagonal = offset;
-    if (!keep_diagonal(t, "keep_causal", T, S, true, align, &diagonal)) return NULL;
-    return keep_band(t, "keep_causal", T, S, 0, 1, diagonal);
+    if (!keep_diagonal(t, "keep_causal", T, N, true, align, &diagonal)) return NULL;
+    return keep_band(t, "keep_causal", T, N, 0, 1, diagonal);
 }
 
-at_tensor *at_keep_window(at_tape *t, int T, int S, int left, int right, at_align align, int offset)
+at_tensor *at_keep_window(at_tape *t, int T, int N, int left, int right, at_align align, int offset)
 {
     AT_REQUIRE(t, left >= 0 && right >= 0,
                "keep_window: %d keys to the left and %d to the right, but neither can be negative "
                "(0 means no limit, 1 the diagonal alone)",
                left, right);
     int64_t diagonal = offset;
-    if (!keep_diagonal(t, "keep_window", T, S, left || right, align, &diagonal)) return NULL;
-    return keep_band(t, "keep_window", T, S, left, right, diagonal);
+    if (!keep_diagonal(t, "keep_window", T, N, left || right, align, &diagonal)) return NULL;
+    return keep_band(t, "keep_window", T, N, left, right, diagonal);
 }
 
 /* ------------------------------------------------------------------ stripes -------------------- */
@@ -86,9 +86,9 @@ static bool keep_list(at_tape *t, const char *name, const char *what, const int 
     return true;
 }
 
-static at_tensor *keep_none(at_tape *t, const char *name, int T, int S)
+static at_tensor *keep_none(at_tape *t, const char *name, int T, int N)
 {
-    at_tensor *keep = keep_matrix(t, name, T, S);
+    at_tensor *keep = keep_matrix(t, name, T, N);
     if (keep) memset(keep->data, 0, at_bytes(keep));
     return keep;
 }
@@ -103,17 +103,17 @@ static void keep_stripe_across(at_tensor *keep, int query)
     memset(keep_row(keep, query), 1, (size_t)keep->shape.dim[1]);
 }
 
-at_tensor *at_keep_vertical(at_tape *t, int T, int S, const int *key, int n)
+at_tensor *at_keep_vertical(at_tape *t, int T, int N, const int *key, int n)
 {
-    at_tensor *keep = keep_none(t, "keep_vertical", T, S);
-    if (!keep || !keep_list(t, "keep_vertical", "key", key, n, S)) return NULL;
+    at_tensor *keep = keep_none(t, "keep_vertical", T, N);
+    if (!keep || !keep_list(t, "keep_vertical", "key", key, n, N)) return NULL;
     for (int k = 0; k < n; k++) keep_stripe_down(keep, key[k]);
     return keep;
 }
 
-at_tensor *at_keep_horizontal(at_tape *t, int T, int S, const int *query, int n)
+at_tensor *at_keep_horizontal(at_tape *t, int T, int N, const int *query, int n)
 {
-    at_tensor *keep = keep_none(t, "keep_horizontal", T, S);
+    at_tensor *keep = keep_none(t, "keep_horizontal", T, N);
     if (!keep || !keep_list(t, "keep_horizontal", "query", query, n, T)) return NULL;
     for (int k = 0; k < n; k++) keep_stripe_across(keep, query[k]);
     return keep;
@@ -140,13 +140,13 @@ at_tensor *at_keep_global(at_tape *t, int T, int n)
 
 /* ------------------------------------------------------------------ blocks --------------------- */
 
-at_tensor *at_keep_blocks(at_tape *t, int T, int S, int size)
+at_tensor *at_keep_blocks(at_tape *t, int T, int N, int size)
 {
     AT_REQUIRE(t, size >= 1, "keep_blocks: blocks of %d, but there must be something in them",
                size);
-    at_tensor *keep = keep_none(t, "keep_blocks", T, S);
+    at_tensor *keep = keep_none(t, "keep_blocks", T, N);
     for (int i = 0; keep && i < T; i++) {
-        int lo = i / size * size, hi = S - lo < size ? S : lo + size;
+        int lo = i / size * size, hi = N - lo < size ? N : lo + size;
         if (lo < hi) memset(keep_row(keep, i) + lo, 1, (size_t)(hi - lo));
     }
     return keep;
@@ -158,38 +158,38 @@ at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k)
     AT_INPUT(t, "keep_segments", k, ATTIC_I32);
     at_shape Q = q->shape, K = k->shape;
     AT_REQUIRE(t, (Q.ndim == 1 || Q.ndim == 2) && K.ndim == Q.ndim,
-               "keep_segments: q is %s and k is %s, but they must be [T] and [S], or [B,T] and "
-               "[B,S]",
+               "keep_segments: q is %s and k is %s, but they must be [T] and [N], or [B,T] and "
+               "[B,N]",
                at_text(q), at_text(k));
     AT_REQUIRE(t, Q.ndim == 1 || Q.dim[0] == K.dim[0],
                "keep_segments: q is %s but k is %s: the batches, %d and %d, differ", at_text(q),
                at_text(k), Q.dim[0], K.dim[0]);
-    int T = at_last(Q), S = at_last(K), B = Q.ndim == 2 ? Q.dim[0] : 1;
+    int T = at_last(Q), N = at_last(K), B = Q.ndim == 2 ? Q.dim[0] : 1;
     at_tensor *keep =
-        at_blank(t, ATTIC_BOOL, Q.ndim == 2 ? at_shape_of(B, 1, T, S) : at_shape_of(T, S));
+        at_blank(t, ATTIC_BOOL, Q.ndim == 2 ? at_shape_of(B, 1, T, N) : at_shape_of(T, N));
     if (!keep) return NULL;
     for (ptrdiff_t i = 0; i < (ptrdiff_t)B * T; i++) {
         const int32_t mine = ((const int32_t *)q->data)[i];
-        const int32_t *key = (const int32_t *)k->data + i / T * S;
-        for (int j = 0; j < S; j++) keep_row(keep, i)[j] = key[j] == mine;
+        const int32_t *key = (const int32_t *)k->data + i / T * N;
+        for (int j = 0; j < N; j++) keep_row(keep, i)[j] = key[j] == mine;
     }
     return keep;
 }
 
 /* ------------------------------------------------------------------ padding -------------------- */
 
-at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int S)
+at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int N)
 {
     AT_INPUT(t, "keep_lengths", len, ATTIC_I32);
     AT_REQUIRE(t, len->shape.ndim == 1, "keep_lengths: len is %s, but must be [B]", at_text(len));
     const int B = len->shape.dim[0], *n = len->data;
     for (int b = 0; b < B; b++)
-        AT_REQUIRE(t, n[b] >= 0 && n[b] <= S, "keep_lengths: len[%d] is %d, but there are %d keys",
-                   b, n[b], S);
-    at_tensor *keep = at_blank(t, ATTIC_BOOL, at_shape_of(B, 1, 1, S));
+        AT_REQUIRE(t, n[b] >= 0 && n[b] <= N, "keep_lengths: len[%d] is %d, but there are %d keys",
+                   b, n[b], N);
+    at_tensor *keep = at_blank(t, ATTIC_BOOL, at_shape_of(B, 1, 1, N));
     for (int b = 0; keep && b < B; b++) {
         memset(keep_row(keep, b), 1, (size_t)n[b]);
-        memset(keep_row(keep, b) + n[b], 0, (size_t)(S - n[b]));
+        memset(keep_row(keep, b) + n[b], 0, (size_t)(N - n[b]));
     }
     return keep;
 }
@@ -198,7 +198,7 @@ at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad)
 {
     AT_INPUT(t, "keep_unpadded", id, ATTIC_I32);
     at_shape s = id->shape;
-    AT_REQUIRE(t, s.ndim == 1 || s.ndim == 2, "keep_unpadded: id is %s, but must be [S] or [B,S]",
+    AT_REQUIRE(t, s.ndim == 1 || s.ndim == 2, "keep_unpadded: id is %s, but must be [N] or [B,N]",
                at_text(id));
     at_tensor *keep =
         at_blank(t, ATTIC_BOOL,
@@ -297,10 +297,10 @@ at_keep_tally at_keep_count(const at_tensor *keep)
     n.cells = at_count(keep->shape);
     n.rows = at_rows(keep->shape);
     const unsigned char *row = keep->data;
-    const ptrdiff_t S = at_last(keep->shape);
-    for (ptrdiff_t r = 0; r < n.rows; r++, row += S) {
+    const ptrdiff_t N = at_last(keep->shape);
+    for (ptrdiff_t r = 0; r < n.rows; r++, row += N) {
         ptrdiff_t kept = 0;
-        for (ptrdiff_t j = 0; j < S; j++) kept += row[j] != 0;
+        for (ptrdiff_t j = 0; j < N; j++) kept += row[j] != 0;
         n.kept += kept;
         n.empty_rows += kept == 0;
     }

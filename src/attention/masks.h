@@ -9,8 +9,8 @@
  *     added before they are divided by sqrt(D)   the same; (Q K^T + M) / sqrt(D) with a finite M is
  *                                                args.bias = at_scale(t, M, 1 / sqrt(D))
  *
- * A mask goes to at_sdpa as args.keep.  Its shape is [T,S], T queries by S keys, the same for all batches
- * and heads; or, where every batch has its own, [B,1,T,S] or [B,1,1,S].  Masks are constants: no gradient
+ * A mask goes to at_sdpa as args.keep.  Its shape is [T,N], T queries by N keys, the same for all batches
+ * and heads; or, where every batch has its own, [B,1,T,N] or [B,1,1,N].  Masks are constants: no gradient
  * flows through them, and what they were made from is read once.  They live as all step memory does.
  *
  * Combining them intersects or unites the sets of keys.  A decoder over padded sentences:
@@ -27,15 +27,15 @@ AT_BEGIN_C
 
 /* ------------------------------------------------------------------ along the diagonal --------- */
 
-/* The past: key j for query i when j <= i + offset.  align and offset as in attention.h; T != S needs an
+/* The past: key j for query i when j <= i + offset.  align and offset as in attention.h; T != N needs an
  * alignment, or is an error.
  *
- *     #....      T = 3, S = 5:  #....     ###..
+ *     #....      T = 3, N = 5:  #....     ###..
  *     ##...      top-left       ##...     ####.    bottom-right
  *     ###..                     ###..     #####
  *     ####.
  *     ##### */
-AT_API at_tensor *at_keep_causal(at_tape *t, int T, int S, at_align align, int offset);
+AT_API at_tensor *at_keep_causal(at_tape *t, int T, int N, at_align align, int offset);
 
 /* The neighbourhood: i + offset - left < j < i + offset + right.  1 is the diagonal alone, 0 no limit
  * on that side: window_left and window_right of at_sdpa.
@@ -46,7 +46,7 @@ AT_API at_tensor *at_keep_causal(at_tape *t, int T, int S, at_align align, int o
  *     ..###      .###.      ...#.
  *     ...##      ..###      ....#
  *     2, 2       3, 1       1, 1  */
-AT_API at_tensor *at_keep_window(at_tape *t, int T, int S, int left, int right, at_align align,
+AT_API at_tensor *at_keep_window(at_tape *t, int T, int N, int left, int right, at_align align,
                                  int offset);
 
 /* ------------------------------------------------------------------ stripes -------------------- */
@@ -62,8 +62,8 @@ AT_API at_tensor *at_keep_window(at_tape *t, int T, int S, int left, int right, 
  *     .#..#      .....      ##........
  *     .#..#      .....      ##........
  *     keys 1, 4  query 1    the first 2     */
-AT_API at_tensor *at_keep_vertical(at_tape *t, int T, int S, const int *key, int n);
-AT_API at_tensor *at_keep_horizontal(at_tape *t, int T, int S, const int *query, int n);
+AT_API at_tensor *at_keep_vertical(at_tape *t, int T, int N, const int *key, int n);
+AT_API at_tensor *at_keep_horizontal(at_tape *t, int T, int N, const int *query, int n);
 AT_API at_tensor *at_keep_global(at_tape *t, int T, int n);
 AT_API at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n);
 
@@ -76,11 +76,11 @@ AT_API at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n);
  *     ..##.
  *     ..##.
  *     ....#     size 2 */
-AT_API at_tensor *at_keep_blocks(at_tape *t, int T, int S, int size);
+AT_API at_tensor *at_keep_blocks(at_tape *t, int T, int N, int size);
 
 /* The same for stretches of any length, or scattered ones: query i keeps key j when they have the same
  * segment.  Several texts packed in one row: the segment is the number of the text.
- * q, k i32 [T] and [S] -> [T,S]; [B,T] and [B,S] -> [B,1,T,S]; k = q in self-attention.
+ * q, k i32 [T] and [N] -> [T,N]; [B,T] and [B,N] -> [B,1,T,N]; k = q in self-attention.
  *
  *     0 ##..#
  *     0 ##..#
@@ -92,18 +92,18 @@ AT_API at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k);
 
 /* ------------------------------------------------------------------ padding -------------------- */
 
-/* The first len_b of S keys, in batch b.    len i32 [B], 0 <= len_b <= S  ->  [B,1,1,S]
+/* The first len_b of N keys, in batch b.    len i32 [B], 0 <= len_b <= N  ->  [B,1,1,N]
  *
  *     ###..
  *     #####     lengths 3, 5: one row for all queries of a batch */
-AT_API at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int S);
+AT_API at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int N);
 /* All keys but those whose id is that of the padding, wherever they are.  Beware of an id that is a
- * word as well.    id i32 [B,S] -> [B,1,1,S]; [S] -> [1,S] */
+ * word as well.    id i32 [B,N] -> [B,1,1,N]; [N] -> [1,N] */
 AT_API at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad);
 
 /* ------------------------------------------------------------------ combining ------------------ */
 
-/* What both keep; what either keeps.  Shapes broadcast: [B,1,1,S] and [T,S] give [B,1,T,S]. */
+/* What both keep; what either keeps.  Shapes broadcast: [B,1,1,N] and [T,N] give [B,1,T,N]. */
 AT_API at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b);
 AT_API at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b);
 /* What a does not keep: also the `where` of at_masked_fill, which is 1 where something is filled. */
@@ -118,7 +118,7 @@ typedef struct {
     ptrdiff_t rows, empty_rows; /* empty: nothing kept; there O = 0 */
     double fraction;            /* kept / cells; 0 of nothing */
 } at_keep_tally;
-/* Of the mask as it is, [...,S]: what broadcasting will repeat counts once.  All zero after an error. */
+/* Of the mask as it is, [...,N]: what broadcasting will repeat counts once.  All zero after an error. */
 AT_API at_keep_tally at_keep_count(const at_tensor *keep);
 
 AT_END_C

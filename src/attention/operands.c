@@ -1,7 +1,10 @@
 /* operands.c -- finds the tensors of one call; see operands.h. */
 #include "attention/operands.h"
 
+#include <string.h>
+
 #include "kernels/real.h"
+#include "kernels/rows.h"
 
 sdpa_operands sdpa_operands_of(at_node *n)
 {
@@ -33,5 +36,56 @@ void sdpa_operands_back(at_node *n, sdpa_operands *x)
     x->dbias = at_grad(n, AT_SDPA_BIAS);
     x->dO = n->out[0]->grad;
     x->dW = x->p->weights ? n->out[x->p->weights]->grad : NULL;
-    x->checks = AT_REAL(sdpa_checks_begin)(n);
 }
+
+void AT_REAL(sdpa_add_copies)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    for (int i = 0; p->own && i < 3; i++) {
+        void *dx = p->own & 1u << i ? at_grad(n, i) : NULL;
+        if (dx) add_rows(1, at_count(n->in[i]->shape), at_sdpa_copy(n, i), 0, dx, 0);
+    }
+}
+
+#ifdef AT_ONCE
+
+/* In n->saved: where each array begins, in bytes. */
+typedef struct {
+    size_t copy[3], heads, total;
+} saved_space;
+
+static saved_space saved_space_of(const at_sdpa_plan *p, at_tensor *const in[3])
+{
+    saved_space r = {0};
+    at_sdpa_take(&r.total, (size_t)at_count(p->rows) * AT_SDPA_SAVED * at_dtype_size(in[0]->dtype));
+    for (int i = 0; i < 3; i++)
+        if (p->checked || p->own & 1u << i) r.copy[i] = at_sdpa_take(&r.total, at_bytes(in[i]));
+    if (p->checked)
+        r.heads = at_sdpa_take(&r.total, (size_t)p->B * (size_t)p->G * sizeof(at_sdpa_verdict));
+    return r;
+}
+
+size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3])
+{
+    return saved_space_of(p, in).total;
+}
+
+void *at_sdpa_copy(const at_node *n, int i)
+{
+    return at_sdpa_after(n->saved, saved_space_of(n->args, n->in).copy[i]);
+}
+
+at_sdpa_verdict *at_sdpa_verdicts(const at_node *n)
+{
+    return at_sdpa_after(n->saved, saved_space_of(n->args, n->in).heads);
+}
+
+void *at_sdpa_grad(at_node *n, int i)
+{
+    const at_sdpa_plan *p = n->args;
+    if (!(p->own & 1u << i)) return at_grad(n, i);
+    size_t bytes = at_bytes(n->in[i]);
+    return bytes ? memset(at_sdpa_copy(n, i), 0, bytes) : NULL;
+}
+
+#endif

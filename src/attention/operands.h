@@ -1,11 +1,10 @@
 /* operands.h -- the tensors of one call of at_sdpa, as the plain and the fused path read them. */
 #ifndef AT_ATTENTION_OPERANDS_H
 #define AT_ATTENTION_OPERANDS_H
-#include "kernels/real.h"
-
 #include "attention/identities.h"
 #include "attention/problem.h"
 #include "autograd/op.h"
+#include "kernels/real.h"
 
 /* NULL: not given, not asked for, or no upstream gradient has arrived. */
 typedef struct {
@@ -15,13 +14,27 @@ typedef struct {
     REAL *dQ, *dK, *dV, *dbias, *dO, *dW;
     const unsigned char *keep;
     const at_tensor *key_len;
-    REAL *saved;            /* of each row: m, 1/l, delta */
-    at_sdpa_checks *checks; /* NULL: backward does not check itself */
+    REAL *saved; /* of each row: m, 1/l, delta */
 } sdpa_operands;
 
 #define sdpa_operands_of(...) AT_REAL(sdpa_operands_of)(__VA_ARGS__)
 #define sdpa_operands_back(...) AT_REAL(sdpa_operands_back)(__VA_ARGS__)
 sdpa_operands sdpa_operands_of(at_node *n);            /* what forward reads and writes */
-void sdpa_operands_back(at_node *n, sdpa_operands *x); /* the gradients as well; begins a check */
+void sdpa_operands_back(at_node *n, sdpa_operands *x); /* the gradients as well */
+
+/* Bytes of n->saved: m, 1/l and delta of each row; a copy of Q's, K's or V's gradient where one is needed; and what
+ * a check finds. */
+size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3]);
+/* The gradient of in[i], i < 3, by itself if in[i] has another role as well; or as it was, if backward is checked. */
+void *at_sdpa_copy(const at_node *n, int i);
+at_sdpa_verdict *at_sdpa_verdicts(const at_node *n);
+/* Where a path adds up the gradient of in[i]: at_grad(n, i), or at_sdpa_copy(n, i), set to 0.  NULL: not wanted. */
+void *at_sdpa_grad(at_node *n, int i);
+AT_KERNEL(sdpa_plain_forward);
+AT_KERNEL(sdpa_plain_backward);
+AT_KERNEL(sdpa_fused_forward);
+AT_KERNEL(sdpa_fused_backward);
+/* At the end: gradients collected by themselves are added to those of their tensors. */
+AT_KERNEL(sdpa_add_copies);
 
 #endif

@@ -101,7 +101,7 @@ static bool sdpa_shapes(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
                at_text(K));
 
     p->B = q.B, p->H = q.heads, p->G = k.heads;
-    p->T = q.rows, p->S = k.rows, p->D = q.D, p->Dv = v.D;
+    p->T = q.rows, p->N = k.rows, p->D = q.D, p->Dv = v.D;
     p->group = p->G ? p->H / p->G : 1;
     p->q = q.at, p->k = k.at, p->v = v.at;
     return true;
@@ -125,10 +125,10 @@ static bool sdpa_results(at_tape *t, const at_tensor *Q, const at_tensor *K, con
     if (n > 3 || a->heads) p->rows.dim[p->rows.ndim++] = p->H;
     p->rows.dim[p->rows.ndim++] = p->T;
     p->scores = p->rows;
-    p->scores.dim[p->scores.ndim++] = p->S;
+    p->scores.dim[p->scores.ndim++] = p->N;
 
     /* space for what is saved of each row, and an int for the number of tiles along the longer side */
-    int longest = p->T > p->S ? p->T : p->S;
+    int longest = p->T > p->N ? p->T : p->N;
     bool countable = (int64_t)p->B * p->H <= INT32_MAX / (1 + longest / 64);
     AT_REQUIRE(t, countable && at_shape_valid(at_shape_of(p->B, p->H, p->T, AT_SDPA_SAVED)),
                "sdpa: Q is %s and K is %s: too many rows", at_text(Q), at_text(K));
@@ -157,7 +157,6 @@ static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
         return false;
     p->cap = a->softcap;
     p->dropout = at_is_training(t) ? a->dropout : 0;
-    p->checked = (at_checks(t) & ATTIC_CHECK_ATTENTION) != 0;
     return true;
 }
 
@@ -171,13 +170,13 @@ static bool sdpa_diagonal(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
     AT_REQUIRE(t, a->align == ATTIC_ALIGN_OFFSET || a->offset == 0,
                "sdpa: offset = %d counts only with align = ATTIC_ALIGN_OFFSET", a->offset);
     bool diagonal = a->causal || a->window_left || a->window_right;
-    AT_REQUIRE(t, !diagonal || a->align != ATTIC_ALIGN_EQUAL || p->T == p->S,
+    AT_REQUIRE(t, !diagonal || a->align != ATTIC_ALIGN_EQUAL || p->T == p->N,
                "sdpa: %s with %d queries and %d keys: say where the diagonal lies, align = "
                "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET",
-               a->causal ? "causal" : "a window", p->T, p->S);
+               a->causal ? "causal" : "a window", p->T, p->N);
     p->causal = a->causal;
     p->window_left = a->window_left, p->window_right = a->window_right;
-    p->offset = a->align == ATTIC_ALIGN_BOTTOM_RIGHT ? (int64_t)p->S - p->T : a->offset;
+    p->offset = a->align == ATTIC_ALIGN_BOTTOM_RIGHT ? (int64_t)p->N - p->T : a->offset;
     return true;
 }
 
@@ -192,15 +191,15 @@ static bool sdpa_heads(at_tape *t, const at_sdpa_args *a)
 
 /* ------------------------------------------------------------------ masks ---------------------- */
 
-/* How x, broadcast, is read as if it were [B,H,T,S].  Beside heads three dimensions could mean two
+/* How x, broadcast, is read as if it were [B,H,T,N].  Beside heads three dimensions could mean two
  * things, and right-aligned broadcasting would silently take the first for heads: refused. */
 static bool sdpa_broadcast(at_tape *t, const char *name, const at_tensor *x, const at_sdpa_plan *p,
                            at_sdpa_cells *out)
 {
-    at_shape full = at_shape_of(p->B, p->H, p->T, p->S);
+    at_shape full = at_shape_of(p->B, p->H, p->T, p->N);
     const at_shape s = x->shape;
     AT_REQUIRE(t, s.ndim != 3 || p->scores.ndim != 4,
-               "sdpa: %s is %s beside %d heads, which is ambiguous: make it [B,1,T,S] or [1,H,T,S]",
+               "sdpa: %s is %s beside %d heads, which is ambiguous: make it [B,1,T,N] or [1,H,T,N]",
                name, at_text(x), p->H);
     bool three = s.ndim == 3 && p->scores.ndim == 3;
     AT_REQUIRE(t, at_broadcasts_to(s, three ? p->scores : full),
@@ -209,7 +208,7 @@ static bool sdpa_broadcast(at_tape *t, const char *name, const at_tensor *x, con
 
     ptrdiff_t stride[AT_MAX_DIMS];
     at_broadcast_strides(s, three ? p->scores : full, stride);
-    /* [B,T,S] has one head, [H,T,S] one batch: the index that is always 0 may have any stride */
+    /* [B,T,N] has one head, [H,T,N] one batch: the index that is always 0 may have any stride */
     *out = three ? (at_sdpa_cells){stride[0], stride[0], stride[1], stride[2]}
                  : (at_sdpa_cells){stride[0], stride[1], stride[2], stride[3]};
     return true;
@@ -222,8 +221,8 @@ static bool sdpa_key_len(at_tape *t, const at_tensor *key_len, const at_sdpa_pla
                p->B);
     for (int b = 0; b < p->B; b++) {
         int n = ((const int32_t *)key_len->data)[b];
-        AT_REQUIRE(t, n >= 0 && n <= p->S, "sdpa: key_len[%d] is %d, but there are %d keys", b, n,
-                   p->S);
+        AT_REQUIRE(t, n >= 0 && n <= p->N, "sdpa: key_len[%d] is %d, but there are %d keys", b, n,
+                   p->N);
     }
     return true;
 }

@@ -18,7 +18,7 @@
  *     lo <= j < hi     causal, window and key_len
  *     keep_ij = 1      and bias_ij > -inf
  *
- * Cell (b,h,i,j) has the number ((b H + h) T + i) S + j.  Dropout decides by it, so that every path,
+ * Cell (b,h,i,j) has the number ((b H + h) T + i) N + j.  Dropout decides by it, so that every path,
  * tile and layout drops the same cells. */
 #ifndef AT_ATTENTION_PROBLEM_H
 #define AT_ATTENTION_PROBLEM_H
@@ -35,12 +35,12 @@ typedef struct {
 } at_sdpa_cells;
 
 typedef struct {
-    int B, H, G, T, S, D, Dv;
+    int B, H, G, T, N, D, Dv;
     int group; /* H / G query heads read one key/value head */
     at_sdpa_layout q, k, v, o;
     at_sdpa_cells bias, keep;
-    at_shape O, scores, rows; /* shapes: of O, of the scores ([T,S], [B,T,S], [B,H,T,S] or [H,T,S]),
-                                 and of one number per row (the same without S) */
+    at_shape O, scores, rows; /* shapes: of O, of the scores ([T,N], [B,T,N], [B,H,T,N] or [H,T,N]),
+                                 and of one number per row (the same without N) */
 
     double c;   /* what the scores are multiplied with: scale / temperature */
     double cap; /* 0: none */
@@ -52,6 +52,7 @@ typedef struct {
     double dropout;  /* 0 when not training */
     at_stream drops; /* frozen when the op is recorded */
 
+    bool fused;   /* by tiles, else row by row */
     int tile;     /* rows of a tile */
     int slots;    /* how many may work at once: there is scratch memory for so many */
     size_t gemm;  /* bytes of it that are the products' */
@@ -70,15 +71,22 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
 /* Of each row, in n->saved: the maximum m, 1/sum, and space in which the tiled backward keeps delta. */
 enum { AT_SDPA_SAVED = 3 };
 
-/* A row of the plain path needs S numbers for each of s, slope, P, z, key. */
+/* A row of the plain path needs N numbers for each of s, slope, P, z, key. */
 enum { AT_SDPA_PLAIN_ARRAYS = 5 };
-extern const at_op at_sdpa_plain_op, at_sdpa_tiled_op;
 /* Bytes of scratch memory of one of p->slots; sets that and p->tile. */
-size_t at_sdpa_tiled_scratch(at_sdpa_plan *p, size_t real);
+size_t at_sdpa_fused_scratch(at_sdpa_plan *p, size_t real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);
 
 /* ------------------------------------------------------------------ where things lie ----------- */
+
+/* Takes so many bytes, whole cache lines, and returns where they begin. */
+static inline size_t at_sdpa_take(size_t *total, size_t bytes)
+{
+    size_t at = *total;
+    *total += (bytes + 63) / 64 * 64;
+    return at;
+}
 
 /* Memory `bytes` further on. */
 static inline void *at_sdpa_after(void *space, size_t bytes)
@@ -105,7 +113,7 @@ static inline ptrdiff_t at_sdpa_row_number(const at_sdpa_plan *p, int b, int h, 
 /* The number of cell (b,h,i,0); also where row i of weights and scores lies. */
 static inline ptrdiff_t at_sdpa_cell_number(const at_sdpa_plan *p, int b, int h, int i)
 {
-    return at_sdpa_row_number(p, b, h, i) * p->S;
+    return at_sdpa_row_number(p, b, h, i) * p->N;
 }
 
 /* ------------------------------------------------------------------ what a row keeps ----------- */
@@ -118,7 +126,7 @@ typedef struct {
 static inline at_sdpa_range at_sdpa_range_of(const at_sdpa_plan *p, const at_tensor *key_len, int b,
                                              int i)
 {
-    int64_t diagonal = i + p->offset, lo = 0, hi = p->S;
+    int64_t diagonal = i + p->offset, lo = 0, hi = p->N;
     if (p->window_left && lo < diagonal - p->window_left + 1) lo = diagonal - p->window_left + 1;
     if (p->window_right && hi > diagonal + p->window_right) hi = diagonal + p->window_right;
     if (p->causal && hi > diagonal + 1) hi = diagonal + 1;

@@ -24,18 +24,18 @@ at_tensor *at_additive_apply(at_tape *t, const at_additive *layer, at_tensor *q,
     AT_INPUT(t, "additive", q, ATTIC_REAL);
     AT_INPUT(t, "additive", k, ATTIC_REAL);
     AT_REQUIRE(t, q->shape.ndim == 3 && k->shape.ndim == 3 && q->shape.dim[0] == k->shape.dim[0],
-               "additive: q is %s and k is %s, but must be [B,T,Cq] and [B,S,Ck]", at_text(q),
+               "additive: q is %s and k is %s, but must be [B,T,Cq] and [B,N,Ck]", at_text(q),
                at_text(k));
-    int B = q->shape.dim[0], T = q->shape.dim[1], S = k->shape.dim[1], N = at_last(layer->W->shape);
+    int B = q->shape.dim[0], T = q->shape.dim[1], N = k->shape.dim[1], M = at_last(layer->W->shape);
 
-    at_tensor *Wq = at_reshape(t, at_matmul(t, q, layer->W), at_shape_of(B, T, 1, N));
-    at_tensor *Uk = at_reshape(t, at_matmul(t, k, layer->U), at_shape_of(B, 1, S, N));
-    at_tensor *hidden = at_tanh(t, at_add(t, Wq, Uk)); /* [B,T,S,N] */
-    at_tensor *e = at_reshape(t, at_matmul(t, hidden, layer->v), at_shape_of(B, T, S));
+    at_tensor *Wq = at_reshape(t, at_matmul(t, q, layer->W), at_shape_of(B, T, 1, M));
+    at_tensor *Uk = at_reshape(t, at_matmul(t, k, layer->U), at_shape_of(B, 1, N, M));
+    at_tensor *hidden = at_tanh(t, at_add(t, Wq, Uk)); /* [B,T,N,M] */
+    at_tensor *e = at_reshape(t, at_matmul(t, hidden, layer->v), at_shape_of(B, T, N));
     if (keep) e = at_where(t, keep, e, at_const(t, at_shape_of(), (double[]){-(double)INFINITY}));
     at_tensor *A = at_softmax(t, e);
     if (weights) *weights = A;
-    return at_matmul(t, A, V); /* [B,T,S] [B,S,Dv] -> [B,T,Dv] */
+    return at_matmul(t, A, V); /* [B,T,N] [B,N,Dv] -> [B,T,Dv] */
 }
 
 /* ------------------------------------------------------------------ linear --------------------- */
@@ -50,12 +50,12 @@ at_tensor *at_linear_attention(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor
 {
     AT_INPUT(t, "linear_attention", K, ATTIC_REAL);
     AT_REQUIRE(t, K->shape.ndim >= 2 && (causal || K->shape.dim[K->shape.ndim - 2] > 0),
-               "linear_attention: K is %s, but must be [...,S,D] with at least one key",
+               "linear_attention: K is %s, but must be [...,N,D] with at least one key",
                at_text(K));
     Q = at_elu_plus_1(t, Q), K = at_elu_plus_1(t, K);
     if (causal) return at_linear_attention_causal(t, Q, K, V);
 
-    at_tensor *M = at_matmul_t(t, K, true, V, false);    /* [...,S,D]^T [...,S,Dv] -> [...,D,Dv] */
+    at_tensor *M = at_matmul_t(t, K, true, V, false);    /* [...,N,D]^T [...,N,Dv] -> [...,D,Dv] */
     at_tensor *z = at_sum_over(t, K, at_axes(-2), true); /* [...,1,D] */
     at_tensor *n = at_matmul(t, Q, M);                   /* [...,T,D] [...,D,Dv] -> [...,T,Dv] */
     at_tensor *d = at_matmul_t(t, Q, false, z, true);    /* [...,T,D] [...,1,D]^T -> [...,T,1] */

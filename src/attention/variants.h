@@ -20,18 +20,18 @@ AT_BEGIN_C
 /* e_ij = v . tanh(W q_i + U k_j)    (Bahdanau, Cho, Bengio 2015)
  *
  * A small network compares a query with a key, so that they need not be of one width.  Memory and
- * time O(T S N): every pair has a hidden layer of its own. */
+ * time O(T N M): every pair has a hidden layer of its own. */
 typedef struct {
-    at_tensor *W; /* [Cq,N] */
-    at_tensor *U; /* [Ck,N] */
-    at_tensor *v; /* [N,1] */
+    at_tensor *W; /* [Cq,M] */
+    at_tensor *U; /* [Ck,M] */
+    at_tensor *v; /* [M,1] */
 } at_additive;
 
-/* Parameters W, U, v in the open scope, Xavier-normal; N is the width of the hidden layer. */
+/* Parameters W, U, v in the open scope, Xavier-normal; M is the width of the hidden layer. */
 AT_API at_additive at_additive_make(at_tape *t, int query_dim, int key_dim, int hidden);
 
-/* q [B,T,Cq]  k [B,S,Ck]  V [B,S,Dv]  ->  O [B,T,Dv].  keep: bool, broadcastable to [B,T,S], 1 =
- * attend, or NULL; a row that keeps nothing gives 0.  *weights, if asked for, becomes [B,T,S].  A
+/* q [B,T,Cq]  k [B,N,Ck]  V [B,N,Dv]  ->  O [B,T,Dv].  keep: bool, broadcastable to [B,T,N], 1 =
+ * attend, or NULL; a row that keeps nothing gives 0.  *weights, if asked for, becomes [B,T,N].  A
  * composition of ops: what is masked is multiplied by 0, so a NaN there does come through. */
 AT_API at_tensor *at_additive_apply(at_tape *t, const at_additive *layer, at_tensor *q,
                                     at_tensor *k, at_tensor *V, at_tensor *keep,
@@ -44,7 +44,7 @@ AT_API at_tensor *at_elu_plus_1(at_tape *t, at_tensor *x);
 
 /* O_i = sum_j (phi(Q_i) . phi(K_j)) V_j / sum_j phi(Q_i) . phi(K_j)    (Katharopoulos et al. 2020)
  *
- * Q [...,T,D]  K [...,S,D]  V [...,S,Dv]  ->  [...,T,Dv]; causal: over j <= i, and S = T.  The past
+ * Q [...,T,D]  K [...,N,D]  V [...,N,Dv]  ->  [...,T,Dv]; causal: over j <= i, and N = T.  The past
  * is one matrix [D,Dv], so time is O(T D Dv) and there are no weights to look at, mask or drop. */
 AT_API at_tensor *at_linear_attention(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                                       bool causal);

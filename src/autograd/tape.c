@@ -388,21 +388,6 @@ bool at_anomaly(at_tape *t, bool on)
     return t && exchange(&t->anomaly, on);
 }
 
-unsigned at_check(at_tape *t, unsigned flags)
-{
-    unsigned before = at_checks(t);
-    if (flags & ~(unsigned)ATTIC_CHECK_ATTENTION)
-        at_fail(t, ATTIC_USER_ERROR, "check: there is no check %u",
-                flags & ~(unsigned)ATTIC_CHECK_ATTENTION);
-    if (t) t->checks = flags & ATTIC_CHECK_ATTENTION;
-    return before;
-}
-
-unsigned at_checks(const at_tape *t)
-{
-    return t ? t->checks : 0;
-}
-
 at_stream at_draw(at_tape *t)
 {
     return t ? (at_stream){t->seed, t->draws++} : (at_stream){0, 0};

@@ -154,21 +154,6 @@ AT_API void at_print_grad(const at_tensor *x, FILE *out);
  * Returns the setting before. */
 AT_API bool at_anomaly(at_tape *t, bool on);
 
-/* Ops that check their own backward whenever it runs: what breaks is a sticky error that names the
- * place and the numbers.  Frozen into each op when it is recorded.  Returns the flags before.
- *
- * ATTIC_CHECK_ATTENTION: at_sdpa, fused and plain, makes sure that in every head
- *
- *     <Q,dQ> = <K,dK>        <V,dV> = <O,dO>        sum_j dS_ij = 0
- *
- * within 64 eps times the sum of the absolute terms; see attention/identities.c.  Called once before a training
- * loop, at_check(t, ATTIC_CHECK_ATTENTION) does so in every step (make demo ARGS="--check 1").  It takes as
- * much memory again as Q, K and V, and adds 5 to 15 percent to the time of a small transformer's step
- * (make bench BENCH=check). */
-typedef enum { ATTIC_CHECK_ATTENTION = 1 } at_check_flag;
-AT_API unsigned at_check(at_tape *t, unsigned flags);
-AT_API unsigned at_checks(const at_tape *t); /* those that are on */
-
 /* Writes one line for every parameter whose gradient is missing, all zero, or not finite to `out`
  * (which may be NULL), and returns how many there are. */
 AT_API int at_grad_report(const at_tape *t, FILE *out);

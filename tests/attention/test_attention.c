@@ -627,8 +627,8 @@ START_TEST(masks_that_do_not_fit_are_named)
                      at_shape_of(2, 3, 5, 2));
     at_tape *t = x.t;
     expect_refusal(x, (at_sdpa_args){.keep = at_bools(t, at_shape_of(2, 4, 5), NULL)},
-                   "sdpa: keep is [2,4,5] beside 3 heads, which is ambiguous: make it [B,1,T,S] or "
-                   "[1,H,T,S]");
+                   "sdpa: keep is [2,4,5] beside 3 heads, which is ambiguous: make it [B,1,T,N] or "
+                   "[1,H,T,N]");
     expect_refusal(x, (at_sdpa_args){.bias = at_const(t, at_shape_of(4, 4), NULL)},
                    "sdpa: bias is [4,4], which can't be broadcast to the scores [2,3,4,5]");
     expect_refusal(x, (at_sdpa_args){.bias = at_bools(t, at_shape_of(4, 5), NULL)},

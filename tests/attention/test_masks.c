@@ -439,8 +439,8 @@ START_TEST(segments_and_lengths_must_fit)
 {
     assert_refused(
         at_keep_segments(t, at_ints(t, at_shape_of(2), NULL), at_ints(t, at_shape_of(1, 2), NULL)),
-        "keep_segments: q is [2] and k is [1,2], but they must be [T] and [S], or [B,T] "
-        "and [B,S]");
+        "keep_segments: q is [2] and k is [1,2], but they must be [T] and [N], or [B,T] "
+        "and [B,N]");
     assert_refused(at_keep_segments(t, at_ints(t, at_shape_of(2, 3), NULL),
                                     at_ints(t, at_shape_of(3, 3), NULL)),
                    "keep_segments: q is [2,3] but k is [3,3]: the batches, 2 and 3, differ");
@@ -451,7 +451,7 @@ START_TEST(segments_and_lengths_must_fit)
     assert_refused(at_keep_lengths(t, at_ints(t, at_shape_of(2, 1), NULL), 3),
                    "keep_lengths: len is [2,1], but must be [B]");
     assert_refused(at_keep_unpadded(t, at_ints(t, at_shape_of(1, 2, 3), NULL), 0),
-                   "keep_unpadded: id is [1,2,3], but must be [S] or [B,S]");
+                   "keep_unpadded: id is [1,2,3], but must be [N] or [B,N]");
 }
 END_TEST
 

@@ -130,7 +130,7 @@ START_TEST(additive_refuses_shapes_that_do_not_fit)
     at_tensor *flat = at_const(t, at_shape_of(T, CQ), NULL);
     ck_assert_ptr_null(at_additive_apply(t, &c.layer, flat, c.k, c.V, NULL, NULL));
     assert_error(t, "additive: q is [3,5] and k is \"k\" [2,4,2], but must be [B,T,Cq] and "
-                    "[B,S,Ck]");
+                    "[B,N,Ck]");
     at_close(t);
 }
 END_TEST
@@ -223,7 +223,7 @@ START_TEST(linear_attention_without_keys_is_refused_unless_there_is_nothing_to_d
               *Q = at_const(t, at_shape_of(2, 3), NULL);
     ck_assert_int_eq(at_linear_attention(t, none, none, none, true)->shape.dim[0], 0);
     ck_assert_ptr_null(at_linear_attention(t, Q, none, none, false));
-    assert_error(t, "linear_attention: K is [0,3], but must be [...,S,D] with at least one key");
+    assert_error(t, "linear_attention: K is [0,3], but must be [...,N,D] with at least one key");
     at_close(t);
 }
 END_TEST

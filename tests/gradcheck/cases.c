@@ -144,7 +144,7 @@ const char *at_case_identities(const at_case *c, at_dtype real)
     static char said[512];
     at_tensor *in[AT_MAX_CASE_INPUTS];
     at_tape *t = at_open(real, (uint64_t)c->seed + 1);
-    at_check(t, ATTIC_CHECK_ATTENTION);
+    at_check_attention(t, true);
     at_tensor *y = at_case_inputs(t, c, in) < 0 ? NULL : c->f(t, in, c->ctx);
     if (y && y->wants_grad) at_backward_from(t, y, at_random(t, y->shape, at_normal(1)));
     snprintf(said, sizeof said, "%s", at_error(t));

@@ -77,7 +77,7 @@ at_verdict at_case_expects(const at_case *c);
 at_gradcheck_report at_case_check(const at_case *c);
 /* The largest |y - reference| / max(1, max|reference|), infinite if y is no number; 0 without a reference. */
 double at_case_values(const at_case *c);
-/* Forward and backward once, with the checks that ops make of themselves (at_check): what the tape says, ""
+/* Forward and backward once, with the checks that ops make of themselves (at_check_attention): what the tape says, ""
  * if all is well. */
 const char *at_case_identities(const at_case *c, at_dtype real);
 

@@ -3,7 +3,7 @@
  *     make gradcheck                    every op
  *     make gradcheck ARGS=softmax       the ops and cases whose name contains one of these words
  *     make gradcheck ARGS=--first       stop at the first that does not pass
- *     make gradcheck ARGS=--identities  in place of differences, what attention says of itself (at_check)
+ *     make gradcheck ARGS=--identities  in place of differences, what attention says of itself (at_check_attention)
  *
  * checked    comparisons made: elements, or random directions for the large ones
  * error      the largest |a - n| / max(|a|, |n|, max|n| / 1000), a from backward, n from differences
@@ -57,7 +57,8 @@ int main(int argc, char **argv)
     int passed = 0, failed = 0, only_first = 0, identities = 0;
     const option table[] = {
         {"first", &only_first, NULL, NULL, 0, 0, "stop at the first that does not pass"},
-        {"identities", &identities, NULL, NULL, 0, 0, "what attention says of itself (at_check)"},
+        {"identities", &identities, NULL, NULL, 0, 0,
+         "what attention says of itself (at_check_attention)"},
         {0}};
     int first = parse_options(
         argc, argv, "usage: table [options] [part of an op's or case's name]...\n", table, argc);

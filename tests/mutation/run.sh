@@ -5,7 +5,7 @@
 # run.sh --check -- only looks whether each can be planted: is its text in its file, and once?
 #
 # Three look for it: the gradient table; in attention, what it says of itself while it computes these
-# gradients (the identities of at_check); and what neither can see, being no matter of a gradient, must be
+# gradients (the identities of at_check_attention); and what neither can see, being no matter of a gradient, must be
 # caught by the suite of tests that the mutant names.  A mutant that is caught has passed.  Exit status: 0
 # all were caught, 1 some were not, 2 could not run.
 set -u
