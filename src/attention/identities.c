@@ -252,7 +252,7 @@ void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
 #ifdef AT_ONCE
 
 /* An infinity or NaN breaks nothing. */
-static void judge(const at_node *n, const char *identity, const char *heads, at_sdpa_sides x)
+static void say_broken(const at_node *n, const char *identity, const char *heads, at_sdpa_sides x)
 {
     if (isfinite(x.left) && isfinite(x.right) && fabs(x.left - x.right) > x.tolerance)
         at_fail(n->tape, ATTIC_USER_ERROR,
@@ -270,9 +270,9 @@ void at_sdpa_judge(const at_node *n, int b, int g, at_sdpa_verdict head)
         snprintf(heads, AT_TEXT_SIZE, "heads %d to %d of batch %d", first, last, b);
     else
         snprintf(heads, AT_TEXT_SIZE, "head %d of batch %d", first, b);
-    judge(n, "<Q,dQ> = <K,dK>", heads, head.Q);
-    judge(n, "<V,dV> = <O,dO>", heads, head.V);
-    judge(n, "sum_j dK_j = 0", heads, head.K);
+    say_broken(n, "<Q,dQ> = <K,dK>", heads, head.Q);
+    say_broken(n, "<V,dV> = <O,dO>", heads, head.V);
+    say_broken(n, "sum_j dK_j = 0", heads, head.K);
 }
 
 #endif
