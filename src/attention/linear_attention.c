@@ -22,30 +22,29 @@
  *
  *              dn_i = (r_i dO_i,  -r_i (dO_i . O_i))              [Dv+1]
  *
- * n_i = sum_{j<=i} (Q_i . K_j) V'_j is linear in each of Q_i, K_j and V'_j.  Q_i meets what the
- * forward summed; K_j and V'_j are used by all i >= j, and meet a sum that runs from the other end:
+ * n_i = sum_{j<=i} (Q_i . K_j) V'_j is linear in each of Q_i, K_j and V'_j.  Q_i is multiplied
+ * with the sum of the forward; K_j and V'_j are used by all i >= j, and so with a sum from the other end:
  *
- *              N_j   = sum_{i>=j} Q_i dn_i^T                      [D,Dv+1]
+ *              R_j   = sum_{i>=j} Q_i dn_i^T                      [D,Dv+1]
  *
  *              dQ_i  = sum_{j<=i} K_j (V'_j . dn_i) = M_i dn_i
- *              dK_j  = sum_{i>=j} Q_i (V'_j . dn_i) = N_j V'_j
- *              dV'_j = sum_{i>=j} (Q_i . K_j) dn_i  = N_j^T K_j
+ *              dK_j  = sum_{i>=j} Q_i (V'_j . dn_i) = R_j V'_j
+ *              dV'_j = sum_{i>=j} (Q_i . K_j) dn_i  = R_j^T K_j
  *
- * All four are one thing, a running sum of outer products that is asked a question at every row:
+ * All four are one thing, a running sum of outer products that is read at every row:
  *
- *              R += a b^T,  y = R^T c          a    b    c    y       R          rows
+ *              Z += a b^T,  y = Z^T c          a    b    c    y       Z          rows
  *
  *                                    forward   K    V'   Q    n       M          up
  *                                              V'   K    dn   dQ      M^T        up
- *                                              dn   Q    V'   dK      N^T        down
- *                                              Q    dn   K    dV'     N          down
+ *                                              dn   Q    V'   dK      R^T        down
+ *                                              Q    dn   K    dV'     R          down
  *
- * R lies so that y is a sum of its rows, never a dot product with one.  The last element of dV'
+ * Z lies so that y is a sum of its rows, never a dot product with one.  The last element of dV'
  * belongs to the 1 and is dropped.  Saved: r, one number a row.
  *
  * Edge: where the denominator is 0 (all features are 0) there are no weights; r = 0 then, and O and
- * every gradient of that row are 0.  A NaN at j reaches rows i >= j only.
- */
+ * every gradient of that row are 0.  A NaN at j reaches rows i >= j only. */
 #include "ops/op.h"
 
 #include "attention/variants.h"
@@ -55,145 +54,150 @@ typedef struct {
     int heads, T, D, Dv;
 } linear_attention_args;
 
-/* of a head in Q and K, in V and O, in r */
+/* One head: its rows, NULL for a gradient that nobody wants, and scratch memory. */
 typedef struct {
-    ptrdiff_t Q, V, r;
-} linear_attention_place;
-
-static linear_attention_place linear_attention_head(const linear_attention_args *a, int head)
-{
-    ptrdiff_t row = (ptrdiff_t)head * a->T;
-    return (linear_attention_place){row * a->D, row * a->Dv, row};
-}
+    int T, D, Dv, W; /* W = Dv + 1 */
+    const REAL *Q, *K, *V, *dO;
+    REAL *O, *r, *dQ, *dK, *dV, *scratch;
+} linear_attention_head;
 
 typedef struct {
     at_node *n;
-    void *dQ, *dK, *dV;
+    REAL *dQ, *dK, *dV;
 } linear_attention_job;
-
-/* of a head: two multiply-adds, some 4 in a nanosecond, for each number of the matrix at each row */
-static ptrdiff_t linear_attention_work(const linear_attention_args *a)
-{
-    return (ptrdiff_t)a->T * a->D * (a->Dv + 1) / 2;
-}
 
 AT_KERNEL(linear_attention_forward);
 AT_KERNEL(linear_attention_backward);
 
-/* R += a b^T, y = R^T c      R [A,B]  a, c [A]  b, y [B] */
+static linear_attention_head linear_attention_head_of(const linear_attention_job *job,
+                                                      ptrdiff_t head, int slot)
+{
+    const at_node *n = job->n;
+    const linear_attention_args *a = n->args;
+    const ptrdiff_t r = head * a->T, q = r * a->D, v = r * a->Dv;
+    const REAL *dO = n->out[0]->grad;
+    return (linear_attention_head){.T = a->T,
+                                   .D = a->D,
+                                   .Dv = a->Dv,
+                                   .W = a->Dv + 1,
+                                   .Q = (const REAL *)n->in[0]->data + q,
+                                   .K = (const REAL *)n->in[1]->data + q,
+                                   .V = (const REAL *)n->in[2]->data + v,
+                                   .O = (REAL *)n->out[0]->data + v,
+                                   .dO = dO ? dO + v : NULL,
+                                   .r = (REAL *)n->saved + r,
+                                   .dQ = job->dQ ? job->dQ + q : NULL,
+                                   .dK = job->dK ? job->dK + q : NULL,
+                                   .dV = job->dV ? job->dV + v : NULL,
+                                   .scratch = at_scratch(n, slot)};
+}
+
+/* Z += a b^T, y = Z^T c      Z [A,B]  a, c [A]  b, y [B] */
 static void linear_attention_step(int A, int B, const REAL *restrict a, const REAL *restrict b,
-                                  REAL *restrict R, const REAL *restrict c, REAL *restrict y)
+                                  REAL *restrict Z, const REAL *restrict c, REAL *restrict y)
 {
     for (int j = 0; j < B; j++) y[j] = 0;
-    for (int i = 0; i < A; i++, R += B)
+    for (int i = 0; i < A; i++, Z += B)
         for (int j = 0; j < B; j++) {
-            R[j] += a[i] * b[j];
-            y[j] += c[i] * R[j];
+            Z[j] += a[i] * b[j];
+            y[j] += c[i] * Z[j];
         }
 }
 
-static void linear_attention_forward_head(const at_node *node, ptrdiff_t head, int slot)
+/* v = V'_i */
+static void linear_attention_value(const linear_attention_head *h, int i, REAL *v)
 {
-    const linear_attention_args *a = node->args;
-    linear_attention_place at = linear_attention_head(a, (int)head);
-    const REAL *Q = node->in[0]->data, *K = node->in[1]->data, *V = node->in[2]->data;
-    REAL *O = node->out[0]->data, *r = node->saved;
-    int D = a->D, Dv = a->Dv, W = Dv + 1;
-    REAL *n = at_scratch(node, slot), *v = n + W, *M = v + W;
+    memcpy(v, h->V + (ptrdiff_t)i * h->Dv, (size_t)h->Dv * sizeof *v);
+    v[h->Dv] = 1;
+}
 
-    Q += at.Q, K += at.Q, V += at.V, O += at.V, r += at.r;
+/* dn = (r dO_i, -r (dO_i . O_i)) */
+static void linear_attention_dn(const linear_attention_head *h, int i, REAL *dn)
+{
+    const REAL *dO = h->dO + (ptrdiff_t)i * h->Dv, *O = h->O + (ptrdiff_t)i * h->Dv;
+    for (int e = 0; e < h->Dv; e++) dn[e] = h->r[i] * dO[e];
+    dn[h->Dv] = -h->r[i] * row_dot(h->Dv, dO, O);
+}
+
+static void linear_attention_up(const linear_attention_head *h)
+{
+    const int D = h->D, Dv = h->Dv, W = h->W;
+    REAL *n = h->scratch, *v = n + W, *M = v + W;
     memset(M, 0, (size_t)D * (size_t)W * sizeof *M);
-    v[Dv] = 1;
-    for (int i = 0; i < a->T; i++, Q += D, K += D, V += Dv, O += Dv) {
-        memcpy(v, V, (size_t)Dv * sizeof *v);
-        linear_attention_step(D, W, K, v, M, Q, n);
-        r[i] = VALUE(n[Dv]) == 0 ? 0 : 1 / n[Dv];
-        for (int e = 0; e < Dv; e++) O[e] = n[e] * r[i];
+    for (int i = 0; i < h->T; i++) {
+        const ptrdiff_t q = (ptrdiff_t)i * D;
+        linear_attention_value(h, i, v);
+        linear_attention_step(D, W, h->K + q, v, M, h->Q + q, n);
+        h->r[i] = VALUE(n[Dv]) == 0 ? 0 : 1 / n[Dv];
+        for (int e = 0; e < Dv; e++) h->O[(ptrdiff_t)i * Dv + e] = n[e] * h->r[i];
     }
 }
 
-static void linear_attention_forward_heads(void *n, ptrdiff_t head, ptrdiff_t to, int slot)
+static void linear_attention_up_for_dQ(const linear_attention_head *h)
 {
-    for (; head < to; head++) linear_attention_forward_head(n, head, slot);
+    const int D = h->D, W = h->W;
+    REAL *dn = h->scratch, *v = dn + W, *dq = v + W, *Mt = dq + D;
+    memset(Mt, 0, (size_t)W * (size_t)D * sizeof *Mt);
+    for (int i = 0; i < h->T; i++) {
+        const ptrdiff_t q = (ptrdiff_t)i * D;
+        linear_attention_value(h, i, v);
+        linear_attention_dn(h, i, dn);
+        linear_attention_step(W, D, v, h->K + q, Mt, dn, dq);
+        for (int d = 0; d < D; d++) h->dQ[q + d] += dq[d];
+    }
+}
+
+static void linear_attention_down_for_dK_and_dV(const linear_attention_head *h)
+{
+    const int D = h->D, Dv = h->Dv, W = h->W;
+    REAL *dn = h->scratch, *v = dn + W, *dv = v + W, *dk = dv + W, *Rt = dk + D;
+    REAL *R = Rt + (ptrdiff_t)W * D;
+    memset(Rt, 0, 2 * (size_t)W * (size_t)D * sizeof *Rt); /* and R */
+    for (int j = h->T - 1; j >= 0; j--) {
+        const ptrdiff_t q = (ptrdiff_t)j * D, p = (ptrdiff_t)j * Dv;
+        linear_attention_value(h, j, v);
+        linear_attention_dn(h, j, dn);
+        if (h->dK) linear_attention_step(W, D, dn, h->Q + q, Rt, v, dk);
+        if (h->dV) linear_attention_step(D, W, h->Q + q, dn, R, h->K + q, dv);
+        for (int d = 0; h->dK && d < D; d++) h->dK[q + d] += dk[d];
+        for (int e = 0; h->dV && e < Dv; e++) h->dV[p + e] += dv[e];
+    }
+}
+
+static void linear_attention_forward_heads(void *job, ptrdiff_t head, ptrdiff_t to, int slot)
+{
+    for (; head < to; head++) {
+        linear_attention_head h = linear_attention_head_of(job, head, slot);
+        linear_attention_up(&h);
+    }
+}
+
+static void linear_attention_backward_heads(void *job, ptrdiff_t head, ptrdiff_t to, int slot)
+{
+    for (; head < to; head++) {
+        linear_attention_head h = linear_attention_head_of(job, head, slot);
+        if (h.dQ) linear_attention_up_for_dQ(&h);
+        if (h.dK || h.dV) linear_attention_down_for_dK_and_dV(&h);
+    }
+}
+
+/* Of a head: two multiply-adds, some 4 in a nanosecond, for each element of the matrix at each row. */
+static void linear_attention_heads(linear_attention_job *job, at_range_body *heads, int matrices)
+{
+    const linear_attention_args *a = job->n->args;
+    at_for(a->heads, (ptrdiff_t)a->T * a->D * (a->Dv + 1) / 2 * matrices, job->n->slots, heads,
+           job);
 }
 
 void AT_REAL(linear_attention_forward)(at_node *n)
 {
-    const linear_attention_args *a = n->args;
-    at_for(a->heads, linear_attention_work(a), n->slots, linear_attention_forward_heads, n);
-}
-
-/* dn = (r dO, -r (dO . O)) */
-static void linear_attention_dn(int Dv, REAL r, const REAL *O, const REAL *dO, REAL *dn)
-{
-    for (int e = 0; e < Dv; e++) dn[e] = r * dO[e];
-    dn[Dv] = -r * row_dot(Dv, dO, O);
-}
-
-/* Up, for dQ */
-static void linear_attention_up(const linear_attention_job *job, int head, REAL *scratch)
-{
-    const at_node *node = job->n;
-    const linear_attention_args *a = node->args;
-    linear_attention_place at = linear_attention_head(a, head);
-    const REAL *K = node->in[1]->data, *V = node->in[2]->data, *r = node->saved;
-    const REAL *O = node->out[0]->data, *dO = node->out[0]->grad;
-    REAL *dQ = job->dQ;
-    int D = a->D, Dv = a->Dv, W = Dv + 1;
-    REAL *dn = scratch, *v = dn + W, *dq = v + W, *Mt = dq + D;
-
-    K += at.Q, V += at.V, O += at.V, dO += at.V, r += at.r, dQ += at.Q;
-    memset(Mt, 0, (size_t)W * (size_t)D * sizeof *Mt);
-    v[Dv] = 1;
-    for (int i = 0; i < a->T; i++, K += D, V += Dv, O += Dv, dO += Dv, dQ += D) {
-        memcpy(v, V, (size_t)Dv * sizeof *v);
-        linear_attention_dn(Dv, r[i], O, dO, dn);
-        linear_attention_step(W, D, v, K, Mt, dn, dq);
-        for (int d = 0; d < D; d++) dQ[d] += dq[d];
-    }
-}
-
-/* Down, for dK and dV */
-static void linear_attention_down(const linear_attention_job *job, int head, REAL *scratch)
-{
-    const at_node *node = job->n;
-    const linear_attention_args *a = node->args;
-    linear_attention_place at = linear_attention_head(a, head);
-    const REAL *Q = node->in[0]->data, *K = node->in[1]->data, *V = node->in[2]->data;
-    const REAL *O = node->out[0]->data, *dO = node->out[0]->grad, *r = node->saved;
-    REAL *dK = job->dK, *dV = job->dV;
-    int D = a->D, Dv = a->Dv, W = Dv + 1;
-    REAL *dn = scratch, *v = dn + W, *dv = v + W, *dk = dv + W, *Nt = dk + D;
-    REAL *N = Nt + (ptrdiff_t)W * D;
-
-    memset(Nt, 0, 2 * (size_t)W * (size_t)D * sizeof *Nt); /* and N */
-    v[Dv] = 1;
-    for (int j = a->T - 1; j >= 0; j--) {
-        ptrdiff_t q = at.Q + (ptrdiff_t)j * D, p = at.V + (ptrdiff_t)j * Dv;
-        memcpy(v, V + p, (size_t)Dv * sizeof *v);
-        linear_attention_dn(Dv, r[at.r + j], O + p, dO + p, dn);
-        if (dK) linear_attention_step(W, D, dn, Q + q, Nt, v, dk);
-        if (dV) linear_attention_step(D, W, Q + q, dn, N, K + q, dv);
-        for (int d = 0; dK && d < D; d++) dK[q + d] += dk[d];
-        for (int e = 0; dV && e < Dv; e++) dV[p + e] += dv[e];
-    }
-}
-
-static void linear_attention_backward_heads(void *ctx, ptrdiff_t head, ptrdiff_t to, int slot)
-{
-    const linear_attention_job *job = ctx;
-    REAL *scratch = at_scratch(job->n, slot);
-    for (; head < to; head++) {
-        if (job->dQ) linear_attention_up(job, (int)head, scratch);
-        if (job->dK || job->dV) linear_attention_down(job, (int)head, scratch);
-    }
+    linear_attention_heads(&(linear_attention_job){.n = n}, linear_attention_forward_heads, 1);
 }
 
 void AT_REAL(linear_attention_backward)(at_node *n)
 {
-    const linear_attention_args *a = n->args;
     linear_attention_job job = {n, at_grad(n, 0), at_grad(n, 1), at_grad(n, 2)};
-    at_for(a->heads, 2 * linear_attention_work(a), n->slots, linear_attention_backward_heads, &job);
+    linear_attention_heads(&job, linear_attention_backward_heads, 2);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */

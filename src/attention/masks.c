@@ -6,15 +6,18 @@
 
 #include <string.h>
 
+#include "attention/problem.h"
 #include "autograd/op.h"
 #include "ops/map.h"
 
-/* [T,N], to be filled */
-static at_tensor *keep_matrix(at_tape *t, const char *name, int T, int N)
+/* [T,N] of zeros, to be filled */
+static at_tensor *keep_none(at_tape *t, const char *name, int T, int N)
 {
     AT_REQUIRE(t, T >= 0 && N >= 0, "%s: %d queries and %d keys, but neither can be negative", name,
                T, N);
-    return at_blank(t, ATTIC_BOOL, at_shape_of(T, N));
+    at_tensor *keep = at_blank(t, ATTIC_BOOL, at_shape_of(T, N));
+    if (keep) memset(keep->data, 0, at_bytes(keep));
+    return keep;
 }
 
 static unsigned char *keep_row(at_tensor *keep, ptrdiff_t i)
@@ -24,41 +27,24 @@ static unsigned char *keep_row(at_tensor *keep, ptrdiff_t i)
 
 /* ------------------------------------------------------------------ along the diagonal --------- */
 
-/* Where the diagonal lies, if anything depends on it: j = i + offset.  False after an error. */
-static bool keep_diagonal(at_tape *t, const char *name, int T, int N, bool needed, at_align align,
-                          int64_t *offset)
-{
-    AT_REQUIRE(t, align <= ATTIC_ALIGN_OFFSET, "%s: there is no alignment %d", name, (int)align);
-    AT_REQUIRE(t, align == ATTIC_ALIGN_OFFSET || *offset == 0,
-               "%s: offset = %d counts only with align = ATTIC_ALIGN_OFFSET", name, (int)*offset);
-    AT_REQUIRE(t, !needed || align != ATTIC_ALIGN_EQUAL || T == N,
-               "%s: %d queries and %d keys: say where the diagonal lies, align = "
-               "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET",
-               name, T, N);
-    if (align == ATTIC_ALIGN_BOTTOM_RIGHT) *offset = (int64_t)N - T;
-    return true;
-}
-
 /* Row i keeps i + offset - left < j < i + offset + right; 0: no limit. */
 static at_tensor *keep_band(at_tape *t, const char *name, int T, int N, int left, int right,
-                            int64_t offset)
+                            at_align align, int offset)
 {
-    at_tensor *keep = keep_matrix(t, name, T, N);
+    int64_t diagonal;
+    if (!at_sdpa_diagonal(t, name, left || right, align, offset, T, N, &diagonal)) return NULL;
+    at_tensor *keep = keep_none(t, name, T, N);
+    at_sdpa_plan p = {.N = N, .offset = diagonal, .window_left = left, .window_right = right};
     for (int i = 0; keep && i < T; i++) {
-        int64_t lo = left ? i + offset - left + 1 : 0, hi = right ? i + offset + right : N;
-        if (lo < 0) lo = 0;
-        if (hi > N) hi = N;
-        memset(keep_row(keep, i), 0, (size_t)N);
-        if (lo < hi) memset(keep_row(keep, i) + lo, 1, (size_t)(hi - lo));
+        at_sdpa_range range = at_sdpa_range_of(&p, NULL, 0, i);
+        memset(keep_row(keep, i) + range.lo, 1, (size_t)(range.hi - range.lo));
     }
     return keep;
 }
 
 at_tensor *at_keep_causal(at_tape *t, int T, int N, at_align align, int offset)
 {
-    int64_t diagonal = offset;
-    if (!keep_diagonal(t, "keep_causal", T, N, true, align, &diagonal)) return NULL;
-    return keep_band(t, "keep_causal", T, N, 0, 1, diagonal);
+    return keep_band(t, "keep_causal", T, N, 0, 1, align, offset);
 }
 
 at_tensor *at_keep_window(at_tape *t, int T, int N, int left, int right, at_align align, int offset)
@@ -67,67 +53,41 @@ at_tensor *at_keep_window(at_tape *t, int T, int N, int left, int right, at_alig
                "keep_window: %d keys to the left and %d to the right, but neither can be negative "
                "(0 means no limit, 1 the diagonal alone)",
                left, right);
-    int64_t diagonal = offset;
-    if (!keep_diagonal(t, "keep_window", T, N, left || right, align, &diagonal)) return NULL;
-    return keep_band(t, "keep_window", T, N, left, right, diagonal);
+    return keep_band(t, "keep_window", T, N, left, right, align, offset);
 }
 
 /* ------------------------------------------------------------------ stripes -------------------- */
 
-/* at[0..n-1] must be in 0..size-1. */
-static bool keep_list(at_tape *t, const char *name, const char *what, const int *at, int n,
-                      int size)
+/* Every query keeps the keys of the list, the queries of the list keep every key: one of the two, or both. */
+static at_tensor *keep_stripes(at_tape *t, const char *name, int T, int N, const char *what,
+                               const int *list, int n, bool keys, bool queries)
 {
+    at_tensor *keep = keep_none(t, name, T, N);
+    const int size = keys ? N : T;
     AT_REQUIRE(t, n >= 0, "%s: a list of n = %d, but n can't be negative", name, n);
-    AT_REQUIRE(t, at || n == 0, "%s: %s is NULL, but n = %d", name, what, n);
-    for (int k = 0; k < n; k++)
-        AT_REQUIRE(t, at[k] >= 0 && at[k] < size, "%s: %s[%d] is %d, but must be in 0..%d", name,
-                   what, k, at[k], size - 1);
-    return true;
-}
-
-static at_tensor *keep_none(at_tape *t, const char *name, int T, int N)
-{
-    at_tensor *keep = keep_matrix(t, name, T, N);
-    if (keep) memset(keep->data, 0, at_bytes(keep));
+    AT_REQUIRE(t, list || n == 0, "%s: %s is NULL, but n = %d", name, what, n);
+    for (int k = 0; k < n; k++) {
+        AT_REQUIRE(t, list[k] >= 0 && list[k] < size, "%s: %s[%d] is %d, but must be in 0..%d",
+                   name, what, k, list[k], size - 1);
+        for (int i = 0; keys && i < T; i++) keep_row(keep, i)[list[k]] = 1;
+        if (queries) memset(keep_row(keep, list[k]), 1, (size_t)N);
+    }
     return keep;
-}
-
-static void keep_stripe_down(at_tensor *keep, int key)
-{
-    for (int i = 0; i < keep->shape.dim[0]; i++) keep_row(keep, i)[key] = 1;
-}
-
-static void keep_stripe_across(at_tensor *keep, int query)
-{
-    memset(keep_row(keep, query), 1, (size_t)keep->shape.dim[1]);
 }
 
 at_tensor *at_keep_vertical(at_tape *t, int T, int N, const int *key, int n)
 {
-    at_tensor *keep = keep_none(t, "keep_vertical", T, N);
-    if (!keep || !keep_list(t, "keep_vertical", "key", key, n, N)) return NULL;
-    for (int k = 0; k < n; k++) keep_stripe_down(keep, key[k]);
-    return keep;
+    return keep_stripes(t, "keep_vertical", T, N, "key", key, n, true, false);
 }
 
 at_tensor *at_keep_horizontal(at_tape *t, int T, int N, const int *query, int n)
 {
-    at_tensor *keep = keep_none(t, "keep_horizontal", T, N);
-    if (!keep || !keep_list(t, "keep_horizontal", "query", query, n, T)) return NULL;
-    for (int k = 0; k < n; k++) keep_stripe_across(keep, query[k]);
-    return keep;
+    return keep_stripes(t, "keep_horizontal", T, N, "query", query, n, false, true);
 }
 
 at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n)
 {
-    at_tensor *keep = keep_none(t, "keep_global_at", T, T);
-    if (!keep || !keep_list(t, "keep_global_at", "token", token, n, T)) return NULL;
-    for (int k = 0; k < n; k++) {
-        keep_stripe_down(keep, token[k]);
-        keep_stripe_across(keep, token[k]);
-    }
-    return keep;
+    return keep_stripes(t, "keep_global_at", T, T, "token", token, n, true, true);
 }
 
 at_tensor *at_keep_global(at_tape *t, int T, int n)
@@ -232,12 +192,12 @@ static const unsigned char *keep_operand_row(const keep_operand *o, at_shape y, 
     return row;
 }
 
-typedef enum { KEEP_BOTH, KEEP_EITHER } keep_rule;
-
-static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_tensor *b,
-                               keep_rule rule)
+/* Cells that both keep, or that either keeps. */
+static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_tensor *b, bool both)
 {
     at_shape s;
+    AT_INPUT(t, name, a, ATTIC_BOOL);
+    AT_INPUT(t, name, b, ATTIC_BOOL);
     AT_REQUIRE(t, at_broadcast(a->shape, b->shape, &s), "%s: a is %s but b is %s: %s", name,
                at_text(a), at_text(b), at_clash_text(a->shape, b->shape));
     at_tensor *keep = at_blank(t, ATTIC_BOOL, s);
@@ -247,23 +207,19 @@ static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_te
         const unsigned char *x = keep_operand_row(&A, s, r), *z = keep_operand_row(&B, s, r);
         unsigned char *y = keep_row(keep, r);
         for (ptrdiff_t n = at_last(s), j = 0; j < n; j++, x += A.step, z += B.step)
-            y[j] = rule == KEEP_BOTH ? *x && *z : *x || *z;
+            y[j] = both ? *x && *z : *x || *z;
     }
     return keep;
 }
 
 at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b)
 {
-    AT_INPUT(t, "keep_and", a, ATTIC_BOOL);
-    AT_INPUT(t, "keep_and", b, ATTIC_BOOL);
-    return keep_combine(t, "keep_and", a, b, KEEP_BOTH);
+    return keep_combine(t, "keep_and", a, b, true);
 }
 
 at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b)
 {
-    AT_INPUT(t, "keep_or", a, ATTIC_BOOL);
-    AT_INPUT(t, "keep_or", b, ATTIC_BOOL);
-    return keep_combine(t, "keep_or", a, b, KEEP_EITHER);
+    return keep_combine(t, "keep_or", a, b, false);
 }
 
 static at_tensor *keep_negation(at_tape *t, const at_tensor *x)

@@ -160,24 +160,30 @@ static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
     return true;
 }
 
-static bool sdpa_diagonal(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
+bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align, int offset, int T,
+                      int N, int64_t *diagonal)
+{
+    AT_REQUIRE(t, align <= ATTIC_ALIGN_OFFSET, "%s: there is no alignment %d", name, (int)align);
+    AT_REQUIRE(t, align == ATTIC_ALIGN_OFFSET || offset == 0,
+               "%s: offset = %d counts only with align = ATTIC_ALIGN_OFFSET", name, offset);
+    AT_REQUIRE(t, !needed || align != ATTIC_ALIGN_EQUAL || T == N,
+               "%s: %d queries and %d keys: say where the diagonal of causal or a window lies, "
+               "align = ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET",
+               name, T, N);
+    *diagonal = align == ATTIC_ALIGN_BOTTOM_RIGHT ? (int64_t)N - T : offset;
+    return true;
+}
+
+static bool sdpa_band(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
 {
     AT_REQUIRE(t, a->window_left >= 0 && a->window_right >= 0,
                "sdpa: the window is %d keys to the left and %d to the right, but neither can be "
                "negative (0 means no limit, 1 the diagonal alone)",
                a->window_left, a->window_right);
-    AT_REQUIRE(t, a->align <= ATTIC_ALIGN_OFFSET, "sdpa: there is no alignment %d", (int)a->align);
-    AT_REQUIRE(t, a->align == ATTIC_ALIGN_OFFSET || a->offset == 0,
-               "sdpa: offset = %d counts only with align = ATTIC_ALIGN_OFFSET", a->offset);
-    bool diagonal = a->causal || a->window_left || a->window_right;
-    AT_REQUIRE(t, !diagonal || a->align != ATTIC_ALIGN_EQUAL || p->T == p->N,
-               "sdpa: %s with %d queries and %d keys: say where the diagonal lies, align = "
-               "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET",
-               a->causal ? "causal" : "a window", p->T, p->N);
     p->causal = a->causal;
     p->window_left = a->window_left, p->window_right = a->window_right;
-    p->offset = a->align == ATTIC_ALIGN_BOTTOM_RIGHT ? (int64_t)p->N - p->T : a->offset;
-    return true;
+    return at_sdpa_diagonal(t, "sdpa", a->causal || a->window_left || a->window_right, a->align,
+                            a->offset, p->T, p->N, &p->offset);
 }
 
 static bool sdpa_heads(at_tape *t, const at_sdpa_args *a)
@@ -264,7 +270,7 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
                       at_check_input(t, "sdpa", "K", K, ATTIC_REAL) &&
                       at_check_input(t, "sdpa", "V", V, ATTIC_REAL) && sdpa_heads(t, a) &&
                       sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
-                      sdpa_numbers(t, a, p) && sdpa_diagonal(t, a, p) && sdpa_masks(t, a, p);
+                      sdpa_numbers(t, a, p) && sdpa_band(t, a, p) && sdpa_masks(t, a, p);
     if (good) p->own = sdpa_several_roles((const at_tensor *[]){Q, K, V}, a->bias);
     return good;
 }

@@ -68,6 +68,11 @@ enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_KEY_
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                      const at_sdpa_args *a, at_sdpa_plan *p);
 
+/* Where the diagonal lies, j = i + *diagonal.  False after an error that calls the caller `name`; T = N is no
+ * condition if nothing `needed` depends on it. */
+bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align, int offset, int T,
+                      int N, int64_t *diagonal);
+
 /* Of each row, in n->saved: the maximum m, 1/sum, and space in which the tiled backward keeps delta. */
 enum { AT_SDPA_SAVED = 3 };
 

@@ -610,10 +610,12 @@ START_TEST(options_out_of_range_are_named)
                    "sdpa: the window is -1 keys to the left and 0 to the right, but neither can be "
                    "negative (0 means no limit, 1 the diagonal alone)");
     expect_refusal(x, (at_sdpa_args){.causal = true},
-                   "sdpa: causal with 2 queries and 3 keys: say where the diagonal lies, align = "
+                   "sdpa: 2 queries and 3 keys: say where the diagonal of causal or a window "
+                   "lies, align = "
                    "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET");
     expect_refusal(x, (at_sdpa_args){.window_left = 2},
-                   "sdpa: a window with 2 queries and 3 keys: say where the diagonal lies, align = "
+                   "sdpa: 2 queries and 3 keys: say where the diagonal of causal or a window "
+                   "lies, align = "
                    "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET");
     expect_refusal(x, (at_sdpa_args){.causal = true, .align = ATTIC_ALIGN_TOP_LEFT, .offset = 1},
                    "sdpa: offset = 1 counts only with align = ATTIC_ALIGN_OFFSET");

@@ -400,12 +400,16 @@ END_TEST
 
 START_TEST(diagonals_that_lie_nowhere_are_refused)
 {
-    assert_refused(at_keep_causal(t, 3, 4, EQUAL, 0),
-                   "keep_causal: 3 queries and 4 keys: say where the diagonal lies, align = "
-                   "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET");
-    assert_refused(at_keep_window(t, 3, 4, 1, 0, EQUAL, 0),
-                   "keep_window: 3 queries and 4 keys: say where the diagonal lies, align = "
-                   "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET");
+    assert_refused(
+        at_keep_causal(t, 3, 4, EQUAL, 0),
+        "keep_causal: 3 queries and 4 keys: say where the diagonal of causal or a window "
+        "lies, align = "
+        "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET");
+    assert_refused(
+        at_keep_window(t, 3, 4, 1, 0, EQUAL, 0),
+        "keep_window: 3 queries and 4 keys: say where the diagonal of causal or a window "
+        "lies, align = "
+        "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET");
     assert_refused(at_keep_causal(t, 3, 3, EQUAL, 1),
                    "keep_causal: offset = 1 counts only with align = ATTIC_ALIGN_OFFSET");
     assert_refused(at_keep_causal(t, 3, 3, 4, 0), "keep_causal: there is no alignment 4");

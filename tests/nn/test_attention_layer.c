@@ -363,7 +363,8 @@ START_TEST(what_can_not_be_attended_to_is_an_error_of_the_op_inside)
     at_attention a = make(t, kind[0].config);
     at_tensor *x = draw_rows(t, T), *m = draw_rows(t, S);
     ck_assert_ptr_null(at_attention_apply(t, &a, x, m, (at_sdpa_args){.causal = true}));
-    assert_error(t, "sdpa: causal with 3 queries and 5 keys: say where the diagonal lies, align = "
+    assert_error(t, "sdpa: 3 queries and 5 keys: say where the diagonal of causal or a window "
+                    "lies, align = "
                     "ATTIC_ALIGN_TOP_LEFT, ATTIC_ALIGN_BOTTOM_RIGHT or ATTIC_ALIGN_OFFSET");
     at_clear_error(t);
     at_tensor *narrow = at_const(t, at_shape_of(B, T, 3), NULL);
