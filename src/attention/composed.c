@@ -19,8 +19,6 @@
 
 #include <float.h>
 
-/* ------------------------------------------------------------------ the mask ------------------- */
-
 /* drop [B,H,T,N]: 1 where causal, window, key_len or keep masks.  (A bias of -inf needs no help here.)  An
  * op, so that a replay reads keep and key_len anew; nothing to differentiate. */
 static void composed_drop_forward(at_node *n)
@@ -55,8 +53,6 @@ static at_tensor *composed_mask(at_tape *t, at_tensor *S, const at_sdpa_args *a,
     return n ? at_masked_fill(t, S, n->out[0], -(double)INFINITY) : NULL;
 }
 
-/* ------------------------------------------------------------------ heads ---------------------- */
-
 /* Q, K or V in any layout -> [B,G,per group,rows,D] */
 static at_tensor *composed_split(at_tape *t, at_tensor *x, bool packed, at_shape to)
 {
@@ -77,8 +73,6 @@ static at_tensor *composed_join(at_tape *t, at_tensor *O, bool packed, const at_
     }
     return at_reshape(t, O, p->O);
 }
-
-/* ------------------------------------------------------------------ the steps ------------------ */
 
 /* 1 to 4: S [B,H,T,N]; *X are the scaled scores */
 static at_tensor *composed_scores(at_tape *t, at_tensor *Q, at_tensor *K, const at_sdpa_args *a,

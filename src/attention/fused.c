@@ -49,7 +49,7 @@
  * block is paired with all its row blocks before the next begins: its K, V, dK and dV stay in cache.
  *
  * dbias breaks the separation where bias is repeated: along batches or heads, these become one task;
- * along rows and keys at once, so do the key blocks.  Likewise for inputs that are one and the same tensor.
+ * along rows and keys at once, so do the key blocks.  (A tensor in several roles is no such case: operands.h.)
  *
  * MEMORY.  A tile needs 150 to 250 KB, and 64 threads are not to need 64 times that for one long head.  So
  * there are slots: as many as fit into a bound that the size of O sets, and no more than threads.  Who

@@ -49,11 +49,10 @@ static REAL backward_delta_of_weights(sdpa_tile *x, int r)
 {
     REAL sum = 0;
     x->j0 = 0;
-    x->keys = x->p->N;
-    const REAL *A = sdpa_cells(x, r, x->job->weights);
-    const REAL *dW = sdpa_cells(x, r, x->job->dW);
-    for (int j = 0; j < x->p->N; j++)
-        if (sdpa_keeps(x, r, j)) sum += A[j] * dW[j];
+    const REAL *A = sdpa_cells(x, r, x->job->weights), *dW = sdpa_cells(x, r, x->job->dW);
+    at_sdpa_range range = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + r);
+    for (int j = range.lo; j < range.hi; j++)
+        if (sdpa_cell_kept(x, r, j)) sum += A[j] * dW[j];
     return sum;
 }
 
@@ -255,21 +254,15 @@ static void backward_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
     for (; task < to; task++) backward_task(job, &x, (int)task);
 }
 
-/* What can be a task of its own, given which sums are shared.  Where there are heads enough, a head's
- * whole schedule is one task: all that it reads and adds to is in cache. */
+/* What can be a task of its own, given which sums dbias shares.  Where there are heads enough, a head's whole
+ * schedule is one task: all that it reads and adds to is in cache. */
 static void backward_cut(backward_job *job)
 {
     const at_sdpa_plan *p = job->of.p;
-    REAL *d[] = {job->of.dQ, job->of.dK, job->of.dV, job->of.dbias};
-    bool same = false, same_bias = false;
-    for (int i = 0; i < 4; i++)
-        for (int j = i + 1; j < 4; j++) {
-            same |= d[i] && d[i] == d[j];
-            same_bias |= j == 3 && d[i] && d[i] == d[j];
-        }
-    job->cut_b = !same_bias && (!d[3] || p->bias.b);
-    job->cut_g = !same_bias && (!d[3] || p->bias.h);
-    job->cut_k = !same && (!d[3] || p->bias.i || p->bias.j);
+    const bool dbias = job->of.dbias != NULL;
+    job->cut_b = !dbias || p->bias.b;
+    job->cut_g = !dbias || p->bias.h;
+    job->cut_k = !dbias || p->bias.i || p->bias.j;
     double heads = (double)(job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
     if (heads >= BACKWARD_TASKS || job->steps == 1) job->cut_k = false;
     job->held = job->cut_k ? 1 : job->steps;

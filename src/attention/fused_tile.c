@@ -70,29 +70,13 @@ void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
 
 /* ------------------------------------------------------------------ what is kept --------------- */
 
-/* Keys of the tile that causal, window and key_len leave to row r, counted from j0. */
-static at_sdpa_range tile_span(const sdpa_tile *x, int r)
-{
-    at_sdpa_range a = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + r);
-    int lo = a.lo - x->j0, hi = a.hi - x->j0;
-    if (hi > x->keys) hi = x->keys;
-    if (lo < 0) lo = 0;
-    return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
-}
-
-static bool tile_cell_kept(const sdpa_tile *x, int r, int k)
+bool sdpa_cell_kept(const sdpa_tile *x, int r, int k)
 {
     const at_sdpa_plan *p = x->p;
     int i = x->i0 + r, j = x->j0 + k;
     if (x->job->keep && !x->job->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
     return !x->job->bias ||
            VALUE(x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)]) != MINUS_INFINITY;
-}
-
-bool sdpa_keeps(const sdpa_tile *x, int r, int k)
-{
-    at_sdpa_range span = tile_span(x, r);
-    return k >= span.lo && k < span.hi && tile_cell_kept(x, r, k);
 }
 
 /* kept[k] = 1 where `keep` and bias leave key k to row r, else 0 */
@@ -151,7 +135,7 @@ static bool tile_narrow(sdpa_tile *x)
     return lo < hi;
 }
 
-/* lo and hi of each row: the same as tile_span, but for an empty span.  The rows that fill up are like the
+/* lo and hi of each row: what at_sdpa_range_of says, counted from j0, in the vector unit.  The rows that fill up are like the
  * last one. */
 static void tile_spans(const sdpa_tile *x)
 {
@@ -197,12 +181,6 @@ bool sdpa_select_keys(sdpa_tile *x, int j0, int end)
     if (x->some) tile_spans(x);
     if (x->by_cell) tile_mask(x);
     return true;
-}
-
-bool sdpa_kept(const sdpa_tile *x, int r, int k)
-{
-    if (!x->some) return true;
-    return x->lo[r] <= (REAL)k && (REAL)k < x->hi[r] && (!x->by_cell || x->mask[k * x->ld + r]);
 }
 
 at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r)
@@ -350,12 +328,19 @@ static void tile_product(const sdpa_tile *x, const sdpa_sum_args *a, int n0, int
          (at_strides){a->C_row, 1, 1}, x->gemm);
 }
 
+/* Is cell (r,k) kept? */
+static bool tile_kept(const sdpa_tile *x, int r, int k)
+{
+    if (!x->some) return true;
+    return x->lo[r] <= (REAL)k && (REAL)k < x->hi[r] && (!x->by_cell || x->mask[k * x->ld + r]);
+}
+
 /* X_k, which is not finite, for the cells that are kept. */
 static void tile_patch(const sdpa_tile *x, const sdpa_sum_args *a, int k)
 {
     for (int m = 0; m < (a->across ? x->keys : x->rows); m++) {
         int row = a->across ? k : m, key = a->across ? m : k;
-        if (!sdpa_kept(x, row, key)) continue;
+        if (!tile_kept(x, row, key)) continue;
         REAL W = a->alpha * a->W[key * x->ld + row];
         row_axpy(a->width, W, a->X + k * a->X_row, a->C + m * a->C_row);
     }

@@ -77,8 +77,7 @@ typedef struct {
 #define sdpa_transpose(...) AT_REAL(sdpa_transpose)(__VA_ARGS__)
 #define sdpa_select_rows(...) AT_REAL(sdpa_select_rows)(__VA_ARGS__)
 #define sdpa_select_keys(...) AT_REAL(sdpa_select_keys)(__VA_ARGS__)
-#define sdpa_keeps(...) AT_REAL(sdpa_keeps)(__VA_ARGS__)
-#define sdpa_kept(...) AT_REAL(sdpa_kept)(__VA_ARGS__)
+#define sdpa_cell_kept(...) AT_REAL(sdpa_cell_kept)(__VA_ARGS__)
 #define sdpa_scores(...) AT_REAL(sdpa_scores)(__VA_ARGS__)
 #define sdpa_key_range(...) AT_REAL(sdpa_key_range)(__VA_ARGS__)
 #define sdpa_fill(...) AT_REAL(sdpa_fill)(__VA_ARGS__)
@@ -97,10 +96,8 @@ void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
 /* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none is
  * left. */
 bool sdpa_select_keys(sdpa_tile *x, int j0, int end);
-/* May row r keep key k of the tile? */
-bool sdpa_keeps(const sdpa_tile *x, int r, int k);
-/* Is cell (r,k) kept?  A look at what sdpa_select_keys found out. */
-bool sdpa_kept(const sdpa_tile *x, int r, int k);
+/* Do `keep` and bias leave key k to row r?  (causal, window and key_len: at_sdpa_range_of) */
+bool sdpa_cell_kept(const sdpa_tile *x, int r, int k);
 /* s = scores, and slope.  Masked cells are computed like any other. */
 void sdpa_scores(sdpa_tile *x);
 /* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked at. */

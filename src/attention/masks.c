@@ -25,8 +25,6 @@ static unsigned char *keep_row(at_tensor *keep, ptrdiff_t i)
     return (unsigned char *)keep->data + i * at_last(keep->shape);
 }
 
-/* ------------------------------------------------------------------ along the diagonal --------- */
-
 /* Row i keeps i + offset - left < j < i + offset + right; 0: no limit. */
 static at_tensor *keep_band(at_tape *t, const char *name, int T, int N, int left, int right,
                             at_align align, int offset)
@@ -55,8 +53,6 @@ at_tensor *at_keep_window(at_tape *t, int T, int N, int left, int right, at_alig
                left, right);
     return keep_band(t, "keep_window", T, N, left, right, align, offset);
 }
-
-/* ------------------------------------------------------------------ stripes -------------------- */
 
 /* Every query keeps the keys of the list, the queries of the list keep every key: one of the two, or both. */
 static at_tensor *keep_stripes(at_tape *t, const char *name, int T, int N, const char *what,
@@ -98,8 +94,6 @@ at_tensor *at_keep_global(at_tape *t, int T, int n)
     return keep;
 }
 
-/* ------------------------------------------------------------------ blocks --------------------- */
-
 at_tensor *at_keep_blocks(at_tape *t, int T, int N, int size)
 {
     AT_REQUIRE(t, size >= 1, "keep_blocks: blocks of %d, but there must be something in them",
@@ -136,8 +130,6 @@ at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k)
     return keep;
 }
 
-/* ------------------------------------------------------------------ padding -------------------- */
-
 at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int N)
 {
     AT_INPUT(t, "keep_lengths", len, ATTIC_I32);
@@ -168,8 +160,6 @@ at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad)
     for (ptrdiff_t n = at_count(s), i = 0; i < n; i++) y[i] = ((const int32_t *)id->data)[i] != pad;
     return keep;
 }
-
-/* ------------------------------------------------------------------ combining ------------------ */
 
 /* How a row of the result is read from x: where it begins, and the step along it (0: repeated). */
 typedef struct {
@@ -243,8 +233,6 @@ at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop)
     AT_INPUT(t, "keep_from_drop", drop, ATTIC_BOOL);
     return keep_negation(t, drop);
 }
-
-/* ------------------------------------------------------------------ counting ------------------- */
 
 at_keep_tally at_keep_count(const at_tensor *keep)
 {

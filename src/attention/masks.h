@@ -25,8 +25,6 @@
 #include "attention/attention.h"
 AT_BEGIN_C
 
-/* ------------------------------------------------------------------ along the diagonal --------- */
-
 /* The past: key j for query i when j <= i + offset.  align and offset as in attention.h; T != N needs an
  * alignment, or is an error.
  *
@@ -49,8 +47,6 @@ AT_API at_tensor *at_keep_causal(at_tape *t, int T, int N, at_align align, int o
 AT_API at_tensor *at_keep_window(at_tape *t, int T, int N, int left, int right, at_align align,
                                  int offset);
 
-/* ------------------------------------------------------------------ stripes -------------------- */
-
 /* Vertical: these n keys, for every query.  Horizontal: every key, for these n queries.  Global, in
  * self-attention: both, so that these tokens see all and are seen by all; the first n, or a list
  * (Longformer: Beltagy, Peters, Cohan 2020; BigBird: Zaheer et al. 2020).  Numbers outside of the mask
@@ -66,8 +62,6 @@ AT_API at_tensor *at_keep_vertical(at_tape *t, int T, int N, const int *key, int
 AT_API at_tensor *at_keep_horizontal(at_tape *t, int T, int N, const int *query, int n);
 AT_API at_tensor *at_keep_global(at_tape *t, int T, int n);
 AT_API at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n);
-
-/* ------------------------------------------------------------------ blocks --------------------- */
 
 /* Block-diagonal: i and j lie in the same stretch of `size` positions, i / size = j / size.
  *
@@ -90,8 +84,6 @@ AT_API at_tensor *at_keep_blocks(at_tape *t, int T, int N, int size);
  *       00110   */
 AT_API at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k);
 
-/* ------------------------------------------------------------------ padding -------------------- */
-
 /* The first len_b of N keys, in batch b.    len i32 [B], 0 <= len_b <= N  ->  [B,1,1,N]
  *
  *     ###..
@@ -101,8 +93,6 @@ AT_API at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int N);
  * word as well.    id i32 [B,N] -> [B,1,1,N]; [N] -> [1,N] */
 AT_API at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad);
 
-/* ------------------------------------------------------------------ combining ------------------ */
-
 /* What both keep; what either keeps.  Shapes broadcast: [B,1,1,N] and [T,N] give [B,1,T,N]. */
 AT_API at_tensor *at_keep_and(at_tape *t, at_tensor *a, at_tensor *b);
 AT_API at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b);
@@ -110,8 +100,6 @@ AT_API at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b);
 AT_API at_tensor *at_keep_not(at_tape *t, at_tensor *a);
 /* drop: 1 = masked.  The same operation as not, said so that the polarity can't be mistaken. */
 AT_API at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop);
-
-/* ------------------------------------------------------------------ counting ------------------- */
 
 typedef struct {
     ptrdiff_t cells, kept;

@@ -10,8 +10,6 @@
 
 #include "autograd/op.h"
 
-/* ------------------------------------------------------------------ distances ------------------ */
-
 /* T + N - 1 numbers d, one for each diagonal. */
 typedef struct {
     int n;
@@ -47,8 +45,6 @@ static at_tensor *bias_from_table(at_tape *t, at_tensor *table, at_tensor *id, i
     return spread_over_scores(t, at_transpose(t, x, 0, 1), T, N);
 }
 
-/* ------------------------------------------------------------------ learned -------------------- */
-
 at_tensor *at_relative_bias(at_tape *t, at_tensor *table, int T, int N, int offset)
 {
     distances d;
@@ -63,8 +59,6 @@ at_tensor *at_relative_bias(at_tape *t, at_tensor *table, int T, int N, int offs
         ((int32_t *)id->data)[k] = (int32_t)clip_distance(d.first + k, n) + n;
     return bias_from_table(t, table, id, T, N);
 }
-
-/* ------------------------------------------------------------------ T5 ------------------------- */
 
 /* Of one direction. */
 static int t5_half(int64_t n, int M, int max_distance)
@@ -123,8 +117,6 @@ at_tensor *at_t5_bias(at_tape *t, at_tensor *table, int T, int N, at_t5_args arg
         ((int32_t *)id->data)[k] = t5_bucket_of(d.first + k, buckets, args);
     return bias_from_table(t, table, id, T, N);
 }
-
-/* ------------------------------------------------------------------ ALiBi ---------------------- */
 
 at_tensor *at_alibi_slopes(at_tape *t, int H)
 {

@@ -20,13 +20,9 @@
 #include "ops/ops.h"
 AT_BEGIN_C
 
-/* ------------------------------------------------------------------ learned -------------------- */
-
 /* table [2n+1,H]: one number per head for each distance -n .. n; keys farther away than n count as n
  * away.  n = 0 is one number for all. */
 AT_API at_tensor *at_relative_bias(at_tape *t, at_tensor *table, int T, int N, int offset);
-
-/* ------------------------------------------------------------------ T5 ------------------------- */
 
 typedef struct {
     bool causal;      /* keys ahead all share bucket 0; else half of the buckets are for them */
@@ -52,8 +48,6 @@ AT_API int at_t5_bucket(int d, int buckets, at_t5_args args);
 
 /* table [buckets,H], as T5 keeps it.  One of them usually serves all layers. */
 AT_API at_tensor *at_t5_bias(at_tape *t, at_tensor *table, int T, int N, at_t5_args args);
-
-/* ------------------------------------------------------------------ ALiBi ---------------------- */
 
 /* A constant [H]:  slope_h = 2^(-8 (h+1) / H)  if H is a power of two.  Else those of the power of two
  * below, P, and then the 1st, 3rd, 5th ... of those for 2 P:

@@ -6,8 +6,6 @@
 
 #include <math.h>
 
-/* ------------------------------------------------------------------ shapes and layouts --------- */
-
 /* One of Q, K, V taken apart. */
 typedef struct {
     int B, heads, rows, D;
@@ -135,8 +133,6 @@ static bool sdpa_results(at_tape *t, const at_tensor *Q, const at_tensor *K, con
     return true;
 }
 
-/* ------------------------------------------------------------------ options -------------------- */
-
 static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
 {
     AT_REQUIRE(t, isfinite(a->scale), "sdpa: scale is %g, but must be finite (0 means 1/sqrt(D))",
@@ -194,8 +190,6 @@ static bool sdpa_heads(at_tape *t, const at_sdpa_args *a)
     AT_REQUIRE(t, a->path <= ATTIC_COMPOSED, "sdpa: there is no path %d", (int)a->path);
     return true;
 }
-
-/* ------------------------------------------------------------------ masks ---------------------- */
 
 /* How x, broadcast, is read as if it were [B,H,T,N].  Beside heads three dimensions could mean two
  * things, and right-aligned broadcasting would silently take the first for heads: refused. */

@@ -83,8 +83,6 @@ size_t at_sdpa_fused_scratch(at_sdpa_plan *p, size_t real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);
 
-/* ------------------------------------------------------------------ where things lie ----------- */
-
 /* Takes so many bytes, whole cache lines, and returns where they begin. */
 static inline size_t at_sdpa_take(size_t *total, size_t bytes)
 {
@@ -121,8 +119,6 @@ static inline ptrdiff_t at_sdpa_cell_number(const at_sdpa_plan *p, int b, int h,
     return at_sdpa_row_number(p, b, h, i) * p->N;
 }
 
-/* ------------------------------------------------------------------ what a row keeps ----------- */
-
 typedef struct {
     int lo, hi; /* keys lo .. hi-1; lo <= hi */
 } at_sdpa_range;
@@ -141,8 +137,6 @@ static inline at_sdpa_range at_sdpa_range_of(const at_sdpa_plan *p, const at_ten
     if (lo > hi) lo = hi;
     return (at_sdpa_range){(int)lo, (int)hi};
 }
-
-/* ------------------------------------------------------------------ dropout -------------------- */
 
 /* A cell is kept if its random u32 is at least this. */
 static inline double at_sdpa_drop_below(const at_sdpa_plan *p)

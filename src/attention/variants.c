@@ -5,8 +5,6 @@
 
 #include "autograd/op.h"
 
-/* ------------------------------------------------------------------ additive ------------------- */
-
 at_additive at_additive_make(at_tape *t, int query_dim, int key_dim, int hidden)
 {
     return (at_additive){
@@ -37,8 +35,6 @@ at_tensor *at_additive_apply(at_tape *t, const at_additive *layer, at_tensor *q,
     if (weights) *weights = A;
     return at_matmul(t, A, V); /* [B,T,N] [B,N,Dv] -> [B,T,Dv] */
 }
-
-/* ------------------------------------------------------------------ linear --------------------- */
 
 /* exp(min(x, 0)) + max(x, 0).  At 0 the first slope counts as 1 and the second as 0: together 1. */
 at_tensor *at_elu_plus_1(at_tape *t, at_tensor *x)

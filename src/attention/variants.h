@@ -15,8 +15,6 @@
 #include "ops/ops.h"
 AT_BEGIN_C
 
-/* ------------------------------------------------------------------ additive ------------------- */
-
 /* e_ij = v . tanh(W q_i + U k_j)    (Bahdanau, Cho, Bengio 2015)
  *
  * A small network compares a query with a key, so that they need not be of one width.  Memory and
@@ -36,8 +34,6 @@ AT_API at_additive at_additive_make(at_tape *t, int query_dim, int key_dim, int 
 AT_API at_tensor *at_additive_apply(at_tape *t, const at_additive *layer, at_tensor *q,
                                     at_tensor *k, at_tensor *V, at_tensor *keep,
                                     at_tensor **weights);
-
-/* ------------------------------------------------------------------ linear --------------------- */
 
 /* phi(x) = elu(x) + 1 = x + 1 if x > 0, else exp(x): > 0, with a derivative everywhere */
 AT_API at_tensor *at_elu_plus_1(at_tape *t, at_tensor *x);
