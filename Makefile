@@ -102,9 +102,10 @@ bench_common_c := $(sort $(wildcard bench/common/*.c))
 peer_c := $(sort $(wildcard bench/peer/*.c))
 all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
-test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/%,$(wildcard tests/*.c tests/*/*.c)))
+test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/% tests/reals/%,$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
-all_c := $(library_c) $(example_c) $(common_c) $(all_bench_c) $(test_c) $(gradcheck_c)
+all_c := $(library_c) $(example_c) $(common_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
+    $(wildcard tests/reals/*.c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
@@ -211,8 +212,8 @@ deps: ## install what the tests need: Check and pkg-config
 	@sh scripts/deps.sh
 .PHONY: test check gradcheck mutation deps have-check
 
-$(runner): $(call objects,$(test_c) $(common_c) bench/common/results.c \
-    $(filter-out %/main.c,$(gradcheck_c))) $(static)
+runner_o := $(call objects,$(test_c) $(common_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
+$(runner): $(runner_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $^ $(call check_flag,--libs) $(libs)
 $(gradcheck): $(call objects,$(gradcheck_c)) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
@@ -261,6 +262,22 @@ check-install: lib check-exports ## install into a temporary folder, use it from
 
 check-single: single $(static) ## compile these two files with gcc and clang; gradient checks, examples, C++
 	@sh scripts/check-single.sh build/single $(static)
+
+# Numbers of two parts: what lint-reals.sh compiles, run.
+reals := softmax log_softmax cross_entropy
+reals_o := $(B)/tests/reals/mirror.o $(patsubst %,$(B)/%.complex.o,$(reals:%=src/ops/%) tests/reals/rows)
+$(B)/%.complex.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$< for complex)$(compile) -DAT_COMPLEX -c -o $@ $<
+-include $(reals_o:.o=.d)
+reals_run := $(B)/tests/reals/run $(B)/tests/reals/table
+$(reals_run): $(reals_o) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(call check_flag,--libs) $(libs)
+$(B)/tests/reals/run: $(filter %.o,$(runner_o))
+$(B)/tests/reals/table: $(call objects,$(gradcheck_c)) $(B)/examples/common/processor.o $(B)/examples/common/options.o
+check-reals: $(reals_run) ## the f64 tests of some ops, on numbers of two parts
+	@for op in $(reals); do CK_FORK=no CK_RUN_SUITE=ops_$$op $(B)/tests/reals/run && \
+	    $(B)/tests/reals/table $$op >$(B)/reals.txt && tail -n 2 $(B)/reals.txt || exit 1; done
 
 check-exports: $(shared) ## does libattic.so show what its headers declare, and scripts/exports.txt lists? WRITE=1 writes it
 	@CC="$(CC)" sh scripts/check-exports.sh $(shared) $(if $(WRITE),write)
@@ -323,8 +340,8 @@ check-examples: $(examples) ## run the examples: do they still print examples/ex
 
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint
-	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-install
-	$(sub) CC=clang WERROR=1 all benches test gradcheck check-install
+	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-reals check-install
+	$(sub) CC=clang WERROR=1 all benches test gradcheck check-reals check-install
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
@@ -337,7 +354,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-exports check-single check-dist \
-    check-long check-readme check-links check-examples check-lesser check-arm check-i386 check-musl check-mingw \
+    check-long check-reals check-readme check-links check-examples check-lesser check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
 
 # ---- style -----------------------------------------------------------------------------------
@@ -346,7 +363,8 @@ lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals
 	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
-	$(call say,LINT,reals)sh scripts/lint-reals.sh "$(CC)" $(filter src/ops/%,$(typed_c))
+	$(call say,LINT,reals)sh scripts/lint-reals.sh "$(CC)" \
+	    $(filter src/ops/% $(addprefix src/attention/,attention.c operands.c reference.c linear_attention.c),$(typed_c))
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
 	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check

@@ -6,7 +6,6 @@
 #include "ops/op.h"
 
 #include "attention/operands.h"
-#include "autograd/state.h"
 #include "kernels/real.h"
 
 AT_KERNEL(sdpa_forward);
@@ -54,7 +53,7 @@ static void sdpa_hand_out(const at_node *n, at_tensor **where, int output, bool 
 static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                               const at_sdpa_args *a, at_sdpa_plan *p)
 {
-    p->checked = t->check_attention;
+    p->checked = *at_check_setting(t);
     p->fused = a->path == ATTIC_FUSED;
     at_recipe r = {.args = p, .args_size = sizeof *p};
     size_t real = at_dtype_size(at_real(t));
@@ -76,8 +75,8 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
 
 bool at_check_attention(at_tape *t, bool on)
 {
-    bool before = t && t->check_attention;
-    if (t) t->check_attention = on;
+    bool before = t && *at_check_setting(t);
+    if (t) *at_check_setting(t) = on;
     return before;
 }
 

@@ -162,6 +162,9 @@ AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double 
 
 /* ------------------------------------------------------------------ looking inside ------------- */
 
+/* Whether attention checks its backward on this tape: its own setting, see at_check_attention. */
+bool *at_check_setting(at_tape *t);
+
 /* Walks the tape: the first node, then n->next. */
 AT_API at_node *at_first_node(const at_tape *t);
 

@@ -33,7 +33,7 @@ struct at_tape {
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
     bool training, no_grad, drop_grads, anomaly;
-    bool check_attention;            /* attention's own setting: see attention/attention.h */
+    bool check_attention;            /* at_check_setting */
     at_free_block free[AT_MAX_FREE]; /* the free list */
     int n_free;
     at_arena scratch; /* one piece, for the kernel that runs */

@@ -388,6 +388,11 @@ bool at_anomaly(at_tape *t, bool on)
     return t && exchange(&t->anomaly, on);
 }
 
+bool *at_check_setting(at_tape *t)
+{
+    return &t->check_attention;
+}
+
 at_stream at_draw(at_tape *t)
 {
     return t ? (at_stream){t->seed, t->draws++} : (at_stream){0, 0};

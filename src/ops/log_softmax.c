@@ -33,12 +33,10 @@ static const at_row_op log_softmax_rows = {0};
 static void log_softmax_y(const at_chunk *row, void *values)
 {
     const REAL *x = row->in[0];
-    REAL *y = values, m = row_max(row->n, x), log_sum = 0;
-    if (VALUE(m) == MINUS_INFINITY)
-        m = 0; /* y = x - 0 - 0 */
-    else
-        log_sum = log(row_exp_sum(row->n, x, m, y)); /* y is only scratch so far */
-    for (int j = 0; j < row->n; j++) y[j] = x[j] - m - log_sum;
+    REAL *y = values, m = row_max(row->n, x);
+    const bool masked = VALUE(m) == MINUS_INFINITY; /* all of it: y = -inf, whatever x is */
+    const REAL log_sum = masked ? 0 : log(row_exp_sum(row->n, x, m, y)); /* y is scratch yet */
+    for (int j = 0; j < row->n; j++) y[j] = masked ? -(REAL)INFINITY : x[j] - m - log_sum;
 }
 
 static void log_softmax_dx(const at_chunk *row, void *values)
