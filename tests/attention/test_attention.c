@@ -106,7 +106,7 @@ static qkv make_same(at_dtype real, at_shape s)
     return make_qkv(real, s, s, s);
 }
 
-/* Of the rows of these shapes, [T,D], [S,D] and [S,Dv]. */
+/* Of the rows of these shapes, [T,D], [N,D] and [N,Dv]. */
 static qkv make_one(at_dtype real, int T, int S, int D, int Dv)
 {
     return make_qkv(real, at_shape_of(T, D), at_shape_of(S, D), at_shape_of(S, Dv));

@@ -374,9 +374,9 @@ START_TEST(every_shape_of_the_texts_fits)
     at_tensor *y = at_random(t, at_shape_of(B, T, D), at_normal(1)), *P = NULL;
     at_tensor *len = at_keep_lengths(t, at_ints(t, at_shape_of(B), (int32_t[]){3, 4}), T);
     at_tensor *past = at_keep_causal(t, T, T, EQUAL, 0), *both = at_keep_and(t, past, len);
-    at_tensor *no_heads = at_reshape(t, both, at_shape_of(B, T, T)); /* [B,T,S] */
+    at_tensor *no_heads = at_reshape(t, both, at_shape_of(B, T, T)); /* [B,T,N] */
     at_tensor *masks[] = {len, past, both}, *mask_of_y[] = {len, past, both, no_heads};
-    for (int k = 0; k < 3; k++) /* [B,1,1,S], [T,S], [B,1,T,S] */
+    for (int k = 0; k < 3; k++) /* [B,1,1,N], [T,N], [B,1,T,N] */
         ck_assert(at_sdpa(t, x, x, x, (at_sdpa_args){.keep = masks[k]}));
     for (int k = 0; k < 4; k++)
         ck_assert(at_sdpa(t, y, y, y, (at_sdpa_args){.keep = mask_of_y[k], .probs = &P}));

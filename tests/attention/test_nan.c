@@ -25,7 +25,7 @@ static const char *const poison_name[POISONS] = {"Q", "K", "V", "bias", "dO", "d
 typedef struct {
     sdpa_problem p;
     at_sdpa_path path;
-    bool *kept;        /* [B,H,T,S] */
+    bool *kept;        /* [B,H,T,N] */
     bool *hit;         /* [B,H,T] rows that may notice */
     int kind, b, h, i; /* row i of head h; for K and V, key i of key/value head h */
     ptrdiff_t at;      /* the element, for bias and dW */

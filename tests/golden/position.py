@@ -104,7 +104,7 @@ H, T, S, D, OFFSET = 3, 4, 6, 2, 2
 
 
 def spread(f, offset):
-    """[1,H,T,S] from f(h, distance)"""
+    """[1,H,T,N] from f(h, distance)"""
     cells = [[[f(h, j - (i + offset)) for j in range(S)] for i in range(T)] for h in range(H)]
     return np.array(cells)[None]
 

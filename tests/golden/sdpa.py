@@ -33,7 +33,7 @@ def drop_factors(seed, draw, p, shape):
 
 
 def keep_mask(case):
-    """[B,H,T,S], True where attended."""
+    """[B,H,T,N], True where attended."""
     B, H, T, S = case["BHTS"]
     i, j = np.arange(T)[:, None], np.arange(S)[None, :]
     offset = {"equal": 0, "top_left": 0, "bottom_right": S - T}.get(case.get("align", "equal"))
@@ -62,7 +62,7 @@ def heads(x, case, n):
 
 
 def attention(case, Q, K, V, bias):
-    """O in the layout of Q, A and log-sum-exp as [B,H,T,S] and [B,H,T]."""
+    """O in the layout of Q, A and log-sum-exp as [B,H,T,N] and [B,H,T]."""
     B, H, T, S = case["BHTS"]
     G = case.get("G", H)
     q, k, v = heads(Q, case, H), heads(K, case, G), heads(V, case, G)
@@ -186,13 +186,13 @@ CASES = [
          align="offset", offset=1),
     dict(name="keep, one empty row", BHTS=(1, 1, 3, 4), Q=(3, 2), K=(4, 2), V=(4, 2),
          keep=bits("1011 0000 0110")),
-    dict(name="keep [B,1,T,S] beside heads, causal", BHTS=(2, 2, 2, 2), Q=(2, 2, 2, 2),
+    dict(name="keep [B,1,T,N] beside heads, causal", BHTS=(2, 2, 2, 2), Q=(2, 2, 2, 2),
          K=(2, 2, 2, 2), V=(2, 2, 2, 2), causal=1, keep=bits("11 01 10 11").reshape(2, 1, 2, 2)),
-    dict(name="keep [B,T,S] without heads", BHTS=(2, 1, 2, 3), Q=(2, 2, 2), K=(2, 3, 2), V=(2, 3, 2),
+    dict(name="keep [B,T,N] without heads", BHTS=(2, 1, 2, 3), Q=(2, 2, 2), K=(2, 3, 2), V=(2, 3, 2),
          keep=bits("110 011 101 100").reshape(2, 2, 3), keep_as=(2, 1, 2, 3)),
-    dict(name="bias [T,S] over batches and heads", BHTS=(2, 2, 2, 2), Q=(2, 2, 2, 2), K=(2, 2, 2, 2),
+    dict(name="bias [T,N] over batches and heads", BHTS=(2, 2, 2, 2), Q=(2, 2, 2, 2), K=(2, 2, 2, 2),
          V=(2, 2, 2, 2), bias=(2, 2)),
-    dict(name="bias [H,1,S] by heads, some -inf", BHTS=(1, 2, 3, 4), Q=(1, 2, 3, 2), K=(1, 2, 4, 2),
+    dict(name="bias [H,1,N] by heads, some -inf", BHTS=(1, 2, 3, 4), Q=(1, 2, 3, 2), K=(1, 2, 4, 2),
          V=(1, 2, 4, 2), bias=(1, 2, 1, 4), bias_inf=3),
     dict(name="packed, 2 heads", BHTS=(2, 2, 3, 4), Q=(2, 3, 4), K=(2, 4, 4), V=(2, 4, 6), heads=2),
     dict(name="packed, 4 heads on 2", BHTS=(1, 4, 2, 3), Q=(1, 2, 8), K=(1, 3, 4), V=(1, 3, 6),

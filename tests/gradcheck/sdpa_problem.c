@@ -210,7 +210,7 @@ int sdpa_key_len_at(const sdpa_problem *p, int b)
 
 ptrdiff_t sdpa_cell(const sdpa_problem *p, at_shape s, int b, int h, int i, int j)
 {
-    bool no_heads = p->Q.ndim == 3 && !p->args.heads; /* three axes are then [B,T,S] */
+    bool no_heads = p->Q.ndim == 3 && !p->args.heads; /* three axes are then [B,T,N] */
     int index[] = {b, h, i, j};
     ptrdiff_t at = 0;
     for (int d = 0; d < s.ndim; d++) {

@@ -40,7 +40,7 @@ const char *sdpa_problem_text(const sdpa_problem *p); /* for messages */
 
 /* Where row i of head h of batch b begins in a tensor of this shape, like Q or O, or K or V: `heads` of them. */
 ptrdiff_t sdpa_row(const sdpa_problem *p, at_shape s, int heads, int b, int h, int i);
-/* O [as Q, but Dv] and A [B,H,T,S], the definition cell by cell, in double.  `drops` is the stream of the
+/* O [as Q, but Dv] and A [B,H,T,N], the definition cell by cell, in double.  `drops` is the stream of the
  * dropout. */
 void sdpa_reference(const sdpa_problem *p, const at_tensor *Q, const at_tensor *K,
                     const at_tensor *V, const at_tensor *bias, at_stream drops, double *O,

@@ -46,7 +46,7 @@ START_TEST(a_filled_cell_is_not_read_and_its_gradient_is_exactly_0)
 }
 END_TEST
 
-/* [B,1,T,S] over heads, [B,1,1,S] for padding, [T,S] for all */
+/* [B,1,T,N] over heads, [B,1,1,N] for padding, [T,N] for all */
 START_TEST(a_mask_broadcasts_over_heads_batches_and_queries)
 {
     const at_shape masks[] = {at_shape_of(2, 1, 2, 3), at_shape_of(2, 1, 1, 3), at_shape_of(2, 3),
