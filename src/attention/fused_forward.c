@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "kernels/real.h"
-#include "kernels/rows.h"
 
 enum { FORWARD_EXP = 16 }; /* multiply-adds that an exponential costs, or so */
 
@@ -64,6 +63,13 @@ static void forward_online(const sdpa_tile *x, REAL *restrict shrink)
     for (int r = 0; r < ld; r++) x->l[r] = x->l[r] * shrink[r] + sum[r];
 }
 
+static void forward_scale(int n, REAL a, REAL *O)
+{
+    int j = 0;
+    for (; j + VEC_LANES <= n; j += VEC_LANES) vec_store(O + j, a * vec_load(O + j));
+    for (; j < n; j++) O[j] *= a;
+}
+
 /* Remembers in `kept` which rows have kept a cell. */
 static void forward_note(const sdpa_tile *x, unsigned char *kept)
 {
@@ -78,12 +84,12 @@ static void forward_note(const sdpa_tile *x, unsigned char *kept)
 static void forward_tile(sdpa_tile *x, bool first)
 {
     const at_sdpa_plan *p = x->p;
-    REAL *shrink = x->delta, *O = x->job->O;
+    REAL *shrink = x->delta;
     sdpa_scores(x);
     sdpa_mask_out(x, -(REAL)INFINITY, x->s);
     forward_online(x, shrink);
     for (int r = 0; !first && r < x->rows; r++)
-        if (VALUE(shrink[r]) != 1) row_scale(p->Dv, shrink[r], sdpa_o(x, r, O), sdpa_o(x, r, O));
+        if (VALUE(shrink[r]) != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->job->O));
     if (p->dropout > 0) {
         sdpa_drops(x);
         for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->s[i] *= x->z[i];
@@ -109,7 +115,7 @@ static void forward_end(const sdpa_tile *x, const unsigned char *kept)
         saved[1] = kept[r] ? inverse[r] : 0;
         saved[2] = 0;
         if (kept[r])
-            row_scale(p->Dv, inverse[r], O, O);
+            forward_scale(p->Dv, inverse[r], O);
         else
             memset(O, 0, (size_t)p->Dv * sizeof *O);
     }
