@@ -56,10 +56,9 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
     p->checked = *at_check_setting(t);
     p->fused = a->path == ATTIC_FUSED;
     at_recipe r = {.args = p, .args_size = sizeof *p};
-    size_t real = at_dtype_size(at_real(t));
     sdpa_outputs(a, p, &r);
     r.saved = at_sdpa_saved(p, (at_tensor *[]){Q, K, V});
-    r.scratch = p->fused ? at_sdpa_fused_scratch(p, real)
+    r.scratch = p->fused ? at_sdpa_fused_scratch(p, at_real(t))
                          : AT_SDPA_PLAIN_ARRAYS * sizeof(double) * (size_t)p->N;
     r.slots = p->fused ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);

@@ -30,25 +30,47 @@ static int tile_wide(int rows, size_t real)
     return (rows + lanes - 1) / lanes * lanes;
 }
 
+/* So many bytes of `space`; without it they are only counted. */
+static void *tile_take(void *space, size_t *total, size_t bytes)
+{
+    size_t at = at_sdpa_take(total, bytes);
+    return space ? at_sdpa_after(space, at) : NULL;
+}
+
+/* Lays the arrays of a tile into `space`; returns the bytes that it must have. */
+static size_t tile_lay(const at_sdpa_plan *p, void *space, sdpa_tile *x)
+{
+    const size_t ld = (size_t)tile_wide(p->T < p->tile ? p->T : p->tile, sizeof(REAL));
+    const size_t keys = (size_t)(p->N < AT_SDPA_KEYS ? p->N : AT_SDPA_KEYS);
+    const size_t rows = ld * sizeof(REAL), cells = rows * keys;
+    size_t total = 0;
+    x->Qt = tile_take(space, &total, rows * (size_t)p->D);
+    x->s = tile_take(space, &total, cells);
+    x->m = tile_take(space, &total, rows);
+    x->l = tile_take(space, &total, rows);
+    x->delta = tile_take(space, &total, rows);
+    x->lo = tile_take(space, &total, rows);
+    x->hi = tile_take(space, &total, rows);
+    x->mask = tile_take(space, &total, ld * keys);
+    x->z = p->dropout > 0 ? tile_take(space, &total, cells) : NULL;
+    x->slope = p->cap > 0 ? tile_take(space, &total, cells) : NULL;
+    x->d = tile_take(space, &total, cells);
+    x->dOt = tile_take(space, &total, rows * (size_t)p->Dv);
+    x->gemm = (at_workspace){tile_take(space, &total, p->gemm), p->gemm, 1};
+    return total;
+}
+
+size_t AT_REAL(sdpa_tile_bytes)(const at_sdpa_plan *p)
+{
+    sdpa_tile x;
+    return tile_lay(p, NULL, &x);
+}
+
 sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot)
 {
-    at_sdpa_space r = at_sdpa_space_of(job->p, sizeof(REAL));
-    void *space = at_scratch(job->node, slot);
-    return (sdpa_tile){.job = job,
-                       .p = job->p,
-                       .Qt = at_sdpa_after(space, r.Qt),
-                       .dOt = at_sdpa_after(space, r.dOt),
-                       .s = at_sdpa_after(space, r.s),
-                       .d = at_sdpa_after(space, r.d),
-                       .slope = job->p->cap > 0 ? at_sdpa_after(space, r.slope) : NULL,
-                       .z = job->p->dropout > 0 ? at_sdpa_after(space, r.z) : NULL,
-                       .m = at_sdpa_after(space, r.m),
-                       .l = at_sdpa_after(space, r.l),
-                       .delta = at_sdpa_after(space, r.delta),
-                       .lo = at_sdpa_after(space, r.lo),
-                       .hi = at_sdpa_after(space, r.hi),
-                       .mask = at_sdpa_after(space, r.mask),
-                       .gemm = {at_sdpa_after(space, r.gemm), r.total - r.gemm, 1}};
+    sdpa_tile x = {.job = job, .p = job->p};
+    tile_lay(job->p, at_scratch(job->node, slot), &x);
+    return x;
 }
 
 /* ------------------------------------------------------------------ rows ----------------------- */
@@ -389,27 +411,6 @@ size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real)
     const int keys = p->raw || p->N < AT_SDPA_KEYS ? p->N : AT_SDPA_KEYS;
     const int rows = tile_wide(p->T < p->tile ? p->T : p->tile, real);
     return at_gemm_workspace(rows, keys, p->D > p->Dv ? p->D : p->Dv, TILE_COPIED, real);
-}
-
-at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, size_t real)
-{
-    at_sdpa_space r = {0};
-    size_t ld = (size_t)tile_wide(p->T < p->tile ? p->T : p->tile, real);
-    size_t keys = (size_t)(p->N < AT_SDPA_KEYS ? p->N : AT_SDPA_KEYS), tile = ld * keys * real;
-    r.Qt = at_sdpa_take(&r.total, ld * (size_t)p->D * real);
-    r.s = at_sdpa_take(&r.total, tile);
-    r.m = at_sdpa_take(&r.total, ld * real);
-    r.l = at_sdpa_take(&r.total, ld * real);
-    r.delta = at_sdpa_take(&r.total, ld * real);
-    r.lo = at_sdpa_take(&r.total, ld * real);
-    r.hi = at_sdpa_take(&r.total, ld * real);
-    r.mask = at_sdpa_take(&r.total, ld * keys);
-    r.z = at_sdpa_take(&r.total, p->dropout > 0 ? tile : 0);
-    r.slope = at_sdpa_take(&r.total, p->cap > 0 ? tile : 0);
-    r.d = at_sdpa_take(&r.total, tile);
-    r.dOt = at_sdpa_take(&r.total, ld * (size_t)p->Dv * real);
-    r.gemm = at_sdpa_take(&r.total, p->gemm);
-    return r;
 }
 
 #endif

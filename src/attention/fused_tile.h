@@ -23,12 +23,8 @@ enum {
     AT_SDPA_KEYS = 128
 };
 
-/* Scratch memory of one tile: where each array begins, in bytes. */
-typedef struct {
-    size_t Qt, dOt, s, d, slope, z, m, l, delta, lo, hi, mask, gemm, total;
-} at_sdpa_space;
-
-at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, size_t real);
+/* Scratch memory of one tile, in bytes. */
+AT_EACH_REAL(size_t, sdpa_tile_bytes, (const at_sdpa_plan *p));
 /* What p->gemm should be: for the products of a tile, and that of all keys for the raw scores. */
 size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
 

@@ -79,7 +79,7 @@ enum { AT_SDPA_SAVED = 3 };
 /* A row of the plain path needs N numbers for each of s, slope, P, z, key. */
 enum { AT_SDPA_PLAIN_ARRAYS = 5 };
 /* Bytes of scratch memory of one of p->slots; sets that and p->tile. */
-size_t at_sdpa_fused_scratch(at_sdpa_plan *p, size_t real);
+size_t at_sdpa_fused_scratch(at_sdpa_plan *p, at_dtype real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);
 
