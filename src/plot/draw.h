@@ -1,6 +1,7 @@
-/* draw.h -- what pictures have in common, whoever draws them.  Private to src/io. */
+/* draw.h -- what pictures have in common, whoever draws them.  Private to src/plot. */
 #ifndef AT_PLOT_DRAW_H
 #define AT_PLOT_DRAW_H
+#include "plot/label.h"
 #include "plot/picture.h"
 
 /* Not NULL, and what it counts is there too. */
@@ -19,11 +20,11 @@ typedef struct {
 } at_colour_scale;
 
 at_colour_scale at_colour_scale_of(const at_heatmap *h);
-at_rgb at_colour_of(at_colour_scale s, double value); /* value must not be NaN */
-at_rgb at_colour_along(bool diverging, double u);     /* u in 0 .. 1 */
+double at_scale_place(at_colour_scale s, double value); /* 0 at the low end and below .. 1 */
+at_rgb at_colour_of(at_colour_scale s, double value);   /* value must not be NaN */
+at_rgb at_colour_along(bool diverging, double u);       /* u in 0 .. 1 */
 bool at_wants_dark_text(at_rgb background);
 at_rgb at_series_colour(int k);
-extern const at_rgb at_nan_colour;
 
 /* ------------------------------------------------------------------ cells ---------------------- */
 
@@ -33,17 +34,26 @@ typedef struct {
     double value;
 } at_cell;
 
-/* A panel in blocks of step x step cells, the last ones smaller. */
+at_rgb at_cell_colour(at_colour_scale s, at_cell c); /* of one that is not masked */
+
+/* A subplot in blocks of step x step cells, the last ones smaller. */
 typedef struct {
-    const at_panel *panel;
+    const at_panel *subplot;
     int step, rows, cols;
 } at_grid;
 at_grid at_grid_of(const at_panel *p, int step);
-/* The step with which no panel has more than so many rows or columns. */
-int at_heatmap_step(const at_heatmap *h, int most);
 at_cell at_grid_cell(at_grid g, int i, int j);
+/* Rows and columns of the largest grid. */
+void at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols);
+/* The step with which no subplot has more than so many rows or columns. */
+int at_heatmap_step(const at_heatmap *h, int most);
+/* Is a block of any subplot of this kind? */
+bool at_heatmap_shows(const at_heatmap *h, int step, at_cell_kind kind);
+/* What row or column i is called: names[i], or without names its number. */
+void at_cell_name(char label[AT_LABEL_SIZE], const char *const *names, int i, int columns,
+                  bool unicode);
 
-/* How the values of all panels are written so that they compare well: "0.12", "-3.4", "2e-05". */
+/* How the values of all subplots are written so that they compare well: "0.12", "-3.4", "2e-05". */
 typedef struct {
     int decimals; /* -1: exponents */
     int length;   /* of the longest */
