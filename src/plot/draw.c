@@ -92,14 +92,17 @@ at_grid at_grid_of(const at_panel *p, int step)
     return (at_grid){p, step, (p->rows - 1) / step + 1, (p->cols - 1) / step + 1};
 }
 
-void at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols)
+double at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols)
 {
+    double blocks = 0;
     *rows = *cols = 0;
     for (int k = 0; k < h->n_panels; k++) {
         at_grid g = at_grid_of(&h->panels[k], step);
         *rows = g.rows > *rows ? g.rows : *rows;
         *cols = g.cols > *cols ? g.cols : *cols;
+        blocks += (double)g.rows * g.cols;
     }
+    return blocks;
 }
 
 int at_heatmap_step(const at_heatmap *h, int most)
@@ -127,6 +130,19 @@ void at_cell_name(char label[AT_LABEL_SIZE], const char *const *names, int i, in
     char number[16];
     snprintf(number, sizeof number, "%d", i);
     at_label_make(label, names ? names[i] : number, columns, unicode);
+}
+
+at_text_size at_names_size(const char *const *names, int n, int step, int columns, bool unicode)
+{
+    char label[AT_LABEL_SIZE];
+    at_text_size widest = {0, 0};
+    for (int i = 0; i < n; i++) {
+        at_cell_name(label, names, i * step, columns, unicode);
+        int length = at_label_columns(label);
+        widest.em = fmax(widest.em, at_label_em(label));
+        widest.columns = length > widest.columns ? length : widest.columns;
+    }
+    return widest;
 }
 
 /* A NaN must not be overlooked; else the largest magnitude stands for the block. */

@@ -43,8 +43,8 @@ typedef struct {
 } at_grid;
 at_grid at_grid_of(const at_panel *p, int step);
 at_cell at_grid_cell(at_grid g, int i, int j);
-/* Rows and columns of the largest grid. */
-void at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols);
+/* Rows and columns of the largest grid; returns how many blocks there are in all. */
+double at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols);
 /* The step with which no subplot has more than so many rows or columns. */
 int at_heatmap_step(const at_heatmap *h, int most);
 /* Is a block of any subplot of this kind? */
@@ -52,6 +52,13 @@ bool at_heatmap_shows(const at_heatmap *h, int step, at_cell_kind kind);
 /* What row or column i is called: names[i], or without names its number. */
 void at_cell_name(char label[AT_LABEL_SIZE], const char *const *names, int i, int columns,
                   bool unicode);
+
+typedef struct {
+    double em;
+    int columns;
+} at_text_size;
+/* Of the widest of n such names, every step-th. */
+at_text_size at_names_size(const char *const *names, int n, int step, int columns, bool unicode);
 
 /* How the values of all subplots are written so that they compare well: "0.12", "-3.4", "2e-05". */
 typedef struct {

@@ -118,6 +118,13 @@ static double text_width(const char *text, double size)
     return at_label_em(label) * size;
 }
 
+static double widest_tick(const at_ticks *t)
+{
+    double em = 0;
+    for (int k = 0; k < t->n; k++) em = fmax(em, at_label_em(at_tick_text(t, k, true)));
+    return em * SVG_TICK;
+}
+
 /* ------------------------------------------------------------------ heat map: measuring -------- */
 
 enum {
@@ -150,34 +157,11 @@ typedef struct {
     double width, height;
 } svg_heatmap;
 
-static void name_of(const svg_heatmap *m, const char *const *names, int i,
-                    char label[AT_LABEL_SIZE])
-{
-    at_cell_name(label, names, i * m->step, SVG_NAME_COLUMNS, true);
-}
-
-static double widest_name(const svg_heatmap *m, const char *const *names, int n)
-{
-    char label[AT_LABEL_SIZE];
-    double em = 0;
-    for (int i = 0; i < n; i++) {
-        name_of(m, names, i, label);
-        em = fmax(em, at_label_em(label));
-    }
-    return em * m->name_size;
-}
-
 static void measure_grids(svg_heatmap *m)
 {
-    double cells = 0;
     m->step = at_heatmap_step(m->h, SVG_MOST_CELLS);
-    at_heatmap_extent(m->h, m->step, &m->rows, &m->cols);
+    m->tooltips = at_heatmap_extent(m->h, m->step, &m->rows, &m->cols) <= SVG_TOOLTIPS;
     if (m->rows == 0) m->rows = m->cols = 1;
-    for (int k = 0; k < m->h->n_panels; k++) {
-        at_grid g = at_grid_of(&m->h->panels[k], m->step);
-        cells += (double)g.rows * g.cols;
-    }
-    m->tooltips = cells <= SVG_TOOLTIPS;
     m->any_masked = at_heatmap_shows(m->h, m->step, ATTIC_CELL_MASKED);
     m->any_nan = at_heatmap_shows(m->h, m->step, ATTIC_CELL_NAN);
 }
@@ -225,8 +209,10 @@ static void arrange_names(svg_heatmap *m)
     double line = 1.12 * m->name_size;
     m->row_every =
         h->row_names ? (int)ceil(line / m->cell_h) : round_stride(1.5 * line / m->cell_h);
-    m->names_w = widest_name(m, h->row_names, m->rows) + 8;
-    double widest = widest_name(m, h->col_names, m->cols);
+    at_text_size rows = at_names_size(h->row_names, m->rows, m->step, SVG_NAME_COLUMNS, true);
+    at_text_size cols = at_names_size(h->col_names, m->cols, m->step, SVG_NAME_COLUMNS, true);
+    double widest = cols.em * m->name_size;
+    m->names_w = rows.em * m->name_size + 8;
     m->col_every = 1;
     m->rotate = 0;
     if (!h->col_names) {
@@ -235,10 +221,8 @@ static void arrange_names(svg_heatmap *m)
         m->rotate = m->cell_w >= line * 1.15 ? -45 : -90;
         m->col_every = (int)ceil(line / m->cell_w);
     }
-    m->names_h = (m->rotate == 0     ? m->name_size
-                  : m->rotate == -45 ? 0.71 * (widest + m->name_size)
-                                     : widest) +
-                 8;
+    double sloping = m->rotate == -45 ? 0.71 * (widest + m->name_size) : widest;
+    m->names_h = (m->rotate == 0 ? m->name_size : sloping) + 8;
 }
 
 static bool has_headings(const at_heatmap *h)
@@ -252,10 +236,8 @@ static void arrange_bar(svg_heatmap *m, double grid_h)
 {
     m->bar_h = between(100, grid_h, 320);
     m->ticks = at_ticks_between(m->scale.low, m->scale.high, (int)(m->bar_h / 34), false);
-    double texts = m->h->value_label ? text_width(m->h->value_label, SVG_LABEL) : 0;
-    for (int k = 0; k < m->ticks.n; k++)
-        texts =
-            fmax(texts, SVG_BAR + 10 + at_label_em(at_tick_text(&m->ticks, k, true)) * SVG_TICK);
+    double texts = text_width(m->h->value_label, SVG_LABEL);
+    if (m->ticks.n > 0) texts = fmax(texts, SVG_BAR + 10 + widest_tick(&m->ticks));
     if (m->any_masked) texts = fmax(texts, SVG_BAR + 8 + 4.4 * SVG_TICK);
     m->width = m->bar_x + texts + SVG_MARGIN;
     m->height = m->top + m->bar_h + (m->any_masked ? 24 : 0) + (m->any_nan ? 24 : 0);
@@ -280,9 +262,7 @@ static void measure_heatmap(svg_heatmap *m)
     double below =
         m->names_h + (h->col_label ? SVG_LABEL + 10 : 0) + (m->step > 1 ? SVG_TICK + 10 : 0);
     m->height = ceil(fmax(m->height, m->top + grid_h + below) + SVG_MARGIN);
-    if (h->title)
-        m->width = fmax(m->width, 2 * SVG_MARGIN + text_width(h->title, SVG_TITLE) * 1.05);
-    m->width = ceil(m->width);
+    m->width = ceil(fmax(m->width, 2 * SVG_MARGIN + text_width(h->title, SVG_TITLE) * 1.05));
 }
 
 /* ------------------------------------------------------------------ heat map: drawing ---------- */
@@ -290,8 +270,8 @@ static void measure_heatmap(svg_heatmap *m)
 static void put_definitions(const svg_heatmap *m)
 {
     fputs("<defs>\n<pattern id=\"attic-hatch\" width=\"6\" height=\"6\" "
-          "patternUnits=\"userSpaceOnUse\" "
-          "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#f3f4f6\"/>"
+          "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"6\" "
+          "height=\"6\" fill=\"#f3f4f6\"/>"
           "<rect width=\"1.6\" height=\"6\" fill=\"#c3c9d0\"/></pattern>\n",
           m->out);
     fprintf(m->out, "<linearGradient id=\"attic-%s\" x1=\"0\" y1=\"1\" x2=\"0\" y2=\"0\">\n",
@@ -324,10 +304,10 @@ static void put_tooltip(const svg_heatmap *m, int i, int j, at_cell c)
 {
     char label[AT_LABEL_SIZE];
     fputs("<title>", m->out);
-    name_of(m, m->h->row_names, i, label);
+    at_cell_name(label, m->h->row_names, i * m->step, SVG_NAME_COLUMNS, true);
     at_label_put_xml(m->out, label);
     fputs(", ", m->out);
-    name_of(m, m->h->col_names, j, label);
+    at_cell_name(label, m->h->col_names, j * m->step, SVG_NAME_COLUMNS, true);
     at_label_put_xml(m->out, label);
     fprintf(m->out, ": %s</title>",
             c.kind == ATTIC_CELL_MASKED ? "masked" : at_short_text(c.value, 4));
@@ -378,7 +358,7 @@ static void put_row_names(const svg_heatmap *m, at_grid g, double x, double y)
     svg_style names = {.size = m->name_size, .fill = SVG_GREY, .anchor = "end"}, axis = svg_axis;
     axis.rotate = -90;
     for (int i = 0; i < g.rows; i += m->row_every) {
-        name_of(m, m->h->row_names, i, label);
+        at_cell_name(label, m->h->row_names, i * m->step, SVG_NAME_COLUMNS, true);
         svg_text(m->out, x - 7, y + (i + 0.5) * m->cell_h + 0.35 * m->name_size, names, label);
     }
     svg_text(m->out, SVG_MARGIN + 10, y + g.rows * m->cell_h / 2, axis, m->h->row_label);
@@ -394,7 +374,7 @@ static void put_col_names(const svg_heatmap *m, at_grid g, double x, double y)
                        .rotate = m->rotate};
     double dx = level ? 0 : 0.35 * m->name_size, dy = level ? m->name_size + 3 : 7;
     for (int j = 0; j < g.cols; j += m->col_every) {
-        name_of(m, m->h->col_names, j, label);
+        at_cell_name(label, m->h->col_names, j * m->step, SVG_NAME_COLUMNS, true);
         svg_text(m->out, x + (j + 0.5) * m->cell_w + dx, y + dy, names, label);
     }
     svg_text(m->out, x + g.cols * m->cell_w / 2, y + m->names_h + SVG_LABEL + 2, svg_axis,
@@ -468,7 +448,7 @@ bool at_svg_heatmap(FILE *out, const at_heatmap *h)
     return end_svg(out);
 }
 
-/* ------------------------------------------------------------------ line chart: measuring ------ */
+/* ------------------------------------------------------------------ line chart ----------------- */
 
 enum { SVG_CHART_W = 760, SVG_CHART_H = 440, SVG_MOST_LEVELS = 16, SVG_SWATCH = 22 };
 
@@ -478,7 +458,6 @@ typedef struct {
     at_axis x, y;
     at_ticks x_ticks, y_ticks;
     double left, right, top, bottom; /* of the plot */
-    double legend_y;                 /* baseline of its first line */
     bool empty;
 } svg_chart;
 
@@ -492,40 +471,38 @@ static double chart_y(const svg_chart *m, double v)
     return m->bottom + v * (m->top - m->bottom);
 }
 
-/* Places the legend's entries one after another, on a new line if one is full; calls put for each.
+/* Entries side by side, on a new line if one is full, from y on: the baseline of the first line.
  * Returns how many lines there are. */
-static int flow_legend(const svg_chart *m, void (*put)(const svg_chart *, int, double, double))
+static int put_legend(const svg_chart *m, double y)
 {
-    double x = SVG_MARGIN, y = m->legend_y;
+    const svg_style text = {.size = SVG_LABEL, .fill = SVG_INK};
+    double x = SVG_MARGIN;
     int lines = 0;
     for (int k = 0; k < m->c->n_series; k++) {
-        if (!m->c->series[k].name) continue;
-        double w = SVG_SWATCH + 8 + text_width(m->c->series[k].name, SVG_LABEL) + 22;
-        if (lines > 0 && x + w > SVG_CHART_W - SVG_MARGIN) {
+        const at_series *s = &m->c->series[k];
+        if (!s->name) continue;
+        double w = SVG_SWATCH + 8 + text_width(s->name, SVG_LABEL) + 22;
+        if (lines == 0 || x + w > SVG_CHART_W - SVG_MARGIN) {
             x = SVG_MARGIN;
-            y += 20;
-            lines++;
+            y += lines++ ? 20 : 0;
         }
-        if (lines == 0) lines = 1;
-        if (put) put(m, k, x, y);
+        int length = s->dots ? 0 : SVG_SWATCH, width = s->dots ? 7 : 3; /* of length 0: a dot */
+        fprintf(m->out, "<path d=\"M%s %sh%d\" stroke-width=\"%d\" stroke-linecap=\"round\"",
+                px(x + (SVG_SWATCH - length) / 2.0), px(y - 4), length, width);
+        put_rgb(m->out, "stroke", at_series_colour(k));
+        fputs(s->faint ? " opacity=\"0.35\"/>\n" : "/>\n", m->out);
+        svg_text(m->out, x + SVG_SWATCH + 8, y, text, s->name);
         x += w;
     }
     return lines;
 }
 
-static double widest_tick(const at_ticks *t)
-{
-    double em = 0;
-    for (int k = 0; k < t->n; k++) em = fmax(em, at_label_em(at_tick_text(t, k, true)));
-    return em * SVG_TICK;
-}
-
-static void measure_chart(svg_chart *m)
+/* The plot lies below the legend, and between what is written beside it. */
+static void measure_chart(svg_chart *m, double legend_end)
 {
     const at_chart *c = m->c;
     m->empty = !at_chart_axes(c, &m->x, &m->y);
-    m->legend_y = SVG_MARGIN + (c->title ? SVG_TITLE + 20 : 0) + 0.8 * SVG_LABEL;
-    m->top = m->legend_y + 20 * flow_legend(m, NULL) + (c->y_label ? SVG_LABEL + 12 : 0) - 6;
+    m->top = legend_end + (c->y_label ? SVG_LABEL + 12 : 0) - 6;
     m->bottom = SVG_CHART_H - SVG_MARGIN - SVG_TICK - 8 - (c->x_label ? SVG_LABEL + 10 : 0);
     m->y_ticks = at_ticks_between(m->y.lo, m->y.hi, 7, m->y.logarithmic);
     m->left = ceil(SVG_MARGIN + widest_tick(&m->y_ticks) + 10);
@@ -535,8 +512,6 @@ static void measure_chart(svg_chart *m)
     m->right = floor(SVG_CHART_W - SVG_MARGIN - levels);
     m->x_ticks = at_ticks_between(m->x.lo, m->x.hi, 9, m->x.logarithmic);
 }
-
-/* ------------------------------------------------------------------ line chart: drawing -------- */
 
 static void put_axes(const svg_chart *m)
 {
@@ -559,18 +534,6 @@ static void put_axes(const svg_chart *m)
     svg_text(m->out, (m->left + m->right) / 2, SVG_CHART_H - SVG_MARGIN, label, m->c->x_label);
     label.anchor = "start";
     svg_text(m->out, SVG_MARGIN, m->top - 12, label, m->c->y_label);
-}
-
-static void put_legend_entry(const svg_chart *m, int k, double x, double y)
-{
-    const at_series *s = &m->c->series[k];
-    int length = s->dots ? 0 : SVG_SWATCH, width = s->dots ? 7 : 3; /* of length 0: a dot */
-    fprintf(m->out, "<path d=\"M%s %sh%d\" stroke-width=\"%d\" stroke-linecap=\"round\"",
-            px(x + (SVG_SWATCH - length) / 2.0), px(y - 4), length, width);
-    put_rgb(m->out, "stroke", at_series_colour(k));
-    fputs(s->faint ? " opacity=\"0.35\"/>\n" : "/>\n", m->out);
-    svg_style text = {.size = SVG_LABEL, .fill = SVG_INK};
-    svg_text(m->out, x + SVG_SWATCH + 8, y, text, s->name);
 }
 
 /* A label per level at the right end, moved down where two would touch. */
@@ -659,10 +622,10 @@ bool at_svg_chart(FILE *out, const at_chart *c)
 {
     if (!out || !at_chart_is_there(c)) return false;
     svg_chart m = {.out = out, .c = c};
-    measure_chart(&m);
     begin_svg(out, SVG_CHART_W, SVG_CHART_H, c->title);
     svg_text(out, SVG_MARGIN, SVG_MARGIN + 0.8 * SVG_TITLE, svg_title, c->title);
-    flow_legend(&m, put_legend_entry);
+    double legend_y = SVG_MARGIN + (c->title ? SVG_TITLE + 20 : 0) + 0.8 * SVG_LABEL;
+    measure_chart(&m, legend_y + 20 * put_legend(&m, legend_y));
     put_axes(&m);
     put_levels(&m);
     for (int k = 0; k < c->n_series; k++) put_series(&m, k);

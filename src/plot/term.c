@@ -114,30 +114,12 @@ typedef struct {
     int cell, names;      /* columns of a cell, and of the names of the rows */
 } term_heatmap;
 
-static void block_name(const term_heatmap *m, const char *const *names, int i, int columns,
-                       char label[AT_LABEL_SIZE])
-{
-    at_cell_name(label, names, i * m->step, columns, m->as.unicode);
-}
-
-static int longest_name(const term_heatmap *m, const char *const *names, int n, int columns)
-{
-    char label[AT_LABEL_SIZE];
-    int longest = 0;
-    for (int i = 0; i < n; i++) {
-        block_name(m, names, i, columns, label);
-        int length = at_label_columns(label);
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
-
 /* Returns how many columns the row names leave. */
 static int measure_blocks(term_heatmap *m, int step)
 {
     m->step = step;
     at_heatmap_extent(m->h, step, &m->rows, &m->cols);
-    m->names = longest_name(m, m->h->row_names, m->rows, TERM_ROW_NAME);
+    m->names = at_names_size(m->h->row_names, m->rows, step, TERM_ROW_NAME, m->as.unicode).columns;
     return m->as.columns - m->names - 2;
 }
 
@@ -212,11 +194,12 @@ static void put_column_names(const term_heatmap *m, int cols)
 {
     char label[AT_LABEL_SIZE];
     int after = m->values ? 1 : 0, before = m->cell - after - (m->values ? 1 : m->cell);
-    int longest = longest_name(m, m->h->col_names, cols, TERM_COL_NAME);
+    const char *const *names = m->h->col_names;
+    int longest = at_names_size(names, cols, m->step, TERM_COL_NAME, m->as.unicode).columns;
     if (longest < m->cell) {
         pad(m->out, m->names + 1);
         for (int j = 0; j < cols; j++) {
-            block_name(m, m->h->col_names, j, TERM_COL_NAME, label);
+            at_cell_name(label, names, j * m->step, TERM_COL_NAME, m->as.unicode);
             pad(m->out, m->cell - after - at_label_columns(label));
             fputs(label, m->out);
             pad(m->out, after);
@@ -227,7 +210,7 @@ static void put_column_names(const term_heatmap *m, int cols)
     for (int line = 0; line < longest; line++) {
         pad(m->out, m->names + 1);
         for (int j = 0; j < cols; j++) {
-            block_name(m, m->h->col_names, j, TERM_COL_NAME, label);
+            at_cell_name(label, names, j * m->step, TERM_COL_NAME, m->as.unicode);
             pad(m->out, before);
             at_label_put_letter(m->out, label, line - (longest - at_label_letters(label)),
                                 m->cell - before);
@@ -247,7 +230,7 @@ static void put_subplot_rows(const term_heatmap *m, const at_panel *p)
     }
     put_column_names(m, g.cols);
     for (int i = 0; i < g.rows; i++) {
-        block_name(m, m->h->row_names, i, TERM_ROW_NAME, label);
+        at_cell_name(label, m->h->row_names, i * m->step, TERM_ROW_NAME, m->as.unicode);
         pad(m->out, m->names - at_label_columns(label));
         fprintf(m->out, "%s ", label);
         for (int j = 0; j < g.cols; j++) put_cell(m, at_grid_cell(g, i, j));
