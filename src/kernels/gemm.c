@@ -142,8 +142,9 @@ typedef struct {
     int depth;
     bool side; /* are the elements of A for one k contiguous? */
     const REAL *A, *B, *Z;
-    ptrdiff_t a_row, a_col, b_row, z_row;
-    ptrdiff_t b_col; /* 0, or how far B's contiguous columns are apart: one row, one vector */
+    ptrdiff_t a_row, a_col, b_row, z_row, z_col;
+    const REAL *begin; /* Z of the first strip, or NULL */
+    ptrdiff_t b_col;   /* 0, or how far B's contiguous columns are apart: one row, one vector */
     gemm_lines ahead[GEMM_AHEAD]; /* one line for each k; the last has one for every k */
     REAL alpha, beta;
     REAL *C;
@@ -283,11 +284,9 @@ static void gemm_rows_in(int rows, int n, const REAL *from, ptrdiff_t row, ptrdi
 {
     for (; n > 0; n -= VEC_LANES, from += VEC_LANES * col, to += VEC_LANES) {
         const int lanes = gemm_least(n, VEC_LANES);
-        if (col == 1 && lanes == VEC_LANES)
-            for (int i = 0; i < rows; i++) vec_store(to + i * to_row, vec_load(from + i * row));
-        else if (col == 1)
+        if (col == 1)
             for (int i = 0; i < rows; i++)
-                vec_store(to + i * to_row, vec_load_first(lanes, from + i * row));
+                vec_store(to + i * to_row, vec_load_upto(lanes, from + i * row));
         else
             for (int i = 0; i < rows; i++)
                 for (int l = 0; l < VEC_LANES; l++)
@@ -300,11 +299,9 @@ static void gemm_rows_out(int rows, int n, const REAL *from, ptrdiff_t from_row,
 {
     for (; n > 0; n -= VEC_LANES, from += VEC_LANES, to += VEC_LANES * col) {
         const int lanes = gemm_least(n, VEC_LANES);
-        if (col == 1 && lanes == VEC_LANES)
-            for (int i = 0; i < rows; i++) vec_store(to + i * row, vec_load(from + i * from_row));
-        else if (col == 1)
+        if (col == 1)
             for (int i = 0; i < rows; i++)
-                vec_store_first(lanes, to + i * row, vec_load(from + i * from_row));
+                vec_store_upto(lanes, to + i * row, vec_load(from + i * from_row));
         else
             for (int i = 0; i < rows; i++)
                 for (int l = 0; l < lanes; l++) to[i * row + l * col] = from[i * from_row + l];
@@ -391,12 +388,6 @@ static bool gemm_copies_all(at_strides b, int m)
     return b.col != 1 || gemm_ceil(m, GEMM_ROWS) > GEMM_FEW;
 }
 
-/* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
-typedef struct {
-    const REAL *p;
-    ptrdiff_t row, col;
-} gemm_begin;
-
 /* Beside strip number `strip`, of so many, a panel prefetches its share of the next panel, which
  * is at `below`, and the next tile of C. */
 static void gemm_prefetch(const gemm_job *g, int rows, int strip, int strips, const REAL *below,
@@ -422,7 +413,7 @@ typedef struct {
 
 /* C = A B, a panel of rows against all strips: t has A, and the next panel is at `below`. */
 static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int rows,
-                       const gemm_strips *s, gemm_begin begin, REAL *C)
+                       const gemm_strips *s, REAL *C)
 {
     const bool once = s->first && s->last;
     const bool transposed = rows == 1 && once && g->b.row == 1 && g->b.col != 1;
@@ -438,7 +429,7 @@ static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int r
         if (copy && s->first) gemm_pack(t->depth, columns, left, B, g->b, P);
         t->B = copy ? P : B;
         t->b_row = copy ? whole : g->b.row;
-        t->Z = begin.p ? begin.p + j * begin.col : NULL;
+        t->Z = t->begin ? t->begin + j * t->z_col : NULL;
         t->C = C + j * g->c.col;
         if (g->prefetch) {
             const REAL *next = left > width ? t->C + width : s->last ? NULL : C + rows * g->c.row;
@@ -454,7 +445,7 @@ static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int r
 
 /* C = A B for one slab: [m,depth] [depth,n].  t says how sums end. */
 static void gemm_slab(const gemm_job *g, gemm_tile *t, int m, int n, const REAL *A, const REAL *B,
-                      gemm_begin begin, REAL *C, REAL *P, REAL *Q)
+                      REAL *C, REAL *P, REAL *Q)
 {
     const int panels = gemm_ceil(m, GEMM_ROWS);
     gemm_strips strips = {B, P, n, .all = gemm_copies_all(g->b, m)};
@@ -470,8 +461,8 @@ static void gemm_slab(const gemm_job *g, gemm_tile *t, int m, int n, const REAL 
         t->A = copied ? Q : A;
         strips.first = p == 0;
         strips.last = p + 1 == panels;
-        gemm_panel(g, t, A + rows * g->a.row, rows, &strips, begin, C);
-        if (begin.p) begin.p += rows * begin.row;
+        gemm_panel(g, t, A + rows * g->a.row, rows, &strips, C);
+        if (t->begin) t->begin += rows * t->z_row;
         A += rows * g->a.row;
         C += rows * g->c.row;
     }
@@ -483,11 +474,9 @@ static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
 {
     REAL *Q = (REAL *)((char *)g->workspace.p + (size_t)slot * g->workspace.size);
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
-    const gemm_begin from_c = {C, g->c.row, g->c.col};
-    gemm_begin begin = {NULL, 0, 0};
-    if (g->bias) begin = (gemm_begin){g->bias + j, 0, 1};
     gemm_tile t = {.a_row = g->a.row, .a_col = g->a.col, .c_row = g->c.row};
     t.alpha = g->alpha, t.beta = g->beta;
+    if (g->bias) t.begin = g->bias + j, t.z_col = 1;
 
     /* Each sum one chain?  Then any cut gives the same bits, else it must not follow strides.
      * Where A is transposed, each column on a page of its own, caches hold only some lines of so
@@ -501,11 +490,11 @@ static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
     for (ptrdiff_t b = first; b <= last; b++)
         for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
             t.depth = gemm_least(g->K - k, depth);
-            if (t.alpha == 1 && t.beta == 1) begin = from_c, t.beta = 0;
-            t.z_row = begin.row;
+            if (t.alpha == 1 && t.beta == 1)
+                t.begin = C, t.z_row = g->c.row, t.z_col = g->c.col, t.beta = 0;
             const REAL *A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
             const REAL *B = g->B + b * g->b.batch + k * g->b.row + j * g->b.col;
-            gemm_slab(g, &t, m, n, A, B, begin, C, P, Q);
+            gemm_slab(g, &t, m, n, A, B, C, P, Q);
             t.beta = 1; /* what follows is added */
         }
 }

@@ -5,9 +5,9 @@
  *
  *   lane l = x_l + x_(l+32) + x_(l+64) + ...       l = 0 .. 31
  *
- * in a few vectors (two of AVX-512, eight of SSE2), and then a tree: 32 lanes are added to 16, 16 to
- * 8, ...  A row of more than 1024 is cut in two, and each half summed in this way, and so on.  So no
- * term passes through more than 32 + 5 + log2(n / 1024) additions: a million times 0.1f is right to
+ * in a few vectors (two of AVX-512, eight of SSE2), and then a tree: 32 lanes are added to 16, 16
+ * to 8, ...  A longer row than 1024 is cut in two, and each half summed in this way.  So no term
+ * passes through more than 32 + 5 + log2(n / 1024) additions: a million times 0.1f is right to
  * 1e-6, where one chain would be off by 1 percent.  The maximum takes the same path, uncut. */
 #include "kernels/rows.h"
 
@@ -106,8 +106,7 @@ REAL row_spread(ptrdiff_t n, const REAL *x, REAL mu)
     return row_add_lanes(lane);
 }
 
-/* A NaN compares with nothing, and so is the only value that is not <= inf.  `bad` keeps it, and is 0
- * where there was none. */
+/* A NaN compares with nothing: it alone is not <= inf.  `bad` keeps it, or is 0. */
 VEC_INLINE void row_larger(vec x, vec *m, vec *bad)
 {
     *m = vec_pick(x > *m, x, *m);
@@ -220,8 +219,8 @@ void vsigmoid(ptrdiff_t n, const REAL *x, REAL *y)
 
 /* ---------------------------------------- copies ---------------------------------------- */
 
-/* Sizes in bytes, and `count` of all rows together.  A task takes so much of them that a thread is worth
- * waking, wherever rows begin and end. */
+/* Sizes in bytes, `count` that of all rows.  A task takes per_task, which is worth waking a thread
+ * for, wherever rows begin and end. */
 typedef struct {
     ptrdiff_t n, x_step, y_step, count, per_task;
     const char *x;

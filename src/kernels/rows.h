@@ -1,6 +1,7 @@
 /* rows.h -- kernels on rows of contiguous elements; y may be x, except in copies of rows.
  *
- * The order of every sum is fixed by n alone, so a row gives the same bits wherever it is computed. */
+ * The order of every sum is fixed by n alone, so a row gives the same bits wherever it is
+ * computed. */
 #ifndef AT_KERNELS_ROWS_H
 #define AT_KERNELS_ROWS_H
 #include "kernels/real.h"
