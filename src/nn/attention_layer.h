@@ -3,9 +3,9 @@
  *     Q = x Wq      K = m Wk      V = m Wv         m = x: self-attention; another: cross attention
  *     y = at_sdpa(rope(Q), rope(K), V) Wo
  *
- * Heads stay packed in the last axis, [B,T,heads*D] with D = dim / heads, so nothing is transposed in
- * memory.  Grouped heads (Ainslie et al. 2023; one for all: Shazeer 2019) have kv_heads < heads, and
- * Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m. */
+ * Heads stay packed in the last axis, [B,T,heads*D] with D = dim / heads, so nothing is transposed
+ * in memory.  Grouped heads (Ainslie et al. 2023; one for all: Shazeer 2019) have kv_heads < heads,
+ * and Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m. */
 #ifndef AT_NN_ATTENTION_LAYER_H
 #define AT_NN_ATTENTION_LAYER_H
 #include "attention/attention.h"
