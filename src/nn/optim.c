@@ -32,14 +32,12 @@ typedef struct {
     bool nesterov;
 } optim_move;
 
-typedef struct optim_job optim_job;
-
-struct optim_job {
+typedef struct optim_job {
     optim_move *move;
     int n, tasks;
-    void (*run)(const optim_job *job, const optim_move *m, int task);
+    void (*run)(const struct optim_job *job, const optim_move *m, int task);
     double *sum, factor; /* of at_clip_grad_norm: a sum per task; what to scale by */
-};
+} optim_job;
 
 AT_EACH_REAL(void, sgd_block, (const optim_job *job, const optim_move *o, int task));
 AT_EACH_REAL(void, adam_block, (const optim_job *job, const optim_move *o, int task));
@@ -181,8 +179,6 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
     AT_REQUIRE(t, named > 0 || !only, "%s: no parameter is named like \"%s\"", op, only);
     return true;
 }
-
-/* ------------------------------------------------------------------ running -------------------- */
 
 static void optim_task(void *ctx, int task, int worker)
 {
