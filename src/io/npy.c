@@ -3,8 +3,9 @@
  *     \x93 N U M P Y  major minor  length  {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
  *                                          ... spaces ... \n                           the elements
  *
- * length, of all that lies between itself and the elements, has 2 bytes in version 1 and 4 in versions
- * 2 and 3.  The header is a Python literal: a dictionary of exactly these keys, in any order.
+ * length, of all that lies between itself and the elements, has 2 bytes in version 1 and 4 in
+ * versions 2 and 3.  The header is a Python literal: a dictionary of exactly these keys, in any
+ * order.
  *
  * Nothing that the file says is believed before it is compared with the size of the file: first the
  * header is read, into a buffer of fixed size, then its shape must account for every byte that
@@ -62,8 +63,6 @@ static bool host_is_big_endian(void)
     const uint16_t one = 1;
     return !*(const unsigned char *)&one;
 }
-
-/* ------------------------------------------------------------------ the header ----------------- */
 
 static bool not_understood(npy_reader *r, const char *expected)
 {
@@ -197,8 +196,6 @@ static bool read_header(npy_reader *r)
     return good;
 }
 
-/* ------------------------------------------------------------------ the elements --------------- */
-
 static double half_to_double(unsigned h)
 {
     int exponent = h >> 10 & 31, fraction = h & 1023;
@@ -255,15 +252,13 @@ static bool read_elements(npy_reader *r, at_tensor *x)
     return true;
 }
 
-/* ------------------------------------------------------------------ loading -------------------- */
-
 static at_dtype npy_dtype(const npy_reader *r)
 {
     return r->kind == 'f' ? at_real(r->t) : r->kind == 'b' ? ATTIC_BOOL : ATTIC_I32;
 }
 
-/* Opens the file and reads all but the elements, of which it holds exactly as many as the shape says:
- * then the memory for them is in proportion to the file. */
+/* Opens the file and reads all but the elements, of which it holds exactly as many as the shape
+ * says: then the memory for them is in proportion to the file. */
 static bool npy_open(npy_reader *r, at_tape *t, const char *path)
 {
     *r = (npy_reader){.t = t, .path = path};
@@ -299,8 +294,6 @@ bool at_npy_load_into(at_tensor *x, const char *path)
     if (r.file) fclose(r.file);
     return good;
 }
-
-/* ------------------------------------------------------------------ saving --------------------- */
 
 /* All that comes before the elements, padded with spaces to a multiple of 64 bytes. */
 static void put_header(FILE *f, const at_tensor *x)

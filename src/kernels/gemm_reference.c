@@ -2,10 +2,9 @@
  *
  *   C_ij = alpha sum_k A_ik B_kj + beta C_ij          A [M,K]  B [K,N]  C [M,N]
  *
- *   for i, for k, for j:    t_j += A_ik B_kj          t_j: the sum of C_ij
+ *   for i, for k, for j:    t_j += A_ik B_kj          t_j: the sum of C_ij, in the order of k
  *
- * Three nested loops that read along the rows of B; t is a part of a row, PLAIN_COLUMNS long, that
- * stays in the first-level cache.  Every t_j is added up in the order of k, in whichever thread. */
+ * The loops read along the rows of B; t, PLAIN_COLUMNS long, stays in the first-level cache. */
 #include "kernels/gemm.h"
 
 #include "kernels/parallel.h"
@@ -13,7 +12,7 @@
 
 enum { PLAIN_COLUMNS = 128 };
 
-/* The rows of all C of a batch, one after the other; of one C if the products are summed into it. */
+/* The rows of all C of a batch, one after the other; of one C if the products are summed. */
 typedef struct {
     int batch, M, N, K;
     REAL alpha, beta;

@@ -6,7 +6,7 @@
  *     REAL             is the type
  *     REAL_EPS         is the distance from 1 to the next number
  *     WIDE             is the type of long sums
- *     VALUE(x)         is what of x is compared: a REAL is never compared, nor cast to double, without
+ *     VALUE(x)         is what of x is compared: without it a REAL is neither compared nor cast
  *     AT_REAL(dot)     is at_dot_f32 or at_dot_f64: the name of what other files may call
  *     row_max(n, x)    is at_row_max_f32 or at_row_max_f64, as <tgmath.h> makes expf or exp of exp
  *     #ifdef AT_ONCE   at the end of the file, holds what is of no type; it is compiled with float

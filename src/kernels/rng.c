@@ -1,4 +1,4 @@
-/* rng.c -- counter-based random numbers: Philox4x32-10.
+/* rng.c -- counter-based random numbers: Philox4x32-10, a pure function of counter and key.
  *
  *   (c0, c1, c2, c3)  the counter, four words of 32 bits        (k0, k1)  the key, two words
  *
@@ -88,9 +88,9 @@ enum { RANDOM_BLOCKS = 1 };
 #define random_blocks random_block
 #endif
 
-static double unit_of_words(uint32_t low, uint32_t high)
+static double unit_of_words(const uint32_t word[2])
 {
-    uint64_t h = ((uint64_t)high << 32 | low) >> 12;
+    uint64_t h = ((uint64_t)word[1] << 32 | word[0]) >> 12;
     return (double)(2 * h + 1) * 0x1p-53;
 }
 
@@ -115,7 +115,7 @@ double at_random_unit(at_stream s, uint64_t index)
 {
     uint32_t word[4];
     random_block(s, index / 2, word);
-    return index % 2 ? unit_of_words(word[2], word[3]) : unit_of_words(word[0], word[1]);
+    return unit_of_words(word + 2 * (index % 2));
 }
 
 double at_random_normal(at_stream s, uint64_t index)
@@ -123,7 +123,7 @@ double at_random_normal(at_stream s, uint64_t index)
     const double pi = 3.14159265358979323846;
     uint32_t word[4];
     random_block(s, index / 2, word);
-    double u = unit_of_words(word[0], word[1]), v = unit_of_words(word[2], word[3]);
+    double u = unit_of_words(word), v = unit_of_words(word + 2);
     double r = sqrt(-2 * log(u)), angle = 2 * pi * v;
     return index % 2 ? r * sin(angle) : r * cos(angle);
 }

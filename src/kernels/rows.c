@@ -49,9 +49,7 @@ REAL row_sum(ptrdiff_t n, const REAL *x)
         ptrdiff_t m = row_middle(n);
         return row_sum(m, x) + row_sum(n - m, x + m);
     }
-    vec lane[ROW_VECS];
-    VEC_UNROLL
-    for (int k = 0; k < ROW_VECS; k++) lane[k] = (vec){0};
+    vec lane[ROW_VECS] = {{0}};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) lane[k] += vec_load(x + k * VEC_LANES);
@@ -68,9 +66,7 @@ REAL row_dot(ptrdiff_t n, const REAL *x, const REAL *y)
         ptrdiff_t m = row_middle(n);
         return row_dot(m, x, y) + row_dot(n - m, x + m, y + m);
     }
-    vec lane[ROW_VECS];
-    VEC_UNROLL
-    for (int k = 0; k < ROW_VECS; k++) lane[k] = (vec){0};
+    vec lane[ROW_VECS] = {{0}};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES, y += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++)
@@ -88,9 +84,7 @@ REAL row_spread(ptrdiff_t n, const REAL *x, REAL mu)
         ptrdiff_t m = row_middle(n);
         return row_spread(m, x, mu) + row_spread(n - m, x + m, mu);
     }
-    vec lane[ROW_VECS];
-    VEC_UNROLL
-    for (int k = 0; k < ROW_VECS; k++) lane[k] = (vec){0};
+    vec lane[ROW_VECS] = {{0}};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {
@@ -141,10 +135,8 @@ REAL row_max(ptrdiff_t n, const REAL *x)
 /* The sum of exp(x_j - m), which go to y_j if they are to be kept */
 VEC_INLINE REAL row_exp_part(ptrdiff_t n, const REAL *x, REAL m, const bool keep, REAL *y)
 {
-    vec lane[ROW_VECS];
+    vec lane[ROW_VECS] = {{0}};
     ptrdiff_t i = 0;
-    VEC_UNROLL
-    for (int k = 0; k < ROW_VECS; k++) lane[k] = (vec){0};
     for (; i + ROW_LANES <= n; i += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {

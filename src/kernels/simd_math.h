@@ -23,8 +23,8 @@
  *
  *   Phi       the normal distribution function, (1 + erf(x / sqrt 2)) / 2, with a = |x|
  *             Phi(-a) = 2^t,  t = a P(a) - 1,       Phi(a) = 1 - Phi(-a)
- *             log Phi is as smooth as a parabola, so few terms suffice.  P is the polynomial with the
- *             smallest largest error in Phi (Remez's exchange) up to a = 5.2 (double: 8.2); beyond,
+ *             log Phi is as smooth as a parabola, so few terms suffice.  P is the minimax
+ *             polynomial of Phi (Remez's exchange) up to a = 5.2 (double: 8.2); beyond,
  *             Phi(-a) is less than half a unit of 1, and 2^t only goes to 0 sooner.
  *
  * ln 2 comes in two parts, the first with so few bits that n times it is exact.  Rounding to a

@@ -133,7 +133,7 @@ static __attribute__((noinline)) void vec_transpose(const REAL *from, ptrdiff_t 
     }
 }
 
-/* The same where `from` has m rows, the others being 0, and n columns: n rows of `to` are written. */
+/* The same where `from` has m rows, the others being 0, and n columns: n rows are written. */
 static __attribute__((noinline)) void
 vec_transpose_part(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
 {

@@ -11,8 +11,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* ---------------------------------------- threads ---------------------------------------- */
-
 /* How many CPUs this process may use, at least 1.  On Linux the smaller of the affinity mask
  * (taskset, cpusets) and the CPU quota of the control group (containers); elsewhere the CPUs that
  * are online; 1 where there are no threads. */
@@ -39,8 +37,6 @@ void at_threads_avoid_this_cpu(int n);
 typedef enum { AT_QUEUE_WORK, AT_QUEUE_DONE, AT_QUEUES } at_queue;
 void at_sleep_while(bool (*idle)(int arg), int arg, at_queue queue);
 void at_wake(at_queue queue, int n);
-
-/* -------------------------------- files, terminal, locale -------------------------------- */
 
 /* A file of bytes, with the flags of open(2): O_RDONLY; or O_WRONLY | O_CREAT with O_EXCL or
  * O_TRUNC, and the permissions `mode`, -1 for those that this process gives to new files.  Reading

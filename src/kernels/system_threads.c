@@ -33,8 +33,6 @@
 
 #include "kernels/parallel.h"
 
-/* ---------------------------------------- threads ---------------------------------------- */
-
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t queue[AT_QUEUES];
@@ -118,8 +116,6 @@ void at_threads_avoid_this_cpu(int n)
     (void)n;
 #endif
 }
-
-/* ----------------------------------------- CPUs ----------------------------------------- */
 
 enum { CPUS_PATH = 1024, CPUS_TEXT = 4096 };
 

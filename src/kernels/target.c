@@ -2,7 +2,7 @@
  *
  * Compiled without ARCH (see the Makefile), or it would need what it asks for.
  *
- *   x86        __builtin_cpu_supports, which also asks whether the system saves the wider registers;
+ *   x86        __builtin_cpu_supports, which also asks whether the system saves wide registers;
  *              for names that not every compiler takes, the bit of cpuid that it would look at
  *   AArch64    AT_HWCAP and AT_HWCAP2, which Linux hands to every process; other systems not */
 #include "kernels/target.h"

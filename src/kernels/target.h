@@ -1,8 +1,7 @@
 /* target.h -- was this library built for the processor that it runs on?
  *
- * `make` builds for this machine, ARCH=... for others.  On a processor without what the build uses,
- * the first such instruction would end the process.  So at_open asks before, and leaves the answer
- * as an error on the tape; the examples print it and end. */
+ * `make` builds for this machine, ARCH=... for others.  At the first instruction that is not there
+ * the process would end, so at_open asks before: the answer is an error on the tape. */
 #ifndef AT_KERNELS_TARGET_H
 #define AT_KERNELS_TARGET_H
 #include <stdbool.h>
@@ -25,7 +24,7 @@ bool at_target_knows(const char *name);
 /* How often this process has asked its processor so far, for tests. */
 int at_target_asked(void);
 
-/* True, and in message what is missing and what to do, if this processor lacks what the build needs. */
+/* True, and message says what is missing and what to do, if this processor lacks a need. */
 bool at_target_is_unsupported(char *message, size_t size);
 
 #endif

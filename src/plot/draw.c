@@ -264,9 +264,8 @@ static const at_rgb blue_white_red[] = {{20, 60, 130},   {46, 113, 178},  {120, 
 at_rgb at_colour_along(bool diverging, double u)
 {
     const at_rgb *sample = diverging ? blue_white_red : viridis;
-    int last = (int)(diverging ? sizeof blue_white_red / sizeof *sample
-                               : sizeof viridis / sizeof *sample) -
-               1;
+    const int last =
+        (int)((diverging ? sizeof blue_white_red : sizeof viridis) / sizeof *sample) - 1;
     double at = (u < 0 ? 0 : u > 1 ? 1 : u) * last;
     int k = at >= last ? last - 1 : (int)at;
     double f = at - k;
@@ -311,8 +310,8 @@ at_rgb at_cell_colour(at_colour_scale s, at_cell c)
     return c.kind == ATTIC_CELL_NAN ? (at_rgb){255, 0, 255} : at_colour_of(s, c.value);
 }
 
-/* Contrast as defined by the Web Content Accessibility Guidelines: (L1 + 0.05) / (L2 + 0.05) with the
- * relative luminances L. */
+/* Contrast as defined by the Web Content Accessibility Guidelines: (L1 + 0.05) / (L2 + 0.05) with
+ * the relative luminances L. */
 bool at_wants_dark_text(at_rgb c)
 {
     const double part[] = {c.r / 255.0, c.g / 255.0, c.b / 255.0},
@@ -334,8 +333,7 @@ at_rgb at_series_colour(int k)
 
 /* ------------------------------------------------------------------ ticks ---------------------- */
 
-/* The least of 1, 2, 5, 10, 20, 50, ... times any power of ten that is at least x. */
-static double round_step(double x)
+double at_round_step(double x)
 {
     double unit = pow(10, floor(log10(x)));
     for (int k = 0; k < 3; k++)
@@ -345,7 +343,7 @@ static double round_step(double x)
 
 static at_ticks linear_ticks(double lo, double hi, int most)
 {
-    at_ticks t = {.step = round_step((hi - lo) / most)};
+    at_ticks t = {.step = at_round_step((hi - lo) / most)};
     if (!(t.step > 0) || !isfinite(t.step)) return (at_ticks){.n = 1, .value = {lo}, .step = 1};
     double slack = 1e-9 * t.step;
     for (double k = ceil((lo - slack) / t.step); k * t.step <= hi + slack && t.n < AT_MAX_TICKS;

@@ -8,8 +8,6 @@
 bool at_heatmap_is_there(const at_heatmap *h);
 bool at_chart_is_there(const at_chart *c);
 
-/* ------------------------------------------------------------------ colours -------------------- */
-
 typedef struct {
     int r, g, b; /* 0 .. 255 */
 } at_rgb;
@@ -25,8 +23,6 @@ at_rgb at_colour_of(at_colour_scale s, double value);   /* value must not be NaN
 at_rgb at_colour_along(bool diverging, double u);       /* u in 0 .. 1 */
 bool at_wants_dark_text(at_rgb background);
 at_rgb at_series_colour(int k);
-
-/* ------------------------------------------------------------------ cells ---------------------- */
 
 typedef enum { ATTIC_CELL_VALUE, ATTIC_CELL_MASKED, ATTIC_CELL_NAN } at_cell_kind;
 typedef struct {
@@ -68,7 +64,8 @@ typedef struct {
 at_value_format at_value_format_of(const at_heatmap *h);
 const char *at_value_text(at_value_format f, at_cell c);
 
-/* ------------------------------------------------------------------ axes ----------------------- */
+/* The least that is at least x of 1, 2, 5 times a power of ten. */
+double at_round_step(double x);
 
 enum { AT_MAX_TICKS = 16 };
 typedef struct {

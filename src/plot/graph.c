@@ -21,8 +21,6 @@ typedef struct {
     int frames;
 } drawing;
 
-/* ------------------------------------------------------------------ labels --------------------- */
-
 /* Between double quotes, where dot gives a meaning to \ and " and &. */
 static void dot_text(FILE *out, const char *text)
 {
@@ -72,8 +70,6 @@ static void put_tensor(const drawing *g, const at_tensor *x, const char *name)
     }
 }
 
-/* ------------------------------------------------------------------ leaves --------------------- */
-
 static int leaf_number(drawing *g, const at_tensor *x)
 {
     for (int i = 0; i < g->n_leaves; i++)
@@ -115,13 +111,10 @@ static void draw_own_params(drawing *g, const at_node *n, int indent)
     for (int i = 0; i < n->n_in; i++) {
         const at_tensor *x = n->in[i];
         const char *name = x && is_param(x) ? name_within(n->scope, x->name) : NULL;
-        if (!name) continue;
-        int met = g->n_leaves, k = leaf_number(g, x);
-        if (k == met) draw_leaf(g, k, name, indent);
+        int met = g->n_leaves;
+        if (name && leaf_number(g, x) == met) draw_leaf(g, met, name, indent);
     }
 }
-
-/* ------------------------------------------------------------------ ops ------------------------ */
 
 static void draw_op(drawing *g, const at_node *n, int indent)
 {
@@ -173,8 +166,6 @@ static const at_node *draw_scope(drawing *g, const at_name_scope *scope, const a
     return n;
 }
 
-/* ------------------------------------------------------------------ edges ---------------------- */
-
 static void draw_edge(drawing *g, const at_tensor *x, int to)
 {
     if (!x->node) {
@@ -212,8 +203,6 @@ static void draw_edges(drawing *g)
     if (g->root && !g->root->node) leaf_number(g, g->root);
     for (int i = 0; i < g->n_leaves; i++) draw_origin(g, i); /* which may meet further leaves */
 }
-
-/* ------------------------------------------------------------------ the picture ---------------- */
 
 /* Marks what the root depends on, from the newest op back.  Returns how many were left out, and in
  * *inputs how many inputs the others have. */
@@ -270,7 +259,7 @@ bool at_graph_dot(at_tape *t, const at_tensor *root, FILE *out, at_graph_options
     memset(g.used, 0, n_ops);
     ptrdiff_t inputs = 1;
     int left_out = choose_ops(&g, last, &inputs);
-    g.leaf = at_step_alloc(t, 2 * (size_t)inputs * sizeof *g.leaf); /* each, and what it detaches */
+    g.leaf = at_step_alloc(t, 2 * (size_t)inputs * sizeof *g.leaf); /* and their bases */
     if (!g.leaf) return false;
 
     draw(&g, left_out);

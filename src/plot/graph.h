@@ -24,8 +24,8 @@ typedef struct {
     int max_values; /* 0: 12 */
 } at_graph_options;
 
-/* Writes what `root` was computed from, or the whole tape if root is NULL.  The tape stays as it is.
- * False after a sticky error: `out` could not be written. */
+/* Writes what `root` was computed from, or the whole tape if root is NULL.  The tape stays as it
+ * is.  False after a sticky error: `out` could not be written. */
 AT_API bool at_graph_dot(at_tape *t, const at_tensor *root, FILE *out, at_graph_options options);
 
 AT_END_C

@@ -5,15 +5,14 @@
  *                     .row_label = "Query", .col_label = "Key", .row_names = token, .col_names = token};
  *     at_svg_heatmap(f, &h);
  *
- * Descriptions only point at the numbers and texts of the caller, which must stay until the picture is
- * drawn; nothing is copied, kept or freed.  What is left zero gets a sensible value.  Texts may be any
- * bytes: what can't be seen is made visible (a space at an end as an open box, \x07, ...). */
+ * Descriptions only point at the numbers and texts of the caller, which must stay until the picture
+ * is drawn; nothing is copied, kept or freed.  What is left zero gets a sensible value.  Texts may
+ * be any bytes: what can't be seen is made visible (a space at an end as an open box, \x07,
+ * ...). */
 #ifndef AT_PLOT_PICTURE_H
 #define AT_PLOT_PICTURE_H
 #include "autograd/tape.h"
 AT_BEGIN_C
-
-/* ------------------------------------------------------------------ heat maps ------------------ */
 
 typedef struct {       /* one matrix */
     const char *title; /* e.g. "head 0", or NULL */
@@ -55,11 +54,9 @@ typedef struct {
     bool no_values; /* don't write the numbers into the cells, even if they fit */
 } at_heatmap;
 
-/* A masked cell is hatched, whatever it holds; so is -infinity, which is what a mask adds to a score.
- * NaN and +infinity are magenta.  A matrix too large to be seen is shown in blocks, each as the value
- * of largest magnitude in it. */
-
-/* ------------------------------------------------------------------ line charts ---------------- */
+/* A masked cell is hatched, whatever it holds; so is -infinity, which is what a mask adds to a
+ * score.  NaN and +infinity are magenta.  A matrix too large to be seen is shown in blocks, each as
+ * the value of largest magnitude in it. */
 
 typedef struct {
     const char *name;

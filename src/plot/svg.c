@@ -193,22 +193,14 @@ static void choose_cell_size(svg_heatmap *m)
     m->value_size = fits && !m->h->no_values ? size : 0;
 }
 
-static int round_stride(double at_least)
-{
-    int stride = 1;
-    for (int k = 0; stride < at_least; k++)
-        stride = stride / (k % 3 == 1 ? 2 : 1) * (k % 3 == 1 ? 5 : 2);
-    return stride;
-}
-
 /* Numbers are left out where they would touch; words are rotated first. */
 static void arrange_names(svg_heatmap *m)
 {
     const at_heatmap *h = m->h;
     m->name_size = between(8, fmin(m->cell_w, m->cell_h) * 0.72, 13);
     double line = 1.12 * m->name_size;
-    m->row_every =
-        h->row_names ? (int)ceil(line / m->cell_h) : round_stride(1.5 * line / m->cell_h);
+    m->row_every = (int)(h->row_names ? ceil(line / m->cell_h)
+                                      : at_round_step(fmax(1, 1.5 * line / m->cell_h)));
     at_text_size rows = at_names_size(h->row_names, m->rows, m->step, SVG_NAME_COLUMNS, true);
     at_text_size cols = at_names_size(h->col_names, m->cols, m->step, SVG_NAME_COLUMNS, true);
     double widest = cols.em * m->name_size;
@@ -216,7 +208,7 @@ static void arrange_names(svg_heatmap *m)
     m->col_every = 1;
     m->rotate = 0;
     if (!h->col_names) {
-        m->col_every = round_stride((widest + 9) / m->cell_w);
+        m->col_every = (int)at_round_step(fmax(1, (widest + 9) / m->cell_w));
     } else if (widest > m->cell_w - 3) {
         m->rotate = m->cell_w >= line * 1.15 ? -45 : -90;
         m->col_every = (int)ceil(line / m->cell_w);

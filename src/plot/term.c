@@ -161,7 +161,7 @@ static const char *shade_of_cell(const term_heatmap *m, at_cell c)
 static void put_masked(const term_heatmap *m)
 {
     int n = m->values ? 2 : m->cell;
-    if (m->coloured) set_colour(m->out, m->as, FOREGROUND, (at_rgb){135, 135, 135});
+    set_colour(m->out, m->as, FOREGROUND, (at_rgb){135, 135, 135});
     if (m->values) pad(m->out, m->cell - 3);
     repeat(m->out, m->as.unicode ? "╱" : "/", n);
     if (m->values) fputc(' ', m->out);
@@ -186,7 +186,7 @@ static void put_cell(const term_heatmap *m, at_cell c)
     } else {
         repeat(m->out, shade_of_cell(m, c), m->cell);
     }
-    if (m->coloured) reset_colour(m->out, m->as);
+    reset_colour(m->out, m->as);
 }
 
 /* Names stand above their columns, over the last digit; upright if they don't fit side by side. */
@@ -246,8 +246,7 @@ static void put_key(const term_heatmap *m)
     fprintf(m->out, "%s ", at_number_text(m->scale.low, m->as.unicode));
     for (int k = 0; k < n; k++) {
         double u = (double)k / (n - 1);
-        if (m->coloured)
-            set_colour(m->out, m->as, BACKGROUND, at_colour_along(m->scale.diverging, u));
+        set_colour(m->out, m->as, BACKGROUND, at_colour_along(m->scale.diverging, u));
         fputs(m->coloured ? " " : shade_of(m, u), m->out);
     }
     reset_colour(m->out, m->as);
@@ -398,10 +397,10 @@ static void put_plot_row(const term_chart *m, int row)
     pad(m->out, m->left - at_label_columns(tick));
     fprintf(m->out, "%s %s", tick, !m->as.unicode ? "|" : *tick ? "┤" : "│");
     for (int col = 0; col < m->cols; col++) {
-        bool coloured = m->dots[row][col] && m->as.colours >= 256;
-        if (coloured) set_colour(m->out, m->as, FOREGROUND, at_series_colour(m->series[row][col]));
+        bool dots = m->dots[row][col] != 0;
+        if (dots) set_colour(m->out, m->as, FOREGROUND, at_series_colour(m->series[row][col]));
         fputs(mark_of(m, row, col, braille), m->out);
-        if (coloured) reset_colour(m->out, m->as);
+        if (dots) reset_colour(m->out, m->as);
     }
     term_text(m->out, m->as, " ", m->level[row], PLOT_LABEL, "");
     fputc('\n', m->out);
@@ -438,7 +437,7 @@ static void put_plot_legend(const term_chart *m)
         if (!*label) continue;
         if (any) fputs("   ", m->out);
         any = true;
-        if (m->as.colours >= 256) set_colour(m->out, m->as, FOREGROUND, at_series_colour(k));
+        set_colour(m->out, m->as, FOREGROUND, at_series_colour(k));
         if (m->as.unicode)
             fputs(m->c->series[k].dots ? "••" : "━━", m->out);
         else

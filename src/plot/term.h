@@ -16,8 +16,9 @@ typedef struct {
 } at_terminal;
 AT_API at_terminal at_terminal_of(FILE *out);
 
-/* One panel below the other.  Numbers where they fit, on coloured ground; else squares of two columns,
- * or one; else blocks of cells, as in an SVG.  Without colours shades from white to black, or ASCII:
+/* One panel below the other.  Numbers where they fit, on coloured ground; else squares of two
+ * columns, or one; else blocks of cells, as in an SVG.  Without colours shades from white to black,
+ * or ASCII:
  *
  *     Query (down), Key (across)
  *                 t  c  a
