@@ -40,10 +40,10 @@ typedef struct {
 } pool_job;
 
 static struct {
-    alignas(POOL_LINE) atomic_int left; /* on cache lines of their own: everybody writes them */
+    alignas(POOL_LINE) atomic_int left; /* on cache lines of their own: all threads write them */
     alignas(POOL_LINE) atomic_int done;
     alignas(POOL_LINE) pool_job job;
-    atomic_bool owned;   /* somebody runs a job, or changes what follows */
+    atomic_bool owned;   /* a thread runs a job, or changes what follows */
     atomic_int wanted;   /* at_thread_count(); 0: not asked yet */
     atomic_int kept;     /* helpers with a higher number end */
     atomic_int sleeping; /* helpers */

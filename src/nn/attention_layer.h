@@ -40,7 +40,7 @@ AT_API at_attention at_attention_make(at_tape *t, at_attention_config config, do
 AT_API at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
                                      at_sdpa_args with);
 
-/* Its parts, for who keeps K and V (cache.h).  Row 0 of x or m is at this position, for rope. */
+/* The parts of at_attention_apply, for a cache of K and V.  Row 0 is at this position, for rope. */
 AT_API at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x,
                                        int position);
 AT_API at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position);

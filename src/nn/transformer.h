@@ -58,7 +58,7 @@ AT_API at_transformer *at_transformer_make(at_tape *t, at_transformer_config con
 AT_API at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor *ids,
                                         at_tensor **weights);
 
-/* What a model has read so far: a cache (cache.h) for each layer. */
+/* The state of decoding: a cache (cache.h) for each layer. */
 typedef struct {
     const at_transformer *model;
     int position; /* of the next id, <= context.  A lower one forgets what came after */

@@ -1,4 +1,4 @@
-/* draw.h -- what pictures have in common, whoever draws them.  Private to src/plot. */
+/* draw.h -- what all pictures have in common.  Private to src/plot. */
 #ifndef AT_PLOT_DRAW_H
 #define AT_PLOT_DRAW_H
 #include "plot/label.h"
@@ -86,7 +86,7 @@ typedef struct {
     bool logarithmic;
 } at_axis;
 
-/* The extent of all points and levels, widened to a decent one; false, and 0 .. 1, if there are none. */
+/* The extent of all points and levels, widened a little; false, and 0 .. 1, if there are none. */
 bool at_chart_axes(const at_chart *c, at_axis *x, at_axis *y);
 /* Where v lies: 0 at lo, 1 at hi; NaN if it can't be shown. */
 double at_axis_place(at_axis a, double v);

@@ -18,8 +18,8 @@
 AT_BEGIN_C
 
 typedef struct {
-    int max_nodes; /* the newest so many ops, 0: 500; how many are left out is said in the picture */
-    bool values;   /* write the values of tensors of up to max_values elements, one row a line */
+    int max_nodes;  /* the newest so many ops, 0: 500; the picture says how many are left out */
+    bool values;    /* write the values of tensors of up to max_values elements, one row a line */
     bool gradients; /* and their gradients, where any have arrived */
     int max_values; /* 0: 12 */
 } at_graph_options;

@@ -146,7 +146,7 @@ typedef struct {
     bool tooltips, any_masked, any_nan;
 
     double cell_w, cell_h, gap; /* the gap is part of the cell */
-    double value_size;          /* of the numbers in the cells; 0: none */
+    double value_size;          /* of the text in the cells; 0: none */
     double name_size;
     int row_every, col_every; /* which rows and columns are named */
     double rotate;            /* the column names, in degrees */
@@ -591,7 +591,7 @@ static void put_line(const svg_chart *m, int k)
     fputs("\"/>\n", m->out);
 }
 
-/* The line, if there is one, and dots: for few points, and for one on its own, which has no line. */
+/* The line, if there is one, and dots: for few points, and for a point that no line joins. */
 static void put_series(const svg_chart *m, int k)
 {
     const at_series *s = &m->c->series[k];

@@ -179,7 +179,7 @@ static void put_cell(const term_heatmap *m, at_cell c)
             fprintf(m->out, "%*s ", m->cell - 1, at_value_text(m->format, c));
         else
             pad(m->out, m->cell);
-    } else if (m->values) { /* a shade before the number lets patterns be seen */
+    } else if (m->values) { /* a shade before the value shows patterns */
         bool shaded = m->as.unicode && !m->scale.diverging;
         fprintf(m->out, "%s%*s ", shaded ? shade_of_cell(m, c) : " ", m->cell - 2,
                 at_value_text(m->format, c));
@@ -298,7 +298,7 @@ typedef struct {
     int cols, left;     /* of the plot, and of the ticks before it */
     int dots_x, dots_y; /* per character */
     unsigned char dots[PLOT_ROWS][PLOT_COLS];
-    signed char series[PLOT_ROWS][PLOT_COLS]; /* who was there last */
+    signed char series[PLOT_ROWS][PLOT_COLS]; /* the last one drawn there */
     bool has_level[PLOT_ROWS];
     const char *level[PLOT_ROWS]; /* names, right of the plot */
 } term_chart;
