@@ -204,7 +204,7 @@ static double half_to_double(unsigned h)
     return h >> 15 ? -x : x;
 }
 
-static double element_at(const npy_reader *r, const unsigned char *p)
+static double npy_element(const npy_reader *r, const unsigned char *p)
 {
     union {
         uint64_t bits;
@@ -242,7 +242,7 @@ static bool read_elements(npy_reader *r, at_tensor *x)
     for (ptrdiff_t i = 0; i < n; i++) {
         ptrdiff_t k = i % per_block, here = n - i < per_block ? n - i : per_block;
         if (k == 0 && !npy_read(r, block, here * r->bytes)) return false;
-        double value = element_at(r, block + k * r->bytes);
+        double value = npy_element(r, block + k * r->bytes);
         if (!at_can_hold(x->dtype, value))
             return npy_fail(r, "element %td is %s, which %s cannot hold", to,
                             at_short_text(value, 17), at_dtype_text(x->dtype));

@@ -428,8 +428,9 @@ START_TEST(steps_that_do_not_fit_are_refused_and_the_cache_goes_on)
     at_sdpa_args right = {.causal = true, .align = ATTIC_ALIGN_BOTTOM_RIGHT};
     at_attention_decode(t, &cache, rows_of(t, x, 0, 3), with);
 
-    assert_no_step(t, &cache, rows_of(t, x, 0, 3), with,
-                   "attention: the cache has a capacity of 5 rows, and 3 are taken: 3 more don't fit");
+    assert_no_step(
+        t, &cache, rows_of(t, x, 0, 3), with,
+        "attention: the cache has a capacity of 5 rows, and 3 are taken: 3 more don't fit");
     assert_no_step(t, &cache, draw_text(t, 3, 1), with,
                    "attention: x is [3,1,8], but the cache is for a batch of 2: [2,T,8]");
     assert_no_step(t, &cache, at_const(t, at_shape_of(1, C), NULL), with,

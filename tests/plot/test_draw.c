@@ -66,15 +66,15 @@ START_TEST(a_subplot_that_cannot_be_is_an_error)
     at_tensor *mask = at_bools(t, at_shape_of(2, 4), NULL),
               *real = at_const(t, at_shape_of(3, 4), NULL);
     expect_subplot_error(t, at_panel_of(x, NULL, at_shape_of()),
-                       "subplot: there is no matrix [] in \"P\" [2,3,4]");
+                         "subplot: there is no matrix [] in \"P\" [2,3,4]");
     expect_subplot_error(t, at_panel_of(x, NULL, at_shape_of(2)),
-                       "subplot: there is no matrix [2] in \"P\" [2,3,4]");
+                         "subplot: there is no matrix [2] in \"P\" [2,3,4]");
     expect_subplot_error(t, at_panel_of(x, mask, at_shape_of(0)),
-                       "subplot: keep is bool [2,4], which is no mask for \"P\" [2,3,4]");
+                         "subplot: keep is bool [2,4], which is no mask for \"P\" [2,3,4]");
     expect_subplot_error(t, at_panel_of(x, real, at_shape_of(0)),
-                       "subplot: keep is f64 [3,4], which is no mask for \"P\" [2,3,4]");
+                         "subplot: keep is f64 [3,4], which is no mask for \"P\" [2,3,4]");
     expect_subplot_error(t, at_panel_of_grad(x, NULL, at_shape_of(0)),
-                       "subplot: no gradient has reached \"P\" [2,3,4]");
+                         "subplot: no gradient has reached \"P\" [2,3,4]");
     ck_assert_ptr_null(at_panel_of(NULL, NULL, at_shape_of()).data);
     at_close(t);
 }
