@@ -222,7 +222,7 @@ static void tell_run(const remedy *how, const run *r)
 {
     char warned[16] = "never";
     if (r->warned >= 0) snprintf(warned, sizeof warned, "step %d", r->warned);
-    printf("%-16s%8.2f%11.1f%11.1f   %-11s%-10s%s\n", how->name, r->loss, r->look.entropy,
+    printf("%-16s%8.2f%11.1f%11.1f   %-11s%-13s%s\n", how->name, r->loss, r->look.entropy,
            r->look.largest, warned, at_head_text(r->state), judge(r));
 }
 
@@ -257,7 +257,7 @@ static bool provoke(const accident *a, const char *path)
         if (i == 0)
             printf("   right        0.00%11.1f\nanswer 0%12.2f\n\n%-16s    loss    entropy    "
                    "largest   "
-                   "warned     is now    cures?\n",
+                   "warned     is now       cures?\n",
                    r->right, r->zero, "remedy");
         tell_run(&remedies[i], &r[i]);
     }

@@ -10,7 +10,7 @@
 __attribute__((constructor)) static void check_the_processor(void)
 {
     char message[512];
-    if (!at_target_is_lesser(message, sizeof message)) return;
+    if (!at_target_is_unsupported(message, sizeof message)) return;
     fprintf(stderr, "attic: %s\n", message);
     exit(3);
 }

@@ -23,7 +23,7 @@ at_tape *at_open(at_dtype real, uint64_t seed)
         return NULL;
     }
     *t = (at_tape){.real = real, .seed = seed, .permanent = home, .training = true};
-    if (at_target_is_lesser(t->message, sizeof t->message)) t->kind = ATTIC_USER_ERROR;
+    if (at_target_is_unsupported(t->message, sizeof t->message)) t->kind = ATTIC_USER_ERROR;
     return t;
 }
 

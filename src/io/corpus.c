@@ -23,20 +23,16 @@ typedef struct {
 static text_part *part_with_space(at_tape *t, corpus_text *text)
 {
     if (text->last && text->last->n < PART_SIZE) return text->last;
-    text_part *p = at_step_alloc(t, sizeof *p);
+    text_part *p = at_step_alloc(t, sizeof *p), **link = &text->first;
     if (!p) return NULL;
     p->next = NULL;
     p->n = 0;
-    if (text->last)
-        text->last->next = p;
-    else
-        text->first = p;
-    return text->last = p;
+    if (text->last) link = &text->last->next;
+    return text->last = *link = p;
 }
 
 static bool read_text(at_tape *t, const char *path, corpus_text *text)
 {
-    AT_REQUIRE(t, path, "corpus: a path is NULL");
     FILE *f = fopen(path, "rb");
     if (!f)
         return at_fail(t, ATTIC_FILE_ERROR, "corpus: cannot open %s: %s", path, strerror(errno));
@@ -75,15 +71,11 @@ static void number_bytes(at_corpus *c, const corpus_text *text)
 static void split_text(at_corpus *c, const corpus_text *text)
 {
     ptrdiff_t at = 0;
-    for (const text_part *p = text->first; p; at += p->n, p = p->next) {
-        for (int i = 0; i < p->n; i++) {
-            unsigned char id = (unsigned char)c->id_of[p->byte[i]];
-            if (is_held_out(at + i))
-                c->held[c->n_held++] = id;
-            else
-                c->train[c->n_train++] = id;
+    for (const text_part *p = text->first; p; p = p->next)
+        for (int i = 0; i < p->n; i++, at++) {
+            unsigned char *to = is_held_out(at) ? &c->held[c->n_held++] : &c->train[c->n_train++];
+            *to = (unsigned char)c->id_of[p->byte[i]];
         }
-    }
 }
 
 at_corpus *at_corpus_read(at_tape *t, const char *const *path, int n_paths)
@@ -111,8 +103,8 @@ bool at_corpus_batch(at_tape *t, const at_corpus *c, int B, int T, at_stream str
 {
     AT_REQUIRE(t, c && ids && target, "corpus: the corpus, ids or target is NULL");
     AT_REQUIRE(t, T < c->n_train,
-               "corpus: windows of %d bytes and the one that follows, but the "
-               "training text has only %td",
+               "corpus: windows of %d bytes and the one that follows, but the training text has "
+               "only %td",
                T, c->n_train);
     *ids = at_ints(t, at_shape_of(B, T), NULL);
     *target = at_ints(t, at_shape_of(B, T), NULL);

@@ -18,9 +18,10 @@ typedef struct {
 #define AT_CORPUS_BLOCK 1024
 #define AT_CORPUS_LIMIT (1 << 30) /* bytes: 1 GiB, so that n-grams can be counted in 32 bits */
 
-/* In step memory, about twice the size of the text.  Each file is read once and may be a pipe, whose
- * writer is waited for.  NULL after a sticky error: a file that can't be read, fewer than ten blocks in
- * all, so that nothing could be held out, or more than AT_CORPUS_LIMIT bytes (an endless device). */
+/* In step memory, about twice the size of the text.  Each file is read once and may be a pipe,
+ * whose writer is waited for.  NULL after a sticky error: a file that can't be read, fewer than ten
+ * blocks in all, so that nothing could be held out, or more than AT_CORPUS_LIMIT bytes (an endless
+ * device). */
 at_corpus *at_corpus_read(at_tape *t, const char *const *path, int n_paths);
 
 /* B random windows of the training text: ids [B,T], and target [B,T], each the byte that follows.

@@ -1,9 +1,9 @@
 /* file.c -- opening and closing files with errors on the tape; see file.h.
  *
- * What is written to loss.svg goes to loss.svg.attic-0123456789abcdef.tmp, which the close renames: a
- * reader, a crash or a full disk finds the old file or the new one, never half of it.  The digits are
- * made of tape and process, so that the close computes the same name again and nothing needs to be
- * remembered in between. */
+ * What is written to loss.svg goes to loss.svg.attic-0123456789abcdef.tmp, which the close renames:
+ * a reader, a crash or a full disk finds the old file or the new one, never half of it.  The digits
+ * are made of tape and process, so that the close computes the same name again and nothing needs to
+ * be remembered in between. */
 #include "io/file.h"
 
 #include <errno.h>

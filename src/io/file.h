@@ -14,18 +14,18 @@
 #include "autograd/tape.h"
 AT_BEGIN_C
 
-/* For writing.  A file, new or old, is written beside its place, with
- * .attic-<digits>.tmp behind its name, and takes it
- * at the close, with the permissions that it had or that fopen would give.  So a reader finds the old
- * or the new one, and the old one stays if anything goes wrong.  Written in place are a device, a
- * pipe (which waits for its reader), what a symbolic link leads to, a file with a second name or
- * another owner, and any file in a folder where none can be made.  NULL after a sticky error. */
+/* For writing.  A file, new or old, is written beside its place, with .attic-<digits>.tmp behind
+ * its name, and takes it at the close, with the permissions that it had or that fopen would give.
+ * So a reader finds the old or the new one, and the old one stays if anything goes wrong.  Written
+ * in place are a device, a pipe (which waits for its reader), what a symbolic link leads to, a file
+ * with a second name or another owner, and any file in a folder where none can be made.  NULL after
+ * a sticky error. */
 AT_API FILE *at_file_create(at_tape *t, const char *path);
-/* For reading.  Only a regular file has a size that can be trusted, so anything else is an error, and
- * none that waits: a pipe without a writer would. */
+/* For reading.  Only a regular file has a size that can be trusted, so anything else is an error,
+ * and none that waits: a pipe without a writer would. */
 AT_API FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
-/* Closes f, always; tape and path are those of at_file_create.  False if anything ever went wrong with
- * f or the tape. */
+/* Closes f, always; tape and path are those of at_file_create.  False if anything ever went wrong
+ * with f or the tape. */
 AT_API bool at_file_close(at_tape *t, FILE *f, const char *path);
 
 AT_END_C

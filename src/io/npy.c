@@ -1,10 +1,11 @@
 /* npy.c -- tensors as .npy files; see npy.h.
  *
  *     \x93 N U M P Y  major minor  length  {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
- *                                          ... spaces ... \n                           the numbers
+ *                                          ... spaces ... \n                           the elements
  *
- * length, of all that lies between itself and the numbers, has 2 bytes in version 1 and 4 in versions
- * 2 and 3.  The header is a Python literal: a dictionary of exactly these keys, in any order.
+ * length, of all that lies between itself and the elements, has 2 bytes in version 1 and 4 in
+ * versions 2 and 3.  The header is a Python literal: a dictionary of exactly these keys, in any
+ * order.
  *
  * Nothing that the file says is believed before it is compared with the size of the file: first the
  * header is read, into a buffer of fixed size, then its shape must account for every byte that
@@ -34,7 +35,7 @@ typedef struct {
     const char *begin, *at, *end; /* the header, and what is left of it */
 
     char kind; /* 'f', 'i', 'u' or 'b' */
-    int bytes; /* per number */
+    int bytes; /* of an element */
     bool big_endian, fortran;
     at_shape shape;
 } npy_reader;
@@ -46,20 +47,22 @@ __attribute__((format(printf, 2, 3))) static bool npy_fail(npy_reader *r, const 
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    at_fail(r->t, ATTIC_FILE_ERROR, "npy: %s: %s", r->path, why);
-    return false;
+    return at_fail(r->t, ATTIC_FILE_ERROR, "npy: %s: %s", r->path, why);
 }
 
 static bool npy_read(npy_reader *r, void *to, ptrdiff_t bytes)
 {
-    if (r->unread < bytes) return npy_fail(r, "it ends early");
-    r->unread -= bytes;
     errno = 0;
-    if (fread(to, 1, (size_t)bytes, r->file) == (size_t)bytes) return true;
-    return npy_fail(r, "%s", errno ? strerror(errno) : "it ends early");
+    bool whole = r->unread >= bytes && fread(to, 1, (size_t)bytes, r->file) == (size_t)bytes;
+    r->unread -= bytes;
+    return whole || npy_fail(r, "%s", errno ? strerror(errno) : "it ends early");
 }
 
-/* ------------------------------------------------------------------ the header ----------------- */
+static bool host_is_big_endian(void)
+{
+    const uint16_t one = 1;
+    return !*(const unsigned char *)&one;
+}
 
 static bool not_understood(npy_reader *r, const char *expected)
 {
@@ -76,13 +79,13 @@ static bool took(npy_reader *r, const char *text)
     return true;
 }
 
-/* 'text' or "text", in `room` bytes */
-static bool take_string(npy_reader *r, char *text, int room)
+/* 'text' or "text", in `size` bytes */
+static bool take_string(npy_reader *r, char *text, int size)
 {
     const char *quote = took(r, "'") ? "'" : took(r, "\"") ? "\"" : NULL;
     if (!quote) return not_understood(r, "a string");
     for (; r->at < r->end && *r->at != *quote; r->at++) {
-        if (--room == 0 || *r->at == '\\' || *r->at == 0) return not_understood(r, "a known word");
+        if (--size == 0 || *r->at == '\\' || *r->at == 0) return not_understood(r, "a known word");
         *text++ = *r->at;
     }
     *text = 0;
@@ -132,15 +135,10 @@ static bool take_dtype(npy_reader *r)
     const char *code = text + (*text && strchr("<>|=", *text) ? 1 : 0);
     if (*code == 'O')
         return npy_fail(r, "it holds Python objects, and only Python can unpickle them");
-    static const char *const known[] = {"f2", "f4", "f8", "i1", "i2", "i4",
-                                        "i8", "u1", "u2", "u4", "u8", "b1"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(code, known[i]) != 0) continue;
-        const uint16_t one = 1;
-        bool big_endian_host = !*(const unsigned char *)&one;
+    if (strlen(code) == 2 && strstr("f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1", code)) {
         r->kind = code[0];
         r->bytes = code[1] - '0';
-        r->big_endian = *text == '>' || (*text != '<' && big_endian_host);
+        r->big_endian = *text == '>' || (*text != '<' && host_is_big_endian());
         return true;
     }
     return npy_fail(r, "its dtype \"%s\" is none of f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1", text);
@@ -198,40 +196,36 @@ static bool read_header(npy_reader *r)
     return good;
 }
 
-/* ------------------------------------------------------------------ the numbers ---------------- */
-
 static double half_to_double(unsigned h)
 {
     int exponent = h >> 10 & 31, fraction = h & 1023;
-    double x = exponent == 31  ? fraction ? (double)NAN : (double)INFINITY
-               : exponent == 0 ? ldexp(fraction, -24)
-                               : ldexp(1024 + fraction, exponent - 25);
+    double x = ldexp(exponent ? 1024 + fraction : fraction, exponent ? exponent - 25 : -24);
+    if (exponent == 31) x = fraction ? (double)NAN : (double)INFINITY;
     return h >> 15 ? -x : x;
 }
 
-static double number_at(const npy_reader *r, const unsigned char *p)
+static double npy_element(const npy_reader *r, const unsigned char *p)
 {
-    uint64_t bits = 0;
-    for (int k = 0; k < r->bytes; k++) bits = bits << 8 | p[r->big_endian ? k : r->bytes - 1 - k];
-    if (r->kind == 'b') return bits != 0;
-    if (r->kind == 'u') return (double)bits;
-    if (r->kind == 'i') {
-        uint64_t sign = (uint64_t)1 << (8 * r->bytes - 1);
-        return bits & sign ? -(double)(sign - (bits & (sign - 1))) : (double)bits;
+    union {
+        uint64_t bits;
+        double number;
+    } f8 = {0};
+    for (int k = 0; k < r->bytes; k++)
+        f8.bits = f8.bits << 8 | p[r->big_endian ? k : r->bytes - 1 - k];
+    union {
+        uint32_t bits;
+        float number;
+    } f4 = {(uint32_t)f8.bits};
+    if (r->kind == 'b') return f8.bits != 0;
+    if (r->kind == 'u') return (double)f8.bits;
+    if (r->kind == 'i') { /* the highest bit counts negative */
+        uint64_t sign = f8.bits & (uint64_t)1 << (8 * r->bytes - 1);
+        return sign ? -(double)(sign - (f8.bits - sign)) : (double)f8.bits;
     }
-    if (r->bytes == 2) return half_to_double((unsigned)bits);
-    if (r->bytes == 4) {
-        uint32_t low = (uint32_t)bits;
-        float x;
-        memcpy(&x, &low, sizeof x);
-        return (double)x;
-    }
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return r->bytes == 2 ? half_to_double(f4.bits) : r->bytes == 4 ? (double)f4.number : f8.number;
 }
 
-/* Where the next number belongs when the first index moves fastest. */
+/* Where the next element belongs when the first index moves fastest. */
 static ptrdiff_t next_in_fortran_order(at_shape s, int index[AT_MAX_DIMS])
 {
     for (int axis = 0; axis < s.ndim && ++index[axis] == s.dim[axis]; axis++) index[axis] = 0;
@@ -240,7 +234,7 @@ static ptrdiff_t next_in_fortran_order(at_shape s, int index[AT_MAX_DIMS])
     return to;
 }
 
-static bool read_numbers(npy_reader *r, at_tensor *x)
+static bool read_elements(npy_reader *r, at_tensor *x)
 {
     unsigned char block[NPY_BLOCK] = {0};
     int index[AT_MAX_DIMS] = {0}, per_block = NPY_BLOCK / r->bytes;
@@ -248,7 +242,7 @@ static bool read_numbers(npy_reader *r, at_tensor *x)
     for (ptrdiff_t i = 0; i < n; i++) {
         ptrdiff_t k = i % per_block, here = n - i < per_block ? n - i : per_block;
         if (k == 0 && !npy_read(r, block, here * r->bytes)) return false;
-        double value = number_at(r, block + k * r->bytes);
+        double value = npy_element(r, block + k * r->bytes);
         if (!at_can_hold(x->dtype, value))
             return npy_fail(r, "element %td is %s, which %s cannot hold", to,
                             at_short_text(value, 17), at_dtype_text(x->dtype));
@@ -258,15 +252,13 @@ static bool read_numbers(npy_reader *r, at_tensor *x)
     return true;
 }
 
-/* ------------------------------------------------------------------ loading -------------------- */
-
 static at_dtype npy_dtype(const npy_reader *r)
 {
     return r->kind == 'f' ? at_real(r->t) : r->kind == 'b' ? ATTIC_BOOL : ATTIC_I32;
 }
 
-/* Opens the file and reads all but the numbers, of which there are exactly as many as the shape has
- * elements: then the memory for them is in proportion to the file. */
+/* Opens the file and reads all but the elements, of which it holds exactly as many as the shape
+ * says: then the memory for them is in proportion to the file. */
 static bool npy_open(npy_reader *r, at_tape *t, const char *path)
 {
     *r = (npy_reader){.t = t, .path = path};
@@ -277,18 +269,13 @@ static bool npy_open(npy_reader *r, at_tape *t, const char *path)
                                          at_shape_text(r->shape), need, r->unread);
 }
 
-static void npy_close(npy_reader *r)
-{
-    if (r->file) fclose(r->file);
-}
-
 at_tensor *at_npy_load(at_tape *t, const char *path)
 {
     npy_reader r;
     at_tensor *x = NULL;
     if (npy_open(&r, t, path)) x = at_blank(t, npy_dtype(&r), r.shape);
-    bool good = x && read_numbers(&r, x);
-    npy_close(&r);
+    bool good = x && read_elements(&r, x);
+    if (r.file) fclose(r.file);
     return good ? x : NULL;
 }
 
@@ -302,33 +289,13 @@ bool at_npy_load_into(at_tensor *x, const char *path)
                         at_shape_text(r.shape), at_text(x), at_dtype_text(x->dtype));
     if (good) {
         at_written(x);
-        good = at_ok(x->tape) && read_numbers(&r, x);
+        good = at_ok(x->tape) && read_elements(&r, x);
     }
-    npy_close(&r);
+    if (r.file) fclose(r.file);
     return good;
 }
 
-/* ------------------------------------------------------------------ saving --------------------- */
-
-/* Whatever the order of the bytes in memory, the least goes first. */
-static void put_number(FILE *f, const unsigned char *p, size_t bytes)
-{
-    uint64_t bits = 0;
-    uint32_t low;
-    if (bytes == 8) {
-        memcpy(&bits, p, 8);
-    } else if (bytes == 4) {
-        memcpy(&low, p, 4);
-        bits = low;
-    } else {
-        bits = *p;
-    }
-    unsigned char little[8] = {0};
-    for (size_t k = 0; k < bytes; k++) little[k] = (unsigned char)(bits >> 8 * k);
-    fwrite(little, 1, bytes, f);
-}
-
-/* All that comes before the numbers, padded with spaces to a multiple of 64 bytes. */
+/* All that comes before the elements, padded with spaces to a multiple of 64 bytes. */
 static void put_header(FILE *f, const at_tensor *x)
 {
     static const char *const code[] = {
@@ -352,8 +319,10 @@ bool at_npy_save(const at_tensor *x, const char *path)
     FILE *f = at_file_create(x->tape, path);
     if (!f) return false;
     put_header(f, x);
-    size_t bytes = at_dtype_size(x->dtype);
+    const size_t bytes = at_dtype_size(x->dtype);
+    const bool reversed = host_is_big_endian();
     const unsigned char *p = x->data;
-    for (ptrdiff_t n = at_count(x->shape); n-- > 0; p += bytes) put_number(f, p, bytes);
+    for (ptrdiff_t n = at_count(x->shape); n-- > 0; p += bytes) /* the least byte first */
+        for (size_t k = 0; k < bytes; k++) fputc(p[reversed ? bytes - 1 - k : k], f);
     return at_file_close(x->tape, f, path);
 }

@@ -2,61 +2,61 @@
  *
  *   C_ij = alpha (sum_k A_ik B_kj) + beta C_ij          A [M,K]  B [K,N]  C [M,N]
  *
- * A multiply-add takes two numbers from memory, and memory delivers far fewer than the arithmetic
- * could use.  So a tile of C is held in registers while k goes by, and whatever is loaded is used for
- * a whole row or column of it: with 14 x 2 vectors, 28 vector multiply-adds to two vectors and 14 numbers.
+ * A multiply-add takes two operands from memory, which delivers far fewer than the arithmetic could
+ * use.  So a tile of C is held in registers while k goes by, and whatever is loaded is used for a
+ * whole row or column of it: 14 x 2 vectors are 28 multiply-adds to two vectors and 14 scalars.
  *
  *                    STRIP = 2 vectors
  *                  +---------+---------+
  *              k   |   b_0   |   b_1   |  B         for k:
  *                  +---------+---------+                b_0, b_1 = a row of B
  *                                                       for i:
- *        k         +---------+---------+                    a = A_ik, the same number in all lanes
+ *        k         +---------+---------+                    a = A_ik, the same in all lanes
  *      +---+       |         |         |                    sum_i0 += a b_0
  *      |   |       |         |         |                    sum_i1 += a b_1
  *   A  | a |  i    | += a b_0| += a b_1|  C
  *      |   |       |         |         |
  *      +---+       +---------+---------+
  *
- * Nothing else here multiplies.  The rest is about where the next number of A and of B comes from:
+ * Nothing else here multiplies.  The rest is about where the elements of A and B come from:
  *
- *     SLAB     A tile takes at most DEPTH numbers k at a time.  What it reads of A, a panel, stays in the
- *              first-level cache while it meets one strip of B after the other; the strips, which come
- *              again for each panel, stay in the second.
+ *  SLAB     A tile takes at most DEPTH steps of k at a time.  What it reads of A, a panel, stays in
+ *           the first-level cache for one strip of B after the other; the strips, which come again
+ *           for each panel, stay in the second.
  *
- *                   k  DEPTH                  WIDTH
- *                 +---+-----+---       +-----+-----+--
- *         panel   |   |#####|          |strip|     |      DEPTH
- *         panel   |   |     |  A       |     |     |  B
- *                                      +-----+-----+--
+ *                k  DEPTH                  WIDTH
+ *              +---+-----+---       +-----+-----+--
+ *      panel   |   |#####|          |strip|     |      DEPTH
+ *      panel   |   |     |  A       |     |     |  B
+ *                                   +-----+-----+--
  *
- *              Between two slabs C goes to memory and back, and all of A comes from there once for every
- *              WIDTH columns: 4/WIDTH + 8/DEPTH bytes to a multiply-add of floats.
+ *           Between two slabs C goes to memory and back, and all of A comes from there once for
+ *           every WIDTH columns: 4/WIDTH + 8/DEPTH bytes to a multiply-add of floats.
  *
- *     A        is read number by number, along rows or along columns of it, and is left where it is unless
- *              a copy pays: if many strips will read it and its numbers lie badly for a cache; or if neither
- *              rows nor columns are contiguous.
+ *  A        is read element by element, along rows or along columns of it, and is copied only where
+ *           that pays: if many strips will read it and its elements lie badly for a cache; or if
+ *           neither rows nor columns are contiguous.
  *
- *     B        must lie in rows, a vector at a time.  If it does, and few panels will read it, it is left
- *              where it is as well; else each strip is copied when the first panel comes to it, transposed
- *              if need be, and an incomplete last vector is filled up with zeros.  (They meet every row of
- *              A, but what they make, NaN included, is in columns that C does not have.)
- *              One row alone does not earn such a copy: it transposes B on its way to the sums.
+ *  B        must lie in rows, a vector at a time.  If it does, and few panels will read it, it is
+ *           read in place as well; else each strip is copied when the first panel comes to it,
+ *           transposed if need be, an incomplete last vector filled up with zeros.  (Their products
+ *           with A, NaN included, are in columns that C does not have.)  For one row alone a copy
+ *           does not pay: B is transposed on its way to the sums.
  *
- *     EDGES    Panels are of nearly equal height, rather than 14, 14, 14 and 1, and there is a tile for
- *              every height.  A tile that is not as wide as its vectors, or whose columns of C do not lie
- *              side by side, works on a copy of its part of C.  Columns that would not even fill half of a
- *              vector are a product of their own, transposed: C^T = B^T A^T has them as rows.
+ *  EDGES    Panels are of nearly equal height, not 14, 14, 14 and 1, and there is a tile for every
+ *           height.  A tile that is not as wide as its vectors, or whose columns of C are not
+ *           contiguous, works on a copy of its part of C.  Columns that would not even fill half of
+ *           a vector are a product of their own, transposed: C^T = B^T A^T has them as rows.
  *
- *     FETCH    Unless A, B and C are so small that they are at hand, a tile asks at each k for one line of
- *              what will be wanted next: of the next tile of C, of the next panel of A.
+ *  PREFETCH Unless A, B and C are small enough to be in cache, a tile prefetches at each k one line
+ *           of what comes next: of the next tile of C, of the next panel of A.
  *
- * The sum of C_ij begins with 0, with C_ij itself (alpha and beta are 1) or with a bias, and then takes
- * one k after the other, in all of this.  So its bits depend neither on how C is cut into tiles nor on who
- * computes them, and the cut is free to follow the number of threads.
+ * The sum of C_ij begins with 0, with C_ij itself (alpha and beta are 1) or with a bias, and takes
+ * one k after the other, in all of this.  So its bits depend neither on how C is cut into tiles nor
+ * on which thread computes them, and the cut is free to follow the number of threads.
  *
- * The scheme, without its assembly, is that of K. Goto and R. van de Geijn, "Anatomy of high-performance
- * matrix multiplication" (2008); that of tiles on edges and of what is not copied is our own. */
+ * The scheme, without its assembly, is that of K. Goto and R. van de Geijn, "Anatomy of
+ * High-Performance Matrix Multiplication" (2008); tiles on edges and copies are our own. */
 #include "kernels/gemm.h"
 
 #ifndef ATTIC_PLAIN_KERNELS /* gemm_reference.c then */
@@ -68,8 +68,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What fits a target's registers: rows x vectors of sums, a row of B, one number of A.  WIDE vectors, whole
- * strips of them, are a tile's where it has but one or two rows: few sums would wait for each other. */
+/* What fits a target's registers: rows x vectors of sums, a row of B, one element of A.  A tile of
+ * one or two rows is WIDE vectors wide, whole strips: few sums would wait for each other. */
 #if defined(__AVX512F__) /* 32 registers */
 enum { GEMM_ROWS = 14, GEMM_VECTORS = 2, GEMM_WIDE = 8 };
 #elif defined(__aarch64__) /* 32 */
@@ -80,19 +80,18 @@ enum { GEMM_ROWS = 6, GEMM_VECTORS = 2, GEMM_WIDE = 6 };
 
 enum {
     GEMM_THIRDS = (GEMM_ROWS + 2) / 3,
-    GEMM_FETCH_ROWS = 3, /* of the next panel, that are fetched in one tile */
-    GEMM_FETCHES = 3 + GEMM_FETCH_ROWS,
-    GEMM_LINE = 64,          /* bytes of a cache line */
-    GEMM_DEPTH = 1536,       /* bytes of a row of A in a slab */
-    GEMM_COPIED = 64,        /* columns of B that any workspace has room for */
-    GEMM_FEW = 10,           /* panels that are too few for a copy of B */
-    GEMM_MANY = 4,           /* strips that are enough for a copy of A^T */
-    GEMM_FAR_COLUMNS = 1024, /* bytes from column to column of A^T that call for one anyway */
+    GEMM_AHEAD_ROWS = 3, /* of the next panel, that are prefetched in one tile */
+    GEMM_AHEAD = 3 + GEMM_AHEAD_ROWS,
+    GEMM_LINE = 64,     /* bytes of a cache line */
+    GEMM_DEPTH = 1536,  /* bytes of a row of A in a slab */
+    GEMM_COPIED = 64,   /* columns of B for which any workspace is large enough */
+    GEMM_FEW = 10,      /* panels that are too few for a copy of B */
+    GEMM_MANY = 4,      /* strips that are enough for a copy of A^T */
+    GEMM_SPREAD = 1024, /* bytes from column to column of A^T that call for one anyway */
     GEMM_PAGE = 4096,
-    GEMM_NEAR = 1 << 16, /* bytes of A, B and C that are at hand without fetching */
-    GEMM_TALL = 64,      /* rows of C that are enough for transposing its last columns */
-    GEMM_TASKS = 3,      /* blocks for every thread: one may be slower than another */
-    GEMM_TASK = 1 << 19  /* multiply-adds that are worth waking a thread for */
+    GEMM_CACHED = 1 << 16, /* bytes of A, B and C that are in cache without prefetching */
+    GEMM_TASKS = 3,        /* blocks for every thread: one may be slower than another */
+    GEMM_TASK = 1 << 19    /* multiply-adds that are worth waking a thread for */
 };
 
 /* The loops over a tile have constant bounds and must vanish, or its sums are not in registers. */
@@ -103,10 +102,11 @@ enum {
 #define GEMM_TWO _Pragma("GCC unroll 2")
 #endif
 
-/* An AVX-512 multiply-add can itself read a number and spread it over the lanes.  So every third number of A,
- * whose address needs no index, is read again for the second vector: five instructions less to each k, of
- * some fifty, for as many loads more.  A compiler would read it once, unless it cannot know that the address
- * is the same.  (And clang would keep the addresses of all 14 rows, most of them in memory.) */
+/* An AVX-512 multiply-add can broadcast one operand from memory.  So every third element of A,
+ * whose address needs no index, is read again for the second vector: five instructions less to each
+ * k, of some fifty, for as many loads more.  A compiler would read it once, unless it cannot know
+ * that the address is the same.  (And clang would keep the addresses of all 14 rows, most of them
+ * in memory.) */
 #if defined(__AVX512F__)
 #define GEMM_HIDE(p) __asm__("" : "+r"(p))
 #else
@@ -131,7 +131,7 @@ static int gemm_least(int a, int b)
 
 /* ---------------------------------------- one tile ---------------------------------------- */
 
-/* Lines of memory, `step` numbers apart. */
+/* Cache lines to prefetch, `step` elements apart. */
 typedef struct {
     const REAL *p;
     ptrdiff_t step;
@@ -140,19 +140,20 @@ typedef struct {
 
 typedef struct {
     int depth;
-    bool side; /* do the numbers of A for one k lie side by side? */
+    bool side; /* are the elements of A for one k contiguous? */
     const REAL *A, *B, *Z;
-    ptrdiff_t a_row, a_col, b_row, z_row;
-    ptrdiff_t b_col; /* 0, or how far B's contiguous columns are apart: one row, one vector */
-    gemm_lines fetch[GEMM_FETCHES]; /* one line for each k; the last has one for every k */
+    ptrdiff_t a_row, a_col, b_row, z_row, z_col;
+    const REAL *begin; /* Z of the first strip, or NULL */
+    ptrdiff_t b_col;   /* 0, or how far B's contiguous columns are apart: one row, one vector */
+    gemm_lines ahead[GEMM_AHEAD]; /* one line for each k; the last has one for every k */
     REAL alpha, beta;
     REAL *C;
     ptrdiff_t c_row;
 } gemm_tile;
 
-/* C = alpha (Z + A B) + beta C.  One of A's strides is 1: that from row to row, if its numbers lie side by
- * side, or else that from k to k.  Rows are then addressed from every third, which x86 can do without
- * further instructions: p, p + row, p + 2 row. */
+/* C = alpha (Z + A B) + beta C.  One of A's strides is 1: that from row to row if `side`, else that
+ * from k to k.  Rows are then addressed from every third, which x86 can do without further
+ * instructions: p, p + row, p + 2 row. */
 VEC_INLINE void gemm_sums(const int rows, const int vectors, const bool side, const gemm_tile *t)
 {
     vec sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
@@ -167,10 +168,10 @@ VEC_INLINE void gemm_sums(const int rows, const int vectors, const bool side, co
         GEMM_UNROLL for (int i = 0; i < rows; i++, Z += t->z_row)
             GEMM_UNROLL for (int v = 0; v < vectors; v++) sum[i][v] = vec_load(Z + v * VEC_LANES);
 
-    const gemm_lines *lines = t->fetch;
+    const gemm_lines *lines = t->ahead;
     for (int left = t->depth, n; left > 0; left -= n, lines++) {
-        const REAL *fetch = lines->p;
-        const ptrdiff_t fetch_step = lines->step;
+        const REAL *line = lines->p;
+        const ptrdiff_t line_step = lines->step;
         n = gemm_least(left, lines->count);
         GEMM_TWO for (int k = n; k > 0; k--)
         {
@@ -187,8 +188,8 @@ VEC_INLINE void gemm_sums(const int rows, const int vectors, const bool side, co
                     sum[i][v] += a * b[v];
                 }
             }
-            __builtin_prefetch(fetch, 0, 2);
-            fetch += fetch_step;
+            __builtin_prefetch(line, 0, 2);
+            line += line_step;
             if (side)
                 A[0] += a_col;
             else
@@ -223,7 +224,7 @@ VEC_INLINE void gemm_tile_of(const int rows, int vectors, const gemm_tile *t)
         __builtin_unreachable();
 }
 
-/* What a copy of B costs, one row does not earn: its numbers are transposed on their way to the sum. */
+/* For one row a copy of B does not pay: B is transposed on its way to the sums. */
 __attribute__((noinline)) static void gemm_row_transposed(const gemm_tile *t)
 {
     vec sum = t->Z ? vec_load(t->Z) : (vec){0}, b[TRANSPOSE_LANES];
@@ -277,17 +278,15 @@ static void gemm_run(int rows, int vectors, const gemm_tile *t)
 
 /* ----------------------------------- tiles on edges of C ----------------------------------- */
 
-/* Rows of n numbers to rows of whole vectors, zeros in the rest. */
+/* Rows of n elements to rows of whole vectors, zeros in the rest. */
 static void gemm_rows_in(int rows, int n, const REAL *from, ptrdiff_t row, ptrdiff_t col, REAL *to,
                          ptrdiff_t to_row)
 {
     for (; n > 0; n -= VEC_LANES, from += VEC_LANES * col, to += VEC_LANES) {
         const int lanes = gemm_least(n, VEC_LANES);
-        if (col == 1 && lanes == VEC_LANES)
-            for (int i = 0; i < rows; i++) vec_store(to + i * to_row, vec_load(from + i * row));
-        else if (col == 1)
+        if (col == 1)
             for (int i = 0; i < rows; i++)
-                vec_store(to + i * to_row, vec_load_first(lanes, from + i * row));
+                vec_store(to + i * to_row, vec_load_upto(lanes, from + i * row));
         else
             for (int i = 0; i < rows; i++)
                 for (int l = 0; l < VEC_LANES; l++)
@@ -300,18 +299,16 @@ static void gemm_rows_out(int rows, int n, const REAL *from, ptrdiff_t from_row,
 {
     for (; n > 0; n -= VEC_LANES, from += VEC_LANES, to += VEC_LANES * col) {
         const int lanes = gemm_least(n, VEC_LANES);
-        if (col == 1 && lanes == VEC_LANES)
-            for (int i = 0; i < rows; i++) vec_store(to + i * row, vec_load(from + i * from_row));
-        else if (col == 1)
+        if (col == 1)
             for (int i = 0; i < rows; i++)
-                vec_store_first(lanes, to + i * row, vec_load(from + i * from_row));
+                vec_store_upto(lanes, to + i * row, vec_load(from + i * from_row));
         else
             for (int i = 0; i < rows; i++)
                 for (int l = 0; l < lanes; l++) to[i * row + l * col] = from[i * from_row + l];
     }
 }
 
-/* The same as gemm_run, for fewer columns than vectors hold, or columns that are c_col apart. */
+/* gemm_run for fewer columns than vectors hold, or columns that are c_col apart. */
 static void gemm_run_copy(int rows, int columns, const gemm_tile *t, ptrdiff_t c_col)
 {
     const int vectors = gemm_ceil(columns, VEC_LANES), width = vectors * VEC_LANES;
@@ -330,8 +327,8 @@ static void gemm_run_copy(int rows, int columns, const gemm_tile *t, ptrdiff_t c
 
 /* --------------------------------------- copies of B --------------------------------------- */
 
-/* P_kj = B_kj, a strip of whole vectors.  B has `more` columns, from the first of the strip on: where it
- * has enough of them, those of the next strip fill the last vector up, else zeros do. */
+/* P_kj = B_kj, a strip of whole vectors.  B has `more` columns from the first of the strip on:
+ * where these are enough, those of the next strip fill up the last vector, else zeros do. */
 static void gemm_pack(int depth, int columns, int more, const REAL *B, at_strides b, REAL *P)
 {
     const int p_row = WHOLE(columns);
@@ -366,7 +363,7 @@ typedef struct {
     const REAL *bias; /* a row that all sums begin with, or NULL */
     at_strides a, b, c;
     at_workspace workspace;
-    bool far;               /* A, B and C are worth fetching */
+    bool prefetch;          /* A, B and C are too large to be in cache */
     bool sum;               /* the products of the batch are summed into one C */
     int width;              /* columns of B that can be copied at a time */
     int rows, columns;      /* of a block of C */
@@ -374,33 +371,14 @@ typedef struct {
     ptrdiff_t count, per_task;
 } gemm_job;
 
-/* Panels of m rows: the first few have one row more than the others. */
-typedef struct {
-    int count, rows, longer;
-} gemm_panels;
-
-static gemm_panels gemm_panels_of(int m)
-{
-    if (m <= GEMM_ROWS) return (gemm_panels){1, m, 0};
-    int count = gemm_ceil(m, GEMM_ROWS);
-    return (gemm_panels){count, m / count, m % count};
-}
-
-/* Is A transposed, and each of its columns on a page of its own?  The caches place such lines by few bits
- * of their address and hold only some of them. */
-static bool gemm_strides_pages(const gemm_job *g)
-{
-    return g->a.row == 1 && g->a.col * (ptrdiff_t)sizeof(REAL) >= GEMM_PAGE;
-}
-
-/* Is a panel of A to be copied for n columns of B?  Where A is transposed, its columns are short pieces
- * of other lines at every k; where it is not, its rows may lie pages apart. */
-static bool gemm_copies_a(const gemm_job *g, gemm_panels panels, int n)
+/* Is a panel of A, one of so many, to be copied for n columns of B?  Where A is transposed, every k
+ * reads other lines, a short part of each; where it is not, its rows may lie pages apart. */
+static bool gemm_copies_a(const gemm_job *g, int panels, int n)
 {
     const ptrdiff_t size = sizeof(REAL), row = g->a.row * size, col = g->a.col * size;
     if (g->a.row != 1 && g->a.col != 1) return true;
-    if (panels.count == 1) return false;
-    if (g->a.row == 1) return n >= GEMM_MANY * STRIP || col >= GEMM_FAR_COLUMNS;
+    if (panels == 1) return false;
+    if (g->a.row == 1) return n >= GEMM_MANY * STRIP || col >= GEMM_SPREAD;
     return n >= 2 * STRIP && row % GEMM_PAGE == 0;
 }
 
@@ -410,28 +388,22 @@ static bool gemm_copies_all(at_strides b, int m)
     return b.col != 1 || gemm_ceil(m, GEMM_ROWS) > GEMM_FEW;
 }
 
-/* What the sums of a block begin with: element (i, j) at p[i*row + j*col]. */
-typedef struct {
-    const REAL *p;
-    ptrdiff_t row, col;
-} gemm_begin;
-
-/* While a panel meets strip number `strip`, of so many, it fetches its part of the next panel, which is at
- * `below`, and of C the tile that comes next. */
-static void gemm_fetch(const gemm_job *g, int rows, int strip, int strips, const REAL *below,
-                       const REAL *C, gemm_tile *t)
+/* Beside strip number `strip`, of so many, a panel prefetches its share of the next panel, which
+ * is at `below`, and the next tile of C. */
+static void gemm_prefetch(const gemm_job *g, int rows, int strip, int strips, const REAL *below,
+                          const REAL *C, gemm_tile *t)
 {
-    gemm_lines *f = t->fetch;
+    gemm_lines *f = t->ahead;
     for (int line = 0; C && line < STRIP; line += LINE)
         *f++ = (gemm_lines){C + line, g->c.row, rows};
     const int ends = g->a.row == 1 ? 2 : g->a.col == 1 ? rows : 0; /* a column lies in two lines */
-    for (int i = strip; i < ends && i < strip + GEMM_FETCH_ROWS * strips; i += strips)
+    for (int i = strip; i < ends && i < strip + GEMM_AHEAD_ROWS * strips; i += strips)
         *f++ = g->a.row == 1 ? (gemm_lines){below + i * LINE, g->a.col, t->depth}
                              : (gemm_lines){below + i * g->a.row, LINE, gemm_ceil(t->depth, LINE)};
     *f = (gemm_lines){t->A, 0, t->depth};
 }
 
-/* B [depth,n] of a slab, or strips of it, copied to P just before the first panel meets them. */
+/* B [depth,n] of a slab; P for copies of it, made just before the first panel reads them. */
 typedef struct {
     const REAL *B;
     REAL *P;
@@ -441,12 +413,12 @@ typedef struct {
 
 /* C = A B, a panel of rows against all strips: t has A, and the next panel is at `below`. */
 static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int rows,
-                       const gemm_strips *s, gemm_begin begin, REAL *C)
+                       const gemm_strips *s, REAL *C)
 {
     const bool once = s->first && s->last;
     const bool transposed = rows == 1 && once && g->b.row == 1 && g->b.col != 1;
     const int wide = transposed ? VEC_LANES : rows <= 2 && !s->all ? GEMM_WIDE * VEC_LANES : STRIP;
-    t->fetch[0] = (gemm_lines){t->A, 0, t->depth};
+    t->ahead[0] = (gemm_lines){t->A, 0, t->depth};
     for (int j = 0, left = s->n, width; left > 0; j += width, left -= width) {
         width = left >= wide ? wide : STRIP;
         const int columns = gemm_least(left, width), whole = WHOLE(columns);
@@ -457,12 +429,12 @@ static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int r
         if (copy && s->first) gemm_pack(t->depth, columns, left, B, g->b, P);
         t->B = copy ? P : B;
         t->b_row = copy ? whole : g->b.row;
-        t->Z = begin.p ? begin.p + j * begin.col : NULL;
+        t->Z = t->begin ? t->begin + j * t->z_col : NULL;
         t->C = C + j * g->c.col;
-        if (g->far) {
+        if (g->prefetch) {
             const REAL *next = left > width ? t->C + width : s->last ? NULL : C + rows * g->c.row;
-            gemm_fetch(g, rows, j / STRIP, gemm_ceil(s->n, STRIP), below,
-                       g->c.col == 1 ? next : NULL, t);
+            gemm_prefetch(g, rows, j / STRIP, gemm_ceil(s->n, STRIP), below,
+                          g->c.col == 1 ? next : NULL, t);
         }
         if (columns == whole && g->c.col == 1)
             gemm_run(rows, whole / VEC_LANES, t);
@@ -473,24 +445,24 @@ static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int r
 
 /* C = A B for one slab: [m,depth] [depth,n].  t says how sums end. */
 static void gemm_slab(const gemm_job *g, gemm_tile *t, int m, int n, const REAL *A, const REAL *B,
-                      gemm_begin begin, REAL *C, REAL *P, REAL *Q)
+                      REAL *C, REAL *P, REAL *Q)
 {
-    const gemm_panels panels = gemm_panels_of(m);
+    const int panels = gemm_ceil(m, GEMM_ROWS);
     gemm_strips strips = {B, P, n, .all = gemm_copies_all(g->b, m)};
     const bool copied = gemm_copies_a(g, panels, n);
     t->side = copied || g->a.row == 1;
 
-    for (int p = 0, i = 0, rows; p < panels.count; p++, i += rows) {
-        rows = panels.rows + (p < panels.longer);
+    for (int p = 0, i = 0, rows; p < panels; p++, i += rows) {
+        rows = m / panels + (p < m % panels);
         if (copied) {
             gemm_pack(t->depth, rows, m - i, A, gemm_transposed(g->a), Q);
             t->a_col = WHOLE(rows);
         }
         t->A = copied ? Q : A;
         strips.first = p == 0;
-        strips.last = p + 1 == panels.count;
-        gemm_panel(g, t, A + rows * g->a.row, rows, &strips, begin, C);
-        if (begin.p) begin.p += rows * begin.row;
+        strips.last = p + 1 == panels;
+        gemm_panel(g, t, A + rows * g->a.row, rows, &strips, C);
+        if (t->begin) t->begin += rows * t->z_row;
         A += rows * g->a.row;
         C += rows * g->c.row;
     }
@@ -502,31 +474,32 @@ static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
 {
     REAL *Q = (REAL *)((char *)g->workspace.p + (size_t)slot * g->workspace.size);
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
-    const gemm_begin from_c = {C, g->c.row, g->c.col};
-    gemm_begin begin = {NULL, 0, 0};
-    if (g->bias) begin = (gemm_begin){g->bias + j, 0, 1};
     gemm_tile t = {.a_row = g->a.row, .a_col = g->a.col, .c_row = g->c.row};
     t.alpha = g->alpha, t.beta = g->beta;
+    if (g->bias) t.begin = g->bias + j, t.z_col = 1;
 
-    /* Each sum one chain?  Then any cut gives the same bits, else it must not follow strides. */
+    /* Each sum one chain?  Then any cut gives the same bits, else it must not follow strides.
+     * Where A is transposed, each column on a page of its own, caches hold only some lines of so
+     * many. */
     const bool chain = t.alpha == 1 && (t.beta == 0 || t.beta == 1);
-    const int most = chain && gemm_strides_pages(g) ? DEPTH / 2 : DEPTH;
+    const bool pages = g->a.row == 1 && g->a.col * (ptrdiff_t)sizeof(REAL) >= GEMM_PAGE;
+    const int most = chain && pages ? DEPTH / 2 : DEPTH;
     const int slabs = g->K > most ? gemm_ceil(g->K, most) : 1;
     const int depth = WHOLE(gemm_ceil(g->K, slabs));
     REAL *P = Q + depth * WHOLE(GEMM_ROWS);
     for (ptrdiff_t b = first; b <= last; b++)
         for (int slab = 0, k = 0; slab < slabs; slab++, k += t.depth) {
             t.depth = gemm_least(g->K - k, depth);
-            if (t.alpha == 1 && t.beta == 1) begin = from_c, t.beta = 0;
-            t.z_row = begin.row;
+            if (t.alpha == 1 && t.beta == 1)
+                t.begin = C, t.z_row = g->c.row, t.z_col = g->c.col, t.beta = 0;
             const REAL *A = g->A + b * g->a.batch + i * g->a.row + k * g->a.col;
             const REAL *B = g->B + b * g->b.batch + k * g->b.row + j * g->b.col;
-            gemm_slab(g, &t, m, n, A, B, begin, C, P, Q);
+            gemm_slab(g, &t, m, n, A, B, C, P, Q);
             t.beta = 1; /* what follows is added */
         }
 }
 
-/* Few columns waste most of a vector, and columns of C that are contiguous are vectors: C^T = B^T A^T. */
+/* C^T = B^T A^T: few columns waste most of a vector, contiguous columns of C are vectors. */
 static void gemm_transpose_job(gemm_job *g)
 {
     const gemm_job h = *g;
@@ -537,9 +510,9 @@ static void gemm_transpose_job(gemm_job *g)
     g->c = gemm_transposed(h.c);
 }
 
-/* The same, but columns that would not even fill half of a vector are transposed.  Some rows at a time, so
- * that A is near when it is read again. */
-static void gemm_piece(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t last, int i, int m,
+/* gemm_block, but last columns that would not fill half of a vector are transposed.  Some rows at a
+ * time, so that A is in cache when it is read again. */
+static void gemm_split(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t last, int i, int m,
                        int j, int n)
 {
     const int rest = n % VEC_LANES;
@@ -571,13 +544,13 @@ static void gemm_task(void *job, int task, int slot)
         int j = (int)(block % g->across) * g->columns;
         int i = (int)(block / g->across % g->down) * g->rows;
         ptrdiff_t first = block / g->across / g->down, last = g->sum ? g->batch - 1 : first;
-        gemm_piece(g, slot, first, last, i, gemm_least(g->M - i, g->rows), j,
+        gemm_split(g, slot, first, last, i, gemm_least(g->M - i, g->rows), j,
                    gemm_least(g->N - j, g->columns));
     }
 }
 
-/* Cuts C into blocks, and blocks (or whole products) into tasks.  A block has columns for P; if there is
- * work for several threads but not in as many blocks, it is halved, along whole strips and panels. */
+/* Cuts C into blocks as wide as P, and shares them (or whole products) out to tasks.  Blocks too
+ * few for the threads that there is work for are halved, along whole strips and panels. */
 static void gemm_cut(gemm_job *g, int width, ptrdiff_t products, double each)
 {
     const int threads = gemm_least(at_thread_count(), g->workspace.slots);
@@ -601,7 +574,7 @@ static void gemm_cut(gemm_job *g, int width, ptrdiff_t products, double each)
     while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
 }
 
-/* Columns of B for whose copy the workspace is large enough; it is always for GEMM_COPIED of them. */
+/* Columns of B for whose copy the workspace is large enough: GEMM_COPIED at least. */
 static int gemm_width(const gemm_job *g)
 {
     const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH;
@@ -617,13 +590,13 @@ static void gemm_do(gemm_job *g)
     if (g->batch == 0) g->batch = 1, g->K = 0; /* a sum of no products */
     if (!g->bias && ((g->c.row == 1 && g->c.col != 1) || (g->N <= VEC_LANES / 2 && g->M > g->N)))
         gemm_transpose_job(g);
-    g->far = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
-             GEMM_NEAR;
+    g->prefetch = ((double)g->M * g->K + (double)g->K * g->N + (double)g->M * g->N) * sizeof(REAL) >
+                  GEMM_CACHED;
     g->width = gemm_width(g);
     const int width = gemm_copies_all(g->b, g->M) ? g->width : WIDTH;
     const double each = (double)g->M * g->N * (g->K + 1.0) * (g->sum ? g->batch : 1);
     if (products == 1 && g->N <= width && each < 2 * GEMM_TASK) {
-        gemm_piece(g, 0, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
+        gemm_split(g, 0, 0, g->sum ? g->batch - 1 : 0, 0, g->M, 0, g->N);
         return;
     }
     gemm_cut(g, width, products, each);
@@ -648,13 +621,13 @@ void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, 
 
 #ifdef AT_ONCE
 
-/* n in whole pieces of this size */
+/* n rounded up to a multiple of size */
 static inline int gemm_whole(int n, int size)
 {
     return gemm_ceil(n, size) * size;
 }
 
-/* Numbers of B and A copied, as deep as `depth` and as wide as the wider of two; `lanes` to a vector. */
+/* Elements of B and A copied: `depth` deep, as wide as the wider of two; `lanes` to a vector. */
 VEC_INLINE size_t gemm_copies(int depth, int m, int n, int columns, const int lanes)
 {
     const int deep = gemm_whole(gemm_least(depth, GEMM_DEPTH * lanes / VEC_BYTES), lanes);

@@ -10,17 +10,17 @@ typedef struct {
     ptrdiff_t row, col, batch;
 } at_strides;
 
-/* Memory in which products copy parts of A and B: so many slots of `size` bytes, one behind the other,
- * p and size multiples of 64.  A product is computed by at most so many threads at once. */
+/* Memory for copies of parts of A and B: so many slots of `size` bytes, one behind the other, p and
+ * size multiples of 64.  A product is computed by at most so many threads at once. */
 typedef struct {
     void *p;
     size_t size;
     int slots;
 } at_workspace;
 
-/* The bytes of a slot for a product of these sizes, in any order of the three: as well as for C = A B that
- * is for dA = dC B^T and dB = A^T dC.  `columns` of B are copied at a time, at most: AT_GEMM_COLUMNS is
- * fastest, 64 the fewest that are enough.  real: the size of an element. */
+/* The bytes of a slot for a product of these sizes in any order: for C = A B as for dA = dC B^T and
+ * dB = A^T dC.  At most `columns` of B are copied at a time: AT_GEMM_COLUMNS is fastest, 64 the
+ * fewest that are enough.  real: the size of an element. */
 size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real);
 enum { AT_GEMM_COLUMNS = 384, AT_GEMM_WORKSPACE = 640 << 10 /* suffices for all */ };
 
@@ -33,22 +33,21 @@ enum { AT_GEMM_COLUMNS = 384, AT_GEMM_WORKSPACE = 640 << 10 /* suffices for all 
  *
  * (a gradient of a broadcast operand is such a sum); batch = 0 leaves beta C.
  *
- * NaN and infinity are treated as three loops would: where one is in row i of A or column j of B, and
- * nowhere else.  C must not overlap A or B.  Cannot fail.
+ * NaN and infinity spread as in three loops: to C_ij from row i of A and column j of B, and nowhere
+ * else.  C must not overlap A or B.  Cannot fail.
  *
- * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed.  So its
- * bits depend on the values in row i of A, in column j of B, of C_ij, alpha and beta, and on nothing
- * else: not on M, N, i or j, not on strides, not on the number of threads. */
+ * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed.
+ * So its bits depend on row i of A, column j of B, C_ij, alpha and beta, and on nothing else: not
+ * on M, N, i or j, not on strides, not on the number of threads. */
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
           at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
 
-/* C_ij = z_j + sum_k A_ik B_kj: a product that begins with a row, which costs nothing.  C has
- * contiguous rows; z = NULL is 0. */
+/* C_ij = z_j + sum_k A_ik B_kj, no slower than without z.  C has contiguous rows; z = NULL is 0. */
 void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, at_strides b,
                const REAL *z, REAL *C, at_workspace w);
 
-/* gemm as three loops in plain C, several times slower: what a build with PLAIN=1 uses, and what
- * tests compare the other with.  Of w only the number of slots counts. */
+/* gemm as three loops in plain C, several times slower: for builds with PLAIN=1, and for tests to
+ * compare the other with.  Of w only the number of slots counts. */
 void gemm_plain(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
                 const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
 

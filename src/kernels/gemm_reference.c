@@ -2,27 +2,23 @@
  *
  *   C_ij = alpha sum_k A_ik B_kj + beta C_ij          A [M,K]  B [K,N]  C [M,N]
  *
- * Three nested loops, in an order that reads along the rows of B:
+ *   for i, for k, for j:    t_j += A_ik B_kj          t_j: the sum of C_ij, in the order of k
  *
- *   for i, for k, for j:    t_j += A_ik B_kj          t_j: the sum of C_ij
- *
- * t is a part of a row that stays in the first-level cache, PLAIN_COLUMNS long.  Which thread takes a
- * row does not matter, since every t_j is added up in the order of k by whoever computes it. */
+ * The loops read along the rows of B; t, PLAIN_COLUMNS long, stays in the first-level cache. */
 #include "kernels/gemm.h"
 
 #include "kernels/parallel.h"
 #include "kernels/real.h"
 
-enum { PLAIN_COLUMNS = 128, PLAIN_TASK = 1 << 16 }; /* multiply-adds that are worth a thread */
+enum { PLAIN_COLUMNS = 128 };
 
-/* The rows of all C of a batch, one after the other; of one C if the products are summed into it. */
+/* The rows of all C of a batch, one after the other; of one C if the products are summed. */
 typedef struct {
     int batch, M, N, K;
     REAL alpha, beta;
     const REAL *A, *B;
     REAL *C;
     at_strides a, b, c;
-    ptrdiff_t rows, per_task;
 } plain_gemm_job;
 
 /* Columns j0 .. j0+n-1 of row i of C; products first .. last of the batch are summed. */
@@ -42,12 +38,11 @@ static void plain_gemm_part(const plain_gemm_job *g, ptrdiff_t first, ptrdiff_t 
         for (int j = 0; j < n; j++) C[j * g->c.col] = g->alpha * t[j] + g->beta * C[j * g->c.col];
 }
 
-static void plain_gemm_task(void *job, int task, int slot)
+static void plain_gemm_rows(void *job, ptrdiff_t from, ptrdiff_t to, int slot)
 {
     (void)slot;
     const plain_gemm_job *g = job;
-    ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
-    for (ptrdiff_t row = begin; row < end && row < g->rows; row++) {
+    for (ptrdiff_t row = from; row < to; row++) {
         const ptrdiff_t first = row / g->M, last = g->c.batch == 0 ? g->batch - 1 : first;
         for (int j = 0, left; (left = g->N - j) > 0; j += PLAIN_COLUMNS)
             plain_gemm_part(g, first, last, row % g->M, j,
@@ -58,13 +53,11 @@ static void plain_gemm_task(void *job, int task, int slot)
 void gemm_plain(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a,
                 const REAL *B, at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
 {
-    plain_gemm_job g = {batch, M, N, K, alpha, beta, A, B, C, a, b, c, 0, 0};
+    plain_gemm_job g = {batch, M, N, K, alpha, beta, A, B, C, a, b, c};
     const int products = c.batch == 0 ? 1 : batch, summed = c.batch == 0 ? batch : 1;
-    g.rows = (ptrdiff_t)products * M;
-    g.per_task = (ptrdiff_t)(PLAIN_TASK / ((double)N * (K + 1.0) * summed + 1)) + 1;
-    while (g.rows / g.per_task >= 1 << 20) g.per_task *= 2; /* tasks are counted in int */
-    if (g.rows < 1 || N < 1) return;
-    at_parallel_slots(w.slots, (int)((g.rows - 1) / g.per_task) + 1, plain_gemm_task, &g);
+    const double work = 0.125 * N * (K + 1.0) * summed; /* 8 multiply-adds count as an element */
+    if (products < 1 || M < 1 || N < 1) return;
+    at_for((ptrdiff_t)products * M, (ptrdiff_t)fmin(work, 1e9), w.slots, plain_gemm_rows, &g);
 }
 
 #ifdef ATTIC_PLAIN_KERNELS

@@ -1,5 +1,5 @@
-/* linkage.h -- who may call what a header declares: C++ as well, between AT_BEGIN_C and AT_END_C; and with
- * AT_API in front whoever uses libattic.so, which shows nothing else. */
+/* linkage.h -- who may call what a header declares: with AT_BEGIN_C and AT_END_C around it C++ as
+ * well, with AT_API in front also users of libattic.so, which shows nothing else. */
 #ifndef AT_KERNELS_LINKAGE_H
 #define AT_KERNELS_LINKAGE_H
 
@@ -11,7 +11,7 @@
 #define AT_END_C
 #endif
 
-/* The library is compiled with -fvisibility=hidden; Windows hides what is not exported if anything is. */
+/* -fvisibility=hidden hides all else; Windows hides what is not exported if anything is. */
 #ifdef _WIN32
 #define AT_API __attribute__((dllexport))
 #else

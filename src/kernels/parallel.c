@@ -1,7 +1,7 @@
 /* parallel.c -- the process-wide pool of threads.
  *
- * One job at a time: whoever sets `owned` is its owner and works on it too, as worker 0; helpers are
- * workers 1, 2, ...  Everybody takes tasks from one counter:
+ * One job at a time: the thread that sets `owned` is its owner and works on it too, as worker 0;
+ * helpers are workers 1, 2, ...  All take tasks from one counter:
  *
  *     left     tasks not yet taken.  mine = left--;  mine > 0 is a claim on task  tasks - mine
  *     done     tasks finished
@@ -11,15 +11,15 @@
  *     owner     job = ...; done = 0; left = tasks    ...    wait until done = tasks     owned = 0
  *     helper                         mine = left--; read job; run; done++
  *
- * A helper reads `job` only after a claim, which is of the job that set `left`; and that job cannot end,
- * nor another replace it, before the claimed task is done.  So a helper may be as late as it likes:
- * it takes part in whatever job is there, or finds left <= 0.
+ * A helper reads `job` only after a claim, which is of the job that set `left`; and that job cannot
+ * end, nor another replace it, before the claimed task is done.  So a helper may be late: it takes
+ * part in whatever job is there, or finds left <= 0.
  *
- * Who finds nothing to do spins for a moment, since the next job often follows at once, and then sleeps.
- * To sleep is to write `sleeping` and then read `left`; to wake is to write `left` and then read
- * `sleeping`.  All atomics here are sequentially consistent, so one of the two sees the other, and
- * at_sleep_while closes the gap between reading and sleeping.  The owner waits for `done` in the
- * same way. */
+ * A thread without work spins for a moment, since the next job often follows at once, and then
+ * sleeps.  To sleep is to write `sleeping` and then read `left`; to wake is to write `left` and
+ * then read `sleeping`.  All atomics here are sequentially consistent, so one of the two sees the
+ * other, and at_sleep_while closes the gap between reading and sleeping.  The owner waits for
+ * `done` likewise. */
 #include "kernels/parallel.h"
 
 #include <stdalign.h>
@@ -40,10 +40,10 @@ typedef struct {
 } pool_job;
 
 static struct {
-    alignas(POOL_LINE) atomic_int left; /* on cache lines of their own: everybody writes them */
+    alignas(POOL_LINE) atomic_int left; /* on cache lines of their own: all threads write them */
     alignas(POOL_LINE) atomic_int done;
     alignas(POOL_LINE) pool_job job;
-    atomic_bool owned;   /* somebody runs a job, or changes what follows */
+    atomic_bool owned;   /* a thread runs a job, or changes what follows */
     atomic_int wanted;   /* at_thread_count(); 0: not asked yet */
     atomic_int kept;     /* helpers with a higher number end */
     atomic_int sleeping; /* helpers */
@@ -51,8 +51,6 @@ static struct {
     int started;         /* helpers 1 .. started exist; the owner's, as is the next */
     int startable;       /* falls when the system has no more threads for us */
 } pool = {.startable = AT_MAX_THREADS - 1};
-
-/* ---------------------------------------- working ---------------------------------------- */
 
 static bool pool_has_work(void)
 {
@@ -78,7 +76,7 @@ static int64_t pool_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Spins until left > 0, or done = tasks if tasks > 0, or for a moment.  Which one, the caller sees. */
+/* Spins until left > 0 (tasks = 0) or done = tasks, but no longer than POOL_SPIN_NS. */
 static void pool_spin(int tasks)
 {
     for (int64_t end = pool_now_ns() + POOL_SPIN_NS; pool_now_ns() < end;)
@@ -107,9 +105,7 @@ static void pool_helper(int worker)
     }
 }
 
-/* ------------------------------- starting and ending helpers ------------------------------- */
-
-/* Only the thread that forked lives on in the child: no helper does, nor another thread's job. */
+/* In the child only the thread that forked exists: no helper, nor another thread's job. */
 static void pool_after_fork(void)
 {
     pool.left = 0;
@@ -119,7 +115,7 @@ static void pool_after_fork(void)
     pool.owned = false;
 }
 
-/* Helpers useful for the next job exist, as far as the system allows.
+/* Starts helpers, as far as the system allows.
  *
  * Linux wakes a thread where it slept or where it was woken from, and may leave it there for
  * milliseconds though another CPU is idle: then it waits for the owner, the owner waits for it, and
@@ -144,8 +140,6 @@ static void pool_shrink(int helpers)
     at_wake(AT_QUEUE_WORK, AT_MAX_THREADS);
     while (pool.started > helpers) at_thread_join(pool.started--);
 }
-
-/* ---------------------------------------- the rest ---------------------------------------- */
 
 static bool pool_take(void)
 {
@@ -213,7 +207,7 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
     pool.owned = false;
 }
 
-/* A slot is a task that does one piece of the work after the other. */
+/* A slot is a task of at_parallel that runs one task of the caller after the other. */
 typedef struct {
     void (*run)(void *ctx, int task, int slot);
     void *ctx;
@@ -234,8 +228,6 @@ void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, in
     if (slots < 1) slots = 1;
     at_parallel(slots < tasks ? slots : tasks, pool_slot, &s);
 }
-
-/* ------------------------------------------------------------------ ranges --------------------- */
 
 enum { FOR_WORK = 8192, FOR_MOST = 1 << 20 }; /* of a range; ranges */
 

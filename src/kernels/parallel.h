@@ -17,25 +17,25 @@ AT_BEGIN_C
  *
  * Runs inline, in order, with worker 0 when nested in another task, when another thread holds the
  * pool, or when there is one thread or one task.  (A single task is no nest: what it calls may use
- * the pool.)  Cannot fail: a thread that could not be started leaves its share to the others.
+ * the pool.)  Cannot fail: the share of a thread that could not be started falls to the others.
  *
- * Idle threads look for work for some 30 microseconds, then sleep.  They take no signals.  Safe
- * after fork: the child starts a pool of its own; only a task itself must not fork and go on. */
+ * Idle threads spin for some 30 microseconds, then sleep.  They take no signals.  Safe after fork:
+ * the child starts a pool of its own; only a task itself must not fork and go on. */
 AT_API void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
-/* The same with run(ctx, task, slot), slot in 0 .. slots-1: no more than so many tasks run at the same
- * time, each in a slot of its own, whatever at_threads says meanwhile.  So scratch memory that was made
- * for `slots` of them is enough. */
+/* The same with slot in 0 .. slots-1 in place of worker: at most so many tasks run at the same
+ * time, each in a slot of its own, whatever at_threads says meanwhile.  So scratch memory for
+ * `slots` is enough. */
 AT_API void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot),
                               void *ctx);
 
-/* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each in one thread.  `work` is
- * that of an item, measured in elements of an elementwise function, a nanosecond or so each: a range has at
- * least so much of it that waking a thread is worth while.  Ranges depend on n and work alone.  slot as in
- * at_parallel_slots; slots = 0: as many as there are threads. */
+/* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each in one
+ * thread.  `work` is that of an item, in elements of an elementwise function, about a nanosecond
+ * each: a range has at least so much of it that waking a thread pays.  Ranges depend on n and work
+ * alone.  slot as in at_parallel_slots; slots = 0: as many as there are threads. */
 typedef void at_range_body(void *ctx, ptrdiff_t from, ptrdiff_t to, int slot);
 AT_API void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx);
-/* In how many parts a sum of so much work is shared out: 1 .. most, and no more than are worth while. */
+/* Into how many parts a sum of so much work is split: 1 .. most, and no more than pay. */
 AT_API int at_parts(ptrdiff_t work, int most);
 
 AT_END_C

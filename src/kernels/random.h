@@ -1,7 +1,7 @@
 /* random.h -- random numbers: number `index` of the stream `draw` of a seed.
  *
- * Nothing is remembered and nothing moves on: the same three give the same number, in any order, on any
- * thread.  The next stream of a tape that nobody else has is at_draw(t).  rng.h says how it is done. */
+ * No state: the same three give the same number, in any order, on any thread.  at_draw(t) is the
+ * next stream of a tape, used nowhere else.  rng.h says how it is done. */
 #ifndef AT_KERNELS_RANDOM_H
 #define AT_KERNELS_RANDOM_H
 #include <stdint.h>

@@ -1,32 +1,32 @@
 /* real.h -- one source, two types: float to train, double to check.
  *
- * A file that includes this header is compiled once for each real type: to NAME.o with REAL = float and to
- * NAME.f64.o with REAL = double (-DAT_F64).  In it
+ * A file that includes this header is compiled once for each real type: to NAME.o with REAL = float
+ * and to NAME.f64.o with REAL = double (-DAT_F64).  In it
  *
- *     REAL               is the type
- *     REAL_EPS           is the distance from 1 to the next number
- *     WIDE               is what long sums are kept in
- *     VALUE(x)           is what of x is compared: a REAL is never compared, nor cast to double, without it
- *     AT_REAL(dot)       is at_dot_f32 or at_dot_f64: the name of what other files may call
- *     row_max(n, x)      is at_row_max_f32 or at_row_max_f64, as <tgmath.h> makes expf or exp of exp
- *     #ifdef AT_ONCE     at the end of the file, holds what is of no type; it is compiled with float
+ *     REAL             is the type
+ *     REAL_EPS         is the distance from 1 to the next number
+ *     WIDE             is the type of long sums
+ *     VALUE(x)         is what of x is compared: without it a REAL is neither compared nor cast
+ *     AT_REAL(dot)     is at_dot_f32 or at_dot_f64: the name of what other files may call
+ *     row_max(n, x)    is at_row_max_f32 or at_row_max_f64, as <tgmath.h> makes expf or exp of exp
+ *     #ifdef AT_ONCE   at the end of the file, holds what is of no type; it is compiled with float
  *
- * Write (REAL)0.5, not 0.5: a plain constant is a double and would drag the whole expression along.  The letter
+ * Write (REAL)0.5, not 0.5, which is a double and would make the whole expression one.  The letter
  * I is taken: it is a macro of <complex.h>, which comes along, and musl's <tgmath.h> needs it. */
 #ifndef AT_KERNELS_REAL_H
 #define AT_KERNELS_REAL_H
 #include <float.h>
 #include <tgmath.h>
 
-/* Every operation rounds to its own type: error bounds, tests for equality and gradients rely on it.  The x87
- * unit keeps 80 bits instead.  (16 is harmless: it speaks of _Float16 alone.) */
+/* Every operation rounds to its own type: error bounds, tests for equality and gradients rely on
+ * it.  The x87 unit keeps 80 bits instead.  (16 is harmless: it speaks of _Float16 alone.) */
 #if FLT_EVAL_METHOD % 16 || (defined(__i386__) && !defined(__SSE2_MATH__))
 #error "attic must not compute in 80 bits (x87): on 32-bit x86, compile with -msse2 -mfpmath=sse"
 #endif
 
 #if defined(AT_COMPLEX)
-/* No type of a tape: `make lint` compiles the ops with it, to find what would lose the second part of a number
- * that has two, a value and a tangent. */
+/* No type of a tape: `make lint` compiles the ops with it, to find what would lose the second part
+ * of a dual number, a value and a tangent. */
 #define REAL double _Complex
 #define WIDE double _Complex
 #define VALUE(x) creal(x)
@@ -54,8 +54,8 @@
 #define MINUS_INFINITY VALUE(-(REAL)INFINITY)
 enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
 
-/* The list of real types.  Prototypes of a function, and of a kernel of an op, for every type; the kernels of
- * an op, for its at_op; and the function for one type. */
+/* The list of real types.  For every type: the prototypes of a function, and of a kernel of an op;
+ * the kernels of an op, for its at_op.  For one type: the function. */
 #ifdef AT_COMPLEX
 #define AT_EACH_REAL(returns, name, args) returns AT_REAL(name) args
 #else

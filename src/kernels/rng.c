@@ -1,4 +1,4 @@
-/* rng.c -- counter-based random numbers: Philox4x32-10.
+/* rng.c -- counter-based random numbers: Philox4x32-10, a pure function of counter and key.
  *
  *   (c0, c1, c2, c3)  the counter, four words of 32 bits        (k0, k1)  the key, two words
  *
@@ -8,9 +8,9 @@
  *   c2' = hi(M0 c0) ^ c3 ^ k1         c3' = lo(M0 c0)
  *
  * and between rounds the key takes one step, k0 += W0, k1 += W1.  M0 and M1 are the paper's odd
- * multipliers, W0 the golden ratio and W1 sqrt(3) - 1, both as fractions of 2^32.  Every round can be undone
- * (the M are odd), so for one key different counters give different outputs; ten rounds pass every
- * test of BigCrush (Salmon et al. 2011, section 5).
+ * multipliers, W0 the golden ratio and W1 sqrt(3) - 1, both as fractions of 2^32.  Every round is
+ * invertible (the M are odd), so for one key different counters give different outputs; ten rounds
+ * pass every test of BigCrush (Salmon et al. 2011, section 5).
  *
  * What the library makes of it:
  *
@@ -56,9 +56,9 @@ static void random_block(at_stream s, uint64_t block, uint32_t word[4])
     at_philox4x32(counter, key, word);
 }
 
-/* RANDOM_BLOCKS blocks in a row, side by side: every word in a lane of 64 bits, as a product needs.
- * What a product leaves in the upper half of a word is not looked at again.  (gcc has vectors of such
- * products with AVX-512DQ alone; elsewhere it is faster block by block.) */
+/* RANDOM_BLOCKS blocks side by side, every word in a lane of 64 bits, as a product needs; the upper
+ * half of a word is not read.  (gcc has vectors of such products with AVX-512DQ alone; elsewhere it
+ * is faster block by block.) */
 #if !defined(ATTIC_PLAIN_KERNELS) && (defined(__clang__) || defined(__AVX512DQ__))
 enum { RANDOM_BLOCKS = 32 };
 
@@ -85,16 +85,12 @@ static void random_blocks(at_stream s, uint64_t block, uint32_t *word)
 }
 #else
 enum { RANDOM_BLOCKS = 1 };
-
-static void random_blocks(at_stream s, uint64_t block, uint32_t *word)
-{
-    random_block(s, block, word);
-}
+#define random_blocks random_block
 #endif
 
-static double unit_of_words(uint32_t low, uint32_t high)
+static double unit_of_words(const uint32_t word[2])
 {
-    uint64_t h = ((uint64_t)high << 32 | low) >> 12;
+    uint64_t h = ((uint64_t)word[1] << 32 | word[0]) >> 12;
     return (double)(2 * h + 1) * 0x1p-53;
 }
 
@@ -119,7 +115,7 @@ double at_random_unit(at_stream s, uint64_t index)
 {
     uint32_t word[4];
     random_block(s, index / 2, word);
-    return index % 2 ? unit_of_words(word[2], word[3]) : unit_of_words(word[0], word[1]);
+    return unit_of_words(word + 2 * (index % 2));
 }
 
 double at_random_normal(at_stream s, uint64_t index)
@@ -127,7 +123,7 @@ double at_random_normal(at_stream s, uint64_t index)
     const double pi = 3.14159265358979323846;
     uint32_t word[4];
     random_block(s, index / 2, word);
-    double u = unit_of_words(word[0], word[1]), v = unit_of_words(word[2], word[3]);
+    double u = unit_of_words(word), v = unit_of_words(word + 2);
     double r = sqrt(-2 * log(u)), angle = 2 * pi * v;
     return index % 2 ? r * sin(angle) : r * cos(angle);
 }

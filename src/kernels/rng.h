@@ -1,10 +1,6 @@
-/* rng.h -- counter-based random bits: a pure function of (seed, draw, index).  random.h makes numbers of them.
- *
- * Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011)
- * turns a 128-bit counter and a 64-bit key into 128 random bits.  The key is the seed.  The high
- * half of the counter is the draw (which random tensor), the low half says which element.  No state
- * moves, so any element can be made again later, in any order, on any thread: dropout stores
- * nothing but (seed, draw). */
+/* rng.h -- counter-based random bits, of which random.h makes numbers: Philox4x32-10 (Salmon,
+ * Moraes, Dror, Shaw: "Parallel random numbers: as easy as 1, 2, 3", SC 2011).  Any element can be
+ * made again later, in any order, on any thread: dropout stores nothing but (seed, draw). */
 #ifndef AT_KERNELS_RNG_H
 #define AT_KERNELS_RNG_H
 #include <stddef.h>

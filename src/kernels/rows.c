@@ -1,13 +1,13 @@
-/* rows.c -- what is done to rows of contiguous numbers: sums, maxima, elementary functions, moves.
+/* rows.c -- kernels on contiguous rows: sums, maxima, elementary functions, copies.
  *
  * A sum of n terms has an order, and C may not change it.  One long chain of additions keeps a
  * processor waiting and piles up rounding errors; so the order here is 32 chains side by side,
  *
  *   lane l = x_l + x_(l+32) + x_(l+64) + ...       l = 0 .. 31
  *
- * in a few vectors (two of AVX-512, eight of SSE2), and then a tree: 32 lanes are added to 16, 16 to
- * 8, ...  A row of more than 1024 is cut in two, and each half summed in this way, and so on.  So no
- * term passes through more than 32 + 5 + log2(n / 1024) additions: a million times 0.1f is right to
+ * in a few vectors (two of AVX-512, eight of SSE2), and then a tree: 32 lanes are added to 16, 16
+ * to 8, ...  A longer row than 1024 is cut in two, and each half summed in this way.  So no term
+ * passes through more than 32 + 5 + log2(n / 1024) additions: a million times 0.1f is right to
  * 1e-6, where one chain would be off by 1 percent.  The maximum takes the same path, uncut. */
 #include "kernels/rows.h"
 
@@ -49,9 +49,7 @@ REAL row_sum(ptrdiff_t n, const REAL *x)
         ptrdiff_t m = row_middle(n);
         return row_sum(m, x) + row_sum(n - m, x + m);
     }
-    vec lane[ROW_VECS];
-    VEC_UNROLL
-    for (int k = 0; k < ROW_VECS; k++) lane[k] = (vec){0};
+    vec lane[ROW_VECS] = {{0}};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) lane[k] += vec_load(x + k * VEC_LANES);
@@ -68,9 +66,7 @@ REAL row_dot(ptrdiff_t n, const REAL *x, const REAL *y)
         ptrdiff_t m = row_middle(n);
         return row_dot(m, x, y) + row_dot(n - m, x + m, y + m);
     }
-    vec lane[ROW_VECS];
-    VEC_UNROLL
-    for (int k = 0; k < ROW_VECS; k++) lane[k] = (vec){0};
+    vec lane[ROW_VECS] = {{0}};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES, y += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++)
@@ -88,9 +84,7 @@ REAL row_spread(ptrdiff_t n, const REAL *x, REAL mu)
         ptrdiff_t m = row_middle(n);
         return row_spread(m, x, mu) + row_spread(n - m, x + m, mu);
     }
-    vec lane[ROW_VECS];
-    VEC_UNROLL
-    for (int k = 0; k < ROW_VECS; k++) lane[k] = (vec){0};
+    vec lane[ROW_VECS] = {{0}};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {
@@ -106,8 +100,7 @@ REAL row_spread(ptrdiff_t n, const REAL *x, REAL mu)
     return row_add_lanes(lane);
 }
 
-/* A NaN is neither above nor below anything, and so the only number that is not <= inf.  `bad` keeps it,
- * and is 0 where there was none. */
+/* A NaN compares with nothing: it alone is not <= inf.  `bad` keeps it, or is 0. */
 VEC_INLINE void row_larger(vec x, vec *m, vec *bad)
 {
     *m = vec_pick(x > *m, x, *m);
@@ -142,10 +135,8 @@ REAL row_max(ptrdiff_t n, const REAL *x)
 /* The sum of exp(x_j - m), which go to y_j if they are to be kept */
 VEC_INLINE REAL row_exp_part(ptrdiff_t n, const REAL *x, REAL m, const bool keep, REAL *y)
 {
-    vec lane[ROW_VECS];
+    vec lane[ROW_VECS] = {{0}};
     ptrdiff_t i = 0;
-    VEC_UNROLL
-    for (int k = 0; k < ROW_VECS; k++) lane[k] = (vec){0};
     for (; i + ROW_LANES <= n; i += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {
@@ -185,8 +176,7 @@ void row_scale(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
 
 /* --------------------------------- elementary functions --------------------------------- */
 
-/* One vector after the other, and a partial one at the end: what becomes of a number does not depend on
- * where it stands. */
+/* One vector after the other, a partial one at the end: f(x_j) does not depend on j. */
 VEC_INLINE void vmath_each(ptrdiff_t n, const REAL *x, REAL *y, vec (*f)(vec))
 {
     for (; n >= VEC_LANES; n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
@@ -219,64 +209,54 @@ void vsigmoid(ptrdiff_t n, const REAL *x, REAL *y)
     vmath_each(n, x, y, vec_sigmoid);
 }
 
-/* ---------------------------------------- moves ---------------------------------------- */
+/* ---------------------------------------- copies ---------------------------------------- */
 
-/* The rows, one after the other, are `count` things.  A task takes COPY_TASK of them, wherever rows begin
- * and end: that is worth waking a thread for. */
-enum { COPY_TASK = 1 << 17 }; /* bytes or numbers */
-
+/* Sizes in bytes, `count` that of all rows.  A task takes per_task, which is worth waking a thread
+ * for, wherever rows begin and end. */
 typedef struct {
-    ptrdiff_t n, x_step, y_step, count;
-    const void *x;
-    void *y;
+    ptrdiff_t n, x_step, y_step, count, per_task;
+    const char *x;
+    char *y;
+    bool add; /* elements of type REAL, else copy bytes */
 } copy_job;
-
-static void copy_run(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
-                     ptrdiff_t y_step, void (*task)(void *job, int task, int worker))
-{
-    if (x_step == n && y_step == n) n *= rows, rows = 1; /* one long row */
-    copy_job c = {n, x_step, y_step, rows * n, x, y};
-    at_parallel((int)((c.count + COPY_TASK - 1) / COPY_TASK), task, &c);
-}
-
-static void copy_add_task(void *job, int task, int worker)
-{
-    (void)worker;
-    const copy_job *c = job;
-    ptrdiff_t at = (ptrdiff_t)task * COPY_TASK, row = at / c->n, from = at % c->n, n;
-    ptrdiff_t left = c->count - at < COPY_TASK ? c->count - at : COPY_TASK;
-    for (; left > 0; left -= n, row++, from = 0) {
-        n = c->n - from < left ? c->n - from : left;
-        row_axpy(n, 1, (const REAL *)c->x + row * c->x_step + from,
-                 (REAL *)c->y + row * c->y_step + from);
-    }
-}
-
-void add_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
-              ptrdiff_t y_step)
-{
-    copy_run(rows, n, x, x_step, y, y_step, copy_add_task);
-}
-
-#ifdef AT_ONCE
 
 static void copy_task(void *job, int task, int worker)
 {
     (void)worker;
     const copy_job *c = job;
-    ptrdiff_t at = (ptrdiff_t)task * COPY_TASK, row = at / c->n, from = at % c->n, n;
-    ptrdiff_t left = c->count - at < COPY_TASK ? c->count - at : COPY_TASK;
+    ptrdiff_t at = task * c->per_task, row = at / c->n, from = at % c->n, n;
+    ptrdiff_t left = c->count - at < c->per_task ? c->count - at : c->per_task;
     for (; left > 0; left -= n, row++, from = 0) {
+        const char *x = c->x + row * c->x_step + from;
+        char *y = c->y + row * c->y_step + from;
         n = c->n - from < left ? c->n - from : left;
-        memcpy((char *)c->y + row * c->y_step + from, (const char *)c->x + row * c->x_step + from,
-               (size_t)n);
+        if (c->add)
+            row_axpy(n / (ptrdiff_t)sizeof(REAL), 1, (const REAL *)x, (REAL *)y);
+        else
+            memcpy(y, x, (size_t)n);
     }
 }
 
+static void copy_run(ptrdiff_t rows, ptrdiff_t size, copy_job c)
+{
+    enum { COPY_TASK = 1 << 17 };                                  /* bytes or elements */
+    if (c.x_step == c.n && c.y_step == c.n) c.n *= rows, rows = 1; /* one long row */
+    c.n *= size, c.x_step *= size, c.y_step *= size;
+    c.count = rows * c.n;
+    c.per_task = COPY_TASK * size;
+    at_parallel((int)((c.count + c.per_task - 1) / c.per_task), copy_task, &c);
+}
+
+void add_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
+              ptrdiff_t y_step)
+{
+    copy_run(rows, sizeof(REAL), (copy_job){n, x_step, y_step, .x = x, .y = y, .add = true});
+}
+
+#ifdef AT_ONCE
 void at_copy_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
                   ptrdiff_t y_step)
 {
-    copy_run(rows, n, x, x_step, y, y_step, copy_task);
+    copy_run(rows, 1, (copy_job){n, x_step, y_step, .x = x, .y = y});
 }
-
 #endif

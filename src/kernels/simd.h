@@ -1,12 +1,11 @@
-/* simd.h -- one register of numbers: as wide as the target has them, float or double.
+/* simd.h -- one register of floats or doubles, as wide as the target has them.
  *
  *     vec      a  a  a  a ...  a      VEC_LANES = VEC_BYTES / sizeof(REAL) lanes;
  *                                     + - * / and comparisons work lane by lane, as in C
  *
  * These are the vector extensions of GCC and Clang: no assembly, and one source for every machine.
- * What the extensions lack is written here as a loop over the lanes, in the form that both compilers
- * make one instruction of.  vec is the vector of REAL (real.h) and
- * VEC_LANES says how many it holds. */
+ * What they lack is a loop over the lanes here, in the form that both compilers make one
+ * instruction of. */
 #ifndef AT_KERNELS_SIMD_H
 #define AT_KERNELS_SIMD_H
 #include "kernels/real.h"
@@ -26,11 +25,12 @@
 /* What was not inlined would pass its vectors through memory. */
 #define VEC_INLINE static inline __attribute__((always_inline))
 
-/* What the compilers need to be told.  Before a loop over the lanes: gcc must not unroll it, or it will
- * not see the vector in it.  VEC_MASKED, if only the first few lanes are read or written: where a
- * target has loads and stores under a mask, such a loop is one of them.  VEC_UNROLL, before a short
- * loop over an array of vectors: only so does the array stay in registers.  (The loop's condition is
- * written without &&, which some targets make two branches of: there gcc would ignore the pragma.) */
+/* What the compilers need to be told.  VEC_LANEWISE, before a loop over the lanes: gcc must not
+ * unroll it, or it will not see the vector in it.  VEC_MASKED, if only the first few lanes are read
+ * or written: where a target has loads and stores under a mask, such a loop is one of them.
+ * VEC_UNROLL, before a short loop over an array of vectors: only so does the array stay in
+ * registers.  (Its condition has no &&, which some targets make two branches of: gcc would ignore
+ * the pragma.) */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* where registers are too few it stays a loop */
 #define VEC_LANEWISE
@@ -67,10 +67,9 @@ VEC_INLINE void vec_store_upto(ptrdiff_t n, REAL *p, vec v)
 typedef REAL vec __attribute__((vector_size(VEC_BYTES)));
 typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) vec_int;
 typedef __typeof__(_Generic((REAL)0, float : (uint32_t)0, double : (uint64_t)0)) vec_word;
-/* what a comparison gives: -1 in a lane where it holds, 0 elsewhere */
-typedef vec_int vec_mask __attribute__((vector_size(VEC_BYTES)));
-/* the bits of the lanes */
-typedef vec_word vec_bits __attribute__((vector_size(VEC_BYTES)));
+typedef vec_int vec_mask
+    __attribute__((vector_size(VEC_BYTES))); /* of a comparison: -1 if true, or 0 */
+typedef vec_word vec_bits __attribute__((vector_size(VEC_BYTES))); /* of the lanes */
 
 VEC_INLINE vec vec_load(const REAL *p)
 {

@@ -1,10 +1,10 @@
 /* simd_math.h -- elementary functions of one vector (simd.h), every lane on its own.
  *
  * Each is a polynomial, on an interval where few terms suffice, and an exact identity that brings
- * every x there.  No branches and no tables.  Against the true values exp and log are within 1.1
- * units in the last place, Phi within 1.5 (below 0: of 1/2), tanh and sigmoid within 2.6: the tests
- * go through float in steps and sample double.  Infinities, NaN, signed zeros and denormal numbers come
- * out as they should.
+ * every x there.  No branches and no tables.  exp and log are within 1.1 units in the last place of
+ * the true values, Phi within 1.5 (below 0: of 1/2), tanh and sigmoid within 2.6: the tests go
+ * through float in steps and sample double.  Infinities, NaN, signed zeros and denormals come out
+ * as they should.
  *
  *   exp       x = n ln 2 + r,  n whole,  |r| <= ln 2 / 2
  *             exp(x) = 2^n exp(r),   exp(r) = 1 + r + r^2/2! + r^3/3! + ...
@@ -19,19 +19,19 @@
  *   log       x = 2^e (1 + f),  1/sqrt(2) <= 1 + f < sqrt(2)
  *             log(x) = e ln 2 + log(1 + f)
  *             s = f / (2 + f):  log(1 + f) = 2 atanh(s) = 2 s + s R,  R = 2 s^2/3 + 2 s^4/5 + ...
- *             and because 2 s = f - s f,  log(1 + f) = f - s (f - R):  f is exact, the rest is small.
+ *             and as 2 s = f - s f,  log(1 + f) = f - s (f - R):  f is exact, the rest is small.
  *
  *   Phi       the normal distribution function, (1 + erf(x / sqrt 2)) / 2, with a = |x|
  *             Phi(-a) = 2^t,  t = a P(a) - 1,       Phi(a) = 1 - Phi(-a)
- *             The logarithm of Phi is as smooth as a parabola, so few terms suffice.  P is the polynomial
- *             with the smallest largest error in Phi, found by Remez's exchange, up to a = 5.2 (double:
- *             8.2); past that Phi(-a) is less than half a unit of 1, and 2^t only goes to 0 sooner.
+ *             log Phi is as smooth as a parabola, so few terms suffice.  P is the minimax
+ *             polynomial of Phi (Remez's exchange) up to a = 5.2 (double: 8.2); beyond,
+ *             Phi(-a) is less than half a unit of 1, and 2^t only goes to 0 sooner.
  *
- * ln 2 comes in two parts, the first with so few bits that n times it is exact.  Rounding to a whole
- * number is the addition of 1.5 2^23 (double: 2^52) and what a REAL adds to exponents, 127 (1023): there
- * the spacing of numbers is 1, so that the sum is rounded by the hardware; its low bits are the exponent of
- * 2^n, and subtracting gives n back as a REAL.
- * A fused multiply-add changes none of this, -ffast-math all.
+ * ln 2 comes in two parts, the first with so few bits that n times it is exact.  Rounding to a
+ * whole number is the addition of 1.5 2^23 (double: 2^52) and of the exponent's bias, 127 (1023):
+ * there the spacing of numbers is 1, so that the hardware rounds the sum; its low bits are the
+ * exponent of 2^n, and subtracting gives n back as a REAL.  A fused multiply-add changes none of
+ * this, -ffast-math all.
  *
  * With ATTIC_PLAIN_KERNELS every function here is that of libm, lane by lane. */
 #ifndef AT_KERNELS_SIMD_MATH_H
@@ -75,10 +75,7 @@ VEC_INLINE vec vec_exp(vec x)
     return x;
 }
 
-VEC_INLINE vec vec_exp_weight(vec x)
-{
-    return vec_exp(x);
-}
+#define vec_exp_weight vec_exp
 
 VEC_INLINE vec vec_log(vec x)
 {
@@ -121,8 +118,8 @@ VEC_INLINE vec vec_polynomial(int n, const REAL *c, vec x)
     return odd * x + even;
 }
 
-/* 2^n, where big = n + VEC_BIG, as long as that is a normal number: the last bits of big are n + VEC_BIAS
- * and become the exponent, all above them is pushed out.  One less gives 0. */
+/* 2^n of big = n + VEC_BIG, if that is a normal number: the last bits of big, n + VEC_BIAS, become
+ * the exponent, all above them is shifted out.  One less gives 0. */
 VEC_INLINE vec vec_2_to(vec big)
 {
     return (vec)((vec_bits)big << VEC_FRACTION);
@@ -147,8 +144,8 @@ VEC_INLINE vec vec_expm1_series(vec r)
     return vec_polynomial(terms, c + 12 - terms, r) * (r * r) + r;
 }
 
-/* Beyond the bounds the result is 0 or infinity anyway.  2^n is applied in two halves, since n reaches
- * from below the smallest normal exponent to above the largest. */
+/* Beyond the bounds the result is 0 or infinity anyway.  2^n is applied in two halves, for n goes
+ * below the smallest normal exponent and above the largest. */
 VEC_INLINE vec vec_exp(vec x)
 {
     const vec low = vec_of(VEC_DOUBLE ? -746 : -104);

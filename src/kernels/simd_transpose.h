@@ -1,28 +1,28 @@
 /* simd_transpose.h -- the transpose of a square as large as a vector is long.
  *
- * A vector is put together from pieces of 16 bytes, each of another row, where they are to end up:
+ * A vector is put together from quads of 16 bytes, each of another row, where they are to end up:
  *
  *     a0 a1 a2 a3 | e0 e1 e2 e3 | ...        rows 0, 4, ...
  *     b0 b1 b2 b3 | f0 f1 f2 f3 | ...             1, 5, ...
  *     c0 c1 c2 c3 | g0 g1 g2 g3 | ...             2, 6, ...
  *     d0 d1 d2 d3 | h0 h1 h2 h3 | ...             3, 7, ...
  *
- * What is left to transpose are small squares, side by side.  Interleaving the first half of the rows with
- * the second, as often as halving them leaves more than one, does it: like the perfect shuffle of a deck of cards,
+ * What is left to transpose are small squares, side by side.  Interleaving the first half of the
+ * rows with the second, log2(rows) times, does it, like the perfect shuffle of a deck of cards:
  *
  *     a0 c0 a1 c1        a0 b0 c0 d0
  *     a2 c2 a3 c3        a1 b1 c1 d1
  *     b0 d0 b1 d1        a2 b2 c2 d2
  *     b2 d2 b3 d3        a3 b3 c3 d3
  *
- * so that 16 floats x 16 take 32 shuffles and not 64; a piece on its way from memory needs none. */
+ * So 16 floats x 16 take 32 shuffles and not 64: a quad on its way from memory needs none. */
 #ifndef AT_KERNELS_SIMD_TRANSPOSE_H
 #define AT_KERNELS_SIMD_TRANSPOSE_H
 #include "kernels/real.h"
 #include "kernels/simd.h"
 
 enum { TRANSPOSE_BYTES = 16, TRANSPOSE_QUADS = VEC_BYTES / TRANSPOSE_BYTES };
-#define TRANSPOSE_LANES (TRANSPOSE_BYTES / (int)sizeof(REAL)) /* of a piece */
+#define TRANSPOSE_LANES (TRANSPOSE_BYTES / (int)sizeof(REAL)) /* of a quad */
 
 #ifdef __clang__
 #define TRANSPOSE_UNROLL _Pragma("clang loop unroll(full)")
@@ -30,7 +30,7 @@ enum { TRANSPOSE_BYTES = 16, TRANSPOSE_QUADS = VEC_BYTES / TRANSPOSE_BYTES };
 #define TRANSPOSE_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* gcc makes loads of pieces only of such a vector, clang only of an array. */
+/* gcc makes loads of quads only of such a vector, clang only of an array. */
 #if defined(__SIZEOF_INT128__) && !defined(__clang__)
 #define TRANSPOSE_WITHOUT_ARRAY
 __extension__ typedef __int128 transpose_quad;
@@ -44,52 +44,32 @@ VEC_INLINE transpose_quad transpose_load(const void *p)
 }
 
 #if VEC_BYTES == 64
-#define TRANSPOSE_EACH(quad) quad(0), quad(1), quad(2), quad(3)
+#define TRANSPOSE_LOADS(p)                                                                         \
+    transpose_load(p[0]), transpose_load(p[1]), transpose_load(p[2]), transpose_load(p[3])
 #elif VEC_BYTES == 32
-#define TRANSPOSE_EACH(quad) quad(0), quad(1)
+#define TRANSPOSE_LOADS(p) transpose_load(p[0]), transpose_load(p[1])
 #else
-#define TRANSPOSE_EACH(quad) quad(0)
+#define TRANSPOSE_LOADS(p) transpose_load(p[0])
 #endif
 #endif
 
-/* A vector of pieces, one from each of the rows at p, p + step, p + 2 step, ... */
-VEC_INLINE vec transpose_stepping(const REAL *p, ptrdiff_t step)
+/* A vector of the quads at p[0], p[1], ... */
+VEC_INLINE vec transpose_gather(const REAL *const *p)
 {
     vec x;
-    (void)step; /* there may be but one piece */
 #ifdef TRANSPOSE_WITHOUT_ARRAY
-#define TRANSPOSE_QUAD(i) transpose_load(p + (i)*step)
-    const transpose_quads all = {TRANSPOSE_EACH(TRANSPOSE_QUAD)};
-#undef TRANSPOSE_QUAD
+    const transpose_quads all = {TRANSPOSE_LOADS(p)};
 #else
     REAL all[VEC_LANES];
     TRANSPOSE_UNROLL
-    for (int i = 0; i < TRANSPOSE_QUADS; i++)
-        memcpy(all + i * TRANSPOSE_LANES, p + i * step, TRANSPOSE_BYTES);
+    for (int q = 0; q < TRANSPOSE_QUADS; q++)
+        memcpy(all + q * TRANSPOSE_LANES, p[q], TRANSPOSE_BYTES);
 #endif
     memcpy(&x, &all, sizeof x);
     return x;
 }
 
-/* The same of rows that may lie anywhere, from their lane `at` on: p[0], p[TRANSPOSE_LANES], ... */
-VEC_INLINE vec transpose_jumping(const REAL *const *p, int at)
-{
-    vec x;
-#ifdef TRANSPOSE_WITHOUT_ARRAY
-#define TRANSPOSE_QUAD(i) transpose_load(p[(i)*TRANSPOSE_LANES] + at)
-    const transpose_quads all = {TRANSPOSE_EACH(TRANSPOSE_QUAD)};
-#undef TRANSPOSE_QUAD
-#else
-    REAL all[VEC_LANES];
-    TRANSPOSE_UNROLL
-    for (int i = 0; i < TRANSPOSE_QUADS; i++)
-        memcpy(all + i * TRANSPOSE_LANES, p[i * TRANSPOSE_LANES] + at, TRANSPOSE_BYTES);
-#endif
-    memcpy(&x, &all, sizeof x);
-    return x;
-}
-
-/* Within each piece, half of the lanes of x and y, from lane `at` on: x_at y_at x_at+1 y_at+1 ... */
+/* Within each quad, half of the lanes of x and y, from lane `at` on: x_at y_at x_at+1 y_at+1 ... */
 VEC_INLINE vec transpose_interleave(vec x, vec y, const int at)
 {
 #ifdef __clang__
@@ -127,12 +107,16 @@ VEC_INLINE void transpose_squares(vec x[TRANSPOSE_LANES])
     }
 }
 
-/* Rows 0 .. TRANSPOSE_LANES-1 of the transpose of `from`, whose rows are `row` apart: x_kj = from_jk. */
+/* x_kj = from_jk for k < TRANSPOSE_LANES; rows of `from` are `row` apart. */
 VEC_INLINE void transpose_rows(const REAL *from, ptrdiff_t row, vec x[TRANSPOSE_LANES])
 {
     TRANSPOSE_UNROLL
-    for (int i = 0; i < TRANSPOSE_LANES; i++)
-        x[i] = transpose_stepping(from + i * row, TRANSPOSE_LANES * row);
+    for (int i = 0; i < TRANSPOSE_LANES; i++) {
+        const REAL *p[TRANSPOSE_QUADS];
+        TRANSPOSE_UNROLL
+        for (int q = 0; q < TRANSPOSE_QUADS; q++) p[q] = from + (i + q * TRANSPOSE_LANES) * row;
+        x[i] = transpose_gather(p);
+    }
     transpose_squares(x);
 }
 
@@ -149,7 +133,7 @@ static __attribute__((noinline)) void vec_transpose(const REAL *from, ptrdiff_t 
     }
 }
 
-/* The same where `from` has m rows, the others being 0, and n columns: so many rows of `to` are written. */
+/* The same where `from` has m rows, the others being 0, and n columns: n rows are written. */
 static __attribute__((noinline)) void
 vec_transpose_part(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to, ptrdiff_t to_row)
 {
@@ -160,7 +144,12 @@ vec_transpose_part(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
     for (int j = 0; j < VEC_LANES; j++) p[j] = j < m ? from + j * from_row : none;
     for (; at + TRANSPOSE_LANES <= n; at += TRANSPOSE_LANES) {
         TRANSPOSE_UNROLL
-        for (int i = 0; i < TRANSPOSE_LANES; i++) x[i] = transpose_jumping(p + i, at);
+        for (int i = 0; i < TRANSPOSE_LANES; i++) {
+            const REAL *quad[TRANSPOSE_QUADS];
+            TRANSPOSE_UNROLL
+            for (int q = 0; q < TRANSPOSE_QUADS; q++) quad[q] = p[q * TRANSPOSE_LANES + i] + at;
+            x[i] = transpose_gather(quad);
+        }
         transpose_squares(x);
         TRANSPOSE_UNROLL
         for (int i = 0; i < TRANSPOSE_LANES; i++) vec_store(to + (at + i) * to_row, x[i]);

@@ -11,21 +11,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* ---------------------------------------- threads ---------------------------------------- */
-
-/* How many CPUs this process may use, which is not how many there are; at least 1.  On Linux the
- * smaller of the affinity mask (taskset, cpusets) and the CPU quota of the control group
- * (containers); elsewhere the CPUs that are online; 1 where there are no threads. */
+/* How many CPUs this process may use, at least 1.  On Linux the smaller of the affinity mask
+ * (taskset, cpusets) and the CPU quota of the control group (containers); elsewhere the CPUs that
+ * are online; 1 where there are no threads. */
 int at_cpus(void);
 /* The quota alone, rounded up to whole CPUs; 0 if there is none.  groups is the list of this
- * process' control groups (/proc/self/cgroup), mount where their files are (/sys/fs/cgroup).
- * POSIX only. */
+ * process' control groups (/proc/self/cgroup), mount where their files are (/sys/fs/cgroup).  POSIX
+ * only. */
 int at_cpus_of_quota(const char *groups, const char *mount);
 
 /* Starts thread i, 1 .. AT_MAX_THREADS-1, which calls run(i) and takes no signals; false if the
  * system has no more threads for us.  forked() is called in the child of a fork, in which none of
- * these threads exists.  All calls name the same run and forked.  This function and the next two
- * are called by one thread at a time. */
+ * these threads exists.  All calls name the same run and forked.  One thread at a time calls this
+ * function and the next two. */
 enum { AT_THREAD_STACK = 2 << 20 };
 bool at_thread_start(int i, void (*run)(int i), void (*forked)(void));
 void at_thread_join(int i);
@@ -34,26 +32,24 @@ void at_thread_join(int i);
 void at_threads_avoid_this_cpu(int n);
 
 /* Sleeps while idle(arg) is true, which is asked before sleeping and after each at_wake on the same
- * queue: what somebody writes before at_wake is not missed.  at_wake wakes n sleepers of a queue;
- * all if n is AT_MAX_THREADS or more. */
+ * queue: what was written before at_wake is not missed.  at_wake wakes n sleepers of a queue; all
+ * if n is AT_MAX_THREADS or more. */
 typedef enum { AT_QUEUE_WORK, AT_QUEUE_DONE, AT_QUEUES } at_queue;
 void at_sleep_while(bool (*idle)(int arg), int arg, at_queue queue);
 void at_wake(at_queue queue, int n);
 
-/* -------------------------------- files, terminal, locale -------------------------------- */
-
 /* A file of bytes, with the flags of open(2): O_RDONLY; or O_WRONLY | O_CREAT with O_EXCL or
  * O_TRUNC, and the permissions `mode`, -1 for those that this process gives to new files.  Reading
- * never waits for the writer of a pipe; programs that are started do not inherit the file.  NULL
- * with errno set. */
+ * never waits for the writer of a pipe; child processes do not inherit the file.  NULL with errno
+ * set. */
 FILE *at_open_file(const char *path, int flags, int mode);
 /* May a new file take the place of this one?  Not if it is a device, a pipe or a link, has a second
- * name or another owner, or must not be written.  *mode: the permissions that it has, -1 if there
- * is no such file. */
+ * name or another owner, or must not be written.  *mode: its permissions, -1 if there is no such
+ * file. */
 bool at_may_replace(const char *path, int *mode);
 /* Is f the file of this path? */
 bool at_is_open_at(FILE *f, const char *path);
-/* Puts what was written onto the disk itself.  Renames a file; `to` may exist.  0, or -1 with errno. */
+/* Writes f through to the disk.  Renames a file; `to` may exist.  0, or -1 with errno. */
 int at_sync_file(FILE *f);
 int at_rename_file(const char *from, const char *to);
 /* The number of this process; 0 if it is the only one. */
@@ -62,8 +58,8 @@ int at_process(void);
 /* Columns of the terminal that f leads to, 80 if it does not say; 0 if f leads to none. */
 int at_terminal_width(FILE *f);
 
-/* From the one to the other, printf and its kin write a decimal point in this thread, whatever the
- * locale of the program.  On Windows they do nothing. */
+/* Between the two, printf and its relatives write a decimal point in this thread, whatever the
+ * locale.  On Windows they do nothing. */
 void *at_point_begin(void);
 void at_point_end(void *before);
 

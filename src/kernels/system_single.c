@@ -1,6 +1,6 @@
 /* system_single.c -- where there are no threads; see system.h.
  *
- * No thread starts, so the pool's owner does all tasks itself and nobody ever sleeps. */
+ * No thread starts, so the owner of the pool does all tasks itself and no thread sleeps. */
 #ifdef __wasm__
 #include "kernels/system.h"
 

@@ -1,8 +1,9 @@
 /* system_threads.c -- POSIX threads, and the CPUs that they may use; see system.h.
  *
- * A container sees every CPU of its host, but a quota stops its threads once they have used, in each
- * period, the time they were given together.  With more threads than quota / period all of them
- * are stopped halfway through, and whoever waits for the last task waits a whole period.
+ * A container sees every CPU of its host, but a quota stops its threads once they have used, in
+ * each period, the time they were given together.  With more threads than quota / period all of
+ * them are stopped halfway through, and the thread that waits for the last task waits a whole
+ * period.
  *
  *   cgroup v2    GROUP/cpu.max              "quota period", or "max period" for no limit
  *   cgroup v1    GROUP/cpu.cfs_quota_us     quota, -1 for no limit
@@ -13,9 +14,9 @@
  *   v2    0::/path                          under mount, or mount/unified beside v1
  *   v1    4:cpu,cpuacct:/path               under mount/cpu,cpuacct or mount/cpu
  *
- * A quota on any group above holds as well, so the smallest on the way up to the root counts.  It also
- * happens that a container sees the path of its host but only its own part of the tree; on the way
- * up, at the root, its own limit is found all the same. */
+ * A quota on any group above holds as well, so the smallest on the way up to the root counts.
+ * There, at the root, a container finds its own limit also where it sees only its own part of the
+ * tree. */
 #if !defined _WIN32 && !defined __wasm__
 #define _GNU_SOURCE /* affinity */
 #include "kernels/system.h"
@@ -31,8 +32,6 @@
 #include <unistd.h>
 
 #include "kernels/parallel.h"
-
-/* ---------------------------------------- threads ---------------------------------------- */
 
 static struct {
     pthread_mutex_t lock;
@@ -61,7 +60,7 @@ void at_wake(at_queue queue, int n)
     pthread_mutex_unlock(&posix.lock);
 }
 
-/* Whoever held the lock is not there any more. */
+/* The thread that held the lock may be gone. */
 static void posix_after_fork(void)
 {
     posix.lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -118,11 +117,9 @@ void at_threads_avoid_this_cpu(int n)
 #endif
 }
 
-/* ----------------------------------------- CPUs ----------------------------------------- */
-
 enum { CPUS_PATH = 1024, CPUS_TEXT = 4096 };
 
-/* The first size-1 bytes of the file folder/name, or folder, as a string; stdio would call malloc. */
+/* The first size-1 bytes of file folder/name, or folder, as a string; stdio would call malloc. */
 static bool cpus_read(const char *folder, const char *name, char *text, size_t size)
 {
     char path[CPUS_PATH];

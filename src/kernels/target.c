@@ -2,9 +2,9 @@
  *
  * Compiled without ARCH (see the Makefile), or it would need what it asks for.
  *
- *   x86        __builtin_cpu_supports, which also asks whether the system saves the wider registers;
+ *   x86        __builtin_cpu_supports, which also asks whether the system saves wide registers;
  *              for names that not every compiler takes, the bit of cpuid that it would look at
- *   AArch64    AT_HWCAP and AT_HWCAP2, which Linux hands to every process; other systems are not asked */
+ *   AArch64    AT_HWCAP and AT_HWCAP2, which Linux hands to every process; other systems not */
 #include "kernels/target.h"
 
 #include <stdatomic.h>
@@ -16,8 +16,8 @@ typedef struct {
     bool is_there;
 } target_feature;
 
-/* The features that we know, up to a name of NULL.  They are asked for once: in a virtual machine every
- * cpuid takes microseconds, since it is the host that answers. */
+/* Known features, up to a name of NULL, asked for once: in a virtual machine the host answers every
+ * cpuid, which takes microseconds. */
 static target_feature target_known[40];
 static int target_asked;
 
@@ -32,10 +32,7 @@ static bool target_cpuid(unsigned leaf, unsigned part, int reg, int bit)
     return __get_cpuid_count(leaf, part, &r[EAX], &r[EBX], &r[ECX], &r[EDX]) && (r[reg] >> bit & 1);
 }
 
-#define FEATURE(name, is_there)                                                                    \
-    {                                                                                              \
-        name, is_there                                                                             \
-    }
+#define FEATURE(name, is_there) ((target_feature){name, is_there})
 #define BY_NAME(name) FEATURE(name, __builtin_cpu_supports(name) != 0)
 #elif defined __aarch64__ && defined __linux__
 #include <sys/auxv.h>
@@ -70,7 +67,7 @@ static void target_ask(void)
     memcpy(target_known, all, sizeof all);
 }
 
-/* The feature of this name; its own name is NULL if we know none. */
+/* The feature of this name; NULL is the name of an unknown one. */
 static target_feature target_find(const char *name)
 {
     static atomic_int begun, done;
@@ -118,14 +115,14 @@ bool at_target_missing(const char *const *needs, bool (*has)(const char *), char
     return missing;
 }
 
-bool at_target_is_lesser(char *message, size_t size)
+bool at_target_is_unsupported(char *message, size_t size)
 {
     char names[320];
     if (!at_target_missing(at_target_needs, at_target_has, names, sizeof names)) return false;
     snprintf(
         message, size,
-        "this build is for a processor with %s, which this one lacks: build it here, or with a "
-        "lesser ARCH such as ARCH=x86-64",
+        "this build is for a processor with %s, which this one lacks: build it here, or for an "
+        "older ARCH such as ARCH=x86-64",
         names);
     return true;
 }

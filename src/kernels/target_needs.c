@@ -1,8 +1,8 @@
-/* target_needs.c -- what this build needs; see target.h.
+/* target_needs.c -- what this build needs; see target.h.  Data only, compiled for ARCH like the
+ * rest.
  *
- * The compiler defines a macro as 1 for everything that -march lets it use.  Turned into a string,
- * such a macro is "1", two bytes with the 0 at the end, and one that is not defined is its own name.
- * This file is compiled like the rest of the library, but holds no code. */
+ * The compiler defines a macro as 1 for everything that -march lets it use.  As a string, such a
+ * macro is "1", two bytes with the 0 at the end, and an undefined one is its own name. */
 #include "kernels/target.h"
 
 #define SPELLED(macro) #macro

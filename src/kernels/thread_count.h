@@ -6,10 +6,9 @@ AT_BEGIN_C
 
 #define AT_MAX_THREADS 64
 
-/* How many threads may work at once, the caller included; more than AT_MAX_THREADS counts as
- * AT_MAX_THREADS.  The default, which n < 1 asks for, is the environment variable ATTIC_THREADS if
- * it is a whole number >= 1 (anything else is as if it were not set), or else the number of CPUs that
- * this process may use: affinity mask and CPU quota count.
+/* How many threads may work at once, the caller included, at most AT_MAX_THREADS.  The default,
+ * which n < 1 asks for, is the environment variable ATTIC_THREADS if that is a whole number >= 1,
+ * else the number of CPUs that this process may use: affinity mask and CPU quota count.
  *
  * Threads are started when there is first work for them.  With n = 1 those that there are end,
  * before at_threads returns (or, while a task runs, before the next at_parallel). */

@@ -3,9 +3,9 @@
  *     Q = x Wq      K = m Wk      V = m Wv         m = x: self-attention; another: cross attention
  *     y = at_sdpa(rope(Q), rope(K), V) Wo
  *
- * Heads stay packed in the last axis, [B,T,heads*D] with D = dim / heads, so nothing is transposed in
- * memory.  Grouped heads (Ainslie et al. 2023; one for all: Shazeer 2019) have kv_heads < heads, and
- * Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m. */
+ * Heads stay packed in the last axis, [B,T,heads*D] with D = dim / heads, so nothing is transposed
+ * in memory.  Grouped heads (Ainslie et al. 2023; one for all: Shazeer 2019) have kv_heads < heads,
+ * and Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m. */
 #ifndef AT_NN_ATTENTION_LAYER_H
 #define AT_NN_ATTENTION_LAYER_H
 #include "attention/attention.h"
@@ -40,7 +40,7 @@ AT_API at_attention at_attention_make(at_tape *t, at_attention_config config, do
 AT_API at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
                                      at_sdpa_args with);
 
-/* Its parts, for who keeps K and V (cache.h).  Row 0 of x or m is at this position, for rope. */
+/* The parts of at_attention_apply, for a cache of K and V.  Row 0 is at this position, for rope. */
 AT_API at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x,
                                        int position);
 AT_API at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position);

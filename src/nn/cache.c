@@ -1,4 +1,4 @@
-/* cache.c -- attention step by step; see cache.h. */
+/* cache.c -- a cache of keys and values for decoding; see cache.h. */
 #include "nn/cache.h"
 
 #include <string.h>
@@ -18,7 +18,8 @@ static bool can_be_cached(at_tape *t, const at_attention *layer, int B, int cont
 {
     AT_REQUIRE(t, layer, "cache: the layer is NULL");
     AT_REQUIRE(t, B >= 0 && context >= 0,
-               "cache: a batch of %d and room for %d rows: neither can be negative", B, context);
+               "cache: a batch of %d and a capacity of %d rows: neither can be negative", B,
+               context);
     return at_check_input(t, "cache", "the layer's k.W", layer->k.W, ATTIC_REAL) &&
            at_check_input(t, "cache", "the layer's v.W", layer->v.W, ATTIC_REAL);
 }
@@ -42,8 +43,6 @@ at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m)
                       .written = times_written(layer)};
 }
 
-/* ------------------------------------------------------------------ what can go wrong ---------- */
-
 static bool can_grow(at_tape *t, const at_cache *c, const at_tensor *x, const at_sdpa_args *with)
 {
     int B = c->K->shape.dim[0], context = c->K->shape.dim[1];
@@ -53,9 +52,10 @@ static bool can_grow(at_tape *t, const at_cache *c, const at_tensor *x, const at
     AT_REQUIRE(t, x->shape.ndim == 3 && x->shape.dim[0] == B,
                "attention: x is %s, but the cache is for a batch of %d: [%d,T,%d]", at_text(x), B,
                B, c->layer.config.dim);
-    AT_REQUIRE(t, c->position >= 0 && x->shape.dim[1] <= context - c->position,
-               "attention: the cache has room for %d rows, and %d are taken: %d more don't fit",
-               context, c->position, x->shape.dim[1]);
+    AT_REQUIRE(
+        t, c->position >= 0 && x->shape.dim[1] <= context - c->position,
+        "attention: the cache has a capacity of %d rows, and %d are taken: %d more don't fit",
+        context, c->position, x->shape.dim[1]);
     return true;
 }
 
@@ -76,8 +76,6 @@ static bool can_decode(at_tape *t, const at_cache *c, const at_tensor *x, const 
                at_text(c->layer.k.W));
     return true;
 }
-
-/* ------------------------------------------------------------------ one step ------------------- */
 
 /* Writes new [B,T,N] behind what kept [B,context,N] holds of each batch. */
 static bool append_rows(at_tape *t, at_tensor *kept, int position, const at_tensor *new)

@@ -1,7 +1,7 @@
-/* cache.h -- attention step by step: keys and values that were computed once are kept.
+/* cache.h -- a cache of keys and values for decoding step by step.
  *
- * A text that grows at its end need not be read again from its beginning: under a causal mask no row
- * depends on what comes after it, so the K and V of earlier rows stay what they were.  Row p needs
+ * Under a causal mask no row depends on what comes after it, so the K and V of earlier rows stay
+ * what they were when a text grows at its end.  Row p needs
  *
  *     Q_p = rope_p(x_p Wq)      K_p = rope_p(x_p Wk)      V_p = x_p Wv
  *     y_p = at_sdpa(Q_p, K_0..p, V_0..p) Wo
@@ -9,14 +9,14 @@
  * and the cache has K and V of all rows before it:
  *
  *               0                 position    position + T        context
- *     K, V      | kept            | of x [B,T,dim] | room, not read |
+ *     K, V      | kept            | of x [B,T,dim] | unused         |
  *
- * T new rows cost O(T (position + T)), whatever context is: they are written into the room, and the
- * keys behind them are masked by key_len, so nothing is moved and nothing is read in vain.
+ * T new rows cost O(T (position + T)), whatever context is: they are written behind those that are
+ * kept, and key_len masks the keys behind them, so nothing is moved and nothing unused is read.
  *
- * The values are those of at_attention_apply on the whole text, up to the order of sums, which is that
- * of the products in kernels/: at most 1e-6 apart in f32 and 1e-14 in f64, for numbers around 1.  (When
- * this was written it was no bit.) */
+ * The values are those of at_attention_apply on the whole text, up to the order of sums, which is
+ * that of the products in kernels/: at most 1e-6 apart in f32 and 1e-14 in f64, for elements around
+ * 1. */
 #ifndef AT_NN_CACHE_H
 #define AT_NN_CACHE_H
 #include "nn/attention_layer.h"
@@ -25,26 +25,28 @@ AT_BEGIN_C
 typedef struct {
     at_attention layer; /* whose keys and values these are */
     at_tensor *K, *V;   /* [B,context,kv_heads*D]; or of all of m, for cross attention */
-    int position; /* of the next row.  Set it back to forget what came after, to 0 to start again */
-    bool cross;   /* K and V are those of m, and stay */
-    unsigned written; /* how often the weights had been written when this was filled */
+    int position;       /* of the next row.  A lower one forgets what came after, 0 starts again */
+    bool cross;         /* K and V are those of m, and stay */
+    unsigned written;   /* how often the weights had been written when this was filled */
 } at_cache;
 
-/* For self-attention: room for `context` rows of each of B texts that grow in step.  Allocated once, in
- * step memory: take the mark to which each step rewinds after this.  (Texts that are not equally long
- * are filled up on the left, with `keep` [B,1,1,context] 0 there; rope doesn't mind, it sees distances.) */
+/* For self-attention: capacity for `context` rows of each of B texts that grow in step.  Allocated
+ * once, in step memory: take the mark to which each step rewinds after this.  (Texts that are not
+ * equally long are padded on the left, with `keep` [B,1,1,context] 0 there; rope depends on
+ * distances alone.) */
 AT_API at_cache at_cache_make(at_tape *t, const at_attention *layer, int B, int context);
 /* For cross attention: K and V of m [B,S,dim], computed here once.  Gradients flow through them. */
 AT_API at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m);
 
-/* The next T rows, x [B,T,dim] -> [B,T,dim]: many at once for a prompt, then one by one.  `with` as in
- * at_attention_apply, but for align and offset: causal and windows see each row at its position.  bias
- * and keep are those of the new rows, against `context` keys (or S); likewise the taps.
+/* The next T rows, x [B,T,dim] -> [B,T,dim]: many at once for a prompt, then one by one.  `with` as
+ * in at_attention_apply, but for align and offset: causal masks and windows see each row at its
+ * position.  bias and keep are those of the new rows, against `context` keys (or S); likewise the
+ * taps.
  *
  * A cache that grows is for inference: an error in train mode, and where a gradient is wanted
- * (at_no_grad); it is written without being recorded, so at_replay does not fill it again.  An error,
- * too: no room left; another B; weights that were written since the cache was filled.  After an error
- * the cache is as before. */
+ * (at_no_grad); it is written without being recorded, so at_replay does not fill it again.  Other
+ * errors: no capacity left; another B; weights that were written since the cache was filled.  After
+ * an error the cache is as before. */
 AT_API at_tensor *at_attention_decode(at_tape *t, at_cache *cache, at_tensor *x, at_sdpa_args with);
 
 AT_END_C

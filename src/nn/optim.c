@@ -1,13 +1,13 @@
 /* optim.c -- moving parameters downhill; see optim.h for the equations.
  *
- * An optimizer is a list of moves, one per parameter: where its numbers lie, and the few constants of
- * this step.  The list is made first, with all the memory that it needs; then nothing can fail, and
- * all parameters are moved in one go, each cut into blocks, small ones beside large ones:
+ * An optimizer is a list of moves, one per parameter: where its elements lie, and the few constants
+ * of this step.  The list is made first, with all the memory that it needs; then nothing can fail,
+ * and all parameters are moved in one go, each cut into blocks, small ones beside large ones:
  *
  *     task      0    1    2    3    4    5    6
  *     move     |W1, 3 blocks |b1  |W2, 2 blocks |b2  |
  *
- * Every number is read and written once, whatever the optimizer. */
+ * Every element is read and written once, whatever the optimizer. */
 #include "nn/optim.h"
 
 #include <string.h>
@@ -32,14 +32,12 @@ typedef struct {
     bool nesterov;
 } optim_move;
 
-typedef struct optim_job optim_job;
-
-struct optim_job {
+typedef struct optim_job {
     optim_move *move;
     int n, tasks;
-    void (*run)(const optim_job *job, const optim_move *m, int task);
+    void (*run)(const struct optim_job *job, const optim_move *m, int task);
     double *sum, factor; /* of at_clip_grad_norm: a sum per task; what to scale by */
-};
+} optim_job;
 
 AT_EACH_REAL(void, sgd_block, (const optim_job *job, const optim_move *o, int task));
 AT_EACH_REAL(void, adam_block, (const optim_job *job, const optim_move *o, int task));
@@ -114,8 +112,8 @@ void AT_REAL(shrink_block)(const optim_job *job, const optim_move *o, int task)
 
 /* ------------------------------------------------------------------ groups --------------------- */
 
-/* Does the pattern that ends at `end` match the whole name?  After a * that turned out to be too
- * short, go back to it and let it take one more letter. */
+/* Does the pattern that ends at `end` match the whole name?  Where it fails, the last * takes one
+ * more letter. */
 static bool pattern_matches(const char *p, const char *end, const char *name)
 {
     const char *star = NULL, *tried = NULL;
@@ -182,8 +180,6 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
     return true;
 }
 
-/* ------------------------------------------------------------------ running -------------------- */
-
 static void optim_task(void *ctx, int task, int worker)
 {
     (void)worker;
@@ -222,10 +218,9 @@ bool at_sgd_with(at_tape *t, double lr, at_sgd_args args)
         .lr = lr, .l2 = args.weight_decay, .beta1 = args.momentum, .nesterov = args.nesterov};
     optim_job job;
     if (!gather(t, "sgd", args.only, args.except, &like, &job)) return false;
-    for (int i = 0; i < job.n && args.momentum > 0; i++) {
+    for (int i = 0; i < job.n && args.momentum > 0; i++)
         job.move[i].m = at_param_state(t, job.move[i].x, "momentum");
-        if (!at_ok(t)) return false;
-    }
+    if (!at_ok(t)) return false;
     job.run = AT_OF_REAL(at_real(t), sgd_block);
     move_all(&job);
     return true;
@@ -255,8 +250,8 @@ static bool adam(at_tape *t, const char *op, double lr, at_adamw_args args, bool
         m->m = at_param_state(t, m->x, "adam_m");
         m->v = at_param_state(t, m->x, "adam_v");
         m->k = at_param_state_of(t, m->x, "adam_k", at_shape_of());
-        if (!at_ok(t)) return false;
     }
+    if (!at_ok(t)) return false;
     for (int i = 0; i < job.n; i++) {
         optim_move *m = &job.move[i];
         bool decays = !args.decay_matrices || m->x->shape.ndim >= 2;

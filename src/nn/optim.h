@@ -4,11 +4,11 @@
  *     at_clip_grad_norm(t, 1.0);
  *     at_adamw(t, 1e-3, (at_adamw_args){.weight_decay = 0.1});
  *
- * An optimizer moves every parameter of the tape that has a gradient, and then clears the gradients
- * of those it moved.  A parameter that no gradient has reached stays as it is: it is not decayed, and
- * its momentum does not carry it on.
+ * An optimizer moves every parameter of the tape that has a gradient, and clears the gradients of
+ * those it moved.  A parameter that no gradient has reached stays as it is: it is not decayed, and
+ * its momentum does not move it.
  *
- * What an optimizer remembers lies in the tape's named state (at_param_state), "W:adam_m" for the
+ * The state of an optimizer is part of the tape's named state (at_param_state), "W:adam_m" for the
  * parameter "W": zeros at first, and nothing else has to be saved to go on later.
  *
  * Groups.  `only` and `except` choose parameters by name: patterns, separated by commas, in which *
@@ -17,10 +17,11 @@
  *     at_adamw(t, 1e-3, (at_adamw_args){.weight_decay = 0.1, .only = "*.W"});
  *     at_adamw(t, 1e-3, (at_adamw_args){.except = "*.W"});
  *
- * A parameter is moved if it matches `only` (NULL: all do) and does not match `except` (NULL: none
- * does).  An `only` that matches nothing is an error: it is a misspelling.
+ * A parameter is moved if it matches `only` (NULL: all do) and not `except` (NULL: none does).  An
+ * `only` that matches nothing is an error: it is a misspelling.
  *
- * lr >= 0 is the learning rate.  With lr = 0 no parameter moves, but what an optimizer remembers does.
+ * lr >= 0 is the learning rate.  With lr = 0 no parameter moves, but the state of the optimizer
+ * does.
  *
  * All return false after a sticky error, in which case nothing was moved.  The bits of a result do
  * not depend on the number of threads. */
@@ -28,8 +29,6 @@
 #define AT_NN_OPTIM_H
 #include "autograd/tape.h"
 AT_BEGIN_C
-
-/* ------------------------------------------------------------------ gradient descent ----------- */
 
 /* w <- w - lr dw */
 AT_API bool at_sgd(at_tape *t, double lr);
@@ -46,8 +45,6 @@ typedef struct {
  * Polyak 1964; Nesterov 1983 in the form of Sutskever, Martens, Dahl, Hinton 2013.  The first step
  * is that of plain descent. */
 AT_API bool at_sgd_with(at_tape *t, double lr, at_sgd_args args);
-
-/* ------------------------------------------------------------------ Adam ----------------------- */
 
 typedef struct {
     double beta1;        /* how much of m stays, 0 <= beta1 < 1; 0.9 if 0 */
@@ -71,8 +68,6 @@ AT_API bool at_adamw(at_tape *t, double lr, at_adamw_args args);
 /* The same with the weight decay of the original, as part of the gradient: g = dw + lambda w, and
  * w <- w - lr m' / (sqrt(v') + eps). */
 AT_API bool at_adam(at_tape *t, double lr, at_adamw_args args);
-
-/* ------------------------------------------------------------------ clipping ------------------- */
 
 /* Scales all gradients of parameters by one factor so that the norm of all of them together is at
  * most max_norm (> 0; INFINITY only measures), and returns what the norm was.  The factor is

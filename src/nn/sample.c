@@ -13,7 +13,7 @@ static bool sample_fits(at_tape *t, const at_tensor *logits, ptrdiff_t first, in
 {
     if (!at_check_input(t, "sample", "logits", logits, ATTIC_REAL)) return false;
     AT_REQUIRE(t, n >= 1 && first >= 0 && n <= at_count(logits->shape) - first,
-               "sample: logits is %s, which has no %d numbers from %td on", at_text(logits), n,
+               "sample: logits is %s, which has no %d elements from %td on", at_text(logits), n,
                first);
     AT_REQUIRE(t, a.temperature >= 0 && isfinite(a.temperature),
                "sample: temperature is %g, but must be finite and >= 0", a.temperature);

@@ -2,7 +2,7 @@
  *
  *     at_adamw(t, at_warmup_cosine(step, 100, 2000, 1e-3, 1e-4), (at_adamw_args){0});
  *
- *     peak          .--.                   warm-up: peak (step + 1) / warmup, so that step 0 moves, too,
+ *     peak          .--.                   warm-up: peak (step + 1) / warmup: step 0 moves as well,
  *                 .'    `.                 and step warmup - 1 is the first at the peak;
  *               .'        `.
  *     low     .'            `-._______     then down to low, which is reached at step `total`.

@@ -1,4 +1,4 @@
-/* statistics.c -- is a head of attention still choosing?  See statistics.h. */
+/* statistics.c -- statistics of attention, and the collapse monitor; see statistics.h. */
 #include "nn/statistics.h"
 
 #include <math.h>
@@ -7,24 +7,25 @@
 #include "autograd/op.h"
 #include "tensor/decimal.h"
 
-/* ------------------------------------------------------------------ one look ------------------- */
+/* ------------------------------------------------------------------ statistics ----------------- */
 
 /* P as [B,H,T,S], and how the mask is read beside it. */
 typedef struct {
     const at_tensor *P, *keep;
     int B, H, T, S;
     ptrdiff_t b, h, i, j; /* strides of keep */
-} watch_view;
+} stats_view;
 
-static bool watch_view_keep(at_tape *t, watch_view *v)
+static bool stats_mask(at_tape *t, stats_view *v)
 {
     at_shape s = v->keep->shape, P = v->P->shape, four = at_shape_of(v->B, v->H, v->T, v->S);
-    AT_REQUIRE(t, s.ndim != 3 || P.ndim != 4,
-               "watch: keep is %s beside P %s: is that [B,T,S] or [H,T,S]?  Write [B,1,T,S] or "
-               "[1,H,T,S]",
-               at_text(v->keep), at_text(v->P));
+    AT_REQUIRE(
+        t, s.ndim != 3 || P.ndim != 4,
+        "statistics: keep is %s beside P %s: is that [B,T,S] or [H,T,S]?  Write [B,1,T,S] or "
+        "[1,H,T,S]",
+        at_text(v->keep), at_text(v->P));
     at_shape full = s.ndim == 3 ? P : four;
-    AT_REQUIRE(t, at_broadcasts_to(s, full), "watch: keep is %s, which is no mask for P %s",
+    AT_REQUIRE(t, at_broadcasts_to(s, full), "statistics: keep is %s, which is no mask for P %s",
                at_text(v->keep), at_text(v->P));
     ptrdiff_t stride[AT_MAX_DIMS], *last = stride + full.ndim;
     at_broadcast_strides(s, full, stride);
@@ -34,49 +35,49 @@ static bool watch_view_keep(at_tape *t, watch_view *v)
     return true;
 }
 
-static bool watch_view_of(at_tape *t, const at_tensor *P, const at_tensor *keep, int heads,
-                          watch_view *v)
+static bool stats_view_of(at_tape *t, const at_tensor *P, const at_tensor *keep, int heads,
+                          stats_view *v)
 {
-    if (!at_check_input(t, "watch", "P", P, ATTIC_REAL)) return false;
-    if (keep && !at_check_input(t, "watch", "keep", keep, ATTIC_BOOL)) return false;
+    if (!at_check_input(t, "statistics", "P", P, ATTIC_REAL)) return false;
+    if (keep && !at_check_input(t, "statistics", "keep", keep, ATTIC_BOOL)) return false;
     at_shape s = P->shape;
     bool fits = heads > 0 && s.ndim >= 2 && s.ndim <= 4;
     if (s.ndim == 4) fits = fits && s.dim[1] == heads;
     if (s.ndim == 3) fits = fits && (heads == 1 || s.dim[0] == heads);
     if (s.ndim == 2) fits = fits && heads == 1;
-    AT_REQUIRE(t, fits, "watch: P is %s, which are no weights of %d heads", at_text(P), heads);
-    *v = (watch_view){.P = P, .keep = keep, .H = heads};
+    AT_REQUIRE(t, fits, "statistics: P is %s, which are no weights of %d heads", at_text(P), heads);
+    *v = (stats_view){.P = P, .keep = keep, .H = heads};
     v->T = s.dim[s.ndim - 2], v->S = at_last(s);
     v->B = s.ndim == 4 || (s.ndim == 3 && heads == 1) ? s.dim[0] : 1;
-    return !keep || watch_view_keep(t, v);
+    return !keep || stats_mask(t, v);
 }
 
-static bool watch_keeps(const watch_view *v, int b, int h, int i, int j)
+static bool stats_keeps(const stats_view *v, int b, int h, int i, int j)
 {
     const unsigned char *keep = v->keep ? v->keep->data : NULL;
     return !keep || keep[b * v->b + h * v->h + i * v->i + j * v->j];
 }
 
-static double watch_weight(const watch_view *v, int b, int h, int i, int j)
+static double stats_weight(const stats_view *v, int b, int h, int i, int j)
 {
     return at_element(v->P, (((ptrdiff_t)b * v->H + h) * v->T + i) * v->S + j);
 }
 
-static int watch_count(const watch_view *v, int b, int h, int i)
+static int stats_kept(const stats_view *v, int b, int h, int i)
 {
     int n = 0;
-    for (int j = 0; j < v->S; j++) n += watch_keeps(v, b, h, i, j);
+    for (int j = 0; j < v->S; j++) n += stats_keeps(v, b, h, i, j);
     return n;
 }
 
-/* Adds row i, which keeps n keys, to the sums of the look, and to the average row. */
-static void watch_add_row(const watch_view *v, int b, int h, int i, int n, at_look *sum,
+/* Adds row i, which keeps n keys, to the sums and to the average row. */
+static void stats_add_row(const stats_view *v, int b, int h, int i, int n, at_look *sum,
                           double *average)
 {
     double largest = 0;
     for (int j = 0; j < v->S; j++) {
-        if (!watch_keeps(v, b, h, i, j)) continue;
-        double p = watch_weight(v, b, h, i, j);
+        if (!stats_keeps(v, b, h, i, j)) continue;
+        double p = stats_weight(v, b, h, i, j);
         sum->entropy -= p == 0 ? 0 : p * log(p);
         largest = fmax(largest, p);
         average[j] += p;
@@ -87,77 +88,76 @@ static void watch_add_row(const watch_view *v, int b, int h, int i, int n, at_lo
 }
 
 /* sum_i sum_j min(P_ij, P'_j) over the rows with a choice */
-static double watch_overlap(const watch_view *v, int b, int h, const double *average)
+static double stats_overlap(const stats_view *v, int b, int h, const double *average)
 {
     double sum = 0;
     for (int i = 0; i < v->T; i++) {
-        if (watch_count(v, b, h, i) < 2) continue;
+        if (stats_kept(v, b, h, i) < 2) continue;
         for (int j = 0; j < v->S; j++)
-            if (watch_keeps(v, b, h, i, j)) sum += fmin(watch_weight(v, b, h, i, j), average[j]);
+            if (stats_keeps(v, b, h, i, j)) sum += fmin(stats_weight(v, b, h, i, j), average[j]);
     }
     return sum;
 }
 
-/* average: room for S numbers */
-static at_look watch_head(const watch_view *v, int h, double *average)
+/* average: workspace of S elements */
+static at_look stats_of_head(const stats_view *v, int h, double *average)
 {
-    at_look look = {0};
+    at_look stats = {0};
     ptrdiff_t compared = 0;
     double cells = (double)v->B * v->T * v->S;
     for (int b = 0; b < v->B; b++) {
-        ptrdiff_t before = look.rows;
+        ptrdiff_t before = stats.rows;
         memset(average, 0, (size_t)v->S * sizeof *average);
         for (int i = 0; i < v->T; i++) {
-            int n = watch_count(v, b, h, i);
-            look.kept += n;
-            if (n >= 2) watch_add_row(v, b, h, i, n, &look, average);
+            int n = stats_kept(v, b, h, i);
+            stats.kept += n;
+            if (n >= 2) stats_add_row(v, b, h, i, n, &stats, average);
         }
-        ptrdiff_t rows = look.rows - before;
+        ptrdiff_t rows = stats.rows - before;
         if (rows < 2) continue;
         for (int j = 0; j < v->S; j++) average[j] /= (double)rows;
-        look.alike += watch_overlap(v, b, h, average);
+        stats.alike += stats_overlap(v, b, h, average);
         compared += rows;
     }
-    double rows = look.rows ? (double)look.rows : 1;
-    look.entropy /= rows, look.most /= rows, look.largest /= rows;
-    if (compared) look.alike /= (double)compared;
-    if (cells > 0) look.kept /= cells;
-    return look;
+    double rows = stats.rows ? (double)stats.rows : 1;
+    stats.entropy /= rows, stats.most /= rows, stats.largest /= rows;
+    if (compared) stats.alike /= (double)compared;
+    if (cells > 0) stats.kept /= cells;
+    return stats;
 }
 
 at_look at_look_at(at_tape *t, const at_tensor *P, const at_tensor *keep, int heads, int h)
 {
-    watch_view v;
-    at_look look = {0};
-    if (!watch_view_of(t, P, keep, heads, &v)) return look;
+    stats_view v;
+    at_look stats = {0};
+    if (!stats_view_of(t, P, keep, heads, &v)) return stats;
     if (h < 0 || h >= heads)
-        return at_fail(t, ATTIC_USER_ERROR, "watch: there is no head %d of %d", h, heads), look;
+        return at_fail(t, ATTIC_USER_ERROR, "statistics: there is no head %d of %d", h, heads),
+               stats;
     at_mark here = at_mark_here(t);
     double *average = at_step_alloc(t, ((size_t)v.S + 1) * sizeof *average);
-    if (average) look = watch_head(&v, h, average);
+    if (average) stats = stats_of_head(&v, h, average);
     at_rewind(t, here);
-    return look;
+    return stats;
 }
-
-/* ------------------------------------------------------------------ its verdict ---------------- */
 
 const char *at_head_text(at_head_state s)
 {
-    static const char *const text[] = {"fine",    "sharp",         "on one key for all",
-                                       "uniform", "alike for all", "not a number"};
+    static const char *const text[] = {"fine",    "low-entropy",     "on one key for all",
+                                       "uniform", "similar for all", "not a number"};
     return (size_t)s < sizeof text / sizeof *text ? text[s] : "?";
 }
 
-at_head_state at_judge(at_look look, at_watch_args limits)
+at_head_state at_judge(at_look stats, at_watch_args limits)
 {
     double sharp = limits.sharp ? limits.sharp : 0.02, alike = limits.alike ? limits.alike : 0.95;
     double uniform = limits.uniform ? limits.uniform : 0.99;
-    if (isnan(look.entropy)) return ATTIC_HEAD_NAN;
-    if (look.rows == 0) return ATTIC_HEAD_FINE;
-    if (look.entropy < sharp * look.most)
-        return look.alike > alike ? ATTIC_HEAD_ONE_KEY : ATTIC_HEAD_SHARP;
-    if (look.entropy > uniform * look.most) return ATTIC_HEAD_UNIFORM;
-    return look.alike > alike ? ATTIC_HEAD_ALIKE : ATTIC_HEAD_FINE;
+    if (isnan(stats.entropy)) return ATTIC_HEAD_NAN;
+    if (stats.rows == 0) return ATTIC_HEAD_FINE;
+    if (stats.entropy < sharp * stats.most)
+        return stats.alike > alike ? ATTIC_HEAD_ONE_KEY : ATTIC_HEAD_SHARP;
+    if (stats.entropy > uniform * stats.most) return ATTIC_HEAD_UNIFORM;
+    return stats.alike > alike ? ATTIC_HEAD_ALIKE : ATTIC_HEAD_FINE;
 }
 
 /* ------------------------------------------------------------------ over time ------------------ */
@@ -165,8 +165,9 @@ at_head_state at_judge(at_look look, at_watch_args limits)
 at_watch *at_watch_make(at_tape *t, int layers, int heads, at_watch_args args)
 {
     AT_REQUIRE(t, layers > 0 && heads > 0 && layers <= 1 << 15 && heads <= 1 << 15,
-               "watch: %d layers of %d heads: both must be in 1..32768", layers, heads);
-    AT_REQUIRE(t, args.patience >= 0, "watch: patience is %d but can't be negative", args.patience);
+               "monitor: %d layers of %d heads: both must be in 1..32768", layers, heads);
+    AT_REQUIRE(t, args.patience >= 0, "monitor: patience is %d but can't be negative",
+               args.patience);
     size_t n = (size_t)layers * (size_t)heads;
     at_watch *w = at_permanent_alloc(t, sizeof *w);
     at_watched *head = at_permanent_alloc(t, n * sizeof *head);
@@ -178,12 +179,12 @@ at_watch *at_watch_make(at_tape *t, int layers, int heads, at_watch_args args)
 }
 
 /* True if that changed the state. */
-static bool watch_enter(at_watched *h, at_look look, const at_watch_args *args)
+static bool monitor_enter(at_watched *h, at_look stats, const at_watch_args *args)
 {
-    at_head_state verdict = at_judge(look, *args);
+    at_head_state verdict = at_judge(stats, *args);
     h->in_a_row = verdict == h->verdict ? h->in_a_row + 1 : 1;
     h->verdict = verdict;
-    h->look = look;
+    h->look = stats;
     int needed = verdict == ATTIC_HEAD_NAN ? 1 : args->patience;
     if (verdict == h->state || h->in_a_row < needed) return false;
     h->state = verdict;
@@ -192,20 +193,18 @@ static bool watch_enter(at_watched *h, at_look look, const at_watch_args *args)
 
 bool at_watch_look(at_tape *t, at_watch *w, int layer, const at_tensor *P, const at_tensor *keep)
 {
-    AT_REQUIRE(t, w, "watch: w is NULL");
-    AT_REQUIRE(t, layer >= 0 && layer < w->layers, "watch: there is no layer %d of %d", layer,
+    AT_REQUIRE(t, w, "monitor: w is NULL");
+    AT_REQUIRE(t, layer >= 0 && layer < w->layers, "monitor: there is no layer %d of %d", layer,
                w->layers);
     for (int h = 0; h < w->heads; h++) {
-        at_look look = at_look_at(t, P, keep, w->heads, h);
+        at_look stats = at_look_at(t, P, keep, w->heads, h);
         if (!at_ok(t)) return false;
         at_watched *head = &w->head[layer * w->heads + h];
-        if (watch_enter(head, look, &w->args) && w->args.hook)
+        if (monitor_enter(head, stats, &w->args) && w->args.hook)
             w->args.hook(w->args.ctx, layer, h, head);
     }
     return true;
 }
-
-/* ------------------------------------------------------------------ as text -------------------- */
 
 void at_watch_print(const at_watch *w, int layer, FILE *out)
 {
@@ -228,9 +227,9 @@ const char *at_watch_text(int layer, int head, const at_watched *h)
     if (!h) return "NULL";
     char *text = at_text_buffer();
     snprintf(text, AT_TEXT_SIZE,
-             "block %d head %d is %s, for %d look%s: entropy %s of %s, largest %s, alike %s", layer,
-             head, at_head_text(h->state), h->in_a_row, h->in_a_row == 1 ? "" : "s",
-             at_fixed_text(h->look.entropy, 2), at_fixed_text(h->look.most, 2),
-             at_fixed_text(h->look.largest, 2), at_fixed_text(h->look.alike, 2));
+             "block %d head %d is %s (%d in a row): entropy %s of %s, largest %s, similarity %s",
+             layer, head, at_head_text(h->state), h->in_a_row, at_fixed_text(h->look.entropy, 2),
+             at_fixed_text(h->look.most, 2), at_fixed_text(h->look.largest, 2),
+             at_fixed_text(h->look.alike, 2));
     return text;
 }

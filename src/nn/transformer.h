@@ -8,8 +8,8 @@
  *
  * E is used twice, to read ids and to name them (Press, Wolf 2017), and its gradient is the sum of
  * both.  The arrangement is that of GPT-2 (Radford et al. 2019), with these choices: positions are
- * rotary unless learned ones are asked for, the projections of attention have no biases, gelu is the
- * exact one (erf).  Layer norms divide by sqrt(var + 1e-5). */
+ * rotary unless learned ones are asked for, the projections of attention have no biases, gelu is
+ * the exact one (erf).  Layer norms divide by sqrt(var + 1e-5). */
 #ifndef AT_NN_TRANSFORMER_H
 #define AT_NN_TRANSFORMER_H
 #include "nn/attention_layer.h"
@@ -53,20 +53,20 @@ typedef struct {
  * sticky error; a config that is not possible makes no parameter at all. */
 AT_API at_transformer *at_transformer_make(at_tape *t, at_transformer_config config);
 
-/* ids i32 [B,T] -> logits [B,T,vocab].  weights: NULL, or room for one tensor per layer, what
- * attention multiplied its values with, each [B,heads,T,T]; NULL where an error came first. */
+/* ids i32 [B,T] -> logits [B,T,vocab].  weights: NULL, or an array of a tensor per layer, the
+ * weights of its attention, each [B,heads,T,T]; NULL where an error came first. */
 AT_API at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor *ids,
                                         at_tensor **weights);
 
-/* What a model has read so far: a cache (cache.h) for each layer. */
+/* The state of decoding: a cache (cache.h) for each layer. */
 typedef struct {
     const at_transformer *model;
-    int position; /* of the next id, <= context.  Set it back to forget what came after */
+    int position; /* of the next id, <= context.  A lower one forgets what came after */
     at_cache layer[AT_MAX_LAYERS];
 } at_transformer_cache;
 
-/* Room for B texts of at most context ids, in step memory: take the mark to which each step rewinds
- * after this. */
+/* Capacity for B texts of at most context ids, in step memory: take the mark to which each step
+ * rewinds after this. */
 AT_API at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer *m, int B);
 
 /* The logits of the next T ids of each text: ids [B,T] -> [B,T,vocab].  What at_transformer_logits

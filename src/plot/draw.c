@@ -20,36 +20,39 @@ bool at_chart_is_there(const at_chart *c)
     return there;
 }
 
-/* ------------------------------------------------------------------ panels --------------------- */
+/* ------------------------------------------------------------------ subplots ------------------- */
 
-static bool keep_fits(const at_tensor *keep, const at_tensor *x)
+static bool subplot_fits(const at_tensor *x, bool of_grad, const at_tensor *keep, at_shape index)
 {
-    return !keep || (keep->dtype == ATTIC_BOOL && at_broadcasts_to(keep->shape, x->shape));
+    if (!x || !at_check_any(x->tape, "subplot", "x", x)) return false;
+    if (keep && !at_check_any(x->tape, "subplot", "keep", keep)) return false;
+    at_shape s = x->shape;
+    AT_REQUIRE(x->tape, !keep || (keep->dtype == ATTIC_BOOL && at_broadcasts_to(keep->shape, s)),
+               "subplot: keep is %s %s, which is no mask for %s", at_dtype_text(keep->dtype),
+               at_text(keep), at_text(x));
+    AT_REQUIRE(x->tape, !of_grad || x->grad, "subplot: no gradient has reached %s", at_text(x));
+    bool inside = index.ndim == (s.ndim > 2 ? s.ndim - 2 : 0);
+    for (int d = 0; inside && d < index.ndim; d++)
+        inside = index.dim[d] >= 0 && index.dim[d] < s.dim[d];
+    AT_REQUIRE(x->tape, inside, "subplot: there is no matrix %s in %s", at_shape_text(index),
+               at_text(x));
+    return true;
 }
 
-/* The matrix of x's last two axes at index, taken from `data`, which is laid out like x. */
-static at_panel panel_from(const at_tensor *x, const void *data, const at_tensor *keep,
-                           at_shape index)
+/* The matrix of x's last two axes at index, of its gradient or of its values. */
+static at_panel subplot_at(const at_tensor *x, bool of_grad, const at_tensor *keep, at_shape index)
 {
+    if (!subplot_fits(x, of_grad, keep, index)) return (at_panel){0};
     at_shape s = x->shape;
-    int lead = s.ndim > 2 ? s.ndim - 2 : 0;
-    bool inside = index.ndim == lead;
-    ptrdiff_t matrix = 0, mask = 0;
-    ptrdiff_t stride[AT_MAX_DIMS] = {0};
+    at_panel p = {
+        .dtype = x->dtype, .rows = s.ndim > 1 ? s.dim[s.ndim - 2] : 1, .cols = at_last(s)};
+    ptrdiff_t matrix = 0, mask = 0, stride[AT_MAX_DIMS] = {0};
     if (keep) at_broadcast_strides(keep->shape, s, stride);
-    for (int d = 0; inside && d < lead; d++) {
-        inside = index.dim[d] >= 0 && index.dim[d] < s.dim[d];
+    for (int d = 0; d < index.ndim; d++) {
         matrix = matrix * s.dim[d] + index.dim[d];
         mask += stride[d] * index.dim[d];
     }
-    if (!inside) {
-        at_fail(x->tape, ATTIC_USER_ERROR, "panel: there is no matrix %s in %s",
-                at_shape_text(index), at_text(x));
-        return (at_panel){0};
-    }
-    at_panel p = {
-        .dtype = x->dtype, .rows = s.ndim > 1 ? s.dim[s.ndim - 2] : 1, .cols = at_last(s)};
-    p.data = (const char *)data +
+    p.data = (const char *)(of_grad ? x->grad : x->data) +
              (size_t)matrix * (size_t)p.rows * (size_t)p.cols * at_dtype_size(p.dtype);
     if (!keep) return p;
     p.keep = (const unsigned char *)keep->data + mask;
@@ -58,31 +61,14 @@ static at_panel panel_from(const at_tensor *x, const void *data, const at_tensor
     return p;
 }
 
-static at_panel checked_panel(const at_tensor *x, bool of_grad, const at_tensor *keep,
-                              at_shape index)
-{
-    if (!x || !at_check_any(x->tape, "panel", "x", x)) return (at_panel){0};
-    if (keep && !at_check_any(x->tape, "panel", "keep", keep)) return (at_panel){0};
-    if (!keep_fits(keep, x)) {
-        at_fail(x->tape, ATTIC_USER_ERROR, "panel: keep is %s %s, which is no mask for %s",
-                at_dtype_text(keep->dtype), at_text(keep), at_text(x));
-        return (at_panel){0};
-    }
-    if (of_grad && !x->grad) {
-        at_fail(x->tape, ATTIC_USER_ERROR, "panel: no gradient has reached %s", at_text(x));
-        return (at_panel){0};
-    }
-    return panel_from(x, of_grad ? x->grad : x->data, keep, index);
-}
-
 at_panel at_panel_of(const at_tensor *x, const at_tensor *keep, at_shape index)
 {
-    return checked_panel(x, false, keep, index);
+    return subplot_at(x, false, keep, index);
 }
 
 at_panel at_panel_of_grad(const at_tensor *x, const at_tensor *keep, at_shape index)
 {
-    return checked_panel(x, true, keep, index);
+    return subplot_at(x, true, keep, index);
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
@@ -106,24 +92,66 @@ at_grid at_grid_of(const at_panel *p, int step)
     return (at_grid){p, step, (p->rows - 1) / step + 1, (p->cols - 1) / step + 1};
 }
 
+double at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols)
+{
+    double blocks = 0;
+    *rows = *cols = 0;
+    for (int k = 0; k < h->n_panels; k++) {
+        at_grid g = at_grid_of(&h->panels[k], step);
+        *rows = g.rows > *rows ? g.rows : *rows;
+        *cols = g.cols > *cols ? g.cols : *cols;
+        blocks += (double)g.rows * g.cols;
+    }
+    return blocks;
+}
+
 int at_heatmap_step(const at_heatmap *h, int most)
 {
-    int step = 1;
+    int rows, cols;
+    at_heatmap_extent(h, 1, &rows, &cols);
+    int longer = rows > cols ? rows : cols;
+    return longer > most ? (longer - 1) / most + 1 : 1;
+}
+
+bool at_heatmap_shows(const at_heatmap *h, int step, at_cell_kind kind)
+{
     for (int k = 0; k < h->n_panels; k++) {
-        at_grid g = at_grid_of(&h->panels[k], 1);
-        int longer = g.rows > g.cols ? g.rows : g.cols;
-        if (longer > most * step) step = (longer - 1) / most + 1;
+        at_grid g = at_grid_of(&h->panels[k], step);
+        for (int i = 0; i < g.rows; i++)
+            for (int j = 0; j < g.cols; j++)
+                if (at_grid_cell(g, i, j).kind == kind) return true;
     }
-    return step;
+    return false;
+}
+
+void at_cell_name(char label[AT_LABEL_SIZE], const char *const *names, int i, int columns,
+                  bool unicode)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%d", i);
+    at_label_make(label, names ? names[i] : number, columns, unicode);
+}
+
+at_text_size at_names_size(const char *const *names, int n, int step, int columns, bool unicode)
+{
+    char label[AT_LABEL_SIZE];
+    at_text_size widest = {0, 0};
+    for (int i = 0; i < n; i++) {
+        at_cell_name(label, names, i * step, columns, unicode);
+        int length = at_label_columns(label);
+        widest.em = fmax(widest.em, at_label_em(label));
+        widest.columns = length > widest.columns ? length : widest.columns;
+    }
+    return widest;
 }
 
 /* A NaN must not be overlooked; else the largest magnitude stands for the block. */
 at_cell at_grid_cell(at_grid g, int i, int j)
 {
     at_cell most = {ATTIC_CELL_MASKED, 0};
-    for (int r = i * g.step; r < (i + 1) * g.step && r < g.panel->rows; r++)
-        for (int c = j * g.step; c < (j + 1) * g.step && c < g.panel->cols; c++) {
-            at_cell one = single_cell(g.panel, r, c);
+    for (int r = i * g.step; r < (i + 1) * g.step && r < g.subplot->rows; r++)
+        for (int c = j * g.step; c < (j + 1) * g.step && c < g.subplot->cols; c++) {
+            at_cell one = single_cell(g.subplot, r, c);
             if (one.kind == ATTIC_CELL_NAN) return one;
             if (one.kind == ATTIC_CELL_MASKED) continue;
             if (most.kind == ATTIC_CELL_MASKED || fabs(one.value) > fabs(most.value)) most = one;
@@ -143,7 +171,7 @@ static value_range range_of(const at_heatmap *h)
         at_grid g = at_grid_of(&h->panels[k], 1);
         for (int i = 0; i < g.rows; i++)
             for (int j = 0; j < g.cols; j++) {
-                at_cell c = single_cell(g.panel, i, j);
+                at_cell c = single_cell(g.subplot, i, j);
                 if (c.kind != ATTIC_CELL_VALUE) continue;
                 if (!r.any || c.value < r.least) r.least = c.value;
                 if (!r.any || c.value > r.most) r.most = c.value;
@@ -156,25 +184,49 @@ static value_range range_of(const at_heatmap *h)
 
 /* ------------------------------------------------------------------ values as text ------------- */
 
-/* "2.1e-05" becomes "2.1e-5" */
-static const char *short_exponent(const char *number)
+/* Three digits, and all of those before the point. */
+static const char *plain_text(double v)
 {
-    char *text = at_text_buffer(), *e;
-    strcpy(text, number);
-    if ((e = strpbrk(text, "e")) && (e[1] == '-' || e[1] == '+')) {
-        char *from = e + 2, *to = e[1] == '-' ? e + 2 : e + 1;
-        while (*from == '0') from++;
-        memmove(to, from, strlen(from) + 1);
-    }
+    return fabs(v) >= 100 ? at_fixed_text(v, 0) : at_short_text(v, 3);
+}
+
+/* "3x10^-6" with a cross and superscripts, or "3e-6", in so many digits */
+static const char *power_text(double v, int digits, bool unicode)
+{
+    static const char *const superscript[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    at_decimal d = at_decimal_of(ATTIC_F64, v, 1, digits);
+    while (d.n > 1 && d.digit[d.n - 1] == '0') d.digit[--d.n] = 0;
+    bool one = strcmp(d.digit, "1") == 0;
+    if (d.exponent == 0 || (one && d.exponent == 1)) return plain_text(v);
+
+    char *text = at_text_buffer(), factor[32], power[8], raised[32] = "";
+    snprintf(factor, sizeof factor, "%s%c%s%s", d.negative ? "-" : "", d.digit[0],
+             d.n > 1 ? "." : "", d.digit + 1);
+    snprintf(power, sizeof power, "%d", d.exponent);
+    for (const char *p = power; *p; p++) strcat(raised, *p == '-' ? "⁻" : superscript[*p - '0']);
+    if (!unicode)
+        snprintf(text, AT_TEXT_SIZE, "%se%s", factor, power);
+    else if (one)
+        snprintf(text, AT_TEXT_SIZE, "%s10%s", d.negative ? "-" : "", raised);
+    else
+        snprintf(text, AT_TEXT_SIZE, "%s×10%s", factor, raised);
     return text;
+}
+
+const char *at_number_text(double v, bool unicode)
+{
+    bool plain = v == 0 || (fabs(v) < 99999 && fabs(v) > 0.00099);
+    return plain ? plain_text(v) : power_text(v, 3, unicode);
 }
 
 const char *at_value_text(at_value_format f, at_cell c)
 {
     if (c.kind == ATTIC_CELL_MASKED) return "";
     if (c.kind == ATTIC_CELL_NAN) return isnan(c.value) ? "nan" : "inf";
-    if (f.decimals < 0) return c.value == 0 ? "0" : short_exponent(at_short_text(c.value, 2));
-    return at_fixed_text(c.value, f.decimals);
+    if (f.decimals >= 0) return at_fixed_text(c.value, f.decimals);
+    int exponent = at_decimal_of(ATTIC_F64, c.value, 1, 2).exponent;
+    return exponent < -4 || exponent > 1 ? power_text(c.value, 2, false)
+                                         : at_short_text(c.value, 2);
 }
 
 at_value_format at_value_format_of(const at_heatmap *h)
@@ -186,12 +238,12 @@ at_value_format at_value_format_of(const at_heatmap *h)
                                      : most >= 9.995                           ? 1
                                      : most < 0.0995                           ? 3
                                                                                : 2};
-    ptrdiff_t looked_at = 0;
+    ptrdiff_t measured = 0;
     for (int k = 0; k < h->n_panels; k++) {
         at_grid g = at_grid_of(&h->panels[k], 1);
         for (int i = 0; i < g.rows; i++)
-            for (int j = 0; j < g.cols && looked_at < 10000; j++, looked_at++) {
-                int n = (int)strlen(at_value_text(f, single_cell(g.panel, i, j)));
+            for (int j = 0; j < g.cols && measured < 10000; j++, measured++) {
+                int n = (int)strlen(at_value_text(f, single_cell(g.subplot, i, j)));
                 f.length = n > f.length ? n : f.length;
             }
     }
@@ -199,8 +251,6 @@ at_value_format at_value_format_of(const at_heatmap *h)
 }
 
 /* ------------------------------------------------------------------ colours -------------------- */
-
-const at_rgb at_nan_colour = {255, 0, 255};
 
 /* Samples at equal distances; between them the colours are mixed.  Viridis (van der Walt, Smith
  * 2015) rises evenly in lightness, so it survives greyscale and most colour blindness. */
@@ -214,9 +264,8 @@ static const at_rgb blue_white_red[] = {{20, 60, 130},   {46, 113, 178},  {120, 
 at_rgb at_colour_along(bool diverging, double u)
 {
     const at_rgb *sample = diverging ? blue_white_red : viridis;
-    int last = (int)(diverging ? sizeof blue_white_red / sizeof *sample
-                               : sizeof viridis / sizeof *sample) -
-               1;
+    const int last =
+        (int)((diverging ? sizeof blue_white_red : sizeof viridis) / sizeof *sample) - 1;
     double at = (u < 0 ? 0 : u > 1 ? 1 : u) * last;
     int k = at >= last ? last - 1 : (int)at;
     double f = at - k;
@@ -245,14 +294,24 @@ at_colour_scale at_colour_scale_of(const at_heatmap *h)
     return s;
 }
 
-at_rgb at_colour_of(at_colour_scale s, double value)
+double at_scale_place(at_colour_scale s, double value)
 {
-    double v = value < s.low ? s.low : value > s.high ? s.high : value;
-    return at_colour_along(s.diverging, (v / 2 - s.low / 2) / (s.high / 2 - s.low / 2));
+    double u = (value / 2 - s.low / 2) / (s.high / 2 - s.low / 2); /* halves: see at_axis_place */
+    return u < 0 ? 0 : u > 1 ? 1 : u;
 }
 
-/* Contrast as defined by the Web Content Accessibility Guidelines: (L1 + 0.05) / (L2 + 0.05) with the
- * relative luminances L. */
+at_rgb at_colour_of(at_colour_scale s, double value)
+{
+    return at_colour_along(s.diverging, at_scale_place(s, value));
+}
+
+at_rgb at_cell_colour(at_colour_scale s, at_cell c)
+{
+    return c.kind == ATTIC_CELL_NAN ? (at_rgb){255, 0, 255} : at_colour_of(s, c.value);
+}
+
+/* Contrast as defined by the Web Content Accessibility Guidelines: (L1 + 0.05) / (L2 + 0.05) with
+ * the relative luminances L. */
 bool at_wants_dark_text(at_rgb c)
 {
     const double part[] = {c.r / 255.0, c.g / 255.0, c.b / 255.0},
@@ -274,8 +333,7 @@ at_rgb at_series_colour(int k)
 
 /* ------------------------------------------------------------------ ticks ---------------------- */
 
-/* The least of 1, 2, 5, 10, 20, 50, ... times any power of ten that is at least x. */
-static double round_step(double x)
+double at_round_step(double x)
 {
     double unit = pow(10, floor(log10(x)));
     for (int k = 0; k < 3; k++)
@@ -285,7 +343,7 @@ static double round_step(double x)
 
 static at_ticks linear_ticks(double lo, double hi, int most)
 {
-    at_ticks t = {.step = round_step((hi - lo) / most)};
+    at_ticks t = {.step = at_round_step((hi - lo) / most)};
     if (!(t.step > 0) || !isfinite(t.step)) return (at_ticks){.n = 1, .value = {lo}, .step = 1};
     double slack = 1e-9 * t.step;
     for (double k = ceil((lo - slack) / t.step); k * t.step <= hi + slack && t.n < AT_MAX_TICKS;
@@ -294,19 +352,12 @@ static at_ticks linear_ticks(double lo, double hi, int most)
     return t;
 }
 
-static at_ticks powers_of_ten(double lo, double hi, int every)
-{
-    at_ticks t = {0};
-    for (int k = (int)ceil(log10(lo) - 1e-9); k <= log10(hi) + 1e-9; k++)
-        if (k % every == 0 && t.n < AT_MAX_TICKS) t.value[t.n++] = pow(10, k);
-    return t;
-}
-
-static at_ticks ones_twos_fives(double lo, double hi)
+/* The first `multiples` of 1, 2, 5 times every so many-th power of ten, within lo .. hi. */
+static at_ticks logarithmic_ticks(double lo, double hi, int every, int multiples)
 {
     at_ticks t = {0};
     for (int k = (int)floor(log10(lo)); k <= (int)ceil(log10(hi)); k++)
-        for (int m = 0; m < 3; m++) {
+        for (int m = 0; k % every == 0 && m < multiples; m++) {
             double v = (double[]){1, 2, 5}[m] * pow(10, k);
             if (v >= lo * (1 - 1e-9) && v <= hi * (1 + 1e-9) && t.n < AT_MAX_TICKS)
                 t.value[t.n++] = v;
@@ -321,45 +372,10 @@ at_ticks at_ticks_between(double lo, double hi, int most, bool logarithmic)
     if (!logarithmic) return linear_ticks(lo, hi, most);
     int every = 1;
     while ((log10(hi) - log10(lo)) / every > most) every++;
-    at_ticks t = powers_of_ten(lo, hi, every);
+    at_ticks t = logarithmic_ticks(lo, hi, every, 1);
     if (t.n >= 3 || every > 1) return t;
-    t = ones_twos_fives(lo, hi);
+    t = logarithmic_ticks(lo, hi, 1, 3);
     return t.n >= 2 && t.n <= most + 2 ? t : linear_ticks(lo, hi, most);
-}
-
-/* Three digits, and all of those before the point. */
-static const char *plain_text(double v)
-{
-    return fabs(v) >= 100 ? at_fixed_text(v, 0) : at_short_text(v, 3);
-}
-
-/* "3x10^-6" with a cross and superscripts, or "3e-6" */
-static const char *power_text(double v, bool unicode)
-{
-    static const char *const superscript[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
-    at_decimal d = at_decimal_of(ATTIC_F64, v, 1, 3);
-    while (d.n > 1 && d.digit[d.n - 1] == '0') d.digit[--d.n] = 0;
-    bool one = strcmp(d.digit, "1") == 0;
-    if (d.exponent == 0 || (one && d.exponent == 1)) return plain_text(v);
-
-    char *text = at_text_buffer(), factor[32], power[8], raised[32] = "";
-    snprintf(factor, sizeof factor, "%s%c%s%s", d.negative ? "-" : "", d.digit[0],
-             d.n > 1 ? "." : "", d.digit + 1);
-    snprintf(power, sizeof power, "%d", d.exponent);
-    for (const char *p = power; *p; p++) strcat(raised, *p == '-' ? "⁻" : superscript[*p - '0']);
-    if (!unicode)
-        snprintf(text, AT_TEXT_SIZE, "%se%s", factor, power);
-    else if (one)
-        snprintf(text, AT_TEXT_SIZE, "%s10%s", d.negative ? "-" : "", raised);
-    else
-        snprintf(text, AT_TEXT_SIZE, "%s×10%s", factor, raised);
-    return text;
-}
-
-const char *at_number_text(double v, bool unicode)
-{
-    bool plain = v == 0 || (fabs(v) < 99999 && fabs(v) > 0.00099);
-    return plain ? plain_text(v) : power_text(v, unicode);
 }
 
 const char *at_tick_text(const at_ticks *t, int k, bool unicode)
@@ -367,9 +383,9 @@ const char *at_tick_text(const at_ticks *t, int k, bool unicode)
     double v = t->value[k], first = t->value[0], last = t->value[t->n - 1];
     double largest = fmax(fabs(first), fabs(last));
     if (t->step == 0) /* all of them powers, or all of them plain */
-        return first > 0.00099 && last < 99999 ? plain_text(v) : power_text(v, unicode);
+        return first > 0.00099 && last < 99999 ? plain_text(v) : power_text(v, 3, unicode);
     if ((largest > 999999 || t->step < 0.99e-4) && largest < 999 * t->step) /* 3 digits tell all */
-        return fabs(v) < 1e-9 * t->step ? "0" : power_text(v, unicode);
+        return fabs(v) < 1e-9 * t->step ? "0" : power_text(v, 3, unicode);
     int decimals = (int)ceil(-log10(t->step) - 1e-9);
     return at_fixed_text(v, decimals > 0 ? decimals : 0);
 }

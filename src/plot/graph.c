@@ -17,14 +17,12 @@ typedef struct {
     const at_tensor *root;
     unsigned char *used; /* per op: is it drawn? */
     const at_tensor **leaf;
-    int n_leaves, n_drawn, max_leaves; /* those met; as many of them, the first, are drawn */
+    int n_leaves, n_drawn; /* those met; as many of them, the first, are drawn */
     int frames;
 } drawing;
 
-/* ------------------------------------------------------------------ labels --------------------- */
-
 /* Between double quotes, where dot gives a meaning to \ and " and &. */
-static void put_text(FILE *out, const char *text)
+static void dot_text(FILE *out, const char *text)
 {
     char label[AT_LABEL_SIZE];
     at_label_make(label, text, 60, true);
@@ -34,25 +32,16 @@ static void put_text(FILE *out, const char *text)
     }
 }
 
-static bool is_small(const drawing *g, const at_tensor *x)
-{
-    ptrdiff_t n = at_count(x->shape);
-    return n > 0 && n <= g->options.max_values;
-}
-
 /* "what 1, 2, 3" for one row.  Several rows stand below the word, a line each, ended by \l, which
  * aligns it to the left. */
-static void put_numbers(const drawing *g, const char *what, const at_tensor *x, const void *numbers)
+static void put_values_of(const drawing *g, const char *what, const at_tensor *x, const void *data)
 {
     int columns = at_last(x->shape);
     bool rows = at_count(x->shape) > columns;
     if (*what) fprintf(g->out, rows ? "%s\\l" : "%s ", what);
     for (ptrdiff_t i = 0; i < at_count(x->shape); i++) {
-        bool last = i % columns == columns - 1;
-        fprintf(g->out, "%s%s", at_short_text(at_fetch(x->dtype, numbers, i), 4),
-                !last  ? ", "
-                : rows ? "\\l"
-                       : "");
+        const char *after = i % columns < columns - 1 ? ", " : rows ? "\\l" : "";
+        fprintf(g->out, "%s%s", at_short_text(at_fetch(x->dtype, data, i), 4), after);
     }
 }
 
@@ -65,31 +54,27 @@ static void put_shape(const drawing *g, const at_tensor *x)
 /* "name\n[2,3]\n= 1, 2, 3\ngrad 0, 0, 1" */
 static void put_tensor(const drawing *g, const at_tensor *x, const char *name)
 {
-    bool small = is_small(g, x), there = at_has_data(x);
-    bool rows = at_count(x->shape) > at_last(x->shape),
-         values = g->options.values && small && there;
-    if (*name) {
-        put_text(g->out, name);
-        fputs("\\n", g->out);
-    }
+    ptrdiff_t n = at_count(x->shape);
+    bool small = n > 0 && n <= g->options.max_values, rows = n > at_last(x->shape);
+    bool values = g->options.values && small && at_has_data(x);
+    dot_text(g->out, name);
+    if (*name) fputs("\\n", g->out);
     put_shape(g, x);
     if (values) {
         fputs("\\n", g->out);
-        put_numbers(g, rows ? "" : "=", x, x->data);
+        put_values_of(g, rows ? "" : "=", x, x->data);
     }
     if (g->options.gradients && small && x->grad) {
         if (!values || !rows) fputs("\\n", g->out);
-        put_numbers(g, "grad", x, x->grad);
+        put_values_of(g, "grad", x, x->grad);
     }
 }
-
-/* ------------------------------------------------------------------ leaves --------------------- */
 
 static int leaf_number(drawing *g, const at_tensor *x)
 {
     for (int i = 0; i < g->n_leaves; i++)
         if (g->leaf[i] == x) return i;
-    g->leaf[g->n_leaves] = x; /* there is room for every input */
+    g->leaf[g->n_leaves] = x; /* there is space for every input */
     return g->n_leaves++;
 }
 
@@ -114,10 +99,8 @@ static void draw_leaf(drawing *g, int i, const char *name, int indent)
     const at_tensor *x = g->leaf[i];
     fprintf(g->out, "%*st%d [label=\"", indent, "", i);
     put_tensor(g, x, name ? name : x->wants_grad ? "variable" : "constant");
-    fprintf(g->out, "\", shape=ellipse, style=filled, fillcolor=\"%s\", color=\"%s\"];\n",
-            is_param(x)     ? "#b7dfb9"
-            : x->wants_grad ? "#e6f4e6"
-                            : "#eeeeee",
+    const char *fill = is_param(x) ? "#b7dfb9" : x->wants_grad ? "#e6f4e6" : "#eeeeee";
+    fprintf(g->out, "\", shape=ellipse, style=filled, fillcolor=\"%s\", color=\"%s\"];\n", fill,
             x->wants_grad ? "#2f7d32" : "#8a8a8a");
     g->n_drawn = i + 1;
 }
@@ -128,20 +111,17 @@ static void draw_own_params(drawing *g, const at_node *n, int indent)
     for (int i = 0; i < n->n_in; i++) {
         const at_tensor *x = n->in[i];
         const char *name = x && is_param(x) ? name_within(n->scope, x->name) : NULL;
-        if (!name) continue;
-        int met = g->n_leaves, k = leaf_number(g, x);
-        if (k == met) draw_leaf(g, k, name, indent);
+        int met = g->n_leaves;
+        if (name && leaf_number(g, x) == met) draw_leaf(g, met, name, indent);
     }
 }
-
-/* ------------------------------------------------------------------ ops ------------------------ */
 
 static void draw_op(drawing *g, const at_node *n, int indent)
 {
     bool is_root = g->root && g->root->node == n;
     draw_own_params(g, n, indent);
     fprintf(g->out, "%*sn%d [label=\"", indent, "", n->index);
-    put_text(g->out, n->op->name);
+    dot_text(g->out, n->op->name);
     for (int k = 0; k < n->n_out; k++) {
         const at_tensor *y = n->out[k];
         if (!is_root && !y->name && !g->options.values && !g->options.gradients) continue;
@@ -149,14 +129,10 @@ static void draw_op(drawing *g, const at_node *n, int indent)
         const char *unnamed = y != g->root ? "" : at_count(y->shape) == 1 ? "loss" : "output";
         put_tensor(g, y, y->name ? y->name : unnamed);
     }
+    const char *fill = is_root ? "#f6c1b5" : n->wants_grad ? "#dbe7f6" : "#ffffff";
+    const char *line = is_root ? "#b03a20" : n->wants_grad ? "#35618f" : "#8a8a8a";
     fprintf(g->out, "\", shape=box, style=\"filled,rounded%s\", fillcolor=\"%s\", color=\"%s\"];\n",
-            n->wants_grad ? "" : ",dashed",
-            is_root         ? "#f6c1b5"
-            : n->wants_grad ? "#dbe7f6"
-                            : "#ffffff",
-            is_root         ? "#b03a20"
-            : n->wants_grad ? "#35618f"
-                            : "#8a8a8a");
+            n->wants_grad ? "" : ",dashed", fill, line);
 }
 
 static bool scope_holds(const at_name_scope *outer, const at_name_scope *s)
@@ -181,23 +157,13 @@ static const at_node *draw_scope(drawing *g, const at_name_scope *scope, const a
             while (inner->outer != scope) inner = inner->outer;
             fprintf(g->out, "%*ssubgraph cluster_%d {\n%*slabel=\"", indent, "", g->frames++,
                     indent + 2, "");
-            put_text(g->out, inner->name);
+            dot_text(g->out, inner->name);
             fputs("\";\n", g->out);
             n = draw_scope(g, inner, n, indent + 2);
             fprintf(g->out, "%*s}\n", indent, "");
         }
     }
     return n;
-}
-
-/* ------------------------------------------------------------------ edges ---------------------- */
-
-/* Which of the outputs of its op is x? */
-static int output_number(const at_tensor *x)
-{
-    int k = 0;
-    while (k < x->node->n_out && x->node->out[k] != x) k++;
-    return k;
 }
 
 static void draw_edge(drawing *g, const at_tensor *x, int to)
@@ -211,7 +177,9 @@ static void draw_edge(drawing *g, const at_tensor *x, int to)
     else
         fprintf(g->out, "  older -> n%d [style=dotted, label=\" ", to);
     put_shape(g, x);
-    if (output_number(x) > 0) fprintf(g->out, " (output %d)", output_number(x));
+    int output = 0; /* which of its op's outputs x is */
+    while (output < x->node->n_out && x->node->out[output] != x) output++;
+    if (output > 0) fprintf(g->out, " (output %d)", output);
     fprintf(g->out, "\"%s];\n", x->wants_grad ? "" : ", style=dashed");
 }
 
@@ -235,8 +203,6 @@ static void draw_edges(drawing *g)
     if (g->root && !g->root->node) leaf_number(g, g->root);
     for (int i = 0; i < g->n_leaves; i++) draw_origin(g, i); /* which may meet further leaves */
 }
-
-/* ------------------------------------------------------------------ the picture ---------------- */
 
 /* Marks what the root depends on, from the newest op back.  Returns how many were left out, and in
  * *inputs how many inputs the others have. */
@@ -262,13 +228,12 @@ static int choose_ops(drawing *g, const at_node *last, ptrdiff_t *inputs)
 
 static void draw(drawing *g, int left_out)
 {
-    static const char *const style[] = {"node", "edge", "graph"};
-    fputs("digraph attic {\n  rankdir=TB; nodesep=0.3; ranksep=0.35;\n", g->out);
-    for (int i = 0; i < 3; i++)
-        fprintf(g->out,
-                "  %s [fontname=\"Helvetica,Arial,sans-serif\", fontsize=%d, color=\"%s\"%s];\n",
-                style[i], i == 1 ? 9 : 11, i == 2 ? "#c0c6cc" : "#57606a",
-                i == 2 ? ", fontcolor=\"#57606a\", labeljust=l, style=rounded" : "");
+    fputs("digraph attic {\n  rankdir=TB; nodesep=0.3; ranksep=0.35;\n"
+          "  node [fontname=\"Helvetica,Arial,sans-serif\", fontsize=11, color=\"#57606a\"];\n"
+          "  edge [fontname=\"Helvetica,Arial,sans-serif\", fontsize=9, color=\"#57606a\"];\n"
+          "  graph [fontname=\"Helvetica,Arial,sans-serif\", fontsize=11, color=\"#c0c6cc\", "
+          "fontcolor=\"#57606a\", labeljust=l, style=rounded];\n",
+          g->out);
     if (left_out)
         fprintf(g->out, "  older [label=\"... and %d earlier ops\", shape=plaintext];\n", left_out);
     draw_scope(g, NULL, at_first_node(g->tape), 2);
@@ -294,8 +259,7 @@ bool at_graph_dot(at_tape *t, const at_tensor *root, FILE *out, at_graph_options
     memset(g.used, 0, n_ops);
     ptrdiff_t inputs = 1;
     int left_out = choose_ops(&g, last, &inputs);
-    g.max_leaves = 2 * (int)inputs; /* each leaf, and what it shares its data with */
-    g.leaf = at_step_alloc(t, (size_t)g.max_leaves * sizeof *g.leaf);
+    g.leaf = at_step_alloc(t, 2 * (size_t)inputs * sizeof *g.leaf); /* and their bases */
     if (!g.leaf) return false;
 
     draw(&g, left_out);

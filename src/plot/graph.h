@@ -18,14 +18,14 @@
 AT_BEGIN_C
 
 typedef struct {
-    int max_nodes; /* the newest so many ops, 0: 500; how many are left out is said in the picture */
-    bool values;   /* write the values of tensors of up to max_values elements, one row a line */
+    int max_nodes;  /* the newest so many ops, 0: 500; the picture says how many are left out */
+    bool values;    /* write the values of tensors of up to max_values elements, one row a line */
     bool gradients; /* and their gradients, where any have arrived */
     int max_values; /* 0: 12 */
 } at_graph_options;
 
-/* Writes what `root` was computed from, or the whole tape if root is NULL.  The tape stays as it is.
- * False after a sticky error: `out` could not be written. */
+/* Writes what `root` was computed from, or the whole tape if root is NULL.  The tape stays as it
+ * is.  False after a sticky error: `out` could not be written. */
 AT_API bool at_graph_dot(at_tape *t, const at_tensor *root, FILE *out, at_graph_options options);
 
 AT_END_C

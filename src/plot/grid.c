@@ -30,8 +30,8 @@ static void grid_draw(const grid_matrix *m, FILE *out)
     }
 }
 
-/* Large enough blocks for the width of the terminal, and for no more lines than that.  A character is
- * twice as high as it is wide, and so is a block. */
+/* Large enough blocks for the width of the terminal, and for no more lines than that.  A character
+ * is twice as high as it is wide, and so is a block. */
 static grid_matrix grid_matrix_of(at_shape s, at_terminal as)
 {
     static const char *const unicode[] = {"·", "▒", "█"}, *const ascii[] = {".", "+", "#"};

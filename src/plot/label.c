@@ -8,18 +8,12 @@
 static int32_t next_character(const char **text)
 {
     const unsigned char *p = (const unsigned char *)*text;
-    int more = p[0] < 0x80   ? 0
-               : p[0] < 0xc2 ? -1
-               : p[0] < 0xe0 ? 1
-               : p[0] < 0xf0 ? 2
-               : p[0] < 0xf5 ? 3
-                             : -1;
+    int more = p[0] < 0x80 ? 0 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : 3;
+    if ((p[0] >= 0x80 && p[0] < 0xc2) || p[0] >= 0xf5) more = -1;
     int32_t c = more < 1 ? p[0] : p[0] & (0x3f >> more);
     for (int k = 1; k <= more; k++) {
-        if ((p[k] & 0xc0) != 0x80)
-            more = -1; /* a 0 at the end, too */
-        else
-            c = c << 6 | (p[k] & 0x3f);
+        c = c << 6 | (p[k] & 0x3f);
+        if ((p[k] & 0xc0) != 0x80) more = -1; /* a 0 at the end, too */
     }
     bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
     if (overlong || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) more = -1;
@@ -38,7 +32,7 @@ static bool is_within(int32_t c, const character_range *range, size_t n)
     return false;
 }
 
-/* Controls, characters without ink or with power over their neighbours, and what XML forbids. */
+/* Control characters, those without ink or that change the ones beside them, and what XML forbids. */
 static bool is_invisible(int32_t c)
 {
     static const character_range range[] = {
@@ -112,10 +106,8 @@ double at_label_em(const char *label)
     double em = 0;
     while (*label) {
         int32_t c = next_character(&label);
-        em += is_wide(c)                                   ? 1
-              : c < 0x80 && strchr("iljtfrI.,:;'|!() ", c) ? 0.32
-              : c < 0x80 && strchr("mwMW%@", c)            ? 0.9
-                                                           : 0.58;
+        bool ascii = c < 0x80, narrow = ascii && strchr("iljtfrI.,:;'|!() ", c);
+        em += is_wide(c) ? 1 : narrow ? 0.32 : ascii && strchr("mwMW%@", c) ? 0.9 : 0.58;
     }
     return em;
 }

@@ -1,4 +1,4 @@
-/* label.h -- text from outside (tokens, names, titles) made fit to be drawn.  Private to src/io.
+/* label.h -- text from outside (tokens, names, titles) made fit to be drawn.  Private to src/plot.
  *
  * A token may be a space, half of a UTF-8 character, or a byte that rings a bell.  What is drawn is
  * valid UTF-8 without control characters, in which everything can be seen. */
@@ -10,10 +10,10 @@
 
 enum { AT_LABEL_SIZE = 128 }; /* bytes, 0 included */
 
-/* Makes from visible: newline and tab become arrows, other control characters \x07, bytes that are no
- * UTF-8 \xC3, invisible characters \u200B, spaces at either end an open box.  NULL becomes "".  What
- * does not fit into so many columns of a terminal ends in an ellipsis.  Without unicode only ASCII
- * is left: \n, \t, _ for a space, ~ for the ellipsis, ? for all other characters. */
+/* Makes from visible: newline and tab become arrows, other control characters \x07, bytes that are
+ * no UTF-8 \xC3, invisible characters \u200B, spaces at either end an open box.  NULL becomes "".
+ * What does not fit into so many columns of a terminal ends in an ellipsis.  Without unicode only
+ * ASCII is left: \n, \t, _ for a space, ~ for the ellipsis, ? for all other characters. */
 void at_label_make(char to[AT_LABEL_SIZE], const char *from, int columns, bool unicode);
 
 /* How wide a label is: in columns of a terminal, and in em of a sans-serif font (an estimate). */

@@ -1,19 +1,20 @@
 /* picture.h -- what is to be drawn: a heat map or a line chart.  svg.h and term.h draw it.
  *
- *     at_panel head[2] = {at_panel_of(P, NULL, at_shape_of(0, 0)), at_panel_of(P, NULL, at_shape_of(0, 1))};
+ *     at_panel head[2] = {at_panel_of(P, NULL, at_shape_of(0, 0)),
+ *                         at_panel_of(P, NULL, at_shape_of(0, 1))};
  *     at_heatmap h = {.title = "Attention", .panels = head, .n_panels = 2,
- *                     .row_label = "Query", .col_label = "Key", .row_names = token, .col_names = token};
+ *                     .row_label = "Query", .col_label = "Key",
+ *                     .row_names = token, .col_names = token};
  *     at_svg_heatmap(f, &h);
  *
- * Descriptions only point at the numbers and texts of the caller, which must stay until the picture is
- * drawn; nothing is copied, kept or freed.  What is left zero gets a sensible value.  Texts may be any
- * bytes: what can't be seen is made visible (a space at an end as an open box, \x07, ...). */
+ * Descriptions only point at the values and texts of the caller, which must stay until the picture
+ * is drawn; nothing is copied, kept or freed.  What is left zero gets a sensible value.  Texts may
+ * be any bytes: what can't be seen is made visible (a space at an end as an open box, \x07,
+ * ...). */
 #ifndef AT_PLOT_PICTURE_H
 #define AT_PLOT_PICTURE_H
 #include "autograd/tape.h"
 AT_BEGIN_C
-
-/* ------------------------------------------------------------------ heat maps ------------------ */
 
 typedef struct {       /* one matrix */
     const char *title; /* e.g. "head 0", or NULL */
@@ -28,7 +29,7 @@ typedef struct {       /* one matrix */
 
 /* The matrix in the last two axes of x at an index into the axes before them: P [B,H,T,S] has
  * at_panel_of(P, keep, at_shape_of(b, h)).  keep, which may be NULL, is a mask (1 = attend) that
- * broadcasts to x.  A vector is one row.  After a sticky error the panel is empty. */
+ * broadcasts to x.  A vector is one row.  After a sticky error the subplot is empty. */
 AT_API at_panel at_panel_of(const at_tensor *x, const at_tensor *keep, at_shape index);
 AT_API at_panel at_panel_of_grad(const at_tensor *x, const at_tensor *keep, at_shape index);
 
@@ -52,20 +53,18 @@ typedef struct {
     at_colours colours;
     double low,
         high;       /* ends of the colour bar; both 0: from the data.  Beyond them, their colours */
-    bool no_values; /* don't write the numbers into the cells, even if they fit */
+    bool no_values; /* don't write the values into the cells, even if they fit */
 } at_heatmap;
 
-/* A masked cell is hatched, whatever it holds; so is -infinity, which is what a mask adds to a score.
- * NaN and +infinity are magenta.  A matrix too large to be seen is shown in blocks, each as the value
- * of largest magnitude in it. */
-
-/* ------------------------------------------------------------------ line charts ---------------- */
+/* A masked cell is hatched, whatever it holds; so is -infinity, which is what a mask adds to a
+ * score.  NaN and +infinity are magenta.  A matrix too large to be seen is shown in blocks, each as
+ * the value of largest magnitude in it. */
 
 typedef struct {
     const char *name;
     const double *x, *y; /* x NULL: 0, 1, 2, ... */
     ptrdiff_t n;
-    bool faint; /* e.g. the raw numbers behind a smoothed line */
+    bool faint; /* e.g. the raw values behind a smoothed line */
     bool dots;  /* no line joins the points: they have no order */
 } at_series;
 

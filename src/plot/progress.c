@@ -90,17 +90,17 @@ static void draw_line(at_progress *p)
     char what[AT_LABEL_SIZE], cut[AT_LABEL_SIZE];
     at_terminal now = at_terminal_of(p->out);
     if (now.is_terminal) p->as.columns = now.columns; /* its size may have changed */
-    int room = p->as.columns - 1;
-    at_label_make(what, p->what, room / 2, p->as.unicode);
-    room -= at_label_columns(what);
+    int space = p->as.columns - 1;
+    at_label_make(what, p->what, space / 2, p->as.unicode);
+    space -= at_label_columns(what);
 
     progress_parts s = describe_progress(p);
     char *expendable[] = {s.rate, s.count, s.time, s.percent};
-    for (int i = 0; i < 4 && progress_columns(&s) > room; i++) expendable[i][0] = 0;
-    int width = room - progress_columns(&s) - 2;
+    for (int i = 0; i < 4 && progress_columns(&s) > space; i++) expendable[i][0] = 0;
+    int width = space - progress_columns(&s) - 2;
     fprintf(p->out, "\r%s", what);
     if (width >= 5) draw_bar(p, width < 30 ? width : 30);
-    at_label_make(cut, s.text[0] ? s.text + 2 : "", room - 2, p->as.unicode);
+    at_label_make(cut, s.text[0] ? s.text + 2 : "", space - 2, p->as.unicode);
     fprintf(p->out, "%s%s%s%s%s%s\033[K", s.count, s.percent, s.rate, s.time, *cut ? "  " : "",
             cut);
     fflush(p->out);

@@ -10,9 +10,10 @@
  *     training  ██████████░░░░░░░░░░  512/1200  43%  21.3/s  0:32 left  loss 2.134
  *
  * On a terminal the line is redrawn at most 10 times a second.  Where it does not fit, the bar goes
- * first, then the rate, the count and the time; what the caller says is cut last.  Colour is left out
- * if NO_COLOR is set (no-color.org), blocks become # and . unless the locale is UTF-8.  Elsewhere a
- * line is written after every tenth of the work, and at the end.  Without work nothing is written. */
+ * first, then the rate, the count and the time; what the caller says is cut last.  Colour is left
+ * out if NO_COLOR is set (no-color.org), blocks become # and . unless the locale is UTF-8.
+ * Elsewhere a line is written after every tenth of the work, and at the end.  Without work nothing
+ * is written. */
 #ifndef AT_PLOT_PROGRESS_H
 #define AT_PLOT_PROGRESS_H
 #include <stdbool.h>

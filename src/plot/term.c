@@ -38,13 +38,11 @@ static bool locale_says_utf8(void)
 
 at_terminal at_terminal_of(FILE *out)
 {
-    at_terminal as = {.columns = 80, .unicode = locale_says_utf8()};
     int columns = out ? at_terminal_width(out) : 0;
-    if (columns == 0) return as;
-    as.is_terminal = true;
-    as.colours = colours_of_terminal();
-    as.columns = columns;
-    return as;
+    return (at_terminal){.columns = columns ? columns : 80,
+                         .is_terminal = columns != 0,
+                         .unicode = locale_says_utf8(),
+                         .colours = columns ? colours_of_terminal() : 0};
 }
 
 /* ------------------------------------------------------------------ colours -------------------- */
@@ -73,14 +71,24 @@ static void reset_colour(FILE *out, at_terminal as)
     if (as.colours >= 256) fputs("\033[0m", out);
 }
 
-static void pad(FILE *out, int n)
-{
-    fprintf(out, "%*s", n > 0 ? n : 0, "");
-}
-
+/* n times, at least 0. */
 static void repeat(FILE *out, const char *text, int n)
 {
     while (n-- > 0) fputs(text, out);
+}
+
+static void pad(FILE *out, int n)
+{
+    repeat(out, " ", n);
+}
+
+/* before, the text in at most so many columns, after; nothing if there is no text. */
+static void term_text(FILE *out, at_terminal as, const char *before, const char *text, int columns,
+                      const char *after)
+{
+    char label[AT_LABEL_SIZE];
+    at_label_make(label, text, columns, as.unicode);
+    if (*label) fprintf(out, "%s%s%s", before, label, after);
 }
 
 static void put_title(FILE *out, at_terminal as, const char *title)
@@ -102,53 +110,25 @@ typedef struct {
     at_colour_scale scale;
     at_value_format format;
     bool coloured, values, any_masked;
-    int step, rows, cols; /* of the largest panel, in blocks */
+    int step, rows, cols; /* of the largest subplot, in blocks */
     int cell, names;      /* columns of a cell, and of the names of the rows */
 } term_heatmap;
 
-static void block_label(const term_heatmap *m, const char *const *names, int i, int columns,
-                        char label[AT_LABEL_SIZE])
+/* Returns how many columns the row names leave. */
+static int measure_blocks(term_heatmap *m, int step)
 {
-    char number[16];
-    snprintf(number, sizeof number, "%d", i * m->step);
-    at_label_make(label, names ? names[(ptrdiff_t)i * m->step] : number, columns, m->as.unicode);
-}
-
-static int longest_name(const term_heatmap *m, const char *const *names, int n, int columns)
-{
-    char label[AT_LABEL_SIZE];
-    int longest = 0;
-    for (int i = 0; i < n; i++) {
-        block_label(m, names, i, columns, label);
-        int length = at_label_columns(label);
-        longest = length > longest ? length : longest;
-    }
-    return longest;
-}
-
-static void count_blocks(term_heatmap *m)
-{
-    m->rows = m->cols = 0;
-    for (int k = 0; k < m->h->n_panels; k++) {
-        at_grid g = at_grid_of(&m->h->panels[k], m->step);
-        m->rows = g.rows > m->rows ? g.rows : m->rows;
-        m->cols = g.cols > m->cols ? g.cols : m->cols;
-    }
-    m->names = longest_name(m, m->h->row_names, m->rows, TERM_ROW_NAME);
+    m->step = step;
+    at_heatmap_extent(m->h, step, &m->rows, &m->cols);
+    m->names = at_names_size(m->h->row_names, m->rows, step, TERM_ROW_NAME, m->as.unicode).columns;
+    return m->as.columns - m->names - 2;
 }
 
 static void choose_cells(term_heatmap *m)
 {
-    int with_value = m->format.length + 2;
-    m->step = 1;
-    count_blocks(m);
-    int room = m->as.columns - m->names - 2;
-    m->values = !m->h->no_values && m->format.length && m->cols <= room / with_value;
-    m->cell = m->values ? with_value : m->cols <= room / 2 ? 2 : 1;
-    while (m->cols > 10 && m->cell * m->cols > m->as.columns - m->names - 2) {
-        m->step++;
-        count_blocks(m);
-    }
+    int with_value = m->format.length + 2, space = measure_blocks(m, 1);
+    m->values = !m->h->no_values && m->format.length && m->cols <= space / with_value;
+    m->cell = m->values ? with_value : m->cols <= space / 2 ? 2 : 1;
+    while (m->cols > 10 && m->cell * m->cols > space) space = measure_blocks(m, m->step + 1);
 }
 
 /* There are few shades, so all of them are used for what there is. */
@@ -159,16 +139,6 @@ static void choose_shades(term_heatmap *m)
     range.colours = ATTIC_COLOURS_RANGE;
     double high = at_colour_scale_of(&range).high;
     if (high > 0) m->scale = (at_colour_scale){fmin(0, m->scale.low), high, false};
-}
-
-static void find_masked(term_heatmap *m)
-{
-    for (int k = 0; k < m->h->n_panels; k++) {
-        at_grid g = at_grid_of(&m->h->panels[k], m->step);
-        for (int i = 0; i < g.rows && !m->any_masked; i++)
-            for (int j = 0; j < g.cols && !m->any_masked; j++)
-                m->any_masked = at_grid_cell(g, i, j).kind == ATTIC_CELL_MASKED;
-    }
 }
 
 /* ------------------------------------------------------------------ heat map: drawing ---------- */
@@ -185,15 +155,13 @@ static const char *shade_of(const term_heatmap *m, double u)
 
 static const char *shade_of_cell(const term_heatmap *m, at_cell c)
 {
-    if (c.kind == ATTIC_CELL_NAN) return "!";
-    double u = (c.value / 2 - m->scale.low / 2) / (m->scale.high / 2 - m->scale.low / 2);
-    return shade_of(m, u < 0 ? 0 : u > 1 ? 1 : u);
+    return c.kind == ATTIC_CELL_NAN ? "!" : shade_of(m, at_scale_place(m->scale, c.value));
 }
 
 static void put_masked(const term_heatmap *m)
 {
     int n = m->values ? 2 : m->cell;
-    if (m->coloured) set_colour(m->out, m->as, FOREGROUND, (at_rgb){135, 135, 135});
+    set_colour(m->out, m->as, FOREGROUND, (at_rgb){135, 135, 135});
     if (m->values) pad(m->out, m->cell - 3);
     repeat(m->out, m->as.unicode ? "╱" : "/", n);
     if (m->values) fputc(' ', m->out);
@@ -204,22 +172,21 @@ static void put_cell(const term_heatmap *m, at_cell c)
     if (c.kind == ATTIC_CELL_MASKED) {
         put_masked(m);
     } else if (m->coloured) {
-        at_rgb ground = c.kind == ATTIC_CELL_NAN ? at_nan_colour : at_colour_of(m->scale, c.value);
+        at_rgb ground = at_cell_colour(m->scale, c), black = {0, 0, 0}, white = {255, 255, 255};
         set_colour(m->out, m->as, BACKGROUND, ground);
-        at_rgb black = {0, 0, 0}, white = {255, 255, 255};
         set_colour(m->out, m->as, FOREGROUND, at_wants_dark_text(ground) ? black : white);
         if (m->values)
             fprintf(m->out, "%*s ", m->cell - 1, at_value_text(m->format, c));
         else
             pad(m->out, m->cell);
-    } else if (m->values) { /* a shade before the number lets patterns be seen */
+    } else if (m->values) { /* a shade before the value shows patterns */
         bool shaded = m->as.unicode && !m->scale.diverging;
         fprintf(m->out, "%s%*s ", shaded ? shade_of_cell(m, c) : " ", m->cell - 2,
                 at_value_text(m->format, c));
     } else {
         repeat(m->out, shade_of_cell(m, c), m->cell);
     }
-    if (m->coloured) reset_colour(m->out, m->as);
+    reset_colour(m->out, m->as);
 }
 
 /* Names stand above their columns, over the last digit; upright if they don't fit side by side. */
@@ -227,11 +194,12 @@ static void put_column_names(const term_heatmap *m, int cols)
 {
     char label[AT_LABEL_SIZE];
     int after = m->values ? 1 : 0, before = m->cell - after - (m->values ? 1 : m->cell);
-    int longest = longest_name(m, m->h->col_names, cols, TERM_COL_NAME);
+    const char *const *names = m->h->col_names;
+    int longest = at_names_size(names, cols, m->step, TERM_COL_NAME, m->as.unicode).columns;
     if (longest < m->cell) {
         pad(m->out, m->names + 1);
         for (int j = 0; j < cols; j++) {
-            block_label(m, m->h->col_names, j, TERM_COL_NAME, label);
+            at_cell_name(label, names, j * m->step, TERM_COL_NAME, m->as.unicode);
             pad(m->out, m->cell - after - at_label_columns(label));
             fputs(label, m->out);
             pad(m->out, after);
@@ -242,7 +210,7 @@ static void put_column_names(const term_heatmap *m, int cols)
     for (int line = 0; line < longest; line++) {
         pad(m->out, m->names + 1);
         for (int j = 0; j < cols; j++) {
-            block_label(m, m->h->col_names, j, TERM_COL_NAME, label);
+            at_cell_name(label, names, j * m->step, TERM_COL_NAME, m->as.unicode);
             pad(m->out, before);
             at_label_put_letter(m->out, label, line - (longest - at_label_letters(label)),
                                 m->cell - before);
@@ -251,7 +219,7 @@ static void put_column_names(const term_heatmap *m, int cols)
     }
 }
 
-static void put_matrix(const term_heatmap *m, const at_panel *p)
+static void put_subplot_rows(const term_heatmap *m, const at_panel *p)
 {
     char label[AT_LABEL_SIZE];
     at_grid g = at_grid_of(p, m->step);
@@ -262,7 +230,7 @@ static void put_matrix(const term_heatmap *m, const at_panel *p)
     }
     put_column_names(m, g.cols);
     for (int i = 0; i < g.rows; i++) {
-        block_label(m, m->h->row_names, i, TERM_ROW_NAME, label);
+        at_cell_name(label, m->h->row_names, i * m->step, TERM_ROW_NAME, m->as.unicode);
         pad(m->out, m->names - at_label_columns(label));
         fprintf(m->out, "%s ", label);
         for (int j = 0; j < g.cols; j++) put_cell(m, at_grid_cell(g, i, j));
@@ -273,20 +241,17 @@ static void put_matrix(const term_heatmap *m, const at_panel *p)
 /* "0 .:-=+*#%@ 0.85   // masked" */
 static void put_key(const term_heatmap *m)
 {
-    char label[AT_LABEL_SIZE];
     int n = m->coloured ? 20 : m->scale.diverging || m->as.unicode ? 5 : 10;
     pad(m->out, m->names + 1);
     fprintf(m->out, "%s ", at_number_text(m->scale.low, m->as.unicode));
     for (int k = 0; k < n; k++) {
         double u = (double)k / (n - 1);
-        if (m->coloured)
-            set_colour(m->out, m->as, BACKGROUND, at_colour_along(m->scale.diverging, u));
+        set_colour(m->out, m->as, BACKGROUND, at_colour_along(m->scale.diverging, u));
         fputs(m->coloured ? " " : shade_of(m, u), m->out);
     }
     reset_colour(m->out, m->as);
     fprintf(m->out, " %s", at_number_text(m->scale.high, m->as.unicode));
-    at_label_make(label, m->h->value_label, 30, m->as.unicode);
-    if (*label) fprintf(m->out, "  %s", label);
+    term_text(m->out, m->as, "  ", m->h->value_label, 30, "");
     if (m->any_masked) fputs(m->as.unicode ? "   ╱╱ masked" : "   // masked", m->out);
     if (m->step > 1) fprintf(m->out, "   each the largest of %d x %d", m->step, m->step);
     fputc('\n', m->out);
@@ -295,11 +260,8 @@ static void put_key(const term_heatmap *m)
 /* "Query ↓  Key →" */
 static void put_axis_labels(const term_heatmap *m)
 {
-    char label[AT_LABEL_SIZE];
-    at_label_make(label, m->h->row_label, 30, m->as.unicode);
-    if (*label) fprintf(m->out, "%s %s  ", label, m->as.unicode ? "↓" : "(down)");
-    at_label_make(label, m->h->col_label, 30, m->as.unicode);
-    if (*label) fprintf(m->out, "%s %s", label, m->as.unicode ? "→" : "(across)");
+    term_text(m->out, m->as, "", m->h->row_label, 30, m->as.unicode ? " ↓  " : " (down)  ");
+    term_text(m->out, m->as, "", m->h->col_label, 30, m->as.unicode ? " →" : " (across)");
     if (m->h->row_label || m->h->col_label) fputc('\n', m->out);
 }
 
@@ -314,10 +276,10 @@ bool at_term_heatmap(FILE *out, at_terminal as, const at_heatmap *h)
                       .coloured = as.colours >= 256};
     choose_cells(&m);
     choose_shades(&m);
-    find_masked(&m);
+    m.any_masked = at_heatmap_shows(h, m.step, ATTIC_CELL_MASKED);
     put_title(out, as, h->title);
     put_axis_labels(&m);
-    for (int k = 0; k < h->n_panels; k++) put_matrix(&m, &h->panels[k]);
+    for (int k = 0; k < h->n_panels; k++) put_subplot_rows(&m, &h->panels[k]);
     put_key(&m);
     return !ferror(out);
 }
@@ -336,7 +298,7 @@ typedef struct {
     int cols, left;     /* of the plot, and of the ticks before it */
     int dots_x, dots_y; /* per character */
     unsigned char dots[PLOT_ROWS][PLOT_COLS];
-    signed char series[PLOT_ROWS][PLOT_COLS]; /* who was there last */
+    signed char series[PLOT_ROWS][PLOT_COLS]; /* the last one drawn there */
     bool has_level[PLOT_ROWS];
     const char *level[PLOT_ROWS]; /* names, right of the plot */
 } term_chart;
@@ -411,12 +373,13 @@ static void measure_plot(term_chart *m)
     m->x_ticks = at_ticks_between(m->x.lo, m->x.hi, m->cols / 12 + 1, m->x.logarithmic);
 }
 
+static const char plot_letters[] = "*+ox#@%";
+
 static const char *mark_of(const term_chart *m, int row, int col, char braille[4])
 {
-    static const char *const letter[] = {"*", "+", "o", "x", "#", "@", "%"};
     unsigned dots = m->dots[row][col];
     if (!dots) return !m->has_level[row] ? " " : m->as.unicode ? "┄" : "-";
-    if (!m->as.unicode) return letter[m->series[row][col] % 7];
+    if (!m->as.unicode) return strcpy(braille, (char[]){plot_letters[m->series[row][col] % 7], 0});
     braille[0] = (char)0xe2; /* U+2800 + dots, in UTF-8 */
     braille[1] = (char)(0xa0 | dots >> 6);
     braille[2] = (char)(0x80 | (dots & 0x3f));
@@ -426,7 +389,7 @@ static const char *mark_of(const term_chart *m, int row, int col, char braille[4
 
 static void put_plot_row(const term_chart *m, int row)
 {
-    char label[AT_LABEL_SIZE], braille[4];
+    char braille[4];
     const char *tick = "";
     for (int k = 0; k < m->y_ticks.n; k++)
         if (row_of(m, m->y_ticks.value[k]) == row)
@@ -434,18 +397,17 @@ static void put_plot_row(const term_chart *m, int row)
     pad(m->out, m->left - at_label_columns(tick));
     fprintf(m->out, "%s %s", tick, !m->as.unicode ? "|" : *tick ? "┤" : "│");
     for (int col = 0; col < m->cols; col++) {
-        bool coloured = m->dots[row][col] && m->as.colours >= 256;
-        if (coloured) set_colour(m->out, m->as, FOREGROUND, at_series_colour(m->series[row][col]));
+        bool dots = m->dots[row][col] != 0;
+        if (dots) set_colour(m->out, m->as, FOREGROUND, at_series_colour(m->series[row][col]));
         fputs(mark_of(m, row, col, braille), m->out);
-        if (coloured) reset_colour(m->out, m->as);
+        if (dots) reset_colour(m->out, m->as);
     }
-    at_label_make(label, m->level[row], PLOT_LABEL, m->as.unicode);
-    fprintf(m->out, *label ? " %s\n" : "%s\n", label);
+    term_text(m->out, m->as, " ", m->level[row], PLOT_LABEL, "");
+    fputc('\n', m->out);
 }
 
 static void put_x_axis(const term_chart *m)
 {
-    char label[AT_LABEL_SIZE];
     pad(m->out, m->left + 1);
     fputs(m->as.unicode ? "└" : "+", m->out);
     repeat(m->out, m->as.unicode ? "─" : "-", m->cols);
@@ -461,14 +423,13 @@ static void put_x_axis(const term_chart *m)
         fputs(text, m->out);
         at = (from > at ? from : at) + n;
     }
-    at_label_make(label, m->c->x_label, 40, m->as.unicode);
-    fprintf(m->out, *label ? "  %s\n" : "%s\n", label);
+    term_text(m->out, m->as, "  ", m->c->x_label, 40, "");
+    fputc('\n', m->out);
 }
 
 /* "* training  + validation" */
 static void put_plot_legend(const term_chart *m)
 {
-    static const char letter[] = "*+ox#@%";
     char label[AT_LABEL_SIZE];
     bool any = false;
     for (int k = 0; k < m->c->n_series; k++) {
@@ -476,17 +437,16 @@ static void put_plot_legend(const term_chart *m)
         if (!*label) continue;
         if (any) fputs("   ", m->out);
         any = true;
-        if (m->as.colours >= 256) set_colour(m->out, m->as, FOREGROUND, at_series_colour(k));
+        set_colour(m->out, m->as, FOREGROUND, at_series_colour(k));
         if (m->as.unicode)
             fputs(m->c->series[k].dots ? "••" : "━━", m->out);
         else
-            fputc(letter[k % 7], m->out);
+            fputc(plot_letters[k % 7], m->out);
         reset_colour(m->out, m->as);
         fprintf(m->out, " %s", label);
     }
     if (any) fputc('\n', m->out);
-    at_label_make(label, m->c->y_label, 40, m->as.unicode);
-    if (*label) fprintf(m->out, "%s\n", label);
+    term_text(m->out, m->as, "", m->c->y_label, 40, "\n");
 }
 
 bool at_term_chart(FILE *out, at_terminal as, const at_chart *c)

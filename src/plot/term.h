@@ -12,12 +12,13 @@ typedef struct {
     int columns; /* its width; 80 if not known */
     bool is_terminal;
     bool unicode; /* the locale (LC_ALL, LC_CTYPE or LANG) says UTF-8 */
-    int colours; /* 0: not a terminal, a dumb one, or NO_COLOR is set (no-color.org); 8; 256; 1 << 24 */
+    int colours;  /* 8, 256, 1 << 24; 0: no terminal, a dumb one, or NO_COLOR (no-color.org) */
 } at_terminal;
 AT_API at_terminal at_terminal_of(FILE *out);
 
-/* One panel below the other.  Numbers where they fit, on coloured ground; else squares of two columns,
- * or one; else blocks of cells, as in an SVG.  Without colours shades from white to black, or ASCII:
+/* One subplot below the other.  Values where they fit, on coloured ground; else squares of two
+ * columns, or one; else blocks of cells, as in an SVG.  Without colours shades from white to black,
+ * or ASCII:
  *
  *     Query (down), Key (across)
  *                 t  c  a

@@ -61,7 +61,7 @@ END_TEST
 START_TEST(this_processor_has_what_this_build_needs)
 {
     char message[512] = "";
-    ck_assert_msg(!at_target_is_lesser(message, sizeof message), "%s", message);
+    ck_assert_msg(!at_target_is_unsupported(message, sizeof message), "%s", message);
 }
 END_TEST
 

@@ -179,9 +179,9 @@ START_TEST(gradients_flow_through_cross_attention)
 }
 END_TEST
 
-/* ------------------------------------------------------------------ the room ------------------- */
+/* ------------------------------------------------------------------ capacity ------------------- */
 
-static void poison_room(const at_tensor *K, int taken)
+static void poison_unused(const at_tensor *K, int taken)
 {
     int context = K->shape.dim[1], width = at_last(K->shape);
     for (ptrdiff_t i = 0; i < at_count(K->shape); i++)
@@ -196,7 +196,7 @@ START_TEST(what_is_not_filled_is_not_read)
                 at_attention a = layer_of(t, kind[3].config);
                 at_tensor *x = draw_text(t, B, 4);
                 at_cache cache = at_cache_make(t, &a, B, 300); /* more than one tile of keys */
-                poison_room(cache.K, 0), poison_room(cache.V, 0);
+                poison_unused(cache.K, 0), poison_unused(cache.V, 0);
                 at_sdpa_args with = {.causal = causal, .path = (at_sdpa_path)path};
                 at_tensor *y = at_attention_decode(t, &cache, x, with);
                 assert_agree(y, at_attention_apply(t, &a, x, NULL, with), "poisoned");
@@ -428,8 +428,9 @@ START_TEST(steps_that_do_not_fit_are_refused_and_the_cache_goes_on)
     at_sdpa_args right = {.causal = true, .align = ATTIC_ALIGN_BOTTOM_RIGHT};
     at_attention_decode(t, &cache, rows_of(t, x, 0, 3), with);
 
-    assert_no_step(t, &cache, rows_of(t, x, 0, 3), with,
-                   "attention: the cache has room for 5 rows, and 3 are taken: 3 more don't fit");
+    assert_no_step(
+        t, &cache, rows_of(t, x, 0, 3), with,
+        "attention: the cache has a capacity of 5 rows, and 3 are taken: 3 more don't fit");
     assert_no_step(t, &cache, draw_text(t, 3, 1), with,
                    "attention: x is [3,1,8], but the cache is for a batch of 2: [2,T,8]");
     assert_no_step(t, &cache, at_const(t, at_shape_of(1, C), NULL), with,
@@ -499,7 +500,7 @@ START_TEST(what_is_no_cache_is_refused)
     at_clear_error(t);
     assert_no_step(t, &empty, x, (at_sdpa_args){0}, "attention: the cache is NULL");
     ck_assert_ptr_null(at_cache_make(t, &a, -1, 4).K);
-    assert_error(t, "cache: a batch of -1 and room for 4 rows: neither can be negative");
+    assert_error(t, "cache: a batch of -1 and a capacity of 4 rows: neither can be negative");
     at_clear_error(t);
     ck_assert_ptr_null(at_cache_make(t, NULL, 1, 4).K);
     assert_error(t, "cache: the layer is NULL");

@@ -1,4 +1,4 @@
-/* test_statistics.c -- looks at heads by hand, their verdicts, and the hook. */
+/* test_statistics.c -- statistics of heads by hand, their verdicts, and the hook. */
 #include "tensors.h"
 
 #include <math.h>
@@ -104,7 +104,7 @@ START_TEST(where_nothing_can_be_chosen_nothing_is_wrong)
 }
 END_TEST
 
-START_TEST(a_single_row_is_not_alike)
+START_TEST(a_single_row_is_not_similar)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
     at_tensor *P = at_const(t, at_shape_of(2, 1, 2), (double[]){1, 0, 1, 0});
@@ -246,7 +246,7 @@ static void note(void *ctx, int layer, int head, const at_watched *h)
     *c = (call){c->calls + 1, layer, head, h->state};
 }
 
-/* One look at two heads: head 0 is fine, head 1 is fine, or all on one key, or NaN. */
+/* Statistics of two heads: head 0 is fine, head 1 is fine, or all on one key, or NaN. */
 static void look(at_tape *t, at_watch *w, at_head_state second)
 {
     double a = second == ATTIC_HEAD_NAN ? nan_ : second == ATTIC_HEAD_FINE ? 0.25 : 1;
@@ -337,7 +337,7 @@ END_TEST
 
 /* ------------------------------------------------------------------ text ----------------------- */
 
-START_TEST(a_layer_is_told_in_a_line_and_a_change_in_words)
+START_TEST(a_layer_is_a_line_and_a_change_is_in_words)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
     at_watch *w = at_watch_make(t, 2, 2, usual);
@@ -350,8 +350,8 @@ START_TEST(a_layer_is_told_in_a_line_and_a_change_in_words)
     fclose(f);
     ck_assert_str_eq(line, "entropy 0.56 0.00 of 0.69   largest 0.75 1.00   kept 1.00");
     ck_assert_str_eq(at_watch_text(1, 1, &w->head[3]),
-                     "block 1 head 1 is on one key for all, for 3 looks: entropy 0.00 of 0.69, "
-                     "largest 1.00, alike 1.00");
+                     "block 1 head 1 is on one key for all (3 in a row): entropy 0.00 of "
+                     "0.69, largest 1.00, similarity 1.00");
     ck_assert_str_eq(at_watch_text(1, 1, NULL), "NULL");
     ck_assert_str_eq(at_head_text((at_head_state)99), "?");
     at_close(t);
@@ -376,35 +376,36 @@ START_TEST(what_are_no_weights_or_no_mask_is_refused)
               *x = at_const(t, at_shape_of(3), NULL);
     at_tensor *three = at_bools(t, at_shape_of(H, T, S), NULL),
               *T_T = at_bools(t, at_shape_of(T, T), NULL);
-    assert_refused(t, P, NULL, 2, 0, "watch: P is [2,3,4,5], which are no weights of 2 heads");
-    assert_refused(t, P, NULL, 3, 3, "watch: there is no head 3 of 3");
-    assert_refused(t, x, NULL, 1, 0, "watch: P is [3], which are no weights of 1 heads");
-    assert_refused(t, P, three, 3, 0,
-                   "watch: keep is [3,4,5] beside P [2,3,4,5]: is that [B,T,S] or [H,T,S]?  Write "
-                   "[B,1,T,S] or [1,H,T,S]");
-    assert_refused(t, P, T_T, 3, 0, "watch: keep is [4,4], which is no mask for P [2,3,4,5]");
-    assert_refused(t, P, x, 3, 0, "watch: keep [3] has dtype f32 but must be bool");
-    assert_refused(t, NULL, NULL, 3, 0, "watch: P is NULL");
+    assert_refused(t, P, NULL, 2, 0, "statistics: P is [2,3,4,5], which are no weights of 2 heads");
+    assert_refused(t, P, NULL, 3, 3, "statistics: there is no head 3 of 3");
+    assert_refused(t, x, NULL, 1, 0, "statistics: P is [3], which are no weights of 1 heads");
+    assert_refused(
+        t, P, three, 3, 0,
+        "statistics: keep is [3,4,5] beside P [2,3,4,5]: is that [B,T,S] or [H,T,S]?  Write "
+        "[B,1,T,S] or [1,H,T,S]");
+    assert_refused(t, P, T_T, 3, 0, "statistics: keep is [4,4], which is no mask for P [2,3,4,5]");
+    assert_refused(t, P, x, 3, 0, "statistics: keep [3] has dtype f32 but must be bool");
+    assert_refused(t, NULL, NULL, 3, 0, "statistics: P is NULL");
     at_close(t);
 }
 END_TEST
 
-START_TEST(a_watch_that_can_not_be_is_refused)
+START_TEST(a_monitor_that_can_not_be_is_refused)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     ck_assert_ptr_null(at_watch_make(t, 0, 4, usual));
-    assert_error(t, "watch: 0 layers of 4 heads: both must be in 1..32768");
+    assert_error(t, "monitor: 0 layers of 4 heads: both must be in 1..32768");
     at_clear_error(t);
     ck_assert_ptr_null(at_watch_make(t, 1, 4, (at_watch_args){.patience = -1}));
-    assert_error(t, "watch: patience is -1 but can't be negative");
+    assert_error(t, "monitor: patience is -1 but can't be negative");
     at_clear_error(t);
     at_watch *w = at_watch_make(t, 2, 1, usual);
     at_tensor *P = at_const(t, at_shape_of(2, 2), NULL);
     ck_assert(!at_watch_look(t, w, 2, P, NULL));
-    assert_error(t, "watch: there is no layer 2 of 2");
+    assert_error(t, "monitor: there is no layer 2 of 2");
     at_clear_error(t);
     ck_assert(!at_watch_look(t, NULL, 0, P, NULL));
-    assert_error(t, "watch: w is NULL");
+    assert_error(t, "monitor: w is NULL");
     at_clear_error(t);
     ck_assert(!at_watch_look(t, w, 0, NULL, NULL) && w->head[0].in_a_row == 0);
     at_close(t);
@@ -415,11 +416,11 @@ SUITE(nn_statistics, a_row_of_a_half_and_two_quarters_has_an_entropy_of_three_ha
       rows_that_look_at_one_key_each_have_no_entropy,
       equal_weights_have_the_entropy_of_what_is_kept, weights_that_underflow_do_not_hide_a_collapse,
       what_is_masked_is_not_read_and_what_is_kept_surfaces,
-      where_nothing_can_be_chosen_nothing_is_wrong, a_single_row_is_not_alike,
+      where_nothing_can_be_chosen_nothing_is_wrong, a_single_row_is_not_similar,
       looks_at_every_head_are_those_of_the_definition, every_layout_of_weights_and_mask_is_read,
       verdicts_begin_at_the_limits, limits_can_be_set_and_switched_off,
       one_odd_look_is_no_change_but_three_in_a_row_are, patience_can_be_set, nans_are_told_at_once,
       a_transformer_is_watched_layer_by_layer,
       looking_takes_no_memory_of_the_step_and_leaves_the_tape_as_it_was,
-      a_layer_is_told_in_a_line_and_a_change_in_words, what_are_no_weights_or_no_mask_is_refused,
-      a_watch_that_can_not_be_is_refused)
+      a_layer_is_a_line_and_a_change_is_in_words, what_are_no_weights_or_no_mask_is_refused,
+      a_monitor_that_can_not_be_is_refused)

@@ -12,9 +12,9 @@ static at_heatmap map_of(const at_panel *p)
     return (at_heatmap){.panels = p, .n_panels = 1};
 }
 
-/* ------------------------------------------------------------------ panels --------------------- */
+/* ------------------------------------------------------------------ subplots ------------------- */
 
-START_TEST(a_panel_is_the_matrix_at_an_index)
+START_TEST(a_subplot_is_the_matrix_at_an_index)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     double values[24];
@@ -32,7 +32,7 @@ START_TEST(a_panel_is_the_matrix_at_an_index)
 }
 END_TEST
 
-START_TEST(a_mask_broadcasts_to_its_panel)
+START_TEST(a_mask_broadcasts_to_its_subplot)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
     at_tensor *x = at_const(t, at_shape_of(2, 1, 3, 2), NULL);
@@ -52,29 +52,29 @@ START_TEST(a_mask_broadcasts_to_its_panel)
 }
 END_TEST
 
-static void expect_panel_error(at_tape *t, at_panel p, const char *message)
+static void expect_subplot_error(at_tape *t, at_panel p, const char *message)
 {
     ck_assert(p.data == NULL && p.rows == 0);
     ck_assert_str_eq(at_error(t), message);
     at_clear_error(t);
 }
 
-START_TEST(a_panel_that_cannot_be_is_an_error)
+START_TEST(a_subplot_that_cannot_be_is_an_error)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
     at_tensor *x = at_name(at_variable(t, at_shape_of(2, 3, 4), NULL), "P");
     at_tensor *mask = at_bools(t, at_shape_of(2, 4), NULL),
               *real = at_const(t, at_shape_of(3, 4), NULL);
-    expect_panel_error(t, at_panel_of(x, NULL, at_shape_of()),
-                       "panel: there is no matrix [] in \"P\" [2,3,4]");
-    expect_panel_error(t, at_panel_of(x, NULL, at_shape_of(2)),
-                       "panel: there is no matrix [2] in \"P\" [2,3,4]");
-    expect_panel_error(t, at_panel_of(x, mask, at_shape_of(0)),
-                       "panel: keep is bool [2,4], which is no mask for \"P\" [2,3,4]");
-    expect_panel_error(t, at_panel_of(x, real, at_shape_of(0)),
-                       "panel: keep is f64 [3,4], which is no mask for \"P\" [2,3,4]");
-    expect_panel_error(t, at_panel_of_grad(x, NULL, at_shape_of(0)),
-                       "panel: no gradient has reached \"P\" [2,3,4]");
+    expect_subplot_error(t, at_panel_of(x, NULL, at_shape_of()),
+                         "subplot: there is no matrix [] in \"P\" [2,3,4]");
+    expect_subplot_error(t, at_panel_of(x, NULL, at_shape_of(2)),
+                         "subplot: there is no matrix [2] in \"P\" [2,3,4]");
+    expect_subplot_error(t, at_panel_of(x, mask, at_shape_of(0)),
+                         "subplot: keep is bool [2,4], which is no mask for \"P\" [2,3,4]");
+    expect_subplot_error(t, at_panel_of(x, real, at_shape_of(0)),
+                         "subplot: keep is f64 [3,4], which is no mask for \"P\" [2,3,4]");
+    expect_subplot_error(t, at_panel_of_grad(x, NULL, at_shape_of(0)),
+                         "subplot: no gradient has reached \"P\" [2,3,4]");
     ck_assert_ptr_null(at_panel_of(NULL, NULL, at_shape_of()).data);
     at_close(t);
 }
@@ -299,8 +299,8 @@ START_TEST(places_are_between_zero_and_one)
 }
 END_TEST
 
-SUITE(plot_draw, a_panel_is_the_matrix_at_an_index, a_mask_broadcasts_to_its_panel,
-      a_panel_that_cannot_be_is_an_error, minus_infinity_is_masked_and_nan_is_not_hidden,
+SUITE(plot_draw, a_subplot_is_the_matrix_at_an_index, a_mask_broadcasts_to_its_subplot,
+      a_subplot_that_cannot_be_is_an_error, minus_infinity_is_masked_and_nan_is_not_hidden,
       a_block_shows_its_largest_magnitude_and_any_nan, values_are_written_so_that_they_compare,
       colours_follow_the_data, the_caller_may_choose_the_ends, viridis_runs_from_violet_to_yellow,
       signed_colours_are_blue_white_and_red, text_stands_out_from_its_ground,

@@ -228,7 +228,7 @@ START_TEST(signed_values_diverge_from_white)
 }
 END_TEST
 
-START_TEST(panels_lie_side_by_side)
+START_TEST(subplots_lie_side_by_side)
 {
     at_panel p[3] = {weights_panel(), weights_panel(), weights_panel()};
     char title[3][24];
@@ -481,7 +481,7 @@ END_TEST
 SUITE(plot_svg, the_checker_itself_tells_good_from_bad,
       a_heat_map_shows_values_names_labels_and_colour_bar,
       masked_cells_are_hatched_and_nan_is_magenta, light_cells_have_dark_numbers,
-      signed_values_diverge_from_white, panels_lie_side_by_side,
+      signed_values_diverge_from_white, subplots_lie_side_by_side,
       numbers_that_do_not_fit_are_left_out, a_huge_matrix_is_drawn_in_blocks,
       sizes_of_zero_and_one_are_drawn, any_bytes_may_be_names,
       a_chart_shows_lines_levels_legend_and_axes, what_is_not_finite_breaks_the_line,

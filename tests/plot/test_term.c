@@ -151,7 +151,7 @@ START_TEST(a_narrow_terminal_gets_narrow_cells_and_then_blocks)
 }
 END_TEST
 
-START_TEST(panels_stand_below_each_other)
+START_TEST(subplots_stand_below_each_other)
 {
     at_panel p[] = {causal_panel(), {.title = "none"}, causal_panel()};
     p[0].title = "first";
@@ -292,7 +292,7 @@ END_TEST
 SUITE(plot_term, numbers_are_written_where_they_fit,
       shades_stand_for_numbers_and_names_stand_upright, shades_use_all_of_their_range,
       signs_can_be_told_without_colours, colours_are_those_of_the_svg,
-      a_narrow_terminal_gets_narrow_cells_and_then_blocks, panels_stand_below_each_other,
+      a_narrow_terminal_gets_narrow_cells_and_then_blocks, subplots_stand_below_each_other,
       a_chart_in_ascii, a_chart_in_braille, dots_stay_apart_on_a_terminal,
       charts_of_anything_fit_and_do_not_crash, a_file_is_no_terminal,
       the_locale_decides_about_unicode)
