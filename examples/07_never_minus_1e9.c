@@ -28,7 +28,7 @@
 
 #include "common/options.h"
 
-enum { S = 4 };
+enum { N = 4 };
 
 /* ---- ways to mask --------------------------------------------------------------------------- */
 
@@ -70,7 +70,7 @@ static at_tensor *weights_of(at_tape *t, const method *m, at_tensor *s, at_tenso
 /* ---- one query ------------------------------------------------------------------------------ */
 
 typedef struct {
-    double P[S], O, dQ, dK, dV; /* weights, output; lengths of gradients, for dO = 1 */
+    double P[N], O, dQ, dK, dV; /* weights, output; lengths of gradients, for dO = 1 */
 } result;
 
 static double length_of_grad(const at_tensor *x)
@@ -83,23 +83,23 @@ static double length_of_grad(const at_tensor *x)
 /* The keys are the unit vectors, so with c = 1 the scores are the query. */
 static result attend(const method *m, const double *scores, const bool *keep)
 {
-    const double unit[S][S] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
-    const bool drop[S] = {!keep[0], !keep[1], !keep[2], !keep[3]};
+    const double unit[N][N] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    const bool drop[N] = {!keep[0], !keep[1], !keep[2], !keep[3]};
     result r = {0};
     at_tape *t = at_open(m->real, 1);
-    at_tensor *Q = at_variable(t, at_shape_of(1, S), scores), *P = NULL, *O;
-    at_tensor *K = at_variable(t, at_shape_of(S, S), &unit[0][0]);
-    at_tensor *V = at_variable(t, at_shape_of(S, 1), (const double[]){1, 10, 100, 1000});
+    at_tensor *Q = at_variable(t, at_shape_of(1, N), scores), *P = NULL, *O;
+    at_tensor *K = at_variable(t, at_shape_of(N, N), &unit[0][0]);
+    at_tensor *V = at_variable(t, at_shape_of(N, 1), (const double[]){1, 10, 100, 1000});
     if (m->way == SKIP) {
-        at_tensor *kept = at_bools(t, at_shape_of(1, S), keep);
+        at_tensor *kept = at_bools(t, at_shape_of(1, N), keep);
         O = at_sdpa(t, Q, K, V, (at_sdpa_args){.scale = 1, .keep = kept, .weights = &P});
     } else {
         at_tensor *s = at_matmul_t(t, Q, false, K, true);
-        P = weights_of(t, m, s, at_bools(t, at_shape_of(1, S), drop));
+        P = weights_of(t, m, s, at_bools(t, at_shape_of(1, N), drop));
         O = at_matmul(t, P, V);
     }
     at_backward(t, O);
-    for (int j = 0; j < S; j++) r.P[j] = at_get(P, 0, j);
+    for (int j = 0; j < N; j++) r.P[j] = at_get(P, 0, j);
     r.O = at_item(O);
     r.dQ = length_of_grad(Q), r.dK = length_of_grad(K), r.dV = length_of_grad(V);
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
@@ -111,8 +111,8 @@ static result attend(const method *m, const double *scores, const bool *keep)
 
 typedef struct {
     const char *name;
-    double score[S];
-    bool keep[S];
+    double score[N];
+    bool keep[N];
     const char *moral;
 } situation;
 
@@ -140,7 +140,7 @@ static double some_nan(double x)
 static void show(int k, result *got)
 {
     printf("%d  %s: scores", k + 1, ask[k].name);
-    for (int j = 0; j < S; j++)
+    for (int j = 0; j < N; j++)
         printf(ask[k].keep[j] ? "%s %g" : "%s (%g)", j ? "," : "", ask[k].score[j]);
     printf("     in brackets: masked\n\n%28s    weights                           O    |dQ|      "
            "|dK|    |dV|\n",
@@ -148,7 +148,7 @@ static void show(int k, result *got)
     for (int m = 0; m < METHODS; m++) {
         got[m] = attend(&table[m], ask[k].score, ask[k].keep);
         printf("%-28s", table[m].name);
-        for (int j = 0; j < S; j++) printf("%7.3f", some_nan(got[m].P[j]));
+        for (int j = 0; j < N; j++) printf("%7.3f", some_nan(got[m].P[j]));
         printf("  %8.3f%8.2f%10.2f%8.3f\n", some_nan(got[m].O), got[m].dQ, got[m].dK,
                some_nan(got[m].dV));
     }
@@ -173,14 +173,14 @@ static void show_digits(void)
 /* ---- situation 4 ---------------------------------------------------------------------------- */
 
 /* Every key is masked, some by one mask and some by two. */
-static bool show_two_masks(const char *name, double number, const double twice[S], double *P)
+static bool show_two_masks(const char *name, double number, const double twice[N], double *P)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_tensor *once = at_add_scalar(t, at_const(t, at_shape_of(S), NULL), number);
-    at_tensor *both = at_add(t, once, at_scale(t, at_const(t, at_shape_of(S), twice), number));
+    at_tensor *once = at_add_scalar(t, at_const(t, at_shape_of(N), NULL), number);
+    at_tensor *both = at_add(t, once, at_scale(t, at_const(t, at_shape_of(N), twice), number));
     at_tensor *y = textbook_softmax(t, both);
     printf("%-28s", name);
-    for (int j = 0; j < S; j++) printf("%7.3f", some_nan(P[j] = at_get(y, j)));
+    for (int j = 0; j < N; j++) printf("%7.3f", some_nan(P[j] = at_get(y, j)));
     printf("\n");
     bool ok = at_ok(t);
     at_close(t);
@@ -205,12 +205,12 @@ static int count_nans(const at_tensor *x, bool of_gradient)
 static nans attend_beside_rubbish(at_sdpa_path path, bool in_K, bool in_V)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_tensor *Q = at_param(t, "Q", at_shape_of(S, 2), at_normal(1));
-    at_tensor *K = at_param(t, "K", at_shape_of(S, 2), at_normal(1));
-    at_tensor *V = at_param(t, "V", at_shape_of(S, 2), at_normal(1));
-    if (in_K) at_set(K, (double)NAN, S - 1, 0);
-    if (in_V) at_set(V, (double)NAN, S - 1, 0);
-    at_tensor *len = at_ints(t, at_shape_of(1), (const int32_t[]){S - 1});
+    at_tensor *Q = at_param(t, "Q", at_shape_of(N, 2), at_normal(1));
+    at_tensor *K = at_param(t, "K", at_shape_of(N, 2), at_normal(1));
+    at_tensor *V = at_param(t, "V", at_shape_of(N, 2), at_normal(1));
+    if (in_K) at_set(K, (double)NAN, N - 1, 0);
+    if (in_V) at_set(V, (double)NAN, N - 1, 0);
+    at_tensor *len = at_ints(t, at_shape_of(1), (const int32_t[]){N - 1});
     at_tensor *O = at_sdpa(t, Q, K, V, (at_sdpa_args){.key_len = len, .path = path});
     at_backward(t, at_sum(t, O));
     nans n = {count_nans(O, false), count_nans(Q, true), count_nans(K, true), count_nans(V, true)};
@@ -242,17 +242,17 @@ static bool show_rubbish(void)
 static bool draw(const char *path, result got[SITUATIONS][METHODS])
 {
     static const char *const key[] = {"1", "2", "3", "4"};
-    static double P[METHODS][SITUATIONS][S];
-    unsigned char keep[SITUATIONS][S];
+    static double P[METHODS][SITUATIONS][N];
+    unsigned char keep[SITUATIONS][N];
     const char *row[SITUATIONS];
     at_panel panels[METHODS];
     for (int k = 0; k < SITUATIONS; k++) {
         row[k] = ask[k].name;
-        for (int j = 0; j < S; j++) keep[k][j] = ask[k].keep[j];
+        for (int j = 0; j < N; j++) keep[k][j] = ask[k].keep[j];
         for (int m = 0; m < METHODS; m++) memcpy(P[m][k], got[k][m].P, sizeof P[m][k]);
     }
     for (int m = 0; m < METHODS; m++)
-        panels[m] = (at_panel){.title = table[m].name, .data = P[m], .rows = SITUATIONS, .cols = S};
+        panels[m] = (at_panel){.title = table[m].name, .data = P[m], .rows = SITUATIONS, .cols = N};
     panels[0].keep = &keep[0][0];
     at_heatmap map = {.title = "Seven ways to mask keys 3 and 4, or all",
                       .panels = panels,
@@ -271,8 +271,8 @@ static bool draw(const char *path, result got[SITUATIONS][METHODS])
 
 static bool weights_are(const result *r, double a, double b, double c, double d)
 {
-    const double P[S] = {a, b, c, d};
-    for (int j = 0; j < S; j++)
+    const double P[N] = {a, b, c, d};
+    for (int j = 0; j < N; j++)
         if (!(fabs(r->P[j] - P[j]) < 1e-3)) return false;
     return true;
 }
@@ -301,17 +301,17 @@ int main(int argc, char **argv)
 {
     int first = parse_options(argc, argv, "usage: 07_never_minus_1e9 [picture.svg]\n", NULL, 1);
     result got[SITUATIONS][METHODS];
-    double once[S], lowest[S], nothing[S];
+    double once[N], lowest[N], nothing[N];
     for (int k = 0; k < SITUATIONS; k++) {
         show(k, got[k]);
         if (k == 1) show_digits();
     }
     printf("4  Two masks added, which hide all keys between them\n\n");
-    bool ok = show_two_masks("-1e9; keys 3, 4 twice", -1e9, (const double[S]){0, 0, 1, 1}, once);
+    bool ok = show_two_masks("-1e9; keys 3, 4 twice", -1e9, (const double[N]){0, 0, 1, 1}, once);
     ok = show_two_masks("-FLT_MAX; keys 3, 4 twice", -(double)FLT_MAX,
-                        (const double[S]){0, 0, 1, 1}, lowest) &&
+                        (const double[N]){0, 0, 1, 1}, lowest) &&
          ok;
-    ok = show_two_masks("-FLT_MAX; all twice", -(double)FLT_MAX, (const double[S]){1, 1, 1, 1},
+    ok = show_two_masks("-FLT_MAX; all twice", -(double)FLT_MAX, (const double[N]){1, 1, 1, 1},
                         nothing) &&
          ok;
     printf("\nA key that is masked once wins over one that is masked twice.  And twice the lowest "
