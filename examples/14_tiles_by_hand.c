@@ -65,7 +65,7 @@ static void mix(double tau, const double *z, double P[KEYS], double O[D])
     }
 }
 
-static void tell_mixture(void)
+static void print_mixture(void)
 {
     const double tau[] = {100, 4, 2, 1, 0.5, 0.25}, z[KEYS] = {1, 1, 1};
     printf("1  A mixture of V0 = (1,4), V1 = (5,1), V2 = (0,0); scores log 7, log 2, log 1\n\n");
@@ -78,7 +78,7 @@ static void tell_mixture(void)
     }
 }
 
-static void tell_score_gradients(const char *what, const double *z)
+static void print_score_gradients(const char *what, const double *z)
 {
     const double dO[D] = {1, 0};
     double P[KEYS], O[D], sum = 0, delta = 0;
@@ -223,7 +223,7 @@ static double product(int rows, double X[][D], double Y[][D])
     return sum;
 }
 
-static bool tell_one_op(void)
+static bool print_one_op(void)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
     at_tensor *q = at_variable(t, at_shape_of(T, D), &Q[0][0]);
@@ -241,7 +241,7 @@ static bool tell_one_op(void)
     return worst < 1e-14;
 }
 
-static bool tell_identities(const double sum_dS[T])
+static bool print_identities(const double sum_dS[T])
 {
     double of_keys[D] = {0}, none = 0;
     for (int j = 0; j < N; j++)
@@ -260,13 +260,13 @@ int main(int argc, char **argv)
     int first = parse_options(argc, argv, "usage: 14_tiles_by_hand [picture.svg]\n", NULL, 1);
     const double all[KEYS] = {1, 1, 1}, dropped[KEYS] = {2, 0, 2};
     double sum_dS[T] = {0};
-    tell_mixture();
+    print_mixture();
     printf("\n2  The gradients of the scores: dO = (1,0); V and scores as in 1\n");
-    tell_score_gradients("no dropout", all);
-    tell_score_gradients("key 1 dropped, the others doubled", dropped);
+    print_score_gradients("no dropout", all);
+    print_score_gradients("key 1 dropped, the others doubled", dropped);
     forward_in_tiles();
     backward_in_tiles(sum_dS);
-    bool same = tell_one_op(), equal = tell_identities(sum_dS);
+    bool same = print_one_op(), equal = print_identities(sum_dS);
     bool drawn = argc <= first || draw_mixture(argv[first]);
     return finish(!same || !equal || !drawn);
 }

@@ -253,8 +253,8 @@ static double largest(const matrix *m)
 }
 
 /* Elements must agree to 7 digits, tiny ones relative to the largest; or as far as the numerical one is known. */
-static void tell_differences(const matrix *m, const differences *g, int rows, char row, int cols,
-                             char col)
+static void print_differences(const matrix *m, const differences *g, int rows, char row, int cols,
+                              char col)
 {
     double worst = 0, most = largest(m);
     for (int i = 0; i < rows; i++)
@@ -289,7 +289,7 @@ static void print_beside(const matrix *m, const differences *g, int rows, char r
         for (int j = 0; j < cols; j++) print_number(g->n.at[i][j]);
     }
     printf("\n");
-    tell_differences(m, g, rows, row, cols, col);
+    print_differences(m, g, rows, row, cols, col);
 }
 
 /* " a0*b0 + a1*b1 + ... = sum" with the numbers put in */
@@ -303,12 +303,12 @@ static void print_dot(int n, const double *a, int a_step, const double *b, int b
     printf(" = %.4f\n", shown(sum));
 }
 
-/* ------------------------------------------------------------------ the forward, told ---------- */
+/* ------------------------------------------------------------------ the forward, printed -------- */
 
 /* The cell that is worked out: the last one that is kept. */
 static int wi, wj;
 
-static void tell_inputs(const attention *a)
+static void print_inputs(const attention *a)
 {
     title("Given");
     if (self) {
@@ -324,7 +324,7 @@ static void tell_inputs(const attention *a)
     print_matrix(&a->V, N, 'k', D, 'd');
 }
 
-static void tell_scores(const attention *a)
+static void print_scores(const attention *a)
 {
     const matrix *R = &a->stage[SCORES], *X = &a->stage[SCALED];
     title("1 scores: R = Q K^T");
@@ -346,7 +346,7 @@ static void tell_scores(const attention *a)
     printf("S = U\n");
 }
 
-static void tell_mask(const attention *a)
+static void print_mask(const attention *a)
 {
     bool off = !*mask && !causal;
     title(off ? "5 mask: off" : "5 mask: S where row i attends to key j; the rest is not read");
@@ -369,7 +369,7 @@ static bool some_row_is_empty(void)
     return false;
 }
 
-static void tell_softmax(const attention *a)
+static void print_softmax(const attention *a)
 {
     const double *S = a->stage[MASKED].at[wi], *P = a->stage[PROBS].at[wi];
     double max = -(double)INFINITY, sum = 0;
@@ -388,7 +388,7 @@ static void tell_softmax(const attention *a)
     printf(") = %.4f / %.4f = %.4f\n", exp(S[wj] - max), sum, P[wj]);
 }
 
-static void tell_output(const attention *a)
+static void print_output(const attention *a)
 {
     title(dropout > 0 ? "7 dropout: A = z P" : "7 dropout: off");
     if (dropout > 0) {
@@ -413,9 +413,9 @@ static void tell_output(const attention *a)
     print_dot(N, a->stage[WEIGHTS].at[wi], 1, &a->V.at[0][0], MAX);
 }
 
-/* ------------------------------------------------------------------ the backward, told --------- */
+/* ------------------------------------------------------------------ the backward, printed ------- */
 
-static void tell_values_gradient(const attention *a, const gradients *g)
+static void print_values_gradient(const attention *a, const gradients *g)
 {
     differences n = numerical(a, &a->V, N, D, OUTPUT);
     title("Backward. Given: dO = d(loss)/dO");
@@ -443,7 +443,7 @@ static void tell_values_gradient(const attention *a, const gradients *g)
     print_dot(D, dO.at[wi], 1, a->V.at[wj], 1);
 }
 
-static void tell_dropout_gradient(const attention *a, const gradients *g)
+static void print_dropout_gradient(const attention *a, const gradients *g)
 {
     differences n = numerical(a, &a->stage[PROBS], T, N, WEIGHTS);
     title(dropout > 0 ? "7 dropout: dP = z dA" : "7 dropout: off");
@@ -455,7 +455,7 @@ static void tell_dropout_gradient(const attention *a, const gradients *g)
 }
 
 /* J_jk = d/dS_ik P_ij of the worked row */
-static void tell_jacobian(const attention *a)
+static void print_jacobian(const attention *a)
 {
     const double *P = a->stage[PROBS].at[wi];
     matrix J;
@@ -467,7 +467,7 @@ static void tell_jacobian(const attention *a)
     printf("    J[k%d,k%d] = %.4f * (1 - %.4f) = %.4f\n", wj, wj, P[wj], P[wj], J.at[wj][wj]);
 }
 
-static void tell_softmax_gradient(const attention *a, const gradients *g)
+static void print_softmax_gradient(const attention *a, const gradients *g)
 {
     const double *P = a->stage[PROBS].at[wi];
     title("6 softmax: delta_i = sum_j P_ij dP_ij = dO_i . O_i");
@@ -493,7 +493,7 @@ static void tell_softmax_gradient(const attention *a, const gradients *g)
            g->delta[wi], g->dS.at[wi][wj]);
 }
 
-static void tell_scores_gradient(const attention *a, const gradients *g)
+static void print_scores_gradient(const attention *a, const gradients *g)
 {
     title(*mask || causal ? "5 mask: dS_ij = 0 where masked" : "5 mask: off");
     printf(*mask || causal ? "P_ij is 0 there, a constant\n" : "nothing is masked\n");
@@ -532,7 +532,7 @@ static matrix sum_of_uses(const gradients *g)
     return sum;
 }
 
-static void tell_sum(const attention *a, const gradients *g)
+static void print_sum(const attention *a, const gradients *g)
 {
     matrix sum = sum_of_uses(g);
     differences n = numerical_all(a);
@@ -557,8 +557,8 @@ static at_tensor *as_variable(at_tape *t, const matrix *m, int rows, int cols)
 
 /* The largest difference of the op's elements from m, relative to the terms they are sums of.  A score
  * may be rounded by 1e-16 of it, and the softmax takes its exponential. */
-static void tell_op_difference(const char *name, const at_tensor *x, bool gradient, const matrix *m,
-                               double terms, double score)
+static void print_op_difference(const char *name, const at_tensor *x, bool gradient,
+                                const matrix *m, double terms, double score)
 {
     double worst = 0;
     for (int i = 0; i < x->shape.dim[0]; i++)
@@ -586,7 +586,7 @@ static void draw_dropout(void)
     at_close(t);
 }
 
-static bool tell_op(const attention *a, const gradients *g)
+static bool print_op(const attention *a, const gradients *g)
 {
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     at_tensor *Q = as_variable(t, &a->Q, T, D), *given = as_variable(t, &dO, T, D);
@@ -606,11 +606,11 @@ static bool tell_op(const attention *a, const gradients *g)
         double dQ = dS * largest(&a->K), dK = dS * largest(&a->Q);
         matrix sum = sum_of_uses(g);
         printf("largest difference, relative to the terms that are summed:");
-        tell_op_difference("O", O, false, &a->stage[OUTPUT], A * largest(&a->V), score);
-        if (!self) tell_op_difference("dQ", Q, true, &g->dQ, dQ, score);
-        if (!self) tell_op_difference("dK", K, true, &g->dK, dK, score);
-        if (!self) tell_op_difference("dV", V, true, &g->dV, dV, score);
-        if (self) tell_op_difference("dQ + dK + dV", Q, true, &sum, dQ + dK + dV, score);
+        print_op_difference("O", O, false, &a->stage[OUTPUT], A * largest(&a->V), score);
+        if (!self) print_op_difference("dQ", Q, true, &g->dQ, dQ, score);
+        if (!self) print_op_difference("dK", K, true, &g->dK, dK, score);
+        if (!self) print_op_difference("dV", V, true, &g->dV, dV, score);
+        if (self) print_op_difference("dQ + dK + dV", Q, true, &sum, dQ + dK + dV, score);
         printf("\n");
     } else {
         fprintf(stderr, "attic: %s\n", at_error(t));
@@ -735,18 +735,18 @@ int main(int argc, char **argv)
            "T = %d queries, N = %d keys, D = %d, seed %d.\n",
            T, N, D, seed);
     printf("One cell is worked out in every step: query q%d, key k%d.\n", wi, wj);
-    tell_inputs(&a);
-    tell_scores(&a);
-    tell_mask(&a);
-    tell_softmax(&a);
-    tell_output(&a);
-    tell_values_gradient(&a, &g);
-    tell_dropout_gradient(&a, &g);
-    tell_jacobian(&a);
-    tell_softmax_gradient(&a, &g);
-    tell_scores_gradient(&a, &g);
-    if (self) tell_sum(&a, &g);
-    bool ok = tell_op(&a, &g);
+    print_inputs(&a);
+    print_scores(&a);
+    print_mask(&a);
+    print_softmax(&a);
+    print_output(&a);
+    print_values_gradient(&a, &g);
+    print_dropout_gradient(&a, &g);
+    print_jacobian(&a);
+    print_softmax_gradient(&a, &g);
+    print_scores_gradient(&a, &g);
+    if (self) print_sum(&a, &g);
+    bool ok = print_op(&a, &g);
     printf("%d elements were compared with their numerical values\n", compared);
     if (differ) fprintf(stderr, "trace: %d times DIFFERS above, where nothing should\n", differ);
     return finish(!ok || differ);

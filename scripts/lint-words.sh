@@ -1,5 +1,5 @@
 #!/bin/sh
-# lint-words.sh FILE... -- what must not be written anywhere, or not in the library.
+# lint-words.sh FILE... -- words and functions that are forbidden anywhere, or in the library.
 set -eu
 cd "$(dirname "$0")/.."
 bad=0

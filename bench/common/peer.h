@@ -1,4 +1,4 @@
-/* peer.h -- another library, in a process of its own, that is asked for the time of the same work.
+/* peer.h -- another library, in a process of its own, that measures the time of the same work.
  *
  * A peer is a program that reads lines and answers each with one:
  *
@@ -9,8 +9,8 @@
  *
  * A benchmark can itself be one (--serve), for another build of it: so two versions of attic are compared.
  *
- * A process of its own keeps its threads, its memory and its C library apart from ours, so that it may
- * even live in another root folder, with another system's libraries.
+ * A process of its own separates its threads, its memory and its C library from attic's, so that it may
+ * even run in another root folder, with another system's libraries.
  *
  * Set in the environment: PEER_ROOT, a folder with the root of a system in which the peer is installed
  * (unset: this system); PEER_LIB, the library, if it isn't found by its usual name; PEER_PYTHON. */
@@ -26,7 +26,7 @@ typedef struct {
     FILE *to, *from;
 } peer;
 
-/* Starts one that may use so many threads, and waits until it is ready.  False, and a message on
+/* Starts a peer that may use so many threads, and waits until it is ready.  False, and a message on
  * stderr that says what is missing, if it is not. */
 bool peer_start(peer *p, const char *name, int threads);
 /* The same for the program of another build, started with --serve --only: a case is a row, group and name. */
