@@ -1,14 +1,15 @@
 /* bench_complexity.c -- how time and memory of attention grow, operation by operation.
  *
- * T queries, N keys, of size D.  One of the three changes, the others stay at 256, 256, 64 (so that all data
- * fits the second-level cache), and every operation is measured by itself: the products, the steps between
- * them, then all of attention, composed and fused.  Forward, one head, one thread.  Expected:
+ * T queries, N keys, of size D.  One of the three changes, the others stay at 256, 256, 64 (so that
+ * all data fits the second-level cache), and every operation is measured by itself: the products,
+ * the steps between them, then all of attention, composed and fused.  Forward, one head, one
+ * thread.  Expected:
  *
  *     time     Q K^T and A V  T N D       scale, mask, softmax, dropout  T N       attention  T N D
  *     memory   Q K^T .. dropout  T N      A V  T D      attention, composed  T N,  fused  T D
  *
- * docs/notes/tuning.md has the exponents that were fitted to measured times and bytes.  Bytes are those that
- * the tape allocates for results and for what backward would need. */
+ * docs/notes/tuning.md has the exponents that were fitted to measured times and bytes.  Bytes are
+ * those that the tape allocates for results and for what backward would need. */
 #include "attic.h"
 #include "attic_op.h"
 #include "common/bench.h"

@@ -1,7 +1,7 @@
 /* bench_elementwise.c -- ops on every element: functions, rows, dropout, AdamW.
  *
- * Forward alone, and forward with backward, on activations of two sizes: 512 x 64, which stay in the
- * second-level cache, and 2048 x 256, which do not.  Such passes are bound by memory or by
+ * Forward alone, and forward with backward, on activations of two sizes: 512 x 64, which stay in
+ * the second-level cache, and 2048 x 256, which do not.  Such passes are bound by memory or by
  * arithmetic; so the floor is the larger of two times,
  *
  *     bytes   x is read and y written; backward reads x or y and dy, and writes dx

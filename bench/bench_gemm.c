@@ -6,7 +6,8 @@
  *     double    the same in f64
  *     small     where the overhead of a call counts, vectors, and sizes that are no multiple of a tile
  *
- * N reads a matrix as it is stored, T transposed.  2 M N K flop; at least A, B and C are read or written. */
+ * N reads a matrix as it is stored, T transposed.  2 M N K flop; at least A, B and C are read or
+ * written. */
 #include "common/bench.h"
 
 #include <stdio.h>

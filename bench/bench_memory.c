@@ -1,8 +1,8 @@
 /* bench_memory.c -- the memory of attention beside its inputs and their gradients, as T grows.
  *
- * One head, D = 64, float.  Two values for each: what the tape allocates (results, saved values, scratch
- * memory), and by how much the process grows: its resident pages, without the gradients.  Each is measured in
- * a process of its own, which has never had other memory.
+ * One head, D = 64, float.  Two values for each: what the tape allocates (results, saved values,
+ * scratch memory), and by how much the process grows: its resident pages, without the gradients.
+ * Each is measured in a process of its own, which has never had other memory.
  *
  *     forward             at most O + 1 MiB, whatever T and the number of threads are: T x N scores are 1 GiB
  *     forward+backward    at most 3 times O + 1 MiB, which is 13 MiB at T = 16384

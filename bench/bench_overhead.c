@@ -5,7 +5,8 @@
  *     one op                   one op on 64 x 64 elements, forward and backward, with everything that
  *                              belongs to a step: recording, the sweep, clearing the gradients
  *
- * A framework whose ops cost microseconds cannot train tiny models fast, however fast its products are. */
+ * A framework whose ops cost microseconds cannot train tiny models fast, however fast its products
+ * are. */
 #include "attic.h"
 #include "common/bench.h"
 

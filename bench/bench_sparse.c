@@ -33,7 +33,8 @@ typedef struct {
     bool backward;
 } attention;
 
-/* Is block (i, j) kept?  Every row of blocks keeps an eighth of them, spread by a multiplication. */
+/* Is block (i, j) kept?  Every row of blocks keeps an eighth of them, spread by a
+ * multiplication. */
 static bool kept(const pattern *p, int i, int j)
 {
     int blocks = T / p->block, many = blocks / EIGHTH;

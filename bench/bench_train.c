@@ -2,13 +2,13 @@
  *
  *     ids -> logits -> cross entropy -> backward -> AdamW -> the loss as a number
  *
- * "toy" has one block, 65 characters, width 64, 4 heads, a context of 64.  "gpt" has the shape of GPT-2 on a small scale.  Positions are learned, gelu is the one with erf,
- * the embedding matrix is the output matrix as well, there is no dropout.  Batches of random ids are made
- * beforehand.
+ * "toy" has one block, 65 characters, width 64, 4 heads, a context of 64.  "gpt" has the shape of
+ * GPT-2 on a small scale.  Positions are learned, gelu is the one with erf, the embedding matrix is
+ * the output matrix as well, there is no dropout.  Batches of random ids are made beforehand.
  *
- * Flop are those of the matrix products, three times the forward ones (y, dx, dW), and of attention,
- * whose seven products (see bench_sdpa.c) are causal.  The passes over activations and weights
- * count as 0, though a small step spends most of its time on them. */
+ * Flop are those of the matrix products, three times the forward ones (y, dx, dW), and of
+ * attention, whose seven products (see bench_sdpa.c) are causal.  The passes over activations and
+ * weights count as 0, though a small step spends most of its time on them. */
 #include "attic.h"
 #include "common/bench.h"
 

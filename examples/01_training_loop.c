@@ -1,7 +1,7 @@
 /* 01_training_loop.c -- the smallest training loop.
  *
- * The data follow a rule, y = 2 a - 3 b + 1, which the program does not contain.  W and b begin at zero, and
- * gradient descent fits them to eight examples:
+ * The data follow a rule, y = 2 a - 3 b + 1, which the program does not contain.  W and b begin at
+ * zero, and gradient descent fits them to eight examples:
  *
  *     loss(W, b) = mean((x W + b - y)^2)             forward: how large is the error?
  *     dW, db     = d(loss)/dW, d(loss)/db            backward: in which direction does it grow?

@@ -1,8 +1,8 @@
 /* 02_check_a_gradient.c -- is this gradient right?
  *
- * A wrong gradient rarely crashes: training goes on, only worse, and the reason does not show.  So every
- * gradient should be checked once against the definition of a derivative: change an input a little and
- * see how much the output changes.  This program shows
+ * A wrong gradient rarely crashes: training goes on, only worse, and the reason does not show.  So
+ * every gradient should be checked once against the definition of a derivative: change an input a
+ * little and see how much the output changes.  This program shows
  *
  *     1  how small "a little" has to be, and why every answer is a compromise;
  *     2  the check of a function built from attic's ops;
@@ -20,8 +20,8 @@
 
 /* ---- 1: steps ----------------------------------------------------------------------------------
  *
- * d/dx exp(x) at x = 1 is e.  Three formulas approximate it; each is off by its truncation error, which
- * shrinks with h, and by rounding, which grows as h shrinks. */
+ * d/dx exp(x) at x = 1 is e.  Three formulas approximate it; each is off by its truncation error,
+ * which shrinks with h, and by rounding, which grows as h shrinks. */
 static void show_steps(void)
 {
     printf("1  The derivative of exp at 1, by differences: how far off?\n\n"

@@ -2,9 +2,10 @@
  *
  *     O = dropout(softmax(mask(c Q K^T))) V        c = 1/sqrt(D)
  *
- * Three tokens of size 2.  The steps of attention/attention.h are recorded one by one, and each prints what it
- * makes; softcap and bias are off, so that six ops are left.  Then backward runs once, and the gradient that
- * arrived at each op is printed, last op first.  At the end at_sdpa does the same in one op, and both agree.
+ * Three tokens of size 2.  The steps of attention/attention.h are recorded one by one, and each
+ * prints what it makes; softcap and bias are off, so that six ops are left.  Then backward runs
+ * once, and the gradient that arrived at each op is printed, last op first.  At the end at_sdpa
+ * does the same in one op, and both agree.
  *
  * Things to look for:
  *   - row 0 attends to key 0 alone, so its weights are 1, 0, 0, whatever its scores are;
@@ -84,8 +85,9 @@ int main(int argc, char **argv)
     at_tensor *A = at_dropout(t, P, 0.5);
     at_tensor *O = at_matmul(t, A, V); /* [T,N] [N,Dv] -> [T,Dv] */
 
-    /* The factors of the dropout are what it makes of ones.  It is a pure function of (seed, draw): on
-     * another tape with the same seed, where it is the first draw too, it drops the same cells. */
+    /* The factors of the dropout are what it makes of ones.  It is a pure function of (seed, draw):
+     * on another tape with the same seed, where it is the first draw too, it drops the same
+     * cells. */
     at_tape *coins = at_open(ATTIC_F64, 3);
     const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     at_tensor *z = at_dropout(coins, at_const(coins, at_shape_of(3, 3), ones), 0.5);

@@ -4,11 +4,11 @@
  *   composed   recorded from six single ops, whose backwards the tape chains
  *   fused      tile by tile, never holding the T x N weights; its backward is derived by hand
  *
- * They share how the options are read (which keys a row keeps, c, the dropout factors) and no other code
- * of attention, so where all three agree, forward and in every gradient, a mistake in the rest would have
- * to have been made three times.  Each line is one kind of attention and shows the largest difference from
- * `composed`, relative to the largest element of that tensor.  In double precision the differences are about
- * 1e-15: rounding, and nothing else.
+ * They share how the options are read (which keys a row keeps, c, the dropout factors) and no other
+ * code of attention, so where all three agree, forward and in every gradient, a mistake in the rest
+ * would have to have been made three times.  Each line is one kind of attention and shows the
+ * largest difference from `composed`, relative to the largest element of that tensor.  In double
+ * precision the differences are about 1e-15: rounding, and nothing else.
  *
  * Read on: 05_toy_transformer.c trains with attention. */
 #include "attic.h"

@@ -3,10 +3,10 @@
  *     in     c a f e | e f a          read from left to right
  *     out    . . . . e f a c          each output is the next input; dots are not part of the loss
  *
- * To predict the next letter the model needs one particular earlier position, the mirror image of its own,
- * and only attention can read it.  The whole model is written out in `logits` below; its one attention
- * matrix is printed after the training and shows the anti-diagonal: row "|" attends to the last letter of
- * the word, the next row to the one before, and so on.
+ * To predict the next letter the model needs one particular earlier position, the mirror image of
+ * its own, and only attention can read it.  The whole model is written out in `logits` below; its
+ * one attention matrix is printed after the training and shows the anti-diagonal: row "|" attends
+ * to the last letter of the word, the next row to the one before, and so on.
  *
  *     x = E[ids] + P                      which letter, and at which position
  *     x = x + sdpa(x Wq, x Wk, x Wv) Wo   attention

@@ -6,25 +6,28 @@
  *     E[q.k]   = sum_d E[q_d] E[k_d]                         = 0
  *     Var[q.k] = sum_d (E[q_d^2] E[k_d^2] - E[q_d k_d]^2)    = d      (1 * 1 - 0 for each d)
  *
- * so the standard deviation of scores is sqrt(d): 22.6 for d = 512.  A softmax of scores that far apart is
- * nearly a maximum: one weight is 1, the others are 0, and no gradient passes it.  Its Jacobian is J = diag(P) - P P^T, and for P = (1, 0, ..., 0) that is 0.  Dividing by
- * sqrt(d) brings the scores back to variance 1, whatever d is.
+ * so the standard deviation of scores is sqrt(d): 22.6 for d = 512.  A softmax of scores that far
+ * apart is nearly a maximum: one weight is 1, the others are 0, and no gradient passes it.  Its
+ * Jacobian is J = diag(P) - P P^T, and for P = (1, 0, ..., 0) that is 0.  Dividing by sqrt(d)
+ * brings the scores back to variance 1, whatever d is.
  *
- * The first table measures this: 64 queries, 64 keys, 32 heads, drawn at random, for every d with and
- * without the scale.  |J| and |dS| are Frobenius norms of one row's Jacobian and gradient, averaged,
- * for a random upstream gradient (cotangent) dO with variance 1 and values V with variance 1/d, so that dP has the same
- * size for every d.  (dS is read off as the gradient of a bias of zeros.)
+ * The first table measures this: 64 queries, 64 keys, 32 heads, drawn at random, for every d with
+ * and without the scale.  |J| and |dS| are Frobenius norms of one row's Jacobian and gradient,
+ * averaged, for a random upstream gradient (cotangent) dO with variance 1 and values V with
+ * variance 1/d, so that dP has the same size for every d.  (dS is read off as the gradient of a
+ * bias of zeros.)
  *
- * Norms do not show what is lost.  For d = 16 |J| and |dS| are LARGER without the scale, as a softmax in
- * which a few keys share the weight reacts more than one in which 64 do; at d = 64 |dS| is still the same.
- * And |dQ|, the last column, grows: dQ = c sum_j dS_ij K_j, and while dS shrinks, the keys it is
- * multiplied with have length sqrt(d), and c is 1 instead of 1/sqrt(d).  But these gradients come from
- * ever fewer rows, those whose two largest scores happen to be close: "graded", the share of rows that
- * receive a gradient, |dS| > 0.01, falls to less than half.  With a path given, that is drawn.
+ * Norms do not show what is lost.  For d = 16 |J| and |dS| are LARGER without the scale, as a
+ * softmax in which a few keys share the weight reacts more than one in which 64 do; at d = 64 |dS|
+ * is still the same.  And |dQ|, the last column, grows: dQ = c sum_j dS_ij K_j, and while dS
+ * shrinks, the keys it is multiplied with have length sqrt(d), and c is 1 instead of 1/sqrt(d).
+ * But these gradients come from ever fewer rows, those whose two largest scores happen to be close:
+ * "graded", the share of rows that receive a gradient, |dS| > 0.01, falls to less than half.  With
+ * a path given, that is drawn.
  *
- * The second table shows where the assumption fails: let keys equal queries (as in self-attention with
- * Wq = Wk).  A token's score with itself is then q.q, with mean d and not 0, and even after the
- * scale it is sqrt(d) above the others: from d = 64 on every token attends to itself.
+ * The second table shows where the assumption fails: let keys equal queries (as in self-attention
+ * with Wq = Wk).  A token's score with itself is then q.q, with mean d and not 0, and even after
+ * the scale it is sqrt(d) above the others: from d = 64 on every token attends to itself.
  *
  * A calculation by hand: scores of 80 with d = 64 become 80 / sqrt(64) = 10. */
 #include "attic.h"
@@ -113,7 +116,8 @@ static study attend(int d, double c)
     return s;
 }
 
-/* Keys that equal the queries: the mean scaled score with itself, and with others, and its weight. */
+/* Keys that equal the queries: the mean scaled score with itself, and with others, and its
+ * weight. */
 static void attend_to_itself(int d)
 {
     at_tape *t = at_open(ATTIC_F64, 2);

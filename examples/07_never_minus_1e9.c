@@ -1,8 +1,9 @@
 /* 07_never_minus_1e9.c -- why a mask is not a large negative number.
  *
- * Many programs mask a key by adding -1e9 (or -10000) to its score, or by replacing the score by that
- * number, and rely on exp() of it being 0.  Mostly it is.  Here one query attends to four keys, whose values
- * are 1, 10, 100 and 1000 so that the output shows which of them were read, in four cases:
+ * Many programs mask a key by adding -1e9 (or -10000) to its score, or by replacing the score by
+ * that number, and rely on exp() of it being 0.  Mostly it is.  Here one query attends to four
+ * keys, whose values are 1, 10, 100 and 1000 so that the output shows which of them were read, in
+ * four cases:
  *
  *     1  some keys masked        every method is right: this case hides the others
  *     2  all keys masked         (the query is padding): the weights become 1/4 each, or those without a
@@ -12,10 +13,10 @@
  *                                any more, and masked keys get all weight
  *     4  two masks added         -3.4e38 twice is -inf, and a row of -inf is NaN
  *
- * at_sdpa writes no such number: it leaves masked keys out of its sums.  In a composition of single ops,
- * at_masked_fill with -INFINITY and at_softmax, which defines empty rows as 0, give the same weights.  One
- * difference is left, and the last table shows it: 0 times NaN is NaN.  Padding may contain anything; only
- * what is never read has no effect.
+ * at_sdpa writes no such number: it leaves masked keys out of its sums.  In a composition of single
+ * ops, at_masked_fill with -INFINITY and at_softmax, which defines empty rows as 0, give the same
+ * weights.  One difference is left, and the last table shows it: 0 times NaN is NaN.  Padding may
+ * contain anything; only what is never read has no effect.
  *
  * Read on: 08_look_at_attention.c draws the weights. */
 #include "attic.h"

@@ -5,10 +5,10 @@
  *     x [1,8,64]     Q = x Wq     K = x Wk     V = x Wv
  *     A = softmax(Q K^T / sqrt(64))     O = A V
  *
- * It prints the shapes of Q, K, V, the weights A and the output O; that every weight is positive and every
- * row of them sums to 1; and the weights as a heat map, in the terminal and, with a path given, as an SVG.
- * Row i contains the weights of query i, and sums to 1.  Column j contains the weights of key j, and its sum
- * may be anything.
+ * It prints the shapes of Q, K, V, the weights A and the output O; that every weight is positive
+ * and every row of them sums to 1; and the weights as a heat map, in the terminal and, with a path
+ * given, as an SVG. Row i contains the weights of query i, and sums to 1.  Column j contains the
+ * weights of key j, and its sum may be anything.
  *
  * Four subplots show the same 8 tokens:
  *

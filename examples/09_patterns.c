@@ -10,14 +10,15 @@
  * of 64, are printed to stderr, as they vary.  One core of an Intel Xeon took 37 ms for global, 11 for local,
  * 6 for block, 3 for horizontal, 2 for vertical.)
  *
- * Then no masks.  16 tokens of 8 random elements attend to each other, in one head of width 32, and are
- * trained on five tasks: the output of every token is the mean of itself and the tokens beside it; of
- * tokens 3 and 10; of its block; of all; or the outputs of tokens 3 and 10 are the mean of all, and the
- * others are 0.  (For an output of 0, a head has one key more, whose value is 0.)  The tokens have learned
- * positions, and the loss contains the right outputs; the model is given no pattern.
+ * Then no masks.  16 tokens of 8 random elements attend to each other, in one head of width 32, and
+ * are trained on five tasks: the output of every token is the mean of itself and the tokens beside
+ * it; of tokens 3 and 10; of its block; of all; or the outputs of tokens 3 and 10 are the mean of
+ * all, and the others are 0.  (For an output of 0, a head has one key more, whose value is 0.)  The
+ * tokens have learned positions, and the loss contains the right outputs; the model is given no
+ * pattern.
  *
- * The learned weights are compared with every mask, by the share of weight that agrees with the mask's rows,
- * spread evenly:
+ * The learned weights are compared with every mask, by the share of weight that agrees with the
+ * mask's rows, spread evenly:
  *
  *     score = mean_i sum_j min(P_ij, M_ij)      M_ij = 1/n_i on the n_i keys that row i keeps; a row
  *                                               that keeps nothing has all weight on the last key
@@ -26,9 +27,9 @@
  * was learned.)  Patterns overlap, local and block most of all; but the largest score of each row and
  * column of the table should be that on the diagonal.
  *
- * In the picture the masks are above, and the learned weights below, early and at the end; each weight is
- * multiplied by n_i (1 where that is 0), so that an equal share is 1.  The last column, 16, is the key of
- * value 0: where the output should be 0, it has all weight. */
+ * In the picture the masks are above, and the learned weights below, early and at the end; each
+ * weight is multiplied by n_i (1 where that is 0), so that an equal share is 1.  The last column,
+ * 16, is the key of value 0: where the output should be 0, it has all weight. */
 #include "attic.h"
 #include "attic_plot.h"
 

@@ -7,10 +7,10 @@
  *     words -> ids -> padded to 10 -> embedding of 64 -> self-attention
  *                     [3,10]          [3,10,64]          weights [3,10,10], output [3,10,64]
  *
- * Sentences of one batch must have one length, so short ones are padded.  Without a mask, attention reads
- * the padding like any word.  Ids count from 0, in the order in which words appear, and padding is 0 as
- * well, the usual content of an empty array.  That is a mistake: id 0 is "this".  Four masks, and what they
- * let through:
+ * Sentences of one batch must have one length, so short ones are padded.  Without a mask, attention
+ * reads the padding like any word.  Ids count from 0, in the order in which words appear, and
+ * padding is 0 as well, the usual content of an empty array.  That is a mistake: id 0 is "this".
+ * Four masks, and what they let through:
  *
  *     none        more than half of all weight is on padding; the output of a sentence depends on the
  *                 length of its padding; and a sentence without "this" gives "this" a gradient
@@ -18,8 +18,9 @@
  *     length      is right: the first 4, 4 and 5 keys
  *     id != 12    is right too, with an id for padding that no word has
  *
- * "change" is the largest change of a word's output when all is padded to 16 instead of 10; "gradient"
- * is the length of d(loss)/d(embedding of "this") for a loss on the second sentence alone.
+ * "change" is the largest change of a word's output when all is padded to 16 instead of 10;
+ * "gradient" is the length of d(loss)/d(embedding of "this") for a loss on the second sentence
+ * alone.
  *
  * Queries that are padding attend as well.  Their output has to be left out of the loss.
  *

@@ -7,15 +7,17 @@
  *                      c                    r
  *
  * To know which animal comes next, the c at position 2 would have to attend to the r at position 9.
- * One layer of attention is trained without a mask on random sequences, eleven long, of ten different ids,
- * where the output of every position is the id seven places ahead of it (the last seven have none and are
- * not part of the loss).  Which id that is differs from sequence to sequence, so attention has to find it by
- * its distance alone.  Rotary positions make that possible, because the score of a query and a key that are
- * rotated by their positions depends on the difference of these alone; the biases of the projections give
- * all tokens a common part that is rotated.
+ * One layer of attention is trained without a mask on random sequences, eleven long, of ten
+ * different ids, where the output of every position is the id seven places ahead of it (the last
+ * seven have none and are not part of the loss).  Which id that is differs from sequence to
+ * sequence, so attention has to find it by its distance alone.  Rotary positions make that
+ * possible, because the score of a query and a key that are rotated by their positions depends on
+ * the difference of these alone; the biases of the projections give all tokens a common part that
+ * is rotated.
  *
- * Then the trained model reads the sentence.  A[2,9] is close to 1.  With a causal mask over the same scores
- * it is exactly 0: not small, but never computed, and the weights are shared among the keys that are left. */
+ * Then the trained model reads the sentence.  A[2,9] is close to 1.  With a causal mask over the
+ * same scores it is exactly 0: not small, but never computed, and the weights are shared among the
+ * keys that are left. */
 #include "attic.h"
 #include "attic_plot.h"
 

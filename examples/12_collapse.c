@@ -3,9 +3,9 @@
  *     32 tokens, each of one of 4 kinds and with a value of 8 random elements.  The output of every token
  *     should be the mean value of its kind.
  *
- * About 8 keys are right, all equally: the right entropy is ln 8 = 2.1, of at most ln 32 = 3.5.  A head with
- * all weight on one key has failed here, as one value says little about a mean; an output of 0 is as good,
- * with a loss near 1/8, the variance of a mean of 8.
+ * About 8 keys are right, all equally: the right entropy is ln 8 = 2.1, of at most ln 32 = 3.5.  A
+ * head with all weight on one key has failed here, as one value says little about a mean; an output
+ * of 0 is as good, with a loss near 1/8, the variance of a mean of 8.
  *
  * Two causes:
  *
@@ -14,15 +14,17 @@
  *                       is a product of two of them, and the softmax takes its exponential
  *     init              Wq and Wk drawn 4 times too large, so that scores are 16 times too large
  *
- * In both cases the scores of a row differ by tens, one weight is 1, and such a softmax passes hardly any
- * gradient (see 06_why_scale.c).  The layers after the head learn to ignore it, and the output becomes 0.
- * The loss alone looks like one that has converged; the entropy shows the collapse.
+ * In both cases the scores of a row differ by tens, one weight is 1, and such a softmax passes
+ * hardly any gradient (see 06_why_scale.c).  The layers after the head learn to ignore it, and the
+ * output becomes 0.  The loss alone looks like one that has converged; the entropy shows the
+ * collapse.
  *
- * A monitor (nn/statistics.h) computes statistics every 10 steps.  Its limit is set by the task: an entropy
- * below 0.2 ln 32 = ln 2, two keys where eight are right.  After three such results in a row it warns.
+ * A monitor (nn/statistics.h) computes statistics every 10 steps.  Its limit is set by the task: an
+ * entropy below 0.2 ln 32 = ln 2, two keys where eight are right.  After three such results in a
+ * row it warns.
  *
- * Then the same two causes with one remedy each.  A remedy "cures" if the loss falls below a tenth of that
- * of an output of 0, and "helps" below a half.
+ * Then the same two causes with one remedy each.  A remedy "cures" if the loss falls below a tenth
+ * of that of an output of 0, and "helps" below a half.
  *
  *     norm of q, k    cures both.  Layer norm makes |q| = |k| = sqrt(C), so that no score is above
  *                     sqrt(C) = 5.7 until its gains grow, and a low entropy can rise again
@@ -36,9 +38,9 @@
  *     clipping        does not help: Adam divides by the size of gradients, whatever it is
  *     dropout         does not help: it drops weights of a softmax whose scores are as far apart as before
  *
- * So a remedy has to fit the cause, and only a bound of the scores fits both.  This is one task and one
- * seed; with --seed 2 or 3 layer norm, softcap and weight decay have better results in some cases and worse
- * ones in others, and the rest is the same. */
+ * So a remedy has to fit the cause, and only a bound of the scores fits both.  This is one task and
+ * one seed; with --seed 2 or 3 layer norm, softcap and weight decay have better results in some
+ * cases and worse ones in others, and the rest is the same. */
 #include "attic.h"
 #include "attic_plot.h"
 

@@ -17,9 +17,9 @@
  *        Softmax can give one key among 256 nearly all weight.  Linear attention adds all N pairs up in
  *        one matrix with D rows, and recall falls as N passes D.  A larger D helps, up to a larger N
  *
- * Time is printed to stderr, as it varies: a forward and a backward of one head, causal, D = 64, CPU time of
- * one thread, the best of 15.  Two pictures, if two paths are given: recall and time.  docs/variants.md says
- * when to use which. */
+ * Time is printed to stderr, as it varies: a forward and a backward of one head, causal, D = 64,
+ * CPU time of one thread, the best of 15.  Two pictures, if two paths are given: recall and time.
+ * docs/variants.md says when to use which. */
 #include "attic.h"
 #include "attic_op.h"
 #include "attic_plot.h"

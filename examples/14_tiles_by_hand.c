@@ -18,7 +18,8 @@
  *
  * 5  THE SAME IN ONE OP, and what must come out equal whatever the inputs are.
  *
- * Steps 2 to 5 of attention/attention.h (scale, softcap, bias, mask) are off, so that R = X = U = S.
+ * Steps 2 to 5 of attention/attention.h (scale, softcap, bias, mask) are off, so that R = X = U =
+ * S.
  *
  * With a path as its argument it draws the mixture there.  docs/attention.md explains all of it. */
 #include "attic.h"

@@ -6,9 +6,10 @@
  *
  * The model reads bytes and predicts the next one: embedding, rotary positions, one pre-norm block
  * of causal attention and a feed-forward net, softmax over the bytes.  Every tenth KiB of the text
- * is held out, and there the model is compared with three n-gram models, which count how often a byte
- * occurs (unigram), occurs after the one before (bigram), after the two before (trigram).  The log has
- * statistics of the weights of all heads a dozen times (nn/statistics.h), and warns if one collapses.
+ * is held out, and there the model is compared with three n-gram models, which count how often a
+ * byte occurs (unigram), occurs after the one before (bigram), after the two before (trigram).  The
+ * log has statistics of the weights of all heads a dozen times (nn/statistics.h), and warns if one
+ * collapses.
  *
  * Written to out/: the loss curve and the attention maps (SVG), the tape of one training step
  * (Graphviz), and every parameter (.npy). */
@@ -109,8 +110,9 @@ static ptrdiff_t fill_window(const at_corpus *c, ptrdiff_t next, int w, at_tenso
 }
 
 /* Mean nats per byte over the held-out bytes from the third on: those that the n-gram models are
- * evaluated on.  Windows overlap by half and score only what is new, so that every byte but the first few is
- * predicted from at least half a context.  With every > 1 most windows are left out: an estimate. */
+ * evaluated on.  Windows overlap by half and score only what is new, so that every byte but the
+ * first few is predicted from at least half a context.  With every > 1 most windows are left out:
+ * an estimate. */
 static double held_out_nats(at_tape *t, const at_transformer *m, const at_corpus *c, int every)
 {
     enum { WINDOWS = 16 };
@@ -200,7 +202,8 @@ static void measure_heads(at_tape *t, at_watch *w, const at_transformer *m, cons
     at_no_grad(t, no_grad);
 }
 
-/* "step   101   2.532   entropy 2.61 2.55 2.71 2.60 of 3.23   largest ...", a line for each block */
+/* "step   101   2.532   entropy 2.61 2.55 2.71 2.60 of 3.23   largest ...", a line for each
+ * block */
 static void print_statistics(int step, double nats, const at_watch *w)
 {
     for (int l = 0; l < layers; l++) {
@@ -253,8 +256,8 @@ static void put_byte(unsigned char b)
     putchar(b == '\n' || b == '\t' || (b >= 32 && b != 127) ? b : '?');
 }
 
-/* Continues a prompt of held-out text, byte by byte.  When the cache is full, it is filled again with the last
- * half context. */
+/* Continues a prompt of held-out text, byte by byte.  When the cache is full, it is filled again
+ * with the last half context. */
 static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c, int length)
 {
     unsigned char text[4096];
@@ -286,8 +289,8 @@ static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c
     at_no_grad(t, no_grad);
 }
 
-/* A line of held-out text for the picture: long enough to show a pattern, short enough to be printed, and not
- * blank.  Returns its start and sets *n. */
+/* A line of held-out text for the picture: long enough to show a pattern, short enough to be
+ * printed, and not blank.  Returns its start and sets *n. */
 static ptrdiff_t choose_line(const at_corpus *c, int *n)
 {
     int least = context < 16 ? context : 16, most = context < 24 ? context : 24;

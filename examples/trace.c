@@ -5,13 +5,13 @@
  *     trace --queries 2 --keys 3 --mask 110/011
  *     trace --self --dim 1 --values 1,2,3     Q = K = V: three tokens of size 1
  *
- * The steps have the numbers of attention/attention.h, forward 1 to 8, then backward 8 to 1; one that is
- * off says so.  Every step shows its formula, its shapes, the whole matrix, and one cell worked out with
- * the numbers put in.  In the backward, each gradient stands beside its numerical value: how much the loss
- * changes when that one element is moved a little (five-point differences, everything after it computed
- * again; the step width is chosen for each element).  What disagrees is marked DIFFERS, and the exit
- * status is 1.  The arithmetic is written out here, in loops that read like the formulas; at_sdpa, which
- * does all of it in one op, is compared at the end. */
+ * The steps have the numbers of attention/attention.h, forward 1 to 8, then backward 8 to 1; one
+ * that is off says so.  Every step shows its formula, its shapes, the whole matrix, and one cell
+ * worked out with the numbers put in.  In the backward, each gradient stands beside its numerical
+ * value: how much the loss changes when that one element is moved a little (five-point differences,
+ * everything after it computed again; the step width is chosen for each element).  What disagrees
+ * is marked DIFFERS, and the exit status is 1.  The arithmetic is written out here, in loops that
+ * read like the formulas; at_sdpa, which does all of it in one op, is compared at the end. */
 #include "attic.h"
 
 #include <float.h>
@@ -28,8 +28,8 @@ typedef struct {
 
 /* ------------------------------------------------------------------ the attention -------------- */
 
-/* Everything one attention computes, in the order in which it is computed: R, X, S, P, A, O.  MASKED is S
- * with -inf where it is masked. */
+/* Everything one attention computes, in the order in which it is computed: R, X, S, P, A, O.
+ * MASKED is S with -inf where it is masked. */
 enum { SCORES, SCALED, MASKED, PROBS, WEIGHTS, OUTPUT, N_STAGES };
 typedef struct {
     matrix Q, K, V;         /* [T,D] [N,D] [N,D] */
@@ -113,7 +113,8 @@ static double loss(const attention *a)
     return sum;
 }
 
-/* Elements of an attention that move together, as offsets into it, and the first stage after them. */
+/* Elements of an attention that move together, as offsets into it, and the first stage after
+ * them. */
 typedef struct {
     size_t at[3];
     int n, next;
@@ -147,9 +148,10 @@ static double rounding(const attention *a)
 }
 
 /* The slope is wrong by O(h^4) for a large h, and by rounding / h for a small one.  How large is
- * large depends on the element: the loss as a function of a score that is multiplied by 100 is bent 100
- * times as soon.  So h is halved 31 times, and the slope is taken that agrees best with the one before and
- * the one after it (autograd/gradcheck.c does the same); *unsure is what is left of their disagreement. */
+ * large depends on the element: the loss as a function of a score that is multiplied by 100 is bent
+ * 100 times as soon.  So h is halved 31 times, and the slope is taken that agrees best with the one
+ * before and the one after it (autograd/gradcheck.c does the same); *unsure is what is left of
+ * their disagreement. */
 static double differentiate(const attention *a, const place *p, double *unsure)
 {
     enum { STEPS = 32 };
@@ -252,7 +254,8 @@ static double largest(const matrix *m)
     return most;
 }
 
-/* Elements must agree to 7 digits, tiny ones relative to the largest; or as far as the numerical one is known. */
+/* Elements must agree to 7 digits, tiny ones relative to the largest; or as far as the numerical
+ * one is known. */
 static void print_differences(const matrix *m, const differences *g, int rows, char row, int cols,
                               char col)
 {
@@ -555,8 +558,8 @@ static at_tensor *as_variable(at_tape *t, const matrix *m, int rows, int cols)
     return x;
 }
 
-/* The largest difference of the op's elements from m, relative to the terms they are sums of.  A score
- * may be rounded by 1e-16 of it, and the softmax takes its exponential. */
+/* The largest difference of the op's elements from m, relative to the terms they are sums of.  A
+ * score may be rounded by 1e-16 of it, and the softmax takes its exponential. */
 static void print_op_difference(const char *name, const at_tensor *x, bool gradient,
                                 const matrix *m, double terms, double score)
 {

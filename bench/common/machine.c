@@ -1,9 +1,9 @@
 /* machine.c -- what this machine can do at best, at this moment.
  *
- * The peak is that of chains a <- a x + y.  A link of one chain depends on the link before, which takes some
- * four cycles; enough chains side by side keep every unit busy, and more than there are registers would
- * go to memory.  Every chain starts from another value and all are summed up in the end, as a compiler
- * leaves out what is computed twice or not used. */
+ * The peak is that of chains a <- a x + y.  A link of one chain depends on the link before, which
+ * takes some four cycles; enough chains side by side keep every unit busy, and more than there are
+ * registers would go to memory.  Every chain starts from another value and all are summed up in the
+ * end, as a compiler leaves out what is computed twice or not used. */
 #include "common/machine.h"
 
 #include "kernels/system.h"
@@ -78,8 +78,8 @@ static double race_rate(int threads, double work, void (*body)(void *, int), voi
 
 static volatile float almost_one = 0.9999999F, almost_nothing = 1e-9F, sink;
 
-/* If `crowded`, there are half as many other instructions between the multiply-adds: without a busy sibling
- * the core has free slots for them. */
+/* If `crowded`, there are half as many other instructions between the multiply-adds: without a busy
+ * sibling the core has free slots for them. */
 static inline __attribute__((always_inline)) void chains(long links, const bool crowded)
 {
     vector a[CHAINS], x = almost_one - (vector){0}, y = almost_nothing - (vector){0};

@@ -62,7 +62,8 @@ static char *read_text(const char *path)
     return n ? text : NULL;
 }
 
-/* bench/peer/cblas beside this program.  Opened before the root changes: it is not in the new one. */
+/* bench/peer/cblas beside this program.  Opened before the root changes: it is not in the new
+ * one. */
 static int open_cblas(void)
 {
     char path[4096];
@@ -124,7 +125,8 @@ static const char *what_is_needed(const char *name)
     return NULL;
 }
 
-/* Forks; the child, which reads from and writes to the peer's pipes, returns from this as well: 0. */
+/* Forks; the child, which reads from and writes to the peer's pipes, returns from this as well:
+ * 0. */
 static pid_t fork_peer(peer *p)
 {
     int to[2], from[2];

@@ -7,13 +7,15 @@
  *     run 120 3 -1                     the nanoseconds of 120 runs together, after 3 that don't count;
  *                                      on CPU number -1 (any)
  *
- * A benchmark can itself be one (--serve), for another build of it: so two versions of attic are compared.
+ * A benchmark can itself be one (--serve), for another build of it: so two versions of attic are
+ * compared.
  *
- * A process of its own separates its threads, its memory and its C library from attic's, so that it may
- * even run in another root folder, with another system's libraries.
+ * A process of its own separates its threads, its memory and its C library from attic's, so that it
+ * may even run in another root folder, with another system's libraries.
  *
- * Set in the environment: PEER_ROOT, a folder with the root of a system in which the peer is installed
- * (unset: this system); PEER_LIB, the library, if it isn't found by its usual name; PEER_PYTHON. */
+ * Set in the environment: PEER_ROOT, a folder with the root of a system in which the peer is
+ * installed (unset: this system); PEER_LIB, the library, if it isn't found by its usual name;
+ * PEER_PYTHON. */
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 #include <stdbool.h>
@@ -29,7 +31,8 @@ typedef struct {
 /* Starts a peer that may use so many threads, and waits until it is ready.  False, and a message on
  * stderr that says what is missing, if it is not. */
 bool peer_start(peer *p, const char *name, int threads);
-/* The same for the program of another build, started with --serve --only: a case is a row, group and name. */
+/* The same for the program of another build, started with --serve --only: a case is a row, group
+ * and name. */
 bool peer_start_before(peer *p, const char *program, int threads, const char *only);
 void peer_stop(peer *p);
 

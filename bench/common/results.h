@@ -1,7 +1,7 @@
 /* results.h -- what was measured, as lines of a text file.
  *
- * One line for each row and each library, attic or a peer, fields separated by tabs; before them lines
- * "# key: value" about machine, compiler, date and command. */
+ * One line for each row and each library, attic or a peer, fields separated by tabs; before them
+ * lines "# key: value" about machine, compiler, date and command. */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
 #include <stdbool.h>
@@ -39,7 +39,8 @@ void results_print(FILE *out, const result *row); /* as one line */
 bool results_read(results *r, const char *path);
 
 /* Geometric means over the rows of a group with this who and so many threads: of the percentages'
- * quartiles, and of the ratios'.  Returns the number of rows; if it is 0, the two stay as they are. */
+ * quartiles, and of the ratios'.  Returns the number of rows; if it is 0, the two stay as they
+ * are. */
 int results_mean(const results *r, const char *group, const char *who, int threads,
                  quartiles *percent, quartiles *ratio);
 /* Is name one of a list "a,b,c"? */
