@@ -5,8 +5,9 @@
  * arithmetic; so the floor is the larger of two times,
  *
  *     bytes   x is read and y written; backward reads x or y and dy, and writes dx
- *     flop    twice the vector instructions that the function takes at the least (two can start in one
- *             cycle, as two multiply-adds can): an exponential 11, a division that can be avoided none
+ *     flop    twice the vector instructions that the function takes at the least (two can start in
+ *             one cycle, as two multiply-adds can): an exponential 11, a division that can be
+ *             avoided none
  *
  * AdamW reads and writes w, m and v, and reads dw: 28 bytes. */
 #include "attic.h"

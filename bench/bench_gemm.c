@@ -4,7 +4,8 @@
  *     linear    layers: X W^T (NT), its gradients dY W (NN) and dY^T X (TN); many rows, few columns
  *     head      the products of attention, a batch of heads: Q K^T (NT), A V (NN), A^T dO (TN)
  *     double    the same in f64
- *     small     where the overhead of a call counts, vectors, and sizes that are no multiple of a tile
+ *     small     where the overhead of a call counts, vectors, and sizes that are no multiple of a
+ *               tile
  *
  * N reads a matrix as it is stored, T transposed.  2 M N K flop; at least A, B and C are read or
  * written. */

@@ -4,7 +4,8 @@
  * scratch memory), and by how much the process grows: its resident pages, without the gradients.
  * Each is measured in a process of its own, which has never had other memory.
  *
- *     forward             at most O + 1 MiB, whatever T and the number of threads are: T x N scores are 1 GiB
+ *     forward             at most O + 1 MiB, whatever T and the number of threads are: T x N scores
+ *                         are 1 GiB
  *     forward+backward    at most 3 times O + 1 MiB, which is 13 MiB at T = 16384
  *     resident            4 MiB more, for the pages that a process takes in advance */
 #include "attic.h"

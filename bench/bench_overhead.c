@@ -2,8 +2,8 @@
  *
  *     one node of a chain      x <- x + y (64 x 64), or x <- x y (scalars), a hundred times,
  *                              then backward through all of it; divided by 100
- *     one op                   one op on 64 x 64 elements, forward and backward, with everything that
- *                              belongs to a step: recording, the sweep, clearing the gradients
+ *     one op                   one op on 64 x 64 elements, forward and backward, with everything
+ *                              that belongs to a step: recording, the sweep, clearing the gradients
  *
  * A framework whose ops cost microseconds cannot train tiny models fast, however fast its products
  * are. */

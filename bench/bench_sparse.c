@@ -1,9 +1,9 @@
 /* bench_sparse.c -- attention with block masks: are masked blocks skipped?
  *
- * One cell in eight is kept, in blocks: along the diagonal, or scattered over the scores.  Two heads of
- * 2048 rows read the same mask `keep`.  An eighth of the work is left; what is measured is the time, in
- * percent of that without a mask.  Required are at most 25, where a block is not much smaller than a tile of
- * 64 rows by 128 keys. */
+ * One cell in eight is kept, in blocks: along the diagonal, or scattered over the scores.  Two heads
+ * of 2048 rows read the same mask `keep`.  An eighth of the work is left; what is measured is the
+ * time, in percent of that without a mask.  Required are at most 25, where a block is not much
+ * smaller than a tile of 64 rows by 128 keys. */
 #include "attic.h"
 #include "common/bench.h"
 #include "common/machine.h"

@@ -6,9 +6,9 @@
  * four cases:
  *
  *     1  some keys masked        every method is right: this case hides the others
- *     2  all keys masked         (the query is padding): the weights become 1/4 each, or those without a
- *                                mask, or NaN; and gradients flow from a row that should have none
- *                                into keys and values that are masked
+ *     2  all keys masked         (the query is padding): the weights become 1/4 each, or those
+ *                                without a mask, or NaN; and gradients flow from a row that should
+ *                                have none into keys and values that are masked
  *     3  kept scores of -12000   (as after a steep distance bias): -10000 is not the smallest score
  *                                any more, and masked keys get all weight
  *     4  two masks added         -3.4e38 twice is -inf, and a row of -inf is NaN

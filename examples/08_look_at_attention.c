@@ -13,10 +13,10 @@
  * Four subplots show the same 8 tokens:
  *
  *     raw          Q = K = V = x: the largest score of a token is that with itself
- *     projected    random Wq and Wk: scores are random.  Training begins here, and changes Wq and Wk until
- *                  the keys that help have large scores
- *     cold, hot    the same with a temperature of 1/4 and 4, which divides the scores: of lower entropy,
- *                  and closer to 1/8 each
+ *     projected    random Wq and Wk: scores are random.  Training begins here, and changes Wq and
+ *                  Wk until the keys that help have large scores
+ *     cold, hot    the same with a temperature of 1/4 and 4, which divides the scores: of lower
+ *                  entropy, and closer to 1/8 each
  *
  * Read on: 10_three_sentences.c begins with words. */
 #include "attic.h"

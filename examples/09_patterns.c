@@ -1,14 +1,16 @@
 /* 09_patterns.c -- patterns of attention: as masks, and found by training.
  *
- *     local       a token and the ones beside it    vertical      the same few keys for every query
- *     block       the block of four of a token      horizontal    a few queries read all keys, the others none
- *     global      all keys, equally
+ *     local         a token and the ones beside it
+ *     vertical      the same few keys for every query
+ *     horizontal    a few queries read all keys, the others none
+ *     block         the block of four of a token
+ *     global        all keys, equally
  *
- * First the masks, made by the builders of attention/masks.h, with # for a key that a query keeps.  A mask
- * also saves work: the fused path skips tiles of which nothing is kept.  The table counts cells, and tiles of
- * 128 queries by 128 keys, for patterns over 2048 tokens.  (Times, of a forward and a backward of one head
- * of 64, are printed to stderr, as they vary.  One core of an Intel Xeon took 37 ms for global, 11 for local,
- * 6 for block, 3 for horizontal, 2 for vertical.)
+ * First the masks, made by the builders of attention/masks.h, with # for a key that a query keeps.
+ * A mask also saves work: the fused path skips tiles of which nothing is kept.  The table counts
+ * cells, and tiles of 128 queries by 128 keys, for patterns over 2048 tokens.  (Times, of a forward
+ * and a backward of one head of 64, are printed to stderr, as they vary.  One core of an Intel Xeon
+ * took 37 ms for global, 11 for local, 6 for block, 3 for horizontal, 2 for vertical.)
  *
  * Then no masks.  16 tokens of 8 random elements attend to each other, in one head of width 32, and
  * are trained on five tasks: the output of every token is the mean of itself and the tokens beside
@@ -20,12 +22,12 @@
  * The learned weights are compared with every mask, by the share of weight that agrees with the
  * mask's rows, spread evenly:
  *
- *     score = mean_i sum_j min(P_ij, M_ij)      M_ij = 1/n_i on the n_i keys that row i keeps; a row
- *                                               that keeps nothing has all weight on the last key
+ *     score = mean_i sum_j min(P_ij, M_ij)      M_ij = 1/n_i on the n_i keys that row i keeps; if
+ *                                               it keeps none, M_ij = 1 on the last key
  *
- * 1 is the pattern itself.  (The sum of the weights on kept keys would not do: it is 1 for global, whatever
- * was learned.)  Patterns overlap, local and block most of all; but the largest score of each row and
- * column of the table should be that on the diagonal.
+ * 1 is the pattern itself.  (The sum of the weights on kept keys is no measure: it is 1 for global,
+ * whatever was learned.)  Patterns overlap, local and block most of all; but the largest score of
+ * each row and column of the table should be that on the diagonal.
  *
  * In the picture the masks are above, and the learned weights below, early and at the end; each
  * weight is multiplied by n_i (1 where that is 0), so that an equal share is 1.  The last column,

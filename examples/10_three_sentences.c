@@ -12,8 +12,8 @@
  * padding is 0 as well, the usual content of an empty array.  That is a mistake: id 0 is "this".
  * Four masks, and what they let through:
  *
- *     none        more than half of all weight is on padding; the output of a sentence depends on the
- *                 length of its padding; and a sentence without "this" gives "this" a gradient
+ *     none        more than half of all weight is on padding; the output of a sentence depends on
+ *                 the length of its padding; and a sentence without "this" gives "this" a gradient
  *     id != 0     masks the padding, and with it the first word of the first sentence
  *     length      is right: the first 4, 4 and 5 keys
  *     id != 12    is right too, with an id for padding that no word has

@@ -1,7 +1,7 @@
 /* 12_collapse.c -- entropy collapse of a head: provoked, detected, cured or not.
  *
- *     32 tokens, each of one of 4 kinds and with a value of 8 random elements.  The output of every token
- *     should be the mean value of its kind.
+ *     32 tokens, each of one of 4 kinds and with a value of 8 random elements.  The output of
+ *     every token should be the mean value of its kind.
  *
  * About 8 keys are right, all equally: the right entropy is ln 8 = 2.1, of at most ln 32 = 3.5.  A
  * head with all weight on one key has failed here, as one value says little about a mean; an output
@@ -9,9 +9,10 @@
  *
  * Two causes:
  *
- *     learning rate     0.1, ten times too large.  Adam moves every parameter by about that much, whatever
- *                       the size of its gradient, and the elements of Wq and Wk are about 0.2.  A score
- *                       is a product of two of them, and the softmax takes its exponential
+ *     learning rate     0.1, ten times too large.  Adam moves every parameter by about that much,
+ *                       whatever the size of its gradient, and the elements of Wq and Wk are about
+ *                       0.2.  A score is a product of two of them, and the softmax takes its
+ *                       exponential
  *     init              Wq and Wk drawn 4 times too large, so that scores are 16 times too large
  *
  * In both cases the scores of a row differ by tens, one weight is 1, and such a softmax passes
@@ -31,12 +32,14 @@
  *     layer norm      of the tokens helps both: one of the two factors cannot grow
  *     warm-up         cures the learning rate, not the init
  *     smaller init    cures the init, not the learning rate
- *     softcap         keeps the entropy up, and yet the head learns slowly or not at all: its scores end
- *                     at the cap, where a tanh passes a hundredth of the gradient.  Entropy alone does not
- *                     show that
- *     weight decay    shrinks the scores again; with the large learning rate, until all weights are equal
+ *     softcap         keeps the entropy up, and yet the head learns slowly or not at all: its
+ *                     scores end at the cap, where a tanh passes a hundredth of the gradient.
+ *                     Entropy alone does not show that
+ *     weight decay    shrinks the scores again; with the large learning rate, until all weights are
+ *                     equal
  *     clipping        does not help: Adam divides by the size of gradients, whatever it is
- *     dropout         does not help: it drops weights of a softmax whose scores are as far apart as before
+ *     dropout         does not help: it drops weights of a softmax whose scores are as far apart as
+ *                     before
  *
  * So a remedy has to fit the cause, and only a bound of the scores fits both.  This is one task and
  * one seed; with --seed 2 or 3 layer norm, softcap and weight decay have better results in some

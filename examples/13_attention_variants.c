@@ -8,14 +8,15 @@
  *
  * Four parts:
  *
- *     1  checks: gradients against numerical ones, linear attention against the matrix of weights that
- *        it never forms, multi-query against copies of its one head
+ *     1  checks: gradients against numerical ones, linear attention against the matrix of weights
+ *        that it never forms, multi-query against copies of its one head
  *     2  memory on the tape for a forward and a backward, as T grows
  *     3  the size of the cache that is kept to generate one token more
- *     4  recall.  The input is N keys with a random value each; for each key, the output should be its
- *        value.  The embeddings of 256 keys are trained with N = 32 and tested with N from 4 to 256.
- *        Softmax can give one key among 256 nearly all weight.  Linear attention adds all N pairs up in
- *        one matrix with D rows, and recall falls as N passes D.  A larger D helps, up to a larger N
+ *     4  recall.  The input is N keys with a random value each; for each key, the output should be
+ *        its value.  The embeddings of 256 keys are trained with N = 32 and tested with N from 4 to
+ *        256.  Softmax can give one key among 256 nearly all weight.  Linear attention adds all N
+ *        pairs up in one matrix with D rows, and recall falls as N passes D.  A larger D helps, up
+ *        to a larger N
  *
  * Time is printed to stderr, as it varies: a forward and a backward of one head, causal, D = 64,
  * CPU time of one thread, the best of 15.  Two pictures, if two paths are given: recall and time.

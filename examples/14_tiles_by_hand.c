@@ -1,25 +1,25 @@
 /* 14_tiles_by_hand.c -- from three weights to attention in tiles, forward and backward, with all
  * intermediate values.
  *
- * 1  A MIXTURE.  One query, three keys.  Their scores are log 7, log 2 and log 1, so the weights are 0.7, 0.2
- *    and 0.1, and the output is that mixture of the three values: a point inside the triangle they span.
- *    The lower the temperature, the closer to a corner.
+ * 1  A MIXTURE.  One query, three keys.  Their scores are log 7, log 2 and log 1, so the weights are
+ *    0.7, 0.2 and 0.1, and the output is that mixture of the three values: a point inside the
+ *    triangle they span.  The lower the temperature, the closer to a corner.
  *
- * 2  THE GRADIENT OF A SCORE is dS_j = P_j dO.(V_j - O): each value is compared with the mixture of all, and
- *    the gradient is positive where the value lies further along dO.  With dropout the same holds for z_j V_j:
- *    sum_j P_j dP_j is still dO.O, for the dropped weights made this O.
+ * 2  THE GRADIENT OF A SCORE is dS_j = P_j dO.(V_j - O): each value is compared with the mixture of
+ *    all, and the gradient is positive where the value lies further along dO.  With dropout the same
+ *    holds for z_j V_j: sum_j P_j dP_j is still dO.O, for the dropped weights made this O.
  *
- * 3  FORWARD IN TILES.  Two queries, four keys, two keys at a time.  Only m, l and O' are kept from tile to
- *    tile; when a larger score turns up, l and O' are multiplied by exp(m - m').  For q0 this happens, for q1
- *    not.
+ * 3  FORWARD IN TILES.  Two queries, four keys, two keys at a time.  Only m, l and O' are kept from
+ *    tile to tile; when a larger score turns up, l and O' are multiplied by exp(m - m').  For q0 this
+ *    happens, for q1 not.
  *
- * 4  BACKWARD IN TILES.  m, l and delta are three scalars per row.  With them every cell of every tile can
- *    be computed on its own: P again, dS from it, its terms of dQ, dK, dV.
+ * 4  BACKWARD IN TILES.  m, l and delta are three scalars per row.  With them every cell of every
+ *    tile can be computed on its own: P again, dS from it, its terms of dQ, dK, dV.
  *
  * 5  THE SAME IN ONE OP, and what must come out equal whatever the inputs are.
  *
- * Steps 2 to 5 of attention/attention.h (scale, softcap, bias, mask) are off, so that R = X = U =
- * S.
+ * Steps 2 to 5 of attention/attention.h (scale, softcap, bias, mask) are off, so that
+ * R = X = U = S.
  *
  * With a path as its argument it draws the mixture there.  docs/attention.md explains all of it. */
 #include "attic.h"

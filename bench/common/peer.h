@@ -4,8 +4,8 @@
  *
  *     it begins with                   ready NAME VERSION...
  *     case gemm 64 64 64 N T 32        ok, ready to run that     or   no, with the reason
- *     run 120 3 -1                     the nanoseconds of 120 runs together, after 3 that don't count;
- *                                      on CPU number -1 (any)
+ *     run 120 3 -1                     the nanoseconds of 120 runs together, after 3 that don't
+ *                                      count; on CPU number -1 (any)
  *
  * A benchmark can itself be one (--serve), for another build of it: so two versions of attic are
  * compared.
