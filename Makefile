@@ -36,7 +36,7 @@ version_part = $(shell sed -n 's/^.define ATTIC_VERSION_$(1) *//p' src/version.h
 MAJOR := $(call version_part,MAJOR)
 MINOR := $(call version_part,MINOR)
 VERSION := $(MAJOR).$(MINOR).$(call version_part,PATCH)
-# What programs were linked with must still fit: before 1.0 that ends with every minor version.
+# Programs must still run with the library they were linked with: before 1.0 a minor version ends that.
 ABI := $(if $(filter 0,$(MAJOR)),$(MAJOR).$(MINOR),$(MAJOR))
 
 # ---- compiler and flags ----------------------------------------------------------------------
@@ -50,7 +50,7 @@ wasm := $(findstring wasm,$(target))
 # "this machine" is -march=native on x86 and -mcpu=native elsewhere
 arch := $(if $(ARCH),$(if $(x86),-march,$(if $(filter native,$(ARCH)),-mcpu,-march))=$(ARCH))
 macros := $(shell $(CC) $(arch) $(CFLAGS) -dM -E -x c /dev/null | grep -owE '__(AVX512F|i386|clang)__')
-# Left to itself, clang splits a 64-byte vector in two, at half the speed.
+# By default clang splits a 64-byte vector in two, at half the speed.
 arch += $(if $(filter __AVX512F__,$(macros)),-mprefer-vector-width=512)
 # 32-bit x86 would compute in 80 bits, whatever the type (kernels/real.h).
 arch += $(if $(filter __i386__,$(macros)),-msse2 -mfpmath=sse)
@@ -157,12 +157,12 @@ $(B)/%.f64.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$< for f64)$(compile) -DAT_F64 -c -o $@ $<
 
-# What runs before it is known whether this processor is the one that ARCH means (kernels/target.h).
+# Compiled for any processor: this code checks whether the processor has what ARCH needs (kernels/target.h).
 portable_c := src/kernels/target.c src/autograd/tape.c src/tensor/arena.c examples/common/processor.c
 $(call objects,$(portable_c)): tuned =
 
-# A released library does not abort, so it has no asserts; tests and examples keep theirs.  It runs on
-# threads with small stacks: 512 KiB is macOS's default.
+# A released library does not abort, so it has no asserts; tests and examples do.  Its stack frames are small,
+# as threads may have small stacks: 512 KiB by default on macOS.
 ifeq ($(MODE),release)
 $(call objects,$(library_c)): extra = -DNDEBUG -Wframe-larger-than=16384
 endif
@@ -233,7 +233,7 @@ have-check: $(filter deps,$(MAKECMDGOALS))
 # ---- slower checks ---------------------------------------------------------------------------
 
 sub = +@$(MAKE) --no-print-directory
-# Without forks: what a child of Check has not freed looks like a leak.  It is slow: fewer random problems do.
+# Without forks: what a child of Check has not freed looks like a leak.  It is slow: fewer random problems.
 nofork = +@CK_FORK=no CK_DEFAULT_TIMEOUT=0 ATTIC_PROBLEMS=$${ATTIC_PROBLEMS:-100} $(MAKE) --no-print-directory
 gradcheck_too := $(if $(SUITE),,gradcheck)
 
@@ -279,13 +279,13 @@ check-reals: $(reals_run) ## the f64 tests of some ops, on numbers of two parts
 	@for op in $(reals); do CK_FORK=no CK_RUN_SUITE=ops_$$op $(B)/tests/reals/run && \
 	    $(B)/tests/reals/table $$op >$(B)/reals.txt && tail -n 2 $(B)/reals.txt || exit 1; done
 
-check-exports: $(shared) ## does libattic.so show what its headers declare, and scripts/exports.txt lists? WRITE=1 writes it
+check-exports: $(shared) ## does libattic.so export what its headers declare and scripts/exports.txt lists? WRITE=1 writes it
 	@CC="$(CC)" sh scripts/check-exports.sh $(shared) $(if $(WRITE),write)
 
 check-dist: ## unpack the source archive, build it, run its demo
 	@sh scripts/check-dist.sh "$(MAKE)"
 
-# Suites that take more random problems: what says how many, and their names.
+# Suites with random problems, and the variable that says how many.
 check-long: $(runner) ## the tests on random problems with 10,000 of them, in place of 300
 	@for suite in attention_paths attention_dual attention_identities attention_nan attention_fused; do \
 	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
@@ -299,8 +299,8 @@ check-readme: $(static) ## run the commands and programs of README.md and docs/a
 check-links: ## do the links of the documentation lead to what they name and quote?
 	@sh scripts/check-links.sh $(texts)
 
-check-lesser: ## build for AVX2 and AVX-512, run on (emulated) processors without: is it said?
-	@sh scripts/check-lesser.sh "$(MAKE)" "$(CC)"
+check-unsupported: ## build for AVX2 and AVX-512, run on (emulated) processors without: is there a message?
+	@sh scripts/check-unsupported.sh "$(MAKE)" "$(CC)"
 
 check-arm: ## the tests on 64-bit Arm: cross compiler and QEMU, see scripts/check-arm.sh
 	@sh scripts/check-arm.sh "$(MAKE)" $(ARGS)
@@ -326,7 +326,7 @@ check-wasm: ## cross compile the library and the examples for WebAssembly; node 
 	    ONLY="03_attention_by_hand 05_toy_transformer 06_why_scale 11_cat_and_rat"
 wasm_cc = clang --target=wasm32-wasi
 
-# The headers of the 64-bit system serve too, behind its own: gcc-multilib would add no more than a link.
+# The headers of the 64-bit system are used as well: gcc-multilib would add a link to them.
 check-i386: ## gradient checks on 32-bit x86 with SSE2; x87 must be refused
 	@echo 'int main(void) { return 0; }' | gcc -m32 -x c -o /dev/null - 2>/dev/null || { echo \
 	    "gcc -m32 does not link; on Debian: apt-get install gcc-12-multilib libc6-dev-i386" >&2; exit 1; }
@@ -345,7 +345,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
-	$(sub) check-lesser check-arm check-i386 check-musl check-mingw check-wasm check-single check-dist
+	$(sub) check-unsupported check-arm check-i386 check-musl check-mingw check-wasm check-single check-dist
 	$(sub) check-long
 	$(sub) sanitize
 	$(sub) tsan
@@ -354,7 +354,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-benches
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-exports check-single check-dist \
-    check-long check-reals check-readme check-links check-examples check-lesser check-arm check-i386 check-musl check-mingw \
+    check-long check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
 
 # ---- style -----------------------------------------------------------------------------------
@@ -374,7 +374,7 @@ lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 
-# The object stands for the headers that the source includes.  One pass, with float.
+# The object depends on the headers that the source includes.  One pass, with float.
 tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(all_bench_c) \
     $(gradcheck_c))
 tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Ibench

@@ -1,10 +1,11 @@
-/* bench_check.c -- what it costs that attention checks its own backward (at_check_attention).
+/* bench_check.c -- the time that at_check_attention takes.
  *
  *     make bench BENCH=check
  *
- * The same step is taken in turn without and with at_check_attention(t, true), on one tape; a row is how
- * much longer the checked one takes, round by round.  "step" is a whole step of training, as in
- * bench_train.c; "attention" is forward and backward of causal self-attention alone. */
+ * The same step runs in turn without and with at_check_attention(t, true), on one tape; a row is by
+ * how many percent the checked one takes longer, round by round.  "step" is a whole step of
+ * training, as in bench_train.c; "attention" is forward and backward of causal self-attention
+ * alone. */
 #include "attic.h"
 #include "common/bench.h"
 #include "common/machine.h"

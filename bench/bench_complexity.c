@@ -1,14 +1,15 @@
 /* bench_complexity.c -- how time and memory of attention grow, operation by operation.
  *
- * n queries, m keys, d dimensions.  One of the three changes, the others stay at 256, 256, 64 (so that all
- * of it lies in the second-level cache, and what is seen is not its end), and every operation runs alone: the products, what lies between them, then all of it, composed of these operations and
- * fused.  Forward, one head, one thread.  What should come out:
+ * T queries, N keys, of size D.  One of the three changes, the others stay at 256, 256, 64 (so that
+ * all data fits the second-level cache), and every operation is measured by itself: the products,
+ * the steps between them, then all of attention, composed and fused.  Forward, one head, one
+ * thread.  Expected:
  *
- *     time     Q K^T and P V  n m d       scale, mask, softmax, dropout  n m       all of it  n m d
- *     memory   Q K^T .. dropout  n m      P V  n d      all of it, composed  n m,  fused  n d
+ *     time     Q K^T and A V  T N D       scale, mask, softmax, dropout  T N       attention  T N D
+ *     memory   Q K^T .. dropout  T N      A V  T D      attention, composed  T N,  fused  T D
  *
- * Exponents fitted to measured times and bytes stand in docs/notes/tuning.md.  Bytes are those that the
- * tape hands out for results and what backward would need. */
+ * docs/notes/tuning.md has the exponents that were fitted to measured times and bytes.  Bytes are
+ * those that the tape allocates for results and for what backward would need. */
 #include "attic.h"
 #include "attic_op.h"
 #include "common/bench.h"
@@ -29,10 +30,10 @@ typedef enum {
 } operation;
 
 static const char *const names[OPERATIONS] = {"Q K^T",   "scale", "mask",     "softmax",
-                                              "dropout", "P V",   "composed", "fused"};
+                                              "dropout", "A V",   "composed", "fused"};
 
 typedef struct {
-    int n, m, d;
+    int T, N, D;
 } size;
 
 typedef struct {
@@ -65,14 +66,14 @@ static void run(void *ctx)
     at_rewind(a->t, a->start);
 }
 
-/* Rows keep their own half of the keys. */
+/* Each row keeps half of the keys. */
 static void make_masks(attention *a, size s)
 {
-    a->keep = at_blank(a->t, ATTIC_BOOL, at_shape_of(s.n, s.m));
-    a->drop = at_blank(a->t, ATTIC_BOOL, at_shape_of(s.n, s.m));
-    for (int i = 0; at_ok(a->t) && i < s.n; i++)
-        for (int j = 0; j < s.m; j++) {
-            ptrdiff_t ij = (ptrdiff_t)i * s.m + j;
+    a->keep = at_blank(a->t, ATTIC_BOOL, at_shape_of(s.T, s.N));
+    a->drop = at_blank(a->t, ATTIC_BOOL, at_shape_of(s.T, s.N));
+    for (int i = 0; at_ok(a->t) && i < s.T; i++)
+        for (int j = 0; j < s.N; j++) {
+            ptrdiff_t ij = (ptrdiff_t)i * s.N + j;
             bool kept = (i + j) % 2 == 0;
             ((unsigned char *)a->keep->data)[ij] = kept;
             ((unsigned char *)a->drop->data)[ij] = !kept;
@@ -82,21 +83,21 @@ static void make_masks(attention *a, size s)
 static void prepare(attention *a, size s)
 {
     a->t = at_open(ATTIC_F32, 1);
-    a->Q = at_param(a->t, "Q", at_shape_of(s.n, s.d), at_normal(1));
-    a->K = at_param(a->t, "K", at_shape_of(s.m, s.d), at_normal(1));
-    a->V = at_param(a->t, "V", at_shape_of(s.m, s.d), at_normal(1));
-    a->S = at_param(a->t, "S", at_shape_of(s.n, s.m), at_normal(1));
-    a->P = at_param(a->t, "P", at_shape_of(s.n, s.m), at_uniform(1));
+    a->Q = at_param(a->t, "Q", at_shape_of(s.T, s.D), at_normal(1));
+    a->K = at_param(a->t, "K", at_shape_of(s.N, s.D), at_normal(1));
+    a->V = at_param(a->t, "V", at_shape_of(s.N, s.D), at_normal(1));
+    a->S = at_param(a->t, "S", at_shape_of(s.T, s.N), at_normal(1));
+    a->P = at_param(a->t, "P", at_shape_of(s.T, s.N), at_uniform(1));
     make_masks(a, s);
     a->start = at_mark_here(a->t);
 }
 
 static bool measure(bench *b, operation op, bool memory, char what, size s)
 {
-    double nm = (double)s.n * s.m, d = s.d;
+    double cells = (double)s.T * s.N, D = s.D;
     bool product = op == SCORES || op == VALUES, whole = op >= COMPOSED;
     char name[48], group[32];
-    int x = what == 'n' ? s.n : what == 'm' ? s.m : s.d;
+    int x = what == 'T' ? s.T : what == 'N' ? s.N : s.D;
     snprintf(name, sizeof name, "%c = %d", what, x);
     snprintf(group, sizeof group, "%s%s", names[op], memory ? ", memory" : "");
     attention a = {.op = op};
@@ -105,10 +106,10 @@ static bool measure(bench *b, operation op, bool memory, char what, size s)
                     .x = x,
                     .run = run,
                     .ctx = &a,
-                    .flop = whole     ? 4 * nm * d
-                            : product ? 2 * nm * d
+                    .flop = whole     ? 4 * cells * D
+                            : product ? 2 * cells * D
                                       : 0,
-                    .bytes = whole ? 0 : 4 * (product ? nm + (s.n + s.m) * d : 2 * nm)};
+                    .bytes = whole ? 0 : 4 * (product ? cells + (s.T + s.N) * D : 2 * cells)};
     if (!bench_wants(b, &c)) return true;
     prepare(&a, s);
     if (memory) {
@@ -128,16 +129,16 @@ static bool measure_all(bench *b, operation op, bool memory)
 {
     static const int lengths[] = {128, 256, 512, 1024}, dims[] = {32, 64, 128, 256};
     bool ok = true;
-    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'n', (size){lengths[i], 256, 64}) && ok;
-    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'm', (size){256, lengths[i], 64}) && ok;
-    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'd', (size){256, 256, dims[i]}) && ok;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'T', (size){lengths[i], 256, 64}) && ok;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'N', (size){256, lengths[i], 64}) && ok;
+    for (int i = 0; i < 4; i++) ok = measure(b, op, memory, 'D', (size){256, 256, dims[i]}) && ok;
     return ok;
 }
 
 int main(int argc, char **argv)
 {
     bench *b = bench_open(argc, argv, "complexity",
-                          "attention, operation by operation, as n, m, d grow\n", NULL);
+                          "attention, operation by operation, as T, N, D grow\n", NULL);
     bool ok = true;
     while (bench_next_threads(b))
         for (operation op = 0; op < OPERATIONS && bench_threads(b) == 1; op++)

@@ -1,12 +1,13 @@
-/* bench_elementwise.c -- what is done to every number: functions, rows, dropout, AdamW.
+/* bench_elementwise.c -- ops on every element: functions, rows, dropout, AdamW.
  *
- * Forward alone, and forward with backward, on activations of two sizes: 512 x 64, which stay in the
- * second-level cache, and 2048 x 256, which do not.  Such passes are as fast as memory is, if their
- * arithmetic is not in the way; so the floor is the larger of two times,
+ * Forward alone, and forward with backward, on activations of two sizes: 512 x 64, which stay in
+ * the second-level cache, and 2048 x 256, which do not.  Such passes are bound by memory or by
+ * arithmetic; so the floor is the larger of two times,
  *
  *     bytes   x is read and y written; backward reads x or y and dy, and writes dx
- *     flop    twice the vector instructions that the function takes at the least (two can start in one
- *             cycle, as two multiply-adds can): an exponential 11, a division that can be avoided none
+ *     flop    twice the vector instructions that the function takes at the least (two can start in
+ *             one cycle, as two multiply-adds can): an exponential 11, a division that can be
+ *             avoided none
  *
  * AdamW reads and writes w, m and v, and reads dw: 28 bytes. */
 #include "attic.h"
@@ -34,7 +35,7 @@ typedef struct {
     const char *name;
     bool backward;
     at_tensor *x, *y, *gamma, *beta, *target, *dz, *one;
-    void *dx; /* of adamw, which forgets it after each step */
+    void *dx; /* of adamw, which clears it after each step */
 } work;
 
 static at_tensor *apply(const work *w)
@@ -86,7 +87,7 @@ static void prepare(work *w, int rows, int cols)
     bool adamw = strcmp(w->name, "adamw") == 0;
     at_shape shape = at_shape_of(rows, cols);
     w->x = at_param(t, "x", shape, at_uniform(3));
-    if (strcmp(w->name, "log") == 0) /* of positive numbers */
+    if (strcmp(w->name, "log") == 0) /* of positive values */
         for (int i = 0; at_ok(t) && i < rows * cols; i++)
             at_store(ATTIC_F32, w->x->data, i, 0.01 * i + 0.01);
     w->dz = at_random(t, shape, at_uniform(1));

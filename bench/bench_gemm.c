@@ -1,12 +1,14 @@
 /* bench_gemm.c -- matrix products, C = A B, over the shapes that training has.
  *
- *     square    what libraries are usually judged by
+ *     square    what libraries are usually compared by
  *     linear    layers: X W^T (NT), its gradients dY W (NN) and dY^T X (TN); many rows, few columns
- *     head      the products of attention, a batch of heads: Q K^T (NT), P V (NN), P^T dO (TN)
+ *     head      the products of attention, a batch of heads: Q K^T (NT), A V (NN), A^T dO (TN)
  *     double    the same in f64
- *     small     where the overhead of a call shows, vectors, and sizes that fit no tile
+ *     small     where the overhead of a call counts, vectors, and sizes that are no multiple of a
+ *               tile
  *
- * N reads a matrix as it lies, T transposed.  2 M N K flop; at least A, B and C must be touched. */
+ * N reads a matrix as it is stored, T transposed.  2 M N K flop; at least A, B and C are read or
+ * written. */
 #include "common/bench.h"
 
 #include <stdio.h>

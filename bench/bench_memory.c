@@ -1,10 +1,11 @@
-/* bench_memory.c -- what attention needs beside its inputs and their gradients, as T grows.
+/* bench_memory.c -- the memory of attention beside its inputs and their gradients, as T grows.
  *
- * One head, D = 64, float.  Two numbers for each: what the tape hands out (results, what is saved, scratch
- * memory), and by how much the process grows: its resident pages, gradients taken off.  Each is measured in
- * a process of its own, which has never had other memory.
+ * One head, D = 64, float.  Two values for each: what the tape allocates (results, saved values,
+ * scratch memory), and by how much the process grows: its resident pages, without the gradients.
+ * Each is measured in a process of its own, which has never had other memory.
  *
- *     forward             at most O + 1 MiB, whatever T and the number of threads: T x S scores would be 1 GiB
+ *     forward             at most O + 1 MiB, whatever T and the number of threads are: T x N scores
+ *                         are 1 GiB
  *     forward+backward    at most 3 times O + 1 MiB, which is 13 MiB at T = 16384
  *     resident            4 MiB more, for the pages that a process takes in advance */
 #include "attic.h"
@@ -21,7 +22,7 @@ typedef struct {
     double arena, resident;
 } growth;
 
-/* Bytes of this process that are in memory, or 0 where nobody says. */
+/* Bytes of this process that are in memory, or 0 where it is not known. */
 static double resident(void)
 {
     FILE *f = fopen("/proc/self/statm", "r");
@@ -31,7 +32,7 @@ static double resident(void)
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-static double handed_out(const at_tape *t)
+static double allocated(const at_tape *t)
 {
     return (double)at_memory_of(t).step + (double)at_memory_of(t).permanent;
 }
@@ -43,11 +44,11 @@ static growth measure_here(int T, bool backward)
     at_tensor *Q = at_param(t, "Q", shape, at_normal(1)),
               *K = at_param(t, "K", shape, at_normal(1));
     at_tensor *V = at_param(t, "V", shape, at_normal(1)), *dO = at_random(t, shape, at_normal(1));
-    double arena = handed_out(t), pages = resident();
+    double arena = allocated(t), pages = resident();
     at_tensor *O = at_sdpa(t, Q, K, V, (at_sdpa_args){.causal = true});
     if (backward) at_backward_from(t, O, dO);
     double gradients = backward ? 3.0 * T * D * sizeof(float) : 0;
-    growth g = {handed_out(t) - arena, resident() - pages - gradients};
+    growth g = {allocated(t) - arena, resident() - pages - gradients};
     if (!at_ok(t)) g.arena = -1;
     at_close(t);
     return g;

@@ -1,11 +1,12 @@
-/* bench_overhead.c -- what an op costs when there is next to nothing to compute.
+/* bench_overhead.c -- what an op costs when there is little to compute.
  *
- *     one node of a chain      x <- x + y (64 x 64), or x <- x y (one number), a hundred times over,
+ *     one node of a chain      x <- x + y (64 x 64), or x <- x y (scalars), a hundred times,
  *                              then backward through all of it; divided by 100
- *     alone                    one op on 64 x 64 numbers, forward and backward, with everything that
- *                              belongs to a step: recording, the sweep, clearing the gradients
+ *     one op                   one op on 64 x 64 elements, forward and backward, with everything
+ *                              that belongs to a step: recording, the sweep, clearing the gradients
  *
- * A framework whose ops cost microseconds can't train tiny models fast, however fast its products. */
+ * A framework whose ops cost microseconds cannot train tiny models fast, however fast its products
+ * are. */
 #include "attic.h"
 #include "common/bench.h"
 
@@ -16,7 +17,7 @@ enum { CHAIN = 100 };
 typedef struct {
     at_tape *t;
     at_mark start;
-    at_tensor *x, *y, *dz; /* dz: the cotangent of what comes out */
+    at_tensor *x, *y, *dz; /* dz: the upstream gradient (cotangent) */
     at_tensor *(*op)(at_tape *t, at_tensor *x, at_tensor *y);
     int chain;
 } node;
@@ -61,20 +62,20 @@ static at_tensor *gelu(at_tape *t, at_tensor *x, at_tensor *y)
 typedef struct {
     const char *group, *name, *peer;
     at_tensor *(*op)(at_tape *t, at_tensor *x, at_tensor *y);
-    int chain, size; /* 0: a number, else size x size; chain 0: forward alone */
+    int chain, size; /* 0: a scalar, else size x size; chain 0: forward alone */
 } op_case;
 
 static const op_case cases[] = {
     {"one node of a chain", "add 64 x 64", "overhead add 100 64", at_add, CHAIN, 64},
-    {"one node of a chain", "mul of numbers", "overhead mul 100 0", at_mul, CHAIN, 0},
-    {"alone, forward", "add 64 x 64", "overhead add 0 64", at_add, 0, 64},
-    {"alone, forward", "matmul 64 x 64 x 64", "overhead matmul 0 64", at_matmul, 0, 64},
-    {"alone, forward+backward", "add 64 x 64", "overhead add 1 64", at_add, 1, 64},
-    {"alone, forward+backward", "matmul 64 x 64 x 64", "overhead matmul 1 64", at_matmul, 1, 64},
-    {"alone, forward+backward", "softmax 64 x 64", "overhead softmax 1 64", softmax, 1, 64},
-    {"alone, forward+backward", "layer_norm 64 x 64", "overhead layer_norm 1 64", layer_norm, 1,
+    {"one node of a chain", "mul of scalars", "overhead mul 100 0", at_mul, CHAIN, 0},
+    {"one op, forward", "add 64 x 64", "overhead add 0 64", at_add, 0, 64},
+    {"one op, forward", "matmul 64 x 64 x 64", "overhead matmul 0 64", at_matmul, 0, 64},
+    {"one op, forward+backward", "add 64 x 64", "overhead add 1 64", at_add, 1, 64},
+    {"one op, forward+backward", "matmul 64 x 64 x 64", "overhead matmul 1 64", at_matmul, 1, 64},
+    {"one op, forward+backward", "softmax 64 x 64", "overhead softmax 1 64", softmax, 1, 64},
+    {"one op, forward+backward", "layer_norm 64 x 64", "overhead layer_norm 1 64", layer_norm, 1,
      64},
-    {"alone, forward+backward", "gelu 64 x 64", "overhead gelu 1 64", gelu, 1, 64},
+    {"one op, forward+backward", "gelu 64 x 64", "overhead gelu 1 64", gelu, 1, 64},
 };
 
 static bool measure(bench *b, const op_case *o)

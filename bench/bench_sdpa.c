@@ -2,13 +2,13 @@
  *
  *     O = softmax(Q K^T / sqrt(D)) V        Q, K, V, O [B,H,T,D]
  *
- * Four groups: full or causal, forward alone (nothing kept for backward) or forward and backward
- * (dQ, dK, dV from a given dO).  A family in which only T grows, for the plots, and the shapes of small
- * models, where it is the cost of the call and of the edges that counts.
+ * Four groups: full or causal, forward alone (nothing saved for backward) or forward and backward
+ * (dQ, dK, dV from a given dO).  Shapes in which only T grows, for the plots, and the shapes of
+ * small models, where the cost of the call and of incomplete tiles counts.
  *
- * Forward is two products of 2 T T D flop for each head, backward five more: Q K^T once again (P is not
- * stored), dO V^T, P^T dO, dS K, dS^T Q.  Causal halves that: T (T+1) / 2 pairs instead of T T.  The
- * exponentials are not counted. */
+ * Forward is two products of 2 T T D flop for each head, backward five more: Q K^T once again (P is
+ * not stored), dO V^T, A^T dO, dR K, dR^T Q.  Causal halves that: T (T+1) / 2 pairs instead of T
+ * T.  The exponentials are not counted. */
 #include "attic.h"
 #include "common/bench.h"
 

@@ -1,9 +1,9 @@
-/* bench_sparse.c -- attention under block masks: is what is masked not computed?
+/* bench_sparse.c -- attention with block masks: are masked blocks skipped?
  *
- * One cell in eight is kept, in blocks: along the diagonal, or scattered over the scores.  Two heads of
- * 2048 rows read the same mask `keep`.  No more than an eighth of the work is left; what is measured is the
- * time, in percent of that without a mask.  At most 25 are wanted, where a block is not much smaller than a
- * tile of 64 rows by 128 keys. */
+ * One cell in eight is kept, in blocks: along the diagonal, or scattered over the scores.  Two heads
+ * of 2048 rows read the same mask `keep`.  An eighth of the work is left; what is measured is the
+ * time, in percent of that without a mask.  Required are at most 25, where a block is not much
+ * smaller than a tile of 64 rows by 128 keys. */
 #include "attic.h"
 #include "common/bench.h"
 #include "common/machine.h"
@@ -33,7 +33,8 @@ typedef struct {
     bool backward;
 } attention;
 
-/* Is block (i, j) kept?  Every row of blocks keeps an eighth of them, spread by a multiplication. */
+/* Is block (i, j) kept?  Every row of blocks keeps an eighth of them, spread by a
+ * multiplication. */
 static bool kept(const pattern *p, int i, int j)
 {
     int blocks = T / p->block, many = blocks / EIGHTH;
@@ -69,7 +70,7 @@ static double seconds(attention *a, int threads)
     return machine_seconds(threads) - t0;
 }
 
-/* The median, over rounds in which one follows the other; the first is to warm up. */
+/* The median over rounds, in each of which one follows the other; the first round warms up. */
 static double percent_of(bench *b, attention *dense, attention *sparse)
 {
     double ratio[ROUNDS] = {0};

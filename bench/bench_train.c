@@ -2,14 +2,13 @@
  *
  *     ids -> logits -> cross entropy -> backward -> AdamW -> the loss as a number
  *
- * "toy" is what examples/demo trains: one block, 65 characters, width 64, 4 heads, 64 characters at
- * once.  "gpt" has the shape of GPT-2 on a small scale.  Positions are learned, gelu is the one with erf,
- * the matrix that reads ids also names them, nothing is dropped out.  Batches of random ids are made
- * beforehand.
+ * "toy" has one block, 65 characters, width 64, 4 heads, a context of 64.  "gpt" has the shape of
+ * GPT-2 on a small scale.  Positions are learned, gelu is the one with erf, the embedding matrix is
+ * the output matrix as well, there is no dropout.  Batches of random ids are made beforehand.
  *
- * Flop are those of the matrix products, three times the forward ones (y, dx, dW), and of attention,
- * whose seven products (see bench_sdpa.c) are causal.  All else, the passes over activations and weights,
- * counts as nothing here, and is what a small step spends its time on. */
+ * Flop are those of the matrix products, three times the forward ones (y, dx, dW), and of
+ * attention, whose seven products (see bench_sdpa.c) are causal.  The passes over activations and
+ * weights count as 0, though a small step spends most of its time on them. */
 #include "attic.h"
 #include "common/bench.h"
 
@@ -87,7 +86,7 @@ static bool measure(bench *b, const model *m)
         r.ids[i] = random_ids(r.t, m, i);
         r.target[i] = random_ids(r.t, m, BATCHES + i);
     }
-    at_keep_grads(r.t, false); /* nobody looks at what lies between */
+    at_keep_grads(r.t, false); /* intermediate gradients are not read */
     r.start = at_mark_here(r.t);
     c.ctx = &r;
     bench_row(b, &c);

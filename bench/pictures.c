@@ -2,8 +2,8 @@
  *
  *     pictures build/.../results docs/images          make page
  *
- * A line of a picture joins the rows of one group and one library, from left to right: a row that goes
- * back is left out. */
+ * A line of a picture joins the rows of one group and one library, in order of growing x: a row
+ * with a smaller x than the one before is left out. */
 #include "attic.h"
 #include "attic_plot.h"
 #include "common/results.h"

@@ -1,15 +1,15 @@
 /* 01_training_loop.c -- the smallest training loop.
  *
- * There is a rule behind some data: y = 2 a - 3 b + 1.  We do not tell it to the program; it sees
- * eight examples, starts from zero, and follows the gradient of its error downhill:
+ * The data follow a rule, y = 2 a - 3 b + 1, which the program does not contain.  W and b begin at
+ * zero, and gradient descent fits them to eight examples:
  *
- *     loss(W, b) = mean((x W + b - y)^2)             forward: how wrong are we?
- *     dW, db     = d(loss)/dW, d(loss)/db            backward: which way is worse?
- *     W, b      -= 0.1 dW, 0.1 db                    step: a little the other way
+ *     loss(W, b) = mean((x W + b - y)^2)             forward: how large is the error?
+ *     dW, db     = d(loss)/dW, d(loss)/db            backward: in which direction does it grow?
+ *     W, b      -= 0.1 dW, 0.1 db                    step: a little in the other direction
  *
- * You will see the loss fall from 9.6 to nearly nothing, and W and b turn into 2, -3 and 1.
+ * The loss falls from 9.6 to nearly 0, and W and b become 2, -3 and 1.
  *
- * Read on: 02_check_a_gradient.c asks how we know that a gradient is right. */
+ * Read on: 02_check_a_gradient.c shows how to check a gradient. */
 #include "attic.h"
 
 #include "common/options.h"
@@ -18,11 +18,11 @@ int main(int argc, char **argv)
 {
     parse_options(argc, argv, "usage: 01_training_loop\n", NULL, 0);
     const double inputs[] = {0, 0, 0, 1, 1, 0, 1, 1, 2, 0, 0, 2, 2, 1, 1, 2}; /* 8 pairs (a, b) */
-    const double wanted[] = {1, -2, 3, 0, 5, -5, 2, -3};                      /* 2 a - 3 b + 1 */
+    const double target[] = {1, -2, 3, 0, 5, -5, 2, -3};                      /* 2 a - 3 b + 1 */
 
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *x = at_const(t, at_shape_of(8, 2), inputs);
-    at_tensor *y = at_const(t, at_shape_of(8, 1), wanted);
+    at_tensor *y = at_const(t, at_shape_of(8, 1), target);
     at_tensor *W = at_param(t, "W", at_shape_of(2, 1), at_zeros());
     at_tensor *b = at_param(t, "b", at_shape_of(1), at_zeros());
 
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
             printf("step %3d   loss %9.6f   W = (%6.3f, %6.3f)   b = %6.3f\n", i, at_item(loss),
                    at_get(W, 0, 0), at_get(W, 1, 0), at_get(b, 0));
         at_sgd(t, 0.1);     /* moves W and b, clears their gradients */
-        at_rewind(t, step); /* forgets guess and loss; W and b stay  */
+        at_rewind(t, step); /* frees guess and loss; W and b stay    */
     }
 
     printf("the rule                    W = ( 2.000, -3.000)   b =  1.000\n");

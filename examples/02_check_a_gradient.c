@@ -1,13 +1,13 @@
 /* 02_check_a_gradient.c -- is this gradient right?
  *
- * A wrong gradient rarely crashes.  Training goes on, only worse, and nobody knows why.  So every
- * gradient should be checked once against what it means: move an input a little and see how much
- * the output moves.  This program shows
+ * A wrong gradient rarely crashes: training goes on, only worse, and the reason does not show.  So
+ * every gradient should be checked once against the definition of a derivative: change an input a
+ * little and see how much the output changes.  This program shows
  *
- *     1  how small "a little" has to be, and why there is no good answer but a compromise;
+ *     1  how small "a little" has to be, and why every answer is a compromise;
  *     2  the check of a function built from attic's ops;
- *     3  the check of two functions in plain C that know nothing of attic;
- *     4  the same with three classic mistakes planted: what the report says to each;
+ *     3  the check of two functions in plain C that do not use attic;
+ *     4  the same with three classic mistakes planted: the report of each;
  *     5  two cases in which neither "right" nor "wrong" would be a good answer.
  *
  * How the checker works, and what its verdicts mean: src/autograd/gradcheck.c and gradcheck.h. */
@@ -20,8 +20,8 @@
 
 /* ---- 1: steps ----------------------------------------------------------------------------------
  *
- * d/dx exp(x) at x = 1 is e.  Three formulas try to see that; each is off by its truncation, which
- * shrinks with h, and by rounding, which grows as h shrinks. */
+ * d/dx exp(x) at x = 1 is e.  Three formulas approximate it; each is off by its truncation error,
+ * which shrinks with h, and by rounding, which grows as h shrinks. */
 static void show_steps(void)
 {
     printf("1  The derivative of exp at 1, by differences: how far off?\n\n"
@@ -51,7 +51,7 @@ static at_tensor *predict(at_tape *t, at_tensor **in, void *ctx)
 
 static void check_ops(void)
 {
-    at_tape *t = at_open(ATTIC_F64, 1); /* f32 has too few digits to take differences */
+    at_tape *t = at_open(ATTIC_F64, 1); /* f32 has too few digits for differences */
     at_tensor *X = at_variable(t, at_shape_of(2, 3), (const double[]){1, 2, 3, -1, 0, 1});
     at_tensor *W = at_param(t, "W", at_shape_of(3, 4), at_normal(1));
 
@@ -119,14 +119,14 @@ static void with_a_wrong_sign(const double *x, const double *dy, double *dx, voi
     for (int i = 0; i < N; i++) dx[i] = -dx[i];
 }
 
-static void taking_r_for_a_constant(const double *x, const double *dy, double *dx, void *ctx)
+static void with_r_as_a_constant(const double *x, const double *dy, double *dx, void *ctx)
 {
     double y[N];
     normalise(x, y, ctx);
-    for (int i = 0; i < N; i++) dx[i] = dy[i] * y[i] / x[i]; /* the dot product is forgotten */
+    for (int i = 0; i < N; i++) dx[i] = dy[i] * y[i] / x[i]; /* the dot product is missing */
 }
 
-static void forgetting_the_last_element(const double *x, const double *dy, double *dx, void *ctx)
+static void without_the_last_element(const double *x, const double *dy, double *dx, void *ctx)
 {
     normalise_back(x, dy, dx, ctx);
     dx[N - 1] = 0;
@@ -146,7 +146,7 @@ static void relu_back(const double *x, const double *dy, double *dx, void *ctx)
     for (int i = 0; i < N; i++) dx[i] = x[i] > 0 ? dy[i] : 0;
 }
 
-/* The squares of what `normalise` gives always add up to N: no x changes that. */
+/* The squares of what `normalise` returns add up to N for every x. */
 static void sum_of_squares(const double *x, double *y, void *ctx)
 {
     double z[N];
@@ -172,12 +172,12 @@ int main(int argc, char **argv)
 
     check_plain_c("4  RMS normalisation, right", normalise, normalise_back, N, x);
     check_plain_c("   with a wrong sign", normalise, with_a_wrong_sign, N, x);
-    check_plain_c("   taking the root for a constant", normalise, taking_r_for_a_constant, N, x);
-    check_plain_c("   forgetting the last element", normalise, forgetting_the_last_element, N, x);
+    check_plain_c("   with the root as a constant", normalise, with_r_as_a_constant, N, x);
+    check_plain_c("   without the last element", normalise, without_the_last_element, N, x);
 
-    check_plain_c("5  relu at 0: two derivatives, none is the right one", relu, relu_back, N,
+    check_plain_c("5  relu at 0: two one-sided derivatives, neither is right", relu, relu_back, N,
                   with_zero);
-    check_plain_c("   a sum that never changes: even no backward at all is right", sum_of_squares,
-                  no_back, 1, x);
+    check_plain_c("   a constant sum: its gradient is 0, so a backward that does nothing is right",
+                  sum_of_squares, no_back, 1, x);
     return finish(0);
 }

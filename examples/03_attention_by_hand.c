@@ -1,16 +1,17 @@
-/* 03_attention_by_hand.c -- attention is six small ops in a row.
+/* 03_attention_by_hand.c -- attention is six small ops in sequence.
  *
- *     O = dropout(softmax(mask(Q K^T / sqrt(D)))) V
+ *     O = dropout(softmax(mask(c Q K^T))) V        c = 1/sqrt(D)
  *
- * Three tokens with two numbers each.  We record the six ops one by one, print what each of them
- * makes, then run backward once and print the gradient that arrived at each, last op first.  At the
- * end at_sdpa does the same in one op, and both agree.
+ * Three tokens of size 2.  The steps of attention/attention.h are recorded one by one, and each
+ * prints what it makes; softcap and bias are off, so that six ops are left.  Then backward runs
+ * once, and the gradient that arrived at each op is printed, last op first.  At the end at_sdpa
+ * does the same in one op, and both agree.
  *
  * Things to look for:
- *   - row 0 may only look at key 0, so its weights are 1, 0, 0, whatever its scores are;
+ *   - row 0 attends to key 0 alone, so its weights are 1, 0, 0, whatever its scores are;
  *   - dropout sets some weights to 0 and doubles the others, so rows no longer sum to 1;
- *   - each row of dS sums to 0: pushing all scores of a row up alike changes no weight;
- *   - the gradient of a masked score is exactly 0: the future cannot be blamed.
+ *   - each row of dS sums to 0: adding a constant to all scores of a row changes no weight;
+ *   - the gradient of a masked score is exactly 0.
  *
  * Read on: ops/softmax.c and attention/reference.c for the formulas; then 04_three_paths.c. */
 #include "attic.h"
@@ -72,19 +73,21 @@ int main(int argc, char **argv)
 
     at_tape *t = at_open(ATTIC_F64, 3);
     at_tensor *Q = at_variable(t, at_shape_of(3, 2), q); /* [T,D] */
-    at_tensor *K = at_variable(t, at_shape_of(3, 2), k); /* [S,D] */
-    at_tensor *V = at_variable(t, at_shape_of(3, 2), v); /* [S,Dv] */
+    at_tensor *K = at_variable(t, at_shape_of(3, 2), k); /* [N,D] */
+    at_tensor *V = at_variable(t, at_shape_of(3, 2), v); /* [N,Dv] */
 
-    at_tensor *s = at_matmul_t(t, Q, false, K, true); /* [T,D] [S,D]^T -> [T,S] */
-    at_tensor *S = at_scale(t, s, 1 / sqrt(2));       /* D = 2 */
+    at_tensor *R = at_matmul_t(t, Q, false, K, true); /* [T,D] [N,D]^T -> [T,N] */
+    at_tensor *X = at_scale(t, R, 1 / sqrt(2));       /* D = 2 */
+    at_tensor *S = X;                                 /* no softcap: U = X, no bias: S = U */
     at_tensor *hide = at_bools(t, at_shape_of(3, 3), future);
-    at_tensor *M = at_masked_fill(t, S, hide, -(double)INFINITY);
-    at_tensor *P = at_softmax(t, M);
+    at_tensor *masked = at_masked_fill(t, S, hide, -(double)INFINITY);
+    at_tensor *P = at_softmax(t, masked);
     at_tensor *A = at_dropout(t, P, 0.5);
-    at_tensor *O = at_matmul(t, A, V); /* [T,S] [S,Dv] -> [T,Dv] */
+    at_tensor *O = at_matmul(t, A, V); /* [T,N] [N,Dv] -> [T,Dv] */
 
-    /* The factors of the dropout are what it makes of ones.  It is a pure function of (seed, draw): on
-     * another tape with the same seed, where it is the first draw too, it drops the same cells. */
+    /* The factors of the dropout are what it makes of ones.  It is a pure function of (seed, draw):
+     * on another tape with the same seed, where it is the first draw too, it drops the same
+     * cells. */
     at_tape *coins = at_open(ATTIC_F64, 3);
     const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     at_tensor *z = at_dropout(coins, at_const(coins, at_shape_of(3, 3), ones), 0.5);
@@ -92,26 +95,28 @@ int main(int argc, char **argv)
     show("Q, a query for each token", Q);
     show("K, a key for each token", K);
     show("V, a value for each token", V);
-    show("1. scores  s = Q K^T: how well does query i match key j?", s);
-    show("2. scale   S = s / sqrt(2): keeps the softmax from saturating as D grows", S);
-    show("3. mask    M = S where j <= i, else -inf", M);
-    show("4. softmax P: every row sums to 1", P);
-    show("5. dropout z: 0 or 2, with probability 1/2 each", z);
-    show("5. dropout A = z P: each weight is 0 or doubled; rows sum to 1 only on average", A);
-    show("6. output  O = A V: the values, weighted by A", O);
+    show("1 scores: R = Q K^T, how well does query i match key j?", R);
+    show("2 scale: X = R / sqrt(2), keeps the softmax from saturating as D grows", X);
+    printf("\n3 softcap: off\n\n4 bias: off\n");
+    show("5 mask: S where j <= i; the rest is not read (here: -inf)", masked);
+    show("6 softmax: P, every row sums to 1", P);
+    show("7 dropout: z, 0 or 2, with probability 1/2 each", z);
+    show("7 dropout: A = z P, each weight is 0 or doubled; rows sum to 1 only on average", A);
+    show("8 values: O = A V, the values, weighted by A", O);
 
     at_tensor *dO = at_const(t, at_shape_of(3, 2), (double[]){1, 0, 1, 1, 1, -1});
     at_backward_from(t, O, dO);
-    printf("\n---------------- and back, from dO = d(loss)/dO ----------------\n");
-    show("dO, given", dO);
-    show_grad("6. dV = A^T dO", V);
-    show_grad("6. dA = dO V^T", A);
-    show_grad("5. dP = z dA: 0 or doubled, the same cells as before", P);
-    show_grad("4. dM = P (dP - sum_j dP P): what softmax passes on", M);
-    show_grad("3. dS = dM, 0 where masked", S);
-    show_grad("2. ds = dS / sqrt(2)", s);
-    show_grad("1. dQ = ds K", Q);
-    show_grad("1. dK = ds^T Q", K);
+    printf("\n---------------- backward, from dO = d(loss)/dO ----------------\n");
+    show("dO, given: the upstream gradient (cotangent)", dO);
+    show_grad("8 values: dV = A^T dO", V);
+    show_grad("8 values: dA = dO V^T", A);
+    show_grad("7 dropout: dP = z dA, 0 or doubled by the same z", P);
+    show_grad("6 softmax: dS_ij = P_ij (dP_ij - delta_i), delta_i = sum_j P_ij dP_ij", masked);
+    show_grad("5 mask: dS is 0 where masked", S);
+    printf("\n4 bias: off\n\n3 softcap: off\n");
+    show_grad("2 scale: dR = dX / sqrt(2), dX = dU = dS", R);
+    show_grad("1 scores: dQ = dR K", Q);
+    show_grad("1 scores: dK = dR^T Q", K);
 
     bool agrees = one_op_agrees((const double *[]){q, k, v}, (at_tensor *[]){Q, K, V}, O, dO);
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));

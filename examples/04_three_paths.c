@@ -1,16 +1,16 @@
-/* 04_three_paths.c -- three roads to the same numbers: fused = plain = composed.
+/* 04_three_paths.c -- three implementations, the same results: fused = plain = composed.
  *
- *   plain      row by row, as one reads the equation
+ *   plain      row by row, as the equations are written
  *   composed   recorded from six single ops, whose backwards the tape chains
- *   fused      tile by tile, never holding the T x S weights; its backward is derived by hand
+ *   fused      tile by tile, never holding the T x N weights; its backward is derived by hand
  *
- * They share how the options are read (which keys a row keeps, c, the coins of the dropout) and no
- * other code of attention, so where all three agree, forward and in every gradient, a mistake in the
- * rest would have to have been made three times.  Each line is one kind of attention
- * and shows the largest difference from `composed`, relative to the largest number of that tensor.
- * In double precision you will see differences of about 1e-15: rounding, and nothing else.
+ * They share how the options are read (which keys a row keeps, c, the dropout factors) and no other
+ * code of attention, so where all three agree, forward and in every gradient, a mistake in the rest
+ * would have to have been made three times.  Each line is one kind of attention and shows the
+ * largest difference from `composed`, relative to the largest element of that tensor.  In double
+ * precision the differences are about 1e-15: rounding, and nothing else.
  *
- * Read on: 05_toy_transformer.c puts attention to work. */
+ * Read on: 05_toy_transformer.c trains with attention. */
 #include "attic.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 
 #include "common/options.h"
 
-enum { B = 2, H = 4, G = 2, T = 37, S = 37, D = 16 };
+enum { B = 2, H = 4, G = 2, T = 37, N = 37, D = 16 };
 
 typedef struct {
     const char *name;
@@ -37,8 +37,8 @@ static const variant table[] = {
 };
 
 typedef struct {
-    double O[B * H * T * D], dQ[B * H * T * D], dK[B * H * S * D], dV[B * H * S * D],
-        dbias[H * T * S];
+    double O[B * H * T * D], dQ[B * H * T * D], dK[B * H * N * D], dV[B * H * N * D],
+        dbias[H * T * N];
 } results;
 
 static void keep(double *to, const at_tensor *x, bool gradient)
@@ -54,21 +54,22 @@ static bool attend(const variant *v, at_sdpa_path path, results *r)
     at_tape *t = at_open(ATTIC_F64, 7);
     int heads = v->grouped ? G : H;
     at_tensor *Q = at_param(t, "Q", at_shape_of(B, H, T, D), at_normal(1));
-    at_tensor *K = at_param(t, "K", at_shape_of(B, heads, S, D), at_normal(1));
-    at_tensor *V = at_param(t, "V", at_shape_of(B, heads, S, D), at_normal(1));
-    at_tensor *bias = at_param(t, "bias", at_shape_of(1, H, T, S), at_normal(1));
-    at_tensor *u = at_random(t, at_shape_of(B, H, T, D), at_normal(1)); /* a random cotangent */
-    at_tensor *coin = at_random(t, at_shape_of(B, 1, T, S), at_uniform(1));
+    at_tensor *K = at_param(t, "K", at_shape_of(B, heads, N, D), at_normal(1));
+    at_tensor *V = at_param(t, "V", at_shape_of(B, heads, N, D), at_normal(1));
+    at_tensor *bias = at_param(t, "bias", at_shape_of(1, H, T, N), at_normal(1));
+    at_tensor *dO =
+        at_random(t, at_shape_of(B, H, T, D), at_normal(1)); /* the upstream gradient (cotangent) */
+    at_tensor *coin = at_random(t, at_shape_of(B, 1, T, N), at_uniform(1));
     at_sdpa_args args = v->args;
     args.path = path;
     if (v->biased) args.bias = bias;
     if (v->masked) {
-        args.keep = at_bools(t, at_shape_of(B, 1, T, S), NULL);
-        for (ptrdiff_t i = 0; args.keep && i < B * T * S; i++)
+        args.keep = at_bools(t, at_shape_of(B, 1, T, N), NULL);
+        for (ptrdiff_t i = 0; args.keep && i < B * T * N; i++)
             ((unsigned char *)args.keep->data)[i] = at_element(coin, i) > 0;
     }
     at_tensor *O = at_sdpa(t, Q, K, V, args);
-    at_backward_from(t, O, u);
+    at_backward_from(t, O, dO);
     keep(r->O, O, false);
     keep(r->dQ, Q, true);
     keep(r->dK, K, true);
@@ -106,9 +107,9 @@ int main(int argc, char **argv)
             if (!attend(&table[i], path, &got)) return 1;
             double d[] = {difference(got.O, want.O, B * H * T * D),
                           difference(got.dQ, want.dQ, B * H * T * D),
-                          difference(got.dK, want.dK, B * H * S * D),
-                          difference(got.dV, want.dV, B * H * S * D),
-                          difference(got.dbias, want.dbias, H * T * S)};
+                          difference(got.dK, want.dK, B * H * N * D),
+                          difference(got.dV, want.dV, B * H * N * D),
+                          difference(got.dbias, want.dbias, H * T * N)};
             printf("%-24s%-8s", path == ATTIC_FUSED ? table[i].name : "",
                    path == ATTIC_FUSED ? "fused" : "plain");
             for (int j = 0; j < 5; j++)

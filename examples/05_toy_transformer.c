@@ -1,16 +1,16 @@
-/* 05_toy_transformer.c -- a one-layer transformer learns to say a word backwards.
+/* 05_toy_transformer.c -- a one-layer transformer learns to reverse a word.
  *
  *     in     c a f e | e f a          read from left to right
- *     out    . . . . e f a c          each output is the next input; dots are not judged
+ *     out    . . . . e f a c          each output is the next input; dots are not part of the loss
  *
- * To name the next letter the model must look at one particular earlier place: the mirror image of
- * its own.  Nothing but attention can fetch it.  The whole model is written out in `logits` below;
- * its one attention matrix is printed after the training, and you will see the anti-diagonal: row
- * "|" looks at the last letter of the word, the next row at the one before, and so on.
+ * To predict the next letter the model needs one particular earlier position, the mirror image of
+ * its own, and only attention can read it.  The whole model is written out in `logits` below; its
+ * one attention matrix is printed after the training and shows the anti-diagonal: row "|" attends
+ * to the last letter of the word, the next row to the one before, and so on.
  *
- *     x = E[ids] + P                      what stands here, and where "here" is
- *     x = x + sdpa(x Wq, x Wk, x Wv) Wo   look around
- *     x = x + gelu(x W1) W2               think about it
+ *     x = E[ids] + P                      which letter, and at which position
+ *     x = x + sdpa(x Wq, x Wk, x Wv) Wo   attention
+ *     x = x + gelu(x W1) W2               feed-forward
  *     logits = norm(x) E^T                which letter comes next?
  *
  * Read on: demo.c trains the same kind of model on real text. */
@@ -58,7 +58,7 @@ static at_tensor *logits(at_tape *t, model m, at_tensor *ids, at_tensor **weight
 }
 
 /* Random words: ids is "word|drow" without its last letter, target is ids one step ahead, -1 where
- * the next letter cannot be known. */
+ * the next letter cannot be predicted. */
 static void fill_batch(at_tape *t, at_tensor **ids, at_tensor **target)
 {
     *ids = at_ints(t, at_shape_of(B, T), NULL);
@@ -78,7 +78,7 @@ static void fill_batch(at_tape *t, at_tensor **ids, at_tensor **target)
     }
 }
 
-/* The share of judged letters that the most likely guess gets right. */
+/* The share of the letters in the loss that are predicted right. */
 static double accuracy(at_tape *t, at_tensor *y, at_tensor *target)
 {
     at_tensor *guess = at_argmax(t, y, -1, false); /* [B,T,VOCAB] -> [B,T] */
@@ -98,8 +98,7 @@ static char letter(double id)
 
 static void print_attention(const at_tensor *ids, const at_tensor *weights)
 {
-    printf("\nWhere each place looks, in percent (rows: the place; columns: what it looks at):\n\n "
-           "  ");
+    printf("\nAttention weights in percent (rows: queries, by position; columns: keys):\n\n   ");
     for (int j = 0; j < T; j++) printf("   %c", letter(at_get(ids, 0, j)));
     printf("\n");
     for (int i = 0; i < T; i++) {

@@ -1,33 +1,35 @@
 /* 06_why_scale.c -- why attention divides its scores by sqrt(d).
  *
- * Let the numbers of q and k be independent, with mean 0 and variance 1.  Then for one pair
+ * Let the elements of q and k be independent, with mean 0 and variance 1.  Then for one pair
  *
  *     q.k = sum_d q_d k_d
  *     E[q.k]   = sum_d E[q_d] E[k_d]                         = 0
  *     Var[q.k] = sum_d (E[q_d^2] E[k_d^2] - E[q_d k_d]^2)    = d      (1 * 1 - 0 for each d)
  *
- * so scores spread like sqrt(d): 22.6 for d = 512.  A softmax of numbers that far apart is nearly a
- * maximum: one weight is 1, the others are 0, and where nothing can be changed a little, no gradient
- * flows.  Its Jacobian is J = diag(P) - P P^T, and for P = (1, 0, ..., 0) that is 0.  Dividing by
- * sqrt(d) brings the scores back to variance 1, whatever d is.
+ * so the standard deviation of scores is sqrt(d): 22.6 for d = 512.  A softmax of scores that far
+ * apart is nearly a maximum: one weight is 1, the others are 0, and no gradient passes it.  Its
+ * Jacobian is J = diag(P) - P P^T, and for P = (1, 0, ..., 0) that is 0.  Dividing by sqrt(d)
+ * brings the scores back to variance 1, whatever d is.
  *
- * The first table measures this: 64 queries, 64 keys, 32 heads, drawn at random, for every d with and
- * without the scale.  |J| and |dS| are Frobenius norms of one row's Jacobian and gradient, averaged,
- * for a random cotangent dO with variance 1 and values V with variance 1/d, so that dP has the same
- * size for every d.  (dS is read off as the gradient of a bias of zeros.)
+ * The first table measures this: 64 queries, 64 keys, 32 heads, drawn at random, for every d with
+ * and without the scale.  |J| and |dS| are Frobenius norms of one row's Jacobian and gradient,
+ * averaged, for a random upstream gradient (cotangent) dO with variance 1 and values V with
+ * variance 1/d, so that dP has the same size for every d.  (dS is read off as the gradient of a
+ * bias of zeros.)
  *
- * Norms do not show the loss at once.  For d = 16 |J| and |dS| are LARGER without the scale, for a
- * softmax that a few keys share reacts more than one that 64 share; at d = 64 |dS| is still the same.
- * And |dQ|, the last column, grows: dQ = c sum_j dS_ij K_j, and while dS shrinks, the keys it is
- * multiplied with have length sqrt(d), and c is 1 instead of 1/sqrt(d).  But these gradients come from
- * ever fewer rows, those whose two best keys happen to be close: the share of rows with any gradient
- * to speak of (|dS| > 0.01), "alive", falls to less than half.  With a path given, that is drawn.
+ * Norms do not show what is lost.  For d = 16 |J| and |dS| are LARGER without the scale, as a
+ * softmax in which a few keys share the weight reacts more than one in which 64 do; at d = 64 |dS|
+ * is still the same.  And |dQ|, the last column, grows: dQ = c sum_j dS_ij K_j, and while dS
+ * shrinks, the keys it is multiplied with have length sqrt(d), and c is 1 instead of 1/sqrt(d).
+ * But these gradients come from ever fewer rows, those whose two largest scores happen to be close:
+ * "graded", the share of rows that receive a gradient, |dS| > 0.01, falls to less than half.  With
+ * a path given, that is drawn.
  *
- * The second table shows where the assumption fails: let keys equal queries (as in self-attention with
- * Wq = Wk).  A token's score with itself is then q.q, with mean d and not 0, and even after the
- * scale it stands sqrt(d) above the others: from d = 64 on every token looks at itself.
+ * The second table shows where the assumption fails: let keys equal queries (as in self-attention
+ * with Wq = Wk).  A token's score with itself is then q.q, with mean d and not 0, and even after
+ * the scale it is sqrt(d) above the others: from d = 64 on every token attends to itself.
  *
- * And a small one by hand: scores of 80 with d = 64 become 80 / sqrt(64) = 10. */
+ * A calculation by hand: scores of 80 with d = 64 become 80 / sqrt(64) = 10. */
 #include "attic.h"
 #include "attic_plot.h"
 
@@ -40,7 +42,7 @@ enum { H = 32, N = 64 };
 typedef struct {
     double mean, sd;             /* of q.k */
     double least, most, entropy; /* weights: mean over rows of the smallest, the largest; in nats */
-    double J, dS, alive, K, dQ;  /* norms, mean over rows; share of rows with |dS| > 0.01 */
+    double J, dS, graded, K, dQ; /* norms, mean over rows; graded: share of rows with |dS| > 0.01 */
 } study;
 
 /* |diag(P) - P P^T|, from the sums of P^2 and P^3 */
@@ -66,11 +68,11 @@ static double row_norm(const at_tensor *x, bool gradient, ptrdiff_t row)
     return sqrt(sum);
 }
 
-static void measure_scores(study *s, const at_tensor *x, double c)
+static void measure_scores(study *s, const at_tensor *X, double c)
 {
-    ptrdiff_t n = at_count(x->shape);
-    for (ptrdiff_t i = 0; i < n; i++) s->mean += at_element(x, i) / c / (double)n;
-    for (ptrdiff_t i = 0; i < n; i++) s->sd += pow(at_element(x, i) / c - s->mean, 2) / (double)n;
+    ptrdiff_t n = at_count(X->shape);
+    for (ptrdiff_t i = 0; i < n; i++) s->mean += at_element(X, i) / c / (double)n;
+    for (ptrdiff_t i = 0; i < n; i++) s->sd += pow(at_element(X, i) / c - s->mean, 2) / (double)n;
     s->sd = sqrt(s->sd);
 }
 
@@ -96,16 +98,16 @@ static study attend(int d, double c)
     at_tensor *K = at_param(t, "K", at_shape_of(1, H, N, d), at_normal(1));
     at_tensor *V = at_random(t, at_shape_of(1, H, N, d), at_normal(1 / sqrt(d)));
     at_tensor *zero = at_param(t, "bias", at_shape_of(1, H, N, N), at_zeros());
-    at_tensor *x = NULL, *P = NULL;
+    at_tensor *X = NULL, *P = NULL;
     at_tensor *O =
-        at_sdpa(t, Q, K, V, (at_sdpa_args){.scale = c, .bias = zero, .scores = &x, .probs = &P});
+        at_sdpa(t, Q, K, V, (at_sdpa_args){.scale = c, .bias = zero, .scores = &X, .probs = &P});
     at_backward_from(t, O, at_random(t, at_shape_of(1, H, N, d), at_normal(1)));
-    if (at_ok(t)) measure_scores(&s, x, c);
+    if (at_ok(t)) measure_scores(&s, X, c);
     for (ptrdiff_t row = 0; at_ok(t) && row < H * N; row++) {
         measure_weights(&s, P, row);
         double dS = row_norm(zero, true, row);
         s.dS += dS / (H * N);
-        s.alive += (dS > 0.01) / (double)(H * N);
+        s.graded += (dS > 0.01) / (double)(H * N);
         s.K += row_norm(K, false, row) / (H * N);
         s.dQ += row_norm(Q, true, row) / (H * N);
     }
@@ -114,19 +116,20 @@ static study attend(int d, double c)
     return s;
 }
 
-/* Keys that equal the queries: the mean scaled score with itself, and with others, and its weight. */
+/* Keys that equal the queries: the mean scaled score with itself, and with others, and its
+ * weight. */
 static void attend_to_itself(int d)
 {
     at_tape *t = at_open(ATTIC_F64, 2);
     double own = 0, other = 0, weight = 0;
-    at_tensor *Q = at_random(t, at_shape_of(1, H, N, d), at_normal(1)), *x = NULL, *P = NULL;
-    at_sdpa(t, Q, Q, Q, (at_sdpa_args){.scores = &x, .probs = &P});
+    at_tensor *Q = at_random(t, at_shape_of(1, H, N, d), at_normal(1)), *X = NULL, *P = NULL;
+    at_sdpa(t, Q, Q, Q, (at_sdpa_args){.scores = &X, .probs = &P});
     for (int h = 0; at_ok(t) && h < H; h++)
         for (int i = 0; i < N; i++) {
-            own += at_get(x, 0, h, i, i) / (H * N);
+            own += at_get(X, 0, h, i, i) / (H * N);
             weight += at_get(P, 0, h, i, i) / (H * N);
             for (int j = 0; j < N; j++)
-                if (j != i) other += at_get(x, 0, h, i, j) / (H * N * (N - 1));
+                if (j != i) other += at_get(X, 0, h, i, j) / (H * N * (N - 1));
         }
     printf("%5d %14.2f %14.2f %14.2f %14.3f\n", d, own, sqrt(d), fabs(other) < 0.005 ? 0 : other,
            weight);
@@ -138,12 +141,12 @@ int main(int argc, char **argv)
     int first = parse_options(argc, argv, "usage: 06_why_scale [picture.svg]\n", NULL, 1);
     static const int dims[] = {1, 16, 64, 256, 512};
     enum { D = sizeof dims / sizeof *dims };
-    double at[D], alive[2][D];
+    double at[D], graded[2][D];
     bool close = true;
 
     printf("Scores of random queries and keys\n\n");
-    printf("    d   scale   mean     sd  sqrt(d)   weights from..to  entropy     |J|    |dS|  "
-           "alive     |K|   |dQ|\n");
+    printf("    d   scale   mean     sd  sqrt(d)   weights from..to  entropy     |J|    |dS| "
+           "graded    |K|   |dQ|\n");
     for (int i = 0; i < D; i++) {
         int d = dims[i];
         at[i] = d;
@@ -152,8 +155,8 @@ int main(int argc, char **argv)
             printf("%5d  %6s  %5.2f  %5.2f  %7.2f   %7.1e..%.2f  %7.3f  %6.4f  %6.4f  %4.0f%%  "
                    "%6.2f  %5.3f\n",
                    d, scaled ? "1/sqrt" : "none", fabs(s.mean) < 0.005 ? 0 : s.mean, s.sd, sqrt(d),
-                   s.least, s.most, s.entropy, s.J, s.dS, 100 * s.alive, s.K, s.dQ);
-            alive[scaled][i] = s.alive;
+                   s.least, s.most, s.entropy, s.J, s.dS, 100 * s.graded, s.K, s.dQ);
+            graded[scaled][i] = s.graded;
             close = close && fabs(s.sd / sqrt(d) - 1) < 0.05;
         }
     }
@@ -165,8 +168,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < D; i++) attend_to_itself(dims[i]);
     printf("\nBy hand: a score of 80 with d = 64 becomes 80 / sqrt(64) = %g\n", 80 / sqrt(64));
 
-    const at_series lines[] = {{.name = "no scale", .x = at, .y = alive[0], .n = D},
-                               {.name = "scaled by 1/sqrt(d)", .x = at, .y = alive[1], .n = D}};
+    const at_series lines[] = {{.name = "no scale", .x = at, .y = graded[0], .n = D},
+                               {.name = "scaled by 1/sqrt(d)", .x = at, .y = graded[1], .n = D}};
     const at_level none = {"none", 0};
     const at_chart chart = {.title = "What the scale saves: rows with a gradient, |dS| > 0.01",
                             .x_label = "d",

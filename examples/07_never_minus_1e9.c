@@ -1,22 +1,22 @@
 /* 07_never_minus_1e9.c -- why a mask is not a large negative number.
  *
- * Many programs hide a key by adding -1e9 (or -10000) to its score, or by putting that number in
- * its place, and trust that exp() of it is 0.  Mostly it is.  Here four keys, whose values are 1,
- * 10, 100 and 1000 so that the output tells which of them were read, meet one query, in four
- * situations:
+ * Many programs mask a key by adding -1e9 (or -10000) to its score, or by replacing the score by
+ * that number, and rely on exp() of it being 0.  Mostly it is.  Here one query attends to four
+ * keys, whose values are 1, 10, 100 and 1000 so that the output shows which of them were read, in
+ * four cases:
  *
- *     1  some keys masked        every way is fine, and that is why the rest is overlooked
- *     2  all keys masked         (the query is padding): the weights become 1/4 each, or those of no
- *                                mask at all, or NaN; and gradients flow, from a row that has no
- *                                say, into keys and values that it may not see
- *     3  kept scores of -12000   (far below, as after a steep distance bias): -10000 is not the
- *                                smallest any more, and everything goes to masked keys
+ *     1  some keys masked        every method is right: this case hides the others
+ *     2  all keys masked         (the query is padding): the weights become 1/4 each, or those
+ *                                without a mask, or NaN; and gradients flow from a row that should
+ *                                have none into keys and values that are masked
+ *     3  kept scores of -12000   (as after a steep distance bias): -10000 is not the smallest score
+ *                                any more, and masked keys get all weight
  *     4  two masks added         -3.4e38 twice is -inf, and a row of -inf is NaN
  *
- * attic writes no number at all: at_sdpa leaves masked keys out of its sums.  Where single ops are
- * put together, at_masked_fill takes any value, and -INFINITY with at_softmax, which knows empty
- * rows, gives the same weights.  One difference is left then, and the last table shows it: 0 times
- * NaN is NaN.  What lies in padding may be anything; only what is never read does no harm.
+ * at_sdpa writes no such number: it leaves masked keys out of its sums.  In a composition of single
+ * ops, at_masked_fill with -INFINITY and at_softmax, which defines empty rows as 0, give the same
+ * weights.  One difference is left, and the last table shows it: 0 times NaN is NaN.  Padding may
+ * contain anything; only what is never read has no effect.
  *
  * Read on: 08_look_at_attention.c draws the weights. */
 #include "attic.h"
@@ -28,7 +28,7 @@
 
 #include "common/options.h"
 
-enum { S = 4 };
+enum { N = 4 };
 
 /* ---- ways to mask --------------------------------------------------------------------------- */
 
@@ -51,7 +51,7 @@ static const method table[] = {
 };
 enum { METHODS = sizeof table / sizeof *table };
 
-/* exp(s - max s) / sum exp(s - max s), with no thought for a row of -inf */
+/* exp(S - max S) / sum exp(S - max S), which is NaN for a row of -inf */
 static at_tensor *textbook_softmax(at_tape *t, at_tensor *s)
 {
     at_tensor *e = at_exp(t, at_sub(t, s, at_max_over(t, s, at_axes(-1), true)));
@@ -70,7 +70,7 @@ static at_tensor *weights_of(at_tape *t, const method *m, at_tensor *s, at_tenso
 /* ---- one query ------------------------------------------------------------------------------ */
 
 typedef struct {
-    double P[S], O, dQ, dK, dV; /* weights, output; lengths of gradients, for dO = 1 */
+    double P[N], O, dQ, dK, dV; /* weights, output; lengths of gradients, for dO = 1 */
 } result;
 
 static double length_of_grad(const at_tensor *x)
@@ -83,23 +83,23 @@ static double length_of_grad(const at_tensor *x)
 /* The keys are the unit vectors, so with c = 1 the scores are the query. */
 static result attend(const method *m, const double *scores, const bool *keep)
 {
-    const double unit[S][S] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
-    const bool drop[S] = {!keep[0], !keep[1], !keep[2], !keep[3]};
+    const double unit[N][N] = {{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+    const bool drop[N] = {!keep[0], !keep[1], !keep[2], !keep[3]};
     result r = {0};
     at_tape *t = at_open(m->real, 1);
-    at_tensor *Q = at_variable(t, at_shape_of(1, S), scores), *P = NULL, *O;
-    at_tensor *K = at_variable(t, at_shape_of(S, S), &unit[0][0]);
-    at_tensor *V = at_variable(t, at_shape_of(S, 1), (const double[]){1, 10, 100, 1000});
+    at_tensor *Q = at_variable(t, at_shape_of(1, N), scores), *P = NULL, *O;
+    at_tensor *K = at_variable(t, at_shape_of(N, N), &unit[0][0]);
+    at_tensor *V = at_variable(t, at_shape_of(N, 1), (const double[]){1, 10, 100, 1000});
     if (m->way == SKIP) {
-        at_tensor *kept = at_bools(t, at_shape_of(1, S), keep);
+        at_tensor *kept = at_bools(t, at_shape_of(1, N), keep);
         O = at_sdpa(t, Q, K, V, (at_sdpa_args){.scale = 1, .keep = kept, .weights = &P});
     } else {
         at_tensor *s = at_matmul_t(t, Q, false, K, true);
-        P = weights_of(t, m, s, at_bools(t, at_shape_of(1, S), drop));
+        P = weights_of(t, m, s, at_bools(t, at_shape_of(1, N), drop));
         O = at_matmul(t, P, V);
     }
     at_backward(t, O);
-    for (int j = 0; j < S; j++) r.P[j] = at_get(P, 0, j);
+    for (int j = 0; j < N; j++) r.P[j] = at_get(P, 0, j);
     r.O = at_item(O);
     r.dQ = length_of_grad(Q), r.dK = length_of_grad(K), r.dV = length_of_grad(V);
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
@@ -111,19 +111,21 @@ static result attend(const method *m, const double *scores, const bool *keep)
 
 typedef struct {
     const char *name;
-    double score[S];
-    bool keep[S];
-    const char *moral;
+    double score[N];
+    bool keep[N];
+    const char *comment;
 } situation;
 
 static const situation ask[] = {
-    {"some masked", {1, 2, 3, 4}, {1, 1, 0, 0}, "All the same: this is the case that gets tested."},
+    {"some masked",
+     {1, 2, 3, 4},
+     {1, 1, 0, 0},
+     "All the same: this is the case that is usually tested."},
     {"all masked",
      {1, 2, 3, 4},
      {0, 0, 0, 0},
-     "Filled, the row reads the mean of what it may not see, and trains V.  Added, it trains Q "
-     "and\n"
-     "K as well; in double the sum keeps seven digits of the scores: no mask at all."},
+     "Filled, the output is the mean of masked values, and V gets a gradient.  Added, Q and K do\n"
+     "as well; in double the sum keeps seven digits of the scores, and nothing is masked."},
     {"kept, far below",
      {-12000, -12001, 3, 4},
      {1, 1, 0, 0},
@@ -140,7 +142,7 @@ static double some_nan(double x)
 static void show(int k, result *got)
 {
     printf("%d  %s: scores", k + 1, ask[k].name);
-    for (int j = 0; j < S; j++)
+    for (int j = 0; j < N; j++)
         printf(ask[k].keep[j] ? "%s %g" : "%s (%g)", j ? "," : "", ask[k].score[j]);
     printf("     in brackets: masked\n\n%28s    weights                           O    |dQ|      "
            "|dK|    |dV|\n",
@@ -148,18 +150,18 @@ static void show(int k, result *got)
     for (int m = 0; m < METHODS; m++) {
         got[m] = attend(&table[m], ask[k].score, ask[k].keep);
         printf("%-28s", table[m].name);
-        for (int j = 0; j < S; j++) printf("%7.3f", some_nan(got[m].P[j]));
+        for (int j = 0; j < N; j++) printf("%7.3f", some_nan(got[m].P[j]));
         printf("  %8.3f%8.2f%10.2f%8.3f\n", some_nan(got[m].O), got[m].dQ, got[m].dK,
                some_nan(got[m].dV));
     }
-    printf("\n%s\n\n", ask[k].moral);
+    printf("\n%s\n\n", ask[k].comment);
 }
 
 /* Near 1e9 the floats are 64 apart: what is left of a score that was added? */
 static void show_digits(void)
 {
     const float scores[] = {0, 1, 10, 31, 33, 100};
-    printf("What float keeps of a score s in s + -1e9, where its numbers are 64 apart:\n\n");
+    printf("What is left of a score s in the float s + -1e9, where floats are 64 apart:\n\n");
     printf("s                 ");
     for (int i = 0; i < 6; i++) printf("%6g", (double)scores[i]);
     printf("\n(s + -1e9) - -1e9 ");
@@ -173,21 +175,21 @@ static void show_digits(void)
 /* ---- situation 4 ---------------------------------------------------------------------------- */
 
 /* Every key is masked, some by one mask and some by two. */
-static bool show_two_masks(const char *name, double number, const double twice[S], double *P)
+static bool show_two_masks(const char *name, double number, const double twice[N], double *P)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_tensor *once = at_add_scalar(t, at_const(t, at_shape_of(S), NULL), number);
-    at_tensor *both = at_add(t, once, at_scale(t, at_const(t, at_shape_of(S), twice), number));
+    at_tensor *once = at_add_scalar(t, at_const(t, at_shape_of(N), NULL), number);
+    at_tensor *both = at_add(t, once, at_scale(t, at_const(t, at_shape_of(N), twice), number));
     at_tensor *y = textbook_softmax(t, both);
     printf("%-28s", name);
-    for (int j = 0; j < S; j++) printf("%7.3f", some_nan(P[j] = at_get(y, j)));
+    for (int j = 0; j < N; j++) printf("%7.3f", some_nan(P[j] = at_get(y, j)));
     printf("\n");
     bool ok = at_ok(t);
     at_close(t);
     return ok;
 }
 
-/* ---- what lies in padding ------------------------------------------------------------------- */
+/* ---- what padding contains ------------------------------------------------------------------- */
 
 typedef struct {
     int O, dQ, dK, dV; /* NaNs */
@@ -201,16 +203,16 @@ static int count_nans(const at_tensor *x, bool of_gradient)
     return n;
 }
 
-/* The last key is padding.  Its place in K or V was never written. */
-static nans attend_beside_rubbish(at_sdpa_path path, bool in_K, bool in_V)
+/* The last key is padding, and its row of K or V contains a NaN. */
+static nans attend_beside_nan(at_sdpa_path path, bool in_K, bool in_V)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_tensor *Q = at_param(t, "Q", at_shape_of(S, 2), at_normal(1));
-    at_tensor *K = at_param(t, "K", at_shape_of(S, 2), at_normal(1));
-    at_tensor *V = at_param(t, "V", at_shape_of(S, 2), at_normal(1));
-    if (in_K) at_set(K, (double)NAN, S - 1, 0);
-    if (in_V) at_set(V, (double)NAN, S - 1, 0);
-    at_tensor *len = at_ints(t, at_shape_of(1), (const int32_t[]){S - 1});
+    at_tensor *Q = at_param(t, "Q", at_shape_of(N, 2), at_normal(1));
+    at_tensor *K = at_param(t, "K", at_shape_of(N, 2), at_normal(1));
+    at_tensor *V = at_param(t, "V", at_shape_of(N, 2), at_normal(1));
+    if (in_K) at_set(K, (double)NAN, N - 1, 0);
+    if (in_V) at_set(V, (double)NAN, N - 1, 0);
+    at_tensor *len = at_ints(t, at_shape_of(1), (const int32_t[]){N - 1});
     at_tensor *O = at_sdpa(t, Q, K, V, (at_sdpa_args){.key_len = len, .path = path});
     at_backward(t, at_sum(t, O));
     nans n = {count_nans(O, false), count_nans(Q, true), count_nans(K, true), count_nans(V, true)};
@@ -219,21 +221,20 @@ static nans attend_beside_rubbish(at_sdpa_path path, bool in_K, bool in_V)
     return n;
 }
 
-static bool show_rubbish(void)
+static bool show_nan(void)
 {
     static const char *const name[] = {"fused", "plain", "composed"};
     bool as_said = true;
-    printf("5  A NaN in the K or V of a key that is masked for all: NaNs among 8 numbers each\n\n"
+    printf("5  A NaN in the K or V of a key that is masked for all: NaNs among 8 elements each\n\n"
            "            in K:  O    dQ    dK    dV        in V:  O    dQ    dK    dV\n");
     for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
-        nans k = attend_beside_rubbish(path, true, false),
-             v = attend_beside_rubbish(path, false, true);
+        nans k = attend_beside_nan(path, true, false), v = attend_beside_nan(path, false, true);
         printf("%-12s%8d%6d%6d%6d%16d%6d%6d%6d\n", name[path], k.O, k.dQ, k.dK, k.dV, v.O, v.dQ,
                v.dK, v.dV);
         int in_k = k.O + k.dQ + k.dK + k.dV, in_v = v.O + v.dQ + v.dK + v.dV;
         as_said = as_said && (path == ATTIC_COMPOSED ? in_k > 0 && in_v > 0 : in_k + in_v == 0);
     }
-    printf("\nComposed, the weight is 0 and is multiplied all the same: 0 NaN = NaN.\n");
+    printf("\nComposed, the weight 0 is multiplied with NaN, and 0 NaN = NaN.\n");
     return as_said;
 }
 
@@ -242,20 +243,21 @@ static bool show_rubbish(void)
 static bool draw(const char *path, result got[SITUATIONS][METHODS])
 {
     static const char *const key[] = {"1", "2", "3", "4"};
-    static double P[METHODS][SITUATIONS][S];
-    unsigned char keep[SITUATIONS][S];
+    static double P[METHODS][SITUATIONS][N];
+    unsigned char keep[SITUATIONS][N];
     const char *row[SITUATIONS];
-    at_panel panels[METHODS];
+    at_panel subplots[METHODS];
     for (int k = 0; k < SITUATIONS; k++) {
         row[k] = ask[k].name;
-        for (int j = 0; j < S; j++) keep[k][j] = ask[k].keep[j];
+        for (int j = 0; j < N; j++) keep[k][j] = ask[k].keep[j];
         for (int m = 0; m < METHODS; m++) memcpy(P[m][k], got[k][m].P, sizeof P[m][k]);
     }
     for (int m = 0; m < METHODS; m++)
-        panels[m] = (at_panel){.title = table[m].name, .data = P[m], .rows = SITUATIONS, .cols = S};
-    panels[0].keep = &keep[0][0];
+        subplots[m] =
+            (at_panel){.title = table[m].name, .data = P[m], .rows = SITUATIONS, .cols = N};
+    subplots[0].keep = &keep[0][0];
     at_heatmap map = {.title = "Seven ways to mask keys 3 and 4, or all",
-                      .panels = panels,
+                      .panels = subplots,
                       .n_panels = METHODS,
                       .col_label = "Key",
                       .row_names = row,
@@ -267,12 +269,12 @@ static bool draw(const char *path, result got[SITUATIONS][METHODS])
     return written(f, path, drawn);
 }
 
-/* ---- are the claims on top true? ------------------------------------------------------------- */
+/* ---- are the statements on top true? ------------------------------------------------------------- */
 
 static bool weights_are(const result *r, double a, double b, double c, double d)
 {
-    const double P[S] = {a, b, c, d};
-    for (int j = 0; j < S; j++)
+    const double P[N] = {a, b, c, d};
+    for (int j = 0; j < N; j++)
         if (!(fabs(r->P[j] - P[j]) < 1e-3)) return false;
     return true;
 }
@@ -301,24 +303,24 @@ int main(int argc, char **argv)
 {
     int first = parse_options(argc, argv, "usage: 07_never_minus_1e9 [picture.svg]\n", NULL, 1);
     result got[SITUATIONS][METHODS];
-    double once[S], lowest[S], nothing[S];
+    double once[N], lowest[N], nothing[N];
     for (int k = 0; k < SITUATIONS; k++) {
         show(k, got[k]);
         if (k == 1) show_digits();
     }
-    printf("4  Two masks added, which hide all keys between them\n\n");
-    bool ok = show_two_masks("-1e9; keys 3, 4 twice", -1e9, (const double[S]){0, 0, 1, 1}, once);
+    printf("4  Two masks added, which together mask all keys\n\n");
+    bool ok = show_two_masks("-1e9; keys 3, 4 twice", -1e9, (const double[N]){0, 0, 1, 1}, once);
     ok = show_two_masks("-FLT_MAX; keys 3, 4 twice", -(double)FLT_MAX,
-                        (const double[S]){0, 0, 1, 1}, lowest) &&
+                        (const double[N]){0, 0, 1, 1}, lowest) &&
          ok;
-    ok = show_two_masks("-FLT_MAX; all twice", -(double)FLT_MAX, (const double[S]){1, 1, 1, 1},
+    ok = show_two_masks("-FLT_MAX; all twice", -(double)FLT_MAX, (const double[N]){1, 1, 1, 1},
                         nothing) &&
          ok;
-    printf("\nA key that is masked once wins over one that is masked twice.  And twice the lowest "
-           "float\n"
-           "is -inf, which a softmax that does not expect it turns into NaN.\n\n");
+    printf("\nA key that is masked once gets weight before one that is masked twice.  And twice "
+           "the lowest\n"
+           "float is -inf, of which the textbook softmax makes NaN.\n\n");
     ok = once[0] == 0.5 && lowest[0] == 0.5 && isnan(nothing[0]) && ok;
-    ok = show_rubbish() && is_as_said(got) && ok;
+    ok = show_nan() && is_as_said(got) && ok;
     if (argc > first) ok = draw(argv[first], got) && ok;
     return finish(!ok);
 }

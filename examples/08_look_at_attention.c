@@ -1,23 +1,22 @@
-/* 08_look_at_attention.c -- what attention looks like.
+/* 08_look_at_attention.c -- pictures of attention weights.
  *
  * One sequence of 8 tokens, each 64 random numbers, attends to itself:
  *
  *     x [1,8,64]     Q = x Wq     K = x Wk     V = x Wv
  *     A = softmax(Q K^T / sqrt(64))     O = A V
  *
- * You will see the shapes of Q, K, V, the weights A and the output O; that every weight is positive
- * and every row of them sums to 1; and the weights themselves as a heat map, once here and, with a
- * path given, once as an SVG.  Row i is what token i looks at: it reads across, and sums to 1.
- * Column j is who looks at token j, and may sum to anything.
+ * It prints the shapes of Q, K, V, the weights A and the output O; that every weight is positive
+ * and every row of them sums to 1; and the weights as a heat map, in the terminal and, with a path
+ * given, as an SVG. Row i contains the weights of query i, and sums to 1.  Column j contains the
+ * weights of key j, and its sum may be anything.
  *
- * Four panels show the same 8 tokens:
+ * Four subplots show the same 8 tokens:
  *
- *     raw          Q = K = V = x: a token resembles nobody as much as itself, and looks at itself
- *     projected    random Wq and Wk: what is asked for is not what one is, and what stands out does
- *                  so by chance.  Training begins here, and changes Wq and Wk until what stands out
- *                  is what helps
- *     cold, hot    the same with a temperature of 1/4 and 4, which divides the scores: sharper, and
- *                  closer to 1/8 each
+ *     raw          Q = K = V = x: the largest score of a token is that with itself
+ *     projected    random Wq and Wk: scores are random.  Training begins here, and changes Wq and
+ *                  Wk until the keys that help have large scores
+ *     cold, hot    the same with a temperature of 1/4 and 4, which divides the scores: of lower
+ *                  entropy, and closer to 1/8 each
  *
  * Read on: 10_three_sentences.c begins with words. */
 #include "attic.h"
@@ -55,7 +54,7 @@ static double sum_of_row(const at_tensor *A, int i)
 }
 
 /* True if these are distributions. */
-static bool tell_rows(const at_tensor *A)
+static bool print_rows(const at_tensor *A)
 {
     double least = 1, most = 0, off = 0;
     for (int i = 0; i < T; i++) {
@@ -82,7 +81,7 @@ int main(int argc, char **argv)
     at_linear v = at_linear_make(t, "v", D, D, false, at_xavier_normal(1));
 
     attention a[KINDS] = {0};
-    at_panel panels[KINDS];
+    at_panel subplots[KINDS];
     for (int n = 0; n < KINDS; n++) {
         bool p = table[n].projected;
         a[n].Q = p ? at_linear_apply(t, q, x) : x;
@@ -90,14 +89,14 @@ int main(int argc, char **argv)
         a[n].V = p ? at_linear_apply(t, v, x) : x;
         at_sdpa_args args = {.temperature = table[n].temperature, .weights = &a[n].A};
         a[n].O = at_sdpa(t, a[n].Q, a[n].K, a[n].V, args);
-        panels[n] = at_panel_of(a[n].A, NULL, at_shape_of(0));
-        panels[n].title = table[n].name;
+        subplots[n] = at_panel_of(a[n].A, NULL, at_shape_of(0));
+        subplots[n].title = table[n].name;
     }
 
     if (at_ok(t)) {
         printf("Q        %s\nK        %s\nV        %s\n", at_shape_text(a[1].Q->shape),
                at_shape_text(a[1].K->shape), at_shape_text(a[1].V->shape));
-        printf("weights  %s     row: who looks; column: at whom\noutput   %s\n\n",
+        printf("weights  %s     row: query; column: key\noutput   %s\n\n",
                at_shape_text(a[1].A->shape), at_shape_text(a[1].O->shape));
     }
     printf("Row sums of \"projected\":");
@@ -106,12 +105,12 @@ int main(int argc, char **argv)
     bool ok = true;
     for (int n = 0; n < KINDS; n++) {
         printf("%-20s", table[n].name);
-        ok = tell_rows(a[n].A) && ok;
+        ok = print_rows(a[n].A) && ok;
     }
     printf("\nThe most that the entropy can be is log 8 = %.3f.\n\n", log(T));
 
     at_heatmap map = {.title = "Eight tokens attend to each other",
-                      .panels = panels,
+                      .panels = subplots,
                       .n_panels = KINDS,
                       .columns = 2,
                       .row_label = "Query",

@@ -1,34 +1,37 @@
-/* 09_patterns.c -- patterns of attention: given as masks, and found by training.
+/* 09_patterns.c -- patterns of attention: as masks, and found by training.
  *
- *     local       my neighbours and I            vertical      the same few keys, for everyone
- *     block       my block of four               horizontal    a few queries read all, the others nothing
- *     global      all of it, equally
+ *     local         a token and the ones beside it
+ *     vertical      the same few keys for every query
+ *     horizontal    a few queries read all keys, the others none
+ *     block         the block of four of a token
+ *     global        all keys, equally
  *
- * First the masks, made by the builders of attention/masks.h, with # for a key that a query keeps.  A mask
- * is not only a rule, it is also work saved: the fused op computes tiles, and never those of which
- * nothing is kept.  The table counts cells, and tiles of 128 queries by 128 keys, for patterns over 2048
- * tokens.  (Times go to stderr, for they are never twice the same: a forward and a backward of one head
- * of 64.  On a core of ours 37 ms for global, 11 for local, 6 for block, 3 for horizontal, 2 for vertical.)
+ * First the masks, made by the builders of attention/masks.h, with # for a key that a query keeps.
+ * A mask also saves work: the fused path skips tiles of which nothing is kept.  The table counts
+ * cells, and tiles of 128 queries by 128 keys, for patterns over 2048 tokens.  (Times, of a forward
+ * and a backward of one head of 64, are printed to stderr, as they vary.  One core of an Intel Xeon
+ * took 37 ms for global, 11 for local, 6 for block, 3 for horizontal, 2 for vertical.)
  *
- * Then no masks at all.  16 tokens with 8 random numbers each attend to each other, in one head of
- * width 32, and five tasks are set: every token is to report the mean of its neighbours and itself; of
- * tokens 3 and 10; of its block; of all; or only tokens 3 and 10 are to report, the mean of all, while
- * the others answer 0.  (To be able to say nothing, a head has one key more, whose value is 0.)  Nothing
- * tells the model where to look: the tokens have learned positions, and the loss knows the answers.
+ * Then no masks.  16 tokens of 8 random elements attend to each other, in one head of width 32, and
+ * are trained on five tasks: the output of every token is the mean of itself and the tokens beside
+ * it; of tokens 3 and 10; of its block; of all; or the outputs of tokens 3 and 10 are the mean of
+ * all, and the others are 0.  (For an output of 0, a head has one key more, whose value is 0.)  The
+ * tokens have learned positions, and the loss contains the right outputs; the model is given no
+ * pattern.
  *
- * What has been learned is compared with every mask, by the share of weight that lies where the mask's
- * rows, evenly spread, would put it:
+ * The learned weights are compared with every mask, by the share of weight that agrees with the
+ * mask's rows, spread evenly:
  *
- *     score = mean_i sum_j min(P_ij, M_ij)      M_ij = 1/n_i on the n_i keys that row i keeps; a row
- *                                               that keeps nothing belongs on the key without a value
+ *     score = mean_i sum_j min(P_ij, M_ij)      M_ij = 1/n_i on the n_i keys that row i keeps; if
+ *                                               it keeps none, M_ij = 1 on the last key
  *
- * 1 is the pattern itself.  (The plain weight on kept keys would not do: it is 1 for global, whatever
- * was learned.)  Patterns overlap, local and block most of all; but the largest number of each row and
- * column of the table is to be that on the diagonal.
+ * 1 is the pattern itself.  (The sum of the weights on kept keys is no measure: it is 1 for global,
+ * whatever was learned.)  Patterns overlap, local and block most of all; but the largest score of
+ * each row and column of the table should be that on the diagonal.
  *
- * In the picture the masks are above, and what was learned is below, early and at the end; each weight
- * times n_i (1 where that is 0), so that an equal share is 1.  The last column, 16, is the key without a
- * value: where nothing is to be reported, all weight lies there. */
+ * In the picture the masks are above, and the learned weights below, early and at the end; each
+ * weight is multiplied by n_i (1 where that is 0), so that an equal share is 1.  The last column,
+ * 16, is the key of value 0: where the output should be 0, it has all weight. */
 #include "attic.h"
 #include "attic_plot.h"
 
@@ -61,12 +64,12 @@ static const int few[] = {3, 10};
 /* The pattern p over n tokens: local and block grow with n. */
 static at_tensor *keep_pattern(at_tape *t, int p, int n)
 {
-    int near = n == T ? 2 : 128, block = n == T ? 4 : 256;
+    int width = n == T ? 2 : 128, block = n == T ? 4 : 256;
     if (p == VERTICAL) return at_keep_vertical(t, n, n, few, 2);
     if (p == HORIZONTAL) return at_keep_horizontal(t, n, n, few, 2);
     if (p == BLOCK) return at_keep_blocks(t, n, n, block);
-    if (p == GLOBAL) near = 0; /* no limit */
-    return at_keep_window(t, n, n, near, near, ATTIC_ALIGN_EQUAL, 0);
+    if (p == GLOBAL) width = 0; /* no limit */
+    return at_keep_window(t, n, n, width, width, ATTIC_ALIGN_EQUAL, 0);
 }
 
 /* Side by side, as at_keep_print would print one. */
@@ -96,11 +99,11 @@ static double tiles_kept(const at_tensor *keep)
     return sum * ROWS * KEYS / ((double)LONG * LONG);
 }
 
-/* Milliseconds of this thread for a forward and a backward, the best of five. */
+/* Milliseconds of CPU time of this thread for a forward and a backward, the best of five. */
 static double milliseconds(at_tape *t, at_tensor *keep)
 {
     at_mark here = at_mark_here(t);
-    at_tensor *x[4]; /* Q, K, V and the cotangent of O */
+    at_tensor *x[4]; /* Q, K, V and dO, the upstream gradient (cotangent) */
     for (int i = 0; i < 4; i++) {
         x[i] = at_variable(t, at_shape_of(LONG, 64), NULL);
         if (x[i]) at_init_fill(x[i], at_normal(1), at_draw(t));
@@ -118,7 +121,7 @@ static double milliseconds(at_tape *t, at_tensor *keep)
     return best;
 }
 
-static bool tell_masks(void)
+static bool report_masks(void)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *keep[PATTERNS];
@@ -145,7 +148,7 @@ static bool tell_masks(void)
 
 /* ---- the tasks ------------------------------------------------------------------------------ */
 
-/* M [T,T+1]: what a row should look at.  The last key has no value. */
+/* M [T,T+1]: the weights that a row should have.  The value of the last key is 0. */
 typedef struct {
     double M[PATTERNS][T][T + 1];
     int n[PATTERNS][T]; /* keys kept by a row */
@@ -166,7 +169,7 @@ static void spread_evenly(at_tape *t, ideal *d)
 }
 
 typedef struct {
-    at_tensor *position, *nothing; /* [T,C]; the key without a value, [1,C] */
+    at_tensor *position, *nothing; /* [T,C]; the key of value 0, [1,C] */
     at_linear in, q, k, v, out;
 } model;
 
@@ -181,7 +184,7 @@ static model make_model(at_tape *t)
                    .out = at_linear_make(t, "out", C, VALUE, false, at_xavier_normal(1))};
 }
 
-/* tokens [B,T,VALUE] -> [B,T,VALUE], looking at *P [B,T,T+1] */
+/* tokens [B,T,VALUE] -> [B,T,VALUE], with weights *P [B,T,T+1] */
 static at_tensor *report(at_tape *t, const model *m, at_tensor *tokens, at_tensor **P)
 {
     at_tensor *x = at_add(t, at_linear_apply(t, m->in, tokens), m->position);
@@ -197,7 +200,7 @@ typedef struct { /* of a batch that the model has not seen, at step EARLY and at
     double loss, P[2][T][T + 1], score[PATTERNS];
 } result;
 
-/* What lies where, on average over the batch; and at the end, how well that fits the patterns. */
+/* The mean weights over the batch; and at the end, how well they fit the patterns. */
 static void judge(const ideal *d, const at_tensor *P, bool end, result *r)
 {
     for (int b = 0; b < B; b++)
@@ -222,8 +225,8 @@ static bool learn(int pattern, result *r)
     *r = (result){0};
     for (int i = 0; i <= STEPS && at_ok(t); i++) {
         at_tensor *tokens = at_random(t, at_shape_of(B, T, VALUE), at_normal(1));
-        at_tensor *wrong = at_sub(t, report(t, &m, tokens, &P), at_matmul(t, M, tokens));
-        at_tensor *loss = at_mean(t, at_square(t, wrong));
+        at_tensor *error = at_sub(t, report(t, &m, tokens, &P), at_matmul(t, M, tokens));
+        at_tensor *loss = at_mean(t, at_square(t, error));
         if (at_ok(t) && (i == EARLY || i == STEPS)) judge(&d, P, i == STEPS, r);
         r->loss = at_item(loss);
         at_backward(t, loss);
@@ -238,8 +241,8 @@ static bool learn(int pattern, result *r)
 
 /* ---- what was learned ------------------------------------------------------------------------ */
 
-/* True if on the diagonal are the largest numbers of their rows and columns. */
-static bool tell_scores(const result r[PATTERNS])
+/* True if the largest scores of all rows and columns are on the diagonal. */
+static bool print_scores(const result r[PATTERNS])
 {
     bool ok = true;
     printf("                                 score against the pattern\ntrained on          loss");
@@ -251,7 +254,7 @@ static bool tell_scores(const result r[PATTERNS])
             if (p != i) ok = ok && r[i].score[p] < fmin(r[i].score[i], r[p].score[p]);
         }
     }
-    printf("\n\nIs every number on the diagonal the largest of its row and of its column? %s\n",
+    printf("\n\nIs every score on the diagonal the largest of its row and of its column? %s\n",
            ok ? "yes" : "NO");
     return ok;
 }
@@ -262,7 +265,7 @@ static bool draw(const char *path, const result r[PATTERNS])
     static double share[3][PATTERNS][T][T + 1];
     static ideal d;
     at_tape *t = at_open(ATTIC_F64, 1);
-    at_panel panels[3 * PATTERNS];
+    at_panel subplots[3 * PATTERNS];
     spread_evenly(t, &d);
     for (int p = 0; p < PATTERNS; p++) {
         for (int i = 0; i < T; i++)
@@ -273,17 +276,17 @@ static bool draw(const char *path, const result r[PATTERNS])
                 share[2][p][i][j] = n * r[p].P[1][i][j];
             }
         for (int k = 0; k < 3; k++)
-            panels[k * PATTERNS + p] = (at_panel){.title = k ? title[k] : pattern_name[p],
-                                                  .data = share[k][p],
-                                                  .rows = T,
-                                                  .cols = T + 1};
+            subplots[k * PATTERNS + p] = (at_panel){.title = k ? title[k] : pattern_name[p],
+                                                    .data = share[k][p],
+                                                    .rows = T,
+                                                    .cols = T + 1};
     }
-    at_heatmap map = {.title = "Five patterns: as masks, and as five tasks taught them",
-                      .panels = panels,
+    at_heatmap map = {.title = "Five patterns: as masks, and learned from five tasks",
+                      .panels = subplots,
                       .n_panels = 3 * PATTERNS,
                       .columns = PATTERNS,
                       .row_label = "Query",
-                      .col_label = "Key (16 has no value)",
+                      .col_label = "Key (the value of 16 is 0)",
                       .value_label = "1: an equal share",
                       .colours = ATTIC_COLOURS_UNIT,
                       .no_values = true};
@@ -300,9 +303,9 @@ int main(int argc, char **argv)
     int first = parse_options(argc, argv, "usage: 09_patterns [picture.svg]\n", NULL, 1);
     static result r[PATTERNS];
     at_threads(1);
-    bool ok = tell_masks();
+    bool ok = report_masks();
     for (int p = 0; p < PATTERNS; p++) ok = learn(p, &r[p]) && ok;
-    ok = tell_scores(r) && ok;
+    ok = print_scores(r) && ok;
     if (argc > first) ok = draw(argv[first], r) && ok;
     return finish(!ok);
 }

@@ -1,4 +1,4 @@
-/* 10_three_sentences.c -- from words to attention, and what padding does on the way.
+/* 10_three_sentences.c -- from words to attention, and the effect of padding.
  *
  *     "This is a sample."                         4 words
  *     "Attention mechanisms are powerful."        4
@@ -7,24 +7,24 @@
  *     words -> ids -> padded to 10 -> embedding of 64 -> self-attention
  *                     [3,10]          [3,10,64]          weights [3,10,10], output [3,10,64]
  *
- * Sentences of one batch must be of one length, so short ones are filled up.  Attention does not
- * know that: without a mask the padding is read like any word.  Ids count from 0, in the order in
- * which words appear, and padding is 0 as well, for zeros are what an empty array holds.  That is a
- * trap: id 0 is "this".  Four masks, and what they let through:
+ * Sentences of one batch must have one length, so short ones are padded.  Without a mask, attention
+ * reads the padding like any word.  Ids count from 0, in the order in which words appear, and
+ * padding is 0 as well, the usual content of an empty array.  That is a mistake: id 0 is "this".
+ * Four masks, and what they let through:
  *
- *     none        more than half of all weight goes to padding; the output of a sentence depends on
- *                 how far it was padded; and a sentence without a "this" trains "this"
- *     id != 0     hides the padding, and with it the first word of the first sentence
+ *     none        more than half of all weight is on padding; the output of a sentence depends on
+ *                 the length of its padding; and a sentence without "this" gives "this" a gradient
+ *     id != 0     masks the padding, and with it the first word of the first sentence
  *     length      is right: the first 4, 4 and 5 keys
- *     id != 12    is right too, once padding has an id that no word has
+ *     id != 12    is right too, with an id for padding that no word has
  *
- * "moves" is the largest change of a word's output when all is padded to 16 instead of 10; "trains"
- * is the length of d(loss)/d(embedding of "this") for a loss on the second sentence alone.
+ * "change" is the largest change of a word's output when all is padded to 16 instead of 10;
+ * "gradient" is the length of d(loss)/d(embedding of "this") for a loss on the second sentence
+ * alone.
  *
- * Queries that are padding attend as well.  That does no harm as long as nobody reads their output:
- * a loss has to leave them out.
+ * Queries that are padding attend as well.  Their output has to be left out of the loss.
  *
- * Smaller still, three tokens of one number each, every step worked out forward and backward:
+ * Smaller still, three tokens of size 1, every step worked out forward and backward:
  * `trace --self --dim 1 --values 1,2,3`.  Read on: 11_cat_and_rat.c trains one. */
 #include "attic.h"
 #include "attic_plot.h"
@@ -45,7 +45,7 @@ static const char *const sentence[B] = {"This is a sample.", "Attention mechanis
 static char vocabulary[MAX_WORDS][16];
 static int n_words;
 
-/* The id of a word, which is new or not. */
+/* The id of a word; a new word gets the next one. */
 static int id_of(const char *word)
 {
     for (int id = 0; id < n_words; id++)
@@ -132,7 +132,7 @@ static double largest_change(const reading *r, const reading *other)
 }
 
 /* Backward from the second sentence; the length of the gradient of "this". */
-static double training_of_this(at_tape *t, const reading *r)
+static double gradient_of_this(at_tape *t, const reading *r)
 {
     at_tensor *dO = at_const(t, at_shape_of(B, T, D), NULL);
     for (int i = 0; dO && i < length[1]; i++)
@@ -144,10 +144,10 @@ static double training_of_this(at_tape *t, const reading *r)
 }
 
 typedef struct {
-    double padding, on_this, moves, trains;
+    double padding, on_this, change, gradient;
 } leak;
 
-static leak tell_mask(at_tape *t, mask_kind mask, const reading *r)
+static leak print_mask(at_tape *t, mask_kind mask, const reading *r)
 {
     at_tape *u = at_open(ATTIC_F32, 1);
     reading longer = read_all(u, mask, LONGER);
@@ -155,8 +155,8 @@ static leak tell_mask(at_tape *t, mask_kind mask, const reading *r)
     if (at_ok(t) && at_ok(u))
         l = (leak){.padding = weight_on_padding(r),
                    .on_this = at_get(r->A, 0, 3, 0),
-                   .moves = largest_change(r, &longer),
-                   .trains = training_of_this(t, r)};
+                   .change = largest_change(r, &longer),
+                   .gradient = gradient_of_this(t, r)};
     at_close(u);
 
     double rest = 1;
@@ -165,11 +165,11 @@ static leak tell_mask(at_tape *t, mask_kind mask, const reading *r)
         printf("%8.3f", at_get(r->A, 0, 3, j));
         rest -= at_get(r->A, 0, 3, j);
     }
-    printf("%9.3f%15.3f%9.4f%9.4f\n", fabs(rest), l.padding, l.moves, l.trains);
+    printf("%9.3f%15.3f%9.4f%9.4f\n", fabs(rest), l.padding, l.change, l.gradient);
     return l;
 }
 
-static void tell_ids(void)
+static void print_ids(void)
 {
     for (int b = 0; b < B; b++) {
         length[b] = read_sentence(sentence[b], word_id[b]);
@@ -183,15 +183,15 @@ static void tell_ids(void)
 static void draw(at_tape *t, const char *path, reading *r)
 {
     const char *name[T];
-    at_panel panels[3];
+    at_panel subplots[3];
     for (int i = 0; i < T; i++) name[i] = i < length[0] ? vocabulary[word_id[0][i]] : "-";
     for (int m = NONE; m <= LENGTH; m++) {
-        panels[m] = at_panel_of(r[m].A, r[m].keep, at_shape_of(0));
-        panels[m].title = mask_name[m];
+        subplots[m] = at_panel_of(r[m].A, r[m].keep, at_shape_of(0));
+        subplots[m].title = mask_name[m];
     }
-    panels[0].title = "no mask";
+    subplots[0].title = "no mask";
     at_heatmap map = {.title = "This is a sample, padded to ten",
-                      .panels = panels,
+                      .panels = subplots,
                       .n_panels = 3,
                       .row_label = "Query",
                       .col_label = "Key",
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
     reading r[MASKS];
     leak l[MASKS];
     at_tape *t[MASKS];
-    tell_ids();
+    print_ids();
 
     for (int m = 0; m < MASKS; m++) {
         t[m] = at_open(ATTIC_F32, 1);
@@ -220,17 +220,18 @@ int main(int argc, char **argv)
         printf("ids %s   embedded %s   weights %s   output %s\n\n", at_shape_text(r[0].ids->shape),
                at_shape_text(r[0].x->shape), at_shape_text(r[0].A->shape),
                at_shape_text(r[0].O->shape));
-    printf("          \"sample\" looks at:                              all words\n");
+    printf("          weights of \"sample\":                           all words\n");
     printf("mask      ");
     for (int i = 0; i < length[0]; i++) printf("%8s", vocabulary[word_id[0][i]]);
-    printf("  padding   look at padding    moves   trains\n");
-    for (int m = 0; m < MASKS; m++) l[m] = tell_mask(t[m], (mask_kind)m, &r[m]);
+    printf("  padding    weight, padding   change gradient\n");
+    for (int m = 0; m < MASKS; m++) l[m] = print_mask(t[m], (mask_kind)m, &r[m]);
     if (argc > first) draw(t[0], argv[first], r);
 
-    bool ok = l[NONE].padding > 0.5 && l[NONE].moves > 0.1 && l[NONE].trains > 0.1;
+    bool ok = l[NONE].padding > 0.5 && l[NONE].change > 0.1 && l[NONE].gradient > 0.1;
     ok = ok && l[NOT_ID_0].padding == 0 && l[NOT_ID_0].on_this == 0;
     for (int m = LENGTH; m <= NOT_ID_12; m++)
-        ok = ok && l[m].padding == 0 && l[m].on_this > 0 && l[m].moves < 1e-6 && l[m].trains == 0;
+        ok =
+            ok && l[m].padding == 0 && l[m].on_this > 0 && l[m].change < 1e-6 && l[m].gradient == 0;
     for (int m = 0; m < MASKS; m++) {
         if (!at_ok(t[m])) fprintf(stderr, "attic: %s\n", at_error(t[m]));
         ok = ok && at_ok(t[m]);

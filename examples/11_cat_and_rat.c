@@ -1,4 +1,4 @@
-/* 11_cat_and_rat.c -- a c looks for an r seven letters ahead, and a causal mask forbids it.
+/* 11_cat_and_rat.c -- a query attends seven places ahead, and a causal mask forbids it.
  *
  * "the cat ate the rat", coded as eleven ids, one number for each kind of letter or sound:
  *
@@ -6,16 +6,17 @@
  *     id         9  0  2  7  0  7  3  9  0  6  7
  *                      c                    r
  *
- * To know which animal comes next, the c at position 2 would have to look at the r at position 9.
- * We train one layer of attention without any mask on random sequences, eleven long, of ten different
- * ids, where every place must name the id that stands seven places ahead of it (the last seven have none and are not judged).
- * Which id that is differs from sequence to sequence, so nothing can be learnt by heart: attention has
- * to look there, by distance alone.  Rotary positions make that possible, because the score of a query
- * and a key that are rotated by their positions depends only on how far apart they are; the biases of
- * the projections give every token something in common to rotate.
+ * To know which animal comes next, the c at position 2 would have to attend to the r at position 9.
+ * One layer of attention is trained without a mask on random sequences, eleven long, of ten
+ * different ids, where the output of every position is the id seven places ahead of it (the last
+ * seven have none and are not part of the loss).  Which id that is differs from sequence to
+ * sequence, so attention has to find it by its distance alone.  Rotary positions make that
+ * possible, because the score of a query and a key that are rotated by their positions depends on
+ * the difference of these alone; the biases of the projections give all tokens a common part that
+ * is rotated.
  *
- * Then the trained model reads the sentence.  You will see A[2,9] close to 1.  With a causal mask over
- * the same scores it is exactly 0: not small, but never computed, and the weights are shared among the
+ * Then the trained model reads the sentence.  A[2,9] is close to 1.  With a causal mask over the
+ * same scores it is exactly 0: not small, but never computed, and the weights are shared among the
  * keys that are left. */
 #include "attic.h"
 #include "attic_plot.h"
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
     at_tensor *ids = at_ints(t, at_shape_of(1, T), sentence), *free_A = NULL, *causal_A = NULL;
     read_ids(t, &m, ids, false, &free_A);
     read_ids(t, &m, ids, true, &causal_A);
-    printf("\nWhere the c at position 2 looks, position by position:\n\n%-14s", "");
+    printf("\nWeights of the c at position 2, position by position:\n\n%-14s", "");
     for (int j = 0; j < T; j++) printf("%6d", j);
     printf("\n");
     print_row("no mask", free_A);
@@ -104,12 +105,12 @@ int main(int argc, char **argv)
         at_tensor *past = at_bools(t, at_shape_of(T, T), NULL);
         for (int i = 0; past && i < T; i++)
             for (int j = 0; j <= i; j++) at_set(past, 1, i, j);
-        at_panel panels[] = {at_panel_of(free_A, NULL, at_shape_of(0, 0)),
-                             at_panel_of(causal_A, past, at_shape_of(0, 0))};
-        panels[0].title = "no mask";
-        panels[1].title = "causal mask";
-        at_heatmap map = {.title = "A c looks for an r, seven ahead",
-                          .panels = panels,
+        at_panel subplots[] = {at_panel_of(free_A, NULL, at_shape_of(0, 0)),
+                               at_panel_of(causal_A, past, at_shape_of(0, 0))};
+        subplots[0].title = "no mask";
+        subplots[1].title = "causal mask";
+        at_heatmap map = {.title = "A c attends to an r, seven places ahead",
+                          .panels = subplots,
                           .n_panels = 2,
                           .row_label = "Query",
                           .col_label = "Key",

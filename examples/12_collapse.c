@@ -1,44 +1,49 @@
-/* 12_collapse.c -- a head that stops choosing: provoked, noticed, cured or not.
+/* 12_collapse.c -- entropy collapse of a head: provoked, detected, cured or not.
  *
- *     32 tokens, each of one of 4 kinds and with a value of 8 random numbers.  Asked for of every
- *     token: the mean value of its kind.
+ *     32 tokens, each of one of 4 kinds and with a value of 8 random elements.  The output of
+ *     every token should be the mean value of its kind.
  *
  * About 8 keys are right, all equally: the right entropy is ln 8 = 2.1, of at most ln 32 = 3.5.  A
- * head that looks at one key is broken here, for one value tells little of a mean; whoever always
- * answers 0 does as well, with a loss near 1/8, the variance of a mean of 8.
+ * head with all weight on one key has failed here, as one value says little about a mean; an output
+ * of 0 is as good, with a loss near 1/8, the variance of a mean of 8.
  *
- * Two ways to break it:
+ * Two causes:
  *
- *     taught too fast   a learning rate of 0.1, ten times too much.  Adam moves every weight by about
- *                       that much, be its gradient large or small, and the weights are about 0.2.  A
- *                       score is a product of two of them, and a softmax takes its exponential
- *     born sharp        Wq and Wk drawn 4 times too large, so that scores are 16 times too large
+ *     learning rate     0.1, ten times too large.  Adam moves every parameter by about that much,
+ *                       whatever the size of its gradient, and the elements of Wq and Wk are about
+ *                       0.2.  A score is a product of two of them, and the softmax takes its
+ *                       exponential
+ *     init              Wq and Wk drawn 4 times too large, so that scores are 16 times too large
  *
- * Either way scores lie tens apart, one weight is 1, and a softmax like that passes hardly any gradient
- * (see 06_why_scale.c), so little leads back.  What comes after the head learns that it is of no use, and
- * the answer becomes 0.  The loss alone looks like one that has settled; the entropy does not.
+ * In both cases the scores of a row differ by tens, one weight is 1, and such a softmax passes
+ * hardly any gradient (see 06_why_scale.c).  The layers after the head learn to ignore it, and the
+ * output becomes 0.  The loss alone looks like one that has converged; the entropy shows the
+ * collapse.
  *
- * A watch (nn/statistics.h) takes a look every 10 steps.  Its limit is set by the task: an entropy below 0.2
- * ln 32 = ln 2, two keys where eight are wanted.  After three such looks in a row it warns.
+ * A monitor (nn/statistics.h) computes statistics every 10 steps.  Its limit is set by the task: an
+ * entropy below 0.2 ln 32 = ln 2, two keys where eight are right.  After three such results in a
+ * row it warns.
  *
- * Then the same two accidents with one remedy each.  A remedy "cures" if the loss comes below a tenth
- * of that of answering 0, and "helps" below a half.
+ * Then the same two causes with one remedy each.  A remedy "cures" if the loss falls below a tenth
+ * of that of an output of 0, and "helps" below a half.
  *
  *     norm of q, k    cures both.  Layer norm makes |q| = |k| = sqrt(C), so that no score is above
- *                     sqrt(C) = 5.7 until its gains grow, and what is sharp can become soft again
- *     layer norm      of the tokens helps both: one of the two factors can't grow
- *     warm-up         cures what is taught too fast, and does not what is born sharp
- *     smaller init    cures what is born sharp, and does not what is taught too fast
- *     softcap         keeps the entropy up, and yet the head learns slowly or not at all: its scores end
- *                     at the cap, where a tanh passes a hundredth of the gradient.  Entropy alone would
- *                     not have told
- *     weight decay    shrinks the scores again; and here, taught too fast, until all weights are equal
- *     clipping        does not: Adam divides by the size of gradients, whatever it is
- *     dropout         does not: it hides keys from a softmax whose scores are as far apart as before
+ *                     sqrt(C) = 5.7 until its gains grow, and a low entropy can rise again
+ *     layer norm      of the tokens helps both: one of the two factors cannot grow
+ *     warm-up         cures the learning rate, not the init
+ *     smaller init    cures the init, not the learning rate
+ *     softcap         keeps the entropy up, and yet the head learns slowly or not at all: its
+ *                     scores end at the cap, where a tanh passes a hundredth of the gradient.
+ *                     Entropy alone does not show that
+ *     weight decay    shrinks the scores again; with the large learning rate, until all weights are
+ *                     equal
+ *     clipping        does not help: Adam divides by the size of gradients, whatever it is
+ *     dropout         does not help: it drops weights of a softmax whose scores are as far apart as
+ *                     before
  *
- * So a remedy has to fit the accident, and only what bounds the scores fits both.  This is one task and
- * one seed; with --seed 2 or 3 layer norm, softcap and weight decay do better here and worse
- * there, and all else stays as it is. */
+ * So a remedy has to fit the cause, and only a bound of the scores fits both.  This is one task and
+ * one seed; with --seed 2 or 3 layer norm, softcap and weight decay have better results in some
+ * cases and worse ones in others, and the rest is the same. */
 #include "attic.h"
 #include "attic_plot.h"
 
@@ -46,16 +51,17 @@
 
 #include "common/options.h"
 
-enum { B = 8, T = 32, KINDS = 4, VALUE = 8, C = 32, STEPS = 300, LOOK = 10 };
+enum { B = 8, T = 32, KINDS = 4, VALUE = 8, C = 32, STEPS = 300, EVERY = 10 };
 
 static int seed = 1;
 
 typedef struct {
     const char *name;
-    double lr, gain; /* of Adam; of Wq and Wk when they are drawn */
-} accident;
+    double lr, gain; /* of Adam; of the initial Wq and Wk */
+} cause;
 
-static const accident accidents[] = {{"taught too fast", 0.1, 1}, {"born sharp", 0.03, 4}};
+static const cause causes[] = {{"too large a learning rate", 0.1, 1},
+                               {"too large an init", 0.03, 4}};
 
 typedef struct {
     const char *name;
@@ -115,7 +121,7 @@ typedef struct {
     at_linear in, q, k, v, out;
 } model;
 
-static model make_model(at_tape *t, const accident *a, const remedy *r)
+static model make_model(at_tape *t, const cause *a, const remedy *r)
 {
     double gain = r->gain ? r->gain : a->gain;
     return (model){.E = at_param(t, "E", at_shape_of(KINDS, C), at_normal(1)),
@@ -129,7 +135,7 @@ static model make_model(at_tape *t, const accident *a, const remedy *r)
                    .out = at_linear_make(t, "out", C, VALUE, false, at_xavier_normal(1))};
 }
 
-/* The mean squared error.  *P [B,T,T] is what the one head looks at. */
+/* The mean squared error.  *P [B,T,T]: the probabilities of the head. */
 static at_tensor *answer(at_tape *t, const model *m, const remedy *r, const batch *d, at_tensor **P)
 {
     at_tensor *x = at_add(t, at_embedding(t, m->E, d->kind), at_linear_apply(t, m->in, d->value));
@@ -145,12 +151,11 @@ static at_tensor *answer(at_tape *t, const model *m, const remedy *r, const batc
 /* ---- one run -------------------------------------------------------------------------------- */
 
 typedef struct {
-    double step[STEPS / LOOK + 1], entropy[STEPS / LOOK + 1]; /* at every look */
-    int n, now, warned;       /* looks; this step; where the watch warned, or -1 */
-    const at_watched *head;   /* its last look */
-    bool tell;                /* print on the way */
-    double loss, zero, right; /* at the end; of answering 0; the right entropy */
-    at_look look;
+    double step[STEPS / EVERY + 1], entropy[STEPS / EVERY + 1]; /* at every measurement */
+    int n, now, warned;       /* measurements; this step; where the monitor warned, or -1 */
+    bool verbose;             /* print during the run */
+    double loss, zero, right; /* at the end; of an output of 0; the right entropy */
+    at_look last;
     at_head_state state;
 } run;
 
@@ -159,11 +164,11 @@ static void warn(void *ctx, int layer, int head, const at_watched *h)
 {
     run *r = ctx;
     if (r->warned < 0 && h->state != ATTIC_HEAD_FINE) r->warned = r->now;
-    if (r->tell) printf("          %s\n", at_watch_text(layer, head, h));
+    if (r->verbose) printf("          %s\n", at_watch_text(layer, head, h));
 }
 
-/* Three batches that the model has not seen, in evaluation mode: the loss goes to r->loss. */
-static void look(at_tape *t, at_watch *w, const model *m, const remedy *how, run *r)
+/* Three batches that were not trained on, in evaluation mode: the loss goes to r->loss. */
+static void measure(at_tape *t, at_watch *monitor, const model *m, const remedy *how, run *r)
 {
     enum { N = 3 };
     bool training = at_train(t, false);
@@ -177,27 +182,27 @@ static void look(at_tape *t, at_watch *w, const model *m, const remedy *how, run
         r->right += d.entropy / N;
     }
     all = at_concat(t, P, N, 0); /* [3B,T,T] */
-    at_watch_look(t, w, 0, all, NULL);
+    at_watch_look(t, monitor, 0, all, NULL);
     if (at_ok(t)) {
-        r->look = w->head->look, r->state = w->head->state;
-        r->step[r->n] = r->now, r->entropy[r->n++] = r->look.entropy;
-        if (r->tell && r->now % 50 == 0)
-            printf("%8d%12.2f%11.1f%11.1f\n", r->now, r->loss, r->look.entropy, r->look.largest);
+        r->last = monitor->head->look, r->state = monitor->head->state;
+        r->step[r->n] = r->now, r->entropy[r->n++] = r->last.entropy;
+        if (r->verbose && r->now % 50 == 0)
+            printf("%8d%12.2f%11.1f%11.1f\n", r->now, r->loss, r->last.entropy, r->last.largest);
     }
     at_rewind(t, here);
     at_train(t, training);
 }
 
-static run train(const accident *a, const remedy *how, bool tell)
+static run train(const cause *a, const remedy *how, bool verbose)
 {
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
-    run r = {.warned = -1, .tell = tell};
+    run r = {.warned = -1, .verbose = verbose};
     model m = make_model(t, a, how);
-    at_watch *w =
+    at_watch *monitor =
         at_watch_make(t, 1, 1, (at_watch_args){.sharp = 0.2, .alike = 2, .hook = warn, .ctx = &r});
     at_mark step = at_mark_here(t);
     for (r.now = 0; r.now <= STEPS && at_ok(t); r.now++) {
-        if (r.now % LOOK == 0) look(t, w, &m, how, &r);
+        if (r.now % EVERY == 0) measure(t, monitor, &m, how, &r);
         batch d = draw_batch(t);
         at_tensor *P;
         at_backward(t, answer(t, &m, how, &d, &P));
@@ -218,15 +223,15 @@ static const char *judge(const run *r)
     return r->loss < 0.1 * r->zero ? "cures" : r->loss < 0.5 * r->zero ? "helps" : "does not";
 }
 
-static void tell_run(const remedy *how, const run *r)
+static void print_run(const remedy *how, const run *r)
 {
     char warned[16] = "never";
     if (r->warned >= 0) snprintf(warned, sizeof warned, "step %d", r->warned);
-    printf("%-16s%8.2f%11.1f%11.1f   %-11s%-13s%s\n", how->name, r->loss, r->look.entropy,
-           r->look.largest, warned, at_head_text(r->state), judge(r));
+    printf("%-16s%8.2f%11.1f%11.1f   %-11s%-13s%s\n", how->name, r->loss, r->last.entropy,
+           r->last.largest, warned, at_head_text(r->state), judge(r));
 }
 
-static bool draw(const char *path, const accident *a, const run *r)
+static bool draw(const char *path, const cause *a, const run *r)
 {
     at_series line[DRAWN];
     for (int i = 0; i < DRAWN; i++)
@@ -234,8 +239,7 @@ static bool draw(const char *path, const accident *a, const run *r)
             (at_series){.name = remedies[i].name, .x = r[i].step, .y = r[i].entropy, .n = r[i].n};
     const at_level right = {"right", r->right};
     char title[80];
-    snprintf(title, sizeof title, "A head %s, and what becomes of it with one remedy each",
-             a->name);
+    snprintf(title, sizeof title, "A head with %s, and with one remedy each", a->name);
     const at_chart chart = {.title = title,
                             .x_label = "step",
                             .y_label = "entropy, nats",
@@ -248,22 +252,22 @@ static bool draw(const char *path, const accident *a, const run *r)
     return written(f, path, drawn);
 }
 
-static bool provoke(const accident *a, const char *path)
+static bool provoke(const cause *a, const char *path)
 {
     static run r[REMEDIES];
-    printf("A head %s\n\n    step        loss    entropy    largest\n", a->name);
+    printf("A head with %s\n\n    step        loss    entropy    largest\n", a->name);
     for (int i = 0; i < REMEDIES; i++) {
         r[i] = train(a, &remedies[i], i == 0);
         if (i == 0)
-            printf("   right        0.00%11.1f\nanswer 0%12.2f\n\n%-16s    loss    entropy    "
+            printf("   right        0.00%11.1f\noutput 0%12.2f\n\n%-16s    loss    entropy    "
                    "largest   "
                    "warned     is now       cures?\n",
                    r->right, r->zero, "remedy");
-        tell_run(&remedies[i], &r[i]);
+        print_run(&remedies[i], &r[i]);
     }
     printf("\n");
-    bool as_told = r[0].warned >= 0 && r[0].loss > 0.5 * r[0].zero && r[1].loss < 0.1 * r[1].zero;
-    return (!path || draw(path, a, r)) && as_told;
+    bool as_said = r[0].warned >= 0 && r[0].loss > 0.5 * r[0].zero && r[1].loss < 0.1 * r[1].zero;
+    return (!path || draw(path, a, r)) && as_said;
 }
 
 int main(int argc, char **argv)
@@ -275,6 +279,6 @@ int main(int argc, char **argv)
     bool ok = true;
     at_threads(1);
     for (int i = 0; i < 2; i++)
-        ok = provoke(&accidents[i], argc > first + i ? argv[first + i] : NULL) && ok;
+        ok = provoke(&causes[i], argc > first + i ? argv[first + i] : NULL) && ok;
     return finish(!ok);
 }

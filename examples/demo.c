@@ -1,4 +1,4 @@
-/* demo.c -- train a small transformer on real text, and look at what it learnt.
+/* demo.c -- train a small transformer on text, print a sample and its attention.
  *
  *     make demo                                 this repository's own README, docs and sources
  *     make demo TEXT="war.txt peace.txt"        any other text
@@ -6,9 +6,10 @@
  *
  * The model reads bytes and predicts the next one: embedding, rotary positions, one pre-norm block
  * of causal attention and a feed-forward net, softmax over the bytes.  Every tenth KiB of the text
- * is held out, and there the model is judged beside three models that only count: how often a byte
- * occurs (unigram), occurs after the one before (bigram), after the two before (trigram).  A dozen
- * times the log shows how the heads spread their weight (nn/statistics.h), and warns if one collapses.
+ * is held out, and there the model is compared with three n-gram models, which count how often a
+ * byte occurs (unigram), occurs after the one before (bigram), after the two before (trigram).  The
+ * log has statistics of the weights of all heads a dozen times (nn/statistics.h), and warns if one
+ * collapses.
  *
  * Written to out/: the loss curve and the attention maps (SVG), the tape of one training step
  * (Graphviz), and every parameter (.npy). */
@@ -47,7 +48,7 @@ static const option table[] = {
     {"layers", &layers, NULL, NULL, 1, AT_MAX_LAYERS, "transformer blocks"},
     {"heads", &heads, NULL, NULL, 1, 1024, "attention heads"},
     {"dim", &dim, NULL, NULL, 1, 65536, "width of the model"},
-    {"context", &context, NULL, NULL, 4, 65536, "how many bytes it can look back"},
+    {"context", &context, NULL, NULL, 4, 65536, "how many bytes it can attend to"},
     {"batch", &batch, NULL, NULL, 1, 65536, "windows of text per step"},
     {"lr", NULL, &peak_lr, NULL, 0, 10, "peak learning rate"},
     {"dropout", NULL, &dropout, NULL, 0, 0.99, "probability, on weights and branches"},
@@ -72,7 +73,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* ------------------------------------------------------------------ the counting models -------- */
+/* ------------------------------------------------------------------ n-gram models -------------- */
 
 typedef struct {
     double nats, k;
@@ -91,7 +92,7 @@ static baseline best_ngram(at_tape *t, const at_corpus *c, int order)
     return best;
 }
 
-/* ------------------------------------------------------------------ judging -------------------- */
+/* ------------------------------------------------------------------ evaluation ----------------- */
 
 /* Fills row w with the window that scores held-out bytes from `next` on, and returns the first byte
  * that it leaves unscored.  What was scored before gets the target -1. */
@@ -108,9 +109,10 @@ static ptrdiff_t fill_window(const at_corpus *c, ptrdiff_t next, int w, at_tenso
     return start + context + 1 > next ? start + context + 1 : next;
 }
 
-/* Mean nats per byte over the held-out bytes from the third on: the bytes that the n-grams are judged
- * by.  Windows overlap by half and score only what is new, so that every byte but the first few is
- * predicted from at least half a context.  With every > 1 most windows are left out: an estimate. */
+/* Mean nats per byte over the held-out bytes from the third on: those that the n-gram models are
+ * evaluated on.  Windows overlap by half and score only what is new, so that every byte but the
+ * first few is predicted from at least half a context.  With every > 1 most windows are left out:
+ * an estimate. */
 static double held_out_nats(at_tape *t, const at_transformer *m, const at_corpus *c, int every)
 {
     enum { WINDOWS = 16 };
@@ -182,8 +184,8 @@ static void warn(void *ctx, int layer, int head, const at_watched *h)
            at_watch_text(layer, head, h));
 }
 
-/* What every head does with a few windows of held-out text; see nn/statistics.h. */
-static void look_at_heads(at_tape *t, at_watch *w, const at_transformer *m, const at_corpus *c)
+/* Statistics of every head on a few windows of held-out text; see nn/statistics.h. */
+static void measure_heads(at_tape *t, at_watch *w, const at_transformer *m, const at_corpus *c)
 {
     enum { WINDOWS = 4 };
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
@@ -200,8 +202,9 @@ static void look_at_heads(at_tape *t, at_watch *w, const at_transformer *m, cons
     at_no_grad(t, no_grad);
 }
 
-/* "step   101   2.532   entropy 2.61 2.55 2.71 2.60 of 3.23   largest ...", a line for each block */
-static void print_look(int step, double nats, const at_watch *w)
+/* "step   101   2.532   entropy 2.61 2.55 2.71 2.60 of 3.23   largest ...", a line for each
+ * block */
+static void print_statistics(int step, double nats, const at_watch *w)
 {
     for (int l = 0; l < layers; l++) {
         if (l == 0)
@@ -216,21 +219,21 @@ static void print_look(int step, double nats, const at_watch *w)
 
 static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve *k)
 {
-    int stretch = steps / 100 + 1, look = steps / 12 + 1;
-    int every = (int)(c->n_held / 8192) + 1; /* for the curve a few KiB from all over suffice */
+    int stretch = steps / 100 + 1, pause = steps / 12 + 1;
+    int every = (int)(c->n_held / 8192) + 1; /* for the curve a few KiB from all parts suffice */
     double sum = 0, smooth = 0, norm = 0;
     at_watch *w = at_watch_make(t, layers, heads, (at_watch_args){.hook = warn});
     at_progress p = at_progress_start(stderr, "training", steps);
     printf("           held out   of every head: mean entropy in nats, mean largest weight; keys "
            "kept\n");
-    at_keep_grads(t, false); /* memory is used again as soon as backward is done with it */
+    at_keep_grads(t, false); /* memory is reused as soon as backward has read it */
     if (check) at_check_attention(t, true);
     for (int i = 0; i < steps && at_ok(t); i++) {
-        if (i % look == 0) {
+        if (i % pause == 0) {
             add_point(k->held_step, k->held, &k->n_held, i, held_out_nats(t, m, c, every));
             at_progress_clear(&p);
-            look_at_heads(t, w, m, c);
-            if (at_ok(t)) print_look(i, k->held[k->n_held - 1], w);
+            measure_heads(t, w, m, c);
+            if (at_ok(t)) print_statistics(i, k->held[k->n_held - 1], w);
         }
         double nats = train_step(t, m, c, i, &norm);
         sum += nats;
@@ -245,7 +248,7 @@ static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve
     at_keep_grads(t, true);
 }
 
-/* ------------------------------------------------------------------ what it learnt ------------- */
+/* ------------------------------------------------------------------ after training ------------- */
 
 /* Control characters but newline and tab would disturb a terminal. */
 static void put_byte(unsigned char b)
@@ -253,8 +256,8 @@ static void put_byte(unsigned char b)
     putchar(b == '\n' || b == '\t' || (b >= 32 && b != 127) ? b : '?');
 }
 
-/* Continues a prompt of held-out text, byte by byte.  The cache holds what was read; once it is full,
- * reading begins again at the last half context. */
+/* Continues a prompt of held-out text, byte by byte.  When the cache is full, it is filled again
+ * with the last half context. */
 static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c, int length)
 {
     unsigned char text[4096];
@@ -286,8 +289,8 @@ static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c
     at_no_grad(t, no_grad);
 }
 
-/* A line of held-out text that is worth looking at: long enough to show something, short enough to
- * be printed, and with more than blanks in it.  Returns its start and sets *n. */
+/* A line of held-out text for the picture: long enough to show a pattern, short enough to be
+ * printed, and not blank.  Returns its start and sets *n. */
 static ptrdiff_t choose_line(const at_corpus *c, int *n)
 {
     int least = context < 16 ? context : 16, most = context < 24 ? context : 24;
@@ -305,7 +308,7 @@ static ptrdiff_t choose_line(const at_corpus *c, int *n)
 }
 
 /* The head of weights [1,H,T,T] with the largest sum of squared weights. */
-static int sharpest_head(const at_tensor *weights)
+static int most_concentrated_head(const at_tensor *weights)
 {
     int best = 0;
     double most = 0;
@@ -319,14 +322,14 @@ static int sharpest_head(const at_tensor *weights)
     return best;
 }
 
-/* Where every head of the first block looks while it reads a line it has never seen. */
+/* The weights of every head of the first block on a held-out line. */
 static void show_attention(at_tape *t, const at_transformer *m, const at_corpus *c)
 {
     int n;
     ptrdiff_t start = choose_line(c, &n);
     static char byte[256][2];
     const char *name[256];
-    at_panel panel[1024];
+    at_panel subplot[1024];
     char title[1024][16];
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
     at_mark here = at_mark_here(t);
@@ -342,12 +345,12 @@ static void show_attention(at_tape *t, const at_transformer *m, const at_corpus 
         for (int j = 0; j <= i; j++) at_set(keep, 1, i, j);
     at_transformer_logits(t, m, ids, weights);
     for (int h = 0; h < heads; h++) {
-        panel[h] = at_panel_of(weights[0], keep, at_shape_of(0, h));
+        subplot[h] = at_panel_of(weights[0], keep, at_shape_of(0, h));
         snprintf(title[h], sizeof title[h], "head %d", h);
-        panel[h].title = title[h];
+        subplot[h].title = title[h];
     }
-    at_heatmap map = {.title = "Attention over a line that the model has never seen",
-                      .panels = panel,
+    at_heatmap map = {.title = "Attention weights on a held-out line",
+                      .panels = subplot,
                       .n_panels = heads,
                       .row_label = "Query",
                       .col_label = "Key",
@@ -360,12 +363,12 @@ static void show_attention(at_tape *t, const at_transformer *m, const at_corpus 
     at_svg_heatmap(f, &map);
     at_file_close(t, f, path);
 
-    int sharp = sharpest_head(weights[0]);
-    printf("\nWhere head %d, the sharpest of the first block, looks while it reads a held-out line "
+    int chosen = most_concentrated_head(weights[0]);
+    printf("\nWeights of head %d, the most concentrated of the first block, on a held-out line "
            "(row: the\n"
-           "byte it reads; column: the bytes it looks back at):\n\n",
-           sharp);
-    map.panels += sharp;
+           "query, the byte read last; column: the key, a byte before it):\n\n",
+           chosen);
+    map.panels += chosen;
     map.n_panels = 1;
     map.title = NULL;
     at_term_heatmap(stdout, at_terminal_of(stdout), &map);
@@ -395,7 +398,7 @@ static void draw_curve(at_tape *t, const curve *k, const baseline ngram[4])
     at_file_close(t, f, path);
 }
 
-/* The tape of one training step, on as short a text as shows everything. */
+/* The tape of one training step, on a text of four bytes. */
 static void draw_tape(at_tape *t, const at_transformer *m)
 {
     at_mark here = at_mark_here(t);
@@ -435,7 +438,7 @@ static void make_folder(const char *path)
 
 /* ------------------------------------------------------------------ the program ---------------- */
 
-static ptrdiff_t count_numbers(const at_tape *t)
+static ptrdiff_t count_parameters(const at_tape *t)
 {
     ptrdiff_t n = 0;
     for (int i = 0; i < at_param_count(t); i++) n += at_count(at_param_at(t, i)->shape);
@@ -448,11 +451,11 @@ static void print_setting(const at_tape *t, const at_corpus *c, int n_files,
     printf("text      %d files: %td bytes to learn from, %td held out; %d different bytes\n",
            n_files, c->n_train, c->n_held, c->vocab);
     printf(
-        "counting  on the held-out bytes, in nats per byte: unigram %.3f, bigram %.3f (k = %g),\n"
+        "n-grams   on the held-out bytes, in nats per byte: unigram %.3f, bigram %.3f (k = %g),\n"
         "          trigram %.3f (k = %g)\n",
         ngram[1].nats, ngram[2].nats, ngram[2].k, ngram[3].nats, ngram[3].k);
     printf("model     %d layer%s of %d heads, width %d, context %d: %td parameters\n", layers,
-           layers == 1 ? "" : "s", heads, dim, context, count_numbers(t));
+           layers == 1 ? "" : "s", heads, dim, context, count_parameters(t));
     printf("training  %d steps of %d x %d bytes on %d thread%s\n\n", steps, batch, context,
            at_thread_count(), at_thread_count() == 1 ? "" : "s");
     fflush(stdout);
@@ -499,11 +502,11 @@ static bool run(at_tape *t, const char *const *files, int n_files)
 
 int main(int argc, char **argv)
 {
-    int first =
-        parse_options(argc, argv,
-                      "usage: demo [options] files...\n"
-                      "Trains a byte-level transformer on the files, and shows what it learnt.\n",
-                      table, INT_MAX);
+    int first = parse_options(
+        argc, argv,
+        "usage: demo [options] files...\n"
+        "Trains a byte-level transformer on the files, and prints a sample and its attention.\n",
+        table, INT_MAX);
     if (first == argc) {
         fprintf(stderr, "demo: there are no files to learn from; try --help\n");
         return 2;

@@ -1,16 +1,17 @@
 /* trace.c -- one small attention, printed step by step, forward and then backward.
  *
- *     trace                                   3 queries, 4 keys, 2 numbers each
+ *     trace                                   3 queries, 4 keys, of size 2
  *     trace --causal --dropout 0.25           see --help
  *     trace --queries 2 --keys 3 --mask 110/011
- *     trace --self --dim 1 --values 1,2,3     Q = K = V: three tokens of one number
+ *     trace --self --dim 1 --values 1,2,3     Q = K = V: three tokens of size 1
  *
- * Every step shows its formula, its shapes, the whole matrix, and one cell worked out with the
- * numbers put in.  On the way back, each gradient stands beside its numerical value: how much the
- * loss really changes when that one number is moved a little (five-point differences, everything
- * after it computed again; the step is chosen for each number).  What disagrees is marked DIFFERS,
- * and the exit status is 1.  The arithmetic is written out here, in loops that read like the
- * formulas; at_sdpa, which does all of it in one op, is compared at the end. */
+ * The steps have the numbers of attention/attention.h, forward 1 to 8, then backward 8 to 1; one
+ * that is off says so.  Every step shows its formula, its shapes, the whole matrix, and one cell
+ * worked out with the numbers put in.  In the backward, each gradient stands beside its numerical
+ * value: how much the loss changes when that one element is moved a little (five-point differences,
+ * everything after it computed again; the step width is chosen for each element).  What disagrees
+ * is marked DIFFERS, and the exit status is 1.  The arithmetic is written out here, in loops that
+ * read like the formulas; at_sdpa, which does all of it in one op, is compared at the end. */
 #include "attic.h"
 
 #include <float.h>
@@ -27,44 +28,47 @@ typedef struct {
 
 /* ------------------------------------------------------------------ the attention -------------- */
 
-/* Everything one attention computes, in the order in which it is computed. */
-enum { SCORES, SCALED, MASKED, WEIGHTS, DROPPED, OUTPUT, N_STAGES };
+/* Everything one attention computes, in the order in which it is computed: R, X, S, P, A, O.
+ * MASKED is S with -inf where it is masked. */
+enum { SCORES, SCALED, MASKED, PROBS, WEIGHTS, OUTPUT, N_STAGES };
 typedef struct {
-    matrix Q, K, V;         /* [T,D] [S,D] [S,D] */
-    matrix stage[N_STAGES]; /* [T,S], the output [T,D] */
+    matrix Q, K, V;         /* [T,D] [N,D] [N,D] */
+    matrix stage[N_STAGES]; /* [T,N], the output [T,D] */
 } attention;
 
-static int T = 3, S = 4, D = 2, causal, self, seed = 1;
+static int T = 3, N = 4, D = 2, causal, self, seed = 1;
 static double scale, dropout, c; /* c: the scale in use */
 static const char *mask = "", *values = "";
-static matrix keep, z, dO; /* 1 = attend; dropout factors; the given cotangent */
+static matrix keep, z,
+    dO; /* 1 = attend; dropout factors; the upstream gradient (cotangent), given */
 
-static void softmax_row(const double *m, const double *kept, double *P)
+static void softmax_row(const double *S, const double *kept, double *P)
 {
     double max = -(double)INFINITY, sum = 0;
-    for (int j = 0; j < S; j++) max = fmax(max, m[j]);
-    for (int j = 0; j < S; j++) sum += kept[j] ? exp(m[j] - max) : 0;
-    for (int j = 0; j < S; j++) P[j] = kept[j] ? exp(m[j] - max) / sum : 0;
+    for (int j = 0; j < N; j++) max = fmax(max, S[j]);
+    for (int j = 0; j < N; j++) sum += kept[j] ? exp(S[j] - max) : 0;
+    for (int j = 0; j < N; j++) P[j] = kept[j] ? exp(S[j] - max) / sum : 0;
 }
 
 /* Computes the stages from `first` on; the earlier ones stand. */
 static void forward_from(attention *a, int first)
 {
-    matrix *X = a->stage;
+    matrix *to = a->stage;
     for (int i = 0; i < T; i++) {
-        for (int j = 0; j < S && first <= SCORES; j++) {
-            X[SCORES].at[i][j] = 0;
-            for (int d = 0; d < D; d++) X[SCORES].at[i][j] += a->Q.at[i][d] * a->K.at[j][d];
+        for (int j = 0; j < N && first <= SCORES; j++) {
+            to[SCORES].at[i][j] = 0;
+            for (int d = 0; d < D; d++) to[SCORES].at[i][j] += a->Q.at[i][d] * a->K.at[j][d];
         }
-        for (int j = 0; j < S && first <= SCALED; j++) X[SCALED].at[i][j] = c * X[SCORES].at[i][j];
-        for (int j = 0; j < S && first <= MASKED; j++)
-            X[MASKED].at[i][j] = keep.at[i][j] ? X[SCALED].at[i][j] : -(double)INFINITY;
-        if (first <= WEIGHTS) softmax_row(X[MASKED].at[i], keep.at[i], X[WEIGHTS].at[i]);
-        for (int j = 0; j < S && first <= DROPPED; j++)
-            X[DROPPED].at[i][j] = z.at[i][j] * X[WEIGHTS].at[i][j];
+        for (int j = 0; j < N && first <= SCALED; j++)
+            to[SCALED].at[i][j] = c * to[SCORES].at[i][j];
+        for (int j = 0; j < N && first <= MASKED; j++)
+            to[MASKED].at[i][j] = keep.at[i][j] ? to[SCALED].at[i][j] : -(double)INFINITY;
+        if (first <= PROBS) softmax_row(to[MASKED].at[i], keep.at[i], to[PROBS].at[i]);
+        for (int j = 0; j < N && first <= WEIGHTS; j++)
+            to[WEIGHTS].at[i][j] = z.at[i][j] * to[PROBS].at[i][j];
         for (int d = 0; d < D; d++) {
-            X[OUTPUT].at[i][d] = 0;
-            for (int j = 0; j < S; j++) X[OUTPUT].at[i][d] += X[DROPPED].at[i][j] * a->V.at[j][d];
+            to[OUTPUT].at[i][d] = 0;
+            for (int j = 0; j < N; j++) to[OUTPUT].at[i][d] += to[WEIGHTS].at[i][j] * a->V.at[j][d];
         }
     }
 }
@@ -72,28 +76,28 @@ static void forward_from(attention *a, int first)
 /* ------------------------------------------------------------------ its backward --------------- */
 
 typedef struct {
-    matrix dV, dA, dP, dS, ds, dQ, dK;
+    matrix dV, dA, dP, dS, dR, dQ, dK; /* dS = dU = dX: softcap and bias are off */
     double delta[MAX];
 } gradients;
 
 static gradients backward(const attention *a)
 {
     gradients g = {0};
-    const matrix *P = &a->stage[WEIGHTS], *A = &a->stage[DROPPED];
+    const matrix *P = &a->stage[PROBS], *A = &a->stage[WEIGHTS];
     for (int i = 0; i < T; i++) {
-        for (int j = 0; j < S; j++)
+        for (int j = 0; j < N; j++)
             for (int d = 0; d < D; d++) {
                 g.dV.at[j][d] += A->at[i][j] * dO.at[i][d];
                 g.dA.at[i][j] += dO.at[i][d] * a->V.at[j][d];
             }
-        for (int j = 0; j < S; j++) g.dP.at[i][j] = z.at[i][j] * g.dA.at[i][j];
-        for (int j = 0; j < S; j++) g.delta[i] += P->at[i][j] * g.dP.at[i][j];
-        for (int j = 0; j < S; j++) g.dS.at[i][j] = P->at[i][j] * (g.dP.at[i][j] - g.delta[i]);
-        for (int j = 0; j < S; j++) g.ds.at[i][j] = c * g.dS.at[i][j];
-        for (int j = 0; j < S; j++)
+        for (int j = 0; j < N; j++) g.dP.at[i][j] = z.at[i][j] * g.dA.at[i][j];
+        for (int j = 0; j < N; j++) g.delta[i] += P->at[i][j] * g.dP.at[i][j];
+        for (int j = 0; j < N; j++) g.dS.at[i][j] = P->at[i][j] * (g.dP.at[i][j] - g.delta[i]);
+        for (int j = 0; j < N; j++) g.dR.at[i][j] = c * g.dS.at[i][j];
+        for (int j = 0; j < N; j++)
             for (int d = 0; d < D; d++) {
-                g.dQ.at[i][d] += g.ds.at[i][j] * a->K.at[j][d];
-                g.dK.at[j][d] += g.ds.at[i][j] * a->Q.at[i][d];
+                g.dQ.at[i][d] += g.dR.at[i][j] * a->K.at[j][d];
+                g.dK.at[j][d] += g.dR.at[i][j] * a->Q.at[i][d];
             }
     }
     return g;
@@ -109,7 +113,8 @@ static double loss(const attention *a)
     return sum;
 }
 
-/* Numbers of an attention that move together, as offsets into it, and the first stage after them. */
+/* Elements of an attention that move together, as offsets into it, and the first stage after
+ * them. */
 typedef struct {
     size_t at[3];
     int n, next;
@@ -123,7 +128,7 @@ static double loss_moved(attention a, const place *p, double h)
     return loss(&a);
 }
 
-/* d(loss)/d(number) = (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h + O(h^4) */
+/* d(loss)/d(element) = (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h + O(h^4) */
 static double slope(const attention *a, const place *p, double h)
 {
     double near = loss_moved(*a, p, h) - loss_moved(*a, p, -h);
@@ -136,16 +141,17 @@ static double rounding(const attention *a)
 {
     double sum = 0;
     for (int i = 0; i < T; i++)
-        for (int j = 0; j < S; j++)
+        for (int j = 0; j < N; j++)
             for (int d = 0; d < D; d++)
-                sum += fabs(dO.at[i][d] * a->stage[DROPPED].at[i][j] * a->V.at[j][d]);
+                sum += fabs(dO.at[i][d] * a->stage[WEIGHTS].at[i][j] * a->V.at[j][d]);
     return DBL_EPSILON * sum;
 }
 
 /* The slope is wrong by O(h^4) for a large h, and by rounding / h for a small one.  How large is
- * large depends on the number: a score that is multiplied by 100 bends the loss 100 times as soon.
- * So the step is halved 31 times, and the one is taken whose neighbours agree with it best
- * (autograd/gradcheck.c does the same); *unsure is what is left of their disagreement. */
+ * large depends on the element: the loss as a function of a score that is multiplied by 100 is bent
+ * 100 times as soon.  So h is halved 31 times, and the slope is taken that agrees best with the one
+ * before and the one after it (autograd/gradcheck.c does the same); *unsure is what is left of
+ * their disagreement. */
 static double differentiate(const attention *a, const place *p, double *unsure)
 {
     enum { STEPS = 32 };
@@ -237,7 +243,7 @@ static void print_matrix(const matrix *m, int rows, char row, int cols, char col
     printf("\n");
 }
 
-static int compared, differ; /* numbers, over all steps */
+static int compared, differ; /* elements, over all steps */
 
 static double largest(const matrix *m)
 {
@@ -248,9 +254,10 @@ static double largest(const matrix *m)
     return most;
 }
 
-/* Numbers agree to 7 digits, tiny ones beside the largest; or as far as the numerical one is known. */
-static void tell_differences(const matrix *m, const differences *g, int rows, char row, int cols,
-                             char col)
+/* Elements must agree to 7 digits, tiny ones relative to the largest; or as far as the numerical
+ * one is known. */
+static void print_differences(const matrix *m, const differences *g, int rows, char row, int cols,
+                              char col)
 {
     double worst = 0, most = largest(m);
     for (int i = 0; i < rows; i++)
@@ -264,13 +271,13 @@ static void tell_differences(const matrix *m, const differences *g, int rows, ch
             printf("    DIFFERS at [%c%d,%c%d]: %.10g by the formula, %.10g +- %.0e numerically\n",
                    row, i, col, j, a, n, unsure);
         }
-    printf("    largest difference %.1e, of numbers up to %.4g\n", worst, most);
+    printf("    largest difference %.1e, of elements up to %.4g\n", worst, most);
     if (most > 0 && largest(&g->unsure) > most / 1000)
         printf("    (so small that the loss, which is rounded, shows them only to %.0e)\n",
                largest(&g->unsure));
 }
 
-/* The matrix by its formula, beside the same by moving each number. */
+/* The matrix by its formula, beside the same by moving each element. */
 static void print_beside(const matrix *m, const differences *g, int rows, char row, int cols,
                          char col)
 {
@@ -285,7 +292,7 @@ static void print_beside(const matrix *m, const differences *g, int rows, char r
         for (int j = 0; j < cols; j++) print_number(g->n.at[i][j]);
     }
     printf("\n");
-    tell_differences(m, g, rows, row, cols, col);
+    print_differences(m, g, rows, row, cols, col);
 }
 
 /* " a0*b0 + a1*b1 + ... = sum" with the numbers put in */
@@ -299,230 +306,249 @@ static void print_dot(int n, const double *a, int a_step, const double *b, int b
     printf(" = %.4f\n", shown(sum));
 }
 
-/* ------------------------------------------------------------------ the forward, told ---------- */
+/* ------------------------------------------------------------------ the forward, printed -------- */
 
 /* The cell that is worked out: the last one that is kept. */
 static int wi, wj;
 
-static void tell_inputs(const attention *a)
+static void print_inputs(const attention *a)
 {
     title("Given");
     if (self) {
-        printf("X [%d,%d] = Q = K = V: every token asks, offers and says the same", T, D);
-        print_matrix(&a->Q, T, 'x', D, 'd');
+        printf("Q = K = V [%d,%d]: each token is query, key and value", T, D);
+        print_matrix(&a->Q, T, 't', D, 'd');
         return;
     }
-    printf("Q [%d,%d]: what each query asks for", T, D);
+    printf("Q [%d,%d]: a query in each row", T, D);
     print_matrix(&a->Q, T, 'q', D, 'd');
-    printf("K [%d,%d]: what each key offers", S, D);
-    print_matrix(&a->K, S, 'k', D, 'd');
-    printf("V [%d,%d]: what each key has to say", S, D);
-    print_matrix(&a->V, S, 'k', D, 'd');
+    printf("K [%d,%d]: a key in each row", N, D);
+    print_matrix(&a->K, N, 'k', D, 'd');
+    printf("V [%d,%d]: the value of each key", N, D);
+    print_matrix(&a->V, N, 'k', D, 'd');
 }
 
-static void tell_scores(const attention *a)
+static void print_scores(const attention *a)
 {
-    const matrix *X = a->stage;
-    title("1. Scores: s = Q K^T");
-    printf("[%d,%d] [%d,%d]^T -> [%d,%d]     s_ij = sum_d Q_id K_jd", T, D, S, D, T, S);
-    print_matrix(&X[SCORES], T, 'q', S, 'k');
-    printf("    s[q%d,k%d] = ", wi, wj);
+    const matrix *R = &a->stage[SCORES], *X = &a->stage[SCALED];
+    title("1 scores: R = Q K^T");
+    printf("[%d,%d] [%d,%d]^T -> [%d,%d]     R_ij = sum_d Q_id K_jd", T, D, N, D, T, N);
+    print_matrix(R, T, 'q', N, 'k');
+    printf("    R[q%d,k%d] = ", wi, wj);
     print_dot(D, a->Q.at[wi], 1, a->K.at[wj], 1);
     if (self)
         printf("    symmetric, as Q = K; the weights need not be: each row has a sum of its own\n");
 
-    title("2. Scale: S = c s");
-    printf("[%d,%d]     c = %.4g%s", T, S, c, scale == 0 ? " = 1/sqrt(D)" : "");
-    print_matrix(&X[SCALED], T, 'q', S, 'k');
-    printf("    S[q%d,k%d] = %.4g * %.4f = %.4f\n", wi, wj, c, X[SCORES].at[wi][wj],
-           X[SCALED].at[wi][wj]);
+    title("2 scale: X = c R");
+    printf("[%d,%d]     c = %.4g%s", T, N, c, scale == 0 ? " = 1/sqrt(D)" : "");
+    print_matrix(X, T, 'q', N, 'k');
+    printf("    X[q%d,k%d] = %.4g * %.4f = %.4f\n", wi, wj, c, R->at[wi][wj], X->at[wi][wj]);
 
-    title("3. Mask: M = S where kept, else -inf");
-    printf("[%d,%d]     ", T, S);
+    title("3 softcap: off");
+    printf("U = X\n");
+    title("4 bias: off");
+    printf("S = U\n");
+}
+
+static void print_mask(const attention *a)
+{
+    bool off = !*mask && !causal;
+    title(off ? "5 mask: off" : "5 mask: S where row i attends to key j; the rest is not read");
+    printf("[%d,%d]     ", T, N);
+    if (off) printf("every query attends to every key");
     if (*mask) printf("as given, 1 = attend: %s%s", mask, causal ? "; and " : "");
-    if (causal) printf("causal: query i keeps key j when j <= i + S - T");
-    if (causal && S != T) printf(" = i %c %d", S > T ? '+' : '-', abs(S - T));
-    if (!*mask && !causal) printf("nothing is masked");
-    print_matrix(&X[MASKED], T, 'q', S, 'k');
+    if (causal) printf("causal: query i attends to key j when j <= i + N - T");
+    if (causal && N != T) printf(" = i %c %d", N > T ? '+' : '-', abs(N - T));
+    if (!off) printf(".  Masked is shown as -inf");
+    print_matrix(&a->stage[MASKED], T, 'q', N, 'k');
 }
 
 static bool some_row_is_empty(void)
 {
     for (int i = 0; i < T; i++) {
         int kept = 0;
-        for (int j = 0; j < S; j++) kept += keep.at[i][j] != 0;
+        for (int j = 0; j < N; j++) kept += keep.at[i][j] != 0;
         if (!kept) return true;
     }
     return false;
 }
 
-static void tell_softmax(const attention *a)
+static void print_softmax(const attention *a)
 {
-    const double *M = a->stage[MASKED].at[wi], *P = a->stage[WEIGHTS].at[wi];
+    const double *S = a->stage[MASKED].at[wi], *P = a->stage[PROBS].at[wi];
     double max = -(double)INFINITY, sum = 0;
-    title("4. Softmax: P_ij = exp(M_ij - m_i) / sum_k exp(M_ik - m_i),  m_i = max_k M_ik");
-    printf("[%d,%d]     each row is a probability distribution over the keys that it keeps", T, S);
-    if (some_row_is_empty()) printf(";\n          a row that keeps none has no distribution: 0");
-    print_matrix(&a->stage[WEIGHTS], T, 'q', S, 'k');
-    for (int j = 0; j < S; j++) max = fmax(max, M[j]);
-    printf("    P[q%d,k%d] = exp(%.4f - %.4f) / (", wi, wj, M[wj], max);
-    for (int j = 0; j < S; j++) {
-        printf("%s%.4f", j ? " + " : "", exp(M[j] - max));
-        sum += exp(M[j] - max);
+    title("6 softmax: P_ij = exp(S_ij - m_i) / sum_k exp(S_ik - m_i),  m_i = max_k S_ik");
+    printf("[%d,%d]     each row is a probability distribution over the keys that it attends to", T,
+           N);
+    if (some_row_is_empty())
+        printf(";\n          a row that attends to none has no distribution: 0");
+    print_matrix(&a->stage[PROBS], T, 'q', N, 'k');
+    for (int j = 0; j < N; j++) max = fmax(max, S[j]);
+    printf("    P[q%d,k%d] = exp(%.4f - %.4f) / (", wi, wj, S[wj], max);
+    for (int j = 0; j < N; j++) {
+        printf("%s%.4f", j ? " + " : "", exp(S[j] - max));
+        sum += exp(S[j] - max);
     }
-    printf(") = %.4f / %.4f = %.4f\n", exp(M[wj] - max), sum, P[wj]);
+    printf(") = %.4f / %.4f = %.4f\n", exp(S[wj] - max), sum, P[wj]);
 }
 
-static void tell_output(const attention *a)
+static void print_output(const attention *a)
 {
-    title("5. Dropout: A = z P");
+    title(dropout > 0 ? "7 dropout: A = z P" : "7 dropout: off");
     if (dropout > 0) {
-        printf("[%d,%d]     z is 0 with probability %g, else 1/(1 - %g) = %.4f; drawn:", T, S,
+        printf("[%d,%d]     z is 0 with probability %g, else 1/(1 - %g) = %.4f; drawn:", T, N,
                dropout, dropout, 1 / (1 - dropout));
-        print_matrix(&z, T, 'q', S, 'k');
+        print_matrix(&z, T, 'q', N, 'k');
         printf("    A");
     } else {
-        printf("[%d,%d]     off: z = 1", T, S);
+        printf("[%d,%d]     z = 1, A = P", T, N);
     }
-    print_matrix(&a->stage[DROPPED], T, 'q', S, 'k');
+    print_matrix(&a->stage[WEIGHTS], T, 'q', N, 'k');
     printf("    A[q%d,k%d] = %.4f * %.4f = %.4f\n", wi, wj, z.at[wi][wj],
-           a->stage[WEIGHTS].at[wi][wj], a->stage[DROPPED].at[wi][wj]);
+           a->stage[PROBS].at[wi][wj], a->stage[WEIGHTS].at[wi][wj]);
 
-    title("6. Output: O = A V");
-    printf("[%d,%d] [%d,%d] -> [%d,%d]     %s", T, S, S, D, T, D,
+    title("8 values: O = A V");
+    printf("[%d,%d] [%d,%d] -> [%d,%d]     %s", T, N, N, D, T, D,
            dropout > 0 ? "each output is a sum of values, weighted by A, whose rows sum to 1 only\n"
                          "          on average"
                        : "each output is a mixture of the values");
     print_matrix(&a->stage[OUTPUT], T, 'q', D, 'd');
     printf("    O[q%d,d0] = ", wi);
-    print_dot(S, a->stage[DROPPED].at[wi], 1, &a->V.at[0][0], MAX);
+    print_dot(N, a->stage[WEIGHTS].at[wi], 1, &a->V.at[0][0], MAX);
 }
 
-/* ------------------------------------------------------------------ the backward, told --------- */
+/* ------------------------------------------------------------------ the backward, printed ------- */
 
-static void tell_values_gradient(const attention *a, const gradients *g)
+static void print_values_gradient(const attention *a, const gradients *g)
 {
-    differences n = numerical(a, &a->V, S, D, OUTPUT);
+    differences n = numerical(a, &a->V, N, D, OUTPUT);
     title("Backward. Given: dO = d(loss)/dO");
-    printf("[%d,%d]     any numbers would do; with loss = sum_id dO_id O_id they are exactly this",
-           T, D);
-    print_matrix(&dO, T, 'q', D, 'd');
     printf(
-        "\n    From here on dX is short for d(loss)/dX, and we go through the steps in reverse.\n");
+        "[%d,%d]     the upstream gradient (cotangent); of loss = sum_id dO_id O_id it is exactly "
+        "this",
+        T, D);
+    print_matrix(&dO, T, 'q', D, 'd');
+    printf("\n    dX is short for d(loss)/dX, for every X.  The steps follow in reverse order.\n");
 
-    title("6a. dV = A^T dO");
-    printf("[%d,%d]^T [%d,%d] -> [%d,%d]     a value is told by every query that read it\n", T, S,
-           T, D, S, D);
-    print_beside(&g->dV, &n, S, 'k', D, 'd');
+    title("8 values: dV = A^T dO");
+    printf("[%d,%d]^T [%d,%d] -> [%d,%d]     dV_j is a sum over the queries that read value j\n", T,
+           N, T, D, N, D);
+    print_beside(&g->dV, &n, N, 'k', D, 'd');
     printf("    dV[k%d,d0] = ", wj);
-    print_dot(T, &a->stage[DROPPED].at[0][wj], MAX, &dO.at[0][0], MAX);
+    print_dot(T, &a->stage[WEIGHTS].at[0][wj], MAX, &dO.at[0][0], MAX);
 
-    n = numerical(a, &a->stage[DROPPED], T, S, OUTPUT);
-    title("6b. dA = dO V^T");
+    n = numerical(a, &a->stage[WEIGHTS], T, N, OUTPUT);
+    title("8 values: dA = dO V^T");
     printf("[%d,%d] [%d,%d]^T -> [%d,%d]     where dA_ij > 0, more of value j in output i raises "
            "the loss\n",
-           T, D, S, D, T, S);
-    print_beside(&g->dA, &n, T, 'q', S, 'k');
+           T, D, N, D, T, N);
+    print_beside(&g->dA, &n, T, 'q', N, 'k');
     printf("    dA[q%d,k%d] = ", wi, wj);
     print_dot(D, dO.at[wi], 1, a->V.at[wj], 1);
 }
 
-static void tell_dropout_gradient(const attention *a, const gradients *g)
+static void print_dropout_gradient(const attention *a, const gradients *g)
 {
-    differences n = numerical(a, &a->stage[WEIGHTS], T, S, DROPPED);
-    title("5. dP = z dA");
-    printf("[%d,%d]     the same cells, the same factors as in the forward\n", T, S);
-    print_beside(&g->dP, &n, T, 'q', S, 'k');
+    differences n = numerical(a, &a->stage[PROBS], T, N, WEIGHTS);
+    title(dropout > 0 ? "7 dropout: dP = z dA" : "7 dropout: off");
+    printf("[%d,%d]     %s\n", T, N,
+           dropout > 0 ? "the same factors z as in the forward" : "z = 1, dP = dA");
+    print_beside(&g->dP, &n, T, 'q', N, 'k');
     printf("    dP[q%d,k%d] = %.4f * %.4f = %.4f\n", wi, wj, z.at[wi][wj], g->dA.at[wi][wj],
            g->dP.at[wi][wj]);
 }
 
-/* J_jk = dP_ij / dM_ik of the worked row */
-static void tell_jacobian(const attention *a)
+/* J_jk = d/dS_ik P_ij of the worked row */
+static void print_jacobian(const attention *a)
 {
-    const double *P = a->stage[WEIGHTS].at[wi];
+    const double *P = a->stage[PROBS].at[wi];
     matrix J;
-    for (int j = 0; j < S; j++)
-        for (int k = 0; k < S; k++) J.at[j][k] = P[j] * ((j == k) - P[k]);
-    title("4a. The Jacobian of softmax: dP_j/dS_k = P_j (1[j=k] - P_k)");
-    printf("[%d,%d], here for row q%d; every row and every column sums to 0", S, S, wi);
-    print_matrix(&J, S, 'k', S, 'k');
+    for (int j = 0; j < N; j++)
+        for (int k = 0; k < N; k++) J.at[j][k] = P[j] * ((j == k) - P[k]);
+    title("6 softmax: the Jacobian of a row, d/dS_k P_j = P_j (1[j=k] - P_k)");
+    printf("[%d,%d], here for row q%d; every row and every column sums to 0", N, N, wi);
+    print_matrix(&J, N, 'k', N, 'k');
     printf("    J[k%d,k%d] = %.4f * (1 - %.4f) = %.4f\n", wj, wj, P[wj], P[wj], J.at[wj][wj]);
 }
 
-static void tell_softmax_gradient(const attention *a, const gradients *g)
+static void print_softmax_gradient(const attention *a, const gradients *g)
 {
-    const double *P = a->stage[WEIGHTS].at[wi];
-    title("4b. delta_i = sum_j P_ij dP_ij = O_i . dO_i");
-    printf("[%d]     the Jacobian times dP needs one number per row, and the output knows it "
-           "already\n\n",
+    const double *P = a->stage[PROBS].at[wi];
+    title("6 softmax: delta_i = sum_j P_ij dP_ij = dO_i . O_i");
+    printf("[%d]     the Jacobian times dP needs one scalar per row, and the output contains "
+           "it already\n\n",
            T);
     for (int i = 0; i < T; i++) {
         double other = 0;
         for (int d = 0; d < D; d++) other += a->stage[OUTPUT].at[i][d] * dO.at[i][d];
-        printf("    delta[q%d] = %8.4f      O . dO = %8.4f\n", i, shown(g->delta[i]), shown(other));
+        printf("    delta[q%d] = %8.4f      dO . O = %8.4f\n", i, shown(g->delta[i]), shown(other));
         if (fabs(other - g->delta[i]) <= 1e-12 * largest(&g->dP)) continue;
         differ++;
         printf("    DIFFERS: both should be the same\n");
     }
     printf("    delta[q%d] = ", wi);
-    print_dot(S, P, 1, g->dP.at[wi], 1);
+    print_dot(N, P, 1, g->dP.at[wi], 1);
 
-    differences n = numerical(a, &a->stage[SCALED], T, S, MASKED);
-    title("4c. dS_ij = P_ij (dP_ij - delta_i)");
-    printf("[%d,%d]     every row sums to 0; a cell that step 3 masked has P = 0, so exactly 0\n",
-           T, S);
-    print_beside(&g->dS, &n, T, 'q', S, 'k');
+    differences n = numerical(a, &a->stage[SCALED], T, N, MASKED);
+    title("6 softmax: dS_ij = P_ij (dP_ij - delta_i)");
+    printf("[%d,%d]     every row sums to 0\n", T, N);
+    print_beside(&g->dS, &n, T, 'q', N, 'k');
     printf("    dS[q%d,k%d] = %.4f * (%.4f - %.4f) = %.4f\n", wi, wj, P[wj], g->dP.at[wi][wj],
            g->delta[wi], g->dS.at[wi][wj]);
 }
 
-static void tell_scores_gradient(const attention *a, const gradients *g)
+static void print_scores_gradient(const attention *a, const gradients *g)
 {
-    differences n = numerical(a, &a->stage[SCORES], T, S, SCALED);
-    title("2. ds = c dS");
-    printf("[%d,%d]\n", T, S);
-    print_beside(&g->ds, &n, T, 'q', S, 'k');
-    printf("    ds[q%d,k%d] = %.4g * %.4f = %.4f\n", wi, wj, c, g->dS.at[wi][wj], g->ds.at[wi][wj]);
+    title(*mask || causal ? "5 mask: dS_ij = 0 where masked" : "5 mask: off");
+    printf(*mask || causal ? "P_ij is 0 there, a constant\n" : "nothing is masked\n");
+    title("4 bias: off");
+    printf("dU = dS\n");
+    title("3 softcap: off");
+    printf("dX = dU\n");
+
+    differences n = numerical(a, &a->stage[SCORES], T, N, SCALED);
+    title("2 scale: dR = c dX");
+    printf("[%d,%d]\n", T, N);
+    print_beside(&g->dR, &n, T, 'q', N, 'k');
+    printf("    dR[q%d,k%d] = %.4g * %.4f = %.4f\n", wi, wj, c, g->dS.at[wi][wj], g->dR.at[wi][wj]);
 
     n = numerical(a, &a->Q, T, D, SCORES);
-    title("1a. dQ = ds K");
-    printf("[%d,%d] [%d,%d] -> [%d,%d]     a query moves along the keys\n", T, S, S, D, T, D);
+    title("1 scores: dQ = dR K");
+    printf("[%d,%d] [%d,%d] -> [%d,%d]     dQ_i is a sum of keys\n", T, N, N, D, T, D);
     print_beside(&g->dQ, &n, T, 'q', D, 'd');
     printf("    dQ[q%d,d0] = ", wi);
-    print_dot(S, g->ds.at[wi], 1, &a->K.at[0][0], MAX);
+    print_dot(N, g->dR.at[wi], 1, &a->K.at[0][0], MAX);
 
-    n = numerical(a, &a->K, S, D, SCORES);
-    title("1b. dK = ds^T Q");
-    printf("[%d,%d]^T [%d,%d] -> [%d,%d]     and a key along the queries\n", T, S, T, D, S, D);
-    print_beside(&g->dK, &n, S, 'k', D, 'd');
+    n = numerical(a, &a->K, N, D, SCORES);
+    title("1 scores: dK = dR^T Q");
+    printf("[%d,%d]^T [%d,%d] -> [%d,%d]     dK_j is a sum of queries\n", T, N, T, D, N, D);
+    print_beside(&g->dK, &n, N, 'k', D, 'd');
     printf("    dK[k%d,d0] = ", wj);
-    print_dot(T, &g->ds.at[0][wj], MAX, &a->Q.at[0][0], MAX);
+    print_dot(T, &g->dR.at[0][wj], MAX, &a->Q.at[0][0], MAX);
 }
 
 /* The gradient of the one matrix is the sum over its three uses. */
 static matrix sum_of_uses(const gradients *g)
 {
-    matrix dX = {0};
+    matrix sum = {0};
     for (int i = 0; i < T; i++)
-        for (int d = 0; d < D; d++) dX.at[i][d] = g->dQ.at[i][d] + g->dK.at[i][d] + g->dV.at[i][d];
-    return dX;
+        for (int d = 0; d < D; d++) sum.at[i][d] = g->dQ.at[i][d] + g->dK.at[i][d] + g->dV.at[i][d];
+    return sum;
 }
 
-static void tell_sum(const attention *a, const gradients *g)
+static void print_sum(const attention *a, const gradients *g)
 {
-    matrix dX = sum_of_uses(g);
+    matrix sum = sum_of_uses(g);
     differences n = numerical_all(a);
-    title("All of it: dX = dQ + dK + dV");
-    printf(
-        "[%d,%d]     X was used three times, and every use is told; numerically, all three move\n",
-        T, D);
-    print_beside(&dX, &n, T, 'x', D, 'd');
-    printf("    dX[x%d,d0] = %.4f + %.4f + %.4f = %.4f\n", wj, g->dQ.at[wj][0], g->dK.at[wj][0],
-           g->dV.at[wj][0], dX.at[wj][0]);
+    title("Q = K = V: dQ + dK + dV");
+    printf("[%d,%d]     the gradient of a tensor that is used three times; numerically, all three "
+           "move\n",
+           T, D);
+    print_beside(&sum, &n, T, 't', D, 'd');
+    printf("    sum[t%d,d0] = %.4f + %.4f + %.4f = %.4f\n", wj, g->dQ.at[wj][0], g->dK.at[wj][0],
+           g->dV.at[wj][0], sum.at[wj][0]);
 }
 
-/* ------------------------------------------------------------------ the op in one piece -------- */
+/* ------------------------------------------------------------------ the same in one op --------- */
 
 static at_tensor *as_variable(at_tape *t, const matrix *m, int rows, int cols)
 {
@@ -532,10 +558,10 @@ static at_tensor *as_variable(at_tape *t, const matrix *m, int rows, int cols)
     return x;
 }
 
-/* The largest difference of the op's numbers from m, relative to the terms they are sums of.  A score
- * s may be rounded by 1e-16 s, and the softmax takes its exponential. */
-static void tell_op_difference(const char *name, const at_tensor *x, bool gradient, const matrix *m,
-                               double terms, double score)
+/* The largest difference of the op's elements from m, relative to the terms they are sums of.  A
+ * score may be rounded by 1e-16 of it, and the softmax takes its exponential. */
+static void print_op_difference(const char *name, const at_tensor *x, bool gradient,
+                                const matrix *m, double terms, double score)
 {
     double worst = 0;
     for (int i = 0; i < x->shape.dim[0]; i++)
@@ -556,38 +582,38 @@ static void draw_dropout(void)
 {
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     matrix zero = {0};
-    at_tensor *A = NULL, *x = as_variable(t, &zero, T, D), *y = as_variable(t, &zero, S, D);
-    at_sdpa(t, x, y, y, (at_sdpa_args){.dropout = dropout, .weights = &A}); /* A = z / S */
+    at_tensor *A = NULL, *x = as_variable(t, &zero, T, D), *y = as_variable(t, &zero, N, D);
+    at_sdpa(t, x, y, y, (at_sdpa_args){.dropout = dropout, .weights = &A}); /* A = z / N */
     for (int i = 0; at_ok(t) && i < T; i++)
-        for (int j = 0; j < S; j++) z.at[i][j] = at_get(A, i, j) > 0 ? 1 / (1 - dropout) : 0;
+        for (int j = 0; j < N; j++) z.at[i][j] = at_get(A, i, j) > 0 ? 1 / (1 - dropout) : 0;
     at_close(t);
 }
 
-static bool tell_op(const attention *a, const gradients *g)
+static bool print_op(const attention *a, const gradients *g)
 {
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
-    at_tensor *Q = as_variable(t, &a->Q, T, D), *u = as_variable(t, &dO, T, D);
-    at_tensor *K = self ? Q : as_variable(t, &a->K, S, D);
-    at_tensor *V = self ? Q : as_variable(t, &a->V, S, D);
-    at_tensor *kept = at_bools(t, at_shape_of(T, S), NULL);
+    at_tensor *Q = as_variable(t, &a->Q, T, D), *given = as_variable(t, &dO, T, D);
+    at_tensor *K = self ? Q : as_variable(t, &a->K, N, D);
+    at_tensor *V = self ? Q : as_variable(t, &a->V, N, D);
+    at_tensor *kept = at_bools(t, at_shape_of(T, N), NULL);
     for (int i = 0; kept && i < T; i++)
-        for (int j = 0; j < S; j++) at_set(kept, keep.at[i][j], i, j);
+        for (int j = 0; j < N; j++) at_set(kept, keep.at[i][j], i, j);
     at_sdpa_args args = {.scale = scale, .keep = kept, .dropout = dropout};
     at_tensor *O = at_sdpa(t, Q, K, V, args);
-    title(self ? "The same in one op: at_sdpa(X, X, X), and at_backward_from(O, dO)"
+    title(self ? "The same in one op: at_sdpa(Q, Q, Q), and at_backward_from(O, dO)"
                : "The same in one op: at_sdpa(Q, K, V), and at_backward_from(O, dO)");
-    bool ok = at_backward_from(t, O, u);
+    bool ok = at_backward_from(t, O, given);
     if (ok) {
-        double A = largest(&a->stage[DROPPED]), dS = fabs(c) * largest(&g->dP);
+        double A = largest(&a->stage[WEIGHTS]), dS = fabs(c) * largest(&g->dP);
         double score = largest(&a->stage[SCALED]), dV = A * largest(&dO);
         double dQ = dS * largest(&a->K), dK = dS * largest(&a->Q);
-        matrix dX = sum_of_uses(g);
+        matrix sum = sum_of_uses(g);
         printf("largest difference, relative to the terms that are summed:");
-        tell_op_difference("O", O, false, &a->stage[OUTPUT], A * largest(&a->V), score);
-        if (!self) tell_op_difference("dQ", Q, true, &g->dQ, dQ, score);
-        if (!self) tell_op_difference("dK", K, true, &g->dK, dK, score);
-        if (!self) tell_op_difference("dV", V, true, &g->dV, dV, score);
-        if (self) tell_op_difference("dX", Q, true, &dX, dQ + dK + dV, score);
+        print_op_difference("O", O, false, &a->stage[OUTPUT], A * largest(&a->V), score);
+        if (!self) print_op_difference("dQ", Q, true, &g->dQ, dQ, score);
+        if (!self) print_op_difference("dK", K, true, &g->dK, dK, score);
+        if (!self) print_op_difference("dV", V, true, &g->dV, dV, score);
+        if (self) print_op_difference("dQ + dK + dV", Q, true, &sum, dQ + dK + dV, score);
         printf("\n");
     } else {
         fprintf(stderr, "attic: %s\n", at_error(t));
@@ -598,7 +624,7 @@ static bool tell_op(const attention *a, const gradients *g)
 
 /* ------------------------------------------------------------------ set up --------------------- */
 
-/* Small numbers that are easy on the eye: multiples of 1/2 from -2 to 2. */
+/* Small numbers, multiples of 1/2 from -2 to 2. */
 static matrix draw_matrix(at_stream dice, int *next)
 {
     matrix m;
@@ -617,7 +643,7 @@ static bool read_mask(void)
             memcpy(keep.at[i], keep.at[i - 1], sizeof keep.at[i]);
         else {
             p += i > 0 && *p == '/';
-            for (int j = 0; j < S; j++, p++) {
+            for (int j = 0; j < N; j++, p++) {
                 if (*p != '0' && *p != '1') return false;
                 keep.at[i][j] = *p == '1';
             }
@@ -626,15 +652,15 @@ static bool read_mask(void)
     return !*p;
 }
 
-/* "1,2,3,4": the rows of one matrix, D numbers each. */
-static bool read_values(matrix *X)
+/* "1,2,3,4": the rows of one matrix, D elements each. */
+static bool read_values(matrix *m)
 {
     int n = 0;
     for (const char *p = values; *p; n++) {
         char *end;
         double v = strtod(p, &end);
         if (end == p || (*end && *end != ',') || !isfinite(v) || n == MAX * D) return false;
-        X->at[n / D][n % D] = v;
+        m->at[n / D][n % D] = v;
         p = *end ? end + 1 : end;
     }
     T = n / D;
@@ -658,25 +684,25 @@ static void set_up(attention *a)
     }
     if (*values || self) {
         self = 1;
-        S = T;
+        N = T;
         a->K = a->V = a->Q;
     }
     c = scale == 0 ? 1 / sqrt(D) : scale;
     for (int i = 0; i < T; i++)
-        for (int j = 0; j < S; j++) keep.at[i][j] = 1;
+        for (int j = 0; j < N; j++) keep.at[i][j] = 1;
     if (*mask && !read_mask()) {
         fprintf(stderr,
                 "trace: --mask must be %d digits 0 or 1 for each query, such as 110/011, or one "
                 "row for all\n",
-                S);
+                N);
         exit(2);
     }
     for (int i = 0; i < T; i++)
-        for (int j = 0; j < S; j++) keep.at[i][j] *= !causal || j <= i + S - T;
+        for (int j = 0; j < N; j++) keep.at[i][j] *= !causal || j <= i + N - T;
     draw_dropout();
     wi = -1;
     for (int i = 0; i < T; i++)
-        for (int j = 0; j < S; j++)
+        for (int j = 0; j < N; j++)
             if (keep.at[i][j]) wi = i, wj = j;
     if (wi < 0) {
         fprintf(stderr, "trace: the mask hides every key from every query\n");
@@ -688,15 +714,16 @@ int main(int argc, char **argv)
 {
     const option table[] = {
         {"queries", &T, NULL, NULL, 1, MAX, "number of queries, T"},
-        {"keys", &S, NULL, NULL, 1, MAX, "number of keys, S"},
-        {"dim", &D, NULL, NULL, 1, MAX, "numbers in each query, key and value, D"},
+        {"keys", &N, NULL, NULL, 1, MAX, "number of keys, N"},
+        {"dim", &D, NULL, NULL, 1, MAX, "size of each query, key and value, D"},
         {"self", &self, NULL, NULL, 0, 0, "Q = K = V, one matrix"},
-        {"values", NULL, NULL, &values, 0, 0, "its numbers, row by row: 1,2,3; implies --self"},
-        {"mask", NULL, NULL, &mask, 0, 0, "keys each query may see, 1 = attend: 110/011"},
-        {"causal", &causal, NULL, NULL, 0, 0, "hide the future; the last query sees all keys"},
+        {"values", NULL, NULL, &values, 0, 0, "its elements, row by row: 1,2,3; implies --self"},
+        {"mask", NULL, NULL, &mask, 0, 0, "keys each query attends to, 1 = attend: 110/011"},
+        {"causal", &causal, NULL, NULL, 0, 0,
+         "hide the future; the last query attends to all keys"},
         {"scale", NULL, &scale, NULL, -100, 100, "factor on the scores; 0: 1/sqrt(D)"},
         {"dropout", NULL, &dropout, NULL, 0, 0.99, "probability that a weight is dropped"},
-        {"seed", &seed, NULL, NULL, 0, 2147483647, "of the numbers and of the dropout"},
+        {"seed", &seed, NULL, NULL, 0, 2147483647, "of the inputs and of the dropout"},
         {0}};
     parse_options(
         argc, argv,
@@ -707,22 +734,23 @@ int main(int argc, char **argv)
     forward_from(&a, SCORES);
     gradients g = backward(&a);
 
-    printf("O = dropout(softmax(mask(c Q K^T))) V with T = %d queries, S = %d keys, D = %d, seed "
-           "%d.\n",
-           T, S, D, seed);
+    printf("O = dropout(softmax(mask(softcap(c Q K^T) + bias))) V, softcap and bias off.\n"
+           "T = %d queries, N = %d keys, D = %d, seed %d.\n",
+           T, N, D, seed);
     printf("One cell is worked out in every step: query q%d, key k%d.\n", wi, wj);
-    tell_inputs(&a);
-    tell_scores(&a);
-    tell_softmax(&a);
-    tell_output(&a);
-    tell_values_gradient(&a, &g);
-    tell_dropout_gradient(&a, &g);
-    tell_jacobian(&a);
-    tell_softmax_gradient(&a, &g);
-    tell_scores_gradient(&a, &g);
-    if (self) tell_sum(&a, &g);
-    bool ok = tell_op(&a, &g);
-    printf("%d numbers were compared with their numerical values\n", compared);
+    print_inputs(&a);
+    print_scores(&a);
+    print_mask(&a);
+    print_softmax(&a);
+    print_output(&a);
+    print_values_gradient(&a, &g);
+    print_dropout_gradient(&a, &g);
+    print_jacobian(&a);
+    print_softmax_gradient(&a, &g);
+    print_scores_gradient(&a, &g);
+    if (self) print_sum(&a, &g);
+    bool ok = print_op(&a, &g);
+    printf("%d elements were compared with their numerical values\n", compared);
     if (differ) fprintf(stderr, "trace: %d times DIFFERS above, where nothing should\n", differ);
     return finish(!ok || differ);
 }

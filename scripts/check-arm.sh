@@ -1,15 +1,15 @@
 #!/bin/sh
 # check-arm.sh MAKE [PLAIN=1...] -- the test suite and the gradient checks on 64-bit Arm, emulated.
 #
-# Debian has all it takes: a cross compiler and QEMU's user mode emulation, which are installed with
+# It needs a cross compiler and QEMU's user mode emulation; on Debian:
 #
 #     apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 #
-# and Check for Arm, which is fetched into build/arm and not installed: apt is told of another
-# architecture for this one download, so that the machine's own lists stay as they are.
+# and Check for Arm, which is downloaded into build/arm and not installed: apt uses package lists of its own
+# for this architecture, and the lists of the machine stay as they are.
 #
-# QEMU cannot fork a process that has threads, it fails on an assertion of its own, and it takes address
-# space itself.  EMULATED=1 tells the three tests that mind.
+# QEMU cannot fork a process that has threads: it fails on an assertion of its own.  And it takes address
+# space itself.  EMULATED=1 is for the three tests that depend on these.
 set -eu
 cd "$(dirname "$0")/.."
 make=$1

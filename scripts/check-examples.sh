@@ -4,16 +4,16 @@
 # to run, and then nothing else is checked.
 #
 # The first line of an expected file is the command, "$ 03_attention_by_hand", the rest its standard
-# output; FOLDER holds the programs.  Words must be the same, blanks don't count, and neither does
-# what another processor or compiler may round differently in a number:
+# output; FOLDER holds the programs.  Words must be the same; blanks are ignored, and so are
+# differences in numbers that another processor or compiler may round differently:
 #
-#     1 part in 1000, or 2 units of the last digit; below 1e-9 all is rounding, and equal
-#     integers are the same or wrong
+#     1 part in 1000, or 2 units of the last digit; all numbers below 1e-9 are equal
+#     integers must be the same
 #
 # A program must end with status 0, refuse options that it does not have, and end with status 1 if
-# stdout can't be written; trace, which checks what it prints, with any options.  If docs/images has an
+# stdout can't be written; trace, which checks what it prints, is run with many options.  If docs/images has an
 # SVG of its name, a program is given a path to draw to and must draw something.  With `write` nothing is
-# compared: outputs and pictures are made anew, for `git diff` to show.
+# compared: outputs and pictures are written again, for `git diff` to show.
 set -eu
 cd "$(dirname "$0")/.."
 programs=$1 write=${2:-} RUN=${RUN:-} ONLY=${ONLY:-}
@@ -137,8 +137,8 @@ ends() {
     return 1
 }
 
-# Every program, also those without an expected file: an option that is none is refused by name, and
-# what could not be printed is no success.
+# Every program, also those without an expected file: an unknown option is refused by name, and output
+# that could not be written is an error.
 command_line() {
     ends 2 "$1: there is no option --nonsense" "$1" --nonsense >"$work/output" || return 1
     "$programs/$1" --help | grep -q -e --help || { echo "    $1 has no --help"; return 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check-exports.sh LIBRARY [write] -- what the shared library shows is what the three public headers declare,
-# and both are what scripts/exports.txt lists: so no function becomes public, or ceases to be, unnoticed.
+# check-exports.sh LIBRARY [write] -- the shared library exports what the three public headers declare, and both
+# are what scripts/exports.txt lists: so no function becomes public, or ceases to be, unnoticed.
 #
 # With `write` the list is written: `make check-exports WRITE=1`, and the changelog says what has changed.
 set -eu
@@ -22,7 +22,7 @@ for face in attic attic_op attic_plot; do
     declared $face.h >"$work/$face"
 done
 {
-    echo "# What libattic.so shows, by the header that declares it.  Written by make check-exports WRITE=1."
+    echo "# What libattic.so exports, by the header that declares it.  Written by make check-exports WRITE=1."
     for face in attic attic_op attic_plot; do
         [ $face = attic ] || comm -13 "$work/attic" "$work/$face" >"$work/more"
         [ $face != attic ] || cp "$work/attic" "$work/more"
@@ -44,8 +44,8 @@ case $library in
 esac | sort >"$work/shown"
 grep '^at_' $list | sort >"$work/listed"
 diff "$work/listed" "$work/shown" >"$work/changed" || {
-    echo "$library does not show what its headers declare: < only declared, > only shown" >&2
+    echo "$library does not export what its headers declare: < only declared, > only exported" >&2
     cat "$work/changed" >&2
     exit 1
 }
-echo "libattic.so shows the $(wc -l <"$work/shown" | tr -d ' ') functions of attic.h ($(wc -l <"$work/attic" | tr -d ' ')), attic_op.h and attic_plot.h"
+echo "libattic.so exports the $(wc -l <"$work/shown" | tr -d ' ') functions of attic.h ($(wc -l <"$work/attic" | tr -d ' ')), attic_op.h and attic_plot.h"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# check-links.sh FILE.md... -- does every link of the documentation lead to what it says?
+# check-links.sh FILE.md... -- does every link of the documentation lead to what it names?
 #
 #     [text](path)            the file exists
 #     [text](path#heading)    and, if it is a Markdown file, has that heading; a bare #heading is one of
 #                             the same file
 #     [`f` in ops/x.c](../src/ops/x.c)     [`y = a * b;`](../src/ops/x.c)
-#                             what stands in backquotes in the text of a link to a source file is in
-#                             that file: a name as a whole word, other code whatever its white space
+#                             the text in backquotes of a link to a source file is in that file: a
+#                             name as a whole word, other code with any white space
 #
 # A file that the text names is the file that the link leads to.  Line numbers (#L12) are refused, as the
 # next change makes them wrong.  Every picture of docs/images is shown by one of the files.

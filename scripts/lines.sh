@@ -1,14 +1,14 @@
 #!/bin/sh
-# lines.sh -- lines per part of src/, beside what we aim for.  A compass, not a wall.
+# lines.sh -- lines per part of src/, beside the goal.
 set -eu
 cd "$(dirname "$0")/.."
 
 part() {
-    name=$1 aim=$2
+    name=$1 goal=$2
     shift 2
     lines=$(find "$@" -name '*.[ch]' -exec cat {} + 2>/dev/null | wc -l)
-    printf '  %-18s %6d lines   aim %5d%s\n' "$name" "$lines" "$aim" \
-        "$([ "$lines" -le "$aim" ] || echo "   over by $((lines - aim))")"
+    printf '  %-18s %6d lines   goal %5d%s\n' "$name" "$lines" "$goal" \
+        "$([ "$lines" -le "$goal" ] || echo "   over by $((lines - goal))")"
 }
 part kernels 3000 src/kernels
 part 'tensor + autograd' 3900 src/tensor src/autograd

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lint-words.sh FILE... -- what must not be written anywhere, or not in the library.
+# lint-words.sh FILE... -- words and functions that are forbidden anywhere, or in the library.
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
@@ -26,6 +26,29 @@ library=$(awk -f scripts/code.awk "$@" | grep '^src/' || true)
 forbid 'the field says otherwise: transpose, slot, chunk, mask out, schedule, free list, real.h' \
     '\b(vec_turn|sdpa_(turn|silence|recall|reach|take_rows|take_keys)|at_piece|AT_PIECE|give_spare|take_spare|tournament|each_real|AT_FOR_REAL)|\bKERNEL\(' <<END
 $(grep -nE 'turn|silence|recall|reach|take_|piece|spare|tournament|each_real|KERNEL|FOR_REAL' "$@" || true)
+END
+
+# Words of ours for which the field has others.  What is only ever a word of ours is refused; what has an
+# ordinary use as well (look, near, must, number ...) is not.
+prose=$(printf '%s\n' README.md CONTRIBUTING.md Makefile .ci/run docs/*.md docs/*/*.md scripts/* "$@" |
+    grep -vE '^(src|tests)/|^scripts/lint-words\.sh$')
+forbid 'the field says otherwise: variant, implementation, prefetch, sibling thread, reuse, low-entropy' \
+    '\b([Kk]in|[Ll]esser|[Rr]oads?|[Nn]eighbou?rs?|sent for|dear(er)?|whereabouts|gravity|lent|[Rr]ecycl(e|es|ed|ing)|tournament|born|alive|silence|sharp(ly|er|est)|of ours)\b|--alone\b' <<END
+$(grep -n '' $prose)
+END
+
+forbid 'upstream gradient (cotangent)' '(^|[^(])\b[Cc]otangent' <<END
+$(grep -n '' $prose)
+END
+
+# One notation: T queries, N keys; R, X, U, S, P, A, O and dR, dX ... are matrices.
+notation='src/attention/*.[ch] docs/attention.md docs/ops.md examples/trace.c examples/03*.c examples/14*.c'
+forbid 'T queries, N keys: S is the scores, not a size' \
+    '\[([A-Za-z0-9*]+, ?)*S(, ?[A-Za-z0-9*]+)*\]|\bT( [x*]| ×)? S\b|= %d keys, S\b' <<END
+$(grep -n '' $notation)
+END
+forbid 'scores are R, X, U, S: see attention.h' '\bd?[sxu]_i[jk]\b' <<END
+$(grep -n '' $notation)
 END
 
 # The only files that speak to malloc: memory and the tape itself.

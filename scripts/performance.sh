@@ -1,5 +1,5 @@
 #!/bin/sh
-# performance.sh RESULTS PAGE.md -- fill the tables of a page with what the benchmarks measured.
+# performance.sh RESULTS PAGE.md -- fill the tables of a page with the results of the benchmarks.
 #
 # RESULTS is the folder of the files that the benchmarks write, build/.../results.  A table of the page
 # stands between two marks; its heading and rule stay, the lines below them are written anew:
@@ -16,7 +16,7 @@
 #     groups    a group of rows: geometric means
 #     machine   a fact about the machine and the run
 #
-# The columns are `time`, the median; `percent`, of the peak, the median; `value`, where a row is no time;
+# The columns are `time`, the median; `percent`, of the peak, the median; `value`, where a row is not a time;
 # or a peer, for its time / attic's.  `1` and `2` say how many threads the columns after them are about.
 # If a benchmark of the page has no results, the page stays as it is.
 set -eu

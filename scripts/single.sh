@@ -46,13 +46,13 @@ them, not this.  It is C11, for gcc and clang; a C++ program links with it.  Wha
     --param=avoid-fma-max-bits=0  gcc, tuned for Zen 1 to 3, does without some of them: then the bits of a
                                   product depend on its shape
     -fno-math-errno -fno-trapping-math    more loops become vectors
-    -msse2 -mfpmath=sse           32-bit x86: must be
+    -msse2 -mfpmath=sse           32-bit x86: required
 
 Fast math is refused: masks are -inf, and a NaN must surface.
 
-One thing is lost.  A library of several files notices that the processor is not the one it was built for:
-what asks is compiled without -march, and at_open reports the answer.  Compiled with -march, this file may
-die of an instruction that is not there before it has asked.
+One thing is lost.  A library of several files detects that the processor is not the one it was built for:
+the code that detects it is compiled without -march, and at_open reports it.  Compiled with -march, this file may
+end with an illegal instruction before that.
 
 END
 cat >>"$folder/attic.c" <<'END'

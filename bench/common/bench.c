@@ -24,11 +24,11 @@ static const double smoke_flop = 3e8; /* more than this takes too long to see wh
 struct bench {
     const char *name, *peers;
     int rounds, smoke, turn, threads; /* turn: which of the thread counts */
-    int serve;                        /* answers a program that compares itself with this one ... */
-    FILE *answers;                    /* ... here */
-    char line[256];                   /* what it said and is still to be answered, or "" */
-    double budget, alone;
-    int shared; /* rows for which the core was never alone */
+    int serve;                        /* 1: answer a program that compares itself with this one, */
+    FILE *answers;                    /* here */
+    char line[256];                   /* its line that is still to be answered, or "" */
+    double budget, no_sibling;
+    int shared; /* rows for which the sibling hardware thread was never idle */
     const char *thread_list, *peer_list, *before, *only, *out, *known;
     peer peer[MAX_PEERS];
     int n_peers;
@@ -52,23 +52,23 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
         {"rounds", &b.rounds, NULL, NULL, 1, MAX_ROUNDS, "rounds per row; at least 9 of them"},
         {"budget", NULL, &b.budget, NULL, 0, 1e6,
          "seconds per row; what lasts longer gets 9 rounds"},
-        {"alone", NULL, &b.alone, NULL, 0, 1e6,
-         "wait so many seconds per row for a core that no neighbour shares"},
+        {"no-sibling", NULL, &b.no_sibling, NULL, 0, 1e6,
+         "wait so many seconds per row until the sibling hardware thread is idle"},
         {"threads", NULL, NULL, &b.thread_list, 0, 0, "how many, one run for each"},
         {"peer", NULL, NULL, &b.peer_list, 0, 0, "torch, openblas, blis, onednn, several, or all"},
         {"before", NULL, NULL, &b.before, 0, 0, "this program of another build, run in turn"},
         {"serve", &b.serve, NULL, NULL, 0, 0, "be that other build"},
         {"only", NULL, NULL, &b.only, 0, 0, "rows whose group and name contain this"},
-        {"out", NULL, NULL, &b.out, 0, 0, "file for the results, not the usual one"},
+        {"out", NULL, NULL, &b.out, 0, 0, "file for the results, in place of results/NAME.tsv"},
         {"smoke", &b.smoke, NULL, NULL, 0, 0, "run every small row once: does it work?"},
         {0}};
     char usage[512];
     snprintf(usage, sizeof usage, "bench_%s -- %s", name, about);
     parse_options(argc, argv, usage, table, 0);
-    signal(SIGPIPE, SIG_IGN); /* a peer that ends is told by its answer */
+    signal(SIGPIPE, SIG_IGN); /* a missing answer shows that a peer has ended */
     b.name = name;
     b.known = peers;
-    if (b.serve) { /* nothing but answers goes where the other one reads */
+    if (b.serve) { /* stdout is for answers alone */
         b.answers = fdopen(dup(1), "w");
         if (!b.answers || !freopen("/dev/null", "w", stdout)) exit(1);
     }
@@ -80,7 +80,7 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
     return &b;
 }
 
-/* Those of the peers asked for that can do what this bench does. */
+/* Starts those of the requested peers that can do what this benchmark does. */
 static void start_peers(bench *b)
 {
     static const char *const names[] = {"torch", "openblas", "blis", "onednn"};
@@ -99,7 +99,7 @@ static void start_peers(bench *b)
             if (b->turn == 1)
                 snprintf(b->versions + n, sizeof b->versions - n, "# peer: %s\n", p->version);
         } else if (!all) {
-            b->failed = true; /* asked for by name, and not there */
+            b->failed = true; /* requested by name, and not there */
         }
     }
 }
@@ -188,12 +188,12 @@ typedef struct {
     double seconds[1 + MAX_PEERS][MAX_ROUNDS]; /* attic, then the peers */
 } samples;
 
-/* A round; false if it does not count, because a neighbour shared the core. */
+/* A round; false if it does not count, because the sibling hardware thread was busy. */
 static bool take_round(const bench *b, const bench_case *c, peer **who, int n, const long *times,
-                       bool alone, samples *s)
+                       bool no_sibling, samples *s)
 {
     settle(b);
-    if (alone && machine_is_shared()) {
+    if (no_sibling && machine_is_shared()) {
         nanosleep(&(struct timespec){0, 2 * 1000 * 1000}, NULL);
         return false;
     }
@@ -202,7 +202,7 @@ static bool take_round(const bench *b, const bench_case *c, peer **who, int n, c
         if (i) settle(b);
         s->seconds[i][s->rounds] = one_round(b, c, i ? who[i - 1] : NULL, times[i]);
     }
-    return !alone || !machine_is_shared();
+    return !no_sibling || !machine_is_shared();
 }
 
 static void take_samples(bench *b, const bench_case *c, peer **who, int n, samples *s)
@@ -210,18 +210,18 @@ static void take_samples(bench *b, const bench_case *c, peer **who, int n, sampl
     long times[1 + MAX_PEERS];
     for (int i = 0; i <= n; i++) times[i] = runs_per_round(b, c, i ? who[i - 1] : NULL);
     int most = b->smoke ? 1 : b->rounds, least = most < 9 ? most : 9;
-    double patience = machine_seconds(2) + b->alone, spent = 0;
-    bool alone = b->alone > 0;
+    double patience = machine_seconds(2) + b->no_sibling, spent = 0;
+    bool no_sibling = b->no_sibling > 0;
     for (s->rounds = 0; s->rounds < most && (s->rounds < least || spent < b->budget);) {
         double t0 = machine_seconds(2);
-        if (alone && t0 > patience + spent) alone = false, b->shared++;
-        if (!take_round(b, c, who, n, times, alone, s)) continue;
+        if (no_sibling && t0 > patience + spent) no_sibling = false, b->shared++;
+        if (!take_round(b, c, who, n, times, no_sibling, s)) continue;
         spent += machine_seconds(2) - t0;
         s->rounds++;
     }
 }
 
-/* The best conceivable time: at the peak all along, or at the speed of the memory it is in. */
+/* The best conceivable time: at the peak throughout, or at the bandwidth of the memory it is in. */
 static double floor_ns(const bench *b, const bench_case *c, double peak)
 {
     if (b->smoke) return 0; /* bandwidths take a while */
@@ -309,7 +309,7 @@ bool bench_wants(const bench *b, const bench_case *c)
     return strstr(text, b->only) && !(b->smoke && c->flop > smoke_flop);
 }
 
-/* The next line of whoever compares itself with us; the end if there is none. */
+/* The next line of the program that compares itself with this one; the end if there is none. */
 static void serve_next(bench *b)
 {
     if (!*b->line && !fgets(b->line, sizeof b->line, stdin)) exit(0);
@@ -492,7 +492,7 @@ float *bench_floats(long n)
 {
     float *x = aligned_alloc(64, ((size_t)(n > 0 ? n : 1) * sizeof *x + 63) / 64 * 64);
     if (!x) {
-        fprintf(stderr, "bench: no memory for %ld numbers\n", n);
+        fprintf(stderr, "bench: no memory for %ld floats\n", n);
         exit(1);
     }
     unsigned state = 1;

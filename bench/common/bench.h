@@ -8,16 +8,17 @@
  *         return bench_close(b);
  *     }
  *
- * A row is measured in rounds.  Each round asks, one right after the other: the FMA peak of this
- * moment (a millisecond), attic (two milliseconds, or once), each peer (the same).  What is reported are
- * the quartiles over the rounds, of the time and of the ratios: time to peak, peer to attic.  The speed
- * of a shared machine may change between rounds, but hardly within one.
+ * A row is measured in rounds.  Each round measures, one right after the other: the FMA peak of
+ * this moment (a millisecond), attic (two milliseconds, or once), each peer (the same).  The
+ * results are the quartiles over the rounds, of the time and of the ratios: time to peak, peer to
+ * attic.  The speed of a shared machine may change between rounds, but hardly within one.
  *
- * Idle threads of a peer (OpenMP) look for work for milliseconds, and would take half of the machine from
- * whoever comes next: with more than one thread, everybody waits 10 ms for that to end, then warms
+ * Idle threads of a peer (OpenMP) spin for milliseconds, and would take half of the machine from
+ * the next program: with more than one thread, each program waits 10 ms for that to end, then warms
  * up.  With one thread, the CPU time of that thread counts, and a peer runs on the same CPU.
  *
- * All this is for Linux: the CPU that one is on, and roots for peers, have no portable names. */
+ * All this is for Linux: the number of the current CPU and the roots for peers have no portable
+ * interface. */
 #ifndef BENCH_BENCH_H
 #define BENCH_BENCH_H
 #include <stdbool.h>
@@ -38,17 +39,18 @@ typedef struct {
 
 /* peers: those that this bench can be compared with, "torch,blis", or NULL. */
 bench *bench_open(int argc, char **argv, const char *name, const char *about, const char *peers);
-/* Sets at_threads to the next of the numbers asked for, first one, then two; false after the last. */
+/* Sets at_threads to the next requested number of threads, first one, then two; false after the
+ * last. */
 bool bench_next_threads(bench *b);
 int bench_threads(const bench *b);
 bool bench_is_smoke(const bench *b); /* once is enough */
 
 void bench_row(bench *b, const bench_case *c);
-/* A row that is no time but a number that somebody counted: c->run is not called.  most: what it should
- * at most be, or 0. */
+/* A row that is not a time but another measured value: c->run is not called.  most: its required
+ * upper bound, or 0. */
 void bench_value(bench *b, const bench_case *c, const char *unit, double value, double most);
 
-/* Is this row wanted?  Before a long preparation. */
+/* Is this row requested?  To be asked before a long preparation. */
 bool bench_wants(const bench *b, const bench_case *c);
 /* Geometric means, and the rows into a file.  Returns what main should. */
 int bench_close(bench *b);

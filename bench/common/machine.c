@@ -1,9 +1,9 @@
-/* machine.c -- what this machine could do at best, at this very moment.
+/* machine.c -- what this machine can do at best, at this moment.
  *
- * The peak is that of chains a <- a x + y.  One chain waits for itself, four cycles or so for each
- * link; enough of them side by side keep every unit busy, and more than there are registers would go
- * to memory.  Every chain starts from another number and all are summed up in the end, for a compiler
- * leaves out what is computed twice or for nobody. */
+ * The peak is that of chains a <- a x + y.  A link of one chain depends on the link before, which
+ * takes some four cycles; enough chains side by side keep every unit busy, and more than there are
+ * registers would go to memory.  Every chain starts from another value and all are summed up in the
+ * end, as a compiler leaves out what is computed twice or not used. */
 #include "common/machine.h"
 
 #include "kernels/system.h"
@@ -51,7 +51,7 @@ typedef struct {
     double seconds[AT_MAX_THREADS];
 } race;
 
-/* Waits for the others at the start, but not for ever: a thread may have failed to come up. */
+/* Waits for the others at the start, at most a millisecond: a thread may have failed to start. */
 static void race_one(void *ctx, int task, int worker)
 {
     (void)worker;
@@ -78,8 +78,8 @@ static double race_rate(int threads, double work, void (*body)(void *, int), voi
 
 static volatile float almost_one = 0.9999999F, almost_nothing = 1e-9F, sink;
 
-/* Beside the multiply-adds there are half as many other instructions, if `crowded`: a core of one's own has
- * slots to spare for them. */
+/* If `crowded`, there are half as many other instructions between the multiply-adds: without a busy
+ * sibling the core has free slots for them. */
 static inline __attribute__((always_inline)) void chains(long links, const bool crowded)
 {
     vector a[CHAINS], x = almost_one - (vector){0}, y = almost_nothing - (vector){0};
@@ -110,8 +110,8 @@ static void crowded_chains(void *ctx, int task)
 bool machine_is_shared(void)
 {
     long links = 20000;
-    double alone = race_rate(1, 1, fma_chains, &links);
-    return race_rate(1, 1, crowded_chains, &links) < 0.9 * alone;
+    double rate = race_rate(1, 1, fma_chains, &links);
+    return race_rate(1, 1, crowded_chains, &links) < 0.9 * rate;
 }
 
 double machine_peak(int threads)
@@ -168,7 +168,7 @@ static double measure_bandwidth(int threads, double bytes)
     return 1e-9 * best;
 }
 
-/* Of one CPU's caches, and last what certainly is none. */
+/* The caches of one CPU, and a size that is larger than any cache. */
 static void cache_sizes(double size[4])
 {
     static const double usual[4] = {32 << 10, 1 << 20, 16 << 20, 1e12};

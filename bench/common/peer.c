@@ -22,7 +22,7 @@ static void set_threads(int threads)
     for (int i = 0; i < 5; i++) setenv(names[i], n, 1);
 }
 
-/* What makes peers as fast as they can be, found by trying. */
+/* Settings with which peers are fastest, found by measuring. */
 static void set_fastest(void)
 {
     setenv("MALLOC_TOP_PAD_", "268435456", 0); /* PyTorch: buffers are kept, not returned */
@@ -50,7 +50,7 @@ static void enter_root(void)
     _exit(1);
 }
 
-/* The whole of a small text file; it lives as long as this process, which is not long. */
+/* The text of a small file; lives as long as this process. */
 static char *read_text(const char *path)
 {
     static char text[100000];
@@ -62,7 +62,8 @@ static char *read_text(const char *path)
     return n ? text : NULL;
 }
 
-/* bench/peer/cblas beside this program.  Opened before the root changes, for there it is not. */
+/* bench/peer/cblas beside this program.  Opened before the root changes: it is not in the new
+ * one. */
 static int open_cblas(void)
 {
     char path[4096];
@@ -97,7 +98,7 @@ static void become_peer(const char *name, int threads)
 
 /* ------------------------------------------------------------------ in the parent -------------- */
 
-/* Sends a line and reads the answer; NULL if the peer is gone. */
+/* Sends a line and reads the answer; NULL if the peer has ended. */
 static const char *ask(peer *p, const char *line)
 {
     static char answer[256];
@@ -124,7 +125,8 @@ static const char *what_is_needed(const char *name)
     return NULL;
 }
 
-/* Forks; the child, which reads from and writes to the peer's pipes, returns from this as well: 0. */
+/* Forks; the child, which reads from and writes to the peer's pipes, returns from this as well:
+ * 0. */
 static pid_t fork_peer(peer *p)
 {
     int to[2], from[2];

@@ -1,19 +1,21 @@
-/* peer.h -- another library, in a process of its own, that is asked for the time of the same work.
+/* peer.h -- another library, in a process of its own, that measures the time of the same work.
  *
  * A peer is a program that reads lines and answers each with one:
  *
  *     it begins with                   ready NAME VERSION...
  *     case gemm 64 64 64 N T 32        ok, ready to run that     or   no, with the reason
- *     run 120 3 -1                     the nanoseconds of 120 runs together, after 3 that don't count;
- *                                      on CPU number -1 (any)
+ *     run 120 3 -1                     the nanoseconds of 120 runs together, after 3 that don't
+ *                                      count; on CPU number -1 (any)
  *
- * A benchmark can itself be one (--serve), for another build of it: so two versions of attic are compared.
+ * A benchmark can itself be one (--serve), for another build of it: so two versions of attic are
+ * compared.
  *
- * A process of its own keeps its threads, its memory and its C library apart from ours, so that it may
- * even live in another root folder, with another system's libraries.
+ * A process of its own separates its threads, its memory and its C library from attic's, so that it
+ * may even run in another root folder, with another system's libraries.
  *
- * Set in the environment: PEER_ROOT, a folder with the root of a system in which the peer is installed
- * (unset: this system); PEER_LIB, the library, if it isn't found by its usual name; PEER_PYTHON. */
+ * Set in the environment: PEER_ROOT, a folder with the root of a system in which the peer is
+ * installed (unset: this system); PEER_LIB, the library, if it isn't found by its usual name;
+ * PEER_PYTHON. */
 #ifndef BENCH_PEER_H
 #define BENCH_PEER_H
 #include <stdbool.h>
@@ -26,10 +28,11 @@ typedef struct {
     FILE *to, *from;
 } peer;
 
-/* Starts one that may use so many threads, and waits until it is ready.  False, and a message on
+/* Starts a peer that may use so many threads, and waits until it is ready.  False, and a message on
  * stderr that says what is missing, if it is not. */
 bool peer_start(peer *p, const char *name, int threads);
-/* The same for the program of another build, started with --serve --only: a case is a row, group and name. */
+/* The same for the program of another build, started with --serve --only: a case is a row, group
+ * and name. */
 bool peer_start_before(peer *p, const char *program, int threads, const char *only);
 void peer_stop(peer *p);
 

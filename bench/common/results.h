@@ -1,6 +1,6 @@
 /* results.h -- what was measured, as lines of a text file.
  *
- * One line for each row and for each who ran it, attic or a peer, fields apart by tabs; before them
+ * One line for each row and each library, attic or a peer, fields separated by tabs; before them
  * lines "# key: value" about machine, compiler, date and command. */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
@@ -11,7 +11,7 @@ typedef struct {
     double q1, median, q3;
 } quartiles;
 
-/* Of n > 0 numbers, which it sorts.  Between two of them it interpolates. */
+/* Of n > 0 values, which it sorts.  Between two of them it interpolates. */
 quartiles quartiles_of(double *v, int n);
 
 typedef struct {
@@ -35,11 +35,12 @@ void results_add(results *r, result row);
 void results_free(results *r);
 
 void results_print(FILE *out, const result *row); /* as one line */
-/* Adds the rows of a file; false if there is none or a line of it is none of ours. */
+/* Adds the rows of a file; false if there is no such file or a line of it has another format. */
 bool results_read(results *r, const char *path);
 
 /* Geometric means over the rows of a group with this who and so many threads: of the percentages'
- * quartiles, and of the ratios'.  The number of rows; 0 leaves the two as they are. */
+ * quartiles, and of the ratios'.  Returns the number of rows; if it is 0, the two stay as they
+ * are. */
 int results_mean(const results *r, const char *group, const char *who, int threads,
                  quartiles *percent, quartiles *ratio);
 /* Is name one of a list "a,b,c"? */

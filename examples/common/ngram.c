@@ -1,4 +1,4 @@
-/* ngram.c -- what counting alone can do; see ngram.h.
+/* ngram.c -- n-gram models; see ngram.h.
  *
  * A context of order-1 symbols is read as a number in base `vocab`; its counts are one row of a
  * table [vocab^(order-1), vocab], and the row's sum is the count of the context. */
@@ -10,7 +10,7 @@
 #include "attic.h"
 #include "attic_op.h"
 
-/* The number of the context before text[i]. */
+/* The row of the context before text[i]. */
 static size_t context_at(const unsigned char *text, ptrdiff_t i, int order, int vocab)
 {
     size_t row = 0;

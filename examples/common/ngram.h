@@ -1,4 +1,4 @@
-/* ngram.h -- what counting alone can do: the baselines that a language model has to beat. */
+/* ngram.h -- n-gram models: the baselines of a language model. */
 #ifndef COMMON_NGRAM_H
 #define COMMON_NGRAM_H
 #include "attic.h"

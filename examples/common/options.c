@@ -11,8 +11,8 @@
 
 static const char *program = "attic";
 
-/* What is opened next must not be taken for a stdin, stdout or stderr that was closed: in its place is
- * put what can't be read, or not be written. */
+/* The next file that is opened must not become a stdin, stdout or stderr that was closed: /dev/null
+ * takes its place, opened so that stdin cannot be read and stdout and stderr cannot be written. */
 static void fill_closed_streams(void)
 {
 #ifndef _WIN32

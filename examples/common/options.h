@@ -10,7 +10,7 @@
  *     }
  *
  * --steps 20 and --steps=20 set steps; --help prints the usage and the table with the values that
- * the variables had, and exits with 0; a mistake prints what is wrong and exits with 2.  Behind --
+ * the variables had, and exits with 0; a mistake prints what is wrong and exits with 2.  After --
  * a file may be called --help. */
 #ifndef EXAMPLES_OPTIONS_H
 #define EXAMPLES_OPTIONS_H
@@ -27,15 +27,16 @@ typedef struct {
     const char *help;
 } option;
 
-/* argv[i], from the i returned on, are the files: at most so many.  A table of NULL has no options. */
+/* argv[i], from the i returned on, are the files: at most so many.  A table of NULL has no
+ * options. */
 int parse_options(int argc, char **argv, const char *usage, const option *table, int files);
 
-/* What main returns: the status, but at least 1, and a line on stderr, if anything that was printed did
- * not arrive (a full disk, a closed stdout). */
+/* What main returns: the status, but at least 1, with a line on stderr, if anything that was
+ * printed could not be written (a full disk, a closed stdout). */
 int finish(int status);
 
-/* Closes a file that was opened for writing (NULL: it could not be) and written to, all right or not.
- * False, and a line on stderr that names it, if it does not hold what it should. */
+/* Closes a file that was opened for writing (NULL: it could not be); all_right: it was written
+ * without an error.  False, with a line on stderr that names the file, if it is not complete. */
 bool written(FILE *f, const char *path, bool all_right);
 
 #endif

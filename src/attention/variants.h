@@ -8,7 +8,7 @@
  *     linear          phi(Q_i) . phi(K_j)                  at_linear_attention
  *
  * each divided by its sum over j.  Multi-query and grouped attention, windows and sparse patterns
- * are not kin but settings of at_sdpa.  examples/13_kin_of_attention.c measures them all; docs/kin.md
+ * are settings of at_sdpa.  examples/13_attention_variants.c measures them all; docs/variants.md
  * says when to use which. */
 #ifndef AT_ATTENTION_VARIANTS_H
 #define AT_ATTENTION_VARIANTS_H

@@ -1,6 +1,6 @@
 /* test_target.c -- what a build needs, what a processor has, and what is said when they differ.
  *
- * That a lesser processor really gets to read it is checked by `make check-lesser`. */
+ * That an unsupported processor gets this message is checked by `make check-unsupported`. */
 #include "test.h"
 #include "attic_op.h"
 #include "kernels/target.h"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# check-lesser.sh MAKE CC -- on a processor that lacks what a build needs, its examples say so and end,
+# check-unsupported.sh MAKE CC -- on a processor that lacks what a build needs, its examples say so and end,
 # and the library leaves an error on the tape.
 #
-# The lesser processors are QEMU's: builds for x86-64-v3 and v4 (AVX2, AVX-512) meet a Nehalem, which has
-# neither, and a Haswell, which has the first.
+# QEMU emulates the processors: builds for x86-64-v3 and v4 (AVX2, AVX-512) run on a Nehalem, which has
+# neither, and a Haswell, which has AVX2.
 set -eu
 cd "$(dirname "$0")/.."
 make=$1 CC=$2
@@ -63,5 +63,5 @@ for arch in x86-64-v3 x86-64-v4; do
     else
         expect "this build is for a processor with avx512f, " qemu-x86_64 -cpu Haswell "$work/user"
     fi
-    echo "$CC, ARCH=$arch: a lesser processor is told"
+    echo "$CC, ARCH=$arch: an unsupported processor is reported"
 done

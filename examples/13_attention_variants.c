@@ -1,26 +1,26 @@
-/* 13_kin_of_attention.c -- the relatives of attention: what they cost, and what they forget.
+/* 13_attention_variants.c -- attention variants: their cost and their recall.
  *
  *     softmax      weight exp(Q_i . K_j / sqrt(D))          all pairs: time T^2
  *     additive     weight exp(v . tanh(W q_i + U k_j))      all pairs, a small network for each
  *     window       softmax over the last 128 keys           time 128 T
  *     linear       weight phi(Q_i) . phi(K_j)               time D^2 T: the past is one matrix [D,D]
- *     multi-query  softmax, all heads read one K and V      time T^2, but 1/heads to remember
+ *     multi-query  softmax, all heads read one K and V      time T^2, 1/heads of the cache
  *
- * You will see four things.
+ * Four parts:
  *
- *     1  that they are what they say: gradients against numerical ones, linear attention against
- *        the matrix of weights that it never forms, multi-query against copies of its one head
+ *     1  checks: gradients against numerical ones, linear attention against the matrix of weights
+ *        that it never forms, multi-query against copies of its one head
  *     2  memory on the tape for a forward and a backward, as T grows
- *     3  what must be kept of the past to generate one token more
- *     4  recall.  N keys with a random value each are shown; asked for a key, attention must give
- *        back its value.  The embeddings of 256 keys are trained with N = 32 and tested with N from
- *        4 to 256.  Softmax can be as sharp as it has to, and finds the one key among 256.  Linear
- *        attention adds all N pairs up in one matrix with D rows, and as N passes D they blur.
- *        More memory helps, for a while
+ *     3  the size of the cache that is kept to generate one token more
+ *     4  recall.  The input is N keys with a random value each; for each key, the output should be
+ *        its value.  The embeddings of 256 keys are trained with N = 32 and tested with N from 4 to
+ *        256.  Softmax can give one key among 256 nearly all weight.  Linear attention adds all N
+ *        pairs up in one matrix with D rows, and recall falls as N passes D.  A larger D helps, up
+ *        to a larger N
  *
- * Time is printed to stderr, for it is never twice the same: a forward and a backward of one head,
- * causal, D = 64, of one thread's time, the best of 15.  Two pictures, if two paths are given: recall
- * and time.  docs/kin.md draws the conclusion: when to use which. */
+ * Time is printed to stderr, as it varies: a forward and a backward of one head, causal, D = 64,
+ * CPU time of one thread, the best of 15.  Two pictures, if two paths are given: recall and time.
+ * docs/variants.md says when to use which. */
 #include "attic.h"
 #include "attic_op.h"
 #include "attic_plot.h"
@@ -30,17 +30,17 @@
 
 #include "common/options.h"
 
-typedef enum { SOFTMAX, COMPOSED, WINDOW, LINEAR, ADDITIVE } kin;
+typedef enum { SOFTMAX, COMPOSED, WINDOW, LINEAR, ADDITIVE } variant;
 
-enum { NEAR = 128, HIDDEN = 32 };
+enum { LAST = 128, HIDDEN = 32 };
 
 /* Q, K, V [1,T,D] */
-static at_tensor *attend(at_tape *t, kin which, bool causal, at_tensor *Q, at_tensor *K,
+static at_tensor *attend(at_tape *t, variant which, bool causal, at_tensor *Q, at_tensor *K,
                          at_tensor *V, const at_additive *layer)
 {
     at_sdpa_args args = {.causal = causal,
                          .path = which == COMPOSED ? ATTIC_COMPOSED : ATTIC_FUSED};
-    if (which == WINDOW) args.window_left = NEAR;
+    if (which == WINDOW) args.window_left = LAST;
     if (which == LINEAR) return at_linear_attention(t, Q, K, V, causal);
     if (which != ADDITIVE) return at_sdpa(t, Q, K, V, args);
     int T = Q->shape.dim[1];
@@ -48,7 +48,7 @@ static at_tensor *attend(at_tape *t, kin which, bool causal, at_tensor *Q, at_te
     return at_additive_apply(t, layer, Q, K, V, keep, NULL);
 }
 
-/* ---- 1: are they what they say? -------------------------------------------------------------- */
+/* ---- 1: checks -------------------------------------------------------------- */
 
 static at_tensor *additive(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -79,7 +79,7 @@ static at_tensor *quadratic(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V
     return at_matmul(t, at_div(t, w, at_sum_over(t, w, at_axes(-1), true)), V);
 }
 
-static bool tell_gradient(at_tape *t, const char *name, at_function *f, at_tensor **in, int n)
+static bool print_gradient(at_tape *t, const char *name, at_function *f, at_tensor **in, int n)
 {
     at_gradcheck_report r = at_gradcheck(t, f, in, n, NULL, (at_gradcheck_options){0});
     printf("%-26s gradient %s, %td of %td elements\n", name, at_verdict_text(r.verdict),
@@ -87,7 +87,7 @@ static bool tell_gradient(at_tape *t, const char *name, at_function *f, at_tenso
     return r.verdict == ATTIC_PASS;
 }
 
-static bool tell_equal(const char *what, const at_tensor *a, const at_tensor *b)
+static bool print_equal(const char *what, const at_tensor *a, const at_tensor *b)
 {
     at_comparison c = at_compare(a, b);
     printf("%-54s %s\n", what, c.likeness == ATTIC_DIFFERENT ? c.text : "equal");
@@ -103,19 +103,19 @@ static bool check_all(void)
     at_tensor *V = at_param(t, "V", at_shape_of(2, T, D), at_normal(1));
     at_additive a = at_additive_make(t, D, D, 5);
     at_tensor *in[] = {Q, K, V, a.W, a.U, a.v};
-    bool ok = tell_gradient(t, "additive", additive, in, 6);
-    ok = tell_gradient(t, "linear", linear_full, in, 3) && ok;
-    ok = tell_gradient(t, "linear, causal", linear_causal, in, 3) && ok;
-    ok = tell_equal("linear, causal = its matrix of weights, masked",
-                    at_linear_attention(t, Q, K, V, true), quadratic(t, Q, K, V)) &&
+    bool ok = print_gradient(t, "additive", additive, in, 6);
+    ok = print_gradient(t, "linear", linear_full, in, 3) && ok;
+    ok = print_gradient(t, "linear, causal", linear_causal, in, 3) && ok;
+    ok = print_equal("linear, causal = its matrix of weights, masked",
+                     at_linear_attention(t, Q, K, V, true), quadratic(t, Q, K, V)) &&
          ok;
 
     at_tensor *heads = at_concat(t, (at_tensor *[]){Q, K, V, Q}, H, -1); /* [2,T,H*D] */
     at_tensor *K4 = at_concat(t, (at_tensor *[]){K, K, K, K}, H, -1);
     at_tensor *V4 = at_concat(t, (at_tensor *[]){V, V, V, V}, H, -1);
     at_tensor *one = at_sdpa(t, heads, K, V, (at_sdpa_args){.heads = H, .kv_heads = 1});
-    ok = tell_equal("multi-query = every head its own copy of K and V", one,
-                    at_sdpa(t, heads, K4, V4, (at_sdpa_args){.heads = H})) &&
+    ok = print_equal("multi-query = every head its own copy of K and V", one,
+                     at_sdpa(t, heads, K4, V4, (at_sdpa_args){.heads = H})) &&
          ok;
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     ok = ok && at_ok(t);
@@ -127,7 +127,7 @@ static bool check_all(void)
 
 typedef struct {
     const char *name;
-    kin which;
+    variant which;
     int longest;
 } contender;
 
@@ -150,7 +150,7 @@ typedef struct {
     double ms, MiB;
 } cost;
 
-static cost measure(kin which, int T)
+static cost measure(variant which, int T)
 {
     enum { D = 64 };
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -208,19 +208,19 @@ static bool run_race(cost c[RACERS][LENGTHS])
     return ok;
 }
 
-/* ---- 3: what must be kept to go on ------------------------------------------------------------- */
+/* ---- 3: the cache ------------------------------------------------------------- */
 
-static void tell_state(void)
+static void print_state(void)
 {
     enum { H = 8, D = 64 };
-    printf("To be kept of T tokens to generate one more: 8 heads of 64, in KiB\n"
+    printf("Cache of T tokens to generate one more: 8 heads of 64, in KiB\n"
            "%-20s   T = 128   T = 2048  T = 32768\n",
            "");
     const char *const name[] = {"softmax", "multi-query", "window of 128", "linear"};
     for (int i = 0; i < 4; i++) {
         printf("%-20s", name[i]);
         for (int T = 128; T <= 32768; T *= 16) {
-            int kept = i == 2 ? NEAR : T; /* rows of K and V */
+            int kept = i == 2 ? LAST : T; /* rows of K and V */
             double floats = i == 3 ? H * D * (D + 1.0) : 2.0 * kept * D * (i == 1 ? 1 : H);
             printf("%10.1f", floats * 4 / 1024);
         }
@@ -235,16 +235,16 @@ enum { KEYS = 256, VALUES = 16, TRAINED = 32, BATCH = 16, STEPS = 400, SIZES = 7
 
 typedef struct {
     const char *name;
-    kin which;
+    variant which;
     int D;
-} pupil;
+} learner;
 
-static const pupil pupils[] = {{"softmax, D = 16", SOFTMAX, 16},
-                               {"additive, D = 16", ADDITIVE, 16},
-                               {"linear, D = 16", LINEAR, 16},
-                               {"linear, D = 32", LINEAR, 32},
-                               {"linear, D = 64", LINEAR, 64}};
-enum { PUPILS = sizeof pupils / sizeof *pupils };
+static const learner learners[] = {{"softmax, D = 16", SOFTMAX, 16},
+                                   {"additive, D = 16", ADDITIVE, 16},
+                                   {"linear, D = 16", LINEAR, 16},
+                                   {"linear, D = 32", LINEAR, 32},
+                                   {"linear, D = 64", LINEAR, 64}};
+enum { LEARNERS = sizeof learners / sizeof *learners };
 
 typedef struct {
     at_tensor *Eq, *Ek, *Ev, *Wo;
@@ -271,15 +271,16 @@ static void draw_pairs(at_tape *t, int batch, int n, at_tensor **key, at_tensor 
     }
 }
 
-/* Asks for all keys at once; nothing tells where they stand.  -> [batch,n,VALUES] */
-static at_tensor *recall(at_tape *t, const memory *m, kin which, at_tensor *key, at_tensor *value)
+/* The values of all keys at once; there are no positions.  -> [batch,n,VALUES] */
+static at_tensor *recall(at_tape *t, const memory *m, variant which, at_tensor *key,
+                         at_tensor *value)
 {
     at_tensor *Q = at_embedding(t, m->Eq, key), *K = at_embedding(t, m->Ek, key);
     at_tensor *V = at_embedding(t, m->Ev, value);
     return at_matmul(t, attend(t, which, false, Q, K, V, &m->layer), m->Wo);
 }
 
-static double share_right(at_tape *t, const memory *m, kin which, int n)
+static double share_right(at_tape *t, const memory *m, variant which, int n)
 {
     at_tensor *key, *value;
     draw_pairs(t, TESTS / n, n, &key, &value);
@@ -290,7 +291,7 @@ static double share_right(at_tape *t, const memory *m, kin which, int n)
     return right / (double)TESTS;
 }
 
-static bool train(const pupil *p, double right[SIZES])
+static bool train(const learner *p, double right[SIZES])
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     int D = p->D;
@@ -330,19 +331,19 @@ static bool draw(const char *path, const at_chart *chart)
     return written(f, path, drawn);
 }
 
-static bool draw_recall(const char *path, double right[PUPILS][SIZES])
+static bool draw_recall(const char *path, double right[LEARNERS][SIZES])
 {
-    at_series line[PUPILS];
+    at_series line[LEARNERS];
     double n[SIZES];
     for (int k = 0; k < SIZES; k++) n[k] = 4 << k;
-    for (int i = 0; i < PUPILS; i++)
-        line[i] = (at_series){.name = pupils[i].name, .x = n, .y = right[i], .n = SIZES};
+    for (int i = 0; i < LEARNERS; i++)
+        line[i] = (at_series){.name = learners[i].name, .x = n, .y = right[i], .n = SIZES};
     const at_level chance = {"chance", 1.0 / VALUES};
-    const at_chart chart = {.title = "One value out of N: what is remembered",
+    const at_chart chart = {.title = "Recall of one value out of N",
                             .x_label = "pairs of key and value, N",
                             .y_label = "share recalled",
                             .series = line,
-                            .n_series = PUPILS,
+                            .n_series = LEARNERS,
                             .levels = &chance,
                             .n_levels = 1,
                             .log_x = true};
@@ -372,18 +373,18 @@ static bool draw_time(const char *path, cost c[RACERS][LENGTHS])
 
 int main(int argc, char **argv)
 {
-    int first =
-        parse_options(argc, argv, "usage: 13_kin_of_attention [recall.svg [time.svg]]\n", NULL, 2);
+    int first = parse_options(argc, argv, "usage: 13_attention_variants [recall.svg [time.svg]]\n",
+                              NULL, 2);
     static cost costs[RACERS][LENGTHS];
-    double right[PUPILS][SIZES];
+    double right[LEARNERS][SIZES];
     at_threads(1);
     bool ok = check_all();
     printf("\n");
     ok = run_race(costs) && ok;
-    tell_state();
+    print_state();
 
     printf("recall of N pairs    N = 4      8     16     32     64    128    256\n");
-    for (int i = 0; i < PUPILS; i++) ok = train(&pupils[i], right[i]) && ok;
+    for (int i = 0; i < LEARNERS; i++) ok = train(&learners[i], right[i]) && ok;
     printf("%-20s%7.2f\n", "chance", 1.0 / VALUES);
     ok = ok && right[0][SIZES - 1] > 0.95 && right[2][SIZES - 1] < 0.5;
     ok = ok && right[2][0] > 0.9 && right[4][4] > right[2][4] + 0.1;
