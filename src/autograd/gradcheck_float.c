@@ -38,7 +38,7 @@
  * cancelled (1 + tanh(x) in a gelu at x = -5), if y_k becomes as large as that elsewhere.  The
  * rounding of a is measured by sixth differences as well, with x and the cotangent moving together,
  * so that even a linear function shows some. */
-#include "autograd/gradcheck_float.h"
+#include "autograd/differences.h"
 
 #include <math.h>
 
@@ -95,26 +95,27 @@ static int looks_like_float(double there, double hair, double further, int point
     return fabs(further - there) > ldexp(fabs(there), reach_of(point) - 36) ? 1 : 0;
 }
 
-bool at_computes_in_float(at_forward_fn *forward, void *ctx, ptrdiff_t n, ptrdiff_t m,
-                          const double *x0, uint64_t seed, double *x, double *const y[4])
+bool at_computes_in_float(at_checker *c)
 {
-    double *votes = y[3];
-    bool decided = false, in_float = false;
-    for (ptrdiff_t k = 0; k < m; k++) votes[k] = 0;
+    double *votes = c->y[3];
+    bool decided = false, is_float = false;
+    for (ptrdiff_t k = 0; k < c->m; k++) votes[k] = 0;
     for (int point = 0; point < POINTS || (point < MOST_POINTS && !decided); point++) {
+        at_stream s = {c->options.seed, 0x666c6f61 + (uint64_t)point};
         for (int v = THERE; v <= FURTHER_AWAY; v++) {
-            at_stream s = {seed, 0x666c6f61 + (uint64_t)point};
-            for (ptrdiff_t i = 0; i < n; i++) x[i] = near_float(x0[i], s, point, (uint64_t)i, v);
-            forward(x, y[v], ctx);
+            for (ptrdiff_t i = 0; i < c->n; i++)
+                c->x[i] = near_float(c->x0[i], s, point, (uint64_t)i, v);
+            c->forward(c->x, c->y[v], c->ctx);
         }
-        for (ptrdiff_t k = 0; k < m; k++) {
-            int vote = looks_like_float(y[THERE][k], y[A_HAIR_AWAY][k], y[FURTHER_AWAY][k], point);
+        for (ptrdiff_t k = 0; k < c->m; k++) {
+            int vote = looks_like_float(c->y[THERE][k], c->y[A_HAIR_AWAY][k], c->y[FURTHER_AWAY][k],
+                                        point);
             votes[k] = vote < 0 ? -(double)INFINITY : votes[k] + vote;
             if (fabs(votes[k]) >= 2) decided = true;
         }
     }
-    for (ptrdiff_t k = 0; k < m; k++) in_float = in_float || votes[k] >= 2;
-    return in_float;
+    for (ptrdiff_t k = 0; k < c->m; k++) is_float = is_float || votes[k] >= 2;
+    return is_float;
 }
 
 /* ------------------------------------------------------------------ float callbacks ------------ */

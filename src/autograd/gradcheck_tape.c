@@ -14,7 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/system.h"
 #include "tensor/decimal.h"
 #include "tensor/compare.h"
 
@@ -316,32 +315,4 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
         snprintf(r.reason, sizeof r.reason, "%.*s", (int)sizeof r.reason - 1, at_error(t));
     }
     return r;
-}
-
-/* ------------------------------------------------------------------ in words ------------------- */
-
-static void print_report(const at_gradcheck_report *r, FILE *out)
-{
-    fprintf(out, "%s: %s\n", at_verdict_text(r->verdict), r->reason);
-    if (r->checked == 0) {
-        if (r->where[0])
-            fprintf(out, "    at %s: %.17g, not %.17g\n", r->where, r->analytic, r->numeric);
-        return;
-    }
-    fprintf(out, "    %td of %td comparisons agree", r->checked - r->failed, r->checked);
-    if (isfinite(r->resolution))
-        fprintf(out, ", and any error above %.1e would have shown", r->resolution);
-    if (r->real == ATTIC_F32) fprintf(out, ";\n    forward computes in float");
-    fprintf(out, "\n    worst: %s, off by %.1e\n", r->where, r->error);
-    fprintf(out, "        backward says     %+.15e\n", r->analytic);
-    fprintf(out, "        differences say   %+.15e  +- %.0e, with steps of %.1e\n", r->numeric,
-            r->bound, r->step);
-}
-
-void at_gradcheck_print(const at_gradcheck_report *r, FILE *out)
-{
-    if (!r || !out) return;
-    void *locale = at_point_begin();
-    print_report(r, out);
-    at_point_end(locale);
 }
