@@ -13,7 +13,7 @@
  * THE BEST STEP.  The step is halved again and again, from 2^-5 s to 2^-36 s, to draw the picture of
  * gradcheck.c for this one element.  Neighbouring steps that agree tell how well n is known, without
  * a look at a.  The disagreement of the best of them with its neighbours belongs to its bound. */
-#include "autograd/differences.h"
+#include "autograd/checker.h"
 
 #include <float.h>
 #include <math.h>

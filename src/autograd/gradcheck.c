@@ -60,7 +60,7 @@
  * Nothing here knows of tensors.  Where a and all the forwards come from when y is made by a chain
  * of ops, and who remembers that chain, is next: tape.h. */
 #include "autograd/gradcheck.h"
-#include "autograd/differences.h"
+#include "autograd/checker.h"
 
 #include <math.h>
 #include <string.h>
@@ -123,13 +123,10 @@ static void name_element(at_checker *c, const char *vector, ptrdiff_t i)
     if (part) snprintf(r->where, sizeof r->where, "\"%.80s\" at [%td]", part->name, i);
 }
 
-static bool rule_broken(at_checker *c, const char *reason, const char *vector, ptrdiff_t i,
-                        double is, double should)
+bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double should)
 {
-    at_gradcheck_report *r = &c->report;
     r->verdict = ATTIC_WRONG;
     snprintf(r->reason, sizeof r->reason, "%s", reason);
-    name_element(c, vector, i);
     r->analytic = is;
     r->numeric = should;
     return true;
@@ -139,10 +136,11 @@ static bool rule_broken(at_checker *c, const char *reason, const char *vector, p
 static bool rule_breaks(at_checker *c, const char *reason, const char *vector, ptrdiff_t n,
                         const double *is, const double *should)
 {
-    for (ptrdiff_t i = 0; i < n; i++)
-        if (!at_same_bits(is[i], should[i]))
-            return rule_broken(c, reason, vector, i, is[i], should[i]);
-    return false;
+    ptrdiff_t i = 0;
+    while (i < n && at_same_bits(is[i], should[i])) i++;
+    if (i == n) return false;
+    name_element(c, vector, i);
+    return at_break_rule(&c->report, reason, is[i], should[i]);
 }
 
 static bool breaks_forward_rules(at_checker *c)
@@ -172,10 +170,11 @@ static bool breaks_backward_rules(at_checker *c)
     fill_with_nan(c->again, c->n);
     c->vjp(c->x, c->u, c->again, c->ctx);
     memcpy(c->u, c->u_kept, (size_t)c->m * sizeof *c->u);
-    for (ptrdiff_t i = 0; i < c->n; i++) /* where a itself is infinite, 0 a may be NaN */
-        if (c->again[i] != 0 && isfinite(c->a[i]))
-            return rule_broken(c, "a cotangent of 0 gives a gradient", "x", i, c->again[i], 0);
-    return false;
+    ptrdiff_t i = 0;
+    while (i < c->n && (c->again[i] == 0 || !isfinite(c->a[i]))) i++; /* 0 a may be NaN */
+    if (i == c->n) return false;
+    name_element(c, "x", i);
+    return at_break_rule(&c->report, "a cotangent of 0 gives a gradient", c->again[i], 0);
 }
 
 /* ------------------------------------------------------------------ one comparison ------------- */

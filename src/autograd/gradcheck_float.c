@@ -38,7 +38,7 @@
  * cancelled (1 + tanh(x) in a gelu at x = -5), if y_k becomes as large as that elsewhere.  The
  * rounding of a is measured by sixth differences as well, with x and the cotangent moving together,
  * so that even a linear function shows some. */
-#include "autograd/differences.h"
+#include "autograd/checker.h"
 
 #include <math.h>
 

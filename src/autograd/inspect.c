@@ -16,14 +16,9 @@ static ptrdiff_t first_bad(const at_tensor *x, const void *values, bool allow_in
     return -1;
 }
 
-static const char *index_text(at_shape s, ptrdiff_t at)
+static const char *index_text(at_shape s, ptrdiff_t i)
 {
-    at_shape index = {s.ndim, {0}};
-    for (int d = s.ndim - 1; d >= 0; d--) {
-        index.dim[d] = (int)(at % s.dim[d]);
-        at /= s.dim[d];
-    }
-    return at_shape_text(index);
+    return at_shape_text(at_index_of(s, i));
 }
 
 /* An op is to blame only if what it was given was sound. */

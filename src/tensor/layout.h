@@ -12,6 +12,9 @@ AT_API bool at_shape_valid(at_shape s);
 /* -1 is the last axis, -2 the one before.  Returns -1 when there is no such axis. */
 AT_API int at_axis_of(at_shape s, int axis);
 
+/* The index of element i, in memory order, of a tensor of shape s. */
+AT_API at_shape at_index_of(at_shape s, ptrdiff_t i);
+
 /* NumPy's rule: align at the right; dims must be equal, or one of them 1 or absent.  False if the
  * shapes do not fit together. */
 AT_API bool at_broadcast(at_shape a, at_shape b, at_shape *out);

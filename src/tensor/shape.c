@@ -45,6 +45,13 @@ int at_axis_of(at_shape s, int axis)
     return axis >= 0 && axis < s.ndim ? axis : -1;
 }
 
+at_shape at_index_of(at_shape s, ptrdiff_t i)
+{
+    at_shape index = {s.ndim, {0}};
+    for (int d = s.ndim - 1; d >= 0; i /= s.dim[d--]) index.dim[d] = (int)(i % s.dim[d]);
+    return index;
+}
+
 bool at_broadcast(at_shape a, at_shape b, at_shape *out)
 {
     if (at_same_shape(a, b)) {

@@ -1,7 +1,6 @@
-/* differences.h -- a derivative as differences of forward show it, and how well: differences.c.
- * Internal to the gradient checker. */
-#ifndef AT_AUTOGRAD_DIFFERENCES_H
-#define AT_AUTOGRAD_DIFFERENCES_H
+/* checker.h -- what the files of the gradient checker share.  Internal. */
+#ifndef AT_AUTOGRAD_CHECKER_H
+#define AT_AUTOGRAD_CHECKER_H
 #include "autograd/gradcheck.h"
 
 typedef struct { /* what can be expected of a function that computes in this type */
@@ -53,6 +52,11 @@ typedef struct {
     at_gradcheck_report report;
 } at_checker;
 
+/* A rule is broken: the report says so.  Returns true. */
+bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double should);
+
+/* ------------------------------------------------------------------ n and its bound: differences.c */
+
 /* The noise of y and, in float, of a. */
 void at_measure_noise(at_checker *c);
 /* a and n of probe p; n by one step of usual size or, in float, where no step suits most functions,
@@ -64,7 +68,7 @@ void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f);
  * the best of many. */
 void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance);
 
-/* ------------------------------------------------------------------ floats: gradcheck_float.c -- */
+/* ------------------------------------------------------------------ floats: gradcheck_float.c --- */
 
 enum { ATTIC_SHORT_BITS = 20 };
 /* x rounded to 20 bits and to a float: as is what lies a few multiples of 2^-20 scale beside it */
