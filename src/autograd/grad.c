@@ -42,20 +42,21 @@ static void give_free(at_tape *t, void *p, size_t bytes)
         t->free[t->n_free++] = (at_free_block){p, bytes};
 }
 
-void *at_grad_buffer(at_tape *t, at_tensor *x)
+/* A buffer for x->grad: x's own, or one of the free list, or new. */
+static void *grad_buffer(at_tape *t, at_tensor *x)
 {
-    if (!x->grad_memory) {
-        if (t->drop_grads) x->grad_memory = take_free(t, at_bytes(x));
-        if (!x->grad_memory) x->grad_memory = at_step_alloc(t, at_bytes(x));
-    }
+    if (!x->grad_memory && t->drop_grads) x->grad_memory = take_free(t, at_bytes(x));
+    if (!x->grad_memory) x->grad_memory = at_step_alloc(t, at_bytes(x));
     return x->grad_memory;
 }
 
-void *at_set_grad(at_tensor *x, void *p)
+/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what was made
+ * before it: all else goes as a whole when the tape is rewound. */
+static void *set_grad(at_tensor *x, const void *p)
 {
     if (x->node && x->node->reached < x->tape->marks_made)
         at_list_reached(x->node, x->tape->marks_made);
-    return x->grad = p;
+    return x->grad = (void *)p;
 }
 
 static void add_grad(void *to, const void *from, const at_tensor *x)
@@ -74,7 +75,7 @@ at_fresh at_grad_fresh(at_node *n, int i)
     if (!x || !x->wants_grad) return (at_fresh){NULL, 1};
     if (x->grad && x->grad == x->grad_memory) return (at_fresh){x->grad, 1};
     const void *alias = x->grad;
-    at_set_grad(x, at_grad_buffer(n->tape, x));
+    set_grad(x, grad_buffer(n->tape, x));
     if (alias && x->grad) copy_grad(x->grad, alias, x);
     return (at_fresh){x->grad, alias != NULL};
 }
@@ -93,23 +94,26 @@ static bool forward_grad(at_node *n, int i)
     at_tensor *x = n->in[i], *y = n->out[0];
     if (!n->tape->drop_grads || !x || !x->wants_grad || !x->node) return false;
     if (x->grad || x->grad_memory || !y->grad_memory) return false;
-    x->grad_memory = at_set_grad(x, y->grad_memory);
+    x->grad_memory = set_grad(x, y->grad_memory);
     y->grad_memory = NULL;
     return true;
 }
 
-/* y's gradient is complete, so x's may be an alias of it: nobody will write to it before the next backward, and
- * that starts both afresh. */
+/* dy is complete, so the gradient of x may be an alias of it: nobody will write to it before the next
+ * backward, and that starts afresh.  Only a leaf has something to add to. */
+bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
+{
+    if (may_alias && !t->drop_grads && x->node && !x->grad) return set_grad(x, dy);
+    at_fresh dx = at_grad_fresh(&(at_node){.in = &x, .tape = t}, 0);
+    if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, dy, x);
+    return dx.p;
+}
+
 void at_grad_pass(at_node *n, int i)
 {
-    at_tensor *x = n->in[i], *y = n->out[0];
-    if (!x || !x->wants_grad || forward_grad(n, i)) return;
-    if (!n->tape->drop_grads && x->node && !x->grad) {
-        at_set_grad(x, y->grad);
-        return;
-    }
-    at_fresh dx = at_grad_fresh(n, i);
-    if (x && dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, y->grad, x);
+    at_tensor *x = n->in[i];
+    if (x && x->wants_grad && !forward_grad(n, i))
+        at_receive_grad(n->tape, x, n->out[0]->grad, true);
 }
 
 /* (Anomaly mode looks at dy after the op has run.) */

@@ -56,12 +56,7 @@ static bool make_outputs(at_node *n, at_tensor *y, const at_recipe *r)
     return true;
 }
 
-static size_t rounded_up(size_t bytes)
-{
-    return (bytes + 15) / 16 * 16;
-}
-
-/* The node with room for all it holds, in one piece:
+/* The node and all it holds, in one block of memory:
  *
  *     node | outputs | in | in_sum | in_version | args */
 static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
@@ -69,7 +64,7 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     int n_out = r->n_out ? r->n_out : 1;
     size_t outputs = (size_t)n_out * sizeof(at_tensor);
     size_t inputs = (size_t)in.n * (sizeof *in.in + sizeof(uint64_t) + sizeof(unsigned));
-    size_t args = rounded_up(sizeof(at_node) + outputs + inputs);
+    size_t args = (sizeof(at_node) + outputs + inputs + 15) / 16 * 16;
     at_node *n = at_step_alloc(t, args + r->args_size);
     void *saved = r->saved ? at_step_alloc(t, r->saved) : NULL;
     if (!n || (r->saved && !saved)) return NULL;
@@ -102,29 +97,12 @@ static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
 {
     if (r->scratch == 0) return true;
     if (r->slots == 0) r->slots = at_thread_count();
-    const size_t line = 64, bytes = r->scratch;
-    size_t all;
-    r->scratch = (bytes + line - 1) / line * line;
+    size_t bytes = r->scratch, all;
+    r->scratch = (bytes + 63) / 64 * 64;
     if (r->scratch < bytes || __builtin_mul_overflow(r->scratch, (size_t)r->slots, &all))
         return at_fail(t, ATTIC_MEMORY_ERROR, "%s: out of memory: scratch of %zu bytes per thread",
                        op->name, bytes);
     return at_scratch_ready(t, all);
-}
-
-static bool refuse_op(at_tape *t, const at_op *op, const at_recipe *r)
-{
-    AT_REQUIRE(t, op && op->name, "record: the op is NULL, or its name is");
-    int real = at_real_index(t);
-    const char *here = at_dtype_text(t->real), *other = real ? "f32" : "f64";
-    AT_REQUIRE(t, op->forward[real] || (r->shares && !op->forward[!real]),
-               "%s: the op has no forward for %s", op->name, here);
-    AT_REQUIRE(t, op->backward[real] || !op->backward[!real],
-               "%s: the op has a backward for %s, but none for %s", op->name, other, here);
-    AT_REQUIRE(t, r->n_out >= 0 && r->n_out <= AT_MAX_OUT, "%s: %d outputs, but %d are possible",
-               op->name, r->n_out, AT_MAX_OUT);
-    return at_fail(t, ATTIC_USER_ERROR,
-                   "%s: the output shares the data of the first input, but there is none",
-                   op->name);
 }
 
 /* An op may have no forward if its output shares the data of its input, and no backward at all: then no
@@ -132,16 +110,23 @@ static bool refuse_op(at_tape *t, const at_op *op, const at_recipe *r)
 static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
 {
     int real = at_real_index(t);
-    bool sound = op && op->name && (op->forward[real] || (r->shares && !op->forward[!real])) &&
-                 (op->backward[real] || !op->backward[!real]) && r->n_out >= 0 &&
-                 r->n_out <= AT_MAX_OUT && (!r->shares || (in.n > 0 && in.in[0]));
-    return sound || refuse_op(t, op, r);
+    const char *here = at_dtype_text(t->real), *other = real ? "f32" : "f64";
+    AT_REQUIRE(t, op && op->name, "record: the op is NULL, or its name is");
+    AT_REQUIRE(t, op->forward[real] || (r->shares && !op->forward[!real]),
+               "%s: the op has no forward for %s", op->name, here);
+    AT_REQUIRE(t, op->backward[real] || !op->backward[!real],
+               "%s: the op has a backward for %s, but none for %s", op->name, other, here);
+    AT_REQUIRE(t, r->n_out >= 0 && r->n_out <= AT_MAX_OUT, "%s: %d outputs, but %d are possible",
+               op->name, r->n_out, AT_MAX_OUT);
+    AT_REQUIRE(t, !r->shares || (in.n > 0 && in.in[0]),
+               "%s: the output shares the data of the first input, but there is none", op->name);
+    return true;
 }
 
-static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
+at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
 {
-    if (!at_ok(t) || !can_be_recorded(t, op, in, r) || !prepare_scratch(t, op, r)) return NULL;
-    at_node *n = new_node(t, op, in, r);
+    if (!at_ok(t) || !can_be_recorded(t, op, in, &r) || !prepare_scratch(t, op, &r)) return NULL;
+    at_node *n = new_node(t, op, in, &r);
     if (!n) return NULL;
 
     n->prev = t->last;
@@ -154,16 +139,11 @@ static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
     return run_forward(n) ? n : NULL;
 }
 
-at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
-{
-    return record(t, op, in, &r);
-}
-
 at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, const void *args,
                      size_t args_size)
 {
     at_recipe r = {.shape = {shape}, .args = args, .args_size = args_size};
-    at_node *n = record(t, op, in, &r);
+    at_node *n = at_record_node(t, op, in, r);
     return n ? n->out[0] : NULL;
 }
 

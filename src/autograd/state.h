@@ -68,11 +68,9 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
     return x->base ? x->base : (at_tensor *)x;
 }
 
-/* A buffer for x->grad: x's own, or one of the free list, or new. */
-void *at_grad_buffer(at_tape *t, at_tensor *x);
-/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what was made before
- * it: all else goes as a whole when the tape is rewound. */
-void *at_set_grad(at_tensor *x, void *p);
+/* Adds dy to the gradient of x; where none is there yet, x's may become an alias of dy.  False when out
+ * of memory. */
+bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
 /* Puts the memory of n's outputs and their gradients into the free list; of the loss only the gradient's. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);
 /* A backward after so many marks has given n a gradient. */
