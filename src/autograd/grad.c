@@ -54,8 +54,7 @@ static void *grad_buffer(at_tape *t, at_tensor *x)
  * before it: all else goes as a whole when the tape is rewound. */
 static void *set_grad(at_tensor *x, const void *p)
 {
-    if (x->node && x->node->reached < x->tape->marks_made)
-        at_list_reached(x->node, x->tape->marks_made);
+    if (x->node && x->node->reached < x->tape->marks_made) at_list_reached(x->node);
     return x->grad = (void *)p;
 }
 

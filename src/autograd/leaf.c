@@ -211,29 +211,13 @@ void at_written(at_tensor *x)
 
 /* ------------------------------------------------------------------ parameters ----------------- */
 
-/* "outer.inner.name" in permanent memory. */
-static char *scoped_name(at_tape *t, const char *name)
-{
-    size_t length = strlen(name) + 1;
-    for (const at_name_scope *s = t->scope; s; s = s->outer) length += strlen(s->name) + 1;
-    char *text = at_alloc_in(t, &t->permanent, length);
-    if (!text) return NULL;
-    char *at = text + length - strlen(name) - 1;
-    strcpy(at, name);
-    for (const at_name_scope *s = t->scope; s; s = s->outer) {
-        *--at = '.';
-        at -= strlen(s->name);
-        memcpy(at, s->name, strlen(s->name));
-    }
-    return text;
-}
-
 at_tensor *at_find_param(const at_tape *t, const char *name)
 {
     return t && name ? at_find_named(t, &t->params, name) : NULL;
 }
 
-static bool room_for_param(at_tape *t)
+/* Does the list of parameters have a place for one more? */
+static bool grow_params(at_tape *t)
 {
     if (t->n_params < t->max_params) return true;
     int n = t->n_params ? 2 * t->n_params : 16;
@@ -248,13 +232,13 @@ static bool room_for_param(at_tape *t)
 at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
 {
     AT_REQUIRE(t, name && *name, "param: a parameter needs a name");
-    char *full = scoped_name(t, name);
+    const char *full = at_join(t, at_prefix(t), name, "");
     if (!full) return NULL;
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
     at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "param", x, init)) return NULL;
     if (!(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
-    if (!room_for_param(t) || !at_set_named(t, &t->params, full, x)) return NULL;
+    if (!grow_params(t) || !at_set_named(t, &t->params, full, x)) return NULL;
     at_init_fill(x, init, at_draw(t));
     x->name = full;
     x->wants_grad = true;
@@ -307,13 +291,9 @@ at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_
 
     AT_REQUIRE(t, is_known_param(param), "param_state: %s is no parameter", at_text(param));
     s = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
-    char *name = at_alloc_in(t, &t->permanent, strlen(param->name) + strlen(what) + 2);
-    if (!s || !name) return NULL;
-    size_t stem = strlen(param->name) + 1;
-    snprintf(name, stem + strlen(what) + 1, "%s:%s", param->name, what);
-    s->name = name;
+    if (!s || !(s->name = at_join(t, param->name, ":", what))) return NULL;
     memset(s->data, 0, at_bytes(s));
-    return at_set_named(t, param, name + stem, s) ? s : NULL;
+    return at_set_named(t, param, s->name + strlen(param->name) + 1, s) ? s : NULL;
 }
 
 at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)

@@ -34,7 +34,7 @@ typedef struct at_op {
 
 typedef struct at_name_scope at_name_scope;
 struct at_name_scope {
-    const char *name;
+    const char *name, *prefix; /* "inner"; "outer.inner." */
     const at_name_scope *outer;
 };
 

@@ -12,7 +12,7 @@ typedef struct { /* step memory that a backward is done with */
 } at_free_block;
 enum { AT_MAX_FREE = 128 };
 
-struct mark_entry; /* tape.c */
+struct mark_entry; /* mark.c */
 
 struct at_tape {
     at_dtype real;
@@ -27,8 +27,8 @@ struct at_tape {
     at_tensor *variables; /* leaves in step memory, newest first */
     at_tensor **params;   /* in the order of creation */
     int n_params, max_params;
-    at_named **named; /* all that is found by name */
-    size_t n_lists, n_named;
+    at_named *named; /* all that is found by name */
+    size_t named_size, n_named;
     const at_name_scope *scope; /* the innermost open one */
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
@@ -58,8 +58,14 @@ bool at_give_data(at_tensor *x, at_arena *a);
  * error.  The text is not copied. */
 void *at_find_named(const at_tape *t, const void *owner, const char *text);
 bool at_set_named(at_tape *t, const void *owner, const char *text, void *value);
-/* The one permanent copy of this text. */
+/* The one permanent copy of this text; and one of a, b and c in a row.  NULL after a sticky error. */
 const char *at_intern(at_tape *t, const char *text);
+const char *at_join(at_tape *t, const char *a, const char *b, const char *c);
+/* "outer.inner.", of the open scopes */
+static inline const char *at_prefix(const at_tape *t)
+{
+    return t->scope ? t->scope->prefix : "";
+}
 /* Where does x lie?  ATTIC_DEAD: in memory that a rewind took back. */
 at_whereabouts at_tensor_find(const at_tape *t, const at_tensor *x);
 /* Whose data x holds: its own, or that of what it was reshaped or detached from. */
@@ -73,8 +79,8 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
 /* Puts the memory of n's outputs and their gradients into the free list; of the loss only the gradient's. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);
-/* A backward after so many marks has given n a gradient. */
-void at_list_reached(at_node *n, uint64_t marks);
+/* A backward has given n its first gradient since the last mark. */
+void at_list_reached(at_node *n);
 /* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */
 bool at_scratch_ready(at_tape *t, size_t bytes);
 

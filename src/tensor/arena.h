@@ -45,11 +45,7 @@ void at_arena_free(at_arena *a);                    /* back to malloc, back to a
  * rewind took back (and nobody was given since). */
 typedef enum { ATTIC_OUTSIDE, ATTIC_LIVE, ATTIC_DEAD } at_whereabouts;
 at_whereabouts at_arena_find(const at_arena *a, const void *p);
-/* True: it is live, and in the chunk that is handed out now, as half of all memory is at least. */
-static inline bool at_arena_is_recent(const at_arena *a, const void *p)
-{
-    const at_arena_chunk *c = a->current;
-    return c && (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER < c->used;
-}
+/* Was it handed out after the mark?  Then a rewind to m takes it back. */
+bool at_arena_since(const at_arena *a, at_arena_mark m, const void *p);
 
 #endif
