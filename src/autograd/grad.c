@@ -99,7 +99,7 @@ static bool forward_grad(at_node *n, int i)
 }
 
 /* dy is complete, so the gradient of x may be an alias of it: nobody will write to it before the next
- * backward, and that starts afresh.  Only a leaf has something to add to. */
+ * backward, and that starts afresh. */
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
 {
     if (may_alias && !t->drop_grads && x->node && !x->grad) return set_grad(x, dy);

@@ -67,7 +67,7 @@ static inline const char *at_prefix(const at_tape *t)
     return t->scope ? t->scope->prefix : "";
 }
 /* Where does x lie?  ATTIC_DEAD: in memory that a rewind took back. */
-at_whereabouts at_tensor_find(const at_tape *t, const at_tensor *x);
+at_ownership at_tensor_find(const at_tape *t, const at_tensor *x);
 /* Whose data x holds: its own, or that of what it was reshaped or detached from. */
 static inline at_tensor *at_data_owner(const at_tensor *x)
 {

@@ -88,9 +88,9 @@ void *at_fail(at_tape *t, at_error_kind_t kind, const char *format, ...)
     return NULL;
 }
 
-at_whereabouts at_tensor_find(const at_tape *t, const at_tensor *x)
+at_ownership at_tensor_find(const at_tape *t, const at_tensor *x)
 {
-    at_whereabouts here = at_arena_find(&t->step, x);
+    at_ownership here = at_arena_find(&t->step, x);
     return here == ATTIC_OUTSIDE ? at_arena_find(&t->permanent, x) : here;
 }
 
@@ -99,7 +99,7 @@ bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor
 {
     if (!at_ok(t)) return false;
     if (!x) return at_fail(t, ATTIC_USER_ERROR, "%s: %s is NULL", op, arg);
-    at_whereabouts place = at_tensor_find(t, x);
+    at_ownership place = at_tensor_find(t, x);
     if (place == ATTIC_LIVE && x->tape == t) return true;
     return at_fail(t, ATTIC_USER_ERROR,
                    place == ATTIC_DEAD ? "%s: %s was made in a step that has been rewound"

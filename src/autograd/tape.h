@@ -1,14 +1,11 @@
-/* tape.h -- a tape remembers what was computed, owns what was made, and reports the first thing
- * that went wrong.
+/* tape.h -- a tape remembers what was computed, owns what was made, and reports the first error.
  *
- * Ownership.  Everything a tape hands out (tensors, nodes, texts) belongs to it.  Parameters live
- * until at_close; all else lives until the rewind below it.  at_close is the only free in a
- * program.
+ * Ownership.  Everything a tape hands out (tensors, nodes, texts) belongs to it.  Parameters live until
+ * at_close; all else lives until the rewind below it.  at_close is the only free in a program.
  *
- * Errors are sticky, and the first one wins.  A function that fails returns NULL (false, NAN), the
- * tape keeps the message, and from then on every call on that tape returns NULL at once.  So a
- * chain of calls needs one check at its end.  A NULL tape counts as "out of memory".  Nothing here
- * prints, exits or aborts.
+ * Errors are sticky, and the first one wins.  A function that fails returns NULL (false, NAN), the tape
+ * keeps the message, and from then on every call on that tape returns NULL at once.  So a chain of calls
+ * needs one check at its end.  A NULL tape counts as "out of memory".  Nothing prints, exits or aborts.
  *
  * A tape is used by one thread at a time; different tapes are independent. */
 #ifndef AT_AUTOGRAD_TAPE_H
@@ -80,9 +77,8 @@ AT_API double at_item(const at_tensor *x); /* of a tensor with exactly one eleme
 AT_API void at_written(at_tensor *x);
 
 AT_API int at_param_count(const at_tape *t);
-AT_API at_tensor *at_param_at(const at_tape *t, int i); /* in the order of creation */
-/* NULL if there is none of that name. */
-AT_API at_tensor *at_find_param(const at_tape *t, const char *name);
+AT_API at_tensor *at_param_at(const at_tape *t, int i);              /* in the order of creation */
+AT_API at_tensor *at_find_param(const at_tape *t, const char *name); /* NULL if there is none */
 /* Every parameter of dst from the one of the same name in src, converting f32 <-> f64.  An error
  * on dst if one is missing or has another shape. */
 AT_API bool at_copy_params(at_tape *dst, const at_tape *src);
@@ -123,12 +119,12 @@ AT_API bool at_no_grad(at_tape *t, bool on);
 
 /* ------------------------------------------------------------------ backward ------------------- */
 
-/* Sets d(loss)/d(loss) = 1 and sweeps the tape back once.  Gradients of leaves add up over several
- * backwards until at_zero_grads (or an optimizer) clears them; those of intermediates start fresh.
- * loss must have exactly one element. */
+/* Sets d(loss)/d(loss) = 1 and sweeps the tape back once.  loss must have exactly one element.  Gradients
+ * of leaves add up over several backwards until at_zero_grads (or an optimizer) clears them; those of
+ * intermediates start afresh. */
 AT_API bool at_backward(at_tape *t, at_tensor *loss);
-/* The same from any y with the cotangent dy = d(loss)/dy of y's shape: a vector-Jacobian product.
- * What is written to dy afterwards may show in y's gradient. */
+/* The same from any y with the upstream gradient (cotangent) dy = d(loss)/dy of y's shape: a vector-
+ * Jacobian product.  What is written to dy afterwards may show in y's gradient. */
 AT_API bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy);
 AT_API void at_zero_grads(at_tape *t);
 
@@ -144,7 +140,7 @@ AT_API bool at_keep_grads(at_tape *t, bool on);
 /* ------------------------------------------------------------------ looking inside ------------- */
 
 /* Prints x as print() of NumPy would (tensor/print.h), on a failed tape, too.  NULL prints as NULL, and
- * where there are no numbers it says why.  No file to print to is an error of x's tape. */
+ * where there are no values it says why.  No file to print to is an error of x's tape. */
 AT_API void at_print(const at_tensor *x, FILE *out);
 /* The same for its gradient; "(no gradient)" until a backward reached it. */
 AT_API void at_print_grad(const at_tensor *x, FILE *out);

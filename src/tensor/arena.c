@@ -1,6 +1,5 @@
 /* arena.c -- memory that is handed out forwards and given back all at once; see arena.h. */
 #include "tensor/arena.h"
-#include "tensor/arena_hooks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +67,7 @@ static at_arena_chunk *add_chunk(at_arena *a, size_t bytes)
     char *memory = malloc(63 + AT_CHUNK_HEADER + size);
     if (!memory) return NULL;
     n_mallocs++;
-    at_arena_chunk *c =
-        (at_arena_chunk *)(memory + (-(uintptr_t)memory & 63)); /* the next multiple of 64 */
+    at_arena_chunk *c = (void *)(memory + (-(uintptr_t)memory & 63)); /* a multiple of 64 */
     *c = (at_arena_chunk){a->current ? a->current->next : NULL, .size = size, .memory = memory};
     forget_bytes(chunk_bytes(c), size);
     a->reserved += size;
@@ -137,7 +135,7 @@ static uintptr_t offset_in(const at_arena_chunk *c, const void *p)
     return (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER;
 }
 
-at_whereabouts at_arena_find(const at_arena *a, const void *p)
+at_ownership at_arena_find(const at_arena *a, const void *p)
 {
     const at_arena_chunk *c = a->current; /* half of all memory, at least */
     if (!c || offset_in(c, p) >= c->size)

@@ -7,7 +7,7 @@
 
 #include "autograd/op.h"
 #include "ops/ops.h"
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "tensors.h"
 #include "version.h"
 
