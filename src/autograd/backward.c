@@ -6,7 +6,7 @@
  *
  * Every node does this for its own f.  Nodes lie on the tape in an order in which each comes after
  * all it uses; walked backwards, each comes after all that use it, so its dy is complete when its
- * turn comes.  That is the whole algorithm: sweep(), below.  Where gradients lie is grad.c's matter. */
+ * turn comes.  That is the whole algorithm: sweep(), below.  Where gradients lie: grad.c. */
 #include "autograd/state.h"
 
 static bool inputs_unchanged(at_tape *t, at_node *n);

@@ -59,13 +59,12 @@ bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double
 
 /* The noise of y and, in float, of a. */
 void at_measure_noise(at_checker *c);
-/* a and n of probe p; n by one step of usual size or, in float, where no step suits most functions,
- * by the best of many. */
+/* a and n of probe p; n by one step of usual size or, in float, where none is usual, by the
+ * best. */
 void at_measure_probe(at_checker *c, ptrdiff_t p);
 /* n by the best of many steps. */
 void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f);
-/* n by the best of three steps around the usual one; if those disagree by much of the tolerance, by
- * the best of many. */
+/* n by the best of three steps around the usual one or, where these disagree, of many. */
 void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance);
 
 /* ------------------------------------------------------------------ floats: gradcheck_float.c --- */

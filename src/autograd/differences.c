@@ -1,18 +1,18 @@
-/* differences.c -- n: the derivative of L = sum_k u_k y_k as differences of forward show it, and how
- * far it may be off.  Why five points, and how long a step: gradcheck.c.
+/* differences.c -- n: the derivative of L = sum_k u_k y_k as differences of forward show it, and
+ * how far it may be off.  Why five points, and how long a step: gradcheck.c.
  *
- * ROUNDING, MEASURED.  The error d of y is not known beforehand: a sum in which much cancels has few
- * of its 16 digits left.  But it can be measured.  Evaluate y at points so close together that it is
- * a polynomial for all one can tell, and take sixth differences.  Those of a polynomial of degree 5
- * are 0; what remains is rounding, which grows by sqrt(1 + 6^2 + 15^2 + 20^2 + 15^2 + 6^2 + 1) =
- * sqrt(924) if the errors are independent.  (Hamming's table of differences; More, Wild: "Estimating
+ * ROUNDING, MEASURED.  A sum in which much cancels has few of its 16 digits left: the error d of y
+ * is not known beforehand, but can be measured.  At points so close together that y is a polynomial
+ * for all one can tell, take sixth differences.  Those of a polynomial of degree 5 are 0; what
+ * remains is rounding, which grows by sqrt(1 + 6^2 + 15^2 + 20^2 + 15^2 + 6^2 + 1) = sqrt(924) if
+ * the errors are independent.  (Hamming's table of differences; More, Wild: "Estimating
  * computational noise", 2011.)  With r_k the noise of y_k found so, n is known up to
  *
  *     bound = 4 * 3/2 sum_k |u_k| r_k / h        over the y_k that move; 4 for safety
  *
- * THE BEST STEP.  The step is halved again and again, from 2^-5 s to 2^-36 s, to draw the picture of
- * gradcheck.c for this one element.  Neighbouring steps that agree tell how well n is known, without
- * a look at a.  The disagreement of the best of them with its neighbours belongs to its bound. */
+ * THE BEST STEP.  The step is halved again and again, from 2^-5 s to 2^-36 s, to draw the picture
+ * of gradcheck.c for this one element.  Steps that agree with their neighbours tell how well n is
+ * known, without regard to a.  What the best of them lacks in agreement belongs to its bound. */
 #include "autograd/checker.h"
 
 #include <float.h>
@@ -64,8 +64,7 @@ static double size_of_element(double x)
 
 /* ------------------------------------------------------------------ noise ---------------------- */
 
-/* What sixth differences, two of them, say about the rounding error of what `at` computes, which is
- * `base` at x0. */
+/* Two sixth differences: r is the rounding error of what `at` computes, which is `base` at x0. */
 static void noise_of(at_checker *c, void (*at)(at_checker *, double, double *), ptrdiff_t count,
                      const double *base, double spacing, double *r)
 {
@@ -142,7 +141,7 @@ static double noise_at_step(at_checker *c, ptrdiff_t k, bool stands_still)
 
 /* ------------------------------------------------------------------ one step ------------------- */
 
-/* v = direction p, or the axis of element p; returns the unit that steps along it are measured in. */
+/* v = direction p, or the axis of element p; returns the unit of steps along it. */
 static double aim_at(at_checker *c, ptrdiff_t p)
 {
     bool along = c->options.directions > 0;
@@ -158,9 +157,9 @@ static double aim_at(at_checker *c, ptrdiff_t p)
     return along ? 1 : size_of_element(c->x0[p]);
 }
 
-/* The slope of L = sum_k u_k y_k along v, by differences with h = 2^step unit.  Differences are taken
- * of each y_k before they are added up: what does not move adds no rounding.  When h is half of what
- * it was in the call before, two of the points are known. */
+/* The slope of L = sum_k u_k y_k along v, by differences with h = 2^step unit.  Differences are
+ * taken of each y_k before they are added up: what does not move adds no rounding.  When h is half
+ * of what it was in the call before, two of the points are known. */
 static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
 {
     double *y[4] = {c->y[2], c->y[3], c->y[0], c->y[1]}, h = ldexp(unit, step);

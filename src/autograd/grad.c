@@ -1,23 +1,23 @@
 /* grad.c -- where gradients lie.
  *
- * A gradient gets memory of its own at its first contribution.  Three ways lead to it, all of them for the
- * backward of a node n and its input x = in[i]:
+ * A gradient gets memory of its own at its first contribution.  Three ways lead to it, all of them
+ * for the backward of a node n and its input x = in[i]:
  *
  *     at_grad         add          the buffer, zeroed at first touch
  *     at_grad_fresh   overwrite    the buffer as it is, and whether there is something to add to
- *     at_grad_pass    pass on      where dx is dy as it stands: x's gradient becomes an alias of y's, or takes
- *                                  its memory over (it is forwarded); copied only where both must stay
+ *     at_grad_pass    pass on      where dx is dy as it stands: x's gradient becomes an alias of
+ *                                  y's, or its memory is forwarded; copied where both must stay
  *
- * With at_keep_grads off, memory that backward is done with goes to a free list, from which the next gradients
- * are taken. */
+ * With at_keep_grads off, memory that backward is done with goes to a free list, from which the
+ * next gradients are taken. */
 #include "autograd/state.h"
 
 #include <string.h>
 
 #include "kernels/rows.h"
 
-/* The smallest block of the free list that is large enough, of several the one that was in use last and is
- * still in cache; the rest of it stays in the list. */
+/* The smallest block of the free list that is large enough, of several the one that was in use last
+ * and is still in cache; the rest of it stays in the list. */
 static void *take_free(at_tape *t, size_t bytes)
 {
     int best = -1;
@@ -50,8 +50,8 @@ static void *grad_buffer(at_tape *t, at_tensor *x)
     return x->grad_memory;
 }
 
-/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what was made
- * before it: all else goes as a whole when the tape is rewound. */
+/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what
+ * was made before it: all else goes as a whole when the tape is rewound. */
 static void *set_grad(at_tensor *x, const void *p)
 {
     if (x->node && x->node->reached < x->tape->marks_made) at_list_reached(x->node);
@@ -86,8 +86,8 @@ void *at_grad(at_node *n, int i)
     return dx.p;
 }
 
-/* If y = out[0] is to be reused after this, its gradient's memory is forwarded to x = in[i], once.  A leaf's
- * gradient has a place of its own. */
+/* If y = out[0] is to be reused after this, its gradient's memory is forwarded to x = in[i], once.
+ * A leaf's gradient has a place of its own. */
 static bool forward_grad(at_node *n, int i)
 {
     at_tensor *x = n->in[i], *y = n->out[0];
@@ -98,8 +98,8 @@ static bool forward_grad(at_node *n, int i)
     return true;
 }
 
-/* dy is complete, so the gradient of x may be an alias of it: nobody will write to it before the next
- * backward, and that starts afresh. */
+/* dy is complete, so the gradient of x may be an alias of it: nobody will write to it before the
+ * next backward, and that starts afresh. */
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
 {
     if (may_alias && !t->drop_grads && x->node && !x->grad) return set_grad(x, dy);
@@ -115,7 +115,7 @@ void at_grad_pass(at_node *n, int i)
         at_receive_grad(n->tape, x, n->out[0]->grad, true);
 }
 
-/* (Anomaly mode looks at dy after the op has run.) */
+/* (Anomaly mode reads dy after the op has run.) */
 at_fresh at_grad_over(at_node *n, int i)
 {
     if (!n->tape->anomaly && forward_grad(n, i)) return (at_fresh){n->in[i]->grad, 0};
@@ -123,7 +123,7 @@ at_fresh at_grad_over(at_node *n, int i)
 }
 
 /* Once a node's backward has run, nobody reads its outputs, their gradients or what it saved: all
- * that used them came later on the tape and has had its turn.  (The loss itself stays.) */
+ * that used them came later on the tape and has been run.  (The loss itself stays.) */
 void at_reuse(at_tape *t, at_node *n, bool is_loss)
 {
     for (int i = 0; i < n->n_out; i++) {

@@ -35,14 +35,14 @@
  *
  * is exactly what backward computes from the upstream gradient (cotangent) dy = u: a.  u must be
  * random: with u = 1 the rows of a softmax sum to the constant 1, the true gradient is 0, and a
- * backward that forgot everything would pass.  Here u_k = +-(0.5 .. 1.5), never near 0, where errors
- * would hide.
+ * backward that forgot everything would pass.  Here u_k = +-(0.5 .. 1.5), never near 0, where
+ * errors would hide.
  *
  * WHEN a AND n DISAGREE, is a wrong, or can n not be trusted?  Then many steps are tried, and the
  * best of them is compared with a again.  If even that is known to less than 4 digits, rounding
  * dominates.
  *
- * KINKS have two sides.  Two one-sided formulas look from x to the right and to the left,
+ * KINKS have two sides.  Two one-sided formulas take steps from x to the right and to the left,
  *
  *     (-3 L(0) + 4 L(h) - L(2h)) / 2h            (3 L(0) - 4 L(-h) + L(-2h)) / 2h
  *
@@ -76,23 +76,18 @@ static const at_precision float_precision = {1e-4, 1e-2, 1e-2, 1e-3, -1};
 /* Memory for all vectors of c, with zeros in them. */
 static bool checker_has_memory(at_checker *c, at_arena *a)
 {
+    double **of_n[] = {&c->short_x, &c->x, &c->v, &c->a, &c->again, &c->ra};
+    double **of_m[] = {&c->u, &c->u_kept, &c->w, &c->y0, &c->r, &c->largest, &c->moves};
     ptrdiff_t n = c->n, m = c->m, most = n > m ? n : m;
-    struct {
-        double **at;
-        ptrdiff_t count;
-    } vector[] = {{&c->short_x, n}, {&c->x, n},       {&c->v, n},       {&c->a, n},
-                  {&c->again, n},   {&c->ra, n},      {&c->u, m},       {&c->u_kept, m},
-                  {&c->w, m},       {&c->y0, m},      {&c->r, m},       {&c->largest, m},
-                  {&c->moves, m},   {&c->y[0], most}, {&c->y[1], most}, {&c->y[2], most},
-                  {&c->y[3], most}};
     if (most > PTRDIFF_MAX / 256) return false;
-    size_t bytes = ((size_t)(6 * n + 7 * m + 4 * most)) * sizeof(double);
+    size_t bytes = (size_t)(6 * n + 7 * m + 4 * most) * sizeof(double);
     double *p = at_arena_alloc(a, bytes);
     c->probe = at_arena_alloc(a, (size_t)c->probes * sizeof *c->probe);
     if (!p || !c->probe) return false;
     memset(p, 0, bytes);
-    for (size_t i = 0; i < sizeof vector / sizeof *vector; p += vector[i++].count)
-        *vector[i].at = p;
+    for (int i = 0; i < 6; i++, p += n) *of_n[i] = p;
+    for (int i = 0; i < 7; i++, p += m) *of_m[i] = p;
+    for (int i = 0; i < 4; i++, p += most) c->y[i] = p;
     return true;
 }
 
@@ -396,17 +391,9 @@ at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrd
                                     ptrdiff_t m, const double *x, void *ctx,
                                     at_gradcheck_options options)
 {
-    at_checker c = {.forward = forward,
-                    .vjp = vjp,
-                    .ctx = ctx,
-                    .n = n,
-                    .m = m,
-                    .probes = options.directions > 0 ? options.directions : n,
-                    .options = options,
-                    .precision = double_precision,
-                    .x0 = x,
-                    .report = {.seed = options.seed}};
+    at_checker c = {forward, vjp, ctx, n, m, .options = options, .x0 = x};
     at_gradcheck_report *r = &c.report;
+    r->seed = options.seed;
     if (n < 0 || m < 0)
         snprintf(r->reason, sizeof r->reason, "n = %td and m = %td can't be negative", n, m);
     else if (!forward || !vjp || (!x && n > 0))
@@ -415,7 +402,8 @@ at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrd
 
     at_arena memory = {0};
     r->real = ATTIC_F64;
-    if (n == 0 || m == 0) c.probes = 0;
+    c.precision = double_precision;
+    c.probes = n == 0 || m == 0 ? 0 : options.directions > 0 ? options.directions : n;
     if (checker_has_memory(&c, &memory))
         run_check(&c);
     else

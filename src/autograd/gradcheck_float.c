@@ -17,8 +17,8 @@
  *
  * WHO COMPUTES IN FLOAT?  Take a few x near x0 that are no floats.  There, the copies, sums and
  * maxima of a double function are no floats, either: a y_k that is one, and moves, has been rounded
- * to it.  Or its inputs were, and their sum runs in double: then y_k stands still when every x moves
- * by 1/8 of a float's last digit, while a larger step shows that it would have moved.
+ * to it.  Or its inputs were, and their sum runs in double: then y_k stands still when every x
+ * moves by 1/8 of a float's last digit, while a larger step shows that it would have moved.
  *
  * EXACT STEPS.  The rounding of x + h would be divided by h as that of y is.  So x is rounded to 20
  * bits: x + h is a float then for h = 2^-20 |x| and all larger powers of two.
@@ -63,18 +63,17 @@ double at_short_float(double x)
 enum { POINTS = 4, MOST_POINTS = 24 };
 typedef enum { THERE, A_HAIR_AWAY, FURTHER_AWAY } vantage;
 
-/* How far from x0 the points lie, as a power of two in units of 2^-10 x0: the first four 8 times as
- * far each, up to x0/2. */
-static int distance_of(int point)
+/* Of the points from x0, in units of 2^-10 x0: 1, 8, 64 and from then on 512. */
+static double distance_of(int point)
 {
-    return point < 3 ? 3 * point : 9;
+    return ldexp(1, point < 3 ? 3 * point : 9);
 }
 
-/* No float, but a float near x0 plus 1/16 to 1/8 of its last bit.  A hair is as much again, further
- * is 2^-14 of its size. */
+/* A float near x0 plus 1/16 to 1/8 of its last bit.  A hair is as much again, further 2^-14 of
+ * x. */
 static double near_float(double x0, at_stream s, int point, uint64_t i, vantage v)
 {
-    double distance = ldexp(1, distance_of(point));
+    double distance = distance_of(point);
     double shift = 2 * at_random_unit(s, 2 * i) - 1, bits = 1 + at_random_unit(s, 2 * i + 1);
     double base = (double)(float)(x0 + at_float_scale(x0) * 0x1p-10 * distance * shift);
     double away = v == A_HAIR_AWAY    ? 0x1p-28 * (3 - bits)
@@ -90,7 +89,7 @@ static int looks_like_float(const at_checker *c, ptrdiff_t k, int point)
     if (there == further || !isfinite(there) || !isfinite(further)) return 0;
     if ((double)(float)there == there && (double)(float)further == further) return 1;
     if (hair != there) return -1;
-    return fabs(further - there) > ldexp(fabs(there), distance_of(point) - 36) ? 1 : 0;
+    return fabs(further - there) > distance_of(point) * 0x1p-36 * fabs(there) ? 1 : 0;
 }
 
 bool at_computes_in_float(at_checker *c)
@@ -167,13 +166,10 @@ at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f3
     if (!forward || !vjp || (!x && n > 0) || n < 0 || m < 0)
         return at_gradcheck_fn(NULL, NULL, n, m, NULL, ctx, options);
     at_arena a = {0};
-    float *floats = NULL;
-    double *wide = NULL;
-    if (n <= PTRDIFF_MAX / 64 && m <= PTRDIFF_MAX / 64) {
-        floats = at_arena_alloc(&a, 2 * (size_t)(n + m) * sizeof *floats);
-        wide = at_arena_alloc(&a, (size_t)n * sizeof *wide);
-    }
-    if (floats && wide) {
+    bool fits = n <= PTRDIFF_MAX / 64 && m <= PTRDIFF_MAX / 64;
+    double *wide = fits ? at_arena_alloc(&a, (size_t)(2 * n + m) * sizeof *wide) : NULL;
+    if (wide) {
+        float *floats = (float *)(wide + n);
         float_function f = {forward,           vjp, ctx, n, m, floats, floats + n, floats + 2 * n,
                             floats + 2 * n + m};
         widen(n, x, wide);

@@ -19,11 +19,11 @@
 typedef struct held_tensor held_tensor;
 struct held_tensor { /* what has to come out of the check as it went in */
     at_tensor *x;
-    void *data, *grad; /* copies; grad is NULL if there was none, */
-    void *grad_at;     /* else this is where it lay */
-    int input;         /* which input of f it is, or -1 */
-    bool is_leaf;      /* to be differentiated by, */
-    ptrdiff_t first;   /* from here on in the long x */
+    void *data;               /* a copy */
+    void *grad, *grad_memory; /* where they lie; meanwhile, other buffers take their place */
+    int input;                /* which input of f it is, or -1 */
+    bool is_leaf;             /* to be differentiated by, */
+    ptrdiff_t first;          /* from here on in the long x */
     held_tensor *next;
 };
 
@@ -53,9 +53,10 @@ static held_tensor *hold(taped_function *f, at_tensor *x, int input)
     if (!h) return NULL;
     *h = (held_tensor){.x = x,
                        .data = copy_of(f->t, x->data, at_bytes(x)),
-                       .grad = copy_of(f->t, x->grad, at_bytes(x)),
-                       .grad_at = x->grad,
+                       .grad = x->grad,
+                       .grad_memory = x->grad_memory,
                        .input = input};
+    if (x->grad_memory) x->grad_memory = at_step_alloc(f->t, at_bytes(x));
     return *at = h;
 }
 
@@ -91,8 +92,8 @@ static void restore_held(taped_function *f)
 {
     for (held_tensor *h = f->held; h; h = h->next) {
         if (h->data) memcpy(h->x->data, h->data, at_bytes(h->x));
-        h->x->grad = h->grad_at;
-        if (h->grad) memcpy(h->x->grad, h->grad, at_bytes(h->x));
+        h->x->grad = h->grad;
+        h->x->grad_memory = h->grad_memory;
     }
 }
 
@@ -245,8 +246,7 @@ static at_gradcheck_report check_recording(at_tape *t, at_function *function, at
 {
     at_gradcheck_report r = {.verdict = ATTIC_VACUOUS, .seed = options.seed};
     taped_function f = {.t = t, .start = t->marks_made};
-    if (!hold_inputs(&f, in, n)) return r;
-    f.y = function(t, in, ctx);
+    if (hold_inputs(&f, in, n)) f.y = function(t, in, ctx);
     if (at_ok(t) && !f.y) at_fail(t, ATTIC_USER_ERROR, "gradcheck: the function returned NULL");
 
     if (!at_ok(t) || !string_leaves_together(&f, in, n))

@@ -39,7 +39,7 @@ at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape)
 
 /* ------------------------------------------------------------------ constants ------------------ */
 
-/* NaN and infinity are values like others, but no widths.  A value that becomes infinite in f32 is neither. */
+/* NaN and infinity are values, but no widths.  What becomes infinite in f32 is neither. */
 static bool can_be_filled(at_tape *t, const char *op, const at_tensor *x, at_init init)
 {
     const char *real = at_dtype_text(t->real);

@@ -79,8 +79,8 @@ void at_list_reached(at_node *n)
     n->tape->reached = n;
 }
 
-/* Those reached since the mark leave the list or, if they stay on the tape, count as reached just before
- * it: a gradient that stays may lie in memory that goes with an older mark. */
+/* Those reached since the mark leave the list or, if they stay on the tape, count as reached just
+ * before it: a gradient that stays may lie in memory that goes with an older mark. */
 static void forget_gradients(at_tape *t, const struct mark_entry *e)
 {
     for (at_node *n = t->reached, *older; n && n->reached >= e->serial; n = older) {

@@ -6,7 +6,7 @@
  *     -------------------------------------------------------------------------------
  *     the tape             "loss"        the one copy of this text       (at_intern)
  *     &t->params           "block0.wq"   the parameter                   (at_find_param)
- *     a parameter          "adam_m"      a piece of its state            (at_param_state)
+ *     a parameter          "adam_m"      a part of its state             (at_param_state)
  *     a scope, or NULL     "block0"      the scope of this name in it    (at_scope)
  *
  * An entry lies where its hash says or, if that place is taken, in the next free one.  When half of
@@ -22,8 +22,8 @@ struct at_named {
     void *value;
 };
 
-/* FNV-1a (Fowler, Noll, Vo) of the text, begun with the owner.  An address ends in zeros, and a product's
- * last bits depend on nothing but last bits: so the first half is folded onto the second. */
+/* FNV-1a (Fowler, Noll, Vo) of the text, begun with the owner.  An address ends in zeros, and a
+ * product's last bits depend on last bits alone: so the first half is folded onto the second. */
 static uint64_t name_hash(const void *owner, const char *text)
 {
     uint64_t h = (uintptr_t)owner * 0x9e3779b97f4a7c15u;
@@ -31,8 +31,7 @@ static uint64_t name_hash(const void *owner, const char *text)
     return h ^ h >> 32;
 }
 
-/* The place of e in a table of this size, a power of two: where an entry of its owner and text is, or
- * would be. */
+/* Where in a table of this size, a power of two, the entry of e's owner and text is or would be. */
 static at_named *place_of(at_named *table, size_t size, at_named e)
 {
     for (size_t i = (size_t)e.hash;; i++) {

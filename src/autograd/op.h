@@ -107,22 +107,22 @@ typedef struct {
 } at_fresh;
 AT_API at_fresh at_grad_fresh(at_node *n, int i);
 
-/* For an op whose output has the same elements as in[i], in the same order: d(in[i]) += d(out[0]).  Where
- * nothing is there yet nothing is copied: one gradient is an alias of the other, until somebody else adds
- * to d(in[i]). */
+/* For an op whose output has the same elements as in[i], in the same order: d(in[i]) += d(out[0]).
+ * Where nothing is there yet nothing is copied: one gradient is an alias of the other, until
+ * somebody else adds to d(in[i]). */
 AT_API void at_grad_pass(at_node *n, int i);
 
-/* at_grad_fresh for an op with one input and as many elements in its output that reads each element of
- * dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie where dy lies:
- * so it does if dy's memory is to be reused anyway. */
+/* at_grad_fresh for an op with one input and as many elements in its output that reads each element
+ * of dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie where
+ * dy lies: so it does if dy's memory is to be reused anyway. */
 AT_API at_fresh at_grad_over(at_node *n, int i);
 
-/* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as in
- * at_parallel_slots(n->slots, ...), 0 outside of it. */
+/* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
+ * in at_parallel_slots(n->slots, ...), 0 outside of it. */
 AT_API void *at_scratch(const at_node *n, int slot);
 
-/* A new tensor in step memory with uninitialised data; step memory for anything else; and the same in the
- * memory that parameters lie in, until at_close.  NULL after a sticky error. */
+/* A new tensor in step memory with uninitialised data; step memory for anything else; and the same
+ * in the memory that parameters lie in, until at_close.  NULL after a sticky error. */
 AT_API at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape);
 AT_API void *at_step_alloc(at_tape *t, size_t bytes);
 AT_API void *at_permanent_alloc(at_tape *t, size_t bytes);
@@ -133,8 +133,8 @@ AT_API void *at_permanent_alloc(at_tape *t, size_t bytes);
 AT_API __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t kind,
                                                            const char *format, ...);
 
-/* Every function on a tape begins with these: one fact each, what is and what should be, in figures.
- * On a tape that has failed already they return NULL without evaluating cond. */
+/* Every function on a tape begins with these: one fact each, what is and what should be, in
+ * figures.  On a tape that has failed already they return NULL without evaluating cond. */
 #define AT_REQUIRE(t, cond, ...)                                                                   \
     do {                                                                                           \
         if (!at_ok(t)) return NULL;                                                                \
@@ -144,8 +144,8 @@ AT_API __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_
         }                                                                                          \
     } while (0)
 
-/* x must be a live tensor of this tape with dtype d (ATTIC_REAL: the tape's real type).  The message calls
- * it by the name of the variable. */
+/* x must be a live tensor of this tape with dtype d (ATTIC_REAL: the tape's real type).  The
+ * message calls it by the name of the variable. */
 #define AT_INPUT(t, op, x, d)                                                                      \
     do {                                                                                           \
         if (!at_check_input(t, op, #x, x, d) || !(x)) return NULL;                                 \
@@ -158,7 +158,7 @@ AT_API bool at_check_alive(at_tape *t, const char *op, const char *arg, const at
 /* value must be finite, and stay so in the real type of the tape: 1e300 is infinite in f32. */
 AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double value);
 
-/* ------------------------------------------------------------------ looking inside ------------- */
+/* ------------------------------------------------------------------ inspection ----------------- */
 
 /* Walks the tape: the first node, then n->next. */
 AT_API at_node *at_first_node(const at_tape *t);

@@ -36,7 +36,7 @@ struct at_tape {
     unsigned checks;                 /* at_check_flag */
     at_free_block free[AT_MAX_FREE]; /* the free list */
     int n_free;
-    at_arena scratch; /* one piece, for the kernel that runs */
+    at_arena scratch; /* one block, for the kernel that runs */
     char *scratch_memory;
     size_t scratch_size;
 
@@ -54,11 +54,11 @@ void *at_alloc_in(at_tape *t, at_arena *a, size_t bytes); /* sticky error when o
 at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape);
 /* Data for x, of the dtype and shape it has; false after a sticky error. */
 bool at_give_data(at_tensor *x, at_arena *a);
-/* The value of this text and owner, NULL if there is none; and how it gets one, false after a sticky
- * error.  The text is not copied. */
+/* The value of this text and owner, NULL if there is none; and how it gets one, false after a
+ * sticky error.  The text is not copied. */
 void *at_find_named(const at_tape *t, const void *owner, const char *text);
 bool at_set_named(at_tape *t, const void *owner, const char *text, void *value);
-/* The one permanent copy of this text; and one of a, b and c in a row.  NULL after a sticky error. */
+/* The one permanent copy of this text; and one of a, b, c in a row.  NULL after a sticky error. */
 const char *at_intern(at_tape *t, const char *text);
 const char *at_join(at_tape *t, const char *a, const char *b, const char *c);
 /* "outer.inner.", of the open scopes */
@@ -74,25 +74,18 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
     return x->base ? x->base : (at_tensor *)x;
 }
 
-/* Adds dy to the gradient of x; where none is there yet, x's may become an alias of dy.  False when out
- * of memory. */
+/* Adds dy to the gradient of x, which may become an alias if it is the first.  False: no memory. */
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
-/* Puts the memory of n's outputs and their gradients into the free list; of the loss only the gradient's. */
+/* Puts what n's outputs and their gradients lie in into the free list; of the loss only the
+ * latter. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);
 /* A backward has given n its first gradient since the last mark. */
 void at_list_reached(at_node *n);
 /* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */
 bool at_scratch_ready(at_tape *t, size_t bytes);
 
-#ifdef ATTIC_DEBUG
+/* Of the data of x, with ATTIC_DEBUG; else a constant. */
 uint64_t at_checksum(const at_tensor *x);
-#else
-static inline uint64_t at_checksum(const at_tensor *x)
-{
-    (void)x;
-    return 0;
-}
-#endif
 
 /* anomaly mode: true if nothing new is wrong */
 bool at_forward_is_sane(at_node *n);

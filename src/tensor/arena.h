@@ -4,10 +4,10 @@
  *     [aaaa|bbb|cc....]  ->  [dddddddd|eeee|..........]  ->  [....................]
  *                                          ^ used            kept from an earlier, larger step
  *
- * Chunks are linked and never move, so a pointer stays good until the rewind below it.  A rewind keeps
- * the chunks: a loop that asks for the same memory each time turns to malloc only the first time.  Built
- * with ATTIC_DEBUG, memory not handed out is filled with 0xFF (a NaN in every real type) and poisoned
- * for AddressSanitizer. */
+ * Chunks are linked and never move, so a pointer stays good until the rewind below it.  A rewind
+ * keeps the chunks: a loop that asks for the same memory each time turns to malloc only the first
+ * time.  Built with ATTIC_DEBUG, memory not handed out is filled with 0xFF (a NaN in every real
+ * type) and poisoned for AddressSanitizer. */
 #ifndef AT_TENSOR_ARENA_H
 #define AT_TENSOR_ARENA_H
 #include <stdbool.h>
@@ -41,15 +41,15 @@ at_arena_mark at_arena_here(const at_arena *a);
 void at_arena_rewind(at_arena *a, at_arena_mark m); /* forget everything handed out since m */
 void at_arena_free(at_arena *a);                    /* back to malloc, back to all zero */
 
-/* Does the memory at p belong to nobody here, is it handed out now, or did a rewind take it back (and
- * nobody was given it since)? */
+/* Does the memory at p belong to nobody here, is it handed out now, or did a rewind take it back
+ * (and nobody was given it since)? */
 typedef enum { ATTIC_OUTSIDE, ATTIC_LIVE, ATTIC_DEAD } at_ownership;
 at_ownership at_arena_find(const at_arena *a, const void *p);
 /* Was it handed out after the mark?  Then a rewind to m takes it back. */
 bool at_arena_since(const at_arena *a, at_arena_mark m, const void *p);
 
-/* For tests.  The n-th request from now on, by this thread and from any arena, fails as if memory had run
- * out (n = 1 is the next one; 0 switches it off); and how often its arenas have turned to malloc. */
+/* For tests.  The n-th request from now on, by this thread and from any arena, fails as if memory
+ * had run out (n = 1 is the next one; 0 switches it off).  How often they have called malloc. */
 void at_fail_allocation(ptrdiff_t n);
 ptrdiff_t at_mallocs(void);
 

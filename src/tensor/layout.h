@@ -1,11 +1,11 @@
-/* layout.h -- shapes and elements as ops see them: axes, broadcasting, bytes, values of any dtype. */
+/* layout.h -- shapes and elements as ops see them: axes, broadcasting, values of any dtype. */
 #ifndef AT_TENSOR_LAYOUT_H
 #define AT_TENSOR_LAYOUT_H
 #include "tensor/tensor.h"
 AT_BEGIN_C
 
-/* Can a tensor have this shape?  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or the
- * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
+/* Can a tensor have this shape?  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or
+ * the bytes of so many 8-byte elements could not be addressed: every size that comes from outside
  * passes through here once, afterwards at_count is safe. */
 AT_API bool at_shape_valid(at_shape s);
 
@@ -34,7 +34,7 @@ AT_API double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
  * infinite; not NaN or 3e9 in i32. */
 AT_API bool at_can_hold(at_dtype d, double value);
 
-/* The next of the buffers of at_shape_text, AT_TEXT_SIZE bytes: for texts made of shapes and names. */
+/* The next of the buffers of at_shape_text, AT_TEXT_SIZE bytes: for texts made of such texts. */
 #define AT_TEXT_SIZE 160
 AT_API char *at_text_buffer(void);
 

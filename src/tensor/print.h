@@ -6,8 +6,8 @@
 #include "tensor/tensor.h"
 AT_BEGIN_C
 
-/* Prints numbers of x's dtype and shape, its own or its gradient's, as print() of NumPy would, to the
- * byte, and a newline.  For a tensor as a whole there is at_print (autograd/tape.h).
+/* Prints numbers of x's dtype and shape, its own or its gradient's, as print() of NumPy would, to
+ * the byte, and a newline.  For a tensor as a whole there is at_print (autograd/tape.h).
  *
  *     [[ 1.    -0.5    nan]        brackets nested by dimension, lines of 75 columns
  *      [10.     0.125  inf]]       one common format, with as many digits as are needed to tell

@@ -16,7 +16,7 @@ typedef struct {
 } at_shape;
 
 /* at_shape_of(2, 3, 4) is [2,3,4]; at_shape_of() is [], a scalar.  Also used for lists of axes and
- * for an index, which are tuples of ints just the same.  (__extension__: ISO C knows no empty braces.) */
+ * for an index, which are tuples of ints just the same.  (ISO C knows no empty braces.) */
 #ifdef __cplusplus
 extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
 {
