@@ -94,7 +94,7 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     return make_outputs(n, y, r) ? n : NULL;
 }
 
-/* The number of slots is fixed here: no replay and no backward of this node ever needs more. */
+/* How many slots is fixed here: no replay and no backward of this node ever needs more. */
 static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
 {
     if (r->scratch == 0) return true;

@@ -22,7 +22,7 @@ static double largest_element(const at_tensor *x)
     return largest;
 }
 
-/* |a - b| beside the size of both; infinite where only one is a number. */
+/* |a - b| beside the size of both; infinite where only one is finite. */
 static double relative_error(double a, double b, double floor)
 {
     if (a == b || (isnan(a) && isnan(b))) return 0;

@@ -5,7 +5,7 @@
  *
  * Every element that will be seen is measured first, then all are written in the common format:
  *
- *   positional     digits down to 10^-8, as many as each number needs, the points aligned
+ *   positional     digits down to 10^-8, as many as each element needs, the points aligned
  *   exponential    when the largest is >= 1e8, or the smallest (zeros apart) is < 1e-4, or they are
  *                  more than a factor of 1000 apart: equally many digits for all, at most 9
  *
@@ -35,7 +35,7 @@ typedef struct {
     /* the common format */
     double smallest, largest; /* of the finite, but for 0 */
     bool exponential;
-    int digits, exponent;   /* if so: digits of the number and of its exponent */
+    int digits, exponent;   /* if so: digits of an element and of its exponent */
     int left, right, other; /* columns up to the point, from there on; of nan and inf */
 
     int used, due; /* columns of the line so far; spaces before its next word */
@@ -195,7 +195,7 @@ static void put_spaces(FILE *out, int n)
     fprintf(out, "%*s", n, "");
 }
 
-/* Adds a word to a row of numbers, on a new line if this one is full. */
+/* Adds a word to a row, on a new line if this one is full. */
 static void put_word(at_printer *p, const char *word)
 {
     int indent = p->shape.ndim, length = (int)strlen(word), bare = length;

@@ -1,4 +1,4 @@
-/* tensor.h -- what a tensor is: a contiguous, row-major block of numbers with a shape.
+/* tensor.h -- what a tensor is: a contiguous, row-major block of elements with a shape.
  *
  * The last index moves fastest: element (i, j) of a [M,N] tensor is data[i*N + j].  There are no
  * views with strides; reshape, detach and a dropout that is off share data, all else has its
