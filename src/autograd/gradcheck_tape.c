@@ -249,7 +249,7 @@ static at_gradcheck_report check_recording(at_tape *t, at_function *function, at
     if (hold_inputs(&f, in, n)) f.y = function(t, in, ctx);
     if (at_ok(t) && !f.y) at_fail(t, ATTIC_USER_ERROR, "gradcheck: the function returned NULL");
 
-    if (!at_ok(t) || !string_leaves_together(&f, in, n))
+    if (!at_ok(t) || !f.y || !string_leaves_together(&f, in, n))
         r.verdict = ATTIC_NOT_RUN;
     else if (f.y->dtype != t->real)
         snprintf(r.reason, sizeof r.reason, "the output is %s and has no gradient",

@@ -183,10 +183,10 @@ static void pad_element(const at_printer *p, char word[PRINT_WORD], double x)
 {
     char text[PRINT_WORD];
     write_element(p, text, x);
-    size_t width = (size_t)(p->left + p->right), length = strlen(text);
-    memset(word, ' ', width);
-    memcpy(word + (isfinite(x) ? (size_t)p->left - strcspn(text, ".") : width - length), text,
-           length);
+    int width = p->left + p->right;
+    int before = isfinite(x) ? p->left - (int)strcspn(text, ".") : width - (int)strlen(text);
+    memset(word, ' ', (size_t)width);
+    memcpy(word + before, text, strlen(text));
     word[width] = 0;
 }
 
