@@ -68,15 +68,19 @@ static void copy_grad(void *to, const void *from, const at_tensor *x)
     at_copy_rows(1, (ptrdiff_t)at_bytes(x), from, 0, to, 0);
 }
 
-at_fresh at_grad_fresh(at_node *n, int i)
+static at_fresh fresh_grad(at_tape *t, at_tensor *x)
 {
-    at_tensor *x = n->in[i];
     if (!x || !x->wants_grad) return (at_fresh){NULL, 1};
     if (x->grad && x->grad == x->grad_memory) return (at_fresh){x->grad, 1};
     const void *alias = x->grad;
-    set_grad(x, grad_buffer(n->tape, x));
+    set_grad(x, grad_buffer(t, x));
     if (alias && x->grad) copy_grad(x->grad, alias, x);
     return (at_fresh){x->grad, alias != NULL};
+}
+
+at_fresh at_grad_fresh(at_node *n, int i)
+{
+    return fresh_grad(n->tape, n->in[i]);
 }
 
 void *at_grad(at_node *n, int i)
@@ -103,7 +107,7 @@ static bool forward_grad(at_node *n, int i)
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
 {
     if (may_alias && !t->drop_grads && x->node && !x->grad) return set_grad(x, dy);
-    at_fresh dx = at_grad_fresh(&(at_node){.in = &x, .tape = t}, 0);
+    at_fresh dx = fresh_grad(t, x);
     if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, dy, x);
     return dx.p;
 }

@@ -8,18 +8,6 @@
 
 #include "kernels/parallel.h"
 
-uint64_t at_checksum(const at_tensor *x)
-{
-    uint64_t h = 14695981039346656037u; /* FNV-1a (Fowler, Noll, Vo), 64 bits */
-    const unsigned char *p = x->data;
-    size_t bytes = 0;
-#ifdef ATTIC_DEBUG
-    bytes = at_bytes(x);
-#endif
-    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
-    return h;
-}
-
 /* Remembers which state of its inputs this node has read. */
 static void note_inputs(at_node *n)
 {
@@ -111,17 +99,22 @@ static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
  * then no gradient flows.  But a kernel for one real type only would be missed in silence. */
 static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
 {
+    if (!op || !op->name)
+        return at_fail(t, ATTIC_USER_ERROR, "record: the op is NULL, or its name is");
     int real = at_real_index(t);
-    const char *here = at_dtype_text(t->real), *other = real ? "f32" : "f64";
-    AT_REQUIRE(t, op && op->name, "record: the op is NULL, or its name is");
-    AT_REQUIRE(t, op->forward[real] || (r->shares && !op->forward[!real]),
-               "%s: the op has no forward for %s", op->name, here);
-    AT_REQUIRE(t, op->backward[real] || !op->backward[!real],
-               "%s: the op has a backward for %s, but none for %s", op->name, other, here);
-    AT_REQUIRE(t, r->n_out >= 0 && r->n_out <= AT_MAX_OUT, "%s: %d outputs, but %d are possible",
-               op->name, r->n_out, AT_MAX_OUT);
-    AT_REQUIRE(t, !r->shares || (in.n > 0 && in.in[0]),
-               "%s: the output shares the data of the first input, but there is none", op->name);
+    if (!op->forward[real] && (!r->shares || op->forward[!real]))
+        return at_fail(t, ATTIC_USER_ERROR, "%s: the op has no forward for %s", op->name,
+                       at_dtype_text(t->real));
+    if (!op->backward[real] && op->backward[!real])
+        return at_fail(t, ATTIC_USER_ERROR, "%s: the op has a backward for %s, but none for %s",
+                       op->name, real ? "f32" : "f64", at_dtype_text(t->real));
+    if (r->n_out < 0 || r->n_out > AT_MAX_OUT)
+        return at_fail(t, ATTIC_USER_ERROR, "%s: %d outputs, but %d are possible", op->name,
+                       r->n_out, AT_MAX_OUT);
+    if (r->shares && (in.n < 1 || !in.in[0]))
+        return at_fail(t, ATTIC_USER_ERROR,
+                       "%s: the output shares the data of the first input, but there is none",
+                       op->name);
     return true;
 }
 
