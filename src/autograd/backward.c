@@ -6,10 +6,8 @@
  *
  * Every node does this for its own f.  Nodes lie on the tape in an order in which each comes after
  * all it uses; walked backwards, each comes after all that use it, so its dy is complete when its
- * turn comes.  That is the whole algorithm: sweep(), below.  Where gradients lie is grad.c's matter. */
+ * turn comes.  That is the whole algorithm: sweep(), below.  Where gradients lie: grad.c. */
 #include "autograd/state.h"
-
-#include <string.h>
 
 static bool inputs_unchanged(at_tape *t, at_node *n);
 static bool has_cotangent(const at_node *n);
@@ -30,7 +28,7 @@ static bool sweep(at_tape *t, at_node *from)
 static bool inputs_unchanged(at_tape *t, at_node *n)
 {
     for (int i = 0; i < n->n_in; i++) {
-        at_tensor *x = n->in[i];
+        const at_tensor *x = n->in[i];
         if (!x) continue;
         const at_tensor *owner = at_data_owner(x);
         AT_REQUIRE(t, x->data && owner->data,
@@ -50,25 +48,6 @@ static bool has_cotangent(const at_node *n)
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i]->grad) return true;
     return false;
-}
-
-/* y receives dy, or 1.  An intermediate has no gradient yet; only a leaf has something to add to. */
-static bool seed_cotangent(at_tape *t, at_tensor *y, const at_tensor *dy)
-{
-    if (y->node && dy && !dy->node && !t->drop_grads) {
-        at_set_grad(y, dy->data); /* an alias, as in at_grad_pass */
-        return true;
-    }
-    at_fresh g = at_grad_fresh(&(at_node){.in = &y, .tape = t}, 0);
-    if (!g.p) return false;
-    if (g.beta == 0 && dy) {
-        memcpy(g.p, dy->data, at_bytes(y));
-        return true;
-    }
-    for (ptrdiff_t n = at_count(y->shape), i = 0; i < n; i++)
-        at_store(y->dtype, g.p, i,
-                 (g.beta ? at_grad_element(y, i) : 0) + (dy ? at_element(dy, i) : 1));
-    return true;
 }
 
 bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)
@@ -91,7 +70,12 @@ bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)
     for (at_node *n = t->swept ? y->node : NULL; n; n = n->prev) /* start afresh */
         for (int i = 0; i < n->n_out; i++) n->out[i]->grad = NULL;
     t->swept = true;
-    return seed_cotangent(t, y, dy) && (!y->node || sweep(t, y->node));
+
+    static const float one_f32 = 1;
+    static const double one_f64 = 1;
+    const void *one = y->dtype == ATTIC_F32 ? (const void *)&one_f32 : &one_f64;
+    bool may_alias = dy && !dy->node; /* what was computed may be reused */
+    return at_receive_grad(t, y, dy ? dy->data : one, may_alias) && (!y->node || sweep(t, y->node));
 }
 
 bool at_backward(at_tape *t, at_tensor *loss)

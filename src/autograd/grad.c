@@ -1,23 +1,23 @@
 /* grad.c -- where gradients lie.
  *
- * A gradient gets memory of its own at its first contribution.  Three ways lead to it, all of them for the
- * backward of a node n and its input x = in[i]:
+ * A gradient gets memory of its own at its first contribution.  Three ways lead to it, all of them
+ * for the backward of a node n and its input x = in[i]:
  *
  *     at_grad         add          the buffer, zeroed at first touch
  *     at_grad_fresh   overwrite    the buffer as it is, and whether there is something to add to
- *     at_grad_pass    pass on      where dx is dy as it stands: x's gradient becomes an alias of y's, or takes
- *                                  its memory over (it is forwarded); copied only where both must stay
+ *     at_grad_pass    pass on      where dx is dy as it stands: x's gradient becomes an alias of
+ *                                  y's, or its memory is forwarded; copied where both must stay
  *
- * With at_keep_grads off, memory that backward is done with goes to a free list, from which the next gradients
- * are taken. */
+ * With at_keep_grads off, memory that backward is done with goes to a free list, from which the
+ * next gradients are taken. */
 #include "autograd/state.h"
 
 #include <string.h>
 
 #include "kernels/rows.h"
 
-/* The smallest block of the free list that is large enough, of several the one that was in use last and is
- * still in cache; the rest of it stays in the list. */
+/* The smallest block of the free list that is large enough, of several the one that was in use last
+ * and is still in cache; the rest of it stays in the list. */
 static void *take_free(at_tape *t, size_t bytes)
 {
     int best = -1;
@@ -42,20 +42,20 @@ static void give_free(at_tape *t, void *p, size_t bytes)
         t->free[t->n_free++] = (at_free_block){p, bytes};
 }
 
-void *at_grad_buffer(at_tape *t, at_tensor *x)
+/* A buffer for x->grad: x's own, or one of the free list, or new. */
+static void *grad_buffer(at_tape *t, at_tensor *x)
 {
-    if (!x->grad_memory) {
-        if (t->drop_grads) x->grad_memory = take_free(t, at_bytes(x));
-        if (!x->grad_memory) x->grad_memory = at_step_alloc(t, at_bytes(x));
-    }
+    if (!x->grad_memory && t->drop_grads) x->grad_memory = take_free(t, at_bytes(x));
+    if (!x->grad_memory) x->grad_memory = at_step_alloc(t, at_bytes(x));
     return x->grad_memory;
 }
 
-void *at_set_grad(at_tensor *x, void *p)
+/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what
+ * was made before it: all else goes as a whole when the tape is rewound. */
+static void *set_grad(at_tensor *x, const void *p)
 {
-    if (x->node && x->node->reached < x->tape->marks_made)
-        at_list_reached(x->node, x->tape->marks_made);
-    return x->grad = p;
+    if (x->node && x->node->reached < x->tape->marks_made) at_list_reached(x->node);
+    return x->grad = (void *)p;
 }
 
 static void add_grad(void *to, const void *from, const at_tensor *x)
@@ -68,15 +68,19 @@ static void copy_grad(void *to, const void *from, const at_tensor *x)
     at_copy_rows(1, (ptrdiff_t)at_bytes(x), from, 0, to, 0);
 }
 
-at_fresh at_grad_fresh(at_node *n, int i)
+static at_fresh fresh_grad(at_tape *t, at_tensor *x)
 {
-    at_tensor *x = n->in[i];
     if (!x || !x->wants_grad) return (at_fresh){NULL, 1};
     if (x->grad && x->grad == x->grad_memory) return (at_fresh){x->grad, 1};
     const void *alias = x->grad;
-    at_set_grad(x, at_grad_buffer(n->tape, x));
+    set_grad(x, grad_buffer(t, x));
     if (alias && x->grad) copy_grad(x->grad, alias, x);
     return (at_fresh){x->grad, alias != NULL};
+}
+
+at_fresh at_grad_fresh(at_node *n, int i)
+{
+    return fresh_grad(n->tape, n->in[i]);
 }
 
 void *at_grad(at_node *n, int i)
@@ -86,33 +90,36 @@ void *at_grad(at_node *n, int i)
     return dx.p;
 }
 
-/* If y = out[0] is to be reused after this, its gradient's memory is forwarded to x = in[i], once.  A leaf's
- * gradient has a place of its own. */
+/* If y = out[0] is to be reused after this, its gradient's memory is forwarded to x = in[i], once.
+ * A leaf's gradient has a place of its own. */
 static bool forward_grad(at_node *n, int i)
 {
     at_tensor *x = n->in[i], *y = n->out[0];
     if (!n->tape->drop_grads || !x || !x->wants_grad || !x->node) return false;
     if (x->grad || x->grad_memory || !y->grad_memory) return false;
-    x->grad_memory = at_set_grad(x, y->grad_memory);
+    x->grad_memory = set_grad(x, y->grad_memory);
     y->grad_memory = NULL;
     return true;
 }
 
-/* y's gradient is complete, so x's may be an alias of it: nobody will write to it before the next backward, and
- * that starts both afresh. */
-void at_grad_pass(at_node *n, int i)
+/* dy is complete, so the gradient of x may be an alias of it: nobody will write to it before the
+ * next backward, and that starts afresh. */
+bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
 {
-    at_tensor *x = n->in[i], *y = n->out[0];
-    if (!x || !x->wants_grad || forward_grad(n, i)) return;
-    if (!n->tape->drop_grads && x->node && !x->grad) {
-        at_set_grad(x, y->grad);
-        return;
-    }
-    at_fresh dx = at_grad_fresh(n, i);
-    if (x && dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, y->grad, x);
+    if (may_alias && !t->drop_grads && x->node && !x->grad) return set_grad(x, dy);
+    at_fresh dx = fresh_grad(t, x);
+    if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, dy, x);
+    return dx.p;
 }
 
-/* (Anomaly mode looks at dy after the op has run.) */
+void at_grad_pass(at_node *n, int i)
+{
+    at_tensor *x = n->in[i];
+    if (x && x->wants_grad && !forward_grad(n, i))
+        at_receive_grad(n->tape, x, n->out[0]->grad, true);
+}
+
+/* (Anomaly mode reads dy after the op has run.) */
 at_fresh at_grad_over(at_node *n, int i)
 {
     if (!n->tape->anomaly && forward_grad(n, i)) return (at_fresh){n->in[i]->grad, 0};
@@ -120,7 +127,7 @@ at_fresh at_grad_over(at_node *n, int i)
 }
 
 /* Once a node's backward has run, nobody reads its outputs, their gradients or what it saved: all
- * that used them came later on the tape and has had its turn.  (The loss itself stays.) */
+ * that used them came later on the tape and has been run.  (The loss itself stays.) */
 void at_reuse(at_tape *t, at_node *n, bool is_loss)
 {
     for (int i = 0; i < n->n_out; i++) {

@@ -1,7 +1,7 @@
 /* gradcheck.h -- is this gradient right?  An answer with a verdict and a resolution.
  *
- * A gradient check compares what backward says with what forward does: move one input a little and
- * see how the output moves.  gradcheck.c explains how little, and how well one can see.
+ * A gradient check compares what backward says with what forward does when one input moves a
+ * little.  gradcheck.c explains how little, and how well one can see.
  *
  *     at_tape *t = at_open(ATTIC_F64, 1);
  *     at_tensor *x = at_variable(t, at_shape_of(3), (double[]){1, 2, 3});
@@ -34,12 +34,11 @@ AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ..
  *     |a - n| <= tolerance max(|a|, |n|, max|n| / 1000) + bound
  *
  * where max|n| is the largest of all: an element that is tiny beside the others need not be right
- * to 7 digits of its own.
+ * to 7 digits of its own.  PASS needs n to be known to 4 digits.
  *
  * A function that computes in float is noticed and compared as far as float allows: at x rounded to
- * floats of 20 bits, max|n| / 100 takes the place of max|n| / 1000, and the rounding of a, measured
- * as well, is added to the bound.  The resolution says what that leaves: often 1e-3.  PASS needs n
- * to be known to 2 digits, where a double function needs 4. */
+ * floats of 20 bits, max|n| / 100 takes the place of max|n| / 1000, 2 digits that of 4, and the
+ * rounding of a, measured as well, is added to the bound.  The resolution is then often 1e-3. */
 typedef struct {
     at_verdict verdict;
     char reason[160];  /* one sentence */
@@ -49,7 +48,7 @@ typedef struct {
     double error;      /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
     double resolution; /* an error larger than this, in any one comparison, would have been seen */
 
-    /* The worst comparison: of those with the gravest verdict, the one with the largest error. */
+    /* The worst comparison: the largest error among those with the most severe verdict. */
     char where[120];   /* "input 1 [4,5] at [0,2]", "x[7]", "\"weight\" at [3]", "direction 3" */
     int input;         /* which input, -1 for anything else */
     ptrdiff_t element; /* which element of it, in memory order */
@@ -57,7 +56,7 @@ typedef struct {
     double numeric;    /* n, at its best step: it may be closer to a than `error` says */
     double bound;      /* of the error of n: measured rounding, not yet converged steps */
     double step;       /* h */
-    uint64_t seed;     /* of the cotangent and the directions */
+    uint64_t seed;     /* of the upstream gradient (cotangent) and the directions */
 } at_gradcheck_report;
 
 /* A part of x that has a name: count elements, after those of the parts before it. */
@@ -66,15 +65,16 @@ typedef struct {
     ptrdiff_t count;
 } at_gradcheck_part;
 
-/* All zero is a good choice. */
+/* All zero is a good choice.  directions = 0 checks every element by 4 forwards each, in float by
+ * about 50; k > 0 checks k random directions instead. */
 typedef struct {
-    int directions;   /* 0: every element, 4 forwards each, in float about 50; k > 0: k random
-                       * directions instead */
+    int directions;
     double tolerance; /* 0: 1e-7, in float 1e-4 */
     uint64_t seed;
     at_dtype real; /* what forward computes in: ATTIC_F32, ATTIC_F64; 0 finds out */
-    const at_gradcheck_part *parts; /* what the report calls the elements of x; ends with {NULL, 0}.
-                                     * At at_gradcheck_fn only: leaves have names of their own */
+    const at_gradcheck_part
+        *parts; /* names for the elements of x; ends with {NULL, 0}.  For at_gradcheck_fn
+                                     * only: leaves have names of their own */
 } at_gradcheck_options;
 
 /* What was checked, how it went and the worst comparison, in a few lines. */
@@ -89,7 +89,7 @@ typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
 /* Checks dy/dx for every x among the inputs, and every other leaf (parameter) that f uses, if it
  * wants a gradient; the rest is constant.  What was computed before f counts as a leaf.  The tape
  * must be f64; at_copy_params brings the parameters of an f32 tape there.  y may have any shape: a
- * random cotangent makes it a number.
+ * random upstream gradient (cotangent) makes it a scalar.
  *
  * Besides the differences, these rules are checked in every call, and breaking one is WRONG:
  *     running forward again on the same inputs gives the same bits (dropout replays);
@@ -108,7 +108,7 @@ AT_API at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **
 typedef void at_forward_fn(const double *x, double *y, void *ctx);
 typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx);
 
-/* The same for any y = forward(x), with n numbers in x and m in y, and
+/* The same for any y = forward(x), with n elements in x and m in y, and
  *
  *     dx_i = sum_k dy_k d(y_k)/d(x_i)          a vector-Jacobian product
  *

@@ -8,31 +8,30 @@
  *
  * While this goes on, f has the tape to itself: what was recorded before is set aside and is
  * neither replayed nor swept.  So a tensor that was computed before f counts as a leaf, too. */
-#include "autograd/gradcheck.h"
+#include "autograd/checker.h"
 #include "autograd/state.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "kernels/system.h"
 #include "tensor/decimal.h"
-#include "tensor/compare.h"
 
 typedef struct held_tensor held_tensor;
 struct held_tensor { /* what has to come out of the check as it went in */
     at_tensor *x;
-    void *data, *grad; /* copies; grad is NULL if there was none, */
-    void *grad_at;     /* else this is where it lay */
-    int input;         /* which input of f it is, or -1 */
-    bool is_leaf;      /* to be differentiated by, */
-    ptrdiff_t first;   /* from here on in the long x */
+    void *data;               /* a copy */
+    void *grad, *grad_memory; /* where they lie; meanwhile, other buffers take their place */
+    int input;                /* which input of f it is, or -1 */
+    bool is_leaf;             /* to be differentiated by, */
+    ptrdiff_t first;          /* from here on in the long x */
     held_tensor *next;
 };
 
 typedef struct {
     at_tape *t;
+    uint64_t start; /* nodes of f were made after so many marks */
     held_tensor *held;
-    ptrdiff_t n; /* elements of all leaves together */
+    ptrdiff_t n, m; /* elements of all leaves together, and of y */
     at_tensor *y, *dy;
 } taped_function;
 
@@ -41,8 +40,7 @@ typedef struct {
 static void *copy_of(at_tape *t, const void *p, size_t bytes)
 {
     void *copy = p ? at_step_alloc(t, bytes) : NULL;
-    if (copy) memcpy(copy, p, bytes);
-    return copy;
+    return copy ? memcpy(copy, p, bytes) : NULL;
 }
 
 /* The record of x, made now if there is none. */
@@ -55,9 +53,10 @@ static held_tensor *hold(taped_function *f, at_tensor *x, int input)
     if (!h) return NULL;
     *h = (held_tensor){.x = x,
                        .data = copy_of(f->t, x->data, at_bytes(x)),
-                       .grad = copy_of(f->t, x->grad, at_bytes(x)),
-                       .grad_at = x->grad,
+                       .grad = x->grad,
+                       .grad_memory = x->grad_memory,
                        .input = input};
+    if (x->grad_memory) x->grad_memory = at_step_alloc(f->t, at_bytes(x));
     return *at = h;
 }
 
@@ -70,17 +69,10 @@ static bool hold_inputs(taped_function *f, at_tensor **in, int n)
     return at_ok(f->t);
 }
 
-static bool is_made_by_f(const at_tape *t, const at_tensor *x)
-{
-    for (const at_node *n = t->first; n; n = n->next)
-        if (n == x->node) return true;
-    return false;
-}
-
 static void mark_leaf(taped_function *f, at_tensor *x)
 {
-    if (!x || !x->wants_grad || is_made_by_f(f->t, x)) return;
-    held_tensor *h = hold(f, x, -1);
+    bool made_by_f = x && x->node && x->node->made >= f->start;
+    held_tensor *h = x && x->wants_grad && !made_by_f ? hold(f, x, -1) : NULL;
     if (h) h->is_leaf = true;
 }
 
@@ -100,8 +92,8 @@ static void restore_held(taped_function *f)
 {
     for (held_tensor *h = f->held; h; h = h->next) {
         if (h->data) memcpy(h->x->data, h->data, at_bytes(h->x));
-        h->x->grad = h->grad_at;
-        if (h->grad) memcpy(h->x->grad, h->grad, at_bytes(h->x));
+        h->x->grad = h->grad;
+        h->x->grad_memory = h->grad_memory;
     }
 }
 
@@ -119,11 +111,14 @@ static void clear_leaf_grads(taped_function *f)
         if (h->is_leaf) h->x->grad = NULL;
 }
 
-static void get_leaf_grads(const taped_function *f, double *dx)
+/* The gradients of all leaves from dy; they are added to what is there. */
+static bool sweep_back(taped_function *f, double *dx)
 {
+    if (!at_backward_from(f->t, f->y, f->dy)) return false;
     for (held_tensor *h = f->held; h; h = h->next)
         for (ptrdiff_t n = h->is_leaf ? at_count(h->x->shape) : 0, i = 0; i < n; i++)
             dx[h->first + i] = at_grad_element(h->x, i);
+    return true;
 }
 
 static void forward_on_tape(const double *x, double *y, void *ctx)
@@ -139,7 +134,7 @@ static void backward_on_tape(const double *x, const double *dy, double *dx, void
     set_leaves(f, x);
     memcpy(f->dy->data, dy, at_bytes(f->dy));
     clear_leaf_grads(f);
-    if (at_replay(f->t) && at_backward_from(f->t, f->y, f->dy)) get_leaf_grads(f, dx);
+    if (at_replay(f->t)) sweep_back(f, dx);
 }
 
 /* ------------------------------------------------------------------ rules of a tape ------------ */
@@ -148,14 +143,10 @@ static void place_in_tensor(at_gradcheck_report *r, const held_tensor *h, ptrdif
 {
     char name[24] = "";
     if (h->input >= 0) snprintf(name, sizeof name, "input %d ", h->input);
-    at_shape index = {h->x->shape.ndim, {0}};
     r->input = h->input;
     r->element = element;
-    for (int d = index.ndim - 1; d >= 0; d--) {
-        index.dim[d] = (int)(element % h->x->shape.dim[d]);
-        element /= h->x->shape.dim[d];
-    }
-    snprintf(r->where, sizeof r->where, "%s%s at %s", name, at_text(h->x), at_shape_text(index));
+    snprintf(r->where, sizeof r->where, "%s%s at %s", name, at_text(h->x),
+             at_shape_text(at_index_of(h->x->shape, element)));
 }
 
 /* Element i of the long x is which element of which leaf? */
@@ -164,15 +155,6 @@ static void place_in_leaf(at_gradcheck_report *r, const taped_function *f, ptrdi
     const held_tensor *h = f->held;
     while (!h->is_leaf || i >= h->first + at_count(h->x->shape)) h = h->next;
     place_in_tensor(r, h, i - h->first);
-}
-
-static bool tape_rule_broken(at_gradcheck_report *r, const char *reason, double is, double should)
-{
-    snprintf(r->reason, sizeof r->reason, "%s", reason);
-    r->verdict = ATTIC_WRONG;
-    r->analytic = is;
-    r->numeric = should;
-    return true;
 }
 
 /* Leaves and constants must hold the bits that they held before f. */
@@ -184,8 +166,8 @@ static bool input_has_changed(const taped_function *f, at_gradcheck_report *r, c
         for (ptrdiff_t n = at_count(h->x->shape), i = 0; i < n; i++) {
             if (memcmp(is + (size_t)i * size, was + (size_t)i * size, size) == 0) continue;
             place_in_tensor(r, h, i);
-            return tape_rule_broken(r, reason, at_fetch(h->x->dtype, is, i),
-                                    at_fetch(h->x->dtype, was, i));
+            return at_break_rule(r, reason, at_fetch(h->x->dtype, is, i),
+                                 at_fetch(h->x->dtype, was, i));
         }
     }
     return false;
@@ -196,37 +178,31 @@ static bool replay_differs(taped_function *f, at_gradcheck_report *r)
 {
     const double *y = f->y->data, *first = copy_of(f->t, y, at_bytes(f->y));
     if (!first || !at_replay(f->t)) return false;
-    for (ptrdiff_t m = at_count(f->y->shape), k = 0; k < m; k++) {
-        if (at_same_bits(first[k], y[k])) continue;
-        snprintf(r->where, sizeof r->where, "y[%td]", k);
-        return tape_rule_broken(r, "a replay gives other values than the first run", y[k],
-                                first[k]);
-    }
-    return false;
+    ptrdiff_t k = 0;
+    while (k < f->m && at_same_bits(first[k], y[k])) k++;
+    if (k == f->m) return false;
+    snprintf(r->where, sizeof r->where, "y[%td]", k);
+    return at_break_rule(r, "a replay gives other values than the first run", y[k], first[k]);
 }
 
 /* After one backward the leaves have the gradient g, after a second one 2 g, but for rounding. */
 static bool gradients_do_not_add_up(taped_function *f, at_gradcheck_report *r)
 {
     double *dy = f->dy->data, largest = 0;
-    for (ptrdiff_t m = at_count(f->y->shape), k = 0; k < m; k++)
+    for (ptrdiff_t k = 0; k < f->m; k++)
         dy[k] = 0.5 + at_random_unit((at_stream){r->seed, 0}, (uint64_t)k);
     double *once = at_step_alloc(f->t, (size_t)f->n * sizeof *once);
     double *twice = at_step_alloc(f->t, (size_t)f->n * sizeof *twice);
-    if (!once || !twice) return false;
-
     clear_leaf_grads(f);
-    if (!at_backward_from(f->t, f->y, f->dy)) return false;
-    get_leaf_grads(f, once);
-    if (!at_backward_from(f->t, f->y, f->dy)) return false;
-    get_leaf_grads(f, twice);
+    if (!once || !twice || !sweep_back(f, once) || !sweep_back(f, twice)) return false;
+
     for (ptrdiff_t i = 0; i < f->n; i++)
         if (isfinite(once[i])) largest = fmax(largest, fabs(once[i]));
     for (ptrdiff_t i = 0; i < f->n; i++) {
         if (!(fabs(twice[i] - 2 * once[i]) > 1e-6 * largest)) continue;
         place_in_leaf(r, f, i);
-        return tape_rule_broken(r, "a second backward does not add to the first", twice[i],
-                                2 * once[i]);
+        return at_break_rule(r, "a second backward does not add to the first", twice[i],
+                             2 * once[i]);
     }
     return false;
 }
@@ -236,17 +212,17 @@ static bool gradients_do_not_add_up(taped_function *f, at_gradcheck_report *r)
 static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_options options)
 {
     at_gradcheck_report r = {.seed = options.seed};
-    if (input_has_changed(f, &r, "forward changes its input")) return r;
-    if (replay_differs(f, &r) || gradients_do_not_add_up(f, &r)) return r;
-    if (input_has_changed(f, &r, "backward changes its input")) return r;
+    f->m = at_count(f->y->shape);
+    if (input_has_changed(f, &r, "forward changes its input") || replay_differs(f, &r) ||
+        gradients_do_not_add_up(f, &r) || input_has_changed(f, &r, "backward changes its input"))
+        return r;
 
     double *x = at_step_alloc(f->t, (size_t)f->n * sizeof *x);
     if (!x) return r;
     for (held_tensor *h = f->held; h; h = h->next)
         if (h->is_leaf) memcpy(x + h->first, h->data, at_bytes(h->x));
-    ptrdiff_t m = at_count(f->y->shape);
     options.parts = NULL;
-    r = at_gradcheck_fn(forward_on_tape, backward_on_tape, f->n, m, x, f, options);
+    r = at_gradcheck_fn(forward_on_tape, backward_on_tape, f->n, f->m, x, f, options);
     if (r.where[0] == 'x') place_in_leaf(&r, f, r.element);
     return r;
 }
@@ -264,14 +240,13 @@ static void name_dead_end(at_gradcheck_report *r, const at_tape *t)
     }
 }
 
-/* f, with an empty tape before it */
-static at_gradcheck_report check_alone(at_tape *t, at_function *function, at_tensor **in, int n,
-                                       void *ctx, at_gradcheck_options options)
+/* Checks f on a tape on which nothing else is recorded. */
+static at_gradcheck_report check_recording(at_tape *t, at_function *function, at_tensor **in, int n,
+                                           void *ctx, at_gradcheck_options options)
 {
     at_gradcheck_report r = {.verdict = ATTIC_VACUOUS, .seed = options.seed};
-    taped_function f = {.t = t};
-    if (!hold_inputs(&f, in, n)) return r;
-    f.y = function(t, in, ctx);
+    taped_function f = {.t = t, .start = t->marks_made};
+    if (hold_inputs(&f, in, n)) f.y = function(t, in, ctx);
     if (at_ok(t) && !f.y) at_fail(t, ATTIC_USER_ERROR, "gradcheck: the function returned NULL");
 
     if (!at_ok(t) || !f.y || !string_leaves_together(&f, in, n))
@@ -288,24 +263,26 @@ static at_gradcheck_report check_alone(at_tape *t, at_function *function, at_ten
     return r;
 }
 
+static bool can_be_checked(at_tape *t, at_function *f, at_tensor **in, int n)
+{
+    AT_REQUIRE(t, t->real == ATTIC_F64,
+               "gradcheck: the tape is f32, whose 7 digits leave none for differences; check on "
+               "an f64 tape (at_copy_params brings the parameters there)");
+    AT_REQUIRE(t, f, "gradcheck: the function is NULL");
+    AT_REQUIRE(t, in || n <= 0, "gradcheck: the list of inputs is NULL");
+    return true;
+}
+
 at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int n, void *ctx,
                                  at_gradcheck_options options)
 {
     at_gradcheck_report r = {.seed = options.seed};
-    if (at_ok(t) && t->real != ATTIC_F64)
-        at_fail(t, ATTIC_USER_ERROR,
-                "gradcheck: the tape is f32, whose 7 digits leave none for differences; check on "
-                "an f64 tape (at_copy_params brings the parameters there)");
-    bool given = f && (in || n <= 0);
-    if (at_ok(t) && !given)
-        at_fail(t, ATTIC_USER_ERROR, "gradcheck: %s",
-                f ? "the list of inputs is NULL" : "the function is NULL");
-    if (at_ok(t) && given) {
+    if (can_be_checked(t, f, in, n)) {
         at_mark start = at_mark_here(t);
         at_node *first = t->first;
         bool anomaly = at_anomaly(t, false), keep = at_keep_grads(t, true);
         t->first = t->last = NULL;
-        r = check_alone(t, f, in, n, ctx, options);
+        r = check_recording(t, f, in, n, ctx, options);
         t->first = first;
         at_rewind(t, start);
         at_anomaly(t, anomaly);
@@ -316,32 +293,4 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
         snprintf(r.reason, sizeof r.reason, "%.*s", (int)sizeof r.reason - 1, at_error(t));
     }
     return r;
-}
-
-/* ------------------------------------------------------------------ in words ------------------- */
-
-static void print_report(const at_gradcheck_report *r, FILE *out)
-{
-    fprintf(out, "%s: %s\n", at_verdict_text(r->verdict), r->reason);
-    if (r->checked == 0) {
-        if (r->where[0])
-            fprintf(out, "    at %s: %.17g, not %.17g\n", r->where, r->analytic, r->numeric);
-        return;
-    }
-    fprintf(out, "    %td of %td comparisons agree", r->checked - r->failed, r->checked);
-    if (isfinite(r->resolution))
-        fprintf(out, ", and any error above %.1e would have shown", r->resolution);
-    if (r->real == ATTIC_F32) fprintf(out, ";\n    forward computes in float");
-    fprintf(out, "\n    worst: %s, off by %.1e\n", r->where, r->error);
-    fprintf(out, "        backward says     %+.15e\n", r->analytic);
-    fprintf(out, "        differences say   %+.15e  +- %.0e, with steps of %.1e\n", r->numeric,
-            r->bound, r->step);
-}
-
-void at_gradcheck_print(const at_gradcheck_report *r, FILE *out)
-{
-    if (!r || !out) return;
-    void *locale = at_point_begin();
-    print_report(r, out);
-    at_point_end(locale);
 }

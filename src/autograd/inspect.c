@@ -16,16 +16,6 @@ static ptrdiff_t first_bad(const at_tensor *x, const void *values, bool allow_in
     return -1;
 }
 
-static const char *index_text(at_shape s, ptrdiff_t at)
-{
-    at_shape index = {s.ndim, {0}};
-    for (int d = s.ndim - 1; d >= 0; d--) {
-        index.dim[d] = (int)(at % s.dim[d]);
-        at /= s.dim[d];
-    }
-    return at_shape_text(index);
-}
-
 /* An op is to blame only if what it was given was sound. */
 bool at_forward_is_sane(at_node *n)
 {
@@ -38,8 +28,8 @@ bool at_forward_is_sane(at_node *n)
         return at_fail(n->tape, ATTIC_USER_ERROR,
                        "anomaly: forward of %s (op %d) made %g at %s of its output %s from finite "
                        "inputs",
-                       n->op->name, n->index, at_element(y, at), index_text(y->shape, at),
-                       at_text(y));
+                       n->op->name, n->index, at_element(y, at),
+                       at_shape_text(at_index_of(y->shape, at)), at_text(y));
     }
     return true;
 }
@@ -55,13 +45,13 @@ bool at_backward_is_sane(at_node *n)
         return at_fail(n->tape, ATTIC_USER_ERROR,
                        "anomaly: backward of %s (op %d) made %g at %s of the gradient of its input "
                        "%d %s from finite cotangents",
-                       n->op->name, n->index, at_grad_element(x, at), index_text(x->shape, at), i,
-                       at_text(x));
+                       n->op->name, n->index, at_grad_element(x, at),
+                       at_shape_text(at_index_of(x->shape, at)), i, at_text(x));
     }
     return true;
 }
 
-static void print(const at_tensor *x, const void *numbers, const char *otherwise, FILE *out)
+static void print(const at_tensor *x, const void *values, const char *otherwise, FILE *out)
 {
     if (!out)
         at_fail(x ? x->tape : NULL, ATTIC_USER_ERROR, "print: there is no file to print %s to",
@@ -70,10 +60,10 @@ static void print(const at_tensor *x, const void *numbers, const char *otherwise
         fputs("NULL\n", out);
     else if (x->tape && at_tensor_find(x->tape, x) == ATTIC_DEAD)
         fputs("(it was made in a step that has been rewound)\n", out);
-    else if (!numbers)
+    else if (!values)
         fprintf(out, "(%s)\n", otherwise);
     else
-        at_print_values(out, x, numbers);
+        at_print_values(out, x, values);
 }
 
 void at_print(const at_tensor *x, FILE *out)
@@ -93,17 +83,15 @@ int at_grad_report(const at_tape *t, FILE *out)
         const at_tensor *x = t->params[i];
         ptrdiff_t bad = first_bad(x, x->grad, false), n = at_count(x->shape), zeros = 0;
         while (zeros < n && at_grad_element(x, zeros) == 0) zeros++;
-        if (bad < 0 && zeros < n) continue;
-        if (n == 0) continue;
+        if (n == 0 || (bad < 0 && zeros < n)) continue;
         troubled++;
         if (!out) continue;
-        if (!x->grad)
-            fprintf(out, "%s: no gradient has arrived\n", at_text(x));
-        else if (bad >= 0)
+        if (bad >= 0)
             fprintf(out, "%s: the gradient is %g at %s\n", at_text(x), at_grad_element(x, bad),
-                    index_text(x->shape, bad));
+                    at_shape_text(at_index_of(x->shape, bad)));
         else
-            fprintf(out, "%s: the gradient is all zero\n", at_text(x));
+            fprintf(out, "%s: %s\n", at_text(x),
+                    x->grad ? "the gradient is all zero" : "no gradient has arrived");
     }
     return troubled;
 }

@@ -39,24 +39,24 @@ at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape)
 
 /* ------------------------------------------------------------------ constants ------------------ */
 
-/* NaN and infinity are values like others, but no widths.  A number that becomes infinite in f32 is
- * neither. */
+/* NaN and infinity are values, but no widths.  What becomes infinite in f32 is neither. */
 static bool can_be_filled(at_tape *t, const char *op, const at_tensor *x, at_init init)
 {
-    bool values = init.kind == ATTIC_INIT_VALUES,
-         drawn = !values && init.kind != ATTIC_INIT_CONSTANT;
-    AT_REQUIRE(t, !drawn || init.scale >= 0, "%s: what is drawn has the width %g, but must be >= 0",
-               op, init.scale);
-    if (drawn) return at_check_number(t, op, "the width of what is drawn", init.scale);
-    AT_REQUIRE(t, values || at_can_hold(t->real, init.scale), "%s: %s cannot hold %g", op,
-               at_dtype_text(t->real), init.scale);
-    if (!values) return true;
-    AT_REQUIRE(t, init.values, "%s: the values of %s are NULL", op, at_text(x));
-    ptrdiff_t n = at_count(x->shape), i = 0;
-    while (i < n && at_can_hold(t->real, init.values[i])) i++;
-    AT_REQUIRE(t, i == n, "%s: value %td is %g, which %s cannot hold", op, i, init.values[i],
-               at_dtype_text(t->real));
-    return true;
+    const char *real = at_dtype_text(t->real);
+    if (init.kind == ATTIC_INIT_VALUES) {
+        AT_REQUIRE(t, init.values, "%s: the values of %s are NULL", op, at_text(x));
+        ptrdiff_t n = at_count(x->shape), i = 0;
+        while (i < n && at_can_hold(t->real, init.values[i])) i++;
+        AT_REQUIRE(t, i == n, "%s: value %td is %g, which %s cannot hold", op, i, init.values[i],
+                   real);
+        return true;
+    }
+    AT_REQUIRE(t, init.kind != ATTIC_INIT_CONSTANT || at_can_hold(t->real, init.scale),
+               "%s: %s cannot hold %g", op, real, init.scale);
+    AT_REQUIRE(t, init.kind == ATTIC_INIT_CONSTANT || init.scale >= 0,
+               "%s: what is drawn has the width %g, but must be >= 0", op, init.scale);
+    return init.kind == ATTIC_INIT_CONSTANT ||
+           at_check_number(t, op, "the width of what is drawn", init.scale);
 }
 
 at_tensor *at_random(at_tape *t, at_shape shape, at_init init)
@@ -89,19 +89,15 @@ at_tensor *at_variable(at_tape *t, at_shape shape, const double *values)
 at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values)
 {
     at_tensor *x = at_tensor_new(t, ATTIC_I32, shape);
-    if (!x) return NULL;
-    if (values)
-        memcpy(x->data, values, at_bytes(x));
-    else
-        memset(x->data, 0, at_bytes(x));
+    for (ptrdiff_t n = x ? at_count(shape) : 0, i = 0; i < n; i++)
+        ((int32_t *)x->data)[i] = values ? values[i] : 0;
     return x;
 }
 
 at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values)
 {
     at_tensor *x = at_tensor_new(t, ATTIC_BOOL, shape);
-    if (!x) return NULL;
-    for (ptrdiff_t n = at_count(shape), i = 0; i < n; i++)
+    for (ptrdiff_t n = x ? at_count(shape) : 0, i = 0; i < n; i++)
         ((unsigned char *)x->data)[i] = values && values[i];
     return x;
 }
@@ -133,70 +129,70 @@ static bool is_known_param(const at_tensor *x)
     return at_find_param(x->tape, x->name) == x;
 }
 
-/* A parameter is found by its new name from now on. */
-static bool rename_param(at_tensor *x, const char *name)
+static bool rename_tensor(at_tensor *x, const char *name)
 {
     at_tape *t = x->tape;
-    const at_tensor *other = at_find_param(t, name);
-    AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already", name);
-    return other ||
-           (at_set_named(t, &t->params, name, x) && at_set_named(t, &t->params, x->name, NULL));
+    AT_REQUIRE(t, name, "name: the name of %s is NULL", at_text(x));
+    const char *text = at_intern(t, name);
+    if (text && is_known_param(x)) { /* it is found by its new name from now on */
+        const at_tensor *other = at_find_param(t, text);
+        AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already", text);
+        if (!other &&
+            !(at_set_named(t, &t->params, text, x) && at_set_named(t, &t->params, x->name, NULL)))
+            return false;
+    }
+    if (text) x->name = text;
+    return text;
 }
 
 at_tensor *at_name(at_tensor *x, const char *name)
 {
-    if (!x || !at_check_alive(x->tape, "name", "x", x)) return x;
-    if (!name) at_fail(x->tape, ATTIC_USER_ERROR, "name: the name of %s is NULL", at_text(x));
-    const char *text = name && at_ok(x->tape) ? at_intern(x->tape, name) : NULL;
-    if (text && (!is_known_param(x) || rename_param(x, text))) x->name = text;
+    if (x && at_check_alive(x->tape, "name", "x", x)) rename_tensor(x, name);
     return x;
 }
 
 /* ------------------------------------------------------------------ single elements ------------ */
 
-/* The position of `index` in memory order, or -1 and a sticky error. */
-static ptrdiff_t element_at(const at_tensor *x, const char *what, at_shape index)
+/* Sets *at to the position of `index` in memory order; false after a sticky error. */
+static bool find_element(const at_tensor *x, const char *what, at_shape index, ptrdiff_t *at)
 {
-    if (!x || !at_check_any(x->tape, what, "x", x)) return -1;
+    if (!x || !at_check_any(x->tape, what, "x", x)) return false;
     bool inside = index.ndim == x->shape.ndim;
-    for (int d = 0; inside && d < index.ndim; d++)
+    *at = 0;
+    for (int d = 0; inside && d < index.ndim; d++) {
         inside = index.dim[d] >= 0 && index.dim[d] < x->shape.dim[d];
-    if (!inside) {
-        at_fail(x->tape, ATTIC_USER_ERROR, "%s: there is no element %s in %s", what,
-                at_shape_text(index), at_text(x));
-        return -1;
+        *at = *at * x->shape.dim[d] + index.dim[d];
     }
-    ptrdiff_t at = 0;
-    for (int d = 0; d < index.ndim; d++) at = at * x->shape.dim[d] + index.dim[d];
-    return at;
+    AT_REQUIRE(x->tape, inside, "%s: there is no element %s in %s", what, at_shape_text(index),
+               at_text(x));
+    return true;
 }
 
 double at_get_at(const at_tensor *x, at_shape index)
 {
-    ptrdiff_t i = element_at(x, "get", index);
-    return i < 0 ? (double)NAN : at_element(x, i);
+    ptrdiff_t i;
+    return find_element(x, "get", index, &i) ? at_element(x, i) : (double)NAN;
 }
 
 void at_set_at(at_tensor *x, double value, at_shape index)
 {
-    ptrdiff_t i = element_at(x, "set", index);
-    if (i < 0) return;
-    if (!at_can_hold(x->dtype, value)) {
+    ptrdiff_t i;
+    if (!find_element(x, "set", index, &i)) return;
+    if (at_can_hold(x->dtype, value))
+        at_written(x);
+    else
         at_fail(x->tape, ATTIC_USER_ERROR, "set: %s %s cannot hold %g", at_dtype_text(x->dtype),
                 at_text(x), value);
-        return;
-    }
-    at_written(x);
     if (at_ok(x->tape)) at_store(x->dtype, x->data, i, value);
 }
 
 double at_item(const at_tensor *x)
 {
     if (!x || !at_check_any(x->tape, "item", "x", x)) return (double)NAN;
-    if (at_count(x->shape) == 1) return at_element(x, 0);
-    at_fail(x->tape, ATTIC_USER_ERROR, "item: %s has %td elements, not one", at_text(x),
-            at_count(x->shape));
-    return (double)NAN;
+    ptrdiff_t n = at_count(x->shape);
+    if (n != 1)
+        at_fail(x->tape, ATTIC_USER_ERROR, "item: %s has %td elements, not one", at_text(x), n);
+    return n == 1 ? at_element(x, 0) : (double)NAN;
 }
 
 void at_written(at_tensor *x)
@@ -211,29 +207,13 @@ void at_written(at_tensor *x)
 
 /* ------------------------------------------------------------------ parameters ----------------- */
 
-/* "outer.inner.name" in permanent memory. */
-static char *scoped_name(at_tape *t, const char *name)
-{
-    size_t length = strlen(name) + 1;
-    for (const at_name_scope *s = t->scope; s; s = s->outer) length += strlen(s->name) + 1;
-    char *text = at_alloc_in(t, &t->permanent, length);
-    if (!text) return NULL;
-    char *at = text + length - strlen(name) - 1;
-    strcpy(at, name);
-    for (const at_name_scope *s = t->scope; s; s = s->outer) {
-        *--at = '.';
-        at -= strlen(s->name);
-        memcpy(at, s->name, strlen(s->name));
-    }
-    return text;
-}
-
 at_tensor *at_find_param(const at_tape *t, const char *name)
 {
     return t && name ? at_find_named(t, &t->params, name) : NULL;
 }
 
-static bool room_for_param(at_tape *t)
+/* Does the list of parameters have a place for one more? */
+static bool grow_params(at_tape *t)
 {
     if (t->n_params < t->max_params) return true;
     int n = t->n_params ? 2 * t->n_params : 16;
@@ -248,13 +228,13 @@ static bool room_for_param(at_tape *t)
 at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
 {
     AT_REQUIRE(t, name && *name, "param: a parameter needs a name");
-    char *full = scoped_name(t, name);
+    const char *full = at_join(t, at_prefix(t), name, "");
     if (!full) return NULL;
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
     at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "param", x, init)) return NULL;
     if (!(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
-    if (!room_for_param(t) || !at_set_named(t, &t->params, full, x)) return NULL;
+    if (!grow_params(t) || !at_set_named(t, &t->params, full, x)) return NULL;
     at_init_fill(x, init, at_draw(t));
     x->name = full;
     x->wants_grad = true;
@@ -307,13 +287,9 @@ at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_
 
     AT_REQUIRE(t, is_known_param(param), "param_state: %s is no parameter", at_text(param));
     s = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
-    char *name = at_alloc_in(t, &t->permanent, strlen(param->name) + strlen(what) + 2);
-    if (!s || !name) return NULL;
-    size_t stem = strlen(param->name) + 1;
-    snprintf(name, stem + strlen(what) + 1, "%s:%s", param->name, what);
-    s->name = name;
+    if (!s || !(s->name = at_join(t, param->name, ":", what))) return NULL;
     memset(s->data, 0, at_bytes(s));
-    return at_set_named(t, param, name + stem, s) ? s : NULL;
+    return at_set_named(t, param, s->name + strlen(param->name) + 1, s) ? s : NULL;
 }
 
 at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)

@@ -6,26 +6,24 @@
  *     -------------------------------------------------------------------------------
  *     the tape             "loss"        the one copy of this text       (at_intern)
  *     &t->params           "block0.wq"   the parameter                   (at_find_param)
- *     a parameter          "adam_m"      a piece of its state            (at_param_state)
+ *     a parameter          "adam_m"      a part of its state             (at_param_state)
  *     a scope, or NULL     "block0"      the scope of this name in it    (at_scope)
  *
- * Entries whose hashes end in the same bits form a list.  When there are as many entries as lists, the
- * number of lists doubles, so that a list has about one entry, and all doublings together cost no more
- * than the last one. */
+ * An entry lies where its hash says or, if that place is taken, in the next free one.  When half of
+ * the table is taken, it doubles: all doublings together cost no more than the last one. */
 #include "autograd/state.h"
 
 #include <string.h>
 
 struct at_named {
-    at_named *next;
     uint64_t hash;
     const void *owner;
-    const char *text;
+    const char *text; /* NULL: a free place */
     void *value;
 };
 
-/* FNV-1a (Fowler, Noll, Vo) of the text, begun with the owner.  An address ends in zeros, and a product's
- * last bits depend on nothing but last bits: so the first half is folded onto the second. */
+/* FNV-1a (Fowler, Noll, Vo) of the text, begun with the owner.  An address ends in zeros, and a
+ * product's last bits depend on last bits alone: so the first half is folded onto the second. */
 static uint64_t name_hash(const void *owner, const char *text)
 {
     uint64_t h = (uintptr_t)owner * 0x9e3779b97f4a7c15u;
@@ -33,55 +31,54 @@ static uint64_t name_hash(const void *owner, const char *text)
     return h ^ h >> 32;
 }
 
-static at_named *find_entry(const at_tape *t, const void *owner, const char *text, uint64_t hash)
+/* Where in a table of this size, a power of two, the entry of e's owner and text is or would be. */
+static at_named *place_of(at_named *table, size_t size, at_named e)
 {
-    at_named *e = t->n_lists ? t->named[hash & (t->n_lists - 1)] : NULL;
-    while (e && (e->hash != hash || e->owner != owner || strcmp(e->text, text) != 0)) e = e->next;
-    return e;
+    for (size_t i = (size_t)e.hash;; i++) {
+        at_named *p = &table[i & (size - 1)];
+        bool same = p->hash == e.hash && p->owner == e.owner;
+        if (!p->text || (same && strcmp(p->text, e.text) == 0)) return p;
+    }
 }
 
 void *at_find_named(const at_tape *t, const void *owner, const char *text)
 {
-    const at_named *e = find_entry(t, owner, text, name_hash(owner, text));
-    return e ? e->value : NULL;
+    at_named e = {name_hash(owner, text), owner, text, NULL};
+    return t->named ? place_of(t->named, t->named_size, e)->value : NULL;
 }
 
-static void put_entry(at_named **list, size_t n_lists, at_named *e)
+static bool double_table(at_tape *t)
 {
-    at_named **first = &list[e->hash & (n_lists - 1)];
-    e->next = *first;
-    *first = e;
-}
-
-static bool double_lists(at_tape *t)
-{
-    size_t n = t->n_lists ? 2 * t->n_lists : 64;
-    at_named **list = at_alloc_in(t, &t->permanent, n * sizeof(at_named *));
-    if (!list) return false;
-    memset(list, 0, n * sizeof(at_named *));
-    for (size_t i = 0; i < t->n_lists; i++)
-        for (at_named *e = t->named[i], *next; e; e = next) {
-            next = e->next;
-            put_entry(list, n, e);
-        }
-    t->named = list;
-    t->n_lists = n;
+    size_t size = t->named ? 2 * t->named_size : 64;
+    at_named *table = at_alloc_in(t, &t->permanent, size * sizeof *table);
+    if (!table) return false;
+    memset(table, 0, size * sizeof *table);
+    for (size_t i = 0; i < t->named_size; i++)
+        if (t->named[i].text) *place_of(table, size, t->named[i]) = t->named[i];
+    t->named = table;
+    t->named_size = size;
     return true;
 }
 
 bool at_set_named(at_tape *t, const void *owner, const char *text, void *value)
 {
-    uint64_t hash = name_hash(owner, text);
-    at_named *e = find_entry(t, owner, text, hash);
-    if (!e) {
-        if (t->n_named == t->n_lists && !double_lists(t)) return false;
-        if (!(e = at_alloc_in(t, &t->permanent, sizeof *e))) return false;
-        *e = (at_named){.hash = hash, .owner = owner, .text = text};
-        put_entry(t->named, t->n_lists, e);
+    if (2 * t->n_named >= t->named_size && !double_table(t)) return false;
+    at_named e = {name_hash(owner, text), owner, text, value};
+    at_named *place = place_of(t->named, t->named_size, e);
+    if (!place->text) {
         t->n_named++;
+        *place = e;
     }
-    e->value = value;
+    place->value = value;
     return true;
+}
+
+const char *at_join(at_tape *t, const char *a, const char *b, const char *c)
+{
+    size_t size = strlen(a) + strlen(b) + strlen(c) + 1;
+    char *text = at_alloc_in(t, &t->permanent, size);
+    if (text) snprintf(text, size, "%s%s%s", a, b, c);
+    return text;
 }
 
 const char *at_intern(at_tape *t, const char *text)

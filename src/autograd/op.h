@@ -24,17 +24,17 @@ AT_BEGIN_C
 
 #define AT_MAX_OUT 5
 
+typedef void at_kernel(at_node *);
 typedef struct at_op {
     const char *name;
-    void (*forward[ATTIC_NREALS])(at_node *); /* f32, f64:  out         = f(in...)              */
-    void (*backward[ATTIC_NREALS])(
-        at_node *);      /* in[i].grad += (df/din[i])^T out.grad; NULL, both: no gradient */
-    bool makes_infinity; /* an infinite output is no anomaly, e.g. a fill with -inf */
+    at_kernel *forward[ATTIC_NREALS];  /* f32, f64: out = f(in...) */
+    at_kernel *backward[ATTIC_NREALS]; /* in[i].grad += (df/din[i])^T out.grad; NULL, both: none */
+    bool makes_infinity;               /* an infinite output is no anomaly, e.g. a fill with -inf */
 } at_op;
 
 typedef struct at_name_scope at_name_scope;
 struct at_name_scope {
-    const char *name;
+    const char *name, *prefix; /* "inner"; "outer.inner." */
     const at_name_scope *outer;
 };
 
@@ -107,25 +107,24 @@ typedef struct {
 } at_fresh;
 AT_API at_fresh at_grad_fresh(at_node *n, int i);
 
-/* For an op whose output has the same numbers as in[i], in the same order: d(in[i]) += d(out[0]).
- * Where nothing is there yet nothing is copied, and both gradients are one piece of memory, until
+/* For an op whose output has the same elements as in[i], in the same order: d(in[i]) += d(out[0]).
+ * Where nothing is there yet nothing is copied: one gradient is an alias of the other, until
  * somebody else adds to d(in[i]). */
 AT_API void at_grad_pass(at_node *n, int i);
 
-/* at_grad_fresh for an op with one input and as many numbers in its output that reads each number of
- * dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie where dy lies:
- * so it does if dy's memory is to be recycled anyway. */
+/* at_grad_fresh for an op with one input and as many elements in its output that reads each element
+ * of dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie where
+ * dy lies: so it does if dy's memory is to be reused anyway. */
 AT_API at_fresh at_grad_over(at_node *n, int i);
 
-/* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as in
- * at_parallel_slots(n->slots, ...), 0 outside of it. */
+/* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
+ * in at_parallel_slots(n->slots, ...), 0 outside of it. */
 AT_API void *at_scratch(const at_node *n, int slot);
 
-/* A new tensor in step memory with uninitialised data. */
+/* A new tensor in step memory with uninitialised data; step memory for anything else; and the same
+ * in the memory that parameters lie in, until at_close.  NULL after a sticky error. */
 AT_API at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape);
-/* Step memory for anything else.  NULL after a sticky error. */
 AT_API void *at_step_alloc(at_tape *t, size_t bytes);
-/* The same in the memory that parameters lie in, until at_close. */
 AT_API void *at_permanent_alloc(at_tape *t, size_t bytes);
 
 /* ------------------------------------------------------------------ errors --------------------- */
@@ -134,8 +133,8 @@ AT_API void *at_permanent_alloc(at_tape *t, size_t bytes);
 AT_API __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind_t kind,
                                                            const char *format, ...);
 
-/* Every function on a tape begins with these: one fact each, what is and what should be, with the
- * numbers.  On a tape that has failed already they return NULL without looking at cond. */
+/* Every function on a tape begins with these: one fact each, what is and what should be, in
+ * figures.  On a tape that has failed already they return NULL without evaluating cond. */
 #define AT_REQUIRE(t, cond, ...)                                                                   \
     do {                                                                                           \
         if (!at_ok(t)) return NULL;                                                                \
@@ -145,7 +144,7 @@ AT_API __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_
         }                                                                                          \
     } while (0)
 
-/* x must be a live tensor of this tape with dtype d (ATTIC_REAL: the tape's own real type).  The
+/* x must be a live tensor of this tape with dtype d (ATTIC_REAL: the tape's real type).  The
  * message calls it by the name of the variable. */
 #define AT_INPUT(t, op, x, d)                                                                      \
     do {                                                                                           \
@@ -153,14 +152,13 @@ AT_API __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_
     } while (0)
 AT_API bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor *x,
                            at_dtype d);
-/* The same for any dtype. */
+/* The same for any dtype; and where a backward may have reused its memory. */
 AT_API bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *x);
-/* The same, though a backward may have reused its memory. */
 AT_API bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x);
 /* value must be finite, and stay so in the real type of the tape: 1e300 is infinite in f32. */
 AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double value);
 
-/* ------------------------------------------------------------------ looking inside ------------- */
+/* ------------------------------------------------------------------ inspection ----------------- */
 
 /* Whether attention checks its backward on this tape: its own setting, see at_check_attention. */
 bool *at_check_setting(at_tape *t);

@@ -8,16 +8,6 @@
 
 #include "kernels/parallel.h"
 
-#ifdef ATTIC_DEBUG
-uint64_t at_checksum(const at_tensor *x)
-{
-    uint64_t h = 14695981039346656037u; /* FNV-1a (Fowler, Noll, Vo), 64 bits */
-    const unsigned char *p = x->data;
-    for (size_t i = 0; i < at_bytes(x); i++) h = (h ^ p[i]) * 1099511628211u;
-    return h;
-}
-#endif
-
 /* Remembers which state of its inputs this node has read. */
 static void note_inputs(at_node *n)
 {
@@ -56,12 +46,7 @@ static bool make_outputs(at_node *n, at_tensor *y, const at_recipe *r)
     return true;
 }
 
-static size_t rounded_up(size_t bytes)
-{
-    return (bytes + 15) / 16 * 16;
-}
-
-/* The node with room for all it holds, in one piece:
+/* The node and all it holds, in one block of memory:
  *
  *     node | outputs | in | in_sum | in_version | args */
 static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
@@ -69,7 +54,7 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     int n_out = r->n_out ? r->n_out : 1;
     size_t outputs = (size_t)n_out * sizeof(at_tensor);
     size_t inputs = (size_t)in.n * (sizeof *in.in + sizeof(uint64_t) + sizeof(unsigned));
-    size_t args = rounded_up(sizeof(at_node) + outputs + inputs);
+    size_t args = (sizeof(at_node) + outputs + inputs + 15) / 16 * 16;
     at_node *n = at_step_alloc(t, args + r->args_size);
     void *saved = r->saved ? at_step_alloc(t, r->saved) : NULL;
     if (!n || (r->saved && !saved)) return NULL;
@@ -97,51 +82,46 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     return make_outputs(n, y, r) ? n : NULL;
 }
 
-/* The number of slots is fixed here: no replay and no backward of this node ever needs more. */
+/* How many slots is fixed here: no replay and no backward of this node ever needs more. */
 static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
 {
     if (r->scratch == 0) return true;
     if (r->slots == 0) r->slots = at_thread_count();
-    const size_t line = 64, bytes = r->scratch;
-    size_t all;
-    r->scratch = (bytes + line - 1) / line * line;
+    size_t bytes = r->scratch, all;
+    r->scratch = (bytes + 63) / 64 * 64;
     if (r->scratch < bytes || __builtin_mul_overflow(r->scratch, (size_t)r->slots, &all))
         return at_fail(t, ATTIC_MEMORY_ERROR, "%s: out of memory: scratch of %zu bytes per thread",
                        op->name, bytes);
     return at_scratch_ready(t, all);
 }
 
-static bool refuse_op(at_tape *t, const at_op *op, const at_recipe *r)
-{
-    AT_REQUIRE(t, op && op->name, "record: the op is NULL, or its name is");
-    int real = at_real_index(t);
-    const char *here = at_dtype_text(t->real), *other = real ? "f32" : "f64";
-    AT_REQUIRE(t, op->forward[real] || (r->shares && !op->forward[!real]),
-               "%s: the op has no forward for %s", op->name, here);
-    AT_REQUIRE(t, op->backward[real] || !op->backward[!real],
-               "%s: the op has a backward for %s, but none for %s", op->name, other, here);
-    AT_REQUIRE(t, r->n_out >= 0 && r->n_out <= AT_MAX_OUT, "%s: %d outputs, but %d are possible",
-               op->name, r->n_out, AT_MAX_OUT);
-    return at_fail(t, ATTIC_USER_ERROR,
-                   "%s: the output shares the data of the first input, but there is none",
-                   op->name);
-}
-
-/* An op may have no forward if its output shares the data of its input, and no backward at all: then no
- * gradient flows.  But a kernel that exists for one real type only would be missed in silence. */
+/* An op may have no forward if its output shares the data of its input, and no backward at all:
+ * then no gradient flows.  But a kernel for one real type only would be missed in silence. */
 static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
 {
+    if (!op || !op->name)
+        return at_fail(t, ATTIC_USER_ERROR, "record: the op is NULL, or its name is");
     int real = at_real_index(t);
-    bool sound = op && op->name && (op->forward[real] || (r->shares && !op->forward[!real])) &&
-                 (op->backward[real] || !op->backward[!real]) && r->n_out >= 0 &&
-                 r->n_out <= AT_MAX_OUT && (!r->shares || (in.n > 0 && in.in[0]));
-    return sound || refuse_op(t, op, r);
+    if (!op->forward[real] && (!r->shares || op->forward[!real]))
+        return at_fail(t, ATTIC_USER_ERROR, "%s: the op has no forward for %s", op->name,
+                       at_dtype_text(t->real));
+    if (!op->backward[real] && op->backward[!real])
+        return at_fail(t, ATTIC_USER_ERROR, "%s: the op has a backward for %s, but none for %s",
+                       op->name, real ? "f32" : "f64", at_dtype_text(t->real));
+    if (r->n_out < 0 || r->n_out > AT_MAX_OUT)
+        return at_fail(t, ATTIC_USER_ERROR, "%s: %d outputs, but %d are possible", op->name,
+                       r->n_out, AT_MAX_OUT);
+    if (r->shares && (in.n < 1 || !in.in[0]))
+        return at_fail(t, ATTIC_USER_ERROR,
+                       "%s: the output shares the data of the first input, but there is none",
+                       op->name);
+    return true;
 }
 
-static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
+at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
 {
-    if (!at_ok(t) || !can_be_recorded(t, op, in, r) || !prepare_scratch(t, op, r)) return NULL;
-    at_node *n = new_node(t, op, in, r);
+    if (!at_ok(t) || !can_be_recorded(t, op, in, &r) || !prepare_scratch(t, op, &r)) return NULL;
+    at_node *n = new_node(t, op, in, &r);
     if (!n) return NULL;
 
     n->prev = t->last;
@@ -154,27 +134,19 @@ static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
     return run_forward(n) ? n : NULL;
 }
 
-at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
-{
-    return record(t, op, in, &r);
-}
-
 at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, const void *args,
                      size_t args_size)
 {
     at_recipe r = {.shape = {shape}, .args = args, .args_size = args_size};
-    at_node *n = record(t, op, in, &r);
+    at_node *n = at_record_node(t, op, in, r);
     return n ? n->out[0] : NULL;
 }
 
+/* (Inputs are leaves, or outputs of nodes that come first.) */
 bool at_replay(at_tape *t)
 {
     if (!at_ok(t)) return false;
     for (at_node *n = t->first; n; n = n->next) {
-        for (int i = 0; i < n->n_in; i++)
-            AT_REQUIRE(t, !n->in[i] || at_data_owner(n->in[i])->data,
-                       "replay: input %d of %s %s was reused by a backward (see at_keep_grads)", i,
-                       n->op->name, at_shape_text(n->in[i]->shape));
         for (int i = 0; i < n->n_out; i++)
             AT_REQUIRE(t, n->out[i]->data,
                        "replay: the output of %s %s was reused by a backward (see at_keep_grads)",

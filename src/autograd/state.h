@@ -12,7 +12,7 @@ typedef struct { /* step memory that a backward is done with */
 } at_free_block;
 enum { AT_MAX_FREE = 128 };
 
-struct mark_entry; /* tape.c */
+struct mark_entry; /* mark.c */
 
 struct at_tape {
     at_dtype real;
@@ -27,8 +27,8 @@ struct at_tape {
     at_tensor *variables; /* leaves in step memory, newest first */
     at_tensor **params;   /* in the order of creation */
     int n_params, max_params;
-    at_named **named; /* all that is found by name */
-    size_t n_lists, n_named;
+    at_named *named; /* all that is found by name */
+    size_t named_size, n_named;
     const at_name_scope *scope; /* the innermost open one */
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
@@ -36,7 +36,7 @@ struct at_tape {
     bool check_attention;            /* at_check_setting */
     at_free_block free[AT_MAX_FREE]; /* the free list */
     int n_free;
-    at_arena scratch; /* one piece, for the kernel that runs */
+    at_arena scratch; /* one block, for the kernel that runs */
     char *scratch_memory;
     size_t scratch_size;
 
@@ -54,41 +54,48 @@ void *at_alloc_in(at_tape *t, at_arena *a, size_t bytes); /* sticky error when o
 at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape);
 /* Data for x, of the dtype and shape it has; false after a sticky error. */
 bool at_give_data(at_tensor *x, at_arena *a);
-/* The value of this text and owner, NULL if there is none; and how it gets one, false after a sticky
- * error.  The text is not copied. */
+/* The value of this text and owner, NULL if there is none; and how it gets one, false after a
+ * sticky error.  The text is not copied. */
 void *at_find_named(const at_tape *t, const void *owner, const char *text);
 bool at_set_named(at_tape *t, const void *owner, const char *text, void *value);
-/* The one permanent copy of this text. */
+/* The one permanent copy of this text; and one of a, b, c in a row.  NULL after a sticky error. */
 const char *at_intern(at_tape *t, const char *text);
+const char *at_join(at_tape *t, const char *a, const char *b, const char *c);
+/* "outer.inner.", of the open scopes */
+static inline const char *at_prefix(const at_tape *t)
+{
+    return t->scope ? t->scope->prefix : "";
+}
 /* Where does x lie?  ATTIC_DEAD: in memory that a rewind took back. */
-at_whereabouts at_tensor_find(const at_tape *t, const at_tensor *x);
+at_ownership at_tensor_find(const at_tape *t, const at_tensor *x);
 /* Whose data x holds: its own, or that of what it was reshaped or detached from. */
 static inline at_tensor *at_data_owner(const at_tensor *x)
 {
     return x->base ? x->base : (at_tensor *)x;
 }
 
-/* A buffer for x->grad: x's own, or one of the free list, or new. */
-void *at_grad_buffer(at_tape *t, at_tensor *x);
-/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what was made before
- * it: all else goes as a whole when the tape is rewound. */
-void *at_set_grad(at_tensor *x, void *p);
-/* Puts the memory of n's outputs and their gradients into the free list; of the loss only the gradient's. */
+/* Adds dy to the gradient of x, which may become an alias if it is the first.  False: no memory. */
+bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
+/* Puts what n's outputs and their gradients lie in into the free list; of the loss only the
+ * latter. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);
-/* A backward after so many marks has given n a gradient. */
-void at_list_reached(at_node *n, uint64_t marks);
+/* A backward has given n its first gradient since the last mark. */
+void at_list_reached(at_node *n);
 /* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */
 bool at_scratch_ready(at_tape *t, size_t bytes);
 
-#ifdef ATTIC_DEBUG
-uint64_t at_checksum(const at_tensor *x);
-#else
+/* Of the data of x: FNV-1a (Fowler, Noll, Vo), 64 bits.  Nothing is read without ATTIC_DEBUG. */
 static inline uint64_t at_checksum(const at_tensor *x)
 {
-    (void)x;
-    return 0;
-}
+    uint64_t h = 14695981039346656037u;
+    const unsigned char *p = x->data;
+    size_t bytes = 0;
+#ifdef ATTIC_DEBUG
+    bytes = at_bytes(x);
 #endif
+    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
+    return h;
+}
 
 /* anomaly mode: true if nothing new is wrong */
 bool at_forward_is_sane(at_node *n);

@@ -1,4 +1,4 @@
-/* tape.c -- opening and closing a tape, its errors, its modes, its memory; see tape.h.
+/* tape.c -- opening and closing a tape, its errors, its memory, its modes; see tape.h.
  *
  * The tape lies in its own permanent arena, so that closing it is giving back its arenas. */
 #include "autograd/state.h"
@@ -88,19 +88,18 @@ void *at_fail(at_tape *t, at_error_kind_t kind, const char *format, ...)
     return NULL;
 }
 
-at_whereabouts at_tensor_find(const at_tape *t, const at_tensor *x)
+at_ownership at_tensor_find(const at_tape *t, const at_tensor *x)
 {
-    if (at_arena_is_recent(&t->step, x) || at_arena_is_recent(&t->permanent, x)) return ATTIC_LIVE;
-    at_whereabouts here = at_arena_find(&t->step, x);
+    at_ownership here = at_arena_find(&t->step, x);
     return here == ATTIC_OUTSIDE ? at_arena_find(&t->permanent, x) : here;
 }
 
-/* x is not looked into before it is known where it lies. */
+/* x is not read before it is known where it lies. */
 bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x)
 {
     if (!at_ok(t)) return false;
     if (!x) return at_fail(t, ATTIC_USER_ERROR, "%s: %s is NULL", op, arg);
-    at_whereabouts place = at_tensor_find(t, x);
+    at_ownership place = at_tensor_find(t, x);
     if (place == ATTIC_LIVE && x->tape == t) return true;
     return at_fail(t, ATTIC_USER_ERROR,
                    place == ATTIC_DEAD ? "%s: %s was made in a step that has been rewound"
@@ -187,136 +186,7 @@ at_memory at_memory_of(const at_tape *t)
                        .nodes = t->last ? t->last->index + 1 : 0};
 }
 
-/* ------------------------------------------------------------------ steps ---------------------- */
-
-/* What a mark stands for.  Those that can be rewound to form a list, the newest first:
- *
- *     marks -> 7 -> 4 -> 3        a rewind to 4 drops 7, whose number is never given again
- *
- * What is dropped serves the next mark: a loop needs no more memory for them. */
-struct mark_entry {
-    struct mark_entry *below;
-    uint64_t serial;
-    at_arena_mark memory;
-    at_node *last;
-    at_tensor *variables;
-};
-
-/* Was nothing made since?  Then a mark taken here is the same. */
-static bool marks_here(const at_tape *t, const struct mark_entry *e)
-{
-    at_arena_mark here = at_arena_here(&t->step);
-    return e->memory.chunk == here.chunk && e->memory.used == here.used && e->last == t->last &&
-           e->variables == t->variables;
-}
-
-at_mark at_mark_here(at_tape *t)
-{
-    if (!t) return (at_mark){0};
-    if (t->marks && marks_here(t, t->marks)) return (at_mark){t, t->marks->serial};
-    struct mark_entry *e = t->unused_marks;
-    if (e) {
-        t->unused_marks = e->below;
-    } else if (!(e = at_arena_alloc(&t->permanent, sizeof *e))) {
-        at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: %zu more bytes were needed", sizeof *e);
-        return (at_mark){0};
-    }
-    *e = (struct mark_entry){t->marks, ++t->marks_made, at_arena_here(&t->step), t->last,
-                             t->variables};
-    t->marks = e;
-    return (at_mark){t, e->serial};
-}
-
-/* NULL after a sticky error. */
-static struct mark_entry *find_mark(at_tape *t, at_mark m)
-{
-    if (!m.tape)
-        return at_fail(t, ATTIC_USER_ERROR, "rewind: the mark is empty (see at_mark_here)");
-    if (m.tape != t) return at_fail(t, ATTIC_USER_ERROR, "rewind: the mark is another tape's");
-    struct mark_entry *e = t->marks;
-    while (e && e->serial > m.serial) e = e->below;
-    if (e && e->serial == m.serial) return e;
-    return at_fail(t, ATTIC_USER_ERROR,
-                   "rewind: the mark was taken in a step that has been rewound");
-}
-
-/* A gradient of what stays may lie in memory that goes.  To find those without a look at all that stays,
- * the nodes that a backward reached after a mark was taken above them stand in a list, each once, where
- * the latest come first:
- *
- *     t->reached -> [after 3 marks] -> [after 3] -> [after 2] -> [after 1]
- *
- * A rewind to mark 3 takes the first two. */
-static void unlist_reached(at_node *n)
-{
-    if (!n->link) return;
-    *n->link = n->older;
-    if (n->older) n->older->link = n->link;
-    n->link = NULL;
-}
-
-void at_list_reached(at_node *n, uint64_t marks)
-{
-    unlist_reached(n);
-    n->reached = marks;
-    n->older = n->tape->reached;
-    n->link = &n->tape->reached;
-    if (n->older) n->older->link = &n->older;
-    n->tape->reached = n;
-}
-
-/* Takes those that were reached since the mark off the list, and returns those of them that stay. */
-static at_node *take_reached(at_tape *t, uint64_t mark)
-{
-    at_node *stay = NULL;
-    for (at_node *n; (n = t->reached) && n->reached >= mark;) {
-        unlist_reached(n);
-        if (n->made >= mark) continue;
-        n->older = stay;
-        stay = n;
-    }
-    return stay;
-}
-
-/* A gradient that stays may lie in memory that goes with an older mark, so the nodes are listed again: as
- * reached just before the mark. */
-static void forget_rewound_grads(at_tape *t, at_node *stay, uint64_t mark)
-{
-    for (at_node *n = stay, *next; n; n = next) {
-        next = n->older;
-        for (int i = 0; i < n->n_out; i++) {
-            at_tensor *y = n->out[i];
-            if (!y) continue;
-            if (at_arena_find(&t->step, y->grad) != ATTIC_LIVE) y->grad = NULL;
-            if (at_arena_find(&t->step, y->grad_memory) != ATTIC_LIVE) y->grad_memory = NULL;
-        }
-        at_list_reached(n, mark - 1);
-    }
-}
-
-void at_rewind(at_tape *t, at_mark m)
-{
-    struct mark_entry *e = t ? find_mark(t, m) : NULL;
-    if (!e) return;
-    while (t->marks != e) {
-        struct mark_entry *dropped = t->marks;
-        t->marks = dropped->below;
-        dropped->below = t->unused_marks;
-        t->unused_marks = dropped;
-    }
-    t->last = e->last;
-    if (t->last)
-        t->last->next = NULL;
-    else
-        t->first = NULL;
-    t->swept = t->swept && t->first;
-    t->variables = e->variables;
-    t->n_free = 0;
-    at_node *stay = take_reached(t, e->serial);
-    at_arena_rewind(&t->step, e->memory);
-    e->memory = at_arena_here(&t->step); /* of an arena that was empty, and now has a chunk */
-    forget_rewound_grads(t, stay, e->serial);
-}
+/* ------------------------------------------------------------------ scopes --------------------- */
 
 /* Scopes outlive the steps that open them: they lie in permanent memory and are found again. */
 static const at_name_scope *scope_named(at_tape *t, const char *name)
@@ -325,9 +195,9 @@ static const at_name_scope *scope_named(at_tape *t, const char *name)
     at_name_scope *s = at_find_named(t, t->scope, name);
     if (s) return s;
     s = at_alloc_in(t, &t->permanent, sizeof *s);
-    const char *copy = at_intern(t, name);
-    if (!s || !copy || !at_set_named(t, t->scope, copy, s)) return NULL;
-    *s = (at_name_scope){copy, t->scope};
+    const char *copy = at_intern(t, name), *prefix = at_join(t, at_prefix(t), name, ".");
+    if (!s || !copy || !prefix || !at_set_named(t, t->scope, copy, s)) return NULL;
+    *s = (at_name_scope){copy, prefix, t->scope};
     return s;
 }
 

@@ -1,5 +1,4 @@
-/* tape.h -- a tape remembers what was computed, owns what was made, and reports the first thing
- * that went wrong.
+/* tape.h -- a tape remembers what was computed, owns what was made, and reports the first error.
  *
  * Ownership.  Everything a tape hands out (tensors, nodes, texts) belongs to it.  Parameters live
  * until at_close; all else lives until the rewind below it.  at_close is the only free in a
@@ -7,7 +6,7 @@
  *
  * Errors are sticky, and the first one wins.  A function that fails returns NULL (false, NAN), the
  * tape keeps the message, and from then on every call on that tape returns NULL at once.  So a
- * chain of calls needs one check at its end.  A NULL tape counts as "out of memory".  Nothing here
+ * chain of calls needs one check at its end.  A NULL tape counts as "out of memory".  Nothing
  * prints, exits or aborts.
  *
  * A tape is used by one thread at a time; different tapes are independent. */
@@ -24,9 +23,8 @@ AT_BEGIN_C
 /* A new tape whose real tensors all have type `real`, ATTIC_F32 to train or ATTIC_F64 to check.
  * Everything random on it follows from seed.  NULL when out of memory or `real` is neither.
  *
- * On a processor that lacks what this library was built for (see ARCH in the Makefile), the tape has
- * an error from the beginning that says so.  Programs that are carried to other machines check
- * at_ok right here. */
+ * On a processor that lacks what this library was built for (see ARCH in the Makefile), the tape
+ * has an error from the beginning that says so.  Programs for other machines check at_ok here. */
 AT_API at_tape *at_open(at_dtype real, uint64_t seed);
 AT_API void at_close(at_tape *t); /* frees all it owns; t may be NULL */
 
@@ -39,8 +37,8 @@ AT_API void at_clear_error(at_tape *t); /* go on after an error, e.g. at an inte
 
 AT_API at_dtype at_real(const at_tape *t); /* ATTIC_F32 or ATTIC_F64 */
 AT_API uint64_t at_seed(const at_tape *t);
-/* The next random stream of this tape, for at_random_unit or at_sample.  An op keeps it in its args.  The
- * count of draws never rewinds. */
+/* The next random stream of this tape, for at_random_unit or at_sample.  An op keeps it in its
+ * args.  The count of draws never rewinds. */
 AT_API at_stream at_draw(at_tape *t);
 AT_API const char *at_version(void); /* "0.2.0" */
 
@@ -65,8 +63,8 @@ AT_API at_tensor *at_detach(at_tape *t, at_tensor *x);
  * backward: nothing differentiates through this copy. */
 AT_API at_tensor *at_grad_copy(at_tape *t, at_tensor *x);
 
-/* For messages, prints and graphs; returns x.  A parameter is found by its new name from then on.  A name
- * that is NULL, or that of another parameter, is an error. */
+/* For messages, prints and graphs; returns x.  A parameter is found by its new name from then on.
+ * A name that is NULL, or that of another parameter, is an error. */
 AT_API at_tensor *at_name(at_tensor *x, const char *name);
 
 /* One element as a double.  at_get(x, i, j), at_set(x, value, i, j); a scalar takes no index.  A
@@ -80,9 +78,8 @@ AT_API double at_item(const at_tensor *x); /* of a tensor with exactly one eleme
 AT_API void at_written(at_tensor *x);
 
 AT_API int at_param_count(const at_tape *t);
-AT_API at_tensor *at_param_at(const at_tape *t, int i); /* in the order of creation */
-/* NULL if there is none of that name. */
-AT_API at_tensor *at_find_param(const at_tape *t, const char *name);
+AT_API at_tensor *at_param_at(const at_tape *t, int i);              /* in the order of creation */
+AT_API at_tensor *at_find_param(const at_tape *t, const char *name); /* NULL if there is none */
 /* Every parameter of dst from the one of the same name in src, converting f32 <-> f64.  An error
  * on dst if one is missing or has another shape. */
 AT_API bool at_copy_params(at_tape *dst, const at_tape *src);
@@ -99,19 +96,19 @@ typedef struct {
     uint64_t serial;
 } at_mark;
 
-/* at_rewind forgets every op and tensor recorded since the mark, parameters excepted, and every gradient
- * that lies in their memory.  It costs what was done since the mark, however much lies below it.  In the
- * steady state of a loop neither of them calls malloc or free.
+/* at_rewind forgets every op and tensor recorded since the mark, parameters excepted, and every
+ * gradient that lies in their memory.  It costs what was done since the mark, however much lies
+ * below it.  In the steady state of a loop neither of them calls malloc or free.
  *
- * A mark may be rewound to again and again, until a rewind to a mark taken before it forgets it too.
- * Rewinding to a forgotten mark, to another tape's or to none is an error, and forgets nothing.  Both
- * functions work on a failed tape.  A tensor that is used after it was forgotten is an error until its
- * memory is handed out again. */
+ * A mark may be rewound to again and again, until a rewind to a mark taken before it forgets it
+ * too.  Rewinding to a forgotten mark, to another tape's or to none is an error, and forgets
+ * nothing.  Both functions work on a failed tape.  A tensor that is used after it was forgotten is
+ * an error until its memory is handed out again. */
 AT_API at_mark at_mark_here(at_tape *t);
 AT_API void at_rewind(at_tape *t, at_mark m);
 
 /* Names for what follows: parameters get the prefix "name.", graphs a box.  Scopes nest.  They are
- * opened and closed on a failed tape, too, so that at_clear_error finds things as they should be. */
+ * opened and closed on a failed tape, too: at_clear_error finds them as they should be. */
 AT_API void at_scope(at_tape *t, const char *name);
 AT_API void at_scope_end(at_tape *t);
 
@@ -123,12 +120,12 @@ AT_API bool at_no_grad(at_tape *t, bool on);
 
 /* ------------------------------------------------------------------ backward ------------------- */
 
-/* Sets d(loss)/d(loss) = 1 and sweeps the tape back once.  Gradients of leaves add up over several
- * backwards until at_zero_grads (or an optimizer) clears them; those of intermediates start fresh.
- * loss must have exactly one element. */
+/* Sets d(loss)/d(loss) = 1 and sweeps the tape back once.  loss must have exactly one element.
+ * Gradients of leaves add up over several backwards until at_zero_grads (or an optimizer) clears
+ * them; those of intermediates start afresh. */
 AT_API bool at_backward(at_tape *t, at_tensor *loss);
-/* The same from any y with the cotangent dy = d(loss)/dy of y's shape: a vector-Jacobian product.
- * What is written to dy afterwards may show in y's gradient. */
+/* The same from any y with the upstream gradient (cotangent) dy = d(loss)/dy of y's shape: a
+ * vector- Jacobian product.  What is written to dy afterwards may show in y's gradient. */
 AT_API bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy);
 AT_API void at_zero_grads(at_tape *t);
 
@@ -141,10 +138,10 @@ AT_API bool at_replay(at_tape *t);
  * Returns the setting before. */
 AT_API bool at_keep_grads(at_tape *t, bool on);
 
-/* ------------------------------------------------------------------ looking inside ------------- */
+/* ------------------------------------------------------------------ inspection ----------------- */
 
-/* Prints x as print() of NumPy would (tensor/print.h), on a failed tape, too.  NULL prints as NULL, and
- * where there are no numbers it says why.  No file to print to is an error of x's tape. */
+/* Prints x as print() of NumPy would (tensor/print.h), on a failed tape, too.  NULL prints as NULL,
+ * and where there are no values it says why.  No file to print to is an error of x's tape. */
 AT_API void at_print(const at_tensor *x, FILE *out);
 /* The same for its gradient; "(no gradient)" until a backward reached it. */
 AT_API void at_print_grad(const at_tensor *x, FILE *out);

@@ -1,6 +1,5 @@
 /* arena.c -- memory that is handed out forwards and given back all at once; see arena.h. */
 #include "tensor/arena.h"
-#include "tensor/arena_hooks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,16 +21,11 @@
 
 enum { FIRST_CHUNK = 1 << 16 };
 
-static _Thread_local ptrdiff_t fail_countdown, n_requests, n_mallocs;
+static _Thread_local ptrdiff_t fail_countdown, n_mallocs;
 
 void at_fail_allocation(ptrdiff_t n)
 {
     fail_countdown = n;
-}
-
-ptrdiff_t at_allocations(void)
-{
-    return n_requests;
 }
 
 ptrdiff_t at_mallocs(void)
@@ -73,8 +67,7 @@ static at_arena_chunk *add_chunk(at_arena *a, size_t bytes)
     char *memory = malloc(63 + AT_CHUNK_HEADER + size);
     if (!memory) return NULL;
     n_mallocs++;
-    at_arena_chunk *c =
-        (at_arena_chunk *)(memory + (-(uintptr_t)memory & 63)); /* the next multiple of 64 */
+    at_arena_chunk *c = (void *)(memory + (-(uintptr_t)memory & 63)); /* a multiple of 64 */
     *c = (at_arena_chunk){a->current ? a->current->next : NULL, .size = size, .memory = memory};
     forget_bytes(chunk_bytes(c), size);
     a->reserved += size;
@@ -87,7 +80,6 @@ static at_arena_chunk *add_chunk(at_arena *a, size_t bytes)
 
 void *at_arena_alloc(at_arena *a, size_t bytes)
 {
-    n_requests++;
     if (fail_countdown > 0 && --fail_countdown == 0) return NULL;
     if (bytes == 0) bytes = 1;
     if (bytes > PTRDIFF_MAX - 128) return NULL;
@@ -97,7 +89,6 @@ void *at_arena_alloc(at_arena *a, size_t bytes)
     while (!a->current || (at = chunk_place(a->current, bytes)) == SIZE_MAX) {
         at_arena_chunk *next = a->current ? a->current->next : NULL;
         if (!next && !(next = add_chunk(a, bytes))) return NULL;
-        next->used = 0;
         a->current = next;
     }
     at_arena_chunk *c = a->current;
@@ -138,14 +129,23 @@ void at_arena_free(at_arena *a)
     *a = (at_arena){0};
 }
 
-at_whereabouts at_arena_find(const at_arena *a, const void *p)
+/* Where p lies in c; not below c->size if it lies elsewhere. */
+static uintptr_t offset_in(const at_arena_chunk *c, const void *p)
 {
-    bool live = true; /* chunks behind the current one hold nothing */
-    for (at_arena_chunk *c = a->first; c; c = c->next) {
-        uintptr_t from = (uintptr_t)chunk_bytes(c), at = (uintptr_t)p;
-        if (at >= from && at < from + c->size)
-            return live && at < from + c->used ? ATTIC_LIVE : ATTIC_DEAD;
-        if (c == a->current) live = false;
-    }
-    return ATTIC_OUTSIDE;
+    return (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER;
+}
+
+at_ownership at_arena_find(const at_arena *a, const void *p)
+{
+    const at_arena_chunk *c = a->current; /* half of all memory, at least */
+    if (!c || offset_in(c, p) >= c->size)
+        for (c = a->first; c && offset_in(c, p) >= c->size;) c = c->next;
+    return !c ? ATTIC_OUTSIDE : offset_in(c, p) < c->used ? ATTIC_LIVE : ATTIC_DEAD;
+}
+
+bool at_arena_since(const at_arena *a, at_arena_mark m, const void *p)
+{
+    const at_arena_chunk *c = m.chunk ? m.chunk : a->first;
+    while (c && offset_in(c, p) >= c->size) c = c->next;
+    return c && (c != m.chunk || offset_in(c, p) >= m.used);
 }

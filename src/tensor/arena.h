@@ -5,9 +5,9 @@
  *                                          ^ used            kept from an earlier, larger step
  *
  * Chunks are linked and never move, so a pointer stays good until the rewind below it.  A rewind
- * keeps the chunks: a loop that asks for the same memory in every round asks malloc only in its
- * first round.  Built with ATTIC_DEBUG, memory not handed out is filled with 0xFF (a NaN in every
- * real type) and poisoned for AddressSanitizer. */
+ * keeps the chunks: a loop that asks for the same memory each time turns to malloc only the first
+ * time.  Built with ATTIC_DEBUG, memory not handed out is filled with 0xFF (a NaN in every real
+ * type) and poisoned for AddressSanitizer. */
 #ifndef AT_TENSOR_ARENA_H
 #define AT_TENSOR_ARENA_H
 #include <stdbool.h>
@@ -41,15 +41,16 @@ at_arena_mark at_arena_here(const at_arena *a);
 void at_arena_rewind(at_arena *a, at_arena_mark m); /* forget everything handed out since m */
 void at_arena_free(at_arena *a);                    /* back to malloc, back to all zero */
 
-/* Where does this address lie?  Outside the arena, in memory now handed out, or in memory that a
- * rewind took back (and nobody was given since). */
-typedef enum { ATTIC_OUTSIDE, ATTIC_LIVE, ATTIC_DEAD } at_whereabouts;
-at_whereabouts at_arena_find(const at_arena *a, const void *p);
-/* True: it is live, and in the chunk that is handed out now, as half of all memory is at least. */
-static inline bool at_arena_is_recent(const at_arena *a, const void *p)
-{
-    const at_arena_chunk *c = a->current;
-    return c && (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER < c->used;
-}
+/* Does the memory at p belong to nobody here, is it handed out now, or did a rewind take it back
+ * (and nobody was given it since)? */
+typedef enum { ATTIC_OUTSIDE, ATTIC_LIVE, ATTIC_DEAD } at_ownership;
+at_ownership at_arena_find(const at_arena *a, const void *p);
+/* Was it handed out after the mark?  Then a rewind to m takes it back. */
+bool at_arena_since(const at_arena *a, at_arena_mark m, const void *p);
+
+/* For tests.  The n-th request from now on, by this thread and from any arena, fails as if memory
+ * had run out (n = 1 is the next one; 0 switches it off).  How often they have called malloc. */
+void at_fail_allocation(ptrdiff_t n);
+ptrdiff_t at_mallocs(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/system.h"
+#include "tensor/layout.h"
 
 static double closeness_of(at_dtype d)
 {
@@ -21,19 +22,12 @@ static double largest_element(const at_tensor *x)
     return largest;
 }
 
-/* |a - b| beside the size of both; infinite where only one is a number. */
+/* |a - b| beside the size of both; infinite where only one is finite. */
 static double relative_error(double a, double b, double floor)
 {
     if (a == b || (isnan(a) && isnan(b))) return 0;
     if (!isfinite(a) || !isfinite(b)) return (double)INFINITY;
     return fabs(a - b) / fmax(fmax(fabs(a), fabs(b)), floor);
-}
-
-static at_shape index_of_element(at_shape s, ptrdiff_t i)
-{
-    at_shape index = {s.ndim, {0}};
-    for (int d = s.ndim - 1; d >= 0; i /= s.dim[d--]) index.dim[d] = (int)(i % s.dim[d]);
-    return index;
 }
 
 /* Is a = factor b wherever b is not tiny? */
@@ -88,7 +82,7 @@ at_comparison at_compare(const at_tensor *a, const at_tensor *b)
         c.error = error;
         c.a = at_element(a, i);
         c.b = at_element(b, i);
-        c.index = index_of_element(a->shape, i);
+        c.index = at_index_of(a->shape, i);
     }
     c.likeness = c.differing ? ATTIC_DIFFERENT : c.error > 0 ? ATTIC_CLOSE : ATTIC_EXACT;
     void *locale = at_point_begin();

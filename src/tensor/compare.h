@@ -1,6 +1,6 @@
 /* compare.h -- are two tensors the same, and if not, by how much?
  *
- * For exercises ("write this backward yourself"), and wherever two roads should lead to one result:
+ * For exercises ("write this backward yourself"), and wherever two implementations should agree:
  *
  *     at_comparison c = at_compare(mine, at_grad_copy(t, x));
  *     puts(c.text);      wrong: 0.5 instead of 0.25 at [0,2]; 12 of 12 differ, by a factor 2 */

@@ -89,8 +89,5 @@ const char *at_short_text(double x, int significant)
 
 bool at_same_bits(double a, double b)
 {
-    uint64_t bits_a, bits_b;
-    memcpy(&bits_a, &a, sizeof a);
-    memcpy(&bits_b, &b, sizeof b);
-    return bits_a == bits_b;
+    return memcmp(&a, &b, sizeof a) == 0;
 }

@@ -1,5 +1,4 @@
-/* decimal.h -- a number as decimal digits, as text that is the same in every locale, as bits.
- * Private to the library. */
+/* decimal.h -- a number as digits, as text that is the same in every locale, as bits.  Internal. */
 #ifndef AT_TENSOR_DECIMAL_H
 #define AT_TENSOR_DECIMAL_H
 #include "tensor/layout.h"

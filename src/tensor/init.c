@@ -35,7 +35,7 @@ at_init at_normal(double sigma)
     return (at_init){.kind = ATTIC_INIT_NORMAL, .scale = sigma};
 }
 
-/* U(-a, a) has variance a^2 / 3: the factor sqrt(3) gives it the same variance as the normal form. */
+/* U(-a, a) has variance a^2 / 3: hence the factor sqrt(3). */
 
 at_init at_xavier_uniform(double gain)
 {

@@ -21,18 +21,19 @@ AT_API at_init at_values(const double *values); /* copied, in memory order */
 AT_API at_init at_uniform(double a);            /* U(-a, a)     variance a^2 / 3 */
 AT_API at_init at_normal(double sigma);         /* N(0, sigma^2) */
 
-/* Weights of shape [..., fan_in, fan_out], as in y = x W.  One dim n counts as fan_in = fan_out = n.
+/* Weights of shape [..., fan_in, fan_out], as in y = x W.  One dim n counts as fan_in = fan_out =
+ * n.
  *
  * Xavier (Glorot, Bengio 2010): variance gain^2 * 2 / (fan_in + fan_out), which keeps the variance
- * of both activations and gradients through a linear layer with fan_in = fan_out.
- * He (He, Zhang, Ren, Sun 2015): variance gain^2 / fan_in, with gain sqrt(2) for relu. */
+ * of both activations and gradients through a linear layer with fan_in = fan_out.  He (He, Zhang,
+ * Ren, Sun 2015): variance gain^2 / fan_in, with gain sqrt(2) for relu. */
 AT_API at_init at_xavier_uniform(double gain);
 AT_API at_init at_xavier_normal(double gain);
 AT_API at_init at_he_uniform(double gain);
 AT_API at_init at_he_normal(double gain);
 
-/* Fills x.  The numbers are drawn in double and rounded, so an f32 and an f64 tensor made from the
- * same stream hold the same numbers. */
+/* Fills x.  Values are drawn in double and rounded, so an f32 and an f64 tensor made from the same
+ * stream hold the same values. */
 AT_API void at_init_fill(at_tensor *x, at_init init, at_stream stream);
 
 AT_END_C

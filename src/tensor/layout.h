@@ -1,16 +1,19 @@
-/* layout.h -- shapes and elements as ops see them: axes, broadcasting, bytes, values of any dtype. */
+/* layout.h -- shapes and elements as ops see them: axes, broadcasting, values of any dtype. */
 #ifndef AT_TENSOR_LAYOUT_H
 #define AT_TENSOR_LAYOUT_H
 #include "tensor/tensor.h"
 AT_BEGIN_C
 
-/* Can a tensor have this shape?  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or the
- * bytes of so many 8-byte elements could not be addressed: every size that comes from outside
+/* Can a tensor have this shape?  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or
+ * the bytes of so many 8-byte elements could not be addressed: every size that comes from outside
  * passes through here once, afterwards at_count is safe. */
 AT_API bool at_shape_valid(at_shape s);
 
 /* -1 is the last axis, -2 the one before.  Returns -1 when there is no such axis. */
 AT_API int at_axis_of(at_shape s, int axis);
+
+/* The index of element i, in memory order, of a tensor of shape s. */
+AT_API at_shape at_index_of(at_shape s, ptrdiff_t i);
 
 /* NumPy's rule: align at the right; dims must be equal, or one of them 1 or absent.  False if the
  * shapes do not fit together. */
@@ -31,7 +34,7 @@ AT_API double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
  * infinite; not NaN or 3e9 in i32. */
 AT_API bool at_can_hold(at_dtype d, double value);
 
-/* The next of the buffers of at_shape_text, AT_TEXT_SIZE bytes: for texts made of shapes and names. */
+/* The next of the buffers of at_shape_text, AT_TEXT_SIZE bytes: for texts made of such texts. */
 #define AT_TEXT_SIZE 160
 AT_API char *at_text_buffer(void);
 

@@ -5,7 +5,7 @@
  *
  * Every element that will be seen is measured first, then all are written in the common format:
  *
- *   positional     digits down to 10^-8, as many as each number needs, the points aligned
+ *   positional     digits down to 10^-8, as many as each element needs, the points aligned
  *   exponential    when the largest is >= 1e8, or the smallest (zeros apart) is < 1e-4, or they are
  *                  more than a factor of 1000 apart: equally many digits for all, at most 9
  *
@@ -22,7 +22,7 @@ enum {
     PRINT_WHOLE = 1000, /* elements; a larger tensor is summarised */
     PRINT_EDGE = 3,     /* what is then seen at either end of an axis */
     PRINT_DECIMALS = 8,
-    PRINT_WORD = 64 /* room for the longest element */
+    PRINT_WORD = 64 /* bytes of the longest element */
 };
 
 typedef struct {
@@ -32,12 +32,12 @@ typedef struct {
     const void *data;
     bool cut; /* summarised */
 
-    /* what was measured: of the finite, of the finite but 0, and of the others */
-    int left, right, exponent; /* columns up to the point, after it; digits of the exponent */
-    double smallest, largest;
-    bool any_other, any_minus_infinity;
-
+    /* the common format */
+    double smallest, largest; /* of the finite, but for 0 */
     bool exponential;
+    int digits, exponent;   /* if so: digits of an element and of its exponent */
+    int left, right, other; /* columns up to the point, from there on; of nan and inf */
+
     int used, due; /* columns of the line so far; spaces before its next word */
 } at_printer;
 
@@ -67,11 +67,12 @@ static void each_shown(at_printer *p, int axis, ptrdiff_t offset,
         each_shown(p, axis + 1, offset * n + i, visit);
 }
 
-/* ------------------------------------------------------------------ one number ----------------- */
+/* ------------------------------------------------------------------ one element ---------------- */
 
-static void drop_zeros(at_decimal *d)
+static at_decimal without_zeros(at_decimal d)
 {
-    while (d->n > 1 && d->digit[d->n - 1] == '0') d->n--;
+    while (d.n > 1 && d.digit[d.n - 1] == '0') d.n--;
+    return d;
 }
 
 /* x as it is written in positional form: all digits before the point, and so many after it that it
@@ -81,8 +82,7 @@ static at_decimal positional_digits(at_dtype real, double x, int decimals)
     at_decimal d = at_decimal_of(real, x, 1, 17);
     int most = d.exponent + 1 + decimals;
     if (d.n < d.exponent + 1 || d.n > most) d = at_decimal_of(real, x, d.exponent + 1, most);
-    drop_zeros(&d);
-    return d;
+    return without_zeros(d);
 }
 
 static int exponent_length(int exponent)
@@ -90,124 +90,103 @@ static int exponent_length(int exponent)
     return exponent > 99 || exponent < -99 ? 3 : 2;
 }
 
-/* "-12.5", without padding; returns how many columns lie before the point */
-static int write_positional(char *word, at_decimal d)
+/* "-12.5" */
+static void write_positional(char *to, at_decimal d)
 {
-    char *to = word;
     if (d.negative) *to++ = '-';
     for (int i = 0; i <= larger(d.exponent, 0); i++)
         *to++ = d.exponent < 0 || i >= d.n ? '0' : d.digit[i];
-    int left = (int)(to - word);
     *to++ = '.';
     for (int i = d.exponent + 1; i < 0; i++) *to++ = '0';
     for (int i = larger(d.exponent + 1, 0); i < d.n; i++) *to++ = d.digit[i];
     *to = 0;
-    return left;
 }
 
-/* "-1.250e-07" with `decimals` digits after the point */
-static int write_exponential(char *word, at_decimal d, int decimals, int exponent_digits)
+/* "-1.250e-07" */
+static void write_exponential(char *to, at_decimal d, int digits, int exponent_digits)
 {
-    char *to = word;
     if (d.negative) *to++ = '-';
     *to++ = d.digit[0];
-    int left = (int)(to - word);
     *to++ = '.';
-    for (int i = 1; i <= decimals; i++) *to++ = i < d.n ? d.digit[i] : '0';
+    for (int i = 1; i < digits; i++) *to++ = i < d.n ? d.digit[i] : '0';
     snprintf(to, PRINT_WORD / 2, "e%c%0*d", d.exponent < 0 ? '-' : '+', exponent_digits,
              d.exponent < 0 ? -d.exponent : d.exponent);
-    return left;
 }
 
-static const char *other_text(double x)
+/* x in the common format, but for padding. */
+static void write_element(const at_printer *p, char word[PRINT_WORD], double x)
 {
-    return isnan(x) ? "nan" : x < 0 ? "-inf" : "inf";
+    if (p->dtype == ATTIC_BOOL)
+        strcpy(word, x != 0 ? "True" : "False");
+    else if (p->dtype == ATTIC_I32)
+        snprintf(word, PRINT_WORD, "%.0f", x);
+    else if (!isfinite(x))
+        strcpy(word, isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
+    else if (p->exponential)
+        write_exponential(word, at_decimal_of(p->dtype, x, p->digits, p->digits), p->digits,
+                          p->exponent);
+    else
+        write_positional(word, positional_digits(p->dtype, x, PRINT_DECIMALS));
 }
 
 /* ------------------------------------------------------------------ the common format ---------- */
 
-static void measure_integer(at_printer *p, double x)
-{
-    char word[PRINT_WORD];
-    p->left = larger(p->left, snprintf(word, sizeof word, "%.0f", x));
-}
-
 static void measure_magnitude(at_printer *p, double x)
 {
-    double a = fabs(x);
-    if (!isfinite(x)) {
-        p->any_other = true;
-        p->any_minus_infinity |= x < 0;
-    } else if (a != 0) {
-        if (p->largest == 0 || a < p->smallest) p->smallest = a;
-        if (a > p->largest) p->largest = a;
-    }
+    double size = fabs(x);
+    if (!isfinite(x) || size == 0) return;
+    if (p->largest == 0 || size < p->smallest) p->smallest = size;
+    if (size > p->largest) p->largest = size;
 }
 
 static void measure_digits(at_printer *p, double x)
 {
-    char word[PRINT_WORD];
     if (!isfinite(x)) return;
-    if (p->exponential) {
-        at_decimal d = at_decimal_of(p->dtype, x, 1, PRINT_DECIMALS + 1);
-        drop_zeros(&d);
-        p->left = larger(p->left, 1 + d.negative);
-        p->right = larger(p->right, d.n - 1);
-        p->exponent = larger(p->exponent, exponent_length(d.exponent));
-    } else {
-        int left = write_positional(word, positional_digits(p->dtype, x, PRINT_DECIMALS));
+    at_decimal d = without_zeros(at_decimal_of(p->dtype, x, 1, PRINT_DECIMALS + 1));
+    p->digits = larger(p->digits, d.n);
+    p->exponent = larger(p->exponent, exponent_length(d.exponent));
+}
+
+static void measure_columns(at_printer *p, double x)
+{
+    char word[PRINT_WORD];
+    write_element(p, word, x);
+    int length = (int)strlen(word), left = (int)strcspn(word, ".");
+    if (isfinite(x)) {
         p->left = larger(p->left, left);
-        p->right = larger(p->right, (int)strlen(word) - left - 1);
+        p->right = larger(p->right, length - left);
+    } else {
+        p->other = larger(p->other, length);
     }
 }
 
 static void measure(at_printer *p)
 {
-    if (p->dtype == ATTIC_BOOL) return;
-    if (p->dtype == ATTIC_I32) {
-        each_shown(p, 0, 0, measure_integer);
-        return;
-    }
-    each_shown(p, 0, 0, measure_magnitude);
+    bool real = p->dtype == ATTIC_F32 || p->dtype == ATTIC_F64;
+    if (real) each_shown(p, 0, 0, measure_magnitude);
     if (p->largest != 0) {
         double apart = p->dtype == ATTIC_F32 ? (double)((float)p->largest / (float)p->smallest)
                                              : p->largest / p->smallest;
         p->exponential = p->largest >= 1e8 || p->smallest < 1e-4 || apart > 1000;
     }
-    each_shown(p, 0, 0, measure_digits);
-    if (p->any_other) { /* must fit as well */
-        int after = 1 + p->right + (p->exponential ? p->exponent + 2 : 0);
-        p->left = larger(p->left, (p->any_minus_infinity ? 4 : 3) - after);
-    }
+    if (p->exponential) each_shown(p, 0, 0, measure_digits);
+    each_shown(p, 0, 0, measure_columns);
+    if (p->dtype == ATTIC_BOOL) p->left = 5; /* " True" even where nothing is False */
+    p->right = larger(p->right, real);       /* the point, even where all is nan */
+    p->left = larger(p->left, p->other - p->right);
 }
 
 /* ------------------------------------------------------------------ writing -------------------- */
 
-/* The element in the common format, padded on both sides. */
-static void write_element(const at_printer *p, char word[PRINT_WORD], double x)
+/* x in the common format, padded on both sides: the points lie below each other. */
+static void pad_element(const at_printer *p, char word[PRINT_WORD], double x)
 {
     char text[PRINT_WORD];
-    int width = p->left, left = 0;
-    if (p->dtype == ATTIC_BOOL) {
-        snprintf(word, PRINT_WORD, "%5s", x != 0 ? "True" : "False");
-        return;
-    }
-    if (p->dtype == ATTIC_I32) {
-        snprintf(word, PRINT_WORD, "%*.0f", width, x);
-        return;
-    }
-    width += 1 + p->right + (p->exponential ? p->exponent + 2 : 0);
-    if (!isfinite(x)) {
-        snprintf(word, PRINT_WORD, "%*s", width, other_text(x));
-        return;
-    }
-    if (p->exponential)
-        left = write_exponential(text, at_decimal_of(p->dtype, x, p->right + 1, p->right + 1),
-                                 p->right, p->exponent);
-    else
-        left = write_positional(text, positional_digits(p->dtype, x, PRINT_DECIMALS));
+    write_element(p, text, x);
+    int width = p->left + p->right;
+    int before = isfinite(x) ? p->left - (int)strcspn(text, ".") : width - (int)strlen(text);
     memset(word, ' ', (size_t)width);
-    memcpy(word + p->left - left, text, strlen(text));
+    memcpy(word + before, text, strlen(text));
     word[width] = 0;
 }
 
@@ -216,7 +195,7 @@ static void put_spaces(FILE *out, int n)
     fprintf(out, "%*s", n, "");
 }
 
-/* Adds a word to a row of numbers, on a new line if this one is full. */
+/* Adds a word to a row, on a new line if this one is full. */
 static void put_word(at_printer *p, const char *word)
 {
     int indent = p->shape.ndim, length = (int)strlen(word), bare = length;
@@ -240,7 +219,7 @@ static void put_row(at_printer *p, ptrdiff_t offset)
     p->used = p->shape.ndim; /* the brackets, or as many spaces */
     p->due = 0;
     for (int i = 0, next; i < n; i = next) {
-        write_element(p, word, at_fetch(p->dtype, p->data, offset * n + i));
+        pad_element(p, word, at_fetch(p->dtype, p->data, offset * n + i));
         put_word(p, word);
         next = next_shown(p, axis, i);
         if (next < n) p->due++;
@@ -269,29 +248,25 @@ static void put_block(at_printer *p, int axis, ptrdiff_t offset)
     fputc(']', p->out);
 }
 
-/* One number on its own is written with all digits it needs to read back. */
+/* A scalar is written with all digits it needs to read back. */
 static void put_scalar(const at_printer *p)
 {
     char word[PRINT_WORD];
     double x = at_fetch(p->dtype, p->data, 0);
-    if (p->dtype == ATTIC_BOOL) {
-        fputs(x != 0 ? "True" : "False", p->out);
-    } else if (p->dtype == ATTIC_I32) {
-        fprintf(p->out, "%.0f", x);
-    } else if (!isfinite(x)) {
-        fputs(other_text(x), p->out);
+    if ((p->dtype != ATTIC_F32 && p->dtype != ATTIC_F64) || !isfinite(x)) {
+        write_element(p, word, x);
     } else {
         at_decimal d = at_decimal_of(p->dtype, x, 1, 17);
         bool exponential = x != 0 && (fabs(x) >= 1e16 || fabs(x) < 1e-4);
         if (exponential)
-            write_exponential(word, d, d.n - 1, exponent_length(d.exponent));
+            write_exponential(word, d, d.n, exponent_length(d.exponent));
         else
             write_positional(word, d);
         char *point = strchr(word, '.');
         if (exponential && d.n == 1) memmove(point, point + 1, strlen(point)); /* 1e-05 */
-        fputs(word, p->out);
-        if (!exponential && !point[1]) fputc('0', p->out); /* 5.0 */
+        if (!exponential && !point[1]) strcpy(point, ".0");                    /* 5.0 */
     }
+    fputs(word, p->out);
 }
 
 void at_print_values(FILE *out, const at_tensor *x, const void *data)

@@ -8,7 +8,7 @@
 bool at_shape_valid(at_shape s)
 {
     if (s.ndim < 0 || s.ndim > AT_MAX_DIMS) return false;
-    ptrdiff_t limit = PTRDIFF_MAX / 16; /* room for 8-byte elements, and for rounding up */
+    ptrdiff_t limit = PTRDIFF_MAX / 16; /* of 8 bytes each, with a margin for rounding up */
     ptrdiff_t n = 1;
     bool empty = false;
     for (int i = 0; i < s.ndim; i++) {
@@ -21,10 +21,9 @@ bool at_shape_valid(at_shape s)
     return empty || n <= limit;
 }
 
-/* An empty tensor may have huge other dims: a size_t may wrap, and ends at 0 all the same. */
 ptrdiff_t at_count_between(at_shape s, int from, int to)
 {
-    size_t n = 1;
+    size_t n = 1; /* as in at_count */
     for (int i = from; i < to; i++) n *= (size_t)s.dim[i];
     return (ptrdiff_t)n;
 }
@@ -45,12 +44,15 @@ int at_axis_of(at_shape s, int axis)
     return axis >= 0 && axis < s.ndim ? axis : -1;
 }
 
+at_shape at_index_of(at_shape s, ptrdiff_t i)
+{
+    at_shape index = {s.ndim, {0}};
+    for (int d = s.ndim - 1; d >= 0; i /= s.dim[d--]) index.dim[d] = (int)(i % s.dim[d]);
+    return index;
+}
+
 bool at_broadcast(at_shape a, at_shape b, at_shape *out)
 {
-    if (at_same_shape(a, b)) {
-        *out = a;
-        return true;
-    }
     at_shape r = {a.ndim > b.ndim ? a.ndim : b.ndim, {0}};
     for (int i = 1; i <= r.ndim; i++) {
         int m = i <= a.ndim ? a.dim[a.ndim - i] : 1;

@@ -16,7 +16,7 @@ typedef struct {
 } at_shape;
 
 /* at_shape_of(2, 3, 4) is [2,3,4]; at_shape_of() is [], a scalar.  Also used for lists of axes and
- * for an index, which are tuples of ints just the same.  (__extension__: ISO C knows no empty braces.) */
+ * for an index, which are tuples of ints just the same.  (ISO C knows no empty braces.) */
 #ifdef __cplusplus
 extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
 {
@@ -29,18 +29,6 @@ extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
 #endif
 
 /* The number of elements. */
-static inline ptrdiff_t at_count(at_shape s);
-
-AT_API int at_last(at_shape s);       /* the last dim, 1 for a scalar */
-AT_API ptrdiff_t at_rows(at_shape s); /* the product of all dims but the last */
-/* The product of the dims in from .. to-1. */
-AT_API ptrdiff_t at_count_between(at_shape s, int from, int to);
-static inline bool at_same_shape(at_shape a, at_shape b);
-
-/* "[2,3,4]", in a buffer of this thread that lives for some 16 further calls. */
-AT_API const char *at_shape_text(at_shape s);
-
-/* Two that every op asks again and again. */
 static inline ptrdiff_t at_count(at_shape s)
 {
     size_t n = 1; /* of an empty tensor with huge other dims it may wrap, and ends at 0 */
@@ -54,6 +42,14 @@ static inline bool at_same_shape(at_shape a, at_shape b)
     for (int i = 0; same && i < a.ndim; i++) same = a.dim[i] == b.dim[i];
     return same;
 }
+
+AT_API int at_last(at_shape s);       /* the last dim, 1 for a scalar */
+AT_API ptrdiff_t at_rows(at_shape s); /* the product of all dims but the last */
+/* The product of the dims in from .. to-1. */
+AT_API ptrdiff_t at_count_between(at_shape s, int from, int to);
+
+/* "[2,3,4]", in a buffer of this thread that lives for some 16 further calls. */
+AT_API const char *at_shape_text(at_shape s);
 
 AT_END_C
 #endif

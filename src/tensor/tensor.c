@@ -6,14 +6,8 @@
 
 size_t at_dtype_size(at_dtype d)
 {
-    switch (d) {
-    case ATTIC_F64: return sizeof(double);
-    case ATTIC_F32: return sizeof(float);
-    case ATTIC_I32: return sizeof(int32_t);
-    case ATTIC_BOOL: return 1;
-    case ATTIC_REAL: break;
-    }
-    return 0;
+    static const size_t size[] = {0, sizeof(float), sizeof(double), sizeof(int32_t), 1};
+    return (size_t)d < sizeof size / sizeof *size ? size[d] : 0;
 }
 
 const char *at_dtype_text(at_dtype d)

@@ -1,7 +1,7 @@
-/* tensor.h -- what a tensor is: a contiguous, row-major block of numbers with a shape.
+/* tensor.h -- what a tensor is: a contiguous, row-major block of elements with a shape.
  *
  * The last index moves fastest: element (i, j) of a [M,N] tensor is data[i*N + j].  There are no
- * views with strides; reshape, detach and a dropout that is off share data, every other op makes its
+ * views with strides; reshape, detach and a dropout that is off share data, all else has its
  * own. */
 #ifndef AT_TENSOR_TENSOR_H
 #define AT_TENSOR_TENSOR_H
@@ -50,8 +50,7 @@ static inline bool at_has_data(const at_tensor *x)
     return x->data && (!x->base || x->base->data);
 }
 
-/* The i-th element in memory order as a double, whatever the dtype.  i is not checked.  NAN if x is
- * NULL or has no data. */
+/* Element i in memory order as a double.  i is not checked.  NAN if x is NULL or has no data. */
 AT_API double at_element(const at_tensor *x, ptrdiff_t i);
 /* The same for the gradient; 0 where none has arrived. */
 AT_API double at_grad_element(const at_tensor *x, ptrdiff_t i);

@@ -1,5 +1,5 @@
 /* test_position.c -- biases that depend on how far a key is from its query. */
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "tensors.h"
 
 #include <limits.h>

@@ -280,18 +280,18 @@ static void gradient_of_W(bool keep, float dW[32 * 32], size_t *peak)
     at_close(t);
 }
 
-START_TEST(recycling_saves_memory_and_changes_no_bit)
+START_TEST(reuse_saves_memory_and_changes_no_bit)
 {
-    float kept[32 * 32], recycled[32 * 32];
-    size_t kept_peak, recycled_peak;
+    float kept[32 * 32], reused[32 * 32];
+    size_t kept_peak, reused_peak;
     gradient_of_W(true, kept, &kept_peak);
-    gradient_of_W(false, recycled, &recycled_peak);
-    ck_assert_mem_eq(kept, recycled, sizeof kept);
-    ck_assert_uint_lt(recycled_peak, kept_peak * 3 / 4);
+    gradient_of_W(false, reused, &reused_peak);
+    ck_assert_mem_eq(kept, reused, sizeof kept);
+    ck_assert_uint_lt(reused_peak, kept_peak * 3 / 4);
 }
 END_TEST
 
-START_TEST(anomaly_mode_sees_a_cotangent_whose_memory_is_recycled)
+START_TEST(anomaly_mode_sees_a_cotangent_whose_memory_is_reused)
 {
     open_with_x();
     at_keep_grads(t, false);
@@ -304,7 +304,7 @@ START_TEST(anomaly_mode_sees_a_cotangent_whose_memory_is_recycled)
 }
 END_TEST
 
-START_TEST(what_was_recycled_is_refused_by_name)
+START_TEST(what_was_reused_is_refused_by_name)
 {
     open_with_x();
     at_keep_grads(t, false);
@@ -335,6 +335,5 @@ SUITE(autograd_backward, a_chain_multiplies_its_derivatives, several_uses_add_up
       a_gradient_is_passed_on_without_a_copy,
       what_is_added_to_a_gradient_that_was_lent_reaches_nobody_else,
       a_gradient_is_passed_on_twice_to_one_tensor, a_cotangent_is_lent_and_comes_back_unchanged,
-      a_rewind_forgets_gradients_lent_from_memory_that_goes,
-      recycling_saves_memory_and_changes_no_bit,
-      anomaly_mode_sees_a_cotangent_whose_memory_is_recycled, what_was_recycled_is_refused_by_name)
+      a_rewind_forgets_gradients_lent_from_memory_that_goes, reuse_saves_memory_and_changes_no_bit,
+      anomaly_mode_sees_a_cotangent_whose_memory_is_reused, what_was_reused_is_refused_by_name)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "attic_op.h"
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "test.h"
 
 /* ------------------------------------------------------------------ functions in plain C -------- */

@@ -5,7 +5,7 @@
 
 #include "autograd/tape.h"
 #include "ops/ops.h"
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "test.h"
 
 static at_tape *t;

@@ -7,7 +7,7 @@
 
 #include "autograd/op.h"
 #include "ops/ops.h"
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "tensors.h"
 #include "version.h"
 
@@ -75,13 +75,14 @@ START_TEST(a_rewound_tensor_is_refused_until_its_memory_is_handed_out_again)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     at_mark step = at_mark_here(t);
-    at_tensor *x = at_const(t, at_shape_of(2), NULL), *far = NULL;
-    for (int i = 0; i < 100; i++) far = at_const(t, at_shape_of(1000), NULL); /* in a later chunk */
+    at_tensor *x = at_const(t, at_shape_of(2), NULL), *distant = NULL;
+    for (int i = 0; i < 100; i++)
+        distant = at_const(t, at_shape_of(1000), NULL); /* in a later chunk */
     at_rewind(t, step);
     ck_assert_ptr_null(at_scale(t, x, 2));
     assert_error(t, "scale: x was made in a step that has been rewound");
     at_clear_error(t);
-    ck_assert_ptr_null(at_add(t, at_const(t, at_shape_of(2), NULL), far));
+    ck_assert_ptr_null(at_add(t, at_const(t, at_shape_of(2), NULL), distant));
     assert_error(t, "add: b was made in a step that has been rewound");
     at_close(t);
 }
@@ -443,7 +444,7 @@ static void grow(random_tape *r)
     at_tensor *a = r->x[drawn(r, r->n)], *b = r->x[drawn(r, r->n)];
     int op = drawn(r, 3);
     r->x[r->n++] = op == 0   ? at_scale(r->t, a, 0.5)
-                   : op == 1 ? at_add(r->t, a, b) /* lends its gradient */
+                   : op == 1 ? at_add(r->t, a, b) /* passes its gradient on */
                              : at_reshape(r->t, a, a->shape);
 }
 

@@ -14,7 +14,7 @@
 
 #include "autograd/op.h"
 #include "io/file.h"
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "test.h"
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* test_cache.c -- decoding step by step gives what reading everything at once gives. */
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "tensors.h"
 
 #include "kernels/parallel.h"

@@ -1,6 +1,6 @@
 /* test_optim.c -- parameters move as the equations say, and only those that should. */
 #include "nn/optim.h"
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "tensors.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* test_transformer.c -- the transformer against PyTorch, and what must hold for every transformer. */
-#include "tensor/arena_hooks.h"
+#include "tensor/arena.h"
 #include "tensors.h"
 
 #include "autograd/gradcheck.h"

@@ -1,6 +1,5 @@
 /* test_arena.c -- memory goes forwards, comes back all at once, and never moves. */
 #include "tensor/arena.h"
-#include "tensor/arena_hooks.h"
 
 #include <stdint.h>
 #include <string.h>
