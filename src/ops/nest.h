@@ -86,4 +86,15 @@ static inline void at_nest_move(const at_nest *nest, ptrdiff_t index,
     }
 }
 
+/* The same for one operand alone. */
+static inline ptrdiff_t at_nest_offset(const at_nest *nest, int operand, ptrdiff_t index)
+{
+    ptrdiff_t at = 0;
+    for (int d = nest->n - 1; d > 0; d--) {
+        at += index % nest->loop[d].size * nest->loop[d].step[operand];
+        index /= nest->loop[d].size;
+    }
+    return nest->n > 0 ? at + index * nest->loop[0].step[operand] : 0;
+}
+
 #endif

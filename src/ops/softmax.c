@@ -67,10 +67,7 @@ at_tensor *at_softmax(at_tape *t, at_tensor *x)
 
 at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis)
 {
-    AT_INPUT(t, "softmax", x, ATTIC_REAL);
-    int d = at_axis_of(x->shape, axis);
-    AT_REQUIRE(t, d >= 0, "softmax: there is no axis %d in x %s", axis, at_text(x));
-    return d == x->shape.ndim - 1 ? at_softmax(t, x) : at_along_axis(t, x, d, at_softmax);
+    return at_over_axis(t, "softmax", x, axis, at_softmax);
 }
 
 #endif

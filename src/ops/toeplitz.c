@@ -16,10 +16,9 @@
  *
  * Nothing is saved.  A thread sums a strip of diagonals, in the order of i, in double: on a long sequence a
  * diagonal has many cells. */
-#include "ops/blocks.h"
+#include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/op.h"
 
 typedef struct {
     int T, S, N;
