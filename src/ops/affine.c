@@ -9,7 +9,7 @@
  *   backward   dX_ik = sum_j dY_ij W_kj                            dX = dY W^T
  *              dW_kj = sum_i X_ik dY_ij                            dW = X^T dY
  *
- * as derived in matmul.c.  And b_j is added to every number of column j, so
+ * as derived in matmul.c.  And b_j is added to every element of column j, so
  *
  *              dY_ip/db_j = 1[p=j],      and      db_j = sum_i dY_ij
  *

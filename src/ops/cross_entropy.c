@@ -19,8 +19,8 @@
  * Prediction minus truth: the logarithm undoes the exponential, and no small p is ever divided by.
  * That is why the two are one op.
  *
- * Saved are two numbers a row, m_i and 1 / sum_k exp(x_ik - m_i); p is made again from them when
- * backward comes, in pieces that stay in the first cache.  (Of their logarithm, m + log sum, the last
+ * Saved are two values a row, m_i and 1 / sum_k exp(x_ik - m_i); p is made again from them when
+ * backward comes, in chunks that stay in the first cache.  (Of their logarithm, m + log sum, the last
  * digits would be lost as soon as the logits are large.)
  *
  * The losses are added in double, in the order of the rows.

@@ -1,6 +1,6 @@
 /* log_softmax.c -- the logarithm of softmax, without ever taking the logarithm of a small number.
  *
- *   x, y [..., N]       every row of N numbers is independent
+ *   x, y [..., N]       every row of N elements is independent
  *
  *   forward    y_j = log(exp(x_j) / sum_k exp(x_k))
  *                  = x_j - m - log sum_k exp(x_k - m),     m = max_k x_k

@@ -5,12 +5,12 @@
  *   forward    y[j0,j1,...] = x[i0,i1,...]      with  i_order[k] = j_k
  *   backward   dx[i0,i1,...] = dy[j0,j1,...]    the same move, the other way
  *
- * The numbers really move: in memory, the last axis of y lies together.  How well that goes depends
+ * The elements really move: in memory, the last axis of y lies together.  How well that goes depends
  * on the last axis:
  *
  *   rows    it is also the last one of x, as when heads are split off: whole rows are copied
  *   plane   it is not, as in a transpose of a matrix: one axis lies together in x, another one in
- *           y, and whichever is followed, the other side is visited one number per cache line.
+ *           y, and whichever is followed, the other side is visited one element per cache line.
  *           So squares of 16 by 16 are read line by line, transposed, and written line by line.
  *
  * Axes of size 1, and axes that stay neighbours, are dropped or merged first: they make no
