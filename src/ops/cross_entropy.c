@@ -49,14 +49,14 @@ static bool is_ignored(const cross_entropy_args *a, int32_t target)
 }
 
 /* What the sum of the losses is divided by. */
-static double cross_entropy_count(const at_node *n)
+static ptrdiff_t cross_entropy_count(const at_node *n)
 {
     const cross_entropy_args *a = n->args;
     const int32_t *target = n->in[1]->data;
     ptrdiff_t count = 0;
     if (a->user.sum) return 1;
     for (ptrdiff_t i = 0; i < a->rows; i++) count += !is_ignored(a, target[i]);
-    return count ? (double)count : 1;
+    return count ? count : 1;
 }
 
 AT_KERNEL(cross_entropy_forward);
@@ -123,13 +123,13 @@ void AT_REAL(cross_entropy_forward)(at_node *n)
     at_map_rows(n, &cross_entropy_rows, AT_REAL(cross_entropy_stat_rows));
     for (ptrdiff_t i = 0; i < a->rows; i++)
         sum += *cross_entropy_loss((REAL *)n->saved + i * cross_entropy_rows.saved);
-    *(REAL *)n->out[0]->data = (REAL)(sum / cross_entropy_count(n));
+    *(REAL *)n->out[0]->data = (REAL)(sum / (WIDE)cross_entropy_count(n));
 }
 
 void AT_REAL(cross_entropy_backward)(at_node *n)
 {
     cross_entropy_args *a = n->args;
-    *(WIDE *)a->g = (WIDE) * (REAL *)n->out[0]->grad / cross_entropy_count(n);
+    *(WIDE *)a->g = (WIDE) * (REAL *)n->out[0]->grad / (WIDE)cross_entropy_count(n);
     at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_rows));
 }
 
