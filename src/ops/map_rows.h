@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void row_share(const at_row_job *jo
     for (int i = 1 + r->each; i < n->n_in; i++)
         if (n->in[i]) k.in[i] = n->in[i]->data;
     if (back) k.dy = (const REAL *)out->grad + first * y_step;
-    REAL *runs = space + (1 + r->space) * N;
+    REAL *runs = sums ? space + (1 + r->space) * N : NULL;
     for (int i = 0; i < r->sums && sums; i++)
         if (job->wanted[i]) k.sum[i] = runs + i * N;
     for (ptrdiff_t j = 0; sums && j < r->sums * N; j++) sums[j] = 0, runs[j] = 0;
@@ -125,7 +125,7 @@ static inline __attribute__((always_inline)) void row_share(const at_row_job *jo
         }
         if (sums) row_add_run(r->sums * N, runs, sums);
     }
-    REAL *part = (REAL *)job->parts + share * r->sums * N;
+    REAL *part = sums ? (REAL *)job->parts + share * r->sums * N : NULL;
     for (ptrdiff_t j = 0; sums && j < r->sums * N; j++) part[j] = (REAL)sums[j];
 }
 #endif
