@@ -15,13 +15,13 @@
 #include "autograd/op.h"
 #include "kernels/parallel.h"
 #include "kernels/real.h"
-#include "ops/blocks.h"
+
+enum { OPTIM_BLOCK = 8192 }; /* elements of a task */
 
 typedef struct {
     at_tensor *x;
     at_tensor *m, *v, *k; /* state, as far as this optimizer has any */
-    at_blocks cut;
-    int first; /* its first task */
+    ptrdiff_t first;      /* its first task */
 
     double lr;
     double l2;           /* g = dw + l2 w */
@@ -34,21 +34,28 @@ typedef struct {
 
 typedef struct optim_job {
     optim_move *move;
-    int n, tasks;
-    void (*run)(const struct optim_job *job, const optim_move *m, int task);
+    int n;
+    ptrdiff_t tasks;
+    void (*run)(const struct optim_job *job, const optim_move *m, ptrdiff_t task);
     double *sum, factor; /* of at_clip_grad_norm: a sum per task; what to scale by */
 } optim_job;
 
-AT_EACH_REAL(void, sgd_block, (const optim_job *job, const optim_move *o, int task));
-AT_EACH_REAL(void, adam_block, (const optim_job *job, const optim_move *o, int task));
-AT_EACH_REAL(void, square_block, (const optim_job *job, const optim_move *o, int task));
-AT_EACH_REAL(void, shrink_block, (const optim_job *job, const optim_move *o, int task));
+AT_EACH_REAL(void, sgd_block, (const optim_job *job, const optim_move *o, ptrdiff_t task));
+AT_EACH_REAL(void, adam_block, (const optim_job *job, const optim_move *o, ptrdiff_t task));
+AT_EACH_REAL(void, square_block, (const optim_job *job, const optim_move *o, ptrdiff_t task));
+AT_EACH_REAL(void, shrink_block, (const optim_job *job, const optim_move *o, ptrdiff_t task));
 
-void AT_REAL(sgd_block)(const optim_job *job, const optim_move *o, int task)
+/* The first element of a task, where this one and the one before it may end. */
+static ptrdiff_t optim_from(const optim_move *o, ptrdiff_t task)
+{
+    const ptrdiff_t from = (task - o->first) * OPTIM_BLOCK, count = at_count(o->x->shape);
+    return from < count ? from : count;
+}
+
+void AT_REAL(sgd_block)(const optim_job *job, const optim_move *o, ptrdiff_t task)
 {
     (void)job;
-    ptrdiff_t from = at_block_from(o->cut, task - o->first);
-    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    const ptrdiff_t from = optim_from(o, task), to = optim_from(o, task + 1);
     REAL *restrict w = o->x->data, *restrict m = o->m ? o->m->data : NULL;
     const REAL *restrict dw = o->x->grad;
     const REAL lr = (REAL)o->lr, l2 = (REAL)o->l2, mu = (REAL)o->beta1;
@@ -64,11 +71,10 @@ void AT_REAL(sgd_block)(const optim_job *job, const optim_move *o, int task)
     }
 }
 
-void AT_REAL(adam_block)(const optim_job *job, const optim_move *o, int task)
+void AT_REAL(adam_block)(const optim_job *job, const optim_move *o, ptrdiff_t task)
 {
     (void)job;
-    ptrdiff_t from = at_block_from(o->cut, task - o->first);
-    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    const ptrdiff_t from = optim_from(o, task), to = optim_from(o, task + 1);
     REAL *restrict w = o->x->data, *restrict m = o->m->data, *restrict v = o->v->data;
     const REAL *restrict dw = o->x->grad;
     const REAL beta1 = (REAL)o->beta1, rest1 = (REAL)(1 - o->beta1);
@@ -85,12 +91,12 @@ void AT_REAL(adam_block)(const optim_job *job, const optim_move *o, int task)
 }
 
 /* sum of dw^2 in double: 16 sums side by side, which then come together */
-void AT_REAL(square_block)(const optim_job *job, const optim_move *o, int task)
+void AT_REAL(square_block)(const optim_job *job, const optim_move *o, ptrdiff_t task)
 {
     enum { LANES = 16 };
     const REAL *dw = o->x->grad;
-    ptrdiff_t i = at_block_from(o->cut, task - o->first);
-    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    const ptrdiff_t to = optim_from(o, task + 1);
+    ptrdiff_t i = optim_from(o, task);
     double sum[LANES] = {0};
     for (; i + LANES <= to; i += LANES)
         for (int k = 0; k < LANES; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
@@ -100,10 +106,9 @@ void AT_REAL(square_block)(const optim_job *job, const optim_move *o, int task)
     job->sum[task] = sum[0];
 }
 
-void AT_REAL(shrink_block)(const optim_job *job, const optim_move *o, int task)
+void AT_REAL(shrink_block)(const optim_job *job, const optim_move *o, ptrdiff_t task)
 {
-    ptrdiff_t from = at_block_from(o->cut, task - o->first);
-    ptrdiff_t to = at_block_to(o->cut, task - o->first);
+    const ptrdiff_t from = optim_from(o, task), to = optim_from(o, task + 1);
     REAL *dw = o->x->grad;
     for (ptrdiff_t i = from; i < to; i++) dw[i] *= (REAL)job->factor;
 }
@@ -172,32 +177,38 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
         optim_move *m = &job->move[job->n++];
         *m = *like;
         m->x = x;
-        m->cut = at_blocks_of(at_count(x->shape), 1);
         m->first = job->tasks;
-        job->tasks += m->cut.n;
+        job->tasks += (at_count(x->shape) + OPTIM_BLOCK - 1) / OPTIM_BLOCK;
     }
     AT_REQUIRE(t, named > 0 || !only, "%s: no parameter is named like \"%s\"", op, only);
     return true;
 }
 
-static void optim_task(void *ctx, int task, int worker)
+static void optim_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const optim_job *job = ctx;
-    int low = 0, high = job->n - 1; /* the last move with first <= task */
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (job->move[middle].first <= task)
-            low = middle;
-        else
-            high = middle - 1;
+    for (; task < to; task++) {
+        int low = 0, high = job->n - 1; /* the last move with first <= task */
+        while (low < high) {
+            int middle = (low + high + 1) / 2;
+            if (job->move[middle].first <= task)
+                low = middle;
+            else
+                high = middle - 1;
+        }
+        job->run(job, &job->move[low], task);
     }
-    job->run(job, &job->move[low], task);
+}
+
+static void optim_run(optim_job *job)
+{
+    at_for(job->tasks, OPTIM_BLOCK, 0, optim_tasks, job);
 }
 
 static void move_all(optim_job *job)
 {
-    at_parallel(job->tasks, optim_task, job);
+    optim_run(job);
     for (int i = 0; i < job->n; i++) {
         at_written(job->move[i].x);
         job->move[i].x->grad = NULL;
@@ -290,15 +301,15 @@ double at_clip_grad_norm(at_tape *t, double max_norm)
     if (!job.sum) return (double)NAN;
 
     job.run = AT_OF_REAL(at_real(t), square_block);
-    at_parallel(job.tasks, optim_task, &job);
+    optim_run(&job);
     double square = 0;
-    for (int i = 0; i < job.tasks; i++) square += job.sum[i];
+    for (ptrdiff_t i = 0; i < job.tasks; i++) square += job.sum[i];
     double norm = sqrt(square);
     if (!isfinite(norm) || norm <= max_norm) return norm;
 
     job.factor = max_norm / norm;
     job.run = AT_OF_REAL(at_real(t), shrink_block);
-    at_parallel(job.tasks, optim_task, &job);
+    optim_run(&job);
     return norm;
 }
 

@@ -1,6 +1,6 @@
 /* argmax.c -- where the maximum is: its first index along one axis.
  *
- *   x [outer,N,inner]   y [outer,inner], or [outer,1,inner] with keepdims; whole numbers
+ *   x [outer,N,inner]   y [outer,inner], or [outer,1,inner] with keepdims; i32
  *
  *   forward    y_oi = min { j : x_oji = max_k x_oki }
  *
@@ -13,12 +13,12 @@
 
 enum { ARGMAX_COLUMNS = 64, ARGMAX_SHORT = 16 };
 
-/* x as `outer` blocks of N rows of columns: number (j, i) of block o lies at
+/* x as `outer` blocks of N rows of columns: element (j, i) of block o lies at
  * o*block + j*step + i*next.  Short rows side by side are columns too, of a single block. */
 typedef struct {
     int N;
     ptrdiff_t columns, step, next, block;
-    ptrdiff_t strips, count; /* strips of a block; in all */
+    ptrdiff_t spans, count; /* spans of a block; in all */
 } argmax_args;
 
 AT_KERNEL(argmax_forward);
@@ -59,13 +59,13 @@ static void argmax_columns(const argmax_args *a, ptrdiff_t w, const REAL *x, int
     }
 }
 
-static void argmax_strips(void *node, ptrdiff_t s, ptrdiff_t to, int slot)
+static void argmax_spans(void *node, ptrdiff_t s, ptrdiff_t to, int slot)
 {
     (void)slot;
     const at_node *n = node;
     const argmax_args *a = n->args;
     for (; s < to; s++) {
-        ptrdiff_t o = s / a->strips, i = s % a->strips * ARGMAX_COLUMNS, left = a->columns - i;
+        ptrdiff_t o = s / a->spans, i = s % a->spans * ARGMAX_COLUMNS, left = a->columns - i;
         const REAL *x = (const REAL *)n->in[0]->data + o * a->block + i * a->next;
         int32_t *y = (int32_t *)n->out[0]->data + o * a->columns + i;
         if (a->columns == 1)
@@ -79,7 +79,7 @@ void AT_REAL(argmax_forward)(at_node *n)
 {
     const argmax_args *a = n->args;
     ptrdiff_t width = a->columns < ARGMAX_COLUMNS ? a->columns : ARGMAX_COLUMNS;
-    at_for(a->count, a->N * width / 4, 0, argmax_strips, n);
+    at_for(a->count, a->N * width / 4, 0, argmax_spans, n);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -98,8 +98,8 @@ static argmax_args argmax_args_of(at_shape x, int axis)
         outer = 1;
     }
     a.block = a.N * a.columns;
-    a.strips = (a.columns + ARGMAX_COLUMNS - 1) / ARGMAX_COLUMNS;
-    a.count = outer * a.strips;
+    a.spans = (a.columns + ARGMAX_COLUMNS - 1) / ARGMAX_COLUMNS;
+    a.count = outer * a.spans;
     return a;
 }
 

@@ -20,7 +20,7 @@
 #include "kernels/real.h"
 #include "ops/map.h"
 
-enum { BINARY_STRIP = 256, BINARY_SMALL = 1 << 15 }; /* elements */
+enum { BINARY_SPAN = 256, BINARY_SMALL = 1 << 15 }; /* elements */
 
 typedef enum { BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_DIV } binary_name;
 
@@ -32,21 +32,21 @@ static binary_name binary_which(const void *args)
     return *(const binary_name *)args;
 }
 
-/* Where the strip that begins at `from` ends.  A small result often goes to memory that lies in the
- * second cache: the strip after this one is sent for.  (A large one streams past it, and that the
- * processor does better unaided.) */
-static inline int binary_strip(const at_chunk *k, int from, const REAL *values)
+/* Where the span that begins at `from` ends.  A small result often goes to memory that lies in the
+ * second cache: the span after this one is prefetched.  (A large one does not stay there, and the
+ * processor prefetches it by itself.) */
+static inline int binary_span(const at_chunk *k, int from, const REAL *values)
 {
-    if (k->n - from < BINARY_STRIP || k->of > BINARY_SMALL) return k->n;
-    const char *next = (const char *)(values + from + BINARY_STRIP);
-    for (int i = 0; i < BINARY_STRIP * (int)sizeof(REAL); i += 64) __builtin_prefetch(next + i, 1);
-    return from + BINARY_STRIP;
+    if (k->n - from < BINARY_SPAN || k->of > BINARY_SMALL) return k->n;
+    const char *next = (const char *)(values + from + BINARY_SPAN);
+    for (int i = 0; i < BINARY_SPAN * (int)sizeof(REAL); i += 64) __builtin_prefetch(next + i, 1);
+    return from + BINARY_SPAN;
 }
 
 /* One loop per cell of the table, so that each vectorises. */
 #define EACH(formula)                                                                              \
     for (int from = 0, to; from < k->n; from = to) {                                               \
-        to = binary_strip(k, from, values);                                                        \
+        to = binary_span(k, from, values);                                                         \
         for (int i = from; i < to; i++) formula;                                                   \
     }
 

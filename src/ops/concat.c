@@ -124,7 +124,7 @@ at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis)
 {
     if (!concat_inputs_fit(t, "stack", x, n, false, 0)) return NULL;
     at_shape s = x[0]->shape, y = {s.ndim + 1, {0}};
-    AT_REQUIRE(t, s.ndim < AT_MAX_DIMS, "stack: x[0] is %s and there is no room for a dim more",
+    AT_REQUIRE(t, s.ndim < AT_MAX_DIMS, "stack: x[0] is %s and there can be no dim more",
                at_text(x[0]));
     int a = at_axis_of(y, axis);
     AT_REQUIRE(t, a >= 0, "stack: x[0] is %s, so the new axis must be in %d..%d, and %d is not",

@@ -19,8 +19,8 @@
  * Prediction minus truth: the logarithm undoes the exponential, and no small p is ever divided by.
  * That is why the two are one op.
  *
- * Saved are two numbers a row, m_i and 1 / sum_k exp(x_ik - m_i); p is made again from them when
- * backward comes, in pieces that stay in the first cache.  (Of their logarithm, m + log sum, the last
+ * Saved are two values a row, m_i and 1 / sum_k exp(x_ik - m_i); p is made again from them when
+ * backward comes, in chunks that stay in the first cache.  (Of their logarithm, m + log sum, the last
  * digits would be lost as soon as the logits are large.)
  *
  * The losses are added in double, in the order of the rows.
@@ -49,14 +49,14 @@ static bool is_ignored(const cross_entropy_args *a, int32_t target)
 }
 
 /* What the sum of the losses is divided by. */
-static double cross_entropy_count(const at_node *n)
+static ptrdiff_t cross_entropy_count(const at_node *n)
 {
     const cross_entropy_args *a = n->args;
     const int32_t *target = n->in[1]->data;
-    double count = 0;
+    ptrdiff_t count = 0;
     if (a->user.sum) return 1;
     for (ptrdiff_t i = 0; i < a->rows; i++) count += !is_ignored(a, target[i]);
-    return count > 0 ? count : 1;
+    return count ? count : 1;
 }
 
 AT_KERNEL(cross_entropy_forward);
@@ -113,24 +113,24 @@ static void cross_entropy_dx(const at_chunk *row, void *values)
     if (target >= 0 && target < row->n) dx[target] -= g;
 }
 
-AT_ROW_BLOCK(cross_entropy_stat_block, cross_entropy_rows, cross_entropy_stat, false)
-AT_ROW_BLOCK(cross_entropy_dx_block, cross_entropy_rows, cross_entropy_dx, true)
+AT_ROW_RANGE(cross_entropy_stat_rows, cross_entropy_rows, cross_entropy_stat, false)
+AT_ROW_RANGE(cross_entropy_dx_rows, cross_entropy_rows, cross_entropy_dx, true)
 
 void AT_REAL(cross_entropy_forward)(at_node *n)
 {
     const cross_entropy_args *a = n->args;
     WIDE sum = 0;
-    at_map_rows(n, &cross_entropy_rows, AT_REAL(cross_entropy_stat_block));
+    at_map_rows(n, &cross_entropy_rows, AT_REAL(cross_entropy_stat_rows));
     for (ptrdiff_t i = 0; i < a->rows; i++)
         sum += *cross_entropy_loss((REAL *)n->saved + i * cross_entropy_rows.saved);
-    *(REAL *)n->out[0]->data = (REAL)(sum / cross_entropy_count(n));
+    *(REAL *)n->out[0]->data = (REAL)(sum / (WIDE)cross_entropy_count(n));
 }
 
 void AT_REAL(cross_entropy_backward)(at_node *n)
 {
     cross_entropy_args *a = n->args;
-    *(WIDE *)a->g = (WIDE) * (REAL *)n->out[0]->grad / cross_entropy_count(n);
-    at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_block));
+    *(WIDE *)a->g = (WIDE) * (REAL *)n->out[0]->grad / (WIDE)cross_entropy_count(n);
+    at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_rows));
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */

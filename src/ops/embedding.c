@@ -1,6 +1,6 @@
 /* embedding.c -- a row of a table for every id.
  *
- *   table [V,D]   id [...], whole numbers in 0..V-1   y [...,D]
+ *   table [V,D]   id [...], i32 in 0..V-1   y [...,D]
  *
  *   forward    y_ij = table_(id_i) j
  *
@@ -66,7 +66,7 @@ typedef struct {
     REAL *dtable;
 } embedding_job;
 
-/* Strips of columns: every thread reads all ids, and none adds to what another does. */
+/* Spans of columns: every thread reads all ids, and none adds to what another does. */
 static void embedding_add(void *job, ptrdiff_t from, ptrdiff_t to, int slot)
 {
     (void)slot;
@@ -111,7 +111,7 @@ at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id)
     AT_REQUIRE(t, table->shape.ndim == 2, "embedding: table is %s but must be [V,D]",
                at_text(table));
     at_shape y = id->shape;
-    AT_REQUIRE(t, y.ndim < AT_MAX_DIMS, "embedding: id is %s and there is no room for a dim more",
+    AT_REQUIRE(t, y.ndim < AT_MAX_DIMS, "embedding: id is %s and there can be no dim more",
                at_text(id));
     embedding_args a = {
         .V = table->shape.dim[0], .D = table->shape.dim[1], .count = at_count(id->shape)};

@@ -1,6 +1,6 @@
 /* layer_norm.c -- give every row mean 0 and variance 1, then a learned scale and shift.
  *
- *   x, y [..., N]       every row of N numbers is independent
+ *   x, y [..., N]       every row of N elements is independent
  *   gamma, beta [N]     shared by all rows; NULL means 1 and 0
  *
  *   forward    mu  = 1/N sum_j x_j                     r = 1 / sqrt(var + eps)
@@ -28,8 +28,8 @@
  *
  * The two means take out of g what a shift and a stretch of the row would do: h feels neither.
  *
- * Saved are two numbers a row, mu and r.  The sums over rows are taken per block of rows, then over
- * the blocks as a tree, pair by pair: blocks and tree follow from the shape alone (map.h).
+ * Saved are two values a row, mu and r.  The order of the sums over rows follows from the shape
+ * alone (map_rows.h).
  *
  * Edges: N = 1 gives h = 0, so y = beta and dx = 0.  No rows: dgamma = dbeta = 0.
  */
@@ -89,7 +89,7 @@ static const at_op layer_norm_op = {.name = "layer_norm",
                                     .forward = AT_KERNELS(layer_norm_forward),
                                     .backward = AT_KERNELS(layer_norm_backward)};
 
-/* gamma or beta: absent, or one number for each of the N columns */
+/* gamma or beta: absent, or an element for each of the N columns */
 static bool layer_norm_fits(at_tape *t, const at_tensor *x, const char *name, const at_tensor *g)
 {
     if (!g) return at_ok(t);

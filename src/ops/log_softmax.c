@@ -1,6 +1,6 @@
 /* log_softmax.c -- the logarithm of softmax, without ever taking the logarithm of a small number.
  *
- *   x, y [..., N]       every row of N numbers is independent
+ *   x, y [..., N]       every row of N elements is independent
  *
  *   forward    y_j = log(exp(x_j) / sum_k exp(x_k))
  *                  = x_j - m - log sum_k exp(x_k - m),     m = max_k x_k
@@ -72,10 +72,7 @@ at_tensor *at_log_softmax(at_tape *t, at_tensor *x)
 
 at_tensor *at_log_softmax_over(at_tape *t, at_tensor *x, int axis)
 {
-    AT_INPUT(t, "log_softmax", x, ATTIC_REAL);
-    int d = at_axis_of(x->shape, axis);
-    AT_REQUIRE(t, d >= 0, "log_softmax: there is no axis %d in x %s", axis, at_text(x));
-    return d == x->shape.ndim - 1 ? at_log_softmax(t, x) : at_along_axis(t, x, d, at_log_softmax);
+    return at_over_axis(t, "log_softmax", x, axis, at_log_softmax);
 }
 
 #endif

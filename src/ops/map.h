@@ -5,8 +5,8 @@
  *     dx = sum g(in, y, dy)         at_map_back(n, i, g)   x = in[i]; the sum is over the places
  *                                                          where one element of x was read
  *
- * f and g are formulas: they see a piece of up to AT_CHUNK elements at a time, contiguous in every
- * operand, and write one number for each.  All else (which loops, which threads, who adds to what)
+ * f and g are formulas: they see a chunk of up to AT_CHUNK elements at a time, contiguous in every
+ * operand, and write one value for each.  All else (which loops, which threads, who adds to what)
  * happens here, so an op is its formulas:
  *
  *     static void scale_y(const at_chunk *k, void *values)     y = c x
@@ -20,7 +20,7 @@
 #include "autograd/op.h"
 AT_BEGIN_C
 
-/* The arrays of a piece lie in L1, those on the stack among them. */
+/* The arrays of a chunk lie in L1, those on the stack among them. */
 enum { AT_CHUNK = 512, AT_MAX_OPERANDS = 3 };
 
 typedef struct {
@@ -28,8 +28,8 @@ typedef struct {
     ptrdiff_t of;                    /* elements in the whole output */
     ptrdiff_t at;                    /* the first one's position in the output, in memory order */
     const void *in[AT_MAX_OPERANDS]; /* of every input; one value n times where it is repeated */
-    const void *y, *dy;              /* of the output and its cotangent: at_map_back only */
-    const void *args;                /* of the node */
+    const void *y, *dy; /* of the output and its upstream gradient (cotangent): at_map_back */
+    const void *args;   /* of the node */
 
     /* Row by row only (map_rows.h): */
     ptrdiff_t row;

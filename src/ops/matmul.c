@@ -33,59 +33,47 @@
  *   size 0     K = 0: C is 0.  C empty: dA and dB are 0. */
 #include "ops/op.h"
 
-#include <limits.h>
-
 #include "kernels/real.h"
+#include "ops/nest.h"
 
-/* Element (i, j) of the matrix in round (l0, l1, ...) lies at i*row + j*col + l0*step[0] + ... */
-typedef struct {
-    ptrdiff_t row, col, step[AT_MAX_DIMS];
+enum { MATMUL_A, MATMUL_B, MATMUL_C };
+
+typedef struct { /* how A, B or C lies in memory; and so lie dA, dB, dC */
+    at_strides s;
+    int operand; /* of the outer loops */
 } matmul_layout;
 
 typedef struct {
-    int M, N, K;
-    int loops, size[AT_MAX_DIMS]; /* the leading dims; at least one, so the last is gemm's batch */
-    matmul_layout A, B, C;        /* dA, dB, dC lie like these */
+    int M, N, K, batch; /* the batch of gemm: the innermost of the leading dims */
+    matmul_layout A, B, C;
+    at_nest outer; /* the leading dims around it */
 } matmul_args;
 
 static matmul_layout matmul_transposed(matmul_layout x)
 {
-    ptrdiff_t row = x.row;
-    x.row = x.col;
-    x.col = row;
-    return x;
+    return (matmul_layout){{x.s.col, x.s.row, x.s.batch}, x.operand};
 }
 
 AT_KERNEL(matmul_forward);
 AT_KERNEL(matmul_backward);
 
-/* Z = X Y + beta Z in every round of the loops, X [m,k], Y [k,n], Z [m,n].  The last loop is the
- * batch of at_gemm, which sums if Z has step 0 there; along the others, Z with step 0 is begun in
- * the first round and added to in the rest. */
-static void matmul_rounds(const at_node *node, int m, int n, int k, const REAL *X, matmul_layout x,
-                          const REAL *Y, matmul_layout y, int beta, REAL *Z, matmul_layout z)
+/* Z = X Y + beta Z for every matrix of the batch, X [m,k], Y [k,n], Z [m,n].  Where Z is repeated,
+ * the products are summed: along the batch by gemm, along the outer loops here. */
+static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X, matmul_layout x,
+                         const REAL *Y, matmul_layout y, int beta, REAL *Z, matmul_layout z)
 {
     const matmul_args *a = node->args;
     const at_workspace w = {at_scratch(node, 0), node->scratch, node->slots};
-    int last = a->loops - 1;
-    at_strides xs = {x.row, x.col, x.step[last]}, ys = {y.row, y.col, y.step[last]};
-    at_strides zs = {z.row, z.col, z.step[last]};
-    ptrdiff_t rounds = 1;
-    for (int l = 0; l < last; l++) rounds *= a->size[l];
-
-    for (ptrdiff_t round = 0; round < rounds; round++) {
-        ptrdiff_t x0 = 0, y0 = 0, z0 = 0, rest = round;
-        bool begun = beta;
-        for (int l = last - 1; l >= 0; l--) {
-            ptrdiff_t i = rest % a->size[l];
-            rest /= a->size[l];
-            x0 += i * x.step[l];
-            y0 += i * y.step[l];
-            z0 += i * z.step[l];
-            if (i > 0 && z.step[l] == 0) begun = true;
+    at_nest kept, summed;
+    at_nest_split(&a->outer, z.operand, &kept, &summed);
+    for (ptrdiff_t i = 0; i < kept.count; i++)
+        for (ptrdiff_t s = 0; s < summed.count; s++) {
+            ptrdiff_t at[AT_NEST_OPERANDS] = {0};
+            at_nest_move(&kept, i, at);
+            at_nest_move(&summed, s, at);
+            gemm(a->batch, m, n, k, 1, X + at[x.operand], x.s, Y + at[y.operand], y.s,
+                 beta || s > 0, Z + at[z.operand], z.s, w);
         }
-        gemm(a->size[last], m, n, k, 1, X + x0, xs, Y + y0, ys, begun, Z + z0, zs, w);
-    }
 }
 
 /* C = A B */
@@ -94,7 +82,7 @@ void AT_REAL(matmul_forward)(at_node *n)
     const matmul_args *a = n->args;
     const REAL *A = n->in[0]->data, *B = n->in[1]->data;
     if (at_count(n->out[0]->shape) == 0) return;
-    matmul_rounds(n, a->M, a->N, a->K, A, a->A, B, a->B, 0, n->out[0]->data, a->C);
+    matmul_batch(n, a->M, a->N, a->K, A, a->A, B, a->B, 0, n->out[0]->data, a->C);
 }
 
 /* dA = dC B^T, dB = A^T dC */
@@ -109,9 +97,9 @@ void AT_REAL(matmul_backward)(at_node *n)
     }
     matmul_layout At = matmul_transposed(a->A), Bt = matmul_transposed(a->B);
     at_fresh dA = at_grad_fresh(n, 0);
-    if (dA.p) matmul_rounds(n, a->M, a->K, a->N, dC, a->C, B, Bt, dA.beta, dA.p, a->A);
+    if (dA.p) matmul_batch(n, a->M, a->K, a->N, dC, a->C, B, Bt, dA.beta, dA.p, a->A);
     at_fresh dB = at_grad_fresh(n, 1); /* after dA is written: for A = B it is the same buffer */
-    if (dB.p) matmul_rounds(n, a->K, a->N, a->M, A, At, dC, a->C, dB.beta, dB.p, a->B);
+    if (dB.p) matmul_batch(n, a->K, a->N, a->M, A, At, dC, a->C, dB.beta, dB.p, a->B);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -126,52 +114,37 @@ static at_shape matmul_leading(at_shape s)
     return s;
 }
 
-/* The rows and columns of a matrix of shape s, read transposed or not, repeated over `leading`. */
-static matmul_layout matmul_layout_of(at_shape s, bool transposed, at_shape leading)
+/* A matrix of shape s, read transposed or not. */
+static matmul_layout matmul_layout_of(at_shape s, bool transposed, int operand)
 {
-    ptrdiff_t rows = s.dim[s.ndim - 2], cols = s.dim[s.ndim - 1];
-    matmul_layout x = {.row = transposed ? 1 : cols, .col = transposed ? cols : 1};
-    at_broadcast_strides(matmul_leading(s), leading, x.step);
-    for (int l = 0; l < leading.ndim; l++) x.step[l] *= rows * cols;
-    return x;
+    matmul_layout x = {{at_last(s), 1, 0}, operand};
+    return transposed ? matmul_transposed(x) : x;
 }
 
-/* Are loops l and m, one inside the other, a single longer loop for x? */
-static bool matmul_follows(const matmul_layout *x, int l, int m, int size_m)
+/* The leading dims become more rows, the batch of gemm and outer loops.  C is not empty. */
+static void matmul_loops(matmul_args *m, at_shape a, at_shape b, at_shape c)
 {
-    return x->step[l] == x->step[m] * size_m;
-}
-
-/* Fewer, longer loops: [2,3,M,K] [2,3,K,N] is a batch of 6.  C is not empty. */
-static void matmul_merge_loops(matmul_args *m, at_shape leading)
-{
-    matmul_layout *x[] = {&m->A, &m->B, &m->C};
-    int n = 0;
-    m->size[0] = 1;
-    for (int l = 0; l < leading.ndim; l++) {
-        int size = leading.dim[l];
-        if (size == 1) continue;
-        bool longer = n > 0 && m->size[n - 1] <= INT_MAX / size;
-        for (int i = 0; i < 3; i++) longer = longer && matmul_follows(x[i], n - 1, l, size);
-        if (!longer) m->size[n++] = 1;
-        m->size[n - 1] *= size;
-        for (int i = 0; i < 3; i++) x[i]->step[n - 1] = x[i]->step[l];
+    at_nest *outer = &m->outer;
+    *outer = at_nest_of(c, 3, (at_shape[]){a, b, c});
+    m->batch = 1;
+    for (int d = 0; d < outer->n; d++) {
+        outer->loop[d].step[MATMUL_A] *= (ptrdiff_t)m->M * m->K;
+        outer->loop[d].step[MATMUL_B] *= (ptrdiff_t)m->K * m->N;
+        outer->loop[d].step[MATMUL_C] *= (ptrdiff_t)m->M * m->N;
     }
-    m->loops = n ? n : 1;
-}
-
-/* [B,T,K] [K,N]: if B is the same and the rows of A and C go on, the last loop is more rows. */
-static void matmul_batch_to_rows(matmul_args *m)
-{
-    int l = m->loops - 1, size = m->size[l];
-    if (m->B.step[l] != 0 || m->A.step[l] != m->M * m->A.row || m->C.step[l] != m->M * m->C.row ||
-        size > INT_MAX / m->M)
-        return;
-    m->M *= size;
-    if (l > 0)
-        m->loops--;
-    else
-        m->size[0] = 1;
+    if (outer->n == 0) return;
+    at_loop last = at_nest_drop(outer);
+    /* [B,T,K] [K,N]: if B is the same and the rows of A and C go on, the last loop is more rows */
+    if (last.step[MATMUL_B] == 0 && last.step[MATMUL_A] == m->M * m->A.s.row &&
+        last.step[MATMUL_C] == m->M * m->C.s.row && last.size <= INT_MAX / m->M) {
+        m->M *= (int)last.size;
+        if (outer->n == 0) return;
+        last = at_nest_drop(outer);
+    }
+    m->batch = (int)last.size;
+    m->A.s.batch = last.step[MATMUL_A];
+    m->B.s.batch = last.step[MATMUL_B];
+    m->C.s.batch = last.step[MATMUL_C];
 }
 
 static const char *matmul_text(const at_tensor *x, bool transposed)
@@ -202,14 +175,14 @@ at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
     at_shape c = leading;
     c.dim[c.ndim++] = M;
     c.dim[c.ndim++] = N;
-    matmul_args m = {.M = M, .N = N, .K = K, .loops = 1};
-    if (at_shape_valid(c) && at_count(c) > 0) { /* an empty C may have huge other dims */
-        m.A = matmul_layout_of(a, transpose_a, leading);
-        m.B = matmul_layout_of(b, transpose_b, leading);
-        m.C = matmul_layout_of(c, false, leading);
-        matmul_merge_loops(&m, leading);
-        matmul_batch_to_rows(&m);
-    }
+    matmul_args m = {.M = M,
+                     .N = N,
+                     .K = K,
+                     .A = matmul_layout_of(a, transpose_a, MATMUL_A),
+                     .B = matmul_layout_of(b, transpose_b, MATMUL_B),
+                     .C = matmul_layout_of(c, false, MATMUL_C)};
+    if (at_shape_valid(c) && at_count(c) > 0) /* an empty C may have huge other dims */
+        matmul_loops(&m, matmul_leading(a), matmul_leading(b), leading);
     at_recipe r = {.shape = {c}, .args = &m, .args_size = sizeof m};
     r.scratch = at_gemm_workspace(m.M, m.N, m.K, AT_GEMM_COLUMNS, at_dtype_size(at_real(t)));
     at_node *n = at_record_node(t, &matmul_op, AT_IN(A, B), r);

@@ -1,6 +1,6 @@
 /* rms_norm.c -- give every row a mean square of 1, then a learned scale.
  *
- *   x, y [..., N]       every row of N numbers is independent
+ *   x, y [..., N]       every row of N elements is independent
  *   gamma [N]           shared by all rows; NULL means 1
  *
  *   forward    r   = 1 / sqrt(1/N sum_k x_k^2 + eps)
@@ -23,8 +23,8 @@
  *
  * The mean takes out of g what a stretch of the row would do: h does not feel it.
  *
- * Saved is one number a row, r.  The sum over rows is taken per block of rows, then over the blocks
- * as a tree, pair by pair: blocks and tree follow from the shape alone (map.h).
+ * Saved is one value a row, r.  The order of the sum over rows follows from the shape alone
+ * (map_rows.h).
  *
  * Edges: a row of zeros gives y = 0; with eps = 0 it gives NaN.  No rows: dgamma = 0.
  */

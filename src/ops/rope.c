@@ -116,14 +116,14 @@ static void rope_dx(const at_chunk *row, void *values)
     rope_row(row, -1, row->dy, values);
 }
 
-AT_ROW_BLOCK(rope_y_block, rope_rows, rope_y, false)
+AT_ROW_RANGE(rope_y_rows, rope_rows, rope_y, false)
 AT_MAP_ROWS_BACK(rope_backward, rope_rows, rope_dx)
 
 void AT_REAL(rope_forward)(at_node *n)
 {
     const rope_args *a = n->args;
     if (!a->shared) rope_table(a, n->saved);
-    at_map_rows(n, &rope_rows, AT_REAL(rope_y_block));
+    at_map_rows(n, &rope_rows, AT_REAL(rope_y_rows));
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */

@@ -51,7 +51,7 @@ static void add_scalar_y(const at_chunk *k, void *values)
     for (int i = 0; i < k->n; i++) y[i] = x[i] + c;
 }
 
-/* at_map runs a formula over the whole tensor, piece by piece, on as many threads as it deserves;
+/* at_map runs a formula over the whole tensor, chunk by chunk, on as many threads as it deserves;
  * at_map_back does the same and adds the values to the gradient of in[0]. */
 
 void AT_REAL(scale_forward)(at_node *n)

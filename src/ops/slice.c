@@ -1,12 +1,12 @@
-/* slice.c -- a piece of a tensor: from .. to-1 along one axis.
+/* slice.c -- part of a tensor: from .. to-1 along one axis.
  *
  *   x [outer,N,inner]   y [outer,to-from,inner]
  *
  *   forward    y_oji = x_o(from+j)i
- *   backward   dx_o(from+j)i = dy_oji, and dx = 0 outside of the piece
+ *   backward   dx_o(from+j)i = dy_oji, and dx = 0 outside of the slice
  *
  *            <------ N*inner ------>
- *      x     [....|yyyyyyyyy|......]      one row per o:  the piece lies together
+ *      x     [....|yyyyyyyyy|......]      one row per o:  the slice lies together
  *      x     [....|yyyyyyyyy|......]
  *      x     [....|yyyyyyyyy|......] */
 #include "ops/op.h"
@@ -15,7 +15,7 @@
 #include "kernels/real.h"
 
 typedef struct {
-    ptrdiff_t outer, row, first, length; /* elements of a row of x; the piece of it */
+    ptrdiff_t outer, row, first, length; /* elements of a row of x; the slice of it */
 } slice_args;
 
 AT_KERNEL(slice_backward);

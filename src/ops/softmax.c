@@ -1,6 +1,6 @@
 /* softmax.c -- turn each row of scores into a probability distribution.
  *
- *   x, y [..., N]       every row of N numbers is independent
+ *   x, y [..., N]       every row of N elements is independent
  *
  *   forward    y_j = exp(x_j - m) / sum_k exp(x_k - m),    m = max_k x_k
  *
@@ -11,14 +11,14 @@
  *              dx_i = sum_j dy_j y_j (1[i=j] - y_i)
  *                   = y_i (dy_i - sum_j dy_j y_j)
  *
- * The sum is the same for the whole row, so N x N products become one dot
- * product.  Only y is needed: nothing else is saved.
+ * The sum is the same for the whole row, so N x N products become one dot product.  Only y is
+ * needed: nothing else is saved.
  *
  * Along another axis than the last: transposed, and back.
  *
- * Edges: a row of all -inf (everything masked) has no distribution; we define
- * y = 0 there, and the formula above then gives dx = 0.  A row that holds a
- * NaN or +inf becomes NaN altogether: it must not look like a distribution.
+ * Edges: a row of all -inf (everything masked) has no distribution; we define y = 0 there, and the
+ * formula above then gives dx = 0.  A row that holds a NaN or +inf becomes NaN altogether: it must
+ * not look like a distribution.
  */
 #include "ops/op.h"
 
@@ -67,10 +67,7 @@ at_tensor *at_softmax(at_tape *t, at_tensor *x)
 
 at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis)
 {
-    AT_INPUT(t, "softmax", x, ATTIC_REAL);
-    int d = at_axis_of(x->shape, axis);
-    AT_REQUIRE(t, d >= 0, "softmax: there is no axis %d in x %s", axis, at_text(x));
-    return d == x->shape.ndim - 1 ? at_softmax(t, x) : at_along_axis(t, x, d, at_softmax);
+    return at_over_axis(t, "softmax", x, axis, at_softmax);
 }
 
 #endif

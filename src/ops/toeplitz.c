@@ -1,4 +1,4 @@
-/* toeplitz.c -- a matrix that is constant along its diagonals, from one number for each of them.
+/* toeplitz.c -- a matrix that is constant along its diagonals, from one element for each of them.
  *
  *   x [...,N]   y [...,T,S]        N = T + S - 1 diagonals; 0 if T = S = 0
  *
@@ -11,26 +11,25 @@
  *
  *   backward   dx_k = sum of dy_ij over T-1-i+j = k     down the diagonals
  *
- * Whatever depends only on how far key j is from query i, as a relative position bias does, is one number
+ * Whatever depends only on how far key j is from query i, as a relative position bias does, is one element
  * for each distance j - i; this spreads it over the scores, each row a copy.
  *
- * Nothing is saved.  A thread sums a strip of diagonals, in the order of i, in double: on a long sequence a
+ * Nothing is saved.  A thread sums a span of diagonals, in the order of i, in double: on a long sequence a
  * diagonal has many cells. */
-#include "ops/blocks.h"
+#include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/op.h"
 
 typedef struct {
     int T, S, N;
     ptrdiff_t matrices;
 } toeplitz_args;
 
-enum { TOEPLITZ_STRIP = 256 }; /* diagonals */
+enum { TOEPLITZ_SPAN = 256 }; /* diagonals */
 
-static ptrdiff_t toeplitz_strips(const toeplitz_args *a)
+static ptrdiff_t toeplitz_spans(const toeplitz_args *a)
 {
-    return (a->N + TOEPLITZ_STRIP - 1) / TOEPLITZ_STRIP;
+    return (a->N + TOEPLITZ_SPAN - 1) / TOEPLITZ_SPAN;
 }
 
 AT_KERNEL(toeplitz_forward);
@@ -65,7 +64,7 @@ void AT_REAL(toeplitz_forward)(at_node *n)
 /* dx_k += sum_i dy_(i, k-(T-1-i))     for k = first .. first+width-1 */
 static void toeplitz_down(const toeplitz_args *a, const REAL *dy, REAL *dx, int first, int width)
 {
-    WIDE sum[TOEPLITZ_STRIP] = {0};
+    WIDE sum[TOEPLITZ_SPAN] = {0};
     for (int i = 0; i < a->T; i++, dy += a->S) {
         int begins = a->T - 1 - i - first; /* row i covers S diagonals from here on */
         int lo = begins > 0 ? begins : 0;
@@ -81,12 +80,12 @@ static void toeplitz_gather(void *job, ptrdiff_t u, ptrdiff_t to, int slot)
     (void)slot;
     const toeplitz_job *g = job;
     const toeplitz_args *a = g->args;
-    ptrdiff_t strips = toeplitz_strips(a);
+    ptrdiff_t spans = toeplitz_spans(a);
     for (; u < to; u++) {
-        ptrdiff_t m = u / strips;
-        int first = (int)(u % strips) * TOEPLITZ_STRIP, left = a->N - first;
+        ptrdiff_t m = u / spans;
+        int first = (int)(u % spans) * TOEPLITZ_SPAN, left = a->N - first;
         toeplitz_down(a, g->from + m * a->T * a->S, g->to + m * a->N, first,
-                      left < TOEPLITZ_STRIP ? left : TOEPLITZ_STRIP);
+                      left < TOEPLITZ_SPAN ? left : TOEPLITZ_SPAN);
     }
 }
 
@@ -96,7 +95,7 @@ void AT_REAL(toeplitz_backward)(at_node *n)
     toeplitz_job g = {.args = a, .from = n->out[0]->grad, .to = at_grad(n, 0)};
     if (!g.to || a->T == 0 || a->S == 0) return;
     ptrdiff_t shortest = a->T < a->S ? a->T : a->S;
-    at_for(a->matrices * toeplitz_strips(a), shortest * TOEPLITZ_STRIP, 0, toeplitz_gather, &g);
+    at_for(a->matrices * toeplitz_spans(a), shortest * TOEPLITZ_SPAN, 0, toeplitz_gather, &g);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -112,7 +111,7 @@ at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S)
                S);
     at_shape y = x->shape;
     int64_t N = T || S ? (int64_t)T + S - 1 : 0;
-    AT_REQUIRE(t, y.ndim < AT_MAX_DIMS, "toeplitz: x is %s and there is no room for a dim more",
+    AT_REQUIRE(t, y.ndim < AT_MAX_DIMS, "toeplitz: x is %s and there can be no dim more",
                at_text(x));
     AT_REQUIRE(t, y.ndim >= 1 && at_last(y) == N,
                "toeplitz: x is %s, but must be [...,%lld]: one number for each diagonal of %d x %d",

@@ -1,4 +1,4 @@
-/* unary.c -- functions of one number, element by element: a table.
+/* unary.c -- functions of one argument, element by element: a table.
  *
  *   x, y  any shape, every element on its own
  *
@@ -20,7 +20,7 @@
  *   pow         x^p                                p x^(p-1)
  *   clamp       min(max(x, low), high)             1 if low <= x <= high, else 0
  *
- * Three of them gate x with a number s in 0..1 that x itself decides, so
+ * Three of them gate x with a factor s in 0..1 that x itself decides, so
  *
  *   (x s)' = s + x s'      with      sigmoid' = sigmoid (1 - sigmoid),      Phi' = phi
  *
@@ -100,7 +100,7 @@ VEC_INLINE unary_gate unary_gelu_tanh(vec x)
     return g;
 }
 
-/* y = x s.  What comes 2 KiB later is asked for now: memory then keeps pace with the arithmetic. */
+/* y = x s.  What comes 2 KiB later is prefetched: memory then keeps pace with the arithmetic. */
 VEC_INLINE void unary_gated(int n, const REAL *x, REAL *y, unary_gate (*gate)(vec))
 {
     for (; n > 0; n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES) {

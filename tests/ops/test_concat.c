@@ -138,7 +138,7 @@ START_TEST(shapes_that_do_not_fit_are_named)
     assert_refused(true, at_shape_of(2), at_shape_of(2), 2,
                    "stack: x[0] is [2], so the new axis must be in -2..1, and 2 is not");
     assert_refused(true, at_shape_of(1, 1, 1, 1, 1, 1, 1, 1), at_shape_of(1, 1, 1, 1, 1, 1, 1, 1),
-                   0, "stack: x[0] is [1,1,1,1,1,1,1,1] and there is no room for a dim more");
+                   0, "stack: x[0] is [1,1,1,1,1,1,1,1] and there can be no dim more");
     assert_refused(false, at_shape_of(0, INT_MAX), at_shape_of(0, 1), 1,
                    "concat: axis 1 would have 2147483648, more than an int");
 }

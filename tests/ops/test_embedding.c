@@ -146,7 +146,7 @@ START_TEST(wrong_arguments_are_named)
     assert_error(t, "embedding: id \"wte\" [5,2] has dtype f32 but must be i32");
     at_clear_error(t);
     at_embedding(t, table, ids(t, at_shape_of(1, 1, 1, 1, 1, 1, 1, 1), id));
-    assert_error(t, "embedding: id is [1,1,1,1,1,1,1,1] and there is no room for a dim more");
+    assert_error(t, "embedding: id is [1,1,1,1,1,1,1,1] and there can be no dim more");
     at_close(t);
 }
 END_TEST

@@ -139,7 +139,7 @@ START_TEST(what_does_not_fit_is_refused)
         {{8, {1, 1, 1, 1, 1, 1, 1, 1}},
          1,
          1,
-         "toeplitz: x is [1,1,1,1,1,1,1,1] and there is no room for a dim more"},
+         "toeplitz: x is [1,1,1,1,1,1,1,1] and there can be no dim more"},
         {{1, {1}},
          2147483647,
          2147483647,

@@ -1,0 +1,100 @@
+/* nest.h -- loops over the elements of several operands at once, as few as possible.
+ *
+ * An operand that is repeated along an axis has a step of 0 there.  Axes of size 1 are dropped, and
+ * adjacent axes that every operand walks as if they were one, become one:
+ *
+ *     scores [B,H,T,S]                         for b < B, for h < H, for r < T S
+ *     bias   [B,1,T,S]   steps over [B,H,TS]:      T S        0          1
+ *
+ *     x [B,T,N] and gamma [N]                  for i < B T, for r < N
+ *     two of the same shape, or a scalar       for r < all */
+#ifndef AT_OPS_NEST_H
+#define AT_OPS_NEST_H
+#include <limits.h>
+
+#include "tensor/layout.h"
+
+enum { AT_NEST_OPERANDS = 5 };
+
+typedef struct {
+    ptrdiff_t size, step[AT_NEST_OPERANDS]; /* steps count elements of each operand */
+} at_loop;
+
+typedef struct {
+    int n;                     /* loops */
+    ptrdiff_t count;           /* indices they have together; 1 if there is no loop */
+    at_loop loop[AT_MAX_DIMS]; /* outermost first */
+} at_nest;
+
+/* Adds a loop inside of the others, or makes the innermost of them longer: up to an int. */
+static inline void at_nest_add(at_nest *nest, at_loop inner)
+{
+    if (nest->n == 0) nest->count = 1;
+    if (inner.size == 1) return;
+    const at_loop *outer = nest->loop + (nest->n > 0 ? nest->n - 1 : 0);
+    bool joins = nest->n > 0 && outer->size <= INT_MAX / inner.size;
+    for (int k = 0; joins && k < AT_NEST_OPERANDS; k++)
+        joins = outer->step[k] == inner.step[k] * inner.size;
+    nest->count *= inner.size;
+    if (joins)
+        inner.size *= outer->size;
+    else
+        nest->n++;
+    nest->loop[nest->n - 1] = inner;
+}
+
+/* Removes the innermost loop and returns it. */
+static inline at_loop at_nest_drop(at_nest *nest)
+{
+    at_loop inner = nest->loop[--nest->n];
+    nest->count /= inner.size;
+    return inner;
+}
+
+/* The loops over a shape that is not empty, for operands that broadcast to it. */
+static inline at_nest at_nest_of(at_shape over, int operands, const at_shape *shape)
+{
+    ptrdiff_t step[AT_NEST_OPERANDS][AT_MAX_DIMS];
+    at_nest nest = {.count = 1};
+    for (int k = 0; k < operands; k++) at_broadcast_strides(shape[k], over, step[k]);
+    for (int d = 0; d < over.ndim; d++) {
+        at_loop loop = {.size = over.dim[d]};
+        for (int k = 0; k < operands; k++) loop.step[k] = step[k][d];
+        at_nest_add(&nest, loop);
+    }
+    return nest;
+}
+
+/* The loops along which one operand moves, and those along which it is repeated: what is summed if
+ * the operand is a gradient. */
+static inline void at_nest_split(const at_nest *nest, int operand, at_nest *kept, at_nest *summed)
+{
+    *kept = *summed = (at_nest){.count = 1};
+    for (int d = 0; d < nest->n; d++)
+        at_nest_add(nest->loop[d].step[operand] ? kept : summed, nest->loop[d]);
+}
+
+/* Moves every operand's position to this index of the nest, counted with the innermost loop fastest. */
+static inline void at_nest_move(const at_nest *nest, ptrdiff_t index,
+                                ptrdiff_t at[AT_NEST_OPERANDS])
+{
+    for (int d = nest->n - 1; d >= 0; d--) {
+        const at_loop *l = &nest->loop[d];
+        ptrdiff_t i = d > 0 ? index % l->size : index;
+        if (d > 0) index /= l->size;
+        for (int k = 0; k < AT_NEST_OPERANDS; k++) at[k] += i * l->step[k];
+    }
+}
+
+/* The same for one operand alone. */
+static inline ptrdiff_t at_nest_offset(const at_nest *nest, int operand, ptrdiff_t index)
+{
+    ptrdiff_t at = 0;
+    for (int d = nest->n - 1; d > 0; d--) {
+        at += index % nest->loop[d].size * nest->loop[d].step[operand];
+        index /= nest->loop[d].size;
+    }
+    return nest->n > 0 ? at + index * nest->loop[0].step[operand] : 0;
+}
+
+#endif
