@@ -155,20 +155,20 @@ typedef struct {
     int n, now, warned;       /* measurements; this step; where the monitor warned, or -1 */
     bool verbose;             /* print during the run */
     double loss, zero, right; /* at the end; of an output of 0; the right entropy */
-    at_look last;
+    at_head_statistics last;
     at_head_state state;
 } run;
 
 /* The hook. */
-static void warn(void *ctx, int layer, int head, const at_watched *h)
+static void warn(void *ctx, int layer, int head, const at_monitored *h)
 {
     run *r = ctx;
     if (r->warned < 0 && h->state != ATTIC_HEAD_FINE) r->warned = r->now;
-    if (r->verbose) printf("          %s\n", at_watch_text(layer, head, h));
+    if (r->verbose) printf("          %s\n", at_monitor_text(layer, head, h));
 }
 
 /* Three batches that were not trained on, in evaluation mode: the loss goes to r->loss. */
-static void measure(at_tape *t, at_watch *monitor, const model *m, const remedy *how, run *r)
+static void measure(at_tape *t, at_monitor *monitor, const model *m, const remedy *how, run *r)
 {
     enum { N = 3 };
     bool training = at_train(t, false);
@@ -182,9 +182,9 @@ static void measure(at_tape *t, at_watch *monitor, const model *m, const remedy 
         r->right += d.entropy / N;
     }
     all = at_concat(t, P, N, 0); /* [3B,T,T] */
-    at_watch_look(t, monitor, 0, all, NULL);
+    at_monitor_update(t, monitor, 0, all, NULL);
     if (at_ok(t)) {
-        r->last = monitor->head->look, r->state = monitor->head->state;
+        r->last = monitor->head->statistics, r->state = monitor->head->state;
         r->step[r->n] = r->now, r->entropy[r->n++] = r->last.entropy;
         if (r->verbose && r->now % 50 == 0)
             printf("%8d%12.2f%11.1f%11.1f\n", r->now, r->loss, r->last.entropy, r->last.largest);
@@ -198,8 +198,8 @@ static run train(const cause *a, const remedy *how, bool verbose)
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     run r = {.warned = -1, .verbose = verbose};
     model m = make_model(t, a, how);
-    at_watch *monitor =
-        at_watch_make(t, 1, 1, (at_watch_args){.sharp = 0.2, .alike = 2, .hook = warn, .ctx = &r});
+    at_monitor *monitor = at_monitor_make(
+        t, 1, 1, (at_monitor_args){.low_entropy = 0.2, .similarity = 2, .hook = warn, .ctx = &r});
     at_mark step = at_mark_here(t);
     for (r.now = 0; r.now <= STEPS && at_ok(t); r.now++) {
         if (r.now % EVERY == 0) measure(t, monitor, &m, how, &r);

@@ -177,15 +177,15 @@ static double train_step(at_tape *t, const at_transformer *m, const at_corpus *c
 }
 
 /* The state of a head has changed. */
-static void warn(void *ctx, int layer, int head, const at_watched *h)
+static void warn(void *ctx, int layer, int head, const at_monitored *h)
 {
     (void)ctx;
     printf("%s   %s\n", h->state == ATTIC_HEAD_FINE ? "again  " : "warning",
-           at_watch_text(layer, head, h));
+           at_monitor_text(layer, head, h));
 }
 
 /* Statistics of every head on a few windows of held-out text; see nn/statistics.h. */
-static void measure_heads(at_tape *t, at_watch *w, const at_transformer *m, const at_corpus *c)
+static void measure_heads(at_tape *t, at_monitor *w, const at_transformer *m, const at_corpus *c)
 {
     enum { WINDOWS = 4 };
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
@@ -196,7 +196,7 @@ static void measure_heads(at_tape *t, at_watch *w, const at_transformer *m, cons
         for (int i = 0; at_ok(t) && i < context; i++) at_set(ids, c->held[b * apart + i], b, i);
     at_tensor *past = at_keep_causal(t, context, context, ATTIC_ALIGN_EQUAL, 0);
     at_transformer_logits(t, m, ids, weights);
-    for (int l = 0; l < layers && at_ok(t); l++) at_watch_look(t, w, l, weights[l], past);
+    for (int l = 0; l < layers && at_ok(t); l++) at_monitor_update(t, w, l, weights[l], past);
     at_rewind(t, here);
     at_train(t, training);
     at_no_grad(t, no_grad);
@@ -204,14 +204,14 @@ static void measure_heads(at_tape *t, at_watch *w, const at_transformer *m, cons
 
 /* "step   101   2.532   entropy 2.61 2.55 2.71 2.60 of 3.23   largest ...", a line for each
  * block */
-static void print_statistics(int step, double nats, const at_watch *w)
+static void print_statistics(int step, double nats, const at_monitor *w)
 {
     for (int l = 0; l < layers; l++) {
         if (l == 0)
             printf("step %5d   %6.3f   ", step, nats);
         else
             printf("%22s", "");
-        at_watch_print(w, l, stdout);
+        at_monitor_print(w, l, stdout);
         printf("\n");
     }
     fflush(stdout);
@@ -222,7 +222,7 @@ static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve
     int stretch = steps / 100 + 1, pause = steps / 12 + 1;
     int every = (int)(c->n_held / 8192) + 1; /* for the curve a few KiB from all parts suffice */
     double sum = 0, smooth = 0, norm = 0;
-    at_watch *w = at_watch_make(t, layers, heads, (at_watch_args){.hook = warn});
+    at_monitor *w = at_monitor_make(t, layers, heads, (at_monitor_args){.hook = warn});
     at_progress p = at_progress_start(stderr, "training", steps);
     printf("           held out   of every head: mean entropy in nats, mean largest weight; keys "
            "kept\n");

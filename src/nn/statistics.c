@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------ statistics ----------------- */
 
-/* P as [B,H,T,S], and how the mask is read beside it. */
+/* P as [B,H,T,N], and how the mask is read beside it. */
 typedef struct {
     const at_tensor *P, *keep;
     int B, H, T, S;
@@ -21,8 +21,8 @@ static bool stats_mask(at_tape *t, stats_view *v)
     at_shape s = v->keep->shape, P = v->P->shape, four = at_shape_of(v->B, v->H, v->T, v->S);
     AT_REQUIRE(
         t, s.ndim != 3 || P.ndim != 4,
-        "statistics: keep is %s beside P %s: is that [B,T,S] or [H,T,S]?  Write [B,1,T,S] or "
-        "[1,H,T,S]",
+        "statistics: keep is %s beside P %s: is that [B,T,N] or [H,T,N]?  Write [B,1,T,N] or "
+        "[1,H,T,N]",
         at_text(v->keep), at_text(v->P));
     at_shape full = s.ndim == 3 ? P : four;
     AT_REQUIRE(t, at_broadcasts_to(s, full), "statistics: keep is %s, which is no mask for P %s",
@@ -71,7 +71,7 @@ static int stats_kept(const stats_view *v, int b, int h, int i)
 }
 
 /* Adds row i, which keeps n keys, to the sums and to the average row. */
-static void stats_add_row(const stats_view *v, int b, int h, int i, int n, at_look *sum,
+static void stats_add_row(const stats_view *v, int b, int h, int i, int n, at_head_statistics *sum,
                           double *average)
 {
     double largest = 0;
@@ -100,9 +100,9 @@ static double stats_overlap(const stats_view *v, int b, int h, const double *ave
 }
 
 /* average: workspace of S elements */
-static at_look stats_of_head(const stats_view *v, int h, double *average)
+static at_head_statistics stats_of_head(const stats_view *v, int h, double *average)
 {
-    at_look stats = {0};
+    at_head_statistics stats = {0};
     ptrdiff_t compared = 0;
     double cells = (double)v->B * v->T * v->S;
     for (int b = 0; b < v->B; b++) {
@@ -116,20 +116,21 @@ static at_look stats_of_head(const stats_view *v, int h, double *average)
         ptrdiff_t rows = stats.rows - before;
         if (rows < 2) continue;
         for (int j = 0; j < v->S; j++) average[j] /= (double)rows;
-        stats.alike += stats_overlap(v, b, h, average);
+        stats.similarity += stats_overlap(v, b, h, average);
         compared += rows;
     }
     double rows = stats.rows ? (double)stats.rows : 1;
     stats.entropy /= rows, stats.most /= rows, stats.largest /= rows;
-    if (compared) stats.alike /= (double)compared;
+    if (compared) stats.similarity /= (double)compared;
     if (cells > 0) stats.kept /= cells;
     return stats;
 }
 
-at_look at_look_at(at_tape *t, const at_tensor *P, const at_tensor *keep, int heads, int h)
+at_head_statistics at_head_statistics_of(at_tape *t, const at_tensor *P, const at_tensor *keep,
+                                         int heads, int h)
 {
     stats_view v;
-    at_look stats = {0};
+    at_head_statistics stats = {0};
     if (!stats_view_of(t, P, keep, heads, &v)) return stats;
     if (h < 0 || h >= heads)
         return at_fail(t, ATTIC_USER_ERROR, "statistics: there is no head %d of %d", h, heads),
@@ -148,88 +149,91 @@ const char *at_head_text(at_head_state s)
     return (size_t)s < sizeof text / sizeof *text ? text[s] : "?";
 }
 
-at_head_state at_judge(at_look stats, at_watch_args limits)
+at_head_state at_head_verdict(at_head_statistics stats, at_monitor_args limits)
 {
-    double sharp = limits.sharp ? limits.sharp : 0.02, alike = limits.alike ? limits.alike : 0.95;
+    double low_entropy = limits.low_entropy ? limits.low_entropy : 0.02,
+           similarity = limits.similarity ? limits.similarity : 0.95;
     double uniform = limits.uniform ? limits.uniform : 0.99;
     if (isnan(stats.entropy)) return ATTIC_HEAD_NAN;
     if (stats.rows == 0) return ATTIC_HEAD_FINE;
-    if (stats.entropy < sharp * stats.most)
-        return stats.alike > alike ? ATTIC_HEAD_ONE_KEY : ATTIC_HEAD_SHARP;
+    if (stats.entropy < low_entropy * stats.most)
+        return stats.similarity > similarity ? ATTIC_HEAD_ONE_KEY : ATTIC_HEAD_LOW_ENTROPY;
     if (stats.entropy > uniform * stats.most) return ATTIC_HEAD_UNIFORM;
-    return stats.alike > alike ? ATTIC_HEAD_ALIKE : ATTIC_HEAD_FINE;
+    return stats.similarity > similarity ? ATTIC_HEAD_SIMILAR : ATTIC_HEAD_FINE;
 }
 
 /* ------------------------------------------------------------------ over time ------------------ */
 
-at_watch *at_watch_make(at_tape *t, int layers, int heads, at_watch_args args)
+at_monitor *at_monitor_make(at_tape *t, int layers, int heads, at_monitor_args args)
 {
     AT_REQUIRE(t, layers > 0 && heads > 0 && layers <= 1 << 15 && heads <= 1 << 15,
                "monitor: %d layers of %d heads: both must be in 1..32768", layers, heads);
     AT_REQUIRE(t, args.patience >= 0, "monitor: patience is %d but can't be negative",
                args.patience);
     size_t n = (size_t)layers * (size_t)heads;
-    at_watch *w = at_permanent_alloc(t, sizeof *w);
-    at_watched *head = at_permanent_alloc(t, n * sizeof *head);
+    at_monitor *w = at_permanent_alloc(t, sizeof *w);
+    at_monitored *head = at_permanent_alloc(t, n * sizeof *head);
     if (!w || !head) return NULL;
     memset(head, 0, n * sizeof *head);
     if (!args.patience) args.patience = 3;
-    *w = (at_watch){.args = args, .layers = layers, .heads = heads, .head = head};
+    *w = (at_monitor){.args = args, .layers = layers, .heads = heads, .head = head};
     return w;
 }
 
 /* True if that changed the state. */
-static bool monitor_enter(at_watched *h, at_look stats, const at_watch_args *args)
+static bool monitor_enter(at_monitored *h, at_head_statistics stats, const at_monitor_args *args)
 {
-    at_head_state verdict = at_judge(stats, *args);
+    at_head_state verdict = at_head_verdict(stats, *args);
     h->in_a_row = verdict == h->verdict ? h->in_a_row + 1 : 1;
     h->verdict = verdict;
-    h->look = stats;
+    h->statistics = stats;
     int needed = verdict == ATTIC_HEAD_NAN ? 1 : args->patience;
     if (verdict == h->state || h->in_a_row < needed) return false;
     h->state = verdict;
     return true;
 }
 
-bool at_watch_look(at_tape *t, at_watch *w, int layer, const at_tensor *P, const at_tensor *keep)
+bool at_monitor_update(at_tape *t, at_monitor *w, int layer, const at_tensor *P,
+                       const at_tensor *keep)
 {
     AT_REQUIRE(t, w, "monitor: w is NULL");
     AT_REQUIRE(t, layer >= 0 && layer < w->layers, "monitor: there is no layer %d of %d", layer,
                w->layers);
     for (int h = 0; h < w->heads; h++) {
-        at_look stats = at_look_at(t, P, keep, w->heads, h);
+        at_head_statistics stats = at_head_statistics_of(t, P, keep, w->heads, h);
         if (!at_ok(t)) return false;
-        at_watched *head = &w->head[layer * w->heads + h];
+        at_monitored *head = &w->head[layer * w->heads + h];
         if (monitor_enter(head, stats, &w->args) && w->args.hook)
             w->args.hook(w->args.ctx, layer, h, head);
     }
     return true;
 }
 
-void at_watch_print(const at_watch *w, int layer, FILE *out)
+void at_monitor_print(const at_monitor *w, int layer, FILE *out)
 {
     if (!w || !out || layer < 0 || layer >= w->layers) return;
-    const at_watched *head = w->head + (ptrdiff_t)layer * w->heads;
+    const at_monitored *head = w->head + (ptrdiff_t)layer * w->heads;
     double most = 0, kept = 0;
     fprintf(out, "entropy");
     for (int h = 0; h < w->heads; h++) {
-        fprintf(out, " %s", at_fixed_text(head[h].look.entropy, 2));
-        most = fmax(most, head[h].look.most);
-        kept += head[h].look.kept / w->heads;
+        fprintf(out, " %s", at_fixed_text(head[h].statistics.entropy, 2));
+        most = fmax(most, head[h].statistics.most);
+        kept += head[h].statistics.kept / w->heads;
     }
     fprintf(out, " of %s   largest", at_fixed_text(most, 2));
-    for (int h = 0; h < w->heads; h++) fprintf(out, " %s", at_fixed_text(head[h].look.largest, 2));
+    for (int h = 0; h < w->heads; h++)
+        fprintf(out, " %s", at_fixed_text(head[h].statistics.largest, 2));
     fprintf(out, "   kept %s", at_fixed_text(kept, 2));
 }
 
-const char *at_watch_text(int layer, int head, const at_watched *h)
+const char *at_monitor_text(int layer, int head, const at_monitored *h)
 {
     if (!h) return "NULL";
     char *text = at_text_buffer();
     snprintf(text, AT_TEXT_SIZE,
              "block %d head %d is %s (%d in a row): entropy %s of %s, largest %s, similarity %s",
-             layer, head, at_head_text(h->state), h->in_a_row, at_fixed_text(h->look.entropy, 2),
-             at_fixed_text(h->look.most, 2), at_fixed_text(h->look.largest, 2),
-             at_fixed_text(h->look.alike, 2));
+             layer, head, at_head_text(h->state), h->in_a_row,
+             at_fixed_text(h->statistics.entropy, 2), at_fixed_text(h->statistics.most, 2),
+             at_fixed_text(h->statistics.largest, 2), at_fixed_text(h->statistics.similarity, 2));
     return text;
 }
