@@ -90,8 +90,8 @@ static bool print_gradient(at_tape *t, const char *name, at_function *f, at_tens
 static bool print_equal(const char *what, const at_tensor *a, const at_tensor *b)
 {
     at_comparison c = at_compare(a, b);
-    printf("%-54s %s\n", what, c.likeness == ATTIC_DIFFERENT ? c.text : "equal");
-    return c.likeness != ATTIC_DIFFERENT;
+    printf("%-54s %s\n", what, c.similarity == ATTIC_DIFFERENT ? c.text : "equal");
+    return c.similarity != ATTIC_DIFFERENT;
 }
 
 static bool check_all(void)

@@ -36,8 +36,8 @@ typedef struct {
 
 /* Head h of `heads`.  P [T,N], [B,T,N], [B,H,T,N], or with heads > 1 also [H,T,N].  keep: bool, 1 =
  * attend, as for at_sdpa: broadcast to P's shape or to [B,H,T,N]; NULL: every key is kept.  What is
- * not kept is not read.  similarity is 0 where no sequence has two rows with n_i >= 2.  All 0 after an
- * error. */
+ * not kept is not read.  similarity is 0 where no sequence has two rows with n_i >= 2.  All 0 after
+ * an error. */
 AT_API at_head_statistics at_head_statistics_of(at_tape *t, const at_tensor *P,
                                                 const at_tensor *keep, int heads, int h);
 

@@ -50,10 +50,10 @@ static void put_in_words(at_comparison *c, const at_tensor *a, const at_tensor *
 {
     ptrdiff_t n = at_count(a->shape);
     double factor;
-    if (c->likeness == ATTIC_EXACT) snprintf(c->text, sizeof c->text, "exact");
-    if (c->likeness == ATTIC_CLOSE)
+    if (c->similarity == ATTIC_EXACT) snprintf(c->text, sizeof c->text, "exact");
+    if (c->similarity == ATTIC_CLOSE)
         snprintf(c->text, sizeof c->text, "close: off by %.1e of its size at most", c->error);
-    if (c->likeness != ATTIC_DIFFERENT) return;
+    if (c->similarity != ATTIC_DIFFERENT) return;
     int used =
         snprintf(c->text, sizeof c->text, "wrong: %.6g instead of %.6g at %s; %td of %td differ",
                  c->a, c->b, at_shape_text(c->index), c->differing, n);
@@ -63,7 +63,7 @@ static void put_in_words(at_comparison *c, const at_tensor *a, const at_tensor *
 
 at_comparison at_compare(const at_tensor *a, const at_tensor *b)
 {
-    at_comparison c = {.likeness = ATTIC_DIFFERENT};
+    at_comparison c = {.similarity = ATTIC_DIFFERENT};
     if (!a || !b || !at_same_shape(a->shape, b->shape)) {
         snprintf(c.text, sizeof c.text, "wrong: %s instead of %s", at_text(a), at_text(b));
         return c;
@@ -84,7 +84,7 @@ at_comparison at_compare(const at_tensor *a, const at_tensor *b)
         c.b = at_element(b, i);
         c.index = at_index_of(a->shape, i);
     }
-    c.likeness = c.differing ? ATTIC_DIFFERENT : c.error > 0 ? ATTIC_CLOSE : ATTIC_EXACT;
+    c.similarity = c.differing ? ATTIC_DIFFERENT : c.error > 0 ? ATTIC_CLOSE : ATTIC_EXACT;
     void *locale = at_point_begin();
     put_in_words(&c, a, b, largest);
     at_point_end(locale);

@@ -13,12 +13,12 @@ typedef enum {
     ATTIC_DIFFERENT, /* more than rounding explains, or not comparable at all */
     ATTIC_CLOSE,     /* the same up to rounding: half of the digits at least */
     ATTIC_EXACT      /* the same values, bit for bit but for the sign of 0 */
-} at_likeness;
+} at_similarity;
 
 /* Two elements are close when |a - b| <= sqrt(eps) max(|a|, |b|, max|b| / 1000), with eps of the
  * coarser dtype: 3.5e-4 for f32, 1.5e-8 for f64, 0 for integers.  NaN equals NaN. */
 typedef struct {
-    at_likeness likeness;
+    at_similarity similarity;
     ptrdiff_t differing; /* elements that are not close */
     double error;        /* the largest |a - b| / max(|a|, |b|, max|b| / 1000) */
     double a, b;         /* where that is */

@@ -224,7 +224,7 @@ START_TEST(a_bias_of_the_keys_has_no_effect_without_rope)
     a.k.b = rotating.k.b = NULL;
     assert_same(at_attention_apply(t, &a, x, NULL, (at_sdpa_args){0}), y, 1e-13, "without rope");
     ck_assert(
-        at_compare(at_attention_apply(t, &rotating, x, NULL, (at_sdpa_args){0}), z).likeness ==
+        at_compare(at_attention_apply(t, &rotating, x, NULL, (at_sdpa_args){0}), z).similarity ==
         ATTIC_DIFFERENT);
     at_close(t);
 }
@@ -288,7 +288,7 @@ START_TEST(masks_paths_and_taps_are_passed_on)
             assert_same(y[path], y[0], rounding(t), "paths");
         }
         at_tensor *all = at_attention_apply(t, &a, x, m, (at_sdpa_args){0});
-        ck_assert(at_compare(all, y[0]).likeness == ATTIC_DIFFERENT);
+        ck_assert(at_compare(all, y[0]).similarity == ATTIC_DIFFERENT);
     }
 }
 END_TEST

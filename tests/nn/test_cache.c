@@ -303,7 +303,7 @@ START_TEST(texts_that_are_shorter_are_filled_up_on_the_left)
         at_tensor *short_x = at_slice(t, rows_of(t, x, 2, ROWS - 2), 0, 0, 1);
         at_tensor *alone = at_attention_apply(t, &a, short_x, NULL, (at_sdpa_args){.causal = true});
         y = at_slice(t, rows_of(t, y, 2, ROWS - 2), 0, 0, 1);
-        ck_assert_int_ne(at_compare(y, alone).likeness, ATTIC_DIFFERENT);
+        ck_assert_int_ne(at_compare(y, alone).similarity, ATTIC_DIFFERENT);
     }
 }
 END_TEST

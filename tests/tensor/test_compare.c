@@ -21,7 +21,7 @@ START_TEST(the_same_values_are_exact)
 {
     const double a[] = {1, (double)NAN, -(double)INFINITY};
     at_comparison c = compare_rows(ATTIC_F64, a, a);
-    ck_assert_int_eq(c.likeness, ATTIC_EXACT);
+    ck_assert_int_eq(c.similarity, ATTIC_EXACT);
     ck_assert_str_eq(c.text, "exact");
 }
 END_TEST
@@ -30,10 +30,10 @@ START_TEST(rounding_is_close_in_f32_and_wrong_in_f64)
 {
     const double a[] = {1, 2, 3.0001}, b[] = {1, 2, 3};
     at_comparison c = compare_rows(ATTIC_F32, a, b);
-    ck_assert_int_eq(c.likeness, ATTIC_CLOSE);
+    ck_assert_int_eq(c.similarity, ATTIC_CLOSE);
     ck_assert_str_eq(c.text, "close: off by 3.3e-05 of its size at most");
     c = compare_rows(ATTIC_F64, a, b);
-    ck_assert_int_eq(c.likeness, ATTIC_DIFFERENT);
+    ck_assert_int_eq(c.similarity, ATTIC_DIFFERENT);
     ck_assert_str_eq(c.text, "wrong: 3.0001 instead of 3 at [2]; 1 of 3 differ");
 }
 END_TEST
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(tiny_elements_need_not_be_right_to_all_their_digits)
 {
     const double a[] = {1, 1e-15, 1}, b[] = {1, 2e-15, 1};
-    ck_assert_int_eq(compare_rows(ATTIC_F64, a, b).likeness, ATTIC_CLOSE);
+    ck_assert_int_eq(compare_rows(ATTIC_F64, a, b).similarity, ATTIC_CLOSE);
 }
 END_TEST
 
@@ -78,7 +78,7 @@ START_TEST(other_shapes_are_wrong)
     at_tensor *x = at_const(t, at_shape_of(3), NULL), *y = at_const(t, at_shape_of(3, 1), NULL);
     ck_assert_str_eq(at_compare(x, y).text, "wrong: [3] instead of [3,1]");
     ck_assert_str_eq(at_compare(NULL, y).text, "wrong: NULL instead of [3,1]");
-    ck_assert_int_eq(at_compare(x, y).likeness, ATTIC_DIFFERENT);
+    ck_assert_int_eq(at_compare(x, y).similarity, ATTIC_DIFFERENT);
     at_close(t);
 }
 END_TEST
@@ -105,7 +105,7 @@ START_TEST(what_a_backward_reused_is_no_number_and_different_from_everything)
     const char *text = "wrong: the memory of [2] was reused by a backward";
     ck_assert_str_eq(at_compare(x, y).text, text);
     ck_assert_str_eq(at_compare(d, x).text, text);
-    ck_assert_int_eq(at_compare(again, again).likeness, ATTIC_DIFFERENT);
+    ck_assert_int_eq(at_compare(again, again).similarity, ATTIC_DIFFERENT);
     at_close(t);
 }
 END_TEST
