@@ -215,7 +215,7 @@ static void check_begin(at_node *n, int i, check_operand *a)
         a->y = copy;
         return;
     }
-    at_fresh grad = at_grad_fresh(n, i);
+    at_grad_buffer grad = at_grad_overwrite(n, i);
     a->y = grad.p;
     if (!grad.p) return;
     if (grad.beta)

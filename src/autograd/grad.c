@@ -4,7 +4,7 @@
  * for the backward of a node n and its input x = in[i]:
  *
  *     at_grad         add          the buffer, zeroed at first touch
- *     at_grad_fresh   overwrite    the buffer as it is, and whether there is something to add to
+ *     at_grad_overwrite   overwrite    the buffer as it is, and whether there is something to add to
  *     at_grad_pass    pass on      where dx is dy as it stands: x's gradient becomes an alias of
  *                                  y's, or its memory is forwarded; copied where both must stay
  *
@@ -68,24 +68,24 @@ static void copy_grad(void *to, const void *from, const at_tensor *x)
     at_copy_rows(1, (ptrdiff_t)at_bytes(x), from, 0, to, 0);
 }
 
-static at_fresh fresh_grad(at_tape *t, at_tensor *x)
+static at_grad_buffer take_grad(at_tape *t, at_tensor *x)
 {
-    if (!x || !x->wants_grad) return (at_fresh){NULL, 1};
-    if (x->grad && x->grad == x->grad_memory) return (at_fresh){x->grad, 1};
+    if (!x || !x->wants_grad) return (at_grad_buffer){NULL, 1};
+    if (x->grad && x->grad == x->grad_memory) return (at_grad_buffer){x->grad, 1};
     const void *alias = x->grad;
     set_grad(x, grad_buffer(t, x));
     if (alias && x->grad) copy_grad(x->grad, alias, x);
-    return (at_fresh){x->grad, alias != NULL};
+    return (at_grad_buffer){x->grad, alias != NULL};
 }
 
-at_fresh at_grad_fresh(at_node *n, int i)
+at_grad_buffer at_grad_overwrite(at_node *n, int i)
 {
-    return fresh_grad(n->tape, n->in[i]);
+    return take_grad(n->tape, n->in[i]);
 }
 
 void *at_grad(at_node *n, int i)
 {
-    at_fresh dx = at_grad_fresh(n, i);
+    at_grad_buffer dx = at_grad_overwrite(n, i);
     if (dx.p && dx.beta == 0) memset(dx.p, 0, at_bytes(n->in[i]));
     return dx.p;
 }
@@ -107,7 +107,7 @@ static bool forward_grad(at_node *n, int i)
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
 {
     if (may_alias && !t->drop_grads && x->node && !x->grad) return set_grad(x, dy);
-    at_fresh dx = fresh_grad(t, x);
+    at_grad_buffer dx = take_grad(t, x);
     if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, dy, x);
     return dx.p;
 }
@@ -120,10 +120,10 @@ void at_grad_pass(at_node *n, int i)
 }
 
 /* (Anomaly mode reads dy after the op has run.) */
-at_fresh at_grad_over(at_node *n, int i)
+at_grad_buffer at_grad_in_place(at_node *n, int i)
 {
-    if (!n->tape->anomaly && forward_grad(n, i)) return (at_fresh){n->in[i]->grad, 0};
-    return at_grad_fresh(n, i);
+    if (!n->tape->anomaly && forward_grad(n, i)) return (at_grad_buffer){n->in[i]->grad, 0};
+    return at_grad_overwrite(n, i);
 }
 
 /* Once a node's backward has run, nobody reads its outputs, their gradients or what it saved: all

@@ -104,18 +104,18 @@ AT_API void *at_grad(at_node *n, int i);
 typedef struct {
     void *p;
     int beta;
-} at_fresh;
-AT_API at_fresh at_grad_fresh(at_node *n, int i);
+} at_grad_buffer;
+AT_API at_grad_buffer at_grad_overwrite(at_node *n, int i);
 
 /* For an op whose output has the same elements as in[i], in the same order: d(in[i]) += d(out[0]).
  * Where nothing is there yet nothing is copied: one gradient is an alias of the other, until
  * somebody else adds to d(in[i]). */
 AT_API void at_grad_pass(at_node *n, int i);
 
-/* at_grad_fresh for an op with one input and as many elements in its output that reads each element
- * of dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie where
- * dy lies: so it does if dy's memory is to be reused anyway. */
-AT_API at_fresh at_grad_over(at_node *n, int i);
+/* at_grad_overwrite for an op with one input and as many elements in its output that reads each
+ * element of dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie
+ * where dy lies: so it does if dy's memory is to be reused anyway. */
+AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
 
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
  * in at_parallel_slots(n->slots, ...), 0 outside of it. */

@@ -47,9 +47,10 @@ void AT_REAL(affine_backward)(at_node *n)
     const at_strides w = {a->N, 1, 1}, y = {a->N, 1, 1};
     const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
 
-    at_fresh dX = at_grad_fresh(n, 0);
+    at_grad_buffer dX = at_grad_overwrite(n, 0);
     if (dX.p) gemm(1, a->M, a->K, a->N, 1, dY, y, W, wt, (REAL)dX.beta, dX.p, x, workspace);
-    at_fresh dW = at_grad_fresh(n, 1); /* after dX is written: X and W may be one tensor */
+    at_grad_buffer dW =
+        at_grad_overwrite(n, 1); /* after dX is written: X and W may be one tensor */
     if (dW.p) gemm(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w, workspace);
     if (n->in[2]) at_map_back(n, 2, NULL); /* db: as if b had been repeated for every row of Y */
 }

@@ -37,7 +37,7 @@ void AT_REAL(concat_backward)(at_node *n)
     ptrdiff_t row = concat_row(n->out[0], c), size = sizeof(REAL);
     for (int k = 0; k < n->n_in; k++) {
         ptrdiff_t part = concat_row(n->in[k], c);
-        at_fresh dx = at_grad_fresh(n, k);
+        at_grad_buffer dx = at_grad_overwrite(n, k);
         if (dx.p && dx.beta) add_rows(c->outer, part, dy, row, dx.p, part);
         if (dx.p && !dx.beta)
             at_copy_rows(c->outer, part * size, dy, row * size, dx.p, part * size);

@@ -45,7 +45,7 @@ enum { MAP_TO, MAP_OVER, MAP_IN }; /* operands of the loops */
 typedef struct { /* operands of one shape */
     const at_node *n;
     at_formula *f;
-    at_fresh dx; /* when going back */
+    at_grad_buffer dx; /* when going back */
     ptrdiff_t count;
 } map_even_job;
 
@@ -366,7 +366,7 @@ static bool map_is_even(const at_node *n)
     return even;
 }
 
-static void map_run_even(at_node *n, at_formula *f, at_fresh dx)
+static void map_run_even(at_node *n, at_formula *f, at_grad_buffer dx)
 {
     map_even_job job = {n, f, dx, at_count(n->out[0]->shape)};
     at_for(job.count, 1, 0, AT_OF_REAL(n->out[0]->dtype, map_even), &job);
@@ -385,7 +385,7 @@ static at_map_job map_job_of(const at_node *n, at_formula *f)
 void at_map(at_node *n, at_formula *f)
 {
     if (map_is_even(n)) {
-        map_run_even(n, f, (at_fresh){0});
+        map_run_even(n, f, (at_grad_buffer){0});
         return;
     }
     at_map_job job = map_job_of(n, f);
@@ -402,9 +402,9 @@ void at_map_back(at_node *n, int i, at_formula *g)
         at_grad_pass(n, i);
         return;
     }
-    at_fresh dx = repeated               ? (at_fresh){at_grad(n, i), 1}
-                  : even && n->n_in == 1 ? at_grad_over(n, i)
-                                         : at_grad_fresh(n, i);
+    at_grad_buffer dx = repeated               ? (at_grad_buffer){at_grad(n, i), 1}
+                        : even && n->n_in == 1 ? at_grad_in_place(n, i)
+                                               : at_grad_overwrite(n, i);
     if (!dx.p) return;
     if (even) {
         map_run_even(n, g, dx);

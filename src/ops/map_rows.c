@@ -61,7 +61,7 @@ void at_map_rows(at_node *n, const at_row_op *r, at_range_body *run)
 
 void at_map_rows_back(at_node *n, const at_row_op *r, at_range_body *run)
 {
-    at_row_job job = {.n = n, .dx = at_grad_fresh(n, 0)};
+    at_row_job job = {.n = n, .dx = at_grad_overwrite(n, 0)};
     for (int i = 0; i < r->sums; i++) {
         job.wanted[i] = n->in[1 + i] && n->in[1 + i]->wants_grad;
         if (job.wanted[i])

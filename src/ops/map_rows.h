@@ -58,7 +58,7 @@ typedef struct {
     const at_node *n;
     ptrdiff_t rows;
     int shares;
-    at_fresh dx;
+    at_grad_buffer dx;
     bool wanted[2]; /* the sums */
     void *parts;    /* the sums of each share, [shares, r->sums, N]; NULL: none is wanted */
 } at_row_job;

@@ -96,9 +96,10 @@ void AT_REAL(matmul_backward)(at_node *n)
         return;
     }
     matmul_layout At = matmul_transposed(a->A), Bt = matmul_transposed(a->B);
-    at_fresh dA = at_grad_fresh(n, 0);
+    at_grad_buffer dA = at_grad_overwrite(n, 0);
     if (dA.p) matmul_batch(n, a->M, a->K, a->N, dC, a->C, B, Bt, dA.beta, dA.p, a->A);
-    at_fresh dB = at_grad_fresh(n, 1); /* after dA is written: for A = B it is the same buffer */
+    at_grad_buffer dB =
+        at_grad_overwrite(n, 1); /* after dA is written: for A = B it is the same buffer */
     if (dB.p) matmul_batch(n, a->K, a->N, a->M, A, At, dC, a->C, dB.beta, dB.p, a->B);
 }
 

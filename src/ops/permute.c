@@ -175,7 +175,7 @@ void AT_REAL(permute_backward)(at_node *n)
     const at_shape *order = n->args;
     at_shape back = *order;
     for (int i = 0; i < order->ndim; i++) back.dim[order->dim[i]] = i;
-    at_fresh dx = at_grad_fresh(n, 0);
+    at_grad_buffer dx = at_grad_overwrite(n, 0);
     if (dx.p)
         permute_run(n->out[0]->shape, back, dx.beta ? permute_add : permute_copy, sizeof(REAL),
                     n->out[0]->grad, dx.p);

@@ -108,7 +108,7 @@ static void reduce_back(at_node *n, at_formula *f, const REAL *share)
                       .n_in = f ? 3 : 1,
                       .in = {f ? in : given, reduce_kept(n, n->out[0]->data), given},
                       .to_shape = x->shape,
-                      .to = at_grad_fresh(n, 0)};
+                      .to = at_grad_overwrite(n, 0)};
     if (job.to.p) at_map_each(&job);
 }
 

@@ -20,7 +20,7 @@ typedef struct {
     at_operand in[AT_MAX_OPERANDS];
     const void *y, *dy; /* for f, of the shape `over`; NULL where f needs none */
     at_shape to_shape;
-    at_fresh to;
+    at_grad_buffer to;
     bool wide;     /* every value is added in double; else a few at a time in the real type first */
     bool max;      /* the maximum in place of the sum; a NaN counts as larger than all else */
     void *scratch; /* at_sum_scratch bytes; at_sum_rows alone needs it */
