@@ -40,7 +40,7 @@ struct at_tape {
     char *scratch_memory;
     size_t scratch_size;
 
-    at_error_kind_t kind;
+    at_error_kind kind;
     char message[512];
 };
 

@@ -63,7 +63,7 @@ const char *at_error(const at_tape *t)
     return t ? t->message : "out of memory: there is no tape";
 }
 
-at_error_kind_t at_error_kind(const at_tape *t)
+at_error_kind at_error_kind_of(const at_tape *t)
 {
     return t ? t->kind : ATTIC_MEMORY_ERROR;
 }
@@ -75,7 +75,7 @@ void at_clear_error(at_tape *t)
     t->message[0] = 0;
 }
 
-void *at_fail(at_tape *t, at_error_kind_t kind, const char *format, ...)
+void *at_fail(at_tape *t, at_error_kind kind, const char *format, ...)
 {
     if (!at_ok(t)) return NULL;
     va_list args;

@@ -28,11 +28,11 @@ AT_BEGIN_C
 AT_API at_tape *at_open(at_dtype real, uint64_t seed);
 AT_API void at_close(at_tape *t); /* frees all it owns; t may be NULL */
 
-typedef enum { ATTIC_OK, ATTIC_USER_ERROR, ATTIC_MEMORY_ERROR, ATTIC_FILE_ERROR } at_error_kind_t;
+typedef enum { ATTIC_OK, ATTIC_USER_ERROR, ATTIC_MEMORY_ERROR, ATTIC_FILE_ERROR } at_error_kind;
 
 AT_API bool at_ok(const at_tape *t);
 AT_API const char *at_error(const at_tape *t); /* the first error, or "" */
-AT_API at_error_kind_t at_error_kind(const at_tape *t);
+AT_API at_error_kind at_error_kind_of(const at_tape *t);
 AT_API void at_clear_error(at_tape *t); /* go on after an error, e.g. at an interactive prompt */
 
 AT_API at_dtype at_real(const at_tape *t); /* ATTIC_F32 or ATTIC_F64 */

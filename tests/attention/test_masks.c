@@ -394,7 +394,7 @@ END_TEST
         at_tape *t = at_open(ATTIC_F32, 1);                                                        \
         ck_assert((call) == NULL);                                                                 \
         assert_error(t, text);                                                                     \
-        ck_assert(at_error_kind(t) == ATTIC_USER_ERROR);                                           \
+        ck_assert(at_error_kind_of(t) == ATTIC_USER_ERROR);                                        \
         at_close(t);                                                                               \
     } while (0)
 

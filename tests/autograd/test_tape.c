@@ -26,7 +26,7 @@ END_TEST
 START_TEST(no_tape_means_out_of_memory)
 {
     ck_assert(!at_ok(NULL));
-    ck_assert_int_eq(at_error_kind(NULL), ATTIC_MEMORY_ERROR);
+    ck_assert_int_eq(at_error_kind_of(NULL), ATTIC_MEMORY_ERROR);
     ck_assert_str_eq(at_error(NULL), "out of memory: there is no tape");
     at_tensor *x = at_const(NULL, at_shape_of(2), NULL);
     ck_assert_ptr_null(at_exp(NULL, at_add(NULL, x, x)));
@@ -44,7 +44,7 @@ START_TEST(the_first_error_wins_and_silences_the_rest)
     ck_assert_ptr_null(z);
     ck_assert_ptr_null(at_add(t, x, x)); /* sound in itself, but the tape has failed */
     ck_assert(strstr(at_error(t), "add") == at_error(t));
-    ck_assert_int_eq(at_error_kind(t), ATTIC_USER_ERROR);
+    ck_assert_int_eq(at_error_kind_of(t), ATTIC_USER_ERROR);
     at_clear_error(t);
     ck_assert_ptr_nonnull(at_add(t, x, x));
     at_close(t);
@@ -195,7 +195,7 @@ START_TEST(where_there_is_no_memory_for_a_mark_it_says_so)
     at_tape *t = at_open(ATTIC_F32, 1);
     at_fail_allocation(1);
     at_mark m = at_mark_here(t);
-    ck_assert_int_eq(at_error_kind(t), ATTIC_MEMORY_ERROR);
+    ck_assert_int_eq(at_error_kind_of(t), ATTIC_MEMORY_ERROR);
     at_clear_error(t);
     refuse_mark(t, m, "rewind: the mark is empty (see at_mark_here)");
     at_close(t);

@@ -71,7 +71,7 @@ START_TEST(what_cannot_be_read_is_named)
     ck_assert_ptr_null(at_corpus_read(t, &path, 1));
     ck_assert_str_eq(at_error(t),
                      "corpus: cannot open /nonexistent/text: No such file or directory");
-    ck_assert_int_eq(at_error_kind(t), ATTIC_FILE_ERROR);
+    ck_assert_int_eq(at_error_kind_of(t), ATTIC_FILE_ERROR);
     at_clear_error(t);
 
     path = blocks_file(100);
@@ -147,7 +147,7 @@ START_TEST(an_endless_text_is_refused)
     ck_assert_ptr_null(at_corpus_read(t, &path, 1));
     ck_assert_str_eq(at_error(t), "corpus: /dev/zero goes on where the text has 1073741824 bytes, "
                                   "the most there may be");
-    ck_assert_int_eq(at_error_kind(t), ATTIC_FILE_ERROR);
+    ck_assert_int_eq(at_error_kind_of(t), ATTIC_FILE_ERROR);
     at_close(t);
 #endif
 }

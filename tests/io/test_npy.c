@@ -150,7 +150,7 @@ START_TEST(what_is_no_array_of_numbers_is_refused_with_a_reason)
         snprintf(message, sizeof message, "npy: %s: %s", scratch_path(), expected[i].reason);
         ck_assert_ptr_null(load_golden(t, file_named(expected[i].name)));
         ck_assert_str_eq(at_error(t), message);
-        ck_assert_int_eq(at_error_kind(t), ATTIC_FILE_ERROR);
+        ck_assert_int_eq(at_error_kind_of(t), ATTIC_FILE_ERROR);
         at_clear_error(t);
     }
     at_close(t);
@@ -258,7 +258,7 @@ static void try_damaged(at_tape *t, int size)
     size_t before = at_memory_of(t).step;
     at_tensor *x = at_npy_load(t, scratch_path());
     ck_assert((x != NULL) == at_ok(t));
-    if (!x) ck_assert_int_eq(at_error_kind(t), ATTIC_FILE_ERROR);
+    if (!x) ck_assert_int_eq(at_error_kind_of(t), ATTIC_FILE_ERROR);
     ck_assert_uint_lt(at_memory_of(t).step - before, 8 * (size_t)size + 1024);
     at_clear_error(t);
     at_rewind(t, m);
@@ -273,7 +273,7 @@ START_TEST(a_file_cut_anywhere_is_refused)
         for (int size = golden[i].size - 1; size >= 0; size--) {
             ck_assert_int_eq(ftruncate(fd, size), 0);
             ck_assert_ptr_null(at_npy_load(t, scratch_path()));
-            ck_assert_int_eq(at_error_kind(t), ATTIC_FILE_ERROR);
+            ck_assert_int_eq(at_error_kind_of(t), ATTIC_FILE_ERROR);
             at_clear_error(t);
         }
         close(fd);
@@ -537,7 +537,7 @@ START_TEST(running_out_of_memory_is_no_file_error)
         at_fail_allocation(n);
         ck_assert_ptr_null(load_golden(t, file_named("<f8")));
         at_fail_allocation(0);
-        ck_assert_int_eq(at_error_kind(t), ATTIC_MEMORY_ERROR);
+        ck_assert_int_eq(at_error_kind_of(t), ATTIC_MEMORY_ERROR);
         at_clear_error(t);
     }
     at_close(t);

@@ -563,7 +563,7 @@ START_TEST(a_step_that_runs_out_of_memory_can_be_made_again)
         y = at_transformer_decode(t, &cache, next);
         at_fail_allocation(0);
         if (y) break;
-        ck_assert(at_error_kind(t) == ATTIC_MEMORY_ERROR && cache.position == 4);
+        ck_assert(at_error_kind_of(t) == ATTIC_MEMORY_ERROR && cache.position == 4);
         at_clear_error(t);
         at_rewind(t, step);
     }

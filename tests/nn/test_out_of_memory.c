@@ -29,7 +29,7 @@ static bool run_training(double *loss)
     }
     bool through = at_ok(t);
     if (!through)
-        ck_assert_msg(at_error_kind(t) == ATTIC_MEMORY_ERROR, "not for lack of memory: %s",
+        ck_assert_msg(at_error_kind_of(t) == ATTIC_MEMORY_ERROR, "not for lack of memory: %s",
                       at_error(t));
     at_close(t);
     return through;

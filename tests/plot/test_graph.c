@@ -222,7 +222,7 @@ START_TEST(a_full_disk_is_reported)
     at_tensor *loss = record();
     ck_assert(!at_graph_dot(t, loss, full, (at_graph_options){0}));
     ck_assert_str_eq(at_error(t), "graph_dot: the file could not be written");
-    ck_assert_int_eq(at_error_kind(t), ATTIC_FILE_ERROR);
+    ck_assert_int_eq(at_error_kind_of(t), ATTIC_FILE_ERROR);
     fclose(full);
     at_close(t);
 }
