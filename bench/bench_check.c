@@ -80,7 +80,7 @@ static stepper prepare(const check_case *c)
         s.x = at_param(s.t, "x", shape, at_normal(1));
         s.dO = at_random(s.t, shape, at_normal(1));
     }
-    at_keep_grads(s.t, false);
+    at_reuse_memory(s.t, true);
     s.start = at_mark_here(s.t);
     return s;
 }

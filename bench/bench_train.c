@@ -86,7 +86,7 @@ static bool measure(bench *b, const model *m)
         r.ids[i] = random_ids(r.t, m, i);
         r.target[i] = random_ids(r.t, m, BATCHES + i);
     }
-    at_keep_grads(r.t, false); /* intermediate gradients are not read */
+    at_reuse_memory(r.t, true); /* intermediate gradients are not read */
     r.start = at_mark_here(r.t);
     c.ctx = &r;
     bench_row(b, &c);

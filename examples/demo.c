@@ -226,7 +226,7 @@ static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve
     at_progress p = at_progress_start(stderr, "training", steps);
     printf("           held out   of every head: mean entropy in nats, mean largest weight; keys "
            "kept\n");
-    at_keep_grads(t, false); /* memory is reused as soon as backward has read it */
+    at_reuse_memory(t, true); /* memory is reused as soon as backward has read it */
     if (check) at_check_attention(t, true);
     for (int i = 0; i < steps && at_ok(t); i++) {
         if (i % pause == 0) {
@@ -245,7 +245,7 @@ static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve
         at_progress_step(&p, i + 1, "loss %.3f  |grad| %.2f", smooth, norm);
     }
     at_progress_end(&p);
-    at_keep_grads(t, true);
+    at_reuse_memory(t, false);
 }
 
 /* ------------------------------------------------------------------ after training ------------- */

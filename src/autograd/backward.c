@@ -19,7 +19,7 @@ static bool sweep(at_tape *t, at_node *from)
         if (!inputs_unchanged(t, n)) return false;
         n->op->backward[at_real_index(t)](n);
         if (t->kind != ATTIC_OK || (t->anomaly && !at_backward_is_sane(n))) return false;
-        if (t->drop_grads) at_reuse(t, n, n == from);
+        if (t->reuse) at_reuse(t, n, n == from);
     }
     return true;
 }
@@ -33,7 +33,7 @@ static bool inputs_unchanged(at_tape *t, at_node *n)
         const at_tensor *owner = at_data_owner(x);
         AT_REQUIRE(t, x->data && owner->data,
                    "backward: input %d of %s %s was reused by an earlier backward; run the forward "
-                   "again, or keep it (at_keep_grads)",
+                   "again, or switch at_reuse_memory off",
                    i, n->op->name, at_text(x));
         AT_REQUIRE(t, owner->version == n->in_version[i] && at_checksum(x) == n->in_sum[i],
                    "backward: input %d of %s %s was written after it was recorded; run the forward "

@@ -4,11 +4,11 @@
  * for the backward of a node n and its input x = in[i]:
  *
  *     at_grad         add          the buffer, zeroed at first touch
- *     at_grad_overwrite   overwrite    the buffer as it is, and whether there is something to add to
+ *     at_grad_overwrite   overwrite   the buffer as it is, and whether there is something to add to
  *     at_grad_pass    pass on      where dx is dy as it stands: x's gradient becomes an alias of
  *                                  y's, or its memory is forwarded; copied where both must stay
  *
- * With at_keep_grads off, memory that backward is done with goes to a free list, from which the
+ * With at_reuse_memory, memory that backward is done with goes to a free list, from which the
  * next gradients are taken. */
 #include "autograd/state.h"
 
@@ -45,7 +45,7 @@ static void give_free(at_tape *t, void *p, size_t bytes)
 /* A buffer for x->grad: x's own, or one of the free list, or new. */
 static void *grad_buffer(at_tape *t, at_tensor *x)
 {
-    if (!x->grad_memory && t->drop_grads) x->grad_memory = take_free(t, at_bytes(x));
+    if (!x->grad_memory && t->reuse) x->grad_memory = take_free(t, at_bytes(x));
     if (!x->grad_memory) x->grad_memory = at_step_alloc(t, at_bytes(x));
     return x->grad_memory;
 }
@@ -95,7 +95,7 @@ void *at_grad(at_node *n, int i)
 static bool forward_grad(at_node *n, int i)
 {
     at_tensor *x = n->in[i], *y = n->out[0];
-    if (!n->tape->drop_grads || !x || !x->wants_grad || !x->node) return false;
+    if (!n->tape->reuse || !x || !x->wants_grad || !x->node) return false;
     if (x->grad || x->grad_memory || !y->grad_memory) return false;
     x->grad_memory = set_grad(x, y->grad_memory);
     y->grad_memory = NULL;
@@ -106,7 +106,7 @@ static bool forward_grad(at_node *n, int i)
  * next backward, and that starts afresh. */
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
 {
-    if (may_alias && !t->drop_grads && x->node && !x->grad) return set_grad(x, dy);
+    if (may_alias && !t->reuse && x->node && !x->grad) return set_grad(x, dy);
     at_grad_buffer dx = take_grad(t, x);
     if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, dy, x);
     return dx.p;

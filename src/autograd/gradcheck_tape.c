@@ -280,13 +280,13 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
     if (can_be_checked(t, f, in, n)) {
         at_mark start = at_mark_here(t);
         at_node *first = t->first;
-        bool anomaly = at_anomaly(t, false), keep = at_keep_grads(t, true);
+        bool anomaly = at_anomaly(t, false), reuse = at_reuse_memory(t, false);
         t->first = t->last = NULL;
         r = check_recording(t, f, in, n, ctx, options);
         t->first = first;
         at_rewind(t, start);
         at_anomaly(t, anomaly);
-        at_keep_grads(t, keep);
+        at_reuse_memory(t, reuse);
     }
     if (!at_ok(t)) {
         r.verdict = ATTIC_NOT_RUN;

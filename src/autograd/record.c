@@ -148,9 +148,10 @@ bool at_replay(at_tape *t)
     if (!at_ok(t)) return false;
     for (at_node *n = t->first; n; n = n->next) {
         for (int i = 0; i < n->n_out; i++)
-            AT_REQUIRE(t, n->out[i]->data,
-                       "replay: the output of %s %s was reused by a backward (see at_keep_grads)",
-                       n->op->name, at_shape_text(n->out[i]->shape));
+            AT_REQUIRE(
+                t, n->out[i]->data,
+                "replay: the output of %s %s was reused by a backward (at_reuse_memory is on)",
+                n->op->name, at_shape_text(n->out[i]->shape));
         if (!run_forward(n)) return false;
     }
     return true;

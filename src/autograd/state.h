@@ -32,7 +32,7 @@ struct at_tape {
     const at_name_scope *scope; /* the innermost open one */
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
-    bool training, no_grad, drop_grads, anomaly;
+    bool training, no_grad, reuse, anomaly;
     bool check_attention;            /* at_check_setting */
     at_free_block free[AT_MAX_FREE]; /* the free list */
     int n_free;

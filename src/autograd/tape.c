@@ -112,8 +112,8 @@ bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *
     if (!at_check_alive(t, op, arg, x)) return false;
     if (!at_has_data(x))
         return at_fail(t, ATTIC_USER_ERROR,
-                       "%s: the memory of %s %s was reused by a backward (see at_keep_grads)", op,
-                       arg, at_text(x));
+                       "%s: the memory of %s %s was reused by a backward (at_reuse_memory is on)",
+                       op, arg, at_text(x));
     return true;
 }
 
@@ -248,9 +248,9 @@ bool at_no_grad(at_tape *t, bool on)
     return t && exchange(&t->no_grad, on);
 }
 
-bool at_keep_grads(at_tape *t, bool on)
+bool at_reuse_memory(at_tape *t, bool on)
 {
-    return t && !exchange(&t->drop_grads, !on);
+    return t && exchange(&t->reuse, on);
 }
 
 bool at_anomaly(at_tape *t, bool on)

@@ -132,11 +132,11 @@ AT_API void at_zero_grads(at_tape *t);
 /* Runs every forward on the tape again, in order, with the leaves as they are now. */
 AT_API bool at_replay(at_tape *t);
 
-/* By default gradients of intermediates can be read until the rewind.  Off: backward reuses the
- * memory of whatever it is done with, gradients and values alike; a second backward through the
- * same ops, a replay, or reading such a tensor is then an error.  The loss itself stays readable.
- * Returns the setting before. */
-AT_API bool at_keep_grads(at_tape *t, bool on);
+/* By default values and gradients of intermediates can be read until the rewind.  On: backward
+ * reuses the memory of both as soon as it has read them; a second backward through the same ops, a
+ * replay, or reading such a tensor is then an error.  The loss itself stays readable.  Returns the
+ * setting before. */
+AT_API bool at_reuse_memory(at_tape *t, bool on);
 
 /* ------------------------------------------------------------------ inspection ----------------- */
 

@@ -231,7 +231,7 @@ START_TEST(a_gradient_is_passed_on_twice_to_one_tensor)
 {
     for (int keep = 0; keep < 2; keep++) {
         open_with_x();
-        at_keep_grads(t, keep);
+        at_reuse_memory(t, !keep);
         at_tensor *y = at_scale(t, x, 5);
         at_backward(t, at_sum(t, at_add(t, y, y)));
         assert_dx(10, 10, 10);
@@ -268,7 +268,7 @@ END_TEST
 static void gradient_of_W(bool keep, float dW[32 * 32], size_t *peak)
 {
     t = at_open(ATTIC_F32, 3);
-    at_keep_grads(t, keep);
+    at_reuse_memory(t, !keep);
     at_tensor *W = at_param(t, "W", at_shape_of(32, 32), at_normal(1)), *y = W;
     for (int i = 0; i < 10; i++) {
         at_tensor *s = at_softmax(t, at_mul(t, at_exp(t, at_scale(t, y, 0.1)), at_tanh(t, y)));
@@ -294,7 +294,7 @@ END_TEST
 START_TEST(anomaly_mode_sees_a_cotangent_whose_memory_is_reused)
 {
     open_with_x();
-    at_keep_grads(t, false);
+    at_reuse_memory(t, true);
     at_anomaly(t, true);
     at_tensor *zero = at_sub(t, x, x);
     ck_assert(!at_backward(t, at_sum(t, at_sqrt(t, at_scale(t, zero, 1)))));
@@ -307,20 +307,21 @@ END_TEST
 START_TEST(what_was_reused_is_refused_by_name)
 {
     open_with_x();
-    at_keep_grads(t, false);
+    at_reuse_memory(t, true);
     at_tensor *y = at_name(at_scale(t, x, 2), "y"), *loss = at_sum(t, at_square(t, y));
     ck_assert(at_backward(t, loss));
     assert_dx(8, 16, 24);
     ck_assert(at_item(loss) == 56); /* the loss stays readable */
     at_get(y, 0);
-    assert_error("get: the memory of x \"y\" [3] was reused by a backward (see at_keep_grads)");
+    assert_error("get: the memory of x \"y\" [3] was reused by a backward (at_reuse_memory is on)");
     at_exp(t, y);
-    assert_error("exp: the memory of x \"y\" [3] was reused by a backward (see at_keep_grads)");
+    assert_error("exp: the memory of x \"y\" [3] was reused by a backward (at_reuse_memory is on)");
     ck_assert(!at_backward(t, loss));
     assert_error("backward: input 0 of sum [3] was reused by an earlier backward; run the forward "
-                 "again, or keep it (at_keep_grads)");
+                 "again, or switch at_reuse_memory off");
     ck_assert(!at_replay(t));
-    assert_error("replay: the output of scale [3] was reused by a backward (see at_keep_grads)");
+    assert_error(
+        "replay: the output of scale [3] was reused by a backward (at_reuse_memory is on)");
     at_close(t);
 }
 END_TEST

@@ -82,7 +82,7 @@ static const char *printed(const at_tensor *x)
 START_TEST(what_cannot_be_printed_is_told)
 {
     t = at_open(ATTIC_F64, 1);
-    at_keep_grads(t, false);
+    at_reuse_memory(t, true);
     at_tensor *x = at_variable(t, at_shape_of(2), (double[]){1, 2}), *y = at_exp(t, x);
     at_tensor *loss = at_sum(t, y);
     ck_assert(at_backward(t, loss));

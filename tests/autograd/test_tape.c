@@ -271,8 +271,8 @@ START_TEST(modes_return_what_was_before)
     ck_assert(!at_train(t, true));
     ck_assert(!at_no_grad(t, true));
     ck_assert(at_no_grad(t, false));
-    ck_assert(at_keep_grads(t, false));
-    ck_assert(!at_keep_grads(t, true));
+    ck_assert(!at_reuse_memory(t, true));
+    ck_assert(at_reuse_memory(t, false));
     ck_assert(!at_anomaly(t, true));
     ck_assert(at_anomaly(t, false));
     at_close(t);
@@ -413,7 +413,7 @@ START_TEST(what_a_failed_backward_has_reached_is_forgotten_too)
     at_tensor *x = at_variable(t, at_shape_of(2), NULL), *y = at_square(t, x);
     at_set(x, 1, 0); /* y is out of date */
     for (int keep = 0; keep < 2; keep++) {
-        at_keep_grads(t, keep);
+        at_reuse_memory(t, !keep);
         at_mark step = at_mark_here(t);
         ck_assert(!at_backward(t, at_sum(t, at_scale(t, y, 3))));
         ck_assert(at_grad_element(y, 0) == 3);

@@ -145,12 +145,12 @@ END_TEST
 START_TEST(logits_that_a_backward_reused_are_refused)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_keep_grads(t, false);
+    at_reuse_memory(t, true);
     at_tensor *x = at_variable(t, at_shape_of(3), NULL), *y = at_exp(t, x);
     at_backward(t, at_sum(t, y));
     ck_assert_int_eq(at_sample(y, 0, 3, plainly, (at_stream){0}, 0), -1);
-    assert_error(t,
-                 "sample: the memory of logits [3] was reused by a backward (see at_keep_grads)");
+    assert_error(
+        t, "sample: the memory of logits [3] was reused by a backward (at_reuse_memory is on)");
     at_close(t);
 }
 END_TEST

@@ -405,7 +405,7 @@ static at_tape *train(at_transformer_config c, int B, int steps, bool keep_grads
 {
     at_tape *t = at_open(ATTIC_F32, 7);
     at_transformer *m = at_transformer_make(t, c);
-    at_keep_grads(t, keep_grads);
+    at_reuse_memory(t, !keep_grads);
     at_mark start = at_mark_here(t);
     for (int i = 0; i < steps; i++) {
         at_tensor *mean = next_id_loss(t, m, B, c.context);

@@ -177,7 +177,7 @@ START_TEST(recycled_gradients_are_overwritten_not_added_to)
     double grad[2];
     for (int k = 0; k < 2; k++) {
         at_tape *t = at_open(ATTIC_F64, 1);
-        at_keep_grads(t, k == 0);
+        at_reuse_memory(t, k != 0);
         at_tensor *x = at_variable(t, at_shape_of(40, 8), NULL);
         at_tensor *row = at_variable(t, at_shape_of(8), (double[]){1, 2, 3, 4, 5, 6, 7, 8}), *y = x;
         for (int i = 0; i < 6; i++)

@@ -193,7 +193,7 @@ END_TEST
 START_TEST(what_a_backward_recycled_has_no_values)
 {
     t = at_open(ATTIC_F64, 1);
-    at_keep_grads(t, false);
+    at_reuse_memory(t, true);
     at_tensor *x = at_variable(t, at_shape_of(2), (double[]){1, 2});
     at_tensor *loss = at_sum(t, at_exp(t, at_exp(t, x)));
     at_backward(t, loss);
