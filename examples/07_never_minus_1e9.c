@@ -246,7 +246,7 @@ static bool draw(const char *path, result got[SITUATIONS][METHODS])
     static double P[METHODS][SITUATIONS][N];
     unsigned char keep[SITUATIONS][N];
     const char *row[SITUATIONS];
-    at_panel subplots[METHODS];
+    at_subplot subplots[METHODS];
     for (int k = 0; k < SITUATIONS; k++) {
         row[k] = ask[k].name;
         for (int j = 0; j < N; j++) keep[k][j] = ask[k].keep[j];
@@ -254,11 +254,11 @@ static bool draw(const char *path, result got[SITUATIONS][METHODS])
     }
     for (int m = 0; m < METHODS; m++)
         subplots[m] =
-            (at_panel){.title = table[m].name, .data = P[m], .rows = SITUATIONS, .cols = N};
+            (at_subplot){.title = table[m].name, .data = P[m], .rows = SITUATIONS, .cols = N};
     subplots[0].keep = &keep[0][0];
     at_heatmap map = {.title = "Seven ways to mask keys 3 and 4, or all",
-                      .panels = subplots,
-                      .n_panels = METHODS,
+                      .subplots = subplots,
+                      .n_subplots = METHODS,
                       .col_label = "Key",
                       .row_names = row,
                       .col_names = key,

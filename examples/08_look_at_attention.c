@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     at_linear v = at_linear_make(t, "v", D, D, false, at_xavier_normal(1));
 
     attention a[KINDS] = {0};
-    at_panel subplots[KINDS];
+    at_subplot subplots[KINDS];
     for (int n = 0; n < KINDS; n++) {
         bool p = table[n].projected;
         a[n].Q = p ? at_linear_apply(t, q, x) : x;
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
         a[n].V = p ? at_linear_apply(t, v, x) : x;
         at_sdpa_args args = {.temperature = table[n].temperature, .weights = &a[n].A};
         a[n].O = at_sdpa(t, a[n].Q, a[n].K, a[n].V, args);
-        subplots[n] = at_panel_of(a[n].A, NULL, at_shape_of(0));
+        subplots[n] = at_subplot_of(a[n].A, NULL, at_shape_of(0));
         subplots[n].title = table[n].name;
     }
 
@@ -110,8 +110,8 @@ int main(int argc, char **argv)
     printf("\nThe most that the entropy can be is log 8 = %.3f.\n\n", log(T));
 
     at_heatmap map = {.title = "Eight tokens attend to each other",
-                      .panels = subplots,
-                      .n_panels = KINDS,
+                      .subplots = subplots,
+                      .n_subplots = KINDS,
                       .columns = 2,
                       .row_label = "Query",
                       .col_label = "Key",

@@ -265,7 +265,7 @@ static bool draw(const char *path, const result r[PATTERNS])
     static double share[3][PATTERNS][T][T + 1];
     static ideal d;
     at_tape *t = at_open(ATTIC_F64, 1);
-    at_panel subplots[3 * PATTERNS];
+    at_subplot subplots[3 * PATTERNS];
     spread_evenly(t, &d);
     for (int p = 0; p < PATTERNS; p++) {
         for (int i = 0; i < T; i++)
@@ -276,14 +276,14 @@ static bool draw(const char *path, const result r[PATTERNS])
                 share[2][p][i][j] = n * r[p].P[1][i][j];
             }
         for (int k = 0; k < 3; k++)
-            subplots[k * PATTERNS + p] = (at_panel){.title = k ? title[k] : pattern_name[p],
-                                                    .data = share[k][p],
-                                                    .rows = T,
-                                                    .cols = T + 1};
+            subplots[k * PATTERNS + p] = (at_subplot){.title = k ? title[k] : pattern_name[p],
+                                                      .data = share[k][p],
+                                                      .rows = T,
+                                                      .cols = T + 1};
     }
     at_heatmap map = {.title = "Five patterns: as masks, and learned from five tasks",
-                      .panels = subplots,
-                      .n_panels = 3 * PATTERNS,
+                      .subplots = subplots,
+                      .n_subplots = 3 * PATTERNS,
                       .columns = PATTERNS,
                       .row_label = "Query",
                       .col_label = "Key (the value of 16 is 0)",

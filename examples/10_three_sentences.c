@@ -183,16 +183,16 @@ static void print_ids(void)
 static void draw(at_tape *t, const char *path, reading *r)
 {
     const char *name[T];
-    at_panel subplots[3];
+    at_subplot subplots[3];
     for (int i = 0; i < T; i++) name[i] = i < length[0] ? vocabulary[word_id[0][i]] : "-";
     for (int m = NONE; m <= LENGTH; m++) {
-        subplots[m] = at_panel_of(r[m].A, r[m].keep, at_shape_of(0));
+        subplots[m] = at_subplot_of(r[m].A, r[m].keep, at_shape_of(0));
         subplots[m].title = mask_name[m];
     }
     subplots[0].title = "no mask";
     at_heatmap map = {.title = "This is a sample, padded to ten",
-                      .panels = subplots,
-                      .n_panels = 3,
+                      .subplots = subplots,
+                      .n_subplots = 3,
                       .row_label = "Query",
                       .col_label = "Key",
                       .row_names = name,

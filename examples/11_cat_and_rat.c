@@ -105,13 +105,13 @@ int main(int argc, char **argv)
         at_tensor *past = at_bools(t, at_shape_of(T, T), NULL);
         for (int i = 0; past && i < T; i++)
             for (int j = 0; j <= i; j++) at_set(past, 1, i, j);
-        at_panel subplots[] = {at_panel_of(free_A, NULL, at_shape_of(0, 0)),
-                               at_panel_of(causal_A, past, at_shape_of(0, 0))};
+        at_subplot subplots[] = {at_subplot_of(free_A, NULL, at_shape_of(0, 0)),
+                                 at_subplot_of(causal_A, past, at_shape_of(0, 0))};
         subplots[0].title = "no mask";
         subplots[1].title = "causal mask";
         at_heatmap map = {.title = "A c attends to an r, seven places ahead",
-                          .panels = subplots,
-                          .n_panels = 2,
+                          .subplots = subplots,
+                          .n_subplots = 2,
                           .row_label = "Query",
                           .col_label = "Key",
                           .row_names = name,

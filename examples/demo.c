@@ -329,7 +329,7 @@ static void show_attention(at_tape *t, const at_transformer *m, const at_corpus 
     ptrdiff_t start = choose_line(c, &n);
     static char byte[256][2];
     const char *name[256];
-    at_panel subplot[1024];
+    at_subplot subplot[1024];
     char title[1024][16];
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
     at_mark here = at_mark_here(t);
@@ -345,13 +345,13 @@ static void show_attention(at_tape *t, const at_transformer *m, const at_corpus 
         for (int j = 0; j <= i; j++) at_set(keep, 1, i, j);
     at_transformer_logits(t, m, ids, weights);
     for (int h = 0; h < heads; h++) {
-        subplot[h] = at_panel_of(weights[0], keep, at_shape_of(0, h));
+        subplot[h] = at_subplot_of(weights[0], keep, at_shape_of(0, h));
         snprintf(title[h], sizeof title[h], "head %d", h);
         subplot[h].title = title[h];
     }
     at_heatmap map = {.title = "Attention weights on a held-out line",
-                      .panels = subplot,
-                      .n_panels = heads,
+                      .subplots = subplot,
+                      .n_subplots = heads,
                       .row_label = "Query",
                       .col_label = "Key",
                       .row_names = name,
@@ -368,8 +368,8 @@ static void show_attention(at_tape *t, const at_transformer *m, const at_corpus 
            "(row: the\n"
            "query, the byte read last; column: the key, a byte before it):\n\n",
            chosen);
-    map.panels += chosen;
-    map.n_panels = 1;
+    map.subplots += chosen;
+    map.n_subplots = 1;
     map.title = NULL;
     at_term_heatmap(stdout, at_terminal_of(stdout), &map);
     at_rewind(t, here);

@@ -10,7 +10,7 @@
 
 bool at_heatmap_is_there(const at_heatmap *h)
 {
-    return h && (h->panels || h->n_panels <= 0);
+    return h && (h->subplots || h->n_subplots <= 0);
 }
 
 bool at_chart_is_there(const at_chart *c)
@@ -40,11 +40,12 @@ static bool subplot_fits(const at_tensor *x, bool of_grad, const at_tensor *keep
 }
 
 /* The matrix of x's last two axes at index, of its gradient or of its values. */
-static at_panel subplot_at(const at_tensor *x, bool of_grad, const at_tensor *keep, at_shape index)
+static at_subplot subplot_at(const at_tensor *x, bool of_grad, const at_tensor *keep,
+                             at_shape index)
 {
-    if (!subplot_fits(x, of_grad, keep, index)) return (at_panel){0};
+    if (!subplot_fits(x, of_grad, keep, index)) return (at_subplot){0};
     at_shape s = x->shape;
-    at_panel p = {
+    at_subplot p = {
         .dtype = x->dtype, .rows = s.ndim > 1 ? s.dim[s.ndim - 2] : 1, .cols = at_last(s)};
     ptrdiff_t matrix = 0, mask = 0, stride[AT_MAX_DIMS] = {0};
     if (keep) at_broadcast_strides(keep->shape, s, stride);
@@ -61,19 +62,19 @@ static at_panel subplot_at(const at_tensor *x, bool of_grad, const at_tensor *ke
     return p;
 }
 
-at_panel at_panel_of(const at_tensor *x, const at_tensor *keep, at_shape index)
+at_subplot at_subplot_of(const at_tensor *x, const at_tensor *keep, at_shape index)
 {
     return subplot_at(x, false, keep, index);
 }
 
-at_panel at_panel_of_grad(const at_tensor *x, const at_tensor *keep, at_shape index)
+at_subplot at_subplot_of_grad(const at_tensor *x, const at_tensor *keep, at_shape index)
 {
     return subplot_at(x, true, keep, index);
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
 
-static at_cell single_cell(const at_panel *p, int i, int j)
+static at_cell single_cell(const at_subplot *p, int i, int j)
 {
     if (p->keep) {
         int row = p->keep_rows == 1 ? 0 : i, col = p->keep_cols == 1 ? 0 : j;
@@ -86,7 +87,7 @@ static at_cell single_cell(const at_panel *p, int i, int j)
     return (at_cell){isfinite(v) ? ATTIC_CELL_VALUE : ATTIC_CELL_NAN, v};
 }
 
-at_grid at_grid_of(const at_panel *p, int step)
+at_grid at_grid_of(const at_subplot *p, int step)
 {
     if (!p->data || p->rows <= 0 || p->cols <= 0) return (at_grid){p, step, 0, 0};
     return (at_grid){p, step, (p->rows - 1) / step + 1, (p->cols - 1) / step + 1};
@@ -96,8 +97,8 @@ double at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols)
 {
     double blocks = 0;
     *rows = *cols = 0;
-    for (int k = 0; k < h->n_panels; k++) {
-        at_grid g = at_grid_of(&h->panels[k], step);
+    for (int k = 0; k < h->n_subplots; k++) {
+        at_grid g = at_grid_of(&h->subplots[k], step);
         *rows = g.rows > *rows ? g.rows : *rows;
         *cols = g.cols > *cols ? g.cols : *cols;
         blocks += (double)g.rows * g.cols;
@@ -115,8 +116,8 @@ int at_heatmap_step(const at_heatmap *h, int most)
 
 bool at_heatmap_shows(const at_heatmap *h, int step, at_cell_kind kind)
 {
-    for (int k = 0; k < h->n_panels; k++) {
-        at_grid g = at_grid_of(&h->panels[k], step);
+    for (int k = 0; k < h->n_subplots; k++) {
+        at_grid g = at_grid_of(&h->subplots[k], step);
         for (int i = 0; i < g.rows; i++)
             for (int j = 0; j < g.cols; j++)
                 if (at_grid_cell(g, i, j).kind == kind) return true;
@@ -167,8 +168,8 @@ typedef struct {
 static value_range range_of(const at_heatmap *h)
 {
     value_range r = {.whole = true};
-    for (int k = 0; k < h->n_panels; k++) {
-        at_grid g = at_grid_of(&h->panels[k], 1);
+    for (int k = 0; k < h->n_subplots; k++) {
+        at_grid g = at_grid_of(&h->subplots[k], 1);
         for (int i = 0; i < g.rows; i++)
             for (int j = 0; j < g.cols; j++) {
                 at_cell c = single_cell(g.subplot, i, j);
@@ -239,8 +240,8 @@ at_value_format at_value_format_of(const at_heatmap *h)
                                      : most < 0.0995                           ? 3
                                                                                : 2};
     ptrdiff_t measured = 0;
-    for (int k = 0; k < h->n_panels; k++) {
-        at_grid g = at_grid_of(&h->panels[k], 1);
+    for (int k = 0; k < h->n_subplots; k++) {
+        at_grid g = at_grid_of(&h->subplots[k], 1);
         for (int i = 0; i < g.rows; i++)
             for (int j = 0; j < g.cols && measured < 10000; j++, measured++) {
                 int n = (int)strlen(at_value_text(f, single_cell(g.subplot, i, j)));

@@ -34,10 +34,10 @@ at_rgb at_cell_colour(at_colour_scale s, at_cell c); /* of one that is not maske
 
 /* A subplot in blocks of step x step cells, the last ones smaller. */
 typedef struct {
-    const at_panel *subplot;
+    const at_subplot *subplot;
     int step, rows, cols;
 } at_grid;
-at_grid at_grid_of(const at_panel *p, int step);
+at_grid at_grid_of(const at_subplot *p, int step);
 at_cell at_grid_cell(at_grid g, int i, int j);
 /* Rows and columns of the largest grid; returns how many blocks there are in all. */
 double at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols);

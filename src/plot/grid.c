@@ -1,7 +1,7 @@
 /* grid.c -- a mask as a grid of characters; see grid.h. */
 #include "plot/grid.h"
 
-/* One [T,S], and how many cells one character stands for. */
+/* One [T,N], and how many cells one character stands for. */
 typedef struct {
     const unsigned char *keep;
     int T, S, down, across;

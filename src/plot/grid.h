@@ -8,7 +8,7 @@
  *
  * A mask wider or higher than the terminal is shown in blocks of cells: all of one attend, █ or #;
  * some do, ▒ or +; none.  A line below says how large the blocks are.  Of a mask with more than two
- * dimensions every [T,S] is drawn, each below its index:
+ * dimensions every [T,N] is drawn, each below its index:
  *
  *     [0,0]
  *     ██·

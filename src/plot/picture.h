@@ -1,8 +1,8 @@
 /* picture.h -- what is to be drawn: a heat map or a line chart.  svg.h and term.h draw it.
  *
- *     at_panel head[2] = {at_panel_of(P, NULL, at_shape_of(0, 0)),
- *                         at_panel_of(P, NULL, at_shape_of(0, 1))};
- *     at_heatmap h = {.title = "Attention", .panels = head, .n_panels = 2,
+ *     at_subplot head[2] = {at_subplot_of(P, NULL, at_shape_of(0, 0)),
+ *                         at_subplot_of(P, NULL, at_shape_of(0, 1))};
+ *     at_heatmap h = {.title = "Attention", .subplots = head, .n_subplots = 2,
  *                     .row_label = "Query", .col_label = "Key",
  *                     .row_names = token, .col_names = token};
  *     at_svg_heatmap(f, &h);
@@ -25,13 +25,13 @@ typedef struct {       /* one matrix */
     const unsigned char *keep; /* 0 = masked; NULL: nothing is */
     int keep_rows,
         keep_cols; /* keep is [keep_rows, keep_cols]: 1 = the same for all, 0 = as the data */
-} at_panel;
+} at_subplot;
 
-/* The matrix in the last two axes of x at an index into the axes before them: P [B,H,T,S] has
- * at_panel_of(P, keep, at_shape_of(b, h)).  keep, which may be NULL, is a mask (1 = attend) that
+/* The matrix in the last two axes of x at an index into the axes before them: P [B,H,T,N] has
+ * at_subplot_of(P, keep, at_shape_of(b, h)).  keep, which may be NULL, is a mask (1 = attend) that
  * broadcasts to x.  A vector is one row.  After a sticky error the subplot is empty. */
-AT_API at_panel at_panel_of(const at_tensor *x, const at_tensor *keep, at_shape index);
-AT_API at_panel at_panel_of_grad(const at_tensor *x, const at_tensor *keep, at_shape index);
+AT_API at_subplot at_subplot_of(const at_tensor *x, const at_tensor *keep, at_shape index);
+AT_API at_subplot at_subplot_of_grad(const at_tensor *x, const at_tensor *keep, at_shape index);
 
 typedef enum {
     ATTIC_COLOURS_AUTO,   /* the first of these that fits the data: */
@@ -42,8 +42,8 @@ typedef enum {
 
 typedef struct {
     const char *title;
-    const at_panel *panels;
-    int n_panels, columns; /* so many panels side by side; 0: as many as look well */
+    const at_subplot *subplots;
+    int n_subplots, columns; /* so many subplots side by side; 0: as many as look well */
 
     const char *row_label, *col_label; /* of the axes, e.g. "Query", "Key" */
     const char *const *row_names,

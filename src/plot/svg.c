@@ -168,7 +168,7 @@ static void measure_grids(svg_heatmap *m)
 
 static void arrange_subplots(svg_heatmap *m)
 {
-    int n = m->h->n_panels > 0 ? m->h->n_panels : 1, across = m->h->columns;
+    int n = m->h->n_subplots > 0 ? m->h->n_subplots : 1, across = m->h->columns;
     if (across <= 0) across = n <= 4 ? n : n == 5 || n == 6 || n == 9 ? 3 : 4;
     m->across = across < n ? across : n;
     m->down = (n - 1) / m->across + 1;
@@ -219,8 +219,8 @@ static void arrange_names(svg_heatmap *m)
 
 static bool has_headings(const at_heatmap *h)
 {
-    for (int k = 0; k < h->n_panels; k++)
-        if (h->panels[k].title) return true;
+    for (int k = 0; k < h->n_subplots; k++)
+        if (h->subplots[k].title) return true;
     return h->value_label != NULL;
 }
 
@@ -375,7 +375,7 @@ static void put_col_names(const svg_heatmap *m, at_grid g, double x, double y)
 
 static void put_subplot(const svg_heatmap *m, int k)
 {
-    const at_panel *p = &m->h->panels[k];
+    const at_subplot *p = &m->h->subplots[k];
     at_grid g = at_grid_of(p, m->step);
     int down = k / m->across, across = k % m->across;
     double x = m->left + across * m->pitch_x, y = m->top + down * m->pitch_y;
@@ -391,7 +391,7 @@ static void put_subplot(const svg_heatmap *m, int k)
     }
     if (m->value_size > 0) put_values(m, g, x, y);
     if (across == 0) put_row_names(m, g, x, y);
-    if (k + m->across >= m->h->n_panels) put_col_names(m, g, x, y + g.rows * m->cell_h);
+    if (k + m->across >= m->h->n_subplots) put_col_names(m, g, x, y + g.rows * m->cell_h);
 }
 
 static void put_legend_swatch(const svg_heatmap *m, double *y, const char *fill, const char *text)
@@ -429,7 +429,7 @@ bool at_svg_heatmap(FILE *out, const at_heatmap *h)
     begin_svg(out, m.width, m.height, h->title);
     put_definitions(&m);
     svg_text(out, SVG_MARGIN, SVG_MARGIN + 0.8 * SVG_TITLE, svg_title, h->title);
-    for (int k = 0; k < h->n_panels; k++) put_subplot(&m, k);
+    for (int k = 0; k < h->n_subplots; k++) put_subplot(&m, k);
     put_colour_bar(&m);
     if (m.step > 1) {
         char note[80];

@@ -219,7 +219,7 @@ static void put_column_names(const term_heatmap *m, int cols)
     }
 }
 
-static void put_subplot_rows(const term_heatmap *m, const at_panel *p)
+static void put_subplot_rows(const term_heatmap *m, const at_subplot *p)
 {
     char label[AT_LABEL_SIZE];
     at_grid g = at_grid_of(p, m->step);
@@ -279,7 +279,7 @@ bool at_term_heatmap(FILE *out, at_terminal as, const at_heatmap *h)
     m.any_masked = at_heatmap_shows(h, m.step, ATTIC_CELL_MASKED);
     put_title(out, as, h->title);
     put_axis_labels(&m);
-    for (int k = 0; k < h->n_panels; k++) put_subplot_rows(&m, &h->panels[k]);
+    for (int k = 0; k < h->n_subplots; k++) put_subplot_rows(&m, &h->subplots[k]);
     put_key(&m);
     return !ferror(out);
 }

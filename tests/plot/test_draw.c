@@ -7,9 +7,9 @@
 #include "autograd/op.h"
 #include "test.h"
 
-static at_heatmap map_of(const at_panel *p)
+static at_heatmap map_of(const at_subplot *p)
 {
-    return (at_heatmap){.panels = p, .n_panels = 1};
+    return (at_heatmap){.subplots = p, .n_subplots = 1};
 }
 
 /* ------------------------------------------------------------------ subplots ------------------- */
@@ -20,12 +20,12 @@ START_TEST(a_subplot_is_the_matrix_at_an_index)
     double values[24];
     for (int i = 0; i < 24; i++) values[i] = i;
     at_tensor *x = at_const(t, at_shape_of(2, 3, 2, 2), values);
-    at_panel p = at_panel_of(x, NULL, at_shape_of(1, 2));
+    at_subplot p = at_subplot_of(x, NULL, at_shape_of(1, 2));
     ck_assert(p.rows == 2 && p.cols == 2 && p.dtype == ATTIC_F32);
     ck_assert(at_grid_cell(at_grid_of(&p, 1), 1, 0).value == 22);
-    p = at_panel_of(at_const(t, at_shape_of(3), values), NULL, at_shape_of());
+    p = at_subplot_of(at_const(t, at_shape_of(3), values), NULL, at_shape_of());
     ck_assert(p.rows == 1 && p.cols == 3);
-    p = at_panel_of(at_const(t, at_shape_of(), values), NULL, at_shape_of());
+    p = at_subplot_of(at_const(t, at_shape_of(), values), NULL, at_shape_of());
     ck_assert(p.rows == 1 && p.cols == 1);
     ck_assert(at_ok(t));
     at_close(t);
@@ -38,13 +38,13 @@ START_TEST(a_mask_broadcasts_to_its_subplot)
     at_tensor *x = at_const(t, at_shape_of(2, 1, 3, 2), NULL);
     at_tensor *per_key = at_bools(t, at_shape_of(2, 1, 1, 2), (bool[]){1, 1, 1, 0});
     at_tensor *per_query = at_bools(t, at_shape_of(3, 1), (bool[]){1, 0, 1});
-    at_panel p = at_panel_of(x, per_key, at_shape_of(1, 0));
+    at_subplot p = at_subplot_of(x, per_key, at_shape_of(1, 0));
     at_grid g = at_grid_of(&p, 1);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(at_grid_cell(g, i, 0).kind, ATTIC_CELL_VALUE);
         ck_assert_int_eq(at_grid_cell(g, i, 1).kind, ATTIC_CELL_MASKED);
     }
-    p = at_panel_of(x, per_query, at_shape_of(0, 0));
+    p = at_subplot_of(x, per_query, at_shape_of(0, 0));
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(at_grid_cell(at_grid_of(&p, 1), i, 1).kind,
                          i == 1 ? ATTIC_CELL_MASKED : ATTIC_CELL_VALUE);
@@ -52,7 +52,7 @@ START_TEST(a_mask_broadcasts_to_its_subplot)
 }
 END_TEST
 
-static void expect_subplot_error(at_tape *t, at_panel p, const char *message)
+static void expect_subplot_error(at_tape *t, at_subplot p, const char *message)
 {
     ck_assert(p.data == NULL && p.rows == 0);
     ck_assert_str_eq(at_error(t), message);
@@ -65,17 +65,17 @@ START_TEST(a_subplot_that_cannot_be_is_an_error)
     at_tensor *x = at_name(at_variable(t, at_shape_of(2, 3, 4), NULL), "P");
     at_tensor *mask = at_bools(t, at_shape_of(2, 4), NULL),
               *real = at_const(t, at_shape_of(3, 4), NULL);
-    expect_subplot_error(t, at_panel_of(x, NULL, at_shape_of()),
+    expect_subplot_error(t, at_subplot_of(x, NULL, at_shape_of()),
                          "subplot: there is no matrix [] in \"P\" [2,3,4]");
-    expect_subplot_error(t, at_panel_of(x, NULL, at_shape_of(2)),
+    expect_subplot_error(t, at_subplot_of(x, NULL, at_shape_of(2)),
                          "subplot: there is no matrix [2] in \"P\" [2,3,4]");
-    expect_subplot_error(t, at_panel_of(x, mask, at_shape_of(0)),
+    expect_subplot_error(t, at_subplot_of(x, mask, at_shape_of(0)),
                          "subplot: keep is bool [2,4], which is no mask for \"P\" [2,3,4]");
-    expect_subplot_error(t, at_panel_of(x, real, at_shape_of(0)),
+    expect_subplot_error(t, at_subplot_of(x, real, at_shape_of(0)),
                          "subplot: keep is f64 [3,4], which is no mask for \"P\" [2,3,4]");
-    expect_subplot_error(t, at_panel_of_grad(x, NULL, at_shape_of(0)),
+    expect_subplot_error(t, at_subplot_of_grad(x, NULL, at_shape_of(0)),
                          "subplot: no gradient has reached \"P\" [2,3,4]");
-    ck_assert_ptr_null(at_panel_of(NULL, NULL, at_shape_of()).data);
+    ck_assert_ptr_null(at_subplot_of(NULL, NULL, at_shape_of()).data);
     at_close(t);
 }
 END_TEST
@@ -85,7 +85,7 @@ END_TEST
 START_TEST(minus_infinity_is_masked_and_nan_is_not_hidden)
 {
     double v[] = {1, -(double)INFINITY, (double)NAN, (double)INFINITY};
-    at_panel p = {.data = v, .rows = 1, .cols = 4};
+    at_subplot p = {.data = v, .rows = 1, .cols = 4};
     at_grid g = at_grid_of(&p, 1);
     ck_assert_int_eq(at_grid_cell(g, 0, 0).kind, ATTIC_CELL_VALUE);
     ck_assert_int_eq(at_grid_cell(g, 0, 1).kind, ATTIC_CELL_MASKED);
@@ -98,7 +98,7 @@ START_TEST(a_block_shows_its_largest_magnitude_and_any_nan)
 {
     double v[] = {1, -3, 0, 0, 5, /**/ 2, 2, 0, (double)NAN, 6, /**/ 0, 0, 7, 7, -8};
     unsigned char keep[] = {1, 1, 1, 1, 1, /**/ 1, 1, 1, 1, 1, /**/ 0, 0, 1, 1, 1};
-    at_panel p = {.data = v, .rows = 3, .cols = 5, .keep = keep};
+    at_subplot p = {.data = v, .rows = 3, .cols = 5, .keep = keep};
     at_grid g = at_grid_of(&p, 2);
     ck_assert(g.rows == 2 && g.cols == 3);
     ck_assert(at_grid_cell(g, 0, 0).value == -3);
@@ -116,7 +116,7 @@ END_TEST
 
 static const char *first_value(const double *v, int n)
 {
-    at_panel p = {.data = v, .rows = 1, .cols = n};
+    at_subplot p = {.data = v, .rows = 1, .cols = n};
     at_heatmap h = map_of(&p);
     return at_value_text(at_value_format_of(&h), at_grid_cell(at_grid_of(&p, 1), 0, 0));
 }
@@ -140,7 +140,7 @@ END_TEST
 
 static at_colour_scale scale_of(const double *v, int n)
 {
-    at_panel p = {.data = v, .rows = 1, .cols = n};
+    at_subplot p = {.data = v, .rows = 1, .cols = n};
     at_heatmap h = map_of(&p);
     return at_colour_scale_of(&h);
 }
@@ -162,8 +162,8 @@ END_TEST
 
 START_TEST(the_caller_may_choose_the_ends)
 {
-    at_panel p = {.data = (double[]){0.1, 0.2}, .rows = 1, .cols = 2};
-    at_heatmap h = {.panels = &p, .n_panels = 1, .low = 0, .high = 0.25};
+    at_subplot p = {.data = (double[]){0.1, 0.2}, .rows = 1, .cols = 2};
+    at_heatmap h = {.subplots = &p, .n_subplots = 1, .low = 0, .high = 0.25};
     ck_assert(at_colour_scale_of(&h).high == 0.25);
     h.colours = ATTIC_COLOURS_SIGNED;
     ck_assert(at_colour_scale_of(&h).low == -0.25);

@@ -160,17 +160,17 @@ static void expect(const char *part)
 static double weights[] = {1, 0, 0, 0.25, 0.75, 0, 0.1, 0.2, 0.7};
 static const char *const words[] = {"the", " cat", "<&\"'>"};
 
-static at_panel weights_panel(void)
+static at_subplot weights_panel(void)
 {
-    return (at_panel){.data = weights, .rows = 3, .cols = 3};
+    return (at_subplot){.data = weights, .rows = 3, .cols = 3};
 }
 
 START_TEST(a_heat_map_shows_values_names_labels_and_colour_bar)
 {
-    at_panel p = weights_panel();
+    at_subplot p = weights_panel();
     draw_heatmap(&(at_heatmap){.title = "Weights",
-                               .panels = &p,
-                               .n_panels = 1,
+                               .subplots = &p,
+                               .n_subplots = 1,
                                .row_label = "Query",
                                .col_label = "Key",
                                .row_names = words,
@@ -196,8 +196,8 @@ START_TEST(masked_cells_are_hatched_and_nan_is_magenta)
 {
     double v[] = {0.5, (double)NAN, -(double)INFINITY, 0.25};
     unsigned char keep[] = {0, 1, 1, 1};
-    at_panel p = {.data = v, .rows = 2, .cols = 2, .keep = keep};
-    draw_heatmap(&(at_heatmap){.panels = &p, .n_panels = 1});
+    at_subplot p = {.data = v, .rows = 2, .cols = 2, .keep = keep};
+    draw_heatmap(&(at_heatmap){.subplots = &p, .n_subplots = 1});
     ck_assert_int_eq(occurrences("fill=\"url(#attic-hatch)\""), 2 + 1); /* and in the legend */
     ck_assert_int_eq(occurrences("fill=\"#ff00ff\""), 1 + 1);
     expect("<title>0, 0: masked</title>");
@@ -209,8 +209,8 @@ END_TEST
 
 START_TEST(light_cells_have_dark_numbers)
 {
-    at_panel p = weights_panel();
-    draw_heatmap(&(at_heatmap){.panels = &p, .n_panels = 1});
+    at_subplot p = weights_panel();
+    draw_heatmap(&(at_heatmap){.subplots = &p, .n_subplots = 1});
     expect("fill=\"#1a1a1a\">1.00</text>");
     expect("fill=\"#ffffff\">0.00</text>");
 }
@@ -219,8 +219,8 @@ END_TEST
 START_TEST(signed_values_diverge_from_white)
 {
     double v[] = {-2, 0, 2, 1};
-    at_panel p = {.data = v, .rows = 1, .cols = 4};
-    draw_heatmap(&(at_heatmap){.panels = &p, .n_panels = 1});
+    at_subplot p = {.data = v, .rows = 1, .cols = 4};
+    draw_heatmap(&(at_heatmap){.subplots = &p, .n_subplots = 1});
     expect("fill=\"#143c82\""); /* -2 */
     expect("fill=\"#f8f7f5\""); /* 0 */
     expect("fill=\"#8c0e26\""); /* 2 */
@@ -230,13 +230,13 @@ END_TEST
 
 START_TEST(subplots_lie_side_by_side)
 {
-    at_panel p[3] = {weights_panel(), weights_panel(), weights_panel()};
+    at_subplot p[3] = {weights_panel(), weights_panel(), weights_panel()};
     char title[3][24];
     for (int k = 0; k < 3; k++) {
         snprintf(title[k], sizeof title[k], "head %d", k);
         p[k].title = title[k];
     }
-    at_heatmap h = {.panels = p, .n_panels = 3, .row_label = "Query", .col_label = "Key"};
+    at_heatmap h = {.subplots = p, .n_subplots = 3, .row_label = "Query", .col_label = "Key"};
     draw_heatmap(&h);
     expect(">head 2</text>");
     ck_assert_int_eq(occurrences(">Query</text>"), 1);
@@ -251,8 +251,8 @@ END_TEST
 START_TEST(numbers_that_do_not_fit_are_left_out)
 {
     static double v[40 * 40];
-    at_panel p = {.data = v, .rows = 40, .cols = 40};
-    at_heatmap h = {.panels = &p, .n_panels = 1};
+    at_subplot p = {.data = v, .rows = 40, .cols = 40};
+    at_heatmap h = {.subplots = &p, .n_subplots = 1};
     draw_heatmap(&h);
     ck_assert_int_eq(occurrences("text-anchor=\"middle\" pointer-events"), 0);
     p.rows = p.cols = 10;
@@ -269,8 +269,8 @@ START_TEST(a_huge_matrix_is_drawn_in_blocks)
     int n = 1000;
     float *v = calloc((size_t)n * (size_t)n, sizeof *v);
     v[777 * n + 123] = 1;
-    at_panel p = {.dtype = ATTIC_F32, .data = v, .rows = n, .cols = n};
-    draw_heatmap(&(at_heatmap){.panels = &p, .n_panels = 1});
+    at_subplot p = {.dtype = ATTIC_F32, .data = v, .rows = n, .cols = n};
+    draw_heatmap(&(at_heatmap){.subplots = &p, .n_subplots = 1});
     expect("Each cell shows the largest magnitude of 5 × 5.");
     ck_assert_int_eq(occurrences("fill=\"#fde725\""), 1); /* the one is not lost */
     ck_assert_int_lt((int)strlen(svg), 100000);           /* equal cells are joined */
@@ -281,15 +281,15 @@ END_TEST
 START_TEST(sizes_of_zero_and_one_are_drawn)
 {
     double one = 0.5;
-    at_panel p[2] = {{.data = &one, .rows = 1, .cols = 1}, {.title = "none"}};
-    draw_heatmap(&(at_heatmap){.panels = p, .n_panels = 1});
+    at_subplot p[2] = {{.data = &one, .rows = 1, .cols = 1}, {.title = "none"}};
+    draw_heatmap(&(at_heatmap){.subplots = p, .n_subplots = 1});
     expect(">0.50</text>");
-    draw_heatmap(&(at_heatmap){.panels = p, .n_panels = 2});
+    draw_heatmap(&(at_heatmap){.subplots = p, .n_subplots = 2});
     expect(">(empty)</text>");
     draw_heatmap(&(at_heatmap){.title = "nothing at all"});
     ck_assert(!at_svg_heatmap(NULL, &(at_heatmap){0}));
     ck_assert(!at_svg_heatmap(stderr, NULL) &&
-              !at_svg_heatmap(stderr, &(at_heatmap){.n_panels = 1}));
+              !at_svg_heatmap(stderr, &(at_heatmap){.n_subplots = 1}));
 }
 END_TEST
 
@@ -304,11 +304,11 @@ START_TEST(any_bytes_may_be_names)
         names[i] = name[i];
     }
     static double v[256];
-    at_panel p = {.data = v, .rows = 16, .cols = 16};
+    at_subplot p = {.data = v, .rows = 16, .cols = 16};
     for (int i = 0; i < 256; i += 16)
         draw_heatmap(&(at_heatmap){.title = names[i + 1],
-                                   .panels = &p,
-                                   .n_panels = 1,
+                                   .subplots = &p,
+                                   .n_subplots = 1,
                                    .row_names = names + i,
                                    .col_names = names + i,
                                    .row_label = names[i + 2]});
@@ -458,8 +458,8 @@ START_TEST(a_disk_that_is_full_makes_a_picture_false)
     FILE *full = fopen("/dev/full", "w");
     if (!full) return; /* only Linux has one */
     setvbuf(full, NULL, _IONBF, 0);
-    at_panel p = weights_panel();
-    ck_assert(!at_svg_heatmap(full, &(at_heatmap){.panels = &p, .n_panels = 1}));
+    at_subplot p = weights_panel();
+    ck_assert(!at_svg_heatmap(full, &(at_heatmap){.subplots = &p, .n_subplots = 1}));
     ck_assert(!at_svg_chart(full, &(at_chart){0}));
     fclose(full);
 }
@@ -467,11 +467,11 @@ END_TEST
 
 START_TEST(a_decimal_comma_does_not_show)
 {
-    at_panel p = weights_panel();
-    draw_heatmap(&(at_heatmap){.panels = &p, .n_panels = 1});
+    at_subplot p = weights_panel();
+    draw_heatmap(&(at_heatmap){.subplots = &p, .n_subplots = 1});
     char *with_point = strdup(svg);
     use_decimal_comma();
-    draw_heatmap(&(at_heatmap){.panels = &p, .n_panels = 1});
+    draw_heatmap(&(at_heatmap){.subplots = &p, .n_subplots = 1});
     setlocale(LC_NUMERIC, "C");
     ck_assert_str_eq(svg, with_point);
     free(with_point);

@@ -32,25 +32,25 @@ static double weights[] = {1, 0, 0, 0.25, 0.75, 0, 0.1, 0.2, 0.7};
 static unsigned char causal[] = {1, 0, 0, 1, 1, 0, 1, 1, 1};
 static const char *const words[] = {"the", "cat", "\n"};
 
-static at_heatmap attention(const at_panel *p)
+static at_heatmap attention(const at_subplot *p)
 {
     return (at_heatmap){.title = "Head 0",
-                        .panels = p,
-                        .n_panels = 1,
+                        .subplots = p,
+                        .n_subplots = 1,
                         .row_label = "Query",
                         .col_label = "Key",
                         .row_names = words,
                         .col_names = words};
 }
 
-static at_panel causal_panel(void)
+static at_subplot causal_panel(void)
 {
-    return (at_panel){.data = weights, .rows = 3, .cols = 3, .keep = causal};
+    return (at_subplot){.data = weights, .rows = 3, .cols = 3, .keep = causal};
 }
 
 START_TEST(numbers_are_written_where_they_fit)
 {
-    at_panel p = causal_panel();
+    at_subplot p = causal_panel();
     at_heatmap h = attention(&p);
     term_heatmap(ascii, &h);
     ck_assert_str_eq(text, "Head 0\n"
@@ -73,7 +73,7 @@ END_TEST
 
 START_TEST(shades_stand_for_numbers_and_names_stand_upright)
 {
-    at_panel p = causal_panel();
+    at_subplot p = causal_panel();
     at_heatmap h = attention(&p);
     h.no_values = true;
     h.title = NULL;
@@ -92,8 +92,8 @@ END_TEST
 START_TEST(shades_use_all_of_their_range)
 {
     double small[] = {0, 0.01, 0.02, 0.03};
-    at_panel p = {.data = small, .rows = 1, .cols = 4};
-    term_heatmap(ascii, &(at_heatmap){.panels = &p, .n_panels = 1, .no_values = true});
+    at_subplot p = {.data = small, .rows = 1, .cols = 4};
+    term_heatmap(ascii, &(at_heatmap){.subplots = &p, .n_subplots = 1, .no_values = true});
     ck_assert_str_eq(text, "   0 1 2 3\n"
                            "0   --**@@\n"
                            "  0  .:-=+*#%@ 0.03\n");
@@ -103,8 +103,8 @@ END_TEST
 START_TEST(signs_can_be_told_without_colours)
 {
     double v[] = {-2, -1, 0, 1, 2, (double)NAN};
-    at_panel p = {.data = v, .rows = 1, .cols = 6};
-    term_heatmap(ascii, &(at_heatmap){.panels = &p, .n_panels = 1, .no_values = true});
+    at_subplot p = {.data = v, .rows = 1, .cols = 6};
+    term_heatmap(ascii, &(at_heatmap){.subplots = &p, .n_subplots = 1, .no_values = true});
     ck_assert_ptr_nonnull(strstr(text, "\n0 ==--  ++##!!\n"));
     ck_assert_ptr_nonnull(strstr(text, "  -2 =- +# 2\n"));
 }
@@ -113,8 +113,8 @@ END_TEST
 START_TEST(colours_are_those_of_the_svg)
 {
     double v[] = {0, 1};
-    at_panel p = {.data = v, .rows = 1, .cols = 2};
-    at_heatmap h = {.panels = &p, .n_panels = 1, .no_values = true};
+    at_subplot p = {.data = v, .rows = 1, .cols = 2};
+    at_heatmap h = {.subplots = &p, .n_subplots = 1, .no_values = true};
     term_heatmap(coloured, &h);
     ck_assert_ptr_nonnull(strstr(text, "0 \033[48;2;68;1;84m\033[38;2;255;255;255m  \033[0m"
                                        "\033[48;2;253;231;37m\033[38;2;0;0;0m  \033[0m\n"));
@@ -142,9 +142,10 @@ static int longest_line(void)
 START_TEST(a_narrow_terminal_gets_narrow_cells_and_then_blocks)
 {
     static double v[60 * 60];
-    at_panel p = {.data = v, .rows = 60, .cols = 60};
+    at_subplot p = {.data = v, .rows = 60, .cols = 60};
     for (int columns = 20; columns <= 200; columns += 7) {
-        term_heatmap((at_terminal){.columns = columns}, &(at_heatmap){.panels = &p, .n_panels = 1});
+        term_heatmap((at_terminal){.columns = columns},
+                     &(at_heatmap){.subplots = &p, .n_subplots = 1});
         ck_assert_ptr_nonnull(strstr(text, columns < 62 ? "each the largest of" : "0 "));
         ck_assert_msg(longest_line() <= (columns < 45 ? 45 : columns), "%d columns", columns);
     }
@@ -153,10 +154,10 @@ END_TEST
 
 START_TEST(subplots_stand_below_each_other)
 {
-    at_panel p[] = {causal_panel(), {.title = "none"}, causal_panel()};
+    at_subplot p[] = {causal_panel(), {.title = "none"}, causal_panel()};
     p[0].title = "first";
     p[2].title = "third";
-    term_heatmap(ascii, &(at_heatmap){.panels = p, .n_panels = 3});
+    term_heatmap(ascii, &(at_heatmap){.subplots = p, .n_subplots = 3});
     char *first = strstr(text, "first\n"), *none = strstr(text, "none\n(empty)\n"),
          *third = strstr(text, "third\n");
     ck_assert(first && none && third && first < none && none < third);
