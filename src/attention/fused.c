@@ -13,7 +13,7 @@
  *                                            matrix products of whole tiles
  *
  * It lies in memory on its side, as K Q^T: then a vector holds one key's scores of neighbouring rows, a
- * row's maximum and sum need nothing from its neighbours, and K and V can be read where they are.
+ * row's maximum and sum stay in its own lane, and K and V can be read where they are.
  *
  * FORWARD (fused_forward.c).  One task takes a block of rows and goes along the keys.  It cannot know a row's
  * maximum before the last tile, so it keeps a running one, and corrects what it has when a larger one turns

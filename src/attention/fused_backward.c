@@ -115,7 +115,7 @@ static void backward_dP(const sdpa_tile *x)
     const at_sdpa_plan *p = x->p;
     const at_strides v = {p->v.row, 1, 0}, cells = {x->ld, 1, 0};
     const REAL *V = sdpa_v(x, x->job->V);
-    const int width = x->job->dO ? p->Dv : 0; /* no cotangent: a sum of nothing */
+    const int width = x->job->dO ? p->Dv : 0; /* no upstream gradient: a sum of nothing */
     gemm(1, x->keys, (int)x->ld, width, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
     for (int r = 0; x->job->dW && r < x->rows; r++) {
         const REAL *dW = sdpa_cells(x, r, x->job->dW);

@@ -1,6 +1,6 @@
 /* fused_tile.c -- lays a tile of attention, finds what is kept of it, multiplies; see fused_tile.h.
  *
- * WHAT IS KEPT.  A tile is asked three questions, from cheap to dear.  Which keys lie within causal, window
+ * WHAT IS KEPT, in three steps from cheap to expensive.  Which keys lie within causal, window
  * and key_len?  Their bounds only ever move to the right from row to row, so the first row and the last
  * answer for all.  Which of them does `keep`, or a bias of -inf, leave to any row?  The tile is narrowed to
  * these, and not computed if there are none.  And is every cell kept that is left?  Then there is no mask,

@@ -1,7 +1,7 @@
 /* masks.h -- masks: which keys each query attends to.
  *
  * A mask is a bool tensor in which 1 means attend.  Texts disagree about that, so every name here says
- * "keep"; what another text calls a mask becomes one of ours by
+ * "keep"; what another text calls a mask is made into one by
  *
  *     1 = masked (torch's key_padding_mask)      at_keep_from_drop(t, drop)
  *     0 = masked                                 as it is

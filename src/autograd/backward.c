@@ -56,7 +56,8 @@ bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)
     if (dy) {
         AT_INPUT(t, "backward", dy, ATTIC_REAL);
         AT_REQUIRE(t, at_same_shape(y->shape, dy->shape),
-                   "backward: the cotangent is %s but the output is %s", at_text(dy), at_text(y));
+                   "backward: the upstream gradient is %s but the output is %s", at_text(dy),
+                   at_text(y));
     } else {
         AT_REQUIRE(t, at_count(y->shape) == 1,
                    "backward: the loss is %s; it must have one element, or use at_backward_from",

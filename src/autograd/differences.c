@@ -11,7 +11,7 @@
  *     bound = 4 * 3/2 sum_k |u_k| r_k / h        over the y_k that move; 4 for safety
  *
  * THE BEST STEP.  The step is halved again and again, from 2^-5 s to 2^-36 s, to draw the picture
- * of gradcheck.c for this one element.  Steps that agree with their neighbours tell how well n is
+ * of gradcheck.c for this one element.  Steps that agree with those beside them tell how well n is
  * known, without regard to a.  What the best of them lacks in agreement belongs to its bound. */
 #include "autograd/checker.h"
 
@@ -215,8 +215,8 @@ static int first_step_in_agreement(const at_slope *s, int count)
     return first;
 }
 
-/* The step whose neighbours agree best with it, or -1.  Both count, since two may agree by chance;
- * and four times, since slopes that close in on theirs slowly have further to go. */
+/* The step that agrees best with those beside it, or -1.  Both of these count, since two may agree by
+ * chance; and four times, since slopes that approach theirs slowly have further to go. */
 static int choose_best_step(at_probe *f, const at_slope *s, int first, int count)
 {
     int best = -1;

@@ -157,7 +157,7 @@ static bool breaks_backward_rules(at_checker *c)
     c->vjp(c->x, c->u, c->a, c->ctx);
     c->vjp(c->x, c->u, c->again, c->ctx);
     if (rule_breaks(c, "backward changes its input", "x", c->n, c->x, c->x0) ||
-        rule_breaks(c, "backward changes its cotangent", "dy", c->m, c->u, c->u_kept) ||
+        rule_breaks(c, "backward changes its upstream gradient", "dy", c->m, c->u, c->u_kept) ||
         rule_breaks(c, "backward gives other values when it runs again", "x", c->n, c->again, c->a))
         return true;
 
@@ -169,7 +169,7 @@ static bool breaks_backward_rules(at_checker *c)
     while (i < c->n && (c->again[i] == 0 || !isfinite(c->a[i]))) i++; /* 0 a may be NaN */
     if (i == c->n) return false;
     name_element(c, "x", i);
-    return at_break_rule(&c->report, "a cotangent of 0 gives a gradient", c->again[i], 0);
+    return at_break_rule(&c->report, "an upstream gradient of 0 gives a gradient", c->again[i], 0);
 }
 
 /* ------------------------------------------------------------------ one comparison ------------- */

@@ -95,7 +95,7 @@ typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
  *     running forward again on the same inputs gives the same bits (dropout replays);
  *     forward and backward change no input;
  *     running backward again gives the same bits;
- *     a cotangent of 0 gives gradients of 0;
+ *     an upstream gradient of 0 gives gradients of 0;
  *     gradients of leaves add up: a second backward doubles them.
  *
  * Afterwards the tape is as before: data and gradients are the same bits and what f recorded is

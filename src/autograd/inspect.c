@@ -44,7 +44,7 @@ bool at_backward_is_sane(at_node *n)
         if (at < 0) continue;
         return at_fail(n->tape, ATTIC_USER_ERROR,
                        "anomaly: backward of %s (op %d) made %g at %s of the gradient of its input "
-                       "%d %s from finite cotangents",
+                       "%d %s from finite upstream gradients",
                        n->op->name, n->index, at_grad_element(x, at),
                        at_shape_text(at_index_of(x->shape, at)), i, at_text(x));
     }

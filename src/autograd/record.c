@@ -96,7 +96,7 @@ static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
 }
 
 /* An op may have no forward if its output shares the data of its input, and no backward at all:
- * then no gradient flows.  But a kernel for one real type only would be missed in silence. */
+ * then no gradient flows.  But a kernel for one real type only would be left out unnoticed. */
 static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
 {
     if (!op || !op->name)

@@ -13,7 +13,7 @@
  *           y, and whichever is followed, the other side is visited one element per cache line.
  *           So squares of 16 by 16 are read line by line, transposed, and written line by line.
  *
- * Axes of size 1, and axes that stay neighbours, are dropped or merged first: they make no
+ * Axes of size 1, and axes that stay side by side, are dropped or merged first: they make no
  * difference. */
 #include "ops/op.h"
 

@@ -143,7 +143,7 @@ START_TEST(the_loss_must_be_one_number_and_depend_on_something)
     ck_assert(!at_backward(t, at_square(t, x)));
     assert_error("backward: the loss is [3]; it must have one element, or use at_backward_from");
     at_backward_from(t, at_square(t, x), at_const(t, at_shape_of(2), NULL));
-    assert_error("backward: the cotangent is [2] but the output is [3]");
+    assert_error("backward: the upstream gradient is [2] but the output is [3]");
     at_backward(t, at_name(at_const(t, at_shape_of(), NULL), "loss"));
     assert_error("backward: \"loss\" [] does not depend on any tensor that wants a gradient (a "
                  "constant, a detached copy, or recorded under at_no_grad)");
@@ -299,7 +299,7 @@ START_TEST(anomaly_mode_sees_a_cotangent_whose_memory_is_reused)
     at_tensor *zero = at_sub(t, x, x);
     ck_assert(!at_backward(t, at_sum(t, at_sqrt(t, at_scale(t, zero, 1)))));
     assert_error("anomaly: backward of sqrt (op 2) made inf at [0] of the gradient of its input 0 "
-                 "[3] from finite cotangents");
+                 "[3] from finite upstream gradients");
     at_close(t);
 }
 END_TEST

@@ -516,7 +516,7 @@ START_TEST(parts_of_x_have_names)
     ck_assert_str_eq(r.where, "\"bias\" at [1]");
     ck_assert_int_eq(r.element, 3);
     r = at_gradcheck_fn(exp_all, vjp_with_an_offset, N, N, some_x, NULL, named);
-    assert_broken(r, "a cotangent of 0 gives a gradient", "\"weight\" at [0]");
+    assert_broken(r, "an upstream gradient of 0 gives a gradient", "\"weight\" at [0]");
 }
 END_TEST
 
@@ -603,7 +603,7 @@ END_TEST
 START_TEST(backward_must_not_change_its_cotangent)
 {
     assert_broken(check_plain(exp_all, vjp_writing_to_its_cotangent),
-                  "backward changes its cotangent", "dy[2]");
+                  "backward changes its upstream gradient", "dy[2]");
 }
 END_TEST
 
@@ -623,8 +623,8 @@ END_TEST
 
 START_TEST(a_cotangent_of_zero_must_give_zero)
 {
-    assert_broken(check_plain(exp_all, vjp_with_an_offset), "a cotangent of 0 gives a gradient",
-                  "x[0]");
+    assert_broken(check_plain(exp_all, vjp_with_an_offset),
+                  "an upstream gradient of 0 gives a gradient", "x[0]");
 }
 END_TEST
 

@@ -315,7 +315,7 @@ START_TEST(float_callbacks_must_keep_the_rules)
     ck_assert_str_eq(r.reason, "forward changes its input");
     ck_assert_str_eq(r.where, "x[3]");
     r = check_f32(cube_f32, cube_back_spoiling_f32, 1);
-    ck_assert_str_eq(r.reason, "backward changes its cotangent");
+    ck_assert_str_eq(r.reason, "backward changes its upstream gradient");
     r = check_f32(cube_all_but_one_f32, cube_back_f32, 1);
     ck_assert_str_eq(r.reason, "y[0] = f(x) is not a number at this x");
 }

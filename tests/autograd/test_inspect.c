@@ -41,7 +41,7 @@ START_TEST(an_infinite_gradient_is_traced_to_its_op)
     ck_assert(!at_backward(t, at_sum(t, at_sqrt(t, x))));
     ck_assert_str_eq(at_error(t),
                      "anomaly: backward of sqrt (op 0) made inf at [1] of the gradient of "
-                     "its input 0 \"x\" [2] from finite cotangents");
+                     "its input 0 \"x\" [2] from finite upstream gradients");
     at_close(t);
 }
 END_TEST
