@@ -1,0 +1,112 @@
+/* 15_attention_on_paper.c -- one attention, forward and backward, that can be checked with a pencil.
+ *
+ * Two queries, three keys, scale 1.  The scores are logarithms of small integers, so that the
+ * weights P have one digit, and all but the scores and dQ are decimals of two digits:
+ *
+ *     Q = (1,0) (0,1)    K = (ln 7, 0) (ln 2, ln 3) (0, ln 6)    V = (1,4) (5,1) (0,2)
+ *
+ * The loss is sum dO O with dO = (1,1) (0,1).  Forward: P says how much of each value a query reads.
+ * Backward: dP says how the loss would change with each weight, delta is the mean of a row of dP
+ * under P, and dS = P (dP - delta) says how the loss changes if the score of a key rises: where it
+ * is positive, the loss wants that key read less.  Each row of dS sums to 0, for the weights of a row
+ * sum to 1: what one key gains, others lose.
+ *
+ * at_sdpa computes all of it in one op; the numbers beside it are worked out here, from the formulas.
+ * With a path given, P and dS are drawn.
+ *
+ * Read on: attention/reference.c, where these formulas are derived. */
+#include "attic.h"
+#include "attic_plot.h"
+
+#include <math.h>
+
+#include "common/options.h"
+
+enum { T = 2, N = 3, D = 2 };
+
+/* What is left when formula and op are compared: 0 but for rounding. */
+static double apart(const at_tensor *x, const double *by_hand)
+{
+    double most = 0;
+    for (int i = 0; i < at_count(x->shape); i++)
+        most = fmax(most, fabs(at_grad_element(x, i) - by_hand[i]));
+    return most;
+}
+
+static void print_rows(const char *name, int rows, int columns, const double *x)
+{
+    printf("%-6s", name);
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < columns; j++) printf("%8.4g", x[i * columns + j]);
+        printf("%s", i + 1 < rows ? "   |" : "\n");
+    }
+}
+
+static bool draw(const char *path, const double *P, const double *dS)
+{
+    const at_subplot both[] = {{.title = "P, forward", .data = P, .rows = T, .cols = N},
+                               {.title = "dS, backward", .data = dS, .rows = T, .cols = N}};
+    const char *const query[] = {"query 0", "query 1"}, *const key[] = {"key 0", "key 1", "key 2"};
+    const at_heatmap h = {.title = "One attention, on paper",
+                          .subplots = both,
+                          .n_subplots = 2,
+                          .columns = 2,
+                          .row_names = query,
+                          .col_names = key,
+                          .colours = ATTIC_COLOURS_SIGNED};
+    FILE *f = fopen(path, "w");
+    return written(f, path, at_svg_heatmap(f, &h));
+}
+
+int main(int argc, char **argv)
+{
+    int first = parse_options(argc, argv, "usage: 15_attention_on_paper [picture.svg]\n", NULL, 1);
+    const double Q[T][D] = {{1, 0}, {0, 1}}, dO[T][D] = {{1, 1}, {0, 1}};
+    const double K[N][D] = {{log(7), 0}, {log(2), log(3)}, {0, log(6)}};
+    const double V[N][D] = {{1, 4}, {5, 1}, {0, 2}};
+    double P[T][N], O[T][D] = {{0}}, dP[T][N], delta[T] = {0}, dS[T][N];
+    double dQ[T][D] = {{0}}, dK[N][D] = {{0}}, dV[N][D] = {{0}};
+
+    for (int i = 0; i < T; i++) {
+        double sum = 0;
+        for (int j = 0; j < N; j++) sum += P[i][j] = exp(Q[i][0] * K[j][0] + Q[i][1] * K[j][1]);
+        for (int j = 0; j < N; j++) {
+            P[i][j] /= sum;
+            dP[i][j] = dO[i][0] * V[j][0] + dO[i][1] * V[j][1];
+            delta[i] += P[i][j] * dP[i][j];
+            for (int d = 0; d < D; d++) O[i][d] += P[i][j] * V[j][d];
+        }
+        for (int j = 0; j < N; j++) {
+            dS[i][j] = P[i][j] * (dP[i][j] - delta[i]);
+            for (int d = 0; d < D; d++) {
+                dV[j][d] += P[i][j] * dO[i][d];
+                dQ[i][d] += dS[i][j] * K[j][d];
+                dK[j][d] += dS[i][j] * Q[i][d];
+            }
+        }
+    }
+    printf("Attention on paper: 2 queries, 3 keys; the rows of a matrix stand side by side\n\n");
+    print_rows("P", T, N, P[0]);
+    print_rows("O", T, D, O[0]);
+    printf("\nBackward, from dO = (1,1) (0,1)\n\n");
+    print_rows("dP", T, N, dP[0]);
+    print_rows("delta", T, 1, delta);
+    print_rows("dS", T, N, dS[0]);
+    print_rows("dQ", T, D, dQ[0]);
+    print_rows("dK", N, D, dK[0]);
+    print_rows("dV", N, D, dV[0]);
+
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *q = at_variable(t, at_shape_of(T, D), Q[0]);
+    at_tensor *k = at_variable(t, at_shape_of(N, D), K[0]);
+    at_tensor *v = at_variable(t, at_shape_of(N, D), V[0]);
+    at_tensor *o = at_sdpa(t, q, k, v, (at_sdpa_args){.scale = 1});
+    at_backward_from(t, o, at_const(t, at_shape_of(T, D), dO[0]));
+    bool agree =
+        at_ok(t) && apart(q, dQ[0]) < 1e-14 && apart(k, dK[0]) < 1e-14 && apart(v, dV[0]) < 1e-14;
+    printf("\nat_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
+    if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
+    at_close(t);
+    bool drawn = argc <= first || draw(argv[first], P[0], dS[0]);
+    return finish(!(agree && drawn));
+}
