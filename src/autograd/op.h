@@ -118,7 +118,7 @@ AT_API void at_grad_pass(at_node *n, int i);
 AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
 
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
- * in at_parallel_slots(n->slots, ...), 0 outside of it. */
+ * in at_for(..., n->slots, ...), 0 outside of it. */
 AT_API void *at_scratch(const at_node *n, int slot);
 
 /* A new tensor in step memory with uninitialised data; step memory for anything else; and the same

@@ -91,6 +91,7 @@ enum {
     GEMM_PAGE = 4096,
     GEMM_CACHED = 1 << 16, /* bytes of A, B and C that are in cache without prefetching */
     GEMM_TASKS = 3,        /* blocks for every thread: one may be slower than another */
+    GEMM_WORK = 64,        /* multiply-adds in a unit of work for at_for */
     GEMM_TASK = 1 << 19    /* multiply-adds that are worth waking a thread for */
 };
 
@@ -368,7 +369,7 @@ typedef struct {
     int width;              /* columns of B that can be copied at a time */
     int rows, columns;      /* of a block of C */
     ptrdiff_t down, across; /* blocks */
-    ptrdiff_t count, per_task;
+    ptrdiff_t count, work;  /* blocks; of one, as at_for counts it */
 } gemm_job;
 
 /* Is a panel of A, one of so many, to be copied for n columns of B?  Where A is transposed, every k
@@ -535,12 +536,10 @@ static void gemm_split(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
 
 /* ---------------------------------------- tasks ---------------------------------------- */
 
-static void gemm_task(void *job, int task, int slot)
+static void gemm_blocks(void *job, ptrdiff_t block, ptrdiff_t to, int slot)
 {
     const gemm_job *g = job;
-    ptrdiff_t begin = task * g->per_task, end = begin + g->per_task;
-    if (end > g->count) end = g->count;
-    for (ptrdiff_t block = begin; block < end; block++) {
+    for (; block < to; block++) {
         int j = (int)(block % g->across) * g->columns;
         int i = (int)(block / g->across % g->down) * g->rows;
         ptrdiff_t first = block / g->across / g->down, last = g->sum ? g->batch - 1 : first;
@@ -549,7 +548,7 @@ static void gemm_task(void *job, int task, int slot)
     }
 }
 
-/* Cuts C into blocks as wide as P, and shares them (or whole products) out to tasks.  Blocks too
+/* Cuts C into blocks as wide as P, and shares them (or whole products) out.  Blocks too
  * few for the threads that there is work for are halved, along whole strips and panels. */
 static void gemm_cut(gemm_job *g, int width, ptrdiff_t products, double each)
 {
@@ -569,9 +568,8 @@ static void gemm_cut(gemm_job *g, int width, ptrdiff_t products, double each)
         else
             break;
     }
-    double block = each * (double)products / (double)g->count;
-    g->per_task = block < GEMM_TASK ? (ptrdiff_t)(GEMM_TASK / block) : 1;
-    while (g->count / g->per_task >= 1 << 20) g->per_task *= 2; /* tasks are counted in int */
+    const double block = each * (double)products / (double)g->count;
+    g->work = block < GEMM_TASK ? (ptrdiff_t)(block / GEMM_WORK) : GEMM_TASK / GEMM_WORK;
 }
 
 /* Columns of B for whose copy the workspace is large enough: GEMM_COPIED at least. */
@@ -600,7 +598,7 @@ static void gemm_do(gemm_job *g)
         return;
     }
     gemm_cut(g, width, products, each);
-    at_parallel_slots(g->workspace.slots, (int)((g->count - 1) / g->per_task) + 1, gemm_task, g);
+    at_for(g->count, g->work, g->workspace.slots, gemm_blocks, g);
 }
 
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,

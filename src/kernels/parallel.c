@@ -207,34 +207,14 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
     pool.owned = false;
 }
 
-/* A slot is a task of at_parallel that runs one task of the caller after the other. */
-typedef struct {
-    void (*run)(void *ctx, int task, int slot);
-    void *ctx;
-    int tasks;
-    atomic_int next;
-} pool_slots;
-
-static void pool_slot(void *slots, int slot, int worker)
-{
-    (void)worker;
-    pool_slots *s = slots;
-    for (int task; (task = atomic_fetch_add(&s->next, 1)) < s->tasks;) s->run(s->ctx, task, slot);
-}
-
-void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot), void *ctx)
-{
-    pool_slots s = {run, ctx, tasks, 0};
-    if (slots < 1) slots = 1;
-    at_parallel(slots < tasks ? slots : tasks, pool_slot, &s);
-}
-
 enum { FOR_WORK = 8192, FOR_MOST = 1 << 20 }; /* of a range; ranges */
 
 typedef struct {
     ptrdiff_t n, per_range;
     at_range_body *body;
     void *ctx;
+    int ranges;
+    atomic_int next;
 } for_job;
 
 static void for_range(void *job, int range, int slot)
@@ -244,15 +224,23 @@ static void for_range(void *job, int range, int slot)
     j->body(j->ctx, from, from + (left < j->per_range ? left : j->per_range), slot);
 }
 
+/* A slot is a task of at_parallel that takes one range after the other. */
+static void for_slot(void *job, int slot, int worker)
+{
+    (void)worker;
+    for_job *j = job;
+    for (int range; (range = atomic_fetch_add(&j->next, 1)) < j->ranges;) for_range(j, range, slot);
+}
+
 void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx)
 {
-    for_job j = {n, (work < FOR_WORK ? FOR_WORK / (work + (work == 0)) : 1) + n / FOR_MOST, body,
-                 ctx};
-    const int ranges = (int)((n + j.per_range - 1) / j.per_range);
+    for_job j = {
+        n, (work < FOR_WORK ? FOR_WORK / (work + (work == 0)) : 1) + n / FOR_MOST, body, ctx, 0, 0};
+    j.ranges = (int)((n + j.per_range - 1) / j.per_range);
     if (slots)
-        at_parallel_slots(slots, ranges, for_range, &j);
+        at_parallel(slots < j.ranges ? slots : j.ranges, for_slot, &j);
     else
-        at_parallel(ranges, for_range, &j);
+        at_parallel(j.ranges, for_range, &j);
 }
 
 int at_parts(ptrdiff_t work, int most)

@@ -23,16 +23,12 @@ AT_BEGIN_C
  * the child starts a pool of its own; only a task itself must not fork and go on. */
 AT_API void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
-/* The same with slot in 0 .. slots-1 in place of worker: at most so many tasks run at the same
- * time, each in a slot of its own, whatever at_threads says meanwhile.  So scratch memory for
- * `slots` is enough. */
-AT_API void at_parallel_slots(int slots, int tasks, void (*run)(void *ctx, int task, int slot),
-                              void *ctx);
-
 /* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each in one
  * thread.  `work` is that of an item, in elements of an elementwise function, about a nanosecond
  * each: a range has at least so much of it that waking a thread pays.  Ranges depend on n and work
- * alone.  slot as in at_parallel_slots; slots = 0: as many as there are threads. */
+ * alone.  At most `slots` of them run at the same time, each in a slot 0 .. slots-1 of its own,
+ * whatever at_threads says meanwhile: so scratch memory for `slots` is enough.  slots = 0: the slot
+ * is the worker of at_parallel. */
 typedef void at_range_body(void *ctx, ptrdiff_t from, ptrdiff_t to, int slot);
 AT_API void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx);
 /* Into how many parts a sum of so much work is split: 1 .. most, and no more than pay. */

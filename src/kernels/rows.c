@@ -18,8 +18,6 @@
 #include "kernels/real.h"
 #include "kernels/simd_math.h"
 
-/* ---------------------------------------- sums, maxima ---------------------------------------- */
-
 enum { ROW_LANES = 32, ROW_PART = 1024 };
 
 /* Where a long row is cut: in the middle, but so that the first part fills its lanes. */
@@ -174,8 +172,6 @@ void row_scale(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
     for (ptrdiff_t j = 0; j < n; j++) y[j] = a * x[j];
 }
 
-/* --------------------------------- elementary functions --------------------------------- */
-
 /* One vector after the other, a partial one at the end: f(x_j) does not depend on j. */
 VEC_INLINE void vmath_each(ptrdiff_t n, const REAL *x, REAL *y, vec (*f)(vec))
 {
@@ -209,23 +205,23 @@ void vsigmoid(ptrdiff_t n, const REAL *x, REAL *y)
     vmath_each(n, x, y, vec_sigmoid);
 }
 
-/* ---------------------------------------- copies ---------------------------------------- */
+enum { COPY_LINE = 1024, COPY_WORK = 64 }; /* bytes; what one of them is worth, see at_for */
 
-/* Sizes in bytes, `count` that of all rows.  A task takes per_task, which is worth waking a thread
- * for, wherever rows begin and end. */
+/* Sizes in bytes; count is that of all rows. */
 typedef struct {
-    ptrdiff_t n, x_step, y_step, count, per_task;
+    ptrdiff_t n, x_step, y_step, count;
     const char *x;
     char *y;
     bool add; /* elements of type REAL, else copy bytes */
 } copy_job;
 
-static void copy_task(void *job, int task, int worker)
+/* Lines at .. to-1 of all rows, one after the other, wherever rows begin and end. */
+static void copy_lines(void *job, ptrdiff_t at, ptrdiff_t to, int slot)
 {
-    (void)worker;
+    (void)slot;
     const copy_job *c = job;
-    ptrdiff_t at = task * c->per_task, row = at / c->n, from = at % c->n, n;
-    ptrdiff_t left = c->count - at < c->per_task ? c->count - at : c->per_task;
+    ptrdiff_t row = at * COPY_LINE / c->n, from = at * COPY_LINE % c->n, n;
+    ptrdiff_t left = (to * COPY_LINE < c->count ? to * COPY_LINE : c->count) - at * COPY_LINE;
     for (; left > 0; left -= n, row++, from = 0) {
         const char *x = c->x + row * c->x_step + from;
         char *y = c->y + row * c->y_step + from;
@@ -239,12 +235,10 @@ static void copy_task(void *job, int task, int worker)
 
 static void copy_run(ptrdiff_t rows, ptrdiff_t size, copy_job c)
 {
-    enum { COPY_TASK = 1 << 17 };                                  /* bytes or elements */
     if (c.x_step == c.n && c.y_step == c.n) c.n *= rows, rows = 1; /* one long row */
     c.n *= size, c.x_step *= size, c.y_step *= size;
     c.count = rows * c.n;
-    c.per_task = COPY_TASK * size;
-    at_parallel((int)((c.count + c.per_task - 1) / c.per_task), copy_task, &c);
+    at_for((c.count + COPY_LINE - 1) / COPY_LINE, COPY_WORK / size, 0, copy_lines, &c);
 }
 
 void add_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,

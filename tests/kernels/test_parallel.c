@@ -474,14 +474,15 @@ typedef struct {
     atomic_int busy[4], running, most;
 } slot_watch;
 
-static void take_slot(void *ctx, int task, int slot)
+static void take_slot(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
 {
+    ck_assert_int_eq(to, task + 1);
     slot_watch *w = ctx;
     ck_assert_int_lt(slot, 4);
     ck_assert_int_eq(atomic_fetch_add(&w->busy[slot], 1), 0);
     int running = atomic_fetch_add(&w->running, 1) + 1;
     if (running > w->most) w->most = running;
-    at_threads(1 + task % 16);
+    at_threads(1 + (int)task % 16);
     usleep(200);
     atomic_fetch_sub(&w->running, 1);
     atomic_fetch_sub(&w->busy[slot], 1);
@@ -492,7 +493,7 @@ START_TEST(there_are_never_more_slots_than_asked_for_whatever_the_count_becomes)
     for (int round = 0; round < 20; round++) {
         slot_watch w = {0};
         at_threads(16);
-        at_parallel_slots(4, 40, take_slot, &w);
+        at_for(40, 1 << 20, 4, take_slot, &w);
         ck_assert_int_le(w.most, 4);
     }
 }
