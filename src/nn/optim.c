@@ -32,49 +32,47 @@ typedef struct {
     bool nesterov;
 } optim_move;
 
-typedef struct optim_job {
+/* Elements from .. to-1 of a move; and of at_clip_grad_norm, where their sum goes, and what to scale by. */
+typedef struct {
+    const optim_move *move;
+    ptrdiff_t from, to;
+    double *sum, factor;
+} optim_block;
+
+typedef struct {
     optim_move *move;
     int n;
     ptrdiff_t tasks;
-    void (*run)(const struct optim_job *job, const optim_move *m, ptrdiff_t task);
-    double *sum, factor; /* of at_clip_grad_norm: a sum per task; what to scale by */
+    void (*run)(const optim_block *b);
+    double *sum, factor; /* a sum for each task */
 } optim_job;
 
-AT_EACH_REAL(void, sgd_block, (const optim_job *job, const optim_move *o, ptrdiff_t task));
-AT_EACH_REAL(void, adam_block, (const optim_job *job, const optim_move *o, ptrdiff_t task));
-AT_EACH_REAL(void, square_block, (const optim_job *job, const optim_move *o, ptrdiff_t task));
-AT_EACH_REAL(void, shrink_block, (const optim_job *job, const optim_move *o, ptrdiff_t task));
+AT_EACH_REAL(void, sgd_block, (const optim_block *b));
+AT_EACH_REAL(void, adam_block, (const optim_block *b));
+AT_EACH_REAL(void, square_block, (const optim_block *b));
+AT_EACH_REAL(void, shrink_block, (const optim_block *b));
 
-/* The first element of a task, where this one and the one before it may end. */
-static ptrdiff_t optim_from(const optim_move *o, ptrdiff_t task)
+void AT_REAL(sgd_block)(const optim_block *b)
 {
-    const ptrdiff_t from = (task - o->first) * OPTIM_BLOCK, count = at_count(o->x->shape);
-    return from < count ? from : count;
-}
-
-void AT_REAL(sgd_block)(const optim_job *job, const optim_move *o, ptrdiff_t task)
-{
-    (void)job;
-    const ptrdiff_t from = optim_from(o, task), to = optim_from(o, task + 1);
+    const optim_move *o = b->move;
     REAL *restrict w = o->x->data, *restrict m = o->m ? o->m->data : NULL;
     const REAL *restrict dw = o->x->grad;
     const REAL lr = (REAL)o->lr, l2 = (REAL)o->l2, mu = (REAL)o->beta1;
 
     if (!m) {
-        for (ptrdiff_t i = from; i < to; i++) w[i] -= lr * (dw[i] + l2 * w[i]);
+        for (ptrdiff_t i = b->from; i < b->to; i++) w[i] -= lr * (dw[i] + l2 * w[i]);
         return;
     }
-    for (ptrdiff_t i = from; i < to; i++) {
+    for (ptrdiff_t i = b->from; i < b->to; i++) {
         REAL g = dw[i] + l2 * w[i];
         m[i] = mu * m[i] + g;
         w[i] -= lr * (o->nesterov ? g + mu * m[i] : m[i]);
     }
 }
 
-void AT_REAL(adam_block)(const optim_job *job, const optim_move *o, ptrdiff_t task)
+void AT_REAL(adam_block)(const optim_block *b)
 {
-    (void)job;
-    const ptrdiff_t from = optim_from(o, task), to = optim_from(o, task + 1);
+    const optim_move *o = b->move;
     REAL *restrict w = o->x->data, *restrict m = o->m->data, *restrict v = o->v->data;
     const REAL *restrict dw = o->x->grad;
     const REAL beta1 = (REAL)o->beta1, rest1 = (REAL)(1 - o->beta1);
@@ -82,7 +80,7 @@ void AT_REAL(adam_block)(const optim_job *job, const optim_move *o, ptrdiff_t ta
     const REAL l2 = (REAL)o->l2, keep = (REAL)o->keep, eps = (REAL)o->eps;
     const REAL lr = (REAL)(o->lr * o->unbias_m), unbias = (REAL)o->unbias_root_v;
 
-    for (ptrdiff_t i = from; i < to; i++) {
+    for (ptrdiff_t i = b->from; i < b->to; i++) {
         REAL g = dw[i] + l2 * w[i];
         m[i] = beta1 * m[i] + rest1 * g;
         v[i] = beta2 * v[i] + rest2 * (g * g);
@@ -91,31 +89,27 @@ void AT_REAL(adam_block)(const optim_job *job, const optim_move *o, ptrdiff_t ta
 }
 
 /* sum of dw^2 in double: 16 sums side by side, which then come together */
-void AT_REAL(square_block)(const optim_job *job, const optim_move *o, ptrdiff_t task)
+void AT_REAL(square_block)(const optim_block *b)
 {
     enum { LANES = 16 };
-    const REAL *dw = o->x->grad;
-    const ptrdiff_t to = optim_from(o, task + 1);
-    ptrdiff_t i = optim_from(o, task);
+    const REAL *dw = b->move->x->grad;
+    ptrdiff_t i = b->from, to = b->to;
     double sum[LANES] = {0};
     for (; i + LANES <= to; i += LANES)
         for (int k = 0; k < LANES; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
     for (int k = 0; i + k < to; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
     for (int apart = LANES / 2; apart > 0; apart /= 2)
         for (int k = 0; k < apart; k++) sum[k] += sum[k + apart];
-    job->sum[task] = sum[0];
+    *b->sum = sum[0];
 }
 
-void AT_REAL(shrink_block)(const optim_job *job, const optim_move *o, ptrdiff_t task)
+void AT_REAL(shrink_block)(const optim_block *b)
 {
-    const ptrdiff_t from = optim_from(o, task), to = optim_from(o, task + 1);
-    REAL *dw = o->x->grad;
-    for (ptrdiff_t i = from; i < to; i++) dw[i] *= (REAL)job->factor;
+    REAL *dw = b->move->x->grad;
+    for (ptrdiff_t i = b->from; i < b->to; i++) dw[i] *= (REAL)b->factor;
 }
 
 #ifdef AT_ONCE
-
-/* ------------------------------------------------------------------ groups --------------------- */
 
 /* Does the pattern that ends at `end` match the whole name?  Where it fails, the last * takes one
  * more letter. */
@@ -197,7 +191,10 @@ static void optim_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
             else
                 high = middle - 1;
         }
-        job->run(job, &job->move[low], task);
+        const optim_move *move = &job->move[low];
+        const ptrdiff_t from = (task - move->first) * OPTIM_BLOCK, count = at_count(move->x->shape);
+        const ptrdiff_t end = from + OPTIM_BLOCK < count ? from + OPTIM_BLOCK : count;
+        job->run(&(optim_block){move, from, end, job->sum ? job->sum + task : NULL, job->factor});
     }
 }
 
@@ -287,8 +284,6 @@ bool at_adam(at_tape *t, double lr, at_adamw_args args)
 {
     return adam(t, "adam", lr, args, false);
 }
-
-/* ------------------------------------------------------------------ clipping ------------------- */
 
 double at_clip_grad_norm(at_tape *t, double max_norm)
 {
