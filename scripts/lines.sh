@@ -1,18 +1,24 @@
 #!/bin/sh
-# lines.sh -- lines per part of src/, beside the goal.
+# lines.sh -- lines per part of src/, and the most that it may have: fails above.  The goal of the plan stands
+# beside it where it is not reached.  A later part adds its own line; a limit is raised in a commit that says why.
 set -eu
 cd "$(dirname "$0")/.."
+bad=0
 
+# part NAME LIMIT GOAL FOLDER...
 part() {
-    name=$1 goal=$2
-    shift 2
-    lines=$(find "$@" -name '*.[ch]' -exec cat {} + 2>/dev/null | wc -l)
-    printf '  %-18s %6d lines   goal %5d%s\n' "$name" "$lines" "$goal" \
-        "$([ "$lines" -le "$goal" ] || echo "   over by $((lines - goal))")"
+    name=$1 limit=$2 goal=$3
+    shift 3
+    lines=$(find "$@" -name '*.[ch]' -exec cat {} + | wc -l)
+    note=
+    [ "$limit" -le "$goal" ] || note="   goal $goal"
+    [ "$lines" -le "$limit" ] || { note="   over by $((lines - limit))" bad=1; }
+    printf '  %-18s %6d lines of %5d%s\n' "$name" "$lines" "$limit" "$note"
 }
-part kernels 3000 src/kernels
-part 'tensor + autograd' 3900 src/tensor src/autograd
-part ops 3600 src/ops
-part attention 3500 src/attention
-part nn 1500 src/nn
-part 'io + plot' 3000 src/io src/plot
+part kernels 3020 3000 src/kernels
+part 'tensor + autograd' 4370 3900 src/tensor src/autograd
+part ops 3980 3600 src/ops
+part attention 3580 3500 src/attention
+part nn 1500 1500 src/nn
+part 'io + plot' 3240 3000 src/io src/plot
+exit $bad

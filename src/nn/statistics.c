@@ -7,8 +7,6 @@
 #include "autograd/op.h"
 #include "tensor/decimal.h"
 
-/* ------------------------------------------------------------------ statistics ----------------- */
-
 /* P as [B,H,T,N], and how the mask is read beside it. */
 typedef struct {
     const at_tensor *P, *keep;
@@ -161,8 +159,6 @@ at_head_state at_head_verdict(at_head_statistics stats, at_monitor_args limits)
     if (stats.entropy > uniform * stats.most) return ATTIC_HEAD_UNIFORM;
     return stats.similarity > similarity ? ATTIC_HEAD_SIMILAR : ATTIC_HEAD_FINE;
 }
-
-/* ------------------------------------------------------------------ over time ------------------ */
 
 at_monitor *at_monitor_make(at_tape *t, int layers, int heads, at_monitor_args args)
 {

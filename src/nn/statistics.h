@@ -59,8 +59,7 @@ typedef void at_monitor_hook(void *ctx, int layer, int head, const at_monitored 
  *     low_entropy  a row counts less than n^0.02 keys: 1.09 of 64, 1.15 of 1000.  So does a head
  *                  that copies: where a task wants that, lower the limit
  *     uniform      KL(P, equal weights) is < 0.01 ln n, hence (Pinsker) the weight that would have
- *                  to be moved < sqrt(0.005 ln n): 0.14 of 64 keys.  Before training most heads are
- *                  like that
+ *                  to be moved < sqrt(0.005 ln n): 0.14 of 64 keys.  Most heads begin like that
  *     similarity   a row differs from the average row by 0.05 of its weight, hence an output from
  *                  the average one by at most 0.1 times the longest value
  *

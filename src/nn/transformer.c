@@ -10,8 +10,6 @@
 
 static const double norm_eps = 1e-5;
 
-/* ------------------------------------------------------------------ parameters ----------------- */
-
 static at_attention_config attention_config(at_transformer_config c)
 {
     return (at_attention_config){.dim = c.dim,
@@ -79,8 +77,6 @@ at_transformer *at_transformer_make(at_tape *t, at_transformer_config c)
     return at_ok(t) ? m : NULL;
 }
 
-/* ------------------------------------------------------------------ forward -------------------- */
-
 /* cache: NULL, or what this block has seen before x */
 static at_tensor *apply_block(at_tape *t, const at_block *b, double dropout, at_tensor *x,
                               at_cache *cache, at_tensor **weights)
@@ -132,8 +128,6 @@ at_tensor *at_transformer_logits(at_tape *t, const at_transformer *m, at_tensor 
                m->config.context);
     return read_ids(t, m, ids, NULL, weights);
 }
-
-/* ------------------------------------------------------------------ step by step --------------- */
 
 at_transformer_cache at_transformer_cache_make(at_tape *t, const at_transformer *m, int B)
 {
