@@ -79,7 +79,7 @@ at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, a
 {
     if (!m) m = x;
     at_tensor *Q = at_attention_queries(t, a, x, 0); /* [B,T,C] -> [B,T,H*D] */
-    at_tensor *K = at_attention_keys(t, a, m, 0);    /* [B,S,C] -> [B,S,G*D] */
+    at_tensor *K = at_attention_keys(t, a, m, 0);    /* [B,N,C] -> [B,N,G*D] */
     at_tensor *V = at_attention_values(t, a, m);
     return at_attention_combine(t, a, Q, K, V, with);
 }

@@ -1,4 +1,4 @@
-/* attention.h -- multi-head attention as a layer: projections around at_sdpa.
+/* attention_layer.h -- multi-head attention as a layer: projections around at_sdpa.
  *
  *     Q = x Wq      K = m Wk      V = m Wv         m = x: self-attention; another: cross attention
  *     y = at_sdpa(rope(Q), rope(K), V) Wo
@@ -34,7 +34,7 @@ AT_API bool at_attention_check(at_tape *t, at_attention_config config);
  * the layer holds NULLs, and what it is applied to becomes NULL. */
 AT_API at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain);
 
-/* x [B,T,dim], m [B,S,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else
+/* x [B,T,dim], m [B,N,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else
  * at_sdpa should do (causal, masks, path, taps ...); its heads, kv_heads and dropout are those of
  * the layer. */
 AT_API at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,

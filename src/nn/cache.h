@@ -35,13 +35,12 @@ typedef struct {
  * equally long are padded on the left, with `keep` [B,1,1,context] 0 there; rope depends on
  * distances alone.) */
 AT_API at_cache at_cache_make(at_tape *t, const at_attention *layer, int B, int context);
-/* For cross attention: K and V of m [B,S,dim], computed here once.  Gradients flow through them. */
+/* For cross attention: K and V of m [B,N,dim], computed here once.  Gradients flow through them. */
 AT_API at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m);
 
 /* The next T rows, x [B,T,dim] -> [B,T,dim]: many at once for a prompt, then one by one.  `with` as
  * in at_attention_apply, but for align and offset: causal masks and windows see each row at its
- * position.  bias and keep are those of the new rows, against `context` keys (or S); likewise the
- * taps.
+ * position.  bias and keep are of the new rows, against `context` (or N) keys; likewise the taps.
  *
  * A cache that grows is for inference: an error in train mode, and where a gradient is wanted
  * (at_no_grad); it is written without being recorded, so at_replay does not fill it again.  Other

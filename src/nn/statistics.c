@@ -10,13 +10,13 @@
 /* P as [B,H,T,N], and how the mask is read beside it. */
 typedef struct {
     const at_tensor *P, *keep;
-    int B, H, T, S;
+    int B, H, T, N;
     ptrdiff_t b, h, i, j; /* strides of keep */
 } stats_view;
 
 static bool stats_mask(at_tape *t, stats_view *v)
 {
-    at_shape s = v->keep->shape, P = v->P->shape, four = at_shape_of(v->B, v->H, v->T, v->S);
+    at_shape s = v->keep->shape, P = v->P->shape, four = at_shape_of(v->B, v->H, v->T, v->N);
     AT_REQUIRE(
         t, s.ndim != 3 || P.ndim != 4,
         "statistics: keep is %s beside P %s: is that [B,T,N] or [H,T,N]?  Write [B,1,T,N] or "
@@ -45,7 +45,7 @@ static bool stats_view_of(at_tape *t, const at_tensor *P, const at_tensor *keep,
     if (s.ndim == 2) fits = fits && heads == 1;
     AT_REQUIRE(t, fits, "statistics: P is %s, which are no weights of %d heads", at_text(P), heads);
     *v = (stats_view){.P = P, .keep = keep, .H = heads};
-    v->T = s.dim[s.ndim - 2], v->S = at_last(s);
+    v->T = s.dim[s.ndim - 2], v->N = at_last(s);
     v->B = s.ndim == 4 || (s.ndim == 3 && heads == 1) ? s.dim[0] : 1;
     return !keep || stats_mask(t, v);
 }
@@ -58,13 +58,13 @@ static bool stats_keeps(const stats_view *v, int b, int h, int i, int j)
 
 static double stats_weight(const stats_view *v, int b, int h, int i, int j)
 {
-    return at_element(v->P, (((ptrdiff_t)b * v->H + h) * v->T + i) * v->S + j);
+    return at_element(v->P, (((ptrdiff_t)b * v->H + h) * v->T + i) * v->N + j);
 }
 
 static int stats_kept(const stats_view *v, int b, int h, int i)
 {
     int n = 0;
-    for (int j = 0; j < v->S; j++) n += stats_keeps(v, b, h, i, j);
+    for (int j = 0; j < v->N; j++) n += stats_keeps(v, b, h, i, j);
     return n;
 }
 
@@ -73,7 +73,7 @@ static void stats_add_row(const stats_view *v, int b, int h, int i, int n, at_he
                           double *average)
 {
     double largest = 0;
-    for (int j = 0; j < v->S; j++) {
+    for (int j = 0; j < v->N; j++) {
         if (!stats_keeps(v, b, h, i, j)) continue;
         double p = stats_weight(v, b, h, i, j);
         sum->entropy -= p == 0 ? 0 : p * log(p);
@@ -91,21 +91,21 @@ static double stats_overlap(const stats_view *v, int b, int h, const double *ave
     double sum = 0;
     for (int i = 0; i < v->T; i++) {
         if (stats_kept(v, b, h, i) < 2) continue;
-        for (int j = 0; j < v->S; j++)
+        for (int j = 0; j < v->N; j++)
             if (stats_keeps(v, b, h, i, j)) sum += fmin(stats_weight(v, b, h, i, j), average[j]);
     }
     return sum;
 }
 
-/* average: workspace of S elements */
+/* average: workspace of N elements */
 static at_head_statistics stats_of_head(const stats_view *v, int h, double *average)
 {
     at_head_statistics stats = {0};
     ptrdiff_t compared = 0;
-    double cells = (double)v->B * v->T * v->S;
+    double cells = (double)v->B * v->T * v->N;
     for (int b = 0; b < v->B; b++) {
         ptrdiff_t before = stats.rows;
-        memset(average, 0, (size_t)v->S * sizeof *average);
+        memset(average, 0, (size_t)v->N * sizeof *average);
         for (int i = 0; i < v->T; i++) {
             int n = stats_kept(v, b, h, i);
             stats.kept += n;
@@ -113,7 +113,7 @@ static at_head_statistics stats_of_head(const stats_view *v, int h, double *aver
         }
         ptrdiff_t rows = stats.rows - before;
         if (rows < 2) continue;
-        for (int j = 0; j < v->S; j++) average[j] /= (double)rows;
+        for (int j = 0; j < v->N; j++) average[j] /= (double)rows;
         stats.similarity += stats_overlap(v, b, h, average);
         compared += rows;
     }
@@ -134,7 +134,7 @@ at_head_statistics at_head_statistics_of(at_tape *t, const at_tensor *P, const a
         return at_fail(t, ATTIC_USER_ERROR, "statistics: there is no head %d of %d", h, heads),
                stats;
     at_mark here = at_mark_here(t);
-    double *average = at_step_alloc(t, ((size_t)v.S + 1) * sizeof *average);
+    double *average = at_step_alloc(t, ((size_t)v.N + 1) * sizeof *average);
     if (average) stats = stats_of_head(&v, h, average);
     at_rewind(t, here);
     return stats;
