@@ -9,6 +9,7 @@
 #include "attention/problem.h"
 #include "autograd/op.h"
 #include "ops/map.h"
+#include "ops/nest.h"
 
 /* [T,N] of zeros, to be filled */
 static at_tensor *keep_none(at_tape *t, const char *name, int T, int N)
@@ -161,27 +162,6 @@ at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad)
     return keep;
 }
 
-/* How a row of the result is read from x: where it begins, and the step along it (0: repeated). */
-typedef struct {
-    const unsigned char *row;
-    ptrdiff_t stride[AT_MAX_DIMS], step;
-} keep_operand;
-
-static keep_operand keep_operand_of(const at_tensor *x, at_shape y)
-{
-    keep_operand o = {.row = x->data};
-    at_broadcast_strides(x->shape, y, o.stride);
-    o.step = y.ndim ? o.stride[y.ndim - 1] : 0;
-    return o;
-}
-
-static const unsigned char *keep_operand_row(const keep_operand *o, at_shape y, ptrdiff_t r)
-{
-    const unsigned char *row = o->row;
-    for (int d = y.ndim - 2; d >= 0; r /= y.dim[d--]) row += r % y.dim[d] * o->stride[d];
-    return row;
-}
-
 /* Cells that both keep, or that either keeps. */
 static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_tensor *b, bool both)
 {
@@ -192,12 +172,16 @@ static at_tensor *keep_combine(at_tape *t, const char *name, at_tensor *a, at_te
                at_text(a), at_text(b), at_clash_text(a->shape, b->shape));
     at_tensor *keep = at_blank(t, ATTIC_BOOL, s);
     if (!keep || at_count(s) == 0) return keep;
-    keep_operand A = keep_operand_of(a, s), B = keep_operand_of(b, s);
-    for (ptrdiff_t rows = at_rows(s), r = 0; r < rows; r++) {
-        const unsigned char *x = keep_operand_row(&A, s, r), *z = keep_operand_row(&B, s, r);
-        unsigned char *y = keep_row(keep, r);
-        for (ptrdiff_t n = at_last(s), j = 0; j < n; j++, x += A.step, z += B.step)
-            y[j] = both ? *x && *z : *x || *z;
+    at_nest rows = at_nest_of(s, 2, (at_shape[]){a->shape, b->shape});
+    const at_loop row = rows.n ? at_nest_drop(&rows) : (at_loop){.size = 1};
+    unsigned char *y = keep->data;
+    for (ptrdiff_t r = 0; r < rows.count; r++) {
+        ptrdiff_t at[AT_NEST_OPERANDS] = {0};
+        at_nest_move(&rows, r, at);
+        const unsigned char *x = (unsigned char *)a->data + at[0];
+        const unsigned char *z = (unsigned char *)b->data + at[1];
+        for (ptrdiff_t j = 0; j < row.size; j++, x += row.step[0], z += row.step[1])
+            *y++ = both ? *x && *z : *x || *z;
     }
     return keep;
 }
