@@ -75,13 +75,13 @@ static int tiled_rows(const at_sdpa_plan *p)
     return p->T <= TILED_LONG ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
 }
 
-size_t at_sdpa_fused_scratch(at_sdpa_plan *p, at_dtype dtype)
+size_t at_sdpa_fused_scratch(at_sdpa_plan *p, at_dtype real)
 {
-    const size_t real = at_dtype_size(dtype);
+    const size_t size = at_dtype_size(real);
     p->tile = tiled_rows(p);
-    p->gemm = at_sdpa_gemm_of(p, real);
-    size_t threads = (size_t)at_thread_count(), space = AT_OF_REAL(dtype, sdpa_tile_bytes)(p);
-    size_t bound = (size_t)at_count(p->O) * real / 8;
+    p->gemm = at_sdpa_gemm_of(p, size);
+    size_t threads = (size_t)at_thread_count(), space = AT_OF_REAL(real, sdpa_tile_bytes)(p);
+    size_t bound = (size_t)at_count(p->O) * size / 8;
     size_t slots = (bound > TILED_SCRATCH ? bound : TILED_SCRATCH) / (space + 1);
     if (slots > threads) slots = threads;
     p->slots = slots > 0 ? (int)slots : 1;

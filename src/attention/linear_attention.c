@@ -75,7 +75,6 @@ static linear_attention_head linear_attention_head_of(const linear_attention_job
     const at_node *n = job->n;
     const linear_attention_args *a = n->args;
     const ptrdiff_t r = head * a->T, q = r * a->D, v = r * a->Dv;
-    const REAL *dO = n->out[0]->grad;
     return (linear_attention_head){.T = a->T,
                                    .D = a->D,
                                    .Dv = a->Dv,
@@ -84,7 +83,6 @@ static linear_attention_head linear_attention_head_of(const linear_attention_job
                                    .K = (const REAL *)n->in[1]->data + q,
                                    .V = (const REAL *)n->in[2]->data + v,
                                    .O = (REAL *)n->out[0]->data + v,
-                                   .dO = dO ? dO + v : NULL,
                                    .r = (REAL *)n->saved + r,
                                    .dQ = job->dQ ? job->dQ + q : NULL,
                                    .dK = job->dK ? job->dK + q : NULL,
@@ -176,6 +174,8 @@ static void linear_attention_backward_heads(void *job, ptrdiff_t head, ptrdiff_t
 {
     for (; head < to; head++) {
         linear_attention_head h = linear_attention_head_of(job, head, slot);
+        const at_tensor *O = ((linear_attention_job *)job)->n->out[0];
+        h.dO = (const REAL *)O->grad + (h.O - (const REAL *)O->data);
         if (h.dQ) linear_attention_up_for_dQ(&h);
         if (h.dK || h.dV) linear_attention_down_for_dK_and_dV(&h);
     }
