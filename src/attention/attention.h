@@ -15,34 +15,35 @@
  *
  * Layouts.  Query head h reads key/value head h / (H/G).
  *
- *     Q             K             V              O              scores, bias, keep, weights    lse
- *     [T,D]         [N,D]         [N,Dv]         [T,Dv]         [T,N]                          [T]
- *     [B,T,D]       [B,N,D]       [B,N,Dv]       [B,T,Dv]       [B,T,N]                        [B,T]
- *     [B,H,T,D]     [B,G,N,D]     [B,G,N,Dv]     [B,H,T,Dv]     [B,H,T,N]                      [B,H,T]
+ *     Q            K            V            O            scores, bias, keep, weights  lse
+ *     [T,D]        [N,D]        [N,Dv]       [T,Dv]       [T,N]                        [T]
+ *     [B,T,D]      [B,N,D]      [B,N,Dv]     [B,T,Dv]     [B,T,N]                      [B,T]
+ *     [B,H,T,D]    [B,G,N,D]    [B,G,N,Dv]   [B,H,T,Dv]   [B,H,T,N]                    [B,H,T]
  *     heads = H > 0: packed, no transposes
- *     [T,H*D]       [N,G*D]       [N,G*Dv]       [T,H*Dv]       [H,T,N]                        [H,T]
- *     [B,T,H*D]     [B,N,G*D]     [B,N,G*Dv]     [B,T,H*Dv]     [B,H,T,N]                      [B,H,T]
+ *     [T,H*D]      [N,G*D]      [N,G*Dv]     [T,H*Dv]     [H,T,N]                      [H,T]
+ *     [B,T,H*D]    [B,N,G*D]    [B,N,G*Dv]   [B,T,H*Dv]   [B,H,T,N]                    [B,H,T]
  *
- * bias and keep may be smaller: they are broadcast, as NumPy does, to that shape or to [B,H,T,N].  Three
- * axes beside [B,H,T,N] would be read as [H,T,N] where [B,T,N] was meant: that is an error; write
- * [B,1,T,N] or [1,H,T,N].
+ * bias and keep may be smaller: they are broadcast, as NumPy does, to that shape or to [B,H,T,N].
+ * Three axes beside [B,H,T,N] would be read as [H,T,N] where [B,T,N] was meant: that is an error;
+ * write [B,1,T,N] or [1,H,T,N].
  *
  * Masked means not read: what a row does not keep cannot reach its output, nor through it a
  * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)
  * A row that keeps nothing gives O = 0, weights of 0, lse = -inf, and gradients of exactly 0.
  *
- * Backward can check itself: see at_check_attention.  (The composed path has no backward of its own.)
+ * Backward can check itself: see at_check_attention.  (The composed path has no backward of its
+ * own.)
  *
  * In other words.  What texts call a mask:
  *
  *     mask, 1 = attend       keep; the same as "0 = masked"
- *     mask, 1 = masked       keep = at_keep_from_drop(t, mask), see masks.h; at_masked_fill has this polarity
+ *     mask, 1 = masked       keep = at_keep_from_drop(t, mask), see masks.h
  *     M of 0 and -inf        bias, whether it is added before or after the division by sqrt(D)
  *     (Q K^T + M) / sqrt(D)  with a finite M is not our bias M but M / sqrt(D)
  *     padding                key_len, or a keep of [B,1,1,N]
  *
- * and a temperature:  softmax(Q K^T / (tau sqrt(D))) is temperature = tau;  where sqrt(D) itself goes by
- * that name, softmax(Q K^T / tau) is scale = 1, temperature = tau.
+ * and a temperature:  softmax(Q K^T / (tau sqrt(D))) is temperature = tau;  where sqrt(D) itself
+ * goes by that name, softmax(Q K^T / tau) is scale = 1, temperature = tau.
  *
  * docs/attention.md tells why all of this is as it is. */
 #ifndef AT_ATTENTION_ATTENTION_H
@@ -65,7 +66,8 @@ typedef enum {
 } at_sdpa_path;
 
 typedef struct {
-    /* scale / temperature, softcap and 1 / softcap must be finite, and in the tape's real type, too */
+    /* scale / temperature, softcap and 1 / softcap must be finite, and in the tape's real type,
+     * too */
     double scale;       /* 0: 1/sqrt(D), and 1 if D = 0 */
     double temperature; /* > 0 divides the scores; 0: 1 */
     double softcap;     /* > 0 bounds the scores to (-cap, cap); 0: off */
@@ -90,17 +92,19 @@ typedef struct {
     at_tensor **lse;     /* out, detached: log-sum-exp of the kept scores; -inf where none */
 } at_sdpa_args;
 
-/* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be one and
- * the same tensor.  After an error the tensors asked for are NULL. */
+/* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be
+ * one and the same tensor.  After an error the tensors asked for are NULL. */
 AT_API at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
 
-/* From now on every at_sdpa on this tape, fused or plain, makes sure whenever its backward runs that
+/* From now on every at_sdpa on this tape, fused or plain, makes sure whenever its backward runs
+ * that
  *
  *     <Q,dQ> = <K,dK>        <V,dV> = <O,dO>        sum_j dK_j = 0 (without softcap)
  *
- * hold in every head, within 64 eps times a bound of the sum of the absolute terms; one that does not is a sticky
- * error with the head and both numbers.  Gradients keep their bits.  See attention/identities.c.  Takes as much
- * memory again as Q, K and V.  Returns the setting before. */
+ * hold in every head, within 64 eps times a bound of the sum of the absolute terms; one that does
+ * not is a sticky error with the head and both numbers.  Gradients keep their bits.  See
+ * attention/identities.c.  Takes as much memory again as Q, K and V.  Returns the setting
+ * before. */
 AT_API bool at_check_attention(at_tape *t, bool on);
 
 AT_END_C

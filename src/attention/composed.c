@@ -8,19 +8,20 @@
  *     A = dropout(P)
  *     O = A V                                 [B,G,H/G,T,N] [B,G,1,N,Dv]  ->  [B,G,H/G,T,Dv]
  *
- * As one would write it without at_sdpa, and with nothing of its derivation: so where the three paths agree,
- * it is not because they make the same mistake.  It keeps every [T,N] matrix along the way, and
- * multiplies what is masked by 0: a NaN there does come through.
+ * As one would write it without at_sdpa, and with nothing of its derivation: so where the three
+ * paths agree, it is not because they make the same mistake.  It keeps every [T,N] matrix along the
+ * way, and multiplies what is masked by 0: a NaN there does come through.
  *
- * Groups: query heads are cut into G groups of H/G, and a matrix product broadcasts the one key/value head of
- * each.  So query head h reads key/value head h / (H/G), and its gradient is summed over the group. */
+ * Groups: query heads are cut into G groups of H/G, and a matrix product broadcasts the one
+ * key/value head of each.  So query head h reads key/value head h / (H/G), and its gradient is
+ * summed over the group. */
 #include "ops/op.h"
 #include "attention/problem.h"
 
 #include <float.h>
 
-/* drop [B,H,T,N]: 1 where causal, window, key_len or keep masks.  (A bias of -inf needs no help here.)  An
- * op, so that a replay reads keep and key_len anew; nothing to differentiate. */
+/* drop [B,H,T,N]: 1 where causal, window, key_len or keep masks.  (A bias of -inf needs no help
+ * here.)  An op, so that a replay reads keep and key_len anew; nothing to differentiate. */
 static void composed_drop_forward(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
@@ -88,8 +89,8 @@ static at_tensor *composed_scores(at_tape *t, at_tensor *Q, at_tensor *K, const 
     return bias ? at_add(t, S, bias) : S;
 }
 
-/* log sum_j exp(S_ij).  The maximum of a row with nothing kept is -inf; any finite number does as well
- * there, and exp(-inf - m) is then 0. */
+/* log sum_j exp(S_ij).  The maximum of a row with nothing kept is -inf; any finite number does as
+ * well there, and exp(-inf - m) is then 0. */
 static at_tensor *composed_lse(at_tape *t, at_tensor *S, const at_sdpa_plan *p)
 {
     bool no_grad = at_no_grad(t, true), anomaly = at_anomaly(t, false); /* log 0 is meant */

@@ -1,59 +1,66 @@
 /* fused.c -- attention on tiles: the fused path.
  *
- * reference.c derives what is computed; here is how, without ever holding T x N numbers.  A tile is a block of
- * rows against a block of keys; its scores live in scratch memory, are made into what is wanted of them
- * while they are in cache, and are forgotten.
+ * reference.c derives what is computed; here is how, without ever holding T x N numbers.  A tile is
+ * a block of rows against a block of keys; its scores live in scratch memory, are made into what is
+ * wanted of them while they are in cache, and are forgotten.
  *
  *              keys j0 .. j0+keys-1
  *            +---------+---------+----
  *     rows   |         |         |           s   scores, then P, then A
  *     i0 ..  |  tile   |         |           d   dP, then dS, then dX
  *            +---------+---------+----
- *            |         |         |           all products, Q K^T and the other four of backward, are
+ *            |         |         |           all products, Q K^T and the four of backward, are
  *                                            matrix products of whole tiles
  *
- * It lies in memory on its side, as K Q^T: then a vector holds one key's scores of neighbouring rows, a
- * row's maximum and sum stay in its own lane, and K and V can be read where they are.
+ * It lies in memory on its side, as K Q^T: then a vector holds one key's scores of neighbouring
+ * rows, a row's maximum and sum stay in its own lane, and K and V can be read where they are.
  *
- * FORWARD (fused_forward.c).  One task takes a block of rows and goes along the keys.  It cannot know a row's
- * maximum before the last tile, so it keeps a running one, and corrects what it has when a larger one turns
- * up:
+ * FORWARD (fused_forward.c).  One task takes a block of rows and goes along the keys.  It cannot
+ * know a row's maximum before the last tile, so it keeps a running one, and corrects what it has
+ * when a larger one turns up:
  *
  *     m' = max(m, max_j S_ij)
  *     l' = exp(m - m') l   + sum_j exp(S_ij - m')
  *     O' = exp(m - m') O_i + sum_j exp(S_ij - m') z_ij V_j          and O_i = O' / l' at the end
  *
- * (the online softmax: Milakov, Gimelshein 2018; in attention: Rabe, Staats 2021; Dao et al. 2022).  Tiles of
- * which nothing is kept are not visited, and a tile is narrowed to the keys that some row of it keeps.
+ * (the online softmax: Milakov, Gimelshein 2018; in attention: Rabe, Staats 2021; Dao et al. 2022).
+ * Tiles of which nothing is kept are not visited, and a tile is narrowed to the keys that some row
+ * of it keeps.
  *
- * Scores are finished, c included, before the maximum is taken and subtracted: so no exponent is above 0.
- * (c s - m in one multiply-add would be, by what rounding took from m: 512, for floats around 1e10.)
+ * Scores are finished, c included, before the maximum is taken and subtracted: so no exponent is
+ * above 0.  (c s - m in one multiply-add would be, by what rounding took from m: 512, for floats
+ * around 1e10.)
  *
- * BACKWARD (fused_backward.c).  delta first, then one sweep over the tiles, each doing its share of everything:
+ * BACKWARD (fused_backward.c).  delta first, then one sweep over the tiles, each doing its share of
+ * everything:
  *
  *     S = c Q K^T            P = exp(S - m) / l           A = P z
  *     d = dO V^T + dW        dS = P (z d - delta)         dX = dS slope
  *     dV += A^T dO           dK += c dX^T Q               dQ += c dX K
  *
- * A tile adds to dQ of its rows and to dK, dV of its keys.  So that tasks need not wait for each other, nor
- * their order matter, the sweep follows a round-robin schedule: in a step, key block k (some tiles long) is
- * paired with row block (k + step) mod n.  Within a step no two tasks share a row block or a key block, and all
- * steps together are all pairs.  Every sum then has one fixed order, whatever the number of threads.
+ * A tile adds to dQ of its rows and to dK, dV of its keys.  So that tasks need not wait for each
+ * other, nor their order matter, the sweep follows a round-robin schedule: in a step, key block k
+ * (some tiles long) is paired with row block (k + step) mod n.  Within a step no two tasks share a
+ * row block or a key block, and all steps together are all pairs.  Every sum then has one fixed
+ * order, whatever the number of threads.
  *
  *     n = 3        keys 0   1   2
  *     rows 0            0   2   1        the step in which they are paired
  *          1            1   0   2
  *          2            2   1   0
  *
- * Where there are heads enough to keep all threads busy, a head's whole schedule is one task, and one key
- * block is paired with all its row blocks before the next begins: its K, V, dK and dV stay in cache.
+ * Where there are heads enough to keep all threads busy, a head's whole schedule is one task, and
+ * one key block is paired with all its row blocks before the next begins: its K, V, dK and dV stay
+ * in cache.
  *
- * dbias breaks the separation where bias is repeated: along batches or heads, these become one task;
- * along rows and keys at once, so do the key blocks.  (A tensor in several roles is no such case: operands.h.)
+ * dbias breaks the separation where bias is repeated: along batches or heads, these become one
+ * task; along rows and keys at once, so do the key blocks.  (A tensor in several roles is no such
+ * case: operands.h.)
  *
- * MEMORY.  A tile needs 150 to 250 KB, and 64 threads are not to need 64 times that for one long head.  So
- * there are slots: as many as fit into a bound that the size of O sets, and no more than threads.  Who
- * works takes a slot, and does one block after the other; the blocks follow from the shapes alone. */
+ * MEMORY.  A tile needs 150 to 250 KB, and 64 threads are not to need 64 times that for one long
+ * head.  So there are slots: as many as fit into a bound that the size of O sets, and no more than
+ * threads.  Who works takes a slot, and does one block after the other; the blocks follow from the
+ * shapes alone. */
 #include "ops/op.h"
 #include "attention/fused_tile.h"
 
@@ -65,9 +72,9 @@ enum {
     TILED_SCRATCH = 768 << 10 /* bytes for all slots, or an eighth of O, but at least one slot */
 };
 
-/* The diagonal cuts through a large part of the tiles of a short sequence; the lower they are, the less of
- * them is computed in vain.  Of a long one, K and V come from beyond the second-level cache for every block
- * of rows; the higher those are, the less often. */
+/* The diagonal cuts through a large part of the tiles of a short sequence; the lower they are, the
+ * less of them is computed in vain.  Of a long one, K and V come from beyond the second-level cache
+ * for every block of rows; the higher those are, the less often. */
 static int tiled_rows(const at_sdpa_plan *p)
 {
     bool band = p->causal || p->window_left || p->window_right;

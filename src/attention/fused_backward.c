@@ -1,4 +1,5 @@
-/* fused_backward.c -- the backward of the fused path; fused.c has the equations and the schedule. */
+/* fused_backward.c -- the backward of the fused path; fused.c has the equations and the
+ * schedule. */
 #include "attention/fused_tile.h"
 
 #include <string.h>
@@ -56,8 +57,8 @@ static REAL backward_delta_of_weights(sdpa_tile *x, int r)
     return sum;
 }
 
-/* delta = dO_i.O_i of the rows, each the chain of multiply-adds, n = 0, 1 ..., that the product dO V^T makes
- * of dO_i.V_j: where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
+/* delta = dO_i.O_i of the rows, each the chain of multiply-adds, n = 0, 1 ..., that the product dO
+ * V^T makes of dO_i.V_j: where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
 static void backward_delta_of_values(const sdpa_tile *x)
 {
     REAL Ot[VEC_LANES * VEC_LANES], *restrict delta = x->delta;
@@ -148,8 +149,8 @@ static void backward_softmax(const sdpa_tile *x)
     }
 }
 
-/* Adds dS to dbias.  Where a row goes into one number it is summed in double: whole rows sum to 0, so that
- * rounding errors would be all there is. */
+/* Adds dS to dbias.  Where a row goes into one number it is summed in double: whole rows sum to 0,
+ * so that rounding errors would be all there is. */
 static void backward_dbias(const sdpa_tile *x)
 {
     const at_sdpa_cells at = x->p->bias;
@@ -254,8 +255,8 @@ static void backward_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
     for (; task < to; task++) backward_task(job, &x, (int)task);
 }
 
-/* What can be a task of its own, given which sums dbias shares.  Where there are heads enough, a head's whole
- * schedule is one task: all that it reads and adds to is in cache. */
+/* What can be a task of its own, given which sums dbias shares.  Where there are heads enough, a
+ * head's whole schedule is one task: all that it reads and adds to is in cache. */
 static void backward_cut(backward_job *job)
 {
     const at_sdpa_plan *p = job->of.p;

@@ -1,7 +1,8 @@
 /* fused_forward.c -- the forward of the fused path; fused.c has the equations.
  *
- * One task takes a block of rows and goes along the keys, tile by tile.  O_i is added up where it will
- * stay, m and l of the rows lie beside the tile, and what is saved of them is written at the end. */
+ * One task takes a block of rows and goes along the keys, tile by tile.  O_i is added up where it
+ * will stay, m and l of the rows lie beside the tile, and what is saved of them is written at the
+ * end. */
 #include "attention/fused_tile.h"
 
 #include <string.h>
@@ -33,8 +34,8 @@ static void forward_top(const sdpa_tile *x, REAL *restrict top)
         for (int r = 0; r < ld; r++) top[r] = forward_max(s[r], top[r]);
 }
 
-/* s becomes exp(s - m'); m and l become m' and l', and shrink is exp(m - m').  While all that a row has
- * kept is infinitely unlikely, m' is -inf, and 0 stands in for it. */
+/* s becomes exp(s - m'); m and l become m' and l', and shrink is exp(m - m').  While all that a row
+ * has kept is infinitely unlikely, m' is -inf, and 0 stands in for it. */
 static void forward_online(const sdpa_tile *x, REAL *restrict shrink)
 {
     REAL *restrict m = x->m, base[AT_SDPA_ROWS], sum[AT_SDPA_ROWS];
@@ -100,7 +101,8 @@ static void forward_tile(sdpa_tile *x, bool first)
     sdpa_sum(x, &AV);
 }
 
-/* O_i / l_i.  A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets NaN. */
+/* O_i / l_i.  A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets
+ * NaN. */
 static void forward_end(const sdpa_tile *x, const unsigned char *kept)
 {
     const at_sdpa_plan *p = x->p;

@@ -1,14 +1,14 @@
 /* fused_tile.c -- lays a tile of attention, finds what is kept of it, multiplies; see fused_tile.h.
  *
- * WHAT IS KEPT, in three steps from cheap to expensive.  Which keys lie within causal, window
- * and key_len?  Their bounds only ever move to the right from row to row, so the first row and the last
- * answer for all.  Which of them does `keep`, or a bias of -inf, leave to any row?  The tile is narrowed to
- * these, and not computed if there are none.  And is every cell kept that is left?  Then there is no mask,
- * and nothing of what follows need be done.
+ * WHAT IS KEPT, in three steps from cheap to expensive.  Which keys lie within causal, window and
+ * key_len?  Their bounds only ever move to the right from row to row, so the first row and the last
+ * answer for all.  Which of them does `keep`, or a bias of -inf, leave to any row?  The tile is
+ * narrowed to these, and not computed if there are none.  And is every cell kept that is left?
+ * Then there is no mask, and nothing of what follows need be done.
  *
- * MASKED MEANS NOT READ, though a product of tiles multiplies every cell: where P or dX is masked it is made
- * exactly 0, which silences every finite number; and rows with a NaN or infinity are taken out of the
- * product (read as 0) and added by hand for the cells that are kept. */
+ * MASKED MEANS NOT READ, though a product of tiles multiplies every cell: where P or dX is masked
+ * it is made exactly 0, which silences every finite number; and rows with a NaN or infinity are
+ * taken out of the product (read as 0) and added by hand for the cells that are kept. */
 #include "attention/fused_tile.h"
 
 #include <string.h>
@@ -123,8 +123,9 @@ static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
     }
 }
 
-/* any[k] |= is key k kept, all[k] &= the same.  Of a mask alone, whose bytes may be any but 0 for what is
- * kept, the bytes themselves: then `all` may be 0 where all is kept, which is right if slow. */
+/* any[k] |= is key k kept, all[k] &= the same.  Of a mask alone, whose bytes may be any but 0 for
+ * what is kept, the bytes themselves: then `all` may be 0 where all is kept, which is right if
+ * slow. */
 static void tile_look(const sdpa_tile *x, int r, unsigned char *restrict any,
                       unsigned char *restrict all)
 {
@@ -140,7 +141,8 @@ static void tile_look(const sdpa_tile *x, int r, unsigned char *restrict any,
     for (int k = 0; k < x->keys; k++) any[k] |= kept[k], all[k] &= kept[k];
 }
 
-/* Narrows the tile to the keys that `keep` and bias leave to a row of it; false if there are none. */
+/* Narrows the tile to the keys that `keep` and bias leave to a row of it; false if there are
+ * none. */
 static bool tile_narrow(sdpa_tile *x)
 {
     unsigned char any[AT_SDPA_KEYS] = {0}, all[AT_SDPA_KEYS];
@@ -157,8 +159,8 @@ static bool tile_narrow(sdpa_tile *x)
     return lo < hi;
 }
 
-/* lo and hi of each row: what at_sdpa_range_of says, counted from j0, in the vector unit.  The rows that fill up are like the
- * last one. */
+/* lo and hi of each row: what at_sdpa_range_of says, counted from j0, in the vector unit.  The rows
+ * that fill up are like the last one. */
 static void tile_spans(const sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
@@ -386,8 +388,8 @@ static void tile_sum_finite(const sdpa_tile *x, const sdpa_sum_args *a)
         if (!finite[k]) tile_patch(x, a, k);
 }
 
-/* The first of the rows of X that some row of the product must not read: the keys before it are kept by
- * all rows. */
+/* The first of the rows of X that some row of the product must not read: the keys before it are
+ * kept by all rows. */
 static int tile_first_unread(const sdpa_tile *x, bool across)
 {
     const bool from_begin = across || x->by_cell || x->lo[x->rows - 1] > 0;

@@ -1,15 +1,15 @@
 /* fused_tile.h -- one tile of attention: some rows of one head against some keys.
  *
- * Every array of cells lies on its side, so that neighbouring numbers are of neighbouring rows: what is
- * done to one row is done to a vector of rows at once, and none of it goes across a vector.
+ * Every array of cells lies on its side, so that neighbouring numbers are of neighbouring rows:
+ * what is done to one row is done to a vector of rows at once, and none of it goes across a vector.
  *
  *                   rows i0 .. i0+rows-1   filled up to ld, a multiple of the vector
  *                 +----------------------+
  *     keys  j0 .. |                      |      cell (row r, key k) at [k*ld + r]
  *                 +----------------------+
  *
- * fused_tile.c lays it out, finds what is kept, multiplies; fused_forward.c and fused_backward.c know what
- * for. */
+ * fused_tile.c lays it out, finds what is kept, multiplies; fused_forward.c and fused_backward.c
+ * know what for. */
 #ifndef AT_ATTENTION_FUSED_TILE_H
 #define AT_ATTENTION_FUSED_TILE_H
 #include "kernels/real.h"
@@ -56,9 +56,11 @@ typedef struct {
     at_workspace gemm;
 } sdpa_tile;
 
-/* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of so many numbers
+/* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of so many
+ * numbers
  *
- * W is rows by keys, X is of the keys and C of the rows; or `across`, all of it the other way round. */
+ * W is rows by keys, X is of the keys and C of the rows; or `across`, all of it the other way
+ * round. */
 typedef struct {
     bool across;
     REAL alpha, beta; /* beta = 0: C_m = ... */
@@ -89,20 +91,22 @@ sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot);
 void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int width, REAL *to);
 /* Takes the rows of head h in batch b that begin at i0. */
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
-/* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none is
- * left. */
+/* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none
+ * is left. */
 bool sdpa_select_keys(sdpa_tile *x, int j0, int end);
 /* Do `keep` and bias leave key k to row r?  (causal, window and key_len: at_sdpa_range_of) */
 bool sdpa_cell_kept(const sdpa_tile *x, int r, int k);
 /* s = scores, and slope.  Masked cells are computed like any other. */
 void sdpa_scores(sdpa_tile *x);
-/* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked at. */
+/* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked
+ * at. */
 at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r);
 /* There, they become `value`. */
 void sdpa_fill(const sdpa_tile *x, ptrdiff_t r, REAL value, REAL *cells);
 /* Masked cells become `value`, whatever they are. */
 void sdpa_mask_out(const sdpa_tile *x, REAL value, REAL *cells);
-/* m, l = 1/sum and delta of the rows, as saved; 0 for an m of -inf, which could not be subtracted. */
+/* m, l = 1/sum and delta of the rows, as saved; 0 for an m of -inf, which could not be
+ * subtracted. */
 void sdpa_load_statistics(const sdpa_tile *x);
 /* s = P = exp(S - m) l, exactly 0 where masked */
 void sdpa_probs(const sdpa_tile *x);

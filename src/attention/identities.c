@@ -1,7 +1,8 @@
 /* identities.c -- does the backward of attention agree with itself?
  *
- * Whatever the numbers are, three sums over the gradients of a backward must come out equal.  Letters as in
- * reference.c; <X,Y> is the sum of x y over all elements of one head; dQ, dK, dV are what this call contributes.
+ * Whatever the numbers are, three sums over the gradients of a backward must come out equal.
+ * Letters as in reference.c; <X,Y> is the sum of x y over all elements of one head; dQ, dK, dV are
+ * what this call contributes.
  *
  *     1   <Q,dQ> = <K,dK>      dQ_i = c sum_j dX_ij K_j  and  dK_j = c sum_i dX_ij Q_i,
  *                              so both are  sum_ij dX_ij c Q_i.K_j
@@ -9,51 +10,55 @@
  *     2   <V,dV> = <O,dO>      dV_j = sum_i A_ij dO_i  and  O_i = sum_j A_ij V_j,
  *                              so both are  sum_ij A_ij dO_i.V_j
  *
- *     3   sum_j dK_j = 0       moving all keys by one vector adds one number to all scores of a row, which changes
- *                              no weight:  sum_j dK_j = c sum_i (sum_j dX_ij) Q_i  and, dX being dS,
- *                              sum_j dS_ij = sum_j P_ij (dP_ij - delta_i) = delta_i - delta_i sum_j P_ij = 0
+ *     3   sum_j dK_j = 0       moving all keys by one vector adds one number to all scores of a
+ *                              row, which changes no weight:
+ *                              sum_j dK_j = c sum_i (sum_j dX_ij) Q_i  and, dX being dS,
+ *                              sum_j dS_ij = sum_j P_ij (dP_ij - delta_i) = delta_i - delta_i = 0
  *
  * WITH THE OPTIONS they read so:
  *
  *     scale, temperature       are in c, once on either side
- *     softcap                  1 is about dX, below the cap.  sum_j dX_ij need not be 0 there: 3 is left out
+ *     softcap                  1 is about dX, whose rows need not sum to 0: 3 is left out
  *     bias                     1 is about the scores without it: <Q,dQ> is not sum_ij dS_ij S_ij
  *     masks                    what is masked is in no sum, not even as 0 times something
- *     dropout                  2 holds for A, the weights that made O; 3 for P, which dropout left alone
- *     a gradient dW            reaches neither V nor O: 2 holds for dO alone, <O,dO> is not sum_i delta_i
- *     groups                   dK and dV of a key/value head are sums over its query heads, and so are 1 to 3
- *     one tensor as Q, K, V    its gradient is dQ + dK + dV, of which 1 to 3 say nothing: these are collected
- *                              apart, checked or not (operands.c)
+ *     dropout                  2 holds for A, the weights that made O; 3 for P, before dropout
+ *     a gradient dW            reaches neither V nor O: 2 holds for dO alone
+ *     groups                   1 to 3, like dK and dV, are sums over the query heads of a group
+ *     one tensor as Q, K, V    its gradient is dQ + dK + dV, of which 1 to 3 say nothing: these
+ *                              are collected apart, checked or not (operands.c)
  *
- * A check surrounds the backward of a path and only looks: it copies what the gradients held before and takes it
- * off each side again.  The bits of a gradient are those of a backward without it.
+ * A check surrounds the backward of a path and only looks: it copies what the gradients held before
+ * and takes it off each side again.  The bits of a gradient are those of a backward without it.
  *
- * WHAT THEY SEE.  1: a factor, an index or a sum that is wrong in one of dQ and dK.  2: that backward's
- * weights are not those of forward (other drops, a mask off by one, another log-sum-exp), or that dV was
- * not summed up.  3: a wrong delta, a dS that is not the softmax's.  They are blind to what is wrong on both
- * sides alike, such as a forgotten slope of the softcap, and to dbias: for that there is gradient
- * checking.  `make mutation` shows mistake by mistake who sees what.
+ * WHAT THEY SEE.  1: a factor, an index or a sum that is wrong in one of dQ and dK.  2: that
+ * backward's weights are not those of forward (other drops, a mask off by one, another
+ * log-sum-exp), or that dV was not summed up.  3: a wrong delta, a dS that is not the softmax's.
+ * They are blind to what is wrong on both sides alike, such as a forgotten slope of the softcap,
+ * and to dbias: for that there is gradient checking.  `make mutation` shows mistake by mistake who
+ * sees what.
  *
- * TOLERANCE.  A sum of products, in whatever order, is off by a few eps times the sum of their absolute
- * values.  64 eps times a bound of that sum may the sides differ: not what is left after terms have cancelled,
- * but what there was to cancel.  |K| and |V| are the longest key and value, |dW_i| the largest of its row, z is
- * 1/(1-p); sum_j A_ij is at most z, and sum_j |dS_ij| at most s_i = 2 z (|dO_i| |V| + |dW_i|):
+ * TOLERANCE.  A sum of products, in whatever order, is off by a few eps times the sum of their
+ * absolute values.  64 eps times a bound of that sum may the sides differ: not what is left after
+ * terms have cancelled, but what there was to cancel.  |K| and |V| are the longest key and value,
+ * |dW_i| the largest of its row, z is 1/(1-p); sum_j A_ij is at most z, and sum_j |dS_ij| at most
+ * s_i = 2 z (|dO_i| |V| + |dW_i|):
  *
  *     1   |c| sum_i s_i |Q_i| |K|         2   z sum_i |dO_i| |V|         3   |c| sum_i s_i |Q_i|
  *
- * Each of the n sums rounded beside what its gradient held before may have lost eps times that: n |before| more.
- * To this comes what is lost where numbers are denormal.  There rounding is off by up to half of the smallest
- * number, eps times the smallest normal one, whatever the terms are: so the smallest normal number is one more
- * term for every rounding, times what the result is multiplied with afterwards.
+ * Each of the n sums rounded beside what its gradient held before may have lost eps times that: n
+ * |before| more.  To this comes what is lost where numbers are denormal.  There rounding is off by
+ * up to half of the smallest number, eps times the smallest normal one, whatever the terms are: so
+ * the smallest normal number is one more term for every rounding, times what the result is
+ * multiplied with afterwards.
  *
  *     A_ij = z_ij P_ij                                    z
- *     dQ_i, dK_j, dV_j, O_i: a sum of n products, times c (dQ, dK)       1 + c n, each of so many elements,
- *                                                         with sqrt(elements) |x| for the sum of their |x|
+ *     dQ_i, dK_j, dV_j, O_i: n products, times c (dQ, dK) 1 + c n for each element, with
+ *                                                         sqrt(elements) |x| for the sum of |x|
  *     dP_ij: Dv products, times z;  delta_i: Dv products; dS_ij          N + (1 + z) Dv
  *     O_i in delta_i                                      (1 + N) sqrt(Dv) |dO_i|
  *
- * Sides and terms are added up in double.  A head in which one of them is NaN or infinite is not judged: that
- * shows by itself, and at_anomaly tells where it began.
+ * Sides and terms are added up in double.  A head in which one of them is NaN or infinite is not
+ * judged: that shows by itself, and at_anomaly tells where it began.
  *
  * COST.  One look at Q, K, V, O and their gradients (make bench BENCH=check). */
 #include "ops/op.h"
@@ -70,7 +75,7 @@ enum {
 
 #define CHECK_SMALLEST (sizeof(REAL) == sizeof(float) ? (double)FLT_MIN : DBL_MIN)
 
-/* Rows of `width` elements: x is Q, K, V or dO, and y what it is multiplied with: dQ, dK, dV or O. */
+/* Rows of `width` elements: x is Q, K, V or dO, and y its partner, dQ, dK, dV or O. */
 typedef struct {
     at_sdpa_layout at;
     int width;
@@ -106,7 +111,7 @@ static double check_largest(int n, const REAL *x)
     return most;
 }
 
-/* |x| or, where squares are too small or too large, a bound of it; 0 if an element is not finite. */
+/* |x|, or a bound where squares are too small or large; 0 if an element is not finite. */
 static double check_length(int n, const REAL *x)
 {
     double square = check_dot(n, x, x);
@@ -123,7 +128,8 @@ static bool check_is_untouched(int n, const REAL *y, const REAL *before)
     return true;
 }
 
-/* <x, y - before> of one row; *lost: what rounding to denormal numbers, and beside `before`, took from |y|, in eps */
+/* <x, y - before> of one row; *lost: what rounding to denormal numbers, and beside `before`, took
+ * from |y|, in eps */
 static double check_row(const check_operand *a, ptrdiff_t row, double length, double *lost)
 {
     *lost = 0;

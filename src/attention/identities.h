@@ -14,8 +14,8 @@ typedef struct {
     at_sdpa_sides Q, V, K;
 } at_sdpa_verdict;
 
-/* Runs `backward` and makes sure that the identities hold for what it added to the gradients; the first head in
- * which one does not is a sticky error. */
+/* Runs `backward` and makes sure that the identities hold for what it added to the gradients; the
+ * first head in which one does not is a sticky error. */
 AT_EACH_REAL(void, sdpa_checked, (at_node * n, void (*backward)(at_node *)));
 void at_sdpa_judge(const at_node *n, int b, int g, at_sdpa_verdict head);
 

@@ -22,8 +22,9 @@
  *
  *              dn_i = (r_i dO_i,  -r_i (dO_i . O_i))              [Dv+1]
  *
- * n_i = sum_{j<=i} (Q_i . K_j) V'_j is linear in each of Q_i, K_j and V'_j.  Q_i is multiplied
- * with the sum of the forward; K_j and V'_j are used by all i >= j, and so with a sum from the other end:
+ * n_i = sum_{j<=i} (Q_i . K_j) V'_j is linear in each of Q_i, K_j and V'_j.  Q_i is multiplied with
+ * the sum of the forward; K_j and V'_j are used by all i >= j, and so with a sum from the other
+ * end:
  *
  *              R_j   = sum_{i>=j} Q_i dn_i^T                      [D,Dv+1]
  *
@@ -181,7 +182,8 @@ static void linear_attention_backward_heads(void *job, ptrdiff_t head, ptrdiff_t
     }
 }
 
-/* Of a head: two multiply-adds, some 4 in a nanosecond, for each element of the matrix at each row. */
+/* Of a head: two multiply-adds, some 4 in a nanosecond, for each element of the matrix at each
+ * row. */
 static void linear_attention_heads(linear_attention_job *job, at_range_body *heads, int matrices)
 {
     const linear_attention_args *a = job->n->args;

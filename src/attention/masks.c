@@ -1,7 +1,7 @@
 /* masks.c -- builders of masks; see masks.h.
  *
- * Every pattern is a rule for which j the row i keeps, written row by row.  Nothing is recorded: a mask
- * is a leaf, as if the caller had filled it. */
+ * Every pattern is a rule for which j the row i keeps, written row by row.  Nothing is recorded: a
+ * mask is a leaf, as if the caller had filled it. */
 #include "attention/masks.h"
 
 #include <string.h>
@@ -55,7 +55,8 @@ at_tensor *at_keep_window(at_tape *t, int T, int N, int left, int right, at_alig
     return keep_band(t, "keep_window", T, N, left, right, align, offset);
 }
 
-/* Every query keeps the keys of the list, the queries of the list keep every key: one of the two, or both. */
+/* Every query keeps the keys of the list, the queries of the list keep every key: one of the two,
+ * or both. */
 static at_tensor *keep_stripes(at_tape *t, const char *name, int T, int N, const char *what,
                                const int *list, int n, bool keys, bool queries)
 {

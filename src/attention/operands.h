@@ -22,13 +22,15 @@ typedef struct {
 sdpa_operands sdpa_operands_of(at_node *n);            /* what forward reads and writes */
 void sdpa_operands_back(at_node *n, sdpa_operands *x); /* the gradients as well */
 
-/* Bytes of n->saved: m, 1/l and delta of each row; a copy of Q's, K's or V's gradient where one is needed; and what
- * a check finds. */
+/* Bytes of n->saved: m, 1/l and delta of each row; a copy of Q's, K's or V's gradient where one is
+ * needed; and what a check finds. */
 size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3]);
-/* The gradient of in[i], i < 3, by itself if in[i] has another role as well; or as it was, if backward is checked. */
+/* The gradient of in[i], i < 3, by itself if in[i] has another role as well; or as it was, if
+ * backward is checked. */
 void *at_sdpa_copy(const at_node *n, int i);
 at_sdpa_verdict *at_sdpa_verdicts(const at_node *n);
-/* Where a path adds up the gradient of in[i]: at_grad(n, i), or at_sdpa_copy(n, i), set to 0.  NULL: not wanted. */
+/* Where a path adds up the gradient of in[i]: at_grad(n, i), or at_sdpa_copy(n, i), set to 0.
+ * NULL: not wanted. */
 void *at_sdpa_grad(at_node *n, int i);
 AT_KERNEL(sdpa_plain_forward);
 AT_KERNEL(sdpa_plain_backward);

@@ -1,7 +1,7 @@
 /* position.c -- relative position biases; see position.h.
  *
- * T queries and N keys have T + N - 1 distances only.  So each bias is made in two steps: one number per
- * head and distance, then at_toeplitz, which spreads them over the scores.
+ * T queries and N keys have T + N - 1 distances only.  So each bias is made in two steps: one
+ * number per head and distance, then at_toeplitz, which spreads them over the scores.
  *
  *     k = 0 .. T+N-2      d = k - (T-1) - offset       x [H,T+N-1]  ->  [H,T,N]  ->  [1,H,T,N] */
 #include "attention/position.h"
@@ -67,7 +67,8 @@ static int t5_half(int64_t n, int M, int max_distance)
     if (n < m) return (int)n;
     if (n >= max_distance) return M - 1;
     double steps = log((double)n / m) / log((double)max_distance / m) * (M - m);
-    /* n = m (max_distance/m)^(1/2), say, is where a bucket begins; rounding must not put it one below */
+    /* n = m (max_distance/m)^(1/2), say, is where a bucket begins; rounding must not put it one
+     * below */
     int bucket = m + (int)floor(steps + 1e-9);
     return bucket < M ? bucket : M - 1;
 }

@@ -125,7 +125,8 @@ static bool sdpa_results(at_tape *t, const at_tensor *Q, const at_tensor *K, con
     p->scores = p->rows;
     p->scores.dim[p->scores.ndim++] = p->N;
 
-    /* space for what is saved of each row, and an int for the number of tiles along the longer side */
+    /* space for what is saved of each row, and an int for the number of tiles along the longer
+     * side */
     int longest = p->T > p->N ? p->T : p->N;
     bool countable = (int64_t)p->B * p->H <= INT32_MAX / (1 + longest / 64);
     AT_REQUIRE(t, countable && at_shape_valid(at_shape_of(p->B, p->H, p->T, AT_SDPA_SAVED)),

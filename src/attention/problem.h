@@ -2,7 +2,7 @@
  *
  * Whatever the layout, the paths see B batches of H query heads and G key/value heads:
  *
- *     row i of head h in batch b of Q   lies at   Q + b q.batch + h q.head + i q.row     (D numbers)
+ *     row i of head h in batch b of Q   lies at   Q + b q.batch + h q.head + i q.row   (D elements)
  *     bias_ij of that head              lies at   bias + b bias.b + h bias.h + i bias.i + j bias.j
  *
  *     layout                 q.batch   q.head   q.row
@@ -18,8 +18,8 @@
  *     lo <= j < hi     causal, window and key_len
  *     keep_ij = 1      and bias_ij > -inf
  *
- * Cell (b,h,i,j) has the number ((b H + h) T + i) N + j.  Dropout decides by it, so that every path,
- * tile and layout drops the same cells. */
+ * Cell (b,h,i,j) has the number ((b H + h) T + i) N + j.  Dropout decides by it, so that every
+ * path, tile and layout drops the same cells. */
 #ifndef AT_ATTENTION_PROBLEM_H
 #define AT_ATTENTION_PROBLEM_H
 #include "autograd/op.h"
@@ -57,8 +57,7 @@ typedef struct {
     int slots;    /* how many may work at once: there is scratch memory for so many */
     size_t gemm;  /* bytes of it that are the products' */
     bool checked; /* backward checks itself: see identities.h */
-    unsigned
-        own; /* bit i: in[i] is in[0], .. in[i-1] or bias as well, and its gradient collected apart */
+    unsigned own; /* bit i: in[i] has another role as well, and its gradient is collected apart */
     int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
 } at_sdpa_plan;
 
@@ -68,12 +67,13 @@ enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_KEY_
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                      const at_sdpa_args *a, at_sdpa_plan *p);
 
-/* Where the diagonal lies, j = i + *diagonal.  False after an error that calls the caller `name`; T = N is no
- * condition if nothing `needed` depends on it. */
+/* Where the diagonal lies, j = i + *diagonal.  False after an error that calls the caller `name`; T
+ * = N is no condition if nothing `needed` depends on it. */
 bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align, int offset, int T,
                       int N, int64_t *diagonal);
 
-/* Of each row, in n->saved: the maximum m, 1/sum, and space in which the tiled backward keeps delta. */
+/* Of each row, in n->saved: the maximum m, 1/sum, and space in which the tiled backward keeps
+ * delta. */
 enum { AT_SDPA_SAVED = 3 };
 
 /* A row of the plain path needs N numbers for each of s, slope, P, z, key. */

@@ -1,9 +1,9 @@
-/* reference.c -- scaled dot-product attention: the derivation, and the plain path, which is the derivation row by
- * row.
+/* reference.c -- scaled dot-product attention: the derivation, and the plain path, which is the
+ * derivation row by row.
  *
  * One head (problem.h says where its rows lie):
  *
- *     Q [T,D]   K [N,D]   V [N,Dv]   O [T,Dv]      R, X, U, S, P, z, A, bias [T,N]      m, l, delta [T]
+ *     Q [T,D]   K [N,D]   V [N,Dv]   O [T,Dv]    R, X, U, S, P, z, A, bias [T,N]    m, l, delta [T]
  *
  * FORWARD, for row i, over the keys j that it keeps
  *
@@ -18,9 +18,9 @@
  *
  * Subtracting m_i changes nothing (it cancels) but keeps exp() from overflowing.
  *
- * BACKWARD, the same steps upwards.  dX is the derivative of the loss by X, its upstream gradient (cotangent); a
- * derivative of one step is written with d/d.  dO is given, and dW, that of the output `weights`, which is A
- * itself (0 if nothing was computed from it).
+ * BACKWARD, the same steps upwards.  dX is the derivative of the loss by X, its upstream gradient
+ * (cotangent); a derivative of one step is written with d/d.  dO is given, and dW, that of the
+ * output `weights`, which is A itself (0 if nothing was computed from it).
  *
  *     8   O_i is linear in both its factors, and A is read by dW too:
  *
@@ -35,7 +35,7 @@
  *
  *             d/dS_ik P_ij = P_ij (1[j=k] - P_ik)
  *
- *         for: the numerator exp(S_ij - m_i) reacts to its own score only, the sum l_i to every one.
+ *         for: the numerator exp(S_ij - m_i) reacts to its own score only, the sum l_i to all.
  *         (m_i is no variable here: P does not depend on it.)  With it
  *
  *             dS_ik = sum_j dP_ij P_ij (1[j=k] - P_ik)
@@ -49,8 +49,8 @@
  *                     = dO_i . (sum_j A_ij V_j)  +  sum_j A_ij dW_ij
  *                     = dO_i . O_i               +  sum_j A_ij dW_ij
  *
- *         With dropout too: z turned P into the A that made O, and is in O already.  (dO.O as Dao, Fu,
- *         Ermon, Rudra, Re, "FlashAttention", 2022, appendix B.2.)
+ *         With dropout too: z turned P into the A that made O, and is in O already.  (dO.O as in
+ *         Dao, Fu, Ermon, Rudra, Re, "FlashAttention", 2022, appendix B.2.)
  *
  *     5   A masked P_ij is the constant 0, so dS_ij = 0: not computed, left out.
  *
@@ -68,15 +68,16 @@
  *         Where several query heads read one key/value head, their dK and dV add up.
  *
  * SAVED: m_i and 1/l_i, two numbers per row.  P is not kept but made again, as exp(S - m) / l: T N
- * numbers less, for one more product.  Not their logarithm m + log l, though it is one number: where
- * scores are large, S - (m + log l) rounds away the log.
+ * numbers less, for one more product.  Not their logarithm m + log l, though it is one number:
+ * where scores are large, S - (m + log l) rounds away the log.
  *
- * ROWS WITH NOTHING KEPT have no distribution: O_i = 0, and no gradient comes from them.  They are known
- * by their count, not by m_i = -inf, so that kept scores of -inf give the NaN they deserve.  Saved:
- * m = -inf, 1/l = 0.
+ * ROWS WITH NOTHING KEPT have no distribution: O_i = 0, and no gradient comes from them.  They are
+ * known by their count, not by m_i = -inf, so that kept scores of -inf give the NaN they deserve.
+ * Saved: m = -inf, 1/l = 0.
  *
- * NaN.  A number is multiplied only for a kept cell, so a NaN goes where the equations above carry it
- * over kept cells and nowhere else.  A dropped cell is kept: there A is 0, and 0 times NaN is NaN.
+ * NaN.  A number is multiplied only for a kept cell, so a NaN goes where the equations above carry
+ * it over kept cells and nowhere else.  A dropped cell is kept: there A is 0, and 0 times NaN is
+ * NaN.
  *
  * THREE PATHS compute this.  The plain one, below, is these equations row by row.  fused.c does the
  * same on tiles; composed.c leaves it all to other ops.  Their agreement is tested. */
@@ -85,8 +86,8 @@
 #include "attention/operands.h"
 #include "kernels/real.h"
 
-/* Row i of head h in batch b.  It keeps the keys key[0] .. key[n-1]; entry k of S, slope, P and z is of
- * key[k]: what is masked does not even have a place here. */
+/* Row i of head h in batch b.  It keeps the keys key[0] .. key[n-1]; entry k of S, slope, P and z
+ * is of key[k]: what is masked does not even have a place here. */
 typedef struct {
     const at_sdpa_plan *p;
     int b, h, i;
@@ -96,7 +97,8 @@ typedef struct {
     sdpa_operands x;
 } plain_row;
 
-/* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of [T,N] */
+/* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of
+ * [T,N] */
 static REAL *plain_q(const plain_row *r, REAL *Q)
 {
     return Q + at_sdpa_row(r->p->q, r->b, r->h, r->i);

@@ -45,9 +45,9 @@ AT_API at_tensor *at_elu_plus_1(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_linear_attention(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                                       bool causal);
 
-/* O_i = sum_{j<=i} (Q_i . K_j) V_j / sum_{j<=i} Q_i . K_j    Q, K [...,T,D]  V [...,T,Dv] -> [...,T,Dv]
- * Causal linear attention (Katharopoulos et al. 2020), in time O(T D Dv).  Q and K are features >= 0,
- * for instance at_elu_plus_1.  A denominator of 0 gives 0. */
+/* O_i = sum_{j<=i} (Q_i . K_j) V_j / sum_{j<=i} Q_i . K_j    Q, K [...,T,D]  V [...,T,Dv] ->
+ * [...,T,Dv] Causal linear attention (Katharopoulos et al. 2020), in time O(T D Dv).  Q and K are
+ * features >= 0, for instance at_elu_plus_1.  A denominator of 0 gives 0. */
 AT_API at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V);
 
 AT_END_C
