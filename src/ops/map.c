@@ -110,8 +110,10 @@ static const void *map_read(const map_plan *m, int k, at_dtype dtype, const void
     }
     const REAL *x = (const REAL *)data + at[k];
     if (step == 1) return x;
+    const REAL one = *x;
     if (step == 0)
-        for (int j = 0; j < n; j++) space[j] = *x;
+#pragma GCC unroll 8
+        for (int j = 0; j < n; j++) space[j] = one;
     else
         for (int j = 0; j < n; j++) space[j] = x[j * step];
     return space;
@@ -144,7 +146,7 @@ void AT_REAL(map_each)(void *plan, ptrdiff_t unit, ptrdiff_t to, int slot)
         if (m->job->f)
             map_formula(m, at, n, (REAL *)values);
         else
-            values = map_read(m, MAP_IN, m->job->real, m->job->in[0].data, at, n, space);
+            values = map_read(m, MAP_IN, m->job->real, m->job->in[0].data, at, n, (REAL *)values);
         if (add)
             for (int j = 0; j < n; j++) y[j * step] += values[j];
         else if (values != y)
@@ -154,7 +156,7 @@ void AT_REAL(map_each)(void *plan, ptrdiff_t unit, ptrdiff_t to, int slot)
 
 static REAL map_larger(REAL x, REAL m)
 {
-    return VALUE(x) > VALUE(m) || VALUE(x) != VALUE(x) ? x : m;
+    return (VALUE(x) > VALUE(m)) | (VALUE(x) != VALUE(x)) ? x : m;
 }
 
 /* How many sums a unit has. */
@@ -191,6 +193,14 @@ static WIDE map_wide_sum(int n, const REAL *x)
     return sum[0];
 }
 
+/* How many of x are m. */
+static int map_ties(int n, const REAL *x, REAL m)
+{
+    int ties = 0;
+    for (int j = 0; j < n; j++) ties += at_is_max(x[j], m);
+    return ties;
+}
+
 /* The sum, or the maximum, of a unit's values at steps from .. to-1, where a step is part of a row. */
 static WIDE map_sum_row(const map_plan *m, const ptrdiff_t *start, ptrdiff_t from, ptrdiff_t to)
 {
@@ -200,7 +210,9 @@ static WIDE map_sum_row(const map_plan *m, const ptrdiff_t *start, ptrdiff_t fro
     for (; from < to; from++) {
         const int n = map_length(m, from);
         const REAL *x = map_step(m, start, from, n, space);
-        if (job->max)
+        if (job->ties)
+            sum += map_ties(n, x, *((const REAL *)job->in[1].data + start[MAP_IN + 1]));
+        else if (job->max)
             largest = map_larger(row_max(n, x), largest);
         else
             sum += job->wide ? map_wide_sum(n, x) : (WIDE)row_sum(n, x);
@@ -212,7 +224,9 @@ static WIDE map_sum_row(const map_plan *m, const ptrdiff_t *start, ptrdiff_t fro
 static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t from, ptrdiff_t to,
                             int n, WIDE *sum)
 {
-    const bool max = m->job->max;
+    const bool max = m->job->max, ties = m->job->ties;
+    const ptrdiff_t beside = m->row.step[MAP_IN + 1];
+    const REAL *y = ties ? (const REAL *)m->job->in[1].data + start[MAP_IN + 1] : NULL;
     const ptrdiff_t apart = m->job->f ? 1 : m->row.step[MAP_IN];
     REAL space[AT_CHUNK], run[AT_CHUNK];
     for (int j = 0; j < n; j++) sum[j] = max ? -(WIDE)INFINITY : 0;
@@ -222,11 +236,16 @@ static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t
             for (int j = 0; j < n; j++) sum[j] += (WIDE)x[j * apart];
             continue;
         }
-        for (int j = 0; j < n; j++) run[j] = x[j * apart];
+        if (ties)
+            for (int j = 0; j < n; j++) run[j] = at_is_max(x[j * apart], y[j * beside]);
+        else
+            for (int j = 0; j < n; j++) run[j] = x[j * apart];
         for (int k = 1; k < MAP_RUN && from < to; k++) {
             x = map_step(m, start, from++, n, space);
             if (max)
                 for (int j = 0; j < n; j++) run[j] = map_larger(x[j * apart], run[j]);
+            else if (ties)
+                for (int j = 0; j < n; j++) run[j] += at_is_max(x[j * apart], y[j * beside]);
             else
                 for (int j = 0; j < n; j++) run[j] += x[j * apart];
         }
@@ -235,8 +254,8 @@ static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t
     }
 }
 
-/* sum_j = the sum, or the maximum, of a unit's values at steps from .. to-1 */
-static void map_sum(const map_plan *m, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, WIDE *sum)
+/* sum_j = the sum, or the maximum, of a unit's values at steps from .. to-1; returns where they go */
+static ptrdiff_t map_sum(const map_plan *m, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, WIDE *sum)
 {
     ptrdiff_t start[AT_NEST_OPERANDS] = {0};
     at_nest_move(&m->kept, unit, start);
@@ -244,13 +263,12 @@ static void map_sum(const map_plan *m, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t
         *sum = map_sum_row(m, start, from, to);
     else
         map_sum_columns(m, start, from, to, map_length(m, unit), sum);
+    return start[MAP_TO];
 }
 
-static void map_store(const map_plan *m, ptrdiff_t unit, const WIDE *sum)
+static void map_store(const map_plan *m, ptrdiff_t unit, ptrdiff_t at, const WIDE *sum)
 {
-    ptrdiff_t at[AT_NEST_OPERANDS] = {0};
-    at_nest_move(&m->kept, unit, at);
-    REAL *y = (REAL *)m->job->to.p + at[MAP_TO];
+    REAL *y = (REAL *)m->job->to.p + at;
     const ptrdiff_t step = m->row.step[MAP_TO];
     const int width = map_width(m, unit);
     const bool add = m->job->to.beta;
@@ -265,8 +283,7 @@ void AT_REAL(map_sums)(void *plan, ptrdiff_t task, ptrdiff_t to, int slot)
     WIDE alone[AT_CHUNK];
     for (; task < to; task++) {
         if (m->shares == 1) {
-            map_sum(m, task, 0, steps, alone);
-            map_store(m, task, alone);
+            map_store(m, task, map_sum(m, task, 0, steps, alone), alone);
             continue;
         }
         const ptrdiff_t share = task % m->shares;
@@ -286,7 +303,7 @@ void AT_REAL(map_add_shares)(const map_plan *m)
                 const WIDE x = sum[k * AT_CHUNK + j];
                 sum[j] = m->job->max ? (WIDE)map_larger((REAL)x, (REAL)sum[j]) : sum[j] + x;
             }
-        map_store(m, unit, sum);
+        map_store(m, unit, at_nest_offset(&m->kept, MAP_TO, unit), sum);
     }
 }
 
@@ -309,7 +326,7 @@ static map_plan map_plan_of(const at_map_job *job)
     at_nest_split(&all, MAP_TO, &m.kept, &m.summed);
     m.row_summed = m.row.size > 1 && m.row.step[MAP_TO] == 0;
     if (m.row_summed && !job->f && m.row.step[MAP_IN] == 1) m.chunk = MAP_ROW;
-    m.chunks = (m.row.size + m.chunk - 1) / m.chunk;
+    m.chunks = m.row.size > m.chunk ? (m.row.size + m.chunk - 1) / m.chunk : 1;
     at_loop over_chunks = m.row;
     over_chunks.size = m.chunks;
     for (int k = 0; k < AT_NEST_OPERANDS; k++) over_chunks.step[k] *= m.chunk;
@@ -428,8 +445,9 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
 {
     at_recipe r = {.shape = {y}, .args = args, .args_size = args_size};
     const ptrdiff_t count = at_count(y);
-    for (int k = 0; k < in.n; k++)
-        if (at_count(in.in[k]->shape) < count) r.scratch = at_sum_scratch(count), r.slots = 1;
+    const size_t scratch = at_sum_scratch(count);
+    for (int k = 0; scratch && k < in.n; k++)
+        if (at_count(in.in[k]->shape) < count) r.scratch = scratch, r.slots = 1;
     at_node *n = at_record_node(t, op, in, r);
     return n ? n->out[0] : NULL;
 }

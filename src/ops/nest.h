@@ -32,7 +32,7 @@ static inline void at_nest_add(at_nest *nest, at_loop inner)
     if (nest->n == 0) nest->count = 1;
     if (inner.size == 1) return;
     const at_loop *outer = nest->loop + (nest->n > 0 ? nest->n - 1 : 0);
-    bool joins = nest->n > 0 && outer->size <= INT_MAX / inner.size;
+    bool joins = nest->n > 0 && outer->size * inner.size <= INT_MAX;
     for (int k = 0; joins && k < AT_NEST_OPERANDS; k++)
         joins = outer->step[k] == inner.step[k] * inner.size;
     nest->count *= inner.size;
