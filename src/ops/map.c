@@ -225,10 +225,10 @@ static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t
                             int n, WIDE *sum)
 {
     const bool max = m->job->max, ties = m->job->ties;
-    const ptrdiff_t beside = m->row.step[MAP_IN + 1];
-    const REAL *y = ties ? (const REAL *)m->job->in[1].data + start[MAP_IN + 1] : NULL;
     const ptrdiff_t apart = m->job->f ? 1 : m->row.step[MAP_IN];
     REAL space[AT_CHUNK], run[AT_CHUNK];
+    const REAL *y = space;
+    if (ties) y = map_read(m, MAP_IN + 1, m->job->real, m->job->in[1].data, start, n, space);
     for (int j = 0; j < n; j++) sum[j] = max ? -(WIDE)INFINITY : 0;
     while (from < to) {
         const REAL *x = map_step(m, start, from++, n, space);
@@ -237,7 +237,7 @@ static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t
             continue;
         }
         if (ties)
-            for (int j = 0; j < n; j++) run[j] = at_is_max(x[j * apart], y[j * beside]);
+            for (int j = 0; j < n; j++) run[j] = at_is_max(x[j * apart], y[j]) ? 1 : 0;
         else
             for (int j = 0; j < n; j++) run[j] = x[j * apart];
         for (int k = 1; k < MAP_RUN && from < to; k++) {
@@ -245,7 +245,7 @@ static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t
             if (max)
                 for (int j = 0; j < n; j++) run[j] = map_larger(x[j * apart], run[j]);
             else if (ties)
-                for (int j = 0; j < n; j++) run[j] += at_is_max(x[j * apart], y[j * beside]);
+                for (int j = 0; j < n; j++) run[j] += at_is_max(x[j * apart], y[j]) ? 1 : 0;
             else
                 for (int j = 0; j < n; j++) run[j] += x[j * apart];
         }
@@ -314,7 +314,9 @@ static map_plan map_plan_of(const at_map_job *job)
     at_shape shape[AT_NEST_OPERANDS] = {job->to_shape, job->over};
     for (int i = 0; i < job->n_in; i++) shape[MAP_IN + i] = job->in[i].shape;
     at_nest all = at_nest_of(job->over, MAP_IN + job->n_in, shape);
-    map_plan m = {.job = job, .count = all.count, .row.size = 1, .chunk = AT_CHUNK, .shares = 1};
+    map_plan m;
+    m.job = job, m.count = all.count, m.row = (at_loop){.size = 1};
+    m.chunk = AT_CHUNK, m.shares = 1;
     if (all.n > 0) m.row = at_nest_drop(&all);
     at_loop *outer = &all.loop[all.n > 0 ? all.n - 1 : 0];
     if (all.n > 0 && m.row.size < MAP_SHORT && m.row.size < outer->size && outer->step[MAP_TO]) {

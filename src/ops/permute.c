@@ -40,7 +40,8 @@ static permute_plan permute_plan_of(at_shape x, at_shape order)
     ptrdiff_t from[AT_MAX_DIMS], to[AT_MAX_DIMS];
     at_broadcast_strides(x, x, from);
     at_broadcast_strides(y, y, to);
-    at_nest all = {.count = 1};
+    at_nest all;
+    at_nest_clear(&all);
     for (int i = 0; i < y.ndim; i++)
         at_nest_add(&all, (at_loop){y.dim[i], {from[order.dim[i]], to[i]}});
 
