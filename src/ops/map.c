@@ -112,7 +112,7 @@ static const void *map_read(const map_plan *m, int k, at_dtype dtype, const void
     if (step == 1) return x;
     const REAL one = *x;
     if (step == 0)
-#pragma GCC unroll 8
+#pragma GCC unroll 8 /* else the loop costs more than the stores */
         for (int j = 0; j < n; j++) space[j] = one;
     else
         for (int j = 0; j < n; j++) space[j] = x[j * step];

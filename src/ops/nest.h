@@ -70,12 +70,9 @@ static inline at_nest at_nest_of(at_shape over, int operands, const at_shape *sh
         all.step[k] = count > 1;
         one = one && (count == 1 || count == all.size);
     }
-    if (one) {
-        at_nest_add(&nest, all);
-        return nest;
-    }
-    for (int k = 0; k < operands; k++) at_broadcast_strides(shape[k], over, step[k]);
-    for (int d = 0; d < over.ndim; d++) {
+    if (one) at_nest_add(&nest, all);
+    for (int k = 0; !one && k < operands; k++) at_broadcast_strides(shape[k], over, step[k]);
+    for (int d = 0; !one && d < over.ndim; d++) {
         at_loop loop = {.size = over.dim[d]};
         for (int k = 0; k < operands; k++) loop.step[k] = step[k][d];
         at_nest_add(&nest, loop);
