@@ -156,7 +156,7 @@ void AT_REAL(map_each)(void *plan, ptrdiff_t unit, ptrdiff_t to, int slot)
 
 static REAL map_larger(REAL x, REAL m)
 {
-    return (VALUE(x) > VALUE(m)) | (VALUE(x) != VALUE(x)) ? x : m;
+    return ((VALUE(x) > VALUE(m)) | (VALUE(x) != VALUE(x))) ? x : m;
 }
 
 /* How many sums a unit has. */
