@@ -74,7 +74,9 @@ void AT_REAL(map_even)(void *ctx, ptrdiff_t at, ptrdiff_t to, int slot)
     REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_CHUNK];
     const bool add = dx && job->dx.beta;
 
-    for (at_chunk k = {.of = job->count, .args = n->args}; at < to; at += AT_CHUNK) {
+    at_chunk k; /* not zeroed: that costs more than a small formula */
+    k.of = job->count, k.args = n->args;
+    for (; at < to; at += AT_CHUNK) {
         k.n = to - at < AT_CHUNK ? (int)(to - at) : AT_CHUNK;
         k.at = at;
         k.y = y + at;
@@ -119,11 +121,14 @@ static const void *map_read(const map_plan *m, int k, at_dtype dtype, const void
     return space;
 }
 
-static void map_formula(const map_plan *m, const ptrdiff_t *at, int n, REAL *values)
+/* Not inlined: its arrays would make one large frame with those of its callers. */
+static __attribute__((noinline)) void map_formula(const map_plan *m, const ptrdiff_t *at, int n,
+                                                  REAL *values)
 {
     const at_map_job *job = m->job;
     REAL space[AT_MAX_OPERANDS][AT_CHUNK], y[MAP_APART], dy[MAP_APART];
-    at_chunk c = {.n = n, .of = m->count, .at = at[MAP_OVER], .args = job->args};
+    at_chunk c;
+    c.n = n, c.of = m->count, c.at = at[MAP_OVER], c.args = job->args, c.y = c.dy = NULL;
     if (job->y) c.y = map_read(m, MAP_OVER, job->real, job->y, at, n, y);
     if (job->dy) c.dy = map_read(m, MAP_OVER, job->real, job->dy, at, n, dy);
     for (int i = 0; i < job->n_in; i++)
@@ -311,7 +316,8 @@ void AT_REAL(map_add_shares)(const map_plan *m)
 
 static map_plan map_plan_of(const at_map_job *job)
 {
-    at_shape shape[AT_NEST_OPERANDS] = {job->to_shape, job->over};
+    at_shape shape[AT_NEST_OPERANDS];
+    shape[MAP_TO] = job->to_shape, shape[MAP_OVER] = job->over;
     for (int i = 0; i < job->n_in; i++) shape[MAP_IN + i] = job->in[i].shape;
     at_nest all = at_nest_of(job->over, MAP_IN + job->n_in, shape);
     map_plan m;

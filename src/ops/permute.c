@@ -45,7 +45,9 @@ static permute_plan permute_plan_of(at_shape x, at_shape order)
     for (int i = 0; i < y.ndim; i++)
         at_nest_add(&all, (at_loop){y.dim[i], {from[order.dim[i]], to[i]}});
 
-    permute_plan p = {.outer.count = 1, .rows.size = 1, .cols = {1, {1, 1}}};
+    permute_plan p;
+    at_nest_clear(&p.outer);
+    p.rows = (at_loop){.size = 1}, p.cols = (at_loop){1, {1, 1}};
     if (all.n > 0) p.cols = at_nest_drop(&all);
     int row = all.n - 1;
     if (p.cols.step[PERMUTE_FROM] != 1)
