@@ -59,7 +59,8 @@ arch += $(if $(filter __i386__,$(macros)),-msse2 -mfpmath=sse)
 arch += $(if $(filter __clang__,$(macros)),,--param=avoid-fma-max-bits=0)
 
 debug := -O1 -g -fno-omit-frame-pointer
-mode_release := -O3
+# Aligned: else the speed of a loop depends, by up to half, on what was linked before it.
+mode_release := -O3 -falign-functions=64 -falign-loops=32
 mode_debug := $(debug) -DATTIC_DEBUG
 mode_asan := $(debug) -DATTIC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all
 mode_tsan := $(debug) -fsanitize=thread

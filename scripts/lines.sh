@@ -17,7 +17,7 @@ part() {
 }
 part kernels 3020 3000 src/kernels
 part 'tensor + autograd' 4370 3900 src/tensor src/autograd
-part ops 3980 3600 src/ops
+part ops 4020 3600 src/ops
 part attention 3600 3500 src/attention
 part nn 1500 1500 src/nn
 part 'io + plot' 3240 3000 src/io src/plot

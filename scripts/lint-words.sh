@@ -21,6 +21,10 @@ $(grep -n '' Makefile CMakeLists.txt .ci/* scripts/*.sh 2>/dev/null |
     grep -vE '^[^:]*:[0-9]*:[[:space:]]*#' | grep -v '^scripts/lint-words.sh' || true)
 END
 
+forbid 'no line is longer than 100 columns' '.' <<END
+$(printf '%s\n' "$@" | grep '^src/' | LC_ALL=C.UTF-8 xargs grep -nE '^.{101,}' | grep -v -e '-----' || true)
+END
+
 library=$(awk -f scripts/code.awk "$@" | grep '^src/' || true)
 
 forbid 'the field says otherwise: transpose, slot, chunk, mask out, schedule, free list, real.h' \

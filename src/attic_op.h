@@ -1,8 +1,8 @@
 /* attic_op.h -- to write an op, and to look inside a tape.
  *
  * In reading order: op.h (how an op is written and recorded, and how it adds gradients), layout.h
- * (axes, broadcasting, values of any dtype), map.h (ops that are formulas over elements), parallel.h
- * (threads), rng.h (random bits), print.h. */
+ * (axes, broadcasting, values of any dtype), map.h (ops that are formulas over elements),
+ * parallel.h (threads), rng.h (random bits), print.h. */
 #ifndef ATTIC_OP_H
 #define ATTIC_OP_H
 #include "attic.h"

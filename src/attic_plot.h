@@ -1,4 +1,5 @@
-/* attic_plot.h -- to draw: heat maps and line charts, as SVG or on a terminal; masks; the tape as a graph.
+/* attic_plot.h -- to draw: heat maps and line charts, as SVG or on a terminal; masks; the tape as a
+ * graph.
  *
  * In reading order: picture.h (what is to be drawn), svg.h and term.h (how), grid.h (masks as
  * characters), graph.h (the tape, for Graphviz). */

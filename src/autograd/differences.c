@@ -215,8 +215,8 @@ static int first_step_in_agreement(const at_slope *s, int count)
     return first;
 }
 
-/* The step that agrees best with those beside it, or -1.  Both of these count, since two may agree by
- * chance; and four times, since slopes that approach theirs slowly have further to go. */
+/* The step that agrees best with those beside it, or -1.  Both of these count, since two may agree
+ * by chance; and four times, since slopes that approach theirs slowly have further to go. */
 static int choose_best_step(at_probe *f, const at_slope *s, int first, int count)
 {
     int best = -1;

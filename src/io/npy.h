@@ -18,8 +18,9 @@ AT_API bool at_npy_save(const at_tensor *x, const char *path);
  *
  * NULL after a sticky error.  A file is taken for what it may be, damaged or hostile: no more than
  * 8 times its size is allocated, nothing is executed (pickled objects are refused), and a file that
- * is too short or too long for its shape is an error, as is an element that its new type cannot hold
- * (3000000000 as i32, 1e300 as f32).  Only a regular file is opened: a pipe is refused at once. */
+ * is too short or too long for its shape is an error, as is an element that its new type cannot
+ * hold (3000000000 as i32, 1e300 as f32).  Only a regular file is opened: a pipe is refused at
+ * once. */
 AT_API at_tensor *at_npy_load(at_tape *t, const char *path);
 
 /* The same into a leaf that exists, e.g. a parameter: its shape and kind of dtype must be those of

@@ -234,8 +234,13 @@ static void for_slot(void *job, int slot, int worker)
 
 void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx)
 {
-    for_job j = {
-        n, (work < FOR_WORK ? FOR_WORK / (work + (work == 0)) : 1) + n / FOR_MOST, body, ctx, 0, 0};
+    ptrdiff_t all;
+    if (work < 1) work = 1;
+    if (n > 0 && !__builtin_mul_overflow(n, work, &all) && all <= FOR_WORK) {
+        body(ctx, 0, n, 0); /* the one range, found without a division */
+        return;
+    }
+    for_job j = {n, (work < FOR_WORK ? FOR_WORK / work : 1) + n / FOR_MOST, body, ctx, 0, 0};
     j.ranges = (int)((n + j.per_range - 1) / j.per_range);
     if (slots)
         at_parallel(slots < j.ranges ? slots : j.ranges, for_slot, &j);

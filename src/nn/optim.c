@@ -32,7 +32,7 @@ typedef struct {
     bool nesterov;
 } optim_move;
 
-/* Elements from .. to-1 of a move; and of at_clip_grad_norm, where their sum goes, and what to scale by. */
+/* Elements from .. to-1 of a move; and of at_clip_grad_norm, where their sum goes, and a factor. */
 typedef struct {
     const optim_move *move;
     ptrdiff_t from, to;

@@ -20,8 +20,8 @@
  * That is why the two are one op.
  *
  * Saved are two values a row, m_i and 1 / sum_k exp(x_ik - m_i); p is made again from them when
- * backward comes, in chunks that stay in the first cache.  (Of their logarithm, m + log sum, the last
- * digits would be lost as soon as the logits are large.)
+ * backward comes, in chunks that stay in the first cache.  (Of their logarithm, m + log sum, the
+ * last digits would be lost as soon as the logits are large.)
  *
  * The losses are added in double, in the order of the rows.
  *

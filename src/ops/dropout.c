@@ -5,8 +5,9 @@
  *   forward    y_i = z_i x_i         z_i = 0 with probability p, else 1 / (1 - p)
  *   backward   dx_i = z_i dy_i
  *
- * E[z_i] = p 0 + (1 - p) / (1 - p) = 1, so E[y] = x: what comes after need not know whether we train
- * or not (inverted dropout).  A dropped cell is 0 whatever it held, and sends back a gradient of 0.
+ * E[z_i] = p 0 + (1 - p) / (1 - p) = 1, so E[y] = x: what comes after need not know whether we
+ * train or not (inverted dropout).  A dropped cell is 0 whatever it held, and sends back a gradient
+ * of 0.
  *
  * z is not stored but a pure function of (seed, draw, i):
  *
@@ -14,13 +15,13 @@
  *
  *     0 ----- dropped ----- p 2^32 ------------------- kept ------------------- 2^32
  *
- * where i is the cell's position in memory order and stream = (seed, draw) is drawn from the tape when
- * the op is recorded.  So backward and replay drop what forward dropped, f32 drops what f64 drops, and
- * threads, tiles and order of work can't matter.
+ * where i is the cell's position in memory order and stream = (seed, draw) is drawn from the tape
+ * when the op is recorded.  So backward and replay drop what forward dropped, f32 drops what f64
+ * drops, and threads, tiles and order of work can't matter.
  *
  * Outside of train mode, and for p = 0, y is x under another name: the op is on the tape, with a
- * gradient of its own that is passed on as it is, but it shares the data of x and draws nothing.  Hence
- * evaluating now and then does not change which cells a training run drops.
+ * gradient of its own that is passed on as it is, but it shares the data of x and draws nothing.
+ * Hence evaluating now and then does not change which cells a training run drops.
  */
 #include "ops/op.h"
 

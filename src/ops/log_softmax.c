@@ -5,8 +5,8 @@
  *   forward    y_j = log(exp(x_j) / sum_k exp(x_k))
  *                  = x_j - m - log sum_k exp(x_k - m),     m = max_k x_k
  *
- * The sum lies between 1 (the maximum itself) and N, so its logarithm is tame; log(softmax(x)) would
- * give -inf as soon as an exp() rounds to 0.
+ * The sum lies between 1 (the maximum itself) and N, so its logarithm is tame; log(softmax(x))
+ * would give -inf as soon as an exp() rounds to 0.
  *
  *   backward   dy_j/dx_i = 1[i=j] - p_i,       p_i = exp(y_i), the softmax
  *
@@ -15,8 +15,8 @@
  *
  * Only y is needed: nothing else is saved.
  *
- * Edges: a row of all -inf has no distribution; we define y = -inf there (the logarithm of softmax's
- * 0) and dx = 0.  A row that holds a NaN or +inf becomes NaN altogether.
+ * Edges: a row of all -inf has no distribution; we define y = -inf there (the logarithm of
+ * softmax's 0) and dx = 0.  A row that holds a NaN or +inf becomes NaN altogether.
  */
 #include "ops/op.h"
 

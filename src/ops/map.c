@@ -1,15 +1,15 @@
 /* map.c -- few loops for operands of many shapes.
  *
- * Most operands have one shape.  Then there are no loops at all, and a task is a range of elements of
- * each.  Else the loops are those of nest.h, where an operand that is repeated has a step of 0.
+ * Most operands have one shape.  Then there are no loops at all, and a task is a range of elements
+ * of each.  Else the loops are those of nest.h, where an operand that is repeated has a step of 0.
  *
- * The innermost loop is the row.  It is cut into chunks, which turns it into one more loop; a chunk is
- * made contiguous for the formula, by a copy where an operand is repeated along the row:
+ * The innermost loop is the row.  It is cut into chunks, which turns it into one more loop; a chunk
+ * is made contiguous for the formula, by a copy where an operand is repeated along the row:
  *
  *     for i < B T, for chunk < N / 512         each chunk of y is a unit of work
  *
- * (Where the innermost loop is very short, the one around it is taken for the row: its elements do not
- * lie together, and are copied too.)
+ * (Where the innermost loop is very short, the one around it is taken for the row: its elements do
+ * not lie together, and are copied too.)
  *
  * The gradient of a repeat is a sum.  For an input x that was repeated, the loops along which x
  * moves are kept, and those along which it stands still are summed:
@@ -74,7 +74,9 @@ void AT_REAL(map_even)(void *ctx, ptrdiff_t at, ptrdiff_t to, int slot)
     REAL *y = n->out[0]->data, *dy = n->out[0]->grad, *dx = job->dx.p, space[AT_CHUNK];
     const bool add = dx && job->dx.beta;
 
-    for (at_chunk k = {.of = job->count, .args = n->args}; at < to; at += AT_CHUNK) {
+    at_chunk k; /* not zeroed: that costs more than a small formula */
+    k.of = job->count, k.args = n->args;
+    for (; at < to; at += AT_CHUNK) {
         k.n = to - at < AT_CHUNK ? (int)(to - at) : AT_CHUNK;
         k.at = at;
         k.y = y + at;
@@ -110,18 +112,23 @@ static const void *map_read(const map_plan *m, int k, at_dtype dtype, const void
     }
     const REAL *x = (const REAL *)data + at[k];
     if (step == 1) return x;
+    const REAL one = *x;
     if (step == 0)
-        for (int j = 0; j < n; j++) space[j] = *x;
+#pragma GCC unroll 8 /* else the loop costs more than the stores */
+        for (int j = 0; j < n; j++) space[j] = one;
     else
         for (int j = 0; j < n; j++) space[j] = x[j * step];
     return space;
 }
 
-static void map_formula(const map_plan *m, const ptrdiff_t *at, int n, REAL *values)
+/* Not inlined: its arrays would make one large frame with those of its callers. */
+static __attribute__((noinline)) void map_formula(const map_plan *m, const ptrdiff_t *at, int n,
+                                                  REAL *values)
 {
     const at_map_job *job = m->job;
     REAL space[AT_MAX_OPERANDS][AT_CHUNK], y[MAP_APART], dy[MAP_APART];
-    at_chunk c = {.n = n, .of = m->count, .at = at[MAP_OVER], .args = job->args};
+    at_chunk c;
+    c.n = n, c.of = m->count, c.at = at[MAP_OVER], c.args = job->args, c.y = c.dy = NULL;
     if (job->y) c.y = map_read(m, MAP_OVER, job->real, job->y, at, n, y);
     if (job->dy) c.dy = map_read(m, MAP_OVER, job->real, job->dy, at, n, dy);
     for (int i = 0; i < job->n_in; i++)
@@ -144,7 +151,7 @@ void AT_REAL(map_each)(void *plan, ptrdiff_t unit, ptrdiff_t to, int slot)
         if (m->job->f)
             map_formula(m, at, n, (REAL *)values);
         else
-            values = map_read(m, MAP_IN, m->job->real, m->job->in[0].data, at, n, space);
+            values = map_read(m, MAP_IN, m->job->real, m->job->in[0].data, at, n, (REAL *)values);
         if (add)
             for (int j = 0; j < n; j++) y[j * step] += values[j];
         else if (values != y)
@@ -154,7 +161,7 @@ void AT_REAL(map_each)(void *plan, ptrdiff_t unit, ptrdiff_t to, int slot)
 
 static REAL map_larger(REAL x, REAL m)
 {
-    return VALUE(x) > VALUE(m) || VALUE(x) != VALUE(x) ? x : m;
+    return ((VALUE(x) > VALUE(m)) | (VALUE(x) != VALUE(x))) ? x : m;
 }
 
 /* How many sums a unit has. */
@@ -191,7 +198,16 @@ static WIDE map_wide_sum(int n, const REAL *x)
     return sum[0];
 }
 
-/* The sum, or the maximum, of a unit's values at steps from .. to-1, where a step is part of a row. */
+/* How many of x are m. */
+static int map_ties(int n, const REAL *x, REAL m)
+{
+    int ties = 0;
+    for (int j = 0; j < n; j++) ties += at_is_max(x[j], m);
+    return ties;
+}
+
+/* The sum, or the maximum, of a unit's values at steps from .. to-1, where a step is part of a
+ * row. */
 static WIDE map_sum_row(const map_plan *m, const ptrdiff_t *start, ptrdiff_t from, ptrdiff_t to)
 {
     const at_map_job *job = m->job;
@@ -200,7 +216,9 @@ static WIDE map_sum_row(const map_plan *m, const ptrdiff_t *start, ptrdiff_t fro
     for (; from < to; from++) {
         const int n = map_length(m, from);
         const REAL *x = map_step(m, start, from, n, space);
-        if (job->max)
+        if (job->ties)
+            sum += map_ties(n, x, *((const REAL *)job->in[1].data + start[MAP_IN + 1]));
+        else if (job->max)
             largest = map_larger(row_max(n, x), largest);
         else
             sum += job->wide ? map_wide_sum(n, x) : (WIDE)row_sum(n, x);
@@ -212,9 +230,11 @@ static WIDE map_sum_row(const map_plan *m, const ptrdiff_t *start, ptrdiff_t fro
 static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t from, ptrdiff_t to,
                             int n, WIDE *sum)
 {
-    const bool max = m->job->max;
+    const bool max = m->job->max, ties = m->job->ties;
     const ptrdiff_t apart = m->job->f ? 1 : m->row.step[MAP_IN];
     REAL space[AT_CHUNK], run[AT_CHUNK];
+    const REAL *y = space;
+    if (ties) y = map_read(m, MAP_IN + 1, m->job->real, m->job->in[1].data, start, n, space);
     for (int j = 0; j < n; j++) sum[j] = max ? -(WIDE)INFINITY : 0;
     while (from < to) {
         const REAL *x = map_step(m, start, from++, n, space);
@@ -222,11 +242,16 @@ static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t
             for (int j = 0; j < n; j++) sum[j] += (WIDE)x[j * apart];
             continue;
         }
-        for (int j = 0; j < n; j++) run[j] = x[j * apart];
+        if (ties)
+            for (int j = 0; j < n; j++) run[j] = at_is_max(x[j * apart], y[j]) ? 1 : 0;
+        else
+            for (int j = 0; j < n; j++) run[j] = x[j * apart];
         for (int k = 1; k < MAP_RUN && from < to; k++) {
             x = map_step(m, start, from++, n, space);
             if (max)
                 for (int j = 0; j < n; j++) run[j] = map_larger(x[j * apart], run[j]);
+            else if (ties)
+                for (int j = 0; j < n; j++) run[j] += at_is_max(x[j * apart], y[j]) ? 1 : 0;
             else
                 for (int j = 0; j < n; j++) run[j] += x[j * apart];
         }
@@ -235,8 +260,9 @@ static void map_sum_columns(const map_plan *m, const ptrdiff_t *start, ptrdiff_t
     }
 }
 
-/* sum_j = the sum, or the maximum, of a unit's values at steps from .. to-1 */
-static void map_sum(const map_plan *m, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, WIDE *sum)
+/* sum_j = the sum, or the maximum, of a unit's values at steps from .. to-1; returns where they
+ * go */
+static ptrdiff_t map_sum(const map_plan *m, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t to, WIDE *sum)
 {
     ptrdiff_t start[AT_NEST_OPERANDS] = {0};
     at_nest_move(&m->kept, unit, start);
@@ -244,13 +270,12 @@ static void map_sum(const map_plan *m, ptrdiff_t unit, ptrdiff_t from, ptrdiff_t
         *sum = map_sum_row(m, start, from, to);
     else
         map_sum_columns(m, start, from, to, map_length(m, unit), sum);
+    return start[MAP_TO];
 }
 
-static void map_store(const map_plan *m, ptrdiff_t unit, const WIDE *sum)
+static void map_store(const map_plan *m, ptrdiff_t unit, ptrdiff_t at, const WIDE *sum)
 {
-    ptrdiff_t at[AT_NEST_OPERANDS] = {0};
-    at_nest_move(&m->kept, unit, at);
-    REAL *y = (REAL *)m->job->to.p + at[MAP_TO];
+    REAL *y = (REAL *)m->job->to.p + at;
     const ptrdiff_t step = m->row.step[MAP_TO];
     const int width = map_width(m, unit);
     const bool add = m->job->to.beta;
@@ -265,8 +290,7 @@ void AT_REAL(map_sums)(void *plan, ptrdiff_t task, ptrdiff_t to, int slot)
     WIDE alone[AT_CHUNK];
     for (; task < to; task++) {
         if (m->shares == 1) {
-            map_sum(m, task, 0, steps, alone);
-            map_store(m, task, alone);
+            map_store(m, task, map_sum(m, task, 0, steps, alone), alone);
             continue;
         }
         const ptrdiff_t share = task % m->shares;
@@ -286,7 +310,7 @@ void AT_REAL(map_add_shares)(const map_plan *m)
                 const WIDE x = sum[k * AT_CHUNK + j];
                 sum[j] = m->job->max ? (WIDE)map_larger((REAL)x, (REAL)sum[j]) : sum[j] + x;
             }
-        map_store(m, unit, sum);
+        map_store(m, unit, at_nest_offset(&m->kept, MAP_TO, unit), sum);
     }
 }
 
@@ -294,10 +318,13 @@ void AT_REAL(map_add_shares)(const map_plan *m)
 
 static map_plan map_plan_of(const at_map_job *job)
 {
-    at_shape shape[AT_NEST_OPERANDS] = {job->to_shape, job->over};
+    at_shape shape[AT_NEST_OPERANDS];
+    shape[MAP_TO] = job->to_shape, shape[MAP_OVER] = job->over;
     for (int i = 0; i < job->n_in; i++) shape[MAP_IN + i] = job->in[i].shape;
     at_nest all = at_nest_of(job->over, MAP_IN + job->n_in, shape);
-    map_plan m = {.job = job, .count = all.count, .row.size = 1, .chunk = AT_CHUNK, .shares = 1};
+    map_plan m;
+    m.job = job, m.count = all.count, m.row = (at_loop){.size = 1};
+    m.chunk = AT_CHUNK, m.shares = 1;
     if (all.n > 0) m.row = at_nest_drop(&all);
     at_loop *outer = &all.loop[all.n > 0 ? all.n - 1 : 0];
     if (all.n > 0 && m.row.size < MAP_SHORT && m.row.size < outer->size && outer->step[MAP_TO]) {
@@ -309,7 +336,7 @@ static map_plan map_plan_of(const at_map_job *job)
     at_nest_split(&all, MAP_TO, &m.kept, &m.summed);
     m.row_summed = m.row.size > 1 && m.row.step[MAP_TO] == 0;
     if (m.row_summed && !job->f && m.row.step[MAP_IN] == 1) m.chunk = MAP_ROW;
-    m.chunks = (m.row.size + m.chunk - 1) / m.chunk;
+    m.chunks = m.row.size > m.chunk ? (m.row.size + m.chunk - 1) / m.chunk : 1;
     at_loop over_chunks = m.row;
     over_chunks.size = m.chunks;
     for (int k = 0; k < AT_NEST_OPERANDS; k++) over_chunks.step[k] *= m.chunk;
@@ -335,7 +362,7 @@ void at_sum_rows(const at_map_job *job)
 {
     if (at_count(job->over) == 0) {
         size_t bytes = (size_t)at_count(job->to_shape) * at_dtype_size(job->real);
-        if (!job->to.beta) memset(job->to.p, 0, bytes);
+        if (!job->to.beta && bytes > 0) memset(job->to.p, 0, bytes);
         return;
     }
     map_plan m = map_plan_of(job);
@@ -428,8 +455,9 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
 {
     at_recipe r = {.shape = {y}, .args = args, .args_size = args_size};
     const ptrdiff_t count = at_count(y);
-    for (int k = 0; k < in.n; k++)
-        if (at_count(in.in[k]->shape) < count) r.scratch = at_sum_scratch(count), r.slots = 1;
+    const size_t scratch = at_sum_scratch(count);
+    for (int k = 0; scratch && k < in.n; k++)
+        if (at_count(in.in[k]->shape) < count) r.scratch = scratch, r.slots = 1;
     at_node *n = at_record_node(t, op, in, r);
     return n ? n->out[0] : NULL;
 }

@@ -1,4 +1,4 @@
-/* map_rows.c -- how rows are shared out to the threads, and their sums added; the loop is in map_rows.h. */
+/* map_rows.c -- rows are shared out to the threads, and their sums added; see map_rows.h. */
 #include "ops/map_rows.h"
 
 #include "kernels/real.h"

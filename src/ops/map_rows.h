@@ -1,5 +1,5 @@
-/* map_rows.h -- row by row, for rows of any length: the loops that softmax, log_softmax, cross_entropy,
- * the norms and rope share.  Private to the library. */
+/* map_rows.h -- row by row, for rows of any length: the loops that softmax, log_softmax,
+ * cross_entropy, the norms and rope share.  Private to the library. */
 #ifndef AT_OPS_MAP_ROWS_H
 #define AT_OPS_MAP_ROWS_H
 #include <string.h>
@@ -7,9 +7,9 @@
 #include "kernels/parallel.h"
 #include "ops/map.h"
 
-/* An op whose output has the rows of in[0], or one element in all.
- * The formula sees a whole row of in[0], y and dy; in[1] and in[2] as a row that is the same for all of
- * them, [N], or as one element for each row. */
+/* An op whose output has the rows of in[0], or one element in all.  The formula sees a whole row of
+ * in[0], y and dy; in[1] and in[2] as a row that is the same for all of them, [N], or as one
+ * element for each row. */
 typedef struct {
     int saved; /* values of the real type that forward keeps of each row */
     int space; /* rows of working memory that backward needs */
@@ -21,15 +21,16 @@ typedef struct {
 /* at_record_node for such an op; out[0] has the shape y. */
 at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_inputs in, at_shape y,
                           const void *args, size_t args_size);
-/* f(x) along an axis that counts from the end if it is negative; another than the last is transposed. */
+/* f(x) along an axis that counts from the end if it is negative; another than the last is
+ * transposed. */
 at_tensor *at_over_axis(at_tape *t, const char *op, at_tensor *x, int axis,
                         at_tensor *(*f)(at_tape *, at_tensor *));
 
 /* The kernels of such an op:
  *
  *     AT_MAP_ROWS(softmax_forward, softmax_rows, softmax_y)           out[0] = f, row by row
- *     AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)    d(in[0]) += g, whose values are NULL
- *                                                                     if nobody wants them; and the sums */
+ *     AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)    d(in[0]) += g, and the sums;
+ *                                                  values of g are NULL if nobody wants d(in[0]) */
 #define AT_ROW_RANGE(run, rows, f, back)                                                           \
     static void AT_REAL(run)(void *job, ptrdiff_t share, ptrdiff_t to, int slot)                   \
     {                                                                                              \
@@ -50,8 +51,8 @@ at_tensor *at_over_axis(at_tape *t, const char *op, at_tensor *x, int axis,
 
 /* ------------------------------------------------------------------ how rows are run ----------- */
 
-/* Rows are cut into shares, by their number and length alone.  A formula adds to a sum in the real type,
- * a few rows at a time; these runs are added in WIDE, and so are the sums of the shares. */
+/* Rows are cut into shares, by their number and length alone.  A formula adds to a sum in the real
+ * type, a few rows at a time; these runs are added in WIDE, and so are the sums of the shares. */
 enum { AT_ROW_SHARES = 64, AT_ROW_RUN = 64 };
 
 typedef struct {
@@ -80,6 +81,7 @@ static inline __attribute__((always_inline)) void row_share(const at_row_job *jo
 {
     const at_node *n = job->n;
     const at_tensor *out = n->out[0];
+    if (back && !r->sums && !job->dx.p) return; /* nobody wants it */
     const ptrdiff_t first = job->rows * share / job->shares;
     const ptrdiff_t to = job->rows * (share + 1) / job->shares;
     const ptrdiff_t N = at_last(n->in[0]->shape), y_step = at_count(out->shape) == 1 ? 0 : N;

@@ -26,13 +26,19 @@ typedef struct {
     at_loop loop[AT_MAX_DIMS]; /* outermost first */
 } at_nest;
 
+/* No loop.  (The room for loops is not zeroed: it is large, and this is done for every op.) */
+static inline void at_nest_clear(at_nest *nest)
+{
+    nest->n = 0;
+    nest->count = 1;
+}
+
 /* Adds a loop inside of the others, or makes the innermost of them longer: up to an int. */
 static inline void at_nest_add(at_nest *nest, at_loop inner)
 {
-    if (nest->n == 0) nest->count = 1;
     if (inner.size == 1) return;
     const at_loop *outer = nest->loop + (nest->n > 0 ? nest->n - 1 : 0);
-    bool joins = nest->n > 0 && outer->size <= INT_MAX / inner.size;
+    bool joins = nest->n > 0 && outer->size * inner.size <= INT_MAX;
     for (int k = 0; joins && k < AT_NEST_OPERANDS; k++)
         joins = outer->step[k] == inner.step[k] * inner.size;
     nest->count *= inner.size;
@@ -55,9 +61,18 @@ static inline at_loop at_nest_drop(at_nest *nest)
 static inline at_nest at_nest_of(at_shape over, int operands, const at_shape *shape)
 {
     ptrdiff_t step[AT_NEST_OPERANDS][AT_MAX_DIMS];
-    at_nest nest = {.count = 1};
-    for (int k = 0; k < operands; k++) at_broadcast_strides(shape[k], over, step[k]);
-    for (int d = 0; d < over.ndim; d++) {
+    at_nest nest;
+    at_nest_clear(&nest);
+    at_loop all = {.size = at_count(over)};
+    bool one = all.size <= INT_MAX; /* loop, as of a sum of everything: found without the strides */
+    for (int k = 0; k < operands; k++) {
+        const ptrdiff_t count = at_count(shape[k]);
+        all.step[k] = count > 1;
+        one = one && (count == 1 || count == all.size);
+    }
+    if (one) at_nest_add(&nest, all);
+    for (int k = 0; !one && k < operands; k++) at_broadcast_strides(shape[k], over, step[k]);
+    for (int d = 0; !one && d < over.ndim; d++) {
         at_loop loop = {.size = over.dim[d]};
         for (int k = 0; k < operands; k++) loop.step[k] = step[k][d];
         at_nest_add(&nest, loop);
@@ -69,12 +84,14 @@ static inline at_nest at_nest_of(at_shape over, int operands, const at_shape *sh
  * the operand is a gradient. */
 static inline void at_nest_split(const at_nest *nest, int operand, at_nest *kept, at_nest *summed)
 {
-    *kept = *summed = (at_nest){.count = 1};
+    at_nest_clear(kept);
+    at_nest_clear(summed);
     for (int d = 0; d < nest->n; d++)
         at_nest_add(nest->loop[d].step[operand] ? kept : summed, nest->loop[d]);
 }
 
-/* Moves every operand's position to this index of the nest, counted with the innermost loop fastest. */
+/* Moves every operand's position to this index of the nest, counted with the innermost loop
+ * fastest. */
 static inline void at_nest_move(const at_nest *nest, ptrdiff_t index,
                                 ptrdiff_t at[AT_NEST_OPERANDS])
 {

@@ -41,18 +41,21 @@ AT_API at_tensor *at_gelu(at_tape *t, at_tensor *x);    /* x Phi(x) = x (1 + erf
 AT_API at_tensor *at_gelu_tanh(at_tape *t, at_tensor *x);
 /* min(max(x, low), high), with derivative 1 inside and at the ends, 0 outside */
 AT_API at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high);
-/* Inverted dropout: each element is 0 with probability p, else x / (1 - p).  0 <= p < 1.  Outside of
- * train mode, or with p = 0, the result shares the data of x, and nothing is drawn from the tape. */
+/* Inverted dropout: each element is 0 with probability p, else x / (1 - p).  0 <= p < 1.  Outside
+ * of train mode, or with p = 0, the result shares the data of x, and nothing is drawn from the
+ * tape. */
 AT_API at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
 
 /* ------------------------------------------------------------------ products ------------------- */
 
-/* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast; at least 2 dims */
+/* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast; at least 2
+ * dims */
 AT_API at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B);
 /* The same with A or B read transposed, without a copy: A [...,K,M] and/or B [...,N,K]. */
 AT_API at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
                               bool transpose_b);
-/* Y = X W + b    X [...,K]  W [K,N]  b [N] or NULL  ->  [...,N]    b costs nothing, unlike at_add */
+/* Y = X W + b    X [...,K]  W [K,N]  b [N] or NULL  ->  [...,N]    b costs nothing, unlike
+ * at_add */
 AT_API at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b);
 
 /* ------------------------------------------------------------------ reductions ----------------- */
@@ -63,12 +66,13 @@ AT_API at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b
 AT_API at_tensor *at_sum(at_tape *t, at_tensor *x);  /* over everything -> [] */
 AT_API at_tensor *at_mean(at_tape *t, at_tensor *x); /* the mean of nothing is NaN, as in NumPy */
 AT_API at_tensor *at_max(at_tape *t, at_tensor *x);  /* equal maxima share the gradient equally */
-/* The same over some axes; keepdims leaves them with size 1.  No axes: x itself, element by element.
- * The maximum over no elements is an error; a NaN is the maximum of what it is among. */
+/* The same over some axes; keepdims leaves them with size 1.  No axes: x itself, element by
+ * element.  The maximum over no elements is an error; a NaN is the maximum of what it is among. */
 AT_API at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
 AT_API at_tensor *at_mean_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
 AT_API at_tensor *at_max_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
-/* The first index of the maximum along one axis, as i32; NaN counts as the maximum.  No gradient. */
+/* The first index of the maximum along one axis, as i32; NaN counts as the maximum.  No
+ * gradient. */
 AT_API at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims);
 
 /* ------------------------------------------------------------------ shape ---------------------- */
@@ -84,11 +88,12 @@ AT_API at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b); /* swaps
 AT_API at_tensor *at_concat(at_tape *t, at_tensor **x, int n, int axis);
 /* The same along a new axis, of size n; -1 makes it the last of the result.  All shapes equal. */
 AT_API at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis);
-/* from .. to-1 along the axis; -1 is its last index.  Unlike in Python a range that is not there, or
- * that ends before it begins, is an error; an empty one is not. */
+/* from .. to-1 along the axis; -1 is its last index.  Unlike in Python a range that is not there,
+ * or that ends before it begins, is an error; an empty one is not. */
 AT_API at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to);
 /* y_ij = x_(T-1-i+j): one element per diagonal, from the lower left corner to the upper right one.
- * x [...,T+S-1] -> [...,T,S].  A bias that depends on j - i alone is made of this: attention/position.h */
+ * x [...,T+S-1] -> [...,T,S].  A bias that depends on j - i alone is made of this:
+ * attention/position.h */
 AT_API at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S);
 
 /* ------------------------------------------------------------------ probabilities -------------- */
@@ -130,8 +135,8 @@ typedef struct {
     int rotate;      /* only the first so many of D dims, 0: all; even */
     int heads;       /* > 0: x is packed by heads, [...,T,heads*D], as for at_sdpa; 0: one head */
 } at_rope_args;
-/* Rotary position embedding (Su et al. 2021): pair i of row p is rotated by the angle
- * (p + offset) base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */
+/* Rotary position embedding (Su et al. 2021): pair i of row p is rotated by the angle (p + offset)
+ * base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */
 AT_API at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
 
 AT_END_C

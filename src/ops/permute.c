@@ -5,8 +5,8 @@
  *   forward    y[j0,j1,...] = x[i0,i1,...]      with  i_order[k] = j_k
  *   backward   dx[i0,i1,...] = dy[j0,j1,...]    the same move, the other way
  *
- * The elements really move: in memory, the last axis of y lies together.  How well that goes depends
- * on the last axis:
+ * The elements really move: in memory, the last axis of y lies together.  How well that goes
+ * depends on the last axis:
  *
  *   rows    it is also the last one of x, as when heads are split off: whole rows are copied
  *   plane   it is not, as in a transpose of a matrix: one axis lies together in x, another one in
@@ -40,11 +40,14 @@ static permute_plan permute_plan_of(at_shape x, at_shape order)
     ptrdiff_t from[AT_MAX_DIMS], to[AT_MAX_DIMS];
     at_broadcast_strides(x, x, from);
     at_broadcast_strides(y, y, to);
-    at_nest all = {.count = 1};
+    at_nest all;
+    at_nest_clear(&all);
     for (int i = 0; i < y.ndim; i++)
         at_nest_add(&all, (at_loop){y.dim[i], {from[order.dim[i]], to[i]}});
 
-    permute_plan p = {.outer.count = 1, .rows.size = 1, .cols = {1, {1, 1}}};
+    permute_plan p;
+    at_nest_clear(&p.outer);
+    p.rows = (at_loop){.size = 1}, p.cols = (at_loop){1, {1, 1}};
     if (all.n > 0) p.cols = at_nest_drop(&all);
     int row = all.n - 1;
     if (p.cols.step[PERMUTE_FROM] != 1)

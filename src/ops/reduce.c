@@ -12,8 +12,8 @@
  * equal to another NaN.
  *
  * A sum is what the gradient of a repeat is, and its gradient is a repeat.  So both are the map's
- * (sum_rows.h), with y read as if it had size 1 along the axes that go; and so are the maximum and the
- * count of ties.
+ * (sum_rows.h), with y read as if it had size 1 along the axes that go; and so are the maximum and
+ * the count of ties.
  *
  *   size 0     the sum of nothing is 0, its mean NaN, its maximum an error. */
 #include "ops/op.h"
@@ -35,25 +35,12 @@ AT_KERNEL(sum_backward);
 AT_KERNEL(mean_backward);
 AT_KERNEL(max_backward);
 
-static bool reduce_is(REAL x, REAL y)
-{
-    return (VALUE(x) == VALUE(y)) | ((VALUE(x) != VALUE(x)) & (VALUE(y) != VALUE(y)));
-}
-
-/* 1 for an element that equals the maximum, else 0 */
-static void reduce_ties(const at_chunk *k, void *values)
-{
-    const REAL *x = k->in[REDUCE_X], *y = k->in[REDUCE_Y];
-    REAL *ties = values;
-    for (int i = 0; i < k->n; i++) ties[i] = reduce_is(x[i], y[i]) ? 1 : 0;
-}
-
 /* dx = dy / ties where x = y, else 0 */
 static void reduce_max_dx(const at_chunk *k, void *values)
 {
     const REAL *x = k->in[REDUCE_X], *y = k->in[REDUCE_Y], *share = k->in[REDUCE_SHARE];
-    REAL *dx = values;
-    for (int i = 0; i < k->n; i++) dx[i] = reduce_is(x[i], y[i]) ? share[i] : 0;
+    REAL *restrict dx = values;
+    for (int i = 0; i < k->n; i++) dx[i] = at_is_max(x[i], y[i]) ? share[i] : 0;
 }
 
 /* An operand with the elements of y, read as if it had the axes of x. */
@@ -62,25 +49,25 @@ static at_operand reduce_kept(const at_node *n, const REAL *data)
     return (at_operand){((const reduce_args *)n->args)->y, n->out[0]->dtype, data};
 }
 
-/* to = the sum, or the maximum, of x, or of what f makes of x and y */
-static void reduce_to(const at_node *n, at_formula *f, bool max, REAL *to)
+/* to = the sum of x, or the maximum, or how many of x are y */
+static void reduce_to(const at_node *n, bool max, bool ties, REAL *to)
 {
     const at_tensor *x = n->in[0];
     const at_operand y = reduce_kept(n, n->out[0]->data);
     at_sum_rows(&(at_map_job){.over = x->shape,
                               .real = x->dtype,
-                              .f = f,
-                              .n_in = f ? 2 : 1,
+                              .n_in = ties ? 2 : 1,
                               .in = {{x->shape, x->dtype, x->data}, y},
                               .to_shape = y.shape,
                               .to.p = to,
                               .max = max,
+                              .ties = ties,
                               .scratch = n->scratch ? at_scratch(n, 0) : NULL});
 }
 
 void AT_REAL(sum_forward)(at_node *n)
 {
-    reduce_to(n, NULL, false, n->out[0]->data);
+    reduce_to(n, false, false, n->out[0]->data);
 }
 
 void AT_REAL(mean_forward)(at_node *n)
@@ -88,16 +75,17 @@ void AT_REAL(mean_forward)(at_node *n)
     const reduce_args *a = n->args;
     const ptrdiff_t outputs = at_count(a->y);
     REAL *y = n->out[0]->data;
-    reduce_to(n, NULL, false, y);
+    reduce_to(n, false, false, y);
     for (ptrdiff_t i = 0; i < outputs; i++) y[i] /= (REAL)a->n;
 }
 
 void AT_REAL(max_forward)(at_node *n)
 {
-    reduce_to(n, NULL, true, n->out[0]->data);
+    reduce_to(n, true, false, n->out[0]->data);
 }
 
-/* dx += the share of dy that an element gets: all that made an element of y get one, or f says who */
+/* dx += the share of dy that an element gets: all that made an element of y get one, or f says
+ * who */
 static void reduce_back(at_node *n, at_formula *f, const REAL *share)
 {
     const at_tensor *x = n->in[0];
@@ -138,7 +126,7 @@ void AT_REAL(max_backward)(at_node *n)
     const ptrdiff_t outputs = at_count(n->out[0]->shape);
     const REAL *dy = n->out[0]->grad;
     REAL *share = reduce_space(n); /* so far, the ties */
-    reduce_to(n, reduce_ties, false, share);
+    reduce_to(n, false, true, share);
     for (ptrdiff_t i = 0; i < outputs; i++) share[i] = dy[i] / share[i];
     reduce_back(n, reduce_max_dx, share);
 }

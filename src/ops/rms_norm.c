@@ -11,7 +11,8 @@
  *
  *   backward   dgamma_j = sum_rows dy_j h_j            gamma is used by every row
  *
- * To x it goes through h, with g_j = dy_j gamma_j = dL/dh_j.  x_i reaches h_j directly and through r:
+ * To x it goes through h, with g_j = dy_j gamma_j = dL/dh_j.  x_i reaches h_j directly and through
+ * r:
  *
  *              dr/dx_i   = -1/2 r^3 (2 x_i / N) = -r^2 h_i / N
  *

@@ -1,4 +1,5 @@
-/* rope.c -- rotary position embedding: rotate pairs of features by angles that grow with the position.
+/* rope.c -- rotary position embedding: rotate pairs of features by angles that grow with the
+ * position.
  *
  *   x, y [..., T, D]    row p is at position p + offset
  *   R = rotate          the first R of the D features are rotated, the rest is copied
@@ -11,25 +12,26 @@
  *              pair i is (u, v) = (x_2i, x_2i+1)            interleaved, as in the paper
  *                              or (x_i,  x_i+R/2)           half_split
  *
- * Su, Lu, Pan, Murtadha, Wen, Liu 2021 (RoFormer), section 3.2.2.  Why: with q rotated by a position i
- * and k by a position j, R(i)q . R(j)k = q . R(i)^T R(j) k = q . R(j-i) k.  The score of a query and
- * a key depends on how far apart they are, not on where.
+ * Su, Lu, Pan, Murtadha, Wen, Liu 2021 (RoFormer), section 3.2.2.  Why: with q rotated by a
+ * position i and k by a position j, R(i)q . R(j)k = q . R(i)^T R(j) k = q . R(j-i) k.  The score of
+ * a query and a key depends on how far apart they are, not on where.
  *
- *   backward   y = R(a) x is linear and R(a) is orthogonal, so the transpose that the chain rule asks
- *              for is the inverse, the rotation by -a:
+ *   backward   y = R(a) x is linear and R(a) is orthogonal, so the transpose that the chain rule
+ *              asks for is the inverse, the rotation by -a:
  *
  *              dx = R(a)^T dy = R(-a) dy
  *
- * Saved is a table of cosines and sines, T x R/2 each, in the type of x but computed in double.  A sine
- * takes long, so only positions P = 16 A + B with B = 0 or A = 0 get their own; the others follow from
+ * Saved is a table of cosines and sines, T x R/2 each, in the type of x but computed in double.  A
+ * sine takes long, so only positions P = 16 A + B with B = 0 or A = 0 get their own; the others
+ * follow from
  *
  *              cos(a + b) = cos a cos b - sin a sin b       sin(a + b) = sin a cos b + cos a sin b
  *
  * A and B depend on the position alone: it gets the same bits whatever the offset, so that decoding
  * one position at a time agrees with all at once.
  *
- * The table depends on no tensor, and queries, keys and layers all want the same one.  So an op first
- * looks for one on the tape: what was recorded earlier lives at least as long.
+ * The table depends on no tensor, and queries, keys and layers all want the same one.  So an op
+ * first looks for one on the tape: what was recorded earlier lives at least as long.
  *
  * Packed by heads, x [..., T, heads * D]: every head of a row is rotated alike.
  */

@@ -1,5 +1,5 @@
-/* sum_rows.h -- operands of several shapes, element by element, and the sums over what was repeated.
- * Private to the library; map.c has the loops. */
+/* sum_rows.h -- operands of several shapes, element by element, and the sums over what was
+ * repeated.  Private to the library; map.c has the loops. */
 #ifndef AT_OPS_SUM_ROWS_H
 #define AT_OPS_SUM_ROWS_H
 #include "ops/map.h"
@@ -23,6 +23,7 @@ typedef struct {
     at_grad_buffer to;
     bool wide;     /* every value is added in double; else a few at a time in the real type first */
     bool max;      /* the maximum in place of the sum; a NaN counts as larger than all else */
+    bool ties;     /* how many of in[0] are the maximum, in[1], of the shape of `to`; f is NULL */
     void *scratch; /* at_sum_scratch bytes; at_sum_rows alone needs it */
 } at_map_job;
 
@@ -35,5 +36,13 @@ void at_sum_rows(const at_map_job *job);
 
 /* What at_sum_rows needs for so many values. */
 size_t at_sum_scratch(ptrdiff_t count);
+
+#ifdef REAL
+/* Is x, one of those that m is the maximum of, m itself?  (If one is NaN, so is m.) */
+static inline bool at_is_max(REAL x, REAL m)
+{
+    return (VALUE(x) == VALUE(m)) | (VALUE(x) != VALUE(x));
+}
+#endif
 
 #endif

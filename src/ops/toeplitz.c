@@ -11,11 +11,11 @@
  *
  *   backward   dx_k = sum of dy_ij over T-1-i+j = k     down the diagonals
  *
- * Whatever depends only on how far key j is from query i, as a relative position bias does, is one element
- * for each distance j - i; this spreads it over the scores, each row a copy.
+ * Whatever depends only on how far key j is from query i, as a relative position bias does, is one
+ * element for each distance j - i; this spreads it over the scores, each row a copy.
  *
- * Nothing is saved.  A thread sums a span of diagonals, in the order of i, in double: on a long sequence a
- * diagonal has many cells. */
+ * Nothing is saved.  A thread sums a span of diagonals, in the order of i, in double: on a long
+ * sequence a diagonal has many cells. */
 #include "ops/op.h"
 
 #include "kernels/real.h"

@@ -28,8 +28,8 @@
  *   phi(x) = exp(-x^2 / 2) / sqrt(2 pi)            and its density
  *   u(x)   = sqrt(2/pi) (x + 0.044715 x^3)         u'(x) = sqrt(2/pi) (1 + 3 0.044715 x^2)
  *
- * gelu: Hendrycks, Gimpel 2016, both forms.  They write the second as x (1 + tanh u) / 2, which is the
- * same, because tanh u = 2 sigmoid(2 u) - 1.  silu: the same paper, and Elfwing et al. 2017.
+ * gelu: Hendrycks, Gimpel 2016, both forms.  They write the second as x (1 + tanh u) / 2, which is
+ * the same, because tanh u = 2 sigmoid(2 u) - 1.  silu: the same paper, and Elfwing et al. 2017.
  *
  * Nothing is saved: backward computes s again from x, a vector at a time, and s' with it.
  *

@@ -32,7 +32,8 @@ static bool is_within(int32_t c, const character_range *range, size_t n)
     return false;
 }
 
-/* Control characters, those without ink or that change the ones beside them, and what XML forbids. */
+/* Control characters, those without ink or that change the ones beside them, and what XML
+ * forbids. */
 static bool is_invisible(int32_t c)
 {
     static const character_range range[] = {

@@ -44,7 +44,8 @@ struct at_tensor {
 
 AT_API const char *at_dtype_text(at_dtype d); /* "f32"; "?" for none of them */
 
-/* False once a backward has reused the memory of x, or of what x shares it with (at_reuse_memory). */
+/* False once a backward has reused the memory of x, or of what x shares it with
+ * (at_reuse_memory). */
 static inline bool at_has_data(const at_tensor *x)
 {
     return x->data && (!x->base || x->base->data);
