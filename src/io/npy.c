@@ -1,6 +1,6 @@
 /* npy.c -- tensors as .npy files; see npy.h.
  *
- *     \x93 N U M P Y  major minor  length {'descr': '<f4', 'fortran_order': False, 'shape': (2,3), }
+ *     \x93NUMPY  major minor  length  {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
  *                                          ... spaces ... \n                           the elements
  *
  * length, of all that lies between itself and the elements, has 2 bytes in version 1 and 4 in
