@@ -12,7 +12,7 @@
  *            |         |         |           all products, Q K^T and the four of backward, are
  *                                            matrix products of whole tiles
  *
- * It lies in memory on its side, as K Q^T: then a vector holds one key's scores of neighbouring
+ * It is stored transposed, as K Q^T: then a vector holds one key's scores of neighbouring
  * rows, a row's maximum and sum stay in its own lane, and K and V can be read where they are.
  *
  * FORWARD (fused_forward.c).  One task takes a block of rows and goes along the keys.  It cannot
@@ -21,20 +21,20 @@
  *
  *     m' = max(m, max_j S_ij)
  *     l' = exp(m - m') l   + sum_j exp(S_ij - m')
- *     O' = exp(m - m') O_i + sum_j exp(S_ij - m') z_ij V_j          and O_i = O' / l' at the end
+ *     O' = exp(m - m') O   + sum_j exp(S_ij - m') z_ij V_j          and O_i = O / l at the end
  *
  * (the online softmax: Milakov, Gimelshein 2018; in attention: Rabe, Staats 2021; Dao et al. 2022).
  * Tiles of which nothing is kept are not visited, and a tile is narrowed to the keys that some row
  * of it keeps.
  *
  * Scores are finished, c included, before the maximum is taken and subtracted: so no exponent is
- * above 0.  (c s - m in one multiply-add would be, by what rounding took from m: 512, for floats
- * around 1e10.)
+ * above 0.  (A fused multiply-add c s - m does not round c s as m was rounded: exponents could
+ * reach 512 for floats around 1e10.)
  *
  * BACKWARD (fused_backward.c).  delta first, then one sweep over the tiles, each doing its share of
  * everything:
  *
- *     S = c Q K^T            P = exp(S - m) / l           A = P z
+ *     X = c Q K^T            P = exp(S - m) / l           A = P z
  *     d = dO V^T + dW        dS = P (z d - delta)         dX = dS slope
  *     dV += A^T dO           dK += c dX^T Q               dQ += c dX K
  *
@@ -67,29 +67,29 @@
 #include "kernels/parallel.h"
 
 enum {
-    TILED_SHORT = 512,
-    TILED_LONG = 1024,
-    TILED_SCRATCH = 768 << 10 /* bytes for all slots, or an eighth of O, but at least one slot */
+    FUSED_SHORT = 512,
+    FUSED_LONG = 1024,
+    FUSED_SCRATCH = 768 << 10 /* bytes for all slots, or an eighth of O, but at least one slot */
 };
 
 /* The diagonal cuts through a large part of the tiles of a short sequence; the lower they are, the
  * less of them is computed in vain.  Of a long one, K and V come from beyond the second-level cache
  * for every block of rows; the higher those are, the less often. */
-static int tiled_rows(const at_sdpa_plan *p)
+static int fused_rows(const at_sdpa_plan *p)
 {
     bool band = p->causal || p->window_left || p->window_right;
-    if (band && p->T <= TILED_SHORT) return AT_SDPA_ROWS / 4;
-    return p->T <= TILED_LONG ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
+    if (band && p->T <= FUSED_SHORT) return AT_SDPA_ROWS / 4;
+    return p->T <= FUSED_LONG ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
 }
 
 size_t at_sdpa_fused_scratch(at_sdpa_plan *p, at_dtype real)
 {
     const size_t size = at_dtype_size(real);
-    p->tile = tiled_rows(p);
+    p->tile = fused_rows(p);
     p->gemm = at_sdpa_gemm_of(p, size);
     size_t threads = (size_t)at_thread_count(), space = AT_OF_REAL(real, sdpa_tile_bytes)(p);
     size_t bound = (size_t)at_count(p->O) * size / 8;
-    size_t slots = (bound > TILED_SCRATCH ? bound : TILED_SCRATCH) / (space + 1);
+    size_t slots = (bound > FUSED_SCRATCH ? bound : FUSED_SCRATCH) / (space + 1);
     if (slots > threads) slots = threads;
     p->slots = slots > 0 ? (int)slots : 1;
     return space;

@@ -27,7 +27,7 @@
  *     one tensor as Q, K, V    its gradient is dQ + dK + dV, of which 1 to 3 say nothing: these
  *                              are collected apart, checked or not (operands.c)
  *
- * A check surrounds the backward of a path and only looks: it copies what the gradients held before
+ * A check surrounds the backward of a path and only reads: it copies what the gradients held before
  * and takes it off each side again.  The bits of a gradient are those of a backward without it.
  *
  * WHAT THEY SEE.  1: a factor, an index or a sum that is wrong in one of dQ and dK.  2: that
@@ -60,7 +60,7 @@
  * Sides and terms are added up in double.  A head in which one of them is NaN or infinite is not
  * judged: that shows by itself, and at_anomaly tells where it began.
  *
- * COST.  One look at Q, K, V, O and their gradients (make bench BENCH=check). */
+ * COST.  One pass over Q, K, V, O and their gradients (make bench BENCH=check). */
 #include "ops/op.h"
 
 #include "attention/identities.h"

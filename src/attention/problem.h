@@ -72,7 +72,7 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
 bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align, int offset, int T,
                       int N, int64_t *diagonal);
 
-/* Of each row, in n->saved: the maximum m, 1/sum, and space in which the tiled backward keeps
+/* Of each row, in n->saved: the maximum m, 1/sum, and space in which the fused backward keeps
  * delta. */
 enum { AT_SDPA_SAVED = 3 };
 

@@ -67,9 +67,10 @@
  *
  *         Where several query heads read one key/value head, their dK and dV add up.
  *
- * SAVED: m_i and 1/l_i, two numbers per row.  P is not kept but made again, as exp(S - m) / l: T N
- * numbers less, for one more product.  Not their logarithm m + log l, though it is one number:
- * where scores are large, S - (m + log l) rounds away the log.
+ * SAVED: m_i and 1/l_i of each row, and a place for delta, which the fused backward uses.  P is not
+ * kept but made again, as exp(S - m) / l: T N numbers less, for one more product.  Not their
+ * logarithm m + log l, though it is one number: where scores are large, S - (m + log l) rounds away
+ * the log.
  *
  * ROWS WITH NOTHING KEPT have no distribution: O_i = 0, and no gradient comes from them.  They are
  * known by their count, not by m_i = -inf, so that kept scores of -inf give the NaN they deserve.

@@ -10,12 +10,12 @@
 #include "autograd/state.h"
 
 static bool inputs_unchanged(at_tape *t, at_node *n);
-static bool has_cotangent(const at_node *n);
+static bool has_upstream(const at_node *n);
 
 static bool sweep(at_tape *t, at_node *from)
 {
     for (at_node *n = from; n; n = n->prev) {
-        if (!n->wants_grad || !has_cotangent(n)) continue;
+        if (!n->wants_grad || !has_upstream(n)) continue;
         if (!inputs_unchanged(t, n)) return false;
         n->op->backward[at_real_index(t)](n);
         if (t->kind != ATTIC_OK || (t->anomaly && !at_backward_is_sane(n))) return false;
@@ -43,7 +43,7 @@ static bool inputs_unchanged(at_tape *t, at_node *n)
     return true;
 }
 
-static bool has_cotangent(const at_node *n)
+static bool has_upstream(const at_node *n)
 {
     for (int i = 0; i < n->n_out; i++)
         if (n->out[i]->grad) return true;

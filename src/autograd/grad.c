@@ -1,12 +1,13 @@
 /* grad.c -- where gradients lie.
  *
- * A gradient gets memory of its own at its first contribution.  Three ways lead to it, all of them
- * for the backward of a node n and its input x = in[i]:
+ * A gradient gets its memory, or becomes an alias, at its first contribution.  Four ways lead to
+ * it, for the backward of a node n and its input x = in[i]:
  *
  *     at_grad             add         the buffer, zeroed at first touch
  *     at_grad_overwrite   overwrite   the buffer as it is, and whether there is something in it
  *     at_grad_pass        pass on     where dx is dy as it stands: x's gradient becomes an alias of
  *                                     y's, or its memory is forwarded; copied where both must stay
+ *     at_grad_in_place    overwrite   the memory of dy, where that is free afterwards
  *
  * With at_reuse_memory, memory that backward is done with goes to a free list, from which the
  * next gradients are taken. */

@@ -91,7 +91,7 @@ static bool checker_has_memory(at_checker *c, at_arena *a)
     return true;
 }
 
-static void draw_cotangent(at_checker *c)
+static void draw_upstream(at_checker *c)
 {
     at_stream s = {c->options.seed, 0};
     for (ptrdiff_t k = 0; k < c->m; k++) {
@@ -373,7 +373,7 @@ static void run_check(at_checker *c)
 {
     if (!has_good_parts(c)) return;
     if (c->n) memcpy(c->x, c->x0, (size_t)c->n * sizeof *c->x);
-    draw_cotangent(c);
+    draw_upstream(c);
     if (breaks_forward_rules(c) || has_nan(c)) return;
     at_dtype real = c->options.real;
     if (real == ATTIC_F32 || (real == ATTIC_REAL && at_computes_in_float(c))) round_to_float(c);

@@ -125,7 +125,7 @@ AT_API bool at_no_grad(at_tape *t, bool on);
  * them; those of intermediates start afresh. */
 AT_API bool at_backward(at_tape *t, at_tensor *loss);
 /* The same from any y with the upstream gradient (cotangent) dy = d(loss)/dy of y's shape: a
- * vector- Jacobian product.  What is written to dy afterwards may show in y's gradient. */
+ * vector-Jacobian product.  What is written to dy afterwards may show in y's gradient. */
 AT_API bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy);
 AT_API void at_zero_grads(at_tape *t);
 

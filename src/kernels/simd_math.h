@@ -75,7 +75,11 @@ VEC_INLINE vec vec_exp(vec x)
     return x;
 }
 
-#define vec_exp_weight vec_exp
+VEC_INLINE vec vec_exp_weight(vec x)
+{
+    return vec_exp(x);
+}
+
 
 VEC_INLINE vec vec_log(vec x)
 {

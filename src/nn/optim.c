@@ -32,7 +32,7 @@ typedef struct {
     bool nesterov;
 } optim_move;
 
-/* Elements from .. to-1 of a move; and of at_clip_grad_norm, where their sum goes, and a factor. */
+/* Elements from .. to-1 of a move.  sum and factor are for at_clip_grad_norm alone. */
 typedef struct {
     const optim_move *move;
     ptrdiff_t from, to;
@@ -144,12 +144,12 @@ static bool name_matches(const char *patterns, const char *name)
     }
 }
 
-/* What is finite in double must be so in the type of the parameters; and eps > 0 must not become 0,
- * for 0 / 0 is NaN. */
+/* What is finite in double must be so in the parameters' type; and eps > 0 must not become 0. */
 static bool numbers_fit(at_tape *t, const char *op, const optim_move *like)
 {
     return at_check_number(t, op, "lr", like->lr) &&
            at_check_number(t, op, "weight_decay", like->l2) &&
+           at_check_number(t, op, "lr * weight_decay", like->lr * like->l2) &&
            at_check_number(t, op, "momentum", like->beta1) &&
            at_check_number(t, op, "eps", like->eps) &&
            (like->eps == 0 || at_check_number(t, op, "1 / eps", 1 / like->eps));
@@ -250,7 +250,7 @@ static bool adam(at_tape *t, const char *op, double lr, at_adamw_args args, bool
     AT_REQUIRE(t, lambda >= 0 && isfinite(lambda), "%s: weight_decay is %g but must be >= 0", op,
                lambda);
 
-    optim_move like = {.lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps};
+    optim_move like = {.lr = lr, .l2 = lambda, .beta1 = beta1, .beta2 = beta2, .eps = eps};
     optim_job job;
     if (!gather(t, op, args.only, args.except, &like, &job)) return false;
     for (int i = 0; i < job.n; i++) {

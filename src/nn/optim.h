@@ -47,7 +47,7 @@ typedef struct {
 AT_API bool at_sgd_with(at_tape *t, double lr, at_sgd_args args);
 
 typedef struct {
-    double beta1;        /* how much of m stays, 0 <= beta1 < 1; 0.9 if 0 */
+    double beta1;        /* how much of m stays, 0 < beta1 < 1; 0 stands for 0.9 */
     double beta2;        /* how much of v stays; 0.999 if 0 */
     double eps;          /* 1e-8 if 0 */
     double weight_decay; /* lambda, >= 0 */

@@ -24,7 +24,7 @@ AT_BEGIN_C
 enum { AT_CHUNK = 512, AT_MAX_OPERANDS = 3 };
 
 typedef struct {
-    int n;                           /* elements, 1 .. AT_CHUNK */
+    int n;                           /* elements, 1 .. AT_CHUNK, or a whole row (map_rows.h) */
     ptrdiff_t of;                    /* elements in the whole output */
     ptrdiff_t at;                    /* the first one's position in the output, in memory order */
     const void *in[AT_MAX_OPERANDS]; /* of every input; one value n times where it is repeated */

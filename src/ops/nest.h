@@ -3,10 +3,10 @@
  * An operand that is repeated along an axis has a step of 0 there.  Axes of size 1 are dropped, and
  * adjacent axes that every operand walks as if they were one, become one:
  *
- *     scores [B,H,T,S]                         for b < B, for h < H, for r < T S
- *     bias   [B,1,T,S]   steps over [B,H,TS]:      T S        0          1
+ *     scores [B,H,T,N]                         for b < B, for h < H, for r < T N
+ *     bias   [B,1,T,N]   steps over [B,H,TN]:      T N        0          1
  *
- *     x [B,T,N] and gamma [N]                  for i < B T, for r < N
+ *     x [B,T,D] and gamma [D]                  for i < B T, for r < D
  *     two of the same shape, or a scalar       for r < all */
 #ifndef AT_OPS_NEST_H
 #define AT_OPS_NEST_H

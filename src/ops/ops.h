@@ -92,9 +92,9 @@ AT_API at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis);
  * or that ends before it begins, is an error; an empty one is not. */
 AT_API at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to);
 /* y_ij = x_(T-1-i+j): one element per diagonal, from the lower left corner to the upper right one.
- * x [...,T+S-1] -> [...,T,S].  A bias that depends on j - i alone is made of this:
+ * x [...,T+N-1] -> [...,T,N].  A bias that depends on j - i alone is made of this:
  * attention/position.h */
-AT_API at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S);
+AT_API at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int N);
 
 /* ------------------------------------------------------------------ probabilities -------------- */
 

@@ -1,10 +1,10 @@
 /* toeplitz.c -- a matrix that is constant along its diagonals, from one element for each of them.
  *
- *   x [...,N]   y [...,T,S]        N = T + S - 1 diagonals; 0 if T = S = 0
+ *   x [...,M]   y [...,T,N]        M = T + N - 1 diagonals; 0 if T = N = 0
  *
  *   forward    y_ij = x_(T-1-i+j)
  *
- *                                        d e f g        T = 4, S = 4: x is the last row of y and
+ *                                        d e f g        T = 4, N = 4: x is the last row of y and
  *       x = a b c d e f g           y =  c d e f        the rest of the first one; row i of y is
  *                                        b c d e        the stretch of x that begins at T-1-i
  *                                        a b c d
@@ -21,7 +21,7 @@
 #include "kernels/real.h"
 
 typedef struct {
-    int T, S, N;
+    int T, N, M;
     ptrdiff_t matrices;
 } toeplitz_args;
 
@@ -29,7 +29,7 @@ enum { TOEPLITZ_SPAN = 256 }; /* diagonals */
 
 static ptrdiff_t toeplitz_spans(const toeplitz_args *a)
 {
-    return (a->N + TOEPLITZ_SPAN - 1) / TOEPLITZ_SPAN;
+    return (a->M + TOEPLITZ_SPAN - 1) / TOEPLITZ_SPAN;
 }
 
 AT_KERNEL(toeplitz_forward);
@@ -47,28 +47,28 @@ static void toeplitz_spread(void *job, ptrdiff_t row, ptrdiff_t to, int slot)
     const toeplitz_job *g = job;
     const toeplitz_args *a = g->args;
     for (; row < to; row++) {
-        const REAL *x = g->from + row / a->T * a->N;
+        const REAL *x = g->from + row / a->T * a->M;
         ptrdiff_t i = row % a->T;
-        memcpy(g->to + row * a->S, x + (a->T - 1 - i), (size_t)a->S * sizeof *x);
+        memcpy(g->to + row * a->N, x + (a->T - 1 - i), (size_t)a->N * sizeof *x);
     }
 }
 
 void AT_REAL(toeplitz_forward)(at_node *n)
 {
     const toeplitz_args *a = n->args;
-    if (a->S == 0) return;
+    if (a->N == 0) return;
     toeplitz_job g = {.args = a, .from = n->in[0]->data, .to = n->out[0]->data};
-    at_for(a->matrices * a->T, a->S, 0, toeplitz_spread, &g);
+    at_for(a->matrices * a->T, a->N, 0, toeplitz_spread, &g);
 }
 
 /* dx_k += sum_i dy_(i, k-(T-1-i))     for k = first .. first+width-1 */
 static void toeplitz_down(const toeplitz_args *a, const REAL *dy, REAL *dx, int first, int width)
 {
     WIDE sum[TOEPLITZ_SPAN] = {0};
-    for (int i = 0; i < a->T; i++, dy += a->S) {
-        int begins = a->T - 1 - i - first; /* row i covers S diagonals from here on */
+    for (int i = 0; i < a->T; i++, dy += a->N) {
+        int begins = a->T - 1 - i - first; /* row i covers N diagonals from here on */
         int lo = begins > 0 ? begins : 0;
-        int64_t ends = (int64_t)begins + a->S;
+        int64_t ends = (int64_t)begins + a->N;
         int hi = ends < width ? (int)ends : width;
         for (int k = lo; k < hi; k++) sum[k] += (WIDE)dy[k - begins];
     }
@@ -83,8 +83,8 @@ static void toeplitz_gather(void *job, ptrdiff_t u, ptrdiff_t to, int slot)
     ptrdiff_t spans = toeplitz_spans(a);
     for (; u < to; u++) {
         ptrdiff_t m = u / spans;
-        int first = (int)(u % spans) * TOEPLITZ_SPAN, left = a->N - first;
-        toeplitz_down(a, g->from + m * a->T * a->S, g->to + m * a->N, first,
+        int first = (int)(u % spans) * TOEPLITZ_SPAN, left = a->M - first;
+        toeplitz_down(a, g->from + m * a->T * a->N, g->to + m * a->M, first,
                       left < TOEPLITZ_SPAN ? left : TOEPLITZ_SPAN);
     }
 }
@@ -93,8 +93,8 @@ void AT_REAL(toeplitz_backward)(at_node *n)
 {
     const toeplitz_args *a = n->args;
     toeplitz_job g = {.args = a, .from = n->out[0]->grad, .to = at_grad(n, 0)};
-    if (!g.to || a->T == 0 || a->S == 0) return;
-    ptrdiff_t shortest = a->T < a->S ? a->T : a->S;
+    if (!g.to || a->T == 0 || a->N == 0) return;
+    ptrdiff_t shortest = a->T < a->N ? a->T : a->N;
     at_for(a->matrices * toeplitz_spans(a), shortest * TOEPLITZ_SPAN, 0, toeplitz_gather, &g);
 }
 
@@ -104,21 +104,21 @@ static const at_op toeplitz_op = {.name = "toeplitz",
                                   .forward = AT_KERNELS(toeplitz_forward),
                                   .backward = AT_KERNELS(toeplitz_backward)};
 
-at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int S)
+at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int N)
 {
     AT_INPUT(t, "toeplitz", x, ATTIC_REAL);
-    AT_REQUIRE(t, T >= 0 && S >= 0, "toeplitz: a matrix of %d x %d, but neither can be negative", T,
-               S);
+    AT_REQUIRE(t, T >= 0 && N >= 0, "toeplitz: a matrix of %d x %d, but neither can be negative", T,
+               N);
     at_shape y = x->shape;
-    int64_t N = T || S ? (int64_t)T + S - 1 : 0;
+    int64_t M = T || N ? (int64_t)T + N - 1 : 0;
     AT_REQUIRE(t, y.ndim < AT_MAX_DIMS, "toeplitz: x is %s and there can be no dim more",
                at_text(x));
-    AT_REQUIRE(t, y.ndim >= 1 && at_last(y) == N,
+    AT_REQUIRE(t, y.ndim >= 1 && at_last(y) == M,
                "toeplitz: x is %s, but must be [...,%lld]: one number for each diagonal of %d x %d",
-               at_text(x), (long long)N, T, S);
-    toeplitz_args a = {T, S, (int)N, at_rows(y)};
+               at_text(x), (long long)M, T, N);
+    toeplitz_args a = {T, N, (int)M, at_rows(y)};
     y.dim[y.ndim - 1] = T;
-    y.dim[y.ndim++] = S;
+    y.dim[y.ndim++] = N;
     return at_record(t, &toeplitz_op, AT_IN(x), y, &a, sizeof a);
 }
 

@@ -4,7 +4,7 @@
 /* One [T,N], and how many cells one character stands for. */
 typedef struct {
     const unsigned char *keep;
-    int T, S, down, across;
+    int T, N, down, across;
     const char *const *shade; /* of a block of which none, some, all attend */
 } grid_matrix;
 
@@ -13,8 +13,8 @@ static int grid_shade(const grid_matrix *m, int i0, int j0)
 {
     bool some = false, all = true;
     for (int i = i0; i < m->T && i - i0 < m->down; i++)
-        for (int j = j0; j < m->S && j - j0 < m->across; j++) {
-            bool kept = m->keep[(ptrdiff_t)i * m->S + j] != 0;
+        for (int j = j0; j < m->N && j - j0 < m->across; j++) {
+            bool kept = m->keep[(ptrdiff_t)i * m->N + j] != 0;
             some |= kept;
             all &= kept;
         }
@@ -24,7 +24,7 @@ static int grid_shade(const grid_matrix *m, int i0, int j0)
 static void grid_draw(const grid_matrix *m, FILE *out)
 {
     for (ptrdiff_t i = 0; i < m->T; i += m->down) {
-        for (ptrdiff_t j = 0; j < m->S; j += m->across)
+        for (ptrdiff_t j = 0; j < m->N; j += m->across)
             fputs(m->shade[grid_shade(m, (int)i, (int)j)], out);
         fputc('\n', out);
     }
@@ -35,9 +35,9 @@ static void grid_draw(const grid_matrix *m, FILE *out)
 static grid_matrix grid_matrix_of(at_shape s, at_terminal as)
 {
     static const char *const unicode[] = {"·", "▒", "█"}, *const ascii[] = {".", "+", "#"};
-    grid_matrix m = {.T = s.ndim > 1 ? s.dim[s.ndim - 2] : 1, .S = at_last(s)};
+    grid_matrix m = {.T = s.ndim > 1 ? s.dim[s.ndim - 2] : 1, .N = at_last(s)};
     m.shade = as.unicode ? unicode : ascii;
-    int longest = m.T > m.S ? m.T : m.S, columns = as.columns < 16 ? 16 : as.columns;
+    int longest = m.T > m.N ? m.T : m.N, columns = as.columns < 16 ? 16 : as.columns;
     m.across = longest > 0 ? (longest - 1) / columns + 1 : 1;
     m.down = m.across > 1 ? 2 * m.across : 1;
     return m;
@@ -62,7 +62,7 @@ bool at_keep_print_as(const at_tensor *keep, FILE *out, at_terminal as)
     grid_matrix m = grid_matrix_of(s, as);
     const ptrdiff_t matrices = at_count_between(s, 0, s.ndim - 2);
     for (ptrdiff_t n = 0; n < matrices; n++) {
-        m.keep = (const unsigned char *)keep->data + n * m.T * m.S;
+        m.keep = (const unsigned char *)keep->data + n * m.T * m.N;
         if (s.ndim > 2) fprintf(out, "%s\n", grid_index_text(s, n));
         grid_draw(&m, out);
     }

@@ -512,6 +512,10 @@ START_TEST(wrong_arguments_are_named)
                  "adamw: weight_decay is -1 but must be >= 0");
     refuses_adam(0.1, (at_adamw_args){.only = "w"}, "adamw: no parameter is named like \"w\"");
     refuses_sgd(1e300, (at_sgd_args){0}, "sgd: lr is 1e+300, but must be a finite f32");
+    refuses_adam(1, (at_adamw_args){.weight_decay = 1e300},
+                 "adamw: weight_decay is 1e+300, but must be a finite f32");
+    refuses_adam(1e30, (at_adamw_args){.weight_decay = 1e30},
+                 "adamw: lr * weight_decay is 1e+60, but must be a finite f32");
     refuses_adam(0.1, (at_adamw_args){.eps = 1e-50},
                  "adamw: 1 / eps is 1e+50, but must be a finite f32");
 }
