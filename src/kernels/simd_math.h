@@ -80,7 +80,6 @@ VEC_INLINE vec vec_exp_weight(vec x)
     return vec_exp(x);
 }
 
-
 VEC_INLINE vec vec_log(vec x)
 {
     for (int l = 0; l < VEC_LANES; l++) x[l] = x[l] < 0 ? (REAL)NAN : log(x[l]);
