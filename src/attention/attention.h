@@ -24,8 +24,8 @@
  *     [B,T,H*D]    [B,N,G*D]    [B,N,G*Dv]   [B,T,H*Dv]   [B,H,T,N]                    [B,H,T]
  *
  * bias and keep may be smaller: they are broadcast, as NumPy does, to that shape or to [B,H,T,N].
- * Three axes beside [B,H,T,N] would be read as [H,T,N] where [B,T,N] was meant: that is an error;
- * write [B,1,T,N] or [1,H,T,N].
+ * Beside scores of [B,H,T,N] one of three axes is an error, for [H,T,N] and [B,T,N] could not be
+ * told apart: write [B,1,T,N] or [1,H,T,N].
  *
  * Masked means not read: what a row does not keep cannot reach its output, nor through it a
  * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)

@@ -1,8 +1,8 @@
 /* tape.h -- a tape remembers what was computed, owns what was made, and reports the first error.
  *
  * Ownership.  Everything a tape hands out (tensors, nodes, texts) belongs to it.  Parameters live
- * until at_close; all else lives until the rewind below it.  at_close is the only free in a
- * program.
+ * until at_close; all else until a rewind to a mark from before it was made.  at_close is the only
+ * free in a program.
  *
  * Errors are sticky, and the first one wins.  A function that fails returns NULL (false, NAN), the
  * tape keeps the message, and from then on every call on that tape returns NULL at once.  So a
@@ -96,9 +96,9 @@ typedef struct {
     uint64_t serial;
 } at_mark;
 
-/* at_rewind forgets every op and tensor recorded since the mark, parameters excepted, and every
- * gradient that lies in their memory.  It costs what was done since the mark, however much lies
- * below it.  In the steady state of a loop neither of them calls malloc or free.
+/* at_rewind forgets every op and tensor recorded since the mark, except parameters; and, of tensors
+ * that stay, each gradient whose memory was allocated since.  It costs what was done since the
+ * mark, however much is older.  In the steady state of a loop neither of them calls malloc or free.
  *
  * A mark may be rewound to again and again, until a rewind to a mark taken before it forgets it
  * too.  Rewinding to a forgotten mark, to another tape's or to none is an error, and forgets

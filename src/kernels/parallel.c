@@ -207,7 +207,7 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
     pool.owned = false;
 }
 
-enum { FOR_WORK = 8192, FOR_MOST = 1 << 20 }; /* of a range; ranges */
+enum { FOR_WORK = 8192, FOR_MOST = 1 << 20 }; /* at least of a range; ranges at most, or so */
 
 typedef struct {
     ptrdiff_t n, per_range;

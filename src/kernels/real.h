@@ -1,12 +1,12 @@
 /* real.h -- one source, two types: float to train, double to check.
  *
- * A file that includes this header is compiled once for each real type: to NAME.o with REAL = float
- * and to NAME.f64.o with REAL = double (-DAT_F64).  In it
+ * A .c file that includes this header itself (make looks for the line) is compiled once for each
+ * real type: to NAME.o with REAL = float and to NAME.f64.o with REAL = double (-DAT_F64).  In it
  *
  *     REAL             is the type
  *     REAL_EPS         is the distance from 1 to the next number
  *     WIDE             is the type of long sums
- *     VALUE(x)         is what of x is compared: without it a REAL is neither compared nor cast
+ *     VALUE(x)         is x.  An op writes it where it compares or casts a REAL: AT_COMPLEX, below
  *     AT_REAL(dot)     is at_dot_f32 or at_dot_f64: the name of what other files may call
  *     row_max(n, x)    is at_row_max_f32 or at_row_max_f64, as <tgmath.h> makes expf or exp of exp
  *     #ifdef AT_ONCE   at the end of the file, holds what is of no type; it is compiled with float
@@ -54,8 +54,8 @@
 #define MINUS_INFINITY VALUE(-(REAL)INFINITY)
 enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
 
-/* The list of real types.  For every type: the prototypes of a function, and of a kernel of an op;
- * the kernels of an op, for its at_op.  For one type: the function. */
+/* The list of real types.  AT_EACH_REAL declares a function for each, AT_KERNEL a kernel of an op;
+ * AT_KERNELS initialises the kernels of an at_op; AT_OF_REAL is the function for a dtype. */
 #ifdef AT_COMPLEX
 #define AT_EACH_REAL(returns, name, args) returns AT_REAL(name) args
 #else

@@ -8,7 +8,8 @@
  * in a few vectors (two of AVX-512, eight of SSE2), and then a tree: 32 lanes are added to 16, 16
  * to 8, ...  A longer row than 1024 is cut in two, and each half summed in this way.  So no term
  * passes through more than 32 + 5 + log2(n / 1024) additions: a million times 0.1f is right to
- * 1e-6, where one chain would be off by 1 percent.  The maximum takes the same path, uncut. */
+ * 1e-6, where one chain would be off by 1 percent.  The maximum has the same lanes, and its order
+ * is free. */
 #include "kernels/rows.h"
 
 #include <stdbool.h>
@@ -205,7 +206,7 @@ void vsigmoid(ptrdiff_t n, const REAL *x, REAL *y)
     vmath_each(n, x, y, vec_sigmoid);
 }
 
-enum { COPY_LINE = 1024, COPY_WORK = 64 }; /* bytes; what one of them is worth, see at_for */
+enum { COPY_LINE = 1024, COPY_WORK = 64 }; /* bytes; the work of a line for at_for */
 
 /* Sizes in bytes; count is that of all rows. */
 typedef struct {

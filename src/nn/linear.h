@@ -1,4 +1,4 @@
-/* linear.h -- y = x W + b, the layer that all others are made of. */
+/* linear.h -- y = x W + b. */
 #ifndef AT_NN_LINEAR_H
 #define AT_NN_LINEAR_H
 #include "autograd/tape.h"
@@ -10,7 +10,7 @@ typedef struct {
 } at_linear;
 
 /* Parameters "name.W", drawn from `init`, and "name.b", zeros, if there is to be a bias.  After a
- * sticky error the layer holds NULLs, and what it is applied to becomes NULL. */
+ * sticky error the layer holds NULLs, and at_linear_apply returns NULL. */
 AT_API at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool bias,
                                 at_init init);
 /* x [..., n_in] -> [..., n_out] */

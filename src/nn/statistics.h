@@ -9,7 +9,7 @@
  *     most       mean_i ln n_i                       its largest value: equal weights
  *     largest    mean_i max_j P_ij
  *     similarity mean_i sum_j min(P_ij, P'_j)        of rows: 1 if all are the same;
- *                                                    P'_j = mean_i P_ij, the average row
+ *                                                    P'_j = mean_i P_ij, the average row of a batch
  *     kept       sum_i n_i / (T N)
  *
  * over all rows with n_i >= 2 (kept: over all).  n_i comes from the mask and not from the weights
