@@ -118,10 +118,10 @@ static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_
     return true;
 }
 
-at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
+static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
 {
-    if (!at_ok(t) || !can_be_recorded(t, op, in, &r) || !prepare_scratch(t, op, &r)) return NULL;
-    at_node *n = new_node(t, op, in, &r);
+    if (!at_ok(t) || !can_be_recorded(t, op, in, r) || !prepare_scratch(t, op, r)) return NULL;
+    at_node *n = new_node(t, op, in, r);
     if (!n) return NULL;
 
     n->prev = t->last;
@@ -134,11 +134,16 @@ at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
     return run_forward(n) ? n : NULL;
 }
 
+at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
+{
+    return record(t, op, in, &r);
+}
+
 at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, const void *args,
                      size_t args_size)
 {
     at_recipe r = {.shape = {shape}, .args = args, .args_size = args_size};
-    at_node *n = at_record_node(t, op, in, r);
+    at_node *n = record(t, op, in, &r);
     return n ? n->out[0] : NULL;
 }
 

@@ -90,6 +90,7 @@ void *at_fail(at_tape *t, at_error_kind kind, const char *format, ...)
 
 at_ownership at_tensor_find(const at_tape *t, const at_tensor *x)
 {
+    if (at_arena_is_recent(&t->step, x) || at_arena_is_recent(&t->permanent, x)) return ATTIC_LIVE;
     at_ownership here = at_arena_find(&t->step, x);
     return here == ATTIC_OUTSIDE ? at_arena_find(&t->permanent, x) : here;
 }
@@ -160,10 +161,7 @@ bool at_scratch_ready(at_tape *t, size_t bytes)
     if (t->scratch_size && bytes <= SIZE_MAX / 2) bytes += bytes / 2; /* grow rarely */
     at_arena larger = {0};
     char *p = at_alloc_in(t, &larger, bytes);
-    if (!p) {
-        at_arena_free(&larger);
-        return false;
-    }
+    if (!p) return false; /* larger is still empty */
     at_arena_free(&t->scratch);
     t->scratch = larger;
     t->scratch_memory = p;

@@ -43,7 +43,7 @@ static void log_softmax_dx(const at_chunk *row, void *values)
 {
     const REAL *y = row->y, *dy = row->dy;
     REAL p[LOG_SOFTMAX_CHUNK], sum = row_sum(row->n, dy), *restrict dx = values;
-    if (row->n == 0 || VALUE(row_max(row->n, y)) == MINUS_INFINITY) {
+    if (VALUE(y[0]) == MINUS_INFINITY && VALUE(row_max(row->n, y)) == MINUS_INFINITY) {
         memset(dx, 0, (size_t)row->n * sizeof *dx);
         return;
     }

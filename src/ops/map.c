@@ -453,11 +453,13 @@ void at_map_back(at_node *n, int i, at_formula *g)
 at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, const void *args,
                          size_t args_size)
 {
-    at_recipe r = {.shape = {y}, .args = args, .args_size = args_size};
     const ptrdiff_t count = at_count(y);
     const size_t scratch = at_sum_scratch(count);
-    for (int k = 0; scratch && k < in.n; k++)
-        if (at_count(in.in[k]->shape) < count) r.scratch = scratch, r.slots = 1;
+    bool sums = false;
+    for (int k = 0; scratch && k < in.n; k++) sums |= at_count(in.in[k]->shape) < count;
+    if (!sums) return at_record(t, op, in, y, args, args_size);
+    at_recipe r = {
+        .shape = {y}, .args = args, .args_size = args_size, .scratch = scratch, .slots = 1};
     at_node *n = at_record_node(t, op, in, r);
     return n ? n->out[0] : NULL;
 }

@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void row_share(const at_row_job *jo
                    : job->dx.p ? (REAL *)job->dx.p + first * N
                                : NULL;
     const ptrdiff_t values_step = !back ? y_step : job->dx.p ? N : 0;
-    const bool add = job->dx.p && job->dx.beta;
+    const bool add = back && job->dx.p && job->dx.beta;
 
     at_chunk k = {.n = (int)N,
                   .of = at_count(out->shape),
@@ -120,9 +120,8 @@ static inline __attribute__((always_inline)) void row_share(const at_row_job *jo
             values += values_step;
             k.at += N;
             k.in[0] = (const REAL *)k.in[0] + N;
-            k.in[1] = (const char *)k.in[1] + step;
-            k.y = (const REAL *)k.y + y_step;
-            k.dy = (const REAL *)k.dy + y_step;
+            if (r->each) k.in[1] = (const char *)k.in[1] + step;
+            if (back) k.y = (const REAL *)k.y + y_step, k.dy = (const REAL *)k.dy + y_step;
             k.saved = (REAL *)k.saved + r->saved;
         }
         if (sums) row_add_run(r->sums * N, runs, sums);

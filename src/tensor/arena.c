@@ -137,9 +137,8 @@ static uintptr_t offset_in(const at_arena_chunk *c, const void *p)
 
 at_ownership at_arena_find(const at_arena *a, const void *p)
 {
-    const at_arena_chunk *c = a->current; /* half of all memory, at least */
-    if (!c || offset_in(c, p) >= c->size)
-        for (c = a->first; c && offset_in(c, p) >= c->size;) c = c->next;
+    const at_arena_chunk *c = a->first;
+    while (c && offset_in(c, p) >= c->size) c = c->next;
     return !c ? ATTIC_OUTSIDE : offset_in(c, p) < c->used ? ATTIC_LIVE : ATTIC_DEAD;
 }
 

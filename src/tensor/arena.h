@@ -45,6 +45,12 @@ void at_arena_free(at_arena *a);                    /* back to malloc, back to a
  * (and nobody was given it since)? */
 typedef enum { ATTIC_OUTSIDE, ATTIC_LIVE, ATTIC_DEAD } at_ownership;
 at_ownership at_arena_find(const at_arena *a, const void *p);
+/* Is it live and in the current chunk, as most are?  Asked first, for every input of every op. */
+static inline bool at_arena_is_recent(const at_arena *a, const void *p)
+{
+    const at_arena_chunk *c = a->current;
+    return c && (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER < c->used;
+}
 /* Was it handed out after the mark?  Then a rewind to m takes it back. */
 bool at_arena_since(const at_arena *a, at_arena_mark m, const void *p);
 
