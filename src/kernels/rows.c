@@ -170,6 +170,9 @@ void row_axpy(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
 
 void row_scale(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
 {
+#ifdef __clang__ /* where x and y are one, it would else take a loop without vectors */
+#pragma clang loop vectorize(assume_safety)
+#endif
     for (ptrdiff_t j = 0; j < n; j++) y[j] = a * x[j];
 }
 

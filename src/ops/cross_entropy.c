@@ -70,7 +70,7 @@ static WIDE *cross_entropy_loss(void *saved)
     return (WIDE *)((REAL *)saved + 2);
 }
 
-static void cross_entropy_stat(const at_chunk *row, void *values)
+static void cross_entropy_stat(const at_chunk *row, void *restrict values)
 {
     (void)values; /* the loss is one for all rows */
     const REAL *x = row->in[0];
@@ -94,7 +94,7 @@ static void cross_entropy_stat(const at_chunk *row, void *values)
 }
 
 /* dx_j = (p_j - 1[j = target]) dloss / count */
-static void cross_entropy_dx(const at_chunk *row, void *values)
+static void cross_entropy_dx(const at_chunk *row, void *restrict values)
 {
     const REAL *x = row->in[0], *stat = row->saved;
     const cross_entropy_args *args = row->args;

@@ -44,7 +44,7 @@ AT_KERNEL(layer_norm_backward);
 static const at_row_op layer_norm_rows = {.saved = 2 /* mu, r */, .space = 2, .sums = 2};
 
 /* y_j = gamma_j (x_j - mu) r + beta_j */
-static void layer_norm_y(const at_chunk *row, void *values)
+static void layer_norm_y(const at_chunk *row, void *restrict values)
 {
     const int N = row->n;
     const REAL *restrict x = row->in[0], *restrict gamma = row->in[1], *restrict beta = row->in[2];
@@ -62,7 +62,7 @@ static void layer_norm_y(const at_chunk *row, void *values)
 
 /* h_j = (x_j - mu) r    g_j = dy_j gamma_j    dgamma_j += dy_j h_j    dbeta_j += dy_j
  * dx_j = r (g_j - mean(g) - h_j mean(g h)) */
-static void layer_norm_dx(const at_chunk *row, void *values)
+static void layer_norm_dx(const at_chunk *row, void *restrict values)
 {
     const int N = row->n;
     const REAL *saved = row->saved, mu = saved[0], r = saved[1];

@@ -30,7 +30,7 @@ AT_KERNEL(log_softmax_backward);
 
 static const at_row_op log_softmax_rows = {0};
 
-static void log_softmax_y(const at_chunk *row, void *values)
+static void log_softmax_y(const at_chunk *row, void *restrict values)
 {
     const REAL *x = row->in[0];
     REAL *y = values, m = row_max(row->n, x);
@@ -39,7 +39,7 @@ static void log_softmax_y(const at_chunk *row, void *values)
     for (int j = 0; j < row->n; j++) y[j] = masked ? -(REAL)INFINITY : x[j] - m - log_sum;
 }
 
-static void log_softmax_dx(const at_chunk *row, void *values)
+static void log_softmax_dx(const at_chunk *row, void *restrict values)
 {
     const REAL *y = row->y, *dy = row->dy;
     REAL p[LOG_SOFTMAX_CHUNK], sum = row_sum(row->n, dy), *restrict dx = values;

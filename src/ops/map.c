@@ -382,8 +382,7 @@ size_t at_sum_scratch(ptrdiff_t count)
 
 static bool map_is_even(const at_node *n)
 {
-    const at_shape *y =
-        &n->out[0]->shape; /* not copied: this is asked for every op, however small */
+    const at_shape *y = &n->out[0]->shape; /* not copied: asked for every op, however small */
     bool even = true;
     for (int k = 0; even && k < n->n_in; k++) {
         const at_shape *x = &n->in[k]->shape;

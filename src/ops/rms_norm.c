@@ -40,7 +40,7 @@ AT_KERNEL(rms_norm_backward);
 static const at_row_op rms_norm_rows = {.saved = 1 /* r */, .space = 2, .sums = 1};
 
 /* y_j = gamma_j x_j r */
-static void rms_norm_y(const at_chunk *row, void *values)
+static void rms_norm_y(const at_chunk *row, void *restrict values)
 {
     const int N = row->n;
     const REAL *x = row->in[0], *gamma = row->in[1];
@@ -52,7 +52,7 @@ static void rms_norm_y(const at_chunk *row, void *values)
 }
 
 /* h_j = r x_j    g_j = dy_j gamma_j    dgamma_j += dy_j h_j    dx_j = r (g_j - h_j mean(g h)) */
-static void rms_norm_dx(const at_chunk *row, void *values)
+static void rms_norm_dx(const at_chunk *row, void *restrict values)
 {
     const int N = row->n;
     const REAL r = *(const REAL *)row->saved, *restrict gamma = row->in[1], *restrict dy = row->dy;

@@ -108,12 +108,12 @@ static void rope_row(const at_chunk *row, REAL sign, const REAL *x, REAL *y)
     for (int h = 0; h < a->heads; h++, x += a->D, y += a->D) rope_head(a, angles, sign, x, y);
 }
 
-static void rope_y(const at_chunk *row, void *values)
+static void rope_y(const at_chunk *row, void *restrict values)
 {
     rope_row(row, 1, row->in[0], values);
 }
 
-static void rope_dx(const at_chunk *row, void *values)
+static void rope_dx(const at_chunk *row, void *restrict values)
 {
     rope_row(row, -1, row->dy, values);
 }

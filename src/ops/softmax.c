@@ -30,7 +30,7 @@ AT_KERNEL(softmax_backward);
 
 static const at_row_op softmax_rows = {0};
 
-static void softmax_y(const at_chunk *row, void *values)
+static void softmax_y(const at_chunk *row, void *restrict values)
 {
     const REAL *x = row->in[0];
     REAL *y = values, m = row_max(row->n, x);
@@ -42,7 +42,7 @@ static void softmax_y(const at_chunk *row, void *values)
     row_scale(row->n, 1 / sum, y, y);
 }
 
-static void softmax_dx(const at_chunk *row, void *values)
+static void softmax_dx(const at_chunk *row, void *restrict values)
 {
     const REAL *y = row->y, *dy = row->dy;
     REAL *restrict dx = values, dot = row_dot(row->n, dy, y);
