@@ -1,6 +1,7 @@
 /* 01_training_loop.c -- the smallest training loop.
  *
- * The data follow a rule, y = 2 u - 3 v + 1, which the model does not contain.  W and b begin at zero, and gradient descent fits them to eight examples:
+ * The data follow a rule, y = 2 u - 3 v + 1, which the model does not contain.  W and b
+ * begin at zero, and gradient descent fits them to eight examples:
  *
  *     loss(W, b) = mean((x W + b - y)^2)             forward: how large is the error?
  *     dW, db     = d(loss)/dW, d(loss)/db            backward: in which direction does it grow?
@@ -45,9 +46,8 @@ int main(int argc, char **argv)
 
     printf("the rule                    W = ( 2.000, -3.000)   b =  1.000\n");
     double off = fabs(at_get(W, 0, 0) - 2) + fabs(at_get(W, 1, 0) + 3) + fabs(at_get(b, 0) - 1);
-    printf("\nSeen: W and b were 2, 3 and 1 away from the rule, and are %.3f away now, in sum: the "
-           "rule\n"
-           "was %s.\n",
+    printf("\nSeen: W and b were 2, 3 and 1 away from the rule, and are %.3f away now, in sum:\n"
+           "the rule was %s.\n",
            off, off < 0.01 ? "found" : "NOT found");
 
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t)); /* one check for all of the above */

@@ -65,9 +65,8 @@ static bool one_op_agrees(const double *const values[3], at_tensor *const by_han
     if (!ok) fprintf(stderr, "attic: %s\n", at_error(t));
     double off[4] = {difference(O, y, false)};
     for (int i = 0; i < 3; i++) off[i + 1] = difference(by_hand[i], x[i], true);
-    printf("at_sdpa, the same in one op: the largest difference is %.0e in O, %.0e in dQ, %.0e in "
-           "dK,\n"
-           "%.0e in dV.\n",
+    printf("at_sdpa, the same in one op: the largest difference is %.0e in O, %.0e in dQ,\n"
+           "%.0e in dK, %.0e in dV.\n",
            off[0], off[1], off[2], off[3]);
     for (int i = 0; i < 4; i++) ok = ok && off[i] < 1e-14;
     at_close(t);
@@ -101,11 +100,10 @@ int main(int argc, char **argv)
     const double ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     at_tensor *z = at_dropout(coins, at_const(coins, at_shape_of(3, 3), ones), 0.5);
 
-    printf(
-        "What does each step of attention compute, and what comes back through it?  Three tokens\n"
-        "of size 2, causal, with dropout 1/2.  A row of a matrix belongs to one query; in K, V, "
-        "dK\n"
-        "and dV to one key.  Look at the zeros of P, and at dS in the same places.  (-0. is 0.)\n");
+    printf("What does each step of attention compute, and what comes back through it?  Three\n"
+           "tokens of size 2, causal, with dropout 1/2.  A row of a matrix belongs to one\n"
+           "query; in K, V, dK and dV to one key.  Look at the zeros of P, and at dS in the\n"
+           "same places.  (-0. is 0.)\n");
     show("Q, a query for each token", Q);
     show("K, a key for each token", K);
     show("V, a value for each token", V);

@@ -160,9 +160,8 @@ int main(int argc, char **argv)
         at_adamw(t, 0.003, (at_adamw_args){0});
         at_rewind(t, step);
     }
-    printf("\nSeen: after %d steps %.0f%% of the letters are right, loss %.4f.  In %d of the %d "
-           "rows from |\n"
-           "on, the largest weight is on the letter that has to be written.\n",
+    printf("\nSeen: after %d steps %.0f%% of the letters are right, loss %.4f.  In %d of the\n"
+           "%d rows from | on, the largest weight is on the letter that has to be written.\n",
            STEPS, 100 * share, nats, mirrored, WORD);
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     int failed = !at_ok(t);

@@ -231,10 +231,10 @@ int main(int argc, char **argv)
     double graded[2][D], sd = 0, worst = 0, least[2] = {1, 1};
 
     printf(
-        "Why are scores divided by sqrt(d)?  Look at \"graded\", the share of queries whose "
-        "scores\n"
-        "receive a gradient: without the scale it falls as d grows.\n\n"
-        "32 heads of 64 queries and 64 keys of size d, random, every element of variance 1:\n\n"
+        "Why are scores divided by sqrt(d)?  Look at \"graded\", the share of queries\n"
+        "whose scores receive a gradient: without the scale it falls as d grows.\n\n"
+        "32 heads of 64 queries and 64 keys of size d, random, every element of variance\n"
+        "1:\n\n"
         "    mean, sd    of q.k, before it is scaled; sqrt(d) is what sd should be\n"
         "    weights     the smallest and the largest of a row, averaged over all rows\n"
         "    entropy     of a row of weights, in nats; at most log 64 = %.3f, all weights equal\n"
@@ -272,12 +272,11 @@ int main(int argc, char **argv)
     printf("\nBy hand: a score of 80 with d = 64 becomes 80 / sqrt(64) = %g\n", 80 / sqrt(64));
 
     bool close = worst < 0.05, falls = least[0] < 0.5 && least[1] > 0.9;
-    printf(
-        "\nSeen: sd is sqrt(d) within 5%%: %s; for d = 512 it is %.2f.  The share of rows with a\n"
-        "gradient falls to %.0f%% without the scale, and never below %.0f%% with it: the scale "
-        "%s.\n",
-        close ? "yes" : "NO", sd, 100 * least[0], 100 * least[1],
-        falls ? "helps" : "does NOT help");
+    printf("\nSeen: sd is sqrt(d) within 5%%: %s; for d = 512 it is %.2f.  The share of rows\n"
+           "with a gradient falls to %.0f%% without the scale, and never below %.0f%% with\n"
+           "it: the scale %s.\n",
+           close ? "yes" : "NO", sd, 100 * least[0], 100 * least[1],
+           falls ? "helps" : "does NOT help");
     if (argc > first) ok = draw_share(argv[first], graded) && ok;
     if (argc > first + 1) ok = draw_weights(argv[first + 1], &few) && ok;
     return finish(!(close && falls && ok));

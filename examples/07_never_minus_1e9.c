@@ -186,8 +186,8 @@ static bool show(int k, result *got)
     printf("%d  %s: scores", k + 1, ask[k].name);
     for (int j = 0; j < N; j++)
         printf(ask[k].keep[j] ? "%s %g" : "%s (%g)", j ? "," : "", ask[k].score[j]);
-    printf("     in brackets: masked\n\n%28s    weights                           O    |dQ|      "
-           "|dK|    |dV|\n",
+    printf("     in brackets: masked\n\n"
+           "%28s    weights                           O    |dQ|      |dK|    |dV|\n",
            "");
     for (int m = 0; m < METHODS; m++) {
         got[m] = attend(&table[m], ask[k].score, ask[k].keep);
@@ -347,10 +347,10 @@ int main(int argc, char **argv)
                         nothing) &&
          ok;
     ok = ok && once[0] == 0.5 && lowest[0] == 0.5 && isnan(nothing[0]);
-    printf("\n%s\n\n", ok ? "A key that is masked once gets weight before one that is masked "
-                            "twice.  And twice the\n"
-                            "lowest float is -inf, of which the textbook softmax makes NaN."
-                          : "This is NOT what was expected here.");
+    printf("\n%s\n\n",
+           ok ? "A key that is masked once gets weight before one that is masked twice.  And\n"
+                "twice the lowest float is -inf, of which the textbook softmax makes NaN."
+              : "This is NOT what was expected here.");
     as_expected += ok;
     as_expected += show_nan();
     printf(

@@ -85,7 +85,11 @@ int main(int argc, char **argv)
             }
         }
     }
-    printf("Attention on paper: 2 queries, 3 keys; the rows of a matrix stand side by side\n\n");
+    printf("Which key should be read less?  Two queries read three keys; a pencil can check\n"
+           "all of it. The rows of a matrix stand side by side: P, dP and dS have one for\n"
+           "each query, with a number for each key; O, delta and dQ one for each query; dK\n"
+           "and dV one for each key.  Look at the largest dS of a query: of that score the\n"
+           "loss wants less.\n\n");
     print_rows("P", T, N, P[0]);
     print_rows("O", T, D, O[0]);
     printf("\nBackward, from dO = (1,1) (0,1)\n\n");
@@ -104,7 +108,20 @@ int main(int argc, char **argv)
     at_backward_from(t, o, at_const(t, at_shape_of(T, D), dO[0]));
     bool agree =
         at_ok(t) && apart(q, dQ[0]) < 1e-14 && apart(k, dK[0]) < 1e-14 && apart(v, dV[0]) < 1e-14;
-    printf("\nat_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
+    int most[T] = {0};
+    double sum = 0;
+    for (int i = 0; i < T; i++) {
+        double row = 0;
+        for (int j = 0; j < N; j++) {
+            row += dS[i][j];
+            if (dS[i][j] > dS[i][most[i]]) most[i] = j;
+        }
+        sum = fmax(sum, fabs(row));
+    }
+    printf("\nSeen: query 0 should read less of key %d (dS = %.2f), query 1 less of key %d\n"
+           "(%.2f); each row of dS sums to 0: %s.\n",
+           most[0], dS[0][most[0]], most[1], dS[1][most[1]], sum < 1e-14 ? "yes" : "NO");
+    printf("at_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     at_close(t);
     bool drawn = argc <= first || draw(argv[first], P[0], dS[0]);
