@@ -98,11 +98,10 @@ int main(int argc, char **argv)
     parse_options(argc, argv, "usage: 04_three_paths\n", NULL, 0);
     static results want, got;
     double worst = 0;
-    printf("Do three implementations of attention agree?  The third, composed of single ops,\n"
-           "is what fused and plain are compared with: max |a - b| / max |b| over all\n"
-           "elements a of one tensor and b of composed (-: there is no bias).  Q is\n"
-           "[%d,%d,%d,%d], in double precision, where rounding alone is about 1e-16.  Look\n"
-           "for an exponent that is not -16.\n\n",
+    printf("Do three implementations of attention agree?  Fused and plain are compared with\n"
+           "composed: the largest difference of the output O and of each gradient, relative to\n"
+           "the largest element; -: no bias.  In doubles, Q [%d,%d,%d,%d].  Look for more than\n"
+           "rounding, some 1e-16.\n\n",
            B, H, T, D);
     printf("%-24s%-8s%10s%10s%10s%10s%10s\n", "attention", "path", "O", "dQ", "dK", "dV", "dbias");
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 
     printf("Who attends to whom?  Eight random tokens of size 64 attend to each other in\n"
            "four ways: as they are (raw), projected at random, and that at temperature 1/4\n"
-           "(cold) and 4 (hot). Look at the row of a token: on which tokens is its weight,\n"
+           "(cold) and 4 (hot).  Look at the row of a token: on which tokens is its weight,\n"
            "and on how many?  Shapes:\n\n");
     if (at_ok(t)) {
         printf("Q        %s\nK        %s\nV        %s\n", at_shape_text(a[1].Q->shape),

@@ -85,11 +85,10 @@ int main(int argc, char **argv)
             }
         }
     }
-    printf("Which key should be read less?  Two queries read three keys; a pencil can check\n"
-           "all of it. The rows of a matrix stand side by side: P, dP and dS have one for\n"
-           "each query, with a number for each key; O, delta and dQ one for each query; dK\n"
-           "and dV one for each key.  Look at the largest dS of a query: of that score the\n"
-           "loss wants less.\n\n");
+    printf(
+        "Which key should a query read less?  A pencil can check all of it.  The rows of a\n"
+        "matrix stand side by side: of P, O, dP, delta, dS, dQ for each query, of dK, dV for\n"
+        "each key.  Look at the largest dS of a query: lowering that score lowers the loss.\n\n");
     print_rows("P", T, N, P[0]);
     print_rows("O", T, D, O[0]);
     printf("\nBackward, from dO = (1,1) (0,1)\n\n");
