@@ -251,8 +251,9 @@ static bool print_scores(const result r[PATTERNS])
 {
     bool ok = true;
     printf(
-        "Then the same head is trained on five tasks, without a mask.  score: the share of its\n"
-        "weights that lies as in the pattern, 1 is the pattern itself.  Look at the diagonal.\n\n"
+        "Then the same head is trained on five tasks, without a mask.  loss: mean squared error;\n"
+        "score: the share of its weights that lies as in the pattern, at most 1.  Look at the\n"
+        "diagonal.\n\n"
         "                                 score against the pattern\ntrained on          loss");
     for (int p = 0; p < PATTERNS; p++) printf("%12s", pattern_name[p]);
     for (int i = 0; i < PATTERNS; i++) {
@@ -264,9 +265,8 @@ static bool print_scores(const result r[PATTERNS])
     }
     double least = 1;
     for (int p = 0; p < PATTERNS; p++) least = fmin(least, r[p].score[p]);
-    printf("\n\nSeen: every task led to its own pattern (the score on the diagonal is the\n"
-           "largest of its row and of its column): %s; the lowest score on the diagonal is\n"
-           "%.2f.\n",
+    printf("\n\nSeen: every score on the diagonal is the largest of its row and of its column, so\n"
+           "that every task led to its own pattern: %s; the lowest of them is %.2f.\n",
            ok ? "yes" : "NO", least);
     return ok;
 }

@@ -219,9 +219,8 @@ static bool print_unprojected(void)
         at_close(t);
     }
     bool equal = fabs(this_own[0] - 1.0 / 7)<0.01, own = fmin(this_own[1], sample_own[1])> 0.9;
-    printf("\nScores are symmetric: %s.  Unmasked, \"this\" shares its weight with six\n"
-           "paddings, copies of it: %s, 1/7 each.  Masked, both words attend to themselves:\n"
-           "%s.\n",
+    printf("\nScores are symmetric: %s.  Unmasked, \"this\" shares its weight with six paddings,\n"
+           "copies of it, 1/7 each: %s.  Masked, both words attend to themselves: %s.\n",
            symmetric ? "yes" : "NO", equal ? "yes" : "NO", own ? "yes" : "NO");
     return symmetric && equal && own;
 }
@@ -256,9 +255,8 @@ int main(int argc, char **argv)
     reading r[MASKS];
     leak l[MASKS];
     at_tape *t[MASKS];
-    printf("What does padding do to attention?  Three sentences as ids, padded to ten with\n"
-           "id 0, which is \"this\" as well.  Look at the weight on padding, with four\n"
-           "masks.\n\n");
+    printf("What does padding do to attention?  Three sentences as ids, padded to ten with id 0,\n"
+           "which is \"this\" as well.  Look at the weight on padding, under four masks.\n\n");
     print_ids();
 
     for (int m = 0; m < MASKS; m++) {
@@ -283,10 +281,10 @@ int main(int argc, char **argv)
     int clean = 0;
     for (int m = 0; m < MASKS; m++)
         clean += l[m].on_this > 0 && l[m].change < 1e-6 && l[m].gradient == 0;
-    printf("\nSeen: without a mask %.0f%% of the weight of all words is on padding.  %d of 4\n"
-           "masks keep every word and no padding; with id != 0 the weight on \"this\" is\n"
-           "%.3f.\n",
-           100 * l[NONE].padding, clean, l[NOT_ID_0].on_this);
+    printf(
+        "\nSeen: without a mask %.0f%% of the weight of all words is on padding.  %d of 4 masks\n"
+        "keep every word and no padding; under id != 0 the weight on \"this\" is %.3f.\n",
+        100 * l[NONE].padding, clean, l[NOT_ID_0].on_this);
 
     bool ok =
         unprojected && l[NONE].padding > 0.5 && l[NONE].change > 0.1 && l[NONE].gradient > 0.1;

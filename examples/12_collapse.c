@@ -253,16 +253,17 @@ static bool draw(const char *path, const cause *a, const run *r)
     return written(f, path, drawn);
 }
 
-/* "cured by a, b" */
+/* "cured by: a; b" */
 static void print_seen(const cause *a, const run *r)
 {
     int cured = 0;
-    printf("Seen: with %s the entropy ends at %.2f where %.2f is right; cured by", a->name,
-           r[0].last.entropy, r[0].right);
+    printf("Seen: with %s the entropy ends at %.1f where %.1f is\n"
+           "right; cured by:",
+           a->name, r[0].last.entropy, r[0].right);
     for (int i = 0; i < REMEDIES; i++)
         if (strcmp(judge(&r[i]), "cures") == 0)
-            printf("%s %s", cured++ ? "," : "", remedies[i].name);
-    printf("%s.\n\n", cured ? "" : " nothing");
+            printf("%s %s", cured++ ? ";" : "", remedies[i].name);
+    printf("%s\n\n", cured ? "" : " nothing");
 }
 
 static bool provoke(const cause *a, const char *path)
@@ -275,7 +276,7 @@ static bool provoke(const cause *a, const char *path)
         if (i == 0)
             printf("   right        0.00%11.1f\n"
                    "output 0%12.2f\n\n"
-                   "And with one; values at the end, after %d steps\n\n"
+                   "With one remedy or none; values at the end, after %d steps\n\n"
                    "%-16s    loss    entropy    largest   warned     is now       cures?\n",
                    r->right, r->zero, STEPS, "remedy");
         print_run(&remedies[i], &r[i]);

@@ -393,11 +393,12 @@ int main(int argc, char **argv)
     printf("recall of N pairs    N = 4      8     16     32     64    128    256\n");
     for (int i = 0; i < LEARNERS; i++) ok = train(&learners[i], right[i]) && ok;
     printf("%-20s%7.2f\n", "chance", 1.0 / VALUES);
-    printf("\nSeen: from T = 128 to 2048 memory grows %.0f times fused, %.0f times composed.\n"
-           "Of 256 pairs softmax recalls %.0f%%, linear attention with D = 16 %.0f%%, with D\n"
-           "= 64 %.0f%%.\n",
-           costs[0][LENGTHS - 1].MiB / costs[0][0].MiB, costs[1][LENGTHS - 1].MiB / costs[1][0].MiB,
-           100 * right[0][SIZES - 1], 100 * right[2][SIZES - 1], 100 * right[4][SIZES - 1]);
+    printf(
+        "\nSeen: from T = 128 to 2048 the memory goes from %.2f to %.2f MiB fused, from %.2f to\n"
+        "%.2f composed.  Of 256 pairs softmax recalls a share of %.2f, linear attention %.2f with\n"
+        "D = 16, %.2f with D = 64.\n",
+        costs[0][0].MiB, costs[0][LENGTHS - 1].MiB, costs[1][0].MiB, costs[1][LENGTHS - 1].MiB,
+        right[0][SIZES - 1], right[2][SIZES - 1], right[4][SIZES - 1]);
     ok = ok && right[0][SIZES - 1] > 0.95 && right[2][SIZES - 1] < 0.5;
     ok = ok && right[2][0] > 0.9 && right[4][4] > right[2][4] + 0.1;
 

@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     double worst = 0;
     factors f[SHAPES];
     printf("How large should the first weights be?  So large that a signal neither grows nor\n"
-           "dies on its way through the layers.  Look at the column after 20.\n\n");
+           "vanishes on its way through the layers.  Look at the column \"after 20\".\n\n");
     bool as_expected = show_twenty();
     printf("One layer with Xavier's v = 2 / (d_in + d_out), by the formula and measured\n\n"
            "                 variance v           forward factor        backward factor\n"
