@@ -73,11 +73,10 @@ static int check(const char *name, double *x, const double *dx, int elements, in
 {
     int right = 0;
     for (int k = 0; k < elements; k++) {
-        const double before = x[k], h = 1e-5;
-        x[k] = before + h;
-        double up = forward();
-        x[k] = before - h;
-        double slope = (up - forward()) / (2 * h);
+        double before = x[k], h = 1e-5, up, down;
+        x[k] = before + h, up = forward();
+        x[k] = before - h, down = forward();
+        double slope = (up - down) / (2 * h);
         x[k] = before;
         int same = fabs(dx[k] - slope) < 1e-8;
         printf("%s[%d][%d] %10.6f  %10.6f   %s\n", name, k / columns, k % columns, dx[k], slope,
@@ -93,8 +92,9 @@ int main(void)
     backward();
     printf("Is this backward of attention right?  difference: (L(x + h) - L(x - h)) / 2h\n\n"
            "element    backward  difference\n");
-    int all = T * D + N * D + N * Dv, right = check("dQ", Q[0], dQ[0], T * D, D);
-    right += check("dK", K[0], dK[0], N * D, D) + check("dV", V[0], dV[0], N * Dv, Dv);
+    int all = T * D + N * D + N * Dv, right = check("dQ", (double *)Q, (double *)dQ, T * D, D);
+    right += check("dK", (double *)K, (double *)dK, N * D, D);
+    right += check("dV", (double *)V, (double *)dV, N * Dv, Dv);
     printf("\n%d of %d elements are right\n", right, all);
     return right < all;
 }

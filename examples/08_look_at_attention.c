@@ -109,6 +109,35 @@ static int tokens_that_choose_themselves(const at_tensor *A)
     return n;
 }
 
+/* True if all rows are distributions. */
+static bool print_table(const attention a[KINDS], double entropy[KINDS])
+{
+    printf("Row sums of \"projected\":");
+    for (int i = 0; i < T; i++) printf(" %.6f", sum_of_row(a[1].A, i));
+    printf("\n\nleast, most: of all 64 weights; entropy: mean over the rows, in nats, at\n"
+           "most log 8 = %.3f, all weights equal\n\n"
+           "%-24sleast       most     entropy   rows sum to 1\n",
+           log(T), "weights");
+    bool ok = true;
+    for (int n = 0; n < KINDS; n++) {
+        printf("%-20s", table[n].name);
+        ok = print_rows(a[n].A, &entropy[n]) && ok;
+    }
+    printf("\n");
+    return ok;
+}
+
+static bool print_seen(const attention a[KINDS], const double entropy[KINDS])
+{
+    bool by_temperature = entropy[2] < entropy[1] && entropy[1] < entropy[3];
+    printf("\nSeen: a lower temperature makes rows more concentrated: %s; their entropy is\n"
+           "%.2f at 1/4, %.2f at 1, %.2f at 4.  Raw, where Q = K, %d of 8 tokens attend most\n"
+           "to themselves.\n",
+           by_temperature ? "yes" : "NO", entropy[2], entropy[1], entropy[3],
+           tokens_that_choose_themselves(a[0].A));
+    return by_temperature;
+}
+
 int main(int argc, char **argv)
 {
     int first = parse_options(argc, argv, "usage: 08_look_at_attention [picture.svg]\n", NULL, 1);
@@ -141,19 +170,8 @@ int main(int argc, char **argv)
         printf("weights  %s     row: query; column: key\noutput   %s\n\n",
                at_shape_text(a[1].A->shape), at_shape_text(a[1].O->shape));
     }
-    printf("Row sums of \"projected\":");
-    for (int i = 0; i < T; i++) printf(" %.6f", sum_of_row(a[1].A, i));
-    printf("\n\nleast, most: of all 64 weights; entropy: mean over the rows, in nats, at\n"
-           "most log 8 = %.3f, all weights equal\n\n"
-           "%-24sleast       most     entropy   rows sum to 1\n",
-           log(T), "weights");
-    bool ok = true;
     double entropy[KINDS];
-    for (int n = 0; n < KINDS; n++) {
-        printf("%-20s", table[n].name);
-        ok = print_rows(a[n].A, &entropy[n]) && ok;
-    }
-    printf("\n");
+    bool ok = print_table(a, entropy);
 
     at_heatmap map = {.title = "Eight tokens attend to each other",
                       .subplots = subplots,
@@ -165,13 +183,7 @@ int main(int argc, char **argv)
                       .colours = ATTIC_COLOURS_UNIT};
     ok = at_term_heatmap(stdout, at_terminal_of(stdout), &map) && ok;
     ok = check_batches(t) && ok;
-    bool by_temperature = entropy[2] < entropy[1] && entropy[1] < entropy[3];
-    printf("\nSeen: a lower temperature makes rows more concentrated: %s; their entropy is\n"
-           "%.2f at 1/4, %.2f at 1, %.2f at 4.  Raw, where Q = K, %d of 8 tokens attend most\n"
-           "to themselves.\n",
-           by_temperature ? "yes" : "NO", entropy[2], entropy[1], entropy[3],
-           tokens_that_choose_themselves(a[0].A));
-    ok = ok && by_temperature;
+    ok = print_seen(a, entropy) && ok;
     if (argc > first) {
         FILE *f = at_file_create(t, argv[first]);
         at_svg_heatmap(f, &map);
