@@ -164,7 +164,7 @@ int main(int argc, char **argv)
            "%d rows from | on, the largest weight is on the letter that has to be written.\n",
            STEPS, 100 * share, nats, mirrored, WORD);
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
-    int failed = !at_ok(t);
+    int failed = !at_ok(t) || share < 0.9 || mirrored < WORD - 1;
     at_close(t);
     return finish(failed);
 }
