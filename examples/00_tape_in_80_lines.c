@@ -3,15 +3,15 @@
  *
  * An operation writes a value on the tape, and beside it its inputs and its derivative by each.
  * backward() reads the tape from the end.  L depends on value i through the values j made from it:
- * ∂L/∂i = sum_j ∂L/∂j ∂j/∂i.  So each j adds (+=) to its inputs, and comes before i on the way. */
+ * ∂L/∂i = sum_j ∂L/∂j ∂j/∂i.  Every j adds its term (+=), and all j come before i on the way. */
 #include <math.h>
 #include <stdio.h>
 enum { PLUS, TIMES, EXP, LOG };
 enum { PARAMS = 13, ZERO = PARAMS, ONE, MINUS_ONE, GIVEN, MOST = 1000 };
 static double x[MOST], dx[MOST], slope[MOST][2]; /* value i; ∂L/∂i; ∂i by its first, second input */
-static int in[MOST][2], n;                       /* the inputs of i; the tape has n values */
+static int in[MOST][2], n; /* its inputs (ZERO: none); there are n values so far */
 
-/* y = a + b, a b, exp(a) or log(a), with its derivatives by a and by b */
+/* Writes a + b, a b, exp(a) or log(a).  a, b and what is returned are places on the tape. */
 static int op(int kind, int a, int b)
 {
     double y = 0, by_a = 0, by_b = 0;
@@ -39,13 +39,13 @@ static int network(double f[4])
     int L = ZERO;
     n = GIVEN; /* parameters and constants stay on the tape, what came after them goes */
     for (int c = 0; c < 4; c++) {
-        int a = c % 2 ? ONE : MINUS_ONE, b = c / 2 ? ONE : MINUS_ONE, y = 0;
+        int a = c % 2 ? ONE : MINUS_ONE, b = c / 2 ? ONE : MINUS_ONE, out = 0;
         for (int w = 1; w < PARAMS; w += 4) {
             int z = op(PLUS, w, op(PLUS, op(TIMES, w + 1, a), op(TIMES, w + 2, b)));
-            y = op(PLUS, y, op(TIMES, w + 3, op(LOG, op(PLUS, ONE, op(EXP, z, ZERO)), ZERO)));
+            out = op(PLUS, out, op(TIMES, w + 3, op(LOG, op(PLUS, ONE, op(EXP, z, ZERO)), ZERO)));
         }
-        f[c] = x[y];
-        int off = op(PLUS, y, op(TIMES, a, b));
+        f[c] = x[out];
+        int off = op(PLUS, out, op(TIMES, a, b));
         L = op(PLUS, L, op(TIMES, off, off)); /* used twice: two terms of its gradient */
     }
     return L;
