@@ -337,7 +337,7 @@ check-i386: ## gradient checks on 32-bit x86 with SSE2; x87 must be refused
 i386_headers = -idirafter /usr/include/$$(gcc -print-multiarch)
 
 check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
-	@RUN='$(RUN)' ONLY='$(ONLY)' sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
+	@CC='$(CC)' RUN='$(RUN)' ONLY='$(ONLY)' sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
 
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint

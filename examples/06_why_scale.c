@@ -29,7 +29,10 @@
  * with Wq = Wk).  A token's score with itself is then q.q, with mean d and not 0, and even after
  * the scale it is sqrt(d) above the others: from d = 64 on every token attends to itself.
  *
- * A calculation by hand: scores of 80 with d = 64 become 80 / sqrt(64) = 10. */
+ * A calculation by hand: scores of 80 with d = 64 become 80 / sqrt(64) = 10.
+ *
+ * With a second path given, the weights of eight queries on eight keys are drawn for every d: above
+ * without the scale, where they become 0 and 1, below with it. */
 #include "attic.h"
 #include "attic_plot.h"
 
@@ -136,40 +139,76 @@ static void attend_to_itself(int d)
     at_close(t);
 }
 
-int main(int argc, char **argv)
-{
-    int first = parse_options(argc, argv, "usage: 06_why_scale [picture.svg]\n", NULL, 1);
-    static const int dims[] = {1, 16, 64, 256, 512};
-    enum { D = sizeof dims / sizeof *dims };
-    double at[D], graded[2][D];
-    bool close = true;
+/* ---- eight queries and eight keys ----------------------------------------------------------- */
 
-    printf("Scores of random queries and keys\n\n");
-    printf("    d   scale   mean     sd  sqrt(d)   weights from..to  entropy     |J|    |dS| "
-           "graded    |K|   |dQ|\n");
-    for (int i = 0; i < D; i++) {
-        int d = dims[i];
-        at[i] = d;
+enum { FEW = 8, DIMS = 5 };
+static const int dims[DIMS] = {1, 16, 64, 256, 512};
+
+typedef struct {
+    double P[2][DIMS][FEW][FEW]; /* without the scale, with it */
+} draws;
+
+static bool draw_few(draws *w)
+{
+    at_tape *t = at_open(ATTIC_F64, 3);
+    for (int i = 0; i < DIMS; i++) {
+        at_tensor *Q = at_random(t, at_shape_of(1, FEW, dims[i]), at_normal(1));
+        at_tensor *K = at_random(t, at_shape_of(1, FEW, dims[i]), at_normal(1));
         for (int scaled = 0; scaled < 2; scaled++) {
-            study s = attend(d, scaled ? 1 / sqrt(d) : 1);
-            printf("%5d  %6s  %5.2f  %5.2f  %7.2f   %7.1e..%.2f  %7.3f  %6.4f  %6.4f  %4.0f%%  "
-                   "%6.2f  %5.3f\n",
-                   d, scaled ? "1/sqrt" : "none", fabs(s.mean) < 0.005 ? 0 : s.mean, s.sd, sqrt(d),
-                   s.least, s.most, s.entropy, s.J, s.dS, 100 * s.graded, s.K, s.dQ);
-            graded[scaled][i] = s.graded;
-            close = close && fabs(s.sd / sqrt(d) - 1) < 0.05;
+            at_tensor *P = NULL;
+            at_sdpa(t, Q, K, K, (at_sdpa_args){.scale = scaled ? 0 : 1, .probs = &P});
+            for (int k = 0; at_ok(t) && k < FEW * FEW; k++)
+                w->P[scaled][i][k / FEW][k % FEW] = at_element(P, k);
         }
     }
-    printf("\nThe most that the entropy can be is log 64 = %.3f: all weights equal.\n", log(N));
-    printf("Each sd is within 5%% of sqrt(d): %s\n", close ? "yes" : "NO");
+    bool ok = at_ok(t);
+    if (!ok) fprintf(stderr, "attic: %s\n", at_error(t));
+    at_close(t);
+    return ok;
+}
 
-    printf("\nKeys that equal the queries, scaled by 1/sqrt(d)\n\n");
-    printf("    d      own score        sqrt(d)   other scores     own weight\n");
-    for (int i = 0; i < D; i++) attend_to_itself(dims[i]);
-    printf("\nBy hand: a score of 80 with d = 64 becomes 80 / sqrt(64) = %g\n", 80 / sqrt(64));
+/* The smallest and the largest of 64 weights. */
+static void print_extremes(const char *scale, double P[FEW][FEW])
+{
+    double least = 1, most = 0;
+    for (int k = 0; k < FEW * FEW; k++) {
+        least = fmin(least, P[k / FEW][k % FEW]);
+        most = fmax(most, P[k / FEW][k % FEW]);
+    }
+    printf("  %6s   %11.1e   %10.4f\n", scale, least, most);
+}
 
-    const at_series lines[] = {{.name = "no scale", .x = at, .y = graded[0], .n = D},
-                               {.name = "scaled by 1/sqrt(d)", .x = at, .y = graded[1], .n = D}};
+static bool draw_weights(const char *path, const draws *w)
+{
+    static char title[2][DIMS][24];
+    at_subplot subplots[2 * DIMS];
+    for (int k = 0; k < 2 * DIMS; k++) {
+        int scaled = k / DIMS, i = k % DIMS;
+        snprintf(title[scaled][i], sizeof title[scaled][i], "d = %d%s", dims[i],
+                 scaled ? ", scaled" : "");
+        subplots[k] = (at_subplot){
+            .title = title[scaled][i], .data = w->P[scaled][i], .rows = FEW, .cols = FEW};
+    }
+    const at_heatmap map = {.title = "Weights of eight random queries on eight random keys",
+                            .subplots = subplots,
+                            .n_subplots = 2 * DIMS,
+                            .columns = DIMS,
+                            .row_label = "Query",
+                            .col_label = "Key",
+                            .value_label = "weight",
+                            .colours = ATTIC_COLOURS_UNIT,
+                            .no_values = true};
+    FILE *f = fopen(path, "w");
+    bool drawn = at_svg_heatmap(f, &map);
+    return written(f, path, drawn);
+}
+
+static bool draw_share(const char *path, double graded[2][DIMS])
+{
+    double at[DIMS];
+    for (int i = 0; i < DIMS; i++) at[i] = dims[i];
+    const at_series lines[] = {{.name = "no scale", .x = at, .y = graded[0], .n = DIMS},
+                               {.name = "scaled by 1/sqrt(d)", .x = at, .y = graded[1], .n = DIMS}};
     const at_level none = {"none", 0};
     const at_chart chart = {.title = "What the scale saves: rows with a gradient, |dS| > 0.01",
                             .x_label = "d",
@@ -179,11 +218,66 @@ int main(int argc, char **argv)
                             .levels = &none,
                             .n_levels = 1,
                             .log_x = true};
-    bool drawn = true;
-    if (argc > first) {
-        FILE *f = fopen(argv[first], "w");
-        drawn = at_svg_chart(f, &chart);
-        drawn = written(f, argv[first], drawn);
+    FILE *f = fopen(path, "w");
+    bool drawn = at_svg_chart(f, &chart);
+    return written(f, path, drawn);
+}
+
+int main(int argc, char **argv)
+{
+    int first =
+        parse_options(argc, argv, "usage: 06_why_scale [picture.svg [weights.svg]]\n", NULL, 2);
+    enum { D = DIMS };
+    double graded[2][D], sd = 0, worst = 0, least[2] = {1, 1};
+
+    printf(
+        "Why are scores divided by sqrt(d)?  Look at \"graded\", the share of queries\n"
+        "whose scores receive a gradient: without the scale it falls as d grows.\n\n"
+        "32 heads of 64 queries and 64 keys of size d, random, every element of variance\n"
+        "1:\n\n"
+        "    mean, sd    of q.k, before it is scaled; sqrt(d) is what sd should be\n"
+        "    weights     the smallest and the largest of a row, averaged over all rows\n"
+        "    entropy     of a row of weights, in nats; at most log 64 = %.3f, all weights equal\n"
+        "    |J|, |dS|   norms of a row: the Jacobian of its softmax, the gradient of its scores\n"
+        "    graded      the share of rows with |dS| > 0.01\n"
+        "    |K|, |dQ|   the length of a key, and of the gradient of a query\n\n",
+        log(N));
+    printf("    d   scale   mean     sd  sqrt(d)   weights from..to  entropy     |J|    |dS| "
+           "graded    |K|   |dQ|\n");
+    for (int i = 0; i < D; i++) {
+        int d = dims[i];
+        for (int scaled = 0; scaled < 2; scaled++) {
+            study s = attend(d, scaled ? 1 / sqrt(d) : 1);
+            printf("%5d  %6s  %5.2f  %5.2f  %7.2f   %7.1e..%.2f  %7.3f  %6.4f  %6.4f  %4.0f%%  "
+                   "%6.2f  %5.3f\n",
+                   d, scaled ? "1/sqrt" : "none", fabs(s.mean) < 0.005 ? 0 : s.mean, s.sd, sqrt(d),
+                   s.least, s.most, s.entropy, s.J, s.dS, 100 * s.graded, s.K, s.dQ);
+            graded[scaled][i] = s.graded;
+            least[scaled] = fmin(least[scaled], s.graded);
+            sd = s.sd, worst = fmax(worst, fabs(s.sd / sqrt(d) - 1));
+        }
     }
-    return finish(!(close && drawn));
+
+    static draws few;
+    bool ok = draw_few(&few);
+    printf("\nOne draw of Q and K [1,8,512]: the smallest and the largest of all 64 weights\n\n"
+           "   scale      smallest      largest\n");
+    print_extremes("none", few.P[0][D - 1]);
+    print_extremes("1/sqrt", few.P[1][D - 1]);
+
+    printf("\nKeys that equal the queries, scores scaled by 1/sqrt(d): mean score and weight of a\n"
+           "token with itself (own), and with the others\n\n");
+    printf("    d      own score        sqrt(d)   other scores     own weight\n");
+    for (int i = 0; i < D; i++) attend_to_itself(dims[i]);
+    printf("\nBy hand: a score of 80 with d = 64 becomes 80 / sqrt(64) = %g\n", 80 / sqrt(64));
+
+    bool close = worst < 0.05, falls = least[0] < 0.5 && least[1] > 0.9;
+    printf("\nSeen: sd is sqrt(d) within 5%%: %s; for d = 512 it is %.2f.  The share of rows\n"
+           "with a gradient falls to %.0f%% without the scale, and never below %.0f%% with\n"
+           "it: the scale %s.\n",
+           close ? "yes" : "NO", sd, 100 * least[0], 100 * least[1],
+           falls ? "helps" : "does NOT help");
+    if (argc > first) ok = draw_share(argv[first], graded) && ok;
+    if (argc > first + 1) ok = draw_weights(argv[first + 1], &few) && ok;
+    return finish(!(close && falls && ok));
 }

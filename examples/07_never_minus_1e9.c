@@ -107,12 +107,50 @@ static result attend(const method *m, const double *scores, const bool *keep)
     return r;
 }
 
+/* ---- are the comments true? ------------------------------------------------------------------- */
+
+static bool weights_are(const result *r, double a, double b, double c, double d)
+{
+    const double P[N] = {a, b, c, d};
+    for (int j = 0; j < N; j++)
+        if (!(fabs(r->P[j] - P[j]) < 1e-3)) return false;
+    return true;
+}
+
+enum { SKIPPED, INF, INF_TEXTBOOK, FILL_1E9, ADD_FLOAT, ADD_DOUBLE, FILL_1E4 }; /* in the table */
+
+static bool all_are_right(const result *r)
+{
+    bool ok = true;
+    for (int m = 0; m < METHODS; m++) ok = ok && weights_are(&r[m], 0.269, 0.731, 0, 0);
+    return ok;
+}
+
+static bool only_two_are_empty(const result *r)
+{
+    bool ok = isnan(r[INF_TEXTBOOK].P[0]) && isnan(r[INF_TEXTBOOK].dV);
+    for (int m = SKIPPED; m <= INF; m++)
+        ok = ok && weights_are(&r[m], 0, 0, 0, 0) && r[m].O == 0 && r[m].dQ == 0 && r[m].dK == 0 &&
+             r[m].dV == 0;
+    ok = ok && weights_are(&r[FILL_1E9], 0.25, 0.25, 0.25, 0.25) && r[FILL_1E9].dV > 0;
+    ok = ok && weights_are(&r[ADD_FLOAT], 0.25, 0.25, 0.25, 0.25) && r[ADD_FLOAT].dK > 0;
+    return ok && weights_are(&r[ADD_DOUBLE], 0.032, 0.087, 0.237, 0.644);
+}
+
+static bool masked_keys_have_all(const result *r)
+{
+    bool ok = weights_are(&r[FILL_1E4], 0, 0, 0.5, 0.5);
+    for (int m = SKIPPED; m <= INF; m++) ok = ok && weights_are(&r[m], 0.731, 0.269, 0, 0);
+    return ok;
+}
+
 /* ---- situations 1 to 3 ---------------------------------------------------------------------- */
 
 typedef struct {
     const char *name;
     double score[N];
     bool keep[N];
+    bool (*is_true)(const result *by_method);
     const char *comment;
 } situation;
 
@@ -120,15 +158,19 @@ static const situation ask[] = {
     {"some masked",
      {1, 2, 3, 4},
      {1, 1, 0, 0},
+     all_are_right,
      "All the same: this is the case that is usually tested."},
     {"all masked",
      {1, 2, 3, 4},
      {0, 0, 0, 0},
+     only_two_are_empty,
+     "The query is padding, and nothing should come of it.  The textbook softmax divides 0 by 0.\n"
      "Filled, the output is the mean of masked values, and V gets a gradient.  Added, Q and K do\n"
      "as well; in double the sum keeps seven digits of the scores, and nothing is masked."},
     {"kept, far below",
      {-12000, -12001, 3, 4},
      {1, 1, 0, 0},
+     masked_keys_have_all,
      "-10000 is above every kept score: all weight goes to masked keys."},
 };
 enum { SITUATIONS = sizeof ask / sizeof *ask };
@@ -139,13 +181,13 @@ static double some_nan(double x)
     return isnan(x) ? (double)NAN : x;
 }
 
-static void show(int k, result *got)
+static bool show(int k, result *got)
 {
     printf("%d  %s: scores", k + 1, ask[k].name);
     for (int j = 0; j < N; j++)
         printf(ask[k].keep[j] ? "%s %g" : "%s (%g)", j ? "," : "", ask[k].score[j]);
-    printf("     in brackets: masked\n\n%28s    weights                           O    |dQ|      "
-           "|dK|    |dV|\n",
+    printf("     in brackets: masked\n\n"
+           "%28s    weights                           O    |dQ|      |dK|    |dV|\n",
            "");
     for (int m = 0; m < METHODS; m++) {
         got[m] = attend(&table[m], ask[k].score, ask[k].keep);
@@ -154,7 +196,9 @@ static void show(int k, result *got)
         printf("  %8.3f%8.2f%10.2f%8.3f\n", some_nan(got[m].O), got[m].dQ, got[m].dK,
                some_nan(got[m].dV));
     }
-    printf("\n%s\n\n", ask[k].comment);
+    bool ok = ask[k].is_true(got);
+    printf("\n%s\n\n", ok ? ask[k].comment : "This is NOT what was expected here.");
+    return ok;
 }
 
 /* Near 1e9 the floats are 64 apart: what is left of a score that was added? */
@@ -234,7 +278,8 @@ static bool show_nan(void)
         int in_k = k.O + k.dQ + k.dK + k.dV, in_v = v.O + v.dQ + v.dK + v.dV;
         as_said = as_said && (path == ATTIC_COMPOSED ? in_k > 0 && in_v > 0 : in_k + in_v == 0);
     }
-    printf("\nComposed, the weight 0 is multiplied with NaN, and 0 NaN = NaN.\n");
+    printf("\n%s\n", as_said ? "Composed, the weight 0 is multiplied with NaN, and 0 NaN = NaN."
+                             : "This is NOT what was expected here.");
     return as_said;
 }
 
@@ -269,34 +314,13 @@ static bool draw(const char *path, result got[SITUATIONS][METHODS])
     return written(f, path, drawn);
 }
 
-/* ---- are the statements on top true? ------------------------------------------------------------- */
-
-static bool weights_are(const result *r, double a, double b, double c, double d)
+/* Methods whose weights are those of at_sdpa. */
+static int count_right(const result *r)
 {
-    const double P[N] = {a, b, c, d};
-    for (int j = 0; j < N; j++)
-        if (!(fabs(r->P[j] - P[j]) < 1e-3)) return false;
-    return true;
-}
-
-enum { SKIPPED, INF, INF_TEXTBOOK, FILL_1E9, ADD_FLOAT, ADD_DOUBLE, FILL_1E4 }; /* in the table */
-
-static bool is_as_said(result got[SITUATIONS][METHODS])
-{
-    const result *some = got[0], *none = got[1], *below = got[2];
-    bool ok = true;
-    for (int m = 0; m < METHODS; m++) ok = ok && weights_are(&some[m], 0.269, 0.731, 0, 0);
-
-    for (int m = SKIPPED; m <= INF; m++)
-        ok = ok && weights_are(&none[m], 0, 0, 0, 0) && none[m].O == 0 && none[m].dQ == 0 &&
-             none[m].dK == 0 && none[m].dV == 0;
-    ok = ok && isnan(none[INF_TEXTBOOK].P[0]) && isnan(none[INF_TEXTBOOK].dV);
-    ok = ok && weights_are(&none[FILL_1E9], 0.25, 0.25, 0.25, 0.25) && none[FILL_1E9].dV > 0;
-    ok = ok && weights_are(&none[ADD_FLOAT], 0.25, 0.25, 0.25, 0.25) && none[ADD_FLOAT].dK > 0;
-    ok = ok && weights_are(&none[ADD_DOUBLE], 0.032, 0.087, 0.237, 0.644);
-
-    for (int m = SKIPPED; m <= INF; m++) ok = ok && weights_are(&below[m], 0.731, 0.269, 0, 0);
-    return ok && weights_are(&below[FILL_1E4], 0, 0, 0.5, 0.5);
+    int n = 0;
+    for (int m = 0; m < METHODS; m++)
+        n += weights_are(&r[m], r[SKIPPED].P[0], r[SKIPPED].P[1], r[SKIPPED].P[2], r[SKIPPED].P[3]);
+    return n;
 }
 
 int main(int argc, char **argv)
@@ -304,11 +328,17 @@ int main(int argc, char **argv)
     int first = parse_options(argc, argv, "usage: 07_never_minus_1e9 [picture.svg]\n", NULL, 1);
     result got[SITUATIONS][METHODS];
     double once[N], lowest[N], nothing[N];
+    printf(
+        "Is a large negative score as good as a mask?  One query, four keys of value 1, 10, 100,\n"
+        "1000; the loss is the output O.  Look for weights of keys that are masked, in brackets.\n"
+        "|dQ|, |dK|, |dV|: lengths of the gradients.  textbook: exp(S - max) / sum, without the\n"
+        "rule that the softmax of a row of -inf is 0.\n\n");
+    int as_expected = 0;
     for (int k = 0; k < SITUATIONS; k++) {
-        show(k, got[k]);
+        as_expected += show(k, got[k]);
         if (k == 1) show_digits();
     }
-    printf("4  Two masks added, which together mask all keys\n\n");
+    printf("4  Two masks added, which together mask all keys: the weights of the keys\n\n");
     bool ok = show_two_masks("-1e9; keys 3, 4 twice", -1e9, (const double[N]){0, 0, 1, 1}, once);
     ok = show_two_masks("-FLT_MAX; keys 3, 4 twice", -(double)FLT_MAX,
                         (const double[N]){0, 0, 1, 1}, lowest) &&
@@ -316,11 +346,17 @@ int main(int argc, char **argv)
     ok = show_two_masks("-FLT_MAX; all twice", -(double)FLT_MAX, (const double[N]){1, 1, 1, 1},
                         nothing) &&
          ok;
-    printf("\nA key that is masked once gets weight before one that is masked twice.  And twice "
-           "the lowest\n"
-           "float is -inf, of which the textbook softmax makes NaN.\n\n");
-    ok = once[0] == 0.5 && lowest[0] == 0.5 && isnan(nothing[0]) && ok;
-    ok = show_nan() && is_as_said(got) && ok;
+    ok = ok && once[0] == 0.5 && lowest[0] == 0.5 && isnan(nothing[0]);
+    printf("\n%s\n\n",
+           ok ? "A key that is masked once gets weight before one that is masked twice.  And\n"
+                "twice the lowest float is -inf, of which the textbook softmax makes NaN."
+              : "This is NOT what was expected here.");
+    as_expected += ok;
+    as_expected += show_nan();
+    printf(
+        "\nSeen: of %d methods, the weights of %d are right in table 1, of %d in 2, of %d in 3.\n",
+        METHODS, count_right(got[0]), count_right(got[1]), count_right(got[2]));
+    ok = as_expected == 5;
     if (argc > first) ok = draw(argv[first], got) && ok;
     return finish(!ok);
 }

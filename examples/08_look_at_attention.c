@@ -18,6 +18,8 @@
  *     cold, hot    the same with a temperature of 1/4 and 4, which divides the scores: of lower
  *                  entropy, and closer to 1/8 each
  *
+ * Last, the same check for random Q, K, V of [2,4,8], each batch with weights of its own.
+ *
  * Read on: 10_three_sentences.c begins with words. */
 #include "attic.h"
 #include "attic_plot.h"
@@ -53,8 +55,8 @@ static double sum_of_row(const at_tensor *A, int i)
     return sum;
 }
 
-/* True if these are distributions. */
-static bool print_rows(const at_tensor *A)
+/* True if these are distributions; returns their mean entropy, too. */
+static bool print_rows(const at_tensor *A, double *mean_entropy)
 {
     double least = 1, most = 0, off = 0;
     for (int i = 0; i < T; i++) {
@@ -68,7 +70,72 @@ static bool print_rows(const at_tensor *A)
     for (ptrdiff_t i = 0; A && i < at_count(A->shape); i++)
         entropy -= at_element(A, i) * log(at_element(A, i)) / T;
     printf("%12.1e%10.4f%12.3f%12s\n", least, most, entropy, off < 1e-6 ? "yes" : "NO");
+    *mean_entropy = entropy;
     return least > 0 && off < 1e-6;
+}
+
+/* Q, K, V [2,4,8]: what must hold of weights whatever the inputs are. */
+static bool check_batches(at_tape *t)
+{
+    at_tensor *x[3], *A = NULL;
+    for (int i = 0; i < 3; i++) x[i] = at_random(t, at_shape_of(2, 4, 8), at_normal(1));
+    at_tensor *O = at_sdpa(t, x[0], x[1], x[2], (at_sdpa_args){.weights = &A});
+    if (!at_ok(t)) return false;
+    bool positive = true, sums = true;
+    for (int row = 0; row < 2 * 4; row++) {
+        double sum = 0;
+        for (int j = 0; j < 4; j++) {
+            positive = positive && at_element(A, 4 * row + j) >= 0;
+            sum += at_element(A, 4 * row + j);
+        }
+        sums = sums && fabs(sum - 1) < 1e-6;
+    }
+    printf("\nQ, K, V [2,4,8]: weights %s, output %s; all weights >= 0: %s; every row sums to 1\n"
+           "within 1e-6: %s\n",
+           at_shape_text(A->shape), at_shape_text(O->shape), positive ? "yes" : "NO",
+           sums ? "yes" : "NO");
+    return positive && sums;
+}
+
+static int tokens_that_choose_themselves(const at_tensor *A)
+{
+    int n = 0;
+    for (int i = 0; i < T; i++) {
+        int most = 0;
+        for (int j = 0; j < T; j++)
+            if (at_get(A, 0, i, j) > at_get(A, 0, i, most)) most = j;
+        n += most == i;
+    }
+    return n;
+}
+
+/* True if all rows are distributions. */
+static bool print_table(const attention a[KINDS], double entropy[KINDS])
+{
+    printf("Row sums of \"projected\":");
+    for (int i = 0; i < T; i++) printf(" %.6f", sum_of_row(a[1].A, i));
+    printf("\n\nleast, most: of all 64 weights; entropy: mean over the rows, in nats, at\n"
+           "most log 8 = %.3f, all weights equal\n\n"
+           "%-24sleast       most     entropy   rows sum to 1\n",
+           log(T), "weights");
+    bool ok = true;
+    for (int n = 0; n < KINDS; n++) {
+        printf("%-20s", table[n].name);
+        ok = print_rows(a[n].A, &entropy[n]) && ok;
+    }
+    printf("\n");
+    return ok;
+}
+
+static bool print_seen(const attention a[KINDS], const double entropy[KINDS])
+{
+    bool by_temperature = entropy[2] < entropy[1] && entropy[1] < entropy[3];
+    printf("\nSeen: a lower temperature makes rows more concentrated: %s; their entropy is\n"
+           "%.2f at 1/4, %.2f at 1, %.2f at 4.  Raw, where Q = K, %d of 8 tokens attend most\n"
+           "to themselves.\n",
+           by_temperature ? "yes" : "NO", entropy[2], entropy[1], entropy[3],
+           tokens_that_choose_themselves(a[0].A));
+    return by_temperature;
 }
 
 int main(int argc, char **argv)
@@ -93,21 +160,18 @@ int main(int argc, char **argv)
         subplots[n].title = table[n].name;
     }
 
+    printf("Who attends to whom?  Eight random tokens of size 64 attend to each other in\n"
+           "four ways: as they are (raw), projected at random, and that at temperature 1/4\n"
+           "(cold) and 4 (hot).  Look at the row of a token: on which tokens is its weight,\n"
+           "and on how many?  Shapes:\n\n");
     if (at_ok(t)) {
         printf("Q        %s\nK        %s\nV        %s\n", at_shape_text(a[1].Q->shape),
                at_shape_text(a[1].K->shape), at_shape_text(a[1].V->shape));
         printf("weights  %s     row: query; column: key\noutput   %s\n\n",
                at_shape_text(a[1].A->shape), at_shape_text(a[1].O->shape));
     }
-    printf("Row sums of \"projected\":");
-    for (int i = 0; i < T; i++) printf(" %.6f", sum_of_row(a[1].A, i));
-    printf("\n\n%-24sleast       most     entropy   rows sum to 1\n", "weights");
-    bool ok = true;
-    for (int n = 0; n < KINDS; n++) {
-        printf("%-20s", table[n].name);
-        ok = print_rows(a[n].A) && ok;
-    }
-    printf("\nThe most that the entropy can be is log 8 = %.3f.\n\n", log(T));
+    double entropy[KINDS];
+    bool ok = print_table(a, entropy);
 
     at_heatmap map = {.title = "Eight tokens attend to each other",
                       .subplots = subplots,
@@ -118,6 +182,8 @@ int main(int argc, char **argv)
                       .value_label = "weight",
                       .colours = ATTIC_COLOURS_UNIT};
     ok = at_term_heatmap(stdout, at_terminal_of(stdout), &map) && ok;
+    ok = check_batches(t) && ok;
+    ok = print_seen(a, entropy) && ok;
     if (argc > first) {
         FILE *f = at_file_create(t, argv[first]);
         at_svg_heatmap(f, &map);

@@ -22,6 +22,11 @@
  * "gradient" is the length of d(loss)/d(embedding of "this") for a loss on the second sentence
  * alone.
  *
+ * Programs that begin here often leave the projections out, Q = K = V = the embedded words.  Then
+ * the scores are symmetric, and the score of a word with itself is |x|^2 / 8, about 8 where the
+ * others are about 1: every word attends to itself.  Padding by id 0 is a copy of "this" there, and
+ * "this" shares its weight equally with six of them.
+ *
  * Queries that are padding attend as well.  Their output has to be left out of the loss.
  *
  * Smaller still, three tokens of size 1, every step worked out forward and backward:
@@ -79,11 +84,11 @@ static int32_t length[B];
 typedef struct {
     at_tensor *ids, *keep; /* [B,T] [B,1,T]; no mask: NULL */
     at_tensor *E, *x;      /* embedding [n_words+1,D], embedded [B,T,D] */
-    at_tensor *A, *O;      /* weights [B,T,T], output [B,T,D] */
+    at_tensor *A, *O, *X;  /* weights [B,T,T], output [B,T,D]; scores like the weights */
 } reading;
 
 /* Tapes of one seed draw the same parameters. */
-static reading read_all(at_tape *t, mask_kind mask, int padded_to)
+static reading read_all(at_tape *t, mask_kind mask, int padded_to, bool projected)
 {
     reading r = {.E = at_param(t, "E", at_shape_of(n_words + 1, D), at_normal(1))};
     at_linear q = at_linear_make(t, "q", D, D, false, at_xavier_normal(1));
@@ -102,9 +107,10 @@ static reading read_all(at_tape *t, mask_kind mask, int padded_to)
     if (r.keep) r.keep = at_reshape(t, r.keep, at_shape_of(B, 1, padded_to)); /* one head */
 
     r.x = at_embedding(t, r.E, r.ids);
-    at_tensor *Q = at_linear_apply(t, q, r.x), *K = at_linear_apply(t, k, r.x);
-    at_tensor *V = at_linear_apply(t, v, r.x);
-    r.O = at_sdpa(t, Q, K, V, (at_sdpa_args){.keep = r.keep, .weights = &r.A});
+    at_tensor *Q = projected ? at_linear_apply(t, q, r.x) : r.x;
+    at_tensor *K = projected ? at_linear_apply(t, k, r.x) : r.x;
+    at_tensor *V = projected ? at_linear_apply(t, v, r.x) : r.x;
+    r.O = at_sdpa(t, Q, K, V, (at_sdpa_args){.keep = r.keep, .weights = &r.A, .scores = &r.X});
     return r;
 }
 
@@ -150,7 +156,7 @@ typedef struct {
 static leak print_mask(at_tape *t, mask_kind mask, const reading *r)
 {
     at_tape *u = at_open(ATTIC_F32, 1);
-    reading longer = read_all(u, mask, LONGER);
+    reading longer = read_all(u, mask, LONGER, true);
     leak l = {0};
     if (at_ok(t) && at_ok(u))
         l = (leak){.padding = weight_on_padding(r),
@@ -178,6 +184,45 @@ static void print_ids(void)
         printf("\n");
     }
     printf("\n");
+}
+
+/* ---- without projections --------------------------------------------------------------------- */
+
+/* The weight of word i of the first sentence on itself, and on padding. */
+static void print_own(const reading *r, int i, double *own)
+{
+    double padding = 0;
+    for (int j = length[0]; j < T; j++) padding += at_get(r->A, 0, i, j);
+    *own = at_get(r->A, 0, i, i);
+    printf("%14.3f%12.3f", *own, padding);
+}
+
+/* Q = K = V = x.  True if what the comment on top says of it is so. */
+static bool print_unprojected(void)
+{
+    bool symmetric = true;
+    double this_own[2], sample_own[2];
+    printf("\nThe same without projections, Q = K = V = x; on: the weight on\n\n"
+           "mask        \"this\" on \"this\"  on padding  \"sample\" on \"sample\"  on padding\n");
+    for (int m = 0; m < 2; m++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        reading r = read_all(t, m ? LENGTH : NONE, T, false);
+        if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
+        printf("%-10s", mask_name[m ? LENGTH : NONE]);
+        print_own(&r, 0, &this_own[m]);
+        print_own(&r, 3, &sample_own[m]);
+        printf("\n");
+        for (int k = 0; at_ok(t) && k < T * T; k++) {
+            double score = at_get(r.X, 0, k / T, k % T), other = at_get(r.X, 0, k % T, k / T);
+            symmetric = symmetric && fabs(score - other) < 1e-5;
+        }
+        at_close(t);
+    }
+    bool equal = fabs(this_own[0] - 1.0 / 7)<0.01, own = fmin(this_own[1], sample_own[1])> 0.9;
+    printf("\nScores are symmetric: %s.  Unmasked, \"this\" shares its weight with six paddings,\n"
+           "copies of it, 1/7 each: %s.  Masked, both words attend to themselves: %s.\n",
+           symmetric ? "yes" : "NO", equal ? "yes" : "NO", own ? "yes" : "NO");
+    return symmetric && equal && own;
 }
 
 static void draw(at_tape *t, const char *path, reading *r)
@@ -210,16 +255,21 @@ int main(int argc, char **argv)
     reading r[MASKS];
     leak l[MASKS];
     at_tape *t[MASKS];
+    printf("What does padding do to attention?  Three sentences as ids, padded to ten with id 0,\n"
+           "which is \"this\" as well.  Look at the weight on padding, under four masks.\n\n");
     print_ids();
 
     for (int m = 0; m < MASKS; m++) {
         t[m] = at_open(ATTIC_F32, 1);
-        r[m] = read_all(t[m], (mask_kind)m, T);
+        r[m] = read_all(t[m], (mask_kind)m, T, true);
     }
     if (at_ok(t[0]))
         printf("ids %s   embedded %s   weights %s   output %s\n\n", at_shape_text(r[0].ids->shape),
                at_shape_text(r[0].x->shape), at_shape_text(r[0].A->shape),
                at_shape_text(r[0].O->shape));
+    printf("weight, padding: on padding, mean over all words; change: the largest in the\n"
+           "output of a word if all is padded to 16; gradient: |d(loss)/d(embedding of\n"
+           "\"this\")| for a loss on the second sentence, which has no \"this\"\n\n");
     printf("          weights of \"sample\":                           all words\n");
     printf("mask      ");
     for (int i = 0; i < length[0]; i++) printf("%8s", vocabulary[word_id[0][i]]);
@@ -227,7 +277,17 @@ int main(int argc, char **argv)
     for (int m = 0; m < MASKS; m++) l[m] = print_mask(t[m], (mask_kind)m, &r[m]);
     if (argc > first) draw(t[0], argv[first], r);
 
-    bool ok = l[NONE].padding > 0.5 && l[NONE].change > 0.1 && l[NONE].gradient > 0.1;
+    bool unprojected = print_unprojected();
+    int clean = 0;
+    for (int m = 0; m < MASKS; m++)
+        clean += l[m].on_this > 0 && l[m].change < 1e-6 && l[m].gradient == 0;
+    printf(
+        "\nSeen: without a mask %.0f%% of the weight of all words is on padding.  %d of 4 masks\n"
+        "keep every word and no padding; under id != 0 the weight on \"this\" is %.3f.\n",
+        100 * l[NONE].padding, clean, l[NOT_ID_0].on_this);
+
+    bool ok =
+        unprojected && l[NONE].padding > 0.5 && l[NONE].change > 0.1 && l[NONE].gradient > 0.1;
     ok = ok && l[NOT_ID_0].padding == 0 && l[NOT_ID_0].on_this == 0;
     for (int m = LENGTH; m <= NOT_ID_12; m++)
         ok =

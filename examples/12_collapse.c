@@ -48,6 +48,7 @@
 #include "attic_plot.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/options.h"
 
@@ -252,20 +253,36 @@ static bool draw(const char *path, const cause *a, const run *r)
     return written(f, path, drawn);
 }
 
+/* "cured by: a; b" */
+static void print_seen(const cause *a, const run *r)
+{
+    int cured = 0;
+    printf("Seen: with %s the entropy ends at %.1f where %.1f is\n"
+           "right; cured by:",
+           a->name, r[0].last.entropy, r[0].right);
+    for (int i = 0; i < REMEDIES; i++)
+        if (strcmp(judge(&r[i]), "cures") == 0)
+            printf("%s %s", cured++ ? ";" : "", remedies[i].name);
+    printf("%s\n\n", cured ? "" : " nothing");
+}
+
 static bool provoke(const cause *a, const char *path)
 {
     static run r[REMEDIES];
-    printf("A head with %s\n\n    step        loss    entropy    largest\n", a->name);
+    printf("A head with %s, without a remedy\n\n    step        loss    entropy    largest\n",
+           a->name);
     for (int i = 0; i < REMEDIES; i++) {
         r[i] = train(a, &remedies[i], i == 0);
         if (i == 0)
-            printf("   right        0.00%11.1f\noutput 0%12.2f\n\n%-16s    loss    entropy    "
-                   "largest   "
-                   "warned     is now       cures?\n",
-                   r->right, r->zero, "remedy");
+            printf("   right        0.00%11.1f\n"
+                   "output 0%12.2f\n\n"
+                   "With one remedy or none; values at the end, after %d steps\n\n"
+                   "%-16s    loss    entropy    largest   warned     is now       cures?\n",
+                   r->right, r->zero, STEPS, "remedy");
         print_run(&remedies[i], &r[i]);
     }
     printf("\n");
+    print_seen(a, r);
     bool as_said = r[0].warned >= 0 && r[0].loss > 0.5 * r[0].zero && r[1].loss < 0.1 * r[1].zero;
     return (!path || draw(path, a, r)) && as_said;
 }
@@ -278,6 +295,16 @@ int main(int argc, char **argv)
         argc, argv, "usage: 12_collapse [options] [picture.svg [second_picture.svg]]\n", table, 2);
     bool ok = true;
     at_threads(1);
+    printf(
+        "How does a head collapse, and what cures it?  It should give about 8 of 32 keys the same\n"
+        "weight.  Two causes, eight remedies.  Look at the entropy, and at what the loss hides.\n\n"
+        "    loss       mean squared error on examples it was not trained on; right: of the right\n"
+        "               weights; output 0: of a model that returns 0\n"
+        "    entropy    of a row of weights, in nats, mean over rows; at most ln 32 = %.1f\n"
+        "    largest    the largest weight of a row, mean over rows\n"
+        "    warned     when the monitor warned first; is now: its verdict at the end\n"
+        "    cures?     yes below 1/10 of the loss of output 0; it helps below 1/2\n\n",
+        log(T));
     for (int i = 0; i < 2; i++)
         ok = provoke(&causes[i], argc > first + i ? argv[first + i] : NULL) && ok;
     return finish(!ok);

@@ -69,7 +69,11 @@ static void mix(double tau, const double *z, double P[KEYS], double O[D])
 static void print_mixture(void)
 {
     const double tau[] = {100, 4, 2, 1, 0.5, 0.25}, z[KEYS] = {1, 1, 1};
-    printf("1  A mixture of V0 = (1,4), V1 = (5,1), V2 = (0,0); scores log 7, log 2, log 1\n\n");
+    printf("How can attention be computed without the whole row of weights?  Worked out in\n"
+           "pieces, every number printed.  Look at \"factor\" in 3, and at delta in 4: one\n"
+           "number for each row.\n\n");
+    printf("1  A mixture of V0 = (1,4), V1 = (5,1), V2 = (0,0); scores log 7, log 2, log 1\n\n"
+           "    P0, P1, P2: the weights, softmax of the scores / temperature; O: what is read\n\n");
     printf("    temperature      P0      P1      P2          O\n");
     for (int i = 0; i < 6; i++) {
         double P[KEYS], O[D];
@@ -130,28 +134,32 @@ static double V[N][D] = {{2, 0}, {0, 2}, {1, 1}, {-1, 2}};
 static double dO[T][D] = {{1, 0}, {1, -1}};
 static double O[T][D], dQ[T][D], dK[N][D], dV[N][D];
 static double m[T], l[T], delta[T];
+static double factor[T]; /* of the tile that was read last */
 
 /* Row i reads keys j0 .. j0+TILE-1. */
 static void online_row(int i, int j0)
 {
     double S[TILE], top = m[i];
     for (int k = 0; k < TILE; k++) top = fmax(top, S[k] = dot(Q[i], K[j0 + k]));
-    double factor = exp(m[i] - top);
+    factor[i] = exp(m[i] - top);
     m[i] = top;
-    l[i] *= factor;
-    for (int d = 0; d < D; d++) O[i][d] *= factor;
+    l[i] *= factor[i];
+    for (int d = 0; d < D; d++) O[i][d] *= factor[i];
     for (int k = 0; k < TILE; k++) {
         double e = exp(S[k] - m[i]);
         l[i] += e;
         for (int d = 0; d < D; d++) O[i][d] += e * V[j0 + k][d];
     }
-    printf("    q%d  %8.4f %8.4f   %8.4f %8.4f %8.4f   %8.4f %8.4f\n", i, S[0], S[1], factor, m[i],
-           l[i], O[i][0], O[i][1]);
+    printf("    q%d  %8.4f %8.4f   %8.4f %8.4f %8.4f   %8.4f %8.4f\n", i, S[0], S[1], factor[i],
+           m[i], l[i], O[i][0], O[i][1]);
 }
 
 static void forward_in_tiles(void)
 {
-    printf("\n3  Forward in tiles: S = Q K^T, then m, l and O' so far\n\n");
+    printf("\n3  Forward in tiles: two keys at a time, and of the keys so far only m, l and O'\n\n"
+           "    S = Q K^T: the scores; m: the largest so far; l: sum of exp(S - m) so far;\n"
+           "    O': sum of exp(S - m) V so far; factor: exp(m before - m), by which l and O'\n"
+           "    from before are multiplied\n\n");
     printf("    2 scale: off, 3 softcap: off, 4 bias: off, 5 mask: off, 7 dropout: off\n\n");
     show_points("Q", T, Q);
     show_points("K", N, K);
@@ -184,7 +192,8 @@ static double backward_cell(int i, int j)
 
 static void backward_in_tiles(double sum_dS[T])
 {
-    printf("\n4  Backward in tiles: delta = dO.O, then every cell by itself\n\n");
+    printf("\n4  Backward in tiles: delta = dO.O, then every cell by itself\n\n"
+           "    P = exp(S - m) / l, dP = dO.V, dS = P (dP - delta)\n\n");
     printf("    7 dropout: off, 5 mask: off, 4 bias: off, 3 softcap: off, 2 scale: off\n\n");
     show_points("dO", T, dO);
     for (int i = 0; i < T; i++) {
@@ -237,7 +246,7 @@ static bool print_one_op(void)
     double worst = ok ? fmax(fmax(difference(o, false, T, O), difference(q, true, T, dQ)),
                              fmax(difference(k, true, N, dK), difference(v, true, N, dV)))
                       : (double)INFINITY;
-    printf("\n5  at_sdpa says the same, to the last digits: %s\n", worst < 1e-14 ? "yes" : "no");
+    printf("\n5  at_sdpa says the same, to the last digits: %s\n\n", worst < 1e-14 ? "yes" : "NO");
     at_close(t);
     return worst < 1e-14;
 }
@@ -252,7 +261,7 @@ static bool print_identities(const double sum_dS[T])
     double VdV = product(N, V, dV), OdO = product(T, O, dO);
     printf("    <Q,dQ> = %.4f   <K,dK> = %.4f\n", QdQ, KdK);
     printf("    <V,dV> = %.4f   <O,dO> = %.4f\n", VdV, OdO);
-    printf("    sum_j dS_ij = 0 for every row, sum_j dK_j = 0: %s\n", none < 1e-14 ? "yes" : "no");
+    printf("    sum_j dS_ij = 0 for every row, sum_j dK_j = 0: %s\n", none < 1e-14 ? "yes" : "NO");
     return none < 1e-14 && fabs(QdQ - KdK) < 1e-14 && fabs(VdV - OdO) < 1e-14;
 }
 
@@ -262,12 +271,18 @@ int main(int argc, char **argv)
     const double all[KEYS] = {1, 1, 1}, dropped[KEYS] = {2, 0, 2};
     double sum_dS[T] = {0};
     print_mixture();
-    printf("\n2  The gradients of the scores: dO = (1,0); V and scores as in 1\n");
+    printf("\n2  The gradients of the scores: dO = (1,0); V and scores as in 1\n\n"
+           "    z: dropout; A = z P: the weights used; dA = dO.V, dP = z dA; delta = dO.O;\n"
+           "    dS = P (dP - delta)\n");
     print_score_gradients("no dropout", all);
     print_score_gradients("key 1 dropped, the others doubled", dropped);
     forward_in_tiles();
     backward_in_tiles(sum_dS);
     bool same = print_one_op(), equal = print_identities(sum_dS);
+    printf(
+        "\nSeen: tiles and the whole agree: %s.  In the second tile of 3, l and O' of q0 were\n"
+        "multiplied by %.4f, those of q1 by %.4f; kept are m, l and delta, three numbers a row.\n",
+        same && equal ? "yes" : "NO", factor[0], factor[1]);
     bool drawn = argc <= first || draw_mixture(argv[first]);
     return finish(!same || !equal || !drawn);
 }

@@ -58,6 +58,23 @@ static bool draw(const char *path, const double *P, const double *dS)
     return written(f, path, at_svg_heatmap(f, &h));
 }
 
+static void print_seen(double dS[T][N])
+{
+    int most[T] = {0};
+    double sum = 0;
+    for (int i = 0; i < T; i++) {
+        double row = 0;
+        for (int j = 0; j < N; j++) {
+            row += dS[i][j];
+            if (dS[i][j] > dS[i][most[i]]) most[i] = j;
+        }
+        sum = fmax(sum, fabs(row));
+    }
+    printf("\nSeen: query 0 should read less of key %d (dS = %.2f), query 1 less of key %d\n"
+           "(%.2f); each row of dS sums to 0: %s.\n",
+           most[0], dS[0][most[0]], most[1], dS[1][most[1]], sum < 1e-14 ? "yes" : "NO");
+}
+
 int main(int argc, char **argv)
 {
     int first = parse_options(argc, argv, "usage: 15_attention_on_paper [picture.svg]\n", NULL, 1);
@@ -85,7 +102,10 @@ int main(int argc, char **argv)
             }
         }
     }
-    printf("Attention on paper: 2 queries, 3 keys; the rows of a matrix stand side by side\n\n");
+    printf(
+        "Which key should a query read less?  A pencil can check all of it.  The rows of a\n"
+        "matrix stand side by side: of P, O, dP, delta, dS, dQ for each query, of dK, dV for\n"
+        "each key.  Look at the largest dS of a query: lowering that score lowers the loss.\n\n");
     print_rows("P", T, N, P[0]);
     print_rows("O", T, D, O[0]);
     printf("\nBackward, from dO = (1,1) (0,1)\n\n");
@@ -104,7 +124,8 @@ int main(int argc, char **argv)
     at_backward_from(t, o, at_const(t, at_shape_of(T, D), dO[0]));
     bool agree =
         at_ok(t) && apart(q, dQ[0]) < 1e-14 && apart(k, dK[0]) < 1e-14 && apart(v, dV[0]) < 1e-14;
-    printf("\nat_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
+    print_seen(dS);
+    printf("at_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     at_close(t);
     bool drawn = argc <= first || draw(argv[first], P[0], dS[0]);

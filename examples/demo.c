@@ -224,8 +224,10 @@ static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve
     double sum = 0, smooth = 0, norm = 0;
     at_monitor *w = at_monitor_make(t, layers, heads, (at_monitor_args){.hook = warn});
     at_progress p = at_progress_start(stderr, "training", steps);
-    printf("           held out   of every head: mean entropy in nats, mean largest weight; keys "
-           "kept\n");
+    printf(
+        "           held out   of each head: entropy of a row of weights, in nats, and the most\n"
+        "                      it can be; largest weight of a row; both averaged over rows;\n"
+        "                      share of the keys that the causal mask keeps\n");
     at_reuse_memory(t, true); /* memory is reused as soon as backward has read it */
     if (check) at_check_attention(t, true);
     for (int i = 0; i < steps && at_ok(t); i++) {
@@ -364,9 +366,8 @@ static void show_attention(at_tape *t, const at_transformer *m, const at_corpus 
     at_file_close(t, f, path);
 
     int chosen = most_concentrated_head(weights[0]);
-    printf("\nWeights of head %d, the most concentrated of the first block, on a held-out line "
-           "(row: the\n"
-           "query, the byte read last; column: the key, a byte before it):\n\n",
+    printf("\nWeights of head %d, the most concentrated of the first block, on a held-out line\n"
+           "(row: the query, the byte read last; column: the key, a byte before it):\n\n",
            chosen);
     map.subplots += chosen;
     map.n_subplots = 1;
@@ -477,6 +478,10 @@ static bool run(at_tape *t, const char *const *files, int n_files)
                                                                        .dim = dim,
                                                                        .dropout = dropout});
     if (!m) return false;
+    printf("Can attention predict the next byte of a text better than counting can?  Look at\n"
+           "\"held out\", the mean of -log P(byte) on text it was not trained on: it begins\n"
+           "near log %d = %.1f and should fall below the n-grams.\n\n",
+           c->vocab, log(c->vocab));
     print_setting(t, c, n_files, ngram);
 
     static curve k;
@@ -494,7 +499,10 @@ static bool run(at_tape *t, const char *const *files, int n_files)
     draw_tape(t, m);
     save_parameters(t);
     if (!at_ok(t)) return false;
+    double least = fmin(ngram[1].nats, fmin(ngram[2].nats, ngram[3].nats));
     printf("\nwritten   %s/loss.svg, attention.svg, tape.dot, and parameters/*.npy\n", out);
+    printf("\nSeen: %.3f nats per byte, %s than the best of the n-gram models, %.3f.\n", nats,
+           nats < least ? "better" : "NOT better", least);
     printf("demo: validation %.3f nats/byte, trigram %.3f, bigram %.3f, unigram %.3f\n", nats,
            ngram[3].nats, ngram[2].nats, ngram[1].nats);
     return true;

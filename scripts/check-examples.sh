@@ -1,7 +1,7 @@
 #!/bin/sh
 # check-examples.sh FOLDER [write] -- the examples still print what examples/expected/ says they print.
-# From the environment: RUN is the command that runs a program, if it is not native; ONLY names the examples
-# to run, and then nothing else is checked.
+# From the environment: CC compiles a single file; RUN is the command that runs a program, if it is not native;
+# ONLY names the examples to run, and then nothing else is checked.
 #
 # The first line of an expected file is the command, "$ 03_attention_by_hand", the rest its standard
 # output; FOLDER holds the programs.  Words must be the same; blanks are ignored, and so are
@@ -11,12 +11,13 @@
 #     integers must be the same
 #
 # A program must end with status 0, refuse options that it does not have, and end with status 1 if
-# stdout can't be written; trace, which checks what it prints, is run with many options.  If docs/images has an
+# stdout can't be written; trace, which checks what it prints, is run with many options.  A program that stands
+# alone, X_in_100_lines.c, has no options; it is compiled as its comment says, with CC, gcc and clang.  If docs/images has an
 # SVG of its name, a program is given a path to draw to and must draw something.  With `write` nothing is
 # compared: outputs and pictures are written again, for `git diff` to show.
 set -eu
 cd "$(dirname "$0")/.."
-programs=$1 write=${2:-} RUN=${RUN:-} ONLY=${ONLY:-}
+programs=$1 write=${2:-} CC=${CC:-cc} RUN=${RUN:-} ONLY=${ONLY:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C NO_COLOR=1
@@ -147,6 +148,28 @@ command_line() {
     grep -q '^    return finish(' "examples/$1.c" || { echo "    main does not return finish()"; return 1; }
 }
 
+# What stands alone is as short as its name says and compiles by itself; and with a mistake planted in its
+# backward it ends with status 1: "- delta" made "+ delta", or "+=" made "=".
+alone() {
+    most=$(expr "$1" : '.*_in_\([0-9]*\)_lines')
+    lines=$(wc -l <"examples/$1.c")
+    [ "$lines" -le "$most" ] || { echo "    $1.c has $lines lines"; return 1; }
+    LC_ALL=C.UTF-8 grep -nE '^.{101,}' "examples/$1.c" && { echo "    $1.c: over 100 columns"; return 1; }
+    sed 's/ - delta)/ + delta)/; s/\(dx\[in.*\) += /\1 = /' "examples/$1.c" >"$work/mistake.c"
+    for cc in "$CC" gcc clang; do
+        # shellcheck disable=SC2086
+        command -v $cc >/dev/null || continue
+        for source in "examples/$1.c" "$work/mistake.c"; do
+            # shellcheck disable=SC2086
+            $cc -Wall -Wextra -pedantic -Werror -o "$work/alone" "$source" -lm || return 1
+            status=0
+            "$work/alone" >"$work/output" || status=$?
+            [ "$status" -eq "$([ "$source" = "$work/mistake.c" ] && echo 1 || echo 0)" ] ||
+                { echo "    $source, by $cc: status $status"; return 1; }
+        done
+    done
+}
+
 passed=0 failed=0
 for file in examples/expected/*.txt; do
     [ -z "$ONLY" ] || expr " $ONLY " : ".* $(basename "$file" .txt) " >/dev/null || continue
@@ -161,7 +184,8 @@ echo "  trace, many options"
 trace_everywhere || failed=$((failed + 1))
 echo "  command lines"
 for file in examples/*.c; do
-    command_line "$(basename "$file" .c)" || failed=$((failed + 1))
+    case $file in *_in_*_lines.c) how=alone ;; *) how=command_line ;; esac
+    $how "$(basename "$file" .c)" || failed=$((failed + 1))
 done
 ends 1 "cannot write to standard output" 01_training_loop >&- || failed=$((failed + 1))
 for program in 06_why_scale 07_never_minus_1e9 14_tiles_by_hand; do
