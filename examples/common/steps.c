@@ -22,62 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const steps_text steps_texts[STEPS_COUNT] = {
-    [STEPS_Q] = {"Q", 0, "given", "A query in each row: what it looks for.", STEPS_COUNT},
-    [STEPS_K] = {"K", 0, "given", "A key in each row: what it is found by.", STEPS_COUNT},
-    [STEPS_V] = {"V", 0, "given", "A value in each row: what is read where its key is found.",
-                 STEPS_COUNT},
-    [STEPS_BIAS] = {"bias", 0, "given", "A number that is added to each score.", STEPS_COUNT},
-    [STEPS_KEEP] = {"keep", 0, "given", "1 where row i attends to key j.", STEPS_COUNT},
-    [STEPS_Z] = {"z", 0, "z_ij = 0 with probability p, else 1/(1-p)",
-                 "The factors of dropout; the backward uses the ones that the forward used.",
-                 STEPS_COUNT},
-    [STEPS_R] = {"R", 1, "R_ij = Q_i . K_j", "A score says how well query i and key j match.",
-                 STEPS_COUNT},
-    [STEPS_X] = {"X", 2, "X_ij = c R_ij",
-                 "The scale keeps the scores from growing with the size of the keys.", STEPS_COUNT},
-    [STEPS_U] = {"U", 3, "U_ij = cap tanh(X_ij / cap)",
-                 "The softcap bounds the scores to (-cap, cap).", STEPS_COUNT},
-    [STEPS_S] = {"S", 4, "S_ij = U_ij + bias_ij",
-                 "S enters the softmax, where row i attends to key j.", STEPS_COUNT},
-    [STEPS_P] = {"P", 6, "P_ij = exp(S_ij) / sum_k exp(S_ik)",
-                 "Each row is a probability distribution over the keys that it attends to.",
-                 STEPS_COUNT},
-    [STEPS_A] = {"A", 7, "A_ij = z_ij P_ij",
-                 "Dropout sets some weights to 0 and makes the others larger.", STEPS_COUNT},
-    [STEPS_O] = {"O", 8, "O_i = sum_j A_ij V_j",
-                 "Each output is a sum of values, each multiplied by its weight.", STEPS_COUNT},
-    [STEPS_DO] = {"dO", 8, "given", "How the loss changes with each element of the output.",
-                  STEPS_O},
-    [STEPS_DW] = {"dW", 8, "given", "How the loss changes with each weight that is an output.",
-                  STEPS_COUNT},
-    [STEPS_DV] = {"dV", 8, "dV_j = sum_i A_ij dO_i",
-                  "The gradient of a value is a sum over the queries that read it.", STEPS_V},
-    [STEPS_DA] = {"dA", 8, "dA_ij = dO_i . V_j (+ dW_ij)",
-                  "Where dA_ij is positive, more of value j in output i raises the loss.", STEPS_A},
-    [STEPS_DP] = {"dP", 7, "dP_ij = z_ij dA_ij",
-                  "What was dropped gets no gradient; the factors are those of the forward.",
-                  STEPS_P},
-    [STEPS_DELTA] = {"delta", 6, "delta_i = sum_j P_ij dP_ij = dO_i . O_i (+ sum_j A_ij dW_ij)",
-                     "delta is the mean of a row of dP under P: one number for each row.",
-                     STEPS_COUNT},
-    [STEPS_DS] = {"dS", 6, "dS_ij = P_ij (dP_ij - delta_i)",
-                  "A score counts by how much its dP differs from the mean of its row.", STEPS_S},
-    [STEPS_DBIAS] = {"dbias", 4, "dbias = dS, summed where bias was broadcast",
-                     "An element of the bias gets the sum over all scores that it was added to.",
-                     STEPS_BIAS},
-    [STEPS_DU] = {"dU", 4, "dU_ij = dS_ij", "The bias is added: the gradient passes unchanged.",
-                  STEPS_U},
-    [STEPS_DX] = {"dX", 3, "dX_ij = dU_ij (1 - (U_ij / cap)^2)",
-                  "Where the softcap is flat, a score can hardly move.", STEPS_X},
-    [STEPS_DR] = {"dR", 2, "dR_ij = c dX_ij",
-                  "The scale multiplies the gradient as it multiplied the score.", STEPS_R},
-    [STEPS_DQ] = {"dQ", 1, "dQ_i = sum_j dR_ij K_j", "The gradient of a query is a sum of keys.",
-                  STEPS_Q},
-    [STEPS_DK] = {"dK", 1, "dK_j = sum_i dR_ij Q_i", "The gradient of a key is a sum of queries.",
-                  STEPS_K},
-};
-
 /* ------------------------------------------------------------------ memory --------------------- */
 
 void steps_dims(const steps *a, steps_name what, int dim[3])
@@ -330,21 +274,8 @@ static steps_name first_that_reads(steps_name what)
     }
 }
 
-/* d(loss)/d(element) = (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h + O(h^4) */
-static double five_points(steps *moved, steps_name what, ptrdiff_t element, double x, double h)
-{
-    static const double weight[] = {1, -8, 8, -1}, at[] = {-2, -1, 1, 2};
-    double sum = 0;
-    for (int k = 0; k < 4; k++) {
-        moved->at[what][element] = x + at[k] * h;
-        steps_forward(moved, first_that_reads(what));
-        sum += weight[k] * steps_loss(moved);
-    }
-    return sum / (12 * h);
-}
-
 /* By how much the loss may be rounded: 1e-16 of the terms that it is a sum of. */
-static double loss_rounding(const steps *a)
+double steps_rounding(const steps *a)
 {
     double sum = 0;
     for (int h = 0; h < a->p.H; h++)
@@ -360,25 +291,66 @@ static double loss_rounding(const steps *a)
     return DBL_EPSILON * sum;
 }
 
-/* The slope is wrong by O(h^4) for a large h, and by rounding / h for a small one.  How large is
- * large depends on the element: the loss as a function of a score that is multiplied by 100 is bent
- * 100 times as soon.  So h is halved 31 times, and the slope is taken that agrees best with the one
- * before and the one after it (autograd/gradcheck.c does the same); *unsure is what is left of
- * their disagreement. */
-static double best_difference(const steps *a, steps *moved, steps_name what, ptrdiff_t element,
-                              double *unsure)
+/* The slope (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / 12h is wrong by O(h^4) for a large h, and by
+ * rounding / h for a small one.  How large is large depends on the element: the loss as a function
+ * of a score that is multiplied by 100 is bent 100 times as soon.  So h is halved, 31 times or until
+ * the rounding alone is too much, and the slope is taken that agrees best with the one before and
+ * the one after it (autograd/gradcheck.c does the same); *unsure is what is left of their
+ * disagreement. */
+double steps_derivative(double (*f)(void *ctx, double h), void *ctx, double h, double rounding,
+                        double *unsure)
 {
     enum { HALVINGS = 32 };
-    double x = a->at[what][element], rounding = loss_rounding(a), n[HALVINGS], best = (double)NAN;
-    double largest_step = exp2(ceil(log2(fmax(1, fabs(x)))) - 5);
-    for (int j = 0; j < HALVINGS; j++)
-        n[j] = five_points(moved, what, element, x, ldexp(largest_step, -j));
-    for (int j = 1; j + 1 < HALVINGS; j++) {
-        double apart = fmax(fabs(n[j - 1] - n[j]), fabs(n[j] - n[j + 1]));
-        double u = 4 * apart + rounding / ldexp(largest_step, -j);
-        if (u < *unsure) *unsure = u, best = n[j];
+    double n[HALVINGS], best = (double)NAN, outer = f(ctx, 2 * h) - f(ctx, -2 * h);
+    *unsure = (double)INFINITY;
+    for (int j = 0; j < HALVINGS && rounding / (2 * h) <= *unsure; j++, h /= 2) {
+        double inner = f(ctx, h) - f(ctx, -h);
+        n[j] = (8 * inner - outer) / (12 * h);
+        outer = inner;
+        if (j < 2) continue;
+        double apart = fmax(fabs(n[j - 2] - n[j - 1]), fabs(n[j - 1] - n[j]));
+        double u = 4 * apart + rounding / (2 * h);
+        if (u < *unsure) *unsure = u, best = n[j - 1];
     }
     return best;
+}
+
+static double largest_of(const steps *a, steps_name what)
+{
+    double most = 0;
+    for (ptrdiff_t e = 0; e < steps_size(a, what); e++) most = fmax(most, fabs(a->at[what][e]));
+    return most;
+}
+
+/* 1/32 of the size of the element; but where a softcap follows, X moves by no more than the cap:
+ * beyond, tanh is flat, and a loss that has stopped to move looks like one that never did. */
+double steps_first_step(const steps *a, steps_name what, ptrdiff_t element)
+{
+    double x = a->at[what][element], h = exp2(ceil(log2(fmax(1, fabs(x)))) - 5), move;
+    switch (what) {
+    case STEPS_Q: move = fabs(a->c) * largest_of(a, STEPS_K); break;
+    case STEPS_K: move = fabs(a->c) * largest_of(a, STEPS_Q); break;
+    case STEPS_R: move = fabs(a->c); break;
+    case STEPS_X: move = 1; break;
+    default: return h;
+    }
+    bool far = a->p.softcap > 0 && move * h > a->p.softcap;
+    return far ? exp2(floor(log2(a->p.softcap / move))) : h;
+}
+
+/* One element of a copy, which moves. */
+typedef struct {
+    steps *moved;
+    double *element, x;
+    steps_name first; /* what is computed again */
+} moved_element;
+
+static double loss_after_move(void *ctx, double h)
+{
+    const moved_element *m = ctx;
+    *m->element = m->x + h;
+    steps_forward(m->moved, m->first);
+    return steps_loss(m->moved);
 }
 
 double steps_difference(const steps *a, steps_name what, ptrdiff_t element, double *unsure)
@@ -390,7 +362,11 @@ double steps_difference(const steps *a, steps_name what, ptrdiff_t element, doub
         return 0;
     }
     steps *moved = steps_copy(a);
-    if (moved) best = best_difference(a, moved, what, element, unsure);
+    if (moved) {
+        moved_element m = {moved, &moved->at[what][element], x, first_that_reads(what)};
+        best = steps_derivative(loss_after_move, &m, steps_first_step(a, what, element),
+                                steps_rounding(a), unsure);
+    }
     steps_close(moved);
     return best;
 }

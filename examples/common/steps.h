@@ -70,15 +70,19 @@ struct steps {
     const steps *terms_of;   /* NULL, but in what steps_terms returns */
 };
 
-/* What is known of each: its name as it is written, its step, the formula, one sentence. */
+/* What is known of each: its name as it is written, its step, the formula, one sentence; and what a
+ * quiz asks, sign first: the question, and why the answer is what it is.  See steps_text.c. */
 typedef struct {
     const char *name;       /* "dS" */
     int step;               /* 1 .. 8; 0: given */
     const char *formula;    /* "dS_ij = P_ij (dP_ij - delta_i)" */
     const char *sentence;   /* what it says, for a learner */
     steps_name gradient_of; /* of dS: STEPS_S; STEPS_COUNT for what is no gradient */
+    const char *question;   /* about the sign of an element; NULL for what is given */
+    const char *answer;     /* what decides the sign */
 } steps_text;
 extern const steps_text steps_texts[STEPS_COUNT];
+extern const char *const steps_names[9]; /* of the steps 1 to 8: "scores"; 0: "given" */
 
 steps *steps_open(const steps_problem *p); /* all zero, keep all 1, z all 1; NULL: no memory */
 steps *steps_copy(const steps *a);         /* NULL: no memory */
@@ -100,6 +104,11 @@ double steps_loss(const steps *a);
 /* d(loss)/d(element) by five-point differences, the step chosen as in autograd/gradcheck.c; the
  * true value lies within *unsure of it.  NaN: no memory. */
 double steps_difference(const steps *a, steps_name what, ptrdiff_t element, double *unsure);
+/* The same of any function of one number, at 0; h: the largest step, rounding: the error of f. */
+double steps_derivative(double (*f)(void *ctx, double h), void *ctx, double h, double rounding,
+                        double *unsure);
+double steps_first_step(const steps *a, steps_name what, ptrdiff_t element); /* that h */
+double steps_rounding(const steps *a); /* by how much the loss may be rounded */
 
 /* How large an error of rounding may be.  Wherever a holds a sum, the copy returned holds the sum
  * of the absolute terms, from Q, K, V, dO ... up to dQ, dK: of x - y the copy holds |x| + |y|, of
