@@ -69,7 +69,7 @@ const steps_text steps_texts[STEPS_COUNT] = {
          "More of value j is added to output i, and the loss changes by dO_i times what is "
          "added: by dO_i . V_j."},
     [STEPS_DP] = {"dP", 7, "dP_ij = z_ij dA_ij",
-                  "What was dropped gets no gradient; the factors are those of the forward.",
+                  "Where a weight was dropped, dP is 0; the factors are those of the forward.",
                   STEPS_P, "If this probability rises a little, and no other," LOSS,
                   "z is 0 where the weight was dropped; elsewhere it is positive, and dP has the "
                   "sign of dA."},

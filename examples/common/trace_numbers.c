@@ -251,7 +251,7 @@ static void compare_tensor(trace *t, const char *name, const at_tensor *x, bool 
         if (off != 0) off /= terms[e] + DBL_MIN / DBL_EPSILON;
         worst = isnan(off) ? (double)INFINITY : fmax(worst, off);
     }
-    bool agrees = worst <= 1e-13;
+    bool agrees = worst <= 1e-14;
     t->differ += !agrees;
     t->op[t->n_op++] = (trace_op){name, worst, agrees};
 }

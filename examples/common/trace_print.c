@@ -120,6 +120,9 @@ static void print_opening(const trace *t)
               hidden    ? ")"
               : dropped ? ", which is dropped"
                         : "");
+    if (t->o.quiz)
+        trace_say(0,
+                  "At each > answer +, - or 0, or with a number; an empty line shows the answer.");
 }
 
 static void given(const trace *t, steps_name what, const char *text)
@@ -221,7 +224,7 @@ static void print_dropout(const trace *t)
     trace_say(0, "z_ij is 0 with probability %g, else 1/(1 - %g) = %.4f.  z, as it was drawn:", p,
               p, 1 / (1 - p));
     trace_matrix(t, STEPS_Z, NULL, NULL);
-    printf("\nA");
+    printf("\nA = z P:");
     trace_matrix(t, STEPS_A, NULL, NULL);
     work(t, STEPS_A);
 }

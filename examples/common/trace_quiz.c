@@ -30,42 +30,66 @@ static const char *next_answer(void)
     return p;
 }
 
-/* -1, 0, 1; 2 for anything else */
-static int sign_in(const char *answer)
+/* The sign that is meant: -1, 0 or 1. */
+static bool read_sign(const char *answer, double *sign)
 {
-    if (strcmp(answer, "+") == 0) return 1;
-    if (strcmp(answer, "-") == 0) return -1;
-    return strcmp(answer, "0") == 0 ? 0 : 2;
+    static const char *const words[3][2] = {{"-", "fall"}, {"0", "stay"}, {"+", "rise"}};
+    for (int k = 0; k < 3; k++)
+        for (int w = 0; w < 2; w++)
+            if (strcmp(answer, words[k][w]) == 0) {
+                *sign = k - 1;
+                return true;
+            }
+    return false;
 }
 
-static void judge(bool is_right, const char *answer, const char *why)
+static bool read_value(const char *answer, double *value)
 {
+    char *end;
+    *value = strtod(answer, &end);
+    return end != answer && !*end && isfinite(*value);
+}
+
+/* Asks until there is an answer that can be read, an empty one, or none any more. */
+typedef enum { ANSWERED, EMPTY, NO_MORE } reply;
+static reply read_reply(bool (*read)(const char *, double *), const char *wanted, double *x)
+{
+    for (;;) {
+        const char *answer = next_answer();
+        if (!answer) return NO_MORE;
+        if (!*answer) return EMPTY;
+        if (read(answer, x)) return ANSWERED;
+        trace_say(4, "Please answer %s.", wanted);
+    }
+}
+
+static void judge(reply r, bool is_right, const char *answer, const char *why)
+{
+    if (r == NO_MORE) return;
     asked++;
-    right += is_right;
-    trace_say(4, "%s %s.  %s", is_right ? "Right:" : "Wrong: it is", answer, why);
+    right += r == ANSWERED && is_right;
+    const char *verdict = r == EMPTY ? "No answer: it is" : is_right ? "Right:" : "Wrong: it is";
+    trace_say(4, "%s %s.  %s", verdict, answer, why);
 }
 
 static void ask_sign(const char *name, double x, const char *question, const char *why)
 {
+    double answer = 0, sign = (x > 0) - (x < 0);
     printf("\n");
     trace_say(4, "%s: %s", name, question);
-    const char *answer = next_answer();
-    if (!answer) return;
-    int sign = (x > 0) - (x < 0);
-    judge(sign_in(answer) == sign, sign > 0 ? "+" : sign < 0 ? "-" : "0", why);
+    reply r = read_reply(read_sign, "+, - or 0", &answer);
+    judge(r, answer == sign, sign > 0 ? "+" : sign < 0 ? "-" : "0", why);
 }
 
 /* 1 part in 100, or 0.005: two digits after the point are enough. */
 static void ask_value(const char *name, double x, const char *worked)
 {
-    char value[32], *end;
+    double answer = 0;
+    char value[32];
     trace_say(4, "%s = ?  (0.005 or 1 in 100 off is near enough)", name);
-    const char *answer = next_answer();
-    if (!answer) return;
-    double given = strtod(answer, &end);
-    bool number = end != answer && !*end;
+    reply r = read_reply(read_value, "with a number", &answer);
     snprintf(value, sizeof value, "%.4f", trace_shown(x));
-    judge(number && fabs(given - x) <= fmax(fabs(x) / 100, 0.005), value, worked);
+    judge(r, fabs(answer - x) <= fmax(fabs(x) / 100, 0.005), value, worked);
 }
 
 void trace_ask(const trace *t, steps_name what)
@@ -84,7 +108,7 @@ void trace_score(void)
 {
     printf("\n");
     if (asked)
-        trace_say(0, "%d of %d answers were right.", right, asked);
+        printf("%d of %d answers were right.\n", right, asked);
     else
-        trace_say(0, "No question was answered.");
+        printf("No question was answered.\n");
 }
