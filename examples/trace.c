@@ -33,7 +33,8 @@ static trace t = {.o = {.temperature = 1,
                         .cell = ""}};
 
 static const option table[] = {
-    {"paper", &t.o.paper, NULL, NULL, 0, 0, "the example of docs: P, O, dP, dS have two digits"},
+    {"paper", &t.o.paper, NULL, NULL, 0, 0,
+     "numbers for pencil and paper: P, O, dP, dS have two digits"},
     {"queries", &t.o.T, NULL, NULL, 0, TRACE_MAX, "number of queries, T; 0: as given, or 3"},
     {"keys", &t.o.N, NULL, NULL, 0, TRACE_MAX, "number of keys, N; 0: as given, or 4"},
     {"dim", &t.o.D, NULL, NULL, 0, TRACE_MAX, "size of a query and a key, D; 0: as given, or 2"},
@@ -46,14 +47,14 @@ static const option table[] = {
     {"scale", NULL, &t.o.scale, NULL, -100, 100, "factor on the scores; 0: 1/sqrt(D)"},
     {"temperature", NULL, &t.o.temperature, NULL, 0.01, 100, "divides the scores"},
     {"softcap", NULL, &t.o.softcap, NULL, 0, 1e6, "bounds the scores to (-X, X); 0: off"},
-    {"bias", NULL, NULL, &t.o.bias, 0, 0, "added to the scores: 0,1,-inf, a file.npy, random"},
+    {"bias", NULL, NULL, &t.o.bias, 0, 0, "added to the scores: 0,1,-inf or a file.npy, or random"},
     {"mask", NULL, NULL, &t.o.mask, 0, 0, "keys each query attends to, 1 = attend: 110/011"},
     {"causal", &t.o.causal, NULL, NULL, 0, 0, "hide the future; the last query sees all keys"},
     {"window", NULL, NULL, &t.o.window, 0, 0, "keys to the left, and to the right: 2 or 2,1"},
     {"dropout", NULL, &t.o.dropout, NULL, 0, 0.99, "probability that a weight is dropped"},
     {"seed", &t.o.seed, NULL, NULL, 0, 2147483647, "of the random inputs and of the dropout"},
     {"cell", NULL, NULL, &t.o.cell, 0, 0,
-     "the cell to work out: q0,k2; none: the last that is kept"},
+     "the cell to work out: q0,k2; else the last that is kept"},
     {"quiz", &t.o.quiz, NULL, NULL, 0, 0, "asks for signs and values before they are shown"},
     {"json", &t.o.json, NULL, NULL, 0, 0, "prints JSON, see examples/trace.schema.json"},
     {0}};

@@ -135,7 +135,7 @@ trace_everywhere() {
     done <"$work/settings"
     agree=$(grep -c 'elements agree with their numerical values' "$work/all")
     [ "$agree" -eq 1000 ] || { echo "    $agree of 1000 say that all agrees"; return 1; }
-    awk 'length > 100 { print "    longer than 100 columns: " $0; bad = 1 } END { exit bad }' "$work/all" || return 1
+    awk 'length > 100 { print "    longer than 100 columns: " $0; bad = 1; exit } END { exit bad }' "$work/all" || return 1
     node scripts/check-schema.mjs examples/trace.schema.json "$work"/json/*.json
 }
 

@@ -28,8 +28,8 @@ const steps_text steps_texts[STEPS_COUNT] = {
                  "The score is a dot product: elements of equal sign add to it, elements of "
                  "opposite sign subtract from it."},
     [STEPS_X] = {"X", 2, "X_ij = c R_ij",
-                 "The scale keeps the scores from growing with the size of the keys.", STEPS_COUNT,
-                 "Is this score positive (+), negative (-) or 0 after the scale?",
+                 "The scale keeps the scores from growing with D, the number of elements of a key.",
+                 STEPS_COUNT, "Is this score positive (+), negative (-) or 0 after the scale?",
                  "The scale keeps the sign where c is positive, and changes it where c is "
                  "negative."},
     [STEPS_U] = {"U", 3, "U_ij = cap tanh(X_ij / cap)",
@@ -52,8 +52,10 @@ const steps_text steps_texts[STEPS_COUNT] = {
                  "Each output is a sum of values, each multiplied by its weight.", STEPS_COUNT,
                  "Is this element of the output positive (+), negative (-) or 0?",
                  "The output is a sum of values: the keys with large weights decide."},
-    [STEPS_DO] = {"dO", 0, "given", "How the loss changes with each element of the output.",
-                  STEPS_O, NULL, NULL},
+    [STEPS_DO] =
+        {"dO", 0, "given",
+         "How the loss changes with each element of the output: the upstream gradient (cotangent).",
+         STEPS_O, NULL, NULL},
     [STEPS_DW] = {"dW", 0, "given", "How the loss changes with each weight that is an output.",
                   STEPS_COUNT, NULL, NULL},
     [STEPS_DV] =
@@ -81,8 +83,9 @@ const steps_text steps_texts[STEPS_COUNT] = {
                      "probabilities decide."},
     [STEPS_DS] =
         {"dS", 6, "dS_ij = P_ij (dP_ij - delta_i)",
-         "A score counts by how much its dP differs from the mean of its row.", STEPS_S,
-         "If this score rises a little," LOSS,
+         "A higher score raises the loss where dP lies above delta, the mean of its row.  Each row "
+         "of dS sums to 0: what one key gains, the others lose.",
+         STEPS_S, "If this score rises a little," LOSS,
          "The key takes probability from all others of its row.  So the loss rises if dP of "
          "this key lies above delta, the mean of its row, and falls if it lies below."},
     [STEPS_DBIAS] = {"dbias", 4, "dbias = dS, summed where bias was broadcast",
@@ -94,8 +97,8 @@ const steps_text steps_texts[STEPS_COUNT] = {
                   STEPS_U, "If this score rises a little before the bias is added," LOSS,
                   "S rises as much as U does: dU has the sign of dS."},
     [STEPS_DX] = {"dX", 3, "dX_ij = dU_ij (1 - (U_ij / cap)^2)",
-                  "Where the softcap is flat, a score can hardly move.", STEPS_X,
-                  "If this score rises a little before the softcap," LOSS,
+                  "The slope of the softcap is 1 - (U / cap)^2: near the cap, X hardly moves U.",
+                  STEPS_X, "If this score rises a little before the softcap," LOSS,
                   "The slope of the softcap lies between 0 and 1: dX has the sign of dU, and is "
                   "smaller."},
     [STEPS_DR] = {"dR", 2, "dR_ij = c dX_ij",

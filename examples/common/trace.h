@@ -87,6 +87,8 @@ void trace_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void trace_say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
 double trace_shown(double x);                                     /* not -0.0000 */
 char trace_letter(const trace *t, steps_name what, bool columns); /* 'q', 'k', 'd'; 't': --self */
+/* "q0"; "all" where one row or column of a bias stands for all of them */
+void trace_label(const trace *t, steps_name what, bool columns, int i, char text[16]);
 /* The matrix; values = NULL: that of t->a.  With n, the numerical values beside it, or below if
  * both do not fit, and whether they agree. */
 void trace_matrix(const trace *t, steps_name what, const double *values, const trace_values *n);

@@ -51,12 +51,13 @@ const char *trace_name_of(const trace *t, steps_name what)
 {
     static char name[40];
     const char *X = steps_texts[what].name;
-    char row = trace_letter(t, what, false), column = trace_letter(t, what, true);
-    int i = trace_row_of(t, what), j = trace_column_of(t, what);
+    char row[16], column[16];
+    trace_label(t, what, false, trace_row_of(t, what), row);
+    trace_label(t, what, true, trace_column_of(t, what), column);
     if (what == STEPS_DELTA)
-        snprintf(name, sizeof name, "%s[%c%d]", X, row, i);
+        snprintf(name, sizeof name, "%s[%s]", X, row);
     else
-        snprintf(name, sizeof name, "%s[%c%d,%c%d]", X, row, i, column, j);
+        snprintf(name, sizeof name, "%s[%s,%s]", X, row, column);
     return name;
 }
 
@@ -74,7 +75,7 @@ static void add_element(const trace *t, steps_name what, int i, int j)
     if (log_of != 0)
         add("ln %.4g", log_of);
     else
-        add("%.4g", value(t, what, i, j));
+        add("%.4g", value(t, what, i, j) + 0.0); /* -0 + 0 is 0 */
 }
 
 /* A walk through a matrix: its cells (i, j), (i + down, j + right), ... */

@@ -94,15 +94,15 @@ static void backward_section(const trace *t, steps_name what)
 static void print_options(const trace *t)
 {
     const steps_problem *p = &t->a->p;
-    printf("T = %d queries, N = %d keys, D = %d, Dv = %d, seed %d", p->T, p->N, p->D, p->Dv,
-           t->o.seed);
-    const char *comma = ".  Off: ";
+    printf("T = %d queries and N = %d keys of size D = %d, values of size Dv = %d, seed %d.\n", p->T,
+           p->N, p->D, p->Dv, t->o.seed);
+    const char *before = "Off: ";
     for (int step = 3; step <= 7; step++) {
         if (trace_step_is_on(t, step)) continue;
-        printf("%s%s", comma, steps_names[step]);
-        comma = ", ";
+        printf("%s%s", before, steps_names[step]);
+        before = ", ";
     }
-    printf(".\n");
+    printf("%s.\n", *before == ',' ? "" : "No step is off");
 }
 
 static void print_opening(const trace *t)
@@ -177,6 +177,13 @@ static void print_bias(const trace *t)
     work(t, STEPS_S);
 }
 
+static bool some_bias_masks(const trace *t)
+{
+    for (ptrdiff_t e = 0; e < steps_size(t->a, STEPS_BIAS); e++)
+        if (t->a->at[STEPS_BIAS][e] == -(double)INFINITY) return true;
+    return false;
+}
+
 static void print_mask(const trace *t)
 {
     const steps_problem *p = &t->a->p;
@@ -186,8 +193,8 @@ static void print_mask(const trace *t)
     if (t->o.causal) trace_say(0, "causal: j <= i + N - T = i + %d - %d", p->N, p->T);
     if (t->left) trace_say(0, "window, %d to the left: j > i + N - T - %d", t->left, t->left);
     if (t->right) trace_say(0, "window, %d to the right: j < i + N - T + %d", t->right, t->right);
-    if (trace_step_is_on(t, 4)) trace_say(0, "bias: is not -inf");
-    trace_say(0, "What is masked is not read; S is shown as -inf there.");
+    if (some_bias_masks(t)) trace_say(0, "bias: is not -inf");
+    trace_say(0, "From here on, what is masked is not read; S is shown as -inf there.");
     print_shape(t, STEPS_S);
     trace_matrix(t, STEPS_S, NULL, NULL);
     if (trace_hidden(t, t->i, t->j))
@@ -206,8 +213,9 @@ static bool row_is_empty(const trace *t, int i)
 static void print_softmax(const trace *t)
 {
     begin(t, STEPS_P);
-    trace_say(0, "Computed as exp(S_ij - m_i) / sum_k exp(S_ik - m_i) with m_i = max_k S_ik: m_i "
-                 "cancels, and exp cannot overflow.");
+    trace_say(0, "The sum runs over the keys that row i attends to.  Computed is exp(S_ij - m_i) / "
+                 "sum_k exp(S_ik - m_i) with m_i = max_k S_ik: m_i cancels, and exp cannot "
+                 "overflow.");
     for (int i = 0; i < t->a->p.T; i++)
         if (row_is_empty(t, i))
             trace_say(0, "Row q%d attends to no key and has no distribution: its P, O, dS are 0.",
@@ -283,8 +291,8 @@ static void print_example(const trace *t)
     trace_say(0,
               "The best h for five points is 2^-10 times max(1, |S|), rounded up to a power of 2 "
               "(autograd/gradcheck.c says why).  Where a function is bent more than that, a "
-              "smaller one is better: for each element below, 32 steps are tried, and that one is "
-              "taken which agrees best with those beside it.");
+              "smaller one is better: for each element below, up to 32 steps are tried, and the "
+              "result is taken that agrees best with those of the steps beside it.");
 }
 
 /* ------------------------------------------------------------------ the backward --------------- */
@@ -292,9 +300,7 @@ static void print_example(const trace *t)
 static void print_loss(const trace *t)
 {
     trace_title("Backward. Given: dO = d(loss)/dO");
-    trace_say(0,
-              "%s  The upstream gradient (cotangent); of loss = sum_id dO_id O_id it is exactly "
-              "this.",
+    trace_say(0, "%s  Of loss = sum_id dO_id O_id it is exactly the matrix dO.",
               steps_texts[STEPS_DO].sentence);
     print_shape(t, STEPS_DO);
     trace_matrix(t, STEPS_DO, NULL, NULL);
@@ -349,8 +355,8 @@ static void print_product(const trace *t)
     size_t n = 0;
     trace_title("6 softmax: J dP is P (dP - delta)");
     trace_say(0,
-              "Row q%d of dS, with the whole Jacobian, with delta alone, and numerically: one "
-              "number for each row replaces %d x %d of them.",
+              "Row q%d of dS three times: with the whole Jacobian, J dP; with delta alone, P (dP - "
+              "delta); and numerically.  One number for each row replaces %d x %d of them.",
               i, N, N);
     printf("\n             dP     J dP   P (dP - delta)   numerically\n");
     for (int k = 0; k < N; k++) {
@@ -359,7 +365,7 @@ static void print_product(const trace *t)
                trace_shown(t->numerical[STEPS_DS].n[i * N + k]),
                trace_same(t->product[k], dS[k], trace_largest(t, STEPS_DP)) ? "" : "   DIFFERS");
         n += (size_t)snprintf(sum + n, sizeof sum - n, "%s%.4g*%.4g", k ? " + " : "",
-                              t->J[j * N + k], dP[k]);
+                              t->J[j * N + k] + 0.0, dP[k] + 0.0); /* -0 + 0 is 0 */
     }
     trace_say(4, "(J dP)[k%d] = %s = %.4f", j, sum, trace_shown(t->product[j]));
 }
@@ -381,7 +387,7 @@ static void print_backward(const trace *t)
     }
     if (!section_off(t, 4, "dU = dS")) {
         backward_section(t, STEPS_DBIAS);
-        trace_say(4, "dU = dS: a score moves its sum with the bias by as much");
+        trace_say(4, "dU = dS: S moves by as much as U");
     }
     if (!section_off(t, 3, "dX = dU")) backward_section(t, STEPS_DX);
     backward_section(t, STEPS_DR);
@@ -410,7 +416,8 @@ static void print_op(const trace *t)
                  "summed; 1e-16 is rounding:");
     printf("\n   ");
     for (int k = 0; k < t->n_op; k++)
-        printf(" %s %.1e%s", t->op[k].name, t->op[k].off, t->op[k].agrees ? "" : " DIFFERS");
+        printf("%s %s %.1e%s", k ? "," : "", t->op[k].name, t->op[k].off,
+               t->op[k].agrees ? "" : " DIFFERS");
     printf("\n");
 }
 

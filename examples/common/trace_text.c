@@ -60,26 +60,40 @@ char trace_letter(const trace *t, steps_name what, bool columns)
     }
 }
 
+/* One row or column of a bias may stand for all of them. */
+static bool stands_for_all(const trace *t, steps_name what, bool columns)
+{
+    const steps_problem *p = &t->a->p;
+    bool of_bias = what == STEPS_BIAS || what == STEPS_DBIAS;
+    return of_bias && (columns ? p->bias_N < p->N : p->bias_T < p->T);
+}
+
+void trace_label(const trace *t, steps_name what, bool columns, int i, char text[16])
+{
+    if (stands_for_all(t, what, columns))
+        snprintf(text, 16, "all");
+    else
+        snprintf(text, 16, "%c%d", trace_letter(t, what, columns), i);
+}
+
 /* How a matrix is shown. */
 typedef struct {
     int rows, columns;
     char row, column;           /* the letters of their names */
-    bool all_rows, all_columns; /* one row of a bias stands for all of them */
+    bool all_rows, all_columns; /* see stands_for_all */
     const double *log_of;       /* 7 where "ln 7" was given; NULL: nowhere */
 } layout;
 
 static layout layout_of(const trace *t, steps_name what)
 {
-    const steps_problem *p = &t->a->p;
-    bool of_bias = what == STEPS_BIAS || what == STEPS_DBIAS;
     int dim[3];
     steps_dims(t->a, what, dim);
     return (layout){dim[1],
                     dim[2],
                     trace_letter(t, what, false),
                     trace_letter(t, what, true),
-                    of_bias && p->bias_T < p->T,
-                    of_bias && p->bias_N < p->N,
+                    stands_for_all(t, what, false),
+                    stands_for_all(t, what, true),
                     t->log_of[what]};
 }
 
