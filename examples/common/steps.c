@@ -274,20 +274,35 @@ static steps_name first_that_reads(steps_name what)
     }
 }
 
-/* By how much the loss may be rounded: 1e-16 of the terms that it is a sum of. */
+/* |c| sum_d |Q_id K_jd| + |bias_ij|: an S_ij that is computed from it may be rounded by 1e-16 of it. */
+static double score_terms(const steps *a, int h, int i, int j)
+{
+    const double *Q = steps_cell(a, STEPS_Q, h, i, 0);
+    const double *K = steps_cell(a, STEPS_K, a->reads[h], j, 0);
+    double sum = a->p.bias_H > 0 ? fabs(*steps_cell(a, STEPS_BIAS, h, i, j)) : 0;
+    for (int d = 0; d < a->p.D; d++) sum += fabs(a->c * Q[d] * K[d]);
+    return sum;
+}
+
+/* By how much the loss may be rounded: 1e-16 of the terms that it is a sum of; and P_ij is known
+ * only as well as the scores of its row, as steps_terms says. */
 double steps_rounding(const steps *a)
 {
     double sum = 0;
     for (int h = 0; h < a->p.H; h++)
-        for (int i = 0; i < a->p.T; i++)
+        for (int i = 0; i < a->p.T; i++) {
+            double row = 0, score = 0;
             for (int j = 0; j < a->p.N; j++) {
                 if (!steps_attends(a, h, i, j)) continue;
                 double A = fabs(*steps_cell(a, STEPS_A, h, i, j));
                 const double *dO = steps_cell(a, STEPS_DO, h, i, 0);
                 const double *V = steps_cell(a, STEPS_V, a->reads[h], j, 0);
-                for (int d = 0; d < a->p.Dv; d++) sum += fabs(dO[d] * A * V[d]);
-                if (a->p.weights) sum += fabs(*steps_cell(a, STEPS_DW, h, i, j)) * A;
+                for (int d = 0; d < a->p.Dv; d++) row += fabs(dO[d] * A * V[d]);
+                if (a->p.weights) row += fabs(*steps_cell(a, STEPS_DW, h, i, j)) * A;
+                score = fmax(score, score_terms(a, h, i, j));
             }
+            sum += row * (1 + 2 * score);
+        }
     return DBL_EPSILON * sum;
 }
 
@@ -322,20 +337,19 @@ static double largest_of(const steps *a, steps_name what)
     return most;
 }
 
-/* 1/32 of the size of the element; but where a softcap follows, X moves by no more than the cap:
- * beyond, tanh is flat, and a loss that has stopped to move looks like one that never did. */
+/* 1/32 of the size of the element; but S moves by no more than 1, and X by no more than the cap:
+ * beyond, the softmax and tanh are flat, and a loss that has stopped to move looks like one that
+ * never did. */
 double steps_first_step(const steps *a, steps_name what, ptrdiff_t element)
 {
-    double x = a->at[what][element], h = exp2(ceil(log2(fmax(1, fabs(x)))) - 5), move;
-    switch (what) {
-    case STEPS_Q: move = fabs(a->c) * largest_of(a, STEPS_K); break;
-    case STEPS_K: move = fabs(a->c) * largest_of(a, STEPS_Q); break;
-    case STEPS_R: move = fabs(a->c); break;
-    case STEPS_X: move = 1; break;
-    default: return h;
-    }
-    bool far = a->p.softcap > 0 && move * h > a->p.softcap;
-    return far ? exp2(floor(log2(a->p.softcap / move))) : h;
+    double x = a->at[what][element], h = exp2(ceil(log2(fmax(1, fabs(x)))) - 5), move = 1, most = 1;
+    if (what == STEPS_Q) move = fabs(a->c) * largest_of(a, STEPS_K);
+    if (what == STEPS_K) move = fabs(a->c) * largest_of(a, STEPS_Q);
+    if (what == STEPS_R) move = fabs(a->c);
+    if (what == STEPS_V || what == STEPS_P || what == STEPS_A || what == STEPS_O) return h;
+    if (what != STEPS_S && what != STEPS_U && what != STEPS_BIAS && a->p.softcap > 0)
+        most = fmin(1, a->p.softcap);
+    return move * h > most ? exp2(floor(log2(most / move))) : h;
 }
 
 /* One element of a copy, which moves. */

@@ -77,8 +77,8 @@ double trace_five_points(const trace *t, int i, int j, double h);
 double trace_step_of(double x); /* h for an element x, as in autograd/gradcheck.c */
 /* Does x, by the formula, agree with element e of v, among elements up to `most`? */
 bool trace_agrees(double x, const trace_values *v, int e, double most);
-/* Are these, computed by two formulas from terms up to this size, the same but for rounding? */
-bool trace_same(double x, double y, double terms);
+/* Is cell (i, j) of `what` the same by another formula, but for rounding? */
+bool trace_same(const trace *t, steps_name what, int i, int j, double other);
 double trace_largest(const trace *t, steps_name what);
 bool trace_compare_op(trace *t); /* false: at_sdpa failed, with a line on stderr */
 

@@ -25,11 +25,21 @@ double trace_largest(const trace *t, steps_name what)
     return most;
 }
 
-/* `terms` are what the values by the formula are sums of: they are rounded by some 1e-16 of it. */
+/* A P below 1e-308 has fewer digits than others, or is 0, as it is in at_sdpa.  Up to dK it is
+ * multiplied with other elements: none below this size is compared. */
+static const double tiny = 1e-260;
+
+/* By how much a sum of these terms may be rounded. */
+static double rounding_of(double terms)
+{
+    return 16 * DBL_EPSILON * (terms + tiny);
+}
+
+/* `terms`: what the values by the formula are sums of */
 static void compare(trace *t, int count, const double *by_formula, const double *terms,
                     trace_values *v)
 {
-    for (int e = 0; e < count; e++) v->rounding[e] = 16 * DBL_EPSILON * terms[e];
+    for (int e = 0; e < count; e++) v->rounding[e] = rounding_of(terms[e]);
     double most = 0;
     for (int e = 0; e < count; e++) most = fmax(most, fabs(by_formula[e]));
     for (int e = 0; e < count; e++) {
@@ -39,9 +49,10 @@ static void compare(trace *t, int count, const double *by_formula, const double 
     }
 }
 
-bool trace_same(double x, double y, double terms)
+bool trace_same(const trace *t, steps_name what, int i, int j, double other)
 {
-    return fabs(x - y) <= 1e-12 * terms;
+    double x = *steps_cell(t->a, what, 0, i, j), terms = *steps_cell(t->terms, what, 0, i, j);
+    return fabs(x - other) <= rounding_of(terms);
 }
 
 /* ------------------------------------------------------------------ numerical values ----------- */
@@ -130,12 +141,11 @@ static void compare_gradients(trace *t)
 static void compare_delta(trace *t)
 {
     const steps *a = t->a;
-    double terms = trace_largest(t, STEPS_DP);
     for (int i = 0; i < a->p.T; i++) {
         double other = 0;
         for (int d = 0; d < a->p.Dv; d++)
             other += *steps_cell(a, STEPS_DO, 0, i, d) * *steps_cell(a, STEPS_O, 0, i, d);
-        t->differ += !trace_same(a->at[STEPS_DELTA][i], other, terms);
+        t->differ += !trace_same(t, STEPS_DELTA, i, 0, other);
         differentiate(loss_of_scaled_row, motion_of(a, i, 0, 0), ldexp(1, -5), steps_rounding(a),
                       &t->delta, i);
     }
@@ -153,17 +163,15 @@ static void compare_jacobian(trace *t)
         for (int k = 0; k < N; k++) {
             int e = j * N + k;
             t->J[e] = P[j] * ((j == k) - P[k]);
+            terms[e] = *steps_cell(t->terms, STEPS_P, 0, t->i, j);
             if (steps_attends(a, 0, t->i, k))
                 differentiate(probability_of_moved_score, motion_of(a, t->i, j, k),
-                              steps_first_step(a, STEPS_S, t->i * N + k), DBL_EPSILON, &t->jacobian,
-                              e);
-            terms[e] = *steps_cell(t->terms, STEPS_P, 0, t->i, j);
+                              steps_first_step(a, STEPS_S, t->i * N + k), DBL_EPSILON * terms[e],
+                              &t->jacobian, e);
             t->product[j] += t->J[e] * dP[k];
         }
     compare(t, N * N, t->J, terms, &t->jacobian);
-    for (int j = 0; j < N; j++)
-        t->differ += !trace_same(t->product[j], *steps_cell(a, STEPS_DS, 0, t->i, j),
-                                 trace_largest(t, STEPS_DP));
+    for (int j = 0; j < N; j++) t->differ += !trace_same(t, STEPS_DS, t->i, j, t->product[j]);
 }
 
 /* The gradient of the one matrix is the sum over its three uses. */
@@ -248,7 +256,7 @@ static void compare_tensor(trace *t, const char *name, const at_tensor *x, bool 
     double worst = 0;
     for (int e = 0; e < at_count(x->shape); e++) {
         double off = fabs((gradient ? at_grad_element(x, e) : at_element(x, e)) - values[e]);
-        if (off != 0) off /= terms[e] + DBL_MIN / DBL_EPSILON;
+        if (off != 0) off /= terms[e] + tiny;
         worst = isnan(off) ? (double)INFINITY : fmax(worst, off);
     }
     bool agrees = worst <= 1e-14;

@@ -94,15 +94,15 @@ static void backward_section(const trace *t, steps_name what)
 static void print_options(const trace *t)
 {
     const steps_problem *p = &t->a->p;
-    printf("T = %d queries and N = %d keys of size D = %d, values of size Dv = %d, seed %d.\n", p->T,
-           p->N, p->D, p->Dv, t->o.seed);
-    const char *before = "Off: ";
+    printf("T = %d queries and N = %d keys of size D = %d, values of size Dv = %d, seed %d.\n",
+           p->T, p->N, p->D, p->Dv, t->o.seed);
+    const char *before = "";
     for (int step = 3; step <= 7; step++) {
         if (trace_step_is_on(t, step)) continue;
-        printf("%s%s", before, steps_names[step]);
+        printf("%s%s", *before ? before : "Off: ", steps_names[step]);
         before = ", ";
     }
-    printf("%s.\n", *before == ',' ? "" : "No step is off");
+    if (*before) printf(".\n");
 }
 
 static void print_opening(const trace *t)
@@ -337,7 +337,7 @@ static void print_delta(const trace *t)
         for (int d = 0; d < a->p.Dv; d++)
             other += *steps_cell(a, STEPS_DO, 0, i, d) * *steps_cell(a, STEPS_O, 0, i, d);
         double delta = a->at[STEPS_DELTA][i], n = t->delta.n[i];
-        bool agree = trace_same(delta, other, trace_largest(t, STEPS_DP)) &&
+        bool agree = trace_same(t, STEPS_DELTA, i, 0, other) &&
                      trace_agrees(delta, &t->delta, i, trace_largest(t, STEPS_DELTA));
         printf("    q%d%9.4f%9.4f%14.4f%s\n", i, trace_shown(delta), trace_shown(other),
                trace_shown(n), agree ? "" : "   DIFFERS");
@@ -363,7 +363,7 @@ static void print_product(const trace *t)
         printf("    k%d%9.4f%9.4f%17.4f%14.4f%s\n", k, trace_shown(dP[k]),
                trace_shown(t->product[k]), trace_shown(dS[k]),
                trace_shown(t->numerical[STEPS_DS].n[i * N + k]),
-               trace_same(t->product[k], dS[k], trace_largest(t, STEPS_DP)) ? "" : "   DIFFERS");
+               trace_same(t, STEPS_DS, i, k, t->product[k]) ? "" : "   DIFFERS");
         n += (size_t)snprintf(sum + n, sizeof sum - n, "%s%.4g*%.4g", k ? " + " : "",
                               t->J[j * N + k] + 0.0, dP[k] + 0.0); /* -0 + 0 is 0 */
     }
