@@ -153,7 +153,7 @@ steps *steps_copy(const steps *a)
         size_t bytes = (size_t)steps_size(a, (steps_name)k) * sizeof(double);
         if (bytes) memcpy(b->at[k], a->at[k], bytes);
     }
-    if (b) b->c = a->c;
+    if (b) b->c = a->c, b->terms_of = a->terms_of;
     return b;
 }
 
@@ -264,8 +264,7 @@ double steps_loss(const steps *a)
 
 /* ------------------------------------------------------------------ the backward --------------- */
 
-/* 1 - (U/cap)^2, the derivative of the softcap by X */
-static double softcap_slope(const steps *a, double U)
+double steps_slope(const steps *a, double U)
 {
     const double cap = a->p.softcap;
     return cap > 0 ? steps_minus(a, 1, (U / cap) * (U / cap)) : 1;
@@ -290,7 +289,7 @@ static void gradient_of_cell(steps *a, steps_name what, int h, int i, int j)
         if (a->p.bias_H > 0) AT(DBIAS) += AT(DS);
         break;
     case STEPS_DU: AT(DU) = AT(DS); break;
-    case STEPS_DX: AT(DX) = AT(DU) * softcap_slope(a, AT(U)); break;
+    case STEPS_DX: AT(DX) = AT(DU) * steps_slope(a, AT(U)); break;
     case STEPS_DR: AT(DR) = a->c * AT(DX); break;
     case STEPS_DQ: add_times(D, AT(DR), ROW(K, g, j), ROW(DQ, h, i)); break;
     case STEPS_DK: add_times(D, AT(DR), ROW(Q, h, i), ROW(DK, g, j)); break;

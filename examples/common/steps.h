@@ -95,6 +95,8 @@ void steps_backward(steps *a);
 /* One step of the backward: STEPS_DV .. STEPS_DK, from what it reads.  The backward is all of them,
  * in this order. */
 void steps_gradient(steps *a, steps_name what);
+/* 1 - (U/cap)^2, the derivative of the softcap; 1 without */
+double steps_slope(const steps *a, double U);
 double steps_loss(const steps *a);
 
 /* d(loss)/d(element) by five-point differences, the step chosen as in autograd/gradcheck.c; the
