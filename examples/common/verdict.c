@@ -709,8 +709,9 @@ static bool is_plausible(const judge *g, const question *q, mistake m)
     for (int cell[3] = {0, 0, -1}; next_cell(q, cell);) {
         ptrdiff_t e = offset_of_cell(q, cell);
         double should = before_of(&other, e) + other.right[e];
-        off = fmax(off, fabs(q->got[e] - should));
-        size = fmax(size, fmax(fabs(should), terms_of(q, e)));
+        double apart = fabs(q->got[e] - should), large = fabs(should) + terms_of(q, e);
+        if (apart > off) off = apart;
+        if (large > size) size = large;
     }
     return off <= 0.01 * size;
 }
