@@ -24,9 +24,8 @@
 
 /* ------------------------------------------------------------------ memory --------------------- */
 
-void steps_dims(const steps *a, steps_name what, int dim[3])
+static void set_dims(const steps_problem *p, steps_name what, int dim[3])
 {
-    const steps_problem *p = &a->p;
     int heads = p->H, rows = p->T, columns = p->N;
     switch (what) {
     case STEPS_Q:
@@ -46,17 +45,20 @@ void steps_dims(const steps *a, steps_name what, int dim[3])
     dim[0] = heads, dim[1] = rows, dim[2] = columns;
 }
 
+void steps_dims(const steps *a, steps_name what, int dim[3])
+{
+    memcpy(dim, a->dim[what], sizeof a->dim[what]);
+}
+
 ptrdiff_t steps_size(const steps *a, steps_name what)
 {
-    int dim[3];
-    steps_dims(a, what, dim);
+    const int *dim = a->dim[what];
     return (ptrdiff_t)dim[0] * dim[1] * dim[2];
 }
 
 double *steps_cell(const steps *a, steps_name what, int head, int row, int column)
 {
-    int dim[3];
-    steps_dims(a, what, dim);
+    const int *dim = a->dim[what];
     ptrdiff_t h = dim[0] == 1 ? 0 : head, i = dim[1] == 1 ? 0 : row, j = dim[2] == 1 ? 0 : column;
     return a->at[what] + (h * dim[1] + i) * dim[2] + j;
 }
@@ -73,7 +75,10 @@ steps *steps_open(const steps_problem *p)
     if (!a) return NULL;
     *a = (steps){.p = *p, .c = scale_in_use(p)};
     ptrdiff_t total = 0;
-    for (int k = 0; k < STEPS_COUNT; k++) total += steps_size(a, (steps_name)k);
+    for (int k = 0; k < STEPS_COUNT; k++) {
+        set_dims(p, (steps_name)k, a->dim[k]);
+        total += steps_size(a, (steps_name)k);
+    }
     double *all = calloc((size_t)total, sizeof *all);
     a->reads = calloc((size_t)p->H, sizeof *a->reads);
     for (int k = 0; k < STEPS_COUNT; k++) {
@@ -97,7 +102,7 @@ steps *steps_copy(const steps *a)
         size_t bytes = (size_t)steps_size(a, (steps_name)k) * sizeof(double);
         if (bytes) memcpy(b->at[k], a->at[k], bytes);
     }
-    if (b) b->c = a->c;
+    if (b) b->c = a->c, b->terms_of = a->terms_of;
     return b;
 }
 
@@ -208,8 +213,7 @@ double steps_loss(const steps *a)
 
 /* ------------------------------------------------------------------ the backward --------------- */
 
-/* 1 - (U/cap)^2, the derivative of the softcap by X */
-static double softcap_slope(const steps *a, double U)
+double steps_slope(const steps *a, double U)
 {
     const double cap = a->p.softcap;
     return cap > 0 ? steps_minus(a, 1, (U / cap) * (U / cap)) : 1;
@@ -234,7 +238,7 @@ static void gradient_of_cell(steps *a, steps_name what, int h, int i, int j)
         if (a->p.bias_H > 0) AT(DBIAS) += AT(DS);
         break;
     case STEPS_DU: AT(DU) = AT(DS); break;
-    case STEPS_DX: AT(DX) = AT(DU) * softcap_slope(a, AT(U)); break;
+    case STEPS_DX: AT(DX) = AT(DU) * steps_slope(a, AT(U)); break;
     case STEPS_DR: AT(DR) = a->c * AT(DX); break;
     case STEPS_DQ: add_times(D, AT(DR), ROW(K, g, j), ROW(DQ, h, i)); break;
     case STEPS_DK: add_times(D, AT(DR), ROW(Q, h, i), ROW(DK, g, j)); break;
@@ -387,14 +391,16 @@ double steps_difference(const steps *a, steps_name what, ptrdiff_t element, doub
 
 /* ------------------------------------------------------------------ absolute terms ------------- */
 
-/* A relative error of u in each S_ij, of the size t_ij u, makes P_ij wrong by at most
- * 2 max_k t_ik u P_ij, to first order: dP_ij = P_ij (dS_ij - sum_k P_ik dS_ik). */
+/* dP_ij = P_ij (dS_ij - sum_k P_ik dS_ik): where every S_ik is wrong by e, P_ij is by at most
+ * 2 e P_ij, and that only if they have the most unfortunate signs.  The sum S_ik, of about D terms
+ * that are t_ik in all, is wrong by a fraction of u t_ik, for the errors of D roundings have all
+ * signs.  So u t_ik / 4 is counted, which makes 1/2 of the 2. */
 static void terms_of_softmax(steps *t, int h, int i)
 {
     double most = 0;
     for (int j = 0; j < t->p.N; j++)
         if (steps_attends(t, h, i, j)) most = fmax(most, *steps_cell(t, STEPS_S, h, i, j));
-    for (int j = 0; j < t->p.N; j++) *steps_cell(t, STEPS_P, h, i, j) *= 1 + 2 * most;
+    for (int j = 0; j < t->p.N; j++) *steps_cell(t, STEPS_P, h, i, j) *= 1 + most / 2;
 }
 
 /* Of U = cap y, y = tanh(X / cap), only (U/cap)^2 is read in the backward.  An error of t u in X is

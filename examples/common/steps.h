@@ -66,6 +66,7 @@ struct steps {
     double *at[STEPS_COUNT]; /* row-major; [H,T,N] but for Q dQ [H,T,D], K dK [G,N,D],
                               * V dV [G,N,Dv], O dO [H,T,Dv], bias dbias [bias_H,bias_T,bias_N],
                               * keep [T,N] (1 = attend), z (0 or 1/(1-p)) [H,T,N], delta [H,T] */
+    int dim[STEPS_COUNT][3]; /* heads, rows, columns; 1 if there is no such axis */
     int *reads;              /* query head h reads key/value head reads[h] = h / (H/G) */
     const steps *terms_of;   /* NULL, but in what steps_terms returns */
 };
@@ -88,8 +89,8 @@ steps *steps_open(const steps_problem *p); /* all zero, keep all 1, z all 1; NUL
 steps *steps_copy(const steps *a);         /* NULL: no memory */
 void steps_close(steps *a);                /* NULL: does nothing */
 
-void steps_dims(const steps *a, steps_name what, int dim[3]); /* heads, rows, columns; 1 if none */
-ptrdiff_t steps_size(const steps *a, steps_name what);        /* their product; 0: no bias */
+ptrdiff_t steps_size(const steps *a, steps_name what); /* heads x rows x columns; 0: no bias */
+void steps_dims(const steps *a, steps_name what, int dim[3]); /* the same as a->dim[what] */
 /* An axis of size 1 is broadcast: any index will do.  K, V and their gradients: a key/value head. */
 double *steps_cell(const steps *a, steps_name what, int head, int row, int column);
 bool steps_attends(const steps *a, int h, int i, int j);
@@ -99,6 +100,8 @@ void steps_backward(steps *a);
 /* One step of the backward: STEPS_DV .. STEPS_DK, from what it reads.  The backward is all of them,
  * in this order. */
 void steps_gradient(steps *a, steps_name what);
+/* 1 - (U/cap)^2, the derivative of the softcap; 1 without */
+double steps_slope(const steps *a, double U);
 double steps_loss(const steps *a);
 
 /* d(loss)/d(element) by five-point differences, the step chosen as in autograd/gradcheck.c; the
