@@ -269,7 +269,7 @@ static void print_example(const trace *t)
     trace_title("How a numerical value comes about: dS[q%d,k%d]", i, j);
     trace_say(0,
               "No formula of the backward is needed: move S[q%d,k%d] = %.4f by h, up and down, "
-              "compute all that follows again, and see by how much the loss moves.",
+              "compute all that follows again, and see how the loss, now called L(h), moves.",
               i, j, trace_shown(S));
     printf("\n    h = %.10g\n    L(h)  = %.15f\n    L(-h) = %.15f\n"
            "    two points: (L(h) - L(-h)) / 2h = %.4g / %.4g = %.10f\n\n",
