@@ -244,7 +244,7 @@ static double rule_delta_from_output(element e)
 static double rule_dO_dot_own_V(element e)
 {
     e.j = e.i;
-    return e.i < e.a->p.N ? dO_dot_V(e) : rule_dO_dot_O(e);
+    return (e.i < e.a->p.N ? dO_dot_V(e) : rule_dO_dot_O(e)) + rule_A_dot_dW(e);
 }
 
 static double rule_diagonal(element e)
