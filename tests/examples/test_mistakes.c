@@ -3,6 +3,7 @@
 #include "attention/sdpa_run.h"
 #include "common/mistakes.h"
 #include "examples/right_answers.h"
+#include "examples/wrong_answers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -129,6 +130,23 @@ static void assert_names_are_true(const steps *a, const steps *b, const mistakes
                 ck_assert_msg(gives(a, m, (steps_name)k, b), "%s is not \"%s\"",
                               steps_texts[k].name, mistakes_texts[m].name);
 }
+
+/* The table's rules, and the loops of somebody who makes the mistake, give the same. */
+START_TEST(every_mistake_is_what_its_sentence_says)
+{
+    for (int m = 0; m < MISTAKES; m++)
+        for (int seed = 0; seed < sdpa_some(20); seed++) {
+            steps *a = drawn(seed, 0), *b = broken(a, m ? MISTAKE_BIT(m) : 0);
+            wrong_answer(a, (mistake)m);
+            for (int k = 0; k < STEPS_COUNT; k++)
+                if (of_inputs >> k & 1)
+                    ck_assert_msg(nearly_equal(a, b, (steps_name)k), "%s of \"%s\", seed %d",
+                                  steps_texts[k].name, mistakes_texts[m].name, seed);
+            steps_close(b);
+            steps_close(a);
+        }
+}
+END_TEST
 
 /* Most of them without groups: it is faster. */
 static void check_mistake(int m, int seed)
@@ -452,12 +470,32 @@ START_TEST(every_mistake_has_a_name_a_sentence_and_a_hint)
 }
 END_TEST
 
+static bool ratios_differ_for(int D, int N, double dropout)
+{
+    steps *a = steps_open(
+        &(steps_problem){.H = 3, .G = 1, .T = 7, .N = N, .D = D, .Dv = 2, .dropout = dropout});
+    bool differ = mistakes_ratios_differ(a);
+    steps_close(a);
+    return differ;
+}
+
+START_TEST(ratios_that_are_equal_are_noticed)
+{
+    ck_assert(ratios_differ_for(5, 8, 0.25));
+    ck_assert(!ratios_differ_for(4, 8, 0.25));  /* sqrt(D) = 2 */
+    ck_assert(!ratios_differ_for(5, 7, 0.25));  /* N = T */
+    ck_assert(!ratios_differ_for(5, 3, 0.25));  /* N = H/G */
+    ck_assert(!ratios_differ_for(5, 8, 0.5));   /* 1/(1-p) = 2 */
+    ck_assert(!ratios_differ_for(5, 8, 0.875)); /* 1/(1-p) = N */
+}
+END_TEST
+
 START_TEST(drawn_problems_tell_apart_what_is_asked)
 {
     mistake_set asked = MISTAKE_BIT(MISTAKE_DROPOUT_FORGOTTEN) | MISTAKE_BIT(MISTAKE_NO_SCALE) |
                         MISTAKE_BIT(MISTAKE_NO_DELTA) | MISTAKE_BIT(MISTAKE_LAST_KEY) |
                         MISTAKE_BIT(MISTAKE_KEY_FEWER) | MISTAKE_BIT(MISTAKE_GROUP_LAST);
-    for (int seed = 0; seed < 20; seed++) {
+    for (int seed = 0; seed < sdpa_some(20); seed++) {
         steps *a = drawn(seed, asked);
         ck_assert(mistakes_ratios_differ(a));
         for (int m = 1; m < MISTAKES; m++) {
@@ -486,11 +524,12 @@ START_TEST(the_same_seed_draws_the_same_problem)
 }
 END_TEST
 
-SUITE(examples_mistakes, no_right_answer_is_called_wrong, every_mistake_is_named,
-      overwritten_is_seen_where_a_gradient_holds_something_before,
+SUITE(examples_mistakes, no_right_answer_is_called_wrong, every_mistake_is_what_its_sentence_says,
+      every_mistake_is_named, overwritten_is_seen_where_a_gradient_holds_something_before,
       mistakes_that_give_the_same_are_named_together, the_mistakes_on_paper,
       a_verdict_shows_its_arithmetic, two_mistakes_are_never_given_a_wrong_name,
       a_constant_ratio_is_described_with_its_name, where_the_wrong_elements_lie_is_described,
       a_transpose_and_an_error_of_rank_one_are_described, what_was_not_written_is_described,
       an_infinite_or_huge_answer_is_wrong, every_mistake_has_a_name_a_sentence_and_a_hint,
-      drawn_problems_tell_apart_what_is_asked, the_same_seed_draws_the_same_problem)
+      ratios_that_are_equal_are_noticed, drawn_problems_tell_apart_what_is_asked,
+      the_same_seed_draws_the_same_problem)
