@@ -435,6 +435,13 @@ START_TEST(what_was_not_written_is_described)
     r = judged(a, b, IN(DK));
     ck_assert_str_eq(r.of[STEPS_DK].where, "all 70 elements");
     ck_assert_int_eq(r.of[STEPS_DK].wrong, 70);
+    /* and no mistake explains both that and a wrong dQ */
+    steps *c = broken(a, MISTAKE_BIT(MISTAKE_NO_DELTA));
+    memcpy(b->at[STEPS_DQ], c->at[STEPS_DQ], (size_t)steps_size(a, STEPS_DQ) * sizeof(double));
+    r = judged(a, b, IN(DQ) | IN(DK));
+    ck_assert(r.of[STEPS_DQ].named >> MISTAKE_NO_DELTA & 1);
+    ck_assert_uint_eq(r.all, 0);
+    steps_close(c);
     /* dP of a masked cell is of no use to anybody */
     *steps_cell(b, STEPS_DP, 0, 0, 3) = (double)NAN;
     ck_assert_int_eq(judged(a, b, IN(DP)).of[STEPS_DP].kind, VERDICT_EXACT);

@@ -92,7 +92,7 @@ by_tests() {
 by_name() {
     build "$1" $tests || return 1
     said=$(cd "$1" && CK_RUN_SUITE=examples_steps $at_most $tests 2>&1) && return 1
-    echo "$said" | grep -oE " [A-Za-z]+: \"$2\"" | sed 's/^ //' | grep .
+    echo "$said" | grep -oE '[A-Za-z]+: "[^"]*"' | grep -F ": \"$2\""
 }
 
 # attack N COPY: prints who caught mutant N, and where; fails if nobody did
