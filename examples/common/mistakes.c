@@ -762,6 +762,7 @@ bool mistakes_open_work(const steps *a, steps *work[3])
     for (int k = 0; k < 3; k++) work[k] = steps_open(&a->p);
     if (work[0] && work[1] && work[2]) return true;
     mistakes_close_work(work);
+    for (int k = 0; k < 3; k++) work[k] = NULL;
     return false;
 }
 
