@@ -153,10 +153,7 @@ static double forward_cell(const steps *a, steps_name what, int h, int i, int j)
         if (!steps_attends(a, h, i, j)) return -(double)INFINITY;
         return a->p.bias_H > 0 ? U + *steps_cell(a, STEPS_BIAS, h, i, j) : U;
     }
-    case STEPS_A: {
-        double P = *steps_cell(a, STEPS_P, h, i, j);
-        return steps_attends(a, h, i, j) ? *steps_cell(a, STEPS_Z, h, i, j) * P : 0;
-    }
+    case STEPS_A: return *steps_cell(a, STEPS_Z, h, i, j) * *steps_cell(a, STEPS_P, h, i, j);
     default: return 0;
     }
 }
