@@ -10,11 +10,15 @@
 #     1 part in 1000, or 2 units of the last digit; all numbers below 1e-9 are equal
 #     integers must be the same
 #
+# NAME.in beside an expected file is the standard input.  JSON in examples/expected/json/ names its command
+# itself.
+#
 # A program must end with status 0, refuse options that it does not have, and end with status 1 if
-# stdout can't be written; trace, which checks what it prints, is run with many options.  A program that stands
-# alone, X_in_100_lines.c, has no options; it is compiled as its comment says, with CC, gcc and clang.  If docs/images has an
-# SVG of its name, a program is given a path to draw to and must draw something.  With `write` nothing is
-# compared: outputs and pictures are written again, for `git diff` to show.
+# stdout can't be written; trace, which checks what it prints, is run with 1,000 random settings (SEED= draws
+# others).  A program that stands alone, X_in_100_lines.c, has no options; it is compiled as its comment says,
+# with CC, gcc and clang.  If docs/images has an SVG of its name, a program is given a path to draw to and must
+# draw something.  With `write` nothing is compared: outputs and pictures are written again, for `git diff` to
+# show.
 set -eu
 cd "$(dirname "$0")/.."
 programs=$1 write=${2:-} CC=${CC:-cc} RUN=${RUN:-} ONLY=${ONLY:-}
@@ -74,12 +78,13 @@ same() {
 
 # run NAME PROGRAM ARGUMENT...: its output into $work/output, its picture into $work/svg
 run() {
-    picture=docs/images/$1.svg program=$programs/$2
+    picture=docs/images/$1.svg program=$programs/$2 input=examples/expected/$1.in
+    [ -f "$input" ] || input=/dev/null
     shift 2
     rm -f "$work/svg"
     [ ! -f "$picture" ] || set -- "$@" "$work/svg"
     # shellcheck disable=SC2086
-    $RUN "$program" "$@" >"$work/output" 2>"$work/errors" ||
+    $RUN "$program" "$@" <"$input" >"$work/output" 2>"$work/errors" ||
         { echo "    ended with status $?"; cat "$work/errors"; return 1; }
     [ ! -f "$picture" ] || grep -q '</svg>' "$work/svg" || { echo "    drew no picture"; return 1; }
 }
@@ -101,30 +106,90 @@ check() {
     fi
 }
 
-# trace with many options: no number may differ from its numerical value
+# json FILE: the JSON that its own command prints
+json() {
+    command=$(sed -n 's/^ *"command": "\(.*\)",$/\1/p' "$1")
+    echo "  $command"
+    # shellcheck disable=SC2086
+    run json $command || return 1
+    if [ "$write" = write ]; then cp "$work/output" "$1"; else same "$1" "$work/output"; fi
+}
+
+# trace with random settings: every number must be as its numerical value says, and as at_sdpa does.  No line is
+# longer than 100 columns; every tenth setting is printed as JSON as well.
 trace_everywhere() {
-    for scale in 0 0.001 1 -3 8 10 15 20 40 -70 100; do
-        while read -r options; do
-            # shellcheck disable=SC2086
-            "$programs/trace" --scale $scale $options >"$work/output" 2>"$work/errors" && continue
-            echo "    trace --scale $scale $options: status $?"
+    awk -v seed="${SEED:-1}" -v count=1000 -f scripts/trace-settings.awk >"$work/settings"
+    mkdir "$work/json"
+    n=0
+    while read -r options; do
+        n=$((n + 1))
+        # shellcheck disable=SC2086
+        if "$programs/trace" $options >"$work/output" 2>"$work/errors" </dev/null; then
+            cat "$work/output" >>"$work/all"
+        else
+            echo "    trace $options: status $?"
             cat "$work/errors"
             grep DIFFERS "$work/output"
             return 1
-        done <<'OPTIONS'
---seed 1
---seed 2 --dropout 0.25
---seed 3 --causal --dropout 0.9
---queries 8 --keys 8 --dim 8 --dropout 0.1
---queries 5 --keys 3 --causal
---queries 1 --keys 1 --dim 1
---queries 2 --keys 3 --mask 110/000
---queries 3 --keys 5 --mask 11011 --causal
---self --queries 6 --causal
---dim 1 --values 1,2,3,400 --dropout 0.5
---values 0.001,0.002,-5,7,1e5,0
+        fi
+        # shellcheck disable=SC2086
+        [ $((n % 10)) -gt 0 ] || "$programs/trace" --json $options >"$work/json/$n.json" || return 1
+    done <"$work/settings"
+    agree=$(grep -c 'elements agree with their numerical values' "$work/all")
+    [ "$agree" -eq 1000 ] || { echo "    $agree of 1000 say that all agrees"; return 1; }
+    awk 'length > 100 { print "    longer than 100 columns: " $0; bad = 1; exit } END { exit bad }' "$work/all" || return 1
+    node scripts/check-schema.mjs examples/trace.schema.json "$work"/json/*.json
+}
+
+# npy TYPE SHAPE BYTES: a .npy file
+npy() {
+    printf '\223NUMPY\001\000\120\000%-79s\n' "{'descr': '$1', 'fortran_order': False, 'shape': ($2), }"
+    # shellcheck disable=SC2059
+    printf "$3"
+}
+
+# what trace is given: a file is as good as numbers, and a mistake is named
+trace_input() {
+    npy '|i1' '2, 2' '\001\000\000\001' >"$work/Q.npy"
+    npy '<f8' '1, 1' '\000\000\000\000\000\000\370\177' >"$work/nan.npy"
+    npy '|i1' '2, 1, 1' '\001\001' >"$work/three.npy"
+    npy '|i1' '1, 9' '\1\1\1\1\1\1\1\1\1' >"$work/wide.npy"
+    "$programs/trace" --paper >"$work/expected"
+    "$programs/trace" --paper --Q "$work/Q.npy" >"$work/output" || return 1
+    cmp "$work/expected" "$work/output" || { echo "    trace --Q Q.npy differs"; return 1; }
+    while IFS='|' read -r options words; do
+        # shellcheck disable=SC2086
+        ends 2 "$words" trace $options >"$work/output" || return 1
+    done <<OPTIONS
+--Q 1,2/3|--Q: row 1 has 1 elements, row 0 has 2
+--Q 1,x|--Q must be numbers, .* row 0, column 1 is not a number
+--Q 1,,2|row 0, column 1 is not a number
+--V 1,nan|--V: the element in row 0, column 1 is nan
+--K 1/-inf|--K: the element in row 1, column 0 is -inf
+--K ln0|--K: the element in row 0, column 0 is -inf
+--dO 1e7|is 1e+07, but must lie between
+--Q 1,2,3,4,5,6,7,8,9|--Q has more than 8 columns
+--Q 1/2/3/4/5/6/7/8/9|--Q has more than 8 rows
+--Q 1,2 --K 1,2,3|--K says 3 elements of a query, but --Q says 2: D must be one number
+--queries 2 --dO 1/2/3|--dO says 3 queries, but --queries says 2
+--V 1,2 --dO 1,2,3|Dv must be one number
+--Q $work/nan.npy|--Q: the element in row 0, column 0 is nan
+--Q $work/three.npy|is of shape \[2,1,1\], but must have two dimensions
+--Q $work/wide.npy|is of shape \[1,9\], but must have two dimensions of 1 to 8
+--Q $work/nowhere.npy|nowhere.npy
+--bias 1,2,3|--bias is \[1,3\], but must be \[3,4\]
+--mask 11|--mask must be 4 digits 0 or 1 for each of 3 queries
+--mask 1111/1111|--mask must be 4 digits
+--window a|--window must be one or two whole numbers
+--window 1,2,3|--window must be one or two whole numbers
+--cell q3,k0|--cell must be a query and a key, from q0,k0 to q2,k3
+--cell q0|--cell must be a query and a key
+--softcap 0.0001|--softcap must be 0, which is off, or from 0.001
+--self --K 1|--self means K = V = Q
+--self --keys 2 --queries 3|--queries says 3: T must be one number
+--paper --self|--paper has a K and a V of its own
+--quiz --json|choose one
 OPTIONS
-    done
 }
 
 # ends STATUS WORDS PROGRAM ARGUMENT...: it ends with that status, and says the words on stderr
@@ -180,7 +245,15 @@ if [ "$ONLY" ]; then
     [ "$passed" -gt 0 ] && [ "$failed" -eq 0 ]
     exit
 fi
-echo "  trace, many options"
+command -v node >/dev/null || { echo "There is no node; on Debian: apt-get install nodejs" >&2; exit 1; }
+for file in examples/expected/json/*.json; do
+    if json "$file"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+done
+echo "  examples/trace.schema.json"
+node scripts/check-schema.mjs examples/trace.schema.json examples/expected/json/*.json || failed=$((failed + 1))
+echo "  trace, what it is given"
+trace_input || failed=$((failed + 1))
+echo "  trace, 1000 random settings"
 trace_everywhere || failed=$((failed + 1))
 echo "  command lines"
 for file in examples/*.c; do

@@ -60,7 +60,7 @@ static void print_help(const char *usage, const option *table)
         if (is_flag(o))
             printf("\n");
         else if (o->text)
-            printf(" (%s)\n", *o->text ? *o->text : "none");
+            printf(" (%s)\n", *o->text && **o->text ? *o->text : "none");
         else
             printf(" (%g)\n", o->real ? *o->real : *o->integer);
     }
