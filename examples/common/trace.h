@@ -92,6 +92,7 @@ void trace_label(const trace *t, steps_name what, bool columns, int i, char text
 /* The matrix; values = NULL: that of t->a.  With n, the numerical values beside it, or below if
  * both do not fit, and whether they agree. */
 void trace_matrix(const trace *t, steps_name what, const double *values, const trace_values *n);
+void trace_differing(const trace *t, steps_name what); /* the last part of it alone: what DIFFERS */
 void trace_square(const trace *t, const double *values, const trace_values *n); /* [N,N] */
 
 /* trace_cell.c: the cell (t->i, t->j) of `what` worked out, "" where there is nothing to say; in a

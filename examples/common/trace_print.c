@@ -375,7 +375,10 @@ static void print_backward(const trace *t)
     if (!t->o.quiz) print_example(t);
     backward_section(t, STEPS_DV);
     backward_section(t, STEPS_DA);
-    if (!section_off(t, 7, "z = 1 everywhere, so dP = dA.")) backward_section(t, STEPS_DP);
+    if (section_off(t, 7, "z = 1 everywhere, so dP = dA."))
+        trace_differing(t, STEPS_DP);
+    else
+        backward_section(t, STEPS_DP);
     print_jacobian(t);
     print_delta(t);
     backward_section(t, STEPS_DS);
@@ -389,7 +392,11 @@ static void print_backward(const trace *t)
         backward_section(t, STEPS_DBIAS);
         trace_say(4, "dU = dS: S moves by as much as U");
     }
-    if (!section_off(t, 3, "dX = dU")) backward_section(t, STEPS_DX);
+    trace_differing(t, STEPS_DU);
+    if (section_off(t, 3, "dX = dU"))
+        trace_differing(t, STEPS_DX);
+    else
+        backward_section(t, STEPS_DX);
     backward_section(t, STEPS_DR);
     backward_section(t, STEPS_DQ);
     backward_section(t, STEPS_DK);

@@ -149,17 +149,32 @@ static void print_sides(const layout *l, const double *left, const double *right
     }
 }
 
-static void print_agreement(const layout *l, const double *x, const trace_values *n)
+/* Returns the largest of the elements by the formula. */
+static double print_differing(const layout *l, const double *x, const trace_values *n)
 {
-    double off = 0, most = 0, unsure = 0;
+    double most = 0;
     const int count = l->rows * l->columns;
     for (int e = 0; e < count; e++) most = fmax(most, fabs(x[e]));
     for (int e = 0; e < count; e++) {
-        off = fmax(off, fabs(x[e] - n->n[e]));
-        unsure = fmax(unsure, n->unsure[e]);
         if (trace_agrees(x[e], n, e, most)) continue;
         trace_say(4, "DIFFERS at [%c%d,%c%d]: %.10g by the formula, %.10g +- %.0e numerically",
                   l->row, e / l->columns, l->column, e % l->columns, x[e], n->n[e], n->unsure[e]);
+    }
+    return most;
+}
+
+void trace_differing(const trace *t, steps_name what)
+{
+    const layout l = layout_of(t, what);
+    print_differing(&l, t->a->at[what], &t->numerical[what]);
+}
+
+static void print_agreement(const layout *l, const double *x, const trace_values *n)
+{
+    double off = 0, unsure = 0, most = print_differing(l, x, n);
+    for (int e = 0; e < l->rows * l->columns; e++) {
+        off = fmax(off, fabs(x[e] - n->n[e]));
+        unsure = fmax(unsure, n->unsure[e]);
     }
     trace_say(4, "largest difference %.1e, of elements up to %.4g", off, most);
     if (most > 0 && unsure > most / 1000)
