@@ -250,7 +250,7 @@ START_TEST(the_mistakes_on_paper)
         assert_close(*steps_cell(b[k], STEPS_DS, 0, 0, 1), eight[k].dS, 1e-14);
         mistakes_report r = judged(a, b[k], IN(DS));
         mistake_set name = k ? MISTAKE_BIT(eight[k].m) : 0;
-        /* with two rows, the row before is the row after; and P dP in front of its row sum ... */
+        /* with two rows, the row before is the row after; without dW, delta of dW alone is 0 */
         if (eight[k].m == MISTAKE_DELTA_ROW_AFTER) name |= MISTAKE_BIT(MISTAKE_DELTA_ROW_BEFORE);
         if (eight[k].m == MISTAKE_NO_DELTA) name |= MISTAKE_BIT(MISTAKE_DELTA_NO_DO);
         ck_assert_uint_eq(r.all, name);
