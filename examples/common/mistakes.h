@@ -162,7 +162,8 @@ typedef struct {
 
 /* After the forward of a; its gradients are not read but computed again.  A mistake is named where
  * the answer lies within 1e-6 of its wrong answer and is at least 100 times farther from the right
- * one; mistakes that give the same on this input are named together.  False: no memory. */
+ * one; mistakes that give the same on this input are named together, but none of dW where there is
+ * no dW.  False: no memory. */
 bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_report *report);
 
 /* The mistakes that give the right `what` on this input, where nobody can see them.  False: no

@@ -114,9 +114,10 @@ double steps_first_step(const steps *a, steps_name what, ptrdiff_t element); /* 
 double steps_rounding(const steps *a); /* by how much the loss may be rounded */
 
 /* How large an error of rounding may be.  Wherever a holds a sum, the copy returned holds the sum
- * of the absolute terms, from Q, K, V, dO ... up to dQ, dK: of x - y the copy holds |x| + |y|, of
- * products of sums the product.  An element that is computed with a relative error of u in each
- * operation is wrong by about a few u times this.  Forward of a first.  NULL: no memory. */
+ * of the absolute terms, from Q, K, V, dO ... up to dQ, dK: of x - y the copy holds |x| + |y|, of a
+ * product of sums the product of both; P counts the errors of its scores as well.  An element that
+ * is computed with a relative error of u in each operation is wrong by about a few u times this.
+ * After the forward of a.  NULL: no memory. */
 steps *steps_terms(const steps *a);
 /* x - y; in what steps_terms returns, x + y */
 static inline double steps_minus(const steps *a, double x, double y)

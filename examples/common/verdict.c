@@ -740,6 +740,13 @@ static void try_mistake(const judge *g, const mistakes_answer *answer, mistake m
     if (all) report->all |= MISTAKE_BIT(m);
 }
 
+/* Nobody leaves out a dW that there is not. */
+static bool can_be_made(const steps *a, int m)
+{
+    bool of_dW = m == MISTAKE_DW_LEFT_OUT || m == MISTAKE_DELTA_NO_DW || m == MISTAKE_DELTA_NO_DO;
+    return a->p.weights || !of_dW;
+}
+
 bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_report *report)
 {
     judge g;
@@ -754,6 +761,7 @@ bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_repo
     }
     for (int m = 1; any_wrong && m < MISTAKES; m++) {
         mistake_set set = MISTAKE_BIT(m);
+        if (!can_be_made(a, m)) continue;
         try_mistake(&g, answer, (mistake)m, set, report);
         /* where dP is right, both ways to compute delta give the same */
         if (mistakes_first(set) < STEPS_DELTA)

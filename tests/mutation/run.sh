@@ -167,7 +167,7 @@ if [ "${check-}" ]; then
     for n in $chosen; do
         path=$(field "$n" in)
         name=$(field "$n" names)
-        [ -z "$name" ] || grep -qF "= {\"$name\"," $mistakes || {
+        [ -z "$name" ] || grep -qF "{\"$name\"," $mistakes || {
             echo "$table: $(field "$n" title): no mistake is called \"$name\" ($mistakes)" >&2
             status=1
         }
