@@ -31,7 +31,7 @@ at_tensor *at_over_axis(at_tape *t, const char *op, at_tensor *x, int axis,
  *     AT_MAP_ROWS(softmax_forward, softmax_rows, softmax_y)           out[0] = f, row by row
  *     AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)    d(in[0]) += g, and the sums;
  *                                      with sums, values are NULL if d(in[0]) is not wanted
- * A formula says `restrict` twice: clang heeds it of parameters, gcc, after inlining, of variables. */
+ * Formulas say `restrict` twice: clang heeds it of parameters, gcc, once inlined, of variables. */
 #define AT_ROW_RANGE(run, rows, f, back)                                                           \
     static void AT_REAL(run)(void *job, ptrdiff_t share, ptrdiff_t to, int slot)                   \
     {                                                                                              \
