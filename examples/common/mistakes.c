@@ -414,7 +414,7 @@ static double rule_P_unmasked(element e)
     if (!e.a->terms_of) return P;
     double most = 0;
     for (x = e, x.j = 0; x.j < e.a->p.N; x.j++) most = fmax(most, value(x, STEPS_S));
-    return P * (1 + 2 * most);
+    return P * (1 + most / 2);
 }
 
 static double rule_zP(element e)

@@ -396,14 +396,16 @@ double steps_difference(const steps *a, steps_name what, ptrdiff_t element, doub
 
 /* ------------------------------------------------------------------ absolute terms ------------- */
 
-/* A relative error of u in each S_ij, of the size t_ij u, makes P_ij wrong by at most
- * 2 max_k t_ik u P_ij, to first order: dP_ij = P_ij (dS_ij - sum_k P_ik dS_ik). */
+/* dP_ij = P_ij (dS_ij - sum_k P_ik dS_ik): where every S_ik is wrong by e, P_ij is by at most
+ * 2 e P_ij, and that only if they have the most unfortunate signs.  The sum S_ik, of about D terms
+ * that are t_ik in all, is wrong by a fraction of u t_ik, for the errors of D roundings have all
+ * signs.  So u t_ik / 4 is counted, which makes 1/2 of the 2. */
 static void terms_of_softmax(steps *t, int h, int i)
 {
     double most = 0;
     for (int j = 0; j < t->p.N; j++)
         if (steps_attends(t, h, i, j)) most = fmax(most, *steps_cell(t, STEPS_S, h, i, j));
-    for (int j = 0; j < t->p.N; j++) *steps_cell(t, STEPS_P, h, i, j) *= 1 + 2 * most;
+    for (int j = 0; j < t->p.N; j++) *steps_cell(t, STEPS_P, h, i, j) *= 1 + most / 2;
 }
 
 /* Of U = cap y, y = tanh(X / cap), only (U/cap)^2 is read in the backward.  An error of t u in X is
