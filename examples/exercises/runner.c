@@ -283,9 +283,8 @@ static void catch_signals(void)
 
 int main(int argc, char **argv)
 {
-    const char here = 0;
     double head[2];
-    stack_begin = &here;
+    stack_begin = __builtin_frame_address(0);
     if (argc != 3) return EXIT_BAD_INPUT;
     int script = atoi(argv[1]);
     answers = atoi(argv[2]);
@@ -297,6 +296,7 @@ int main(int argc, char **argv)
     if (!items) return EXIT_BAD_INPUT;
     read_all(script, items, n);
     close(script);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* nothing is lost in a crash */
     catch_signals();
     for (const double *x = items; x < items + n;) x = run_item(x);
     fflush(stdout);
