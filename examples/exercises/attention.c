@@ -33,7 +33,7 @@ static steps *draw_attention(grading *g, const mistakes_features *with, mistake_
     exit(1);
 }
 
-static int send(script *s, const steps *a, steps_name what)
+static int send_step(script *s, const steps *a, steps_name what)
 {
     return script_buffer(s, steps_texts[what].name, steps_size(a, what), a->at[what]);
 }
@@ -75,8 +75,8 @@ void grade_dropout(grading *g)
     for (int i = 0; i < T; i++)
         for (int j = 0; j < N; j++)
             if (!steps_attends(a, 0, i, j)) set_bits(steps_cell(a, STEPS_DA, 0, i, j), nan_masked);
-    const int keep = send(&s, a, STEPS_KEEP), P = send(&s, a, STEPS_P), z = send(&s, a, STEPS_Z);
-    const int dA = send(&s, a, STEPS_DA), dS = script_unwritten(&s, "dS", T * N);
+    const int keep = send_step(&s, a, STEPS_KEEP), P = send_step(&s, a, STEPS_P), z = send_step(&s, a, STEPS_Z);
+    const int dA = send_step(&s, a, STEPS_DA), dS = script_unwritten(&s, "dS", T * N);
     script_call(&s, CALL_DROPOUT, 7, (double[]){T, N, keep, P, z, dA, dS}, 1, &dS);
     snprintf(g->sizes, sizeof g->sizes, "T = %d, N = %d, dropout with p = %.4g", T, N,
              a->p.dropout);
@@ -109,8 +109,8 @@ void grade_row(grading *g)
                                 IN(DQ) | IN(DK) | IN(DV));
     steps *a = first_query(all);
     const int N = a->p.N, D = a->p.D, Dv = a->p.Dv;
-    const int Q = send(&s, a, STEPS_Q), K = send(&s, a, STEPS_K), V = send(&s, a, STEPS_V);
-    const int P = send(&s, a, STEPS_P), dO = send(&s, a, STEPS_DO);
+    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K), V = send_step(&s, a, STEPS_V);
+    const int P = send_step(&s, a, STEPS_P), dO = send_step(&s, a, STEPS_DO);
     send_gradients(g, &s, a, &x);
     script_call(&s, CALL_ROW, 12,
                 (double[]){N, D, Dv, a->c, Q, K, V, P, dO, x.buffer[0], x.buffer[1], x.buffer[2]},
@@ -137,10 +137,10 @@ void grade_delta(grading *g)
     script s = {.calls = 0};
     gradients x;
     steps *a = draw_all_queries(g);
-    const int T = a->p.T, Dv = a->p.Dv, O = send(&s, a, STEPS_O), dO = send(&s, a, STEPS_DO);
-    const int mine = script_unwritten(&s, "delta", T), delta = send(&s, a, STEPS_DELTA);
-    const int Q = send(&s, a, STEPS_Q), K = send(&s, a, STEPS_K), V = send(&s, a, STEPS_V);
-    const int P = send(&s, a, STEPS_P);
+    const int T = a->p.T, Dv = a->p.Dv, O = send_step(&s, a, STEPS_O), dO = send_step(&s, a, STEPS_DO);
+    const int mine = script_unwritten(&s, "delta", T), delta = send_step(&s, a, STEPS_DELTA);
+    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K), V = send_step(&s, a, STEPS_V);
+    const int P = send_step(&s, a, STEPS_P);
     send_gradients(g, &s, a, &x);
     script_call(&s, CALL_DELTAS, 5, (double[]){T, Dv, O, dO, mine}, 1, &mine);
     script_call(&s, CALL_BACKWARD, 14,
@@ -336,9 +336,9 @@ void grade_online(grading *g)
         for (int j = 0; j < N; j++) l += exp(S[j] - m);
         lse[i] = m + log(l);
     }
-    const int Q = send(&s, a, STEPS_Q), K = send(&s, a, STEPS_K), V = send(&s, a, STEPS_V);
-    const int L = script_buffer(&s, "lse", T, lse), dO = send(&s, a, STEPS_DO);
-    const int delta = send(&s, a, STEPS_DELTA);
+    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K), V = send_step(&s, a, STEPS_V);
+    const int L = script_buffer(&s, "lse", T, lse), dO = send_step(&s, a, STEPS_DO);
+    const int delta = send_step(&s, a, STEPS_DELTA);
     send_gradients(g, &s, a, &x);
     const int last = script_call(&s, CALL_RECOMPUTED, 14,
                                  (double[]){T, N, a->p.D, a->p.Dv, a->c, Q, K, V, L, dO, delta,
