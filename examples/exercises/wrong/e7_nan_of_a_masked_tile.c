@@ -1,4 +1,4 @@
-// expect O: wrong, NaN
+// expect O: wrong, row r4
 // expect lse: wrong, NaN
 #include "exercise.h"
 
