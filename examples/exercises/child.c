@@ -205,6 +205,14 @@ static void send_script(int to, const script *s, double nonce)
 
 /* ------------------------------------------------------------------ the answers ---------------- */
 
+/* Does the call that was not answered write to this buffer? */
+static bool is_output(const script *s, int buffer)
+{
+    for (int k = 0; s->answered < s->calls && k < s->call[s->answered].outputs; k++)
+        if (s->call[s->answered].output[k] == buffer) return true;
+    return false;
+}
+
 /* One answer of n numbers; false: it is none of ours. */
 static bool take_answer(script *s, double nonce, const double *x, size_t n, size_t *used)
 {
@@ -212,8 +220,9 @@ static bool take_answer(script *s, double nonce, const double *x, size_t n, size
     if (n < REPLY_HEADER || x[0] != nonce) return false;
     *used = REPLY_HEADER;
     if (x[1] == TAG_OUTSIDE) {
-        const char *what = how[x[4] < 0 ? 0 : x[4] > 0 ? 2 : 1];
         int k = (int)x[2];
+        bool only_read = x[4] == 0 && !is_output(s, k); /* += reads before it writes */
+        const char *what = how[x[4] > 0 ? 2 : only_read ? 1 : 0];
         if (k >= 0 && k < s->buffers)
             snprintf(s->failure, sizeof s->failure,
                      "%s outside of an array: %s[%.0f], but %s has %td elements, 0 to %td", what,
