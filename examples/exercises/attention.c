@@ -57,11 +57,12 @@ static void send_gradients(grading *g, script *s, const steps *a, gradients *x)
 
 static void grade_gradients(grading *g, const script *s, int last, const steps *a, gradients *x)
 {
-    for (int k = 0; k < 3; k++) {
-        const char *name = steps_texts[of_inputs[k]].name;
-        grade_step(g, name, s, last, x->buffer[k], a, of_inputs[k], x->before[k]);
-        free(x->before[k]);
-    }
+    step_answer answer[3];
+    for (int k = 0; k < 3; k++)
+        answer[k] =
+            (step_answer){steps_texts[of_inputs[k]].name, of_inputs[k], x->buffer[k], x->before[k]};
+    grade_steps(g, s, last, a, 3, answer);
+    for (int k = 0; k < 3; k++) free(x->before[k]);
 }
 
 /* ------------------------------------------------------------------ E4, E5, E6 ----------------- */
@@ -75,13 +76,14 @@ void grade_dropout(grading *g)
     for (int i = 0; i < T; i++)
         for (int j = 0; j < N; j++)
             if (!steps_attends(a, 0, i, j)) set_bits(steps_cell(a, STEPS_DA, 0, i, j), nan_masked);
-    const int keep = send_step(&s, a, STEPS_KEEP), P = send_step(&s, a, STEPS_P), z = send_step(&s, a, STEPS_Z);
+    const int keep = send_step(&s, a, STEPS_KEEP), P = send_step(&s, a, STEPS_P),
+              z = send_step(&s, a, STEPS_Z);
     const int dA = send_step(&s, a, STEPS_DA), dS = script_unwritten(&s, "dS", T * N);
     script_call(&s, CALL_DROPOUT, 7, (double[]){T, N, keep, P, z, dA, dS}, 1, &dS);
     snprintf(g->sizes, sizeof g->sizes, "T = %d, N = %d, dropout with p = %.4g", T, N,
              a->p.dropout);
     run_calls(g, &s);
-    grade_step(g, "dS", &s, 0, dS, a, STEPS_DS, NULL);
+    grade_steps(g, &s, 0, a, 1, &(step_answer){"dS", STEPS_DS, dS, NULL});
     close_script(&s);
     steps_close(a);
 }
@@ -109,7 +111,8 @@ void grade_row(grading *g)
                                 IN(DQ) | IN(DK) | IN(DV));
     steps *a = first_query(all);
     const int N = a->p.N, D = a->p.D, Dv = a->p.Dv;
-    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K), V = send_step(&s, a, STEPS_V);
+    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K),
+              V = send_step(&s, a, STEPS_V);
     const int P = send_step(&s, a, STEPS_P), dO = send_step(&s, a, STEPS_DO);
     send_gradients(g, &s, a, &x);
     script_call(&s, CALL_ROW, 12,
@@ -132,14 +135,64 @@ static steps *draw_all_queries(grading *g)
     return a;
 }
 
+static double row_dot(const steps *a, steps_name x, steps_name y, int i)
+{
+    double sum = 0;
+    for (int d = 0; d < a->p.Dv; d++)
+        sum += *steps_cell(a, x, 0, i, d) * *steps_cell(a, y, 0, i, d);
+    return sum;
+}
+
+/* delta_i = dO_i . O_i */
+static void grade_own_delta(grading *g, const script *s, int b, const steps *a)
+{
+    matrix x;
+    verdict v;
+    const int T = a->p.T, last = a->p.Dv - 1;
+    open_matrix(&x, T, 1, NULL, "q ");
+    double *dO_dO = add_candidate(&x, "dO . dO", "delta_i is dO_i . O_i.", false);
+    double *O_O = add_candidate(&x, "O . O", "delta_i is dO_i . O_i.", false);
+    double *term = add_candidate(&x, "the last term alone",
+                                 "A sum holds its last term alone: = in place of +=.", false);
+    double *before = add_candidate(&x, "not set back to 0",
+                                   "Each delta holds those of the rows before it as well.", false);
+    for (int i = 0; i < T; i++) {
+        x.right[i] = row_dot(a, STEPS_DO, STEPS_O, i);
+        dO_dO[i] = row_dot(a, STEPS_DO, STEPS_DO, i);
+        O_O[i] = row_dot(a, STEPS_O, STEPS_O, i);
+        term[i] = *steps_cell(a, STEPS_DO, 0, i, last) * *steps_cell(a, STEPS_O, 0, i, last);
+        before[i] = x.right[i] + (i ? before[i - 1] : 0);
+        for (int d = 0; d < a->p.Dv; d++)
+            x.terms[i] +=
+                fabs(*steps_cell(a, STEPS_DO, 0, i, d) * *steps_cell(a, STEPS_O, 0, i, d));
+    }
+    x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {a->c, "c"}};
+    x.m.ratios = 2;
+    grade *q = judge_matrix(g, "delta", s, 0, b, &x, &v);
+    if (is_shown(q, &v)) {
+        const int i = v.cell[1];
+        int n = snprintf(q->arithmetic, sizeof q->arithmetic, "delta[q%d] =", i);
+        for (int d = 0; d < a->p.Dv; d++)
+            n += snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, "%s %.4g*%.4g",
+                          d ? " +" : "", *steps_cell(a, STEPS_DO, 0, i, d),
+                          *steps_cell(a, STEPS_O, 0, i, d));
+        int digits = v.kind == VERDICT_CLOSE ? 10 : 4;
+        snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " = %.*g, you have %.*g",
+                 digits, v.right, digits, v.got);
+    }
+    close_matrix(&x);
+}
+
 void grade_delta(grading *g)
 {
     script s = {.calls = 0};
     gradients x;
     steps *a = draw_all_queries(g);
-    const int T = a->p.T, Dv = a->p.Dv, O = send_step(&s, a, STEPS_O), dO = send_step(&s, a, STEPS_DO);
+    const int T = a->p.T, Dv = a->p.Dv, O = send_step(&s, a, STEPS_O),
+              dO = send_step(&s, a, STEPS_DO);
     const int mine = script_unwritten(&s, "delta", T), delta = send_step(&s, a, STEPS_DELTA);
-    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K), V = send_step(&s, a, STEPS_V);
+    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K),
+              V = send_step(&s, a, STEPS_V);
     const int P = send_step(&s, a, STEPS_P);
     send_gradients(g, &s, a, &x);
     script_call(&s, CALL_DELTAS, 5, (double[]){T, Dv, O, dO, mine}, 1, &mine);
@@ -148,7 +201,7 @@ void grade_delta(grading *g)
                            x.buffer[1], x.buffer[2]},
                 3, x.buffer);
     run_calls(g, &s);
-    grade_step(g, "delta", &s, 0, mine, a, STEPS_DELTA, NULL);
+    grade_own_delta(g, &s, mine, a);
     grade_gradients(g, &s, 1, a, &x);
     close_script(&s);
     steps_close(a);
@@ -306,7 +359,7 @@ static void judge_rows(grading *g, const script *s, const score_row *r, int Dv, 
         snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, "O[d%d]", e % columns);
     n = (int)strlen(q->arithmetic);
     snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " = %.6g, you have %.6g",
-             m.right[e], got[e]);
+             m.right[e], isnan(got[e]) ? fabs(got[e]) : got[e]);
 }
 
 void grade_online(grading *g)
@@ -336,7 +389,8 @@ void grade_online(grading *g)
         for (int j = 0; j < N; j++) l += exp(S[j] - m);
         lse[i] = m + log(l);
     }
-    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K), V = send_step(&s, a, STEPS_V);
+    const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K),
+              V = send_step(&s, a, STEPS_V);
     const int L = script_buffer(&s, "lse", T, lse), dO = send_step(&s, a, STEPS_DO);
     const int delta = send_step(&s, a, STEPS_DELTA);
     send_gradients(g, &s, a, &x);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0;
-static double seconds = 2;
+static double seconds = 5;
 static const char *compiler = "cc -std=gnu11 -O0 -g -Iexamples/exercises", *runners = ".", *json;
 static const option options[] = {
     {"exercise", &chosen, NULL, NULL, -1, EXERCISES - 1,
@@ -123,18 +123,21 @@ static const char *const kind_names[] = {"not reached", "exact", "close", "wrong
 /* Lines of at most 100 columns, the later ones indented. */
 static void print_wrapped(const char *text, int column, int indent)
 {
+    int blanks = 0;
     while (*text) {
-        size_t word = strcspn(text, " ");
-        if (column > indent && column + 1 + (int)word > 100) {
+        const int word = (int)strcspn(text, " ");
+        if (column > indent && column + blanks + word > 100) {
             printf("\n%*s", indent, "");
             column = indent;
-            while (*text == ' ') text++;
-            word = strcspn(text, " ");
+        } else {
+            printf("%*s", blanks, "");
+            column += blanks;
         }
-        printf("%.*s", (int)word, text);
-        column += (int)word;
+        printf("%.*s", word, text);
+        column += word;
         text += word;
-        for (; *text == ' '; text++, column++) putchar(' ');
+        blanks = (int)strspn(text, " ");
+        text += blanks;
     }
     printf("\n");
 }

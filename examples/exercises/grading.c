@@ -65,20 +65,25 @@ static int say_blanks(char *to, size_t size, unsigned blanks)
     return n;
 }
 
-bool grade_nan(grade *q, const double *got, int rows, int columns, unsigned blanks)
+bool grade_nan(grade *q, const double *got, int rows, int columns, const char *word,
+               unsigned blanks)
 {
     int first = -1, nans = 0, elements = rows * columns, reread = 0, masked = 0;
+    unsigned of_these = 0; /* the blanks whose NaN is here */
     for (int e = 0; e < elements; e++) {
         uint64_t u = bits_of(&got[e]);
         if (!isnan(got[e]) || u == nan_unwritten) continue;
         if (first < 0) first = e;
         nans++;
         reread += u == nan_read;
-        masked += (u & ~(1ull << 63)) == nan_masked;
+        u &= ~(1ull << 63);
+        masked += u == nan_masked;
+        if ((u & ~31ull) == nan_blank) of_these |= 1u << (u & 31);
     }
     bool unwritten = false;
     for (int e = 0; e < elements; e++) unwritten |= bits_of(&got[e]) == nan_unwritten;
     if (blanks && (nans > 0 || unwritten)) {
+        if (of_these) blanks = of_these;
         q->kind = VERDICT_NOT_WRITTEN;
         int n = say_blanks(q->text, sizeof q->text, blanks);
         snprintf(q->text + n, sizeof q->text - (size_t)n, " still %s there",
@@ -91,7 +96,7 @@ bool grade_nan(grade *q, const double *got, int rows, int columns, unsigned blan
     if (columns > 1)
         snprintf(where, sizeof where, "row %d, column %d", first / columns, first % columns);
     else
-        snprintf(where, sizeof where, "element %d", first);
+        snprintf(where, sizeof where, "%s %d", word, first);
     snprintf(q->text, sizeof q->text, "NaN in %d of %d elements, the first in %s%s", nans, elements,
              where,
              reread   ? ".  The array held nothing yet, and was added to: = in place of +="
@@ -120,7 +125,8 @@ grade *grade_matrix(grading *g, const char *name, const script *s, int last, int
 {
     grade *q = add_grade(g, name, s, last);
     *v = (verdict){.kind = VERDICT_NOT_ASKED};
-    if (!q || grade_nan(q, s->buffer[b].data, m.rows, m.columns, s->call[last].blanks)) return q;
+    if (!q || grade_nan(q, s->buffer[b].data, m.rows, m.columns, m.word[0], s->call[last].blanks))
+        return q;
     m.got = s->buffer[b].data;
     mistakes_judge_matrix(&m, v);
     char names[300] = "", sentence[300] = "";
@@ -134,31 +140,116 @@ grade *grade_matrix(grading *g, const char *name, const script *s, int last, int
     return q;
 }
 
-grade *grade_step(grading *g, const char *name, const script *s, int last, int b, const steps *a,
-                  steps_name what, const double *before)
+/* Mistakes that nobody can make in this problem. */
+static mistake_set impossible(const steps *a)
 {
-    grade *q = add_grade(g, name, s, last);
-    int dim[3];
-    steps_dims(a, what, dim);
-    if (!q || grade_nan(q, s->buffer[b].data, dim[1], dim[2], s->call[last].blanks)) return q;
-    mistakes_answer answer = {.got = {NULL}};
-    mistakes_report *report = need(malloc(sizeof *report));
-    answer.got[what] = s->buffer[b].data;
-    answer.before[what] = before;
-    need(mistakes_judge(a, &answer, report) ? report : NULL);
-    const verdict *v = &report->of[what];
+#define BIT(m) MISTAKE_BIT(MISTAKE_##m)
+    mistake_set set = 0;
+    if (!a->p.weights) set |= BIT(DW_LEFT_OUT) | BIT(DELTA_NO_DW) | BIT(DELTA_NO_DO);
+    if (a->p.T == 1)
+        set |= BIT(DELTA_OF_COLUMN) | BIT(DELTA_ROW_BEFORE) | BIT(DELTA_ROW_AFTER) | BIT(LAST_ROW) |
+               BIT(DV_LAST) | BIT(DK_LAST);
+    if (a->p.dropout == 0)
+        set |=
+            BIT(DROPOUT_FORGOTTEN) | BIT(DROPOUT_UNSCALED) | BIT(DROPOUT_TWICE) | BIT(DS_DROPPED);
+#undef BIT
+    return set;
+}
+
+static void name_mistakes(grade *q, const verdict *v, mistake_set named)
+{
     char names[300] = "";
     const char *sentence = "";
-    for (int m = 1, n = 0; m < MISTAKES; m++) {
-        if (!(v->named >> m & 1)) continue;
+    for (int m = 1, n = 0; m < MISTAKES && n < 250; m++) {
+        if (!(named >> m & 1)) continue;
         n += snprintf(names + n, sizeof names - (size_t)n, "%s%s", n ? "\" or \"" : "",
                       mistakes_texts[m].name);
-        if (n > 250) break;
         if (!*sentence) sentence = mistakes_texts[m].sentence, q->mistake = mistakes_texts[m].hint;
     }
     say_verdict(q, v, names[0] ? names : NULL, sentence);
     if (v->kind != VERDICT_EXACT)
         snprintf(q->arithmetic, sizeof q->arithmetic, "%s", v->arithmetic);
+}
+
+/* A mistake that explains all quantities, right ones as well, is named before one that explains one
+ * of them. */
+void grade_steps(grading *g, const script *s, int last, const steps *a, int n, const step_answer *x)
+{
+    mistakes_answer answer = {.got = {NULL}};
+    mistakes_report *report = need(malloc(sizeof *report));
+    grade *q[STEPS_COUNT] = {NULL};
+    for (int k = 0; k < n; k++) {
+        int dim[3];
+        steps_dims(a, x[k].what, dim);
+        q[k] = add_grade(g, x[k].name, s, last);
+        if (!q[k]) continue;
+        const double *got = s->buffer[x[k].b].data;
+        if (grade_nan(q[k], got, dim[1], dim[2], "row", s->call[last].blanks)) continue;
+        answer.got[x[k].what] = got;
+        answer.before[x[k].what] = x[k].before;
+    }
+    need(mistakes_judge(a, &answer, report) ? report : NULL);
+    for (int k = 0; k < n; k++) {
+        if (!answer.got[x[k].what]) continue;
+        const verdict *v = &report->of[x[k].what];
+        mistake_set named = v->named & ~impossible(a);
+        if (named == 0) named = v->named;
+        name_mistakes(q[k], v, named & report->all ? named & report->all : named);
+    }
     free(report);
-    return q;
+}
+
+/* ------------------------------------------------------------------ vectors and matrices ------- */
+
+void open_matrix(matrix *x, int rows, int columns, const double *before, const char *words)
+{
+    size_t n = (size_t)rows * (size_t)columns;
+    *x = (matrix){.right = need(calloc(n, sizeof(double))),
+                  .terms = need(calloc(n, sizeof(double)))};
+    x->m = (mistakes_matrix){.rows = rows,
+                             .columns = columns,
+                             .word = {columns > 1 ? "row" : "element", "column"},
+                             .letter = {words[0], words[1]},
+                             .before = before,
+                             .right = x->right,
+                             .terms = x->terms};
+}
+
+/* The array of a new candidate */
+double *add_candidate(matrix *x, const char *name, const char *sentence, bool overwrites)
+{
+    double *values = need(calloc((size_t)x->m.rows * (size_t)x->m.columns, sizeof *values));
+    x->candidate[x->m.candidates++] = (mistakes_candidate){
+        .name = name, .sentence = sentence, .values = values, .overwrites = overwrites};
+    return values;
+}
+
+const char overwritten[] =
+    "The gradient replaces what was there before, and is not added to it: = in place of +=.";
+
+double *add_overwritten(matrix *x)
+{
+    double *values = add_candidate(x, "overwritten", overwritten, true);
+    memcpy(values, x->right, (size_t)x->m.rows * (size_t)x->m.columns * sizeof *values);
+    return values;
+}
+
+grade *judge_matrix(grading *g, const char *name, const script *s, int last, int b, matrix *x,
+                    verdict *v)
+{
+    x->m.candidate = x->candidate;
+    return grade_matrix(g, name, s, last, b, x->m, v);
+}
+
+void close_matrix(matrix *x)
+{
+    free(x->right);
+    free(x->terms);
+    for (int k = 0; k < x->m.candidates; k++) free((double *)x->candidate[k].values);
+}
+
+bool is_shown(const grade *q, const verdict *v)
+{
+    return q &&
+           (v->kind == VERDICT_WRONG || v->kind == VERDICT_CLOSE || v->kind == VERDICT_NOT_WRITTEN);
 }

@@ -59,13 +59,40 @@ void run_calls(grading *g, script *s);
 grade *add_grade(grading *g, const char *name, const script *s, int last);
 /* true: got holds NaN that is not just what was there before, or a blank was reached; the grade says
  * so.  Elements are counted as rows of `columns`. */
-bool grade_nan(grade *q, const double *got, int rows, int columns, unsigned blanks);
+bool grade_nan(grade *q, const double *got, int rows, int columns, const char *word,
+               unsigned blanks);
 void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence);
 
-/* A matrix in buffer b, which `last` wrote last: `m` but for got. */
+enum { MAX_CANDIDATES = 8 };
+
+/* A matrix in the making: its right answer, and the wrong ones that have a name.  All arrays but
+ * `before` are its own.  words: the letters of a row and a column. */
+typedef struct {
+    mistakes_matrix m;
+    double *right, *terms;
+    mistakes_candidate candidate[MAX_CANDIDATES];
+} matrix;
+
+void open_matrix(matrix *x, int rows, int columns, const double *before, const char *words);
+double *add_candidate(matrix *x, const char *name, const char *sentence, bool overwrites); /* 0 */
+double *add_overwritten(matrix *x); /* the right answer in place of += */
+extern const char overwritten[];    /* what that is */
+void close_matrix(matrix *x);
+
+/* The grade of such a matrix in buffer b, which `last` wrote last; its verdict in *v. */
+grade *judge_matrix(grading *g, const char *name, const script *s, int last, int b, matrix *x,
+                    verdict *v);
 grade *grade_matrix(grading *g, const char *name, const script *s, int last, int b,
                     mistakes_matrix m, verdict *v);
-/* One of the quantities of attention in buffer b: its verdict is r->of[what]. */
-grade *grade_step(grading *g, const char *name, const script *s, int last, int b, const steps *a,
-                  steps_name what, const double *before);
+bool is_shown(const grade *q, const verdict *v); /* is there an arithmetic to show? */
+
+/* Quantities of attention, n of them in buffers b. */
+typedef struct {
+    const char *name;
+    steps_name what;
+    int b;
+    const double *before;
+} step_answer;
+void grade_steps(grading *g, const script *s, int last, const steps *a, int n,
+                 const step_answer *x);
 #endif

@@ -47,7 +47,7 @@ enum {
 /* The functions of E0: f(x) = sin(x / s), exp(x / s), s / x */
 enum { F_SIN, F_EXP, F_INVERSE, F_COUNT };
 
-/* NaN of three kinds.  What was never written holds a signaling NaN: the first sum or product that
+/* NaN of four kinds; that of BLANK(n) holds n in its last five bits.  What was never written holds a signaling NaN: the first sum or product that
  * reads it makes it a quiet one, with the same payload. */
 static const uint64_t nan_unwritten = 0x7ff0000000a771c0u, nan_read = 0x7ff8000000a771c0u,
                       nan_masked = 0x7ff80000003a5c00u, nan_blank = 0x7ff8000000b1a000u;

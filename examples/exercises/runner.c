@@ -46,7 +46,7 @@ double exercise_blank(int n)
     double x;
     unsigned long long reached = (unsigned long long)blanks;
     blanks = (double)(reached | 1ull << n);
-    set_bits(&x, nan_blank);
+    set_bits(&x, nan_blank | (uint64_t)n);
     return x;
 }
 

@@ -87,7 +87,7 @@ static void say_difference(grade *q, const difference *c, const difference *wors
     else if (worst->one_sided)
         snprintf(q->text, sizeof q->text, "f was called on one side of x only");
     else
-        snprintf(q->text, sizeof q->text, "h is too %s there%s", too,
+        snprintf(q->text, sizeof q->text, "h is too %s at x = %.4g%s", too, worst->x,
                  same ? ", and it is the same h for every x: should it be?" : "");
 }
 
@@ -118,7 +118,7 @@ void grade_derivative(grading *g)
         if (c[k].error > worst->error) worst = &c[k];
         blanks |= s.call[k].blanks;
     }
-    if (q && !grade_nan(q, &worst->got, 1, 1, blanks)) {
+    if (q && !grade_nan(q, &worst->got, 1, 1, "answer", blanks)) {
         q->kind = worst->error < 1e-8 ? VERDICT_EXACT : VERDICT_WRONG;
         if (q->kind == VERDICT_WRONG)
             say_difference(q, c, worst);
@@ -132,70 +132,6 @@ void grade_derivative(grading *g)
                  f_name[worst->kind], worst->scale, worst->x, worst->right, worst->got,
                  worst->error, worst->h);
     close_script(&s);
-}
-
-/* ------------------------------------------------------------------ vectors and matrices ------- */
-
-enum { MAX_CANDIDATES = 8 };
-
-/* A matrix in the making: the arrays of its candidates are its own. */
-typedef struct {
-    mistakes_matrix m;
-    double *right, *terms;
-    mistakes_candidate candidate[MAX_CANDIDATES];
-} matrix;
-
-static void open_matrix(matrix *x, int rows, int columns, const double *before, const char *words)
-{
-    size_t n = (size_t)rows * (size_t)columns;
-    *x = (matrix){.right = need(calloc(n, sizeof(double))),
-                  .terms = need(calloc(n, sizeof(double)))};
-    x->m = (mistakes_matrix){.rows = rows,
-                             .columns = columns,
-                             .word = {columns > 1 ? "row" : "element", "column"},
-                             .letter = {words[0], words[1]},
-                             .before = before,
-                             .right = x->right,
-                             .terms = x->terms};
-}
-
-/* The array of a new candidate */
-static double *add_candidate(matrix *x, const char *name, const char *sentence, bool overwrites)
-{
-    double *values = need(calloc((size_t)x->m.rows * (size_t)x->m.columns, sizeof *values));
-    x->candidate[x->m.candidates++] = (mistakes_candidate){
-        .name = name, .sentence = sentence, .values = values, .overwrites = overwrites};
-    return values;
-}
-
-static const char overwritten[] =
-    "The gradient replaces what was there before, and is not added to it: = in place of +=.";
-
-static double *add_overwritten(matrix *x)
-{
-    double *values = add_candidate(x, "overwritten", overwritten, true);
-    memcpy(values, x->right, (size_t)x->m.rows * (size_t)x->m.columns * sizeof *values);
-    return values;
-}
-
-static grade *judge_matrix(grading *g, const char *name, const script *s, int last, int b,
-                           matrix *x, verdict *v)
-{
-    x->m.candidate = x->candidate;
-    return grade_matrix(g, name, s, last, b, x->m, v);
-}
-
-static void close_matrix(matrix *x)
-{
-    free(x->right);
-    free(x->terms);
-    for (int k = 0; k < x->m.candidates; k++) free((double *)x->candidate[k].values);
-}
-
-static bool is_shown(const grade *q, const verdict *v)
-{
-    return q &&
-           (v->kind == VERDICT_WRONG || v->kind == VERDICT_CLOSE || v->kind == VERDICT_NOT_WRITTEN);
 }
 
 /* ------------------------------------------------------------------ E1 ------------------------- */
@@ -402,7 +338,7 @@ static void grade_upstream(grading *g, const script *s, int b, const steps *a)
     grade *q = add_grade(g, "upstream", s, 0);
     const int N = a->p.N;
     const double *dP = s->buffer[b].data;
-    if (!q || grade_nan(q, dP, N, 1, s->call[0].blanks)) return;
+    if (!q || grade_nan(q, dP, N, 1, "element", s->call[0].blanks)) return;
     q->kind = VERDICT_WRONG;
     for (int j = 0; j < N; j++)
         if (!isfinite(dP[j])) {
@@ -511,7 +447,8 @@ void grade_softmax(grading *g)
     run_calls(g, &s);
     grade_upstream(g, &s, u, a);
     grade_jacobian(g, &s, J, a);
-    grade *q = grade_step(g, "dS with J", &s, 2, slow, a, STEPS_DS, NULL);
+    grade_steps(g, &s, 2, a, 1, &(step_answer){"dS with J", STEPS_DS, slow, NULL});
+    grade *q = s.answered > 2 ? &g->of[g->grades - 1] : NULL;
     bool without_J = false;
     for (int e = 0; s.answered > 1 && e < N * N; e++) without_J |= isnan(s.buffer[J].data[e]);
     if (q && q->kind != VERDICT_EXACT && without_J && s.call[2].blanks == 0) {
@@ -519,7 +456,7 @@ void grade_softmax(grading *g)
         q->arithmetic[0] = 0;
         snprintf(q->text, sizeof q->text, "it needs J, which is not written yet");
     }
-    grade_step(g, "dS", &s, 3, fast, a, STEPS_DS, NULL);
+    grade_steps(g, &s, 3, a, 1, &(step_answer){"dS", STEPS_DS, fast, NULL});
     close_script(&s);
     steps_close(a);
 }

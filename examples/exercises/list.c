@@ -1,4 +1,4 @@
-/* exercises.c -- the list of the exercises: their files, quantities and hints. */
+/* list.c -- the list of the exercises: their files, quantities and hints. */
 #include "grading.h"
 
 #include <stddef.h>
