@@ -411,7 +411,7 @@ run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run
 # A submission and its runner: with sanitizers if the compiler has them.
 exercises := 0 1 2 3 4 5 6 7
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o)
-exercise_compile = $(CC) -std=gnu11 -O0 -g -Wall -Wextra -Werror=return-type -Iexamples/exercises $$(cat $(B)/exercises/sanitizers)
+exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Iexamples/exercises $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises \
     $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 $(B)/exercises/sanitizers: $(B)/flags

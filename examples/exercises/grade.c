@@ -309,6 +309,7 @@ static int compare(const submission *x)
     int n = read_expectations(x->path, e, &blanks), bad = 0, program = -1;
     for (int k = 0; k < n; k++)
         if (strcmp(e[k].quantity, "program") == 0) program = k;
+    if (x->compiled && x->said[0]) bad += complain(x, "program", "compiled", x->said, "no warning");
     if (program >= 0) {
         e[program].met = true;
         if (!x->g.failure[0] || !strstr(x->g.failure, e[program].kind))

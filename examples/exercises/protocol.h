@@ -2,7 +2,7 @@
  *
  * The grader sends, on a pipe that the runner reads to its end before it calls anything:
  *
- *     nonce, how many numbers follow, then any of
+ *     nonce, how many numbers follow, 1 if arrays begin at a page and 0 if they end at one, then any of
  *     BUFFER  n  x_0 ... x_n-1                            an array; they are counted from 0
  *     CALL    function  n  argument_1 ... argument_n      a buffer is meant by its number
  *             m  buffer_1 ... buffer_m                    what the call may write
@@ -16,6 +16,9 @@
  *     nonce  OUTSIDE  buffer (-1: none)  element  1 written, 0 read, -1 unknown  0
  *     nonce  STACK, CRASH or FORK  0 0 0 0
  *
+ * A runner without AddressSanitizer ends with EXIT_OTHER_END where arrays ended at a page: it wants to
+ * be run again, to see what lies before them.
+ *
  * The nonce is a random number: what a submission writes to the pipe itself is no answer. */
 #ifndef EXERCISES_PROTOCOL_H
 #define EXERCISES_PROTOCOL_H
@@ -24,7 +27,7 @@
 
 enum { TAG_BUFFER = 1, TAG_CALL, TAG_REPLY, TAG_OUTSIDE, TAG_STACK, TAG_CRASH, TAG_FORK };
 enum { REPLY_HEADER = 6, MAX_BUFFERS = 200, MAX_POINTS = 16 };
-enum { EXIT_BAD_INPUT = 78, EXIT_NO_ANSWER = 79 };
+enum { EXIT_BAD_INPUT = 78, EXIT_NO_ANSWER = 79, EXIT_OTHER_END = 80 };
 
 /* The functions of the exercises, in their order */
 enum {

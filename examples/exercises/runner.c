@@ -2,10 +2,10 @@
  * the arguments that it is sent, and sends back what they wrote.  It knows nothing of what is right,
  * and nothing of attic is linked to it.  See protocol.h.
  *
- * Compiled once for each exercise, with -DEXERCISE=3 for E3.  Every array ends where memory ends that
- * may be used: in a red zone of AddressSanitizer, or else at a page that can be neither read nor
- * written.  Without AddressSanitizer, the bytes before an array hold a pattern that is compared
- * after each call. */
+ * Compiled once for each exercise, with -DEXERCISE=3 for E3.  Every array lies between red zones of
+ * AddressSanitizer, or else between two pages that can be neither read nor written: it ends where the
+ * second one begins, and in another run it begins where the first one ends.  What is left of its own
+ * pages holds a pattern that is compared after each call. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -32,11 +32,13 @@
 typedef struct {
     double *data;
     ptrdiff_t n;
-    unsigned char *page; /* the bytes before data, from the guard page on; NULL: red zones */
+    unsigned char *page; /* its own pages, `room` bytes; NULL: red zones */
+    size_t room;
 } buffer;
 
+enum { pattern = 0xa5 };
 static buffer buffers[MAX_BUFFERS];
-static int buffer_count, answers;
+static int buffer_count, answers, begin_at_page;
 static double nonce, blanks;
 static pid_t own_process;
 static const char *stack_begin;
@@ -156,23 +158,28 @@ static void add_buffer(ptrdiff_t n, const double *x)
     if (all == MAP_FAILED || mprotect(all + page, room, PROT_READ | PROT_WRITE) != 0)
         exit(EXIT_BAD_INPUT);
     b->page = all + page;
-    memset(b->page, 0xa5, room);
-    b->data = (double *)(void *)(b->page + room - bytes);
+    b->room = room;
+    memset(b->page, pattern, room);
+    b->data = (double *)(void *)(b->page + (begin_at_page ? 0 : room - bytes));
 #endif
     b->n = n;
     memcpy(b->data, x, bytes);
 }
 
-/* Was something written before the beginning of an array? */
-static void check_before(void)
+/* Was something written beside an array? */
+static void check_pattern(void)
 {
-    for (int k = 0; k < buffer_count; k++)
-        for (const unsigned char *p = (unsigned char *)buffers[k].data; buffers[k].page;) {
-            if (p-- == buffers[k].page) break;
-            if (*p == 0xa5) continue;
+    for (int k = 0; k < buffer_count; k++) {
+        const buffer *b = &buffers[k];
+        const unsigned char *first = (unsigned char *)b->data,
+                            *end = (unsigned char *)(b->data + b->n);
+        for (size_t i = 0; b->page && i < b->room; i++) {
+            const unsigned char *p = b->page + i;
+            if ((p >= first && p < end) || *p == pattern) continue;
             answer_outside((const char *)p, 1);
             exit(EXIT_BAD_INPUT);
         }
+    }
 }
 
 /* ------------------------------------------------------------------ calling -------------------- */
@@ -259,15 +266,20 @@ static const double *run_item(const double *x)
         answer_event(TAG_FORK, 0, 0, 0);
         _exit(0);
     }
-    check_before();
+    check_pattern();
     ptrdiff_t size = 0;
     for (int k = 0; k < n; k++) size += buffers[(int)outputs[k]].n;
-    double head[REPLY_HEADER] = {nonce, TAG_REPLY, calls++, blanks, value, (double)size};
-    answer(head, REPLY_HEADER);
+    double *all = malloc(((size_t)size + REPLY_HEADER) * sizeof *all), *to = all + REPLY_HEADER;
+    if (!all) exit(EXIT_BAD_INPUT);
+    const double head[REPLY_HEADER] = {nonce, TAG_REPLY, calls++, blanks, value, (double)size};
+    memcpy(all, head, sizeof head);
     for (int k = 0; k < n; k++) {
         const buffer *b = &buffers[(int)outputs[k]];
-        answer(b->data, (size_t)b->n);
+        memcpy(to, b->data, (size_t)b->n * sizeof *to);
+        to += b->n;
     }
+    answer(all, (size_t)(to - all)); /* at once: two processes may write */
+    free(all);
     return outputs + n;
 }
 
@@ -283,15 +295,16 @@ static void catch_signals(void)
 
 int main(int argc, char **argv)
 {
-    double head[2];
+    double head[3];
     stack_begin = __builtin_frame_address(0);
     if (argc != 3) return EXIT_BAD_INPUT;
     int script = atoi(argv[1]);
     answers = atoi(argv[2]);
     own_process = getpid();
-    read_all(script, head, 2);
+    read_all(script, head, 3);
     nonce = head[0];
     const size_t n = (size_t)head[1];
+    begin_at_page = head[2] == 1;
     double *items = malloc(n * sizeof *items);
     if (!items) return EXIT_BAD_INPUT;
     read_all(script, items, n);
@@ -301,5 +314,5 @@ int main(int argc, char **argv)
     for (const double *x = items; x < items + n;) x = run_item(x);
     fflush(stdout);
     free(items);
-    return 0;
+    return buffers[0].page && !begin_at_page ? EXIT_OTHER_END : 0;
 }
