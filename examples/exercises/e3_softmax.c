@@ -6,15 +6,16 @@
  *
  *     J_jk = ∂P_j/∂S_k
  *
- * Differentiate the quotient, once for k = j and once for k != j, and write the results with P alone: no
- * exp is left.  Then, by the chain rule, dS_k = sum_j dP_j J_jk.
+ * Differentiate the quotient, once for k = j and once for k != j, and write the results with P
+ * alone: no exp is left.  Then, by the chain rule, dS_k = sum_j dP_j J_jk.
  *
- * A check must be able to fail.  upstream() chooses the dP with which somebody checks your softmax_backward;
- * it is filled with ones here, as beginners like to.  Leave it so at first, and read what the verdict says of
- * it.  (What is the sum of P?  So what is dS for dP = 1, 1, ... 1?  How many wrong formulas give that, too?)
+ * A check must be able to fail.  upstream() chooses the dP with which somebody checks your
+ * softmax_backward; it is filled with ones here, as beginners like to.  Leave it so at first, and
+ * read what the verdict says of it.  (What is the sum of P?  So what is dS for dP = 1, 1, ... 1?
+ * How many wrong formulas give that, too?)
  *
- * At last put your J into dS_k = sum_j dP_j J_jk, on paper, and simplify: N x N products become one sum
- * that is the same for all k.  It is called delta. */
+ * At last put your J into dS_k = sum_j dP_j J_jk, on paper, and simplify: N x N products become
+ * one sum that is the same for all k.  It is called delta. */
 #include "exercise.h"
 
 /* dP [N] = numbers with which a check sees mistakes */

@@ -12,9 +12,9 @@
  *     6    dS_ij from dP_ij, as in E3, with a delta for each row
  *     5    S_ij was not read where keep_ij = 0: what is dS_ij there?
  *
- * "Not read" is meant: dA_ij may be NaN where keep_ij = 0, and nothing of that may reach dS.  (0 times NaN
- * is NaN.)  And a dropped cell is no masked cell: where z_ij = 0, P_ij is still in the denominator of its
- * row.  Is dS_ij zero there? */
+ * "Not read" is meant: dA_ij may be NaN where keep_ij = 0, and nothing of that may reach dS.  (0
+ * times NaN is NaN.)  And a dropped cell is no masked cell: where z_ij = 0, P_ij is still in the
+ * denominator of its row.  Is dS_ij zero there? */
 #include "exercise.h"
 
 /* dS [T,N] = ...      keep, P, z, dA [T,N] */

@@ -1,13 +1,14 @@
 /* E6 -- delta without dP.
  *
- * In E5 delta_i = sum_j P_ij dP_ij needed the whole row of dP before the first dS_ij could be computed: N
- * numbers to keep for each query.  But dP_ij = dO_i . V_j, and sum_j P_ij V_j is something that forward has
- * computed already:
+ * In E5 delta_i = sum_j P_ij dP_ij needed the whole row of dP before the first dS_ij could be
+ * computed: N numbers to keep for each query.  But dP_ij = dO_i . V_j, and sum_j P_ij V_j is
+ * something that forward has computed already:
  *
  *     delta_i = sum_j P_ij (dO_i . V_j) = dO_i . (sum_j P_ij V_j) = ?
  *
- * So delta is known before the backward begins, from two arrays of [T,Dv], and each dP_ij is used at once and
- * forgotten.  That is what lets FlashAttention go back in tiles (Dao et al. 2022, appendix B).
+ * So delta is known before the backward begins, from two arrays of [T,Dv], and each dP_ij is used
+ * at once and forgotten.  That is what lets FlashAttention go back in tiles (Dao et al. 2022,
+ * appendix B).
  *
  * Write both functions.  In the second one dP is one number, not an array. */
 #include "exercise.h"

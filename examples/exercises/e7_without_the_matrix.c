@@ -1,23 +1,25 @@
 /* E7 -- attention without its matrix: softmax in one pass, and a backward that computes P again.
  *
- * a) One row of scores S [N] with its values V [N,Dv], read in tiles of `tile` keys, each once. Of all that
- * was read so far, three things are kept:
+ * a) One row of scores S [N] with its values V [N,Dv], read in tiles of `tile` keys, each once. Of
+ * all that was read so far, three things are kept:
  *
  *     m   the largest score
  *     l   sum_j exp(S_j - m)
  *     O   sum_j exp(S_j - m) V_j               [Dv], divided by l at the very end
  *
- * A new tile may have a larger score, m'.  Then l and O, which were made with m, are multiplied by a factor:
- * exp(S_j - m') = exp(S_j - m) times what?  (m begins at -INFINITY.  So can a whole tile be: its scores are
+ * A new tile may have a larger score, m'.  Then l and O, which were made with m, are multiplied by
+ * a factor: exp(S_j - m') = exp(S_j - m) times what?  (m begins at -INFINITY.  So can a whole tile
+ * be: its scores are
  * -INFINITY where a mask is.  -INFINITY - -INFINITY is NaN.)
  *
- * At the end lse = m + log(l), the log-sum-exp of the row.  A row that is -INFINITY everywhere has O = 0 and
- * lse = -INFINITY.
+ * At the end lse = m + log(l), the log-sum-exp of the row.  A row that is -INFINITY everywhere has
+ * O = 0 and lse = -INFINITY.
  *
  * Scores may be 1000: exp(1000) is infinite, exp(1000 - m) is not.
  *
- * b) The backward of E6 without P: P_ij = exp(S_ij - lse_i) is computed again from Q and K, one element at a
- * time.  lse is one number per row, P would have been N.  (Every row attends to something here.) */
+ * b) The backward of E6 without P: P_ij = exp(S_ij - lse_i) is computed again from Q and K, one
+ * element at a time.  lse is one number per row, P would have been N.  (Every row attends to
+ * something here.) */
 #include "exercise.h"
 
 /* O [Dv] = ..., *lse = ...      S [N], V [N,Dv]; a tile has `tile` keys, the last one may have fewer */
@@ -42,7 +44,7 @@ void online_softmax(int N, int Dv, int tile, const double *S, const double *V, d
     }
     for (int d = 0; d < Dv; d++) O[d] = BLANK(5);
     *lse = BLANK(6);
-    (void)S, (void)V, (void)m;
+    (void)S, (void)V, (void)m, (void)l;
 }
 
 /* dQ [T,D] +=, dK [N,D] +=, dV [N,Dv] += ...      lse, delta [T] */

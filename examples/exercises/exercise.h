@@ -4,9 +4,9 @@
  *
  *     double dS = BLANK(1);
  *
- * Put your own lines there, then ask for a verdict: make exercise-3.  Nothing of attic is linked to your
- * file; all arrays are plain C arrays of double, row after row: X of [rows, columns] has X_ij at
- * X[i * columns + j].
+ * Put your own lines there, then ask for a verdict: make exercise-3.  Nothing of attic is linked
+ * to your file; all arrays are plain C arrays of double, row after row: X of [rows, columns] has
+ * X_ij at X[i * columns + j].
  *
  * Notation, as everywhere in attic: the loss is L, and dX is ∂L/∂X, given for what was computed and
  * asked for what it was computed from.  T queries, N keys; a query or key has D elements, a value

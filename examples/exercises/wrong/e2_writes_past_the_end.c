@@ -1,4 +1,4 @@
-// expect program: wrote outside
+// expect program: outside
 #include "exercise.h"
 
 void matmul_backward(int M, int K, int N, const double *A, const double *B, const double *dC,
