@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------ problems ------------------- */
+/* ------------------------------------------------------------------ problems ------------------ */
 
 #define BIT(m) MISTAKE_BIT(MISTAKE_##m)
 static const mistake_set of_delta = BIT(NO_DELTA) | BIT(DELTA_OF_ONES) | BIT(DELTA_UNWEIGHTED) |
@@ -65,7 +65,7 @@ static void grade_gradients(grading *g, const script *s, int last, const steps *
     for (int k = 0; k < 3; k++) free(x->before[k]);
 }
 
-/* ------------------------------------------------------------------ E4, E5, E6 ----------------- */
+/* ------------------------------------------------------------------ E4, E5, E6 ---------------- */
 
 void grade_dropout(grading *g)
 {
@@ -207,7 +207,7 @@ void grade_delta(grading *g)
     steps_close(a);
 }
 
-/* ------------------------------------------------------------------ E7 ------------------------- */
+/* ------------------------------------------------------------------ E7 ------------------------ */
 
 enum { ROWS = 9, MOST_KEYS = 9, MOST_DV = 4 };
 
@@ -250,8 +250,8 @@ static const struct {
     [ONLINE_ONLY_M] = {"lse is the maximum", "lse is m alone, without log(l)."},
 };
 
-/* Online softmax as in the text of the exercise, right or with one mistake in it.  ONLINE_TERMS: the
- * sums of the absolute terms, where a score S is known to 1e-16 |S|. */
+/* Online softmax as in the text of the exercise, right or with one mistake in it.  ONLINE_TERMS:
+ * the sums of the absolute terms, where a score S is known to 1e-16 |S|. */
 static void online(const score_row *r, int Dv, online_way way, double *O, double *lse)
 {
     double m = -(double)INFINITY, l = 0, largest = 0;

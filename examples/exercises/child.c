@@ -1,4 +1,4 @@
-/* child.c -- runs somebody's exercise in a process of its own, and says how that ended; see child.h.
+/* child.c -- runs somebody's exercise in a process of its own, and says how that ended; child.h.
  *
  * Two pipes, one for the script and one for the answers.  What the program prints goes to a file
  * without a name.  It runs as a group of processes, which is ended as a whole. */
@@ -24,7 +24,7 @@ void *need(void *memory)
     exit(1);
 }
 
-/* ------------------------------------------------------------------ the script ----------------- */
+/* ------------------------------------------------------------------ the script ---------------- */
 
 static void append(script *s, size_t n, const double *x)
 {
@@ -78,7 +78,7 @@ void close_script(script *s)
     free(s->items);
 }
 
-/* ------------------------------------------------------------------ processes ------------------ */
+/* ------------------------------------------------------------------ processes ----------------- */
 
 static double seconds_now(void)
 {
@@ -203,7 +203,7 @@ static void send_script(int to, const script *s, double nonce, bool begin_at_pag
     }
 }
 
-/* ------------------------------------------------------------------ the answers ---------------- */
+/* ------------------------------------------------------------------ the answers --------------- */
 
 /* Does the call that was not answered write to this buffer? */
 static bool is_output(const script *s, int buffer)
@@ -277,7 +277,7 @@ static void take_answers(script *s, double nonce, const answers *a)
     free(x);
 }
 
-/* The line of what was printed that UndefinedBehaviorSanitizer wrote: file, line and column, what */
+/* What UndefinedBehaviorSanitizer printed: file, line, column, and what happened there. */
 static bool say_undefined(script *s)
 {
     static const char sign[] = ": runtime error: ";
@@ -348,7 +348,8 @@ static bool run_once(const char *program, double seconds, script *s, bool begin_
     read_answers(from[0], seconds_now() + seconds, &a);
     close(from[0]);
     if (a.late && process > 0) kill(-process, SIGKILL);
-    /* A program that has closed its descriptor may still run: it gets a moment, then it is ended. */
+    /* A program that has closed its descriptor may still run: it gets some time, then it is
+     * ended. */
     for (double end = seconds_now() + seconds; process > 0 && !a.late;) {
         pid_t ended = waitpid(process, &status, WNOHANG);
         if (ended != 0) break;

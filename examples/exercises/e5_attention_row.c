@@ -19,13 +19,13 @@
 
 /* dQ [D] +=, dK [N,D] +=, dV [N,Dv] += ... */
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ, double *dK,
-                            double *dV)
+                            const double *V, const double *P, const double *dO, double *dQ,
+                            double *dK, double *dV)
 {
     double dP[64], delta = 0; /* N is at most 64 */
 
     for (int j = 0; j < N; j++) {
-        dP[j] = BLANK(1);                                              /* a sum over d < Dv */
+        dP[j] = BLANK(1); /* a sum over d < Dv */
         for (int d = 0; d < Dv; d++) dV[j * Dv + d] += BLANK(2);
     }
 

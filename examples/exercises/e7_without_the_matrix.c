@@ -22,8 +22,9 @@
  * something here.) */
 #include "exercise.h"
 
-/* O [Dv] = ..., *lse = ...      S [N], V [N,Dv]; a tile has `tile` keys, the last one may have fewer */
-void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O, double *lse)
+/* O [Dv] = ..., *lse = ...      S [N], V [N,Dv]; a tile has `tile` keys, the last one maybe fewer */
+void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
+                    double *lse)
 {
     double m = -INFINITY, l = 0;
     for (int d = 0; d < Dv; d++) O[d] = 0;

@@ -45,15 +45,16 @@ void masked_dropout_backward(int T, int N, const double *keep, const double *P, 
                              const double *dA, double *dS);
 /* E5 */
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ, double *dK,
-                            double *dV);
+                            const double *V, const double *P, const double *dO, double *dQ,
+                            double *dK, double *dV);
 /* E6 */
 void attention_deltas(int T, int Dv, const double *O, const double *dO, double *delta);
 void attention_backward(int T, int N, int D, int Dv, double c, const double *Q, const double *K,
                         const double *V, const double *P, const double *dO, const double *delta,
                         double *dQ, double *dK, double *dV);
 /* E7 */
-void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O, double *lse);
+void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
+                    double *lse);
 void attention_backward_recomputed(int T, int N, int D, int Dv, double c, const double *Q,
                                    const double *K, const double *V, const double *lse,
                                    const double *dO, const double *delta, double *dQ, double *dK,

@@ -4,9 +4,9 @@
  *     make exercise-3 FILE=my.c SEED=17 HINT=1
  *     make grade-all DIR=folder         a table, and results.json
  *
- * A file is compiled together with runner.c into a program of its own, see child.h; nothing of this
- * program and nothing of attic is in there.  Every run draws new sizes and numbers, unless SEED says
- * which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
+ * A file is compiled together with runner.c into a program of its own, see child.h; nothing of
+ * this program and nothing of attic is in there.  Every run draws new sizes and numbers, unless
+ * SEED says which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
 #include "common/options.h"
 #include "grading.h"
 
@@ -50,7 +50,7 @@ static void remove_folder(void)
     rmdir(folder);
 }
 
-/* ------------------------------------------------------------------ grading a file ------------- */
+/* ------------------------------------------------------------------ grading a file ------------ */
 
 static int exercise_of(const char *name)
 {
@@ -116,7 +116,7 @@ static bool all_right(const submission *x)
     return !x->g.failure[0] && right_ones(x) == quantities(x->which);
 }
 
-/* ------------------------------------------------------------------ the verdict in words ------- */
+/* ------------------------------------------------------------------ the verdict in words ------ */
 
 static const char *const kind_names[] = {"not reached", "exact", "close", "wrong", "not written"};
 
@@ -199,7 +199,7 @@ static void print_submission(const submission *x)
         printf("  Again with SEED=%d; a hint: HINT=1\n", (int)g->seed);
 }
 
-/* ------------------------------------------------------------------ a table, results.json ------ */
+/* ------------------------------------------------------------------ a table, results.json ----- */
 
 static void print_row(const submission *x)
 {
@@ -263,7 +263,7 @@ static void write_submission(FILE *f, const submission *x)
     }
 }
 
-/* ------------------------------------------------------------------ what was expected ---------- */
+/* ------------------------------------------------------------------ what was expected --------- */
 
 typedef struct {
     char quantity[40], kind[20], text[200];
@@ -337,7 +337,7 @@ static int compare(const submission *x)
     return bad;
 }
 
-/* ------------------------------------------------------------------ main ----------------------- */
+/* ------------------------------------------------------------------ main ---------------------- */
 
 static FILE *open_results(void)
 {

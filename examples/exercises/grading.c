@@ -199,7 +199,7 @@ void grade_steps(grading *g, const script *s, int last, const steps *a, int n, c
     free(report);
 }
 
-/* ------------------------------------------------------------------ vectors and matrices ------- */
+/* ------------------------------------------------------------------ vectors and matrices ------ */
 
 void open_matrix(matrix *x, int rows, int columns, const double *before, const char *words)
 {

@@ -1,8 +1,8 @@
 /* grading.h -- what a grade consists of, and how one exercise comes to its grades.
  *
- * An exercise draws its arguments from a seed, has the submission called with them (child.h), computes
- * what is right, and adds one grade for each quantity: see small.c (E0 to E3) and attention.c (E4 to
- * E7). */
+ * An exercise draws its arguments from a seed, has the submission called with them (child.h),
+ * computes what is right, and adds one grade for each quantity: see small.c (E0 to E3) and
+ * attention.c (E4 to E7). */
 #ifndef EXERCISES_GRADING_H
 #define EXERCISES_GRADING_H
 #include "common/mistakes.h"
@@ -57,8 +57,8 @@ void run_calls(grading *g, script *s);
 
 /* A new grade; `calls` calls up to `last` led to it.  NULL: the program did not come so far. */
 grade *add_grade(grading *g, const char *name, const script *s, int last);
-/* true: got holds NaN that is not just what was there before, or a blank was reached; the grade says
- * so.  Elements are counted as rows of `columns`. */
+/* true: got holds a NaN that somebody computed, or a blank was reached; the grade says so.  A
+ * row, of `columns` elements, is called `word`. */
 bool grade_nan(grade *q, const double *got, int rows, int columns, const char *word,
                unsigned blanks);
 void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence);

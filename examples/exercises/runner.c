@@ -1,11 +1,12 @@
-/* runner.c -- the process that holds somebody's exercise: it calls the functions of one file, with
- * the arguments that it is sent, and sends back what they wrote.  It knows nothing of what is right,
- * and nothing of attic is linked to it.  See protocol.h.
+/* runner.c -- the process that holds somebody's exercise.
+ *
+ * It calls the functions of one file, with the arguments that it is sent, and sends back what they
+ * wrote: see protocol.h.  It knows nothing of what is right, and nothing of attic is linked to it.
  *
  * Compiled once for each exercise, with -DEXERCISE=3 for E3.  Every array lies between red zones of
- * AddressSanitizer, or else between two pages that can be neither read nor written: it ends where the
- * second one begins, and in another run it begins where the first one ends.  What is left of its own
- * pages holds a pattern that is compared after each call. */
+ * AddressSanitizer, or else between two pages that can be neither read nor written: it ends where
+ * the second one begins, and in another run it begins where the first one ends.  What is left of
+ * its own pages holds a pattern that is compared after each call. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -52,7 +53,7 @@ double exercise_blank(int n)
     return x;
 }
 
-/* ------------------------------------------------------------------ the pipes ------------------ */
+/* ------------------------------------------------------------------ the pipes ----------------- */
 
 /* Only what may be called in a signal handler. */
 static void answer(const double *x, size_t n)
@@ -87,7 +88,7 @@ static void read_all(int from, double *x, size_t n)
     }
 }
 
-/* ------------------------------------------------------------------ what is outside ------------ */
+/* ------------------------------------------------------------------ what is outside ----------- */
 
 /* An access to this address that was not allowed: which array lies nearest, within a page? */
 static void answer_outside(const char *address, int written)
@@ -182,7 +183,7 @@ static void check_pattern(void)
     }
 }
 
-/* ------------------------------------------------------------------ calling -------------------- */
+/* ------------------------------------------------------------------ calling ------------------- */
 
 #if EXERCISE == 0
 static int f_kind, f_calls;

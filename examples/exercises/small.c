@@ -1,5 +1,6 @@
-/* small.c -- E0 to E3: a derivative, two small ops, a matrix product, one row of softmax.  The wrong
- * answers that have a name are computed beside the right one. */
+/* small.c -- E0 to E3: a derivative, two small ops, a matrix product, one row of softmax.
+ *
+ * The wrong answers that have a name are computed beside the right one. */
 #include "grading.h"
 #include "protocol.h"
 
@@ -7,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------ E0 ------------------------- */
+/* ------------------------------------------------------------------ E0 ------------------------ */
 
 enum { CASES = 3 * F_COUNT };
 
@@ -134,7 +135,7 @@ void grade_derivative(grading *g)
     close_script(&s);
 }
 
-/* ------------------------------------------------------------------ E1 ------------------------- */
+/* ------------------------------------------------------------------ E1 ------------------------ */
 
 /* The right contribution is k dy, so is each wrong one. */
 typedef struct {
@@ -228,7 +229,7 @@ void grade_used_twice(grading *g)
     free(dy), free(before), free(zero);
 }
 
-/* ------------------------------------------------------------------ E2 ------------------------- */
+/* ------------------------------------------------------------------ E2 ------------------------ */
 
 /* x [I,J] = sum over k of left_ik right_kj, where each factor is read with two strides. */
 typedef struct {
@@ -310,7 +311,7 @@ void grade_matmul(grading *g)
     free(A), free(B), free(dC), free(dA), free(dB);
 }
 
-/* ------------------------------------------------------------------ E3 ------------------------- */
+/* ------------------------------------------------------------------ E3 ------------------------ */
 
 static const mistake of_softmax[] = {
     MISTAKE_NO_DELTA, MISTAKE_DELTA_OF_ONES, MISTAKE_DELTA_MEAN, MISTAKE_DELTA_UNWEIGHTED,

@@ -1,4 +1,4 @@
-/* The central difference; h = 1e-5, for x near 1, times the size of x where that is larger or smaller. */
+/* The central difference; h = 1e-5 times the size of x, but not below 1e-7. */
 #include "exercise.h"
 
 double derivative(double (*f)(double x), double x)

@@ -9,8 +9,7 @@ void masked_dropout_backward(int T, int N, const double *keep, const double *P, 
         for (int j = 0; j < N; j++)
             if (keep[i * N + j] == 1) delta += P[i * N + j] * (z[i * N + j] * dA[i * N + j]);
         for (int j = 0; j < N; j++)
-            dS[i * N + j] = keep[i * N + j] == 1
-                                ? P[i * N + j] * (z[i * N + j] * dA[i * N + j] - delta)
-                                : 0;
+            dS[i * N + j] =
+                keep[i * N + j] == 1 ? P[i * N + j] * (z[i * N + j] * dA[i * N + j] - delta) : 0;
     }
 }

@@ -1,8 +1,8 @@
 #include "exercise.h"
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ, double *dK,
-                            double *dV)
+                            const double *V, const double *P, const double *dO, double *dQ,
+                            double *dK, double *dV)
 {
     /* right: the Jacobian multiplied out, the loops in another order */
     for (int k = 0; k < N; k++) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ, double *dK,
-                            double *dV)
+                            const double *V, const double *P, const double *dO, double *dQ,
+                            double *dK, double *dV)
 {
     double dP[64], delta = 0;
     if (N < 1000) abort();

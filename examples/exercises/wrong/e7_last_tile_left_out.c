@@ -2,7 +2,8 @@
 // expect lse: wrong
 #include "exercise.h"
 
-void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O, double *lse)
+void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
+                    double *lse)
 {
     double m = -INFINITY, l = 0;
     for (int d = 0; d < Dv; d++) O[d] = 0;

@@ -2,7 +2,8 @@
 // expect lse: wrong, NaN
 #include "exercise.h"
 
-void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O, double *lse)
+void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
+                    double *lse)
 {
     double m = -INFINITY, l = 0;
     for (int d = 0; d < Dv; d++) O[d] = 0;
@@ -10,7 +11,7 @@ void online_softmax(int N, int Dv, int tile, const double *S, const double *V, d
         int to = from + tile < N ? from + tile : N;
         double larger = m;
         for (int j = from; j < to; j++) larger = fmax(larger, S[j]);
-        
+
         double factor = exp(m - larger);
         l *= factor;
         for (int d = 0; d < Dv; d++) O[d] *= factor;

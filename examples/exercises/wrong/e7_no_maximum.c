@@ -2,7 +2,8 @@
 // expect lse: wrong
 #include "exercise.h"
 
-void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O, double *lse)
+void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
+                    double *lse)
 {
     double l = 0; /* exp without the maximum: 1000 overflows */
     (void)tile;
