@@ -1,10 +1,10 @@
 #!/bin/sh
-# check-exercises.sh GRADE COMPILE RUNNERS -- every submission in examples/exercises is graded as its first lines
-# expect: "// expect dS: wrong, no delta"; what they do not name is expected to be exact.  The exercises themselves
-# have blanks and are not written, the solutions are exact; none has
-# warnings.  CC is the compiler.
+# check-exercises.sh GRADE COMPILE RUNNERS -- every submission in examples/exercises is graded as its first
+# lines expect: "// expect dS: wrong, no delta"; what they do not name is expected to be exact.  The exercises
+# themselves have blanks and are not written, the solutions are exact; none has warnings.  Three seeds each.
 #
-# Three seeds each.  Then the same without sanitizers, for those whose verdict needs no sanitizer; the status and results.json of grade-all; what is wrong in a command line.
+# Then the same without sanitizers, for those whose verdict needs none; the status and results.json of
+# grade-all; what is wrong in a command line.  CC is the compiler.
 set -eu
 cd "$(dirname "$0")/.."
 grade=$1 compile=$2 runners=$3 folder=examples/exercises

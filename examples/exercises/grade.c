@@ -142,18 +142,23 @@ static void print_wrapped(const char *text, int column, int indent)
     printf("\n");
 }
 
+/* The lines that a compiler or a program printed, without the reports of the sanitizers: the verdict
+ * says what they say. */
 static void print_lines(const char *title, const char *text, int most)
 {
     int n = 0;
-    if (!*text || strncmp(text, "=====", 5) == 0) return;
-    printf("  %s\n", title);
-    while (*text && n < most && strncmp(text, "=====", 5) != 0) {
-        size_t length = strcspn(text, "\n");
-        printf("    | %.*s\n", (int)length, text);
+    while (*text && n <= most && strncmp(text, "=====", 5) != 0) {
+        const size_t length = strcspn(text, "\n");
+        const char *report = strstr(text, ": runtime error: ");
+        if (!report || report > text + length) {
+            if (n++ == 0) printf("  %s\n", title);
+            if (n > most)
+                printf("    | ...\n");
+            else
+                printf("    | %.*s\n", (int)length, text);
+        }
         text += length + (text[length] == '\n');
-        n++;
     }
-    if (n == most && *text) printf("    | ...\n");
 }
 
 static void print_hints(const submission *x)
@@ -162,8 +167,8 @@ static void print_hints(const submission *x)
         const grade *q = x->compiled && k < x->g.grades ? &x->g.of[k] : NULL;
         if (q && is_right(q)) continue;
         for (int level = 0; level < hint; level++) {
-            printf("  Hint %d for %s: ", level + 1, exercises[x->which].of[k].name);
-            print_wrapped(exercises[x->which].of[k].hint[level], 16, 4);
+            int column = printf("  Hint %d for %s: ", level + 1, exercises[x->which].of[k].name);
+            print_wrapped(exercises[x->which].of[k].hint[level], column, 4);
             if (level == 1 && q && q->mistake) printf("    %s\n", q->mistake);
         }
         return;

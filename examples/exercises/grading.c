@@ -112,8 +112,10 @@ void say_verdict(grade *q, const verdict *v, const char *name, const char *sente
         snprintf(q->text, sizeof q->text,
                  "the relative error is %.1g; double has room for 1e-16: is something float?",
                  v->error);
+    else if (v->kind == VERDICT_NOT_WRITTEN && strncmp(v->where, "only ", 5) == 0)
+        snprintf(q->text, sizeof q->text, "nothing was written %s", v->where + 5);
     else if (v->kind == VERDICT_NOT_WRITTEN)
-        snprintf(q->text, sizeof q->text, "%s", v->where);
+        snprintf(q->text, sizeof q->text, "nothing was written in %s", v->where);
     else if (v->kind == VERDICT_WRONG && name)
         snprintf(q->text, sizeof q->text, "\"%s\".  %s", name, sentence);
     else if (v->kind == VERDICT_WRONG)
@@ -250,6 +252,5 @@ void close_matrix(matrix *x)
 
 bool is_shown(const grade *q, const verdict *v)
 {
-    return q &&
-           (v->kind == VERDICT_WRONG || v->kind == VERDICT_CLOSE || v->kind == VERDICT_NOT_WRITTEN);
+    return q && (v->kind == VERDICT_WRONG || v->kind == VERDICT_CLOSE);
 }
