@@ -213,7 +213,7 @@ static bool is_output(const script *s, int buffer)
     return false;
 }
 
-/* One answer of n numbers; false: it is none of ours. */
+/* One answer of n numbers; false: it is none that was asked for. */
 static bool take_answer(script *s, double nonce, const double *x, size_t n, size_t *used)
 {
     static const char *const how[] = {"read or wrote", "read", "wrote"};

@@ -299,8 +299,8 @@ int main(int argc, char **argv)
     double head[3];
     stack_begin = __builtin_frame_address(0);
     if (argc != 3) return EXIT_BAD_INPUT;
-    int script = atoi(argv[1]);
-    answers = atoi(argv[2]);
+    int script = (int)strtol(argv[1], NULL, 10);
+    answers = (int)strtol(argv[2], NULL, 10);
     own_process = getpid();
     read_all(script, head, 3);
     nonce = head[0];
