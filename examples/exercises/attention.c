@@ -382,13 +382,8 @@ void grade_online(grading *g)
     steps *a = draw_all_queries(g);
     const int T = a->p.T, N = a->p.N;
     double *lse = need(calloc((size_t)T, sizeof *lse));
-    for (int i = 0; i < T; i++) {
-        const double *S = steps_cell(a, STEPS_S, 0, i, 0);
-        double m = S[0], l = 0;
-        for (int j = 1; j < N; j++) m = fmax(m, S[j]);
-        for (int j = 0; j < N; j++) l += exp(S[j] - m);
-        lse[i] = m + log(l);
-    }
+    for (int i = 0; i < T; i++) /* P = exp(S - lse) */
+        lse[i] = *steps_cell(a, STEPS_S, 0, i, 0) - log(*steps_cell(a, STEPS_P, 0, i, 0));
     const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K),
               V = send_step(&s, a, STEPS_V);
     const int L = script_buffer(&s, "lse", T, lse), dO = send_step(&s, a, STEPS_DO);
