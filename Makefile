@@ -415,7 +415,7 @@ exercises := 0 1 2 3 4 5 6 7
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o)
 exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Iexamples/exercises $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises \
-    $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
+    $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT))
 $(B)/exercises/sanitizers: $(B)/flags
 	@mkdir -p $(@D)
 	@with="-fsanitize=address,undefined -fno-sanitize-recover=all"; \
