@@ -244,7 +244,7 @@ static double rule_delta_from_output(element e)
 static double rule_dO_dot_own_V(element e)
 {
     e.j = e.i;
-    return e.i < e.a->p.N ? dO_dot_V(e) : rule_dO_dot_O(e);
+    return (e.i < e.a->p.N ? dO_dot_V(e) : rule_dO_dot_O(e)) + rule_A_dot_dW(e);
 }
 
 static double rule_diagonal(element e)
@@ -762,6 +762,7 @@ bool mistakes_open_work(const steps *a, steps *work[3])
     for (int k = 0; k < 3; k++) work[k] = steps_open(&a->p);
     if (work[0] && work[1] && work[2]) return true;
     mistakes_close_work(work);
+    for (int k = 0; k < 3; k++) work[k] = NULL;
     return false;
 }
 

@@ -160,9 +160,10 @@ typedef struct {
     mistake_set all; /* the mistakes that explain every answer; 0 if none is wrong */
 } mistakes_report;
 
-/* Forward of a first.  A mistake is named where the answer lies within 1e-6 of
- * its wrong answer and is at least 100 times farther from the right one; mistakes that give the
- * same on this input are named together.  False: no memory. */
+/* After the forward of a; its gradients are not read but computed again.  A mistake is named where
+ * the answer lies within 1e-6 of its wrong answer and is at least 100 times farther from the right
+ * one; mistakes that give the same on this input are named together, but none of dW where there is
+ * no dW.  False: no memory. */
 bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_report *report);
 
 /* The mistakes that give the right `what` on this input, where nobody can see them.  False: no
@@ -208,10 +209,10 @@ typedef struct {
  * their inverses?  (Not with D = 4, for example: sqrt(D) = 2.) */
 bool mistakes_ratios_differ(const steps *a);
 
-/* A random problem, forward and backward computed.  Every element is a multiple of 1/8, so that
- * float holds it.  It is drawn until the mistakes asked (but for MISTAKE_OVERWRITTEN) can be told
- * from the right backward and from each other by the quantities in `in`, a set of bits as above,
- * and until the ratios can be, too.  NULL: no
- * memory, or not found in 2000 drawings: the mistakes cannot be told apart with these features. */
+/* A random problem with these features, forward and backward computed.  Every element is a multiple
+ * of 1/8, so that float holds it.  It is drawn until the mistakes asked (but for
+ * MISTAKE_OVERWRITTEN) can be told from the right backward and from each other by the quantities in
+ * `in`, which has bit k for steps_name k, and until the ratios can be told apart, too.  NULL: no
+ * memory, or not found in 2000 drawings, because these features cannot show these mistakes. */
 steps *mistakes_draw(uint64_t seed, const mistakes_features *with, mistake_set asked, uint64_t in);
 #endif

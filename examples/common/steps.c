@@ -80,9 +80,8 @@ const steps_text steps_texts[STEPS_COUNT] = {
 
 /* ------------------------------------------------------------------ memory --------------------- */
 
-void steps_dims(const steps *a, steps_name what, int dim[3])
+static void set_dims(const steps_problem *p, steps_name what, int dim[3])
 {
-    const steps_problem *p = &a->p;
     int heads = p->H, rows = p->T, columns = p->N;
     switch (what) {
     case STEPS_Q:
@@ -102,17 +101,20 @@ void steps_dims(const steps *a, steps_name what, int dim[3])
     dim[0] = heads, dim[1] = rows, dim[2] = columns;
 }
 
+void steps_dims(const steps *a, steps_name what, int dim[3])
+{
+    memcpy(dim, a->dim[what], sizeof a->dim[what]);
+}
+
 ptrdiff_t steps_size(const steps *a, steps_name what)
 {
-    int dim[3];
-    steps_dims(a, what, dim);
+    const int *dim = a->dim[what];
     return (ptrdiff_t)dim[0] * dim[1] * dim[2];
 }
 
 double *steps_cell(const steps *a, steps_name what, int head, int row, int column)
 {
-    int dim[3];
-    steps_dims(a, what, dim);
+    const int *dim = a->dim[what];
     ptrdiff_t h = dim[0] == 1 ? 0 : head, i = dim[1] == 1 ? 0 : row, j = dim[2] == 1 ? 0 : column;
     return a->at[what] + (h * dim[1] + i) * dim[2] + j;
 }
@@ -129,7 +131,10 @@ steps *steps_open(const steps_problem *p)
     if (!a) return NULL;
     *a = (steps){.p = *p, .c = scale_in_use(p)};
     ptrdiff_t total = 0;
-    for (int k = 0; k < STEPS_COUNT; k++) total += steps_size(a, (steps_name)k);
+    for (int k = 0; k < STEPS_COUNT; k++) {
+        set_dims(p, (steps_name)k, a->dim[k]);
+        total += steps_size(a, (steps_name)k);
+    }
     double *all = calloc((size_t)total, sizeof *all);
     a->reads = calloc((size_t)p->H, sizeof *a->reads);
     for (int k = 0; k < STEPS_COUNT; k++) {
@@ -204,10 +209,7 @@ static double forward_cell(const steps *a, steps_name what, int h, int i, int j)
         if (!steps_attends(a, h, i, j)) return -(double)INFINITY;
         return a->p.bias_H > 0 ? U + *steps_cell(a, STEPS_BIAS, h, i, j) : U;
     }
-    case STEPS_A: {
-        double P = *steps_cell(a, STEPS_P, h, i, j);
-        return steps_attends(a, h, i, j) ? *steps_cell(a, STEPS_Z, h, i, j) * P : 0;
-    }
+    case STEPS_A: return *steps_cell(a, STEPS_Z, h, i, j) * *steps_cell(a, STEPS_P, h, i, j);
     default: return 0;
     }
 }

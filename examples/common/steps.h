@@ -66,6 +66,7 @@ struct steps {
     double *at[STEPS_COUNT]; /* row-major; [H,T,N] but for Q dQ [H,T,D], K dK [G,N,D],
                               * V dV [G,N,Dv], O dO [H,T,Dv], bias dbias [bias_H,bias_T,bias_N],
                               * keep [T,N] (1 = attend), z (0 or 1/(1-p)) [H,T,N], delta [H,T] */
+    int dim[STEPS_COUNT][3]; /* heads, rows, columns; 1 if there is no such axis */
     int *reads;              /* query head h reads key/value head reads[h] = h / (H/G) */
     const steps *terms_of;   /* NULL, but in what steps_terms returns */
 };
@@ -84,8 +85,8 @@ steps *steps_open(const steps_problem *p); /* all zero, keep all 1, z all 1; NUL
 steps *steps_copy(const steps *a);         /* NULL: no memory */
 void steps_close(steps *a);                /* NULL: does nothing */
 
-void steps_dims(const steps *a, steps_name what, int dim[3]); /* heads, rows, columns; 1 if none */
-ptrdiff_t steps_size(const steps *a, steps_name what);        /* their product; 0: no bias */
+ptrdiff_t steps_size(const steps *a, steps_name what); /* heads x rows x columns; 0: no bias */
+void steps_dims(const steps *a, steps_name what, int dim[3]); /* the same as a->dim[what] */
 /* An axis of size 1 is broadcast: any index will do.  K, V and their gradients: a key/value head. */
 double *steps_cell(const steps *a, steps_name what, int head, int row, int column);
 bool steps_attends(const steps *a, int h, int i, int j);
@@ -104,9 +105,10 @@ double steps_loss(const steps *a);
 double steps_difference(const steps *a, steps_name what, ptrdiff_t element, double *unsure);
 
 /* How large an error of rounding may be.  Wherever a holds a sum, the copy returned holds the sum
- * of the absolute terms, from Q, K, V, dO ... up to dQ, dK: of x - y the copy holds |x| + |y|, of
- * products of sums the product.  An element that is computed with a relative error of u in each
- * operation is wrong by about a few u times this.  Forward of a first.  NULL: no memory. */
+ * of the absolute terms, from Q, K, V, dO ... up to dQ, dK: of x - y the copy holds |x| + |y|, of a
+ * product of sums the product of both; P counts the errors of its scores as well.  An element that
+ * is computed with a relative error of u in each operation is wrong by about a few u times this.
+ * After the forward of a.  NULL: no memory. */
 steps *steps_terms(const steps *a);
 /* x - y; in what steps_terms returns, x + y */
 static inline double steps_minus(const steps *a, double x, double y)

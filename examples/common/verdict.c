@@ -716,8 +716,9 @@ static bool is_plausible(const judge *g, const question *q, mistake m)
     for (int cell[3] = {0, 0, -1}; next_cell(q, cell);) {
         ptrdiff_t e = offset_of_cell(q, cell);
         double should = before_of(&other, e) + other.right[e];
-        off = fmax(off, fabs(q->got[e] - should));
-        size = fmax(size, fmax(fabs(should), terms_of(q, e)));
+        double apart = fabs(q->got[e] - should), large = fabs(should) + terms_of(q, e);
+        if (apart > off) off = apart;
+        if (large > size) size = large;
     }
     return off <= 0.01 * size;
 }
@@ -746,6 +747,13 @@ static void try_mistake(const judge *g, const mistakes_answer *answer, mistake m
     if (all) report->all |= MISTAKE_BIT(m);
 }
 
+/* Nobody leaves out a dW that there is not. */
+static bool can_be_made(const steps *a, int m)
+{
+    bool of_dW = m == MISTAKE_DW_LEFT_OUT || m == MISTAKE_DELTA_NO_DW || m == MISTAKE_DELTA_NO_DO;
+    return a->p.weights || !of_dW;
+}
+
 bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_report *report)
 {
     judge g;
@@ -760,6 +768,7 @@ bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_repo
     }
     for (int m = 1; any_wrong && m < MISTAKES; m++) {
         mistake_set set = MISTAKE_BIT(m);
+        if (!can_be_made(a, m)) continue;
         try_mistake(&g, answer, (mistake)m, set, report);
         /* where dP is right, both ways to compute delta give the same */
         if (mistakes_first(set) < STEPS_DELTA)

@@ -2,16 +2,19 @@
 # run.sh [WORDS...] -- plants the mistakes of mutants.txt in a copy of the sources, one at a time: does
 # anybody notice?  With arguments, only those whose description contains one of them.
 #
-# run.sh --check -- only looks whether each can be planted: is its text in its file, and once?
+# run.sh --check -- only looks whether each can be planted: is its text in its file, and once?  And is the
+# mistake that it names in the table of mistakes?
 #
 # Three look for it: the gradient table; in attention, what it says of itself while it computes these
 # gradients (the identities of at_check_attention); and what neither can see, being no matter of a gradient, must be
-# caught by the suite of tests that the mutant names.  A mutant that is caught has passed.  Exit status: 0
-# all were caught, 1 some were not, 2 could not run.
+# caught by the suite of tests that the mutant says.  If the mutant says which mistake it is, the test that compares
+# at_sdpa with examples/common/steps.c must also give its gradients this name.  A mutant that is caught has passed.
+# Exit status: 0 all were caught, 1 some were not, 2 could not run.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 MAKE=${MAKE:-make} CC=${CC:-cc} JOBS=${JOBS:-2}
 table=tests/mutation/mutants.txt
+mistakes=examples/common/mistakes.c
 home=$PWD/build/mutation
 at_most=
 command -v timeout >/dev/null 2>&1 && at_most='timeout 120'
@@ -85,9 +88,16 @@ by_tests() {
         END { exit !found }'
 }
 
+# by_name COPY MISTAKE: prints what of attention is wrong by this mistake; fails if at_sdpa is not wrong by it
+by_name() {
+    build "$1" $tests || return 1
+    said=$(cd "$1" && CK_RUN_SUITE=examples_steps $at_most $tests 2>&1) && return 1
+    echo "$said" | grep -oE '[A-Za-z]+: "[^"]*"' | grep -F ": \"$2\""
+}
+
 # attack N COPY: prints who caught mutant N, and where; fails if nobody did
 attack() {
-    path=$(field "$1" in) suite=$(field "$1" by) nobody=1
+    path=$(field "$1" in) suite=$(field "$1" by) name=$(field "$1" names) nobody=1
     [ -f "$path" ] || { echo "NOT PLANTED: there is no $path"; return 1; }
     reason=$(plant "$1" "$path" "$2/$path") || { echo "NOT PLANTED: $reason"; return 1; }
     build "$2" $gradients || { echo "NOT PLANTED: it does not compile"; return 1; }
@@ -96,6 +106,10 @@ attack() {
     src/attention/*) where=$(by_identities "$2") && echo "identities  $where" && nobody= ;;
     esac
     [ "$nobody" ] && [ "$suite" ] && where=$(by_tests "$2" "$suite") && echo "tests       $where" && nobody=
+    if [ "$name" ]; then
+        what=$(by_name "$2" "$name") || { echo "NOT NAMED: no answer of at_sdpa has the mistake \"$name\""; return 1; }
+        echo "names       $(echo "$what" | tr '\n' ' ')"
+    fi
     [ "$nobody" ] || return 0
     echo "NOT CAUGHT by the gradient table${suite:+ or $suite}"
     return 1
@@ -125,7 +139,7 @@ worker() {
         restore "$(field "$n" in)" "$home/$1"
         printf '%-6s  %s\n' $verdict "$(field "$n" title)"
         echo "$by" | sed 's/^/        /'
-        echo "$verdict" $(echo "$by" | cut -d' ' -f1) >>"$home/$1.verdicts"
+        echo "$verdict" $(echo "$by" | cut -d' ' -f1 | grep -v names) >>"$home/$1.verdicts"
     done
     build "$home/$1" $gradients && ! by_gradients "$home/$1" && return
     echo "FAILED: what was planted has not been taken out again"
@@ -152,6 +166,11 @@ if [ "${check-}" ]; then
     status=0
     for n in $chosen; do
         path=$(field "$n" in)
+        name=$(field "$n" names)
+        [ -z "$name" ] || grep -qF "{\"$name\"," $mistakes || {
+            echo "$table: $(field "$n" title): no mistake is called \"$name\" ($mistakes)" >&2
+            status=1
+        }
         reason=$(plant "$n" "$path" "$home/planted") && continue
         echo "$table: $(field "$n" title): $reason ($path)" >&2
         status=1
