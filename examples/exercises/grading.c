@@ -147,7 +147,6 @@ static mistake_set impossible(const steps *a)
 {
 #define BIT(m) MISTAKE_BIT(MISTAKE_##m)
     mistake_set set = 0;
-    if (!a->p.weights) set |= BIT(DW_LEFT_OUT) | BIT(DELTA_NO_DW) | BIT(DELTA_NO_DO);
     if (a->p.T == 1)
         set |= BIT(DELTA_OF_COLUMN) | BIT(DELTA_ROW_BEFORE) | BIT(DELTA_ROW_AFTER) | BIT(LAST_ROW) |
                BIT(DV_LAST) | BIT(DK_LAST);

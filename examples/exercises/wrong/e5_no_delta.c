@@ -17,6 +17,7 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
     }
 
     for (int j = 0; j < N; j++) delta += P[j] * dP[j];
+    (void)delta; /* and then forgets it */
 
     for (int j = 0; j < N; j++) {
         double dR = c * (P[j] * dP[j]);
