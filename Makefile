@@ -97,7 +97,9 @@ B := build/$(compiler)-$(if $(ARCH),$(ARCH),generic)-$(MODE)$(if $(PLAIN),-plain
 
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
-common_c := $(sort $(wildcard examples/*/*.c))
+common_c := $(sort $(wildcard examples/common/*.c))
+# The grader of the exercises.  e3_softmax.c, solutions/ and wrong/ are what it grades.
+grade_c := $(sort $(filter-out examples/exercises/e% %/runner.c,$(wildcard examples/exercises/*.c)))
 bench_c := $(sort $(wildcard bench/*.c))
 bench_common_c := $(sort $(wildcard bench/common/*.c))
 peer_c := $(sort $(wildcard bench/peer/*.c))
@@ -105,8 +107,8 @@ all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/% tests/reals/%,$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
-all_c := $(library_c) $(example_c) $(common_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(wildcard tests/reals/*.c)
+all_c := $(library_c) $(example_c) $(common_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
+    $(wildcard tests/reals/*.c examples/exercises/runner.c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
@@ -128,6 +130,8 @@ shared := $(B)/$(sofile)
 examples := $(example_c:%.c=$(B)/%)
 benches := $(bench_c:%.c=$(B)/%)
 peers := $(peer_c:%.c=$(B)/%)
+# It starts a process for each submission: with fork, which Windows and WebAssembly lack.
+grade := $(if $(windows)$(wasm),,$(B)/examples/exercises/grade)
 runner := $(B)/tests/run
 gradcheck := $(B)/tests/gradcheck/table
 
@@ -142,7 +146,7 @@ quoted = '$(subst ','\'',$(1))'
 # a file that is new only when its text is: $(call keep,text), in a recipe
 keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call quoted,$(1)) >$@
 
-all: lib $(examples) ## the libraries and the examples (the default)
+all: lib $(examples) $(grade) ## the libraries and the examples (the default)
 lib: $(static) $(if $(wasm),,$(shared)) ## the libraries alone
 benches: $(benches) $(peers) ## the benchmarks, built and not run
 .PHONY: all lib benches FORCE
@@ -177,7 +181,7 @@ $(shared): $(call objects,$(library_c)) $(B)/flags
 	@ln -sf $(sofile) $(B)/$(soname)
 	@ln -sf $(soname) $(B)/$(solink)
 
-$(call objects,$(example_c) $(common_c)): extra = -Iexamples
+$(call objects,$(example_c) $(common_c) $(grade_c)): extra = -Iexamples
 $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
     -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
@@ -189,6 +193,9 @@ $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 $(peers): %: %.o
 	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
+
+$(grade): $(call objects,$(grade_c) $(patsubst %,examples/common/%.c,mistakes verdict draw steps options))
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 -include $(patsubst %.o,%.d,$(call objects,$(all_c)))
 
@@ -353,7 +360,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) valgrind
 	$(sub) coverage
 	$(sub) mutation
-	$(sub) graph check-readme check-examples check-benches
+	$(sub) graph check-readme check-examples check-exercises check-benches
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-exports check-single check-dist \
     check-long check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
@@ -371,12 +378,12 @@ lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
-	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(all_bench_c)
+	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(grade_c) $(all_bench_c)
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 
 # The object depends on the headers that the source includes.  One pass, with float.
-tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(all_bench_c) \
+tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(grade_c) $(all_bench_c) \
     $(gradcheck_c))
 tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Ibench
 tidy: $(tidied)
@@ -384,10 +391,12 @@ $(B)/%.tidied: %.c $(B)/%.o .clang-tidy
 	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(tidy_flags) 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
+# One submission is no C: it lacks a semicolon.
+submissions := $(filter-out %_semicolon_missing.c,$(wildcard examples/exercises/e*.c examples/exercises/*/*.c))
 format: ## bring all C files into the project's format
-	@$(CLANG_FORMAT) -i $(all_c) $(all_h)
+	@$(CLANG_FORMAT) -i $(all_c) $(all_h) $(submissions)
 check-format: ## fail if `make format` would change a file
-	@$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h)
+	@$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h) $(submissions)
 .PHONY: lint tidy format check-format
 
 # ---- programs --------------------------------------------------------------------------------
@@ -400,6 +409,34 @@ demo: $(B)/examples/demo ## train on real text; TEXT="files..." or ARGS="--help"
 
 run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
 	@$< $(ARGS)
+
+# A submission and its runner: with sanitizers if the compiler has them.
+exercises := 0 1 2 3 4 5 6 7
+exercise_runners := $(exercises:%=$(B)/exercises/runner%.o)
+exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Iexamples/exercises $$(cat $(B)/exercises/sanitizers)
+grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises \
+    $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT))
+$(B)/exercises/sanitizers: $(B)/flags
+	@mkdir -p $(@D)
+	@with="-fsanitize=address,undefined -fno-sanitize-recover=all"; \
+	echo 'int main(void) { return 0; }' | $(CC) $$with -x c -o $@.try - 2>/dev/null && $@.try || with=; \
+	rm -f $@.try; echo "$$with" >$@
+$(exercise_runners): $(B)/exercises/runner%.o: examples/exercises/runner.c examples/exercises/protocol.h \
+    examples/exercises/exercise.h $(B)/exercises/sanitizers
+	$(call say,CC,$<)$(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@ $<
+
+# A wrong answer is no error of make; grade-all has the status.
+exercise-%: $(grade) $(B)/exercises/runner%.o ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1
+	@$(grade_run) $(if $(HINT),--hint $(HINT)) --exercise $* \
+	    $(if $(FILE),"$(FILE)",examples/exercises/e$*_*.c) || [ $$? -eq 1 ]
+
+grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a table, RESULTS=file.json, the status
+	@mkdir -p out
+	@$(grade_run) --table --results "$(or $(RESULTS),out/results.json)" "$(or $(DIR),examples/exercises)"/e[0-7]*.c
+
+check-exercises: $(grade) $(exercise_runners) ## is every submission in examples/exercises graded as it expects?
+	@CC="$(CC)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
+.PHONY: grade-all check-exercises
 
 graph: $(B)/examples/graph ## draw a tape: out/graph.dot, and out/graph.svg if Graphviz is installed
 	@mkdir -p out

@@ -170,6 +170,34 @@ bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_repo
  * memory. */
 bool mistakes_hidden(const steps *a, steps_name what, const double *before, mistake_set *hidden);
 
+/* ------------------------------------------------------------------ any matrix ----------------- */
+
+/* The same verdicts on a matrix that is no part of attention.  Its wrong answers are given. */
+typedef struct {
+    double value;
+    const char *name;
+} mistakes_ratio;
+
+typedef struct {
+    const char *name, *sentence;
+    const double *values; /* [rows, columns], what is added to before ... */
+    bool overwrites;      /* ... or replaces it */
+} mistakes_candidate;
+
+typedef struct {
+    int rows, columns;
+    const char *word[2];                        /* "row", "column" */
+    char letter[2];                             /* 'i', 'j': row i2 */
+    const double *got, *before, *right, *terms; /* before: NULL is 0 */
+    const mistakes_ratio *ratio; /* what an answer may be wrong by, but for the sign */
+    int ratios;
+    const mistakes_candidate *candidate;
+    int candidates; /* at most 64 */
+} mistakes_matrix;
+
+/* In v->named, bit k stands for candidate k.  v->arithmetic is left empty. */
+void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v);
+
 /* ------------------------------------------------------------------ drawing -------------------- */
 
 typedef struct {

@@ -40,6 +40,7 @@ typedef struct {
     steps_name what;
     int dim[3];
     const double *got, *before, *right, *terms; /* right and terms: of what is added to before */
+    const mistakes_matrix *matrix; /* it is no part of attention: a is NULL, what is STEPS_COUNT */
 } question;
 
 static ptrdiff_t offset_of(const question *q, int h, int i, int j)
@@ -50,6 +51,7 @@ static ptrdiff_t offset_of(const question *q, int h, int i, int j)
 /* R, X, U, S, dA and dP of a masked cell are of no use: nobody reads them. */
 static bool looked_at(const question *q, int h, int i, int j)
 {
+    if (q->matrix) return true;
     bool unread =
         (q->what >= STEPS_R && q->what <= STEPS_S) || q->what == STEPS_DA || q->what == STEPS_DP;
     return !unread || steps_attends(q->a, h, i, j);
@@ -67,7 +69,9 @@ static double terms_of(const question *q, ptrdiff_t e)
 
 static double error_of(const question *q, ptrdiff_t e)
 {
-    double off = fabs(q->got[e] - (before_of(q, e) + q->right[e]));
+    double should = before_of(q, e) + q->right[e];
+    if (q->got[e] == should) return 0; /* infinities, too */
+    double off = fabs(q->got[e] - should);
     return off < (double)INFINITY ? off / terms_of(q, e) : (double)INFINITY;
 }
 
@@ -349,13 +353,14 @@ static bool is_wrong(const question *q, int h, int i, int j)
 
 static bool is_masked(const question *q, int h, int i, int j)
 {
-    return is_cell_of_scores(q->what) && !steps_attends(q->a, h, i, j);
+    return !q->matrix && is_cell_of_scores(q->what) && !steps_attends(q->a, h, i, j);
 }
 
 static bool is_in_empty_row(const question *q, int h, int i, int j)
 {
     (void)j;
-    if (q->what == STEPS_BIAS || q->what == STEPS_DBIAS || row_letter(q->what) != 'q') return false;
+    if (q->matrix || q->what == STEPS_BIAS || q->what == STEPS_DBIAS) return false;
+    if (row_letter(q->what) != 'q') return false;
     for (int k = 0; k < q->a->p.N; k++)
         if (steps_attends(q->a, h, i, k)) return false;
     return true;
@@ -395,8 +400,12 @@ static bool some_along(const question *q, cell_rule *is, int axis, int index)
  * are such cells; nothing if they are everywhere. */
 static bool say_axis(writer *w, const question *q, cell_rule *is, int axis, const char *before)
 {
-    static const char *const word[] = {"head", "row", "column"};
-    const char letter = axis == 0 ? 'h' : axis == 1 ? row_letter(q->what) : column_letter(q->what);
+    static const char *const words[] = {"head", "row", "column"};
+    const char *word = q->matrix && axis > 0 ? q->matrix->word[axis - 1] : words[axis];
+    const char letter = q->matrix && axis > 0 ? q->matrix->letter[axis - 1]
+                        : axis == 0           ? 'h'
+                        : axis == 1           ? row_letter(q->what)
+                                              : column_letter(q->what);
     int first = -1, last = -1, n = 0;
     for (int k = 0; k < q->dim[axis]; k++) {
         if (!some_along(q, is, axis, k)) continue;
@@ -404,7 +413,7 @@ static bool say_axis(writer *w, const question *q, cell_rule *is, int axis, cons
         last = k;
     }
     if (n == 0 || n == q->dim[axis]) return false;
-    say(w, "%s%s%s ", before, word[axis], n > 1 ? "s" : "");
+    say(w, "%s%s%s ", before, word, n > 1 ? "s" : "");
     if (n > 1 && n == last - first + 1) {
         say(w, "%c%d to %c%d", letter, first, letter, last);
     } else {
@@ -440,10 +449,7 @@ static void say_where(writer *w, const question *q, cell_rule *is)
     say(w, n == of ? "all %td elements" : "%td of %td elements", n, of);
 }
 
-typedef struct {
-    double value;
-    const char *name;
-} ratio;
+typedef mistakes_ratio ratio;
 
 enum { MAX_RATIOS = 16 };
 
@@ -481,10 +487,11 @@ bool mistakes_ratios_differ(const steps *a)
 }
 
 /* " = 1/sqrt(D)", and whatever else has this value on this input */
-static bool say_ratio(writer *w, const steps *a, double k, double unsure)
+static bool say_ratio(writer *w, const question *q, double k, double unsure)
 {
-    ratio r[MAX_RATIOS];
-    int n = ratios_of(a, r);
+    ratio own[MAX_RATIOS];
+    const ratio *r = q->matrix ? q->matrix->ratio : own;
+    int n = q->matrix ? q->matrix->ratios : ratios_of(q->a, own);
     bool any = false;
     for (int i = 0; i < n; i++)
         for (int inverse = 0; inverse < 2; inverse++)
@@ -525,7 +532,7 @@ static bool describe_ratio(writer *w, const question *q)
     char name[80];
     writer of_name = {name, sizeof name};
     name[0] = 0;
-    if (!say_ratio(&of_name, q->a, k, unsure) && elements < 3) return false;
+    if (!say_ratio(&of_name, q, k, unsure) && elements < 3) return false;
     say(w, "every element is %.4g%s times the right one", k, name);
     return true;
 }
@@ -802,4 +809,27 @@ bool mistakes_hidden(const steps *a, steps_name what, const double *before, mist
     close_judge(&g);
     free(right);
     return right != NULL;
+}
+
+/* ------------------------------------------------------------------ any matrix ----------------- */
+
+void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v)
+{
+    question q = {.what = STEPS_COUNT,
+                  .dim = {1, m->rows, m->columns},
+                  .got = m->got,
+                  .before = m->before,
+                  .right = m->right,
+                  .terms = m->terms,
+                  .matrix = m};
+    *v = first_verdict(&q);
+    for (int k = 0; k < m->candidates && v->kind == VERDICT_WRONG; k++) {
+        const mistakes_candidate *c = &m->candidate[k];
+        question other = q;
+        other.right = c->values;
+        if (c->overwrites) other.before = NULL;
+        double distance = largest_error(&other, close_enough);
+        if (distance <= close_enough && farther * distance <= v->error) v->named |= MISTAKE_BIT(k);
+    }
+    if (v->kind == VERDICT_WRONG || v->kind == VERDICT_NOT_WRITTEN) describe(&q, v);
 }

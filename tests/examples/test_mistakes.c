@@ -56,18 +56,6 @@ static bool nearly_equal(const steps *x, const steps *y, steps_name what)
     return true;
 }
 
-/* Does mistake m alone, with one of both ways to compute delta, give just this? */
-static bool gives(const steps *a, int m, steps_name what, const steps *b)
-{
-    bool equal = false;
-    for (int way = 0; way < 2 && !equal; way++) {
-        steps *alone = broken(a, MISTAKE_BIT(m) | (way ? MISTAKES_DELTA_FROM_OUTPUT : 0));
-        equal = nearly_equal(alone, b, what);
-        steps_close(alone);
-    }
-    return equal;
-}
-
 /* ------------------------------------------------------------------ right answers -------------- */
 
 static double largest_error_seen(const mistakes_report *r)
@@ -121,30 +109,42 @@ static void round_to_float(steps *b)
             b->at[k][e] = (double)(float)b->at[k][e];
 }
 
-/* Every name that is given belongs to a mistake that gives just this answer. */
+/* Every name that is given belongs to a mistake that, with one of both ways to compute delta, gives
+ * just this answer. */
 static void assert_names_are_true(const steps *a, const steps *b, const mistakes_report *r)
 {
-    for (int k = 0; k < STEPS_COUNT; k++)
-        for (int m = 1; m < MISTAKES; m++)
+    for (int m = 1; m < MISTAKES; m++) {
+        mistake_set named = 0;
+        for (int k = 0; k < STEPS_COUNT; k++) named |= r->of[k].named;
+        if (!(named >> m & 1)) continue;
+        steps *alone = broken(a, MISTAKE_BIT(m));
+        steps *other = broken(a, MISTAKE_BIT(m) | MISTAKES_DELTA_FROM_OUTPUT);
+        for (steps_name k = 0; k < STEPS_COUNT; k++)
             if (r->of[k].named >> m & 1)
-                ck_assert_msg(gives(a, m, (steps_name)k, b), "%s is not \"%s\"",
-                              steps_texts[k].name, mistakes_texts[m].name);
+                ck_assert_msg(nearly_equal(alone, b, k) || nearly_equal(other, b, k),
+                              "%s is not \"%s\"", steps_texts[k].name, mistakes_texts[m].name);
+        steps_close(alone);
+        steps_close(other);
+    }
 }
 
 /* The table's rules, and the loops of somebody who makes the mistake, give the same. */
 START_TEST(every_mistake_is_what_its_sentence_says)
 {
-    for (int m = 0; m < MISTAKES; m++)
-        for (int seed = 0; seed < sdpa_some(20); seed++) {
-            steps *a = drawn(seed, 0), *b = broken(a, m ? MISTAKE_BIT(m) : 0);
-            wrong_answer(a, (mistake)m);
+    for (int seed = 0; seed < sdpa_some(20); seed++) {
+        steps *a = drawn(seed, 0), *written = steps_copy(a);
+        for (int m = 0; m < MISTAKES; m++) {
+            steps *b = broken(a, m ? MISTAKE_BIT(m) : 0);
+            wrong_answer(written, (mistake)m);
             for (int k = 0; k < STEPS_COUNT; k++)
                 if (of_inputs >> k & 1)
-                    ck_assert_msg(nearly_equal(a, b, (steps_name)k), "%s of \"%s\", seed %d",
+                    ck_assert_msg(nearly_equal(written, b, (steps_name)k), "%s of \"%s\", seed %d",
                                   steps_texts[k].name, mistakes_texts[m].name, seed);
             steps_close(b);
-            steps_close(a);
         }
+        steps_close(written);
+        steps_close(a);
+    }
 }
 END_TEST
 
@@ -299,11 +299,9 @@ static int check_pair(const steps *a, int m, int other)
         const verdict *v = &r.of[k];
         if (v->kind != VERDICT_WRONG) continue;
         ck_assert(*v->where && *v->arithmetic);
+        ck_assert_uint_eq(r.all & ~v->named, 0);
         described += !v->named;
     }
-    for (int n = 1; n < MISTAKES; n++)
-        for (int k = 0; k < STEPS_COUNT && r.all >> n & 1; k++)
-            if (of_inputs >> k & 1) ck_assert(gives(a, n, (steps_name)k, b));
     steps_close(b);
     return described;
 }

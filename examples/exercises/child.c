@@ -1,0 +1,374 @@
+/* child.c -- runs somebody's exercise in a process of its own, and says how that ended; child.h.
+ *
+ * Two pipes, one for the script and one for the answers.  What the program prints goes to a file
+ * without a name.  It runs as a group of processes, which is ended as a whole. */
+#include "child.h"
+#include "protocol.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+void *need(void *memory)
+{
+    if (memory) return memory;
+    fprintf(stderr, "grade: no memory\n");
+    exit(1);
+}
+
+/* ------------------------------------------------------------------ the script ---------------- */
+
+static void append(script *s, size_t n, const double *x)
+{
+    if (s->used + n > s->room) {
+        s->room = 2 * (s->used + n);
+        s->items = need(realloc(s->items, s->room * sizeof *s->items));
+    }
+    if (n) memcpy(s->items + s->used, x, n * sizeof *x);
+    s->used += n;
+}
+
+int script_buffer(script *s, const char *name, ptrdiff_t n, const double *x)
+{
+    int k = s->buffers++;
+    s->buffer[k].name = name;
+    s->buffer[k].n = n;
+    s->buffer[k].data = need(malloc((size_t)n * sizeof *x));
+    memcpy(s->buffer[k].data, x, (size_t)n * sizeof *x);
+    append(s, 2, (const double[]){TAG_BUFFER, (double)n});
+    append(s, (size_t)n, x);
+    return k;
+}
+
+int script_unwritten(script *s, const char *name, ptrdiff_t n)
+{
+    double *x = need(malloc((size_t)n * sizeof *x));
+    for (ptrdiff_t e = 0; e < n; e++) set_bits(&x[e], nan_unwritten);
+    int k = script_buffer(s, name, n, x);
+    free(x);
+    return k;
+}
+
+int script_call(script *s, int function, int n, const double *arguments, int outputs,
+                const int *output)
+{
+    int k = s->calls++;
+    append(s, 3, (const double[]){TAG_CALL, function, n});
+    append(s, (size_t)n, arguments);
+    append(s, 1, (const double[]){outputs});
+    s->call[k].outputs = outputs;
+    for (int i = 0; i < outputs; i++) {
+        s->call[k].output[i] = output[i];
+        append(s, 1, (const double[]){output[i]});
+    }
+    return k;
+}
+
+void close_script(script *s)
+{
+    for (int k = 0; k < s->buffers; k++) free(s->buffer[k].data);
+    free(s->items);
+}
+
+/* ------------------------------------------------------------------ processes ----------------- */
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void read_text(int from, size_t size, char *text)
+{
+    size_t used = 0;
+    lseek(from, 0, SEEK_SET);
+    for (ssize_t n; used + 1 < size && (n = read(from, text + used, size - 1 - used)) > 0;)
+        used += (size_t)n;
+    text[used] = 0;
+    close(from);
+}
+
+static int open_unnamed(void)
+{
+    char path[] = "/tmp/attic-exercise-XXXXXX";
+    int file = mkstemp(path);
+    if (file < 0) {
+        fprintf(stderr, "grade: cannot write to /tmp: %s\n", strerror(errno));
+        exit(1);
+    }
+    unlink(path);
+    return file;
+}
+
+static void limit(int what, rlim_t most)
+{
+    struct rlimit r = {most, most};
+    setrlimit(what, &r);
+}
+
+static void wait_for(pid_t process, int *status)
+{
+    while (waitpid(process, status, 0) < 0 && errno == EINTR) continue;
+}
+
+bool compile(const char *command, const char *file, const char *runner, const char *program,
+             size_t size, char *said)
+{
+    char line[4096];
+    int output = open_unnamed(), status = 0;
+    snprintf(line, sizeof line, "exec %s \"$1\" \"$2\" -o \"$3\" -lm", command);
+    pid_t process = fork();
+    if (process == 0) {
+        dup2(output, 1);
+        dup2(output, 2);
+        execl("/bin/sh", "sh", "-c", line, "sh", file, runner, program, (char *)NULL);
+        _exit(127);
+    }
+    wait_for(process, &status);
+    read_text(output, size, said);
+    return process > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void be_the_child(const char *program, int from, int to, int output)
+{
+    char in[16], out[16];
+    setpgid(0, 0);
+    int nothing = open("/dev/null", O_RDONLY);
+    dup2(nothing, 0);
+    dup2(output, 1);
+    dup2(output, 2);
+    snprintf(in, sizeof in, "%d", fcntl(from, F_DUPFD, 60));
+    snprintf(out, sizeof out, "%d", fcntl(to, F_DUPFD, 61));
+    for (int k = 3; k < 60; k++) close(k);
+    limit(RLIMIT_CPU, 1);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, 1 << 20);
+    signal(SIGPIPE, SIG_DFL);
+    execl(program, program, in, out, (char *)NULL);
+    _exit(127);
+}
+
+typedef struct {
+    char *bytes;
+    size_t used, room;
+    bool late; /* the time was over */
+} answers;
+
+/* Until the last process that could write to the pipe has ended, or the time is over. */
+static void read_answers(int from, double end, answers *a)
+{
+    const size_t most = 1 << 22;
+    while (a->used < most) {
+        struct pollfd p = {.fd = from, .events = POLLIN};
+        double left = end - seconds_now();
+        if (left <= 0) {
+            a->late = true;
+            return;
+        }
+        if (poll(&p, 1, (int)(1000 * left) + 1) <= 0) continue;
+        if (a->used == a->room) {
+            a->room = 2 * a->room + 65536;
+            a->bytes = need(realloc(a->bytes, a->room));
+        }
+        ssize_t n = read(from, a->bytes + a->used, a->room - a->used);
+        if (n <= 0) return;
+        a->used += (size_t)n;
+    }
+}
+
+static void send_script(int to, const script *s, double nonce, bool begin_at_page)
+{
+    const double head[] = {nonce, (double)s->used, begin_at_page};
+    const struct {
+        const double *from;
+        size_t n;
+    } part[] = {{head, 3}, {s->items, s->used}};
+    for (int k = 0; k < 2; k++) {
+        const char *from = (const char *)part[k].from;
+        for (size_t left = part[k].n * sizeof(double); left > 0;) {
+            ssize_t n = write(to, from, left);
+            if (n <= 0) return; /* the program has ended */
+            from += n;
+            left -= (size_t)n;
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ the answers --------------- */
+
+/* Does the call that was not answered write to this buffer? */
+static bool is_output(const script *s, int buffer)
+{
+    for (int k = 0; s->answered < s->calls && k < s->call[s->answered].outputs; k++)
+        if (s->call[s->answered].output[k] == buffer) return true;
+    return false;
+}
+
+/* One answer of n numbers; false: it is none that was asked for. */
+static bool take_answer(script *s, double nonce, const double *x, size_t n, size_t *used)
+{
+    static const char *const how[] = {"read or wrote", "read", "wrote"};
+    if (n < REPLY_HEADER || x[0] != nonce) return false;
+    *used = REPLY_HEADER;
+    if (x[1] == TAG_OUTSIDE) {
+        int k = (int)x[2];
+        bool only_read = x[4] == 0 && !is_output(s, k); /* += reads before it writes */
+        const char *what = how[x[4] > 0 ? 2 : only_read ? 1 : 0];
+        if (k >= 0 && k < s->buffers)
+            snprintf(s->failure, sizeof s->failure,
+                     "%s outside of an array: %s[%.0f], but %s has %td elements, 0 to %td", what,
+                     s->buffer[k].name, x[3], s->buffer[k].name, s->buffer[k].n,
+                     s->buffer[k].n - 1);
+        else
+            snprintf(s->failure, sizeof s->failure, "%s outside of an array of your own", what);
+        return true;
+    }
+    if (x[1] == TAG_STACK || x[1] == TAG_CRASH || x[1] == TAG_FORK) {
+        snprintf(s->failure, sizeof s->failure, "%s",
+                 x[1] == TAG_STACK
+                     ? "crashed: the stack is full; a function that calls itself without end, or a "
+                       "local array that is too large"
+                 : x[1] == TAG_CRASH
+                     ? "crashed: it followed a pointer that points nowhere (segmentation fault)"
+                     : "started a second process (fork), which came back as well");
+        return true;
+    }
+    if (x[1] != TAG_REPLY || s->answered == s->calls || x[2] != s->answered) return false;
+    size_t size = 0;
+    for (int k = 0; k < s->call[s->answered].outputs; k++)
+        size += (size_t)s->buffer[s->call[s->answered].output[k]].n;
+    if (x[5] != (double)size || n - REPLY_HEADER < size) return false;
+    const double *from = x + REPLY_HEADER;
+    for (int k = 0; k < s->call[s->answered].outputs; k++) {
+        int b = s->call[s->answered].output[k];
+        memcpy(s->buffer[b].data, from, (size_t)s->buffer[b].n * sizeof *from);
+        from += s->buffer[b].n;
+    }
+    s->call[s->answered].blanks = (unsigned)x[3];
+    s->call[s->answered].value = x[4];
+    s->answered++;
+    *used += size;
+    return true;
+}
+
+static void take_answers(script *s, double nonce, const answers *a)
+{
+    const size_t n = a->used / sizeof(double);
+    double *x = need(malloc(n * sizeof *x + 1));
+    if (n) memcpy(x, a->bytes, n * sizeof *x);
+    for (size_t at = 0, used = 0; at < n && !s->failure[0]; at += used)
+        if (!take_answer(s, nonce, x + at, n - at, &used)) {
+            snprintf(s->failure, sizeof s->failure,
+                     "wrote to a descriptor that it did not open: the answers are garbled");
+            break;
+        }
+    if (!s->failure[0] && a->used % sizeof(double) != 0)
+        snprintf(s->failure, sizeof s->failure,
+                 "wrote to a descriptor that it did not open: the answers are garbled");
+    free(x);
+}
+
+/* What UndefinedBehaviorSanitizer printed: file, line, column, and what happened there. */
+static bool say_undefined(script *s)
+{
+    static const char sign[] = ": runtime error: ";
+    const char *at = strstr(s->printed, sign);
+    if (!at) return false;
+    const char *place = at, *text = at + strlen(sign);
+    while (place > s->printed && place[-1] != '\n' && place[-1] != '/') place--;
+    char what[300];
+    snprintf(what, sizeof what, "%.*s", (int)strcspn(text, "\n"), text);
+    snprintf(s->failure, sizeof s->failure, "%s: %s (%.*s)",
+             strstr(what, "out of bounds") ? "read or wrote outside of an array of your own"
+             : strstr(what, "null pointer")
+                 ? "crashed, for it followed a pointer that points nowhere"
+                 : "undefined behaviour",
+             what, (int)(at - place), place);
+    return true;
+}
+
+static void say_end(script *s, int status, bool late, double seconds)
+{
+    if (late)
+        snprintf(s->failure, sizeof s->failure,
+                 "over the time limit: it ran for more than %g seconds", seconds);
+    else if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL))
+        snprintf(s->failure, sizeof s->failure,
+                 "over the time limit: it computed for more than a second; is there a loop that "
+                 "never ends?");
+    else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ)
+        snprintf(s->failure, sizeof s->failure, "printed more than a megabyte");
+    else if (WIFSIGNALED(status))
+        snprintf(s->failure, sizeof s->failure, "crashed: %s", strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) == EXIT_NO_ANSWER)
+        snprintf(s->failure, sizeof s->failure,
+                 "closed a descriptor that it did not open: there is no answer");
+    else if (WEXITSTATUS(status) == EXIT_BAD_INPUT || WEXITSTATUS(status) == 127)
+        snprintf(s->failure, sizeof s->failure, "could not be started");
+    else if (s->answered < s->calls)
+        snprintf(s->failure, sizeof s->failure,
+                 "ended itself with exit(%d); a function must return to where it was called",
+                 WEXITSTATUS(status));
+    else if (WEXITSTATUS(status) != 0)
+        snprintf(s->failure, sizeof s->failure, "ended with status %d", WEXITSTATUS(status));
+}
+
+/* One run; true: there must be another one, with arrays that begin at a page. */
+static bool run_once(const char *program, double seconds, script *s, bool begin_at_page)
+{
+    static double nonce = 0;
+    int to[2], from[2], status = 0, output = open_unnamed();
+    answers a = {.used = 0};
+    if (nonce == 0) nonce = 1 + floor(1e9 * fmod(seconds_now(), 1e3)) + 1e12 * (double)getpid();
+    nonce += 1;
+    s->answered = 0;
+    s->failure[0] = 0;
+    if (pipe(to) != 0 || pipe(from) != 0) {
+        fprintf(stderr, "grade: no pipe: %s\n", strerror(errno));
+        exit(1);
+    }
+    fflush(stdout);
+    signal(SIGPIPE, SIG_IGN);
+    pid_t process = fork();
+    if (process == 0) be_the_child(program, to[0], from[1], output);
+    close(to[0]);
+    close(from[1]);
+    if (process > 0) setpgid(process, process);
+    send_script(to[1], s, nonce, begin_at_page);
+    close(to[1]);
+    read_answers(from[0], seconds_now() + seconds, &a);
+    close(from[0]);
+    if (a.late && process > 0) kill(-process, SIGKILL);
+    /* A program that has closed its descriptor may still run: it gets some time, then it is
+     * ended. */
+    for (double end = seconds_now() + seconds; process > 0 && !a.late;) {
+        pid_t ended = waitpid(process, &status, WNOHANG);
+        if (ended != 0) break;
+        if (seconds_now() > end) a.late = true;
+        poll(NULL, 0, 1);
+    }
+    if (process > 0) kill(-process, SIGKILL);
+    if (a.late) wait_for(process, &status);
+    read_text(output, sizeof s->printed, s->printed);
+    take_answers(s, nonce, &a);
+    const int ended = !a.late && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    const bool again = ended == EXIT_OTHER_END && s->answered == s->calls;
+    if (!s->failure[0] && !again && (ended == 0 || !say_undefined(s)))
+        say_end(s, status, a.late, seconds);
+    free(a.bytes);
+    return again && !s->failure[0];
+}
+
+void run_script(const char *program, double seconds, script *s)
+{
+    if (run_once(program, seconds, s, false)) run_once(program, seconds, s, true);
+}

@@ -1,0 +1,53 @@
+/* child.h -- runs somebody's exercise in a process of its own, see protocol.h and runner.c.
+ *
+ *     script s = {.calls = 0};
+ *     int x = script_buffer(&s, "x", n, values), y = script_unwritten(&s, "y", n);
+ *     int c = script_call(&s, CALL_..., 3, (double[]){n, x, y}, 1, (int[]){y});
+ *     run_script(program, 2, &s);
+ *     if (c < s.answered) ... s.buffer[y].data holds what the function wrote ...
+ *     if (s.failure[0]) puts(s.failure);
+ *     close_script(&s);
+ *
+ * Without memory the program ends with status 1. */
+#ifndef EXERCISES_CHILD_H
+#define EXERCISES_CHILD_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MAX_CALLS = 64, MAX_SCRIPT_BUFFERS = 200, MAX_OUTPUTS = 3 };
+
+typedef struct {
+    struct {
+        const char *name;
+        ptrdiff_t n;
+        double *data; /* what is sent, later what came back */
+    } buffer[MAX_SCRIPT_BUFFERS];
+    struct {
+        int outputs, output[MAX_OUTPUTS];
+        unsigned blanks; /* bit n: BLANK(n) was reached */
+        double value;    /* what the function returned */
+    } call[MAX_CALLS];
+    double *items; /* the script itself */
+    size_t used, room;
+    int buffers, calls, answered; /* calls that were answered */
+    char failure[600];            /* not empty: why the program did not come to its end */
+    char printed[4000];           /* what it printed, or the beginning of that */
+} script;
+
+int script_buffer(script *s, const char *name, ptrdiff_t n, const double *x);
+int script_unwritten(script *s, const char *name, ptrdiff_t n); /* filled with nan_unwritten */
+int script_call(script *s, int function, int n, const double *arguments, int outputs,
+                const int *output);
+void close_script(script *s);
+
+/* Compiles a file into `program`; the command is given the file, `runner` and -o program.  What the
+ * compiler said is in `said`. */
+bool compile(const char *command, const char *file, const char *runner, const char *program,
+             size_t size, char *said);
+
+/* The program must end within so many seconds, and use at most one second of a processor. */
+void run_script(const char *program, double seconds, script *s);
+
+void *need(void *memory); /* ends the program if it is NULL */
+#endif

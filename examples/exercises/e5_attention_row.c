@@ -1,0 +1,44 @@
+/* E5 -- all of attention's backward, for one query.
+ *
+ * Forward, one query Q [D], N keys K [N,D] and values V [N,Dv]:
+ *
+ *     1 scores     R_j = Q . K_j
+ *     2 scale      S_j = c R_j
+ *     6 softmax    P_j = exp(S_j) / sum_k exp(S_k)
+ *     8 values     O   = sum_j P_j V_j                  O [Dv]
+ *
+ * You get P and dO and want dQ, dK and dV.  Everything you need is in E2 and E3:
+ *
+ *     8    dP_j from dO and V_j;  dV_j from P_j and dO
+ *     6    delta, then dS_j
+ *     2    dR_j
+ *     1    dQ is a sum of keys;  dK_j is a multiple of the query
+ *
+ * Other queries read the same keys and values: all three gradients are added to. */
+#include "exercise.h"
+
+/* dQ [D] +=, dK [N,D] +=, dV [N,Dv] += ... */
+void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
+                            const double *V, const double *P, const double *dO, double *dQ,
+                            double *dK, double *dV)
+{
+    double dP[64], delta = 0; /* N is at most 64 */
+
+    for (int j = 0; j < N; j++) {
+        dP[j] = BLANK(1); /* a sum over d < Dv */
+        for (int d = 0; d < Dv; d++) dV[j * Dv + d] += BLANK(2);
+    }
+
+    /* delta: BLANK(3) */
+    delta = BLANK(3);
+
+    for (int j = 0; j < N; j++) {
+        double dR = BLANK(4);
+        for (int d = 0; d < D; d++) {
+            dQ[d] += BLANK(5);
+            dK[j * D + d] += BLANK(6);
+        }
+        (void)dR;
+    }
+    (void)c, (void)Q, (void)K, (void)V, (void)P, (void)dO, (void)dP, (void)delta;
+}

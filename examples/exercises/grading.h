@@ -1,0 +1,98 @@
+/* grading.h -- what a grade consists of, and how one exercise comes to its grades.
+ *
+ * An exercise draws its arguments from a seed, has the submission called with them (child.h),
+ * computes what is right, and adds one grade for each quantity: see small.c (E0 to E3) and
+ * attention.c (E4 to E7). */
+#ifndef EXERCISES_GRADING_H
+#define EXERCISES_GRADING_H
+#include "common/mistakes.h"
+#include "child.h"
+
+enum { MAX_GRADES = 8, HINTS = 3, EXERCISES = 8 };
+
+typedef struct {
+    const char *name;     /* "dS" */
+    verdict_kind kind;    /* not asked: the program did not come so far */
+    char text[900];       /* what follows the kind: "no delta", and what that is */
+    char arithmetic[600]; /* the worst cell, empty if there is none to show */
+    const char *mistake;  /* named: where to look; else NULL */
+} grade;
+
+typedef struct {
+    const char *program; /* the submission, compiled */
+    double seconds;      /* its time limit */
+    uint64_t seed, state;
+    char sizes[200]; /* "N = 5" */
+    grade of[MAX_GRADES];
+    int grades;
+    char failure[600], printed[4000]; /* as in script */
+} grading;
+
+typedef struct {
+    const char *file, *title; /* "e3_softmax", "softmax" */
+    void (*grade)(grading *g);
+    struct {
+        const char *name, *hint[HINTS]; /* the step; the term; the line with a blank */
+    } of[MAX_GRADES];
+} exercise;
+extern const exercise exercises[EXERCISES];
+
+void grade_derivative(grading *g);
+void grade_used_twice(grading *g);
+void grade_matmul(grading *g);
+void grade_softmax(grading *g);
+void grade_dropout(grading *g);
+void grade_row(grading *g);
+void grade_delta(grading *g);
+void grade_online(grading *g);
+
+/* Random numbers of g->state */
+uint64_t next_number(grading *g);
+int draw_size(grading *g, int low, int high);
+double draw_hundredths(grading *g); /* not 0, from -2.5 to 2.5; float does not hold it */
+double *draw_array(grading *g, ptrdiff_t n);
+
+/* Runs the script and keeps how it ended. */
+void run_calls(grading *g, script *s);
+
+/* A new grade; `calls` calls up to `last` led to it.  NULL: the program did not come so far. */
+grade *add_grade(grading *g, const char *name, const script *s, int last);
+/* true: got holds a NaN that somebody computed, or a blank was reached; the grade says so.  A
+ * row, of `columns` elements, is called `word`. */
+bool grade_nan(grade *q, const double *got, int rows, int columns, const char *word,
+               unsigned blanks);
+void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence);
+
+enum { MAX_CANDIDATES = 8 };
+
+/* A matrix in the making: its right answer, and the wrong ones that have a name.  All arrays but
+ * `before` are its own.  words: the letters of a row and a column. */
+typedef struct {
+    mistakes_matrix m;
+    double *right, *terms;
+    mistakes_candidate candidate[MAX_CANDIDATES];
+} matrix;
+
+void open_matrix(matrix *x, int rows, int columns, const double *before, const char *words);
+double *add_candidate(matrix *x, const char *name, const char *sentence, bool overwrites); /* 0 */
+double *add_overwritten(matrix *x); /* the right answer in place of += */
+extern const char overwritten[];    /* what that is */
+void close_matrix(matrix *x);
+
+/* The grade of such a matrix in buffer b, which `last` wrote last; its verdict in *v. */
+grade *judge_matrix(grading *g, const char *name, const script *s, int last, int b, matrix *x,
+                    verdict *v);
+grade *grade_matrix(grading *g, const char *name, const script *s, int last, int b,
+                    mistakes_matrix m, verdict *v);
+bool is_shown(const grade *q, const verdict *v); /* is there an arithmetic to show? */
+
+/* Quantities of attention, n of them in buffers b. */
+typedef struct {
+    const char *name;
+    steps_name what;
+    int b;
+    const double *before;
+} step_answer;
+void grade_steps(grading *g, const script *s, int last, const steps *a, int n,
+                 const step_answer *x);
+#endif

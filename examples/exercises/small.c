@@ -1,0 +1,463 @@
+/* small.c -- E0 to E3: a derivative, two small ops, a matrix product, one row of softmax.
+ *
+ * The wrong answers that have a name are computed beside the right one. */
+#include "grading.h"
+#include "protocol.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ E0 ------------------------ */
+
+enum { CASES = 3 * F_COUNT };
+
+typedef struct {
+    int kind, call, points;
+    double scale, x, right, got, error; /* the error is relative */
+    const double *point;
+    double h;       /* the distance of the farthest point where f was called */
+    bool one_sided; /* no point beyond x on one side */
+} difference;
+
+static const char *const f_name[] = {"sin(x / s)", "exp(x / s)", "s / x"};
+
+/* Functions that are as smooth as sin, exp and 1/x near 1, at any x: s is about as large as x. */
+static void draw_difference(grading *g, difference *c, int kind, double size)
+{
+    *c = (difference){.kind = kind};
+    c->x = size * draw_size(g, 200, 900) / 500.0 * (next_number(g) & 1 ? 1 : -1);
+    c->scale = fabs(c->x) * draw_size(g, 100, 200) / 100.0;
+    const double y = c->x / c->scale;
+    c->right = kind == F_SIN   ? cos(y) / c->scale
+               : kind == F_EXP ? exp(y) / c->scale
+                               : -c->scale / (c->x * c->x);
+}
+
+static void look_at_points(difference *c)
+{
+    bool above = false, below = false;
+    c->h = 0;
+    for (int k = 0; k < c->points; k++) {
+        double off = c->point[k] - c->x;
+        above |= off > 0;
+        below |= off < 0;
+        c->h = fmax(c->h, fabs(off));
+    }
+    c->one_sided = above != below;
+}
+
+/* Is every answer k times the right one?  Then it is no error of differences. */
+static bool all_times(const difference *c, double k)
+{
+    for (int i = 0; i < CASES; i++)
+        if (!(fabs(c[i].got / c[i].right - k) < 1e-6)) return false;
+    return true;
+}
+
+static void say_difference(grade *q, const difference *c, const difference *worst)
+{
+    static const struct {
+        double ratio;
+        const char *text;
+    } ratios[] = {
+        {-1,
+         "the sign: every answer is -1 times f'(x).  Which of the two points lies to the right?"},
+        {2, "every answer is 2 times f'(x).  How far apart are the two points where f was called?"},
+        {0.5, "every answer is 0.5 times f'(x).  How far apart are the two points?"},
+        {-2, "every answer is -2 times f'(x): the sign, and the distance of the two points"},
+    };
+    for (size_t k = 0; k < sizeof ratios / sizeof *ratios; k++)
+        if (all_times(c, ratios[k].ratio)) {
+            snprintf(q->text, sizeof q->text, "%s", ratios[k].text);
+            return;
+        }
+    bool one_sided = true, same = true;
+    for (int i = 0; i < CASES; i++) {
+        one_sided = one_sided && c[i].one_sided;
+        same = same && fabs(c[i].h - c[0].h) < 0.01 * c[0].h;
+    }
+    const char *too = worst->h > 1e-5 * fabs(worst->x) ? "large" : "small";
+    if (worst->points == 0)
+        snprintf(q->text, sizeof q->text, "f was never called");
+    else if (one_sided)
+        snprintf(
+            q->text, sizeof q->text,
+            "a one-sided difference, f(x + h) - f(x), is wrong by about h f''(x) / 2; whatever "
+            "h is, half of the digits are lost");
+    else if (worst->one_sided)
+        snprintf(q->text, sizeof q->text, "f was called on one side of x only");
+    else
+        snprintf(q->text, sizeof q->text, "h is too %s at x = %.4g%s", too, worst->x,
+                 same ? ", and it is the same h for every x: should it be?" : "");
+}
+
+void grade_derivative(grading *g)
+{
+    script s = {.calls = 0};
+    difference c[CASES], *worst = c;
+    static const double size[] = {0.005, 1, 1000};
+    for (int k = 0; k < CASES; k++) {
+        double nothing[MAX_POINTS + 1] = {0};
+        draw_difference(g, &c[k], k % F_COUNT, size[k / F_COUNT]);
+        int b = script_buffer(&s, "points", MAX_POINTS + 1, nothing);
+        c[k].call = script_call(&s, CALL_DERIVATIVE, 4,
+                                (double[]){c[k].kind, c[k].scale, c[k].x, b}, 1, &b);
+    }
+    snprintf(g->sizes, sizeof g->sizes, "%d functions, x from %.2g to %.4g", CASES, fabs(c[0].x),
+             fabs(c[CASES - 1].x));
+    run_calls(g, &s);
+    grade *q = add_grade(g, "derivative", &s, CASES - 1);
+    unsigned blanks = 0;
+    for (int k = 0; q && k < CASES; k++) {
+        const double *points = s.buffer[k].data;
+        c[k].got = s.call[k].value;
+        c[k].points = (int)fmin(points[0], MAX_POINTS);
+        c[k].point = points + 1;
+        look_at_points(&c[k]);
+        c[k].error = isnan(c[k].got) ? (double)INFINITY : fabs(c[k].got / c[k].right - 1);
+        if (c[k].error > worst->error) worst = &c[k];
+        blanks |= s.call[k].blanks;
+    }
+    if (q && !grade_nan(q, &worst->got, 1, 1, "answer", blanks)) {
+        q->kind = worst->error < 1e-8 ? VERDICT_EXACT : VERDICT_WRONG;
+        if (q->kind == VERDICT_WRONG)
+            say_difference(q, c, worst);
+        else
+            snprintf(q->text, sizeof q->text, "the largest relative error is %.1g", worst->error);
+    }
+    if (q && q->kind == VERDICT_WRONG)
+        snprintf(q->arithmetic, sizeof q->arithmetic,
+                 "f(x) = %s with s = %.4g at x = %.4g: f'(x) = %.10g, you have %.10g, a relative "
+                 "error of %.1g; h was %.2g",
+                 f_name[worst->kind], worst->scale, worst->x, worst->right, worst->got,
+                 worst->error, worst->h);
+    close_script(&s);
+}
+
+/* ------------------------------------------------------------------ E1 ------------------------ */
+
+/* The right contribution is k dy, so is each wrong one. */
+typedef struct {
+    const char *name, *formula;
+    double k;
+    struct {
+        const char *name, *sentence;
+        double k;
+        bool overwrites;
+    } wrong[6];
+} multiple;
+
+static void grade_multiple(grading *g, const script *s, int last, int b, int n, const double *dy,
+                           const double *before, const multiple *of)
+{
+    matrix x;
+    verdict v;
+    open_matrix(&x, n, 1, before, "i ");
+    for (int i = 0; i < n; i++) {
+        x.right[i] = of->k * dy[i];
+        x.terms[i] = fabs(x.right[i]) + fabs(dy[i]);
+    }
+    for (int k = 0; k < 6 && of->wrong[k].name; k++) {
+        double *values =
+            add_candidate(&x, of->wrong[k].name, of->wrong[k].sentence, of->wrong[k].overwrites);
+        for (int i = 0; i < n; i++) values[i] = of->wrong[k].k * dy[i];
+    }
+    x.m.ratio = (const mistakes_ratio[]){{2, "2"}};
+    x.m.ratios = 1;
+    grade *q = judge_matrix(g, of->name, s, last, b, &x, &v);
+    if (is_shown(q, &v))
+        snprintf(q->arithmetic, sizeof q->arithmetic,
+                 "element %d: %.4g from before + %s = %.4g + %.4g = %.4g, you have %.4g", v.cell[1],
+                 before[v.cell[1]], of->formula, before[v.cell[1]], x.right[v.cell[1]], v.right,
+                 v.got);
+    close_matrix(&x);
+}
+
+void grade_used_twice(grading *g)
+{
+    script s = {.calls = 0};
+    const int n = draw_size(g, 3, 7);
+    double *dy = draw_array(g, n), *before = draw_array(g, n), *zero = need(calloc((size_t)n, 8));
+    const double c = fabs(draw_hundredths(g)) + 2.6; /* c, c + 1, 1, 2 and their ratios differ */
+    const int y = script_buffer(&s, "dy", n, dy), x = script_buffer(&s, "dx", n, before);
+    const int a = script_buffer(&s, "da", n, before), b = script_buffer(&s, "db", n, before);
+    const int inner = script_buffer(&s, "dy", n, zero), sum = script_buffer(&s, "dx", n, before);
+    const int same = script_buffer(&s, "dx", n, before);
+    script_call(&s, CALL_SCALE, 4, (double[]){n, c, y, x}, 1, (int[]){x});
+    script_call(&s, CALL_ADD, 4, (double[]){n, y, a, b}, 2, (int[]){a, b});
+    script_call(&s, CALL_ADD, 4, (double[]){n, y, inner, sum}, 2, (int[]){inner, sum});
+    script_call(&s, CALL_SCALE, 4, (double[]){n, c, inner, sum}, 1, (int[]){sum});
+    script_call(&s, CALL_ADD, 4, (double[]){n, y, same, same}, 1, (int[]){same});
+    snprintf(g->sizes, sizeof g->sizes, "n = %d, c = %.4g", n, c);
+    run_calls(g, &s);
+    if (s.answered > 3) s.call[3].blanks |= s.call[2].blanks;
+
+    static const char forgotten[] = "dx holds dy, and not c dy: what is the derivative of c x?";
+    static const char once[] =
+        "One of the two contributions is lost: da and db are one array here.";
+    grade_multiple(g, &s, 0, x, n, dy, before,
+                   &(multiple){"scale dx",
+                               "c dy",
+                               c,
+                               {{"overwritten", overwritten, c, true},
+                                {"c forgotten", forgotten, 1, false},
+                                {"divided by c", "dx holds dy / c.", 1 / c, false},
+                                {"c forgotten, and overwritten", forgotten, 1, true}}});
+    const multiple add = {"add da", "dy", 1, {{"overwritten", overwritten, 1, true}}};
+    multiple add_b = add;
+    add_b.name = "add db";
+    grade_multiple(g, &s, 1, a, n, dy, before, &add);
+    grade_multiple(g, &s, 1, b, n, dy, before, &add_b);
+    grade_multiple(g, &s, 3, sum, n, dy, before,
+                   &(multiple){"c x + x",
+                               "c dz + dz",
+                               c + 1,
+                               {{"overwritten", overwritten, c, true},
+                                {"overwritten", overwritten, 1, true},
+                                {"overwritten", overwritten, c + 1, true},
+                                {"c forgotten", forgotten, 2, false},
+                                {"add forgotten", "dx lacks what add contributes.", c, false}}});
+    grade_multiple(g, &s, 4, same, n, dy, before,
+                   &(multiple){"x + x",
+                               "dz + dz",
+                               2,
+                               {{"overwritten", overwritten, 1, true},
+                                {"overwritten", overwritten, 2, true},
+                                {"added once", once, 1, false}}});
+    close_script(&s);
+    free(dy), free(before), free(zero);
+}
+
+/* ------------------------------------------------------------------ E2 ------------------------ */
+
+/* x [I,J] = sum over k of left_ik right_kj, where each factor is read with two strides. */
+typedef struct {
+    int I, J, n;
+    const double *left, *right;
+    int left_i, left_k, right_k, right_j;
+} product;
+
+static void multiply(const product *p, int from, bool absolute, double *x)
+{
+    for (int i = 0; i < p->I; i++)
+        for (int j = 0; j < p->J; j++) {
+            double sum = 0;
+            for (int k = from; k < p->n; k++) {
+                double term = p->left[i * p->left_i + k * p->left_k] *
+                              p->right[k * p->right_k + j * p->right_j];
+                sum += absolute ? fabs(term) : term;
+            }
+            x[i * p->J + j] = sum;
+        }
+}
+
+/* `other` is the product with a factor read as if it were its transpose. */
+static void grade_product(grading *g, const char *name, const script *s, int b,
+                          const double *before, const product *p, const product *other,
+                          const char *sentence)
+{
+    matrix x;
+    verdict v;
+    open_matrix(&x, p->I, p->J, before, name[1] == 'A' ? "ik" : "kj");
+    multiply(p, 0, false, x.right);
+    multiply(p, 0, true, x.terms);
+    multiply(other, 0, false, add_candidate(&x, "no transpose", sentence, false));
+    multiply(p, p->n - 1, false,
+             add_candidate(&x, "the last term alone",
+                           "A sum holds its last term alone: = in place of +=.", false));
+    multiply(p, p->n - 1, false,
+             add_candidate(&x, "the last term alone, and overwritten",
+                           "The gradient itself is set, not added to, in the innermost loop.",
+                           true));
+    add_overwritten(&x);
+    x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {p->n, "the number of terms"}};
+    x.m.ratios = p->n == 2 ? 1 : 2;
+    grade *q = judge_matrix(g, name, s, 0, b, &x, &v);
+    if (is_shown(q, &v)) {
+        const int i = v.cell[1], j = v.cell[2];
+        int n = snprintf(q->arithmetic, sizeof q->arithmetic, "%s[%c%d,%c%d] = %.4g from before",
+                         name, x.m.letter[0], i, x.m.letter[1], j, before[i * p->J + j]);
+        for (int k = 0; k < p->n; k++)
+            n += snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " + %.4g*%.4g",
+                          p->left[i * p->left_i + k * p->left_k],
+                          p->right[k * p->right_k + j * p->right_j]);
+        int digits = v.kind == VERDICT_CLOSE ? 10 : 4;
+        snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " = %.*g, you have %.*g",
+                 digits, v.right, digits, v.got);
+    }
+    close_matrix(&x);
+}
+
+void grade_matmul(grading *g)
+{
+    script s = {.calls = 0};
+    const int M = draw_size(g, 2, 5), K = M + draw_size(g, 1, 2), N = K + draw_size(g, 1, 2);
+    double *A = draw_array(g, M * K), *B = draw_array(g, K * N), *dC = draw_array(g, M * N);
+    double *dA = draw_array(g, M * K), *dB = draw_array(g, K * N);
+    const int a = script_buffer(&s, "A", M * K, A), b = script_buffer(&s, "B", K * N, B);
+    const int c = script_buffer(&s, "dC", M * N, dC), da = script_buffer(&s, "dA", M * K, dA);
+    const int db = script_buffer(&s, "dB", K * N, dB);
+    script_call(&s, CALL_MATMUL, 8, (double[]){M, K, N, a, b, c, da, db}, 2, (int[]){da, db});
+    snprintf(g->sizes, sizeof g->sizes, "M = %d, K = %d, N = %d", M, K, N);
+    run_calls(g, &s);
+    grade_product(g, "dA", &s, da, dA, &(product){M, K, N, dC, B, N, 1, 1, N},
+                  &(product){M, K, N, dC, B, N, 1, K, 1},
+                  "B was read as if it were [N,K]: B_kj lies at B[k * N + j].");
+    grade_product(g, "dB", &s, db, dB, &(product){K, N, M, A, dC, 1, K, N, 1},
+                  &(product){K, N, M, A, dC, M, 1, N, 1},
+                  "A was read as if it were [K,M]: A_ik lies at A[i * K + k].");
+    close_script(&s);
+    free(A), free(B), free(dC), free(dA), free(dB);
+}
+
+/* ------------------------------------------------------------------ E3 ------------------------ */
+
+static const mistake of_softmax[] = {
+    MISTAKE_NO_DELTA, MISTAKE_DELTA_OF_ONES, MISTAKE_DELTA_MEAN, MISTAKE_DELTA_UNWEIGHTED,
+    MISTAKE_DIAGONAL, MISTAKE_NO_P,          MISTAKE_SIGN,       MISTAKE_DELTA_ADDED};
+enum { OF_SOFTMAX = sizeof of_softmax / sizeof *of_softmax };
+
+/* Attention with one query and V = 1: then dP = dO, which is drawn. */
+static steps *draw_row(grading *g, int N)
+{
+    steps *a = need(steps_open(&(steps_problem){.H = 1, .G = 1, .T = 1, .N = N, .D = 2, .Dv = N}));
+    for (int d = 0; d < 2; d++) a->at[STEPS_Q][d] = draw_hundredths(g);
+    for (int e = 0; e < 2 * N; e++) a->at[STEPS_K][e] = draw_hundredths(g);
+    for (int j = 0; j < N; j++) {
+        a->at[STEPS_V][j * N + j] = 1;
+        a->at[STEPS_DO][j] = draw_hundredths(g);
+    }
+    steps_forward(a, STEPS_R);
+    steps_backward(a);
+    return a;
+}
+
+/* Which wrong backwards does a check with this dP let pass? */
+static void grade_upstream(grading *g, const script *s, int b, const steps *a)
+{
+    grade *q = add_grade(g, "upstream", s, 0);
+    const int N = a->p.N;
+    const double *dP = s->buffer[b].data;
+    if (!q || grade_nan(q, dP, N, 1, "element", s->call[0].blanks)) return;
+    q->kind = VERDICT_WRONG;
+    for (int j = 0; j < N; j++)
+        if (!isfinite(dP[j])) {
+            bool nothing = isnan(dP[j]);
+            if (nothing) q->kind = VERDICT_NOT_WRITTEN;
+            snprintf(q->text, sizeof q->text,
+                     nothing ? "dP[%d] was not written" : "dP[%d] is infinite", j);
+            return;
+        }
+    steps *x = need(steps_copy(a));
+    mistake_set hidden = 0;
+    memcpy(x->at[STEPS_DO], dP, (size_t)N * sizeof *dP);
+    steps_backward(x);
+    if (!mistakes_hidden(x, STEPS_DS, NULL, &hidden)) need(NULL);
+    int n = 0, count = 0;
+    char names[400] = "";
+    for (int k = 0; k < OF_SOFTMAX; k++) {
+        if (!(hidden >> of_softmax[k] & 1)) continue;
+        n += snprintf(names + n, sizeof names - (size_t)n, "%s\"%s\"", count++ ? ", " : "",
+                      mistakes_texts[of_softmax[k]].name);
+    }
+    q->kind = count ? VERDICT_WRONG : VERDICT_EXACT;
+    if (count == 0)
+        snprintf(q->text, sizeof q->text, "all %d mistakes that were tried are seen", OF_SOFTMAX);
+    else
+        snprintf(
+            q->text, sizeof q->text,
+            "hides %d of %d mistakes: %s.  With this dP their dS is the right one, and a check "
+            "that uses it lets them pass",
+            count, OF_SOFTMAX, names);
+    if (count) {
+        n = snprintf(q->arithmetic, sizeof q->arithmetic, "with dP =");
+        for (int j = 0; j < N && j < 5; j++)
+            n += snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, "%s %.3g",
+                          j ? "," : "", dP[j]);
+        n += snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, "%s the right dS is",
+                      N > 5 ? ", ..." : "");
+        for (int j = 0; j < N && j < 5; j++)
+            n += snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, "%s %.3g",
+                          j ? "," : "", fabs(x->at[STEPS_DS][j]) < 1e-12 ? 0 : x->at[STEPS_DS][j]);
+        if (N > 5) snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, ", ...");
+    }
+    steps_close(x);
+}
+
+static void grade_jacobian(grading *g, const script *s, int b, const steps *a)
+{
+    matrix x;
+    verdict v;
+    const int N = a->p.N;
+    const double *P = a->at[STEPS_P];
+    open_matrix(&x, N, N, NULL, "jk");
+    double *diagonal =
+        add_candidate(&x, "the diagonal alone",
+                      "P_j depends on the other scores, too: J_jk is not 0 for k != j.", false);
+    double *sign = add_candidate(&x, "sign off the diagonal",
+                                 "For k != j, does P_j rise or fall when S_k rises?", false);
+    double *without = add_candidate(&x, "no term for j = k",
+                                    "J_jk = -P_j P_k everywhere: on the diagonal, S_k is in the "
+                                    "numerator as well.",
+                                    false);
+    double *no_P = add_candidate(&x, "no P in front", "J_jk lacks the factor P_j.", false);
+    double *all = add_candidate(&x, "sign", "J_jk has the wrong sign everywhere.", false);
+    for (int j = 0; j < N; j++)
+        for (int k = 0; k < N; k++) {
+            const int e = j * N + k;
+            x.right[e] = P[j] * ((j == k) - P[k]);
+            x.terms[e] = 10 * P[j] * ((j == k) + P[k]);
+            diagonal[e] = j == k ? x.right[e] : 0;
+            sign[e] = j == k ? x.right[e] : P[j] * P[k];
+            without[e] = -P[j] * P[k];
+            no_P[e] = (j == k) - P[k];
+            all[e] = -x.right[e];
+        }
+    x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {N, "N"}};
+    x.m.ratios = 2;
+    grade *q = judge_matrix(g, "J", s, 1, b, &x, &v);
+    if (is_shown(q, &v)) {
+        const int j = v.cell[1], k = v.cell[2];
+        if (j == k)
+            snprintf(q->arithmetic, sizeof q->arithmetic,
+                     "J[j%d,k%d] = %.4g * (1 - %.4g) = %.4g, you have %.4g", j, k, P[j], P[k],
+                     v.right, v.got);
+        else
+            snprintf(q->arithmetic, sizeof q->arithmetic,
+                     "J[j%d,k%d] = -%.4g * %.4g = %.4g, you have %.4g", j, k, P[j], P[k], v.right,
+                     v.got);
+    }
+    close_matrix(&x);
+}
+
+void grade_softmax(grading *g)
+{
+    script s = {.calls = 0};
+    const int N = draw_size(g, 4, 7);
+    steps *a = draw_row(g, N);
+    const double *dP = a->at[STEPS_DO];
+    const int u = script_unwritten(&s, "dP", N), p = script_buffer(&s, "P", N, a->at[STEPS_P]);
+    const int J = script_unwritten(&s, "J", N * N), dp = script_buffer(&s, "dP", N, dP);
+    const int slow = script_unwritten(&s, "dS", N), fast = script_unwritten(&s, "dS", N);
+    script_call(&s, CALL_UPSTREAM, 2, (double[]){N, u}, 1, &u);
+    script_call(&s, CALL_JACOBIAN, 3, (double[]){N, p, J}, 1, &J);
+    script_call(&s, CALL_SOFTMAX_SLOW, 4, (double[]){N, J, dp, slow}, 1, &slow);
+    script_call(&s, CALL_SOFTMAX, 4, (double[]){N, p, dp, fast}, 1, &fast);
+    snprintf(g->sizes, sizeof g->sizes, "N = %d", N);
+    run_calls(g, &s);
+    grade_upstream(g, &s, u, a);
+    grade_jacobian(g, &s, J, a);
+    grade_steps(g, &s, 2, a, 1, &(step_answer){"dS with J", STEPS_DS, slow, NULL});
+    grade *q = s.answered > 2 ? &g->of[g->grades - 1] : NULL;
+    bool without_J = false;
+    for (int e = 0; s.answered > 1 && e < N * N; e++) without_J |= isnan(s.buffer[J].data[e]);
+    if (q && q->kind != VERDICT_EXACT && without_J && s.call[2].blanks == 0) {
+        q->kind = VERDICT_NOT_WRITTEN;
+        q->arithmetic[0] = 0;
+        snprintf(q->text, sizeof q->text, "it needs J, which is not written yet");
+    }
+    grade_steps(g, &s, 3, a, 1, &(step_answer){"dS", STEPS_DS, fast, NULL});
+    close_script(&s);
+    steps_close(a);
+}

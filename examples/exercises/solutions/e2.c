@@ -1,0 +1,13 @@
+/* ∂C_ij/∂A_ik = B_kj, so dA = dC B^T;  ∂C_ij/∂B_kj = A_ik, so dB = A^T dC. */
+#include "exercise.h"
+
+void matmul_backward(int M, int K, int N, const double *A, const double *B, const double *dC,
+                     double *dA, double *dB)
+{
+    for (int i = 0; i < M; i++)
+        for (int k = 0; k < K; k++)
+            for (int j = 0; j < N; j++) {
+                dA[i * K + k] += dC[i * N + j] * B[k * N + j];
+                dB[k * N + j] += A[i * K + k] * dC[i * N + j];
+            }
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# check-exercises.sh GRADE COMPILE RUNNERS -- every submission in examples/exercises is graded as its first
+# lines expect: "// expect dS: wrong, no delta"; what they do not name is expected to be exact.  The exercises
+# themselves have blanks and are not written, the solutions are exact; none has warnings.  Three seeds each.
+#
+# Then the same without sanitizers, for those whose verdict needs none; the status and results.json of
+# grade-all; what is wrong in a command line.  CC is the compiler.
+set -eu
+cd "$(dirname "$0")/.."
+grade=$1 compile=$2 runners=$3 folder=examples/exercises
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export LC_ALL=C
+
+fail() { echo "check-exercises: $*" >&2; exit 1; }
+
+# ends STATUS WORDS ARGUMENT...: grade ends with that status, and says the words
+ends() {
+    status=$1 words=$2 got=0
+    shift 2
+    "$grade" --compile "$compile" --runners "$runners" "$@" >"$work/output" 2>&1 || got=$?
+    [ "$got" -eq "$status" ] && grep -q -e "$words" "$work/output" && return
+    cat "$work/output"
+    fail "grade $*: status $got, not $status with \"$words\""
+}
+
+# What is undefined without a crash is seen by sanitizers alone, if the compiler has them.
+submissions=$(grep -L 'expect program: \(undefined\|an array\)' $folder/wrong/*.c)
+case $compile in *-fsanitize*) submissions=$(ls $folder/wrong/*.c) ;; esac
+echo "  as compiled for everybody:"
+# shellcheck disable=SC2086
+"$grade" --compile "$compile" --runners "$runners" --seed "${SEED:-1}" --seeds 3 --seconds 2 --expect \
+    $folder/e[0-7]_*.c $folder/solutions/*.c $submissions
+
+echo "  without sanitizers:"
+plain="$CC -std=gnu11 -O0 -g -Werror=return-type -I$folder"
+for n in 2 3 7; do $plain -DEXERCISE=$n -c -o "$work/runner$n.o" $folder/runner.c; done
+# shellcheck disable=SC2046
+"$grade" --compile "$plain" --runners "$work" --seed 1 --seeds 3 --seconds 2 --expect $folder/solutions/e[237].c \
+    $(grep -lE 'expect program: (wrote|read) outside|expect program: crashed' $folder/wrong/e[237]_*.c)
+
+echo "  command lines, a table, results.json:"
+printf '// expect dS: wrong, sign\n' | cat - $folder/solutions/e3.c >"$work/e3_false_expectation.c"
+ends 1 'dS is exact' --expect "$work/e3_false_expectation.c"
+printf '// expect dT: exact\n' | cat - $folder/solutions/e3.c >"$work/e3_no_such_quantity.c"
+ends 1 'dT is no quantity' --expect "$work/e3_no_such_quantity.c"
+ends 0 '^8 of 8 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
+ends 1 '^0 of 8 files are all right' --table --results "$work/stubs.json" $folder/e[0-7]_*.c
+ends 1 'there is no file' --table $folder/solutions/e[0-6].c
+ends 1 'dQ           not written: BLANK(5) still stands there' $folder/e5_attention_row.c
+ends 2 'no file is named'
+ends 2 'which exercise is' README.md
+ends 2 'cannot read .*e3_none.c' e3_none.c
+ends 2 'there is no option --nonsense' --nonsense
+ends 0 'All right' --exercise 3 $folder/solutions/e3.c
+ends 1 'Hint 2 for dS' --hint 2 --seed 5 $folder/wrong/e3_no_delta.c
+ends 1 'seed 5: N = ' --seed 5 $folder/wrong/e3_no_delta.c
+[ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 25 ] || fail "results.json lacks a score of 1"
+[ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 25 ] || fail "results.json lacks a score of 0"
+if command -v python3 >/dev/null; then
+    python3 -m json.tool "$work/stubs.json" >/dev/null || fail "results.json is no JSON"
+fi
+echo "  all as expected"
