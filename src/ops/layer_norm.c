@@ -44,7 +44,7 @@ AT_KERNEL(layer_norm_backward);
 static const at_row_op layer_norm_rows = {.saved = 2 /* mu, r */, .space = 2, .sums = 2};
 
 /* y_j = gamma_j (x_j - mu) r + beta_j */
-static void layer_norm_y(const at_chunk *row, void *restrict values)
+static void layer_norm_y(const at_chunk *row, void *values)
 {
     const int N = row->n;
     const REAL *restrict x = row->in[0], *restrict gamma = row->in[1], *restrict beta = row->in[2];
