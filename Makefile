@@ -410,7 +410,7 @@ demo: $(B)/examples/demo ## train on real text; TEXT="files..." or ARGS="--help"
 run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
 	@$< $(ARGS)
 
-# A submission and its runner: with sanitizers if the compiler has them.
+# A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
 exercises := 0 1 2 3 4 5 6 7
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o)
 exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Iexamples/exercises $$(cat $(B)/exercises/sanitizers)
@@ -420,7 +420,9 @@ $(B)/exercises/sanitizers: $(B)/flags
 	@mkdir -p $(@D)
 	@with="-fsanitize=address,undefined -fno-sanitize-recover=all"; \
 	echo 'int main(void) { return 0; }' | $(CC) $$with -x c -o $@.try - 2>/dev/null && $@.try || with=; \
-	rm -f $@.try; echo "$$with" >$@
+	init=-ftrivial-auto-var-init=pattern; \
+	echo 'int main(void) { return 0; }' | $(CC) $$init -x c -o $@.try - 2>/dev/null || init=; \
+	rm -f $@.try; echo "$$with $$init" >$@
 $(exercise_runners): $(B)/exercises/runner%.o: examples/exercises/runner.c examples/exercises/protocol.h \
     examples/exercises/exercise.h $(B)/exercises/sanitizers
 	$(call say,CC,$<)$(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@ $<

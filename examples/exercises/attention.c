@@ -209,7 +209,7 @@ void grade_delta(grading *g)
 
 /* ------------------------------------------------------------------ E7 ------------------------ */
 
-enum { ROWS = 9, MOST_KEYS = 9, MOST_DV = 4 };
+enum { ROWS = 10, MOST_KEYS = 9, MOST_DV = 4 };
 
 /* One row of scores */
 typedef struct {
@@ -296,8 +296,9 @@ static void draw_scores(grading *g, score_row *r, int number, int Dv)
                                            "the last tile is -INFINITY everywhere",
                                            "every score is -INFINITY",
                                            "scores near -1000",
-                                           "the first and the last score are -INFINITY"};
-    static const int tile[ROWS] = {1, 3, 0, 3, 3, 3, 2, 2, 3};
+                                           "the first and the last score are -INFINITY",
+                                           "the first tile is near 1000, the rest near 0"};
+    static const int tile[ROWS] = {1, 3, 0, 3, 3, 3, 2, 2, 3, 2};
     const double none = -(double)INFINITY;
     *r = (score_row){.N = draw_size(g, 7, MOST_KEYS), .kind = kind[number]};
     r->tile = tile[number] ? tile[number] : r->N;
@@ -306,7 +307,7 @@ static void draw_scores(grading *g, score_row *r, int number, int Dv)
     for (int j = 0; j < r->N; j++) {
         double S = draw_size(g, -16, 16) / 8.0;
         if (number == 1) S = 0.75 * j + S / 8;
-        if (number == 3) S += 1000;
+        if (number == 3 || (number == 9 && j < r->tile)) S += 1000;
         if (number == 7) S -= 1000;
         bool masked = (number == 4 && j < r->tile) || (number == 5 && j >= last) || number == 6 ||
                       (number == 8 && (j == 0 || j == r->N - 1));

@@ -32,7 +32,7 @@ void softmax_jacobian(int N, const double *P, double *J)
     (void)P;
 }
 
-/* dS [N] = sum_j dP_j J_jk */
+/* dS [N] = sum_j dP_j J_jk, with the J of your softmax_jacobian */
 void softmax_backward_slow(int N, const double *J, const double *dP, double *dS)
 {
     for (int k = 0; k < N; k++) dS[k] = BLANK(3);

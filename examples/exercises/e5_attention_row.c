@@ -29,8 +29,7 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
         for (int d = 0; d < Dv; d++) dV[j * Dv + d] += BLANK(2);
     }
 
-    /* delta: BLANK(3) */
-    delta = BLANK(3);
+    delta = BLANK(3); /* a sum over j */
 
     for (int j = 0; j < N; j++) {
         double dR = BLANK(4);

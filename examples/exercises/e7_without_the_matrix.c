@@ -8,18 +8,17 @@
  *     O   sum_j exp(S_j - m) V_j               [Dv], divided by l at the very end
  *
  * A new tile may have a larger score, m'.  Then l and O, which were made with m, are multiplied by
- * a factor: exp(S_j - m') = exp(S_j - m) times what?  (m begins at -INFINITY.  So can a whole tile
- * be: its scores are
- * -INFINITY where a mask is.  -INFINITY - -INFINITY is NaN.)
+ * a factor: exp(S_j - m') = exp(S_j - m) times what?  (m begins at -INFINITY.  Scores are -INFINITY
+ * where a mask is, of a whole tile perhaps.  -INFINITY - -INFINITY is NaN.)
  *
  * At the end lse = m + log(l), the log-sum-exp of the row.  A row that is -INFINITY everywhere has
  * O = 0 and lse = -INFINITY.
  *
  * Scores may be 1000: exp(1000) is infinite, exp(1000 - m) is not.
  *
- * b) The backward of E6 without P: P_ij = exp(S_ij - lse_i) is computed again from Q and K, one
- * element at a time.  lse is one number per row, P would have been N.  (Every row attends to
- * something here.) */
+ * b) The backward of E6 without P: S_ij = c Q_i . K_j and P_ij = exp(S_ij - lse_i) are computed
+ * again, one element at a time.  lse is one number per row, P would have been N.  (Every row attends
+ * to something here.) */
 #include "exercise.h"
 
 /* O [Dv] = ..., *lse = ...      S [N], V [N,Dv]; a tile has `tile` keys, the last one maybe fewer */
@@ -56,8 +55,10 @@ void attention_backward_recomputed(int T, int N, int D, int Dv, double c, const 
 {
     for (int i = 0; i < T; i++)
         for (int j = 0; j < N; j++) {
-            double S = BLANK(7), P = BLANK(8);
-            double dP = BLANK(9), dR = BLANK(10);
+            double S = BLANK(7); /* a sum over d < D */
+            double P = BLANK(8);
+            double dP = BLANK(9); /* a sum over d < Dv */
+            double dR = BLANK(10);
             for (int d = 0; d < Dv; d++) dV[j * Dv + d] += BLANK(11);
             for (int d = 0; d < D; d++) {
                 dQ[i * D + d] += BLANK(12);

@@ -200,8 +200,8 @@ static void print_submission(const submission *x)
         printf("  All right.\n");
     else if (hint > 0)
         print_hints(x);
-    else
-        printf("  Again with SEED=%d; a hint: HINT=1\n", (int)g->seed);
+    if (!all_right(x))
+        printf("  Again with SEED=%d%s\n", (int)g->seed, hint > 0 ? "" : "; a hint: HINT=1");
 }
 
 /* ------------------------------------------------------------------ a table, results.json ----- */

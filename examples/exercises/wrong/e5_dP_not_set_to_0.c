@@ -1,0 +1,27 @@
+// expect dQ: wrong
+// expect dK: wrong
+#include "exercise.h"
+
+void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
+                            const double *V, const double *P, const double *dO, double *dQ,
+                            double *dK, double *dV)
+{
+    double dP[64], delta = 0;
+
+    for (int j = 0; j < N; j++) {
+        for (int d = 0; d < Dv; d++) {
+            dP[j] += dO[d] * V[j * Dv + d];
+            dV[j * Dv + d] += P[j] * dO[d];
+        }
+    }
+
+    for (int j = 0; j < N; j++) delta += P[j] * dP[j];
+
+    for (int j = 0; j < N; j++) {
+        double dR = c * (P[j] * (dP[j] - delta));
+        for (int d = 0; d < D; d++) {
+            dQ[d] += dR * K[j * D + d];
+            dK[j * D + d] += dR * Q[d];
+        }
+    }
+}
