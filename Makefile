@@ -210,7 +210,7 @@ test: $(runner) ## run the test suite; SUITE=name and CASE=name choose from it
 	@$(if $(SUITE),CK_RUN_SUITE=$(SUITE)) $(if $(CASE),CK_RUN_CASE=$(CASE)) $(wrapper) $(runner)
 check: test ## the same as test
 
-gradcheck: $(gradcheck) ## check the gradient of every op against numerical differences
+gradcheck: $(gradcheck) ## check the gradient of every op against numerical differences; ARGS=softmax chooses
 	@$(wrapper) $(gradcheck) $(ARGS)
 
 mutation: ## plant wrong gradients in a copy of the sources; each must be caught

@@ -1,5 +1,4 @@
 /* 00_attention_in_100_lines.c -- attention, its gradient, and a check of that gradient.
- *
  *     cc 00_attention_in_100_lines.c -lm && ./a.out
  *
  * T queries read N values, each value as far as its key fits the query:
@@ -8,8 +7,9 @@
  *     2 scale    S = c R,  c = 1/sqrt(D)      6 softmax   P = exp(S), divided by its row's sum
  *                                             8 values    O = P V
  *
- * (3 softcap, 4 bias and 7 dropout are off.)  The loss is L = sum of dO O, with dO given; dX means
- * ∂L/∂X.  backward() finds it by the chain rule, from 8 to 1; check() compares with differences. */
+ * (The optional steps 3, 4, 7 are left out.)  dX means ∂L/∂X.  Whatever the loss L is, the layers
+ * after attention pass dO back, and only dO matters here: so dO is given, and L = sum of dO O has
+ * it.  backward() applies the chain rule, from 8 to 1; check() compares with differences. */
 #include <math.h>
 #include <stdio.h>
 
@@ -24,7 +24,7 @@ static double forward(void)
     double L = 0;
     c = 1 / sqrt((double)D);
     for (int i = 0; i < T; i++) {
-        int n = causal ? N - T + i + 1 : N; /* 5: keys 0 to n-1; of the rest nothing is read */
+        int n = causal ? N - T + i + 1 : N; /* 5: keys 0 to n-1; the last query reads all keys */
         double S[N] = {0}, m = -HUGE_VAL, l = 0;
         for (int j = 0; j < n; j++) {
             for (int d = 0; d < D; d++) S[j] += c * Q[i][d] * K[j][d]; /* 1, 2: S_ij = c Q_i.K_j */

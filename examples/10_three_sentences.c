@@ -30,7 +30,7 @@
  * Queries that are padding attend as well.  Their output has to be left out of the loss.
  *
  * Smaller still, three tokens of size 1, every step worked out forward and backward:
- * `trace --self --dim 1 --values 1,2,3`.  Read on: 11_cat_and_rat.c trains one. */
+ * `trace --self --Q 1/2/3`.  Read on: 11_cat_and_rat.c trains one. */
 #include "attic.h"
 #include "attic_plot.h"
 
@@ -267,13 +267,13 @@ int main(int argc, char **argv)
         printf("ids %s   embedded %s   weights %s   output %s\n\n", at_shape_text(r[0].ids->shape),
                at_shape_text(r[0].x->shape), at_shape_text(r[0].A->shape),
                at_shape_text(r[0].O->shape));
-    printf("weight, padding: on padding, mean over all words; change: the largest in the\n"
+    printf("on padding: the weight there, mean over all words; change: the largest in the\n"
            "output of a word if all is padded to 16; gradient: |d(loss)/d(embedding of\n"
            "\"this\")| for a loss on the second sentence, which has no \"this\"\n\n");
     printf("          weights of \"sample\":                           all words\n");
     printf("mask      ");
     for (int i = 0; i < length[0]; i++) printf("%8s", vocabulary[word_id[0][i]]);
-    printf("  padding    weight, padding   change gradient\n");
+    printf("  padding        on padding   change gradient\n");
     for (int m = 0; m < MASKS; m++) l[m] = print_mask(t[m], (mask_kind)m, &r[m]);
     if (argc > first) draw(t[0], argv[first], r);
 

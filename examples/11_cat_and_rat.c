@@ -71,6 +71,18 @@ static void train(at_tape *t, const model *m)
     }
 }
 
+/* The names, or the ids, or the positions themselves. */
+static void print_names(const char *what, const int32_t *ids, const char *const *names)
+{
+    printf("%-14s", what);
+    for (int j = 0; j < T; j++)
+        if (names)
+            printf("%6s", names[j]);
+        else
+            printf("%6d", ids ? (int)ids[j] : j);
+    printf("\n");
+}
+
 static void print_row(const char *what, const at_tensor *A)
 {
     printf("%-14s", what);
@@ -91,15 +103,20 @@ int main(int argc, char **argv)
     printf("Can a query find a key by its distance?  A layer learns to name the id seven\n"
            "places ahead in random sequences of eleven; then it reads \"the cat ate the\n"
            "rat\", where the c, position 2, needs the r, position 9.  loss: the mean of -log\n"
-           "P(right id).  Look at column 9.\n\n");
+           "P(right id).  Look at column 9.\n\n"
+           "The sentence as ids, one for each kind of letter or sound:\n\n");
+    print_names("position", NULL, NULL);
+    print_names("id", sentence, NULL);
+    print_names("name", NULL, name);
+    printf("\n");
     train(t, &m);
 
     at_tensor *ids = at_ints(t, at_shape_of(1, T), sentence), *free_A = NULL, *causal_A = NULL;
     read_ids(t, &m, ids, false, &free_A);
     read_ids(t, &m, ids, true, &causal_A);
-    printf("\nWeights of the c at position 2, position by position:\n\n%-14s", "");
-    for (int j = 0; j < T; j++) printf("%6d", j);
-    printf("\n");
+    printf("\nWeights of the c at position 2, position by position:\n\n");
+    print_names("", NULL, NULL);
+    print_names("", NULL, name);
     print_row("no mask", free_A);
     print_row("causal mask", causal_A);
     double before = at_get(free_A, 0, 0, 2, 9), after = at_get(causal_A, 0, 0, 2, 9);

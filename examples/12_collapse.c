@@ -188,7 +188,7 @@ static void measure(at_tape *t, at_monitor *monitor, const model *m, const remed
         r->last = monitor->head->statistics, r->state = monitor->head->state;
         r->step[r->n] = r->now, r->entropy[r->n++] = r->last.entropy;
         if (r->verbose && r->now % 50 == 0)
-            printf("%8d%12.2f%11.1f%11.1f\n", r->now, r->loss, r->last.entropy, r->last.largest);
+            printf("%8d%12.2f%11.1f%11.2f\n", r->now, r->loss, r->last.entropy, r->last.largest);
     }
     at_rewind(t, here);
     at_train(t, training);
@@ -228,7 +228,7 @@ static void print_run(const remedy *how, const run *r)
 {
     char warned[16] = "never";
     if (r->warned >= 0) snprintf(warned, sizeof warned, "step %d", r->warned);
-    printf("%-16s%8.2f%11.1f%11.1f   %-11s%-13s%s\n", how->name, r->loss, r->last.entropy,
+    printf("%-16s%8.2f%11.1f%11.2f   %-11s%-13s%s\n", how->name, r->loss, r->last.entropy,
            r->last.largest, warned, at_head_text(r->state), judge(r));
 }
 
@@ -302,7 +302,10 @@ int main(int argc, char **argv)
         "               weights; output 0: of a model that returns 0\n"
         "    entropy    of a row of weights, in nats, mean over rows; at most ln 32 = %.1f\n"
         "    largest    the largest weight of a row, mean over rows\n"
-        "    warned     when the monitor warned first; is now: its verdict at the end\n"
+        "    warned     when the monitor warned first; is now: its verdict at the end:\n"
+        "               low-entropy: nearly one key in each row; uniform: nearly equal weights;\n"
+        "               similarity: how equal the rows are, 1 if they are the same\n"
+        "    norm of q, k: a layer norm of queries and keys before their product\n"
         "    cures?     yes below 1/10 of the loss of output 0; it helps below 1/2\n\n",
         log(T));
     for (int i = 0; i < 2; i++)

@@ -178,8 +178,8 @@ trace_input() {
 --Q $work/wide.npy|is of shape \[1,9\], but must have two dimensions of 1 to 8
 --Q $work/nowhere.npy|nowhere.npy
 --bias 1,2,3|--bias is \[1,3\], but must be \[3,4\]
---mask 11|--mask must be 4 digits 0 or 1 for each of 3 queries
---mask 1111/1111|--mask must be 4 digits
+--mask 11|--mask must have 4 digits 0 or 1, one for each key
+--mask 1111/1111|--mask must have 4 digits
 --window a|--window must be one or two whole numbers
 --window 1,2,3|--window must be one or two whole numbers
 --cell q3,k0|--cell must be a query and a key, from q0,k0 to q2,k3

@@ -246,9 +246,10 @@ static void set_masks(trace *t)
     steps *a = t->a;
     const int T = a->p.T, N = a->p.N;
     if (*t->o.mask && !read_mask(a, t->o.mask))
-        fail("--mask must be %d digits 0 or 1 for each of %d queries, such as 110/011, or one row "
-             "for all, not \"%s\"",
-             N, T, t->o.mask);
+        fail(
+            "--mask must have %d digits 0 or 1, one for each key, for all queries, or %d such rows "
+            "with / between them, not \"%s\"",
+            N, T, t->o.mask);
     if (*t->o.window && !read_window(t->o.window, &t->left, &t->right))
         fail("--window must be one or two whole numbers from 0 to %d, such as 2 or 2,1, not \"%s\"",
              TRACE_MAX, t->o.window);
@@ -336,8 +337,9 @@ static inputs read_inputs(const trace_options *o)
     if (o->self) in.K = in.V = in.Q;
     if (in.bias.rows && ((in.bias.rows != 1 && in.bias.rows != in.T.n) ||
                          (in.bias.columns != 1 && in.bias.columns != in.N.n)))
-        fail("--bias is [%d,%d], but must be [%d,%d]; a 1 in place of one of them repeats it",
-             in.bias.rows, in.bias.columns, in.T.n, in.N.n);
+        fail("--bias is [%d,%d], but must be [%d,%d], [1,%d] (one row for every query) "
+             "or [%d,1]",
+             in.bias.rows, in.bias.columns, in.T.n, in.N.n, in.N.n, in.T.n);
     return in;
 }
 

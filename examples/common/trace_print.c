@@ -154,7 +154,9 @@ static void print_given(const trace *t)
 static void print_scale(const trace *t)
 {
     begin(t, STEPS_X);
-    const char *scale = t->o.scale == 0 ? "1/sqrt(D)" : "the scale";
+    const char *scale = t->o.scale == 0 ? "1/sqrt(D)"
+                        : t->o.paper    ? "--scale, which --paper sets to 1 (else 1/sqrt(D))"
+                                        : "--scale";
     if (t->o.temperature == 1)
         trace_say(0, "c = %s = %.4g", scale, t->a->c);
     else
@@ -190,9 +192,18 @@ static void print_mask(const trace *t)
     if (section_off(t, 5, "Every query attends to every key.")) return;
     trace_title("5 mask: row i attends to key j where all of these allow it");
     if (*t->o.mask) trace_say(0, "--mask %s, 1 = attend", t->o.mask);
-    if (t->o.causal) trace_say(0, "causal: j <= i + N - T = i + %d - %d", p->N, p->T);
-    if (t->left) trace_say(0, "window, %d to the left: j > i + N - T - %d", t->left, t->left);
-    if (t->right) trace_say(0, "window, %d to the right: j < i + N - T + %d", t->right, t->right);
+    if (t->o.causal)
+        trace_say(
+            0,
+            "causal: j <= i + N - T = i + %d - %d.  The last query stands at the last key, so "
+            "query i stands at key i + N - T, and reads the keys up to that one.",
+            p->N, p->T);
+    if (t->left)
+        trace_say(0, "window, %d to the left with its own: j > p - %d, p = i + N - T", t->left,
+                  t->left);
+    if (t->right)
+        trace_say(0, "window, %d to the right with its own: j < p + %d, p = i + N - T", t->right,
+                  t->right);
     if (some_bias_masks(t)) trace_say(0, "bias: is not -inf");
     trace_say(0, "From here on, what is masked is not read; S is shown as -inf there.");
     print_shape(t, STEPS_S);
@@ -227,7 +238,8 @@ static void print_softmax(const trace *t)
 static void print_dropout(const trace *t)
 {
     const double p = t->a->p.dropout;
-    if (section_off(t, 7, "z = 1 everywhere, so A = P.")) return;
+    if (section_off(t, 7, "No weight is dropped: A, the weights that are multiplied with V, is P."))
+        return;
     begin(t, STEPS_A);
     trace_say(0, "z_ij is 0 with probability %g, else 1/(1 - %g) = %.4f.  z, as it was drawn:", p,
               p, 1 / (1 - p));
@@ -272,11 +284,12 @@ static void print_example(const trace *t)
               "compute all that follows again, and see how the loss, now called L(h), moves.",
               i, j, trace_shown(S));
     printf("\n    h = %.10g\n    L(h)  = %.15f\n    L(-h) = %.15f\n"
-           "    two points: (L(h) - L(-h)) / 2h = %.4g / %.4g = %.10f\n\n",
+           "    two points: (L(h) - L(-h)) / 2h = %.12f / %.10g = %.10f\n\n",
            h, up, down, up - down, 2 * h, (up - down) / (2 * h));
     trace_say(0,
               "This is off by about h^2, as the loss is no straight line.  A smaller h is not the "
-              "way out: L has 16 digits, and the rounding of the last one is divided by 2h.  "
+              "way out: L is a double and has 16 digits, and the rounding of the last one is "
+              "divided by 2h.  "
               "Better are five points, of which the middle one drops out: "
               "(8 (L(h) - L(-h)) - (L(2h) - L(-2h))) / 12h.  They are off by about h^4, so that a "
               "larger h will do.  Compare how many digits are right:");
@@ -290,7 +303,7 @@ static void print_example(const trace *t)
     printf("    %11s %20.12f\n\n", "by formula", *steps_cell(t->a, STEPS_DS, 0, i, j));
     trace_say(0,
               "The best h for five points is 2^-10 times max(1, |S|), rounded up to a power of 2 "
-              "(autograd/gradcheck.c says why).  Where a function is bent more than that, a "
+              "(src/autograd/gradcheck.c says why).  Where a function is bent more than that, a "
               "smaller one is better: for each element below, up to 32 steps are tried, and the "
               "result is taken that agrees best with those of the steps beside it.");
 }
@@ -306,16 +319,18 @@ static void print_loss(const trace *t)
     trace_matrix(t, STEPS_DO, NULL, NULL);
     printf("\n    loss = %.4f\n\n", trace_shown(steps_loss(t->a)));
     trace_say(0,
-              "dX is short for d(loss)/dX, for every X.  The steps follow in reverse order, each "
-              "gradient twice: \"by the formula\" on the left or above, \"numerically\" beside "
-              "it.");
+              "A d before the name of a matrix stands for the gradient of the loss by it: dQ is "
+              "d(loss)/dQ, dS is d(loss)/dS.  The steps follow in reverse order, each gradient "
+              "twice: \"by the formula\", and \"numerically\" beside it or, where it is too wide, "
+              "below.");
 }
 
 static void print_jacobian(const trace *t)
 {
-    trace_title("6 softmax: the Jacobian of a row, d/dS_k P_j = P_j (1[j=k] - P_k)");
+    trace_title("6 softmax: the Jacobian of a row, d/dS_k P_j = P_j ([j=k] - P_k)");
     trace_say(0,
-              "Row j, column k: how P_j of row q%d moves with S_k.  A score moves all "
+              "Row j, column k: how P_j of row q%d moves with S_k; [j=k] is 1 if j = k, else 0.  A "
+              "score moves all "
               "probabilities of its row; as these sum to 1, every row and column of J sums to 0.",
               t->i);
     printf("J [%d,%d]\n", t->a->p.N, t->a->p.N);
@@ -329,8 +344,10 @@ static void print_delta(const trace *t)
 {
     const steps *a = t->a;
     begin(t, STEPS_DELTA);
-    trace_say(0, "The output contains it already, as dO . O.  Numerically: how the loss moves when "
-                 "row i of P is multiplied by 1 + h.");
+    trace_say(0,
+              "The output contains it already: as dP_ij = z_ij dO_i . V_j and A = z P, "
+              "sum_j P_ij dP_ij = sum_j A_ij dO_i . V_j = dO_i . O_i.  Numerically: how the loss "
+              "moves when row i of P is multiplied by 1 + h.");
     printf("\n          delta   dO . O   numerically\n");
     for (int i = 0; i < a->p.T; i++) {
         double other = 0;
@@ -375,7 +392,9 @@ static void print_backward(const trace *t)
     if (!t->o.quiz) print_example(t);
     backward_section(t, STEPS_DV);
     backward_section(t, STEPS_DA);
-    if (section_off(t, 7, "z = 1 everywhere, so dP = dA."))
+    if (t->masked)
+        trace_say(4, "a masked cell is not read: dA is 0 there, whatever dO_i . V_j may be");
+    if (section_off(t, 7, "No weight was dropped: A = P, so dP = dA."))
         trace_differing(t, STEPS_DP);
     else
         backward_section(t, STEPS_DP);
@@ -405,7 +424,10 @@ static void print_backward(const trace *t)
 static void print_sum(const trace *t)
 {
     trace_title("Q = K = V: dQ + dK + dV");
-    trace_say(0, "The gradient of a tensor that is used three times; numerically, all three move.");
+    trace_say(0,
+              "The matrix is used three times, as Q, as K and as V, so its gradient is a sum of "
+              "three.  The numerical value here moves an element in all three; those above moved "
+              "it in one alone.");
     printf("[%d,%d]\n", t->a->p.T, t->a->p.D);
     trace_matrix(t, STEPS_Q, t->sum, &t->all);
     int e = t->i * t->a->p.D;

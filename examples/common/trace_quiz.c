@@ -86,7 +86,7 @@ static void ask_value(const char *name, double x, const char *worked)
 {
     double answer = 0;
     char value[32];
-    trace_say(4, "%s = ?  (0.005 or 1 in 100 off is near enough)", name);
+    trace_say(4, "%s = ?  (right within 0.005, or within 1 %%)", name);
     reply r = read_reply(read_value, "with a number", &answer);
     snprintf(value, sizeof value, "%.4f", trace_shown(x));
     judge(r, fabs(answer - x) <= fmax(fabs(x) / 100, 0.005), value, worked);
@@ -108,7 +108,7 @@ void trace_score(void)
 {
     printf("\n");
     if (asked)
-        printf("%d of %d answers were right.\n", right, asked);
+        printf("Right answers: %d of %d.\n", right, asked);
     else
         printf("No question was answered.\n");
 }

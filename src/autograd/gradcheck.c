@@ -430,10 +430,10 @@ static void print_report(const at_gradcheck_report *r, FILE *out)
         return;
     }
     fprintf(out, "    %td of %td comparisons agree", r->checked - r->failed, r->checked);
-    if (isfinite(r->resolution))
+    if (isfinite(r->resolution) && r->verdict != ATTIC_NON_SMOOTH)
         fprintf(out, ", and any error above %.1e would have shown", r->resolution);
     if (r->real == ATTIC_F32) fprintf(out, ";\n    forward computes in float");
-    fprintf(out, "\n    worst: %s, off by %.1e\n", r->where, r->error);
+    fprintf(out, "\n    worst: %s, relative error %.1e\n", r->where, r->error);
     fprintf(out, "        backward says     %+.15e\n", r->analytic);
     fprintf(out, "        differences say   %+.15e  +- %.0e, with steps of %.1e\n", r->numeric,
             r->bound, r->step);

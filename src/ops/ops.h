@@ -1,9 +1,9 @@
 /* ops.h -- the differentiable ops.
  *
- * Every op takes its tape first, makes a new tensor in step memory, and returns NULL after a sticky
- * error.  x, y, A, B are real unless said otherwise; gradients flow to every real input that wants
- * one.  Shapes: [...] is any number of leading dims.  Broadcasting is NumPy's, and a gradient is
- * summed over the axes along which its operand was repeated. */
+ * Every op takes its tape first, makes a new tensor that lives until at_rewind, and returns NULL
+ * once the tape has an error.  x, y, A, B are real unless said otherwise; gradients flow to every
+ * real input that wants one.  Shapes: [...] is any number of leading dims.  Broadcasting is as in
+ * NumPy, and a gradient is summed over the axes along which its operand was repeated. */
 #ifndef AT_OPS_OPS_H
 #define AT_OPS_OPS_H
 #include "tensor/tensor.h"

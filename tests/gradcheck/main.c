@@ -66,8 +66,14 @@ int main(int argc, char **argv)
     if (identities)
         printf("%-16s %-44s %s\n", "op", "case", "identities");
     else
-        printf("%-16s %-44s %7s  %8s  %8s  %s\n", "op", "case", "checked", "error", "resolves",
-               "verdict");
+        printf(
+            "Is every backward right?  Each is compared with five-point differences.\n\n"
+            "  checked   comparisons: elements, or random directions where there are many\n"
+            "  error     the largest relative difference of backward from differences\n"
+            "  resolves  a larger error would have been seen\n"
+            "  VACUOUS   every derivative is 0, or there is none: nothing to see, as expected\n\n"
+            "%-16s %-44s %7s  %8s  %8s  %s\n",
+            "op", "case", "checked", "error", "resolves", "verdict");
     const at_case *c;
     for (int i = 0; (c = at_case_at(i)) && !(only_first && failed); i++) {
         if (!is_chosen(c, argc - first, argv + first)) continue;
