@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     printf("\n---------------- backward, from dO = d(loss)/dO ----------------\n");
     show("dO, given: the upstream gradient (cotangent)", dO);
     show_grad("8 values: dV = A^T dO", V);
-    show_grad("8 values: dA = dO V^T", A);
+    show_grad("8 values: dA = dO V^T, masked cells too", A);
     show_grad("7 dropout: dP = z dA, 0 or doubled by the same z", P);
     show_grad("6 softmax: dS_ij = P_ij (dP_ij - delta_i), delta_i = sum_j P_ij dP_ij", masked);
     show_grad("5 mask: dS, where masked 0", S);

@@ -48,7 +48,7 @@ static int is_flag(const option *o)
 
 static void print_help(const char *usage, const option *table)
 {
-    printf("%s\n", usage);
+    printf("%s%s\n", usage, table ? "In parentheses: the default.\n" : "");
     for (const option *o = table; o && o->name; o++) {
         char left[40];
         snprintf(left, sizeof left, "--%s%s", o->name,

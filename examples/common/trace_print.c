@@ -344,6 +344,7 @@ static void print_delta(const trace *t)
 {
     const steps *a = t->a;
     begin(t, STEPS_DELTA);
+    if (t->o.quiz) printf("\n");
     trace_say(0,
               "The output contains it already: as dP_ij = z_ij dO_i . V_j and A = z P, "
               "sum_j P_ij dP_ij = sum_j A_ij dO_i . V_j = dO_i . O_i.  Numerically: how the loss "
