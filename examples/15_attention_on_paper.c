@@ -12,17 +12,18 @@
  * sum to 1: what one key gains, others lose.
  *
  * at_sdpa computes all of it in one op; the numbers beside it are worked out here, from the formulas.
- * With a path given, P and dS are drawn.
+ * With paths given it draws, in common/paper.c: the triangle of the values of query 0; its Jacobian;
+ * P, dP and dS; the eight steps as a strip.
  *
  * Read on: attention/reference.c, where these formulas are derived. */
 #include "attic.h"
-#include "attic_plot.h"
 
 #include <math.h>
 
 #include "common/options.h"
+#include "common/paper.h"
 
-enum { T = 2, N = 3, D = 2 };
+enum { T = PAPER_T, N = PAPER_N, D = PAPER_D };
 
 /* What is left when formula and op are compared: 0 but for rounding. */
 static double apart(const at_tensor *x, const double *by_hand)
@@ -42,20 +43,13 @@ static void print_rows(const char *name, int rows, int columns, const double *x)
     }
 }
 
-static bool draw(const char *path, const double *P, const double *dS)
+static bool draw(int n, char **path, const paper *a)
 {
-    const at_subplot both[] = {{.title = "P, forward", .data = P, .rows = T, .cols = N},
-                               {.title = "dS, backward", .data = dS, .rows = T, .cols = N}};
-    const char *const query[] = {"query 0", "query 1"}, *const key[] = {"key 0", "key 1", "key 2"};
-    const at_heatmap h = {.title = "One attention, on paper",
-                          .subplots = both,
-                          .n_subplots = 2,
-                          .columns = 2,
-                          .row_names = query,
-                          .col_names = key,
-                          .colours = ATTIC_COLOURS_SIGNED};
-    FILE *f = fopen(path, "w");
-    return written(f, path, at_svg_heatmap(f, &h));
+    bool (*const picture[])(const char *, const paper *) = {paper_triangle, paper_jacobian,
+                                                            paper_matrices, paper_steps};
+    bool drawn = true;
+    for (int i = 0; i < n; i++) drawn = picture[i](path[i], a) && drawn;
+    return drawn;
 }
 
 static void print_seen(double dS[T][N])
@@ -77,16 +71,22 @@ static void print_seen(double dS[T][N])
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 15_attention_on_paper [picture.svg]\n", NULL, 1);
+    int first = parse_options(argc, argv,
+                              "usage: 15_attention_on_paper [triangle.svg [jacobian.svg "
+                              "[matrices.svg [steps.svg]]]]\n",
+                              NULL, 4);
     const double Q[T][D] = {{1, 0}, {0, 1}}, dO[T][D] = {{1, 1}, {0, 1}};
     const double K[N][D] = {{log(7), 0}, {log(2), log(3)}, {0, log(6)}};
     const double V[N][D] = {{1, 4}, {5, 1}, {0, 2}};
-    double P[T][N], O[T][D] = {{0}}, dP[T][N], delta[T] = {0}, dS[T][N];
+    double S[T][N], P[T][N], O[T][D] = {{0}}, dP[T][N], delta[T] = {0}, dS[T][N];
     double dQ[T][D] = {{0}}, dK[N][D] = {{0}}, dV[N][D] = {{0}};
 
     for (int i = 0; i < T; i++) {
         double sum = 0;
-        for (int j = 0; j < N; j++) sum += P[i][j] = exp(Q[i][0] * K[j][0] + Q[i][1] * K[j][1]);
+        for (int j = 0; j < N; j++) {
+            S[i][j] = Q[i][0] * K[j][0] + Q[i][1] * K[j][1];
+            sum += P[i][j] = exp(S[i][j]);
+        }
         for (int j = 0; j < N; j++) {
             P[i][j] /= sum;
             dP[i][j] = dO[i][0] * V[j][0] + dO[i][1] * V[j][1];
@@ -128,6 +128,8 @@ int main(int argc, char **argv)
     printf("at_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     at_close(t);
-    bool drawn = argc <= first || draw(argv[first], P[0], dS[0]);
+    const paper numbers = {Q[0],  K[0],  V[0],  dO[0], S[0],  P[0], O[0],
+                           dP[0], delta, dS[0], dQ[0], dK[0], dV[0]};
+    bool drawn = draw(argc - first, argv + first, &numbers);
     return finish(!(agree && drawn));
 }
