@@ -173,7 +173,7 @@ void sketch_matrix(FILE *f, double x, double y, const sketch_cells *m)
     double size = m->size > 0 ? m->size : 15, right = x + m->cols * w, below = y + m->rows * h;
     const sketch_style title = {.size = size, .bold = true};
     sketch_style aside = {.size = size - 1, .colour = SKETCH_GREY, .anchor = "middle"};
-    put_cells_of(f, x, y, m, w, h, size);
+    if (m->x) put_cells_of(f, x, y, m, w, h, size);
     fprintf(f,
             "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"none\" stroke=\"%s\" "
             "stroke-width=\"%d\"%s/>\n",

@@ -42,7 +42,7 @@ typedef enum {
  * each row, if there is one. */
 typedef struct {
     const char *title;
-    const double *x; /* [rows, cols], row-major */
+    const double *x; /* [rows, cols], row-major; NULL: the frame alone */
     int rows, cols;
     sketch_colours colours;
     double most;              /* the magnitude with the strongest colour; 0: the largest of x */
