@@ -145,6 +145,26 @@ static void cell_colour(sketch_colours how, double u, int rgb[3], bool *dark)
     *dark = by < 0.88 || how == SKETCH_SHARES;
 }
 
+/* What stands in a cell of value v = u most. */
+static const char *cell_text(const sketch_cells *m, double v, double u)
+{
+    if (!m->signs) return m->brief ? brief_number(v) : sketch_number(v);
+    return m->colours != SKETCH_SIGNED || fabs(u) < 0.25 ? "" : u > 0 ? "+" : "-";
+}
+
+static void put_cell(FILE *f, double x, double y, double w, double h, const sketch_cells *m,
+                     double v, double u, double size)
+{
+    int c[3] = {238, 240, 243};
+    bool masked = isnan(v), dark = true;
+    if (!masked) cell_colour(m->colours, u, c, &dark);
+    fprintf(f, "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#%02x%02x%02x\"/>\n",
+            pixel(x), pixel(y), pixel(w), pixel(h), (unsigned)c[0], (unsigned)c[1], (unsigned)c[2]);
+    const char *text = masked ? "" : cell_text(m, v, u);
+    sketch_style s = {.size = size, .colour = dark ? NULL : "#ffffff", .anchor = "middle"};
+    if (*text) sketch_text(f, x + w / 2, y + h / 2 + 0.35 * size, s, "%s", text);
+}
+
 static void put_cells_of(FILE *f, double x, double y, const sketch_cells *m, double w, double h,
                          double size)
 {
@@ -152,17 +172,8 @@ static void put_cells_of(FILE *f, double x, double y, const sketch_cells *m, dou
     for (int e = 0; m->most == 0 && e < m->rows * m->cols; e++) most = fmax(most, fabs(m->x[e]));
     for (int i = 0; i < m->rows; i++)
         for (int j = 0; j < m->cols; j++) {
-            double v = m->x[i * m->cols + j], at_x = x + j * w, at_y = y + i * h;
-            int c[3];
-            bool dark;
-            cell_colour(m->colours, most > 0 ? v / most : 0, c, &dark);
-            fprintf(f,
-                    "<rect x=\"%g\" y=\"%g\" width=\"%g\" height=\"%g\" fill=\"#%02x%02x%02x\"/>\n",
-                    pixel(at_x), pixel(at_y), pixel(w), pixel(h), (unsigned)c[0], (unsigned)c[1],
-                    (unsigned)c[2]);
-            sketch_style s = {.size = size, .colour = dark ? NULL : "#ffffff", .anchor = "middle"};
-            sketch_text(f, at_x + w / 2, at_y + h / 2 + 0.35 * size, s, "%s",
-                        m->brief ? brief_number(v) : sketch_number(v));
+            double v = m->x[i * m->cols + j];
+            put_cell(f, x + j * w, y + i * h, w, h, m, v, most > 0 ? v / most : 0, size);
         }
 }
 

@@ -55,6 +55,7 @@ typedef struct {
     const char *frame;        /* its colour; NULL: a thin grey line */
     bool dashed;              /* the frame */
     bool brief;               /* numbers of two decimals, .07 for 0.07 */
+    bool signs;               /* no numbers, but the sign of what is large; a NaN is masked */
 } sketch_cells;
 
 FILE *sketch_open(const char *path, int width, int height, const char *title);
