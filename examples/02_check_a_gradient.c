@@ -41,7 +41,8 @@ static double five_points_in_float(float h)
 {
     float two = (expf(1 + h) - expf(1 - h)) / (2 * h);
     float far = (expf(1 + 2 * h) - expf(1 - 2 * h)) / (4 * h);
-    return (4 * two - far) / 3;
+    float five = (4 * two - far) / 3;
+    return (double)five;
 }
 
 static void exp_of(const double *x, double *y, void *ctx)

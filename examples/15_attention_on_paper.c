@@ -52,6 +52,22 @@ static bool draw(int n, char **path, const paper *a)
     return drawn;
 }
 
+/* Does at_sdpa give the same gradients? */
+static bool op_agrees(const paper *a)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *q = at_variable(t, at_shape_of(T, D), a->Q);
+    at_tensor *k = at_variable(t, at_shape_of(N, D), a->K);
+    at_tensor *v = at_variable(t, at_shape_of(N, D), a->V);
+    at_tensor *o = at_sdpa(t, q, k, v, (at_sdpa_args){.scale = 1});
+    at_backward_from(t, o, at_const(t, at_shape_of(T, D), a->dO));
+    bool agree =
+        at_ok(t) && apart(q, a->dQ) < 1e-14 && apart(k, a->dK) < 1e-14 && apart(v, a->dV) < 1e-14;
+    if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
+    at_close(t);
+    return agree;
+}
+
 static void print_seen(double dS[T][N])
 {
     int most[T] = {0};
@@ -116,20 +132,22 @@ int main(int argc, char **argv)
     print_rows("dK", N, D, dK[0]);
     print_rows("dV", N, D, dV[0]);
 
-    at_tape *t = at_open(ATTIC_F64, 1);
-    at_tensor *q = at_variable(t, at_shape_of(T, D), Q[0]);
-    at_tensor *k = at_variable(t, at_shape_of(N, D), K[0]);
-    at_tensor *v = at_variable(t, at_shape_of(N, D), V[0]);
-    at_tensor *o = at_sdpa(t, q, k, v, (at_sdpa_args){.scale = 1});
-    at_backward_from(t, o, at_const(t, at_shape_of(T, D), dO[0]));
-    bool agree =
-        at_ok(t) && apart(q, dQ[0]) < 1e-14 && apart(k, dK[0]) < 1e-14 && apart(v, dV[0]) < 1e-14;
+    const paper numbers = {.Q = Q[0],
+                           .K = K[0],
+                           .V = V[0],
+                           .dO = dO[0],
+                           .S = S[0],
+                           .P = P[0],
+                           .O = O[0],
+                           .dP = dP[0],
+                           .delta = delta,
+                           .dS = dS[0],
+                           .dQ = dQ[0],
+                           .dK = dK[0],
+                           .dV = dV[0]};
+    bool agree = op_agrees(&numbers);
     print_seen(dS);
     printf("at_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
-    if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
-    at_close(t);
-    const paper numbers = {Q[0],  K[0],  V[0],  dO[0], S[0],  P[0], O[0],
-                           dP[0], delta, dS[0], dQ[0], dK[0], dV[0]};
     bool drawn = draw(argc - first, argv + first, &numbers);
     return finish(!(agree && drawn));
 }
