@@ -43,6 +43,23 @@ static void print_rows(const char *name, int rows, int columns, const double *x)
     }
 }
 
+static void print_matrices(const paper *a)
+{
+    printf(
+        "Which key should a query read less?  A pencil can check all of it.  The rows of a\n"
+        "matrix stand side by side: of P, O, dP, delta, dS, dQ for each query, of dK, dV for\n"
+        "each key.  Look at the largest dS of a query: lowering that score lowers the loss.\n\n");
+    print_rows("P", T, N, a->P);
+    print_rows("O", T, D, a->O);
+    printf("\nBackward, from dO = (1,1) (0,1)\n\n");
+    print_rows("dP", T, N, a->dP);
+    print_rows("delta", T, 1, a->delta);
+    print_rows("dS", T, N, a->dS);
+    print_rows("dQ", T, D, a->dQ);
+    print_rows("dK", N, D, a->dK);
+    print_rows("dV", N, D, a->dV);
+}
+
 static bool draw(int n, char **path, const paper *a)
 {
     bool (*const picture[])(const char *, const paper *) = {paper_triangle, paper_jacobian,
@@ -118,20 +135,6 @@ int main(int argc, char **argv)
             }
         }
     }
-    printf(
-        "Which key should a query read less?  A pencil can check all of it.  The rows of a\n"
-        "matrix stand side by side: of P, O, dP, delta, dS, dQ for each query, of dK, dV for\n"
-        "each key.  Look at the largest dS of a query: lowering that score lowers the loss.\n\n");
-    print_rows("P", T, N, P[0]);
-    print_rows("O", T, D, O[0]);
-    printf("\nBackward, from dO = (1,1) (0,1)\n\n");
-    print_rows("dP", T, N, dP[0]);
-    print_rows("delta", T, 1, delta);
-    print_rows("dS", T, N, dS[0]);
-    print_rows("dQ", T, D, dQ[0]);
-    print_rows("dK", N, D, dK[0]);
-    print_rows("dV", N, D, dV[0]);
-
     const paper numbers = {.Q = Q[0],
                            .K = K[0],
                            .V = V[0],
@@ -145,6 +148,7 @@ int main(int argc, char **argv)
                            .dQ = dQ[0],
                            .dK = dK[0],
                            .dV = dV[0]};
+    print_matrices(&numbers);
     bool agree = op_agrees(&numbers);
     print_seen(dS);
     printf("at_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
