@@ -301,7 +301,8 @@ static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c
 enum { LINE = 18 }; /* the longest that is drawn, in bytes */
 
 /* A line of held-out text for the picture: long enough to show a pattern, short enough to be
- * printed, and not blank.  Returns its start and sets *n. */
+ * printed, not blank, and from within one block: the next block is of another place in the text.
+ * Returns its start and sets *n. */
 static ptrdiff_t choose_line(const at_corpus *c, int *n)
 {
     int least = context < 12 ? context : 12, most = context < LINE ? context : LINE;
@@ -309,9 +310,10 @@ static ptrdiff_t choose_line(const at_corpus *c, int *n)
     *n = 0;
     for (ptrdiff_t i = 0, start = 0; i < c->n_held; i++) {
         if (c->byte_of[c->held[i]] != '\n') continue;
+        bool whole = start > 0 && (start - 1) / AT_CORPUS_BLOCK == i / AT_CORPUS_BLOCK;
         while (start < i && c->byte_of[c->held[start]] == ' ') start++;
         int length = (int)(i - start);
-        if (length >= least && length <= most && length > *n) best = start, *n = length;
+        if (whole && length >= least && length <= most && length > *n) best = start, *n = length;
         start = i + 1;
     }
     if (*n == 0) *n = most < c->n_held ? most : (int)c->n_held;
@@ -511,8 +513,9 @@ static void draw_backward(at_tape *t, const line_read *r, const strongest *s)
     FILE *f = sketch_open(path, 830, 110 + shown * HEIGHT, "A held-out line, forward and backward");
     sketch_text(f, 20, 34, (sketch_style){.size = 20, .bold = true},
                 "A held-out line, forward and backward");
-    sketch_text(f, 20, 60, (sketch_style){.size = 15, .colour = SKETCH_GREY},
-                "Rows: queries; columns: keys before them.  P: the darker, the more is read.");
+    sketch_text(
+        f, 20, 60, (sketch_style){.size = 15, .colour = SKETCH_GREY},
+        "Rows: queries; columns: keys.  P: the darker, the more is read.  Framed: the largest dS.");
     sketch_text(f, 20, 82, (sketch_style){.size = 15, .colour = SKETCH_GREY},
                 "dS: blue - to read more lowers the loss, red + raises it; largest: %s.",
                 sketch_number(s->dS));

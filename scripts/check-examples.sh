@@ -277,7 +277,7 @@ for file in examples/*.c; do
     $how "$(basename "$file" .c)" || failed=$((failed + 1))
 done
 ends 1 "cannot write to standard output" 01_training_loop >&- || failed=$((failed + 1))
-for program in 06_why_scale 07_never_minus_1e9 14_tiles_by_hand; do
+for program in 02_check_a_gradient 06_why_scale 07_never_minus_1e9 14_tiles_by_hand 15_attention_on_paper; do
     ends 1 "/nowhere/x.svg: " $program /nowhere/x.svg >"$work/output" || failed=$((failed + 1))
 done
 echo "$passed examples as expected, $failed not"
