@@ -44,7 +44,7 @@ bool sketch_close(FILE *f, const char *path)
 
 /* ------------------------------------------------------------------ elements ------------------- */
 
-/* Tenths of a pixel: rounding in the last digit of a double does not show. */
+/* Tenths of a pixel. */
 static double pixel(double x)
 {
     return round(10 * x) / 10 + 0.0;
@@ -141,7 +141,8 @@ static void cell_colour(sketch_colours how, double u, int rgb[3], bool *dark)
                      green[] = {60, 160, 120};
     const int *end = how == SKETCH_SHARES ? green : u < 0 ? blue : red;
     double by = how == SKETCH_PLAIN ? 0 : fmin(1, fabs(u));
-    for (int k = 0; k < 3; k++) rgb[k] = (int)(white[k] + by * (end[k] - white[k]) + 0.5);
+    const double half = 0.5 + 1e-9; /* what lies half way goes up, however it was rounded */
+    for (int k = 0; k < 3; k++) rgb[k] = (int)(white[k] + by * (end[k] - white[k]) + half);
     *dark = by < 0.88 || how == SKETCH_SHARES;
 }
 
