@@ -311,7 +311,7 @@ bool paper_steps(const char *path, const paper *a)
     put_step_matrix(f, 0, 170, "Q", a->Q, T, D, SKETCH_PLAIN);
     put_step_matrix(f, 0, 244, "K", a->K, N, D, SKETCH_PLAIN);
     put_step_matrix(f, 0, RESULTS, "R = S", a->S, T, N, SKETCH_PLAIN);
-    put_step_matrix(f, 5, RESULTS, "P", a->P, T, N, SKETCH_SHARES);
+    put_step_matrix(f, 5, RESULTS, "P = A", a->P, T, N, SKETCH_SHARES);
     put_step_matrix(f, 7, 244, "V", a->V, N, D, SKETCH_PLAIN);
     put_step_matrix(f, 7, RESULTS, "O", a->O, T, D, SKETCH_PLAIN);
     sketch_text(f, left, 262, large, "Forward");
@@ -322,6 +322,7 @@ bool paper_steps(const char *path, const paper *a)
     put_step_matrix(f, 7, GRADIENTS, "dA = dP", a->dP, T, N, SKETCH_SIGNED);
     put_step_matrix(f, 7, 662, "dV", a->dV, N, D, SKETCH_SIGNED);
     put_step_matrix(f, 5, 514, "delta", a->delta, T, 1, SKETCH_SIGNED);
+    sketch_text(f, step_x(5) - 22, 545, (sketch_style){.size = 15, .anchor = "end"}, "Σ P dP  =");
     put_step_matrix(f, 5, GRADIENTS, "dS", a->dS, T, N, SKETCH_SIGNED);
     put_step_matrix(f, 0, GRADIENTS, "dQ", a->dQ, T, D, SKETCH_SIGNED);
     put_step_matrix(f, 0, 662, "dK", a->dK, N, D, SKETCH_SIGNED);
