@@ -45,8 +45,7 @@ static const picture pictures[] = {
               {"causal forward+backward", "torch", "(1, 4, ", "PyTorch, causal"}}},
     {.file = "performance_memory.svg",
      .bench = "memory",
-     .title =
-         "Memory of attention, one head, D = 64, causal, beside its inputs and their gradients",
+     .title = "Memory of attention, one head, D = 64, causal",
      .x_label = "T",
      .y_label = "MiB",
      .unit = 1 << 20,

@@ -10,11 +10,14 @@
  *     4  the same with three classic mistakes planted: the report of each;
  *     5  two cases in which neither "right" nor "wrong" would be a good answer.
  *
+ * With a path as its argument it draws the errors of 1 against the step.
+ *
  * How the checker works, and what its verdicts mean: src/autograd/gradcheck.c and gradcheck.h. */
 #include <math.h>
 #include <stdio.h>
 
 #include "attic.h"
+#include "attic_plot.h"
 
 #include "common/options.h"
 
@@ -22,6 +25,45 @@
  *
  * d/dx exp(x) at x = 1 is e.  Three formulas approximate it; each is off by its truncation error,
  * which shrinks with h, and by rounding, which grows as h shrinks. */
+typedef struct {
+    double one_sided, two_points, five_points;
+} slopes;
+
+static slopes slopes_of_exp(double h)
+{
+    double two = (exp(1 + h) - exp(1 - h)) / (2 * h);
+    double far = (exp(1 + 2 * h) - exp(1 - 2 * h)) / (4 * h);
+    return (slopes){(exp(1 + h) - exp(1)) / h, two, (4 * two - far) / 3}; /* no h^2 in the last */
+}
+
+/* The same in float. */
+static double five_points_in_float(float h)
+{
+    float two = (expf(1 + h) - expf(1 - h)) / (2 * h);
+    float far = (expf(1 + 2 * h) - expf(1 - 2 * h)) / (4 * h);
+    float five = (4 * two - far) / 3;
+    return (double)five;
+}
+
+static void exp_of(const double *x, double *y, void *ctx)
+{
+    (void)ctx;
+    *y = exp(*x);
+}
+
+static void exp_back(const double *x, const double *dy, double *dx, void *ctx)
+{
+    (void)ctx;
+    *dx = *dy * exp(*x);
+}
+
+/* The step with which the checker compares the derivative of exp at 1. */
+static double step_of_checker(void)
+{
+    const double x = 1;
+    return at_gradcheck_fn(exp_of, exp_back, 1, 1, &x, NULL, (at_gradcheck_options){0}).step;
+}
+
 static void show_steps(void)
 {
     enum { STEPS = 13 };
@@ -31,11 +73,8 @@ static void show_steps(void)
            "       step h    one-sided    two-sided   five points\n");
     for (int digits = 1; digits <= STEPS; digits++) {
         double h = pow(10, -digits);
-        double one = (exp(1 + h) - exp(1)) / h;
-        double two = (exp(1 + h) - exp(1 - h)) / (2 * h);
-        double far = (exp(1 + 2 * h) - exp(1 - 2 * h)) / (4 * h);
-        double five = (4 * two - far) / 3; /* their h^2 errors cancel */
-        double slope[3] = {one, two, five};
+        slopes s = slopes_of_exp(h);
+        double slope[3] = {s.one_sided, s.two_points, s.five_points};
         for (int f = 0; f < 3; f++) {
             double e = off[f][digits - 1] = fabs(slope[f] / exp(1) - 1);
             least[f] = fmin(least[f], e);
@@ -46,8 +85,55 @@ static void show_steps(void)
     for (int f = 0; f < 3; f++)
         rises_again = rises_again && least[f] < off[f][0] && least[f] < off[f][STEPS - 1];
     printf("\nThe smallest error of each column: %.1e, %.1e, %.1e.  Every column falls and rises\n"
-           "again: %s.  The checker uses five points, with an h chosen for each element.\n\n",
-           least[0], least[1], least[2], rises_again ? "yes" : "NO");
+           "again: %s.  The checker uses five points, with an h chosen for each element: %.1e "
+           "here.\n\n",
+           least[0], least[1], least[2], rises_again ? "yes" : "NO", step_of_checker());
+}
+
+/* A line of the theory is drawn where its error is large enough to be seen. */
+static double shown_error(double error)
+{
+    return error > 1e-17 ? error : (double)NAN;
+}
+
+/* Both formulas against h = 1, 1/2, 1/4 ..., and what Taylor's series and rounding make of them. */
+static bool draw_steps(const char *path)
+{
+    enum { POINTS = 47, LINES = 7 };
+    double h[POINTS], error[LINES][POINTS], checked[POINTS];
+    for (int k = 0; k < POINTS; k++) {
+        double x = h[k] = exp2(-k);
+        slopes s = slopes_of_exp(x);
+        error[0][k] = fabs(s.two_points / exp(1) - 1);
+        error[1][k] = fabs(s.five_points / exp(1) - 1);
+        error[2][k] = k < 24 ? fabs(five_points_in_float((float)x) / exp(1) - 1) : (double)NAN;
+        error[3][k] = shown_error(x * x / 6);
+        error[4][k] = shown_error(x * x * x * x / 30);
+        error[5][k] = shown_error(0x1p-53 / x);
+        error[6][k] = pow(10, -17 * (double)k / (POINTS - 1));
+        checked[k] = step_of_checker();
+    }
+    const char *const name[LINES] = {
+        "two points", "five points",       "five points in float", "h²/6",
+        "h⁴/30",      "rounding, 10⁻¹⁶/h", "h of the checker"};
+    at_series line[LINES];
+    for (int f = 0; f < LINES; f++)
+        line[f] = (at_series){.name = name[f],
+                              .x = f == LINES - 1 ? checked : h,
+                              .y = error[f],
+                              .n = POINTS,
+                              .faint = f > 2,
+                              .dots = f <= 2};
+    const at_chart chart = {.title = "The error of a numerical derivative against the step",
+                            .x_label = "step h",
+                            .y_label = "relative error",
+                            .series = line,
+                            .n_series = LINES,
+                            .log_x = true,
+                            .log_y = true};
+    FILE *f = fopen(path, "w");
+    bool drawn = f && at_svg_chart(f, &chart);
+    return written(f, path, drawn);
 }
 
 /* ---- 2: a function of attic's ops -------------------------------------------------------------- */
@@ -175,7 +261,7 @@ static void no_back(const double *x, const double *dy, double *dx, void *ctx)
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: 02_check_a_gradient\n", NULL, 0);
+    int first = parse_options(argc, argv, "usage: 02_check_a_gradient [picture.svg]\n", NULL, 1);
     const double x[N] = {0.5, -1, 2, 0.25}, with_zero[N] = {0.5, -1, 0, 0.25};
 
     const char *const mistake[] = {"   with a wrong sign", "   with the root as a constant",
@@ -204,6 +290,7 @@ int main(int argc, char **argv)
     printf("\nSeen: %d of 3 right gradients pass, %d of 3 mistakes are called wrong.  Where the\n"
            "function has no derivative, the verdict is %s; where every derivative is 0, %s.\n",
            passed, noticed, at_verdict_text(kink), at_verdict_text(constant));
-    return finish(
-        !(passed == 3 && noticed == 3 && kink == ATTIC_NON_SMOOTH && constant == ATTIC_VACUOUS));
+    bool drawn = argc <= first || draw_steps(argv[first]);
+    return finish(!(drawn && passed == 3 && noticed == 3 && kink == ATTIC_NON_SMOOTH &&
+                    constant == ATTIC_VACUOUS));
 }

@@ -21,15 +21,19 @@
  * Steps 2 to 5 of attention/attention.h (scale, softcap, bias, mask) are off, so that
  * R = X = U = S.
  *
- * With a path as its argument it draws the mixture there.  docs/attention.md explains all of it. */
+ * With paths given it draws the mixture, and the tiles of 3 and 4 (common/tiles.c).
+ * docs/attention.md explains all of it. */
 #include "attic.h"
 #include "attic_plot.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "common/options.h"
+#include "common/tiles.h"
 
-enum { KEYS = 3, T = 2, N = 4, D = 2, TILE = 2 }; /* KEYS of 1 and 2, N of 3 to 5 */
+/* KEYS of 1 and 2, N of 3 to 5 */
+enum { KEYS = 3, T = TILES_T, TILE = TILES_KEYS, N = TILES * TILE, D = TILES_D };
 
 static double dot(const double *x, const double *y)
 {
@@ -116,7 +120,7 @@ static bool draw_mixture(const char *path)
     const at_series lines[] = {{.name = "values V0, V1, V2", .x = Vx, .y = Vy, .n = KEYS + 1},
                                {.name = "O, tau from 100 to 0.05", .x = x, .y = y, .n = STEPS},
                                {.name = "0.7 V0 + 0.2 V1 + 0.1 V2", .x = O, .y = O + 1, .n = 1}};
-    const at_chart chart = {.title = "Wherever the scores are, the output is inside the triangle",
+    const at_chart chart = {.title = "Whatever the scores are, the output is inside the triangle",
                             .x_label = "first element",
                             .y_label = "second element",
                             .series = lines,
@@ -135,6 +139,7 @@ static double dO[T][D] = {{1, 0}, {1, -1}};
 static double O[T][D], dQ[T][D], dK[N][D], dV[N][D];
 static double m[T], l[T], delta[T];
 static double factor[T]; /* of the tile that was read last */
+static tiles seen;       /* what there was at each tile, for the picture */
 
 /* Row i reads keys j0 .. j0+TILE-1. */
 static void online_row(int i, int j0)
@@ -150,6 +155,11 @@ static void online_row(int i, int j0)
         l[i] += e;
         for (int d = 0; d < D; d++) O[i][d] += e * V[j0 + k][d];
     }
+    int s = j0 / TILE;
+    const double state[] = {m[i], l[i], O[i][0], O[i][1]};
+    memcpy(seen.S[s][i], S, sizeof S);
+    memcpy(seen.state[s][i], state, sizeof state);
+    seen.factor[s][i] = factor[i];
     printf("    q%d  %8.4f %8.4f   %8.4f %8.4f %8.4f   %8.4f %8.4f\n", i, S[0], S[1], factor[i],
            m[i], l[i], O[i][0], O[i][1]);
 }
@@ -186,6 +196,8 @@ static double backward_cell(int i, int j)
         dQ[i][d] += dS * K[j][d];
         dK[j][d] += dS * Q[i][d];
     }
+    seen.P[j / TILE][i][j % TILE] = P;
+    seen.dS[j / TILE][i][j % TILE] = dS;
     printf("    q%d k%d  %8.4f %8.4f %8.4f\n", i, j, P, dP, dS);
     return dS;
 }
@@ -204,6 +216,10 @@ static void backward_in_tiles(double sum_dS[T])
         printf("\n                  P       dP       dS\n");
         for (int i = 0; i < T; i++)
             for (int j = j0; j < j0 + TILE; j++) sum_dS[i] += backward_cell(i, j);
+        int s = j0 / TILE;
+        memcpy(seen.dQ[s], dQ, sizeof dQ);
+        memcpy(seen.dK[s], dK + j0, sizeof seen.dK[s]);
+        memcpy(seen.dV[s], dV + j0, sizeof seen.dV[s]);
     }
     printf("\n    dQ = dR K, dR = dS\n");
     show_pairs("q", T, dQ);
@@ -211,6 +227,15 @@ static void backward_in_tiles(double sum_dS[T])
     show_pairs("k", N, dK);
     printf("    dV = A^T dO, A = P\n");
     show_pairs("k", N, dV);
+}
+
+static bool draw_tiles(const char *path)
+{
+    for (int i = 0; i < T; i++) seen.kept[i][0] = m[i], seen.kept[i][1] = l[i];
+    memcpy(seen.O, O, sizeof O);
+    memcpy(seen.dO, dO, sizeof dO);
+    memcpy(seen.delta, delta, sizeof delta);
+    return tiles_draw(path, &seen);
 }
 
 /* ------------------------------------------------------------------ 5: one op ------------------ */
@@ -267,7 +292,8 @@ static bool print_identities(const double sum_dS[T])
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 14_tiles_by_hand [picture.svg]\n", NULL, 1);
+    int first =
+        parse_options(argc, argv, "usage: 14_tiles_by_hand [mixture.svg [tiles.svg]]\n", NULL, 2);
     const double all[KEYS] = {1, 1, 1}, dropped[KEYS] = {2, 0, 2};
     double sum_dS[T] = {0};
     print_mixture();
@@ -284,5 +310,6 @@ int main(int argc, char **argv)
         "multiplied by %.4f, those of q1 by %.4f; kept are m, l and delta, three numbers a row.\n",
         same && equal ? "yes" : "NO", factor[0], factor[1]);
     bool drawn = argc <= first || draw_mixture(argv[first]);
+    drawn = (argc <= first + 1 || draw_tiles(argv[first + 1])) && drawn;
     return finish(!same || !equal || !drawn);
 }

@@ -12,17 +12,18 @@
  * sum to 1: what one key gains, others lose.
  *
  * at_sdpa computes all of it in one op; the numbers beside it are worked out here, from the formulas.
- * With a path given, P and dS are drawn.
+ * With paths given it draws, in common/paper.c: the triangle of the values of query 0; its Jacobian;
+ * P, dP and dS; the eight steps as a strip.
  *
  * Read on: attention/reference.c, where these formulas are derived. */
 #include "attic.h"
-#include "attic_plot.h"
 
 #include <math.h>
 
 #include "common/options.h"
+#include "common/paper.h"
 
-enum { T = 2, N = 3, D = 2 };
+enum { T = PAPER_T, N = PAPER_N, D = PAPER_D };
 
 /* What is left when formula and op are compared: 0 but for rounding. */
 static double apart(const at_tensor *x, const double *by_hand)
@@ -42,20 +43,46 @@ static void print_rows(const char *name, int rows, int columns, const double *x)
     }
 }
 
-static bool draw(const char *path, const double *P, const double *dS)
+static void print_matrices(const paper *a)
 {
-    const at_subplot both[] = {{.title = "P, forward", .data = P, .rows = T, .cols = N},
-                               {.title = "dS, backward", .data = dS, .rows = T, .cols = N}};
-    const char *const query[] = {"query 0", "query 1"}, *const key[] = {"key 0", "key 1", "key 2"};
-    const at_heatmap h = {.title = "One attention, on paper",
-                          .subplots = both,
-                          .n_subplots = 2,
-                          .columns = 2,
-                          .row_names = query,
-                          .col_names = key,
-                          .colours = ATTIC_COLOURS_SIGNED};
-    FILE *f = fopen(path, "w");
-    return written(f, path, at_svg_heatmap(f, &h));
+    printf(
+        "Which key should a query read less?  A pencil can check all of it.  The rows of a\n"
+        "matrix stand side by side: of P, O, dP, delta, dS, dQ for each query, of dK, dV for\n"
+        "each key.  Look at the largest dS of a query: lowering that score lowers the loss.\n\n");
+    print_rows("P", T, N, a->P);
+    print_rows("O", T, D, a->O);
+    printf("\nBackward, from dO = (1,1) (0,1)\n\n");
+    print_rows("dP", T, N, a->dP);
+    print_rows("delta", T, 1, a->delta);
+    print_rows("dS", T, N, a->dS);
+    print_rows("dQ", T, D, a->dQ);
+    print_rows("dK", N, D, a->dK);
+    print_rows("dV", N, D, a->dV);
+}
+
+static bool draw(int n, char **path, const paper *a)
+{
+    bool (*const picture[])(const char *, const paper *) = {paper_triangle, paper_jacobian,
+                                                            paper_matrices, paper_steps};
+    bool drawn = true;
+    for (int i = 0; i < n; i++) drawn = picture[i](path[i], a) && drawn;
+    return drawn;
+}
+
+/* Does at_sdpa give the same gradients? */
+static bool op_agrees(const paper *a)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *q = at_variable(t, at_shape_of(T, D), a->Q);
+    at_tensor *k = at_variable(t, at_shape_of(N, D), a->K);
+    at_tensor *v = at_variable(t, at_shape_of(N, D), a->V);
+    at_tensor *o = at_sdpa(t, q, k, v, (at_sdpa_args){.scale = 1});
+    at_backward_from(t, o, at_const(t, at_shape_of(T, D), a->dO));
+    bool agree =
+        at_ok(t) && apart(q, a->dQ) < 1e-14 && apart(k, a->dK) < 1e-14 && apart(v, a->dV) < 1e-14;
+    if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
+    at_close(t);
+    return agree;
 }
 
 static void print_seen(double dS[T][N])
@@ -77,16 +104,22 @@ static void print_seen(double dS[T][N])
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 15_attention_on_paper [picture.svg]\n", NULL, 1);
+    int first = parse_options(argc, argv,
+                              "usage: 15_attention_on_paper [triangle.svg [jacobian.svg "
+                              "[matrices.svg [steps.svg]]]]\n",
+                              NULL, 4);
     const double Q[T][D] = {{1, 0}, {0, 1}}, dO[T][D] = {{1, 1}, {0, 1}};
     const double K[N][D] = {{log(7), 0}, {log(2), log(3)}, {0, log(6)}};
     const double V[N][D] = {{1, 4}, {5, 1}, {0, 2}};
-    double P[T][N], O[T][D] = {{0}}, dP[T][N], delta[T] = {0}, dS[T][N];
+    double S[T][N], P[T][N], O[T][D] = {{0}}, dP[T][N], delta[T] = {0}, dS[T][N];
     double dQ[T][D] = {{0}}, dK[N][D] = {{0}}, dV[N][D] = {{0}};
 
     for (int i = 0; i < T; i++) {
         double sum = 0;
-        for (int j = 0; j < N; j++) sum += P[i][j] = exp(Q[i][0] * K[j][0] + Q[i][1] * K[j][1]);
+        for (int j = 0; j < N; j++) {
+            S[i][j] = Q[i][0] * K[j][0] + Q[i][1] * K[j][1];
+            sum += P[i][j] = exp(S[i][j]);
+        }
         for (int j = 0; j < N; j++) {
             P[i][j] /= sum;
             dP[i][j] = dO[i][0] * V[j][0] + dO[i][1] * V[j][1];
@@ -102,32 +135,23 @@ int main(int argc, char **argv)
             }
         }
     }
-    printf(
-        "Which key should a query read less?  A pencil can check all of it.  The rows of a\n"
-        "matrix stand side by side: of P, O, dP, delta, dS, dQ for each query, of dK, dV for\n"
-        "each key.  Look at the largest dS of a query: lowering that score lowers the loss.\n\n");
-    print_rows("P", T, N, P[0]);
-    print_rows("O", T, D, O[0]);
-    printf("\nBackward, from dO = (1,1) (0,1)\n\n");
-    print_rows("dP", T, N, dP[0]);
-    print_rows("delta", T, 1, delta);
-    print_rows("dS", T, N, dS[0]);
-    print_rows("dQ", T, D, dQ[0]);
-    print_rows("dK", N, D, dK[0]);
-    print_rows("dV", N, D, dV[0]);
-
-    at_tape *t = at_open(ATTIC_F64, 1);
-    at_tensor *q = at_variable(t, at_shape_of(T, D), Q[0]);
-    at_tensor *k = at_variable(t, at_shape_of(N, D), K[0]);
-    at_tensor *v = at_variable(t, at_shape_of(N, D), V[0]);
-    at_tensor *o = at_sdpa(t, q, k, v, (at_sdpa_args){.scale = 1});
-    at_backward_from(t, o, at_const(t, at_shape_of(T, D), dO[0]));
-    bool agree =
-        at_ok(t) && apart(q, dQ[0]) < 1e-14 && apart(k, dK[0]) < 1e-14 && apart(v, dV[0]) < 1e-14;
+    const paper numbers = {.Q = Q[0],
+                           .K = K[0],
+                           .V = V[0],
+                           .dO = dO[0],
+                           .S = S[0],
+                           .P = P[0],
+                           .O = O[0],
+                           .dP = dP[0],
+                           .delta = delta,
+                           .dS = dS[0],
+                           .dQ = dQ[0],
+                           .dK = dK[0],
+                           .dV = dV[0]};
+    print_matrices(&numbers);
+    bool agree = op_agrees(&numbers);
     print_seen(dS);
     printf("at_sdpa gives the same dQ, dK and dV, to 14 digits: %s\n", agree ? "yes" : "NO");
-    if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
-    at_close(t);
-    bool drawn = argc <= first || draw(argv[first], P[0], dS[0]);
+    bool drawn = draw(argc - first, argv + first, &numbers);
     return finish(!(agree && drawn));
 }

@@ -11,8 +11,12 @@
  * log has statistics of the weights of all heads a dozen times (nn/statistics.h), and warns if one
  * collapses.
  *
- * Written to out/: the loss curve and the attention maps (SVG), the tape of one training step
- * (Graphviz), and every parameter (.npy). */
+ * Then a held-out line is read once more, with a backward: dS, the gradient of the scores, says of
+ * which bytes the loss wanted a head to read more, and of which less.  It is the gradient of a bias
+ * of zeros that is added to the scores.
+ *
+ * Written to out/: the loss curve, P beside dS of two heads, and P of all (SVG), the tape of one
+ * training step (Graphviz), and every parameter (.npy). */
 #include "attic.h"
 #include "attic_op.h"
 #include "attic_plot.h"
@@ -27,6 +31,7 @@
 
 #include "common/ngram.h"
 #include "common/options.h"
+#include "common/sketch.h"
 #include "io/corpus.h"
 #include "plot/progress.h"
 
@@ -291,81 +296,152 @@ static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c
     at_no_grad(t, no_grad);
 }
 
+/* ------------------------------------------------------------------ a line, backward ----------- */
+
+enum { LINE = 18 }; /* the longest that is drawn, in bytes */
+
 /* A line of held-out text for the picture: long enough to show a pattern, short enough to be
- * printed, and not blank.  Returns its start and sets *n. */
+ * printed, not blank, and from within one block: the next block is of another place in the text.
+ * Returns its start and sets *n. */
 static ptrdiff_t choose_line(const at_corpus *c, int *n)
 {
-    int least = context < 16 ? context : 16, most = context < 24 ? context : 24;
+    int least = context < 12 ? context : 12, most = context < LINE ? context : LINE;
     ptrdiff_t best = 0;
     *n = 0;
     for (ptrdiff_t i = 0, start = 0; i < c->n_held; i++) {
         if (c->byte_of[c->held[i]] != '\n') continue;
+        bool whole = start > 0 && (start - 1) / AT_CORPUS_BLOCK == i / AT_CORPUS_BLOCK;
         while (start < i && c->byte_of[c->held[start]] == ' ') start++;
         int length = (int)(i - start);
-        if (length >= least && length <= most && length > *n) best = start, *n = length;
+        if (whole && length >= least && length <= most && length > *n) best = start, *n = length;
         start = i + 1;
     }
     if (*n == 0) *n = most < c->n_held ? most : (int)c->n_held;
     return best;
 }
 
-/* The head of weights [1,H,T,T] with the largest sum of squared weights. */
-static int most_concentrated_head(const at_tensor *weights)
+/* A line of text as the model reads it, and what it computed. */
+typedef struct {
+    int n;
+    const char *name[LINE + 1]; /* of each byte */
+    at_tensor *ids, *target;    /* [1,n] */
+    at_tensor *weights;         /* of the first block, [1,heads,n,n] */
+    at_tensor *bias, *dS;       /* of its scores: zeros, and their gradient.  [1,heads,n,n] */
+} line_read;
+
+/* What is not seen, or is no ASCII, has another name. */
+static const char *name_of_byte(unsigned char b)
 {
-    int best = 0;
-    double most = 0;
-    ptrdiff_t size = weights ? at_count_between(weights->shape, 2, 4) : 0;
-    for (int h = 0; h < heads; h++) {
-        double sum = 0;
-        for (ptrdiff_t i = h * size; i < (h + 1) * size; i++)
-            sum += at_element(weights, i) * at_element(weights, i);
-        if (sum > most) most = sum, best = h;
+    static char name[256][2];
+    if (b == ' ') return "␣";
+    if (b == '\t') return "→";
+    name[b][0] = b > 32 && b < 127 ? (char)b : '?';
+    return name[b];
+}
+
+static line_read take_line(at_tape *t, const at_corpus *c)
+{
+    line_read r = {0};
+    ptrdiff_t start = choose_line(c, &r.n);
+    r.ids = at_ints(t, at_shape_of(1, r.n), NULL);
+    r.target = at_ints(t, at_shape_of(1, r.n), NULL);
+    r.bias = at_variable(t, at_shape_of(1, heads, r.n, r.n), NULL);
+    for (int i = 0; at_ok(t) && i < r.n; i++) {
+        ptrdiff_t next = start + i + 1;
+        at_set(r.ids, c->held[start + i], 0, i);
+        at_set(r.target, next < c->n_held ? c->held[next] : -1, 0, i);
+        r.name[i] = name_of_byte(c->byte_of[c->held[start + i]]);
     }
+    return r;
+}
+
+static at_tensor *sum_of_losses(at_tape *t, at_tensor *logits, at_tensor *target)
+{
+    return at_cross_entropy(
+        t, logits, target,
+        (at_cross_entropy_args){.sum = true, .ignore = true, .ignore_index = -1});
+}
+
+/* The logits of at_transformer_logits, with r->bias added to the scores of the first block. */
+static at_tensor *logits_with_bias(at_tape *t, const at_transformer *m, line_read *r)
+{
+    const double eps = 1e-5;
+    at_tensor *x = at_embedding(t, m->E, r->ids);
+    for (int l = 0; l < layers; l++) {
+        const at_block *b = &m->block[l];
+        at_sdpa_args with = {.causal = true};
+        if (l == 0) with.bias = r->bias, with.weights = &r->weights;
+        at_tensor *a = at_layer_norm(t, x, b->norm1_g, b->norm1_b, eps);
+        x = at_add(t, x, at_attention_apply(t, &b->attention, a, NULL, with));
+        at_tensor *f = at_layer_norm(t, x, b->norm2_g, b->norm2_b, eps);
+        f = at_linear_apply(t, b->down, at_gelu(t, at_linear_apply(t, b->up, f)));
+        x = at_add(t, x, f);
+    }
+    return at_matmul_t(t, at_layer_norm(t, x, m->norm_g, m->norm_b, eps), false, m->E, true);
+}
+
+/* Forward and backward: fills in weights and dS; the gradients of the parameters are 0 again. */
+static bool read_line(at_tape *t, const at_transformer *m, line_read *r)
+{
+    at_tensor *loss = sum_of_losses(t, logits_with_bias(t, m, r), r->target);
+    double other = at_item(sum_of_losses(t, at_transformer_logits(t, m, r->ids, NULL), r->target));
+    if (at_ok(t) && !(fabs(at_item(loss) - other) <= 1e-4 * fabs(other)))
+        return at_fail(t, ATTIC_USER_ERROR, "the line has a loss of %g, with a bias of zeros %g",
+                       other, at_item(loss));
+    at_backward(t, loss);
+    r->dS = at_grad_copy(t, r->bias);
+    at_zero_grads(t);
+    return at_ok(t);
+}
+
+/* Sum of squares of head h of x [1,heads,n,n]. */
+static double squares_of_head(const at_tensor *x, int h)
+{
+    double sum = 0;
+    ptrdiff_t size = x ? at_count_between(x->shape, 2, 4) : 0;
+    for (ptrdiff_t i = h * size; i < (h + 1) * size; i++)
+        sum += at_element(x, i) * at_element(x, i);
+    return sum;
+}
+
+/* The head of x with the largest sum of squares, but not this one. */
+static int largest_head(const at_tensor *x, int but)
+{
+    int best = but == 0 ? 1 : 0;
+    for (int h = best + 1; h < heads; h++)
+        if (h != but && squares_of_head(x, h) > squares_of_head(x, best)) best = h;
     return best;
 }
 
-/* The weights of every head of the first block on a held-out line. */
-static void show_attention(at_tape *t, const at_transformer *m, const at_corpus *c)
+/* The weights of all heads of the first block, as SVG, and of the most concentrated one. */
+static void show_weights(at_tape *t, const line_read *r)
 {
-    int n;
-    ptrdiff_t start = choose_line(c, &n);
-    static char byte[256][2];
-    const char *name[256];
     at_subplot subplot[1024];
     char title[1024][16];
-    bool training = at_train(t, false), no_grad = at_no_grad(t, true);
-    at_mark here = at_mark_here(t);
-
-    at_tensor *ids = at_ints(t, at_shape_of(1, n), NULL), *weights[AT_MAX_LAYERS] = {NULL};
-    for (int i = 0; ids && i < n; i++) {
-        at_set(ids, c->held[start + i], 0, i);
-        byte[i][0] = (char)c->byte_of[c->held[start + i]];
-        name[i] = byte[i];
-    }
-    at_tensor *keep = at_bools(t, at_shape_of(n, n), NULL);
-    for (int i = 0; keep && i < n; i++)
+    at_tensor *keep = at_bools(t, at_shape_of(r->n, r->n), NULL);
+    for (int i = 0; keep && i < r->n; i++)
         for (int j = 0; j <= i; j++) at_set(keep, 1, i, j);
-    at_transformer_logits(t, m, ids, weights);
     for (int h = 0; h < heads; h++) {
-        subplot[h] = at_subplot_of(weights[0], keep, at_shape_of(0, h));
+        subplot[h] = at_subplot_of(r->weights, keep, at_shape_of(0, h));
         snprintf(title[h], sizeof title[h], "head %d", h);
         subplot[h].title = title[h];
     }
     at_heatmap map = {.title = "Attention weights on a held-out line",
                       .subplots = subplot,
                       .n_subplots = heads,
+                      .columns = 2,
                       .row_label = "Query",
                       .col_label = "Key",
-                      .row_names = name,
-                      .col_names = name,
+                      .row_names = r->name,
+                      .col_names = r->name,
                       .value_label = "weight",
                       .colours = ATTIC_COLOURS_UNIT};
-    const char *path = out_path("attention.svg");
+    const char *path = out_path("heads.svg");
     FILE *f = at_file_create(t, path);
     at_svg_heatmap(f, &map);
     at_file_close(t, f, path);
 
-    int chosen = most_concentrated_head(weights[0]);
+    int chosen = largest_head(r->weights, -1);
     printf("\nWeights of head %d, the most concentrated of the first block, on a held-out line\n"
            "(row: the query, the byte read last; column: the key, a byte before it):\n\n",
            chosen);
@@ -373,9 +449,99 @@ static void show_attention(at_tape *t, const at_transformer *m, const at_corpus 
     map.n_subplots = 1;
     map.title = NULL;
     at_term_heatmap(stdout, at_terminal_of(stdout), &map);
+}
+
+/* The cell with the largest |dS|, and the keys of its row with the largest and the least dS. */
+typedef struct {
+    int head, query, less, more; /* the loss falls if the query reads less of one, more of other */
+    double dS;                   /* magnitude */
+} strongest;
+
+static double score_gradient(const line_read *r, int head, int query, int key)
+{
+    return at_element(r->dS, ((ptrdiff_t)head * r->n + query) * r->n + key);
+}
+
+static strongest find_strongest(const line_read *r)
+{
+    strongest s = {0};
+    for (int h = 0; h < heads; h++)
+        for (int i = 0; i < r->n; i++)
+            for (int j = 0; j <= i; j++) {
+                double dS = fabs(score_gradient(r, h, i, j));
+                if (dS > s.dS) s = (strongest){.head = h, .query = i, .dS = dS};
+            }
+    for (int j = 0; j <= s.query; j++) {
+        double dS = score_gradient(r, s.head, s.query, j);
+        if (dS > score_gradient(r, s.head, s.query, s.less)) s.less = j;
+        if (dS < score_gradient(r, s.head, s.query, s.more)) s.more = j;
+    }
+    return s;
+}
+
+/* P and dS of a head, side by side from y on; *s, if it is of this head, is framed. */
+static void draw_head(FILE *f, double y, const line_read *r, int head, const strongest *s)
+{
+    enum { CELL = 17, LEFT = 56, GAP = 410 };
+    const at_tensor *of[] = {r->weights, r->dS};
+    double x[LINE * LINE];
+    for (int k = 0; k < 2; k++) {
+        char title[32];
+        snprintf(title, sizeof title, "%s, head %d", k ? "dS" : "P", head);
+        for (int i = 0; i < r->n; i++)
+            for (int j = 0; j < r->n; j++)
+                x[i * r->n + j] = j > i
+                                      ? (double)NAN
+                                      : at_element(of[k], ((ptrdiff_t)head * r->n + i) * r->n + j);
+        sketch_cells m = {.title = title, .x = x, .rows = r->n, .cols = r->n, .signs = true};
+        m.colours = k ? SKETCH_SIGNED : SKETCH_SHARES, m.most = k ? s->dS : 1;
+        m.names = m.heads = r->name;
+        m.cell_w = m.cell_h = CELL, m.size = 15;
+        double left = LEFT + k * GAP, right = left + CELL * r->n, top = y + CELL * s->query;
+        sketch_matrix(f, left, y, &m);
+        const double row[] = {left, top, right, top, right, top + CELL, left, top + CELL};
+        if (head == s->head) sketch_polygon(f, 4, row, NULL, SKETCH_INK);
+    }
+}
+
+/* P and dS of the two heads whose scores the loss would change most. */
+static void draw_backward(at_tape *t, const line_read *r, const strongest *s)
+{
+    enum { HEIGHT = 17 * LINE + 66 };
+    const char *path = out_path("attention.svg");
+    int shown = heads < 2 ? heads : 2, first = s->head, second = largest_head(r->dS, first);
+    FILE *f = sketch_open(path, 830, 110 + shown * HEIGHT, "A held-out line, forward and backward");
+    sketch_text(f, 20, 34, (sketch_style){.size = 20, .bold = true},
+                "A held-out line, forward and backward");
+    sketch_text(
+        f, 20, 60, (sketch_style){.size = 15, .colour = SKETCH_GREY},
+        "Rows: queries; columns: keys.  P: the darker, the more is read.  Framed: the largest dS.");
+    sketch_text(f, 20, 82, (sketch_style){.size = 15, .colour = SKETCH_GREY},
+                "dS: blue - to read more lowers the loss, red + raises it; largest: %s.",
+                sketch_number(s->dS));
+    for (int k = 0; k < shown; k++) draw_head(f, 122 + k * HEIGHT, r, k ? second : first, s);
+    if (!sketch_close(f, path)) at_fail(t, ATTIC_USER_ERROR, "%s is not complete", path);
+}
+
+/* What attention computes on a held-out line, and what the loss says of it. */
+static void show_attention(at_tape *t, const at_transformer *m, const at_corpus *c)
+{
+    bool training = at_train(t, false);
+    at_mark here = at_mark_here(t);
+    line_read r = take_line(t, c);
+    if (read_line(t, m, &r)) {
+        strongest s = find_strongest(&r);
+        show_weights(t, &r);
+        draw_backward(t, &r, &s);
+        printf("\nBackward: for a lower loss, head %d at byte %d, \"%s\", should read more of "
+               "\"%s\" at "
+               "%d\n(dS = %.3f) and less of \"%s\" at %d (dS = %.3f).\n",
+               s.head, s.query, r.name[s.query], r.name[s.more], s.more,
+               score_gradient(&r, s.head, s.query, s.more), r.name[s.less], s.less,
+               score_gradient(&r, s.head, s.query, s.less));
+    }
     at_rewind(t, here);
     at_train(t, training);
-    at_no_grad(t, no_grad);
 }
 
 /* ------------------------------------------------------------------ files ---------------------- */
@@ -500,7 +666,8 @@ static bool run(at_tape *t, const char *const *files, int n_files)
     save_parameters(t);
     if (!at_ok(t)) return false;
     double least = fmin(ngram[1].nats, fmin(ngram[2].nats, ngram[3].nats));
-    printf("\nwritten   %s/loss.svg, attention.svg, tape.dot, and parameters/*.npy\n", out);
+    printf("\nwritten   %s/loss.svg, attention.svg, heads.svg, tape.dot, and parameters/*.npy\n",
+           out);
     printf("\nSeen: %.3f nats per byte, %s than the best of the n-gram models, %.3f.\n", nats,
            nats < least ? "better" : "NOT better", least);
     printf("demo: validation %.3f nats/byte, trigram %.3f, bigram %.3f, unigram %.3f\n", nats,

@@ -9,7 +9,8 @@
 #                             name as a whole word, other code with any white space
 #
 # A file that the text names is the file that the link leads to.  Line numbers (#L12) are refused, as the
-# next change makes them wrong.  Every picture of docs/images is shown by one of the files.
+# next change makes them wrong.  Every picture of docs/images is shown by one of the files, and below a picture,
+# or several in lines one after the other, stands a caption, in italics, that says what is to be seen.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -99,6 +100,12 @@ function inner(s,    i, depth, c) {
 }
 FNR == 1 { folder = FILENAME; sub(/[^\/]*$/, "", folder); rest = ""; fenced = 0 }
 /^```/ { fenced = !fenced }
+shown && /^$/ { shown = 2 }
+shown && !/^$/ && (shown == 2 || !/^!\[/) {
+    if (!/^\*[^*]/) complain("this picture has no caption")
+    shown = 0
+}
+/^!\[/ && !fenced { target = $0; shown = 1 }
 fenced || /^$/ { rest = ""; next }
 {
     rest = rest " " $0 # a link may go on in the next line
@@ -112,5 +119,5 @@ fenced || /^$/ { rest = ""; next }
 END { print count + 0 " links"; exit bad }' "$@"
 
 for picture in docs/images/*; do
-    grep -q "](.*${picture#docs/})" "$@" || { echo "$picture: no text shows it" >&2; exit 1; }
+    grep -q "^!\[[^]]*\]([^()]*${picture#docs/})" "$@" || { echo "$picture: no text shows it" >&2; exit 1; }
 done
