@@ -1,7 +1,7 @@
 /* 14_tiles_by_hand.c -- from three weights to attention in tiles, forward and backward, with all
  * intermediate values.
  *
- * 1  A MIXTURE.  One query, three keys.  Their scores are log 7, log 2 and log 1, so the weights are
+ * 1  A MIXTURE.  One query, three keys.  Their scores are ln 7, ln 2 and ln 1, so the weights are
  *    0.7, 0.2 and 0.1, and the output is that mixture of the three values: a point inside the
  *    triangle they span.  The lower the temperature, the closer to a corner.
  *
@@ -54,9 +54,9 @@ static void show_points(const char *name, int rows, double X[][D])
 
 /* ------------------------------------------------------------------ 1, 2: one query ------------ */
 
-/* log 7, log 2, log 1 */
+/* ln 7, ln 2, ln 1 */
 static const double score[KEYS] = {1.945910149055313, 0.693147180559945, 0};
-static const double value[KEYS][D] = {{1, 4}, {5, 1}, {0, 0}};
+static const double value[KEYS][D] = {{1, 4}, {5, 1}, {0, 2}};
 
 /* P = softmax(score / tau), O = sum_j z_j P_j V_j */
 static void mix(double tau, const double *z, double P[KEYS], double O[D])
@@ -76,7 +76,7 @@ static void print_mixture(void)
     printf("How can attention be computed without the whole row of weights?  Worked out in\n"
            "pieces, every number printed.  Look at \"factor\" in 3, and at delta in 4: one\n"
            "number for each row.\n\n");
-    printf("1  A mixture of V0 = (1,4), V1 = (5,1), V2 = (0,0); scores log 7, log 2, log 1\n\n"
+    printf("1  A mixture of V0 = (1,4), V1 = (5,1), V2 = (0,2); scores ln 7, ln 2, ln 1\n\n"
            "    P0, P1, P2: the weights, softmax of the scores / temperature; O: what is read\n\n");
     printf("    temperature      P0      P1      P2          O\n");
     for (int i = 0; i < 6; i++) {
@@ -169,7 +169,7 @@ static void forward_in_tiles(void)
     printf("\n3  Forward in tiles: two keys at a time, and of the keys so far only m, l and O'\n\n"
            "    S = Q K^T: the scores; m: the largest so far; l: sum of exp(S - m) so far;\n"
            "    O': sum of exp(S - m) V so far; factor: exp(m before - m), by which l and O'\n"
-           "    from before are multiplied\n\n");
+           "    from before are multiplied; before the first tile m = -inf, l = 0 and O' = 0\n\n");
     printf("    2 scale: off, 3 softcap: off, 4 bias: off, 5 mask: off, 7 dropout: off\n\n");
     show_points("Q", T, Q);
     show_points("K", N, K);
@@ -284,7 +284,9 @@ static bool print_identities(const double sum_dS[T])
     for (int i = 0; i < 2; i++) none = fmax(none, fmax(fabs(sum_dS[i]), fabs(of_keys[i])));
     double QdQ = product(T, Q, dQ), KdK = product(N, K, dK);
     double VdV = product(N, V, dV), OdO = product(T, O, dO);
-    printf("    <Q,dQ> = %.4f   <K,dK> = %.4f\n", QdQ, KdK);
+    printf("    <X,Y>: the sum of X Y over all elements, equal in pairs for every right backward\n"
+           "    <Q,dQ> = %.4f   <K,dK> = %.4f\n",
+           QdQ, KdK);
     printf("    <V,dV> = %.4f   <O,dO> = %.4f\n", VdV, OdO);
     printf("    sum_j dS_ij = 0 for every row, sum_j dK_j = 0: %s\n", none < 1e-14 ? "yes" : "NO");
     return none < 1e-14 && fabs(QdQ - KdK) < 1e-14 && fabs(VdV - OdO) < 1e-14;

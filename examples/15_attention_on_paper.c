@@ -49,6 +49,9 @@ static void print_matrices(const paper *a)
         "Which key should a query read less?  A pencil can check all of it.  The rows of a\n"
         "matrix stand side by side: of P, O, dP, delta, dS, dQ for each query, of dK, dV for\n"
         "each key.  Look at the largest dS of a query: lowering that score lowers the loss.\n\n");
+    printf(
+        "Q = (1,0) (0,1)   K = (ln 7,0) (ln 2,ln 3) (0,ln 6)   V = (1,4) (5,1) (0,2)\n"
+        "scale 1, so S = Q K^T is ln 7  ln 2  0 | 0  ln 3  ln 6, and exp(S) is 7 2 1 | 1 3 6\n\n");
     print_rows("P", T, N, a->P);
     print_rows("O", T, D, a->O);
     printf("\nBackward, from dO = (1,1) (0,1)\n\n");

@@ -230,6 +230,8 @@ static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve
     at_monitor *w = at_monitor_make(t, layers, heads, (at_monitor_args){.hook = warn});
     at_progress p = at_progress_start(stderr, "training", steps);
     printf(
+        "           loss: nats per byte, mean of about 20 steps; |grad|: norm of all gradients,\n"
+        "                      before it is clipped\n"
         "           held out   of each head: entropy of a row of weights, in nats, and the most\n"
         "                      it can be; largest weight of a row; both averaged over rows;\n"
         "                      share of the keys that the causal mask keeps\n");
@@ -442,9 +444,11 @@ static void show_weights(at_tape *t, const line_read *r)
     at_file_close(t, f, path);
 
     int chosen = largest_head(r->weights, -1);
-    printf("\nWeights of head %d, the most concentrated of the first block, on a held-out line\n"
-           "(row: the query, the byte read last; column: the key, a byte before it):\n\n",
-           chosen);
+    printf(
+        "\nWeights on a held-out line, of the head of the first block that is most concentrated\n"
+        "on it, head %d (row: the query, the byte read last; column: the key, a byte before "
+        "it):\n\n",
+        chosen);
     map.subplots += chosen;
     map.n_subplots = 1;
     map.title = NULL;
@@ -619,7 +623,7 @@ static void print_setting(const at_tape *t, const at_corpus *c, int n_files,
            n_files, c->n_train, c->n_held, c->vocab);
     printf(
         "n-grams   on the held-out bytes, in nats per byte: unigram %.3f, bigram %.3f (k = %g),\n"
-        "          trigram %.3f (k = %g)\n",
+        "          trigram %.3f (k = %g); k is added to every count\n",
         ngram[1].nats, ngram[2].nats, ngram[2].k, ngram[3].nats, ngram[3].k);
     printf("model     %d layer%s of %d heads, width %d, context %d: %td parameters\n", layers,
            layers == 1 ? "" : "s", heads, dim, context, count_parameters(t));
@@ -670,8 +674,6 @@ static bool run(at_tape *t, const char *const *files, int n_files)
            out);
     printf("\nSeen: %.3f nats per byte, %s than the best of the n-gram models, %.3f.\n", nats,
            nats < least ? "better" : "NOT better", least);
-    printf("demo: validation %.3f nats/byte, trigram %.3f, bigram %.3f, unigram %.3f\n", nats,
-           ngram[3].nats, ngram[2].nats, ngram[1].nats);
     return true;
 }
 

@@ -922,7 +922,7 @@ START_TEST(a_report_reads_well)
     ck_assert_str_eq(
         text, "WRONG: backward is not the derivative of forward\n"
               "    17 of 20 comparisons agree, and any error above 1.2e-07 would have shown\n"
-              "    worst: input 1 [4,5] at [0,2], off by 2.0e+00\n"
+              "    worst: input 1 [4,5] at [0,2], relative error 2.0e+00\n"
               "        backward says     +5.000000000000000e-01\n"
               "        differences say   -5.000000000000000e-01  +- 3e-13, with steps of "
               "9.8e-04\n");
