@@ -8,7 +8,6 @@ int trace_main(int argc, char **argv);
 #include "../examples/trace.c"
 #include "export.h"
 
-
 /* Runs trace; the words of the command line end in 0 and must stay where they are. */
 PAGE_EXPORT(page_trace) int page_trace(int count, char *words);
 int page_trace(int count, char *words)

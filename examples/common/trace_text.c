@@ -45,19 +45,10 @@ double trace_shown(double x)
     return fabs(x) < 5e-5 ? 0 : x;
 }
 
-char trace_letter(const trace *t, steps_name what, bool columns)
+static char letter_of(const trace *t, steps_name what, bool columns)
 {
-    switch (what) {
-    case STEPS_Q:
-    case STEPS_DQ:
-    case STEPS_O:
-    case STEPS_DO: return columns ? 'd' : what == STEPS_Q && t->o.self ? 't' : 'q';
-    case STEPS_K:
-    case STEPS_DK:
-    case STEPS_V:
-    case STEPS_DV: return columns ? 'd' : 'k';
-    default: return columns ? 'k' : 'q';
-    }
+    const arithmetic_style style = trace_style(t);
+    return arithmetic_letter(&style, what, columns);
 }
 
 /* One row or column of a bias may stand for all of them. */
@@ -73,7 +64,7 @@ void trace_label(const trace *t, steps_name what, bool columns, int i, char text
     if (stands_for_all(t, what, columns))
         snprintf(text, 16, "all");
     else
-        snprintf(text, 16, "%c%d", trace_letter(t, what, columns), i);
+        snprintf(text, 16, "%c%d", letter_of(t, what, columns), i);
 }
 
 /* How a matrix is shown. */
@@ -90,8 +81,8 @@ static layout layout_of(const trace *t, steps_name what)
     steps_dims(t->a, what, dim);
     return (layout){dim[1],
                     dim[2],
-                    trace_letter(t, what, false),
-                    trace_letter(t, what, true),
+                    letter_of(t, what, false),
+                    letter_of(t, what, true),
                     stands_for_all(t, what, false),
                     stands_for_all(t, what, true),
                     t->log_of[what]};
