@@ -73,7 +73,13 @@ typedef struct {
     char row, column;           /* the letters of their names */
     bool all_rows, all_columns; /* see stands_for_all */
     const double *log_of;       /* 7 where "ln 7" was given; NULL: nowhere */
+    const char *by;             /* whose values they are: "by the formula" */
 } layout;
+
+static const char *values_by(const trace *t)
+{
+    return t->mistake ? "with the mistake" : "by the formula";
+}
 
 static layout layout_of(const trace *t, steps_name what)
 {
@@ -85,7 +91,8 @@ static layout layout_of(const trace *t, steps_name what)
                     letter_of(t, what, true),
                     stands_for_all(t, what, false),
                     stands_for_all(t, what, true),
-                    t->log_of[what]};
+                    t->log_of[what],
+                    values_by(t)};
 }
 
 static void print_name(int width, char letter, int i, bool all)
@@ -148,8 +155,8 @@ static double print_differing(const layout *l, const double *x, const trace_valu
     for (int e = 0; e < count; e++) most = fmax(most, fabs(x[e]));
     for (int e = 0; e < count; e++) {
         if (trace_agrees(x[e], n, e, most)) continue;
-        trace_say(4, "DIFFERS at [%c%d,%c%d]: %.10g by the formula, %.10g +- %.0e numerically",
-                  l->row, e / l->columns, l->column, e % l->columns, x[e], n->n[e], n->unsure[e]);
+        trace_say(4, "DIFFERS at [%c%d,%c%d]: %.10g %s, %.10g +- %.0e numerically", l->row,
+                  e / l->columns, l->column, e % l->columns, x[e], l->by, n->n[e], n->unsure[e]);
     }
     return most;
 }
@@ -176,10 +183,10 @@ static void print_both(const layout *l, const double *x, const trace_values *n)
 {
     const int side = NUMBER * l->columns;
     if (2 * (MARGIN + side) <= WIDTH) {
-        printf("    %-*s    numerically\n", side + MARGIN - 2, "by the formula");
+        printf("    %-*s    numerically\n", side + MARGIN - 2, l->by);
         print_sides(l, x, n->n);
     } else {
-        printf("    by the formula\n");
+        printf("    %s\n", l->by);
         print_sides(l, x, NULL);
         printf("    numerically\n");
         print_sides(l, n->n, NULL);
@@ -200,7 +207,8 @@ void trace_matrix(const trace *t, steps_name what, const double *values, const t
 
 void trace_square(const trace *t, const double *values, const trace_values *n)
 {
-    const layout l = {.rows = t->a->p.N, .columns = t->a->p.N, .row = 'k', .column = 'k'};
+    const layout l = {
+        .rows = t->a->p.N, .columns = t->a->p.N, .row = 'k', .column = 'k', .by = "by the formula"};
     printf("\n");
     print_both(&l, values, n);
 }
