@@ -129,7 +129,7 @@ async function start() {
     setTheme()
     let engine
     try {
-        engine = await openEngine()
+        engine = await openEngine(await ownBytes())
     } catch (error) {
         showProblem('This browser could not start the library in the page, which needs WebAssembly: '
             + `${error.message || error}. The example below stands without it.`)
@@ -217,6 +217,13 @@ async function start() {
     })
     readLink()
     document.documentElement.dataset.status = 'ready'
+}
+
+/* The WebAssembly lies in the page, compressed and as text. */
+async function ownBytes() {
+    const compressed = Uint8Array.from(atob(byId('wasm').textContent), (c) => c.charCodeAt(0))
+    const stream = new Blob([compressed]).stream().pipeThrough(new DecompressionStream('gzip'))
+    return new Uint8Array(await new Response(stream).arrayBuffer())
 }
 
 /* Light or dark as the system says, until somebody chooses. */
