@@ -9,14 +9,14 @@ import { panels } from './panels.js'
 import { stripView } from './strip.js'
 
 const sentence = 'Attention read three values. The loss now says which it should have read more.'
-const idea = 'One query has read the values of three keys, k0 to k2, in the proportions P. To lower the loss, '
-    + 'it can only change its scores S: a key whose score rises is read more, and the others less.'
+const idea = 'One query read the values of three keys, k0 to k2, in the proportions P. If the score S of a key '
+    + 'rises, its value is read more, and the others less.'
 
 const notes = {
-    P: 'how much of each value is read; the sum is 1',
-    dP: 'how the loss changes with it: + means that reading more raises the loss',
-    delta: 'the mean of dP, each key weighted by P',
-    dS: 'how the loss changes with the score of each key',
+    P: 'how much of each value is read',
+    dP: 'how the loss would change if more were read',
+    delta: 'the mean of dP, weighted by P',
+    dS: 'how the loss changes with the score',
 }
 
 /* Row i of P, dP, delta and dS, one below the other; dS may be hidden. */
@@ -97,7 +97,7 @@ export function startView(context) {
     const element = el('article', { class: 'screen start' },
         el('h1', { tabindex: -1 }, sentence),
         el('div', { class: 'screen-body' },
-            el('div', { class: 'side' }, triangle.element),
+            el('div', { class: 'picture' }, triangle.element),
             el('div', {}, text, rows, question, el('p', { class: 'onward' }, onward))),
         strip.element)
     let last = ''

@@ -199,9 +199,10 @@ export function screenView(context, screen, ended) {
             : true
 
     const figure = el('div', { class: 'figure' })
+    let sign = null // between two matrices: it stays with the second
     for (const item of screen.figure) {
         if (typeof item === 'string' && !context.trace.at[item]) {
-            figure.append(el('span', { class: 'between', 'aria-hidden': 'true' }, item))
+            sign = el('span', { class: 'between', 'aria-hidden': 'true' }, item)
             continue
         }
         const { name, panel, ...options } = typeof item === 'string' ? { name: item } : item
@@ -210,11 +211,8 @@ export function screenView(context, screen, ended) {
             : matrixView(context, name, { ...options, hidden: hiddenIn(name, options.hideAll !== false) })
         if (panel) view.element.classList.add('panel')
         views.push(view)
-        figure.append(view.element)
-        if (item.after) {
-            view.element.hidden = true
-            view.after = true
-        }
+        figure.append(sign ? el('div', { class: 'pair' }, sign, view.element) : view.element)
+        sign = null
     }
 
     const questions = el('div', { class: 'questions' })
@@ -225,8 +223,6 @@ export function screenView(context, screen, ended) {
         questions.append(makers[ask.kind](context, screen, ask, () => {
             open.delete(ask)
             if (ask.kind === 'sign') known.add(ask.cell.join(' '))
-            if (asks.length === 0)
-                for (const view of views) if (view.after) view.element.hidden = false
             update()
             next()
         }))
