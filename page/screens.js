@@ -178,12 +178,11 @@ export const mainTour = {
         {
             title: 'The Jacobian: one score moves its whole row',
             tensor: 'dS',
-            formula: 'dP_j / dS_k = P_j (1[j=k] - P_k)',
-            notation: true,
+            formula: '\u2202P_j / \u2202S_k = P_j (1[j=k] - P_k)',
             strip: [],
             text: () => 'A row of P sums to 1: what one key gains, the others lose. The Jacobian J holds how '
                 + 'each probability of a row moves with each score; 1[j=k] is 1 where j is k, else 0.',
-            figure: [{ name: 'P', rows: [0] }, { panel: 'jacobian' }],
+            figure: ['P', { panel: 'jacobian' }],
             asks: [
                 {
                     kind: 'choice',
@@ -273,8 +272,7 @@ export const mainTour = {
         {
             title: 'Is it right? Ask the loss itself',
             tensor: 'S',
-            formula: 'dS ~ (L(S + h) - L(S - h)) / 2h',
-            notation: true,
+            formula: 'dS \u2248 (L(S + h) - L(S - h)) / 2h',
             strip: [],
             text: () => 'A gradient can be checked without its formula: raise one score by h, compute the '
                 + 'loss again, lower it by h, compute the loss again. The slope between the two must be dS.',

@@ -177,8 +177,9 @@ const makers = { sign: signQuestion, choice: choiceQuestion, number: numberQuest
 
 /* ------------------------------------------------------------------ a screen ------------------- */
 
-/* One screen with its questions; `ended()` is called when the last one is answered. */
-export function screenView(context, screen, ended) {
+/* One screen with its questions, and `onward` under them; `ended()` is called when the last one is
+ * answered. */
+export function screenView(context, screen, onward, ended) {
     const open = new Set(screen.asks || [])
     const known = new Set() // cells whose sign is known: "dS 0 1"
     const views = []
@@ -240,6 +241,7 @@ export function screenView(context, screen, ended) {
     idea.append(text)
 
     const side = el('div', { class: 'side' }, idea, questions)
+    side.append(onward)
     const element = el('div', { class: 'screen-body' }, side, figure)
     function update() {
         for (const view of views) view.update()
@@ -261,7 +263,8 @@ export function tourView(context, tour) {
     const title = el('h1', { tabindex: -1 })
     const body = el('div')
     const back = el('button', { type: 'button', onclick: () => go(at() - 1) }, 'Back')
-    const onward = el('button', { type: 'button', onclick: () => go(at() + 1) })
+    const next = el('button', { type: 'button', onclick: () => go(at() + 1) })
+    const buttons = el('p', { class: 'onward' }, back, next)
     const links = el('p', { class: 'links', hidden: true })
     links.innerHTML = tour.end
     const strip = stripView(context, {
@@ -269,8 +272,7 @@ export function tourView(context, tour) {
         here: () => tour.screens[at()].strip[0],
         leads: (tensor) => tour.screens.some((s) => s.strip.includes(tensor)),
     })
-    const element = el('article', { class: 'screen' }, where, title, body,
-        el('p', { class: 'onward' }, back, onward), links, strip.element)
+    const element = el('article', { class: 'screen' }, where, title, body, links, strip.element)
     let built = -1, view = null
 
     const at = () => Math.min(Math.max(0, Math.trunc(context.state.screen) || 0), count - 1)
@@ -285,13 +287,13 @@ export function tourView(context, tour) {
         where.textContent = `${tour.name}, ${built + 1} of ${count}`
         title.innerHTML = formulaHtml(screen.title)
         back.disabled = built === 0
-        onward.hidden = built === count - 1
+        next.hidden = built === count - 1
         links.hidden = built < count - 1
-        onward.textContent = 'Skip'
-        onward.className = 'plain'
-        view = screenView(context, screen, () => {
-            onward.textContent = 'Continue'
-            onward.className = 'main'
+        next.textContent = 'Skip'
+        next.className = 'plain'
+        view = screenView(context, screen, buttons, () => {
+            next.textContent = 'Continue'
+            next.className = 'main'
         })
         body.replaceChildren(view.element)
     }
