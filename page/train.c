@@ -8,23 +8,18 @@ int toy_transformer(int argc, char **argv);
 #define main toy_transformer
 #include "../examples/05_toy_transformer.c"
 #undef main
+#include "export.h"
 
 #include <math.h>
 
-#ifdef __wasm__
-#define PAGE_EXPORT __attribute__((used, visibility("default")))
-#else
-#define PAGE_EXPORT
-#endif
-
-PAGE_EXPORT int train_open(int seed);
-PAGE_EXPORT double train_step(void);
-PAGE_EXPORT double train_right(void);
-PAGE_EXPORT int *train_text(void);
-PAGE_EXPORT double train_look(void);
-PAGE_EXPORT double *train_P(void);
-PAGE_EXPORT double *train_dS(void);
-PAGE_EXPORT int train_write(void);
+PAGE_EXPORT(train_open) int train_open(int seed);
+PAGE_EXPORT(train_step) double train_step(void);
+PAGE_EXPORT(train_right) double train_right(void);
+PAGE_EXPORT(train_text) int *train_text(void);
+PAGE_EXPORT(train_look) double train_look(void);
+PAGE_EXPORT(train_P) double *train_P(void);
+PAGE_EXPORT(train_dS) double *train_dS(void);
+PAGE_EXPORT(train_write) int train_write(void);
 
 static struct {
     at_tape *t;
