@@ -63,6 +63,7 @@ function sharedDigits(a, b) {
 /* ------------------------------------------------------------------ the two drawings ------------ */
 
 const wide = 360
+const plotEdges = [42, 20] // left and right of the error plot: the slider below it has the same
 
 /* The loss around x, as wide as h asks for: samples, both points, the line through them, and the line
  * with the slope by the formula. */
@@ -110,7 +111,7 @@ function drawMicroscope(f, h, formula, name) {
 
 /* The error against h, both in decades.  errors: [{h, two, five}]; an error of 0 lies on the axis. */
 function drawErrors(errors, h) {
-    const height = 216, left = 44, right = wide - 10, top = 12, bottom = 170
+    const height = 220, left = plotEdges[0], right = wide - plotEdges[1], top = 26, bottom = 172
     const all = errors.flatMap(({ two, five }) => [two, five]).filter((e) => e > 0)
     const high = all.length ? Math.ceil(Math.log10(Math.max(...all))) : 0
     const low = Math.min(high - 2, all.length ? Math.floor(Math.log10(Math.min(...all))) : -16)
@@ -143,6 +144,7 @@ function drawErrors(errors, h) {
             'aria-label': 'The error of the slope against h, with two and with five points',
         },
         ...grid,
+        svg('text', { x: left, y: 14 }, 'error of the slope'),
         svg('text', { x: (left + right) / 2, y: bottom + 38, 'text-anchor': 'middle' }, 'h'),
         svg('line', { class: 'now', x1: x(h), x2: x(h), y1: top, y2: bottom }),
         ...curve('two'),
@@ -151,9 +153,6 @@ function drawErrors(errors, h) {
 }
 
 /* ------------------------------------------------------------------ what is to be said ---------- */
-
-const formulaText = (h, f) =>
-    `(8 (${digits(f(h))} \u2212 ${digits(f(-h))}) \u2212 (${digits(f(2 * h))} \u2212 ${digits(f(-2 * h))})) / 12h`
 
 /* Which error decides at this h: told by the h at which two points err least. */
 function remark(errors, h, state, name, formula) {
@@ -222,7 +221,7 @@ function chooser(context, choose, chosen) {
 
 export function numericallyView(context) {
     let picked = null // {name, row, column}; null: the score that is looked at
-    let exponent = 2 // h = 10^-exponent
+    let exponent = 0 // h = 10^-exponent
     let f = null, key = '', errors = [], frame = 0, timer = 0, playing = 0
 
     const chosen = () => {
@@ -249,11 +248,16 @@ export function numericallyView(context) {
     const sentence = el('p')
     const why = el('p')
     const element = el('section', { class: 'numerically' },
-        el('div', { class: 'side' }, pick.choices, pick.cells, sentence, picture),
-        el('div', { class: 'side' }, numbers, plot,
+        el('div', { class: 'side' }, pick.choices, pick.cells, sentence, picture,
+            el('div', { class: 'legend' },
+                el('span', { class: 'two' }, 'line through both points'),
+                el('span', { class: 'tangent' }, 'slope by the formula')),
+            numbers),
+        el('div', { class: 'side' }, plot,
+            el('div', { class: 'slide' }, slider),
             el('div', { class: 'legend' },
                 el('span', { class: 'two' }, 'two points'), el('span', { class: 'five' }, 'five points')),
-            el('label', { class: 'slide' }, output, slider), play, said,
+            el('div', { class: 'shrink' }, output, play), said,
             el('details', {}, el('summary', {}, 'Why five points?'), why)))
 
     function setExponent(value) {
@@ -314,11 +318,12 @@ export function numericallyView(context) {
         const two = twoPoints(f, h), five = fivePoints(f, h)
         const off = (slope) => `<td class="off">${few(Math.abs(slope - formula))}</td>`
         numbers.innerHTML =
-            `<tr><th scope="row">loss at x + h</th><td data-loss="${f(h)}">${up}</td><td></td></tr>` +
-            `<tr><th scope="row">loss at x \u2212 h</th><td data-loss="${f(-h)}">${down}</td><td></td></tr>` +
-            `<tr><th scope="row">two points</th><td data-slope="${two}">${digits(two)}</td>${off(two)}</tr>` +
-            `<tr><th scope="row">five points</th><td data-slope="${five}">${digits(five)}</td>${off(five)}</tr>` +
-            `<tr><th scope="row">${escapeHtml(gradient)} by formula</th><td data-formula="${formula}">${digits(formula)}</td><td></td></tr>`
+            `<tr><th scope="row">loss, x + h</th><td data-loss="${f(h)}">${up}</td><td></td></tr>` +
+            `<tr><th scope="row">loss, x \u2212 h</th><td data-loss="${f(-h)}">${down}</td><td></td></tr>` +
+            '<tr><td></td><th scope="col">slope</th><th scope="col">error</th></tr>' +
+            `<tr><th scope="row">2 points</th><td data-slope="${two}">${digits(two)}</td>${off(two)}</tr>` +
+            `<tr><th scope="row">5 points</th><td data-slope="${five}">${digits(five)}</td>${off(five)}</tr>` +
+            `<tr><th scope="row">${escapeHtml(gradient)}</th><td data-formula="${formula}">${digits(formula)}</td><td></td></tr>`
         if (errors.length > 2 * smallest) {
             plot.replaceChildren(drawErrors(errors, h))
             said.textContent = remark(errors, h, state, name, formula)
