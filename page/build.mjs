@@ -16,7 +16,8 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { join } from 'node:path'
 import { openEngine } from './engine.js'
-import { paperTable } from './paper_table.mjs'
+import { paper } from './state.js'
+import { paperHtml } from './start.js'
 
 const [wasmPath, htmlPath] = process.argv.slice(2)
 const folder = import.meta.dirname ?? new URL('.', import.meta.url).pathname
@@ -82,7 +83,7 @@ const workers = files.filter((name) => name.endsWith('_worker.js'))
 
 const parts = {
     style: `<style>\n${styles.map(read).map(slim).join('\n')}</style>`,
-    paper: paperTable(await openEngine(wasm)),
+    paper: paperHtml((await openEngine(wasm)).trace(paper, { quick: true })),
     script: [
         script(' type="text/plain" id="wasm"', gzipSync(wasm, { level: 9 }).toString('base64')),
         ...workers.map((name) => script(` type="text/plain" id="${name.slice(0, -3)}"`, slim(joined(name)))),

@@ -131,12 +131,14 @@ export async function openEngine(bytes) {
         return readTrace(JSON.parse(output))
     }
 
+    /* How an element of the last trace comes about: {text, note, from: [{name, row, column}]} */
     function cell(name, row, column) {
-        const { output } = call((exports) => {
+        const { output, errors } = call((exports) => {
             const at = put(name)
             exports.page_cell(at, row, column)
             exports.free(at)
         })
+        if (errors) throw new RangeError(errors.trim())
         return JSON.parse(output)
     }
 
