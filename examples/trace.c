@@ -93,6 +93,7 @@ static int run(int argc, char **argv)
         "usage: trace [options]\nOne small attention, step by step, forward and backward.\n", table,
         0);
     refuse(t.o.quiz && t.o.json, "--quiz asks a person, --json speaks to a program: choose one");
+    refuse(t.o.quiz && *t.o.mistake, "--quiz asks for what is right: leave out --mistake");
     refuse(t.o.quick && !t.o.json, "--quick is for --json: the text shows numerical values");
     t.command = command_of(argc, argv);
     trace_set_up(&t);

@@ -14,7 +14,7 @@ const NOT_THERE = 8
 class Exit {}
 
 /* One running program, and what it has printed since the last call. */
-function start(module) {
+export function start(module) {
     const printed = { 1: '', 2: '' }
     const decoders = {}
     let memory = null
@@ -131,15 +131,17 @@ export async function openEngine(bytes) {
         return readTrace(JSON.parse(output))
     }
 
+    /* How an element of the last trace comes about: {text, note, from: [{name, row, column}]} */
     function cell(name, row, column) {
-        const { output } = call((exports) => {
+        const { output, errors } = call((exports) => {
             const at = put(name)
             exports.page_cell(at, row, column)
             exports.free(at)
         })
+        if (errors) throw new RangeError(errors.trim())
         return JSON.parse(output)
     }
 
     const { output } = call((exports) => exports.page_mistakes())
-    return { trace, cell, mistakes: JSON.parse(output) }
+    return { trace, cell, mistakes: JSON.parse(output), module }
 }

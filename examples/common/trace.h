@@ -14,6 +14,7 @@
 #define EXAMPLES_TRACE_H
 #include <stdio.h>
 
+#include "common/arithmetic.h"
 #include "common/mistakes.h"
 #include "common/steps.h"
 
@@ -103,8 +104,7 @@ void trace_identities(trace *t);
 /* trace_text.c */
 void trace_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void trace_say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
-double trace_shown(double x);                                     /* not -0.0000 */
-char trace_letter(const trace *t, steps_name what, bool columns); /* 'q', 'k', 'd'; 't': --self */
+double trace_shown(double x); /* not -0.0000 */
 /* "q0"; "all" where one row or column of a bias stands for all of them */
 void trace_label(const trace *t, steps_name what, bool columns, int i, char text[16]);
 /* The matrix; values = NULL: that of t->a.  With n, the numerical values beside it, or below if
@@ -113,8 +113,9 @@ void trace_matrix(const trace *t, steps_name what, const double *values, const t
 void trace_differing(const trace *t, steps_name what); /* the last part of it alone: what DIFFERS */
 void trace_square(const trace *t, const double *values, const trace_values *n); /* [N,N] */
 
-/* trace_cell.c: the cell (t->i, t->j) of `what` worked out, "" where there is nothing to say; in a
+/* trace_cell.c: how a cell is worked out; the cell (t->i, t->j) of `what` worked out, "" where there is nothing to say; in a
  * buffer that the next call overwrites. */
+arithmetic_style trace_style(const trace *t);
 const char *trace_worked(const trace *t, steps_name what);
 int trace_row_of(const trace *t, steps_name what); /* the row and the column of that cell */
 int trace_column_of(const trace *t, steps_name what);

@@ -336,7 +336,8 @@ static mistake read_mistake(const char *text)
         if (is_called(text, name)) return (mistake)m;
         if (edits(text, name) < edits(text, mistakes_texts[nearest].name)) nearest = m;
     }
-    fail("there is no mistake \"%.60s\"; the nearest is \"%s\"; examples/common/mistakes.h has them all",
+    fail("there is no mistake \"%.60s\"; the nearest is \"%s\"; examples/common/mistakes.h has "
+         "them all",
          text, mistakes_texts[nearest].name);
 }
 
