@@ -20,7 +20,10 @@ const reads = {
 const columns = [
     { top: 'Q', bottom: 'dQ', title: 'queries' },
     { top: 'K', bottom: 'dK', title: 'keys' },
-    { top: 'R', bottom: 'dR', title: '1 scores' },
+    {
+        top: 'R', bottom: 'dR', title: '1 scores',
+        off: (t) => t.options.c === 1 && !t.options.softcap && !t.options.bias && ['R = Q K\u1d40', 'R = S', 'dR = dS'],
+    },
     {
         top: 'X', bottom: 'dX', title: '2 scale',
         off: (t) => t.options.c === 1 && ['c = 1', 'X = R', 'dR = dX'],
@@ -401,13 +404,17 @@ export function freeView(context) {
 
     /* ---- options ---- */
     const field = (key, more) => stateField(context, key, more)
-    const fields = [
+    const scoreFields = [
         field('scale', { range: [0, 4], step: 0.1, note: '0: 1/\u221aD' }),
         field('temperature', { range: [0.1, 4], step: 0.1 }),
         field('softcap', { range: [0, 8], step: 0.5, note: '0: off' }),
         biasField(context),
+        field('dropout', { range: [0, 0.9], step: 0.1, note: '0: off' }),
+        field('seed', { step: 1, whole: true, label: 'seed of the dropout' }),
+    ]
+    const maskFields = [
         checkField(context, {
-            id: 'option-mask', label: 'mask (switch its cells in the matrix keep)',
+            id: 'option-mask', label: 'mask: switch its cells in the matrix keep',
             read: () => context.state.mask !== null,
             write(on) {
                 const { T, N } = sizes(context.state)
@@ -415,13 +422,12 @@ export function freeView(context) {
             },
         }),
         checkField(context, {
-            id: 'option-causal', label: 'causal', read: () => context.state.causal,
+            id: 'option-causal', label: 'causal: no query reads a later key',
+            read: () => context.state.causal,
             write: (causal) => ({ causal }),
         }),
-        windowField(context, 0, 'keys to the left'),
-        windowField(context, 1, 'keys to the right'),
-        field('dropout', { range: [0, 0.9], step: 0.1, note: '0: off' }),
-        field('seed', { step: 1, whole: true, label: 'seed of the dropout' }),
+        windowField(context, 0, 'window, keys to the left'),
+        windowField(context, 1, 'window, keys to the right'),
     ]
     const sizeFields = [
         sizeField(context, 'T', 'queries'), sizeField(context, 'N', 'keys'),
@@ -466,7 +472,8 @@ export function freeView(context) {
         look, strip.element, el('div', { class: 'flow-place' }, flow), about, chips,
         el('div', { class: 'settings' },
             el('section', {}, el('h2', {}, 'Sizes'), ...sizeFields.map((f) => f.element)),
-            el('section', {}, el('h2', {}, 'Options'), ...fields.map((f) => f.element)),
+            el('section', {}, el('h2', {}, 'Scores and weights'), ...scoreFields.map((f) => f.element)),
+            el('section', {}, el('h2', {}, 'Which keys are read'), ...maskFields.map((f) => f.element)),
             el('section', {}, el('h2', {}, 'Keep it'), ...copies.map((f) => f.element))))
 
     function update() {
@@ -481,7 +488,7 @@ export function freeView(context) {
         if (!isThere(chosen)) chosen = context.trace.at[chosen] ? chosen : 'S'
         for (const view of views) view.update()
         lossText.textContent = `loss = ${numberText(context.trace.loss)}`
-        for (const f of [...fields, ...sizeFields, ...copies]) f.update()
+        for (const f of [...scoreFields, ...maskFields, ...sizeFields, ...copies]) f.update()
         undo.disabled = !context.canUndo
         redo.disabled = !context.canRedo
         editor.update()

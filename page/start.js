@@ -5,8 +5,8 @@ import { cellHtml, cellOptions, matrixHtml } from './matrix.js'
 import { el, formulaHtml, numberText } from './dom.js'
 import { buttonsQuestion, screenState, signOf } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
-import { panels } from './panels.js'
 import { stripView } from './strip.js'
+import { triangleView } from './triangle.js'
 
 const sentence = 'Attention read three values. The loss now says which it should have read more.'
 const idea = 'One query read the values of three keys, k0 to k2, in the proportions P. If the score S of a key '
@@ -57,8 +57,7 @@ export function startView(context) {
     const { i, j } = context.state
     let revealed = false
     const rows = el('div', {})
-    const triangle = panels.triangle(context)
-    triangle.element.classList.add('panel')
+    const triangle = triangleView(context, { answers: false, numbers: false, controls: false })
     const onward = el('button', { type: 'button', class: 'plain' }, 'Skip to the tour')
     onward.onclick = () => context.change(screenState(mainTour, 0), { undo: false })
     const right = () => signOf(context.trace.at.dS, i, j)
@@ -81,6 +80,7 @@ export function startView(context) {
         },
     }, () => {
         revealed = true
+        triangle.show({ answers: true })
         onward.textContent = 'Continue'
         onward.className = 'main'
         update()
@@ -97,7 +97,7 @@ export function startView(context) {
     const element = el('article', { class: 'screen start' },
         el('h1', { tabindex: -1 }, sentence),
         el('div', { class: 'screen-body' },
-            el('div', { class: 'picture' }, triangle.element),
+            el('div', { class: 'beside' }, triangle.element),
             el('div', {}, text, rows, question, el('p', { class: 'onward' }, onward))),
         strip.element)
     let last = ''

@@ -3,10 +3,12 @@
  * A screen (see screens.js) is data:
  *
  *     title     of the screen
- *     tensor    the quantity it is about; its formula and its sentence are shown
+ *     tensor    the quantity it is about: its formula and its sentence are shown; or none
+ *     formula   another formula; false: none
  *     state     what differs from the paper example
- *     text      (n) -> HTML of the idea
- *     figure    what is shown: names of tensors, signs between them, panels
+ *     text      (trace) -> HTML of the idea
+ *     figure    the tensors that are shown, and signs between them
+ *     panel     what is shown below them, of panels.js; or none
  *     asks      the questions, one after the other
  *
  * A question hides what would give it away, and every answer to it is welcome: a wrong one is told what
@@ -199,21 +201,26 @@ export function screenView(context, screen, onward, ended) {
             ? marks[signOf(context.trace.at[name], row, column)]
             : true
 
-    const figure = el('div', { class: 'figure' })
+    const figure = el('div', { class: 'figure' }), wide = el('div', { class: 'wide' })
     let sign = null // between two matrices: it stays with the second
     for (const item of screen.figure) {
         if (typeof item === 'string' && !context.trace.at[item]) {
             sign = el('span', { class: 'between', 'aria-hidden': 'true' }, item)
             continue
         }
-        const { name, panel, ...options } = typeof item === 'string' ? { name: item } : item
-        const view = panel
-            ? panels[panel](context, { hidden: (of) => hiddenIn(of, true), revealed: () => open.size === 0 })
-            : matrixView(context, name, { ...options, hidden: hiddenIn(name, options.hideAll !== false) })
-        if (panel) view.element.classList.add('panel')
+        const { name, ...options } = typeof item === 'string' ? { name: item } : item
+        const view = matrixView(context, name, { ...options, hidden: hiddenIn(name, options.hideAll !== false) })
         views.push(view)
         figure.append(sign ? el('div', { class: 'pair' }, sign, view.element) : view.element)
         sign = null
+    }
+    if (screen.panel) {
+        const view = panels[screen.panel](context, {
+            hidden: (name) => hiddenIn(name, true),
+            revealed: () => open.size === 0,
+        })
+        views.push(view)
+        wide.append(view.element)
     }
 
     const questions = el('div', { class: 'questions' })
@@ -229,20 +236,20 @@ export function screenView(context, screen, onward, ended) {
         }))
     }
 
-    const about = context.trace.at[screen.tensor]
+    const about = screen.tensor && context.trace.at[screen.tensor]
     const idea = el('div', { class: 'idea' })
-    if (about && screen.formula !== false) {
+    if (screen.formula !== false) {
         const formula = el('p', { class: 'formula' })
-        formula.innerHTML = formulaHtml(screen.formula || `${about.formula}`)
+        formula.innerHTML = formulaHtml(screen.formula || about.formula)
         idea.append(formula)
     }
     const text = el('p', { class: 'text' })
-    text.innerHTML = screen.text(context.trace)
+    text.innerHTML = (about ? formulaHtml(about.sentence) + ' ' : '') + screen.text(context.trace)
     idea.append(text)
 
     const side = el('div', { class: 'side' }, idea, questions)
     side.append(onward)
-    const element = el('div', { class: 'screen-body' }, side, figure)
+    const element = el('div', { class: 'screen-body' }, side, figure, wide)
     function update() {
         for (const view of views) view.update()
     }
