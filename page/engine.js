@@ -14,7 +14,7 @@ const NOT_THERE = 8
 class Exit {}
 
 /* One running program, and what it has printed since the last call. */
-function start(module) {
+export function start(module) {
     const printed = { 1: '', 2: '' }
     const decoders = {}
     let memory = null
@@ -143,5 +143,5 @@ export async function openEngine(bytes) {
     }
 
     const { output } = call((exports) => exports.page_mistakes())
-    return { trace, cell, mistakes: JSON.parse(output) }
+    return { trace, cell, mistakes: JSON.parse(output), module }
 }
