@@ -57,7 +57,7 @@ export function startView(context) {
     const { i, j } = context.state
     let revealed = false
     const rows = el('div', {})
-    const triangle = panels.triangle(context)
+    const triangle = panels.triangle(context, { controls: false, revealed: () => revealed })
     triangle.element.classList.add('panel')
     const onward = el('button', { type: 'button', class: 'plain' }, 'Skip to the tour')
     onward.onclick = () => context.change(screenState(mainTour, 0), { undo: false })

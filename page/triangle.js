@@ -6,10 +6,10 @@
  * So the line through O that is orthogonal to dO separates the keys: those on the side that dO points to
  * raise the loss when their scores rise, those on the other side lower it.
  *
- *     triangleView(context, {answers, numbers, controls})      all true, if they are left out
- *     view.show({answers: true})
+ *     triangleView(context, {revealed, numbers, controls})
  *
- * answers: the sides of the line and the signs of dS; numbers: the table; controls: descent. */
+ * revealed() tells whether the sides of the line and the signs of dS are shown, and the controls of the
+ * descent; numbers: false leaves the table out, controls: false the descent. */
 import { el, numberText } from './dom.js'
 import { cellHtml, cellOptions } from './matrix.js'
 import { linear, path, reducedMotion, svg } from './svg.js'
@@ -278,7 +278,7 @@ const rounded = (x) => String(Number(x.toFixed(4)) + 0)
 const rate = 0.5 // of a step down
 
 export function triangleView(context, options = {}) {
-    const shows = { answers: true, numbers: true, controls: true, ...options }
+    const { revealed = () => true, numbers: withNumbers = true, controls = true } = options
     const picture = el('div', { class: 'picture' })
     const caption = el('p', { class: 'caption' })
     const numbers = el('div', { class: 'scroll compact' })
@@ -286,7 +286,8 @@ export function triangleView(context, options = {}) {
     let target = null // [x, y, ...] of the value's size; null: dO as it is given
     let dragging = false, stepping = false
     const descent = descentControls({ step, towards, back, setTarget })
-    const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), el('div', {}, numbers, descent.element))
+    const tools = el('div', {}, numbers, descent.element)
+    const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), tools)
 
     /* -------------------------------------------------------------- descent ------ */
 
@@ -416,10 +417,10 @@ export function triangleView(context, options = {}) {
         const { state, trace } = context
         const focused = picture.contains(document.activeElement)
         const drawn = drawScene(shown, frame, {
-            answers: shows.answers,
+            answers: revealed(),
             target: target && point(target),
             looked: shown.corners[state.j],
-            text: sceneText(scene, trace, shows.answers),
+            text: sceneText(scene, trace, revealed()),
         })
         if (target) drawn.append(handle())
         picture.replaceChildren(drawn)
@@ -441,16 +442,16 @@ export function triangleView(context, options = {}) {
         const { state, trace } = context
         if (!trace) return
         const { at } = trace
-        const now = JSON.stringify([shows, target, state.i, state.j, at.V.values, at.z.values, at.S.values, at.dO.values, at.dS.values])
+        const now = JSON.stringify([revealed(), target, state.i, state.j, at.V.values, at.z.values, at.S.values, at.dO.values, at.dS.values])
         if (now === key) return
         key = now
         const last = scene
         scene = sceneOf(trace, state.i)
         if (!dragging && !stepping) frame = frameOf(scene, target && point(target))
-        caption.textContent = captionOf(scene, shows.answers)
-        if (shows.numbers) numbers.replaceChildren(numbersTable(trace, state.i))
-        numbers.hidden = !shows.numbers
-        descent.element.hidden = !shows.controls
+        caption.textContent = captionOf(scene, revealed())
+        if (withNumbers) numbers.replaceChildren(numbersTable(trace, state.i))
+        tools.hidden = !withNumbers && !(controls && revealed())
+        descent.element.hidden = !controls || !revealed()
         if (stepping) losses.push(lossNow())
         else if (losses.length && losses.at(-1) !== lossNow()) losses = []
         descent.update({ losses, loss: lossNow(), target, moved: Boolean(before), total: !target && state.dO.length > 1 })
@@ -459,11 +460,7 @@ export function triangleView(context, options = {}) {
         else draw(scene)
     }
 
-    function show(changed) {
-        Object.assign(shows, changed)
-        update()
-    }
-    return { element, update, show }
+    return { element, update }
 }
 
 /* ------------------------------------------------------------------ the controls of the descent - */
