@@ -69,7 +69,7 @@ const plotEdges = [42, 20] // left and right of the error plot: the slider below
  * with the slope by the formula. */
 function drawMicroscope(f, h, formula, name) {
     const height = 210, left = 8, right = wide - 8, top = 30, bottom = 168, reach = 1.6
-    const at = Array.from({ length: 33 }, (_, k) => reach * h * (k / 16 - 1))
+    const at = Array.from({ length: 17 }, (_, k) => reach * h * (k / 8 - 1))
     const losses = at.map(f)
     const own = [...losses, f(h), f(-h)].filter(Number.isFinite)
     const low = Math.min(...own), high = Math.max(...own)
@@ -250,7 +250,7 @@ export function numericallyView(context) {
     const element = el('section', { class: 'numerically' },
         el('div', { class: 'side' }, pick.choices, pick.cells, sentence, picture,
             el('div', { class: 'legend' },
-                el('span', { class: 'two' }, 'line through both points'),
+                el('span', { class: 'loss-line' }, 'loss'), el('span', { class: 'two' }, 'line through both points'),
                 el('span', { class: 'tangent' }, 'slope by the formula')),
             numbers),
         el('div', { class: 'side' }, plot,

@@ -48,7 +48,7 @@ function drawWeights(name, look, values, cell) {
         parts.push(svg('text', { x: left - 8, y: y + 17, 'text-anchor': 'end', class: 'letter' }, `${text[i]}\u2192${text[i + 1]}`))
         for (let j = 0; j <= i; j++) {
             const x = values[i * size + j], { kind, strength, label } = cell(x)
-            parts.push(svg('rect', { class: `cell ${kind}`, x: left + j * step + 1, y: y + 1, width: step - 2, height: step - 2, rx: 2, style: `--heat:${strength.toFixed(3)}`, 'data-value': x, 'data-mirror': j === wanted ? '' : null }))
+            parts.push(svg('rect', { class: `cell ${kind}`, x: left + j * step + 1, y: y + 1, width: step - 2, height: step - 2, rx: 2, style: `--heat:${strength.toFixed(3)}`, 'data-x': x, 'data-mirror': j === wanted ? '' : null }))
             if (j === wanted) parts.push(svg('rect', { class: 'wanted', x: left + j * step + 1, y: y + 1, width: step - 2, height: step - 2, rx: 2 }))
             if (label) parts.push(svg('text', { x: left + (j + 0.5) * step, y: y + 17, 'text-anchor': 'middle', class: 'in-cell' }, label))
         }
@@ -93,18 +93,22 @@ export function trainView(context) {
     const form = el('form', {}, el('label', {}, 'A word of the letters a to j ', input), el('button', { type: 'submit' }, 'Write it backwards'))
     const options = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' },
         ...['P', 'dS'].map((name) => el('button', { type: 'button', onclick: () => tell(name) }, name)))
-    const element = el('section', { class: 'training' },
-        el('div', {},
-            el('p', {}, 'A model with one layer of attention reads words of six letters and learns to write them backwards, from \u201c|\u201d on. For that, each query must read one letter: the mirror image of its own place.'),
-            el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
-            message, where, curve, el('div', { class: 'slide' }, slider), wrote),
-        el('div', {},
-            el('p', { class: 'map-name' }, el('b', {}, 'P'), ' in percent: what each query reads'), P,
-            el('p', { class: 'map-name' }, el('b', {}, 'dS'), ': how the loss of this word changes with each score'), dS,
-            el('p', { class: 'caption' }, '\u2212 a higher score lowers the loss, + it raises it; framed: the letter to be written.'),
-            el('p', { class: 'ask' }, 'Which of the two shows the framed diagonal first? Train, then go back with the slider.'),
-            options, answer),
-        el('div', { class: 'try' }, form, written))
+    const nudge = (by, text, said) => el('button', { type: 'button', 'aria-label': said, onclick: () => show(at + by) }, text)
+    const element = el('article', { class: 'screen' },
+        el('h1', { tabindex: -1 }, 'A model learns where to look'),
+        el('p', { class: 'text' }, 'It has one layer of attention, reads words of six letters, and learns to write them backwards, from \u201c|\u201d on. For that, each query must read one letter: the mirror image of its own place.'),
+        el('div', { class: 'training' },
+            el('div', {},
+                el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
+                message, where, curve, el('div', { class: 'slide' }, slider),
+                el('div', { class: 'buttons' }, nudge(-1, '\u2212 1', 'one step back'), nudge(1, '+ 1', 'one step on'), wrote),
+                form, written),
+            el('div', {},
+                el('p', { class: 'map-name' }, el('b', {}, 'P'), ' in percent: what each query reads'), P,
+                el('p', { class: 'map-name' }, el('b', {}, 'dS'), ': how the loss of this word changes with each score'), dS,
+                el('p', { class: 'caption' }, '\u2212: a higher score lowers the loss; +: it raises it. Framed: the letter to be written.'),
+                el('p', { class: 'ask' }, 'Which of the two shows the framed diagonal first? Train, then go back with the slider.'),
+                options, answer)))
 
     function open() {
         const number = Math.min(Math.max(0, Math.trunc(Number(seed.value)) || 0), 999999)
@@ -143,7 +147,7 @@ export function trainView(context) {
     }
 
     function show(step) {
-        at = Math.min(step, history.length - 1)
+        at = Math.min(Math.max(0, step), history.length - 1)
         following = at === history.length - 1
         ask()
     }
@@ -187,6 +191,7 @@ export function trainView(context) {
     function draw() {
         go.textContent = running ? 'Pause' : history.length > 1 ? 'Go on' : 'Train'
         go.disabled = history.length > steps
+        go.className = go.disabled ? '' : 'main'
         slider.value = at
         slider.setAttribute('aria-valuetext', `step ${at}`)
         const now = history[at]
@@ -199,8 +204,8 @@ export function trainView(context) {
             kind: 'forward', strength: x, label: x >= 0.095 ? String(Math.round(100 * x)) : '',
         })))
         dS.replaceChildren(drawWeights('dS', now.look, now.look.dS, (x) => {
-            const strength = most ? Math.abs(x) / most : 0
-            return { kind: x > 0 ? 'rise' : 'fall', strength, label: strength < 0.08 ? '' : x > 0 ? '+' : '\u2212' }
+            const strength = most ? Math.sqrt(Math.abs(x) / most) : 0 // small ones show, too
+            return { kind: x > 0 ? 'rise' : 'fall', strength, label: strength < 0.25 ? '' : x > 0 ? '+' : '\u2212' }
         }))
     }
 

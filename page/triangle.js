@@ -249,7 +249,8 @@ function captionOf(scene, answers) {
     const parts = [`What query ${scene.i} reads. Each corner is ${dropout ? 'z V, a value times its factor of dropout' : 'a value'}; the area of its disc is P.`]
     if (corners.every((c) => c.masked)) return 'This query attends to no key: its output is 0.'
     if (scene.dO.every((x) => x === 0)) parts.push('dO is 0: the loss does not ask for anything.')
-    else if (answers) parts.push('On the solid line the loss is the same as at O. A corner on the side of the arrow raises the loss when its score rises (+); one on the other side lowers it (\u2212).')
+    else if (!answers) parts.push('O is their mixture. dO points to where the loss rises; along the line it stays the same.')
+    else parts.push('On the solid line the loss is the same as at O. A corner on the side of the arrow raises the loss when its score rises (+); one on the other side lowers it (\u2212).')
     if (Dv === 1) parts.push('Values with one element lie on a line.')
     if (Dv > 2) parts.push(`The picture shows the first two of ${Dv} elements; the signs take all of them.`)
     return parts.join(' ')
