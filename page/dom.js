@@ -19,11 +19,11 @@ export const escapeHtml = (text) =>
  * is copied, but for - and the dot of a product. */
 export function formulaHtml(text) {
     return escapeHtml(text)
-        .replace(/(\w)_(\w+)/g, '$1<sub>$2</sub>')
+        .replace(/\bsum_/g, '\u03a3_')
+        .replace(/(\w|\u03a3)_(\w+)/g, '$1<sub>$2</sub>')
         .replace(/\^(\w+)/g, '<sup>$1</sup>')
         .replace(/ - /g, ' \u2212 ')
         .replace(/ \. /g, ' \u00b7 ')
-        .replace(/\bsum(?=[ <])/g, '\u03a3')
 }
 
 /* A number in a sentence: at most 4 decimals, and no more than it has. */

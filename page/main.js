@@ -46,8 +46,8 @@ function makeContext(engine, shown) {
             const before = context.state
             const message = context.set({ ...before, ...changes })
             if (message) return message
-            if (undo && before.view === 'free' && context.state.view === 'free') {
-                past.push(before)
+            if (before.view === 'free' && context.state.view === 'free') {
+                if (undo) past.push(before)
                 future.length = 0
             }
             shown(before)
@@ -159,6 +159,7 @@ async function start() {
     }
 
     function mount() {
+        byId('editor').hidden = true
         view = makers[context.state.view](context)
         byId('view').replaceChildren(view.element)
         document.documentElement.dataset.view = context.state.view

@@ -110,6 +110,8 @@ const rowSum = (row) => {
     return Math.abs(sum) <= 1e-12 * size ? 0 : sum
 }
 
+const sumText = (row, digits) => shown(rowSum(row), Math.max(digits, decimals([[rowSum(row)]])))
+
 /* The table as HTML, for the page and for its static part.
  *
  *     caption      beside the name, a few words
@@ -143,9 +145,7 @@ export function matrixHtml(name, tensor, options = {}) {
         }
         if (sums) {
             const asked = hidden && values[i].some((_, j) => hidden(i, j))
-            const digits = Math.max(shared.digits, decimals([[rowSum(values[i])]]))
-            const text = asked ? '?' : shown(rowSum(values[i]), digits)
-            html += `<td class="sum" aria-label="sum of row ${i}: ${text}">${text}</td>`
+            html += `<td class="sum">${asked ? '?' : sumText(values[i], shared.digits)}</td>`
         }
         html += '</tr>'
     }
@@ -154,28 +154,62 @@ export function matrixHtml(name, tensor, options = {}) {
     return `<figure class="${classes}" data-matrix="${escapeHtml(name)}">${html}</figure>`
 }
 
-/* The view: one matrix of context.trace, shown again where it changed. */
+/* The view: one matrix of context.trace.  A table of the same shape keeps its cells, and only those that
+ * changed are written again. */
 export function matrixView(context, name, options = {}) {
     const element = el('div', { class: 'matrix-place' })
-    let last = ''
+    let shape = '', cells = [], margins = []
+
     function update() {
-        const tensor = options.tensor ? options.tensor(context.trace) : context.trace?.at[name]
-        const size = context.trace ? context.trace.sizes : {}
-        const html = tensor ? matrixHtml(name, tensor, { ...options, size }) : ''
-        if (html === last) return
-        const focused = element.contains(document.activeElement) ? document.activeElement : null
-        const { row, column } = focused?.dataset || {}
-        element.innerHTML = last = html
-        if (row === undefined) return
-        const cell = element.querySelector(`td[data-row="${row}"][data-column="${column}"]`)
-        if (cell) focusCell(cell)
+        const tensor = context.trace?.at[name]
+        element.hidden = !tensor
+        if (!tensor) return
+        const all = { ...options, size: context.trace.sizes }
+        const now = `${tensor.shape} ${all.size.T} ${all.size.N}`
+        if (now !== shape) {
+            shape = now
+            build(tensor, all)
+        } else {
+            rewrite(tensor, all)
+        }
+    }
+
+    function build(tensor, all) {
+        element.innerHTML = matrixHtml(name, tensor, all)
+        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, key: '' }))
+        margins = [...element.querySelectorAll('td.sum')]
+        rewrite(tensor, all)
+    }
+
+    function rewrite(tensor, { hidden, heat }) {
+        const shared = cellOptions(tensor.values, { heat }), columns = tensor.values[0].length
+        cells.forEach((cell, k) => {
+            const i = Math.trunc(k / columns), j = k % columns
+            const asked = hidden ? hidden(i, j) : false
+            const parts = cellParts(name, i, j, tensor.values[i][j], { ...shared, hidden: asked })
+            const key = `${parts.text} ${parts.attributes['data-value']} ${parts.attributes.style}`
+            if (key === cell.key) return
+            cell.key = key
+            setParts(cell.td, parts)
+        })
+        margins.forEach((td, i) => {
+            const asked = hidden && tensor.values[i].some((_, j) => hidden(i, j))
+            const text = asked ? '?' : sumText(tensor.values[i], shared.digits)
+            if (td.textContent !== text) td.textContent = text
+        })
     }
     return { element, update }
 }
 
+function setParts(td, { attributes, text }) {
+    for (const name of ['data-value', 'style']) if (!(name in attributes)) td.removeAttribute(name)
+    for (const [name, value] of Object.entries(attributes)) td.setAttribute(name, value)
+    td.textContent = text
+}
+
 /* ------------------------------------------------------------------ keyboard ------------------- */
 
-function focusCell(cell) {
+export function focusCell(cell) {
     for (const other of cell.closest('table').querySelectorAll('td[tabindex="0"]'))
         other.tabIndex = -1
     cell.tabIndex = 0

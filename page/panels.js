@@ -1,14 +1,15 @@
 /* panels.js -- the drawings and tools that a screen can show beside its matrices.
  *
- * Options of all: hidden(name) -> (row, column) -> is it asked for?  revealed() -> is nothing asked any more? */
+ * A maker is given the context and what the screen hides: hidden(name) is a function (row, column) ->
+ * boolean, revealed() is true when every question is answered. */
 import { brokenView } from './broken.js'
 import { jacobianView } from './jacobian.js'
 import { numericallyView } from './numerically.js'
 import { triangleView } from './triangle.js'
 
 export const panels = {
-    jacobian: jacobianView,
-    triangle: (context, options) => triangleView(context, { numbers: false, ...options }),
-    numerically: numericallyView,
     broken: brokenView,
+    jacobian: jacobianView,
+    numerically: numericallyView,
+    triangle: (context, options) => triangleView(context, { numbers: false, ...options }),
 }

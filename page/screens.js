@@ -11,6 +11,7 @@ const exponential = (t, row) => t.at.S.values[row].map((x) => numberText(Math.ex
 const list = (texts) => `${texts.slice(0, -1).join(', ')} and ${texts[texts.length - 1]}`
 const largestAt = (row) => row.indexOf(Math.max(...row))
 const sum = (row) => row.reduce((a, b) => a + b, 0)
+const said = (t, name) => t.at[name].sentence.replace(/^./, (c) => c.toLowerCase())
 const keys = (t) => t.at.K.values.map((_, j) => `k${j}`)
 
 const moves = ['they rise', 'they fall', 'they stay']
@@ -25,12 +26,11 @@ export const mainTour = {
     screens: [
         {
             title: 'A query looks, keys are found, values are read',
-            tensor: 'Q',
             formula: false,
             strip: [],
-            text: () => 'Each row of Q is a query: what it looks for. Each row of K is a key: what it is '
-                + 'found by. Each row of V is the value that is read there. A score compares a query with '
-                + 'a key: it is their dot product, so where the query has a 0, the key does not count.',
+            text: (t) => `Q: ${said(t, 'Q')} K: ${said(t, 'K')} V: ${said(t, 'V')} `
+                + 'A score compares a query with a key: it is their dot product, so where the query has a '
+                + '0, the key does not count.',
             figure: ['Q', 'K', 'V'],
             asks: [{
                 kind: 'choice',
@@ -46,8 +46,8 @@ export const mainTour = {
             title: 'R: the scores',
             tensor: 'R',
             strip: ['R'],
-            text: (t) => 'Every query meets every key: R = Q K<sup>T</sup> has a row for each query and a '
-                + 'column for each key. The numbers of K are logarithms, '
+            text: (t) => 'R = Q K<sup>T</sup> has a row for each query and a column for each key. The '
+                + 'numbers of K are logarithms, '
                 + `${at(t, 'K', 0, 0)} = ln 7 and so on: the softmax will make round numbers of them.`,
             figure: ['Q', 'K', '\u2192', { name: 'R', hideAll: false }],
             asks: [
@@ -62,7 +62,7 @@ export const mainTour = {
             title: 'P: from scores to probabilities',
             tensor: 'P',
             strip: ['P'],
-            text: (t) => 'S is R here: the scale is 1, nothing is added or masked. exp makes '
+            text: (t) => 'S is R here: the scale is 1, and nothing is added or masked. exp makes '
                 + `${list(exponential(t, 0))} of the scores of query 0; divided by their sum, `
                 + `${numberText(sum(t.at.S.values[0].map(Math.exp)))}, they are probabilities.`,
             figure: ['S', '\u2192', { name: 'P', hideAll: false }],
@@ -87,8 +87,8 @@ export const mainTour = {
             title: 'O: a mixture of values',
             tensor: 'O',
             strip: ['O', 'A'],
-            text: () => 'A row of O is a mixture of the values, in the proportions of a row of A. Without '
-                + 'dropout, A is P: positive numbers that sum to 1.',
+            text: () => 'Without dropout, the weights A are P: positive numbers that sum to 1, the '
+                + 'proportions of a mixture.',
             figure: [{ name: 'A', caption: '= P' }, 'V', '\u2192', { name: 'O', hideAll: false }],
             asks: [
                 {
@@ -109,9 +109,9 @@ export const mainTour = {
             tensor: 'dO',
             formula: 'L = sum_id dO_id O_id',
             strip: [],
-            text: (t) => 'The loss L is one number that training lowers. Whatever computes it, attention is '
-                + 'told dO alone: how L changes with each element of O. Here dO is given, and L is the sum '
-                + `of all products dO O: ${numberText(t.loss)}. From here, dX means: how L changes with X.`,
+            text: (t) => 'It comes from whatever computes the loss L, the one number that training lowers. '
+                + `Here dO is given, and L is the sum of all products dO O: ${numberText(t.loss)}. From `
+                + 'here, dX means: how L changes with X.',
             figure: ['O', 'dO'],
             asks: [
                 {
@@ -138,9 +138,9 @@ export const mainTour = {
             title: 'dV: what the values should have been',
             tensor: 'dV',
             strip: ['dV'],
-            text: (t) => 'Step 8 computed O = A V. Both queries read value 1, query 0 with the weight '
-                + `${at(t, 'A', 0, 1)} and query 1 with ${at(t, 'A', 1, 1)}. So its gradient is a sum over `
-                + 'the queries: dV = A<sup>T</sup> dO.',
+            text: (t) => 'Value 1 was read by both: by query 0 with the weight '
+                + `${at(t, 'A', 0, 1)}, by query 1 with ${at(t, 'A', 1, 1)}. In matrices: `
+                + 'O = A V, so dV = A<sup>T</sup> dO.',
             figure: ['A', 'dO', '\u2192', 'dV'],
             asks: [
                 {
@@ -154,10 +154,9 @@ export const mainTour = {
             title: 'dA: what reading more of a value would do',
             tensor: 'dA',
             strip: ['dA', 'dP'],
-            text: () => 'If query 0 read a little more of value 1, and no less of the others, O_0 would move '
-                    .replace('O_0', 'O<sub>0</sub>')
-                + 'along V<sub>1</sub>, and the loss by dO<sub>0</sub> \u00b7 V<sub>1</sub>. So '
-                + 'dA = dO V<sup>T</sup>. Without dropout, dP is dA.',
+            text: () => 'If query 0 read a little more of value 1, and no less of the others, its output '
+                + 'would move along V<sub>1</sub>, and the loss by dO<sub>0</sub> \u00b7 V<sub>1</sub>. '
+                + 'Without dropout, dP is dA.',
             figure: ['dO', 'V', '\u2192', { name: 'dA', caption: '= dP' }],
             asks: [
                 {
@@ -177,13 +176,12 @@ export const mainTour = {
         },
         {
             title: 'The Jacobian: one score moves its whole row',
-            tensor: 'dS',
-            formula: 'dP_j / dS_k = P_j (1[j=k] - P_k)',
-            notation: true,
+            formula: '\u2202P_j / \u2202S_k = P_j (1[j=k] - P_k)',
             strip: [],
             text: () => 'A row of P sums to 1: what one key gains, the others lose. The Jacobian J holds how '
                 + 'each probability of a row moves with each score; 1[j=k] is 1 where j is k, else 0.',
-            figure: [{ name: 'P', rows: [0] }, { panel: 'jacobian' }],
+            figure: ['P'],
+            panel: 'jacobian',
             asks: [
                 {
                     kind: 'choice',
@@ -209,9 +207,9 @@ export const mainTour = {
             title: 'delta: the mean of a row of dP',
             tensor: 'delta',
             strip: ['delta'],
-            text: () => 'A softmax cannot raise a whole row, only one key against the others. So dP counts '
-                + 'by how it differs from its mean, each key weighted with what is read of it now: delta, '
-                + 'one number for each query. The output holds it already: it is dO \u00b7 O.',
+            text: () => 'A softmax cannot raise a whole row, only one key against the others. So what counts '
+                + 'is how dP of a key differs from this mean, in which each key has the weight with which '
+                + 'it is read now. The output holds it already, as dO \u00b7 O.',
             figure: ['P', 'dP', '\u2192', 'delta'],
             asks: [
                 {
@@ -225,10 +223,9 @@ export const mainTour = {
             title: 'dS: better or worse than the mean',
             tensor: 'dS',
             strip: ['dS'],
-            text: () => 'If a score rises, its key takes probability from all others of the row. The loss '
-                + 'changes by how much dP of this key differs from the mean of the row, times P: a key '
-                + 'that is hardly read hardly takes anything.',
-            figure: ['P', 'dP', 'delta', '\u2192', { name: 'dS', sums: true }, { panel: 'triangle' }],
+            text: () => 'The factor P: a key that is hardly read hardly takes anything.',
+            figure: ['P', 'dP', 'delta', '\u2192', { name: 'dS', sums: true }],
+            panel: 'triangle',
             asks: [
                 {
                     kind: 'sign', cell: cell('dS', 0, 0),
@@ -243,9 +240,9 @@ export const mainTour = {
             title: 'dQ: where the query should have looked',
             tensor: 'dQ',
             strip: ['dQ', 'dR', 'dX', 'dU'],
-            text: () => 'With scale 1 and no softcap or bias, dR is dS. Query 0 met every key, so dQ is a '
-                + 'sum of keys, each multiplied by dR: towards the keys whose scores should rise, were it '
-                + 'not for the sign. Training moves Q against dQ.',
+            text: () => 'With the scale 1 and without softcap, dR is dS. Each key counts with its dR: training '
+                + 'moves Q against dQ, so away from keys with positive dR and towards those with negative '
+                + 'dR.',
             figure: [{ name: 'dR', caption: '= dS' }, 'K', '\u2192', 'dQ'],
             asks: [
                 {
@@ -259,8 +256,8 @@ export const mainTour = {
             title: 'dK: what the keys should have been',
             tensor: 'dK',
             strip: ['dK'],
-            text: () => 'Each key met every query, so dK is a sum over queries: dK = dR<sup>T</sup> Q. That '
-                + 'is the whole backward: dQ, dK and dV are what training needs.',
+            text: () => 'Each key met every query: dK = dR<sup>T</sup> Q. This ends the backward: dQ, dK and '
+                + 'dV go on to whatever computed Q, K and V.',
             figure: ['dR', 'Q', '\u2192', 'dK'],
             asks: [
                 {
@@ -272,13 +269,12 @@ export const mainTour = {
         },
         {
             title: 'Is it right? Ask the loss itself',
-            tensor: 'S',
-            formula: 'dS ~ (L(S + h) - L(S - h)) / 2h',
-            notation: true,
+            formula: 'dS \u2248 (L(S + h) - L(S - h)) / 2h',
             strip: [],
             text: () => 'A gradient can be checked without its formula: raise one score by h, compute the '
                 + 'loss again, lower it by h, compute the loss again. The slope between the two must be dS.',
-            figure: [{ panel: 'numerically' }],
+            figure: [],
+            panel: 'numerically',
             asks: [{
                 kind: 'choice',
                 text: () => 'The smaller h, the nearer the slope comes to dS: does that hold for every h?',
@@ -292,13 +288,13 @@ export const mainTour = {
         },
         {
             title: 'Break it',
-            tensor: 'dS',
             formula: false,
             strip: [],
             text: () => 'People make the same mistakes again and again in this backward. Choose one: the '
                 + 'gradients beside their numerical values show where it is wrong. Some checks notice a '
                 + 'mistake, others let it pass.',
-            figure: [{ panel: 'broken' }],
+            figure: [],
+            panel: 'broken',
             asks: [{
                 kind: 'choice',
                 text: () => 'Somebody forgets delta. Which check notices it?',
@@ -331,9 +327,9 @@ export const optionsTour = {
             tensor: 'dR',
             strip: ['X', 'dR'],
             state: { K: [['ln 49', '0'], ['ln 4', 'ln 9'], ['0', 'ln 36']], scale: 0.5 },
-            text: (t) => 'A dot product of D random numbers grows like \u221aD, and large scores make a '
-                + 'softmax all or nothing. So they are multiplied by c, as a rule 1/\u221aD. Here the keys are '
-                + `twice as long as in the tour and c is ${numberText(t.options.c)}: P stays the same.`,
+            text: (t) => 'Dot products of long keys are large, and large scores make a softmax all or '
+                + 'nothing: so c is 1/\u221aD as a rule. Here the keys are twice as long as in the tour and '
+                + `c is ${numberText(t.options.c)}, so that P stays the same.`,
             figure: ['R', '\u2192', 'X', 'dX', '\u2192', 'dR'],
             asks: [
                 { kind: 'sign', cell: cell('dR', 0, 2) },
@@ -345,9 +341,8 @@ export const optionsTour = {
             tensor: 'dX',
             strip: ['U', 'dX'],
             state: { softcap: 2 },
-            text: (t) => 'The softcap bends the scores, so that they never reach the cap, here '
-                + `${numberText(t.options.softcap)}. Its slope is 1 \u2212 (U / cap)<sup>2</sup>: 1 at 0, and near 0 `
-                + 'where the score comes close to the cap.',
+            text: (t) => 'U bends the scores so that they never reach the cap, here '
+                + `${numberText(t.options.softcap)}. A small score passes nearly unchanged.`,
             figure: ['X', '\u2192', 'U', 'dU', '\u2192', 'dX'],
             asks: [
                 { kind: 'sign', cell: cell('dX', 0, 2) },
@@ -363,9 +358,9 @@ export const optionsTour = {
             tensor: 'dbias',
             strip: ['S', 'dU', 'dbias'],
             state: { bias: [['0', '0', '0']] },
-            text: () => 'A bias is added to the scores: here one number for each key, for all queries, and 0 '
-                + 'so far. Nothing changes in the forward. And yet it has a gradient, by which training '
-                + 'would move it away from 0.',
+            text: () => 'Here it is one number for each key, the same for all queries, and 0 so far: nothing '
+                + 'changes in the forward. And yet it has a gradient, by which training moves it away from '
+                + '0.',
             figure: ['bias', { name: 'dS' }, '\u2192', 'dbias'],
             asks: [
                 { kind: 'sign', cell: cell('dbias', 0, 1) },
@@ -374,7 +369,7 @@ export const optionsTour = {
         },
         {
             title: 'Mask: keys that are not read',
-            tensor: 'dS',
+            formula: 'dS_ij = 0 where keep_ij is 0',
             strip: ['keep', 'P', 'dS'],
             state: { mask: [['1', '0', '1'], ['1', '1', '1']] },
             text: () => 'Query 0 may not attend to key 1: keep is 0 there, and the softmax runs over the other '
@@ -391,13 +386,12 @@ export const optionsTour = {
         },
         {
             title: 'Dropout: a weight that is missing',
-            tensor: 'dS',
+            tensor: 'dP',
             strip: ['A', 'dA', 'dP', 'delta'],
             state: { dropout: 0.5, seed: 1 },
-            text: (t) => 'Dropout sets weights to 0 by chance, and multiplies the others by '
-                + `1 / (1 \u2212 ${numberText(t.options.dropout)}) = `
-                + `${numberText(1 / (1 - t.options.dropout))}. The backward must use the same z as the forward. `
-                + 'Key 1 of query 0 was dropped: it reaches no output, and dP is 0.',
+            text: (t) => `Weights are dropped by chance, with probability ${numberText(t.options.dropout)}; the `
+                + `others are multiplied by ${numberText(1 / (1 - t.options.dropout))}. Key 1 of query 0 was `
+                + 'dropped: it reaches no output.',
             figure: ['z', 'P', 'dP', 'delta', '\u2192', 'dS'],
             asks: [
                 {
@@ -411,7 +405,7 @@ export const optionsTour = {
         },
         {
             title: 'An empty row: a query that may read nothing',
-            tensor: 'P',
+            formula: false,
             strip: [],
             state: { mask: [['0', '0', '0'], ['1', '1', '1']] },
             text: () => 'Every key of query 0 is masked. Padding in a batch often makes such rows. The softmax '

@@ -5,18 +5,18 @@ import { cellHtml, cellOptions, matrixHtml } from './matrix.js'
 import { el, formulaHtml, numberText } from './dom.js'
 import { buttonsQuestion, screenState, signOf } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
-import { panels } from './panels.js'
 import { stripView } from './strip.js'
+import { triangleView } from './triangle.js'
 
 const sentence = 'Attention read three values. The loss now says which it should have read more.'
-const idea = 'One query has read the values of three keys, k0 to k2, in the proportions P. To lower the loss, '
-    + 'it can only change its scores S: a key whose score rises is read more, and the others less.'
+const idea = 'One query read the values of three keys, k0 to k2, in the proportions P. If the score S of a key '
+    + 'rises, its value is read more, and the others less.'
 
 const notes = {
-    P: 'how much of each value is read; the sum is 1',
-    dP: 'how the loss changes with it: + means that reading more raises the loss',
-    delta: 'the mean of dP, each key weighted by P',
-    dS: 'how the loss changes with the score of each key',
+    P: 'how much of each value is read',
+    dP: 'how the loss would change if more were read',
+    delta: 'the mean of dP, weighted by P',
+    dS: 'how the loss changes with the score',
 }
 
 /* Row i of P, dP, delta and dS, one below the other; dS may be hidden. */
@@ -57,8 +57,7 @@ export function startView(context) {
     const { i, j } = context.state
     let revealed = false
     const rows = el('div', {})
-    const triangle = panels.triangle(context, { controls: false, revealed: () => revealed })
-    triangle.element.classList.add('panel')
+    const triangle = triangleView(context, { numbers: false, controls: false, revealed: () => revealed })
     const onward = el('button', { type: 'button', class: 'plain' }, 'Skip to the tour')
     onward.onclick = () => context.change(screenState(mainTour, 0), { undo: false })
     const right = () => signOf(context.trace.at.dS, i, j)
@@ -97,7 +96,7 @@ export function startView(context) {
     const element = el('article', { class: 'screen start' },
         el('h1', { tabindex: -1 }, sentence),
         el('div', { class: 'screen-body' },
-            el('div', { class: 'side' }, triangle.element),
+            el('div', { class: 'beside' }, triangle.element),
             el('div', {}, text, rows, question, el('p', { class: 'onward' }, onward))),
         strip.element)
     let last = ''

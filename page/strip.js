@@ -33,7 +33,8 @@ export function stripView(context, { go, here, leads = () => true }) {
         return b
     }
     const columns = steps.map(({ step, name, forward, backward }) => {
-        const column = el('li', { 'data-step': step }, el('span', { class: 'step' }, `${step} ${name}`))
+        const column = el('li', { 'data-step': step }, el('span', { class: 'step' },
+            el('span', {}, `${step} `), el('span', {}, name)))
         column.append(
             el('span', { class: 'row forward' },
                 ...forward.map((t) => button(t, t === 'keep' ? 'mask' : t,

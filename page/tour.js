@@ -3,10 +3,12 @@
  * A screen (see screens.js) is data:
  *
  *     title     of the screen
- *     tensor    the quantity it is about; its formula and its sentence are shown
+ *     tensor    the quantity it is about: its formula and its sentence are shown; or none
+ *     formula   another formula; false: none
  *     state     what differs from the paper example
- *     text      (n) -> HTML of the idea
- *     figure    what is shown: names of tensors, signs between them, panels
+ *     text      (trace) -> HTML of the idea
+ *     figure    the tensors that are shown, and signs between them
+ *     panel     what is shown below them, of panels.js; or none
  *     asks      the questions, one after the other
  *
  * A question hides what would give it away, and every answer to it is welcome: a wrong one is told what
@@ -177,8 +179,9 @@ const makers = { sign: signQuestion, choice: choiceQuestion, number: numberQuest
 
 /* ------------------------------------------------------------------ a screen ------------------- */
 
-/* One screen with its questions; `ended()` is called when the last one is answered. */
-export function screenView(context, screen, ended) {
+/* One screen with its questions, and `onward` under them; `ended()` is called when the last one is
+ * answered. */
+export function screenView(context, screen, onward, ended) {
     const open = new Set(screen.asks || [])
     const known = new Set() // cells whose sign is known: "dS 0 1"
     const views = []
@@ -198,23 +201,26 @@ export function screenView(context, screen, ended) {
             ? marks[signOf(context.trace.at[name], row, column)]
             : true
 
-    const figure = el('div', { class: 'figure' })
+    const figure = el('div', { class: 'figure' }), wide = el('div', { class: 'wide' })
+    let sign = null // between two matrices: it stays with the second
     for (const item of screen.figure) {
         if (typeof item === 'string' && !context.trace.at[item]) {
-            figure.append(el('span', { class: 'between', 'aria-hidden': 'true' }, item))
+            sign = el('span', { class: 'between', 'aria-hidden': 'true' }, item)
             continue
         }
-        const { name, panel, ...options } = typeof item === 'string' ? { name: item } : item
-        const view = panel
-            ? panels[panel](context, { hidden: (of) => hiddenIn(of, true), revealed: () => open.size === 0 })
-            : matrixView(context, name, { ...options, hidden: hiddenIn(name, options.hideAll !== false) })
-        if (panel) view.element.classList.add('panel')
+        const { name, ...options } = typeof item === 'string' ? { name: item } : item
+        const view = matrixView(context, name, { ...options, hidden: hiddenIn(name, options.hideAll !== false) })
         views.push(view)
-        figure.append(view.element)
-        if (item.after) {
-            view.element.hidden = true
-            view.after = true
-        }
+        figure.append(sign ? el('div', { class: 'pair' }, sign, view.element) : view.element)
+        sign = null
+    }
+    if (screen.panel) {
+        const view = panels[screen.panel](context, {
+            hidden: (name) => hiddenIn(name, true),
+            revealed: () => open.size === 0,
+        })
+        views.push(view)
+        wide.append(view.element)
     }
 
     const questions = el('div', { class: 'questions' })
@@ -225,26 +231,25 @@ export function screenView(context, screen, ended) {
         questions.append(makers[ask.kind](context, screen, ask, () => {
             open.delete(ask)
             if (ask.kind === 'sign') known.add(ask.cell.join(' '))
-            if (asks.length === 0)
-                for (const view of views) if (view.after) view.element.hidden = false
             update()
             next()
         }))
     }
 
-    const about = context.trace.at[screen.tensor]
+    const about = screen.tensor && context.trace.at[screen.tensor]
     const idea = el('div', { class: 'idea' })
-    if (about && screen.formula !== false) {
+    if (screen.formula !== false) {
         const formula = el('p', { class: 'formula' })
-        formula.innerHTML = formulaHtml(screen.formula || `${about.formula}`)
+        formula.innerHTML = formulaHtml(screen.formula || about.formula)
         idea.append(formula)
     }
     const text = el('p', { class: 'text' })
-    text.innerHTML = screen.text(context.trace)
+    text.innerHTML = (about ? formulaHtml(about.sentence) + ' ' : '') + screen.text(context.trace)
     idea.append(text)
 
     const side = el('div', { class: 'side' }, idea, questions)
-    const element = el('div', { class: 'screen-body' }, side, figure)
+    side.append(onward)
+    const element = el('div', { class: 'screen-body' }, side, figure, wide)
     function update() {
         for (const view of views) view.update()
     }
@@ -265,7 +270,8 @@ export function tourView(context, tour) {
     const title = el('h1', { tabindex: -1 })
     const body = el('div')
     const back = el('button', { type: 'button', onclick: () => go(at() - 1) }, 'Back')
-    const onward = el('button', { type: 'button', onclick: () => go(at() + 1) })
+    const next = el('button', { type: 'button', onclick: () => go(at() + 1) })
+    const buttons = el('p', { class: 'onward' }, back, next)
     const links = el('p', { class: 'links', hidden: true })
     links.innerHTML = tour.end
     const strip = stripView(context, {
@@ -273,8 +279,7 @@ export function tourView(context, tour) {
         here: () => tour.screens[at()].strip[0],
         leads: (tensor) => tour.screens.some((s) => s.strip.includes(tensor)),
     })
-    const element = el('article', { class: 'screen' }, where, title, body,
-        el('p', { class: 'onward' }, back, onward), links, strip.element)
+    const element = el('article', { class: 'screen' }, where, title, body, links, strip.element)
     let built = -1, view = null
 
     const at = () => Math.min(Math.max(0, Math.trunc(context.state.screen) || 0), count - 1)
@@ -289,13 +294,13 @@ export function tourView(context, tour) {
         where.textContent = `${tour.name}, ${built + 1} of ${count}`
         title.innerHTML = formulaHtml(screen.title)
         back.disabled = built === 0
-        onward.hidden = built === count - 1
+        next.hidden = built === count - 1
         links.hidden = built < count - 1
-        onward.textContent = 'Skip'
-        onward.className = 'plain'
-        view = screenView(context, screen, () => {
-            onward.textContent = 'Continue'
-            onward.className = 'main'
+        next.textContent = 'Skip'
+        next.className = 'plain'
+        view = screenView(context, screen, buttons, () => {
+            next.textContent = 'Continue'
+            next.className = 'main'
         })
         body.replaceChildren(view.element)
     }
