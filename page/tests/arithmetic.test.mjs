@@ -119,7 +119,7 @@ const keyOf = ({ name, row, column }) => `${name} ${row} ${column}`
 function pointAtAll() {
     const key = ({ dataset }) => `${dataset.name} ${dataset.row} ${dataset.column}`
     const line = document.getElementById('arithmetic')
-    return [...document.querySelectorAll('#view td[data-value]')].map((td) => {
+    return [...document.querySelectorAll('#view td[data-value]:not([hidden] *)')].map((td) => {
         td.dispatchEvent(new PointerEvent('pointerover', { bubbles: true, pointerType: 'mouse' }))
         return {
             name: td.dataset.name,
@@ -127,7 +127,7 @@ function pointAtAll() {
             column: Number(td.dataset.column),
             text: line.textContent,
             data: line.dataset.text,
-            marked: [...new Set([...document.querySelectorAll('#view td.source')].map(key))],
+            marked: [...new Set([...document.querySelectorAll('#view td.source:not([hidden] *)')].map(key))],
         }
     })
 }

@@ -90,14 +90,13 @@ export async function showLink(page, hash) {
     }), hash)
 }
 
-// All cells of the page that show a number: {name, row, column, value, text, matrix}
+// All cells of the page that show a number: {name, row, column, value, text, label}
 export const cellsOf = (page) => page.evaluate(() =>
-    [...document.querySelectorAll('#view td[data-value]')].map((td) => ({
+    [...document.querySelectorAll('#view td[data-value]:not([hidden] *)')].map((td) => ({
         name: td.dataset.name,
         row: Number(td.dataset.row),
         column: Number(td.dataset.column),
         value: td.dataset.value,
         text: td.textContent,
         label: td.getAttribute('aria-label'),
-        table: [...document.querySelectorAll('table')].indexOf(td.closest('table')),
     })))
