@@ -483,7 +483,23 @@ page-wasm: $(page_wasm)
 $(page_wasm): $(call objects,$(page_c) $(filter-out %/verdict.c,$(common_c))) $(static)
 	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
-.PHONY: page page-wasm
+
+# The numbers of the page are compared with those of a native program with the same mathematical functions
+# (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.
+check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
+	$(call tool,chromium,chromium)
+	$(call tool,musl-gcc,musl-tools)
+	$(sub) CC=musl-gcc ARCH= build/musl-gcc-generic-release/examples/trace
+	@node --test --test-reporter=spec $(or $(PAGE_TESTS),page/tests/)
+	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
+	$(if $(FIREFOX),@node page/tests/firefox.mjs)
+
+build/page/node_modules: page/package.json
+	$(call tool,npm,npm)
+	@mkdir -p $(@D) && cp $< $(@D)
+	@cd $(@D) && npm install --no-audit --no-fund --loglevel=error
+	@touch $@
+.PHONY: page page-wasm check-page
 
 # ---- installing ------------------------------------------------------------------------------
 # The faces lie in include/, what they include in include/attic/: no other name is taken.

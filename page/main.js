@@ -20,14 +20,14 @@ import { startView } from './start.js'
 import { tourView } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
 import { freeView } from './free.js'
-import { trainPage } from './panels.js'
+import { trainView } from './train.js'
 
 const makers = {
     start: startView,
     tour: (context) => tourView(context, mainTour),
     options: (context) => tourView(context, optionsTour),
     free: freeView,
-    train: trainPage,
+    train: trainView,
 }
 
 /* ------------------------------------------------------------------ the context ---------------- */

@@ -26,22 +26,40 @@ int page_trace(int count, char *words)
     return status;
 }
 
-/* Element (row, column) of the tensor called so, of the last trace: as JSON, how it comes about, and
- * the elements that it is computed from. */
+static bool is_element(const int dim[3], int row, int column)
+{
+    return row >= 0 && row < dim[1] && column >= 0 && column < dim[2];
+}
+
+/* How an element of the last trace comes about; J is the Jacobian of the row that is looked at. */
+static bool work_out(const char *name, int row, int column, arithmetic *w)
+{
+    arithmetic_style style = trace_style(&t);
+    style.plain = true;
+    if (!t.a) return false;
+    if (strcmp(name, "J") == 0) {
+        if (!is_element((int[]){1, t.a->p.N, t.a->p.N}, row, column)) return false;
+        arithmetic_of_jacobian(&style, 0, t.i, row, column, w);
+        return true;
+    }
+    for (int what = 0; what < STEPS_COUNT; what++) {
+        if (strcmp(name, steps_texts[what].name) != 0) continue;
+        if (!is_element(t.a->dim[what], row, column)) return false;
+        arithmetic_of(&style, (steps_name)what, 0, row, column, w);
+        return true;
+    }
+    return false;
+}
+
+/* The same as JSON: its text, what surprises in it, and the elements that it is computed from. */
 PAGE_EXPORT(page_cell) void page_cell(const char *name, int row, int column);
 void page_cell(const char *name, int row, int column)
 {
     static arithmetic w;
-    arithmetic_style style = trace_style(&t);
-    style.plain = true;
-    int what = 0;
-    while (what < STEPS_COUNT && strcmp(name, steps_texts[what].name) != 0) what++;
-    if (what == STEPS_COUNT || !t.a || row < 0 || row >= t.a->dim[what][1] || column < 0 ||
-        column >= t.a->dim[what][2]) {
+    if (!work_out(name, row, column, &w)) {
         fprintf(stderr, "there is no %s[%d,%d]\n", name, row, column);
         return;
     }
-    arithmetic_of(&style, (steps_name)what, 0, row, column, &w);
     printf("{\"text\": ");
     trace_json_string(w.text);
     printf(", \"note\": ");

@@ -57,7 +57,7 @@ export function startView(context) {
     const { i, j } = context.state
     let revealed = false
     const rows = el('div', {})
-    const triangle = triangleView(context, { answers: false, numbers: false, controls: false })
+    const triangle = triangleView(context, { numbers: false, controls: false, revealed: () => revealed })
     const onward = el('button', { type: 'button', class: 'plain' }, 'Skip to the tour')
     onward.onclick = () => context.change(screenState(mainTour, 0), { undo: false })
     const right = () => signOf(context.trace.at.dS, i, j)
@@ -80,7 +80,6 @@ export function startView(context) {
         },
     }, () => {
         revealed = true
-        triangle.show({ answers: true })
         onward.textContent = 'Continue'
         onward.className = 'main'
         update()

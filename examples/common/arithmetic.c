@@ -400,10 +400,27 @@ static void say_formula(worker *k, steps_name what, int h, int i, int j)
     }
 }
 
+static worker begin(const arithmetic_style *style, arithmetic *w)
+{
+    w->text[0] = w->note[0] = 0, w->n = 0;
+    return (worker){.style = style, .a = style->a, .w = w, .text = w->text, .size = sizeof w->text};
+}
+
+void arithmetic_of_jacobian(const arithmetic_style *style, int head, int row, int j, int k,
+                            arithmetic *w)
+{
+    worker x = begin(style, w);
+    say(&x, "J[k%d,k%d] = ", j, k);
+    double P = taken(&x, STEPS_P, head, row, j);
+    say(&x, " * (%d - ", j == k);
+    double other = taken(&x, STEPS_P, head, row, k);
+    say(&x, ") = ");
+    say_result(&x, P * ((j == k) - other));
+}
+
 static void set_note(const steps *a, steps_name what, int h, int i, int j, arithmetic *w)
 {
     bool dropped = (what == STEPS_DP || what == STEPS_DS) && *steps_cell(a, STEPS_Z, h, i, j) == 0;
-    w->note[0] = 0;
     if (!dropped) return;
     if (what == STEPS_DP)
         snprintf(w->note, sizeof w->note, "This weight is dropped: it reaches no output");
@@ -421,8 +438,7 @@ void arithmetic_of(const arithmetic_style *style, steps_name what, int head, int
 {
     const steps *a = style->a;
     char name[60];
-    worker k = {.style = style, .a = a, .w = w, .text = w->text, .size = sizeof w->text};
-    w->text[0] = w->note[0] = 0, w->n = 0;
+    worker k = begin(style, w);
     arithmetic_name(style, what, head, row, column, name);
     say(&k, "%s = ", name);
     if (steps_texts[what].step == 0) {

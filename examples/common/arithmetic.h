@@ -45,6 +45,10 @@ typedef struct {
 void arithmetic_of(const arithmetic_style *style, steps_name what, int head, int row, int column,
                    arithmetic *w);
 
+/* Of the Jacobian of row `row` of P: J[k1,k2] = P_1 (1[1=2] - P_2) */
+void arithmetic_of_jacobian(const arithmetic_style *style, int head, int row, int j, int k,
+                            arithmetic *w);
+
 /* "dS[q0,k1]"; with several heads "dS[h1,q0,k1]".  An axis of a bias that is broadcast is "all". */
 void arithmetic_name(const arithmetic_style *style, steps_name what, int head, int row, int column,
                      char text[60]);

@@ -60,7 +60,7 @@ const char *trace_name_of(const trace *t, steps_name what)
 const char *trace_worked(const trace *t, steps_name what)
 {
     static arithmetic w;
-    static char text[sizeof w.text + sizeof w.note];
+    static char text[sizeof w.text + sizeof w.note + 4];
     const arithmetic_style style = trace_style(t);
     text[0] = 0;
     if (steps_texts[what].step == 0 || what == STEPS_DU) return text;
