@@ -60,7 +60,7 @@ function matrixTable(tensor, which) {
         return `<tr><th scope="row">${rowLetter}${i}</th>${cells.join('')}</tr>`
     })
     const name = which === 'values' ? 'by the formula' : 'numerically'
-    return `<figure class="matrix compact"><figcaption><b>${tensor.name}</b> <span>${name}</span></figcaption><div class="scroll"><table role="grid" aria-readonly="true" aria-label="${tensor.name} ${name}"><thead><tr><td></td>${heads.join('')}</tr></thead><tbody>${rows.join('')}</tbody></table></div></figure>`
+    return `<figure class="matrix compact"><figcaption><b>${tensor.name}</b> <span>${name}</span></figcaption><div class="scroll"><table role="grid" aria-readonly="true" aria-label="${tensor.name} ${name}">${columnLetter ? `<thead><tr><td></td>${heads.join('')}</tr></thead>` : ''}<tbody>${rows.join('')}</tbody></table></div></figure>`
 }
 
 /* ------------------------------------------------------------------ the checks ------------------- */
@@ -98,18 +98,21 @@ function verdict(checks) {
 
 /* ------------------------------------------------------------------ the view --------------------- */
 
-const stepOf = (trace, name) => (trace.at[name] ? trace.at[name].step : 0)
-
 export function brokenView(context) {
-    const list = el('div', { class: 'mistakes' })
+    const select = el('select', { onchange: () => choose(select.value) })
+    const button = (text, by) => el('button', { type: 'button', onclick: () => walk(by) }, text)
+    const hint = el('p', { class: 'muted' })
     const chips = el('div', { class: 'choices', role: 'group', 'aria-label': 'gradients' })
     const sentence = el('p', { class: 'mistake-sentence' })
     const pair = el('div', { class: 'pair' })
     const question = el('h2')
     const checks = el('ul', { class: 'checks' })
     const conclusion = el('p', { class: 'verdict', role: 'status' })
-    const element = el('section', { class: 'broken' }, list,
-        el('div', { class: 'damage' }, sentence, chips, pair, question, checks, conclusion))
+    const element = el('section', { class: 'broken' },
+        el('div', {},
+            el('div', { class: 'choose' }, el('label', {}, 'Mistake ', select), button('Previous', -1), button('Next', 1)),
+            hint, sentence, chips, pair),
+        el('div', {}, question, checks, conclusion))
 
     let sorted = null, inputKey = '', listKey = '', shownKey = ''
     let looked = '' // the gradient that is looked at; '' the first wrong one
@@ -125,42 +128,29 @@ export function brokenView(context) {
 
     /* ---------------------------------------------------------- the list ----- */
 
-    function choice(mistake, chosen) {
-        return el('li', {}, el('button', {
-            type: 'button',
-            'data-mistake': mistake.name,
-            'aria-pressed': String(chosen === mistake.name),
-            title: mistake.sentence,
-            onclick: () => choose(mistake.name),
-        }, mistake.name))
-    }
-
+    /* By the first gradient that they make wrong; those that change nothing here come last. */
     function updateList() {
         const { state, trace } = context
         const key = inputKey + '|' + state.mistake
         if (key === listKey || !sorted) return
         listKey = key
-        const focused = document.activeElement?.closest?.('.broken .mistakes')
-            ? document.activeElement.dataset.mistake : undefined
-        const open = list.querySelector('details')?.open
-        const groups = []
-        for (const name of gradients) {
-            const group = sorted.filter((m) => m.first === name)
-            if (group.length)
-                groups.push(el('h3', {}, `${stepOf(trace, name)} ${trace.steps[stepOf(trace, name) - 1].name}: ${name}`),
-                    el('ul', {}, ...group.map((m) => choice(m, state.mistake))))
-        }
-        const unseen = sorted.filter((m) => !m.first)
-        const none = { name: '', sentence: 'Nothing is wrong.' }
-        const right = choice(none, state.mistake)
-        right.firstChild.textContent = 'no mistake'
-        list.replaceChildren(el('p', { class: 'muted' }, 'Mistakes, by the first gradient that they make wrong:'), el('ul', {}, right), ...groups)
-        if (unseen.length)
-            list.append(el('details', { open: open || unseen.some((m) => m.name === state.mistake) },
-                el('summary', {}, `${unseen.length} more, not visible on this input`),
-                el('p', { class: 'muted' }, 'Each changes a step that is off here, or a number that happens to be the same.'),
-                el('ul', { class: 'unseen-mistakes' }, ...unseen.map((m) => choice(m, state.mistake)))))
-        if (focused !== undefined) list.querySelector(`[data-mistake="${CSS.escape(focused)}"]`)?.focus()
+        const option = (m) => el('option', { value: m.name }, m.name)
+        const group = (label, members) => members.length ? el('optgroup', { label }, ...members.map(option)) : null
+        const groups = gradients.map((name) => {
+            const step = trace.at[name]?.step
+            return group(`${step} ${trace.steps[step - 1]?.name}: ${name}`, sorted.filter((m) => m.first === name))
+        })
+        select.replaceChildren(el('option', { value: '' }, 'no mistake'), ...groups.filter(Boolean),
+            group('not visible on this input', sorted.filter((m) => !m.first)) || '')
+        select.value = state.mistake
+        const count = sorted.filter((m) => m.first).length
+        hint.textContent = `${count} of ${sorted.length} mistakes make a difference on this input; they are sorted by the first gradient that they make wrong.`
+    }
+
+    function walk(by) {
+        const { options, selectedIndex } = select
+        const next = options[(selectedIndex + by + options.length) % options.length]
+        choose(next.value)
     }
 
     /* ---------------------------------------------------------- what is wrong ----- */
@@ -175,7 +165,7 @@ export function brokenView(context) {
         const names = gradients.filter((name) => numerical.at[name] && !sameAsOther(numerical, name))
         const name = names.includes(looked) ? looked : names.find((n) => wrong.includes(n)) || 'dS'
         const mistake = context.engine.mistakes.find((m) => m.name === state.mistake)
-        sentence.textContent = mistake ? mistake.sentence : 'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.'
+        sentence.innerHTML = mistake ? formulaHtml(mistake.sentence) : 'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.'
         const focused = document.activeElement?.closest?.('.broken .choices') ? document.activeElement.dataset.gradient : undefined
         chips.replaceChildren(...names.map((n) => el('button', {
             type: 'button',

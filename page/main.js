@@ -20,14 +20,14 @@ import { startView } from './start.js'
 import { tourView } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
 import { freeView } from './free.js'
-import { trainPage } from './panels.js'
+import { trainView } from './train.js'
 
 const makers = {
     start: startView,
     tour: (context) => tourView(context, mainTour),
     options: (context) => tourView(context, optionsTour),
     free: freeView,
-    train: trainPage,
+    train: trainView,
 }
 
 /* ------------------------------------------------------------------ the context ---------------- */
@@ -151,7 +151,7 @@ async function start() {
         view.update()
         points.update()
         if (moved) arrive()
-        for (const link of document.querySelectorAll('a[data-view]')) {
+        for (const link of document.querySelectorAll('.top a[data-view]')) {
             if (link.dataset.view === state.view) link.setAttribute('aria-current', 'page')
             else link.removeAttribute('aria-current')
         }

@@ -63,13 +63,12 @@ function sharedDigits(a, b) {
 /* ------------------------------------------------------------------ the two drawings ------------ */
 
 const wide = 360
-const plotEdges = [42, 20] // left and right of the error plot: the slider below it has the same
 
 /* The loss around x, as wide as h asks for: samples, both points, the line through them, and the line
  * with the slope by the formula. */
 function drawMicroscope(f, h, formula, name) {
     const height = 210, left = 8, right = wide - 8, top = 30, bottom = 168, reach = 1.6
-    const at = Array.from({ length: 33 }, (_, k) => reach * h * (k / 16 - 1))
+    const at = Array.from({ length: 17 }, (_, k) => reach * h * (k / 8 - 1))
     const losses = at.map(f)
     const own = [...losses, f(h), f(-h)].filter(Number.isFinite)
     const low = Math.min(...own), high = Math.max(...own)
@@ -111,7 +110,7 @@ function drawMicroscope(f, h, formula, name) {
 
 /* The error against h, both in decades.  errors: [{h, two, five}]; an error of 0 lies on the axis. */
 function drawErrors(errors, h) {
-    const height = 220, left = plotEdges[0], right = wide - plotEdges[1], top = 26, bottom = 172
+    const height = 220, left = 42, right = wide - 20, top = 26, bottom = 172
     const all = errors.flatMap(({ two, five }) => [two, five]).filter((e) => e > 0)
     const high = all.length ? Math.ceil(Math.log10(Math.max(...all))) : 0
     const low = Math.min(high - 2, all.length ? Math.floor(Math.log10(Math.min(...all))) : -16)
@@ -248,16 +247,15 @@ export function numericallyView(context) {
     const sentence = el('p')
     const why = el('p')
     const element = el('section', { class: 'numerically' },
-        el('div', { class: 'side' }, pick.choices, pick.cells, sentence, picture,
+        el('div', {}, pick.choices, pick.cells, sentence, picture,
             el('div', { class: 'legend' },
-                el('span', { class: 'two' }, 'line through both points'),
-                el('span', { class: 'tangent' }, 'slope by the formula')),
-            numbers),
-        el('div', { class: 'side' }, plot,
-            el('div', { class: 'slide' }, slider),
+                el('span', { class: 'loss-line' }, 'loss'), el('span', { class: 'two' }, 'line through both points'),
+                el('span', { class: 'formula-line' }, 'slope by the formula')),
+            el('div', { class: 'slide' }, output, slider, play)),
+        el('div', { class: 'result' }, numbers, plot,
             el('div', { class: 'legend' },
                 el('span', { class: 'two' }, 'two points'), el('span', { class: 'five' }, 'five points')),
-            el('div', { class: 'shrink' }, output, play), said,
+            said,
             el('details', {}, el('summary', {}, 'Why five points?'), why)))
 
     function setExponent(value) {

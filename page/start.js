@@ -45,7 +45,7 @@ export function paperHtml(trace) {
     const matrices = all.map((name) => {
         const { formula, sentence: said } = at[name]
         const text = formula === 'given' ? said : `<span>${formulaHtml(formula)}</span>`
-        return `<div>${matrixHtml(name, at[name], { size: trace.sizes })}<p class="muted">${text}</p></div>`
+        return `<div>${matrixHtml(name, at[name], { sizes: trace.sizes })}<p class="muted">${text}</p></div>`
     })
     return `<article class="screen start"><h1>${sentence}</h1><p class="text">${idea}</p>`
         + `<div>${rowsHtml(at, 0, true)}</div>`
@@ -57,7 +57,7 @@ export function startView(context) {
     const { i, j } = context.state
     let revealed = false
     const rows = el('div', {})
-    const triangle = triangleView(context, { answers: false, numbers: false, controls: false })
+    const triangle = triangleView(context, { numbers: false, controls: false, revealed: () => revealed })
     const onward = el('button', { type: 'button', class: 'plain' }, 'Skip to the tour')
     onward.onclick = () => context.change(screenState(mainTour, 0), { undo: false })
     const right = () => signOf(context.trace.at.dS, i, j)
@@ -80,7 +80,6 @@ export function startView(context) {
         },
     }, () => {
         revealed = true
-        triangle.show({ answers: true })
         onward.textContent = 'Continue'
         onward.className = 'main'
         update()

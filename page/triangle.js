@@ -6,10 +6,10 @@
  * So the line through O that is orthogonal to dO separates the keys: those on the side that dO points to
  * raise the loss when their scores rise, those on the other side lower it.
  *
- *     triangleView(context, {answers, numbers, controls})      all true, if they are left out
- *     view.show({answers: true})
+ *     triangleView(context, {revealed, numbers, controls})
  *
- * answers: the sides of the line and the signs of dS; numbers: the table; controls: descent. */
+ * revealed() tells whether the sides of the line and the signs of dS are shown, and the controls of the
+ * descent; numbers: false leaves the table out, controls: false the descent. */
 import { el, numberText } from './dom.js'
 import { cellHtml, cellOptions } from './matrix.js'
 import { linear, path, reducedMotion, svg } from './svg.js'
@@ -249,7 +249,8 @@ function captionOf(scene, answers) {
     const parts = [`What query ${scene.i} reads. Each corner is ${dropout ? 'z V, a value times its factor of dropout' : 'a value'}; the area of its disc is P.`]
     if (corners.every((c) => c.masked)) return 'This query attends to no key: its output is 0.'
     if (scene.dO.every((x) => x === 0)) parts.push('dO is 0: the loss does not ask for anything.')
-    else if (answers) parts.push('On the solid line the loss is the same as at O. A corner on the side of the arrow raises the loss when its score rises (+); one on the other side lowers it (\u2212).')
+    else if (!answers) parts.push('O is their mixture. dO points to where the loss rises; along the line it stays the same.')
+    else parts.push('On the solid line the loss is the same as at O. A corner on the side of the arrow raises the loss when its score rises (+); one on the other side lowers it (\u2212).')
     if (Dv === 1) parts.push('Values with one element lie on a line.')
     if (Dv > 2) parts.push(`The picture shows the first two of ${Dv} elements; the signs take all of them.`)
     return parts.join(' ')
@@ -278,7 +279,7 @@ const rounded = (x) => String(Number(x.toFixed(4)) + 0)
 const rate = 0.5 // of a step down
 
 export function triangleView(context, options = {}) {
-    const shows = { answers: true, numbers: true, controls: true, ...options }
+    const { revealed = () => true, numbers: withNumbers = true, controls = true } = options
     const picture = el('div', { class: 'picture' })
     const caption = el('p', { class: 'caption' })
     const numbers = el('div', { class: 'scroll compact' })
@@ -286,7 +287,8 @@ export function triangleView(context, options = {}) {
     let target = null // [x, y, ...] of the value's size; null: dO as it is given
     let dragging = false, stepping = false
     const descent = descentControls({ step, towards, back, setTarget })
-    const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), el('div', {}, numbers, descent.element))
+    const tools = el('div', {}, numbers, descent.element)
+    const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), tools)
 
     /* -------------------------------------------------------------- descent ------ */
 
@@ -416,10 +418,10 @@ export function triangleView(context, options = {}) {
         const { state, trace } = context
         const focused = picture.contains(document.activeElement)
         const drawn = drawScene(shown, frame, {
-            answers: shows.answers,
+            answers: revealed(),
             target: target && point(target),
             looked: shown.corners[state.j],
-            text: sceneText(scene, trace, shows.answers),
+            text: sceneText(scene, trace, revealed()),
         })
         if (target) drawn.append(handle())
         picture.replaceChildren(drawn)
@@ -441,16 +443,16 @@ export function triangleView(context, options = {}) {
         const { state, trace } = context
         if (!trace) return
         const { at } = trace
-        const now = JSON.stringify([shows, target, state.i, state.j, at.V.values, at.z.values, at.S.values, at.dO.values, at.dS.values])
+        const now = JSON.stringify([revealed(), target, state.i, state.j, at.V.values, at.z.values, at.S.values, at.dO.values, at.dS.values])
         if (now === key) return
         key = now
         const last = scene
         scene = sceneOf(trace, state.i)
         if (!dragging && !stepping) frame = frameOf(scene, target && point(target))
-        caption.textContent = captionOf(scene, shows.answers)
-        if (shows.numbers) numbers.replaceChildren(numbersTable(trace, state.i))
-        numbers.hidden = !shows.numbers
-        descent.element.hidden = !shows.controls
+        caption.textContent = captionOf(scene, revealed())
+        if (withNumbers) numbers.replaceChildren(numbersTable(trace, state.i))
+        tools.hidden = !withNumbers && !(controls && revealed())
+        descent.element.hidden = !controls || !revealed()
         if (stepping) losses.push(lossNow())
         else if (losses.length && losses.at(-1) !== lossNow()) losses = []
         descent.update({ losses, loss: lossNow(), target, moved: Boolean(before), total: !target && state.dO.length > 1 })
@@ -459,11 +461,7 @@ export function triangleView(context, options = {}) {
         else draw(scene)
     }
 
-    function show(changed) {
-        Object.assign(shows, changed)
-        update()
-    }
-    return { element, update, show }
+    return { element, update }
 }
 
 /* ------------------------------------------------------------------ the controls of the descent - */
