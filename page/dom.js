@@ -22,7 +22,7 @@ export function formulaHtml(text) {
         .replace(/\bsum_/g, '\u03a3_')
         .replace(/(\w|\u03a3)_(\w+)/g, '$1<sub>$2</sub>')
         .replace(/\^(\w+)/g, '<sup>$1</sup>')
-        .replace(/ - /g, ' \u2212 ')
+        .replace(/(^|[\s(=])-(?=[\s\d.])/g, '$1\u2212')
         .replace(/ \. /g, ' \u00b7 ')
 }
 

@@ -6,6 +6,7 @@ import { el, formulaHtml, numberText } from './dom.js'
 import { cellName, focusCell, matrixView, shortName } from './matrix.js'
 import { commandLine, element as elementPattern, paper, sizes, toHash } from './state.js'
 import { presets, resized } from './presets.js'
+import { ownFormula } from './tour.js'
 import { stripView } from './strip.js'
 
 /* What each quantity is computed from. */
@@ -15,42 +16,36 @@ const reads = {
     dbias: ['dS'], dU: ['dS'], dX: ['dU'], dR: ['dX'], dQ: ['dR', 'K'], dK: ['dR', 'Q'],
 }
 
-/* The columns: a matrix, its gradient under it, the step that computes it.  `off` says when a step does
- * nothing, and what holds then. */
+/* No step between R and S does anything. */
+const plain = ({ options }) => options.c === 1 && !options.softcap && !options.bias
+
+/* The columns: a matrix, its gradient under it, the step that computes it.  Where a step does nothing,
+ * `off` says what holds, above and below; [] hides the column. */
 const columns = [
     { top: 'Q', bottom: 'dQ', title: 'queries' },
     { top: 'K', bottom: 'dK', title: 'keys' },
     {
         top: 'R', bottom: 'dR', title: '1 scores',
-        off: (t) => t.options.c === 1 && !t.options.softcap && !t.options.bias && ['R = Q K\u1d40', 'R = S', 'dR = dS'],
+        off: (t) => plain(t) && ['2 scale: 1<br>3 softcap: off<br>4 bias: off<br>S = R = Q K<sup>T</sup>', 'dR = dS'],
     },
     {
         top: 'X', bottom: 'dX', title: '2 scale',
-        off: (t) => t.options.c === 1 && ['c = 1', 'X = R', 'dR = dX'],
+        off: (t) => t.options.c === 1 && (plain(t) ? [] : ['c = 1<br>X = R', 'dR = dX']),
     },
     {
         top: 'U', bottom: 'dU', title: '3 softcap',
-        off: (t) => !t.options.softcap && ['off', 'U = X', 'dX = dU'],
+        off: (t) => !t.options.softcap && (plain(t) ? [] : ['off<br>U = X', 'dX = dU']),
     },
     {
         top: 'bias', bottom: 'dbias', title: '4 bias',
-        off: (t) => !t.options.bias && ['off', 'S = U', 'dU = dS'],
+        off: (t) => !t.options.bias && (plain(t) ? [] : ['off<br>S = U', 'dU = dS']),
     },
-    { top: 'S', bottom: 'dS', title: 'S, with the bias', sums: true },
-    {
-        top: 'keep', title: '5 mask',
-        off: (t) => !t.steps[4].on && ['off', 'all keys', ''],
-    },
+    { top: 'S', bottom: 'dS', title: 'S, for the softmax', sums: true },
+    { top: 'keep', title: '5 mask', off: (t) => !t.steps[4].on && ['off<br>all keys', ''] },
     { top: 'P', bottom: 'dP', title: '6 softmax', sums: true },
     { bottom: 'delta', title: '' },
-    {
-        top: 'z', title: '7 dropout',
-        off: (t) => !t.options.dropout && ['off', 'A = P', 'dP = dA'],
-    },
-    {
-        top: 'A', bottom: 'dA', title: 'A, with dropout',
-        off: (t) => !t.options.dropout && [],
-    },
+    { top: 'z', title: '7 dropout', off: (t) => !t.options.dropout && ['off<br>A = P', 'dP = dA'] },
+    { top: 'A', bottom: 'dA', title: 'A, for the values', off: (t) => !t.options.dropout && [] },
     { top: 'V', bottom: 'dV', title: 'values' },
     { top: 'O', bottom: 'dO', title: '8 values' },
 ]
@@ -120,8 +115,9 @@ function makeEditor(context) {
             at = { name, row: Number(row), column: Number(column) }
             first = context.state[name][row][column]
             fresh = true
-            label.textContent = shortName(name, row, column)
-            label.setAttribute('aria-label', cellName(name, row, column))
+            const { at: tensors, sizes: dims } = context.trace
+            label.textContent = shortName(name, row, column, context.trace)
+            label.setAttribute('aria-label', cellName(name, row, column, tensors[name].shape, dims))
             input.value = first
             input.setAttribute('aria-invalid', 'false')
             message.textContent = ''
@@ -345,7 +341,7 @@ export function freeView(context) {
     function showChosen() {
         for (const [name, place] of Object.entries(places)) place.classList.toggle('chosen', name === chosen)
         const tensor = context.trace.at[chosen]
-        const formula = tensor.formula === 'given' ? '' : `<b>${formulaHtml(tensor.formula)}</b>. `
+        const formula = tensor.formula === 'given' ? '' : `<b>${formulaHtml(ownFormula(tensor))}</b>. `
         about.innerHTML = `${formula || `<b>${chosen}</b>: `}${formulaHtml(tensor.sentence)}`
         const uses = Object.keys(reads).filter((name) => reads[name].includes(chosen))
         const groups = [
@@ -482,8 +478,8 @@ export function freeView(context) {
             column.classList.toggle('off', Boolean(texts))
             column.hidden = Boolean(texts) && texts.length === 0
             if (!texts || texts.length === 0) continue
-            offTop.innerHTML = `${texts[0]}<br>${texts[1]}`
-            offBottom.textContent = texts[2]
+            offTop.innerHTML = texts[0]
+            offBottom.textContent = texts[1]
         }
         if (!isThere(chosen)) chosen = context.trace.at[chosen] ? chosen : 'S'
         for (const view of views) view.update()

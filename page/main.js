@@ -151,7 +151,7 @@ async function start() {
         view.update()
         points.update()
         if (moved) arrive()
-        for (const link of document.querySelectorAll('[data-view]')) {
+        for (const link of document.querySelectorAll('.top a[data-view]')) {
             if (link.dataset.view === state.view) link.setAttribute('aria-current', 'page')
             else link.removeAttribute('aria-current')
         }

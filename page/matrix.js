@@ -32,23 +32,27 @@ const words = { q: 'query', k: 'key', d: 'element' }
 /* The letters of its rows and columns: "qk" for dS, "kd" for dV. */
 export const axes = (name) => vectors[name] || (name === 'delta' ? 'q' : 'qk')
 
-/* "q0"; "all" where one row or column of a bias stands for all. */
-function label(name, axis, index, size, all) {
+/* One row or column of a bias may stand for all: then it is called "all". */
+const isForAll = (name, axis, shape, sizes) =>
+    /bias/.test(name) && Boolean(shape) && shape[axis] === 1 && (axis ? sizes.N : sizes.T) > 1
+
+function label(name, axis, index, shape, sizes) {
     const letter = axes(name)[axis]
-    if (!letter) return ''
-    return /bias/.test(name) && size === 1 && all > 1 ? 'all' : letter + index
+    return isForAll(name, axis, shape, sizes) ? 'all' : letter ? letter + index : ''
 }
 
 /* "dS, query 0, key 1" */
-export function cellName(name, row, column) {
-    const [r, c] = axes(name)
-    return `${name}, ${words[r]} ${row}` + (c ? `, ${words[c]} ${column}` : '')
+export function cellName(name, row, column, shape, sizes) {
+    const said = (axis, index) => isForAll(name, axis, shape, sizes)
+        ? `all ${axis ? 'keys' : 'queries'}`
+        : `${words[axes(name)[axis]]} ${index}`
+    return `${name}, ${said(0, row)}` + (axes(name)[1] ? `, ${said(1, column)}` : '')
 }
 
 /* "dS[q0,k1]" */
-export function shortName(name, row, column) {
-    const [r, c] = axes(name)
-    return c ? `${name}[${r}${row},${c}${column}]` : `${name}[${r}${row}]`
+export function shortName(name, row, column, trace) {
+    const shape = trace?.at[name]?.shape, text = (axis, index) => label(name, axis, index, shape, trace?.sizes)
+    return axes(name)[1] ? `${name}[${text(0, row)},${text(1, column)}]` : `${name}[${text(0, row)}]`
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
@@ -57,8 +61,8 @@ const gradients = /^(d|J)/ // delta, too, is a change of the loss
 
 /* The attributes and the text of a cell.  A hidden one is asked for: it shows a question mark, or its sign
  * when that is known already. */
-export function cellParts(name, row, column, x, { digits, largest, hidden, heat }) {
-    const said = cellName(name, row, column)
+export function cellParts(name, row, column, x, { digits, largest, hidden, heat, shape, sizes }) {
+    const said = cellName(name, row, column, shape, sizes)
     const attributes = { 'data-name': name, 'data-row': row, 'data-column': column }
     if (hidden) {
         const text = hidden === true ? '?' : hidden
@@ -119,25 +123,24 @@ const sumText = (row, digits) => shown(rowSum(row), Math.max(digits, decimals([[
  *     sums         a last column with the sum of each row
  *     compact      cells no larger than their text
  *     editable     its cells may be changed
- *     size         {T, N}: tells a bias for all rows from that of one row */
+ *     sizes        {T, N}: tells a bias for all rows from that of one row */
 export function matrixHtml(name, tensor, options = {}) {
-    const { caption = '', hidden, sums, compact, editable, size = {} } = options
+    const { caption = '', hidden, sums, compact, editable, sizes } = options
     const values = tensor.values, rows = values.length, columns = values[0].length
-    const shared = cellOptions(values, { heat: options.heat })
-    const allRows = size.T || 1, allColumns = size.N || 1
+    const { shape } = tensor, shared = cellOptions(values, { heat: options.heat, shape, sizes })
     let html = `<figcaption><b>${escapeHtml(name)}</b>`
     if (caption) html += ` <span>${caption}</span>`
     html += `</figcaption><div class="scroll"><table role="grid" aria-label="${escapeHtml(name)}`
     html += `${tensor.gradient_of ? `, the gradient of ${tensor.gradient_of}` : ''}"`
     html += `${editable ? '' : ' aria-readonly="true"'}><thead><tr><td></td>`
     for (let j = 0; j < columns; j++) {
-        const text = label(name, 1, j, columns, allColumns)
+        const text = label(name, 1, j, shape, sizes)
         html += text ? `<th scope="col">${text}</th>` : '<td></td>'
     }
     if (sums) html += '<th scope="col" class="sum">sum</th>'
     html += '</tr></thead><tbody>'
     for (let i = 0; i < rows; i++) {
-        html += `<tr><th scope="row">${label(name, 0, i, rows, allRows)}</th>`
+        html += `<tr><th scope="row">${label(name, 0, i, shape, sizes)}</th>`
         for (let j = 0; j < columns; j++) {
             const asked = hidden ? hidden(i, j) : false
             const more = { ...shared, hidden: asked }
@@ -164,8 +167,8 @@ export function matrixView(context, name, options = {}) {
         const tensor = context.trace?.at[name]
         element.hidden = !tensor
         if (!tensor) return
-        const all = { ...options, size: context.trace.sizes }
-        const now = `${tensor.shape} ${all.size.T} ${all.size.N}`
+        const all = { ...options, sizes: context.trace.sizes }
+        const now = `${tensor.shape} ${all.sizes.T} ${all.sizes.N}`
         if (now !== shape) {
             shape = now
             build(tensor, all)
@@ -181,8 +184,8 @@ export function matrixView(context, name, options = {}) {
         rewrite(tensor, all)
     }
 
-    function rewrite(tensor, { hidden, heat }) {
-        const shared = cellOptions(tensor.values, { heat }), columns = tensor.values[0].length
+    function rewrite(tensor, { hidden, heat, sizes }) {
+        const shared = cellOptions(tensor.values, { heat, shape: tensor.shape, sizes }), columns = tensor.values[0].length
         cells.forEach((cell, k) => {
             const i = Math.trunc(k / columns), j = k % columns
             const asked = hidden ? hidden(i, j) : false

@@ -48,7 +48,7 @@ export const presets = [
     {
         name: 'Dropout',
         look: 'Where z is 0, dA is not used and dP is 0; dS is not.',
-        changes: { dropout: 0.5 },
+        changes: { dropout: 0.5, seed: 18 },
     },
     {
         name: 'A bias for each key',

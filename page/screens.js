@@ -11,7 +11,6 @@ const exponential = (t, row) => t.at.S.values[row].map((x) => numberText(Math.ex
 const list = (texts) => `${texts.slice(0, -1).join(', ')} and ${texts[texts.length - 1]}`
 const largestAt = (row) => row.indexOf(Math.max(...row))
 const sum = (row) => row.reduce((a, b) => a + b, 0)
-const said = (t, name) => t.at[name].sentence.replace(/^./, (c) => c.toLowerCase())
 const keys = (t) => t.at.K.values.map((_, j) => `k${j}`)
 
 const moves = ['they rise', 'they fall', 'they stay']
@@ -28,7 +27,7 @@ export const mainTour = {
             title: 'A query looks, keys are found, values are read',
             formula: false,
             strip: [],
-            text: (t) => `Q: ${said(t, 'Q')} K: ${said(t, 'K')} V: ${said(t, 'V')} `
+            text: (t) => ['Q', 'K', 'V'].map((name) => `<b>${name}</b> ${t.at[name].sentence}<br>`).join('')
                 + 'A score compares a query with a key: it is their dot product, so where the query has a '
                 + '0, the key does not count.',
             figure: ['Q', 'K', 'V'],
@@ -39,7 +38,7 @@ export const mainTour = {
                 right: () => 0,
                 then: (t, k) => k === 1 ? 'The 1 of query 0 would have to stand in d1, as that of query 1 does.'
                     : 'Neither element of query 0 could be 0.',
-                because: (t) => `${at(t, 'Q', 0, 1)} times the key\u2019s d1 is 0: the score is the key\u2019s d0.`,
+                because: (t) => `The score is ${at(t, 'Q', 0, 0)} times d0 of the key plus ${at(t, 'Q', 0, 1)} times its d1.`,
             }],
         },
         {
@@ -72,7 +71,7 @@ export const mainTour = {
                     text: () => 'All three scores of query 0 rise by 1. What do its probabilities do?',
                     options: () => moves,
                     right: () => 2,
-                    then: (t, k) => `They sum to 1 before and after: all of them cannot ${['rise', 'fall'][k]}.`,
+                    then: (t, k) => `They sum to 1 before and after, so they cannot all ${['rise', 'fall'][k]}.`,
                     because: () => 'exp(S + 1) is e exp(S): the factor e stands in every term and in the '
                         + 'sum, and cancels. Only differences between scores count.',
                 },
@@ -135,7 +134,7 @@ export const mainTour = {
             ],
         },
         {
-            title: 'dV: what the values should have been',
+            title: 'dV: the gradient of the values',
             tensor: 'dV',
             strip: ['dV'],
             text: (t) => 'Value 1 was read by both: by query 0 with the weight '
@@ -151,7 +150,7 @@ export const mainTour = {
             ],
         },
         {
-            title: 'dA: what reading more of a value would do',
+            title: 'dA: reading more of one value',
             tensor: 'dA',
             strip: ['dA', 'dP'],
             text: () => 'If query 0 read a little more of value 1, and no less of the others, its output '
@@ -182,6 +181,7 @@ export const mainTour = {
                 + 'each probability of a row moves with each score; 1[j=k] is 1 where j is k, else 0.',
             figure: ['P'],
             panel: 'jacobian',
+            beside: true,
             asks: [
                 {
                     kind: 'choice',
@@ -189,7 +189,8 @@ export const mainTour = {
                     text: () => 'S[q0,k1] rises a little. What does P[q0,k0] do?',
                     options: () => loss,
                     right: () => 1,
-                    then: (t, k) => `With P[q0,k1], the row would sum to ${k === 0 ? 'more than' : 'more than'} 1.`,
+                    then: (t, k) => k === 0 ? 'Then key 2 alone would lose what both others gain.'
+                        : 'Then key 2 alone would lose what key 1 gains.',
                     because: () => 'Key 1 takes from every other key, in proportion to what that key has.',
                 },
                 {
@@ -198,8 +199,8 @@ export const mainTour = {
                     value: (t) => t.jacobian.values[0][1],
                     worked: (t) => `J[k0,k1] = ${at(t, 'P', 0, 0)} \u00b7 (0 \u2212 ${at(t, 'P', 0, 1)}) = `
                         + numberText(t.jacobian.values[0][1]),
-                    because: () => 'The sum of a row of J times dP is dS. The table shows that one number for '
-                        + 'each row, delta, does the same without J.',
+                    because: () => 'dS is J dP. The table shows the same without J, with one number for the '
+                        + 'row, delta. What is it? That comes next.',
                 },
             ],
         },
@@ -220,10 +221,10 @@ export const mainTour = {
             ],
         },
         {
-            title: 'dS: better or worse than the mean',
+            title: 'dS: above or below the mean',
             tensor: 'dS',
             strip: ['dS'],
-            text: () => 'The factor P: a key that is hardly read hardly takes anything.',
+            text: () => 'The factor P says that a key which is hardly read hardly takes anything.',
             figure: ['P', 'dP', 'delta', '\u2192', { name: 'dS', sums: true }],
             panel: 'triangle',
             asks: [
@@ -237,7 +238,7 @@ export const mainTour = {
             ],
         },
         {
-            title: 'dQ: where the query should have looked',
+            title: 'dQ: the gradient of the queries',
             tensor: 'dQ',
             strip: ['dQ', 'dR', 'dX', 'dU'],
             text: () => 'With the scale 1 and without softcap, dR is dS. Each key counts with its dR: training '
@@ -253,7 +254,7 @@ export const mainTour = {
             ],
         },
         {
-            title: 'dK: what the keys should have been',
+            title: 'dK: the gradient of the keys',
             tensor: 'dK',
             strip: ['dK'],
             text: () => 'Each key met every query: dK = dR<sup>T</sup> Q. This ends the backward: dQ, dK and '
@@ -327,7 +328,7 @@ export const optionsTour = {
             tensor: 'dR',
             strip: ['X', 'dR'],
             state: { K: [['ln 49', '0'], ['ln 4', 'ln 9'], ['0', 'ln 36']], scale: 0.5 },
-            text: (t) => 'Dot products of long keys are large, and large scores make a softmax all or '
+            text: (t) => 'Dot products of many elements are large, and large scores make a softmax all or '
                 + 'nothing: so c is 1/\u221aD as a rule. Here the keys are twice as long as in the tour and '
                 + `c is ${numberText(t.options.c)}, so that P stays the same.`,
             figure: ['R', '\u2192', 'X', 'dX', '\u2192', 'dR'],
@@ -379,7 +380,7 @@ export const optionsTour = {
                 {
                     kind: 'sign', cell: cell('dS', 0, 1),
                     then: () => 'For that, something would have to read this score.',
-                    because: () => 'But this score is masked: nothing reads it.',
+                    answer: () => 'This score is masked: nothing reads it, and P is 0.',
                 },
                 { kind: 'number', cell: cell('dS', 0, 2), text: () => 'And dS of key 2, which is read?' },
             ],
@@ -388,7 +389,7 @@ export const optionsTour = {
             title: 'Dropout: a weight that is missing',
             tensor: 'dP',
             strip: ['A', 'dA', 'dP', 'delta'],
-            state: { dropout: 0.5, seed: 1 },
+            state: { dropout: 0.5, seed: 18 },
             text: (t) => `Weights are dropped by chance, with probability ${numberText(t.options.dropout)}; the `
                 + `others are multiplied by ${numberText(1 / (1 - t.options.dropout))}. Key 1 of query 0 was `
                 + 'dropped: it reaches no output.',

@@ -45,7 +45,7 @@ export function paperHtml(trace) {
     const matrices = all.map((name) => {
         const { formula, sentence: said } = at[name]
         const text = formula === 'given' ? said : `<span>${formulaHtml(formula)}</span>`
-        return `<div>${matrixHtml(name, at[name], { size: trace.sizes })}<p class="muted">${text}</p></div>`
+        return `<div>${matrixHtml(name, at[name], { sizes: trace.sizes })}<p class="muted">${text}</p></div>`
     })
     return `<article class="screen start"><h1>${sentence}</h1><p class="text">${idea}</p>`
         + `<div>${rowsHtml(at, 0, true)}</div>`

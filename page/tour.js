@@ -8,7 +8,7 @@
  *     state     what differs from the paper example
  *     text      (trace) -> HTML of the idea
  *     figure    the tensors that are shown, and signs between them
- *     panel     what is shown below them, of panels.js; or none
+ *     panel     what is shown below them, of panels.js; or none.  beside: true puts it among them
  *     asks      the questions, one after the other
  *
  * A question hides what would give it away, and every answer to it is welcome: a wrong one is told what
@@ -31,6 +31,9 @@ export function signOf(tensor, row, column) {
     const x = tensor.values[row][column]
     return Math.abs(x) <= 1e-12 * largest ? 0 : Math.sign(x)
 }
+
+/* The formula without dW: here, the weights are never an output. */
+export const ownFormula = (tensor) => tensor.formula.replace(/ \(\+ [^)]*dW[^)]*\)/, '')
 
 /* Two digits after the point are enough, or 1 part in 100; the same rule as in trace --quiz. */
 export const isNear = (answer, x) => Math.abs(answer - x) <= Math.max(Math.abs(x) / 100, 0.005) + 1e-12
@@ -86,7 +89,7 @@ function signQuestion(context, screen, ask, done) {
     const right = signOf(tensor, row, column)
     const of = tensor.gradient_of || name
     const about = name === 'delta' ? `Row q${row} of P`
-        : shortName(of, row, column) +
+        : shortName(of, row, column, context.trace) +
             (tensor.gradient_of ? ` = ${numberText(context.trace.at[of].values[row][column])}` : '')
     const signs = [1, -1, 0]
     return buttonsQuestion(context, {
@@ -96,11 +99,10 @@ function signQuestion(context, screen, ask, done) {
             const good = signs[k] === right
             const then = !good && ask.then ? ask.then(context.trace, signs[k]) + ' ' : ''
             const because = ask.because ? ' ' + ask.because(context.trace) : ''
-            const verb = words[kind][right].replace(/^it /, 'it ')
-            const correction = good ? '' : `${kind === 'gradient' ? verb[0].toUpperCase() + verb.slice(1)
-                : `It is ${verb}`}. `
-            return { good, right: signs.indexOf(right), html: correction + then +
-                formulaHtml(tensor.answer) + because }
+            const is = words[kind][right].replace(/^it/, 'It')
+            const correction = good ? '' : `${kind === 'gradient' ? is : `It is ${is}`}. `
+            const answer = ask.answer ? ask.answer(context.trace) : formulaHtml(tensor.answer)
+            return { good, right: signs.indexOf(right), html: correction + then + answer + because }
         },
     }, done)
 }
@@ -130,13 +132,13 @@ function numberQuestion(context, screen, ask, done) {
     const finish = (good, html) => {
         for (const control of form.querySelectorAll('input, button')) control.disabled = true
         answer.hidden = false
-        verdict(answer, good, html)
-        if (!good) answer.firstChild.textContent = ''
+        if (good) verdict(answer, true, html)
+        else [answer.className, answer.innerHTML] = ['verdict', html]
         context.say(answer.textContent)
         done(good)
     }
     const form = el('form', { class: 'options' },
-        el('label', { for: id }, ask.label || `${shortName(name, row, column)} =`), input,
+        el('label', { for: id }, ask.label || `${shortName(name, row, column, context.trace)} =`), input,
         el('button', { type: 'submit' }, 'Check'),
         el('button', { type: 'button', class: 'plain', onclick: () => finish(false, arithmetic()) }, 'Show it'))
     form.onsubmit = (event) => {
@@ -166,7 +168,7 @@ function numberQuestion(context, screen, ask, done) {
         }
         if (isNear(-x, right)) return 'The size is right, the sign is not. Try again.'
         return `${numberText(x)} is not it.` +
-            (ask.value ? ' Try again.' : ` Put the numbers into ${formulaHtml(tensor.formula)}.`)
+            (ask.value ? ' Try again.' : ` Put the numbers into ${formulaHtml(ownFormula(tensor))}.`)
     }
     const text = ask.text ? ask.text(context.trace)
         : 'And its value? Two digits after the point are enough.'
@@ -220,7 +222,8 @@ export function screenView(context, screen, onward, ended) {
             revealed: () => open.size === 0,
         })
         views.push(view)
-        wide.append(view.element)
+        if (screen.beside) figure.append(view.element)
+        else wide.append(view.element)
     }
 
     const questions = el('div', { class: 'questions' })
@@ -240,7 +243,7 @@ export function screenView(context, screen, onward, ended) {
     const idea = el('div', { class: 'idea' })
     if (screen.formula !== false) {
         const formula = el('p', { class: 'formula' })
-        formula.innerHTML = formulaHtml(screen.formula || about.formula)
+        formula.innerHTML = formulaHtml(screen.formula || ownFormula(about))
         idea.append(formula)
     }
     const text = el('p', { class: 'text' })
