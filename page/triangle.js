@@ -186,8 +186,7 @@ function drawScene(scene, frame, { answers, target, looked, text }) {
     const outline = hull(attended.map((c) => c.px))
     if (outline.length > 1) parts.push(svg('path', { class: 'hull', d: path(outline) + 'Z' }))
     for (const c of corners) {
-        const own = ['corner', c.masked ? 'masked' : answers ? kind(c.dS) : 'plain', c === looked ? 'looked' : '']
-        if (looked && c.j === looked.j) own.push('looked')
+        const own = ['corner', c.masked ? 'masked' : answers ? kind(c.dS) : 'plain', looked && c.j === looked.j ? 'looked' : '']
         marks.push(svg('circle', { class: own.join(' '), 'data-key': c.j, cx: c.px[0], cy: c.px[1], r: radius(c.masked ? 0 : c.P) }))
         if (!c.masked) marks.push(svg('circle', { class: 'middle', cx: c.px[0], cy: c.px[1], r: 2 }))
     }
@@ -288,7 +287,8 @@ export function triangleView(context, options = {}) {
     let target = null // [x, y, ...] of the value's size; null: dO as it is given
     let dragging = false, stepping = false
     const descent = descentControls({ step, towards, back, setTarget })
-    const tools = el('div', {}, numbers, descent.element)
+    const queries = el('div', { class: 'buttons', role: 'group', 'aria-label': 'the query' })
+    const tools = el('div', {}, queries, numbers, descent.element)
     const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), tools)
 
     /* -------------------------------------------------------------- descent ------ */
@@ -451,7 +451,10 @@ export function triangleView(context, options = {}) {
         scene = sceneOf(trace, state.i)
         if (!dragging && !stepping) frame = frameOf(scene, target && point(target))
         caption.textContent = captionOf(scene, revealed())
-        if (withNumbers) numbers.replaceChildren(numbersTable(trace, state.i))
+        if (withNumbers) {
+            updateQueries()
+            numbers.replaceChildren(numbersTable(trace, state.i))
+        }
         tools.hidden = !withNumbers && !(controls && revealed())
         descent.element.hidden = !controls || !revealed()
         if (stepping) losses.push(lossNow())
@@ -462,6 +465,20 @@ export function triangleView(context, options = {}) {
         else draw(scene)
     }
 
+    /* Another query has another output, and needs a target of its own. */
+    function look(i) {
+        target = null
+        before = null
+        context.change({ i }, { undo: false })
+    }
+
+    function updateQueries() {
+        const { state } = context, count = state.Q.length
+        queries.hidden = count === 1
+        if (queries.children.length !== count)
+            queries.replaceChildren(...state.Q.map((_, i) => el('button', { type: 'button', onclick: () => look(i) }, `q${i}`)))
+        ;[...queries.children].forEach((b, i) => b.setAttribute('aria-pressed', String(i === state.i)))
+    }
     return { element, update }
 }
 
