@@ -14,7 +14,7 @@ import { el, numberText } from './dom.js'
 import { cellHtml, cellOptions } from './matrix.js'
 import { linear, path, reducedMotion, svg } from './svg.js'
 
-const width = 360, height = 300, edge = 34
+const width = 360, height = 300, edge = 36
 
 /* ------------------------------------------------------------------ what is drawn --------------- */
 
@@ -134,12 +134,13 @@ const kind = (x) => (x > 0 ? 'rise' : x < 0 ? 'fall' : 'none')
 const cornerText = (c, answers) =>
     `k${c.j}` + (c.masked ? ' masked' : c.z === 0 ? ' dropped' : '') + (answers && !c.masked ? ` ${sign(c.dS)}` : '')
 
-/* The tip of the arrow: |dO| as long as in the picture, but visible, not longer than 80, and inside. */
-function tipOf(O, dO, scale) {
+/* The tip of the arrow: |dO| as long as in the picture, but not longer than 80, and inside.  A given dO is
+ * always visible; one that leads away from a target ends there. */
+function tipOf(O, dO, scale, target) {
     const long = Math.hypot(...dO)
-    if (long === 0) return null
+    if (long === 0 || (target && long * scale < 6)) return null
     const u = [dO[0] / long, -dO[1] / long]
-    let length = Math.min(Math.max(long * scale, 28), 80)
+    let length = Math.min(Math.max(long * scale, target ? 0 : 28), 80)
     const inside = (p) => p[0] > 16 && p[0] < width - 16 && p[1] > 16 && p[1] < height - 16
     while (length > 20 && !inside([O[0] + length * u[0], O[1] + length * u[1]])) length -= 4
     return [O[0] + length * u[0], O[1] + length * u[1]]
@@ -167,7 +168,7 @@ function sidePlaces(text, u) {
 }
 
 function drawScene(scene, frame, { answers, target, looked, text }) {
-    const O = frame.to(scene.O), tip = tipOf(O, scene.dO, frame.scale)
+    const O = frame.to(scene.O), tip = tipOf(O, scene.dO, frame.scale, target)
     const corners = scene.corners.map((c) => ({ ...c, px: frame.to(c.at) }))
     const attended = corners.filter((c) => !c.masked)
     const parts = [], marks = []
@@ -185,8 +186,7 @@ function drawScene(scene, frame, { answers, target, looked, text }) {
     const outline = hull(attended.map((c) => c.px))
     if (outline.length > 1) parts.push(svg('path', { class: 'hull', d: path(outline) + 'Z' }))
     for (const c of corners) {
-        const own = ['corner', c.masked ? 'masked' : answers ? kind(c.dS) : 'plain', c === looked ? 'looked' : '']
-        if (looked && c.j === looked.j) own.push('looked')
+        const own = ['corner', c.masked ? 'masked' : answers ? kind(c.dS) : 'plain', looked && c.j === looked.j ? 'looked' : '']
         marks.push(svg('circle', { class: own.join(' '), 'data-key': c.j, cx: c.px[0], cy: c.px[1], r: radius(c.masked ? 0 : c.P) }))
         if (!c.masked) marks.push(svg('circle', { class: 'middle', cx: c.px[0], cy: c.px[1], r: 2 }))
     }
@@ -287,7 +287,8 @@ export function triangleView(context, options = {}) {
     let target = null // [x, y, ...] of the value's size; null: dO as it is given
     let dragging = false, stepping = false
     const descent = descentControls({ step, towards, back, setTarget })
-    const tools = el('div', {}, numbers, descent.element)
+    const queries = el('div', { class: 'buttons', role: 'group', 'aria-label': 'the query' })
+    const tools = el('div', {}, queries, numbers, descent.element)
     const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), tools)
 
     /* -------------------------------------------------------------- descent ------ */
@@ -450,7 +451,10 @@ export function triangleView(context, options = {}) {
         scene = sceneOf(trace, state.i)
         if (!dragging && !stepping) frame = frameOf(scene, target && point(target))
         caption.textContent = captionOf(scene, revealed())
-        if (withNumbers) numbers.replaceChildren(numbersTable(trace, state.i))
+        if (withNumbers) {
+            updateQueries()
+            numbers.replaceChildren(numbersTable(trace, state.i))
+        }
         tools.hidden = !withNumbers && !(controls && revealed())
         descent.element.hidden = !controls || !revealed()
         if (stepping) losses.push(lossNow())
@@ -461,6 +465,20 @@ export function triangleView(context, options = {}) {
         else draw(scene)
     }
 
+    /* Another query has another output, and needs a target of its own. */
+    function look(i) {
+        target = null
+        before = null
+        context.change({ i }, { undo: false })
+    }
+
+    function updateQueries() {
+        const { state } = context, count = state.Q.length
+        queries.hidden = count === 1
+        if (queries.children.length !== count)
+            queries.replaceChildren(...state.Q.map((_, i) => el('button', { type: 'button', onclick: () => look(i) }, `q${i}`)))
+        ;[...queries.children].forEach((b, i) => b.setAttribute('aria-pressed', String(i === state.i)))
+    }
     return { element, update }
 }
 
@@ -484,11 +502,11 @@ function descentControls({ step, towards, back, setTarget }) {
     const reset = el('button', { type: 'button', onclick: back }, 'Back to the start')
     let shape = ''
     const element = el('div', { class: 'descent' },
-        el('p', {}, 'A step down moves Q and K against dQ and dK, by half of them; V stays.'),
+        el('p', {}, 'A step down adds \u2212\u00bd dQ to Q and \u2212\u00bd dK to K; V stays.'),
         el('div', { class: 'buttons' },
             el('button', { type: 'button', onclick: () => step(1) }, 'One step down'),
             el('button', { type: 'button', onclick: () => step(20) }, '20 steps'), reset),
-        el('label', {}, aim, ' towards a target: the loss is half the squared distance from it'),
+        el('label', {}, aim, ' towards a target: the loss is half the squared distance of O from it'),
         fields, formula, curve, message)
 
     /* A field for each element of the target. */
@@ -514,7 +532,7 @@ function descentControls({ step, towards, back, setTarget }) {
             aim.checked = Boolean(target)
             reset.disabled = !moved
             updateFields(target)
-            formula.textContent = `${target ? 'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target' : total ? 'L = \u03a3 dO O, over all queries' : 'L = \u03a3 dO O'}:  L = ${numberText(loss)}`
+            formula.textContent = `${target ? 'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target (and 0 for other queries)' : total ? 'L = \u03a3 dO O, over all queries' : 'L = \u03a3 dO O'}:  L = ${numberText(loss)}`
             formula.dataset.loss = loss
             curve.replaceChildren(...(losses.length > 1 ? [drawLosses(losses)] : []))
         },
