@@ -7,7 +7,7 @@
 #
 #   CC=clang  CFLAGS=-g          the compiler, and flags added to those that are needed
 #   ARCH=native                  or any -march name (x86-64, x86-64-v3, armv8-a); empty: the compiler's own
-#   MODE=release                 or debug, asan, tsan, valgrind, coverage
+#   MODE=release                 or debug, size, asan, tsan, valgrind, coverage
 #   PLAIN=1                      plain C kernels   WERROR=1  warnings are errors   V=1  show commands
 #
 # Every compiler, ARCH and MODE has a folder of its own under build/.  Sources are found by wildcard:
@@ -65,9 +65,10 @@ mode_debug := $(debug) -DATTIC_DEBUG
 mode_asan := $(debug) -DATTIC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all
 mode_tsan := $(debug) -fsanitize=thread
 mode_valgrind := $(debug)
+mode_size := -Oz -ffunction-sections -fdata-sections -DNDEBUG
 mode_coverage := -O0 -g --coverage -fprofile-update=atomic
 ifeq ($(mode_$(MODE)),)
-$(error MODE=$(MODE) is none of release, debug, asan, tsan, valgrind, coverage)
+$(error MODE=$(MODE) is none of release, debug, size, asan, tsan, valgrind, coverage)
 endif
 
 # Never -ffast-math: masks are -inf, and a NaN must surface.  -fno-semantic-interposition: inside
@@ -98,6 +99,7 @@ B := build/$(compiler)-$(if $(ARCH),$(ARCH),generic)-$(MODE)$(if $(PLAIN),-plain
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
 common_c := $(sort $(wildcard examples/common/*.c))
+page_c := $(sort $(wildcard page/*.c page/tests/*.c))
 # The grader of the exercises.  e3_softmax.c, solutions/ and wrong/ are what it grades.
 grade_c := $(sort $(filter-out examples/exercises/e% %/runner.c,$(wildcard examples/exercises/*.c)))
 bench_c := $(sort $(wildcard bench/*.c))
@@ -107,9 +109,9 @@ all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/% tests/reals/%,$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
-all_c := $(library_c) $(example_c) $(common_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
+all_c := $(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
     $(wildcard tests/reals/*.c examples/exercises/runner.c)
-all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h bench/*/*.h))
+all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h page/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
 objects = $(patsubst %.c,$(B)/%.o,$(1)) $(patsubst %.c,$(B)/%.f64.o,$(filter $(typed_c),$(1)))
@@ -181,7 +183,7 @@ $(shared): $(call objects,$(library_c)) $(B)/flags
 	@ln -sf $(sofile) $(B)/$(soname)
 	@ln -sf $(soname) $(B)/$(solink)
 
-$(call objects,$(example_c) $(common_c) $(grade_c)): extra = -Iexamples
+$(call objects,$(example_c) $(common_c) $(page_c) $(grade_c)): extra = -Iexamples
 $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
     -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
@@ -327,12 +329,13 @@ check-mingw: ## cross compile the libraries and the examples for Windows
 
 check-wasm: ## cross compile the library and the examples for WebAssembly; node runs some of them
 	$(call tool,node,nodejs)
-	@echo 'int main(void) { return 0; }' | $(wasm_cc) -x c -o /dev/null - 2>/dev/null || { echo \
-	    "$(wasm_cc) does not link; on Debian: apt-get install clang lld wasi-libc libclang-rt-14-dev-wasm32" >&2; exit 1; }
+	$(have_wasm)
 	$(sub) CC="$(wasm_cc)" AR=llvm-ar ARCH= CFLAGS=-msimd128 WERROR=1 all check-examples \
 	    RUN="node --no-warnings scripts/wasi.mjs" \
 	    ONLY="03_attention_by_hand 05_toy_transformer 06_why_scale 11_cat_and_rat"
 wasm_cc = clang --target=wasm32-wasi
+have_wasm = @echo 'int main(void) { return 0; }' | $(wasm_cc) -x c -o /dev/null - 2>/dev/null || { echo \
+    "$(wasm_cc) does not link; on Debian: apt-get install clang lld wasi-libc libclang-rt-14-dev-wasm32" >&2; exit 1; }
 
 # The headers of the 64-bit system are used as well: gcc-multilib would add a link to them.
 check-i386: ## gradient checks on 32-bit x86 with SSE2; x87 must be refused
@@ -383,7 +386,7 @@ lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals
 	@sh scripts/lines.sh
 
 # The object depends on the headers that the source includes.  One pass, with float.
-tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(grade_c) $(all_bench_c) \
+tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) \
     $(gradcheck_c))
 tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Ibench
 tidy: $(tidied)
@@ -456,13 +459,50 @@ bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|ope
 	@for b in $(bench_run); do \
 	    $$b $(bench_args) $(if $(BEFORE),--before $(BEFORE)/bench/$${b##*/}) || exit 1; done
 
-page: $(B)/bench/pictures ## put what make bench measured into docs/performance.md and its pictures
+performance: $(B)/bench/pictures ## put what make bench measured into docs/performance.md and its pictures
 	@sh scripts/performance.sh $(B)/results docs/performance.md
 	@$< $(B)/results docs/images
 
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
-.PHONY: demo graph bench page check-benches
+.PHONY: demo graph bench performance check-benches
+
+# ---- the page --------------------------------------------------------------------------------
+
+page: ## out/attic.html: attention, forward and backward, to look at and to change in a browser
+	$(call tool,node,nodejs)
+	$(have_wasm)
+	$(sub) CC="$(wasm_cc)" AR=llvm-ar ARCH= CFLAGS=-msimd128 MODE=size WERROR=1 page-wasm
+	@mkdir -p out
+	@node page/build.mjs build/page.wasm out/attic.html
+
+# --export: JavaScript puts the command line into memory.
+page_wasm := $(B)/page.wasm
+page-wasm: $(page_wasm)
+	@cp $< build/page.wasm
+$(page_wasm): $(call objects,$(filter-out page/tests/%,$(page_c)) $(filter-out %/verdict.c,$(common_c))) $(static)
+	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,--export=malloc,--export=free \
+	    -o $@ $(filter %.o,$^) $(static) $(libs)
+
+$(B)/page/tests/train_twin: $(call objects,page/tests/train_twin.c examples/common/options.c) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+
+# The numbers of the page are compared with those of a native program with the same mathematical functions
+# (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.
+check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
+	$(call tool,chromium,chromium)
+	$(call tool,musl-gcc,musl-tools)
+	$(sub) CC=musl-gcc ARCH= $(addprefix build/musl-gcc-generic-release/,examples/trace page/tests/train_twin)
+	@node --test --test-reporter=spec $(or $(PAGE_TESTS),$(sort $(wildcard page/tests/*.test.mjs)))
+	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
+	$(if $(FIREFOX),@node page/tests/firefox.mjs)
+
+build/page/node_modules: page/package.json
+	$(call tool,npm,npm)
+	@mkdir -p $(@D) && cp $< $(@D)
+	@cd $(@D) && npm install --no-audit --no-fund --loglevel=error
+	@touch $@
+.PHONY: page page-wasm check-page
 
 # ---- installing ------------------------------------------------------------------------------
 # The faces lie in include/, what they include in include/attic/: no other name is taken.

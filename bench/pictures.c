@@ -1,6 +1,6 @@
 /* pictures.c -- the pictures of docs/performance.md, from the results of the benchmarks.
  *
- *     pictures build/.../results docs/images          make page
+ *     pictures build/.../results docs/images          make performance
  *
  * A line of a picture joins the rows of one group and one library, in order of growing x: a row
  * with a smaller x than the one before is left out. */

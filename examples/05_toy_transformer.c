@@ -40,16 +40,14 @@ static model make_model(at_tape *t)
                    .g3 = at_param(t, "g3", at_shape_of(C), at_ones())};
 }
 
-/* ids [B,T] -> logits [B,T,VOCAB], and the attention weights [B,1,T,T] */
-static at_tensor *logits(at_tape *t, model m, at_tensor *ids, at_tensor **weights)
+/* ids [B,T] -> logits [B,T,VOCAB]; the options of the attention are the caller's */
+static at_tensor *logits(at_tape *t, model m, at_tensor *ids, at_sdpa_args args)
 {
     at_tensor *x = at_add(t, at_embedding(t, m.E, ids), m.P); /* [B,T,C] */
 
     at_tensor *n = at_rms_norm(t, x, m.g1, 1e-6);
     at_tensor *Q = at_matmul(t, n, m.Wq), *K = at_matmul(t, n, m.Wk), *V = at_matmul(t, n, m.Wv);
-    at_tensor *O =
-        at_sdpa(t, Q, K, V, (at_sdpa_args){.causal = true, .heads = 1, .weights = weights});
-    x = at_add(t, x, at_matmul(t, O, m.Wo));
+    x = at_add(t, x, at_matmul(t, at_sdpa(t, Q, K, V, args), m.Wo));
 
     n = at_rms_norm(t, x, m.g2, 1e-6);
     x = at_add(t, x, at_matmul(t, at_gelu(t, at_matmul(t, n, m.W1)), m.W2)); /* C -> 4C -> C */
@@ -145,7 +143,8 @@ int main(int argc, char **argv)
     for (int i = 0; i <= STEPS && at_ok(t); i++) {
         at_tensor *ids, *target, *weights = NULL;
         fill_batch(t, &ids, &target);
-        at_tensor *y = logits(t, m, ids, &weights);
+        at_sdpa_args args = {.causal = true, .heads = 1, .weights = &weights}; /* [B,1,T,T] */
+        at_tensor *y = logits(t, m, ids, args);
         at_cross_entropy_args skip = {.ignore = true, .ignore_index = -1};
         at_tensor *loss = at_cross_entropy(t, y, target, skip);
         nats = at_item(loss);

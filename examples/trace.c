@@ -7,6 +7,7 @@
  *     trace --self --Q 1/2/3                  Q = K = V: three tokens of size 1
  *     trace --cell q0,k2                      works out that cell in every step
  *     trace --paper --quiz                    asks first, then shows
+ *     trace --mistake no-delta                a backward with this mistake in it: what notices?
  *     trace --json                            the same for programs
  *
  * The steps have the numbers of attention/attention.h, forward 1 to 8, then backward 8 to 1; one
@@ -14,8 +15,10 @@
  * worked out with the numbers put in.  In the backward, each gradient stands beside its numerical
  * value: how much the loss changes when that one element is moved a little (five-point differences,
  * everything after it computed again; the step width is chosen for each element).  What disagrees
- * is marked DIFFERS, and the exit status is 1.  The arithmetic is that of common/steps.c, in loops
+ * is marked DIFFERS, and the exit status is 1.  With --mistake it is the other way round: the exit status
+ * is 1 if nothing differs, so that nobody could notice it here.  The arithmetic is that of common/steps.c, in loops
  * that read like the formulas; at_sdpa, which does all of it in one op, is compared at the end. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/options.h"
@@ -30,7 +33,8 @@ static trace t = {.o = {.temperature = 1,
                         .bias = "",
                         .mask = "",
                         .window = "",
-                        .cell = ""}};
+                        .cell = "",
+                        .mistake = ""}};
 
 static const option table[] = {
     {"paper", &t.o.paper, NULL, NULL, 0, 0,
@@ -60,40 +64,58 @@ static const option table[] = {
     {"cell", NULL, NULL, &t.o.cell, 0, 0,
      "the cell to work out: q0,k2; else the last that is kept"},
     {"quiz", &t.o.quiz, NULL, NULL, 0, 0, "asks for signs and values before they are shown"},
+    {"mistake", NULL, NULL, &t.o.mistake, 0, 0,
+     "a mistake in the backward: no-delta; see what notices it"},
     {"json", &t.o.json, NULL, NULL, 0, 0, "prints JSON, see examples/trace.schema.json"},
+    {"quick", &t.o.quick, NULL, NULL, 0, 0, "JSON without numerical values and at_sdpa"},
     {0}};
 
 /* "trace --paper --json" */
 static const char *command_of(int argc, char **argv)
 {
-    static char text[1000] = "trace";
-    for (int i = 1; i < argc; i++) {
-        size_t n = strlen(text);
-        snprintf(text + n, sizeof text - n, " %s", argv[i]);
+    static char text[1000];
+    size_t n = (size_t)snprintf(text, sizeof text, "trace");
+    for (int i = 1; i < argc && n < sizeof text; i++) {
+        const char *quote = strchr(argv[i], ' ') ? "\"" : "";
+        n += (size_t)snprintf(text + n, sizeof text - n, " %s%s%s", quote, argv[i], quote);
     }
     return text;
 }
 
-int main(int argc, char **argv)
+static void refuse(bool both, const char *why)
+{
+    if (!both) return;
+    fprintf(stderr, "trace: %s\n", why);
+    exit(2);
+}
+
+/* All but the end.  page/page.c runs it again and again, and reads the trace afterwards. */
+static int run(int argc, char **argv)
 {
     parse_options(
         argc, argv,
         "usage: trace [options]\nOne small attention, step by step, forward and backward.\n", table,
         0);
-    if (t.o.quiz && t.o.json) {
-        fprintf(stderr, "trace: --quiz asks a person, --json speaks to a program: choose one\n");
-        return 2;
-    }
+    refuse(t.o.quiz && t.o.json, "--quiz asks a person, --json speaks to a program: choose one");
+    refuse(t.o.quiz && *t.o.mistake, "--quiz asks for what is right: leave out --mistake");
+    refuse(t.o.quick && !t.o.json, "--quick is for --json: the text shows numerical values");
     t.command = command_of(argc, argv);
     trace_set_up(&t);
     trace_compute(&t);
-    bool ok = trace_compare_op(&t);
+    bool ok = t.o.quick || trace_compare_op(&t);
     if (t.o.json)
         trace_json(&t);
     else
         trace_print(&t);
+    if (t.differ && !t.mistake)
+        fprintf(stderr, "trace: %d times DIFFERS, where nothing should\n", t.differ);
+    return !ok || (t.mistake ? !t.differ : t.differ);
+}
+
+int main(int argc, char **argv)
+{
+    int status = run(argc, argv);
     steps_close(t.terms);
     steps_close(t.a);
-    if (t.differ) fprintf(stderr, "trace: %d times DIFFERS, where nothing should\n", t.differ);
-    return finish(!ok || t.differ);
+    return finish(status);
 }

@@ -71,7 +71,7 @@ export function toHash(s) {
     return parts.length ? '#' + parts.join('&') : ''
 }
 
-const element = /^\s*(ln\s*)?[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$|^\s*-inf\s*$/i
+export const element = /^\s*(ln\s*)?[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$|^\s*-inf\s*$/i
 
 function readMatrix(name, text) {
     const m = name === 'mask' ? text.split('/').map((row) => [...row]) : rows(text)

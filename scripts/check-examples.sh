@@ -150,6 +150,8 @@ trace_everywhere() {
         fi
         # shellcheck disable=SC2086
         [ $((n % 10)) -gt 0 ] || "$programs/trace" --json $options >"$work/json/$n.json" || return 1
+        # shellcheck disable=SC2086
+        [ $((n % 10)) -ne 5 ] || "$programs/trace" --json --quick $options >"$work/json/$n.json" || return 1
     done <"$work/settings"
     agree=$(grep -c 'elements agree with their numerical values' "$work/all")
     [ "$agree" -eq 1000 ] || { echo "    $agree of 1000 say that all agrees"; return 1; }
@@ -205,7 +207,32 @@ trace_input() {
 --self --keys 2 --queries 3|--queries says 3: T must be one number
 --paper --self|--paper has a K and a V of its own
 --quiz --json|choose one
+--quiz --mistake sign|--quiz asks for what is right
+--quick|--quick is for --json
+--mistake no-dleta|the nearest is "no delta"
 OPTIONS
+}
+
+# A mistake in the backward is noticed, by what notices it; one that changes nothing, too.
+trace_mistakes() {
+    while IFS='|' read -r options expected words; do
+        status=0
+        # shellcheck disable=SC2086
+        "$programs/trace" $options >"$work/output" 2>"$work/errors" </dev/null || status=$?
+        [ "$status" -eq "$expected" ] && grep -q -e "$words" "$work/output" && continue
+        echo "    trace $options: status $status, not $expected with \"$words\""
+        return 1
+    done <<MISTAKES
+--paper --mistake no-delta|0|dS_i = J dP_i .* DIFFERS
+--paper --mistake sign|0|^1 of the 7 identities above does not hold
+--mistake no-scale|0|All 7 identities above hold
+--mistake dV-of-the-last-query|0|^2 of the 7 identities above do not hold
+--mistake no-slope-of-the-softcap --softcap 3|0|DIFFERS at .q0,k0.: .* with the mistake
+--mistake dropout-without-1/(1-p) --dropout 0.5|0|A hint .* Step 7
+--causal --queries 4 --mistake mask-forgotten|0|DIFFERS
+--mistake overwritten|1|changes nothing here
+--mistake mask-forgotten|1|changes nothing here
+MISTAKES
 }
 
 # ends STATUS WORDS PROGRAM ARGUMENT...: it ends with that status, and says the words on stderr
@@ -269,6 +296,8 @@ echo "  examples/trace.schema.json"
 node scripts/check-schema.mjs examples/trace.schema.json examples/expected/json/*.json || failed=$((failed + 1))
 echo "  trace, what it is given"
 trace_input || failed=$((failed + 1))
+echo "  trace, mistakes in its backward"
+trace_mistakes || failed=$((failed + 1))
 echo "  trace, 1000 random settings"
 trace_everywhere || failed=$((failed + 1))
 echo "  command lines"

@@ -35,6 +35,8 @@ const keywords = {
     items: (item, x, path) =>
         Array.isArray(x) ? x.flatMap((e, i) => check(item, e, `${path}[${i}]`)) : [],
     required: (keys, x, path) => keys.filter(key => !(key in x)).map(key => `${where(path, key)} is missing`),
+    dependentRequired: (of, x, path) =>
+        Object.keys(of).filter(key => key in x).flatMap(key => keywords.required(of[key], x, path)),
     properties: (of, x, path) =>
         Object.keys(of).filter(key => key in x).flatMap(key => check(of[key], x[key], where(path, key))),
     additionalProperties: (allowed, x, path, { properties }) =>

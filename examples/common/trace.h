@@ -2,6 +2,7 @@
  *
  *     trace_input.c    Q, K, V, dO, the bias and the masks: given, drawn, or those of --paper
  *     trace_numbers.c  every gradient beside its numerical value, and at_sdpa beside all
+ *     trace_identities.c  what must be equal in every right backward
  *     trace_text.c     lines of at most 100 columns, matrices side by side
  *     trace_cell.c     one cell of each matrix worked out: "R[q0,k1] = 1*2 + 0*3 = 2.0000"
  *     trace_print.c    the steps, printed
@@ -13,15 +14,17 @@
 #define EXAMPLES_TRACE_H
 #include <stdio.h>
 
+#include "common/arithmetic.h"
+#include "common/mistakes.h"
 #include "common/steps.h"
 
 enum { TRACE_MAX = 8, TRACE_CELLS = TRACE_MAX * TRACE_MAX, TRACE_STEPS = 8 };
 
 /* The command line; a size of 0 follows from the matrices that are given. */
 typedef struct {
-    int T, N, D, Dv, seed, self, paper, causal, quiz, json;
+    int T, N, D, Dv, seed, self, paper, causal, quiz, json, quick;
     double scale, temperature, softcap, dropout;
-    const char *Q, *K, *V, *dO, *bias, *mask, *window, *cell;
+    const char *Q, *K, *V, *dO, *bias, *mask, *window, *cell, *mistake;
 } trace_options;
 
 /* The cells of one gradient: the true value lies within n +- unsure, and that by the formula is off
@@ -38,6 +41,15 @@ typedef struct {
     bool agrees;
 } trace_op;
 
+/* Two numbers that are the same if the backward is right: no numerical value is needed to check it. */
+typedef struct {
+    const char *name, *formula; /* "rows of dS", "sum_j dS_ij = 0" */
+    char letter;                /* 'q', 'k', 'd': holds for each; ' ': for all together */
+    int at;                     /* the first that does not hold; or that of the cell */
+    double left, right;
+    bool holds;
+} trace_identity;
+
 typedef struct {
     trace_options o;
     const char *command;    /* how it was called */
@@ -46,6 +58,7 @@ typedef struct {
     bool masked;            /* step 5 is on */
     int left, right;        /* the window; 0: no limit */
     int i, j;               /* the cell that is worked out */
+    mistake mistake;        /* that the backward makes; MISTAKE_NONE */
     double log_of[STEPS_COUNT][TRACE_CELLS]; /* given as "ln 7": 7; else 0 */
 
     trace_values numerical[STEPS_COUNT]; /* of what is a gradient */
@@ -59,6 +72,8 @@ typedef struct {
     double worst;         /* the largest difference, relative to the largest of its matrix */
     trace_op op[8];
     int n_op;
+    trace_identity identity[10];
+    int identities;
 } trace;
 
 /* trace_input.c: from t->o.  A mistake is named on stderr, and ends the program with status 2. */
@@ -77,16 +92,19 @@ double trace_five_points(const trace *t, int i, int j, double h);
 double trace_step_of(double x); /* h for an element x, as in autograd/gradcheck.c */
 /* Does x, by the formula, agree with element e of v, among elements up to `most`? */
 bool trace_agrees(double x, const trace_values *v, int e, double most);
+double trace_rounding(double terms); /* by how much a sum of these terms may be rounded */
 /* Is cell (i, j) of `what` the same by another formula, but for rounding? */
 bool trace_same(const trace *t, steps_name what, int i, int j, double other);
 double trace_largest(const trace *t, steps_name what);
 bool trace_compare_op(trace *t); /* false: at_sdpa failed, with a line on stderr */
 
+/* trace_identities.c */
+void trace_identities(trace *t);
+
 /* trace_text.c */
 void trace_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void trace_say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
-double trace_shown(double x);                                     /* not -0.0000 */
-char trace_letter(const trace *t, steps_name what, bool columns); /* 'q', 'k', 'd'; 't': --self */
+double trace_shown(double x); /* not -0.0000 */
 /* "q0"; "all" where one row or column of a bias stands for all of them */
 void trace_label(const trace *t, steps_name what, bool columns, int i, char text[16]);
 /* The matrix; values = NULL: that of t->a.  With n, the numerical values beside it, or below if
@@ -95,8 +113,9 @@ void trace_matrix(const trace *t, steps_name what, const double *values, const t
 void trace_differing(const trace *t, steps_name what); /* the last part of it alone: what DIFFERS */
 void trace_square(const trace *t, const double *values, const trace_values *n); /* [N,N] */
 
-/* trace_cell.c: the cell (t->i, t->j) of `what` worked out, "" where there is nothing to say; in a
+/* trace_cell.c: how a cell is worked out; the cell (t->i, t->j) of `what` worked out, "" where there is nothing to say; in a
  * buffer that the next call overwrites. */
+arithmetic_style trace_style(const trace *t);
 const char *trace_worked(const trace *t, steps_name what);
 int trace_row_of(const trace *t, steps_name what); /* the row and the column of that cell */
 int trace_column_of(const trace *t, steps_name what);
@@ -107,5 +126,7 @@ void trace_print(const trace *t);
 void trace_ask(const trace *t, steps_name what); /* if the quiz asks about it */
 void trace_score(void);
 void trace_json(const trace *t);
+void trace_json_string(const char *s);
+void trace_json_mistake(mistake m);
 
 #endif

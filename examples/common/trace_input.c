@@ -296,6 +296,52 @@ static void choose_cell(trace *t)
             if (*steps_cell(t->a, STEPS_KEEP, 0, i, j) != 0) t->i = i, t->j = j;
 }
 
+/* ------------------------------------------------------------------ the mistake ---------------- */
+
+static int least(int x, int y)
+{
+    return x < y ? x : y;
+}
+
+/* How many letters must be put in, left out or replaced to make one name the other. */
+static int edits(const char *x, const char *y)
+{
+    enum { LONGEST = 80 };
+    int n = least((int)strlen(y), LONGEST - 1), row[LONGEST];
+    for (int j = 0; j <= n; j++) row[j] = j;
+    for (int i = 0; x[i]; i++) {
+        int diagonal = row[0];
+        row[0] = i + 1;
+        for (int j = 1; j <= n; j++) {
+            int replaced = diagonal + (x[i] != y[j - 1]);
+            diagonal = row[j];
+            row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[n];
+}
+
+/* "no-delta" is "no delta". */
+static bool is_called(const char *text, const char *name)
+{
+    while (*text && (*text == *name || (*text == '-' && *name == ' '))) text++, name++;
+    return !*text && !*name;
+}
+
+static mistake read_mistake(const char *text)
+{
+    int nearest = 1;
+    if (!*text) return MISTAKE_NONE;
+    for (int m = 1; m < MISTAKES; m++) {
+        const char *name = mistakes_texts[m].name;
+        if (is_called(text, name)) return (mistake)m;
+        if (edits(text, name) < edits(text, mistakes_texts[nearest].name)) nearest = m;
+    }
+    fail("there is no mistake \"%.60s\"; the nearest is \"%s\"; examples/common/mistakes.h has "
+         "them all",
+         text, mistakes_texts[nearest].name);
+}
+
 /* ------------------------------------------------------------------ all of it ------------------ */
 
 /* Scores that are logarithms of small integers: P, O, dP, dS are decimals of two digits. */
@@ -350,6 +396,7 @@ void trace_set_up(trace *t)
     if (o->softcap > 0 && o->softcap < 0.001)
         fail("--softcap must be 0, which is off, or from 0.001 to %g, not %g", largest_element,
              o->softcap);
+    t->mistake = read_mistake(o->mistake);
     inputs in = read_inputs(o);
     t->a = steps_open(&(steps_problem){.H = 1,
                                        .G = 1,

@@ -1,7 +1,7 @@
 /* trace_json.c -- what examples/trace prints, as JSON; examples/trace.schema.json describes it.
  *
  * Numbers have 17 significant digits, which give back the same double; -infinity is the string
- * "-inf", and there is no NaN.  The order of keys is fixed. */
+ * "-inf".  A mistake in the backward may give "inf" and "nan", too.  The order of keys is fixed. */
 #include "common/trace.h"
 
 #include <math.h>
@@ -10,13 +10,13 @@
 
 static void put_number(double x)
 {
-    if (x == -(double)INFINITY)
-        printf("\"-inf\"");
-    else
+    if (isfinite(x))
         printf("%.17g", x + 0.0); /* -0 + 0 is 0 */
+    else
+        printf("\"%s\"", isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
 }
 
-static void put_string(const char *s)
+void trace_json_string(const char *s)
 {
     printf("\"");
     for (; *s; s++)
@@ -32,7 +32,7 @@ static void put_string(const char *s)
 static void put_text(const char *key, const char *value)
 {
     printf(", \"%s\": ", key);
-    put_string(value ? value : "");
+    trace_json_string(value ? value : "");
 }
 
 /* [[1, 2], [3, 4]], a row in each line */
@@ -111,22 +111,23 @@ static void put_tensor(const trace *t, steps_name what)
     else
         printf(", \"shape\": [%d, %d]", dim[1], dim[2]);
     printf(",\n     \"formula\": ");
-    put_string(s->formula);
+    trace_json_string(s->formula);
     printf(",\n     \"sentence\": ");
-    put_string(s->sentence);
+    trace_json_string(s->sentence);
     printf(",\n     \"question\": ");
-    put_string(s->question ? s->question : "");
+    trace_json_string(s->question ? s->question : "");
     printf(",\n     \"answer\": ");
-    put_string(s->answer ? s->answer : "");
+    trace_json_string(s->answer ? s->answer : "");
     printf(",\n     \"worked\": ");
-    put_string(trace_worked(t, what));
+    trace_json_string(trace_worked(t, what));
     const bool gradient = s->step > 0 && s->gradient_of < STEPS_COUNT;
     const trace_values *v = what == STEPS_DELTA ? &t->delta : gradient ? &t->numerical[what] : NULL;
     const double *values = t->a->at[what];
+    if (t->o.quick) v = NULL;
     if (what == STEPS_DELTA) {
         put_vector("values", values, dim[1]);
-        put_vector("numerical", v->n, dim[1]);
-        put_vector("unsure", v->unsure, dim[1]);
+        if (v) put_vector("numerical", v->n, dim[1]);
+        if (v) put_vector("unsure", v->unsure, dim[1]);
     } else {
         put_matrix("values", values, dim[1], dim[2]);
         if (v) put_matrix("numerical", v->n, dim[1], dim[2]);
@@ -141,8 +142,8 @@ static void put_jacobian(const trace *t)
     printf("  \"jacobian\":\n    {\"row\": %d, \"shape\": [%d, %d]", t->i, N, N);
     put_text("formula", "J_jk = d/dS_ik P_ij = P_ij (1[j=k] - P_ik)");
     put_matrix("values", t->J, N, N);
-    put_matrix("numerical", t->jacobian.n, N, N);
-    put_matrix("unsure", t->jacobian.unsure, N, N);
+    if (!t->o.quick) put_matrix("numerical", t->jacobian.n, N, N);
+    if (!t->o.quick) put_matrix("unsure", t->jacobian.unsure, N, N);
     put_vector("times_dP", t->product, N);
     printf("},\n");
 }
@@ -172,13 +173,67 @@ static void put_difference(const trace *t)
     printf("},\n");
 }
 
+static void put_sum_of_uses(const trace *t)
+{
+    printf("  \"sum_of_uses\":\n    {\"shape\": [%d, %d]", t->a->p.T, t->a->p.D);
+    put_matrix("values", t->sum, t->a->p.T, t->a->p.D);
+    if (!t->o.quick) put_matrix("numerical", t->all.n, t->a->p.T, t->a->p.D);
+    if (!t->o.quick) put_matrix("unsure", t->all.unsure, t->a->p.T, t->a->p.D);
+    printf("},\n");
+}
+
+static void put_identities(const trace *t)
+{
+    printf("  \"identities\": [");
+    for (int k = 0; k < t->identities; k++) {
+        const trace_identity *x = &t->identity[k];
+        char at[16] = "";
+        if (x->letter != ' ') snprintf(at, sizeof at, "%c%d", x->letter, x->at);
+        printf("%s{\"name\": \"%s\", \"formula\": \"%s\", \"at\": \"%s\", \"left\": ",
+               k ? ",\n    " : "", x->name, x->formula, at);
+        put_number(x->left);
+        printf(", \"right\": ");
+        put_number(x->right);
+        printf(", \"holds\": %s}", x->holds ? "true" : "false");
+    }
+    printf("]");
+}
+
+/* What at_sdpa and the numerical values say. */
+static void put_comparison(const trace *t)
+{
+    printf(",\n  \"op\": [");
+    for (int k = 0; k < t->n_op; k++) {
+        printf("%s{\"name\": \"%s\", \"off\": ", k ? ",\n    " : "", t->op[k].name);
+        put_number(t->op[k].off);
+        printf(", \"agrees\": %s}", t->op[k].agrees ? "true" : "false");
+    }
+    printf("],\n  \"compared\": %d,\n  \"differ\": %d", t->compared, t->differ);
+}
+
+void trace_json_mistake(mistake m)
+{
+    const mistake_text *s = &mistakes_texts[m];
+    printf("{\"name\": ");
+    trace_json_string(s->name);
+    put_text("sentence", s->sentence);
+    put_text("hint", s->hint);
+    printf("}");
+}
+
 void trace_json(const trace *t)
 {
     const char *comma = "";
     printf("{\n  \"command\": ");
-    put_string(t->command);
+    trace_json_string(t->command);
     printf(",\n");
     put_options(t);
+    printf("  \"mistake\": ");
+    if (t->mistake)
+        trace_json_mistake(t->mistake);
+    else
+        printf("null");
+    printf(",\n");
     put_cell(t);
     printf("  \"loss\": ");
     put_number(steps_loss(t->a));
@@ -191,19 +246,9 @@ void trace_json(const trace *t)
     }
     printf("],\n");
     put_jacobian(t);
-    put_difference(t);
-    if (t->o.self) {
-        printf("  \"sum_of_uses\":\n    {\"shape\": [%d, %d]", t->a->p.T, t->a->p.D);
-        put_matrix("values", t->sum, t->a->p.T, t->a->p.D);
-        put_matrix("numerical", t->all.n, t->a->p.T, t->a->p.D);
-        put_matrix("unsure", t->all.unsure, t->a->p.T, t->a->p.D);
-        printf("},\n");
-    }
-    printf("  \"op\": [");
-    for (int k = 0; k < t->n_op; k++) {
-        printf("%s{\"name\": \"%s\", \"off\": ", k ? ",\n    " : "", t->op[k].name);
-        put_number(t->op[k].off);
-        printf(", \"agrees\": %s}", t->op[k].agrees ? "true" : "false");
-    }
-    printf("],\n  \"compared\": %d,\n  \"differ\": %d\n}\n", t->compared, t->differ);
+    if (!t->o.quick) put_difference(t);
+    if (t->o.self) put_sum_of_uses(t);
+    put_identities(t);
+    if (!t->o.quick) put_comparison(t);
+    printf("\n}\n");
 }

@@ -105,6 +105,16 @@ static void print_options(const trace *t)
     if (*before) printf(".\n");
 }
 
+static void print_mistake(const trace *t)
+{
+    const mistake_text *m = &mistakes_texts[t->mistake];
+    if (t->mistake == MISTAKE_NONE) return;
+    printf("\n");
+    trace_say(0, "There is a mistake in the backward below, \"%s\": %s", m->name, m->sentence);
+    trace_say(0, "The numerical values know nothing of it.  Where does it show?");
+    printf("\n");
+}
+
 static void print_opening(const trace *t)
 {
     printf(
@@ -113,6 +123,7 @@ static void print_opening(const trace *t)
         "\nO = dropout(softmax(mask(softcap(c Q K^T) + bias))) V        loss = sum_id dO_id "
         "O_id\n");
     print_options(t);
+    print_mistake(t);
     const char *hidden = trace_hidden(t, t->i, t->j);
     bool dropped = !hidden && *steps_cell(t->a, STEPS_Z, 0, t->i, t->j) == 0;
     trace_say(0, "One cell is worked out in every step: query q%d, key k%d%s%s%s.", t->i, t->j,
@@ -451,10 +462,49 @@ static void print_op(const trace *t)
     printf("\n");
 }
 
+static void print_identities(const trace *t)
+{
+    trace_title("What must be equal in every right backward");
+    trace_say(0, "These need no second forward; but a wrong backward may satisfy some of them.");
+    printf("\n");
+    for (int k = 0; k < t->identities; k++) {
+        const trace_identity *x = &t->identity[k];
+        char at[16] = "";
+        if (x->letter != ' ') snprintf(at, sizeof at, "%c%d", x->letter, x->at);
+        double left = x->holds ? trace_shown(x->left) : x->left;
+        double right = x->holds ? trace_shown(x->right) : x->right;
+        printf("    %-45s%4s%14.6g%14.6g%s\n", x->formula, at, left, right,
+               x->holds ? "" : "   DIFFERS");
+    }
+}
+
+static void print_mistake_seen(const trace *t)
+{
+    const mistake_text *m = &mistakes_texts[t->mistake];
+    int broken = 0;
+    for (int k = 0; k < t->identities; k++) broken += !t->identity[k].holds;
+    if (!t->differ) {
+        trace_say(0,
+                  "The mistake \"%s\" changes nothing here: all %d elements agree with their "
+                  "numerical values.  Other sizes or options may show it.",
+                  m->name, t->compared);
+        return;
+    }
+    trace_say(0, "The mistake \"%s\" was noticed: %d comparisons DIFFER.", m->name, t->differ);
+    if (broken)
+        trace_say(0, "%d of the %d identities above %s not hold.", broken, t->identities,
+                  broken == 1 ? "does" : "do");
+    else
+        trace_say(0, "All %d identities above hold: they do not notice it.", t->identities);
+    trace_say(0, "A hint for who finds such numbers in a backward: %s", m->hint);
+}
+
 static void print_closing(const trace *t)
 {
     trace_title("What was seen");
-    if (t->differ)
+    if (t->mistake)
+        print_mistake_seen(t);
+    else if (t->differ)
         trace_say(0, "%d of the numbers above DIFFER where they should be the same.", t->differ);
     else
         trace_say(
@@ -473,6 +523,7 @@ void trace_print(const trace *t)
     print_loss(t);
     print_backward(t);
     if (t->o.self) print_sum(t);
+    print_identities(t);
     print_op(t);
     print_closing(t);
     if (t->o.quiz) trace_score();

@@ -68,8 +68,8 @@ static void judge(reply r, bool is_right, const char *answer, const char *why)
     if (r == NO_MORE) return;
     asked++;
     right += r == ANSWERED && is_right;
-    const char *verdict = r == EMPTY ? "No answer: it is" : is_right ? "Right:" : "Wrong: it is";
-    trace_say(4, "%s %s.  %s", verdict, answer, why);
+    const char *judged = r == EMPTY ? "No answer: it is" : is_right ? "Right:" : "Wrong: it is";
+    trace_say(4, "%s %s.  %s", judged, answer, why);
 }
 
 static void ask_sign(const char *name, double x, const char *question, const char *why)

@@ -45,19 +45,10 @@ double trace_shown(double x)
     return fabs(x) < 5e-5 ? 0 : x;
 }
 
-char trace_letter(const trace *t, steps_name what, bool columns)
+static char letter_of(const trace *t, steps_name what, bool columns)
 {
-    switch (what) {
-    case STEPS_Q:
-    case STEPS_DQ:
-    case STEPS_O:
-    case STEPS_DO: return columns ? 'd' : what == STEPS_Q && t->o.self ? 't' : 'q';
-    case STEPS_K:
-    case STEPS_DK:
-    case STEPS_V:
-    case STEPS_DV: return columns ? 'd' : 'k';
-    default: return columns ? 'k' : 'q';
-    }
+    const arithmetic_style style = trace_style(t);
+    return arithmetic_letter(&style, what, columns);
 }
 
 /* One row or column of a bias may stand for all of them. */
@@ -73,7 +64,7 @@ void trace_label(const trace *t, steps_name what, bool columns, int i, char text
     if (stands_for_all(t, what, columns))
         snprintf(text, 16, "all");
     else
-        snprintf(text, 16, "%c%d", trace_letter(t, what, columns), i);
+        snprintf(text, 16, "%c%d", letter_of(t, what, columns), i);
 }
 
 /* How a matrix is shown. */
@@ -82,7 +73,13 @@ typedef struct {
     char row, column;           /* the letters of their names */
     bool all_rows, all_columns; /* see stands_for_all */
     const double *log_of;       /* 7 where "ln 7" was given; NULL: nowhere */
+    const char *by;             /* whose values they are: "by the formula" */
 } layout;
+
+static const char *values_by(const trace *t)
+{
+    return t->mistake ? "with the mistake" : "by the formula";
+}
 
 static layout layout_of(const trace *t, steps_name what)
 {
@@ -90,11 +87,12 @@ static layout layout_of(const trace *t, steps_name what)
     steps_dims(t->a, what, dim);
     return (layout){dim[1],
                     dim[2],
-                    trace_letter(t, what, false),
-                    trace_letter(t, what, true),
+                    letter_of(t, what, false),
+                    letter_of(t, what, true),
                     stands_for_all(t, what, false),
                     stands_for_all(t, what, true),
-                    t->log_of[what]};
+                    t->log_of[what],
+                    values_by(t)};
 }
 
 static void print_name(int width, char letter, int i, bool all)
@@ -157,8 +155,8 @@ static double print_differing(const layout *l, const double *x, const trace_valu
     for (int e = 0; e < count; e++) most = fmax(most, fabs(x[e]));
     for (int e = 0; e < count; e++) {
         if (trace_agrees(x[e], n, e, most)) continue;
-        trace_say(4, "DIFFERS at [%c%d,%c%d]: %.10g by the formula, %.10g +- %.0e numerically",
-                  l->row, e / l->columns, l->column, e % l->columns, x[e], n->n[e], n->unsure[e]);
+        trace_say(4, "DIFFERS at [%c%d,%c%d]: %.10g %s, %.10g +- %.0e numerically", l->row,
+                  e / l->columns, l->column, e % l->columns, x[e], l->by, n->n[e], n->unsure[e]);
     }
     return most;
 }
@@ -185,10 +183,10 @@ static void print_both(const layout *l, const double *x, const trace_values *n)
 {
     const int side = NUMBER * l->columns;
     if (2 * (MARGIN + side) <= WIDTH) {
-        printf("    %-*s    numerically\n", side + MARGIN - 2, "by the formula");
+        printf("    %-*s    numerically\n", side + MARGIN - 2, l->by);
         print_sides(l, x, n->n);
     } else {
-        printf("    by the formula\n");
+        printf("    %s\n", l->by);
         print_sides(l, x, NULL);
         printf("    numerically\n");
         print_sides(l, n->n, NULL);
@@ -209,7 +207,8 @@ void trace_matrix(const trace *t, steps_name what, const double *values, const t
 
 void trace_square(const trace *t, const double *values, const trace_values *n)
 {
-    const layout l = {.rows = t->a->p.N, .columns = t->a->p.N, .row = 'k', .column = 'k'};
+    const layout l = {
+        .rows = t->a->p.N, .columns = t->a->p.N, .row = 'k', .column = 'k', .by = "by the formula"};
     printf("\n");
     print_both(&l, values, n);
 }

@@ -1,0 +1,36 @@
+/* jacobian.js -- dS of one row, three ways: with the whole Jacobian, with delta alone, numerically. */
+import { cellHtml, cellOptions, decimals, matrixHtml, shown } from './matrix.js'
+import { el } from './dom.js'
+
+/* J of row i beside dP, and J dP beside P (dP - delta), once `revealed()`. */
+export function jacobianView(context, { revealed, hidden }) {
+    const element = el('div', { class: 'jacobian' })
+    let last = ''
+    function update() {
+        const { at, jacobian } = context.trace
+        const i = jacobian.row
+        const J = matrixHtml('J', { values: jacobian.values }, {
+            caption: `row j, column k: how P<sub>j</sub> of q${i} moves with S<sub>k</sub>`,
+            heat: 'gradient',
+            hidden: hidden('J'),
+        })
+        const html = J + (revealed() ? productHtml(at, jacobian, i) : '')
+        if (html !== last) element.innerHTML = last = html
+    }
+    return { element, update }
+}
+
+function productHtml(at, jacobian, i) {
+    const product = jacobian.times_dP.map((x) => [x])
+    const digits = decimals([...product, at.dS.values[i]])
+    const names = ['dP', 'J dP', 'P (dP \u2212 delta)']
+    let html = '<table class="product"><thead><tr><td></td>'
+    html += names.map((name) => `<th scope="col">${name}</th>`).join('') + '</tr></thead><tbody>'
+    for (let k = 0; k < product.length; k++) {
+        html += `<tr><th scope="row">k${k}</th>`
+        html += cellHtml('dP', i, k, at.dP.values[i][k], cellOptions(at.dP.values))
+        html += `<td class="plain">${shown(product[k][0], digits)}</td>`
+        html += cellHtml('dS', i, k, at.dS.values[i][k], cellOptions(at.dS.values)) + '</tr>'
+    }
+    return html + '</tbody></table>'
+}

@@ -1,0 +1,315 @@
+/* matrix.js -- a matrix as a table: rounded numbers that know their exact value, and what they come from.
+ *
+ * Each cell of the page, in a matrix or elsewhere, is <td data-name="dS" data-row="0" data-column="1"
+ * data-value="0.22">.  Pointing at one, with a mouse, a finger or the keyboard, marks the cells that it is
+ * computed from, and writes its arithmetic; a second tap, or Enter, keeps both until the next one. */
+import { el, escapeHtml } from './dom.js'
+
+/* ------------------------------------------------------------------ numbers -------------------- */
+
+const minus = (text) => text.replace('-', '\u2212')
+
+/* How many decimals show every number exactly, rounding of doubles apart; at most 4. */
+export function decimals(values) {
+    for (let n = 0; n < 4; n++) {
+        const exact = (x) => !Number.isFinite(x) || Math.abs(x - Number(x.toFixed(n))) < 1e-9
+        if (values.flat().every(exact)) return n
+    }
+    return 4
+}
+
+export function shown(x, digits) {
+    if (!Number.isFinite(x)) return x < 0 ? '\u2212\u221e' : '\u221e'
+    const text = x.toFixed(digits)
+    return Number(text) === 0 ? text.replace('-', '') : minus(text)
+}
+
+/* ------------------------------------------------------------------ names ---------------------- */
+
+const vectors = { Q: 'qd', dQ: 'qd', K: 'kd', dK: 'kd', V: 'kd', dV: 'kd', O: 'qd', dO: 'qd', J: 'kk' }
+const words = { q: 'query', k: 'key', d: 'element' }
+
+/* The letters of its rows and columns: "qk" for dS, "kd" for dV. */
+export const axes = (name) => vectors[name] || (name === 'delta' ? 'q' : 'qk')
+
+/* One row or column of a bias may stand for all: then it is called "all". */
+const isForAll = (name, axis, shape, sizes) =>
+    /bias/.test(name) && Boolean(shape) && shape[axis] === 1 && (axis ? sizes.N : sizes.T) > 1
+
+function label(name, axis, index, shape, sizes) {
+    const letter = axes(name)[axis]
+    return isForAll(name, axis, shape, sizes) ? 'all' : letter ? letter + index : ''
+}
+
+/* "dS, query 0, key 1" */
+export function cellName(name, row, column, shape, sizes) {
+    const said = (axis, index) => isForAll(name, axis, shape, sizes)
+        ? `all ${axis ? 'keys' : 'queries'}`
+        : `${words[axes(name)[axis]]} ${index}`
+    return `${name}, ${said(0, row)}` + (axes(name)[1] ? `, ${said(1, column)}` : '')
+}
+
+/* "dS[q0,k1]" */
+export function shortName(name, row, column, trace) {
+    const shape = trace?.at[name]?.shape, text = (axis, index) => label(name, axis, index, shape, trace?.sizes)
+    return axes(name)[1] ? `${name}[${text(0, row)},${text(1, column)}]` : `${name}[${text(0, row)}]`
+}
+
+/* ------------------------------------------------------------------ cells ---------------------- */
+
+const gradients = /^(d|J)/ // delta, too, is a change of the loss
+
+/* The attributes and the text of a cell.  A hidden one is asked for: it shows a question mark, or its sign
+ * when that is known already. */
+export function cellParts(name, row, column, x, { digits, largest, hidden, heat, shape, sizes }) {
+    const said = cellName(name, row, column, shape, sizes)
+    const attributes = { 'data-name': name, 'data-row': row, 'data-column': column }
+    if (hidden) {
+        const text = hidden === true ? '?' : hidden
+        return {
+            attributes: {
+                ...attributes,
+                class: 'asked',
+                'aria-label': `${said}: ${text === '?' ? 'not shown yet' : text + ', not shown yet'}`,
+            },
+            text,
+        }
+    }
+    const text = shown(x, digits)
+    const kind = heat || (gradients.test(name) ? 'gradient' : 'forward')
+    const strength = Number.isFinite(x) && largest > 0 ? Math.abs(x) / largest : 0
+    return {
+        attributes: {
+            ...attributes,
+            'data-value': String(x),
+            class: kind === 'forward' ? 'forward' : x > 0 ? 'rise' : x < 0 ? 'fall' : 'none',
+            style: `--heat:${strength.toFixed(3)}`,
+            'aria-label': `${said}: ${text}`,
+        },
+        text,
+    }
+}
+
+const attributesHtml = (attributes) =>
+    Object.entries(attributes)
+        .map(([name, value]) => ` ${name}="${escapeHtml(value)}"`)
+        .join('')
+
+export function cellHtml(name, row, column, x, options, tabindex = -1) {
+    const { attributes, text } = cellParts(name, row, column, x, options)
+    return `<td${attributesHtml({ ...attributes, tabindex })}>${text}</td>`
+}
+
+/* What all cells of one matrix share: decimals, and the largest number. */
+export function cellOptions(values, more = {}) {
+    const largest = Math.max(0, ...values.flat().filter(Number.isFinite).map(Math.abs))
+    return { digits: decimals(values), largest, ...more }
+}
+
+/* ------------------------------------------------------------------ matrices ------------------- */
+
+const rowSum = (row) => {
+    const sum = row.reduce((a, b) => a + b, 0)
+    const size = row.reduce((a, b) => a + Math.abs(b), 0)
+    return Math.abs(sum) <= 1e-12 * size ? 0 : sum
+}
+
+const sumText = (row, digits) => shown(rowSum(row), Math.max(digits, decimals([[rowSum(row)]])))
+
+/* The table as HTML, for the page and for its static part.
+ *
+ *     caption      beside the name, a few words
+ *     hidden       (row, column) -> true, or the sign that may be shown: cells that are asked for
+ *     sums         a last column with the sum of each row
+ *     compact      cells no larger than their text
+ *     editable     its cells may be changed
+ *     sizes        {T, N}: tells a bias for all rows from that of one row */
+export function matrixHtml(name, tensor, options = {}) {
+    const { caption = '', hidden, sums, compact, editable, sizes } = options
+    const values = tensor.values, rows = values.length, columns = values[0].length
+    const { shape } = tensor, shared = cellOptions(values, { heat: options.heat, shape, sizes })
+    let html = `<figcaption><b>${escapeHtml(name)}</b>`
+    if (caption) html += ` <span>${caption}</span>`
+    html += `</figcaption><div class="scroll"><table role="grid" aria-label="${escapeHtml(name)}`
+    html += `${tensor.gradient_of ? `, the gradient of ${tensor.gradient_of}` : ''}"`
+    html += `${editable ? '' : ' aria-readonly="true"'}><thead><tr><td></td>`
+    for (let j = 0; j < columns; j++) {
+        const text = label(name, 1, j, shape, sizes)
+        html += text ? `<th scope="col">${text}</th>` : '<td></td>'
+    }
+    if (sums) html += '<th scope="col" class="sum">sum</th>'
+    html += '</tr></thead><tbody>'
+    for (let i = 0; i < rows; i++) {
+        html += `<tr><th scope="row">${label(name, 0, i, shape, sizes)}</th>`
+        for (let j = 0; j < columns; j++) {
+            const asked = hidden ? hidden(i, j) : false
+            const more = { ...shared, hidden: asked }
+            html += cellHtml(name, i, j, values[i][j], more, i === 0 && j === 0 ? 0 : -1)
+        }
+        if (sums) {
+            const asked = hidden && values[i].some((_, j) => hidden(i, j))
+            html += `<td class="sum">${asked ? '?' : sumText(values[i], shared.digits)}</td>`
+        }
+        html += '</tr>'
+    }
+    html += '</tbody></table></div>'
+    const classes = ['matrix', compact && 'compact', editable && 'editable'].filter(Boolean).join(' ')
+    return `<figure class="${classes}" data-matrix="${escapeHtml(name)}">${html}</figure>`
+}
+
+/* The view: one matrix of context.trace.  A table of the same shape keeps its cells, and only those that
+ * changed are written again. */
+export function matrixView(context, name, options = {}) {
+    const element = el('div', { class: 'matrix-place' })
+    let shape = '', cells = [], margins = []
+
+    function update() {
+        const tensor = context.trace?.at[name]
+        element.hidden = !tensor
+        if (!tensor) return
+        const all = { ...options, sizes: context.trace.sizes }
+        const now = `${tensor.shape} ${all.sizes.T} ${all.sizes.N}`
+        if (now !== shape) {
+            shape = now
+            build(tensor, all)
+        } else {
+            rewrite(tensor, all)
+        }
+    }
+
+    function build(tensor, all) {
+        element.innerHTML = matrixHtml(name, tensor, all)
+        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, key: '' }))
+        margins = [...element.querySelectorAll('td.sum')]
+        rewrite(tensor, all)
+    }
+
+    function rewrite(tensor, { hidden, heat, sizes }) {
+        const shared = cellOptions(tensor.values, { heat, shape: tensor.shape, sizes }), columns = tensor.values[0].length
+        cells.forEach((cell, k) => {
+            const i = Math.trunc(k / columns), j = k % columns
+            const asked = hidden ? hidden(i, j) : false
+            const parts = cellParts(name, i, j, tensor.values[i][j], { ...shared, hidden: asked })
+            const key = `${parts.text} ${parts.attributes['data-value']} ${parts.attributes.style}`
+            if (key === cell.key) return
+            cell.key = key
+            setParts(cell.td, parts)
+        })
+        margins.forEach((td, i) => {
+            const asked = hidden && tensor.values[i].some((_, j) => hidden(i, j))
+            const text = asked ? '?' : sumText(tensor.values[i], shared.digits)
+            if (td.textContent !== text) td.textContent = text
+        })
+    }
+    return { element, update }
+}
+
+function setParts(td, { attributes, text }) {
+    for (const name of ['data-value', 'style']) if (!(name in attributes)) td.removeAttribute(name)
+    for (const [name, value] of Object.entries(attributes)) td.setAttribute(name, value)
+    td.textContent = text
+}
+
+/* ------------------------------------------------------------------ keyboard ------------------- */
+
+export function focusCell(cell) {
+    for (const other of cell.closest('table').querySelectorAll('td[tabindex="0"]'))
+        other.tabIndex = -1
+    cell.tabIndex = 0
+    cell.focus()
+}
+
+/* The cell that an arrow key leads to; null: the end of the table. */
+function nextCell(cell, key) {
+    const row = cell.parentElement, table = cell.closest('table')
+    const cells = [...row.querySelectorAll('td[data-name]')], j = cells.indexOf(cell)
+    if (key === 'ArrowRight') return cells[j + 1]
+    if (key === 'ArrowLeft') return cells[j - 1]
+    if (key === 'Home') return cells[0]
+    if (key === 'End') return cells[cells.length - 1]
+    const rows = [...table.tBodies[0].rows].filter((r) => r.querySelector('td[data-name]'))
+    const other = rows[rows.indexOf(row) + (key === 'ArrowDown' ? 1 : -1)]
+    if (!other) return null
+    const below = [...other.querySelectorAll('td[data-name]')]
+    return below.find((c) => c.dataset.column === cell.dataset.column) || below[0]
+}
+
+/* ------------------------------------------------------------------ pointing ------------------- */
+
+const keyOf = (cell) => `${cell.dataset.name} ${cell.dataset.row} ${cell.dataset.column}`
+const select = ({ name, row, column }) =>
+    `td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`
+
+/* Once for the page: what happens where somebody points at a cell.  `line` shows the arithmetic.  Returns
+ * {update()}, to be called when the numbers have changed. */
+export function pointing(context, root, line) {
+    let current = null, pinned = false, before = ''
+
+    function show() {
+        for (const cell of root.querySelectorAll('td.pointed, td.source, td.pinned'))
+            cell.classList.remove('pointed', 'source', 'pinned')
+        const cell = current && root.querySelector(select(current))
+        const known = cell && cell.dataset.value !== undefined && context.engine
+        const { text, from } = known ? context.cell(current) : { text: '', from: [] }
+        line.textContent = line.dataset.text = text
+        line.classList.toggle('pinned', pinned && text !== '')
+        if (!known) return
+        for (const same of root.querySelectorAll(select(current))) {
+            same.classList.add('pointed')
+            if (pinned) same.classList.add('pinned')
+        }
+        for (const source of from)
+            for (const lit of root.querySelectorAll(select(source))) lit.classList.add('source')
+    }
+
+    function point(cell, pin) {
+        current = cell
+            ? { name: cell.dataset.name, row: +cell.dataset.row, column: +cell.dataset.column }
+            : null
+        pinned = Boolean(pin && cell)
+        show()
+    }
+
+    const cellAt = (event) => event.target.closest?.('td[data-name]')
+    const isCurrent = (cell) =>
+        current && keyOf(cell) === `${current.name} ${current.row} ${current.column}`
+
+    root.addEventListener('pointerover', (event) => {
+        if (pinned || event.pointerType === 'touch') return
+        const cell = cellAt(event)
+        if (cell ? !isCurrent(cell) : current) point(cell)
+    })
+    root.addEventListener('pointerdown', (event) => {
+        const cell = cellAt(event)
+        before = cell && isCurrent(cell) ? keyOf(cell) : ''
+    })
+    root.addEventListener('focusin', (event) => {
+        const cell = cellAt(event)
+        if (cell && !pinned) point(cell)
+    })
+    root.addEventListener('click', (event) => {
+        const cell = cellAt(event)
+        if (!cell) return
+        focusCell(cell)
+        if (cell.closest('.editable')) return
+        if (before === keyOf(cell)) point(cell, !pinned)
+        else point(cell)
+    })
+    root.addEventListener('keydown', (event) => {
+        const cell = cellAt(event)
+        if (!cell || event.altKey || event.ctrlKey || event.metaKey) return
+        if (/^(Arrow|Home$|End$)/.test(event.key)) {
+            const next = nextCell(cell, event.key)
+            event.preventDefault()
+            if (!next) return
+            pinned = false
+            focusCell(next)
+        } else if (event.key === 'Enter' && !cell.closest('.editable')) {
+            point(cell, !(pinned && isCurrent(cell)))
+        } else if (event.key === 'Escape' && pinned) {
+            point(cell)
+        }
+    })
+    return { update: show }
+}
+

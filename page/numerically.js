@@ -1,0 +1,344 @@
+/* numerically.js -- one element moved by h to both sides: two losses, a slope, and how wrong it is.
+ *
+ * Every loss is the library's: a state in which the element is x + h, traced.  A score is computed, not
+ * given; it is moved by a bias, for S = U + bias.  Of all this only differences and quotients are
+ * computed here: the two-point and the five-point formula. */
+import { el, escapeHtml, numberText } from './dom.js'
+import { shortName } from './matrix.js'
+import { linear, path, powerOfTen, reducedMotion, svg } from './svg.js'
+
+const smallest = 15 // h from 1 to 1e-15
+const gradientOf = { S: 'dS', Q: 'dQ', K: 'dK', V: 'dV' }
+
+/* ------------------------------------------------------------------ the loss as a function ------ */
+
+/* state, with the element at (row, column) of a matrix moved by h from x */
+export function movedState(state, trace, { name, row, column }, h) {
+    const sameBut = (values, x) =>
+        values.map((cells, i) => cells.map((v, j) => (i === row && j === column ? x : v)))
+    if (name !== 'S')
+        return { ...state, [name]: sameBut(state[name], String(trace.at[name].values[row][column] + h)) }
+    const bias = trace.at.S.values.map((cells, i) =>
+        cells.map((_, j) => {
+            const given = trace.at.bias?.values
+            return given ? given[given.length > 1 ? i : 0][given[0].length > 1 ? j : 0] : 0
+        }),
+    )
+    const text = (x) => (x === -Infinity ? '-inf' : String(x))
+    return { ...state, bias: sameBut(bias, bias[row][column] + h).map((cells) => cells.map(text)) }
+}
+
+/* h -> the loss; each is computed once */
+export function lossOf(engine, state, trace, element) {
+    const known = new Map([[0, trace.loss]])
+    return (h) => {
+        if (!known.has(h)) {
+            const moved = engine.trace(movedState(state, trace, element, h), { quick: true })
+            known.set(h, moved.ok ? moved.loss : NaN)
+        }
+        return known.get(h)
+    }
+}
+
+export const twoPoints = (f, h) => (f(h) - f(-h)) / (2 * h)
+export const fivePoints = (f, h) => (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
+
+/* ------------------------------------------------------------------ numbers --------------------- */
+
+const hText = (h) => String(Number(h.toPrecision(2)))
+const minus = (text) => text.replace(/-/g, '\u2212')
+const digits = (x) => minus(x.toPrecision(16))
+const few = (x) => (x === 0 ? '0' : minus(x.toPrecision(2)))
+
+/* The distance between the loss and the next double. */
+const spacing = (loss) => 2 ** (Math.floor(Math.log2(Math.abs(loss) || 1)) - 52)
+
+/* ------------------------------------------------------------------ the two drawings ------------ */
+
+const wide = 360
+
+/* The loss around x, as wide as h asks for: samples, both points, the line through them, and the line
+ * with the slope by the formula. */
+function drawMicroscope(f, h, formula, name) {
+    const height = 210, left = 8, right = wide - 8, top = 30, bottom = 168, reach = 1.6
+    const count = h < 1e-12 ? 24 : 8 // to each side: the steps of rounding want more
+    const at = Array.from({ length: 2 * count + 1 }, (_, k) => reach * h * (k / count - 1))
+    const losses = at.map(f)
+    const own = [...losses, f(h), f(-h)].filter(Number.isFinite)
+    const low = Math.min(...own), high = Math.max(...own)
+    const x = linear(-reach * h, reach * h, left, right)
+    const y = linear(low, high, bottom, top)
+    const line = (slope, through, kind) =>
+        svg('path', {
+            class: kind,
+            d: path([-reach * h, reach * h].map((to) => [x(to), y(through + slope * to)])),
+        })
+    const mark = (to, label) => [
+        svg('line', { class: 'drop', x1: x(to), x2: x(to), y1: y(f(to)), y2: bottom + 14 }),
+        svg('circle', { class: 'point', cx: x(to), cy: y(f(to)), r: 5 }),
+        svg('text', { x: x(to), y: bottom + 30, 'text-anchor': 'middle' }, label),
+    ]
+    const middle = (f(h) + f(-h)) / 2
+    return svg(
+        'svg',
+        {
+            viewBox: `0 0 ${wide} ${height}`,
+            role: 'img',
+            'aria-label': `The loss where ${name} is moved by at most ${hText(reach * h)}`,
+        },
+        svg('clipPath', { id: 'microscope' }, svg('rect', { x: 0, y: 0, width: wide, height: bottom + 14 })),
+        svg(
+            'g',
+            { 'clip-path': 'url(#microscope)' },
+            svg('path', { class: 'loss', d: path(at.map((to, k) => [x(to), y(losses[k])])) }),
+            line(formula, f(0), 'tangent'),
+            line(twoPoints(f, h), middle, 'secant'),
+        ),
+        svg('line', { class: 'axis', x1: left, x2: right, y1: bottom + 14, y2: bottom + 14 }),
+        svg('text', { x: left, y: 14 }, 'loss'),
+        ...mark(-h, 'x \u2212 h'),
+        svg('text', { x: x(0), y: bottom + 30, 'text-anchor': 'middle' }, 'x'),
+        ...mark(h, 'x + h'),
+    )
+}
+
+/* The error against h, both in decades.  errors: [{h, two, five}]; an error of 0 lies on the axis. */
+function drawErrors(errors, h) {
+    const height = 220, left = 42, right = wide - 20, top = 26, bottom = 172
+    const all = errors.flatMap(({ two, five }) => [two, five]).filter((e) => e > 0)
+    const high = all.length ? Math.ceil(Math.log10(Math.max(...all))) : 0
+    const low = Math.min(high - 2, all.length ? Math.floor(Math.log10(Math.min(...all))) : -16)
+    const x = (at) => linear(0, -smallest, left, right)(Math.log10(at))
+    const y = (e) => linear(low, high, bottom, top)(e > 0 ? Math.log10(e) : low)
+    const grid = []
+    const every = Math.ceil((high - low) / 6)
+    for (let e = low; e <= high; e += every)
+        grid.push(
+            svg('line', { class: 'grid', x1: left, x2: right, y1: y(10 ** e), y2: y(10 ** e) }),
+            svg('text', { x: left - 6, y: y(10 ** e) + 4, 'text-anchor': 'end' }, powerOfTen(e)),
+        )
+    for (let e = 0; e >= -smallest; e -= 3)
+        grid.push(
+            svg('text', { x: x(10 ** e), y: bottom + 18, 'text-anchor': 'middle' }, powerOfTen(e)),
+        )
+    const curve = (which) => [
+        svg('path', { class: which, d: path(errors.map((e) => [x(e.h), y(e[which])])) }),
+        ...errors.map((e) =>
+            which === 'two'
+                ? svg('circle', { class: which, cx: x(e.h), cy: y(e.two), r: 2.5 })
+                : svg('rect', { class: which, x: x(e.h) - 2.5, y: y(e.five) - 2.5, width: 5, height: 5 }),
+        ),
+    ]
+    return svg(
+        'svg',
+        {
+            viewBox: `0 0 ${wide} ${height}`,
+            role: 'img',
+            'aria-label': 'The error of the slope against h, with two and with five points',
+        },
+        ...grid,
+        svg('text', { x: left, y: 14 }, 'error of the slope'),
+        svg('text', { x: (left + right) / 2, y: bottom + 38, 'text-anchor': 'middle' }, 'h'),
+        svg('line', { class: 'now', x1: x(h), x2: x(h), y1: top, y2: bottom }),
+        ...curve('two'),
+        ...curve('five'),
+    )
+}
+
+/* ------------------------------------------------------------------ what is to be said ---------- */
+
+/* Which error decides at this h: told by the h at which two points err least. */
+function remark(errors, h, state, name, formula, steps) {
+    const best = errors.reduce((a, b) => (b.two < a.two ? b : a))
+    const size = Math.max(Math.abs(formula), 1e-9)
+    if (errors.every(({ two }) => two === 0)) return 'The loss does not depend on this element.'
+    if (state.mistake && best.two > 1e-6 * size)
+        return `No h makes the two agree: the formula has the mistake \u201c${state.mistake}\u201d.`
+    if (name === 'V')
+        return 'The loss is linear in V: nothing is truncated, and all of the error is rounding.'
+    if (h > 10 * best.h)
+        return 'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.'
+    if (h < best.h / 10)
+        return `The error here is rounding: both losses are rounded to a double, and they lie only ${steps} doubles apart. What that leaves of the difference is divided by 2h.`
+    return 'Near this h the two errors are equally small: two points get no better.'
+}
+
+/* ------------------------------------------------------------------ the view -------------------- */
+
+/* The elements that can be moved: four matrices, of which one is shown. */
+function chooser(context, choose, chosen) {
+    const choices = el('div', { class: 'choices', role: 'group', 'aria-label': 'the element to move' })
+    const cells = el('div', { class: 'chooser' })
+    let last = ''
+    function update() {
+        const { name, row, column } = chosen()
+        const values = context.trace.at[name].values
+        const text = JSON.stringify([name, row, column, values])
+        if (text === last) return
+        last = text
+        const focused = document.activeElement?.closest?.('.numerically .chooser button, .numerically .choices button')
+        const key = focused?.dataset.choice
+        choices.replaceChildren(
+            ...Object.keys(gradientOf).map((other) =>
+                el('button', {
+                    type: 'button',
+                    'data-choice': other,
+                    'aria-pressed': String(other === name),
+                    onclick: () => choose({ name: other, row: 0, column: 0 }),
+                }, other),
+            ),
+        )
+        const table = el('table', { 'aria-label': `elements of ${name}` })
+        values.forEach((line, i) => {
+            const tr = el('tr')
+            line.forEach((x, j) => {
+                const here = i === row && j === column
+                const said = shortName(name, i, j)
+                const button = el('button', {
+                    type: 'button',
+                    'data-choice': `${i},${j}`,
+                    'aria-pressed': String(here),
+                    'aria-label': `${said} = ${numberText(x)}`,
+                    disabled: x === -Infinity,
+                    onclick: () => choose({ name, row: i, column: j }),
+                }, numberText(x))
+                tr.append(el('td', {}, button))
+            })
+            table.append(tr)
+        })
+        cells.replaceChildren(table)
+        if (key) [...choices.children, ...cells.querySelectorAll('button')].find((b) => b.dataset.choice === key)?.focus()
+    }
+    return { choices, cells, update }
+}
+
+export function numericallyView(context) {
+    let picked = null // {name, row, column}; null: the score that is looked at
+    let exponent = 0 // h = 10^-exponent
+    let f = null, key = '', errors = [], frame = 0, timer = 0, playing = 0
+
+    const chosen = () => {
+        const { state, trace } = context
+        const at = picked || { name: 'S', row: state.i, column: state.j }
+        const { shape } = trace.at[at.name]
+        return { name: at.name, row: Math.min(at.row, shape[0] - 1), column: Math.min(at.column, shape[1] - 1) }
+    }
+    const pick = chooser(context, (element) => ((picked = element), update()), chosen)
+    const slider = el('input', {
+        type: 'range',
+        min: 0,
+        max: smallest,
+        step: 0.25,
+        'aria-label': 'h, from 1 to 1e-15',
+        oninput: () => (stop(), setExponent(Number(slider.value))),
+    })
+    slider.value = exponent
+    const play = el('button', { type: 'button', onclick: () => (playing ? stop() : start()) }, 'Let h shrink')
+    const output = el('output', { class: 'h' })
+    const picture = el('div'), plot = el('div')
+    const numbers = el('table', { class: 'numbers' })
+    const said = el('p', { class: 'remark' })
+    const sentence = el('p')
+    const why = el('p')
+    const element = el('section', { class: 'numerically' },
+        el('div', {}, pick.choices, pick.cells, sentence, picture,
+            el('div', { class: 'legend' },
+                el('span', { class: 'loss-line' }, 'loss'), el('span', { class: 'two' }, 'line through both points'),
+                el('span', { class: 'formula-line' }, 'slope by the formula')),
+            el('div', { class: 'slide' }, slider, output, play)),
+        el('div', { class: 'result' }, numbers, plot,
+            el('div', { class: 'legend' },
+                el('span', { class: 'two' }, 'two points'), el('span', { class: 'five' }, 'five points')),
+            said,
+            el('details', {}, el('summary', {}, 'Why five points?'), why)))
+
+    function setExponent(value) {
+        exponent = value
+        slider.value = value
+        ask()
+    }
+
+    function start() {
+        setExponent(0)
+        play.textContent = 'Stop'
+        playing = setInterval(() => {
+            if (!element.isConnected || exponent >= smallest) stop()
+            else setExponent(exponent + 0.25)
+        }, reducedMotion() ? 1000 : 150)
+    }
+
+    function stop() {
+        clearInterval(playing)
+        playing = 0
+        play.textContent = 'Let h shrink'
+    }
+
+    function ask() {
+        if (!frame) frame = requestAnimationFrame(() => ((frame = 0), element.isConnected && draw()))
+    }
+
+    /* the error curve, in parts: other work goes first */
+    function measure(formula, k) {
+        const until = performance.now() + 8
+        for (; k <= 2 * smallest && performance.now() < until; k++) {
+            const h = 10 ** (-k / 2)
+            const off = (slope) => Math.abs(slope - formula)
+            errors.push({ h, two: off(twoPoints(f, h)), five: off(fivePoints(f, h)) })
+        }
+        timer = setTimeout(() => (k <= 2 * smallest ? measure(formula, k) : ask()), 0)
+    }
+
+    function draw() {
+        const { state, trace } = context
+        const at = chosen(), { name, row, column } = at
+        const h = Number((10 ** -exponent).toPrecision(4))
+        const x = trace.at[name].values[row][column]
+        const own = shortName(name, row, column), gradient = shortName(gradientOf[name], row, column)
+        const formula = trace.at[gradientOf[name]].values[row][column]
+        const hidden = x === -Infinity
+        pick.update()
+        element.classList.toggle('hidden-cell', hidden)
+        if (hidden) {
+            sentence.textContent = `${own} is masked: it is not read, and the loss does not depend on it.`
+            return
+        }
+        sentence.textContent = `${own} = ${numberText(x)} is moved by h to both sides, all that follows is computed again, and so is the loss.`
+        output.textContent = `h = ${hText(h)}`
+        slider.setAttribute('aria-valuetext', hText(h))
+        picture.replaceChildren(drawMicroscope(f, h, formula, own))
+        const difference = f(h) - f(-h), steps = Math.round(Math.abs(difference) / spacing(f(h)))
+        const two = twoPoints(f, h), five = fivePoints(f, h)
+        const off = (slope) => `<td class="off">${few(Math.abs(slope - formula))}</td>`
+        numbers.innerHTML =
+            `<tr><th scope="row">loss, x + h</th><td data-loss="${f(h)}">${digits(f(h))}</td><td></td></tr>` +
+            `<tr><th scope="row">loss, x \u2212 h</th><td data-loss="${f(-h)}">${digits(f(-h))}</td><td></td></tr>` +
+            `<tr><th scope="row">difference</th><td>${digits(difference)}</td><td></td></tr>` +
+            '<tr><td></td><th scope="col">slope</th><th scope="col">error</th></tr>' +
+            `<tr><th scope="row">2 points</th><td data-slope="${two}">${digits(two)}</td>${off(two)}</tr>` +
+            `<tr><th scope="row">5 points</th><td data-slope="${five}">${digits(five)}</td>${off(five)}</tr>` +
+            `<tr><th scope="row">${escapeHtml(gradient)}</th><td data-formula="${formula}">${digits(formula)}</td><td></td></tr>`
+        if (errors.length > 2 * smallest) {
+            plot.replaceChildren(drawErrors(errors, h))
+            said.textContent = remark(errors, h, state, name, formula, steps)
+        }
+    }
+
+    function update() {
+        const { engine, state, trace } = context
+        if (!trace || !engine) return
+        const at = chosen(), now = JSON.stringify([at, { ...state, view: 0, screen: 0, i: 0, j: 0 }])
+        if (now !== key) {
+            key = now
+            f = lossOf(engine, state, trace, at)
+            errors = []
+            clearTimeout(timer)
+            const formula = trace.at[gradientOf[at.name]].values[at.row][at.column]
+            if (trace.at[at.name].values[at.row][at.column] !== -Infinity)
+                timer = setTimeout(() => measure(formula, 0), 50)
+        }
+        ask()
+    }
+
+    why.textContent = 'The error of two points is about h\u00b2/6 times the third derivative of the loss. The same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of the second cancels it, and what is left falls as h\u2074. Then h may be larger, and rounding, about 1e-16 of the loss divided by h, is smaller. The trace takes five points, and halves h until the slope stops changing.'
+    return { element, update }
+}

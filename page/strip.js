@@ -1,0 +1,94 @@
+/* strip.js -- the eight steps in a row, forward from left to right, the backward mirrored under it.
+ *
+ * The strip is a navigation: context and `go(tensor)` say what a step leads to, `here()` which tensor is
+ * shown now.  Arrow keys work while the focus is on it. */
+import { el } from './dom.js'
+
+/* What each step computes, forward and backward; the mask computes nothing of its own. */
+export const steps = [
+    { step: 1, name: 'scores', forward: ['R'], backward: ['dQ', 'dK'] },
+    { step: 2, name: 'scale', forward: ['X'], backward: ['dR'] },
+    { step: 3, name: 'softcap', forward: ['U'], backward: ['dX'] },
+    { step: 4, name: 'bias', forward: ['S'], backward: ['dU'] },
+    { step: 5, name: 'mask', forward: ['keep'], backward: [] },
+    { step: 6, name: 'softmax', forward: ['P'], backward: ['delta', 'dS'] },
+    { step: 7, name: 'dropout', forward: ['A'], backward: ['dP'] },
+    { step: 8, name: 'values', forward: ['O'], backward: ['dV', 'dA'] },
+]
+
+/* leads(tensor): does the strip lead there? */
+export function stripView(context, { go, here, leads = () => true }) {
+    const buttons = []
+    const button = (tensor, text, label) => {
+        const b = el('button', {
+            type: 'button',
+            'data-go': tensor,
+            'aria-label': label,
+            tabindex: -1,
+            disabled: !leads(tensor),
+            onclick: () => go(tensor),
+        })
+        b.append(text)
+        buttons.push(b)
+        return b
+    }
+    const columns = steps.map(({ step, name, forward, backward }) => {
+        const column = el('li', { 'data-step': step }, el('span', { class: 'step' },
+            el('span', {}, `${step} `), el('span', {}, name)))
+        column.append(
+            el('span', { class: 'row forward' },
+                ...forward.map((t) => button(t, t === 'keep' ? 'mask' : t,
+                    `step ${step}, ${name}, forward: ${t === 'keep' ? 'the mask' : t}`))),
+            el('span', { class: 'row backward' },
+                ...(backward.length
+                    ? backward.map((t) => button(t, t, `step ${step}, ${name}, backward: ${t}`))
+                    : [el('i', { 'aria-hidden': 'true' }, '\u2013')])))
+        return column
+    })
+    const element = el('nav', { class: 'strip', 'aria-label': 'The eight steps' },
+        el('p', { class: 'direction', 'aria-hidden': 'true' }, 'forward \u2192'),
+        el('ol', {}, ...columns),
+        el('p', { class: 'direction', 'aria-hidden': 'true' }, '\u2190 backward'))
+
+    /* Left and right: the neighbour in the same direction; up and down: the other direction. */
+    element.addEventListener('keydown', (event) => {
+        const from = event.target.closest('button')
+        if (!from || !/^(Arrow|Home|End)/.test(event.key)) return
+        event.preventDefault()
+        const row = (b) => (b.parentElement.classList.contains('forward') ? 'forward' : 'backward')
+        const open = buttons.filter((b) => !b.disabled)
+        const same = open.filter((b) => row(b) === row(from)), at = same.indexOf(from)
+        let to
+        if (event.key === 'ArrowRight') to = same[at + 1]
+        else if (event.key === 'ArrowLeft') to = same[at - 1]
+        else if (event.key === 'Home') to = same[0]
+        else if (event.key === 'End') to = same[same.length - 1]
+        else {
+            const columnOf = (b) => columns.indexOf(b.closest('li'))
+            const other = open.filter((b) => row(b) !== row(from))
+            other.sort((a, b) => Math.abs(columnOf(a) - columnOf(from)) -
+                Math.abs(columnOf(b) - columnOf(from)))
+            to = other[0]
+        }
+        if (!to) return
+        rove(to)
+        to.focus()
+    })
+
+    function rove(to) {
+        for (const b of buttons) b.tabIndex = b === to ? 0 : -1
+    }
+
+    function update() {
+        const now = here()
+        for (const b of buttons) {
+            if (b.dataset.go === now) b.setAttribute('aria-current', 'step')
+            else b.removeAttribute('aria-current')
+        }
+        for (const s of context.trace?.steps || [])
+            columns[s.step - 1].classList.toggle('off', !s.on)
+        if (!element.contains(document.activeElement))
+            rove(buttons.find((b) => b.dataset.go === now) || buttons.find((b) => !b.disabled))
+    }
+    return { element, update }
+}

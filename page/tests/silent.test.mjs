@@ -1,0 +1,34 @@
+// silent.test.mjs -- one file that asks for nothing: its size, its requests, its console; without JavaScript, too.
+import assert from 'node:assert/strict'
+import { readFileSync, statSync } from 'node:fs'
+import { test } from 'node:test'
+import { openPage, pagePath } from './browser.mjs'
+import { views } from '../state.js'
+
+test('the file has at most 400 KiB and names no other', () => {
+    const html = readFileSync(pagePath, 'utf8')
+    assert.ok(statSync(pagePath).size <= 400 * 1024, `it has ${statSync(pagePath).size} bytes`)
+    const loads = html.match(/\b(src|srcset)=["'](?!data:)[^"']*|<link[^>]*href=["'](?!data:)[^"']*|@import|url\((?!["']?data:)/g)
+    assert.deepEqual(loads, null, 'what would be a request')
+    assert.doesNotMatch(html, /\b(fetch|XMLHttpRequest|sendBeacon|WebSocket|EventSource)\b\s*\(/)
+})
+
+test('attention on paper stands there without JavaScript', async () => {
+    const page = await openPage({ javaScriptEnabled: false })
+    const text = await page.locator('#view').innerText()
+    for (const number of ['0.7', '4.9', '6']) assert.ok(text.includes(number), `${number} is missing in: ${text}`)
+})
+
+for (const view of views)
+    test(`the view "${view}" opens by its link, says nothing and asks for nothing`, async () => {
+        const page = await openPage({ hash: `#view=${view}` })
+        assert.equal(await page.evaluate(() => document.documentElement.dataset.view), view)
+        assert.ok((await page.locator('h1').first().innerText()).length > 2)
+        assert.equal(await page.locator('#problem').isVisible(), false)
+    })
+
+test('the library is ready within a second', async () => {
+    const page = await openPage()
+    const ready = await page.evaluate(() => window.readyAfter)
+    assert.ok(ready < 1000, `after ${ready} ms`)
+})
