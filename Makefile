@@ -194,7 +194,7 @@ $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 $(peers): %: %.o
 	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
 
-$(grade): $(call objects,$(grade_c) $(patsubst %,examples/common/%.c,mistakes verdict draw steps steps_text options))
+$(grade): $(call objects,$(grade_c) $(patsubst %,examples/common/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text options))
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 -include $(patsubst %.o,%.d,$(call objects,$(all_c)))

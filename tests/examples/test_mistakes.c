@@ -274,10 +274,14 @@ START_TEST(a_verdict_shows_its_arithmetic)
     *steps_cell(b, STEPS_DK, 0, 2, 1) = 7;
     *steps_cell(b, STEPS_DELTA, 0, 0, 0) = 4.90001;
     mistakes_report r = judged(a, b, IN(DS) | IN(DK) | IN(DELTA));
-    ck_assert_str_eq(r.of[STEPS_DS].arithmetic, "dS[q0,k1] = 0.2 * (6 - 4.9) = 0.22, you have 1.2");
-    ck_assert_str_eq(r.of[STEPS_DK].arithmetic, "dK[k2,d1] = -0.29*0 + 0.06*1 = 0.06, you have 7");
-    ck_assert_str_eq(r.of[STEPS_DELTA].arithmetic,
-                     "delta[q0] = 0.7*5 + 0.2*6 + 0.1*2 = 4.9, you have 4.90001");
+    ck_assert_str_eq(
+        r.of[STEPS_DS].arithmetic,
+        "dS[q0,k1] = P[q0,k1] * (dP[q0,k1] - delta[q0]) = 0.2 * (6 - 4.9) = 0.22, you have 1.2");
+    ck_assert_str_eq(r.of[STEPS_DK].arithmetic,
+                     "dK[k2,d1] = sum_i dR[i,k2] Q[i,d1] = -0.29*0 + 0.06*1 = 0.06, you have 7");
+    ck_assert_str_eq(
+        r.of[STEPS_DELTA].arithmetic,
+        "delta[q0] = sum_j P[q0,j] dP[q0,j] = 0.7*5 + 0.2*6 + 0.1*2 = 4.9, you have 4.90001");
     ck_assert_uint_eq(r.of[STEPS_DS].named, 0);
     ck_assert_str_eq(r.of[STEPS_DK].where, "only in row k2 (the last), column d1 (the last)");
     steps_close(b);
@@ -417,7 +421,7 @@ START_TEST(a_transpose_and_an_error_of_rank_one_are_described)
                 *steps_cell(b, STEPS_DS, h, i, j) += (i + 1) * *steps_cell(a, STEPS_P, h, i, j);
     assert_where(
         a, b, STEPS_DS,
-        "22 of 30 elements; in each row the error is P_ij times one number: look at delta");
+        "22 of 30 elements; the error of dS_ij is P_ij times a number of row i: look at delta");
     steps_close(b);
     steps_close(a);
 }
