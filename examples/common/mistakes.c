@@ -639,7 +639,7 @@ const mistake_text mistakes_texts[MISTAKES] = {
                                 "Step 2: c = scale / temperature."},
     [MISTAKE_DQ_LAST] = {"dQ of the last key",
                          "dQ_i holds the term of the last key alone: = in place of +=.",
-                         "Step 1: dQ_i is a sum over every key that row i attends to."},
+                         "Step 1: dQ_i is a sum over all keys that are attended to."},
     [MISTAKE_DQ_OWN] = {"dQ of the own position",
                         "Query i learns from key i alone, the one at its own position.",
                         "Step 1: dQ_i is a sum over j; which dR_ij belong to it?"},

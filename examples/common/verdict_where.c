@@ -144,11 +144,12 @@ typedef mistakes_ratio ratio;
 
 enum { MAX_RATIOS = 16 };
 
-/* What an answer may be wrong by, and its inverse; what is 1 here is left out. */
-static int ratios_of(const steps *a, ratio *r)
+/* What an answer may be wrong by, and its inverse; what is 1 here is left out.  A c that follows from D
+ * is a second name. */
+static int ratios_of(const steps *a, bool second_names, ratio *r)
 {
     const steps_problem *p = &a->p;
-    const bool own_scale = p->scale != 0 || p->temperature > 0;
+    const bool own_scale = second_names || p->scale != 0 || p->temperature > 0;
     const ratio all[] = {{2, "2"},
                          {sqrt(p->D), "sqrt(D)"},
                          {own_scale ? a->c : 1, "c"},
@@ -169,7 +170,7 @@ static int ratios_of(const steps *a, ratio *r)
 bool mistakes_ratios_differ(const steps *a)
 {
     ratio r[MAX_RATIOS];
-    int n = ratios_of(a, r);
+    int n = ratios_of(a, false, r);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < i; k++) {
             double x = fabs(r[i].value), y = fabs(r[k].value);
@@ -183,7 +184,7 @@ static bool say_ratio(writer *w, const question *q, double k, double unsure)
 {
     ratio own[MAX_RATIOS];
     const ratio *r = q->matrix ? q->matrix->ratio : own;
-    int n = q->matrix ? q->matrix->ratios : ratios_of(q->a, own);
+    int n = q->matrix ? q->matrix->ratios : ratios_of(q->a, true, own);
     bool any = false;
     for (int i = 0; i < n; i++)
         for (int inverse = 0; inverse < 2; inverse++)
@@ -314,11 +315,13 @@ void describe(const question *q, verdict *v)
         return;
     }
     if (describe_ratio(&w, q) || describe_transpose(&w, q)) return;
+    const char *i = q->a && is_one_query(q->a) ? "" : "i";
     say_where(&w, q, is_wrong);
     if (all_are(q, is_wrong, is_untouched))
         say(&w, q->before ? ": nothing was added there" : ": they are 0");
     else if (q->what == STEPS_DS && q->dim[2] > 1 && is_error_of_delta(q))
-        say(&w, "; the error of dS_ij is P_ij times a number of row i: look at delta");
+        say(&w, "; the error of dS_%sj is P_%sj times one number%s: look at delta", i, i,
+            *i ? " for each row" : "");
     else if (shows_rank(q) && *v->where == 'a') {
         bool rank_one = true;
         for (int h = 0; h < q->dim[0]; h++) rank_one = rank_one && has_rank_one(q, h);

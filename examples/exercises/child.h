@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_CALLS = 64, MAX_SCRIPT_BUFFERS = 200, MAX_OUTPUTS = 3 };
+enum { MAX_CALLS = 64, MAX_SCRIPT_BUFFERS = 200, MAX_OUTPUTS = 5 };
 
 typedef struct {
     struct {

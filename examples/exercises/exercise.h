@@ -45,8 +45,8 @@ void masked_dropout_backward(int T, int N, const double *keep, const double *P, 
                              const double *dA, double *dS);
 /* E5 */
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ,
-                            double *dK, double *dV);
+                            const double *V, const double *P, const double *dO, double *dP,
+                            double *dS, double *dQ, double *dK, double *dV);
 /* E6 */
 void attention_deltas(int T, int Dv, const double *O, const double *dO, double *delta);
 void attention_backward(int T, int N, int D, int Dv, double c, const double *Q, const double *K,

@@ -225,7 +225,7 @@ static double call(int function, const double *a)
 #elif EXERCISE == 5
     case CALL_ROW:
         attention_row_backward(I(0), I(1), I(2), a[3], B(4), B(5), B(6), B(7), B(8), B(9), B(10),
-                               B(11));
+                               B(11), B(12), B(13));
         break;
 #elif EXERCISE == 6
     case CALL_DELTAS: attention_deltas(I(0), I(1), B(2), B(3), B(4)); break;
