@@ -36,6 +36,7 @@ typedef struct {
 } script;
 
 int script_buffer(script *s, const char *name, ptrdiff_t n, const double *x);
+int script_floats(script *s, const char *name, ptrdiff_t n, const float *x);
 int script_unwritten(script *s, const char *name, ptrdiff_t n); /* filled with nan_unwritten */
 int script_call(script *s, int function, int n, const double *arguments, int outputs,
                 const int *output);

@@ -5,7 +5,7 @@
  *     make grade-all DIR=folder         a table, and results.json
  *
  * A file is compiled together with runner.c into a program of its own, see child.h; nothing of
- * this program and nothing of attic is in there.  Every run draws new sizes and numbers, unless
+ * this program is in there, and of attic what E8 and E9 need.  Every run draws new sizes and numbers, unless
  * SEED says which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
 #include "common/options.h"
 #include "grading.h"
@@ -19,7 +19,8 @@
 
 static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0;
 static double seconds = 5;
-static const char *compiler = "cc -std=gnu11 -O0 -g -Iexamples/exercises", *runners = ".", *json;
+static const char *compiler = "cc -std=gnu11 -O0 -g -Iexamples/exercises -Iexamples -Isrc",
+                  *runners = ".", *json;
 static const option options[] = {
     {"exercise", &chosen, NULL, NULL, -1, EXERCISES - 1,
      "which one; -1: as the name of the file says"},
@@ -28,7 +29,7 @@ static const option options[] = {
     {"hint", &hint, NULL, NULL, 0, HINTS, "1: which step, 2: which term, 3: the line with a blank"},
     {"seconds", NULL, &seconds, NULL, 0.1, 1e4, "the time limit of a submission"},
     {"compile", NULL, NULL, &compiler, 0, 0, "the compiler and its flags"},
-    {"runners", NULL, NULL, &runners, 0, 0, "the folder of runner0.o to runner7.o"},
+    {"runners", NULL, NULL, &runners, 0, 0, "the folder of runner0.o to runner9.o"},
     {"table", &table, NULL, NULL, 0, 0, "a table of all files"},
     {"results", NULL, NULL, &json, 0, 0, "write results.json here, in Gradescope's format"},
     {"expect", &expect, NULL, NULL, 0, 0, "compare with what the first lines of the files expect"},

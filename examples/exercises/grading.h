@@ -8,7 +8,7 @@
 #include "common/mistakes.h"
 #include "child.h"
 
-enum { MAX_GRADES = 11, HINTS = 3, EXERCISES = 8 };
+enum { MAX_GRADES = 11, HINTS = 3, EXERCISES = 10 };
 
 /* What is graded by itself */
 typedef struct {
@@ -20,7 +20,7 @@ typedef struct {
 } exercise_part;
 
 typedef struct {
-    const exercise_part *of;    /* what is graded */
+    const exercise_part *of; /* what is graded */
     verdict_kind kind;       /* not asked: the program did not come so far */
     char text[900];          /* what follows the kind: "no delta", and what that is */
     char arithmetic[600];    /* the worst cell, empty if there is none to show */

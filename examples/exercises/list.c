@@ -4,6 +4,14 @@
 #include <stddef.h>
 
 #define B(n) (1u << (n))
+/* Its hints are those of the mistake that is planted: see bugs.c. */
+#define BACKWARD(name)                                                                             \
+    {                                                                                              \
+        name, "the result", 0, false,                                                              \
+        {                                                                                          \
+            "", "", ""                                                                             \
+        }                                                                                          \
+    }
 #define V_LIES "dP_ij = sum_d dO_id V_jd, and V_jd lies at V[j * Dv + d].  "
 
 const exercise exercises[EXERCISES] = {
@@ -222,4 +230,65 @@ const exercise exercises[EXERCISES] = {
        {"Step 8, values: O_i = sum_j P_ij V_j.",
         "V_j is multiplied by P_ij in O_i, so dO_i comes back to it multiplied by the same P_ij.",
         "dV[j * Dv + d] += P * ____;"}}}},
+    {"e8_find_the_bug",
+     "find the bug",
+     grade_bugs,
+     {{"checks",
+       "the result",
+       B(1) | B(2) | B(3),
+       true,
+       {"What each check compares.",
+        "A sum over j of dS_ij; a sum over i of A_ij dO_id; the loss at Q_e + h and at Q_e - h.",
+        "sum += x->dS[____];   sum += x->A[i * x->N + j] * x->dO[____];   x->Q[e] = Q - h; "
+        "run_again(x);"}},
+      BACKWARD("backward 0"),
+      BACKWARD("backward 1"),
+      BACKWARD("backward 2"),
+      BACKWARD("backward 3"),
+      BACKWARD("backward 4"),
+      BACKWARD("backward 5"),
+      BACKWARD("backward 6"),
+      BACKWARD("backward 7"),
+      BACKWARD("backward 8"),
+      BACKWARD("backward 9")}},
+    {"e9_check_a_kernel",
+     "check a kernel",
+     grade_kernel,
+     {{"sizes",
+       "sizes",
+       0,
+       true,
+       {"Which sizes there are: blocks, a tail, both, neither.",
+        "A tail has 1 to 7 elements, and a bug may begin at the second block or need a tail of 5.",
+        "const int sizes[MOST_SIZES] = {8, 16, /* no tail */ ____, /* no block */ ____ /* both "
+        "*/};"}},
+      {"right ones",
+       "the element",
+       B(1) | B(3),
+       true,
+       {"What check_kernel returns for a kernel that is right.",
+        "Of the verdicts, one alone says that the gradient is wrong; float is rounded, and the "
+        "check "
+        "knows by how much.",
+        "return report.verdict == ____ ? (double)report.element : -1;"}},
+      {"with a bug",
+       "the element",
+       B(1) | B(3),
+       false,
+       {"What check_kernel returns for a kernel that is wrong.",
+        "The backward of the kernel is given y: compute it from x with the kernel's forward.",
+        "float y[64];   r->k.forward(r->n, x, y);   r->k.backward(r->n, ____, dy, dx);"}},
+      {"elements",
+       "the element",
+       B(1) | B(3),
+       false,
+       {"Which element check_kernel names.", "The report knows where the largest error is.",
+        "return report.verdict == ATTIC_WRONG ? (double)report.____ : -1;"}},
+      {"mended",
+       "dx[i]",
+       0,
+       true,
+       {"Which elements does dot lack, and at which n?",
+        "The tail is added in pairs: what if it has 1, 3, 5 or 7 elements?",
+        "for (; i < n; i++) dot += ____;"}}}},
 };
