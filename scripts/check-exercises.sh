@@ -30,7 +30,7 @@ case $compile in *-fsanitize*) submissions=$(ls $folder/wrong/*.c) ;; esac
 echo "  as compiled for everybody:"
 # shellcheck disable=SC2086
 "$grade" --compile "$compile" --runners "$runners" --seed "${SEED:-1}" --seeds 3 --seconds 2 --expect \
-    $folder/e[0-7]_*.c $folder/solutions/*.c $submissions
+    $folder/e[0-9]_*.c $folder/solutions/*.c $submissions
 
 echo "  without sanitizers:"
 plain="$CC -std=gnu11 -O0 -g -Werror=return-type -I$folder"
@@ -44,8 +44,8 @@ printf '// expect dS: wrong, sign\n' | cat - $folder/solutions/e3.c >"$work/e3_f
 ends 1 'dS is exact' --expect "$work/e3_false_expectation.c"
 printf '// expect dT: exact\n' | cat - $folder/solutions/e3.c >"$work/e3_no_such_quantity.c"
 ends 1 'dT is no quantity' --expect "$work/e3_no_such_quantity.c"
-ends 0 '^8 of 8 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
-ends 1 '^0 of 8 files are all right' --table --results "$work/stubs.json" $folder/e[0-7]_*.c
+ends 0 '^10 of 10 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
+ends 1 '^0 of 10 files are all right' --table --results "$work/stubs.json" $folder/e[0-9]_*.c
 ends 1 'there is no file' --table $folder/solutions/e[0-6].c
 ends 1 'dQ           not written: BLANK(1), BLANK(3), BLANK(4), BLANK(5) and BLANK(6) still stand' $folder/e5_attention_row.c
 ends 2 'no file is named'
@@ -55,8 +55,8 @@ ends 2 'there is no option --nonsense' --nonsense
 ends 0 'All right' --exercise 3 $folder/solutions/e3.c
 ends 1 'Hint 2 for dS' --hint 2 --seed 5 $folder/wrong/e3_no_delta.c
 ends 1 'seed 5: N = ' --seed 5 $folder/wrong/e3_no_delta.c
-[ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 27 ] || fail "results.json lacks a score of 1"
-[ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 27 ] || fail "results.json lacks a score of 0"
+[ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 43 ] || fail "results.json lacks a score of 1"
+[ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 43 ] || fail "results.json lacks a score of 0"
 if command -v python3 >/dev/null; then
     python3 -m json.tool "$work/stubs.json" >/dev/null || fail "results.json is no JSON"
 fi

@@ -185,7 +185,27 @@ static void grade_finding(grading *g, const script *s, bugs *x, int b, int is, i
     }
 }
 
-static steps *draw_problem_of_bugs(grading *g)
+/* Does this mistake change this quantity so much that nobody can overlook it? */
+static bool is_changed(const steps *a, mistake m, steps_name what)
+{
+    double most = 0;
+    steps *b = need(steps_copy(a));
+    need(mistakes_backward(b, m) ? b : NULL);
+    for (ptrdiff_t e = 0; e < steps_size(a, what); e++)
+        most = fmax(most, fabs(a->at[what][e] - b->at[what][e]));
+    steps_close(b);
+    return most > 0.001;
+}
+
+/* Is each mistake seen in the step where it is made?  A key left out, that dropout left out, is not. */
+static bool all_are_changed(const steps *a, const mistake planted[PLANTED])
+{
+    for (int b = 0; b < PLANTED; b++)
+        if (!is_changed(a, planted[b], mistakes_first(MISTAKE_BIT(planted[b])))) return false;
+    return is_changed(a, MISTAKE_KEY_FEWER, STEPS_DP) && is_changed(a, MISTAKE_KEY_FEWER, STEPS_DS);
+}
+
+static steps *draw_problem_of_bugs(grading *g, const mistake planted[PLANTED])
 {
     mistake_set asked = 0;
     uint64_t in = 0;
@@ -195,7 +215,7 @@ static steps *draw_problem_of_bugs(grading *g)
         steps *a = need(mistakes_draw(
             next_number(g), &(mistakes_features){.mask = true, .dropout = true, .most = 6}, asked,
             in));
-        if (a->p.H == 1 && a->p.T >= 3 && a->p.T != a->p.N) return a;
+        if (a->p.H == 1 && a->p.T >= 3 && a->p.T != a->p.N && all_are_changed(a, planted)) return a;
         steps_close(a);
     }
     fprintf(stderr, "grade: no problem was found for SEED=%llu\n", (unsigned long long)g->seed);
@@ -207,11 +227,13 @@ void grade_bugs(grading *g)
     script s = {.calls = 0};
     static bugs x; /* its hints are printed later */
     enum { ARGUMENTS = 7 + BUG_ARRAYS };
-    steps *a = draw_problem_of_bugs(g);
+    mistake order[PLANTED];
+    plant(order);
+    steps *a = draw_problem_of_bugs(g, order);
     double arguments[ARGUMENTS] = {a->p.T, a->p.N, a->p.D, a->p.Dv, a->p.scale, a->p.dropout};
     double nothing[1 + MAX_CHECKS * CHECK_NAME + 2 * PLANTED] = {0}, mistakes[1 + PLANTED] = {0};
     x = (bugs){.a = a};
-    plant(x.planted);
+    memcpy(x.planted, order, sizeof order);
     for (int b = 0; b < PLANTED; b++) mistakes[1 + b] = x.planted[b];
     for (int k = 0; k < BUG_ARRAYS; k++)
         arguments[6 + k] = script_buffer(&s, steps_texts[bug_arrays[k]].name,

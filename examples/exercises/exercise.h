@@ -125,7 +125,7 @@ typedef struct {
 } softmax_kernel;
 
 enum { MOST_SIZES = 6 };
-extern const int sizes[MOST_SIZES]; /* from 2 to 64 */
+extern const int sizes[MOST_SIZES]; /* from 1 to 64 */
 double check_kernel(softmax_kernel k, int n);
 void softmax_backward_f32(int n, const float *y, const float *dy, float *dx);
 #endif

@@ -33,11 +33,11 @@ static void draw_row_of_floats(grading *g, int n, float *y, float *dy)
     planted_kernel.forward(n, x, y);
 }
 
-/* Bit i: dx_i of the planted kernel is wrong for rows of n elements; several rows are tried. */
+/* Bit i: dx_i of the planted kernel is wrong for rows of n elements; many rows are tried. */
 static uint64_t wrong_elements(grading *g, int n)
 {
     uint64_t wrong = 0;
-    for (int times = 0; times < 3; times++) {
+    for (int times = 0; times < 30; times++) {
         float y[LARGEST_SIZE], dy[LARGEST_SIZE], dx[LARGEST_SIZE];
         double right[LARGEST_SIZE], largest = 0;
         draw_row_of_floats(g, n, y, dy);
@@ -64,7 +64,7 @@ static void read_checked(grading *g, const double *told, checked *c)
     for (int k = 0; k < c->n; k++, told += 2) {
         c->size[k] = (int)told[0];
         c->said[k] = told[1];
-        if (c->size[k] < 2 || c->size[k] > LARGEST_SIZE) continue;
+        if (c->size[k] < 1 || c->size[k] > LARGEST_SIZE) continue;
         c->wrong[k] = wrong_elements(g, c->size[k]);
         c->can_be_found |= c->wrong[k] != 0;
         c->found |= c->wrong[k] != 0 && c->said[k] != -1;
@@ -81,9 +81,8 @@ static void grade_sizes(grade *q, const checked *of)
         return;
     }
     for (int k = 0; k < of[0].n; k++)
-        if (of[0].size[k] < 2 || of[0].size[k] > LARGEST_SIZE) {
-            say(&w, "sizes[%d] is %d: sizes are 2 to %d; a row of 1 is the constant 1", k,
-                of[0].size[k], LARGEST_SIZE);
+        if (of[0].size[k] < 1 || of[0].size[k] > LARGEST_SIZE) {
+            say(&w, "sizes[%d] is %d: sizes are 1 to %d", k, of[0].size[k], LARGEST_SIZE);
             return;
         }
     for (int k = RIGHT_KERNELS; k < KERNELS; k++) missed += !of[k].can_be_found;
@@ -109,7 +108,7 @@ static void grade_right_ones(grade *q, const checked *of)
         for (int i = 0; i < of[k].n; i++)
             if (of[k].said[i] != -1) {
                 say(&w,
-                    "a false alarm: \"%s\" is right, but at %d elements your check says that "
+                    "a false alarm: \"%s\" is right, but for n = %d your check says that "
                     "element %g is wrong",
                     kernel_names[k], of[k].size[i], of[k].said[i]);
                 return;
@@ -148,11 +147,11 @@ static void grade_elements(grade *q, const checked *of)
             if (e >= 0 && e < of[k].size[i] && e == floor(e) && of[k].wrong[i] >> (int)e & 1)
                 continue;
             if (e == -1)
-                say(&w, "\"%s\" is wrong at %d elements, and passes there", kernel_names[k],
+                say(&w, "\"%s\" is wrong for n = %d, and passes there", kernel_names[k],
                     of[k].size[i]);
             else
-                say(&w, "\"%s\", %d elements: element %g is not wrong", kernel_names[k],
-                    of[k].size[i], e);
+                say(&w, "\"%s\", n = %d: element %g is not wrong", kernel_names[k], of[k].size[i],
+                    e);
             return;
         }
     q->kind = right ? VERDICT_EXACT : VERDICT_WRONG;
@@ -188,10 +187,10 @@ static void grade_mended(grading *g, const script *s, int call, const int *dx, c
     }
     q->kind = sizes_wrong ? VERDICT_WRONG : VERDICT_EXACT;
     if (!sizes_wrong) {
-        say(&w, "right at 1 to %d elements", MENDED_SIZES);
+        say(&w, "right for n = 1 to %d", MENDED_SIZES);
         return;
     }
-    say(&w, "at %d of the sizes 1 to %d, first at %d", sizes_wrong, MENDED_SIZES, first);
+    say(&w, "at %d of the sizes 1 to %d, the first of them %d", sizes_wrong, MENDED_SIZES, first);
     snprintf(q->arithmetic, sizeof q->arithmetic, "n = %d: dx[%d] = %.4g, you have %.4g", first,
              element, right_there, got_there);
 }

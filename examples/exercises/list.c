@@ -9,7 +9,7 @@
     {                                                                                              \
         name, "the result", 0, false,                                                              \
         {                                                                                          \
-            "", "", ""                                                                             \
+            "", "", "", "found["                                                                   \
         }                                                                                          \
     }
 #define V_LIES "dP_ij = sum_d dO_id V_jd, and V_jd lies at V[j * Dv + d].  "
@@ -88,7 +88,7 @@ const exercise exercises[EXERCISES] = {
        {"It is about the numbers in dP.",
         "The right J has columns of sum 0, so a dP of equal numbers gives dS = 0. So does every "
         "wrong formula of which that is true.",
-        "dP[j] = ____; /* another number for each j */"}},
+        "dP[j] = ____; /* another number for each j */", "hides"}},
       {"J",
        "J[j * N + k]",
        B(2),
@@ -235,7 +235,7 @@ const exercise exercises[EXERCISES] = {
      grade_bugs,
      {{"checks",
        "the result",
-       B(1) | B(2) | B(3),
+       ~0u,
        true,
        {"What each check compares.",
         "A sum over j of dS_ij; a sum over i of A_ij dO_id; the loss at Q_e + h and at Q_e - h.",
@@ -261,10 +261,11 @@ const exercise exercises[EXERCISES] = {
        {"Which sizes there are: blocks, a tail, both, neither.",
         "A tail has 1 to 7 elements, and a bug may begin at the second block or need a tail of 5.",
         "const int sizes[MOST_SIZES] = {8, 16, /* no tail */ ____, /* no block */ ____ /* both "
-        "*/};"}},
+        "*/};",
+        "for example"}},
       {"right ones",
        "the element",
-       B(1) | B(3),
+       ~0u,
        true,
        {"What check_kernel returns for a kernel that is right.",
         "Of the verdicts, one alone says that the gradient is wrong; float is rounded, and the "
@@ -273,14 +274,15 @@ const exercise exercises[EXERCISES] = {
         "return report.verdict == ____ ? (double)report.element : -1;"}},
       {"with a bug",
        "the element",
-       B(1) | B(3),
+       ~0u,
        false,
        {"What check_kernel returns for a kernel that is wrong.",
-        "The backward of the kernel is given y: compute it from x with the kernel's forward.",
+        "The backward is given y: compute it from x with the forward.  And a large tolerance, or "
+        "an x of which y is 0 or 1, hides what is wrong.",
         "float y[64];   r->k.forward(r->n, x, y);   r->k.backward(r->n, ____, dy, dx);"}},
       {"elements",
        "the element",
-       B(1) | B(3),
+       ~0u,
        false,
        {"Which element check_kernel names.", "The report knows where the largest error is.",
         "return report.verdict == ATTIC_WRONG ? (double)report.____ : -1;"}},
@@ -290,5 +292,5 @@ const exercise exercises[EXERCISES] = {
        true,
        {"Which elements does dot lack, and at which n?",
         "The tail is added in pairs: what if it has 1, 3, 5 or 7 elements?",
-        "for (; i < n; i++) dot += ____;"}}}},
+        "for (; i < n; i++) dot += ____;", "the first of them 1"}}}},
 };

@@ -378,7 +378,7 @@ static void check_planted(const double *a)
     plant_kernel(I(0));
     for (int k = 0; k < MOST_SIZES && sizes[k] > 0; k++) {
         to[1 + 2 * n] = sizes[k];
-        to[2 + 2 * n] = sizes[k] <= LARGEST_SIZE ? check_kernel(planted_kernel, sizes[k]) : 0;
+        to[2 + 2 * n] = sizes[k] <= LARGEST_SIZE ? check_kernel(planted_kernel, sizes[k]) : -1;
         n++;
     }
     to[0] = n;
