@@ -24,19 +24,36 @@ ends() {
     fail "grade $*: status $got, not $status with \"$words\""
 }
 
+# expected COMPILE RUNNERS FILE...: all verdicts are as expected.  Two run side by side.
+expected() {
+    compiler=$1 from=$2
+    shift 2
+    printf '%s\n' "$@" | awk -v to="$work/half" '{ print >(to NR % 2) }'
+    for half in 0 1; do
+        # shellcheck disable=SC2046
+        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds 3 --seconds 2 --expect \
+            $(cat "$work/half$half") >"$work/said$half" 2>&1 &
+        [ $half -eq 1 ] || first=$!
+    done
+    bad=0
+    wait "$first" || bad=1
+    wait $! || bad=1
+    cat "$work/said0" "$work/said1"
+    [ $bad -eq 0 ] || fail "these verdicts are not as expected"
+}
+
 # What is undefined without a crash is seen by sanitizers alone, if the compiler has them.
 submissions=$(grep -L 'expect program: \(undefined\|an array\)' $folder/wrong/*.c)
 case $compile in *-fsanitize*) submissions=$(ls $folder/wrong/*.c) ;; esac
 echo "  as compiled for everybody:"
 # shellcheck disable=SC2086
-"$grade" --compile "$compile" --runners "$runners" --seed "${SEED:-1}" --seeds 3 --seconds 2 --expect \
-    $folder/e[0-9]_*.c $folder/solutions/*.c $submissions
+expected "$compile" "$runners" $folder/e[0-9]_*.c $folder/solutions/*.c $submissions
 
 echo "  without sanitizers:"
 plain="$CC -std=gnu11 -O0 -g -Werror=return-type -I$folder"
 for n in 2 3 7; do $plain -DEXERCISE=$n -c -o "$work/runner$n.o" $folder/runner.c; done
 # shellcheck disable=SC2046
-"$grade" --compile "$plain" --runners "$work" --seed 1 --seeds 3 --seconds 2 --expect $folder/solutions/e[237].c \
+expected "$plain" "$work" $folder/solutions/e[237].c \
     $(grep -lE 'expect program: (wrote|read) outside|expect program: crashed' $folder/wrong/e[237]_*.c)
 
 echo "  command lines, a table, results.json:"
