@@ -126,7 +126,8 @@ static void say_where(writer *w, const question *q, cell_rule *is)
         return;
     }
     const bool off = all_are(q, is, is_off_diagonal) && n == count_cells(q, is_off_diagonal);
-    if (off || (all_are(q, is, is_on_diagonal) && n == count_cells(q, is_on_diagonal))) {
+    const bool on = all_are(q, is, is_on_diagonal) && n == count_cells(q, is_on_diagonal);
+    if (q->matrix && (off || on)) {
         const char *letter = q->matrix->letter;
         say(w, "every element with %c %s %c", letter[1], off ? "!=" : "=", letter[0]);
         return;
@@ -281,7 +282,8 @@ static bool shows_rank(const question *q)
 {
     bool of_keys = q->what == STEPS_DK || q->what == STEPS_DV;
     int least = q->dim[1] < q->dim[2] ? q->dim[1] : q->dim[2];
-    return least >= 3 && !(of_keys && q->a->p.T * q->a->p.H / q->a->p.G < 3);
+    if (q->matrix || !of_keys) return least >= 3;
+    return least >= 3 && q->a->p.T * q->a->p.H / q->a->p.G >= 3;
 }
 
 /* Is the error of every row of dS P_ij times one number? */
@@ -315,7 +317,7 @@ void describe(const question *q, verdict *v)
         return;
     }
     if (describe_ratio(&w, q) || describe_transpose(&w, q)) return;
-    const char *i = q->a && is_one_query(q->a) ? "" : "i";
+    const char *i = !q->matrix && is_one_query(q->a) ? "" : "i";
     say_where(&w, q, is_wrong);
     if (all_are(q, is_wrong, is_untouched))
         say(&w, q->before ? ": nothing was added there" : ": they are 0");

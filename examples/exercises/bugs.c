@@ -50,7 +50,7 @@ static void plant(mistake planted[PLANTED])
     grading order = {.state = 8};
     for (int b = 0; b < PLANTED; b++) {
         const int other = draw_size(&order, 0, b);
-        planted[b] = planted[other];
+        if (other < b) planted[b] = planted[other];
         planted[other] = of_bug[some[b]];
     }
 }

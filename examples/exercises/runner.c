@@ -464,8 +464,9 @@ static const double *run_item(const double *x)
     check_pattern();
     ptrdiff_t size = 0;
     for (int k = 0; k < n; k++) size += buffers[(int)outputs[k]].n;
-    double *all = malloc(((size_t)size + REPLY_HEADER) * sizeof *all), *to = all + REPLY_HEADER;
+    double *all = malloc(((size_t)size + REPLY_HEADER) * sizeof *all);
     if (!all) exit(EXIT_BAD_INPUT);
+    double *to = all + REPLY_HEADER;
     const double head[REPLY_HEADER] = {nonce, TAG_REPLY, calls++, blanks, value, (double)size};
     memcpy(all, head, sizeof head);
     for (int k = 0; k < n; k++) to = copy_buffer(&buffers[(int)outputs[k]], to);
