@@ -426,12 +426,14 @@ $(B)/exercises/sanitizers: $(B)/flags
 	rm -f $@.try; echo "$$with $$init" >$@
 # To E8 the backwards are linked, to E9 kernels and the library.
 $(B)/exercises/runner8.o: with = examples/common/steps.c examples/common/mistakes.c
-$(B)/exercises/runner9.o: with = examples/exercises/kernels.c $(static)
+$(B)/exercises/runner9.o: with = examples/exercises/kernels.c
 $(B)/exercises/runner8.o: examples/common/steps.c examples/common/mistakes.c $(wildcard examples/common/*.h)
 $(B)/exercises/runner9.o: examples/exercises/kernels.c $(static)
 $(exercise_runners): $(B)/exercises/runner%.o: examples/exercises/runner.c $(wildcard examples/exercises/*.h) \
     $(B)/exercises/sanitizers
-	$(call say,CC,$<:E$*)$(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* $(if $(with),-r -nostdlib,-c) -o $@ $< $(with)
+	$(call say,CC,$<:E$*)for c in $< $(with); do \
+	    $(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@.$${c##*/}.o $$c || exit 1; done; \
+	$(CC) -r -nostdlib -o $@ $(patsubst %,$@.%.o,$(notdir $< $(with))) $(filter %.a,$^)
 
 # A wrong answer is no error of make; grade-all has the status.
 exercise-%: $(grade) $(B)/exercises/runner%.o ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1

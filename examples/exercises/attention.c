@@ -504,7 +504,9 @@ static void describe_rows(grade *q, const double *got, const double *right, int 
     }
 }
 
-static void judge_rows(grading *g, const script *s, const score_row *r, int Dv, bool of_lse)
+/* Is O that of l and O without the factor?  Of lse it is the same as that of l alone: known from O. */
+static bool judge_rows(grading *g, const script *s, const score_row *r, int Dv, bool of_lse,
+                       bool both_kept)
 {
     const int columns = of_lse ? 1 : Dv;
     double got[ROWS * MOST_DV], values[ONLINE_WAYS][ROWS * MOST_DV];
@@ -527,17 +529,19 @@ static void judge_rows(grading *g, const script *s, const score_row *r, int Dv, 
             memcpy(&values[way][i * columns], of_lse ? &lse : O, (size_t)columns * sizeof lse);
         }
     }
-    for (int way = 1; way < ONLINE_TERMS; way++)
+    for (int way = 1; way < ONLINE_TERMS; way++) {
+        if (of_lse && way == (both_kept ? ONLINE_L_KEPT : ONLINE_BOTH_KEPT)) continue;
         candidate[m.candidates++] = (mistakes_candidate){.name = online_texts[way].name,
                                                          .sentence = online_texts[way].sentence,
                                                          .values = values[way]};
+    }
     script all = {.answered = 1}; /* the rows as one array */
     verdict v;
     all.buffer[0].data = got;
     all.buffer[0].name = of_lse ? "lse" : "O";
     all.call[0].blanks = blanks;
     grade *q = grade_matrix(g, &all, 0, 0, m, &v);
-    if (q->kind == VERDICT_EXACT || q->kind == VERDICT_NOT_WRITTEN) return;
+    if (q->kind == VERDICT_EXACT || q->kind == VERDICT_NOT_WRITTEN) return false;
     if (q->text[0] != '"') describe_rows(q, got, m.right, columns, of_lse);
     int e = v.cell[1] * columns + v.cell[2];
     for (int k = ROWS * columns - 1; k >= 0; k--)
@@ -548,6 +552,7 @@ static void judge_rows(grading *g, const script *s, const score_row *r, int Dv, 
         all.buffer[0].name);
     if (!of_lse) say(&w, "[%d]", e % columns);
     say(&w, " = %.6g, you have %.6g", m.right[e], isnan(got[e]) ? fabs(got[e]) : got[e]);
+    return v.named >> (ONLINE_BOTH_KEPT - 1) & 1;
 }
 
 /* Wrong ways to compute P again, with the sentence that says so */
@@ -622,8 +627,8 @@ void grade_online(grading *g)
                                  3, x.buffer);
     run_calls(g, &s);
     if (s.answered >= ROWS) {
-        judge_rows(g, &s, row, rows_Dv, false);
-        judge_rows(g, &s, row, rows_Dv, true);
+        const bool both_kept = judge_rows(g, &s, row, rows_Dv, false, false);
+        judge_rows(g, &s, row, rows_Dv, true, both_kept);
     } else {
         add_grade(g, &s, ROWS);
         add_grade(g, &s, ROWS);

@@ -94,7 +94,7 @@ static void grade_checks(grading *g, const script *s, const bugs *x)
     for (int k = 0; k < x->checks && !q->text[0]; k++) {
         double right = x->value[k][0];
         if (s->call[1 + k].blanks) set_bits(&right, nan_unwritten);
-        if (grade_nan(q, 1, &right, s->call[1 + k].blanks, x->name[k])) {
+        if (grade_nan(g, q, 1, &right, s->call[1 + k].blanks, x->name[k])) {
             const size_t n = strlen(q->text);
             if (q->kind == VERDICT_NOT_WRITTEN)
                 snprintf(q->text + n, sizeof q->text - n, ", in \"%s\"", x->name[k]);

@@ -74,7 +74,8 @@ ptrdiff_t first_nan(ptrdiff_t n, const double *got)
     return e;
 }
 
-bool grade_nan(grade *q, ptrdiff_t n, const double *got, unsigned reached, const char *first)
+bool grade_nan(grading *g, grade *q, ptrdiff_t n, const double *got, unsigned reached,
+               const char *first)
 {
     ptrdiff_t nans = 0, reread = 0, masked = 0;
     bool unwritten = false;
@@ -101,7 +102,14 @@ bool grade_nan(grade *q, ptrdiff_t n, const double *got, unsigned reached, const
     q->kind = VERDICT_WRONG;
     int used = snprintf(q->text, sizeof q->text, "NaN in %td of %td elements, the first in %s",
                         nans, n, first);
-    if (reread)
+    const grade *from = NULL;
+    for (const grade *earlier = g->of; earlier < q; earlier++)
+        if (earlier->read_early) from = earlier;
+    q->read_early = reread > 0 && !from;
+    if (reread && from)
+        snprintf(q->text + used, sizeof q->text - (size_t)used, ".  It follows from %s",
+                 from->of->name);
+    else if (reread)
         snprintf(q->text + used, sizeof q->text - (size_t)used,
                  ".  Nothing was there yet when it was added to: begin with %s = 0",
                  q->of->element);
@@ -153,7 +161,9 @@ static const char *matrix_cell(const mistakes_matrix *m, const char *name, ptrdi
 {
     static char text[60];
     const char row[2] = {m->letter[0], 0}, column[2] = {m->letter[1], 0};
-    if (m->columns > 1)
+    if (!*row)
+        snprintf(text, sizeof text, "%s %td", m->word[0], e / m->columns);
+    else if (m->columns > 1)
         snprintf(text, sizeof text, "%s[%s%td,%s%td]", name, row, e / m->columns, column,
                  e % m->columns);
     else
@@ -169,7 +179,7 @@ grade *grade_matrix(grading *g, const script *s, int last, int b, mistakes_matri
     if (!q) return NULL;
     m.got = s->buffer[b].data;
     const char *first = matrix_cell(&m, s->buffer[b].name, first_nan(size, m.got));
-    if (grade_nan(q, size, m.got, s->call[last].blanks, first)) return q;
+    if (grade_nan(g, q, size, m.got, s->call[last].blanks, first)) return q;
     mistakes_judge_matrix(&m, v);
     char names[300] = "", sentence[300] = "";
     for (int k = 0, n = 0; k < m.candidates; k++) {
@@ -280,7 +290,7 @@ void grade_steps(grading *g, const script *s, int last, const steps *a, int n, c
         const int columns = a->dim[x[k].what][2];
         cell_name(&(writer){first, sizeof first}, a, x[k].what,
                   (int[]){0, (int)e / columns, (int)e % columns});
-        if (grade_nan(q[k], size, got, s->call[last].blanks, first)) continue;
+        if (grade_nan(g, q[k], size, got, s->call[last].blanks, first)) continue;
         answer.got[x[k].what] = got;
         answer.before[x[k].what] = x[k].before;
     }

@@ -26,6 +26,7 @@ typedef struct {
     verdict_kind kind;       /* not asked: the program did not come so far */
     char text[900];          /* what follows the kind: "no delta", and what that is */
     char arithmetic[600];    /* the worst cell, empty if there is none to show */
+    bool read_early;         /* what was not written yet was read */
     char mistake[200];       /* named: where to look */
     const char *const *hint; /* in place of those of the quantity; else NULL */
 } grade;
@@ -73,7 +74,8 @@ void run_calls(grading *g, script *s);
 grade *add_grade(grading *g, const script *s, int last);
 /* true: got holds a NaN that somebody computed, or a blank was reached; the grade says so.  first:
  * the name of the first element that is NaN. */
-bool grade_nan(grade *q, ptrdiff_t n, const double *got, unsigned reached, const char *first);
+bool grade_nan(grading *g, grade *q, ptrdiff_t n, const double *got, unsigned reached,
+               const char *first);
 ptrdiff_t first_nan(ptrdiff_t n, const double *got); /* n: none was computed */
 /* Is got, but for rounding, what was held before (NULL: 0) and these values? */
 bool same_numbers(ptrdiff_t n, const double *got, const double *before, const double *values);

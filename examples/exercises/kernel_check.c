@@ -230,7 +230,7 @@ void grade_kernel(grading *g)
         double said = 0;
         if (blanks) set_bits(&said, nan_unwritten);
         for (int i = 0; q && !blanks && i < of[0].n; i++) said += of[0].said[i];
-        if (q && (k == 0 || !grade_nan(q, 1, &said, blanks, "what check_kernel returns")))
+        if (q && (k == 0 || !grade_nan(g, q, 1, &said, blanks, "what check_kernel returns")))
             graded[k](q, of);
     }
     grade_mended(g, &s, KERNELS, dx, y, dy);

@@ -200,7 +200,7 @@ static double *copy_buffer(const buffer *b, double *to)
     if (b->width == sizeof *to)
         memcpy(to, b->data, (size_t)b->n * sizeof *to);
     else
-        for (ptrdiff_t e = 0; e < b->n; e++) to[e] = ((const float *)b->data)[e];
+        for (ptrdiff_t e = 0; e < b->n; e++) to[e] = (double)((const float *)b->data)[e];
     return to + b->n;
 }
 

@@ -119,7 +119,7 @@ void grade_derivative(grading *g)
         if (c[k].error > worst->error) worst = &c[k];
         blanks |= s.call[k].blanks;
     }
-    if (q && !grade_nan(q, 1, &worst->got, blanks, "the answer")) {
+    if (q && !grade_nan(g, q, 1, &worst->got, blanks, "the answer")) {
         q->kind = worst->error < 1e-8 ? VERDICT_EXACT : VERDICT_WRONG;
         if (q->kind == VERDICT_WRONG)
             say_difference(q, c, worst);
@@ -339,7 +339,7 @@ static void grade_upstream(grading *g, const script *s, int b, const steps *a)
     grade *q = add_grade(g, s, 0);
     const int N = a->p.N;
     const double *dP = s->buffer[b].data;
-    if (!q || grade_nan(q, N, dP, s->call[0].blanks, "dP")) return;
+    if (!q || grade_nan(g, q, N, dP, s->call[0].blanks, "dP")) return;
     q->kind = VERDICT_WRONG;
     for (int j = 0; j < N; j++)
         if (!isfinite(dP[j])) {

@@ -1,7 +1,7 @@
 // expect dP: wrong, begin with dP[j] = 0
-// expect dS: wrong, NaN
-// expect dQ: wrong, NaN
-// expect dK: wrong, NaN
+// expect dS: wrong, It follows from dP
+// expect dQ: wrong, It follows from dP
+// expect dK: wrong, It follows from dP
 #include "exercise.h"
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,

@@ -1,5 +1,5 @@
 // expect O: wrong, nothing is rescaled
-// expect lse: wrong, is not rescaled
+// expect lse: wrong, "nothing is rescaled".
 #include "exercise.h"
 
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
