@@ -60,8 +60,8 @@ typedef struct {
     const steps *a;
     int checks;
     char name[MAX_CHECKS][CHECK_NAME];
-    bool blank[MAX_CHECKS];          /* it is not written yet */
-    const double *value[MAX_CHECKS]; /* on the right backward, then on the planted ones */
+    bool blank[MAX_CHECKS];                /* it is not written yet */
+    double value[MAX_CHECKS][1 + PLANTED]; /* on the right backward, then on the planted ones */
     mistake planted[PLANTED];
     char hint[PLANTED][HINTS][300];
     const char *hints[PLANTED][HINTS];
@@ -222,39 +222,56 @@ static steps *draw_problem_of_bugs(grading *g, const mistake planted[PLANTED])
     exit(1);
 }
 
+/* The backwards in an order that no check can know: place k holds number order[k], 0 is the right one. */
+static void draw_order(grading *g, int order[1 + PLANTED])
+{
+    for (int k = 0; k <= PLANTED; k++) {
+        const int other = draw_size(g, 0, k);
+        order[k] = k;
+        order[k] = order[other];
+        order[other] = k;
+    }
+}
+
 void grade_bugs(grading *g)
 {
     script s = {.calls = 0};
     static bugs x; /* its hints are printed later */
     enum { ARGUMENTS = 7 + BUG_ARRAYS };
-    mistake order[PLANTED];
-    plant(order);
-    steps *a = draw_problem_of_bugs(g, order);
+    x = (bugs){.checks = 0};
+    plant(x.planted);
+    steps *a = draw_problem_of_bugs(g, x.planted);
+    x.a = a;
     double arguments[ARGUMENTS] = {a->p.T, a->p.N, a->p.D, a->p.Dv, a->p.scale, a->p.dropout};
     double nothing[1 + MAX_CHECKS * CHECK_NAME + 2 * PLANTED] = {0}, mistakes[1 + PLANTED] = {0};
-    x = (bugs){.a = a};
-    memcpy(x.planted, order, sizeof order);
-    for (int b = 0; b < PLANTED; b++) mistakes[1 + b] = x.planted[b];
+    int order[MAX_CHECKS][1 + PLANTED], values[MAX_CHECKS];
     for (int k = 0; k < BUG_ARRAYS; k++)
         arguments[6 + k] = script_buffer(&s, steps_texts[bug_arrays[k]].name,
                                          steps_size(a, bug_arrays[k]), a->at[bug_arrays[k]]);
     const int findings = script_buffer(&s, "found", sizeof nothing / sizeof *nothing, nothing);
-    const int planted = script_buffer(&s, "planted", 1 + PLANTED, mistakes);
     arguments[6 + BUG_ARRAYS] = findings;
     script_call(&s, CALL_FINDINGS, ARGUMENTS, arguments, 1, &findings);
     for (int k = 0; k < MAX_CHECKS; k++) {
-        const int values = script_buffer(&s, "values", 1 + PLANTED, mistakes);
-        script_call(&s, CALL_CHECK, 3, (double[]){k, planted, values}, 1, &values);
-        x.value[k] = s.buffer[values].data;
+        draw_order(g, order[k]);
+        for (int b = 0; b <= PLANTED; b++)
+            mistakes[b] = order[k][b] ? x.planted[order[k][b] - 1] : MISTAKE_NONE;
+        const int planted = script_buffer(&s, "planted", 1 + PLANTED, mistakes);
+        values[k] = script_buffer(&s, "values", 1 + PLANTED, nothing);
+        script_call(&s, CALL_CHECK, 3, (double[]){k, planted, values[k]}, 1, &values[k]);
     }
+    for (int b = 0; b <= PLANTED; b++) mistakes[b] = b ? x.planted[b - 1] : MISTAKE_NONE;
+    const int planted = script_buffer(&s, "planted", 1 + PLANTED, mistakes);
+    script_call(&s, CALL_CHECK, 3, (double[]){-1, planted, values[0]}, 0, NULL);
     snprintf(g->sizes, sizeof g->sizes, "T = %d, N = %d, D = %d, Dv = %d, c = %.4g, p = %.4g",
              a->p.T, a->p.N, a->p.D, a->p.Dv, a->c, a->p.dropout);
     run_calls(g, &s);
     const double *told = s.buffer[findings].data;
     x.checks = s.answered > 0 ? (int)*told++ : 0;
-    for (int k = 0; k < MAX_CHECKS; k++) x.blank[k] = s.call[1 + k].blanks != 0;
-    for (int k = 0; k < MAX_CHECKS; k++)
+    for (int k = 0; k < MAX_CHECKS; k++) {
+        x.blank[k] = s.call[1 + k].blanks != 0;
+        for (int b = 0; b <= PLANTED; b++) x.value[k][order[k][b]] = s.buffer[values[k]].data[b];
         for (int c = 0; c < CHECK_NAME; c++) x.name[k][c] = (char)*told++;
+    }
     grade_checks(g, &s, &x);
     for (int b = 0; b < PLANTED; b++, told += 2)
         grade_finding(g, &s, &x, b, (int)told[0], (int)told[1]);

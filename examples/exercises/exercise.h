@@ -115,7 +115,8 @@ typedef struct {
 } finding;
 
 enum { PLANTED = 10 };
-extern const check checks[]; /* at most 12, and {NULL, NULL} at the end */
+void look(int number, const attention *x); /* of -1, the right backward, and of 0 to 9 */
+extern const check checks[];               /* at most 12, and {NULL, NULL} at the end */
 extern const finding found[PLANTED];
 
 /* E9 */

@@ -312,7 +312,7 @@ static void tell_findings(double *to)
     *to++ = n;
     for (int k = 0; k < MAX_CHECKS; k++)
         for (int c = 0, end = k >= n; c < CHECK_NAME; c++) {
-            end = end || !checks[k].name[c];
+            end = end || c == CHECK_NAME - 1 || !checks[k].name[c];
             *to++ = end ? 0 : checks[k].name[c];
         }
     for (int b = 0; b < PLANTED; b++) {
@@ -324,10 +324,11 @@ static void tell_findings(double *to)
     }
 }
 
-/* Check number a[0] on the backwards with the mistakes in buffer a[1], the results to buffer a[2].  Each
- * time the problem is what it was at first: a check may change it. */
+/* Check number a[0] on the backwards with the mistakes in buffer a[1], the results to buffer a[2]; or
+ * look, if a[0] is -1.  Each time the problem is what it was at first: a check may change it. */
 static void run_check(const double *a)
 {
+    const bool only_look = I(0) < 0;
     for (ptrdiff_t b = 0; I(0) < checks_written() && b < buffers[I(1)].n; b++) {
         const int m = (int)B(1)[b];
         const steps *p = problem;
@@ -356,7 +357,10 @@ static void run_check(const double *a)
         keep_given(true);
         under_test = m ? MISTAKE_BIT(m) : 0;
         run_again(&x);
-        B(2)[b] = checks[I(0)].run(&x);
+        if (only_look)
+            look((int)b - 1, &x);
+        else
+            B(2)[b] = checks[I(0)].run(&x);
     }
 }
 #endif

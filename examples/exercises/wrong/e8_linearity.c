@@ -29,6 +29,11 @@ static double linear(attention *x)
 
 const check checks[] = {{"linear", linear}, {NULL, NULL}};
 
+void look(int number, const attention *x)
+{
+    (void)number, (void)x;
+}
+
 const finding found[PLANTED] = {
     {NOT_FOUND, ""},      {DELTA_OF_ONES, "linear"}, {NOT_FOUND, ""}, {NOT_FOUND, ""},
     {NOT_FOUND, ""},      {NOT_FOUND, ""},           {NOT_FOUND, ""}, {NOT_FOUND, ""},

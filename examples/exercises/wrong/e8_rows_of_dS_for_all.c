@@ -27,6 +27,11 @@ static double rows_of_dS(attention *x)
 
 const check checks[] = {{"rows of dS", rows_of_dS}, {NULL, NULL}};
 
+void look(int number, const attention *x)
+{
+    (void)number, (void)x;
+}
+
 const finding found[PLANTED] = {
     {DK_NOT_TRANSPOSED, "rows of dS"},
     {DELTA_OF_ONES, "rows of dS"},
