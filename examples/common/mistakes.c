@@ -571,7 +571,7 @@ const mistake_text mistakes_texts[MISTAKES] = {
                                  "Step 6: delta_i is dO_i . O_i; is O_i one value?"},
     [MISTAKE_DELTA_NOT_COMPLETE] =
         {"delta not complete",
-         "dS_ij uses the sum of P_ik dP_ik over the keys k up to j, and not over all keys.",
+         "dS_ij uses the sum of P_ik dP_ik over k up to j, and not over all k.",
          "Step 6: delta_i must be complete before the first dS_ij is computed."},
     [MISTAKE_DIAGONAL] = {"diagonal alone",
                           "dS = P (1 - P) dP: the diagonal of the Jacobian without the rest.",

@@ -327,6 +327,10 @@ void describe(const question *q, verdict *v)
     else if (shows_rank(q) && *v->where == 'a') {
         bool rank_one = true;
         for (int h = 0; h < q->dim[0]; h++) rank_one = rank_one && has_rank_one(q, h);
-        if (rank_one) say(&w, "; the error has rank one: it is u_i v_j");
+        const bool of_keys = q->what == STEPS_DK || q->what == STEPS_DV;
+        if (rank_one && of_keys)
+            say(&w, "; the error has rank one, as has what a single query contributes");
+        else if (rank_one)
+            say(&w, "; the error has rank one: it is u_i v_j");
     }
 }

@@ -267,7 +267,8 @@ static void name_mistakes(const steps *a, grade *q, const verdict *v, mistake_se
         const bool of_step = strncmp(text->hint, "Step", 4) == 0 && colon;
         own_notation(a, !has_steps && of_step ? colon + 2 : text->hint, sizeof q->mistake,
                      q->mistake);
-        q->mistake[0] = (char)toupper((unsigned char)q->mistake[0]);
+        if (strncmp(q->mistake, "delta", 5) != 0)
+            q->mistake[0] = (char)toupper((unsigned char)q->mistake[0]);
     }
     say_verdict(q, v, name, sentence);
     if (v->kind != VERDICT_EXACT)

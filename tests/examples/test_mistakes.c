@@ -456,7 +456,8 @@ START_TEST(a_transpose_and_an_error_of_rank_one_are_described)
             for (int d = 0; d < 3; d++)
                 *steps_cell(b, STEPS_DV, h, j, d) =
                     *steps_cell(a, STEPS_DV, h, j, d) + (j + 1) * (d - 5);
-    assert_where(a, b, STEPS_DV, "all 30 elements; the error has rank one: it is u_i v_j");
+    assert_where(a, b, STEPS_DV,
+                 "all 30 elements; the error has rank one, as has what a single query contributes");
     *steps_cell(b, STEPS_DV, 1, 4, 2) += 1;
     assert_where(a, b, STEPS_DV, "all 30 elements");
     for (int h = 0; h < 2; h++)
