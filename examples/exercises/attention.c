@@ -280,6 +280,69 @@ static void grade_own_delta(grading *g, const script *s, int b, const steps *a)
     close_matrix(&x);
 }
 
+/* Wrong ways to compute P again, and to read V, with the sentence that says so */
+static const struct {
+    const char *name, *sentence, *hint;
+} ways[] = {
+    {"P without lse", "P_ij is exp(S_ij), without lse_i: its rows do not sum to 1.",
+     "What is P_ij = exp(S_ij) / sum_k exp(S_ik) in terms of lse_i?"},
+    {"P without c", "P_ij is exp(Q_i . K_j - lse_i), without the scale c.",
+     "S_ij is not Q_i . K_j alone."},
+    {"P with lse added", "P_ij is exp(S_ij + lse_i).", "Divided by exp(lse_i), not multiplied."},
+    {"P divided by lse", "P_ij is exp(S_ij) / lse_i.", "lse_i is the logarithm of the sum."},
+    {"S in place of P", "P_ij is S_ij - lse_i, without exp.", "S_ij - lse_i is log(P_ij)."},
+    {"V transposed", "In dP, V_jd was read at V[d * N + j], but it lies at V[j * Dv + d].",
+     "A row of V has Dv elements."},
+    {"V with the stride of K",
+     "In dP, V_jd was read at V[j * D + d], but it lies at V[j * Dv + d].",
+     "A row of V has Dv elements."},
+};
+enum { OF_P = 5, WAYS = sizeof ways / sizeof *ways };
+
+/* The backward with one of them; delta is given. */
+static steps *backward_in_way(const steps *a, int way)
+{
+    const int D = a->p.D, Dv = a->p.Dv, N = a->p.N;
+    steps *b = need(steps_copy(a));
+    for (int i = 0; i < a->p.T && way < OF_P; i++)
+        for (int j = 0; j < N; j++) {
+            const double S = *steps_cell(a, STEPS_S, 0, i, j);
+            const double lse = S - log(*steps_cell(a, STEPS_P, 0, i, j));
+            const double P[OF_P] = {exp(S), exp(*steps_cell(a, STEPS_R, 0, i, j) - lse),
+                                    exp(S + lse), exp(S) / lse, S - lse};
+            *steps_cell(b, STEPS_P, 0, i, j) = *steps_cell(b, STEPS_A, 0, i, j) = P[way];
+        }
+    for (steps_name k = STEPS_DV; k <= STEPS_DK; k++) {
+        if (k != STEPS_DELTA) steps_gradient(b, k);
+        for (int e = 0; k == STEPS_DP && way >= OF_P && e < a->p.T * N; e++) {
+            double *sum = &b->at[STEPS_DP][e];
+            *sum = 0;
+            for (int d = 0; d < Dv; d++)
+                *sum += a->at[STEPS_DO][e / N * Dv + d] *
+                        a->at[STEPS_V][way == OF_P ? d * N + e % N : e % N * D + d];
+        }
+    }
+    return b;
+}
+
+static void name_gradients(grading *g, const script *s, const steps *a, const gradients *x,
+                           int from)
+{
+    const int to = a->p.D < a->p.Dv ? WAYS : WAYS - 1; /* else the stride of K leads outside */
+    for (int way = from; way < to; way++) {
+        steps *b = backward_in_way(a, way);
+        const bool found = are_gradients(g, s, b, x);
+        for (int k = 0; found && k < 3; k++) {
+            grade *q = &g->of[g->grades - 3 + k];
+            if (q->kind != VERDICT_WRONG) continue;
+            snprintf(q->text, sizeof q->text, "\"%s\".  %s", ways[way].name, ways[way].sentence);
+            snprintf(q->mistake, sizeof q->mistake, "%s", ways[way].hint);
+        }
+        steps_close(b);
+        if (found) return;
+    }
+}
+
 void grade_delta(grading *g)
 {
     script s = {.calls = 0};
@@ -300,6 +363,7 @@ void grade_delta(grading *g)
     run_calls(g, &s);
     grade_own_delta(g, &s, mine, a);
     grade_gradients(g, &s, 1, a, &x);
+    if (s.answered > 1) name_gradients(g, &s, a, &x, OF_P);
     free_gradients(&x);
     close_script(&s);
     steps_close(a);
@@ -555,45 +619,6 @@ static bool judge_rows(grading *g, const script *s, const score_row *r, int Dv, 
     return v.named >> (ONLINE_BOTH_KEPT - 1) & 1;
 }
 
-/* Wrong ways to compute P again, with the sentence that says so */
-static void name_recomputed(grading *g, const script *s, const steps *a, const gradients *x)
-{
-    static const struct {
-        const char *name, *sentence, *hint;
-    } ways[] = {
-        {"P without lse", "P_ij is exp(S_ij), without lse_i: its rows do not sum to 1.",
-         "What is P_ij = exp(S_ij) / sum_k exp(S_ik) in terms of lse_i?"},
-        {"P without c", "P_ij is exp(Q_i . K_j - lse_i), without the scale c.",
-         "S_ij is not Q_i . K_j alone."},
-        {"P with lse added", "P_ij is exp(S_ij + lse_i).",
-         "Divided by exp(lse_i), not multiplied."},
-        {"P divided by lse", "P_ij is exp(S_ij) / lse_i.", "lse_i is the logarithm of the sum."},
-        {"S in place of P", "P_ij is S_ij - lse_i, without exp.", "S_ij - lse_i is log(P_ij)."},
-    };
-    for (int way = 0; way < 5; way++) {
-        steps *b = need(steps_copy(a));
-        for (int i = 0; i < a->p.T; i++)
-            for (int j = 0; j < a->p.N; j++) {
-                const double S = *steps_cell(a, STEPS_S, 0, i, j),
-                             R = *steps_cell(a, STEPS_R, 0, i, j);
-                const double lse = S - log(*steps_cell(a, STEPS_P, 0, i, j));
-                const double P[] = {exp(S), exp(R - lse), exp(S + lse), exp(S) / lse, S - lse};
-                *steps_cell(b, STEPS_P, 0, i, j) = *steps_cell(b, STEPS_A, 0, i, j) = P[way];
-            }
-        for (steps_name k = STEPS_DV; k <= STEPS_DK; k++)
-            if (k != STEPS_DELTA) steps_gradient(b, k); /* delta is given */
-        const bool found = are_gradients(g, s, b, x);
-        for (int k = 0; found && k < 3; k++) {
-            grade *q = &g->of[g->grades - 3 + k];
-            if (q->kind != VERDICT_WRONG) continue;
-            snprintf(q->text, sizeof q->text, "\"%s\".  %s", ways[way].name, ways[way].sentence);
-            snprintf(q->mistake, sizeof q->mistake, "%s", ways[way].hint);
-        }
-        steps_close(b);
-        if (found) return;
-    }
-}
-
 void grade_online(grading *g)
 {
     script s = {.calls = 0};
@@ -634,7 +659,7 @@ void grade_online(grading *g)
         add_grade(g, &s, ROWS);
     }
     grade_gradients(g, &s, last, a, &x);
-    if (last < s.answered) name_recomputed(g, &s, a, &x);
+    if (last < s.answered) name_gradients(g, &s, a, &x, 0);
     free_gradients(&x);
     free(lse);
     close_script(&s);
