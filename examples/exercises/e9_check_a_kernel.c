@@ -12,8 +12,8 @@
  *    element that is off most.  at_gradcheck_fn_f32 (src/autograd/gradcheck.h, and example 02, part 3)
  *    wants a function y = forward(x) and its vector-Jacobian product, which is given x, not y.
  *
- *    Which verdicts mean that the gradient is wrong?  Tolerances are the check's business: it measures
- *    the rounding of what it compares.
+ *    Which verdict means that the gradient is wrong?  at_gradcheck_print(&report, stdout) shows what the
+ *    check saw.  Its tolerance needs no care: it measures the rounding of what it compares.
  *
  * b) Which sizes?  You have six.  The verdict tries your check on right kernels, which it must let pass,
  *    and on kernels with other bugs: in the tail, in rows that have no block, no tail, several blocks.

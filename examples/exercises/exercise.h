@@ -73,10 +73,10 @@ typedef struct {
 void run_again(attention *x);
 double loss_of(const attention *x); /* sum_id dO_id O_id */
 
+/* run returns 0, but for rounding, if what it checks holds, else how far it is off. */
 typedef struct {
     const char *name; /* at most 39 letters */
-    double (*run)(
-        attention *x); /* 0 but for rounding if what it checks holds, else how far it is off */
+    double (*run)(attention *x);
 } check;
 
 typedef enum {

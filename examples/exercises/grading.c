@@ -297,7 +297,7 @@ void grade_steps(grading *g, const script *s, int last, const steps *a, int n, c
     }
     need(mistakes_judge(a, &answer, report) ? report : NULL);
     for (int k = 0; k < n; k++) {
-        if (!answer.got[x[k].what]) continue;
+        if (!q[k] || !answer.got[x[k].what]) continue;
         const verdict *v = &report->of[x[k].what];
         mistake_set named = v->named & ~impossible(a);
         name_mistakes(a, q[k], v, named & report->all ? named & report->all : named, g->which != 3);

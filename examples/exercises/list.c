@@ -269,8 +269,7 @@ const exercise exercises[EXERCISES] = {
        true,
        {"What check_kernel returns for a kernel that is right.",
         "Of the verdicts, one alone says that the gradient is wrong; float is rounded, and the "
-        "check "
-        "knows by how much.",
+        "check knows by how much.",
         "return report.verdict == ____ ? (double)report.element : -1;"}},
       {"with a bug",
        "the element",
