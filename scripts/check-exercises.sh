@@ -31,7 +31,7 @@ expected() {
     printf '%s\n' "$@" | awk -v to="$work/half" '{ print >(to NR % 2) }'
     for half in 0 1; do
         # shellcheck disable=SC2046
-        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds 3 --seconds 2 --expect \
+        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds 3 --seconds 4 --expect \
             $(cat "$work/half$half") >"$work/said$half" 2>&1 &
         [ $half -eq 1 ] || first=$!
     done
