@@ -71,6 +71,10 @@ ends 2 'cannot read .*e3_none.c' e3_none.c
 ends 2 'there is no option --nonsense' --nonsense
 ends 0 'All right' --exercise 3 $folder/solutions/e3.c
 ends 1 'Hint 2 for dS' --hint 2 --seed 5 $folder/wrong/e3_no_delta.c
+ends 1 'dS\[[0-9]\] = P\[[0-9]\] \* (dP' $folder/wrong/e3_no_delta.c
+ends 1 '\] = sum_j dP\[j\] J\[j,k' $folder/wrong/e3_last_term_with_J.c
+ends 1 'Hint 1 for dQ' --hint 1 $folder/e7_without_the_matrix.c
+ends 1 'first quantity that is wrong is' --hint 1 $folder/wrong/e8_rows_of_dS_for_all.c
 ends 1 'seed 5: N = ' --seed 5 $folder/wrong/e3_no_delta.c
 [ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 43 ] || fail "results.json lacks a score of 1"
 [ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 43 ] || fail "results.json lacks a score of 0"
