@@ -441,7 +441,7 @@ static void grade_with_jacobian(grading *g, const script *s, int b, const steps 
     grade_steps(g, s, 2, a, 1, &(step_answer){STEPS_DS, b, NULL});
     grade *q = &g->of[g->grades - 1];
     if (s->answered <= 2 || q->kind == VERDICT_EXACT) return;
-    double sum[MOST_SCORES] = {0};
+    double sum[MOST_SCORES] = {0}, sum_of_last[MOST_SCORES];
     bool without_J = false;
     for (int e = 0; e < N * N; e++) {
         without_J |= isnan(J[e]);
@@ -465,6 +465,10 @@ static void grade_with_jacobian(grading *g, const script *s, int b, const steps 
     snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " = %.4g, you have %.4g",
              right[k], got[k]);
     if (same_numbers(N, got, NULL, sum)) q->text[0] = 0;
+    for (int e = 0; e < N; e++) sum_of_last[e] = dP[N - 1] * J[(N - 1) * N + e];
+    if (q->kind == VERDICT_WRONG && same_numbers(N, got, NULL, sum_of_last))
+        snprintf(q->text, sizeof q->text,
+                 "\"the last term alone\".  A sum holds its last term alone: = in place of +=.");
     grade_follows(q, same_numbers(N, got, NULL, sum), "J");
 }
 

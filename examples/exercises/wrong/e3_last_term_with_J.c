@@ -1,4 +1,4 @@
-// expect dS with J: wrong
+// expect dS with J: wrong, the last term alone
 #include "exercise.h"
 
 void upstream(int N, double *dP)
