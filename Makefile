@@ -100,8 +100,9 @@ library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
 common_c := $(sort $(wildcard examples/common/*.c))
 page_c := $(sort $(wildcard page/*.c page/tests/*.c))
-# The grader of the exercises.  e3_softmax.c, solutions/ and wrong/ are what it grades.
+# The grader of the exercises.  e3_softmax.c, solutions/ and wrong/ are what it grades; runner.c is linked to them.
 grade_c := $(sort $(filter-out examples/exercises/e% %/runner.c,$(wildcard examples/exercises/*.c)))
+runner_c := examples/exercises/runner.c
 bench_c := $(sort $(wildcard bench/*.c))
 bench_common_c := $(sort $(wildcard bench/common/*.c))
 peer_c := $(sort $(wildcard bench/peer/*.c))
@@ -110,7 +111,7 @@ gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/% tests/reals/%,$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(wildcard tests/reals/*.c examples/exercises/runner.c)
+    $(runner_c) $(wildcard tests/reals/*.c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h page/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
@@ -183,7 +184,7 @@ $(shared): $(call objects,$(library_c)) $(B)/flags
 	@ln -sf $(sofile) $(B)/$(soname)
 	@ln -sf $(soname) $(B)/$(solink)
 
-$(call objects,$(example_c) $(common_c) $(page_c) $(grade_c)): extra = -Iexamples
+$(call objects,$(example_c) $(common_c) $(page_c) $(grade_c) $(runner_c)): extra = -Iexamples
 $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
     -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
@@ -196,7 +197,7 @@ $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 $(peers): %: %.o
 	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
 
-$(grade): $(call objects,$(grade_c) $(patsubst %,examples/common/%.c,mistakes verdict draw steps steps_text options))
+$(grade): $(call objects,$(grade_c) $(patsubst %,examples/common/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text options))
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 -include $(patsubst %.o,%.d,$(call objects,$(all_c)))
@@ -381,12 +382,12 @@ lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
-	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(grade_c) $(all_bench_c)
+	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(grade_c) $(runner_c) $(all_bench_c)
 	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
 	@sh scripts/lines.sh
 
 # The object depends on the headers that the source includes.  One pass, with float.
-tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) \
+tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(runner_c) $(all_bench_c) \
     $(gradcheck_c))
 tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Ibench
 tidy: $(tidied)
@@ -414,9 +415,9 @@ run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run
 	@$< $(ARGS)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
-exercises := 0 1 2 3 4 5 6 7
+exercises := 0 1 2 3 4 5 6 7 8 9
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o)
-exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Iexamples/exercises $$(cat $(B)/exercises/sanitizers)
+exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Iexamples/exercises -Iexamples -Isrc $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises \
     $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT))
 $(B)/exercises/sanitizers: $(B)/flags
@@ -426,9 +427,16 @@ $(B)/exercises/sanitizers: $(B)/flags
 	init=-ftrivial-auto-var-init=pattern; \
 	echo 'int main(void) { return 0; }' | $(CC) $$init -x c -o $@.try - 2>/dev/null || init=; \
 	rm -f $@.try; echo "$$with $$init" >$@
-$(exercise_runners): $(B)/exercises/runner%.o: examples/exercises/runner.c examples/exercises/protocol.h \
-    examples/exercises/exercise.h $(B)/exercises/sanitizers
-	$(call say,CC,$<)$(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@ $<
+# To E8 the backwards are linked, to E9 kernels and the library.
+$(B)/exercises/runner8.o: with = examples/common/steps.c examples/common/mistakes.c
+$(B)/exercises/runner9.o: with = examples/exercises/kernels.c
+$(B)/exercises/runner8.o: examples/common/steps.c examples/common/mistakes.c $(wildcard examples/common/*.h)
+$(B)/exercises/runner9.o: examples/exercises/kernels.c $(static)
+$(exercise_runners): $(B)/exercises/runner%.o: examples/exercises/runner.c $(wildcard examples/exercises/*.h) \
+    $(B)/exercises/sanitizers
+	$(call say,CC,$<:E$*)for c in $< $(with); do \
+	    $(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@.$${c##*/}.o $$c || exit 1; done; \
+	$(CC) -r -nostdlib -o $@ $(patsubst %,$@.%.o,$(notdir $< $(with))) $(filter %.a,$^)
 
 # A wrong answer is no error of make; grade-all has the status.
 exercise-%: $(grade) $(B)/exercises/runner%.o ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1
@@ -437,7 +445,7 @@ exercise-%: $(grade) $(B)/exercises/runner%.o ## the verdict on an exercise: mak
 
 grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a table, RESULTS=file.json, the status
 	@mkdir -p out
-	@$(grade_run) --table --results "$(or $(RESULTS),out/results.json)" "$(or $(DIR),examples/exercises)"/e[0-7]*.c
+	@$(grade_run) --table --results "$(or $(RESULTS),out/results.json)" "$(or $(DIR),examples/exercises)"/e[0-9]*.c
 
 check-exercises: $(grade) $(exercise_runners) ## is every submission in examples/exercises graded as it expects?
 	@CC="$(CC)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises

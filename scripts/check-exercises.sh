@@ -24,19 +24,36 @@ ends() {
     fail "grade $*: status $got, not $status with \"$words\""
 }
 
+# expected COMPILE RUNNERS FILE...: all verdicts are as expected.  Two run side by side.
+expected() {
+    compiler=$1 from=$2
+    shift 2
+    printf '%s\n' "$@" | awk -v to="$work/half" '{ print >(to NR % 2) }'
+    for half in 0 1; do
+        # shellcheck disable=SC2046
+        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds 3 --seconds 4 --expect \
+            $(cat "$work/half$half") >"$work/said$half" 2>&1 &
+        [ $half -eq 1 ] || first=$!
+    done
+    bad=0
+    wait "$first" || bad=1
+    wait $! || bad=1
+    cat "$work/said0" "$work/said1"
+    [ $bad -eq 0 ] || fail "these verdicts are not as expected"
+}
+
 # What is undefined without a crash is seen by sanitizers alone, if the compiler has them.
 submissions=$(grep -L 'expect program: \(undefined\|an array\)' $folder/wrong/*.c)
 case $compile in *-fsanitize*) submissions=$(ls $folder/wrong/*.c) ;; esac
 echo "  as compiled for everybody:"
 # shellcheck disable=SC2086
-"$grade" --compile "$compile" --runners "$runners" --seed "${SEED:-1}" --seeds 3 --seconds 2 --expect \
-    $folder/e[0-7]_*.c $folder/solutions/*.c $submissions
+expected "$compile" "$runners" $folder/e[0-9]_*.c $folder/solutions/*.c $submissions
 
 echo "  without sanitizers:"
 plain="$CC -std=gnu11 -O0 -g -Werror=return-type -I$folder"
 for n in 2 3 7; do $plain -DEXERCISE=$n -c -o "$work/runner$n.o" $folder/runner.c; done
 # shellcheck disable=SC2046
-"$grade" --compile "$plain" --runners "$work" --seed 1 --seeds 3 --seconds 2 --expect $folder/solutions/e[237].c \
+expected "$plain" "$work" $folder/solutions/e[237].c \
     $(grep -lE 'expect program: (wrote|read) outside|expect program: crashed' $folder/wrong/e[237]_*.c)
 
 echo "  command lines, a table, results.json:"
@@ -44,19 +61,23 @@ printf '// expect dS: wrong, sign\n' | cat - $folder/solutions/e3.c >"$work/e3_f
 ends 1 'dS is exact' --expect "$work/e3_false_expectation.c"
 printf '// expect dT: exact\n' | cat - $folder/solutions/e3.c >"$work/e3_no_such_quantity.c"
 ends 1 'dT is no quantity' --expect "$work/e3_no_such_quantity.c"
-ends 0 '^8 of 8 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
-ends 1 '^0 of 8 files are all right' --table --results "$work/stubs.json" $folder/e[0-7]_*.c
+ends 0 '^10 of 10 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
+ends 1 '^0 of 10 files are all right' --table --results "$work/stubs.json" $folder/e[0-9]_*.c
 ends 1 'there is no file' --table $folder/solutions/e[0-6].c
-ends 1 'dQ           not written: BLANK(5) still stands there' $folder/e5_attention_row.c
+ends 1 'dQ           not written: BLANK(1), BLANK(3), BLANK(4), BLANK(5) and BLANK(6) still stand' $folder/e5_attention_row.c
 ends 2 'no file is named'
 ends 2 'which exercise is' README.md
 ends 2 'cannot read .*e3_none.c' e3_none.c
 ends 2 'there is no option --nonsense' --nonsense
 ends 0 'All right' --exercise 3 $folder/solutions/e3.c
 ends 1 'Hint 2 for dS' --hint 2 --seed 5 $folder/wrong/e3_no_delta.c
+ends 1 'dS\[[0-9]\] = P\[[0-9]\] \* (dP' $folder/wrong/e3_no_delta.c
+ends 1 '\] = sum_j dP\[j\] J\[j,k' $folder/wrong/e3_last_term_with_J.c
+ends 1 'Hint 1 for dQ' --hint 1 $folder/e7_without_the_matrix.c
+ends 1 'first quantity that is wrong is' --hint 1 $folder/wrong/e8_rows_of_dS_for_all.c
 ends 1 'seed 5: N = ' --seed 5 $folder/wrong/e3_no_delta.c
-[ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 25 ] || fail "results.json lacks a score of 1"
-[ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 25 ] || fail "results.json lacks a score of 0"
+[ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 43 ] || fail "results.json lacks a score of 1"
+[ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 43 ] || fail "results.json lacks a score of 0"
 if command -v python3 >/dev/null; then
     python3 -m json.tool "$work/stubs.json" >/dev/null || fail "results.json is no JSON"
 fi

@@ -268,6 +268,14 @@ static double rule_delta_added(element e)
     return value(e, STEPS_P) * (value(e, STEPS_DP) + value(e, STEPS_DELTA));
 }
 
+static double rule_delta_so_far(element e)
+{
+    double delta = 0;
+    for (element to = e; to.j >= 0; to.j--)
+        if (attended(to)) delta += value(to, STEPS_P) * value(to, STEPS_DP);
+    return value(e, STEPS_P) * steps_minus(e.a, value(e, STEPS_DP), delta);
+}
+
 static double rule_delta_of_column(element e)
 {
     double delta = 0;
@@ -456,6 +464,7 @@ static const struct {
     [MISTAKE_DELTA_NO_DW] = {{{STEPS_DELTA, STEPS_DELTA, rule_dO_dot_O}}, NULL},
     [MISTAKE_DELTA_NO_DO] = {{{STEPS_DELTA, STEPS_DELTA, rule_A_dot_dW}}, NULL},
     [MISTAKE_DELTA_OWN_VALUE] = {{{STEPS_DELTA, STEPS_DELTA, rule_dO_dot_own_V}}, NULL},
+    [MISTAKE_DELTA_NOT_COMPLETE] = {{{STEPS_DS, STEPS_DS, rule_delta_so_far}}, NULL},
     [MISTAKE_DIAGONAL] = {{{STEPS_DS, STEPS_DS, rule_diagonal}}, NULL},
     [MISTAKE_NO_P] = {{{STEPS_DS, STEPS_DS, rule_dS_without_P}}, NULL},
     [MISTAKE_SIGN] = {{{STEPS_DS, STEPS_DS, rule_sign}}, NULL},
@@ -560,6 +569,10 @@ const mistake_text mistakes_texts[MISTAKES] = {
     [MISTAKE_DELTA_OWN_VALUE] = {"delta from dO.V",
                                  "delta_i is dO_i . V_i, with the value at the row's own position.",
                                  "Step 6: delta_i is dO_i . O_i; is O_i one value?"},
+    [MISTAKE_DELTA_NOT_COMPLETE] =
+        {"delta not complete",
+         "dS_ij uses the sum of P_ik dP_ik over k up to j, and not over all k.",
+         "Step 6: delta_i must be complete before the first dS_ij is computed."},
     [MISTAKE_DIAGONAL] = {"diagonal alone",
                           "dS = P (1 - P) dP: the diagonal of the Jacobian without the rest.",
                           "Step 6: P_ij depends on every score of its row."},
@@ -626,7 +639,7 @@ const mistake_text mistakes_texts[MISTAKES] = {
                                 "Step 2: c = scale / temperature."},
     [MISTAKE_DQ_LAST] = {"dQ of the last key",
                          "dQ_i holds the term of the last key alone: = in place of +=.",
-                         "Step 1: dQ_i is a sum over every key that row i attends to."},
+                         "Step 1: dQ_i is a sum over all keys that are attended to."},
     [MISTAKE_DQ_OWN] = {"dQ of the own position",
                         "Query i learns from key i alone, the one at its own position.",
                         "Step 1: dQ_i is a sum over j; which dR_ij belong to it?"},

@@ -54,6 +54,7 @@ typedef enum {
     MISTAKE_DELTA_NO_DW,
     MISTAKE_DELTA_NO_DO,
     MISTAKE_DELTA_OWN_VALUE,
+    MISTAKE_DELTA_NOT_COMPLETE,
     /* 6 softmax: dS */
     MISTAKE_DIAGONAL,
     MISTAKE_NO_P,
@@ -146,13 +147,16 @@ typedef enum {
 
 typedef struct {
     verdict_kind kind;
-    mistake_set named;    /* wrong: the mistakes that give just this, all of them; 0: none does */
-    double error;         /* of the worst cell, relative to the sum of its absolute terms */
-    int cell[3];          /* the worst cell: head, row, column */
-    double got, right;    /* there */
-    ptrdiff_t wrong;      /* how many elements are wrong or not written */
-    char where[200];      /* wrong or not written: what they have in common, or how many they are */
-    char arithmetic[400]; /* "dS[q0,k1] = 0.2 * (6 - 4.9) = 0.22, you have 1.2" */
+    mistake_set named; /* wrong: the mistakes that give just this, all of them; 0: none does */
+    mistake_set
+        replaced;      /* none does: those that do if what the gradient held before is replaced */
+    double error;      /* of the worst cell, relative to the sum of its absolute terms */
+    int cell[3];       /* the worst cell: head, row, column */
+    double got, right; /* there */
+    ptrdiff_t wrong;   /* how many elements are wrong or not written */
+    char where[200];   /* wrong or not written: what they have in common, or how many they are */
+    char arithmetic[500]; /* "dS[q0,k1] = P[q0,k1] * (dP[q0,k1] - delta[q0]) = 0.2 * (6 - 4.9) =
+                           * 0.22, you have 1.2" */
 } verdict;
 
 typedef struct {
@@ -187,7 +191,7 @@ typedef struct {
 typedef struct {
     int rows, columns;
     const char *word[2];                        /* "row", "column" */
-    char letter[2];                             /* 'i', 'j': row i2 */
+    char letter[2];                             /* 'i', 'j': row i2; 0: row 2 */
     const double *got, *before, *right, *terms; /* before: NULL is 0 */
     const mistakes_ratio *ratio; /* what an answer may be wrong by, but for the sign */
     int ratios;

@@ -1,7 +1,9 @@
 /* attention.c -- E4 to E7: mask and dropout, one query, all queries, and softmax in one pass. */
+#include "common/verdict.h"
 #include "grading.h"
 #include "protocol.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,11 +60,37 @@ static void send_gradients(grading *g, script *s, const steps *a, gradients *x)
 static void grade_gradients(grading *g, const script *s, int last, const steps *a, gradients *x)
 {
     step_answer answer[3];
-    for (int k = 0; k < 3; k++)
-        answer[k] =
-            (step_answer){steps_texts[of_inputs[k]].name, of_inputs[k], x->buffer[k], x->before[k]};
+    for (int k = 0; k < 3; k++) answer[k] = (step_answer){of_inputs[k], x->buffer[k], x->before[k]};
     grade_steps(g, s, last, a, 3, answer);
+}
+
+static void free_gradients(gradients *x)
+{
     for (int k = 0; k < 3; k++) free(x->before[k]);
+}
+
+/* Are the wrong gradients, all of them, those of this backward?  Those are the last three grades. */
+static bool are_gradients(const grading *g, const script *s, const steps *a, const gradients *x)
+{
+    bool any = false;
+    for (int k = 0; k < 3; k++) {
+        const grade *q = &g->of[g->grades - 3 + k];
+        if (q->kind != VERDICT_WRONG) continue;
+        any = true;
+        if (!same_numbers(steps_size(a, of_inputs[k]), s->buffer[x->buffer[k]].data, x->before[k],
+                          a->at[of_inputs[k]]))
+            return false;
+    }
+    return any;
+}
+
+/* The backward from `what` on, which is given */
+static steps *backward_from(const steps *a, steps_name what, const double *values)
+{
+    steps *b = need(steps_copy(a));
+    memcpy(b->at[what], values, (size_t)steps_size(b, what) * sizeof *values);
+    for (steps_name k = what + 1; k <= STEPS_DK; k++) steps_gradient(b, k);
+    return b;
 }
 
 /* ------------------------------------------------------------------ E4, E5, E6 ---------------- */
@@ -83,7 +111,7 @@ void grade_dropout(grading *g)
     snprintf(g->sizes, sizeof g->sizes, "T = %d, N = %d, dropout with p = %.4g", T, N,
              a->p.dropout);
     run_calls(g, &s);
-    grade_steps(g, &s, 0, a, 1, &(step_answer){"dS", STEPS_DS, dS, NULL});
+    grade_steps(g, &s, 0, a, 1, &(step_answer){STEPS_DS, dS, NULL});
     close_script(&s);
     steps_close(a);
 }
@@ -103,6 +131,69 @@ static steps *first_query(const steps *a)
     return b;
 }
 
+/* dP_j = dO . V_j */
+static void grade_dP(grading *g, const script *s, int b, const steps *a)
+{
+    matrix x;
+    verdict v;
+    const int N = a->p.N, Dv = a->p.Dv, D = a->p.D;
+    const double *V = a->at[STEPS_V], *dO = a->at[STEPS_DO];
+    open_matrix(&x, N, 1, NULL, "");
+    double *stride =
+        D < Dv
+            ? add_candidate(&x, "V with the stride of K",
+                            "V_jd was read at V[j * D + d], but it lies at V[j * Dv + d].", false)
+            : NULL;
+    double *transposed = add_candidate(
+        &x, "V transposed", "V_jd was read at V[d * N + j], but it lies at V[j * Dv + d].", false);
+    double *term = add_candidate(&x, "the last term alone",
+                                 "A sum holds its last term alone: = in place of +=.", false);
+    double *so_far = add_candidate(&x, "not set back to 0",
+                                   "Each dP_j holds those of the keys before it as well.", false);
+    for (int j = 0; j < N; j++) {
+        for (int d = 0; d < Dv; d++) {
+            x.right[j] += dO[d] * V[j * Dv + d];
+            x.terms[j] += fabs(dO[d] * V[j * Dv + d]);
+            if (stride) stride[j] += dO[d] * V[j * D + d];
+            transposed[j] += dO[d] * V[d * N + j];
+        }
+        term[j] = dO[Dv - 1] * V[j * Dv + Dv - 1];
+        so_far[j] = x.right[j] + (j ? so_far[j - 1] : 0);
+    }
+    x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {a->c, "c"}};
+    x.m.ratios = 2;
+    grade *q = judge_matrix(g, s, 0, b, &x, &v);
+    if (is_shown(q, &v)) {
+        writer w = {q->arithmetic, sizeof q->arithmetic};
+        const int cell[] = {0, 0, v.cell[1]}, digits = v.kind == VERDICT_CLOSE ? 10 : 4;
+        cell_name(&w, a, STEPS_DP, cell);
+        say(&w, " = ");
+        cell_formula(&w, a, STEPS_DA, cell);
+        say(&w, " = %.*g, you have %.*g", digits, v.right, digits, v.got);
+    }
+    close_matrix(&x);
+}
+
+/* What follows from a wrong dP, or from a wrong dS */
+static void grade_consequences(grading *g, const script *s, const steps *a, int dP, int dS,
+                               const gradients *x)
+{
+    const steps_name from[] = {STEPS_DP, STEPS_DS};
+    const int buffer[] = {dP, dS};
+    for (int k = 0; k < 2; k++) {
+        if (g->of[k].kind != VERDICT_WRONG) continue;
+        const double *values = s->buffer[buffer[k]].data;
+        steps *b = backward_from(a, from[k], values);
+        const char *name = g->of[k].of->name;
+        if (k == 0)
+            grade_follows(&g->of[1],
+                          same_numbers(a->p.N, s->buffer[dS].data, NULL, b->at[STEPS_DS]), name);
+        const bool follow = are_gradients(g, s, b, x);
+        for (int i = 2; i < 5; i++) grade_follows(&g->of[i], follow, name);
+        steps_close(b);
+    }
+}
+
 void grade_row(grading *g)
 {
     script s = {.calls = 0};
@@ -114,13 +205,19 @@ void grade_row(grading *g)
     const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K),
               V = send_step(&s, a, STEPS_V);
     const int P = send_step(&s, a, STEPS_P), dO = send_step(&s, a, STEPS_DO);
+    const int dP = script_unwritten(&s, "dP", N), dS = script_unwritten(&s, "dS", N);
     send_gradients(g, &s, a, &x);
-    script_call(&s, CALL_ROW, 12,
-                (double[]){N, D, Dv, a->c, Q, K, V, P, dO, x.buffer[0], x.buffer[1], x.buffer[2]},
-                3, x.buffer);
+    script_call(
+        &s, CALL_ROW, 14,
+        (double[]){N, D, Dv, a->c, Q, K, V, P, dO, dP, dS, x.buffer[0], x.buffer[1], x.buffer[2]},
+        5, (int[]){dP, dS, x.buffer[0], x.buffer[1], x.buffer[2]});
     snprintf(g->sizes, sizeof g->sizes, "N = %d, D = %d, Dv = %d, c = %.4g", N, D, Dv, a->c);
     run_calls(g, &s);
+    grade_dP(g, &s, dP, a);
+    grade_steps(g, &s, 0, a, 1, &(step_answer){STEPS_DS, dS, NULL});
     grade_gradients(g, &s, 0, a, &x);
+    if (s.answered > 0) grade_consequences(g, &s, a, dP, dS, &x);
+    free_gradients(&x);
     close_script(&s);
     steps_close(a);
     steps_close(all);
@@ -168,7 +265,7 @@ static void grade_own_delta(grading *g, const script *s, int b, const steps *a)
     }
     x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {a->c, "c"}};
     x.m.ratios = 2;
-    grade *q = judge_matrix(g, "delta", s, 0, b, &x, &v);
+    grade *q = judge_matrix(g, s, 0, b, &x, &v);
     if (is_shown(q, &v)) {
         const int i = v.cell[1];
         int n = snprintf(q->arithmetic, sizeof q->arithmetic, "delta[q%d] =", i);
@@ -181,6 +278,69 @@ static void grade_own_delta(grading *g, const script *s, int b, const steps *a)
                  digits, v.right, digits, v.got);
     }
     close_matrix(&x);
+}
+
+/* Wrong ways to compute P again, and to read V, with the sentence that says so */
+static const struct {
+    const char *name, *sentence, *hint;
+} ways[] = {
+    {"P without lse", "P_ij is exp(S_ij), without lse_i: its rows do not sum to 1.",
+     "What is P_ij = exp(S_ij) / sum_k exp(S_ik) in terms of lse_i?"},
+    {"P without c", "P_ij is exp(Q_i . K_j - lse_i), without the scale c.",
+     "S_ij is not Q_i . K_j alone."},
+    {"P with lse added", "P_ij is exp(S_ij + lse_i).", "Divided by exp(lse_i), not multiplied."},
+    {"P divided by lse", "P_ij is exp(S_ij) / lse_i.", "lse_i is the logarithm of the sum."},
+    {"S in place of P", "P_ij is S_ij - lse_i, without exp.", "S_ij - lse_i is log(P_ij)."},
+    {"V transposed", "In dP, V_jd was read at V[d * N + j], but it lies at V[j * Dv + d].",
+     "A row of V has Dv elements."},
+    {"V with the stride of K",
+     "In dP, V_jd was read at V[j * D + d], but it lies at V[j * Dv + d].",
+     "A row of V has Dv elements."},
+};
+enum { OF_P = 5, WAYS = sizeof ways / sizeof *ways };
+
+/* The backward with one of them; delta is given. */
+static steps *backward_in_way(const steps *a, int way)
+{
+    const int D = a->p.D, Dv = a->p.Dv, N = a->p.N;
+    steps *b = need(steps_copy(a));
+    for (int i = 0; i < a->p.T && way < OF_P; i++)
+        for (int j = 0; j < N; j++) {
+            const double S = *steps_cell(a, STEPS_S, 0, i, j);
+            const double lse = S - log(*steps_cell(a, STEPS_P, 0, i, j));
+            const double P[OF_P] = {exp(S), exp(*steps_cell(a, STEPS_R, 0, i, j) - lse),
+                                    exp(S + lse), exp(S) / lse, S - lse};
+            *steps_cell(b, STEPS_P, 0, i, j) = *steps_cell(b, STEPS_A, 0, i, j) = P[way];
+        }
+    for (steps_name k = STEPS_DV; k <= STEPS_DK; k++) {
+        if (k != STEPS_DELTA) steps_gradient(b, k);
+        for (int e = 0; k == STEPS_DP && way >= OF_P && e < a->p.T * N; e++) {
+            double *sum = &b->at[STEPS_DP][e];
+            *sum = 0;
+            for (int d = 0; d < Dv; d++)
+                *sum += a->at[STEPS_DO][e / N * Dv + d] *
+                        a->at[STEPS_V][way == OF_P ? d * N + e % N : e % N * D + d];
+        }
+    }
+    return b;
+}
+
+static void name_gradients(grading *g, const script *s, const steps *a, const gradients *x,
+                           int from)
+{
+    const int to = a->p.D < a->p.Dv ? WAYS : WAYS - 1; /* else the stride of K leads outside */
+    for (int way = from; way < to; way++) {
+        steps *b = backward_in_way(a, way);
+        const bool found = are_gradients(g, s, b, x);
+        for (int k = 0; found && k < 3; k++) {
+            grade *q = &g->of[g->grades - 3 + k];
+            if (q->kind != VERDICT_WRONG) continue;
+            snprintf(q->text, sizeof q->text, "\"%s\".  %s", ways[way].name, ways[way].sentence);
+            snprintf(q->mistake, sizeof q->mistake, "%s", ways[way].hint);
+        }
+        steps_close(b);
+        if (found) return;
+    }
 }
 
 void grade_delta(grading *g)
@@ -203,6 +363,8 @@ void grade_delta(grading *g)
     run_calls(g, &s);
     grade_own_delta(g, &s, mine, a);
     grade_gradients(g, &s, 1, a, &x);
+    if (s.answered > 1) name_gradients(g, &s, a, &x, OF_P);
+    free_gradients(&x);
     close_script(&s);
     steps_close(a);
 }
@@ -222,6 +384,7 @@ typedef enum {
     ONLINE_RIGHT,
     ONLINE_O_KEPT,
     ONLINE_L_KEPT,
+    ONLINE_BOTH_KEPT,
     ONLINE_INVERSE,
     ONLINE_LAST_TILE,
     ONLINE_NOT_DIVIDED,
@@ -241,6 +404,9 @@ static const struct {
     [ONLINE_L_KEPT] =
         {"l is not rescaled",
          "When the maximum rises, l was made with the old one: it needs the factor, too."},
+    [ONLINE_BOTH_KEPT] = {"nothing is rescaled",
+                          "When the maximum rises, l and O were made with the old one: they need "
+                          "the factor exp(m - m')."},
     [ONLINE_INVERSE] = {"factor upside down",
                         "l and O are multiplied by exp(m' - m), where m' is the new maximum."},
     [ONLINE_LAST_TILE] = {"the last tile alone", "What the tiles before contributed is lost."},
@@ -264,8 +430,10 @@ static void online(const score_row *r, int Dv, online_way way, double *O, double
         double factor = exp(m - larger);
         if (way == ONLINE_INVERSE && m != -(double)INFINITY) factor = 1 / factor;
         if (way == ONLINE_LAST_TILE) factor = 0;
-        if (way != ONLINE_L_KEPT) l *= factor;
-        for (int d = 0; d < Dv && way != ONLINE_O_KEPT; d++) O[d] *= factor;
+        const bool l_kept = way == ONLINE_L_KEPT || way == ONLINE_BOTH_KEPT;
+        const bool O_kept = way == ONLINE_O_KEPT || way == ONLINE_BOTH_KEPT;
+        if (!l_kept) l *= factor;
+        for (int d = 0; d < Dv && !O_kept; d++) O[d] *= factor;
         for (int j = from; j < to; j++) {
             const double e = exp(r->S[j] - larger);
             l += e;
@@ -315,7 +483,94 @@ static void draw_scores(grading *g, score_row *r, int number, int Dv)
     }
 }
 
-static void judge_rows(grading *g, const script *s, const score_row *r, int Dv, bool of_lse)
+/* What the rows that are wrong have in common, where no mistake gives all of them: bit k is row k. */
+static const struct {
+    unsigned rows, but; /* these are wrong; of those in `but` it does not matter */
+    bool of_O, of_lse;
+    const char *text, *hint[HINTS];
+} of_rows[] = {
+    {1 << 6,
+     0,
+     true,
+     false,
+     "the row is -INFINITY everywhere, so that l is 0 at the end: what is O / l?",
+     {"The division at the end.",
+      "A row that is -INFINITY everywhere has l = 0 and O = 0, and 0 / 0 is NaN.",
+      "for (int d = 0; d < Dv; d++) O[d] = l > 0 ? ____ : 0;"}},
+    {1 << 6,
+     0,
+     false,
+     true,
+     "the row is -INFINITY everywhere: m and log(l) are both -INFINITY, and so is lse",
+     {"lse at the end.",
+      "log(0) is -INFINITY, and so is m: their sum is -INFINITY, their difference NaN.",
+      "*lse = ____;"}},
+    {1 << 4 | 1 << 6,
+     1 << 6 | 1 << 8,
+     true,
+     true,
+     "the first tile is -INFINITY everywhere, so that m and m' are both -INFINITY: what is m - m'?",
+     {"The factor while nothing but -INFINITY was read.",
+      "-INFINITY - -INFINITY is NaN, and so is its exp: there is nothing to rescale yet.",
+      "if (larger == -INFINITY) ____;"}},
+    {1 << 3 | 1 << 9,
+     1 << 6 | 1 << 7 | 1 << 4 | 1 << 5 | 1 << 8,
+     true,
+     true,
+     "in these rows there are scores near 1000 or -1000: exp(1000) is infinite, and exp(-1000) is "
+     "0",
+     {"The maximum.", "exp(S_j - m) is at most 1 when m is the largest score so far, of all tiles.",
+      "double e = exp(S[j] - ____);"}},
+    {1 << 9,
+     1 << 1 | 1 << 6,
+     true,
+     true,
+     "the largest score lies in the first tile: is m' the maximum of m and of the tile's scores?",
+     {"The maximum.", "m never falls: a tile of small scores leaves it as it is.",
+      "double larger = m;   for (int j = from; j < to; j++) larger = fmax(larger, S[j]);"}},
+    {1 << 7,
+     1 << 6 | 1 << 4,
+     true,
+     true,
+     "every score is near -1000: with which m does the row begin?",
+     {"The maximum.", "m must begin below every score.", "double m = ____, l = 0;"}},
+    {(1 << ROWS) - 1,
+     1 << 6,
+     true,
+     true,
+     "every row: exp(m' - m) of the first tile is infinite, for m begins at -INFINITY, and "
+     "infinity "
+     "times 0 is NaN.  Is the factor exp(m' - m) in place of exp(m - m')?",
+     {"The factor.", "exp(S_j - m') = exp(S_j - m) times what?  With m = -INFINITY that is 0.",
+      "double factor = exp(____);"}},
+};
+
+static bool is_wrong_number(double got, double right)
+{
+    return !(got == right || fabs(got - right) <= 1e-6 * (1 + fabs(right)));
+}
+
+static void describe_rows(grade *q, const double *got, const double *right, int columns,
+                          bool of_lse)
+{
+    unsigned wrong = 0;
+    for (int e = 0; e < ROWS * columns; e++)
+        if (is_wrong_number(got[e], right[e])) wrong |= 1u << e / columns;
+    for (size_t k = 0; k < sizeof of_rows / sizeof *of_rows; k++) {
+        if (!(of_lse ? of_rows[k].of_lse : of_rows[k].of_O)) continue;
+        if ((wrong & ~of_rows[k].but) != (of_rows[k].rows & ~of_rows[k].but)) continue;
+        if ((wrong & of_rows[k].rows) == 0) continue;
+        const size_t n = strlen(q->text);
+        snprintf(q->text + n, sizeof q->text - n, ".  %c%s", toupper(of_rows[k].text[0]),
+                 of_rows[k].text + 1);
+        q->hint = of_rows[k].hint;
+        return;
+    }
+}
+
+/* Is O that of l and O without the factor?  Of lse it is the same as that of l alone: known from O. */
+static bool judge_rows(grading *g, const script *s, const score_row *r, int Dv, bool of_lse,
+                       bool both_kept)
 {
     const int columns = of_lse ? 1 : Dv;
     double got[ROWS * MOST_DV], values[ONLINE_WAYS][ROWS * MOST_DV];
@@ -323,7 +578,7 @@ static void judge_rows(grading *g, const script *s, const score_row *r, int Dv, 
     mistakes_matrix m = {.rows = ROWS,
                          .columns = columns,
                          .word = {"row", "column"},
-                         .letter = {'r', 'd'},
+                         .letter = {0, 'd'},
                          .right = values[ONLINE_RIGHT],
                          .terms = values[ONLINE_TERMS],
                          .candidate = candidate};
@@ -338,29 +593,30 @@ static void judge_rows(grading *g, const script *s, const score_row *r, int Dv, 
             memcpy(&values[way][i * columns], of_lse ? &lse : O, (size_t)columns * sizeof lse);
         }
     }
-    for (int way = 1; way < ONLINE_TERMS; way++)
+    for (int way = 1; way < ONLINE_TERMS; way++) {
+        if (of_lse && way == (both_kept ? ONLINE_L_KEPT : ONLINE_BOTH_KEPT)) continue;
         candidate[m.candidates++] = (mistakes_candidate){.name = online_texts[way].name,
                                                          .sentence = online_texts[way].sentence,
                                                          .values = values[way]};
+    }
     script all = {.answered = 1}; /* the rows as one array */
     verdict v;
     all.buffer[0].data = got;
+    all.buffer[0].name = of_lse ? "lse" : "O";
     all.call[0].blanks = blanks;
-    grade *q = grade_matrix(g, of_lse ? "lse" : "O", &all, 0, 0, m, &v);
-    if (q->kind == VERDICT_EXACT || q->kind == VERDICT_NOT_WRITTEN) return;
+    grade *q = grade_matrix(g, &all, 0, 0, m, &v);
+    if (q->kind == VERDICT_EXACT || q->kind == VERDICT_NOT_WRITTEN) return false;
+    if (q->text[0] != '"') describe_rows(q, got, m.right, columns, of_lse);
     int e = v.cell[1] * columns + v.cell[2];
     for (int k = ROWS * columns - 1; k >= 0; k--)
         if (isnan(got[k])) e = k;
     const score_row *worst = &r[e / columns];
-    int n = snprintf(q->arithmetic, sizeof q->arithmetic, "row %d, %s: N = %d, tile = %d; ",
-                     e / columns, worst->kind, worst->N, worst->tile);
-    if (of_lse)
-        snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, "lse");
-    else
-        snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, "O[d%d]", e % columns);
-    n = (int)strlen(q->arithmetic);
-    snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " = %.6g, you have %.6g",
-             m.right[e], isnan(got[e]) ? fabs(got[e]) : got[e]);
+    writer w = {q->arithmetic, sizeof q->arithmetic};
+    say(&w, "row %d, %s: N = %d, tile = %d; %s", e / columns, worst->kind, worst->N, worst->tile,
+        all.buffer[0].name);
+    if (!of_lse) say(&w, "[%d]", e % columns);
+    say(&w, " = %.6g, you have %.6g", m.right[e], isnan(got[e]) ? fabs(got[e]) : got[e]);
+    return v.named >> (ONLINE_BOTH_KEPT - 1) & 1;
 }
 
 void grade_online(grading *g)
@@ -396,13 +652,15 @@ void grade_online(grading *g)
                                  3, x.buffer);
     run_calls(g, &s);
     if (s.answered >= ROWS) {
-        judge_rows(g, &s, row, rows_Dv, false);
-        judge_rows(g, &s, row, rows_Dv, true);
+        const bool both_kept = judge_rows(g, &s, row, rows_Dv, false, false);
+        judge_rows(g, &s, row, rows_Dv, true, both_kept);
     } else {
-        add_grade(g, "O", &s, ROWS);
-        add_grade(g, "lse", &s, ROWS);
+        add_grade(g, &s, ROWS);
+        add_grade(g, &s, ROWS);
     }
     grade_gradients(g, &s, last, a, &x);
+    if (last < s.answered) name_gradients(g, &s, a, &x, 0);
+    free_gradients(&x);
     free(lse);
     close_script(&s);
     steps_close(a);

@@ -48,6 +48,16 @@ int script_buffer(script *s, const char *name, ptrdiff_t n, const double *x)
     return k;
 }
 
+int script_floats(script *s, const char *name, ptrdiff_t n, const float *x)
+{
+    double *values = need(malloc((size_t)n * sizeof *values));
+    for (ptrdiff_t e = 0; e < n; e++) values[e] = (double)x[e];
+    int k = script_buffer(s, name, n, values);
+    s->items[s->used - (size_t)n - 2] = TAG_FLOATS;
+    free(values);
+    return k;
+}
+
 int script_unwritten(script *s, const char *name, ptrdiff_t n)
 {
     double *x = need(malloc((size_t)n * sizeof *x));

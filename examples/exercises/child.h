@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_CALLS = 64, MAX_SCRIPT_BUFFERS = 200, MAX_OUTPUTS = 3 };
+enum { MAX_CALLS = 64, MAX_SCRIPT_BUFFERS = 200, MAX_OUTPUTS = 5 };
 
 typedef struct {
     struct {
@@ -36,6 +36,7 @@ typedef struct {
 } script;
 
 int script_buffer(script *s, const char *name, ptrdiff_t n, const double *x);
+int script_floats(script *s, const char *name, ptrdiff_t n, const float *x);
 int script_unwritten(script *s, const char *name, ptrdiff_t n); /* filled with nan_unwritten */
 int script_call(script *s, int function, int n, const double *arguments, int outputs,
                 const int *output);

@@ -14,30 +14,30 @@
  *     2    dR_j
  *     1    dQ is a sum of keys;  dK_j is a multiple of the query
  *
- * Other queries read the same keys and values: all three gradients are added to. */
+ * dP and dS are arrays of their own, so that the verdict can say which step is the first that is
+ * wrong.  Other queries read the same keys and values: dQ, dK and dV are added to. */
 #include "exercise.h"
 
-/* dQ [D] +=, dK [N,D] +=, dV [N,Dv] += ... */
+/* dP [N] =, dS [N] =, dQ [D] +=, dK [N,D] +=, dV [N,Dv] += ... */
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ,
-                            double *dK, double *dV)
+                            const double *V, const double *P, const double *dO, double *dP,
+                            double *dS, double *dQ, double *dK, double *dV)
 {
-    double dP[64], delta = 0; /* N is at most 64 */
-
     for (int j = 0; j < N; j++) {
         dP[j] = BLANK(1); /* a sum over d < Dv */
         for (int d = 0; d < Dv; d++) dV[j * Dv + d] += BLANK(2);
     }
 
-    delta = BLANK(3); /* a sum over j */
+    double delta = BLANK(3); /* a sum over j */
 
     for (int j = 0; j < N; j++) {
-        double dR = BLANK(4);
+        dS[j] = BLANK(4);
+        double dR = BLANK(5);
         for (int d = 0; d < D; d++) {
-            dQ[d] += BLANK(5);
-            dK[j * D + d] += BLANK(6);
+            dQ[d] += BLANK(6);
+            dK[j * D + d] += BLANK(7);
         }
         (void)dR;
     }
-    (void)c, (void)Q, (void)K, (void)V, (void)P, (void)dO, (void)dP, (void)delta;
+    (void)c, (void)Q, (void)K, (void)V, (void)P, (void)dO, (void)delta;
 }

@@ -1,7 +1,9 @@
 /* grading.c -- grades and their words; see grading.h. */
 #include "grading.h"
+#include "common/verdict.h"
 #include "protocol.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,10 +43,11 @@ void run_calls(grading *g, script *s)
     memcpy(g->printed, s->printed, sizeof g->printed);
 }
 
-grade *add_grade(grading *g, const char *name, const script *s, int last)
+grade *add_grade(grading *g, const script *s, int last)
 {
-    grade *q = &g->of[g->grades++];
-    *q = (grade){.name = name, .kind = VERDICT_NOT_ASKED};
+    grade *q = &g->of[g->grades];
+    *q = (grade){.of = &exercises[g->which].of[g->grades], .kind = VERDICT_NOT_ASKED};
+    g->grades++;
     return last < s->answered ? q : NULL;
 }
 
@@ -54,55 +57,86 @@ static int say_blanks(char *to, size_t size, unsigned blanks)
     int n = 0, left = __builtin_popcount(blanks);
     for (int k = 0; k < 32; k++) {
         if (!(blanks >> k & 1)) continue;
-        n += snprintf(to + n, size - (size_t)n, "%s%s",
+        n += snprintf(to + n, size - (size_t)n, "%sBLANK(%d)",
                       n == 0      ? ""
                       : left == 1 ? " and "
                                   : ", ",
-                      "");
-        n += snprintf(to + n, size - (size_t)n, "BLANK(%d)", k);
+                      k);
         left--;
     }
     return n;
 }
 
-bool grade_nan(grade *q, const double *got, int rows, int columns, const char *word,
-               unsigned blanks)
+ptrdiff_t first_nan(ptrdiff_t n, const double *got)
 {
-    int first = -1, nans = 0, elements = rows * columns, reread = 0, masked = 0;
+    ptrdiff_t e = 0;
+    while (e < n && (!isnan(got[e]) || bits_of(&got[e]) == nan_unwritten)) e++;
+    return e;
+}
+
+bool grade_nan(grading *g, grade *q, ptrdiff_t n, const double *got, unsigned reached,
+               const char *first)
+{
+    ptrdiff_t nans = 0, reread = 0, masked = 0;
+    bool unwritten = false;
     unsigned of_these = 0; /* the blanks whose NaN is here */
-    for (int e = 0; e < elements; e++) {
+    for (ptrdiff_t e = 0; e < n; e++) {
         uint64_t u = bits_of(&got[e]);
+        unwritten |= u == nan_unwritten;
         if (!isnan(got[e]) || u == nan_unwritten) continue;
-        if (first < 0) first = e;
         nans++;
         reread += u == nan_read;
         u &= ~(1ull << 63);
         masked += u == nan_masked;
         if ((u & ~31ull) == nan_blank) of_these |= 1u << (u & 31);
     }
-    bool unwritten = false;
-    for (int e = 0; e < elements; e++) unwritten |= bits_of(&got[e]) == nan_unwritten;
+    const unsigned blanks = reached & (q->of->blanks | of_these);
     if (blanks && (nans > 0 || unwritten)) {
-        if (of_these) blanks = of_these;
         q->kind = VERDICT_NOT_WRITTEN;
-        int n = say_blanks(q->text, sizeof q->text, blanks);
-        snprintf(q->text + n, sizeof q->text - (size_t)n, " still %s there",
+        int used = say_blanks(q->text, sizeof q->text, blanks);
+        snprintf(q->text + used, sizeof q->text - (size_t)used, " still %s there",
                  blanks & (blanks - 1) ? "stand" : "stands");
         return true;
     }
     if (nans == 0) return false;
     q->kind = VERDICT_WRONG;
-    char where[80];
-    if (columns > 1)
-        snprintf(where, sizeof where, "row %d, column %d", first / columns, first % columns);
-    else
-        snprintf(where, sizeof where, "%s %d", word, first);
-    snprintf(q->text, sizeof q->text, "NaN in %d of %d elements, the first in %s%s", nans, elements,
-             where,
-             reread   ? ".  The array held nothing yet, and was added to: = in place of +="
-             : masked ? ".  It comes from dA, which is NaN where keep is 0"
-                      : "");
+    int used = snprintf(q->text, sizeof q->text, "NaN in %td of %td elements, the first in %s",
+                        nans, n, first);
+    const grade *from = NULL;
+    for (const grade *earlier = g->of; earlier < q; earlier++)
+        if (earlier->read_early) from = earlier;
+    q->read_early = reread > 0 && !from;
+    if (reread && from)
+        snprintf(q->text + used, sizeof q->text - (size_t)used, ".  It follows from %s",
+                 from->of->name);
+    else if (reread)
+        snprintf(q->text + used, sizeof q->text - (size_t)used,
+                 ".  Nothing was there yet when it was added to: begin with %s = 0",
+                 q->of->element);
+    else if (masked)
+        snprintf(q->text + used, sizeof q->text - (size_t)used,
+                 ".  It comes from dA, which is NaN where keep is 0");
     return true;
+}
+
+bool same_numbers(ptrdiff_t n, const double *got, const double *before, const double *values)
+{
+    double largest = 0;
+    for (ptrdiff_t e = 0; e < n; e++) largest = fmax(largest, fabs(values[e]));
+    for (ptrdiff_t e = 0; e < n; e++) {
+        double should = (before ? before[e] : 0) + values[e];
+        if (!(fabs(got[e] - should) <= 1e-9 * (largest + fabs(should)))) return false;
+    }
+    return true;
+}
+
+void grade_follows(grade *q, bool follows, const char *from)
+{
+    const bool said = q->text[0] == '"' || strncmp(q->text, "it follows", 10) == 0;
+    if (!follows || q->kind != VERDICT_WRONG || said) return;
+    q->arithmetic[0] = 0;
+    snprintf(q->text, sizeof q->text,
+             "it follows from %s, which is wrong; with your %s it is right", from, from);
 }
 
 void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence)
@@ -122,14 +156,30 @@ void say_verdict(grade *q, const verdict *v, const char *name, const char *sente
         snprintf(q->text, sizeof q->text, "%s", v->where);
 }
 
-grade *grade_matrix(grading *g, const char *name, const script *s, int last, int b,
-                    mistakes_matrix m, verdict *v)
+/* "dA[i0,k1]", "delta[q0]" */
+static const char *matrix_cell(const mistakes_matrix *m, const char *name, ptrdiff_t e)
 {
-    grade *q = add_grade(g, name, s, last);
+    static char text[60];
+    const char row[2] = {m->letter[0], 0}, column[2] = {m->letter[1], 0};
+    if (!*row)
+        snprintf(text, sizeof text, "%s %td", m->word[0], e / m->columns);
+    else if (m->columns > 1)
+        snprintf(text, sizeof text, "%s[%s%td,%s%td]", name, row, e / m->columns, column,
+                 e % m->columns);
+    else
+        snprintf(text, sizeof text, "%s[%s%td]", name, row, e);
+    return text;
+}
+
+grade *grade_matrix(grading *g, const script *s, int last, int b, mistakes_matrix m, verdict *v)
+{
+    grade *q = add_grade(g, s, last);
+    const ptrdiff_t size = (ptrdiff_t)m.rows * m.columns;
     *v = (verdict){.kind = VERDICT_NOT_ASKED};
-    if (!q || grade_nan(q, s->buffer[b].data, m.rows, m.columns, m.word[0], s->call[last].blanks))
-        return q;
+    if (!q) return NULL;
     m.got = s->buffer[b].data;
+    const char *first = matrix_cell(&m, s->buffer[b].name, first_nan(size, m.got));
+    if (grade_nan(g, q, size, m.got, s->call[last].blanks, first)) return q;
     mistakes_judge_matrix(&m, v);
     char names[300] = "", sentence[300] = "";
     for (int k = 0, n = 0; k < m.candidates; k++) {
@@ -157,17 +207,70 @@ static mistake_set impossible(const steps *a)
     return set;
 }
 
-static void name_mistakes(grade *q, const verdict *v, mistake_set named)
+/* The text of a mistake in the notation of this problem: without steps 3 to 5 X is S, without dropout
+ * A is P, and one query has no index i. */
+static void own_notation(const steps *a, const char *text, size_t size, char *to)
 {
-    char names[300] = "";
-    const char *sentence = "";
-    for (int m = 1, n = 0; m < MISTAKES && n < 250; m++) {
-        if (!(named >> m & 1)) continue;
-        n += snprintf(names + n, sizeof names - (size_t)n, "%s%s", n ? "\" or \"" : "",
-                      mistakes_texts[m].name);
-        if (!*sentence) sentence = mistakes_texts[m].sentence, q->mistake = mistakes_texts[m].hint;
+    const bool one = a->p.T == 1, plain = a->p.softcap == 0 && a->p.bias_H == 0;
+    size_t n = 0;
+    for (const char *s = text; *s && n + 4 < size;) {
+        const size_t word = strspn(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz");
+        if (word == 0) {
+            to[n++] = *s++;
+            continue;
+        }
+        const bool d = word == 2 && *s == 'd', article = s == text;
+        const char letter = s[word - 1];
+        if (d) to[n++] = 'd';
+        if ((word == 1 || d) && plain && (letter == 'X' || letter == 'U'))
+            to[n++] = 'S';
+        else if ((word == 1 || d) && a->p.dropout == 0 && letter == 'A' && !article)
+            to[n++] = 'P';
+        else
+            for (size_t k = d; k < word && n + 4 < size; k++) to[n++] = s[k];
+        s += word;
+        if (one && s[0] == '_' && s[1] == 'i') s += strchr("jk", s[2]) && s[2] ? 0 : 2;
+        if (one && s[0] == '_' && s[1] == 'i') to[n++] = '_', s += 2;
     }
-    say_verdict(q, v, names[0] ? names : NULL, sentence);
+    to[n] = 0;
+}
+
+/* "no delta" or "sign"; the sentence and the hint are those of the first. */
+static const char *name_set(char *to, size_t size, mistake_set set, const mistake_text **first)
+{
+    *first = NULL;
+    for (int m = 1, n = 0; m < MISTAKES && n + 60 < (int)size; m++) {
+        if (!(set >> m & 1)) continue;
+        n +=
+            snprintf(to + n, size - (size_t)n, "%s%s", n ? "\" or \"" : "", mistakes_texts[m].name);
+        if (!*first) *first = &mistakes_texts[m];
+    }
+    return *first ? to : NULL;
+}
+
+static void name_mistakes(const steps *a, grade *q, const verdict *v, mistake_set named,
+                          bool has_steps)
+{
+    char names[300] = "", sentence[300] = "";
+    const mistake_text *text;
+    const mistake_set replaced = named ? 0 : v->replaced & ~impossible(a);
+    const char *name = name_set(names, sizeof names, named | replaced, &text);
+    if (text) own_notation(a, text->sentence, sizeof sentence, sentence);
+    if (replaced) {
+        size_t n = strlen(names), m = strlen(sentence);
+        snprintf(names + n, sizeof names - n, "\" and \"overwritten");
+        snprintf(sentence + m, sizeof sentence - m, "  And what %s held before is lost.",
+                 q->of->name);
+    }
+    if (text) {
+        const char *colon = strchr(text->hint, ':');
+        const bool of_step = strncmp(text->hint, "Step", 4) == 0 && colon;
+        own_notation(a, !has_steps && of_step ? colon + 2 : text->hint, sizeof q->mistake,
+                     q->mistake);
+        if (strncmp(q->mistake, "delta", 5) != 0)
+            q->mistake[0] = (char)toupper((unsigned char)q->mistake[0]);
+    }
+    say_verdict(q, v, name, sentence);
     if (v->kind != VERDICT_EXACT)
         snprintf(q->arithmetic, sizeof q->arithmetic, "%s", v->arithmetic);
 }
@@ -180,22 +283,24 @@ void grade_steps(grading *g, const script *s, int last, const steps *a, int n, c
     mistakes_report *report = need(malloc(sizeof *report));
     grade *q[STEPS_COUNT] = {NULL};
     for (int k = 0; k < n; k++) {
-        int dim[3];
-        steps_dims(a, x[k].what, dim);
-        q[k] = add_grade(g, x[k].name, s, last);
+        q[k] = add_grade(g, s, last);
         if (!q[k]) continue;
         const double *got = s->buffer[x[k].b].data;
-        if (grade_nan(q[k], got, dim[1], dim[2], "row", s->call[last].blanks)) continue;
+        const ptrdiff_t size = steps_size(a, x[k].what), e = first_nan(size, got);
+        char first[60];
+        const int columns = a->dim[x[k].what][2];
+        cell_name(&(writer){first, sizeof first}, a, x[k].what,
+                  (int[]){0, (int)e / columns, (int)e % columns});
+        if (grade_nan(g, q[k], size, got, s->call[last].blanks, first)) continue;
         answer.got[x[k].what] = got;
         answer.before[x[k].what] = x[k].before;
     }
     need(mistakes_judge(a, &answer, report) ? report : NULL);
     for (int k = 0; k < n; k++) {
-        if (!answer.got[x[k].what]) continue;
+        if (!q[k] || !answer.got[x[k].what]) continue;
         const verdict *v = &report->of[x[k].what];
         mistake_set named = v->named & ~impossible(a);
-        if (named == 0) named = v->named;
-        name_mistakes(q[k], v, named & report->all ? named & report->all : named);
+        name_mistakes(a, q[k], v, named & report->all ? named & report->all : named, g->which != 3);
     }
     free(report);
 }
@@ -235,11 +340,10 @@ double *add_overwritten(matrix *x)
     return values;
 }
 
-grade *judge_matrix(grading *g, const char *name, const script *s, int last, int b, matrix *x,
-                    verdict *v)
+grade *judge_matrix(grading *g, const script *s, int last, int b, matrix *x, verdict *v)
 {
     x->m.candidate = x->candidate;
-    return grade_matrix(g, name, s, last, b, x->m, v);
+    return grade_matrix(g, s, last, b, x->m, v);
 }
 
 void close_matrix(matrix *x)

@@ -2,23 +2,37 @@
  *
  * An exercise draws its arguments from a seed, has the submission called with them (child.h),
  * computes what is right, and adds one grade for each quantity: see small.c (E0 to E3) and
- * attention.c (E4 to E7). */
+ * attention.c (E4 to E7), bugs.c (E8) and kernel_check.c (E9). */
 #ifndef EXERCISES_GRADING_H
 #define EXERCISES_GRADING_H
 #include "common/mistakes.h"
 #include "child.h"
 
-enum { MAX_GRADES = 8, HINTS = 3, EXERCISES = 8 };
+enum { MAX_GRADES = 11, HINTS = 3, EXERCISES = 10 };
+
+/* What is graded by itself */
+typedef struct {
+    const char *name;    /* "dS" */
+    const char *element; /* how an element is written: "dS[k]" */
+    unsigned blanks;     /* bit n: BLANK(n) stands in what computes it */
+    bool begins;         /* the first of a function that needs nothing of those before */
+    /* The step; the term; the line with a blank.  Then a part of the verdict while the file is as it
+     * came; NULL: BLANK( */
+    const char *hint[HINTS + 1];
+} exercise_part;
 
 typedef struct {
-    const char *name;     /* "dS" */
-    verdict_kind kind;    /* not asked: the program did not come so far */
-    char text[900];       /* what follows the kind: "no delta", and what that is */
-    char arithmetic[600]; /* the worst cell, empty if there is none to show */
-    const char *mistake;  /* named: where to look; else NULL */
+    const exercise_part *of; /* what is graded */
+    verdict_kind kind;       /* not asked: the program did not come so far */
+    char text[900];          /* what follows the kind: "no delta", and what that is */
+    char arithmetic[600];    /* the worst cell, empty if there is none to show */
+    bool read_early;         /* what was not written yet was read */
+    char mistake[200];       /* named: where to look */
+    const char *const *hint; /* in place of those of the quantity; else NULL */
 } grade;
 
 typedef struct {
+    int which;           /* the exercise */
     const char *program; /* the submission, compiled */
     double seconds;      /* its time limit */
     uint64_t seed, state;
@@ -31,9 +45,7 @@ typedef struct {
 typedef struct {
     const char *file, *title; /* "e3_softmax", "softmax" */
     void (*grade)(grading *g);
-    struct {
-        const char *name, *hint[HINTS]; /* the step; the term; the line with a blank */
-    } of[MAX_GRADES];
+    exercise_part of[MAX_GRADES];
 } exercise;
 extern const exercise exercises[EXERCISES];
 
@@ -45,6 +57,8 @@ void grade_dropout(grading *g);
 void grade_row(grading *g);
 void grade_delta(grading *g);
 void grade_online(grading *g);
+void grade_bugs(grading *g);
+void grade_kernel(grading *g);
 
 /* Random numbers of g->state */
 uint64_t next_number(grading *g);
@@ -55,12 +69,18 @@ double *draw_array(grading *g, ptrdiff_t n);
 /* Runs the script and keeps how it ended. */
 void run_calls(grading *g, script *s);
 
-/* A new grade; `calls` calls up to `last` led to it.  NULL: the program did not come so far. */
-grade *add_grade(grading *g, const char *name, const script *s, int last);
-/* true: got holds a NaN that somebody computed, or a blank was reached; the grade says so.  A
- * row, of `columns` elements, is called `word`. */
-bool grade_nan(grade *q, const double *got, int rows, int columns, const char *word,
-               unsigned blanks);
+/* A new grade, of the next quantity; `calls` calls up to `last` led to it.  NULL: the program did not
+ * come so far. */
+grade *add_grade(grading *g, const script *s, int last);
+/* true: got holds a NaN that somebody computed, or a blank was reached; the grade says so.  first:
+ * the name of the first element that is NaN. */
+bool grade_nan(grading *g, grade *q, ptrdiff_t n, const double *got, unsigned reached,
+               const char *first);
+ptrdiff_t first_nan(ptrdiff_t n, const double *got); /* n: none was computed */
+/* Is got, but for rounding, what was held before (NULL: 0) and these values? */
+bool same_numbers(ptrdiff_t n, const double *got, const double *before, const double *values);
+/* If it is wrong, and without a name: it follows from what is wrong before it. */
+void grade_follows(grade *q, bool follows, const char *from);
 void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence);
 
 enum { MAX_CANDIDATES = 8 };
@@ -80,15 +100,12 @@ extern const char overwritten[];    /* what that is */
 void close_matrix(matrix *x);
 
 /* The grade of such a matrix in buffer b, which `last` wrote last; its verdict in *v. */
-grade *judge_matrix(grading *g, const char *name, const script *s, int last, int b, matrix *x,
-                    verdict *v);
-grade *grade_matrix(grading *g, const char *name, const script *s, int last, int b,
-                    mistakes_matrix m, verdict *v);
+grade *judge_matrix(grading *g, const script *s, int last, int b, matrix *x, verdict *v);
+grade *grade_matrix(grading *g, const script *s, int last, int b, mistakes_matrix m, verdict *v);
 bool is_shown(const grade *q, const verdict *v); /* is there an arithmetic to show? */
 
 /* Quantities of attention, n of them in buffers b. */
 typedef struct {
-    const char *name;
     steps_name what;
     int b;
     const double *before;

@@ -5,6 +5,7 @@
  *     nonce, how many numbers follow, 1 if arrays begin at a page and 0 if they end at one,
  *     and then any of
  *     BUFFER  n  x_0 ... x_n-1                            an array; they are counted from 0
+ *     FLOATS  n  x_0 ... x_n-1                            the same, held as floats
  *     CALL    function  n  argument_1 ... argument_n      a buffer is meant by its number
  *             m  buffer_1 ... buffer_m                    what the call may write
  *
@@ -26,7 +27,16 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { TAG_BUFFER = 1, TAG_CALL, TAG_REPLY, TAG_OUTSIDE, TAG_STACK, TAG_CRASH, TAG_FORK };
+enum {
+    TAG_BUFFER = 1,
+    TAG_CALL,
+    TAG_REPLY,
+    TAG_OUTSIDE,
+    TAG_STACK,
+    TAG_CRASH,
+    TAG_FORK,
+    TAG_FLOATS
+};
 enum { REPLY_HEADER = 6, MAX_BUFFERS = 200, MAX_POINTS = 16 };
 enum { EXIT_BAD_INPUT = 78, EXIT_NO_ANSWER = 79, EXIT_OTHER_END = 80 };
 
@@ -45,8 +55,16 @@ enum {
     CALL_DELTAS,
     CALL_BACKWARD,
     CALL_ONLINE,
-    CALL_RECOMPUTED
+    CALL_RECOMPUTED,
+    CALL_FINDINGS,
+    CALL_CHECK,
+    CALL_CHECK_KERNEL,
+    CALL_KERNEL
 };
+
+/* E8: at most so many checks, the length of a name, backwards that are planted; the arrays, as indices
+ * of steps_name, the given ones first.  E9: sizes. */
+enum { MAX_CHECKS = 12, CHECK_NAME = 40, BUG_GIVEN = 6, BUG_ARRAYS = 17, LARGEST_SIZE = 64 };
 
 /* The functions of E0: f(x) = sin(x / s), exp(x / s), s / x */
 enum { F_SIN, F_EXP, F_INVERSE, F_COUNT };

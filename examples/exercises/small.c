@@ -107,7 +107,7 @@ void grade_derivative(grading *g)
     snprintf(g->sizes, sizeof g->sizes, "%d functions, x from %.2g to %.4g", CASES, fabs(c[0].x),
              fabs(c[CASES - 1].x));
     run_calls(g, &s);
-    grade *q = add_grade(g, "derivative", &s, CASES - 1);
+    grade *q = add_grade(g, &s, CASES - 1);
     unsigned blanks = 0;
     for (int k = 0; q && k < CASES; k++) {
         const double *points = s.buffer[k].data;
@@ -119,7 +119,7 @@ void grade_derivative(grading *g)
         if (c[k].error > worst->error) worst = &c[k];
         blanks |= s.call[k].blanks;
     }
-    if (q && !grade_nan(q, &worst->got, 1, 1, "answer", blanks)) {
+    if (q && !grade_nan(g, q, 1, &worst->got, blanks, "the answer")) {
         q->kind = worst->error < 1e-8 ? VERDICT_EXACT : VERDICT_WRONG;
         if (q->kind == VERDICT_WRONG)
             say_difference(q, c, worst);
@@ -139,7 +139,7 @@ void grade_derivative(grading *g)
 
 /* The right contribution is k dy, so is each wrong one. */
 typedef struct {
-    const char *name, *formula;
+    const char *formula;
     double k;
     struct {
         const char *name, *sentence;
@@ -165,12 +165,13 @@ static void grade_multiple(grading *g, const script *s, int last, int b, int n, 
     }
     x.m.ratio = (const mistakes_ratio[]){{2, "2"}};
     x.m.ratios = 1;
-    grade *q = judge_matrix(g, of->name, s, last, b, &x, &v);
+    grade *q = judge_matrix(g, s, last, b, &x, &v);
     if (is_shown(q, &v))
-        snprintf(q->arithmetic, sizeof q->arithmetic,
-                 "element %d: %.4g from before + %s = %.4g + %.4g = %.4g, you have %.4g", v.cell[1],
-                 before[v.cell[1]], of->formula, before[v.cell[1]], x.right[v.cell[1]], v.right,
-                 v.got);
+        snprintf(
+            q->arithmetic, sizeof q->arithmetic,
+            "element %d: the %.4g that it held before + %s = %.4g + %.4g = %.4g, you have %.4g",
+            v.cell[1], before[v.cell[1]], of->formula, before[v.cell[1]], x.right[v.cell[1]],
+            v.right, v.got);
     close_matrix(&x);
 }
 
@@ -197,21 +198,17 @@ void grade_used_twice(grading *g)
     static const char once[] =
         "One of the two contributions is lost: da and db are one array here.";
     grade_multiple(g, &s, 0, x, n, dy, before,
-                   &(multiple){"scale dx",
-                               "c dy",
+                   &(multiple){"c dy",
                                c,
                                {{"overwritten", overwritten, c, true},
                                 {"c forgotten", forgotten, 1, false},
                                 {"divided by c", "dx holds dy / c.", 1 / c, false},
                                 {"c forgotten, and overwritten", forgotten, 1, true}}});
-    const multiple add = {"add da", "dy", 1, {{"overwritten", overwritten, 1, true}}};
-    multiple add_b = add;
-    add_b.name = "add db";
+    const multiple add = {"dy", 1, {{"overwritten", overwritten, 1, true}}};
     grade_multiple(g, &s, 1, a, n, dy, before, &add);
-    grade_multiple(g, &s, 1, b, n, dy, before, &add_b);
+    grade_multiple(g, &s, 1, b, n, dy, before, &add);
     grade_multiple(g, &s, 3, sum, n, dy, before,
-                   &(multiple){"c x + x",
-                               "c dz + dz",
+                   &(multiple){"c dz + dz",
                                c + 1,
                                {{"overwritten", overwritten, c, true},
                                 {"overwritten", overwritten, 1, true},
@@ -219,8 +216,7 @@ void grade_used_twice(grading *g)
                                 {"c forgotten", forgotten, 2, false},
                                 {"add forgotten", "dx lacks what add contributes.", c, false}}});
     grade_multiple(g, &s, 4, same, n, dy, before,
-                   &(multiple){"x + x",
-                               "dz + dz",
+                   &(multiple){"dz + dz",
                                2,
                                {{"overwritten", overwritten, 1, true},
                                 {"overwritten", overwritten, 2, true},
@@ -273,11 +269,12 @@ static void grade_product(grading *g, const char *name, const script *s, int b,
     add_overwritten(&x);
     x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {p->n, "the number of terms"}};
     x.m.ratios = p->n == 2 ? 1 : 2;
-    grade *q = judge_matrix(g, name, s, 0, b, &x, &v);
+    grade *q = judge_matrix(g, s, 0, b, &x, &v);
     if (is_shown(q, &v)) {
         const int i = v.cell[1], j = v.cell[2];
-        int n = snprintf(q->arithmetic, sizeof q->arithmetic, "%s[%c%d,%c%d] = %.4g from before",
-                         name, x.m.letter[0], i, x.m.letter[1], j, before[i * p->J + j]);
+        int n = snprintf(q->arithmetic, sizeof q->arithmetic,
+                         "%s[%c%d,%c%d] = the %.4g that it held before", name, x.m.letter[0], i,
+                         x.m.letter[1], j, before[i * p->J + j]);
         for (int k = 0; k < p->n; k++)
             n += snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " + %.4g*%.4g",
                           p->left[i * p->left_i + k * p->left_k],
@@ -313,9 +310,12 @@ void grade_matmul(grading *g)
 
 /* ------------------------------------------------------------------ E3 ------------------------ */
 
+enum { MOST_SCORES = 7 };
+
 static const mistake of_softmax[] = {
-    MISTAKE_NO_DELTA, MISTAKE_DELTA_OF_ONES, MISTAKE_DELTA_MEAN, MISTAKE_DELTA_UNWEIGHTED,
-    MISTAKE_DIAGONAL, MISTAKE_NO_P,          MISTAKE_SIGN,       MISTAKE_DELTA_ADDED};
+    MISTAKE_NO_DELTA,          MISTAKE_DELTA_OF_ONES, MISTAKE_DELTA_MEAN, MISTAKE_DELTA_UNWEIGHTED,
+    MISTAKE_DIAGONAL,          MISTAKE_NO_P,          MISTAKE_SIGN,       MISTAKE_DELTA_ADDED,
+    MISTAKE_DELTA_NOT_COMPLETE};
 enum { OF_SOFTMAX = sizeof of_softmax / sizeof *of_softmax };
 
 /* Attention with one query and V = 1: then dP = dO, which is drawn. */
@@ -336,10 +336,10 @@ static steps *draw_row(grading *g, int N)
 /* Which wrong backwards does a check with this dP let pass? */
 static void grade_upstream(grading *g, const script *s, int b, const steps *a)
 {
-    grade *q = add_grade(g, "upstream", s, 0);
+    grade *q = add_grade(g, s, 0);
     const int N = a->p.N;
     const double *dP = s->buffer[b].data;
-    if (!q || grade_nan(q, dP, N, 1, "element", s->call[0].blanks)) return;
+    if (!q || grade_nan(g, q, N, dP, s->call[0].blanks, "dP")) return;
     q->kind = VERDICT_WRONG;
     for (int j = 0; j < N; j++)
         if (!isfinite(dP[j])) {
@@ -403,6 +403,10 @@ static void grade_jacobian(grading *g, const script *s, int b, const steps *a)
                                     false);
     double *no_P = add_candidate(&x, "no P in front", "J_jk lacks the factor P_j.", false);
     double *all = add_candidate(&x, "sign", "J_jk has the wrong sign everywhere.", false);
+    double *one = add_candidate(&x, "1 everywhere",
+                                "J_jk is P_j (1 - P_k) for k != j as well: S_k is in the numerator "
+                                "of P_k alone.",
+                                false);
     for (int j = 0; j < N; j++)
         for (int k = 0; k < N; k++) {
             const int e = j * N + k;
@@ -413,28 +417,65 @@ static void grade_jacobian(grading *g, const script *s, int b, const steps *a)
             without[e] = -P[j] * P[k];
             no_P[e] = (j == k) - P[k];
             all[e] = -x.right[e];
+            one[e] = P[j] * (1 - P[k]);
         }
     x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {N, "N"}};
     x.m.ratios = 2;
-    grade *q = judge_matrix(g, "J", s, 1, b, &x, &v);
+    grade *q = judge_matrix(g, s, 1, b, &x, &v);
     if (is_shown(q, &v)) {
         const int j = v.cell[1], k = v.cell[2];
-        if (j == k)
-            snprintf(q->arithmetic, sizeof q->arithmetic,
-                     "J[j%d,k%d] = %.4g * (1 - %.4g) = %.4g, you have %.4g", j, k, P[j], P[k],
-                     v.right, v.got);
-        else
-            snprintf(q->arithmetic, sizeof q->arithmetic,
-                     "J[j%d,k%d] = -%.4g * %.4g = %.4g, you have %.4g", j, k, P[j], P[k], v.right,
-                     v.got);
+        const char *formula = j == k ? "J[j%d,k%d] = P[%d] * (1 - P[%d]) = %.4g * (1 - %.4g)"
+                                     : "J[j%d,k%d] = -P[%d] * P[%d] = -%.4g * %.4g";
+        int n = snprintf(q->arithmetic, sizeof q->arithmetic, formula, j, k, j, k, P[j], P[k]);
+        snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " = %.4g, you have %.4g",
+                 v.right, v.got);
     }
     close_matrix(&x);
+}
+
+/* dS_k = sum_j dP_j J_jk; with the J of the submission, which may be wrong */
+static void grade_with_jacobian(grading *g, const script *s, int b, const steps *a, const double *J)
+{
+    const int N = a->p.N;
+    const double *dP = a->at[STEPS_DP], *right = a->at[STEPS_DS];
+    grade_steps(g, s, 2, a, 1, &(step_answer){STEPS_DS, b, NULL});
+    grade *q = &g->of[g->grades - 1];
+    if (s->answered <= 2 || q->kind == VERDICT_EXACT) return;
+    double sum[MOST_SCORES] = {0}, sum_of_last[MOST_SCORES];
+    bool without_J = false;
+    for (int e = 0; e < N * N; e++) {
+        without_J |= isnan(J[e]);
+        sum[e % N] += dP[e / N] * J[e];
+    }
+    if (without_J && s->call[2].blanks == 0) {
+        q->kind = VERDICT_NOT_WRITTEN;
+        q->arithmetic[0] = 0;
+        snprintf(q->text, sizeof q->text, "it needs J, which is not written yet");
+        return;
+    }
+    const double *got = s->buffer[b].data;
+    if (!q->arithmetic[0]) return;
+    int k = 0;
+    for (int e = 0; e < N; e++)
+        if (fabs(got[e] - right[e]) > fabs(got[k] - right[k])) k = e;
+    int n = snprintf(q->arithmetic, sizeof q->arithmetic, "dS[%d] = sum_j dP[j] J[j,k%d] =", k, k);
+    for (int j = 0; j < N; j++)
+        n += snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, "%s %.4g*%.4g",
+                      j ? " +" : "", dP[j], a->at[STEPS_P][j] * ((j == k) - a->at[STEPS_P][k]));
+    snprintf(q->arithmetic + n, sizeof q->arithmetic - (size_t)n, " = %.4g, you have %.4g",
+             right[k], got[k]);
+    if (same_numbers(N, got, NULL, sum)) q->text[0] = 0;
+    for (int e = 0; e < N; e++) sum_of_last[e] = dP[N - 1] * J[(N - 1) * N + e];
+    if (q->kind == VERDICT_WRONG && same_numbers(N, got, NULL, sum_of_last))
+        snprintf(q->text, sizeof q->text,
+                 "\"the last term alone\".  A sum holds its last term alone: = in place of +=.");
+    grade_follows(q, same_numbers(N, got, NULL, sum), "J");
 }
 
 void grade_softmax(grading *g)
 {
     script s = {.calls = 0};
-    const int N = draw_size(g, 4, 7);
+    const int N = draw_size(g, 4, MOST_SCORES);
     steps *a = draw_row(g, N);
     const double *dP = a->at[STEPS_DO];
     const int u = script_unwritten(&s, "dP", N), p = script_buffer(&s, "P", N, a->at[STEPS_P]);
@@ -448,16 +489,8 @@ void grade_softmax(grading *g)
     run_calls(g, &s);
     grade_upstream(g, &s, u, a);
     grade_jacobian(g, &s, J, a);
-    grade_steps(g, &s, 2, a, 1, &(step_answer){"dS with J", STEPS_DS, slow, NULL});
-    grade *q = s.answered > 2 ? &g->of[g->grades - 1] : NULL;
-    bool without_J = false;
-    for (int e = 0; s.answered > 1 && e < N * N; e++) without_J |= isnan(s.buffer[J].data[e]);
-    if (q && q->kind != VERDICT_EXACT && without_J && s.call[2].blanks == 0) {
-        q->kind = VERDICT_NOT_WRITTEN;
-        q->arithmetic[0] = 0;
-        snprintf(q->text, sizeof q->text, "it needs J, which is not written yet");
-    }
-    grade_steps(g, &s, 3, a, 1, &(step_answer){"dS", STEPS_DS, fast, NULL});
+    grade_with_jacobian(g, &s, slow, a, s.buffer[J].data);
+    grade_steps(g, &s, 3, a, 1, &(step_answer){STEPS_DS, fast, NULL});
     close_script(&s);
     steps_close(a);
 }

@@ -195,6 +195,50 @@ START_TEST(overwritten_is_seen_where_a_gradient_holds_something_before)
 }
 END_TEST
 
+START_TEST(a_mistake_together_with_overwritten_has_both_names)
+{
+    steps *a = drawn(2, MISTAKE_BIT(MISTAKE_DK_LAST)), *before = drawn(2, 0);
+    steps *b = broken(a, MISTAKE_BIT(MISTAKE_DK_LAST));
+    mistakes_report r;
+    mistakes_answer answer = answer_of(b, IN(DK));
+    answer.before[STEPS_DK] = before->at[STEPS_K];
+    ck_assert(mistakes_judge(a, &answer, &r));
+    ck_assert_uint_eq(r.of[STEPS_DK].named, 0);
+    ck_assert_uint_eq(r.of[STEPS_DK].replaced, MISTAKE_BIT(MISTAKE_DK_LAST));
+    for (ptrdiff_t e = 0; e < steps_size(a, STEPS_DK); e++)
+        b->at[STEPS_DK][e] += before->at[STEPS_K][e];
+    ck_assert(mistakes_judge(a, &answer, &r));
+    ck_assert_uint_eq(r.of[STEPS_DK].named, MISTAKE_BIT(MISTAKE_DK_LAST));
+    ck_assert_uint_eq(r.of[STEPS_DK].replaced, 0);
+    steps_close(before);
+    steps_close(b);
+    steps_close(a);
+}
+END_TEST
+
+START_TEST(a_single_query_has_no_index)
+{
+    steps *a = steps_open(&(steps_problem){.H = 1, .G = 1, .T = 1, .N = 3, .D = 2, .Dv = 2});
+    const double K[] = {log(7), 0, log(2), log(3), 0, log(6)}, V[] = {1, 4, 5, 1, 0, 2};
+    memcpy(a->at[STEPS_K], K, sizeof K);
+    memcpy(a->at[STEPS_V], V, sizeof V);
+    for (int d = 0; d < 2; d++) a->at[STEPS_Q][d] = sqrt(2) * !d, a->at[STEPS_DO][d] = 1;
+    steps_forward(a, STEPS_R);
+    steps_backward(a);
+    steps *b = steps_copy(a);
+    b->at[STEPS_DS][1] = 1.2;
+    b->at[STEPS_DK][1] = 7;
+    mistakes_report r = judged(a, b, IN(DS) | IN(DK));
+    ck_assert_str_eq(r.of[STEPS_DS].arithmetic,
+                     "dS[1] = P[1] * (dP[1] - delta) = 0.2 * (6 - 4.9) = 0.22, you have 1.2");
+    ck_assert_str_eq(r.of[STEPS_DS].where, "only in element 1");
+    ck_assert_str_eq(r.of[STEPS_DK].arithmetic,
+                     "dK[k0,d1] = dR[0] * Q[1] = 0.0495*0 = 0, you have 7");
+    steps_close(b);
+    steps_close(a);
+}
+END_TEST
+
 START_TEST(mistakes_that_give_the_same_are_named_together)
 {
     /* without dropout A is P, and without a softcap it has no slope */
@@ -274,10 +318,14 @@ START_TEST(a_verdict_shows_its_arithmetic)
     *steps_cell(b, STEPS_DK, 0, 2, 1) = 7;
     *steps_cell(b, STEPS_DELTA, 0, 0, 0) = 4.90001;
     mistakes_report r = judged(a, b, IN(DS) | IN(DK) | IN(DELTA));
-    ck_assert_str_eq(r.of[STEPS_DS].arithmetic, "dS[q0,k1] = 0.2 * (6 - 4.9) = 0.22, you have 1.2");
-    ck_assert_str_eq(r.of[STEPS_DK].arithmetic, "dK[k2,d1] = -0.29*0 + 0.06*1 = 0.06, you have 7");
-    ck_assert_str_eq(r.of[STEPS_DELTA].arithmetic,
-                     "delta[q0] = 0.7*5 + 0.2*6 + 0.1*2 = 4.9, you have 4.90001");
+    ck_assert_str_eq(
+        r.of[STEPS_DS].arithmetic,
+        "dS[q0,k1] = P[q0,k1] * (dP[q0,k1] - delta[q0]) = 0.2 * (6 - 4.9) = 0.22, you have 1.2");
+    ck_assert_str_eq(r.of[STEPS_DK].arithmetic,
+                     "dK[k2,d1] = sum_i dR[i,k2] Q[i,d1] = -0.29*0 + 0.06*1 = 0.06, you have 7");
+    ck_assert_str_eq(
+        r.of[STEPS_DELTA].arithmetic,
+        "delta[q0] = sum_j P[q0,j] dP[q0,j] = 0.7*5 + 0.2*6 + 0.1*2 = 4.9, you have 4.90001");
     ck_assert_uint_eq(r.of[STEPS_DS].named, 0);
     ck_assert_str_eq(r.of[STEPS_DK].where, "only in row k2 (the last), column d1 (the last)");
     steps_close(b);
@@ -408,16 +456,17 @@ START_TEST(a_transpose_and_an_error_of_rank_one_are_described)
             for (int d = 0; d < 3; d++)
                 *steps_cell(b, STEPS_DV, h, j, d) =
                     *steps_cell(a, STEPS_DV, h, j, d) + (j + 1) * (d - 5);
-    assert_where(a, b, STEPS_DV, "all 30 elements; the error has rank one: it is u_i v_j");
+    assert_where(a, b, STEPS_DV,
+                 "all 30 elements; the error has rank one, as has what a single query contributes");
     *steps_cell(b, STEPS_DV, 1, 4, 2) += 1;
     assert_where(a, b, STEPS_DV, "all 30 elements");
     for (int h = 0; h < 2; h++)
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 5; j++)
                 *steps_cell(b, STEPS_DS, h, i, j) += (i + 1) * *steps_cell(a, STEPS_P, h, i, j);
-    assert_where(
-        a, b, STEPS_DS,
-        "22 of 30 elements; in each row the error is P_ij times one number: look at delta");
+    assert_where(a, b, STEPS_DS,
+                 "22 of 30 elements; the error of dS_ij is P_ij times one number for each row: "
+                 "look at delta");
     steps_close(b);
     steps_close(a);
 }
@@ -460,6 +509,91 @@ START_TEST(an_infinite_or_huge_answer_is_wrong)
     ck_assert_int_eq(judged(a, b, IN(DK)).of[STEPS_DK].kind, VERDICT_WRONG);
     steps_close(b);
     steps_close(a);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ any matrix ----------------- */
+
+/* A 3 x 3 matrix that is no part of attention: right, and added to `before` */
+static const double nine[9] = {1, -2, 3, 0.5, 4, -1, 2, -3, 0.25};
+static const double held[9] = {5, 5, 5, -5, -5, -5, 1, 1, 1};
+static const double other[9] = {3, 1, 4, 1, 5, 9, 2, 6, 5};
+
+static verdict judged_matrix(const double *got, const double *before, int columns)
+{
+    const mistakes_ratio ratio[] = {{7, "seven"}};
+    const mistakes_candidate candidate[] = {{"other", "It is the other one.", other, false},
+                                            {"other alone", "And set.", other, true}};
+    const double terms[9] = {6, 6, 6, 6, 6, 6, 6, 6, 6};
+    const mistakes_matrix m = {.rows = 9 / columns,
+                               .columns = columns,
+                               .word = {"row", "column"},
+                               .letter = {'j', 'k'},
+                               .got = got,
+                               .before = before,
+                               .right = nine,
+                               .terms = terms,
+                               .ratio = ratio,
+                               .ratios = 1,
+                               .candidate = candidate,
+                               .candidates = 2};
+    verdict v;
+    mistakes_judge_matrix(&m, &v);
+    return v;
+}
+
+/* got = a nine + b other + before */
+static verdict judged_sum(double a, double b, const double *before)
+{
+    double got[9];
+    for (int e = 0; e < 9; e++) got[e] = a * nine[e] + b * other[e] + (before ? before[e] : 0);
+    return judged_matrix(got, before, 3);
+}
+
+START_TEST(any_matrix_is_exact_close_wrong_or_not_written)
+{
+    ck_assert_int_eq(judged_sum(1, 0, held).kind, VERDICT_EXACT);
+    ck_assert_int_eq(judged_sum(1 + 1e-9, 0, NULL).kind, VERDICT_CLOSE);
+    ck_assert_int_eq(judged_sum(1 + 1e-4, 0, NULL).kind, VERDICT_WRONG);
+    double got[9];
+    memcpy(got, nine, sizeof got);
+    got[7] = (double)NAN;
+    verdict v = judged_matrix(got, NULL, 3);
+    ck_assert_int_eq(v.kind, VERDICT_NOT_WRITTEN);
+    ck_assert_str_eq(v.where, "only in row j2 (the last), column k1");
+}
+END_TEST
+
+START_TEST(a_candidate_is_named_if_it_is_added_or_set_as_it_says)
+{
+    ck_assert_uint_eq(judged_sum(0, 1, held).named, 1);
+    ck_assert_uint_eq(judged_sum(0, 1, NULL).named, 3); /* nothing was held before: both */
+    ck_assert_uint_eq(judged_matrix(other, held, 3).named, 2);
+    ck_assert_uint_eq(judged_sum(0.5, 0.5, held).named, 0);
+    ck_assert_uint_eq(judged_sum(1, 0, held).named, 0); /* right first */
+}
+END_TEST
+
+START_TEST(what_a_wrong_matrix_has_in_common_is_described)
+{
+    ck_assert_str_eq(judged_sum(7, 0, held).where,
+                     "every element is 7 = seven times the right one");
+    ck_assert_str_eq(judged_sum(-1, 0, held).where, "every element has the wrong sign");
+    ck_assert_str_eq(judged_sum(0, 0, held).where, "nothing was added");
+    double off[9], on[9];
+    for (int e = 0; e < 9; e++) {
+        off[e] = nine[e] + (e % 4 != 0) * other[e];
+        on[e] = nine[e] + (e % 4 == 0) * other[e];
+    }
+    ck_assert_str_eq(judged_matrix(off, NULL, 3).where, "every element with k != j");
+    ck_assert_str_eq(judged_matrix(on, NULL, 3).where, "every element with k = j");
+    on[8] = nine[8];
+    ck_assert_str_eq(judged_matrix(on, NULL, 3).where, "only in rows j0 to j1, columns k0 to k1");
+    verdict v = judged_matrix(on, NULL, 1);
+    ck_assert_str_eq(v.where, "only in rows j0, j4");
+    ck_assert_int_eq(v.cell[1], 4);
+    assert_close(v.right, 4, 0);
+    assert_close(v.got, 9, 0);
 }
 END_TEST
 
@@ -534,10 +668,13 @@ END_TEST
 
 SUITE(examples_mistakes, no_right_answer_is_called_wrong, every_mistake_is_what_its_sentence_says,
       every_mistake_is_named, overwritten_is_seen_where_a_gradient_holds_something_before,
+      a_mistake_together_with_overwritten_has_both_names, a_single_query_has_no_index,
       mistakes_that_give_the_same_are_named_together, the_mistakes_on_paper,
       a_verdict_shows_its_arithmetic, two_mistakes_are_never_given_a_wrong_name,
       a_constant_ratio_is_described_with_its_name, where_the_wrong_elements_lie_is_described,
       a_transpose_and_an_error_of_rank_one_are_described, what_was_not_written_is_described,
-      an_infinite_or_huge_answer_is_wrong, every_mistake_has_a_name_a_sentence_and_a_hint,
-      ratios_that_are_equal_are_noticed, drawn_problems_tell_apart_what_is_asked,
-      the_same_seed_draws_the_same_problem)
+      an_infinite_or_huge_answer_is_wrong, any_matrix_is_exact_close_wrong_or_not_written,
+      a_candidate_is_named_if_it_is_added_or_set_as_it_says,
+      what_a_wrong_matrix_has_in_common_is_described,
+      every_mistake_has_a_name_a_sentence_and_a_hint, ratios_that_are_equal_are_noticed,
+      drawn_problems_tell_apart_what_is_asked, the_same_seed_draws_the_same_problem)

@@ -109,6 +109,13 @@ static double column_delta(int h, int j)
     return sum;
 }
 
+static double delta_so_far(int h, int i, int j)
+{
+    double sum = 0;
+    for (int k = 0; k <= j; k++) sum += P[h][i][k] * dP[h][i][k];
+    return sum;
+}
+
 static double gradient_of_score(int h, int i, int j)
 {
     const int T = x->p.T;
@@ -117,6 +124,7 @@ static double gradient_of_score(int h, int i, int j)
     case MISTAKE_DELTA_ROW_BEFORE: return p * (u - delta[h][(i + T - 1) % T]);
     case MISTAKE_DELTA_ROW_AFTER: return p * (u - delta[h][(i + 1) % T]);
     case MISTAKE_DELTA_FIRST_ROW: return p * (u - delta[h][0]);
+    case MISTAKE_DELTA_NOT_COMPLETE: return p * (u - delta_so_far(h, i, j));
     case MISTAKE_DELTA_OF_COLUMN: return p * (u - column_delta(h, j));
     case MISTAKE_DIAGONAL: return p * (1 - p) * u;
     case MISTAKE_NO_P: return u - mean;

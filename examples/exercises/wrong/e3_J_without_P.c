@@ -1,5 +1,5 @@
 // expect J: wrong, no P in front
-// expect dS with J: wrong
+// expect dS with J: wrong, it follows from J
 #include "exercise.h"
 
 void upstream(int N, double *dP)

@@ -1,4 +1,4 @@
-// expect dS: wrong, was added to
+// expect dS: wrong, begin with dS[k] = 0
 #include "exercise.h"
 
 void upstream(int N, double *dP)

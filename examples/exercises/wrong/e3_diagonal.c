@@ -1,5 +1,5 @@
 // expect J: wrong, diagonal
-// expect dS with J: wrong, diagonal alone
+// expect dS with J: wrong, it follows from J
 // expect dS: wrong, diagonal alone
 #include "exercise.h"
 

@@ -1,12 +1,13 @@
-// expect dQ: wrong
-// expect dK: wrong
+// expect dS: wrong, delta not complete
+// expect dQ: wrong, delta not complete
+// expect dK: wrong, delta not complete
 #include "exercise.h"
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ,
-                            double *dK, double *dV)
+                            const double *V, const double *P, const double *dO, double *dP,
+                            double *dS, double *dQ, double *dK, double *dV)
 {
-    double dP[64], delta = 0;
+    double delta = 0;
 
     for (int j = 0; j < N; j++) {
         dP[j] = 0;
@@ -18,7 +19,8 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
 
     for (int j = 0; j < N; j++) {
         delta += P[j] * dP[j];
-        double dR = c * (P[j] * (dP[j] - delta));
+        dS[j] = P[j] * (dP[j] - delta);
+        double dR = c * dS[j];
         for (int d = 0; d < D; d++) {
             dQ[d] += dR * K[j * D + d];
             dK[j * D + d] += dR * Q[d];

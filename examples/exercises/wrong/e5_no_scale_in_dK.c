@@ -2,17 +2,18 @@
 #include "exercise.h"
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ,
-                            double *dK, double *dV)
+                            const double *V, const double *P, const double *dO, double *dP,
+                            double *dS, double *dQ, double *dK, double *dV)
 {
-    double dP[64], delta = 0;
+    double delta = 0;
     for (int j = 0; j < N; j++) {
         dP[j] = 0;
         for (int d = 0; d < Dv; d++) dP[j] += dO[d] * V[j * Dv + d], dV[j * Dv + d] += P[j] * dO[d];
         delta += P[j] * dP[j];
     }
     for (int j = 0; j < N; j++) {
-        double dS = P[j] * (dP[j] - delta);
-        for (int d = 0; d < D; d++) dQ[d] += c * dS * K[j * D + d], dK[j * D + d] += dS * Q[d];
+        dS[j] = P[j] * (dP[j] - delta);
+        for (int d = 0; d < D; d++)
+            dQ[d] += c * dS[j] * K[j * D + d], dK[j * D + d] += dS[j] * Q[d];
     }
 }

@@ -1,22 +1,21 @@
 #include "exercise.h"
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ,
-                            double *dK, double *dV)
+                            const double *V, const double *P, const double *dO, double *dP,
+                            double *dS, double *dQ, double *dK, double *dV)
 {
     /* right, and looks at its numbers */
     double delta = 0;
     for (int j = 0; j < N; j++) {
-        double dP = 0;
-        for (int d = 0; d < Dv; d++) dP += dO[d] * V[j * Dv + d];
-        printf("dP[k%d] = %g\n", j, dP);
-        delta += P[j] * dP;
+        dP[j] = 0;
+        for (int d = 0; d < Dv; d++) dP[j] += dO[d] * V[j * Dv + d];
+        printf("dP[%d] = %g\n", j, dP[j]);
+        delta += P[j] * dP[j];
     }
     for (int j = 0; j < N; j++) {
-        double dP = 0;
-        for (int d = 0; d < Dv; d++) dP += dO[d] * V[j * Dv + d];
-        double dR = c * P[j] * (dP - delta);
-        fprintf(stderr, "dR[k%d] = %g\n", j, dR);
+        dS[j] = P[j] * (dP[j] - delta);
+        double dR = c * dS[j];
+        fprintf(stderr, "dR[%d] = %g\n", j, dR);
         for (int d = 0; d < Dv; d++) dV[j * Dv + d] += P[j] * dO[d];
         for (int d = 0; d < D; d++) dQ[d] += dR * K[j * D + d], dK[j * D + d] += dR * Q[d];
     }

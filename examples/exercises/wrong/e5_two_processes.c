@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
-                            const double *V, const double *P, const double *dO, double *dQ,
-                            double *dK, double *dV)
+                            const double *V, const double *P, const double *dO, double *dP,
+                            double *dS, double *dQ, double *dK, double *dV)
 {
-    double dP[64], delta = 0;
+    double delta = 0;
     if (fork() < 0) return;
 
     for (int j = 0; j < N; j++) {
@@ -21,7 +21,8 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
     for (int j = 0; j < N; j++) delta += P[j] * dP[j];
 
     for (int j = 0; j < N; j++) {
-        double dR = c * (P[j] * (dP[j] - delta));
+        dS[j] = P[j] * (dP[j] - delta);
+        double dR = c * dS[j];
         for (int d = 0; d < D; d++) {
             dQ[d] += dR * K[j * D + d];
             dK[j * D + d] += dR * Q[d];

@@ -1,4 +1,4 @@
-// expect delta: wrong, was added to
+// expect delta: wrong, begin with delta[i] = 0
 #include "exercise.h"
 
 void attention_deltas(int T, int Dv, const double *O, const double *dO, double *delta)

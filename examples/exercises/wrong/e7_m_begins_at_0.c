@@ -1,5 +1,5 @@
-// expect O: wrong, r7
-// expect lse: wrong, r7
+// expect O: wrong, with which m
+// expect lse: wrong, with which m
 #include "exercise.h"
 
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,

@@ -1,5 +1,5 @@
-// expect O: wrong, row r4
-// expect lse: wrong, NaN
+// expect O: wrong, what is m - m'
+// expect lse: wrong, what is m - m'
 #include "exercise.h"
 
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,

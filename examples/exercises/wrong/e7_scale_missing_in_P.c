@@ -1,6 +1,6 @@
-// expect dQ: wrong
-// expect dK: wrong
-// expect dV: wrong
+// expect dQ: wrong, P without c
+// expect dK: wrong, P without c
+// expect dV: wrong, P without c
 #include "exercise.h"
 
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
