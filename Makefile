@@ -488,7 +488,7 @@ page: ## out/attic.html: attention, forward and backward, to look at and to chan
 page_wasm := $(B)/page.wasm
 page-wasm: $(page_wasm)
 	@cp $< build/page.wasm
-$(page_wasm): $(call objects,$(filter-out page/tests/%,$(page_c)) $(filter-out %/verdict.c,$(common_c))) $(static)
+$(page_wasm): $(call objects,$(filter-out page/tests/%,$(page_c)) $(filter-out examples/common/verdict%,$(common_c))) $(static)
 	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
 
