@@ -56,14 +56,15 @@ function verdict(place, good, html) {
     place.innerHTML = `<strong>${good ? 'Right.' : 'No.'}</strong> ${html}`
 }
 
-/* A question and its buttons.  `done(good)` is called when it is answered. */
+/* A question and its buttons.  `done(moves)` is called when it is answered; moves: the focus goes on to
+ * what comes next, as somebody without a mouse expects. */
 export function buttonsQuestion(context, { text, options, judge }, done) {
     const answer = el('p', { class: 'verdict', hidden: true })
     const group = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' })
     options.forEach((option, k) => {
         const b = el('button', { type: 'button' })
         b.innerHTML = formulaHtml(option)
-        b.onclick = () => {
+        b.onclick = (event) => {
             const { good, html, right } = judge(k)
             answer.hidden = false
             verdict(answer, good, html)
@@ -73,7 +74,7 @@ export function buttonsQuestion(context, { text, options, judge }, done) {
                 other.classList.toggle('correct', at === right)
             })
             context.say(answer.textContent)
-            done(good)
+            done(event.detail === 0)
         }
         group.append(b)
     })
@@ -135,7 +136,7 @@ function numberQuestion(context, screen, ask, done) {
         if (good) verdict(answer, true, html)
         else [answer.className, answer.innerHTML] = ['verdict', html]
         context.say(answer.textContent)
-        done(good)
+        done(true)
     }
     const form = el('form', { class: 'options' },
         el('label', { for: id }, ask.label || `${shortName(name, row, column, context.trace)} =`), input,
@@ -181,8 +182,8 @@ const makers = { sign: signQuestion, choice: choiceQuestion, number: numberQuest
 
 /* ------------------------------------------------------------------ a screen ------------------- */
 
-/* One screen with its questions, and `onward` under them; `ended()` is called when the last one is
- * answered. */
+/* One screen with its questions, and `onward` under them; `ended(moves)` is called when the last one
+ * is answered. */
 export function screenView(context, screen, onward, ended) {
     const open = new Set(screen.asks || [])
     const known = new Set() // cells whose sign is known: "dS 0 1"
@@ -228,15 +229,17 @@ export function screenView(context, screen, onward, ended) {
 
     const questions = el('div', { class: 'questions' })
     const asks = [...(screen.asks || [])]
-    function next() {
+    function next(moves) {
         const ask = asks.shift()
-        if (!ask) return ended()
-        questions.append(makers[ask.kind](context, screen, ask, () => {
+        if (!ask) return ended(moves)
+        const question = makers[ask.kind](context, screen, ask, (goesOn) => {
             open.delete(ask)
             if (ask.kind === 'sign') known.add(ask.cell.join(' '))
             update()
-            next()
-        }))
+            next(goesOn)
+        })
+        questions.append(question)
+        if (moves) question.querySelector('input, button').focus()
     }
 
     const about = screen.tensor && context.trace.at[screen.tensor]
@@ -256,7 +259,7 @@ export function screenView(context, screen, onward, ended) {
     function update() {
         for (const view of views) view.update()
     }
-    next()
+    next(false)
     update()
     return { element, update }
 }
@@ -301,9 +304,10 @@ export function tourView(context, tour) {
         links.hidden = built < count - 1
         next.textContent = 'Skip'
         next.className = 'plain'
-        view = screenView(context, screen, buttons, () => {
+        view = screenView(context, screen, buttons, (moves) => {
             next.textContent = 'Continue'
             next.className = 'main'
+            if (moves) (next.hidden ? back : next).focus()
         })
         body.replaceChildren(view.element)
     }
