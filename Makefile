@@ -99,7 +99,7 @@ B := build/$(compiler)-$(if $(ARCH),$(ARCH),generic)-$(MODE)$(if $(PLAIN),-plain
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
 common_c := $(sort $(wildcard examples/common/*.c))
-page_c := $(sort $(wildcard page/*.c))
+page_c := $(sort $(wildcard page/*.c page/tests/*.c))
 # The grader of the exercises.  e3_softmax.c, solutions/ and wrong/ are what it grades.
 grade_c := $(sort $(filter-out examples/exercises/e% %/runner.c,$(wildcard examples/exercises/*.c)))
 bench_c := $(sort $(wildcard bench/*.c))
@@ -480,16 +480,19 @@ page: ## out/attic.html: attention, forward and backward, to look at and to chan
 page_wasm := $(B)/page.wasm
 page-wasm: $(page_wasm)
 	@cp $< build/page.wasm
-$(page_wasm): $(call objects,$(page_c) $(filter-out %/verdict.c,$(common_c))) $(static)
+$(page_wasm): $(call objects,$(filter-out page/tests/%,$(page_c)) $(filter-out %/verdict.c,$(common_c))) $(static)
 	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
+
+$(B)/page/tests/train_twin: $(call objects,page/tests/train_twin.c examples/common/options.c) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 # The numbers of the page are compared with those of a native program with the same mathematical functions
 # (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.
 check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
-	$(sub) CC=musl-gcc ARCH= build/musl-gcc-generic-release/examples/trace
+	$(sub) CC=musl-gcc ARCH= $(addprefix build/musl-gcc-generic-release/,examples/trace page/tests/train_twin)
 	@node --test --test-reporter=spec $(or $(PAGE_TESTS),page/tests/)
 	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
 	$(if $(FIREFOX),@node page/tests/firefox.mjs)

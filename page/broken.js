@@ -63,11 +63,15 @@ function matrixTable(tensor, which) {
     return `<figure class="matrix compact"><figcaption><b>${tensor.name}</b> <span>${name}</span></figcaption><div class="scroll"><table role="grid" aria-readonly="true" aria-label="${tensor.name} ${name}">${columnLetter ? `<thead><tr><td></td>${heads.join('')}</tr></thead>` : ''}<tbody>${rows.join('')}</tbody></table></div></figure>`
 }
 
+/* Those of a trace.  Without a softcap dX is dU, and that is dS: once is enough. */
+const gradientsOf = ({ at, steps }) =>
+    gradients.filter((name) => at[name] && (steps[2].on || (name !== 'dU' && name !== 'dX')))
+
 /* ------------------------------------------------------------------ the checks ------------------- */
 
 /* The identities, and the numerical values as the last check. */
 export function checksOf(trace, numerical) {
-    const wrong = gradients.filter((name) => numerical.at[name] && wrongCells(numerical.at[name]))
+    const wrong = gradientsOf(numerical).filter((name) => wrongCells(numerical.at[name]))
     const checks = trace.identities.map((x) => ({
         name: x.name,
         formula: x.formula,
@@ -162,7 +166,7 @@ export function brokenView(context) {
         shownKey = key
         const numerical = context.numerical()
         const { checks: all, wrong } = checksOf(context.trace, numerical)
-        const names = gradients.filter((name) => numerical.at[name] && !sameAsOther(numerical, name))
+        const names = gradientsOf(numerical)
         const name = names.includes(looked) ? looked : names.find((n) => wrong.includes(n)) || 'dS'
         const mistake = context.engine.mistakes.find((m) => m.name === state.mistake)
         sentence.innerHTML = mistake ? formulaHtml(mistake.sentence) : 'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.'
@@ -178,11 +182,6 @@ export function brokenView(context) {
         if (focused) chips.querySelector(`[data-gradient="${focused}"]`)?.focus()
         pair.innerHTML = matrixTable(numerical.at[name], 'values') + matrixTable(numerical.at[name], 'numerical')
         updateChecks(all)
-    }
-
-    /* A step that is off copies its gradient: one of the two is enough. */
-    function sameAsOther({ steps }, name) {
-        return (name === 'dU' || name === 'dX') && !steps[2].on
     }
 
     /* ---------------------------------------------------------- the question ----- */

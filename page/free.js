@@ -8,6 +8,7 @@ import { commandLine, element as elementPattern, paper, sizes, toHash } from './
 import { presets, resized } from './presets.js'
 import { ownFormula } from './tour.js'
 import { stripView } from './strip.js'
+import { toolsView } from './panels.js'
 
 /* What each quantity is computed from. */
 const reads = {
@@ -459,13 +460,14 @@ export function freeView(context) {
         },
     }, 'Reset')
 
+    const tools = toolsView(context)
     const element = el('article', { class: 'free' },
         el('h1', { tabindex: -1 }, 'Change any number'),
         el('p', { class: 'text' }, 'The forward runs from left to right; under each matrix stands its gradient. '
             + 'Q, K, V, dO, bias and keep are given: choose a cell and write 0.5 or ln 7.'),
         el('div', { class: 'toolbar' },
             el('label', { for: 'preset' }, 'Example'), preset, undo, redo, reset),
-        look, strip.element, el('div', { class: 'flow-place' }, flow), about, chips,
+        look, strip.element, el('div', { class: 'flow-place' }, flow), about, chips, tools.element,
         el('div', { class: 'settings' },
             el('section', {}, el('h2', {}, 'Sizes'), ...sizeFields.map((f) => f.element)),
             el('section', {}, el('h2', {}, 'Scores and weights'), ...scoreFields.map((f) => f.element)),
@@ -490,6 +492,7 @@ export function freeView(context) {
         editor.update()
         showChosen()
         strip.update()
+        tools.update()
     }
     return { element, update }
 }

@@ -50,15 +50,8 @@ const minus = (text) => text.replace(/-/g, '\u2212')
 const digits = (x) => minus(x.toPrecision(16))
 const few = (x) => (x === 0 ? '0' : minus(x.toPrecision(2)))
 
-/* Both numbers with 16 digits; those that they share at the front are marked: they cancel. */
-function sharedDigits(a, b) {
-    const texts = [digits(a), digits(b)]
-    let n = 0
-    while (n < texts[0].length && texts[0][n] === texts[1][n]) n++
-    return texts.map(
-        (text) => `<span class="same">${text.slice(0, n)}</span><b>${text.slice(n)}</b>`,
-    )
-}
+/* The distance between the loss and the next double. */
+const spacing = (loss) => 2 ** (Math.floor(Math.log2(Math.abs(loss) || 1)) - 52)
 
 /* ------------------------------------------------------------------ the two drawings ------------ */
 
@@ -68,7 +61,8 @@ const wide = 360
  * with the slope by the formula. */
 function drawMicroscope(f, h, formula, name) {
     const height = 210, left = 8, right = wide - 8, top = 30, bottom = 168, reach = 1.6
-    const at = Array.from({ length: 17 }, (_, k) => reach * h * (k / 8 - 1))
+    const count = h < 1e-12 ? 24 : 8 // to each side: the steps of rounding want more
+    const at = Array.from({ length: 2 * count + 1 }, (_, k) => reach * h * (k / count - 1))
     const losses = at.map(f)
     const own = [...losses, f(h), f(-h)].filter(Number.isFinite)
     const low = Math.min(...own), high = Math.max(...own)
@@ -154,7 +148,7 @@ function drawErrors(errors, h) {
 /* ------------------------------------------------------------------ what is to be said ---------- */
 
 /* Which error decides at this h: told by the h at which two points err least. */
-function remark(errors, h, state, name, formula) {
+function remark(errors, h, state, name, formula, steps) {
     const best = errors.reduce((a, b) => (b.two < a.two ? b : a))
     const size = Math.max(Math.abs(formula), 1e-9)
     if (errors.every(({ two }) => two === 0)) return 'The loss does not depend on this element.'
@@ -165,7 +159,7 @@ function remark(errors, h, state, name, formula) {
     if (h > 10 * best.h)
         return 'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.'
     if (h < best.h / 10)
-        return 'The error here is rounding: the two losses share their first digits, which cancel, and what is left is divided by a small 2h.'
+        return `The error here is rounding: both losses are rounded to a double, and they lie only ${steps} doubles apart. What that leaves of the difference is divided by 2h.`
     return 'Near this h the two errors are equally small: two points get no better.'
 }
 
@@ -251,7 +245,7 @@ export function numericallyView(context) {
             el('div', { class: 'legend' },
                 el('span', { class: 'loss-line' }, 'loss'), el('span', { class: 'two' }, 'line through both points'),
                 el('span', { class: 'formula-line' }, 'slope by the formula')),
-            el('div', { class: 'slide' }, output, slider, play)),
+            el('div', { class: 'slide' }, slider, output, play)),
         el('div', { class: 'result' }, numbers, plot,
             el('div', { class: 'legend' },
                 el('span', { class: 'two' }, 'two points'), el('span', { class: 'five' }, 'five points')),
@@ -312,19 +306,20 @@ export function numericallyView(context) {
         output.textContent = `h = ${hText(h)}`
         slider.setAttribute('aria-valuetext', hText(h))
         picture.replaceChildren(drawMicroscope(f, h, formula, own))
-        const [up, down] = sharedDigits(f(h), f(-h))
+        const difference = f(h) - f(-h), steps = Math.round(Math.abs(difference) / spacing(f(h)))
         const two = twoPoints(f, h), five = fivePoints(f, h)
         const off = (slope) => `<td class="off">${few(Math.abs(slope - formula))}</td>`
         numbers.innerHTML =
-            `<tr><th scope="row">loss, x + h</th><td data-loss="${f(h)}">${up}</td><td></td></tr>` +
-            `<tr><th scope="row">loss, x \u2212 h</th><td data-loss="${f(-h)}">${down}</td><td></td></tr>` +
+            `<tr><th scope="row">loss, x + h</th><td data-loss="${f(h)}">${digits(f(h))}</td><td></td></tr>` +
+            `<tr><th scope="row">loss, x \u2212 h</th><td data-loss="${f(-h)}">${digits(f(-h))}</td><td></td></tr>` +
+            `<tr><th scope="row">difference</th><td>${digits(difference)}</td><td></td></tr>` +
             '<tr><td></td><th scope="col">slope</th><th scope="col">error</th></tr>' +
             `<tr><th scope="row">2 points</th><td data-slope="${two}">${digits(two)}</td>${off(two)}</tr>` +
             `<tr><th scope="row">5 points</th><td data-slope="${five}">${digits(five)}</td>${off(five)}</tr>` +
             `<tr><th scope="row">${escapeHtml(gradient)}</th><td data-formula="${formula}">${digits(formula)}</td><td></td></tr>`
         if (errors.length > 2 * smallest) {
             plot.replaceChildren(drawErrors(errors, h))
-            said.textContent = remark(errors, h, state, name, formula)
+            said.textContent = remark(errors, h, state, name, formula, steps)
         }
     }
 

@@ -3,6 +3,7 @@
  * A maker is given the context and what the screen hides: hidden(name) is a function (row, column) ->
  * boolean, revealed() is true when every question is answered. */
 import { brokenView } from './broken.js'
+import { el } from './dom.js'
 import { jacobianView } from './jacobian.js'
 import { numericallyView } from './numerically.js'
 import { triangleView } from './triangle.js'
@@ -12,4 +13,38 @@ export const panels = {
     jacobian: jacobianView,
     numerically: numericallyView,
     triangle: (context, options) => triangleView(context, { numbers: false, ...options }),
+}
+
+const tools = [
+    { name: 'What one query reads', make: triangleView },
+    { name: 'Derivatives, numerically', make: numericallyView },
+    { name: 'Break the backward', make: brokenView },
+]
+
+/* One of three tools, for the numbers of the free view; each is made when it is first opened. */
+export function toolsView(context) {
+    const views = []
+    const place = el('div')
+    let open = -1
+    const buttons = tools.map(({ name }, k) => el('button', { type: 'button', 'aria-expanded': 'false', onclick: () => show(open === k ? -1 : k) }, name))
+    const right = el('button', { type: 'button', onclick: () => context.change({ mistake: '' }) }, 'Make it right')
+    const text = el('span')
+    const wrong = el('p', { class: 'wrong-backward', hidden: true }, text, right)
+    const element = el('section', { class: 'tools' }, wrong, el('div', { class: 'buttons' }, ...buttons), place)
+
+    function show(k) {
+        open = k
+        buttons.forEach((b, other) => b.setAttribute('aria-expanded', String(other === k)))
+        if (k >= 0) views[k] ||= tools[k].make(context)
+        place.replaceChildren(...(k >= 0 ? [views[k].element] : []))
+        update()
+    }
+
+    function update() {
+        const { mistake } = context.state
+        wrong.hidden = !mistake
+        text.textContent = `The backward makes a mistake, \u201c${mistake}\u201d: its gradients are wrong. `
+        views[open]?.update()
+    }
+    return { element, update }
 }

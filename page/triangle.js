@@ -14,7 +14,9 @@ import { el, numberText } from './dom.js'
 import { cellHtml, cellOptions } from './matrix.js'
 import { linear, path, reducedMotion, svg } from './svg.js'
 
-const width = 360, height = 300, edge = 34
+export const width = 360
+export const height = 300
+const edge = 36
 
 /* ------------------------------------------------------------------ what is drawn --------------- */
 
@@ -24,6 +26,7 @@ const point = (row) => [row[0], row.length > 1 ? row[1] : 0]
 /* Query i of a trace: its corners, all numbers those of the trace. */
 export function sceneOf(trace, i) {
     const { at } = trace
+    const most = Math.max(...at.dS.values[i].map(Math.abs))
     const corners = at.V.values.map((V, j) => {
         const z = at.z.values[i][j]
         return {
@@ -33,7 +36,7 @@ export function sceneOf(trace, i) {
             masked: at.S.values[i][j] === -Infinity,
             at: point(V.map((x) => z * x)),
             P: at.P.values[i][j],
-            dS: at.dS.values[i][j],
+            dS: Math.abs(at.dS.values[i][j]) <= 1e-12 * most ? 0 : at.dS.values[i][j], // but for rounding
         }
     })
     return { i, corners, O: point(at.O.values[i]), dO: point(at.dO.values[i]), Dv: at.V.shape[1] }
@@ -97,31 +100,36 @@ function boxesAlong([x0, y0], [x1, y1]) {
     )
 }
 
-/* Each label {text, at, r} gets a box near its point: the one of many that covers least of other labels,
- * of what is drawn, and of the border. */
+/* The boxes that a label {text, at, r} may have, around its point. */
+function* boxesOf(label) {
+    const w = 7.2 * label.text.length + 4, h = 16
+    for (const distance of [3, 10, 20, 34, 50, 75])
+        for (let k = 0; k < 16; k++) {
+            const angle = (k * Math.PI) / 8 - Math.PI / 2
+            const ux = Math.cos(angle), uy = Math.sin(angle), away = label.r + distance
+            const x = label.at[0] + ux * away + ((ux - 1) * w) / 2
+            const y = label.at[1] + uy * away + ((uy - 1) * h) / 2
+            yield { x, y, w, h, distance, label }
+        }
+}
+
+/* A box for each label: the one of many that covers least of the other labels, of what is drawn, and of
+ * the border.  One after the other, and then again, now that all others are there. */
 export function placeLabels(labels, obstacles) {
-    const placed = []
-    for (const label of labels) {
-        const w = 7.2 * label.text.length + 4, h = 16
-        let best = null
-        for (const distance of [3, 10, 20, 34, 50])
-            for (let k = 0; k < 16; k++) {
-                const angle = (k * Math.PI) / 8 - Math.PI / 2
-                const ux = Math.cos(angle), uy = Math.sin(angle)
-                const away = label.r + distance
-                const x = label.at[0] + ux * away + ((ux - 1) * w) / 2
-                const y = label.at[1] + uy * away + ((uy - 1) * h) / 2
-                const box = { x, y, w, h }
-                const inside = overlap(box, { x: 2, y: 2, w: width - 4, h: height - 4 })
+    const placed = labels.map(() => null), all = { x: 2, y: 2, w: width - 4, h: height - 4 }
+    for (let pass = 0; pass < 3; pass++)
+        labels.forEach((label, own) => {
+            let best = null
+            for (const box of boxesOf(label)) {
                 const cost =
-                    1000 * (w * h - inside) +
-                    100 * placed.reduce((sum, other) => sum + overlap(box, other), 0) +
+                    1000 * (box.w * box.h - overlap(box, all)) +
+                    100 * placed.reduce((sum, other, n) => sum + (other && n !== own ? overlap(box, other) : 0), 0) +
                     obstacles.reduce((sum, o) => sum + (o.weight || 1) * overlap(box, o.box), 0) +
-                    distance
-                if (!best || cost < best.cost) best = { ...box, cost, label }
+                    box.distance
+                if (!best || cost < best.cost) best = { ...box, cost }
             }
-        placed.push(best)
-    }
+            placed[own] = best
+        })
     return placed
 }
 
@@ -129,17 +137,19 @@ export function placeLabels(labels, obstacles) {
 
 const radius = (P) => Math.max(3, 26 * Math.sqrt(Math.max(0, P)))
 const sign = (x) => (x > 0 ? '+' : x < 0 ? '\u2212' : '0')
-const kind = (x) => (x > 0 ? 'rise' : x < 0 ? 'fall' : 'none')
+const kindOf = (c, answers) =>
+    !answers || c.masked ? 'plain' : c.dS > 0 ? 'rise' : c.dS < 0 ? 'fall' : 'none'
 
 const cornerText = (c, answers) =>
     `k${c.j}` + (c.masked ? ' masked' : c.z === 0 ? ' dropped' : '') + (answers && !c.masked ? ` ${sign(c.dS)}` : '')
 
-/* The tip of the arrow: |dO| as long as in the picture, but visible, not longer than 80, and inside. */
-function tipOf(O, dO, scale) {
+/* The tip of the arrow: |dO| as long as in the picture, but not longer than 80, and inside.  A given dO is
+ * always visible; one that leads away from a target ends there. */
+function tipOf(O, dO, scale, target) {
     const long = Math.hypot(...dO)
-    if (long === 0) return null
+    if (long === 0 || (target && long * scale < 6)) return null
     const u = [dO[0] / long, -dO[1] / long]
-    let length = Math.min(Math.max(long * scale, 28), 80)
+    let length = Math.min(Math.max(long * scale, target ? 0 : 28), 80)
     const inside = (p) => p[0] > 16 && p[0] < width - 16 && p[1] > 16 && p[1] < height - 16
     while (length > 20 && !inside([O[0] + length * u[0], O[1] + length * u[1]])) length -= 4
     return [O[0] + length * u[0], O[1] + length * u[1]]
@@ -156,77 +166,84 @@ function equalLoss(p, u) {
     return { ends, half }
 }
 
-/* Where "loss rises" may stand: at the border, as far in the direction as there is room. */
-function sidePlaces(text, u) {
-    const w = 7.2 * text.length, places = []
-    for (const x of [6, (width - w) / 2, width - w - 6])
-        for (const y of [6, height / 2 - 8, height - 22])
-            if (x !== (width - w) / 2 || y !== height / 2 - 8) places.push({ x, y, w, h: 16 })
-    const along = (b) => (b.x + b.w / 2 - width / 2) * u[0] + (b.y + 8 - height / 2) * u[1]
-    return places.sort((a, b) => along(b) - along(a)).slice(0, 4)
+/* Where "loss rises" may stand: at the border, on its side of the line through O, far in that direction. */
+function sidePlaces(text, O, u) {
+    const w = 7.2 * text.length, h = 16
+    const along = (x, y) => (x - O[0]) * u[0] + (y - O[1]) * u[1]
+    return [6, (width - w) / 2, width - w - 6]
+        .flatMap((x) => [6, height / 2 - 8, height - 22].map((y) => ({ x, y, w, h })))
+        .filter(({ x, y }) => [x, x + w].every((cx) => [y, y + h].every((cy) => along(cx, cy) > 6)))
+        .sort((a, b) => along(b.x + w / 2, b.y + 8) - along(a.x + w / 2, a.y + 8))
 }
 
-function drawScene(scene, frame, { answers, target, looked, text }) {
-    const O = frame.to(scene.O), tip = tipOf(O, scene.dO, frame.scale)
-    const corners = scene.corners.map((c) => ({ ...c, px: frame.to(c.at) }))
-    const attended = corners.filter((c) => !c.masked)
-    const parts = [], marks = []
-    const u = tip && [tip[0] - O[0], tip[1] - O[1]].map((x) => x / Math.hypot(tip[0] - O[0], tip[1] - O[1]))
-
-    if (tip) {
-        const { ends, half } = equalLoss(O, u)
-        if (answers) parts.push(svg('path', { class: 'risen', d: path(half) + 'Z' }))
-        if (answers && looked && !looked.masked) {
-            const other = equalLoss(frame.to(looked.at), u)
-            parts.push(svg('path', { class: 'equal other', d: path(other.ends) }))
-        }
-        parts.push(svg('path', { class: 'equal', d: path(ends) }))
-    }
-    const outline = hull(attended.map((c) => c.px))
-    if (outline.length > 1) parts.push(svg('path', { class: 'hull', d: path(outline) + 'Z' }))
-    for (const c of corners) {
-        const own = ['corner', c.masked ? 'masked' : answers ? kind(c.dS) : 'plain', c === looked ? 'looked' : '']
-        if (looked && c.j === looked.j) own.push('looked')
-        marks.push(svg('circle', { class: own.join(' '), 'data-key': c.j, cx: c.px[0], cy: c.px[1], r: radius(c.masked ? 0 : c.P) }))
-        if (!c.masked) marks.push(svg('circle', { class: 'middle', cx: c.px[0], cy: c.px[1], r: 2 }))
-    }
-    if (target) marks.push(svg('path', { class: 'wish', d: path([O, frame.to(target)]) }))
-    if (tip) {
-        const back = (angle) => [tip[0] - 9 * (u[0] * Math.cos(angle) - u[1] * Math.sin(angle)), tip[1] - 9 * (u[0] * Math.sin(angle) + u[1] * Math.cos(angle))]
-        marks.push(svg('path', { class: 'arrow', d: path([O, tip]) }), svg('path', { class: 'head', d: path([back(0.45), tip, back(-0.45)]) + 'Z' }))
-    }
-    marks.push(svg('circle', { class: 'output', cx: O[0], cy: O[1], r: 4.5 }))
-
+/* All points in pixels, and a box for each text: {O, tip, u, corners, obstacles, placed, sides}. */
+export function layOut(scene, frame, { answers, target }) {
+    const O = frame.to(scene.O), tip = tipOf(O, scene.dO, frame.scale, target)
+    const long = tip && Math.hypot(tip[0] - O[0], tip[1] - O[1])
+    const u = tip && [(tip[0] - O[0]) / long, (tip[1] - O[1]) / long]
+    const corners = scene.corners.map((c) => ({ ...c, px: frame.to(c.at), r: radius(c.masked ? 0 : c.P) }))
     const obstacles = [
-        ...corners.map((c) => ({ box: boxAround(c.px, Math.max(3, 0.7 * radius(c.P))), weight: 0.5 })),
-        ...corners.map((c) => ({ box: boxAround(c.px, 4), weight: 4 })),
-        { box: boxAround(O, 6), weight: 4 },
+        ...corners.map((c) => ({ box: boxAround(c.px, 0.7 * c.r), weight: 0.5 })),
+        ...corners.map((c) => ({ box: boxAround(c.px, 4), weight: 8 })),
+        { box: boxAround(O, 6), weight: 8 },
         ...(tip ? boxesAlong(O, tip).map((box) => ({ box, weight: 4 })) : []),
         ...(target ? [{ box: boxAround(frame.to(target), 12), weight: 4 }] : []),
     ]
-    const labels = [
+    const placed = placeLabels([
         { text: 'O', at: O, r: 5, kind: 'name' },
         ...(tip ? [{ text: 'dO', at: tip, r: 3, kind: 'name' }] : []),
         ...(target ? [{ text: 'target', at: frame.to(target), r: 8, kind: 'name' }] : []),
-        ...corners.map((c) => ({ text: cornerText(c, answers), at: c.px, r: radius(c.masked ? 0 : c.P), kind: answers && !c.masked ? kind(c.dS) : 'plain', key: c.j })),
-    ]
-    const placed = placeLabels(labels, obstacles)
-    for (const box of placed) {
-        const { label } = box, x = box.x + box.w / 2, y = box.y + box.h / 2
-        const gap = Math.hypot(x - label.at[0], y - label.at[1])
-        if (gap > label.r + 0.5 * box.w + 12) {
-            const t = label.r / gap
-            marks.push(svg('path', { class: 'leader', d: path([[label.at[0] + t * (x - label.at[0]), label.at[1] + t * (y - label.at[1])], [x, y + (y < label.at[1] ? 7 : -7)]]) }))
-        }
-        marks.push(svg('text', { class: `label ${label.kind}`, 'data-key': label.key, x, y: y + 4.5, 'text-anchor': 'middle' }, label.text))
+        ...corners.map((c) => ({ text: cornerText(c, answers), at: c.px, r: c.r, kind: kindOf(c, answers), key: c.j })),
+    ], obstacles)
+    const taken = [...placed, ...obstacles.map((o) => o.box)]
+    const side = (text, along) => {
+        const free = sidePlaces(text, O, along).find((box) => taken.every((other) => overlap(box, other) === 0))
+        return free && { ...free, text }
     }
-    if (tip && answers)
-        for (const [words, along] of [['loss rises', u], ['loss falls', u.map((x) => -x)]]) {
-            const taken = (b) => [...placed, ...obstacles.map((o) => o.box)].reduce((sum, o) => sum + overlap(b, o), 0)
-            const [best] = sidePlaces(words, along).sort((a, b) => taken(a) - taken(b))
-            if (taken(best) === 0) marks.push(svg('text', { class: 'side-name', x: best.x + best.w / 2, y: best.y + 12, 'text-anchor': 'middle' }, words))
-        }
-    return svg('svg', { viewBox: `0 0 ${width} ${height}`, role: target ? 'group' : 'img', 'aria-label': text }, ...parts, ...marks)
+    const sides = tip && answers ? [side('loss rises', u), side('loss falls', u.map((x) => -x))].filter(Boolean) : []
+    return { O, tip, u, corners, obstacles, placed, sides }
+}
+
+/* The head of an arrow. */
+function headOf(tip, u) {
+    const back = (turn) => {
+        const c = Math.cos(turn), s = Math.sin(turn)
+        return [tip[0] - 9 * (u[0] * c - u[1] * s), tip[1] - 9 * (u[0] * s + u[1] * c)]
+    }
+    return path([back(0.45), tip, back(-0.45)]) + 'Z'
+}
+
+/* A label, and a line to what it names where that is not near. */
+function drawLabel({ x, y, w, h, label }) {
+    const { at, r } = label, cx = x + w / 2, cy = y + h / 2
+    const text = svg('text', { class: `label ${label.kind}`, 'data-key': label.key, x: cx, y: cy + 4.5, 'text-anchor': 'middle' }, label.text)
+    const gap = Math.hypot(cx - at[0], cy - at[1])
+    if (gap <= r + w / 2 + 12) return [text]
+    const from = [at[0] + (r / gap) * (cx - at[0]), at[1] + (r / gap) * (cy - at[1])]
+    return [svg('path', { class: 'leader', d: path([from, [cx, cy + (cy < at[1] ? 7 : -7)]]) }), text]
+}
+
+function drawScene(scene, frame, { answers, target, looked, text }) {
+    const { O, tip, u, corners, placed, sides } = layOut(scene, frame, { answers, target })
+    const parts = []
+    if (tip) {
+        const { ends, half } = equalLoss(O, u)
+        if (answers) parts.push(svg('path', { class: 'risen', d: path(half) + 'Z' }))
+        if (answers && !looked.masked) parts.push(svg('path', { class: 'equal other', d: path(equalLoss(frame.to(looked.at), u).ends) }))
+        parts.push(svg('path', { class: 'equal', d: path(ends) }))
+    }
+    const outline = hull(corners.filter((c) => !c.masked).map((c) => c.px))
+    if (outline.length > 1) parts.push(svg('path', { class: 'hull', d: path(outline) + 'Z' }))
+    for (const c of corners) {
+        const own = `corner ${c.masked ? 'masked' : kindOf(c, answers)}${c.j === looked.j ? ' looked' : ''}`
+        parts.push(svg('circle', { class: own, 'data-key': c.j, cx: c.px[0], cy: c.px[1], r: c.r }))
+        if (!c.masked) parts.push(svg('circle', { class: 'middle', cx: c.px[0], cy: c.px[1], r: 2 }))
+    }
+    if (target) parts.push(svg('path', { class: 'wish', d: path([O, frame.to(target)]) }))
+    if (tip) parts.push(svg('path', { class: 'arrow', d: path([O, tip]) }), svg('path', { class: 'head', d: headOf(tip, u) }))
+    parts.push(svg('circle', { class: 'output', cx: O[0], cy: O[1], r: 4.5 }), ...placed.flatMap(drawLabel),
+        ...sides.map((b) => svg('text', { class: 'side-name', x: b.x + b.w / 2, y: b.y + 12, 'text-anchor': 'middle' }, b.text)))
+    return svg('svg', { viewBox: `0 0 ${width} ${height}`, role: target ? 'group' : 'img', 'aria-label': text }, ...parts)
 }
 
 /* ------------------------------------------------------------------ in words -------------------- */
@@ -287,7 +304,8 @@ export function triangleView(context, options = {}) {
     let target = null // [x, y, ...] of the value's size; null: dO as it is given
     let dragging = false, stepping = false
     const descent = descentControls({ step, towards, back, setTarget })
-    const tools = el('div', {}, numbers, descent.element)
+    const queries = el('div', { class: 'buttons', role: 'group', 'aria-label': 'the query' })
+    const tools = el('div', {}, queries, numbers, descent.element)
     const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), tools)
 
     /* -------------------------------------------------------------- descent ------ */
@@ -450,7 +468,10 @@ export function triangleView(context, options = {}) {
         scene = sceneOf(trace, state.i)
         if (!dragging && !stepping) frame = frameOf(scene, target && point(target))
         caption.textContent = captionOf(scene, revealed())
-        if (withNumbers) numbers.replaceChildren(numbersTable(trace, state.i))
+        if (withNumbers) {
+            updateQueries()
+            numbers.replaceChildren(numbersTable(trace, state.i))
+        }
         tools.hidden = !withNumbers && !(controls && revealed())
         descent.element.hidden = !controls || !revealed()
         if (stepping) losses.push(lossNow())
@@ -461,6 +482,20 @@ export function triangleView(context, options = {}) {
         else draw(scene)
     }
 
+    /* Another query has another output, and needs a target of its own. */
+    function look(i) {
+        target = null
+        before = null
+        context.change({ i }, { undo: false })
+    }
+
+    function updateQueries() {
+        const { state } = context, count = state.Q.length
+        queries.hidden = count === 1
+        if (queries.children.length !== count)
+            queries.replaceChildren(...state.Q.map((_, i) => el('button', { type: 'button', onclick: () => look(i) }, `q${i}`)))
+        ;[...queries.children].forEach((b, i) => b.setAttribute('aria-pressed', String(i === state.i)))
+    }
     return { element, update }
 }
 
@@ -484,11 +519,11 @@ function descentControls({ step, towards, back, setTarget }) {
     const reset = el('button', { type: 'button', onclick: back }, 'Back to the start')
     let shape = ''
     const element = el('div', { class: 'descent' },
-        el('p', {}, 'A step down moves Q and K against dQ and dK, by half of them; V stays.'),
+        el('p', {}, 'A step down adds \u2212\u00bd dQ to Q and \u2212\u00bd dK to K; V stays.'),
         el('div', { class: 'buttons' },
             el('button', { type: 'button', onclick: () => step(1) }, 'One step down'),
             el('button', { type: 'button', onclick: () => step(20) }, '20 steps'), reset),
-        el('label', {}, aim, ' towards a target: the loss is half the squared distance from it'),
+        el('label', {}, aim, ' towards a target: the loss is half the squared distance of O from it'),
         fields, formula, curve, message)
 
     /* A field for each element of the target. */
@@ -514,7 +549,7 @@ function descentControls({ step, towards, back, setTarget }) {
             aim.checked = Boolean(target)
             reset.disabled = !moved
             updateFields(target)
-            formula.textContent = `${target ? 'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target' : total ? 'L = \u03a3 dO O, over all queries' : 'L = \u03a3 dO O'}:  L = ${numberText(loss)}`
+            formula.textContent = `${target ? 'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target (and 0 for other queries)' : total ? 'L = \u03a3 dO O, over all queries' : 'L = \u03a3 dO O'}:  L = ${numberText(loss)}`
             formula.dataset.loss = loss
             curve.replaceChildren(...(losses.length > 1 ? [drawLosses(losses)] : []))
         },
