@@ -15,6 +15,7 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { join } from 'node:path'
+import { Script } from 'node:vm'
 import { openEngine } from './engine.js'
 import { paper } from './state.js'
 import { paperHtml } from './start.js'
@@ -66,7 +67,9 @@ function joined(main) {
         parts.push(text)
     }
     add(main, [])
-    return `'use strict'\n${parts.join('\n')}`
+    const text = `'use strict'\n${parts.join('\n')}`
+    new Script(text, { filename: `${main}, joined` }) // throws where it is no JavaScript
+    return text
 }
 
 // Without comments and margins, which are for those who read the sources: about a third is left out.

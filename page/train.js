@@ -101,7 +101,7 @@ export function trainView(context) {
             el('div', {},
                 el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
                 message, where, curve, el('div', { class: 'slide' }, slider),
-                el('div', { class: 'buttons' }, nudge(-1, '\u2212 1', 'one step back'), nudge(1, '+ 1', 'one step on'), wrote),
+                el('div', { class: 'buttons' }, nudge(-1, '\u2212 1', '\u2212 1, one step back'), nudge(1, '+ 1', '+ 1, one step on'), wrote),
                 form, written),
             el('div', {},
                 el('p', { class: 'map-name' }, el('b', {}, 'P'), ' in percent: what each query reads'), P,
