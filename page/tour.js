@@ -266,9 +266,11 @@ export function screenView(context, screen, onward, ended) {
 
 /* ------------------------------------------------------------------ the tour ------------------- */
 
-/* The state of a screen: the paper example, and what the screen changes. */
-export const screenState = (tour, screen) =>
-    ({ ...paper, ...tour.screens[screen].state, view: tour.view, screen })
+/* The state of a screen: the paper example, and what the screen changes.  There is a last screen. */
+export function screenState(tour, number) {
+    const screen = Math.min(Math.max(0, Math.trunc(number) || 0), tour.screens.length - 1)
+    return { ...paper, ...tour.screens[screen].state, view: tour.view, screen }
+}
 
 export function tourView(context, tour) {
     const count = tour.screens.length
@@ -288,15 +290,13 @@ export function tourView(context, tour) {
     const element = el('article', { class: 'screen' }, where, title, body, links, strip.element)
     let built = -1, view = null
 
-    const at = () => Math.min(Math.max(0, Math.trunc(context.state.screen) || 0), count - 1)
+    const at = () => context.state.screen
     function go(screen) {
         if (screen >= 0 && screen < count) context.change(screenState(tour, screen), { undo: false })
     }
 
     function build() {
         const screen = tour.screens[built = at()]
-        const wanted = screenState(tour, built)
-        if (!sameNumbers(wanted, context.state)) context.set(wanted)
         where.textContent = `${tour.name}, ${built + 1} of ${count}`
         title.innerHTML = formulaHtml(screen.title)
         back.disabled = built === 0
@@ -318,10 +318,4 @@ export function tourView(context, tour) {
         strip.update()
     }
     return { element, update }
-}
-
-/* A link to a screen may bring numbers of its own, but its texts speak of the screen's. */
-function sameNumbers(a, b) {
-    const part = ({ i, j, mistake, ...rest }) => JSON.stringify(rest)
-    return part(a) === part(b)
 }

@@ -119,7 +119,7 @@ test('sizes from 1 to 8; no more, no less', async () => {
             const size = { T: Q.length, N: K.length, D: Q[0].length, Dv: V[0].length }[axis]
             assert.equal(size, is, `${axis} = ${typed}`)
             assert.deepEqual([dO.length, dO[0].length], [Q.length, V[0].length])
-            assert.deepEqual([bias.length, bias[0].length], [Q.length, K.length])
+            assert.ok([1, Q.length].includes(bias.length) && [1, K.length].includes(bias[0].length))
             assert.deepEqual([mask.length, mask[0].length], [Q.length, K.length])
         }
 })
