@@ -17,17 +17,28 @@ import { fromHash, paper, sizes, toHash } from './state.js'
 import { el } from './dom.js'
 import { pointing } from './matrix.js'
 import { startView } from './start.js'
-import { tourView } from './tour.js'
+import { screenState, tourView } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
 import { freeView } from './free.js'
 import { trainView } from './train.js'
 
+const tours = { tour: mainTour, options: optionsTour }
 const makers = {
     start: startView,
     tour: (context) => tourView(context, mainTour),
     options: (context) => tourView(context, optionsTour),
     free: freeView,
     train: trainView,
+}
+
+/* A screen of a tour has numbers of its own: its link says which screen, and what is looked at. */
+function inTour({ view, screen, i, j, mistake }) {
+    const own = screenState(tours[view], screen)
+    return { ...own, ...(i === paper.i && j === paper.j ? {} : { i, j }), mistake }
+}
+const linkOf = (state) => {
+    const { view, screen, i, j, mistake } = state
+    return toHash(tours[view] ? { ...paper, view, screen, i, j, mistake } : state) || '#'
 }
 
 /* ------------------------------------------------------------------ the context ---------------- */
@@ -174,7 +185,7 @@ async function start() {
     function keepLink(moved) {
         clearTimeout(timer)
         const write = () => {
-            const hash = toHash(context.state) || '#'
+            const hash = linkOf(context.state)
             if (hash === address) return
             address = hash
             try {
@@ -189,7 +200,7 @@ async function start() {
         const { state, problem } = fromHash(location.hash)
         address = location.hash
         const before = context.state
-        const message = context.set(state)
+        const message = context.set(tours[state.view] ? inTour(state) : state)
         if (message) context.set(paper)
         showProblem(problem || (message && `The numbers of this link do not fit: ${message}.`))
         shown(before)
@@ -203,7 +214,8 @@ async function start() {
         if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return
         event.preventDefault()
         const { view: to, screen } = link.dataset
-        const target = to === 'free' ? free : { ...paper, view: to, screen: Number(screen || 0) }
+        const target = to === 'free' ? free
+            : tours[to] ? screenState(tours[to], Number(screen || 0)) : { ...paper, view: to }
         showProblem('')
         context.change(target, { undo: false })
     })

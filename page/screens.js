@@ -209,8 +209,8 @@ export const mainTour = {
             tensor: 'delta',
             strip: ['delta'],
             text: () => 'A softmax cannot raise a whole row, only one key against the others. So what counts '
-                + 'is how dP of a key differs from this mean, in which each key has the weight with which '
-                + 'it is read now. The output holds it already, as dO \u00b7 O.',
+                + 'is how dP of a key differs from the mean. The output holds delta already, as '
+                + 'dO \u00b7 O.',
             figure: ['P', 'dP', '\u2192', 'delta'],
             asks: [
                 {

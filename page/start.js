@@ -78,10 +78,11 @@ export function startView(context) {
                     + `than what is read now. ${formulaHtml(context.cell({ name: 'dS', row: i, column: j }).text)}.`,
             }
         },
-    }, () => {
+    }, (moves) => {
         revealed = true
         onward.textContent = 'Continue'
         onward.className = 'main'
+        if (moves) onward.focus()
         update()
         for (const cell of rows.querySelectorAll('td[data-name="dS"]')) cell.classList.add('new')
     })

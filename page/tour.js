@@ -56,14 +56,15 @@ function verdict(place, good, html) {
     place.innerHTML = `<strong>${good ? 'Right.' : 'No.'}</strong> ${html}`
 }
 
-/* A question and its buttons.  `done(good)` is called when it is answered. */
+/* A question and its buttons.  `done(moves)` is called when it is answered; moves: the focus goes on to
+ * what comes next, as somebody without a mouse expects. */
 export function buttonsQuestion(context, { text, options, judge }, done) {
     const answer = el('p', { class: 'verdict', hidden: true })
     const group = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' })
     options.forEach((option, k) => {
         const b = el('button', { type: 'button' })
         b.innerHTML = formulaHtml(option)
-        b.onclick = () => {
+        b.onclick = (event) => {
             const { good, html, right } = judge(k)
             answer.hidden = false
             verdict(answer, good, html)
@@ -73,7 +74,7 @@ export function buttonsQuestion(context, { text, options, judge }, done) {
                 other.classList.toggle('correct', at === right)
             })
             context.say(answer.textContent)
-            done(good)
+            done(event.detail === 0)
         }
         group.append(b)
     })
@@ -135,7 +136,7 @@ function numberQuestion(context, screen, ask, done) {
         if (good) verdict(answer, true, html)
         else [answer.className, answer.innerHTML] = ['verdict', html]
         context.say(answer.textContent)
-        done(good)
+        done(true)
     }
     const form = el('form', { class: 'options' },
         el('label', { for: id }, ask.label || `${shortName(name, row, column, context.trace)} =`), input,
@@ -181,8 +182,8 @@ const makers = { sign: signQuestion, choice: choiceQuestion, number: numberQuest
 
 /* ------------------------------------------------------------------ a screen ------------------- */
 
-/* One screen with its questions, and `onward` under them; `ended()` is called when the last one is
- * answered. */
+/* One screen with its questions, and `onward` under them; `ended(moves)` is called when the last one
+ * is answered. */
 export function screenView(context, screen, onward, ended) {
     const open = new Set(screen.asks || [])
     const known = new Set() // cells whose sign is known: "dS 0 1"
@@ -228,15 +229,17 @@ export function screenView(context, screen, onward, ended) {
 
     const questions = el('div', { class: 'questions' })
     const asks = [...(screen.asks || [])]
-    function next() {
+    function next(moves) {
         const ask = asks.shift()
-        if (!ask) return ended()
-        questions.append(makers[ask.kind](context, screen, ask, () => {
+        if (!ask) return ended(moves)
+        const question = makers[ask.kind](context, screen, ask, (goesOn) => {
             open.delete(ask)
             if (ask.kind === 'sign') known.add(ask.cell.join(' '))
             update()
-            next()
-        }))
+            next(goesOn)
+        })
+        questions.append(question)
+        if (moves) question.querySelector('input, button').focus()
     }
 
     const about = screen.tensor && context.trace.at[screen.tensor]
@@ -256,16 +259,18 @@ export function screenView(context, screen, onward, ended) {
     function update() {
         for (const view of views) view.update()
     }
-    next()
+    next(false)
     update()
     return { element, update }
 }
 
 /* ------------------------------------------------------------------ the tour ------------------- */
 
-/* The state of a screen: the paper example, and what the screen changes. */
-export const screenState = (tour, screen) =>
-    ({ ...paper, ...tour.screens[screen].state, view: tour.view, screen })
+/* The state of a screen: the paper example, and what the screen changes.  There is a last screen. */
+export function screenState(tour, number) {
+    const screen = Math.min(Math.max(0, Math.trunc(number) || 0), tour.screens.length - 1)
+    return { ...paper, ...tour.screens[screen].state, view: tour.view, screen }
+}
 
 export function tourView(context, tour) {
     const count = tour.screens.length
@@ -285,15 +290,13 @@ export function tourView(context, tour) {
     const element = el('article', { class: 'screen' }, where, title, body, links, strip.element)
     let built = -1, view = null
 
-    const at = () => Math.min(Math.max(0, Math.trunc(context.state.screen) || 0), count - 1)
+    const at = () => context.state.screen
     function go(screen) {
         if (screen >= 0 && screen < count) context.change(screenState(tour, screen), { undo: false })
     }
 
     function build() {
         const screen = tour.screens[built = at()]
-        const wanted = screenState(tour, built)
-        if (!sameNumbers(wanted, context.state)) context.set(wanted)
         where.textContent = `${tour.name}, ${built + 1} of ${count}`
         title.innerHTML = formulaHtml(screen.title)
         back.disabled = built === 0
@@ -301,9 +304,10 @@ export function tourView(context, tour) {
         links.hidden = built < count - 1
         next.textContent = 'Skip'
         next.className = 'plain'
-        view = screenView(context, screen, buttons, () => {
+        view = screenView(context, screen, buttons, (moves) => {
             next.textContent = 'Continue'
             next.className = 'main'
+            if (moves) (next.hidden ? back : next).focus()
         })
         body.replaceChildren(view.element)
     }
@@ -314,10 +318,4 @@ export function tourView(context, tour) {
         strip.update()
     }
     return { element, update }
-}
-
-/* A link to a screen may bring numbers of its own, but its texts speak of the screen's. */
-function sameNumbers(a, b) {
-    const part = ({ i, j, mistake, ...rest }) => JSON.stringify(rest)
-    return part(a) === part(b)
 }
