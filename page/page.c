@@ -5,7 +5,7 @@
  * new one. */
 #define main trace_main /* here it is not where a program begins */
 int trace_main(int argc, char **argv);
-#include "../examples/trace.c"
+#include "../examples/trace.c" /* NOLINT(bugprone-suspicious-include) */
 #include "export.h"
 
 /* Runs trace; the words of the command line end in 0 and must stay where they are. */

@@ -6,7 +6,7 @@
  * cleared, so that looking changes nothing of the training: the losses are those of the example. */
 int toy_transformer(int argc, char **argv);
 #define main toy_transformer
-#include "../examples/05_toy_transformer.c"
+#include "../examples/05_toy_transformer.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
 #include "export.h"
 

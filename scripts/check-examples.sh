@@ -208,7 +208,7 @@ trace_mistakes() {
         return 1
     done <<MISTAKES
 --paper --mistake no-delta|0|dS_i = J dP_i .* DIFFERS
---paper --mistake sign|0|^4 of the
+--paper --mistake sign|0|^1 of the 7 identities above does not hold
 --mistake no-scale|0|All 7 identities above hold
 --mistake dV-of-the-last-query|0|^2 of the 7 identities above do not hold
 --mistake no-slope-of-the-softcap --softcap 3|0|DIFFERS at .q0,k0.: .* with the mistake
