@@ -3,8 +3,8 @@
  * The library makes the mistake (examples/common/mistakes.h).  The gradients that are shown are wrong then;
  * the numerical values beside them, differences of the loss, are right.  The identities are those that the
  * trace computes; some of them hold in spite of a mistake, and that is what there is to learn. */
-import { el, escapeHtml, formulaHtml } from './dom.js'
-import { axes, cellName, cellOptions, shown } from './matrix.js'
+import { el, formulaHtml } from './dom.js'
+import { axes, cellHtml, cellName, cellOptions, shown } from './matrix.js'
 
 const gradients = ['dV', 'dA', 'dP', 'delta', 'dS', 'dbias', 'dU', 'dX', 'dR', 'dQ', 'dK']
 
@@ -45,22 +45,25 @@ const wrongCells = (tensor) =>
 
 /* ------------------------------------------------------------------ two matrices ----------------- */
 
-/* By the formula, or numerically; what differs has a mark and a frame. */
+/* By the formula, or numerically; what differs has a frame and a mark. */
 function matrixTable(tensor, which) {
-    const values = tensor[which], [rowLetter, columnLetter] = axes(tensor.name)
-    const { digits } = cellOptions([...tensor.values, ...tensor.numerical].map((row) => row.map((x) => Number(x.toFixed(6)))))
-    const heads = values[0].map((_, j) => `<th scope="col">${columnLetter ? columnLetter + j : ''}</th>`)
-    const rows = values.map((row, i) => {
-        const cells = row.map((x, j) => {
-            const differs = disagrees(tensor, i, j)
-            const said = `${cellName(tensor.name, i, j)}${which === 'numerical' ? ', numerically' : ''}: ${shown(x, digits)}${differs ? ', they differ' : ''}`
-            const data = which === 'values' ? `data-name="${tensor.name}" data-row="${i}" data-column="${j}" data-value="${x}" tabindex="${i || j ? -1 : 0}"` : `data-numerical="${x}"`
-            return `<td ${data} class="${differs ? 'differs' : ''}" aria-label="${escapeHtml(said)}">${shown(x, digits)}${differs ? '<span aria-hidden="true"> \u2260</span>' : ''}</td>`
-        })
-        return `<tr><th scope="row">${rowLetter}${i}</th>${cells.join('')}</tr>`
-    })
-    const name = which === 'values' ? 'by the formula' : 'numerically'
-    return `<figure class="matrix compact"><figcaption><b>${tensor.name}</b> <span>${name}</span></figcaption><div class="scroll"><table role="grid" aria-readonly="true" aria-label="${tensor.name} ${name}">${columnLetter ? `<thead><tr><td></td>${heads.join('')}</tr></thead>` : ''}<tbody>${rows.join('')}</tbody></table></div></figure>`
+    const values = tensor[which], { name } = tensor, numerical = which === 'numerical'
+    const [rowLetter, columnLetter] = axes(name)
+    const options = cellOptions(numerical ? values.map((row) => row.map((x) => Number(x.toFixed(9)))) : values)
+    const cell = (x, i, j) => {
+        const text = shown(x, options.digits), differs = disagrees(tensor, i, j)
+        const said = `${cellName(name, i, j)}, numerically: ${text}`
+        const td = numerical
+            ? `<td data-numerical="${x}" aria-label="${said}">${text}</td>`
+            : cellHtml(name, i, j, x, options, i || j ? -1 : 0)
+        return differs ? td.replace('<td', '<td data-differs').replace(/: (?=[^:"]*")/, ', differs: ') : td
+    }
+    const rows = values.map((row, i) => `<tr><th scope="row">${rowLetter}${i}</th>${row.map((x, j) => cell(x, i, j)).join('')}</tr>`)
+    const heads = values[0].map((_, j) => `<th scope="col">${columnLetter}${j}</th>`)
+    const head = columnLetter ? `<thead><tr><td></td>${heads.join('')}</tr></thead>` : ''
+    const caption = numerical ? 'numerically' : 'by the formula'
+    const role = numerical ? '' : ' role="grid" aria-readonly="true"'
+    return `<figure class="matrix compact"><figcaption><b>${name}</b> <span>${caption}</span></figcaption><div class="scroll"><table${role} aria-label="${name} ${caption}">${head}<tbody>${rows.join('')}</tbody></table></div></figure>`
 }
 
 /* Those of a trace.  Without a softcap dX is dU, and that is dS: once is enough. */

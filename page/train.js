@@ -196,7 +196,7 @@ export function trainView(context) {
         slider.setAttribute('aria-valuetext', `step ${at}`)
         const now = history[at]
         if (!now) return
-        element.dataset.steps = history.length - 1
+        element.querySelector('.training').dataset.steps = history.length - 1
         where.textContent = now.loss === null ? 'Before the first step.' : `Step ${at}: loss ${numberText(now.loss)}, ${Math.round(100 * now.right)} % of the letters right.`
         curve.replaceChildren(drawLoss(history, at))
         wrote.textContent = `${wordOf(now.look.word)}| is continued with: ${wordOf(now.look.wrote)}`

@@ -113,20 +113,27 @@ function* boxesOf(label) {
         }
 }
 
-/* A box for each label: the one of many that covers least of the other labels, of what is drawn, and of
- * the border.  One after the other, and then again, now that all others are there. */
+/* A box for each label: the nearest of those that cover nothing, or the one that covers least of the other
+ * labels, of what is drawn, and of the border.  One after the other; and again, now that all others are
+ * there, those that cover something. */
 export function placeLabels(labels, obstacles) {
     const placed = labels.map(() => null), all = { x: 2, y: 2, w: width - 4, h: height - 4 }
+    const costOf = (box, own) => {
+        let cost = 1000 * (box.w * box.h - overlap(box, all)) + box.distance
+        for (const o of obstacles) cost += o.weight * overlap(box, o.box)
+        placed.forEach((other, n) => {
+            if (other && n !== own) cost += 100 * overlap(box, other)
+        })
+        return cost
+    }
     for (let pass = 0; pass < 3; pass++)
         labels.forEach((label, own) => {
+            if (placed[own] && costOf(placed[own], own) <= placed[own].distance) return
             let best = null
             for (const box of boxesOf(label)) {
-                const cost =
-                    1000 * (box.w * box.h - overlap(box, all)) +
-                    100 * placed.reduce((sum, other, n) => sum + (other && n !== own ? overlap(box, other) : 0), 0) +
-                    obstacles.reduce((sum, o) => sum + (o.weight || 1) * overlap(box, o.box), 0) +
-                    box.distance
+                const cost = costOf(box, own)
                 if (!best || cost < best.cost) best = { ...box, cost }
+                if (cost <= box.distance) break
             }
             placed[own] = best
         })
@@ -176,8 +183,9 @@ function sidePlaces(text, O, u) {
         .sort((a, b) => along(b.x + w / 2, b.y + 8) - along(a.x + w / 2, a.y + 8))
 }
 
-/* All points in pixels, and a box for each text: {O, tip, u, corners, obstacles, placed, sides}. */
-export function layOut(scene, frame, { answers, target }) {
+/* All points in pixels, and a box for each text: {O, tip, u, corners, placed, sides}.  settled: the boxes of a
+ * scene with the same corners, which are to stay where they are beside what they name. */
+export function layOut(scene, frame, { answers, target, settled }) {
     const O = frame.to(scene.O), tip = tipOf(O, scene.dO, frame.scale, target)
     const long = tip && Math.hypot(tip[0] - O[0], tip[1] - O[1])
     const u = tip && [(tip[0] - O[0]) / long, (tip[1] - O[1]) / long]
@@ -189,19 +197,25 @@ export function layOut(scene, frame, { answers, target }) {
         ...(tip ? boxesAlong(O, tip).map((box) => ({ box, weight: 4 })) : []),
         ...(target ? [{ box: boxAround(frame.to(target), 12), weight: 4 }] : []),
     ]
-    const placed = placeLabels([
+    const labels = [
         { text: 'O', at: O, r: 5, kind: 'name' },
         ...(tip ? [{ text: 'dO', at: tip, r: 3, kind: 'name' }] : []),
         ...(target ? [{ text: 'target', at: frame.to(target), r: 8, kind: 'name' }] : []),
         ...corners.map((c) => ({ text: cornerText(c, answers), at: c.px, r: c.r, kind: kindOf(c, answers), key: c.j })),
-    ], obstacles)
+    ]
+    const beside = (label) => {
+        const box = settled?.find((b) => b.label.text === label.text)
+        return box && { ...box, x: box.x + label.at[0] - box.label.at[0], y: box.y + label.at[1] - box.label.at[1], label }
+    }
+    const kept = labels.map(beside)
+    const placed = kept.every(Boolean) ? kept : placeLabels(labels, obstacles)
     const taken = [...placed, ...obstacles.map((o) => o.box)]
     const side = (text, along) => {
         const free = sidePlaces(text, O, along).find((box) => taken.every((other) => overlap(box, other) === 0))
         return free && { ...free, text }
     }
     const sides = tip && answers ? [side('loss rises', u), side('loss falls', u.map((x) => -x))].filter(Boolean) : []
-    return { O, tip, u, corners, obstacles, placed, sides }
+    return { O, tip, u, corners, placed, sides }
 }
 
 /* The head of an arrow. */
@@ -223,8 +237,8 @@ function drawLabel({ x, y, w, h, label }) {
     return [svg('path', { class: 'leader', d: path([from, [cx, cy + (cy < at[1] ? 7 : -7)]]) }), text]
 }
 
-function drawScene(scene, frame, { answers, target, looked, text }) {
-    const { O, tip, u, corners, placed, sides } = layOut(scene, frame, { answers, target })
+function drawScene(scene, frame, { answers, target, looked, text, settled }) {
+    const { O, tip, u, corners, placed, sides } = layOut(scene, frame, { answers, target, settled })
     const parts = []
     if (tip) {
         const { ends, half } = equalLoss(O, u)
@@ -432,7 +446,7 @@ export function triangleView(context, options = {}) {
 
     /* -------------------------------------------------------------- drawing ------ */
 
-    function draw(shown) {
+    function draw(shown, settled) {
         const { state, trace } = context
         const focused = picture.contains(document.activeElement)
         const drawn = drawScene(shown, frame, {
@@ -440,6 +454,7 @@ export function triangleView(context, options = {}) {
             target: target && point(target),
             looked: shown.corners[state.j],
             text: sceneText(scene, trace, revealed()),
+            settled,
         })
         if (target) drawn.append(handle())
         picture.replaceChildren(drawn)
@@ -448,10 +463,11 @@ export function triangleView(context, options = {}) {
 
     function animate(from) {
         const start = performance.now(), own = ++animation
+        const { placed } = layOut(scene, frame, { answers: revealed(), target: target && point(target) })
         const tick = (now) => {
             if (own !== animation || !element.isConnected) return
             const t = Math.min(1, (now - start) / 350)
-            draw(between(from, scene, t * (2 - t)))
+            draw(between(from, scene, t * (2 - t)), placed)
             if (t < 1) requestAnimationFrame(tick)
         }
         requestAnimationFrame(tick)

@@ -53,10 +53,10 @@ function noteWhenReady() {
     observer.observe(document, { attributes: true, childList: true, subtree: true })
 }
 
-// ready: waits until the library has computed the first trace.
+// ready: waits until the library has computed the first trace.  before: runs in the page before its own script.
 export async function openPage({
     hash = '', width = 1280, height = 900, dark = false, throttle = 1, reducedMotion = false, ready = true,
-    javaScriptEnabled = true,
+    javaScriptEnabled = true, before = null,
 } = {}) {
     browser ??= await startBrowser()
     const context = await browser.newContext({
@@ -71,6 +71,7 @@ export async function openPage({
     page.setDefaultTimeout(10000)
     watch(page)
     await page.addInitScript(noteWhenReady)
+    if (before) await page.addInitScript(before)
     if (throttle !== 1) {
         const devtools = await context.newCDPSession(page)
         await devtools.send('Emulation.setCPUThrottlingRate', { rate: throttle })
