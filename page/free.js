@@ -184,7 +184,7 @@ function optionField(context, { label, id, range, step, note, read, write, whole
     }, text)
     const name = el('label', { for: id }, label)
     const said = el('span', { class: 'note' }, note || '')
-    const element = el('div', { class: slider ? 'field' : 'field short' }, name, slider,
+    const element = el('div', { class: 'field' }, name, slider,
         el('span', { class: 'stepper' }, button('\u2212', 'less', -1), number, button('+', 'more', 1)),
         said, message)
     function update() {

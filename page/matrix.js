@@ -157,11 +157,51 @@ export function matrixHtml(name, tensor, options = {}) {
     return `<figure class="${classes}" data-matrix="${escapeHtml(name)}">${html}</figure>`
 }
 
+/* With 8 queries and 8 keys there are 1,600 cells, of which a window shows a quarter.  What is out of sight is
+ * written as it comes into sight, or 150 ms after the last change; until then it has data-stale. */
+const far = new WeakSet(), waiting = new Map()
+let sight = null, timer = 0
+
+function write(element) {
+    const rewrite = waiting.get(element)
+    waiting.delete(element)
+    delete element.dataset.stale
+    if (rewrite) rewrite()
+}
+
+function writeNext() {
+    timer = 0
+    for (const element of waiting.keys()) {
+        write(element)
+        break
+    }
+    if (waiting.size) timer = setTimeout(writeNext)
+}
+
+function whenSeen(element, rewrite) {
+    waiting.set(element, rewrite)
+    if (!far.has(element)) return write(element)
+    element.dataset.stale = ''
+    clearTimeout(timer)
+    timer = setTimeout(writeNext, 150)
+}
+
+function watchSight(element) {
+    sight ??= new IntersectionObserver((entries) => {
+        for (const { target, isIntersecting } of entries) {
+            if (!isIntersecting) far.add(target)
+            else if (far.delete(target)) write(target)
+        }
+    }, { rootMargin: '100px' })
+    sight.observe(element)
+}
+
 /* The view: one matrix of context.trace.  A table of the same shape keeps its cells, and only those that
  * changed are written again. */
 export function matrixView(context, name, options = {}) {
     const element = el('div', { class: 'matrix-place' })
     let shape = '', cells = [], margins = []
+    watchSight(element)
 
     function update() {
         const tensor = context.trace?.at[name]
@@ -173,7 +213,7 @@ export function matrixView(context, name, options = {}) {
             shape = now
             build(tensor, all)
         } else {
-            rewrite(tensor, all)
+            whenSeen(element, () => { if (tensor === context.trace?.at[name]) rewrite(tensor, all) })
         }
     }
 
@@ -206,7 +246,9 @@ export function matrixView(context, name, options = {}) {
 
 function setParts(td, { attributes, text }) {
     for (const name of ['data-value', 'style']) if (!(name in attributes)) td.removeAttribute(name)
+    const marks = ['pointed', 'source', 'pinned'].filter((mark) => td.classList.contains(mark))
     for (const [name, value] of Object.entries(attributes)) td.setAttribute(name, value)
+    td.classList.add(...marks)
     td.textContent = text
 }
 
