@@ -20,7 +20,7 @@ const letters = 6,
 
 // [{loss, right, look}] of each step
 function nativeSteps(steps, seed, word) {
-    const { status, stdout, error } = spawnSync(program, [steps, seed, word].map(String), {
+    const { status, stdout, error } = spawnSync(program, ['--steps', steps, '--seed', seed, '--word', word].map(String), {
         encoding: 'utf8',
     })
     if (error) throw error
