@@ -363,7 +363,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) valgrind
 	$(sub) coverage
 	$(sub) mutation
-	$(sub) graph check-readme check-examples check-exercises check-benches
+	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-exports check-single check-dist \
     check-long check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all

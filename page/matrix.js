@@ -157,11 +157,51 @@ export function matrixHtml(name, tensor, options = {}) {
     return `<figure class="${classes}" data-matrix="${escapeHtml(name)}">${html}</figure>`
 }
 
+/* With 8 queries and 8 keys there are 1,600 cells, of which a window shows a quarter.  What is out of sight is
+ * written as it comes into sight, or 150 ms after the last change; until then it has data-stale. */
+const far = new WeakSet(), waiting = new Map()
+let sight = null, timer = 0
+
+function write(element) {
+    const rewrite = waiting.get(element)
+    waiting.delete(element)
+    delete element.dataset.stale
+    if (rewrite) rewrite()
+}
+
+function writeNext() {
+    timer = 0
+    for (const element of waiting.keys()) {
+        write(element)
+        break
+    }
+    if (waiting.size) timer = setTimeout(writeNext)
+}
+
+function whenSeen(element, rewrite) {
+    waiting.set(element, rewrite)
+    if (!far.has(element)) return write(element)
+    element.dataset.stale = ''
+    clearTimeout(timer)
+    timer = setTimeout(writeNext, 150)
+}
+
+function watchSight(element) {
+    sight ??= new IntersectionObserver((entries) => {
+        for (const { target, isIntersecting } of entries) {
+            if (!isIntersecting) far.add(target)
+            else if (far.delete(target)) write(target)
+        }
+    }, { rootMargin: '100px' })
+    sight.observe(element)
+}
+
 /* The view: one matrix of context.trace.  A table of the same shape keeps its cells, and only those that
  * changed are written again. */
 export function matrixView(context, name, options = {}) {
     const element = el('div', { class: 'matrix-place' })
     let shape = '', cells = [], margins = []
+    watchSight(element)
 
     function update() {
         const tensor = context.trace?.at[name]
@@ -173,13 +213,13 @@ export function matrixView(context, name, options = {}) {
             shape = now
             build(tensor, all)
         } else {
-            rewrite(tensor, all)
+            whenSeen(element, () => { if (tensor === context.trace?.at[name]) rewrite(tensor, all) })
         }
     }
 
     function build(tensor, all) {
         element.innerHTML = matrixHtml(name, tensor, all)
-        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, is: {}, text: '' }))
+        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, key: '', is: {}, text: '' }))
         margins = [...element.querySelectorAll('td.sum')]
         rewrite(tensor, all)
     }
@@ -189,7 +229,10 @@ export function matrixView(context, name, options = {}) {
         cells.forEach((cell, k) => {
             const i = Math.trunc(k / columns), j = k % columns
             const asked = hidden ? hidden(i, j) : false
-            setParts(cell, cellParts(name, i, j, tensor.values[i][j], { ...shared, hidden: asked }))
+            const x = tensor.values[i][j], key = `${x} ${asked} ${shared.digits} ${shared.largest}`
+            if (key === cell.key) return
+            cell.key = key
+            setParts(cell, cellParts(name, i, j, x, { ...shared, hidden: asked }))
         })
         margins.forEach((td, i) => {
             const asked = hidden && tensor.values[i].some((_, j) => hidden(i, j))
@@ -200,19 +243,25 @@ export function matrixView(context, name, options = {}) {
     return { element, update }
 }
 
-/* Writes what differs from what was written before: a picture of eight by eight has a thousand cells. */
+/* Writes what differs from what was written before: a picture of eight by eight has a thousand cells.
+ * What is pointed at stays marked. */
 function setParts(cell, { attributes, text }) {
-    for (const name of ['data-value', 'class', 'aria-label']) {
-        const value = attributes[name]
-        if (value === cell.is[name]) continue
-        cell.is[name] = value
-        if (value === undefined) cell.td.removeAttribute(name)
-        else cell.td.setAttribute(name, value)
+    const { td, is } = cell
+    for (const name of ['data-value', 'aria-label']) {
+        if (attributes[name] === is[name]) continue
+        is[name] = attributes[name]
+        if (is[name] === undefined) td.removeAttribute(name)
+        else td.setAttribute(name, is[name])
+    }
+    if (attributes.class !== is.class) {
+        const marks = ['pointed', 'source', 'pinned'].filter((mark) => td.classList.contains(mark))
+        is.class = attributes.class
+        td.className = [is.class, ...marks].join(' ')
     }
     if (text === cell.text) return
     cell.text = text
-    if (cell.td.firstChild) cell.td.firstChild.data = text
-    else cell.td.textContent = text
+    if (td.firstChild) td.firstChild.data = text
+    else td.textContent = text
 }
 
 /* ------------------------------------------------------------------ keyboard ------------------- */

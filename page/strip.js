@@ -50,7 +50,7 @@ export function stripView(context, { go, here, leads = () => true }) {
         el('ol', {}, ...columns),
         el('p', { class: 'direction', 'aria-hidden': 'true' }, '\u2190 backward'))
 
-    /* Left and right: the neighbour in the same direction; up and down: the other direction. */
+    /* Left and right: the next step in the same direction; up and down: the other direction. */
     element.addEventListener('keydown', (event) => {
         const from = event.target.closest('button')
         if (!from || !/^(Arrow|Home|End)/.test(event.key)) return

@@ -82,13 +82,17 @@ export async function openPage({
     return page
 }
 
-// Shows another state in a page that is open, by its link, and returns when it is shown.
+// What is out of sight is written a little later.
+export const settled = (page) => page.waitForFunction(() => !document.querySelector('[data-stale]'))
+
+// Shows another state in a page that is open, by its link, and returns when all of it is shown.
 export async function showLink(page, hash) {
     await page.evaluate((to) => new Promise((done) => {
         if (location.hash === to || (to === '' && location.hash === '')) return done()
         addEventListener('hashchange', () => done(), { once: true })
         location.hash = to
     }), hash)
+    await settled(page)
 }
 
 // All cells of the page that show a number: {name, row, column, value, text, label}

@@ -70,6 +70,7 @@ async function check({ send }) {
         await run((to) => { location.hash = to }, hash)
         await until((rows) => document.querySelectorAll('#view td[data-name="Q"]:not([hidden] *)').length === rows, at.Q.flat().length)
         await until((value) => document.querySelector('#view td[data-name="dQ"]')?.dataset.value === value, String(at.dQ[0][0]))
+        await until(() => !document.querySelector('[data-stale]'))
         const cells = await run(() => [...document.querySelectorAll('#view td[data-value]:not([hidden] *)')]
             .map(({ dataset }) => [dataset.name, Number(dataset.row), Number(dataset.column), dataset.value]))
         for (const [name, row, column, value] of cells)

@@ -12,7 +12,10 @@ const engine = await openEngine(readFileSync(wasmPath))
 const cell = (page, name, row, column) =>
     page.locator(`#view td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`)
 const free = (more) => openPage({ hash: '#view=free', width: 1600, ...more })
-const valueOf = async (page, name, row, column) => Number(await cell(page, name, row, column).getAttribute('data-value'))
+async function valueOf(page, name, row, column) {
+    await page.waitForFunction(() => !document.querySelector('[data-stale]')) // written when it is seen
+    return Number(await cell(page, name, row, column).getAttribute('data-value'))
+}
 const linkOf = async (page) => fromHash(new URL(await page.locator('#link').inputValue()).hash).state
 
 async function write(page, name, row, column, text) {
