@@ -90,7 +90,7 @@ function drawMicroscope(f, h, formula, name) {
         svg(
             'g',
             { 'clip-path': 'url(#microscope)' },
-            svg('path', { class: 'loss', d: path(at.map((to, k) => [x(to), y(losses[k])])) }),
+            svg('path', { class: 'loss-curve', d: path(at.map((to, k) => [x(to), y(losses[k])])) }),
             line(formula, f(0), 'tangent'),
             line(twoPoints(f, h), middle, 'secant'),
         ),

@@ -16,10 +16,10 @@ export const padded = (word) => word.padStart(letters, 'a')
 
 /* ------------------------------------------------------------------ drawings -------------------- */
 
-const wide = 360, edges = [34, 14] // the loss curve, and the slider below it
+const wide = 360
 
 function drawLoss(history, at) {
-    const height = 150, left = edges[0], right = wide - edges[1], top = 12, bottom = 122
+    const height = 150, left = 34, right = wide - 14, top = 12, bottom = 122
     const x = linear(0, steps, left, right), y = linear(0, 3, bottom, top)
     const parts = []
     for (const loss of [0, 1, 2, 3])
@@ -28,7 +28,7 @@ function drawLoss(history, at) {
     for (const step of [0, 100, 200, 300])
         parts.push(svg('text', { x: x(step), y: bottom + 18, 'text-anchor': 'middle' }, String(step)))
     const points = history.slice(1).map((h, k) => [x(k + 1), y(Math.min(h.loss, 3))])
-    if (points.length) parts.push(svg('path', { class: 'loss', d: path(points) }))
+    if (points.length) parts.push(svg('path', { class: 'loss-curve', d: path(points) }))
     parts.push(svg('line', { class: 'now', x1: x(at), x2: x(at), y1: top, y2: bottom }))
     const last = history.at(-1)
     const said = last?.loss ? `the loss after ${history.length - 1} steps is ${numberText(last.loss)}` : 'the loss, before the first step'
@@ -98,17 +98,19 @@ export function trainView(context) {
         el('h1', { tabindex: -1 }, 'A model learns where to look'),
         el('p', { class: 'text' }, 'It has one layer of attention, reads words of six letters, and learns to write them backwards, from \u201c|\u201d on. For that, each query must read one letter: the mirror image of its own place.'),
         el('div', { class: 'training' },
-            el('div', {},
+            el('div', { class: 'run' },
                 el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
-                message, where, curve, el('div', { class: 'slide' }, slider),
-                el('div', { class: 'buttons' }, nudge(-1, '\u2212 1', '\u2212 1, one step back'), nudge(1, '+ 1', '+ 1, one step on'), wrote),
-                form, written),
-            el('div', {},
+                message, curve),
+            el('div', { class: 'maps' },
                 el('p', { class: 'map-name' }, el('b', {}, 'P'), ' in percent: what each query reads'), P,
                 el('p', { class: 'map-name' }, el('b', {}, 'dS'), ': how the loss of this word changes with each score'), dS,
                 el('p', { class: 'caption' }, '\u2212: a higher score lowers the loss; +: it raises it. Framed: the letter to be written.'),
                 el('p', { class: 'ask' }, 'Which of the two shows the framed diagonal first? Train, then go back with the slider.'),
-                options, answer)))
+                options, answer),
+            el('div', { class: 'step' },
+                el('div', { class: 'slide' }, nudge(-1, '\u2212', 'one step back'), slider, nudge(1, '+', 'one step on')),
+                where, wrote),
+            el('div', { class: 'write' }, form, written)))
 
     function open() {
         const number = Math.min(Math.max(0, Math.trunc(Number(seed.value)) || 0), 999999)
@@ -189,7 +191,7 @@ export function trainView(context) {
     }
 
     function draw() {
-        go.textContent = running ? 'Pause' : history.length > 1 ? 'Go on' : 'Train'
+        go.textContent = running ? 'Pause' : history.length > steps ? 'Trained' : history.length > 1 ? 'Go on' : 'Train'
         go.disabled = history.length > steps
         go.className = go.disabled ? '' : 'main'
         slider.value = at
