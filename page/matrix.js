@@ -78,12 +78,12 @@ export function cellParts(name, row, column, x, { digits, largest, hidden, heat,
     const text = shown(x, digits)
     const kind = heat || (gradients.test(name) ? 'gradient' : 'forward')
     const strength = Number.isFinite(x) && largest > 0 ? Math.abs(x) / largest : 0
+    const hue = kind === 'forward' ? 'forward' : x > 0 ? 'rise' : x < 0 ? 'fall' : 'none'
     return {
         attributes: {
             ...attributes,
             'data-value': String(x),
-            class: kind === 'forward' ? 'forward' : x > 0 ? 'rise' : x < 0 ? 'fall' : 'none',
-            style: `--heat:${strength.toFixed(3)}`,
+            class: `${hue} heat${Math.ceil(20 * strength)}`,
             'aria-label': `${said}: ${text}`,
         },
         text,
@@ -219,7 +219,7 @@ export function matrixView(context, name, options = {}) {
 
     function build(tensor, all) {
         element.innerHTML = matrixHtml(name, tensor, all)
-        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, key: '' }))
+        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, key: '', is: {}, text: '' }))
         margins = [...element.querySelectorAll('td.sum')]
         rewrite(tensor, all)
     }
@@ -229,11 +229,10 @@ export function matrixView(context, name, options = {}) {
         cells.forEach((cell, k) => {
             const i = Math.trunc(k / columns), j = k % columns
             const asked = hidden ? hidden(i, j) : false
-            const parts = cellParts(name, i, j, tensor.values[i][j], { ...shared, hidden: asked })
-            const key = `${parts.text} ${parts.attributes['data-value']} ${parts.attributes.style}`
+            const x = tensor.values[i][j], key = `${x} ${asked} ${shared.digits} ${shared.largest}`
             if (key === cell.key) return
             cell.key = key
-            setParts(cell.td, parts)
+            setParts(cell, cellParts(name, i, j, x, { ...shared, hidden: asked }))
         })
         margins.forEach((td, i) => {
             const asked = hidden && tensor.values[i].some((_, j) => hidden(i, j))
@@ -244,12 +243,25 @@ export function matrixView(context, name, options = {}) {
     return { element, update }
 }
 
-function setParts(td, { attributes, text }) {
-    for (const name of ['data-value', 'style']) if (!(name in attributes)) td.removeAttribute(name)
-    const marks = ['pointed', 'source', 'pinned'].filter((mark) => td.classList.contains(mark))
-    for (const [name, value] of Object.entries(attributes)) td.setAttribute(name, value)
-    td.classList.add(...marks)
-    td.textContent = text
+/* Writes what differs from what was written before: a picture of eight by eight has a thousand cells.
+ * What is pointed at stays marked. */
+function setParts(cell, { attributes, text }) {
+    const { td, is } = cell
+    for (const name of ['data-value', 'aria-label']) {
+        if (attributes[name] === is[name]) continue
+        is[name] = attributes[name]
+        if (is[name] === undefined) td.removeAttribute(name)
+        else td.setAttribute(name, is[name])
+    }
+    if (attributes.class !== is.class) {
+        const marks = ['pointed', 'source', 'pinned'].filter((mark) => td.classList.contains(mark))
+        is.class = attributes.class
+        td.className = [is.class, ...marks].join(' ')
+    }
+    if (text === cell.text) return
+    cell.text = text
+    if (td.firstChild) td.firstChild.data = text
+    else td.textContent = text
 }
 
 /* ------------------------------------------------------------------ keyboard ------------------- */

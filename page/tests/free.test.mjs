@@ -12,8 +12,12 @@ const engine = await openEngine(readFileSync(wasmPath))
 const cell = (page, name, row, column) =>
     page.locator(`#view td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`)
 const free = (more) => openPage({ hash: '#view=free', width: 1600, ...more })
-const valueOf = async (page, name, row, column) => Number(await cell(page, name, row, column).getAttribute('data-value'))
-const linkOf = async (page) => fromHash(new URL(await page.locator('#link').inputValue()).hash).state
+async function valueOf(page, name, row, column) {
+    await page.waitForFunction(() => !document.querySelector('[data-stale]')) // written when it is seen
+    return Number(await cell(page, name, row, column).getAttribute('data-value'))
+}
+const linkOf = async (page) =>
+    fromHash(new URL(await page.locator('#link').inputValue()).hash).state
 
 async function write(page, name, row, column, text) {
     await cell(page, name, row, column).click()
@@ -33,7 +37,11 @@ test('an element that is changed changes every number after it', async () => {
 test('what is no number is refused at its field, and the last good numbers stay', async () => {
     const page = await free()
     const before = await valueOf(page, 'dS', 0, 1)
-    for (const [text, message] of [['abc', /\u201cabc\u201d is not a number/], ['1,2', /is not a number/], ['1e9', /must lie between/]]) {
+    for (const [text, message] of [
+        ['abc', /\u201cabc\u201d is not a number/],
+        ['1,2', /is not a number/],
+        ['1e9', /must lie between/],
+    ]) {
         await write(page, 'Q', 0, 0, text)
         assert.match(await page.locator('#editor .message').innerText(), message)
         assert.equal(await page.locator('#editor-input').getAttribute('aria-invalid'), 'true')
@@ -52,7 +60,13 @@ test('an option that the library refuses says why beside the field', async () =>
     assert.equal((await linkOf(page)).softcap, 0)
     await page.locator('#option-dropout').fill('much')
     await page.locator('#option-dropout').press('Enter')
-    assert.match(await page.locator('.field', { has: page.locator('#option-dropout') }).locator('.message').innerText(), /number/)
+    assert.match(
+        await page
+            .locator('.field', { has: page.locator('#option-dropout') })
+            .locator('.message')
+            .innerText(),
+        /number/,
+    )
 })
 
 test('masks are switched by clicking', async () => {
@@ -77,7 +91,8 @@ test('a step at a time: logarithms by their number, all else by tenths', () => {
 
 test('undo takes back one change at a time, a session of typing at once; redo and reset', async () => {
     const page = await free()
-    const undo = page.getByRole('button', { name: 'Undo' }), redo = page.getByRole('button', { name: 'Redo' })
+    const undo = page.getByRole('button', { name: 'Undo' }),
+        redo = page.getByRole('button', { name: 'Redo' })
     assert.ok(await undo.isDisabled())
     await write(page, 'V', 1, 0, '3')
     await page.locator('#editor-input').fill('3.5')
@@ -112,7 +127,13 @@ test('sizes from 1 to 8; no more, no less', async () => {
     await page.locator('#option-bias').selectOption('all')
     await page.locator('#option-mask').check()
     for (const axis of ['T', 'N', 'D', 'Dv'])
-        for (const [typed, is] of [['8', 8], ['9', 8], ['0', 1], ['1', 1], ['3', 3]]) {
+        for (const [typed, is] of [
+            ['8', 8],
+            ['9', 8],
+            ['0', 1],
+            ['1', 1],
+            ['3', 3],
+        ]) {
             await page.locator(`#size-${axis}`).fill(typed)
             await page.locator(`#size-${axis}`).press('Enter')
             const { Q, K, V, dO, bias, mask } = await linkOf(page)
@@ -143,7 +164,10 @@ test('the command of the terminal and the link say the same as the page', async 
     const state = await linkOf(page)
     const words = command.match(/'[^']*'|\S+/g).map((word) => word.replace(/^'|'$/g, ''))
     assert.deepEqual(words, ['trace', ...commandLine(state)])
-    await page.waitForFunction((hash) => location.hash === hash, new URL(await page.locator('#link').inputValue()).hash)
+    await page.waitForFunction(
+        (hash) => location.hash === hash,
+        new URL(await page.locator('#link').inputValue()).hash,
+    )
 })
 
 test('sliders, a bias and a window', async () => {
@@ -156,8 +180,10 @@ test('sliders, a bias and a window', async () => {
     assert.equal(state.softcap, 2)
     assert.deepEqual(state.bias, [['0', '0', '0']])
     assert.equal(state.window, '1,0')
-    assert.equal(await cell(page, 'dbias', 0, 1).getAttribute('aria-label'),
-        `dbias, all queries, key 1: ${await cell(page, 'dbias', 0, 1).innerText()}`)
+    assert.equal(
+        await cell(page, 'dbias', 0, 1).getAttribute('aria-label'),
+        `dbias, all queries, key 1: ${await cell(page, 'dbias', 0, 1).innerText()}`,
+    )
 })
 
 test('from the free view to a tour and back: the numbers are kept', async () => {

@@ -11,10 +11,11 @@ async function tabTo(page, selector) {
     }
     assert.fail(`Tab does not come to ${selector}`)
 }
-const focused = (page) => page.evaluate(() => {
-    const { tagName, textContent, dataset } = document.activeElement
-    return { tagName, text: textContent, ...dataset }
-})
+const focused = (page) =>
+    page.evaluate(() => {
+        const { tagName, textContent, dataset } = document.activeElement
+        return { tagName, text: textContent, ...dataset }
+    })
 
 test('from the first screen through two screens of the tour', async () => {
     const page = await openPage()
@@ -83,7 +84,9 @@ test('the focus can always be seen', async () => {
         await page.keyboard.press('Tab')
         const width = await page.evaluate(() => {
             const element = document.activeElement
-            return element === document.body ? 2 : parseFloat(getComputedStyle(element).outlineWidth)
+            return element === document.body
+                ? 2
+                : parseFloat(getComputedStyle(element).outlineWidth)
         })
         assert.ok(width >= 1.5, JSON.stringify(await focused(page)))
     }
@@ -94,11 +97,16 @@ test('what is said to a screen reader is said once, after a pause', async () => 
     await page.evaluate(() => {
         window.said = []
         const live = document.getElementById('live')
-        new MutationObserver(() => window.said.push(live.textContent)).observe(live, { childList: true })
+        new MutationObserver(() => window.said.push(live.textContent)).observe(live, {
+            childList: true,
+        })
     })
     await page.getByRole('button', { name: 'it rises (+)' }).click()
     await page.waitForFunction(() => window.said.length > 0)
-    assert.equal(await page.evaluate(() => document.querySelectorAll('[aria-live="polite"]').length), 1)
+    assert.equal(
+        await page.evaluate(() => document.querySelectorAll('[aria-live="polite"]').length),
+        1,
+    )
     assert.match((await page.evaluate(() => window.said))[0], /^Right\./)
     assert.equal(await page.locator('#arithmetic').getAttribute('aria-live'), null)
 })

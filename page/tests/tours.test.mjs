@@ -37,7 +37,8 @@ const next = (page) => page.locator('.onward button').last()
 
 // Answers question k of the screen; `right` is what would be right, `wrong` whether something else is said.
 async function answer(page, k, right, wrong) {
-    const place = question(page, k), verdict = place.locator('.verdict')
+    const place = question(page, k),
+        verdict = place.locator('.verdict')
     if (await place.locator('input').count()) {
         await place.locator('input').fill(wrong ? '99' : right)
         await place.getByRole('button', { name: 'Check' }).click()
@@ -50,7 +51,10 @@ async function answer(page, k, right, wrong) {
     const said = wrong ? options.find((text) => text !== right) : right
     await place.getByRole('button', { name: said, exact: true }).click()
     assert.match(await verdict.innerText(), wrong ? /^No\. ..../ : /^Right\. ..../)
-    assert.match(await place.locator('.correct').innerText(), new RegExp(right.replace(/[()+]/g, '\\$&')))
+    assert.match(
+        await place.locator('.correct').innerText(),
+        new RegExp(right.replace(/[()+]/g, '\\$&')),
+    )
 }
 
 for (const tour of tours)
@@ -59,12 +63,22 @@ for (const tour of tours)
             const page = await openPage({ hash: `#view=${tour.view}`, width: wrong ? 360 : 1280 })
             assert.equal(answers[tour.view].length, tour.screens.length)
             for (const [screen, rights] of answers[tour.view].entries()) {
-                assert.match(await page.locator('.where').innerText(), new RegExp(`, ${screen + 1} of`))
+                assert.match(
+                    await page.locator('.where').innerText(),
+                    new RegExp(`, ${screen + 1} of`),
+                )
                 for (const [k, right] of rights.entries()) {
-                    assert.equal(await next(page).isHidden() || await next(page).innerText() === 'Skip', true)
+                    assert.equal(
+                        (await next(page).isHidden()) || (await next(page).innerText()) === 'Skip',
+                        true,
+                    )
                     await answer(page, k, right, wrong)
                 }
-                assert.equal(await page.locator('#view td.asked').count(), 0, 'all is shown at the end')
+                assert.equal(
+                    await page.locator('#view td.asked').count(),
+                    0,
+                    'all is shown at the end',
+                )
                 if (screen + 1 < tour.screens.length) await next(page).click()
             }
             assert.ok(await page.locator('.links').isVisible())
@@ -76,11 +90,18 @@ test('a screen has at most 60 words before its question', async () => {
     const page = await openPage()
     for (const tour of tours)
         for (const screen of tour.screens.keys()) {
-            await page.evaluate((to) => { location.hash = to }, `#view=${tour.view}&screen=${screen}`)
-            await page.waitForFunction((n) => document.querySelector('.where')?.textContent.includes(n),
-                `${tour.name}, ${screen + 1} of`)
+            await page.evaluate((to) => {
+                location.hash = to
+            }, `#view=${tour.view}&screen=${screen}`)
+            await page.waitForFunction(
+                (n) => document.querySelector('.where')?.textContent.includes(n),
+                `${tour.name}, ${screen + 1} of`,
+            )
             const text = await page.locator('.idea .text').innerText()
-            assert.ok(text.split(/\s+/).length <= 60, `${tour.name} ${screen + 1}: ${text.split(/\s+/).length} words`)
+            assert.ok(
+                text.split(/\s+/).length <= 60,
+                `${tour.name} ${screen + 1}: ${text.split(/\s+/).length} words`,
+            )
         }
 })
 
@@ -119,7 +140,10 @@ test('a wrong number is told by the name of the mistake that computes it', async
     assert.match(await question(page, 1).locator('.verdict').innerText(), /answer with a number/)
 })
 
-for (const [name, verdict] of [['it rises (+)', /^Right\./], ['it falls (\u2212)', /^No\. It would fall if dP of key 1 lay below 4\.9/]])
+for (const [name, verdict] of [
+    ['it rises (+)', /^Right\./],
+    ['it falls (\u2212)', /^No\. It would fall if dP of key 1 lay below 4\.9/],
+])
     test(`the first screen, answered with "${name}"`, async () => {
         const page = await openPage()
         assert.equal(await page.locator('td.asked').count(), 3)
@@ -127,7 +151,11 @@ for (const [name, verdict] of [['it rises (+)', /^Right\./], ['it falls (\u2212)
         const text = await page.locator('.verdict').innerText()
         assert.match(text, verdict)
         assert.match(text, /dS\[q0,k1\] = 0\.2 \* \(6 \u2212 4\.9\) = 0\.22/)
-        assert.deepEqual(await page.locator('td[data-name="dS"]').allInnerTexts(), ['0.07', '0.22', '\u22120.29'])
+        assert.deepEqual(await page.locator('td[data-name="dS"]').allInnerTexts(), [
+            '0.07',
+            '0.22',
+            '\u22120.29',
+        ])
         await page.getByRole('button', { name: 'Continue' }).click()
         assert.match(await page.locator('.where').innerText(), /^Tour, 1 of 14/)
         await page.goBack()
@@ -136,10 +164,19 @@ for (const [name, verdict] of [['it rises (+)', /^Right\./], ['it falls (\u2212)
 
 test('the strip leads from every step to its screen', async () => {
     const page = await openPage()
-    for (const [tensor, title] of [['R', 'R: the scores'], ['dS', 'dS: above'], ['delta', 'delta:'], ['U', 'Softcap'], ['keep', 'Mask']]) {
+    for (const [tensor, title] of [
+        ['R', 'R: the scores'],
+        ['dS', 'dS: above'],
+        ['delta', 'delta:'],
+        ['U', 'Softcap'],
+        ['keep', 'Mask'],
+    ]) {
         await page.locator('.top a[data-view="start"]').click()
         await page.locator(`.strip button[data-go="${tensor}"]`).click()
-        assert.ok((await page.locator('h1').innerText()).startsWith(title), `${tensor}: ${await page.locator('h1').innerText()}`)
+        assert.ok(
+            (await page.locator('h1').innerText()).startsWith(title),
+            `${tensor}: ${await page.locator('h1').innerText()}`,
+        )
     }
 })
 
