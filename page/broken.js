@@ -1,9 +1,9 @@
 /* broken.js -- a backward with a mistake in it: what becomes wrong, and which check notices.
  *
- * The library makes the mistake (examples/common/mistakes.h).  The gradients that are shown are wrong
- * then; the numerical values beside them, differences of the loss, are right.  The identities are
- * those that the trace computes; some of them hold in spite of a mistake, and that is what there is
- * to learn. */
+ * The library makes the mistake (examples/common/mistakes.h).  The gradients that are shown are
+ * wrong then; the numerical values beside them, differences of the loss, are right.  The
+ * identities are those that the trace computes; some of them hold in spite of a mistake, and
+ * that is what there is to learn. */
 import { el, formulaHtml } from './dom.js'
 import { axes, cellHtml, cellName, cellOptions, shown } from './matrix.js'
 
@@ -27,8 +27,8 @@ export function firstWrong(right, wrong) {
     return gradients.find((name) => right.at[name] && differs(name)) || ''
 }
 
-/* Every mistake with the first gradient that it makes wrong on this input, one after the other: each
- * takes a trace. */
+/* Every mistake with the first gradient that it makes wrong on this input, one after the other:
+ * each takes a trace. */
 export function* eachMistake(engine, state) {
     const right = engine.trace({ ...state, mistake: '' }, { quick: true })
     for (const mistake of engine.mistakes) {
@@ -358,8 +358,8 @@ export function brokenView(context) {
         later()
     }
 
-    /* Some 60 traces, and numerical values: not while somebody types or moves a slider, and the traces
-     * a few at a time. */
+    /* Some 60 traces, and numerical values: not while somebody types or moves a slider, and the
+     * traces a few at a time. */
     let timer = 0
     function later() {
         clearTimeout(timer)

@@ -69,7 +69,7 @@ function drawMicroscope(f, h, formula, name, quick) {
         top = 30,
         bottom = 168,
         reach = 1.6
-    const count = (h < 1e-12 ? 24 : 8) / (quick ? 1 : 2) // to each side; steps of rounding want more
+    const count = (h < 1e-12 ? 24 : 8) / (quick ? 1 : 2) // to each side; more for rounding
     const at = Array.from({ length: 2 * count + 1 }, (_, k) => reach * h * (k / count - 1))
     const losses = at.map(f)
     const own = [...losses, f(h), f(-h)].filter(Number.isFinite)
@@ -339,7 +339,7 @@ export function numericallyView(context) {
         ask()
     }
 
-    /* A quarter of a decade at a time; whole ones, and slower, for those who ask for less motion. */
+    /* A quarter of a decade at a time; whole ones, and slower, where less motion is asked for. */
     function start() {
         const [by, pause] = reducedMotion() ? [1, 1000] : [0.25, 150]
         setExponent(0)
@@ -385,7 +385,7 @@ export function numericallyView(context) {
         pick.update()
         element.classList.toggle('hidden-cell', hidden)
         if (hidden) {
-            sentence.textContent = `${own} is masked: it is not read.  The loss does not depend on it.`
+            sentence.textContent = `${own} is masked: the loss does not depend on it.`
             return
         }
         sentence.textContent =
@@ -425,7 +425,7 @@ export function numericallyView(context) {
         const at = chosen(),
             now = JSON.stringify([at, { ...state, view: 0, screen: 0, i: 0, j: 0 }])
         if (now === key) return ask()
-        const wait = key ? 100 : 0 // while somebody types or moves a slider, other things are shown first
+        const wait = key ? 100 : 0 // what somebody types or moves is shown first
         key = now
         f = lossOf(engine, state, trace, at)
         errors = []
