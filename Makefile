@@ -497,12 +497,16 @@ check-page: page build/page/node_modules ## open the page in Chromium and look a
 	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
 	$(if $(FIREFOX),@node page/tests/firefox.mjs)
 
+page-picture: page build/page/node_modules ## the page's picture in the README, taken again
+	$(call tool,chromium,chromium)
+	@node page/picture.mjs docs/images/page.png
+
 build/page/node_modules: page/package.json
 	$(call tool,npm,npm)
 	@mkdir -p $(@D) && cp $< $(@D)
 	@cd $(@D) && npm install --no-audit --no-fund --loglevel=error
 	@touch $@
-.PHONY: page page-wasm check-page
+.PHONY: page page-wasm page-picture check-page
 
 # ---- installing ------------------------------------------------------------------------------
 # The faces lie in include/, what they include in include/attic/: no other name is taken.

@@ -243,27 +243,25 @@ export function matrixView(context, name, options = {}) {
     return { element, update }
 }
 
-/* Whether somebody points at it stays as it is. */
-function setClass(td, value) {
-    const marks = ['pointed', 'source', 'pinned'].filter((mark) => td.classList.contains(mark))
-    td.className = value
-    td.classList.add(...marks)
-}
-
-/* Writes what differs from what was written before: a picture of eight by eight has a thousand cells. */
+/* Writes what differs from what was written before: a picture of eight by eight has a thousand cells.
+ * What is pointed at stays marked. */
 function setParts(cell, { attributes, text }) {
-    for (const name of ['data-value', 'class', 'aria-label']) {
-        const value = attributes[name]
-        if (value === cell.is[name]) continue
-        cell.is[name] = value
-        if (name === 'class') setClass(cell.td, value)
-        else if (value === undefined) cell.td.removeAttribute(name)
-        else cell.td.setAttribute(name, value)
+    const { td, is } = cell
+    for (const name of ['data-value', 'aria-label']) {
+        if (attributes[name] === is[name]) continue
+        is[name] = attributes[name]
+        if (is[name] === undefined) td.removeAttribute(name)
+        else td.setAttribute(name, is[name])
+    }
+    if (attributes.class !== is.class) {
+        const marks = ['pointed', 'source', 'pinned'].filter((mark) => td.classList.contains(mark))
+        is.class = attributes.class
+        td.className = [is.class, ...marks].join(' ')
     }
     if (text === cell.text) return
     cell.text = text
-    if (cell.td.firstChild) cell.td.firstChild.data = text
-    else cell.td.textContent = text
+    if (td.firstChild) td.firstChild.data = text
+    else td.textContent = text
 }
 
 /* ------------------------------------------------------------------ keyboard ------------------- */

@@ -5,27 +5,13 @@
 // A test fails if its page writes to the console, throws an error, or asks for anything but the file itself (and
 // the blob: of its own worker).  Pages are closed when the test has ended, the browser after the last one.
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
 import { after, afterEach } from 'node:test'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { address, isReady, startChromium } from './chromium.mjs'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
-// Packages lie outside of the sources: `make check-page` installs them there.
-const fromPackages = createRequire(`${root}build/page/package.json`)
-const { chromium } = fromPackages('playwright-core')
-
-export const pagePath = `${root}out/attic.html`
-export const wasmPath = `${root}build/page.wasm`
-export const axePath = fromPackages.resolve('axe-core/axe.min.js')
-export const address = pathToFileURL(pagePath).href
+export { axePath, pagePath, wasmPath } from './chromium.mjs'
 
 let browser = null
 const contexts = [], problems = []
-
-async function startBrowser() {
-    const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
-    return chromium.launch({ executablePath, args: ['--no-sandbox'] })
-}
 
 afterEach(async () => {
     while (contexts.length) await contexts.pop().close()
@@ -43,14 +29,11 @@ function watch(page) {
     })
 }
 
-// In the page: readyAfter is the time in ms from its start to its first trace.
-function noteWhenReady() {
-    const observer = new MutationObserver(() => {
-        if (document.documentElement?.dataset.status !== 'ready') return
-        observer.disconnect()
-        window.readyAfter = performance.now()
-    })
-    observer.observe(document, { attributes: true, childList: true, subtree: true })
+// A function that returns how many ms the page's own thread has computed since now; other programs hardly change it.
+async function stopwatch(devtools) {
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
+    return async () => (await devtools.send('Performance.getMetrics')).metrics
+        .find(({ name }) => name === 'TaskDuration').value * 1000
 }
 
 // ready: waits until the library has computed the first trace.  before: runs in the page before its own script.
@@ -58,7 +41,7 @@ export async function openPage({
     hash = '', width = 1280, height = 900, dark = false, throttle = 1, reducedMotion = false, ready = true,
     javaScriptEnabled = true, before = null,
 } = {}) {
-    browser ??= await startBrowser()
+    browser ??= await startChromium()
     const context = await browser.newContext({
         viewport: { width, height },
         colorScheme: dark ? 'dark' : 'light',
@@ -70,15 +53,13 @@ export async function openPage({
     const page = await context.newPage()
     page.setDefaultTimeout(10000)
     watch(page)
-    await page.addInitScript(noteWhenReady)
     if (before) await page.addInitScript(before)
-    if (throttle !== 1) {
-        const devtools = await context.newCDPSession(page)
-        await devtools.send('Emulation.setCPUThrottlingRate', { rate: throttle })
-    }
+    const devtools = await context.newCDPSession(page)
+    page.setThrottle = (rate) => devtools.send('Emulation.setCPUThrottlingRate', { rate })
+    if (throttle !== 1) await page.setThrottle(throttle)
+    page.work = await stopwatch(devtools)
     await page.goto(address + hash)
-    if (ready && javaScriptEnabled)
-        await page.waitForFunction(() => document.documentElement.dataset.status === 'ready')
+    if (ready && javaScriptEnabled) await isReady(page)
     return page
 }
 

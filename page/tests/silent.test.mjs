@@ -27,8 +27,8 @@ for (const view of views)
         assert.equal(await page.locator('#problem').isVisible(), false)
     })
 
-test('the library is ready within a second', async () => {
-    const page = await openPage()
-    const ready = await page.evaluate(() => window.readyAfter)
-    assert.ok(ready < 1000, `after ${ready} ms`)
+test('the library is ready after less than a second of work', async (t) => {
+    const page = await openPage(), work = await page.work()
+    t.diagnostic(`${work.toFixed(0)} ms`)
+    assert.ok(work > 0 && work < 1000, `${work} ms`)
 })
