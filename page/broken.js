@@ -1,9 +1,9 @@
 /* broken.js -- a backward with a mistake in it: what becomes wrong, and which check notices.
  *
- * The library makes the mistake (examples/common/mistakes.h).  The gradients that are shown are wrong
- * then; the numerical values beside them, differences of the loss, are right.  The identities are
- * those that the trace computes; some of them hold in spite of a mistake, and that is what there is
- * to learn. */
+ * The library makes the mistake (examples/common/mistakes.h).  The gradients that are shown are
+ * wrong then; the numerical values beside them, differences of the loss, are right.  The
+ * identities are those that the trace computes; some of them hold in spite of a mistake, and
+ * that is what there is to learn. */
 import { el, formulaHtml } from './dom.js'
 import { axes, cellHtml, cellName, cellOptions, shown } from './matrix.js'
 
@@ -27,13 +27,14 @@ export function firstWrong(right, wrong) {
     return gradients.find((name) => right.at[name] && differs(name)) || ''
 }
 
-/* Every mistake with the first gradient that it makes wrong on this input. */
-export function sortMistakes(engine, state) {
+/* Every mistake with the first gradient that it makes wrong on this input, one after the other:
+ * each takes a trace. */
+export function* eachMistake(engine, state) {
     const right = engine.trace({ ...state, mistake: '' }, { quick: true })
-    return engine.mistakes.map((mistake) => {
+    for (const mistake of engine.mistakes) {
         const wrong = engine.trace({ ...state, mistake: mistake.name }, { quick: true })
-        return { ...mistake, first: wrong.ok ? firstWrong(right, wrong) : '' }
-    })
+        yield { ...mistake, first: wrong.ok ? firstWrong(right, wrong) : '' }
+    }
 }
 
 /* Does this element disagree with its numerical value? */
@@ -357,17 +358,33 @@ export function brokenView(context) {
         later()
     }
 
-    /* Some 60 traces, and numerical values: not while somebody types or moves a slider. */
+    /* Some 60 traces, and numerical values: not while somebody types or moves a slider, and the
+     * traces a few at a time. */
     let timer = 0
     function later() {
         clearTimeout(timer)
-        const wait = sorted ? 0 : 30
-        timer = setTimeout(() => {
-            if (!element.isConnected) return
-            sorted ||= sortMistakes(context.engine, context.state)
-            updateList()
-            updateDamage()
-        }, wait)
+        if (sorted) timer = setTimeout(show, 0)
+        else timer = setTimeout(() => sort(eachMistake(context.engine, context.state), []), 100)
+    }
+
+    function sort(rest, found) {
+        if (!element.isConnected) return
+        const until = performance.now() + 8
+        while (performance.now() < until) {
+            const { value, done } = rest.next()
+            if (done) {
+                sorted = found
+                return show()
+            }
+            found.push(value)
+        }
+        timer = setTimeout(() => sort(rest, found), 0)
+    }
+
+    function show() {
+        if (!element.isConnected) return
+        updateList()
+        updateDamage()
     }
     return { element, update }
 }

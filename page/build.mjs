@@ -107,6 +107,15 @@ const workers = files.filter((name) => name.endsWith('_worker.js'))
 const packed = (id, bytes) =>
     script(` type="text/plain" id="${id}"`, gzipSync(bytes, { level: 9 }).toString('base64'))
 const loader = `(async () => {
+const missing = ['WebAssembly', 'DecompressionStream'].filter((name) => !window[name])
+if (missing.length) {
+const place = document.getElementById('problem')
+place.textContent = 'This browser has no ' + missing.join(' and no ')
+    + ': the example below stands here without.'
+place.hidden = false
+document.documentElement.dataset.status = 'failed'
+return
+}
 const packed = atob(document.getElementById('main').textContent)
 const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0))
 const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))

@@ -25,7 +25,7 @@ function drawLosses(losses) {
 
 function formulaOf(target, total) {
     if (target)
-        return 'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target, and 0 for other queries'
+        return 'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target (0 for other queries)'
     return total ? 'L = \u03a3 dO O, over all queries' : 'L = \u03a3 dO O'
 }
 

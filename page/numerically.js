@@ -62,14 +62,14 @@ const wide = 360
 
 /* The loss around x, as wide as h asks for: samples, both points, the line through them, and the
  * line with the slope by the formula. */
-function drawMicroscope(f, h, formula, name) {
+function drawMicroscope(f, h, formula, name, quick) {
     const height = 210,
         left = 8,
         right = wide - 8,
         top = 30,
         bottom = 168,
         reach = 1.6
-    const count = h < 1e-12 ? 24 : 8 // to each side: the steps of rounding want more
+    const count = (h < 1e-12 ? 24 : 8) / (quick ? 1 : 2) // to each side; more for rounding
     const at = Array.from({ length: 2 * count + 1 }, (_, k) => reach * h * (k / count - 1))
     const losses = at.map(f)
     const own = [...losses, f(h), f(-h)].filter(Number.isFinite)
@@ -339,16 +339,15 @@ export function numericallyView(context) {
         ask()
     }
 
+    /* A quarter of a decade at a time; whole ones, and slower, where less motion is asked for. */
     function start() {
+        const [by, pause] = reducedMotion() ? [1, 1000] : [0.25, 150]
         setExponent(0)
         play.textContent = 'Stop'
-        playing = setInterval(
-            () => {
-                if (!element.isConnected || exponent >= smallest) stop()
-                else setExponent(exponent + 0.25)
-            },
-            reducedMotion() ? 1000 : 150,
-        )
+        playing = setInterval(() => {
+            if (!element.isConnected || exponent >= smallest) stop()
+            else setExponent(exponent + by)
+        }, pause)
     }
 
     function stop() {
@@ -386,7 +385,7 @@ export function numericallyView(context) {
         pick.update()
         element.classList.toggle('hidden-cell', hidden)
         if (hidden) {
-            sentence.textContent = `${own} is masked: it is not read.  The loss does not depend on it.`
+            sentence.textContent = `${own} is masked: the loss does not depend on it.`
             return
         }
         sentence.textContent =
@@ -394,7 +393,8 @@ export function numericallyView(context) {
             'computed again, and so is the loss.'
         output.textContent = `h = ${hText(h)}`
         slider.setAttribute('aria-valuetext', hText(h))
-        picture.replaceChildren(drawMicroscope(f, h, formula, own))
+        const quick = trace.sizes.T * trace.sizes.N <= 20
+        picture.replaceChildren(drawMicroscope(f, h, formula, own, quick))
         const difference = f(h) - f(-h),
             steps = Math.round(Math.abs(difference) / spacing(f(h)))
         const two = twoPoints(f, h),
@@ -424,16 +424,19 @@ export function numericallyView(context) {
         if (!trace || !engine) return
         const at = chosen(),
             now = JSON.stringify([at, { ...state, view: 0, screen: 0, i: 0, j: 0 }])
-        if (now !== key) {
-            key = now
-            f = lossOf(engine, state, trace, at)
-            errors = []
-            clearTimeout(timer)
-            const formula = trace.at[gradientOf[at.name]].values[at.row][at.column]
-            if (trace.at[at.name].values[at.row][at.column] !== -Infinity)
-                timer = setTimeout(() => measure(formula, 0), 50)
-        }
-        ask()
+        if (now === key) return ask()
+        const wait = key ? 100 : 0 // what somebody types or moves is shown first
+        key = now
+        f = lossOf(engine, state, trace, at)
+        errors = []
+        clearTimeout(timer)
+        cancelAnimationFrame(frame)
+        const formula = trace.at[gradientOf[at.name]].values[at.row][at.column]
+        timer = setTimeout(() => {
+            frame = 0
+            ask()
+            if (trace.at[at.name].values[at.row][at.column] !== -Infinity) measure(formula, 0)
+        }, wait)
     }
 
     why.textContent =

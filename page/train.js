@@ -1,8 +1,8 @@
 /* train.js -- a small model learns to write a word backwards, and what its loss asks of attention.
  *
- * It is examples/05_toy_transformer.c, trained by train_worker.js.  Every step is kept: a slider goes
- * back through them.  Shown are the six queries that write, from "|" on, and the keys that they may
- * read. */
+ * It is examples/05_toy_transformer.c, trained by train_worker.js.  Every step is kept: a slider
+ * goes back through them.  Shown are the six queries that write, from "|" on, and the keys that
+ * they may read. */
 import { el, numberText } from './dom.js'
 import { linear, path, svg } from './svg.js'
 
@@ -58,8 +58,8 @@ function drawLoss(history, at) {
     )
 }
 
-/* Rows: the letters read, from "|" on; columns: the letters before them.  `cell(x)` gives the class,
- * the strength from 0 to 1, and the text of a cell. */
+/* Rows: the letters read, from "|" on; columns: the letters before them.  `cell(x)` gives the
+ * class, the strength from 0 to 1, and the text of a cell. */
 function drawWeights(name, look, values, cell) {
     const step = 26,
         left = 40,

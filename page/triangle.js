@@ -3,8 +3,8 @@
  *     O_i = sum_j P_ij w_j        w_j = z_ij V_j: the value itself, unless dropout is on
  *     dS_ij = P_ij dO_i . (w_j - O_i)
  *
- * So the line through O that is orthogonal to dO separates the keys: those on the side that dO points
- * to raise the loss when their scores rise, those on the other side lower it.
+ * So the line through O that is orthogonal to dO separates the keys: those on the side that dO
+ * points to raise the loss when their scores rise, those on the other side lower it.
  *
  *     triangleView(context, {revealed, numbers, controls})
  *

@@ -1,6 +1,6 @@
 /* triangle_layout.js -- where the triangle has its points and its labels; see triangle.js.
  *
- * Everything is in pixels of a picture of `width` x `height`.  Nothing here touches the document. */
+ * All is in pixels of a picture of `width` x `height`; nothing here touches the document. */
 export const width = 360
 export const height = 300
 const edge = 36
@@ -107,9 +107,9 @@ function* boxesOf(label) {
         }
 }
 
-/* A box for each label: the nearest of those that cover nothing, or the one that covers least of the
- * other labels, of what is drawn, and of the border.  One after the other; and again, now that all
- * others are there, those that cover something. */
+/* A box for each label: the nearest of those that cover nothing, or the one that covers least of
+ * the other labels, of what is drawn, and of the border.  One after the other; and again, now
+ * that all others are there, those that cover something. */
 export function placeLabels(labels, obstacles) {
     const placed = labels.map(() => null),
         all = { x: 2, y: 2, w: width - 4, h: height - 4 }
@@ -147,8 +147,9 @@ const cornerText = (c, answers) =>
     (c.masked ? ' masked' : c.z === 0 ? ' dropped' : '') +
     (answers && !c.masked ? ` ${sign(c.dS)}` : '')
 
-/* The tip of the arrow: |dO| as long as in the picture, but not longer than 80, and inside.  A given
- * dO is always visible; one that points away from a target is as long as it is, or left out. */
+/* The tip of the arrow: |dO| as long as in the picture, but not longer than 80, and inside.  A
+ * given dO is always visible; one that points away from a target is as long as it is, or left
+ * out. */
 function tipOf(O, dO, scale, target) {
     const long = Math.hypot(...dO)
     if (long === 0 || (target && long * scale < 6)) return null
@@ -189,7 +190,7 @@ function sidePlaces(text, O, u) {
 }
 
 /* All points in pixels, and a box for each text: {O, tip, u, corners, placed, sides}.  settled: the
- * boxes of a scene with the same corners, which are to stay where they are beside what they name. */
+ * boxes of a scene with the same corners, which stay where they are beside what they name. */
 export function layOut(scene, frame, { answers, target, settled }) {
     const O = frame.to(scene.O),
         tip = tipOf(O, scene.dO, frame.scale, target)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
-import { checksOf, disagrees, sortMistakes } from '../broken.js'
+import { checksOf, disagrees, eachMistake } from '../broken.js'
 import { paper } from '../state.js'
 import { openPage, showLink, wasmPath } from './browser.mjs'
 import { nativeTrace } from './native.mjs'
@@ -11,7 +11,7 @@ import { nativeTrace } from './native.mjs'
 const engine = await openEngine(readFileSync(wasmPath))
 
 test('the mistakes are sorted by the first gradient that they make wrong', () => {
-    const sorted = sortMistakes(engine, paper)
+    const sorted = [...eachMistake(engine, paper)]
     const first = Object.fromEntries(sorted.map((m) => [m.name, m.first]))
     assert.equal(sorted.length, engine.mistakes.length)
     assert.deepEqual(
@@ -27,7 +27,10 @@ test('the mistakes are sorted by the first gradient that they make wrong', () =>
         ['delta', 'dS', 'dV', 'dA', 'dQ', '', ''],
     )
     const scaled = Object.fromEntries(
-        sortMistakes(engine, { ...paper, scale: 2, dropout: 0.5 }).map((m) => [m.name, m.first]),
+        [...eachMistake(engine, { ...paper, scale: 2, dropout: 0.5 })].map((m) => [
+            m.name,
+            m.first,
+        ]),
     )
     assert.deepEqual([scaled['no scale'], scaled['dropout twice']], ['dR', 'dP'])
 })

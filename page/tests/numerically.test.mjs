@@ -61,13 +61,13 @@ test('five points agree with the formula at every element of random states that 
 })
 
 test('a broadcast bias is written out before one score of it moves', () => {
-    const state = { ...paper, bias: [['1', '-inf', '0.5']] }
-    const trace = engine.trace(state, { quick: true })
-    const moved = movedState(state, trace, { name: 'S', row: 1, column: 2 }, 0.25)
-    assert.deepEqual(moved.bias, [
-        ['1', '-inf', '0.5'],
-        ['1', '-inf', '0.75'],
-    ])
+    const moved = (bias) => {
+        const state = { ...paper, bias }, trace = engine.trace(state, { quick: true })
+        return movedState(state, trace, { name: 'S', row: 1, column: 2 }, 0.25).bias
+    }
+    assert.deepEqual(moved([['1', '-inf', '0.5']]), [['1', '-inf', '0.5'], ['1', '-inf', '0.75']])
+    assert.deepEqual(moved([['1'], ['2']]), [['1', '1', '1'], ['2', '2', '2.25']])
+    assert.deepEqual(moved(null), [['0', '0', '0'], ['0', '0', '0.25']])
 })
 
 /* ------------------------------------------------------------------ in the browser */

@@ -20,7 +20,8 @@ const letters = 6,
 
 // [{loss, right, look}] of each step
 function nativeSteps(steps, seed, word) {
-    const { status, stdout, error } = spawnSync(program, ['--steps', steps, '--seed', seed, '--word', word].map(String), {
+    const args = ['--steps', steps, '--seed', seed, '--word', word]
+    const { status, stdout, error } = spawnSync(program, args.map(String), {
         encoding: 'utf8',
     })
     if (error) throw error
