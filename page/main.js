@@ -151,8 +151,8 @@ async function start() {
         engine = await openEngine(await ownBytes())
     } catch (error) {
         showProblem(
-            'This browser could not start the library in the page, which needs WebAssembly: '
-                + `${error.message || error}. The example below stands without it.`,
+            `The library in this page could not be started: ${error.message || error}. `
+                + 'The example below stands here without.',
         )
         document.documentElement.dataset.status = 'failed'
         return

@@ -4,7 +4,7 @@
  * is built. */
 import { cellHtml, cellOptions, matrixHtml } from './matrix.js'
 import { el, formulaHtml, numberText } from './dom.js'
-import { buttonsQuestion, screenState, signOf } from './tour.js'
+import { buttonsQuestion, ownFormula, screenState, signOf } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
 import { stripView } from './strip.js'
 import { triangleView } from './triangle.js'
@@ -48,7 +48,7 @@ export function paperHtml(trace) {
     const all = ['Q', 'K', 'V', 'R', 'P', 'O', 'dO', 'dV', 'dP', 'delta', 'dS', 'dQ', 'dK']
     const matrices = all.map((name) => {
         const { formula, sentence: said } = at[name]
-        const text = formula === 'given' ? said : `<span>${formulaHtml(formula)}</span>`
+        const text = formula === 'given' ? said : `<span>${formulaHtml(ownFormula(at[name]))}</span>`
         return `<div>${matrixHtml(name, at[name], { sizes: trace.sizes })}<p `
             + `class="muted">${text}</p></div>`
     })

@@ -184,3 +184,16 @@ test('a tour shows its own numbers, whatever the link says', async () => {
     const page = await openPage({ hash: '#view=tour&screen=9&Q=5,5/5,5' })
     assert.equal(await page.locator('td[data-name="P"]').first().innerText(), '0.7')
 })
+
+test('a browser without WebAssembly shows the example, and says what it lacks', async () => {
+    const page = await openPage()
+    await page.addInitScript(() => {
+        delete window.WebAssembly
+    })
+    await page.reload()
+    await page.locator('#problem').waitFor()
+    assert.match(await page.locator('#problem').innerText(), /has no WebAssembly/)
+    assert.equal(await page.locator('.rows td[data-name="dS"]').nth(1).innerText(), '0.22')
+    await page.locator('summary').click()
+    assert.ok(await page.locator('[data-matrix="dK"]').isVisible())
+})
