@@ -364,7 +364,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) valgrind
 	$(sub) coverage
 	$(sub) mutation
-	$(sub) graph check-readme check-examples check-exercises check-benches
+	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
 .PHONY: sanitize tsan valgrind coverage coverage-report check-install check-exports check-single check-dist \
     check-long check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
@@ -501,16 +501,22 @@ check-page: page build/page/node_modules ## open the page in Chromium and look a
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
 	$(sub) CC=musl-gcc ARCH= $(addprefix build/musl-gcc-generic-release/,examples/trace page/tests/train_twin)
-	@node --test --test-reporter=spec $(or $(PAGE_TESTS),$(sort $(wildcard page/tests/*.test.mjs)))
+	@node --test --test-reporter=spec --test-concurrency=$(JOBS) \
+	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard page/tests/*.test.mjs))))
+	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec page/tests/latency.test.mjs)
 	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
 	$(if $(FIREFOX),@node page/tests/firefox.mjs)
+
+page-picture: page build/page/node_modules ## the page's picture in the README, taken again
+	$(call tool,chromium,chromium)
+	@node page/picture.mjs docs/images/page.png
 
 build/page/node_modules: page/package.json
 	$(call tool,npm,npm)
 	@mkdir -p $(@D) && cp $< $(@D)
 	@cd $(@D) && npm install --no-audit --no-fund --loglevel=error
 	@touch $@
-.PHONY: page page-wasm check-page
+.PHONY: page page-wasm page-picture check-page
 
 # ---- installing ------------------------------------------------------------------------------
 # The faces lie in include/, what they include in include/attic/: no other name is taken.

@@ -1,14 +1,15 @@
 /* broken.js -- a backward with a mistake in it: what becomes wrong, and which check notices.
  *
- * The library makes the mistake (examples/common/mistakes.h).  The gradients that are shown are wrong then;
- * the numerical values beside them, differences of the loss, are right.  The identities are those that the
- * trace computes; some of them hold in spite of a mistake, and that is what there is to learn. */
-import { el, escapeHtml, formulaHtml } from './dom.js'
-import { axes, cellName, cellOptions, shown } from './matrix.js'
+ * The library makes the mistake (examples/common/mistakes.h).  The gradients that are shown are
+ * wrong then; the numerical values beside them, differences of the loss, are right.  The
+ * identities are those that the trace computes; some of them hold in spite of a mistake, and
+ * that is what there is to learn. */
+import { el, formulaHtml } from './dom.js'
+import { axes, cellHtml, cellName, cellOptions, shown } from './matrix.js'
 
 const gradients = ['dV', 'dA', 'dP', 'delta', 'dS', 'dbias', 'dU', 'dX', 'dR', 'dQ', 'dK']
 
-/* ------------------------------------------------------------------ which mistakes show ---------- */
+/* ------------------------------------------------------------------ which mistakes show ------- */
 
 /* Is a different number, by more than rounding, among numbers up to `most`? */
 const apart = (a, b, most) => Math.abs(a - b) > 1e-9 * Math.max(Math.abs(a), Math.abs(b), most)
@@ -18,56 +19,79 @@ const largest = (rows) => Math.max(0, ...rows.flat().map(Math.abs))
 /* The first gradient that differs between two traces; '' if none does. */
 export function firstWrong(right, wrong) {
     const differs = (name) => {
-        const a = right.at[name].values, b = wrong.at[name].values, most = largest(a)
+        const a = right.at[name].values,
+            b = wrong.at[name].values,
+            most = largest(a)
         return a.some((row, i) => row.some((x, j) => apart(x, b[i][j], most)))
     }
     return gradients.find((name) => right.at[name] && differs(name)) || ''
 }
 
-/* Every mistake with the first gradient that it makes wrong on this input. */
-export function sortMistakes(engine, state) {
+/* Every mistake with the first gradient that it makes wrong on this input, one after the other:
+ * each takes a trace. */
+export function* eachMistake(engine, state) {
     const right = engine.trace({ ...state, mistake: '' }, { quick: true })
-    return engine.mistakes.map((mistake) => {
+    for (const mistake of engine.mistakes) {
         const wrong = engine.trace({ ...state, mistake: mistake.name }, { quick: true })
-        return { ...mistake, first: wrong.ok ? firstWrong(right, wrong) : '' }
-    })
+        yield { ...mistake, first: wrong.ok ? firstWrong(right, wrong) : '' }
+    }
 }
 
 /* Does this element disagree with its numerical value? */
 export function disagrees(tensor, i, j) {
-    const x = tensor.values[i][j], n = tensor.numerical[i][j]
+    const x = tensor.values[i][j],
+        n = tensor.numerical[i][j]
     const most = Math.max(Math.abs(x), Math.abs(n), largest(tensor.numerical) / 1000)
     return Math.abs(x - n) > 1e-6 * most + tensor.unsure[i][j]
 }
 
 const wrongCells = (tensor) =>
-    tensor.values.flatMap((row, i) => row.map((_, j) => disagrees(tensor, i, j))).filter(Boolean).length
+    tensor.values.flatMap((row, i) => row.map((_, j) => disagrees(tensor, i, j))).filter(Boolean)
+        .length
 
-/* ------------------------------------------------------------------ two matrices ----------------- */
+/* ------------------------------------------------------------------ two matrices -------------- */
 
-/* By the formula, or numerically; what differs has a mark and a frame. */
+/* By the formula, or numerically; what differs has a frame and a mark. */
 function matrixTable(tensor, which) {
-    const values = tensor[which], [rowLetter, columnLetter] = axes(tensor.name)
-    const { digits } = cellOptions([...tensor.values, ...tensor.numerical].map((row) => row.map((x) => Number(x.toFixed(6)))))
-    const heads = values[0].map((_, j) => `<th scope="col">${columnLetter ? columnLetter + j : ''}</th>`)
-    const rows = values.map((row, i) => {
-        const cells = row.map((x, j) => {
-            const differs = disagrees(tensor, i, j)
-            const said = `${cellName(tensor.name, i, j)}${which === 'numerical' ? ', numerically' : ''}: ${shown(x, digits)}${differs ? ', they differ' : ''}`
-            const data = which === 'values' ? `data-name="${tensor.name}" data-row="${i}" data-column="${j}" data-value="${x}" tabindex="${i || j ? -1 : 0}"` : `data-numerical="${x}"`
-            return `<td ${data} class="${differs ? 'differs' : ''}" aria-label="${escapeHtml(said)}">${shown(x, digits)}${differs ? '<span aria-hidden="true"> \u2260</span>' : ''}</td>`
-        })
-        return `<tr><th scope="row">${rowLetter}${i}</th>${cells.join('')}</tr>`
-    })
-    const name = which === 'values' ? 'by the formula' : 'numerically'
-    return `<figure class="matrix compact"><figcaption><b>${tensor.name}</b> <span>${name}</span></figcaption><div class="scroll"><table role="grid" aria-readonly="true" aria-label="${tensor.name} ${name}">${columnLetter ? `<thead><tr><td></td>${heads.join('')}</tr></thead>` : ''}<tbody>${rows.join('')}</tbody></table></div></figure>`
+    const values = tensor[which],
+        { name } = tensor,
+        numerical = which === 'numerical'
+    const [rowLetter, columnLetter] = axes(name)
+    const options = cellOptions(
+        numerical ? values.map((row) => row.map((x) => Number(x.toFixed(9)))) : values,
+    )
+    const cell = (x, i, j) => {
+        const text = shown(x, options.digits),
+            differs = disagrees(tensor, i, j)
+        const said = `${cellName(name, i, j)}, numerically: ${text}`
+        const td = numerical
+            ? `<td data-numerical="${x}" aria-label="${said}">${text}</td>`
+            : cellHtml(name, i, j, x, options, i || j ? -1 : 0)
+        return differs
+            ? td.replace('<td', '<td data-differs').replace(/: (?=[^:"]*")/, ', differs: ')
+            : td
+    }
+    const rows = values.map(
+        (row, i) =>
+            `<tr><th scope="row">${rowLetter}${i}</th>` +
+            `${row.map((x, j) => cell(x, i, j)).join('')}</tr>`,
+    )
+    const heads = values[0].map((_, j) => `<th scope="col">${columnLetter}${j}</th>`)
+    const head = columnLetter ? `<thead><tr><td></td>${heads.join('')}</tr></thead>` : ''
+    const caption = numerical ? 'numerically' : 'by the formula'
+    const role = numerical ? '' : ' role="grid" aria-readonly="true"'
+    return (
+        `<figure class="matrix compact"><figcaption><b>${name}</b> <span>${caption}</span>` +
+        `</figcaption><div class="scroll"><table${role} aria-label="${name} ${caption}">` +
+        `${head}<tbody>${rows.join('')}</tbody></table></div></figure>`
+    )
 }
 
 /* Those of a trace.  Without a softcap dX is dU, and that is dS: once is enough. */
 const gradientsOf = ({ at, steps }) =>
     gradients.filter((name) => at[name] && (steps[2].on || (name !== 'dU' && name !== 'dX')))
 
-/* ------------------------------------------------------------------ the checks ------------------- */
+/* ------------------------------------------------------------------ the checks ---------------- */
 
 /* The identities, and the numerical values as the last check. */
 export function checksOf(trace, numerical) {
@@ -76,31 +100,44 @@ export function checksOf(trace, numerical) {
         name: x.name,
         formula: x.formula,
         holds: x.holds,
-        detail: `${x.at ? `${x.at}: ` : ''}${shown(x.left, 4)} ${x.holds ? '=' : '\u2260'} ${shown(x.right, 4)}`,
+        detail:
+            `${x.at ? `${x.at}: ` : ''}${shown(x.left, 4)} ${x.holds ? '=' : '\u2260'} ` +
+            `${shown(x.right, 4)}`,
     }))
     const cells = wrong.reduce((sum, name) => sum + wrongCells(numerical.at[name]), 0)
     checks.push({
         name: 'numerical values',
         formula: '(L(x + h) - L(x - h)) / 2h',
         holds: cells === 0,
-        detail: cells ? `${cells} ${cells === 1 ? 'element differs' : 'elements differ'}, in ${wrong.join(', ')}` : 'all elements agree',
+        detail: cells
+            ? `${cells} ${cells === 1 ? 'element differs' : 'elements differ'}, in ` +
+              `${wrong.join(', ')}`
+            : 'all elements agree',
     })
     return { checks, wrong }
 }
 
 /* What there is to learn from it. */
 function verdict(checks) {
-    const identities = checks.slice(0, -1), failed = identities.filter((x) => !x.holds)
+    const identities = checks.slice(0, -1),
+        failed = identities.filter((x) => !x.holds)
     if (checks.every((x) => x.holds)) return 'All checks hold.'
     if (failed.length === 0)
-        return 'No identity notices this mistake: all of them hold for the wrong gradients, too. Only the comparison with differences of the loss finds it.'
+        return (
+            'No identity notices this mistake: all of them hold for the wrong gradients, too. ' +
+            'Only the comparison with differences of the loss finds it.'
+        )
     const missed = identities.length - failed.length
     const names = failed.map((x) => x.name).join(', ')
     if (missed === 0) return 'Every check notices this mistake.'
-    return `Of ${identities.length} identities, ${failed.length} ${failed.length === 1 ? 'notices' : 'notice'} it: ${names}. The others hold although the gradients are wrong: an identity is a cheap check, not a proof.`
+    return (
+        `Of ${identities.length} identities, ${failed.length} ` +
+        `${failed.length === 1 ? 'notices' : 'notice'} it: ${names}. The others hold although ` +
+        'the gradients are wrong: an identity is a cheap check, not a proof.'
+    )
 }
 
-/* ------------------------------------------------------------------ the view --------------------- */
+/* ------------------------------------------------------------------ the view ------------------ */
 
 export function brokenView(context) {
     const select = el('select', { onchange: () => choose(select.value) })
@@ -112,17 +149,36 @@ export function brokenView(context) {
     const question = el('h2')
     const checks = el('ul', { class: 'checks' })
     const conclusion = el('p', { class: 'verdict', role: 'status' })
-    const element = el('section', { class: 'broken' },
-        el('div', {},
-            el('div', { class: 'choose' }, el('label', {}, 'Mistake ', select), button('Previous', -1), button('Next', 1)),
-            hint, sentence, chips, pair),
-        el('div', {}, question, checks, conclusion))
+    const element = el(
+        'section',
+        { class: 'broken' },
+        el(
+            'div',
+            {},
+            el(
+                'div',
+                { class: 'choose' },
+                el('label', {}, 'Mistake ', select),
+                button('Previous', -1),
+                button('Next', 1),
+            ),
+            hint,
+            sentence,
+            chips,
+            pair,
+        ),
+        el('div', {}, question, checks, conclusion),
+    )
 
-    let sorted = null, inputKey = '', listKey = '', shownKey = ''
+    let sorted = null,
+        inputKey = '',
+        listKey = '',
+        shownKey = ''
     let looked = '' // the gradient that is looked at; '' the first wrong one
     let answered = null // {mistake, guess}: the check that somebody expected to notice
 
-    const inputOf = (state) => JSON.stringify({ ...state, mistake: 0, view: 0, screen: 0, i: 0, j: 0 })
+    const inputOf = (state) =>
+        JSON.stringify({ ...state, mistake: 0, view: 0, screen: 0, i: 0, j: 0 })
 
     function choose(name) {
         looked = ''
@@ -139,16 +195,28 @@ export function brokenView(context) {
         if (key === listKey || !sorted) return
         listKey = key
         const option = (m) => el('option', { value: m.name }, m.name)
-        const group = (label, members) => members.length ? el('optgroup', { label }, ...members.map(option)) : null
+        const group = (label, members) =>
+            members.length ? el('optgroup', { label }, ...members.map(option)) : null
         const groups = gradients.map((name) => {
             const step = trace.at[name]?.step
-            return group(`${step} ${trace.steps[step - 1]?.name}: ${name}`, sorted.filter((m) => m.first === name))
+            return group(
+                `${step} ${trace.steps[step - 1]?.name}: ${name}`,
+                sorted.filter((m) => m.first === name),
+            )
         })
-        select.replaceChildren(el('option', { value: '' }, 'no mistake'), ...groups.filter(Boolean),
-            group('not visible on this input', sorted.filter((m) => !m.first)) || '')
+        select.replaceChildren(
+            el('option', { value: '' }, 'no mistake'),
+            ...groups.filter(Boolean),
+            group(
+                'not visible on this input',
+                sorted.filter((m) => !m.first),
+            ) || '',
+        )
         select.value = state.mistake
         const count = sorted.filter((m) => m.first).length
-        hint.textContent = `${count} of ${sorted.length} mistakes make a difference on this input; they are sorted by the first gradient that they make wrong.`
+        hint.textContent =
+            `${count} of ${sorted.length} mistakes make a difference on this input; they are ` +
+            'sorted by the first gradient that they make wrong.'
     }
 
     function walk(by) {
@@ -169,18 +237,31 @@ export function brokenView(context) {
         const names = gradientsOf(numerical)
         const name = names.includes(looked) ? looked : names.find((n) => wrong.includes(n)) || 'dS'
         const mistake = context.engine.mistakes.find((m) => m.name === state.mistake)
-        sentence.innerHTML = mistake ? formulaHtml(mistake.sentence) : 'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.'
-        const focused = document.activeElement?.closest?.('.broken .choices') ? document.activeElement.dataset.gradient : undefined
-        chips.replaceChildren(...names.map((n) => el('button', {
-            type: 'button',
-            'data-gradient': n,
-            'aria-pressed': String(n === name),
-            'aria-label': `${n}: ${wrong.includes(n) ? 'wrong' : 'right'}`,
-            class: wrong.includes(n) ? 'wrong' : 'right',
-            onclick: () => ((looked = n), updateDamage()),
-        }, `${n} ${wrong.includes(n) ? '\u2717' : '\u2713'}`)))
+        sentence.innerHTML = mistake
+            ? formulaHtml(mistake.sentence)
+            : 'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.'
+        const focused = document.activeElement?.closest?.('.broken .choices')
+            ? document.activeElement.dataset.gradient
+            : undefined
+        chips.replaceChildren(
+            ...names.map((n) =>
+                el(
+                    'button',
+                    {
+                        type: 'button',
+                        'data-gradient': n,
+                        'aria-pressed': String(n === name),
+                        'aria-label': `${n}: ${wrong.includes(n) ? 'wrong' : 'right'}`,
+                        class: wrong.includes(n) ? 'wrong' : 'right',
+                        onclick: () => ((looked = n), updateDamage()),
+                    },
+                    `${n} ${wrong.includes(n) ? '\u2717' : '\u2713'}`,
+                ),
+            ),
+        )
         if (focused) chips.querySelector(`[data-gradient="${focused}"]`)?.focus()
-        pair.innerHTML = matrixTable(numerical.at[name], 'values') + matrixTable(numerical.at[name], 'numerical')
+        pair.innerHTML =
+            matrixTable(numerical.at[name], 'values') + matrixTable(numerical.at[name], 'numerical')
         updateChecks(all)
     }
 
@@ -190,17 +271,48 @@ export function brokenView(context) {
         const { mistake } = context.state
         const open = !mistake || answered !== null
         question.textContent = mistake ? 'Which check notices it?' : 'The checks'
-        const focused = document.activeElement?.closest?.('.broken .checks') ? document.activeElement.dataset.check : undefined
-        checks.replaceChildren(...all.map((x) => {
-            const mark = el('span', { class: `mark ${open ? (x.holds ? 'right' : 'wrong') : ''}` }, open ? (x.holds ? '\u2713 holds' : '\u2717 fails') : '?')
-            const formula = el('span', { class: 'formula' })
-            formula.innerHTML = formulaHtml(x.formula)
-            const parts = [mark, el('span', { class: 'check-name' }, x.name), formula]
-            if (open) parts.push(el('span', { class: 'detail' }, x.detail))
-            return el('li', { 'data-identity': x.name, 'data-holds': String(x.holds) }, open ? el('div', { class: 'check', tabindex: focused === x.name ? -1 : null, 'data-check': x.name }, ...parts)
-                : el('button', { type: 'button', class: 'check', 'data-check': x.name, onclick: () => guess(x.name) }, ...parts))
-        }))
-        if (focused !== undefined) checks.querySelector(`[data-check="${CSS.escape(focused)}"]`)?.focus()
+        const focused = document.activeElement?.closest?.('.broken .checks')
+            ? document.activeElement.dataset.check
+            : undefined
+        checks.replaceChildren(
+            ...all.map((x) => {
+                const mark = el(
+                    'span',
+                    { class: `mark ${open ? (x.holds ? 'right' : 'wrong') : ''}` },
+                    open ? (x.holds ? '\u2713 holds' : '\u2717 fails') : '?',
+                )
+                const formula = el('span', { class: 'formula' })
+                formula.innerHTML = formulaHtml(x.formula)
+                const parts = [mark, el('span', { class: 'check-name' }, x.name), formula]
+                if (open) parts.push(el('span', { class: 'detail' }, x.detail))
+                return el(
+                    'li',
+                    { 'data-identity': x.name, 'data-holds': String(x.holds) },
+                    open
+                        ? el(
+                              'div',
+                              {
+                                  class: 'check',
+                                  tabindex: focused === x.name ? -1 : null,
+                                  'data-check': x.name,
+                              },
+                              ...parts,
+                          )
+                        : el(
+                              'button',
+                              {
+                                  type: 'button',
+                                  class: 'check',
+                                  'data-check': x.name,
+                                  onclick: () => guess(x.name),
+                              },
+                              ...parts,
+                          ),
+                )
+            }),
+        )
+        if (focused !== undefined)
+            checks.querySelector(`[data-check="${CSS.escape(focused)}"]`)?.focus()
         conclusion.textContent = conclude(all, open)
     }
 
@@ -214,8 +326,16 @@ export function brokenView(context) {
         if (!mistake) return ''
         if (!open) return 'Choose the one that you expect to fail.'
         const noticed = all.find((x) => x.name === answered)
-        const first = !noticed || all.every((x) => x.holds) ? '' : noticed.holds ? `No: \u201c${noticed.name}\u201d holds. ` : `Yes: \u201c${noticed.name}\u201d fails. `
-        const silent = all.every((x) => x.holds) ? 'On this input this mistake changes nothing, so no check can notice it: a check needs an input in which every step matters.' : verdict(all)
+        const first =
+            !noticed || all.every((x) => x.holds)
+                ? ''
+                : noticed.holds
+                  ? `No: \u201c${noticed.name}\u201d holds. `
+                  : `Yes: \u201c${noticed.name}\u201d fails. `
+        const silent = all.every((x) => x.holds)
+            ? 'On this input this mistake changes nothing, so no check can notice it: a ' +
+              'check needs an input in which every step matters.'
+            : verdict(all)
         return first + silent
     }
 
@@ -238,17 +358,33 @@ export function brokenView(context) {
         later()
     }
 
-    /* Some 60 traces, and numerical values: not while somebody types or moves a slider. */
+    /* Some 60 traces, and numerical values: not while somebody types or moves a slider, and the
+     * traces a few at a time. */
     let timer = 0
     function later() {
         clearTimeout(timer)
-        const wait = sorted ? 0 : 30
-        timer = setTimeout(() => {
-            if (!element.isConnected) return
-            sorted ||= sortMistakes(context.engine, context.state)
-            updateList()
-            updateDamage()
-        }, wait)
+        if (sorted) timer = setTimeout(show, 0)
+        else timer = setTimeout(() => sort(eachMistake(context.engine, context.state), []), 100)
+    }
+
+    function sort(rest, found) {
+        if (!element.isConnected) return
+        const until = performance.now() + 8
+        while (performance.now() < until) {
+            const { value, done } = rest.next()
+            if (done) {
+                sorted = found
+                return show()
+            }
+            found.push(value)
+        }
+        timer = setTimeout(() => sort(rest, found), 0)
+    }
+
+    function show() {
+        if (!element.isConnected) return
+        updateList()
+        updateDamage()
     }
     return { element, update }
 }

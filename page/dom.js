@@ -1,7 +1,7 @@
 /* dom.js -- elements, and texts in the notation of the library as HTML. */
 
-/* An element: attributes by name, listeners as onclick and so on; true is an empty attribute, false and
- * null are none. */
+/* An element: attributes by name, listeners as onclick and so on; true is an empty attribute,
+ * false and null are none. */
 export function el(tag, attributes = {}, ...children) {
     const e = document.createElement(tag)
     for (const [name, value] of Object.entries(attributes)) {
@@ -13,10 +13,13 @@ export function el(tag, attributes = {}, ...children) {
 }
 
 export const escapeHtml = (text) =>
-    String(text).replace(/[&<>"]/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c])
+    String(text).replace(
+        /[&<>"]/g,
+        (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c],
+    )
 
-/* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  The text stays the same when it
- * is copied, but for - and the dot of a product. */
+/* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  The text stays the same
+ * when it is copied, but for - and the dot of a product. */
 export function formulaHtml(text) {
     return escapeHtml(text)
         .replace(/\bsum_/g, '\u03a3_')
@@ -33,7 +36,8 @@ export function numberText(x) {
     return text.replace('-', '\u2212')
 }
 
-/* What somebody typed: "0.22", "-.22", "0,22", or the number that the page itself wrote; NaN if it is none. */
+/* What somebody typed: "0.22", "-.22", "0,22", or the number that the page itself wrote; NaN if it
+ * is none. */
 export function readNumber(text) {
     const plain = text.trim().replace('\u2212', '-').replace(',', '.')
     return /^[-+]?(\d+\.?\d*|\.\d+)$/.test(plain) ? Number(plain) : NaN

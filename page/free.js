@@ -1,7 +1,7 @@
 /* free.js -- every number can be changed: matrices, options, sizes.
  *
  * The forward runs from left to right; under each matrix stands its gradient.  On a narrow screen there is
- * one matrix at a time, and its neighbours are buttons. */
+ * one matrix at a time, and what lies beside it are buttons. */
 import { el, formulaHtml, numberText } from './dom.js'
 import { cellName, focusCell, matrixView, shortName } from './matrix.js'
 import { commandLine, element as elementPattern, paper, sizes, toHash } from './state.js'
@@ -184,7 +184,7 @@ function optionField(context, { label, id, range, step, note, read, write, whole
     }, text)
     const name = el('label', { for: id }, label)
     const said = el('span', { class: 'note' }, note || '')
-    const element = el('div', { class: slider ? 'field' : 'field short' }, name, slider,
+    const element = el('div', { class: 'field' }, name, slider,
         el('span', { class: 'stepper' }, button('\u2212', 'less', -1), number, button('+', 'more', 1)),
         said, message)
     function update() {
@@ -339,7 +339,11 @@ export function freeView(context) {
         update()
         places[name].scrollIntoView({ block: 'nearest', inline: 'center' })
     }
+    let chosenKey = ''
     function showChosen() {
+        const there = Object.keys(places).filter((name) => context.trace.at[name])
+        if (chosenKey === `${chosen} ${there}`) return
+        chosenKey = `${chosen} ${there}`
         for (const [name, place] of Object.entries(places)) place.classList.toggle('chosen', name === chosen)
         const tensor = context.trace.at[chosen]
         const formula = tensor.formula === 'given' ? '' : `<b>${formulaHtml(ownFormula(tensor))}</b>. `

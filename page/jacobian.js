@@ -1,4 +1,4 @@
-/* jacobian.js -- dS of one row, three ways: with the whole Jacobian, with delta alone, numerically. */
+/* jacobian.js -- dS of one row, with the whole Jacobian and with delta alone. */
 import { cellHtml, cellOptions, decimals, matrixHtml, shown } from './matrix.js'
 import { el } from './dom.js'
 
@@ -9,11 +9,15 @@ export function jacobianView(context, { revealed, hidden }) {
     function update() {
         const { at, jacobian } = context.trace
         const i = jacobian.row
-        const J = matrixHtml('J', { values: jacobian.values }, {
-            caption: `row j, column k: how P<sub>j</sub> of q${i} moves with S<sub>k</sub>`,
-            heat: 'gradient',
-            hidden: hidden('J'),
-        })
+        const J = matrixHtml(
+            'J',
+            { values: jacobian.values },
+            {
+                caption: `row j, column k: how P<sub>j</sub> of q${i} moves with S<sub>k</sub>`,
+                heat: 'gradient',
+                hidden: hidden('J'),
+            },
+        )
         const html = J + (revealed() ? productHtml(at, jacobian, i) : '')
         if (html !== last) element.innerHTML = last = html
     }

@@ -6,8 +6,8 @@
  *     state             what is shown now; see state.js
  *     trace             the trace of it, without numerical values; null while the library loads
  *     change(changes)   a new state {...state, ...changes}: computed, shown, kept in the link; one
- *                       undo step ({undo: false}: none, while a slider moves).  What the library refuses
- *                       is not taken: the message is returned ('' if all is well)
+ *                       undo step ({undo: false}: none, while a slider moves).  What the library
+ *                       refuses is not taken: the message is returned ('' if all is well)
  *     numerical()       the trace with numerical values, computed when it is first asked for
  *     cell(where)       engine.cell of the state that is shown, whatever was traced since
  *     say(text)         is read out by a screen reader, throttled
@@ -17,11 +17,12 @@ import { fromHash, paper, sizes, toHash } from './state.js'
 import { el } from './dom.js'
 import { pointing } from './matrix.js'
 import { startView } from './start.js'
-import { tourView } from './tour.js'
+import { screenState, tourView } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
 import { freeView } from './free.js'
 import { trainView } from './train.js'
 
+const tours = { tour: mainTour, options: optionsTour }
 const makers = {
     start: startView,
     tour: (context) => tourView(context, mainTour),
@@ -30,18 +31,34 @@ const makers = {
     train: trainView,
 }
 
-/* ------------------------------------------------------------------ the context ---------------- */
+/* A screen of a tour has numbers of its own: its link says which screen, and what is looked at. */
+function inTour({ view, screen, i, j, mistake }) {
+    const own = screenState(tours[view], screen)
+    return { ...own, ...(i === paper.i && j === paper.j ? {} : { i, j }), mistake }
+}
+const linkOf = (state) => {
+    const { view, screen, i, j, mistake } = state
+    return toHash(tours[view] ? { ...paper, view, screen, i, j, mistake } : state) || '#'
+}
+
+/* ------------------------------------------------------------------ the context --------------- */
 
 function makeContext(engine, shown) {
-    const past = [], future = []
-    let numerical = null, traced = null
+    const past = [],
+        future = []
+    let numerical = null,
+        traced = null
 
     const context = {
         engine: null,
         state: paper,
         trace: null,
-        get canUndo() { return past.length > 0 },
-        get canRedo() { return future.length > 0 },
+        get canUndo() {
+            return past.length > 0
+        },
+        get canRedo() {
+            return future.length > 0
+        },
         change(changes, { undo = true } = {}) {
             const before = context.state
             const message = context.set({ ...before, ...changes })
@@ -99,12 +116,14 @@ function makeContext(engine, shown) {
 function clamp(state) {
     const { T, N } = sizes(state)
     const within = (x, n) => Math.min(Math.max(0, Math.trunc(x) || 0), n - 1)
-    const i = within(state.i, T), j = within(state.j, N)
+    const i = within(state.i, T),
+        j = within(state.j, N)
     return i === state.i && j === state.j ? state : { ...state, i, j }
 }
 
 function makeSay() {
-    let timer = 0, text = ''
+    let timer = 0,
+        text = ''
     return (line) => {
         text = line
         if (timer) return
@@ -115,7 +134,7 @@ function makeSay() {
     }
 }
 
-/* ------------------------------------------------------------------ the page ------------------- */
+/* ------------------------------------------------------------------ the page ------------------ */
 
 const byId = (id) => document.getElementById(id)
 
@@ -131,12 +150,17 @@ async function start() {
     try {
         engine = await openEngine(await ownBytes())
     } catch (error) {
-        showProblem('This browser could not start the library in the page, which needs WebAssembly: '
-            + `${error.message || error}. The example below stands without it.`)
+        showProblem(
+            `The library in this page could not be started: ${error.message || error}. `
+                + 'The example below stands here without.',
+        )
         document.documentElement.dataset.status = 'failed'
         return
     }
-    let view = null, points = null, timer = 0, address = location.hash
+    let view = null,
+        points = null,
+        timer = 0,
+        address = location.hash
     let free = { ...paper, view: 'free' } // what the free view comes back to
 
     const context = makeContext(engine, shown)
@@ -174,12 +198,14 @@ async function start() {
     function keepLink(moved) {
         clearTimeout(timer)
         const write = () => {
-            const hash = toHash(context.state) || '#'
+            const hash = linkOf(context.state)
             if (hash === address) return
             address = hash
             try {
                 history[moved ? 'pushState' : 'replaceState'](null, '', hash)
-            } catch { /* a browser may refuse it after too many in a short time */ }
+            } catch {
+                /* a browser may refuse it after too many in a short time */
+            }
         }
         if (moved) write()
         else timer = setTimeout(write, 250)
@@ -189,7 +215,7 @@ async function start() {
         const { state, problem } = fromHash(location.hash)
         address = location.hash
         const before = context.state
-        const message = context.set(state)
+        const message = context.set(tours[state.view] ? inTour(state) : state)
         if (message) context.set(paper)
         showProblem(problem || (message && `The numbers of this link do not fit: ${message}.`))
         shown(before)
@@ -203,7 +229,12 @@ async function start() {
         if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return
         event.preventDefault()
         const { view: to, screen } = link.dataset
-        const target = to === 'free' ? free : { ...paper, view: to, screen: Number(screen || 0) }
+        const target =
+            to === 'free'
+                ? free
+                : tours[to]
+                  ? screenState(tours[to], Number(screen || 0))
+                  : { ...paper, view: to }
         showProblem('')
         context.change(target, { undo: false })
     })
@@ -231,8 +262,11 @@ async function ownBytes() {
 function setTheme() {
     const button = el('button', { type: 'button', class: 'plain' })
     const dark = matchMedia('(prefers-color-scheme: dark)')
-    const isDark = () => (document.documentElement.dataset.theme || (dark.matches ? 'dark' : 'light')) === 'dark'
-    const label = () => { button.textContent = isDark() ? 'Light' : 'Dark' }
+    const isDark = () =>
+        (document.documentElement.dataset.theme || (dark.matches ? 'dark' : 'light')) === 'dark'
+    const label = () => {
+        button.textContent = isDark() ? 'Light' : 'Dark'
+    }
     button.onclick = () => {
         document.documentElement.dataset.theme = isDark() ? 'light' : 'dark'
         label()

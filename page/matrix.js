@@ -78,12 +78,12 @@ export function cellParts(name, row, column, x, { digits, largest, hidden, heat,
     const text = shown(x, digits)
     const kind = heat || (gradients.test(name) ? 'gradient' : 'forward')
     const strength = Number.isFinite(x) && largest > 0 ? Math.abs(x) / largest : 0
+    const hue = kind === 'forward' ? 'forward' : x > 0 ? 'rise' : x < 0 ? 'fall' : 'none'
     return {
         attributes: {
             ...attributes,
             'data-value': String(x),
-            class: kind === 'forward' ? 'forward' : x > 0 ? 'rise' : x < 0 ? 'fall' : 'none',
-            style: `--heat:${strength.toFixed(3)}`,
+            class: `${hue} heat${Math.ceil(20 * strength)}`,
             'aria-label': `${said}: ${text}`,
         },
         text,
@@ -157,11 +157,51 @@ export function matrixHtml(name, tensor, options = {}) {
     return `<figure class="${classes}" data-matrix="${escapeHtml(name)}">${html}</figure>`
 }
 
+/* With 8 queries and 8 keys there are 1,600 cells, of which a window shows a quarter.  What is out of sight is
+ * written as it comes into sight, or 150 ms after the last change; until then it has data-stale. */
+const far = new WeakSet(), waiting = new Map()
+let sight = null, timer = 0
+
+function write(element) {
+    const rewrite = waiting.get(element)
+    waiting.delete(element)
+    delete element.dataset.stale
+    if (rewrite) rewrite()
+}
+
+function writeNext() {
+    timer = 0
+    for (const element of waiting.keys()) {
+        write(element)
+        break
+    }
+    if (waiting.size) timer = setTimeout(writeNext)
+}
+
+function whenSeen(element, rewrite) {
+    waiting.set(element, rewrite)
+    if (!far.has(element)) return write(element)
+    element.dataset.stale = ''
+    clearTimeout(timer)
+    timer = setTimeout(writeNext, 150)
+}
+
+function watchSight(element) {
+    sight ??= new IntersectionObserver((entries) => {
+        for (const { target, isIntersecting } of entries) {
+            if (!isIntersecting) far.add(target)
+            else if (far.delete(target)) write(target)
+        }
+    }, { rootMargin: '100px' })
+    sight.observe(element)
+}
+
 /* The view: one matrix of context.trace.  A table of the same shape keeps its cells, and only those that
  * changed are written again. */
 export function matrixView(context, name, options = {}) {
     const element = el('div', { class: 'matrix-place' })
     let shape = '', cells = [], margins = []
+    watchSight(element)
 
     function update() {
         const tensor = context.trace?.at[name]
@@ -173,13 +213,13 @@ export function matrixView(context, name, options = {}) {
             shape = now
             build(tensor, all)
         } else {
-            rewrite(tensor, all)
+            whenSeen(element, () => { if (tensor === context.trace?.at[name]) rewrite(tensor, all) })
         }
     }
 
     function build(tensor, all) {
         element.innerHTML = matrixHtml(name, tensor, all)
-        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, key: '' }))
+        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, key: '', is: {}, text: '' }))
         margins = [...element.querySelectorAll('td.sum')]
         rewrite(tensor, all)
     }
@@ -189,11 +229,10 @@ export function matrixView(context, name, options = {}) {
         cells.forEach((cell, k) => {
             const i = Math.trunc(k / columns), j = k % columns
             const asked = hidden ? hidden(i, j) : false
-            const parts = cellParts(name, i, j, tensor.values[i][j], { ...shared, hidden: asked })
-            const key = `${parts.text} ${parts.attributes['data-value']} ${parts.attributes.style}`
+            const x = tensor.values[i][j], key = `${x} ${asked} ${shared.digits} ${shared.largest}`
             if (key === cell.key) return
             cell.key = key
-            setParts(cell.td, parts)
+            setParts(cell, cellParts(name, i, j, x, { ...shared, hidden: asked }))
         })
         margins.forEach((td, i) => {
             const asked = hidden && tensor.values[i].some((_, j) => hidden(i, j))
@@ -204,10 +243,25 @@ export function matrixView(context, name, options = {}) {
     return { element, update }
 }
 
-function setParts(td, { attributes, text }) {
-    for (const name of ['data-value', 'style']) if (!(name in attributes)) td.removeAttribute(name)
-    for (const [name, value] of Object.entries(attributes)) td.setAttribute(name, value)
-    td.textContent = text
+/* Writes what differs from what was written before: a picture of eight by eight has a thousand cells.
+ * What is pointed at stays marked. */
+function setParts(cell, { attributes, text }) {
+    const { td, is } = cell
+    for (const name of ['data-value', 'aria-label']) {
+        if (attributes[name] === is[name]) continue
+        is[name] = attributes[name]
+        if (is[name] === undefined) td.removeAttribute(name)
+        else td.setAttribute(name, is[name])
+    }
+    if (attributes.class !== is.class) {
+        const marks = ['pointed', 'source', 'pinned'].filter((mark) => td.classList.contains(mark))
+        is.class = attributes.class
+        td.className = [is.class, ...marks].join(' ')
+    }
+    if (text === cell.text) return
+    cell.text = text
+    if (td.firstChild) td.firstChild.data = text
+    else td.textContent = text
 }
 
 /* ------------------------------------------------------------------ keyboard ------------------- */

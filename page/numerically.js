@@ -1,8 +1,8 @@
 /* numerically.js -- one element moved by h to both sides: two losses, a slope, and how wrong it is.
  *
- * Every loss is the library's: a state in which the element is x + h, traced.  A score is computed, not
- * given; it is moved by a bias, for S = U + bias.  Of all this only differences and quotients are
- * computed here: the two-point and the five-point formula. */
+ * Every loss is the library's: a state in which the element is x + h, traced.  A score is computed,
+ * not given; it is moved by a bias, for S = U + bias.  Only differences and quotients are computed
+ * here: the two-point and the five-point formula. */
 import { el, escapeHtml, numberText } from './dom.js'
 import { shortName } from './matrix.js'
 import { linear, path, powerOfTen, reducedMotion, svg } from './svg.js'
@@ -10,14 +10,17 @@ import { linear, path, powerOfTen, reducedMotion, svg } from './svg.js'
 const smallest = 15 // h from 1 to 1e-15
 const gradientOf = { S: 'dS', Q: 'dQ', K: 'dK', V: 'dV' }
 
-/* ------------------------------------------------------------------ the loss as a function ------ */
+/* ------------------------------------------------------------------ the loss as a function ---- */
 
 /* state, with the element at (row, column) of a matrix moved by h from x */
 export function movedState(state, trace, { name, row, column }, h) {
     const sameBut = (values, x) =>
         values.map((cells, i) => cells.map((v, j) => (i === row && j === column ? x : v)))
     if (name !== 'S')
-        return { ...state, [name]: sameBut(state[name], String(trace.at[name].values[row][column] + h)) }
+        return {
+            ...state,
+            [name]: sameBut(state[name], String(trace.at[name].values[row][column] + h)),
+        }
     const bias = trace.at.S.values.map((cells, i) =>
         cells.map((_, j) => {
             const given = trace.at.bias?.values
@@ -43,7 +46,7 @@ export function lossOf(engine, state, trace, element) {
 export const twoPoints = (f, h) => (f(h) - f(-h)) / (2 * h)
 export const fivePoints = (f, h) => (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))) / (12 * h)
 
-/* ------------------------------------------------------------------ numbers --------------------- */
+/* ------------------------------------------------------------------ numbers ------------------- */
 
 const hText = (h) => String(Number(h.toPrecision(2)))
 const minus = (text) => text.replace(/-/g, '\u2212')
@@ -53,19 +56,25 @@ const few = (x) => (x === 0 ? '0' : minus(x.toPrecision(2)))
 /* The distance between the loss and the next double. */
 const spacing = (loss) => 2 ** (Math.floor(Math.log2(Math.abs(loss) || 1)) - 52)
 
-/* ------------------------------------------------------------------ the two drawings ------------ */
+/* ------------------------------------------------------------------ the two drawings ---------- */
 
 const wide = 360
 
-/* The loss around x, as wide as h asks for: samples, both points, the line through them, and the line
- * with the slope by the formula. */
-function drawMicroscope(f, h, formula, name) {
-    const height = 210, left = 8, right = wide - 8, top = 30, bottom = 168, reach = 1.6
-    const count = h < 1e-12 ? 24 : 8 // to each side: the steps of rounding want more
+/* The loss around x, as wide as h asks for: samples, both points, the line through them, and the
+ * line with the slope by the formula. */
+function drawMicroscope(f, h, formula, name, quick) {
+    const height = 210,
+        left = 8,
+        right = wide - 8,
+        top = 30,
+        bottom = 168,
+        reach = 1.6
+    const count = (h < 1e-12 ? 24 : 8) / (quick ? 1 : 2) // to each side; more for rounding
     const at = Array.from({ length: 2 * count + 1 }, (_, k) => reach * h * (k / count - 1))
     const losses = at.map(f)
     const own = [...losses, f(h), f(-h)].filter(Number.isFinite)
-    const low = Math.min(...own), high = Math.max(...own)
+    const low = Math.min(...own),
+        high = Math.max(...own)
     const x = linear(-reach * h, reach * h, left, right)
     const y = linear(low, high, bottom, top)
     const line = (slope, through, kind) =>
@@ -86,11 +95,15 @@ function drawMicroscope(f, h, formula, name) {
             role: 'img',
             'aria-label': `The loss where ${name} is moved by at most ${hText(reach * h)}`,
         },
-        svg('clipPath', { id: 'microscope' }, svg('rect', { x: 0, y: 0, width: wide, height: bottom + 14 })),
+        svg(
+            'clipPath',
+            { id: 'microscope' },
+            svg('rect', { x: 0, y: 0, width: wide, height: bottom + 14 }),
+        ),
         svg(
             'g',
             { 'clip-path': 'url(#microscope)' },
-            svg('path', { class: 'loss', d: path(at.map((to, k) => [x(to), y(losses[k])])) }),
+            svg('path', { class: 'loss-curve', d: path(at.map((to, k) => [x(to), y(losses[k])])) }),
             line(formula, f(0), 'tangent'),
             line(twoPoints(f, h), middle, 'secant'),
         ),
@@ -102,9 +115,14 @@ function drawMicroscope(f, h, formula, name) {
     )
 }
 
-/* The error against h, both in decades.  errors: [{h, two, five}]; an error of 0 lies on the axis. */
+/* The error against h, both in decades.  errors: [{h, two, five}]; an error of 0 lies on the
+ * axis. */
 function drawErrors(errors, h) {
-    const height = 220, left = 42, right = wide - 20, top = 26, bottom = 172
+    const height = 220,
+        left = 42,
+        right = wide - 20,
+        top = 26,
+        bottom = 172
     const all = errors.flatMap(({ two, five }) => [two, five]).filter((e) => e > 0)
     const high = all.length ? Math.ceil(Math.log10(Math.max(...all))) : 0
     const low = Math.min(high - 2, all.length ? Math.floor(Math.log10(Math.min(...all))) : -16)
@@ -126,7 +144,13 @@ function drawErrors(errors, h) {
         ...errors.map((e) =>
             which === 'two'
                 ? svg('circle', { class: which, cx: x(e.h), cy: y(e.two), r: 2.5 })
-                : svg('rect', { class: which, x: x(e.h) - 2.5, y: y(e.five) - 2.5, width: 5, height: 5 }),
+                : svg('rect', {
+                      class: which,
+                      x: x(e.h) - 2.5,
+                      y: y(e.five) - 2.5,
+                      width: 5,
+                      height: 5,
+                  }),
         ),
     ]
     return svg(
@@ -145,7 +169,7 @@ function drawErrors(errors, h) {
     )
 }
 
-/* ------------------------------------------------------------------ what is to be said ---------- */
+/* ------------------------------------------------------------------ what is to be said -------- */
 
 /* Which error decides at this h: told by the h at which two points err least. */
 function remark(errors, h, state, name, formula, steps) {
@@ -159,15 +183,22 @@ function remark(errors, h, state, name, formula, steps) {
     if (h > 10 * best.h)
         return 'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.'
     if (h < best.h / 10)
-        return `The error here is rounding: both losses are rounded to a double, and they lie only ${steps} doubles apart. What that leaves of the difference is divided by 2h.`
+        return (
+            'The error here is rounding: both losses are rounded to a double, and they lie ' +
+            `only ${steps} doubles apart. What that leaves of the difference is divided by 2h.`
+        )
     return 'Near this h the two errors are equally small: two points get no better.'
 }
 
-/* ------------------------------------------------------------------ the view -------------------- */
+/* ------------------------------------------------------------------ the view ------------------ */
 
 /* The elements that can be moved: four matrices, of which one is shown. */
 function chooser(context, choose, chosen) {
-    const choices = el('div', { class: 'choices', role: 'group', 'aria-label': 'the element to move' })
+    const choices = el('div', {
+        class: 'choices',
+        role: 'group',
+        'aria-label': 'the element to move',
+    })
     const cells = el('div', { class: 'chooser' })
     let last = ''
     function update() {
@@ -176,16 +207,22 @@ function chooser(context, choose, chosen) {
         const text = JSON.stringify([name, row, column, values])
         if (text === last) return
         last = text
-        const focused = document.activeElement?.closest?.('.numerically .chooser button, .numerically .choices button')
+        const focused = document.activeElement?.closest?.(
+            '.numerically .chooser button, .numerically .choices button',
+        )
         const key = focused?.dataset.choice
         choices.replaceChildren(
             ...Object.keys(gradientOf).map((other) =>
-                el('button', {
-                    type: 'button',
-                    'data-choice': other,
-                    'aria-pressed': String(other === name),
-                    onclick: () => choose({ name: other, row: 0, column: 0 }),
-                }, other),
+                el(
+                    'button',
+                    {
+                        type: 'button',
+                        'data-choice': other,
+                        'aria-pressed': String(other === name),
+                        onclick: () => choose({ name: other, row: 0, column: 0 }),
+                    },
+                    other,
+                ),
             ),
         )
         const table = el('table', { 'aria-label': `elements of ${name}` })
@@ -194,20 +231,27 @@ function chooser(context, choose, chosen) {
             line.forEach((x, j) => {
                 const here = i === row && j === column
                 const said = shortName(name, i, j)
-                const button = el('button', {
-                    type: 'button',
-                    'data-choice': `${i},${j}`,
-                    'aria-pressed': String(here),
-                    'aria-label': `${said} = ${numberText(x)}`,
-                    disabled: x === -Infinity,
-                    onclick: () => choose({ name, row: i, column: j }),
-                }, numberText(x))
+                const button = el(
+                    'button',
+                    {
+                        type: 'button',
+                        'data-choice': `${i},${j}`,
+                        'aria-pressed': String(here),
+                        'aria-label': `${said} = ${numberText(x)}`,
+                        disabled: x === -Infinity,
+                        onclick: () => choose({ name, row: i, column: j }),
+                    },
+                    numberText(x),
+                )
                 tr.append(el('td', {}, button))
             })
             table.append(tr)
         })
         cells.replaceChildren(table)
-        if (key) [...choices.children, ...cells.querySelectorAll('button')].find((b) => b.dataset.choice === key)?.focus()
+        if (key)
+            [...choices.children, ...cells.querySelectorAll('button')]
+                .find((b) => b.dataset.choice === key)
+                ?.focus()
     }
     return { choices, cells, update }
 }
@@ -215,13 +259,22 @@ function chooser(context, choose, chosen) {
 export function numericallyView(context) {
     let picked = null // {name, row, column}; null: the score that is looked at
     let exponent = 0 // h = 10^-exponent
-    let f = null, key = '', errors = [], frame = 0, timer = 0, playing = 0
+    let f = null,
+        key = '',
+        errors = [],
+        frame = 0,
+        timer = 0,
+        playing = 0
 
     const chosen = () => {
         const { state, trace } = context
         const at = picked || { name: 'S', row: state.i, column: state.j }
         const { shape } = trace.at[at.name]
-        return { name: at.name, row: Math.min(at.row, shape[0] - 1), column: Math.min(at.column, shape[1] - 1) }
+        return {
+            name: at.name,
+            row: Math.min(at.row, shape[0] - 1),
+            column: Math.min(at.column, shape[1] - 1),
+        }
     }
     const pick = chooser(context, (element) => ((picked = element), update()), chosen)
     const slider = el('input', {
@@ -233,24 +286,52 @@ export function numericallyView(context) {
         oninput: () => (stop(), setExponent(Number(slider.value))),
     })
     slider.value = exponent
-    const play = el('button', { type: 'button', onclick: () => (playing ? stop() : start()) }, 'Let h shrink')
+    const play = el(
+        'button',
+        { type: 'button', onclick: () => (playing ? stop() : start()) },
+        'Let h shrink',
+    )
     const output = el('output', { class: 'h' })
-    const picture = el('div'), plot = el('div')
+    const picture = el('div'),
+        plot = el('div')
     const numbers = el('table', { class: 'numbers' })
     const said = el('p', { class: 'remark' })
     const sentence = el('p')
     const why = el('p')
-    const element = el('section', { class: 'numerically' },
-        el('div', {}, pick.choices, pick.cells, sentence, picture,
-            el('div', { class: 'legend' },
-                el('span', { class: 'loss-line' }, 'loss'), el('span', { class: 'two' }, 'line through both points'),
-                el('span', { class: 'formula-line' }, 'slope by the formula')),
-            el('div', { class: 'slide' }, slider, output, play)),
-        el('div', { class: 'result' }, numbers, plot,
-            el('div', { class: 'legend' },
-                el('span', { class: 'two' }, 'two points'), el('span', { class: 'five' }, 'five points')),
+    const element = el(
+        'section',
+        { class: 'numerically' },
+        el(
+            'div',
+            {},
+            pick.choices,
+            pick.cells,
+            sentence,
+            picture,
+            el(
+                'div',
+                { class: 'legend' },
+                el('span', { class: 'loss-line' }, 'loss'),
+                el('span', { class: 'two' }, 'line through both points'),
+                el('span', { class: 'formula-line' }, 'slope by the formula'),
+            ),
+            el('div', { class: 'slide' }, slider, output, play),
+        ),
+        el(
+            'div',
+            { class: 'result' },
+            numbers,
+            plot,
+            el(
+                'div',
+                { class: 'legend' },
+                el('span', { class: 'two' }, 'two points'),
+                el('span', { class: 'five' }, 'five points'),
+            ),
             said,
-            el('details', {}, el('summary', {}, 'Why five points?'), why)))
+            el('details', {}, el('summary', {}, 'Why five points?'), why),
+        ),
+    )
 
     function setExponent(value) {
         exponent = value
@@ -258,13 +339,15 @@ export function numericallyView(context) {
         ask()
     }
 
+    /* A quarter of a decade at a time; whole ones, and slower, where less motion is asked for. */
     function start() {
+        const [by, pause] = reducedMotion() ? [1, 1000] : [0.25, 150]
         setExponent(0)
         play.textContent = 'Stop'
         playing = setInterval(() => {
             if (!element.isConnected || exponent >= smallest) stop()
-            else setExponent(exponent + 0.25)
-        }, reducedMotion() ? 1000 : 150)
+            else setExponent(exponent + by)
+        }, pause)
     }
 
     function stop() {
@@ -274,7 +357,8 @@ export function numericallyView(context) {
     }
 
     function ask() {
-        if (!frame) frame = requestAnimationFrame(() => ((frame = 0), element.isConnected && draw()))
+        if (!frame)
+            frame = requestAnimationFrame(() => ((frame = 0), element.isConnected && draw()))
     }
 
     /* the error curve, in parts: other work goes first */
@@ -290,33 +374,45 @@ export function numericallyView(context) {
 
     function draw() {
         const { state, trace } = context
-        const at = chosen(), { name, row, column } = at
+        const at = chosen(),
+            { name, row, column } = at
         const h = Number((10 ** -exponent).toPrecision(4))
         const x = trace.at[name].values[row][column]
-        const own = shortName(name, row, column), gradient = shortName(gradientOf[name], row, column)
+        const own = shortName(name, row, column),
+            gradient = shortName(gradientOf[name], row, column)
         const formula = trace.at[gradientOf[name]].values[row][column]
         const hidden = x === -Infinity
         pick.update()
         element.classList.toggle('hidden-cell', hidden)
         if (hidden) {
-            sentence.textContent = `${own} is masked: it is not read, and the loss does not depend on it.`
+            sentence.textContent = `${own} is masked: the loss does not depend on it.`
             return
         }
-        sentence.textContent = `${own} = ${numberText(x)} is moved by h to both sides, all that follows is computed again, and so is the loss.`
+        sentence.textContent =
+            `${own} = ${numberText(x)} is moved by h to both sides, all that follows is ` +
+            'computed again, and so is the loss.'
         output.textContent = `h = ${hText(h)}`
         slider.setAttribute('aria-valuetext', hText(h))
-        picture.replaceChildren(drawMicroscope(f, h, formula, own))
-        const difference = f(h) - f(-h), steps = Math.round(Math.abs(difference) / spacing(f(h)))
-        const two = twoPoints(f, h), five = fivePoints(f, h)
+        const quick = trace.sizes.T * trace.sizes.N <= 20
+        picture.replaceChildren(drawMicroscope(f, h, formula, own, quick))
+        const difference = f(h) - f(-h),
+            steps = Math.round(Math.abs(difference) / spacing(f(h)))
+        const two = twoPoints(f, h),
+            five = fivePoints(f, h)
         const off = (slope) => `<td class="off">${few(Math.abs(slope - formula))}</td>`
         numbers.innerHTML =
-            `<tr><th scope="row">loss, x + h</th><td data-loss="${f(h)}">${digits(f(h))}</td><td></td></tr>` +
-            `<tr><th scope="row">loss, x \u2212 h</th><td data-loss="${f(-h)}">${digits(f(-h))}</td><td></td></tr>` +
+            `<tr><th scope="row">loss, x + h</th><td data-loss="${f(h)}">${digits(f(h))}</td>` +
+            '<td></td></tr>' +
+            `<tr><th scope="row">loss, x \u2212 h</th><td data-loss="${f(-h)}">` +
+            `${digits(f(-h))}</td><td></td></tr>` +
             `<tr><th scope="row">difference</th><td>${digits(difference)}</td><td></td></tr>` +
             '<tr><td></td><th scope="col">slope</th><th scope="col">error</th></tr>' +
-            `<tr><th scope="row">2 points</th><td data-slope="${two}">${digits(two)}</td>${off(two)}</tr>` +
-            `<tr><th scope="row">5 points</th><td data-slope="${five}">${digits(five)}</td>${off(five)}</tr>` +
-            `<tr><th scope="row">${escapeHtml(gradient)}</th><td data-formula="${formula}">${digits(formula)}</td><td></td></tr>`
+            `<tr><th scope="row">2 points</th><td data-slope="${two}">${digits(two)}</td>` +
+            `${off(two)}</tr>` +
+            `<tr><th scope="row">5 points</th><td data-slope="${five}">${digits(five)}</td>` +
+            `${off(five)}</tr>` +
+            `<tr><th scope="row">${escapeHtml(gradient)}</th><td data-formula="${formula}">` +
+            `${digits(formula)}</td><td></td></tr>`
         if (errors.length > 2 * smallest) {
             plot.replaceChildren(drawErrors(errors, h))
             said.textContent = remark(errors, h, state, name, formula, steps)
@@ -326,19 +422,28 @@ export function numericallyView(context) {
     function update() {
         const { engine, state, trace } = context
         if (!trace || !engine) return
-        const at = chosen(), now = JSON.stringify([at, { ...state, view: 0, screen: 0, i: 0, j: 0 }])
-        if (now !== key) {
-            key = now
-            f = lossOf(engine, state, trace, at)
-            errors = []
-            clearTimeout(timer)
-            const formula = trace.at[gradientOf[at.name]].values[at.row][at.column]
-            if (trace.at[at.name].values[at.row][at.column] !== -Infinity)
-                timer = setTimeout(() => measure(formula, 0), 50)
-        }
-        ask()
+        const at = chosen(),
+            now = JSON.stringify([at, { ...state, view: 0, screen: 0, i: 0, j: 0 }])
+        if (now === key) return ask()
+        const wait = key ? 100 : 0 // what somebody types or moves is shown first
+        key = now
+        f = lossOf(engine, state, trace, at)
+        errors = []
+        clearTimeout(timer)
+        cancelAnimationFrame(frame)
+        const formula = trace.at[gradientOf[at.name]].values[at.row][at.column]
+        timer = setTimeout(() => {
+            frame = 0
+            ask()
+            if (trace.at[at.name].values[at.row][at.column] !== -Infinity) measure(formula, 0)
+        }, wait)
     }
 
-    why.textContent = 'The error of two points is about h\u00b2/6 times the third derivative of the loss. The same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of the second cancels it, and what is left falls as h\u2074. Then h may be larger, and rounding, about 1e-16 of the loss divided by h, is smaller. The trace takes five points, and halves h until the slope stops changing.'
+    why.textContent =
+        'The error of two points is about h\u00b2/6 times the third derivative of the loss. ' +
+        'The same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of ' +
+        'the second cancels it, and what is left falls as h\u2074. Then h may be larger, and ' +
+        'rounding, about 1e-16 of the loss divided by h, is smaller. The trace takes five ' +
+        'points, and halves h until the slope stops changing.'
     return { element, update }
 }

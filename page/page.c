@@ -15,6 +15,8 @@ int page_trace(int count, char *words)
     static trace fresh;
     static bool again;
     char *argv[100] = {(char[]){"trace"}};
+    static char printed[1 << 16]; /* fewer calls of JavaScript than by a line */
+    if (!again) setvbuf(stdout, printed, _IOFBF, sizeof printed);
     if (!again) fresh = t;
     again = true;
     steps_close(t.terms);

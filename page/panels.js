@@ -1,7 +1,7 @@
 /* panels.js -- the drawings and tools that a screen can show beside its matrices.
  *
- * A maker is given the context and what the screen hides: hidden(name) is a function (row, column) ->
- * boolean, revealed() is true when every question is answered. */
+ * A maker is given the context and what the screen hides: hidden(name) is a function (row, column)
+ * -> boolean, revealed() is true when every question is answered. */
 import { brokenView } from './broken.js'
 import { el } from './dom.js'
 import { jacobianView } from './jacobian.js'
@@ -26,11 +26,27 @@ export function toolsView(context) {
     const views = []
     const place = el('div')
     let open = -1
-    const buttons = tools.map(({ name }, k) => el('button', { type: 'button', 'aria-expanded': 'false', onclick: () => show(open === k ? -1 : k) }, name))
-    const right = el('button', { type: 'button', onclick: () => context.change({ mistake: '' }) }, 'Make it right')
+    const buttons = tools.map(({ name }, k) =>
+        el(
+            'button',
+            { type: 'button', 'aria-expanded': 'false', onclick: () => show(open === k ? -1 : k) },
+            name,
+        ),
+    )
+    const right = el(
+        'button',
+        { type: 'button', onclick: () => context.change({ mistake: '' }) },
+        'Make it right',
+    )
     const text = el('span')
     const wrong = el('p', { class: 'wrong-backward', hidden: true }, text, right)
-    const element = el('section', { class: 'tools' }, wrong, el('div', { class: 'buttons' }, ...buttons), place)
+    const element = el(
+        'section',
+        { class: 'tools' },
+        wrong,
+        el('div', { class: 'buttons' }, ...buttons),
+        place,
+    )
 
     function show(k) {
         open = k
@@ -43,7 +59,7 @@ export function toolsView(context) {
     function update() {
         const { mistake } = context.state
         wrong.hidden = !mistake
-        text.textContent = `The backward makes a mistake, \u201c${mistake}\u201d: its gradients are wrong. `
+        text.textContent = `The backward makes a mistake, \u201c${mistake}\u201d. `
         views[open]?.update()
     }
     return { element, update }

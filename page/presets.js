@@ -1,10 +1,12 @@
-/* presets.js -- examples for the free view: what differs from attention on paper, and what to look at. */
+/* presets.js -- examples for the free view: what differs from attention on paper, what to look at. */
 
 /* Small multiples of 1/2, always the same. */
 const numbers = (rows, columns, seed) =>
     Array.from({ length: rows }, (_, i) =>
         Array.from({ length: columns }, (_, j) =>
-            String(((i * i * 5 + j * j * 7 + i * j * 3 + i + 4 * j + seed) % 9) / 2 - 2)))
+            String(((i * i * 5 + j * j * 7 + i * j * 3 + i + 4 * j + seed) % 9) / 2 - 2),
+        ),
+    )
 
 export const presets = [
     {
@@ -24,20 +26,29 @@ export const presets = [
     },
     {
         name: 'Large scores',
-        look: 'The scale makes one score far larger than the others: P is nearly 1 there, and dS nearly 0.',
+        look: 'The scale makes one score far larger than the others: P is nearly 1 there, and dS '
+            + 'nearly 0.',
         changes: { scale: 8 },
     },
     {
         name: 'Large scores, capped',
-        look: 'The softcap keeps the softmax from saturating, but its slope makes dX smaller than dU.',
+        look: 'The softcap keeps the softmax from saturating, but its slope makes dX smaller than '
+            + 'dU.',
         changes: { scale: 8, softcap: 2 },
     },
     {
         name: 'Causal',
-        look: 'Query i reads keys 0 to i: dS is 0 above the diagonal, and no later key changes an earlier row.',
+        look: 'Query i reads keys 0 to i: dS is 0 above the diagonal, and no later key changes an '
+            + 'earlier row.',
         changes: {
-            Q: numbers(4, 2, 1), K: numbers(4, 2, 3), V: numbers(4, 2, 6), dO: numbers(4, 2, 8),
-            scale: 0, causal: true, i: 2, j: 1,
+            Q: numbers(4, 2, 1),
+            K: numbers(4, 2, 3),
+            V: numbers(4, 2, 6),
+            dO: numbers(4, 2, 8),
+            scale: 0,
+            causal: true,
+            i: 2,
+            j: 1,
         },
     },
     {
@@ -59,9 +70,18 @@ export const presets = [
         name: 'Eight by eight, everything on',
         look: 'The same formulas; the row sums of dS are still 0.',
         changes: {
-            Q: numbers(8, 8, 1), K: numbers(8, 8, 3), V: numbers(8, 8, 6), dO: numbers(8, 8, 8),
-            bias: numbers(1, 8, 5), scale: 0, temperature: 1.5, softcap: 3, dropout: 0.1, causal: true,
-            i: 5, j: 2,
+            Q: numbers(8, 8, 1),
+            K: numbers(8, 8, 3),
+            V: numbers(8, 8, 6),
+            dO: numbers(8, 8, 8),
+            bias: numbers(1, 8, 5),
+            scale: 0,
+            temperature: 1.5,
+            softcap: 3,
+            dropout: 0.1,
+            causal: true,
+            i: 5,
+            j: 2,
         },
     },
 ]
@@ -70,5 +90,6 @@ export const presets = [
 export function resized(matrix, rows, columns, seed) {
     const fresh = numbers(8, 8, seed)
     return Array.from({ length: rows }, (_, i) =>
-        Array.from({ length: columns }, (_, j) => matrix[i]?.[j] ?? fresh[i][j]))
+        Array.from({ length: columns }, (_, j) => matrix[i]?.[j] ?? fresh[i][j]),
+    )
 }

@@ -1,16 +1,18 @@
 /* start.js -- the first screen: one row of attention, going back, and one question about it.
  *
- * What stands here before the library runs, and without it, is written by paperHtml() at build time. */
+ * What stands here before the library runs, and without it, is written by paperHtml() when the page
+ * is built. */
 import { cellHtml, cellOptions, matrixHtml } from './matrix.js'
 import { el, formulaHtml, numberText } from './dom.js'
-import { buttonsQuestion, screenState, signOf } from './tour.js'
+import { buttonsQuestion, ownFormula, screenState, signOf } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
 import { stripView } from './strip.js'
 import { triangleView } from './triangle.js'
 
 const sentence = 'Attention read three values. The loss now says which it should have read more.'
-const idea = 'One query read the values of three keys, k0 to k2, in the proportions P. If the score S of a key '
-    + 'rises, its value is read more, and the others less.'
+const idea =
+    'One query read the values of three keys, k0 to k2, in the proportions P. If the score S of a '
+    + 'key rises, its value is read more, and the others less.'
 
 const notes = {
     P: 'how much of each value is read',
@@ -22,11 +24,13 @@ const notes = {
 /* Row i of P, dP, delta and dS, one below the other; dS may be hidden. */
 function rowsHtml(at, i, revealed) {
     const columns = at.P.values[i].length
-    let html = '<table class="rows" role="grid" aria-label="One row of the backward"><thead><tr><td></td>'
+    let html =
+        '<table class="rows" role="grid" aria-label="One row of the backward"><thead><tr><td></td>'
     for (let j = 0; j < columns; j++) html += `<th scope="col">k${j}</th>`
     html += '</tr></thead><tbody>'
     for (const name of ['P', 'dP', 'delta', 'dS']) {
-        const tensor = at[name], row = tensor.values[i]
+        const tensor = at[name],
+            row = tensor.values[i]
         html += `<tr><th scope="row">${name}</th>`
         row.forEach((x, j) => {
             const options = cellOptions(tensor.values, { hidden: name === 'dS' && !revealed })
@@ -44,61 +48,95 @@ export function paperHtml(trace) {
     const all = ['Q', 'K', 'V', 'R', 'P', 'O', 'dO', 'dV', 'dP', 'delta', 'dS', 'dQ', 'dK']
     const matrices = all.map((name) => {
         const { formula, sentence: said } = at[name]
-        const text = formula === 'given' ? said : `<span>${formulaHtml(formula)}</span>`
-        return `<div>${matrixHtml(name, at[name], { sizes: trace.sizes })}<p class="muted">${text}</p></div>`
+        const text = formula === 'given' ? said : `<span>${formulaHtml(ownFormula(at[name]))}</span>`
+        return `<div>${matrixHtml(name, at[name], { sizes: trace.sizes })}<p `
+            + `class="muted">${text}</p></div>`
     })
-    return `<article class="screen start"><h1>${sentence}</h1><p class="text">${idea}</p>`
-        + `<div>${rowsHtml(at, 0, true)}</div>`
-        + `<details><summary>Every number of this example</summary><div class="figure">${matrices.join('')}`
+    return (
+        `<article class="screen start"><h1>${sentence}</h1><p class="text">${idea}</p>`
+        + `<div>${rowsHtml(at, 0, true)}</div><details><summary>Every number of this `
+        + `example</summary><div `
+        + `class="figure">${matrices.join('')}`
         + '</div></details></article>'
+    )
 }
 
 export function startView(context) {
     const { i, j } = context.state
     let revealed = false
     const rows = el('div', {})
-    const triangle = triangleView(context, { numbers: false, controls: false, revealed: () => revealed })
+    const triangle = triangleView(context, {
+        numbers: false,
+        controls: false,
+        revealed: () => revealed,
+    })
     const onward = el('button', { type: 'button', class: 'plain' }, 'Skip to the tour')
     onward.onclick = () => context.change(screenState(mainTour, 0), { undo: false })
     const right = () => signOf(context.trace.at.dS, i, j)
-    const question = buttonsQuestion(context, {
-        text: `If key ${j}\u2019s score rises a little, does the loss rise or fall?`,
-        options: ['it rises (+)', 'it falls (\u2212)'],
-        judge(k) {
-            const { at } = context.trace
-            const good = right() === [1, -1][k], above = right() > 0
-            const dP = numberText(at.dP.values[i][j]), delta = numberText(at.delta.values[i][0])
-            const then = good ? '' : `It would ${above ? 'fall' : 'rise'} if dP of key ${j} lay `
-                + `${above ? 'below' : 'above'} ${delta}. `
-            return {
-                good,
-                right: above ? 0 : 1,
-                html: `${then}Key ${j} is then read more, and the others less. Its dP, ${dP}, lies `
-                    + `${above ? 'above' : 'below'} delta, ${delta}: its value is ${above ? 'worse' : 'better'} `
-                    + `than what is read now. ${formulaHtml(context.cell({ name: 'dS', row: i, column: j }).text)}.`,
-            }
+    const question = buttonsQuestion(
+        context,
+        {
+            text: `If key ${j}\u2019s score rises a little, does the loss rise or fall?`,
+            options: ['it rises (+)', 'it falls (\u2212)'],
+            judge(k) {
+                const { at } = context.trace
+                const good = right() === [1, -1][k],
+                    above = right() > 0
+                const dP = numberText(at.dP.values[i][j]),
+                    delta = numberText(at.delta.values[i][0])
+                const then = good
+                    ? ''
+                    : `It would ${above ? 'fall' : 'rise'} if dP of key ${j} lay `
+                      + `${above ? 'below' : 'above'} ${delta}. `
+                return {
+                    good,
+                    right: above ? 0 : 1,
+                    html:
+                        `${then}Key ${j} is then read more, and the others less. Its dP, ${dP}, `
+                        + `lies ${above ? 'above' : 'below'} delta, ${delta}: its value is `
+                        + `${above ? 'worse' : 'better'} than what is read now. `
+                        + `${formulaHtml(context.cell({ name: 'dS', row: i, column: j }).text)}.`,
+                }
+            },
         },
-    }, () => {
-        revealed = true
-        onward.textContent = 'Continue'
-        onward.className = 'main'
-        update()
-        for (const cell of rows.querySelectorAll('td[data-name="dS"]')) cell.classList.add('new')
-    })
+        (moves) => {
+            revealed = true
+            onward.textContent = 'Continue'
+            onward.className = 'main'
+            if (moves) onward.focus()
+            update()
+            for (const cell of rows.querySelectorAll('td[data-name="dS"]'))
+                cell.classList.add('new')
+        },
+    )
     const strip = stripView(context, {
         go(tensor) {
-            const tour = [mainTour, optionsTour].find((t) => t.screens.some((s) => s.strip.includes(tensor)))
-            context.change(screenState(tour, tour.screens.findIndex((s) => s.strip.includes(tensor))), { undo: false })
+            const tour = [mainTour, optionsTour].find((t) =>
+                t.screens.some((s) => s.strip.includes(tensor)),
+            )
+            context.change(
+                screenState(
+                    tour,
+                    tour.screens.findIndex((s) => s.strip.includes(tensor)),
+                ),
+                { undo: false },
+            )
         },
         here: () => '',
     })
     const text = el('p', { class: 'text' }, idea)
-    const element = el('article', { class: 'screen start' },
+    const element = el(
+        'article',
+        { class: 'screen start' },
         el('h1', { tabindex: -1 }, sentence),
-        el('div', { class: 'screen-body' },
+        el(
+            'div',
+            { class: 'screen-body' },
             el('div', { class: 'beside' }, triangle.element),
-            el('div', {}, text, rows, question, el('p', { class: 'onward' }, onward))),
-        strip.element)
+            el('div', {}, text, rows, question, el('p', { class: 'onward' }, onward)),
+        ),
+        strip.element,
+    )
     let last = ''
     function update() {
         const html = rowsHtml(context.trace.at, i, revealed)

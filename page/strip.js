@@ -1,7 +1,7 @@
 /* strip.js -- the eight steps in a row, forward from left to right, the backward mirrored under it.
  *
- * The strip is a navigation: context and `go(tensor)` say what a step leads to, `here()` which tensor is
- * shown now.  Arrow keys work while the focus is on it. */
+ * `go(tensor)` is called when somebody chooses a step, `here()` says which tensor is shown now.
+ * Arrow keys work while the focus is on the strip. */
 import { el } from './dom.js'
 
 /* What each step computes, forward and backward; the mask computes nothing of its own. */
@@ -33,31 +33,50 @@ export function stripView(context, { go, here, leads = () => true }) {
         return b
     }
     const columns = steps.map(({ step, name, forward, backward }) => {
-        const column = el('li', { 'data-step': step }, el('span', { class: 'step' },
-            el('span', {}, `${step} `), el('span', {}, name)))
+        const column = el(
+            'li',
+            { 'data-step': step },
+            el('span', { class: 'step' }, el('span', {}, `${step} `), el('span', {}, name)),
+        )
         column.append(
-            el('span', { class: 'row forward' },
-                ...forward.map((t) => button(t, t === 'keep' ? 'mask' : t,
-                    `step ${step}, ${name}, forward: ${t === 'keep' ? 'the mask' : t}`))),
-            el('span', { class: 'row backward' },
+            el(
+                'span',
+                { class: 'row forward' },
+                ...forward.map((t) =>
+                    button(
+                        t,
+                        t === 'keep' ? 'mask' : t,
+                        `step ${step}, ${name}, forward: ${t === 'keep' ? 'the mask' : t}`,
+                    ),
+                ),
+            ),
+            el(
+                'span',
+                { class: 'row backward' },
                 ...(backward.length
                     ? backward.map((t) => button(t, t, `step ${step}, ${name}, backward: ${t}`))
-                    : [el('i', { 'aria-hidden': 'true' }, '\u2013')])))
+                    : [el('i', { 'aria-hidden': 'true' }, '\u2013')]),
+            ),
+        )
         return column
     })
-    const element = el('nav', { class: 'strip', 'aria-label': 'The eight steps' },
+    const element = el(
+        'nav',
+        { class: 'strip', 'aria-label': 'The eight steps' },
         el('p', { class: 'direction', 'aria-hidden': 'true' }, 'forward \u2192'),
         el('ol', {}, ...columns),
-        el('p', { class: 'direction', 'aria-hidden': 'true' }, '\u2190 backward'))
+        el('p', { class: 'direction', 'aria-hidden': 'true' }, '\u2190 backward'),
+    )
 
-    /* Left and right: the neighbour in the same direction; up and down: the other direction. */
+    /* Left and right: the next step in the same direction; up and down: the other direction. */
     element.addEventListener('keydown', (event) => {
         const from = event.target.closest('button')
         if (!from || !/^(Arrow|Home|End)/.test(event.key)) return
         event.preventDefault()
         const row = (b) => (b.parentElement.classList.contains('forward') ? 'forward' : 'backward')
         const open = buttons.filter((b) => !b.disabled)
-        const same = open.filter((b) => row(b) === row(from)), at = same.indexOf(from)
+        const same = open.filter((b) => row(b) === row(from)),
+            at = same.indexOf(from)
         let to
         if (event.key === 'ArrowRight') to = same[at + 1]
         else if (event.key === 'ArrowLeft') to = same[at - 1]
@@ -66,8 +85,10 @@ export function stripView(context, { go, here, leads = () => true }) {
         else {
             const columnOf = (b) => columns.indexOf(b.closest('li'))
             const other = open.filter((b) => row(b) !== row(from))
-            other.sort((a, b) => Math.abs(columnOf(a) - columnOf(from)) -
-                Math.abs(columnOf(b) - columnOf(from)))
+            other.sort(
+                (a, b) =>
+                    Math.abs(columnOf(a) - columnOf(from)) - Math.abs(columnOf(b) - columnOf(from)),
+            )
             to = other[0]
         }
         if (!to) return

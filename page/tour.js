@@ -11,8 +11,8 @@
  *     panel     what is shown below them, of panels.js; or none.  beside: true puts it among them
  *     asks      the questions, one after the other
  *
- * A question hides what would give it away, and every answer to it is welcome: a wrong one is told what
- * would have to be true for it, or which mistake computes it. */
+ * A question hides what would give it away.  A wrong answer is told what would have to be true for
+ * it, or which mistake computes it. */
 import { cellOptions, matrixView, shortName } from './matrix.js'
 import { el, escapeHtml, formulaHtml, numberText, readNumber } from './dom.js'
 import { paper } from './state.js'
@@ -36,9 +36,10 @@ export function signOf(tensor, row, column) {
 export const ownFormula = (tensor) => tensor.formula.replace(/ \(\+ [^)]*dW[^)]*\)/, '')
 
 /* Two digits after the point are enough, or 1 part in 100; the same rule as in trace --quiz. */
-export const isNear = (answer, x) => Math.abs(answer - x) <= Math.max(Math.abs(x) / 100, 0.005) + 1e-12
+export const isNear = (answer, x) =>
+    Math.abs(answer - x) <= Math.max(Math.abs(x) / 100, 0.005) + 1e-12
 
-/* The mistakes that give this answer at a cell: [{name, sentence}], the first change at the cell first. */
+/* The mistakes that give this answer at a cell: [{name, sentence, hint}]. */
 export function mistakesLike(engine, state, [name, row, column], answer, right) {
     const found = []
     for (const mistake of engine.mistakes) {
@@ -49,21 +50,22 @@ export function mistakesLike(engine, state, [name, row, column], answer, right) 
     return found
 }
 
-/* ------------------------------------------------------------------ questions ------------------ */
+/* ------------------------------------------------------------------ questions ----------------- */
 
 function verdict(place, good, html) {
     place.className = `verdict ${good ? 'right' : 'wrong'}`
     place.innerHTML = `<strong>${good ? 'Right.' : 'No.'}</strong> ${html}`
 }
 
-/* A question and its buttons.  `done(good)` is called when it is answered. */
+/* A question and its buttons.  `done(moves)` is called when it is answered; moves: the focus goes on
+ * to what comes next, as somebody without a mouse expects. */
 export function buttonsQuestion(context, { text, options, judge }, done) {
     const answer = el('p', { class: 'verdict', hidden: true })
     const group = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' })
     options.forEach((option, k) => {
         const b = el('button', { type: 'button' })
         b.innerHTML = formulaHtml(option)
-        b.onclick = () => {
+        b.onclick = (event) => {
             const { good, html, right } = judge(k)
             answer.hidden = false
             verdict(answer, good, html)
@@ -73,7 +75,7 @@ export function buttonsQuestion(context, { text, options, judge }, done) {
                 other.classList.toggle('correct', at === right)
             })
             context.say(answer.textContent)
-            done(good)
+            done(event.detail === 0)
         }
         group.append(b)
     })
@@ -88,36 +90,52 @@ function signQuestion(context, screen, ask, done) {
     const kind = tensor.gradient_of || name === 'delta' ? 'gradient' : 'forward'
     const right = signOf(tensor, row, column)
     const of = tensor.gradient_of || name
-    const about = name === 'delta' ? `Row q${row} of P`
-        : shortName(of, row, column, context.trace) +
-            (tensor.gradient_of ? ` = ${numberText(context.trace.at[of].values[row][column])}` : '')
+    const about =
+        name === 'delta'
+            ? `Row q${row} of P`
+            : shortName(of, row, column, context.trace)
+              + (tensor.gradient_of
+                  ? ` = ${numberText(context.trace.at[of].values[row][column])}`
+                  : '')
     const signs = [1, -1, 0]
-    return buttonsQuestion(context, {
-        text: `<b>${about}</b>: ${escapeHtml(tensor.question.replace(/ \([-+0]\)/g, ''))}`,
-        options: signs.map((s) => words[kind][s]),
-        judge(k) {
-            const good = signs[k] === right
-            const then = !good && ask.then ? ask.then(context.trace, signs[k]) + ' ' : ''
-            const because = ask.because ? ' ' + ask.because(context.trace) : ''
-            const is = words[kind][right].replace(/^it/, 'It')
-            const correction = good ? '' : `${kind === 'gradient' ? is : `It is ${is}`}. `
-            const answer = ask.answer ? ask.answer(context.trace) : formulaHtml(tensor.answer)
-            return { good, right: signs.indexOf(right), html: correction + then + answer + because }
+    return buttonsQuestion(
+        context,
+        {
+            text: `<b>${about}</b>: ${escapeHtml(tensor.question.replace(/ \([-+0]\)/g, ''))}`,
+            options: signs.map((s) => words[kind][s]),
+            judge(k) {
+                const good = signs[k] === right
+                const then = !good && ask.then ? ask.then(context.trace, signs[k]) + ' ' : ''
+                const because = ask.because ? ' ' + ask.because(context.trace) : ''
+                const is = words[kind][right].replace(/^it/, 'It')
+                const correction = good ? '' : `${kind === 'gradient' ? is : `It is ${is}`}. `
+                const answer = ask.answer ? ask.answer(context.trace) : formulaHtml(tensor.answer)
+                return {
+                    good,
+                    right: signs.indexOf(right),
+                    html: correction + then + answer + because,
+                }
+            },
         },
-    }, done)
+        done,
+    )
 }
 
 function choiceQuestion(context, screen, ask, done) {
-    return buttonsQuestion(context, {
-        text: ask.text(context.trace),
-        options: ask.options(context.trace),
-        judge(k) {
-            const { trace, engine, state } = context
-            const right = ask.right(trace, engine, state)
-            const then = k !== right && ask.then ? (ask.then(context.trace, k) || '') + ' ' : ''
-            return { good: k === right, right, html: then + ask.because(trace, engine, state) }
+    return buttonsQuestion(
+        context,
+        {
+            text: ask.text(context.trace),
+            options: ask.options(context.trace),
+            judge(k) {
+                const { trace, engine, state } = context
+                const right = ask.right(trace, engine, state)
+                const then = k !== right && ask.then ? (ask.then(context.trace, k) || '') + ' ' : ''
+                return { good: k === right, right, html: then + ask.because(trace, engine, state) }
+            },
         },
-    }, done)
+        done,
+    )
 }
 
 /* A number: as often as somebody likes, until it is right or shown. */
@@ -125,22 +143,38 @@ function numberQuestion(context, screen, ask, done) {
     const [name, row, column] = ask.cell
     const right = ask.value ? ask.value(context.trace) : context.trace.at[name].values[row][column]
     const id = `answer-${name}-${row}-${column}`
-    const input = el('input', { id, type: 'text', inputmode: 'decimal', autocomplete: 'off', size: 8 })
+    const input = el('input', {
+        id,
+        type: 'text',
+        inputmode: 'decimal',
+        autocomplete: 'off',
+        size: 8,
+    })
     const answer = el('p', { class: 'verdict', hidden: true })
-    const arithmetic = () => ask.worked ? ask.worked(context.trace)
-        : formulaHtml(context.cell({ name, row, column }).text)
+    const arithmetic = () =>
+        ask.worked
+            ? ask.worked(context.trace)
+            : formulaHtml(context.cell({ name, row, column }).text)
     const finish = (good, html) => {
         for (const control of form.querySelectorAll('input, button')) control.disabled = true
         answer.hidden = false
         if (good) verdict(answer, true, html)
         else [answer.className, answer.innerHTML] = ['verdict', html]
         context.say(answer.textContent)
-        done(good)
+        done(true)
     }
-    const form = el('form', { class: 'options' },
-        el('label', { for: id }, ask.label || `${shortName(name, row, column, context.trace)} =`), input,
+    const form = el(
+        'form',
+        { class: 'options' },
+        el('label', { for: id }, ask.label || `${shortName(name, row, column, context.trace)} =`),
+        input,
         el('button', { type: 'submit' }, 'Check'),
-        el('button', { type: 'button', class: 'plain', onclick: () => finish(false, arithmetic()) }, 'Show it'))
+        el(
+            'button',
+            { type: 'button', class: 'plain', onclick: () => finish(false, arithmetic()) },
+            'Show it',
+        ),
+    )
     form.onsubmit = (event) => {
         event.preventDefault()
         const x = readNumber(input.value)
@@ -150,7 +184,10 @@ function numberQuestion(context, screen, ask, done) {
             answer.className = 'verdict wrong'
             answer.textContent = 'Please answer with a number, such as 0.5.'
         } else if (isNear(x, right)) {
-            return finish(true, `${arithmetic()}.${ask.because ? ' ' + ask.because(context.trace) : ''}`)
+            return finish(
+                true,
+                `${arithmetic()}.${ask.because ? ' ' + ask.because(context.trace) : ''}`,
+            )
         } else {
             verdict(answer, false, explain(x))
         }
@@ -158,19 +195,32 @@ function numberQuestion(context, screen, ask, done) {
         input.select()
     }
     function explain(x) {
-        const like = /^d/.test(name) && !ask.value ? mistakesLike(context.engine, context.state, ask.cell, x, right) : []
+        const like =
+            /^d/.test(name) && !ask.value
+                ? mistakesLike(context.engine, context.state, ask.cell, x, right)
+                : []
         const tensor = context.trace.at[name]
         if (like.length) {
             const first = like[0]
-            const others = like.slice(1, 3).map((m) => `\u201c${m.name}\u201d`).join(' or ')
-            return `${numberText(x)} comes from the mistake \u201c${first.name}\u201d` +
-                `${others ? `, or ${others}` : ''}: ${formulaHtml(first.sentence)} Try again.`
+            const others = like
+                .slice(1, 3)
+                .map((m) => `\u201c${m.name}\u201d`)
+                .join(' or ')
+            return (
+                `${numberText(x)} comes from the mistake \u201c${first.name}\u201d`
+                + `${others ? `, or ${others}` : ''}: ${formulaHtml(first.sentence)} Try again.`
+            )
         }
         if (isNear(-x, right)) return 'The size is right, the sign is not. Try again.'
-        return `${numberText(x)} is not it.` +
-            (ask.value ? ' Try again.' : ` Put the numbers into ${formulaHtml(ownFormula(tensor))}.`)
+        return (
+            `${numberText(x)} is not it.`
+            + (ask.value
+                ? ' Try again.'
+                : ` Put the numbers into ${formulaHtml(ownFormula(tensor))}.`)
+        )
     }
-    const text = ask.text ? ask.text(context.trace)
+    const text = ask.text
+        ? ask.text(context.trace)
         : 'And its value? Two digits after the point are enough.'
     const question = el('p', { class: 'ask' })
     question.innerHTML = text
@@ -179,10 +229,10 @@ function numberQuestion(context, screen, ask, done) {
 
 const makers = { sign: signQuestion, choice: choiceQuestion, number: numberQuestion }
 
-/* ------------------------------------------------------------------ a screen ------------------- */
+/* ------------------------------------------------------------------ a screen ------------------ */
 
-/* One screen with its questions, and `onward` under them; `ended()` is called when the last one is
- * answered. */
+/* One screen with its questions, and `onward` under them; `ended(moves)` is called when the last
+ * one is answered. */
 export function screenView(context, screen, onward, ended) {
     const open = new Set(screen.asks || [])
     const known = new Set() // cells whose sign is known: "dS 0 1"
@@ -194,7 +244,8 @@ export function screenView(context, screen, onward, ended) {
         for (const ask of open) {
             if (ask.hides?.includes(name)) return mark(name, row, column)
             if (!ask.cell || ask.shows || ask.cell[0] !== name) continue
-            if (all || (ask.cell[1] === row && ask.cell[2] === column)) return mark(name, row, column)
+            if (all || (ask.cell[1] === row && ask.cell[2] === column))
+                return mark(name, row, column)
         }
         return false
     }
@@ -203,7 +254,8 @@ export function screenView(context, screen, onward, ended) {
             ? marks[signOf(context.trace.at[name], row, column)]
             : true
 
-    const figure = el('div', { class: 'figure' }), wide = el('div', { class: 'wide' })
+    const figure = el('div', { class: 'figure' }),
+        wide = el('div', { class: 'wide' })
     let sign = null // between two matrices: it stays with the second
     for (const item of screen.figure) {
         if (typeof item === 'string' && !context.trace.at[item]) {
@@ -211,7 +263,10 @@ export function screenView(context, screen, onward, ended) {
             continue
         }
         const { name, ...options } = typeof item === 'string' ? { name: item } : item
-        const view = matrixView(context, name, { ...options, hidden: hiddenIn(name, options.hideAll !== false) })
+        const view = matrixView(context, name, {
+            ...options,
+            hidden: hiddenIn(name, options.hideAll !== false),
+        })
         views.push(view)
         figure.append(sign ? el('div', { class: 'pair' }, sign, view.element) : view.element)
         sign = null
@@ -228,15 +283,17 @@ export function screenView(context, screen, onward, ended) {
 
     const questions = el('div', { class: 'questions' })
     const asks = [...(screen.asks || [])]
-    function next() {
+    function next(moves) {
         const ask = asks.shift()
-        if (!ask) return ended()
-        questions.append(makers[ask.kind](context, screen, ask, () => {
+        if (!ask) return ended(moves)
+        const question = makers[ask.kind](context, screen, ask, (goesOn) => {
             open.delete(ask)
             if (ask.kind === 'sign') known.add(ask.cell.join(' '))
             update()
-            next()
-        }))
+            next(goesOn)
+        })
+        questions.append(question)
+        if (moves) question.querySelector('input, button').focus()
     }
 
     const about = screen.tensor && context.trace.at[screen.tensor]
@@ -256,16 +313,18 @@ export function screenView(context, screen, onward, ended) {
     function update() {
         for (const view of views) view.update()
     }
-    next()
+    next(false)
     update()
     return { element, update }
 }
 
-/* ------------------------------------------------------------------ the tour ------------------- */
+/* ------------------------------------------------------------------ the tour ------------------ */
 
 /* The state of a screen: the paper example, and what the screen changes. */
-export const screenState = (tour, screen) =>
-    ({ ...paper, ...tour.screens[screen].state, view: tour.view, screen })
+export function screenState(tour, number) {
+    const screen = Math.min(Math.max(0, Math.trunc(number) || 0), tour.screens.length - 1)
+    return { ...paper, ...tour.screens[screen].state, view: tour.view, screen }
+}
 
 export function tourView(context, tour) {
     const count = tour.screens.length
@@ -283,17 +342,17 @@ export function tourView(context, tour) {
         leads: (tensor) => tour.screens.some((s) => s.strip.includes(tensor)),
     })
     const element = el('article', { class: 'screen' }, where, title, body, links, strip.element)
-    let built = -1, view = null
+    let built = -1,
+        view = null
 
-    const at = () => Math.min(Math.max(0, Math.trunc(context.state.screen) || 0), count - 1)
+    const at = () => context.state.screen
     function go(screen) {
-        if (screen >= 0 && screen < count) context.change(screenState(tour, screen), { undo: false })
+        if (screen >= 0 && screen < count)
+            context.change(screenState(tour, screen), { undo: false })
     }
 
     function build() {
-        const screen = tour.screens[built = at()]
-        const wanted = screenState(tour, built)
-        if (!sameNumbers(wanted, context.state)) context.set(wanted)
+        const screen = tour.screens[(built = at())]
         where.textContent = `${tour.name}, ${built + 1} of ${count}`
         title.innerHTML = formulaHtml(screen.title)
         back.disabled = built === 0
@@ -301,9 +360,10 @@ export function tourView(context, tour) {
         links.hidden = built < count - 1
         next.textContent = 'Skip'
         next.className = 'plain'
-        view = screenView(context, screen, buttons, () => {
+        view = screenView(context, screen, buttons, (moves) => {
             next.textContent = 'Continue'
             next.className = 'main'
+            if (moves) (next.hidden ? back : next).focus()
         })
         body.replaceChildren(view.element)
     }
@@ -314,10 +374,4 @@ export function tourView(context, tour) {
         strip.update()
     }
     return { element, update }
-}
-
-/* A link to a screen may bring numbers of its own, but its texts speak of the screen's. */
-function sameNumbers(a, b) {
-    const part = ({ i, j, mistake, ...rest }) => JSON.stringify(rest)
-    return part(a) === part(b)
 }

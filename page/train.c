@@ -1,9 +1,10 @@
 /* train.c -- example 05 for the page: its model, trained a step at a time, and one word looked at.
  *
- * The gradient of the loss with respect to the scores, dS, is that of a bias of zeros: S = X + bias,
- * so both have the same gradient.  The batch of a training step needs none.  A word looked at is a
- * batch of one, with a loss of its own; the gradients of the parameters that its backward leaves are
- * cleared, so that looking changes nothing of the training: the losses are those of the example. */
+ * The gradient of the loss with respect to the scores, dS, is that of a bias of zeros: it is added
+ * to the scores, so both have the same gradient.  The batch of a training step needs none.  A word
+ * looked at is a batch of one, with a loss of its own; the gradients that its backward leaves at the
+ * parameters are cleared, so that looking changes nothing in the training: the losses are those of
+ * the example. */
 int toy_transformer(int argc, char **argv);
 #define main toy_transformer
 #include "../examples/05_toy_transformer.c" /* NOLINT(bugprone-suspicious-include) */

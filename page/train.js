@@ -1,63 +1,152 @@
-/* train.js -- a small model learns to write a word backwards, and what the loss wants of its attention.
+/* train.js -- a small model learns to write a word backwards, and what its loss asks of attention.
  *
- * It is examples/05_toy_transformer.c, trained by train_worker.js.  Every step is kept: a slider goes back
- * through them.  Shown are the six queries that write, from "|" on, and the keys that they may read. */
+ * It is examples/05_toy_transformer.c, trained by train_worker.js.  Every step is kept: a slider
+ * goes back through them.  Shown are the six queries that write, from "|" on, and the keys that
+ * they may read. */
 import { el, numberText } from './dom.js'
 import { linear, path, svg } from './svg.js'
 
-const letters = 6, size = 2 * letters, steps = 300
+const letters = 6,
+    size = 2 * letters,
+    steps = 300
 const example = 'chafed'
 
 export const idsOf = (word) => [...word].map((c) => c.charCodeAt(0) - 97)
-export const wordOf = (ids) => ids.map((id) => (id === 10 ? '|' : String.fromCharCode(97 + id))).join('')
+export const wordOf = (ids) =>
+    ids.map((id) => (id === 10 ? '|' : String.fromCharCode(97 + id))).join('')
 
 /* "cab" -> "aaacab": the model knows words of six letters. */
 export const padded = (word) => word.padStart(letters, 'a')
 
-/* ------------------------------------------------------------------ drawings -------------------- */
+/* ------------------------------------------------------------------ drawings ------------------ */
 
-const wide = 360, edges = [34, 14] // the loss curve, and the slider below it
+const wide = 360
 
 function drawLoss(history, at) {
-    const height = 150, left = edges[0], right = wide - edges[1], top = 12, bottom = 122
-    const x = linear(0, steps, left, right), y = linear(0, 3, bottom, top)
+    const height = 150,
+        left = 34,
+        right = wide - 14,
+        top = 12,
+        bottom = 122
+    const x = linear(0, steps, left, right),
+        y = linear(0, 3, bottom, top)
     const parts = []
     for (const loss of [0, 1, 2, 3])
-        parts.push(svg('line', { class: 'grid', x1: left, x2: right, y1: y(loss), y2: y(loss) }),
-            svg('text', { x: left - 6, y: y(loss) + 4, 'text-anchor': 'end' }, String(loss)))
+        parts.push(
+            svg('line', { class: 'grid', x1: left, x2: right, y1: y(loss), y2: y(loss) }),
+            svg('text', { x: left - 6, y: y(loss) + 4, 'text-anchor': 'end' }, String(loss)),
+        )
     for (const step of [0, 100, 200, 300])
-        parts.push(svg('text', { x: x(step), y: bottom + 18, 'text-anchor': 'middle' }, String(step)))
+        parts.push(
+            svg('text', { x: x(step), y: bottom + 18, 'text-anchor': 'middle' }, String(step)),
+        )
+    parts.push(
+        svg('text', { x: left + 8, y: top + 4 }, 'loss'),
+        svg('text', { x: right, y: bottom - 6, 'text-anchor': 'end' }, 'steps'),
+    )
     const points = history.slice(1).map((h, k) => [x(k + 1), y(Math.min(h.loss, 3))])
-    if (points.length) parts.push(svg('path', { class: 'loss', d: path(points) }))
+    if (points.length) parts.push(svg('path', { class: 'loss-curve', d: path(points) }))
     parts.push(svg('line', { class: 'now', x1: x(at), x2: x(at), y1: top, y2: bottom }))
     const last = history.at(-1)
-    const said = last?.loss ? `the loss after ${history.length - 1} steps is ${numberText(last.loss)}` : 'the loss, before the first step'
-    return svg('svg', { viewBox: `0 0 ${wide} ${height}`, role: 'img', 'aria-label': said }, ...parts)
+    const said = last?.loss
+        ? `the loss after ${history.length - 1} steps is ${numberText(last.loss)}`
+        : 'the loss, before the first step'
+    return svg(
+        'svg',
+        { viewBox: `0 0 ${wide} ${height}`, role: 'img', 'aria-label': said },
+        ...parts,
+    )
 }
 
-/* Rows: the letters read, from "|" on; columns: the letters before them.  `cell(x)` gives the class, the
- * strength from 0 to 1, and the text of a cell. */
+/* Rows: the letters read, from "|" on; columns: the letters before them.  `cell(x)` gives the
+ * class, the strength from 0 to 1, and the text of a cell. */
 function drawWeights(name, look, values, cell) {
-    const step = 26, left = 40, top = 24, height = top + letters * step + 4
+    const step = 26,
+        left = 40,
+        top = 24,
+        height = top + letters * step + 4
     const text = [...wordOf(look.word), '|', ...[...wordOf(look.word)].reverse()]
-    const parts = [], said = []
+    const parts = [],
+        said = []
     for (let j = 0; j < size; j++)
-        parts.push(svg('text', { x: left + (j + 0.5) * step, y: top - 8, 'text-anchor': 'middle', class: 'letter' }, text[j]))
+        parts.push(
+            svg(
+                'text',
+                {
+                    x: left + (j + 0.5) * step,
+                    y: top - 8,
+                    'text-anchor': 'middle',
+                    class: 'letter',
+                },
+                text[j],
+            ),
+        )
     for (let r = 0; r < letters; r++) {
-        const i = letters + r, y = top + r * step, wanted = size - 1 - i
-        parts.push(svg('text', { x: left - 8, y: y + 17, 'text-anchor': 'end', class: 'letter' }, `${text[i]}\u2192${text[i + 1]}`))
+        const i = letters + r,
+            y = top + r * step,
+            wanted = size - 1 - i
+        parts.push(
+            svg(
+                'text',
+                { x: left - 8, y: y + 17, 'text-anchor': 'end', class: 'letter' },
+                `${text[i]}\u2192${text[i + 1]}`,
+            ),
+        )
         for (let j = 0; j <= i; j++) {
-            const x = values[i * size + j], { kind, strength, label } = cell(x)
-            parts.push(svg('rect', { class: `cell ${kind}`, x: left + j * step + 1, y: y + 1, width: step - 2, height: step - 2, rx: 2, style: `--heat:${strength.toFixed(3)}`, 'data-x': x, 'data-mirror': j === wanted ? '' : null }))
-            if (j === wanted) parts.push(svg('rect', { class: 'wanted', x: left + j * step + 1, y: y + 1, width: step - 2, height: step - 2, rx: 2 }))
-            if (label) parts.push(svg('text', { x: left + (j + 0.5) * step, y: y + 17, 'text-anchor': 'middle', class: 'in-cell' }, label))
+            const x = values[i * size + j],
+                { kind, strength, label } = cell(x)
+            parts.push(
+                svg('rect', {
+                    class: `cell ${kind}`,
+                    x: left + j * step + 1,
+                    y: y + 1,
+                    width: step - 2,
+                    height: step - 2,
+                    rx: 2,
+                    style: `--heat:${strength.toFixed(3)}`,
+                    'data-x': x,
+                    'data-mirror': j === wanted ? '' : null,
+                }),
+            )
+            if (j === wanted)
+                parts.push(
+                    svg('rect', {
+                        class: 'wanted',
+                        x: left + j * step + 1,
+                        y: y + 1,
+                        width: step - 2,
+                        height: step - 2,
+                        rx: 2,
+                    }),
+                )
+            if (label)
+                parts.push(
+                    svg(
+                        'text',
+                        {
+                            x: left + (j + 0.5) * step,
+                            y: y + 17,
+                            'text-anchor': 'middle',
+                            class: 'in-cell',
+                        },
+                        label,
+                    ),
+                )
         }
         said.push(`${text[i + 1]}: ${numberText(values[i * size + wanted])}`)
     }
-    return svg('svg', { viewBox: `0 0 ${wide} ${height}`, role: 'img', 'aria-label': `${name} at the letter that each query has to write, ${said.join(', ')}` }, ...parts)
+    return svg(
+        'svg',
+        {
+            viewBox: `0 0 ${wide} ${height}`,
+            role: 'img',
+            'aria-label': `${name} at the letter that each query has to write, ${said.join(', ')}`,
+        },
+        ...parts,
+    )
 }
 
-/* ------------------------------------------------------------------ the worker ------------------ */
+/* ------------------------------------------------------------------ the worker ---------------- */
 
 let current = null // at most one: a view that is made anew ends the one before
 
@@ -72,43 +161,136 @@ function openWorker(onMessage) {
     return current
 }
 
-/* ------------------------------------------------------------------ the view -------------------- */
+/* ------------------------------------------------------------------ the view ------------------ */
 
 export function trainView(context) {
     const history = [] // after each step: {loss, right, look}
-    let worker = null, running = false, at = 0, following = true, frame = 0, most = 0
+    let worker = null,
+        running = false,
+        at = 0,
+        following = true,
+        frame = 0,
+        most = 0
 
     const go = el('button', { type: 'button', class: 'main', onclick: toggle }, 'Train')
     const reset = el('button', { type: 'button', onclick: open }, 'Reset')
-    const seed = el('input', { type: 'number', min: 0, max: 999999, step: 1, value: 1, onchange: open })
+    const seed = el('input', {
+        type: 'number',
+        min: 0,
+        max: 999999,
+        step: 1,
+        value: 1,
+        onchange: open,
+    })
     const where = el('p', { class: 'where-now', role: 'status' })
     const curve = el('div')
-    const slider = el('input', { type: 'range', min: 0, max: steps, step: 1, value: 0, 'aria-label': 'the step that is shown', oninput: () => show(Number(slider.value)) })
+    const slider = el('input', {
+        type: 'range',
+        min: 0,
+        max: steps,
+        step: 1,
+        value: 0,
+        'aria-label': 'the step that is shown',
+        oninput: () => show(Number(slider.value)),
+    })
     const wrote = el('p', { class: 'wrote' })
-    const P = el('div'), dS = el('div')
+    const P = el('div'),
+        dS = el('div')
     const answer = el('p', { class: 'verdict', hidden: true })
     const message = el('p', { class: 'message', role: 'alert' })
-    const input = el('input', { type: 'text', maxlength: letters, size: 8, autocomplete: 'off', autocapitalize: 'none', spellcheck: 'false' })
+    const input = el('input', {
+        type: 'text',
+        maxlength: letters,
+        size: 8,
+        autocomplete: 'off',
+        autocapitalize: 'none',
+        spellcheck: 'false',
+    })
     const written = el('p', { class: 'written', role: 'status' })
-    const form = el('form', {}, el('label', {}, 'A word of the letters a to j ', input), el('button', { type: 'submit' }, 'Write it backwards'))
-    const options = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' },
-        ...['P', 'dS'].map((name) => el('button', { type: 'button', onclick: () => tell(name) }, name)))
-    const nudge = (by, text, said) => el('button', { type: 'button', 'aria-label': said, onclick: () => show(at + by) }, text)
-    const element = el('article', { class: 'screen' },
+    const form = el(
+        'form',
+        {},
+        el('label', {}, 'A word of the letters a to j ', input),
+        el('button', { type: 'submit' }, 'Write it backwards'),
+    )
+    const options = el(
+        'div',
+        { class: 'options', role: 'group', 'aria-label': 'Answers' },
+        ...['P', 'dS'].map((name) =>
+            el('button', { type: 'button', onclick: () => tell(name) }, name),
+        ),
+    )
+    const nudge = (by, text, said) =>
+        el('button', { type: 'button', 'aria-label': said, onclick: () => show(at + by) }, text)
+    const element = el(
+        'article',
+        { class: 'screen' },
         el('h1', { tabindex: -1 }, 'A model learns where to look'),
-        el('p', { class: 'text' }, 'It has one layer of attention, reads words of six letters, and learns to write them backwards, from \u201c|\u201d on. For that, each query must read one letter: the mirror image of its own place.'),
-        el('div', { class: 'training' },
-            el('div', {},
+        el(
+            'p',
+            { class: 'text' },
+            'It has one layer of attention, reads words of six letters, and learns to write ' +
+                'them backwards, from \u201c|\u201d on. For that, each query must read one ' +
+                'letter: the mirror image of its own place.',
+        ),
+        el(
+            'div',
+            { class: 'training' },
+            el(
+                'div',
+                { class: 'run' },
                 el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
-                message, where, curve, el('div', { class: 'slide' }, slider),
-                el('div', { class: 'buttons' }, nudge(-1, '\u2212 1', '\u2212 1, one step back'), nudge(1, '+ 1', '+ 1, one step on'), wrote),
-                form, written),
-            el('div', {},
-                el('p', { class: 'map-name' }, el('b', {}, 'P'), ' in percent: what each query reads'), P,
-                el('p', { class: 'map-name' }, el('b', {}, 'dS'), ': how the loss of this word changes with each score'), dS,
-                el('p', { class: 'caption' }, '\u2212: a higher score lowers the loss; +: it raises it. Framed: the letter to be written.'),
-                el('p', { class: 'ask' }, 'Which of the two shows the framed diagonal first? Train, then go back with the slider.'),
-                options, answer)))
+                message,
+                curve,
+            ),
+            el(
+                'div',
+                { class: 'maps' },
+                el(
+                    'p',
+                    { class: 'map-name' },
+                    el('b', {}, 'P'),
+                    ' in percent: what each query reads',
+                ),
+                P,
+                el(
+                    'p',
+                    { class: 'map-name' },
+                    el('b', {}, 'dS'),
+                    ': how the loss of this word changes with each score',
+                ),
+                dS,
+                el(
+                    'p',
+                    { class: 'caption' },
+                    '\u2212: a higher score lowers the loss; +: it raises it. Framed: the ' +
+                        'letter to be written.',
+                ),
+                el(
+                    'p',
+                    { class: 'ask' },
+                    'Which of the two shows the framed diagonal first? Train, then go back ' +
+                        'with the slider.',
+                ),
+                options,
+                answer,
+            ),
+            el(
+                'div',
+                { class: 'step' },
+                el(
+                    'div',
+                    { class: 'slide' },
+                    nudge(-1, '\u2212', 'one step back'),
+                    slider,
+                    nudge(1, '+', 'one step on'),
+                ),
+                where,
+                wrote,
+            ),
+            el('div', { class: 'write' }, form, written),
+        ),
+    )
 
     function open() {
         const number = Math.min(Math.max(0, Math.trunc(Number(seed.value)) || 0), 999999)
@@ -155,7 +337,11 @@ export function trainView(context) {
     function tell(name) {
         answer.hidden = false
         answer.className = `verdict ${name === 'dS' ? 'right' : 'wrong'}`
-        answer.textContent = `${name === 'dS' ? 'Right.' : 'No.'} dS does, within some ten steps, and it is negative there: a higher score would lower the loss. Each step moves the scores against dS; so P follows. Once P reads the right letters, there is little left to gain, and dS fades.`
+        answer.textContent =
+            `${name === 'dS' ? 'Right.' : 'No.'} dS does, within some ten steps, and it is ` +
+            'negative there: a higher score would lower the loss. Each step moves the scores ' +
+            'against dS; so P follows. Once P reads the right letters, there is little left to ' +
+            'gain, and dS fades.'
     }
 
     /* ---------------------------------------------------------- a word ----- */
@@ -167,7 +353,8 @@ export function trainView(context) {
         const good = /^[a-j]{1,6}$/.test(word)
         input.setAttribute('aria-invalid', String(!good))
         if (!good) {
-            written.textContent = 'Please write one to six letters from a to j: the model knows no others.'
+            written.textContent =
+                'Please write one to six letters from a to j: the model knows no others.'
             return
         }
         asked = word
@@ -175,10 +362,17 @@ export function trainView(context) {
     }
 
     function showWritten(ids) {
-        const whole = wordOf(ids), own = whole.slice(0, asked.length)
+        const whole = wordOf(ids),
+            own = whole.slice(0, asked.length)
         const right = own === [...asked].reverse().join('')
-        const read = asked.length < letters ? ` It knows words of six letters only, reads \u201c${padded(asked)}\u201d and writes \u201c${whole}\u201d, which begins with the answer.` : ''
-        written.textContent = `After ${history.length - 1} steps it writes: ${own} (${right ? 'right' : 'wrong'}).${read}`
+        const read =
+            asked.length < letters
+                ? ` It knows words of six letters only, reads \u201c${padded(asked)}\u201d ` +
+                  `and writes \u201c${whole}\u201d, which begins with the answer.`
+                : ''
+        written.textContent =
+            `After ${history.length - 1} steps it writes: ${own} ` +
+            `(${right ? 'right' : 'wrong'}).${read}`
         written.dataset.wrote = own
     }
 
@@ -189,24 +383,44 @@ export function trainView(context) {
     }
 
     function draw() {
-        go.textContent = running ? 'Pause' : history.length > 1 ? 'Go on' : 'Train'
+        go.textContent = running
+            ? 'Pause'
+            : history.length > steps
+              ? 'Trained'
+              : history.length > 1
+                ? 'Go on'
+                : 'Train'
         go.disabled = history.length > steps
         go.className = go.disabled ? '' : 'main'
         slider.value = at
         slider.setAttribute('aria-valuetext', `step ${at}`)
         const now = history[at]
         if (!now) return
-        element.dataset.steps = history.length - 1
-        where.textContent = now.loss === null ? 'Before the first step.' : `Step ${at}: loss ${numberText(now.loss)}, ${Math.round(100 * now.right)} % of the letters right.`
+        element.querySelector('.training').dataset.steps = history.length - 1
+        where.textContent =
+            now.loss === null
+                ? 'Before the first step.'
+                : `Step ${at}: loss ${numberText(now.loss)}, ${Math.round(100 * now.right)} ` +
+                  '% of the letters right.'
         curve.replaceChildren(drawLoss(history, at))
         wrote.textContent = `${wordOf(now.look.word)}| is continued with: ${wordOf(now.look.wrote)}`
-        P.replaceChildren(drawWeights('P', now.look, now.look.P, (x) => ({
-            kind: 'forward', strength: x, label: x >= 0.095 ? String(Math.round(100 * x)) : '',
-        })))
-        dS.replaceChildren(drawWeights('dS', now.look, now.look.dS, (x) => {
-            const strength = most ? Math.sqrt(Math.abs(x) / most) : 0 // small ones show, too
-            return { kind: x > 0 ? 'rise' : 'fall', strength, label: strength < 0.25 ? '' : x > 0 ? '+' : '\u2212' }
-        }))
+        P.replaceChildren(
+            drawWeights('P', now.look, now.look.P, (x) => ({
+                kind: 'forward',
+                strength: x,
+                label: x >= 0.095 ? String(Math.round(100 * x)) : '',
+            })),
+        )
+        dS.replaceChildren(
+            drawWeights('dS', now.look, now.look.dS, (x) => {
+                const strength = most ? Math.sqrt(Math.abs(x) / most) : 0 // small ones show, too
+                return {
+                    kind: x > 0 ? 'rise' : 'fall',
+                    strength,
+                    label: strength < 0.25 ? '' : x > 0 ? '+' : '\u2212',
+                }
+            }),
+        )
     }
 
     function update() {

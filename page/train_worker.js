@@ -5,14 +5,19 @@
  *     {word}                  the word that is looked at: ids of its letters, 0 for a
  *     {write: word}           answers {wrote: ids}
  *
- * After every step {step, loss, right, look}: the loss of the batch that led to this step and the share
- * of its letters that were right; look: P and dS of the word, its loss, and what the model writes.  What
- * fails is {error}. */
+ * After every step {step, loss, right, look}: the loss of the batch that led to this step and the
+ * share of its letters that were right; look: P and dS of the word, its loss, and what the model
+ * writes.  What fails is {error}. */
 import { start } from './engine.js'
 
-const letters = 6, size = 2 * letters, steps = 300
+const letters = 6,
+    size = 2 * letters,
+    steps = 300
 
-let exports = null, step = 0, running = false, word = []
+let exports = null,
+    step = 0,
+    running = false,
+    word = []
 
 const fail = (error) => {
     running = false
@@ -45,7 +50,8 @@ const turns = new MessageChannel()
 turns.port1.onmessage = () => {
     if (!running) return
     const loss = exports.train_step()
-    if (Number.isNaN(loss)) return fail('the training stopped: no memory, or a loss that is not a number')
+    if (Number.isNaN(loss))
+        return fail('the training stopped: no memory, or a loss that is not a number')
     step++
     tell(loss, exports.train_right())
     if (step >= steps) running = false

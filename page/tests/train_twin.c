@@ -1,22 +1,28 @@
-/* train_twin.c -- trains as the page does, natively, and prints every loss with all of its bits.
- *
- *     train_twin STEPS SEED LOOK       LOOK 1: looks at a word after each step */
-#include "../train.c"
+/* train_twin.c -- trains as the page does, natively, and prints all digits of what each step gives:
+ * the loss, the share of letters that are right, and then the loss of a word. */
+#include "../train.c" /* NOLINT(bugprone-suspicious-include) */
 
-#include <stdlib.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {
-    if (argc != 4) {
-        fprintf(stderr, "usage: train_twin STEPS SEED LOOK\n");
+    static int steps = 10, seed = 1;
+    static const char *word = "chafed";
+    static const option table[] = {{"steps", &steps, NULL, NULL, 1, 1e6, "training steps"},
+                                   {"seed", &seed, NULL, NULL, 0, 1e6, "of parameters and words"},
+                                   {"word", NULL, NULL, &word, 0, 0, "six letters from a to j"},
+                                   {0}};
+    parse_options(argc, argv, "usage: train_twin [options]\n", table, 0);
+    if (strlen(word) != WORD || strspn(word, "abcdefghij") != WORD) {
+        fprintf(stderr, "train_twin: --word must have six letters from a to j, not be \"%s\"\n",
+                word);
         return 2;
     }
-    if (!train_open(atoi(argv[2]))) return 1;
-    for (int step = 0; step < atoi(argv[1]); step++) {
-        double nats = train_step();
-        printf("%.17g %.17g", nats, train_right());
-        if (atoi(argv[3])) printf(" %.17g", train_look());
-        printf("\n");
+    if (!train_open(seed)) return 1;
+    for (int i = 0; i < WORD; i++) train_text()[i] = word[i] - 'a';
+    for (int step = 0; step < steps; step++) {
+        double loss = train_step();
+        printf("%.17g %.17g %.17g\n", loss, train_right(), train_look());
     }
     return finish(0);
 }

@@ -1,0 +1,227 @@
+// free.test.mjs -- the free view: elements, masks, options, sizes, examples, undo, the link and the command.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { openPage, wasmPath } from './browser.mjs'
+import { openEngine } from '../engine.js'
+import { stepped } from '../free.js'
+import { presets } from '../presets.js'
+import { commandLine, fromHash, paper, toHash } from '../state.js'
+
+const engine = await openEngine(readFileSync(wasmPath))
+const cell = (page, name, row, column) =>
+    page.locator(`#view td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`)
+const free = (more) => openPage({ hash: '#view=free', width: 1600, ...more })
+async function valueOf(page, name, row, column) {
+    await page.waitForFunction(() => !document.querySelector('[data-stale]')) // written when it is seen
+    return Number(await cell(page, name, row, column).getAttribute('data-value'))
+}
+const linkOf = async (page) =>
+    fromHash(new URL(await page.locator('#link').inputValue()).hash).state
+
+async function write(page, name, row, column, text) {
+    await cell(page, name, row, column).click()
+    await page.locator('#editor-input').fill(text)
+}
+
+test('an element that is changed changes every number after it', async () => {
+    const page = await free()
+    await write(page, 'K', 0, 0, 'ln 2')
+    const { at } = engine.trace({ ...paper, K: [['ln 2', '0'], ...paper.K.slice(1)] })
+    for (const name of ['K', 'S', 'P', 'O', 'dS', 'dQ', 'dV'])
+        assert.equal(await valueOf(page, name, 0, 0), at[name].values[0][0], name)
+    await page.locator('#editor-input').press('Enter')
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.name), 'K')
+})
+
+test('what is no number is refused at its field, and the last good numbers stay', async () => {
+    const page = await free()
+    const before = await valueOf(page, 'dS', 0, 1)
+    for (const [text, message] of [
+        ['abc', /\u201cabc\u201d is not a number/],
+        ['1,2', /is not a number/],
+        ['1e9', /must lie between/],
+    ]) {
+        await write(page, 'Q', 0, 0, text)
+        assert.match(await page.locator('#editor .message').innerText(), message)
+        assert.equal(await page.locator('#editor-input').getAttribute('aria-invalid'), 'true')
+        assert.equal(await valueOf(page, 'dS', 0, 1), before)
+    }
+    await page.locator('#editor-input').fill('1')
+    assert.equal(await page.locator('#editor .message').innerText(), '')
+})
+
+test('an option that the library refuses says why beside the field', async () => {
+    const page = await free()
+    await page.locator('#option-softcap').fill('-1')
+    await page.locator('#option-softcap').press('Enter')
+    const field = page.locator('.field', { has: page.locator('#option-softcap') })
+    assert.match(await field.locator('.message').innerText(), /softcap/)
+    assert.equal((await linkOf(page)).softcap, 0)
+    await page.locator('#option-dropout').fill('much')
+    await page.locator('#option-dropout').press('Enter')
+    assert.match(
+        await page
+            .locator('.field', { has: page.locator('#option-dropout') })
+            .locator('.message')
+            .innerText(),
+        /number/,
+    )
+})
+
+test('masks are switched by clicking', async () => {
+    const page = await free()
+    await page.locator('#option-mask').check()
+    await cell(page, 'keep', 0, 1).click()
+    assert.equal(await valueOf(page, 'P', 0, 1), 0)
+    assert.equal(await valueOf(page, 'P', 0, 0), 7 / 8)
+    await cell(page, 'keep', 0, 1).press('Enter')
+    assert.equal(await valueOf(page, 'keep', 0, 1), 1)
+    await page.locator('#option-causal').check()
+    await cell(page, 'keep', 0, 2).click()
+    assert.equal((await linkOf(page)).mask[0][2], '1', 'what causal hides is not switched')
+})
+
+test('a step at a time: logarithms by their number, all else by tenths', () => {
+    assert.equal(stepped('ln 7', 1), 'ln 8')
+    assert.equal(stepped('ln 1', -1), 'ln 1')
+    assert.equal(stepped('0.3', -1), '0.2')
+    assert.equal(stepped('-0.1', 1), '0')
+})
+
+test('undo takes back one change at a time, a session of typing at once; redo and reset', async () => {
+    const page = await free()
+    const undo = page.getByRole('button', { name: 'Undo' }),
+        redo = page.getByRole('button', { name: 'Redo' })
+    assert.ok(await undo.isDisabled())
+    await write(page, 'V', 1, 0, '3')
+    await page.locator('#editor-input').fill('3.5')
+    await page.getByRole('button', { name: 'larger' }).click()
+    assert.equal(await valueOf(page, 'V', 1, 0), 3.6)
+    await page.getByRole('button', { name: 'temperature: more' }).click()
+    await undo.click()
+    assert.equal((await linkOf(page)).temperature, 1)
+    assert.equal(await valueOf(page, 'V', 1, 0), 3.6)
+    await undo.click()
+    assert.equal(await valueOf(page, 'V', 1, 0), 5)
+    assert.ok(await undo.isDisabled())
+    await redo.click()
+    assert.equal(await valueOf(page, 'V', 1, 0), 3.6)
+    await page.getByRole('button', { name: 'Reset' }).click()
+    assert.equal(toHash(await linkOf(page)), '#view=free')
+    await page.locator('h1').click()
+    await page.keyboard.press('Control+z')
+    assert.equal(await valueOf(page, 'V', 1, 0), 3.6)
+})
+
+test('Escape takes back what was written into an element', async () => {
+    const page = await free()
+    await write(page, 'dO', 1, 0, '4')
+    await page.locator('#editor-input').press('Escape')
+    assert.equal(await valueOf(page, 'dO', 1, 0), 0)
+    assert.equal(await page.evaluate(() => document.activeElement.dataset.name), 'dO')
+})
+
+test('sizes from 1 to 8; no more, no less', async () => {
+    const page = await free()
+    await page.locator('#option-bias').selectOption('all')
+    await page.locator('#option-mask').check()
+    for (const axis of ['T', 'N', 'D', 'Dv'])
+        for (const [typed, is] of [
+            ['8', 8],
+            ['9', 8],
+            ['0', 1],
+            ['1', 1],
+            ['3', 3],
+        ]) {
+            await page.locator(`#size-${axis}`).fill(typed)
+            await page.locator(`#size-${axis}`).press('Enter')
+            const { Q, K, V, dO, bias, mask } = await linkOf(page)
+            const size = { T: Q.length, N: K.length, D: Q[0].length, Dv: V[0].length }[axis]
+            assert.equal(size, is, `${axis} = ${typed}`)
+            assert.deepEqual([dO.length, dO[0].length], [Q.length, V[0].length])
+            assert.ok([1, Q.length].includes(bias.length) && [1, K.length].includes(bias[0].length))
+            assert.deepEqual([mask.length, mask[0].length], [Q.length, K.length])
+        }
+})
+
+test('every example is computed, and says what to look at', async () => {
+    const page = await free()
+    for (const [k, { name, look, changes }] of presets.entries()) {
+        await page.locator('#preset').selectOption(String(k))
+        assert.equal(await page.locator('.look').innerText(), look)
+        const state = await linkOf(page)
+        assert.equal(toHash(state), toHash({ ...paper, ...changes, view: 'free' }), name)
+        const right = engine.trace(state, { quick: true })
+        assert.equal(await valueOf(page, 'dS', 0, 0), right.at.dS.values[0][0], name)
+    }
+})
+
+test('the command of the terminal and the link say the same as the page', async () => {
+    const page = await free()
+    await page.locator('#preset').selectOption({ label: presets.at(-1).name })
+    const command = await page.locator('#command').inputValue()
+    const state = await linkOf(page)
+    const words = command.match(/'[^']*'|\S+/g).map((word) => word.replace(/^'|'$/g, ''))
+    assert.deepEqual(words, ['trace', ...commandLine(state)])
+    await page.waitForFunction(
+        (hash) => location.hash === hash,
+        new URL(await page.locator('#link').inputValue()).hash,
+    )
+})
+
+test('sliders, a bias and a window', async () => {
+    const page = await free()
+    await page.getByLabel('softcap, slider').fill('2')
+    await page.locator('#option-bias').selectOption('keys')
+    await page.locator('#window-0').fill('1')
+    await page.locator('#window-0').press('Enter')
+    const state = await linkOf(page)
+    assert.equal(state.softcap, 2)
+    assert.deepEqual(state.bias, [['0', '0', '0']])
+    assert.equal(state.window, '1,0')
+    assert.equal(
+        await cell(page, 'dbias', 0, 1).getAttribute('aria-label'),
+        `dbias, all queries, key 1: ${await cell(page, 'dbias', 0, 1).innerText()}`,
+    )
+})
+
+test('from the free view to a tour and back: the numbers are kept', async () => {
+    const page = await free()
+    await write(page, 'Q', 0, 0, '2')
+    await page.locator('.top a[data-view="tour"]').click()
+    assert.equal(await page.locator('#editor').isVisible(), false)
+    await page.locator('.top a[data-view="free"]').click()
+    assert.equal(await valueOf(page, 'Q', 0, 0), 2)
+})
+
+test('pointing lights up what a number is computed from; a second tap keeps it', async () => {
+    const page = await free()
+    const line = page.locator('#arithmetic')
+    await cell(page, 'dS', 0, 1).hover()
+    assert.equal(await line.getAttribute('data-text'), 'dS[q0,k1] = 0.2 * (6 - 4.9) = 0.22')
+    assert.equal(await page.locator('td.source').count(), 3)
+    await cell(page, 'dS', 0, 1).click()
+    await cell(page, 'P', 0, 0).hover()
+    assert.match(await line.innerText(), /^dS\[q0,k1\]/, 'it is kept')
+    await cell(page, 'dS', 0, 1).click()
+    await cell(page, 'P', 1, 2).hover()
+    assert.match(await line.innerText(), /^P\[q1,k2\]/)
+})
+
+test('on a narrow screen there is one matrix at a time', async () => {
+    const page = await free({ width: 360, height: 740 })
+    const shown = () => page.locator('.flow .matrix-place:visible').count()
+    assert.equal(await shown(), 1)
+    for (const name of ['dS', 'dQ', 'delta']) {
+        await page.locator(`.strip button[data-go="${name}"]`).click()
+        assert.equal(await shown(), 1)
+        assert.ok(await cell(page, name, 0, 0).isVisible(), name)
+        const box = await cell(page, name, 0, 0).boundingBox()
+        assert.ok(box.width >= 44 && box.height >= 44, `${name}: ${box.width} x ${box.height}`)
+    }
+    await page.locator('.chips button[data-go="Q"]').first().click()
+    await cell(page, 'Q', 0, 1).click()
+    await page.getByRole('button', { name: 'larger' }).click()
+    assert.equal(await valueOf(page, 'Q', 0, 1), 0.1)
+})

@@ -1,0 +1,95 @@
+// layout.test.mjs -- no text leaves its place: every screen, narrow and wide, before and after its questions.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openPage } from './browser.mjs'
+import { screens, showScreen } from './screens.mjs'
+
+// In the page: what is cut off, or stands outside of the window where nothing scrolls.
+function overflowing() {
+    const found = []
+    const scrolls = (e) => /auto|scroll/.test(getComputedStyle(e).overflowX)
+    const inside = (e) => {
+        for (let up = e; up && up !== document.body; up = up.parentElement)
+            if (scrolls(up)) return true
+        return false
+    }
+    const name = (e) =>
+        `${e.tagName.toLowerCase()}.${e.getAttribute('class') || ''} "${e.textContent.trim().slice(0, 40)}"`
+    if (document.documentElement.scrollWidth > innerWidth)
+        found.push(`the page is ${document.documentElement.scrollWidth} wide`)
+    for (const e of document.querySelectorAll('body *')) {
+        if (
+            !e.checkVisibility()
+            || /^(SCRIPT|STYLE|OPTION)$/.test(e.tagName)
+            || e.closest('.unseen, .skip')
+        )
+            continue
+        const hasText = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())
+        if (!hasText && !/^(INPUT|SELECT|BUTTON)$/.test(e.tagName)) continue
+        const box = e.getBoundingClientRect(),
+            svg = e.ownerSVGElement?.getBoundingClientRect()
+        if (
+            svg
+            && (box.left < svg.left - 1
+                || box.right > svg.right + 1
+                || box.top < svg.top - 1
+                || box.bottom > svg.bottom + 1)
+        )
+            found.push(`${name(e)} leaves its picture`)
+        if (
+            !svg
+            && e.tagName !== 'INPUT'
+            && getComputedStyle(e).display !== 'inline'
+            && !scrolls(e)
+            && e.scrollWidth > e.clientWidth + 1
+        )
+            found.push(`${name(e)}: ${e.scrollWidth} in ${e.clientWidth}`)
+        if ((box.left < -1 || box.right > innerWidth + 1) && !inside(e))
+            found.push(`${name(e)} from ${box.left} to ${box.right}`)
+    }
+    return found
+}
+
+for (const [width, dark] of [
+    [360, true],
+    [1600, false],
+])
+    test(`nothing overflows at ${width} px`, async () => {
+        const page = await openPage({
+            width,
+            height: width < 500 ? 740 : 900,
+            dark,
+            reducedMotion: true,
+        })
+        for (const screen of screens)
+            for (const answered of [false, true]) {
+                await showScreen(page, screen, answered)
+                const found = await page.evaluate(overflowing)
+                assert.deepEqual(found, [], `${screen.name}${answered ? ', answered' : ''}`)
+            }
+    })
+
+test('a text that is too long for its place is found', async () => {
+    const page = await openPage({ width: 360 })
+    await page.evaluate(() => {
+        document.querySelector('h1').textContent = 'x'.repeat(200)
+    })
+    assert.notDeepEqual(await page.evaluate(overflowing), [])
+})
+
+test('dark and light are chosen by the system, or by the button', async () => {
+    const paper = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
+    const light = await openPage(),
+        dark = await openPage({ dark: true })
+    const colours = [await paper(light), await paper(dark)]
+    assert.notEqual(...colours)
+    await light.getByRole('button', { name: 'Dark' }).click()
+    await dark.getByRole('button', { name: 'Light' }).click()
+    assert.deepEqual([await paper(dark), await paper(light)], colours)
+})
+
+test('nothing moves for those who do not want it', async () => {
+    const page = await openPage({ reducedMotion: true })
+    await page.getByRole('button', { name: 'it rises (+)' }).click()
+    assert.equal(await page.evaluate(() => document.getAnimations().length), 0)
+})
