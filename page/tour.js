@@ -57,8 +57,8 @@ function verdict(place, good, html) {
     place.innerHTML = `<strong>${good ? 'Right.' : 'No.'}</strong> ${html}`
 }
 
-/* A question and its buttons.  `done(moves)` is called when it is answered; moves: the focus goes on
- * to what comes next, as somebody without a mouse expects. */
+/* A question and its buttons.  `done(moves)` is called when it is answered; moves: the focus goes
+ * on to what comes next, as somebody without a mouse expects. */
 export function buttonsQuestion(context, { text, options, judge }, done) {
     const answer = el('p', { class: 'verdict', hidden: true })
     const group = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' })
