@@ -493,7 +493,9 @@ check-page: page build/page/node_modules ## open the page in Chromium and look a
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
 	$(sub) CC=musl-gcc ARCH= $(addprefix build/musl-gcc-generic-release/,examples/trace page/tests/train_twin)
-	@node --test --test-reporter=spec $(or $(PAGE_TESTS),$(sort $(wildcard page/tests/*.test.mjs)))
+	@node --test --test-reporter=spec --test-concurrency=$(JOBS) \
+	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard page/tests/*.test.mjs))))
+	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec page/tests/latency.test.mjs)
 	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
 	$(if $(FIREFOX),@node page/tests/firefox.mjs)
 

@@ -1,17 +1,19 @@
-// build.mjs WASM HTML -- joins page/ and the WebAssembly to one file, which opens from disk and sends no request.
+// build.mjs WASM HTML -- joins page/ and the WebAssembly to one file, which opens from disk and
+// sends no request.
 //
 // In page/index.html it replaces
 //
 //     <!-- style -->     the style sheets
-//     <!-- paper -->     attention on paper, computed by the library: it stands there before the page has started
+//     <!-- paper -->     attention on paper, computed by the library: it stands there
+//                        before the page has started
 //     <!-- script -->    the WebAssembly, the workers, and main.js with all that it imports
 //
 // Each module becomes a function, so that names at its top level are its own:
 //
 //     const engine_js = (() => { ...; return { openEngine } })()
 //
-// A worker, NAME_worker.js, is joined in the same way, but not run: it lies in <script type="text/plain"
-// id="NAME_worker">, whose text the page makes a Blob of.
+// A worker, NAME_worker.js, is joined in the same way, but not run: it lies in <script
+// type="text/plain" id="NAME_worker">, whose text the page makes a Blob of.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { join } from 'node:path'
@@ -36,11 +38,13 @@ const exported = /^export (?=(?:async )?(?:function|class|const)\b\*?\s*([\w$]+)
 const variable = (file) => file.replace(/\W/g, '_')
 
 // "a, b as c" -> "a, b: c"
-const pattern = (names) => `{ ${names.trim().replace(/,$/, '').replace(/\s+/g, ' ').replace(/ as /g, ': ')} }`
+const pattern = (names) =>
+    `{ ${names.trim().replace(/,$/, '').replace(/\s+/g, ' ').replace(/ as /g, ': ')} }`
 
 // The text of a module as a function, and the modules that it imports.
 function convert(file) {
-    const needs = [], gives = []
+    const needs = [],
+        gives = []
     const text = read(file)
         .replace(imported, (_, names, from) => {
             needs.push(from)
@@ -51,13 +55,21 @@ function convert(file) {
             return ''
         })
     const left = text.match(/^(import|export)\b.*/m)
-    if (left) fail(`${file}: "${left[0]}" is not understood: import { names } from './file.js', or export a function, class or const`)
-    return { needs, text: `const ${variable(file)} = (() => {\n${text}\nreturn { ${gives.join(', ')} }\n})()\n` }
+    if (left)
+        fail(
+            `${file}: "${left[0]}" is not understood: import { names } from './file.js', or ` +
+                'export a function, class or const',
+        )
+    return {
+        needs,
+        text: `const ${variable(file)} = (() => {\n${text}\nreturn { ${gives.join(', ')} }\n})()\n`,
+    }
 }
 
 // A file and all that it imports, each after what it needs.
 function joined(main) {
-    const done = [], parts = []
+    const done = [],
+        parts = []
     const add = (file, path) => {
         if (done.includes(file)) return
         if (path.includes(file)) fail(`${[...path, file].join(' imports ')}: a circle`)
@@ -72,30 +84,40 @@ function joined(main) {
     return text
 }
 
-// Without comments and margins, which are for those who read the sources: about a third is left out.
-const slim = (text) => text.replace(/^\s*\/\*[\s\S]*?\*\/\s*$/gm, '').replace(/^\s*\/\/.*$/gm, '')
-    .replace(/^\s+/gm, '')
+// Without comments and margins, which are for those who read the sources: about a third is left
+// out.
+const slim = (text) =>
+    text
+        .replace(/^\s*\/\*[\s\S]*?\*\/\s*$/gm, '')
+        .replace(/^\s*\/\/.*$/gm, '')
+        .replace(/^\s+/gm, '')
 
 // ---- the file ------------------------------------------------------------------------------
 
 const files = readdirSync(folder)
-const script = (attributes, text) => `<script${attributes}>${text.replace(/<\/(script)/gi, '<\\/$1')}</script>`
+const script = (attributes, text) =>
+    `<script${attributes}>${text.replace(/<\/(script)/gi, '<\\/$1')}</script>`
 const wasm = readFileSync(wasmPath)
-const styles = files.filter((name) => name.endsWith('.css')).sort((a, b) => (b === 'style.css') - (a === 'style.css'))
+const styles = files
+    .filter((name) => name.endsWith('.css'))
+    .sort((a, b) => (b === 'style.css') - (a === 'style.css'))
 const workers = files.filter((name) => name.endsWith('_worker.js'))
 
 // The page's own script is compressed as well: 60 KiB less, for 10 ms at the start.
-const packed = (id, bytes) => script(` type="text/plain" id="${id}"`, gzipSync(bytes, { level: 9 }).toString('base64'))
+const packed = (id, bytes) =>
+    script(` type="text/plain" id="${id}"`, gzipSync(bytes, { level: 9 }).toString('base64'))
 const loader = `(async () => {
 const missing = ['WebAssembly', 'DecompressionStream'].filter((name) => !window[name])
 if (missing.length) {
 const place = document.getElementById('problem')
-place.textContent = 'This browser has no ' + missing.join(' and no ') + ': the example below stands here without.'
+place.textContent = 'This browser has no ' + missing.join(' and no ')
+    + ': the example below stands here without.'
 place.hidden = false
 document.documentElement.dataset.status = 'failed'
 return
 }
-const bytes = Uint8Array.from(atob(document.getElementById('main').textContent), (c) => c.charCodeAt(0))
+const packed = atob(document.getElementById('main').textContent)
+const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0))
 const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))
 const script = document.createElement('script')
 script.textContent = await new Response(stream).text()
@@ -107,7 +129,9 @@ const parts = {
     paper: paperHtml((await openEngine(wasm)).trace(paper, { quick: true })),
     script: [
         packed('wasm', wasm),
-        ...workers.map((name) => script(` type="text/plain" id="${name.slice(0, -3)}"`, slim(joined(name)))),
+        ...workers.map((name) =>
+            script(` type="text/plain" id="${name.slice(0, -3)}"`, slim(joined(name))),
+        ),
         packed('main', slim(joined('main.js'))),
         script('', loader),
     ].join('\n'),
@@ -121,5 +145,8 @@ for (const [name, text] of Object.entries(parts)) {
 }
 const limit = 400 * 1024
 writeFileSync(htmlPath, html)
-console.log(`${htmlPath}: ${Math.ceil(html.length / 1024)} KiB, of which WebAssembly ${Math.ceil(parts.script.length / 1024)}`)
+console.log(
+    `${htmlPath}: ${Math.ceil(html.length / 1024)} KiB, of which WebAssembly and script ` +
+        `${Math.ceil(parts.script.length / 1024)}`,
+)
 if (Buffer.byteLength(html) > limit) fail(`${htmlPath} has more than ${limit / 1024} KiB`)

@@ -4,7 +4,8 @@
  *     const trace = engine.trace(state, { quick: true })
  *     trace.ok ? trace.at.dS.values[0][1] : trace.message
  *
- * What a trace holds is the JSON that the program prints; examples/trace.schema.json describes it. */
+ * What a trace holds is the JSON that the program prints; examples/trace.schema.json describes it.
+ * */
 import { commandLine } from './state.js'
 
 /* An error number of WASI: the page has no files and no clock. */
@@ -26,7 +27,9 @@ export function start(module) {
             for (let k = 0; k < count; k++) {
                 const at = view.getUint32(vectors + 8 * k, true)
                 const size = view.getUint32(vectors + 8 * k + 4, true)
-                printed[file] += decode.decode(new Uint8Array(memory.buffer, at, size), { stream: true })
+                printed[file] += decode.decode(new Uint8Array(memory.buffer, at, size), {
+                    stream: true,
+                })
                 total += size
             }
             view.setUint32(written, total, true)
@@ -81,14 +84,16 @@ function readTrace(json) {
 
 /* The WebAssembly in this page, which build.mjs put there: gzip, as base64. */
 async function bytesOfPage() {
-    const packed = Uint8Array.from(atob(document.getElementById('wasm').textContent), (c) => c.charCodeAt(0))
+    const packed = Uint8Array.from(atob(document.getElementById('wasm').textContent), (c) =>
+        c.charCodeAt(0),
+    )
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))
     return new Uint8Array(await new Response(unpacked).arrayBuffer())
 }
 
 /* bytes: a Uint8Array of the WebAssembly; without it, that of the page */
 export async function openEngine(bytes) {
-    const module = await WebAssembly.compile(bytes ?? await bytesOfPage())
+    const module = await WebAssembly.compile(bytes ?? (await bytesOfPage()))
     let program = start(module)
     let words = 0
 
@@ -100,7 +105,8 @@ export async function openEngine(bytes) {
         return at
     }
 
-    /* Calls f with the program: what it printed.  A program that has ended is replaced by a new one. */
+    /* Calls f with the program: what it printed.  A program that has ended is replaced by a new
+     * one. */
     function call(f) {
         program.printed[1] = program.printed[2] = ''
         let ended = false

@@ -1,4 +1,5 @@
-// picture.mjs PNG -- a picture of the page for the README: the first screen, where somebody points at delta.
+// picture.mjs PNG -- a picture of the page for the README: the first screen, where somebody points
+// at delta.
 import { address, isReady, startChromium } from './tests/chromium.mjs'
 
 const browser = await startChromium()

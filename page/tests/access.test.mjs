@@ -7,21 +7,37 @@ import { axePath, openPage, showLink } from './browser.mjs'
 
 const axe = readFileSync(axePath, 'utf8')
 
-const looks = [{ dark: false, width: 1280 }, { dark: true, width: 1280 }, { dark: false, width: 360, height: 740 },
-    { dark: true, width: 360, height: 740 }]
+const looks = [
+    { dark: false, width: 1280 },
+    { dark: true, width: 1280 },
+    { dark: false, width: 360, height: 740 },
+    { dark: true, width: 360, height: 740 },
+]
 
 // Also with options on, and with a mistake, whose colours are others.
-const links = [...views.map((view) => `#view=${view}`), '#view=tour&screen=9', '#view=options&screen=3',
-    '#view=free&mistake=no%20delta&dropout=0.5&causal=1&softcap=2&bias=0,1,-inf']
+const links = [
+    ...views.map((view) => `#view=${view}`),
+    '#view=tour&screen=9',
+    '#view=options&screen=3',
+    '#view=free&mistake=no%20delta&dropout=0.5&causal=1&softcap=2&bias=0,1,-inf',
+]
 
 for (const look of looks)
-    test(`axe-core finds nothing: ${look.dark ? 'dark' : 'light'}, ${look.width} wide`, async () => {
+    test(`axe-core finds nothing: ${look.dark ? 'dark' : 'light'}, ${look.width}`, async () => {
         const page = await openPage({ ...look, reducedMotion: true })
         await page.evaluate(axe)
         for (const link of links) {
             await showLink(page, link)
-            const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }))
-            const said = violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.target.join(' ')).slice(0, 3).join(', ')}`)
+            const { violations } = await page.evaluate(() =>
+                window.axe.run(document, { resultTypes: ['violations'] }),
+            )
+            const said = violations.map(
+                (v) =>
+                    `${v.id}: ${v.help}: ${v.nodes
+                        .map((n) => n.target.join(' '))
+                        .slice(0, 3)
+                        .join(', ')}`,
+            )
             assert.deepEqual(said, [], link)
         }
     })

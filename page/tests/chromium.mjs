@@ -13,6 +13,10 @@ export const axePath = fromPackages.resolve('axe-core/axe.min.js')
 export const address = pathToFileURL(pagePath).href
 
 export const startChromium = () =>
-    chromium.launch({ executablePath: process.env.CHROMIUM || '/usr/bin/chromium', args: ['--no-sandbox'] })
+    chromium.launch({
+        executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+        args: ['--no-sandbox'],
+    })
 
-export const isReady = (page) => page.waitForFunction(() => document.documentElement.dataset.status === 'ready')
+export const isReady = (page) =>
+    page.waitForFunction(() => document.documentElement.dataset.status === 'ready')

@@ -1,4 +1,5 @@
-// links.test.mjs -- a link holds the state that it was made from; a link that makes no sense gets a message.
+// links.test.mjs -- a link holds the state that it was made from; a link that makes no sense gets a
+// message.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -13,7 +14,8 @@ const mistakes = engine.mistakes.map((m) => m.name)
 test('a state becomes a link, and the link the same state', () => {
     const dice = stream(21)
     for (let k = 0; k < 500; k++) {
-        const state = randomState(dice, mistakes), { state: again, problem } = fromHash(toHash(state))
+        const state = randomState(dice, mistakes),
+            { state: again, problem } = fromHash(toHash(state))
         assert.equal(problem, '')
         assert.deepEqual(again, state, toHash(state))
     }
@@ -22,7 +24,8 @@ test('a state becomes a link, and the link the same state', () => {
 
 test('the page keeps the link of what it shows, and goes back to it', async () => {
     const page = await openPage()
-    const dice = stream(22), links = []
+    const dice = stream(22),
+        links = []
     for (let k = 0; k < 8; k++) {
         const hash = toHash(randomState(dice, mistakes))
         await showLink(page, hash)
@@ -31,26 +34,49 @@ test('the page keeps the link of what it shows, and goes back to it', async () =
         assert.equal(await page.evaluate(() => location.hash), hash)
     }
     for (const { hash, cells } of links.reverse()) {
-        if (await page.evaluate(() => location.hash) !== hash) await page.goBack()
+        if ((await page.evaluate(() => location.hash)) !== hash) await page.goBack()
         assert.equal(await page.evaluate(() => location.hash), hash)
         await settled(page)
         assert.deepEqual(await cellsOf(page), cells)
     }
 })
 
-// Links that say nothing that the page understands, or what the library refuses: {hash, the message}.
+// Links that say nothing that the page understands, or what the library refuses: {hash, the
+// message}.
 const refused = [
-    ['#Q=<script>throw 1</script>', /is not a number/], ['#%', /not understood/], ['#%E0%A4%A', /not understood/],
-    ['#Q=%E0%A4%A', /not understood/], ['#view=nowhere', /no view "nowhere"/], ['#Q=', /Q is missing/],
-    ['#Q=1,2/3', /different lengths/], ['#Q=NaN,1/1,1', /is not a number/], ['#T=5', /there is no "T"/],
-    ['#Q=1,1,1,1,1,1,1,1,1', /more than 8/], ['#V=1/1/1/1/1/1/1/1/1', /more than 8/], ['#Q=,/,', /is not a number/],
-    ['#softcap=1e999', /softcap is not a number/], ['#view=__proto__', /no view/], ['#__proto__=1', /there is no/],
-    ['#constructor=1', /there is no/], ['#dropout=5', /--dropout/], ['#seed=-1', /--seed/], ['#seed=1.5', /--seed/],
-    ['#temperature=0', /--temperature/], ['#mask=10/01', /--mask/], ['#mask=12/21', /is not a number/],
-    ['#V=1,2', /keys/], ['#window=%22%27', /--window/], ['#window=99', /--window/], ['#Q=1e9,0/0,1', /must lie between/],
-    ['#Q=-inf,0/0,1', /must lie between/], ['#K=ln 0,0/0,0/0,0', /must lie between/], ['#K=ln -1,0/0,0/0,0', /element/],
-    ['#mistake=<img src=x onerror=throw(1)>', /no mistake/], ['#softcap=1e-4', /--softcap/],
-    [`#Q=${'1,'.repeat(50000)}1`, /more than 8/], [`#mistake=${'x'.repeat(20000)}`, /no mistake/],
+    ['#Q=<script>throw 1</script>', /is not a number/],
+    ['#%', /not understood/],
+    ['#%E0%A4%A', /not understood/],
+    ['#Q=%E0%A4%A', /not understood/],
+    ['#view=nowhere', /no view "nowhere"/],
+    ['#Q=', /Q is missing/],
+    ['#Q=1,2/3', /different lengths/],
+    ['#Q=NaN,1/1,1', /is not a number/],
+    ['#T=5', /there is no "T"/],
+    ['#Q=1,1,1,1,1,1,1,1,1', /more than 8/],
+    ['#V=1/1/1/1/1/1/1/1/1', /more than 8/],
+    ['#Q=,/,', /is not a number/],
+    ['#softcap=1e999', /softcap is not a number/],
+    ['#view=__proto__', /no view/],
+    ['#__proto__=1', /there is no/],
+    ['#constructor=1', /there is no/],
+    ['#dropout=5', /--dropout/],
+    ['#seed=-1', /--seed/],
+    ['#seed=1.5', /--seed/],
+    ['#temperature=0', /--temperature/],
+    ['#mask=10/01', /--mask/],
+    ['#mask=12/21', /is not a number/],
+    ['#V=1,2', /keys/],
+    ['#window=%22%27', /--window/],
+    ['#window=99', /--window/],
+    ['#Q=1e9,0/0,1', /must lie between/],
+    ['#Q=-inf,0/0,1', /must lie between/],
+    ['#K=ln 0,0/0,0/0,0', /must lie between/],
+    ['#K=ln -1,0/0,0/0,0', /element/],
+    ['#mistake=<img src=x onerror=throw(1)>', /no mistake/],
+    ['#softcap=1e-4', /--softcap/],
+    [`#Q=${'1,'.repeat(50000)}1`, /more than 8/],
+    [`#mistake=${'x'.repeat(20000)}`, /no mistake/],
     [`#bias=1/1/1`, /--bias/],
 ]
 
@@ -62,9 +88,15 @@ for (const view of ['start', 'free'])
             await showLink(page, hash)
             const problem = await page.locator('#problem').innerText()
             assert.match(problem, message, hash.slice(0, 200))
-            assert.ok(problem.length < 400, `a long message for ${hash.slice(0, 100)}: ${problem.slice(0, 400)}`)
+            assert.ok(
+                problem.length < 400,
+                `a long message for ${hash.slice(0, 100)}: ${problem.slice(0, 400)}`,
+            )
             const cells = await cellsOf(page)
-            assert.ok(cells.some((cell) => cell.name === 'P' && cell.value.startsWith('0.7')), 'the paper example is shown')
+            assert.ok(
+                cells.some((cell) => cell.name === 'P' && cell.value.startsWith('0.7')),
+                'the paper example is shown',
+            )
             await showLink(page, `#view=${view}`)
             assert.equal(await page.locator('#problem').isVisible(), false)
         }
@@ -72,8 +104,15 @@ for (const view of ['start', 'free'])
 
 test('numbers beyond what there is are moved inside', async () => {
     const page = await openPage()
-    for (const hash of ['#view=tour&screen=-1', '#view=tour&screen=1e9', '#view=tour&screen=2.5', '#view=options&screen=1e300',
-        '#view=free&i=1e9', '#view=free&i=-3&j=77', '#view=free&i=0.5'])  {
+    for (const hash of [
+        '#view=tour&screen=-1',
+        '#view=tour&screen=1e9',
+        '#view=tour&screen=2.5',
+        '#view=options&screen=1e300',
+        '#view=free&i=1e9',
+        '#view=free&i=-3&j=77',
+        '#view=free&i=0.5',
+    ]) {
         await showLink(page, hash)
         assert.equal(await page.locator('#problem').isVisible(), false, hash)
         assert.ok((await page.locator('#view').innerText()).length > 20, hash)

@@ -1,4 +1,5 @@
-// silent.test.mjs -- one file that asks for nothing: its size, its requests, its console; without JavaScript, too.
+// silent.test.mjs -- one file that asks for nothing: its size, its requests, its console; without
+// JavaScript, too.
 import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { test } from 'node:test'
@@ -8,7 +9,9 @@ import { views } from '../state.js'
 test('the file has at most 400 KiB and names no other', () => {
     const html = readFileSync(pagePath, 'utf8')
     assert.ok(statSync(pagePath).size <= 400 * 1024, `it has ${statSync(pagePath).size} bytes`)
-    const loads = html.match(/\b(src|srcset)=["'](?!data:)[^"']*|<link[^>]*href=["'](?!data:)[^"']*|@import|url\((?!["']?data:)/g)
+    const loads = html.match(
+        /\bsrc(set)?=["'](?!data:)|<link[^>]*href=["'](?!data:)|@import|url\((?!["']?data:)/g,
+    )
     assert.deepEqual(loads, null, 'what would be a request')
     assert.doesNotMatch(html, /\b(fetch|XMLHttpRequest|sendBeacon|WebSocket|EventSource)\b\s*\(/)
 })
@@ -16,7 +19,8 @@ test('the file has at most 400 KiB and names no other', () => {
 test('attention on paper stands there without JavaScript', async () => {
     const page = await openPage({ javaScriptEnabled: false })
     const text = await page.locator('#view').innerText()
-    for (const number of ['0.7', '4.9', '6']) assert.ok(text.includes(number), `${number} is missing in: ${text}`)
+    for (const number of ['0.7', '4.9', '6'])
+        assert.ok(text.includes(number), `${number} is missing in: ${text}`)
 })
 
 for (const view of views)
@@ -28,7 +32,8 @@ for (const view of views)
     })
 
 test('the library is ready after less than a second of work', async (t) => {
-    const page = await openPage(), work = await page.work()
+    const page = await openPage(),
+        work = await page.work()
     t.diagnostic(`${work.toFixed(0)} ms`)
     assert.ok(work > 0 && work < 1000, `${work} ms`)
 })
