@@ -91,7 +91,7 @@ test('a step at a time: logarithms by their number, all else by tenths', () => {
     assert.equal(stepped('-0.1', 1), '0')
 })
 
-test('undo takes back one change at a time, all that is typed into one element at once', async () => {
+test('undo takes back one change, or all that is typed into one element', async () => {
     const page = await free()
     const undo = page.getByRole('button', { name: 'Undo' }),
         redo = page.getByRole('button', { name: 'Redo' })
