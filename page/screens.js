@@ -243,7 +243,7 @@ export const mainTour = {
                     value: (t) => t.jacobian.values[0][1],
                     because: () =>
                         'dS is J dP. The table shows the same without J, with one number for the '
-                        + 'row, delta. What is it? That comes next.',
+                        + 'row, delta: the next screen says what it is.',
                 },
             ],
         },
