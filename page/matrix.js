@@ -1,11 +1,13 @@
-/* matrix.js -- a matrix as a table: rounded numbers that know their exact value, and what they come from.
+/* matrix.js -- a matrix as a table: rounded numbers that know their exact value, and what they come
+ * from.
  *
- * Each cell of the page, in a matrix or elsewhere, is <td data-name="dS" data-row="0" data-column="1"
- * data-value="0.22">.  Pointing at one, with a mouse, a finger or the keyboard, marks the cells that it is
- * computed from, and writes its arithmetic; a second tap, or Enter, keeps both until the next one. */
+ * Each cell of the page, in a matrix or elsewhere, is <td data-name="dS" data-row="0"
+ * data-column="1" data-value="0.22">.  Pointing at one, with a mouse, a finger or the keyboard,
+ * marks the cells that it is computed from, and writes its arithmetic; a second tap, or Enter,
+ * keeps both until the next one. */
 import { el, escapeHtml } from './dom.js'
 
-/* ------------------------------------------------------------------ numbers -------------------- */
+/* ------------------------------------------------------------------ numbers ------------------- */
 
 const minus = (text) => text.replace('-', '\u2212')
 
@@ -24,9 +26,19 @@ export function shown(x, digits) {
     return Number(text) === 0 ? text.replace('-', '') : minus(text)
 }
 
-/* ------------------------------------------------------------------ names ---------------------- */
+/* ------------------------------------------------------------------ names --------------------- */
 
-const vectors = { Q: 'qd', dQ: 'qd', K: 'kd', dK: 'kd', V: 'kd', dV: 'kd', O: 'qd', dO: 'qd', J: 'kk' }
+const vectors = {
+    Q: 'qd',
+    dQ: 'qd',
+    K: 'kd',
+    dK: 'kd',
+    V: 'kd',
+    dV: 'kd',
+    O: 'qd',
+    dO: 'qd',
+    J: 'kk',
+}
 const words = { q: 'query', k: 'key', d: 'element' }
 
 /* The letters of its rows and columns: "qk" for dS, "kd" for dV. */
@@ -43,24 +55,28 @@ function label(name, axis, index, shape, sizes) {
 
 /* "dS, query 0, key 1" */
 export function cellName(name, row, column, shape, sizes) {
-    const said = (axis, index) => isForAll(name, axis, shape, sizes)
-        ? `all ${axis ? 'keys' : 'queries'}`
-        : `${words[axes(name)[axis]]} ${index}`
+    const said = (axis, index) =>
+        isForAll(name, axis, shape, sizes)
+            ? `all ${axis ? 'keys' : 'queries'}`
+            : `${words[axes(name)[axis]]} ${index}`
     return `${name}, ${said(0, row)}` + (axes(name)[1] ? `, ${said(1, column)}` : '')
 }
 
 /* "dS[q0,k1]" */
 export function shortName(name, row, column, trace) {
-    const shape = trace?.at[name]?.shape, text = (axis, index) => label(name, axis, index, shape, trace?.sizes)
-    return axes(name)[1] ? `${name}[${text(0, row)},${text(1, column)}]` : `${name}[${text(0, row)}]`
+    const shape = trace?.at[name]?.shape,
+        text = (axis, index) => label(name, axis, index, shape, trace?.sizes)
+    return axes(name)[1]
+        ? `${name}[${text(0, row)},${text(1, column)}]`
+        : `${name}[${text(0, row)}]`
 }
 
-/* ------------------------------------------------------------------ cells ---------------------- */
+/* ------------------------------------------------------------------ cells --------------------- */
 
 const gradients = /^(d|J)/ // delta, too, is a change of the loss
 
-/* The attributes and the text of a cell.  A hidden one is asked for: it shows a question mark, or its sign
- * when that is known already. */
+/* The attributes and the text of a cell.  A hidden one is asked for: it shows a question mark, or
+ * its sign when that is known already. */
 export function cellParts(name, row, column, x, { digits, largest, hidden, heat, shape, sizes }) {
     const said = cellName(name, row, column, shape, sizes)
     const attributes = { 'data-name': name, 'data-row': row, 'data-column': column }
@@ -70,7 +86,7 @@ export function cellParts(name, row, column, x, { digits, largest, hidden, heat,
             attributes: {
                 ...attributes,
                 class: 'asked',
-                'aria-label': `${said}: ${text === '?' ? 'not shown yet' : text + ', not shown yet'}`,
+                'aria-label': `${said}: ${text === '?' ? '' : text + ', '}not shown yet`,
             },
             text,
         }
@@ -106,7 +122,7 @@ export function cellOptions(values, more = {}) {
     return { digits: decimals(values), largest, ...more }
 }
 
-/* ------------------------------------------------------------------ matrices ------------------- */
+/* ------------------------------------------------------------------ matrices ------------------ */
 
 const rowSum = (row) => {
     const sum = row.reduce((a, b) => a + b, 0)
@@ -126,8 +142,11 @@ const sumText = (row, digits) => shown(rowSum(row), Math.max(digits, decimals([[
  *     sizes        {T, N}: tells a bias for all rows from that of one row */
 export function matrixHtml(name, tensor, options = {}) {
     const { caption = '', hidden, sums, compact, editable, sizes } = options
-    const values = tensor.values, rows = values.length, columns = values[0].length
-    const { shape } = tensor, shared = cellOptions(values, { heat: options.heat, shape, sizes })
+    const values = tensor.values,
+        rows = values.length,
+        columns = values[0].length
+    const { shape } = tensor,
+        shared = cellOptions(values, { heat: options.heat, shape, sizes })
     let html = `<figcaption><b>${escapeHtml(name)}</b>`
     if (caption) html += ` <span>${caption}</span>`
     html += `</figcaption><div class="scroll"><table role="grid" aria-label="${escapeHtml(name)}`
@@ -153,14 +172,19 @@ export function matrixHtml(name, tensor, options = {}) {
         html += '</tr>'
     }
     html += '</tbody></table></div>'
-    const classes = ['matrix', compact && 'compact', editable && 'editable'].filter(Boolean).join(' ')
+    const classes = ['matrix', compact && 'compact', editable && 'editable']
+        .filter(Boolean)
+        .join(' ')
     return `<figure class="${classes}" data-matrix="${escapeHtml(name)}">${html}</figure>`
 }
 
-/* With 8 queries and 8 keys there are 1,600 cells, of which a window shows a quarter.  What is out of sight is
- * written as it comes into sight, or 150 ms after the last change; until then it has data-stale. */
-const far = new WeakSet(), waiting = new Map()
-let sight = null, timer = 0
+/* With 8 queries and 8 keys there are 1,600 cells, of which a window shows a quarter.  What is out
+ * of sight is written as it comes into sight, or 150 ms after the last change; until then it has
+ * data-stale. */
+const far = new WeakSet(),
+    waiting = new Map()
+let sight = null,
+    timer = 0
 
 function write(element) {
     const rewrite = waiting.get(element)
@@ -187,20 +211,25 @@ function whenSeen(element, rewrite) {
 }
 
 function watchSight(element) {
-    sight ??= new IntersectionObserver((entries) => {
-        for (const { target, isIntersecting } of entries) {
-            if (!isIntersecting) far.add(target)
-            else if (far.delete(target)) write(target)
-        }
-    }, { rootMargin: '100px' })
+    sight ??= new IntersectionObserver(
+        (entries) => {
+            for (const { target, isIntersecting } of entries) {
+                if (!isIntersecting) far.add(target)
+                else if (far.delete(target)) write(target)
+            }
+        },
+        { rootMargin: '100px' },
+    )
     sight.observe(element)
 }
 
-/* The view: one matrix of context.trace.  A table of the same shape keeps its cells, and only those that
- * changed are written again. */
+/* The view: one matrix of context.trace.  A table of the same shape keeps its cells, and only those
+ * that changed are written again. */
 export function matrixView(context, name, options = {}) {
     const element = el('div', { class: 'matrix-place' })
-    let shape = '', cells = [], margins = []
+    let shape = '',
+        cells = [],
+        margins = []
     watchSight(element)
 
     function update() {
@@ -213,23 +242,33 @@ export function matrixView(context, name, options = {}) {
             shape = now
             build(tensor, all)
         } else {
-            whenSeen(element, () => { if (tensor === context.trace?.at[name]) rewrite(tensor, all) })
+            whenSeen(element, () => {
+                if (tensor === context.trace?.at[name]) rewrite(tensor, all)
+            })
         }
     }
 
     function build(tensor, all) {
         element.innerHTML = matrixHtml(name, tensor, all)
-        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({ td, key: '', is: {}, text: '' }))
+        cells = [...element.querySelectorAll('td[data-name]')].map((td) => ({
+            td,
+            key: '',
+            is: {},
+            text: '',
+        }))
         margins = [...element.querySelectorAll('td.sum')]
         rewrite(tensor, all)
     }
 
     function rewrite(tensor, { hidden, heat, sizes }) {
-        const shared = cellOptions(tensor.values, { heat, shape: tensor.shape, sizes }), columns = tensor.values[0].length
+        const shared = cellOptions(tensor.values, { heat, shape: tensor.shape, sizes }),
+            columns = tensor.values[0].length
         cells.forEach((cell, k) => {
-            const i = Math.trunc(k / columns), j = k % columns
+            const i = Math.trunc(k / columns),
+                j = k % columns
             const asked = hidden ? hidden(i, j) : false
-            const x = tensor.values[i][j], key = `${x} ${asked} ${shared.digits} ${shared.largest}`
+            const x = tensor.values[i][j],
+                key = `${x} ${asked} ${shared.digits} ${shared.largest}`
             if (key === cell.key) return
             cell.key = key
             setParts(cell, cellParts(name, i, j, x, { ...shared, hidden: asked }))
@@ -243,8 +282,8 @@ export function matrixView(context, name, options = {}) {
     return { element, update }
 }
 
-/* Writes what differs from what was written before: a picture of eight by eight has a thousand cells.
- * What is pointed at stays marked. */
+/* Writes what differs from what was written before: a picture of eight by eight has a thousand
+ * cells. What is pointed at stays marked. */
 function setParts(cell, { attributes, text }) {
     const { td, is } = cell
     for (const name of ['data-value', 'aria-label']) {
@@ -264,7 +303,7 @@ function setParts(cell, { attributes, text }) {
     else td.textContent = text
 }
 
-/* ------------------------------------------------------------------ keyboard ------------------- */
+/* ------------------------------------------------------------------ keyboard ------------------ */
 
 export function focusCell(cell) {
     for (const other of cell.closest('table').querySelectorAll('td[tabindex="0"]'))
@@ -275,8 +314,10 @@ export function focusCell(cell) {
 
 /* The cell that an arrow key leads to; null: the end of the table. */
 function nextCell(cell, key) {
-    const row = cell.parentElement, table = cell.closest('table')
-    const cells = [...row.querySelectorAll('td[data-name]')], j = cells.indexOf(cell)
+    const row = cell.parentElement,
+        table = cell.closest('table')
+    const cells = [...row.querySelectorAll('td[data-name]')],
+        j = cells.indexOf(cell)
     if (key === 'ArrowRight') return cells[j + 1]
     if (key === 'ArrowLeft') return cells[j - 1]
     if (key === 'Home') return cells[0]
@@ -288,16 +329,18 @@ function nextCell(cell, key) {
     return below.find((c) => c.dataset.column === cell.dataset.column) || below[0]
 }
 
-/* ------------------------------------------------------------------ pointing ------------------- */
+/* ------------------------------------------------------------------ pointing ------------------ */
 
 const keyOf = (cell) => `${cell.dataset.name} ${cell.dataset.row} ${cell.dataset.column}`
 const select = ({ name, row, column }) =>
     `td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`
 
-/* Once for the page: what happens where somebody points at a cell.  `line` shows the arithmetic.  Returns
- * {update()}, to be called when the numbers have changed. */
+/* Once for the page: what happens where somebody points at a cell.  `line` shows the arithmetic. 
+ * Returns {update()}, to be called when the numbers have changed. */
 export function pointing(context, root, line) {
-    let current = null, pinned = false, before = ''
+    let current = null,
+        pinned = false,
+        before = ''
 
     function show() {
         for (const cell of root.querySelectorAll('td.pointed, td.source, td.pinned'))
@@ -366,4 +409,3 @@ export function pointing(context, root, line) {
     })
     return { update: show }
 }
-

@@ -1,4 +1,5 @@
-/* presets.js -- examples for the free view: what differs from attention on paper, what to look at. */
+/* presets.js -- examples for the free view: what differs from the paper example, and what to look
+ * at. */
 
 /* Small multiples of 1/2, always the same. */
 const numbers = (rows, columns, seed) =>

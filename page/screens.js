@@ -241,12 +241,9 @@ export const mainTour = {
                     cell: cell('J', 0, 1),
                     text: () => 'How fast does P[q0,k0] move with S[q0,k1]?',
                     value: (t) => t.jacobian.values[0][1],
-                    worked: (t) =>
-                        `J[k0,k1] = ${at(t, 'P', 0, 0)} \u00b7 (0 \u2212 ${at(t, 'P', 0, 1)}) = `
-                        + numberText(t.jacobian.values[0][1]),
                     because: () =>
                         'dS is J dP. The table shows the same without J, with one number for the '
-                        + 'row, delta. What is it? That comes next.',
+                        + 'row, delta: the next screen says what it is.',
                 },
             ],
         },

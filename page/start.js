@@ -48,7 +48,8 @@ export function paperHtml(trace) {
     const all = ['Q', 'K', 'V', 'R', 'P', 'O', 'dO', 'dV', 'dP', 'delta', 'dS', 'dQ', 'dK']
     const matrices = all.map((name) => {
         const { formula, sentence: said } = at[name]
-        const text = formula === 'given' ? said : `<span>${formulaHtml(ownFormula(at[name]))}</span>`
+        const text =
+            formula === 'given' ? said : `<span>${formulaHtml(ownFormula(at[name]))}</span>`
         return `<div>${matrixHtml(name, at[name], { sizes: trace.sizes })}<p `
             + `class="muted">${text}</p></div>`
     })

@@ -57,8 +57,8 @@ function verdict(place, good, html) {
     place.innerHTML = `<strong>${good ? 'Right.' : 'No.'}</strong> ${html}`
 }
 
-/* A question and its buttons.  `done(moves)` is called when it is answered; moves: the focus goes on
- * to what comes next, as somebody without a mouse expects. */
+/* A question and its buttons.  `done(moves)` is called when it is answered; moves: the focus goes
+ * on to what comes next, as somebody without a mouse expects. */
 export function buttonsQuestion(context, { text, options, judge }, done) {
     const answer = el('p', { class: 'verdict', hidden: true })
     const group = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' })
@@ -155,6 +155,7 @@ function numberQuestion(context, screen, ask, done) {
         ask.worked
             ? ask.worked(context.trace)
             : formulaHtml(context.cell({ name, row, column }).text)
+    const told = () => `${arithmetic()}.${ask.because ? ' ' + ask.because(context.trace) : ''}`
     const finish = (good, html) => {
         for (const control of form.querySelectorAll('input, button')) control.disabled = true
         answer.hidden = false
@@ -171,7 +172,7 @@ function numberQuestion(context, screen, ask, done) {
         el('button', { type: 'submit' }, 'Check'),
         el(
             'button',
-            { type: 'button', class: 'plain', onclick: () => finish(false, arithmetic()) },
+            { type: 'button', class: 'plain', onclick: () => finish(false, told()) },
             'Show it',
         ),
     )
@@ -184,10 +185,7 @@ function numberQuestion(context, screen, ask, done) {
             answer.className = 'verdict wrong'
             answer.textContent = 'Please answer with a number, such as 0.5.'
         } else if (isNear(x, right)) {
-            return finish(
-                true,
-                `${arithmetic()}.${ask.because ? ' ' + ask.because(context.trace) : ''}`,
-            )
+            return finish(true, told())
         } else {
             verdict(answer, false, explain(x))
         }

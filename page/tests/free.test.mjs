@@ -1,4 +1,5 @@
-// free.test.mjs -- the free view: elements, masks, options, sizes, examples, undo, the link and the command.
+// free.test.mjs -- the free view: elements, masks, options, sizes, examples, undo, the link and the
+// command.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -13,7 +14,8 @@ const cell = (page, name, row, column) =>
     page.locator(`#view td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`)
 const free = (more) => openPage({ hash: '#view=free', width: 1600, ...more })
 async function valueOf(page, name, row, column) {
-    await page.waitForFunction(() => !document.querySelector('[data-stale]')) // written when it is seen
+    // what is out of sight is written a little later
+    await page.waitForFunction(() => !document.querySelector('[data-stale]'))
     return Number(await cell(page, name, row, column).getAttribute('data-value'))
 }
 const linkOf = async (page) =>
@@ -89,7 +91,7 @@ test('a step at a time: logarithms by their number, all else by tenths', () => {
     assert.equal(stepped('-0.1', 1), '0')
 })
 
-test('undo takes back one change at a time, a session of typing at once; redo and reset', async () => {
+test('undo takes back one change, or all that is typed into one element', async () => {
     const page = await free()
     const undo = page.getByRole('button', { name: 'Undo' }),
         redo = page.getByRole('button', { name: 'Redo' })

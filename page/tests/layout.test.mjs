@@ -1,4 +1,5 @@
-// layout.test.mjs -- no text leaves its place: every screen, narrow and wide, before and after its questions.
+// layout.test.mjs -- no text leaves its place: every screen, narrow and wide, before and after its
+// questions.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPage } from './browser.mjs'
@@ -14,7 +15,7 @@ function overflowing() {
         return false
     }
     const name = (e) =>
-        `${e.tagName.toLowerCase()}.${e.getAttribute('class') || ''} "${e.textContent.trim().slice(0, 40)}"`
+        `${e.tagName}.${e.getAttribute('class') || ''} "${e.textContent.trim().slice(0, 40)}"`
     if (document.documentElement.scrollWidth > innerWidth)
         found.push(`the page is ${document.documentElement.scrollWidth} wide`)
     for (const e of document.querySelectorAll('body *')) {

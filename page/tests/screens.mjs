@@ -1,5 +1,5 @@
-// screens.mjs -- every screen of the page, before and after its questions are answered; for the tests of the layout,
-// and, run as a program, for people:
+// screens.mjs -- every screen of the page, before and after its questions are answered; for the
+// tests of the layout, and, run as a program, for people:
 //
 //     node page/tests/screens.mjs        writes out/page/NAME-WIDTH-THEME.png
 import { createRequire } from 'node:module'
@@ -23,7 +23,8 @@ export const screens = [
     { name: 'train', hash: '#view=train' },
 ]
 
-// In the page: shows the screen; answers all of its questions, the first of them wrongly or rightly, if asked to.
+// In the page: shows the screen; answers all of its questions, the first of them wrongly or
+// rightly, if asked to.
 export async function showScreen(page, { hash }, answered) {
     await page.evaluate(async (to) => {
         if (location.hash === to) return
@@ -62,7 +63,8 @@ async function main() {
                     await showScreen(page, screen, answered)
                     if (answered && !(await page.locator('.question').count())) continue
                     await page.waitForTimeout(100)
-                    const path = `${root}out/page/${screen.name}${answered ? '-answered' : ''}-${width}-${theme}.png`
+                    const name = screen.name + (answered ? '-answered' : '')
+                    const path = `${root}out/page/${name}-${width}-${theme}.png`
                     await page.screenshot({ path, fullPage: true })
                 }
             await page.close()

@@ -1,4 +1,5 @@
-// tours.test.mjs -- the first screen and both tours, to their ends: with right answers and with wrong ones.
+// tours.test.mjs -- the first screen and both tours, to their ends: with right answers and with
+// wrong ones.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPage } from './browser.mjs'
@@ -35,7 +36,8 @@ const tours = [mainTour, optionsTour]
 const question = (page, k) => page.locator('.question').nth(k)
 const next = (page) => page.locator('.onward button').last()
 
-// Answers question k of the screen; `right` is what would be right, `wrong` whether something else is said.
+// Answers question k of the screen; `right` is what would be right, `wrong` whether something else
+// is said.
 async function answer(page, k, right, wrong) {
     const place = question(page, k),
         verdict = place.locator('.verdict')
