@@ -229,7 +229,8 @@ export function matrixView(context, name, options = {}) {
     const element = el('div', { class: 'matrix-place' })
     let shape = '',
         cells = [],
-        margins = []
+        margins = [],
+        letters = 0
     watchSight(element)
 
     function update() {
@@ -273,6 +274,8 @@ export function matrixView(context, name, options = {}) {
             cell.key = key
             setParts(cell, cellParts(name, i, j, x, { ...shared, hidden: asked }))
         })
+        const longest = Math.max(...cells.map(({ text }) => text.length))
+        if (longest !== letters) element.style.setProperty('--letters', (letters = longest))
         margins.forEach((td, i) => {
             const asked = hidden && tensor.values[i].some((_, j) => hidden(i, j))
             const text = asked ? '?' : sumText(tensor.values[i], shared.digits)
