@@ -79,6 +79,8 @@ bool grade_nan(grading *g, grade *q, ptrdiff_t n, const double *got, unsigned re
 ptrdiff_t first_nan(ptrdiff_t n, const double *got); /* n: none was computed */
 /* Is got, but for rounding, what was held before (NULL: 0) and these values? */
 bool same_numbers(ptrdiff_t n, const double *got, const double *before, const double *values);
+/* Is it known why: by a name, or as what follows from something else, or NaN, or nothing was added? */
+bool has_reason(const grade *q);
 /* If it is wrong, and without a name: it follows from what is wrong before it. */
 void grade_follows(grade *q, bool follows, const char *from);
 void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence);
@@ -112,4 +114,10 @@ typedef struct {
 } step_answer;
 void grade_steps(grading *g, const script *s, int last, const steps *a, int n,
                  const step_answer *x);
+/* The names that ways.c has for this quantity, if it is wrong and has none yet.  a: the problem, or one that
+ * goes on from what the submission has in it.  grade_steps does so with the problem. */
+void name_way(const grading *g, const script *s, const steps *a, const step_answer *x, grade *q);
+/* A text in the notation of this problem: without steps 3 to 5 X is S, without dropout A is P, and one
+ * query has no index i. */
+void own_notation(const steps *a, const char *text, size_t size, char *to);
 #endif

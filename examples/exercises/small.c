@@ -407,9 +407,12 @@ static void grade_jacobian(grading *g, const script *s, int b, const steps *a)
                                 "J_jk is P_j (1 - P_k) for k != j as well: S_k is in the numerator "
                                 "of P_k alone.",
                                 false);
+    double *squared = add_candidate(
+        &x, "P_j in place of P_k", "J_jk is P_j ([j = k] - P_j): which score is S_k about?", false);
     for (int j = 0; j < N; j++)
         for (int k = 0; k < N; k++) {
             const int e = j * N + k;
+            squared[e] = P[j] * ((j == k) - P[j]);
             x.right[e] = P[j] * ((j == k) - P[k]);
             x.terms[e] = 10 * P[j] * ((j == k) + P[k]);
             diagonal[e] = j == k ? x.right[e] : 0;
@@ -466,7 +469,12 @@ static void grade_with_jacobian(grading *g, const script *s, int b, const steps 
              right[k], got[k]);
     if (same_numbers(N, got, NULL, sum)) q->text[0] = 0;
     for (int e = 0; e < N; e++) sum_of_last[e] = dP[N - 1] * J[(N - 1) * N + e];
-    if (q->kind == VERDICT_WRONG && same_numbers(N, got, NULL, sum_of_last))
+    double largest = 0;
+    for (int e = 0; e < N; e++) largest = fmax(largest, fabs(got[e]));
+    if (q->kind == VERDICT_WRONG && largest < 1e-9)
+        snprintf(q->text, sizeof q->text,
+                 "every element is 0: the columns of J sum to 0; is dP_k in place of dP_j?");
+    else if (q->kind == VERDICT_WRONG && same_numbers(N, got, NULL, sum_of_last))
         snprintf(q->text, sizeof q->text,
                  "\"the last term alone\".  A sum holds its last term alone: = in place of +=.");
     grade_follows(q, same_numbers(N, got, NULL, sum), "J");
