@@ -34,12 +34,14 @@ typedef struct {
 typedef struct {
     int which;           /* the exercise */
     const char *program; /* the submission, compiled */
+    const char *file;    /* its source */
     double seconds;      /* its time limit */
     uint64_t seed, state;
     char sizes[200]; /* "N = 5" */
     grade of[MAX_GRADES];
     int grades;
-    char failure[600], printed[4000]; /* as in script */
+    char failure[600], printed[20000]; /* as in script */
+    int lines_left_out;
 } grading;
 
 typedef struct {

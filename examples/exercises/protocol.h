@@ -69,6 +69,9 @@ enum { MAX_CHECKS = 12, CHECK_NAME = 40, BUG_GIVEN = 6, BUG_ARRAYS = 17, LARGEST
 /* The functions of E0: f(x) = sin(x / s), exp(x / s), s / x */
 enum { F_SIN, F_EXP, F_INVERSE, F_COUNT };
 
+/* What the runner prints before the trace of a crash */
+static const char crash_trace[] = "----- where it crashed:";
+
 /* NaN of four kinds; that of BLANK(n) holds n in its last five bits.  What was never written holds
  * a signaling NaN: the first sum or product that reads it makes it a quiet one, with the same
  * payload. */

@@ -131,6 +131,21 @@ static void answer_outside(const char *address, int written)
     answer_event(TAG_OUTSIDE, which, element, written);
 }
 
+#ifdef WITH_ASAN
+void __sanitizer_print_stack_trace(void);
+
+static void print_trace(void)
+{
+    printf("%s\n", crash_trace);
+    fflush(stdout);
+    __sanitizer_print_stack_trace();
+}
+#else
+static void print_trace(void)
+{
+}
+#endif
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     const char *address = info->si_addr;
@@ -145,6 +160,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
         guarded |= buffers[k].page && address > data - 65536 && address < data + 65536;
     }
     const ptrdiff_t below = stack_begin - address;
+    print_trace();
     if (guarded)
         answer_outside(address, written);
     else
