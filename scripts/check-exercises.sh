@@ -75,6 +75,18 @@ ends 1 'dS\[[0-9]\] = P\[[0-9]\] \* (dP' $folder/wrong/e3_no_delta.c
 ends 1 '\] = sum_j dP\[j\] J\[j,k' $folder/wrong/e3_last_term_with_J.c
 ends 1 'Hint 1 for dQ' --hint 1 $folder/e7_without_the_matrix.c
 ends 1 'first quantity that is wrong is' --hint 1 $folder/wrong/e8_rows_of_dS_for_all.c
+ends 1 'No hint for dP: first, the program must come to its end' --hint 1 $folder/wrong/e5_aborts.c
+ends 1 'No hint for scale dx: first, the program must compile' --hint 1 $folder/wrong/e1_semicolon_missing.c
+ends 1 '^    | \.\.\. [0-9]* more lines' $folder/wrong/e5_prints_without_end.c
+ends 1 'are red for the right backward' $folder/wrong/e8_two_red_checks.c
+# The sanitizers know the line; clang needs llvm-symbolizer to say it of a crash.
+case $compile in *-fsanitize*)
+    ends 1 '(e5_divides_by_zero.c:10)' $folder/wrong/e5_divides_by_zero.c
+    if ! $CC --version | grep -q clang; then
+        ends 1 '(e2_writes_past_the_end.c:10)' $folder/wrong/e2_writes_past_the_end.c
+        ends 1 '(e1_calls_itself.c:[0-9]*)' $folder/wrong/e1_calls_itself.c
+    fi ;;
+esac
 ends 1 'seed 5: N = ' --seed 5 $folder/wrong/e3_no_delta.c
 [ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 43 ] || fail "results.json lacks a score of 1"
 [ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 43 ] || fail "results.json lacks a score of 0"

@@ -312,10 +312,20 @@ void grade_matmul(grading *g)
 
 enum { MOST_SCORES = 7 };
 
-static const mistake of_softmax[] = {
-    MISTAKE_NO_DELTA,          MISTAKE_DELTA_OF_ONES, MISTAKE_DELTA_MEAN, MISTAKE_DELTA_UNWEIGHTED,
-    MISTAKE_DIAGONAL,          MISTAKE_NO_P,          MISTAKE_SIGN,       MISTAKE_DELTA_ADDED,
-    MISTAKE_DELTA_NOT_COMPLETE};
+static const struct {
+    mistake m;
+    const char *dS; /* dS_k */
+} of_softmax[] = {
+    {MISTAKE_NO_DELTA, "P_k dP_k"},
+    {MISTAKE_DELTA_OF_ONES, "P_k (dP_k - 1)"},
+    {MISTAKE_DELTA_MEAN, "P_k (dP_k - (sum_j dP_j) / N)"},
+    {MISTAKE_DELTA_UNWEIGHTED, "P_k (dP_k - sum_j dP_j)"},
+    {MISTAKE_DIAGONAL, "P_k (1 - P_k) dP_k"},
+    {MISTAKE_NO_P, "dP_k - delta"},
+    {MISTAKE_SIGN, "P_k (delta - dP_k)"},
+    {MISTAKE_DELTA_ADDED, "P_k (dP_k + delta)"},
+    {MISTAKE_DELTA_NOT_COMPLETE, "P_k (dP_k - sum of P_j dP_j for j <= k)"},
+};
 enum { OF_SOFTMAX = sizeof of_softmax / sizeof *of_softmax };
 
 /* Attention with one query and V = 1: then dP = dO, which is drawn. */
@@ -355,21 +365,25 @@ static void grade_upstream(grading *g, const script *s, int b, const steps *a)
     steps_backward(x);
     if (!mistakes_hidden(x, STEPS_DS, NULL, &hidden)) need(NULL);
     int n = 0, count = 0;
-    char names[400] = "";
+    char formulas[400] = "";
     for (int k = 0; k < OF_SOFTMAX; k++) {
-        if (!(hidden >> of_softmax[k] & 1)) continue;
-        n += snprintf(names + n, sizeof names - (size_t)n, "%s\"%s\"", count++ ? ", " : "",
-                      mistakes_texts[of_softmax[k]].name);
+        if (!(hidden >> of_softmax[k].m & 1)) continue;
+        n += snprintf(formulas + n, sizeof formulas - (size_t)n, "%s%s", count++ ? ", " : "",
+                      of_softmax[k].dS);
     }
+    /* The formulas tell much of the right one. */
+    const bool own_is_written = s->answered > 3 && s->call[3].blanks == 0;
     q->kind = count ? VERDICT_WRONG : VERDICT_EXACT;
     if (count == 0)
         snprintf(q->text, sizeof q->text, "all %d mistakes that were tried are seen", OF_SOFTMAX);
     else
         snprintf(
             q->text, sizeof q->text,
-            "hides %d of %d mistakes: %s.  With this dP their dS is the right one, and a check "
-            "that uses it lets them pass",
-            count, OF_SOFTMAX, names);
+            "it hides %d of %d mistakes: with this dP, %d wrong formulas for dS_k give the right "
+            "dS, and a check that uses it cannot see them.  %s%s",
+            count, OF_SOFTMAX, count,
+            own_is_written ? "They are " : "Once softmax_backward is written, they are named here",
+            own_is_written ? formulas : "");
     if (count) {
         n = snprintf(q->arithmetic, sizeof q->arithmetic, "with dP =");
         for (int j = 0; j < N && j < 5; j++)

@@ -1,7 +1,7 @@
 /* ways.c -- mistakes of the exercises that the table of common/mistakes.c does not have.
  *
- * A way changes one quantity, and what follows is computed from that; or it is a sum of its own in place
- * of dQ, dK or dV, of rows X with weights w:
+ * A way changes one quantity, and what follows is computed from that; or it is a sum of its own in
+ * place of dQ, dK or dV, of rows X with weights w:
  *
  *     K without j        dQ_i = sum_j dR_ij K_0, and K_0 sum_j dR_ij = 0
  *     dO without P       dV_j = sum_i dO_i */
@@ -66,7 +66,7 @@ static double way_lse_of_key(const steps *a, int i, int j)
     return exp(cell(a, STEPS_S, i, j) - lse_of(a, j % a->p.T));
 }
 
-/* dO_i . V_j, with V_jd at V[j * row + d * column]; what lies outside of V is 0: nobody gets so far. */
+/* dO_i . V_j, with V_jd at V[j * row + d * column]; no program gets outside of V. */
 static double strided(const steps *a, int i, int j, int row, int column)
 {
     double sum = 0;

@@ -12,7 +12,9 @@ void online_softmax(int N, int Dv, int tile, const double *S, const double *V, d
         int to = from + tile < N ? from + tile : N;
         double larger = m;
         for (int j = from; j < to; j++) larger = fmax(larger, S[j]);
-        double factor = larger == -INFINITY ? 1 : exp(m - larger); /* exp(-INFINITY) = 0: nothing was read before */
+        double factor = larger == -INFINITY
+                            ? 1
+                            : exp(m - larger); /* exp(-INFINITY) = 0: nothing was read before */
         l *= factor;
         for (int d = 0; d < Dv; d++) O[d] *= factor;
         for (int j = from; j < to; j++) {
