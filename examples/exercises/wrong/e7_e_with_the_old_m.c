@@ -1,5 +1,8 @@
 // expect O: wrong, "e with the old m"
 // expect lse: wrong, "e with the old m"
+// expect dQ: wrong, "lse of the key"
+// expect dK: wrong, "lse of the key"
+// expect dV: wrong, "lse of the key"
 #include "exercise.h"
 
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
@@ -37,7 +40,7 @@ void attention_backward_recomputed(int T, int N, int D, int Dv, double c, const 
             double R = 0, dP = 0;
             for (int d = 0; d < D; d++) R += Q[i * D + d] * K[j * D + d];
             for (int d = 0; d < Dv; d++) dP += dO[i * Dv + d] * V[j * Dv + d];
-            double P = exp(c * R - lse[i]), dR = c * P * (dP - delta[i]);
+            double P = exp(c * R - lse[j % T]), dR = c * P * (dP - delta[i]);
             for (int d = 0; d < Dv; d++) dV[j * Dv + d] += P * dO[i * Dv + d];
             for (int d = 0; d < D; d++) {
                 dQ[i * D + d] += dR * K[j * D + d];

@@ -1,5 +1,7 @@
 // expect O: wrong, "e without m"
 // expect lse: wrong, "e without m"
+// expect dK: wrong, "Q without i"
+// expect dV: wrong, "dP in place of P"
 #include "exercise.h"
 
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
@@ -38,10 +40,10 @@ void attention_backward_recomputed(int T, int N, int D, int Dv, double c, const 
             for (int d = 0; d < D; d++) R += Q[i * D + d] * K[j * D + d];
             for (int d = 0; d < Dv; d++) dP += dO[i * Dv + d] * V[j * Dv + d];
             double P = exp(c * R - lse[i]), dR = c * P * (dP - delta[i]);
-            for (int d = 0; d < Dv; d++) dV[j * Dv + d] += P * dO[i * Dv + d];
+            for (int d = 0; d < Dv; d++) dV[j * Dv + d] += dP * dO[i * Dv + d];
             for (int d = 0; d < D; d++) {
                 dQ[i * D + d] += dR * K[j * D + d];
-                dK[j * D + d] += dR * Q[i * D + d];
+                dK[j * D + d] += dR * Q[d];
             }
         }
 }

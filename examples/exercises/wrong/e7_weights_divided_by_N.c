@@ -1,4 +1,7 @@
 // expect O: wrong, in every row but row 6
+// expect dQ: wrong, "P in front of dP alone"
+// expect dK: wrong, "P in front of dP alone"
+// expect dV: wrong, "dO without i"
 #include "exercise.h"
 
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
@@ -36,8 +39,8 @@ void attention_backward_recomputed(int T, int N, int D, int Dv, double c, const 
             double R = 0, dP = 0;
             for (int d = 0; d < D; d++) R += Q[i * D + d] * K[j * D + d];
             for (int d = 0; d < Dv; d++) dP += dO[i * Dv + d] * V[j * Dv + d];
-            double P = exp(c * R - lse[i]), dR = c * P * (dP - delta[i]);
-            for (int d = 0; d < Dv; d++) dV[j * Dv + d] += P * dO[i * Dv + d];
+            double P = exp(c * R - lse[i]), dR = c * (P * dP - delta[i]);
+            for (int d = 0; d < Dv; d++) dV[j * Dv + d] += P * dO[d];
             for (int d = 0; d < D; d++) {
                 dQ[i * D + d] += dR * K[j * D + d];
                 dK[j * D + d] += dR * Q[i * D + d];

@@ -1,4 +1,6 @@
-// expect dK: wrong, "K in place of Q"
+// expect dQ: wrong, "dP in place of dS"
+// expect dK: wrong, "dP in place of dS"
+// expect dV: wrong, "dP in place of P"
 #include "exercise.h"
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
@@ -11,18 +13,20 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
         dP[j] = 0;
         for (int d = 0; d < Dv; d++) {
             dP[j] += dO[d] * V[j * Dv + d];
-            dV[j * Dv + d] += P[j] * dO[d];
         }
     }
+
+    for (int j = 0; j < N; j++)
+        for (int d = 0; d < Dv; d++) dV[j * Dv + d] += dP[j] * dO[d];
 
     for (int j = 0; j < N; j++) delta += P[j] * dP[j];
 
     for (int j = 0; j < N; j++) {
         dS[j] = P[j] * (dP[j] - delta);
-        double dR = c * dS[j];
+        double dR = c * dP[j];
         for (int d = 0; d < D; d++) {
             dQ[d] += dR * K[j * D + d];
-            dK[j * D + d] += dR * K[j * D + d] + 0 * Q[d];
+            dK[j * D + d] += dR * Q[d];
         }
     }
 }

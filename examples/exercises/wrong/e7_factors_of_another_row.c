@@ -1,4 +1,7 @@
+// expect O: wrong, "V without j"
+// expect dQ: wrong, sum_j dR_ij = 0
 // expect dK: wrong, "K in place of Q"
+// expect dV: wrong, "dO without P"
 #include "exercise.h"
 
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
@@ -18,7 +21,7 @@ void online_softmax(int N, int Dv, int tile, const double *S, const double *V, d
         for (int j = from; j < to; j++) {
             double e = exp(S[j] - larger);
             l += e;
-            for (int d = 0; d < Dv; d++) O[d] += e * V[j * Dv + d];
+            for (int d = 0; d < Dv; d++) O[d] += e * V[d];
         }
         m = larger;
     }
@@ -37,9 +40,9 @@ void attention_backward_recomputed(int T, int N, int D, int Dv, double c, const 
             for (int d = 0; d < D; d++) R += Q[i * D + d] * K[j * D + d];
             for (int d = 0; d < Dv; d++) dP += dO[i * Dv + d] * V[j * Dv + d];
             double P = exp(c * R - lse[i]), dR = c * P * (dP - delta[i]);
-            for (int d = 0; d < Dv; d++) dV[j * Dv + d] += P * dO[i * Dv + d];
+            for (int d = 0; d < Dv; d++) dV[j * Dv + d] += dO[i * Dv + d];
             for (int d = 0; d < D; d++) {
-                dQ[i * D + d] += dR * K[j * D + d];
+                dQ[i * D + d] += dR * Q[i * D + d];
                 dK[j * D + d] += dR * K[j * D + d];
             }
         }

@@ -1,5 +1,5 @@
-// expect dQ: wrong, "dP in place of dS"
-// expect dK: wrong, "dP in place of dS"
+// expect dK: wrong, sum_j dR_j = 0
+// expect dV: wrong, "dV without j"
 #include "exercise.h"
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
@@ -12,7 +12,7 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
         dP[j] = 0;
         for (int d = 0; d < Dv; d++) {
             dP[j] += dO[d] * V[j * Dv + d];
-            dV[j * Dv + d] += P[j] * dO[d];
+            dV[d] += P[j] * dO[d];
         }
     }
 
@@ -20,10 +20,10 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
 
     for (int j = 0; j < N; j++) {
         dS[j] = P[j] * (dP[j] - delta);
-        double dR = c * dP[j];
+        double dR = c * dS[j];
         for (int d = 0; d < D; d++) {
             dQ[d] += dR * K[j * D + d];
-            dK[j * D + d] += dR * Q[d];
+            dK[d] += dR * Q[d];
         }
     }
 }

@@ -1,4 +1,6 @@
 // expect dQ: wrong, sum_j dR_j = 0
+// expect dK: wrong, "K in place of Q"
+// expect dV: wrong, "dO without P"
 #include "exercise.h"
 
 void attention_row_backward(int N, int D, int Dv, double c, const double *Q, const double *K,
@@ -11,7 +13,7 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
         dP[j] = 0;
         for (int d = 0; d < Dv; d++) {
             dP[j] += dO[d] * V[j * Dv + d];
-            dV[j * Dv + d] += P[j] * dO[d];
+            dV[j * Dv + d] += dO[d];
         }
     }
 
@@ -22,7 +24,7 @@ void attention_row_backward(int N, int D, int Dv, double c, const double *Q, con
         double dR = c * dS[j];
         for (int d = 0; d < D; d++) {
             dQ[d] += dR * K[d];
-            dK[j * D + d] += dR * Q[d];
+            dK[j * D + d] += dR * K[j * D + d] + 0 * Q[d];
         }
     }
 }
