@@ -78,7 +78,7 @@ ends 1 'first quantity that is wrong is' --hint 1 $folder/wrong/e8_rows_of_dS_fo
 ends 1 'No hint for dP: first, the program must come to its end' --hint 1 $folder/wrong/e5_aborts.c
 ends 1 'No hint for scale dx: first, the program must compile' --hint 1 $folder/wrong/e1_semicolon_missing.c
 ends 1 '^    | \.\.\. [0-9]* more lines' $folder/wrong/e5_prints_without_end.c
-ends 1 'are red for the right backward' $folder/wrong/e8_two_red_checks.c
+ends 1 '"step of dP" ([0-9.]*), "step of dS" (' $folder/wrong/e8_two_red_checks.c
 # The sanitizers know the line; clang needs llvm-symbolizer to say it of a crash.
 case $compile in *-fsanitize*)
     ends 1 '(e5_divides_by_zero.c:10)' $folder/wrong/e5_divides_by_zero.c
@@ -88,6 +88,11 @@ case $compile in *-fsanitize*)
     fi ;;
 esac
 ends 1 'seed 5: N = ' --seed 5 $folder/wrong/e3_no_delta.c
+for run in 1 2 3; do
+    ends 0 'All right' $folder/solutions/e0.c
+    head -n 1 "$work/output" >>"$work/seeds"
+done
+[ "$(sort -u "$work/seeds" | wc -l)" -gt 1 ] || fail "three runs drew the same seed"
 [ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 43 ] || fail "results.json lacks a score of 1"
 [ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 43 ] || fail "results.json lacks a score of 0"
 if command -v python3 >/dev/null; then

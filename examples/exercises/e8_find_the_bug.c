@@ -28,8 +28,8 @@
  *
  * No check sees everything: which mistakes leave sum_j dS_ij = 0 as it is?  A check of one step says
  * where the mistake is.  A check does not learn which backward it is given; look() does, and can print
- * the numbers.  Print for one number, or only what is not right: of what is printed, 100 lines are
- * shown.  T, N, D and Dv are at most 6. */
+ * the numbers.  Print for one number, or only what is not right: of what is printed, the
+ * first 100 lines are shown.  T, N, D and Dv are at most 6. */
 #include "exercise.h"
 
 /* How far apart are two numbers, for numbers of any size? */

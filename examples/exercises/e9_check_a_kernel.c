@@ -19,8 +19,8 @@
  *    tries your check on right kernels, which it must let pass, and on kernels with other bugs: in
  *    the tail, in rows that have no block, no tail, several blocks.  "elements" asks whether dx is
  *    really wrong at each element that your check names.  check_kernel is called for 13 kernels at
- *    every size, and 100 lines of what is printed are shown: print for one size, or only if the
- *    verdict is ATTIC_WRONG.
+ *    every size, and the first 100 lines of what is printed are shown: print for one size, or only
+ *    if the verdict is ATTIC_WRONG.
  *
  * c) Mend softmax_backward_f32.
  *
