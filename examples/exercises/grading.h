@@ -2,7 +2,7 @@
  *
  * An exercise draws its arguments from a seed, has the submission called with them (child.h),
  * computes what is right, and adds one grade for each quantity: see small.c (E0 to E3) and
- * attention.c (E4 to E7), bugs.c (E8) and kernel_check.c (E9). */
+ * attention.c (E4 to E7), bugs.c (E8) and kernel_check.c (E9); ways.c has names for mistakes. */
 #ifndef EXERCISES_GRADING_H
 #define EXERCISES_GRADING_H
 #include "common/mistakes.h"
