@@ -52,12 +52,19 @@ static steps_problem draw_problem(uint64_t *state, const mistakes_features *with
     return s;
 }
 
+/* Not 0: a product with 0 hides its other factor. */
+static double draw_eighths(uint64_t *state)
+{
+    const int n = draw_integer(state, -16, 15);
+    return (n < 0 ? n : n + 1) / 8.0;
+}
+
 static void draw_elements(uint64_t *state, steps *a, bool mask)
 {
     static const steps_name drawn[] = {STEPS_Q, STEPS_K, STEPS_V, STEPS_BIAS, STEPS_DO, STEPS_DW};
     for (size_t k = 0; k < sizeof drawn / sizeof *drawn; k++)
         for (ptrdiff_t e = 0; e < steps_size(a, drawn[k]); e++)
-            a->at[drawn[k]][e] = draw_integer(state, -16, 16) / 8.0;
+            a->at[drawn[k]][e] = draw_eighths(state);
     for (ptrdiff_t e = 0; a->p.dropout > 0 && e < steps_size(a, STEPS_Z); e++) {
         bool dropped = draw_integer(state, 0, 9999) < 10000 * a->p.dropout;
         a->at[STEPS_Z][e] = dropped ? 0 : 1 / (1 - a->p.dropout);

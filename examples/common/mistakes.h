@@ -214,7 +214,7 @@ typedef struct {
 bool mistakes_ratios_differ(const steps *a);
 
 /* A random problem with these features, forward and backward computed.  Every element is a multiple
- * of 1/8, so that float holds it.  It is drawn until the mistakes asked (but for
+ * of 1/8, so that float holds it, and not 0.  It is drawn until the mistakes asked (but for
  * MISTAKE_OVERWRITTEN) can be told from the right backward and from each other by the quantities in
  * `in`, which has bit k for steps_name k, and until the ratios can be told apart, too.  NULL: no
  * memory, or not found in 2000 drawings, because these features cannot show these mistakes. */

@@ -69,21 +69,6 @@ static void free_gradients(gradients *x)
     for (int k = 0; k < 3; k++) free(x->before[k]);
 }
 
-/* Are the wrong gradients, all of them, those of this backward?  Those are the last three grades. */
-static bool are_gradients(const grading *g, const script *s, const steps *a, const gradients *x)
-{
-    bool any = false;
-    for (int k = 0; k < 3; k++) {
-        const grade *q = &g->of[g->grades - 3 + k];
-        if (q->kind != VERDICT_WRONG) continue;
-        any = true;
-        if (!same_numbers(steps_size(a, of_inputs[k]), s->buffer[x->buffer[k]].data, x->before[k],
-                          a->at[of_inputs[k]]))
-            return false;
-    }
-    return any;
-}
-
 /* The backward from `what` on, which is given */
 static steps *backward_from(const steps *a, steps_name what, const double *values)
 {
@@ -174,22 +159,55 @@ static void grade_dP(grading *g, const script *s, int b, const steps *a)
     close_matrix(&x);
 }
 
-/* What follows from a wrong dP, or from a wrong dS */
+/* dS is wrong, and so is this, which does not follow from it; b goes on from that dS. */
+static void grade_own_mistake(grading *g, const script *s, const steps *b, const step_answer *x,
+                              grade *q)
+{
+    const double *got = s->buffer[x->b].data;
+    ptrdiff_t worst = 0;
+    if (q->kind != VERDICT_WRONG || has_reason(q)) return;
+    name_way(g, s, b, x, q);
+    char *name_ends = q->text[0] == '"' ? strstr(q->text, "\".  ") : NULL;
+    if (name_ends)
+        snprintf(name_ends, sizeof q->text - (size_t)(name_ends - q->text),
+                 "\", with your dS, which is wrong as well");
+    else
+        snprintf(q->text, sizeof q->text,
+                 "dS is wrong, and %s has a mistake of its own as well: it is not that of your dS",
+                 q->of->name);
+    for (ptrdiff_t e = 0; e < steps_size(b, x->what); e++)
+        if (fabs(got[e] - x->before[e] - b->at[x->what][e]) >
+            fabs(got[worst] - x->before[worst] - b->at[x->what][worst]))
+            worst = e;
+    const int columns = b->dim[x->what][2], at[3] = {0, (int)worst / columns, (int)worst % columns};
+    writer w = {q->arithmetic, sizeof q->arithmetic};
+    cell_name(&w, b, x->what, at);
+    say(&w, ", with your dS, = ");
+    cell_formula(&w, b, x->what, at);
+    say(&w, " = %.4g; with the %.4g that %s held before the call it is %.4g, you have %.4g",
+        b->at[x->what][worst], x->before[worst], q->of->name,
+        x->before[worst] + b->at[x->what][worst], got[worst]);
+}
+
+/* What follows from a wrong dP, or from a wrong dS; each quantity by itself.  A dQ or dK that does not
+ * is judged by what it would be with this dS. */
 static void grade_consequences(grading *g, const script *s, const steps *a, int dP, int dS,
                                const gradients *x)
 {
     const steps_name from[] = {STEPS_DP, STEPS_DS};
+    const step_answer own[] = {{STEPS_DS, dS, NULL},
+                               {STEPS_DQ, x->buffer[0], x->before[0]},
+                               {STEPS_DK, x->buffer[1], x->before[1]}};
     const int buffer[] = {dP, dS};
     for (int k = 0; k < 2; k++) {
         if (g->of[k].kind != VERDICT_WRONG) continue;
-        const double *values = s->buffer[buffer[k]].data;
-        steps *b = backward_from(a, from[k], values);
-        const char *name = g->of[k].of->name;
-        if (k == 0)
-            grade_follows(&g->of[1],
-                          same_numbers(a->p.N, s->buffer[dS].data, NULL, b->at[STEPS_DS]), name);
-        const bool follow = are_gradients(g, s, b, x);
-        for (int i = 2; i < 5; i++) grade_follows(&g->of[i], follow, name);
+        steps *b = backward_from(a, from[k], s->buffer[buffer[k]].data);
+        for (int i = k; i < 3; i++)
+            grade_follows(&g->of[1 + i],
+                          same_numbers(steps_size(b, own[i].what), s->buffer[own[i].b].data,
+                                       own[i].before, b->at[own[i].what]),
+                          g->of[k].of->name);
+        for (int i = 1; i < 3 && k == 1; i++) grade_own_mistake(g, s, b, &own[i], &g->of[1 + i]);
         steps_close(b);
     }
 }
@@ -280,69 +298,6 @@ static void grade_own_delta(grading *g, const script *s, int b, const steps *a)
     close_matrix(&x);
 }
 
-/* Wrong ways to compute P again, and to read V, with the sentence that says so */
-static const struct {
-    const char *name, *sentence, *hint;
-} ways[] = {
-    {"P without lse", "P_ij is exp(S_ij), without lse_i: its rows do not sum to 1.",
-     "What is P_ij = exp(S_ij) / sum_k exp(S_ik) in terms of lse_i?"},
-    {"P without c", "P_ij is exp(Q_i . K_j - lse_i), without the scale c.",
-     "S_ij is not Q_i . K_j alone."},
-    {"P with lse added", "P_ij is exp(S_ij + lse_i).", "Divided by exp(lse_i), not multiplied."},
-    {"P divided by lse", "P_ij is exp(S_ij) / lse_i.", "lse_i is the logarithm of the sum."},
-    {"S in place of P", "P_ij is S_ij - lse_i, without exp.", "S_ij - lse_i is log(P_ij)."},
-    {"V transposed", "In dP, V_jd was read at V[d * N + j], but it lies at V[j * Dv + d].",
-     "A row of V has Dv elements."},
-    {"V with the stride of K",
-     "In dP, V_jd was read at V[j * D + d], but it lies at V[j * Dv + d].",
-     "A row of V has Dv elements."},
-};
-enum { OF_P = 5, WAYS = sizeof ways / sizeof *ways };
-
-/* The backward with one of them; delta is given. */
-static steps *backward_in_way(const steps *a, int way)
-{
-    const int D = a->p.D, Dv = a->p.Dv, N = a->p.N;
-    steps *b = need(steps_copy(a));
-    for (int i = 0; i < a->p.T && way < OF_P; i++)
-        for (int j = 0; j < N; j++) {
-            const double S = *steps_cell(a, STEPS_S, 0, i, j);
-            const double lse = S - log(*steps_cell(a, STEPS_P, 0, i, j));
-            const double P[OF_P] = {exp(S), exp(*steps_cell(a, STEPS_R, 0, i, j) - lse),
-                                    exp(S + lse), exp(S) / lse, S - lse};
-            *steps_cell(b, STEPS_P, 0, i, j) = *steps_cell(b, STEPS_A, 0, i, j) = P[way];
-        }
-    for (steps_name k = STEPS_DV; k <= STEPS_DK; k++) {
-        if (k != STEPS_DELTA) steps_gradient(b, k);
-        for (int e = 0; k == STEPS_DP && way >= OF_P && e < a->p.T * N; e++) {
-            double *sum = &b->at[STEPS_DP][e];
-            *sum = 0;
-            for (int d = 0; d < Dv; d++)
-                *sum += a->at[STEPS_DO][e / N * Dv + d] *
-                        a->at[STEPS_V][way == OF_P ? d * N + e % N : e % N * D + d];
-        }
-    }
-    return b;
-}
-
-static void name_gradients(grading *g, const script *s, const steps *a, const gradients *x,
-                           int from)
-{
-    const int to = a->p.D < a->p.Dv ? WAYS : WAYS - 1; /* else the stride of K leads outside */
-    for (int way = from; way < to; way++) {
-        steps *b = backward_in_way(a, way);
-        const bool found = are_gradients(g, s, b, x);
-        for (int k = 0; found && k < 3; k++) {
-            grade *q = &g->of[g->grades - 3 + k];
-            if (q->kind != VERDICT_WRONG) continue;
-            snprintf(q->text, sizeof q->text, "\"%s\".  %s", ways[way].name, ways[way].sentence);
-            snprintf(q->mistake, sizeof q->mistake, "%s", ways[way].hint);
-        }
-        steps_close(b);
-        if (found) return;
-    }
-}
-
 void grade_delta(grading *g)
 {
     script s = {.calls = 0};
@@ -363,7 +318,6 @@ void grade_delta(grading *g)
     run_calls(g, &s);
     grade_own_delta(g, &s, mine, a);
     grade_gradients(g, &s, 1, a, &x);
-    if (s.answered > 1) name_gradients(g, &s, a, &x, OF_P);
     free_gradients(&x);
     close_script(&s);
     steps_close(a);
@@ -391,6 +345,10 @@ typedef enum {
     ONLINE_NO_M,
     ONLINE_NO_LOG,
     ONLINE_ONLY_M,
+    ONLINE_V_OF_KEY_0,
+    ONLINE_WITHOUT_M,
+    ONLINE_OLD_M,
+    ONLINE_INVERSE_FIRST,
     ONLINE_TERMS,
     ONLINE_WAYS
 } online_way;
@@ -414,6 +372,16 @@ static const struct {
     [ONLINE_NO_M] = {"lse without m", "lse is log(l) alone."},
     [ONLINE_NO_LOG] = {"lse without the logarithm", "lse is m + l."},
     [ONLINE_ONLY_M] = {"lse is the maximum", "lse is m alone, without log(l)."},
+    [ONLINE_V_OF_KEY_0] = {"V without j",
+                           "Every key was given the first row of V: does V lack its j?"},
+    [ONLINE_WITHOUT_M] = {"e without m", "e is exp(S_j), and exp(1000) is infinite; it is "
+                                         "exp(S_j - m'), where m' is the new maximum."},
+    [ONLINE_OLD_M] = {"e with the old m", "e is exp(S_j - m); l and O have just been multiplied by "
+                                          "exp(m - m'), and belong to the new maximum m'."},
+    [ONLINE_INVERSE_FIRST] =
+        {"factor upside down",
+         "exp(m' - m) of the first tile is infinite, for m begins at -INFINITY, and infinity times "
+         "0 is NaN: the factor is exp(m - m')."},
 };
 
 /* Online softmax as in the text of the exercise, right or with one mistake in it.  ONLINE_TERMS:
@@ -429,23 +397,25 @@ static void online(const score_row *r, int Dv, online_way way, double *O, double
         if (larger == -(double)INFINITY) continue;
         double factor = exp(m - larger);
         if (way == ONLINE_INVERSE && m != -(double)INFINITY) factor = 1 / factor;
+        if (way == ONLINE_INVERSE_FIRST) factor = exp(larger - m);
         if (way == ONLINE_LAST_TILE) factor = 0;
+        const double with = way == ONLINE_WITHOUT_M ? 0 : way == ONLINE_OLD_M ? m : larger;
         const bool l_kept = way == ONLINE_L_KEPT || way == ONLINE_BOTH_KEPT;
         const bool O_kept = way == ONLINE_O_KEPT || way == ONLINE_BOTH_KEPT;
         if (!l_kept) l *= factor;
         for (int d = 0; d < Dv && !O_kept; d++) O[d] *= factor;
         for (int j = from; j < to; j++) {
-            const double e = exp(r->S[j] - larger);
+            const double e = exp(r->S[j] - with);
             l += e;
             for (int d = 0; d < Dv; d++) {
-                double V = r->V[j * Dv + d];
+                double V = r->V[(way == ONLINE_V_OF_KEY_0 ? 0 : j) * Dv + d];
                 O[d] += e * (way == ONLINE_TERMS ? fabs(V) : V);
             }
             if (isfinite(r->S[j])) largest = fmax(largest, fabs(r->S[j]));
         }
         m = larger;
     }
-    for (int d = 0; d < Dv && way != ONLINE_NOT_DIVIDED; d++) O[d] = l > 0 ? O[d] / l : 0;
+    for (int d = 0; d < Dv && way != ONLINE_NOT_DIVIDED; d++) O[d] = l == 0 ? 0 : O[d] / l;
     for (int d = 0; d < Dv && way == ONLINE_TERMS; d++) O[d] *= 1 + 2 * largest;
     *lse = way == ONLINE_NO_M     ? log(l)
            : way == ONLINE_NO_LOG ? m + l
@@ -509,9 +479,13 @@ static const struct {
      1 << 6 | 1 << 8,
      true,
      true,
-     "the first tile is -INFINITY everywhere, so that m and m' are both -INFINITY: what is m - m'?",
+     "the first tile is -INFINITY everywhere, so that m and m' are both -INFINITY: what is m - m', "
+     "or "
+     "S_j - m'?",
      {"The factor while nothing but -INFINITY was read.",
-      "-INFINITY - -INFINITY is NaN, and so is its exp: there is nothing to rescale yet.",
+      "-INFINITY - -INFINITY is NaN, and so is its exp.  It happens in the factor, exp(m - m'), "
+      "and "
+      "in e, exp(S_j - m'): there is nothing to rescale and nothing to add yet.",
       "if (larger == -INFINITY) ____;"}},
     {1 << 3 | 1 << 9,
      1 << 6 | 1 << 7 | 1 << 4 | 1 << 5 | 1 << 8,
@@ -534,15 +508,6 @@ static const struct {
      true,
      "every score is near -1000: with which m does the row begin?",
      {"The maximum.", "m must begin below every score.", "double m = ____, l = 0;"}},
-    {(1 << ROWS) - 1,
-     1 << 6,
-     true,
-     true,
-     "every row: exp(m' - m) of the first tile is infinite, for m begins at -INFINITY, and "
-     "infinity "
-     "times 0 is NaN.  Is the factor exp(m' - m) in place of exp(m - m')?",
-     {"The factor.", "exp(S_j - m') = exp(S_j - m) times what?  With m = -INFINITY that is 0.",
-      "double factor = exp(____);"}},
 };
 
 static bool is_wrong_number(double got, double right)
@@ -556,6 +521,9 @@ static void describe_rows(grade *q, const double *got, const double *right, int 
     unsigned wrong = 0;
     for (int e = 0; e < ROWS * columns; e++)
         if (is_wrong_number(got[e], right[e])) wrong |= 1u << e / columns;
+    if ((wrong | 1 << 6) == (1 << ROWS) - 1 && strncmp(q->text, "only in rows", 12) == 0)
+        snprintf(q->text, sizeof q->text, "in every row%s",
+                 wrong >> 6 & 1 ? "" : " but row 6, where every score is -INFINITY");
     for (size_t k = 0; k < sizeof of_rows / sizeof *of_rows; k++) {
         if (!(of_lse ? of_rows[k].of_lse : of_rows[k].of_O)) continue;
         if ((wrong & ~of_rows[k].but) != (of_rows[k].rows & ~of_rows[k].but)) continue;
@@ -566,6 +534,32 @@ static void describe_rows(grade *q, const double *got, const double *right, int 
         q->hint = of_rows[k].hint;
         return;
     }
+}
+
+/* Are they equal, or both NaN?  Where O / l is guarded by l > 0, NaN is 0. */
+static bool is_same_outcome(double x, double y)
+{
+    const bool no_x = isnan(x) || x == 0, no_y = isnan(y) || y == 0;
+    return no_x || no_y ? no_x == no_y : !is_wrong_number(x, y);
+}
+
+/* The mistake that gives O and lse of all rows, infinities and NaN as well, else ONLINE_RIGHT.  In the rows
+ * whose first tile is -INFINITY everywhere, it depends on what is guarded. */
+static online_way find_way(const script *s, const score_row *r, int Dv)
+{
+    for (online_way way = ONLINE_RIGHT + 1; way < ONLINE_TERMS; way++) {
+        bool same = true;
+        for (int i = 0; i < ROWS && same; i++) {
+            double O[MOST_DV], lse;
+            if (i == 4 || i == 6) continue;
+            online(&r[i], Dv, way, O, &lse);
+            for (int d = 0; d < Dv; d++)
+                same = same && is_same_outcome(s->buffer[r[i].O].data[d], O[d]);
+            same = same && is_same_outcome(s->buffer[r[i].lse].data[0], lse);
+        }
+        if (same) return way;
+    }
+    return ONLINE_RIGHT;
 }
 
 /* Is O that of l and O without the factor?  Of lse it is the same as that of l alone: known from O. */
@@ -606,7 +600,12 @@ static bool judge_rows(grading *g, const script *s, const score_row *r, int Dv, 
     all.call[0].blanks = blanks;
     grade *q = grade_matrix(g, &all, 0, 0, m, &v);
     if (q->kind == VERDICT_EXACT || q->kind == VERDICT_NOT_WRITTEN) return false;
-    if (q->text[0] != '"') describe_rows(q, got, m.right, columns, of_lse);
+    const online_way way = find_way(s, r, Dv);
+    if (q->text[0] != '"' && way)
+        snprintf(q->text, sizeof q->text, "\"%s\".  %s", online_texts[way].name,
+                 online_texts[way].sentence);
+    else if (q->text[0] != '"')
+        describe_rows(q, got, m.right, columns, of_lse);
     int e = v.cell[1] * columns + v.cell[2];
     for (int k = ROWS * columns - 1; k >= 0; k--)
         if (isnan(got[k])) e = k;
@@ -659,7 +658,6 @@ void grade_online(grading *g)
         add_grade(g, &s, ROWS);
     }
     grade_gradients(g, &s, last, a, &x);
-    if (last < s.answered) name_gradients(g, &s, a, &x, 0);
     free_gradients(&x);
     free(lse);
     close_script(&s);

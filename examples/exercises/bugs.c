@@ -41,6 +41,35 @@ static const mistake of_bug[BUGS] = {
     [DK_NOT_TRANSPOSED] = MISTAKE_DK_NOT_TRANSPOSED,
 };
 
+/* Their names in exercise.h, which are what goes into found[] */
+#define NAME(b) [b] = #b
+static const char *const bug_names[BUGS] = {NAME(DV_FROM_P),
+                                            NAME(DV_LAST),
+                                            NAME(DV_NOT_TRANSPOSED),
+                                            NAME(DROPOUT_FORGOTTEN),
+                                            NAME(DROPOUT_UNSCALED),
+                                            NAME(DROPOUT_TWICE),
+                                            NAME(NO_DELTA),
+                                            NAME(DELTA_OF_ONES),
+                                            NAME(DELTA_MEAN),
+                                            NAME(DELTA_FROM_A),
+                                            NAME(DELTA_ROW_BEFORE),
+                                            NAME(DELTA_NOT_COMPLETE),
+                                            NAME(DELTA_ADDED),
+                                            NAME(DIAGONAL),
+                                            NAME(NO_P),
+                                            NAME(SIGN),
+                                            NAME(DS_FROM_A),
+                                            NAME(KEY_FEWER),
+                                            NAME(NO_SCALE),
+                                            NAME(NO_SCALE_IN_DK),
+                                            NAME(SCALE_TWICE),
+                                            NAME(DQ_LAST),
+                                            NAME(DQ_TRANSPOSED),
+                                            NAME(DK_LAST),
+                                            NAME(DK_NOT_TRANSPOSED)};
+#undef NAME
+
 /* The order is drawn, always with the same seed: who reads this does not know which is which. */
 static void plant(mistake planted[PLANTED])
 {
@@ -55,13 +84,17 @@ static void plant(mistake planted[PLANTED])
     }
 }
 
+/* What a check is run on: the right backward, those with a mistake, and the right one once more, of the
+ * problem without a mask, and without dropout */
+enum { RUNS = 1 + PLANTED + 2, NO_MASK = 1 + PLANTED, NO_DROPOUT };
+
 /* What the runner answered */
 typedef struct {
     const steps *a;
     int checks;
     char name[MAX_CHECKS][CHECK_NAME];
-    bool blank[MAX_CHECKS];                /* it is not written yet */
-    double value[MAX_CHECKS][1 + PLANTED]; /* on the right backward, then on the planted ones */
+    bool blank[MAX_CHECKS]; /* it is not written yet */
+    double value[MAX_CHECKS][RUNS];
     mistake planted[PLANTED];
     char hint[PLANTED][HINTS][300];
     const char *hints[PLANTED][HINTS];
@@ -84,6 +117,31 @@ static void say_red(writer *w, const bugs *x, int b)
     if (n == 0 && written > 0) say(w, "; none of your checks is red for it");
 }
 
+/* "a" (0.3), "b" (0.2): the checks that are red for the right backward, and of the first what it may be */
+static int say_red_for_right(writer *w, const bugs *x)
+{
+    int n = 0, first = 0;
+    for (int k = 0; k < x->checks; k++) {
+        const double right = x->value[k][0];
+        if (x->blank[k] || is_green(right)) continue;
+        if (n++ == 0) first = k;
+        say(w, "%s\"%s\" (%.3g)", n > 1 ? ", " : "", x->name[k],
+            isnan(right) ? fabs(right) : right);
+    }
+    if (n == 0) return 0;
+    say(w, " %s red for the right backward, and left out below", n > 1 ? "are" : "is");
+    const bool mask = is_green(x->value[first][NO_MASK]),
+               dropout = is_green(x->value[first][NO_DROPOUT]);
+    if (mask || dropout)
+        say(w, ".  Without %s \"%s\" is green: %s",
+            mask && dropout ? "a mask, or without dropout,"
+            : mask          ? "a mask"
+                            : "dropout",
+            x->name[first],
+            mask ? "what does it read where keep is 0?" : "where does z belong in its formula?");
+    return n;
+}
+
 static void grade_checks(grading *g, const script *s, const bugs *x)
 {
     grade *q = add_grade(g, s, s->calls - 1);
@@ -92,22 +150,22 @@ static void grade_checks(grading *g, const script *s, const bugs *x)
     q->kind = VERDICT_NOT_WRITTEN;
     if (x->checks == 0) say(&w, "there is no check");
     for (int k = 0; k < x->checks && !q->text[0]; k++) {
-        double right = x->value[k][0];
-        if (s->call[1 + k].blanks) set_bits(&right, nan_unwritten);
-        if (grade_nan(g, q, 1, &right, s->call[1 + k].blanks, x->name[k])) {
-            const size_t n = strlen(q->text);
-            if (q->kind == VERDICT_NOT_WRITTEN)
-                snprintf(q->text + n, sizeof q->text - n, ", in \"%s\"", x->name[k]);
-            else
-                snprintf(q->text, sizeof q->text, "\"%s\" is NaN for the right backward",
-                         x->name[k]);
-        } else if (!is_green(right)) {
-            q->kind = VERDICT_WRONG;
-            say(&w, "\"%s\" is red for the right backward: %.3g", x->name[k], right);
-        }
+        double right;
+        if (!x->blank[k]) continue;
+        set_bits(&right, nan_unwritten);
+        grade_nan(g, q, 1, &right, s->call[1 + k].blanks, x->name[k]);
+        const size_t n = strlen(q->text);
+        snprintf(q->text + n, sizeof q->text - n, ", in \"%s\"", x->name[k]);
     }
+    if (q->text[0]) {
+        char red[500];
+        writer w_red = {red, sizeof red};
+        const size_t n = strlen(q->text);
+        if (say_red_for_right(&w_red, x)) snprintf(q->text + n, sizeof q->text - n, "; %s", red);
+        return;
+    }
+    q->kind = say_red_for_right(&w, x) ? VERDICT_WRONG : VERDICT_EXACT;
     if (q->text[0]) return;
-    q->kind = VERDICT_EXACT;
     say(&w,
         x->checks == 1 ? "it is green for the right backward"
                        : "all %d are green for the right backward",
@@ -115,7 +173,7 @@ static void grade_checks(grading *g, const script *s, const bugs *x)
 }
 
 /* The cell in which two backwards differ most, of the first quantity in which they differ */
-static void say_difference(grade *q, const steps *mine, const steps *planted, const char *name)
+static void say_difference(grade *q, const steps *mine, const steps *planted, int is)
 {
     writer w = {q->text, sizeof q->text};
     for (steps_name what = STEPS_DV; what <= STEPS_DK; what++) {
@@ -126,9 +184,11 @@ static void say_difference(grade *q, const steps *mine, const steps *planted, co
         if (what == STEPS_DA || !(fabs(x[most] - y[most]) > green)) continue;
         const int columns = mine->dim[what][2],
                   cell[3] = {0, (int)most / columns, (int)most % columns};
-        say(&w, "it is not \"%s\": with that ", name);
+        say(&w, "it is not \"%s\" (%s): with that ", mistakes_texts[of_bug[is]].name,
+            bug_names[is]);
         cell_name(&w, mine, what, cell);
-        say(&w, " would be %.4g, but this backward gives %.4g", x[most], y[most]);
+        say(&w, " would be %.4g, but this backward gives %.4g", x[most] == 0 ? 0 : x[most],
+            y[most] == 0 ? 0 : y[most]);
         return;
     }
 }
@@ -164,24 +224,27 @@ static void grade_finding(grading *g, const script *s, bugs *x, int b, int is, i
     } else if (by < 0) {
         say(&w, "found[%d] names no check that is in checks", b);
         say_red(&w, x, b);
+    } else if (x->blank[by]) {
+        q->kind = VERDICT_NOT_WRITTEN;
+        say(&w, "\"%s\" is not written yet", x->name[by]);
     } else if (!is_green(x->value[by][0])) {
         say(&w, "\"%s\" is red for the right backward as well: it shows nothing", x->name[by]);
     } else if (is_green(x->value[by][1 + b])) {
         say(&w, "\"%s\" is green for this backward (%.1g), and cannot have shown a mistake",
-            x->name[by], x->value[by][1 + b]);
+            x->name[by], fabs(x->value[by][1 + b]));
         say_red(&w, x, b);
     } else if (of_bug[is] != x->planted[b]) {
         steps *mine = need(steps_copy(x->a)), *planted = need(steps_copy(x->a));
         need(mistakes_backward(mine, of_bug[is]) && mistakes_backward(planted, x->planted[b])
                  ? q
                  : NULL);
-        say_difference(q, mine, planted, mistakes_texts[of_bug[is]].name);
+        say_difference(q, mine, planted, is);
         steps_close(mine);
         steps_close(planted);
     } else {
         q->kind = VERDICT_EXACT;
-        say(&w, "\"%s\", shown by \"%s\" (%.2g)", mistakes_texts[of_bug[is]].name, x->name[by],
-            x->value[by][1 + b]);
+        say(&w, "\"%s\" (%s), shown by \"%s\" (%.2g)", mistakes_texts[of_bug[is]].name,
+            bug_names[is], x->name[by], x->value[by][1 + b]);
     }
 }
 
@@ -223,14 +286,22 @@ static steps *draw_problem_of_bugs(grading *g, const mistake planted[PLANTED])
 }
 
 /* The backwards in an order that no check can know: place k holds number order[k], 0 is the right one. */
-static void draw_order(grading *g, int order[1 + PLANTED])
+static void draw_order(grading *g, int order[RUNS])
 {
-    for (int k = 0; k <= PLANTED; k++) {
+    for (int k = 0; k < RUNS; k++) {
         const int other = draw_size(g, 0, k);
         order[k] = k;
         order[k] = order[other];
         order[other] = k;
     }
+}
+
+static int run_of(const bugs *x, int k)
+{
+    return k == 0            ? (int)MISTAKE_NONE
+           : k == NO_MASK    ? WITHOUT_MASK
+           : k == NO_DROPOUT ? WITHOUT_DROPOUT
+                             : (int)x->planted[k - 1];
 }
 
 void grade_bugs(grading *g)
@@ -243,8 +314,8 @@ void grade_bugs(grading *g)
     steps *a = draw_problem_of_bugs(g, x.planted);
     x.a = a;
     double arguments[ARGUMENTS] = {a->p.T, a->p.N, a->p.D, a->p.Dv, a->p.scale, a->p.dropout};
-    double nothing[1 + MAX_CHECKS * CHECK_NAME + 2 * PLANTED] = {0}, mistakes[1 + PLANTED] = {0};
-    int order[MAX_CHECKS][1 + PLANTED], values[MAX_CHECKS];
+    double nothing[1 + MAX_CHECKS * CHECK_NAME + 2 * PLANTED] = {0}, mistakes[RUNS] = {0};
+    int order[MAX_CHECKS][RUNS], values[MAX_CHECKS];
     for (int k = 0; k < BUG_ARRAYS; k++)
         arguments[6 + k] = script_buffer(&s, steps_texts[bug_arrays[k]].name,
                                          steps_size(a, bug_arrays[k]), a->at[bug_arrays[k]]);
@@ -253,13 +324,12 @@ void grade_bugs(grading *g)
     script_call(&s, CALL_FINDINGS, ARGUMENTS, arguments, 1, &findings);
     for (int k = 0; k < MAX_CHECKS; k++) {
         draw_order(g, order[k]);
-        for (int b = 0; b <= PLANTED; b++)
-            mistakes[b] = order[k][b] ? x.planted[order[k][b] - 1] : MISTAKE_NONE;
-        const int planted = script_buffer(&s, "planted", 1 + PLANTED, mistakes);
-        values[k] = script_buffer(&s, "values", 1 + PLANTED, nothing);
+        for (int b = 0; b < RUNS; b++) mistakes[b] = run_of(&x, order[k][b]);
+        const int planted = script_buffer(&s, "planted", RUNS, mistakes);
+        values[k] = script_buffer(&s, "values", RUNS, nothing);
         script_call(&s, CALL_CHECK, 3, (double[]){k, planted, values[k]}, 1, &values[k]);
     }
-    for (int b = 0; b <= PLANTED; b++) mistakes[b] = b ? x.planted[b - 1] : MISTAKE_NONE;
+    for (int b = 0; b <= PLANTED; b++) mistakes[b] = run_of(&x, b);
     const int planted = script_buffer(&s, "planted", 1 + PLANTED, mistakes);
     script_call(&s, CALL_CHECK, 3, (double[]){-1, planted, values[0]}, 0, NULL);
     snprintf(g->sizes, sizeof g->sizes, "T = %d, N = %d, D = %d, Dv = %d, c = %.4g, p = %.4g",
@@ -269,7 +339,7 @@ void grade_bugs(grading *g)
     x.checks = s.answered > 0 ? (int)*told++ : 0;
     for (int k = 0; k < MAX_CHECKS; k++) {
         x.blank[k] = s.call[1 + k].blanks != 0;
-        for (int b = 0; b <= PLANTED; b++) x.value[k][order[k][b]] = s.buffer[values[k]].data[b];
+        for (int b = 0; b < RUNS; b++) x.value[k][order[k][b]] = s.buffer[values[k]].data[b];
         for (int c = 0; c < CHECK_NAME; c++) x.name[k][c] = (char)*told++;
     }
     grade_checks(g, &s, &x);

@@ -5,6 +5,7 @@
 #include "child.h"
 #include "protocol.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -287,23 +288,65 @@ static void take_answers(script *s, double nonce, const answers *a)
     free(x);
 }
 
-/* What UndefinedBehaviorSanitizer printed: file, line, column, and what happened there. */
-static bool say_undefined(script *s)
+/* ------------------------------------------------------------------ what it printed ---------- */
+
+enum { MOST_PRINTED = 1 << 20 };
+
+/* Where the report of a sanitizer begins: "file.c:3:5: runtime error: ...", or a line of = and
+ * "==123==ERROR: ...", or the line that the runner prints before the trace of a crash; else the end. */
+static char *report_in(char *text)
+{
+    for (char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *end = line + strcspn(line, "\n"), *sign = strstr(line, ": runtime error: ");
+        if (sign && sign < end) return line;
+        if (strncmp(line, crash_trace, strlen(crash_trace)) == 0) return line;
+        if (strncmp(line, "=====", 5) == 0 && strncmp(end, "\n==", 3) == 0 &&
+            isdigit((unsigned char)end[3]))
+            return line;
+    }
+    return text + strlen(text);
+}
+
+/* "my.c:12", the first place in the file that a report names; NULL: none */
+static const char *place_in(const char *report, const char *file, int *length)
+{
+    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
+    for (const char *at = report; (at = strstr(at, name)); at++) {
+        const char *end = at + strlen(name);
+        if (*end != ':' || !isdigit((unsigned char)end[1])) continue;
+        *length = (int)(end - at + 1 + (ptrdiff_t)strspn(end + 1, "0123456789"));
+        return at;
+    }
+    return NULL;
+}
+
+/* What UndefinedBehaviorSanitizer says: what happened there. */
+static bool say_undefined(script *s, const char *report)
 {
     static const char sign[] = ": runtime error: ";
-    const char *at = strstr(s->printed, sign);
-    if (!at) return false;
-    const char *place = at, *text = at + strlen(sign);
-    while (place > s->printed && place[-1] != '\n' && place[-1] != '/') place--;
+    const char *text = strstr(report, sign);
+    if (!text) return false;
     char what[300];
+    text += strlen(sign);
     snprintf(what, sizeof what, "%.*s", (int)strcspn(text, "\n"), text);
-    snprintf(s->failure, sizeof s->failure, "%s: %s (%.*s)",
+    snprintf(s->failure, sizeof s->failure, "%s: %s",
              strstr(what, "out of bounds") ? "read or wrote outside of an array of your own"
              : strstr(what, "null pointer")
                  ? "crashed, for it followed a pointer that points nowhere"
                  : "undefined behaviour",
-             what, (int)(at - place), place);
+             what);
     return true;
+}
+
+/* What is not printed for want of room is counted in lines; text ends at the report. */
+static void keep_printed(script *s, char *text)
+{
+    size_t kept = strlen(text);
+    while (kept >= sizeof s->printed || (kept && text[kept - 1] != '\n' && text[kept])) kept--;
+    s->lines_left_out = 0;
+    for (const char *c = text + kept; *c; c++) s->lines_left_out += *c == '\n' || !c[1];
+    memcpy(s->printed, text, kept);
+    s->printed[kept] = 0;
 }
 
 static void say_end(script *s, int status, bool late, double seconds)
@@ -333,9 +376,11 @@ static void say_end(script *s, int status, bool late, double seconds)
 }
 
 /* One run; true: there must be another one, with arrays that begin at a page. */
-static bool run_once(const char *program, double seconds, script *s, bool begin_at_page)
+static bool run_once(const char *program, const char *file, double seconds, script *s,
+                     bool begin_at_page)
 {
     static double nonce = 0;
+    static char text[MOST_PRINTED + 1];
     int to[2], from[2], status = 0, output = open_unnamed();
     answers a = {.used = 0};
     if (nonce == 0) nonce = 1 + floor(1e9 * fmod(seconds_now(), 1e3)) + 1e12 * (double)getpid();
@@ -368,17 +413,24 @@ static bool run_once(const char *program, double seconds, script *s, bool begin_
     }
     if (process > 0) kill(-process, SIGKILL);
     if (a.late) wait_for(process, &status);
-    read_text(output, sizeof s->printed, s->printed);
+    read_text(output, sizeof text, text);
+    char *report = report_in(text);
     take_answers(s, nonce, &a);
     const int ended = !a.late && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     const bool again = ended == EXIT_OTHER_END && s->answered == s->calls;
-    if (!s->failure[0] && !again && (ended == 0 || !say_undefined(s)))
+    if (!s->failure[0] && !again && (ended == 0 || !say_undefined(s, report)))
         say_end(s, status, a.late, seconds);
+    int length = 0;
+    const char *place = s->failure[0] ? place_in(report, file, &length) : NULL;
+    const size_t used = strlen(s->failure);
+    if (place) snprintf(s->failure + used, sizeof s->failure - used, " (%.*s)", length, place);
+    *report = 0;
+    keep_printed(s, text);
     free(a.bytes);
     return again && !s->failure[0];
 }
 
-void run_script(const char *program, double seconds, script *s)
+void run_script(const char *program, const char *file, double seconds, script *s)
 {
-    if (run_once(program, seconds, s, false)) run_once(program, seconds, s, true);
+    if (run_once(program, file, seconds, s, false)) run_once(program, file, seconds, s, true);
 }

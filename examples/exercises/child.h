@@ -3,7 +3,7 @@
  *     script s = {.calls = 0};
  *     int x = script_buffer(&s, "x", n, values), y = script_unwritten(&s, "y", n);
  *     int c = script_call(&s, CALL_..., 3, (double[]){n, x, y}, 1, (int[]){y});
- *     run_script(program, 2, &s);
+ *     run_script(program, "my.c", 2, &s);
  *     if (c < s.answered) ... s.buffer[y].data holds what the function wrote ...
  *     if (s.failure[0]) puts(s.failure);
  *     close_script(&s);
@@ -32,7 +32,8 @@ typedef struct {
     size_t used, room;
     int buffers, calls, answered; /* calls that were answered */
     char failure[600];            /* not empty: why the program did not come to its end */
-    char printed[4000];           /* what it printed, or the beginning of that */
+    char printed[20000];          /* what it printed, or the beginning of that */
+    int lines_left_out;           /* and so many lines more */
 } script;
 
 int script_buffer(script *s, const char *name, ptrdiff_t n, const double *x);
@@ -47,8 +48,9 @@ void close_script(script *s);
 bool compile(const char *command, const char *file, const char *runner, const char *program,
              size_t size, char *said);
 
-/* The program must end within so many seconds, and use at most one second of a processor. */
-void run_script(const char *program, double seconds, script *s);
+/* The program must end within so many seconds, and use at most one second of a processor.  file: what it was
+ * compiled from; a failure names the line of it, if a sanitizer knows it. */
+void run_script(const char *program, const char *file, double seconds, script *s);
 
 void *need(void *memory); /* ends the program if it is NULL */
 #endif

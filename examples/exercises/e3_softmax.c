@@ -6,8 +6,13 @@
  *
  *     J_jk = ∂P_j/∂S_k
  *
+ * The loss L is a number that is computed from P.  dP_j = ∂L/∂P_j is given, dS_k = ∂L/∂S_k is what
+ * the backward of softmax computes.  dP is called the upstream gradient of softmax: it comes from
+ * what was computed after P.
+ *
  * Differentiate the quotient, once for k = j and once for k != j, and write the results with P
- * alone: no exp is left.  Then, by the chain rule, dS_k = sum_j dP_j J_jk.
+ * alone: no exp is left.  Then, by the chain rule, dS_k = sum_j dP_j J_jk.  (This J is symmetric,
+ * so that J_kj in place of J_jk gives the same here; of most functions it would not.)
  *
  * A check must be able to fail.  upstream() chooses the dP with which somebody checks your
  * softmax_backward; it is filled with ones here, as beginners like to.  Leave it so at first, and

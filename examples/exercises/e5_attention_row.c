@@ -7,6 +7,9 @@
  *     6 softmax    P_j = exp(S_j) / sum_k exp(S_k)
  *     8 values     O   = sum_j P_j V_j                  O [Dv]
  *
+ * c is called the scale, most often 1/sqrt(D).  The steps are numbered as everywhere in attic; here
+ * 3 softcap, 4 bias, 5 mask and 7 dropout are off.
+ *
  * You get P and dO and want dQ, dK and dV.  Everything you need is in E2 and E3:
  *
  *     8    dP_j from dO and V_j;  dV_j from P_j and dO
@@ -15,7 +18,10 @@
  *     1    dQ is a sum of keys;  dK_j is a multiple of the query
  *
  * dP and dS are arrays of their own, so that the verdict can say which step is the first that is
- * wrong.  Other queries read the same keys and values: dQ, dK and dV are added to. */
+ * wrong.
+ *
+ * dQ, dK and dV are added to: other queries read the same keys and values, and whatever else reads Q
+ * adds to the same dQ. */
 #include "exercise.h"
 
 /* dP [N] =, dS [N] =, dQ [D] +=, dK [N,D] +=, dV [N,Dv] += ... */

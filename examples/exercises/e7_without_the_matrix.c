@@ -9,7 +9,8 @@
  *
  * A new tile may have a larger score, m'.  Then l and O, which were made with m, are multiplied by
  * a factor: exp(S_j - m') = exp(S_j - m) times what?  (m begins at -INFINITY.  Scores are -INFINITY
- * where a mask is, of a whole tile perhaps.  -INFINITY - -INFINITY is NaN.)
+ * where a mask is, of a whole tile perhaps.  -INFINITY - -INFINITY is NaN: it
+ * can happen in two places, m - m' and S_j - m'.)
  *
  * At the end lse = m + log(l), the log-sum-exp of the row.  A row that is -INFINITY everywhere has
  * O = 0 and lse = -INFINITY.

@@ -4,16 +4,20 @@
  *
  *     S = c Q K^T,   P = softmax(S) over the keys kept,   A = z P,   O = A V,   L = sum dO O
  *
- *     dV = A^T dO        dP = z (dO V^T)        delta_i = sum_j P_ij dP_ij
+ *     dV = A^T dO        dP = z (dO V^T) where keep is 1        delta_i = sum_j P_ij dP_ij
  *     dS = P (dP - delta)        dR = c dS        dQ = dR K        dK = dR^T Q
  *
- * (z dO V^T and P (dP - delta) are products of elements.)  The planted ones are compiled into the
- * program that runs your file; you see what they return, not their source.
+ * (z (dO V^T) and P (dP - delta) are products of elements.  Where keep is 0, P, A, dP and dS are 0;
+ * a row may keep nothing.)  The planted ones are compiled into the program that runs your file; you
+ * see what they return, not their source.
  *
- * A check is a function that gets everything that forward and backward have computed, and returns how
- * far something is off that holds for the right backward: 0, but for rounding.  Below 1e-6 it is green,
- * above it is red.  Write checks; the verdict says which of them are red for which backward.  When you
- * know which mistake it is, write it into found[], with the name of a check that shows it.
+ * A check is a function that gets everything that forward and backward have computed, and returns
+ * how far something is off that holds for the right backward: 0, but for rounding.  Below 1e-6 it
+ * is green, above it is red; of a negative value, the absolute value counts.  (fmax(worst, x - y)
+ * never sees an x below y: take fabs(x - y), or apart(x, y).)
+ *
+ * Write checks; the verdict says which of them are red for which backward.  When you know which
+ * mistake it is, write it into found[], with the name of a check that shows it.
  *
  * Some ideas:
  *
@@ -24,8 +28,8 @@
  *
  * No check sees everything: which mistakes leave sum_j dS_ij = 0 as it is?  A check of one step says
  * where the mistake is.  A check does not learn which backward it is given; look() does, and can print
- * the numbers.  T, N, D and Dv are at most 6.  Where keep is 0 P = A = dP = dS = 0; a row may keep
- * nothing. */
+ * the numbers.  Print for one number, or only what is not right: of what is printed, the
+ * first 100 lines are shown.  T, N, D and Dv are at most 6. */
 #include "exercise.h"
 
 /* How far apart are two numbers, for numbers of any size? */
@@ -52,7 +56,8 @@ static double step_of_dV(attention *x)
 {
     double worst = 0;
     for (int j = 0; j < x->N; j++)
-        for (int d = 0; d < x->Dv; d++) worst = fmax(worst, apart(x->dV[j * x->Dv + d], BLANK(2)));
+        for (int d = 0; d < x->Dv; d++)
+            worst = fmax(worst, apart(x->dV[j * x->Dv + d], BLANK(2))); /* some lines */
     return worst;
 }
 

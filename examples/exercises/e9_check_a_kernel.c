@@ -15,8 +15,12 @@
  *    Which verdict means that the gradient is wrong?  at_gradcheck_print(&report, stdout) shows what the
  *    check saw.  Its tolerance needs no care: it measures the rounding of what it compares.
  *
- * b) Which sizes?  You have six.  The verdict tries your check on right kernels, which it must let pass,
- *    and on kernels with other bugs: in the tail, in rows that have no block, no tail, several blocks.
+ * b) Which sizes?  At most six; fewer are allowed, then the last ones are left out.  The verdict
+ *    tries your check on right kernels, which it must let pass, and on kernels with other bugs: in
+ *    the tail, in rows that have no block, no tail, several blocks.  "elements" asks whether dx is
+ *    really wrong at each element that your check names.  check_kernel is called for 13 kernels at
+ *    every size, and the first 100 lines of what is printed are shown: print for one size, or only
+ *    if the verdict is ATTIC_WRONG.
  *
  * c) Mend softmax_backward_f32.
  *
@@ -41,7 +45,7 @@ static void forward(const float *x, float *y, void *ctx)
 static void vjp(const float *x, const float *dy, float *dx, void *ctx)
 {
     const row *r = ctx;
-    for (int i = 0; i < r->n; i++) dx[i] = (float)BLANK(1);
+    for (int i = 0; i < r->n; i++) dx[i] = (float)BLANK(1); /* some lines in place of this one */
     (void)x, (void)dy;
 }
 

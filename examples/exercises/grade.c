@@ -86,8 +86,12 @@ static void open_submission(submission *x, const char *path, char *program, size
 
 static void grade_submission(submission *x, const char *program, uint64_t with)
 {
-    x->g = (grading){
-        .program = program, .seconds = seconds, .seed = with, .state = with, .which = x->which};
+    x->g = (grading){.program = program,
+                     .file = x->path,
+                     .seconds = seconds,
+                     .seed = with,
+                     .state = with,
+                     .which = x->which};
     if (x->compiled)
         exercises[x->which].grade(&x->g);
     else
@@ -144,23 +148,19 @@ static void print_wrapped(const char *text, int column, int indent)
     printf("\n");
 }
 
-/* The lines that a compiler or a program printed, without the reports of the sanitizers: the verdict
- * says what they say. */
-static void print_lines(const char *title, const char *text, int most)
+/* The lines that a compiler or a program printed, `left_out` of which are not in the text */
+static void print_lines(const char *title, const char *text, int most, int left_out)
 {
-    int n = 0;
-    while (*text && n <= most && strncmp(text, "=====", 5) != 0) {
+    if (*text) printf("  %s\n", title);
+    for (int n = 0; *text; n++) {
         const size_t length = strcspn(text, "\n");
-        const char *report = strstr(text, ": runtime error: ");
-        if (!report || report > text + length) {
-            if (n++ == 0) printf("  %s\n", title);
-            if (n > most)
-                printf("    | ...\n");
-            else
-                printf("    | %.*s\n", (int)length, text);
-        }
+        if (n < most)
+            printf("    | %.*s\n", (int)length, text);
+        else
+            left_out++;
         text += length + (text[length] == '\n');
     }
+    if (left_out) printf("    | ... %d more line%s\n", left_out, left_out > 1 ? "s" : "");
 }
 
 /* The first quantity that is not right, and the first of every function that needs nothing of it. */
@@ -172,12 +172,17 @@ static void print_hints(const submission *x)
         const grade *q = x->compiled && k < x->g.grades ? &x->g.of[k] : NULL;
         given = given && !of->begins;
         if (given || (q && is_right(q))) continue;
+        if (!q || q->kind == VERDICT_NOT_ASKED) {
+            printf("  No hint for %s: first, the program must %s\n", of->name,
+                   x->compiled ? "come to its end" : "compile");
+            return;
+        }
         given = true;
-        const char *const *hints = q && q->hint ? q->hint : of->hint;
+        const char *const *hints = q->hint ? q->hint : of->hint;
         for (int level = 0; level < hint; level++) {
             int column = printf("  Hint %d for %s: ", level + 1, of->name);
             print_wrapped(hints[level], column, 4);
-            if (level == 1 && q && q->mistake[0]) printf("    %s\n", q->mistake);
+            if (level == 1 && q->mistake[0]) printf("    %s\n", q->mistake);
         }
     }
 }
@@ -187,8 +192,8 @@ static void print_submission(const submission *x)
     const grading *g = &x->g;
     printf("E%d %s, seed %d%s%s\n", x->which, exercises[x->which].title, (int)g->seed,
            g->sizes[0] ? ": " : "", g->sizes);
-    if (x->said[0]) print_lines("The compiler says:", x->said, x->compiled ? 12 : 20);
-    print_lines("Your program printed:", g->printed, 20);
+    if (x->said[0]) print_lines("The compiler says:", x->said, x->compiled ? 12 : 20, 0);
+    print_lines("Your program printed:", g->printed, 100, g->lines_left_out);
     if (g->failure[0]) {
         printf("  program      ");
         print_wrapped(g->failure, 15, 15);
@@ -354,6 +359,16 @@ static int compare(const submission *x)
 
 /* ------------------------------------------------------------------ main ---------------------- */
 
+/* Another one for each run, in the same second too */
+static int new_seed(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int)(((uint64_t)now.tv_sec * 7919 + (uint64_t)now.tv_nsec / 1000 +
+                  (uint64_t)getpid() * 104729) %
+                 100000);
+}
+
 static FILE *open_results(void)
 {
     FILE *f = json ? fopen(json, "w") : NULL;
@@ -394,7 +409,7 @@ int main(int argc, char **argv)
         return 1;
     }
     atexit(remove_folder);
-    if (seed < 0) seed = (int)((uint64_t)time(NULL) * 7919 % 1000);
+    if (seed < 0) seed = new_seed();
     FILE *results = open_results();
     submission *x = need(malloc(sizeof *x));
     for (int i = first; i < argc; i++) {

@@ -38,9 +38,10 @@ double *draw_array(grading *g, ptrdiff_t n)
 
 void run_calls(grading *g, script *s)
 {
-    run_script(g->program, g->seconds, s);
+    run_script(g->program, g->file, g->seconds, s);
     memcpy(g->failure, s->failure, sizeof g->failure);
     memcpy(g->printed, s->printed, sizeof g->printed);
+    g->lines_left_out = s->lines_left_out;
 }
 
 grade *add_grade(grading *g, const script *s, int last)
@@ -130,10 +131,15 @@ bool same_numbers(ptrdiff_t n, const double *got, const double *before, const do
     return true;
 }
 
+bool has_reason(const grade *q)
+{
+    return q->text[0] == '"' || strncmp(q->text, "it follows", 10) == 0 ||
+           strncmp(q->text, "NaN", 3) == 0 || strncmp(q->text, "nothing", 7) == 0;
+}
+
 void grade_follows(grade *q, bool follows, const char *from)
 {
-    const bool said = q->text[0] == '"' || strncmp(q->text, "it follows", 10) == 0;
-    if (!follows || q->kind != VERDICT_WRONG || said) return;
+    if (!follows || q->kind != VERDICT_WRONG || has_reason(q)) return;
     q->arithmetic[0] = 0;
     snprintf(q->text, sizeof q->text,
              "it follows from %s, which is wrong; with your %s it is right", from, from);
@@ -207,9 +213,7 @@ static mistake_set impossible(const steps *a)
     return set;
 }
 
-/* The text of a mistake in the notation of this problem: without steps 3 to 5 X is S, without dropout
- * A is P, and one query has no index i. */
-static void own_notation(const steps *a, const char *text, size_t size, char *to)
+void own_notation(const steps *a, const char *text, size_t size, char *to)
 {
     const bool one = a->p.T == 1, plain = a->p.softcap == 0 && a->p.bias_H == 0;
     size_t n = 0;
@@ -301,6 +305,7 @@ void grade_steps(grading *g, const script *s, int last, const steps *a, int n, c
         const verdict *v = &report->of[x[k].what];
         mistake_set named = v->named & ~impossible(a);
         name_mistakes(a, q[k], v, named & report->all ? named & report->all : named, g->which != 3);
+        name_way(g, s, a, &x[k], q[k]);
     }
     free(report);
 }

@@ -2,7 +2,7 @@
  *
  * An exercise draws its arguments from a seed, has the submission called with them (child.h),
  * computes what is right, and adds one grade for each quantity: see small.c (E0 to E3) and
- * attention.c (E4 to E7), bugs.c (E8) and kernel_check.c (E9). */
+ * attention.c (E4 to E7), bugs.c (E8) and kernel_check.c (E9); ways.c has names for mistakes. */
 #ifndef EXERCISES_GRADING_H
 #define EXERCISES_GRADING_H
 #include "common/mistakes.h"
@@ -34,12 +34,14 @@ typedef struct {
 typedef struct {
     int which;           /* the exercise */
     const char *program; /* the submission, compiled */
+    const char *file;    /* its source */
     double seconds;      /* its time limit */
     uint64_t seed, state;
     char sizes[200]; /* "N = 5" */
     grade of[MAX_GRADES];
     int grades;
-    char failure[600], printed[4000]; /* as in script */
+    char failure[600], printed[20000]; /* as in script */
+    int lines_left_out;
 } grading;
 
 typedef struct {
@@ -79,6 +81,8 @@ bool grade_nan(grading *g, grade *q, ptrdiff_t n, const double *got, unsigned re
 ptrdiff_t first_nan(ptrdiff_t n, const double *got); /* n: none was computed */
 /* Is got, but for rounding, what was held before (NULL: 0) and these values? */
 bool same_numbers(ptrdiff_t n, const double *got, const double *before, const double *values);
+/* Is it known why: by a name, or as what follows from something else, or NaN, or nothing was added? */
+bool has_reason(const grade *q);
 /* If it is wrong, and without a name: it follows from what is wrong before it. */
 void grade_follows(grade *q, bool follows, const char *from);
 void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence);
@@ -112,4 +116,10 @@ typedef struct {
 } step_answer;
 void grade_steps(grading *g, const script *s, int last, const steps *a, int n,
                  const step_answer *x);
+/* The names that ways.c has for this quantity, if it is wrong and has none yet.  a: the problem, or one that
+ * goes on from what the submission has in it.  grade_steps does so with the problem. */
+void name_way(const grading *g, const script *s, const steps *a, const step_answer *x, grade *q);
+/* A text in the notation of this problem: without steps 3 to 5 X is S, without dropout A is P, and one
+ * query has no index i. */
+void own_notation(const steps *a, const char *text, size_t size, char *to);
 #endif

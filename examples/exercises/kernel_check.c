@@ -83,6 +83,8 @@ static void grade_sizes(grade *q, const checked *of)
     for (int k = 0; k < of[0].n; k++)
         if (of[0].size[k] < 1 || of[0].size[k] > LARGEST_SIZE) {
             say(&w, "sizes[%d] is %d: sizes are 1 to %d", k, of[0].size[k], LARGEST_SIZE);
+            if (of[0].size[k] == 0)
+                say(&w, ", and with fewer than %d of them the last ones are left out", MOST_SIZES);
             return;
         }
     for (int k = RIGHT_KERNELS; k < KERNELS; k++) missed += !of[k].can_be_found;
@@ -131,7 +133,8 @@ static void grade_planted_ones(grade *q, const checked *of)
     if (missed > 1) say(&w, ", and %d more", missed - 1);
     if (missed) say(&w, "; at these sizes it is wrong");
     if (!q->text[0])
-        say(&w, "%d of %d kernels with a bug are found", could, KERNELS - RIGHT_KERNELS);
+        say(&w, "all %d that are wrong at your sizes are found (there are %d)", could,
+            KERNELS - RIGHT_KERNELS);
 }
 
 static void grade_elements(grade *q, const checked *of)
@@ -149,13 +152,18 @@ static void grade_elements(grade *q, const checked *of)
             if (e == -1)
                 say(&w, "\"%s\" is wrong for n = %d, and passes there", kernel_names[k],
                     of[k].size[i]);
+            else if (!of[k].wrong[i])
+                say(&w, "\"%s\" is right for n = %d, but your check says that element %g is wrong",
+                    kernel_names[k], of[k].size[i], e);
             else
-                say(&w, "\"%s\", n = %d: element %g is not wrong", kernel_names[k], of[k].size[i],
-                    e);
+                say(&w,
+                    "\"%s\", n = %d: it is wrong there, but element %g, which your check names, "
+                    "is not",
+                    kernel_names[k], of[k].size[i], e);
             return;
         }
     q->kind = right ? VERDICT_EXACT : VERDICT_WRONG;
-    say(&w, right ? "at every size, the element named is wrong"
+    say(&w, right ? "of the kernels with a bug, each element that your check names is wrong"
                   : "at these sizes there is nothing to find");
 }
 

@@ -66,8 +66,14 @@ enum {
  * of steps_name, the given ones first.  E9: sizes. */
 enum { MAX_CHECKS = 12, CHECK_NAME = 40, BUG_GIVEN = 6, BUG_ARRAYS = 17, LARGEST_SIZE = 64 };
 
+/* In place of a mistake: the right backward of E8's problem without a mask, and without dropout */
+enum { WITHOUT_MASK = -1, WITHOUT_DROPOUT = -2 };
+
 /* The functions of E0: f(x) = sin(x / s), exp(x / s), s / x */
 enum { F_SIN, F_EXP, F_INVERSE, F_COUNT };
+
+/* What the runner prints before the trace of a crash */
+static const char crash_trace[] = "----- where it crashed:";
 
 /* NaN of four kinds; that of BLANK(n) holds n in its last five bits.  What was never written holds
  * a signaling NaN: the first sum or product that reads it makes it a quiet one, with the same

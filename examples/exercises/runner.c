@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -131,6 +132,21 @@ static void answer_outside(const char *address, int written)
     answer_event(TAG_OUTSIDE, which, element, written);
 }
 
+#ifdef WITH_ASAN
+void __sanitizer_print_stack_trace(void);
+
+static void print_trace(void)
+{
+    printf("%s\n", crash_trace);
+    fflush(stdout);
+    __sanitizer_print_stack_trace();
+}
+#else
+static void print_trace(void)
+{
+}
+#endif
+
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     const char *address = info->si_addr;
@@ -145,11 +161,13 @@ static void on_signal(int number, siginfo_t *info, void *context)
         guarded |= buffers[k].page && address > data - 65536 && address < data + 65536;
     }
     const ptrdiff_t below = stack_begin - address;
+    signal(number, SIG_DFL); /* it happens again, now to the end */
+    print_trace();
+    if (number == SIGABRT) return;
     if (guarded)
         answer_outside(address, written);
     else
         answer_event(below > 0 && below < (ptrdiff_t)1 << 30 ? TAG_STACK : TAG_CRASH, 0, 0, 0);
-    signal(number, SIG_DFL); /* and again, now to its end */
 }
 
 #ifdef WITH_ASAN
@@ -324,8 +342,14 @@ static void tell_findings(double *to)
     }
 }
 
+static void set_to_1(steps_name what)
+{
+    for (ptrdiff_t e = 0; e < steps_size(problem, what); e++) problem->at[what][e] = 1;
+}
+
 /* Check number a[0] on the backwards with the mistakes in buffer a[1], the results to buffer a[2]; or
- * look, if a[0] is -1.  Each time the problem is what it was at first: a check may change it. */
+ * look, if a[0] is -1.  Each time the problem is what it was at first: a check may change it.  WITHOUT_MASK
+ * and WITHOUT_DROPOUT are the right backward of a problem without. */
 static void run_check(const double *a)
 {
     const bool only_look = I(0) < 0;
@@ -355,7 +379,9 @@ static void run_check(const double *a)
                        p->at[STEPS_DQ],
                        p->at[STEPS_DK]};
         keep_given(true);
-        under_test = m ? MISTAKE_BIT(m) : 0;
+        if (m == WITHOUT_MASK) set_to_1(STEPS_KEEP);
+        if (m == WITHOUT_DROPOUT) set_to_1(STEPS_Z);
+        under_test = m > 0 ? MISTAKE_BIT(m) : 0;
         run_again(&x);
         if (only_look)
             look((int)b - 1, &x);
@@ -378,12 +404,13 @@ any_function *const exercise_library[] = {
 static void check_planted(const double *a)
 {
     double *to = B(1);
-    int n = 0;
+    int n = MOST_SIZES;
     plant_kernel(I(0));
-    for (int k = 0; k < MOST_SIZES && sizes[k] > 0; k++) {
-        to[1 + 2 * n] = sizes[k];
-        to[2 + 2 * n] = sizes[k] <= LARGEST_SIZE ? check_kernel(planted_kernel, sizes[k]) : -1;
-        n++;
+    while (n > 0 && sizes[n - 1] == 0) n--; /* those that are not written are 0 */
+    for (int k = 0; k < n; k++) {
+        const bool can_be = sizes[k] >= 1 && sizes[k] <= LARGEST_SIZE;
+        to[1 + 2 * k] = sizes[k];
+        to[2 + 2 * k] = can_be ? check_kernel(planted_kernel, sizes[k]) : -1;
     }
     to[0] = n;
 }
@@ -487,6 +514,7 @@ static void catch_signals(void)
     sigaltstack(&stack, NULL);
     sigaction(SIGSEGV, &action, NULL);
     sigaction(SIGBUS, &action, NULL);
+    sigaction(SIGABRT, &action, NULL);
 }
 
 int main(int argc, char **argv)

@@ -312,10 +312,20 @@ void grade_matmul(grading *g)
 
 enum { MOST_SCORES = 7 };
 
-static const mistake of_softmax[] = {
-    MISTAKE_NO_DELTA,          MISTAKE_DELTA_OF_ONES, MISTAKE_DELTA_MEAN, MISTAKE_DELTA_UNWEIGHTED,
-    MISTAKE_DIAGONAL,          MISTAKE_NO_P,          MISTAKE_SIGN,       MISTAKE_DELTA_ADDED,
-    MISTAKE_DELTA_NOT_COMPLETE};
+static const struct {
+    mistake m;
+    const char *dS; /* dS_k */
+} of_softmax[] = {
+    {MISTAKE_NO_DELTA, "P_k dP_k"},
+    {MISTAKE_DELTA_OF_ONES, "P_k (dP_k - 1)"},
+    {MISTAKE_DELTA_MEAN, "P_k (dP_k - (sum_j dP_j) / N)"},
+    {MISTAKE_DELTA_UNWEIGHTED, "P_k (dP_k - sum_j dP_j)"},
+    {MISTAKE_DIAGONAL, "P_k (1 - P_k) dP_k"},
+    {MISTAKE_NO_P, "dP_k - delta"},
+    {MISTAKE_SIGN, "P_k (delta - dP_k)"},
+    {MISTAKE_DELTA_ADDED, "P_k (dP_k + delta)"},
+    {MISTAKE_DELTA_NOT_COMPLETE, "P_k (dP_k - sum of P_j dP_j for j <= k)"},
+};
 enum { OF_SOFTMAX = sizeof of_softmax / sizeof *of_softmax };
 
 /* Attention with one query and V = 1: then dP = dO, which is drawn. */
@@ -355,21 +365,25 @@ static void grade_upstream(grading *g, const script *s, int b, const steps *a)
     steps_backward(x);
     if (!mistakes_hidden(x, STEPS_DS, NULL, &hidden)) need(NULL);
     int n = 0, count = 0;
-    char names[400] = "";
+    char formulas[400] = "";
     for (int k = 0; k < OF_SOFTMAX; k++) {
-        if (!(hidden >> of_softmax[k] & 1)) continue;
-        n += snprintf(names + n, sizeof names - (size_t)n, "%s\"%s\"", count++ ? ", " : "",
-                      mistakes_texts[of_softmax[k]].name);
+        if (!(hidden >> of_softmax[k].m & 1)) continue;
+        n += snprintf(formulas + n, sizeof formulas - (size_t)n, "%s%s", count++ ? ", " : "",
+                      of_softmax[k].dS);
     }
+    /* The formulas tell much of the right one. */
+    const bool own_is_written = s->answered > 3 && s->call[3].blanks == 0;
     q->kind = count ? VERDICT_WRONG : VERDICT_EXACT;
     if (count == 0)
         snprintf(q->text, sizeof q->text, "all %d mistakes that were tried are seen", OF_SOFTMAX);
     else
         snprintf(
             q->text, sizeof q->text,
-            "hides %d of %d mistakes: %s.  With this dP their dS is the right one, and a check "
-            "that uses it lets them pass",
-            count, OF_SOFTMAX, names);
+            "it hides %d of %d mistakes: with this dP, %d wrong formulas for dS_k give the right "
+            "dS, and a check that uses it cannot see them.  %s%s",
+            count, OF_SOFTMAX, count,
+            own_is_written ? "They are " : "Once softmax_backward is written, they are named here",
+            own_is_written ? formulas : "");
     if (count) {
         n = snprintf(q->arithmetic, sizeof q->arithmetic, "with dP =");
         for (int j = 0; j < N && j < 5; j++)
@@ -407,9 +421,12 @@ static void grade_jacobian(grading *g, const script *s, int b, const steps *a)
                                 "J_jk is P_j (1 - P_k) for k != j as well: S_k is in the numerator "
                                 "of P_k alone.",
                                 false);
+    double *squared = add_candidate(
+        &x, "P_j in place of P_k", "J_jk is P_j ([j = k] - P_j): which score is S_k about?", false);
     for (int j = 0; j < N; j++)
         for (int k = 0; k < N; k++) {
             const int e = j * N + k;
+            squared[e] = P[j] * ((j == k) - P[j]);
             x.right[e] = P[j] * ((j == k) - P[k]);
             x.terms[e] = 10 * P[j] * ((j == k) + P[k]);
             diagonal[e] = j == k ? x.right[e] : 0;
@@ -466,7 +483,12 @@ static void grade_with_jacobian(grading *g, const script *s, int b, const steps 
              right[k], got[k]);
     if (same_numbers(N, got, NULL, sum)) q->text[0] = 0;
     for (int e = 0; e < N; e++) sum_of_last[e] = dP[N - 1] * J[(N - 1) * N + e];
-    if (q->kind == VERDICT_WRONG && same_numbers(N, got, NULL, sum_of_last))
+    double largest = 0;
+    for (int e = 0; e < N; e++) largest = fmax(largest, fabs(got[e]));
+    if (q->kind == VERDICT_WRONG && largest < 1e-9)
+        snprintf(q->text, sizeof q->text,
+                 "every element is 0: the columns of J sum to 0; is dP_k in place of dP_j?");
+    else if (q->kind == VERDICT_WRONG && same_numbers(N, got, NULL, sum_of_last))
         snprintf(q->text, sizeof q->text,
                  "\"the last term alone\".  A sum holds its last term alone: = in place of +=.");
     grade_follows(q, same_numbers(N, got, NULL, sum), "J");

@@ -666,6 +666,20 @@ START_TEST(the_same_seed_draws_the_same_problem)
 }
 END_TEST
 
+/* A product with 0 hides its other factor. */
+START_TEST(no_input_drawn_is_0)
+{
+    static const steps_name inputs[] = {STEPS_Q, STEPS_K, STEPS_V, STEPS_DO};
+    for (int seed = 0; seed < 20; seed++) {
+        steps *a = drawn(seed, 0);
+        for (int k = 0; k < 4; k++)
+            for (ptrdiff_t e = 0; e < steps_size(a, inputs[k]); e++)
+                ck_assert_double_gt(fabs(a->at[inputs[k]][e]), 0);
+        steps_close(a);
+    }
+}
+END_TEST
+
 SUITE(examples_mistakes, no_right_answer_is_called_wrong, every_mistake_is_what_its_sentence_says,
       every_mistake_is_named, overwritten_is_seen_where_a_gradient_holds_something_before,
       a_mistake_together_with_overwritten_has_both_names, a_single_query_has_no_index,
@@ -677,4 +691,5 @@ SUITE(examples_mistakes, no_right_answer_is_called_wrong, every_mistake_is_what_
       a_candidate_is_named_if_it_is_added_or_set_as_it_says,
       what_a_wrong_matrix_has_in_common_is_described,
       every_mistake_has_a_name_a_sentence_and_a_hint, ratios_that_are_equal_are_noticed,
-      drawn_problems_tell_apart_what_is_asked, the_same_seed_draws_the_same_problem)
+      drawn_problems_tell_apart_what_is_asked, the_same_seed_draws_the_same_problem,
+      no_input_drawn_is_0)

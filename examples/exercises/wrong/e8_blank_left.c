@@ -1,5 +1,5 @@
 // expect checks: not written, in "step of dS"
-// expect backward 8: wrong, red for the right backward
+// expect backward 8: not written, "step of dS" is not written yet
 // expect backward 0: not written
 // expect backward 1: not written
 // expect backward 2: not written

@@ -1,4 +1,4 @@
-// expect checks: wrong, is NaN
+// expect checks: wrong, (nan)
 // expect backward 8: wrong, red for the right backward
 // expect backward 0: not written
 // expect backward 1: not written

@@ -1,4 +1,4 @@
-// expect elements: wrong, is not wrong
+// expect elements: wrong, which your check names
 #include "exercise.h"
 
 #include "attic.h"

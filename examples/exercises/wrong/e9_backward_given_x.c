@@ -1,5 +1,5 @@
 // expect right ones: wrong, a false alarm
-// expect elements: wrong, is not wrong
+// expect elements: wrong, is right for n
 #include "exercise.h"
 
 #include "attic.h"

@@ -1,5 +1,5 @@
 // expect right ones: wrong, but for n = 1
-// expect elements: wrong, n = 1: element 0
+// expect elements: wrong, is right for n = 1
 #include "exercise.h"
 
 #include "attic.h"
