@@ -36,9 +36,8 @@ export const mainTour = {
             strip: [],
             text: (t) =>
                 ['Q', 'K', 'V'].map((name) => `<b>${name}</b> ${t.at[name].sentence}<br>`).join('')
-                + 'd0 and d1 are the elements of such a vector. A score compares a query with a '
-                + 'key: it is their dot product, so where the query has a 0, the key does not '
-                + 'count.',
+                + 'd0 and d1 are its elements. A score is the dot product of a query and a key: '
+                + 'where the query has a 0, the key does not count.',
             figure: ['Q', 'K', 'V'],
             asks: [
                 {
@@ -256,7 +255,7 @@ export const mainTour = {
                 + 'how each probability of a row moves with each score; 1[j=k] is 1 where j is k, '
                 + 'else 0.',
             why:
-                'P_j = e_j / Z with e_j = exp(S_j) and Z = sum_k e_k. By the quotient rule, '
+                'P_j = e_j / Z with e_j = exp(S_j) and Z = sum_m e_m. By the quotient rule, '
                 + '\u2202P_j / \u2202S_k = (1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
             figure: ['P'],
             panel: 'jacobian',
@@ -328,7 +327,7 @@ export const mainTour = {
             strip: ['dS'],
             text: () => 'The factor P: a key that is hardly read hardly takes anything.',
             why:
-                'The column of J and dP: dS_k = sum_j dP_j P_j (1[j=k] - P_k) = '
+                'From the Jacobian: dS_k = sum_j dP_j P_j (1[j=k] - P_k) = '
                 + 'P_k dP_k - P_k sum_j P_j dP_j = P_k (dP_k - delta).',
             figure: ['P', 'dP', 'delta', '\u2192', { name: 'dS', sums: true }],
             panel: 'triangle',
@@ -451,7 +450,7 @@ export const mainTour = {
                         return zero ? 1 : same ? 0 : 2
                     },
                     then: () =>
-                        'dV is computed from A and dO alone, without delta: it stays right.',
+                        'dV is computed from P and dO alone, without delta: it stays right.',
                     because: (t, engine, state) => {
                         const { values } = engine.trace(
                             { ...state, mistake: 'no delta' },

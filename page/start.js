@@ -102,7 +102,7 @@ export function startView(context) {
                 const side = (rises) => (rises ? 'above' : 'below')
                 const then = good
                     ? `Its dP, ${dP}, lies ${side(above)} delta, ${delta}: key`
-                    : `To ${above ? 'fall' : 'rise'}, it would need a dP of key ${j} that lies `
+                    : `To ${above ? 'fall' : 'rise'}, the dP of key ${j} would have to lie `
                       + `${side(!above)} delta, ${delta}; it is ${dP}. Key`
                 return {
                     good,
