@@ -512,8 +512,8 @@ export const optionsTour = {
                     kind: 'number',
                     cell: cell('dX', 0, 0),
                     text: (t) =>
-                        `Now another cell: k0. U[q0,k0] is ${at(t, 'U', 0, 0)}, three quarters of the cap. What is left `
-                        + `of dU = ${at(t, 'dU', 0, 0)}?`,
+                        `Now another cell: k0. U[q0,k0] is ${at(t, 'U', 0, 0)}, three quarters of `
+                        + `the cap. What is left of dU = ${at(t, 'dU', 0, 0)}?`,
                 },
             ],
         },
@@ -583,7 +583,7 @@ export const optionsTour = {
                     cell: cell('dS', 0, 1),
                     then: (t, sign) =>
                         sign === 0
-                            ? 'To stay, it would need a delta of 0: dropout comes after the softmax.'
+                            ? 'To stay, it would need delta to be 0: dropout follows the softmax.'
                             : 'To rise, its dP would have to lie above '
                               + `${at(t, 'delta', 0, 0)}; it is ${at(t, 'dP', 0, 1)}.`,
                     because: () =>

@@ -312,7 +312,7 @@ const makers = { sign: signQuestion, choice: choiceQuestion, number: numberQuest
 
 /* ------------------------------------------------------------------ a screen ------------------ */
 
-/* In every matrix of `root`, the cell that is asked for now is marked: [name, row, column], or null;
+/* In every matrix of `root`, the cell that is asked for now, [name, row, column] or null, is marked;
  * the others that are hidden have a light dot. */
 export function markAsked(root, cell) {
     for (const td of root.querySelectorAll('td.asked, td[aria-current]')) {

@@ -279,7 +279,7 @@ test('what is answered stays so; the tab leads to the screen that was left', asy
     assert.match(await page.locator('.where').innerText(), /^Tour, 2 of/)
 })
 
-test('the last screen makes the mistake that it asked about, and leads to the options', async () => {
+test('the last screen makes the mistake that it asked about, and leads on', async () => {
     const page = await openPage({ hash: '#view=tour&screen=13' })
     const onward = page.getByRole('link', { name: 'Continue: the options' })
     assert.equal(await onward.count(), 0)
@@ -292,13 +292,16 @@ test('the last screen makes the mistake that it asked about, and leads to the op
 
 test('an empty row is not given away', async () => {
     const page = await openPage({ hash: '#view=options&screen=5' })
-    assert.equal(await page.locator('td[data-row="0"][data-value="0"]:not([data-name="keep"])')
-        .count(), 0)
+    const zeros = page.locator('td[data-row="0"][data-value="0"]:not([data-name="keep"])')
+    assert.equal(await zeros.count(), 0)
 })
 
 for (const [name, verdict] of [
     ['it rises (+)', /^Right\./],
-    ['it falls (\u2212)', /^No, it rises \(\+\)\. To fall, the dP of key 1 would have to lie below delta, 4\.9; it is 6/],
+    [
+        'it falls (\u2212)',
+        /^No, it rises \(\+\)\. To fall, the dP of key 1 would have to lie below delta, 4\.9; it is 6/,
+    ],
 ])
     test(`the first screen, answered with "${name}"`, async () => {
         const page = await openPage()
