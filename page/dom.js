@@ -26,6 +26,7 @@ export function formulaHtml(text) {
         .replace(/(\w|\u03a3)_(\w+)/g, '$1<sub>$2</sub>')
         .replace(/\^(\w+)/g, '<sup>$1</sup>')
         .replace(/(^|[\s(=])-(?=[\s\d.])/g, '$1\u2212')
+        .replace(/(\d)-(?=[a-z])/g, '$1\u2212')
         .replace(/ \. /g, ' \u00b7 ')
 }
 

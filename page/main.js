@@ -17,7 +17,7 @@ import { fromHash, paper, sizes, toHash } from './state.js'
 import { el } from './dom.js'
 import { pointing } from './matrix.js'
 import { startView } from './start.js'
-import { screenState, tourView } from './tour.js'
+import { lastScreen, screenState, tourView } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
 import { freeView } from './free.js'
 import { trainView } from './train.js'
@@ -233,7 +233,7 @@ async function start() {
             to === 'free'
                 ? free
                 : tours[to]
-                  ? screenState(tours[to], Number(screen || 0))
+                  ? screenState(tours[to], Number(screen ?? lastScreen(tours[to])))
                   : { ...paper, view: to }
         showProblem('')
         context.change(target, { undo: false })

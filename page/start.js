@@ -4,25 +4,37 @@
  * is built. */
 import { cellHtml, cellOptions, matrixHtml } from './matrix.js'
 import { el, formulaHtml, numberText } from './dom.js'
-import { buttonsQuestion, ownFormula, screenState, signOf } from './tour.js'
+import {
+    answersOf,
+    buttonsQuestion,
+    dot,
+    markAsked,
+    ownFormula,
+    screenState,
+    signOf,
+} from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
 import { stripView } from './strip.js'
 import { triangleView } from './triangle.js'
 
-const sentence = 'Attention read three values. The loss now says which it should have read more.'
+const sentence =
+    'Attention read three values. The loss now says which to read more, and which less.'
 const idea =
-    'One query read the values of three keys, k0 to k2, in the proportions P. If the score S of a '
-    + 'key rises, its value is read more, and the others less.'
+    'A query, what is looked for, was compared with three keys, k0 to k2. Each comparison is a '
+    + 'score S: the higher it is, the more the value of that key is read, and the less the others. '
+    + 'P are these proportions. Training lowers one number, the loss. dP says how much it would '
+    + 'rise if a value were read a little more.'
 
 const notes = {
     P: 'how much of each value is read',
-    dP: 'how the loss would change if more were read',
+    dP: 'how much the loss would rise if more of it were read',
     delta: 'the mean of dP, weighted by P',
     dS: 'how the loss changes with the score',
 }
 
-/* Row i of P, dP, delta and dS, one below the other; dS may be hidden. */
-function rowsHtml(at, i, revealed) {
+/* Row i of P, dP, delta and dS, one below the other; dS may be hidden, of which element j is asked
+ * for. */
+function rowsHtml(at, i, revealed, asked) {
     const columns = at.P.values[i].length
     let html =
         '<table class="rows" role="grid" aria-label="One row of the backward"><thead><tr><td></td>'
@@ -33,7 +45,8 @@ function rowsHtml(at, i, revealed) {
             row = tensor.values[i]
         html += `<tr><th scope="row">${name}</th>`
         row.forEach((x, j) => {
-            const options = cellOptions(tensor.values, { hidden: name === 'dS' && !revealed })
+            const hidden = name === 'dS' && !revealed && (j === asked || dot)
+            const options = cellOptions(tensor.values, { hidden })
             const td = cellHtml(name, i, j, x, options, name === 'P' && j === 0 ? 0 : -1)
             html += name === 'delta' ? td.replace('<td', `<td colspan="${columns}"`) : td
         })
@@ -64,7 +77,8 @@ export function paperHtml(trace) {
 
 export function startView(context) {
     const { i, j } = context.state
-    let revealed = false
+    const answers = answersOf(`start ${i} ${j}`)
+    let revealed = answers.length > 0
     const rows = el('div', {})
     const triangle = triangleView(context, {
         numbers: false,
@@ -85,31 +99,40 @@ export function startView(context) {
                     above = right() > 0
                 const dP = numberText(at.dP.values[i][j]),
                     delta = numberText(at.delta.values[i][0])
+                const side = (rises) => (rises ? 'above' : 'below')
                 const then = good
-                    ? ''
-                    : `It would ${above ? 'fall' : 'rise'} if dP of key ${j} lay `
-                      + `${above ? 'below' : 'above'} ${delta}. `
+                    ? `Its dP, ${dP}, lies ${side(above)} delta, ${delta}: key`
+                    : `To ${above ? 'fall' : 'rise'}, the dP of key ${j} would have to lie `
+                      + `${side(!above)} delta, ${delta}; it is ${dP}. Key`
                 return {
                     good,
                     right: above ? 0 : 1,
+                    is: above ? 'it rises (+)' : 'it falls (\u2212)',
                     html:
-                        `${then}Key ${j} is then read more, and the others less. Its dP, ${dP}, `
-                        + `lies ${above ? 'above' : 'below'} delta, ${delta}: its value is `
+                        `${then} ${j} is then read more, and the others less, and its value is `
                         + `${above ? 'worse' : 'better'} than what is read now. `
-                        + `${formulaHtml(context.cell({ name: 'dS', row: i, column: j }).text)}.`,
+                        + `${formulaHtml(context.cell({ name: 'dS', row: i, column: j }).text)}: `
+                        + `the factor ${numberText(at.P.values[i][j])} is P, as a key that is `
+                        + 'hardly read hardly takes anything from the others.',
                 }
             },
         },
-        (moves) => {
+        (k, moves) => {
+            answers[0] = k
             revealed = true
-            onward.textContent = 'Continue'
-            onward.className = 'main'
+            goOn()
             if (moves) onward.focus()
             update()
             for (const cell of rows.querySelectorAll('td[data-name="dS"]'))
                 cell.classList.add('new')
         },
+        answers[0],
     )
+    function goOn() {
+        onward.textContent = 'Continue'
+        onward.className = 'main'
+    }
+    if (revealed) goOn()
     const strip = stripView(context, {
         go(tensor) {
             const tour = [mainTour, optionsTour].find((t) =>
@@ -140,8 +163,9 @@ export function startView(context) {
     )
     let last = ''
     function update() {
-        const html = rowsHtml(context.trace.at, i, revealed)
+        const html = rowsHtml(context.trace.at, i, revealed, j)
         if (html !== last) rows.innerHTML = last = html
+        markAsked(rows, ['dS', i, j])
         triangle.update()
         strip.update()
     }

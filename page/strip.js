@@ -16,6 +16,15 @@ export const steps = [
     { step: 8, name: 'values', forward: ['O'], backward: ['dV', 'dA'] },
 ]
 
+/* What holds while a step is off. */
+const off = {
+    2: 'X = R',
+    3: 'U = X',
+    4: 'S = U',
+    5: 'every query attends to every key',
+    7: 'A = P',
+}
+
 /* leads(tensor): does the strip lead there? */
 export function stripView(context, { go, here, leads = () => true }) {
     const buttons = []
@@ -106,8 +115,11 @@ export function stripView(context, { go, here, leads = () => true }) {
             if (b.dataset.go === now) b.setAttribute('aria-current', 'step')
             else b.removeAttribute('aria-current')
         }
-        for (const s of context.trace?.steps || [])
-            columns[s.step - 1].classList.toggle('off', !s.on)
+        for (const s of context.trace?.steps || []) {
+            const column = columns[s.step - 1]
+            column.classList.toggle('off', !s.on)
+            column.title = s.on ? '' : `${s.name}: off, ${off[s.step]}`
+        }
         if (!element.contains(document.activeElement))
             rove(buttons.find((b) => b.dataset.go === now) || buttons.find((b) => !b.disabled))
     }

@@ -4,7 +4,10 @@
  *
  *     title     of the screen
  *     tensor    the quantity it is about: its formula and its sentence are shown; or none
+ *     as        the name that its cells have here, "S" where it is equal to R
+ *     forward   the tensors whose formulas are shown above it
  *     formula   another formula; false: none
+ *     why       where the formula comes from, in one line
  *     state     what differs from the paper example
  *     text      (trace) -> HTML of the idea
  *     figure    the tensors that are shown, and signs between them
@@ -12,8 +15,11 @@
  *     asks      the questions, one after the other
  *
  * A question hides what would give it away.  A wrong answer is told what would have to be true for
- * it, or which mistake computes it. */
-import { cellOptions, matrixView, shortName } from './matrix.js'
+ * it, or which mistake computes it.  What is answered stays so until the page is closed.
+ *
+ * Where optional steps are off, a matrix has several names; `names` of a tour says which one its
+ * texts use: { R: 'S' }. */
+import { axes, cellOptions, matrixView, shortName } from './matrix.js'
 import { el, escapeHtml, formulaHtml, numberText, readNumber } from './dom.js'
 import { paper } from './state.js'
 import { panels } from './panels.js'
@@ -39,89 +45,148 @@ export const ownFormula = (tensor) => tensor.formula.replace(/ \(\+ [^)]*dW[^)]*
 export const isNear = (answer, x) =>
     Math.abs(answer - x) <= Math.max(Math.abs(x) / 100, 0.005) + 1e-12
 
-/* The mistakes that give this answer at a cell: [{name, sentence, hint}]. */
-export function mistakesLike(engine, state, [name, row, column], answer, right) {
-    const found = []
+/* A text of the library with the names that a tour uses. */
+const renamed = (text, names = {}) =>
+    text.replace(/\b(dA|dR|A|R)(?=[_[])|\b(dA|dR)\b/g, (name) => names[name] || name)
+
+/* ------------------------------------------------------------------ what is wrong ------------- */
+
+/* What somebody types has two or three digits. */
+const rounding = 0.002
+const isRounded = (answer, x) => Math.abs(answer - x) <= rounding + 1e-12
+
+/* Mistakes that a tour speaks of nowhere, and those of a step that is off. */
+const foreign = /dW|head|group|own position|not complete|overwritten|temperature/
+const steps = [
+    ['dropout', /dropout|1\/\(1-p\)|dropped|from A$|from dA|from P$/],
+    ['mask', /mask|one key too|left out/],
+    ['bias', /bias/],
+    ['softcap', /softcap|slope/],
+    ['scale', /scale/],
+]
+function isForeign(name, state) {
+    const off = { ...state, scale: state.scale !== 1 }
+    return foreign.test(name) || steps.some(([step, names]) => !off[step] && names.test(name))
+}
+
+/* The mistake that comes nearest to this answer at a cell, or null: {name, sentence, hint}. */
+export function mistakeLike(engine, state, [name, row, column], answer) {
+    let best = null,
+        nearest = Infinity
     for (const mistake of engine.mistakes) {
+        if (isForeign(mistake.name, state)) continue
         const trace = engine.trace({ ...state, mistake: mistake.name }, { quick: true })
         const x = trace.ok ? trace.at[name]?.values[row][column] : NaN
-        if (Number.isFinite(x) && isNear(answer, x) && !isNear(x, right)) found.push(mistake)
+        const distance = Math.abs(answer - x)
+        if (!isRounded(answer, x) || distance > nearest - 1e-9) continue
+        best = mistake
+        nearest = distance
     }
-    return found
+    return best
 }
+
+/* ------------------------------------------------------------------ what was answered --------- */
+
+const memory = new Map() // what was answered on each screen: [k of a button, or what was typed]
+const visited = new Map()
+
+export function answersOf(screen) {
+    if (!memory.has(screen)) memory.set(screen, [])
+    return memory.get(screen)
+}
+
+/* The screen of a tour that was shown last. */
+export const lastScreen = (tour) => visited.get(tour.view) || 0
 
 /* ------------------------------------------------------------------ questions ----------------- */
 
-function verdict(place, good, html) {
+function verdict(place, good, html, is = '') {
     place.className = `verdict ${good ? 'right' : 'wrong'}`
-    place.innerHTML = `<strong>${good ? 'Right.' : 'No.'}</strong> ${html}`
+    const no = is ? `No, ${is}.` : 'No.'
+    place.innerHTML = `<strong>${good ? 'Right.' : no}</strong> ${html}`
 }
 
-/* A question and its buttons.  `done(moves)` is called when it is answered; moves: the focus goes
- * on to what comes next, as somebody without a mouse expects. */
-export function buttonsQuestion(context, { text, options, judge }, done) {
+/* A question and its buttons.  judge(k) says what button k is: {good, html, right, is}; right is
+ * the number of the right button, `is` the right answer as a part of a sentence: "it falls".
+ * `done(k, moves)` is called when it is answered; moves: the focus goes on to what comes next, as
+ * somebody without a mouse expects.  `before` is a k that was chosen before. */
+export function buttonsQuestion(context, { text, options, judge }, done, before) {
     const answer = el('p', { class: 'verdict', hidden: true })
     const group = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' })
     options.forEach((option, k) => {
         const b = el('button', { type: 'button' })
         b.innerHTML = formulaHtml(option)
         b.onclick = (event) => {
-            const { good, html, right } = judge(k)
-            answer.hidden = false
-            verdict(answer, good, html)
-            ;[...group.children].forEach((other, at) => {
-                other.disabled = true
-                other.classList.toggle('chosen', at === k)
-                other.classList.toggle('correct', at === right)
-            })
+            choose(k)
             context.say(answer.textContent)
-            done(event.detail === 0)
+            done(k, event.detail === 0)
         }
         group.append(b)
     })
+    function choose(k) {
+        const { good, html, right, is } = judge(k)
+        answer.hidden = false
+        verdict(answer, good, html, is)
+        ;[...group.children].forEach((other, at) => {
+            other.disabled = true
+            other.classList.toggle('chosen', at === k)
+            other.classList.toggle('correct', at === right)
+        })
+    }
+    if (before !== undefined) choose(before)
     const question = el('p', { class: 'ask' })
     question.innerHTML = text
     return el('div', { class: 'question' }, question, group, answer)
 }
 
-function signQuestion(context, screen, ask, done) {
+/* What is said about a cell: the tensor with the texts, and the names in them. */
+const saidOf = (context, screen, name) =>
+    context.trace.at[name === screen.as ? screen.tensor : name]
+
+function signQuestion(context, { screen, ask, tour }, done, before) {
     const [name, row, column] = ask.cell
-    const tensor = context.trace.at[name]
+    const tensor = saidOf(context, screen, name)
     const kind = tensor.gradient_of || name === 'delta' ? 'gradient' : 'forward'
-    const right = signOf(tensor, row, column)
-    const of = tensor.gradient_of || name
+    const right = signOf(context.trace.at[name], row, column)
+    const of = tensor.gradient_of && name.replace(/^d/, '')
     const about =
         name === 'delta'
             ? `Row q${row} of P`
-            : shortName(of, row, column, context.trace)
-              + (tensor.gradient_of
-                  ? ` = ${numberText(context.trace.at[of].values[row][column])}`
-                  : '')
+            : shortName(of || name, row, column, context.trace)
+              + (of ? ` = ${numberText(context.trace.at[of].values[row][column])}` : '')
     const signs = [1, -1, 0]
+    const question = tensor.question.replace(/ \([-+0]\)/g, '')
+    const asked = ask.lead
+        ? `${ask.lead} ${question[0].toLowerCase()}${question.slice(1)}`
+        : question
     return buttonsQuestion(
         context,
         {
-            text: `<b>${about}</b>: ${escapeHtml(tensor.question.replace(/ \([-+0]\)/g, ''))}`,
+            text: `<b>${about}</b>: ${escapeHtml(asked)}`,
             options: signs.map((s) => words[kind][s]),
             judge(k) {
                 const good = signs[k] === right
-                const then = !good && ask.then ? ask.then(context.trace, signs[k]) + ' ' : ''
-                const because = ask.because ? ' ' + ask.because(context.trace) : ''
-                const is = words[kind][right].replace(/^it/, 'It')
-                const correction = good ? '' : `${kind === 'gradient' ? is : `It is ${is}`}. `
-                const answer = ask.answer ? ask.answer(context.trace) : formulaHtml(tensor.answer)
+                const said = [
+                    !good && ask.then && ask.then(context.trace, signs[k]),
+                    ask.answer
+                        ? ask.answer(context.trace)
+                        : formulaHtml(renamed(tensor.answer, tour.names)),
+                    (good || !ask.then) && ask.because && ask.because(context.trace),
+                ]
                 return {
                     good,
                     right: signs.indexOf(right),
-                    html: correction + then + answer + because,
+                    is: (kind === 'gradient' ? '' : 'it is ') + words[kind][right],
+                    html: said.filter(Boolean).join(' '),
                 }
             },
         },
         done,
+        before,
     )
 }
 
-function choiceQuestion(context, screen, ask, done) {
+function choiceQuestion(context, { ask }, done, before) {
     return buttonsQuestion(
         context,
         {
@@ -130,18 +195,27 @@ function choiceQuestion(context, screen, ask, done) {
             judge(k) {
                 const { trace, engine, state } = context
                 const right = ask.right(trace, engine, state)
-                const then = k !== right && ask.then ? (ask.then(context.trace, k) || '') + ' ' : ''
-                return { good: k === right, right, html: then + ask.because(trace, engine, state) }
+                const then = k !== right && ask.then ? (ask.then(trace, k) || '') + ' ' : ''
+                return {
+                    good: k === right,
+                    right,
+                    is: ask.is ? ask.is(trace) : ask.options(trace)[right],
+                    html: then + ask.because(trace, engine, state),
+                }
             },
         },
         done,
+        before,
     )
 }
 
 /* A number: as often as somebody likes, until it is right or shown. */
-function numberQuestion(context, screen, ask, done) {
+function numberQuestion(context, { screen, ask, tour }, done, before) {
     const [name, row, column] = ask.cell
-    const right = ask.value ? ask.value(context.trace) : context.trace.at[name].values[row][column]
+    const { values } = name === 'J' ? context.trace.jacobian : context.trace.at[name]
+    const right = ask.value ? ask.value(context.trace) : values[row][column]
+    const texts = saidOf(context, screen, name)
+    const own = shortName(name, row, column, context.trace)
     const id = `answer-${name}-${row}-${column}`
     const input = el('input', {
         id,
@@ -151,28 +225,34 @@ function numberQuestion(context, screen, ask, done) {
         size: 8,
     })
     const answer = el('p', { class: 'verdict', hidden: true })
-    const arithmetic = () =>
-        ask.worked
-            ? ask.worked(context.trace)
-            : formulaHtml(context.cell({ name, row, column }).text)
-    const told = () => `${arithmetic()}.${ask.because ? ' ' + ask.because(context.trace) : ''}`
-    const finish = (good, html) => {
+    function told() {
+        const cell = { name: texts ? texts.name : name, row, column }
+        const arithmetic = formulaHtml(renamed(context.cell(cell).text, tour.names))
+        const worked = ask.worked ? ask.worked(context.trace, arithmetic) : `${arithmetic}.`
+        return worked + (ask.because ? ' ' + ask.because(context.trace) : '')
+    }
+    function show(typed) {
+        const good = isNear(readNumber(typed), right)
         for (const control of form.querySelectorAll('input, button')) control.disabled = true
+        input.value = typed
         answer.hidden = false
-        if (good) verdict(answer, true, html)
-        else [answer.className, answer.innerHTML] = ['verdict', html]
+        if (good) verdict(answer, true, told())
+        else [answer.className, answer.innerHTML] = ['verdict', told()]
+    }
+    function finish(typed) {
+        show(typed)
         context.say(answer.textContent)
-        done(true)
+        done(typed, true)
     }
     const form = el(
         'form',
         { class: 'options' },
-        el('label', { for: id }, ask.label || `${shortName(name, row, column, context.trace)} =`),
+        el('label', { for: id }, ask.label || `${own} =`),
         input,
         el('button', { type: 'submit' }, 'Check'),
         el(
             'button',
-            { type: 'button', class: 'plain', onclick: () => finish(false, told()) },
+            { type: 'button', class: 'plain', onclick: () => finish('') },
             'Show it',
         ),
     )
@@ -185,7 +265,7 @@ function numberQuestion(context, screen, ask, done) {
             answer.className = 'verdict wrong'
             answer.textContent = 'Please answer with a number, such as 0.5.'
         } else if (isNear(x, right)) {
-            return finish(true, told())
+            return finish(input.value)
         } else {
             verdict(answer, false, explain(x))
         }
@@ -193,28 +273,30 @@ function numberQuestion(context, screen, ask, done) {
         input.select()
     }
     function explain(x) {
-        const like =
-            /^d/.test(name) && !ask.value
-                ? mistakesLike(context.engine, context.state, ask.cell, x, right)
-                : []
-        const tensor = context.trace.at[name]
-        if (like.length) {
-            const first = like[0]
-            const others = like
-                .slice(1, 3)
-                .map((m) => `\u201c${m.name}\u201d`)
-                .join(' or ')
-            return (
-                `${numberText(x)} comes from the mistake \u201c${first.name}\u201d`
-                + `${others ? `, or ${others}` : ''}: ${formulaHtml(first.sentence)} Try again.`
-            )
+        const said = numberText(x)
+        if (!ask.value) {
+            for (const [i, line] of values.entries())
+                for (const [j, value] of line.entries())
+                    if (isRounded(x, value))
+                        return (
+                            `${said} is ${shortName(name, i, j, context.trace)}; asked is `
+                            + `${own}. Try again.`
+                        )
         }
+        const usual = ask.usual?.(context.trace).find(({ value }) => isRounded(x, value))
+        if (usual) return `${usual.text} Try again.`
         if (isNear(-x, right)) return 'The size is right, the sign is not. Try again.'
+        const mistake =
+            /^d/.test(name) && !ask.value && mistakeLike(context.engine, context.state, ask.cell, x)
+        if (mistake)
+            return (
+                `${said} comes from the mistake \u201c${mistake.name}\u201d: `
+                + `${formulaHtml(mistake.sentence)} Try again.`
+            )
+        const formula = texts ? renamed(ownFormula(texts), tour.names) : screen.formula
         return (
-            `${numberText(x)} is not it.`
-            + (ask.value
-                ? ' Try again.'
-                : ` Put the numbers into ${formulaHtml(ownFormula(tensor))}.`)
+            `${said} is not it.`
+            + (ask.value ? ' Try again.' : ` Put the numbers into ${formulaHtml(formula)}.`)
         )
     }
     const text = ask.text
@@ -222,6 +304,7 @@ function numberQuestion(context, screen, ask, done) {
         : 'And its value? Two digits after the point are enough.'
     const question = el('p', { class: 'ask' })
     question.innerHTML = text
+    if (before !== undefined) show(before)
     return el('div', { class: 'question' }, question, form, answer)
 }
 
@@ -229,10 +312,27 @@ const makers = { sign: signQuestion, choice: choiceQuestion, number: numberQuest
 
 /* ------------------------------------------------------------------ a screen ------------------ */
 
+/* In every matrix of `root`, the cell that is asked for now, [name, row, column] or null, is marked;
+ * the others that are hidden have a light dot. */
+export function markAsked(root, cell) {
+    for (const td of root.querySelectorAll('td.asked, td[aria-current]')) {
+        const { name, row, column } = td.dataset
+        const now = cell && name === cell[0] && +row === cell[1] && +column === cell[2]
+        if (now && td.classList.contains('asked')) td.setAttribute('aria-current', 'true')
+        else td.removeAttribute('aria-current')
+        const label = td.getAttribute('aria-label').replace(`: ${dot}, `, ': ')
+        td.setAttribute('aria-label', label)
+    }
+}
+export const dot = '\u00b7'
+
 /* One screen with its questions, and `onward` under them; `ended(moves)` is called when the last
  * one is answered. */
-export function screenView(context, screen, onward, ended) {
-    const open = new Set(screen.asks || [])
+export function screenView(context, tour, number, onward, ended) {
+    const screen = tour.screens[number]
+    const asks = screen.asks || [],
+        answers = answersOf(`${tour.view} ${number}`)
+    const open = new Set(asks)
     const known = new Set() // cells whose sign is known: "dS 0 1"
     const views = []
 
@@ -240,17 +340,26 @@ export function screenView(context, screen, onward, ended) {
     const hiddenIn = (name, all) => (row, column) => {
         if (context.state.mistake) return false
         for (const ask of open) {
-            if (ask.hides?.includes(name)) return mark(name, row, column)
-            if (!ask.cell || ask.shows || ask.cell[0] !== name) continue
+            if (ask.hides?.includes(name) || ask.hides?.includes(`${name} ${row}`))
+                return mark(name, row, column)
+            if (!ask.cell || ask.shows || ask.kind === 'choice' || ask.cell[0] !== name) continue
             if (all || (ask.cell[1] === row && ask.cell[2] === column))
                 return mark(name, row, column)
         }
         return false
     }
-    const mark = (name, row, column) =>
-        known.has(`${name} ${row} ${column}`)
-            ? marks[signOf(context.trace.at[name], row, column)]
-            : true
+    const cellNow = () => [...open][0]?.cell
+    const mark = (name, row, column) => {
+        const cell = `${name} ${row} ${column}`
+        if (known.has(cell)) return marks[signOf(context.trace.at[name], row, column)]
+        return cell === cellNow()?.join(' ') ? true : dot
+    }
+
+    /* A picture of one query looks at what is asked for. */
+    let looked = null
+    const looking = Object.create(context, {
+        state: { get: () => (looked ? { ...context.state, ...looked } : context.state) },
+    })
 
     const figure = el('div', { class: 'figure' }),
         wide = el('div', { class: 'wide' })
@@ -270,7 +379,7 @@ export function screenView(context, screen, onward, ended) {
         sign = null
     }
     if (screen.panel) {
-        const view = panels[screen.panel](context, {
+        const view = panels[screen.panel](looking, {
             hidden: (name) => hiddenIn(name, true),
             revealed: () => open.size === 0,
         })
@@ -280,38 +389,50 @@ export function screenView(context, screen, onward, ended) {
     }
 
     const questions = el('div', { class: 'questions' })
-    const asks = [...(screen.asks || [])]
-    function next(moves) {
-        const ask = asks.shift()
+    function next(k, moves) {
+        const ask = asks[k],
+            before = answers[k]
         if (!ask) return ended(moves)
-        const question = makers[ask.kind](context, screen, ask, (goesOn) => {
+        const close = (goesOn) => {
             open.delete(ask)
             if (ask.kind === 'sign') known.add(ask.cell.join(' '))
-            update()
-            next(goesOn)
-        })
+            next(k + 1, goesOn)
+        }
+        const done = (answer, goesOn) => {
+            answers[k] = answer
+            close(goesOn)
+            if (ask.sets) context.change(ask.sets, { undo: false })
+            else update()
+        }
+        const question = makers[ask.kind](context, { screen, ask, tour }, done, before)
         questions.append(question)
-        if (moves) question.querySelector('input, button').focus()
+        if (before !== undefined) close(false)
+        else if (moves) question.querySelector('input, button').focus()
     }
 
     const about = screen.tensor && context.trace.at[screen.tensor]
+    const own = (text) => formulaHtml(renamed(text, tour.names))
     const idea = el('div', { class: 'idea' })
-    if (screen.formula !== false) {
-        const formula = el('p', { class: 'formula' })
-        formula.innerHTML = formulaHtml(screen.formula || ownFormula(about))
-        idea.append(formula)
+    const line = (kind, html) => {
+        const p = el('p', { class: kind })
+        p.innerHTML = html
+        idea.append(p)
     }
-    const text = el('p', { class: 'text' })
-    text.innerHTML = (about ? formulaHtml(about.sentence) + ' ' : '') + screen.text(context.trace)
-    idea.append(text)
+    for (const name of screen.forward || []) line('formula', own(context.trace.at[name].formula))
+    if (screen.formula !== false) line('formula', own(screen.formula || ownFormula(about)))
+    line('text', (about ? own(about.sentence) + ' ' : '') + screen.text(context.trace))
+    if (screen.why) line('why', formulaHtml(screen.why))
 
     const side = el('div', { class: 'side' }, idea, questions)
     side.append(onward)
     const element = el('div', { class: 'screen-body' }, side, figure, wide)
     function update() {
+        const cell = cellNow()
+        if (cell && axes(cell[0]) === 'qk') looked = { i: cell[1], j: cell[2] }
         for (const view of views) view.update()
+        markAsked(figure, cell)
     }
-    next(false)
+    next(0, false)
     update()
     return { element, update }
 }
@@ -331,7 +452,10 @@ export function tourView(context, tour) {
     const body = el('div')
     const back = el('button', { type: 'button', onclick: () => go(at() - 1) }, 'Back')
     const next = el('button', { type: 'button', onclick: () => go(at() + 1) })
-    const buttons = el('p', { class: 'onward' }, back, next)
+    const away = el('a', { class: 'button', href: `#view=${tour.next.view}`, hidden: true })
+    away.dataset.view = tour.next.view
+    away.textContent = tour.next.text
+    const buttons = el('p', { class: 'onward' }, back, next, away)
     const links = el('p', { class: 'links', hidden: true })
     links.innerHTML = tour.end
     const strip = stripView(context, {
@@ -351,17 +475,20 @@ export function tourView(context, tour) {
 
     function build() {
         const screen = tour.screens[(built = at())]
+        visited.set(tour.view, built)
         where.textContent = `${tour.name}, ${built + 1} of ${count}`
         title.innerHTML = formulaHtml(screen.title)
         back.disabled = built === 0
         next.hidden = built === count - 1
         links.hidden = built < count - 1
+        away.hidden = true
         next.textContent = 'Skip'
         next.className = 'plain'
-        view = screenView(context, screen, buttons, (moves) => {
+        view = screenView(context, tour, built, buttons, (moves) => {
             next.textContent = 'Continue'
             next.className = 'main'
-            if (moves) (next.hidden ? back : next).focus()
+            away.hidden = built < count - 1
+            if (moves) (next.hidden ? away : next).focus()
         })
         body.replaceChildren(view.element)
     }

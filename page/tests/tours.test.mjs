@@ -2,7 +2,7 @@
 // wrong ones.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openPage } from './browser.mjs'
+import { openPage, showLink } from './browser.mjs'
 import { mainTour, optionsTour } from '../screens.js'
 
 // What is right, screen by screen, worked out by hand: what a button says, or what is typed.
@@ -24,7 +24,7 @@ const answers = {
         ['rows of dS sum to 0'],
     ],
     options: [
-        ['it falls (\u2212)', '0.11'],
+        ['it falls (\u2212)', '-0.145'],
         ['it falls (\u2212)', '0.04'],
         ['it falls (\u2212)', '-0.05'],
         ['it stays (0)', '-0.33'],
@@ -44,7 +44,7 @@ async function answer(page, k, right, wrong) {
     if (await place.locator('input').count()) {
         await place.locator('input').fill(wrong ? '99' : right)
         await place.getByRole('button', { name: 'Check' }).click()
-        assert.match(await verdict.innerText(), wrong ? /^No\. 99 / : /^Right\. /)
+        assert.match(await verdict.innerText(), wrong ? /^No\. 99 is not it/ : /^Right\. /)
         if (wrong) await place.getByRole('button', { name: 'Show it' }).click()
         return
     }
@@ -52,7 +52,7 @@ async function answer(page, k, right, wrong) {
     assert.ok(options.includes(right), `${right} is not among ${options}`)
     const said = wrong ? options.find((text) => text !== right) : right
     await place.getByRole('button', { name: said, exact: true }).click()
-    assert.match(await verdict.innerText(), wrong ? /^No\. ..../ : /^Right\. ..../)
+    assert.match(await verdict.innerText(), wrong ? /^No, [^.]{3,40}\. ..../ : /^Right\. ..../)
     assert.match(
         await place.locator('.correct').innerText(),
         new RegExp(right.replace(/[()+]/g, '\\$&')),
@@ -88,7 +88,7 @@ for (const tour of tours)
             assert.ok(await page.locator('h1').isVisible())
         })
 
-test('a screen has at most 60 words before its question', async () => {
+test('a screen has at most 70 words before its question, its signs apart', async () => {
     const page = await openPage()
     for (const tour of tours)
         for (const screen of tour.screens.keys()) {
@@ -99,12 +99,53 @@ test('a screen has at most 60 words before its question', async () => {
                 (n) => document.querySelector('.where')?.textContent.includes(n),
                 `${tour.name}, ${screen + 1} of`,
             )
-            const text = await page.locator('.idea .text').innerText()
-            assert.ok(
-                text.split(/\s+/).length <= 60,
-                `${tour.name} ${screen + 1}: ${text.split(/\s+/).length} words`,
-            )
+            const texts = await page.locator('.idea .text, .idea .why').allInnerTexts()
+            const words = texts
+                .join(' ')
+                .split(/\s+/)
+                .filter((word) => /[a-z]/i.test(word))
+            assert.ok(words.length <= 70, `${tour.name} ${screen + 1}: ${words.length} words`)
         }
+})
+
+test('each gradient of the tour says where its formula comes from', async () => {
+    const page = await openPage()
+    for (const [screen, formula] of [
+        [5, 'dVj = \u03a3i Pij dOi'],
+        [6, 'dPij = dOi \u00b7 Vj'],
+        [7, '\u2202Pj / \u2202Sk = (1[j=k] ej Z \u2212 ej ek) / Z2 = Pj (1[j=k] \u2212 Pk)'],
+        [8, '\u03a3j Pj dPj = \u03a3j Pj (dO \u00b7 Vj) = dO \u00b7 (\u03a3j Pj Vj) = dO \u00b7 O'],
+        [9, 'Pk dPk \u2212 Pk \u03a3j Pj dPj = Pk (dPk \u2212 delta)'],
+        [10, 'dQi = \u03a3j dSij Kj'],
+        [11, 'dKj = \u03a3i dSij Qi'],
+    ]) {
+        await showLink(page, `#view=tour&screen=${screen}`)
+        const why = (await page.locator('.why').textContent()).replace(/\s+/g, ' ')
+        assert.ok(why.includes(formula), `${screen + 1}: ${why}`)
+    }
+})
+
+test('the tour calls a matrix by one name, the options have both formulas', async () => {
+    const page = await openPage()
+    for (const screen of mainTour.screens.keys()) {
+        await showLink(page, `#view=tour&screen=${screen}`)
+        assert.equal(
+            await page.locator('.figure td:is([data-name="R"], [data-name="A"])').count(),
+            0,
+        )
+        const said = await page.locator('.side').innerText()
+        assert.doesNotMatch(said, /\b(dA|dR|[AR](ij|\[))/, `${screen + 1}`)
+    }
+    for (const screen of optionsTour.screens.keys()) {
+        await showLink(page, `#view=options&screen=${screen}`)
+        const count = await page.locator('.idea .formula').count()
+        assert.ok(screen === 5 ? count === 0 : count >= 2, `${screen + 1}: ${count}`)
+    }
+    await showLink(page, '#view=tour&screen=2')
+    assert.equal(
+        await page.locator('.strip li[data-step="3"]').getAttribute('title'),
+        'softcap: off, U = X',
+    )
 })
 
 test('what is asked for stands nowhere on the screen before it is answered', async () => {
@@ -112,10 +153,21 @@ test('what is asked for stands nowhere on the screen before it is answered', asy
     assert.equal(await page.locator('td.asked').count(), 6)
     assert.equal(await page.locator('td.asked[data-value]').count(), 0)
     assert.doesNotMatch(await page.locator('#view').innerHTML(), /0\.22/)
+    const asked = page.locator('td[aria-current]'),
+        ring = page.locator('.triangle circle.looked')
+    assert.deepEqual(await asked.allInnerTexts(), ['?'])
+    assert.equal(await asked.getAttribute('aria-label'), 'dS, query 0, key 0: not shown yet')
+    assert.equal(await ring.getAttribute('data-key'), '0')
+    assert.equal(
+        await page.locator('td[data-name="dS"]').nth(2).getAttribute('aria-label'),
+        'dS, query 0, key 2: not shown yet',
+    )
     await page.locator('td[data-name="dS"]').nth(1).hover()
     assert.equal(await page.locator('#arithmetic').innerText(), '')
     await question(page, 0).getByRole('button', { name: 'it rises (+)' }).click()
     assert.equal(await page.locator('td[data-name="dS"]').first().innerText(), '+')
+    assert.equal(await asked.getAttribute('data-column'), '1', 'the question after it')
+    assert.equal(await ring.getAttribute('data-key'), '1')
 })
 
 // TEACHING: each of these is what a known mistake computes at dS[q0,k1].
@@ -126,7 +178,6 @@ const known = {
     0.82: 'delta of the row',
     1.0: 'delta of ones',
     0.66: 'dO transposed',
-    '-0.22': 'sign',
 }
 test('a wrong number is told by the name of the mistake that computes it', async () => {
     const page = await openPage({ hash: '#view=tour&screen=9' })
@@ -136,15 +187,121 @@ test('a wrong number is told by the name of the mistake that computes it', async
         await question(page, 1).locator('input').press('Enter')
         const text = await question(page, 1).locator('.verdict').innerText()
         assert.ok(text.includes(`\u201c${name}`), `${number}: ${text}`)
+        assert.equal(text.match(/\u201c/g).length, 1, `one name: ${text}`)
     }
     await question(page, 1).locator('input').fill('about 0.2')
     await question(page, 1).locator('input').press('Enter')
     assert.match(await question(page, 1).locator('.verdict').innerText(), /answer with a number/)
 })
 
+// Screen, what is typed as its number, and what it is told.
+const explained = [
+    ['#view=tour&screen=9', '-.22', /The size is right, the sign is not/],
+    ['#view=tour&screen=9', '-0.29', /is dS\[q0,k2\]; asked is dS\[q0,k1\]/],
+    ['#view=tour&screen=9', '0.67', /is not it\. Put the numbers into dS/],
+    ['#view=tour&screen=10', '0.2887', /is dQ\[q0,d0\]; asked is dQ\[q0,d1\]/],
+    ['#view=tour&screen=10', '0.289', /is dQ\[q0,d0\]; asked is dQ\[q0,d1\]/],
+    ['#view=tour&screen=7', '0.56', /0\.56 is 0\.7 \u00b7 \(1 \u2212 0\.2\)/],
+    ['#view=tour&screen=7', '0.14', /The size is right/],
+    ['#view=tour&screen=1', '1.1', /is S\[q1,k1\]; asked is S\[q0,k1\]/],
+    ['#view=tour&screen=1', '5', /is not it\. Put the numbers into Sij/],
+]
+test('a wrong number is told which cell, which term or which sign it is', async () => {
+    const page = await openPage()
+    for (const [link, number, told] of explained) {
+        await page.evaluate(() => {
+            location.hash = ''
+        })
+        await showLink(page, link)
+        const first = question(page, 0)
+        if (await first.locator('.options button:enabled').count())
+            await first.locator('.options button').first().click()
+        await question(page, 1).locator('input').fill(number)
+        await question(page, 1).locator('input').press('Enter')
+        assert.match(await question(page, 1).locator('.verdict').innerText(), told, number)
+    }
+})
+
+test('no mistake is named that the tour does not speak of', async () => {
+    const { mistakeLike } = await import('../tour.js')
+    const asked = []
+    const engine = {
+        mistakes: [
+            'dW left out',
+            'heads in turn',
+            'dV of the own position',
+            'dropout forgotten',
+            'dV from P',
+            'delta from A',
+            'mask forgotten',
+            'dbias scaled',
+            'no slope of the softcap',
+            'no scale in dQ',
+            'no delta',
+        ].map((name) => ({ name })),
+        trace(state) {
+            asked.push(state.mistake)
+            return { ok: true, at: { dS: { values: [[1.2]] } } }
+        },
+    }
+    const off = { scale: 1, softcap: 0, dropout: 0, bias: null, mask: null }
+    assert.equal(mistakeLike(engine, off, ['dS', 0, 0], 1.2).name, 'no delta')
+    assert.deepEqual(asked, ['no delta'])
+    assert.equal(mistakeLike(engine, off, ['dS', 0, 0], 1.203), null, 'beyond rounding')
+    assert.equal(
+        mistakeLike(engine, { ...off, dropout: 0.5 }, ['dS', 0, 0], 1.2).name,
+        'dropout forgotten',
+    )
+})
+
+test('what is answered stays so; the tab leads to the screen that was left', async () => {
+    const page = await openPage()
+    await page.getByRole('button', { name: 'it falls (\u2212)' }).click()
+    const told = await page.locator('.verdict').innerText()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await answer(page, 0, 'd0 alone', true)
+    const first = await page.locator('.verdict').innerText()
+    await next(page).click()
+    await answer(page, 0, 'positive (+)', false)
+    await question(page, 1).locator('input').fill('0.693')
+    await question(page, 1).getByRole('button', { name: 'Check' }).click()
+    const second = await page.locator('.verdict').allInnerTexts()
+    await page.getByRole('button', { name: 'Back', exact: true }).click()
+    assert.equal(await page.locator('.verdict').innerText(), first)
+    assert.equal(await next(page).innerText(), 'Continue')
+    await next(page).click()
+    assert.deepEqual(await page.locator('.verdict').allInnerTexts(), second)
+    assert.equal(await page.locator('.question input').inputValue(), '0.693')
+    assert.equal(await page.locator('#view td.asked').count(), 0)
+    await page.locator('.top a[data-view="start"]').click()
+    assert.equal(await page.locator('.verdict').innerText(), told)
+    await page.locator('.top a[data-view="tour"]').click()
+    assert.match(await page.locator('.where').innerText(), /^Tour, 2 of/)
+})
+
+test('the last screen makes the mistake that it asked about, and leads on', async () => {
+    const page = await openPage({ hash: '#view=tour&screen=13' })
+    const onward = page.getByRole('link', { name: 'Continue: the options' })
+    assert.equal(await onward.count(), 0)
+    await answer(page, 0, 'rows of dS sum to 0', false)
+    assert.equal(await page.locator('.broken select').inputValue(), 'no delta')
+    await onward.click()
+    assert.match(await page.locator('.where').innerText(), /^Options, 1 of 6/)
+    assert.ok(await page.locator('td.asked').count(), 'without the mistake, numbers are hidden')
+})
+
+test('an empty row is not given away', async () => {
+    const page = await openPage({ hash: '#view=options&screen=5' })
+    const zeros = page.locator('td[data-row="0"][data-value="0"]:not([data-name="keep"])')
+    assert.equal(await zeros.count(), 0)
+})
+
 for (const [name, verdict] of [
     ['it rises (+)', /^Right\./],
-    ['it falls (\u2212)', /^No\. It would fall if dP of key 1 lay below 4\.9/],
+    [
+        'it falls (\u2212)',
+        /^No, it rises \(\+\)\. To fall, the dP of key 1 would have to lie below delta, 4\.9; it is 6/,
+    ],
 ])
     test(`the first screen, answered with "${name}"`, async () => {
         const page = await openPage()
@@ -167,7 +324,7 @@ for (const [name, verdict] of [
 test('the strip leads from every step to its screen', async () => {
     const page = await openPage()
     for (const [tensor, title] of [
-        ['R', 'R: the scores'],
+        ['R', 'S: the scores'],
         ['dS', 'dS: above'],
         ['delta', 'delta:'],
         ['U', 'Softcap'],
