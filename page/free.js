@@ -108,7 +108,7 @@ const given = ['Q', 'K', 'V', 'dO', 'bias']
 export function stepped(text, direction) {
     const logarithm = /^\s*ln\s*(\d+)\s*$/.exec(text)
     if (logarithm) return `ln ${Math.max(1, Number(logarithm[1]) + direction)}`
-    const x = Number(text)
+    const x = numberOf(text).value
     return Number.isFinite(x) ? String(Number((x + direction / 10).toFixed(6))) : '0'
 }
 
@@ -685,8 +685,7 @@ export function freeView(context) {
             'p',
             { class: 'text' },
             'The forward runs from left to right; under each matrix stands its gradient. '
-                + 'Q, K, V, dO, bias and keep are given. Choose a matrix, then a cell, and write '
-                + '0.5 or ln 7.',
+                + 'Choose a matrix that is given (Q, K, V, dO, bias), then a cell: write 0.5 or ln 7.',
         ),
         el(
             'div',
