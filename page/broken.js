@@ -193,7 +193,7 @@ export function brokenView(context) {
             chips,
             pair,
         ),
-        el('div', {}, question, checks, conclusion),
+        el('div', {}, question, conclusion, checks),
     )
 
     let sorted = null,

@@ -744,7 +744,7 @@ export function freeView(context) {
         if (positions.textContent !== where) positions.textContent = where
         if (!context.trace.at[chosen]) chosen = 'Q'
         for (const view of views) view.update()
-        lossText.textContent = `loss = ${numberText(context.trace.loss)}`
+        lossText.textContent = `loss = \u03a3 dO O = ${numberText(context.trace.loss)}`
         updatePreset()
         for (const f of [...scoreFields, ...checkFields, ...windowFields, ...sizeFields, ...copies]) f.update()
         undo.disabled = !context.canUndo

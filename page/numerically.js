@@ -187,8 +187,8 @@ function remark(errors, h, state, name, formula, steps) {
         return (
             'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.' +
             (nearest.five > nearest.two
-                ? ' Five points are worse here: they also use x \u00b1 2h, so far away that the ' +
-                  'loss no longer looks like a polynomial.'
+                ? ' Five points are worse here: they also use x \u00b1 2h, where the ' +
+                  'derivatives that they do not cancel weigh more.'
                 : '')
         )
     }

@@ -28,7 +28,7 @@ export const powerOfTen = (exponent) =>
 export function scientific(x, digits = 2) {
     const [mantissa, exponent] = x.toExponential(digits - 1).split('e')
     if (x === 0) return '0'
-    if (exponent >= -3 && exponent <= 3) return String(Number(x.toPrecision(digits)))
+    if (exponent >= -2 && exponent <= 3) return String(Number(x.toPrecision(digits)))
     const factor = String(Number(mantissa))
     return (factor === '1' ? '' : `${factor} \u00b7 `) + powerOfTen(Number(exponent))
 }

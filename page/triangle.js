@@ -153,8 +153,10 @@ function captionOf(scene, answers, j) {
                 '(\u2212).',
             corners[j].masked
                 ? ''
-                : `The dotted line is parallel to it, through key ${j}: the farther it lies from ` +
-                      'O, the more the score of that key matters for its P.',
+                : `The dotted line through key ${j} is parallel to it` +
+                      (Dv > 2
+                          ? '.'
+                          : ': dS is P, times the length of dO, times the distance of the lines.'),
         )
     if (Dv === 1) parts.push('Values with one element lie on a line.')
     if (Dv > 2)
@@ -201,7 +203,7 @@ function numbersTable(trace, i) {
 /* ------------------------------------------------------------------ the view ------------------ */
 
 const rounded = (x) => String(Number(x.toFixed(4)) + 0)
-const rate = 0.5 // of a step down
+const rate = 0.5 // of a step down; half of it, and so on, where that would raise the loss
 
 /* Does a point lie among the corners that are read, or on their border?  In the plane alone. */
 export function isReached(scene, at) {
@@ -244,8 +246,9 @@ export function triangleView(context, options = {}) {
     let before = null,
         losses = []
 
-    const lossNow = () => {
-        const { state, trace } = context
+    const lossNow = () => lossIn(context.trace)
+    const lossIn = (trace) => {
+        const { state } = context
         if (!target) return trace.loss
         return trace.at.O.values[state.i].reduce((sum, x, d) => sum + (x - target[d]) ** 2 / 2, 0)
     }
@@ -261,15 +264,17 @@ export function triangleView(context, options = {}) {
         let left = count
         const one = () => {
             const { state: now, trace } = context
-            const down = (name) =>
+            const down = (name, size) =>
                 trace.at[name].values.map((row, i) =>
-                    row.map((x, d) => rounded(x - rate * trace.at['d' + name].values[i][d])),
+                    row.map((x, d) => rounded(x - size * trace.at['d' + name].values[i][d])),
                 )
-            const moved = { Q: down('Q'), K: down('K') }
-            if (target) {
-                const next = context.engine.trace({ ...now, ...moved }, { quick: true })
-                if (next.ok) moved.dO = dOTowards(next.at.O.values, now.i)
+            let moved, next
+            for (let size = rate; size > rate / 1000; size /= 2) {
+                moved = { Q: down('Q', size), K: down('K', size) }
+                next = context.engine.trace({ ...now, ...moved }, { quick: true })
+                if (next.ok && lossIn(next) <= lossNow()) break
             }
+            if (target && next.ok) moved.dO = dOTowards(next.at.O.values, now.i)
             stepping = true
             const message = inPlace(picture, () => context.change(moved, { undo: left === count }))
             stepping = false
