@@ -321,7 +321,7 @@ export function brokenView(context) {
                 if (open)
                     parts.push(
                         el('span', { class: 'detail' }, x.detail),
-                        el('span', { class: 'detail' }, `Why: ${reasons[x.name]}.`),
+                        el('span', { class: 'detail' }, `It should hold: ${reasons[x.name]}.`),
                     )
                 return el(
                     'li',
