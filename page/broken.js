@@ -7,6 +7,32 @@
 import { el, formulaHtml } from './dom.js'
 import { axes, cellHtml, cellName, cellOptions, shown } from './matrix.js'
 
+/* Why each identity holds, in a clause. */
+const reasons = {
+    'rows of dS': 'adding one number to a row of S does not change its softmax',
+    'the Jacobian': 'dS is the Jacobian of the softmax times dP',
+    delta: 'O is the sum of A V, so dO \u00b7 O is the sum of P dP',
+    'Q and K': 'only their product counts: Q twice and K half as large change nothing',
+    'V and the loss': 'the loss is linear in V, so V dV adds up to it',
+    'columns of dV': 'adding one vector to all values adds it to O, times the row sums of A',
+    'columns of dK': 'adding one vector to all keys moves all scores of a row alike',
+    dbias: 'adding one number to the whole bias moves all scores of a row alike',
+    'numerical values': 'as h shrinks, this quotient becomes the derivative',
+}
+
+/* What a mistake needs to make a difference, where its name tells. */
+const needs = [
+    [/head/, 'several heads'],
+    [/temperature/, 'another temperature than 1'],
+    [/bias/, 'a bias'],
+    [/slope|softcap/, 'a softcap'],
+    [/scale/, 'another scale than 1'],
+    [/dropout|dropped|^(delta|dS|dV) from (A|dA|P)$/, 'dropout'],
+    [/dW/, 'a loss that reads the weights'],
+    [/mask|key too/, 'a mask'],
+]
+const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
+
 const gradients = ['dV', 'dA', 'dP', 'delta', 'dS', 'dbias', 'dU', 'dX', 'dR', 'dQ', 'dK']
 
 /* ------------------------------------------------------------------ which mistakes show ------- */
@@ -167,7 +193,7 @@ export function brokenView(context) {
             chips,
             pair,
         ),
-        el('div', {}, question, checks, conclusion),
+        el('div', {}, question, conclusion, checks),
     )
 
     let sorted = null,
@@ -195,8 +221,13 @@ export function brokenView(context) {
         if (key === listKey || !sorted) return
         listKey = key
         const option = (m) => el('option', { value: m.name }, m.name)
-        const group = (label, members) =>
-            members.length ? el('optgroup', { label }, ...members.map(option)) : null
+        const silent = (m) => {
+            const need = needOf(m.name)
+            const text = need ? `${m.name} (needs ${need})` : m.name
+            return el('option', { value: m.name, disabled: true }, text)
+        }
+        const group = (label, members, make = option) =>
+            members.length ? el('optgroup', { label }, ...members.map(make)) : null
         const groups = gradients.map((name) => {
             const step = trace.at[name]?.step
             return group(
@@ -210,19 +241,21 @@ export function brokenView(context) {
             group(
                 'not visible on this input',
                 sorted.filter((m) => !m.first),
+                silent,
             ) || '',
         )
         select.value = state.mistake
         const count = sorted.filter((m) => m.first).length
         hint.textContent =
             `${count} of ${sorted.length} mistakes make a difference on this input; they are ` +
-            'sorted by the first gradient that they make wrong.'
+            'sorted by the first gradient that they make wrong. The others stand at the end.'
     }
 
     function walk(by) {
-        const { options, selectedIndex } = select
-        const next = options[(selectedIndex + by + options.length) % options.length]
-        choose(next.value)
+        const open = [...select.options].filter((o) => !o.disabled),
+            at = open.indexOf(select.selectedOptions[0])
+        const next = at < 0 ? 0 : (at + by + open.length) % open.length
+        choose(open[next].value)
     }
 
     /* ---------------------------------------------------------- what is wrong ----- */
@@ -269,8 +302,9 @@ export function brokenView(context) {
 
     function updateChecks(all) {
         const { mistake } = context.state
-        const open = !mistake || answered !== null
-        question.textContent = mistake ? 'Which check notices it?' : 'The checks'
+        const silent = all.every((x) => x.holds)
+        const open = silent || answered !== null
+        question.textContent = silent ? 'The checks' : 'Which check notices it?'
         const focused = document.activeElement?.closest?.('.broken .checks')
             ? document.activeElement.dataset.check
             : undefined
@@ -284,7 +318,11 @@ export function brokenView(context) {
                 const formula = el('span', { class: 'formula' })
                 formula.innerHTML = formulaHtml(x.formula)
                 const parts = [mark, el('span', { class: 'check-name' }, x.name), formula]
-                if (open) parts.push(el('span', { class: 'detail' }, x.detail))
+                if (open)
+                    parts.push(
+                        el('span', { class: 'detail' }, x.detail),
+                        el('span', { class: 'detail' }, `It should hold: ${reasons[x.name]}.`),
+                    )
                 return el(
                     'li',
                     { 'data-identity': x.name, 'data-holds': String(x.holds) },
@@ -319,6 +357,7 @@ export function brokenView(context) {
     function guess(name) {
         answered = name
         updateDamage()
+        conclusion.scrollIntoView({ block: 'nearest' })
     }
 
     function conclude(all, open) {

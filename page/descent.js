@@ -1,5 +1,5 @@
 /* descent.js -- the controls of the triangle: steps down, a target, the loss. */
-import { el, numberText } from './dom.js'
+import { el, numberOf, numberText } from './dom.js'
 import { linear, path, svg } from './svg.js'
 
 /* The losses of the steps, as a small line. */
@@ -37,17 +37,20 @@ export function descentControls({ step, towards, back, setTarget }) {
     const fields = el('div', { class: 'fields' })
     const aim = el('input', { type: 'checkbox', onchange: () => towards(aim.checked) })
     const reset = el('button', { type: 'button', onclick: back }, 'Back to the start')
+    const value = el('output', { class: 'loss-value' })
+    const reach = el('p', { class: 'reach' })
     let shape = ''
     const element = el(
         'div',
         { class: 'descent' },
-        el('p', {}, 'A step down adds \u2212\u00bd dQ to Q and \u2212\u00bd dK to K; V stays.'),
+        el('p', {}, 'A step down moves Q and K a little against their gradients; V stays.'),
         el(
             'div',
             { class: 'buttons' },
             el('button', { type: 'button', onclick: () => step(1) }, 'One step down'),
             el('button', { type: 'button', onclick: () => step(20) }, '20 steps'),
             reset,
+            value,
         ),
         el(
             'label',
@@ -56,6 +59,7 @@ export function descentControls({ step, towards, back, setTarget }) {
             ' towards a target: the loss is half the squared distance of O from it',
         ),
         fields,
+        reach,
         formula,
         curve,
         message,
@@ -73,13 +77,16 @@ export function descentControls({ step, towards, back, setTarget }) {
                         {},
                         `target d${d} `,
                         el('input', {
-                            type: 'number',
-                            step: 0.1,
+                            type: 'text',
+                            inputmode: 'decimal',
+                            autocomplete: 'off',
                             onchange: () => {
                                 const values = [...fields.querySelectorAll('input')].map((f) =>
-                                    Number(f.value),
+                                    numberOf(f.value),
                                 )
-                                if (values.every(Number.isFinite)) setTarget(values)
+                                const wrong = values.find((x) => x.problem)
+                                message.textContent = wrong ? wrong.problem : ''
+                                if (!wrong) setTarget(values.map((x) => x.value))
                             },
                         }),
                     ),
@@ -94,11 +101,15 @@ export function descentControls({ step, towards, back, setTarget }) {
     return {
         element,
         say: (text) => (message.textContent = text || ''),
-        update({ losses, loss, target, moved, total }) {
+        update({ losses, loss, target, moved, total, far }) {
             aim.checked = Boolean(target)
             reset.disabled = !moved
             updateFields(target)
-            formula.textContent = `${formulaOf(target, total)}:  L = ${numberText(loss)}`
+            formula.textContent = formulaOf(target, total)
+            value.textContent = `L = ${numberText(loss)}`
+            reach.textContent = far
+                ? 'The target lies outside of the values that are read; O can only come near.'
+                : ''
             formula.dataset.loss = loss
             curve.replaceChildren(...(losses.length > 1 ? [drawLosses(losses)] : []))
         },

@@ -37,9 +37,41 @@ export function numberText(x) {
     return text.replace('-', '\u2212')
 }
 
-/* What somebody typed: "0.22", "-.22", "0,22", or the number that the page itself wrote; NaN if it
- * is none. */
-export function readNumber(text) {
-    const plain = text.trim().replace('\u2212', '-').replace(',', '.')
-    return /^[-+]?(\d+\.?\d*|\.\d+)$/.test(plain) ? Number(plain) : NaN
+const decimal = '(?:\\d+\\.?\\d*|\\.\\d+)'
+const isNumber = new RegExp(`^[-+]?${decimal}(e[-+]?\\d+)?$`, 'i')
+const isFraction = new RegExp(`^([-+]?${decimal})\\s*/\\s*(${decimal})$`)
+const isLogarithm = new RegExp(`^ln\\s*(\\+?${decimal})$`, 'i')
+const isMinusLogarithm = new RegExp(`^-\\s*ln\\s*${decimal}$`, 'i')
+
+/* What somebody typed, in every field of the page: "0.22", "-.22", "0,22", "3/10", "ln 7", or a
+ * number that the page itself wrote.  {value, text, problem}: `text` is what the library reads
+ * ("0.3" for "3/10"), `problem` a sentence; then value is NaN. */
+export function numberOf(typed) {
+    const text = typed.trim().replace(/\u2212/g, '-').replace(',', '.')
+    const refused = (problem) => ({ value: NaN, text, problem })
+    const logarithm = isLogarithm.exec(text),
+        fraction = isFraction.exec(text)
+    if (isNumber.test(text)) return { value: Number(text), text, problem: '' }
+    if (logarithm && Number(logarithm[1]) > 0)
+        return { value: Math.log(Number(logarithm[1])), text: `ln ${logarithm[1]}`, problem: '' }
+    if (logarithm) return refused('ln needs a positive number.')
+    if (fraction && Number(fraction[2]) !== 0) {
+        const value = Number(fraction[1]) / Number(fraction[2])
+        return { value, text: String(value), problem: '' }
+    }
+    if (isMinusLogarithm.test(text))
+        return refused('\u2212ln is not read here: write \u2212ln 2 as ln 0.5, or as \u22120.6931.')
+    return refused(`\u201c${typed.trim()}\u201d is not a number; write 0.5, 3/10 or ln 7.`)
+}
+
+/* The number that somebody typed; NaN if it is none. */
+export const readNumber = (text) => numberOf(text).value
+
+/* Changes something above an element, and scrolls so that the element stays where it is. */
+export function inPlace(element, change) {
+    const before = element.getBoundingClientRect().top
+    const answer = change()
+    const by = element.getBoundingClientRect().top - before
+    if (element.isConnected && by) scrollBy({ top: by, behavior: 'instant' })
+    return answer
 }

@@ -2,9 +2,9 @@
  *
  * The forward runs from left to right; under each matrix stands its gradient.  On a narrow screen
  * there is one matrix at a time, and what lies beside it are buttons. */
-import { el, formulaHtml, numberText } from './dom.js'
+import { el, formulaHtml, inPlace, numberOf, numberText } from './dom.js'
 import { cellName, focusCell, matrixView, shortName } from './matrix.js'
-import { commandLine, element as elementPattern, paper, sizes, toHash } from './state.js'
+import { commandLine, paper, sizes, toHash } from './state.js'
 import { presets, resized } from './presets.js'
 import { ownFormula } from './tour.js'
 import { stripView } from './strip.js'
@@ -32,51 +32,74 @@ const reads = {
     dK: ['dR', 'Q'],
 }
 
-/* No step between R and S does anything. */
-const plain = ({ options }) => options.c === 1 && !options.softcap && !options.bias
-
-/* The columns: a matrix, its gradient under it, the step that computes it.  Where a step does
- * nothing, `off` says what holds, above and below; [] hides the column. */
+/* The columns: a matrix, its gradient under it, the step that computes it.  A step that is off has
+ * no column; `off` tells that it is, and `text` what holds instead. */
 const columns = [
     { top: 'Q', bottom: 'dQ', title: 'queries' },
     { top: 'K', bottom: 'dK', title: 'keys' },
-    {
-        top: 'R',
-        bottom: 'dR',
-        title: '1 scores',
-        off: (t) =>
-            plain(t) && [
-                '2 scale: 1<br>3 softcap: off<br>4 bias: off<br>S = R = Q K<sup>T</sup>',
-                'dR = dS',
-            ],
-    },
+    { top: 'R', bottom: 'dR', title: '1 scores', off: isPlain },
     {
         top: 'X',
         bottom: 'dX',
         title: '2 scale',
-        off: (t) => t.options.c === 1 && (plain(t) ? [] : ['c = 1<br>X = R', 'dR = dX']),
+        off: ({ options }) => options.c === 1,
+        text: '2 scale: 1',
     },
     {
         top: 'U',
         bottom: 'dU',
         title: '3 softcap',
-        off: (t) => !t.options.softcap && (plain(t) ? [] : ['off<br>U = X', 'dX = dU']),
+        off: ({ options }) => !options.softcap,
+        text: '3 softcap: off',
     },
     {
         top: 'bias',
         bottom: 'dbias',
         title: '4 bias',
-        off: (t) => !t.options.bias && (plain(t) ? [] : ['off<br>S = U', 'dU = dS']),
+        off: ({ options }) => !options.bias,
+        text: '4 bias: off',
     },
     { top: 'S', bottom: 'dS', title: 'S, for the softmax', sums: true },
-    { top: 'keep', title: '5 mask', off: (t) => !t.steps[4].on && ['off<br>all keys', ''] },
+    {
+        top: 'keep',
+        title: '5 mask',
+        off: ({ steps }) => !steps[4].on,
+        text: '5 mask: off, every query reads all keys',
+    },
     { top: 'P', bottom: 'dP', title: '6 softmax', sums: true },
     { bottom: 'delta', title: '' },
-    { top: 'z', title: '7 dropout', off: (t) => !t.options.dropout && ['off<br>A = P', 'dP = dA'] },
-    { top: 'A', bottom: 'dA', title: 'A, for the values', off: (t) => !t.options.dropout && [] },
+    {
+        top: 'z',
+        title: '7 dropout',
+        off: ({ options }) => !options.dropout,
+        text: '7 dropout: off, A = P and dA = dP',
+    },
+    { top: 'A', bottom: 'dA', title: 'A, for the values', off: ({ options }) => !options.dropout },
     { top: 'V', bottom: 'dV', title: 'values' },
     { top: 'O', bottom: 'dO', title: '8 values' },
 ]
+
+/* No step between R and S does anything. */
+function isPlain({ options }) {
+    return options.c === 1 && !options.softcap && !options.bias
+}
+
+/* Which steps are off, and what that means for the matrices that are shown. */
+function offText(trace) {
+    const off = columns.filter((column) => column.text && column.off(trace))
+    const parts = off.map(({ text }) => text)
+    if (isPlain(trace)) parts.push('so S = R = Q K<sup>T</sup> and dR = dS')
+    return parts.join('; ')
+}
+
+/* Where the queries stand, if there are not as many as keys and a place matters. */
+export function placesText({ causal, window }, { T, N }) {
+    if (T === N || !(causal || window)) return ''
+    if (T < N)
+        return `The queries are the last ${T} of ${N} positions: q0 stands at k${N - T}.`
+    return `The last query stands at the last key: q${T - N} at k0, and those before it have no key.`
+}
+
 const given = ['Q', 'K', 'V', 'dO', 'bias']
 
 /* ------------------------------------------------------------------ one element --------------- */
@@ -85,7 +108,7 @@ const given = ['Q', 'K', 'V', 'dO', 'bias']
 export function stepped(text, direction) {
     const logarithm = /^\s*ln\s*(\d+)\s*$/.exec(text)
     if (logarithm) return `ln ${Math.max(1, Number(logarithm[1]) + direction)}`
-    const x = Number(text)
+    const x = numberOf(text).value
     return Number.isFinite(x) ? String(Number((x + direction / 10).toFixed(6))) : '0'
 }
 
@@ -102,20 +125,24 @@ function makeEditor(context) {
     const message = el('span', { class: 'message', role: 'alert' })
     let at = null,
         first = '',
-        fresh = true
+        fresh = true,
+        taking = false
 
     function take(text) {
-        let problem = ''
-        if (!elementPattern.test(text) || (/inf/i.test(text) && at.name !== 'bias'))
-            problem =
-                `\u201c${text}\u201d is not a number; write 0.5 or ln 7`
-                + (at.name === 'bias' ? ' or -inf.' : '.')
-        else {
+        const infinite = at.name === 'bias' && /^\s*[-\u2212]inf\s*$/i.test(text)
+        const read = infinite ? { text: '-inf', problem: '' } : numberOf(text)
+        let { problem } = read
+        if (!problem) {
             const matrix = context.state[at.name].map((row) => [...row])
-            matrix[at.row][at.column] = text.trim()
+            matrix[at.row][at.column] = read.text
+            taking = true
             problem = context.change({ [at.name]: matrix }, { undo: fresh })
+            taking = false
             if (!problem) fresh = false
         }
+        refuse(problem)
+    }
+    function refuse(problem) {
         input.setAttribute('aria-invalid', String(problem !== ''))
         message.textContent = problem
     }
@@ -138,8 +165,9 @@ function makeEditor(context) {
         } else if (event.key === 'Enter') {
             back()
         } else if (event.key === 'Escape') {
+            if (context.state[at.name][at.row][at.column] !== first) take(first)
             input.value = first
-            take(first)
+            refuse('')
             back()
         }
     }
@@ -163,23 +191,23 @@ function makeEditor(context) {
             label.textContent = shortName(name, row, column, context.trace)
             label.setAttribute('aria-label', cellName(name, row, column, tensors[name].shape, dims))
             input.value = first
-            input.setAttribute('aria-invalid', 'false')
-            message.textContent = ''
+            refuse('')
             place.hidden = false
             if (typed === undefined) return
             input.focus()
             input.select()
             if (typed) {
                 input.value = typed
-                if (elementPattern.test(typed)) take(typed)
+                if (!numberOf(typed).problem) take(typed)
             }
         },
-        /* After undo, or a preset: the text of the state. */
+        /* After a change that was made elsewhere: the text of the state. */
         update() {
-            if (place.hidden || !at || document.activeElement === input) return
+            if (place.hidden || !at || taking) return
             const text = context.state[at.name]?.[at.row]?.[at.column]
             if (text === undefined) place.hidden = true
-            else if (message.textContent === '') input.value = text
+            else input.value = text
+            refuse('')
         },
     }
 }
@@ -188,7 +216,7 @@ function makeEditor(context) {
 
 /* A slider, a number and two buttons for one option; the library says what is allowed.  `read` and
  * `write` turn the state into the number and back. */
-function optionField(context, { label, id, range, step, note, read, write, whole }) {
+function optionField(context, { label, id, range, step, note, read, write, whole, moves }) {
     const number = el('input', {
         id,
         type: 'text',
@@ -209,19 +237,20 @@ function optionField(context, { label, id, range, step, note, read, write, whole
     let sliding = false
 
     function take(x, undo = true) {
-        const problem =
-            Number.isFinite(x) && (!whole || Number.isInteger(x))
-                ? context.change(write(x), { undo })
-                : whole
-                  ? 'This must be a whole number.'
-                  : 'This must be a number.'
+        const change = () => context.change(write(x), { undo })
+        if (Number.isNaN(x)) return refuse(numberOf(number.value).problem)
+        if (whole && !Number.isInteger(x)) return refuse('This must be a whole number.')
+        return refuse(moves ? inPlace(number, change) : change())
+    }
+    function refuse(problem) {
         number.setAttribute('aria-invalid', String(problem !== ''))
         message.textContent = problem
         return problem
     }
-    const typed = () => (number.value.trim() === '' ? NaN : Number(number.value.replace(',', '.')))
+    const typed = () => numberOf(number.value).value
     number.onchange = () => take(typed())
     number.onkeydown = (event) => {
+        if (event.key === 'Escape') update()
         if (event.key !== 'ArrowUp' && event.key !== 'ArrowDown') return
         event.preventDefault()
         nudge(event.key === 'ArrowUp' ? 1 : -1)
@@ -245,17 +274,17 @@ function optionField(context, { label, id, range, step, note, read, write, whole
             {
                 type: 'button',
                 'aria-label': `${label}: ${name}`,
+                tabindex: -1, // the arrow keys of the number do the same
                 onclick: () => nudge(direction),
             },
             text,
         )
+    const said = note ? el('span', { class: 'note' }, note) : null
     const name = el('label', { for: id }, label)
-    const said = el('span', { class: 'note' }, note || '')
     const element = el(
         'div',
         { class: 'field' },
-        name,
-        slider,
+        el('span', { class: 'name' }, name, said),
         el(
             'span',
             { class: 'stepper' },
@@ -263,19 +292,15 @@ function optionField(context, { label, id, range, step, note, read, write, whole
             number,
             button('+', 'more', 1),
         ),
-        said,
+        slider,
         message,
     )
     function update() {
         const x = read()
         if (slider && !sliding) slider.value = String(x)
-        if (document.activeElement === number && number.getAttribute('aria-invalid') === 'true')
-            return
-        if (message.textContent && document.activeElement !== number) {
-            message.textContent = ''
-            number.setAttribute('aria-invalid', 'false')
-        }
-        number.value = String(x)
+        if (message.textContent) refuse('')
+        const text = String(x)
+        if (number.value !== text) number.value = text
     }
     return { element, update }
 }
@@ -317,6 +342,7 @@ function sizeField(context, axis, label) {
     return optionField(context, {
         id: `size-${axis}`,
         label: `${axis}, ${label}`,
+        moves: true,
         step: 1,
         whole: true,
         read: () => sizes(context.state)[axis],
@@ -360,7 +386,7 @@ function biasField(context) {
         const { T, N } = sizes(context.state),
             shape = kinds[choose.value][1](T, N)
         const zeros = shape && Array.from({ length: shape[0] }, () => Array(shape[1]).fill('0'))
-        context.change({ bias: zeros })
+        inPlace(choose, () => context.change({ bias: zeros }))
     }
     const element = el(
         'div',
@@ -380,7 +406,7 @@ function biasField(context) {
 
 function checkField(context, { id, label, read, write }) {
     const box = el('input', { type: 'checkbox', id })
-    box.onchange = () => context.change(write(box.checked))
+    box.onchange = () => inPlace(box, () => context.change(write(box.checked)))
     return {
         element: el('div', { class: 'field check' }, box, el('label', { for: id }, label)),
         update() {
@@ -421,7 +447,8 @@ function copyField(context, { id, label, text }) {
 /* ------------------------------------------------------------------ the view ------------------ */
 
 export function freeView(context) {
-    let chosen = 'S'
+    let chosen = 'Q',
+        lastOff = null
     const views = []
     const editor = makeEditor(context)
     const places = {} // by name: the matrix
@@ -436,27 +463,32 @@ export function freeView(context) {
         return view.element
     }
     const flow = el('div', { class: 'flow', role: 'group', 'aria-label': 'All matrices' })
-    const halves = columns.map(({ top, bottom, title, off, sums }) => {
-        const head = el('p', { class: 'head' }, title),
-            offTop = el('p', { class: 'off-text' })
-        const offBottom = el('p', { class: 'off-text' })
+    const ordered = columns.map(({ top, bottom, title, off, sums }) => {
+        const head = el('p', { class: 'head' }, title)
         const upper = el(
             'div',
             { class: 'upper' },
             top ? matrix(top, { sums: sums && top === 'P' }) : null,
-            offTop,
         )
         const lower = el(
             'div',
             { class: 'lower' },
             bottom ? matrix(bottom, { sums: sums && bottom === 'dS' }) : null,
-            offBottom,
         )
         flow.append(el('section', { class: 'column' }, head, upper, lower))
-        return { column: flow.lastChild, top, bottom, off, offTop, offBottom }
+        return { column: flow.lastChild, off }
     })
-    const lossText = el('p', { class: 'loss' })
-    halves[halves.length - 1].column.querySelector('.upper').append(lossText)
+    const flowEnd = el('span', { class: 'end' }),
+        flowPlace = el('div', { class: 'flow-place' }, flow),
+        flowFrame = el('div', { class: 'flow-frame' }, flowPlace)
+    flow.append(flowEnd)
+    new IntersectionObserver(
+        ([{ isIntersecting }]) => flowFrame.classList.toggle('more', !isIntersecting),
+        { root: flowPlace, rootMargin: '0px 2px 0px 0px' },
+    ).observe(flowEnd)
+    const lossText = document.getElementById('loss')
+    const offSteps = el('p', { class: 'off-steps' }),
+        positions = el('p', { class: 'positions' })
 
     /* ---- one matrix at a time, on a narrow screen ---- */
     const about = el('p', { class: 'about' }),
@@ -466,8 +498,6 @@ export function freeView(context) {
         here: () => chosen,
         leads: (name) => name in places,
     })
-    const isThere = (name) =>
-        context.trace.at[name] && !places[name]?.closest('.column').classList.contains('off')
     function choose(name) {
         chosen = name
         update()
@@ -565,12 +595,12 @@ export function freeView(context) {
         field('softcap', { range: [0, 8], step: 0.5, note: '0: off' }),
         biasField(context),
         field('dropout', { range: [0, 0.9], step: 0.1, note: '0: off' }),
-        field('seed', { step: 1, whole: true, label: 'seed of the dropout' }),
+        field('seed', { step: 1, whole: true, label: 'dropout seed' }),
     ]
-    const maskFields = [
+    const checkFields = [
         checkField(context, {
             id: 'option-mask',
-            label: 'mask: switch its cells in the matrix keep',
+            label: 'mask: click its cells in keep',
             read: () => context.state.mask !== null,
             write(on) {
                 const { T, N } = sizes(context.state)
@@ -579,18 +609,20 @@ export function freeView(context) {
         }),
         checkField(context, {
             id: 'option-causal',
-            label: 'causal: no query reads a later key',
+            label: 'causal: no later key is read',
             read: () => context.state.causal,
             write: (causal) => ({ causal }),
         }),
-        windowField(context, 0, 'window, keys to the left'),
-        windowField(context, 1, 'window, keys to the right'),
+    ]
+    const windowFields = [
+        windowField(context, 0, 'window to the left'),
+        windowField(context, 1, 'window to the right'),
     ]
     const sizeFields = [
         sizeField(context, 'T', 'queries'),
         sizeField(context, 'N', 'keys'),
-        sizeField(context, 'D', 'elements of a key'),
-        sizeField(context, 'Dv', 'elements of a value'),
+        sizeField(context, 'D', 'of a key'),
+        sizeField(context, 'Dv', 'of a value'),
     ]
     const copies = [
         copyField(context, {
@@ -614,9 +646,21 @@ export function freeView(context) {
     )
     preset.onchange = () => {
         if (preset.value === '') return
-        const { changes, look: text } = presets[preset.value]
+        const { changes } = presets[preset.value]
+        shownPreset = { k: preset.value, numbers: { ...paper, ...changes } }
         context.change({ ...paper, ...changes, view: 'free' })
-        look.textContent = text
+    }
+    /* The list names an example only while its numbers are shown. */
+    let shownPreset = null
+    const beside = ['view', 'screen', 'i', 'j', 'mistake']
+    function updatePreset() {
+        const { state } = context,
+            { k, numbers } = shownPreset || {}
+        const same = (key) => beside.includes(key) || state[key] === numbers[key]
+        const value = numbers && Object.keys(numbers).every(same) ? k : ''
+        if (preset.value !== value) preset.value = value
+        const text = value === '' ? '' : presets[value].look
+        if (look.textContent !== text) look.textContent = text
     }
     const undo = el('button', { type: 'button', onclick: context.undo }, 'Undo')
     const redo = el('button', { type: 'button', onclick: context.redo }, 'Redo')
@@ -625,8 +669,8 @@ export function freeView(context) {
         {
             type: 'button',
             onclick() {
+                shownPreset = null
                 context.change({ ...paper, view: 'free' })
-                preset.value = look.textContent = ''
             },
         },
         'Reset',
@@ -641,7 +685,7 @@ export function freeView(context) {
             'p',
             { class: 'text' },
             'The forward runs from left to right; under each matrix stands its gradient. '
-                + 'Q, K, V, dO, bias and keep are given: choose a cell and write 0.5 or ln 7.',
+                + 'Choose a matrix that is given (Q, K, V, dO, bias), then a cell: write 0.5 or ln 7.',
         ),
         el(
             'div',
@@ -651,46 +695,58 @@ export function freeView(context) {
             undo,
             redo,
             reset,
+            look,
         ),
-        look,
+        el(
+            'div',
+            { class: 'settings' },
+            ...[
+                ['Sizes', sizeFields],
+                ['Which keys are read', windowFields, checkFields],
+                ['Scores and weights', scoreFields],
+            ].map(([title, fields, checks]) =>
+                el(
+                    'section',
+                    {},
+                    el('h2', { class: 'unseen' }, title),
+                    el(
+                        'div',
+                        { class: 'fields' },
+                        checks && el('div', { class: 'checks' }, ...checks.map((f) => f.element)),
+                        ...fields.map((f) => f.element),
+                    ),
+                ),
+            ),
+        ),
+        positions,
         strip.element,
-        el('div', { class: 'flow-place' }, flow),
+        flowFrame,
+        offSteps,
         about,
         chips,
         tools.element,
         el(
-            'div',
-            { class: 'settings' },
-            el('section', {}, el('h2', {}, 'Sizes'), ...sizeFields.map((f) => f.element)),
-            el(
-                'section',
-                {},
-                el('h2', {}, 'Scores and weights'),
-                ...scoreFields.map((f) => f.element),
-            ),
-            el(
-                'section',
-                {},
-                el('h2', {}, 'Which keys are read'),
-                ...maskFields.map((f) => f.element),
-            ),
-            el('section', {}, el('h2', {}, 'Keep it'), ...copies.map((f) => f.element)),
+            'section',
+            { class: 'kept' },
+            el('h2', {}, 'Keep it'),
+            ...copies.map((f) => f.element),
         ),
     )
 
     function update() {
-        for (const { column, off, offTop, offBottom } of halves) {
-            const texts = off ? off(context.trace) : false
-            column.classList.toggle('off', Boolean(texts))
-            column.hidden = Boolean(texts) && texts.length === 0
-            if (!texts || texts.length === 0) continue
-            offTop.innerHTML = texts[0]
-            offBottom.textContent = texts[1]
+        for (const { column, off } of ordered) {
+            const hidden = Boolean(off && off(context.trace))
+            if (column.hidden !== hidden) column.hidden = hidden
         }
-        if (!isThere(chosen)) chosen = context.trace.at[chosen] ? chosen : 'S'
+        const off = offText(context.trace),
+            where = placesText(context.state, context.trace.sizes)
+        if (off !== lastOff) offSteps.innerHTML = lastOff = off
+        if (positions.textContent !== where) positions.textContent = where
+        if (!context.trace.at[chosen]) chosen = 'Q'
         for (const view of views) view.update()
-        lossText.textContent = `loss = ${numberText(context.trace.loss)}`
-        for (const f of [...scoreFields, ...maskFields, ...sizeFields, ...copies]) f.update()
+        lossText.textContent = `loss = \u03a3 dO O = ${numberText(context.trace.loss)}`
+        updatePreset()
+        for (const f of [...scoreFields, ...checkFields, ...windowFields, ...sizeFields, ...copies]) f.update()
         undo.disabled = !context.canUndo
         redo.disabled = !context.canRedo
         editor.update()

@@ -9,13 +9,15 @@
  *                       undo step ({undo: false}: none, while a slider moves).  What the library
  *                       refuses is not taken: the message is returned ('' if all is well)
  *     numerical()       the trace with numerical values, computed when it is first asked for
- *     cell(where)       engine.cell of the state that is shown, whatever was traced since
+ *     cell(where)       engine.cell of the state that is shown, whatever was traced since; `said`
+ *                       is its text in the words of the page
  *     say(text)         is read out by a screen reader, throttled
  *     undo(), redo()    of the states of the free view; canUndo, canRedo */
 import { openEngine } from './engine.js'
 import { fromHash, paper, sizes, toHash } from './state.js'
 import { el } from './dom.js'
 import { pointing } from './matrix.js'
+import { plainArithmetic, plainMessage } from './messages.js'
 import { startView } from './start.js'
 import { lastScreen, screenState, tourView } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
@@ -74,7 +76,7 @@ function makeContext(engine, shown) {
         set(state) {
             const inside = clamp(state)
             const trace = context.engine.trace(inside, { quick: true })
-            if (!trace.ok) return trace.message
+            if (!trace.ok) return plainMessage(trace.message)
             context.state = inside
             context.trace = trace
             numerical = null
@@ -86,7 +88,8 @@ function makeContext(engine, shown) {
         },
         cell({ name, row, column }) {
             if (traced !== context.state) context.engine.trace(context.state, { quick: true })
-            return context.engine.cell(name, row, column)
+            const cell = context.engine.cell(name, row, column)
+            return { ...cell, said: plainArithmetic(cell.text) }
         },
         say: makeSay(),
         undo: () => step(past, future),
@@ -173,7 +176,8 @@ async function start() {
         const moved = before.view !== state.view || before.screen !== state.screen
         if (!view || before.view !== state.view) mount()
         view.update()
-        points.update()
+        if (moved) points.clear()
+        else points.update()
         if (moved) arrive()
         for (const link of document.querySelectorAll('.top a[data-view]')) {
             if (link.dataset.view === state.view) link.setAttribute('aria-current', 'page')
@@ -217,7 +221,7 @@ async function start() {
         const before = context.state
         const message = context.set(tours[state.view] ? inTour(state) : state)
         if (message) context.set(paper)
-        showProblem(problem || (message && `The numbers of this link do not fit: ${message}.`))
+        showProblem(problem || (message && `The numbers of this link do not fit: ${message.replace(/\.$/, '')}.`))
         shown(before)
     }
 

@@ -130,7 +130,7 @@ const rowSum = (row) => {
     return Math.abs(sum) <= 1e-12 * size ? 0 : sum
 }
 
-const sumText = (row, digits) => shown(rowSum(row), Math.max(digits, decimals([[rowSum(row)]])))
+const sumText = (row) => shown(rowSum(row), decimals([[rowSum(row)]]))
 
 /* The table as HTML, for the page and for its static part.
  *
@@ -167,7 +167,7 @@ export function matrixHtml(name, tensor, options = {}) {
         }
         if (sums) {
             const asked = hidden && values[i].some((_, j) => hidden(i, j))
-            html += `<td class="sum">${asked ? '?' : sumText(values[i], shared.digits)}</td>`
+            html += `<td class="sum">${asked ? '?' : sumText(values[i])}</td>`
         }
         html += '</tr>'
     }
@@ -230,7 +230,8 @@ export function matrixView(context, name, options = {}) {
     let shape = '',
         cells = [],
         margins = [],
-        letters = 0
+        letters = 0,
+        sums = 0
     watchSight(element)
 
     function update() {
@@ -278,9 +279,12 @@ export function matrixView(context, name, options = {}) {
         if (longest !== letters) element.style.setProperty('--letters', (letters = longest))
         margins.forEach((td, i) => {
             const asked = hidden && tensor.values[i].some((_, j) => hidden(i, j))
-            const text = asked ? '?' : sumText(tensor.values[i], shared.digits)
+            const text = asked ? '?' : sumText(tensor.values[i])
             if (td.textContent !== text) td.textContent = text
         })
+        const widest = Math.max(...margins.map((td) => td.textContent.length))
+        if (margins.length && widest !== sums)
+            element.style.setProperty('--sums', (sums = widest))
     }
     return { element, update }
 }
@@ -308,10 +312,14 @@ function setParts(cell, { attributes, text }) {
 
 /* ------------------------------------------------------------------ keyboard ------------------ */
 
-export function focusCell(cell) {
+function rove(cell) {
     for (const other of cell.closest('table').querySelectorAll('td[tabindex="0"]'))
         other.tabIndex = -1
     cell.tabIndex = 0
+}
+
+export function focusCell(cell) {
+    rove(cell)
     cell.focus()
 }
 
@@ -339,7 +347,7 @@ const select = ({ name, row, column }) =>
     `td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`
 
 /* Once for the page: what happens where somebody points at a cell.  `line` shows the arithmetic. 
- * Returns {update()}, to be called when the numbers have changed. */
+ * Returns {update(), clear()}: to be called when the numbers have changed, and when the view has. */
 export function pointing(context, root, line) {
     let current = null,
         pinned = false,
@@ -350,8 +358,11 @@ export function pointing(context, root, line) {
             cell.classList.remove('pointed', 'source', 'pinned')
         const cell = current && root.querySelector(select(current))
         const known = cell && cell.dataset.value !== undefined && context.engine
-        const { text, from } = known ? context.cell(current) : { text: '', from: [] }
-        line.textContent = line.dataset.text = text
+        const { text, said, from } = known
+            ? context.cell(current)
+            : { text: '', said: '', from: [] }
+        line.dataset.text = text
+        line.textContent = said
         line.classList.toggle('pinned', pinned && text !== '')
         if (!known) return
         for (const same of root.querySelectorAll(select(current))) {
@@ -390,8 +401,11 @@ export function pointing(context, root, line) {
     root.addEventListener('click', (event) => {
         const cell = cellAt(event)
         if (!cell) return
+        if (cell.closest('.editable')) {
+            rove(cell) // the focus may be in the field where it is written
+            return point(cell)
+        }
         focusCell(cell)
-        if (cell.closest('.editable')) return
         if (before === keyOf(cell)) point(cell, !pinned)
         else point(cell)
     })
@@ -410,5 +424,5 @@ export function pointing(context, root, line) {
             point(cell)
         }
     })
-    return { update: show }
+    return { update: show, clear: () => point(null) }
 }

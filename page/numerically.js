@@ -5,7 +5,7 @@
  * here: the two-point and the five-point formula. */
 import { el, escapeHtml, numberText } from './dom.js'
 import { shortName } from './matrix.js'
-import { linear, path, powerOfTen, reducedMotion, svg } from './svg.js'
+import { linear, path, powerOfTen, reducedMotion, scientific, svg } from './svg.js'
 
 const smallest = 15 // h from 1 to 1e-15
 const gradientOf = { S: 'dS', Q: 'dQ', K: 'dK', V: 'dV' }
@@ -48,10 +48,10 @@ export const fivePoints = (f, h) => (8 * (f(h) - f(-h)) - (f(2 * h) - f(-2 * h))
 
 /* ------------------------------------------------------------------ numbers ------------------- */
 
-const hText = (h) => String(Number(h.toPrecision(2)))
+const hText = (h) => scientific(h)
 const minus = (text) => text.replace(/-/g, '\u2212')
-const digits = (x) => minus(x.toPrecision(16))
-const few = (x) => (x === 0 ? '0' : minus(x.toPrecision(2)))
+const digits = (x) => minus(x !== 0 && Math.abs(x) < 1e-5 ? scientific(x, 16) : x.toPrecision(16))
+const few = (x) => minus(scientific(x))
 
 /* The distance between the loss and the next double. */
 const spacing = (loss) => 2 ** (Math.floor(Math.log2(Math.abs(loss) || 1)) - 52)
@@ -180,8 +180,18 @@ function remark(errors, h, state, name, formula, steps) {
         return `No h makes the two agree: the formula has the mistake \u201c${state.mistake}\u201d.`
     if (name === 'V')
         return 'The loss is linear in V: nothing is truncated, and all of the error is rounding.'
-    if (h > 10 * best.h)
-        return 'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.'
+    if (h > 10 * best.h) {
+        const nearest = errors.reduce((a, b) =>
+            Math.abs(Math.log(b.h / h)) < Math.abs(Math.log(a.h / h)) ? b : a,
+        )
+        return (
+            'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.' +
+            (nearest.five > nearest.two
+                ? ' Five points are worse here: they also use x \u00b1 2h, where the ' +
+                  'derivatives that they do not cancel weigh more.'
+                : '')
+        )
+    }
     if (h < best.h / 10)
         return (
             'The error here is rounding: both losses are rounded to a double, and they lie ' +
@@ -256,7 +266,8 @@ function chooser(context, choose, chosen) {
     return { choices, cells, update }
 }
 
-export function numericallyView(context) {
+/* plot: 'after' hides the errors, and with them the answer, until revealed() is true. */
+export function numericallyView(context, { plot: when = 'shown', revealed = () => true } = {}) {
     let picked = null // {name, row, column}; null: the score that is looked at
     let exponent = 0 // h = 10^-exponent
     let f = null,
@@ -282,7 +293,7 @@ export function numericallyView(context) {
         min: 0,
         max: smallest,
         step: 0.25,
-        'aria-label': 'h, from 1 to 1e-15',
+        'aria-label': `h, from 1 to ${powerOfTen(-smallest)}`,
         oninput: () => (stop(), setExponent(Number(slider.value))),
     })
     slider.value = exponent
@@ -298,6 +309,20 @@ export function numericallyView(context) {
     const said = el('p', { class: 'remark' })
     const sentence = el('p')
     const why = el('p')
+    const five = el('p', { class: 'five-points muted' })
+    const outcome = el(
+        'div',
+        { class: 'outcome' },
+        plot,
+        el(
+            'div',
+            { class: 'legend' },
+            el('span', { class: 'two' }, 'two points'),
+            el('span', { class: 'five' }, 'five points'),
+        ),
+        said,
+        el('details', {}, el('summary', {}, 'Why five points?'), why),
+    )
     const element = el(
         'section',
         { class: 'numerically' },
@@ -317,20 +342,7 @@ export function numericallyView(context) {
             ),
             el('div', { class: 'slide' }, slider, output, play),
         ),
-        el(
-            'div',
-            { class: 'result' },
-            numbers,
-            plot,
-            el(
-                'div',
-                { class: 'legend' },
-                el('span', { class: 'two' }, 'two points'),
-                el('span', { class: 'five' }, 'five points'),
-            ),
-            said,
-            el('details', {}, el('summary', {}, 'Why five points?'), why),
-        ),
+        el('div', { class: 'result' }, numbers, five, outcome),
     )
 
     function setExponent(value) {
@@ -384,6 +396,7 @@ export function numericallyView(context) {
         const hidden = x === -Infinity
         pick.update()
         element.classList.toggle('hidden-cell', hidden)
+        outcome.hidden = when === 'after' && !revealed()
         if (hidden) {
             sentence.textContent = `${own} is masked: the loss does not depend on it.`
             return
@@ -439,11 +452,14 @@ export function numericallyView(context) {
         }, wait)
     }
 
+    five.textContent =
+        '2 points: the slope of the line through x \u2212 h and x + h. 5 points: 4/3 of that slope ' +
+        'minus 1/3 of the same slope with 2h.'
     why.textContent =
         'The error of two points is about h\u00b2/6 times the third derivative of the loss. ' +
         'The same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of ' +
         'the second cancels it, and what is left falls as h\u2074. Then h may be larger, and ' +
-        'rounding, about 1e-16 of the loss divided by h, is smaller. The trace takes five ' +
+        'rounding, about 10\u207b\u00b9\u2076 of the loss divided by h, is smaller. The trace takes five ' +
         'points, and halves h until the slope stops changing.'
     return { element, update }
 }

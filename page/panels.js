@@ -33,6 +33,7 @@ export function toolsView(context) {
             name,
         ),
     )
+    const bar = el('div', { class: 'buttons' }, ...buttons)
     const right = el(
         'button',
         { type: 'button', onclick: () => context.change({ mistake: '' }) },
@@ -44,7 +45,7 @@ export function toolsView(context) {
         'section',
         { class: 'tools' },
         wrong,
-        el('div', { class: 'buttons' }, ...buttons),
+        bar,
         place,
     )
 
@@ -53,7 +54,9 @@ export function toolsView(context) {
         buttons.forEach((b, other) => b.setAttribute('aria-expanded', String(other === k)))
         if (k >= 0) views[k] ||= tools[k].make(context)
         place.replaceChildren(...(k >= 0 ? [views[k].element] : []))
+        place.classList.toggle('open', k >= 0)
         update()
+        if (k >= 0) bar.scrollIntoView({ block: 'start' })
     }
 
     function update() {

@@ -24,4 +24,13 @@ export const powerOfTen = (exponent) =>
     '10' +
     [...String(exponent)].map((c) => raised[c] || String.fromCharCode(0x2070 + Number(c))).join('')
 
+/* "0.31" or "3.1 · 10⁻⁷": few digits, and a power of ten where they would be many zeros. */
+export function scientific(x, digits = 2) {
+    const [mantissa, exponent] = x.toExponential(digits - 1).split('e')
+    if (x === 0) return '0'
+    if (exponent >= -2 && exponent <= 3) return String(Number(x.toPrecision(digits)))
+    const factor = String(Number(mantissa))
+    return (factor === '1' ? '' : `${factor} \u00b7 `) + powerOfTen(Number(exponent))
+}
+
 export const reducedMotion = () => matchMedia('(prefers-reduced-motion: reduce)').matches

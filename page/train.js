@@ -146,6 +146,11 @@ function drawWeights(name, look, values, cell) {
     )
 }
 
+/* The slider shows the square root of the step: half of it is the first quarter of the training, in
+ * which P and dS change most. */
+export const stepAt = (place) => Math.round(steps * place ** 2)
+export const placeOf = (step) => Math.sqrt(step / steps)
+
 /* ------------------------------------------------------------------ the worker ---------------- */
 
 let current = null // at most one: a view that is made anew ends the one before
@@ -187,11 +192,12 @@ export function trainView(context) {
     const slider = el('input', {
         type: 'range',
         min: 0,
-        max: steps,
-        step: 1,
+        max: 1,
+        step: 'any',
         value: 0,
         'aria-label': 'the step that is shown',
-        oninput: () => show(Number(slider.value)),
+        oninput: () => show(stepAt(Number(slider.value))),
+        onkeydown: nudgeByKey,
     })
     const wrote = el('p', { class: 'wrote' })
     const P = el('div'),
@@ -216,9 +222,10 @@ export function trainView(context) {
     const options = el(
         'div',
         { class: 'options', role: 'group', 'aria-label': 'Answers' },
-        ...['P', 'dS'].map((name) =>
-            el('button', { type: 'button', onclick: () => tell(name) }, name),
-        ),
+        ...[
+            ['P', 'as large P'],
+            ['dS', 'as negative dS'],
+        ].map(([name, text]) => el('button', { type: 'button', onclick: () => tell(name) }, text)),
     )
     const nudge = (by, text, said) =>
         el('button', { type: 'button', 'aria-label': said, onclick: () => show(at + by) }, text)
@@ -240,6 +247,12 @@ export function trainView(context) {
                 'div',
                 { class: 'run' },
                 el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
+                el(
+                    'p',
+                    { class: 'caption' },
+                    'The seed chooses the first weights and the words: another one is another ' +
+                        'training.',
+                ),
                 message,
                 curve,
             ),
@@ -269,8 +282,8 @@ export function trainView(context) {
                 el(
                     'p',
                     { class: 'ask' },
-                    'Which of the two shows the framed diagonal first? Train, then go back ' +
-                        'with the slider.',
+                    'Where do all six frames stand out first: as large P, or as negative dS? ' +
+                        'Train, then go back with the slider.',
                 ),
                 options,
                 answer,
@@ -328,6 +341,14 @@ export function trainView(context) {
         ask()
     }
 
+    /* The arrow keys go by one step. */
+    function nudgeByKey(event) {
+        const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key]
+        if (!by) return
+        event.preventDefault()
+        show(at + by)
+    }
+
     function show(step) {
         at = Math.min(Math.max(0, step), history.length - 1)
         following = at === history.length - 1
@@ -342,6 +363,7 @@ export function trainView(context) {
             'negative there: a higher score would lower the loss. Each step moves the scores ' +
             'against dS; so P follows. Once P reads the right letters, there is little left to ' +
             'gain, and dS fades.'
+        answer.scrollIntoView({ block: 'nearest' })
     }
 
     /* ---------------------------------------------------------- a word ----- */
@@ -371,7 +393,7 @@ export function trainView(context) {
                   `and writes \u201c${whole}\u201d, which begins with the answer.`
                 : ''
         written.textContent =
-            `After ${history.length - 1} steps it writes: ${own} ` +
+            `The model as it is now, after ${history.length - 1} steps, writes: ${own} ` +
             `(${right ? 'right' : 'wrong'}).${read}`
         written.dataset.wrote = own
     }
@@ -392,7 +414,7 @@ export function trainView(context) {
                 : 'Train'
         go.disabled = history.length > steps
         go.className = go.disabled ? '' : 'main'
-        slider.value = at
+        slider.value = placeOf(at)
         slider.setAttribute('aria-valuetext', `step ${at}`)
         const now = history[at]
         if (!now) return

@@ -11,7 +11,7 @@
  * revealed() tells whether the sides of the line and the signs of dS are shown, and the controls of
  * the descent; numbers: false leaves the table out, controls: false the descent. */
 import { descentControls } from './descent.js'
-import { el, numberText } from './dom.js'
+import { el, inPlace, numberText } from './dom.js'
 import { cellHtml, cellOptions } from './matrix.js'
 import { path, reducedMotion, svg } from './svg.js'
 import {
@@ -132,7 +132,7 @@ function sceneText(scene, trace, answers) {
     )
 }
 
-function captionOf(scene, answers) {
+function captionOf(scene, answers, j) {
     const { corners, Dv } = scene
     const dropout = corners.some((c) => c.z !== 1)
     const corner = dropout ? 'z V, a value times its factor of dropout' : 'a value'
@@ -151,11 +151,17 @@ function captionOf(scene, answers) {
             'On the solid line the loss is the same as at O. A corner on the side of the ' +
                 'arrow raises the loss when its score rises (+); one on the other side lowers it ' +
                 '(\u2212).',
+            corners[j].masked
+                ? ''
+                : `The dotted line through key ${j} is parallel to it` +
+                      (Dv > 2
+                          ? '.'
+                          : ': dS is P, times the length of dO, times the distance of the lines.'),
         )
     if (Dv === 1) parts.push('Values with one element lie on a line.')
     if (Dv > 2)
         parts.push(`The picture shows the first two of ${Dv} elements; the signs take all of them.`)
-    return parts.join(' ')
+    return parts.filter(Boolean).join(' ')
 }
 
 /* P, dP, dP - delta and dS of the query, a row for each key. */
@@ -197,7 +203,26 @@ function numbersTable(trace, i) {
 /* ------------------------------------------------------------------ the view ------------------ */
 
 const rounded = (x) => String(Number(x.toFixed(4)) + 0)
-const rate = 0.5 // of a step down
+const rate = 0.5 // of a step down; half of it, and so on, where that would raise the loss
+
+/* Does a point lie among the corners that are read, or on their border?  In the plane alone. */
+export function isReached(scene, at) {
+    const points = scene.corners.filter((c) => !c.masked).map((c) => c.at)
+    if (points.length === 0) return at.every((x) => x === 0)
+    const outline = hull(points),
+        size = Math.max(1e-9, ...points.flat().map(Math.abs))
+    const turns = outline.map((a, k) => {
+        const b = outline[(k + 1) % outline.length]
+        return (b[0] - a[0]) * (at[1] - a[1]) - (b[1] - a[1]) * (at[0] - a[0])
+    })
+    const within = [0, 1].every((d) => {
+        const own = points.map((p) => p[d])
+        return at[d] >= Math.min(...own) - 1e-9 * size && at[d] <= Math.max(...own) + 1e-9 * size
+    })
+    const low = Math.min(...turns),
+        high = Math.max(...turns)
+    return within && (low >= -1e-9 * size ** 2 || high <= 1e-9 * size ** 2)
+}
 
 export function triangleView(context, options = {}) {
     const { revealed = () => true, numbers: withNumbers = true, controls = true } = options
@@ -221,8 +246,9 @@ export function triangleView(context, options = {}) {
     let before = null,
         losses = []
 
-    const lossNow = () => {
-        const { state, trace } = context
+    const lossNow = () => lossIn(context.trace)
+    const lossIn = (trace) => {
+        const { state } = context
         if (!target) return trace.loss
         return trace.at.O.values[state.i].reduce((sum, x, d) => sum + (x - target[d]) ** 2 / 2, 0)
     }
@@ -238,17 +264,19 @@ export function triangleView(context, options = {}) {
         let left = count
         const one = () => {
             const { state: now, trace } = context
-            const down = (name) =>
+            const down = (name, size) =>
                 trace.at[name].values.map((row, i) =>
-                    row.map((x, d) => rounded(x - rate * trace.at['d' + name].values[i][d])),
+                    row.map((x, d) => rounded(x - size * trace.at['d' + name].values[i][d])),
                 )
-            const moved = { Q: down('Q'), K: down('K') }
-            if (target) {
-                const next = context.engine.trace({ ...now, ...moved }, { quick: true })
-                if (next.ok) moved.dO = dOTowards(next.at.O.values, now.i)
+            let moved, next
+            for (let size = rate; size > rate / 1000; size /= 2) {
+                moved = { Q: down('Q', size), K: down('K', size) }
+                next = context.engine.trace({ ...now, ...moved }, { quick: true })
+                if (next.ok && lossIn(next) <= lossNow()) break
             }
+            if (target && next.ok) moved.dO = dOTowards(next.at.O.values, now.i)
             stepping = true
-            const message = context.change(moved, { undo: left === count })
+            const message = inPlace(picture, () => context.change(moved, { undo: left === count }))
             stepping = false
             descent.say(message)
             left--
@@ -406,7 +434,7 @@ export function triangleView(context, options = {}) {
         const last = scene
         scene = sceneOf(trace, state.i)
         if (!dragging && !stepping) frame = frameOf(scene, target && point(target))
-        caption.textContent = captionOf(scene, revealed())
+        caption.textContent = captionOf(scene, revealed(), state.j)
         if (withNumbers) {
             updateQueries()
             numbers.replaceChildren(numbersTable(trace, state.i))
@@ -421,6 +449,7 @@ export function triangleView(context, options = {}) {
             target,
             moved: Boolean(before),
             total: !target && state.dO.length > 1,
+            far: Boolean(target) && scene.Dv <= 2 && !isReached(scene, point(target)),
         })
         animation++
         if (stepping && last && last.corners.length === scene.corners.length && !reducedMotion())

@@ -126,13 +126,22 @@ test('a mistake shows where it is wrong, asks which check notices, and tells', a
     assert.match(await page.innerText('.broken .verdict'), /^Yes: .*rows of dS.* fails/)
     assert.match(await page.innerText('.broken .verdict'), /not a proof/)
 
-    await choose(page, 'no scale')
-    await page.locator('.broken [data-check="Q and K"]').click()
-    assert.match(await page.innerText('.broken .verdict'), /changes nothing/)
+    const silent = page.locator('.broken option[value="no scale"]')
+    assert.equal(await silent.innerText(), 'no scale (needs another scale than 1)')
+    assert.ok(await silent.evaluate((option) => option.disabled))
+    assert.match(await page.innerText('.broken .checks'), /to all keys moves all scores of a row/)
+    await showLink(page, '#view=free&mistake=no%20scale')
+    await page.waitForFunction(() =>
+        /changes nothing/.test(document.querySelector('.broken .verdict').textContent),
+    )
+    assert.equal(await page.locator('.broken button.check').count(), 0, 'nothing is asked')
     await page.getByRole('button', { name: 'Make it right' }).click()
     await page.waitForFunction(() => document.querySelector('.broken select').value === '')
     await page.getByRole('button', { name: 'Previous' }).click()
     await page.waitForFunction(() => document.querySelector('.broken select').value !== '')
+
+    await page.getByRole('button', { name: 'Next' }).click()
+    await page.waitForFunction(() => document.querySelector('.broken select').value === '')
 
     // scale 2, forgotten in dQ and in dK: sum Q dQ and sum K dK are halved, and still equal
     await showLink(page, '#view=free&scale=2&mistake=no%20scale')

@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openPage, wasmPath } from './browser.mjs'
 import { openEngine } from '../engine.js'
-import { stepped } from '../free.js'
+import { numberOf } from '../dom.js'
+import { placesText, stepped } from '../free.js'
 import { presets } from '../presets.js'
 import { commandLine, fromHash, paper, toHash } from '../state.js'
 
@@ -41,8 +42,8 @@ test('what is no number is refused at its field, and the last good numbers stay'
     const before = await valueOf(page, 'dS', 0, 1)
     for (const [text, message] of [
         ['abc', /\u201cabc\u201d is not a number/],
-        ['1,2', /is not a number/],
-        ['1e9', /must lie between/],
+        ['-ln 2', /write \u2212ln 2 as ln 0\.5/],
+        ['1e9', /^Q\[q0,d0\] must lie between \u22121,000,000 and 1,000,000\.$/],
     ]) {
         await write(page, 'Q', 0, 0, text)
         assert.match(await page.locator('#editor .message').innerText(), message)
@@ -51,6 +52,118 @@ test('what is no number is refused at its field, and the last good numbers stay'
     }
     await page.locator('#editor-input').fill('1')
     assert.equal(await page.locator('#editor .message').innerText(), '')
+})
+
+test('what was refused does not outlive the next change, nor Escape', async () => {
+    const page = await free()
+    const field = page.locator('#editor-input'),
+        message = page.locator('#editor .message')
+    for (const leave of [
+        () => page.locator('#preset').selectOption('3'),
+        () => page.getByRole('button', { name: 'Reset' }).click(),
+        () => field.press('Escape'),
+    ]) {
+        await write(page, 'Q', 0, 0, 'abc')
+        assert.notEqual(await message.innerText(), '')
+        await leave()
+        assert.equal(await message.innerText(), '')
+        assert.equal(await field.inputValue(), '1')
+    }
+    const option = page.locator('.field', { has: page.locator('#option-temperature') })
+    for (const leave of ['Escape', null]) {
+        await page.locator('#option-temperature').fill('0')
+        await page.locator('#option-temperature').press('Enter')
+        assert.match(
+            await option.locator('.message').innerText(),
+            /^The temperature must be a number from [\d.]+ to [\d,]+\.$/,
+        )
+        if (leave) await page.locator('#option-temperature').press(leave)
+        else await page.getByRole('button', { name: 'Reset' }).click()
+        assert.equal(await option.locator('.message').innerText(), '')
+        assert.equal(await page.locator('#option-temperature').inputValue(), '1')
+    }
+})
+
+test('numbers are read in one way: 0,5, fractions, logarithms', async () => {
+    const text = (typed) => numberOf(typed).text,
+        value = (typed) => numberOf(typed).value
+    assert.deepEqual(['0.5', '0,5', '3/10', 'ln 7', '\u22122'].map(text), [
+        '0.5',
+        '0.5',
+        '0.3',
+        'ln 7',
+        '-2',
+    ])
+    assert.deepEqual([value('ln 7'), value('-3/4'), value('.5')], [Math.log(7), -0.75, 0.5])
+    for (const typed of ['', 'x', '1/0', '-ln 2', 'ln 0', '1,2,3', '1 2'])
+        assert.notEqual(numberOf(typed).problem, '', typed)
+    const page = await free()
+    await write(page, 'V', 0, 0, '3/10')
+    assert.equal(await valueOf(page, 'V', 0, 0), 0.3)
+    await page.locator('#option-scale').fill('0,5')
+    await page.locator('#option-scale').press('Enter')
+    assert.equal((await linkOf(page)).scale, 0.5)
+})
+
+test('a click on an element opens its field, and what is typed replaces it', async () => {
+    const page = await free()
+    await cell(page, 'K', 1, 1).click()
+    await page.keyboard.type('2,5')
+    assert.equal(await valueOf(page, 'K', 1, 1), 2.5)
+})
+
+test('a size is changed where it stands: the button stays under the pointer', async () => {
+    const page = await free({ width: 1440 })
+    for (const [size, axis] of [
+        [{ width: 1440, height: 900 }, 'N, keys'],
+        [{ width: 360, height: 740 }, 'T, queries'],
+    ]) {
+        await page.setViewportSize(size)
+        const plus = page.getByRole('button', { name: `${axis}: more` })
+        await plus.scrollIntoViewIfNeeded()
+        const top = async () => Math.round((await plus.boundingBox()).y)
+        const before = await top()
+        for (let k = 0; k < 5; k++) await plus.click()
+        assert.ok(Math.abs((await top()) - before) <= 1)
+    }
+})
+
+test('the paper example fits at 1440, the loss is in sight, and a longer row says so', async () => {
+    const page = await free({ width: 1440 })
+    const more = () => page.evaluate(() => document.querySelector('.flow-frame.more') !== null)
+    const fits = () =>
+        page.evaluate(() => {
+            const { scrollWidth, clientWidth } = document.querySelector('.flow-place')
+            return scrollWidth <= clientWidth
+        })
+    assert.ok(await fits())
+    assert.equal(await more(), false)
+    await write(page, 'Q', 0, 0, '1.5')
+    assert.ok(await fits(), 'after an edit, too')
+    assert.match(await page.locator('#loss').innerText(), /= 6\.8923$/)
+    assert.ok(await page.locator('#loss').isVisible())
+    await page.locator('#preset').selectOption(String(presets.length - 1))
+    await page.waitForSelector('.flow-frame.more')
+})
+
+test('the list names an example only while its numbers are shown', async () => {
+    const page = await free()
+    const chosen = () => page.locator('#preset').inputValue(),
+        look = () => page.locator('.look').innerText()
+    await page.locator('#preset').selectOption('3')
+    await page.getByRole('button', { name: 'Undo' }).click()
+    assert.deepEqual([await chosen(), await look()], ['', ''])
+    await page.getByRole('button', { name: 'Redo' }).click()
+    assert.deepEqual([await chosen(), await look()], ['3', presets[3].look])
+    await write(page, 'Q', 0, 0, '2')
+    assert.equal(await chosen(), '')
+})
+
+test('where the queries stand is said when a place matters', () => {
+    assert.equal(placesText({ causal: false, window: '' }, { T: 2, N: 8 }), '')
+    assert.equal(placesText({ causal: true, window: '' }, { T: 3, N: 3 }), '')
+    assert.match(placesText({ causal: true, window: '' }, { T: 2, N: 8 }), /q0 stands at k6\.$/)
+    assert.match(placesText({ causal: false, window: '1' }, { T: 3, N: 2 }), /q1 at k0/)
 })
 
 test('an option that the library refuses says why beside the field', async () => {
@@ -89,6 +202,7 @@ test('a step at a time: logarithms by their number, all else by tenths', () => {
     assert.equal(stepped('ln 1', -1), 'ln 1')
     assert.equal(stepped('0.3', -1), '0.2')
     assert.equal(stepped('-0.1', 1), '0')
+    assert.equal(stepped('3/10', 1), '0.4')
 })
 
 test('undo takes back one change, or all that is typed into one element', async () => {
@@ -215,6 +329,8 @@ test('on a narrow screen there is one matrix at a time', async () => {
     const page = await free({ width: 360, height: 740 })
     const shown = () => page.locator('.flow .matrix-place:visible').count()
     assert.equal(await shown(), 1)
+    assert.ok(await cell(page, 'Q', 0, 0).isVisible(), 'it opens on a matrix that can be changed')
+    assert.ok(await page.locator('#loss').isVisible())
     for (const name of ['dS', 'dQ', 'delta']) {
         await page.locator(`.strip button[data-go="${name}"]`).click()
         assert.equal(await shown(), 1)

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
 import { paper } from '../state.js'
+import { scientific } from '../svg.js'
 import { fivePoints, lossOf, movedState, twoPoints } from '../numerically.js'
 import { openPage, wasmPath } from './browser.mjs'
 import { nativeTrace } from './native.mjs'
@@ -70,6 +71,17 @@ test('a broadcast bias is written out before one score of it moves', () => {
     assert.deepEqual(moved(null), [['0', '0', '0'], ['0', '0', '0.25']])
 })
 
+test('small numbers are written with a power of ten, in one way', () => {
+    assert.deepEqual([1, 0.1, 0.01, 1e-3, 3.16e-8, 0].map((x) => scientific(x)), [
+        '1',
+        '0.1',
+        '0.01',
+        '10\u207b\u00b3',
+        '3.2 \u00b7 10\u207b\u2078',
+        '0',
+    ])
+})
+
 /* ------------------------------------------------------------------ in the browser */
 
 const shown = (page) =>
@@ -97,7 +109,7 @@ async function setSlider(page, exponent) {
     )
     await page.waitForFunction(
         (h) => document.querySelector('.slide output').textContent === h,
-        `h = ${Number((10 ** -exponent).toPrecision(2))}`,
+        `h = ${scientific(10 ** -exponent)}`,
     )
     await page.waitForFunction(() => document.querySelector('.remark').textContent !== '')
 }
@@ -130,7 +142,8 @@ test(
                     '--quick',
                 ).json.loss
             assert.deepEqual(now.losses, [moved(1), moved(-1)], now.h)
-            if (exponent === 2) assert.match(now.remark, /truncation/)
+            if (exponent === 0) assert.match(now.remark, /Five points are worse here/)
+            if (exponent === 2) assert.match(now.remark, /truncation\): it falls as h\u00b2\.$/)
             if (exponent === 14) assert.match(now.remark, /rounding/)
         }
         assert.ok(error[2] < error[0] / 100 && error[4.5] < error[2] / 100, JSON.stringify(error))

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openPage } from './browser.mjs'
-import { padded } from '../train.js'
+import { padded, placeOf, stepAt } from '../train.js'
 
 const program =
     process.env.TRAIN_TWIN ||
@@ -119,7 +119,7 @@ test(
                 (_, r) => look.P[(letters + r) * size + letters - 1 - r],
             ),
         )
-        await page.getByRole('button', { name: 'dS', exact: true }).click()
+        await page.getByRole('button', { name: 'as negative dS' }).click()
         assert.match(await page.innerText('.training .verdict'), /^Right/)
 
         const write = async (word) => {
@@ -174,6 +174,11 @@ test('it pauses, goes on, and begins again with another seed', async () => {
         told.slice(0, 3).map((m) => [m.loss, m.right, m.look.loss]),
         nativeSteps(3, 7, 'chafed'),
     )
+})
+
+test('each step has a place on the slider, and the first quarter of them half of it', () => {
+    for (let step = 0; step <= 300; step++) assert.equal(stepAt(placeOf(step)), step)
+    assert.equal(placeOf(75), 0.5)
 })
 
 test('a short word is read with letters a in front', () => {

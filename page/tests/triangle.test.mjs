@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
 import { paper } from '../state.js'
+import { isReached } from '../triangle.js'
 import { frameOf, height, hull, layOut, sceneOf, width } from '../triangle_layout.js'
 import { openPage, wasmPath } from './browser.mjs'
 import { randomState, stream } from './random_states.mjs'
@@ -220,6 +221,16 @@ test(
         await agrees()
     },
 )
+
+test('a target that no mixture reaches is told from one that can be reached', () => {
+    const scene = sceneOf(engine.trace(paper, { quick: true }), 0)
+    assert.deepEqual(
+        [[2, 2], [1, 4], [3, 2.5], [9, 9], [3, 3], [-1, 2]].map((at) => isReached(scene, at)),
+        [true, true, true, false, false, false],
+    )
+    const one = sceneOf(engine.trace({ ...paper, V: [['1'], ['5'], ['0']], dO: [['1'], ['2']] }), 0)
+    assert.deepEqual([isReached(one, [5, 0]), isReached(one, [6, 0])], [true, false])
+})
 
 test('values of one element lie on a line, of three are said to be more', async () => {
     const page = await open({ hash: '#view=free&V=1/5/0&dO=1/2' })

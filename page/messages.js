@@ -1,0 +1,34 @@
+/* messages.js -- what the library says about a command line, in the words of the page. */
+import { axes } from './matrix.js'
+
+/* "-1e+06" becomes "\u22121,000,000". */
+const written = (text) => Number(text).toLocaleString('en-US').replace('-', '\u2212')
+const number = '(-?\\d[\\d.]*(?:e[-+]?\\d+)?)'
+
+const anElement = new RegExp(
+    `^--(\\w+): the element in row (\\d+), column (\\d+) is .*, `
+        + `but must lie between ${number} and ${number}$`,
+)
+const anOption = new RegExp(`^--(\\w+) must be (.*)from ${number} to ${number}(?:,.*)?$`)
+
+/* The forms that can happen here are translated; all others stay as they are. */
+export function plainMessage(message) {
+    const element = anElement.exec(message),
+        option = anOption.exec(message)
+    if (element) {
+        const [, name, row, column, low, high] = element
+        const letters = axes(name)
+        return (
+            `${name}[${letters[0]}${row},${letters[1]}${column}] must lie between `
+            + `${written(low)} and ${written(high)}.`
+        )
+    }
+    if (option) {
+        const [, name, kind, low, high] = option
+        return `The ${name} must be ${kind}from ${written(low)} to ${written(high)}.`
+    }
+    return message
+}
+
+/* The same for the arithmetic of an element: the mask is no option of a command line here. */
+export const plainArithmetic = (text) => text.replace('--mask has', 'the mask has')
