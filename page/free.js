@@ -97,7 +97,7 @@ export function placesText({ causal, window }, { T, N }) {
     if (T === N || !(causal || window)) return ''
     if (T < N)
         return `The queries are the last ${T} of ${N} positions: q0 stands at k${N - T}.`
-    return `The last query stands at the last key: q${T - N} at k0, and those before it have no key.`
+    return `The last query stands at the last key, q${T - N} at k0; those before it have no key.`
 }
 
 const given = ['Q', 'K', 'V', 'dO', 'bias']
@@ -637,6 +637,8 @@ export function freeView(context) {
         }),
     ]
 
+    const fields = [...scoreFields, ...checkFields, ...windowFields, ...sizeFields, ...copies]
+
     const look = el('p', { class: 'look muted' })
     const preset = el(
         'select',
@@ -685,7 +687,8 @@ export function freeView(context) {
             'p',
             { class: 'text' },
             'The forward runs from left to right; under each matrix stands its gradient. '
-                + 'Choose a matrix that is given (Q, K, V, dO, bias), then a cell: write 0.5 or ln 7.',
+                + 'Choose a matrix that is given (Q, K, V, dO, bias), then a cell: write 0.5 or '
+                + 'ln 7.',
         ),
         el(
             'div',
@@ -746,7 +749,7 @@ export function freeView(context) {
         for (const view of views) view.update()
         lossText.textContent = `loss = \u03a3 dO O = ${numberText(context.trace.loss)}`
         updatePreset()
-        for (const f of [...scoreFields, ...checkFields, ...windowFields, ...sizeFields, ...copies]) f.update()
+        for (const f of fields) f.update()
         undo.disabled = !context.canUndo
         redo.disabled = !context.canRedo
         editor.update()

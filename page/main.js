@@ -221,7 +221,8 @@ async function start() {
         const before = context.state
         const message = context.set(tours[state.view] ? inTour(state) : state)
         if (message) context.set(paper)
-        showProblem(problem || (message && `The numbers of this link do not fit: ${message.replace(/\.$/, '')}.`))
+        const reason = message.replace(/\.$/, '')
+        showProblem(problem || (message && `The numbers of this link do not fit: ${reason}.`))
         shown(before)
     }
 

@@ -346,8 +346,8 @@ const keyOf = (cell) => `${cell.dataset.name} ${cell.dataset.row} ${cell.dataset
 const select = ({ name, row, column }) =>
     `td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`
 
-/* Once for the page: what happens where somebody points at a cell.  `line` shows the arithmetic. 
- * Returns {update(), clear()}: to be called when the numbers have changed, and when the view has. */
+/* Once for the page: what happens where somebody points at a cell.  `line` shows the arithmetic.
+ * Returns {update(), clear()}: for when the numbers have changed, and when the view has. */
 export function pointing(context, root, line) {
     let current = null,
         pinned = false,

@@ -453,13 +453,13 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
     }
 
     five.textContent =
-        '2 points: the slope of the line through x \u2212 h and x + h. 5 points: 4/3 of that slope ' +
-        'minus 1/3 of the same slope with 2h.'
+        '2 points: the slope of the line through x \u2212 h and x + h. 5 points: 4/3 of that ' +
+        'slope minus 1/3 of the same slope with 2h.'
     why.textContent =
         'The error of two points is about h\u00b2/6 times the third derivative of the loss. ' +
         'The same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of ' +
         'the second cancels it, and what is left falls as h\u2074. Then h may be larger, and ' +
-        'rounding, about 10\u207b\u00b9\u2076 of the loss divided by h, is smaller. The trace takes five ' +
-        'points, and halves h until the slope stops changing.'
+        'rounding, about 10\u207b\u00b9\u2076 of the loss divided by h, is smaller. The trace ' +
+        'takes five points, and halves h until the slope stops changing.'
     return { element, update }
 }
