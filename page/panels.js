@@ -11,7 +11,7 @@ import { triangleView } from './triangle.js'
 export const panels = {
     broken: brokenView,
     jacobian: jacobianView,
-    numerically: numericallyView,
+    numerically: (context, options) => numericallyView(context, { plot: 'after', ...options }),
     triangle: (context, options) => triangleView(context, { numbers: false, ...options }),
 }
 
