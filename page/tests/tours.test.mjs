@@ -284,7 +284,9 @@ test('the last screen makes the mistake that it asked about, and leads on', asyn
     const onward = page.getByRole('link', { name: 'Continue: the options' })
     assert.equal(await onward.count(), 0)
     await answer(page, 0, 'rows of dS sum to 0', false)
-    assert.equal(await page.locator('.broken select').inputValue(), 'no delta')
+    await page.waitForFunction(
+        () => document.querySelector('.broken select').value === 'no delta',
+    )
     await onward.click()
     assert.match(await page.locator('.where').innerText(), /^Options, 1 of 6/)
     assert.ok(await page.locator('td.asked').count(), 'without the mistake, numbers are hidden')
