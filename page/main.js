@@ -17,7 +17,7 @@ import { openEngine } from './engine.js'
 import { fromHash, paper, sizes, toHash } from './state.js'
 import { el } from './dom.js'
 import { pointing } from './matrix.js'
-import { plainArithmetic, plainMessage } from './messages.js'
+import { plainMessage } from './messages.js'
 import { startView } from './start.js'
 import { lastScreen, screenState, tourView } from './tour.js'
 import { mainTour, optionsTour } from './screens.js'
@@ -88,8 +88,7 @@ function makeContext(engine, shown) {
         },
         cell({ name, row, column }) {
             if (traced !== context.state) context.engine.trace(context.state, { quick: true })
-            const cell = context.engine.cell(name, row, column)
-            return { ...cell, said: plainArithmetic(cell.text) }
+            return context.engine.cell(name, row, column)
         },
         say: makeSay(),
         undo: () => step(past, future),

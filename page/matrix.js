@@ -358,11 +358,8 @@ export function pointing(context, root, line) {
             cell.classList.remove('pointed', 'source', 'pinned')
         const cell = current && root.querySelector(select(current))
         const known = cell && cell.dataset.value !== undefined && context.engine
-        const { text, said, from } = known
-            ? context.cell(current)
-            : { text: '', said: '', from: [] }
-        line.dataset.text = text
-        line.textContent = said
+        const { text, from } = known ? context.cell(current) : { text: '', from: [] }
+        line.textContent = line.dataset.text = text
         line.classList.toggle('pinned', pinned && text !== '')
         if (!known) return
         for (const same of root.querySelectorAll(select(current))) {

@@ -29,6 +29,3 @@ export function plainMessage(message) {
     }
     return message
 }
-
-/* The same for the arithmetic of an element: the mask is no option of a command line here. */
-export const plainArithmetic = (text) => text.replace('--mask has', 'the mask has')

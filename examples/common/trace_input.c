@@ -235,7 +235,7 @@ const char *trace_hidden(const trace *t, int i, int j)
                                       p->bias_N > 1 ? j : 0) == -(double)INFINITY)
         snprintf(why, sizeof why, "its bias is -inf");
     else if (!*steps_cell(t->a, STEPS_KEEP, 0, i, j))
-        snprintf(why, sizeof why, "--mask has a 0 there");
+        snprintf(why, sizeof why, "the mask has a 0 there");
     else
         return NULL;
     return why;
