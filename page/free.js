@@ -3,7 +3,7 @@
  * The forward runs from left to right; under each matrix stands its gradient.  On a narrow screen
  * there is one matrix at a time, and what lies beside it are buttons. */
 import { el, formulaHtml, inPlace, numberOf, numberText } from './dom.js'
-import { cellName, focusCell, matrixView, shortName } from './matrix.js'
+import { cellName, focusCell, matrixView, shortName, watchSight, whenSeen } from './matrix.js'
 import { commandLine, paper, sizes, toHash } from './state.js'
 import { presets, resized } from './presets.js'
 import { ownFormula } from './tour.js'
@@ -297,9 +297,9 @@ function optionField(context, { label, id, range, step, note, read, write, whole
     )
     function update() {
         const x = read()
-        if (slider && !sliding) slider.value = String(x)
-        if (message.textContent) refuse('')
         const text = String(x)
+        if (slider && !sliding && slider.value !== text) slider.value = text
+        if (message.textContent) refuse('')
         if (number.value !== text) number.value = text
     }
     return { element, update }
@@ -424,6 +424,7 @@ function copyField(context, { id, label, text }) {
     const field = el('input', { id, readonly: true, spellcheck: 'false' })
     const button = el('button', { type: 'button' }, 'Copy')
     button.onclick = async () => {
+        update()
         field.select()
         try {
             await navigator.clipboard.writeText(field.value)
@@ -436,12 +437,12 @@ function copyField(context, { id, label, text }) {
             context.say('It is selected: copy it with the keyboard.')
         }
     }
-    return {
-        element: el('div', { class: 'copy' }, el('label', { for: id }, label), field, button),
-        update() {
-            field.value = text()
-        },
+    const element = el('div', { class: 'copy' }, el('label', { for: id }, label), field, button)
+    const update = () => {
+        field.value = text()
     }
+    watchSight(element)
+    return { element, update: () => whenSeen(element, update) }
 }
 
 /* ------------------------------------------------------------------ the view ------------------ */

@@ -184,7 +184,8 @@ export function matrixHtml(name, tensor, options = {}) {
 const far = new WeakSet(),
     waiting = new Map()
 let sight = null,
-    timer = 0
+    timer = 0,
+    changed = 0
 
 function write(element) {
     const rewrite = waiting.get(element)
@@ -194,23 +195,20 @@ function write(element) {
 }
 
 function writeNext() {
-    timer = 0
-    for (const element of waiting.keys()) {
-        write(element)
-        break
-    }
-    if (waiting.size) timer = setTimeout(writeNext)
+    const rest = changed + 150 - performance.now()
+    if (rest <= 0) for (const element of [...waiting.keys()].slice(0, 1)) write(element)
+    timer = waiting.size ? setTimeout(writeNext, Math.max(0, rest)) : 0
 }
 
-function whenSeen(element, rewrite) {
+export function whenSeen(element, rewrite) {
     waiting.set(element, rewrite)
     if (!far.has(element)) return write(element)
     element.dataset.stale = ''
-    clearTimeout(timer)
-    timer = setTimeout(writeNext, 150)
+    changed = performance.now()
+    timer ||= setTimeout(writeNext, 150)
 }
 
-function watchSight(element) {
+export function watchSight(element) {
     sight ??= new IntersectionObserver(
         (entries) => {
             for (const { target, isIntersecting } of entries) {
@@ -351,23 +349,27 @@ const select = ({ name, row, column }) =>
 export function pointing(context, root, line) {
     let current = null,
         pinned = false,
-        before = ''
+        before = '',
+        lit = []
+
+    function mark(where, ...marks) {
+        for (const cell of root.querySelectorAll(select(where))) {
+            cell.classList.add(...marks)
+            lit.push(cell)
+        }
+    }
 
     function show() {
-        for (const cell of root.querySelectorAll('td.pointed, td.source, td.pinned'))
-            cell.classList.remove('pointed', 'source', 'pinned')
+        for (const cell of lit) cell.classList.remove('pointed', 'source', 'pinned')
+        lit = []
         const cell = current && root.querySelector(select(current))
         const known = cell && cell.dataset.value !== undefined && context.engine
         const { text, from } = known ? context.cell(current) : { text: '', from: [] }
         line.textContent = line.dataset.text = text
         line.classList.toggle('pinned', pinned && text !== '')
         if (!known) return
-        for (const same of root.querySelectorAll(select(current))) {
-            same.classList.add('pointed')
-            if (pinned) same.classList.add('pinned')
-        }
-        for (const source of from)
-            for (const lit of root.querySelectorAll(select(source))) lit.classList.add('source')
+        mark(current, ...(pinned ? ['pointed', 'pinned'] : ['pointed']))
+        for (const source of from) mark(source, 'source')
     }
 
     function point(cell, pin) {

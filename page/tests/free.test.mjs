@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { openPage, wasmPath } from './browser.mjs'
+import { openPage, settled, wasmPath } from './browser.mjs'
 import { openEngine } from '../engine.js'
 import { numberOf } from '../dom.js'
 import { placesText, stepped } from '../free.js'
@@ -15,12 +15,13 @@ const cell = (page, name, row, column) =>
     page.locator(`#view td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`)
 const free = (more) => openPage({ hash: '#view=free', width: 1600, ...more })
 async function valueOf(page, name, row, column) {
-    // what is out of sight is written a little later
-    await page.waitForFunction(() => !document.querySelector('[data-stale]'))
+    await settled(page)
     return Number(await cell(page, name, row, column).getAttribute('data-value'))
 }
-const linkOf = async (page) =>
-    fromHash(new URL(await page.locator('#link').inputValue()).hash).state
+async function linkOf(page) {
+    await settled(page)
+    return fromHash(new URL(await page.locator('#link').inputValue()).hash).state
+}
 
 async function write(page, name, row, column, text) {
     await cell(page, name, row, column).click()
@@ -278,8 +279,8 @@ test('every example is computed, and says what to look at', async () => {
 test('the command of the terminal and the link say the same as the page', async () => {
     const page = await free()
     await page.locator('#preset').selectOption({ label: presets.at(-1).name })
-    const command = await page.locator('#command').inputValue()
     const state = await linkOf(page)
+    const command = await page.locator('#command').inputValue()
     const words = command.match(/'[^']*'|\S+/g).map((word) => word.replace(/^'|'$/g, ''))
     assert.deepEqual(words, ['trace', ...commandLine(state)])
     await page.waitForFunction(

@@ -1,6 +1,6 @@
 // latency.test.mjs -- from an input to the picture that shows it, on a processor made 4 times
-// slower: the median stays under 50 ms.  The slider with 8 queries, 8 keys, vectors of 8 elements
-// and every option on, where each step changes a thousand cells, is allowed 85 ms.
+// slower: the median stays under 50 ms, also with 8 queries, 8 keys, vectors of 8 elements and every
+// option on, where each step of a slider changes a thousand cells.
 import assert from 'node:assert/strict'
 import { availableParallelism, loadavg } from 'node:os'
 import { test } from 'node:test'
@@ -77,13 +77,13 @@ async function press(page, keys) {
     return { work, seen: [...slow, ...keys.map(() => 16)].slice(0, keys.length) }
 }
 
-function check(t, { work, seen }, limit) {
+function check(t, { work, seen }) {
     t.diagnostic(
         `work, times 4: medians ${work.map((x) => x.toFixed(0)).join(', ')} ms; ` +
             `at a quarter of the speed: median ${median(seen)} ms`,
     )
     assert.ok(work.every((ms) => ms > 0))
-    assert.ok(Math.min(...work) < limit * busy, `medians of ${work} ms`)
+    assert.ok(Math.min(...work) < 50 * busy, `medians of ${work} ms`)
 }
 
 // The numbers that are shown follow the inputs: these are the ones before and after.
@@ -112,16 +112,12 @@ test('typing in a cell', async (t) => {
             'Backspace',
             '3',
         ]),
-        50,
     )
     assert.match(await input.inputValue(), /^0\.3/)
     assert.notEqual(await shownQ(page), before)
 })
 
-for (const [n, limit] of [
-    [4, 50],
-    [8, 85],
-])
+for (const n of [4, 8])
     test(`moving a slider, sizes of ${n}`, async (t) => {
         const page = await openPage({ hash: toHash(ofSize(n)), width: 1600 })
         await page.locator('.free input[type=range]').first().focus()
@@ -129,6 +125,6 @@ for (const [n, limit] of [
         const before = await shownQ(page)
         await page.keyboard.press('ArrowRight')
         const keys = [...Array(4).fill('ArrowRight'), ...Array(4).fill('ArrowLeft')]
-        check(t, await press(page, keys), limit)
+        check(t, await press(page, keys))
         assert.notEqual(await shownQ(page), before)
     })
