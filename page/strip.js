@@ -142,8 +142,9 @@ export function stripView(context, { go, here, short = false }) {
         }
         for (const s of context.trace?.steps || []) {
             const column = columns[s.step - 1]
-            column.classList.toggle('off', !s.on)
-            column.title = s.on ? '' : `${s.name}: off, ${(short ? shortOff : off)[s.step]}`
+            const on = short ? !shortOff[s.step] : s.on // a scale of 1 is on in the trace
+            column.classList.toggle('off', !on)
+            column.title = on ? '' : `${s.name}: off, ${(short ? shortOff : off)[s.step]}`
         }
         if (!element.contains(document.activeElement))
             rove(buttons.find((b) => b.dataset.go === now) || buttons[0])

@@ -425,12 +425,21 @@ export function screenView(context, tour, number, onward, ended) {
     line('text', before + screen.text(context.trace))
     if (screen.why) line('why', formulaHtml(screen.why))
 
-    const side = el('div', { class: 'side' }, idea, questions)
+    const changed = el(
+        'p',
+        { class: 'muted', hidden: true },
+        'The matrices show the numbers after the steps down; the text speaks of those before.',
+    )
+    const given = screenState(tour, number)
+    const isChanged = () =>
+        ['Q', 'K', 'dO'].some((name) => String(context.state[name]) !== String(given[name]))
+    const side = el('div', { class: 'side' }, changed, idea, questions)
     side.append(onward)
     const element = el('div', { class: 'screen-body' }, side, figure, wide)
     function update() {
         const cell = cellNow()
         if (cell && axes(cell[0]) === 'qk') looked = { i: cell[1], j: cell[2] }
+        changed.hidden = !isChanged()
         for (const view of views) view.update()
         markAsked(figure, cell)
     }
