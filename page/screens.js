@@ -1,7 +1,7 @@
 /* screens.js -- the screens of both tours: ideas, what is shown, and questions; see tour.js.
  *
  * Every number in a text is taken from the trace.  A screen has at most about 70 words. */
-import { numberText } from './dom.js'
+import { formulaHtml, numberText } from './dom.js'
 
 /* One element, as a sentence writes it. */
 const at = (t, name, row, column) => numberText(t.at[name].values[row][column])
@@ -103,8 +103,8 @@ export const mainTour = {
                         + `${['more', 'less']
                             [k]} than 1.`,
                     because: () =>
-                        'exp(S + 1) is e exp(S): the factor e stands in every term and in the '
-                        + 'sum, and cancels. Only differences between scores count.',
+                        'exp(S + 1) is e\u00a0\u00b7\u00a0exp(S): the factor e stands in every '
+                        + 'term and in the sum, and cancels. Only differences between scores count.',
                 },
                 {
                     kind: 'number',
@@ -153,7 +153,7 @@ export const mainTour = {
         {
             title: 'L: the loss, and where the backward begins',
             tensor: 'dO',
-            formula: 'L = sum of dO times O, element by element',
+            formula: 'L = sum_id dO_id O_id',
             strip: [],
             own: true,
             text: (t) =>
@@ -503,7 +503,7 @@ export const optionsTour = {
                 + `${t.sizes.D}, and 1/\u221a${t.sizes.D} = `
                 + `${(1 / Math.sqrt(t.sizes.D)).toFixed(2)}; ${numberText(t.options.c)} here, for `
                 + 'round numbers: K is twice that of the tour, so P stays the same.',
-            figure: ['R', '\u2192', 'X', 'dX', '\u2192', 'dR'],
+            figure: ['R', '\u2192', 'X', '\n', 'dX', '\u2192', 'dR'],
             asks: [
                 { kind: 'sign', cell: cell('dR', 0, 2) },
                 { kind: 'number', cell: cell('dR', 0, 2) },
@@ -519,8 +519,8 @@ export const optionsTour = {
             text: (t) =>
                 'U bends the scores so that they never reach the cap, here '
                 + `${numberText(t.options.softcap)}. A small score passes nearly unchanged. `
-                + t.at.dX.sentence,
-            figure: ['X', '\u2192', 'U', 'dU', '\u2192', 'dX'],
+                + formulaHtml(t.at.dX.sentence),
+            figure: ['X', '\u2192', 'U', '\n', 'dU', '\u2192', 'dX'],
             asks: [
                 {
                     kind: 'sign',
@@ -565,9 +565,9 @@ export const optionsTour = {
             text: (t) =>
                 'Query 0 may not attend to key 1: keep is 0 there. Where keep is 0, S is '
                 + '\u2212\u221e, so exp gives 0, and the softmax runs over the other two. '
-                + `dO \u00b7 V is ${unmasked(t)} there; it is not computed, as P = 0 erases it. `
+                + `dO\u00a0\u00b7\u00a0V is ${unmasked(t)} there; it is not computed, as P = 0 erases it. `
                 + 'The backward needs no step of its own.',
-            figure: ['keep', 'S', 'P', 'dP', 'delta', '\u2192', 'dS'],
+            figure: ['keep', 'S', 'P', '\n', 'dP', 'delta', '\u2192', 'dS'],
             asks: [
                 {
                     kind: 'sign',
@@ -596,7 +596,20 @@ export const optionsTour = {
                 + `${numberText(t.options.dropout)}; the others are multiplied by `
                 + `${numberText(1 / (1 - t.options.dropout))}. Key 1 of `
                 + 'query 0 was dropped: its value does not reach output 0.',
-            figure: ['z', 'P', '\u2192', 'A', 'dA', '\u2192', 'dP', 'delta', '\u2192', 'dS'],
+            figure: [
+                'z',
+                'P',
+                '\u2192',
+                'A',
+                '\n',
+                'dA',
+                '\u2192',
+                'dP',
+                '\n',
+                'delta',
+                '\u2192',
+                'dS',
+            ],
             asks: [
                 {
                     kind: 'sign',
@@ -625,7 +638,7 @@ export const optionsTour = {
                 + 'softmax of no key would be 0/0, and one NaN in an output makes the loss of the '
                 + 'whole '
                 + 'batch NaN.',
-            figure: ['keep', 'P', 'O', 'dO', 'dV', 'dS', 'dQ'],
+            figure: ['keep', 'P', 'O', '\n', 'dO', 'dV', 'dS', 'dQ'],
             asks: [
                 {
                     kind: 'choice',
