@@ -268,7 +268,7 @@ export const mainTour = {
             why:
                 'P_j = e_j / Z with e_j = exp(S_j) and Z = sum_m e_m. By the quotient rule, '
                 + '\u2202P_j / \u2202S_k = (1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
-            figure: ['P'],
+            figure: ['P', '\n'],
             panel: 'jacobian',
             beside: true,
             asks: [
@@ -331,7 +331,12 @@ export const mainTour = {
                             ? 'To fall, it would need negative dP that outweigh the others.'
                             : 'To stay, it would need dP of both signs that cancel.',
                 },
-                { kind: 'number', cell: cell('delta', 0, 0) },
+                {
+                    kind: 'number',
+                    cell: cell('delta', 0, 0),
+                    text: () =>
+                        'And how large is delta[q0]? Two digits after the point are enough.',
+                },
             ],
         },
         {

@@ -124,6 +124,7 @@ export function startView(context) {
             goOn()
             if (moves) onward.focus()
             update()
+            onward.scrollIntoView({ block: 'nearest' })
             for (const cell of rows.querySelectorAll('td[data-name="dS"]'))
                 cell.classList.add('new')
         },

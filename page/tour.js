@@ -409,6 +409,7 @@ export function screenView(context, tour, number, onward, ended) {
             close(goesOn)
             if (ask.sets) context.change(ask.sets, { undo: false })
             else update()
+            if (open.size === 0) onward.scrollIntoView({ block: 'nearest' })
         }
         const question = makers[ask.kind](context, { screen, ask, tour }, done, before)
         questions.append(question)

@@ -305,8 +305,9 @@ export function trainView(context) {
                 el(
                     'p',
                     { class: 'ask' },
-                    `What comes first: ${most} frames with the largest P of their row, or ` +
-                        `${most} with a negative dS? Train, then go back with the slider.`,
+                    `What comes first: ${most} of the ${letters} frames with the largest P of ` +
+                        `their row, or ${most} with a negative dS? Train, then go back with the ` +
+                        'slider.',
                 ),
                 options,
                 answer,
@@ -398,14 +399,15 @@ export function trainView(context) {
             answer.className = 'verdict'
             answer.textContent = 'Train a little longer: P has not found the letters yet.'
         } else {
-            const right = first.dS <= first.P ? 'dS' : 'P'
+            const right = first.dS >= 0 && first.dS < first.P ? 'dS' : 'P'
+            const dS = first.dS ? `after step ${first.dS}` : 'before the first step'
             answer.className = `verdict ${name === right ? 'right' : 'wrong'}`
             answer.textContent =
                 `${name === right ? 'Right.' : 'No.'} In this training ${most} frames have a ` +
-                `negative dS after step ${first.dS} already, and the largest P after step ` +
-                `${first.P}. Where dS is negative, a higher score would lower the loss. Each ` +
-                'step moves the scores against dS; so P follows. Once P reads the right ' +
-                'letters, there is little left to gain, and dS fades.'
+                `negative dS ${dS} already, and the largest P after step ${first.P}. Where dS is ` +
+                'negative, a higher score would lower the loss. Each step moves the scores ' +
+                'against dS; so P follows. Once P reads the right letters, there is little ' +
+                'left to gain, and dS fades.'
         }
         answer.scrollIntoView({ block: 'nearest' })
     }
