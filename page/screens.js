@@ -507,7 +507,13 @@ export const optionsTour = {
                 + `${numberText(t.options.softcap)}. A small score passes nearly unchanged.`,
             figure: ['X', '\u2192', 'U', '\n', 'dU', '\u2192', 'dX'],
             asks: [
-                { kind: 'sign', cell: cell('dX', 0, 2) },
+                {
+                    kind: 'sign',
+                    cell: cell('dX', 0, 2),
+                    answer: () =>
+                        'The slope of the softcap lies between 0 and 1: dX has the sign of dU, '
+                        + 'and is at most as large. Here X is 0, where the slope is 1.',
+                },
                 {
                     kind: 'number',
                     cell: cell('dX', 0, 0),
