@@ -102,8 +102,8 @@ export const mainTour = {
                         + `${['more', 'less']
                             [k]} than 1.`,
                     because: () =>
-                        'exp(S + 1) is e exp(S): the factor e stands in every term and in the '
-                        + 'sum, and cancels. Only differences between scores count.',
+                        'exp(S + 1) is e\u00a0\u00b7\u00a0exp(S): the factor e stands in every '
+                        + 'term and in the sum, and cancels. Only differences between scores count.',
                 },
                 {
                     kind: 'number',
@@ -152,7 +152,7 @@ export const mainTour = {
         {
             title: 'L: the loss, and where the backward begins',
             tensor: 'dO',
-            formula: 'L = sum of dO times O, element by element',
+            formula: 'L = sum_id dO_id O_id',
             strip: [],
             text: (t) =>
                 'It comes from whatever computes the loss L, the one number that training lowers. '
@@ -266,7 +266,7 @@ export const mainTour = {
                     hides: ['J'],
                     cell: cell('J', 0, 1),
                     text: () => 'S[q0,k1] rises a little. What does P[q0,k0] do?',
-                    options: () => ['it rises (+)', 'it falls (\u2212)', 'it stays'],
+                    options: () => loss,
                     right: () => 1,
                     then: (t, k) =>
                         k === 0
@@ -490,7 +490,7 @@ export const optionsTour = {
                 + `${t.sizes.D}, and 1/\u221a${t.sizes.D} = `
                 + `${(1 / Math.sqrt(t.sizes.D)).toFixed(2)}; ${numberText(t.options.c)} here, for `
                 + 'round numbers: K is twice that of the tour, so P stays the same.',
-            figure: ['R', '\u2192', 'X', 'dX', '\u2192', 'dR'],
+            figure: ['R', '\u2192', 'X', '\n', 'dX', '\u2192', 'dR'],
             asks: [
                 { kind: 'sign', cell: cell('dR', 0, 2) },
                 { kind: 'number', cell: cell('dR', 0, 2) },
@@ -505,9 +505,15 @@ export const optionsTour = {
             text: (t) =>
                 'U bends the scores so that they never reach the cap, here '
                 + `${numberText(t.options.softcap)}. A small score passes nearly unchanged.`,
-            figure: ['X', '\u2192', 'U', 'dU', '\u2192', 'dX'],
+            figure: ['X', '\u2192', 'U', '\n', 'dU', '\u2192', 'dX'],
             asks: [
-                { kind: 'sign', cell: cell('dX', 0, 2) },
+                {
+                    kind: 'sign',
+                    cell: cell('dX', 0, 2),
+                    answer: () =>
+                        'The slope of the softcap lies between 0 and 1: dX has the sign of dU, '
+                        + 'and is at most as large. Here X is 0, where the slope is 1.',
+                },
                 {
                     kind: 'number',
                     cell: cell('dX', 0, 0),
@@ -545,9 +551,9 @@ export const optionsTour = {
             text: (t) =>
                 'Query 0 may not attend to key 1: keep is 0 there. Where keep is 0, S is '
                 + '\u2212\u221e, so exp gives 0, and the softmax runs over the other two. '
-                + `dO \u00b7 V is ${unmasked(t)} there; it is not computed, as P = 0 erases it. `
+                + `dO\u00a0\u00b7\u00a0V is ${unmasked(t)} there; it is not computed, as P = 0 erases it. `
                 + 'The backward needs no step of its own.',
-            figure: ['keep', 'S', 'P', 'dP', 'delta', '\u2192', 'dS'],
+            figure: ['keep', 'S', 'P', '\n', 'dP', 'delta', '\u2192', 'dS'],
             asks: [
                 {
                     kind: 'sign',
@@ -576,7 +582,7 @@ export const optionsTour = {
                 + `${numberText(t.options.dropout)}; the others are multiplied by `
                 + `${numberText(1 / (1 - t.options.dropout))}. Key 1 of `
                 + 'query 0 was dropped: it reaches no output.',
-            figure: ['z', 'P', 'dP', 'delta', '\u2192', 'dS'],
+            figure: ['z', 'P', '\n', 'dP', 'delta', '\u2192', 'dS'],
             asks: [
                 {
                     kind: 'sign',
@@ -605,7 +611,7 @@ export const optionsTour = {
                 + 'softmax of no key would be 0/0, and one NaN in an output makes the loss of the '
                 + 'whole '
                 + 'batch NaN.',
-            figure: ['keep', 'P', 'O', 'dO', 'dV', 'dS', 'dQ'],
+            figure: ['keep', 'P', 'O', '\n', 'dO', 'dV', 'dS', 'dQ'],
             asks: [
                 {
                     kind: 'choice',

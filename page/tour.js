@@ -363,8 +363,13 @@ export function screenView(context, tour, number, onward, ended) {
 
     const figure = el('div', { class: 'figure' }),
         wide = el('div', { class: 'wide' })
-    let sign = null // between two matrices: it stays with the second
+    let sign = null, // between two matrices: it stays with the second
+        block = figure
     for (const item of screen.figure) {
+        if (item === '\n') {
+            figure.append((block = el('div', { class: 'figure' })))
+            continue
+        }
         if (typeof item === 'string' && !context.trace.at[item]) {
             sign = el('span', { class: 'between', 'aria-hidden': 'true' }, item)
             continue
@@ -375,7 +380,7 @@ export function screenView(context, tour, number, onward, ended) {
             hidden: hiddenIn(name, options.hideAll !== false),
         })
         views.push(view)
-        figure.append(sign ? el('div', { class: 'pair' }, sign, view.element) : view.element)
+        block.append(sign ? el('div', { class: 'pair' }, sign, view.element) : view.element)
         sign = null
     }
     if (screen.panel) {

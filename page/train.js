@@ -41,8 +41,12 @@ function drawLoss(history, at) {
             svg('text', { x: x(step), y: bottom + 18, 'text-anchor': 'middle' }, String(step)),
         )
     parts.push(
-        svg('text', { x: left + 8, y: top + 4 }, 'loss'),
-        svg('text', { x: right, y: bottom - 6, 'text-anchor': 'end' }, 'steps'),
+        svg('text', { class: 'axis-name', x: left + 8, y: top + 4 }, 'loss'),
+        svg(
+            'text',
+            { class: 'axis-name', x: right, y: bottom - 6, 'text-anchor': 'end' },
+            'steps',
+        ),
     )
     const points = history.slice(1).map((h, k) => [x(k + 1), y(Math.min(h.loss, 3))])
     if (points.length) parts.push(svg('path', { class: 'loss-curve', d: path(points) }))

@@ -91,6 +91,12 @@ function boxesAlong([x0, y0], [x1, y1]) {
     )
 }
 
+/* The sides of the hull, which a label may cover if it must. */
+const sidesOf = (outline) =>
+    outline
+        .flatMap((p, k) => boxesAlong(p, outline[(k + 1) % outline.length]))
+        .map((box) => ({ box, weight: 0.1 }))
+
 /* The boxes that a label {text, at, r} may have, around its point. */
 function* boxesOf(label) {
     const w = 7.2 * label.text.length + 4,
@@ -207,6 +213,7 @@ export function layOut(scene, frame, { answers, target, settled }) {
         { box: boxAround(O, 6), weight: 8 },
         ...(tip ? boxesAlong(O, tip).map((box) => ({ box, weight: 4 })) : []),
         ...(target ? [{ box: boxAround(frame.to(target), 12), weight: 4 }] : []),
+        ...sidesOf(hull(corners.filter((c) => !c.masked).map((c) => c.px))),
     ]
     const labels = [
         { text: 'O', at: O, r: 5, kind: 'name' },
