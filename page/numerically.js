@@ -460,7 +460,7 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
 
     five.textContent =
         '2 points: the slope of the line through x\u00a0\u2212\u00a0h and x\u00a0+\u00a0h. ' +
-        '5 points: 4/3 of that slope minus 1/3 of the same slope with 2h.'
+        '5\u00a0points: 4/3 of that slope minus 1/3 of the same slope with 2h.'
     why.textContent =
         'The error of two points is about h\u00b2/6 times the third derivative of the loss. ' +
         'The same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of ' +

@@ -277,7 +277,7 @@ export const mainTour = {
                     hides: ['J'],
                     cell: cell('J', 0, 1),
                     text: () => 'S[q0,k1] rises a little. What does P[q0,k0] do?',
-                    options: () => ['it rises (+)', 'it falls (\u2212)', 'it stays'],
+                    options: () => loss,
                     right: () => 1,
                     then: (t, k) =>
                         k === 0
