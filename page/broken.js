@@ -114,14 +114,17 @@ function matrixTable(tensor, which) {
 }
 
 /* Those of a trace.  Without a softcap dX is dU, and that is dS: once is enough. */
-const gradientsOf = ({ at, steps }) =>
-    gradients.filter((name) => at[name] && (steps[2].on || (name !== 'dU' && name !== 'dX')))
+const gradientsOf = ({ at, steps }, names = {}) =>
+    gradients.filter(
+        (name) =>
+            at[name] && !names[name] && (steps[2].on || (name !== 'dU' && name !== 'dX')),
+    )
 
 /* ------------------------------------------------------------------ the checks ---------------- */
 
 /* The identities, and the numerical values as the last check. */
-export function checksOf(trace, numerical) {
-    const wrong = gradientsOf(numerical).filter((name) => wrongCells(numerical.at[name]))
+export function checksOf(trace, numerical, names) {
+    const wrong = gradientsOf(numerical, names).filter((name) => wrongCells(numerical.at[name]))
     const checks = trace.identities.map((x) => ({
         name: x.name,
         formula: x.formula,
@@ -165,7 +168,15 @@ function verdict(checks) {
 
 /* ------------------------------------------------------------------ the view ------------------ */
 
-export function brokenView(context) {
+/* A sentence about a mistake, with the names that a tour uses. */
+export const inNames = (text, names) =>
+    names ? text.replace(/\b(d?[AR])(?![A-Za-z0-9])/g, (name) => names[name] || name) : text
+
+/* names: the one name that a tour has for each of several equal matrices, { dA: 'dP' }.  With them
+ * only the mistakes are listed that make a difference, and that speak of nothing else. */
+export function brokenView(context, { names } = {}) {
+    const named = (text) => inNames(text, names)
+    const isListed = (m) => !names || (m.first && !/dW|\bheads?\b/.test(m.name + m.sentence))
     const select = el('select', { onchange: () => choose(select.value) })
     const button = (text, by) => el('button', { type: 'button', onclick: () => walk(by) }, text)
     const hint = el('p', { class: 'muted' })
@@ -220,6 +231,7 @@ export function brokenView(context) {
         const key = inputKey + '|' + state.mistake
         if (key === listKey || !sorted) return
         listKey = key
+        const list = sorted.filter((m) => isListed(m) || m.name === state.mistake)
         const option = (m) => el('option', { value: m.name }, m.name)
         const silent = (m) => {
             const need = needOf(m.name)
@@ -231,8 +243,8 @@ export function brokenView(context) {
         const groups = gradients.map((name) => {
             const step = trace.at[name]?.step
             return group(
-                `${step} ${trace.steps[step - 1]?.name}: ${name}`,
-                sorted.filter((m) => m.first === name),
+                names ? name : `${step} ${trace.steps[step - 1]?.name}: ${name}`,
+                list.filter((m) => m.first && named(m.first) === name),
             )
         })
         select.replaceChildren(
@@ -240,15 +252,17 @@ export function brokenView(context) {
             ...groups.filter(Boolean),
             group(
                 'not visible on this input',
-                sorted.filter((m) => !m.first),
+                list.filter((m) => !m.first),
                 silent,
             ) || '',
         )
         select.value = state.mistake
-        const count = sorted.filter((m) => m.first).length
-        hint.textContent =
-            `${count} of ${sorted.length} mistakes make a difference on this input; they are ` +
-            'sorted by the first gradient that they make wrong. The others stand at the end.'
+        const count = list.filter((m) => m.first).length
+        hint.textContent = names
+            ? `${count} mistakes, sorted by the first gradient that they make wrong. Those of ` +
+              'the optional steps are in the part \u201cFree\u201d.'
+            : `${count} of ${sorted.length} mistakes make a difference on this input; they are ` +
+              'sorted by the first gradient that they make wrong. The others stand at the end.'
     }
 
     function walk(by) {
@@ -266,18 +280,18 @@ export function brokenView(context) {
         if (key === shownKey) return
         shownKey = key
         const numerical = context.numerical()
-        const { checks: all, wrong } = checksOf(context.trace, numerical)
-        const names = gradientsOf(numerical)
-        const name = names.includes(looked) ? looked : names.find((n) => wrong.includes(n)) || 'dS'
+        const { checks: all, wrong } = checksOf(context.trace, numerical, names)
+        const known = gradientsOf(numerical, names)
+        const name = known.includes(looked) ? looked : known.find((n) => wrong.includes(n)) || 'dS'
         const mistake = context.engine.mistakes.find((m) => m.name === state.mistake)
         sentence.innerHTML = mistake
-            ? formulaHtml(mistake.sentence)
+            ? formulaHtml(named(mistake.sentence))
             : 'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.'
         const focused = document.activeElement?.closest?.('.broken .choices')
             ? document.activeElement.dataset.gradient
             : undefined
         chips.replaceChildren(
-            ...names.map((n) =>
+            ...known.map((n) =>
                 el(
                     'button',
                     {
@@ -321,7 +335,11 @@ export function brokenView(context) {
                 if (open)
                     parts.push(
                         el('span', { class: 'detail' }, x.detail),
-                        el('span', { class: 'detail' }, `It should hold: ${reasons[x.name]}.`),
+                        el(
+                            'span',
+                            { class: 'detail' },
+                            `It should hold: ${named(reasons[x.name])}.`,
+                        ),
                     )
                 return el(
                     'li',
