@@ -376,16 +376,20 @@ static bool is_masked_in(steps_name what)
            (what >= STEPS_DS && what <= STEPS_DR && what != STEPS_DBIAS);
 }
 
-/* "ln 7 = 1.9459" */
+/* "ln 7 = 1.9459", "0 (causal: key 2 is later than query 0)" */
 static void say_given(worker *k, steps_name what, int h, int i, int j)
 {
     double x = *steps_cell(k->a, what, h, i, j), log = log_of(k, what, i, j), p = k->a->p.dropout;
     if (log != 0) say(k, "ln %.4g = ", log);
     if (what == STEPS_Z && x != 0 && p > 0) say(k, "1/(1 - %.4g) = ", p);
     say_result(k, x);
+    const arithmetic_style *s = k->style;
+    const char *why =
+        what == STEPS_KEEP && x == 0 && s->hidden ? s->hidden(s->context, i, j) : NULL;
+    if (why) say(k, " (%s)", why);
 }
 
-/* "0: this cell is not read (causal: 2 > 0 + 1)" */
+/* "0: this cell is not read (causal: key 2 is later than query 0)" */
 static void say_masked(worker *k, steps_name what, int h, int i, int j)
 {
     const arithmetic_style *s = k->style;

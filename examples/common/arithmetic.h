@@ -24,7 +24,7 @@ typedef struct {
     bool attended; /* leaves out the terms of a sum that a mask makes 0 */
     int most;      /* terms of a sum that are written; 0: all */
     const bool *shown; /* [STEPS_COUNT]: the matrices that a reader sees; NULL: all */
-    bool tokens;   /* Q, K and V are one matrix, whose rows are t0, t1 ... */
+    bool tokens;       /* Q, K and V are one matrix, whose rows are t0, t1 ... */
     double (*log_of)(const void *context, steps_name what, int row, int column); /* of ln 7: 7; else
                                                                                   * 0; may be NULL */
     const char *(*hidden)(const void *context, int i,
