@@ -38,7 +38,7 @@ const needs = [
     [/dropout|dropped|1-p|^(delta|dS|dV) from (A|dA|P)$/, 'dropout'],
     [/mask|key too/, 'a mask'],
 ]
-const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
+export const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
 
 const gradients = ['dV', 'dA', 'dP', 'delta', 'dS', 'dbias', 'dU', 'dX', 'dR', 'dQ', 'dK']
 

@@ -783,7 +783,8 @@ export function freeView(context) {
     function update() {
         const gradients = wrong.find() // the first one is shown, also where its step is off
         for (const { column, off, bottom } of ordered) {
-            const hidden = Boolean(off && off(context.trace)) && bottom !== gradients[0]
+            const isFirst = gradients.length > 0 && bottom === gradients[0]
+            const hidden = Boolean(off && off(context.trace)) && !isFirst
             if (column.hidden !== hidden) column.hidden = hidden
         }
         const off = offText(context.trace),

@@ -220,7 +220,7 @@ async function start() {
         const message = context.set(tours[state.view] ? inTour(state) : state)
         if (message) context.set(paper)
         const reason = message.replace(/\.$/, '')
-        showProblem(problem || (message && `The numbers of this link do not fit: ${reason}.`))
+        showProblem(problem || (message && `This link does not fit: ${reason}.`))
         shown(before)
     }
 

@@ -11,7 +11,7 @@ const anElement = new RegExp(
 )
 const anOption = new RegExp(`^--(\\w+) must be (.*)from ${number} to ${number}(?:,.*)?$`)
 
-const aMistake = /^(there is no mistake ".*"(?:; the nearest is ".*")?); examples\/.*$/
+const aMistake = /^there is no mistake "(.*?)"(?:; the nearest is "(.*)")?; examples\/.*$/
 
 /* The forms that can happen here are translated; all others stay as they are. */
 export function plainMessage(message) {
@@ -30,6 +30,13 @@ export function plainMessage(message) {
         const [, name, kind, low, high] = option
         return `The ${name} must be ${kind}from ${written(low)} to ${written(high)}.`
     }
-    if (mistake) return `${mistake[1]}; \u201cBreak the backward\u201d lists them all.`
+    if (mistake) {
+        const [, name, nearest] = mistake
+        return (
+            `there is no mistake \u201c${name}\u201d`
+            + `${nearest ? `, the nearest is \u201c${nearest}\u201d` : ''}; `
+            + '\u201cBreak the backward\u201d lists them all.'
+        )
+    }
     return message
 }
