@@ -20,18 +20,25 @@ const reasons = {
     'numerical values': 'as h shrinks, this quotient becomes the derivative',
 }
 
+/* What the attention of this page never has; without it, some mistakes are none, or another one. */
+const missing = [
+    [/head/, 'several heads'],
+    [/dW/, 'a loss that reads the weights'],
+    [/^overwritten$/, 'a gradient that is not 0 before'],
+]
+const canHappen = (name) => !missing.some(([pattern]) => pattern.test(name))
+
 /* What a mistake needs to make a difference, where its name tells. */
 const needs = [
-    [/head/, 'several heads'],
+    ...missing,
     [/temperature/, 'another temperature than 1'],
     [/bias/, 'a bias'],
     [/slope|softcap/, 'a softcap'],
     [/scale/, 'another scale than 1'],
-    [/dropout|dropped|^(delta|dS|dV) from (A|dA|P)$/, 'dropout'],
-    [/dW/, 'a loss that reads the weights'],
+    [/dropout|dropped|1-p|^(delta|dS|dV) from (A|dA|P)$/, 'dropout'],
     [/mask|key too/, 'a mask'],
 ]
-const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
+export const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
 
 const gradients = ['dV', 'dA', 'dP', 'delta', 'dS', 'dbias', 'dU', 'dX', 'dR', 'dQ', 'dK']
 
@@ -42,24 +49,24 @@ const apart = (a, b, most) => Math.abs(a - b) > 1e-9 * Math.max(Math.abs(a), Mat
 
 const largest = (rows) => Math.max(0, ...rows.flat().map(Math.abs))
 
-/* The first gradient that differs between two traces; '' if none does. */
-export function firstWrong(right, wrong) {
+/* The gradients that differ between two traces, in the order in which they are computed. */
+export function wrongGradients(right, wrong) {
     const differs = (name) => {
         const a = right.at[name].values,
             b = wrong.at[name].values,
             most = largest(a)
         return a.some((row, i) => row.some((x, j) => apart(x, b[i][j], most)))
     }
-    return gradients.find((name) => right.at[name] && differs(name)) || ''
+    return gradients.filter((name) => right.at[name] && differs(name))
 }
 
-/* Every mistake with the first gradient that it makes wrong on this input, one after the other:
- * each takes a trace. */
+/* Every mistake that can happen here, with the first gradient that it makes wrong on this input (''
+ * if it makes none wrong), one after the other: each takes a trace. */
 export function* eachMistake(engine, state) {
     const right = engine.trace({ ...state, mistake: '' }, { quick: true })
-    for (const mistake of engine.mistakes) {
+    for (const mistake of engine.mistakes.filter(({ name }) => canHappen(name))) {
         const wrong = engine.trace({ ...state, mistake: mistake.name }, { quick: true })
-        yield { ...mistake, first: wrong.ok ? firstWrong(right, wrong) : '' }
+        yield { ...mistake, first: (wrong.ok && wrongGradients(right, wrong)[0]) || '' }
     }
 }
 
@@ -240,6 +247,8 @@ export function brokenView(context, { names } = {}) {
         }
         const group = (label, members, make = option) =>
             members.length ? el('optgroup', { label }, ...members.map(make)) : null
+        const silentOnes = list.filter((m) => !m.first)
+        const foreign = canHappen(state.mistake) ? [] : [{ name: state.mistake }] // of a link
         const groups = gradients.map((name) => {
             const step = trace.at[name]?.step
             return group(
@@ -250,19 +259,18 @@ export function brokenView(context, { names } = {}) {
         select.replaceChildren(
             el('option', { value: '' }, 'no mistake'),
             ...groups.filter(Boolean),
-            group(
-                'not visible on this input',
-                list.filter((m) => !m.first),
-                silent,
-            ) || '',
+            group('not visible on this input', [...silentOnes, ...foreign], silent) || '',
         )
         select.value = state.mistake
-        const count = list.filter((m) => m.first).length
+        const count = list.length - silentOnes.length,
+            all = context.engine.mistakes.length
         hint.textContent = names
             ? `${count} mistakes, sorted by the first gradient that they make wrong. Those of ` +
               'the optional steps are in the part \u201cFree\u201d.'
             : `${count} of ${sorted.length} mistakes make a difference on this input; they are ` +
-              'sorted by the first gradient that they make wrong. The others stand at the end.'
+              'sorted by the first gradient that they make wrong. The others stand at the end. ' +
+              `attic knows ${all - sorted.length} more, which need several heads, a loss that ` +
+              'reads the weights, or a gradient that is not 0 before.'
     }
 
     function walk(by) {
@@ -381,7 +389,7 @@ export function brokenView(context, { names } = {}) {
     function conclude(all, open) {
         const { mistake } = context.state
         if (!mistake) return ''
-        if (!open) return 'Choose the one that you expect to fail.'
+        if (!open) return 'Choose one that you expect to fail.'
         const noticed = all.find((x) => x.name === answered)
         const first =
             !noticed || all.every((x) => x.holds)
