@@ -173,9 +173,13 @@ static bool begin_block(at_inflate *z)
 /* A length is a symbol s = 257 .. 285 and extra bits, a distance a symbol d = 0 .. 29 and extra
  * bits.  With e extra bits there are four lengths or two distances:
  *
- *     s - 257   0 .. 7   8 .. 11   ...   24 .. 27   28         d   0 .. 3   4, 5   ...   28, 29
- *     e         0        1         ...   5          0          e   0        1      ...   13
- *     length    3 .. 10  11 .. 18  ... 131 .. 258   258        away 1 .. 4  5 .. 8 ... 16385 .. 32768 */
+ *     s - 257    0 .. 7    8 .. 11   ...  24 .. 27    28
+ *     e          0         1         ...  5           0
+ *     length     3 .. 10   11 .. 18  ...  131 .. 258  258
+ *
+ *     d          0 .. 3    4, 5      ...  28, 29
+ *     e          0         1         ...  13
+ *     distance   1 .. 4    5 .. 8    ...  16385 .. 32768 */
 static bool take_match(at_inflate *z, int s)
 {
     int k = s - 257, e = k < 8 || k == 28 ? 0 : k / 4 - 1;

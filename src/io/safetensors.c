@@ -6,8 +6,8 @@
  *
  * The header is JSON of exactly this form, so that its depth is known and nothing recurses.
  * data_offsets are counted from the end of the header.  Sorted by them, each tensor begins where
- * the one before ends, and the last one ends with the file: then no byte is read as two tensors, and
- * none is hidden.
+ * the one before ends, and the last one ends with the file: then no byte is read as two tensors,
+ * and none is hidden.
  *
  * Whatever the reference implementation refuses is refused here, and besides: what it ignores
  * silently (a name that occurs twice, an unknown key of a tensor), and dtypes that no tensor has

@@ -78,7 +78,7 @@ static void put_metadata(saved_file *w)
     put_raw(w, w->tensors.n > 0 ? "}," : "}");
 }
 
-static void put_tensor(saved_file *w, const saved_tensor *s, ptrdiff_t begin)
+static void put_entry(saved_file *w, const saved_tensor *s, ptrdiff_t begin)
 {
     static const char *const dtype[] = {
         [ATTIC_F32] = "F32", [ATTIC_F64] = "F64", [ATTIC_I32] = "I32", [ATTIC_BOOL] = "BOOL"};
@@ -106,7 +106,7 @@ static void put_saved_header(saved_file *w)
     for (int i = 0; i < w->tensors.n; i++) {
         const saved_tensor *s = (saved_tensor *)w->tensors.in_order[i];
         if (i > 0) put_raw(w, ",");
-        put_tensor(w, s, begin);
+        put_entry(w, s, begin);
         begin += (ptrdiff_t)at_bytes(s->x);
     }
     put_raw(w, "}");
