@@ -81,7 +81,9 @@ static bool json_escape(json_reader *r, char **to)
         c = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : 0;
     }
     if (c == 0 || (c >= 0xd800 && c < 0xe000))
-        return json_expects(r, "behind the escape of a character");
+        return at_source_fail(&r->f->source,
+                              "the escape before byte %td of its header stands for no character",
+                              r->at - r->begin);
     const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
     static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
     *(*to)++ = (char)(lead[more] | c >> (6 * more));
@@ -115,15 +117,17 @@ static bool json_key(json_reader *r, char **key)
     return json_string(r, key) && (json_took(r, ':') || json_expects(r, "a colon"));
 }
 
-/* An integer of 0 .. limit, without a sign, a fraction or an exponent. */
+/* An integer of 0 .. limit, without a sign, a leading zero, a fraction or an exponent. */
 static bool json_integer(json_reader *r, ptrdiff_t limit, ptrdiff_t *value)
 {
     *value = 0;
     json_took(r, 0);
     const char *first = r->at;
     for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
-        if (*value > (limit - (*r->at - '0')) / 10 || (r->at > first && *first == '0'))
-            return json_expects(r, "the end of a number, which is too large or begins with 0");
+        if (*value > (limit - (*r->at - '0')) / 10)
+            return at_source_fail(&r->f->source, "a number at byte %td of its header is above %td",
+                                  first - r->begin, limit);
+        if (r->at > first && *first == '0') return json_expects(r, "no digit behind a zero");
         *value = 10 * *value + (*r->at - '0');
     }
     return r->at > first || json_expects(r, "an integer, 0 or more");
@@ -132,7 +136,7 @@ static bool json_integer(json_reader *r, ptrdiff_t limit, ptrdiff_t *value)
 static bool json_metadata(json_reader *r)
 {
     int more, n = 0;
-    if (!json_took(r, '{')) return json_expects(r, "an object of texts");
+    if (!json_took(r, '{')) return json_expects(r, "an object of strings");
     for (; (more = json_more(r, n, '}')) > 0; n++) {
         char *key, *value;
         if (!json_key(r, &key) || !json_string(r, &value)) return false;
@@ -271,24 +275,6 @@ static bool offsets_cover(at_tensors *f, ptrdiff_t data)
            at_source_fail(s, "its tensors have %td bytes, but %td follow its header", end, size);
 }
 
-ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    ptrdiff_t i = 0;
-    while (i < n) {
-        const int c = p[i], more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-        if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more >= n - i) return i;
-        for (int k = 1; k <= more; k++)
-            if ((p[i + k] & 0xc0) != 0x80) return i;
-        /* not longer than needed, no half of a pair, none beyond 0x10ffff */
-        if ((c == 0xe0 && p[i + 1] < 0xa0) || (c == 0xed && p[i + 1] > 0x9f) ||
-            (c == 0xf0 && p[i + 1] < 0x90) || (c == 0xf4 && p[i + 1] > 0x8f))
-            return i;
-        i += 1 + more;
-    }
-    return n;
-}
-
 bool at_safetensors_read(at_tensors *f)
 {
     at_source *s = &f->source;
@@ -297,7 +283,10 @@ bool at_safetensors_read(at_tensors *f)
     if (!at_source_read(s, bytes, sizeof bytes)) return false;
     for (int k = 7; k >= 0; k--) length = length << 8 | bytes[k];
     if (length > SAFETENSORS_HEADER_LIMIT)
-        return at_source_fail(s, "its header is longer than %d bytes", SAFETENSORS_HEADER_LIMIT);
+        return at_source_fail(s,
+                              "it is neither .safetensors nor .npz: a header of %llu bytes is "
+                              "longer than %d",
+                              (unsigned long long)length, SAFETENSORS_HEADER_LIMIT);
     if ((ptrdiff_t)length > s->unread)
         return at_source_fail(s, "its header has %td bytes, but %td follow", (ptrdiff_t)length,
                               s->unread);
