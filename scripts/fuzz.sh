@@ -16,7 +16,8 @@ if "$(dirname "$program")/$name" -max_total_time="$seconds" -max_len=16384 -rss_
     awk -v name="$name" "/number_of_executed_units/ { runs = \$2 } / cov: / { for (i = 1; i < NF; i++) if (\$i == \"cov:\") cov = \$(i + 1) }
         END { printf \"  %-12s %9d inputs, %d places of the code reached\n\", name, runs, cov; exit runs < 1000 }" "$work/$name.log"
 else
-    tail -n 60 "$work/$name.log"
+    grep -m 1 -A 14 "ERROR: \|not so: " "$work/$name.log"
+    grep "Test unit written" "$work/$name.log"
     echo "  $name fails; to see it again: $(dirname "$program")/$name FILE, with the file that is named above"
     exit 1
 fi'

@@ -82,7 +82,8 @@ impossible = "has a code that is impossible"
 bad("287 symbols", bits(*dynamic, (30, 5), (0, 5), (0, 4), *[(0, 3)] * 40), impossible)
 bad("31 distances", bits(*dynamic, (0, 5), (30, 5), (0, 4), *[(0, 3)] * 40), impossible)
 bad("too many codes of a length", bits(*dynamic, (0, 5), (0, 5), (0, 4), *[(1, 3)] * 4, *[(0, 3)] * 40), impossible)
-bad("too few codes of a length", bits(*dynamic, (0, 5), (0, 5), (0, 4), *[(2, 3)] * 3, *[(0, 3)] * 40), impossible)
+bad("too few codes of a length", bits(*dynamic, (1, 5), (0, 5), (14, 4), *[(n, 3) for n in [0, 0, 2] + [0] * 12 + [2, 0, 2]],
+                                      "01", "10", (127, 7), "10", (106, 7), "01", "00", "00", "10", "0", "0", "11"), impossible, 4)
 bad("a repeat of nothing", bits(*dynamic, (0, 5), (0, 5), (0, 4), (1, 3), (1, 3), (0, 3), (0, 3), "0", *[(0, 3)] * 40), impossible)
 bad("a repeat beyond the end", bits(*dynamic, (0, 5), (0, 5), (0, 4), (0, 3), (1, 3), (1, 3), (0, 3), "1", (127, 7), "1", (127, 7), *[(0, 3)] * 40), impossible)
 bad("no code for the end", bits(*dynamic, (0, 5), (0, 5), (14, 4), *zero_one, "11", "0", (127, 7), "0", (106, 7), "10", "11", *[(0, 3)] * 40), impossible)
