@@ -168,8 +168,9 @@ START_TEST(normed_queries_and_keys_forget_how_long_they_were)
     c.norm_eps = 1e-300;
     at_block b = make_block(t, c);
     at_tensor *x = draw_x(t, T), *y = apply_causal(t, &b, x, NULL);
-    for (int i = 0; i < C * C; i++)
-        ((double *)b.attention.q.W->data)[i] *= 16, ((double *)b.attention.k.W->data)[i / 2] *= 4;
+    double *Wq = b.attention.q.W->data, *Wk = b.attention.k.W->data; /* [C,C] and [C,C/2] */
+    for (int i = 0; i < C * C; i++) Wq[i] *= 16;
+    for (int i = 0; i < C * C / 2; i++) Wk[i] *= 4;
     at_tensor *z = apply_causal(t, &b, x, NULL);
     for (int i = 0; i < B * T * C; i++) assert_close(at_element(z, i), at_element(y, i), 1e-12);
     at_init_fill(b.attention.q_norm.g, at_fill(3), at_draw(t));
