@@ -46,5 +46,6 @@
 
 #include "io/file.h"
 #include "io/npy.h"
+#include "io/tensors.h"
 
 #endif
