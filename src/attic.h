@@ -48,4 +48,6 @@
 #include "io/npy.h"
 #include "io/tensors.h"
 
+#include "train/import.h"
+
 #endif
