@@ -10,10 +10,10 @@
  * The config decides on the arrangement; some that have names:
  *
  *     default    that of GPT-2 with rotary positions, no biases in attention, and the exact gelu
- *     GPT-2      .act = ATTIC_GELU_TANH, .bias = ATTIC_BIAS_ALL, .positions = ATTIC_LEARNED_POSITIONS
- *                (Radford et al. 2019)
- *     Llama      .norm = ATTIC_RMS, .act = ATTIC_SWIGLU, .bias = ATTIC_BIAS_NONE, .untied = true,
- *                .rope_halves = true as it is stored in safetensors (Touvron et al. 2023) */
+ *     GPT-2      .act = ATTIC_GELU_TANH, .bias = ATTIC_BIAS_ALL,
+ *                .positions = ATTIC_LEARNED_POSITIONS (Radford et al. 2019)
+ *     Llama      .norm = ATTIC_RMS, .act = ATTIC_SWIGLU, .bias = ATTIC_BIAS_NONE, .untied = true
+ *                (Touvron et al. 2023); with published weights .rope_halves, see train/import.h */
 #ifndef AT_NN_MODEL_H
 #define AT_NN_MODEL_H
 #include "nn/block.h"

@@ -36,13 +36,13 @@
 #include "nn/model.h"
 AT_BEGIN_C
 
-/* Fills every parameter of m from f.  A "transformer." before GPT-2's names is allowed; causal masks
- * and tables of angles, which some files hold as well, are skipped, and so is the lm_head.weight of
- * a tied model if it equals E.
+/* Fills every parameter of m from f.  A "transformer." before GPT-2's names is allowed.  Causal
+ * masks and tables of angles, which some files hold as well, are skipped, and so is the
+ * lm_head.weight of a tied model if it equals E.
  *
- * A sticky error, and m stays as it was, if f is neither, if a tensor is missing or has another
- * shape, or if one is left over: it names the first.  After an error of the file itself m may be
- * partly written. */
+ * A sticky error, and m stays as it was, if f is of neither kind, if a tensor is missing or has
+ * another shape, or if one is left over: the message names the first.  After an error while
+ * elements are read m may be partly written. */
 AT_API bool at_model_import(at_tape *t, at_model *m, const at_tensors *f);
 
 AT_END_C

@@ -251,24 +251,6 @@ START_TEST(the_weights_of_every_layer_can_be_seen)
 }
 END_TEST
 
-START_TEST(what_every_block_reads_and_gives_can_be_seen)
-{
-    for (at_tape *t = NULL; next_tape(&t);) {
-        at_model *m = at_model_make(t, small);
-        at_train(t, false);
-        at_tensor *x[3] = {NULL}, *ids = make_ids(t, 3, 5, 11, 0);
-        at_tensor *y = at_model_logits(t, m, ids, (at_model_taps){.hidden = x});
-        ck_assert(equal_bits(x[0], at_embedding(t, m->E, ids)));
-        for (int i = 0; i < 2; i++) {
-            at_block_args causal = {.attention.causal = true};
-            ck_assert(equal_bits(x[i + 1], at_block_apply(t, &m->block[i], x[i], NULL, causal)));
-        }
-        at_tensor *z = at_matmul_t(t, at_norm_apply(t, m->norm, x[2]), false, m->E, true);
-        ck_assert(equal_bits(y, z));
-    }
-}
-END_TEST
-
 /* Everything that can be chosen, at least once. */
 static const at_model_config variants[] = {
     {.norm = ATTIC_RMS,
@@ -292,6 +274,36 @@ static at_model_config variant(int i)
     c.vocab = 11, c.context = 8, c.layers = 2, c.heads = 2, c.dim = 12;
     return c;
 }
+
+START_TEST(logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other)
+{
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < VARIANTS; k++) {
+            at_scope(t, at_shape_text(at_shape_of(k)));
+            int first = at_param_count(t);
+            at_model *m = at_model_make(t, variant(k));
+            for (int i = first; i < at_param_count(t); i++)
+                if (at_param_at(t, i)->shape.ndim == 1)
+                    at_init_fill(at_param_at(t, i), at_uniform(1), at_draw(t));
+            at_train(t, false);
+            at_tensor *x[3] = {NULL}, *ids = make_ids(t, 3, 5, 11, 0);
+            at_tensor *y = at_model_logits(t, m, ids, (at_model_taps){.hidden = x});
+            at_tensor *z = at_embedding(t, m->E, ids);
+            if (m->P) z = at_add(t, z, at_slice(t, m->P, 0, 0, 5));
+            ck_assert(equal_bits(x[0], z));
+            for (int i = 0; i < 2; i++) {
+                at_block_args causal = {.attention.causal = true};
+                z = at_block_apply(t, &m->block[i], z, NULL, causal);
+                ck_assert(equal_bits(x[i + 1], z));
+            }
+            if (!variants[k].post_norm) z = at_norm_apply(t, m->norm, z);
+            z = variants[k].untied ? at_matmul(t, z, m->head.W)
+                                   : at_matmul_t(t, z, false, m->E, true);
+            ck_assert(equal_bits(y, z));
+            at_scope_end(t);
+        }
+}
+END_TEST
 
 START_TEST(a_config_decides_which_parameters_there_are)
 {
@@ -800,7 +812,8 @@ SUITE(nn_model, parameters_are_named_and_shaped_as_the_header_says,
       three_steps_of_training_end_where_those_of_pytorch_end,
       changing_a_token_leaves_the_logits_before_it_as_they_were,
       the_logits_of_a_text_are_those_of_its_beginning_and_more,
-      the_weights_of_every_layer_can_be_seen, what_every_block_reads_and_gives_can_be_seen,
+      the_weights_of_every_layer_can_be_seen,
+      logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other,
       a_config_decides_which_parameters_there_are, the_options_reach_every_block,
       without_positions_the_past_is_a_bag_of_ids, parameters_and_operations_are_counted,
       hidden_is_four_times_dim_unless_given,
