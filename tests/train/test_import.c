@@ -337,6 +337,8 @@ START_TEST(both_orders_of_rotated_features_give_the_same_logits)
         snprintf(name, 200, "model.layers.%d.%s", i / 9, more[i % 9].stem);
         x[n++] = at_name(at_random(t, at_shape_of(more[i % 9].size), at_normal(1)), name);
     }
+    x[n++] =
+        at_name(at_const(t, at_shape_of(2), NULL), "model.layers.0.self_attn.rotary_emb.inv_freq");
     for (int halves = 0; halves < 2; halves++) {
         at_model_config c = models[1].config;
         c.qk_norm = true, c.bias = ATTIC_BIAS_ALL, c.rope_halves = halves;
