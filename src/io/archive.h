@@ -58,7 +58,4 @@ bool at_npz_read(at_tensors *f);
 bool at_entry_begin(const at_tensors *f, at_source *s, const at_entry *e);
 bool at_source_seek(at_source *s, ptrdiff_t to, ptrdiff_t bytes);
 
-/* How many of these bytes are UTF-8, from the first on: n if all are. */
-ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n);
-
 #endif

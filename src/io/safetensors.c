@@ -81,7 +81,9 @@ static bool json_escape(json_reader *r, char **to)
         c = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : 0;
     }
     if (c == 0 || (c >= 0xd800 && c < 0xe000))
-        return json_expects(r, "behind the escape of a character");
+        return at_source_fail(&r->f->source,
+                              "the escape before byte %td of its header stands for no character",
+                              r->at - r->begin);
     const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
     static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
     *(*to)++ = (char)(lead[more] | c >> (6 * more));
@@ -89,41 +91,45 @@ static bool json_escape(json_reader *r, char **to)
     return true;
 }
 
-/* A string, decoded where it stands: no escape is shorter than what it stands for. */
-static bool json_string(json_reader *r, char **text)
+/* A string, decoded where it stands: no escape is shorter than what it stands for.  NULL after a
+ * sticky error. */
+static char *json_string(json_reader *r)
 {
-    if (!json_took(r, '"')) return json_expects(r, "a string");
-    char *to = *text = r->at;
+    if (!json_took(r, '"')) return json_expects(r, "a string"), NULL;
+    char *const text = r->at, *to = text;
     while (r->at < r->end && *r->at != '"') {
         const char c = *r->at;
-        if ((unsigned char)c < 32) return json_expects(r, "no control character");
+        if ((unsigned char)c < 32) return json_expects(r, "no control character"), NULL;
         r->at++;
         if (c != '\\')
             *to++ = c;
         else if (!json_escape(r, &to))
-            return false;
+            return NULL;
     }
-    if (r->at == r->end) return json_expects(r, "the end of a string");
+    if (r->at == r->end) return json_expects(r, "the end of a string"), NULL;
     r->at++;
     *to = 0;
-    return true;
+    return text;
 }
 
 /* A key and its colon; then comes the value. */
-static bool json_key(json_reader *r, char **key)
+static char *json_key(json_reader *r)
 {
-    return json_string(r, key) && (json_took(r, ':') || json_expects(r, "a colon"));
+    char *key = json_string(r);
+    return key && (json_took(r, ':') || json_expects(r, "a colon")) ? key : NULL;
 }
 
-/* An integer of 0 .. limit, without a sign, a fraction or an exponent. */
+/* An integer of 0 .. limit, without a sign, a leading zero, a fraction or an exponent. */
 static bool json_integer(json_reader *r, ptrdiff_t limit, ptrdiff_t *value)
 {
     *value = 0;
     json_took(r, 0);
     const char *first = r->at;
     for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
-        if (*value > (limit - (*r->at - '0')) / 10 || (r->at > first && *first == '0'))
-            return json_expects(r, "the end of a number, which is too large or begins with 0");
+        if (*value > (limit - (*r->at - '0')) / 10)
+            return at_source_fail(&r->f->source, "a number at byte %td of its header is above %td",
+                                  first - r->begin, limit);
+        if (r->at > first && *first == '0') return json_expects(r, "no digit behind a zero");
         *value = 10 * *value + (*r->at - '0');
     }
     return r->at > first || json_expects(r, "an integer, 0 or more");
@@ -132,10 +138,10 @@ static bool json_integer(json_reader *r, ptrdiff_t limit, ptrdiff_t *value)
 static bool json_metadata(json_reader *r)
 {
     int more, n = 0;
-    if (!json_took(r, '{')) return json_expects(r, "an object of texts");
+    if (!json_took(r, '{')) return json_expects(r, "an object of strings");
     for (; (more = json_more(r, n, '}')) > 0; n++) {
-        char *key, *value;
-        if (!json_key(r, &key) || !json_string(r, &value)) return false;
+        const char *key = json_key(r), *value = key ? json_string(r) : NULL;
+        if (!value) return false;
         at_pair *p = at_keys_add(&r->f->pairs, r->f->source.t, sizeof *p, key);
         if (!p) return false;
         p->value = value;
@@ -147,13 +153,14 @@ static bool json_dtype(json_reader *r, at_stored *stored)
 {
     static const struct {
         const char *name;
-        char kind, bytes;
+        char kind;
+        int bytes;
     } known[] = {{"F64", 'f', 8}, {"F32", 'f', 4}, {"F16", 'f', 2}, {"BF16", 'g', 2},
                  {"I64", 'i', 8}, {"I32", 'i', 4}, {"I16", 'i', 2}, {"I8", 'i', 1},
                  {"U64", 'u', 8}, {"U32", 'u', 4}, {"U16", 'u', 2}, {"U8", 'u', 1},
                  {"BOOL", 'b', 1}};
-    char *name;
-    if (!json_string(r, &name)) return false;
+    const char *name = json_string(r);
+    if (!name) return false;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(name, known[k].name) == 0) {
             stored->kind = known[k].kind;
@@ -172,7 +179,7 @@ static bool json_shape(json_reader *r, at_shape *s)
     *s = (at_shape){0};
     if (!json_took(r, '[')) return json_expects(r, "a list of dimensions");
     while ((more = json_more(r, s->ndim, ']')) > 0) {
-        ptrdiff_t dim;
+        ptrdiff_t dim = 0;
         if (s->ndim == AT_MAX_DIMS)
             return at_source_fail(&r->f->source, "it has more than %d dimensions", AT_MAX_DIMS);
         if (!json_integer(r, INT_MAX, &dim)) return false;
@@ -204,8 +211,8 @@ static bool json_tensor(json_reader *r, const char *name)
     if (!json_took(r, '{')) return json_expects(r, "an object with dtype, shape, data_offsets");
     for (; (more = json_more(r, n, '}')) > 0; n++) {
         unsigned k = 0;
-        char *text;
-        if (!json_key(r, &text)) return false;
+        const char *text = json_key(r);
+        if (!text) return false;
         while (k < 3 && strcmp(text, key[k]) != 0) k++;
         if (k == 3) return at_source_fail(s, "it has an unknown key \"%s\"", at_shown_name(text));
         if (seen & 1u << k) return at_source_fail(s, "it has two keys \"%s\"", text);
@@ -236,8 +243,8 @@ static bool json_header(json_reader *r)
     if (r->begin == r->end || *r->begin != '{') return json_expects(r, "{");
     r->at++;
     for (; (more = json_more(r, n, '}')) > 0; n++) {
-        char *name;
-        if (!json_key(r, &name)) return false;
+        const char *name = json_key(r);
+        if (!name) return false;
         bool is_metadata = strcmp(name, "__metadata__") == 0;
         if (is_metadata && metadata)
             return at_source_fail(&r->f->source, "its header has two __metadata__");
@@ -271,24 +278,6 @@ static bool offsets_cover(at_tensors *f, ptrdiff_t data)
            at_source_fail(s, "its tensors have %td bytes, but %td follow its header", end, size);
 }
 
-ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    ptrdiff_t i = 0;
-    while (i < n) {
-        const int c = p[i], more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-        if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more >= n - i) return i;
-        for (int k = 1; k <= more; k++)
-            if ((p[i + k] & 0xc0) != 0x80) return i;
-        /* not longer than needed, no half of a pair, none beyond 0x10ffff */
-        if ((c == 0xe0 && p[i + 1] < 0xa0) || (c == 0xed && p[i + 1] > 0x9f) ||
-            (c == 0xf0 && p[i + 1] < 0x90) || (c == 0xf4 && p[i + 1] > 0x8f))
-            return i;
-        i += 1 + more;
-    }
-    return n;
-}
-
 bool at_safetensors_read(at_tensors *f)
 {
     at_source *s = &f->source;
@@ -297,11 +286,14 @@ bool at_safetensors_read(at_tensors *f)
     if (!at_source_read(s, bytes, sizeof bytes)) return false;
     for (int k = 7; k >= 0; k--) length = length << 8 | bytes[k];
     if (length > SAFETENSORS_HEADER_LIMIT)
-        return at_source_fail(s, "its header is longer than %d bytes", SAFETENSORS_HEADER_LIMIT);
+        return at_source_fail(s,
+                              "it is neither .safetensors nor .npz: a header of %llu bytes is "
+                              "longer than %d",
+                              (unsigned long long)length, SAFETENSORS_HEADER_LIMIT);
     if ((ptrdiff_t)length > s->unread)
         return at_source_fail(s, "its header has %td bytes, but %td follow", (ptrdiff_t)length,
                               s->unread);
-    char *header = at_step_alloc(s->t, (size_t)length + 1);
+    char *header = at_step_alloc(s->t, (size_t)length);
     if (!header || !at_source_read(s, header, (ptrdiff_t)length)) return false;
     f->header = header;
     f->header_length = (ptrdiff_t)length;

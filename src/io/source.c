@@ -9,16 +9,34 @@
 #include "io/crc32.h"
 #include "tensor/decimal.h"
 
+ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    ptrdiff_t i = 0;
+    while (i < n) {
+        const int c = p[i], more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+        if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more >= n - i) return i;
+        for (int k = 1; k <= more; k++)
+            if ((p[i + k] & 0xc0) != 0x80) return i;
+        /* not longer than needed, no half of a pair, none beyond 0x10ffff */
+        if ((c == 0xe0 && p[i + 1] < 0xa0) || (c == 0xed && p[i + 1] > 0x9f) ||
+            (c == 0xf0 && p[i + 1] < 0x90) || (c == 0xf4 && p[i + 1] > 0x8f))
+            return i;
+        i += 1 + more;
+    }
+    return n;
+}
+
 const char *at_shown_name(const char *name)
 {
     char *text = at_text_buffer();
-    int n = 0;
-    for (; name[n] && n < 40; n++) {
-        unsigned char c = (unsigned char)name[n];
-        text[n] = (char)(c < 32 || c == 127 ? '?' : c);
+    ptrdiff_t length = (ptrdiff_t)strlen(name), n = length < 40 ? length : 40;
+    const bool utf8 = at_utf8_bytes(name, length) == length;
+    while (n > 0 && (name[n] & 0xc0) == 0x80) n--; /* not in the middle of a character */
+    for (ptrdiff_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)name[i];
+        text[i] = (char)(c < 32 || c == 127 || (c > 127 && !utf8) ? '?' : c);
     }
-    if (name[n])
-        while (n > 0 && (name[n] & 0xc0) == 0x80) n--; /* not in the middle of a character */
     text[n] = 0;
     return text;
 }
