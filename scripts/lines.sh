@@ -19,7 +19,8 @@ part kernels 3025 3000 src/kernels
 part 'tensor + autograd' 4380 3900 src/tensor src/autograd
 part ops 4020 3600 src/ops
 part attention 3600 3500 src/attention
-part nn 1500 1500 src/nn
+part nn 1950 1950 src/nn
+part train 320 320 src/train
 part io 2340 2340 src/io
 part plot 2590 2360 src/plot
 exit $bad
