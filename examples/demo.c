@@ -118,7 +118,7 @@ static ptrdiff_t fill_window(const at_corpus *c, ptrdiff_t next, int w, at_tenso
  * evaluated on.  Windows overlap by half and score only what is new, so that every byte but the
  * first few is predicted from at least half a context.  With every > 1 most windows are left out:
  * an estimate. */
-static double held_out_nats(at_tape *t, const at_transformer *m, const at_corpus *c, int every)
+static double held_out_nats(at_tape *t, const at_model *m, const at_corpus *c, int every)
 {
     enum { WINDOWS = 16 };
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
@@ -134,7 +134,7 @@ static double held_out_nats(at_tape *t, const at_transformer *m, const at_corpus
             next = end + (ptrdiff_t)(every - 1) * (context / 2);
             if (next > c->n_held) next = c->n_held;
         }
-        at_tensor *logits = at_transformer_logits(t, m, ids, NULL);
+        at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
         at_cross_entropy_args args = {.sum = true, .ignore = true, .ignore_index = -1};
         nats += at_item(at_cross_entropy(t, logits, target, args));
         at_rewind(t, here);
@@ -163,14 +163,13 @@ static void add_point(double *xs, double *ys, int *n, double x, double y)
 
 /* One step: a batch of windows, forward, backward, clip, move.  Returns the loss; the tape is as
  * before, but for the parameters. */
-static double train_step(at_tape *t, const at_transformer *m, const at_corpus *c, int i,
-                         double *norm)
+static double train_step(at_tape *t, const at_model *m, const at_corpus *c, int i, double *norm)
 {
     int warmup = steps / 20 < 100 ? steps / 20 : 100;
     at_mark step = at_mark_here(t);
     at_tensor *ids, *target;
     if (!at_corpus_batch(t, c, batch, context, at_draw(t), &ids, &target)) return 0;
-    at_tensor *logits = at_transformer_logits(t, m, ids, NULL);
+    at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
     at_tensor *loss = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
     at_backward(t, loss);
     double nats = at_item(loss);
@@ -190,7 +189,7 @@ static void warn(void *ctx, int layer, int head, const at_monitored *h)
 }
 
 /* Statistics of every head on a few windows of held-out text; see nn/statistics.h. */
-static void measure_heads(at_tape *t, at_monitor *w, const at_transformer *m, const at_corpus *c)
+static void measure_heads(at_tape *t, at_monitor *w, const at_model *m, const at_corpus *c)
 {
     enum { WINDOWS = 4 };
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
@@ -200,7 +199,7 @@ static void measure_heads(at_tape *t, at_monitor *w, const at_transformer *m, co
     for (int b = 0; b < WINDOWS; b++)
         for (int i = 0; at_ok(t) && i < context; i++) at_set(ids, c->held[b * apart + i], b, i);
     at_tensor *past = at_keep_causal(t, context, context, ATTIC_ALIGN_EQUAL, 0);
-    at_transformer_logits(t, m, ids, weights);
+    at_model_logits(t, m, ids, (at_model_taps){.weights = weights});
     for (int l = 0; l < layers && at_ok(t); l++) at_monitor_update(t, w, l, weights[l], past);
     at_rewind(t, here);
     at_train(t, training);
@@ -222,7 +221,7 @@ static void print_statistics(int step, double nats, const at_monitor *w)
     fflush(stdout);
 }
 
-static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve *k)
+static void train(at_tape *t, const at_model *m, const at_corpus *c, curve *k)
 {
     int stretch = steps / 100 + 1, pause = steps / 12 + 1;
     int every = (int)(c->n_held / 8192) + 1; /* for the curve a few KiB from all parts suffice */
@@ -267,7 +266,7 @@ static void put_byte(unsigned char b)
 
 /* Continues a prompt of held-out text, byte by byte.  When the cache is full, it is filled again
  * with the last half context. */
-static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c, int length)
+static void print_sample(at_tape *t, const at_model *m, const at_corpus *c, int length)
 {
     unsigned char text[4096];
     int n = context / 2 < c->n_held ? context / 2 : (int)c->n_held;
@@ -278,13 +277,13 @@ static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c
     for (int i = n > 24 ? n - 24 : 0; i < n; i++) put_byte(c->byte_of[c->held[i]]);
     printf("\" at temperature 0.8:\n\n");
     at_mark here = at_mark_here(t);
-    at_transformer_cache cache = at_transformer_cache_make(t, m, 1);
+    at_model_cache cache = at_model_cache_make(t, m, 1);
     at_mark step = at_mark_here(t);
     for (int end = n + length, T = n; n < end && n < (int)sizeof text && at_ok(t); n++, T = 1) {
         if (cache.position == context) cache.position = 0, T = context / 2;
         at_tensor *ids = at_ints(t, at_shape_of(1, T), NULL);
         for (int i = 0; i < T; i++) at_set(ids, text[n - T + i], 0, i);
-        at_tensor *logits = at_transformer_decode(t, &cache, ids);
+        at_tensor *logits = at_model_decode(t, &cache, ids);
         if (!logits) break;
         at_sample_args how = {.temperature = 0.8, .top_p = 0.95};
         int id = at_sample(logits, (ptrdiff_t)(T - 1) * c->vocab, c->vocab, how, dice, (uint64_t)n);
@@ -364,29 +363,24 @@ static at_tensor *sum_of_losses(at_tape *t, at_tensor *logits, at_tensor *target
         (at_cross_entropy_args){.sum = true, .ignore = true, .ignore_index = -1});
 }
 
-/* The logits of at_transformer_logits, with r->bias added to the scores of the first block. */
-static at_tensor *logits_with_bias(at_tape *t, const at_transformer *m, line_read *r)
+/* The logits of at_model_logits, with r->bias added to the scores of the first block. */
+static at_tensor *logits_with_bias(at_tape *t, const at_model *m, line_read *r)
 {
-    const double eps = 1e-5;
     at_tensor *x = at_embedding(t, m->E, r->ids);
     for (int l = 0; l < layers; l++) {
-        const at_block *b = &m->block[l];
-        at_sdpa_args with = {.causal = true};
-        if (l == 0) with.bias = r->bias, with.weights = &r->weights;
-        at_tensor *a = at_layer_norm(t, x, b->norm1_g, b->norm1_b, eps);
-        x = at_add(t, x, at_attention_apply(t, &b->attention, a, NULL, with));
-        at_tensor *f = at_layer_norm(t, x, b->norm2_g, b->norm2_b, eps);
-        f = at_linear_apply(t, b->down, at_gelu(t, at_linear_apply(t, b->up, f)));
-        x = at_add(t, x, f);
+        at_block_args args = {.attention.causal = true};
+        if (l == 0) args.attention.bias = r->bias, args.attention.weights = &r->weights;
+        x = at_block_apply(t, &m->block[l], x, NULL, args);
     }
-    return at_matmul_t(t, at_layer_norm(t, x, m->norm_g, m->norm_b, eps), false, m->E, true);
+    return at_matmul_t(t, at_norm_apply(t, m->norm, x), false, m->E, true);
 }
 
 /* Forward and backward: fills in weights and dS; the gradients of the parameters are 0 again. */
-static bool read_line(at_tape *t, const at_transformer *m, line_read *r)
+static bool read_line(at_tape *t, const at_model *m, line_read *r)
 {
     at_tensor *loss = sum_of_losses(t, logits_with_bias(t, m, r), r->target);
-    double other = at_item(sum_of_losses(t, at_transformer_logits(t, m, r->ids, NULL), r->target));
+    double other =
+        at_item(sum_of_losses(t, at_model_logits(t, m, r->ids, (at_model_taps){0}), r->target));
     if (at_ok(t) && !(fabs(at_item(loss) - other) <= 1e-4 * fabs(other)))
         return at_fail(t, ATTIC_USER_ERROR, "the line has a loss of %g, with a bias of zeros %g",
                        other, at_item(loss));
@@ -528,7 +522,7 @@ static void draw_backward(at_tape *t, const line_read *r, const strongest *s)
 }
 
 /* What attention computes on a held-out line, and what the loss says of it. */
-static void show_attention(at_tape *t, const at_transformer *m, const at_corpus *c)
+static void show_attention(at_tape *t, const at_model *m, const at_corpus *c)
 {
     bool training = at_train(t, false);
     at_mark here = at_mark_here(t);
@@ -570,12 +564,12 @@ static void draw_curve(at_tape *t, const curve *k, const baseline ngram[4])
 }
 
 /* The tape of one training step, on a text of four bytes. */
-static void draw_tape(at_tape *t, const at_transformer *m)
+static void draw_tape(at_tape *t, const at_model *m)
 {
     at_mark here = at_mark_here(t);
     at_tensor *ids = at_name(at_ints(t, at_shape_of(1, 4), NULL), "bytes");
     at_tensor *target = at_name(at_ints(t, at_shape_of(1, 4), NULL), "next bytes");
-    at_tensor *logits = at_name(at_transformer_logits(t, m, ids, NULL), "logits");
+    at_tensor *logits = at_name(at_model_logits(t, m, ids, (at_model_taps){0}), "logits");
     at_tensor *loss = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
     at_name(loss, "loss");
     const char *path = out_path("tape.dot");
@@ -641,12 +635,12 @@ static bool run(at_tape *t, const char *const *files, int n_files)
                        c->n_held, context);
     baseline ngram[4] = {{0}};
     for (int order = 1; order <= 3; order++) ngram[order] = best_ngram(t, c, order);
-    at_transformer *m = at_transformer_make(t, (at_transformer_config){.vocab = c->vocab,
-                                                                       .context = context,
-                                                                       .layers = layers,
-                                                                       .heads = heads,
-                                                                       .dim = dim,
-                                                                       .dropout = dropout});
+    at_model *m = at_model_make(t, (at_model_config){.vocab = c->vocab,
+                                                     .context = context,
+                                                     .layers = layers,
+                                                     .heads = heads,
+                                                     .dim = dim,
+                                                     .dropout = dropout});
     if (!m) return false;
     printf("Can attention predict the next byte of a text better than counting can?  Look at\n"
            "\"held out\", the mean of -log P(byte) on text it was not trained on: it begins\n"

@@ -33,13 +33,16 @@
 #include "attention/variants.h"
 
 #include "nn/attention_layer.h"
+#include "nn/block.h"
 #include "nn/cache.h"
+#include "nn/ffn.h"
 #include "nn/linear.h"
+#include "nn/model.h"
+#include "nn/norm.h"
 #include "nn/optim.h"
 #include "nn/sample.h"
 #include "nn/schedule.h"
 #include "nn/statistics.h"
-#include "nn/transformer.h"
 
 #include "io/file.h"
 #include "io/npy.h"
