@@ -42,9 +42,9 @@ struct at_data {
     int vocab, id_bytes;
     double held;
     uint64_t seed, fingerprint;
-    ptrdiff_t n, block;       /* how many ids, rows or sequences; in blocks of so many */
-    unsigned char *ids;       /* of id_bytes each, little-endian; of a file never written */
-    ptrdiff_t *start;         /* sequence i is ids start[i] .. start[i + 1] - 1 */
+    ptrdiff_t n, block; /* how many ids, rows or sequences; in blocks of so many */
+    unsigned char *ids; /* of id_bytes each, little-endian; of a file never written */
+    ptrdiff_t *start;   /* sequence i is ids start[i] .. start[i + 1] - 1 */
     data_array x, y;
     char description[200];
 };
@@ -154,7 +154,7 @@ static ptrdiff_t batch_element(const at_data *d, at_batch_args a, int b)
         return last / apart * i + last % apart * i / apart;
     }
     /* the first bit: no stream that at_draw hands out */
-    at_stream s = {d->seed, (uint64_t)1 << 63 | (uint64_t)a.split << 62 | (uint64_t)(g / W)};
+    at_stream s = {d->seed, (uint64_t)1 << 63 | (uint64_t)a.split << 61 | (uint64_t)(g / W)};
     ptrdiff_t w = permuted(s, W, (ptrdiff_t)(g % W));
     if (!is_flat(d)) return w;
     double begin = at_random_unit(s, (uint64_t)1 << 48) * (double)n; /* not a number of permuted */
@@ -334,7 +334,8 @@ static at_data *describe_data(at_data *d, size_t bytes)
 static bool reserve_ids(at_tape *t, at_data *d, ptrdiff_t n)
 {
     d->id_bytes = d->vocab <= 1 << 8 ? 1 : d->vocab <= 1 << 16 ? 2 : 4;
-    return d->ids = at_permanent_alloc(t, (size_t)n * (size_t)d->id_bytes);
+    d->ids = at_permanent_alloc(t, (size_t)n * (size_t)d->id_bytes);
+    return d->ids;
 }
 
 static bool store_ids(at_tape *t, at_data *d, ptrdiff_t first, const int32_t *ids, ptrdiff_t n)
@@ -490,8 +491,7 @@ static bool read_text(at_tape *t, const char *path, text_parts *text)
         p->n += n;
         text->n += n;
     }
-    if (ferror(f))
-        at_fail(t, ATTIC_FILE_ERROR, "data: cannot read %s: %s", path, strerror(errno));
+    if (ferror(f)) at_fail(t, ATTIC_FILE_ERROR, "data: cannot read %s: %s", path, strerror(errno));
     if (text->n > DATA_LIMIT)
         at_fail(t, ATTIC_FILE_ERROR,
                 "data: %s goes on where the text has %d bytes, the most there may be", path,
@@ -531,8 +531,8 @@ static at_data *data_of_text(at_tape *t, at_data_args args)
     if (!d || !reserve_ids(t, d, d->n) || !store_ids(t, d, 0, ids, n)) return NULL;
     for (ptrdiff_t i = 0; at_ok(t) && is_bytes && i < bytes; i += n) {
         at_mark here = at_mark_here(t);
-        ids = at_encode(t, args.tokenizer, text + i,
-                        bytes - i < TEXT_PART ? bytes - i : TEXT_PART, &n);
+        ids = at_encode(t, args.tokenizer, text + i, bytes - i < TEXT_PART ? bytes - i : TEXT_PART,
+                        &n);
         if (ids) store_ids(t, d, i, ids, n);
         at_rewind(t, here);
     }

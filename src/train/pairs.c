@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     const at_tokenizer *k;
     symbol *row;
-    candidate *heap; /* heap[i] is no worse than heap[2 i + 1] and heap[2 i + 2] */
+    candidate *heap;            /* heap[i] is no worse than heap[2 i + 1] and heap[2 i + 2] */
     ptrdiff_t n_heap, capacity; /* of row; of the heap twice as many */
 } joiner;
 

@@ -209,8 +209,8 @@ static ptrdiff_t encode_characters(at_tape *t, const at_tokenizer *k, const unsi
     for (ptrdiff_t i = 0; i < n;) {
         int bytes = 1;
         if (k->kind == AT_KIND_CHARS) at_utf8(text + i, n - i, &bytes);
-        int32_t id = bytes == 1 ? k->of_byte[text[i]]
-                                : at_tokenizer_find(k, (const char *)text + i, bytes);
+        int32_t id =
+            bytes == 1 ? k->of_byte[text[i]] : at_tokenizer_find(k, (const char *)text + i, bytes);
         if (id < 0) return at_fail_no_token(t, text, n, i), -1;
         ids[count++] = id;
         i += bytes;
@@ -284,7 +284,8 @@ char *at_tokenizer_text(at_tape *t, const at_tokenizer *k)
 {
     AT_REQUIRE(t, k, "tokenizer: the tokenizer is NULL");
     size_t n_merges = (size_t)k->n_merges, tokens = (size_t)k->vocab;
-    char *text = at_step_alloc(t, 80 + 2 * (size_t)k->start[k->vocab] + 12 * tokens + 24 * n_merges);
+    char *text =
+        at_step_alloc(t, 80 + 2 * (size_t)k->start[k->vocab] + 12 * tokens + 24 * n_merges);
     const at_merge **by_rank = at_step_alloc(t, (n_merges + 1) * sizeof(at_merge *));
     if (!at_ok(t)) return NULL;
     memset(by_rank, 0, (n_merges + 1) * sizeof(at_merge *));
@@ -361,15 +362,16 @@ at_tokenizer *at_tokenizer_of_text(at_tape *t, const char *text)
                text ? text : "NULL");
     const char *p = text + 18;
     size_t length = strlen(text);
-    AT_REQUIRE(t, length <= 1 << 29, "tokenizer: its text has %zu bytes, but at most %d are possible",
-               length, 1 << 29);
+    AT_REQUIRE(t, length <= 1 << 29,
+               "tokenizer: its text has %zu bytes, but at most %d are possible", length, 1 << 29);
     int kind = 0, vocab = 0, merges = 0;
     while (kind < AT_KINDS && !read_word(&p, kind_name[kind])) kind++;
     bool sound = kind < AT_KINDS && read_word(&p, " ") &&
                  read_count(&p, (int64_t)length, ' ', &vocab) && vocab > 0 &&
                  read_count(&p, kind == AT_KIND_GPT2 ? (int64_t)length : 0, '\n', &merges);
     unsigned char *bytes = at_step_alloc(t, length);
-    at_tokenizer *k = sound ? at_vocabulary_make(t, (at_token_kind)kind, vocab, length, merges) : NULL;
+    at_tokenizer *k =
+        sound ? at_vocabulary_make(t, (at_token_kind)kind, vocab, length, merges) : NULL;
     while (k && sound && k->vocab < vocab) sound = read_token(&p, k, bytes);
     for (int i = 0, left, right; k && sound && i < merges; i++)
         sound = read_count(&p, vocab - 1, ' ', &left) && read_count(&p, vocab - 1, '\n', &right) &&
