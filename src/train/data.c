@@ -281,7 +281,9 @@ static uint64_t sampled_hash(uint64_t h, const unsigned char *p, size_t n)
 {
     const size_t parts = 4096, part = 1 << 14;
     if (n <= parts * part) return data_hash(h, p, n);
-    for (size_t i = 0; i < parts; i++) h = data_hash(h, p + (n - part) / (parts - 1) * i, part);
+    const size_t apart = (n - part) / (parts - 1), rest = (n - part) % (parts - 1);
+    for (size_t i = 0; i < parts; i++)
+        h = data_hash(h, p + apart * i + rest * i / (parts - 1), part);
     return h;
 }
 
