@@ -46,6 +46,7 @@
 
 #include "io/file.h"
 #include "io/npy.h"
+#include "io/tensors.h"
 
 #include "train/data.h"
 #include "train/generate.h"
