@@ -3,6 +3,7 @@
 #define AT_IO_ARCHIVE_H
 #include <sys/stat.h>
 
+#include "io/json.h"
 #include "io/source.h"
 #include "io/tensors.h"
 
@@ -57,8 +58,5 @@ bool at_npz_read(at_tensors *f);
 /* s begins to read this tensor from its open file. */
 bool at_entry_begin(const at_tensors *f, at_source *s, const at_entry *e);
 bool at_source_seek(at_source *s, ptrdiff_t to, ptrdiff_t bytes);
-
-/* How many of these bytes are UTF-8, from the first on: n if all are. */
-ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n);
 
 #endif

@@ -1,0 +1,113 @@
+/* json.c -- JSON of a known form; see json.h. */
+#include "io/json.h"
+
+#include <string.h>
+
+#include "kernels/utf8.h"
+
+bool at_json_expects(const at_json *r, const char *expected)
+{
+    return at_source_fail(r->source, "byte %td of %s should be %s", r->at - r->begin, r->what,
+                          expected);
+}
+
+bool at_json_took(at_json *r, char c)
+{
+    while (r->at < r->end && *r->at && strchr(" \t\r\n", *r->at)) r->at++;
+    if (r->at == r->end || *r->at != c) return false;
+    r->at++;
+    return true;
+}
+
+int at_json_more(at_json *r, int n, char close)
+{
+    if (at_json_took(r, close)) return 0;
+    if (n == 0 || at_json_took(r, ',')) return 1;
+    at_json_expects(r, close == '}' ? "a comma or }" : "a comma or ]");
+    return -1;
+}
+
+/* u and four hexadecimal digits */
+static bool json_unit(at_json *r, unsigned *unit)
+{
+    *unit = 0;
+    if (r->end - r->at < 5 || *r->at != 'u') return at_json_expects(r, "an escape that JSON has");
+    r->at++;
+    for (const char *end = r->at + 4; r->at < end; r->at++) {
+        static const char digits[] = "0123456789abcdefABCDEF";
+        const char *digit = *r->at ? strchr(digits, *r->at) : NULL;
+        if (!digit) return at_json_expects(r, "a hexadecimal digit");
+        *unit = 16 * *unit + (unsigned)(digit - digits < 16 ? digit - digits : digit - digits - 6);
+    }
+    return true;
+}
+
+/* What follows a backslash, as UTF-8.  Beyond 16 bits a character is two units, 0xd800 + its upper
+ * and 0xdc00 + its lower 10 bits.  A zero byte would end the text. */
+static bool json_escape(at_json *r, char **to)
+{
+    static const char letter[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
+    const char *known = r->at < r->end && *r->at ? strchr(letter, *r->at) : NULL;
+    unsigned c, low = 0;
+    if (known) {
+        *(*to)++ = meaning[known - letter];
+        r->at++;
+        return true;
+    }
+    if (!json_unit(r, &c)) return false;
+    if (c >= 0xd800 && c < 0xdc00) {
+        if (r->at == r->end || *r->at++ != '\\' || !json_unit(r, &low)) low = 0;
+        c = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : 0;
+    }
+    if (c == 0 || (c >= 0xd800 && c < 0xe000))
+        return at_json_expects(r, "behind the escape of a character");
+    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    *(*to)++ = (char)(lead[more] | c >> (6 * more));
+    for (int k = more - 1; k >= 0; k--) *(*to)++ = (char)(0x80 | (c >> (6 * k) & 0x3f));
+    return true;
+}
+
+bool at_json_string(at_json *r, char **text)
+{
+    if (!at_json_took(r, '"')) return at_json_expects(r, "a string");
+    char *to = *text = r->at;
+    while (r->at < r->end && *r->at != '"') {
+        const char c = *r->at;
+        if ((unsigned char)c < 32) return at_json_expects(r, "no control character");
+        r->at++;
+        if (c != '\\')
+            *to++ = c;
+        else if (!json_escape(r, &to))
+            return false;
+    }
+    if (r->at == r->end) return at_json_expects(r, "the end of a string");
+    r->at++;
+    *to = 0;
+    return true;
+}
+
+bool at_json_key(at_json *r, char **key)
+{
+    return at_json_string(r, key) && (at_json_took(r, ':') || at_json_expects(r, "a colon"));
+}
+
+bool at_json_integer(at_json *r, ptrdiff_t limit, ptrdiff_t *value)
+{
+    *value = 0;
+    at_json_took(r, 0);
+    const char *first = r->at;
+    for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
+        if (*value > (limit - (*r->at - '0')) / 10 || (r->at > first && *first == '0'))
+            return at_json_expects(r, "the end of a number, which is too large or begins with 0");
+        *value = 10 * *value + (*r->at - '0');
+    }
+    return r->at > first || at_json_expects(r, "an integer, 0 or more");
+}
+
+ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n)
+{
+    ptrdiff_t i = 0;
+    for (int bytes; i < n && at_utf8(text + i, n - i, &bytes) >= 0;) i += bytes;
+    return i;
+}
