@@ -61,10 +61,7 @@ static bool json_escape(at_json *r, char **to)
     }
     if (c == 0 || (c >= 0xd800 && c < 0xe000))
         return at_json_expects(r, "behind the escape of a character");
-    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-    *(*to)++ = (char)(lead[more] | c >> (6 * more));
-    for (int k = more - 1; k >= 0; k--) *(*to)++ = (char)(0x80 | (c >> (6 * k) & 0x3f));
+    *to += at_utf8_put(*to, (int32_t)c);
     return true;
 }
 

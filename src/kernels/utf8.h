@@ -1,4 +1,4 @@
-/* utf8.h -- one character of a text in UTF-8.  Private to the library. */
+/* utf8.h -- one character of a text in UTF-8, read and written.  Private to the library. */
 #ifndef AT_KERNELS_UTF8_H
 #define AT_KERNELS_UTF8_H
 #include <stddef.h>
@@ -22,6 +22,17 @@ static inline int32_t at_utf8(const void *text, ptrdiff_t n, int *bytes)
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return -1;
     *bytes = more + 1;
     return c;
+}
+
+/* Writes character c to `to`, which has a place for 4 bytes; how many it needs. */
+static inline int at_utf8_put(void *to, int32_t c)
+{
+    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    unsigned char *p = to;
+    *p++ = (unsigned char)(lead[more] | c >> 6 * more);
+    for (int k = more - 1; k >= 0; k--) *p++ = (unsigned char)(0x80 | (c >> 6 * k & 0x3f));
+    return more + 1;
 }
 
 #endif

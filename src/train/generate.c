@@ -83,7 +83,8 @@ static int windows_to_score(at_tape *t, const at_data *d, at_eval_args a)
 
 double at_model_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_args a)
 {
-    if (!m || !d) at_fail(t, ATTIC_USER_ERROR, "model_loss: %s is NULL", m ? "data" : "the model");
+    if (!m || !d)
+        at_fail(t, ATTIC_USER_ERROR, "model_loss: %s is NULL", m ? "the data" : "the model");
     if (!at_ok(t)) return (double)NAN;
     /* of sequences, 0 is as long as the longest */
     if (!a.length && !at_data_windows(d, a.split, 0)) a.length = m->config.context;

@@ -153,15 +153,6 @@ at_tokenizer *at_tokenizer_bytes(at_tape *t, const char *text, ptrdiff_t n)
     return k;
 }
 
-static int write_character(unsigned char *to, int32_t c)
-{
-    if (c < 0x80) return to[0] = (unsigned char)c, 1;
-    int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    to[0] = (unsigned char)((0xf00 >> more & 0xf0) | c >> 6 * more);
-    for (int i = 1; i <= more; i++) to[i] = (unsigned char)(0x80 | (c >> 6 * (more - i) & 0x3f));
-    return more + 1;
-}
-
 /* In the list of what occurs invalid bytes stand first, so that character c is number 256 + c. */
 enum { N_CHARACTERS = 256 + 0x110000 };
 
@@ -184,7 +175,7 @@ at_tokenizer *at_tokenizer_chars(at_tape *t, const char *text, ptrdiff_t n)
     at_tokenizer *k = at_vocabulary_make(t, AT_KIND_CHARS, vocab, 4 * (size_t)vocab, 0);
     for (int32_t c = 0; k && c < N_CHARACTERS; c++) {
         unsigned char bytes[4] = {(unsigned char)c};
-        int length = c < 256 ? 1 : write_character(bytes, c - 256);
+        int length = c < 256 ? 1 : at_utf8_put(bytes, c - 256);
         if (occurs[c]) at_vocabulary_add(k, bytes, (size_t)length, 0, length == 1);
     }
     at_rewind(t, here);
@@ -197,8 +188,8 @@ void at_fail_no_token(at_tape *t, const unsigned char *text, ptrdiff_t n, ptrdif
 {
     int bytes;
     int32_t c = at_utf8(text + i, n - i, &bytes);
-    at_fail(t, ATTIC_USER_ERROR, "encode: %s%04X at byte %td has no token in this vocabulary",
-            c < 0 ? "0x" : "U+", c < 0 ? text[i] : (unsigned)c, i);
+    at_fail(t, ATTIC_USER_ERROR, "encode: %s%0*X at byte %td has no token in this vocabulary",
+            c < 0 ? "0x" : "U+", c < 0 ? 2 : 4, c < 0 ? text[i] : (unsigned)c, i);
 }
 
 /* -1 after a sticky error */
