@@ -49,7 +49,7 @@ struct at_data {
     char description[200];
 };
 
-/* ------------------------------------------------------------------ the splits ----------------- */
+/* ----------------------------------------------------------------- the splits ----------------- */
 
 /* How many of the first i blocks are the split's */
 static ptrdiff_t blocks_before(const at_data *d, at_split split, ptrdiff_t i)
@@ -106,7 +106,7 @@ bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first,
     return true;
 }
 
-/* ------------------------------------------------------------------ which window --------------- */
+/* ----------------------------------------------------------------- which window --------------- */
 
 /* A permutation of 0 .. n-1, for each stream another one: a Feistel network on numbers of 2 `half`
  * bits, the fewest that suffice,
@@ -161,7 +161,7 @@ static ptrdiff_t batch_element(const at_data *d, at_batch_args a, int b)
     return ((ptrdiff_t)begin + w * a.length) % n;
 }
 
-/* ------------------------------------------------------------------ batches -------------------- */
+/* ----------------------------------------------------------------- batches -------------------- */
 
 static bool fill_windows(at_tape *t, const at_data *d, at_batch_args a, at_batch *batch)
 {
@@ -267,7 +267,7 @@ at_batch at_data_batch(at_tape *t, const at_data *d, at_batch_args a)
     return at_ok(t) ? batch : (at_batch){0};
 }
 
-/* ------------------------------------------------------------------ making data ---------------- */
+/* ----------------------------------------------------------------- making data ---------------- */
 
 static uint64_t data_hash(uint64_t h, const void *p, size_t n)
 {
@@ -414,7 +414,7 @@ at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y, at_d
     return d && copy_array(t, &d->x, x) && copy_array(t, &d->y, y) ? describe_data(d, 0) : NULL;
 }
 
-/* ------------------------------------------------------------------ files ---------------------- */
+/* ----------------------------------------------------------------- files ---------------------- */
 
 typedef struct {
     void *p;

@@ -31,10 +31,10 @@ static void end_inference(at_tape *t, tape_state before)
     *at_draw_count(t) = before.draws;
 }
 
-/* ------------------------------------------------------------------ evaluation ----------------- */
+/* ----------------------------------------------------------------- evaluation ----------------- */
 
-/* What is beyond the windows asked for counts for nothing: the first windows, which come again there
- * to fill the batch.  Returns how many targets are left. */
+/* Only the first `rows` windows count: behind the last one of all, the first ones come again, to
+ * fill the batch.  Returns how many targets are left. */
 static ptrdiff_t count_targets(at_tensor *target, int rows)
 {
     ptrdiff_t n = 0, row = target->shape.dim[1];
@@ -95,9 +95,9 @@ double at_model_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_ar
     return nats;
 }
 
-/* ------------------------------------------------------------------ generation ----------------- */
+/* ----------------------------------------------------------------- generation ----------------- */
 
-static void put_bytes(FILE *out, const char *bytes, int n)
+static void print_bytes(FILE *out, const char *bytes, int n)
 {
     bool terminal = out && at_terminal_width(out);
     for (int i = 0; out && i < n; i++) {
@@ -159,7 +159,7 @@ static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_
         if (ends_text(a, id)) return made;
         all[n + made] = id;
         const char *bytes = at_token_bytes(a.tokenizer, id, &length);
-        put_bytes(out, bytes, length);
+        print_bytes(out, bytes, length);
         if (a.token && !a.token(a.ctx, id, bytes, length)) return made + 1;
     }
 }
@@ -170,7 +170,7 @@ static int generate_text(at_tape *t, const at_model *m, at_generate_args a, FILE
     int32_t *all = prompt_ids(t, a, &n);
     for (int i = 0; all && i < n; i++) {
         const char *bytes = at_token_bytes(a.tokenizer, all[i], &length);
-        put_bytes(out, bytes, length);
+        print_bytes(out, bytes, length);
     }
     return all ? continue_text(t, m, all, n, a, out) : -1;
 }

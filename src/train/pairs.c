@@ -7,8 +7,8 @@
  *
  * Best is, for gpt2, the pair that comes first in the list of merges; for llama2 the pair whose
  * token has the highest score.  Of equals it is the leftmost.  The pairs lie in a heap, so that n
- * symbols need O(n log n) steps; a symbol that is part of another one leaves its pairs behind, which
- * are dropped when they come up. */
+ * symbols need O(n log n) steps.  Pairs of a symbol that has become part of another one are still
+ * in there: they are dropped when they come up. */
 #include <string.h>
 
 #include "autograd/op.h"
@@ -118,7 +118,7 @@ static bool reserve_symbols(at_tape *t, joiner *j, ptrdiff_t n)
     return j->row && j->heap;
 }
 
-/* ------------------------------------------------------------------ GPT-2's pieces ------------- */
+/* ----------------------------------------------------------------- GPT-2's pieces ------------- */
 
 static at_char_class class_at(const at_tokenizer *k, const unsigned char *text, ptrdiff_t n,
                               ptrdiff_t i, int *bytes)
@@ -177,7 +177,7 @@ static ptrdiff_t encode_gpt2(at_tape *t, const at_tokenizer *k, const unsigned c
     return count;
 }
 
-/* ------------------------------------------------------------------ llama2 --------------------- */
+/* ----------------------------------------------------------------- llama2 --------------------- */
 
 static ptrdiff_t encode_llama2(at_tape *t, const at_tokenizer *k, const unsigned char *text,
                                ptrdiff_t n, int32_t *ids)

@@ -15,7 +15,7 @@
 
 static const char *const kind_name[AT_KINDS] = {"bytes", "chars", "gpt2", "llama2"};
 
-/* ------------------------------------------------------------------ the table ------------------ */
+/* ----------------------------------------------------------------- the table ------------------ */
 
 static size_t token_length(const at_tokenizer *k, int32_t id)
 {
@@ -137,7 +137,7 @@ int at_tokenizer_find(const at_tokenizer *k, const char *bytes, ptrdiff_t n)
     return k ? *token_place(k, (const unsigned char *)bytes, (size_t)n, NULL, 0) : -1;
 }
 
-/* ------------------------------------------------------------------ bytes and characters ------- */
+/* ----------------------------------------------------------------- bytes and characters ------- */
 
 at_tokenizer *at_tokenizer_bytes(at_tape *t, const char *text, ptrdiff_t n)
 {
@@ -182,7 +182,7 @@ at_tokenizer *at_tokenizer_chars(at_tape *t, const char *text, ptrdiff_t n)
     return k;
 }
 
-/* ------------------------------------------------------------------ encode, decode ------------- */
+/* ----------------------------------------------------------------- encode, decode ------------- */
 
 void at_fail_no_token(at_tape *t, const unsigned char *text, ptrdiff_t n, ptrdiff_t i)
 {
@@ -250,7 +250,7 @@ char *at_decode(at_tape *t, const at_tokenizer *k, const int32_t *ids, ptrdiff_t
     return text;
 }
 
-/* ------------------------------------------------------------------ the text form -------------- */
+/* ----------------------------------------------------------------- the text form -------------- */
 
 static char *put_hex(char *to, const unsigned char *p, size_t n)
 {

@@ -56,10 +56,10 @@ AT_API char *at_decode(at_tape *t, const at_tokenizer *k, const int32_t *ids, pt
 
 /* All that a tokenizer is as lines of ASCII, in step memory; and the tokenizer of such a text.
  *
- *     attic tokenizer 1 gpt2 257 1     version of the form, kind, tokens, merges
- *     61                               a token for each id: its bytes in hexadecimal; for llama2 also
- *     ...                              the bits of its score, and = before it if it is a <0xNN>
- *     7 12                             merges, first the one to be made first: two ids each
+ *     attic tokenizer 1 gpt2 257 1   version of the form, kind, tokens, merges
+ *     61                             a token for each id: its bytes in hexadecimal; llama2: and the
+ *     ...                            bits of its score, with = in front if it is a <0xNN>
+ *     7 12                           merges, first the one to be made first: two ids each
  *
  * A text that was changed is an error, or another tokenizer, but never a crash. */
 AT_API char *at_tokenizer_text(at_tape *t, const at_tokenizer *k);

@@ -27,7 +27,7 @@ static unsigned char *vocabulary_file(at_tape *t, const char *path, ptrdiff_t *s
     return at_ok(t) ? p : NULL;
 }
 
-/* ------------------------------------------------------------------ llama2.c ------------------- */
+/* ----------------------------------------------------------------- llama2.c ------------------- */
 
 static uint32_t u32_at(const unsigned char *p)
 {
@@ -87,7 +87,7 @@ at_tokenizer *at_tokenizer_llama2(at_tape *t, const char *tokenizer_bin)
     return k;
 }
 
-/* ------------------------------------------------------------------ GPT-2 ---------------------- */
+/* ----------------------------------------------------------------- GPT-2 ---------------------- */
 
 /* GPT-2's files write every byte as a character that can be seen: those of Latin-1 as themselves,
  * the other 68 bytes, in order, as U+0100 and so on.  -1: it stands for no byte. */
