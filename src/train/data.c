@@ -143,82 +143,89 @@ ptrdiff_t at_data_windows(const at_data *d, at_split split, int length)
     return d && is_flat(d) ? (length > 0 && n > length ? n / length : 0) : n;
 }
 
+/* A batch that is asked for. */
+typedef struct {
+    const at_data *d;
+    at_batch_args args;
+    ptrdiff_t n, W; /* of the split: elements, windows of an epoch */
+} batch_request;
+
 /* Where window b of the batch begins: an element of the split. */
-static ptrdiff_t batch_element(const at_data *d, at_batch_args a, int b)
+static ptrdiff_t batch_element(const batch_request *r, int b)
 {
-    ptrdiff_t n = at_data_count(d, a.split), W = at_data_windows(d, a.split, a.length);
+    const at_batch_args a = r->args;
     int64_t g = (a.step * (a.micros ? a.micros : 1) + a.micro) * a.rows + b;
     if (a.spread > 0) {
         ptrdiff_t i = (ptrdiff_t)(g % a.spread), apart = a.spread > 1 ? a.spread - 1 : 1;
-        ptrdiff_t last = is_flat(d) ? n - 1 - a.length : n - 1;
+        ptrdiff_t last = is_flat(r->d) ? r->n - 1 - a.length : r->n - 1;
         return last / apart * i + last % apart * i / apart;
     }
     /* the first bit: no stream that at_draw hands out */
-    at_stream s = {d->seed, (uint64_t)1 << 63 | (uint64_t)a.split << 61 | (uint64_t)(g / W)};
-    ptrdiff_t w = permuted(s, W, (ptrdiff_t)(g % W));
-    if (!is_flat(d)) return w;
-    double begin = at_random_unit(s, (uint64_t)1 << 48) * (double)n; /* not a number of permuted */
-    return ((ptrdiff_t)begin + w * a.length) % n;
+    at_stream s = {r->d->seed, (uint64_t)1 << 63 | (uint64_t)a.split << 61 | (uint64_t)(g / r->W)};
+    ptrdiff_t w = permuted(s, r->W, (ptrdiff_t)(g % r->W));
+    if (!is_flat(r->d)) return w;
+    double begin = at_random_unit(s, (uint64_t)1 << 48) * (double)r->n; /* none of permuted's */
+    return ((ptrdiff_t)begin + w * a.length) % r->n;
 }
 
-/* ----------------------------------------------------------------- batches -------------------- */
-
-static bool fill_windows(at_tape *t, const at_data *d, at_batch_args a, at_batch *batch)
+/* The same of rows and sequences: an element of all. */
+static ptrdiff_t batch_item(const batch_request *r, int b)
 {
+    return place_of_element(r->d, r->args.split, batch_element(r, b));
+}
+
+/* ------------------------------------------------------------------ batches -------------------- */
+
+static bool fill_windows(at_tape *t, const batch_request *r, at_batch *batch)
+{
+    const at_batch_args a = r->args;
     batch->ids = at_ints(t, at_shape_of(a.rows, a.length), NULL);
     batch->target = at_ints(t, at_shape_of(a.rows, a.length), NULL);
     if (!at_ok(t)) return false;
-    ptrdiff_t n = at_data_count(d, a.split);
     int32_t *x = batch->ids->data, *y = batch->target->data;
     for (int b = 0; b < a.rows; b++, x += a.length, y += a.length) {
-        ptrdiff_t from = batch_element(d, a, b);
-        ptrdiff_t whole = n - from < a.length ? n - from : a.length; /* before the end */
-        if (!at_data_read(t, d, a.split, from, whole, x) ||
-            !at_data_read(t, d, a.split, 0, a.length - whole, x + whole) ||
-            !at_data_read(t, d, a.split, (from + a.length) % n, 1, y + a.length - 1))
+        ptrdiff_t from = batch_element(r, b);
+        ptrdiff_t whole = r->n - from < a.length ? r->n - from : a.length; /* before the end */
+        if (!at_data_read(t, r->d, a.split, from, whole, x) ||
+            !at_data_read(t, r->d, a.split, 0, a.length - whole, x + whole) ||
+            !at_data_read(t, r->d, a.split, (from + a.length) % r->n, 1, y + a.length - 1))
             return false;
         memcpy(y, x + 1, (size_t)(a.length - 1) * sizeof *y);
     }
     return true;
 }
 
-static int sequence_length(const at_data *d, ptrdiff_t i)
+static bool fill_sequences(at_tape *t, const batch_request *r, at_batch *batch)
 {
-    return (int)(d->start[i + 1] - d->start[i]);
-}
-
-static bool fill_sequences(at_tape *t, const at_data *d, at_batch_args a, at_batch *batch)
-{
-    int T = a.length;
-    batch->lengths = at_ints(t, at_shape_of(a.rows), NULL);
-    ptrdiff_t *which = at_step_alloc(t, (size_t)a.rows * sizeof *which);
-    if (!at_ok(t)) return false;
-    for (int b = 0; b < a.rows; b++) {
-        which[b] = place_of_element(d, a.split, batch_element(d, a, b));
-        if (!a.length && sequence_length(d, which[b]) > T) T = sequence_length(d, which[b]);
+    const int rows = r->args.rows;
+    const ptrdiff_t *start = r->d->start;
+    ptrdiff_t T = r->args.length;
+    for (int b = 0; !r->args.length && b < rows; b++) {
+        ptrdiff_t which = batch_item(r, b), whole = start[which + 1] - start[which];
+        if (whole > T) T = whole;
     }
-    batch->ids = at_ints(t, at_shape_of(a.rows, T), NULL);
-    batch->target = at_ints(t, at_shape_of(a.rows, T), NULL);
+    batch->ids = at_ints(t, at_shape_of(rows, (int)T), NULL);
+    batch->target = at_ints(t, at_shape_of(rows, (int)T), NULL);
+    batch->lengths = at_ints(t, at_shape_of(rows), NULL);
     if (!at_ok(t)) return false;
-    int32_t *x = batch->ids->data, *y = batch->target->data;
-    for (int b = 0; b < a.rows; b++, x += T, y += T) {
-        int whole = sequence_length(d, which[b]), n = whole < T ? whole : T;
-        for (int i = 0; i < n; i++) x[i] = id_at(d, d->start[which[b]] + i);
-        for (int i = 0; i < T; i++)
-            y[i] = i + 1 < whole ? id_at(d, d->start[which[b]] + i + 1) : -1;
-        ((int32_t *)batch->lengths->data)[b] = n;
+    int32_t *x = batch->ids->data, *y = batch->target->data, *length = batch->lengths->data;
+    for (int b = 0; b < rows; b++, x += T, y += T) {
+        ptrdiff_t which = batch_item(r, b), from = start[which], whole = start[which + 1] - from;
+        length[b] = (int)(whole < T ? whole : T);
+        for (int i = 0; i < length[b]; i++) x[i] = id_at(r->d, from + i);
+        for (int i = 0; i < T; i++) y[i] = i + 1 < whole ? id_at(r->d, from + i + 1) : -1;
     }
     return true;
 }
 
-static at_tensor *drawn_rows(at_tape *t, const at_data *d, const data_array *x, at_batch_args a)
+static at_tensor *drawn_rows(at_tape *t, const batch_request *r, const data_array *x)
 {
     bool real = x->dtype == ATTIC_F32 || x->dtype == ATTIC_F64;
     at_shape shape = x->shape;
-    shape.dim[0] = a.rows;
+    shape.dim[0] = r->args.rows;
     at_tensor *y = at_blank(t, real ? ATTIC_REAL : x->dtype, shape);
-    for (int b = 0; y && b < a.rows; b++) {
-        ptrdiff_t from = place_of_element(d, a.split, batch_element(d, a, b)) * x->row;
+    for (int b = 0; y && b < r->args.rows; b++) {
+        ptrdiff_t from = batch_item(r, b) * x->row;
         for (ptrdiff_t i = 0; i < x->row; i++) {
             double value = at_fetch(x->dtype, x->data, from + i);
             AT_REQUIRE(t, at_can_hold(y->dtype, value), "data: %s cannot hold %g",
@@ -229,20 +236,19 @@ static at_tensor *drawn_rows(at_tape *t, const at_data *d, const data_array *x, 
     return y;
 }
 
-static bool batch_is_possible(at_tape *t, const at_data *d, at_batch_args a)
+static bool batch_is_possible(at_tape *t, const batch_request *r)
 {
-    AT_REQUIRE(t, d, "data: the data is NULL");
+    const at_batch_args a = r->args;
+    const int least = is_flat(r->d);
+    const char *name = a.split == ATTIC_HELD ? "what is held out" : "the training split";
     AT_REQUIRE(t, a.split == ATTIC_TRAIN || a.split == ATTIC_HELD, "data: there is no split %d",
                (int)a.split);
-    const char *name = a.split == ATTIC_HELD ? "what is held out" : "the training split";
-    ptrdiff_t n = at_data_count(d, a.split);
     AT_REQUIRE(t, a.rows >= 1, "data: a batch of %d rows, but at least 1 is needed", a.rows);
-    AT_REQUIRE(t, n > 0, "data: %s is empty (see held in at_data_args)", name);
-    AT_REQUIRE(t, a.length >= is_flat(d), "data: a length of %d, but at least %d is needed",
-               a.length, (int)is_flat(d));
-    AT_REQUIRE(t, !is_flat(d) || n > a.length,
-               "data: windows of %d ids and the one that follows, but %s has only %td", a.length,
-               name, n);
+    AT_REQUIRE(t, r->n > 0, "data: %s is empty (see held in at_data_args)", name);
+    AT_REQUIRE(t, a.length >= least, "data: a length of %d, but at least %d is needed", a.length,
+               least);
+    AT_REQUIRE(t, r->W > 0, "data: windows of %d ids and the one that follows, but %s has only %td",
+               a.length, name, r->n);
     int64_t micros = a.micros ? a.micros : 1;
     AT_REQUIRE(t, a.micro >= 0 && a.micro < micros,
                "data: micro-batch %d of %" PRId64 ", but they are counted from 0", a.micro, micros);
@@ -252,19 +258,22 @@ static bool batch_is_possible(at_tape *t, const at_data *d, at_batch_args a)
     return true;
 }
 
-at_batch at_data_batch(at_tape *t, const at_data *d, at_batch_args a)
+static bool fill_batch(at_tape *t, const at_data *d, at_batch_args a, at_batch *batch)
+{
+    AT_REQUIRE(t, d, "data: the data is NULL");
+    batch_request r = {d, a, at_data_count(d, a.split), at_data_windows(d, a.split, a.length)};
+    if (!batch_is_possible(t, &r)) return false;
+    if (d->kind == DATA_SEQUENCES) return fill_sequences(t, &r, batch);
+    if (d->kind != DATA_ARRAYS) return fill_windows(t, &r, batch);
+    batch->x = drawn_rows(t, &r, &d->x);
+    batch->target = drawn_rows(t, &r, &d->y);
+    return at_ok(t);
+}
+
+at_batch at_data_batch(at_tape *t, const at_data *d, at_batch_args args)
 {
     at_batch batch = {0};
-    if (!batch_is_possible(t, d, a)) return batch;
-    if (d->kind == DATA_ARRAYS) {
-        batch.x = drawn_rows(t, d, &d->x, a);
-        batch.target = drawn_rows(t, d, &d->y, a);
-    } else if (d->kind == DATA_SEQUENCES) {
-        fill_sequences(t, d, a, &batch);
-    } else {
-        fill_windows(t, d, a, &batch);
-    }
-    return at_ok(t) ? batch : (at_batch){0};
+    return fill_batch(t, d, args, &batch) ? batch : (at_batch){0};
 }
 
 /* ----------------------------------------------------------------- making data ---------------- */
@@ -319,8 +328,10 @@ static at_data *describe_data(at_data *d, size_t bytes)
     h = arrays ? data_hash(h, d->x.data, (size_t)(d->n * d->x.row) * at_dtype_size(d->x.dtype))
                : sampled_hash(h, d->ids, bytes);
     if (arrays) h = data_hash(h, d->y.data, (size_t)(d->n * d->y.row) * at_dtype_size(d->y.dtype));
-    for (ptrdiff_t i = 0; d->start && i <= d->n; i++)
-        h = data_hash(h, &(int64_t){d->start[i]}, sizeof(int64_t));
+    for (ptrdiff_t i = 0; d->start && i <= d->n; i++) {
+        int64_t start = d->start[i]; /* the same bits where ptrdiff_t has fewer */
+        h = data_hash(h, &start, sizeof start);
+    }
     d->fingerprint = h;
     snprintf(d->description, sizeof d->description,
              "%s: %td %s below %d, %s held out, fingerprint %016" PRIx64, data_name[d->kind], d->n,
@@ -388,9 +399,9 @@ at_data *at_data_sequences(at_tape *t, const int32_t *ids, const int *length, in
 
 static bool copy_array(at_tape *t, data_array *to, const at_tensor *x)
 {
-    ptrdiff_t count = at_count(x->shape);
-    *to = (data_array){x->dtype, x->shape, count / x->shape.dim[0],
-                       at_permanent_alloc(t, at_bytes(x))};
+    at_shape row = x->shape;
+    row.dim[0] = 1;
+    *to = (data_array){x->dtype, x->shape, at_count(row), at_permanent_alloc(t, at_bytes(x))};
     if (to->data) memcpy(to->data, x->data, at_bytes(x));
     return to->data;
 }

@@ -85,7 +85,7 @@ double at_model_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_ar
 {
     if (!m || !d)
         at_fail(t, ATTIC_USER_ERROR, "model_loss: %s is NULL", m ? "the data" : "the model");
-    if (!at_ok(t)) return (double)NAN;
+    if (!m || !d || !at_ok(t)) return (double)NAN;
     /* of sequences, 0 is as long as the longest */
     if (!a.length && !at_data_windows(d, a.split, 0)) a.length = m->config.context;
     tape_state before = begin_inference(t);
@@ -178,7 +178,7 @@ static int generate_text(at_tape *t, const at_model *m, at_generate_args a, FILE
 int at_generate(at_tape *t, const at_model *m, const at_data *d, at_generate_args a, FILE *out)
 {
     if (!m) at_fail(t, ATTIC_USER_ERROR, "generate: the model is NULL");
-    if (!at_ok(t)) return -1;
+    if (!m || !at_ok(t)) return -1;
     if (!a.tokenizer) a.tokenizer = at_data_tokenizer(d);
     tape_state before = begin_inference(t);
     int made = generate_text(t, m, a, out);

@@ -111,7 +111,7 @@ static ptrdiff_t join_pairs(joiner *j, ptrdiff_t n, int32_t *ids)
  * are never more than twice as many.  False after a sticky error. */
 static bool reserve_symbols(at_tape *t, joiner *j, ptrdiff_t n)
 {
-    if (n <= j->capacity) return true;
+    if (j->row && n <= j->capacity) return true;
     j->capacity = n < 256 ? 256 : n + n / 2;
     j->row = at_step_alloc(t, (size_t)j->capacity * sizeof *j->row);
     j->heap = at_step_alloc(t, 2 * (size_t)j->capacity * sizeof *j->heap);

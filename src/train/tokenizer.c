@@ -89,7 +89,7 @@ void at_vocabulary_add(at_tokenizer *k, const void *bytes, size_t n, float score
     if (k->score) k->score[id] = score;
     if (is_byte) k->of_byte[to[0]] = id;
     if (is_byte && k->score) return; /* <0x41> is not what the text A is encoded as */
-    int32_t *place = token_place(k, to, n, NULL, 0);
+    int32_t *place = token_place(k, to, n, to, 0);
     if (*place < 0) *place = id;
 }
 
@@ -134,7 +134,8 @@ const char *at_token_bytes(const at_tokenizer *k, int id, int *n)
 
 int at_tokenizer_find(const at_tokenizer *k, const char *bytes, ptrdiff_t n)
 {
-    return k ? *token_place(k, (const unsigned char *)bytes, (size_t)n, NULL, 0) : -1;
+    const unsigned char *p = (const unsigned char *)bytes;
+    return k && p && n >= 0 ? *token_place(k, p, (size_t)n, p, 0) : -1;
 }
 
 /* ----------------------------------------------------------------- bytes and characters ------- */

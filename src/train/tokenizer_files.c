@@ -53,7 +53,7 @@ static bool walk_llama2(at_tape *t, at_tokenizer *k, const unsigned char *p, ptr
         uint32_t n = size - at < 8 ? UINT32_MAX : u32_at(p + at + 4);
         float score;
         memcpy(&score, &bits, sizeof score);
-        if (n > longest || n > size - at - 8 || isnan(score))
+        if (n > longest || (int64_t)n > size - at - 8 || isnan(score))
             return at_fail(t, ATTIC_FILE_ERROR,
                            "tokenizer: %s: token %d at byte %td has no score, or a length that "
                            "does not fit (the longest is said to have %u bytes)",
