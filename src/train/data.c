@@ -285,6 +285,12 @@ static uint64_t data_hash(uint64_t h, const void *p, size_t n)
     return h;
 }
 
+static uint64_t number_hash(uint64_t h, int64_t x)
+{
+    for (int k = 0; k < 8; k++) h = (h ^ ((uint64_t)x >> 8 * k & 255)) * 1099511628211u;
+    return h;
+}
+
 /* Of n bytes, of which so many are looked at (see at_data_fingerprint). */
 static uint64_t sampled_hash(uint64_t h, const unsigned char *p, size_t n)
 {
@@ -323,22 +329,18 @@ static at_data *describe_data(at_data *d, size_t bytes)
 {
     const bool arrays = d->kind == DATA_ARRAYS;
     uint64_t h = 14695981039346656037u;
-    int64_t about[] = {d->kind, d->n, d->vocab};
-    h = data_hash(h, about, sizeof about);
+    h = number_hash(number_hash(number_hash(h, d->kind), d->n), d->vocab);
     h = arrays ? data_hash(h, d->x.data, (size_t)(d->n * d->x.row) * at_dtype_size(d->x.dtype))
                : sampled_hash(h, d->ids, bytes);
     if (arrays) h = data_hash(h, d->y.data, (size_t)(d->n * d->y.row) * at_dtype_size(d->y.dtype));
-    for (ptrdiff_t i = 0; d->start && i <= d->n; i++) {
-        int64_t start = d->start[i]; /* the same bits where ptrdiff_t has fewer */
-        h = data_hash(h, &start, sizeof start);
-    }
+    for (ptrdiff_t i = 0; d->start && i <= d->n; i++) h = number_hash(h, d->start[i]);
     d->fingerprint = h;
+    const char *what = arrays ? "rows" : d->start ? "sequences of ids" : "ids";
+    char below[32] = "";
+    if (d->vocab) snprintf(below, sizeof below, " below %d", d->vocab);
     snprintf(d->description, sizeof d->description,
-             "%s: %td %s below %d, %s held out, fingerprint %016" PRIx64, data_name[d->kind], d->n,
-             arrays                      ? "rows with labels"
-             : d->kind == DATA_SEQUENCES ? "sequences of ids"
-                                         : "ids",
-             d->vocab, at_short_text(d->held, 6), h);
+             "%s: %td %s%s, %s held out, fingerprint %016" PRIx64, data_name[d->kind], d->n, what,
+             below, at_short_text(d->held, 6), h);
     return d;
 }
 
