@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "tensor/arena.h"
 #include "tensors.h"
 
 enum { BLOCK = 1024 };
@@ -442,6 +443,41 @@ END_TEST
 
 /* ------------------------------------------------------------------ errors --------------------- */
 
+static bool make_all(at_tape *t, char *text, const char *ids)
+{
+    const int length[] = {2, 1};
+    at_data *d[] = {
+        at_data_text(t, (at_data_args){.paths = &text, .n = 1, .held = 0.5}),
+        at_data_text(t, (at_data_args){.paths = &text, .n = 1, .chars = true}),
+        at_data_file(t, ids, (at_data_args){.vocab = 256, .id_bytes = 1}),
+        at_data_sequences(t, (int32_t[]){1, 2, 3}, length, 2, (at_data_args){.vocab = 9}),
+        at_data_arrays(t, at_const(t, at_shape_of(3, 2), NULL), at_const(t, at_shape_of(3), NULL),
+                       (at_data_args){0})};
+    for (int i = 0; i < 5; i++) {
+        at_batch b = at_data_batch(t, d[i], (at_batch_args){.rows = 2, .length = 2});
+        if (at_ok(t)) ck_assert(b.ids && b.target);
+    }
+    return at_ok(t);
+}
+
+START_TEST(every_allocation_of_data_may_fail)
+{
+    char *path = text_file(2 * BLOCK);
+    bool through = false;
+    ptrdiff_t n = 0;
+    while (!through && ++n < 1000) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        at_fail_allocation(n);
+        through = make_all(t, path, path);
+        at_fail_allocation(0);
+        ck_assert(through || at_error_kind_of(t) == ATTIC_MEMORY_ERROR);
+        at_close(t);
+    }
+    ck_assert(through && n > 30);
+    remove(path);
+}
+END_TEST
+
 START_TEST(what_is_no_data_is_named)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -542,4 +578,4 @@ SUITE(train_data, every_tenth_block_is_held_out,
       an_id_in_a_file_that_is_not_below_vocab_is_found_when_it_is_read, a_pipe_is_read_once,
       a_text_longer_than_what_is_read_at_once_is_whole, an_endless_text_is_refused,
       the_fingerprint_tells_any_other_data_apart, a_large_file_is_told_apart_by_samples,
-      what_is_no_data_is_named, what_is_no_batch_is_named)
+      every_allocation_of_data_may_fail, what_is_no_data_is_named, what_is_no_batch_is_named)
