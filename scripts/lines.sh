@@ -20,6 +20,6 @@ part 'tensor + autograd' 4415 3900 src/tensor src/autograd
 part ops 4020 3600 src/ops
 part attention 3600 3500 src/attention
 part nn 1950 1950 src/nn
-part train 1950 1950 src/train
+part train 2270 2270 src/train
 part 'io + plot' 3240 3000 src/io src/plot
 exit $bad

@@ -50,6 +50,7 @@
 
 #include "train/data.h"
 #include "train/generate.h"
+#include "train/import.h"
 #include "train/tokenizer.h"
 
 #endif

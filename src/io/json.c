@@ -60,33 +60,35 @@ static bool json_escape(at_json *r, char **to)
         c = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : 0;
     }
     if (c == 0 || (c >= 0xd800 && c < 0xe000))
-        return at_json_expects(r, "behind the escape of a character");
+        return at_source_fail(r->source, "the escape before byte %td of %s stands for no character",
+                              r->at - r->begin, r->what);
     *to += at_utf8_put(*to, (int32_t)c);
     return true;
 }
 
-bool at_json_string(at_json *r, char **text)
+char *at_json_string(at_json *r)
 {
-    if (!at_json_took(r, '"')) return at_json_expects(r, "a string");
-    char *to = *text = r->at;
+    if (!at_json_took(r, '"')) return at_json_expects(r, "a string"), NULL;
+    char *const text = r->at, *to = text;
     while (r->at < r->end && *r->at != '"') {
         const char c = *r->at;
-        if ((unsigned char)c < 32) return at_json_expects(r, "no control character");
+        if ((unsigned char)c < 32) return at_json_expects(r, "no control character"), NULL;
         r->at++;
         if (c != '\\')
             *to++ = c;
         else if (!json_escape(r, &to))
-            return false;
+            return NULL;
     }
-    if (r->at == r->end) return at_json_expects(r, "the end of a string");
+    if (r->at == r->end) return at_json_expects(r, "the end of a string"), NULL;
     r->at++;
     *to = 0;
-    return true;
+    return text;
 }
 
-bool at_json_key(at_json *r, char **key)
+char *at_json_key(at_json *r)
 {
-    return at_json_string(r, key) && (at_json_took(r, ':') || at_json_expects(r, "a colon"));
+    char *key = at_json_string(r);
+    return key && (at_json_took(r, ':') || at_json_expects(r, "a colon")) ? key : NULL;
 }
 
 bool at_json_integer(at_json *r, ptrdiff_t limit, ptrdiff_t *value)
@@ -95,16 +97,11 @@ bool at_json_integer(at_json *r, ptrdiff_t limit, ptrdiff_t *value)
     at_json_took(r, 0);
     const char *first = r->at;
     for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
-        if (*value > (limit - (*r->at - '0')) / 10 || (r->at > first && *first == '0'))
-            return at_json_expects(r, "the end of a number, which is too large or begins with 0");
+        if (*value > (limit - (*r->at - '0')) / 10)
+            return at_source_fail(r->source, "a number at byte %td of %s is above %td",
+                                  first - r->begin, r->what, limit);
+        if (r->at > first && *first == '0') return at_json_expects(r, "no digit behind a zero");
         *value = 10 * *value + (*r->at - '0');
     }
     return r->at > first || at_json_expects(r, "an integer, 0 or more");
-}
-
-ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n)
-{
-    ptrdiff_t i = 0;
-    for (int bytes; i < n && at_utf8(text + i, n - i, &bytes) >= 0;) i += bytes;
-    return i;
 }

@@ -3,7 +3,7 @@
  *     at_json r = {&source, "its header", text, text, text + n};
  *     if (!at_json_took(&r, '{')) at_json_expects(&r, "an object");
  *     for (n = 0; (more = at_json_more(&r, n, '}')) > 0; n++)
- *         if (!at_json_key(&r, &key) || !at_json_integer(&r, 99, &value)) ...
+ *         if (!(key = at_json_key(&r)) || !at_json_integer(&r, 99, &value)) ...
  *
  * Each function moves on, and says whether it found what it looked for.  What is wrong is a sticky
  * error of the source's tape that names the byte.  Private to the library. */
@@ -23,14 +23,12 @@ bool at_json_expects(const at_json *r, const char *expected);
 bool at_json_took(at_json *r, char c);
 /* After n members of a list or object: does another one follow?  -1 after a sticky error. */
 int at_json_more(at_json *r, int n, char close);
-/* A string, decoded where it stands: no escape is shorter than what it stands for. */
-bool at_json_string(at_json *r, char **text);
+/* A string, decoded where it stands: no escape is shorter than what it stands for.  NULL after a
+ * sticky error. */
+char *at_json_string(at_json *r);
 /* A key and its colon; then comes the value. */
-bool at_json_key(at_json *r, char **key);
-/* An integer of 0 .. limit, without a sign, a fraction or an exponent. */
+char *at_json_key(at_json *r);
+/* An integer of 0 .. limit, without a sign, a leading zero, a fraction or an exponent. */
 bool at_json_integer(at_json *r, ptrdiff_t limit, ptrdiff_t *value);
-
-/* How many of these bytes are UTF-8, from the first on: n if all are. */
-ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n);
 
 #endif

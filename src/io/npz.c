@@ -68,12 +68,12 @@ static bool read_zip_end(at_tensors *f, zip_directory *d)
     d->size = zip_number(end + 12, 4);
     d->offset = zip_number(end + 16, 4);
     d->end = f->size - ZIP_END;
-    bool large = d->count == 0xffff || d->size == 0xffffffff || d->offset == 0xffffffff;
-    if (large && !read_zip_end_64(f, d)) return false;
-    bool split = zip_number(end + 4, 4) != 0 && d->end == f->size - ZIP_END;
-    if (split) return at_source_fail(s, "it is one of several disks");
+    if (!read_zip_end_64(f, d)) return false;
+    if (d->end == f->size - ZIP_END && zip_number(end + 4, 4) != 0)
+        return at_source_fail(s, "it is one of several disks");
     if (d->size > (uint64_t)d->end || d->offset != (uint64_t)d->end - d->size)
-        return at_source_fail(s, "its directory does not lie before byte %td", d->end);
+        return at_source_fail(s, "its directory should end at byte %td, where its end begins",
+                              d->end);
     return d->count <= d->size / ZIP_ENTRY ||
            at_source_fail(s, "its directory is too short for its members");
 }
@@ -107,7 +107,7 @@ static char *member_name(at_source *s, char *name, size_t n)
     snprintf(shown, AT_TEXT_SIZE, "%.*s", (int)n, name);
     shown = (char *)at_shown_name(shown);
     if (memchr(name, 0, n) || at_utf8_bytes(name, (ptrdiff_t)n) < (ptrdiff_t)n)
-        at_source_fail(s, "the name of its member \"%s\" is not UTF-8", shown);
+        at_source_fail(s, "the name of its member \"%s\" is not UTF-8 text", shown);
     else if (n < 4 || memcmp(name + n - 4, suffix, 4) != 0)
         at_source_fail(s, "its member \"%s\" is no .npy file", shown);
     else
@@ -136,7 +136,8 @@ static bool take_member(at_tensors *f, unsigned char *p, const zip_directory *d)
             s, "its compression is method %u, neither stored (0) nor deflated (8)", method);
     if (local > (uint64_t)d->end || packed > d->offset || local + ZIP_LOCAL + packed > d->offset)
         return at_source_fail(s, "it lies outside of the file");
-    if (method ? unpacked > packed * AT_INFLATE_RATIO : unpacked != packed)
+    if (unpacked > PTRDIFF_MAX / 16 ||
+        (method ? unpacked / AT_INFLATE_RATIO > packed : unpacked != packed))
         return at_source_fail(s, "it cannot unpack from %llu to %llu bytes",
                               (unsigned long long)packed, (unsigned long long)unpacked);
     e->begin = (ptrdiff_t)local;

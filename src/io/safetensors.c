@@ -22,10 +22,10 @@ enum { SAFETENSORS_HEADER_LIMIT = 100000000 }; /* bytes, as in the reference imp
 static bool json_metadata(at_json *r, at_tensors *f)
 {
     int more, n = 0;
-    if (!at_json_took(r, '{')) return at_json_expects(r, "an object of texts");
+    if (!at_json_took(r, '{')) return at_json_expects(r, "an object of strings");
     for (; (more = at_json_more(r, n, '}')) > 0; n++) {
-        char *key, *value;
-        if (!at_json_key(r, &key) || !at_json_string(r, &value)) return false;
+        const char *key = at_json_key(r), *value = key ? at_json_string(r) : NULL;
+        if (!value) return false;
         at_pair *p = at_keys_add(&f->pairs, r->source->t, sizeof *p, key);
         if (!p) return false;
         p->value = value;
@@ -37,13 +37,14 @@ static bool json_dtype(at_json *r, at_stored *stored)
 {
     static const struct {
         const char *name;
-        char kind, bytes;
+        char kind;
+        int bytes;
     } known[] = {{"F64", 'f', 8}, {"F32", 'f', 4}, {"F16", 'f', 2}, {"BF16", 'g', 2},
                  {"I64", 'i', 8}, {"I32", 'i', 4}, {"I16", 'i', 2}, {"I8", 'i', 1},
                  {"U64", 'u', 8}, {"U32", 'u', 4}, {"U16", 'u', 2}, {"U8", 'u', 1},
                  {"BOOL", 'b', 1}};
-    char *name;
-    if (!at_json_string(r, &name)) return false;
+    const char *name = at_json_string(r);
+    if (!name) return false;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(name, known[k].name) == 0) {
             stored->kind = known[k].kind;
@@ -62,7 +63,7 @@ static bool json_shape(at_json *r, at_shape *s)
     *s = (at_shape){0};
     if (!at_json_took(r, '[')) return at_json_expects(r, "a list of dimensions");
     while ((more = at_json_more(r, s->ndim, ']')) > 0) {
-        ptrdiff_t dim;
+        ptrdiff_t dim = 0;
         if (s->ndim == AT_MAX_DIMS)
             return at_source_fail(r->source, "it has more than %d dimensions", AT_MAX_DIMS);
         if (!at_json_integer(r, INT_MAX, &dim)) return false;
@@ -95,8 +96,8 @@ static bool json_tensor(at_json *r, at_tensors *f, const char *name)
         return at_json_expects(r, "an object with dtype, shape, data_offsets");
     for (; (more = at_json_more(r, n, '}')) > 0; n++) {
         unsigned k = 0;
-        char *text;
-        if (!at_json_key(r, &text)) return false;
+        const char *text = at_json_key(r);
+        if (!text) return false;
         while (k < 3 && strcmp(text, key[k]) != 0) k++;
         if (k == 3) return at_source_fail(s, "it has an unknown key \"%s\"", at_shown_name(text));
         if (seen & 1u << k) return at_source_fail(s, "it has two keys \"%s\"", text);
@@ -127,8 +128,8 @@ static bool json_header(at_json *r, at_tensors *f)
     if (r->begin == r->end || *r->begin != '{') return at_json_expects(r, "{");
     r->at++;
     for (; (more = at_json_more(r, n, '}')) > 0; n++) {
-        char *name;
-        if (!at_json_key(r, &name)) return false;
+        const char *name = at_json_key(r);
+        if (!name) return false;
         bool is_metadata = strcmp(name, "__metadata__") == 0;
         if (is_metadata && metadata)
             return at_source_fail(r->source, "its header has two __metadata__");
@@ -170,11 +171,14 @@ bool at_safetensors_read(at_tensors *f)
     if (!at_source_read(s, bytes, sizeof bytes)) return false;
     for (int k = 7; k >= 0; k--) length = length << 8 | bytes[k];
     if (length > SAFETENSORS_HEADER_LIMIT)
-        return at_source_fail(s, "its header is longer than %d bytes", SAFETENSORS_HEADER_LIMIT);
+        return at_source_fail(s,
+                              "it is neither .safetensors nor .npz: a header of %llu bytes is "
+                              "longer than %d",
+                              (unsigned long long)length, SAFETENSORS_HEADER_LIMIT);
     if ((ptrdiff_t)length > s->unread)
         return at_source_fail(s, "its header has %td bytes, but %td follow", (ptrdiff_t)length,
                               s->unread);
-    char *header = at_step_alloc(s->t, (size_t)length + 1);
+    char *header = at_step_alloc(s->t, (size_t)length);
     if (!header || !at_source_read(s, header, (ptrdiff_t)length)) return false;
     f->header = header;
     f->header_length = (ptrdiff_t)length;

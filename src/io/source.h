@@ -34,7 +34,9 @@ typedef struct {
 __attribute__((format(printf, 2, 3))) bool at_source_fail(const at_source *s, const char *format,
                                                           ...);
 bool at_source_read(at_source *s, void *to, ptrdiff_t bytes);
-/* For a message: a name, at most 40 bytes, with ? for what is no printable ASCII or UTF-8. */
+/* How many of these bytes are UTF-8, from the first on: n if all are. */
+ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n);
+/* For a message: at most 40 bytes of a name, with ? for control characters and what is no UTF-8. */
 const char *at_shown_name(const char *name);
 
 bool at_host_is_big_endian(void);

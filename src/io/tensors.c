@@ -115,9 +115,13 @@ static bool list_file(at_tensors *f)
 {
     const char *twice;
     if (!at_keys_list(&f->pairs, f->source.t, &twice)) return false;
-    if (twice) return at_source_fail(&f->source, "two metadata \"%s\"", at_shown_name(twice));
+    if (twice)
+        return at_source_fail(&f->source, "two of its metadata have the key \"%s\"",
+                              at_shown_name(twice));
     if (!at_keys_list(&f->entries, f->source.t, &twice)) return false;
-    if (twice) return at_source_fail(&f->source, "two tensors \"%s\"", at_shown_name(twice));
+    if (twice)
+        return at_source_fail(&f->source, "two of its tensors are named \"%s\"",
+                              at_shown_name(twice));
     for (int i = 0; i < f->entries.n; i++) ((at_entry *)f->entries.in_order[i])->index = i;
     return true;
 }

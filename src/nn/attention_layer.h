@@ -7,7 +7,7 @@
  * in memory.  Grouped heads (Ainslie et al. 2023; one for all: Shazeer 2019) have kv_heads < heads,
  * and Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m.
  * norm is an rms norm of each head over its D features, with one gain g [D] for all heads (Henry et
- * al. 2020): scores then grow only with g. */
+ * al. 2020): then g alone decides how large scores can become. */
 #ifndef AT_NN_ATTENTION_LAYER_H
 #define AT_NN_ATTENTION_LAYER_H
 #include "attention/attention.h"
@@ -37,9 +37,9 @@ typedef struct {
 /* Can a layer be made like this?  A sticky error if not; at_attention_make asks this first. */
 AT_API bool at_attention_check(at_tape *t, at_attention_config config);
 
-/* Parameters q.W, k.W, v.W, o.W (and .b) in the open scope, Xavier-normal, then q_norm.g, k_norm.g.  o is drawn smaller by
- * out_gain: 1, or 1/sqrt(2 layers) to keep the variance of a residual stream.  After a sticky error
- * the layer holds NULLs, and what it is applied to becomes NULL. */
+/* Parameters q.W, k.W, v.W, o.W (and .b) in the open scope, Xavier-normal, then q_norm.g, k_norm.g,
+ * ones.  o is drawn smaller by out_gain: 1, or 1/sqrt(2 layers) to keep the variance of a residual
+ * stream.  After a sticky error the layer holds NULLs, and what it is applied to becomes NULL. */
 AT_API at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain);
 
 /* x [B,T,dim], m [B,N,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else

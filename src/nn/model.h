@@ -7,13 +7,13 @@
  * E is used twice, to read ids and to name them (Press, Wolf 2017), and its gradient is the sum of
  * both; an untied model has a matrix of its own at the end: norm(x) head.W.
  *
- * The config decides on the arrangement; some that have names:
+ * The config decides on the arrangement.  Some have names:
  *
  *     default    that of GPT-2 with rotary positions, no biases in attention, and the exact gelu
- *     GPT-2      .act = ATTIC_GELU_TANH, .bias = ATTIC_BIAS_ALL, .positions = ATTIC_LEARNED_POSITIONS
- *                (Radford et al. 2019)
- *     Llama      .norm = ATTIC_RMS, .act = ATTIC_SWIGLU, .bias = ATTIC_BIAS_NONE, .untied = true,
- *                .rope_halves = true as it is stored in safetensors (Touvron et al. 2023) */
+ *     GPT-2      .act = ATTIC_GELU_TANH, .bias = ATTIC_BIAS_ALL,
+ *                .positions = ATTIC_LEARNED_POSITIONS (Radford et al. 2019)
+ *     Llama      .norm = ATTIC_RMS, .act = ATTIC_SWIGLU, .bias = ATTIC_BIAS_NONE, .untied = true
+ *                (Touvron et al. 2023); train/import.h reads published weights */
 #ifndef AT_NN_MODEL_H
 #define AT_NN_MODEL_H
 #include "nn/block.h"

@@ -124,8 +124,8 @@ static char **read_vocab_json(at_source *s, char *text, ptrdiff_t size, int *n)
     if (!at_json_took(&r, '{')) return at_json_expects(&r, "{"), NULL;
     int more;
     for (*n = 0; (more = at_json_more(&r, *n, '}')) > 0; ++*n) {
-        char *key;
-        if (!at_json_key(&r, &key) || !at_json_integer(&r, most, &id)) return NULL;
+        char *key = at_json_key(&r);
+        if (!key || !at_json_integer(&r, most, &id)) return NULL;
         if (token[id]) return at_source_fail(s, "two tokens have the id %td", id), NULL;
         token[id] = key;
     }

@@ -256,8 +256,8 @@ START_TEST(padding_and_the_future_are_not_read)
     at_tape *t = at_open(ATTIC_F32, 1);
     translator m = make_translator(t);
     at_tensor *in[] = {draw_x(t, N), draw_x(t, T)}, *y = translate(t, in, &m);
-    at_set(in[0], NAN, 0, 3, 1); /* of a row that has 2 keys */
-    at_set(in[1], 7, 1, 2, 0);   /* the last row of the target */
+    at_set(in[0], (double)NAN, 0, 3, 1); /* of a row that has 2 keys */
+    at_set(in[1], 7, 1, 2, 0);           /* the last row of the target */
     at_tensor *z = translate(t, in, &m);
     for (int i = 0; i < T * C; i++) ck_assert(at_element(z, i) == at_element(y, i));
     for (int i = T * C; i < (2 * T - 1) * C; i++) ck_assert(at_element(z, i) == at_element(y, i));
@@ -301,7 +301,7 @@ START_TEST(blocks_that_are_not_possible_are_refused_before_anything_is_made)
     at_block_config c[6];
     for (int i = 0; i < 6; i++) c[i] = kind[2].config;
     c[0].bias = (at_bias)3, c[1].heads = 3, c[2].norm = (at_norm_kind)-1, c[3].hidden = -4;
-    c[4].rope_base = -1, c[5].norm_eps = INFINITY;
+    c[4].rope_base = -1, c[5].norm_eps = (double)INFINITY;
     const char *text[] = {"block: there is no bias 3, only 0 to 2 (at_bias)",
                           "attention: dim 4 can't be cut into 3 heads",
                           "norm: kind -1 is neither ATTIC_LAYER_NORM nor ATTIC_RMS",

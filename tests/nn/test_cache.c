@@ -327,6 +327,25 @@ static const at_model_config models[] = {
      .positions = ATTIC_LEARNED_POSITIONS},
     {.vocab = 11, .context = 9, .layers = 1, .heads = 1, .dim = 6},
     {.vocab = 11, .context = 9, .layers = 3, .heads = 4, .kv_heads = 2, .dim = 16},
+    {.vocab = 11,
+     .context = 9,
+     .layers = 2,
+     .heads = 4,
+     .kv_heads = 2,
+     .dim = 16,
+     .norm = ATTIC_RMS,
+     .act = ATTIC_SWIGLU,
+     .rope_halves = true,
+     .qk_norm = true,
+     .untied = true},
+    {.vocab = 11, .context = 9, .layers = 2, .heads = 2, .dim = 8, .post_norm = true},
+    {.vocab = 11,
+     .context = 9,
+     .layers = 2,
+     .heads = 2,
+     .dim = 8,
+     .no_ffn = true,
+     .positions = ATTIC_NO_POSITIONS},
 };
 enum { MODELS = sizeof models / sizeof *models };
 
@@ -490,6 +509,15 @@ START_TEST(weights_written_since_are_noticed)
     self.position = 0;
     assert_agree(at_attention_decode(t, &self, x, (at_sdpa_args){0}),
                  at_attention_apply(t, &a, x, NULL, (at_sdpa_args){0}), "from the start");
+    at_scope(t, "normed");
+    at_attention_config normed = kind[2].config;
+    normed.qk_norm = true;
+    a = at_attention_make(t, normed, 1);
+    cross = at_cache_of(t, &a, draw_text(t, B, 3));
+    at_set(a.k_norm.g, 2, 0);
+    assert_no_step(t, &cross, x, (at_sdpa_args){0},
+                   "attention: \"normed.k.W\" [8,8] or its like was written after the cache was "
+                   "filled: start again");
     at_close(t);
 }
 END_TEST

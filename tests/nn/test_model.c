@@ -251,6 +251,138 @@ START_TEST(the_weights_of_every_layer_can_be_seen)
 }
 END_TEST
 
+/* Everything that can be chosen, at least once. */
+static const at_model_config variants[] = {
+    {.norm = ATTIC_RMS,
+     .norm_eps = 1e-3,
+     .act = ATTIC_SWIGLU,
+     .bias = ATTIC_BIAS_NONE,
+     .kv_heads = 1,
+     .rope_base = 100,
+     .rope_halves = true,
+     .qk_norm = true,
+     .untied = true},
+    {.post_norm = true, .act = ATTIC_SILU, .positions = ATTIC_LEARNED_POSITIONS},
+    {.no_ffn = true, .positions = ATTIC_NO_POSITIONS, .dropout = 0.1},
+    {.act = ATTIC_GELU_TANH, .bias = ATTIC_BIAS_ALL, .hidden = 7},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+static at_model_config variant(int i)
+{
+    at_model_config c = variants[i];
+    c.vocab = 11, c.context = 8, c.layers = 2, c.heads = 2, c.dim = 12;
+    return c;
+}
+
+START_TEST(logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other)
+{
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < VARIANTS; k++) {
+            at_scope(t, at_shape_text(at_shape_of(k)));
+            int first = at_param_count(t);
+            at_model *m = at_model_make(t, variant(k));
+            for (int i = first; i < at_param_count(t); i++)
+                if (at_param_at(t, i)->shape.ndim == 1)
+                    at_init_fill(at_param_at(t, i), at_uniform(1), at_draw(t));
+            at_train(t, false);
+            at_tensor *x[3] = {NULL}, *ids = make_ids(t, 3, 5, 11, 0);
+            at_tensor *y = at_model_logits(t, m, ids, (at_model_taps){.hidden = x});
+            at_tensor *z = at_embedding(t, m->E, ids);
+            if (m->P) z = at_add(t, z, at_slice(t, m->P, 0, 0, 5));
+            ck_assert(equal_bits(x[0], z));
+            for (int i = 0; i < 2; i++) {
+                at_block_args causal = {.attention.causal = true};
+                z = at_block_apply(t, &m->block[i], z, NULL, causal);
+                ck_assert(equal_bits(x[i + 1], z));
+            }
+            if (!variants[k].post_norm) z = at_norm_apply(t, m->norm, z);
+            z = variants[k].untied ? at_matmul(t, z, m->head.W)
+                                   : at_matmul_t(t, z, false, m->E, true);
+            ck_assert(equal_bits(y, z));
+            at_scope_end(t);
+        }
+}
+END_TEST
+
+START_TEST(a_config_decides_which_parameters_there_are)
+{
+    const struct {
+        int variant;
+        const char *there, *not_there;
+    } expected[] = {{0, "head.W", "norm.b"},
+                    {0, "block1.attention.k_norm.g", "block1.norm1.b"},
+                    {0, "block0.gate.W", "block0.up.b"},
+                    {1, "block1.norm2.g", "norm.g"},
+                    {1, "P", "head.W"},
+                    {2, "block0.attention.o.W", "block0.norm2.g"},
+                    {2, "norm.b", "block1.up.W"},
+                    {3, "block0.attention.o.b", "block0.gate.W"}};
+    for (int i = 0; i < 8; i++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        ck_assert_ptr_nonnull(at_model_make(t, variant(expected[i].variant)));
+        ck_assert_msg(at_find_param(t, expected[i].there), "no %s", expected[i].there);
+        ck_assert_msg(!at_find_param(t, expected[i].not_there), "%s", expected[i].not_there);
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(the_options_reach_every_block)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_model *m = at_model_make(t, variant(0));
+    at_block_config b = m->block[1].config;
+    ck_assert(b.norm == ATTIC_RMS && b.norm_eps == 1e-3 && b.act == ATTIC_SWIGLU && b.qk_norm &&
+              b.rope && b.rope_halves && b.rope_base == 100 && b.kv_heads == 1 && !b.cross);
+    ck_assert(m->norm.kind == ATTIC_RMS && m->norm.eps == 1e-3 && m->config.hidden == 32);
+    at_close(t);
+}
+END_TEST
+
+/* Without positions the last row can't tell in which order the others are. */
+START_TEST(without_positions_the_past_is_a_bag_of_ids)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    const int32_t one[] = {3, 5, 8, 2, 9}, two[] = {8, 2, 3, 5, 9};
+    for (int p = ATTIC_ROPE; p <= ATTIC_NO_POSITIONS; p++) {
+        at_scope(t, at_shape_text(at_shape_of(p)));
+        at_model_config c = small;
+        c.layers = 1, c.dropout = 0, c.positions = (at_positions)p;
+        at_model *m = at_model_make(t, c);
+        at_tensor *y[2];
+        for (int i = 0; i < 2; i++) {
+            at_tensor *ids = at_ints(t, at_shape_of(1, 5), i ? two : one);
+            y[i] = at_model_logits(t, m, ids, (at_model_taps){0});
+        }
+        double apart = 0;
+        for (int v = 0; v < 11; v++)
+            apart = fmax(apart, fabs(at_get(y[0], 0, 4, v) - at_get(y[1], 0, 4, v)));
+        ck_assert_msg((apart < 1e-13) == (p == ATTIC_NO_POSITIONS), "%d: %g", p, apart);
+        at_scope_end(t);
+    }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(parameters_and_operations_are_counted)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_model *m = at_model_make(t, small); /* E 11 x 12; two blocks; norm */
+    ptrdiff_t matrices = 2 * (4 * 12 * 12 + 2 * 12 * 48), rest = 2 * (4 * 12 + 48 + 12) + 2 * 12;
+    ck_assert_int_eq(at_model_params(m), 11 * 12 + matrices + rest);
+    double products = (double)matrices + 11 * 12; /* of a row with every matrix, E^T included */
+    ck_assert_double_eq(at_model_flop(m, 1), 2 * products + 2 * 2 * 12 * 2);
+    ck_assert_double_eq(at_model_flop(m, 8), 2 * products + 2 * 2 * 12 * 9);
+    at_scope(t, "gated");
+    at_model *gated = at_model_make(t, variant(0)); /* k and v are narrower; hidden is 32 */
+    products = 2 * (2 * 12 * 12 + 2 * 12 * 6 + 3 * 12 * 32) + 11 * 12;
+    ck_assert_double_eq(at_model_flop(gated, 0), 2 * products + 2 * 2 * 12);
+    ck_assert(at_model_params(NULL) == 0 && at_model_flop(NULL, 8) == 0);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(hidden_is_four_times_dim_unless_given)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -361,6 +493,7 @@ END_TEST
 
 START_TEST(the_gradient_of_two_layers_is_that_of_differences_in_random_directions)
 {
+    for (int i = 0; i < VARIANTS; i++) assert_gradient_is_that_of_differences(variant(i), 4);
     assert_gradient_is_that_of_differences(small, 4);
     assert_gradient_is_that_of_differences(small_learned(), 4);
 }
@@ -536,6 +669,12 @@ START_TEST(every_parameter_gets_a_gradient_that_is_not_zero)
             ck_assert(at_backward(t, next_id_loss(t, m, 2, 8)));
             ck_assert_int_eq(at_grad_report(t, NULL), 0);
         }
+    for (int i = 0; i < VARIANTS - 1; i++) { /* the last has biases of keys */
+        at_tape *t = at_open(ATTIC_F32, 1);
+        ck_assert(at_backward(t, next_id_loss(t, at_model_make(t, variant(i)), 2, 8)));
+        ck_assert_int_eq(at_grad_report(t, NULL), 0);
+        at_close(t);
+    }
 }
 END_TEST
 
@@ -613,6 +752,11 @@ START_TEST(impossible_models_are_refused_before_anything_is_made)
     c[0] = small, c[0].dropout = -0.5;
     assert_config_refused(c[0],
                           "attention: dropout is -0.5 but must be at least 0 and less than 1");
+    c[0] = small, c[0].positions = (at_positions)3;
+    assert_config_refused(c[0], "model: there are no positions 3, only 0 to 2 (at_positions)");
+    c[0] = small, c[0].act = (at_activation)-1;
+    assert_config_refused(c[0],
+                          "feed-forward: there is no activation -1, only 0 to 4 (at_activation)");
     c[0] = small, c[0].heads = 1, c[0].dim = 2000000000;
     assert_config_refused(c[0], "feed-forward: dim is 2000000000 but must be 1 to 536870911");
 }
@@ -668,7 +812,11 @@ SUITE(nn_model, parameters_are_named_and_shaped_as_the_header_says,
       three_steps_of_training_end_where_those_of_pytorch_end,
       changing_a_token_leaves_the_logits_before_it_as_they_were,
       the_logits_of_a_text_are_those_of_its_beginning_and_more,
-      the_weights_of_every_layer_can_be_seen, hidden_is_four_times_dim_unless_given,
+      the_weights_of_every_layer_can_be_seen,
+      logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other,
+      a_config_decides_which_parameters_there_are, the_options_reach_every_block,
+      without_positions_the_past_is_a_bag_of_ids, parameters_and_operations_are_counted,
+      hidden_is_four_times_dim_unless_given,
       branches_end_in_matrices_that_are_smaller_the_more_layers_there_are,
       dropout_is_for_training_only_and_replays,
       dropout_reaches_the_embedding_the_weights_and_both_branches,
