@@ -54,7 +54,7 @@ while (texts.length < 200) {
 // ---- training: the most frequent pair becomes a symbol -------------------------------------------
 
 const source = ["README.md", "docs/attention.md", "src/ops/softmax.c"].map((f) => readFileSync(join(here, "../..", f), "utf8")).join("\n") +
-  "café naïve Zürich über größer 你好，世界 注意力机制 注意 你好 世界 🙂🙂🙃 ".repeat(40);
+  "café naïve Zürich über größer 你好，世界 注意力机制 注意 你好 世界 🙂🙂🙃 I've we'll they're he'd I'm don't it's ".repeat(40);
 
 function train(words, merges) {
   const count = new Map();

@@ -322,6 +322,29 @@ START_TEST(small_files_are_read)
 }
 END_TEST
 
+START_TEST(a_llama2_file_ends_with_a_token)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    for (int n = 0; n < (int)sizeof small_bin; n++) {
+        bool whole = n == 13 || n == 22 || n == 32 || n == 41;
+        ck_assert((at_tokenizer_llama2(t, test_file("bin", small_bin, n)) != NULL) == whole);
+        at_clear_error(t);
+    }
+    char bin[sizeof small_bin];
+    memcpy(bin, small_bin, sizeof bin);
+    bin[0] = 1; /* the longest has one byte, it says: but the third has two */
+    const char *path = test_file("bin", bin, sizeof bin - 1);
+    ck_assert_ptr_null(at_tokenizer_llama2(t, path));
+    char expected[200];
+    snprintf(expected, sizeof expected,
+             "tokenizer: %s: token 2 at byte 22 has no score, or a length that does not fit (the "
+             "longest is said to have 1 bytes)",
+             path);
+    assert_error(t, expected);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(no_truncation_and_no_changed_byte_of_a_vocabulary_crashes)
 {
     const content json = {small_json, sizeof small_json - 1};
@@ -431,6 +454,6 @@ SUITE(train_tokenizer, gpt2_gives_the_ids_that_independent_packages_give,
       bytes_and_characters_that_occur_have_the_ids_in_order,
       a_character_without_a_token_is_an_error_that_names_the_place,
       special_tokens_come_from_no_text_and_are_found_by_name, small_files_are_read,
-      no_truncation_and_no_changed_byte_of_a_vocabulary_crashes,
+      a_llama2_file_ends_with_a_token, no_truncation_and_no_changed_byte_of_a_vocabulary_crashes,
       no_truncation_and_no_changed_byte_of_a_text_form_crashes, what_is_wrong_with_a_file_is_said,
       every_allocation_of_a_tokenizer_may_fail)
