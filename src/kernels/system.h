@@ -9,6 +9,7 @@
 #ifndef AT_KERNELS_SYSTEM_H
 #define AT_KERNELS_SYSTEM_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* How many CPUs this process may use, at least 1.  On Linux the smaller of the affinity mask
@@ -52,6 +53,11 @@ bool at_is_open_at(FILE *f, const char *path);
 /* Writes f through to the disk.  Renames a file; `to` may exist.  0, or -1 with errno. */
 int at_sync_file(FILE *f);
 int at_rename_file(const char *from, const char *to);
+/* The first `bytes` of f, which is open for reading, to be read as memory until at_unmap_file; they
+ * stay readable when f is closed.  NULL where the system cannot, or for 0 bytes: then f is to be
+ * read. */
+void *at_map_file(FILE *f, size_t bytes);
+void at_unmap_file(void *p, size_t bytes);
 /* The number of this process; 0 if it is the only one. */
 int at_process(void);
 
