@@ -43,5 +43,6 @@
 
 #include "io/file.h"
 #include "io/npy.h"
+#include "io/tensors.h"
 
 #endif

@@ -1,0 +1,302 @@
+/* safetensors.c -- the header of a .safetensors file; see tensors.h.
+ *
+ *     length (8 bytes, least first)    {"__metadata__":{"step":"100"},              the elements
+ *                                       "W":{"dtype":"F32","shape":[2,3],
+ *                                            "data_offsets":[0,24]}}   spaces
+ *
+ * The header is JSON of exactly this form, so that its depth is known and nothing recurses.
+ * data_offsets are counted from the end of the header.  Sorted by them, each tensor begins where
+ * the one before ends, and the last one ends with the file: then no byte is read as two tensors,
+ * and none is hidden.
+ *
+ * Whatever the reference implementation refuses is refused here, and besides: what it ignores
+ * silently (a name that occurs twice, an unknown key of a tensor), and dtypes that no tensor has
+ * here. */
+#include <limits.h>
+#include <string.h>
+
+#include "io/archive.h"
+
+enum { SAFETENSORS_HEADER_LIMIT = 100000000 }; /* bytes, as in the reference implementation */
+
+typedef struct {
+    at_tensors *f;
+    char *begin, *at, *end; /* the header, and what is left of it */
+} json_reader;
+
+static bool json_expects(const json_reader *r, const char *expected)
+{
+    return at_source_fail(&r->f->source, "byte %td of its header should be %s", r->at - r->begin,
+                          expected);
+}
+
+/* Skips spaces, then the character if it comes next. */
+static bool json_took(json_reader *r, char c)
+{
+    while (r->at < r->end && *r->at && strchr(" \t\r\n", *r->at)) r->at++;
+    if (r->at == r->end || *r->at != c) return false;
+    r->at++;
+    return true;
+}
+
+/* After n members of a list or object: does another one follow?  -1 after a sticky error. */
+static int json_more(json_reader *r, int n, char close)
+{
+    if (json_took(r, close)) return 0;
+    if (n == 0 || json_took(r, ',')) return 1;
+    json_expects(r, close == '}' ? "a comma or }" : "a comma or ]");
+    return -1;
+}
+
+/* u and four hexadecimal digits */
+static bool json_unit(json_reader *r, unsigned *unit)
+{
+    *unit = 0;
+    if (r->end - r->at < 5 || *r->at != 'u') return json_expects(r, "an escape that JSON has");
+    r->at++;
+    for (const char *end = r->at + 4; r->at < end; r->at++) {
+        static const char digits[] = "0123456789abcdefABCDEF";
+        const char *digit = *r->at ? strchr(digits, *r->at) : NULL;
+        if (!digit) return json_expects(r, "a hexadecimal digit");
+        *unit = 16 * *unit + (unsigned)(digit - digits < 16 ? digit - digits : digit - digits - 6);
+    }
+    return true;
+}
+
+/* What follows a backslash, as UTF-8.  Beyond 16 bits a character is two units, 0xd800 + its upper
+ * and 0xdc00 + its lower 10 bits.  A zero byte would end the text. */
+static bool json_escape(json_reader *r, char **to)
+{
+    static const char letter[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
+    const char *known = r->at < r->end && *r->at ? strchr(letter, *r->at) : NULL;
+    unsigned c, low = 0;
+    if (known) {
+        *(*to)++ = meaning[known - letter];
+        r->at++;
+        return true;
+    }
+    if (!json_unit(r, &c)) return false;
+    if (c >= 0xd800 && c < 0xdc00) {
+        if (r->at == r->end || *r->at++ != '\\' || !json_unit(r, &low)) low = 0;
+        c = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : 0;
+    }
+    if (c == 0 || (c >= 0xd800 && c < 0xe000))
+        return at_source_fail(&r->f->source,
+                              "the escape before byte %td of its header stands for no character",
+                              r->at - r->begin);
+    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    *(*to)++ = (char)(lead[more] | c >> (6 * more));
+    for (int k = more - 1; k >= 0; k--) *(*to)++ = (char)(0x80 | (c >> (6 * k) & 0x3f));
+    return true;
+}
+
+/* A string, decoded where it stands: no escape is shorter than what it stands for. */
+static bool json_string(json_reader *r, char **text)
+{
+    if (!json_took(r, '"')) return json_expects(r, "a string");
+    char *to = *text = r->at;
+    while (r->at < r->end && *r->at != '"') {
+        const char c = *r->at;
+        if ((unsigned char)c < 32) return json_expects(r, "no control character");
+        r->at++;
+        if (c != '\\')
+            *to++ = c;
+        else if (!json_escape(r, &to))
+            return false;
+    }
+    if (r->at == r->end) return json_expects(r, "the end of a string");
+    r->at++;
+    *to = 0;
+    return true;
+}
+
+/* A key and its colon; then comes the value. */
+static bool json_key(json_reader *r, char **key)
+{
+    return json_string(r, key) && (json_took(r, ':') || json_expects(r, "a colon"));
+}
+
+/* An integer of 0 .. limit, without a sign, a leading zero, a fraction or an exponent. */
+static bool json_integer(json_reader *r, ptrdiff_t limit, ptrdiff_t *value)
+{
+    *value = 0;
+    json_took(r, 0);
+    const char *first = r->at;
+    for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
+        if (*value > (limit - (*r->at - '0')) / 10)
+            return at_source_fail(&r->f->source, "a number at byte %td of its header is above %td",
+                                  first - r->begin, limit);
+        if (r->at > first && *first == '0') return json_expects(r, "no digit behind a zero");
+        *value = 10 * *value + (*r->at - '0');
+    }
+    return r->at > first || json_expects(r, "an integer, 0 or more");
+}
+
+static bool json_metadata(json_reader *r)
+{
+    int more, n = 0;
+    if (!json_took(r, '{')) return json_expects(r, "an object of strings");
+    for (; (more = json_more(r, n, '}')) > 0; n++) {
+        char *key, *value;
+        if (!json_key(r, &key) || !json_string(r, &value)) return false;
+        at_pair *p = at_keys_add(&r->f->pairs, r->f->source.t, sizeof *p, key);
+        if (!p) return false;
+        p->value = value;
+    }
+    return more == 0;
+}
+
+static bool json_dtype(json_reader *r, at_stored *stored)
+{
+    static const struct {
+        const char *name;
+        char kind, bytes;
+    } known[] = {{"F64", 'f', 8}, {"F32", 'f', 4}, {"F16", 'f', 2}, {"BF16", 'g', 2},
+                 {"I64", 'i', 8}, {"I32", 'i', 4}, {"I16", 'i', 2}, {"I8", 'i', 1},
+                 {"U64", 'u', 8}, {"U32", 'u', 4}, {"U16", 'u', 2}, {"U8", 'u', 1},
+                 {"BOOL", 'b', 1}};
+    char *name;
+    if (!json_string(r, &name)) return false;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        if (strcmp(name, known[k].name) == 0) {
+            stored->kind = known[k].kind;
+            stored->bytes = known[k].bytes;
+            return true;
+        }
+    return at_source_fail(&r->f->source,
+                          "its dtype %s is none of F64 F32 F16 BF16, I64 I32 I16 I8, U64 U32 U16 "
+                          "U8, BOOL",
+                          at_shown_name(name));
+}
+
+static bool json_shape(json_reader *r, at_shape *s)
+{
+    int more;
+    *s = (at_shape){0};
+    if (!json_took(r, '[')) return json_expects(r, "a list of dimensions");
+    while ((more = json_more(r, s->ndim, ']')) > 0) {
+        ptrdiff_t dim;
+        if (s->ndim == AT_MAX_DIMS)
+            return at_source_fail(&r->f->source, "it has more than %d dimensions", AT_MAX_DIMS);
+        if (!json_integer(r, INT_MAX, &dim)) return false;
+        s->dim[s->ndim++] = (int)dim;
+    }
+    return more == 0 &&
+           (at_shape_valid(*s) ||
+            at_source_fail(&r->f->source, "its shape %s is impossible", at_shape_text(*s)));
+}
+
+static bool json_offsets(json_reader *r, at_entry *e)
+{
+    return (json_took(r, '[') || json_expects(r, "a list of two offsets")) &&
+           json_integer(r, PTRDIFF_MAX / 16, &e->begin) &&
+           (json_took(r, ',') || json_expects(r, "a comma and the second offset")) &&
+           json_integer(r, PTRDIFF_MAX / 16, &e->end) &&
+           (json_took(r, ']') || json_expects(r, "the end of a list of two offsets"));
+}
+
+static bool json_tensor(json_reader *r, const char *name)
+{
+    static const char *const key[] = {"dtype", "shape", "data_offsets"};
+    at_source *s = &r->f->source;
+    at_entry *e = at_keys_add(&r->f->entries, s->t, sizeof *e, name);
+    if (!e) return false;
+    s->tensor = name;
+    int more, n = 0;
+    unsigned seen = 0;
+    if (!json_took(r, '{')) return json_expects(r, "an object with dtype, shape, data_offsets");
+    for (; (more = json_more(r, n, '}')) > 0; n++) {
+        unsigned k = 0;
+        char *text;
+        if (!json_key(r, &text)) return false;
+        while (k < 3 && strcmp(text, key[k]) != 0) k++;
+        if (k == 3) return at_source_fail(s, "it has an unknown key \"%s\"", at_shown_name(text));
+        if (seen & 1u << k) return at_source_fail(s, "it has two keys \"%s\"", text);
+        seen |= 1u << k;
+        if (!(k == 0   ? json_dtype(r, &e->stored)
+              : k == 1 ? json_shape(r, &e->stored.shape)
+                       : json_offsets(r, e)))
+            return false;
+    }
+    if (more < 0) return false;
+    for (unsigned k = 0; k < 3; k++)
+        if (!(seen & 1u << k)) return at_source_fail(s, "it lacks the key \"%s\"", key[k]);
+    if (e->end < e->begin)
+        return at_source_fail(s, "it ends at byte %td, before it begins at byte %td", e->end,
+                              e->begin);
+    if (e->end - e->begin != at_stored_bytes(&e->stored))
+        return at_source_fail(s, "%s %s is %td bytes, but data_offsets hold %td",
+                              at_stored_text(&e->stored), at_shape_text(e->stored.shape),
+                              at_stored_bytes(&e->stored), e->end - e->begin);
+    s->tensor = NULL;
+    return true;
+}
+
+static bool json_header(json_reader *r)
+{
+    int more, n = 0;
+    bool metadata = false;
+    if (r->begin == r->end || *r->begin != '{') return json_expects(r, "{");
+    r->at++;
+    for (; (more = json_more(r, n, '}')) > 0; n++) {
+        char *name;
+        if (!json_key(r, &name)) return false;
+        bool is_metadata = strcmp(name, "__metadata__") == 0;
+        if (is_metadata && metadata)
+            return at_source_fail(&r->f->source, "its header has two __metadata__");
+        metadata |= is_metadata;
+        if (!(is_metadata ? json_metadata(r) : json_tensor(r, name))) return false;
+    }
+    json_took(r, 0);
+    return more == 0 && (r->at == r->end || json_expects(r, "the end, but for spaces"));
+}
+
+/* Do the tensors lie side by side, from the first byte behind the header to the last? */
+static bool offsets_cover(at_tensors *f, ptrdiff_t data)
+{
+    at_source *s = &f->source;
+    at_keyed **x = at_entries_by_begin(f);
+    if (!x) return false;
+    ptrdiff_t end = 0, size = f->size - data;
+    for (int i = 0; i < f->entries.n; i++) {
+        at_entry *e = (at_entry *)x[i];
+        s->tensor = e->keyed.key;
+        if (e->begin != end)
+            return at_source_fail(s, "it begins at byte %td of the data, but %s byte %td", e->begin,
+                                  i ? "the one before ends at" : "the first one should at", end);
+        end = e->end;
+        e->begin += data;
+        e->end += data;
+        e->unpacked = e->end - e->begin;
+    }
+    s->tensor = NULL;
+    return end == size ||
+           at_source_fail(s, "its tensors have %td bytes, but %td follow its header", end, size);
+}
+
+bool at_safetensors_read(at_tensors *f)
+{
+    at_source *s = &f->source;
+    unsigned char bytes[8];
+    uint64_t length = 0;
+    if (!at_source_read(s, bytes, sizeof bytes)) return false;
+    for (int k = 7; k >= 0; k--) length = length << 8 | bytes[k];
+    if (length > SAFETENSORS_HEADER_LIMIT)
+        return at_source_fail(s,
+                              "it is neither .safetensors nor .npz: a header of %llu bytes is "
+                              "longer than %d",
+                              (unsigned long long)length, SAFETENSORS_HEADER_LIMIT);
+    if ((ptrdiff_t)length > s->unread)
+        return at_source_fail(s, "its header has %td bytes, but %td follow", (ptrdiff_t)length,
+                              s->unread);
+    char *header = at_step_alloc(s->t, (size_t)length + 1);
+    if (!header || !at_source_read(s, header, (ptrdiff_t)length)) return false;
+    f->header = header;
+    f->header_length = (ptrdiff_t)length;
+    ptrdiff_t good = at_utf8_bytes(header, f->header_length);
+    if (good < f->header_length)
+        return at_source_fail(s, "byte %td of its header is not UTF-8", good);
+    json_reader r = {.f = f, .begin = header, .at = header, .end = header + length};
+    return json_header(&r) && offsets_cover(f, 8 + f->header_length);
+}
