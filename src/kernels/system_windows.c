@@ -144,33 +144,33 @@ FILE *at_lock_file(const char *path)
     return fdopen(file, "wb");
 }
 
-static const int ending_signal[] = {SIGINT, SIGTERM};
-static void (*ending_before[2])(int);
-static volatile sig_atomic_t ending_noted;
+static const int windows_ending[] = {SIGINT, SIGTERM};
+static void (*windows_before[2])(int);
+static volatile sig_atomic_t windows_noted;
 
 /* Windows has set the default action before it calls this. */
-static void note_ending(int signal)
+static void windows_note(int signal)
 {
-    ending_noted = signal;
+    windows_noted = signal;
 }
 
 void at_signals_begin(void)
 {
-    ending_noted = 0;
+    windows_noted = 0;
     for (int i = 0; i < 2; i++) {
-        ending_before[i] = signal(ending_signal[i], note_ending);
-        if (ending_before[i] == SIG_IGN) signal(ending_signal[i], SIG_IGN);
+        windows_before[i] = signal(windows_ending[i], windows_note);
+        if (windows_before[i] == SIG_IGN) signal(windows_ending[i], SIG_IGN);
     }
 }
 
 int at_signal_noted(void)
 {
-    return ending_noted;
+    return windows_noted;
 }
 
 void at_signals_end(void)
 {
-    for (int i = 0; i < 2; i++) signal(ending_signal[i], ending_before[i]);
+    for (int i = 0; i < 2; i++) signal(windows_ending[i], windows_before[i]);
 }
 
 int at_process(void)
