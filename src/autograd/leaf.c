@@ -148,10 +148,10 @@ static bool rename_tensor(at_tensor *x, const char *name)
         const at_tensor *other = at_find_param(t, text);
         AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already", text);
         if (!other &&
-            !(at_set_named(t, &t->params, text, x) && at_set_named(t, &t->params, x->name, NULL)))
+            !(rename_states(x, text) && at_set_named(t, &t->params, text, x) &&
+              at_set_named(t, &t->params, x->name, NULL)))
             return false;
     }
-    if (text && is_known_param(x) && !rename_states(x, text)) return false;
     if (text) x->name = text;
     return text;
 }

@@ -241,17 +241,18 @@ bool at_checkpoint_save(at_tape *t, const char *path, const at_position *p)
 
 enum { DIFFERENCE_SIZE = 80 };
 
-static bool ends_item(char c)
+/* Does an item of a list end before this comma and space, semicolon or end of a line? */
+static bool ends_item(const char *c)
 {
-    return !c || c == ',' || c == ';' || c == '\n';
+    return !*c || *c == ';' || *c == '\n' || (c[0] == ',' && c[1] == ' ');
 }
 
-/* The item of `text` in which character `at` lies; items end with a comma, semicolon or line. */
+/* The item of `text` in which character `at` lies. */
 static void item_around(const char *text, size_t at, char item[DIFFERENCE_SIZE])
 {
     size_t from = at, to = at;
-    while (from > 0 && !ends_item(text[from - 1])) from--;
-    while (!ends_item(text[to])) to++;
+    while (from > 0 && !ends_item(text + from - 1)) from--;
+    while (!ends_item(text + to)) to++;
     while (from < to && text[from] == ' ') from++;
     snprintf(item, DIFFERENCE_SIZE, "%.*s", (int)(to - from), text + from);
 }

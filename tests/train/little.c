@@ -63,6 +63,8 @@ static char folder_made[64];
 
 const char *little_folder(void)
 {
+    strcpy(folder_made, "/dev/shm/attic-run-XXXXXX"); /* a folder in memory: fsync is quick */
+    if (mkdtemp(folder_made)) return folder_made;
     strcpy(folder_made, "/tmp/attic-run-XXXXXX");
     return mkdtemp(folder_made);
 }

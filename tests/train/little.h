@@ -12,7 +12,7 @@ int little_steps(at_tape *t, at_run *r, int most);
 /* Of all bits of all parameters and of the states of the optimizer. */
 uint64_t little_hash(const at_tape *t);
 
-/* A new empty folder in /tmp, removed with all files in it. */
+/* A new empty folder, in memory where that is possible; removed with all files in it. */
 const char *little_folder(void);
 void little_remove(void);
 /* A file in there; its whole text, at most 64 KiB, or NULL if there is none. */

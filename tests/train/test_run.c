@@ -53,7 +53,7 @@ static uint64_t finish(at_dtype real, at_run_args args)
 {
     at_tape *t = little_tape(real, 7);
     at_run *r = at_run_open(t, little_path(""), args);
-    little_steps(t, r, STEPS);
+    little_steps(t, r, STEPS + 1);
     ck_assert_msg(at_run_finished(r), "%s", at_error(t));
     uint64_t hash = little_hash(t);
     ck_assert_int_eq(at_run_close(r), 0);
@@ -158,7 +158,6 @@ START_TEST(micro_batches_draw_differently_and_their_losses_are_averaged)
     ck_assert_int_eq(sscanf(little_text("log.csv"), "step,loss,held\n1,%lf,", &mean), 1);
     ck_assert_double_eq(mean, (first + second) / 2);
     at_close(u);
-    ck_assert_int_eq(at_run_close(NULL), 1);
     end_test();
 }
 END_TEST
@@ -405,7 +404,7 @@ START_TEST(steps_and_intervals_may_differ)
     other.steps = 11;
     at_tape *t = little_tape(ATTIC_F32, 7);
     at_run *r = at_run_open(t, little_path(""), other);
-    ck_assert_int_eq(little_steps(t, r, STEPS), 11);
+    ck_assert_int_eq(little_steps(t, r, STEPS + 1), 11);
     ck_assert_int_eq(at_run_close(r), 0);
     at_close(t);
     ck_assert(finish(ATTIC_F32, quick(2)) == whole);
@@ -495,7 +494,11 @@ static int status_of(int (*run)(void))
     int status = -1;
     fflush(NULL);
     pid_t child = fork();
-    if (child == 0) _exit(run());
+    if (child == 0) {
+        status = run();
+        fflush(NULL);
+        _exit(status);
+    }
     ck_assert(waitpid(child, &status, 0) == child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
@@ -543,7 +546,7 @@ static int train_and_be_told(void)
     at_run *r = at_run_open(t, little_path(""), quick(0));
     little_steps(t, r, 5);
     for (int i = 0; i < signals_to_send; i++) raise(signal_to_send);
-    little_steps(t, r, STEPS);
+    little_steps(t, r, STEPS + 1);
     int status = at_run_close(r);
     at_close(t);
     return status;
@@ -612,7 +615,7 @@ START_TEST(a_full_disk_is_a_warning)
     assert_said("attic: warning: cannot ");
     assert_said("; the checkpoint before it stays, the training goes on\n");
     rmdir(little_path("checkpoint.new.safetensors"));
-    little_steps(t, r, STEPS);
+    little_steps(t, r, STEPS + 1);
     ck_assert(at_run_finished(r));
     ck_assert_int_eq(at_run_close(r), 0);
     at_close(t);
@@ -627,7 +630,7 @@ START_TEST(a_last_checkpoint_that_fails_is_an_error)
     at_run *r = at_run_open(t, little_path(""), quick(0));
     little_steps(t, r, 3);
     mkdir(little_path("checkpoint.new.safetensors"), 0700);
-    little_steps(t, r, STEPS);
+    little_steps(t, r, STEPS + 1);
     ck_assert(!at_run_finished(r));
     ck_assert_int_eq(at_run_close(r), 1);
     assert_said("; the last steps are not saved\n");
@@ -681,6 +684,23 @@ START_TEST(a_run_on_a_failed_tape_has_its_message_and_status)
 }
 END_TEST
 
+START_TEST(a_run_that_could_not_be_made_is_out_of_memory)
+{
+    begin_test();
+    fflush(stderr);
+    int before = dup(2);
+    dup2(fileno(said), 2); /* there is no run that could know of another file */
+    ck_assert(!at_run_open(NULL, little_path(""), quick(0)) && !at_run_next(NULL));
+    ck_assert(!at_run_log(NULL, "loss", 1) && !at_run_best(NULL, 1) && !at_run_every(NULL, 1));
+    ck_assert(!at_run_step(NULL) && !at_run_micro(NULL) && !at_run_finished(NULL));
+    ck_assert_int_eq(at_run_close(NULL), 1);
+    dup2(before, 2);
+    close(before);
+    assert_said("attic: out of memory: there is no run\n");
+    end_test();
+}
+END_TEST
+
 START_TEST(what_killed_processes_left_behind_is_removed)
 {
     begin_test();
@@ -695,16 +715,16 @@ START_TEST(what_killed_processes_left_behind_is_removed)
 }
 END_TEST
 
-/* Four steps, stopped after two; false for lack of memory. */
+/* Two steps, stopped after one; false for lack of memory. */
 static bool run_in_memory(uint64_t *hash)
 {
     at_run_args args = quick(1);
-    args.steps = 4;
+    args.steps = 2;
     bool through = true;
     for (int half = 0; half < 2 && through; half++) {
         at_tape *t = little_tape(ATTIC_F32, 7);
         at_run *r = at_run_open(t, little_path(""), args);
-        if (r) little_steps(t, r, half ? 4 : 2);
+        if (r) little_steps(t, r, half ? 3 : 1);
         through = r && at_ok(t);
         if (t && !at_ok(t)) ck_assert_int_eq(at_error_kind_of(t), ATTIC_MEMORY_ERROR);
         if (r) ck_assert_int_eq(at_run_close(r), through ? 0 : 1);
@@ -749,4 +769,5 @@ SUITE(train_run, stopped_after_any_step_an_f32_run_ends_with_the_same_bits,
       a_second_signal_ends_the_process, old_signal_handlers_are_restored, a_full_disk_is_a_warning,
       a_last_checkpoint_that_fails_is_an_error, wrong_arguments_are_refused,
       a_run_on_a_failed_tape_has_its_message_and_status,
-      what_killed_processes_left_behind_is_removed, every_allocation_of_a_run_may_fail)
+      a_run_that_could_not_be_made_is_out_of_memory, what_killed_processes_left_behind_is_removed,
+      every_allocation_of_a_run_may_fail)
