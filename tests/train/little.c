@@ -40,6 +40,16 @@ int little_steps(at_tape *t, at_run *r, int most)
     return n;
 }
 
+void little_plain_step(at_tape *t, int step)
+{
+    at_mark mark = at_mark_here(t);
+    at_draws_set(t, step, 0);
+    little_loss(t, 1);
+    at_clip_grad_norm(t, 1);
+    at_adamw(t, at_warmup_cosine(step, 2, 20, 0.1, 0.01), (at_adamw_args){0});
+    at_rewind(t, mark);
+}
+
 static uint64_t hash_tensor(uint64_t h, const at_tensor *x)
 {
     const unsigned char *p = x->data;

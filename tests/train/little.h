@@ -9,6 +9,8 @@ at_tape *little_tape(at_dtype real, uint64_t seed);
 at_tensor *little_loss(at_tape *t, double scale);
 /* Steps until at_run_next says no, or `most` of them; how many there were. */
 int little_steps(at_tape *t, at_run *r, int most);
+/* The same step without a run: what the one of this number computes from draws set by hand. */
+void little_plain_step(at_tape *t, int step);
 /* Of all bits of all parameters and of the states of the optimizer. */
 uint64_t little_hash(const at_tape *t);
 
