@@ -99,6 +99,7 @@ static bool open_log(at_run *r)
     const char *path = r->path[RUN_LOG];
     r->log = at_open_file(path, O_WRONLY | O_CREAT, -1);
     if (!r->log) return fail_file(r, "open", path);
+    setvbuf(r->log, NULL, _IONBF, 0); /* nothing waits in a buffer when the disk is full */
     ptrdiff_t size = fseeko(r->log, 0, SEEK_END) == 0 ? (ptrdiff_t)ftello(r->log) : 0;
     if (size < r->at.log_length) {
         say(r, "warning: %s has %td bytes, but had %td: its end was lost", path, size,
@@ -115,7 +116,7 @@ static void write_log(at_run *r, const char *text)
 {
     ptrdiff_t n = (ptrdiff_t)strlen(text);
     errno = 0;
-    bool good = fwrite(text, 1, (size_t)n, r->log) == (size_t)n && fflush(r->log) == 0;
+    bool good = fwrite(text, 1, (size_t)n, r->log) == (size_t)n;
     if (good) {
         r->at.log_length += n;
     } else {
@@ -123,7 +124,6 @@ static void write_log(at_run *r, const char *text)
             say(r, "warning: cannot write %s: %s; its lines are lost, the training goes on",
                 r->path[RUN_LOG], strerror(errno));
         (void)at_truncate_file(r->log, r->at.log_length);
-        clearerr(r->log);
     }
     r->log_fails = !good;
 }
