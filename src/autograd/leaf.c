@@ -147,9 +147,8 @@ static bool rename_tensor(at_tensor *x, const char *name)
     if (text && is_known_param(x)) { /* it is found by its new name from now on */
         const at_tensor *other = at_find_param(t, text);
         AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already", text);
-        if (!other &&
-            !(rename_states(x, text) && at_set_named(t, &t->params, text, x) &&
-              at_set_named(t, &t->params, x->name, NULL)))
+        if (!other && !(rename_states(x, text) && at_set_named(t, &t->params, text, x) &&
+                        at_set_named(t, &t->params, x->name, NULL)))
             return false;
     }
     if (text) x->name = text;

@@ -66,8 +66,9 @@ FILE *at_lock_file(const char *path);
 /* The number of this process; 0 if it is the only one. */
 int at_process(void);
 
-/* Between the two, a SIGINT or SIGTERM is noted, and a second one of the same kind ends the process.
- * One that was ignored stays ignored.  at_signal_noted: which one came, or 0.  WASI has none. */
+/* Between the two, a SIGINT or SIGTERM is noted, and a second one of the same kind ends the
+ * process.  One that was ignored stays ignored.  at_signal_noted: which one came, or 0.  WASI has
+ * none. */
 void at_signals_begin(void);
 int at_signal_noted(void);
 void at_signals_end(void);

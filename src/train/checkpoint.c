@@ -1,5 +1,5 @@
-/* checkpoint.c -- parameters, or all that a run needs to go on, to a file and back; see checkpoint.h
- * and position.h.
+/* checkpoint.c -- parameters, or all that a run needs, to a file and back; see checkpoint.h and
+ * position.h.
  *
  * Loading is in two halves.  The first one compares: the checksum, then everything that must be the
  * same, one by one, so that the message can name the first difference.  The second one copies, and
