@@ -20,5 +20,6 @@ part 'tensor + autograd' 4380 3900 src/tensor src/autograd
 part ops 4020 3600 src/ops
 part attention 3600 3500 src/attention
 part nn 1500 1500 src/nn
-part 'io + plot' 3240 3000 src/io src/plot
+part io 2340 2340 src/io
+part plot 2590 2360 src/plot
 exit $bad

@@ -182,7 +182,7 @@ static bool begin_block(at_inflate *z)
  *     distance   1 .. 4    5 .. 8    ...  16385 .. 32768 */
 static bool take_match(at_inflate *z, int s)
 {
-    int k = s - 257, e = k < 8 || k == 28 ? 0 : k / 4 - 1;
+    int k = s - 257, e = k < 8 || k > 27 ? 0 : k / 4 - 1; /* k > 28 has no meaning */
     int length = (k < 8 ? k : (4 + k % 4) << e) + 3 + take_bits(z, e);
     int d = k > 28 ? 30 : take_symbol(z, &z->away);
     if (d > 29) inflate_fails(z, "its compressed data has a symbol without a meaning");

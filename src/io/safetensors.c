@@ -91,30 +91,32 @@ static bool json_escape(json_reader *r, char **to)
     return true;
 }
 
-/* A string, decoded where it stands: no escape is shorter than what it stands for. */
-static bool json_string(json_reader *r, char **text)
+/* A string, decoded where it stands: no escape is shorter than what it stands for.  NULL after a
+ * sticky error. */
+static char *json_string(json_reader *r)
 {
-    if (!json_took(r, '"')) return json_expects(r, "a string");
-    char *to = *text = r->at;
+    if (!json_took(r, '"')) return json_expects(r, "a string"), NULL;
+    char *const text = r->at, *to = text;
     while (r->at < r->end && *r->at != '"') {
         const char c = *r->at;
-        if ((unsigned char)c < 32) return json_expects(r, "no control character");
+        if ((unsigned char)c < 32) return json_expects(r, "no control character"), NULL;
         r->at++;
         if (c != '\\')
             *to++ = c;
         else if (!json_escape(r, &to))
-            return false;
+            return NULL;
     }
-    if (r->at == r->end) return json_expects(r, "the end of a string");
+    if (r->at == r->end) return json_expects(r, "the end of a string"), NULL;
     r->at++;
     *to = 0;
-    return true;
+    return text;
 }
 
 /* A key and its colon; then comes the value. */
-static bool json_key(json_reader *r, char **key)
+static char *json_key(json_reader *r)
 {
-    return json_string(r, key) && (json_took(r, ':') || json_expects(r, "a colon"));
+    char *key = json_string(r);
+    return key && (json_took(r, ':') || json_expects(r, "a colon")) ? key : NULL;
 }
 
 /* An integer of 0 .. limit, without a sign, a leading zero, a fraction or an exponent. */
@@ -138,8 +140,8 @@ static bool json_metadata(json_reader *r)
     int more, n = 0;
     if (!json_took(r, '{')) return json_expects(r, "an object of strings");
     for (; (more = json_more(r, n, '}')) > 0; n++) {
-        char *key, *value;
-        if (!json_key(r, &key) || !json_string(r, &value)) return false;
+        const char *key = json_key(r), *value = key ? json_string(r) : NULL;
+        if (!value) return false;
         at_pair *p = at_keys_add(&r->f->pairs, r->f->source.t, sizeof *p, key);
         if (!p) return false;
         p->value = value;
@@ -151,13 +153,14 @@ static bool json_dtype(json_reader *r, at_stored *stored)
 {
     static const struct {
         const char *name;
-        char kind, bytes;
+        char kind;
+        int bytes;
     } known[] = {{"F64", 'f', 8}, {"F32", 'f', 4}, {"F16", 'f', 2}, {"BF16", 'g', 2},
                  {"I64", 'i', 8}, {"I32", 'i', 4}, {"I16", 'i', 2}, {"I8", 'i', 1},
                  {"U64", 'u', 8}, {"U32", 'u', 4}, {"U16", 'u', 2}, {"U8", 'u', 1},
                  {"BOOL", 'b', 1}};
-    char *name;
-    if (!json_string(r, &name)) return false;
+    const char *name = json_string(r);
+    if (!name) return false;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(name, known[k].name) == 0) {
             stored->kind = known[k].kind;
@@ -176,7 +179,7 @@ static bool json_shape(json_reader *r, at_shape *s)
     *s = (at_shape){0};
     if (!json_took(r, '[')) return json_expects(r, "a list of dimensions");
     while ((more = json_more(r, s->ndim, ']')) > 0) {
-        ptrdiff_t dim;
+        ptrdiff_t dim = 0;
         if (s->ndim == AT_MAX_DIMS)
             return at_source_fail(&r->f->source, "it has more than %d dimensions", AT_MAX_DIMS);
         if (!json_integer(r, INT_MAX, &dim)) return false;
@@ -208,8 +211,8 @@ static bool json_tensor(json_reader *r, const char *name)
     if (!json_took(r, '{')) return json_expects(r, "an object with dtype, shape, data_offsets");
     for (; (more = json_more(r, n, '}')) > 0; n++) {
         unsigned k = 0;
-        char *text;
-        if (!json_key(r, &text)) return false;
+        const char *text = json_key(r);
+        if (!text) return false;
         while (k < 3 && strcmp(text, key[k]) != 0) k++;
         if (k == 3) return at_source_fail(s, "it has an unknown key \"%s\"", at_shown_name(text));
         if (seen & 1u << k) return at_source_fail(s, "it has two keys \"%s\"", text);
@@ -240,8 +243,8 @@ static bool json_header(json_reader *r)
     if (r->begin == r->end || *r->begin != '{') return json_expects(r, "{");
     r->at++;
     for (; (more = json_more(r, n, '}')) > 0; n++) {
-        char *name;
-        if (!json_key(r, &name)) return false;
+        const char *name = json_key(r);
+        if (!name) return false;
         bool is_metadata = strcmp(name, "__metadata__") == 0;
         if (is_metadata && metadata)
             return at_source_fail(&r->f->source, "its header has two __metadata__");
@@ -290,7 +293,7 @@ bool at_safetensors_read(at_tensors *f)
     if ((ptrdiff_t)length > s->unread)
         return at_source_fail(s, "its header has %td bytes, but %td follow", (ptrdiff_t)length,
                               s->unread);
-    char *header = at_step_alloc(s->t, (size_t)length + 1);
+    char *header = at_step_alloc(s->t, (size_t)length);
     if (!header || !at_source_read(s, header, (ptrdiff_t)length)) return false;
     f->header = header;
     f->header_length = (ptrdiff_t)length;
