@@ -320,6 +320,7 @@ check-readme: $(static) ## run the commands and programs of README.md and of doc
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
 	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
 	@sh scripts/check-readme.sh docs/files.md '$(CC)' $(static) $(if $(WRITE),write)
+	@sh scripts/check-readme.sh docs/runs.md '$(CC)' $(static) $(if $(WRITE),write)
 
 # Every call of these by the library comes by tests/crash/faults.c.
 faulty := fwrite fflush fclose fsync rename ftruncate
