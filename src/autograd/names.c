@@ -141,24 +141,25 @@ bool at_name_matches(const char *patterns, const char *name)
 
 /* ------------------------------------------------------------------ descriptions --------------- */
 
-static int described_at(const at_tape *t, const char *key)
+static at_description *described_as(const at_tape *t, const char *key)
 {
-    for (int i = 0; i < at_described_count(t); i++)
-        if (strcmp(t->described[i].key, key) == 0) return i;
-    return -1;
+    for (int i = 0; t && i < t->n_described; i++)
+        if (strcmp(t->described[i].key, key) == 0) return &t->described[i];
+    return NULL;
 }
 
 bool at_describe(at_tape *t, const char *key, const char *text)
 {
     AT_REQUIRE(t, key && *key && text, "describe: %s", text ? "a key is needed" : "text is NULL");
-    int i = described_at(t, key);
-    at_description *d = at_grow(t, t->described, t->n_described, &t->max_described, sizeof *d);
-    const char *name = d ? at_join(t, key, "", "") : NULL;
-    const char *before = i < 0 ? "" : t->described[i].text;
-    const char *copy = name ? at_join(t, before, i < 0 ? "" : "\n", text) : NULL;
-    if (!copy) return false;
-    t->described = d;
-    d[i < 0 ? t->n_described++ : i] = (at_description){name, copy};
+    at_description *list =
+        at_grow(t, t->described, t->n_described, &t->max_described, sizeof *list);
+    if (!list) return false;
+    t->described = list;
+    at_description *d = described_as(t, key);
+    const char *name = d ? d->key : at_join(t, key, "", "");
+    const char *copy = d ? at_join(t, d->text, "\n", text) : at_join(t, text, "", "");
+    if (!name || !copy) return false;
+    *(d ? d : &list[t->n_described++]) = (at_description){name, copy};
     return true;
 }
 
@@ -174,6 +175,6 @@ const char *at_described_key(const at_tape *t, int i)
 
 const char *at_described(const at_tape *t, const char *key)
 {
-    int i = key ? described_at(t, key) : -1;
-    return i < 0 ? NULL : t->described[i].text;
+    const at_description *d = key ? described_as(t, key) : NULL;
+    return d ? d->text : NULL;
 }

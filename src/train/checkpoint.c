@@ -92,7 +92,7 @@ static const char *name_in_file(at_tape *t, const char *rename, const char *name
         if (!at_pattern_matches(p, equal, name, &from, &to)) continue;
         int length = (int)strcspn(equal + 1, ","), head = (int)strcspn(equal + 1, ",*");
         bool star = head < length;
-        size_t size = (size_t)(length + to - from + 1);
+        size_t size = (size_t)length + (size_t)(to - from) + 1;
         char *text = at_step_alloc(t, size);
         if (!text) return NULL;
         snprintf(text, size, "%.*s%.*s%.*s", head, equal + 1, star ? to - from : 0, name + from,
