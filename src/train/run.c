@@ -309,7 +309,9 @@ static bool begin_run(at_run *r, const char *folder)
     /* A first checkpoint, before the log: a full disk is found now, and who has a log has both. */
     if (!save_checkpoint(r) || !open_log(r)) return false;
     if (r->at.step > 0 && !r->args.quiet)
-        say(r, "%s: goes on after step %d of %d", r->folder, r->at.step, r->args.steps);
+        say(r, "%s: %s step %d of %d", r->folder,
+            r->at.step < r->args.steps ? "goes on after" : "the training is at its end,",
+            r->at.step, r->args.steps);
     r->progress = at_progress_start(r->args.quiet ? NULL : r->args.out, "training", r->args.steps);
     r->progress.before = r->progress.done = r->at.step;
     return true;

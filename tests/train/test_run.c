@@ -412,6 +412,22 @@ START_TEST(steps_and_intervals_may_differ)
 }
 END_TEST
 
+START_TEST(what_was_found_is_said)
+{
+    begin_test();
+    at_run_args args = quick(0);
+    args.quiet = false;
+    train_and_leave(ATTIC_F32, quick(2), 5);
+    finish(ATTIC_F32, args);
+    assert_said(": goes on after step 4 of 20\n");
+    assert_said("training  20/20 100%");
+    args.steps = 10;
+    finish(ATTIC_F32, args);
+    assert_said(": the training is at its end, step 20 of 10\n");
+    end_test();
+}
+END_TEST
+
 START_TEST(what_is_drawn_after_the_end_is_the_same_when_resumed_there)
 {
     uint64_t drawn[2];
@@ -781,8 +797,8 @@ SUITE(train_run, stopped_after_any_step_an_f32_run_ends_with_the_same_bits,
       the_count_of_skipped_steps_in_a_row_is_part_of_a_checkpoint,
       the_lowest_held_out_loss_keeps_its_parameters, every_n_th_step_and_the_last_one_are_chosen,
       what_differs_from_the_checkpoint_is_named_and_refused, steps_and_intervals_may_differ,
-      what_is_drawn_after_the_end_is_the_same_when_resumed_there, fresh_begins_anew,
-      a_log_without_a_checkpoint_is_not_overwritten,
+      what_was_found_is_said, what_is_drawn_after_the_end_is_the_same_when_resumed_there,
+      fresh_begins_anew, a_log_without_a_checkpoint_is_not_overwritten,
       a_damaged_checkpoint_gives_way_to_the_one_before, two_damaged_checkpoints_are_an_error,
       two_processes_cannot_use_one_folder, a_signal_ends_the_run_after_its_step_with_a_checkpoint,
       a_second_signal_ends_the_process, old_signal_handlers_are_restored, a_full_disk_is_a_warning,
