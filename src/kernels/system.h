@@ -69,6 +69,7 @@ int at_process(void);
 /* Between the two, a SIGINT or SIGTERM is noted, and a second one of the same kind ends the
  * process.  One that was ignored stays ignored.  at_signal_noted: which one came, or 0.  WASI has
  * none. */
+enum { AT_SIGINT = 2, AT_SIGTERM = 15 };
 void at_signals_begin(void);
 int at_signal_noted(void);
 void at_signals_end(void);

@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -506,7 +505,7 @@ static int explain_end(at_run *r)
         say(r,
             "stopped by %s after step %d of %d; %s has the checkpoint of step %d, from which "
             "the same command goes on",
-            signal == SIGINT ? "^C (SIGINT)" : "SIGTERM", p->step, r->args.steps, r->folder,
+            signal == AT_SIGINT ? "^C (SIGINT)" : "SIGTERM", p->step, r->args.steps, r->folder,
             r->saved);
     return 128 + signal;
 }

@@ -1,5 +1,6 @@
 /* test_run.c -- a training that was stopped goes on with the same bits, and everything that could
  * make it another one is refused.  Failing and killed writes: tests/crash. */
+#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -179,6 +180,29 @@ START_TEST(the_log_has_a_line_for_each_step_and_the_columns_of_the_first_one)
     ck_assert_str_eq(little_text("log.csv"), "step,loss,odd,held\n1,1.5,nan,\n2,0.5,-0.25,3\n");
     ck_assert_int_eq(at_run_close(r), 0);
     at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_decimal_comma_changes_neither_log_nor_checkpoint)
+{
+    begin_test();
+    use_decimal_comma();
+    at_run_args args = quick(1);
+    for (args.steps = 1; args.steps <= 2; args.steps++) {
+        at_tape *t = little_tape(ATTIC_F64, 7);
+        at_run *r = at_run_open(t, little_path(""), args);
+        ck_assert(at_run_next(r));
+        little_loss(t, 1);
+        at_run_log(r, "loss", 0.5);
+        ck_assert(at_run_best(r, 1.75) == (args.steps == 1)); /* 1.75 is read again, not 1 */
+        at_zero_grads(t);
+        ck_assert(!at_run_next(r));
+        ck_assert_int_eq(at_run_close(r), 0);
+        at_close(t);
+    }
+    setlocale(LC_NUMERIC, "C");
+    ck_assert_str_eq(little_text("log.csv"), "step,loss,held\n1,0.5,1.75\n2,0.5,1.75\n");
     end_test();
 }
 END_TEST
@@ -790,7 +814,8 @@ SUITE(train_run, stopped_after_any_step_an_f32_run_ends_with_the_same_bits,
       stopped_after_any_step_an_f64_run_ends_with_the_same_bits,
       what_is_drawn_in_between_changes_no_step,
       micro_batches_draw_differently_and_their_losses_are_averaged,
-      the_log_has_a_line_for_each_step_and_the_columns_of_the_first_one, wrong_columns_are_refused,
+      the_log_has_a_line_for_each_step_and_the_columns_of_the_first_one,
+      a_decimal_comma_changes_neither_log_nor_checkpoint, wrong_columns_are_refused,
       a_loss_logged_without_a_gradient_is_refused,
       a_step_whose_loss_is_not_finite_is_skipped_and_counted,
       too_many_skipped_steps_in_a_row_end_the_run,
