@@ -110,10 +110,11 @@ bench_common_c := $(sort $(wildcard bench/common/*.c))
 peer_c := $(sort $(wildcard bench/peer/*.c))
 all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
-test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/% tests/reals/% tests/fuzz/%,$(wildcard tests/*.c tests/*/*.c)))
+crash_c := $(sort $(wildcard tests/crash/*.c))
+test_c := $(sort $(filter-out $(foreach d,gradcheck mutation reals fuzz crash,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(runner_c) $(wildcard tests/reals/*.c tests/fuzz/*.c)
+    $(runner_c) $(wildcard tests/reals/*.c tests/fuzz/*.c) $(crash_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h page/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
@@ -320,6 +321,18 @@ check-readme: $(static) ## run the commands and programs of README.md and of doc
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
 	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
 	@sh scripts/check-readme.sh docs/files.md '$(CC)' $(static) $(if $(WRITE),write)
+	@sh scripts/check-readme.sh docs/runs.md '$(CC)' $(static) $(if $(WRITE),write)
+
+# Every call of these by the library comes by tests/crash/faults.c.
+faulty := fwrite fflush fclose fsync rename ftruncate
+crash := $(B)/tests/crash/crash
+$(call objects,$(crash_c)): extra = -Itests
+$(crash): $(call objects,$(crash_c) tests/train/little.c) $(static)
+	$(call say,LINK,$@)$(link) $(faulty:%=-Wl,--wrap=%) -o $@ $(filter %.o,$^) $(static) $(libs)
+check-crash: $(crash) ## fail and kill a run at each write, sync and rename: does what is there always load?
+	@$(crash) faults
+check-kill: $(crash) ## kill a run N times (30) at random: does it end with the same bits?
+	@$(crash) kill $(or $(N),30)
 
 check-links: ## do the links of the documentation lead to what they name and quote?
 	@sh scripts/check-links.sh $(texts)
@@ -373,6 +386,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
 	$(sub) check-unsupported check-arm check-i386 check-musl check-mingw check-wasm check-single check-dist
 	$(sub) check-long
+	$(sub) check-crash check-kill N=500
 	$(sub) sanitize
 	$(sub) tsan
 	$(sub) valgrind
@@ -380,7 +394,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
-.PHONY: sanitize tsan valgrind fuzz fuzz-run coverage coverage-report check-install check-exports check-single check-dist \
+.PHONY: sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-dist \
     check-long check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
 

@@ -167,6 +167,12 @@ bool *at_check_setting(at_tape *t);
  * training that is evaluated now and then goes on with the same bits. */
 uint64_t *at_draw_count(at_tape *t);
 
+/* Does any of these patterns, separated by commas, match the whole name?  * stands for anything. */
+bool at_name_matches(const char *patterns, const char *name);
+/* Does the pattern that ends at `end` match?  If it has one *, what that stands for is the part
+ * *from .. *to-1 of the name. */
+bool at_pattern_matches(const char *p, const char *end, const char *name, int *from, int *to);
+
 /* Walks the tape: the first node, then n->next. */
 AT_API at_node *at_first_node(const at_tape *t);
 

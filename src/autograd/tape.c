@@ -280,6 +280,18 @@ at_stream at_draw(at_tape *t)
     return t ? (at_stream){t->seed, t->draws++} : (at_stream){0, 0};
 }
 
+/*      63     62 .. 32     31 .. 20     19 .. 0
+ *      1      step         micro        draws      */
+bool at_draws_set(at_tape *t, int64_t step, int micro)
+{
+    AT_REQUIRE(t, step >= 0 && step <= INT32_MAX, "draws_set: step is %lld, but must be 0 .. %d",
+               (long long)step, INT32_MAX);
+    AT_REQUIRE(t, micro >= 0 && micro < 1 << 12, "draws_set: micro is %d, but must be 0 .. %d",
+               micro, (1 << 12) - 1);
+    t->draws = (uint64_t)1 << 63 | (uint64_t)step << 32 | (uint64_t)micro << 20;
+    return true;
+}
+
 uint64_t *at_draw_count(at_tape *t)
 {
     return &t->draws;

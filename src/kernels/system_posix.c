@@ -82,6 +82,30 @@ void at_unmap_file(void *p, size_t bytes)
 }
 #endif
 
+int at_make_folder(const char *path)
+{
+    return mkdir(path, 0777);
+}
+
+/* Some file systems have nothing to write through, and say EINVAL. */
+int at_sync_folder(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return -1;
+    int failed = fsync(folder) != 0 && errno != EINVAL ? errno : 0;
+    close(folder);
+    if (failed) errno = failed;
+    return failed ? -1 : 0;
+}
+
+int at_truncate_file(FILE *f, ptrdiff_t size)
+{
+    return fflush(f) != 0 || ftruncate(fileno(f), (off_t)size) != 0 ||
+                   fseeko(f, (off_t)size, SEEK_SET) != 0
+               ? -1
+               : 0;
+}
+
 int at_process(void)
 {
     return getpid();
