@@ -23,6 +23,7 @@ typedef struct {
 void *at_keys_add(at_keys *k, at_tape *t, size_t size, const char *key);
 /* Makes in_order and sorted.  A key that occurs twice is returned in *twice, else NULL is. */
 bool at_keys_list(at_keys *k, at_tape *t, const char **twice);
+/* NULL if there is none. */
 at_keyed *at_keys_find(const at_keys *k, const char *key);
 
 typedef struct { /* a tensor */

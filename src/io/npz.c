@@ -115,7 +115,7 @@ static char *member_name(at_source *s, char *name, size_t n)
     return NULL;
 }
 
-/* An entry of the directory, at p; local: where its local header lies. */
+/* An entry of the directory, at p. */
 static bool take_member(at_tensors *f, unsigned char *p, const zip_directory *d)
 {
     at_source *s = &f->source;
@@ -169,15 +169,15 @@ static bool read_directory(at_tensors *f, const zip_directory *d)
     return left == 0 || at_source_fail(s, "its directory has more than its members");
 }
 
-/* The local header of e must say what the directory says, and bytes that follow be those of no
- * other member. */
-static bool read_local(at_tensors *f, at_entry *e, ptrdiff_t free, ptrdiff_t directory)
+/* The local header of e must say what the directory says, and begin behind the member before: at
+ * byte `least` or later. */
+static bool read_local(at_tensors *f, at_entry *e, ptrdiff_t least, ptrdiff_t directory)
 {
     at_source *s = &f->source;
     unsigned char local[ZIP_LOCAL] = {0}, block[64];
     const char *name = e->keyed.key;
     const size_t length = strlen(name);
-    if (e->begin < free) return at_source_fail(s, "it begins within the member before");
+    if (e->begin < least) return at_source_fail(s, "it begins within the member before");
     if (!zip_read(s, e->begin, local, sizeof local)) return false;
     size_t name_size = zip_number(local + 26, 2), extra = zip_number(local + 28, 2);
     bool same = zip_number(local, 4) == 0x04034b50 && name_size == length + 4 &&
@@ -210,12 +210,12 @@ bool at_npz_read(at_tensors *f)
     if (!read_zip_end(f, &d) || !read_directory(f, &d)) return false;
     at_keyed **x = at_entries_by_begin(f);
     if (!x) return false;
-    ptrdiff_t free = 0;
+    ptrdiff_t least = 0;
     for (int i = 0; i < f->entries.n; i++) {
         at_entry *e = (at_entry *)x[i];
         f->source.tensor = e->keyed.key;
-        if (!read_local(f, e, free, (ptrdiff_t)d.offset) || !read_member(f, e)) return false;
-        free = e->end;
+        if (!read_local(f, e, least, (ptrdiff_t)d.offset) || !read_member(f, e)) return false;
+        least = e->end;
     }
     f->source.tensor = NULL;
     return true;

@@ -48,16 +48,9 @@ bool at_keys_list(at_keys *k, at_tape *t, const char **twice)
 
 at_keyed *at_keys_find(const at_keys *k, const char *key)
 {
-    int low = 0, high = k->n;
-    while (low < high) {
-        int middle = low + (high - low) / 2, order = strcmp(key, k->sorted[middle]->key);
-        if (order == 0) return k->sorted[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    at_keyed wanted = {.key = key}, *p = &wanted;
+    at_keyed **found = bsearch(&p, k->sorted, (size_t)k->n, sizeof p, compare_keys);
+    return found ? *found : NULL;
 }
 
 static int compare_offsets(const void *a, const void *b)
@@ -247,7 +240,7 @@ static bool load_entry(const at_tensors *f, const char *name, at_tensor **x)
 at_tensor *at_tensors_load(const at_tensors *f, const char *name)
 {
     at_tensor *x = NULL;
-    if (!f || !load_entry(f, name, &x)) return NULL;
+    if (!f || !load_entry(f, name, &x) || !x) return NULL;
     x->name = at_keys_find(&f->entries, name)->key;
     return x;
 }

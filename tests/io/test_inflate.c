@@ -101,6 +101,15 @@ START_TEST(what_follows_the_compressed_data_is_not_read)
 }
 END_TEST
 
+START_TEST(a_file_that_is_shorter_than_it_was_is_noticed)
+{
+    write_bytes("\xcb\x48\xcd", 3);
+    ck_assert(!inflate_scratch(7, 5, 5));
+    ck_assert_str_eq(z.why, "its compressed data ends early");
+    remove(scratch_path());
+}
+END_TEST
+
 START_TEST(no_damaged_byte_does_harm)
 {
     for (int i = 0; i < N_STREAMS; i++) {
@@ -122,5 +131,5 @@ START_TEST(no_damaged_byte_does_harm)
 END_TEST
 
 SUITE(io_inflate, what_zlib_deflated_is_inflated, what_zlib_refuses_is_refused_with_a_reason,
-      no_byte_of_output_is_missing_and_none_is_left, what_follows_the_compressed_data_is_not_read,
-      no_damaged_byte_does_harm)
+      no_byte_of_output_is_missing_and_none_is_left, a_file_that_is_shorter_than_it_was_is_noticed,
+      what_follows_the_compressed_data_is_not_read, no_damaged_byte_does_harm)
