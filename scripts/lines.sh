@@ -21,6 +21,6 @@ part ops 4020 3600 src/ops
 part attention 3600 3500 src/attention
 part nn 1950 1950 src/nn
 part train 2270 2270 src/train
-part io 2340 2340 src/io
+part io 2200 2200 src/io
 part plot 2590 2360 src/plot
 exit $bad
