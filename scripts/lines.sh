@@ -21,6 +21,6 @@ part ops 4020 3600 src/ops
 part attention 3600 3500 src/attention
 part nn 1950 1950 src/nn
 part train 3400 3400 src/train
-part io 2360 2360 src/io
+part io 2220 2220 src/io
 part plot 2595 2360 src/plot
 exit $bad

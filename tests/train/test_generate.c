@@ -109,6 +109,27 @@ START_TEST(the_modes_of_the_tape_are_restored_whatever_they_were)
 }
 END_TEST
 
+static bool draw_a_stream(void *tape, int id, const char *bytes, int n)
+{
+    (void)id, (void)bytes, (void)n;
+    at_draw(tape);
+    return true;
+}
+
+START_TEST(draws_made_while_a_text_is_generated_are_taken_back)
+{
+    at_tape *t = at_open(ATTIC_F32, 3), *calm = at_open(ATTIC_F32, 3);
+    at_data *d = song_data(t);
+    at_model *m = small_model(t, at_vocab(d));
+    small_model(calm, at_vocab(d));
+    at_generate_args a = {.prompt = "one", .n = 5, .token = draw_a_stream, .ctx = t};
+    ck_assert_int_eq(at_generate(t, m, d, a, NULL), 5);
+    ck_assert_uint_eq(at_draw(t).draw, at_draw(calm).draw);
+    at_close(t);
+    at_close(calm);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ evaluation ----------------- */
 
 START_TEST(the_loss_is_the_mean_over_the_windows_in_their_order)
@@ -330,6 +351,7 @@ END_TEST
 
 SUITE(train_generate, a_training_that_is_looked_at_goes_on_with_the_same_bits,
       the_modes_of_the_tape_are_restored_whatever_they_were,
+      draws_made_while_a_text_is_generated_are_taken_back,
       the_loss_is_the_mean_over_the_windows_in_their_order,
       the_loss_is_the_same_each_time_and_for_each_seed_of_the_data, padding_does_not_count,
       what_is_generated_is_what_the_whole_text_would_give,
