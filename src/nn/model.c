@@ -77,7 +77,8 @@ at_model *at_model_make(at_tape *t, at_model_config c)
         m->norm = at_norm_make(t, "norm", c.dim, c.norm, c.bias != ATTIC_BIAS_NONE, c.norm_eps);
     if (c.untied) m->head = at_linear_make(t, "head", c.dim, c.vocab, false, at_normal(0.02));
     m->params = count_from(t, first);
-    return at_ok(t) ? m : NULL;
+    const char *text = at_model_text(t, m->config);
+    return text && at_describe(t, "model", text) ? m : NULL;
 }
 
 /* The logits of ids that stand behind those in the cache; NULL: of a whole text. */

@@ -51,6 +51,11 @@ typedef struct {
     ptrdiff_t params;       /* see at_model_params */
 } at_model;
 
+/* The config as a line of text, "vocab=97 context=128 layers=4 ...", without what is zero, in step
+ * memory; and the config of such a text.  NULL and false after a sticky error. */
+AT_API const char *at_model_text(at_tape *t, at_model_config config);
+AT_API bool at_model_config_of(at_tape *t, const char *text, at_model_config *config);
+
 /* Makes the parameters in the open scope, in this order (block.h lists those of a block):
  *
  *     E  P
@@ -61,8 +66,8 @@ typedef struct {
  *
  * Matrices are Xavier-normal, those that end a branch (o.W, down.W) smaller by
  * 1/sqrt(branches of all layers); E, P and head.W are N(0, 0.02^2).  The model lives as long as its
- * parameters, until at_close.  NULL after a sticky error; a config that is not possible makes no
- * parameter at all. */
+ * parameters, until at_close.  The tape is described by the config's text (at_describe), under
+ * "model".  NULL after a sticky error; a config that is not possible makes no parameter at all. */
 AT_API at_model *at_model_make(at_tape *t, at_model_config config);
 
 /* What one may look at; NULL: nothing.  A tensor is NULL where an error came first. */

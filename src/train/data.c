@@ -324,8 +324,9 @@ static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args 
     return d;
 }
 
-/* The last step: the data is complete. */
-static at_data *describe_data(at_data *d, size_t bytes)
+/* The last step: the data is complete, and the tape is described by it.  NULL after a sticky
+ * error. */
+static at_data *describe_data(at_tape *t, at_data *d, size_t bytes)
 {
     const bool arrays = d->kind == DATA_ARRAYS;
     uint64_t h = 14695981039346656037u;
@@ -341,7 +342,10 @@ static at_data *describe_data(at_data *d, size_t bytes)
     snprintf(d->description, sizeof d->description,
              "%s: %td %s%s, %s held out, fingerprint %016" PRIx64, data_name[d->kind], d->n, what,
              below, at_short_text(d->held, 6), h);
-    return d;
+    const char *text = d->tokenizer ? at_tokenizer_text(t, d->tokenizer) : NULL;
+    const char *before = at_described(t, "tokenizer");
+    if (text && (!before || strcmp(before, text) != 0)) at_describe(t, "tokenizer", text);
+    return at_describe(t, "data", d->description) ? d : NULL;
 }
 
 /* Memory for n ids, as few bytes each as the vocabulary allows; and what they are from `first` on.
@@ -380,7 +384,7 @@ at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data_args a
     AT_REQUIRE(t, ids || n == 0, "data: the ids are NULL");
     at_data *d = has_vocab(t, &args) ? make_data(t, DATA_IDS, n, args) : NULL;
     bool stored = d && reserve_ids(t, d, n) && store_ids(t, d, 0, ids, n);
-    return stored ? describe_data(d, (size_t)(n * d->id_bytes)) : NULL;
+    return stored ? describe_data(t, d, (size_t)(n * d->id_bytes)) : NULL;
 }
 
 at_data *at_data_sequences(at_tape *t, const int32_t *ids, const int *length, int n,
@@ -396,7 +400,7 @@ at_data *at_data_sequences(at_tape *t, const int32_t *ids, const int *length, in
     }
     ptrdiff_t total = d->start[n];
     bool stored = reserve_ids(t, d, total) && store_ids(t, d, 0, ids, total);
-    return stored ? describe_data(d, (size_t)(total * d->id_bytes)) : NULL;
+    return stored ? describe_data(t, d, (size_t)(total * d->id_bytes)) : NULL;
 }
 
 static bool copy_array(at_tape *t, data_array *to, const at_tensor *x)
@@ -424,7 +428,7 @@ at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y, at_d
                    id, args.vocab - 1);
     }
     at_data *d = make_data(t, DATA_ARRAYS, n, args);
-    return d && copy_array(t, &d->x, x) && copy_array(t, &d->y, y) ? describe_data(d, 0) : NULL;
+    return d && copy_array(t, &d->x, x) && copy_array(t, &d->y, y) ? describe_data(t, d, 0) : NULL;
 }
 
 /* ----------------------------------------------------------------- files ---------------------- */
@@ -469,7 +473,7 @@ at_data *at_data_file(at_tape *t, const char *path, at_data_args args)
         d->ids = file_bytes(t, f, (size_t)size, path);
     }
     if (f) fclose(f);
-    return at_ok(t) ? describe_data(d, (size_t)size) : NULL;
+    return at_ok(t) ? describe_data(t, d, (size_t)size) : NULL;
 }
 
 /* What was read, in parts: a pipe can't be measured before, nor read twice. */
@@ -551,7 +555,7 @@ static at_data *data_of_text(at_tape *t, at_data_args args)
         if (ids) store_ids(t, d, i, ids, n);
         at_rewind(t, here);
     }
-    return at_ok(t) ? describe_data(d, (size_t)(d->n * d->id_bytes)) : NULL;
+    return at_ok(t) ? describe_data(t, d, (size_t)(d->n * d->id_bytes)) : NULL;
 }
 
 at_data *at_data_text(at_tape *t, at_data_args args)

@@ -63,8 +63,9 @@ AT_API ptrdiff_t at_data_count(const at_data *d, at_split split);
 /* A hash of the kind, the sizes and the elements.  Of a file of more than 64 MiB: of 4096 parts of
  * 16 KiB, spread evenly. */
 AT_API uint64_t at_data_fingerprint(const at_data *d);
-/* "text: 812345 ids below 97, 0.1 held out, fingerprint 0123456789abcdef": for a checkpoint, which
- * compares it with that of the data at hand. */
+/* "text: 812345 ids below 97, 0.1 held out, fingerprint 0123456789abcdef".  The tape that the data
+ * is made on is described by it (at_describe), under "data", and by the text of its tokenizer,
+ * under "tokenizer": a checkpoint compares them with those of the data at hand. */
 AT_API const char *at_data_description(const at_data *d);
 
 typedef struct {

@@ -807,9 +807,53 @@ START_TEST(no_text_and_no_batch_give_no_logits)
 }
 END_TEST
 
-SUITE(nn_model, parameters_are_named_and_shaped_as_the_header_says,
-      logits_and_loss_are_those_of_pytorch, every_gradient_is_that_of_pytorch,
-      three_steps_of_training_end_where_those_of_pytorch_end,
+START_TEST(a_configuration_becomes_a_text_and_the_same_again)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const at_model_config c = {.vocab = 97,
+                               .context = 8,
+                               .layers = 2,
+                               .heads = 4,
+                               .dim = 16,
+                               .kv_heads = 2,
+                               .hidden = 24,
+                               .norm = ATTIC_RMS,
+                               .norm_eps = 1e-6,
+                               .act = ATTIC_SWIGLU,
+                               .bias = ATTIC_BIAS_NONE,
+                               .positions = ATTIC_LEARNED_POSITIONS,
+                               .rope_base = 1.0 / 3,
+                               .rope_halves = true,
+                               .qk_norm = true,
+                               .post_norm = true,
+                               .no_ffn = true,
+                               .untied = true,
+                               .dropout = 0.1};
+    at_model_config back;
+    ck_assert(at_model_config_of(t, at_model_text(t, c), &back));
+    const char *text = at_model_text(t, back);
+    ck_assert_str_eq(text, at_model_text(t, c));
+    ck_assert(back.rope_base == 1.0 / 3 && back.dropout == 0.1 && back.norm_eps == 1e-6);
+    ck_assert_str_eq(
+        text,
+        "vocab=97 context=8 layers=2 heads=4 kv_heads=2 dim=16 hidden=24 norm=rms norm_eps=1e-06 "
+        "act=swiglu bias=none positions=learned rope_base=0.3333333333333333 rope_halves=1 "
+        "qk_norm=1 post_norm=1 no_ffn=1 untied=1 dropout=0.1");
+    for (const char *const *bad =
+             (const char *const[]){"vocab", "vocab=", "vocab=x", "vocab=-1", "act=tanh", "untied=2",
+                                   "dropout=0.1x", "vocabulary=3", "vocab=99999999999", NULL};
+         *bad; bad++) {
+        ck_assert(!at_model_config_of(t, *bad, &back));
+        ck_assert_msg(strstr(at_error(t), "is no part of a configuration"), "%s", at_error(t));
+        at_clear_error(t);
+    }
+    at_close(t);
+}
+END_TEST
+
+SUITE(nn_model, a_configuration_becomes_a_text_and_the_same_again,
+      parameters_are_named_and_shaped_as_the_header_says, logits_and_loss_are_those_of_pytorch,
+      every_gradient_is_that_of_pytorch, three_steps_of_training_end_where_those_of_pytorch_end,
       changing_a_token_leaves_the_logits_before_it_as_they_were,
       the_logits_of_a_text_are_those_of_its_beginning_and_more,
       the_weights_of_every_layer_can_be_seen,
