@@ -60,7 +60,7 @@ const char *at_model_text(at_tape *t, at_model_config c)
     text[0] = 0;
     for (int i = 0; i < N_FIELDS; i++) {
         const char *from = (const char *)&c + field[i].at, *value = NULL;
-        char digits[16];
+        char number[16];
         int whole = 0;
         if (field[i].kind == FIELD_REAL) {
             double x;
@@ -72,9 +72,9 @@ const char *at_model_text(at_tape *t, at_model_config c)
             value = *(const bool *)from ? "1" : NULL;
         } else {
             memcpy(&whole, from, sizeof whole);
-            snprintf(digits, sizeof digits, "%d", whole);
+            snprintf(number, sizeof number, "%d", whole);
             bool word = field[i].kind == FIELD_WORD && whole > 0 && whole < N_WORDS;
-            if (whole) value = word && field[i].words[whole] ? field[i].words[whole] : digits;
+            if (whole) value = word && field[i].words[whole] ? field[i].words[whole] : number;
         }
         if (value)
             n += snprintf(text + n, (size_t)(MODEL_TEXT - n), "%s%s=%s", n ? " " : "",
