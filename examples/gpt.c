@@ -19,7 +19,7 @@
 
 /* ------------------------------------------------------------------ options -------------------- */
 
-static int steps = 1000, rows = 16, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
+static int steps = 1000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
            eval_every = 200, save_every = 100, gpt2, fresh, seed = 1337, n_tokens = 500, top_k = 40;
 static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
@@ -156,7 +156,7 @@ static int train(at_tape *t, char *const *files, int n_files)
     at_run_args args = {.steps = steps, .save_every = save_every, .micros = micros, .fresh = fresh};
     at_run *r = at_run_open(t, out, args);
     if (at_ok(t))
-        printf("text      %s\nmodel     %s\n          %td parameters\n", at_data_description(d),
+        printf("data      %s\nmodel     %s\n          %td parameters\n", at_data_description(d),
                at_model_text(t, m->config), at_model_params(m));
     const at_eval_args all = {ATTIC_HELD, 0, rows, context}, some = {ATTIC_HELD, 20, rows, context};
     at_reuse_memory(t, true); /* backward gives back what it has read */
