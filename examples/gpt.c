@@ -210,9 +210,9 @@ static void info(at_tape *t, char *const *files, int n_files)
     double mib = 1 << 20, params = (double)at_model_params(m) * sizeof(float) / mib;
     printf("model       %s\nparameters  %td, %.1f MiB\n", at_model_text(t, m->config),
            at_model_params(m), params);
-    printf("memory      %.1f MiB of parameters and AdamW's two moments of each; for values and\n"
-           "            gradients of a micro-batch of %d x %d tokens %.1f MiB\n",
-           3 * params, rows, T, (double)at_memory_of(t).step_peak / mib);
+    printf("memory      %.1f MiB: parameters and AdamW's two moments of each\n"
+           "            %.1f MiB: values and gradients of a micro-batch of %d x %d tokens\n",
+           3 * params, (double)at_memory_of(t).step_peak / mib, rows, T);
     printf("FLOP        %.2f million per token forward, %.2f million with backward\n",
            at_model_flop(m, T) / 1e6, 3 * at_model_flop(m, T) / 1e6);
 }
