@@ -19,7 +19,7 @@
 
 /* ------------------------------------------------------------------ options -------------------- */
 
-static int steps = 1000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
+static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
            eval_every = 200, save_every = 100, gpt2, fresh, seed = 1337, n_tokens = 500, top_k = 40;
 static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
@@ -128,7 +128,7 @@ static at_model *make_model(at_tape *t, const at_data *d)
 static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *d)
 {
     at_batch_args which = {ATTIC_TRAIN, rows, context, at_run_step(r), .micros = micros};
-    at_mark first = {0};
+    at_mark mark = at_mark_here(t);
     for (; at_run_next_micro(r); which.micro++) {
         at_batch b = at_data_batch(t, d, which);
         at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_taps){0});
@@ -136,10 +136,7 @@ static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *
         at_tensor *share = at_scale(t, loss, 1.0 / micros);
         at_backward(t, share);
         at_run_log(r, "loss", micros * at_item(share));
-        if (which.micro > 0)
-            at_rewind(t, first); /* a step has the memory of two micro-batches, not of all */
-        else
-            first = at_mark_here(t); /* the gradients lie before this mark, and stay */
+        at_rewind(t, mark); /* gradients of parameters stay: a step needs memory for one of these */
     }
     at_run_log(r, "norm", at_clip_grad_norm(t, 1));
     at_adamw(t, at_warmup_cosine(at_run_step(r), steps / 10, steps, peak_lr, peak_lr / 10),
@@ -210,9 +207,9 @@ static void info(at_tape *t, char *const *files, int n_files)
     double mib = 1 << 20, params = (double)at_model_params(m) * sizeof(float) / mib;
     printf("model       %s\nparameters  %td, %.1f MiB\n", at_model_text(t, m->config),
            at_model_params(m), params);
-    printf("memory      %.1f MiB: parameters and AdamW's two moments of each\n"
-           "            %.1f MiB: values and gradients of a micro-batch of %d x %d tokens\n",
-           3 * params, (double)at_memory_of(t).step_peak / mib, rows, T);
+    printf("memory      %.1f MiB: parameters, their gradients and AdamW's two moments of each\n"
+           "            %.1f MiB: all else in a micro-batch of %d x %d tokens\n",
+           4 * params, (double)at_memory_of(t).step_peak / mib, rows, T);
     printf("FLOP        %.2f million per token forward, %.2f million with backward\n",
            at_model_flop(m, T) / 1e6, 3 * at_model_flop(m, T) / 1e6);
 }

@@ -248,7 +248,7 @@ gpt_resumes() {
         # shellcheck disable=SC2086
         env --default-signal=INT "$programs/gpt" train --out "$folder" $options README.md >"$work/output" 2>"$work/errors" &
         pid=$!
-        while [ ! -f "$folder/checkpoint.safetensors" ] && kill -0 $pid 2>"$work/ignored"; do sleep 0.02; done
+        while [ ! -f "$folder/checkpoint.previous.safetensors" ] && kill -0 $pid 2>"$work/ignored"; do sleep 0.02; done
         kill "-${signal%:*}" $pid && wait $pid || status=$?
         [ "$status" -eq "${signal#*:}" ] && grep -q 'from which the same command goes on' "$work/errors" ||
             { echo "    gpt, sent SIG${signal%:*}: status $status"; cat "$work/errors"; return 1; }
@@ -264,7 +264,7 @@ gpt_resumes() {
         "$programs/gpt" train --out "$work/rows-$rows" $options --rows ${rows%:*} --micros ${rows#*:} --steps 20 \
             README.md >"$work/$rows" 2>"$work/errors" || { cat "$work/errors"; return 1; }
     done
-    same "$work/2:2" "$work/4:1" || { echo "    gpt: 2 micro-batches of 2 rows are not a batch of 4"; return 1; }
+    same "$work/2:2" "$work/4:1" && same "$work/rows-2:2/log.csv" "$work/rows-4:1/log.csv" || { echo "    gpt: 2 micro-batches of 2 rows are not a batch of 4"; return 1; }
     "$programs/gpt" sample --out "$work/whole" --n 40 >"$work/expected" &&
         "$programs/gpt" sample --out "$work/INT" --n 40 | cmp "$work/expected" - &&
         grep -q '^The ' "$work/expected" || { echo "    gpt sample: the resumed model says otherwise"; return 1; }
