@@ -5,7 +5,8 @@
 # run; if the next block is marked text, it is what the program has to print.  For programs that stand
 # in a file of their own, a line <!-- output of COMMAND --> before a text block says what prints it.
 # A line <!-- run with FILES, after SCRIPT --> before a program says what its arguments are, and how sed changes it,
-# say to fewer steps.  Programs run in an empty folder.  INCLUDE in the environment replaces -Isrc.
+# say to fewer steps.  Programs run in an empty folder.  With INCLUDE in the environment, which
+# replaces -Isrc, programs alone are run.
 # With `write` the text blocks are filled with what is printed now.
 set -eu
 cd "$(dirname "$0")/.."
@@ -42,7 +43,9 @@ count=$(cat "$work/count") run=0 outputs=0
 n=1
 while [ "$n" -le "$count" ]; do
     block=$work/block-$n
-    if [ -f "$block.sh" ]; then
+    if [ -f "$block.sh" ] && [ -n "${INCLUDE+set}" ]; then
+        : # the commands are those of the repository
+    elif [ -f "$block.sh" ]; then
         echo "$file: running: $(tr '\n' ';' <"$block.sh")"
         sh -eu "$block.sh" >"$work/log" 2>&1 || { cat "$work/log"; echo "$file: this failed:" && cat "$block.sh"; exit 1; }
         run=$((run + 1))
