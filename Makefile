@@ -92,7 +92,8 @@ link += -Wl,-z,stack-size=1048576 -Wl,--stack-first
 endif
 
 empty :=
-compiler := $(subst $(empty) $(empty),_,$(notdir $(CC)))
+# Without =, or make would read the lists of headers (x=y.o: x.c x.h) as definitions of a variable.
+compiler := $(subst =,-,$(subst $(empty) $(empty),_,$(notdir $(CC))))
 B := build/$(compiler)-$(if $(ARCH),$(ARCH),generic)-$(MODE)$(if $(PLAIN),-plain)
 
 # ---- sources and what becomes of them --------------------------------------------------------

@@ -20,18 +20,25 @@ const reasons = {
     'numerical values': 'as h shrinks, this quotient becomes the derivative',
 }
 
+/* What the attention of this page never has; without it, some mistakes are none, or another one. */
+const missing = [
+    [/head/, 'several heads'],
+    [/dW/, 'a loss that reads the weights'],
+    [/^overwritten$/, 'a gradient that is not 0 before'],
+]
+const canHappen = (name) => !missing.some(([pattern]) => pattern.test(name))
+
 /* What a mistake needs to make a difference, where its name tells. */
 const needs = [
-    [/head/, 'several heads'],
+    ...missing,
     [/temperature/, 'another temperature than 1'],
     [/bias/, 'a bias'],
     [/slope|softcap/, 'a softcap'],
     [/scale/, 'another scale than 1'],
-    [/dropout|dropped|^(delta|dS|dV) from (A|dA|P)$/, 'dropout'],
-    [/dW/, 'a loss that reads the weights'],
+    [/dropout|dropped|1-p|^(delta|dS|dV) from (A|dA|P)$/, 'dropout'],
     [/mask|key too/, 'a mask'],
 ]
-const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
+export const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
 
 const gradients = ['dV', 'dA', 'dP', 'delta', 'dS', 'dbias', 'dU', 'dX', 'dR', 'dQ', 'dK']
 
@@ -42,24 +49,24 @@ const apart = (a, b, most) => Math.abs(a - b) > 1e-9 * Math.max(Math.abs(a), Mat
 
 const largest = (rows) => Math.max(0, ...rows.flat().map(Math.abs))
 
-/* The first gradient that differs between two traces; '' if none does. */
-export function firstWrong(right, wrong) {
+/* The gradients that differ between two traces, in the order in which they are computed. */
+export function wrongGradients(right, wrong) {
     const differs = (name) => {
         const a = right.at[name].values,
             b = wrong.at[name].values,
             most = largest(a)
         return a.some((row, i) => row.some((x, j) => apart(x, b[i][j], most)))
     }
-    return gradients.find((name) => right.at[name] && differs(name)) || ''
+    return gradients.filter((name) => right.at[name] && differs(name))
 }
 
-/* Every mistake with the first gradient that it makes wrong on this input, one after the other:
- * each takes a trace. */
+/* Every mistake that can happen here, with the first gradient that it makes wrong on this input (''
+ * if it makes none wrong), one after the other: each takes a trace. */
 export function* eachMistake(engine, state) {
     const right = engine.trace({ ...state, mistake: '' }, { quick: true })
-    for (const mistake of engine.mistakes) {
+    for (const mistake of engine.mistakes.filter(({ name }) => canHappen(name))) {
         const wrong = engine.trace({ ...state, mistake: mistake.name }, { quick: true })
-        yield { ...mistake, first: wrong.ok ? firstWrong(right, wrong) : '' }
+        yield { ...mistake, first: (wrong.ok && wrongGradients(right, wrong)[0]) || '' }
     }
 }
 
@@ -114,14 +121,17 @@ function matrixTable(tensor, which) {
 }
 
 /* Those of a trace.  Without a softcap dX is dU, and that is dS: once is enough. */
-const gradientsOf = ({ at, steps }) =>
-    gradients.filter((name) => at[name] && (steps[2].on || (name !== 'dU' && name !== 'dX')))
+const gradientsOf = ({ at, steps }, names = {}) =>
+    gradients.filter(
+        (name) =>
+            at[name] && !names[name] && (steps[2].on || (name !== 'dU' && name !== 'dX')),
+    )
 
 /* ------------------------------------------------------------------ the checks ---------------- */
 
 /* The identities, and the numerical values as the last check. */
-export function checksOf(trace, numerical) {
-    const wrong = gradientsOf(numerical).filter((name) => wrongCells(numerical.at[name]))
+export function checksOf(trace, numerical, names) {
+    const wrong = gradientsOf(numerical, names).filter((name) => wrongCells(numerical.at[name]))
     const checks = trace.identities.map((x) => ({
         name: x.name,
         formula: x.formula,
@@ -165,7 +175,15 @@ function verdict(checks) {
 
 /* ------------------------------------------------------------------ the view ------------------ */
 
-export function brokenView(context) {
+/* A sentence about a mistake, with the names that a tour uses. */
+export const inNames = (text, names) =>
+    names ? text.replace(/\b(d?[AR])(?![A-Za-z0-9])/g, (name) => names[name] || name) : text
+
+/* names: the one name that a tour has for each of several equal matrices, { dA: 'dP' }.  With them
+ * only the mistakes are listed that make a difference, and that speak of nothing else. */
+export function brokenView(context, { names } = {}) {
+    const named = (text) => inNames(text, names)
+    const isListed = (m) => !names || (m.first && !/dW|\bheads?\b/.test(m.name + m.sentence))
     const select = el('select', { onchange: () => choose(select.value) })
     const button = (text, by) => el('button', { type: 'button', onclick: () => walk(by) }, text)
     const hint = el('p', { class: 'muted' })
@@ -220,6 +238,7 @@ export function brokenView(context) {
         const key = inputKey + '|' + state.mistake
         if (key === listKey || !sorted) return
         listKey = key
+        const list = sorted.filter((m) => isListed(m) || m.name === state.mistake)
         const option = (m) => el('option', { value: m.name }, m.name)
         const silent = (m) => {
             const need = needOf(m.name)
@@ -228,27 +247,30 @@ export function brokenView(context) {
         }
         const group = (label, members, make = option) =>
             members.length ? el('optgroup', { label }, ...members.map(make)) : null
+        const silentOnes = list.filter((m) => !m.first)
+        const foreign = canHappen(state.mistake) ? [] : [{ name: state.mistake }] // of a link
         const groups = gradients.map((name) => {
             const step = trace.at[name]?.step
             return group(
-                `${step} ${trace.steps[step - 1]?.name}: ${name}`,
-                sorted.filter((m) => m.first === name),
+                names ? name : `${step} ${trace.steps[step - 1]?.name}: ${name}`,
+                list.filter((m) => m.first && named(m.first) === name),
             )
         })
         select.replaceChildren(
             el('option', { value: '' }, 'no mistake'),
             ...groups.filter(Boolean),
-            group(
-                'not visible on this input',
-                sorted.filter((m) => !m.first),
-                silent,
-            ) || '',
+            group('not visible on this input', [...silentOnes, ...foreign], silent) || '',
         )
         select.value = state.mistake
-        const count = sorted.filter((m) => m.first).length
-        hint.textContent =
-            `${count} of ${sorted.length} mistakes make a difference on this input; they are ` +
-            'sorted by the first gradient that they make wrong. The others stand at the end.'
+        const count = list.length - silentOnes.length,
+            all = context.engine.mistakes.length
+        hint.textContent = names
+            ? `${count} mistakes, sorted by the first gradient that they make wrong. Those of ` +
+              'the optional steps are in the part \u201cFree\u201d.'
+            : `${count} of ${sorted.length} mistakes make a difference on this input; they are ` +
+              'sorted by the first gradient that they make wrong. The others stand at the end. ' +
+              `attic knows ${all - sorted.length} more, which need several heads, a loss that ` +
+              'reads the weights, or a gradient that is not 0 before.'
     }
 
     function walk(by) {
@@ -266,18 +288,18 @@ export function brokenView(context) {
         if (key === shownKey) return
         shownKey = key
         const numerical = context.numerical()
-        const { checks: all, wrong } = checksOf(context.trace, numerical)
-        const names = gradientsOf(numerical)
-        const name = names.includes(looked) ? looked : names.find((n) => wrong.includes(n)) || 'dS'
+        const { checks: all, wrong } = checksOf(context.trace, numerical, names)
+        const known = gradientsOf(numerical, names)
+        const name = known.includes(looked) ? looked : known.find((n) => wrong.includes(n)) || 'dS'
         const mistake = context.engine.mistakes.find((m) => m.name === state.mistake)
         sentence.innerHTML = mistake
-            ? formulaHtml(mistake.sentence)
+            ? formulaHtml(named(mistake.sentence))
             : 'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.'
         const focused = document.activeElement?.closest?.('.broken .choices')
             ? document.activeElement.dataset.gradient
             : undefined
         chips.replaceChildren(
-            ...names.map((n) =>
+            ...known.map((n) =>
                 el(
                     'button',
                     {
@@ -321,7 +343,11 @@ export function brokenView(context) {
                 if (open)
                     parts.push(
                         el('span', { class: 'detail' }, x.detail),
-                        el('span', { class: 'detail' }, `It should hold: ${reasons[x.name]}.`),
+                        el(
+                            'span',
+                            { class: 'detail' },
+                            `It should hold: ${named(reasons[x.name])}.`,
+                        ),
                     )
                 return el(
                     'li',
@@ -363,7 +389,7 @@ export function brokenView(context) {
     function conclude(all, open) {
         const { mistake } = context.state
         if (!mistake) return ''
-        if (!open) return 'Choose the one that you expect to fail.'
+        if (!open) return 'Choose one that you expect to fail.'
         const noticed = all.find((x) => x.name === answered)
         const first =
             !noticed || all.every((x) => x.holds)

@@ -30,7 +30,7 @@ function formulaOf(target, total) {
 }
 
 /* Buttons, the target, and the loss; what they do is the caller's. */
-export function descentControls({ step, towards, back, setTarget }) {
+export function descentControls({ rate, step, towards, back, setTarget }) {
     const formula = el('p', { class: 'loss-formula' })
     const message = el('p', { class: 'message', role: 'status' })
     const curve = el('div')
@@ -38,12 +38,22 @@ export function descentControls({ step, towards, back, setTarget }) {
     const aim = el('input', { type: 'checkbox', onchange: () => towards(aim.checked) })
     const reset = el('button', { type: 'button', onclick: back }, 'Back to the start')
     const value = el('output', { class: 'loss-value' })
+    const drag = el(
+        'p',
+        { hidden: true },
+        'Drag the target in the picture, move it with the arrow keys, or write it here:',
+    )
     const reach = el('p', { class: 'reach' })
     let shape = ''
     const element = el(
         'div',
         { class: 'descent' },
-        el('p', {}, 'A step down moves Q and K a little against their gradients; V stays.'),
+        el(
+            'p',
+            {},
+            `A step down subtracts ${rate} dQ from Q and ${rate} dK from K; half of it, or a ` +
+                'quarter and so on, where that would raise the loss. V stays.',
+        ),
         el(
             'div',
             { class: 'buttons' },
@@ -58,6 +68,7 @@ export function descentControls({ step, towards, back, setTarget }) {
             aim,
             ' towards a target: the loss is half the squared distance of O from it',
         ),
+        drag,
         fields,
         reach,
         formula,
@@ -103,6 +114,7 @@ export function descentControls({ step, towards, back, setTarget }) {
         say: (text) => (message.textContent = text || ''),
         update({ losses, loss, target, moved, total, far }) {
             aim.checked = Boolean(target)
+            drag.hidden = !target
             reset.disabled = !moved
             updateFields(target)
             formula.textContent = formulaOf(target, total)

@@ -19,7 +19,7 @@ export const escapeHtml = (text) =>
     )
 
 /* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  The text stays the same
- * when it is copied, but for - and the dot of a product. */
+ * when it is copied, but for - and the dot of a product, which stays on one line. */
 export function formulaHtml(text) {
     return escapeHtml(text)
         .replace(/\bsum_/g, '\u03a3_')
@@ -27,7 +27,7 @@ export function formulaHtml(text) {
         .replace(/\^(\w+)/g, '<sup>$1</sup>')
         .replace(/(^|[\s(=])-(?=[\s\d.])/g, '$1\u2212')
         .replace(/(\d)-(?=[a-z])/g, '$1\u2212')
-        .replace(/ \. /g, ' \u00b7 ')
+        .replace(/ \. /g, '\u00a0\u00b7\u00a0')
 }
 
 /* A number in a sentence: at most 4 decimals, and no more than it has. */

@@ -137,12 +137,14 @@ export async function openEngine(bytes) {
         return readTrace(JSON.parse(output))
     }
 
-    /* How an element of the last trace comes about: {text, note, from: [{name, row, column}]} */
-    function cell(name, row, column) {
+    /* How an element of the last trace comes about: {text, note, from: [{name, row, column}]}.
+     * shown: the names of the matrices that a reader sees, of which it is computed where a step that
+     * is off leaves a choice; none: all. */
+    function cell(name, row, column, shown = []) {
         const { output, errors } = call((exports) => {
-            const at = put(name)
-            exports.page_cell(at, row, column)
-            exports.free(at)
+            const texts = [name, shown.join(' ')].map(put)
+            exports.page_cell(texts[0], row, column, texts[1])
+            for (const at of texts) exports.free(at)
         })
         if (errors) throw new RangeError(errors.trim())
         return JSON.parse(output)

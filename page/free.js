@@ -9,14 +9,15 @@ import { presets, resized } from './presets.js'
 import { ownFormula } from './tour.js'
 import { stripView } from './strip.js'
 import { toolsView } from './panels.js'
+import { wrongGradients } from './broken.js'
 
 /* What each quantity is computed from. */
 const reads = {
     R: ['Q', 'K'],
     X: ['R'],
     U: ['X'],
-    S: ['U', 'bias'],
-    P: ['S', 'keep'],
+    S: ['U', 'bias', 'keep'],
+    P: ['S'],
     A: ['P', 'z'],
     O: ['A', 'V'],
     dV: ['A', 'dO'],
@@ -59,13 +60,13 @@ const columns = [
         off: ({ options }) => !options.bias,
         text: '4 bias: off',
     },
-    { top: 'S', bottom: 'dS', title: 'S, for the softmax', sums: true },
     {
         top: 'keep',
         title: '5 mask',
         off: ({ steps }) => !steps[4].on,
         text: '5 mask: off, every query reads all keys',
     },
+    { top: 'S', bottom: 'dS', title: 'S, for the softmax', sums: true },
     { top: 'P', bottom: 'dP', title: '6 softmax', sums: true },
     { bottom: 'delta', title: '' },
     {
@@ -404,15 +405,55 @@ function biasField(context) {
     return { element, update }
 }
 
+/* label: (checked) -> text */
 function checkField(context, { id, label, read, write }) {
-    const box = el('input', { type: 'checkbox', id })
+    const box = el('input', { type: 'checkbox', id }),
+        text = el('label', { for: id })
     box.onchange = () => inPlace(box, () => context.change(write(box.checked)))
     return {
-        element: el('div', { class: 'field check' }, box, el('label', { for: id }, label)),
+        element: el('div', { class: 'field check' }, box, text),
         update() {
             box.checked = read()
+            if (text.textContent !== label(box.checked)) text.textContent = label(box.checked)
         },
     }
+}
+
+/* Options that lie folded until one of them is used. */
+function foldedFields(title, isUsed, content) {
+    const element = el('details', {}, el('summary', {}, title), content)
+    let used = false
+    function update() {
+        if (isUsed() && !used) element.open = true
+        used = isUsed()
+    }
+    return { element, update }
+}
+
+/* What a mistake in the backward makes wrong: said above the matrices, and marked beside each. */
+function wrongView(context, places) {
+    const text = el('span')
+    const right = () => context.change({ mistake: '' })
+    const button = el('button', { type: 'button', onclick: right }, 'Make it right')
+    const element = el('p', { class: 'wrong-backward', hidden: true }, text, button)
+    function find() {
+        const { engine, state, trace } = context
+        if (!state.mistake) return []
+        return wrongGradients(engine.trace({ ...state, mistake: '' }, { quick: true }), trace)
+    }
+    function update(wrong) {
+        const { mistake } = context.trace
+        for (const [name, place] of Object.entries(places))
+            place.classList.toggle('is-wrong', wrong.includes(name))
+        element.hidden = !mistake
+        if (!mistake) return
+        const seen = wrong.filter((name) => !places[name].closest('[hidden]'))
+        const effect = wrong.length ? `Wrong (\u2717): ${seen.join(', ')}` : 'It changes nothing here'
+        text.innerHTML =
+            `The backward makes a mistake, \u201c${mistake.name}\u201d: `
+            + `${formulaHtml(mistake.sentence)} ${effect}. `
+    }
+    return { element, find, update }
 }
 
 /* ------------------------------------------------------------------ link and command ---------- */
@@ -477,7 +518,7 @@ export function freeView(context) {
             bottom ? matrix(bottom, { sums: sums && bottom === 'dS' }) : null,
         )
         flow.append(el('section', { class: 'column' }, head, upper, lower))
-        return { column: flow.lastChild, off }
+        return { column: flow.lastChild, off, bottom }
     })
     const flowEnd = el('span', { class: 'end' }),
         flowPlace = el('div', { class: 'flow-place' }, flow),
@@ -601,7 +642,7 @@ export function freeView(context) {
     const checkFields = [
         checkField(context, {
             id: 'option-mask',
-            label: 'mask: click its cells in keep',
+            label: (on) => (on ? 'mask: click the cells of keep' : 'a mask of your own'),
             read: () => context.state.mask !== null,
             write(on) {
                 const { T, N } = sizes(context.state)
@@ -610,7 +651,7 @@ export function freeView(context) {
         }),
         checkField(context, {
             id: 'option-causal',
-            label: 'causal: no later key is read',
+            label: () => 'causal: no later key is read',
             read: () => context.state.causal,
             write: (causal) => ({ causal }),
         }),
@@ -633,11 +674,26 @@ export function freeView(context) {
         }),
         copyField(context, {
             id: 'command',
-            label: 'The same in a terminal',
-            text: () => `trace ${commandLine(context.state).map(quoted).join(' ')}`,
+            label: 'The same in a terminal, in the folder of attic',
+            text: () => `make run-trace ARGS="${commandLine(context.state).map(quoted).join(' ')}"`,
         }),
     ]
 
+    const differs = (...keys) => keys.some((key) => context.state[key] !== paper[key])
+    const elements = (list) => list.map((f) => f.element)
+    const box = (...content) => el('div', { class: 'fields' }, ...content)
+    const folds = [
+        foldedFields(
+            'Mask, causal, window',
+            () => differs('mask', 'causal', 'window'),
+            box(el('div', { class: 'checks' }, ...elements(checkFields)), ...elements(windowFields)),
+        ),
+        foldedFields(
+            'Scale, softcap, bias, dropout',
+            () => differs('scale', 'temperature', 'softcap', 'bias', 'dropout'),
+            box(...elements(scoreFields)),
+        ),
+    ]
     const fields = [...scoreFields, ...checkFields, ...windowFields, ...sizeFields, ...copies]
 
     const look = el('p', { class: 'look muted' })
@@ -679,7 +735,8 @@ export function freeView(context) {
         'Reset',
     )
 
-    const tools = toolsView(context)
+    const tools = toolsView(context),
+        wrong = wrongView(context, places)
     const element = el(
         'article',
         { class: 'free' },
@@ -704,24 +761,10 @@ export function freeView(context) {
         el(
             'div',
             { class: 'settings' },
-            ...[
-                ['Sizes', sizeFields],
-                ['Which keys are read', windowFields, checkFields],
-                ['Scores and weights', scoreFields],
-            ].map(([title, fields, checks]) =>
-                el(
-                    'section',
-                    {},
-                    el('h2', { class: 'unseen' }, title),
-                    el(
-                        'div',
-                        { class: 'fields' },
-                        checks && el('div', { class: 'checks' }, ...checks.map((f) => f.element)),
-                        ...fields.map((f) => f.element),
-                    ),
-                ),
-            ),
+            el('section', {}, el('h2', { class: 'unseen' }, 'Sizes'), box(...elements(sizeFields))),
+            ...elements(folds),
         ),
+        wrong.element,
         positions,
         strip.element,
         flowFrame,
@@ -733,13 +776,15 @@ export function freeView(context) {
             'section',
             { class: 'kept' },
             el('h2', {}, 'Keep it'),
-            ...copies.map((f) => f.element),
+            ...elements(copies),
         ),
     )
 
     function update() {
-        for (const { column, off } of ordered) {
-            const hidden = Boolean(off && off(context.trace))
+        const gradients = wrong.find() // the first one is shown, also where its step is off
+        for (const { column, off, bottom } of ordered) {
+            const isFirst = gradients.length > 0 && bottom === gradients[0]
+            const hidden = Boolean(off && off(context.trace)) && !isFirst
             if (column.hidden !== hidden) column.hidden = hidden
         }
         const off = offText(context.trace),
@@ -748,9 +793,10 @@ export function freeView(context) {
         if (positions.textContent !== where) positions.textContent = where
         if (!context.trace.at[chosen]) chosen = 'Q'
         for (const view of views) view.update()
+        wrong.update(gradients)
         lossText.textContent = `loss = \u03a3 dO O = ${numberText(context.trace.loss)}`
         updatePreset()
-        for (const f of fields) f.update()
+        for (const f of [...fields, ...folds]) f.update()
         undo.disabled = !context.canUndo
         redo.disabled = !context.canRedo
         editor.update()

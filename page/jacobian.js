@@ -1,5 +1,5 @@
 /* jacobian.js -- dS of one row, with the whole Jacobian and with delta alone. */
-import { cellHtml, cellOptions, decimals, matrixHtml, shown } from './matrix.js'
+import { cellHtml, cellOptions, cellParts, decimals, matrixHtml } from './matrix.js'
 import { el } from './dom.js'
 
 /* J of row i beside dP, and J dP beside P (dP - delta), once `revealed()`. */
@@ -26,15 +26,18 @@ export function jacobianView(context, { revealed, hidden }) {
 
 function productHtml(at, jacobian, i) {
     const product = jacobian.times_dP.map((x) => [x])
-    const digits = decimals([...product, at.dS.values[i]])
+    const all = [...product, at.dS.values[i]]
+    const options = { ...cellOptions(at.dS.values), digits: decimals(all) }
     const names = ['dP', 'J dP', 'P (dP \u2212 delta)']
-    let html = '<table class="product"><thead><tr><td></td>'
+    let html = `<figure class="matrix"><figcaption><b>dS</b> <span>of q${i}, computed in two ways`
+        + '</span></figcaption><div class="scroll"><table class="product"><thead><tr><td></td>'
     html += names.map((name) => `<th scope="col">${name}</th>`).join('') + '</tr></thead><tbody>'
     for (let k = 0; k < product.length; k++) {
         html += `<tr><th scope="row">k${k}</th>`
         html += cellHtml('dP', i, k, at.dP.values[i][k], cellOptions(at.dP.values))
-        html += `<td class="plain">${shown(product[k][0], digits)}</td>`
+        const { attributes, text } = cellParts('dS', i, k, product[k][0], options)
+        html += `<td class="plain ${attributes.class}">${text}</td>`
         html += cellHtml('dS', i, k, at.dS.values[i][k], cellOptions(at.dS.values)) + '</tr>'
     }
-    return html + '</tbody></table>'
+    return html + '</tbody></table></div></figure>'
 }

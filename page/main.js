@@ -9,8 +9,7 @@
  *                       undo step ({undo: false}: none, while a slider moves).  What the library
  *                       refuses is not taken: the message is returned ('' if all is well)
  *     numerical()       the trace with numerical values, computed when it is first asked for
- *     cell(where)       engine.cell of the state that is shown, whatever was traced since; `said`
- *                       is its text in the words of the page
+ *     cell(where, shown)  engine.cell of the state that is shown, whatever was traced since
  *     say(text)         is read out by a screen reader, throttled
  *     undo(), redo()    of the states of the free view; canUndo, canRedo */
 import { openEngine } from './engine.js'
@@ -86,9 +85,9 @@ function makeContext(engine, shown) {
             if (!numerical) numerical = context.engine.trace(context.state)
             return numerical
         },
-        cell({ name, row, column }) {
+        cell({ name, row, column }, shown) {
             if (traced !== context.state) context.engine.trace(context.state, { quick: true })
-            return context.engine.cell(name, row, column)
+            return context.engine.cell(name, row, column, shown)
         },
         say: makeSay(),
         undo: () => step(past, future),
@@ -221,7 +220,7 @@ async function start() {
         const message = context.set(tours[state.view] ? inTour(state) : state)
         if (message) context.set(paper)
         const reason = message.replace(/\.$/, '')
-        showProblem(problem || (message && `The numbers of this link do not fit: ${reason}.`))
+        showProblem(problem || (message && `This link does not fit: ${reason}.`))
         shown(before)
     }
 

@@ -9,7 +9,7 @@ import { el, escapeHtml } from './dom.js'
 
 /* ------------------------------------------------------------------ numbers ------------------- */
 
-const minus = (text) => text.replace('-', '\u2212')
+const minus = (text) => text.replaceAll('-', '\u2212').replaceAll('\u2212inf', '\u2212\u221e')
 
 /* How many decimals show every number exactly, rounding of doubles apart; at most 4. */
 export function decimals(values) {
@@ -344,6 +344,14 @@ const keyOf = (cell) => `${cell.dataset.name} ${cell.dataset.row} ${cell.dataset
 const select = ({ name, row, column }) =>
     `td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`
 
+/* The matrices that are on the screen, or a button away on a narrow one. */
+function namesIn(root) {
+    const names = new Set()
+    for (const table of root.querySelectorAll('table:not([hidden] *)'))
+        for (const cell of table.querySelectorAll('td[data-name]')) names.add(cell.dataset.name)
+    return [...names]
+}
+
 /* Once for the page: what happens where somebody points at a cell.  `line` shows the arithmetic.
  * Returns {update(), clear()}: for when the numbers have changed, and when the view has. */
 export function pointing(context, root, line) {
@@ -364,8 +372,11 @@ export function pointing(context, root, line) {
         lit = []
         const cell = current && root.querySelector(select(current))
         const known = cell && cell.dataset.value !== undefined && context.engine
-        const { text, from } = known ? context.cell(current) : { text: '', from: [] }
-        line.textContent = line.dataset.text = text
+        const { text, from } = known
+            ? context.cell(current, namesIn(root))
+            : { text: '', from: [] }
+        line.dataset.text = text
+        line.textContent = minus(text)
         line.classList.toggle('pinned', pinned && text !== '')
         if (!known) return
         mark(current, ...(pinned ? ['pointed', 'pinned'] : ['pointed']))

@@ -11,10 +11,13 @@ const anElement = new RegExp(
 )
 const anOption = new RegExp(`^--(\\w+) must be (.*)from ${number} to ${number}(?:,.*)?$`)
 
+const aMistake = /^there is no mistake "(.*?)"(?:; the nearest is "(.*)")?; examples\/.*$/
+
 /* The forms that can happen here are translated; all others stay as they are. */
 export function plainMessage(message) {
     const element = anElement.exec(message),
-        option = anOption.exec(message)
+        option = anOption.exec(message),
+        mistake = aMistake.exec(message)
     if (element) {
         const [, name, row, column, low, high] = element
         const letters = axes(name)
@@ -26,6 +29,14 @@ export function plainMessage(message) {
     if (option) {
         const [, name, kind, low, high] = option
         return `The ${name} must be ${kind}from ${written(low)} to ${written(high)}.`
+    }
+    if (mistake) {
+        const [, name, nearest] = mistake
+        return (
+            `there is no mistake \u201c${name}\u201d`
+            + `${nearest ? `, the nearest is \u201c${nearest}\u201d` : ''}; `
+            + '\u201cBreak the backward\u201d lists them all.'
+        )
     }
     return message
 }

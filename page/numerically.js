@@ -76,18 +76,21 @@ function drawMicroscope(f, h, formula, name, quick) {
     const low = Math.min(...own),
         high = Math.max(...own)
     const x = linear(-reach * h, reach * h, left, right)
-    const y = linear(low, high, bottom, top)
-    const line = (slope, through, kind) =>
+    /* At least two steps of rounding: a loss that is everywhere the same is not all of the picture.
+     * Lines are drawn by their slope: added to the loss it would be rounded as the loss is. */
+    const span = Math.max(high - low, 2 * spacing(high)),
+        scale = (bottom - top) / span
+    const y = (loss) => (top + bottom) / 2 - scale * (loss - low - (high - low) / 2)
+    const line = (slope, middle, kind) =>
         svg('path', {
             class: kind,
-            d: path([-reach * h, reach * h].map((to) => [x(to), y(through + slope * to)])),
+            d: path([-reach * h, reach * h].map((to) => [x(to), middle - scale * slope * to])),
         })
     const mark = (to, label) => [
         svg('line', { class: 'drop', x1: x(to), x2: x(to), y1: y(f(to)), y2: bottom + 14 }),
         svg('circle', { class: 'point', cx: x(to), cy: y(f(to)), r: 5 }),
         svg('text', { x: x(to), y: bottom + 30, 'text-anchor': 'middle' }, label),
     ]
-    const middle = (f(h) + f(-h)) / 2
     return svg(
         'svg',
         {
@@ -104,8 +107,8 @@ function drawMicroscope(f, h, formula, name, quick) {
             'g',
             { 'clip-path': 'url(#microscope)' },
             svg('path', { class: 'loss-curve', d: path(at.map((to, k) => [x(to), y(losses[k])])) }),
-            line(formula, f(0), 'tangent'),
-            line(twoPoints(f, h), middle, 'secant'),
+            line(formula, y(f(0)), 'tangent'),
+            line(twoPoints(f, h), (y(f(h)) + y(f(-h))) / 2, 'secant'),
         ),
         svg('line', { class: 'axis', x1: left, x2: right, y1: bottom + 14, y2: bottom + 14 }),
         svg('text', { x: left, y: 14 }, 'loss'),
@@ -193,10 +196,12 @@ function remark(errors, h, state, name, formula, steps) {
         )
     }
     if (h < best.h / 10)
-        return (
-            'The error here is rounding: both losses are rounded to a double, and they lie ' +
-            `only ${steps} doubles apart. What that leaves of the difference is divided by 2h.`
-        )
+        return steps === 0
+            ? 'The error here is rounding: with the 16 digits of a loss both are the same ' +
+                  'number, so the slope is 0.'
+            : 'The error here is rounding: a loss has only 16 digits. Between the two lie ' +
+                  `${steps} of the smallest steps that a computer\u2019s number of this size can ` +
+                  'take; what is rounded off is divided by 2h, too.'
     return 'Near this h the two errors are equally small: two points get no better.'
 }
 
@@ -329,6 +334,7 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
         el(
             'div',
             {},
+            el('p', { class: 'muted' }, 'The number that is moved:'),
             pick.choices,
             pick.cells,
             sentence,
@@ -453,13 +459,13 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
     }
 
     five.textContent =
-        '2 points: the slope of the line through x \u2212 h and x + h. 5 points: 4/3 of that ' +
-        'slope minus 1/3 of the same slope with 2h.'
+        '2 points: the slope of the line through x\u00a0\u2212\u00a0h and x\u00a0+\u00a0h. ' +
+        '5\u00a0points: 4/3 of that slope minus 1/3 of the same slope with 2h.'
     why.textContent =
         'The error of two points is about h\u00b2/6 times the third derivative of the loss. ' +
         'The same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of ' +
         'the second cancels it, and what is left falls as h\u2074. Then h may be larger, and ' +
-        'rounding, about 10\u207b\u00b9\u2076 of the loss divided by h, is smaller. The trace ' +
-        'takes five points, and halves h until the slope stops changing.'
+        'rounding, about 10\u207b\u00b9\u2076 of the loss divided by h, is smaller. The ' +
+        'numerical values of this page have five points; h is halved until they stop changing.'
     return { element, update }
 }

@@ -33,11 +33,25 @@ static bool is_element(const int dim[3], int row, int column)
     return row >= 0 && row < dim[1] && column >= 0 && column < dim[2];
 }
 
-/* How an element of the last trace comes about; J is the Jacobian of the row that is looked at. */
-static bool work_out(const char *name, int row, int column, arithmetic *w)
+/* Is this one of the words of a text, between spaces? */
+static bool is_word_of(const char *text, const char *word)
 {
+    const size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += n)
+        if ((at == text || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+/* How an element of the last trace comes about, of the matrices that are shown, "P dP delta"; ""
+ * is all.  J is the Jacobian of the row that is looked at. */
+static bool work_out(const char *name, int row, int column, const char *shown, arithmetic *w)
+{
+    bool is_shown[STEPS_COUNT];
     arithmetic_style style = trace_style(&t);
     style.plain = true;
+    for (int what = 0; what < STEPS_COUNT; what++)
+        is_shown[what] = is_word_of(shown, steps_texts[what].name);
+    if (*shown) style.shown = is_shown;
     if (!t.a) return false;
     if (strcmp(name, "J") == 0) {
         if (!is_element((int[]){1, t.a->p.N, t.a->p.N}, row, column)) return false;
@@ -54,11 +68,12 @@ static bool work_out(const char *name, int row, int column, arithmetic *w)
 }
 
 /* The same as JSON: its text, what surprises in it, and the elements that it is computed from. */
-PAGE_EXPORT(page_cell) void page_cell(const char *name, int row, int column);
-void page_cell(const char *name, int row, int column)
+PAGE_EXPORT(page_cell)
+void page_cell(const char *name, int row, int column, const char *shown);
+void page_cell(const char *name, int row, int column, const char *shown)
 {
     static arithmetic w;
-    if (!work_out(name, row, column, &w)) {
+    if (!work_out(name, row, column, shown, &w)) {
         fprintf(stderr, "there is no %s[%d,%d]\n", name, row, column);
         return;
     }

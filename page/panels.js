@@ -34,20 +34,7 @@ export function toolsView(context) {
         ),
     )
     const bar = el('div', { class: 'buttons' }, ...buttons)
-    const right = el(
-        'button',
-        { type: 'button', onclick: () => context.change({ mistake: '' }) },
-        'Make it right',
-    )
-    const text = el('span')
-    const wrong = el('p', { class: 'wrong-backward', hidden: true }, text, right)
-    const element = el(
-        'section',
-        { class: 'tools' },
-        wrong,
-        bar,
-        place,
-    )
+    const element = el('section', { class: 'tools' }, bar, place)
 
     function show(k) {
         open = k
@@ -55,15 +42,9 @@ export function toolsView(context) {
         if (k >= 0) views[k] ||= tools[k].make(context)
         place.replaceChildren(...(k >= 0 ? [views[k].element] : []))
         place.classList.toggle('open', k >= 0)
-        update()
+        views[open]?.update()
         if (k >= 0) bar.scrollIntoView({ block: 'start' })
     }
 
-    function update() {
-        const { mistake } = context.state
-        wrong.hidden = !mistake
-        text.textContent = `The backward makes a mistake, \u201c${mistake}\u201d. `
-        views[open]?.update()
-    }
-    return { element, update }
+    return { element, update: () => views[open]?.update() }
 }

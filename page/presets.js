@@ -69,7 +69,8 @@ export const presets = [
     },
     {
         name: 'Eight by eight, everything on',
-        look: 'The same formulas; the row sums of dS are still 0.',
+        look: 'The same formulas; the row sums of dS are still 0. A mask, causal and a window: keep '
+            + 'says which keys are left.',
         changes: {
             Q: numbers(8, 8, 1),
             K: numbers(8, 8, 3),
@@ -81,6 +82,10 @@ export const presets = [
             softcap: 3,
             dropout: 0.1,
             causal: true,
+            window: '6',
+            mask: Array.from({ length: 8 }, (_, i) =>
+                Array.from({ length: 8 }, (_, j) => (j === 1 && i > 3 ? '0' : '1')),
+            ),
             i: 5,
             j: 2,
         },

@@ -1,7 +1,7 @@
 /* screens.js -- the screens of both tours: ideas, what is shown, and questions; see tour.js.
  *
  * Every number in a text is taken from the trace.  A screen has at most about 70 words. */
-import { numberText } from './dom.js'
+import { formulaHtml, numberText } from './dom.js'
 
 /* One element, as a sentence writes it. */
 const at = (t, name, row, column) => numberText(t.at[name].values[row][column])
@@ -24,6 +24,7 @@ export const mainTour = {
     view: 'tour',
     name: 'Tour',
     names: { A: 'P', dA: 'dP', R: 'S', dR: 'dS' },
+    short: true,
     next: { view: 'options', text: 'Continue: the options' },
     end:
         'Next: <a href="#view=options" data-view="options">the options</a>, six more screens: '
@@ -62,12 +63,12 @@ export const mainTour = {
             title: 'S: the scores',
             tensor: 'R',
             as: 'S',
-            strip: ['R'],
+            strip: ['S'],
             text: (t) =>
                 'A row for each query, a column for each key. The numbers of K are logarithms, '
                 + `${at(t, 'K', 0, 0)} = ln 7 and so on: the softmax will make round numbers of `
-                + 'them. The strip below has optional steps between R and S; they are off here, '
-                + 'so S is R.',
+                + 'them. Steps 2 to 5 of the strip below are optional, and off here: the scores '
+                + 'pass them unchanged.',
             figure: ['Q', 'K', '\u2192', { name: 'S', hideAll: false }],
             asks: [
                 {
@@ -102,8 +103,8 @@ export const mainTour = {
                         + `${['more', 'less']
                             [k]} than 1.`,
                     because: () =>
-                        'exp(S + 1) is e exp(S): the factor e stands in every term and in the '
-                        + 'sum, and cancels. Only differences between scores count.',
+                        'exp(S + 1) is e\u00a0\u00b7\u00a0exp(S): the factor e stands in every '
+                        + 'term and in the sum, and cancels. Only differences between scores count.',
                 },
                 {
                     kind: 'number',
@@ -122,7 +123,7 @@ export const mainTour = {
         {
             title: 'O: a mixture of values',
             tensor: 'O',
-            strip: ['O', 'A'],
+            strip: ['O'],
             text: () =>
                 'The weights are P: positive numbers that sum to 1, the proportions of a mixture.',
             figure: ['P', 'V', '\u2192', { name: 'O', hideAll: false }],
@@ -152,13 +153,15 @@ export const mainTour = {
         {
             title: 'L: the loss, and where the backward begins',
             tensor: 'dO',
-            formula: 'L = sum of dO times O, element by element',
+            formula: 'L = sum_id dO_id O_id',
             strip: [],
+            own: true,
             text: (t) =>
-                'It comes from whatever computes the loss L, the one number that training lowers. '
-                + `Here dO is given, and L is ${numberText(t.loss)}. From here on, a d before a `
-                + 'name, as in dP, means: how L changes with each element of P. (d0, with the '
-                + 'digit 0, is a column.)',
+                'dO says how the loss L, the one number that training lowers, changes with each '
+                + 'element of O. It comes from whatever computes L, and is called the upstream '
+                + `gradient (cotangent). Here it is given, and L is ${numberText(t.loss)}. From `
+                + 'here on, a d before a name, as in dP, means: how L changes with each element '
+                + 'of P. (d0, with the digit 0, is a column.)',
             figure: ['O', 'dO'],
             asks: [
                 {
@@ -170,7 +173,7 @@ export const mainTour = {
                         `To ${['rise', 'fall', 'stay'][k]}, it would need a dO[q1,d0] that is `
                         + `${['positive', 'negative', '0'][k]}.`,
                     because: (t) =>
-                        `dO[q1,d0] is ${at(t, 'dO', 1, 0)}: the loss does not depend on it.`,
+                        `dO[q1,d0] is ${at(t, 'dO', 1, 0)}: the loss does not depend on O[q1,d0].`,
                 },
                 {
                     kind: 'number',
@@ -180,6 +183,14 @@ export const mainTour = {
                     value: (t) => 0.1 * t.at.dO.values[0][1],
                     text: () =>
                         'Now another cell: O[q0,d1] rises by 0.1. By how much does the loss rise?',
+                    usual: (t) => [
+                        {
+                            value: t.at.dO.values[0][1],
+                            text:
+                                `${at(t, 'dO', 0, 1)} is dO[q0,d1], the change for each 1 that O `
+                                + 'rises; here it rises by 0.1 only.',
+                        },
+                    ],
                     worked: (t) =>
                         `dO[q0,d1] times 0.1 = ${at(t, 'dO', 0, 1)} \u00b7 0.1 = `
                         + numberText(0.1 * t.at.dO.values[0][1]),
@@ -212,7 +223,7 @@ export const mainTour = {
             title: 'dP: reading more of one value',
             tensor: 'dA',
             as: 'dP',
-            strip: ['dP', 'dA'],
+            strip: ['dP'],
             text: () => 'Here P is moved alone: more of one value, and no less of the others.',
             why:
                 'P_ij stands in one output, O_i = sum_j P_ij V_j, with the factor V_j. If it rises '
@@ -257,7 +268,7 @@ export const mainTour = {
             why:
                 'P_j = e_j / Z with e_j = exp(S_j) and Z = sum_m e_m. By the quotient rule, '
                 + '\u2202P_j / \u2202S_k = (1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
-            figure: ['P'],
+            figure: ['P', '\n'],
             panel: 'jacobian',
             beside: true,
             asks: [
@@ -266,7 +277,7 @@ export const mainTour = {
                     hides: ['J'],
                     cell: cell('J', 0, 1),
                     text: () => 'S[q0,k1] rises a little. What does P[q0,k0] do?',
-                    options: () => ['it rises (+)', 'it falls (\u2212)', 'it stays'],
+                    options: () => loss,
                     right: () => 1,
                     then: (t, k) =>
                         k === 0
@@ -312,13 +323,20 @@ export const mainTour = {
                 {
                     kind: 'sign',
                     cell: cell('delta', 0, 0),
-                    lead: 'Leave the softmax aside, which allows no such move:',
+                    text: () =>
+                        'Suppose that all P of row q0 grow by 1 %, though a softmax cannot do '
+                        + 'that. Does the loss rise, fall or stay?',
                     then: (t, sign) =>
                         sign
                             ? 'To fall, it would need negative dP that outweigh the others.'
                             : 'To stay, it would need dP of both signs that cancel.',
                 },
-                { kind: 'number', cell: cell('delta', 0, 0) },
+                {
+                    kind: 'number',
+                    cell: cell('delta', 0, 0),
+                    text: () =>
+                        'And how large is delta[q0]? Two digits after the point are enough.',
+                },
             ],
         },
         {
@@ -352,7 +370,7 @@ export const mainTour = {
         {
             title: 'dQ: the gradient of the queries',
             tensor: 'dQ',
-            strip: ['dQ', 'dR', 'dX', 'dU'],
+            strip: ['dQ'],
             text: () =>
                 'Training moves Q against dQ: away from keys with positive dS, and towards those '
                 + 'with negative dS.',
@@ -490,7 +508,7 @@ export const optionsTour = {
                 + `${t.sizes.D}, and 1/\u221a${t.sizes.D} = `
                 + `${(1 / Math.sqrt(t.sizes.D)).toFixed(2)}; ${numberText(t.options.c)} here, for `
                 + 'round numbers: K is twice that of the tour, so P stays the same.',
-            figure: ['R', '\u2192', 'X', 'dX', '\u2192', 'dR'],
+            figure: ['R', '\u2192', 'X', '\n', 'dX', '\u2192', 'dR'],
             asks: [
                 { kind: 'sign', cell: cell('dR', 0, 2) },
                 { kind: 'number', cell: cell('dR', 0, 2) },
@@ -502,12 +520,19 @@ export const optionsTour = {
             forward: ['U'],
             strip: ['U', 'dX'],
             state: { softcap: 2 },
+            own: true,
             text: (t) =>
                 'U bends the scores so that they never reach the cap, here '
-                + `${numberText(t.options.softcap)}. A small score passes nearly unchanged.`,
-            figure: ['X', '\u2192', 'U', 'dU', '\u2192', 'dX'],
+                + `${numberText(t.options.softcap)}. A small score passes nearly unchanged. `
+                + formulaHtml(t.at.dX.sentence),
+            figure: ['X', '\u2192', 'U', '\n', 'dU', '\u2192', 'dX'],
             asks: [
-                { kind: 'sign', cell: cell('dX', 0, 2) },
+                {
+                    kind: 'sign',
+                    cell: cell('dX', 0, 2),
+                    because: (t) =>
+                        `Here X is ${at(t, 'X', 0, 2)}, so dX is dU: ${at(t, 'dU', 0, 2)}.`,
+                },
                 {
                     kind: 'number',
                     cell: cell('dX', 0, 0),
@@ -545,9 +570,9 @@ export const optionsTour = {
             text: (t) =>
                 'Query 0 may not attend to key 1: keep is 0 there. Where keep is 0, S is '
                 + '\u2212\u221e, so exp gives 0, and the softmax runs over the other two. '
-                + `dO \u00b7 V is ${unmasked(t)} there; it is not computed, as P = 0 erases it. `
+                + `dO\u00a0\u00b7\u00a0V is ${unmasked(t)} there; it is not computed, as P = 0 erases it. `
                 + 'The backward needs no step of its own.',
-            figure: ['keep', 'S', 'P', 'dP', 'delta', '\u2192', 'dS'],
+            figure: ['keep', 'S', 'P', '\n', 'dP', 'delta', '\u2192', 'dS'],
             asks: [
                 {
                     kind: 'sign',
@@ -575,8 +600,21 @@ export const optionsTour = {
                 'Weights are dropped by chance, with probability '
                 + `${numberText(t.options.dropout)}; the others are multiplied by `
                 + `${numberText(1 / (1 - t.options.dropout))}. Key 1 of `
-                + 'query 0 was dropped: it reaches no output.',
-            figure: ['z', 'P', 'dP', 'delta', '\u2192', 'dS'],
+                + 'query 0 was dropped: its value does not reach output 0.',
+            figure: [
+                'z',
+                'P',
+                '\u2192',
+                'A',
+                '\n',
+                'dA',
+                '\u2192',
+                'dP',
+                '\n',
+                'delta',
+                '\u2192',
+                'dS',
+            ],
             asks: [
                 {
                     kind: 'sign',
@@ -605,7 +643,7 @@ export const optionsTour = {
                 + 'softmax of no key would be 0/0, and one NaN in an output makes the loss of the '
                 + 'whole '
                 + 'batch NaN.',
-            figure: ['keep', 'P', 'O', 'dO', 'dV', 'dS', 'dQ'],
+            figure: ['keep', 'P', 'O', '\n', 'dO', 'dV', 'dS', 'dQ'],
             asks: [
                 {
                     kind: 'choice',
@@ -633,3 +671,7 @@ export const optionsTour = {
         },
     ],
 }
+
+/* A step that one tour does not show, its strip finds in the other. */
+mainTour.other = optionsTour
+optionsTour.other = mainTour

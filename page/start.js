@@ -10,6 +10,7 @@ import {
     dot,
     markAsked,
     ownFormula,
+    screenOf,
     screenState,
     signOf,
 } from './tour.js'
@@ -123,6 +124,7 @@ export function startView(context) {
             goOn()
             if (moves) onward.focus()
             update()
+            onward.scrollIntoView({ block: 'nearest' })
             for (const cell of rows.querySelectorAll('td[data-name="dS"]'))
                 cell.classList.add('new')
         },
@@ -134,19 +136,9 @@ export function startView(context) {
     }
     if (revealed) goOn()
     const strip = stripView(context, {
-        go(tensor) {
-            const tour = [mainTour, optionsTour].find((t) =>
-                t.screens.some((s) => s.strip.includes(tensor)),
-            )
-            context.change(
-                screenState(
-                    tour,
-                    tour.screens.findIndex((s) => s.strip.includes(tensor)),
-                ),
-                { undo: false },
-            )
-        },
+        go: (tensor) => context.change(screenOf([mainTour, optionsTour], tensor), { undo: false }),
         here: () => '',
+        short: true,
     })
     const text = el('p', { class: 'text' }, idea)
     const element = el(

@@ -1,7 +1,9 @@
 /* strip.js -- the eight steps in a row, forward from left to right, the backward mirrored under it.
  *
  * `go(tensor)` is called when somebody chooses a step, `here()` says which tensor is shown now.
- * Arrow keys work while the focus is on the strip. */
+ * short: true is for the paper example, whose optional steps are off: each of them has a button
+ * "off" that leads to its screen, in place of letters that were not explained yet.  Arrow keys work
+ * while the focus is on the strip. */
 import { el } from './dom.js'
 
 /* What each step computes, forward and backward; the mask computes nothing of its own. */
@@ -16,6 +18,17 @@ export const steps = [
     { step: 8, name: 'values', forward: ['O'], backward: ['dV', 'dA'] },
 ]
 
+/* The same where the optional steps are off: the one letter of each quantity. */
+const shortSteps = {
+    1: { forward: ['S'], backward: ['dQ', 'dK'] },
+    2: { off: 'X' },
+    3: { off: 'U' },
+    4: { off: 'dbias' },
+    5: { off: 'keep' },
+    7: { off: 'A' },
+    8: { forward: ['O'], backward: ['dV', 'dP'] },
+}
+
 /* What holds while a step is off. */
 const off = {
     2: 'X = R',
@@ -24,29 +37,42 @@ const off = {
     5: 'every query attends to every key',
     7: 'A = P',
 }
+const shortOff = {
+    2: 'the scores stay as they are',
+    3: 'the scores stay as they are',
+    4: 'the scores stay as they are',
+    5: 'every query attends to every key',
+    7: 'P stays as it is',
+}
 
-/* leads(tensor): does the strip lead there? */
-export function stripView(context, { go, here, leads = () => true }) {
+export function stripView(context, { go, here, short = false }) {
     const buttons = []
+    const none = () => el('i', { 'aria-hidden': 'true' }, '\u2013')
     const button = (tensor, text, label) => {
         const b = el('button', {
             type: 'button',
             'data-go': tensor,
             'aria-label': label,
             tabindex: -1,
-            disabled: !leads(tensor),
             onclick: () => go(tensor),
         })
         b.append(text)
         buttons.push(b)
         return b
     }
-    const columns = steps.map(({ step, name, forward, backward }) => {
+    const shown = (s) => (short ? { ...s, ...shortSteps[s.step] } : s)
+    const columns = steps.map(shown).map(({ step, name, forward, backward, off: leadsTo }) => {
         const column = el(
             'li',
             { 'data-step': step },
             el('span', { class: 'step' }, el('span', {}, `${step} `), el('span', {}, name)),
         )
+        if (leadsTo) {
+            const label = `step ${step}, ${name}: off`
+            column.append(el('span', { class: 'row forward' }, button(leadsTo, 'off', label)))
+            column.append(el('span', { class: 'row backward' }, none()))
+            return column
+        }
         column.append(
             el(
                 'span',
@@ -64,14 +90,14 @@ export function stripView(context, { go, here, leads = () => true }) {
                 { class: 'row backward' },
                 ...(backward.length
                     ? backward.map((t) => button(t, t, `step ${step}, ${name}, backward: ${t}`))
-                    : [el('i', { 'aria-hidden': 'true' }, '\u2013')]),
+                    : [none()]),
             ),
         )
         return column
     })
     const element = el(
         'nav',
-        { class: 'strip', 'aria-label': 'The eight steps' },
+        { class: short ? 'strip short' : 'strip', 'aria-label': 'The eight steps' },
         el('p', { class: 'direction', 'aria-hidden': 'true' }, 'forward \u2192'),
         el('ol', {}, ...columns),
         el('p', { class: 'direction', 'aria-hidden': 'true' }, '\u2190 backward'),
@@ -83,8 +109,7 @@ export function stripView(context, { go, here, leads = () => true }) {
         if (!from || !/^(Arrow|Home|End)/.test(event.key)) return
         event.preventDefault()
         const row = (b) => (b.parentElement.classList.contains('forward') ? 'forward' : 'backward')
-        const open = buttons.filter((b) => !b.disabled)
-        const same = open.filter((b) => row(b) === row(from)),
+        const same = buttons.filter((b) => row(b) === row(from)),
             at = same.indexOf(from)
         let to
         if (event.key === 'ArrowRight') to = same[at + 1]
@@ -93,7 +118,7 @@ export function stripView(context, { go, here, leads = () => true }) {
         else if (event.key === 'End') to = same[same.length - 1]
         else {
             const columnOf = (b) => columns.indexOf(b.closest('li'))
-            const other = open.filter((b) => row(b) !== row(from))
+            const other = buttons.filter((b) => row(b) !== row(from))
             other.sort(
                 (a, b) =>
                     Math.abs(columnOf(a) - columnOf(from)) - Math.abs(columnOf(b) - columnOf(from)),
@@ -117,11 +142,12 @@ export function stripView(context, { go, here, leads = () => true }) {
         }
         for (const s of context.trace?.steps || []) {
             const column = columns[s.step - 1]
-            column.classList.toggle('off', !s.on)
-            column.title = s.on ? '' : `${s.name}: off, ${off[s.step]}`
+            const on = short ? !shortOff[s.step] : s.on // a scale of 1 is on in the trace
+            column.classList.toggle('off', !on)
+            column.title = on ? '' : `${s.name}: off, ${(short ? shortOff : off)[s.step]}`
         }
         if (!element.contains(document.activeElement))
-            rove(buttons.find((b) => b.dataset.go === now) || buttons.find((b) => !b.disabled))
+            rove(buttons.find((b) => b.dataset.go === now) || buttons[0])
     }
     return { element, update }
 }

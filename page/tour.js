@@ -7,6 +7,7 @@
  *     as        the name that its cells have here, "S" where it is equal to R
  *     forward   the tensors whose formulas are shown above it
  *     formula   another formula; false: none
+ *     own       true: the text is all there is, without the sentence of the library before it
  *     why       where the formula comes from, in one line
  *     state     what differs from the paper example
  *     text      (trace) -> HTML of the idea
@@ -18,9 +19,11 @@
  * it, or which mistake computes it.  What is answered stays so until the page is closed.
  *
  * Where optional steps are off, a matrix has several names; `names` of a tour says which one its
- * texts use: { R: 'S' }. */
+ * texts use: { R: 'S' }.  short: true is a tour in which the optional steps are off: its strip has
+ * no letters for them.  `other` is the tour that shows the steps which this one does not. */
 import { axes, cellOptions, matrixView, shortName } from './matrix.js'
 import { el, escapeHtml, formulaHtml, numberText, readNumber } from './dom.js'
+import { inNames } from './broken.js'
 import { paper } from './state.js'
 import { panels } from './panels.js'
 import { stripView } from './strip.js'
@@ -155,14 +158,11 @@ function signQuestion(context, { screen, ask, tour }, done, before) {
             : shortName(of || name, row, column, context.trace)
               + (of ? ` = ${numberText(context.trace.at[of].values[row][column])}` : '')
     const signs = [1, -1, 0]
-    const question = tensor.question.replace(/ \([-+0]\)/g, '')
-    const asked = ask.lead
-        ? `${ask.lead} ${question[0].toLowerCase()}${question.slice(1)}`
-        : question
+    const question = escapeHtml(tensor.question.replace(/ \([-+0]\)/g, ''))
     return buttonsQuestion(
         context,
         {
-            text: `<b>${about}</b>: ${escapeHtml(asked)}`,
+            text: ask.text ? ask.text(context.trace) : `<b>${about}</b>: ${question}`,
             options: signs.map((s) => words[kind][s]),
             judge(k) {
                 const good = signs[k] === right
@@ -291,7 +291,7 @@ function numberQuestion(context, { screen, ask, tour }, done, before) {
         if (mistake)
             return (
                 `${said} comes from the mistake \u201c${mistake.name}\u201d: `
-                + `${formulaHtml(mistake.sentence)} Try again.`
+                + `${formulaHtml(inNames(mistake.sentence, tour.names))} Try again.`
             )
         const formula = texts ? renamed(ownFormula(texts), tour.names) : screen.formula
         return (
@@ -363,8 +363,13 @@ export function screenView(context, tour, number, onward, ended) {
 
     const figure = el('div', { class: 'figure' }),
         wide = el('div', { class: 'wide' })
-    let sign = null // between two matrices: it stays with the second
+    let sign = null, // between two matrices: it stays with the second
+        block = figure
     for (const item of screen.figure) {
+        if (item === '\n') {
+            figure.append((block = el('div', { class: 'figure' })))
+            continue
+        }
         if (typeof item === 'string' && !context.trace.at[item]) {
             sign = el('span', { class: 'between', 'aria-hidden': 'true' }, item)
             continue
@@ -375,13 +380,14 @@ export function screenView(context, tour, number, onward, ended) {
             hidden: hiddenIn(name, options.hideAll !== false),
         })
         views.push(view)
-        figure.append(sign ? el('div', { class: 'pair' }, sign, view.element) : view.element)
+        block.append(sign ? el('div', { class: 'pair' }, sign, view.element) : view.element)
         sign = null
     }
     if (screen.panel) {
         const view = panels[screen.panel](looking, {
             hidden: (name) => hiddenIn(name, true),
             revealed: () => open.size === 0,
+            names: tour.names,
         })
         views.push(view)
         if (screen.beside) figure.append(view.element)
@@ -403,6 +409,7 @@ export function screenView(context, tour, number, onward, ended) {
             close(goesOn)
             if (ask.sets) context.change(ask.sets, { undo: false })
             else update()
+            if (open.size === 0) onward.scrollIntoView({ block: 'nearest' })
         }
         const question = makers[ask.kind](context, { screen, ask, tour }, done, before)
         questions.append(question)
@@ -420,15 +427,25 @@ export function screenView(context, tour, number, onward, ended) {
     }
     for (const name of screen.forward || []) line('formula', own(context.trace.at[name].formula))
     if (screen.formula !== false) line('formula', own(screen.formula || ownFormula(about)))
-    line('text', (about ? own(about.sentence) + ' ' : '') + screen.text(context.trace))
+    const before = about && !screen.own ? own(about.sentence) + ' ' : ''
+    line('text', before + screen.text(context.trace))
     if (screen.why) line('why', formulaHtml(screen.why))
 
-    const side = el('div', { class: 'side' }, idea, questions)
+    const changed = el(
+        'p',
+        { class: 'muted', hidden: true },
+        'The matrices show the numbers after the steps down; the text speaks of those before.',
+    )
+    const given = screenState(tour, number)
+    const isChanged = () =>
+        ['Q', 'K', 'dO'].some((name) => String(context.state[name]) !== String(given[name]))
+    const side = el('div', { class: 'side' }, changed, idea, questions)
     side.append(onward)
     const element = el('div', { class: 'screen-body' }, side, figure, wide)
     function update() {
         const cell = cellNow()
         if (cell && axes(cell[0]) === 'qk') looked = { i: cell[1], j: cell[2] }
+        changed.hidden = !isChanged()
         for (const view of views) view.update()
         markAsked(figure, cell)
     }
@@ -445,6 +462,13 @@ export function screenState(tour, number) {
     return { ...paper, ...tour.screens[screen].state, view: tour.view, screen }
 }
 
+/* The state of the first screen that a step of the strip leads to. */
+export function screenOf(tours, tensor) {
+    const shows = (s) => s.strip.includes(tensor)
+    const tour = tours.find((t) => t.screens.some(shows))
+    return screenState(tour, tour.screens.findIndex(shows))
+}
+
 export function tourView(context, tour) {
     const count = tour.screens.length
     const where = el('p', { class: 'where' })
@@ -459,9 +483,9 @@ export function tourView(context, tour) {
     const links = el('p', { class: 'links', hidden: true })
     links.innerHTML = tour.end
     const strip = stripView(context, {
-        go: (tensor) => go(tour.screens.findIndex((s) => s.strip.includes(tensor))),
+        go: (tensor) => context.change(screenOf([tour, tour.other], tensor), { undo: false }),
         here: () => tour.screens[at()].strip[0],
-        leads: (tensor) => tour.screens.some((s) => s.strip.includes(tensor)),
+        short: tour.short,
     })
     const element = el('article', { class: 'screen' }, where, title, body, links, strip.element)
     let built = -1,

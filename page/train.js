@@ -41,8 +41,12 @@ function drawLoss(history, at) {
             svg('text', { x: x(step), y: bottom + 18, 'text-anchor': 'middle' }, String(step)),
         )
     parts.push(
-        svg('text', { x: left + 8, y: top + 4 }, 'loss'),
-        svg('text', { x: right, y: bottom - 6, 'text-anchor': 'end' }, 'steps'),
+        svg('text', { class: 'axis-name', x: left + 8, y: top + 4 }, 'loss'),
+        svg(
+            'text',
+            { class: 'axis-name', x: right, y: bottom - 6, 'text-anchor': 'end' },
+            'steps',
+        ),
     )
     const points = history.slice(1).map((h, k) => [x(k + 1), y(Math.min(h.loss, 3))])
     if (points.length) parts.push(svg('path', { class: 'loss-curve', d: path(points) }))
@@ -146,6 +150,20 @@ function drawWeights(name, look, values, cell) {
     )
 }
 
+/* In how many rows the framed letter has the largest P, or a negative dS. */
+const mirrorOf = (values, i) => values[i * size + size - 1 - i]
+const rows = Array.from({ length: letters }, (_, r) => letters + r)
+export const framesLargest = (P) =>
+    rows.filter((i) => P.slice(i * size, i * size + i + 1).every((x) => x <= mirrorOf(P, i))).length
+export const framesNegative = (dS) => rows.filter((i) => mirrorOf(dS, i) < 0).length
+
+/* The first steps at which most frames stand out, {P, dS}; -1: not yet. */
+export const most = letters - 1
+export const firstSteps = (history) => ({
+    P: history.findIndex(({ look }) => framesLargest(look.P) >= most),
+    dS: history.findIndex(({ look }) => framesNegative(look.dS) >= most),
+})
+
 /* The slider shows the square root of the step: half of it is the first quarter of the training, in
  * which P and dS change most. */
 export const stepAt = (place) => Math.round(steps * place ** 2)
@@ -171,21 +189,22 @@ function openWorker(onMessage) {
 export function trainView(context) {
     const history = [] // after each step: {loss, right, look}
     let worker = null,
+        opened = null, // the seed of the model
         running = false,
         at = 0,
         following = true,
         frame = 0,
-        most = 0
+        largest = 0
 
     const go = el('button', { type: 'button', class: 'main', onclick: toggle }, 'Train')
-    const reset = el('button', { type: 'button', onclick: open }, 'Reset')
+    const reset = el('button', { type: 'button', onclick: choose }, 'Reset')
     const seed = el('input', {
         type: 'number',
         min: 0,
         max: 999999,
         step: 1,
         value: 1,
-        onchange: open,
+        onchange: choose,
     })
     const where = el('p', { class: 'where-now', role: 'status' })
     const curve = el('div')
@@ -202,6 +221,7 @@ export function trainView(context) {
     const wrote = el('p', { class: 'wrote' })
     const P = el('div'),
         dS = el('div')
+    const counts = { P: el('p', { class: 'caption' }), dS: el('p', { class: 'caption' }) }
     const answer = el('p', { class: 'verdict', hidden: true })
     const message = el('p', { class: 'message', role: 'alert' })
     const input = el('input', {
@@ -223,8 +243,8 @@ export function trainView(context) {
         'div',
         { class: 'options', role: 'group', 'aria-label': 'Answers' },
         ...[
-            ['P', 'as large P'],
-            ['dS', 'as negative dS'],
+            ['P', 'the largest P'],
+            ['dS', 'a negative dS'],
         ].map(([name, text]) => el('button', { type: 'button', onclick: () => tell(name) }, text)),
     )
     const nudge = (by, text, said) =>
@@ -266,6 +286,7 @@ export function trainView(context) {
                     ' in percent: what each query reads',
                 ),
                 P,
+                counts.P,
                 el(
                     'p',
                     { class: 'map-name' },
@@ -273,17 +294,20 @@ export function trainView(context) {
                     ': how the loss of this word changes with each score',
                 ),
                 dS,
+                counts.dS,
                 el(
                     'p',
                     { class: 'caption' },
                     '\u2212: a higher score lowers the loss; +: it raises it. Framed: the ' +
-                        'letter to be written.',
+                        `letter to be written. \u201c|\u2192${example.at(-1)}\u201d is the query ` +
+                        `at \u201c|\u201d, which has to write \u201c${example.at(-1)}\u201d.`,
                 ),
                 el(
                     'p',
                     { class: 'ask' },
-                    'Where do all six frames stand out first: as large P, or as negative dS? ' +
-                        'Train, then go back with the slider.',
+                    `What comes first: ${most} of the ${letters} frames with the largest P of ` +
+                        `their row, or ${most} with a negative dS? Train, then go back with the ` +
+                        'slider.',
                 ),
                 options,
                 answer,
@@ -305,11 +329,23 @@ export function trainView(context) {
         ),
     )
 
-    function open() {
-        const number = Math.min(Math.max(0, Math.trunc(Number(seed.value)) || 0), 999999)
+    const inRange = (x) => Math.min(Math.max(0, Math.trunc(Number(x)) || 0), 999999)
+
+    /* The seed is a part of the link. */
+    function choose() {
+        const number = inRange(seed.value)
         seed.value = number
+        if (number === context.state.seed) open()
+        else context.change({ seed: number }, { undo: false })
+    }
+
+    function open() {
+        opened = context.state.seed
+        const number = inRange(opened)
+        seed.value = number
+        answer.hidden = true
         history.length = 0
-        at = most = 0
+        at = largest = 0
         following = true
         running = false
         message.textContent = written.textContent = ''
@@ -332,7 +368,7 @@ export function trainView(context) {
         } else if (data.step !== undefined) {
             if (!element.isConnected && running) toggle()
             history[data.step] = { ...history[data.step], ...data }
-            for (const x of data.look.dS) most = Math.max(most, Math.abs(x))
+            for (const x of data.look.dS) largest = Math.max(largest, Math.abs(x))
             if (following) at = history.length - 1
             if (data.step === steps) running = false
         } else {
@@ -355,14 +391,24 @@ export function trainView(context) {
         ask()
     }
 
+    /* The answer has the steps of this training. */
     function tell(name) {
+        const first = firstSteps(history)
         answer.hidden = false
-        answer.className = `verdict ${name === 'dS' ? 'right' : 'wrong'}`
-        answer.textContent =
-            `${name === 'dS' ? 'Right.' : 'No.'} dS does, within some ten steps, and it is ` +
-            'negative there: a higher score would lower the loss. Each step moves the scores ' +
-            'against dS; so P follows. Once P reads the right letters, there is little left to ' +
-            'gain, and dS fades.'
+        if (first.P < 0) {
+            answer.className = 'verdict'
+            answer.textContent = 'Train a little longer: P has not found the letters yet.'
+        } else {
+            const right = first.dS >= 0 && first.dS < first.P ? 'dS' : 'P'
+            const dS = first.dS ? `after step ${first.dS}` : 'before the first step'
+            answer.className = `verdict ${name === right ? 'right' : 'wrong'}`
+            answer.textContent =
+                `${name === right ? 'Right.' : 'No.'} In this training ${most} frames have a ` +
+                `negative dS ${dS} already, and the largest P after step ${first.P}. Where dS is ` +
+                'negative, a higher score would lower the loss. Each step moves the scores ' +
+                'against dS; so P follows. Once P reads the right letters, there is little ' +
+                'left to gain, and dS fades.'
+        }
         answer.scrollIntoView({ block: 'nearest' })
     }
 
@@ -426,6 +472,11 @@ export function trainView(context) {
                   '% of the letters right.'
         curve.replaceChildren(drawLoss(history, at))
         wrote.textContent = `${wordOf(now.look.word)}| is continued with: ${wordOf(now.look.wrote)}`
+        const { P: weights, dS: gradients } = now.look
+        counts.P.textContent =
+            `The frame has the largest P in ${framesLargest(weights)} of ${letters} rows.`
+        counts.dS.textContent =
+            `The frame has a negative dS in ${framesNegative(gradients)} of ${letters} rows.`
         P.replaceChildren(
             drawWeights('P', now.look, now.look.P, (x) => ({
                 kind: 'forward',
@@ -435,7 +486,8 @@ export function trainView(context) {
         )
         dS.replaceChildren(
             drawWeights('dS', now.look, now.look.dS, (x) => {
-                const strength = most ? Math.sqrt(Math.abs(x) / most) : 0 // small ones show, too
+                // the root: small ones show, too
+                const strength = largest ? Math.sqrt(Math.abs(x) / largest) : 0
                 return {
                     kind: x > 0 ? 'rise' : 'fall',
                     strength,
@@ -446,7 +498,7 @@ export function trainView(context) {
     }
 
     function update() {
-        if (!worker && context.engine) open()
+        if (context.engine && opened !== context.state.seed) open()
     }
     return { element, update, history }
 }

@@ -8,6 +8,9 @@
  *
  *     triangleView(context, {revealed, numbers, controls})
  *
+ * Values of more than two elements are drawn by their first two, without the line: the side of a
+ * corner would not tell its sign.
+ *
  * revealed() tells whether the sides of the line and the signs of dS are shown, and the controls of
  * the descent; numbers: false leaves the table out, controls: false the descent. */
 import { descentControls } from './descent.js'
@@ -18,6 +21,7 @@ import {
     between,
     equalLoss,
     frameOf,
+    hasSides,
     height,
     hull,
     kindOf,
@@ -67,7 +71,7 @@ function drawLabel({ x, y, w, h, label }) {
 function drawScene(scene, frame, { answers, target, looked, text, settled }) {
     const { O, tip, u, corners, placed, sides } = layOut(scene, frame, { answers, target, settled })
     const parts = []
-    if (tip) {
+    if (tip && hasSides(scene)) {
         const { ends, half } = equalLoss(O, u)
         if (answers) parts.push(svg('path', { class: 'risen', d: path(half) + 'Z' }))
         if (answers && !looked.masked)
@@ -132,7 +136,7 @@ function sceneText(scene, trace, answers) {
     )
 }
 
-function captionOf(scene, answers, j) {
+function captionOf(scene, answers, j, target) {
     const { corners, Dv } = scene
     const dropout = corners.some((c) => c.z !== 1)
     const corner = dropout ? 'z V, a value times its factor of dropout' : 'a value'
@@ -143,24 +147,35 @@ function captionOf(scene, answers, j) {
     if (scene.dO.every((x) => x === 0)) parts.push('dO is 0: the loss does not ask for anything.')
     else if (!answers)
         parts.push(
-            'O is their mixture. dO points to where the loss rises; along the line it stays ' +
-                'the same.',
+            'O is their mixture. dO points to where the loss rises' +
+                (hasSides(scene) ? '; along the line it stays the same.' : '.'),
+        )
+    else if (!hasSides(scene))
+        parts.push(
+            'A key with + raises the loss when its score rises, one with \u2212 lowers it.',
         )
     else
         parts.push(
-            'On the solid line the loss is the same as at O. A corner on the side of the ' +
-                'arrow raises the loss when its score rises (+); one on the other side lowers it ' +
-                '(\u2212).',
+            target
+                ? 'Along the solid line the loss does not change at first: it is the same on a ' +
+                      'circle around the target, and the line touches the circle through O. When ' +
+                      'its score rises a little, a corner on the side of the arrow raises the ' +
+                      'loss (+); one on the other side lowers it (\u2212).'
+                : 'On the solid line the loss is the same as at O. A corner on the side of the ' +
+                      'arrow raises the loss when its score rises (+); one on the other side ' +
+                      'lowers it (\u2212).',
             corners[j].masked
                 ? ''
-                : `The dotted line through key ${j} is parallel to it` +
-                      (Dv > 2
-                          ? '.'
-                          : ': dS is P, times the length of dO, times the distance of the lines.'),
+                : `The dotted line through key ${j} is parallel to it: dS is P, times the length ` +
+                      'of dO, times the distance of the lines.',
         )
     if (Dv === 1) parts.push('Values with one element lie on a line.')
     if (Dv > 2)
-        parts.push(`The picture shows the first two of ${Dv} elements; the signs take all of them.`)
+        parts.push(
+            `The picture shows the first two of ${Dv} elements. The sign is that of ` +
+                `dO \u00b7 (V \u2212 O) with all ${Dv}: so a corner with + may lie on either ` +
+                'side of O.',
+        )
     return parts.filter(Boolean).join(' ')
 }
 
@@ -236,7 +251,7 @@ export function triangleView(context, options = {}) {
     let target = null // [x, y, ...] of the value's size; null: dO as it is given
     let dragging = false,
         stepping = false
-    const descent = descentControls({ step, towards, back, setTarget })
+    const descent = descentControls({ rate, step, towards, back, setTarget })
     const queries = el('div', { class: 'buttons', role: 'group', 'aria-label': 'the query' })
     const tools = el('div', {}, queries, numbers, descent.element)
     const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), tools)
@@ -287,13 +302,15 @@ export function triangleView(context, options = {}) {
         one()
     }
 
+    /* Q and K are what they were before the first step; a target stays. */
     function back() {
-        const kept = before
-        target = null
-        before = null
+        const kept = { ...before }
         losses = []
-        if (kept) context.change(kept)
-        else update()
+        if (target) {
+            const { O } = context.engine.trace({ ...context.state, ...kept }, { quick: true }).at
+            kept.dO = dOTowards(O.values, context.state.i)
+        } else before = null
+        context.change(kept)
     }
 
     function towards(on) {
@@ -434,7 +451,7 @@ export function triangleView(context, options = {}) {
         const last = scene
         scene = sceneOf(trace, state.i)
         if (!dragging && !stepping) frame = frameOf(scene, target && point(target))
-        caption.textContent = captionOf(scene, revealed(), state.j)
+        caption.textContent = captionOf(scene, revealed(), state.j, target)
         if (withNumbers) {
             updateQueries()
             numbers.replaceChildren(numbersTable(trace, state.i))
@@ -447,7 +464,7 @@ export function triangleView(context, options = {}) {
             losses,
             loss: lossNow(),
             target,
-            moved: Boolean(before),
+            moved: before !== null && (before.Q !== state.Q || before.K !== state.K),
             total: !target && state.dO.length > 1,
             far: Boolean(target) && scene.Dv <= 2 && !isReached(scene, point(target)),
         })

@@ -41,9 +41,16 @@ export function between(a, b, t) {
     }
 }
 
-/* The same scale on both axes: all corners, O and the target inside, with a border for labels. */
+const extent = (points, k) =>
+    Math.max(...points.map((p) => p[k])) - Math.min(...points.map((p) => p[k]))
+
+/* The same scale on both axes: all corners, O and the target inside, with a border for labels; and
+ * the tip of a given dO, unless it is so long that the rest would become small. */
 export function frameOf(scene, target) {
     const points = [...scene.corners.map((c) => c.at), scene.O, ...(target ? [target] : [])]
+    const size = Math.hypot(extent(points, 0), extent(points, 1))
+    if (!target && Math.hypot(...scene.dO) <= size)
+        points.push(scene.O.map((x, k) => x + scene.dO[k]))
     const range = (k) => [
         Math.min(...points.map((p) => p[k])),
         Math.max(...points.map((p) => p[k])),
@@ -90,6 +97,12 @@ function boxesAlong([x0, y0], [x1, y1]) {
         boxAround([x0 + ((x1 - x0) * k) / n, y0 + ((y1 - y0) * k) / n], 3),
     )
 }
+
+/* The sides of the hull, which a label may cover if it must. */
+const sidesOf = (outline) =>
+    outline
+        .flatMap((p, k) => boxesAlong(p, outline[(k + 1) % outline.length]))
+        .map((box) => ({ box, weight: 0.1 }))
 
 /* The boxes that a label {text, at, r} may have, around its point. */
 function* boxesOf(label) {
@@ -147,18 +160,26 @@ const cornerText = (c, answers) =>
     (c.masked ? ' masked' : c.z === 0 ? ' dropped' : '') +
     (answers && !c.masked ? ` ${sign(c.dS)}` : '')
 
-/* The tip of the arrow: |dO| as long as in the picture, but not longer than 80, and inside.  A
- * given dO is always visible; one that points away from a target is as long as it is, or left
- * out. */
+/* The tip of the arrow, and its name: dO has the scale of the values.  Where it would leave the
+ * picture it is shortened, where it is given and could hardly be seen lengthened, and its name says
+ * so; next to a target it is left out then. */
 function tipOf(O, dO, scale, target) {
     const long = Math.hypot(...dO)
-    if (long === 0 || (target && long * scale < 6)) return null
+    if (long === 0 || (target && long * scale < 6)) return { tip: null, name: '' }
     const u = [dO[0] / long, -dO[1] / long]
-    let length = Math.min(Math.max(long * scale, target ? 0 : 28), 80)
+    let length = Math.max(long * scale, target ? 0 : 20)
     const inside = (p) => p[0] > 16 && p[0] < width - 16 && p[1] > 16 && p[1] < height - 16
-    while (length > 20 && !inside([O[0] + length * u[0], O[1] + length * u[1]])) length -= 4
-    return [O[0] + length * u[0], O[1] + length * u[1]]
+    const tip = () => [O[0] + length * u[0], O[1] + length * u[1]]
+    length = Math.min(length, width + height)
+    while (length > 20 && !inside(tip())) length = Math.max(20, length - 4)
+    const drawn = length / (long * scale)
+    const name = drawn < 0.99 ? 'dO, shortened' : drawn > 1.01 ? 'dO, lengthened' : 'dO'
+    return { tip: tip(), name }
 }
+
+/* Does the side of a corner tell the sign of its dS?  Not where elements of the values are missing
+ * in the picture. */
+export const hasSides = (scene) => scene.Dv <= 2
 
 /* Beyond any border. */
 const far = 1000
@@ -193,7 +214,7 @@ function sidePlaces(text, O, u) {
  * boxes of a scene with the same corners, which stay where they are beside what they name. */
 export function layOut(scene, frame, { answers, target, settled }) {
     const O = frame.to(scene.O),
-        tip = tipOf(O, scene.dO, frame.scale, target)
+        { tip, name } = tipOf(O, scene.dO, frame.scale, target)
     const long = tip && Math.hypot(tip[0] - O[0], tip[1] - O[1])
     const u = tip && [(tip[0] - O[0]) / long, (tip[1] - O[1]) / long]
     const corners = scene.corners.map((c) => ({
@@ -207,10 +228,11 @@ export function layOut(scene, frame, { answers, target, settled }) {
         { box: boxAround(O, 6), weight: 8 },
         ...(tip ? boxesAlong(O, tip).map((box) => ({ box, weight: 4 })) : []),
         ...(target ? [{ box: boxAround(frame.to(target), 12), weight: 4 }] : []),
+        ...sidesOf(hull(corners.filter((c) => !c.masked).map((c) => c.px))),
     ]
     const labels = [
         { text: 'O', at: O, r: 5, kind: 'name' },
-        ...(tip ? [{ text: 'dO', at: tip, r: 3, kind: 'name' }] : []),
+        ...(tip ? [{ text: name, at: tip, r: 3, kind: 'name' }] : []),
         ...(target ? [{ text: 'target', at: frame.to(target), r: 8, kind: 'name' }] : []),
         ...corners.map((c) => ({
             text: cornerText(c, answers),
@@ -241,11 +263,11 @@ export function layOut(scene, frame, { answers, target, settled }) {
         return free && { ...free, text }
     }
     const sides =
-        tip && answers
+        tip && answers && hasSides(scene)
             ? [
-                  side('loss rises', u),
+                  side(target ? 'rises at first' : 'loss rises', u),
                   side(
-                      'loss falls',
+                      target ? 'falls at first' : 'loss falls',
                       u.map((x) => -x),
                   ),
               ].filter(Boolean)

@@ -210,6 +210,7 @@ trace_input() {
 --quiz --mistake sign|--quiz asks for what is right
 --quick|--quick is for --json
 --mistake no-dleta|the nearest is "no delta"
+--mistake foo|there is no mistake "foo"; examples
 OPTIONS
 }
 

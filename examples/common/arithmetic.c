@@ -84,9 +84,51 @@ static void say_result(worker *k, double x)
 
 /* ------------------------------------------------------------------ elements ------------------- */
 
-/* An element that the formula reads. */
-static double take(worker *k, steps_name what, int h, int i, int j)
+/* What an element is a copy of, because a step is off or changes nothing; STEPS_COUNT: of nothing.
+ * Where every matrix is shown, a scale or a dropout that is off is still a product with 1. */
+static steps_name copy_of(const arithmetic_style *style, steps_name what)
 {
+    const steps_problem *p = &style->a->p;
+    const bool c = style->a->c == 1 && style->shown, z = p->dropout <= 0 && style->shown;
+    switch (what) {
+    case STEPS_X: return c ? STEPS_R : STEPS_COUNT;
+    case STEPS_U: return p->softcap > 0 ? STEPS_COUNT : STEPS_X;
+    case STEPS_S: return p->bias_H ? STEPS_COUNT : STEPS_U;
+    case STEPS_A: return z ? STEPS_P : STEPS_COUNT;
+    case STEPS_DP: return z ? STEPS_DA : STEPS_COUNT;
+    case STEPS_DBIAS:
+        return p->bias_H == p->H && p->bias_T == p->T && p->bias_N == p->N ? STEPS_DS : STEPS_COUNT;
+    case STEPS_DU: return STEPS_DS;
+    case STEPS_DX: return p->softcap > 0 ? STEPS_COUNT : STEPS_DU;
+    case STEPS_DR: return c ? STEPS_DX : STEPS_COUNT;
+    default: return STEPS_COUNT;
+    }
+}
+
+static bool is_shown(const arithmetic_style *style, steps_name what)
+{
+    return !style->shown || style->shown[what];
+}
+
+/* The nearest matrix that is shown, of those that `what` is a copy of; if none is, the one that is
+ * no copy. */
+static steps_name origin_of(const arithmetic_style *style, steps_name what)
+{
+    steps_name from = copy_of(style, what);
+    while (from != STEPS_COUNT && !is_shown(style, what = from)) from = copy_of(style, what);
+    return what;
+}
+
+/* `what`, or a matrix that is equal and shown */
+static steps_name shown_for(const arithmetic_style *style, steps_name what)
+{
+    return is_shown(style, what) ? what : origin_of(style, what);
+}
+
+/* An element that the formula reads. */
+static double take(worker *k, steps_name reads, int h, int i, int j)
+{
+    const steps_name what = shown_for(k->style, reads);
     const int *dim = k->a->dim[what];
     const arithmetic_cell cell = {what, dim[0] > 1 ? h : 0, dim[1] > 1 ? i : 0, dim[2] > 1 ? j : 0};
     arithmetic *w = k->w;
@@ -292,7 +334,6 @@ static double softcap_gradient(worker *k, int h, int i, int j)
 static double score_of(worker *k, int h, int i, int j)
 {
     double U = taken(k, STEPS_U, h, i, j);
-    if (k->a->p.bias_H == 0) return U;
     say(k, " + ");
     return U + taken(k, STEPS_BIAS, h, i, j);
 }
@@ -309,21 +350,19 @@ static double gradient_of_score(worker *k, int h, int i, int j)
     return P * (dP - delta);
 }
 
-/* The formula with its numbers; returns its value. */
+/* The formula of what is no copy, with its numbers; returns its value. */
 static double formula_of(worker *k, steps_name what, int h, int i, int j)
 {
     const steps *a = k->a;
     switch (what) {
     case STEPS_X: return scaled(k, a->c, STEPS_R, h, i, j);
-    case STEPS_U: return a->p.softcap > 0 ? softcap_of(k, h, i, j) : taken(k, STEPS_X, h, i, j);
+    case STEPS_U: return softcap_of(k, h, i, j);
     case STEPS_S: return score_of(k, h, i, j);
     case STEPS_P: return softmax_of(k, h, i, j);
     case STEPS_A: return product_of(k, STEPS_Z, STEPS_P, h, i, j);
     case STEPS_DP: return product_of(k, STEPS_Z, STEPS_DA, h, i, j);
     case STEPS_DS: return gradient_of_score(k, h, i, j);
-    case STEPS_DU: return taken(k, STEPS_DS, h, i, j);
-    case STEPS_DX:
-        return a->p.softcap > 0 ? softcap_gradient(k, h, i, j) : taken(k, STEPS_DU, h, i, j);
+    case STEPS_DX: return softcap_gradient(k, h, i, j);
     case STEPS_DR: return scaled(k, a->c, STEPS_DX, h, i, j);
     default: return sum_of_products(k, what, h, i, j);
     }
@@ -337,31 +376,20 @@ static bool is_masked_in(steps_name what)
            (what >= STEPS_DS && what <= STEPS_DR && what != STEPS_DBIAS);
 }
 
-/* What an element is a copy of, because a step is off or changes nothing; STEPS_COUNT: of nothing */
-static steps_name copy_of(const steps *a, steps_name what)
-{
-    const steps_problem *p = &a->p;
-    switch (what) {
-    case STEPS_U: return p->softcap > 0 ? STEPS_COUNT : STEPS_X;
-    case STEPS_S: return p->bias_H ? STEPS_COUNT : STEPS_U;
-    case STEPS_DBIAS:
-        return p->bias_H == p->H && p->bias_T == p->T && p->bias_N == p->N ? STEPS_DS : STEPS_COUNT;
-    case STEPS_DU: return STEPS_DS;
-    case STEPS_DX: return p->softcap > 0 ? STEPS_COUNT : STEPS_DU;
-    default: return STEPS_COUNT;
-    }
-}
-
-/* "ln 7 = 1.9459" */
+/* "ln 7 = 1.9459", "0 (causal: key 2 is later than query 0)" */
 static void say_given(worker *k, steps_name what, int h, int i, int j)
 {
     double x = *steps_cell(k->a, what, h, i, j), log = log_of(k, what, i, j), p = k->a->p.dropout;
     if (log != 0) say(k, "ln %.4g = ", log);
     if (what == STEPS_Z && x != 0 && p > 0) say(k, "1/(1 - %.4g) = ", p);
     say_result(k, x);
+    const arithmetic_style *s = k->style;
+    const char *why =
+        what == STEPS_KEEP && x == 0 && s->hidden ? s->hidden(s->context, i, j) : NULL;
+    if (why) say(k, " (%s)", why);
 }
 
-/* "0: this cell is not read (causal: 2 > 0 + 1)" */
+/* "0: this cell is not read (causal: key 2 is later than query 0)" */
 static void say_masked(worker *k, steps_name what, int h, int i, int j)
 {
     const arithmetic_style *s = k->style;
@@ -376,23 +404,26 @@ static void say_masked(worker *k, steps_name what, int h, int i, int j)
     if (k->a->p.bias_H) take(k, STEPS_BIAS, h, i, j);
 }
 
-/* "0.2 * (6 - 4.9) = 0.22", "0.22, as dS[q0,k1]"; after what is there if that is another number */
+/* "0.2 * (6 - 4.9) = 0.22", "0.22, as dS[q0,k1]"; after what is there if that is another number.
+ * Of a copy of R or dA, that nobody sees, the formula of R or dA is written; dS is well known. */
 static void say_formula(worker *k, steps_name what, int h, int i, int j)
 {
     char body[sizeof k->w->text], name[60];
     worker inner = *k;
     inner.text = body, inner.length = 0, inner.size = sizeof body, body[0] = 0;
     const double x = *steps_cell(k->a, what, h, i, j);
-    const double value = formula_of(&inner, what, h, i, j);
+    const steps_name origin = origin_of(k->style, what);
+    const bool copied = origin != what && (is_shown(k->style, origin) || origin == STEPS_DS);
+    const double value =
+        copied ? taken(&inner, origin, h, i, j) : formula_of(&inner, origin, h, i, j);
     const double off = fabs(x - value), size = fmax(inner.terms, fmax(fabs(x), fabs(value)));
-    const steps_name copied = copy_of(k->a, what);
     if (!(off <= 1e-9 * size)) {
         say_result(k, x);
         say(k, "; the formula gives ");
     }
     say(k, "%s", body);
-    if (copied != STEPS_COUNT) {
-        arithmetic_name(k->style, copied, h, i, j, name);
+    if (copied) {
+        arithmetic_name(k->style, origin, h, i, j, name);
         say(k, ", as %s", name);
     } else {
         say(k, " = ");

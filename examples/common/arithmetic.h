@@ -7,7 +7,10 @@
  *
  * The right side is the formula of the right backward, with the numbers that it reads.  Where the
  * element is another number, because a mistake is in the backward, both are given: "dS[q0,k1] = 1.2;
- * the formula gives 0.2 * (6 - 4.9) = 0.22". */
+ * the formula gives 0.2 * (6 - 4.9) = 0.22".
+ *
+ * Where a step is off, matrices are equal: without bias, softcap and scale R = X = U = S, without
+ * dropout A = P and dP = dA.  A picture shows one of them; with `shown` the formula reads that one. */
 #ifndef EXAMPLES_ARITHMETIC_H
 #define EXAMPLES_ARITHMETIC_H
 #include "common/steps.h"
@@ -20,7 +23,8 @@ typedef struct {
     bool plain;    /* without zeros at the end: 0.22, not 0.2200 */
     bool attended; /* leaves out the terms of a sum that a mask makes 0 */
     int most;      /* terms of a sum that are written; 0: all */
-    bool tokens;   /* Q, K and V are one matrix, whose rows are t0, t1 ... */
+    const bool *shown; /* [STEPS_COUNT]: the matrices that a reader sees; NULL: all */
+    bool tokens;       /* Q, K and V are one matrix, whose rows are t0, t1 ... */
     double (*log_of)(const void *context, steps_name what, int row, int column); /* of ln 7: 7; else
                                                                                   * 0; may be NULL */
     const char *(*hidden)(const void *context, int i,

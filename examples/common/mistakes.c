@@ -146,11 +146,17 @@ static double rule_P_not_dropped(element e)
 /* dA with the memory of dO [T,Dv] read as if it were that of [Dv,T] */
 static double rule_dO_transposed(element e)
 {
+    if (!attended(e)) return 0;
     const double *dO = steps_cell(e.a, STEPS_DO, e.h, 0, 0);
     const double *V = steps_cell(e.a, STEPS_V, e.a->reads[e.h], e.j, 0);
     double sum = e.a->p.weights ? value(e, STEPS_DW) : 0;
     for (int d = 0; d < e.a->p.Dv; d++) sum += dO[(ptrdiff_t)d * e.a->p.T + e.i] * V[d];
     return sum;
+}
+
+static double rule_dA_without_dW(element e)
+{
+    return attended(e) ? dO_dot_V(e) : 0;
 }
 
 static double rule_dA(element e)
@@ -442,7 +448,7 @@ static const struct {
     [MISTAKE_DV_OWN] = {{{STEPS_DV, STEPS_A, rule_own_position}}, NULL},
     [MISTAKE_DV_NOT_TRANSPOSED] = {{{STEPS_DV, STEPS_A, rule_transpose}}, NULL},
     [MISTAKE_DO_TRANSPOSED] = {{{STEPS_DA, STEPS_DA, rule_dO_transposed}}, NULL},
-    [MISTAKE_DW_LEFT_OUT] = {{{STEPS_DA, STEPS_DA, dO_dot_V}}, NULL},
+    [MISTAKE_DW_LEFT_OUT] = {{{STEPS_DA, STEPS_DA, rule_dA_without_dW}}, NULL},
     [MISTAKE_GROUP_FIRST] = {{{STEPS_DV, STEPS_A, rule_first_head},
                               {STEPS_DK, STEPS_DR, rule_first_head}},
                              NULL},
@@ -513,7 +519,8 @@ const mistake_text mistakes_texts[MISTAKES] = {
                         "Value j learns from query j alone, the one at its own position.",
                         "Step 8: dV_j is a sum over i; which A_ij belong to it?"},
     [MISTAKE_DV_NOT_TRANSPOSED] = {"dV without the transpose",
-                                   "dV was computed as A dO in place of A^T dO.",
+                                   "dV is A dO in place of A^T dO: it reads A by columns, as if it "
+                                   "were [N,T] and not [T,N].",
                                    "Step 8: which index of A is the query, which one the key?"},
     [MISTAKE_DO_TRANSPOSED] = {"dO transposed",
                                "dA reads dO by columns, as if it were [Dv,T] and not [T,Dv].",
@@ -643,7 +650,9 @@ const mistake_text mistakes_texts[MISTAKES] = {
     [MISTAKE_DQ_OWN] = {"dQ of the own position",
                         "Query i learns from key i alone, the one at its own position.",
                         "Step 1: dQ_i is a sum over j; which dR_ij belong to it?"},
-    [MISTAKE_DQ_TRANSPOSED] = {"dQ with a transpose", "dQ was computed as dR^T K in place of dR K.",
+    [MISTAKE_DQ_TRANSPOSED] = {"dQ with a transpose",
+                               "dQ is dR^T K in place of dR K: it reads dR by columns, as if it "
+                               "were [N,T] and not [T,N].",
                                "Step 1: which index of dR is the query, which one the key?"},
     [MISTAKE_DK_LAST] = {"dK of the last query",
                          "dK_j holds the term of the last query alone: = in place of +=.",
@@ -652,7 +661,8 @@ const mistake_text mistakes_texts[MISTAKES] = {
                         "Key j learns from query j alone, the one at its own position.",
                         "Step 1: dK_j is a sum over i; which dR_ij belong to it?"},
     [MISTAKE_DK_NOT_TRANSPOSED] = {"dK without the transpose",
-                                   "dK was computed as dR Q in place of dR^T Q.",
+                                   "dK is dR Q in place of dR^T Q: it reads dR by columns, as if "
+                                   "it were [N,T] and not [T,N].",
                                    "Step 1: which index of dR is the query, which one the key?"},
     [MISTAKE_OVERWRITTEN] = {"overwritten",
                              "The gradient replaces what was there before, and is not added to it.",

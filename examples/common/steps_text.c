@@ -84,7 +84,7 @@ const steps_text steps_texts[STEPS_COUNT] = {
     [STEPS_DS] =
         {"dS", 6, "dS_ij = P_ij (dP_ij - delta_i)",
          "A higher score raises the loss where dP lies above delta, the mean of its row.  Each row "
-         "of dS sums to 0: what one key gains, the others lose.",
+         "of dS sums to 0: raising all scores of a row alike changes no probability.",
          STEPS_S, "If this score rises a little," LOSS,
          "The key takes probability from all others of its row.  So the loss rises if dP of "
          "this key lies above delta, the mean of its row, and falls if it lies below."},
@@ -99,8 +99,8 @@ const steps_text steps_texts[STEPS_COUNT] = {
     [STEPS_DX] = {"dX", 3, "dX_ij = dU_ij (1 - (U_ij / cap)^2)",
                   "The slope of the softcap is 1 - (U / cap)^2: near the cap, X hardly moves U.",
                   STEPS_X, "If this score rises a little before the softcap," LOSS,
-                  "The slope of the softcap lies between 0 and 1: dX has the sign of dU, and is "
-                  "smaller."},
+                  "The slope of the softcap is 1 where X is 0, and lies between 0 and 1 elsewhere: "
+                  "dX has the sign of dU, and is not larger."},
     [STEPS_DR] = {"dR", 2, "dR_ij = c dX_ij",
                   "The scale multiplies the gradient as it multiplied the score.", STEPS_R,
                   "If this score rises a little before the scale," LOSS,

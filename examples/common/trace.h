@@ -78,7 +78,7 @@ typedef struct {
 
 /* trace_input.c: from t->o.  A mistake is named on stderr, and ends the program with status 2. */
 void trace_set_up(trace *t);
-/* Why row i does not attend to key j: "causal: 2 > 0 + 1".  NULL: it does. */
+/* Why row i does not attend to key j: "causal: key 2 is later than query 0".  NULL: it does. */
 const char *trace_hidden(const trace *t, int i, int j);
 bool trace_step_is_on(const trace *t, int step);
 

@@ -221,16 +221,19 @@ static bool read_window(const char *text, int *left, int *right)
 
 const char *trace_hidden(const trace *t, int i, int j)
 {
-    static char why[80];
+    static char why[120];
+    char at[60] = "";
     const steps_problem *p = &t->a->p;
     int diagonal = i + p->N - p->T;
+    if (diagonal >= 0 && diagonal != i)
+        snprintf(at, sizeof at, ", which stands at key %d", diagonal);
+    if (diagonal < 0) snprintf(at, sizeof at, ", which stands before all keys");
     if (t->o.causal && j > diagonal)
-        snprintf(why, sizeof why, "causal: %d > %d + %d - %d", j, i, p->N, p->T);
+        snprintf(why, sizeof why, "causal: key %d is later than query %d%s", j, i, at);
     else if (t->left && j <= diagonal - t->left)
-        snprintf(why, sizeof why, "the window: %d <= %d + %d - %d - %d", j, i, p->N, p->T, t->left);
+        snprintf(why, sizeof why, "the window: key %d is too far left of query %d%s", j, i, at);
     else if (t->right && j >= diagonal + t->right)
-        snprintf(why, sizeof why, "the window: %d >= %d + %d - %d + %d", j, i, p->N, p->T,
-                 t->right);
+        snprintf(why, sizeof why, "the window: key %d is too far right of query %d%s", j, i, at);
     else if (p->bias_N && *steps_cell(t->a, STEPS_BIAS, 0, p->bias_T > 1 ? i : 0,
                                       p->bias_N > 1 ? j : 0) == -(double)INFINITY)
         snprintf(why, sizeof why, "its bias is -inf");
@@ -330,6 +333,7 @@ static bool is_called(const char *text, const char *name)
 
 static mistake read_mistake(const char *text)
 {
+    char near[120] = "";
     int nearest = 1;
     if (!*text) return MISTAKE_NONE;
     for (int m = 1; m < MISTAKES; m++) {
@@ -337,9 +341,10 @@ static mistake read_mistake(const char *text)
         if (is_called(text, name)) return (mistake)m;
         if (edits(text, name) < edits(text, mistakes_texts[nearest].name)) nearest = m;
     }
-    fail("there is no mistake \"%.60s\"; the nearest is \"%s\"; examples/common/mistakes.h has "
-         "them all",
-         text, mistakes_texts[nearest].name);
+    const char *name = mistakes_texts[nearest].name;
+    if (2 * edits(text, name) <= (int)strlen(name)) /* "foo" is near to nothing */
+        snprintf(near, sizeof near, "; the nearest is \"%s\"", name);
+    fail("there is no mistake \"%.60s\"%s; examples/common/mistakes.h has them all", text, near);
 }
 
 /* ------------------------------------------------------------------ all of it ------------------ */

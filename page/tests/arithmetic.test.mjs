@@ -4,8 +4,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
-import { paper, toHash } from '../state.js'
+import { mainTour, optionsTour } from '../screens.js'
+import { fromHash, paper, toHash } from '../state.js'
+import { screenState } from '../tour.js'
 import { openPage, showLink, wasmPath } from './browser.mjs'
+import { screens, showScreen } from './screens.mjs'
 import { evaluate } from './evaluate.mjs'
 import { randomState, stream } from './random_states.mjs'
 
@@ -23,7 +26,7 @@ const isShown = (text, x) => Math.abs(Number(text) - x) <= 5.0001e-5 + 1e-9 * Ma
 export function wrongArithmetic(text, x, mistake = '') {
     const equal = text.indexOf(' = ')
     if (!/^\w+\[\w+(,\w+)?\]$/.test(text.slice(0, equal))) return 'no cell is named'
-    const right = text.slice(equal + 3)
+    const right = text.slice(equal + 3).replace(/^(0) \(.+\)$/, text.startsWith('keep') ? '$1' : '$&')
     if (/this cell is not read \(.+\)$/.test(right)) {
         if (right.includes('; right is ') && !mistake) return 'a masked cell is another number'
         const stands = right.match(/^(-inf|0): /)?.[1] ?? right.split('; right is ')[0]
@@ -80,10 +83,12 @@ test('every element of 150 random states', () => {
         const state = randomState(dice, mistakes),
             trace = engine.trace(state, { quick: true })
         assert.ok(trace.ok, trace.message)
+        const all = Object.keys(trace.at) // some of them are seen, in every second state
+        const shown = k % 2 ? all.filter(() => dice.seldom(2)) : []
         for (const [name, tensor] of Object.entries(trace.at))
             tensor.values.forEach((line, i) =>
                 line.forEach((x, j) => {
-                    const { text, from } = engine.cell(name, i, j)
+                    const { text, from } = engine.cell(name, i, j, shown)
                     const wrong = wrongArithmetic(text, x, state.mistake)
                     assert.equal(wrong, '', `${text}, with ${toHash(state)}`)
                     for (const cell of from)
@@ -140,6 +145,23 @@ test('the cells that an element is computed from', () => {
         [0, 1].flatMap((d) => [named('Q', 0, d), named('K', 2, d)]),
     )
     assert.equal(engine.cell('dS', 0, 1).text, 'dS[q0,k1] = 0.2 * (6 - 4.9) = 0.22')
+    const seen = ['Q', 'K', 'S', 'P', 'V', 'O', 'dO', 'dP', 'dS']
+    assert.equal(engine.cell('dP', 0, 1).text, 'dP[q0,k1] = 1 * 6 = 6')
+    assert.equal(engine.cell('dP', 0, 1, seen).text, 'dP[q0,k1] = 1*5 + 1*1 = 6')
+    assert.equal(engine.cell('S', 0, 0, seen).text, 'S[q0,k0] = 1*ln 7 + 0*0 = 1.9459')
+    assert.deepEqual(engine.cell('dQ', 0, 0, seen).from[0], named('dS', 0, 0))
+    assert.deepEqual(engine.cell('O', 0, 0, seen).from[0], named('P', 0, 0))
+    assert.equal(engine.cell('dA', 0, 1, ['dP']).text, 'dA[q0,k1] = 1*5 + 1*1 = 6')
+    engine.trace({ ...paper, mistake: 'dO transposed' }, { quick: true })
+    assert.equal(
+        engine.cell('dP', 1, 0, seen).text,
+        'dP[q1,k0] = 5; the formula gives 0*1 + 1*4 = 4',
+    )
+    engine.trace({ ...paper, causal: true }, { quick: true })
+    assert.equal(
+        engine.cell('keep', 0, 2).text,
+        'keep[q0,k2] = 0 (causal: key 2 is later than query 0, which stands at key 1)',
+    )
     assert.throws(() => engine.cell('dS', 2, 0), /there is no dS/)
     assert.throws(() => engine.cell('W', 0, 0), /there is no W/)
 })
@@ -150,22 +172,103 @@ test('pointing at a cell writes its arithmetic and marks where it comes from', a
     let checked = 0
     for (let k = 0; k < 12; k++) {
         const state = k === 0 ? { ...paper, view: 'free' } : randomState(dice, mistakes)
-        engine.trace(state, { quick: true })
+        const trace = engine.trace(state, { quick: true })
         await showLink(page, toHash(state))
-        const seen = await page.evaluate(pointAtAll)
-        for (const { name, row, column, text, data, marked } of seen) {
-            const ours = engine.cell(name, row, column)
-            assert.equal(text, ours.text)
-            assert.equal(data, ours.text)
-            const there = ours.from.filter((cell) =>
-                seen.some((other) => keyOf(other) === keyOf(cell)),
-            )
-            assert.deepEqual(marked.sort(), there.map(keyOf).sort(), `what is marked for ${text}`)
-            checked++
-        }
+        checked += checkSeen(await page.evaluate(pointAtAll), trace, toHash(state))
     }
     assert.ok(checked > 500, `${checked} cells`)
 })
+
+test('on every screen, what is marked is what is shown', async () => {
+    const page = await openPage()
+    let checked = 0
+    for (const screen of screens.filter(({ name }) => name !== 'train')) {
+        await showScreen(page, screen, true)
+        const mistake = await mistakeOf(page),
+            seen = await page.evaluate(pointAtAll)
+        const { state } = fromHash(await page.evaluate(() => location.hash))
+        const shown = { tour: mainTour, options: optionsTour }[state.view]
+        const own = shown ? { ...screenState(shown, state.screen), mistake } : state
+        checked += checkSeen(seen, engine.trace(own, { quick: true }), screen.name)
+    }
+    assert.ok(checked > 1000, `${checked} cells`)
+})
+
+// The mistake that the screen has chosen, in a list that is written a little later.
+async function mistakeOf(page) {
+    await page.waitForFunction(
+        () => !document.querySelector('.broken') || document.querySelector('.broken .checks li'),
+    )
+    return page.evaluate(() => document.querySelector('.broken select')?.value ?? '')
+}
+
+// What each matrix is computed from, and those that are equal to another while a step is off.
+const sources = {
+    R: ['Q', 'K'],
+    X: ['R'],
+    U: ['X'],
+    S: ['U', 'bias'],
+    P: ['S'],
+    A: ['P', 'z'],
+    O: ['A', 'V'],
+    dV: ['A', 'dO'],
+    dA: ['dO', 'V'],
+    dP: ['dA', 'z'],
+    delta: ['P', 'dP'],
+    dS: ['P', 'dP', 'delta'],
+    dbias: ['dS'],
+    dU: ['dS'],
+    dX: ['dU', 'U'],
+    dR: ['dX'],
+    dQ: ['dR', 'K'],
+    dK: ['dR', 'Q'],
+    J: ['P'],
+}
+const copied = {
+    X: ({ c }) => c === 1 && 'R',
+    U: ({ softcap }) => !softcap && 'X',
+    S: ({ bias }) => !bias && 'U',
+    A: ({ dropout }) => !dropout && 'P',
+    dP: ({ dropout }) => !dropout && 'dA',
+    dU: () => 'dS',
+    dX: ({ softcap }) => !softcap && 'dU',
+    dR: ({ c }) => c === 1 && 'dX',
+}
+
+// The matrices on the screen from which this one is computed.
+function seenSources(name, names, { options }) {
+    const nearest = (x) => {
+        const before = names.has(x) ? null : copied[x]?.(options)
+        return before ? nearest(before) : x
+    }
+    const before = copied[name]?.(options),
+        origin = before ? nearest(before) : name
+    if (origin !== name && (names.has(origin) || origin === 'dS'))
+        return names.has(origin) ? [origin] : []
+    return (sources[origin] ?? []).map(nearest).filter((x) => names.has(x))
+}
+
+// Every cell that somebody can point at: {name, row, column, text, data, marked}.  Returns how many.
+function checkSeen(seen, trace, where) {
+    const names = new Set(seen.map(({ name }) => name)),
+        shown = new Set(seen.map(keyOf))
+    for (const { name, row, column, text, data, marked } of seen) {
+        const ours = engine.cell(name, row, column, [...names])
+        assert.equal(data, ours.text, where)
+        assert.equal(text, ours.text.replaceAll('-', '\u2212').replaceAll('\u2212inf', '\u2212\u221e'))
+        const there = ours.from.map(keyOf).filter((cell) => shown.has(cell))
+        assert.deepEqual(marked.sort(), there.sort(), `what is marked for ${text}, ${where}`)
+        const from = [...new Set(there.map((cell) => cell.split(' ')[0]))]
+        const masked = text.includes('this cell is not read')
+        const expected = masked ? ['keep', 'bias'] : seenSources(name, names, trace)
+        assert.deepEqual(
+            from.sort(),
+            expected.filter((x) => names.has(x)).sort(),
+            `${text}, ${where}`,
+        )
+    }
+    return seen.length
+}
 
 const keyOf = ({ name, row, column }) => `${name} ${row} ${column}`
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
-import { checksOf, disagrees, eachMistake } from '../broken.js'
+import { checksOf, disagrees, eachMistake, needOf, wrongGradients } from '../broken.js'
 import { paper } from '../state.js'
 import { openPage, showLink, wasmPath } from './browser.mjs'
 import { nativeTrace } from './native.mjs'
@@ -13,7 +13,21 @@ const engine = await openEngine(readFileSync(wasmPath))
 test('the mistakes are sorted by the first gradient that they make wrong', () => {
     const sorted = [...eachMistake(engine, paper)]
     const first = Object.fromEntries(sorted.map((m) => [m.name, m.first]))
-    assert.equal(sorted.length, engine.mistakes.length)
+    const left = engine.mistakes.filter(({ name }) => !sorted.some((m) => m.name === name))
+    assert.deepEqual(
+        left.map((m) => m.name),
+        [
+            'dW left out',
+            'group not summed, first head',
+            'group not summed, last head',
+            'heads in turn',
+            'delta without dW',
+            'delta of dW alone',
+            'dbias not summed over heads',
+            'overwritten',
+        ],
+        'what cannot happen with one head and a loss of O alone is not offered',
+    )
     assert.deepEqual(
         [
             'no delta',
@@ -33,6 +47,25 @@ test('the mistakes are sorted by the first gradient that they make wrong', () =>
         ]),
     )
     assert.deepEqual([scaled['no scale'], scaled['dropout twice']], ['dR', 'dP'])
+})
+
+test('a loss that does not read the weights has no dW to leave out, masked or not', () => {
+    for (const causal of [false, true]) {
+        const state = { ...paper, causal, mask: [['1', '0', '1'], ['1', '1', '1']] }
+        const [right, wrong] = ['', 'dW left out'].map((mistake) =>
+            engine.trace({ ...state, mistake }, { quick: true }),
+        )
+        assert.deepEqual(wrongGradients(right, wrong), [])
+        const { dA } = engine.trace({ ...state, mistake: 'dO transposed' }, { quick: true }).at
+        assert.equal(dA.values[0][1], 0)
+        assert.notEqual(dA.values[0][0], right.at.dA.values[0][0])
+    }
+})
+
+test('every mistake that makes no difference says what it needs', () => {
+    const silent = [...eachMistake(engine, paper)].filter((m) => !m.first)
+    assert.ok(silent.length > 10)
+    for (const { name } of silent) assert.ok(needOf(name), name)
 })
 
 test(
@@ -126,6 +159,11 @@ test('a mistake shows where it is wrong, asks which check notices, and tells', a
     assert.match(await page.innerText('.broken .verdict'), /^Yes: .*rows of dS.* fails/)
     assert.match(await page.innerText('.broken .verdict'), /not a proof/)
 
+    const { mistakes } = engine
+    assert.match(
+        await page.innerText('.broken .muted'),
+        new RegExp(`of ${mistakes.length - 8} mistakes .* attic knows 8 more`, 's'),
+    )
     const silent = page.locator('.broken option[value="no scale"]')
     assert.equal(await silent.innerText(), 'no scale (needs another scale than 1)')
     assert.ok(await silent.evaluate((option) => option.disabled))
@@ -152,4 +190,11 @@ test('a mistake shows where it is wrong, asks which check notices, and tells', a
     assert.match(await page.innerText('.broken .verdict'), /^No: .*No identity notices/)
     const { json } = nativeTrace({ ...paper, scale: 2, mistake: 'no scale' })
     assert.ok(json.differ > 0 && json.identities.every((x) => x.holds))
+
+    // a link may name what cannot happen here: it is listed, and changes nothing
+    await showLink(page, '#view=free&mistake=heads%20in%20turn')
+    await page.waitForFunction(
+        () => document.querySelector('.broken select').value === 'heads in turn',
+    )
+    assert.match(await page.innerText('.wrong-backward'), /It changes nothing here/)
 })

@@ -14,6 +14,7 @@ const engine = await openEngine(readFileSync(wasmPath))
 const cell = (page, name, row, column) =>
     page.locator(`#view td[data-name="${name}"][data-row="${row}"][data-column="${column}"]`)
 const free = (more) => openPage({ hash: '#view=free', width: 1600, ...more })
+const folded = (page, name) => page.locator('.settings summary', { hasText: name })
 async function valueOf(page, name, row, column) {
     await settled(page)
     return Number(await cell(page, name, row, column).getAttribute('data-value'))
@@ -101,6 +102,7 @@ test('numbers are read in one way: 0,5, fractions, logarithms', async () => {
     const page = await free()
     await write(page, 'V', 0, 0, '3/10')
     assert.equal(await valueOf(page, 'V', 0, 0), 0.3)
+    await folded(page, 'Scale').click()
     await page.locator('#option-scale').fill('0,5')
     await page.locator('#option-scale').press('Enter')
     assert.equal((await linkOf(page)).scale, 0.5)
@@ -171,6 +173,7 @@ test('where the queries stand is said when a place matters', () => {
 
 test('an option that the library refuses says why beside the field', async () => {
     const page = await free()
+    await folded(page, 'Scale').click()
     await page.locator('#option-softcap').fill('-1')
     await page.locator('#option-softcap').press('Enter')
     const field = page.locator('.field', { has: page.locator('#option-softcap') })
@@ -189,6 +192,7 @@ test('an option that the library refuses says why beside the field', async () =>
 
 test('masks are switched by clicking', async () => {
     const page = await free()
+    await folded(page, 'Mask').click()
     await page.locator('#option-mask').check()
     await cell(page, 'keep', 0, 1).click()
     assert.equal(await valueOf(page, 'P', 0, 1), 0)
@@ -198,6 +202,7 @@ test('masks are switched by clicking', async () => {
     await page.locator('#option-causal').check()
     await cell(page, 'keep', 0, 2).click()
     assert.equal((await linkOf(page)).mask[0][2], '1', 'what causal hides is not switched')
+    assert.match(await page.innerText('#arithmetic'), /causal: key 2 is later than query 0/)
 })
 
 test('a step at a time: logarithms by their number, all else by tenths', () => {
@@ -206,6 +211,45 @@ test('a step at a time: logarithms by their number, all else by tenths', () => {
     assert.equal(stepped('0.3', -1), '0.2')
     assert.equal(stepped('-0.1', 1), '0')
     assert.equal(stepped('3/10', 1), '0.4')
+})
+
+test('options are folded until one of them is used', async () => {
+    const page = await free()
+    const open = () =>
+        page.$$eval('.settings details', (list) => list.map((details) => details.open))
+    assert.deepEqual(await open(), [false, false])
+    await page.locator('#preset').selectOption({ label: 'Dropout' })
+    assert.deepEqual(await open(), [false, true])
+    await page.locator('#preset').selectOption({ label: 'Causal' })
+    assert.deepEqual(await open(), [true, true])
+})
+
+test('a mistake is said above the matrices, marked, and not hidden', async () => {
+    const page = await free()
+    const headings = () =>
+        page.$$eval('.flow .column:not([hidden]) figcaption b', (list) =>
+            list.map((b) => {
+                const { content } = getComputedStyle(b, '::after')
+                return b.textContent + (content === 'none' ? '' : content.slice(1, -1))
+            }),
+        )
+    const right = await headings()
+    assert.ok(!right.includes('dA') && !right.join().includes('\u2717'))
+    await page.evaluate(() => {
+        location.hash = '#view=free&mistake=dO%20transposed'
+    })
+    await page.waitForSelector('.wrong-backward:not([hidden])')
+    const wrong = await headings()
+    for (const name of ['dA', 'dP', 'delta', 'dS', 'dQ', 'dK'])
+        assert.ok(wrong.includes(`${name} \u2717`), `${name} in ${wrong}`)
+    for (const name of ['P', 'dV']) assert.ok(wrong.includes(name), `${name} in ${wrong}`)
+    assert.match(await page.innerText('.wrong-backward'), /: dA, dP, delta, dS, dQ, dK\. /)
+    const [banner, flow] = await page.$$eval('.wrong-backward, .flow', (list) =>
+        list.map((element) => element.getBoundingClientRect().top),
+    )
+    assert.ok(banner < flow)
+    await page.getByRole('button', { name: 'Make it right' }).click()
+    assert.deepEqual(await headings(), right)
 })
 
 test('undo takes back one change, or all that is typed into one element', async () => {
@@ -217,6 +261,7 @@ test('undo takes back one change, or all that is typed into one element', async 
     await page.locator('#editor-input').fill('3.5')
     await page.getByRole('button', { name: 'larger' }).click()
     assert.equal(await valueOf(page, 'V', 1, 0), 3.6)
+    await folded(page, 'Scale').click()
     await page.getByRole('button', { name: 'temperature: more' }).click()
     await undo.click()
     assert.equal((await linkOf(page)).temperature, 1)
@@ -243,6 +288,8 @@ test('Escape takes back what was written into an element', async () => {
 
 test('sizes from 1 to 8; no more, no less', async () => {
     const page = await free()
+    await folded(page, 'Scale').click()
+    await folded(page, 'Mask').click()
     await page.locator('#option-bias').selectOption('all')
     await page.locator('#option-mask').check()
     for (const axis of ['T', 'N', 'D', 'Dv'])
@@ -281,8 +328,9 @@ test('the command of the terminal and the link say the same as the page', async 
     await page.locator('#preset').selectOption({ label: presets.at(-1).name })
     const state = await linkOf(page)
     const command = await page.locator('#command').inputValue()
-    const words = command.match(/'[^']*'|\S+/g).map((word) => word.replace(/^'|'$/g, ''))
-    assert.deepEqual(words, ['trace', ...commandLine(state)])
+    const [, line] = /^make run-trace ARGS="(.*)"$/.exec(command)
+    const words = line.match(/'[^']*'|\S+/g).map((word) => word.replace(/^'|'$/g, ''))
+    assert.deepEqual(words, commandLine(state))
     await page.waitForFunction(
         (hash) => location.hash === hash,
         new URL(await page.locator('#link').inputValue()).hash,
@@ -291,6 +339,8 @@ test('the command of the terminal and the link say the same as the page', async 
 
 test('sliders, a bias and a window', async () => {
     const page = await free()
+    await folded(page, 'Scale').click()
+    await folded(page, 'Mask').click()
     await page.getByLabel('softcap, slider').fill('2')
     await page.locator('#option-bias').selectOption('keys')
     await page.locator('#window-0').fill('1')

@@ -73,6 +73,8 @@ const refused = [
     ['#Q=-inf,0/0,1', /must lie between/],
     ['#K=ln 0,0/0,0/0,0', /must lie between/],
     ['#K=ln -1,0/0,0/0,0', /must lie between/],
+    ['#mistake=foo', /fit: there is no mistake \u201cfoo\u201d; \u201cBreak the backward\u201d lists them all\.$/],
+    ['#mistake=no-dleta', /nearest is \u201cno delta\u201d/],
     ['#mistake=<img src=x onerror=throw(1)>', /no mistake/],
     ['#softcap=1e-4', /softcap/],
     [`#Q=${'1,'.repeat(50000)}1`, /more than 8/],

@@ -144,7 +144,32 @@ test(
             assert.deepEqual(now.losses, [moved(1), moved(-1)], now.h)
             if (exponent === 0) assert.match(now.remark, /Five points are worse here/)
             if (exponent === 2) assert.match(now.remark, /truncation\): it falls as h\u00b2\.$/)
-            if (exponent === 14) assert.match(now.remark, /rounding/)
+            if (exponent === 14) assert.match(now.remark, /rounding: a loss has only 16 digits/)
+        }
+        for (const exponent of [0, 4, 14.5, 15]) {
+            await setSlider(page, exponent)
+            const { losses, formula, remark } = await shown(page)
+            if (exponent === 15) assert.match(remark, /both are the same number/)
+            const h = 10 ** -exponent
+            const [tangent, secant, [left, y0], [right, y1]] = await page.evaluate(() => {
+                const rise = (which) => {
+                    const d = document.querySelector(`.numerically ${which}`).getAttribute('d')
+                    const [x, y, to, end] = d.match(/[-\d.]+/g).map(Number)
+                    return (y - end) / (to - x)
+                }
+                const points = [...document.querySelectorAll('.numerically .point')]
+                const at = (c) => ['cx', 'cy'].map((name) => Number(c.getAttribute(name)))
+                return [rise('.tangent'), rise('.secant'), ...points.map(at)]
+            })
+            const between = (y0 - y1) / (right - left)
+            assert.ok(Math.abs(secant - between) < 2e-3, `${exponent}: ${secant}, ${between}`)
+            assert.ok(tangent > 0.1, `the slope is ${formula}, drawn is ${tangent}`)
+            const slope = (losses[0] - losses[1]) / (2 * h)
+            if (slope)
+                assert.ok(
+                    Math.abs(tangent / between - formula / slope) < 0.02,
+                    `${exponent}: ${tangent} to ${between} is not ${formula} to ${slope}`,
+                )
         }
         assert.ok(error[2] < error[0] / 100 && error[4.5] < error[2] / 100, JSON.stringify(error))
         assert.ok(error[14] > 1e6 * error[4.5], JSON.stringify(error))

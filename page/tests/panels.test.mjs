@@ -47,6 +47,6 @@ for (const options of [
         await check(page, 'a mistake')
         await page.getByRole('link', { name: 'Train' }).click()
         await page.waitForSelector('.training svg')
-        await page.getByRole('button', { name: 'as large P' }).click()
+        await page.getByRole('button', { name: 'the largest P' }).click()
         await check(page, 'the training')
     })

@@ -41,6 +41,19 @@ export async function showScreen(page, { hash }, answered) {
     }
 }
 
+// What is out of sight, and what takes long to compute, is written a little later.
+async function grown(page) {
+    const height = () => page.evaluate(() => document.documentElement.scrollHeight)
+    for (let before = -1, now = await height(); now !== before; now = await height()) {
+        before = now
+        await page.waitForTimeout(200)
+    }
+    await page.waitForFunction(() => !document.querySelector('[data-stale]'))
+}
+
+// What stays at the lower edge of the window would hide a part of a picture of the whole page.
+const inItsPlace = '.dock, .training > .step { position: static !important }'
+
 async function main() {
     const root = fileURLToPath(new URL('../../', import.meta.url))
     const { chromium } = createRequire(`${root}build/page/package.json`)('playwright-core')
@@ -62,10 +75,11 @@ async function main() {
                 for (const answered of [false, true]) {
                     await showScreen(page, screen, answered)
                     if (answered && !(await page.locator('.question').count())) continue
-                    await page.waitForTimeout(100)
+                    await page.mouse.move(0, 0) // points at nothing
+                    await grown(page)
                     const name = screen.name + (answered ? '-answered' : '')
                     const path = `${root}out/page/${name}-${width}-${theme}.png`
-                    await page.screenshot({ path, fullPage: true })
+                    await page.screenshot({ path, fullPage: true, style: inItsPlace })
                 }
             await page.close()
         }

@@ -141,11 +141,16 @@ test('the tour calls a matrix by one name, the options have both formulas', asyn
         const count = await page.locator('.idea .formula').count()
         assert.ok(screen === 5 ? count === 0 : count >= 2, `${screen + 1}: ${count}`)
     }
-    await showLink(page, '#view=tour&screen=2')
-    assert.equal(
-        await page.locator('.strip li[data-step="3"]').getAttribute('title'),
-        'softcap: off, U = X',
-    )
+    for (const [link, title] of [
+        ['#view=tour&screen=2', 'softcap: off, the scores stay as they are'],
+        ['#view=options&screen=0', 'softcap: off, U = X'],
+    ]) {
+        await showLink(page, link)
+        assert.equal(
+            await page.locator('.strip li[data-step="3"]').getAttribute('title'),
+            title,
+        )
+    }
 })
 
 test('what is asked for stands nowhere on the screen before it is answered', async () => {
@@ -201,6 +206,7 @@ const explained = [
     ['#view=tour&screen=9', '0.67', /is not it\. Put the numbers into dS/],
     ['#view=tour&screen=10', '0.2887', /is dQ\[q0,d0\]; asked is dQ\[q0,d1\]/],
     ['#view=tour&screen=10', '0.289', /is dQ\[q0,d0\]; asked is dQ\[q0,d1\]/],
+    ['#view=tour&screen=4', '1', /1 is dO\[q0,d1\].* rises by 0\.1 only/],
     ['#view=tour&screen=7', '0.56', /0\.56 is 0\.7 \u00b7 \(1 \u2212 0\.2\)/],
     ['#view=tour&screen=7', '0.14', /The size is right/],
     ['#view=tour&screen=1', '1.1', /is S\[q1,k1\]; asked is S\[q0,k1\]/],
@@ -323,10 +329,87 @@ for (const [name, verdict] of [
         await page.locator('.rows').waitFor()
     })
 
+const offIn = (page) =>
+    page.$$eval('.strip li.off', (list) => list.map((li) => li.dataset.step).join(''))
+
+test('before the options the strip has no letters of steps that are off', async () => {
+    const page = await openPage()
+    const all = 'S dQ dK off off off off P delta dS off O dV dP'
+    for (const link of ['', ...mainTour.screens.map((_, k) => `#view=tour&screen=${k}`)]) {
+        await showLink(page, link)
+        const texts = await page.locator('.strip button').allInnerTexts()
+        assert.equal(texts.join(' '), all, link)
+        assert.equal(await offIn(page), '23457', link)
+    }
+    for (const [screen, greyed] of ['3457', '457', '357', '347', '345'].entries()) {
+        await showLink(page, `#view=options&screen=${screen}`)
+        assert.equal(await offIn(page), greyed, `options ${screen + 1}`)
+        const colours = await page.$$eval('.strip li', (list) =>
+            list.map((li) => [
+                li.classList.contains('off'),
+                getComputedStyle(li.querySelector('button:not([aria-current])') || li).color,
+            ]),
+        )
+        const grey = new Set(colours.filter(([is]) => is).map(([, colour]) => colour))
+        for (const [is, colour] of colours) assert.equal(grey.has(colour), is)
+    }
+})
+
+test('Break it in the tour lists what differs there, and knows neither A nor dW', async () => {
+    const page = await openPage({ hash: '#view=tour&screen=13' })
+    await answer(page, 0, 'rows of dS sum to 0', false)
+    await page.waitForFunction(() => document.querySelectorAll('.broken option').length > 5)
+    const options = page.locator('.broken option')
+    assert.equal(await page.locator('.broken option:disabled').count(), 0)
+    for (const value of await options.evaluateAll((list) => list.map((o) => o.value))) {
+        await page.selectOption('.broken select', value)
+        await page.waitForFunction(
+            (mistake) => location.hash.includes(mistake.replace(/ /g, '%20')),
+            value && `mistake=${value}`,
+        )
+        const check = page.locator('.broken button.check').first()
+        if (await check.count()) await check.click()
+        const said = await page.locator('.broken').innerText()
+        assert.doesNotMatch(said.replace(value, ''), /\bd?[AR]\b|dW|head/, value)
+    }
+})
+
+test('after steps down the screen says that its text speaks of the numbers before', async () => {
+    const page = await openPage({ hash: '#view=tour&screen=9', reducedMotion: true })
+    await answer(page, 0, 'it rises (+)', false)
+    await answer(page, 1, '0.22', false)
+    const note = page.getByText('the text speaks of those before')
+    assert.equal(await note.isVisible(), false)
+    await page.getByRole('button', { name: 'One step down' }).click()
+    assert.equal(await note.isVisible(), true)
+    await page.getByRole('button', { name: 'Back to the start' }).click()
+    assert.equal(await note.isVisible(), false)
+})
+
+test('after the last answer "Continue" can be seen, in a low window, too', async () => {
+    const inSight = (page) =>
+        page.evaluate(() => {
+            const button = [...document.querySelectorAll('.onward button')].at(-1)
+            const { left, bottom } = button.getBoundingClientRect()
+            return button.contains(document.elementFromPoint(left + 8, bottom - 2))
+        })
+    const page = await openPage({ height: 700 })
+    assert.equal(await inSight(page), false, 'the window is low')
+    await page.getByRole('button', { name: 'it rises' }).click()
+    assert.equal(await inSight(page), true)
+    await page.setViewportSize({ width: 1280, height: 480 })
+    await showLink(page, '#view=tour&screen=12')
+    await question(page, 0).getByRole('button', { name: 'no' }).click()
+    assert.equal(await inSight(page), true)
+})
+
 test('the strip leads from every step to its screen', async () => {
     const page = await openPage()
     for (const [tensor, title] of [
-        ['R', 'S: the scores'],
+        ['S', 'S: the scores'],
+        ['dP', 'dP: reading'],
+        ['dbias', 'Bias'],
+        ['A', 'Dropout'],
         ['dS', 'dS: above'],
         ['delta', 'delta:'],
         ['U', 'Softcap'],

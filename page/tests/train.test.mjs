@@ -4,8 +4,9 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { openPage } from './browser.mjs'
-import { padded, placeOf, stepAt } from '../train.js'
+import { start } from '../engine.js'
+import { openPage, showLink, wasmPath } from './browser.mjs'
+import { firstSteps, idsOf, padded, placeOf, stepAt } from '../train.js'
 
 const program =
     process.env.TRAIN_TWIN ||
@@ -101,12 +102,14 @@ test(
             rowsAtMirror(look.P, (x, y) => x > y),
             letters,
         )
-        const first = (which, better) =>
-            told.findIndex((m) => rowsAtMirror(m.look[which], better) >= letters - 2)
-        assert.ok(
-            first('dS', (x, y) => x < y) < first('P', (x, y) => x > y),
-            'dS shows the diagonal first',
-        )
+        const first = (name, stands) =>
+            told.findIndex(({ look }) => stands(look[name]) >= letters - 1) + 1
+        const P = first('P', (values) => rowsAtMirror(values, (x, y) => x > y))
+        const dS = first('dS', (values) => {
+            const frames = values.filter((_, k) => Math.floor(k / size) + (k % size) === size - 1)
+            return frames.slice(-letters).filter((x) => x < 0).length
+        })
+        assert.deepEqual([dS, P], [6, 19])
 
         assert.match(await page.innerText('.wrote'), /chafed\| .* defahc/)
         const shown = await page.$$eval('.training .forward[data-mirror]', (list) =>
@@ -119,8 +122,12 @@ test(
                 (_, r) => look.P[(letters + r) * size + letters - 1 - r],
             ),
         )
-        await page.getByRole('button', { name: 'as negative dS' }).click()
-        assert.match(await page.innerText('.training .verdict'), /^Right/)
+        await page.getByRole('button', { name: 'a negative dS' }).click()
+        assert.match(
+            await page.innerText('.training .verdict'),
+            new RegExp(`^Right\\. .* after step ${dS} already, .* after step ${P}\\.`),
+        )
+        assert.match(await page.innerText('.training .maps'), /largest P in 6 of 6 rows/)
 
         const write = async (word) => {
             await page.fill('.training form input', word)
@@ -152,6 +159,8 @@ test(
 
 test('it pauses, goes on, and begins again with another seed', async () => {
     const page = await open({ hash: '#view=train' })
+    await page.getByRole('button', { name: 'a negative dS' }).click()
+    assert.match(await page.innerText('.training .verdict'), /^Train a little longer/)
     await button(page, 'Train').click()
     await stepsDone(page, 5)
     await button(page, 'Pause').click()
@@ -174,6 +183,30 @@ test('it pauses, goes on, and begins again with another seed', async () => {
         told.slice(0, 3).map((m) => [m.loss, m.right, m.look.loss]),
         nativeSteps(3, 7, 'chafed'),
     )
+    await page.waitForFunction(() => location.hash === '#view=train&seed=7')
+    await showLink(page, '#view=train&seed=3')
+    assert.equal(await page.inputValue('.training input[type=number]'), '3')
+    await page.waitForFunction(() => document.querySelector('.training').dataset.steps === '0')
+    await showLink(page, '#view=train')
+    assert.equal(await page.inputValue('.training input[type=number]'), '1')
+})
+
+test('in eight trainings, negative dS comes before large P', () => {
+    for (let seed = 1; seed <= 8; seed++) {
+        const { exports } = start(new WebAssembly.Module(readFileSync(wasmPath)))
+        assert.ok(exports.train_open(seed))
+        const history = []
+        for (let step = 0; step <= 40; step++) {
+            if (step) exports.train_step()
+            const { memory } = exports
+            new Int32Array(memory.buffer, exports.train_text(), letters).set(idsOf('chafed'))
+            exports.train_look()
+            const copy = (from) => [...new Float64Array(memory.buffer, from, size * size)]
+            history.push({ look: { P: copy(exports.train_P()), dS: copy(exports.train_dS()) } })
+        }
+        const first = firstSteps(history)
+        assert.ok(first.dS >= 0 && first.dS < first.P, `seed ${seed}: ${JSON.stringify(first)}`)
+    }
 })
 
 test('each step has a place on the slider, and the first quarter of them half of it', () => {

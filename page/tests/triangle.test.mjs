@@ -117,6 +117,37 @@ test('no label covers another one, a point, or the border', () => {
     assert.deepEqual(bad, [])
 })
 
+test('dO is drawn to the scale of the values, or its name says that it is not', () => {
+    const names = {}
+    for (const { scene } of scenes(6))
+        for (const target of [null, [0.5, -1]]) {
+            const frame = frameOf(scene, target)
+            const { O, tip, placed } = layOut(scene, frame, { answers: true, target })
+            if (!tip) continue
+            const drawn = Math.hypot(tip[0] - O[0], tip[1] - O[1])
+            const scaled = frame.scale * Math.hypot(...scene.dO)
+            const name = placed.map((b) => b.label.text).find((text) => text.startsWith('dO'))
+            names[name] = (names[name] || 0) + 1
+            assert.equal(
+                name,
+                drawn < 0.99 * scaled
+                    ? 'dO, shortened'
+                    : drawn > 1.01 * scaled
+                      ? 'dO, lengthened'
+                      : 'dO',
+            )
+        }
+    assert.ok(Object.keys(names).length === 3 && names.dO > 100, JSON.stringify(names))
+    const lengthOf = (dO) => {
+        const scene = sceneOf(engine.trace({ ...paper, dO: [dO, dO] }, { quick: true }), 0)
+        const frame = frameOf(scene, null)
+        const { O, tip } = layOut(scene, frame, { answers: true, target: null })
+        return Math.hypot(tip[0] - O[0], tip[1] - O[1]) / frame.scale
+    }
+    for (const dO of [['2', '0.2'], ['1', '1'], ['-2', '0.2']])
+        assert.ok(Math.abs(lengthOf(dO) - Math.hypot(...dO)) < 0.01, `${dO}: ${lengthOf(dO)}`)
+})
+
 /* ------------------------------------------------------------------ in the browser */
 
 const V8 = 'V=1,4/5,1/0,2/3,3/-1,-2/2,2/4,4/1,1&K=1,0/0,1/1,1/0,0/2,1/0,2/1,2/-1,0'
@@ -178,6 +209,7 @@ test(
     'towards a target: dO is O - target, arrow keys and the mouse move it, ' + 'steps reach it',
     async () => {
         const page = await open({ hash: '#view=free', reducedMotion: true })
+        const startLoss = await lossOf(page)
         await page.getByLabel('towards a target').check()
         const values = (name) =>
             page.$$eval(`.flow td[data-name=${name}][data-row="0"]`, (list) =>
@@ -196,6 +228,12 @@ test(
             )
         }
         await agrees()
+        assert.deepEqual(await page.locator('.triangle .side-name').allTextContents(), [
+            'rises at first',
+            'falls at first',
+        ])
+        assert.match(await page.innerText('.triangle .caption'), /does not change at first/)
+        assert.ok(await page.getByText('Drag the target in the picture').isVisible())
         const first = await target()
         await page.focus('.triangle .target')
         await page.keyboard.press('ArrowRight')
@@ -219,6 +257,14 @@ test(
         for (let k = 0; k < 3; k++) await page.getByRole('button', { name: '20 steps' }).click()
         assert.ok((await lossOf(page)) < loss / 50, `${loss} became ${await lossOf(page)}`)
         await agrees()
+        const to = await target()
+        await page.getByRole('button', { name: 'Back to the start' }).click()
+        assert.ok(await page.getByLabel('towards a target').isChecked(), 'the target stays')
+        assert.deepEqual(await target(), to)
+        assert.ok(Math.abs((await lossOf(page)) - loss) < 1e-12)
+        await agrees()
+        await page.getByLabel('towards a target').uncheck()
+        assert.equal(await lossOf(page), startLoss)
     },
 )
 
@@ -241,6 +287,12 @@ test('values of one element lie on a line, of three are said to be more', async 
     assert.equal(new Set(heights).size, 1)
     const other = await open({ hash: '#view=free&V=1,2,3/5,1,0/0,2,1&dO=1,0,1/1,2,3' })
     assert.match(await other.innerText('.triangle .caption'), /first two of 3/)
+    for (const [at, lines] of [[page, true], [other, false]]) {
+        const sides = at.locator('.triangle :is(.equal, .risen, .side-name)')
+        assert.equal((await sides.count()) > 0, lines)
+        const caption = await at.innerText('.triangle .caption')
+        assert.equal(/the side of the arrow/.test(caption), lines)
+    }
 })
 
 test('before the question is answered nothing gives the signs away', async () => {

@@ -14,6 +14,13 @@ enum { AT_MAX_FREE = 128 };
 
 struct mark_entry; /* mark.c */
 
+typedef struct at_closing at_closing;
+struct at_closing { /* what at_close calls */
+    at_closing *older;
+    void (*free_it)(void *p);
+    void *p;
+};
+
 typedef struct {
     at_tensor *x, *param;
     const char *what; /* x is named "param:what" */
@@ -53,6 +60,7 @@ struct at_tape {
     char *scratch_memory;
     size_t scratch_size;
 
+    at_closing *closing; /* newest first */
     at_error_kind kind;
     char message[512];
 };

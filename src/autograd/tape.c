@@ -30,10 +30,24 @@ at_tape *at_open(at_dtype real, uint64_t seed)
 void at_close(at_tape *t)
 {
     if (!t) return;
+    for (const at_closing *c = t->closing; c; c = c->older) c->free_it(c->p);
     at_arena permanent = t->permanent; /* t itself lies in there */
     at_arena_free(&t->step);
     at_arena_free(&t->scratch);
     at_arena_free(&permanent);
+}
+
+bool at_on_close(at_tape *t, void (*free_it)(void *p), void *p)
+{
+    at_closing *c = t ? at_arena_alloc(&t->permanent, sizeof *c) : NULL;
+    if (!c) {
+        free_it(p);
+        return at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: %zu more bytes were needed",
+                       sizeof *c);
+    }
+    *c = (at_closing){t->closing, free_it, p};
+    t->closing = c;
+    return true;
 }
 
 const char *at_version(void)

@@ -3,6 +3,7 @@
 #define AT_IO_ARCHIVE_H
 #include <sys/stat.h>
 
+#include "io/json.h"
 #include "io/source.h"
 #include "io/tensors.h"
 

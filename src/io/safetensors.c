@@ -19,137 +19,21 @@
 
 enum { SAFETENSORS_HEADER_LIMIT = 100000000 }; /* bytes, as in the reference implementation */
 
-typedef struct {
-    at_tensors *f;
-    char *begin, *at, *end; /* the header, and what is left of it */
-} json_reader;
-
-static bool json_expects(const json_reader *r, const char *expected)
-{
-    return at_source_fail(&r->f->source, "byte %td of its header should be %s", r->at - r->begin,
-                          expected);
-}
-
-/* Skips spaces, then the character if it comes next. */
-static bool json_took(json_reader *r, char c)
-{
-    while (r->at < r->end && *r->at && strchr(" \t\r\n", *r->at)) r->at++;
-    if (r->at == r->end || *r->at != c) return false;
-    r->at++;
-    return true;
-}
-
-/* After n members of a list or object: does another one follow?  -1 after a sticky error. */
-static int json_more(json_reader *r, int n, char close)
-{
-    if (json_took(r, close)) return 0;
-    if (n == 0 || json_took(r, ',')) return 1;
-    json_expects(r, close == '}' ? "a comma or }" : "a comma or ]");
-    return -1;
-}
-
-/* u and four hexadecimal digits */
-static bool json_unit(json_reader *r, unsigned *unit)
-{
-    *unit = 0;
-    if (r->end - r->at < 5 || *r->at != 'u') return json_expects(r, "an escape that JSON has");
-    r->at++;
-    for (const char *end = r->at + 4; r->at < end; r->at++) {
-        static const char digits[] = "0123456789abcdefABCDEF";
-        const char *digit = *r->at ? strchr(digits, *r->at) : NULL;
-        if (!digit) return json_expects(r, "a hexadecimal digit");
-        *unit = 16 * *unit + (unsigned)(digit - digits < 16 ? digit - digits : digit - digits - 6);
-    }
-    return true;
-}
-
-/* What follows a backslash, as UTF-8.  Beyond 16 bits a character is two units, 0xd800 + its upper
- * and 0xdc00 + its lower 10 bits.  A zero byte would end the text. */
-static bool json_escape(json_reader *r, char **to)
-{
-    static const char letter[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";
-    const char *known = r->at < r->end && *r->at ? strchr(letter, *r->at) : NULL;
-    unsigned c, low = 0;
-    if (known) {
-        *(*to)++ = meaning[known - letter];
-        r->at++;
-        return true;
-    }
-    if (!json_unit(r, &c)) return false;
-    if (c >= 0xd800 && c < 0xdc00) {
-        if (r->at == r->end || *r->at++ != '\\' || !json_unit(r, &low)) low = 0;
-        c = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00) : 0;
-    }
-    if (c == 0 || (c >= 0xd800 && c < 0xe000))
-        return at_source_fail(&r->f->source,
-                              "the escape before byte %td of its header stands for no character",
-                              r->at - r->begin);
-    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
-    *(*to)++ = (char)(lead[more] | c >> (6 * more));
-    for (int k = more - 1; k >= 0; k--) *(*to)++ = (char)(0x80 | (c >> (6 * k) & 0x3f));
-    return true;
-}
-
-/* A string, decoded where it stands: no escape is shorter than what it stands for.  NULL after a
- * sticky error. */
-static char *json_string(json_reader *r)
-{
-    if (!json_took(r, '"')) return json_expects(r, "a string"), NULL;
-    char *const text = r->at, *to = text;
-    while (r->at < r->end && *r->at != '"') {
-        const char c = *r->at;
-        if ((unsigned char)c < 32) return json_expects(r, "no control character"), NULL;
-        r->at++;
-        if (c != '\\')
-            *to++ = c;
-        else if (!json_escape(r, &to))
-            return NULL;
-    }
-    if (r->at == r->end) return json_expects(r, "the end of a string"), NULL;
-    r->at++;
-    *to = 0;
-    return text;
-}
-
-/* A key and its colon; then comes the value. */
-static char *json_key(json_reader *r)
-{
-    char *key = json_string(r);
-    return key && (json_took(r, ':') || json_expects(r, "a colon")) ? key : NULL;
-}
-
-/* An integer of 0 .. limit, without a sign, a leading zero, a fraction or an exponent. */
-static bool json_integer(json_reader *r, ptrdiff_t limit, ptrdiff_t *value)
-{
-    *value = 0;
-    json_took(r, 0);
-    const char *first = r->at;
-    for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
-        if (*value > (limit - (*r->at - '0')) / 10)
-            return at_source_fail(&r->f->source, "a number at byte %td of its header is above %td",
-                                  first - r->begin, limit);
-        if (r->at > first && *first == '0') return json_expects(r, "no digit behind a zero");
-        *value = 10 * *value + (*r->at - '0');
-    }
-    return r->at > first || json_expects(r, "an integer, 0 or more");
-}
-
-static bool json_metadata(json_reader *r)
+static bool json_metadata(at_json *r, at_tensors *f)
 {
     int more, n = 0;
-    if (!json_took(r, '{')) return json_expects(r, "an object of strings");
-    for (; (more = json_more(r, n, '}')) > 0; n++) {
-        const char *key = json_key(r), *value = key ? json_string(r) : NULL;
+    if (!at_json_took(r, '{')) return at_json_expects(r, "an object of strings");
+    for (; (more = at_json_more(r, n, '}')) > 0; n++) {
+        const char *key = at_json_key(r), *value = key ? at_json_string(r) : NULL;
         if (!value) return false;
-        at_pair *p = at_keys_add(&r->f->pairs, r->f->source.t, sizeof *p, key);
+        at_pair *p = at_keys_add(&f->pairs, r->source->t, sizeof *p, key);
         if (!p) return false;
         p->value = value;
     }
     return more == 0;
 }
 
-static bool json_dtype(json_reader *r, at_stored *stored)
+static bool json_dtype(at_json *r, at_stored *stored)
 {
     static const struct {
         const char *name;
@@ -159,7 +43,7 @@ static bool json_dtype(json_reader *r, at_stored *stored)
                  {"I64", 'i', 8}, {"I32", 'i', 4}, {"I16", 'i', 2}, {"I8", 'i', 1},
                  {"U64", 'u', 8}, {"U32", 'u', 4}, {"U16", 'u', 2}, {"U8", 'u', 1},
                  {"BOOL", 'b', 1}};
-    const char *name = json_string(r);
+    const char *name = at_json_string(r);
     if (!name) return false;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(name, known[k].name) == 0) {
@@ -167,51 +51,52 @@ static bool json_dtype(json_reader *r, at_stored *stored)
             stored->bytes = known[k].bytes;
             return true;
         }
-    return at_source_fail(&r->f->source,
+    return at_source_fail(r->source,
                           "its dtype %s is none of F64 F32 F16 BF16, I64 I32 I16 I8, U64 U32 U16 "
                           "U8, BOOL",
                           at_shown_name(name));
 }
 
-static bool json_shape(json_reader *r, at_shape *s)
+static bool json_shape(at_json *r, at_shape *s)
 {
     int more;
     *s = (at_shape){0};
-    if (!json_took(r, '[')) return json_expects(r, "a list of dimensions");
-    while ((more = json_more(r, s->ndim, ']')) > 0) {
+    if (!at_json_took(r, '[')) return at_json_expects(r, "a list of dimensions");
+    while ((more = at_json_more(r, s->ndim, ']')) > 0) {
         ptrdiff_t dim = 0;
         if (s->ndim == AT_MAX_DIMS)
-            return at_source_fail(&r->f->source, "it has more than %d dimensions", AT_MAX_DIMS);
-        if (!json_integer(r, INT_MAX, &dim)) return false;
+            return at_source_fail(r->source, "it has more than %d dimensions", AT_MAX_DIMS);
+        if (!at_json_integer(r, INT_MAX, &dim)) return false;
         s->dim[s->ndim++] = (int)dim;
     }
     return more == 0 &&
            (at_shape_valid(*s) ||
-            at_source_fail(&r->f->source, "its shape %s is impossible", at_shape_text(*s)));
+            at_source_fail(r->source, "its shape %s is impossible", at_shape_text(*s)));
 }
 
-static bool json_offsets(json_reader *r, at_entry *e)
+static bool json_offsets(at_json *r, at_entry *e)
 {
-    return (json_took(r, '[') || json_expects(r, "a list of two offsets")) &&
-           json_integer(r, PTRDIFF_MAX / 16, &e->begin) &&
-           (json_took(r, ',') || json_expects(r, "a comma and the second offset")) &&
-           json_integer(r, PTRDIFF_MAX / 16, &e->end) &&
-           (json_took(r, ']') || json_expects(r, "the end of a list of two offsets"));
+    return (at_json_took(r, '[') || at_json_expects(r, "a list of two offsets")) &&
+           at_json_integer(r, PTRDIFF_MAX / 16, &e->begin) &&
+           (at_json_took(r, ',') || at_json_expects(r, "a comma and the second offset")) &&
+           at_json_integer(r, PTRDIFF_MAX / 16, &e->end) &&
+           (at_json_took(r, ']') || at_json_expects(r, "the end of a list of two offsets"));
 }
 
-static bool json_tensor(json_reader *r, const char *name)
+static bool json_tensor(at_json *r, at_tensors *f, const char *name)
 {
     static const char *const key[] = {"dtype", "shape", "data_offsets"};
-    at_source *s = &r->f->source;
-    at_entry *e = at_keys_add(&r->f->entries, s->t, sizeof *e, name);
+    at_source *s = r->source;
+    at_entry *e = at_keys_add(&f->entries, s->t, sizeof *e, name);
     if (!e) return false;
     s->tensor = name;
     int more, n = 0;
     unsigned seen = 0;
-    if (!json_took(r, '{')) return json_expects(r, "an object with dtype, shape, data_offsets");
-    for (; (more = json_more(r, n, '}')) > 0; n++) {
+    if (!at_json_took(r, '{'))
+        return at_json_expects(r, "an object with dtype, shape, data_offsets");
+    for (; (more = at_json_more(r, n, '}')) > 0; n++) {
         unsigned k = 0;
-        const char *text = json_key(r);
+        const char *text = at_json_key(r);
         if (!text) return false;
         while (k < 3 && strcmp(text, key[k]) != 0) k++;
         if (k == 3) return at_source_fail(s, "it has an unknown key \"%s\"", at_shown_name(text));
@@ -236,23 +121,23 @@ static bool json_tensor(json_reader *r, const char *name)
     return true;
 }
 
-static bool json_header(json_reader *r)
+static bool json_header(at_json *r, at_tensors *f)
 {
     int more, n = 0;
     bool metadata = false;
-    if (r->begin == r->end || *r->begin != '{') return json_expects(r, "{");
+    if (r->begin == r->end || *r->begin != '{') return at_json_expects(r, "{");
     r->at++;
-    for (; (more = json_more(r, n, '}')) > 0; n++) {
-        const char *name = json_key(r);
+    for (; (more = at_json_more(r, n, '}')) > 0; n++) {
+        const char *name = at_json_key(r);
         if (!name) return false;
         bool is_metadata = strcmp(name, "__metadata__") == 0;
         if (is_metadata && metadata)
-            return at_source_fail(&r->f->source, "its header has two __metadata__");
+            return at_source_fail(r->source, "its header has two __metadata__");
         metadata |= is_metadata;
-        if (!(is_metadata ? json_metadata(r) : json_tensor(r, name))) return false;
+        if (!(is_metadata ? json_metadata(r, f) : json_tensor(r, f, name))) return false;
     }
-    json_took(r, 0);
-    return more == 0 && (r->at == r->end || json_expects(r, "the end, but for spaces"));
+    at_json_took(r, 0);
+    return more == 0 && (r->at == r->end || at_json_expects(r, "the end, but for spaces"));
 }
 
 /* Do the tensors lie side by side, from the first byte behind the header to the last? */
@@ -300,6 +185,6 @@ bool at_safetensors_read(at_tensors *f)
     ptrdiff_t good = at_utf8_bytes(header, f->header_length);
     if (good < f->header_length)
         return at_source_fail(s, "byte %td of its header is not UTF-8", good);
-    json_reader r = {.f = f, .begin = header, .at = header, .end = header + length};
-    return json_header(&r) && offsets_cover(f, 8 + f->header_length);
+    at_json r = {s, "its header", header, header, header + length};
+    return json_header(&r, f) && offsets_cover(f, 8 + f->header_length);
 }

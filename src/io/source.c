@@ -7,24 +7,14 @@
 #include <string.h>
 
 #include "io/crc32.h"
+#include "kernels/utf8.h"
 #include "tensor/decimal.h"
 
 ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n)
 {
-    const unsigned char *p = (const unsigned char *)text;
     ptrdiff_t i = 0;
-    while (i < n) {
-        const int c = p[i], more = c < 0x80 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
-        if ((c >= 0x80 && c < 0xc2) || c > 0xf4 || more >= n - i) return i;
-        for (int k = 1; k <= more; k++)
-            if ((p[i + k] & 0xc0) != 0x80) return i;
-        /* not longer than needed, no half of a pair, none beyond 0x10ffff */
-        if ((c == 0xe0 && p[i + 1] < 0xa0) || (c == 0xed && p[i + 1] > 0x9f) ||
-            (c == 0xf0 && p[i + 1] < 0x90) || (c == 0xf4 && p[i + 1] > 0x8f))
-            return i;
-        i += 1 + more;
-    }
-    return n;
+    for (int bytes; i < n && at_utf8(text + i, n - i, &bytes) >= 0;) i += bytes;
+    return i;
 }
 
 const char *at_shown_name(const char *name)

@@ -240,7 +240,7 @@ static bool load_entry(const at_tensors *f, const char *name, at_tensor **x)
 at_tensor *at_tensors_load(const at_tensors *f, const char *name)
 {
     at_tensor *x = NULL;
-    if (!f || !load_entry(f, name, &x)) return NULL;
+    if (!f || !load_entry(f, name, &x) || !x) return NULL;
     x->name = at_keys_find(&f->entries, name)->key;
     return x;
 }

@@ -54,6 +54,11 @@ bool at_is_open_at(FILE *f, const char *path);
 /* Writes f through to the disk.  Renames a file; `to` may exist.  0, or -1 with errno. */
 int at_sync_file(FILE *f);
 int at_rename_file(const char *from, const char *to);
+/* The first `bytes` of f, which is open for reading, to be read as memory until at_unmap_file; they
+ * stay readable when f is closed.  NULL where the system cannot, or for 0 bytes: then f is to be
+ * read. */
+void *at_map_file(FILE *f, size_t bytes);
+void at_unmap_file(void *p, size_t bytes);
 /* Makes a folder, of which all but the last name exist; writes a folder's list of names through to
  * the disk; cuts f, open for writing, to `size` bytes and goes there.  0, or -1 with errno. */
 int at_make_folder(const char *path);

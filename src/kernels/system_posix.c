@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <sys/ioctl.h>
+#ifndef __wasi__
+#include <sys/mman.h>
+#endif
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __APPLE__
@@ -55,6 +58,29 @@ int at_rename_file(const char *from, const char *to)
 {
     return rename(from, to);
 }
+
+#ifdef __wasi__ /* no memory is shared with a file */
+void *at_map_file(FILE *f, size_t bytes)
+{
+    return (void)f, (void)bytes, NULL;
+}
+
+void at_unmap_file(void *p, size_t bytes)
+{
+    (void)p, (void)bytes;
+}
+#else
+void *at_map_file(FILE *f, size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fileno(f), 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void at_unmap_file(void *p, size_t bytes)
+{
+    munmap(p, bytes);
+}
+#endif
 
 int at_make_folder(const char *path)
 {

@@ -115,6 +115,22 @@ int at_rename_file(const char *from, const char *to)
     return errno = EACCES, -1;
 }
 
+void *at_map_file(FILE *f, size_t bytes)
+{
+    HANDLE file = (HANDLE)_get_osfhandle(fileno(f));
+    HANDLE mapping = CreateFileMappingA(file, NULL, PAGE_READONLY, 0, 0, NULL);
+    if (!mapping) return NULL;
+    void *p = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, bytes);
+    CloseHandle(mapping); /* the view keeps it */
+    return p;
+}
+
+void at_unmap_file(void *p, size_t bytes)
+{
+    (void)bytes;
+    UnmapViewOfFile(p);
+}
+
 int at_make_folder(const char *path)
 {
     return mkdir(path);

@@ -170,6 +170,55 @@ bool at_load(at_tape *t, const char *path, at_part_args args)
     return good;
 }
 
+/* ------------------------------------------------------------------ models --------------------- */
+
+/* The description of this key, in step memory; NULL after a sticky error. */
+static const char *description_in(at_tape *t, const at_tensors *file, const char *path,
+                                  const char *key)
+{
+    const char *whole = joined_text(t, description_prefix, key, "");
+    const char *text = whole ? at_tensors_metadata(file, whole) : NULL;
+    if (whole && !text) at_fail(t, ATTIC_FILE_ERROR, "%s describes no %s", path, key);
+    return text;
+}
+
+/* Parameters from the first-th on, whose names have a prefix here, from those without it there. */
+static bool load_model(at_tape *t, const at_tensors *file, int first, size_t prefix)
+{
+    if (at_tensors_metadata(file, "crc32") && !at_tensors_verify(file)) return false;
+    for (int i = first; i < at_param_count(t); i++) {
+        at_tensor *x = at_param_at(t, i);
+        if (!at_tensors_load_into(file, x->name + prefix, x)) return false;
+    }
+    return true;
+}
+
+at_model *at_model_open(at_tape *t, const char *path)
+{
+    at_mark before = at_mark_here(t);
+    const at_tensors *file = at_tensors_open(t, path);
+    const char *text = file ? description_in(t, file, path, "model") : NULL;
+    at_model_config config;
+    at_model *m = NULL;
+    int first = at_param_count(t);
+    if (text && strchr(text, '\n'))
+        at_fail(t, ATTIC_FILE_ERROR, "model_open: %s describes several models", path);
+    if (text && at_ok(t) && at_model_config_of(t, text, &config)) m = at_model_make(t, config);
+    bool good = m && load_model(t, file, first, strlen(m->E->name) - 1);
+    at_rewind(t, before);
+    return good ? m : NULL;
+}
+
+at_tokenizer *at_tokenizer_open(at_tape *t, const char *path)
+{
+    at_mark before = at_mark_here(t);
+    const at_tensors *file = at_tensors_open(t, path);
+    const char *text = file ? description_in(t, file, path, "tokenizer") : NULL;
+    at_tokenizer *k = text ? at_tokenizer_of_text(t, text) : NULL;
+    at_rewind(t, before);
+    return k;
+}
+
 /* ------------------------------------------------------------------ checkpoints ---------------- */
 
 /* "loss,norm" */

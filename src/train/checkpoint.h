@@ -10,7 +10,8 @@
  * where the run stood in the metadata: at_load takes the parameters from one. */
 #ifndef AT_TRAIN_CHECKPOINT_H
 #define AT_TRAIN_CHECKPOINT_H
-#include "autograd/tape.h"
+#include "nn/model.h"
+#include "train/tokenizer.h"
 AT_BEGIN_C
 
 typedef struct {
@@ -28,6 +29,13 @@ AT_API bool at_save(at_tape *t, const char *path, at_part_args args);
  * error.  Names, shapes and, if there is one, the checksum are compared before anything is loaded.
  * Reals convert. */
 AT_API bool at_load(at_tape *t, const char *path, at_part_args args);
+
+/* The model of a file that at_save or a run wrote, best.safetensors for instance, with its
+ * parameters, in the open scope: made by the description that is in the file, so that it can be
+ * read and sampled without its configuration.  And the tokenizer of its data.  NULL after a sticky
+ * error; it is one if the file describes none, or several. */
+AT_API at_model *at_model_open(at_tape *t, const char *path);
+AT_API at_tokenizer *at_tokenizer_open(at_tape *t, const char *path);
 
 AT_END_C
 #endif

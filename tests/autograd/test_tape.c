@@ -51,6 +51,41 @@ START_TEST(the_first_error_wins_and_silences_the_rest)
 }
 END_TEST
 
+/* What at_close called, in this order. */
+static char closed[8];
+
+static void close_letter(void *letter)
+{
+    strncat(closed, letter, 1);
+}
+
+START_TEST(what_a_tape_must_free_is_freed_at_its_close_last_in_first_out)
+{
+    closed[0] = 0;
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert(at_on_close(t, close_letter, "a"));
+    at_fail(t, ATTIC_USER_ERROR, "something else");
+    ck_assert(at_on_close(t, close_letter, "b")); /* what was opened must be closed, error or not */
+    ck_assert_str_eq(closed, "");
+    at_close(t);
+    ck_assert_str_eq(closed, "ba");
+}
+END_TEST
+
+START_TEST(what_cannot_be_remembered_is_freed_at_once)
+{
+    closed[0] = 0;
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_fail_allocation(1);
+    ck_assert(!at_on_close(t, close_letter, "c"));
+    at_fail_allocation(0);
+    ck_assert_int_eq(at_error_kind_of(t), ATTIC_MEMORY_ERROR);
+    at_close(t);
+    ck_assert(!at_on_close(NULL, close_letter, "d"));
+    ck_assert_str_eq(closed, "cd");
+}
+END_TEST
+
 START_TEST(bad_inputs_are_named)
 {
     at_tape *t = at_open(ATTIC_F32, 1), *other = at_open(ATTIC_F32, 1);
@@ -610,7 +645,9 @@ START_TEST(a_pattern_tells_what_its_star_stood_for)
 END_TEST
 
 SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
-      the_first_error_wins_and_silences_the_rest, bad_inputs_are_named,
+      the_first_error_wins_and_silences_the_rest,
+      what_a_tape_must_free_is_freed_at_its_close_last_in_first_out,
+      what_cannot_be_remembered_is_freed_at_once, bad_inputs_are_named,
       a_rewound_tensor_is_refused_until_its_memory_is_handed_out_again,
       only_a_mark_of_this_tape_can_be_rewound_to,
       a_mark_above_one_rewound_to_is_forgotten_even_where_memory_has_grown_again,

@@ -4,10 +4,12 @@
 import io
 import os
 import struct
+import sys
 import types
 import zipfile
 import zlib
 import numpy as np
+sys.dont_write_bytecode = True
 import safetensors
 
 files = []

@@ -195,7 +195,104 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-SUITE(train_checkpoint, all_parameters_come_back_and_convert, some_are_saved_and_some_are_loaded,
+static const at_model_config small = {
+    .vocab = 3, .context = 8, .layers = 2, .heads = 2, .dim = 8, .act = ATTIC_SWIGLU};
+
+static double first_logit(at_tape *u, const at_model *m)
+{
+    at_tensor *ids = at_ints(u, at_shape_of(1, 3), (int32_t[]){0, 2, 1});
+    return at_get(at_model_logits(u, m, ids, (at_model_taps){0}), 0, 2, 1);
+}
+
+START_TEST(a_model_is_opened_without_its_configuration)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    t = at_open(ATTIC_F64, 1);
+    at_data *d = at_data_ids(t, (int32_t[]){0, 1, 2, 2}, 4,
+                             (at_data_args){.tokenizer = at_tokenizer_bytes(t, "abc", 3)});
+    at_model *m = at_model_make(t, small);
+    ck_assert_int_eq(at_vocab(d), 3);
+    ck_assert(at_save(t, file(), (at_part_args){0}));
+    double logit = first_logit(t, m);
+    at_close(t);
+
+    t = at_open(ATTIC_F64, 2);
+    at_random(t, at_shape_of(2), at_normal(1));
+    at_scope(t, "copy");
+    m = at_model_open(t, file());
+    at_scope_end(t);
+    ck_assert_msg(m, "%s", at_error(t));
+    ck_assert_str_eq(m->E->name, "copy.E");
+    ck_assert(first_logit(t, m) == logit);
+    at_tokenizer *k = at_tokenizer_open(t, file());
+    ptrdiff_t n = 0;
+    const int32_t *ids = at_encode(t, k, "cab", -1, &n);
+    ck_assert(n == 3 && ids[0] == 2 && ids[1] == 0 && ids[2] == 1);
+    end_test();
+}
+END_TEST
+
+START_TEST(what_describes_no_model_or_two_is_not_opened)
+{
+    save_three(ATTIC_F64, (at_part_args){0});
+    ck_assert_ptr_null(at_tokenizer_open(t, file()));
+    assert_error("parts.safetensors describes no tokenizer");
+    ck_assert_ptr_null(at_model_open(t, file()));
+    assert_error("model: \"three\" is no part of a configuration");
+    at_close(t);
+
+    t = at_open(ATTIC_F64, 1);
+    at_model_make(t, small);
+    at_scope(t, "second");
+    at_model_make(t, small);
+    at_scope_end(t);
+    ck_assert(at_save(t, file(), (at_part_args){0}));
+    at_close(t);
+    t = at_open(ATTIC_F64, 1);
+    ck_assert_ptr_null(at_model_open(t, file()));
+    assert_error("describes several models");
+    ck_assert_int_eq(at_param_count(t), 0);
+    end_test();
+}
+END_TEST
+
+/* A run of one step with this model and these ids. */
+static const char *reopened(at_model_config config, int last_id)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_data_ids(t, (int32_t[]){0, 1, last_id}, 3, (at_data_args){.vocab = 3});
+    at_model_make(t, config);
+    static char message[512];
+    FILE *out = tmpfile();
+    at_run *r =
+        at_run_open(t, little_path("run"), (at_run_args){.steps = 1, .quiet = true, .out = out});
+    while (at_run_next(r)) at_run_log(r, "x", 1);
+    snprintf(message, sizeof message, "%s", at_error(t));
+    at_run_close(r);
+    fclose(out);
+    at_close(t);
+    return message;
+}
+
+START_TEST(another_configuration_or_other_data_are_named_when_a_run_is_resumed)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    at_model_config with_dropout = small;
+    with_dropout.dropout = 0.5;
+    ck_assert_str_eq(reopened(small, 2), "");
+    ck_assert_str_eq(reopened(small, 2), "");
+    const char *message = reopened(with_dropout, 2);
+    ck_assert_msg(strstr(message, "model is ") && strstr(message, "dropout=0.5"), "%s", message);
+    message = reopened(small, 1);
+    ck_assert_msg(strstr(message, "data is fingerprint "), "%s", message);
+    little_remove();
+}
+END_TEST
+
+SUITE(train_checkpoint, a_model_is_opened_without_its_configuration,
+      what_describes_no_model_or_two_is_not_opened,
+      another_configuration_or_other_data_are_named_when_a_run_is_resumed,
+      all_parameters_come_back_and_convert, some_are_saved_and_some_are_loaded,
       names_in_the_file_may_be_others, a_rename_that_is_none_is_refused,
       a_shape_that_differs_is_named, the_file_holds_descriptions_and_a_checksum,
       parts_are_no_checkpoint_but_a_checkpoint_has_parts, every_allocation_may_fail)
