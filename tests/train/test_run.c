@@ -147,6 +147,7 @@ START_TEST(micro_batches_draw_differently_and_their_losses_are_averaged)
     ck_assert(micro_step(t, r, &seen) && !at_run_next_micro(r));
     ck_assert_int_eq(seen, 1); /* 0, then 1 */
     at_run_next(r);
+    ck_assert_int_eq(at_run_close(r), 0);
     at_close(t);
 
     double first, second, mean;
@@ -574,8 +575,9 @@ START_TEST(two_processes_cannot_use_one_folder)
     begin_test();
     at_tape *t = little_tape(ATTIC_F32, 7);
     at_run *r = at_run_open(t, little_path(""), quick(1));
-    at_run *second = at_run_open(little_tape(ATTIC_F32, 7), little_path("b"), quick(1));
-    ck_assert_int_eq(at_run_close(second), 2);
+    at_tape *u = little_tape(ATTIC_F32, 7);
+    ck_assert_int_eq(at_run_close(at_run_open(u, little_path("b"), quick(1))), 2);
+    at_close(u);
     assert_said("is still open, and a process can have one run at a time");
     at_run_close(r);
 
