@@ -296,12 +296,17 @@ static bool ends_item(const char *c)
     return !*c || *c == ';' || *c == '\n' || (c[0] == ',' && c[1] == ' ');
 }
 
-/* The item of `text` in which character `at` lies. */
+/* The item of `text` in which character `at` lies; of a long item the word. */
 static void item_around(const char *text, size_t at, char item[DIFFERENCE_SIZE])
 {
     size_t from = at, to = at;
     while (from > 0 && !ends_item(text + from - 1)) from--;
     while (!ends_item(text + to)) to++;
+    if (to - from >= DIFFERENCE_SIZE / 2) {
+        for (from = to = at; from > 0 && !ends_item(text + from - 1) && text[from - 1] != ' ';)
+            from--;
+        while (!ends_item(text + to) && text[to] != ' ') to++;
+    }
     while (from < to && text[from] == ' ') from++;
     snprintf(item, DIFFERENCE_SIZE, "%.*s", (int)(to - from), text + from);
 }

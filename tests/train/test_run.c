@@ -397,6 +397,11 @@ START_TEST(what_differs_from_the_checkpoint_is_named_and_refused)
     at_describe(t, "model", "little, width 9, dropout 0.3");
     assert_refused(t, quick(1), "model is width 8 there, but width 9 here");
 
+    t = at_open(ATTIC_F32, 7);
+    at_param(t, "W", at_shape_of(6, 8), at_zeros());
+    at_describe(t, "model", "a model that is described without a single comma act=gelu");
+    assert_refused(t, quick(1), "model is little there, but a here");
+
     t = little_tape(ATTIC_F32, 7);
     at_param(t, "b", at_shape_of(6), at_zeros());
     assert_refused(t, quick(1), "the shape of \"b\" is absent there, but [6] here");
