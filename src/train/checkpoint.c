@@ -30,7 +30,7 @@ typedef struct {
 } file_contents;
 
 /* a, b, c in a row, in step memory; NULL after a sticky error */
-static const char *joined_text(at_tape *t, const char *a, const char *b, const char *c)
+static const char *step_text(at_tape *t, const char *a, const char *b, const char *c)
 {
     size_t size = strlen(a) + strlen(b) + strlen(c) + 1;
     char *text = at_step_alloc(t, size);
@@ -55,7 +55,7 @@ static bool begin_contents(at_tape *t, file_contents *f, const char *version)
     add_metadata(f, "attic", version);
     for (int i = 0; i < at_described_count(t); i++) {
         const char *key = at_described_key(t, i);
-        add_metadata(f, joined_text(t, description_prefix, key, ""), at_described(t, key));
+        add_metadata(f, step_text(t, description_prefix, key, ""), at_described(t, key));
     }
     return at_ok(t);
 }
@@ -176,7 +176,7 @@ bool at_load(at_tape *t, const char *path, at_part_args args)
 static const char *description_in(at_tape *t, const at_tensors *file, const char *path,
                                   const char *key)
 {
-    const char *whole = joined_text(t, description_prefix, key, "");
+    const char *whole = step_text(t, description_prefix, key, "");
     const char *text = whole ? at_tensors_metadata(file, whole) : NULL;
     if (whole && !text) at_fail(t, ATTIC_FILE_ERROR, "%s describes no %s", path, key);
     return text;
@@ -252,7 +252,7 @@ add_value(at_tape *t, file_contents *f, const char *key, const char *format, ...
     vsnprintf(value, sizeof value, format, args);
     at_point_end(locale);
     va_end(args);
-    add_metadata(f, key, joined_text(t, value, "", ""));
+    add_metadata(f, key, step_text(t, value, "", ""));
 }
 
 static void add_position(at_tape *t, file_contents *f, const at_position *p)
@@ -278,7 +278,7 @@ bool at_checkpoint_save(at_tape *t, const char *path, const at_position *p)
     for (int i = 0; good && i < at_param_count(t) + at_state_count(t); i++) {
         int state = i - at_param_count(t);
         f.x[i] = state < 0 ? at_param_at(t, i) : at_state_at(t, state);
-        f.names[i] = state < 0 ? f.x[i]->name : joined_text(t, state_prefix, f.x[i]->name, "");
+        f.names[i] = state < 0 ? f.x[i]->name : step_text(t, state_prefix, f.x[i]->name, "");
         f.n = i + 1;
     }
     good = good && at_ok(t) && write_contents(t, path, &f);
@@ -296,12 +296,17 @@ static bool ends_item(const char *c)
     return !*c || *c == ';' || *c == '\n' || (c[0] == ',' && c[1] == ' ');
 }
 
-/* The item of `text` in which character `at` lies. */
+/* The item of `text` in which character `at` lies; of a long item the word. */
 static void item_around(const char *text, size_t at, char item[DIFFERENCE_SIZE])
 {
     size_t from = at, to = at;
     while (from > 0 && !ends_item(text + from - 1)) from--;
     while (!ends_item(text + to)) to++;
+    if (to - from >= DIFFERENCE_SIZE / 2) {
+        for (from = to = at; from > 0 && !ends_item(text + from - 1) && text[from - 1] != ' ';)
+            from--;
+        while (!ends_item(text + to) && text[to] != ' ') to++;
+    }
     while (from < to && text[from] == ' ') from++;
     snprintf(item, DIFFERENCE_SIZE, "%.*s", (int)(to - from), text + from);
 }
@@ -327,7 +332,7 @@ static bool descriptions_are_same(at_tape *t, const at_tensors *file, const char
     const size_t prefix = strlen(description_prefix);
     for (int i = 0; i < at_described_count(t); i++) {
         const char *name = at_described_key(t, i);
-        const char *key = joined_text(t, description_prefix, name, "");
+        const char *key = step_text(t, description_prefix, name, "");
         if (!key || !is_same(t, path, name, at_tensors_metadata(file, key), at_described(t, name)))
             return false;
     }
@@ -345,7 +350,7 @@ static bool descriptions_are_same(at_tape *t, const at_tensors *file, const char
  * none.  Names may contain colons. */
 static at_tensor *param_of_state(at_tape *t, const char *name, const char **what)
 {
-    const char *copy = joined_text(t, name + strlen(state_prefix), "", "");
+    const char *copy = step_text(t, name + strlen(state_prefix), "", "");
     for (char *colon; copy && (colon = strrchr(copy, ':')); *colon = 0) {
         *colon = 0;
         *what = name + strlen(state_prefix) + (colon + 1 - copy);
@@ -366,7 +371,7 @@ static bool tensors_are_same(at_tape *t, const at_tensors *file, const char *pat
     for (int i = 0; i < at_param_count(t) + at_state_count(t); i++) {
         int state = i - at_param_count(t);
         const at_tensor *x = state < 0 ? at_param_at(t, i) : at_state_at(t, state);
-        const char *name = joined_text(t, state < 0 ? "" : state_prefix, x->name, "");
+        const char *name = step_text(t, state < 0 ? "" : state_prefix, x->name, "");
         int at = at_tensors_find(file, name);
         snprintf(what, sizeof what, "the shape of \"%s\"", x->name);
         if (!is_same(t, path, what, at < 0 ? NULL : at_shape_text(at_tensors_shape(file, at)),

@@ -147,6 +147,7 @@ START_TEST(micro_batches_draw_differently_and_their_losses_are_averaged)
     ck_assert(micro_step(t, r, &seen) && !at_run_next_micro(r));
     ck_assert_int_eq(seen, 1); /* 0, then 1 */
     at_run_next(r);
+    ck_assert_int_eq(at_run_close(r), 0);
     at_close(t);
 
     double first, second, mean;
@@ -396,6 +397,11 @@ START_TEST(what_differs_from_the_checkpoint_is_named_and_refused)
     at_describe(t, "model", "little, width 9, dropout 0.3");
     assert_refused(t, quick(1), "model is width 8 there, but width 9 here");
 
+    t = at_open(ATTIC_F32, 7);
+    at_param(t, "W", at_shape_of(6, 8), at_zeros());
+    at_describe(t, "model", "a model that is described without a single comma act=gelu");
+    assert_refused(t, quick(1), "model is little there, but a here");
+
     t = little_tape(ATTIC_F32, 7);
     at_param(t, "b", at_shape_of(6), at_zeros());
     assert_refused(t, quick(1), "the shape of \"b\" is absent there, but [6] here");
@@ -574,8 +580,9 @@ START_TEST(two_processes_cannot_use_one_folder)
     begin_test();
     at_tape *t = little_tape(ATTIC_F32, 7);
     at_run *r = at_run_open(t, little_path(""), quick(1));
-    at_run *second = at_run_open(little_tape(ATTIC_F32, 7), little_path("b"), quick(1));
-    ck_assert_int_eq(at_run_close(second), 2);
+    at_tape *u = little_tape(ATTIC_F32, 7);
+    ck_assert_int_eq(at_run_close(at_run_open(u, little_path("b"), quick(1))), 2);
+    at_close(u);
     assert_said("is still open, and a process can have one run at a time");
     at_run_close(r);
 
