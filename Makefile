@@ -322,6 +322,7 @@ check-readme: $(static) ## run the commands and programs of README.md and of doc
 	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
 	@sh scripts/check-readme.sh docs/files.md '$(CC)' $(static) $(if $(WRITE),write)
 	@sh scripts/check-readme.sh docs/runs.md '$(CC)' $(static) $(if $(WRITE),write)
+	@sh scripts/check-readme.sh docs/training.md '$(CC)' $(static) $(if $(WRITE),write)
 
 # Every call of these by the library comes by tests/crash/faults.c.
 faulty := fwrite fflush fclose fsync rename ftruncate
@@ -440,6 +441,9 @@ demo: $(B)/examples/demo ## train on real text; TEXT="files..." or ARGS="--help"
 	@mkdir -p out
 	@$< $(ARGS) $(TEXT)
 
+gpt: $(B)/examples/gpt ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="--help"
+	@$< train $(ARGS) $(TEXT)
+
 run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
 	@$< $(ARGS)
 
@@ -502,7 +506,7 @@ performance: $(B)/bench/pictures ## put what make bench measured into docs/perfo
 
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
-.PHONY: demo graph bench performance check-benches
+.PHONY: demo gpt graph bench performance check-benches
 
 # ---- the page --------------------------------------------------------------------------------
 

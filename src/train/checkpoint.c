@@ -380,6 +380,7 @@ static bool tensors_are_same(at_tape *t, const at_tensors *file, const char *pat
     }
     for (int i = 0; i < at_tensors_count(file); i++) {
         const char *name = at_tensors_name(file, i), *state;
+        if (!name) return false;
         snprintf(what, sizeof what, "the shape of \"%s\"", name);
         bool known = at_find_param(t, name) || (is_state(name) && param_of_state(t, name, &state));
         if (!known && !is_same(t, path, what, at_shape_text(at_tensors_shape(file, i)), NULL))
@@ -426,6 +427,7 @@ static bool load_tensors(at_tape *t, const at_tensors *file)
 {
     for (int i = 0; i < at_tensors_count(file); i++) {
         const char *name = at_tensors_name(file, i), *what = NULL;
+        if (!name) return false;
         at_tensor *x = at_find_param(t, name);
         if (!x) {
             at_tensor *param = param_of_state(t, name, &what);
