@@ -65,7 +65,7 @@ const char *at_model_text(at_tape *t, at_model_config c)
         if (field[i].kind == FIELD_REAL) {
             double x;
             memcpy(&x, from, sizeof x);
-            for (int digits = 1; x != 0 && (!value || real_of(value, NULL) != x) && digits <= 17;
+            for (int digits = 6; x != 0 && (!value || real_of(value, NULL) != x) && digits <= 17;
                  digits++)
                 value = at_short_text(x, digits);
         } else if (field[i].kind == FIELD_BOOL) {
