@@ -319,8 +319,12 @@ static bool is_same(at_tape *t, const char *path, const char *what, const char *
     if (there && here && strcmp(there, here) == 0) return true;
     size_t at = 0;
     while (there && here && there[at] == here[at]) at++;
-    item_around(there ? there : "absent", at, a);
-    item_around(here ? here : "absent", at, b);
+    /* One goes on with another item where the other ends: that item is the difference. */
+    bool there_ends = there && here && !there[at] && (ends_item(here + at) || here[at] == ' ');
+    bool here_ends = there && here && !here[at] && (ends_item(there + at) || there[at] == ' ');
+    at += there_ends || here_ends;
+    item_around(there_ends || !there ? "absent" : there, there_ends || !there ? 0 : at, a);
+    item_around(here_ends || !here ? "absent" : here, here_ends || !here ? 0 : at, b);
     return at_fail(t, ATTIC_USER_ERROR,
                    "%s: %s is %s there, but %s here: a run goes on only with what it began with "
                    "(fresh begins anew and removes what is there)",
