@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#include "kernels/utf8.h"
+
 struct at_named {
     uint64_t hash;
     const void *owner;
@@ -151,6 +153,8 @@ static at_description *described_as(const at_tape *t, const char *key)
 bool at_describe(at_tape *t, const char *key, const char *text)
 {
     AT_REQUIRE(t, key && *key && text, "describe: %s", text ? "a key is needed" : "text is NULL");
+    AT_REQUIRE(t, at_is_utf8(key) && at_is_utf8(text), "describe: the %s is not UTF-8",
+               at_is_utf8(key) ? "text" : "key");
     at_description *list =
         at_grow(t, t->described, t->n_described, &t->max_described, sizeof *list);
     if (!list) return false;

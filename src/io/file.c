@@ -39,7 +39,7 @@ static FILE *open_temporary(const at_tape *t, const char *path)
 
 FILE *at_file_create(at_tape *t, const char *path)
 {
-    AT_REQUIRE(t, path, "file: the path is NULL");
+    AT_REQUIRE(t, path && *path, "file: the path is %s", path ? "empty" : "NULL");
     FILE *f = open_temporary(t, path);
     if (!f && (errno == EACCES || errno == ENAMETOOLONG))
         f = at_open_file(path, O_WRONLY | O_CREAT | O_TRUNC, -1);

@@ -10,6 +10,7 @@
 #include "io/archive.h"
 #include "io/crc32.h"
 #include "io/file.h"
+#include "kernels/utf8.h"
 
 typedef struct {
     at_keyed keyed; /* its name in the file */
@@ -125,12 +126,6 @@ static int compare_saved(const void *a, const void *b)
     return x != y ? x - y : strcmp(s->keyed.key, r->keyed.key);
 }
 
-static bool is_utf8(const char *text)
-{
-    ptrdiff_t n = (ptrdiff_t)strlen(text);
-    return at_utf8_bytes(text, n) == n;
-}
-
 static bool list_tensors(at_tape *t, saved_file *w, at_tensor *const *x, int n)
 {
     const char *twice;
@@ -141,7 +136,7 @@ static bool list_tensors(at_tape *t, saved_file *w, at_tensor *const *x, int n)
         AT_REQUIRE(t, name, "tensors: x[%d], %s, has no name", i, at_text(x[i]));
         AT_REQUIRE(t, strcmp(name, "__metadata__") != 0,
                    "tensors: no tensor can be named \"__metadata__\"");
-        AT_REQUIRE(t, is_utf8(name), "tensors: the name of x[%d], \"%s\", is not UTF-8", i,
+        AT_REQUIRE(t, at_is_utf8(name), "tensors: the name of x[%d], \"%s\", is not UTF-8", i,
                    at_shown_name(name));
         saved_tensor *s = at_keys_add(&w->tensors, t, sizeof *s, name);
         if (!s) return false;
@@ -163,8 +158,8 @@ static bool check_metadata(at_tape *t, const at_tensors_save_args *a)
     for (int i = 0; i < a->n_metadata; i++) {
         const char *key = a->metadata[i].key, *value = a->metadata[i].value;
         AT_REQUIRE(t, key && value, "tensors: metadata[%d] has no %s", i, key ? "value" : "key");
-        AT_REQUIRE(t, is_utf8(key) && is_utf8(value), "tensors: metadata[%d], \"%s\", is not UTF-8",
-                   i, at_shown_name(key));
+        AT_REQUIRE(t, at_is_utf8(key) && at_is_utf8(value),
+                   "tensors: metadata[%d], \"%s\", is not UTF-8", i, at_shown_name(key));
         if (!at_keys_add(&keys, t, sizeof(at_keyed), key)) return false;
     }
     if (a->checksum && !at_keys_add(&keys, t, sizeof(at_keyed), "crc32")) return false;

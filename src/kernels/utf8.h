@@ -1,6 +1,7 @@
 /* utf8.h -- one character of a text in UTF-8, read and written.  Private to the library. */
 #ifndef AT_KERNELS_UTF8_H
 #define AT_KERNELS_UTF8_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,16 @@ static inline int32_t at_utf8(const void *text, ptrdiff_t n, int *bytes)
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return -1;
     *bytes = more + 1;
     return c;
+}
+
+static inline bool at_is_utf8(const char *text)
+{
+    for (int bytes; *text; text += bytes) {
+        int n = 1;
+        while (n < 4 && text[n]) n++;
+        if (at_utf8(text, n, &bytes) < 0) return false;
+    }
+    return true;
 }
 
 /* Writes character c to `to`, which has a place for 4 bytes; how many it needs. */

@@ -1,4 +1,5 @@
 /* model_text.c -- a model's configuration as a line of text, and back; see model.h. */
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,8 +101,8 @@ static bool read_field(const config_field *f, const char *text, int n, at_model_
             if (strcmp(value, f->words[k]) == 0) return memcpy(to, &k, sizeof k), true;
         return false;
     }
-    long x = strtol(value, &end, 10);
-    if (*end || x < 0 || x > (f->kind == FIELD_BOOL ? 1 : 1 << 30)) return false;
+    long long x = strtoll(value, &end, 10);
+    if (*end || x < 0 || x > (f->kind == FIELD_BOOL ? 1 : INT_MAX)) return false;
     int whole = (int)x;
     if (f->kind == FIELD_BOOL)
         *(bool *)to = whole == 1;

@@ -22,6 +22,7 @@
 #include "autograd/op.h"
 #include "io/file.h"
 #include "kernels/system.h"
+#include "kernels/utf8.h"
 #include "plot/progress.h"
 #include "tensor/arena.h"
 #include "train/checkpoint.h"
@@ -44,8 +45,9 @@ static const char *const run_file_name[RUN_FILES] = {"checkpoint.safetensors",
                                                      "run.lock"};
 
 struct at_run {
-    at_arena home; /* r lies in there, and its paths */
-    at_tape *t;
+    at_arena home;    /* r lies in there, and its paths */
+    at_tape *t;       /* NULL once it is closed */
+    at_run **of_tape; /* r, for the tape to find it when it is closed; NULL once r is closed */
     at_run_args args;
     const char *folder, *path[RUN_FILES];
     FILE *lock, *log;
@@ -54,7 +56,7 @@ struct at_run {
     int saved;           /* the step of the last checkpoint; -1: none */
     int n_params;
 
-    bool in_step, is_bad, over, finished, diverged, unsaved, log_fails;
+    bool in_step, is_bad, has_held, over, finished, diverged, unsaved, log_fails;
     int micro; /* -1 before at_run_next_micro */
     double sum[AT_MAX_COLUMNS], held;
     int count[AT_MAX_COLUMNS]; /* values in sum */
@@ -90,12 +92,22 @@ static bool fail_file(at_run *r, const char *what, const char *path)
     return at_fail(r->t, ATTIC_FILE_ERROR, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
+/* A pipe would wait, and what a link leads to is not this run's. */
+static bool is_plain(at_run *r, const char *path)
+{
+    int mode;
+    return at_may_replace(path, &mode) ||
+           at_fail(r->t, ATTIC_FILE_ERROR, "cannot write %s: it is no file of this user's alone",
+                   path);
+}
+
 /* ------------------------------------------------------------------ log ------------------------ */
 
 /* Cuts the log to what the checkpoint knew, or makes an empty one. */
 static bool open_log(at_run *r)
 {
     const char *path = r->path[RUN_LOG];
+    if (!is_plain(r, path)) return false;
     r->log = at_open_file(path, O_WRONLY | O_CREAT, -1);
     if (!r->log) return fail_file(r, "open", path);
     setvbuf(r->log, NULL, _IONBF, 0); /* nothing waits in a buffer when the disk is full */
@@ -164,8 +176,8 @@ static void log_step(at_run *r)
     for (int i = 0; i < r->at.columns; i++)
         n += r->count[i] ? put_number(line + n, LOG_LINE - n, ",", column_mean(r, i), digits)
                          : snprintf(line + n, sizeof line - (size_t)n, ",");
-    n += isinf(r->held) ? snprintf(line + n, sizeof line - (size_t)n, ",")
-                        : put_number(line + n, LOG_LINE - n, ",", r->held, digits);
+    n += r->has_held ? put_number(line + n, LOG_LINE - n, ",", r->held, digits)
+                     : snprintf(line + n, sizeof line - (size_t)n, ",");
     snprintf(line + n, sizeof line - (size_t)n, "\n");
     write_log(r, line);
 }
@@ -190,10 +202,9 @@ static bool place_checkpoint(at_run *r)
 {
     const char *path = r->path[RUN_CHECKPOINT];
     if (r->has_checkpoint && at_rename_file(path, r->path[RUN_PREVIOUS]) != 0)
-        return fail_file(r, "rename", path);
+        return fail_file(r, "replace", r->path[RUN_PREVIOUS]);
     r->has_checkpoint = false;
-    if (at_rename_file(r->path[RUN_NEW], path) != 0)
-        return fail_file(r, "rename", r->path[RUN_NEW]);
+    if (at_rename_file(r->path[RUN_NEW], path) != 0) return fail_file(r, "replace", path);
     r->has_checkpoint = true;
     return at_sync_folder(r->folder) == 0 || fail_file(r, "sync", r->folder);
 }
@@ -269,6 +280,7 @@ static bool name_files(at_run *r, const char *folder)
 static bool take_folder(at_run *r)
 {
     if (!make_folders(r)) return false;
+    if (!is_plain(r, r->path[RUN_LOCK])) return false;
     r->lock = at_lock_file(r->path[RUN_LOCK]);
     if (!r->lock && errno == EWOULDBLOCK)
         return at_fail(r->t, ATTIC_FILE_ERROR, "%s is in use: another process holds %s", r->folder,
@@ -316,6 +328,27 @@ static bool begin_run(at_run *r, const char *folder)
     return true;
 }
 
+static void forget_tape(void *of_tape)
+{
+    at_run *r = *(at_run **)of_tape;
+    if (!r) return;
+    r->t = NULL;
+    r->of_tape = NULL;
+    r->over = true;
+    r->in_step = false;
+}
+
+/* Closing the tape before the run is an error that the run can speak of. */
+static bool bind_to_tape(at_run *r, at_tape *t)
+{
+    r->of_tape = at_permanent_alloc(t, sizeof *r->of_tape);
+    if (!r->of_tape) return false;
+    *r->of_tape = r;
+    bool bound = at_on_close(t, forget_tape, r->of_tape);
+    r->t = t; /* forgotten where it could not be bound */
+    return bound;
+}
+
 at_run *at_run_open(at_tape *t, const char *folder, at_run_args args)
 {
     at_arena home = {0};
@@ -332,7 +365,7 @@ at_run *at_run_open(at_tape *t, const char *folder, at_run_args args)
     *r = (at_run){.home = home, .t = t, .args = args, .saved = -1, .folder = ""};
     r->n_params = at_param_count(t);
     r->at = (at_position){.micros = args.micros, .best = (double)INFINITY};
-    r->over = !begin_run(r, folder);
+    r->over = !bind_to_tape(r, t) || !begin_run(r, folder);
     return r;
 }
 
@@ -378,7 +411,7 @@ bool at_run_next(at_run *r)
     r->over = r->is_bad = false;
     r->in_step = true;
     r->micro = -1;
-    r->held = (double)INFINITY;
+    r->has_held = false;
     memset(r->sum, 0, sizeof r->sum);
     memset(r->count, 0, sizeof r->count);
     return at_draws_set(r->t, r->at.step, 0);
@@ -411,8 +444,9 @@ int at_run_micro(const at_run *r)
 static bool is_column_name(const char *name)
 {
     size_t n = name ? strlen(name) : 0;
-    return n > 0 && n < AT_COLUMN_NAME && !strpbrk(name, ",;\"\r\n") && strcmp(name, "step") != 0 &&
-           strcmp(name, "held") != 0;
+    bool plain = n > 0 && n < AT_COLUMN_NAME && at_is_utf8(name) && !strpbrk(name, ",;\"");
+    for (size_t i = 0; i < n; i++) plain = plain && (unsigned char)name[i] >= ' ';
+    return plain && strcmp(name, "step") != 0 && strcmp(name, "held") != 0;
 }
 
 /* The column of this name, which the first line of the log may add; -1 after a sticky error. */
@@ -424,9 +458,12 @@ static int column_named(at_run *r, const char *name)
     bool fixed = p->step > 0;
     if (!is_column_name(name))
         at_fail(r->t, ATTIC_USER_ERROR,
-                "run: \"%s\" cannot be a column of the log: a name has 1 .. %d characters, no "
-                "comma, semicolon or quote, and is neither step nor held",
-                name ? name : "NULL", AT_COLUMN_NAME - 1);
+                "run: \"%s\" cannot be a column of the log: a name has 1 .. %d bytes of UTF-8, "
+                "no comma, semicolon, quote or line end, and is neither step nor held",
+                !name              ? "NULL"
+                : at_is_utf8(name) ? name
+                                   : "?",
+                AT_COLUMN_NAME - 1);
     else if (fixed || p->columns == AT_MAX_COLUMNS)
         at_fail(r->t, ATTIC_USER_ERROR,
                 fixed ? "run: \"%s\" was not logged in the first step, which decides on the "
@@ -445,9 +482,17 @@ static bool has_gradient(const at_tape *t)
     return false;
 }
 
+static bool is_in_step(at_run *r, const char *what)
+{
+    if (!r || !at_ok(r->t)) return false;
+    AT_REQUIRE(r->t, r->in_step, "run: %s is given outside of a step, where nothing keeps it",
+               what ? what : "NULL");
+    return true;
+}
+
 bool at_run_log(at_run *r, const char *name, double value)
 {
-    if (!r || !r->in_step || !at_ok(r->t)) return false;
+    if (!is_in_step(r, name)) return false;
     int i = column_named(r, name);
     if (i < 0) return false;
     bool is_loss = strcmp(name, "loss") == 0;
@@ -466,9 +511,10 @@ bool at_run_log(at_run *r, const char *name, double value)
 
 bool at_run_best(at_run *r, double value)
 {
-    if (!r || !r->in_step || !at_ok(r->t)) return false;
+    if (!is_in_step(r, "a best")) return false;
     r->held = value;
-    if (!(value < r->at.best)) return false;
+    r->has_held = true;
+    if (!isfinite(value) || value >= r->at.best) return false;
     if (!at_save(r->t, r->path[RUN_BEST], (at_part_args){0})) {
         warn_of_file(r, "the best before it stays, the training goes on");
         return false;
@@ -489,6 +535,10 @@ static int explain_end(at_run *r)
 {
     const int signal = open_run == r ? at_signal_noted() : 0;
     const at_position *p = &r->at;
+    if (!r->t) {
+        say(r, "%s: the tape was closed before the run", r->folder);
+        return 2;
+    }
     if (!at_ok(r->t)) {
         say(r, "%s%s", at_error(r->t), r->unsaved ? "; the last steps are not saved" : "");
         return at_error_kind_of(r->t) == ATTIC_USER_ERROR ? 2 : 1;
@@ -500,13 +550,15 @@ static int explain_end(at_run *r)
             p->bad, p->step, r->saved);
         return 1;
     }
-    if (!signal) return 0;
-    if (!r->finished)
-        say(r,
-            "stopped by %s after step %d of %d; %s has the checkpoint of step %d, from which "
-            "the same command goes on",
-            signal == AT_SIGINT ? "^C (SIGINT)" : "SIGTERM", p->step, r->args.steps, r->folder,
-            r->saved);
+    if (p->skipped > 0)
+        say(r, "%d of %d steps were skipped, as their loss was not finite", p->skipped, p->step);
+    if (p->skipped > 0 && p->skipped == p->step) return 1;
+    if (!signal || r->finished) return 0;
+    say(r,
+        "stopped by %s after step %d of %d; %s has the checkpoint of step %d, from which "
+        "the same command goes on",
+        signal == AT_SIGINT ? "^C (SIGINT)" : "SIGTERM", p->step, r->args.steps, r->folder,
+        r->saved);
     return 128 + signal;
 }
 
@@ -518,15 +570,13 @@ int at_run_close(at_run *r)
     }
     if (r->progress.done > r->progress.before) at_progress_end(&r->progress);
     int status = explain_end(r);
-    if (r->at.skipped && at_ok(r->t) && !r->args.quiet)
-        say(r, "%d of %d steps were skipped, as their loss was not finite", r->at.skipped,
-            r->at.step);
     if (r->log) fclose(r->log);
     if (open_run == r) {
         at_signals_end();
         open_run = NULL;
     }
     if (r->lock) fclose(r->lock);
+    if (r->of_tape) *r->of_tape = NULL;
     at_arena home = r->home; /* r lies in there */
     at_arena_free(&home);
     return status;

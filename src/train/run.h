@@ -63,7 +63,7 @@ typedef struct {
  * process's, or holds a log or a best without a checkpoint, that is an error, too.
  *
  * What is returned must be closed, after an error as well: at_run_close has the message and the
- * status.  NULL when out of memory, which all functions here accept. */
+ * status, and must be called before at_close of the tape.  NULL when out of memory, which all functions here accept. */
 AT_API at_run *at_run_open(at_tape *t, const char *folder, at_run_args args);
 /* Ends a step, with its line of the log and, if it is due, its checkpoint; and begins the next one.
  * False at the end, after a signal, after an error of the tape, and after max_bad steps in a row
@@ -87,7 +87,8 @@ AT_API bool at_run_next_micro(at_run *r);
 AT_API int at_run_micro(const at_run *r); /* 0 .. micros - 1 */
 
 /* A column of log.csv and a part of the progress line: the mean of the values that one step gives
- * to this name.  The columns are those of the first step; a name that comes later is an error.
+ * to this name.  The columns are those of the first step; a name that comes later is an error,
+ * and so is a call outside of a step.
  *
  * "loss" and "norm" are looked at: if one is not finite, the step is skipped.  Its gradients are
  * dropped, so that the optimizer that comes next moves nothing, and the rest of its micro-batches
@@ -95,7 +96,8 @@ AT_API int at_run_micro(const at_run *r); /* 0 .. micros - 1 */
  * parameter has a gradient then is an error.  False if the step is skipped, or after an error. */
 AT_API bool at_run_log(at_run *r, const char *name, double value);
 /* The loss on held-out data: the column "held".  If it is the lowest so far, the parameters are
- * written to best.safetensors, and the result is true. */
+ * written to best.safetensors, and the result is true.  Only a finite value can be the lowest.  An
+ * error outside of a step. */
 AT_API bool at_run_best(at_run *r, double value);
 
 /* Are all steps done, and the last checkpoint written? */
@@ -104,9 +106,9 @@ AT_API bool at_run_finished(const at_run *r);
  * end, if it did.  What a program should return:
  *
  *     0     all is well: finished, or left by break (then steps since the checkpoint are lost)
- *     1     out of memory, a file, or max_bad steps with a loss that is not finite
+ *     1     out of memory, a file, or a loss that is not finite, in max_bad steps in a row or in all
  *     2     wrong use: an error of kind ATTIC_USER_ERROR
- *     130   SIGINT      143   SIGTERM */
+ *     130   SIGINT      143   SIGTERM, before the end */
 AT_API int at_run_close(at_run *r);
 
 AT_END_C

@@ -218,6 +218,8 @@ START_TEST(wrong_columns_are_refused)
                  {"held", "run: \"held\" cannot be a column"},
                  {"a name of more than 23 c", "cannot be a column"},
                  {NULL, "run: \"NULL\" cannot be a column"},
+                 {"a\nb", "quote or line end"},
+                 {"d\xe9", "bytes of UTF-8"},
                  {"late", "run: \"late\" was not logged in the first step"}};
     begin_test();
     at_tape *t = little_tape(ATTIC_F32, 7);
@@ -817,7 +819,76 @@ START_TEST(every_allocation_of_a_run_may_fail)
 }
 END_TEST
 
-SUITE(train_run, stopped_after_any_step_an_f32_run_ends_with_the_same_bits,
+START_TEST(a_tape_that_is_closed_before_its_run_is_no_crash)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    ck_assert(at_run_next(r));
+    at_close(t);
+    ck_assert(!at_run_log(r, "loss", 1) && !at_run_best(r, 1) && !at_run_next(r));
+    ck_assert_int_eq(at_run_close(r), 2);
+    assert_said("the tape was closed before the run");
+    end_test();
+}
+END_TEST
+
+START_TEST(values_given_outside_of_a_step_are_refused)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    ck_assert(!at_run_log(r, "loss", 1));
+    ck_assert_ptr_nonnull(strstr(at_error(t), "run: loss is given outside of a step"));
+    at_clear_error(t);
+    ck_assert(!at_run_best(r, 1));
+    ck_assert_ptr_nonnull(strstr(at_error(t), "run: a best is given outside of a step"));
+    ck_assert_int_eq(at_run_close(r), 2);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_run_whose_every_step_was_skipped_has_failed)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run_args args = quick(0);
+    args.max_bad = STEPS + 1;
+    at_run *r = at_run_open(t, little_path(""), args);
+    while (at_run_next(r)) {
+        little_loss(t, 1);
+        at_run_log(r, "loss", (double)NAN);
+    }
+    ck_assert(at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 1);
+    assert_said("steps were skipped, as their loss was not finite");
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(pipes_and_links_in_the_folder_are_refused_at_once)
+{
+    for (int k = 0; k < 2; k++) {
+        begin_test();
+        ck_assert_int_eq(mkfifo(little_path(k ? "log.csv" : "run.lock"), 0600), 0);
+        at_tape *t = little_tape(ATTIC_F32, 7);
+        at_run_args args = quick(0);
+        args.fresh = false;
+        at_run *r = at_run_open(t, little_path(""), args);
+        ck_assert(!at_run_next(r));
+        ck_assert_int_ne(at_run_close(r), 0);
+        at_close(t);
+        end_test();
+    }
+}
+END_TEST
+
+SUITE(train_run, a_tape_that_is_closed_before_its_run_is_no_crash,
+      values_given_outside_of_a_step_are_refused, a_run_whose_every_step_was_skipped_has_failed,
+      pipes_and_links_in_the_folder_are_refused_at_once,
+      stopped_after_any_step_an_f32_run_ends_with_the_same_bits,
       stopped_after_any_step_an_f64_run_ends_with_the_same_bits,
       what_is_drawn_in_between_changes_no_step,
       micro_batches_draw_differently_and_their_losses_are_averaged,
