@@ -20,7 +20,7 @@ part 'tensor + autograd' 4580 3900 src/tensor src/autograd
 part ops 4020 3600 src/ops
 part attention 3600 3500 src/attention
 part nn 2020 2020 src/nn
-part train 3430 3430 src/train
+part train 3470 3470 src/train
 part io 2220 2220 src/io
 part plot 2595 2360 src/plot
 exit $bad
