@@ -108,11 +108,15 @@ static void print_bytes(FILE *out, const char *bytes, int n)
 }
 
 /* The ids to continue, with a place for n more behind them; NULL after a sticky error. */
-static int32_t *prompt_ids(at_tape *t, at_generate_args a, int *n_prompt)
+static int32_t *prompt_ids(at_tape *t, int vocab, at_generate_args a, int *n_prompt)
 {
     ptrdiff_t n = a.n_ids;
     const int32_t *ids = a.ids;
     AT_REQUIRE(t, ids || a.tokenizer, "generate: there is no tokenizer for the prompt");
+    AT_REQUIRE(t, !a.tokenizer || at_tokenizer_vocab(a.tokenizer) >= vocab,
+               "generate: the tokenizer has %d ids, but the model's vocabulary has %d",
+               at_tokenizer_vocab(a.tokenizer), vocab);
+    AT_REQUIRE(t, a.stop || a.n_stop <= 0, "generate: stop is NULL, but n_stop is %d", a.n_stop);
     if (!ids) ids = at_encode(t, a.tokenizer, a.prompt ? a.prompt : "", -1, &n);
     AT_REQUIRE(t, n > 0, "generate: the prompt is empty: there is nothing to continue");
     AT_REQUIRE(t, a.n >= 0 && n <= INT_MAX - a.n, "generate: %d ids behind a prompt of %td", a.n,
@@ -167,7 +171,7 @@ static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_
 static int generate_text(at_tape *t, const at_model *m, at_generate_args a, FILE *out)
 {
     int n = 0, length = 0;
-    int32_t *all = prompt_ids(t, a, &n);
+    int32_t *all = prompt_ids(t, m->config.vocab, a, &n);
     for (int i = 0; all && i < n; i++) {
         const char *bytes = at_token_bytes(a.tokenizer, all[i], &length);
         print_bytes(out, bytes, length);

@@ -41,7 +41,8 @@ typedef struct {
  * time.  With a key/value cache; when the context is full, its last half is read again.  d gives
  * the tokenizer; with args.tokenizer or args.ids it may be NULL.  On a terminal, control characters
  * other than newline and tab appear as ?.  Returns how many ids were generated; -1 after a sticky
- * error, e.g. a prompt that is empty or has no token for some character. */
+ * error, e.g. a prompt that is empty or has no token for some character, or a tokenizer with fewer
+ * ids than the model. */
 AT_API int at_generate(at_tape *t, const at_model *m, const at_data *d, at_generate_args args,
                        FILE *out);
 
