@@ -88,8 +88,10 @@ static int32_t id_at(const at_data *d, ptrdiff_t i)
 bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first, ptrdiff_t n,
                   int32_t *out)
 {
-    AT_REQUIRE(t, d && out && d->kind <= DATA_FILE,
-               "data: only text, ids and files can be read by position");
+    AT_REQUIRE(t, d && out, "data: %s is NULL", d ? "out" : "the data");
+    AT_REQUIRE(t, d->kind <= DATA_FILE,
+               "data: only text, ids and files can be read by position, but these are %s",
+               data_name[d->kind]);
     ptrdiff_t count = at_data_count(d, split);
     AT_REQUIRE(t, first >= 0 && n >= 0 && n <= count - first,
                "data: %td ids from %td on, but the split has only %td", n, first, count);
@@ -321,6 +323,10 @@ static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args 
     AT_REQUIRE(t, args.held == 0 || (at_data_count(d, ATTIC_HELD) && at_data_count(d, ATTIC_TRAIN)),
                "data: %td ids or rows are too few to hold out %g of them in blocks of %td", n,
                args.held, d->block);
+    ptrdiff_t train = at_data_count(d, ATTIC_TRAIN);
+    AT_REQUIRE(t, (double)train <= 2 * (1 - args.held) * (double)n,
+               "data: held is %g, but of %td ids or rows in blocks of %td only %g can be held out",
+               args.held, n, d->block, (double)(n - train) / (double)n);
     return d;
 }
 

@@ -32,7 +32,8 @@ typedef struct {
     int vocab;    /* ids are 0 .. vocab-1 */
     int id_bytes; /* 1, 2 or 4 for each id: u8, u16 or i32, little-endian */
     double held;  /* the share that is held out, 0 <= held < 1: spread evenly, in blocks of 1024
-                     ids; or in single rows or sequences.  0.1: every tenth */
+                     ids; or in single rows or sequences.  0.1: every tenth.  An error where these
+                     leave more than twice the share 1 - held for training */
 } at_data_args;
 
 /* Text files (paths, n, tokenizer or chars, held).  Each is read once, and may be a pipe whose

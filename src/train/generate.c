@@ -113,6 +113,7 @@ static int32_t *prompt_ids(at_tape *t, at_generate_args a, int *n_prompt)
     ptrdiff_t n = a.n_ids;
     const int32_t *ids = a.ids;
     AT_REQUIRE(t, ids || a.tokenizer, "generate: there is no tokenizer for the prompt");
+    AT_REQUIRE(t, a.stop || a.n_stop <= 0, "generate: stop is NULL, but n_stop is %d", a.n_stop);
     if (!ids) ids = at_encode(t, a.tokenizer, a.prompt ? a.prompt : "", -1, &n);
     AT_REQUIRE(t, n > 0, "generate: the prompt is empty: there is nothing to continue");
     AT_REQUIRE(t, a.n >= 0 && n <= INT_MAX - a.n, "generate: %d ids behind a prompt of %td", a.n,
@@ -128,12 +129,13 @@ static int32_t *prompt_ids(at_tape *t, at_generate_args a, int *n_prompt)
 static int next_id(at_tape *t, at_model_cache *cache, const int32_t *all, int n, int T,
                    at_generate_args a, int index)
 {
-    int vocab = cache->model->config.vocab;
+    int vocab = cache->model->config.vocab, known = at_tokenizer_vocab(a.tokenizer);
     at_tensor *ids = at_ints(t, at_shape_of(1, T), all + n - T);
     at_tensor *logits = at_model_decode(t, cache, ids);
     at_stream stream = {at_seed(t), (uint64_t)3 << 62 | a.stream}; /* none that at_draw gives */
     at_sample_args how = {a.temperature, a.top_k, a.top_p};
-    return at_sample(logits, (ptrdiff_t)(T - 1) * vocab, vocab, how, stream, (uint64_t)index);
+    int n_drawn = a.tokenizer && known < vocab ? known : vocab;
+    return at_sample(logits, (ptrdiff_t)(T - 1) * vocab, n_drawn, how, stream, (uint64_t)index);
 }
 
 static bool ends_text(at_generate_args a, int id)

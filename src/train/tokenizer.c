@@ -128,7 +128,7 @@ const char *at_tokenizer_kind(const at_tokenizer *k)
 const char *at_token_bytes(const at_tokenizer *k, int id, int *n)
 {
     bool is_id = k && id >= 0 && id < k->vocab;
-    *n = is_id ? (int)token_length(k, id) : 0;
+    if (n) *n = is_id ? (int)token_length(k, id) : 0;
     return is_id ? (const char *)k->bytes + k->start[id] : NULL;
 }
 
@@ -140,8 +140,18 @@ int at_tokenizer_find(const at_tokenizer *k, const char *bytes, ptrdiff_t n)
 
 /* ----------------------------------------------------------------- bytes and characters ------- */
 
+/* An *n of -1 becomes the number of bytes up to the text's 0. */
+static bool measure_text(at_tape *t, const char *op, const char *text, ptrdiff_t *n)
+{
+    AT_REQUIRE(t, !text || *n >= -1,
+               "%s: the text has %td bytes, but must have >= 0, or -1 (up to its 0)", op, *n);
+    if (text && *n < 0) *n = (ptrdiff_t)strlen(text);
+    return true;
+}
+
 at_tokenizer *at_tokenizer_bytes(at_tape *t, const char *text, ptrdiff_t n)
 {
+    if (!measure_text(t, "tokenizer", text, &n)) return NULL;
     bool occurs[256];
     int vocab = 0;
     memset(occurs, !text, sizeof occurs);
@@ -159,6 +169,7 @@ enum { N_CHARACTERS = 256 + 0x110000 };
 
 at_tokenizer *at_tokenizer_chars(at_tape *t, const char *text, ptrdiff_t n)
 {
+    if (!measure_text(t, "tokenizer", text, &n)) return NULL;
     AT_REQUIRE(t, text && n > 0, "tokenizer: the text is empty");
     at_mark here = at_mark_here(t);
     bool *occurs = at_step_alloc(t, N_CHARACTERS * sizeof *occurs);
@@ -214,7 +225,7 @@ int32_t *at_encode(at_tape *t, const at_tokenizer *k, const char *text, ptrdiff_
                    ptrdiff_t *n)
 {
     AT_REQUIRE(t, k && text && n, "encode: %s is NULL", !k ? "the tokenizer" : text ? "n" : "text");
-    if (bytes < 0) bytes = (ptrdiff_t)strlen(text);
+    if (!measure_text(t, "encode", text, &bytes)) return NULL;
     AT_REQUIRE(t, bytes <= 1 << 30, "encode: the text has %td bytes, but at most %d are possible",
                bytes, 1 << 30);
     const unsigned char *p = (const unsigned char *)text;
@@ -230,7 +241,8 @@ int32_t *at_encode(at_tape *t, const at_tokenizer *k, const char *text, ptrdiff_
 char *at_decode(at_tape *t, const at_tokenizer *k, const int32_t *ids, ptrdiff_t n,
                 ptrdiff_t *bytes)
 {
-    AT_REQUIRE(t, k && (ids || n <= 0), "decode: %s NULL", k ? "ids are" : "the tokenizer is");
+    AT_REQUIRE(t, n >= 0, "decode: n is %td, but must be >= 0", n);
+    AT_REQUIRE(t, k && (ids || n == 0), "decode: %s NULL", k ? "ids are" : "the tokenizer is");
     size_t size = 1;
     for (ptrdiff_t i = 0; i < n; i++) {
         AT_REQUIRE(t, ids[i] >= 0 && ids[i] < k->vocab,

@@ -19,11 +19,11 @@ AT_BEGIN_C
 
 typedef struct at_tokenizer at_tokenizer;
 
-/* The bytes that occur in the n bytes of text, in rising order; text NULL: all 256, where the id is
- * the byte.  NULL after a sticky error, here and below. */
+/* The bytes that occur in the n bytes of text (-1: up to its 0), in rising order; text NULL: all
+ * 256, where the id is the byte.  NULL after a sticky error, here and below. */
 AT_API at_tokenizer *at_tokenizer_bytes(at_tape *t, const char *text, ptrdiff_t n);
-/* The characters that occur in the text, in rising order; before them the bytes that are no valid
- * UTF-8 there.  (A character that does not occur is an error when it is encoded.) */
+/* The characters that occur in the text (n as above), in rising order; before them the bytes that
+ * are no valid UTF-8 there.  (A character that does not occur is an error when it is encoded.) */
 AT_API at_tokenizer *at_tokenizer_chars(at_tape *t, const char *text, ptrdiff_t n);
 /* Byte-level byte pair encoding (Radford et al. 2019, section 2.2), as GPT-2 publishes it.  The
  * text is cut into words, numbers, marks and white space by GPT-2's pattern; in each piece the pair
@@ -41,7 +41,8 @@ AT_API at_tokenizer *at_tokenizer_llama2(at_tape *t, const char *tokenizer_bin);
 AT_API int at_tokenizer_vocab(const at_tokenizer *k);
 /* "bytes", "chars", "gpt2" or "llama2" */
 AT_API const char *at_tokenizer_kind(const at_tokenizer *k);
-/* The bytes of one token; they end with no 0.  NULL, and 0 bytes, if there is no such id. */
+/* The bytes of one token, *n of them (n may be NULL); they end with no 0.  NULL, and 0 bytes, if
+ * there is no such id. */
 AT_API const char *at_token_bytes(const at_tokenizer *k, int id, int *n);
 /* The id of the token of these bytes; -1 if there is none. */
 AT_API int at_tokenizer_find(const at_tokenizer *k, const char *bytes, ptrdiff_t n);

@@ -129,6 +129,25 @@ START_TEST(rows_and_sequences_are_held_out_one_by_one)
 }
 END_TEST
 
+START_TEST(a_share_that_the_blocks_cannot_give_is_refused)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert_ptr_null(counting(t, 2976, 0.999)); /* 1024 to train on, not 3 */
+    assert_error(t, "data: held is 0.999, but of 2976 ids or rows in blocks of 1024 only 0.655914 "
+                    "can be held out");
+    at_clear_error(t);
+    at_tensor *x = at_const(t, at_shape_of(5), (double[5]){0});
+    ck_assert_ptr_null(at_data_arrays(t, x, x, (at_data_args){.held = 0.999}));
+    assert_error(t, "data: held is 0.999, but of 5 ids or rows in blocks of 1 only 0.8 can be held "
+                    "out");
+    at_clear_error(t);
+    ck_assert_ptr_nonnull(at_data_arrays(t, x, x, (at_data_args){.held = 0.8}));
+    at_data *d = counting(t, 9 * BLOCK + 7, 0.1); /* a small share is cut as it always was */
+    ck_assert_int_eq(at_data_count(d, ATTIC_HELD), 7);
+    at_close(t);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ batches -------------------- */
 
 START_TEST(an_epoch_visits_every_window_once_and_the_next_one_in_another_order)
@@ -562,6 +581,17 @@ START_TEST(what_is_no_batch_is_named)
     int32_t out[4];
     ck_assert(!at_data_read(t, d, ATTIC_TRAIN, 18, 4, out));
     assert_error(t, "data: 4 ids from 18 on, but the split has only 20");
+    at_clear_error(t);
+    ck_assert(!at_data_read(t, d, ATTIC_TRAIN, 0, 4, NULL));
+    assert_error(t, "data: out is NULL");
+    at_clear_error(t);
+    ck_assert(!at_data_read(t, NULL, ATTIC_TRAIN, 0, 4, out));
+    assert_error(t, "data: the data is NULL");
+    at_clear_error(t);
+    d = at_data_sequences(t, (int32_t[]){1, 2}, (int[]){2}, 1, (at_data_args){.vocab = 9});
+    ck_assert(!at_data_read(t, d, ATTIC_TRAIN, 0, 1, out));
+    assert_error(t, "data: only text, ids and files can be read by position, but these are "
+                    "sequences");
     at_close(t);
 }
 END_TEST
@@ -569,6 +599,7 @@ END_TEST
 SUITE(train_data, every_tenth_block_is_held_out,
       the_splits_of_any_share_hold_everything_once_and_in_order,
       files_are_joined_before_they_are_cut, rows_and_sequences_are_held_out_one_by_one,
+      a_share_that_the_blocks_cannot_give_is_refused,
       an_epoch_visits_every_window_once_and_the_next_one_in_another_order,
       an_order_is_a_permutation_for_every_number_of_rows, a_batch_depends_on_its_arguments_alone,
       micro_batches_are_the_rows_of_one_batch, targets_are_the_ids_that_follow,

@@ -311,6 +311,17 @@ START_TEST(ids_can_be_continued_without_a_tokenizer)
 }
 END_TEST
 
+START_TEST(ids_without_a_text_are_never_drawn)
+{
+    at_tape *t = at_open(ATTIC_F32, 3);
+    const at_tokenizer *k = at_tokenizer_bytes(t, "abc", -1);
+    at_generate_args a = {.prompt = "abc", .n = 200, .temperature = 1, .tokenizer = k};
+    /* a vocabulary of 64, of which 61 ids only fill it up */
+    ck_assert_int_eq((int)strlen(generated(t, small_model(t, 64), NULL, a)), 203);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(what_cannot_be_generated_is_named)
 {
     at_tape *t = at_open(ATTIC_F32, 3);
@@ -325,8 +336,9 @@ START_TEST(what_cannot_be_generated_is_named)
         {{.prompt = "one", .n = -1}, "generate: -1 ids behind a prompt of 3"},
         {{.prompt = "one", .n = 3, .temperature = -1},
          "sample: temperature is -1, but must be finite and >= 0"},
+        {{.prompt = "one", .n = 3, .n_stop = 2}, "generate: stop is NULL, but n_stop is 2"},
     };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < (int)(sizeof refused / sizeof *refused); i++) {
         ck_assert_int_eq(at_generate(t, m, d, refused[i].args, NULL), -1);
         assert_error(t, refused[i].message);
         at_clear_error(t);
@@ -358,4 +370,5 @@ SUITE(train_generate, a_training_that_is_looked_at_goes_on_with_the_same_bits,
       a_text_goes_on_beyond_the_context_with_its_last_half,
       a_prompt_longer_than_the_context_counts_with_its_end, the_text_follows_from_seed_and_stream,
       a_callback_sees_each_id_and_may_end_the_text, a_stop_id_ends_the_text_and_is_not_printed,
-      ids_can_be_continued_without_a_tokenizer, what_cannot_be_generated_is_named)
+      ids_can_be_continued_without_a_tokenizer, ids_without_a_text_are_never_drawn,
+      what_cannot_be_generated_is_named)

@@ -203,6 +203,33 @@ START_TEST(bytes_and_characters_that_occur_have_the_ids_in_order)
     ck_assert_int_eq(length, 2);
     ck_assert_ptr_null(at_token_bytes(k, 4, &length));
     ck_assert_int_eq(length, 0);
+    ck_assert_mem_eq(at_token_bytes(k, 3, NULL), "\xc3\xa9", 2);
+    ck_assert_ptr_null(at_token_bytes(k, 4, NULL));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_length_of_minus_one_is_up_to_the_0_and_no_other_may_be_negative)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ptrdiff_t n;
+    const at_tokenizer *k = at_tokenizer_bytes(t, "aba", -1);
+    ck_assert_int_eq(at_tokenizer_vocab(k), 2);
+    ck_assert_int_eq(at_tokenizer_vocab(at_tokenizer_chars(t, "\xc3\xa9ta", -1)), 3);
+    ck_assert_int_eq(at_tokenizer_vocab(at_tokenizer_bytes(t, NULL, -1)), 256);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_ptr_null(i == 0   ? (const void *)at_tokenizer_bytes(t, "a", -2)
+                           : i == 1 ? (const void *)at_tokenizer_chars(t, "a", -2)
+                           : i == 2 ? (const void *)at_encode(t, k, "a", -2, &n)
+                                    : (const void *)at_decode(t, k, (int32_t[]){0}, -2, NULL));
+        char expected[80];
+        snprintf(expected, sizeof expected,
+                 "%s: the text has -2 bytes, but must have >= 0, or -1 (up to its 0)",
+                 i < 2 ? "tokenizer" : "encode");
+        assert_error(t, i < 3 ? expected : "decode: n is -2, but must be >= 0");
+        at_clear_error(t);
+    }
+    ck_assert_str_eq(at_decode(t, k, NULL, 0, NULL), "");
     at_close(t);
 }
 END_TEST
@@ -452,6 +479,7 @@ SUITE(train_tokenizer, gpt2_gives_the_ids_that_independent_packages_give,
       every_golden_text_comes_back_from_every_kind, any_bytes_come_back,
       a_text_form_is_the_same_tokenizer, a_long_text_is_encoded_in_time,
       bytes_and_characters_that_occur_have_the_ids_in_order,
+      a_length_of_minus_one_is_up_to_the_0_and_no_other_may_be_negative,
       a_character_without_a_token_is_an_error_that_names_the_place,
       special_tokens_come_from_no_text_and_are_found_by_name, small_files_are_read,
       a_llama2_file_ends_with_a_token, no_truncation_and_no_changed_byte_of_a_vocabulary_crashes,
