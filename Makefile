@@ -7,7 +7,7 @@
 #
 #   CC=clang  CFLAGS=-g          the compiler, and flags added to those that are needed
 #   ARCH=native                  or any -march name (x86-64, x86-64-v3, armv8-a); empty: the compiler's own
-#   MODE=release                 or debug, size, asan, tsan, valgrind, coverage
+#   MODE=release                 or debug, size, asan, tsan, valgrind, coverage, fuzz
 #   PLAIN=1                      plain C kernels   WERROR=1  warnings are errors   V=1  show commands
 #
 # Every compiler, ARCH and MODE has a folder of its own under build/.  Sources are found by wildcard:
@@ -65,10 +65,11 @@ mode_debug := $(debug) -DATTIC_DEBUG
 mode_asan := $(debug) -DATTIC_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all
 mode_tsan := $(debug) -fsanitize=thread
 mode_valgrind := $(debug)
+mode_fuzz := $(debug) -DATTIC_DEBUG -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 mode_size := -Oz -ffunction-sections -fdata-sections -DNDEBUG
 mode_coverage := -O0 -g --coverage -fprofile-update=atomic
 ifeq ($(mode_$(MODE)),)
-$(error MODE=$(MODE) is none of release, debug, size, asan, tsan, valgrind, coverage)
+$(error MODE=$(MODE) is none of release, debug, size, asan, tsan, valgrind, coverage, fuzz)
 endif
 
 # Never -ffast-math: masks are -inf, and a NaN must surface.  -fno-semantic-interposition: inside
@@ -109,10 +110,11 @@ bench_common_c := $(sort $(wildcard bench/common/*.c))
 peer_c := $(sort $(wildcard bench/peer/*.c))
 all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
-test_c := $(sort $(filter-out tests/gradcheck/% tests/mutation/% tests/reals/%,$(wildcard tests/*.c tests/*/*.c)))
+crash_c := $(sort $(wildcard tests/crash/*.c))
+test_c := $(sort $(filter-out $(foreach d,gradcheck mutation reals fuzz crash,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(runner_c) $(wildcard tests/reals/*.c)
+    $(runner_c) $(wildcard tests/reals/*.c tests/fuzz/*.c) $(crash_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h page/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
@@ -262,6 +264,17 @@ valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 	    wrapper="env EMULATED=1 $(VALGRIND) -q --error-exitcode=1 --leak-check=full \
 	    --show-leak-kinds=definite --errors-for-leak-kinds=definite"
 
+# A fuzzer tries inputs that reach code which no input before has reached.
+fuzzer := $(B)/tests/fuzz/files
+fuzz: ## any bytes as .npy, safetensors, .npz and deflated data: read or refused? SECONDS=30 each; needs clang
+	$(call tool,clang,clang)
+	$(sub) CC=clang MODE=fuzz fuzz-run
+fuzz-run: $(fuzzer)
+	@sh scripts/fuzz.sh $(fuzzer) $(or $(SECONDS),30) $(JOBS)
+$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/kernels/% src/tensor/% src/autograd/% src/io/%,$(library_c)))
+	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
+$(B)/tests/fuzz/files.o: extra = -Itests
+
 coverage: ## lines of src/ reached by tests and gradient checks, per file
 	@find build -path '*-coverage/*' -name '*.gcda' -delete 2>/dev/null || true
 	$(sub) MODE=coverage test $(gradcheck_too)
@@ -304,9 +317,23 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
 
-check-readme: $(static) ## run the commands and programs of README.md and docs/attention.md; WRITE=1 fills in
+check-readme: $(static) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
 	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
+	@sh scripts/check-readme.sh docs/files.md '$(CC)' $(static) $(if $(WRITE),write)
+	@sh scripts/check-readme.sh docs/runs.md '$(CC)' $(static) $(if $(WRITE),write)
+	@sh scripts/check-readme.sh docs/training.md '$(CC)' $(static) $(if $(WRITE),write)
+
+# Every call of these by the library comes by tests/crash/faults.c.
+faulty := fwrite fflush fclose fsync rename ftruncate
+crash := $(B)/tests/crash/crash
+$(call objects,$(crash_c)): extra = -Itests
+$(crash): $(call objects,$(crash_c) tests/train/little.c) $(static)
+	$(call say,LINK,$@)$(link) $(faulty:%=-Wl,--wrap=%) -o $@ $(filter %.o,$^) $(static) $(libs)
+check-crash: $(crash) ## fail and kill a run at each write, sync and rename: does what is there always load?
+	@$(crash) faults
+check-kill: $(crash) ## kill a run N times (30) at random: does it end with the same bits?
+	@$(crash) kill $(or $(N),30)
 
 check-links: ## do the links of the documentation lead to what they name and quote?
 	@sh scripts/check-links.sh $(texts)
@@ -360,13 +387,15 @@ check-all: ## everything, both compilers; takes long
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
 	$(sub) check-unsupported check-arm check-i386 check-musl check-mingw check-wasm check-single check-dist
 	$(sub) check-long
+	$(sub) check-crash check-kill N=500
 	$(sub) sanitize
 	$(sub) tsan
 	$(sub) valgrind
+	$(sub) fuzz SECONDS=600
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
-.PHONY: sanitize tsan valgrind coverage coverage-report check-install check-exports check-single check-dist \
+.PHONY: sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-dist \
     check-long check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
 
@@ -411,6 +440,9 @@ TEXT ?= $(wildcard README.md docs/*.md src/*.h src/*/*.h src/*/*.c examples/*.c)
 demo: $(B)/examples/demo ## train on real text; TEXT="files..." or ARGS="--help"
 	@mkdir -p out
 	@$< $(ARGS) $(TEXT)
+
+gpt: $(B)/examples/gpt ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="--help"
+	@$< train $(ARGS) $(TEXT)
 
 run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
 	@$< $(ARGS)
@@ -474,7 +506,7 @@ performance: $(B)/bench/pictures ## put what make bench measured into docs/perfo
 
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
-.PHONY: demo graph bench performance check-benches
+.PHONY: demo gpt graph bench performance check-benches
 
 # ---- the page --------------------------------------------------------------------------------
 

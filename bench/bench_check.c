@@ -32,7 +32,7 @@ static const check_case cases[] = {
 typedef struct {
     const check_case *c;
     at_tape *t;
-    at_transformer *m;
+    at_model *m;
     at_mark start;
     at_tensor *ids, *x, *dO;
 } stepper;
@@ -41,7 +41,7 @@ static void take_step(const stepper *s)
 {
     at_tape *t = s->t;
     if (s->m) {
-        at_tensor *logits = at_transformer_logits(t, s->m, s->ids, NULL);
+        at_tensor *logits = at_model_logits(t, s->m, s->ids, (at_model_taps){0});
         at_backward(t, at_cross_entropy(t, logits, s->ids, (at_cross_entropy_args){0}));
         at_adamw(t, 1e-4, (at_adamw_args){.weight_decay = 0.01});
     } else {
@@ -65,13 +65,13 @@ static stepper prepare(const check_case *c)
 {
     stepper s = {.c = c, .t = at_open(ATTIC_F32, 1)};
     if (c->layers) {
-        at_transformer_config config = {.vocab = c->vocab,
-                                        .context = c->context,
-                                        .layers = c->layers,
-                                        .heads = c->heads,
-                                        .dim = c->dim,
-                                        .learned_positions = true};
-        s.m = at_transformer_make(s.t, config);
+        at_model_config config = {.vocab = c->vocab,
+                                  .context = c->context,
+                                  .layers = c->layers,
+                                  .heads = c->heads,
+                                  .dim = c->dim,
+                                  .positions = ATTIC_LEARNED_POSITIONS};
+        s.m = at_model_make(s.t, config);
         s.ids = at_ints(s.t, at_shape_of(c->batch, c->context), NULL);
         for (int i = 0; s.ids && i < c->batch * c->context; i++)
             ((int32_t *)s.ids->data)[i] = i * 7919 % c->vocab;

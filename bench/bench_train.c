@@ -30,7 +30,7 @@ enum { BATCHES = 8 };
 
 typedef struct {
     at_tape *t;
-    at_transformer *m;
+    at_model *m;
     at_mark start;
     at_tensor *ids[BATCHES], *target[BATCHES];
     int step;
@@ -40,7 +40,7 @@ static void run(void *ctx)
 {
     training *r = ctx;
     int i = r->step++ % BATCHES;
-    at_tensor *logits = at_transformer_logits(r->t, r->m, r->ids[i], NULL);
+    at_tensor *logits = at_model_logits(r->t, r->m, r->ids[i], (at_model_taps){0});
     at_tensor *loss = at_cross_entropy(r->t, logits, r->target[i], (at_cross_entropy_args){0});
     at_backward(r->t, loss);
     at_adamw(r->t, 1e-4, (at_adamw_args){.weight_decay = 0.01});
@@ -75,13 +75,13 @@ static bool measure(bench *b, const model *m)
         .group = m->group, .name = m->name, .flop = step_flop(m), .run = run, .peer = peer};
     if (!bench_wants(b, &c)) return true;
     training r = {.t = at_open(ATTIC_F32, 1)};
-    at_transformer_config config = {.vocab = m->vocab,
-                                    .context = m->context,
-                                    .layers = m->layers,
-                                    .heads = m->heads,
-                                    .dim = m->dim,
-                                    .learned_positions = true};
-    r.m = at_transformer_make(r.t, config);
+    at_model_config config = {.vocab = m->vocab,
+                              .context = m->context,
+                              .layers = m->layers,
+                              .heads = m->heads,
+                              .dim = m->dim,
+                              .positions = ATTIC_LEARNED_POSITIONS};
+    r.m = at_model_make(r.t, config);
     for (unsigned i = 0; i < BATCHES; i++) {
         r.ids[i] = random_ids(r.t, m, i);
         r.target[i] = random_ids(r.t, m, BATCHES + i);

@@ -32,7 +32,6 @@
 #include "common/ngram.h"
 #include "common/options.h"
 #include "common/sketch.h"
-#include "io/corpus.h"
 #include "plot/progress.h"
 
 #ifdef _WIN32 /* whose folders have no permissions */
@@ -78,6 +77,49 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* ------------------------------------------------------------------ the text ------------------- */
+
+enum { BLOCK = 1024 }; /* bytes that lie side by side in the text; every tenth block is held out */
+
+/* The text as ids of bytes, both splits laid out: to count n-grams, and to draw windows at
+ * random. */
+typedef struct {
+    const at_tokenizer *tokenizer;
+    int vocab;
+    unsigned char *train, *held;
+    ptrdiff_t n_train, n_held;
+} text_ids;
+
+static unsigned char *read_split(at_tape *t, const at_data *d, at_split split, ptrdiff_t *n)
+{
+    enum { PART = 4096 };
+    int32_t ids[PART];
+    *n = at_data_count(d, split);
+    unsigned char *bytes = at_step_alloc(t, (size_t)*n);
+    for (ptrdiff_t i = 0; bytes && i < *n; i++) {
+        if (i % PART == 0) at_data_read(t, d, split, i, *n - i < PART ? *n - i : PART, ids);
+        bytes[i] = (unsigned char)ids[i % PART];
+    }
+    return bytes;
+}
+
+static text_ids *read_text(at_tape *t, char *const *files, int n_files)
+{
+    at_data *d = at_data_text(t, (at_data_args){.paths = files, .n = n_files, .held = 0.1});
+    text_ids *c = at_step_alloc(t, sizeof *c);
+    if (!c) return NULL;
+    *c = (text_ids){.tokenizer = at_data_tokenizer(d), .vocab = at_vocab(d)};
+    c->train = read_split(t, d, ATTIC_TRAIN, &c->n_train);
+    c->held = read_split(t, d, ATTIC_HELD, &c->n_held);
+    return at_ok(t) ? c : NULL;
+}
+
+static unsigned char byte_of(const text_ids *c, int id)
+{
+    int n;
+    return (unsigned char)*at_token_bytes(c->tokenizer, id, &n);
+}
+
 /* ------------------------------------------------------------------ n-gram models -------------- */
 
 typedef struct {
@@ -85,7 +127,7 @@ typedef struct {
 } baseline;
 
 /* The best of three amounts of smoothing, chosen in the baseline's favour on the held-out text. */
-static baseline best_ngram(at_tape *t, const at_corpus *c, int order)
+static baseline best_ngram(at_tape *t, const text_ids *c, int order)
 {
     static const double k[] = {1, 0.1, 0.01};
     baseline best = {(double)INFINITY, 0};
@@ -101,7 +143,7 @@ static baseline best_ngram(at_tape *t, const at_corpus *c, int order)
 
 /* Fills row w with the window that scores held-out bytes from `next` on, and returns the first byte
  * that it leaves unscored.  What was scored before gets the target -1. */
-static ptrdiff_t fill_window(const at_corpus *c, ptrdiff_t next, int w, at_tensor *ids,
+static ptrdiff_t fill_window(const text_ids *c, ptrdiff_t next, int w, at_tensor *ids,
                              at_tensor *target)
 {
     ptrdiff_t last = c->n_held - 1 - context, start = next - 1 - context / 2;
@@ -118,7 +160,7 @@ static ptrdiff_t fill_window(const at_corpus *c, ptrdiff_t next, int w, at_tenso
  * evaluated on.  Windows overlap by half and score only what is new, so that every byte but the
  * first few is predicted from at least half a context.  With every > 1 most windows are left out:
  * an estimate. */
-static double held_out_nats(at_tape *t, const at_transformer *m, const at_corpus *c, int every)
+static double held_out_nats(at_tape *t, const at_model *m, const text_ids *c, int every)
 {
     enum { WINDOWS = 16 };
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
@@ -134,7 +176,7 @@ static double held_out_nats(at_tape *t, const at_transformer *m, const at_corpus
             next = end + (ptrdiff_t)(every - 1) * (context / 2);
             if (next > c->n_held) next = c->n_held;
         }
-        at_tensor *logits = at_transformer_logits(t, m, ids, NULL);
+        at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
         at_cross_entropy_args args = {.sum = true, .ignore = true, .ignore_index = -1};
         nats += at_item(at_cross_entropy(t, logits, target, args));
         at_rewind(t, here);
@@ -161,16 +203,30 @@ static void add_point(double *xs, double *ys, int *n, double x, double y)
     ys[(*n)++] = y;
 }
 
+/* Windows of the training text that begin anywhere, and in target the byte that follows each. */
+static void draw_windows(at_tape *t, const text_ids *c, at_tensor *ids, at_tensor *target)
+{
+    at_stream stream = at_draw(t);
+    for (int b = 0; at_ok(t) && b < batch; b++) {
+        double u = at_random_unit(stream, (uint64_t)b);
+        const unsigned char *from = c->train + (ptrdiff_t)(u * (double)(c->n_train - context));
+        for (int i = 0; i < context; i++) {
+            at_set(ids, from[i], b, i);
+            at_set(target, from[i + 1], b, i);
+        }
+    }
+}
+
 /* One step: a batch of windows, forward, backward, clip, move.  Returns the loss; the tape is as
  * before, but for the parameters. */
-static double train_step(at_tape *t, const at_transformer *m, const at_corpus *c, int i,
-                         double *norm)
+static double train_step(at_tape *t, const at_model *m, const text_ids *c, int i, double *norm)
 {
     int warmup = steps / 20 < 100 ? steps / 20 : 100;
     at_mark step = at_mark_here(t);
-    at_tensor *ids, *target;
-    if (!at_corpus_batch(t, c, batch, context, at_draw(t), &ids, &target)) return 0;
-    at_tensor *logits = at_transformer_logits(t, m, ids, NULL);
+    at_tensor *ids = at_ints(t, at_shape_of(batch, context), NULL);
+    at_tensor *target = at_ints(t, at_shape_of(batch, context), NULL);
+    draw_windows(t, c, ids, target);
+    at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
     at_tensor *loss = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
     at_backward(t, loss);
     double nats = at_item(loss);
@@ -190,7 +246,7 @@ static void warn(void *ctx, int layer, int head, const at_monitored *h)
 }
 
 /* Statistics of every head on a few windows of held-out text; see nn/statistics.h. */
-static void measure_heads(at_tape *t, at_monitor *w, const at_transformer *m, const at_corpus *c)
+static void measure_heads(at_tape *t, at_monitor *w, const at_model *m, const text_ids *c)
 {
     enum { WINDOWS = 4 };
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
@@ -200,7 +256,7 @@ static void measure_heads(at_tape *t, at_monitor *w, const at_transformer *m, co
     for (int b = 0; b < WINDOWS; b++)
         for (int i = 0; at_ok(t) && i < context; i++) at_set(ids, c->held[b * apart + i], b, i);
     at_tensor *past = at_keep_causal(t, context, context, ATTIC_ALIGN_EQUAL, 0);
-    at_transformer_logits(t, m, ids, weights);
+    at_model_logits(t, m, ids, (at_model_taps){.weights = weights});
     for (int l = 0; l < layers && at_ok(t); l++) at_monitor_update(t, w, l, weights[l], past);
     at_rewind(t, here);
     at_train(t, training);
@@ -222,7 +278,7 @@ static void print_statistics(int step, double nats, const at_monitor *w)
     fflush(stdout);
 }
 
-static void train(at_tape *t, const at_transformer *m, const at_corpus *c, curve *k)
+static void train(at_tape *t, const at_model *m, const text_ids *c, curve *k)
 {
     int stretch = steps / 100 + 1, pause = steps / 12 + 1;
     int every = (int)(c->n_held / 8192) + 1; /* for the curve a few KiB from all parts suffice */
@@ -267,7 +323,7 @@ static void put_byte(unsigned char b)
 
 /* Continues a prompt of held-out text, byte by byte.  When the cache is full, it is filled again
  * with the last half context. */
-static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c, int length)
+static void print_sample(at_tape *t, const at_model *m, const text_ids *c, int length)
 {
     unsigned char text[4096];
     int n = context / 2 < c->n_held ? context / 2 : (int)c->n_held;
@@ -275,21 +331,21 @@ static void print_sample(at_tape *t, const at_transformer *m, const at_corpus *c
     at_stream dice = at_draw(t);
     bool training = at_train(t, false), no_grad = at_no_grad(t, true);
     printf("\nA sample, continuing \"...");
-    for (int i = n > 24 ? n - 24 : 0; i < n; i++) put_byte(c->byte_of[c->held[i]]);
+    for (int i = n > 24 ? n - 24 : 0; i < n; i++) put_byte(byte_of(c, c->held[i]));
     printf("\" at temperature 0.8:\n\n");
     at_mark here = at_mark_here(t);
-    at_transformer_cache cache = at_transformer_cache_make(t, m, 1);
+    at_model_cache cache = at_model_cache_make(t, m, 1);
     at_mark step = at_mark_here(t);
     for (int end = n + length, T = n; n < end && n < (int)sizeof text && at_ok(t); n++, T = 1) {
         if (cache.position == context) cache.position = 0, T = context / 2;
         at_tensor *ids = at_ints(t, at_shape_of(1, T), NULL);
         for (int i = 0; i < T; i++) at_set(ids, text[n - T + i], 0, i);
-        at_tensor *logits = at_transformer_decode(t, &cache, ids);
+        at_tensor *logits = at_model_decode(t, &cache, ids);
         if (!logits) break;
         at_sample_args how = {.temperature = 0.8, .top_p = 0.95};
         int id = at_sample(logits, (ptrdiff_t)(T - 1) * c->vocab, c->vocab, how, dice, (uint64_t)n);
         text[n] = (unsigned char)(id < 0 ? 0 : id);
-        put_byte(c->byte_of[text[n]]);
+        put_byte(byte_of(c, text[n]));
         at_rewind(t, step);
     }
     at_rewind(t, here);
@@ -305,15 +361,15 @@ enum { LINE = 18 }; /* the longest that is drawn, in bytes */
 /* A line of held-out text for the picture: long enough to show a pattern, short enough to be
  * printed, not blank, and from within one block: the next block is of another place in the text.
  * Returns its start and sets *n. */
-static ptrdiff_t choose_line(const at_corpus *c, int *n)
+static ptrdiff_t choose_line(const text_ids *c, int *n)
 {
     int least = context < 12 ? context : 12, most = context < LINE ? context : LINE;
     ptrdiff_t best = 0;
     *n = 0;
     for (ptrdiff_t i = 0, start = 0; i < c->n_held; i++) {
-        if (c->byte_of[c->held[i]] != '\n') continue;
-        bool whole = start > 0 && (start - 1) / AT_CORPUS_BLOCK == i / AT_CORPUS_BLOCK;
-        while (start < i && c->byte_of[c->held[start]] == ' ') start++;
+        if (byte_of(c, c->held[i]) != '\n') continue;
+        bool whole = start > 0 && (start - 1) / BLOCK == i / BLOCK;
+        while (start < i && byte_of(c, c->held[start]) == ' ') start++;
         int length = (int)(i - start);
         if (whole && length >= least && length <= most && length > *n) best = start, *n = length;
         start = i + 1;
@@ -341,7 +397,7 @@ static const char *name_of_byte(unsigned char b)
     return name[b];
 }
 
-static line_read take_line(at_tape *t, const at_corpus *c)
+static line_read take_line(at_tape *t, const text_ids *c)
 {
     line_read r = {0};
     ptrdiff_t start = choose_line(c, &r.n);
@@ -352,7 +408,7 @@ static line_read take_line(at_tape *t, const at_corpus *c)
         ptrdiff_t next = start + i + 1;
         at_set(r.ids, c->held[start + i], 0, i);
         at_set(r.target, next < c->n_held ? c->held[next] : -1, 0, i);
-        r.name[i] = name_of_byte(c->byte_of[c->held[start + i]]);
+        r.name[i] = name_of_byte(byte_of(c, c->held[start + i]));
     }
     return r;
 }
@@ -364,29 +420,24 @@ static at_tensor *sum_of_losses(at_tape *t, at_tensor *logits, at_tensor *target
         (at_cross_entropy_args){.sum = true, .ignore = true, .ignore_index = -1});
 }
 
-/* The logits of at_transformer_logits, with r->bias added to the scores of the first block. */
-static at_tensor *logits_with_bias(at_tape *t, const at_transformer *m, line_read *r)
+/* The logits of at_model_logits, with r->bias added to the scores of the first block. */
+static at_tensor *logits_with_bias(at_tape *t, const at_model *m, line_read *r)
 {
-    const double eps = 1e-5;
     at_tensor *x = at_embedding(t, m->E, r->ids);
     for (int l = 0; l < layers; l++) {
-        const at_block *b = &m->block[l];
-        at_sdpa_args with = {.causal = true};
-        if (l == 0) with.bias = r->bias, with.weights = &r->weights;
-        at_tensor *a = at_layer_norm(t, x, b->norm1_g, b->norm1_b, eps);
-        x = at_add(t, x, at_attention_apply(t, &b->attention, a, NULL, with));
-        at_tensor *f = at_layer_norm(t, x, b->norm2_g, b->norm2_b, eps);
-        f = at_linear_apply(t, b->down, at_gelu(t, at_linear_apply(t, b->up, f)));
-        x = at_add(t, x, f);
+        at_block_args args = {.attention.causal = true};
+        if (l == 0) args.attention.bias = r->bias, args.attention.weights = &r->weights;
+        x = at_block_apply(t, &m->block[l], x, NULL, args);
     }
-    return at_matmul_t(t, at_layer_norm(t, x, m->norm_g, m->norm_b, eps), false, m->E, true);
+    return at_matmul_t(t, at_norm_apply(t, m->norm, x), false, m->E, true);
 }
 
 /* Forward and backward: fills in weights and dS; the gradients of the parameters are 0 again. */
-static bool read_line(at_tape *t, const at_transformer *m, line_read *r)
+static bool read_line(at_tape *t, const at_model *m, line_read *r)
 {
     at_tensor *loss = sum_of_losses(t, logits_with_bias(t, m, r), r->target);
-    double other = at_item(sum_of_losses(t, at_transformer_logits(t, m, r->ids, NULL), r->target));
+    double other =
+        at_item(sum_of_losses(t, at_model_logits(t, m, r->ids, (at_model_taps){0}), r->target));
     if (at_ok(t) && !(fabs(at_item(loss) - other) <= 1e-4 * fabs(other)))
         return at_fail(t, ATTIC_USER_ERROR, "the line has a loss of %g, with a bias of zeros %g",
                        other, at_item(loss));
@@ -528,7 +579,7 @@ static void draw_backward(at_tape *t, const line_read *r, const strongest *s)
 }
 
 /* What attention computes on a held-out line, and what the loss says of it. */
-static void show_attention(at_tape *t, const at_transformer *m, const at_corpus *c)
+static void show_attention(at_tape *t, const at_model *m, const text_ids *c)
 {
     bool training = at_train(t, false);
     at_mark here = at_mark_here(t);
@@ -570,12 +621,12 @@ static void draw_curve(at_tape *t, const curve *k, const baseline ngram[4])
 }
 
 /* The tape of one training step, on a text of four bytes. */
-static void draw_tape(at_tape *t, const at_transformer *m)
+static void draw_tape(at_tape *t, const at_model *m)
 {
     at_mark here = at_mark_here(t);
     at_tensor *ids = at_name(at_ints(t, at_shape_of(1, 4), NULL), "bytes");
     at_tensor *target = at_name(at_ints(t, at_shape_of(1, 4), NULL), "next bytes");
-    at_tensor *logits = at_name(at_transformer_logits(t, m, ids, NULL), "logits");
+    at_tensor *logits = at_name(at_model_logits(t, m, ids, (at_model_taps){0}), "logits");
     at_tensor *loss = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
     at_name(loss, "loss");
     const char *path = out_path("tape.dot");
@@ -616,8 +667,7 @@ static ptrdiff_t count_parameters(const at_tape *t)
     return n;
 }
 
-static void print_setting(const at_tape *t, const at_corpus *c, int n_files,
-                          const baseline ngram[4])
+static void print_setting(const at_tape *t, const text_ids *c, int n_files, const baseline ngram[4])
 {
     printf("text      %d files: %td bytes to learn from, %td held out; %d different bytes\n",
            n_files, c->n_train, c->n_held, c->vocab);
@@ -632,21 +682,21 @@ static void print_setting(const at_tape *t, const at_corpus *c, int n_files,
     fflush(stdout);
 }
 
-static bool run(at_tape *t, const char *const *files, int n_files)
+static bool run(at_tape *t, char *const *files, int n_files)
 {
-    at_corpus *c = at_corpus_read(t, files, n_files);
+    text_ids *c = read_text(t, files, n_files);
     if (!c) return false;
     if (c->n_held <= context || c->n_train <= context)
         return at_fail(t, ATTIC_USER_ERROR, "%td held-out bytes are too few for a context of %d",
                        c->n_held, context);
     baseline ngram[4] = {{0}};
     for (int order = 1; order <= 3; order++) ngram[order] = best_ngram(t, c, order);
-    at_transformer *m = at_transformer_make(t, (at_transformer_config){.vocab = c->vocab,
-                                                                       .context = context,
-                                                                       .layers = layers,
-                                                                       .heads = heads,
-                                                                       .dim = dim,
-                                                                       .dropout = dropout});
+    at_model *m = at_model_make(t, (at_model_config){.vocab = c->vocab,
+                                                     .context = context,
+                                                     .layers = layers,
+                                                     .heads = heads,
+                                                     .dim = dim,
+                                                     .dropout = dropout});
     if (!m) return false;
     printf("Can attention predict the next byte of a text better than counting can?  Look at\n"
            "\"held out\", the mean of -log P(byte) on text it was not trained on: it begins\n"
@@ -692,7 +742,7 @@ int main(int argc, char **argv)
     make_folder(out_path("parameters"));
     at_threads(threads);
     at_tape *t = at_open(ATTIC_F32, (uint64_t)seed);
-    bool fine = run(t, (const char *const *)argv + first, argc - first);
+    bool fine = run(t, argv + first, argc - first);
     if (!fine) fprintf(stderr, "demo: %s\n", at_error(t));
     at_close(t);
     return finish(!fine);

@@ -236,6 +236,66 @@ trace_mistakes() {
 MISTAKES
 }
 
+# A training of gpt, with micro-batches and dropout, that a signal stops and that goes on, ends with the log and the
+# result of one that nothing happened to.  Two micro-batches of 2 rows are a batch of 4.
+gpt_resumes() {
+    options="--steps 2000 --rows 2 --micros 2 --context 16 --layers 1 --dim 16 --heads 2 --save-every 100 --dropout 0.1"
+    # shellcheck disable=SC2086
+    "$programs/gpt" train --out "$work/whole" $options README.md >"$work/expected" 2>"$work/errors" ||
+        { cat "$work/errors"; return 1; }
+    for signal in INT:130 TERM:143; do
+        folder=$work/${signal%:*} status=0
+        # shellcheck disable=SC2086
+        env --default-signal=INT "$programs/gpt" train --out "$folder" $options README.md >"$work/output" 2>"$work/errors" &
+        pid=$!
+        while [ ! -f "$folder/checkpoint.previous.safetensors" ] && kill -0 $pid 2>"$work/ignored"; do sleep 0.02; done
+        kill "-${signal%:*}" $pid && wait $pid || status=$?
+        [ "$status" -eq "${signal#*:}" ] && grep -q 'from which the same command goes on' "$work/errors" ||
+            { echo "    gpt, sent SIG${signal%:*}: status $status"; cat "$work/errors"; return 1; }
+        # shellcheck disable=SC2086
+        "$programs/gpt" train --out "$folder" $options README.md >"$work/output" 2>"$work/errors" ||
+            { cat "$work/errors"; return 1; }
+        cmp "$work/expected" "$work/output" && cmp "$work/whole/log.csv" "$folder/log.csv" ||
+            { echo "    gpt, resumed after SIG${signal%:*}, ends otherwise"; return 1; }
+    done
+    options="${options%--dropout*}"
+    for rows in 2:2 4:1; do
+        # shellcheck disable=SC2086
+        "$programs/gpt" train --out "$work/rows-$rows" $options --rows ${rows%:*} --micros ${rows#*:} --steps 20 \
+            README.md >"$work/$rows" 2>"$work/errors" || { cat "$work/errors"; return 1; }
+    done
+    same "$work/2:2" "$work/4:1" && same "$work/rows-2:2/log.csv" "$work/rows-4:1/log.csv" || { echo "    gpt: 2 micro-batches of 2 rows are not a batch of 4"; return 1; }
+    "$programs/gpt" sample --out "$work/whole" --n 40 >"$work/expected" &&
+        "$programs/gpt" sample --out "$work/INT" --n 40 | cmp "$work/expected" - &&
+        grep -q '^The ' "$work/expected" || { echo "    gpt sample: the resumed model says otherwise"; return 1; }
+    # shellcheck disable=SC2086
+    ends 2 'training is rows 2 there, but rows 3 here' gpt train --out "$work/whole" $options --dropout 0.1 --rows 3 README.md >"$work/output"
+}
+
+# gpt begins with weights in GPT-2's and Llama's names, and says what is wrong.
+gpt_begins() {
+    awk 'BEGIN { while (n++ < 1200) printf "abcdefghijklmnopqrs" }' >"$work/letters.txt"
+    small="--fresh --steps 2 --rows 2 --context 16 $work/letters.txt"
+    while IFS='|' read -r status words arguments; do
+        # shellcheck disable=SC2086
+        ends "$status" "$words" gpt $arguments >"$work/output" || return 1
+    done <<RUNS
+0|training|train --out $work/gpt2 --init-from tests/golden/gpt2.safetensors --heads 2 $small
+0|training|train --out $work/llama --init-from tests/golden/llama.safetensors --heads 4 --norm-eps 1e-6 $small
+2|neither GPT-2's|train --out $work/none --init-from $work/whole/best.safetensors $small
+2|"wte.weight" is .19,8. in the file|train --out $work/none --init-from tests/golden/gpt2.safetensors --heads 2 --context 16 README.md
+2|can't be cut into 3 heads|train --out $work/none --init-from tests/golden/gpt2.safetensors --heads 3 $small
+2|too few for a context of 4096|train --out $work/none --context 4096 README.md
+2|say train, sample or info first|learn
+2|there are no files to learn from|train
+2|--steps must be a whole number from 1|train --steps 0 README.md
+2|there is no option --steps|sample --steps 2
+1|none/checkpoint.safetensors: No such file|sample --out $work/none
+2|U+0041 at byte 0 has no token|sample --out $work/gpt2 --prompt A
+RUNS
+    "$programs/gpt" info --out "$work/llama" | grep -q '^parameters  3376, ' || { echo "    gpt info"; return 1; }
+}
+
 # ends STATUS WORDS PROGRAM ARGUMENT...: it ends with that status, and says the words on stderr
 ends() {
     expected=$1 words=$2
@@ -301,6 +361,10 @@ echo "  trace, mistakes in its backward"
 trace_mistakes || failed=$((failed + 1))
 echo "  trace, 1000 random settings"
 trace_everywhere || failed=$((failed + 1))
+echo "  gpt, stopped and resumed"
+gpt_resumes || failed=$((failed + 1))
+echo "  gpt, first weights and wrong options"
+gpt_begins || failed=$((failed + 1))
 echo "  command lines"
 for file in examples/*.c; do
     case $file in *_in_*_lines.c) how=alone ;; *) how=command_line ;; esac

@@ -211,6 +211,10 @@ for compiler in g++ clang++; do
     built picture.cpp "$compiler" -std=c++17
 done
 
+# the program of docs/training.md
+INCLUDE='' sh scripts/check-readme.sh docs/training.md "$CC -std=gnu11 $strict $($PKG_CONFIG --cflags attic)" \
+    "$lib/libattic.a"
+
 # every public header compiles on its own
 for header in attic.h attic_op.h attic_plot.h $(cd "$include" && find attic -name '*.h'); do
     printf '#include <%s>\nint main(void);\n' "$header" >"$root/alone.c"
@@ -230,7 +234,7 @@ done
 for face in attic attic_op attic_plot; do
     printf '#include <%s.h>\n' "$face" >"$root/alone.c"
     $CC -std=gnu11 -I"$include" -M "$root/alone.c" >"$root/includes"
-    if grep -E 'kernels/real\.h|tgmath\.h|/(corpus|progress|arena|arena_hooks|state)\.h' "$root/includes"; then
+    if grep -E 'kernels/real\.h|tgmath\.h|/(vocabulary|progress|arena|arena_hooks|state)\.h' "$root/includes"; then
         echo "$face.h includes what is private" >&2
         exit 1
     fi

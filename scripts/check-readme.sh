@@ -4,6 +4,9 @@
 # A block marked sh is run by a shell that stops at the first error.  A block marked c is compiled and
 # run; if the next block is marked text, it is what the program has to print.  For programs that stand
 # in a file of their own, a line <!-- output of COMMAND --> before a text block says what prints it.
+# A line <!-- run with FILES, after SCRIPT --> before a program says what its arguments are, and how sed changes it,
+# say to fewer steps.  Programs run in an empty folder.  With INCLUDE in the environment, which
+# replaces -Isrc, programs alone are run.
 # With `write` the text blocks are filled with what is printed now.
 set -eu
 cd "$(dirname "$0")/.."
@@ -14,11 +17,20 @@ trap 'rm -rf "$work"' EXIT
 # block-1.c, block-2.text, ... ; block-N.command holds the command of a text block that has one
 awk -v dir="$work" '
 /^<!-- output of .* -->$/ { command = substr($0, 16, length($0) - 19) }
+/^<!-- run with .*, after .* -->$/ { changes = substr($0, 15, length($0) - 18) }
 /^```/ && inside { inside = 0; close(out); next }
 /^```(c|sh|text)$/ {
     inside = 1
     out = dir "/block-" ++n "." substr($0, 4)
     printf "" >out
+    if (changes != "") {
+        files = script = changes
+        sub(/, after .*/, "", files)
+        sub(/.*, after /, "", script)
+        print script >(dir "/block-" n ".sed")
+        print files >(dir "/block-" n ".files")
+    }
+    changes = ""
     if (command != "") print command >(dir "/block-" n ".command")
     command = ""
     next
@@ -31,13 +43,26 @@ count=$(cat "$work/count") run=0 outputs=0
 n=1
 while [ "$n" -le "$count" ]; do
     block=$work/block-$n
-    if [ -f "$block.sh" ]; then
+    if [ -f "$block.sh" ] && [ -n "${INCLUDE+set}" ]; then
+        : # the commands are those of the repository
+    elif [ -f "$block.sh" ]; then
         echo "$file: running: $(tr '\n' ';' <"$block.sh")"
         sh -eu "$block.sh" >"$work/log" 2>&1 || { cat "$work/log"; echo "$file: this failed:" && cat "$block.sh"; exit 1; }
         run=$((run + 1))
     elif [ -f "$block.c" ]; then
-        $cc -Isrc -o "$work/program" "$block.c" "$library" -lm -pthread
-        "$work/program" >"$work/output"
+        files= root=$PWD
+        if [ -f "$block.sed" ]; then
+            sed -f "$block.sed" "$block.c" >"$work/changed.c"
+            cmp -s "$block.c" "$work/changed.c" && { echo "$file: sed changes nothing in block $n"; exit 1; }
+            mv "$work/changed.c" "$block.c"
+            for name in $(cat "$block.files"); do files="$files $root/$name"; done
+        fi
+        # shellcheck disable=SC2086
+        $cc ${INCLUDE--Isrc} -o "$work/program" "$block.c" "$library" -lm -pthread
+        mkdir -p "$work/empty"
+        # shellcheck disable=SC2086
+        (cd "$work/empty" && "$work/program" $files) >"$work/output" 2>"$work/errors" ||
+            { cat "$work/errors"; echo "$file: the program of block $n fails"; exit 1; }
         run=$((run + 1))
     elif [ -f "$block.text" ]; then
         [ ! -f "$block.command" ] || sh -eu "$block.command" >"$work/output"

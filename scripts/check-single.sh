@@ -1,7 +1,7 @@
 #!/bin/sh
 # check-single.sh FOLDER libattic.a -- attic.h and attic.c in FOLDER (make single): gcc and clang compile them
-# without a warning to what the library has, and the gradient checks, two examples and a program in C++ do
-# with them what they should.
+# without a warning to what the library has, and the gradient checks, two examples, the program of
+# docs/training.md and one in C++ do with them what they should.
 set -eu
 cd "$(dirname "$0")/.."
 single=$1 library=$2
@@ -43,6 +43,8 @@ for example in $examples; do
         -lm -pthread -o "$work/$example"
 done
 ONLY="$examples" sh scripts/check-examples.sh "$work"
+
+INCLUDE='' sh scripts/check-readme.sh docs/training.md "gcc -I$single" "$work/here.o"
 
 cat >"$work/user.cpp" <<'END'
 #include "attic.h"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # lint-layers.sh FILE... -- a folder of src/ includes itself and the folders below it, nothing else.
 #
-#     kernels <- tensor <- autograd <- ops <- attention <- nn <- examples, tests, bench     io, plot on autograd
+#     kernels <- tensor <- autograd <- ops <- attention <- nn <- train <- examples, tests, bench
+#     io, plot on autograd; train on io and plot, too
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,6 +16,7 @@ BEGIN {
     below["ops"]      = below["autograd"] "ops "
     below["attention"] = below["ops"] "attention "
     below["nn"]       = below["attention"] "nn "
+    below["train"]    = below["nn"] "io plot train "
 }
 {
     split($0, at, ":")

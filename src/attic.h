@@ -2,7 +2,8 @@
  *
  * In reading order: tensor.h and shape.h (what a tensor is), tape.h (what remembers, owns and
  * reports), ops.h (what can be computed), attention.h (attention), gradcheck.h (is a gradient
- * right?), then layers, optimizers and files.
+ * right?), then layers, optimizers and files; and data, tokenizers, text, runs and their
+ * checkpoints (train/).
  *
  * Two more faces stand beside this one: attic_op.h, to write ops and to look inside, and
  * attic_plot.h, to draw pictures.  What none of them includes is private to the library. */
@@ -33,15 +34,26 @@
 #include "attention/variants.h"
 
 #include "nn/attention_layer.h"
+#include "nn/block.h"
 #include "nn/cache.h"
+#include "nn/ffn.h"
 #include "nn/linear.h"
+#include "nn/model.h"
+#include "nn/norm.h"
 #include "nn/optim.h"
 #include "nn/sample.h"
 #include "nn/schedule.h"
 #include "nn/statistics.h"
-#include "nn/transformer.h"
 
 #include "io/file.h"
 #include "io/npy.h"
+#include "io/tensors.h"
+
+#include "train/tokenizer.h"
+#include "train/data.h"
+#include "train/run.h"
+#include "train/checkpoint.h"
+#include "train/generate.h"
+#include "train/import.h"
 
 #endif

@@ -129,6 +129,16 @@ static bool is_known_param(const at_tensor *x)
     return at_find_param(x->tape, x->name) == x;
 }
 
+static bool rename_states(const at_tensor *param, const char *name)
+{
+    at_tape *t = param->tape;
+    for (int i = 0; i < t->n_states; i++) {
+        const at_state *s = &t->states[i];
+        if (s->param == param && !(s->x->name = at_join(t, name, ":", s->what))) return false;
+    }
+    return true;
+}
+
 static bool rename_tensor(at_tensor *x, const char *name)
 {
     at_tape *t = x->tape;
@@ -137,8 +147,8 @@ static bool rename_tensor(at_tensor *x, const char *name)
     if (text && is_known_param(x)) { /* it is found by its new name from now on */
         const at_tensor *other = at_find_param(t, text);
         AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already", text);
-        if (!other &&
-            !(at_set_named(t, &t->params, text, x) && at_set_named(t, &t->params, x->name, NULL)))
+        if (!other && !(rename_states(x, text) && at_set_named(t, &t->params, text, x) &&
+                        at_set_named(t, &t->params, x->name, NULL)))
             return false;
     }
     if (text) x->name = text;
@@ -212,19 +222,6 @@ at_tensor *at_find_param(const at_tape *t, const char *name)
     return t && name ? at_find_named(t, &t->params, name) : NULL;
 }
 
-/* Does the list of parameters have a place for one more? */
-static bool grow_params(at_tape *t)
-{
-    if (t->n_params < t->max_params) return true;
-    int n = t->n_params ? 2 * t->n_params : 16;
-    at_tensor **params = at_alloc_in(t, &t->permanent, (size_t)n * sizeof(at_tensor *));
-    if (!params) return false;
-    if (t->n_params) memcpy(params, t->params, (size_t)t->n_params * sizeof(at_tensor *));
-    t->params = params;
-    t->max_params = n;
-    return true;
-}
-
 at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
 {
     AT_REQUIRE(t, name && *name, "param: a parameter needs a name");
@@ -234,7 +231,10 @@ at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
     at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "param", x, init)) return NULL;
     if (!(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
-    if (!grow_params(t) || !at_set_named(t, &t->params, full, x)) return NULL;
+    at_tensor **params = at_grow(t, t->params, t->n_params, &t->max_params, sizeof *params);
+    if (!params) return NULL;
+    t->params = params;
+    if (!at_set_named(t, &t->params, full, x)) return NULL;
     at_init_fill(x, init, at_draw(t));
     x->name = full;
     x->wants_grad = true;
@@ -289,7 +289,23 @@ at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_
     s = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     if (!s || !(s->name = at_join(t, param->name, ":", what))) return NULL;
     memset(s->data, 0, at_bytes(s));
-    return at_set_named(t, param, s->name + strlen(param->name) + 1, s) ? s : NULL;
+    at_state *states = at_grow(t, t->states, t->n_states, &t->max_states, sizeof *states);
+    if (!states) return NULL;
+    t->states = states;
+    what = s->name + strlen(param->name) + 1;
+    if (!at_set_named(t, param, what, s)) return NULL;
+    t->states[t->n_states++] = (at_state){s, param, what};
+    return s;
+}
+
+int at_state_count(const at_tape *t)
+{
+    return t ? t->n_states : 0;
+}
+
+at_tensor *at_state_at(const at_tape *t, int i)
+{
+    return i >= 0 && i < at_state_count(t) ? t->states[i].x : NULL;
 }
 
 at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)

@@ -10,10 +10,14 @@
  *     a scope, or NULL     "block0"      the scope of this name in it    (at_scope)
  *
  * An entry lies where its hash says or, if that place is taken, in the next free one.  When half of
- * the table is taken, it doubles: all doublings together cost no more than the last one. */
+ * the table is taken, it doubles: all doublings together cost no more than the last one.
+ *
+ * Patterns of names and descriptions of the tape, which are few, are compared one by one. */
 #include "autograd/state.h"
 
 #include <string.h>
+
+#include "kernels/utf8.h"
 
 struct at_named {
     uint64_t hash;
@@ -81,10 +85,100 @@ const char *at_join(at_tape *t, const char *a, const char *b, const char *c)
     return text;
 }
 
+void *at_grow(at_tape *t, void *list, int n, int *max, size_t size)
+{
+    if (n < *max) return list;
+    int more = n ? 2 * n : 16;
+    void *copy = at_alloc_in(t, &t->permanent, (size_t)more * size);
+    if (!copy) return NULL;
+    if (n) memcpy(copy, list, (size_t)n * size);
+    *max = more;
+    return copy;
+}
+
 const char *at_intern(at_tape *t, const char *text)
 {
     const char *found = at_find_named(t, t, text);
     if (found) return found;
     char *copy = at_alloc_in(t, &t->permanent, strlen(text) + 1);
     return copy && at_set_named(t, t, strcpy(copy, text), copy) ? copy : NULL;
+}
+
+/* ------------------------------------------------------------------ patterns ------------------- */
+
+/* Where it fails, the last * takes one more letter. */
+bool at_pattern_matches(const char *p, const char *end, const char *name, int *from, int *to)
+{
+    const char *whole = name, *star = NULL, *tried = NULL;
+    *from = *to = 0;
+    while (*name) {
+        if (p < end && *p == '*') {
+            star = p++;
+            tried = name;
+            *from = *to = (int)(tried - whole);
+        } else if (p < end && *p == *name) {
+            p++, name++;
+        } else if (star) {
+            p = star + 1;
+            name = ++tried;
+            *to = (int)(tried - whole);
+        } else {
+            return false;
+        }
+    }
+    while (p < end && *p == '*') p++;
+    return p == end;
+}
+
+bool at_name_matches(const char *patterns, const char *name)
+{
+    for (const char *p = patterns;; p++) {
+        const char *end = p + strcspn(p, ",");
+        int from, to;
+        if (at_pattern_matches(p, end, name, &from, &to)) return true;
+        if (!*end) return false;
+        p = end;
+    }
+}
+
+/* ------------------------------------------------------------------ descriptions --------------- */
+
+static at_description *described_as(const at_tape *t, const char *key)
+{
+    for (int i = 0; t && i < t->n_described; i++)
+        if (strcmp(t->described[i].key, key) == 0) return &t->described[i];
+    return NULL;
+}
+
+bool at_describe(at_tape *t, const char *key, const char *text)
+{
+    AT_REQUIRE(t, key && *key && text, "describe: %s", text ? "a key is needed" : "text is NULL");
+    AT_REQUIRE(t, at_is_utf8(key) && at_is_utf8(text), "describe: the %s is not UTF-8",
+               at_is_utf8(key) ? "text" : "key");
+    at_description *list =
+        at_grow(t, t->described, t->n_described, &t->max_described, sizeof *list);
+    if (!list) return false;
+    t->described = list;
+    at_description *d = described_as(t, key);
+    const char *name = d ? d->key : at_join(t, key, "", "");
+    const char *copy = d ? at_join(t, d->text, "\n", text) : at_join(t, text, "", "");
+    if (!name || !copy) return false;
+    *(d ? d : &list[t->n_described++]) = (at_description){name, copy};
+    return true;
+}
+
+int at_described_count(const at_tape *t)
+{
+    return t ? t->n_described : 0;
+}
+
+const char *at_described_key(const at_tape *t, int i)
+{
+    return i >= 0 && i < at_described_count(t) ? t->described[i].key : NULL;
+}
+
+const char *at_described(const at_tape *t, const char *key)
+{
+    const at_description *d = key ? described_as(t, key) : NULL;
+    return d ? d->text : NULL;
 }

@@ -163,6 +163,16 @@ AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double 
 /* Whether attention checks its backward on this tape: its own setting, see at_check_attention. */
 bool *at_check_setting(at_tape *t);
 
+/* How many streams at_draw has handed out.  Evaluation sets it back to what it was, so that a
+ * training that is evaluated now and then goes on with the same bits. */
+uint64_t *at_draw_count(at_tape *t);
+
+/* Does any of these patterns, separated by commas, match the whole name?  * stands for anything. */
+bool at_name_matches(const char *patterns, const char *name);
+/* Does the pattern that ends at `end` match?  If it has one *, what that stands for is the part
+ * *from .. *to-1 of the name. */
+bool at_pattern_matches(const char *p, const char *end, const char *name, int *from, int *to);
+
 /* Walks the tape: the first node, then n->next. */
 AT_API at_node *at_first_node(const at_tape *t);
 

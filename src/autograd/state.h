@@ -14,6 +14,22 @@ enum { AT_MAX_FREE = 128 };
 
 struct mark_entry; /* mark.c */
 
+typedef struct at_closing at_closing;
+struct at_closing { /* what at_close calls */
+    at_closing *older;
+    void (*free_it)(void *p);
+    void *p;
+};
+
+typedef struct {
+    at_tensor *x, *param;
+    const char *what; /* x is named "param:what" */
+} at_state;
+
+typedef struct {
+    const char *key, *text;
+} at_description;
+
 struct at_tape {
     at_dtype real;
     uint64_t seed, draws;
@@ -27,6 +43,10 @@ struct at_tape {
     at_tensor *variables; /* leaves in step memory, newest first */
     at_tensor **params;   /* in the order of creation */
     int n_params, max_params;
+    at_state *states; /* of parameters, in the order of creation, and what describes the tape */
+    int n_states, max_states;
+    at_description *described;
+    int n_described, max_described;
     at_named *named; /* all that is found by name */
     size_t named_size, n_named;
     const at_name_scope *scope; /* the innermost open one */
@@ -40,6 +60,7 @@ struct at_tape {
     char *scratch_memory;
     size_t scratch_size;
 
+    at_closing *closing; /* newest first */
     at_error_kind kind;
     char message[512];
 };
@@ -58,6 +79,9 @@ bool at_give_data(at_tensor *x, at_arena *a);
  * sticky error.  The text is not copied. */
 void *at_find_named(const at_tape *t, const void *owner, const char *text);
 bool at_set_named(at_tape *t, const void *owner, const char *text, void *value);
+/* A list in permanent memory with room for one more than its n items of this size: the list itself,
+ * or a longer copy.  NULL after a sticky error. */
+void *at_grow(at_tape *t, void *list, int n, int *max, size_t size);
 /* The one permanent copy of this text; and one of a, b, c in a row.  NULL after a sticky error. */
 const char *at_intern(at_tape *t, const char *text);
 const char *at_join(at_tape *t, const char *a, const char *b, const char *c);

@@ -30,10 +30,24 @@ at_tape *at_open(at_dtype real, uint64_t seed)
 void at_close(at_tape *t)
 {
     if (!t) return;
+    for (const at_closing *c = t->closing; c; c = c->older) c->free_it(c->p);
     at_arena permanent = t->permanent; /* t itself lies in there */
     at_arena_free(&t->step);
     at_arena_free(&t->scratch);
     at_arena_free(&permanent);
+}
+
+bool at_on_close(at_tape *t, void (*free_it)(void *p), void *p)
+{
+    at_closing *c = t ? at_arena_alloc(&t->permanent, sizeof *c) : NULL;
+    if (!c) {
+        free_it(p);
+        return at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: %zu more bytes were needed",
+                       sizeof *c);
+    }
+    *c = (at_closing){t->closing, free_it, p};
+    t->closing = c;
+    return true;
 }
 
 const char *at_version(void)
@@ -264,6 +278,23 @@ bool *at_check_setting(at_tape *t)
 at_stream at_draw(at_tape *t)
 {
     return t ? (at_stream){t->seed, t->draws++} : (at_stream){0, 0};
+}
+
+/*      63     62 .. 32     31 .. 20     19 .. 0
+ *      1      step         micro        draws      */
+bool at_draws_set(at_tape *t, int64_t step, int micro)
+{
+    AT_REQUIRE(t, step >= 0 && step <= INT32_MAX, "draws_set: step is %lld, but must be 0 .. %d",
+               (long long)step, INT32_MAX);
+    AT_REQUIRE(t, micro >= 0 && micro < 1 << 12, "draws_set: micro is %d, but must be 0 .. %d",
+               micro, (1 << 12) - 1);
+    t->draws = (uint64_t)1 << 63 | (uint64_t)step << 32 | (uint64_t)micro << 20;
+    return true;
+}
+
+uint64_t *at_draw_count(at_tape *t)
+{
+    return &t->draws;
 }
 
 at_node *at_first_node(const at_tape *t)

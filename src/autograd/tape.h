@@ -27,6 +27,11 @@ AT_BEGIN_C
  * has an error from the beginning that says so.  Programs for other machines check at_ok here. */
 AT_API at_tape *at_open(at_dtype real, uint64_t seed);
 AT_API void at_close(at_tape *t); /* frees all it owns; t may be NULL */
+/* at_close calls free_it(p) before it frees the tape's own memory, on a failed tape, too; the last
+ * one asked for comes first.  For what is not memory of the tape: a mapped file, a handle of
+ * another library.  Works on a failed tape.  When out of memory (or t is NULL), free_it(p) is
+ * called at once, and the result is false, after a sticky error. */
+AT_API bool at_on_close(at_tape *t, void (*free_it)(void *p), void *p);
 
 typedef enum { ATTIC_OK, ATTIC_USER_ERROR, ATTIC_MEMORY_ERROR, ATTIC_FILE_ERROR } at_error_kind;
 
@@ -40,6 +45,11 @@ AT_API uint64_t at_seed(const at_tape *t);
 /* The next random stream of this tape, for at_random_unit or at_sample.  An op keeps it in its
  * args.  The count of draws never rewinds. */
 AT_API at_stream at_draw(at_tape *t);
+/* Sets the count to a number made of step and micro alone, 0 <= step < 2^31, 0 <= micro < 4096, for
+ * the micro-batch `micro` of a training step (train/run.h calls it).  Whatever was drawn before,
+ * say for an evaluation, changes no draw after it.  Up to 2^20 draws stay clear of those of every
+ * other step, and of those of a tape on which this function was never called. */
+AT_API bool at_draws_set(at_tape *t, int64_t step, int micro);
 AT_API const char *at_version(void); /* "0.2.0" */
 
 /* ------------------------------------------------------------------ leaves --------------------- */
@@ -88,6 +98,16 @@ AT_API bool at_copy_params(at_tape *dst, const at_tape *src);
 AT_API at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what);
 /* The same with a shape of its own, e.g. at_shape_of() for a count of steps. */
 AT_API at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape);
+AT_API int at_state_count(const at_tape *t);
+AT_API at_tensor *at_state_at(const at_tape *t, int i); /* in the order of creation */
+
+/* What a tape was made for, in words that a checkpoint keeps, and compares when it is resumed:
+ * at_describe(t, "model", "layers 4, heads 4, dim 128").  A second text of the same key is put
+ * behind the first, on a line of its own.  Both are copied. */
+AT_API bool at_describe(at_tape *t, const char *key, const char *text);
+AT_API int at_described_count(const at_tape *t);
+AT_API const char *at_described_key(const at_tape *t, int i);       /* in the order of creation */
+AT_API const char *at_described(const at_tape *t, const char *key); /* NULL if there is none */
 
 /* ------------------------------------------------------------------ steps ---------------------- */
 

@@ -6,6 +6,7 @@
  * be remembered in between. */
 #include "io/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -38,7 +39,7 @@ static FILE *open_temporary(const at_tape *t, const char *path)
 
 FILE *at_file_create(at_tape *t, const char *path)
 {
-    AT_REQUIRE(t, path, "file: the path is NULL");
+    AT_REQUIRE(t, path && *path, "file: the path is %s", path ? "empty" : "NULL");
     FILE *f = open_temporary(t, path);
     if (!f && (errno == EACCES || errno == ENAMETOOLONG))
         f = at_open_file(path, O_WRONLY | O_CREAT | O_TRUNC, -1);
@@ -66,6 +67,23 @@ FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size)
     at_fail(t, ATTIC_FILE_ERROR, "cannot open %s: %s", path, why);
     if (f) fclose(f);
     return NULL;
+}
+
+void at_file_remove_leftovers(const char *folder, const char *begin)
+{
+    static const char mark[] = ".attic-", end[] = ".tmp";
+    char path[FILE_PATH];
+    DIR *names = opendir(folder);
+    for (const struct dirent *e; names && (e = readdir(names));) {
+        const char *digits = strstr(e->d_name, mark);
+        if (!digits || strncmp(e->d_name, begin, strlen(begin)) != 0) continue;
+        digits += strlen(mark);
+        size_t n = strspn(digits, "0123456789abcdef");
+        if (n == 16 && strcmp(digits + n, end) == 0 &&
+            snprintf(path, sizeof path, "%s/%s", folder, e->d_name) < FILE_PATH)
+            remove(path);
+    }
+    if (names) closedir(names);
 }
 
 /* Everything in f is written; if it is a temporary file, to the disk itself.  0, or the reason. */

@@ -28,5 +28,10 @@ AT_API FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
  * with f or the tape. */
 AT_API bool at_file_close(at_tape *t, FILE *f, const char *path);
 
+/* Removes from a folder the temporary files whose names begin with `begin`, left there by processes
+ * that ended before their close.  Only for who knows that no other process writes such files there.
+ * Private to the library. */
+void at_file_remove_leftovers(const char *folder, const char *begin);
+
 AT_END_C
 #endif

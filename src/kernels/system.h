@@ -2,13 +2,15 @@
  *
  *     system_posix.c       files, terminal, locale: POSIX, and WASI, which has these from it
  *     system_threads.c     threads and CPUs: POSIX
- *     system_single.c      no threads: WebAssembly
+ *     system_signals.c     signals and locks: POSIX
+ *     system_single.c      no threads, signals, locks: WebAssembly
  *     system_windows.c     all of it: Windows (mingw-w64)
  *
  * All are compiled everywhere; each is empty where it does not apply.  Private to the library. */
 #ifndef AT_KERNELS_SYSTEM_H
 #define AT_KERNELS_SYSTEM_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 /* How many CPUs this process may use, at least 1.  On Linux the smaller of the affinity mask
@@ -52,8 +54,30 @@ bool at_is_open_at(FILE *f, const char *path);
 /* Writes f through to the disk.  Renames a file; `to` may exist.  0, or -1 with errno. */
 int at_sync_file(FILE *f);
 int at_rename_file(const char *from, const char *to);
+/* The first `bytes` of f, which is open for reading, to be read as memory until at_unmap_file; they
+ * stay readable when f is closed.  NULL where the system cannot, or for 0 bytes: then f is to be
+ * read. */
+void *at_map_file(FILE *f, size_t bytes);
+void at_unmap_file(void *p, size_t bytes);
+/* Makes a folder, of which all but the last name exist; writes a folder's list of names through to
+ * the disk; cuts f, open for writing, to `size` bytes and goes there.  0, or -1 with errno. */
+int at_make_folder(const char *path);
+int at_sync_folder(const char *path);
+int at_truncate_file(FILE *f, ptrdiff_t size);
+/* The file, made if there is none, for this process alone: until f is closed or the process ends,
+ * however it ends.  NULL with errno, EWOULDBLOCK if another process has it (or this one, by another
+ * call).  WASI has no locks. */
+FILE *at_lock_file(const char *path);
 /* The number of this process; 0 if it is the only one. */
 int at_process(void);
+
+/* Between the two, a SIGINT or SIGTERM is noted, and a second one of the same kind ends the
+ * process.  One that was ignored stays ignored.  at_signal_noted: which one came, or 0.  WASI has
+ * none. */
+enum { AT_SIGINT = 2, AT_SIGTERM = 15 };
+void at_signals_begin(void);
+int at_signal_noted(void);
+void at_signals_end(void);
 
 /* Columns of the terminal that f leads to, 80 if it does not say; 0 if f leads to none. */
 int at_terminal_width(FILE *f);

@@ -6,6 +6,9 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <sys/ioctl.h>
+#ifndef __wasi__
+#include <sys/mman.h>
+#endif
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __APPLE__
@@ -54,6 +57,53 @@ int at_sync_file(FILE *f)
 int at_rename_file(const char *from, const char *to)
 {
     return rename(from, to);
+}
+
+#ifdef __wasi__ /* no memory is shared with a file */
+void *at_map_file(FILE *f, size_t bytes)
+{
+    return (void)f, (void)bytes, NULL;
+}
+
+void at_unmap_file(void *p, size_t bytes)
+{
+    (void)p, (void)bytes;
+}
+#else
+void *at_map_file(FILE *f, size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fileno(f), 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void at_unmap_file(void *p, size_t bytes)
+{
+    munmap(p, bytes);
+}
+#endif
+
+int at_make_folder(const char *path)
+{
+    return mkdir(path, 0777);
+}
+
+/* Some file systems have nothing to write through, and say EINVAL. */
+int at_sync_folder(const char *path)
+{
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return -1;
+    int failed = fsync(folder) != 0 && errno != EINVAL ? errno : 0;
+    close(folder);
+    if (failed) errno = failed;
+    return failed ? -1 : 0;
+}
+
+int at_truncate_file(FILE *f, ptrdiff_t size)
+{
+    return fflush(f) != 0 || ftruncate(fileno(f), (off_t)size) != 0 ||
+                   fseeko(f, (off_t)size, SEEK_SET) != 0
+               ? -1
+               : 0;
 }
 
 int at_process(void)

@@ -1,8 +1,10 @@
-/* system_single.c -- where there are no threads; see system.h.
+/* system_single.c -- where there are no threads, signals and locks; see system.h.
  *
  * No thread starts, so the owner of the pool does all tasks itself and no thread sleeps. */
 #ifdef __wasm__
 #include "kernels/system.h"
+
+#include <fcntl.h>
 
 int at_cpus(void)
 {
@@ -32,6 +34,24 @@ void at_sleep_while(bool (*idle)(int arg), int arg, at_queue queue)
 void at_wake(at_queue queue, int n)
 {
     (void)queue, (void)n;
+}
+
+FILE *at_lock_file(const char *path)
+{
+    return at_open_file(path, O_WRONLY | O_CREAT, -1);
+}
+
+void at_signals_begin(void)
+{
+}
+
+int at_signal_noted(void)
+{
+    return 0;
+}
+
+void at_signals_end(void)
+{
 }
 
 #endif

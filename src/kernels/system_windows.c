@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <io.h>
 #include <process.h>
+#include <share.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <windows.h>
 
@@ -111,6 +113,80 @@ int at_rename_file(const char *from, const char *to)
 {
     if (MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING)) return 0;
     return errno = EACCES, -1;
+}
+
+void *at_map_file(FILE *f, size_t bytes)
+{
+    HANDLE file = (HANDLE)_get_osfhandle(fileno(f));
+    HANDLE mapping = CreateFileMappingA(file, NULL, PAGE_READONLY, 0, 0, NULL);
+    if (!mapping) return NULL;
+    void *p = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, bytes);
+    CloseHandle(mapping); /* the view keeps it */
+    return p;
+}
+
+void at_unmap_file(void *p, size_t bytes)
+{
+    (void)bytes;
+    UnmapViewOfFile(p);
+}
+
+int at_make_folder(const char *path)
+{
+    return mkdir(path);
+}
+
+int at_sync_folder(const char *path)
+{
+    (void)path; /* folders cannot be opened; MoveFileEx writes through what it can */
+    return 0;
+}
+
+int at_truncate_file(FILE *f, ptrdiff_t size)
+{
+    if (fflush(f) != 0) return -1;
+    int reason = _chsize_s(fileno(f), size);
+    if (reason) return errno = reason, -1;
+    return fseeko64(f, size, SEEK_SET);
+}
+
+/* Opened without sharing: a second open fails with EACCES. */
+FILE *at_lock_file(const char *path)
+{
+    int file;
+    errno_t reason = _sopen_s(&file, path, O_WRONLY | O_CREAT | O_BINARY | O_NOINHERIT, _SH_DENYRW,
+                              _S_IREAD | _S_IWRITE);
+    if (reason) return errno = reason == EACCES ? EWOULDBLOCK : reason, NULL;
+    return fdopen(file, "wb");
+}
+
+static const int windows_ending[] = {SIGINT, SIGTERM};
+static void (*windows_before[2])(int);
+static volatile sig_atomic_t windows_noted;
+
+/* Windows has set the default action before it calls this. */
+static void windows_note(int signal)
+{
+    windows_noted = signal;
+}
+
+void at_signals_begin(void)
+{
+    windows_noted = 0;
+    for (int i = 0; i < 2; i++) {
+        windows_before[i] = signal(windows_ending[i], windows_note);
+        if (windows_before[i] == SIG_IGN) signal(windows_ending[i], SIG_IGN);
+    }
+}
+
+int at_signal_noted(void)
+{
+    return windows_noted;
+}
+
+void at_signals_end(void)
+{
+    for (int i = 0; i < 2; i++) signal(windows_ending[i], windows_before[i]);
 }
 
 int at_process(void)

@@ -1,6 +1,8 @@
 /* attention_layer.c -- multi-head attention as a layer; see attention_layer.h. */
 #include "nn/attention_layer.h"
 
+#include <math.h>
+
 #include "autograd/op.h"
 #include "ops/ops.h"
 
@@ -21,6 +23,9 @@ bool at_attention_check(at_tape *t, at_attention_config c)
     AT_REQUIRE(t, !c.rope || c.dim / c.heads % 2 == 0,
                "attention: rope rotates pairs of features, but a head has dim %d / heads %d = %d",
                c.dim, c.heads, c.dim / c.heads);
+    AT_REQUIRE(t, c.rope_base >= 0 && isfinite(c.rope_base),
+               "attention: rope_base is %g but must be positive, or 0 for 10000", c.rope_base);
+    if (!at_norm_check(t, ATTIC_RMS, c.norm_eps)) return false;
     AT_REQUIRE(t, c.dropout >= 0 && c.dropout < 1,
                "attention: dropout is %g but must be at least 0 and less than 1", c.dropout);
     return true;
@@ -35,27 +40,44 @@ at_attention at_attention_make(at_tape *t, at_attention_config config, double ou
     a.k = at_linear_make(t, "k", C, G * D, config.bias, at_xavier_normal(1));
     a.v = at_linear_make(t, "v", C, G * D, config.bias, at_xavier_normal(1));
     a.o = at_linear_make(t, "o", C, C, config.bias, at_xavier_normal(out_gain));
+    if (!config.qk_norm) return a;
+    a.q_norm = at_norm_make(t, "q_norm", D, ATTIC_RMS, false, config.norm_eps);
+    a.k_norm = at_norm_make(t, "k_norm", D, ATTIC_RMS, false, config.norm_eps);
     return a;
 }
 
-/* x W + b, each of n heads rotated by its rows' positions. */
-static at_tensor *project_heads(at_tape *t, at_linear layer, at_tensor *x, int n, bool rope,
-                                int position)
+/* Each of n heads of y [...,n*D] normalised by itself. */
+static at_tensor *norm_heads(at_tape *t, at_norm norm, at_tensor *y, int n)
+{
+    if (!y) return NULL;
+    AT_REQUIRE(t, y->shape.ndim < AT_MAX_DIMS, "attention: x has %d axes, too many", y->shape.ndim);
+    at_shape packed = y->shape, heads = packed;
+    heads.dim[heads.ndim - 1] = n; /* [...,n*D] -> [...,n,D] */
+    heads.dim[heads.ndim++] = at_last(packed) / n;
+    return at_reshape(t, at_norm_apply(t, norm, at_reshape(t, y, heads)), packed);
+}
+
+/* x W + b, each of n heads normalised, then rotated by its rows' positions. */
+static at_tensor *project_heads(at_tape *t, at_attention_config c, at_linear layer, at_norm norm,
+                                at_tensor *x, int n, int position)
 {
     at_tensor *y = at_linear_apply(t, layer, x);
-    return rope ? at_rope(t, y, (at_rope_args){.heads = n, .offset = position}) : y;
+    if (c.qk_norm) y = norm_heads(t, norm, y, n);
+    at_rope_args args = {
+        .base = c.rope_base, .offset = position, .half_split = c.rope_halves, .heads = n};
+    return c.rope ? at_rope(t, y, args) : y;
 }
 
 at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position)
 {
     AT_REQUIRE(t, a, "attention: the layer is NULL");
-    return project_heads(t, a->q, x, a->config.heads, a->config.rope, position);
+    return project_heads(t, a->config, a->q, a->q_norm, x, a->config.heads, position);
 }
 
 at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position)
 {
     AT_REQUIRE(t, a, "attention: the layer is NULL");
-    return project_heads(t, a->k, m, key_heads(a->config), a->config.rope, position);
+    return project_heads(t, a->config, a->k, a->k_norm, m, key_heads(a->config), position);
 }
 
 at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m)

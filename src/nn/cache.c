@@ -8,9 +8,9 @@
 /* How often the weights that make keys and values have been written. */
 static unsigned times_written(const at_attention *a)
 {
-    const at_tensor *w[] = {a->k.W, a->k.b, a->v.W, a->v.b};
+    const at_tensor *w[] = {a->k.W, a->k.b, a->v.W, a->v.b, a->k_norm.g};
     unsigned n = 0;
-    for (int i = 0; i < 4; i++) n += w[i] ? w[i]->version : 0;
+    for (int i = 0; i < 5; i++) n += w[i] ? w[i]->version : 0;
     return n;
 }
 

@@ -111,39 +111,6 @@ void AT_REAL(shrink_block)(const optim_block *b)
 
 #ifdef AT_ONCE
 
-/* Does the pattern that ends at `end` match the whole name?  Where it fails, the last * takes one
- * more letter. */
-static bool pattern_matches(const char *p, const char *end, const char *name)
-{
-    const char *star = NULL, *tried = NULL;
-    while (*name) {
-        if (p < end && *p == '*') {
-            star = p++;
-            tried = name;
-        } else if (p < end && *p == *name) {
-            p++, name++;
-        } else if (star) {
-            p = star + 1;
-            name = ++tried;
-        } else {
-            return false;
-        }
-    }
-    while (p < end && *p == '*') p++;
-    return p == end;
-}
-
-/* Does any of the patterns, separated by commas, match? */
-static bool name_matches(const char *patterns, const char *name)
-{
-    for (const char *p = patterns;; p++) {
-        const char *end = p + strcspn(p, ",");
-        if (pattern_matches(p, end, name)) return true;
-        if (!*end) return false;
-        p = end;
-    }
-}
-
 /* What is finite in double must be so in the parameters' type; and eps > 0 must not become 0. */
 static bool numbers_fit(at_tape *t, const char *op, const optim_move *like)
 {
@@ -165,9 +132,9 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
     if (!at_ok(t)) return false;
     for (int i = 0; i < n; i++) {
         at_tensor *x = at_param_at(t, i);
-        if (only && !name_matches(only, x->name)) continue;
+        if (only && !at_name_matches(only, x->name)) continue;
         named++;
-        if ((except && name_matches(except, x->name)) || !x->grad) continue;
+        if ((except && at_name_matches(except, x->name)) || !x->grad) continue;
         optim_move *m = &job->move[job->n++];
         *m = *like;
         m->x = x;

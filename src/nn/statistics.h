@@ -17,7 +17,7 @@
  *
  *     at_monitor *w = at_monitor_make(t, layers, heads, (at_monitor_args){.hook = warn});
  *     ...                                            now and then, in evaluation mode:
- *     at_transformer_logits(t, m, ids, weights);
+ *     at_model_logits(t, m, ids, (at_model_taps){.weights = weights});
  *     for (int l = 0; l < layers; l++) at_monitor_update(t, w, l, weights[l], causal);
  *     at_monitor_print(w, 0, stdout);
  *

@@ -4,21 +4,15 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/utf8.h"
+
 /* The character at *text, which is moved behind it; -1 for a byte that begins no valid UTF-8. */
 static int32_t next_character(const char **text)
 {
-    const unsigned char *p = (const unsigned char *)*text;
-    int more = p[0] < 0x80 ? 0 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : 3;
-    if ((p[0] >= 0x80 && p[0] < 0xc2) || p[0] >= 0xf5) more = -1;
-    int32_t c = more < 1 ? p[0] : p[0] & (0x3f >> more);
-    for (int k = 1; k <= more; k++) {
-        c = c << 6 | (p[k] & 0x3f);
-        if ((p[k] & 0xc0) != 0x80) more = -1; /* a 0 at the end, too */
-    }
-    bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
-    if (overlong || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) more = -1;
-    *text += more < 0 ? 1 : more + 1;
-    return more < 0 ? -1 : c;
+    int bytes;
+    int32_t c = at_utf8(*text, (ptrdiff_t)strnlen(*text, 3) + 1, &bytes); /* and the 0 at the end */
+    *text += bytes;
+    return c;
 }
 
 typedef struct {

@@ -48,7 +48,8 @@ typedef struct {
 static progress_parts describe_progress(const at_progress *p)
 {
     progress_parts s = {"", "", "", "", ""};
-    double spent = p->clock() - p->started, rate = spent > 0 ? (double)p->done / spent : 0;
+    double spent = p->clock() - p->started,
+           rate = spent > 0 ? (double)(p->done - p->before) / spent : 0;
     char duration[24], label[AT_LABEL_SIZE];
     snprintf(s.count, sizeof s.count, "  %td/%td", p->done, p->total);
     snprintf(s.percent, sizeof s.percent, " %3d%%",

@@ -26,8 +26,8 @@ AT_BEGIN_C
 typedef struct {
     FILE *out;
     const char *what;
-    ptrdiff_t total, done;
-    double (*clock)(void); /* seconds, from any origin */
+    ptrdiff_t total, done, before; /* before: done at the start, e.g. by an earlier process */
+    double (*clock)(void);         /* seconds, from any origin */
     double started, drawn;
     ptrdiff_t written; /* what the last line said, where lines are written */
     at_terminal as;    /* what `out` can show */

@@ -336,6 +336,30 @@ START_TEST(only_parameters_have_a_state)
 }
 END_TEST
 
+START_TEST(states_are_listed_in_the_order_of_creation_and_follow_the_name)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *a = at_param(t, "a", at_shape_of(2), at_zeros());
+    at_tensor *b = at_param(t, "b", at_shape_of(3), at_zeros());
+    at_tensor *k = at_param_state_of(t, b, "k", at_shape_of()), *m = at_param_state(t, a, "m");
+    ck_assert(at_param_state(t, a, "m") == m && at_state_count(t) == 2);
+    ck_assert(at_state_at(t, 0) == k && at_state_at(t, 1) == m);
+    ck_assert(!at_state_at(t, 2) && !at_state_at(t, -1) && at_state_count(NULL) == 0);
+    at_name(a, "new");
+    ck_assert_str_eq(m->name, "new:m");
+    ck_assert_str_eq(k->name, "b:k");
+    ck_assert(at_param_state(t, a, "m") == m && at_state_count(t) == 2);
+    for (int i = 0; i < 40; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%d", i);
+        at_param_state(t, a, name);
+    }
+    ck_assert_str_eq(at_state_at(t, 41)->name, "new:s39");
+    ck_assert(at_state_at(t, 1) == m);
+    at_close(t);
+}
+END_TEST
+
 SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_read_by_index,
       wrong_indices_are_named, only_leaves_can_be_written, impossible_shapes_are_refused,
       parameters_are_found_by_name_and_in_order, parameter_names_are_unique,
@@ -347,4 +371,4 @@ SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_r
       a_value_that_its_dtype_cannot_hold_is_refused,
       initialisers_need_widths_that_are_numbers_and_values_that_are_there,
       there_is_no_tensor_of_no_dtype, a_name_that_is_null_is_refused_or_finds_nothing,
-      only_parameters_have_a_state)
+      only_parameters_have_a_state, states_are_listed_in_the_order_of_creation_and_follow_the_name)

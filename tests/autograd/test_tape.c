@@ -51,6 +51,41 @@ START_TEST(the_first_error_wins_and_silences_the_rest)
 }
 END_TEST
 
+/* What at_close called, in this order. */
+static char closed[8];
+
+static void close_letter(void *letter)
+{
+    strncat(closed, letter, 1);
+}
+
+START_TEST(what_a_tape_must_free_is_freed_at_its_close_last_in_first_out)
+{
+    closed[0] = 0;
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert(at_on_close(t, close_letter, "a"));
+    at_fail(t, ATTIC_USER_ERROR, "something else");
+    ck_assert(at_on_close(t, close_letter, "b")); /* what was opened must be closed, error or not */
+    ck_assert_str_eq(closed, "");
+    at_close(t);
+    ck_assert_str_eq(closed, "ba");
+}
+END_TEST
+
+START_TEST(what_cannot_be_remembered_is_freed_at_once)
+{
+    closed[0] = 0;
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_fail_allocation(1);
+    ck_assert(!at_on_close(t, close_letter, "c"));
+    at_fail_allocation(0);
+    ck_assert_int_eq(at_error_kind_of(t), ATTIC_MEMORY_ERROR);
+    at_close(t);
+    ck_assert(!at_on_close(NULL, close_letter, "d"));
+    ck_assert_str_eq(closed, "cd");
+}
+END_TEST
+
 START_TEST(bad_inputs_are_named)
 {
     at_tape *t = at_open(ATTIC_F32, 1), *other = at_open(ATTIC_F32, 1);
@@ -540,8 +575,79 @@ START_TEST(a_decimal_comma_does_not_show_in_messages)
 }
 END_TEST
 
+START_TEST(draws_follow_from_step_and_micro_batch_alone)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert(at_draw(t).draw == 0 && at_draw(t).draw == 1);
+    ck_assert(at_draws_set(t, 3, 2));
+    uint64_t first = at_draw(t).draw;
+    ck_assert(at_draw(t).draw == first + 1);
+    at_draws_set(t, 3, 3);
+    ck_assert(at_draw(t).draw == first + (1 << 20));
+    at_draws_set(t, 4, 2);
+    ck_assert(at_draw(t).draw == first + ((uint64_t)1 << 32));
+    at_draws_set(t, 3, 2);
+    ck_assert(at_draw(t).draw == first && first > (uint64_t)1 << 62);
+    ck_assert(at_draws_set(t, INT32_MAX, 4095) && at_draw(t).draw > first);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_step_or_micro_batch_beyond_the_draws_is_refused)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert(!at_draws_set(t, -1, 0));
+    ck_assert_str_eq(at_error(t), "draws_set: step is -1, but must be 0 .. 2147483647");
+    at_clear_error(t);
+    ck_assert(!at_draws_set(t, (int64_t)INT32_MAX + 1, 0));
+    at_clear_error(t);
+    ck_assert(!at_draws_set(t, 0, 4096));
+    ck_assert_str_eq(at_error(t), "draws_set: micro is 4096, but must be 0 .. 4095");
+    ck_assert(!at_draws_set(NULL, 0, 0));
+    at_clear_error(t);
+    ck_assert(at_draw(t).draw == 0);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(descriptions_are_kept_by_key_and_grow_by_lines)
+{
+    char text[] = "ids 5";
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert(at_describe(t, "model", "layers 1") && at_describe(t, "data", text));
+    text[0] = 'x';
+    ck_assert(at_describe(t, "model", "layers 2"));
+    ck_assert_int_eq(at_described_count(t), 2);
+    ck_assert_str_eq(at_described_key(t, 0), "model");
+    ck_assert_str_eq(at_described(t, "model"), "layers 1\nlayers 2");
+    ck_assert_str_eq(at_described(t, at_described_key(t, 1)), "ids 5");
+    ck_assert(!at_described(t, "other") && !at_described(t, NULL) && !at_described_key(t, 2));
+    ck_assert(!at_described(NULL, "model") && !at_described_key(NULL, 0));
+    ck_assert(!at_describe(t, "", "x") && !at_ok(t));
+    at_clear_error(t);
+    ck_assert(!at_describe(t, "data", NULL));
+    ck_assert_str_eq(at_error(t), "describe: text is NULL");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_pattern_tells_what_its_star_stood_for)
+{
+    int from, to;
+    const char *p = "h.*.w";
+    ck_assert(at_pattern_matches(p, p + 5, "h.12.w", &from, &to) && from == 2 && to == 4);
+    ck_assert(at_pattern_matches(p, p + 5, "h.w.w.w", &from, &to) && from == 2 && to == 5);
+    ck_assert(at_pattern_matches(p, p + 3, "h.abc", &from, &to) && from == 2 && to == 5);
+    ck_assert(at_pattern_matches(p, p + 5, "h..w", &from, &to) && from == 2 && to == 2);
+    ck_assert(!at_pattern_matches(p, p + 5, "h.12.x", &from, &to));
+    ck_assert(at_name_matches("a,b*", "bc") && !at_name_matches("a,b", "bc"));
+}
+END_TEST
+
 SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
-      the_first_error_wins_and_silences_the_rest, bad_inputs_are_named,
+      the_first_error_wins_and_silences_the_rest,
+      what_a_tape_must_free_is_freed_at_its_close_last_in_first_out,
+      what_cannot_be_remembered_is_freed_at_once, bad_inputs_are_named,
       a_rewound_tensor_is_refused_until_its_memory_is_handed_out_again,
       only_a_mark_of_this_tape_can_be_rewound_to,
       a_mark_above_one_rewound_to_is_forgotten_even_where_memory_has_grown_again,
@@ -558,4 +664,7 @@ SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
       what_a_failed_backward_has_reached_is_forgotten_too,
       no_gradient_that_can_be_read_lies_in_memory_that_was_rewound,
       a_rewind_costs_what_was_done_since_the_mark, draws_never_repeat_after_a_rewind,
-      a_decimal_comma_does_not_show_in_messages, the_version_is_told_at_run_time RELEASE_TESTS)
+      a_decimal_comma_does_not_show_in_messages, the_version_is_told_at_run_time RELEASE_TESTS,
+      draws_follow_from_step_and_micro_batch_alone,
+      a_step_or_micro_batch_beyond_the_draws_is_refused,
+      descriptions_are_kept_by_key_and_grow_by_lines, a_pattern_tells_what_its_star_stood_for)

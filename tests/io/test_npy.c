@@ -2,7 +2,6 @@
 #include "io/npy.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,8 +13,8 @@
 
 #include "autograd/op.h"
 #include "io/file.h"
+#include "io/scratch.h"
 #include "tensor/arena.h"
-#include "test.h"
 
 typedef struct {
     const char *name;
@@ -37,22 +36,6 @@ static const golden_file *file_named(const char *name)
         if (strcmp(golden[i].name, name) == 0) return &golden[i];
     ck_abort_msg("there is no file \"%s\"", name);
     return NULL;
-}
-
-static const char *scratch_path(void)
-{
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/attic_npy_%d", (int)getpid());
-    return path;
-}
-
-static const char *write_bytes(const char *bytes, int size)
-{
-    FILE *f = fopen(scratch_path(), "wb");
-    ck_assert_ptr_nonnull(f);
-    fwrite(bytes, 1, (size_t)size, f);
-    fclose(f);
-    return scratch_path();
 }
 
 static at_tensor *load_golden(at_tape *t, const golden_file *g)
@@ -180,9 +163,7 @@ static void check_saved(const at_tensor *x, const char *name)
     const golden_file *g = file_named(name);
     char bytes[4096];
     ck_assert(at_npy_save(x, scratch_path()));
-    FILE *f = fopen(scratch_path(), "rb");
-    int n = (int)fread(bytes, 1, sizeof bytes, f);
-    fclose(f);
+    int n = read_bytes(bytes, sizeof bytes);
     ck_assert_int_eq(n, g->size);
     ck_assert_mem_eq(bytes, g->bytes, n);
 }
@@ -237,19 +218,6 @@ START_TEST(another_shape_or_type_does_not_go_into_a_tensor)
     remove(scratch_path());
 }
 END_TEST
-
-/* A file that stays open while parts of it are overwritten or cut off. */
-static int open_scratch(const char *bytes, int size)
-{
-    int fd = open(write_bytes(bytes, size), O_RDWR);
-    ck_assert_int_ge(fd, 0);
-    return fd;
-}
-
-static void overwrite(int fd, int at, const char *bytes, int n)
-{
-    ck_assert_int_eq((int)pwrite(fd, bytes, (size_t)n, at), n);
-}
 
 /* Loads the scratch file; it is loaded or refused, but nothing else happens. */
 static void try_damaged(at_tape *t, int size)

@@ -20,6 +20,14 @@ static const struct {
     {"cross, rope", {.dim = C, .heads = 2, .rope = true}, true, false},
     {"grouped", {.dim = C, .heads = 4, .kv_heads = 2, .rope = true}, false, true},
     {"one for all, cross", {.dim = C, .heads = 4, .kv_heads = 1, .bias = true}, true, false},
+    {"halves, base",
+     {.dim = C, .heads = 2, .rope = true, .rope_halves = true, .rope_base = 7},
+     false,
+     true},
+    {"norm of q and k",
+     {.dim = C, .heads = 4, .kv_heads = 2, .rope = true, .qk_norm = true, .norm_eps = 0.1},
+     true,
+     false},
 };
 enum { KINDS = sizeof kind / sizeof *kind };
 
@@ -30,22 +38,32 @@ static at_tensor *draw_rows(at_tape *t, int rows)
     return x;
 }
 
-/* A layer whose biases are not 0. */
+/* A layer whose biases are not 0 and whose gains are not 1. */
 static at_attention make(at_tape *t, at_attention_config config)
 {
     at_attention a = at_attention_make(t, config, 1);
-    at_linear all[] = {a.q, a.k, a.v, a.o};
-    for (int i = 0; i < 4 && config.bias; i++) at_init_fill(all[i].b, at_normal(1), at_draw(t));
+    at_tensor *all[] = {a.q.b, a.k.b, a.v.b, a.o.b, a.q_norm.g, a.k_norm.g};
+    for (int i = 0; i < 6; i++)
+        if (all[i]) at_init_fill(all[i], at_normal(1), at_draw(t));
     return a;
 }
 
 /* Head h of n in x W + b, as a matrix of its own: [B,rows,D] */
-static at_tensor *one_head(at_tape *t, at_linear layer, at_tensor *x, int h, int n, bool rope)
+static at_tensor *one_head(at_tape *t, at_linear layer, at_tensor *x, int h, int n)
 {
     at_tensor *y = at_linear_apply(t, layer, x);
     int D = at_last(y->shape) / n;
-    y = at_slice(t, y, -1, h * D, (h + 1) * D);
-    return rope ? at_rope(t, y, (at_rope_args){0}) : y;
+    return at_slice(t, y, -1, h * D, (h + 1) * D);
+}
+
+/* The same for queries and keys: normalised, then rotated. */
+static at_tensor *score_head(at_tape *t, at_attention_config c, at_linear layer, at_norm norm,
+                             at_tensor *x, int h, int n)
+{
+    at_tensor *y = one_head(t, layer, x, h, n);
+    if (c.qk_norm) y = at_rms_norm(t, y, norm.g, c.norm_eps);
+    at_rope_args args = {.base = c.rope_base, .half_split = c.rope_halves};
+    return c.rope ? at_rope(t, y, args) : y;
 }
 
 /* softmax(q k^T / sqrt(D)) v for every head, side by side, times Wo */
@@ -53,13 +71,13 @@ static at_tensor *by_hand(at_tape *t, const at_attention *a, at_tensor *x, at_te
                           bool causal)
 {
     int H = a->config.heads, G = a->config.kv_heads ? a->config.kv_heads : H;
-    bool rope = a->config.rope, future[T * T];
+    bool future[T * T];
     for (int i = 0; i < T * T; i++) future[i] = i % T > i / T;
     at_tensor *head[4];
     for (int h = 0; h < H; h++) {
-        at_tensor *q = one_head(t, a->q, x, h, H, rope);
-        at_tensor *k = one_head(t, a->k, m, h * G / H, G, rope);
-        at_tensor *v = one_head(t, a->v, m, h * G / H, G, false);
+        at_tensor *q = score_head(t, a->config, a->q, a->q_norm, x, h, H);
+        at_tensor *k = score_head(t, a->config, a->k, a->k_norm, m, h * G / H, G);
+        at_tensor *v = one_head(t, a->v, m, h * G / H, G);
         at_tensor *s = at_scale(t, at_matmul_t(t, q, false, k, true), 1 / sqrt((double)C / H));
         if (causal)
             s = at_masked_fill(t, s, at_bools(t, at_shape_of(T, T), future), (double)-INFINITY);

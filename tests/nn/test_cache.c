@@ -317,30 +317,54 @@ static at_tensor *some_ids(at_tape *t, int batch, int n)
     return ids;
 }
 
-static const at_transformer_config models[] = {
+static const at_model_config models[] = {
     {.vocab = 11, .context = 9, .layers = 2, .heads = 4, .dim = 16, .dropout = 0.1},
-    {.vocab = 11, .context = 9, .layers = 2, .heads = 4, .dim = 16, .learned_positions = true},
+    {.vocab = 11,
+     .context = 9,
+     .layers = 2,
+     .heads = 4,
+     .dim = 16,
+     .positions = ATTIC_LEARNED_POSITIONS},
     {.vocab = 11, .context = 9, .layers = 1, .heads = 1, .dim = 6},
     {.vocab = 11, .context = 9, .layers = 3, .heads = 4, .kv_heads = 2, .dim = 16},
+    {.vocab = 11,
+     .context = 9,
+     .layers = 2,
+     .heads = 4,
+     .kv_heads = 2,
+     .dim = 16,
+     .norm = ATTIC_RMS,
+     .act = ATTIC_SWIGLU,
+     .rope_halves = true,
+     .qk_norm = true,
+     .untied = true},
+    {.vocab = 11, .context = 9, .layers = 2, .heads = 2, .dim = 8, .post_norm = true},
+    {.vocab = 11,
+     .context = 9,
+     .layers = 2,
+     .heads = 2,
+     .dim = 8,
+     .no_ffn = true,
+     .positions = ATTIC_NO_POSITIONS},
 };
 enum { MODELS = sizeof models / sizeof *models };
 
-static at_transformer *model_of(at_tape *t, at_transformer_config c)
+static at_model *model_of(at_tape *t, at_model_config c)
 {
     at_train(t, false);
     at_no_grad(t, true);
-    return at_transformer_make(t, c);
+    return at_model_make(t, c);
 }
 
 /* So many ids at once, then one by one, up to the context: each row as in `whole`. */
-static void assert_decodes(at_tape *t, const at_transformer *m, at_tensor *ids, int prompt,
+static void assert_decodes(at_tape *t, const at_model *m, at_tensor *ids, int prompt,
                            at_tensor *whole)
 {
     at_mark here = at_mark_here(t);
-    at_transformer_cache cache = at_transformer_cache_make(t, m, B);
+    at_model_cache cache = at_model_cache_make(t, m, B);
     at_mark step = at_mark_here(t);
     for (int first = 0, T = prompt; first < m->config.context; first += T, T = 1) {
-        at_tensor *y = at_transformer_decode(t, &cache, rows_of(t, ids, first, T));
+        at_tensor *y = at_model_decode(t, &cache, rows_of(t, ids, first, T));
         assert_agree(y, rows_of(t, whole, first, T), "logits");
         ck_assert_int_eq(cache.position, first + T);
         at_rewind(t, step);
@@ -352,9 +376,9 @@ START_TEST(decoding_id_by_id_gives_the_logits_of_the_whole_text)
 {
     for (int i = 0; i < MODELS; i++)
         for (at_tape *t = NULL; next_tape(&t);) {
-            at_transformer *m = model_of(t, models[i]);
+            at_model *m = model_of(t, models[i]);
             at_tensor *ids = some_ids(t, B, models[i].context);
-            at_tensor *whole = at_transformer_logits(t, m, ids, NULL);
+            at_tensor *whole = at_model_logits(t, m, ids, (at_model_taps){0});
             for (int prompt = 0; prompt <= 9; prompt += prompt < 1 ? 1 : 4)
                 assert_decodes(t, m, ids, prompt, whole);
         }
@@ -365,10 +389,10 @@ END_TEST
 START_TEST(decoding_goes_on_from_one_tile_of_keys_to_the_next)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
-        at_transformer_config c = {.vocab = 11, .context = 258, .layers = 2, .heads = 2, .dim = 8};
-        at_transformer *m = model_of(t, c);
+        at_model_config c = {.vocab = 11, .context = 258, .layers = 2, .heads = 2, .dim = 8};
+        at_model *m = model_of(t, c);
         at_tensor *ids = some_ids(t, B, c.context);
-        assert_decodes(t, m, ids, 253, at_transformer_logits(t, m, ids, NULL));
+        assert_decodes(t, m, ids, 253, at_model_logits(t, m, ids, (at_model_taps){0}));
     }
 }
 END_TEST
@@ -380,12 +404,12 @@ START_TEST(decoding_is_the_same_to_the_bit_on_any_number_of_threads)
     for (int n = 0; n < 3; n++) {
         at_threads(n + 1);
         t[n] = at_open(ATTIC_F32, 1);
-        at_transformer *m =
-            model_of(t[n], (at_transformer_config){
-                               .vocab = 11, .context = 300, .layers = 1, .heads = 4, .dim = 128});
-        at_transformer_cache cache = at_transformer_cache_make(t[n], m, 4);
-        at_transformer_decode(t[n], &cache, some_ids(t[n], 4, 290));
-        y[n] = at_transformer_decode(t[n], &cache, some_ids(t[n], 4, 10));
+        at_model *m = model_of(
+            t[n],
+            (at_model_config){.vocab = 11, .context = 300, .layers = 1, .heads = 4, .dim = 128});
+        at_model_cache cache = at_model_cache_make(t[n], m, 4);
+        at_model_decode(t[n], &cache, some_ids(t[n], 4, 290));
+        y[n] = at_model_decode(t[n], &cache, some_ids(t[n], 4, 10));
     }
     at_threads(0);
     ck_assert(equal_bits(y[0], y[1]) && equal_bits(y[0], y[2]));
@@ -396,9 +420,9 @@ END_TEST
 START_TEST(grouped_heads_make_the_model_and_its_cache_smaller)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_transformer *m = model_of(t, models[3]);
+    at_model *m = model_of(t, models[3]);
     ck_assert(at_same_shape(m->block[2].attention.k.W->shape, at_shape_of(16, 8)));
-    at_transformer_cache cache = at_transformer_cache_make(t, m, 2);
+    at_model_cache cache = at_model_cache_make(t, m, 2);
     ck_assert(at_same_shape(cache.layer[2].V->shape, at_shape_of(2, 9, 8)));
     at_close(t);
 }
@@ -485,6 +509,15 @@ START_TEST(weights_written_since_are_noticed)
     self.position = 0;
     assert_agree(at_attention_decode(t, &self, x, (at_sdpa_args){0}),
                  at_attention_apply(t, &a, x, NULL, (at_sdpa_args){0}), "from the start");
+    at_scope(t, "normed");
+    at_attention_config normed = kind[2].config;
+    normed.qk_norm = true;
+    a = at_attention_make(t, normed, 1);
+    cross = at_cache_of(t, &a, draw_text(t, B, 3));
+    at_set(a.k_norm.g, 2, 0);
+    assert_no_step(t, &cross, x, (at_sdpa_args){0},
+                   "attention: \"normed.k.W\" [8,8] or its like was written after the cache was "
+                   "filled: start again");
     at_close(t);
 }
 END_TEST
@@ -512,10 +545,10 @@ START_TEST(what_is_no_cache_is_refused)
 END_TEST
 
 /* Decoding ids fails with this text; the position stays. */
-static void assert_no_ids(at_tape *t, at_transformer_cache *cache, at_tensor *ids, const char *text)
+static void assert_no_ids(at_tape *t, at_model_cache *cache, at_tensor *ids, const char *text)
 {
     int position = cache ? cache->position : 0;
-    ck_assert_ptr_null(at_transformer_decode(t, cache, ids));
+    ck_assert_ptr_null(at_model_decode(t, cache, ids));
     assert_error(t, text);
     at_clear_error(t);
     ck_assert(!cache || cache->position == position);
@@ -524,25 +557,26 @@ static void assert_no_ids(at_tape *t, at_transformer_cache *cache, at_tensor *id
 START_TEST(ids_that_can_not_be_decoded_are_refused_and_the_text_goes_on)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_transformer *m = model_of(t, models[0]);
-    at_transformer_cache cache = at_transformer_cache_make(t, m, B), empty = {0};
+    at_model *m = model_of(t, models[0]);
+    at_model_cache cache = at_model_cache_make(t, m, B), empty = {0};
     at_tensor *ids = some_ids(t, B, 9);
-    at_transformer_decode(t, &cache, rows_of(t, ids, 0, 7));
+    at_model_decode(t, &cache, rows_of(t, ids, 0, 7));
     assert_no_ids(t, &cache, rows_of(t, ids, 0, 3),
-                  "transformer: ids are [2,3], but must be [B,T] with T <= 2, for 7 of 9 positions "
+                  "model: ids are [2,3], but must be [B,T] with T <= 2, for 7 of 9 positions "
                   "are taken");
     assert_no_ids(t, &cache, some_ids(t, 3, 1),
                   "attention: x is [3,1,16], but the cache is for a batch of 2: [2,T,16]");
     assert_no_ids(t, &cache, at_ints(t, at_shape_of(2, 1), (int32_t[]){3, 11}),
                   "embedding: id is 11 at [1,0] but table is \"E\" [11,16]: ids must be in 0..10");
-    assert_no_ids(t, &cache, NULL, "transformer: ids is NULL");
-    assert_no_ids(t, NULL, ids, "transformer: the cache is NULL or empty");
-    assert_no_ids(t, &empty, ids, "transformer: the cache is NULL or empty");
-    at_transformer_cache_make(t, NULL, B);
-    assert_error(t, "transformer: the model is NULL");
+    assert_no_ids(t, &cache, NULL, "model: ids is NULL");
+    assert_no_ids(t, NULL, ids, "model: the cache is NULL or empty");
+    assert_no_ids(t, &empty, ids, "model: the cache is NULL or empty");
+    at_model_cache_make(t, NULL, B);
+    assert_error(t, "model: the model is NULL");
     at_clear_error(t);
-    assert_agree(at_transformer_decode(t, &cache, rows_of(t, ids, 7, 2)),
-                 rows_of(t, at_transformer_logits(t, m, ids, NULL), 7, 2), "after all that");
+    assert_agree(at_model_decode(t, &cache, rows_of(t, ids, 7, 2)),
+                 rows_of(t, at_model_logits(t, m, ids, (at_model_taps){0}), 7, 2),
+                 "after all that");
     at_close(t);
 }
 END_TEST
@@ -551,16 +585,16 @@ END_TEST
 START_TEST(a_step_that_runs_out_of_memory_can_be_made_again)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_transformer *m = model_of(t, models[0]);
-    at_tensor *ids = some_ids(t, B, 9), *whole = at_transformer_logits(t, m, ids, NULL), *y;
-    at_transformer_cache cache = at_transformer_cache_make(t, m, B);
-    at_transformer_decode(t, &cache, rows_of(t, ids, 0, 4));
+    at_model *m = model_of(t, models[0]);
+    at_tensor *ids = some_ids(t, B, 9), *whole = at_model_logits(t, m, ids, (at_model_taps){0}), *y;
+    at_model_cache cache = at_model_cache_make(t, m, B);
+    at_model_decode(t, &cache, rows_of(t, ids, 0, 4));
     at_tensor *next = rows_of(t, ids, 4, 2);
     at_mark step = at_mark_here(t);
     int failures = 0;
     for (;; failures++) {
         at_fail_allocation(failures + 1);
-        y = at_transformer_decode(t, &cache, next);
+        y = at_model_decode(t, &cache, next);
         at_fail_allocation(0);
         if (y) break;
         ck_assert(at_error_kind_of(t) == ATTIC_MEMORY_ERROR && cache.position == 4);

@@ -1,4 +1,4 @@
-/* test_transformer.c -- the transformer against PyTorch, and what must hold for every transformer. */
+/* test_model.c -- the model against PyTorch, and what must hold for every model. */
 #include "tensor/arena.h"
 #include "tensors.h"
 
@@ -34,16 +34,16 @@ static double golden_number(int n)
     return ((n * n + 3 * n) * 37 % 251 - 125) / 256.0;
 }
 
-static at_transformer *golden_model(at_tape *t, const golden *g)
+static at_model *golden_model(at_tape *t, const golden *g)
 {
-    at_transformer *m =
-        at_transformer_make(t, (at_transformer_config){.vocab = 7,
-                                                       .context = 5,
-                                                       .layers = 2,
-                                                       .heads = 2,
-                                                       .dim = 8,
-                                                       .hidden = 12,
-                                                       .learned_positions = g->learned});
+    at_model *m = at_model_make(
+        t, (at_model_config){.vocab = 7,
+                             .context = 5,
+                             .layers = 2,
+                             .heads = 2,
+                             .dim = 8,
+                             .hidden = 12,
+                             .positions = g->learned ? ATTIC_LEARNED_POSITIONS : ATTIC_ROPE});
     for (int k = 0, n = 0; k < at_param_count(t); k++) {
         at_tensor *w = at_param_at(t, k);
         const char *dot = strrchr(w->name, '.');
@@ -61,9 +61,9 @@ static at_tensor *golden_batch(at_tape *t, const int32_t *rows, int T)
     return at_slice(t, at_ints(t, at_shape_of(2, 5), rows), 1, 0, T);
 }
 
-static at_tensor *golden_loss(at_tape *t, const golden *g, const at_transformer *m, at_tensor **y)
+static at_tensor *golden_loss(at_tape *t, const golden *g, const at_model *m, at_tensor **y)
 {
-    *y = at_transformer_logits(t, m, golden_batch(t, golden_ids, g->T), NULL);
+    *y = at_model_logits(t, m, golden_batch(t, golden_ids, g->T), (at_model_taps){0});
     at_tensor *target = golden_batch(t, golden_targets, g->T);
     return at_cross_entropy(t, *y, target, (at_cross_entropy_args){0});
 }
@@ -131,7 +131,7 @@ START_TEST(three_steps_of_training_end_where_those_of_pytorch_end)
         for (int real = ATTIC_F32; real <= ATTIC_F64; real++) {
             const golden *g = &goldens[i];
             at_tape *t = at_open((at_dtype)real, 1);
-            const at_transformer *m = golden_model(t, g);
+            const at_model *m = golden_model(t, g);
             for (int step = 0; step <= GOLDEN_STEPS; step++) {
                 at_tensor *y, *loss = golden_loss(t, g, m, &y);
                 assert_close(at_item(loss), g->losses[step], golden_tol(t));
@@ -151,16 +151,16 @@ START_TEST(three_steps_of_training_end_where_those_of_pytorch_end)
 }
 END_TEST
 
-/* ------------------------------------------------------------------ any transformer ------------ */
+/* ------------------------------------------------------------------ any model ------------------ */
 
-static const at_transformer_config small = {
+static const at_model_config small = {
     .vocab = 11, .context = 8, .layers = 2, .heads = 2, .dim = 12, .dropout = 0.1};
 
 /* The same with positions learned. */
-static at_transformer_config small_learned(void)
+static at_model_config small_learned(void)
 {
-    at_transformer_config c = small;
-    c.learned_positions = true;
+    at_model_config c = small;
+    c.positions = ATTIC_LEARNED_POSITIONS;
     return c;
 }
 
@@ -175,10 +175,10 @@ static at_tensor *make_ids(at_tape *t, int B, int T, int vocab, int shift)
 }
 
 /* The next id is to be found. */
-static at_tensor *next_id_loss(at_tape *t, const at_transformer *m, int B, int T)
+static at_tensor *next_id_loss(at_tape *t, const at_model *m, int B, int T)
 {
     int V = m->config.vocab;
-    at_tensor *y = at_transformer_logits(t, m, make_ids(t, B, T, V, 0), NULL);
+    at_tensor *y = at_model_logits(t, m, make_ids(t, B, T, V, 0), (at_model_taps){0});
     return at_cross_entropy(t, y, make_ids(t, B, T, V, 1), (at_cross_entropy_args){0});
 }
 
@@ -194,14 +194,14 @@ START_TEST(changing_a_token_leaves_the_logits_before_it_as_they_were)
     for (int learned = 0; learned < 2; learned++)
         for (at_tape *t = NULL; next_tape(&t);) {
             enum { T = 8, V = 11 };
-            at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
+            at_model *m = at_model_make(t, learned ? small_learned() : small);
             at_train(t, false);
-            at_tensor *before = at_transformer_logits(t, m, make_ids(t, 2, T, V, 0), NULL);
+            at_tensor *before = at_model_logits(t, m, make_ids(t, 2, T, V, 0), (at_model_taps){0});
             size_t row = at_bytes(before) / (2 * T);
             for (int j = 0; j < T; j++) {
                 at_tensor *ids = make_ids(t, 2, T, V, 0);
                 at_set(ids, ((int)at_get(ids, 1, j) + 1) % V, 1, j);
-                at_tensor *after = at_transformer_logits(t, m, ids, NULL);
+                at_tensor *after = at_model_logits(t, m, ids, (at_model_taps){0});
                 const char *a = before->data, *b = after->data;
                 ck_assert_int_eq(memcmp(a, b, row * (T + (size_t)j)), 0);
                 ck_assert_int_ne(memcmp(a + row * (size_t)(T + j), b + row * (size_t)(T + j), row),
@@ -215,11 +215,11 @@ START_TEST(the_logits_of_a_text_are_those_of_its_beginning_and_more)
 {
     for (int learned = 0; learned < 2; learned++)
         for (at_tape *t = NULL; next_tape(&t);) {
-            at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
+            at_model *m = at_model_make(t, learned ? small_learned() : small);
             at_train(t, false);
-            at_tensor *whole = at_transformer_logits(t, m, make_ids(t, 1, 8, 11, 0), NULL);
+            at_tensor *whole = at_model_logits(t, m, make_ids(t, 1, 8, 11, 0), (at_model_taps){0});
             for (int T = 1; T < 8; T++) {
-                at_tensor *y = at_transformer_logits(t, m, make_ids(t, 1, T, 11, 0), NULL);
+                at_tensor *y = at_model_logits(t, m, make_ids(t, 1, T, 11, 0), (at_model_taps){0});
                 double tol = at_real(t) == ATTIC_F32 ? 1e-6 : 1e-14;
                 for (ptrdiff_t i = 0; i < at_count(y->shape); i++)
                     assert_close(at_element(y, i), at_element(whole, i), tol);
@@ -231,11 +231,13 @@ END_TEST
 START_TEST(the_weights_of_every_layer_can_be_seen)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
-        at_transformer *m = at_transformer_make(t, small);
+        at_model *m = at_model_make(t, small);
         at_train(t, false);
         at_tensor *A[2] = {NULL};
-        at_tensor *y = at_transformer_logits(t, m, make_ids(t, 3, 5, 11, 0), A);
-        ck_assert(equal_bits(y, at_transformer_logits(t, m, make_ids(t, 3, 5, 11, 0), NULL)));
+        at_tensor *y =
+            at_model_logits(t, m, make_ids(t, 3, 5, 11, 0), (at_model_taps){.weights = A});
+        ck_assert(
+            equal_bits(y, at_model_logits(t, m, make_ids(t, 3, 5, 11, 0), (at_model_taps){0})));
         for (int layer = 0; layer < 2; layer++) {
             ck_assert(at_same_shape(A[layer]->shape, at_shape_of(3, 2, 5, 5)));
             ck_assert(at_get(A[layer], 2, 1, 0, 0) == 1); /* the first has only itself to look at */
@@ -249,13 +251,145 @@ START_TEST(the_weights_of_every_layer_can_be_seen)
 }
 END_TEST
 
+/* Everything that can be chosen, at least once. */
+static const at_model_config variants[] = {
+    {.norm = ATTIC_RMS,
+     .norm_eps = 1e-3,
+     .act = ATTIC_SWIGLU,
+     .bias = ATTIC_BIAS_NONE,
+     .kv_heads = 1,
+     .rope_base = 100,
+     .rope_halves = true,
+     .qk_norm = true,
+     .untied = true},
+    {.post_norm = true, .act = ATTIC_SILU, .positions = ATTIC_LEARNED_POSITIONS},
+    {.no_ffn = true, .positions = ATTIC_NO_POSITIONS, .dropout = 0.1},
+    {.act = ATTIC_GELU_TANH, .bias = ATTIC_BIAS_ALL, .hidden = 7},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+static at_model_config variant(int i)
+{
+    at_model_config c = variants[i];
+    c.vocab = 11, c.context = 8, c.layers = 2, c.heads = 2, c.dim = 12;
+    return c;
+}
+
+START_TEST(logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other)
+{
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < VARIANTS; k++) {
+            at_scope(t, at_shape_text(at_shape_of(k)));
+            int first = at_param_count(t);
+            at_model *m = at_model_make(t, variant(k));
+            for (int i = first; i < at_param_count(t); i++)
+                if (at_param_at(t, i)->shape.ndim == 1)
+                    at_init_fill(at_param_at(t, i), at_uniform(1), at_draw(t));
+            at_train(t, false);
+            at_tensor *x[3] = {NULL}, *ids = make_ids(t, 3, 5, 11, 0);
+            at_tensor *y = at_model_logits(t, m, ids, (at_model_taps){.hidden = x});
+            at_tensor *z = at_embedding(t, m->E, ids);
+            if (m->P) z = at_add(t, z, at_slice(t, m->P, 0, 0, 5));
+            ck_assert(equal_bits(x[0], z));
+            for (int i = 0; i < 2; i++) {
+                at_block_args causal = {.attention.causal = true};
+                z = at_block_apply(t, &m->block[i], z, NULL, causal);
+                ck_assert(equal_bits(x[i + 1], z));
+            }
+            if (!variants[k].post_norm) z = at_norm_apply(t, m->norm, z);
+            z = variants[k].untied ? at_matmul(t, z, m->head.W)
+                                   : at_matmul_t(t, z, false, m->E, true);
+            ck_assert(equal_bits(y, z));
+            at_scope_end(t);
+        }
+}
+END_TEST
+
+START_TEST(a_config_decides_which_parameters_there_are)
+{
+    const struct {
+        int variant;
+        const char *there, *not_there;
+    } expected[] = {{0, "head.W", "norm.b"},
+                    {0, "block1.attention.k_norm.g", "block1.norm1.b"},
+                    {0, "block0.gate.W", "block0.up.b"},
+                    {1, "block1.norm2.g", "norm.g"},
+                    {1, "P", "head.W"},
+                    {2, "block0.attention.o.W", "block0.norm2.g"},
+                    {2, "norm.b", "block1.up.W"},
+                    {3, "block0.attention.o.b", "block0.gate.W"}};
+    for (int i = 0; i < 8; i++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        ck_assert_ptr_nonnull(at_model_make(t, variant(expected[i].variant)));
+        ck_assert_msg(at_find_param(t, expected[i].there), "no %s", expected[i].there);
+        ck_assert_msg(!at_find_param(t, expected[i].not_there), "%s", expected[i].not_there);
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(the_options_reach_every_block)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_model *m = at_model_make(t, variant(0));
+    at_block_config b = m->block[1].config;
+    ck_assert(b.norm == ATTIC_RMS && b.norm_eps == 1e-3 && b.act == ATTIC_SWIGLU && b.qk_norm &&
+              b.rope && b.rope_halves && b.rope_base == 100 && b.kv_heads == 1 && !b.cross);
+    ck_assert(m->norm.kind == ATTIC_RMS && m->norm.eps == 1e-3 && m->config.hidden == 32);
+    at_close(t);
+}
+END_TEST
+
+/* Without positions the last row can't tell in which order the others are. */
+START_TEST(without_positions_the_past_is_a_bag_of_ids)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    const int32_t one[] = {3, 5, 8, 2, 9}, two[] = {8, 2, 3, 5, 9};
+    for (int p = ATTIC_ROPE; p <= ATTIC_NO_POSITIONS; p++) {
+        at_scope(t, at_shape_text(at_shape_of(p)));
+        at_model_config c = small;
+        c.layers = 1, c.dropout = 0, c.positions = (at_positions)p;
+        at_model *m = at_model_make(t, c);
+        at_tensor *y[2];
+        for (int i = 0; i < 2; i++) {
+            at_tensor *ids = at_ints(t, at_shape_of(1, 5), i ? two : one);
+            y[i] = at_model_logits(t, m, ids, (at_model_taps){0});
+        }
+        double apart = 0;
+        for (int v = 0; v < 11; v++)
+            apart = fmax(apart, fabs(at_get(y[0], 0, 4, v) - at_get(y[1], 0, 4, v)));
+        ck_assert_msg((apart < 1e-13) == (p == ATTIC_NO_POSITIONS), "%d: %g", p, apart);
+        at_scope_end(t);
+    }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(parameters_and_operations_are_counted)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_model *m = at_model_make(t, small); /* E 11 x 12; two blocks; norm */
+    ptrdiff_t matrices = 2 * (4 * 12 * 12 + 2 * 12 * 48), rest = 2 * (4 * 12 + 48 + 12) + 2 * 12;
+    ck_assert_int_eq(at_model_params(m), 11 * 12 + matrices + rest);
+    double products = (double)matrices + 11 * 12; /* of a row with every matrix, E^T included */
+    ck_assert_double_eq(at_model_flop(m, 1), 2 * products + 2 * 2 * 12 * 2);
+    ck_assert_double_eq(at_model_flop(m, 8), 2 * products + 2 * 2 * 12 * 9);
+    at_scope(t, "gated");
+    at_model *gated = at_model_make(t, variant(0)); /* k and v are narrower; hidden is 32 */
+    products = 2 * (2 * 12 * 12 + 2 * 12 * 6 + 3 * 12 * 32) + 11 * 12;
+    ck_assert_double_eq(at_model_flop(gated, 0), 2 * products + 2 * 2 * 12);
+    ck_assert(at_model_params(NULL) == 0 && at_model_flop(NULL, 8) == 0);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(hidden_is_four_times_dim_unless_given)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_transformer *m = at_transformer_make(t, small);
+    at_model *m = at_model_make(t, small);
     ck_assert_int_eq(m->config.hidden, 48);
-    ck_assert_str_eq(at_text(m->block[1].up.W), "\"block1.up.W\" [12,48]");
-    ck_assert_str_eq(at_text(m->block[1].down.W), "\"block1.down.W\" [48,12]");
+    ck_assert_str_eq(at_text(m->block[1].ffn.up.W), "\"block1.up.W\" [12,48]");
+    ck_assert_str_eq(at_text(m->block[1].ffn.down.W), "\"block1.down.W\" [48,12]");
     at_close(t);
 }
 END_TEST
@@ -271,12 +405,12 @@ static double variance(const at_tensor *x)
 START_TEST(branches_end_in_matrices_that_are_smaller_the_more_layers_there_are)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
-    at_transformer *m = at_transformer_make(
-        t, (at_transformer_config){.vocab = 64, .context = 9, .layers = 8, .heads = 4, .dim = 64});
+    at_model *m = at_model_make(
+        t, (at_model_config){.vocab = 64, .context = 9, .layers = 8, .heads = 4, .dim = 64});
     assert_close(variance(m->block[0].attention.q.W) * 64, 1, 0.07);
     assert_close(variance(m->block[7].attention.o.W) * 64 * 16, 1, 0.07);
-    assert_close(variance(m->block[0].up.W) * 160, 1, 0.07);
-    assert_close(variance(m->block[7].down.W) * 160 * 16, 1, 0.07);
+    assert_close(variance(m->block[0].ffn.up.W) * 160, 1, 0.07);
+    assert_close(variance(m->block[7].ffn.down.W) * 160 * 16, 1, 0.07);
     assert_close(variance(m->E) / (0.02 * 0.02), 1, 0.07);
     at_close(t);
 }
@@ -285,15 +419,16 @@ END_TEST
 START_TEST(dropout_is_for_training_only_and_replays)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
-        at_transformer *m = at_transformer_make(t, small);
-        at_tensor *first = at_transformer_logits(t, m, make_ids(t, 2, 8, 11, 0), NULL);
-        at_tensor *second = at_transformer_logits(t, m, make_ids(t, 2, 8, 11, 0), NULL);
+        at_model *m = at_model_make(t, small);
+        at_tensor *first = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_taps){0});
+        at_tensor *second = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_taps){0});
         at_train(t, false);
-        at_tensor *off = at_transformer_logits(t, m, make_ids(t, 2, 8, 11, 0), NULL);
+        at_tensor *off = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_taps){0});
         m->config.dropout = 0;
-        for (int i = 0; i < 2; i++) m->block[i].attention.config.dropout = 0;
+        for (int i = 0; i < 2; i++)
+            m->block[i].config.dropout = m->block[i].attention.config.dropout = 0;
         at_train(t, true);
-        at_tensor *none = at_transformer_logits(t, m, make_ids(t, 2, 8, 11, 0), NULL);
+        at_tensor *none = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_taps){0});
         ck_assert(equal_bits(off, none));
         ck_assert(!equal_bits(first, second) && !equal_bits(first, off));
         at_tensor *copy = at_const(t, first->shape, NULL);
@@ -307,9 +442,9 @@ END_TEST
 START_TEST(dropout_reaches_the_embedding_the_weights_and_both_branches)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_transformer_config c = small;
+    at_model_config c = small;
     c.layers = 1;
-    at_transformer *m = at_transformer_make(t, c);
+    at_model *m = at_model_make(t, c);
     next_id_loss(t, m, 2, 8);
     int dropouts = 0, attentions = 0;
     for (at_node *n = at_first_node(t); n; n = n->next) {
@@ -331,10 +466,10 @@ static at_tensor *whole_model(at_tape *t, at_tensor **in, void *model)
     return next_id_loss(t, model, 2, 4);
 }
 
-static void assert_gradient_is_that_of_differences(at_transformer_config c, int directions)
+static void assert_gradient_is_that_of_differences(at_model_config c, int directions)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
-    at_transformer *m = at_transformer_make(t, c);
+    at_model *m = at_model_make(t, c);
     at_gradcheck_report r =
         at_gradcheck(t, whole_model, NULL, 0, m, (at_gradcheck_options){.directions = directions});
     ck_assert_msg(r.verdict == ATTIC_PASS, "%s at %s: %g, %g", r.reason, r.where, r.analytic,
@@ -348,16 +483,17 @@ static void assert_gradient_is_that_of_differences(at_transformer_config c, int 
 
 START_TEST(the_gradient_of_every_number_is_that_of_differences)
 {
-    at_transformer_config c = {
+    at_model_config c = {
         .vocab = 5, .context = 4, .layers = 1, .heads = 2, .dim = 4, .hidden = 6, .dropout = 0.1};
     assert_gradient_is_that_of_differences(c, 0);
-    c.learned_positions = true;
+    c.positions = ATTIC_LEARNED_POSITIONS;
     assert_gradient_is_that_of_differences(c, 0);
 }
 END_TEST
 
 START_TEST(the_gradient_of_two_layers_is_that_of_differences_in_random_directions)
 {
+    for (int i = 0; i < VARIANTS; i++) assert_gradient_is_that_of_differences(variant(i), 4);
     assert_gradient_is_that_of_differences(small, 4);
     assert_gradient_is_that_of_differences(small_learned(), 4);
 }
@@ -397,14 +533,14 @@ END_TEST
 /* ------------------------------------------------------------------ training ------------------- */
 
 /* So large that nearly every op is cut into several tasks, if there are 4 texts at a time. */
-static const at_transformer_config wide = {
+static const at_model_config wide = {
     .vocab = 64, .context = 64, .layers = 1, .heads = 4, .dim = 96, .hidden = 96, .dropout = 0.1};
 
 /* The losses of so many steps, and the tape with the parameters after them. */
-static at_tape *train(at_transformer_config c, int B, int steps, bool keep_grads, double *loss)
+static at_tape *train(at_model_config c, int B, int steps, bool keep_grads, double *loss)
 {
     at_tape *t = at_open(ATTIC_F32, 7);
-    at_transformer *m = at_transformer_make(t, c);
+    at_model *m = at_model_make(t, c);
     at_reuse_memory(t, !keep_grads);
     at_mark start = at_mark_here(t);
     for (int i = 0; i < steps; i++) {
@@ -430,7 +566,7 @@ static int many_steps(void)
     return 3;
 }
 
-static void assert_trains_the_same_on_any_threads(at_transformer_config c, int B, int steps)
+static void assert_trains_the_same_on_any_threads(at_model_config c, int B, int steps)
 {
     double loss[200], other[200];
     at_threads(1);
@@ -468,7 +604,7 @@ END_TEST
 START_TEST(the_same_seed_gives_the_same_model_and_another_seed_another)
 {
     at_tape *t = at_open(ATTIC_F32, 5), *u = at_open(ATTIC_F32, 5), *v = at_open(ATTIC_F32, 6);
-    at_transformer_make(t, small), at_transformer_make(u, small), at_transformer_make(v, small);
+    at_model_make(t, small), at_model_make(u, small), at_model_make(v, small);
     ck_assert(same_params(t, u));
     ck_assert(!same_params(t, v));
     at_close(t), at_close(u), at_close(v);
@@ -478,7 +614,7 @@ END_TEST
 START_TEST(single_precision_is_double_precision_rounded)
 {
     at_tape *t = at_open(ATTIC_F32, 3), *u = at_open(ATTIC_F64, 4);
-    at_transformer *m = at_transformer_make(t, small), *n = at_transformer_make(u, small);
+    at_model *m = at_model_make(t, small), *n = at_model_make(u, small);
     ck_assert(at_copy_params(u, t));
     at_train(t, false), at_train(u, false);
     at_tensor *loss = next_id_loss(t, m, 2, 8), *exact = next_id_loss(u, n, 2, 8);
@@ -496,7 +632,7 @@ END_TEST
 START_TEST(dropout_drops_the_same_in_single_and_double_precision)
 {
     at_tape *t = at_open(ATTIC_F32, 3), *u = at_open(ATTIC_F64, 3);
-    at_transformer *m = at_transformer_make(t, small), *n = at_transformer_make(u, small);
+    at_model *m = at_model_make(t, small), *n = at_model_make(u, small);
     for (int i = 0; i < 3; i++)
         assert_close(at_item(next_id_loss(t, m, 2, 8)), at_item(next_id_loss(u, n, 2, 8)), 1e-6);
     at_close(t), at_close(u);
@@ -506,7 +642,7 @@ END_TEST
 START_TEST(a_step_in_the_steady_state_asks_for_no_memory)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_transformer *m = at_transformer_make(t, small);
+    at_model *m = at_model_make(t, small);
     at_mark start = at_mark_here(t);
     ptrdiff_t mallocs = 0;
     at_memory used = {0};
@@ -529,16 +665,22 @@ START_TEST(every_parameter_gets_a_gradient_that_is_not_zero)
 {
     for (int learned = 0; learned < 2; learned++)
         for (at_tape *t = NULL; next_tape(&t);) {
-            at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
+            at_model *m = at_model_make(t, learned ? small_learned() : small);
             ck_assert(at_backward(t, next_id_loss(t, m, 2, 8)));
             ck_assert_int_eq(at_grad_report(t, NULL), 0);
         }
+    for (int i = 0; i < VARIANTS - 1; i++) { /* the last has biases of keys */
+        at_tape *t = at_open(ATTIC_F32, 1);
+        ck_assert(at_backward(t, next_id_loss(t, at_model_make(t, variant(i)), 2, 8)));
+        ck_assert_int_eq(at_grad_report(t, NULL), 0);
+        at_close(t);
+    }
 }
 END_TEST
 
 START_TEST(a_small_text_is_learned_by_heart)
 {
-    at_transformer_config c = small;
+    at_model_config c = small;
     c.dropout = 0;
     double loss[150];
     at_close(train(c, 3, 150, true, loss));
@@ -553,7 +695,7 @@ START_TEST(a_model_outlives_the_step_that_made_it)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     at_mark start = at_mark_here(t);
-    at_transformer *m = at_transformer_make(t, small);
+    at_model *m = at_model_make(t, small);
     double loss[2];
     for (int i = 0; i < 2; i++) {
         at_train(t, false);
@@ -570,74 +712,79 @@ START_TEST(two_models_on_one_tape_need_scopes)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     at_scope(t, "teacher");
-    at_transformer *a = at_transformer_make(t, small);
+    at_model *a = at_model_make(t, small);
     at_scope_end(t);
-    at_transformer *b = at_transformer_make(t, small);
-    ck_assert_str_eq(a->block[0].down.b->name, "teacher.block0.down.b");
-    ck_assert_str_eq(b->block[0].down.b->name, "block0.down.b");
-    ck_assert_ptr_null(at_transformer_make(t, small));
+    at_model *b = at_model_make(t, small);
+    ck_assert_str_eq(a->block[0].ffn.down.b->name, "teacher.block0.down.b");
+    ck_assert_str_eq(b->block[0].ffn.down.b->name, "block0.down.b");
+    ck_assert_ptr_null(at_model_make(t, small));
     assert_error(t, "param: there is a parameter \"E\" already");
     at_close(t);
 }
 END_TEST
 
-static void assert_config_refused(at_transformer_config c, const char *text)
+static void assert_config_refused(at_model_config c, const char *text)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    ck_assert_ptr_null(at_transformer_make(t, c));
+    ck_assert_ptr_null(at_model_make(t, c));
     assert_error(t, text);
     at_clear_error(t);
     ck_assert_int_eq(at_param_count(t), 0);
-    ck_assert_ptr_nonnull(at_transformer_make(t, small));
+    ck_assert_ptr_nonnull(at_model_make(t, small));
     at_close(t);
 }
 
 START_TEST(impossible_models_are_refused_before_anything_is_made)
 {
-    at_transformer_config c[8];
+    at_model_config c[8];
     for (int i = 0; i < 8; i++) c[i] = small;
     c[0].vocab = 0, c[1].context = -1, c[2].layers = 0, c[3].layers = 49, c[4].heads = 5;
     c[5].dim = 0, c[6].hidden = -2, c[7].dim = 10;
-    assert_config_refused(c[0], "transformer: vocab 0 and context 8 must be positive");
-    assert_config_refused(c[1], "transformer: vocab 11 and context -1 must be positive");
-    assert_config_refused(c[2], "transformer: 0 layers, but 1 to 48 are possible");
-    assert_config_refused(c[3], "transformer: 49 layers, but 1 to 48 are possible");
+    assert_config_refused(c[0], "model: vocab 0 and context 8 must be positive");
+    assert_config_refused(c[1], "model: vocab 11 and context -1 must be positive");
+    assert_config_refused(c[2], "model: 0 layers, but 1 to 48 are possible");
+    assert_config_refused(c[3], "model: 49 layers, but 1 to 48 are possible");
     assert_config_refused(c[4], "attention: dim 12 can't be cut into 5 heads");
     assert_config_refused(c[5], "attention: dim 0, heads 2 and kv_heads 2 must be positive");
-    assert_config_refused(
-        c[6], "transformer: hidden is -2 but must be positive, or 0 for 4 times dim 12");
+    assert_config_refused(c[6], "feed-forward: hidden is -2 but must be positive, or 0 for 4 dim");
     assert_config_refused(
         c[7], "attention: rope rotates pairs of features, but a head has dim 10 / heads 2 = 5");
     c[0] = small, c[0].dropout = -0.5;
     assert_config_refused(c[0],
                           "attention: dropout is -0.5 but must be at least 0 and less than 1");
+    c[0] = small, c[0].positions = (at_positions)3;
+    assert_config_refused(c[0], "model: there are no positions 3, only 0 to 2 (at_positions)");
+    c[0] = small, c[0].act = (at_activation)-1;
+    assert_config_refused(c[0],
+                          "feed-forward: there is no activation -1, only 0 to 4 (at_activation)");
     c[0] = small, c[0].heads = 1, c[0].dim = 2000000000;
-    assert_config_refused(c[0], "transformer: hidden is 0 but must be positive, or 0 for 4 times "
-                                "dim 2000000000");
+    assert_config_refused(c[0], "feed-forward: dim is 2000000000 but must be 1 to 536870911");
 }
 END_TEST
 
 START_TEST(ids_that_do_not_fit_are_refused)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    at_transformer *m = at_transformer_make(t, small);
-    at_tensor *A[2], *ids[] = {make_ids(t, 2, 9, 11, 0), at_ints(t, at_shape_of(4), NULL),
-                               at_const(t, at_shape_of(2, 4), NULL), NULL,
-                               at_ints(t, at_shape_of(1, 2), (int32_t[]){3, 11})};
+    at_model *m = at_model_make(t, small);
+    at_tensor *A[2], *x[3],
+        *ids[] = {make_ids(t, 2, 9, 11, 0), at_ints(t, at_shape_of(4), NULL),
+                  at_const(t, at_shape_of(2, 4), NULL), NULL,
+                  at_ints(t, at_shape_of(1, 2), (int32_t[]){3, 11})};
+    at_model_taps taps = {.weights = A, .hidden = x};
     const char *text[] = {
-        "transformer: ids are [2,9], but must be [B,T] with T <= 8",
-        "transformer: ids are [4], but must be [B,T] with T <= 8",
-        "transformer: ids [2,4] has dtype f32 but must be i32", "transformer: ids is NULL",
+        "model: ids are [2,9], but must be [B,T] with T <= 8",
+        "model: ids are [4], but must be [B,T] with T <= 8",
+        "model: ids [2,4] has dtype f32 but must be i32", "model: ids is NULL",
         "embedding: id is 11 at [0,1] but table is \"E\" [11,12]: ids must be in 0..10"};
     for (int i = 0; i < 5; i++) {
-        A[0] = A[1] = ids[0];
-        ck_assert_ptr_null(at_transformer_logits(t, m, ids[i], A));
+        A[0] = A[1] = x[0] = x[2] = ids[0];
+        ck_assert_ptr_null(at_model_logits(t, m, ids[i], taps));
         assert_error(t, text[i]);
-        ck_assert(!A[0] && !A[1]);
+        ck_assert(!A[0] && !A[1] && !x[0] && !x[2]);
         at_clear_error(t);
     }
-    ck_assert_ptr_null(at_transformer_logits(t, NULL, ids[0], A));
-    assert_error(t, "transformer: the model is NULL");
+    ck_assert_ptr_null(at_model_logits(t, NULL, ids[0], taps));
+    assert_error(t, "model: the model is NULL");
     at_clear_error(t);
     ck_assert_str_eq(at_param(t, "w", at_shape_of(), at_zeros())->name, "w"); /* no scope is open */
     at_close(t);
@@ -648,11 +795,11 @@ START_TEST(no_text_and_no_batch_give_no_logits)
 {
     for (int learned = 0; learned < 2; learned++)
         for (at_tape *t = NULL; next_tape(&t);) {
-            at_transformer *m = at_transformer_make(t, learned ? small_learned() : small);
-            at_tensor *y = at_transformer_logits(t, m, make_ids(t, 2, 0, 11, 0), NULL);
+            at_model *m = at_model_make(t, learned ? small_learned() : small);
+            at_tensor *y = at_model_logits(t, m, make_ids(t, 2, 0, 11, 0), (at_model_taps){0});
             ck_assert(at_same_shape(y->shape, at_shape_of(2, 0, 11)));
             ck_assert(at_backward(t, at_sum(t, y)));
-            y = at_transformer_logits(t, m, make_ids(t, 0, 3, 11, 0), NULL);
+            y = at_model_logits(t, m, make_ids(t, 0, 3, 11, 0), (at_model_taps){0});
             ck_assert(at_same_shape(y->shape, at_shape_of(0, 3, 11)));
             ck_assert(at_backward(t, at_sum(t, y)));
             ck_assert_msg(at_ok(t), "%s", at_error(t));
@@ -660,12 +807,60 @@ START_TEST(no_text_and_no_batch_give_no_logits)
 }
 END_TEST
 
-SUITE(nn_transformer, parameters_are_named_and_shaped_as_the_header_says,
-      logits_and_loss_are_those_of_pytorch, every_gradient_is_that_of_pytorch,
-      three_steps_of_training_end_where_those_of_pytorch_end,
+START_TEST(a_configuration_becomes_a_text_and_the_same_again)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const at_model_config c = {.vocab = 97,
+                               .context = 8,
+                               .layers = 2,
+                               .heads = 4,
+                               .dim = 16,
+                               .kv_heads = 2,
+                               .hidden = 24,
+                               .norm = ATTIC_RMS,
+                               .norm_eps = 1e-6,
+                               .act = ATTIC_SWIGLU,
+                               .bias = ATTIC_BIAS_NONE,
+                               .positions = ATTIC_LEARNED_POSITIONS,
+                               .rope_base = 1.0 / 3,
+                               .rope_halves = true,
+                               .qk_norm = true,
+                               .post_norm = true,
+                               .no_ffn = true,
+                               .untied = true,
+                               .dropout = 0.1};
+    at_model_config back;
+    ck_assert(at_model_config_of(t, at_model_text(t, c), &back));
+    const char *text = at_model_text(t, back);
+    ck_assert_str_eq(text, at_model_text(t, c));
+    ck_assert(back.rope_base == 1.0 / 3 && back.dropout == 0.1 && back.norm_eps == 1e-6);
+    ck_assert_str_eq(
+        text,
+        "vocab=97 context=8 layers=2 heads=4 kv_heads=2 dim=16 hidden=24 norm=rms norm_eps=1e-06 "
+        "act=swiglu bias=none positions=learned rope_base=0.3333333333333333 rope_halves=1 "
+        "qk_norm=1 post_norm=1 no_ffn=1 untied=1 dropout=0.1");
+    for (const char *const *bad =
+             (const char *const[]){"vocab", "vocab=", "vocab=x", "vocab=-1", "act=tanh", "untied=2",
+                                   "dropout=0.1x", "vocabulary=3", "vocab=99999999999", NULL};
+         *bad; bad++) {
+        ck_assert(!at_model_config_of(t, *bad, &back));
+        ck_assert_msg(strstr(at_error(t), "is no part of a configuration"), "%s", at_error(t));
+        at_clear_error(t);
+    }
+    at_close(t);
+}
+END_TEST
+
+SUITE(nn_model, a_configuration_becomes_a_text_and_the_same_again,
+      parameters_are_named_and_shaped_as_the_header_says, logits_and_loss_are_those_of_pytorch,
+      every_gradient_is_that_of_pytorch, three_steps_of_training_end_where_those_of_pytorch_end,
       changing_a_token_leaves_the_logits_before_it_as_they_were,
       the_logits_of_a_text_are_those_of_its_beginning_and_more,
-      the_weights_of_every_layer_can_be_seen, hidden_is_four_times_dim_unless_given,
+      the_weights_of_every_layer_can_be_seen,
+      logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other,
+      a_config_decides_which_parameters_there_are, the_options_reach_every_block,
+      without_positions_the_past_is_a_bag_of_ids, parameters_and_operations_are_counted,
+      hidden_is_four_times_dim_unless_given,
       branches_end_in_matrices_that_are_smaller_the_more_layers_there_are,
       dropout_is_for_training_only_and_replays,
       dropout_reaches_the_embedding_the_weights_and_both_branches,

@@ -1,0 +1,49 @@
+/* utf8.h -- one character of a text in UTF-8, read and written.  Private to the library. */
+#ifndef AT_KERNELS_UTF8_H
+#define AT_KERNELS_UTF8_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The character that the n >= 1 bytes at `text` begin with, and in *bytes how many of them it is;
+ * -1 and one byte where they begin no valid character (RFC 3629: no overlong form, no surrogate,
+ * nothing above U+10FFFF). */
+static inline int32_t at_utf8(const void *text, ptrdiff_t n, int *bytes)
+{
+    const unsigned char *p = text;
+    int more = p[0] < 0x80 ? 0 : p[0] < 0xe0 ? 1 : p[0] < 0xf0 ? 2 : 3;
+    *bytes = 1;
+    if ((p[0] >= 0x80 && p[0] < 0xc2) || p[0] >= 0xf5 || more >= n) return -1;
+    int32_t c = more ? p[0] & (0x3f >> more) : p[0];
+    for (int k = 1; k <= more; k++) {
+        if ((p[k] & 0xc0) != 0x80) return -1;
+        c = c << 6 | (p[k] & 0x3f);
+    }
+    if ((more == 2 && c < 0x800) || (more == 3 && c < 0x10000)) return -1;
+    if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return -1;
+    *bytes = more + 1;
+    return c;
+}
+
+static inline bool at_is_utf8(const char *text)
+{
+    for (int bytes; *text; text += bytes) {
+        int n = 1;
+        while (n < 4 && text[n]) n++;
+        if (at_utf8(text, n, &bytes) < 0) return false;
+    }
+    return true;
+}
+
+/* Writes character c to `to`, which has a place for 4 bytes; how many it needs. */
+static inline int at_utf8_put(void *to, int32_t c)
+{
+    const int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    unsigned char *p = to;
+    *p++ = (unsigned char)(lead[more] | c >> 6 * more);
+    for (int k = more - 1; k >= 0; k--) *p++ = (unsigned char)(0x80 | (c >> 6 * k & 0x3f));
+    return more + 1;
+}
+
+#endif

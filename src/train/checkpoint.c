@@ -1,0 +1,465 @@
+/* checkpoint.c -- parameters, or all that a run needs, to a file and back; see checkpoint.h and
+ * position.h.
+ *
+ * Loading is in two halves.  The first one compares: the checksum, then everything that must be the
+ * same, one by one, so that the message can name the first difference.  The second one copies, and
+ * can only fail if the file is taken away meanwhile. */
+#include "train/checkpoint.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/op.h"
+#include "io/tensors.h"
+#include "kernels/system.h"
+#include "train/position.h"
+
+enum { OWN_METADATA = 10, VALUE_SIZE = 1024 };
+static const char checkpoint_version[] = "checkpoint 1", parts_version[] = "parameters 1";
+static const char state_prefix[] = "optim/", description_prefix[] = "describe/";
+
+/* What is written: tensors, their names, metadata. */
+typedef struct {
+    at_tensor **x;
+    const char **names;
+    at_metadata *metadata;
+    int n, n_metadata;
+} file_contents;
+
+/* a, b, c in a row, in step memory; NULL after a sticky error */
+static const char *step_text(at_tape *t, const char *a, const char *b, const char *c)
+{
+    size_t size = strlen(a) + strlen(b) + strlen(c) + 1;
+    char *text = at_step_alloc(t, size);
+    if (text) snprintf(text, size, "%s%s%s", a, b, c);
+    return text;
+}
+
+static void add_metadata(file_contents *f, const char *key, const char *value)
+{
+    f->metadata[f->n_metadata++] = (at_metadata){key, value};
+}
+
+/* Empty, with enough space for all of t; its version and descriptions are in it. */
+static bool begin_contents(at_tape *t, file_contents *f, const char *version)
+{
+    size_t n = (size_t)at_param_count(t) + (size_t)at_state_count(t);
+    size_t pairs = (size_t)at_described_count(t) + OWN_METADATA;
+    *f = (file_contents){.x = at_step_alloc(t, n * sizeof *f->x),
+                         .names = at_step_alloc(t, n * sizeof *f->names),
+                         .metadata = at_step_alloc(t, pairs * sizeof *f->metadata)};
+    if (!at_ok(t)) return false;
+    add_metadata(f, "attic", version);
+    for (int i = 0; i < at_described_count(t); i++) {
+        const char *key = at_described_key(t, i);
+        add_metadata(f, step_text(t, description_prefix, key, ""), at_described(t, key));
+    }
+    return at_ok(t);
+}
+
+static bool write_contents(at_tape *t, const char *path, const file_contents *f)
+{
+    return at_tensors_save(t, path, f->x, f->n,
+                           (at_tensors_save_args){.names = f->names,
+                                                  .metadata = f->metadata,
+                                                  .n_metadata = f->n_metadata,
+                                                  .checksum = true});
+}
+
+/* ------------------------------------------------------------------ parts ---------------------- */
+
+static bool rename_is_valid(at_tape *t, const char *op, const char *rename)
+{
+    for (const char *p = rename; p && *p; p += strcspn(p, ","), p += *p == ',') {
+        int length = (int)strcspn(p, ",");
+        const char *equal = memchr(p, '=', (size_t)length);
+        AT_REQUIRE(t, equal && equal > p && equal + 1 < p + length,
+                   "%s: rename has \"%.*s\", but must be \"A=B\", or several with commas between",
+                   op, length, p);
+    }
+    return true;
+}
+
+/* What the parameter `name` is called in the file; NULL after a sticky error. */
+static const char *name_in_file(at_tape *t, const char *rename, const char *name)
+{
+    for (const char *p = rename; p && *p; p += strcspn(p, ","), p += *p == ',') {
+        const char *equal = strchr(p, '=');
+        int from, to;
+        if (!at_pattern_matches(p, equal, name, &from, &to)) continue;
+        int length = (int)strcspn(equal + 1, ","), head = (int)strcspn(equal + 1, ",*");
+        bool star = head < length;
+        size_t size = (size_t)length + (size_t)(to - from) + 1;
+        char *text = at_step_alloc(t, size);
+        if (!text) return NULL;
+        snprintf(text, size, "%.*s%.*s%.*s", head, equal + 1, star ? to - from : 0, name + from,
+                 star ? length - head - 1 : 0, equal + 2 + head);
+        return text;
+    }
+    return name;
+}
+
+/* Lists the parameters that args mean, by their names in the file. */
+static bool list_parts(at_tape *t, const char *op, file_contents *f, at_part_args args)
+{
+    if (!rename_is_valid(t, op, args.rename)) return false;
+    for (int i = 0; i < at_param_count(t); i++) {
+        at_tensor *x = at_param_at(t, i);
+        if (args.only && !at_name_matches(args.only, x->name)) continue;
+        f->x[f->n] = x;
+        f->names[f->n++] = name_in_file(t, args.rename, x->name);
+    }
+    AT_REQUIRE(t, f->n > 0 || !args.only, "%s: no parameter is named like \"%s\"", op, args.only);
+    AT_REQUIRE(t, f->n > 0, "%s: the tape has no parameters", op);
+    return true;
+}
+
+bool at_save(at_tape *t, const char *path, at_part_args args)
+{
+    at_mark before = at_mark_here(t);
+    file_contents f;
+    bool good = begin_contents(t, &f, parts_version) && list_parts(t, "save", &f, args) &&
+                write_contents(t, path, &f);
+    at_rewind(t, before);
+    return good;
+}
+
+/* Drops from the list what the file lacks, if that is allowed. */
+static bool find_parts(at_tape *t, const at_tensors *file, const char *path, file_contents *f,
+                       bool missing_ok)
+{
+    int found = 0;
+    for (int i = 0; i < f->n; i++) {
+        const at_tensor *x = f->x[i];
+        int at = at_tensors_find(file, f->names[i]);
+        AT_REQUIRE(t, at >= 0 || missing_ok, "load: %s has no tensor \"%s\" for the parameter %s",
+                   path, f->names[i], at_text(x));
+        if (at < 0) continue;
+        at_shape there = at_tensors_shape(file, at);
+        AT_REQUIRE(t, at_same_shape(there, x->shape), "load: \"%s\" in %s has shape %s, but %s",
+                   f->names[i], path, at_shape_text(there), at_text(x));
+        f->x[found] = f->x[i];
+        f->names[found++] = f->names[i];
+    }
+    AT_REQUIRE(t, found > 0, "load: %s has none of the %d parameters, the first of which is \"%s\"",
+               path, f->n, f->names[0]);
+    f->n = found;
+    return true;
+}
+
+static bool load_all(const at_tensors *file, const file_contents *f)
+{
+    for (int i = 0; i < f->n; i++)
+        if (!at_tensors_load_into(file, f->names[i], f->x[i])) return false;
+    return true;
+}
+
+bool at_load(at_tape *t, const char *path, at_part_args args)
+{
+    at_mark before = at_mark_here(t);
+    file_contents f;
+    at_tensors *file = at_tensors_open(t, path);
+    bool good = file && begin_contents(t, &f, parts_version) && list_parts(t, "load", &f, args) &&
+                find_parts(t, file, path, &f, args.missing_ok) &&
+                (!at_tensors_metadata(file, "crc32") || at_tensors_verify(file)) &&
+                load_all(file, &f);
+    at_rewind(t, before);
+    return good;
+}
+
+/* ------------------------------------------------------------------ models --------------------- */
+
+/* The description of this key, in step memory; NULL after a sticky error. */
+static const char *description_in(at_tape *t, const at_tensors *file, const char *path,
+                                  const char *key)
+{
+    const char *whole = step_text(t, description_prefix, key, "");
+    const char *text = whole ? at_tensors_metadata(file, whole) : NULL;
+    if (whole && !text) at_fail(t, ATTIC_FILE_ERROR, "%s describes no %s", path, key);
+    return text;
+}
+
+/* Parameters from the first-th on, whose names have a prefix here, from those without it there. */
+static bool load_model(at_tape *t, const at_tensors *file, int first, size_t prefix)
+{
+    if (at_tensors_metadata(file, "crc32") && !at_tensors_verify(file)) return false;
+    for (int i = first; i < at_param_count(t); i++) {
+        at_tensor *x = at_param_at(t, i);
+        if (!at_tensors_load_into(file, x->name + prefix, x)) return false;
+    }
+    return true;
+}
+
+at_model *at_model_open(at_tape *t, const char *path)
+{
+    at_mark before = at_mark_here(t);
+    const at_tensors *file = at_tensors_open(t, path);
+    const char *text = file ? description_in(t, file, path, "model") : NULL;
+    at_model_config config;
+    at_model *m = NULL;
+    int first = at_param_count(t);
+    if (text && strchr(text, '\n'))
+        at_fail(t, ATTIC_FILE_ERROR, "model_open: %s describes several models", path);
+    if (text && at_ok(t) && at_model_config_of(t, text, &config)) m = at_model_make(t, config);
+    bool good = m && load_model(t, file, first, strlen(m->E->name) - 1);
+    at_rewind(t, before);
+    return good ? m : NULL;
+}
+
+at_tokenizer *at_tokenizer_open(at_tape *t, const char *path)
+{
+    at_mark before = at_mark_here(t);
+    const at_tensors *file = at_tensors_open(t, path);
+    const char *text = file ? description_in(t, file, path, "tokenizer") : NULL;
+    at_tokenizer *k = text ? at_tokenizer_of_text(t, text) : NULL;
+    at_rewind(t, before);
+    return k;
+}
+
+/* ------------------------------------------------------------------ checkpoints ---------------- */
+
+/* "loss,norm" */
+static void write_columns(const at_position *p, char text[VALUE_SIZE])
+{
+    int n = 0;
+    text[0] = 0;
+    for (int i = 0; i < p->columns; i++)
+        n += snprintf(text + n, (size_t)(VALUE_SIZE - n), "%s%s", i ? "," : "", p->column[i]);
+}
+
+static bool read_columns(at_position *p, const char *text)
+{
+    for (p->columns = 0; *text && p->columns < AT_MAX_COLUMNS; text += *text == ',') {
+        size_t length = strcspn(text, ",");
+        if (length == 0 || length >= AT_COLUMN_NAME) return false;
+        snprintf(p->column[p->columns++], AT_COLUMN_NAME, "%.*s", (int)length, text);
+        text += length;
+    }
+    return *text == 0;
+}
+
+/* Adds key with a text made by printf. */
+__attribute__((format(printf, 4, 5))) static void
+add_value(at_tape *t, file_contents *f, const char *key, const char *format, ...)
+{
+    char value[VALUE_SIZE];
+    va_list args;
+    va_start(args, format);
+    void *locale = at_point_begin();
+    vsnprintf(value, sizeof value, format, args);
+    at_point_end(locale);
+    va_end(args);
+    add_metadata(f, key, step_text(t, value, "", ""));
+}
+
+static void add_position(at_tape *t, file_contents *f, const at_position *p)
+{
+    char columns[VALUE_SIZE];
+    write_columns(p, columns);
+    add_value(t, f, "seed", "%" PRIu64, at_seed(t));
+    add_value(t, f, "dtype", "%s", at_dtype_text(at_real(t)));
+    add_value(t, f, "micro-batches", "%d", p->micros);
+    add_value(t, f, "step", "%d", p->step);
+    add_value(t, f, "draws", "%" PRIu64, *at_draw_count(t));
+    add_value(t, f, "skipped", "%d %d", p->skipped, p->bad);
+    add_value(t, f, "best", "%.17g", p->best);
+    add_value(t, f, "log", "%td %s", p->log_length, columns);
+}
+
+bool at_checkpoint_save(at_tape *t, const char *path, const at_position *p)
+{
+    at_mark before = at_mark_here(t);
+    file_contents f;
+    bool good = begin_contents(t, &f, checkpoint_version);
+    if (good) add_position(t, &f, p);
+    for (int i = 0; good && i < at_param_count(t) + at_state_count(t); i++) {
+        int state = i - at_param_count(t);
+        f.x[i] = state < 0 ? at_param_at(t, i) : at_state_at(t, state);
+        f.names[i] = state < 0 ? f.x[i]->name : step_text(t, state_prefix, f.x[i]->name, "");
+        f.n = i + 1;
+    }
+    good = good && at_ok(t) && write_contents(t, path, &f);
+    at_rewind(t, before);
+    return good;
+}
+
+/* ------------------------------------------------------------------ what differs --------------- */
+
+enum { DIFFERENCE_SIZE = 80 };
+
+/* Does an item of a list end before this comma and space, semicolon or end of a line? */
+static bool ends_item(const char *c)
+{
+    return !*c || *c == ';' || *c == '\n' || (c[0] == ',' && c[1] == ' ');
+}
+
+/* The item of `text` in which character `at` lies; of a long item the word. */
+static void item_around(const char *text, size_t at, char item[DIFFERENCE_SIZE])
+{
+    size_t from = at, to = at;
+    while (from > 0 && !ends_item(text + from - 1)) from--;
+    while (!ends_item(text + to)) to++;
+    if (to - from >= DIFFERENCE_SIZE / 2) {
+        for (from = to = at; from > 0 && !ends_item(text + from - 1) && text[from - 1] != ' ';)
+            from--;
+        while (!ends_item(text + to) && text[to] != ' ') to++;
+    }
+    while (from < to && text[from] == ' ') from++;
+    snprintf(item, DIFFERENCE_SIZE, "%.*s", (int)(to - from), text + from);
+}
+
+/* `what` must be the same in the file and here; NULL: it is absent. */
+static bool is_same(at_tape *t, const char *path, const char *what, const char *there,
+                    const char *here)
+{
+    char a[DIFFERENCE_SIZE], b[DIFFERENCE_SIZE];
+    if (there && here && strcmp(there, here) == 0) return true;
+    size_t at = 0;
+    while (there && here && there[at] == here[at]) at++;
+    /* One goes on with another item where the other ends: that item is the difference. */
+    bool there_ends = there && here && !there[at] && (ends_item(here + at) || here[at] == ' ');
+    bool here_ends = there && here && !here[at] && (ends_item(there + at) || there[at] == ' ');
+    at += there_ends || here_ends;
+    item_around(there_ends || !there ? "absent" : there, there_ends || !there ? 0 : at, a);
+    item_around(here_ends || !here ? "absent" : here, here_ends || !here ? 0 : at, b);
+    return at_fail(t, ATTIC_USER_ERROR,
+                   "%s: %s is %s there, but %s here: a run goes on only with what it began with "
+                   "(fresh begins anew and removes what is there)",
+                   path, what, *a ? a : "\"\"", *b ? b : "\"\"");
+}
+
+static bool descriptions_are_same(at_tape *t, const at_tensors *file, const char *path)
+{
+    const size_t prefix = strlen(description_prefix);
+    for (int i = 0; i < at_described_count(t); i++) {
+        const char *name = at_described_key(t, i);
+        const char *key = step_text(t, description_prefix, name, "");
+        if (!key || !is_same(t, path, name, at_tensors_metadata(file, key), at_described(t, name)))
+            return false;
+    }
+    for (int i = 0; i < at_tensors_metadata_count(file); i++) {
+        const char *key = at_tensors_metadata_key(file, i);
+        if (strncmp(key, description_prefix, prefix) != 0) continue;
+        const char *name = key + prefix;
+        if (!is_same(t, path, name, at_tensors_metadata(file, key), at_described(t, name)))
+            return false;
+    }
+    return true;
+}
+
+/* The parameter whose state is stored as "optim/W:adam_m", and "adam_m" in *what; NULL if there is
+ * none.  Names may contain colons. */
+static at_tensor *param_of_state(at_tape *t, const char *name, const char **what)
+{
+    const char *copy = step_text(t, name + strlen(state_prefix), "", "");
+    for (char *colon; copy && (colon = strrchr(copy, ':')); *colon = 0) {
+        *colon = 0;
+        *what = name + strlen(state_prefix) + (colon + 1 - copy);
+        at_tensor *param = at_find_param(t, copy);
+        if (param) return param;
+    }
+    return NULL;
+}
+
+static bool is_state(const char *name)
+{
+    return strncmp(name, state_prefix, strlen(state_prefix)) == 0;
+}
+
+static bool tensors_are_same(at_tape *t, const at_tensors *file, const char *path)
+{
+    char what[DIFFERENCE_SIZE];
+    for (int i = 0; i < at_param_count(t) + at_state_count(t); i++) {
+        int state = i - at_param_count(t);
+        const at_tensor *x = state < 0 ? at_param_at(t, i) : at_state_at(t, state);
+        const char *name = step_text(t, state < 0 ? "" : state_prefix, x->name, "");
+        int at = at_tensors_find(file, name);
+        snprintf(what, sizeof what, "the shape of \"%s\"", x->name);
+        if (!is_same(t, path, what, at < 0 ? NULL : at_shape_text(at_tensors_shape(file, at)),
+                     at_shape_text(x->shape)))
+            return false;
+    }
+    for (int i = 0; i < at_tensors_count(file); i++) {
+        const char *name = at_tensors_name(file, i), *state;
+        if (!name) return false;
+        snprintf(what, sizeof what, "the shape of \"%s\"", name);
+        bool known = at_find_param(t, name) || (is_state(name) && param_of_state(t, name, &state));
+        if (!known && !is_same(t, path, what, at_shape_text(at_tensors_shape(file, i)), NULL))
+            return false;
+    }
+    return at_ok(t);
+}
+
+static bool file_matches(at_tape *t, const at_tensors *file, const char *path, const at_position *p)
+{
+    char seed[24], micros[16];
+    snprintf(seed, sizeof seed, "%" PRIu64, at_seed(t));
+    snprintf(micros, sizeof micros, "%d", p->micros);
+    return is_same(t, path, "the kind of file", at_tensors_metadata(file, "attic"),
+                   checkpoint_version) &&
+           is_same(t, path, "the seed", at_tensors_metadata(file, "seed"), seed) &&
+           is_same(t, path, "the dtype", at_tensors_metadata(file, "dtype"),
+                   at_dtype_text(at_real(t))) &&
+           is_same(t, path, "the number of micro-batches",
+                   at_tensors_metadata(file, "micro-batches"), micros) &&
+           descriptions_are_same(t, file, path) && tensors_are_same(t, file, path);
+}
+
+/* ------------------------------------------------------------------ load ----------------------- */
+
+static bool read_position(const at_tensors *file, at_position *p, uint64_t *draws)
+{
+    const char *step = at_tensors_metadata(file, "step"), *best = at_tensors_metadata(file, "best");
+    const char *draw = at_tensors_metadata(file, "draws"), *log = at_tensors_metadata(file, "log");
+    const char *skipped = at_tensors_metadata(file, "skipped");
+    int end = 0;
+    if (!step || !best || !draw || !log || !skipped) return false;
+    void *locale = at_point_begin();
+    bool good = sscanf(step, "%d", &p->step) == 1 && sscanf(best, "%lf", &p->best) == 1 &&
+                sscanf(draw, "%" SCNu64, draws) == 1 &&
+                sscanf(skipped, "%d %d", &p->skipped, &p->bad) == 2 &&
+                sscanf(log, "%td%n", &p->log_length, &end) == 1 && log[end] == ' ';
+    at_point_end(locale);
+    return good && p->step >= 0 && p->log_length >= 0 && !isnan(p->best) &&
+           read_columns(p, log + end + 1);
+}
+
+static bool load_tensors(at_tape *t, const at_tensors *file)
+{
+    for (int i = 0; i < at_tensors_count(file); i++) {
+        const char *name = at_tensors_name(file, i), *what = NULL;
+        if (!name) return false;
+        at_tensor *x = at_find_param(t, name);
+        if (!x) {
+            at_tensor *param = param_of_state(t, name, &what);
+            if (param) x = at_param_state_of(t, param, what, at_tensors_shape(file, i));
+        }
+        if (!x || !at_tensors_load_into(file, name, x)) return false;
+    }
+    return true;
+}
+
+static bool load_checkpoint(at_tape *t, const char *path, at_position *p)
+{
+    uint64_t draws = 0;
+    at_position read = *p;
+    at_tensors *file = at_tensors_open(t, path);
+    if (!file || !at_tensors_verify(file) || !file_matches(t, file, path, p)) return false;
+    if (!read_position(file, &read, &draws))
+        return at_fail(t, ATTIC_FILE_ERROR, "%s: the metadata of a checkpoint is damaged", path);
+    if (!load_tensors(t, file)) return false;
+    *at_draw_count(t) = draws;
+    *p = read;
+    return true;
+}
+
+bool at_checkpoint_load(at_tape *t, const char *path, at_position *p)
+{
+    at_mark before = at_mark_here(t);
+    bool good = load_checkpoint(t, path, p);
+    at_rewind(t, before);
+    return good;
+}

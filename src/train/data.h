@@ -1,0 +1,102 @@
+/* data.h -- what is learned from, cut into batches.
+ *
+ * A batch is a pure function of the data, the seed of the tape that made the data, and (split,
+ * rows, length, step, micro-batch).  So the position of a training is its step alone: nothing else
+ * needs to be saved, and any step can be had again, in any order, on any tape.
+ *
+ * An epoch visits every window (or row, or sequence) of the split once, in an order of its own, and
+ * the next one follows without a gap: row b of micro-batch m of step s is number
+ *
+ *     g = (s micros + m) rows + b     of all: in epoch g / W window permuted(g mod W)
+ *
+ * The permutation is computed, not stored (Luby, Rackoff 1988).  W windows of `length` lie side by
+ * side in n ids, W = n / length.  Where the first one begins is drawn for every epoch, so that the
+ * text is cut elsewhere each time; behind its end it goes on with its beginning.
+ *
+ * Data lives until at_close of the tape that it was made on.  It is never written again: other
+ * tapes, also of other threads, may take batches from it. */
+#ifndef AT_TRAIN_DATA_H
+#define AT_TRAIN_DATA_H
+#include "train/tokenizer.h"
+AT_BEGIN_C
+
+typedef struct at_data at_data;
+typedef enum { ATTIC_TRAIN, ATTIC_HELD } at_split;
+
+/* What it is made of.  Each function says what it reads of this. */
+typedef struct {
+    char *const *paths; /* files, joined in this order */
+    int n;              /* how many */
+    const at_tokenizer *tokenizer;
+    bool chars;   /* without a tokenizer: at_tokenizer_chars of the text, not at_tokenizer_bytes */
+    int vocab;    /* ids are 0 .. vocab-1 */
+    int id_bytes; /* 1, 2 or 4 for each id: u8, u16 or i32, little-endian */
+    double held;  /* the share that is held out, 0 <= held < 1: spread evenly, in blocks of 1024
+                     ids; or in single rows or sequences.  0.1: every tenth.  An error where these
+                     leave more than twice the share 1 - held for training */
+} at_data_args;
+
+/* Text files (paths, n, tokenizer or chars, held).  Each is read once, and may be a pipe whose
+ * writer is waited for.  All of it, at most 1 GiB, is kept as ids.  NULL after a sticky error, here
+ * and below: a file that cannot be read, or too little to hold out what was asked for. */
+AT_API at_data *at_data_text(at_tape *t, at_data_args args);
+/* n ids, copied (vocab, held; tokenizer, for what is generated later). */
+AT_API at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data_args args);
+/* A file of nothing but ids (vocab, id_bytes, held, tokenizer).  It is mapped where the system can,
+ * so it may be larger than memory, and must not be changed before at_close.  An id that is not
+ * below vocab is found when it is read: then the batch is an error. */
+AT_API at_data *at_data_file(at_tape *t, const char *path, at_data_args args);
+/* n rows with labels, copied: x [n,...], y [n,...] of any dtype (held; vocab, if y are classes). */
+AT_API at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y,
+                               at_data_args args);
+/* n sequences, one behind the other in ids, copied; length[i] >= 1 of them are the i-th (vocab,
+ * held).  Two of as many sequences, on tapes of the same seed, give those of the same numbers in
+ * each batch: so a text meets its translation. */
+AT_API at_data *at_data_sequences(at_tape *t, const int32_t *ids, const int *length, int n,
+                                  at_data_args args);
+
+/* Ids are 0 .. vocab-1; 0 for NULL. */
+AT_API int at_vocab(const at_data *d);
+/* What made the ids of the text; NULL if nothing is known about that. */
+AT_API const at_tokenizer *at_data_tokenizer(const at_data *d);
+/* The ids, rows or sequences of a split. */
+AT_API ptrdiff_t at_data_count(const at_data *d, at_split split);
+/* A hash of the kind, the sizes and the elements.  Of a file of more than 64 MiB: of 4096 parts of
+ * 16 KiB, spread evenly. */
+AT_API uint64_t at_data_fingerprint(const at_data *d);
+/* "text: 812345 ids below 97, 0.1 held out, fingerprint 0123456789abcdef".  The tape that the data
+ * is made on is described by it (at_describe), under "data", and by the text of its tokenizer,
+ * under "tokenizer": a checkpoint compares them with those of the data at hand. */
+AT_API const char *at_data_description(const at_data *d);
+
+typedef struct {
+    at_split split;
+    int rows;          /* of a micro-batch */
+    int length;        /* of a window, in ids; sequences: see below */
+    int64_t step;      /* 0, 1, 2 ... */
+    int micro, micros; /* which of how many micro-batches of this step; micros 0 is 1 */
+    int spread;        /* > 0: not in random order; window g of `spread` that are spread evenly
+                          over the split, whatever the seed: for evaluation */
+} at_batch_args;
+
+typedef struct {
+    union {
+        at_tensor *ids; /* [rows,length] */
+        at_tensor *x;   /* of arrays: [rows,...] */
+    };
+    at_tensor *target;  /* [rows,length], each the id that follows; of arrays: y [rows,...] */
+    at_tensor *lengths; /* of sequences: i32 [rows]; else NULL */
+} at_batch;
+
+/* In step memory of t.  Of sequences: ids [rows,T] are cut to `length`, or padded to it with 0; to
+ * the longest of the batch if length is 0.  There target is the id that follows within the
+ * sequence, and -1 (for at_cross_entropy to ignore) where none does.  Reals have t's type. */
+AT_API at_batch at_data_batch(at_tape *t, const at_data *d, at_batch_args args);
+/* The ids first .. first + n - 1 of a split, in their order: out [n].  Of text, ids and files. */
+AT_API bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first, ptrdiff_t n,
+                         int32_t *out);
+/* W: how many windows of this length an epoch has; of arrays and sequences how many rows. */
+AT_API ptrdiff_t at_data_windows(const at_data *d, at_split split, int length);
+
+AT_END_C
+#endif

@@ -1,0 +1,189 @@
+/* generate.c -- evaluation and sampling without a trace; see generate.h. */
+#include "train/generate.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "autograd/op.h"
+#include "kernels/system.h"
+#include "nn/sample.h"
+#include "ops/ops.h"
+
+/* What evaluation changes on a tape, and gives back. */
+typedef struct {
+    at_mark here;
+    bool training, no_grad;
+    uint64_t draws;
+} tape_state;
+
+static tape_state begin_inference(at_tape *t)
+{
+    return (tape_state){at_mark_here(t), at_train(t, false), at_no_grad(t, true),
+                        *at_draw_count(t)};
+}
+
+static void end_inference(at_tape *t, tape_state before)
+{
+    at_rewind(t, before.here);
+    at_train(t, before.training);
+    at_no_grad(t, before.no_grad);
+    *at_draw_count(t) = before.draws;
+}
+
+/* ----------------------------------------------------------------- evaluation ----------------- */
+
+/* Only the first `rows` windows count: behind the last one of all, the first ones come again, to
+ * fill the batch.  Returns how many targets are left. */
+static ptrdiff_t count_targets(at_tensor *target, int rows)
+{
+    ptrdiff_t n = 0, row = target->shape.dim[1];
+    int32_t *id = target->data;
+    for (ptrdiff_t i = 0; i < at_count(target->shape); i++) {
+        if (i / row >= rows) id[i] = -1;
+        n += id[i] != -1;
+    }
+    return n;
+}
+
+static double mean_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_args a, int total)
+{
+    double nats = 0;
+    ptrdiff_t targets = 0;
+    at_batch_args which = {.split = a.split, .rows = a.rows, .length = a.length, .spread = total};
+    at_mark step = at_mark_here(t);
+    for (int left = total; left > 0 && at_ok(t); left -= a.rows, which.step++) {
+        at_batch b = at_data_batch(t, d, which);
+        if (!b.target) break;
+        targets += count_targets(b.target, left);
+        at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_taps){0});
+        at_cross_entropy_args sum = {.sum = true, .ignore = true, .ignore_index = -1};
+        nats += at_item(at_cross_entropy(t, logits, b.target, sum));
+        at_rewind(t, step);
+    }
+    return at_ok(t) ? nats / (double)targets : (double)NAN;
+}
+
+/* How many windows are to be scored; 0 after a sticky error. */
+static int windows_to_score(at_tape *t, const at_data *d, at_eval_args a)
+{
+    ptrdiff_t all = at_data_windows(d, a.split, a.length);
+    if (!at_ok(t)) return 0;
+    if (a.rows < 1 || a.batches < 0 || a.batches > INT_MAX / a.rows)
+        at_fail(t, ATTIC_USER_ERROR, "model_loss: %d batches of %d rows are not possible",
+                a.batches, a.rows);
+    else if (!a.batches && all > INT_MAX - a.rows)
+        at_fail(t, ATTIC_USER_ERROR, "model_loss: %td windows are too many: say how many batches",
+                all);
+    if (!at_ok(t)) return 0;
+    return a.batches ? a.batches * a.rows
+           : all     ? (int)all
+                     : 1; /* 1: the batch says what is amiss */
+}
+
+double at_model_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_args a)
+{
+    if (!m || !d)
+        at_fail(t, ATTIC_USER_ERROR, "model_loss: %s is NULL", m ? "the data" : "the model");
+    if (!m || !d || !at_ok(t)) return (double)NAN;
+    /* of sequences, 0 is as long as the longest */
+    if (!a.length && !at_data_windows(d, a.split, 0)) a.length = m->config.context;
+    tape_state before = begin_inference(t);
+    int total = windows_to_score(t, d, a);
+    double nats = total ? mean_loss(t, m, d, a, total) : (double)NAN;
+    end_inference(t, before);
+    return nats;
+}
+
+/* ----------------------------------------------------------------- generation ----------------- */
+
+static void print_bytes(FILE *out, const char *bytes, int n)
+{
+    bool terminal = out && at_terminal_width(out);
+    for (int i = 0; out && i < n; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        bool control = (c < 32 && c != '\n' && c != '\t') || c == 127;
+        fputc(terminal && control ? '?' : c, out);
+    }
+}
+
+/* The ids to continue, with a place for n more behind them; NULL after a sticky error. */
+static int32_t *prompt_ids(at_tape *t, at_generate_args a, int *n_prompt)
+{
+    ptrdiff_t n = a.n_ids;
+    const int32_t *ids = a.ids;
+    AT_REQUIRE(t, ids || a.tokenizer, "generate: there is no tokenizer for the prompt");
+    AT_REQUIRE(t, a.stop || a.n_stop <= 0, "generate: stop is NULL, but n_stop is %d", a.n_stop);
+    if (!ids) ids = at_encode(t, a.tokenizer, a.prompt ? a.prompt : "", -1, &n);
+    AT_REQUIRE(t, n > 0, "generate: the prompt is empty: there is nothing to continue");
+    AT_REQUIRE(t, a.n >= 0 && n <= INT_MAX - a.n, "generate: %d ids behind a prompt of %td", a.n,
+               n);
+    int32_t *all = at_step_alloc(t, (size_t)(n + a.n) * sizeof *all);
+    if (all) memcpy(all, ids, (size_t)n * sizeof *all);
+    *n_prompt = (int)n;
+    return all;
+}
+
+/* The id that follows all[0 .. n-1], of which the cache has not seen the last T; -1 after a sticky
+ * error. */
+static int next_id(at_tape *t, at_model_cache *cache, const int32_t *all, int n, int T,
+                   at_generate_args a, int index)
+{
+    int vocab = cache->model->config.vocab, known = at_tokenizer_vocab(a.tokenizer);
+    at_tensor *ids = at_ints(t, at_shape_of(1, T), all + n - T);
+    at_tensor *logits = at_model_decode(t, cache, ids);
+    at_stream stream = {at_seed(t), (uint64_t)3 << 62 | a.stream}; /* none that at_draw gives */
+    at_sample_args how = {a.temperature, a.top_k, a.top_p};
+    int n_drawn = a.tokenizer && known < vocab ? known : vocab;
+    return at_sample(logits, (ptrdiff_t)(T - 1) * vocab, n_drawn, how, stream, (uint64_t)index);
+}
+
+static bool ends_text(at_generate_args a, int id)
+{
+    for (int i = 0; i < a.n_stop; i++)
+        if (a.stop[i] == id) return true;
+    return false;
+}
+
+/* Continues the n ids of all; how many were added. */
+static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_generate_args a,
+                         FILE *out)
+{
+    const int context = m->config.context;
+    at_model_cache cache = at_model_cache_make(t, m, 1);
+    at_mark step = at_mark_here(t);
+    for (int made = 0, T = n < context ? n : context;; made++, T = 1) {
+        if (made == a.n) return made;
+        if (cache.position == context) cache.position = 0, T = context / 2 ? context / 2 : 1;
+        int id = next_id(t, &cache, all, n + made, T, a, made), length = 0;
+        at_rewind(t, step);
+        if (id < 0) return -1;
+        if (ends_text(a, id)) return made;
+        all[n + made] = id;
+        const char *bytes = at_token_bytes(a.tokenizer, id, &length);
+        print_bytes(out, bytes, length);
+        if (a.token && !a.token(a.ctx, id, bytes, length)) return made + 1;
+    }
+}
+
+static int generate_text(at_tape *t, const at_model *m, at_generate_args a, FILE *out)
+{
+    int n = 0, length = 0;
+    int32_t *all = prompt_ids(t, a, &n);
+    for (int i = 0; all && i < n; i++) {
+        const char *bytes = at_token_bytes(a.tokenizer, all[i], &length);
+        print_bytes(out, bytes, length);
+    }
+    return all ? continue_text(t, m, all, n, a, out) : -1;
+}
+
+int at_generate(at_tape *t, const at_model *m, const at_data *d, at_generate_args a, FILE *out)
+{
+    if (!m) at_fail(t, ATTIC_USER_ERROR, "generate: the model is NULL");
+    if (!m || !at_ok(t)) return -1;
+    if (!a.tokenizer) a.tokenizer = at_data_tokenizer(d);
+    tape_state before = begin_inference(t);
+    int made = generate_text(t, m, a, out);
+    end_inference(t, before);
+    return at_ok(t) ? made : -1;
+}

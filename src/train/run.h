@@ -1,0 +1,115 @@
+/* run.h -- a training that can be stopped at any time and goes on with the same bits.
+ *
+ *     at_run *r = at_run_open(t, "out/gpt", (at_run_args){.steps = 2000, .save_every = 200});
+ *     at_mark mark = at_mark_here(t);
+ *     while (at_run_next(r)) {
+ *         at_tensor *loss = ...                            a batch of step at_run_step(r)
+ *         at_backward(t, loss);
+ *         at_run_log(r, "loss", at_item(loss));            between backward and optimizer
+ *         at_adamw(t, at_warmup_cosine(at_run_step(r), 100, 2000, 1e-3, 1e-4), args);
+ *         if (at_run_every(r, 100)) at_run_best(r, held_out_loss);
+ *         at_rewind(t, mark);
+ *     }
+ *     int status = at_run_close(r);
+ *     at_close(t);
+ *     return status;
+ *
+ * The loop stays the caller's; a run knows its step, its log and its folder:
+ *
+ *     checkpoint.safetensors            all that is needed to go on (checkpoint.h)
+ *     checkpoint.previous.safetensors   the one before, taken if the other is absent or damaged
+ *     best.safetensors                  the parameters alone, of the lowest at_run_best so far
+ *     log.csv                           a line for each step
+ *     run.lock                          in use by one process at a time
+ *
+ * Checkpoints are written beside their place and renamed, so whenever a process or a machine stops,
+ * the folder holds the old checkpoint or the new one.  A checkpoint that cannot be written (the
+ * disk is full) is a warning: the old one stays, the training goes on, and only the last one must
+ * succeed.
+ *
+ * Bits.  Each step begins with at_draws_set(t, step, micro-batch), so that nothing drawn by an
+ * evaluation, a log or a sample changes what the next step draws.  What a loop computes from the
+ * step, from the tape's parameters and state and from data of train/data.h is the same, whether the
+ * run was stopped or not.  What the loop keeps elsewhere is not in a checkpoint.
+ *
+ * Signals.  The first SIGINT (^C) or SIGTERM ends the loop after the step, with a checkpoint; a
+ * second one ends the process.  at_run_close restores the handlers that were there.  As these are
+ * the process's, it can have one run at a time. */
+#ifndef AT_TRAIN_RUN_H
+#define AT_TRAIN_RUN_H
+#include <stdio.h>
+
+#include "autograd/tape.h"
+AT_BEGIN_C
+
+typedef struct at_run at_run;
+
+typedef struct {
+    int steps;      /* in all, > 0 */
+    int save_every; /* steps from one checkpoint to the next; 0: one at the end or at a signal */
+    int log_every;  /* steps from one line of log.csv to the next, 1 if 0 */
+    int micros;     /* micro-batches in a step, 1 if 0; see at_run_next_micro */
+    int max_bad;    /* how many steps in a row may have a loss that is not finite, 10 if 0 */
+    bool fresh;     /* begin anew: removes the checkpoints, the log and the best of this folder */
+    bool quiet;     /* no progress; warnings and the message of at_run_close only */
+    FILE *out;      /* where progress and messages go, NULL: stderr */
+} at_run_args;
+
+/* Opens the folder, which is made with those above it, after all parameters were made.  If it holds
+ * a checkpoint, all of parameters, state, step and log become what they were, and the run goes on.
+ * steps, save_every, log_every, max_bad, the number of threads and all paths may differ from
+ * before.  It is an error if anything else does, and the message names the first difference: seed,
+ * dtype, micros, what at_describe said, names and shapes of parameters.  If the folder is another
+ * process's, or holds a log or a best without a checkpoint, that is an error, too.
+ *
+ * What is returned must be closed, after an error as well: at_run_close has the message and the
+ * status, and must be called before at_close of the tape.  NULL when out of memory, which all functions here accept. */
+AT_API at_run *at_run_open(at_tape *t, const char *folder, at_run_args args);
+/* Ends a step, with its line of the log and, if it is due, its checkpoint; and begins the next one.
+ * False at the end, after a signal, after an error of the tape, and after max_bad steps in a row
+ * that were skipped. */
+AT_API bool at_run_next(at_run *r);
+/* The step that was begun, counted from 0; outside of the loop how many are done. */
+AT_API int at_run_step(const at_run *r);
+/* Is this the n-th step, the 2n-th, ... or the last one? */
+AT_API bool at_run_every(const at_run *r, int n);
+
+/* The micro-batches of a step, whose gradients add up:
+ *
+ *     while (at_run_next_micro(r)) {
+ *         ...                                       batch at_run_micro(r) of args.micros
+ *         at_backward(t, at_scale(t, loss, 1.0 / micros));
+ *         at_run_log(r, "loss", at_item(loss));     the mean of all of them is logged
+ *     }
+ *
+ * Only needed where args.micros > 1. */
+AT_API bool at_run_next_micro(at_run *r);
+AT_API int at_run_micro(const at_run *r); /* 0 .. micros - 1 */
+
+/* A column of log.csv and a part of the progress line: the mean of the values that one step gives
+ * to this name.  The columns are those of the first step; a name that comes later is an error,
+ * and so is a call outside of a step.
+ *
+ * "loss" and "norm" are looked at: if one is not finite, the step is skipped.  Its gradients are
+ * dropped, so that the optimizer that comes next moves nothing, and the rest of its micro-batches
+ * is left out.  Hence the loss is logged behind at_backward and before the optimizer; that no
+ * parameter has a gradient then is an error.  False if the step is skipped, or after an error. */
+AT_API bool at_run_log(at_run *r, const char *name, double value);
+/* The loss on held-out data: the column "held".  If it is the lowest so far, the parameters are
+ * written to best.safetensors, and the result is true.  Only a finite value can be the lowest.  An
+ * error outside of a step. */
+AT_API bool at_run_best(at_run *r, double value);
+
+/* Are all steps done, and the last checkpoint written? */
+AT_API bool at_run_finished(const at_run *r);
+/* Closes files, restores signal handlers, frees r; says on args.out why the run ended before its
+ * end, if it did.  What a program should return:
+ *
+ *     0     all is well: finished, or left by break (then steps since the checkpoint are lost)
+ *     1     out of memory, a file, or a loss that is not finite, in max_bad steps in a row or in all
+ *     2     wrong use: an error of kind ATTIC_USER_ERROR
+ *     130   SIGINT      143   SIGTERM, before the end */
+AT_API int at_run_close(at_run *r);
+
+AT_END_C
+#endif

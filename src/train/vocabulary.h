@@ -1,0 +1,58 @@
+/* vocabulary.h -- what a tokenizer is made of.  Private to src/train. */
+#ifndef AT_TRAIN_VOCABULARY_H
+#define AT_TRAIN_VOCABULARY_H
+#include "train/tokenizer.h"
+
+typedef enum { AT_KIND_BYTES, AT_KIND_CHARS, AT_KIND_GPT2, AT_KIND_LLAMA2, AT_KINDS } at_token_kind;
+
+typedef struct {
+    int32_t left, right; /* ids that stand side by side */
+    int32_t joined;      /* the token that they become; -1: a free place of the hash table */
+    int32_t rank;        /* 0 is joined first */
+} at_merge;
+
+struct at_tokenizer {
+    at_token_kind kind;
+    int vocab, n_merges;
+    unsigned char *bytes; /* of all tokens, in a row */
+    uint32_t *start;      /* token i is bytes[start[i]] .. bytes[start[i + 1] - 1];  [vocab + 1] */
+    float *score;         /* llama2: of each token; else NULL */
+    int32_t of_byte[256]; /* the token that is this byte, for llama2 the <0xNN>; -1: none */
+    int32_t *table;       /* hash table of the tokens by their bytes, but for <0xNN>; -1: free */
+    at_merge *merge;      /* gpt2: hash table of the merges by their ids */
+    uint32_t table_size, merge_size; /* powers of two */
+    uint32_t *class_start;           /* gpt2: see unicode.c */
+};
+
+/* A tokenizer with a place for so many tokens, bytes and merges, none there yet: NULL after a
+ * sticky error. */
+at_tokenizer *at_vocabulary_make(at_tape *t, at_token_kind kind, int vocab, size_t bytes,
+                                 int merges);
+/* The next token; is_byte: it stands for its one byte where nothing better does. */
+void at_vocabulary_add(at_tokenizer *k, const void *bytes, size_t n, float score, bool is_byte);
+/* The next merge.  False after a sticky error: what it makes is no token. */
+bool at_vocabulary_merge(at_tape *t, at_tokenizer *k, int32_t left, int32_t right);
+/* The merge of these two: NULL or one whose joined is -1 if there is none. */
+const at_merge *at_merge_of(const at_tokenizer *k, int32_t left, int32_t right);
+/* The token of the bytes of both, -1 if there is none. */
+int32_t at_joined_token(const at_tokenizer *k, int32_t left, int32_t right);
+
+/* Is id the <0xNN> of a byte? */
+static inline bool at_is_byte_token(const at_tokenizer *k, int32_t id)
+{
+    return k->of_byte[k->bytes[k->start[id]]] == id;
+}
+
+/* What the letters, numbers and white space of Unicode are: see unicode.c. */
+typedef enum { AT_CLASS_OTHER, AT_CLASS_LETTER, AT_CLASS_NUMBER, AT_CLASS_SPACE } at_char_class;
+uint32_t *at_unicode_starts(at_tape *t);
+at_char_class at_unicode_class(const uint32_t *starts, int32_t c);
+
+/* Encodes n bytes into ids, which has a place for n + 1; returns how many, -1 after a sticky
+ * error. */
+ptrdiff_t at_encode_pairs(at_tape *t, const at_tokenizer *k, const unsigned char *text, ptrdiff_t n,
+                          int32_t *ids);
+/* Error: there is no token for what stands at text[i]. */
+void at_fail_no_token(at_tape *t, const unsigned char *text, ptrdiff_t n, ptrdiff_t i);
+
+#endif

@@ -1,0 +1,241 @@
+/* files.c -- fuzzing what reads files: any bytes are read or refused, and nothing else happens.
+ *
+ *     npy            at_npy_load
+ *     safetensors    at_tensors_open, load and verify; what was read is saved and read again
+ *     npz            the same; checksums hide nothing, as they are compared after all else
+ *     inflate        at_inflate alone: the first two bytes are the size of the output
+ *
+ * The program is one of these by its name.  `files --seeds FOLDER` writes the golden files of the
+ * tests to FOLDER/npy, FOLDER/npz ..., to begin with.  make fuzz does all of this. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "attic_op.h"
+#include "io/inflate.h"
+#include "io/npy.h"
+#include "io/tensors.h"
+
+/* The beginning of a row of golden/npy.inc, tensors.inc and inflate.inc */
+typedef struct {
+    const char *name;
+    int size;
+    const char *bytes;
+    at_dtype dtype;
+    at_shape shape;
+    const double *values;
+} npy_row;
+typedef struct {
+    const char *name, *stored;
+    at_dtype dtype;
+    at_shape shape;
+    int step;
+    const double *values;
+} golden_tensor;
+typedef struct {
+    const char *name;
+    int size;
+    const char *bytes;
+    int n;
+    const golden_tensor *tensor;
+    int n_metadata;
+    const at_metadata *metadata;
+} tensors_row;
+typedef struct {
+    const char *name;
+    int packed;
+    const char *bytes;
+    int size;
+    uint32_t crc;
+    const char *why;
+} inflate_row;
+static const npy_row npy_rows[] = {
+#include "golden/npy.inc"
+};
+static const tensors_row tensors_rows[] = {
+#include "golden/tensors.inc"
+};
+static const inflate_row inflate_rows[] = {
+#include "golden/inflate.inc"
+};
+
+static void require(bool holds, const char *what)
+{
+    if (holds) return;
+    fprintf(stderr, "files: not so: %s\n", what);
+    abort();
+}
+
+/* A file in memory, and a path for it */
+static const char *memory_file(int *fd, char path[64], const uint8_t *bytes, size_t n)
+{
+    if (*fd < 0) *fd = memfd_create("attic", 0);
+    require(*fd >= 0 && ftruncate(*fd, 0) == 0, "a file in memory can be made");
+    require(pwrite(*fd, bytes, n, 0) == (ssize_t)n, "a file in memory can be written");
+    snprintf(path, 64, "/proc/self/fd/%d", *fd);
+    return path;
+}
+
+/* The tape has an error of the right kind, or none; and not more memory than so many times n. */
+static void check_tape(at_tape *t, size_t n, size_t times)
+{
+    require(at_ok(t) || at_error_kind_of(t) == ATTIC_FILE_ERROR, "an error is one of the file");
+    require(at_memory_of(t).step <= times * n + (1 << 17), "memory is bounded by the file's size");
+}
+
+static void fuzz_npy(const uint8_t *bytes, size_t n)
+{
+    static int fd = -1;
+    char path[64];
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_npy_load(t, memory_file(&fd, path, bytes, n));
+    require((x != NULL) == at_ok(t), "a tensor or an error");
+    check_tape(t, n, 8);
+    at_close(t);
+}
+
+static void save_and_read_again(at_tape *t, at_tensor *const *x, int n, const at_tensors *f)
+{
+    char path[64];
+    at_metadata pair[16] = {{0}};
+    int n_pairs = at_tensors_metadata_count(f) < 16 ? at_tensors_metadata_count(f) : 16;
+    for (int i = 0; i < n_pairs; i++) {
+        pair[i].key = at_tensors_metadata_key(f, i);
+        pair[i].value = at_tensors_metadata(f, pair[i].key);
+    }
+    if (at_tensors_metadata(f, "crc32")) return; /* which the checksum would be called, too */
+    snprintf(path, sizeof path, "/dev/shm/attic_fuzz_%d", (int)getpid());
+    bool saved = at_tensors_save(
+        t, path, x, n,
+        (at_tensors_save_args){.metadata = pair, .n_metadata = n_pairs, .checksum = true});
+    require(saved, at_error(t));
+    at_tensors *g = at_tensors_open(t, path);
+    require(at_tensors_count(g) == n && at_tensors_metadata_count(g) == n_pairs + 1,
+            "all is there");
+    require(at_tensors_verify(g), at_error(t));
+    for (int i = 0; i < n; i++) {
+        const at_tensor *y = at_tensors_load(g, x[i]->name);
+        require(y && y->dtype == x[i]->dtype && at_same_shape(y->shape, x[i]->shape), "as it was");
+        require(at_bytes(y) == 0 || memcmp(y->data, x[i]->data, at_bytes(y)) == 0, "bit for bit");
+    }
+    unlink(path);
+}
+
+static void fuzz_tensors(const uint8_t *bytes, size_t n, size_t times)
+{
+    static int fd = -1;
+    char path[64];
+    at_tensor *x[16] = {0};
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensors *f = at_tensors_open(t, memory_file(&fd, path, bytes, n));
+    require((f != NULL) == at_ok(t), "a file or an error");
+    int all = at_tensors_count(f), few = all < 16 ? all : 16;
+    for (int i = 0; i < all; i++) {
+        at_tensor *y = at_tensors_load(f, at_tensors_name(f, i));
+        require((y != NULL) == at_ok(t), "a tensor or an error");
+        require(at_tensors_find(f, at_tensors_name(f, i)) == i, "a tensor is found by its name");
+        require(at_tensors_dtype(f, i) && at_shape_valid(at_tensors_shape(f, i)), "described");
+        if (i < few) x[i] = y;
+    }
+    check_tape(t, n, times);
+    if (f && at_ok(t)) save_and_read_again(t, x, few, f);
+    if (at_ok(t)) at_tensors_verify(f);
+    at_close(t);
+}
+
+static void fuzz_safetensors(const uint8_t *bytes, size_t n)
+{
+    fuzz_tensors(bytes, n, 16);
+}
+
+static void fuzz_npz(const uint8_t *bytes, size_t n)
+{
+    fuzz_tensors(bytes, n, (size_t)8 * AT_INFLATE_RATIO);
+}
+
+static void fuzz_inflate(const uint8_t *bytes, size_t n)
+{
+    static int fd = -1;
+    static at_inflate z;
+    static unsigned char output[1 << 16];
+    char path[64];
+    if (n < 2) return;
+    ptrdiff_t size = bytes[0] | bytes[1] << 8;
+    FILE *f = fopen(memory_file(&fd, path, bytes + 2, n - 2), "rb");
+    require(f, "a file in memory can be opened");
+    at_inflate_begin(&z, f, (ptrdiff_t)n - 2);
+    bool good = at_inflate_read(&z, output, size) && at_inflate_end(&z);
+    require(good == (z.why == NULL), "output or an error");
+    require(!good || z.made == (size_t)size, "as much output as was asked for");
+    require(z.made <= (n - 2) * AT_INFLATE_RATIO, "deflate does not expand further");
+    fclose(f);
+}
+
+static const struct {
+    const char *name;
+    void (*fuzz)(const uint8_t *, size_t);
+} target[] = {{"npy", fuzz_npy},
+              {"safetensors", fuzz_safetensors},
+              {"npz", fuzz_npz},
+              {"inflate", fuzz_inflate}};
+enum { N_TARGETS = sizeof target / sizeof *target };
+static int chosen = -1;
+
+static void write_seed(const char *folder, const char *name, int i, const char *bytes, int n,
+                       int output)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s/golden-%d", folder, name, i);
+    FILE *f = fopen(path, "wb");
+    require(f, "a seed can be written");
+    if (output >= 0) fprintf(f, "%c%c", output & 255, output >> 8 & 255);
+    fwrite(bytes, 1, (size_t)n, f);
+    fclose(f);
+}
+
+static void write_seeds(const char *folder)
+{
+    for (int i = 0; i < N_TARGETS; i++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", folder, target[i].name);
+        mkdir(path, 0777);
+    }
+    for (int i = 0; i < (int)(sizeof npy_rows / sizeof *npy_rows); i++)
+        write_seed(folder, "npy", i, npy_rows[i].bytes, npy_rows[i].size, -1);
+    for (int i = 0; i < (int)(sizeof tensors_rows / sizeof *tensors_rows); i++) {
+        const tensors_row *r = &tensors_rows[i];
+        const char *name = strncmp(r->name, "npz", 3) == 0 ? "npz" : "safetensors";
+        write_seed(folder, name, i, r->bytes, r->size, -1);
+    }
+    for (int i = 0; i < (int)(sizeof inflate_rows / sizeof *inflate_rows); i++) {
+        const inflate_row *r = &inflate_rows[i];
+        write_seed(folder, "inflate", i, r->bytes, r->packed, r->size);
+    }
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    if (*argc == 3 && strcmp((*argv)[1], "--seeds") == 0) {
+        write_seeds((*argv)[2]);
+        exit(0);
+    }
+    const char *slash = strrchr((*argv)[0], '/'), *name = slash ? slash + 1 : (*argv)[0];
+    for (int i = 0; i < N_TARGETS; i++)
+        if (strcmp(name, target[i].name) == 0) chosen = i;
+    require(chosen >= 0, "this program is called npy, safetensors, npz or inflate");
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    target[chosen].fuzz(bytes, n);
+    return 0;
+}

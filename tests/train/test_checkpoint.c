@@ -1,0 +1,298 @@
+/* test_checkpoint.c -- parameters go into a file and come back, all of them or some. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor/arena.h"
+#include "test.h"
+#include "train/little.h"
+
+static at_tape *t;
+
+static void assert_error(const char *part)
+{
+    ck_assert_msg(strstr(at_error(t), part), "\"%s\" is not in \"%s\"", part, at_error(t));
+    at_clear_error(t);
+}
+
+/* Parameters block0.W [2] = 1, 2;  block1.W [2] = 3, 4;  E [1] = 5; all times `scale`. */
+static at_tape *three_params(at_dtype real, double scale)
+{
+    at_tape *u = at_open(real, 1);
+    at_param(u, "block0.W", at_shape_of(2), at_values((double[]){1 * scale, 2 * scale}));
+    at_param(u, "block1.W", at_shape_of(2), at_values((double[]){3 * scale, 4 * scale}));
+    at_param(u, "E", at_shape_of(1), at_values((double[]){5 * scale}));
+    return u;
+}
+
+static double value(const char *name)
+{
+    return at_get(at_find_param(t, name), 0);
+}
+
+static const char *file(void)
+{
+    return little_path("parts.safetensors");
+}
+
+/* Saves three_params(real, 1) under these args, and opens t, with all values 0, to load it. */
+static void save_three(at_dtype real, at_part_args args)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    t = three_params(real, 1);
+    at_describe(t, "model", "three");
+    ck_assert_msg(at_save(t, file(), args), "%s", at_error(t));
+    at_close(t);
+    t = three_params(ATTIC_F64, 0);
+}
+
+static void end_test(void)
+{
+    at_close(t);
+    little_remove();
+}
+
+START_TEST(all_parameters_come_back_and_convert)
+{
+    save_three(ATTIC_F32, (at_part_args){0});
+    ck_assert(at_load(t, file(), (at_part_args){0}));
+    ck_assert(value("block0.W") == 1 && value("block1.W") == 3 && value("E") == 5);
+    end_test();
+}
+END_TEST
+
+START_TEST(some_are_saved_and_some_are_loaded)
+{
+    save_three(ATTIC_F64, (at_part_args){.only = "block*"});
+    ck_assert(at_load(t, file(), (at_part_args){.only = "*1.W,x"}));
+    ck_assert(value("block0.W") == 0 && value("block1.W") == 3 && value("E") == 0);
+    ck_assert(!at_load(t, file(), (at_part_args){0}));
+    assert_error("has no tensor \"E\" for the parameter \"E\" [1]");
+    ck_assert(value("block0.W") == 0); /* nothing was loaded */
+    ck_assert(at_load(t, file(), (at_part_args){.missing_ok = true}));
+    ck_assert(value("block0.W") == 1 && value("E") == 0);
+    ck_assert(!at_load(t, file(), (at_part_args){.only = "E", .missing_ok = true}));
+    assert_error("has none of the 1 parameters, the first of which is \"E\"");
+    ck_assert(!at_load(t, file(), (at_part_args){.only = "F"}));
+    assert_error("load: no parameter is named like \"F\"");
+    ck_assert(!at_save(t, file(), (at_part_args){.only = "F"}));
+    assert_error("save: no parameter is named like \"F\"");
+    end_test();
+}
+END_TEST
+
+START_TEST(names_in_the_file_may_be_others)
+{
+    save_three(ATTIC_F64, (at_part_args){.rename = "block*.W=h.*.weight,E=wte"});
+    at_tensors *f = at_tensors_open(t, file());
+    ck_assert_int_eq(at_tensors_count(f), 3);
+    ck_assert(at_tensors_find(f, "h.0.weight") >= 0 && at_tensors_find(f, "h.1.weight") >= 0);
+    ck_assert_int_ge(at_tensors_find(f, "wte"), 0);
+    ck_assert(at_load(t, file(),
+                      (at_part_args){.rename = "block0.W=h.1.weight,block*=h.0*eight"
+                                               ",E=wte",
+                                     .only = "block0*"}));
+    ck_assert(value("block0.W") == 3);
+    ck_assert(at_load(t, file(), (at_part_args){.rename = "block*.W=h.*.weight", .only = "b*"}));
+    ck_assert(value("block0.W") == 1 && value("block1.W") == 3);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_rename_that_is_none_is_refused)
+{
+    static const char *const wrong[] = {"E", "=E", "E=", "E=F,W", "E,W=V"};
+    save_three(ATTIC_F64, (at_part_args){0});
+    for (int i = 0; i < 5; i++) {
+        ck_assert(!at_load(t, file(), (at_part_args){.rename = wrong[i]}));
+        assert_error("but must be \"A=B\"");
+        ck_assert(!at_save(t, file(), (at_part_args){.rename = wrong[i]}));
+        assert_error("but must be \"A=B\"");
+    }
+    ck_assert(at_load(t, file(), (at_part_args){.rename = ""}));
+    end_test();
+}
+END_TEST
+
+START_TEST(a_shape_that_differs_is_named)
+{
+    save_three(ATTIC_F64, (at_part_args){.rename = "E=F"});
+    ck_assert(!at_load(t, file(), (at_part_args){.only = "b*,E", .rename = "block1*=F,E=F"}));
+    assert_error("load: \"F\" in ");
+    ck_assert(!at_load(t, file(), (at_part_args){.only = "b*,E", .rename = "block1*=F,E=F"}));
+    assert_error("has shape [1], but \"block1.W\" [2]");
+    ck_assert(value("block0.W") == 0);
+    end_test();
+}
+END_TEST
+
+START_TEST(the_file_holds_descriptions_and_a_checksum)
+{
+    save_three(ATTIC_F64, (at_part_args){0});
+    at_tensors *f = at_tensors_open(t, file());
+    ck_assert_str_eq(at_tensors_metadata(f, "describe/model"), "three");
+    ck_assert_str_eq(at_tensors_metadata(f, "attic"), "parameters 1");
+    ck_assert(at_tensors_verify(f));
+    FILE *damaged = fopen(file(), "r+b");
+    fseek(damaged, -3, SEEK_END);
+    fputc(1, damaged);
+    fclose(damaged);
+    ck_assert(!at_load(t, file(), (at_part_args){0}));
+    assert_error("its checksum is");
+    ck_assert(value("block0.W") == 0);
+    end_test();
+}
+END_TEST
+
+START_TEST(parts_are_no_checkpoint_but_a_checkpoint_has_parts)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    t = little_tape(ATTIC_F32, 7);
+    at_run_args args = {.steps = 2, .quiet = true};
+    at_run *r = at_run_open(t, little_path(""), args);
+    little_steps(t, r, 3);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_tape *u = little_tape(ATTIC_F64, 9);
+    ck_assert(at_load(u, little_path("checkpoint.safetensors"), (at_part_args){0}));
+    ck_assert(at_get(at_find_param(t, "W"), 1, 1) == at_get(at_find_param(u, "W"), 1, 1));
+    ck_assert_int_eq(at_state_count(u), 0);
+    ck_assert(at_save(t, little_path("checkpoint.safetensors"), (at_part_args){0}));
+    args.out = tmpfile();
+    r = at_run_open(t, little_path(""), args);
+    assert_error("the kind of file is parameters 1 there, but checkpoint 1 here");
+    at_run_close(r);
+    fclose(args.out);
+    at_close(u);
+    end_test();
+}
+END_TEST
+
+static bool save_and_load(void)
+{
+    t = three_params(ATTIC_F32, 2);
+    at_tape *u = three_params(ATTIC_F64, 0);
+    at_part_args args = {.rename = "block*=h*"};
+    at_describe(t, "model", "three");
+    bool through = at_save(t, file(), args) && at_load(u, file(), args);
+    if (!through)
+        ck_assert_int_eq(at_error_kind_of(at_ok(t) ? u : t), ATTIC_MEMORY_ERROR);
+    else
+        ck_assert(at_get(at_find_param(u, "block1.W"), 1) == 8);
+    at_close(t);
+    at_close(u);
+    return through;
+}
+
+START_TEST(every_allocation_may_fail)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    ptrdiff_t n = 0;
+    do {
+        at_fail_allocation(++n);
+    } while (!save_and_load() && n < 10000);
+    at_fail_allocation(0);
+    ck_assert_int_gt(n, 50);
+    little_remove();
+}
+END_TEST
+
+static const at_model_config small = {
+    .vocab = 3, .context = 8, .layers = 2, .heads = 2, .dim = 8, .act = ATTIC_SWIGLU};
+
+static double first_logit(at_tape *u, const at_model *m)
+{
+    at_tensor *ids = at_ints(u, at_shape_of(1, 3), (int32_t[]){0, 2, 1});
+    return at_get(at_model_logits(u, m, ids, (at_model_taps){0}), 0, 2, 1);
+}
+
+START_TEST(a_model_is_opened_without_its_configuration)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    t = at_open(ATTIC_F64, 1);
+    at_data *d = at_data_ids(t, (int32_t[]){0, 1, 2, 2}, 4,
+                             (at_data_args){.tokenizer = at_tokenizer_bytes(t, "abc", 3)});
+    at_model *m = at_model_make(t, small);
+    ck_assert_int_eq(at_vocab(d), 3);
+    ck_assert(at_save(t, file(), (at_part_args){0}));
+    double logit = first_logit(t, m);
+    at_close(t);
+
+    t = at_open(ATTIC_F64, 2);
+    at_random(t, at_shape_of(2), at_normal(1));
+    at_scope(t, "copy");
+    m = at_model_open(t, file());
+    at_scope_end(t);
+    ck_assert_msg(m, "%s", at_error(t));
+    ck_assert_str_eq(m->E->name, "copy.E");
+    ck_assert(first_logit(t, m) == logit);
+    at_tokenizer *k = at_tokenizer_open(t, file());
+    ptrdiff_t n = 0;
+    const int32_t *ids = at_encode(t, k, "cab", -1, &n);
+    ck_assert(n == 3 && ids[0] == 2 && ids[1] == 0 && ids[2] == 1);
+    end_test();
+}
+END_TEST
+
+START_TEST(what_describes_no_model_or_two_is_not_opened)
+{
+    save_three(ATTIC_F64, (at_part_args){0});
+    ck_assert_ptr_null(at_tokenizer_open(t, file()));
+    assert_error("parts.safetensors describes no tokenizer");
+    ck_assert_ptr_null(at_model_open(t, file()));
+    assert_error("model: \"three\" is no part of a configuration");
+    at_close(t);
+
+    t = at_open(ATTIC_F64, 1);
+    at_model_make(t, small);
+    at_scope(t, "second");
+    at_model_make(t, small);
+    at_scope_end(t);
+    ck_assert(at_save(t, file(), (at_part_args){0}));
+    at_close(t);
+    t = at_open(ATTIC_F64, 1);
+    ck_assert_ptr_null(at_model_open(t, file()));
+    assert_error("describes several models");
+    ck_assert_int_eq(at_param_count(t), 0);
+    end_test();
+}
+END_TEST
+
+/* A run of one step with this model and these ids. */
+static const char *reopened(at_model_config config, int last_id)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_data_ids(t, (int32_t[]){0, 1, last_id}, 3, (at_data_args){.vocab = 3});
+    at_model_make(t, config);
+    static char message[512];
+    FILE *out = tmpfile();
+    at_run *r =
+        at_run_open(t, little_path("run"), (at_run_args){.steps = 1, .quiet = true, .out = out});
+    while (at_run_next(r)) at_run_log(r, "x", 1);
+    snprintf(message, sizeof message, "%s", at_error(t));
+    at_run_close(r);
+    fclose(out);
+    at_close(t);
+    return message;
+}
+
+START_TEST(another_configuration_or_other_data_are_named_when_a_run_is_resumed)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    at_model_config with_dropout = small;
+    with_dropout.dropout = 0.5;
+    ck_assert_str_eq(reopened(small, 2), "");
+    ck_assert_str_eq(reopened(small, 2), "");
+    const char *message = reopened(with_dropout, 2);
+    ck_assert_msg(strstr(message, "model is ") && strstr(message, "dropout=0.5"), "%s", message);
+    message = reopened(small, 1);
+    ck_assert_msg(strstr(message, "data is fingerprint "), "%s", message);
+    little_remove();
+}
+END_TEST
+
+SUITE(train_checkpoint, a_model_is_opened_without_its_configuration,
+      what_describes_no_model_or_two_is_not_opened,
+      another_configuration_or_other_data_are_named_when_a_run_is_resumed,
+      all_parameters_come_back_and_convert, some_are_saved_and_some_are_loaded,
+      names_in_the_file_may_be_others, a_rename_that_is_none_is_refused,
+      a_shape_that_differs_is_named, the_file_holds_descriptions_and_a_checksum,
+      parts_are_no_checkpoint_but_a_checkpoint_has_parts, every_allocation_may_fail)

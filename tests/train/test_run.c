@@ -1,0 +1,911 @@
+/* test_run.c -- a training that was stopped goes on with the same bits, and everything that could
+ * make it another one is refused.  Failing and killed writes: tests/crash. */
+#include <locale.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tensor/arena.h"
+#include "test.h"
+#include "train/little.h"
+
+enum { STEPS = 20 };
+static FILE *said; /* what the run wrote */
+
+static at_run_args quick(int save_every)
+{
+    return (at_run_args){.steps = STEPS, .save_every = save_every, .quiet = true, .out = said};
+}
+
+static void begin_test(void)
+{
+    said = tmpfile();
+    ck_assert_ptr_nonnull(little_folder());
+}
+
+static void end_test(void)
+{
+    little_remove();
+    fclose(said);
+}
+
+/* All that was said so far. */
+static const char *said_text(void)
+{
+    static char text[4096];
+    rewind(said);
+    text[fread(text, 1, sizeof text - 1, said)] = 0;
+    return text;
+}
+
+static void assert_said(const char *part)
+{
+    const char *text = said_text();
+    ck_assert_msg(strstr(text, part), "\"%s\" is not in what was said: \"%s\"", part, text);
+}
+
+/* The rest of the training, to its end; its hash. */
+static uint64_t finish(at_dtype real, at_run_args args)
+{
+    at_tape *t = little_tape(real, 7);
+    at_run *r = at_run_open(t, little_path(""), args);
+    little_steps(t, r, STEPS + 1);
+    ck_assert_msg(at_run_finished(r), "%s", at_error(t));
+    uint64_t hash = little_hash(t);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    return hash;
+}
+
+/* `n` steps in this process, then one that is killed without a word: closed after a break. */
+static void train_and_leave(at_dtype real, at_run_args args, int n)
+{
+    at_tape *t = little_tape(real, 7);
+    at_run *r = at_run_open(t, little_path(""), args);
+    ck_assert_int_eq(little_steps(t, r, n), n);
+    ck_assert(!at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+}
+
+static void same_bits_wherever_it_stops(at_dtype real)
+{
+    static char log[1 << 16];
+    begin_test();
+    uint64_t whole = finish(real, quick(0));
+    strcpy(log, little_text("log.csv"));
+    little_remove();
+    for (int n = 1; n <= STEPS; n++) {
+        ck_assert_ptr_nonnull(little_folder());
+        at_threads(1);
+        train_and_leave(real, quick(3), n);
+        at_threads(2);
+        ck_assert(finish(real, quick(3)) == whole);
+        ck_assert_str_eq(little_text("log.csv"), log);
+        little_remove();
+    }
+    ck_assert_ptr_nonnull(little_folder());
+    end_test();
+}
+
+START_TEST(stopped_after_any_step_an_f32_run_ends_with_the_same_bits)
+{
+    same_bits_wherever_it_stops(ATTIC_F32);
+}
+END_TEST
+
+START_TEST(stopped_after_any_step_an_f64_run_ends_with_the_same_bits)
+{
+    same_bits_wherever_it_stops(ATTIC_F64);
+}
+END_TEST
+
+START_TEST(what_is_drawn_in_between_changes_no_step)
+{
+    begin_test();
+    uint64_t quiet = finish(ATTIC_F32, quick(0));
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path("b"), quick(3));
+    at_mark mark = at_mark_here(t);
+    for (int n = 0; little_steps(t, r, 1); n++) {
+        for (int i = 0; i < n % 4; i++) at_random(t, at_shape_of(2), at_normal(1));
+        at_run_best(r, 1.0 / (n + 1));
+        at_rewind(t, mark);
+    }
+    ck_assert(little_hash(t) == quiet);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+/* A step of two micro-batches, each drawn for itself. */
+static bool micro_step(at_tape *t, at_run *r, int *seen)
+{
+    if (!at_run_next(r)) return false;
+    while (at_run_next_micro(r)) {
+        *seen = *seen * 10 + at_run_micro(r);
+        at_run_log(r, "loss", at_item(little_loss(t, 0.5)));
+    }
+    at_sgd(t, 0.1);
+    return true;
+}
+
+START_TEST(micro_batches_draw_differently_and_their_losses_are_averaged)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F64, 7);
+    at_run_args args = quick(0);
+    args.micros = 2;
+    at_run *r = at_run_open(t, little_path(""), args);
+    int seen = 0;
+    ck_assert(micro_step(t, r, &seen) && !at_run_next_micro(r));
+    ck_assert_int_eq(seen, 1); /* 0, then 1 */
+    at_run_next(r);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+
+    double first, second, mean;
+    at_tape *u = little_tape(ATTIC_F64, 7);
+    at_draws_set(u, 0, 0);
+    first = at_item(little_loss(u, 1));
+    at_draws_set(u, 0, 1);
+    second = at_item(little_loss(u, 1));
+    ck_assert(first != second);
+    ck_assert_int_eq(sscanf(little_text("log.csv"), "step,loss,held\n1,%lf,", &mean), 1);
+    ck_assert_double_eq(mean, (first + second) / 2);
+    at_close(u);
+    end_test();
+}
+END_TEST
+
+START_TEST(the_log_has_a_line_for_each_step_and_the_columns_of_the_first_one)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F64, 7);
+    at_run_args args = quick(0);
+    args.steps = 2;
+    at_run *r = at_run_open(t, little_path(""), args);
+    for (int i = 0; at_run_next(r); i++) {
+        little_loss(t, 1);
+        at_run_log(r, "loss", 1.5 - i);
+        at_run_log(r, "odd", i ? -0.25 : (double)NAN);
+        if (i) at_run_best(r, 3);
+        at_zero_grads(t);
+    }
+    ck_assert_str_eq(little_text("log.csv"), "step,loss,odd,held\n1,1.5,nan,\n2,0.5,-0.25,3\n");
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_decimal_comma_changes_neither_log_nor_checkpoint)
+{
+    begin_test();
+    use_decimal_comma();
+    at_run_args args = quick(1);
+    for (args.steps = 1; args.steps <= 2; args.steps++) {
+        at_tape *t = little_tape(ATTIC_F64, 7);
+        at_run *r = at_run_open(t, little_path(""), args);
+        ck_assert(at_run_next(r));
+        little_loss(t, 1);
+        at_run_log(r, "loss", 0.5);
+        ck_assert(at_run_best(r, 1.75) == (args.steps == 1)); /* 1.75 is read again, not 1 */
+        at_zero_grads(t);
+        ck_assert(!at_run_next(r));
+        ck_assert_int_eq(at_run_close(r), 0);
+        at_close(t);
+    }
+    setlocale(LC_NUMERIC, "C");
+    ck_assert_str_eq(little_text("log.csv"), "step,loss,held\n1,0.5,1.75\n2,0.5,1.75\n");
+    end_test();
+}
+END_TEST
+
+START_TEST(wrong_columns_are_refused)
+{
+    static const struct {
+        const char *name, *error;
+    } wrong[] = {{"a,b", "run: \"a,b\" cannot be a column"},
+                 {"", "run: \"\" cannot be a column"},
+                 {"step", "run: \"step\" cannot be a column"},
+                 {"held", "run: \"held\" cannot be a column"},
+                 {"a name of more than 23 c", "cannot be a column"},
+                 {NULL, "run: \"NULL\" cannot be a column"},
+                 {"a\nb", "quote or line end"},
+                 {"d\xe9", "bytes of UTF-8"},
+                 {"late", "run: \"late\" was not logged in the first step"}};
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    little_steps(t, r, 2);
+    at_run_next(r);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert(!at_run_log(r, wrong[i].name, 1));
+        ck_assert_msg(strstr(at_error(t), wrong[i].error), "%s", at_error(t));
+        at_clear_error(t);
+    }
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_loss_logged_without_a_gradient_is_refused)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    at_run_next(r);
+    ck_assert(!at_run_log(r, "loss", 1));
+    ck_assert(strstr(at_error(t), "where no parameter has a gradient"));
+    ck_assert(!at_run_next(r));
+    ck_assert_int_eq(at_run_close(r), 2);
+    assert_said("log it between at_backward and the optimizer");
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+/* Steps from..to-1 have a loss of NaN. */
+static int train_with_bad_steps(at_run_args args, int from, int to, uint64_t *before,
+                                uint64_t *after)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), args);
+    at_mark mark = at_mark_here(t);
+    while (at_run_next(r)) {
+        bool is_bad = at_run_step(r) >= from && at_run_step(r) < to;
+        if (at_run_step(r) == from) *before = little_hash(t);
+        if (at_run_step(r) == to) *after = little_hash(t);
+        double loss = at_item(little_loss(t, 1));
+        ck_assert(at_run_log(r, "loss", is_bad ? (double)NAN : loss) == !is_bad);
+        ck_assert(!is_bad || !at_run_next_micro(r));
+        at_adamw(t, 0.1, (at_adamw_args){0});
+        at_rewind(t, mark);
+    }
+    int steps = at_run_step(r), status = at_run_close(r);
+    at_close(t);
+    return status ? -status : steps;
+}
+
+START_TEST(a_step_whose_loss_is_not_finite_is_skipped_and_counted)
+{
+    uint64_t before = 1, after = 2;
+    begin_test();
+    at_run_args args = quick(0);
+    args.quiet = false;
+    ck_assert_int_eq(train_with_bad_steps(args, 4, 7, &before, &after), STEPS);
+    ck_assert(before == after);
+    ck_assert(strstr(little_text("log.csv"), "\n5,nan,\n6,nan,\n7,nan,\n8,"));
+    assert_said("attic: 3 of 20 steps were skipped, as their loss was not finite\n");
+    end_test();
+}
+END_TEST
+
+START_TEST(too_many_skipped_steps_in_a_row_end_the_run)
+{
+    uint64_t before, after;
+    begin_test();
+    at_run_args args = quick(4);
+    args.max_bad = 3;
+    ck_assert_int_eq(train_with_bad_steps(args, 5, 8, &before, &after), -1);
+    assert_said("attic: the loss was not finite in 3 steps in a row, up to step 8: stopped; the "
+                "last checkpoint is that of step 4\n");
+    /* resumed, they are counted again from where they began */
+    ck_assert_int_eq(train_with_bad_steps(args, 5, 7, &before, &after), STEPS);
+    end_test();
+}
+END_TEST
+
+START_TEST(the_count_of_skipped_steps_in_a_row_is_part_of_a_checkpoint)
+{
+    uint64_t before, after;
+    begin_test();
+    at_run_args args = quick(1);
+    args.max_bad = 4;
+    args.steps = 6;
+    ck_assert_int_eq(train_with_bad_steps(args, 3, 100, &before, &after), 6); /* 3 in a row */
+    args.steps = STEPS;
+    ck_assert_int_eq(train_with_bad_steps(args, 6, 7, &before, &after), -1); /* the fourth */
+    end_test();
+}
+END_TEST
+
+START_TEST(the_lowest_held_out_loss_keeps_its_parameters)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7), *u = little_tape(ATTIC_F32, 8);
+    at_run *r = at_run_open(t, little_path(""), quick(1));
+    little_steps(t, r, 3);
+    ck_assert(at_run_best(r, 2));
+    at_copy_params(u, t);
+    little_steps(t, r, 2);
+    ck_assert(!at_run_best(r, 2) && !at_run_best(r, (double)NAN));
+    at_run_next(r);
+    at_run_close(r);
+    at_close(t);
+
+    t = little_tape(ATTIC_F32, 7);
+    r = at_run_open(t, little_path(""), quick(1));
+    little_steps(t, r, 1);
+    ck_assert(!at_run_best(r, 2.5)); /* the best so far is part of the checkpoint */
+    ck_assert_int_eq(at_run_close(r), 0);
+    ck_assert(at_load(t, little_path("best.safetensors"), (at_part_args){0}));
+    ck_assert(at_get(at_find_param(t, "W"), 1, 2) == at_get(at_find_param(u, "W"), 1, 2));
+    at_close(t);
+    at_close(u);
+    end_test();
+}
+END_TEST
+
+START_TEST(every_n_th_step_and_the_last_one_are_chosen)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    char steps[64] = "";
+    for (; at_run_next(r); at_zero_grads(t))
+        if (at_run_every(r, 6)) snprintf(steps + strlen(steps), 8, "%d ", at_run_step(r));
+    ck_assert_str_eq(steps, "5 11 17 19 ");
+    ck_assert_int_eq(at_run_step(r), STEPS);
+    ck_assert(!at_run_every(r, 1) && at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+/* Opens the folder with this tape, expects a refusal, closes both. */
+static void assert_refused(at_tape *t, at_run_args args, const char *part)
+{
+    at_run *r = at_run_open(t, little_path(""), args);
+    ck_assert(!at_run_next(r) && !at_run_finished(r));
+    ck_assert_msg(strstr(at_error(t), part), "\"%s\" is not in \"%s\"", part, at_error(t));
+    bool user = at_error_kind_of(t) == ATTIC_USER_ERROR;
+    ck_assert_int_eq(at_run_close(r), user ? 2 : 1);
+    at_close(t);
+}
+
+START_TEST(what_differs_from_the_checkpoint_is_named_and_refused)
+{
+    begin_test();
+    train_and_leave(ATTIC_F32, quick(1), 2);
+    at_run_args two = quick(1);
+    two.micros = 2;
+    assert_refused(little_tape(ATTIC_F32, 8), quick(1), "the seed is 7 there, but 8 here");
+    assert_refused(little_tape(ATTIC_F64, 7), quick(1), "the dtype is f32 there, but f64 here");
+    assert_refused(little_tape(ATTIC_F32, 7), two,
+                   "the number of micro-batches is 1 there, but 2 here");
+
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_describe(t, "data", "ids 5");
+    assert_refused(t, quick(1), "data is absent there, but ids 5 here");
+
+    t = at_open(ATTIC_F32, 7);
+    at_param(t, "W", at_shape_of(6, 8), at_zeros());
+    at_param(t, "out.V", at_shape_of(8, 6), at_zeros());
+    assert_refused(t, quick(1), "model is little there, but absent here");
+
+    t = at_open(ATTIC_F32, 7);
+    at_param(t, "W", at_shape_of(6, 8), at_zeros());
+    at_param(t, "out.V", at_shape_of(8, 6), at_zeros());
+    at_describe(t, "model", "little, width 9, dropout 0.3");
+    assert_refused(t, quick(1), "model is width 8 there, but width 9 here");
+
+    t = at_open(ATTIC_F32, 7);
+    at_param(t, "W", at_shape_of(6, 8), at_zeros());
+    at_describe(t, "model", "a model that is described without a single comma act=gelu");
+    assert_refused(t, quick(1), "model is little there, but a here");
+
+    t = little_tape(ATTIC_F32, 7);
+    at_param(t, "b", at_shape_of(6), at_zeros());
+    assert_refused(t, quick(1), "the shape of \"b\" is absent there, but [6] here");
+
+    t = at_open(ATTIC_F32, 7);
+    at_param(t, "W", at_shape_of(6, 8), at_zeros());
+    at_describe(t, "model", "little, width 8, dropout 0.3");
+    assert_refused(t, quick(1), "the shape of \"optim/out.V:adam_k\" is [] there, but absent here");
+
+    t = at_open(ATTIC_F32, 7);
+    at_param(t, "W", at_shape_of(8, 6), at_zeros());
+    at_param(t, "out.V", at_shape_of(8, 6), at_zeros());
+    at_describe(t, "model", "little, width 8, dropout 0.3");
+    assert_refused(t, quick(1), "the shape of \"W\" is [6,8] there, but [8,6] here");
+
+    t = little_tape(ATTIC_F32, 7);
+    at_param_state(t, at_find_param(t, "W"), "ema");
+    assert_refused(t, quick(1), "the shape of \"W:ema\" is absent there, but [6,8] here");
+    end_test();
+}
+END_TEST
+
+START_TEST(steps_and_intervals_may_differ)
+{
+    begin_test();
+    uint64_t whole = finish(ATTIC_F32, quick(0));
+    little_remove();
+    ck_assert_ptr_nonnull(little_folder());
+    at_run_args other = quick(5);
+    other.steps = 11;
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), other);
+    ck_assert_int_eq(little_steps(t, r, STEPS + 1), 11);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    ck_assert(finish(ATTIC_F32, quick(2)) == whole);
+    end_test();
+}
+END_TEST
+
+START_TEST(what_was_found_is_said)
+{
+    begin_test();
+    at_run_args args = quick(0);
+    args.quiet = false;
+    train_and_leave(ATTIC_F32, quick(2), 5);
+    finish(ATTIC_F32, args);
+    assert_said(": goes on after step 4 of 20\n");
+    assert_said("training  20/20 100%");
+    args.steps = 10;
+    finish(ATTIC_F32, args);
+    assert_said(": the training is at its end, step 20 of 10\n");
+    end_test();
+}
+END_TEST
+
+START_TEST(what_is_drawn_after_the_end_is_the_same_when_resumed_there)
+{
+    uint64_t drawn[2];
+    begin_test();
+    for (int i = 0; i < 2; i++) {
+        at_tape *t = little_tape(ATTIC_F32, 7);
+        at_run *r = at_run_open(t, little_path(""), quick(0));
+        ck_assert_int_eq(little_steps(t, r, STEPS + 1), i ? 0 : STEPS);
+        drawn[i] = at_draw(t).draw;
+        ck_assert_int_eq(at_run_close(r), 0);
+        at_close(t);
+    }
+    ck_assert(drawn[0] == drawn[1]);
+    end_test();
+}
+END_TEST
+
+START_TEST(fresh_begins_anew)
+{
+    begin_test();
+    uint64_t whole = finish(ATTIC_F32, quick(1));
+    at_run_args args = quick(0);
+    args.fresh = true;
+    at_tape *t = little_tape(ATTIC_F32, 8);
+    at_run *r = at_run_open(t, little_path(""), args);
+    ck_assert(at_run_next(r));
+    ck_assert_int_eq(at_run_step(r), 0);
+    ck_assert_ptr_null(little_text("checkpoint.previous.safetensors"));
+    ck_assert_int_eq((int)strlen(little_text("log.csv")), 0);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    assert_refused(little_tape(ATTIC_F32, 7), quick(1), "the seed is 8 there, but 7 here");
+    ck_assert(finish(ATTIC_F32, args) == whole);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_log_without_a_checkpoint_is_not_overwritten)
+{
+    begin_test();
+    FILE *f = fopen(little_path("log.csv"), "w");
+    fputs("mine\n", f);
+    fclose(f);
+    assert_refused(little_tape(ATTIC_F32, 7), quick(1), "has a log or a best, but no checkpoint");
+    ck_assert_str_eq(little_text("log.csv"), "mine\n");
+    end_test();
+}
+END_TEST
+
+/* Changes one byte in the middle of a file. */
+static void damage(const char *name)
+{
+    FILE *f = fopen(little_path(name), "r+b");
+    fseek(f, 0, SEEK_END);
+    fseek(f, ftell(f) - 9, SEEK_SET);
+    int c = fgetc(f);
+    fseek(f, -1, SEEK_CUR);
+    fputc(c ^ 4, f);
+    fclose(f);
+}
+
+START_TEST(a_damaged_checkpoint_gives_way_to_the_one_before)
+{
+    begin_test();
+    uint64_t whole = finish(ATTIC_F32, quick(0));
+    little_remove();
+    ck_assert_ptr_nonnull(little_folder());
+    train_and_leave(ATTIC_F32, quick(2), 7); /* checkpoints of 4 and 6 */
+    damage("checkpoint.safetensors");
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(2));
+    ck_assert_int_eq(at_run_step(r), 4);
+    assert_said("the previous checkpoint is taken\n");
+    ck_assert_int_eq(little_steps(t, r, 3), 3); /* the third begins with a checkpoint */
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    remove(little_path(
+        "checkpoint.safetensors")); /* previous is that of step 4, not the damaged one */
+    ck_assert(finish(ATTIC_F32, quick(2)) == whole);
+    end_test();
+}
+END_TEST
+
+START_TEST(two_damaged_checkpoints_are_an_error)
+{
+    begin_test();
+    train_and_leave(ATTIC_F32, quick(2), 7);
+    damage("checkpoint.safetensors");
+    damage("checkpoint.previous.safetensors");
+    assert_refused(little_tape(ATTIC_F32, 7), quick(1), "its checksum is");
+    end_test();
+}
+END_TEST
+
+/* In a process of its own, whose exit status is the result. */
+static int status_of(int (*run)(void))
+{
+    int status = -1;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        status = run();
+        fflush(NULL);
+        _exit(status);
+    }
+    ck_assert(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static int open_and_close(void)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(1));
+    at_run_next(r);
+    return at_run_close(r);
+}
+
+START_TEST(two_processes_cannot_use_one_folder)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(1));
+    at_tape *u = little_tape(ATTIC_F32, 7);
+    ck_assert_int_eq(at_run_close(at_run_open(u, little_path("b"), quick(1))), 2);
+    at_close(u);
+    assert_said("is still open, and a process can have one run at a time");
+    at_run_close(r);
+
+    pid_t holder = fork();
+    if (holder == 0) {
+        at_run_open(t, little_path(""), quick(1));
+        pause();
+    }
+    int status = 0;
+    for (int i = 0; i < 500 && status != 1; i++, usleep(10000)) status = status_of(open_and_close);
+    ck_assert_int_eq(status, 1);
+    assert_said("is in use: another process holds");
+    kill(holder, SIGKILL);
+    waitpid(holder, NULL, 0);
+    ck_assert_int_eq(status_of(open_and_close), 0); /* the lock ended with its process */
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+static int signal_to_send, signals_to_send;
+
+static int train_and_be_told(void)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    little_steps(t, r, 5);
+    for (int i = 0; i < signals_to_send; i++) raise(signal_to_send);
+    little_steps(t, r, STEPS + 1);
+    int status = at_run_close(r);
+    at_close(t);
+    return status;
+}
+
+START_TEST(a_signal_ends_the_run_after_its_step_with_a_checkpoint)
+{
+    begin_test();
+    uint64_t whole = finish(ATTIC_F32, quick(0));
+    for (int i = 0; i < 2; i++) {
+        little_remove();
+        ck_assert_ptr_nonnull(little_folder());
+        signal_to_send = i ? SIGTERM : SIGINT;
+        signals_to_send = 1;
+        ck_assert_int_eq(status_of(train_and_be_told), i ? 143 : 130);
+        assert_said(i ? "attic: stopped by SIGTERM after step 5 of 20;"
+                      : "attic: stopped by ^C (SIGINT) after step 5 of 20;");
+        ck_assert(finish(ATTIC_F32, quick(0)) == whole);
+    }
+    end_test();
+}
+END_TEST
+
+START_TEST(a_second_signal_ends_the_process)
+{
+    begin_test();
+    signal_to_send = SIGINT;
+    signals_to_send = 2;
+    ck_assert_int_eq(status_of(train_and_be_told), -SIGINT);
+    end_test();
+}
+END_TEST
+
+static int heard;
+static void hear(int signal)
+{
+    heard = signal;
+}
+
+START_TEST(old_signal_handlers_are_restored)
+{
+    begin_test();
+    void (*interrupt)(int) = signal(SIGINT, hear), (*end)(int) = signal(SIGTERM, SIG_IGN);
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    raise(SIGTERM); /* was ignored, and is */
+    ck_assert(at_run_next(r) && heard == 0);
+    ck_assert_int_eq(at_run_close(r), 0);
+    raise(SIGINT);
+    ck_assert_int_eq(heard, SIGINT);
+    ck_assert(signal(SIGTERM, end) == SIG_IGN);
+    signal(SIGINT, interrupt);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_full_disk_is_a_warning)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(2));
+    little_steps(t, r, 3);
+    mkdir(little_path("checkpoint.new.safetensors"), 0700); /* nothing can be renamed to it */
+    ck_assert_int_eq(little_steps(t, r, 4), 4);
+    assert_said("attic: warning: cannot ");
+    assert_said("; the checkpoint before it stays, the training goes on\n");
+    rmdir(little_path("checkpoint.new.safetensors"));
+    little_steps(t, r, STEPS + 1);
+    ck_assert(at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_last_checkpoint_that_fails_is_an_error)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    little_steps(t, r, 3);
+    mkdir(little_path("checkpoint.new.safetensors"), 0700);
+    little_steps(t, r, STEPS + 1);
+    ck_assert(!at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 1);
+    assert_said("; the last steps are not saved\n");
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(wrong_arguments_are_refused)
+{
+    begin_test();
+    at_run_args args = quick(0);
+    args.steps = 0;
+    assert_refused(little_tape(ATTIC_F32, 7), args, "run: steps is 0, but must be > 0");
+    args = quick(-1);
+    assert_refused(little_tape(ATTIC_F32, 7), args, "run: save_every is -1, but must be >= 0");
+    args = quick(0);
+    args.micros = 4097;
+    assert_refused(little_tape(ATTIC_F32, 7), args, "run: micros is 4097, but must be 0");
+    args = quick(0);
+    args.log_every = -2;
+    assert_refused(little_tape(ATTIC_F32, 7), args, "run: log_every is -2, but must be >= 0");
+    args = quick(0);
+    args.max_bad = -2;
+    assert_refused(little_tape(ATTIC_F32, 7), args, "run: max_bad is -2, but must be >= 0");
+    assert_refused(at_open(ATTIC_F32, 7), quick(0), "make the model first");
+
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path("a/b/c"), quick(0));
+    ck_assert(at_run_next(r));
+    at_param(t, "late", at_shape_of(), at_zeros());
+    ck_assert(!at_run_next(r));
+    ck_assert_str_eq(at_error(t), "run: parameter \"late\" was made after at_run_open");
+    ck_assert_int_eq(at_run_close(r), 2);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_run_on_a_failed_tape_has_its_message_and_status)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_npy_load(t, little_path("nothing"));
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    ck_assert(!at_run_next(r));
+    ck_assert_int_eq(at_run_close(r), 1);
+    assert_said("attic: cannot open ");
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_run_that_could_not_be_made_is_out_of_memory)
+{
+    begin_test();
+    fflush(stderr);
+    int before = dup(2);
+    dup2(fileno(said), 2); /* there is no run that could know of another file */
+    ck_assert(!at_run_open(NULL, little_path(""), quick(0)) && !at_run_next(NULL));
+    ck_assert(!at_run_log(NULL, "loss", 1) && !at_run_best(NULL, 1) && !at_run_every(NULL, 1));
+    ck_assert(!at_run_step(NULL) && !at_run_micro(NULL) && !at_run_finished(NULL));
+    ck_assert_int_eq(at_run_close(NULL), 1);
+    dup2(before, 2);
+    close(before);
+    assert_said("attic: out of memory: there is no run\n");
+    end_test();
+}
+END_TEST
+
+START_TEST(what_killed_processes_left_behind_is_removed)
+{
+    begin_test();
+    const char *left[] = {"checkpoint.new.safetensors.attic-0123456789abcdef.tmp",
+                          "best.safetensors.attic-0123456789abcdef.tmp",
+                          "loss.svg.attic-0123456789abcdef.tmp", "checkpoint.new.txt"};
+    for (int i = 0; i < 4; i++) fclose(fopen(little_path(left[i]), "w"));
+    finish(ATTIC_F32, quick(0));
+    ck_assert(!little_text(left[0]) && !little_text(left[1]));
+    ck_assert(little_text(left[2]) && little_text(left[3]));
+    end_test();
+}
+END_TEST
+
+/* Two steps, stopped after one; false for lack of memory. */
+static bool run_in_memory(uint64_t *hash)
+{
+    at_run_args args = quick(1);
+    args.steps = 2;
+    bool through = true;
+    for (int half = 0; half < 2 && through; half++) {
+        at_tape *t = little_tape(ATTIC_F32, 7);
+        at_run *r = at_run_open(t, little_path(""), args);
+        if (r) little_steps(t, r, half ? 3 : 1);
+        through = r && at_ok(t);
+        if (t && !at_ok(t)) ck_assert_int_eq(at_error_kind_of(t), ATTIC_MEMORY_ERROR);
+        if (r) ck_assert_int_eq(at_run_close(r), through ? 0 : 1);
+        *hash = through ? little_hash(t) : 0;
+        at_close(t);
+    }
+    return through;
+}
+
+START_TEST(every_allocation_of_a_run_may_fail)
+{
+    uint64_t undisturbed, hash;
+    begin_test();
+    ck_assert(run_in_memory(&undisturbed));
+    ptrdiff_t n = 0;
+    do {
+        little_remove();
+        ck_assert_ptr_nonnull(little_folder());
+        at_fail_allocation(++n);
+    } while (!run_in_memory(&hash) && n < 10000);
+    at_fail_allocation(0);
+    ck_assert_int_gt(n, 100);
+    ck_assert(hash == undisturbed);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_tape_that_is_closed_before_its_run_is_no_crash)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    ck_assert(at_run_next(r));
+    at_close(t);
+    ck_assert(!at_run_log(r, "loss", 1) && !at_run_best(r, 1) && !at_run_next(r));
+    ck_assert_int_eq(at_run_close(r), 2);
+    assert_said("the tape was closed before the run");
+    end_test();
+}
+END_TEST
+
+START_TEST(values_given_outside_of_a_step_are_refused)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    ck_assert(!at_run_log(r, "loss", 1));
+    ck_assert_ptr_nonnull(strstr(at_error(t), "run: loss is given outside of a step"));
+    at_clear_error(t);
+    ck_assert(!at_run_best(r, 1));
+    ck_assert_ptr_nonnull(strstr(at_error(t), "run: a best is given outside of a step"));
+    ck_assert_int_eq(at_run_close(r), 2);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_run_whose_every_step_was_skipped_has_failed)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run_args args = quick(0);
+    args.max_bad = STEPS + 1;
+    at_run *r = at_run_open(t, little_path(""), args);
+    while (at_run_next(r)) {
+        little_loss(t, 1);
+        at_run_log(r, "loss", (double)NAN);
+    }
+    ck_assert(at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 1);
+    assert_said("steps were skipped, as their loss was not finite");
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(pipes_and_links_in_the_folder_are_refused_at_once)
+{
+    for (int k = 0; k < 2; k++) {
+        begin_test();
+        ck_assert_int_eq(mkfifo(little_path(k ? "log.csv" : "run.lock"), 0600), 0);
+        at_tape *t = little_tape(ATTIC_F32, 7);
+        at_run_args args = quick(0);
+        args.fresh = false;
+        at_run *r = at_run_open(t, little_path(""), args);
+        ck_assert(!at_run_next(r));
+        ck_assert_int_ne(at_run_close(r), 0);
+        at_close(t);
+        end_test();
+    }
+}
+END_TEST
+
+SUITE(train_run, a_tape_that_is_closed_before_its_run_is_no_crash,
+      values_given_outside_of_a_step_are_refused, a_run_whose_every_step_was_skipped_has_failed,
+      pipes_and_links_in_the_folder_are_refused_at_once,
+      stopped_after_any_step_an_f32_run_ends_with_the_same_bits,
+      stopped_after_any_step_an_f64_run_ends_with_the_same_bits,
+      what_is_drawn_in_between_changes_no_step,
+      micro_batches_draw_differently_and_their_losses_are_averaged,
+      the_log_has_a_line_for_each_step_and_the_columns_of_the_first_one,
+      a_decimal_comma_changes_neither_log_nor_checkpoint, wrong_columns_are_refused,
+      a_loss_logged_without_a_gradient_is_refused,
+      a_step_whose_loss_is_not_finite_is_skipped_and_counted,
+      too_many_skipped_steps_in_a_row_end_the_run,
+      the_count_of_skipped_steps_in_a_row_is_part_of_a_checkpoint,
+      the_lowest_held_out_loss_keeps_its_parameters, every_n_th_step_and_the_last_one_are_chosen,
+      what_differs_from_the_checkpoint_is_named_and_refused, steps_and_intervals_may_differ,
+      what_was_found_is_said, what_is_drawn_after_the_end_is_the_same_when_resumed_there,
+      fresh_begins_anew, a_log_without_a_checkpoint_is_not_overwritten,
+      a_damaged_checkpoint_gives_way_to_the_one_before, two_damaged_checkpoints_are_an_error,
+      two_processes_cannot_use_one_folder, a_signal_ends_the_run_after_its_step_with_a_checkpoint,
+      a_second_signal_ends_the_process, old_signal_handlers_are_restored, a_full_disk_is_a_warning,
+      a_last_checkpoint_that_fails_is_an_error, wrong_arguments_are_refused,
+      a_run_on_a_failed_tape_has_its_message_and_status,
+      a_run_that_could_not_be_made_is_out_of_memory, what_killed_processes_left_behind_is_removed,
+      every_allocation_of_a_run_may_fail)
