@@ -62,8 +62,8 @@ typedef struct {
  * dtype, micros, what at_describe said, names and shapes of parameters.  If the folder is another
  * process's, or holds a log or a best without a checkpoint, that is an error, too.
  *
- * What is returned must be closed, after an error as well: at_run_close has the message and the
- * status, and must be called before at_close of the tape.  NULL when out of memory, which all functions here accept. */
+ * What is returned must be closed, after an error as well, and before the tape: at_run_close has
+ * the message and the status.  NULL when out of memory, which all functions here accept. */
 AT_API at_run *at_run_open(at_tape *t, const char *folder, at_run_args args);
 /* Ends a step, with its line of the log and, if it is due, its checkpoint; and begins the next one.
  * False at the end, after a signal, after an error of the tape, and after max_bad steps in a row
@@ -106,7 +106,8 @@ AT_API bool at_run_finished(const at_run *r);
  * end, if it did.  What a program should return:
  *
  *     0     all is well: finished, or left by break (then steps since the checkpoint are lost)
- *     1     out of memory, a file, or a loss that is not finite, in max_bad steps in a row or in all
+ *     1     out of memory, a file, or a loss that is not finite in max_bad steps in a row or in
+ *           all of them
  *     2     wrong use: an error of kind ATTIC_USER_ERROR
  *     130   SIGINT      143   SIGTERM, before the end */
 AT_API int at_run_close(at_run *r);
