@@ -96,6 +96,8 @@ empty :=
 compiler := $(subst =,-,$(subst $(empty) $(empty),_,$(notdir $(CC))))
 B := build/$(compiler)-$(if $(ARCH),$(ARCH),generic)-$(MODE)$(if $(PLAIN),-plain)
 
+on_all_cores = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS))
+
 # ---- sources and what becomes of them --------------------------------------------------------
 
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
@@ -413,7 +415,7 @@ lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
 	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(grade_c) $(runner_c) $(all_bench_c)
-	+@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS)) tidy
+	+@$(on_all_cores) tidy
 	@sh scripts/lines.sh
 
 # The object depends on the headers that the source includes.  One pass, with float.
@@ -437,12 +439,15 @@ check-format: ## fail if `make format` would change a file
 
 TEXT ?= $(wildcard README.md docs/*.md src/*.h src/*/*.h src/*/*.c examples/*.c)
 
-demo: $(B)/examples/demo ## train on real text; TEXT="files..." or ARGS="--help"
+# Compiled on all cores, whether or not make was told so.
+demo: ## train on real text; TEXT="files..." or ARGS="--help"
+	+@$(on_all_cores) $(B)/examples/demo
 	@mkdir -p out
-	@$< $(ARGS) $(TEXT)
+	@$(B)/examples/demo $(ARGS) $(TEXT)
 
-gpt: $(B)/examples/gpt ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="--help"
-	@$< train $(ARGS) $(TEXT)
+gpt: ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="--help"
+	+@$(on_all_cores) $(B)/examples/gpt
+	@$(B)/examples/gpt train $(ARGS) $(TEXT)
 
 run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
 	@$< $(ARGS)
