@@ -644,7 +644,22 @@ START_TEST(a_pattern_tells_what_its_star_stood_for)
 }
 END_TEST
 
-SUITE(autograd_tape, a_tape_is_real, no_tape_means_out_of_memory,
+START_TEST(a_description_is_text)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    ck_assert(at_describe(t, "key", "caf\xc3\xa9"));
+    for (int k = 0; k < 2; k++) {
+        ck_assert(!at_describe(t, k ? "caf\xe9" : "key", k ? "text" : "caf\xe9"));
+        ck_assert_str_eq(at_error(t),
+                         k ? "describe: the key is not UTF-8" : "describe: the text is not UTF-8");
+        at_clear_error(t);
+    }
+    ck_assert_str_eq(at_described(t, "key"), "caf\xc3\xa9");
+    at_close(t);
+}
+END_TEST
+
+SUITE(autograd_tape, a_description_is_text, a_tape_is_real, no_tape_means_out_of_memory,
       the_first_error_wins_and_silences_the_rest,
       what_a_tape_must_free_is_freed_at_its_close_last_in_first_out,
       what_cannot_be_remembered_is_freed_at_once, bad_inputs_are_named,

@@ -885,8 +885,24 @@ START_TEST(pipes_and_links_in_the_folder_are_refused_at_once)
 }
 END_TEST
 
-SUITE(train_run, a_tape_that_is_closed_before_its_run_is_no_crash,
-      values_given_outside_of_a_step_are_refused, a_run_whose_every_step_was_skipped_has_failed,
+START_TEST(an_interrupt_in_the_last_step_stops_nothing)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    while (at_run_next(r))
+        if (at_run_step(r) == STEPS - 1) raise(SIGINT);
+    ck_assert(at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 0);
+    ck_assert_str_eq(said_text(), "");
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+SUITE(train_run, an_interrupt_in_the_last_step_stops_nothing,
+      a_tape_that_is_closed_before_its_run_is_no_crash, values_given_outside_of_a_step_are_refused,
+      a_run_whose_every_step_was_skipped_has_failed,
       pipes_and_links_in_the_folder_are_refused_at_once,
       stopped_after_any_step_an_f32_run_ends_with_the_same_bits,
       stopped_after_any_step_an_f64_run_ends_with_the_same_bits,
