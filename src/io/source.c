@@ -10,18 +10,11 @@
 #include "kernels/utf8.h"
 #include "tensor/decimal.h"
 
-ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n)
-{
-    ptrdiff_t i = 0;
-    for (int bytes; i < n && at_utf8(text + i, n - i, &bytes) >= 0;) i += bytes;
-    return i;
-}
-
 const char *at_shown_name(const char *name)
 {
     char *text = at_text_buffer();
     ptrdiff_t length = (ptrdiff_t)strlen(name), n = length < 40 ? length : 40;
-    const bool utf8 = at_utf8_bytes(name, length) == length;
+    const bool utf8 = at_is_utf8(name);
     while (n > 0 && (name[n] & 0xc0) == 0x80) n--; /* not in the middle of a character */
     for (ptrdiff_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)name[i];

@@ -34,8 +34,6 @@ typedef struct {
 __attribute__((format(printf, 2, 3))) bool at_source_fail(const at_source *s, const char *format,
                                                           ...);
 bool at_source_read(at_source *s, void *to, ptrdiff_t bytes);
-/* How many of these bytes are UTF-8, from the first on: n if all are. */
-ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n);
 /* For a message: at most 40 bytes of a name, with ? for control characters and what is no UTF-8. */
 const char *at_shown_name(const char *name);
 

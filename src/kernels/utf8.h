@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The character that the n >= 1 bytes at `text` begin with, and in *bytes how many of them it is;
  * -1 and one byte where they begin no valid character (RFC 3629: no overlong form, no surrogate,
@@ -25,14 +26,17 @@ static inline int32_t at_utf8(const void *text, ptrdiff_t n, int *bytes)
     return c;
 }
 
+/* How many of these bytes are UTF-8, from the first on: n if all are. */
+static inline ptrdiff_t at_utf8_bytes(const char *text, ptrdiff_t n)
+{
+    ptrdiff_t i = 0;
+    for (int bytes; i < n && at_utf8(text + i, n - i, &bytes) >= 0;) i += bytes;
+    return i;
+}
+
 static inline bool at_is_utf8(const char *text)
 {
-    for (int bytes; *text; text += bytes) {
-        int n = 1;
-        while (n < 4 && text[n]) n++;
-        if (at_utf8(text, n, &bytes) < 0) return false;
-    }
-    return true;
+    return !text[at_utf8_bytes(text, (ptrdiff_t)strlen(text))];
 }
 
 /* Writes character c to `to`, which has a place for 4 bytes; how many it needs. */
