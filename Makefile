@@ -214,8 +214,9 @@ tests_named := $(foreach f,$(test_c:.c=),$(if $(findstring /test_,$(f)),$(f)))
 suites := $(subst /,_,$(patsubst tests/%,%,$(subst /test_,/,$(tests_named))))
 check_flag = $$($(PKG_CONFIG) $(1) check)
 
-test: $(runner) ## run the test suite; SUITE=name and CASE=name choose from it
-	@$(if $(SUITE),CK_RUN_SUITE=$(SUITE)) $(if $(CASE),CK_RUN_CASE=$(CASE)) $(wrapper) $(runner)
+tests: $(runner) ## compile the tests
+test: tests ## run the test suite; SUITE=name and CASE=name choose from it
+	@$(if $(SUITE),CK_RUN_SUITE=$(SUITE)) $(if $(CASE),CK_RUN_CASE=$(CASE)) $(wrapper) $(runner) --jobs $(JOBS)
 check: test ## the same as test
 
 gradcheck: $(gradcheck) ## check the gradient of every op against numerical differences; ARGS=softmax chooses
@@ -226,7 +227,7 @@ mutation: ## plant wrong gradients in a copy of the sources; each must be caught
 
 deps: ## install what the tests need: Check and pkg-config
 	@sh scripts/deps.sh
-.PHONY: test check gradcheck mutation deps have-check
+.PHONY: tests test check gradcheck mutation deps have-check
 
 runner_o := $(call objects,$(test_c) $(common_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
 $(runner): $(runner_o) $(static)
