@@ -195,9 +195,17 @@ function write(element) {
 }
 
 function writeNext() {
-    const rest = changed + 150 - performance.now()
-    if (rest <= 0) for (const element of [...waiting.keys()].slice(0, 1)) write(element)
+    const now = performance.now(),
+        rest = changed + 150 - now
+    if (rest <= 0) writeAll(now + 4)
     timer = waiting.size ? setTimeout(writeNext, Math.max(0, rest)) : 0
+}
+
+function writeAll(until = Infinity) {
+    for (const element of waiting.keys()) {
+        write(element)
+        if (performance.now() > until) return
+    }
 }
 
 function writeLater(element, rewrite) {
@@ -219,6 +227,7 @@ export function whenSeen(element, rewrite, heard = () => {}) {
 }
 
 export function watchSight(element) {
+    if (!sight) addEventListener('beforeprint', () => writeAll()) // paper shows all of them
     sight ??= new IntersectionObserver(
         (entries) => {
             for (const { target, isIntersecting } of entries) {
