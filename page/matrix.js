@@ -38,6 +38,7 @@ const vectors = {
     O: 'qd',
     dO: 'qd',
     J: 'kk',
+    'J dP': 'k',
 }
 const words = { q: 'query', k: 'key', d: 'element' }
 
