@@ -93,7 +93,7 @@ const shownQ = (page) =>
     )
 
 test('typing in a cell', async (t) => {
-    const page = await openPage({ hash: toHash(ofSize(8)), width: 1600 })
+    const page = await openPage({ hash: toHash(ofSize(8)), width: 1600, own: true })
     await page.locator('td[data-name="Q"][data-row="7"][data-column="0"]').first().click()
     const input = page.locator('#editor-input')
     await input.fill('0.')
@@ -119,7 +119,7 @@ test('typing in a cell', async (t) => {
 
 for (const n of [4, 8])
     test(`moving a slider, sizes of ${n}`, async (t) => {
-        const page = await openPage({ hash: toHash(ofSize(n)), width: 1600 })
+        const page = await openPage({ hash: toHash(ofSize(n)), width: 1600, own: true })
         await page.locator('.free input[type=range]').first().focus()
         await settled(page)
         const before = await shownQ(page)
