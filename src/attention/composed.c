@@ -1,6 +1,6 @@
 /* composed.c -- attention from single ops, each with a backward of its own.
  *
- *     X = scale(Q K^T, c)                     [B,G,H/G,T,D] [B,G,1,N,D]^T  ->  [B,H,T,N]
+ *     X = s scale(Q K^T, c)                   [B,G,H/G,T,D] [B,G,1,N,D]^T  ->  [B,H,T,N]
  *     U = cap tanh(X / cap)
  *     S = U + bias
  *     S = masked_fill(S, not kept, -inf)
@@ -79,8 +79,10 @@ static at_tensor *composed_join(at_tape *t, at_tensor *O, bool packed, const at_
 static at_tensor *composed_scores(at_tape *t, at_tensor *Q, at_tensor *K, const at_sdpa_args *a,
                                   const at_sdpa_plan *p, at_tensor **X)
 {
-    at_tensor *S = at_scale(t, at_matmul_t(t, Q, false, K, true), p->c);
-    *X = S = at_reshape(t, S, at_shape_of(p->B, p->H, p->T, p->N));
+    at_tensor *S = at_scale(t, at_matmul_t(t, Q, false, K, true), p->c), *s = a->head_scale;
+    S = at_reshape(t, S, at_shape_of(p->B, p->H, p->T, p->N));
+    if (s) S = at_mul(t, S, at_reshape(t, s, at_shape_of(s->shape.ndim ? p->H : 1, 1, 1)));
+    *X = S;
     if (p->cap > 0) S = at_scale(t, at_tanh(t, at_scale(t, S, 1 / p->cap)), p->cap);
     at_tensor *bias = a->bias;
     if (bias && bias->shape.ndim == 3 && !a->heads) /* [B,T,N]: there are no heads, so one */
@@ -127,7 +129,7 @@ at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V
 
     if (a->weights) *a->weights = at_reshape(t, A, p->scores);
     if (a->scores) *a->scores = composed_tap(t, X, p);
-    if (a->probs) *a->probs = composed_tap(t, P, p);
+    if (a->probs) *a->probs = at_reshape(t, P, p->scores);
     if (a->lse) *a->lse = composed_lse(t, S, p);
     return at_ok(t) ? O : NULL;
 }

@@ -157,6 +157,18 @@ static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
     return true;
 }
 
+static bool sdpa_head_scale(at_tape *t, const at_tensor *s, at_sdpa_plan *p)
+{
+    if (!s) return true;
+    if (!at_check_input(t, "sdpa", "head_scale", s, ATTIC_REAL)) return false;
+    AT_REQUIRE(t, s->shape.ndim == 0 || (s->shape.ndim == 1 && s->shape.dim[0] == p->H),
+               "sdpa: head_scale is %s, but must be [] or [%d], a number for each query head",
+               at_text(s), p->H);
+    p->scaled = true;
+    p->next_head = s->shape.ndim;
+    return true;
+}
+
 bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align, int offset, int T,
                       int N, int64_t *diagonal)
 {
@@ -265,7 +277,8 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
                       at_check_input(t, "sdpa", "K", K, ATTIC_REAL) &&
                       at_check_input(t, "sdpa", "V", V, ATTIC_REAL) && sdpa_heads(t, a) &&
                       sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
-                      sdpa_numbers(t, a, p) && sdpa_band(t, a, p) && sdpa_masks(t, a, p);
+                      sdpa_numbers(t, a, p) && sdpa_head_scale(t, a->head_scale, p) &&
+                      sdpa_band(t, a, p) && sdpa_masks(t, a, p);
     if (good) p->own = sdpa_several_roles((const at_tensor *[]){Q, K, V}, a->bias);
     return good;
 }
