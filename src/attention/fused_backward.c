@@ -178,6 +178,15 @@ static void backward_scale(const sdpa_tile *x)
     for (int r = 0; r < x->rows; r++) ds[r] += sum[r];
 }
 
+/* d = dX -> s dX, still 0 where masked, whatever s is */
+static void backward_scaled(const sdpa_tile *x)
+{
+    const REAL s = x->job->scale[x->h * x->p->next_head];
+    if (x->job->ds) backward_scale(x);
+    for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->d[i] *= s;
+    sdpa_mask_out(x, 0, x->d);
+}
+
 /* ------------------------------------------------------------------ one tile ------------------- */
 
 /* s = A,  d = dX */
@@ -205,15 +214,15 @@ static void backward_tile(sdpa_tile *x)
         dV.C = sdpa_v(x, job->dV), dV.C_row = p->v.row;
         sdpa_sum(x, &dV);
     }
-    if (job->ds) backward_scale(x);
+    if (p->scaled) backward_scaled(x);
     if (job->dK) { /* dK += c dX^T Q */
-        sdpa_sum_args dK = {.across = true, .alpha = x->c, .beta = 1, .width = p->D};
+        sdpa_sum_args dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .width = p->D};
         dK.W = x->d, dK.X = sdpa_q(x, job->Q), dK.X_row = p->q.row;
         dK.C = sdpa_k(x, job->dK), dK.C_row = p->k.row;
         sdpa_sum(x, &dK);
     }
     if (job->dQ) { /* dQ += c dX K */
-        sdpa_sum_args dQ = {.alpha = x->c, .beta = 1, .W = x->d, .width = p->D};
+        sdpa_sum_args dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .width = p->D};
         dQ.X = sdpa_k(x, job->K), dQ.X_row = p->k.row;
         dQ.C = sdpa_q(x, job->dQ), dQ.C_row = p->q.row;
         sdpa_sum(x, &dQ);
