@@ -107,12 +107,6 @@ static at_tensor *composed_lse(at_tape *t, at_tensor *S, const at_sdpa_plan *p)
     return lse ? at_detach(t, lse) : NULL;
 }
 
-static at_tensor *composed_tap(at_tape *t, at_tensor *x, const at_sdpa_plan *p)
-{
-    x = at_reshape(t, x, p->scores);
-    return x ? at_detach(t, x) : NULL;
-}
-
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p)
 {
@@ -128,7 +122,7 @@ at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V
     at_tensor *O = composed_join(t, at_matmul(t, groups, V), packed, p);
 
     if (a->weights) *a->weights = at_reshape(t, A, p->scores);
-    if (a->scores) *a->scores = composed_tap(t, X, p);
+    if (a->scores) *a->scores = at_detach(t, at_reshape(t, X, p->scores));
     if (a->probs) *a->probs = at_reshape(t, P, p->scores);
     if (a->lse) *a->lse = composed_lse(t, S, p);
     return at_ok(t) ? O : NULL;

@@ -18,8 +18,7 @@
  * WITH THE OPTIONS they read so:
  *
  *     scale, temperature       are in c, once on either side
- *     a learned scale          is a factor of c, another for each head; where a head is alone in its
- *                              group, both sides of 1, summed over the batches, are s_h ds_h
+ *     a learned scale s_h      is in c, too; without groups <Q,dQ>, over all batches, is s_h ds_h
  *     softcap                  1 is about dX, whose rows need not sum to 0: 3 is left out
  *     bias                     1 is about the scores without it: <Q,dQ> is not sum_ij dS_ij S_ij
  *     masks                    what is masked is in no sum, not even as 0 times something

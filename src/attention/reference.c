@@ -19,9 +19,9 @@
  * Subtracting m_i changes nothing (it cancels) but keeps exp() from overflowing.
  *
  * BACKWARD, the same steps upwards.  dX is the derivative of the loss by X, its upstream gradient
- * (cotangent); a derivative of one step is written with d/d.  dO is given, and dW, that of the
- * output `weights`, which is A itself, and dY, that of the output `probs`, which is P itself (0 if
- * nothing was computed from it).
+ * (cotangent); a derivative of one step is written with d/d.  Given are dO, dW, that of the output
+ * `weights`, which is A itself, and dY, that of the output `probs`, which is P itself (dW or dY is 0
+ * if nothing was computed from its output).
  *
  *     8   O_i is linear in both its factors, and A is read by dW too:
  *
@@ -61,12 +61,9 @@
  *
  *             dX_ij = dU_ij (1 - (U_ij/cap)^2)             (dX = dU without)
  *
- *     2   dR_ij = c s dX_ij, and s is in all X_ij of its head:
- *
- *             ds = sum_ij dX_ij c R_ij
- *
- *         in every batch (and of every head, where all have one s).  It is sum_i Q_i . dQ_i / s,
- *         too; but what divides by s has no derivative at s = 0, where this sum is as good as ever.
+ *     2   dR_ij = c s dX_ij
+ *         ds    = sum_ij dX_ij c R_ij      over all batches, and over all heads if s is one number.
+ *                 (It is sum_i Q_i . dQ_i / s, too, but that is 0/0 where s = 0.)
  *
  *     1   dQ_i = sum_j dR_ij K_j
  *         dK_j = sum_i dR_ij Q_i
