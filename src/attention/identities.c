@@ -41,8 +41,8 @@
  * TOLERANCE.  A sum of products, in whatever order, is off by a few eps times the sum of their
  * absolute values.  64 eps times a bound of that sum may the sides differ: not what is left after
  * terms have cancelled, but what there was to cancel.  |K| and |V| are the longest key and value,
- * |dW_i| and |dY_i| the largest of their rows, z is 1/(1-p), and c includes the learned
- * scale; sum_j A_ij is at most z, and sum_j |dS_ij| at most s_i = 2 z (|dO_i| |V| + |dW_i| + |dY_i|):
+ * |dW_i| and |dY_i| the largest of their rows, z is 1/(1-p), and the learned scale is in c;
+ * sum_j A_ij is at most z, sum_j |dS_ij| at most s_i = 2 z (|dO_i| |V| + |dW_i| + |dY_i|):
  *
  *     1   |c| sum_i s_i |Q_i| |K|         2   z sum_i |dO_i| |V|         3   |c| sum_i s_i |Q_i|
  *

@@ -19,9 +19,9 @@
  * Subtracting m_i changes nothing (it cancels) but keeps exp() from overflowing.
  *
  * BACKWARD, the same steps upwards.  dX is the derivative of the loss by X, its upstream gradient
- * (cotangent); a derivative of one step is written with d/d.  Given are dO, dW, that of the output
- * `weights`, which is A itself, and dY, that of the output `probs`, which is P itself (dW or dY is 0
- * if nothing was computed from its output).
+ * (cotangent); a derivative of one step is written with d/d.  Given are dO; dW, that of the output
+ * `weights`, which is A; and dY, that of the output `probs`, which is P (0 if nothing was computed
+ * from that output).
  *
  *     8   O_i is linear in both its factors, and A is read by dW too:
  *

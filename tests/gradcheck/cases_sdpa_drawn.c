@@ -86,7 +86,7 @@ static at_tensor *drawn_key_len(at_tape *t, const sdpa_problem *p)
 static at_tensor *drawn_output(at_tape *t, const sdpa_problem *p, at_tensor *O, at_tensor *weights,
                                at_tensor *probs)
 {
-    at_tensor *y[3];
+    at_tensor *y[3] = {O};
     int n = 0;
     if (!O) return NULL;
     if (sdpa_sees_O(p)) y[n++] = O;
