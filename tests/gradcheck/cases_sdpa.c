@@ -54,7 +54,7 @@ static at_tensor *case_sdpa(at_tape *t, at_tensor **in, void *ctx)
     at_sdpa_args a = c->a;
     at_tensor *Q = in[0], *K = c->same ? Q : in[1], *V = c->same ? Q : c->same_kv ? K : in[2];
     int B = Q->shape.ndim > 2 ? Q->shape.dim[0] : 1, inputs = c->same ? 1 : c->same_kv ? 2 : 3;
-    at_tensor *weights, *probs;
+    at_tensor *weights = NULL, *probs = NULL;
 
     if (c->bias) a.bias = in[inputs];
     if (c->scale) a.head_scale = in[inputs + c->bias];
