@@ -18,7 +18,7 @@ part() {
 part kernels 3305 3000 src/kernels
 part 'tensor + autograd' 4580 3900 src/tensor src/autograd
 part ops 4020 3600 src/ops
-part attention 3600 3500 src/attention
+part attention 3680 3500 src/attention
 part nn 2020 2020 src/nn
 part train 3510 3510 src/train
 part io 2220 2220 src/io

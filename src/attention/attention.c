@@ -63,11 +63,12 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
     r.slots = p->fused ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 
-    at_node *n = at_record_node(t, &sdpa_op, AT_IN(Q, K, V, a->bias, a->keep, a->key_len), r);
+    at_node *n =
+        at_record_node(t, &sdpa_op, AT_IN(Q, K, V, a->bias, a->keep, a->key_len, a->head_scale), r);
     if (!n) return NULL;
     sdpa_hand_out(n, a->weights, p->weights, false);
     sdpa_hand_out(n, a->scores, p->raw, true);
-    sdpa_hand_out(n, a->probs, p->probs, true);
+    sdpa_hand_out(n, a->probs, p->probs, false);
     sdpa_hand_out(n, a->lse, p->lse, true);
     return n->out[0];
 }
