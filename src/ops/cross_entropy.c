@@ -19,7 +19,8 @@
  * Label smoothing e takes q_ij = (1 - e) 1[j = c_i] + e / N for the truth (Szegedy et al. 2016):
  *
  *              loss_i = -sum_j q_ij log p_ij
- *                     = log sum_k exp(x_ik - m_i) - (1 - e) (x_i,c_i - m_i) - e/N sum_j (x_ij - m_i)
+ *                     = log sum_k exp(x_ik - m_i)  -  (1 - e) (x_i,c_i - m_i)
+ *                                                  -  e/N sum_j (x_ij - m_i)
  *              dx_ij  = (p_ij - q_ij) dloss / count
  *
  * Targets that are probabilities, q itself, are in losses.c.

@@ -14,10 +14,10 @@
  * topk finds the indices, and gather does the rest: moving x a little does not change which ones
  * are the largest, so the indices have no gradient, and the values have that of gather.
  *
- * The order is total: larger elements first, NaN before all others, of equals the one with the lower
- * index.  The K first so far are a heap whose root is the last of them; every further element that
- * comes before the root takes its place: N log K steps.  Taking the roots away, the last first,
- * leaves them sorted (Williams 1964). */
+ * The order is total: larger elements first, NaN before all others, and of equal ones that with the
+ * lower index.  The K first so far are a heap whose root is the last of them; every further element
+ * that comes before the root takes its place: at most N log K steps.  Then the roots are taken away
+ * one by one, the last element first, and leave the heap sorted (heapsort: Williams 1964). */
 #include "ops/op.h"
 
 #include "kernels/real.h"

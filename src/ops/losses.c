@@ -19,8 +19,8 @@
  *
  * but no exponent is above 0, and a small loss keeps its digits.  kl has two rows, for targets that
  * are probabilities and for such as are their logarithms; x is a log-probability in both.  cross is
- * the term of cross-entropy for a target of probabilities z among N classes, x = log_softmax(logits)
- * and label smoothing e.
+ * the term of cross-entropy for a target z that holds probabilities of N classes, with label
+ * smoothing e and x = log_softmax(logits).
  *
  * Nothing is saved.  Edge: where a target has probability 0, the terms of kl and cross are 0
  * whatever x is, -inf among them; so is the gradient of kl in z, which would be -inf. */
