@@ -56,6 +56,7 @@ static const at_op logsumexp_op = {.name = "logsumexp",
 
 static at_tensor *logsumexp_last(at_tape *t, at_tensor *x)
 {
+    AT_INPUT(t, "logsumexp", x, ATTIC_REAL); /* it may be a transposed one that could not be made */
     at_shape y = x->shape;
     y.dim[y.ndim - 1] = 1;
     return at_record_rows(t, &logsumexp_op, &logsumexp_rows, AT_IN(x), y, NULL, 0);

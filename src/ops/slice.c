@@ -93,10 +93,9 @@ at_tensor *at_slice_step(at_tape *t, at_tensor *x, int axis, int from, int step,
                "slice_step: step is %d and n is %d, but step != 0 and n >= 0 must hold", step, n);
     const int N = x->shape.dim[a], first = from < 0 ? from + N : from;
     const int64_t last = first + (int64_t)step * (n - 1);
-    AT_REQUIRE(
-        t, n == 0 || (first >= 0 && first < N && last >= 0 && last < N),
-        "slice_step: x is %s: %d elements from %d on by steps of %d leave axis %d of size %d",
-        at_text(x), n, from, step, axis, N);
+    AT_REQUIRE(t, n == 0 || (first >= 0 && first < N && last >= 0 && last < N),
+               "slice_step: x is %s: from = %d, step = %d, n = %d leaves axis %d of size %d",
+               at_text(x), from, step, n, axis, N);
     return slice_record(t, x, a, n ? first : 0, step, n);
 }
 

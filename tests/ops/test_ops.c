@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gradcheck/cases.h"
+#include "tensor/arena.h"
 #include "test.h"
 
 /* ------------------------------------------------------------------ what is declared ------------ */
@@ -132,6 +133,29 @@ START_TEST(every_case_runs_in_f32_too)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ out of memory -------------- */
+
+/* The n-th request for memory fails, for n = 1, 2, ... until a small case gets through.  (AddressSanitizer and valgrind watch
+ * what becomes of the rest.) */
+START_TEST(every_allocation_of_every_op_may_fail)
+{
+    const at_case *c;
+    for (int i = 0; (c = at_case_at(i)); i++) {
+        bool through = c->directions || c->drawn;
+        for (int n = 1; !through; n++) {
+            at_fail_allocation(n);
+            at_tape *t = at_open(ATTIC_F32, 1);
+            through = case_runs(t, c);
+            ck_assert_msg(through || at_error_kind_of(t) == ATTIC_MEMORY_ERROR, "%s %s: %s", c->op,
+                          at_case_text(c), at_error(t));
+            at_close(t);
+            ck_assert_int_lt(n, 1000);
+        }
+        at_fail_allocation(0);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ threads -------------------- */
 
 /* The ops whose kernels keep something in scratch memory, forward and backward: the sum of what comes
@@ -214,5 +238,6 @@ END_TEST
 
 SUITE(ops_ops, every_op_has_a_gradient_case, every_gradient_case_belongs_to_an_op,
       no_gradient_case_is_there_twice, every_case_runs_in_f32_too,
+      every_allocation_of_every_op_may_fail,
       a_thread_that_changes_the_count_harms_no_op_that_runs_beside_it,
       every_op_gets_by_on_64_KiB_of_stack)
