@@ -15,8 +15,8 @@
  * those places, and the chain rule adds them up:  da_i = sum over the places of i.  at_map_back
  * does that.  a and b may be one tensor: both shares are added to the one gradient.
  *
- * Nothing is saved.  Edges: division by 0 gives inf or NaN, as IEEE has it, in y and in da.  Where a
- * or b is NaN, so are their minimum and maximum, and both receive dy.
+ * Nothing is saved.  Edges: division by 0 gives inf or NaN, as IEEE has it, in y and in da.  Where
+ * a or b is NaN, so are their minimum and maximum, and both receive dy.
  */
 #include "ops/op.h"
 

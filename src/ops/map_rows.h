@@ -7,9 +7,9 @@
 #include "kernels/parallel.h"
 #include "ops/map.h"
 
-/* An op whose output has the rows of in[0], or one element for each row, or one in all.  The formula
- * sees a whole row of in[0], y and dy; in[1] and in[2] as a row that is the same for all of them,
- * [N], or as one element for each row. */
+/* An op whose output has the rows of in[0], or one element for each row, or one in all.  The
+ * formula sees a whole row of in[0], y and dy; in[1] and in[2] as a row that is the same for all of
+ * them, [N], or as one element for each row. */
 typedef struct {
     int saved; /* values of the real type that forward keeps of each row */
     int space; /* rows of working memory that backward needs */

@@ -84,8 +84,8 @@ static at_operand reduce_kept(const at_node *n, const REAL *data)
     return (at_operand){((const reduce_args *)n->args)->y, n->out[0]->dtype, data};
 }
 
-/* to = the sum of x, or what else the job says.  `beside`, unless it is NULL, is read by f: it has an
- * element for each of y's. */
+/* to = the sum of x, or what else the job says.  `beside`, unless it is NULL, is read by f: it has
+ * an element for each of y's. */
 static void reduce_to(const at_node *n, at_map_job job, const REAL *beside, REAL *to)
 {
     const at_tensor *x = n->in[0];
