@@ -57,8 +57,8 @@ struct at_node { /* one line on the tape: out... = op(in...; args) */
     unsigned *in_version; /* of each input when it was read */
     uint64_t *in_sum;     /* checksums of the inputs, with ATTIC_DEBUG */
     const at_name_scope *scope;
-    uint64_t made, reached; /* after how many marks; and the last gradient that it was given */
-    at_node *older, **link; /* in the tape's list of nodes reached; what points to it there */
+    uint64_t made, reached;   /* after how many marks; and the last gradient that it was given */
+    at_node *older, **link;   /* in the tape's list of nodes reached; what points to it there */
     at_profile_line *line[2]; /* of a profile: its op's, its scope's */
     size_t held[2];           /* step memory that its forward took, and its backward */
 };

@@ -19,8 +19,8 @@
 
 typedef struct {
     int64_t calls, ns;
-    double flops, taken; /* bytes */
-    size_t held;         /* bytes of it at the peak */
+    double flops, taken; /* bytes of step memory */
+    size_t held;         /* of those at the peak */
     bool printed;
 } profile_sum;
 
@@ -173,12 +173,13 @@ static void profile_print_sum(FILE *out, int width, const char *name, const char
                               const profile_sum *s, int64_t all)
 {
     double ns = (double)s->ns, calls = (double)s->calls;
-    fprintf(out, "%-*s %-9s %8lld %11.3f %7s %10s %8s %9s %9.2f\n", width, name, direction,
-            (long long)s->calls, ns * 1e-6, profile_text(all > 0, "%.1f %%", 100 * ns / (double)all),
-            profile_text(calls > 0, "%.2f", ns * 1e-3 / calls),
+    const bool of_a_call = *direction; /* a mean over different ops would mean nothing */
+    fprintf(out, "%-*s %-9s %8s %11.3f %7s %10s %8s %9s %9.3f\n", width, name, direction,
+            profile_text(calls > 0, "%.0f", calls), ns * 1e-6,
+            profile_text(all > 0, "%.1f %%", 100 * ns / (double)all),
+            profile_text(of_a_call, "%.2f", ns * 1e-3 / calls),
             profile_text(s->flops > 0 && ns > 0, "%.1f", s->flops / ns),
-            profile_text(calls > 0, "%.1f", s->taken / 1024 / calls),
-            (double)s->held / (1 << 20));
+            profile_text(of_a_call, "%.1f", s->taken / 1024 / calls), (double)s->held / (1 << 20));
 }
 
 /* The one of the longest time that has not been printed; NULL: all have. */
@@ -204,20 +205,20 @@ static const char *profile_name(const at_profile_line *l)
     return *text ? text : "(no scope)";
 }
 
-/* All lines, what is outside of ops, and the total, which is the result. */
-static profile_sum profile_table(const at_profile_state *p, at_profile_line *list, const char *what,
-                                 FILE *out)
+/* All lines, what is outside of ops, and the total. */
+static void profile_table(const at_profile_state *p, at_profile_line *list, const char *what,
+                          FILE *out)
 {
     static const char outside_name[] = "outside of ops";
-    profile_sum outside = {.ns = p->outside}, total = outside;
+    profile_sum outside = {.ns = p->outside, .held = p->peak}, total = outside;
     int d, width = sizeof outside_name - 1;
     for (at_profile_line *l = list; l; l = l->next) {
         int n = (int)strlen(profile_name(l));
         if (n > width) width = n;
         for (d = 0; d < 2; d++) {
             profile_sum *s = &l->of[d];
-            total.calls += s->calls, total.ns += s->ns;
-            total.flops += s->flops, total.taken += s->taken, total.held += s->held;
+            total.calls += s->calls, total.ns += s->ns, total.flops += s->flops;
+            outside.held -= s->held;
             s->printed = false;
         }
     }
@@ -230,10 +231,9 @@ static profile_sum profile_table(const at_profile_state *p, at_profile_line *lis
     }
     profile_print_sum(out, width, outside_name, "", &outside, total.ns);
     profile_print_sum(out, width, "total", "", &total, total.ns);
-    return total;
 }
 
-static void profile_print_memory(const at_tape *t, double ops, FILE *out)
+static void profile_print_memory(const at_tape *t, FILE *out)
 {
     double data = 0, grads = 0, states = 0, permanent = (double)t->permanent.in_use;
     for (int i = 0; i < t->n_params; i++) {
@@ -248,14 +248,13 @@ static void profile_print_memory(const at_tape *t, double ops, FILE *out)
     } of[] = {{"parameters", data},
               {"gradients of parameters", grads},
               {"states of parameters (optimizer)", states},
-              {"other memory until at_close", permanent - data - grads - states},
+              {"all else until at_close", permanent - data - grads - states},
               {"scratch memory of ops", scratch},
-              {"steps at their peak: ops", ops},
-              {"steps at their peak: data and all else", peak - ops},
+              {"steps at their peak", peak},
               {"total", permanent + scratch + peak}};
-    fprintf(out, "\n%-39s %12s\n", "memory", "MiB");
+    fprintf(out, "\n%-32s %9s\n", "memory", "MiB");
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
-        fprintf(out, "%-39s %12.3f\n", of[i].what, of[i].bytes / (1 << 20));
+        fprintf(out, "%-32s %9.3f\n", of[i].what, of[i].bytes / (1 << 20));
 }
 
 void at_profile_print(at_tape *t, FILE *out)
@@ -271,9 +270,9 @@ void at_profile_print(at_tape *t, FILE *out)
     at_profile_rewind(t);
     fprintf(out, "profile of a tape (%s, seed %llu)\n", at_dtype_text(t->real),
             (unsigned long long)t->seed);
-    double held = (double)profile_table(p, p->ops, "op", out).held;
+    profile_table(p, p->ops, "op", out);
     if (p->scopes->next || *p->scopes->name) profile_table(p, p->scopes, "scope", out);
-    profile_print_memory(t, held, out);
+    profile_print_memory(t, out);
     at_point_end(locale);
 }
 
