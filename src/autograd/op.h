@@ -124,8 +124,8 @@ AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
  * in at_for(..., n->slots, ...), 0 outside of it. */
 AT_API void *at_scratch(const at_node *n, int slot);
 
-/* For a profile: the kernel that runs does so many multiplications and additions.  Is it worth while
- * to find out how many? */
+/* For a profile (profile.h): the kernel that runs does so many multiplications and additions more.
+ * at_is_profiled: is the tape profiled, so that counting them is of use? */
 AT_API void at_count_flops(const at_node *n, double flops);
 AT_API bool at_is_profiled(const at_tape *t);
 

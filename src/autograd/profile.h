@@ -28,8 +28,8 @@ AT_API void at_profile_reset(at_tape *t);
  *     memory   what the tape holds: parameters, their gradients and states; scratch memory; steps
  *
  *     calls      how often the op ran; backward: how often a gradient passed through it
- *     time ms    milliseconds.  A forward includes making its outputs.  "outside of ops" is the time
- *                between two ops: the optimizer, data, files, the program itself.  So all times add
+ *     time ms    milliseconds; a forward includes making its outputs.  "outside of ops" is the time
+ *                between two ops: the optimizer, data, files, the program itself.  So the times add
  *                up to that from the beginning of the first op to the end of the last.
  *     share      of that time
  *     us/call    microseconds of a call
