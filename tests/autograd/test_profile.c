@@ -207,6 +207,12 @@ START_TEST(products_are_counted_where_they_are_made)
     ck_assert(L && line_of(t, "linear_attention_causal", "forward").gflops == 8.8);
     at_exp(t, x);
     ck_assert(isnan(line_of(t, "exp", "forward").gflops));
+
+    at_profile_reset(t);
+    at_tensor *U = at_variable(t, at_shape_of(20, 10), NULL);
+    at_tensor *Y = at_affine(t, at_affine(t, x, W, NULL), U, NULL);
+    at_backward_from(t, Y, Y); /* one after the other: 16 and 16 */
+    ck_assert(line_of(t, "affine", "backward").gflops == 16);
     at_close(t);
 }
 END_TEST
