@@ -11,15 +11,33 @@
 AT_KERNEL(sdpa_forward);
 AT_KERNEL(sdpa_backward);
 
+/* Each row and key that it may attend take so many multiply-adds in the products. */
+static void sdpa_count(const at_node *n, double products)
+{
+    const at_sdpa_plan *p = n->args;
+    double pairs = 0;
+    for (int b = 0; at_is_profiled(n->tape) && b < p->B; b++)
+        for (int i = 0; i < p->T; i++) {
+            at_sdpa_range keys = at_sdpa_range_of(p, n->in[AT_SDPA_KEY_LEN], b, i);
+            pairs += keys.hi - keys.lo;
+        }
+    at_count_flops(n, 2 * pairs * p->H * products);
+}
+
+/* X = Q K^T, O = A V */
 void AT_REAL(sdpa_forward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
+    sdpa_count(n, (double)p->D + p->Dv);
     p->fused ? AT_REAL(sdpa_fused_forward)(n) : AT_REAL(sdpa_plain_forward)(n);
 }
 
+/* X again, dA = dO V^T; dQ, dK, dV */
 void AT_REAL(sdpa_backward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
+    const bool dQ = n->in[0]->wants_grad, dK = n->in[1]->wants_grad, dV = n->in[2]->wants_grad;
+    sdpa_count(n, (double)(1 + dQ + dK) * p->D + (double)(1 + dV) * p->Dv);
     void (*path)(at_node *) =
         p->fused ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
     p->checked ? AT_REAL(sdpa_checked)(n, path) : path(n);
