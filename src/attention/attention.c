@@ -18,7 +18,7 @@ static void sdpa_count(const at_node *n, double products)
     double pairs = 0;
     for (int b = 0; at_is_profiled(n->tape) && b < p->B; b++)
         for (int i = 0; i < p->T; i++) {
-            at_sdpa_range keys = at_sdpa_range_of(p, n->in[AT_SDPA_KEY_LEN], b, i);
+            at_sdpa_range keys = at_sdpa_range_of(p, n->in[AT_SDPA_LEN], b, i);
             pairs += keys.hi - keys.lo;
         }
     at_count_flops(n, 2 * pairs * p->H * products);
