@@ -8,9 +8,11 @@
 /* How often the weights that make keys and values have been written. */
 static unsigned times_written(const at_attention *a)
 {
-    const at_tensor *w[] = {a->k.W, a->k.b, a->v.W, a->v.b, a->k_norm.g};
+    const at_tensor *w[] = {a->k.W,          a->k.lora_A, a->k.lora_B, a->k.lora_alpha,
+                            a->k.b,          a->v.W,      a->v.lora_A, a->v.lora_B,
+                            a->v.lora_alpha, a->v.b,      a->k_norm.g};
     unsigned n = 0;
-    for (int i = 0; i < 5; i++) n += w[i] ? w[i]->version : 0;
+    for (size_t i = 0; i < sizeof w / sizeof *w; i++) n += w[i] ? w[i]->version : 0;
     return n;
 }
 
