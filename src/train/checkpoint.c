@@ -113,7 +113,10 @@ static bool list_parts(at_tape *t, const char *op, file_contents *f, at_part_arg
         f->x[f->n] = x;
         f->names[f->n++] = name_in_file(t, args.rename, x->name);
     }
-    AT_REQUIRE(t, f->n > 0 || !args.only, "%s: no parameter is named like \"%s\"", op, args.only);
+    AT_REQUIRE(t, f->n > 0 || args.except || !args.only, "%s: no parameter is named like \"%s\"",
+               op, args.only);
+    AT_REQUIRE(t, f->n > 0 || !args.except, "%s: no parameter is named like \"%s\", but for \"%s\"",
+               op, args.only ? args.only : "*", args.except);
     AT_REQUIRE(t, f->n > 0, "%s: the tape has no parameters", op);
     return true;
 }
