@@ -40,6 +40,7 @@
 #include "nn/ffn.h"
 #include "nn/linear.h"
 #include "nn/model.h"
+#include "nn/lora.h"
 #include "nn/norm.h"
 #include "nn/optim.h"
 #include "nn/sample.h"

@@ -67,7 +67,7 @@ bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)
     }
     AT_REQUIRE(t, y->wants_grad,
                "backward: %s does not depend on any tensor that wants a gradient (a constant, a "
-               "detached copy, or recorded under at_no_grad)",
+               "detached copy, a frozen parameter, or recorded under at_no_grad)",
                at_text(y));
 
     for (at_node *n = t->swept ? y->node : NULL; n; n = n->prev) /* start afresh */

@@ -99,6 +99,14 @@ AT_API at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_rec
 AT_API at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape,
                             const void *args, size_t args_size);
 
+/* at_name for what an op made: `name` is kept as it is, so it must live as long as y.  Returns y,
+ * which may be NULL. */
+static inline at_tensor *at_label(at_tensor *y, const char *name)
+{
+    if (y && y->node) y->name = name;
+    return y;
+}
+
 /* The buffer of d(loss)/d(in[i]) to add into, zeroed at first touch; NULL if nobody wants it. */
 AT_API void *at_grad(at_node *n, int i);
 
@@ -180,6 +188,17 @@ bool at_name_matches(const char *patterns, const char *name);
 /* Does the pattern that ends at `end` match?  If it has one *, what that stands for is the part
  * *from .. *to-1 of the name. */
 bool at_pattern_matches(const char *p, const char *end, const char *name, int *from, int *to);
+
+/* Is a tensor of this name meant?  And does every single pattern match a parameter?  If not, the
+ * sticky error names the first that does not. */
+bool at_names_mean(at_names which, const char *name);
+bool at_names_are_known(at_tape *t, const char *op, at_names which);
+/* Freezes n parameters, or lets them learn again; NULL is left out.  False after a sticky error, as
+ * for at_freeze, and then none has changed. */
+bool at_set_frozen(at_tape *t, const char *op, at_tensor *const *x, int n, bool frozen);
+/* A new parameter named like W, with `name` in place of what follows the last dot. */
+at_tensor *at_param_beside(at_tape *t, const at_tensor *W, const char *name, at_shape shape,
+                           at_init init);
 
 /* Walks the tape: the first node, then n->next. */
 AT_API at_node *at_first_node(const at_tape *t);

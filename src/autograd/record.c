@@ -149,6 +149,23 @@ at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, 
     return n ? n->out[0] : NULL;
 }
 
+/* Is `full` the name of x, behind the scopes in which its op was recorded? */
+static bool is_named(const at_tensor *x, const char *full)
+{
+    const at_name_scope *scope = x->node->scope;
+    size_t prefix = scope ? strlen(scope->prefix) : 0;
+    return x->name && (!scope || strncmp(full, scope->prefix, prefix) == 0) &&
+           strcmp(full + prefix, x->name) == 0;
+}
+
+at_tensor *at_find(const at_tape *t, const char *name)
+{
+    for (const at_node *n = t && name ? t->last : NULL; n; n = n->prev)
+        for (int i = n->n_out - 1; i >= 0; i--)
+            if (is_named(n->out[i], name)) return n->out[i];
+    return at_find_param(t, name);
+}
+
 /* (Inputs are leaves, or outputs of nodes that come first.) */
 bool at_replay(at_tape *t)
 {
