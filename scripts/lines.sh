@@ -19,7 +19,7 @@ part kernels 3305 3000 src/kernels
 part 'tensor + autograd' 4840 3900 src/tensor src/autograd
 part ops 4020 3600 src/ops
 part attention 3600 3500 src/attention
-part nn 2351 2351 src/nn
+part nn 2354 2354 src/nn
 part train 3530 3530 src/train
 part io 2220 2220 src/io
 part plot 2595 2360 src/plot
