@@ -24,6 +24,7 @@
 #include "tensor/tensor.h"
 
 #include "autograd/gradcheck.h"
+#include "autograd/profile.h"
 #include "autograd/tape.h"
 
 #include "ops/ops.h"

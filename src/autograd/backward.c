@@ -14,10 +14,12 @@ static bool has_upstream(const at_node *n);
 
 static bool sweep(at_tape *t, at_node *from)
 {
+    if (t->profiled) at_profile_begin(t);
     for (at_node *n = from; n; n = n->prev) {
         if (!n->wants_grad || !has_upstream(n)) continue;
         if (!inputs_unchanged(t, n)) return false;
         n->op->backward[at_real_index(t)](n);
+        if (t->profiled) at_profile_end(n, AT_BACKWARD);
         if (t->kind != ATTIC_OK || (t->anomaly && !at_backward_is_sane(n))) return false;
         if (t->reuse) at_reuse(t, n, n == from);
     }

@@ -32,6 +32,7 @@ typedef struct at_op {
     bool makes_infinity;               /* an infinite output is no anomaly, e.g. a fill with -inf */
 } at_op;
 
+typedef struct at_profile_line at_profile_line; /* profile.c */
 typedef struct at_name_scope at_name_scope;
 struct at_name_scope {
     const char *name, *prefix; /* "inner"; "outer.inner." */
@@ -56,8 +57,10 @@ struct at_node { /* one line on the tape: out... = op(in...; args) */
     unsigned *in_version; /* of each input when it was read */
     uint64_t *in_sum;     /* checksums of the inputs, with ATTIC_DEBUG */
     const at_name_scope *scope;
-    uint64_t made, reached; /* after how many marks; and the last gradient that it was given */
-    at_node *older, **link; /* in the tape's list of nodes reached; what points to it there */
+    uint64_t made, reached;   /* after how many marks; and the last gradient that it was given */
+    at_node *older, **link;   /* in the tape's list of nodes reached; what points to it there */
+    at_profile_line *line[2]; /* of a profile: its op's, its scope's */
+    size_t held[2];           /* step memory that its forward took, and its backward */
 };
 
 typedef struct {
@@ -128,6 +131,11 @@ AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
  * in at_for(..., n->slots, ...), 0 outside of it. */
 AT_API void *at_scratch(const at_node *n, int slot);
+
+/* For a profile (profile.h): the kernel that runs does so many multiplications and additions more.
+ * at_is_profiled: is the tape profiled, so that counting them is of use? */
+AT_API void at_count_flops(const at_node *n, double flops);
+AT_API bool at_is_profiled(const at_tape *t);
 
 /* A new tensor in step memory with uninitialised data; step memory for anything else; and the same
  * in the memory that parameters lie in, until at_close.  NULL after a sticky error. */

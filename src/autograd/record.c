@@ -121,6 +121,7 @@ static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_
 static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
 {
     if (!at_ok(t) || !can_be_recorded(t, op, in, r) || !prepare_scratch(t, op, r)) return NULL;
+    if (t->profiled) at_profile_begin(t);
     at_node *n = new_node(t, op, in, r);
     if (!n) return NULL;
 
@@ -131,7 +132,8 @@ static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
     else
         t->first = n;
     t->last = n;
-    return run_forward(n) ? n : NULL;
+    if (!run_forward(n) || (t->profiled && !at_profile_end(n, AT_FORWARD))) return NULL;
+    return n;
 }
 
 at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
@@ -174,7 +176,8 @@ bool at_replay(at_tape *t)
                 t, n->out[i]->data,
                 "replay: the output of %s %s was reused by a backward (at_reuse_memory is on)",
                 n->op->name, at_shape_text(n->out[i]->shape));
-        if (!run_forward(n)) return false;
+        if (t->profiled) at_profile_begin(t);
+        if (!run_forward(n) || (t->profiled && !at_profile_end(n, AT_FORWARD))) return false;
     }
     return true;
 }
