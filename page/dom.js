@@ -18,8 +18,8 @@ export const escapeHtml = (text) =>
         (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c],
     )
 
-/* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  A product with a dot, a sum
- * and its first factor, and (a - b) stay on one line. */
+/* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  A product with a dot, a
+ * sum and its first factor, and (a - b) stay on one line. */
 export function formulaHtml(text) {
     return escapeHtml(text)
         .replace(/\bsum_/g, '\u03a3_')
