@@ -79,7 +79,7 @@ static double seconds(void)
 /* Shared by the processes. */
 static struct tally {
     atomic_int next, passed, failed;
-} *tally;
+} * tally;
 
 static void run_suites(void)
 {
