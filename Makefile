@@ -320,12 +320,10 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
 
-check-readme: $(static) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
+check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
-	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/files.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/runs.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/training.md '$(CC)' $(static) $(if $(WRITE),write)
+	@set -e; for page in attention cookbook files runs training; do \
+	    sh scripts/check-readme.sh docs/$$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # Every call of these by the library comes by tests/crash/faults.c.
 faulty := fwrite fflush fclose fsync rename ftruncate
