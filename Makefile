@@ -269,12 +269,12 @@ valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 
 # A fuzzer tries inputs that reach code which no input before has reached.
 fuzzer := $(B)/tests/fuzz/files
-fuzz: ## any bytes as .npy, safetensors, .npz and deflated data: read or refused? SECONDS=30 each; needs clang
+fuzz: ## any bytes as .npy, safetensors, .npz, deflated data and vocabularies: read or refused? SECONDS=30 each; needs clang
 	$(call tool,clang,clang)
 	$(sub) CC=clang MODE=fuzz fuzz-run
 fuzz-run: $(fuzzer)
 	@sh scripts/fuzz.sh $(fuzzer) $(or $(SECONDS),30) $(JOBS)
-$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/kernels/% src/tensor/% src/autograd/% src/io/%,$(library_c)))
+$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
 $(B)/tests/fuzz/files.o: extra = -Itests
 
