@@ -3,7 +3,7 @@
 #   make                         the library and the examples, for this machine
 #   make demo                    train a small transformer on this repository's own text
 #   make deps test               install Check, run the test suite
-#   make install prefix=/usr     attic.h and two more, libattic.a, libattic.so, attic.pc
+#   make install prefix=/usr     attic.h and two more, libattic.a, libattic.so, for pkg-config and CMake
 #
 #   CC=clang  CFLAGS=-g          the compiler, and flags added to those that are needed
 #   ARCH=native                  or any -march name (x86-64, x86-64-v3, armv8-a); empty: the compiler's own
@@ -269,12 +269,12 @@ valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 
 # A fuzzer tries inputs that reach code which no input before has reached.
 fuzzer := $(B)/tests/fuzz/files
-fuzz: ## any bytes as .npy, safetensors, .npz and deflated data: read or refused? SECONDS=30 each; needs clang
+fuzz: ## any bytes as .npy, safetensors, .npz, deflated data and vocabularies: read or refused? SECONDS=30 each; needs clang
 	$(call tool,clang,clang)
 	$(sub) CC=clang MODE=fuzz fuzz-run
 fuzz-run: $(fuzzer)
 	@sh scripts/fuzz.sh $(fuzzer) $(or $(SECONDS),30) $(JOBS)
-$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/kernels/% src/tensor/% src/autograd/% src/io/%,$(library_c)))
+$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
 $(B)/tests/fuzz/files.o: extra = -Itests
 
@@ -320,12 +320,10 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
 
-check-readme: $(static) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
+check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
-	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/files.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/runs.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/training.md '$(CC)' $(static) $(if $(WRITE),write)
+	@set -e; for page in attention cookbook files runs training; do \
+	    sh scripts/check-readme.sh docs/$$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # Every call of these by the library comes by tests/crash/faults.c.
 faulty := fwrite fflush fclose fsync rename ftruncate
@@ -563,12 +561,14 @@ build/page/node_modules: page/package.json
 faces := src/attic.h src/attic_op.h src/attic_plot.h
 public_h = $(sort $(filter src/%.h,$(shell $(CC) -MM -Isrc $(faces))))
 into := $(DESTDIR)$(includedir)
-# In attic.pc all paths follow from where that file lies, so that the folder may be moved.
-from_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
-pc_prefix = $(if $(filter $(prefix)/%,$(libdir)),$${pcfiledir}$(subst $(empty) $(empty),,$(patsubst \
-    %,/..,$(subst /, ,$(patsubst $(prefix)/%,%,$(libdir)) pkgconfig))),$(prefix))
+# In attic.pc and attic-config.cmake all paths follow from where that file lies, so that the folder may be
+# moved.  $(call up,FOLDER,NAME): the prefix, as seen from the folder of this name in libdir.
+from_prefix = $(patsubst $(prefix)/%,$${$(2)prefix}/%,$(1))
+up = $(if $(filter $(prefix)/%,$(libdir)),$${$(1)}$(subst $(empty) $(empty),,$(patsubst \
+    %,/..,$(subst /, ,$(patsubst $(prefix)/%,%,$(libdir))/$(2)))),$(prefix))
+cmake_dir = $(libdir)/cmake/attic
 
-install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
+install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc, attic-config.cmake
 	@for h in $(public_h); do \
 	    case " $(faces) " in *" $$h "*) to=$${h#src/} ;; *) to=attic/$${h#src/} ;; esac; \
 	    $(INSTALL) -d $(into)/$$(dirname $$to) && \
@@ -579,14 +579,19 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
 	$(INSTALL) -m 755 $(shared) $(DESTDIR)$(libdir)/$(sofile)
 	ln -sf $(sofile) $(DESTDIR)$(libdir)/$(soname)
 	ln -sf $(soname) $(DESTDIR)$(libdir)/$(solink)
-	sed -e 's|@prefix@|$(pc_prefix)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|' \
+	sed -e 's|@prefix@|$(call up,pcfiledir,pkgconfig)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|' \
 	    -e 's|@includedir@|$(call from_prefix,$(includedir))|' attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
+	$(INSTALL) -d $(DESTDIR)$(cmake_dir)
+	for f in attic-config.cmake attic-config-version.cmake; do \
+	    sed -e 's|@prefix@|$(call up,CMAKE_CURRENT_LIST_DIR,cmake/attic)|; s|@libdir@|$(call from_prefix,$(libdir),attic_)|' \
+	    -e 's|@includedir@|$(call from_prefix,$(includedir),attic_)|; s|@version@|$(VERSION)|; s|@abi@|$(ABI)|' \
+	    -e 's|@sofile@|$(sofile)|; s|@soname@|$(soname)|' $$f.in >$(DESTDIR)$(cmake_dir)/$$f || exit 1; done
 	@echo "This is a build for $(if $(ARCH),$(if $(filter native,$(ARCH)),this processor,ARCH=$(ARCH)),any processor): \
 	on one that lacks what it uses, at_open reports an error."
 	@echo "For others: make install ARCH=x86-64-v3 (a -march name), or ARCH= for any processor, at a lower speed."
 
 uninstall: ## remove what install installed
-	rm -rf $(addprefix $(into)/,$(notdir $(faces))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc \
+	rm -rf $(addprefix $(into)/,$(notdir $(faces))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc $(DESTDIR)$(cmake_dir) \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
 
 single: ## build/single/attic.h and attic.c, the library in two files: cc -O3 main.c attic.c -lm -pthread
