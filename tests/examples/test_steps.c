@@ -145,7 +145,8 @@ static void compare_with_sdpa(const steps *a, uint64_t seed, at_sdpa_path path)
 
 START_TEST(steps_agree_with_every_path_of_sdpa)
 {
-    for (int seed = 0; seed < 384; seed++) {
+    for (int k = 0; k < 384; k++) {
+        const int seed = k ^ 32; /* with dW first: without it, some mistakes cannot be told apart */
         steps *a = some_problem(seed);
         if (a->p.dropout > 0) use_factors_of_sdpa(a, (uint64_t)seed);
         steps_forward(a, STEPS_R);
