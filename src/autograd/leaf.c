@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/half.h"
+
 bool at_give_data(at_tensor *x, at_arena *a)
 {
     AT_REQUIRE(x->tape, at_shape_valid(x->shape),
@@ -100,6 +102,30 @@ at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values)
     for (ptrdiff_t n = x ? at_count(shape) : 0, i = 0; i < n; i++)
         ((unsigned char *)x->data)[i] = values && values[i];
     return x;
+}
+
+at_tensor *at_cast(at_tape *t, at_tensor *x, at_dtype dtype)
+{
+    if (!at_check_any(t, "cast", "x", x)) return NULL;
+    if (dtype == ATTIC_REAL) dtype = t->real;
+    AT_REQUIRE(t, at_is_real(x->dtype), "cast: x is %s %s, but must be f16, bf16 or %s",
+               at_dtype_text(x->dtype), at_text(x), at_dtype_text(t->real));
+    AT_REQUIRE(t, at_is_half(dtype) || dtype == t->real,
+               "cast: x can become f16, bf16 or %s, the real type of this tape, but not %s",
+               at_dtype_text(t->real), at_dtype_text(dtype));
+    at_tensor *y = at_tensor_new(t, dtype, x->shape);
+    const ptrdiff_t n = y ? at_count(x->shape) : 0;
+    if (!y) return NULL;
+    y->name = x->name;
+    if (x->dtype == dtype && n)
+        memcpy(y->data, x->data, at_bytes(x));
+    else if (dtype == t->real)
+        AT_OF_REAL(dtype, widen)(n, x->dtype == ATTIC_BF16, x->data, y->data);
+    else if (x->dtype == t->real)
+        AT_OF_REAL(t->real, narrow)(n, dtype == ATTIC_BF16, x->data, y->data);
+    else
+        for (ptrdiff_t i = 0; i < n; i++) at_store(dtype, y->data, i, at_element(x, i));
+    return y;
 }
 
 at_tensor *at_detach(at_tape *t, at_tensor *x)

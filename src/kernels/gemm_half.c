@@ -1,0 +1,96 @@
+/* gemm_half.c -- a matrix product whose B is stored in 16 bits; see half.h.
+ *
+ *                 N  HALF_COLUMNS              a block of B is widened into the workspace, then
+ *              +-----+-----+--                 multiplied with the rows of A of this task:
+ *        K     |     |     |
+ *   HALF_DEPTH +-----+-----+--                    C += A[rows, depth] B[depth, columns]
+ *              |     |#####|
+ *              +-----+-----+--                 one block after the other along k
+ *
+ * Each element of B is widened once for HALF_ROWS rows of A, and read from the cache from then on:
+ * for few rows, where the time is that of reading B from memory, half as many bytes come from
+ * there. */
+#include "kernels/half.h"
+
+#include "kernels/parallel.h"
+#include "kernels/real.h"
+
+enum { HALF_ROWS = 256, HALF_COLUMNS = 128, HALF_DEPTH = 256 };
+
+typedef struct {
+    int batch, M, N, K;
+    const REAL *A;
+    const uint16_t *B;
+    REAL beta, *C;
+    at_strides a, b, c;
+    at_workspace workspace;
+    bool bf16, sum; /* sum: the products of the batch are summed into one C */
+    int down, across;
+} half_job;
+
+static int half_least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Widens B [depth,n] and returns how it lies then: rows stay rows, columns columns. */
+static at_strides half_block(const half_job *g, int depth, int n, const uint16_t *B, REAL *block)
+{
+    const bool rows = g->b.col == 1;
+    const ptrdiff_t step = rows ? g->b.row : g->b.col;
+    const int lines = rows ? depth : n, length = rows ? n : depth;
+    for (ptrdiff_t i = 0; i < lines; i++) widen(length, g->bf16, B + i * step, block + i * length);
+    return rows ? (at_strides){n, 1, 0} : (at_strides){1, depth, 0};
+}
+
+/* C [m,n] from row i and column j on, in products first .. last of the batch. */
+static void half_part(const half_job *g, int slot, int first, int last, int i, int j)
+{
+    const int m = half_least(g->M - i, HALF_ROWS), n = half_least(g->N - j, HALF_COLUMNS);
+    const size_t bytes = HALF_COLUMNS * HALF_DEPTH * sizeof(REAL);
+    char *space = (char *)g->workspace.p + (size_t)slot * g->workspace.size;
+    const at_workspace inner = {space + bytes, g->workspace.size - bytes, 1};
+    REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col, beta = g->beta;
+    for (int product = first; product <= last; product++)
+        for (int k = 0, depth; k == 0 || k < g->K; k += HALF_DEPTH, beta = 1) {
+            const REAL *A = g->A + product * g->a.batch + i * g->a.row + k * g->a.col;
+            const uint16_t *B = g->B + product * g->b.batch + k * g->b.row + j * g->b.col;
+            depth = half_least(g->K - k, HALF_DEPTH);
+            const at_strides b = half_block(g, depth, n, B, (REAL *)space);
+            gemm(1, m, n, depth, 1, A, g->a, (REAL *)space, b, beta, C, g->c, inner);
+        }
+}
+
+static void half_parts(void *job, ptrdiff_t part, ptrdiff_t to, int slot)
+{
+    const half_job *g = job;
+    for (; part < to; part++) {
+        const int j = (int)(part % g->across) * HALF_COLUMNS;
+        const int i = (int)(part / g->across % g->down) * HALF_ROWS;
+        const int first = (int)(part / g->across / g->down);
+        half_part(g, slot, first, g->sum ? g->batch - 1 : first, i, j);
+    }
+}
+
+void gemm_half(int batch, int M, int N, int K, const REAL *A, at_strides a, bool bf16,
+               const uint16_t *B, at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
+{
+    half_job g = {batch, M, N, K, A, B, beta, C, a, b, c, w, bf16, .sum = c.batch == 0};
+    if (M < 1 || N < 1 || (batch < 1 && !g.sum)) return;
+    if (batch < 1) g.batch = 1, g.K = 0; /* a sum of no products */
+    g.down = (M - 1) / HALF_ROWS + 1;
+    g.across = (N - 1) / HALF_COLUMNS + 1;
+    const double each = (half_least(M, HALF_ROWS) / 8.0 + 1) * half_least(N, HALF_COLUMNS) * g.K;
+    at_for((ptrdiff_t)g.down * g.across * (g.sum ? 1 : batch), (ptrdiff_t)fmin(each, 1e9), w.slots,
+           half_parts, &g);
+}
+
+#ifdef AT_ONCE
+
+size_t at_gemm_half_workspace(size_t real)
+{
+    return HALF_COLUMNS * HALF_DEPTH * real +
+           at_gemm_workspace(HALF_ROWS, HALF_COLUMNS, HALF_DEPTH, HALF_COLUMNS, real);
+}
+
+#endif
