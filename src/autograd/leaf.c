@@ -44,16 +44,16 @@ at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape)
 /* NaN and infinity are values, but no widths.  What becomes infinite in f32 is neither. */
 static bool can_be_filled(at_tape *t, const char *op, const at_tensor *x, at_init init)
 {
-    const char *real = at_dtype_text(t->real);
+    const char *real = at_dtype_text(x->dtype);
     if (init.kind == ATTIC_INIT_VALUES) {
         AT_REQUIRE(t, init.values, "%s: the values of %s are NULL", op, at_text(x));
         ptrdiff_t n = at_count(x->shape), i = 0;
-        while (i < n && at_can_hold(t->real, init.values[i])) i++;
+        while (i < n && at_can_hold(x->dtype, init.values[i])) i++;
         AT_REQUIRE(t, i == n, "%s: value %td is %g, which %s cannot hold", op, i, init.values[i],
                    real);
         return true;
     }
-    AT_REQUIRE(t, init.kind != ATTIC_INIT_CONSTANT || at_can_hold(t->real, init.scale),
+    AT_REQUIRE(t, init.kind != ATTIC_INIT_CONSTANT || at_can_hold(x->dtype, init.scale),
                "%s: %s cannot hold %g", op, real, init.scale);
     AT_REQUIRE(t, init.kind == ATTIC_INIT_CONSTANT || init.scale >= 0,
                "%s: what is drawn has the width %g, but must be >= 0", op, init.scale);
@@ -254,17 +254,29 @@ at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
     const char *full = at_join(t, at_prefix(t), name, "");
     if (!full) return NULL;
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
-    at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
+    const bool stored = shape.ndim >= 2 && at_is_half(t->stored);
+    at_tensor *x = at_tensor_in(t, &t->permanent, stored ? t->stored : ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "param", x, init)) return NULL;
-    if (!(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
+    if (!stored && !(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
     at_tensor **params = at_grow(t, t->params, t->n_params, &t->max_params, sizeof *params);
     if (!params) return NULL;
     t->params = params;
     if (!at_set_named(t, &t->params, full, x)) return NULL;
     at_init_fill(x, init, at_draw(t));
     x->name = full;
-    x->wants_grad = true;
+    x->wants_grad = !stored;
     return t->params[t->n_params++] = x;
+}
+
+at_dtype at_store_params(at_tape *t, at_dtype dtype)
+{
+    const at_dtype before = t ? t->stored : ATTIC_REAL;
+    if (dtype != ATTIC_REAL && dtype != at_real(t) && !at_is_half(dtype))
+        at_fail(t, ATTIC_USER_ERROR, "store_params: dtype is %s, but must be f16, bf16 or %s",
+                at_dtype_text(dtype), at_dtype_text(at_real(t)));
+    else if (t)
+        t->stored = dtype;
+    return before;
 }
 
 int at_param_count(const at_tape *t)

@@ -95,6 +95,15 @@ AT_API double at_item(const at_tensor *x); /* of a tensor with exactly one eleme
 /* Say so after writing x->data directly: recorded uses of the old values can't be run backward. */
 AT_API void at_written(at_tensor *x);
 
+/* Parameters of two dims or more that are made from now on are stored as ATTIC_F16 or ATTIC_BF16, as
+ * for at_cast: the weights of a model that is only read, in half of the memory of f32.  They want no
+ * gradient, take no memory for one, and optimizers leave them out.  ATTIC_REAL: as real numbers
+ * again.  Returns the setting before.
+ *
+ *     at_store_params(t, ATTIC_BF16);
+ *     at_model *m = at_model_open(t, "best.safetensors"); */
+AT_API at_dtype at_store_params(at_tape *t, at_dtype dtype);
+
 AT_API int at_param_count(const at_tape *t);
 AT_API at_tensor *at_param_at(const at_tape *t, int i);              /* in the order of creation */
 AT_API at_tensor *at_find_param(const at_tape *t, const char *name); /* NULL if there is none */
