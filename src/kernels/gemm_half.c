@@ -33,6 +33,12 @@ static int half_least(int a, int b)
     return a < b ? a : b;
 }
 
+/* Of a block, in whole cache lines. */
+static size_t half_bytes(int columns, int depth, size_t real)
+{
+    return ((size_t)columns * (size_t)depth * real + 63) / 64 * 64;
+}
+
 /* Widens B [depth,n] and returns how it lies then: rows stay rows, columns columns. */
 static at_strides half_block(const half_job *g, int depth, int n, const uint16_t *B, REAL *block)
 {
@@ -47,7 +53,7 @@ static at_strides half_block(const half_job *g, int depth, int n, const uint16_t
 static void half_part(const half_job *g, int slot, int first, int last, int i, int j)
 {
     const int m = half_least(g->M - i, HALF_ROWS), n = half_least(g->N - j, HALF_COLUMNS);
-    const size_t bytes = HALF_COLUMNS * HALF_DEPTH * sizeof(REAL);
+    const size_t bytes = half_bytes(n, half_least(g->K, HALF_DEPTH), sizeof(REAL));
     char *space = (char *)g->workspace.p + (size_t)slot * g->workspace.size;
     const at_workspace inner = {space + bytes, g->workspace.size - bytes, 1};
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col, beta = g->beta;
@@ -87,10 +93,12 @@ void gemm_half(int batch, int M, int N, int K, const REAL *A, at_strides a, bool
 
 #ifdef AT_ONCE
 
-size_t at_gemm_half_workspace(size_t real)
+size_t at_gemm_half_workspace(int M, int N, int K, size_t real)
 {
-    return HALF_COLUMNS * HALF_DEPTH * real +
-           at_gemm_workspace(HALF_ROWS, HALF_COLUMNS, HALF_DEPTH, HALF_COLUMNS, real);
+    const int wide = N > K ? N : K, columns = half_least(wide, HALF_COLUMNS);
+    const int depth = half_least(wide, HALF_DEPTH);
+    return half_bytes(columns, depth, real) +
+           at_gemm_workspace(half_least(M, HALF_ROWS), columns, depth, HALF_COLUMNS, real);
 }
 
 #endif

@@ -31,7 +31,7 @@ AT_EACH_REAL(void, narrow, (ptrdiff_t n, bool bf16, const void *x, uint16_t *y))
  * be 1, and beta 0 or 1. */
 void gemm_half(int batch, int M, int N, int K, const REAL *A, at_strides a, bool bf16,
                const uint16_t *B, at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
-/* The bytes of a slot for that, whatever M, N and K.  real: the size of an element of A and C. */
-size_t at_gemm_half_workspace(size_t real);
+/* The bytes of a slot for that, in any order of the sizes, as at_gemm_workspace. */
+size_t at_gemm_half_workspace(int M, int N, int K, size_t real);
 
 #endif

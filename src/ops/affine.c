@@ -98,7 +98,7 @@ at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
     const size_t sums = b ? at_sum_scratch(rows * N) : 0;
     const size_t real = at_dtype_size(at_real(t));
-    r.scratch = at_is_half(W->dtype) ? at_gemm_half_workspace(real)
+    r.scratch = at_is_half(W->dtype) ? at_gemm_half_workspace(a.M, N, K, real)
                                      : at_gemm_workspace(a.M, N, K, AT_GEMM_COLUMNS, real);
     if (r.scratch < sums) r.scratch = sums;
     at_node *n = at_record_node(t, &affine_op, AT_IN(X, W, b), r);

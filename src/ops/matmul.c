@@ -115,8 +115,7 @@ void AT_REAL(matmul_backward)(at_node *n)
         matmul_batch(n, a->M, a->K, a->N, dC, a->C, B->data, B->dtype, Bt, dA.beta, dA.p, a->A);
     at_grad_buffer dB =
         at_grad_overwrite(n, 1); /* after dA is written: for A = B it is the same buffer */
-    if (dB.p)
-        matmul_batch(n, a->K, a->N, a->M, A, At, dC, ATTIC_REAL, a->C, dB.beta, dB.p, a->B);
+    if (dB.p) matmul_batch(n, a->K, a->N, a->M, A, At, dC, ATTIC_REAL, a->C, dB.beta, dB.p, a->B);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -202,7 +201,7 @@ at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
         matmul_loops(&m, matmul_leading(a), matmul_leading(b), leading);
     at_recipe r = {.shape = {c}, .args = &m, .args_size = sizeof m};
     const size_t real = at_dtype_size(at_real(t));
-    r.scratch = at_is_half(B->dtype) ? at_gemm_half_workspace(real)
+    r.scratch = at_is_half(B->dtype) ? at_gemm_half_workspace(m.M, m.N, m.K, real)
                                      : at_gemm_workspace(m.M, m.N, m.K, AT_GEMM_COLUMNS, real);
     at_node *n = at_record_node(t, &matmul_op, AT_IN(A, B), r);
     return n ? n->out[0] : NULL;

@@ -41,7 +41,7 @@ void AT_REAL(half_product)(int M, int N, int K, bool transposed, bool bf16, REAL
 {
     enum { BATCH = 2, SLOTS = 2 };
     const ptrdiff_t a = (ptrdiff_t)M * K, b = (ptrdiff_t)K * N, c = (ptrdiff_t)M * N;
-    const size_t inner = at_gemm_half_workspace(sizeof(REAL));
+    const size_t inner = at_gemm_half_workspace(M, N, K, sizeof(REAL));
     const size_t whole = at_gemm_workspace(M, N, K, AT_GEMM_COLUMNS, sizeof(REAL));
     const size_t size = inner > whole ? inner : whole;
     REAL *A = malloc((size_t)(BATCH * (a + b + 2 * c) + 1) * sizeof *A), *B = A + BATCH * a,
@@ -159,7 +159,7 @@ START_TEST(rows_of_floats_are_rounded_as_single_values_are)
         for (int round = 0; round < 100; round++) {
             for (int i = 0; i < N; i++) {
                 uint32_t bits = at_random_u32(s, (uint64_t)(round * N + i));
-                if (i % 2) bits &= bf16 ? 0xffff8000 : 0xfffff000; /* often a tie */
+                if (i % 2) bits &= bf16 ? 0xffff8000 : 0xfffff000;           /* often a tie */
                 if (!bf16 && i % 3) bits = (bits & 0x8fffffff) | 0x38000000; /* often in range */
                 memcpy(x + i, &bits, sizeof bits);
             }
