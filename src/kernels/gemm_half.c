@@ -7,21 +7,31 @@
  *              |     |#####|
  *              +-----+-----+--                 one block after the other along k
  *
- * Each element of B is widened once for HALF_ROWS rows of A, and read from the cache from then on:
- * for few rows, where the time is that of reading B from memory, half as many bytes come from
- * there. */
+ * Each element of B is widened once for HALF_ROWS rows of A, and read from the cache from then on.
+ * For one row, as where a model writes a text, that does not pay: its sums are in registers, and B
+ * is widened on its way to them.  The time is then that of reading B from memory, from where half as
+ * many bytes come.  (If the columns of B are contiguous, blocks are less deep instead, and stay in
+ * the first-level cache.) */
 #include "kernels/half.h"
 
 #include "kernels/parallel.h"
 #include "kernels/real.h"
+#include "kernels/simd_half.h"
 
-enum { HALF_ROWS = 256, HALF_COLUMNS = 128, HALF_DEPTH = 256 };
+enum {
+    HALF_ROWS = 256,
+    HALF_COLUMNS = 128,
+    HALF_DEPTH = 256,
+    HALF_SHALLOW = 64, /* the depth for one row */
+    HALF_VECTORS = 8   /* of sums for one row */
+};
 
 typedef struct {
     int batch, M, N, K;
     const REAL *A;
     const uint16_t *B;
-    REAL beta, *C;
+    bool add; /* C += A B, else C = A B */
+    REAL *C;
     at_strides a, b, c;
     at_workspace workspace;
     bool bf16, sum; /* sum: the products of the batch are summed into one C */
@@ -49,22 +59,68 @@ static at_strides half_block(const half_job *g, int depth, int n, const uint16_t
     return rows ? (at_strides){n, 1, 0} : (at_strides){1, depth, 0};
 }
 
-/* C [m,n] from row i and column j on, in products first .. last of the batch. */
+/* C [m,n] += A B or = A B, by blocks. */
+static void half_blocks(const half_job *g, char *space, int m, int n, const REAL *A,
+                        const uint16_t *B, bool add, REAL *C)
+{
+    const int deep = m == 1 ? HALF_SHALLOW : HALF_DEPTH,
+              most = half_least(g->K > 0 ? g->K : 1, deep);
+    const size_t bytes = half_bytes(n, most, sizeof(REAL));
+    const at_workspace inner = {space + bytes, g->workspace.size - bytes, 1};
+    for (int k = 0, depth; k == 0 || k < g->K; k += most, add = true) {
+        depth = half_least(g->K - k, most);
+        const at_strides b = half_block(g, depth, n, B + k * g->b.row, (REAL *)space);
+        gemm(1, m, n, depth, 1, A + k * g->a.col, g->a, (REAL *)space, b, add, C, g->c, inner);
+    }
+}
+
+/* For one row: C += A B or = A B in as many columns, from the first on, as whole vectors hold.
+ * Returns how many. */
+#if defined(AT_F64) || defined(ATTIC_PLAIN_KERNELS)
+#define half_row(...) 0
+#else
+VEC_INLINE void half_sums(const int vectors, const bool bf16, const half_job *g, const REAL *A,
+                          const uint16_t *B, bool add, REAL *C)
+{
+    vec sum[HALF_VECTORS];
+    VEC_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v] = add ? vec_load(C + v * VEC_LANES) : (vec){0};
+    for (int k = g->K; k > 0; k--, A += g->a.col, B += g->b.row) VEC_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v] += *A * half_load(bf16, B + v * VEC_LANES);
+    VEC_UNROLL
+    for (int v = 0; v < vectors; v++) vec_store(C + v * VEC_LANES, sum[v]);
+}
+
+static int half_row(const half_job *g, int m, int n, const REAL *A, const uint16_t *B, bool add,
+                    REAL *C)
+{
+    const int wide = HALF_VECTORS * VEC_LANES;
+    int j = 0;
+    if (m > 1 || g->b.col != 1 || g->c.col != 1) return 0;
+    for (; n - j >= wide; j += wide)
+        g->bf16 ? half_sums(HALF_VECTORS, true, g, A, B + j, add, C + j)
+                : half_sums(HALF_VECTORS, false, g, A, B + j, add, C + j);
+    for (; n - j >= VEC_LANES; j += VEC_LANES)
+        g->bf16 ? half_sums(1, true, g, A, B + j, add, C + j)
+                : half_sums(1, false, g, A, B + j, add, C + j);
+    return j;
+}
+#endif
+
+/* C from row i and column j on, in products first .. last of the batch. */
 static void half_part(const half_job *g, int slot, int first, int last, int i, int j)
 {
     const int m = half_least(g->M - i, HALF_ROWS), n = half_least(g->N - j, HALF_COLUMNS);
-    const size_t bytes = half_bytes(n, half_least(g->K, HALF_DEPTH), sizeof(REAL));
-    char *space = (char *)g->workspace.p + (size_t)slot * g->workspace.size;
-    const at_workspace inner = {space + bytes, g->workspace.size - bytes, 1};
-    REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col, beta = g->beta;
-    for (int product = first; product <= last; product++)
-        for (int k = 0, depth; k == 0 || k < g->K; k += HALF_DEPTH, beta = 1) {
-            const REAL *A = g->A + product * g->a.batch + i * g->a.row + k * g->a.col;
-            const uint16_t *B = g->B + product * g->b.batch + k * g->b.row + j * g->b.col;
-            depth = half_least(g->K - k, HALF_DEPTH);
-            const at_strides b = half_block(g, depth, n, B, (REAL *)space);
-            gemm(1, m, n, depth, 1, A, g->a, (REAL *)space, b, beta, C, g->c, inner);
-        }
+    REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
+    bool add = g->add;
+    for (int product = first; product <= last; product++, add = true) {
+        const REAL *A = g->A + product * g->a.batch + i * g->a.row;
+        const uint16_t *B = g->B + product * g->b.batch + j * g->b.col;
+        const int done = half_row(g, m, n, A, B, add, C);
+        if (done < n)
+            half_blocks(g, (char *)g->workspace.p + (size_t)slot * g->workspace.size, m, n - done,
+                        A, B + done * g->b.col, add, C + done * g->c.col);
+    }
 }
 
 static void half_parts(void *job, ptrdiff_t part, ptrdiff_t to, int slot)
@@ -79,9 +135,9 @@ static void half_parts(void *job, ptrdiff_t part, ptrdiff_t to, int slot)
 }
 
 void gemm_half(int batch, int M, int N, int K, const REAL *A, at_strides a, bool bf16,
-               const uint16_t *B, at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
+               const uint16_t *B, at_strides b, bool add, REAL *C, at_strides c, at_workspace w)
 {
-    half_job g = {batch, M, N, K, A, B, beta, C, a, b, c, w, bf16, .sum = c.batch == 0};
+    half_job g = {batch, M, N, K, A, B, add, C, a, b, c, w, bf16, .sum = c.batch == 0};
     if (M < 1 || N < 1 || (batch < 1 && !g.sum)) return;
     if (batch < 1) g.batch = 1, g.K = 0; /* a sum of no products */
     g.down = (M - 1) / HALF_ROWS + 1;

@@ -10,42 +10,24 @@
  * in all cases: the leading 1 adds one to the exponent, which is 0 without it; an n rounded up to
  * 2^(p+1) adds another; and behind the largest number comes infinity.
  *
- * F16C, where the target has it, does the same 8 values at a time.  The instructions for bf16 are
- * not used: they flush what is below 2^-126 to 0. */
+ * F16C, where the target has it, does the same 8 values at a time, or 16.  The instructions for bf16
+ * are not used: they flush what is below 2^-126 to 0. */
 #include "kernels/half.h"
 
 #include <string.h>
 
 #include "kernels/real.h"
-#if defined(__F16C__) && !defined(AT_F64)
-#include <immintrin.h>
-#endif
-
-static inline float half_to_float(bool bf16, uint16_t half)
-{
-    const uint32_t sign = (half & 0x8000u) << 16, rest = half & 0x7fffu;
-    const float small = (float)(int)rest * 0x1p-24f; /* f16 below 2^-14, but for the sign */
-    uint32_t bits = bf16 ? rest << 16 : (rest << 13) + (112u << 23); /* 112 = 127 - 15 */
-    if (!bf16 && rest < 0x400) memcpy(&bits, &small, sizeof bits);
-    if (!bf16 && rest >= 0x7c00) bits += 112u << 23; /* infinity, NaN */
-    bits |= sign;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
+#include "kernels/simd_half.h"
 
 void widen(ptrdiff_t n, bool bf16, const uint16_t *x, void *reals)
 {
     REAL *y = reals;
     ptrdiff_t i = 0;
-#if defined(__F16C__) && !defined(AT_F64)
-    for (; !bf16 && i + 8 <= n; i += 8)
-        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(x + i))));
+#ifndef AT_F64
+    for (; bf16 && i + VEC_LANES <= n; i += VEC_LANES) vec_store(y + i, half_load(true, x + i));
+    for (; i + VEC_LANES <= n; i += VEC_LANES) vec_store(y + i, half_load(false, x + i));
 #endif
-    if (bf16)
-        for (; i < n; i++) y[i] = (REAL)half_to_float(true, x[i]);
-    else
-        for (; i < n; i++) y[i] = (REAL)half_to_float(false, x[i]);
+    for (; i < n; i++) y[i] = (REAL)half_to_float(bf16, x[i]);
 }
 
 void narrow(ptrdiff_t n, bool bf16, const void *reals, uint16_t *y)

@@ -46,8 +46,7 @@ void AT_REAL(affine_forward)(at_node *n)
         return;
     }
     for (ptrdiff_t i = 0; b && i < a->M; i++) memcpy(Y + i * a->N, b, (size_t)a->N * sizeof *b);
-    gemm_half(1, a->M, a->N, a->K, X, x, W->dtype == ATTIC_BF16, W->data, w, b ? 1 : 0, Y, w,
-              workspace);
+    gemm_half(1, a->M, a->N, a->K, X, x, W->dtype == ATTIC_BF16, W->data, w, b, Y, w, workspace);
 }
 
 /* dX = dY W^T, dW = X^T dY */
@@ -62,8 +61,8 @@ void AT_REAL(affine_backward)(at_node *n)
 
     at_grad_buffer dX = at_grad_overwrite(n, 0);
     if (dX.p && at_is_half(W->dtype))
-        gemm_half(1, a->M, a->K, a->N, dY, y, W->dtype == ATTIC_BF16, W->data, wt, (REAL)dX.beta,
-                  dX.p, x, workspace);
+        gemm_half(1, a->M, a->K, a->N, dY, y, W->dtype == ATTIC_BF16, W->data, wt, dX.beta, dX.p, x,
+                  workspace);
     else if (dX.p)
         gemm(1, a->M, a->K, a->N, 1, dY, y, W->data, wt, (REAL)dX.beta, dX.p, x, workspace);
     at_grad_buffer dW =

@@ -77,11 +77,10 @@ static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X
             ptrdiff_t at[AT_NEST_OPERANDS] = {0};
             at_nest_move(&kept, i, at);
             at_nest_move(&summed, s, at);
-            const int add = beta || s > 0;
+            const bool add = beta || s > 0;
             if (at_is_half(dtype))
                 gemm_half(a->batch, m, n, k, X + at[x.operand], x.s, dtype == ATTIC_BF16,
-                          (const uint16_t *)Y + at[y.operand], y.s, (REAL)add, Z + at[z.operand],
-                          z.s, w);
+                          (const uint16_t *)Y + at[y.operand], y.s, add, Z + at[z.operand], z.s, w);
             else
                 gemm(a->batch, m, n, k, 1, X + at[x.operand], x.s, (const REAL *)Y + at[y.operand],
                      y.s, (REAL)add, Z + at[z.operand], z.s, w);

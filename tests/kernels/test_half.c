@@ -11,7 +11,7 @@
 #include "test.h"
 
 AT_EACH_REAL(void, half_rows, (bool bf16));
-AT_EACH_REAL(void, half_product, (int M, int N, int K, bool transposed, bool bf16, REAL beta));
+AT_EACH_REAL(void, half_product, (int M, int N, int K, bool transposed, bool bf16, bool add));
 
 /* All 65,536 patterns, in rows of every length up to 17: widened, and narrowed again. */
 void AT_REAL(half_rows)(bool bf16)
@@ -37,7 +37,7 @@ void AT_REAL(half_rows)(bool bf16)
 }
 
 /* gemm_half gives the bits of gemm for all of B widened: with rows or columns of B contiguous. */
-void AT_REAL(half_product)(int M, int N, int K, bool transposed, bool bf16, REAL beta)
+void AT_REAL(half_product)(int M, int N, int K, bool transposed, bool bf16, bool add)
 {
     enum { BATCH = 2, SLOTS = 2 };
     const ptrdiff_t a = (ptrdiff_t)M * K, b = (ptrdiff_t)K * N, c = (ptrdiff_t)M * N;
@@ -56,8 +56,8 @@ void AT_REAL(half_product)(int M, int N, int K, bool transposed, bool bf16, REAL
     widen(BATCH * b, bf16, half, B);
     at_strides as = {K, 1, a}, cs = {N, 1, c}, bs = {N, 1, b};
     if (transposed) bs = (at_strides){1, K, b};
-    gemm(BATCH, M, N, K, 1, A, as, B, bs, beta, C, cs, w);
-    gemm_half(BATCH, M, N, K, A, as, bf16, half, bs, beta, D, cs, w);
+    gemm(BATCH, M, N, K, 1, A, as, B, bs, add, C, cs, w);
+    gemm_half(BATCH, M, N, K, A, as, bf16, half, bs, add, D, cs, w);
     for (ptrdiff_t i = 0; i < BATCH * c; i++)
 #ifdef ATTIC_PLAIN_KERNELS /* sums of blocks are added up there */
         assert_close(D[i], C[i], 1e-5 * (double)(c + K));
@@ -179,8 +179,8 @@ START_TEST(a_product_with_halves_has_the_bits_of_the_widened_product)
     for (int i = 0; i < 8; i++)
         for (int k = 0; k < 8; k++) {
             const int *n = sizes[i];
-            at_half_product_f32(n[0], n[1], n[2], k & 1, k & 2, (float)(k >> 2));
-            at_half_product_f64(n[0], n[1], n[2], k & 1, k & 2, k >> 2);
+            at_half_product_f32(n[0], n[1], n[2], k & 1, k & 2, k & 4);
+            at_half_product_f64(n[0], n[1], n[2], k & 1, k & 2, k & 4);
         }
     at_threads(0);
 }
