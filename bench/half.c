@@ -6,7 +6,9 @@
  *
  * Errors are those of an f32 tape against an f64 tape with the same numbers, of which only what is
  * stored is rounded: the root of the mean of the squares, as a share of that of the exact values.
- * Times are medians over rounds in which f32, f16 and bf16 take turns. */
+ * Of a model: the memory of its parameters (and, of those that learn, their gradients) and of its
+ * cache, the loss on held-out text, and how many tokens are those of f32 until the first that is
+ * not, greedily and drawn by the same random numbers.  Times are medians over rounds in which f32, f16 and bf16 take turns. */
 #include "attic.h"
 #include "attic_op.h"
 
@@ -200,8 +202,8 @@ static void print_speed(void)
 /* ------------------------------------------------------------------ a model -------------------- */
 
 typedef struct {
-    int32_t id[MOST];
-    int n;
+    int32_t id[2][MOST]; /* the most likely ones; drawn with temperature 0.8 */
+    int n[2], drawn;
     double loss, mib, cache;
 } result;
 
@@ -209,7 +211,7 @@ static bool keep(void *ctx, int id, const char *bytes, int n)
 {
     (void)bytes, (void)n;
     result *r = ctx;
-    r->id[r->n++] = id;
+    r->id[r->drawn][r->n[r->drawn]++] = id;
     return true;
 }
 
@@ -228,14 +230,11 @@ static result use_model(at_dtype weights, at_dtype cache, char *const *files, in
     at_model_cache_make_as(t, m, 1, cache);
     r.cache = (double)(at_memory_of(t).step - step) / (1 << 20);
     at_rewind(t, mark);
-    at_generate(t, m, NULL,
-                (at_generate_args){.prompt = prompt,
-                                   .n = n_tokens,
-                                   .tokenizer = k,
-                                   .cache = cache,
-                                   .token = keep,
-                                   .ctx = &r},
-                NULL);
+    for (r.drawn = 0; r.drawn < 2; r.drawn++) {
+        at_generate_args args = {.prompt = prompt, .n = n_tokens, .tokenizer = k, .cache = cache};
+        args.token = keep, args.ctx = &r, args.temperature = 0.8 * r.drawn;
+        at_generate(t, m, NULL, args, NULL);
+    }
     at_data *d = n_files
                      ? at_data_text(t, (at_data_args){.paths = files, .n = n_files, .tokenizer = k})
                      : NULL;
@@ -258,16 +257,17 @@ static void print_model(char *const *files, int n_files)
                {"f16 weights and cache", ATTIC_F16, ATTIC_F16},
                {"bf16 weights", ATTIC_BF16, ATTIC_F32},
                {"bf16 weights and cache", ATTIC_BF16, ATTIC_BF16}};
-    result first = {0};
-    printf("\n%-24s %10s %10s %12s %10s %14s\n", path, "model MiB", "cache MiB", "nats/token",
-           "change", "greedy tokens");
+    static result first;
+    printf("\n%d tokens                 %10s %10s %12s %10s %8s %6s\n", n_tokens, "model MiB",
+           "cache MiB", "nats/token", "change", "greedy", "drawn");
     for (int i = 0; i < 5; i++) {
-        result r = use_model(row[i].weights, row[i].cache, files, n_files);
+        const result r = use_model(row[i].weights, row[i].cache, files, n_files);
         if (i == 0) first = r;
-        int same = 0;
-        while (same < r.n && r.id[same] == first.id[same]) same++;
-        printf("%-24s %10.2f %10.2f %12.5f %+10.5f %8d of %d\n", row[i].what, r.mib, r.cache,
-               r.loss, r.loss - first.loss, same, r.n);
+        int same[2] = {0};
+        for (int k = 0; k < 2; k++)
+            while (same[k] < r.n[k] && r.id[k][same[k]] == first.id[k][same[k]]) same[k]++;
+        printf("%-24s %10.2f %10.2f %12.5f %+10.5f %8d %6d\n", row[i].what, r.mib, r.cache, r.loss,
+               r.loss - first.loss, same[0], same[1]);
     }
 }
 

@@ -10,7 +10,7 @@
  * Each element of B is widened once for HALF_ROWS rows of A, and read from the cache from then on.
  * For one row, as where a model writes a text, that does not pay: its sums are in registers, and B
  * is widened on its way to them.  The time is then that of reading B from memory, from where half as
- * many bytes come.  (If the columns of B are contiguous, blocks are less deep instead, and stay in
+ * many bytes come.  (If the columns of B are contiguous, blocks are narrow instead, and stay in
  * the first-level cache.) */
 #include "kernels/half.h"
 
@@ -18,13 +18,14 @@
 #include "kernels/real.h"
 #include "kernels/simd_half.h"
 
-enum {
-    HALF_ROWS = 256,
-    HALF_COLUMNS = 128,
-    HALF_DEPTH = 256,
-    HALF_SHALLOW = 64, /* the depth for one row */
-    HALF_VECTORS = 8   /* of sums for one row */
-};
+enum { HALF_ROWS = 256, HALF_COLUMNS = 256, HALF_DEPTH = 128 };
+enum { HALF_NARROW = 32 }; /* columns of a block for one row */
+/* Vectors of sums for one row: half of the registers. */
+#if defined(__AVX512F__) || defined(__aarch64__)
+enum { HALF_VECTORS = 16 };
+#else
+enum { HALF_VECTORS = 8 };
+#endif
 
 typedef struct {
     int batch, M, N, K;
@@ -63,8 +64,7 @@ static at_strides half_block(const half_job *g, int depth, int n, const uint16_t
 static void half_blocks(const half_job *g, char *space, int m, int n, const REAL *A,
                         const uint16_t *B, bool add, REAL *C)
 {
-    const int deep = m == 1 ? HALF_SHALLOW : HALF_DEPTH,
-              most = half_least(g->K > 0 ? g->K : 1, deep);
+    const int most = half_least(g->K > 0 ? g->K : 1, HALF_DEPTH);
     const size_t bytes = half_bytes(n, most, sizeof(REAL));
     const at_workspace inner = {space + bytes, g->workspace.size - bytes, 1};
     for (int k = 0, depth; k == 0 || k < g->K; k += most, add = true) {
@@ -117,9 +117,11 @@ static void half_part(const half_job *g, int slot, int first, int last, int i, i
         const REAL *A = g->A + product * g->a.batch + i * g->a.row;
         const uint16_t *B = g->B + product * g->b.batch + j * g->b.col;
         const int done = half_row(g, m, n, A, B, add, C);
-        if (done < n)
-            half_blocks(g, (char *)g->workspace.p + (size_t)slot * g->workspace.size, m, n - done,
-                        A, B + done * g->b.col, add, C + done * g->c.col);
+        for (int from = done, columns; from < n; from += columns) {
+            columns = half_least(n - from, m == 1 ? HALF_NARROW : n);
+            half_blocks(g, (char *)g->workspace.p + (size_t)slot * g->workspace.size, m, columns, A,
+                        B + from * g->b.col, add, C + from * g->c.col);
+        }
     }
 }
 

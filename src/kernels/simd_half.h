@@ -20,20 +20,18 @@ VEC_INLINE float half_to_float(bool bf16, uint16_t half)
 }
 
 #ifndef AT_F64
-/* The VEC_LANES halves from p.  F16C, where the target has it, converts f16. */
-VEC_INLINE vec half_load(bool bf16, const uint16_t *p)
+/* The VEC_LANES halves from p. */
+VEC_INLINE vec half_load(const bool bf16, const uint16_t *p)
 {
-    typedef uint16_t half_lanes __attribute__((vector_size(VEC_BYTES / 2)));
-    half_lanes x;
-    memcpy(&x, p, sizeof x);
-    if (bf16) return (vec)(__builtin_convertvector(x, vec_bits) << 16);
 #if defined(__AVX512F__)
-    return (vec)_mm512_cvtph_ps((__m256i)x);
-#elif defined(__F16C__)
-    return (vec)_mm256_cvtph_ps((__m128i)x);
+    const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    return bf16 ? (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16) : (vec)_mm512_cvtph_ps(x);
+#elif defined(__F16C__) && defined(__AVX2__)
+    const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
+    return bf16 ? (vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16) : (vec)_mm256_cvtph_ps(x);
 #else
     float lane[VEC_LANES];
-    for (int l = 0; l < VEC_LANES; l++) lane[l] = half_to_float(false, p[l]);
+    for (int l = 0; l < VEC_LANES; l++) lane[l] = half_to_float(bf16, p[l]);
     return vec_load(lane);
 #endif
 }
