@@ -225,8 +225,7 @@ int main(int argc, char **argv)
     static const char usage[] =
         "usage: gpt train [options] files...   learn from text; after ^C the same command goes on\n"
         "       gpt sample [options]           continue a prompt\n"
-        "       gpt info [options] [files...]  size and cost: of the model in --out, or of a new "
-        "one\n"
+        "       gpt info [options] [files...]  size and cost of the model in --out, or a new one\n"
         "Options: gpt train --help (and for info), gpt sample --help.\n";
     const char *command = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
     bool trains = strcmp(command, "train") == 0, samples = strcmp(command, "sample") == 0;

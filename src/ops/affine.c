@@ -41,6 +41,7 @@ void AT_REAL(affine_forward)(at_node *n)
     const at_strides x = {a->K, 1, 0}, w = {a->N, 1, 0};
     const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
     REAL *Y = n->out[0]->data;
+    at_count_flops(n, 2.0 * a->M * a->N * a->K);
     if (!at_is_half(W->dtype)) {
         gemm_bias(a->M, a->N, a->K, X, x, W->data, w, b, Y, workspace);
         return;
@@ -67,6 +68,7 @@ void AT_REAL(affine_backward)(at_node *n)
         gemm(1, a->M, a->K, a->N, 1, dY, y, W->data, wt, (REAL)dX.beta, dX.p, x, workspace);
     at_grad_buffer dW =
         at_grad_overwrite(n, 1); /* after dX is written: X and W may be one tensor */
+    at_count_flops(n, 2.0 * a->M * a->N * a->K * ((dX.p != NULL) + (dW.p != NULL)));
     if (dW.p) gemm(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w, workspace);
     if (n->in[2]) at_map_back(n, 2, NULL); /* db: as if b had been repeated for every row of Y */
 }

@@ -62,8 +62,8 @@ AT_KERNEL(matmul_forward);
 AT_KERNEL(matmul_backward);
 
 /* Z = X Y + beta Z for every matrix of the batch, X [m,k], Y [k,n], Z [m,n].  Y is real, or of a
- * dtype of 16 bits.  Where Z is repeated,
- * the products are summed: along the batch by gemm, along the outer loops here. */
+ * dtype of 16 bits.  Where Z is repeated, the products are summed: along the batch by gemm, along
+ * the outer loops here. */
 static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X, matmul_layout x,
                          const void *Y, at_dtype dtype, matmul_layout y, int beta, REAL *Z,
                          matmul_layout z)
@@ -72,6 +72,7 @@ static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X
     const at_workspace w = {at_scratch(node, 0), node->scratch, node->slots};
     at_nest kept, summed;
     at_nest_split(&a->outer, z.operand, &kept, &summed);
+    at_count_flops(node, 2.0 * m * n * k * a->batch * (double)(kept.count * summed.count));
     for (ptrdiff_t i = 0; i < kept.count; i++)
         for (ptrdiff_t s = 0; s < summed.count; s++) {
             ptrdiff_t at[AT_NEST_OPERANDS] = {0};
