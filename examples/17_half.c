@@ -26,10 +26,10 @@
 #include "common/options.h"
 
 static const at_dtype F = ATTIC_F16, B = ATTIC_BF16;
-static const double score[3] = {0, 8, 12};
+static const double logit[3] = {0, 8, 12};
 
 /* x as it is after it was stored: the nearest value that this dtype has. */
-static double in(at_dtype d, double x)
+static double in_bits(at_dtype d, double x)
 {
     double bits = 0;
     at_store(d, &bits, 0, x);
@@ -37,23 +37,25 @@ static double in(at_dtype d, double x)
 }
 
 /* 1 + 1 + ... n times, every sum stored. */
-static double count(at_dtype d, int n)
+static double count_ones(at_dtype d, int n)
 {
     double sum = 0;
-    for (int i = 0; i < n; i++) sum = in(d, sum + 1);
+    for (int i = 0; i < n; i++) sum = in_bits(d, sum + 1);
     return sum;
 }
 
-static void print_row(const char *what, double a, double b, double c)
+static void print_formats(const char *what, double a, double b, double c)
 {
     printf("%-36s %12.6g %12.6g %12.6g\n", what, a, b, c);
 }
 
-static void print_softmax(const char *what, at_dtype d, double m)
+static void print_weights(const char *what, at_dtype d, double m)
 {
     double P[3], sum = 0;
-    for (int j = 0; j < 3; j++) sum = in(d, sum + (P[j] = in(d, exp(in(d, score[j] - m)))));
-    print_row(what, in(d, P[0] / sum), in(d, P[1] / sum), fabs(in(d, P[2] / sum)));
+    for (int j = 0; j < 3; j++)
+        sum = in_bits(d, sum + (P[j] = in_bits(d, exp(in_bits(d, logit[j] - m)))));
+    print_formats(what, in_bits(d, P[0] / sum), in_bits(d, P[1] / sum),
+                  fabs(in_bits(d, P[2] / sum)));
 }
 
 /* x W with W stored in d: the largest error of 512 sums of 512, as a share of the largest sum. */
@@ -76,22 +78,25 @@ int main(int argc, char **argv)
     printf("Numbers as they are after 16 bits have stored them:\n\n"
            "%-36s %12s %12s %12s\n",
            "", "exact", "f16", "bf16");
-    print_row("1/3", 1.0 / 3, in(F, 1.0 / 3), in(B, 1.0 / 3));
-    print_row("exp(12)", exp(12), in(F, exp(12)), in(B, exp(12)));
-    print_row("q.k, 256 times 16 x 16", 65536, in(F, 65536), in(B, 65536));
-    print_row("the same divided by sqrt(256)", 4096, in(F, in(F, 65536) / 16), in(B, 4096));
-    print_row("65536 ones, each sum stored", 65536, count(F, 65536), count(B, 65536));
-    print_row("65536 ones, the sum stored once", 65536, in(F, 65536), in(B, 65536));
-    print_row("a weight of 1 after a step of 0.001", 1.001, in(F, 1.001), in(B, 1.001));
-    print_row("a weight of 1 after one of 0.0004", 1.0004, in(F, 1.0004), in(B, 1.0004));
-    print_row("a gradient of 1e-8", 1e-8, in(F, 1e-8), in(B, 1e-8));
+    print_formats("1/3", 1.0 / 3, in_bits(F, 1.0 / 3), in_bits(B, 1.0 / 3));
+    print_formats("exp(12)", exp(12), in_bits(F, exp(12)), in_bits(B, exp(12)));
+    print_formats("q.k, 256 times 16 x 16", 65536, in_bits(F, 65536), in_bits(B, 65536));
+    print_formats("the same divided by sqrt(256)", 4096, in_bits(F, in_bits(F, 65536) / 16),
+                  in_bits(B, 4096));
+    print_formats("65536 ones, each sum stored", 65536, count_ones(F, 65536), count_ones(B, 65536));
+    print_formats("65536 ones, the sum stored once", 65536, in_bits(F, 65536), in_bits(B, 65536));
+    print_formats("a weight of 1 after a step of 0.001", 1.001, in_bits(F, 1.001),
+                  in_bits(B, 1.001));
+    print_formats("a weight of 1 after one of 0.0004", 1.0004, in_bits(F, 1.0004),
+                  in_bits(B, 1.0004));
+    print_formats("a gradient of 1e-8", 1e-8, in_bits(F, 1e-8), in_bits(B, 1e-8));
 
     printf("\nSoftmax of the scores 0, 8 and 12, every number stored in 16 bits:\n\n");
-    print_softmax("exact", ATTIC_F64, 12);
-    print_softmax("f16: exp(x)", F, 0);
-    print_softmax("f16: exp(x - max)", F, 12);
-    print_softmax("bf16: exp(x)", B, 0);
-    print_softmax("bf16: exp(x - max)", B, 12);
+    print_weights("exact", ATTIC_F64, 12);
+    print_weights("f16: exp(x)", F, 0);
+    print_weights("f16: exp(x - max)", F, 12);
+    print_weights("bf16: exp(x)", B, 0);
+    print_weights("bf16: exp(x - max)", B, 12);
 
     at_tape *t = at_open(ATTIC_F32, 1);
     const double f16 = product_error(t, ATTIC_F16), bf16 = product_error(t, ATTIC_BF16);
@@ -99,7 +104,7 @@ int main(int argc, char **argv)
         "\nA product [1,512] [512,512] with stored weights and sums in f32 differs from the one\n"
         "with f32 weights by at most %.1e (f16) and %.1e (bf16) of the largest sum.\n",
         f16, bf16);
-    const bool good = at_ok(t) && f16 < 1e-3 && bf16 < 1e-2 && count(ATTIC_F16, 5000) == 2048;
+    const bool good = at_ok(t) && f16 < 1e-3 && bf16 < 1e-2 && count_ones(ATTIC_F16, 5000) == 2048;
     at_close(t);
     return finish(!good);
 }
