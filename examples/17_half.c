@@ -11,7 +11,7 @@
  *   of size 16, before it is divided by sqrt(256).
  * 2 SOFTMAX.  exp(x - m) with m = max x is at most 1: it cannot overflow, and what underflows is
  *   small beside the 1 in the sum.  Without m an infinity divides an infinity.
- * 3 SUMS.  A sum of ones stops where a step between neighbours is 2: 2048 + 1 lies half way between
+ * 3 SUMS.  A sum of ones stops where the next value is 2 away: 2048 + 1 lies half way between
  *   2048 and 2050 and goes to the even one, 2048.  In bf16 that is 256.
  * 4 STEPS.  A weight of 1 does not notice a step of 0.001 in bf16, nor one of 0.0004 in f16: so
  *   what learns is f32.  And a gradient of 1e-8 is 0 in f16.

@@ -58,7 +58,8 @@ AT_API at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
 /* ------------------------------------------------------------------ products ------------------- */
 
 /* B, W and the table of at_embedding may be stored as f16 or bf16 (at_cast), frozen weights for
- * instance: they want no gradient, and are widened in blocks as they are read, never as a whole.  The bits are those of the product with all of it widened. */
+ * instance: they want no gradient, and are widened in blocks as they are read, never as a whole.
+ * The bits are those of the product with all of it widened. */
 
 /* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast; at least 2
  * dims */
