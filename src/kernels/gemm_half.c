@@ -9,8 +9,8 @@
  *
  * Each element of B is widened once for HALF_ROWS rows of A, and read from the cache from then on.
  * For one row, as where a model writes a text, that does not pay: its sums are in registers, and B
- * is widened on its way to them.  The time is then that of reading B from memory, from where half as
- * many bytes come.  (If the columns of B are contiguous, blocks are narrow instead, and stay in
+ * is widened on its way to them.  The time is then that of reading B from memory, from where half
+ * as many bytes come.  (If the columns of B are contiguous, blocks are narrow instead, and stay in
  * the first-level cache.) */
 #include "kernels/half.h"
 

@@ -10,8 +10,8 @@
  * in all cases: the leading 1 adds one to the exponent, which is 0 without it; an n rounded up to
  * 2^(p+1) adds another; and behind the largest number comes infinity.
  *
- * F16C, where the target has it, does the same 8 values at a time, or 16.  The instructions for bf16
- * are not used: they flush what is below 2^-126 to 0. */
+ * F16C, where the target has it, does the same 8 values at a time, or 16.  The instructions for
+ * bf16 are not used: they flush what is below 2^-126 to 0. */
 #include "kernels/half.h"
 
 #include <string.h>

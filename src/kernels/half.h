@@ -2,11 +2,11 @@
  *
  *              sign  exponent  fraction    digits   least > 0   largest
  *     f16      1     5         10          3.3      6.0e-8      65504
- *     bf16     1     8         7           2.4      9.2e-41     3.4e38      the upper half of a float
+ *     bf16     1     8         7           2.4      9.2e-41     3.4e38    a float's upper half
  *
- * Every value of either is a float, so widening is exact.  Narrowing takes the nearest value, of two
- * the one with an even fraction; from half a step above the largest on it gives infinity; below the
- * least normal number, 2^-14 or 2^-126, the step stays what it is there, down to 0; NaN stays
+ * Every value of either is a float, so widening is exact.  Narrowing takes the nearest value, of
+ * two the one with an even fraction; from half a step above the largest on it gives infinity; below
+ * the least normal number, 2^-14 or 2^-126, the step stays what it is there, down to 0; NaN stays
  * NaN. */
 #ifndef AT_KERNELS_HALF_H
 #define AT_KERNELS_HALF_H
