@@ -284,12 +284,11 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
                      const at_sdpa_args *a, at_sdpa_plan *p)
 {
     *p = (at_sdpa_plan){0};
-    const bool good = at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
-                      sdpa_stored(t, Q, K, V, a, p) && sdpa_heads(t, a) &&
-                      sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
-                      sdpa_numbers(t, a, p) &&
-                      (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) &&
-                      sdpa_band(t, a, p) && sdpa_masks(t, a, p);
+    const bool good =
+        at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) && sdpa_stored(t, Q, K, V, a, p) &&
+        sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
+        sdpa_numbers(t, a, p) && (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) &&
+        sdpa_band(t, a, p) && sdpa_masks(t, a, p);
     if (good) p->own = sdpa_several_roles((const at_tensor *[]){Q, K, V}, a->bias);
     return good;
 }

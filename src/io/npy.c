@@ -194,9 +194,9 @@ bool at_npy_load_into(at_tensor *x, const char *path)
 /* All that comes before the elements, padded with spaces to a multiple of 64 bytes. */
 static void put_header(FILE *f, const at_tensor *x)
 {
-    static const char *const code[] = {[ATTIC_F32] = "<f4",  [ATTIC_F64] = "<f8",
-                                       [ATTIC_I32] = "<i4",  [ATTIC_BOOL] = "|b1",
-                                       [ATTIC_F16] = "<f2",  [ATTIC_BF16] = NULL};
+    static const char *const code[] = {
+        [ATTIC_F32] = "<f4",  [ATTIC_F64] = "<f8", [ATTIC_I32] = "<i4",
+        [ATTIC_BOOL] = "|b1", [ATTIC_F16] = "<f2", [ATTIC_BF16] = NULL};
     char text[256];
     int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                      code[x->dtype]);

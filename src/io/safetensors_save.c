@@ -81,9 +81,9 @@ static void put_metadata(saved_file *w)
 
 static void put_entry(saved_file *w, const saved_tensor *s, ptrdiff_t begin)
 {
-    static const char *const dtype[] = {[ATTIC_F32] = "F32",   [ATTIC_F64] = "F64",
-                                        [ATTIC_I32] = "I32",   [ATTIC_BOOL] = "BOOL",
-                                        [ATTIC_F16] = "F16",   [ATTIC_BF16] = "BF16"};
+    static const char *const dtype[] = {
+        [ATTIC_F32] = "F32",   [ATTIC_F64] = "F64", [ATTIC_I32] = "I32",
+        [ATTIC_BOOL] = "BOOL", [ATTIC_F16] = "F16", [ATTIC_BF16] = "BF16"};
     char text[64];
     put_json_string(w, s->keyed.key);
     put_raw(w, ":{\"dtype\":\"");
