@@ -8,7 +8,8 @@
  * stored is rounded: the root of the mean of the squares, as a share of that of the exact values.
  * Of a model: the memory of its parameters (and, of those that learn, their gradients) and of its
  * cache, the loss on held-out text, and how many tokens are those of f32 until the first that is
- * not, greedily and drawn by the same random numbers.  Times are medians over rounds in which f32, f16 and bf16 take turns. */
+ * not, greedily and drawn by the same random numbers.  Times are medians over rounds in which f32,
+ * f16 and bf16 take turns. */
 #include "attic.h"
 #include "attic_op.h"
 
