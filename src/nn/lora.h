@@ -40,7 +40,7 @@ typedef struct {
  * sticky error: one is that it has an adapter. */
 AT_API bool at_linear_lora(at_tape *t, at_linear *layer, at_lora_args args);
 /* W <- W + (alpha/r) A B, and the layer is without adapter again, as fast as it was; y differs by
- * rounding alone, but that of 16 bits if W is stored so.  W stays frozen.  A and B stay on the tape:
+ * rounding alone, that to 16 bits if W is stored so.  W stays frozen.  A and B stay on the tape:
  * frozen, unused, and B zero, so that what is saved says the same with them as without. */
 AT_API bool at_linear_merge(at_tape *t, at_linear *layer);
 

@@ -59,7 +59,7 @@ START_TEST(elements_are_set_got_compared_and_printed)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *h =
-        at_cast(t, at_const(t, at_shape_of(3), (double[]){1.0 / 3, -0.5, NAN}), ATTIC_F16);
+        at_cast(t, at_const(t, at_shape_of(3), (double[]){1.0 / 3, -0.5, (double)NAN}), ATTIC_F16);
     ck_assert_str_eq(printed(h), "[ 0.3333 -0.5        nan]\n"); /* as NumPy 1.24 */
     at_set(h, 0.1, 2);
     ck_assert(at_get(h, 2) == 0x1.998p-4);
