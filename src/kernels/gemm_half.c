@@ -74,11 +74,7 @@ static void half_blocks(const half_job *g, char *space, int m, int n, const REAL
     }
 }
 
-/* For one row: C += A B or = A B in as many columns, from the first on, as whole vectors hold.
- * Returns how many. */
-#if defined(AT_F64) || defined(ATTIC_PLAIN_KERNELS)
-#define half_row(...) 0
-#else
+/* The same for one row, in so many vectors of columns. */
 VEC_INLINE void half_sums(const int vectors, const bool bf16, const half_job *g, const REAL *A,
                           const uint16_t *B, bool add, REAL *C)
 {
@@ -91,6 +87,8 @@ VEC_INLINE void half_sums(const int vectors, const bool bf16, const half_job *g,
     for (int v = 0; v < vectors; v++) vec_store(C + v * VEC_LANES, sum[v]);
 }
 
+/* For one row: C += A B or = A B in as many columns, from the first on, as whole vectors hold.
+ * Returns how many. */
 static int half_row(const half_job *g, int m, int n, const REAL *A, const uint16_t *B, bool add,
                     REAL *C)
 {
@@ -105,7 +103,6 @@ static int half_row(const half_job *g, int m, int n, const REAL *A, const uint16
                 : half_sums(1, false, g, A, B + j, add, C + j);
     return j;
 }
-#endif
 
 /* C from row i and column j on, in products first .. last of the batch. */
 static void half_part(const half_job *g, int slot, int first, int last, int i, int j)

@@ -23,10 +23,8 @@ void widen(ptrdiff_t n, bool bf16, const uint16_t *x, void *reals)
 {
     REAL *y = reals;
     ptrdiff_t i = 0;
-#ifndef AT_F64
     for (; bf16 && i + VEC_LANES <= n; i += VEC_LANES) vec_store(y + i, half_load(true, x + i));
     for (; i + VEC_LANES <= n; i += VEC_LANES) vec_store(y + i, half_load(false, x + i));
-#endif
     for (; i < n; i++) y[i] = (REAL)half_to_float(bf16, x[i]);
 }
 

@@ -1,4 +1,4 @@
-/* simd_half.h -- f16 and bf16 to floats: one value, and a vector of them. */
+/* simd_half.h -- f16 and bf16 to reals: one value, and a vector of them. */
 #ifndef AT_KERNELS_SIMD_HALF_H
 #define AT_KERNELS_SIMD_HALF_H
 #include "kernels/simd.h"
@@ -19,22 +19,20 @@ VEC_INLINE float half_to_float(bool bf16, uint16_t half)
     return x;
 }
 
-#ifndef AT_F64
 /* The VEC_LANES halves from p. */
 VEC_INLINE vec half_load(const bool bf16, const uint16_t *p)
 {
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(AT_F64)
     const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
     return bf16 ? (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16) : (vec)_mm512_cvtph_ps(x);
-#elif defined(__F16C__) && defined(__AVX2__)
+#elif defined(__F16C__) && defined(__AVX2__) && !defined(AT_F64)
     const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
     return bf16 ? (vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16) : (vec)_mm256_cvtph_ps(x);
 #else
-    float lane[VEC_LANES];
-    for (int l = 0; l < VEC_LANES; l++) lane[l] = half_to_float(bf16, p[l]);
+    REAL lane[VEC_LANES];
+    for (int l = 0; l < VEC_LANES; l++) lane[l] = (REAL)half_to_float(bf16, p[l]);
     return vec_load(lane);
 #endif
 }
-#endif
 
 #endif

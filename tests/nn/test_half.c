@@ -1,4 +1,5 @@
 /* test_half.c -- models whose weights, and caches whose keys and values, are f16 or bf16. */
+#include "tensor/arena.h"
 #include "tensors.h"
 
 #include <math.h>
@@ -163,7 +164,40 @@ START_TEST(a_parameter_that_f16_cannot_hold_is_refused)
 }
 END_TEST
 
+/* A stored model, adapters, a stored cache and a token, all of it with so many allocations. */
+static bool stored_run(double *logit)
+{
+    at_tape *t = at_open(ATTIC_F32, 5);
+    at_store_params(t, ATTIC_BF16);
+    at_model *m = at_model_make(t, small_config(true));
+    if (m) at_model_lora(t, m, (at_lora_args){.rank = 1, .only = "*.q.W"});
+    at_train(t, false), at_no_grad(t, true);
+    at_model_cache cache = at_model_cache_make_as(t, m, 1, ATTIC_F16);
+    at_tensor *ids = at_ints(t, at_shape_of(1, 2), (int32_t[]){3, 7});
+    const at_tensor *y = m ? at_model_decode(t, &cache, ids) : NULL;
+    const bool through = at_ok(t);
+    if (through) *logit = at_get(y, 0, 1, 0);
+    ck_assert(through || at_error_kind_of(t) == ATTIC_MEMORY_ERROR);
+    at_close(t);
+    return through;
+}
+
+START_TEST(every_allocation_of_a_stored_model_may_fail)
+{
+    double undisturbed = 0, logit = 0;
+    ck_assert(stored_run(&undisturbed));
+    ptrdiff_t n = 0;
+    do {
+        at_fail_allocation(++n);
+    } while (!stored_run(&logit) && n < 100000);
+    at_fail_allocation(0);
+    ck_assert_int_gt(n, 10);
+    ck_assert(logit == undisturbed);
+}
+END_TEST
+
 SUITE(nn_half, a_stored_model_is_the_model_of_its_rounded_weights,
       what_is_stored_does_not_learn_and_the_rest_does, adapters_learn_beside_a_stored_matrix,
       a_stored_cache_decodes_as_rounded_keys_and_values_do, a_stored_cache_takes_half_of_the_memory,
-      other_dtypes_are_refused, a_parameter_that_f16_cannot_hold_is_refused)
+      other_dtypes_are_refused, a_parameter_that_f16_cannot_hold_is_refused,
+      every_allocation_of_a_stored_model_may_fail)
