@@ -23,6 +23,7 @@ static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads 
            eval_every = 200, save_every = 100, gpt2, fresh, seed = 1337, n_tokens = 500, top_k = 40;
 static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
+static const char *stored = "f32";
 
 static const option model_options[] = {
     {"out", NULL, NULL, &out, 0, 0, "folder of the model"},
@@ -53,6 +54,7 @@ static const option sample_options[] = {
     {"temperature", NULL, &temperature, NULL, 0, 100, "0: always the most likely token"},
     {"top-k", &top_k, NULL, NULL, 0, 1e6, "only the k most likely tokens; 0: off"},
     {"top-p", NULL, &top_p, NULL, 0, 1, "only the most likely ones that reach p; 0: off"},
+    {"dtype", NULL, NULL, &stored, 0, 0, "of stored weights, keys, values: f32, f16 or bf16"},
     {"seed", &seed, NULL, NULL, 0, 2147483647, "of what is drawn"},
     {0}};
 
@@ -186,10 +188,14 @@ static const char *model_file(void)
 
 static void sample(at_tape *t)
 {
+    at_dtype dtype = ATTIC_F32;
+    while (dtype <= ATTIC_BF16 && strcmp(at_dtype_text(dtype), stored) != 0) dtype++;
+    if (dtype > ATTIC_BF16) at_fail(t, ATTIC_USER_ERROR, "--dtype: there is no \"%s\"", stored);
+    at_store_params(t, dtype); /* matrices in 16 bits take half of the memory */
     at_tokenizer *k = at_tokenizer_open(t, model_file());
     at_model *m = at_model_open(t, model_file());
     at_generate_args args = {.prompt = prompt, .n = n_tokens, .top_k = top_k, .top_p = top_p};
-    args.temperature = temperature, args.tokenizer = k;
+    args.temperature = temperature, args.tokenizer = k, args.cache = dtype;
     if (at_generate(t, m, NULL, args, stdout) >= 0) printf("\n");
 }
 
@@ -219,8 +225,7 @@ int main(int argc, char **argv)
     static const char usage[] =
         "usage: gpt train [options] files...   learn from text; after ^C the same command goes on\n"
         "       gpt sample [options]           continue a prompt\n"
-        "       gpt info [options] [files...]  size and cost: of the model in --out, or of a new "
-        "one\n"
+        "       gpt info [options] [files...]  size and cost of the model in --out, or a new one\n"
         "Options: gpt train --help (and for info), gpt sample --help.\n";
     const char *command = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
     bool trains = strcmp(command, "train") == 0, samples = strcmp(command, "sample") == 0;

@@ -96,7 +96,10 @@ typedef struct {
 } at_sdpa_args;
 
 /* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be
- * one and the same tensor.  After an error the tensors asked for are NULL. */
+ * one and the same tensor.  After an error the tensors asked for are NULL.
+ *
+ * For inference K and V may both be f16, or both bf16 (at_cast): the fused path widens them a tile
+ * at a time.  Then Q and bias must want no gradient, and the raw scores can't be asked for. */
 AT_API at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
 
 /* From now on every at_sdpa on this tape, fused or plain, makes sure whenever its backward runs

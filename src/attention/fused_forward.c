@@ -94,7 +94,8 @@ static void forward_tile(sdpa_tile *x, bool first)
     sdpa_drops(x);
     sdpa_drop(x, x->s);
     sdpa_sum_args AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .width = p->Dv};
-    AV.X = sdpa_v(x, x->job->V), AV.X_row = p->v.row;
+    const sdpa_rows V = sdpa_stored_rows(x, x->job->V, p->v, p->Dv);
+    AV.X = V.p, AV.X_row = V.row;
     AV.C = sdpa_o(x, 0, x->job->O), AV.C_row = p->o.row;
     sdpa_sum(x, &AV);
 }

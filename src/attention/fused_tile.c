@@ -13,6 +13,7 @@
 
 #include <string.h>
 
+#include "kernels/half.h"
 #include "kernels/real.h"
 #include "kernels/rows.h"
 #include "kernels/simd_transpose.h"
@@ -56,6 +57,8 @@ static size_t tile_lay(const at_sdpa_plan *p, void *space, sdpa_tile *x)
     x->slope = p->cap > 0 ? tile_take(space, &total, cells) : NULL;
     x->d = tile_take(space, &total, cells);
     x->dOt = tile_take(space, &total, rows * (size_t)p->Dv);
+    const size_t widest = (size_t)(p->D > p->Dv ? p->D : p->Dv) * sizeof(REAL);
+    x->wide = at_is_half(p->stored) ? tile_take(space, &total, keys * widest) : NULL;
     x->gemm = (at_workspace){tile_take(space, &total, p->gemm), p->gemm, 1};
     return total;
 }
@@ -81,6 +84,16 @@ void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int wid
     for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row)
         for (int n = 0; n < width; n += VEC_LANES)
             vec_transpose_upto(x->rows - r, width - n, rows + n, row, to + n * ld + r, ld);
+}
+
+sdpa_rows sdpa_stored_rows(const sdpa_tile *x, const REAL *X, at_sdpa_layout layout, int width)
+{
+    const ptrdiff_t at = at_sdpa_row(layout, x->b, x->h / x->p->group, x->j0);
+    if (!x->wide) return (sdpa_rows){X + at, layout.row};
+    const uint16_t *half = (const uint16_t *)(const void *)X + at;
+    for (ptrdiff_t k = 0; k < x->keys; k++)
+        widen(width, x->p->stored == ATTIC_BF16, half + k * layout.row, x->wide + k * width);
+    return (sdpa_rows){x->wide, width};
 }
 
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
@@ -280,9 +293,9 @@ static void tile_bias(const sdpa_tile *x)
 void sdpa_scores(sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
-    at_strides k = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
-    gemm(1, x->keys, (int)x->ld, p->D, x->c, sdpa_k(x, x->job->K), k, x->Qt, cells, 0, x->s, cells,
-         x->gemm);
+    const sdpa_rows K = sdpa_stored_rows(x, x->job->K, p->k, p->D);
+    at_strides k = {K.row, 1, 0}, cells = {x->ld, 1, 0};
+    gemm(1, x->keys, (int)x->ld, p->D, x->c, K.p, k, x->Qt, cells, 0, x->s, cells, x->gemm);
     if (p->cap > 0) tile_softcap(x);
     if (x->job->bias) tile_bias(x);
 }

@@ -48,6 +48,7 @@ typedef struct {
     bool some;    /* not every cell is kept: only keys lo[r] <= k < hi[r] of row r, and of these, */
     bool by_cell; /* if so, only where mask is 1 */
 
+    REAL *wide;     /* rows of K or V, widened if they are stored in 16 bits; else NULL */
     REAL *Qt, *dOt; /* [D,ld] Q^T, [Dv,ld] dO^T, 0 beyond the rows */
     REAL *s, *d, *slope,
         *z;              /* cells: scores, P, A; dP, dS, dX; d/dX U with softcap; z with dropout */
@@ -71,7 +72,13 @@ typedef struct {
     ptrdiff_t X_row, C_row;
 } sdpa_sum_args;
 
+typedef struct {
+    const REAL *p;
+    ptrdiff_t row; /* from row to row */
+} sdpa_rows;
+
 /* The functions of fused_tile.c, for this type. */
+#define sdpa_stored_rows(...) AT_REAL(sdpa_stored_rows)(__VA_ARGS__)
 #define sdpa_tile_in(...) AT_REAL(sdpa_tile_in)(__VA_ARGS__)
 #define sdpa_transpose(...) AT_REAL(sdpa_transpose)(__VA_ARGS__)
 #define sdpa_select_rows(...) AT_REAL(sdpa_select_rows)(__VA_ARGS__)
@@ -90,6 +97,8 @@ typedef struct {
 sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot);
 /* to = the transpose of so many rows of so many numbers */
 void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int width, REAL *to);
+/* The keys' rows of K or V, so many numbers each: where they lie, or widened. */
+sdpa_rows sdpa_stored_rows(const sdpa_tile *x, const REAL *X, at_sdpa_layout layout, int width);
 /* Takes the rows of head h in batch b that begin at i0. */
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
 /* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none

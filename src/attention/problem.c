@@ -262,17 +262,33 @@ static unsigned sdpa_several_roles(const at_tensor *const in[3], const at_tensor
     return own;
 }
 
+/* K and V are both real, or both stored in 16 bits: read by the fused path, for inference. */
+static bool sdpa_stored(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
+                        const at_sdpa_args *a, at_sdpa_plan *p)
+{
+    if (!at_check_stored(t, "sdpa", "K", K) || !at_check_stored(t, "sdpa", "V", V)) return false;
+    p->stored = K->dtype;
+    AT_REQUIRE(t, K->dtype == V->dtype, "sdpa: K is %s but V is %s: they must be stored alike",
+               at_dtype_text(K->dtype), at_dtype_text(V->dtype));
+    if (!at_is_half(K->dtype)) return true;
+    const char *stored = at_dtype_text(K->dtype);
+    AT_REQUIRE(t, !Q->wants_grad && !(a->bias && a->bias->wants_grad),
+               "sdpa: K and V are %s, which is for inference, but %s wants a gradient", stored,
+               Q->wants_grad ? "Q" : "bias");
+    AT_REQUIRE(t, a->path == ATTIC_FUSED && !a->scores,
+               "sdpa: K and V are %s, which only the fused path reads, without raw scores", stored);
+    return true;
+}
+
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                      const at_sdpa_args *a, at_sdpa_plan *p)
 {
     *p = (at_sdpa_plan){0};
-    const bool good = at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
-                      at_check_input(t, "sdpa", "K", K, ATTIC_REAL) &&
-                      at_check_input(t, "sdpa", "V", V, ATTIC_REAL) && sdpa_heads(t, a) &&
-                      sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
-                      sdpa_numbers(t, a, p) &&
-                      (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) &&
-                      sdpa_band(t, a, p) && sdpa_masks(t, a, p);
+    const bool good =
+        at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) && sdpa_stored(t, Q, K, V, a, p) &&
+        sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
+        sdpa_numbers(t, a, p) && (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) &&
+        sdpa_band(t, a, p) && sdpa_masks(t, a, p);
     if (good) p->own = sdpa_several_roles((const at_tensor *[]){Q, K, V}, a->bias);
     return good;
 }

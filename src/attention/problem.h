@@ -54,6 +54,8 @@ typedef struct {
     double dropout;  /* 0 when not training */
     at_stream drops; /* frozen when the op is recorded */
 
+    at_dtype stored; /* of K and V: real, or f16 or bf16, widened a tile at a time */
+
     bool fused;   /* by tiles, else row by row */
     int tile;     /* rows of a tile */
     int slots;    /* how many may work at once: there is scratch memory for so many */

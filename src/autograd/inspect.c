@@ -8,7 +8,7 @@
 /* The first element that is not finite, or -1.  Infinities may be let through. */
 static ptrdiff_t first_bad(const at_tensor *x, const void *values, bool allow_infinity)
 {
-    if (!values || (x->dtype != ATTIC_F32 && x->dtype != ATTIC_F64)) return -1;
+    if (!values || !at_is_real(x->dtype)) return -1;
     for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
         double v = at_fetch(x->dtype, values, i);
         if (isnan(v) || (isinf(v) && !allow_infinity)) return i;

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/half.h"
+
 bool at_give_data(at_tensor *x, at_arena *a)
 {
     AT_REQUIRE(x->tape, at_shape_valid(x->shape),
@@ -42,16 +44,16 @@ at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape)
 /* NaN and infinity are values, but no widths.  What becomes infinite in f32 is neither. */
 static bool can_be_filled(at_tape *t, const char *op, const at_tensor *x, at_init init)
 {
-    const char *real = at_dtype_text(t->real);
+    const char *real = at_dtype_text(x->dtype);
     if (init.kind == ATTIC_INIT_VALUES) {
         AT_REQUIRE(t, init.values, "%s: the values of %s are NULL", op, at_text(x));
         ptrdiff_t n = at_count(x->shape), i = 0;
-        while (i < n && at_can_hold(t->real, init.values[i])) i++;
+        while (i < n && at_can_hold(x->dtype, init.values[i])) i++;
         AT_REQUIRE(t, i == n, "%s: value %td is %g, which %s cannot hold", op, i, init.values[i],
                    real);
         return true;
     }
-    AT_REQUIRE(t, init.kind != ATTIC_INIT_CONSTANT || at_can_hold(t->real, init.scale),
+    AT_REQUIRE(t, init.kind != ATTIC_INIT_CONSTANT || at_can_hold(x->dtype, init.scale),
                "%s: %s cannot hold %g", op, real, init.scale);
     AT_REQUIRE(t, init.kind == ATTIC_INIT_CONSTANT || init.scale >= 0,
                "%s: what is drawn has the width %g, but must be >= 0", op, init.scale);
@@ -100,6 +102,30 @@ at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values)
     for (ptrdiff_t n = x ? at_count(shape) : 0, i = 0; i < n; i++)
         ((unsigned char *)x->data)[i] = values && values[i];
     return x;
+}
+
+at_tensor *at_cast(at_tape *t, at_tensor *x, at_dtype dtype)
+{
+    if (!at_check_any(t, "cast", "x", x)) return NULL;
+    if (dtype == ATTIC_REAL) dtype = t->real;
+    AT_REQUIRE(t, at_is_real(x->dtype), "cast: x is %s %s, but must be f16, bf16 or %s",
+               at_dtype_text(x->dtype), at_text(x), at_dtype_text(t->real));
+    AT_REQUIRE(t, at_is_half(dtype) || dtype == t->real,
+               "cast: x can become f16, bf16 or %s, the real type of this tape, but not %s",
+               at_dtype_text(t->real), at_dtype_text(dtype));
+    at_tensor *y = at_tensor_new(t, dtype, x->shape);
+    const ptrdiff_t n = y ? at_count(x->shape) : 0;
+    if (!y) return NULL;
+    y->name = x->name;
+    if (x->dtype == dtype && n)
+        memcpy(y->data, x->data, at_bytes(x));
+    else if (dtype == t->real)
+        AT_OF_REAL(dtype, widen)(n, x->dtype == ATTIC_BF16, x->data, y->data);
+    else if (x->dtype == t->real)
+        AT_OF_REAL(t->real, narrow)(n, dtype == ATTIC_BF16, x->data, y->data);
+    else
+        for (ptrdiff_t i = 0; i < n; i++) at_store(dtype, y->data, i, at_element(x, i));
+    return y;
 }
 
 at_tensor *at_detach(at_tape *t, at_tensor *x)
@@ -313,11 +339,12 @@ at_tensor *at_find_param(const at_tape *t, const char *name)
 }
 
 /* The memory of its gradient waits for the first backward: a frozen parameter never needs it. */
-static at_tensor *new_param(at_tape *t, const char *full, at_shape shape, at_init init)
+static at_tensor *new_param(at_tape *t, at_dtype dtype, const char *full, at_shape shape,
+                            at_init init)
 {
     if (!full) return NULL;
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
-    at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
+    at_tensor *x = at_tensor_in(t, &t->permanent, dtype, shape);
     if (!x || !can_be_filled(t, "param", x, init)) return NULL;
     at_tensor **params = at_grow(t, t->params, t->n_params, &t->max_params, sizeof *params);
     if (!params) return NULL;
@@ -325,14 +352,15 @@ static at_tensor *new_param(at_tape *t, const char *full, at_shape shape, at_ini
     if (!at_set_named(t, &t->params, full, x)) return NULL;
     at_init_fill(x, init, at_draw(t));
     x->name = full;
-    x->wants_grad = true;
+    x->wants_grad = !at_is_half(x->dtype);
     return t->params[t->n_params++] = x;
 }
 
 at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
 {
     AT_REQUIRE(t, name && *name, "param: a parameter needs a name");
-    return new_param(t, at_join(t, at_prefix(t), name, ""), shape, init);
+    const at_dtype dtype = shape.ndim >= 2 ? t->stored : ATTIC_REAL;
+    return new_param(t, dtype, at_join(t, at_prefix(t), name, ""), shape, init);
 }
 
 at_tensor *at_param_beside(at_tape *t, const at_tensor *W, const char *name, at_shape shape,
@@ -342,7 +370,18 @@ at_tensor *at_param_beside(at_tape *t, const at_tensor *W, const char *name, at_
     size_t size = strlen(W->name) + strlen(name) + 1;
     char *full = at_permanent_alloc(t, size);
     if (full) snprintf(full, size, "%.*s%s", dot ? (int)(dot + 1 - W->name) : 0, W->name, name);
-    return new_param(t, full, shape, init);
+    return new_param(t, ATTIC_REAL, full, shape, init);
+}
+
+at_dtype at_store_params(at_tape *t, at_dtype dtype)
+{
+    const at_dtype before = t ? t->stored : ATTIC_REAL;
+    if (dtype != ATTIC_REAL && dtype != at_real(t) && !at_is_half(dtype))
+        at_fail(t, ATTIC_USER_ERROR, "store_params: dtype is %s, but must be f16, bf16 or %s",
+                at_dtype_text(dtype), at_dtype_text(at_real(t)));
+    else if (t)
+        t->stored = dtype;
+    return before;
 }
 
 int at_param_count(const at_tape *t)
@@ -359,6 +398,8 @@ at_tensor *at_param_at(const at_tape *t, int i)
  * share of the gradient, and some would not. */
 static bool can_be_switched(at_tape *t, const char *op, const at_tensor *x)
 {
+    AT_REQUIRE(t, !at_is_half(x->dtype), "%s: %s is stored as %s, and cannot learn", op, at_text(x),
+               at_dtype_text(x->dtype));
     for (const at_node *n = t->last; n; n = n->prev)
         for (int i = 0; i < n->n_in; i++)
             AT_REQUIRE(t, n->in[i] != x,

@@ -171,6 +171,8 @@ AT_API bool at_check_input(at_tape *t, const char *op, const char *arg, const at
 /* The same for any dtype; and where a backward may have reused its memory. */
 AT_API bool at_check_any(at_tape *t, const char *op, const char *arg, const at_tensor *x);
 AT_API bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x);
+/* The same for a tensor that may be stored as f16 or bf16, too. */
+AT_API bool at_check_stored(at_tape *t, const char *op, const char *arg, const at_tensor *x);
 /* value must be finite, and stay so in the real type of the tape: 1e300 is infinite in f32. */
 AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double value);
 

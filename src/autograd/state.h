@@ -33,7 +33,7 @@ typedef struct {
 } at_description;
 
 struct at_tape {
-    at_dtype real;
+    at_dtype real, stored; /* stored: of new parameters of two dims or more, see at_store_params */
     uint64_t seed, draws;
     at_arena permanent, step;
 

@@ -139,9 +139,16 @@ bool at_check_input(at_tape *t, const char *op, const char *arg, const at_tensor
     if (!at_check_any(t, op, arg, x)) return false;
     if (d == ATTIC_REAL) d = t->real;
     if (x->dtype != d)
-        at_fail(t, ATTIC_USER_ERROR, "%s: %s %s has dtype %s but must be %s", op, arg, at_text(x),
-                at_dtype_text(x->dtype), at_dtype_text(d));
+        at_fail(t, ATTIC_USER_ERROR, "%s: %s %s has dtype %s but must be %s%s", op, arg, at_text(x),
+                at_dtype_text(x->dtype), at_dtype_text(d),
+                at_is_half(x->dtype) && d == t->real ? " (at_cast converts it)" : "");
     return at_ok(t);
+}
+
+bool at_check_stored(at_tape *t, const char *op, const char *arg, const at_tensor *x)
+{
+    return at_check_any(t, op, arg, x) &&
+           (at_is_half(x->dtype) || at_check_input(t, op, arg, x, ATTIC_REAL));
 }
 
 bool at_check_number(at_tape *t, const char *op, const char *arg, double value)

@@ -68,6 +68,15 @@ AT_API at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
 AT_API at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values);
 /* An uninitialised constant of any dtype (ATTIC_REAL: the tape's), for the caller to fill. */
 AT_API at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape);
+/* The values of x in another real dtype, ATTIC_F16, ATTIC_BF16 or that of the tape, as a new
+ * constant with the name of x: no gradient flows through.
+ *
+ * f16 and bf16 are for what is stored and not computed with.  They take half of the memory of f32;
+ * matmul, affine, embedding and attention read them where their headers say so, and ops of shapes
+ * move them; every other op refuses them.  To f16 and bf16 each value is rounded to the nearest
+ * one, halves to even, and becomes infinite where that lies above the largest (f16: from 65520 on);
+ * back from them all are exact. */
+AT_API at_tensor *at_cast(at_tape *t, at_tensor *x, at_dtype dtype);
 /* The same data as a leaf: no gradient flows through.  Shares memory with x. */
 AT_API at_tensor *at_detach(at_tape *t, at_tensor *x);
 /* The gradient of x so far, copied into a new constant; zeros if none arrived.  There is no double
@@ -111,6 +120,15 @@ AT_API bool at_write_i32(at_tensor *x, const int32_t *in, ptrdiff_t n);
 AT_API bool at_write_i64(at_tensor *x, const int64_t *in, ptrdiff_t n);
 /* Say so after writing x->data directly: recorded uses of the old values can't be run backward. */
 AT_API void at_written(at_tensor *x);
+
+/* Parameters of two dims or more that are made from now on are stored as ATTIC_F16 or ATTIC_BF16,
+ * as for at_cast: the weights of a model that is only read, in half of the memory of f32.  They
+ * want no gradient, take no memory for one, and optimizers leave them out.  ATTIC_REAL: as real
+ * numbers again.  Returns the setting before.
+ *
+ *     at_store_params(t, ATTIC_BF16);
+ *     at_model *m = at_model_open(t, "best.safetensors"); */
+AT_API at_dtype at_store_params(at_tape *t, at_dtype dtype);
 
 AT_API int at_param_count(const at_tape *t);
 AT_API at_tensor *at_param_at(const at_tape *t, int i);              /* in the order of creation */

@@ -195,7 +195,8 @@ bool at_npy_load_into(at_tensor *x, const char *path)
 static void put_header(FILE *f, const at_tensor *x)
 {
     static const char *const code[] = {
-        [ATTIC_F32] = "<f4", [ATTIC_F64] = "<f8", [ATTIC_I32] = "<i4", [ATTIC_BOOL] = "|b1"};
+        [ATTIC_F32] = "<f4",  [ATTIC_F64] = "<f8", [ATTIC_I32] = "<i4",
+        [ATTIC_BOOL] = "|b1", [ATTIC_F16] = "<f2", [ATTIC_BF16] = NULL};
     char text[256];
     int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                      code[x->dtype]);
@@ -212,6 +213,9 @@ static void put_header(FILE *f, const at_tensor *x)
 bool at_npy_save(const at_tensor *x, const char *path)
 {
     if (!x || !at_check_any(x->tape, "npy", "x", x)) return false;
+    AT_REQUIRE(x->tape, x->dtype != ATTIC_BF16,
+               "npy: NumPy has no bf16, but %s is bf16 (at_cast makes it f16 or %s)", at_text(x),
+               at_dtype_text(at_real(x->tape)));
     FILE *f = at_file_create(x->tape, path);
     if (!f) return false;
     put_header(f, x);

@@ -82,7 +82,8 @@ static void put_metadata(saved_file *w)
 static void put_entry(saved_file *w, const saved_tensor *s, ptrdiff_t begin)
 {
     static const char *const dtype[] = {
-        [ATTIC_F32] = "F32", [ATTIC_F64] = "F64", [ATTIC_I32] = "I32", [ATTIC_BOOL] = "BOOL"};
+        [ATTIC_F32] = "F32",   [ATTIC_F64] = "F64", [ATTIC_I32] = "I32",
+        [ATTIC_BOOL] = "BOOL", [ATTIC_F16] = "F16", [ATTIC_BF16] = "BF16"};
     char text[64];
     put_json_string(w, s->keyed.key);
     put_raw(w, ":{\"dtype\":\"");
@@ -119,8 +120,8 @@ static void put_saved_header(saved_file *w)
 /* The largest dtype first, reals before integers; then by name. */
 static int compare_saved(const void *a, const void *b)
 {
-    static const int order[] = {
-        [ATTIC_F64] = 0, [ATTIC_F32] = 1, [ATTIC_I32] = 2, [ATTIC_BOOL] = 3};
+    static const int order[] = {[ATTIC_F64] = 0,  [ATTIC_F32] = 1, [ATTIC_I32] = 2,
+                                [ATTIC_BF16] = 3, [ATTIC_F16] = 4, [ATTIC_BOOL] = 5};
     const saved_tensor *s = *(saved_tensor *const *)a, *r = *(saved_tensor *const *)b;
     int x = order[s->x->dtype], y = order[r->x->dtype];
     return x != y ? x - y : strcmp(s->keyed.key, r->keyed.key);

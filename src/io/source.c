@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "io/crc32.h"
+#include "kernels/half.h"
 #include "kernels/utf8.h"
 #include "tensor/decimal.h"
 
@@ -73,14 +74,6 @@ at_dtype at_stored_as(at_tape *t, const at_stored *e)
     return e->kind == 'b' ? ATTIC_BOOL : e->kind == 'i' || e->kind == 'u' ? ATTIC_I32 : at_real(t);
 }
 
-static double half_to_double(unsigned h)
-{
-    int exponent = h >> 10 & 31, fraction = h & 1023;
-    double x = ldexp(exponent ? 1024 + fraction : fraction, exponent ? exponent - 25 : -24);
-    if (exponent == 31) x = fraction ? (double)NAN : (double)INFINITY;
-    return h >> 15 ? -x : x;
-}
-
 static double stored_element(const at_stored *e, const unsigned char *p)
 {
     union {
@@ -99,7 +92,7 @@ static double stored_element(const at_stored *e, const unsigned char *p)
         uint64_t sign = f8.bits & (uint64_t)1 << (8 * e->bytes - 1);
         return sign ? -(double)(sign - (f8.bits - sign)) : (double)f8.bits;
     }
-    if (e->kind == 'f' && e->bytes == 2) return half_to_double(f4.bits);
+    if (e->kind == 'f' && e->bytes == 2) return at_half_widen(false, (uint16_t)f8.bits);
     return e->bytes == 8 ? f8.number : (double)f4.number;
 }
 
@@ -115,7 +108,7 @@ static ptrdiff_t next_in_fortran_order(at_shape s, int index[AT_MAX_DIMS])
 /* Are the bytes of x those of the file? */
 static bool is_stored_alike(const at_stored *e, at_dtype d)
 {
-    const char kind = d == ATTIC_I32 ? 'i' : 'f';
+    const char kind = d == ATTIC_I32 ? 'i' : d == ATTIC_BF16 ? 'g' : 'f';
     return d != ATTIC_BOOL && !e->fortran && e->big_endian == at_host_is_big_endian() &&
            e->kind == kind && (size_t)e->bytes == at_dtype_size(d);
 }
@@ -154,7 +147,8 @@ at_tensor *at_source_load(at_source *s, const at_stored *e)
 bool at_source_load_into(at_source *s, const at_stored *e, at_tensor *x)
 {
     at_dtype d = at_stored_as(s->t, e);
-    if (!at_same_shape(x->shape, e->shape) || x->dtype != d)
+    if (!at_same_shape(x->shape, e->shape) ||
+        (x->dtype != d && !(at_is_real(d) && at_is_half(x->dtype))))
         return at_source_fail(s, "it holds %s %s, but %s is %s", at_dtype_text(d),
                               at_shape_text(e->shape), at_text(x), at_dtype_text(x->dtype));
     at_written(x);

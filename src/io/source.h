@@ -45,7 +45,8 @@ static inline ptrdiff_t at_stored_bytes(const at_stored *e)
     return at_count(e->shape) * e->bytes; /* at_shape_valid keeps room for 8 of them */
 }
 
-/* Reads all elements: into a new constant; into x, whose shape and kind of dtype must be those. */
+/* Reads all elements: into a new constant; into x, whose shape and kind of dtype must be those (an
+ * f16 or bf16 is a real as well). */
 at_tensor *at_source_load(at_source *s, const at_stored *e);
 bool at_source_load_into(at_source *s, const at_stored *e, at_tensor *x);
 /* Reads the header of a .npy file, as far as the elements, for which exactly the rest is left. */

@@ -60,8 +60,10 @@ AT_API const char *at_tensors_metadata_key(const at_tensors *f, int i);
 AT_API at_tensor *at_tensors_load(const at_tensors *f, const char *name);
 
 /* The same into a leaf that exists, e.g. a parameter or the state of an optimizer: its shape must
- * be that of the file, and so must its kind of dtype (f64 goes into f32, i64 into i32).  After an
- * error that was found while elements were read, x may be partly written. */
+ * be that of the file, and so must its kind of dtype (f64 goes into f32, i64 into i32).  Into a
+ * leaf of f16 or bf16 (at_blank) go all reals, those of its own dtype bit by bit, without an f32
+ * between; others are rounded to the nearest.  After an error that was found while elements were
+ * read, x may be partly written. */
 AT_API bool at_tensors_load_into(const at_tensors *f, const char *name, at_tensor *x);
 
 /* Reads the whole file and compares it with its checksums: that of each tensor in an .npz; in a
@@ -82,7 +84,7 @@ typedef struct {
     bool checksum; /* adds the metadata "crc32" for at_tensors_verify */
 } at_tensors_save_args;
 
-/* Writes x[0] .. x[n-1] to a .safetensors file, f32, f64, i32 and bool as F32, F64, I32 and BOOL.
+/* Writes x[0] .. x[n-1] to a .safetensors file, each in its dtype: F32, F64, I32, BOOL, F16, BF16.
  * The bytes are those of the reference implementation: largest dtype first, then by name; metadata
  * in the order of args.  An older file stays as it was if anything fails (io/file.h).  It is an
  * error if a name is missing, occurs twice, is "__metadata__" or is not UTF-8. */

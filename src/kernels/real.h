@@ -89,5 +89,8 @@ enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
 #define gemm(...) AT_REAL(gemm)(__VA_ARGS__)
 #define gemm_bias(...) AT_REAL(gemm_bias)(__VA_ARGS__)
 #define gemm_plain(...) AT_REAL(gemm_plain)(__VA_ARGS__)
+#define gemm_half(...) AT_REAL(gemm_half)(__VA_ARGS__)
+#define widen(...) AT_REAL(widen)(__VA_ARGS__)
+#define narrow(...) AT_REAL(narrow)(__VA_ARGS__)
 
 #endif

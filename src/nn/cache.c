@@ -27,17 +27,34 @@ static bool can_be_cached(at_tape *t, const at_attention *layer, int B, int cont
     AT_REQUIRE(t, B >= 0 && context >= 0,
                "cache: a batch of %d and a capacity of %d rows: neither can be negative", B,
                context);
-    return at_check_input(t, "cache", "the layer's k.W", layer->k.W, ATTIC_REAL) &&
-           at_check_input(t, "cache", "the layer's v.W", layer->v.W, ATTIC_REAL);
+    return at_check_stored(t, "cache", "the layer's k.W", layer->k.W) &&
+           at_check_stored(t, "cache", "the layer's v.W", layer->v.W);
 }
 
 at_cache at_cache_make(at_tape *t, const at_attention *layer, int B, int context)
 {
+    return at_cache_make_as(t, layer, B, context, ATTIC_REAL);
+}
+
+/* Zeros: they are not read, but for a program that looks for NaNs. */
+static at_tensor *empty_rows(at_tape *t, at_dtype dtype, at_shape shape)
+{
+    at_tensor *x = at_blank(t, dtype, shape);
+    if (x && at_bytes(x)) memset(x->data, 0, at_bytes(x));
+    return x;
+}
+
+at_cache at_cache_make_as(at_tape *t, const at_attention *layer, int B, int context, at_dtype dtype)
+{
     if (!can_be_cached(t, layer, B, context)) return (at_cache){0};
+    if (dtype != ATTIC_REAL && !at_is_half(dtype) && dtype != at_real(t)) {
+        at_fail(t, ATTIC_USER_ERROR, "cache: dtype is %s, but must be f16, bf16 or %s",
+                at_dtype_text(dtype), at_dtype_text(at_real(t)));
+        return (at_cache){0};
+    }
     at_shape rows = at_shape_of(B, context, at_last(layer->k.W->shape));
-    return (at_cache){.layer = *layer, /* zeros: not read, but for a program that looks for NaNs */
-                      .K = at_const(t, rows, NULL),
-                      .V = at_const(t, rows, NULL)};
+    return (at_cache){
+        .layer = *layer, .K = empty_rows(t, dtype, rows), .V = empty_rows(t, dtype, rows)};
 }
 
 at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m)
@@ -69,8 +86,8 @@ static bool can_grow(at_tape *t, const at_cache *c, const at_tensor *x, const at
 static bool can_decode(at_tape *t, const at_cache *c, const at_tensor *x, const at_sdpa_args *with)
 {
     AT_REQUIRE(t, c, "attention: the cache is NULL");
-    if (!at_check_input(t, "attention", "the cache", c->K, ATTIC_REAL) ||
-        !at_check_input(t, "attention", "the cache", c->V, ATTIC_REAL) ||
+    if (!at_check_stored(t, "attention", "the cache", c->K) ||
+        !at_check_stored(t, "attention", "the cache", c->V) ||
         !at_check_input(t, "attention", "x", x, ATTIC_REAL))
         return false;
     AT_REQUIRE(t, with->align == ATTIC_ALIGN_EQUAL && !with->offset,
@@ -85,11 +102,13 @@ static bool can_decode(at_tape *t, const at_cache *c, const at_tensor *x, const 
 }
 
 /* Writes new [B,T,N] behind what kept [B,context,N] holds of each batch. */
-static bool append_rows(at_tape *t, at_tensor *kept, int position, const at_tensor *new)
+static bool append_rows(at_tape *t, at_tensor *kept, int position, at_tensor *new)
 {
     if (!new) return false;
     AT_REQUIRE(t, !new->wants_grad,
                "attention: a cache is for inference, but gradients are wanted (see at_no_grad)");
+    if (new->dtype != kept->dtype) new = at_cast(t, new, kept->dtype);
+    if (!new) return false;
     int B = kept->shape.dim[0], context = kept->shape.dim[1], T = new->shape.dim[1];
     size_t row = (size_t)at_last(kept->shape) * at_dtype_size(kept->dtype), rows = (size_t)T * row;
     if (!rows) return true;

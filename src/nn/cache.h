@@ -35,6 +35,11 @@ typedef struct {
  * equally long are padded on the left, with `keep` [B,1,1,context] 0 there; rope depends on
  * distances alone.) */
 AT_API at_cache at_cache_make(at_tape *t, const at_attention *layer, int B, int context);
+/* The same, with K and V stored as dtype says: ATTIC_F16 or ATTIC_BF16 takes half of the memory of
+ * f32.  New rows are rounded as by at_cast, and widened a tile at a time as attention reads them;
+ * the raw scores can't be tapped then.  (K and V beyond 65504 become infinite in f16.) */
+AT_API at_cache at_cache_make_as(at_tape *t, const at_attention *layer, int B, int context,
+                                 at_dtype dtype);
 /* For cross attention: K and V of m [B,N,dim], computed here once.  Gradients flow through them. */
 AT_API at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m);
 

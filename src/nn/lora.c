@@ -10,7 +10,7 @@
 static bool can_be_adapted(at_tape *t, const at_linear *layer, at_lora_args args)
 {
     AT_REQUIRE(t, layer, "lora: the layer is NULL");
-    if (!at_check_input(t, "lora", "the layer's W", layer->W, ATTIC_REAL)) return false;
+    if (!at_check_stored(t, "lora", "the layer's W", layer->W)) return false;
     AT_REQUIRE(t, at_find_param(t, layer->W->name) == layer->W, "lora: %s is no parameter",
                at_text(layer->W));
     AT_REQUIRE(t, !layer->lora_A, "lora: %s has an adapter already", at_text(layer->W));

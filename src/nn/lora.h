@@ -3,8 +3,8 @@
  *     y = x W + b + (alpha/r) (x A) B         W [n_in,n_out]   A [n_in,r]   B [r,n_out]   r small
  *
  * W stays as it is; A and B learn.  A matrix of 768 x 768 has 589,824 elements, its A and B with
- * r = 8 have 12,288.  A is drawn N(0, 1/n_in), B is zero: so the model starts as what it was.
- * alpha/r lets r change without another learning rate.
+ * r = 8 have 12,288.  W may be stored in 16 bits (at_store_params).  A is drawn N(0, 1/n_in), B is
+ * zero: so the model starts as what it was.  alpha/r lets r change without another learning rate.
  *
  *     at_model *m = at_model_open(t, "base.safetensors");
  *     at_model_lora(t, m, (at_lora_args){.rank = 8, .alpha = 16, .only = "*.q.W,*.v.W"});
@@ -40,8 +40,8 @@ typedef struct {
  * sticky error: one is that it has an adapter. */
 AT_API bool at_linear_lora(at_tape *t, at_linear *layer, at_lora_args args);
 /* W <- W + (alpha/r) A B, and the layer is without adapter again, as fast as it was; y differs by
- * rounding alone.  W stays frozen.  A and B stay on the tape: frozen, unused, and B zero, so that
- * what is saved says the same with them as without. */
+ * rounding alone, that to 16 bits if W is stored so.  W stays frozen.  A and B stay on the tape:
+ * frozen, unused, and B zero, so that what is saved says the same with them as without. */
 AT_API bool at_linear_merge(at_tape *t, at_linear *layer);
 
 /* Freezes every parameter of the model and gives an adapter to those of its matrices

@@ -90,7 +90,10 @@ static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_mod
     at_model_config c = m->config;
     int p = cache ? cache->position : 0;
     at_tensor *x = at_embedding(t, m->E, ids); /* [B,T] -> [B,T,C] */
-    if (m->P) x = at_add(t, x, at_slice(t, m->P, 0, p, p + ids->shape.dim[1]));
+    if (m->P) {
+        at_tensor *P = at_slice(t, m->P, 0, p, p + ids->shape.dim[1]);
+        x = at_add(t, x, P && at_is_half(P->dtype) ? at_cast(t, P, ATTIC_REAL) : P);
+    }
     x = at_label(at_dropout(t, x, c.dropout), "embedding");
     for (int i = 0; i < c.layers; i++) {
         if (taps.hidden) taps.hidden[i] = x;
@@ -154,10 +157,15 @@ double at_model_flop(const at_model *m, int T)
 
 at_model_cache at_model_cache_make(at_tape *t, const at_model *m, int B)
 {
+    return at_model_cache_make_as(t, m, B, ATTIC_REAL);
+}
+
+at_model_cache at_model_cache_make_as(at_tape *t, const at_model *m, int B, at_dtype dtype)
+{
     at_model_cache c = {.model = m};
     if (at_ok(t) && !m) at_fail(t, ATTIC_USER_ERROR, "model: the model is NULL");
     for (int i = 0; m && at_ok(t) && i < m->config.layers; i++)
-        c.layer[i] = at_cache_make(t, &m->block[i].attention, B, m->config.context);
+        c.layer[i] = at_cache_make_as(t, &m->block[i].attention, B, m->config.context, dtype);
     return c;
 }
 

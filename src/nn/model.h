@@ -109,6 +109,8 @@ typedef struct {
 /* Capacity for B texts of at most context ids, in step memory: take the mark to which each step
  * rewinds after this. */
 AT_API at_model_cache at_model_cache_make(at_tape *t, const at_model *m, int B);
+/* The same, with keys and values stored as f16 or bf16: see at_cache_make_as. */
+AT_API at_model_cache at_model_cache_make_as(at_tape *t, const at_model *m, int B, at_dtype dtype);
 
 /* The logits of the next T ids of each text: ids [B,T] -> [B,T,vocab].  What at_model_logits
  * gives for them at the end of all that was read, up to the order of sums (see cache.h), in

@@ -15,11 +15,14 @@
  *
  * the sum that the map has for every operand that is repeated (map.h).  Nothing is saved.
  *
+ * W may be stored as f16 or bf16, as B in matmul.c; Y is then filled with b before the product.
+ *
  *   size 0     K = 0: Y_ij = b_j.  Y empty: dX, dW and db are 0. */
 #include "ops/op.h"
 
 #include <limits.h>
 
+#include "kernels/half.h"
 #include "kernels/real.h"
 #include "ops/sum_rows.h"
 
@@ -33,23 +36,36 @@ AT_KERNEL(affine_backward);
 void AT_REAL(affine_forward)(at_node *n)
 {
     const affine_args *a = n->args;
-    const REAL *X = n->in[0]->data, *W = n->in[1]->data, *b = n->in[2] ? n->in[2]->data : NULL;
+    const REAL *X = n->in[0]->data, *b = n->in[2] ? n->in[2]->data : NULL;
+    const at_tensor *W = n->in[1];
+    const at_strides x = {a->K, 1, 0}, w = {a->N, 1, 0};
+    const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
+    REAL *Y = n->out[0]->data;
     at_count_flops(n, 2.0 * a->M * a->N * a->K);
-    gemm_bias(a->M, a->N, a->K, X, (at_strides){a->K, 1, 0}, W, (at_strides){a->N, 1, 0}, b,
-              n->out[0]->data, (at_workspace){at_scratch(n, 0), n->scratch, n->slots});
+    if (!at_is_half(W->dtype)) {
+        gemm_bias(a->M, a->N, a->K, X, x, W->data, w, b, Y, workspace);
+        return;
+    }
+    for (ptrdiff_t i = 0; b && i < a->M; i++) memcpy(Y + i * a->N, b, (size_t)a->N * sizeof *b);
+    gemm_half(1, a->M, a->N, a->K, X, x, W->dtype == ATTIC_BF16, W->data, w, b, Y, w, workspace);
 }
 
 /* dX = dY W^T, dW = X^T dY */
 void AT_REAL(affine_backward)(at_node *n)
 {
     const affine_args *a = n->args;
-    const REAL *X = n->in[0]->data, *W = n->in[1]->data, *dY = n->out[0]->grad;
+    const REAL *X = n->in[0]->data, *dY = n->out[0]->grad;
+    const at_tensor *W = n->in[1];
     const at_strides x = {a->K, 1, 1}, xt = {1, a->K, 1}, wt = {1, a->N, 1};
     const at_strides w = {a->N, 1, 1}, y = {a->N, 1, 1};
     const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
 
     at_grad_buffer dX = at_grad_overwrite(n, 0);
-    if (dX.p) gemm(1, a->M, a->K, a->N, 1, dY, y, W, wt, (REAL)dX.beta, dX.p, x, workspace);
+    if (dX.p && at_is_half(W->dtype))
+        gemm_half(1, a->M, a->K, a->N, dY, y, W->dtype == ATTIC_BF16, W->data, wt, dX.beta, dX.p, x,
+                  workspace);
+    else if (dX.p)
+        gemm(1, a->M, a->K, a->N, 1, dY, y, W->data, wt, (REAL)dX.beta, dX.p, x, workspace);
     at_grad_buffer dW =
         at_grad_overwrite(n, 1); /* after dX is written: X and W may be one tensor */
     at_count_flops(n, 2.0 * a->M * a->N * a->K * ((dX.p != NULL) + (dW.p != NULL)));
@@ -66,7 +82,7 @@ static const at_op affine_op = {.name = "affine",
 at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
 {
     AT_INPUT(t, "affine", X, ATTIC_REAL);
-    AT_INPUT(t, "affine", W, ATTIC_REAL);
+    if (!at_check_stored(t, "affine", "W", W)) return NULL;
     if (b) AT_INPUT(t, "affine", b, ATTIC_REAL);
     at_shape y = X->shape;
     AT_REQUIRE(t, W->shape.ndim == 2, "affine: W is %s but must have 2 dims", at_text(W));
@@ -82,7 +98,9 @@ at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
     affine_args a = {(int)rows, N, K};
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a};
     const size_t sums = b ? at_sum_scratch(rows * N) : 0;
-    r.scratch = at_gemm_workspace(a.M, N, K, AT_GEMM_COLUMNS, at_dtype_size(at_real(t)));
+    const size_t real = at_dtype_size(at_real(t));
+    r.scratch = at_is_half(W->dtype) ? at_gemm_half_workspace(a.M, N, K, real)
+                                     : at_gemm_workspace(a.M, N, K, AT_GEMM_COLUMNS, real);
     if (r.scratch < sums) r.scratch = sums;
     at_node *n = at_record_node(t, &affine_op, AT_IN(X, W, b), r);
     return n ? n->out[0] : NULL;

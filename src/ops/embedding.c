@@ -14,11 +14,14 @@
  * An id that occurs twice gets both; ids that do not occur get 0.  The sums are in the order of i,
  * and threads share the work by columns j, so each of them keeps that order.
  *
+ * A table stored as f16 or bf16 wants no gradient; its rows are widened as they are read.
+ *
  * Ids are checked when the op is recorded.  They may be written afterwards and the forward run
  * again (at_set, at_replay), where no error can be raised: a wrong id then gives a row of NaN, and
  * no gradient. */
 #include "ops/op.h"
 
+#include "kernels/half.h"
 #include "kernels/real.h"
 
 enum { EMBEDDING_COLUMNS = 64 }; /* of the table, that a thread adds to */
@@ -43,12 +46,14 @@ static void embedding_read(void *node, ptrdiff_t i, ptrdiff_t to, int slot)
     const at_node *n = node;
     const embedding_args *a = n->args;
     const int32_t *id = n->in[1]->data;
-    const REAL *table = n->in[0]->data;
+    const at_tensor *table = n->in[0];
     const ptrdiff_t D = a->D;
     for (; i < to; i++) {
         REAL *y = (REAL *)n->out[0]->data + i * D;
-        if (embedding_has(a, id[i]))
-            memcpy(y, table + id[i] * D, (size_t)D * sizeof *y);
+        if (embedding_has(a, id[i]) && at_is_half(table->dtype))
+            widen(D, table->dtype == ATTIC_BF16, (const uint16_t *)table->data + id[i] * D, y);
+        else if (embedding_has(a, id[i]))
+            memcpy(y, (const REAL *)table->data + id[i] * D, (size_t)D * sizeof *y);
         else
             for (ptrdiff_t j = 0; j < D; j++) y[j] = (REAL)NAN;
     }
@@ -115,7 +120,7 @@ static const at_op embedding_op = {.name = "embedding",
 
 at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id)
 {
-    AT_INPUT(t, "embedding", table, ATTIC_REAL);
+    if (!at_check_stored(t, "embedding", "table", table)) return NULL;
     AT_INPUT(t, "embedding", id, ATTIC_I32);
     AT_REQUIRE(t, table->shape.ndim == 2, "embedding: table is %s but must be [V,D]",
                at_text(table));

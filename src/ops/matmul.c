@@ -30,9 +30,13 @@
  * follow each other, the batch is nothing but more rows: [B,T,K] [K,N] is the one product
  * [B*T,K] [K,N], and the sum in dB runs inside of it.
  *
+ * B may be stored as f16 or bf16, and wants no gradient then: it is widened block by block as it is
+ * multiplied (kernels/gemm_half.c), here and in dA.
+ *
  *   size 0     K = 0: C is 0.  C empty: dA and dB are 0. */
 #include "ops/op.h"
 
+#include "kernels/half.h"
 #include "kernels/real.h"
 #include "ops/nest.h"
 
@@ -57,10 +61,12 @@ static matmul_layout matmul_transposed(matmul_layout x)
 AT_KERNEL(matmul_forward);
 AT_KERNEL(matmul_backward);
 
-/* Z = X Y + beta Z for every matrix of the batch, X [m,k], Y [k,n], Z [m,n].  Where Z is repeated,
- * the products are summed: along the batch by gemm, along the outer loops here. */
+/* Z = X Y + beta Z for every matrix of the batch, X [m,k], Y [k,n], Z [m,n].  Y is real, or of a
+ * dtype of 16 bits.  Where Z is repeated, the products are summed: along the batch by gemm, along
+ * the outer loops here. */
 static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X, matmul_layout x,
-                         const REAL *Y, matmul_layout y, int beta, REAL *Z, matmul_layout z)
+                         const void *Y, at_dtype dtype, matmul_layout y, int beta, REAL *Z,
+                         matmul_layout z)
 {
     const matmul_args *a = node->args;
     const at_workspace w = {at_scratch(node, 0), node->scratch, node->slots};
@@ -72,8 +78,13 @@ static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X
             ptrdiff_t at[AT_NEST_OPERANDS] = {0};
             at_nest_move(&kept, i, at);
             at_nest_move(&summed, s, at);
-            gemm(a->batch, m, n, k, 1, X + at[x.operand], x.s, Y + at[y.operand], y.s,
-                 beta || s > 0, Z + at[z.operand], z.s, w);
+            const bool add = beta || s > 0;
+            if (at_is_half(dtype))
+                gemm_half(a->batch, m, n, k, X + at[x.operand], x.s, dtype == ATTIC_BF16,
+                          (const uint16_t *)Y + at[y.operand], y.s, add, Z + at[z.operand], z.s, w);
+            else
+                gemm(a->batch, m, n, k, 1, X + at[x.operand], x.s, (const REAL *)Y + at[y.operand],
+                     y.s, (REAL)add, Z + at[z.operand], z.s, w);
         }
 }
 
@@ -81,16 +92,18 @@ static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X
 void AT_REAL(matmul_forward)(at_node *n)
 {
     const matmul_args *a = n->args;
-    const REAL *A = n->in[0]->data, *B = n->in[1]->data;
+    const at_tensor *B = n->in[1];
     if (at_count(n->out[0]->shape) == 0) return;
-    matmul_batch(n, a->M, a->N, a->K, A, a->A, B, a->B, 0, n->out[0]->data, a->C);
+    matmul_batch(n, a->M, a->N, a->K, n->in[0]->data, a->A, B->data, B->dtype, a->B, 0,
+                 n->out[0]->data, a->C);
 }
 
 /* dA = dC B^T, dB = A^T dC */
 void AT_REAL(matmul_backward)(at_node *n)
 {
     const matmul_args *a = n->args;
-    const REAL *A = n->in[0]->data, *B = n->in[1]->data, *dC = n->out[0]->grad;
+    const REAL *A = n->in[0]->data, *dC = n->out[0]->grad;
+    const at_tensor *B = n->in[1];
     if (at_count(n->out[0]->shape) == 0) {
         at_grad(n, 0);
         at_grad(n, 1);
@@ -98,10 +111,11 @@ void AT_REAL(matmul_backward)(at_node *n)
     }
     matmul_layout At = matmul_transposed(a->A), Bt = matmul_transposed(a->B);
     at_grad_buffer dA = at_grad_overwrite(n, 0);
-    if (dA.p) matmul_batch(n, a->M, a->K, a->N, dC, a->C, B, Bt, dA.beta, dA.p, a->A);
+    if (dA.p)
+        matmul_batch(n, a->M, a->K, a->N, dC, a->C, B->data, B->dtype, Bt, dA.beta, dA.p, a->A);
     at_grad_buffer dB =
         at_grad_overwrite(n, 1); /* after dA is written: for A = B it is the same buffer */
-    if (dB.p) matmul_batch(n, a->K, a->N, a->M, A, At, dC, a->C, dB.beta, dB.p, a->B);
+    if (dB.p) matmul_batch(n, a->K, a->N, a->M, A, At, dC, ATTIC_REAL, a->C, dB.beta, dB.p, a->B);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -159,7 +173,7 @@ static const char *matmul_text(const at_tensor *x, bool transposed)
 at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B, bool transpose_b)
 {
     AT_INPUT(t, "matmul", A, ATTIC_REAL);
-    AT_INPUT(t, "matmul", B, ATTIC_REAL);
+    if (!at_check_stored(t, "matmul", "B", B)) return NULL;
     at_shape a = A->shape, b = B->shape, leading;
     const char *hint = "needs at least 2 dims; at_reshape makes a vector [1,N] or [N,1]";
     AT_REQUIRE(t, a.ndim >= 2, "matmul: A is %s but %s", at_text(A), hint);
@@ -186,7 +200,9 @@ at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
     if (at_shape_valid(c) && at_count(c) > 0) /* an empty C may have huge other dims */
         matmul_loops(&m, matmul_leading(a), matmul_leading(b), leading);
     at_recipe r = {.shape = {c}, .args = &m, .args_size = sizeof m};
-    r.scratch = at_gemm_workspace(m.M, m.N, m.K, AT_GEMM_COLUMNS, at_dtype_size(at_real(t)));
+    const size_t real = at_dtype_size(at_real(t));
+    r.scratch = at_is_half(B->dtype) ? at_gemm_half_workspace(m.M, m.N, m.K, real)
+                                     : at_gemm_workspace(m.M, m.N, m.K, AT_GEMM_COLUMNS, real);
     at_node *n = at_record_node(t, &matmul_op, AT_IN(A, B), r);
     return n ? n->out[0] : NULL;
 }

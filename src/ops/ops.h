@@ -57,6 +57,10 @@ AT_API at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
 
 /* ------------------------------------------------------------------ products ------------------- */
 
+/* B, W and the table of at_embedding may be stored as f16 or bf16 (at_cast), frozen weights for
+ * instance: they want no gradient, and are widened in blocks as they are read, never as a whole.
+ * The bits are those of the product with all of it widened. */
+
 /* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast; at least 2
  * dims */
 AT_API at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B);
@@ -190,7 +194,7 @@ AT_API at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_t
                                 double eps);
 /* y = x / sqrt(mean(x^2) + eps) gamma (Zhang, Sennrich 2019)    gamma [N] or NULL */
 AT_API at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps);
-/* y[...,:] = table[id[...],:]    table [V,D]  id i32 [...]  ->  [...,D]
+/* y[...,:] = table[id[...],:]    table [V,D], real or of 16 bits  id i32 [...]  ->  [...,D]
  * Ids outside 0..V-1 are an error; written there afterwards, a replay makes their rows NaN. */
 AT_API at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
 /* y_ij = 1 if id_i = j, else 0    id i32 [...], in 0..N-1 as above  ->  real [...,N] */

@@ -144,6 +144,7 @@ static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, 
             char *corner = y + (i * to_row + j) * size;
             permute_load(size, m, n, x + (i + j * step) * size, step, square);
             if (size == 1) permute_transpose(1, m, n, square, corner, to_row);
+            if (size == 2) permute_transpose(2, m, n, square, corner, to_row);
             if (size == 4) permute_transpose(4, m, n, square, corner, to_row);
             if (size == 8) permute_transpose(8, m, n, square, corner, to_row);
         }

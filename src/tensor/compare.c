@@ -11,7 +11,11 @@
 
 static double closeness_of(at_dtype d)
 {
-    return d == ATTIC_F32 ? sqrt((double)FLT_EPSILON) : d == ATTIC_F64 ? sqrt(DBL_EPSILON) : 0;
+    return d == ATTIC_F32    ? sqrt((double)FLT_EPSILON)
+           : d == ATTIC_F64  ? sqrt(DBL_EPSILON)
+           : d == ATTIC_F16  ? sqrt(0x1p-10)
+           : d == ATTIC_BF16 ? sqrt(0x1p-7)
+                             : 0;
 }
 
 static double largest_element(const at_tensor *x)

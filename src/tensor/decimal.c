@@ -40,7 +40,10 @@ static bool step_outwards(char *text)
 
 static bool reads_back(at_dtype real, const char *text, double x)
 {
-    return real == ATTIC_F32 ? strtof(text, NULL) == (float)x : strtod(text, NULL) == x;
+    double read = strtod(text, NULL);
+    if (real == ATTIC_F32) read = (double)strtof(text, NULL);
+    if (at_is_half(real)) at_store(real, &read, 0, read), read = at_fetch(real, &read, 0);
+    return read == x;
 }
 
 at_decimal at_decimal_of(at_dtype real, double x, int min_digits, int max_digits)

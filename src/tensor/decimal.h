@@ -11,8 +11,8 @@ typedef struct {
 } at_decimal;
 
 /* The decimal with the fewest digits, but at least min_digits, that reads back as x, a value of
- * dtype f32 or f64; of several such the one nearest to x.  Where max_digits (1 .. 20) do not
- * suffice: x rounded to so many, halves to even.  x must be finite. */
+ * dtype f32, f64, f16 or bf16; of several such the one nearest to x.  Where max_digits (1 .. 20) do
+ * not suffice: x rounded to so many, halves to even.  x must be finite. */
 at_decimal at_decimal_of(at_dtype real, double x, int min_digits, int max_digits);
 
 /* "-0.25": so many digits after the point.  Never "-0.00"; from 1e15 on as at_short_text. */

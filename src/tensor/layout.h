@@ -27,11 +27,22 @@ AT_API void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_M
 AT_API size_t at_dtype_size(at_dtype d);
 AT_API size_t at_bytes(const at_tensor *x); /* of its data */
 
-/* Writes element i of an array of this dtype: rounded to f32, cut to i32, != 0 for bool. */
+/* f32, f64, f16 or bf16?  f16 or bf16? */
+static inline bool at_is_real(at_dtype d)
+{
+    return d == ATTIC_F32 || d == ATTIC_F64 || d >= ATTIC_F16;
+}
+static inline bool at_is_half(at_dtype d)
+{
+    return d == ATTIC_F16 || d == ATTIC_BF16;
+}
+
+/* Writes element i of an array of this dtype: rounded to the nearest real, cut to i32, != 0 for
+ * bool. */
 AT_API void at_store(at_dtype d, void *data, ptrdiff_t i, double value);
 AT_API double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
-/* Does at_store keep the value, but for rounding and cutting?  Not 1e300 in f32, where it would be
- * infinite; not NaN or 3e9 in i32. */
+/* Does at_store keep the value, but for rounding and cutting?  Not 1e300 in f32 or 65520 in f16,
+ * where it would be infinite; not NaN or 3e9 in i32. */
 AT_API bool at_can_hold(at_dtype d, double value);
 
 /* The next of the buffers of at_shape_text, AT_TEXT_SIZE bytes: for texts made of such texts. */

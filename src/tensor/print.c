@@ -162,11 +162,12 @@ static void measure_columns(at_printer *p, double x)
 
 static void measure(at_printer *p)
 {
-    bool real = p->dtype == ATTIC_F32 || p->dtype == ATTIC_F64;
+    bool real = at_is_real(p->dtype);
     if (real) each_shown(p, 0, 0, measure_magnitude);
     if (p->largest != 0) {
-        double apart = p->dtype == ATTIC_F32 ? (double)((float)p->largest / (float)p->smallest)
-                                             : p->largest / p->smallest;
+        double apart = p->largest / p->smallest;
+        at_store(p->dtype, &apart, 0, apart); /* in the dtype itself, as NumPy divides */
+        apart = at_fetch(p->dtype, &apart, 0);
         p->exponential = p->largest >= 1e8 || p->smallest < 1e-4 || apart > 1000;
     }
     if (p->exponential) each_shown(p, 0, 0, measure_digits);
@@ -253,7 +254,7 @@ static void put_scalar(const at_printer *p)
 {
     char word[PRINT_WORD];
     double x = at_fetch(p->dtype, p->data, 0);
-    if ((p->dtype != ATTIC_F32 && p->dtype != ATTIC_F64) || !isfinite(x)) {
+    if (!at_is_real(p->dtype) || !isfinite(x)) {
         write_element(p, word, x);
     } else {
         at_decimal d = at_decimal_of(p->dtype, x, 1, 17);

@@ -4,15 +4,17 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "kernels/half.h"
+
 size_t at_dtype_size(at_dtype d)
 {
-    static const size_t size[] = {0, sizeof(float), sizeof(double), sizeof(int32_t), 1};
+    static const size_t size[] = {0, sizeof(float), sizeof(double), sizeof(int32_t), 1, 2, 2};
     return (size_t)d < sizeof size / sizeof *size ? size[d] : 0;
 }
 
 const char *at_dtype_text(at_dtype d)
 {
-    static const char *const text[] = {"real", "f32", "f64", "i32", "bool"};
+    static const char *const text[] = {"real", "f32", "f64", "i32", "bool", "f16", "bf16"};
     return (size_t)d < sizeof text / sizeof *text ? text[d] : "?";
 }
 
@@ -28,6 +30,8 @@ double at_fetch(at_dtype d, const void *data, ptrdiff_t i)
     case ATTIC_F32: return (double)((const float *)data)[i];
     case ATTIC_I32: return ((const int32_t *)data)[i];
     case ATTIC_BOOL: return ((const unsigned char *)data)[i];
+    case ATTIC_F16:
+    case ATTIC_BF16: return at_half_widen(d == ATTIC_BF16, ((const uint16_t *)data)[i]);
     case ATTIC_REAL: break;
     }
     return 0;
@@ -40,6 +44,8 @@ void at_store(at_dtype d, void *data, ptrdiff_t i, double value)
     case ATTIC_F32: ((float *)data)[i] = (float)value; break;
     case ATTIC_I32: ((int32_t *)data)[i] = (int32_t)value; break;
     case ATTIC_BOOL: ((unsigned char *)data)[i] = value != 0; break;
+    case ATTIC_F16:
+    case ATTIC_BF16: ((uint16_t *)data)[i] = at_half_narrow(d == ATTIC_BF16, value); break;
     case ATTIC_REAL: break;
     }
 }
@@ -48,7 +54,11 @@ bool at_can_hold(at_dtype d, double value)
 {
     if (d == ATTIC_I32) return value >= INT32_MIN && value <= INT32_MAX;
     if (d == ATTIC_BOOL) return !isnan(value);
-    return d != ATTIC_F32 || !isfinite(value) || fabs(value) < 0x1.ffffffp127;
+    const double limit = d == ATTIC_F32    ? 0x1.ffffffp127 /* half a step above the largest */
+                         : d == ATTIC_BF16 ? 0x1.ffp127
+                         : d == ATTIC_F16  ? 0x1.ffep15
+                                           : (double)INFINITY;
+    return !isfinite(value) || fabs(value) < limit;
 }
 
 double at_element(const at_tensor *x, ptrdiff_t i)

@@ -16,8 +16,10 @@ typedef enum {
     ATTIC_REAL, /* "the real type of the tape": in requests only, no tensor has it */
     ATTIC_F32,
     ATTIC_F64,
-    ATTIC_I32, /* ids, lengths */
-    ATTIC_BOOL /* masks; one byte, 0 or 1 */
+    ATTIC_I32,  /* ids, lengths */
+    ATTIC_BOOL, /* masks; one byte, 0 or 1 */
+    ATTIC_F16,  /* 16 bits, to store weights and caches: see at_cast */
+    ATTIC_BF16  /* the upper 16 bits of an f32: fewer digits, and its range */
 } at_dtype;
 #define ATTIC_NREALS 2
 
@@ -28,7 +30,7 @@ typedef struct at_tensor at_tensor;
 struct at_tensor {
     at_dtype dtype;
     at_shape shape;
-    void *data;       /* float, double, int32_t or unsigned char */
+    void *data;       /* float, double, int32_t, unsigned char or uint16_t (f16, bf16) */
     void *grad;       /* d(loss)/d(data), same type and shape; NULL until a backward reached it */
     bool wants_grad;  /* a parameter or variable, or computed from one */
     const char *name; /* "wq", or NULL */

@@ -121,12 +121,26 @@ static bool list_parts(at_tape *t, const char *op, file_contents *f, at_part_arg
     return true;
 }
 
+/* What is listed becomes copies of another dtype. */
+static bool cast_parts(at_tape *t, const file_contents *f, at_dtype dtype)
+{
+    for (int i = 0; dtype != ATTIC_REAL && i < f->n; i++) {
+        const at_tensor *x = f->x[i];
+        f->x[i] = at_cast(t, f->x[i], dtype);
+        for (ptrdiff_t k = 0, n = f->x[i] ? at_count(x->shape) : 0; k < n; k++)
+            AT_REQUIRE(t, at_can_hold(dtype, at_element(x, k)),
+                       "save: element %td of %s is %g, which %s cannot hold", k, at_text(x),
+                       at_element(x, k), at_dtype_text(dtype));
+    }
+    return at_ok(t);
+}
+
 bool at_save(at_tape *t, const char *path, at_part_args args)
 {
     at_mark before = at_mark_here(t);
     file_contents f;
     bool good = begin_contents(t, &f, parts_version) && list_parts(t, "save", &f, args) &&
-                write_contents(t, path, &f);
+                cast_parts(t, &f, args.dtype) && write_contents(t, path, &f);
     at_rewind(t, before);
     return good;
 }

@@ -22,6 +22,8 @@ typedef struct {
                            and to load.  A may have one *, and what it stood for replaces the * of
                            B.  The first A that matches counts; without one the name stays */
     bool missing_ok;    /* at_load: what the file lacks stays as it is */
+    at_dtype dtype;     /* at_save: ATTIC_F16 or ATTIC_BF16 halves the file, rounded as by at_cast;
+                           a value that is too large is an error.  0: as they are */
 } at_part_args;
 
 /* Both return false after a sticky error: an `only` that matches nothing is one. */

@@ -222,7 +222,7 @@ static bool fill_sequences(at_tape *t, const batch_request *r, at_batch *batch)
 
 static at_tensor *drawn_rows(at_tape *t, const batch_request *r, const data_array *x)
 {
-    bool real = x->dtype == ATTIC_F32 || x->dtype == ATTIC_F64;
+    bool real = at_is_real(x->dtype);
     at_shape shape = x->shape;
     shape.dim[0] = r->args.rows;
     at_tensor *y = at_blank(t, real ? ATTIC_REAL : x->dtype, shape);

@@ -150,7 +150,7 @@ static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_
                          FILE *out)
 {
     const int context = m->config.context;
-    at_model_cache cache = at_model_cache_make(t, m, 1);
+    at_model_cache cache = at_model_cache_make_as(t, m, 1, a.cache);
     at_mark step = at_mark_here(t);
     for (int made = 0, T = n < context ? n : context;; made++, T = 1) {
         if (made == a.n) return made;

@@ -31,6 +31,7 @@ typedef struct {
     int n_stop;
     uint64_t stream;               /* the text follows from the tape's seed and this */
     const at_tokenizer *tokenizer; /* in place of the data's */
+    at_dtype cache; /* ATTIC_F16 or ATTIC_BF16: keys and values in half of the memory; 0: real */
     /* Called for each new id; `bytes` are the n of its text, NULL without a tokenizer.  False ends
      * the text after it. */
     bool (*token)(void *ctx, int id, const char *bytes, int n);

@@ -232,6 +232,33 @@ START_TEST(a_model_is_opened_without_its_configuration)
 }
 END_TEST
 
+START_TEST(a_file_of_half_the_size_is_opened_as_it_is_or_real)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    t = at_open(ATTIC_F32, 1);
+    at_model_make(t, small);
+    ck_assert(at_save(t, file(), (at_part_args){.dtype = ATTIC_BF16}));
+    ck_assert(at_find_param(t, "E")->dtype == ATTIC_F32);
+    at_store_params(t, ATTIC_BF16);
+    at_scope(t, "stored");
+    at_model *m = at_model_open(t, file());
+    at_scope_end(t);
+    at_store_params(t, ATTIC_REAL);
+    at_scope(t, "real");
+    at_model *w = at_model_open(t, file());
+    at_scope_end(t);
+    ck_assert_msg(m && w, "%s", at_error(t));
+    ck_assert(m->E->dtype == ATTIC_BF16 && w->E->dtype == ATTIC_F32);
+    ck_assert(first_logit(t, m) == first_logit(t, w));
+    const at_tensor *wide = at_cast(t, m->E, ATTIC_REAL);
+    ck_assert(memcmp(wide->data, w->E->data, (size_t)at_count(wide->shape) * sizeof(float)) == 0);
+    at_set(w->E, 70000, 0, 0);
+    ck_assert(!at_save(t, file(), (at_part_args){.dtype = ATTIC_F16, .only = "real.E"}));
+    assert_error("save: element 0 of \"real.E\" ");
+    end_test();
+}
+END_TEST
+
 /* A small model with adapters of rank 2 on q and v, whose B are not zero. */
 static at_model *adapted(uint64_t seed, double alpha, double B)
 {
@@ -348,6 +375,7 @@ START_TEST(another_configuration_or_other_data_are_named_when_a_run_is_resumed)
 END_TEST
 
 SUITE(train_checkpoint, a_model_is_opened_without_its_configuration,
+      a_file_of_half_the_size_is_opened_as_it_is_or_real,
       adapters_are_saved_alone_and_loaded_beside_a_fresh_base,
       a_model_is_opened_with_its_adapters_and_with_adapters_folded_in,
       what_describes_no_model_or_two_is_not_opened,
