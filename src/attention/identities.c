@@ -238,8 +238,11 @@ void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
     const at_sdpa_plan *p = n->args;
     const double rows = (double)p->T * p->group;
     const sdpa_operands of = sdpa_operands_of(n);
-    double c = 0;
-    for (int h = 0; h < p->H; h++) c = fmax(c, fabs((double)sdpa_factor(&of, h)));
+    double c = 0; /* the largest; with fmax gcc 12 fails on 64-bit Arm (internal compiler error) */
+    for (int h = 0; h < p->H; h++) {
+        const double size = fabs((double)sdpa_factor(&of, h));
+        if (size > c) c = size;
+    }
     check_job job = {.of = of,
                      .Q = {.at = p->q, .width = p->D, .terms = p->N, .factor = c},
                      .K = {.at = p->k, .width = p->D, .terms = rows, .factor = c},
