@@ -3,7 +3,7 @@
 #   make                         the library and the examples, for this machine
 #   make demo                    train a small transformer on this repository's own text
 #   make deps test               install Check, run the test suite
-#   make install prefix=/usr     attic.h and two more, libattic.a, libattic.so, attic.pc
+#   make install prefix=/usr     attic.h and two more, libattic.a, libattic.so, for pkg-config and CMake
 #
 #   CC=clang  CFLAGS=-g          the compiler, and flags added to those that are needed
 #   ARCH=native                  or any -march name (x86-64, x86-64-v3, armv8-a); empty: the compiler's own
@@ -214,8 +214,9 @@ tests_named := $(foreach f,$(test_c:.c=),$(if $(findstring /test_,$(f)),$(f)))
 suites := $(subst /,_,$(patsubst tests/%,%,$(subst /test_,/,$(tests_named))))
 check_flag = $$($(PKG_CONFIG) $(1) check)
 
-test: $(runner) ## run the test suite; SUITE=name and CASE=name choose from it
-	@$(if $(SUITE),CK_RUN_SUITE=$(SUITE)) $(if $(CASE),CK_RUN_CASE=$(CASE)) $(wrapper) $(runner)
+tests: $(runner) ## compile the tests
+test: tests ## run the test suite; SUITE=name and CASE=name choose from it
+	@$(if $(SUITE),CK_RUN_SUITE=$(SUITE)) $(if $(CASE),CK_RUN_CASE=$(CASE)) $(wrapper) $(runner) --jobs $(JOBS)
 check: test ## the same as test
 
 gradcheck: $(gradcheck) ## check the gradient of every op against numerical differences; ARGS=softmax chooses
@@ -226,7 +227,7 @@ mutation: ## plant wrong gradients in a copy of the sources; each must be caught
 
 deps: ## install what the tests need: Check and pkg-config
 	@sh scripts/deps.sh
-.PHONY: test check gradcheck mutation deps have-check
+.PHONY: tests test check gradcheck mutation deps have-check
 
 runner_o := $(call objects,$(test_c) $(common_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
 $(runner): $(runner_o) $(static)
@@ -562,12 +563,14 @@ build/page/node_modules: page/package.json
 faces := src/attic.h src/attic_op.h src/attic_plot.h
 public_h = $(sort $(filter src/%.h,$(shell $(CC) -MM -Isrc $(faces))))
 into := $(DESTDIR)$(includedir)
-# In attic.pc all paths follow from where that file lies, so that the folder may be moved.
-from_prefix = $(patsubst $(prefix)/%,$${prefix}/%,$(1))
-pc_prefix = $(if $(filter $(prefix)/%,$(libdir)),$${pcfiledir}$(subst $(empty) $(empty),,$(patsubst \
-    %,/..,$(subst /, ,$(patsubst $(prefix)/%,%,$(libdir)) pkgconfig))),$(prefix))
+# In attic.pc and attic-config.cmake all paths follow from where that file lies, so that the folder may be
+# moved.  $(call up,FOLDER,NAME): the prefix, as seen from the folder of this name in libdir.
+from_prefix = $(patsubst $(prefix)/%,$${$(2)prefix}/%,$(1))
+up = $(if $(filter $(prefix)/%,$(libdir)),$${$(1)}$(subst $(empty) $(empty),,$(patsubst \
+    %,/..,$(subst /, ,$(patsubst $(prefix)/%,%,$(libdir))/$(2)))),$(prefix))
+cmake_dir = $(libdir)/cmake/attic
 
-install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
+install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc, attic-config.cmake
 	@for h in $(public_h); do \
 	    case " $(faces) " in *" $$h "*) to=$${h#src/} ;; *) to=attic/$${h#src/} ;; esac; \
 	    $(INSTALL) -d $(into)/$$(dirname $$to) && \
@@ -578,14 +581,19 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc
 	$(INSTALL) -m 755 $(shared) $(DESTDIR)$(libdir)/$(sofile)
 	ln -sf $(sofile) $(DESTDIR)$(libdir)/$(soname)
 	ln -sf $(soname) $(DESTDIR)$(libdir)/$(solink)
-	sed -e 's|@prefix@|$(pc_prefix)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|' \
+	sed -e 's|@prefix@|$(call up,pcfiledir,pkgconfig)|; s|@libdir@|$(call from_prefix,$(libdir))|; s|@version@|$(VERSION)|' \
 	    -e 's|@includedir@|$(call from_prefix,$(includedir))|' attic.pc.in >$(DESTDIR)$(libdir)/pkgconfig/attic.pc
+	$(INSTALL) -d $(DESTDIR)$(cmake_dir)
+	for f in attic-config.cmake attic-config-version.cmake; do \
+	    sed -e 's|@prefix@|$(call up,CMAKE_CURRENT_LIST_DIR,cmake/attic)|; s|@libdir@|$(call from_prefix,$(libdir),attic_)|' \
+	    -e 's|@includedir@|$(call from_prefix,$(includedir),attic_)|; s|@version@|$(VERSION)|; s|@abi@|$(ABI)|' \
+	    -e 's|@sofile@|$(sofile)|; s|@soname@|$(soname)|' $$f.in >$(DESTDIR)$(cmake_dir)/$$f || exit 1; done
 	@echo "This is a build for $(if $(ARCH),$(if $(filter native,$(ARCH)),this processor,ARCH=$(ARCH)),any processor): \
 	on one that lacks what it uses, at_open reports an error."
 	@echo "For others: make install ARCH=x86-64-v3 (a -march name), or ARCH= for any processor, at a lower speed."
 
 uninstall: ## remove what install installed
-	rm -rf $(addprefix $(into)/,$(notdir $(faces))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc \
+	rm -rf $(addprefix $(into)/,$(notdir $(faces))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc $(DESTDIR)$(cmake_dir) \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
 
 single: ## build/single/attic.h and attic.c, the library in two files: cc -O3 main.c attic.c -lm -pthread

@@ -177,7 +177,7 @@ static double held_out_nats(at_tape *t, const at_model *m, const text_ids *c, in
             if (next > c->n_held) next = c->n_held;
         }
         at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
-        at_cross_entropy_args args = {.sum = true, .ignore = true, .ignore_index = -1};
+        at_cross_entropy_args args = {.reduction = ATTIC_SUM, .ignore = true, .ignore_index = -1};
         nats += at_item(at_cross_entropy(t, logits, target, args));
         at_rewind(t, here);
     }
@@ -417,7 +417,7 @@ static at_tensor *sum_of_losses(at_tape *t, at_tensor *logits, at_tensor *target
 {
     return at_cross_entropy(
         t, logits, target,
-        (at_cross_entropy_args){.sum = true, .ignore = true, .ignore_index = -1});
+        (at_cross_entropy_args){.reduction = ATTIC_SUM, .ignore = true, .ignore_index = -1});
 }
 
 /* The logits of at_model_logits, with r->bias added to the scores of the first block. */

@@ -1,5 +1,5 @@
 /* jacobian.js -- dS of one row, with the whole Jacobian and with delta alone. */
-import { cellHtml, cellOptions, cellParts, decimals, matrixHtml } from './matrix.js'
+import { cellHtml, cellOptions, decimals, matrixHtml } from './matrix.js'
 import { el } from './dom.js'
 
 /* J of row i beside dP, and J dP beside P (dP - delta), once `revealed()`. */
@@ -35,8 +35,7 @@ function productHtml(at, jacobian, i) {
     for (let k = 0; k < product.length; k++) {
         html += `<tr><th scope="row">k${k}</th>`
         html += cellHtml('dP', i, k, at.dP.values[i][k], cellOptions(at.dP.values))
-        const { attributes, text } = cellParts('dS', i, k, product[k][0], options)
-        html += `<td class="plain ${attributes.class}">${text}</td>`
+        html += cellHtml('J dP', k, 0, product[k][0], options)
         html += cellHtml('dS', i, k, at.dS.values[i][k], cellOptions(at.dS.values)) + '</tr>'
     }
     return html + '</tbody></table></div></figure>'

@@ -38,6 +38,7 @@ const vectors = {
     O: 'qd',
     dO: 'qd',
     J: 'kk',
+    'J dP': 'k',
 }
 const words = { q: 'query', k: 'key', d: 'element' }
 
@@ -179,8 +180,8 @@ export function matrixHtml(name, tensor, options = {}) {
 }
 
 /* With 8 queries and 8 keys there are 1,600 cells, of which a window shows a quarter.  What is out
- * of sight is written as it comes into sight, or 150 ms after the last change; until then it has
- * data-stale. */
+ * of sight is written as it comes into sight, or 150 ms after the last change; so is what is only
+ * heard.  Until then the element has data-stale. */
 const far = new WeakSet(),
     waiting = new Map()
 let sight = null,
@@ -195,20 +196,39 @@ function write(element) {
 }
 
 function writeNext() {
-    const rest = changed + 150 - performance.now()
-    if (rest <= 0) for (const element of [...waiting.keys()].slice(0, 1)) write(element)
+    const now = performance.now(),
+        rest = changed + 150 - now
+    if (rest <= 0) writeAll(now + 4)
     timer = waiting.size ? setTimeout(writeNext, Math.max(0, rest)) : 0
 }
 
-export function whenSeen(element, rewrite) {
+function writeAll(until = Infinity) {
+    for (const element of waiting.keys()) {
+        write(element)
+        if (performance.now() > until) return
+    }
+}
+
+function writeLater(element, rewrite) {
     waiting.set(element, rewrite)
-    if (!far.has(element)) return write(element)
     element.dataset.stale = ''
     changed = performance.now()
     timer ||= setTimeout(writeNext, 150)
 }
 
+/* `heard`: what may wait also while the element is in sight. */
+export function whenSeen(element, rewrite, heard = () => {}) {
+    if (far.has(element))
+        return writeLater(element, () => {
+            rewrite()
+            heard()
+        })
+    rewrite()
+    writeLater(element, heard)
+}
+
 export function watchSight(element) {
+    if (!sight) addEventListener('beforeprint', () => writeAll()) // paper shows all of them
     sight ??= new IntersectionObserver(
         (entries) => {
             for (const { target, isIntersecting } of entries) {
@@ -216,7 +236,7 @@ export function watchSight(element) {
                 else if (far.delete(target)) write(target)
             }
         },
-        { rootMargin: '100px' },
+        { rootMargin: '0px 0px -60px 0px' }, // there the dock lies
     )
     sight.observe(element)
 }
@@ -242,9 +262,12 @@ export function matrixView(context, name, options = {}) {
             shape = now
             build(tensor, all)
         } else {
-            whenSeen(element, () => {
-                if (tensor === context.trace?.at[name]) rewrite(tensor, all)
-            })
+            const isCurrent = () => tensor === context.trace?.at[name]
+            whenSeen(
+                element,
+                () => isCurrent() && rewrite(tensor, all),
+                () => isCurrent() && cells.forEach(setLabel),
+            )
         }
     }
 
@@ -290,12 +313,13 @@ export function matrixView(context, name, options = {}) {
 /* Writes what differs from what was written before: a picture of eight by eight has a thousand
  * cells. What is pointed at stays marked. */
 function setParts(cell, { attributes, text }) {
-    const { td, is } = cell
-    for (const name of ['data-value', 'aria-label']) {
-        if (attributes[name] === is[name]) continue
-        is[name] = attributes[name]
-        if (is[name] === undefined) td.removeAttribute(name)
-        else td.setAttribute(name, is[name])
+    const { td, is } = cell,
+        value = attributes['data-value']
+    cell.label = attributes['aria-label']
+    if (value !== is.value) {
+        is.value = value
+        if (value === undefined) td.removeAttribute('data-value')
+        else td.setAttribute('data-value', value)
     }
     if (attributes.class !== is.class) {
         const marks = ['pointed', 'source', 'pinned'].filter((mark) => td.classList.contains(mark))
@@ -306,6 +330,10 @@ function setParts(cell, { attributes, text }) {
     cell.text = text
     if (td.firstChild) td.firstChild.data = text
     else td.textContent = text
+}
+
+function setLabel({ td, is, label }) {
+    if (label !== is.label) td.setAttribute('aria-label', (is.label = label))
 }
 
 /* ------------------------------------------------------------------ keyboard ------------------ */

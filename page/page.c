@@ -67,12 +67,30 @@ static bool work_out(const char *name, int row, int column, const char *shown, a
     return false;
 }
 
+/* An element of J dP: column 0 of row j. */
+static void print_product(int j)
+{
+    char text[1000];
+    trace_product(&t, j, text, sizeof text);
+    printf("{\"text\": \"%s = %.4g\", \"note\": \"\", \"from\": [", text, t.product[j] + 0.0);
+    for (int k = 0; k < t.a->p.N; k++)
+        printf("%s{\"name\": \"J\", \"row\": %d, \"column\": %d},\n"
+               "{\"name\": \"dP\", \"row\": %d, \"column\": %d}",
+               k ? ",\n" : "", j, k, t.i, k);
+    printf("]}\n");
+    fflush(stdout);
+}
+
 /* The same as JSON: its text, what surprises in it, and the elements that it is computed from. */
 PAGE_EXPORT(page_cell)
 void page_cell(const char *name, int row, int column, const char *shown);
 void page_cell(const char *name, int row, int column, const char *shown)
 {
     static arithmetic w;
+    if (t.a && strcmp(name, "J dP") == 0 && is_element((int[]){1, t.a->p.N, 1}, row, column)) {
+        print_product(row);
+        return;
+    }
     if (!work_out(name, row, column, shown, &w)) {
         fprintf(stderr, "there is no %s[%d,%d]\n", name, row, column);
         return;

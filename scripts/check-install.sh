@@ -1,6 +1,6 @@
 #!/bin/sh
-# check-install.sh -- what `make install` installs can be moved elsewhere and used there, from C and C++,
-# and `make uninstall` leaves nothing.
+# check-install.sh -- what `make install` installs can be moved elsewhere and used there, from C and C++, by
+# pkg-config and by CMake, and `make uninstall` leaves nothing.
 set -eu
 cd "$(dirname "$0")/.."
 CC=${CC:-cc} MAKE=${MAKE:-make} PKG_CONFIG=${PKG_CONFIG:-pkg-config}
@@ -210,6 +210,46 @@ for compiler in g++ clang++; do
     built user.cpp "$compiler" -std=c++17
     built picture.cpp "$compiler" -std=c++17
 done
+
+# CMake: four programs, from C and C++, with the shared library and with the static one
+command -v cmake >/dev/null || { echo "There is no cmake; on Debian: apt-get install cmake" >&2; exit 1; }
+mkdir "$root/project"
+cat >"$root/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.16)
+project(user C CXX)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_CXX_STANDARD 17)
+find_package(attic ${VERSION_WANTED} REQUIRED ${PARTS_WANTED})
+enable_testing()
+foreach(language IN ITEMS c cpp)
+  foreach(library IN ITEMS attic static)
+    add_executable(${language}-${library} ../user.${language})
+    target_link_libraries(${language}-${library} PRIVATE attic::${library})
+    add_test(NAME ${language}-${library} COMMAND ${language}-${library})
+  endforeach()
+endforeach()
+END
+version=$($PKG_CONFIG --modversion attic)
+configure() { # configure VERSION PARTS CODE...: what cmake says goes to $root/said
+    rm -rf "$root/made"
+    CMAKE_PREFIX_PATH=$root/moved/usr cmake -S "$root/project" -B "$root/made" -DCMAKE_C_COMPILER="${CC%% *}" \
+        -DCMAKE_CXX_COMPILER="$CXX" -DVERSION_WANTED="$1" -DPARTS_WANTED="$2" >"$root/said" 2>&1
+}
+for wanted in '' "$version" "${version%.*}" "0.1...<9" "${version};EXACT"; do
+    configure "$wanted" '' || { cat "$root/said"; echo "find_package(attic $wanted) fails" >&2; exit 1; }
+done
+grep -q '/usr/lib/libattic.so' "$root/made/CMakeFiles/c-attic.dir/build.make" ||
+    grep -q 'libattic.*dylib' "$root/made/CMakeFiles/c-attic.dir/build.make" ||
+    { echo "attic::attic is not the shared library" >&2; exit 1; }
+cmake --build "$root/made" >"$root/said" 2>&1 && (cd "$root/made" && ctest) >>"$root/said" 2>&1 ||
+    { cat "$root/said"; echo "a program that CMake builds fails" >&2; exit 1; }
+for wanted in "${version%%.*}" "${version%.*}.99" 99 "99;EXACT" "0.1...<$version" "99...100"; do
+    ! configure "$wanted" '' || { echo "find_package(attic $wanted) finds $version" >&2; exit 1; }
+    grep -q "attic-config.cmake, version: $version" "$root/said" || # considered, not accepted
+        { cat "$root/said"; echo "find_package(attic $wanted) fails for another reason" >&2; exit 1; }
+done
+! configure '' 'COMPONENTS;gpu' || { echo "there is no component gpu, and CMake finds it" >&2; exit 1; }
+grep -q 'attic has no components' "$root/said" || { cat "$root/said"; exit 1; }
 
 # the program of docs/training.md
 INCLUDE='' sh scripts/check-readme.sh docs/training.md "$CC -std=gnu11 $strict $($PKG_CONFIG --cflags attic)" \

@@ -24,6 +24,7 @@
 #include "tensor/tensor.h"
 
 #include "autograd/gradcheck.h"
+#include "autograd/profile.h"
 #include "autograd/tape.h"
 
 #include "ops/ops.h"
@@ -39,6 +40,7 @@
 #include "nn/ffn.h"
 #include "nn/linear.h"
 #include "nn/model.h"
+#include "nn/lora.h"
 #include "nn/norm.h"
 #include "nn/optim.h"
 #include "nn/sample.h"

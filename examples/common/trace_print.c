@@ -374,29 +374,38 @@ static void print_delta(const trace *t)
     work(t, STEPS_DELTA);
 }
 
+/* "(J dP)[k1] = -0.14*5 + 0.16*6 + -0.02*2" */
+void trace_product(const trace *t, int j, char *text, size_t size)
+{
+    const steps *a = t->a;
+    const int N = a->p.N;
+    const double *dP = steps_cell(a, STEPS_DP, 0, t->i, 0);
+    size_t n = (size_t)snprintf(text, size, "(J dP)[k%d] = ", j);
+    for (int k = 0; k < N && n < size; k++)
+        n += (size_t)snprintf(text + n, size - n, "%s%.4g*%.4g", k ? " + " : "",
+                              t->J[j * N + k] + 0.0, dP[k] + 0.0); /* -0 + 0 is 0 */
+}
+
 /* J dP beside P (dP - delta), for the row that is worked out */
 static void print_product(const trace *t)
 {
     const steps *a = t->a;
     const int N = a->p.N, i = t->i, j = t->j;
     const double *dP = steps_cell(a, STEPS_DP, 0, i, 0), *dS = steps_cell(a, STEPS_DS, 0, i, 0);
-    char sum[1000] = "";
-    size_t n = 0;
+    char sum[1000];
     trace_title("6 softmax: J dP is P (dP - delta)");
     trace_say(0,
               "Row q%d of dS three times: with the whole Jacobian, J dP; with delta alone, P (dP - "
               "delta); and numerically.  One number for each row replaces %d x %d of them.",
               i, N, N);
     printf("\n             dP     J dP   P (dP - delta)   numerically\n");
-    for (int k = 0; k < N; k++) {
+    for (int k = 0; k < N; k++)
         printf("    k%d%9.4f%9.4f%17.4f%14.4f%s\n", k, trace_shown(dP[k]),
                trace_shown(t->product[k]), trace_shown(dS[k]),
                trace_shown(t->numerical[STEPS_DS].n[i * N + k]),
                trace_same(t, STEPS_DS, i, k, t->product[k]) ? "" : "   DIFFERS");
-        n += (size_t)snprintf(sum + n, sizeof sum - n, "%s%.4g*%.4g", k ? " + " : "",
-                              t->J[j * N + k] + 0.0, dP[k] + 0.0); /* -0 + 0 is 0 */
-    }
-    trace_say(4, "(J dP)[k%d] = %s = %.4f", j, sum, trace_shown(t->product[j]));
+    trace_product(t, j, sum, sizeof sum);
+    trace_say(4, "%s = %.4f", sum, trace_shown(t->product[j]));
 }
 
 static void print_backward(const trace *t)

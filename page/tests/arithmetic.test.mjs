@@ -145,6 +145,13 @@ test('the cells that an element is computed from', () => {
         [0, 1].flatMap((d) => [named('Q', 0, d), named('K', 2, d)]),
     )
     assert.equal(engine.cell('dS', 0, 1).text, 'dS[q0,k1] = 0.2 * (6 - 4.9) = 0.22')
+    const product = engine.cell('J dP', 1, 0)
+    assert.equal(product.text, '(J dP)[k1] = -0.14*5 + 0.16*6 + -0.02*2 = 0.22')
+    assert.deepEqual(
+        product.from,
+        [0, 1, 2].flatMap((k) => [named('J', 1, k), named('dP', 0, k)]),
+    )
+    assert.throws(() => engine.cell('J dP', 3, 0), /there is no J dP/)
     const seen = ['Q', 'K', 'S', 'P', 'V', 'O', 'dO', 'dP', 'dS']
     assert.equal(engine.cell('dP', 0, 1).text, 'dP[q0,k1] = 1 * 6 = 6')
     assert.equal(engine.cell('dP', 0, 1, seen).text, 'dP[q0,k1] = 1*5 + 1*1 = 6')
@@ -223,6 +230,7 @@ const sources = {
     dQ: ['dR', 'K'],
     dK: ['dR', 'Q'],
     J: ['P'],
+    'J dP': ['J', 'dP'],
 }
 const copied = {
     X: ({ c }) => c === 1 && 'R',
@@ -258,7 +266,7 @@ function checkSeen(seen, trace, where) {
         assert.equal(text, ours.text.replaceAll('-', '\u2212').replaceAll('\u2212inf', '\u2212\u221e'))
         const there = ours.from.map(keyOf).filter((cell) => shown.has(cell))
         assert.deepEqual(marked.sort(), there.sort(), `what is marked for ${text}, ${where}`)
-        const from = [...new Set(there.map((cell) => cell.split(' ')[0]))]
+        const from = [...new Set(there.map((cell) => cell.replace(/ \d+ \d+$/, '')))]
         const masked = text.includes('this cell is not read')
         const expected = masked ? ['keep', 'bias'] : seenSources(name, names, trace)
         assert.deepEqual(

@@ -1,10 +1,11 @@
 // browser.mjs -- opens out/attic.html in Chromium, for the tests; each page must stay silent.
 //
-//     const page = await openPage({ hash: '#view=free', width: 360, dark: true, throttle: 4 })
+//     const page = await openPage({ hash: '#view=free', width: 360, dark: true })
 //
 // A test fails if its page writes to the console, throws an error, or asks for anything but the
-// file itself (and the blob: of its own worker).  Pages are closed when the test has ended, the
-// browser after the last one.
+// file itself (and the blob: of its own worker).  After a test its pages are emptied, and the tests
+// after it load the file into them anew: that takes a third of the time of a new page.  The browser
+// is closed after the last test.
 import assert from 'node:assert/strict'
 import { after, afterEach } from 'node:test'
 import { address, isReady, startChromium } from './chromium.mjs'
@@ -12,11 +13,18 @@ import { address, isReady, startChromium } from './chromium.mjs'
 export { axePath, pagePath, wasmPath } from './chromium.mjs'
 
 let browser = null
-const contexts = [],
+const used = [], // the pages of the test that runs
+    empty = [],
     problems = []
 
 afterEach(async () => {
-    while (contexts.length) await contexts.pop().close()
+    for (const page of used.splice(0)) {
+        if (page.isOwn) await page.context().close()
+        else {
+            await page.goto('about:blank')
+            empty.push(page)
+        }
+    }
     const found = problems.splice(0)
     assert.deepEqual(found, [], 'the page must be silent and alone')
 })
@@ -44,67 +52,88 @@ async function stopwatch(devtools) {
         ).value * 1000
 }
 
+async function newPage(more) {
+    browser ??= await startChromium()
+    const context = await browser.newContext({ offline: true, ...more }),
+        page = await context.newPage()
+    page.setDefaultTimeout(10000)
+    watch(page)
+    return page
+}
+
 // ready: waits until the library has computed the first trace.  before: runs in the page before its
-// own script.
+// own script.  own: a page that no other test uses; it has work(), see stopwatch(), and
+// setThrottle(rate).
 export async function openPage({
     hash = '',
     width = 1280,
     height = 900,
     dark = false,
-    throttle = 1,
     reducedMotion = false,
     ready = true,
     javaScriptEnabled = true,
     before = null,
+    own = false,
 } = {}) {
-    browser ??= await startChromium()
-    const context = await browser.newContext({
-        viewport: { width, height },
+    const isOwn = own || before || !javaScriptEnabled,
+        page = (!isOwn && empty.pop()) || (await newPage({ javaScriptEnabled }))
+    used.push(Object.assign(page, { isOwn }))
+    await page.setViewportSize({ width, height })
+    await page.emulateMedia({
         colorScheme: dark ? 'dark' : 'light',
         reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
-        offline: true,
-        javaScriptEnabled,
     })
-    contexts.push(context)
-    const page = await context.newPage()
-    page.setDefaultTimeout(10000)
-    watch(page)
+    await page.mouse.move(0, 0)
     if (before) await page.addInitScript(before)
-    const devtools = await context.newCDPSession(page)
-    page.setThrottle = (rate) => devtools.send('Emulation.setCPUThrottlingRate', { rate })
-    if (throttle !== 1) await page.setThrottle(throttle)
-    page.work = await stopwatch(devtools)
+    if (own) {
+        const devtools = await page.context().newCDPSession(page)
+        page.setThrottle = (rate) => devtools.send('Emulation.setCPUThrottlingRate', { rate })
+        page.work = await stopwatch(devtools)
+    }
     await page.goto(address + hash)
     if (ready && javaScriptEnabled) await isReady(page)
     return page
 }
 
-// What is out of sight is written a little later.
-export const settled = (page) => page.waitForFunction(() => !document.querySelector('[data-stale]'))
+// What is out of sight is written a little later: returns when that is done.
+export const settled = (page) =>
+    page.waitForFunction(() => !document.querySelector('[data-stale]'), null, { polling: 20 })
 
-// Shows another state in a page that is open, by its link, and returns when all of it is shown.
-export async function showLink(page, hash) {
+// Has it written now, as before the page is printed.
+export const writeNow = (page) => page.evaluate(() => dispatchEvent(new Event('beforeprint')))
+
+// Shows another state in a page that is open, by its link, and returns when all of it is written:
+// now, or, with patient: true, when the page does it by itself.
+export async function showLink(page, hash, { patient = false } = {}) {
     await page.evaluate(
-        (to) =>
+        ([to, now]) =>
             new Promise((done) => {
-                if (location.hash === to || (to === '' && location.hash === '')) return done()
-                addEventListener('hashchange', () => done(), { once: true })
+                const shown = () => {
+                    if (now) dispatchEvent(new Event('beforeprint'))
+                    done()
+                }
+                if (location.hash === to) return shown()
+                addEventListener('hashchange', shown, { once: true })
                 location.hash = to
             }),
-        hash,
+        [hash, !patient],
     )
-    await settled(page)
+    if (patient) await settled(page)
 }
 
 // All cells of the page that show a number: {name, row, column, value, text, label}
-export const cellsOf = (page) =>
-    page.evaluate(() =>
-        [...document.querySelectorAll('#view td[data-value]:not([hidden] *)')].map((td) => ({
-            name: td.dataset.name,
-            row: Number(td.dataset.row),
-            column: Number(td.dataset.column),
-            value: td.dataset.value,
-            text: td.textContent,
-            label: td.getAttribute('aria-label'),
-        })),
+export const cellsOf = async (page) =>
+    JSON.parse(
+        await page.evaluate(() =>
+            JSON.stringify(
+                [...document.querySelectorAll('#view td[data-value]:not([hidden] *)')].map((td) => ({
+                    name: td.dataset.name,
+                    row: Number(td.dataset.row),
+                    column: Number(td.dataset.column),
+                    value: td.dataset.value,
+                    text: td.textContent,
+                    label: td.getAttribute('aria-label'),
+                })),
+            ),
+        ),
     )

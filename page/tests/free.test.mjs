@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { openPage, settled, wasmPath } from './browser.mjs'
+import { openPage, wasmPath, writeNow } from './browser.mjs'
 import { openEngine } from '../engine.js'
 import { numberOf } from '../dom.js'
 import { placesText, stepped } from '../free.js'
@@ -16,11 +16,11 @@ const cell = (page, name, row, column) =>
 const free = (more) => openPage({ hash: '#view=free', width: 1600, ...more })
 const folded = (page, name) => page.locator('.settings summary', { hasText: name })
 async function valueOf(page, name, row, column) {
-    await settled(page)
+    await writeNow(page)
     return Number(await cell(page, name, row, column).getAttribute('data-value'))
 }
 async function linkOf(page) {
-    await settled(page)
+    await writeNow(page)
     return fromHash(new URL(await page.locator('#link').inputValue()).hash).state
 }
 

@@ -1,6 +1,12 @@
 // latency.test.mjs -- from an input to the picture that shows it, on a processor made 4 times
-// slower: the median stays under 50 ms, also with 8 queries, 8 keys, vectors of 8 elements and every
-// option on, where each step of a slider changes a thousand cells.
+// slower, with every option on:
+//
+//     typing in a cell                    8 queries, 8 keys, vectors of 8 elements    under 50 ms
+//     moving a slider, sizes of 4 and 8   as the page opens                           under 50 ms
+//     the same with S, P and A in sight   three matrices of 64 cells that change      under 85 ms
+//
+// Each step of a slider changes a thousand cells; those that are out of sight are written later.
+// 85 ms is the limit of what is measured, about 50 ms, and of the scatter of a busy machine.
 import assert from 'node:assert/strict'
 import { availableParallelism, loadavg } from 'node:os'
 import { test } from 'node:test'
@@ -77,13 +83,13 @@ async function press(page, keys) {
     return { work, seen: [...slow, ...keys.map(() => 16)].slice(0, keys.length) }
 }
 
-function check(t, { work, seen }) {
+function check(t, { work, seen }, limit = 50) {
     t.diagnostic(
         `work, times 4: medians ${work.map((x) => x.toFixed(0)).join(', ')} ms; ` +
             `at a quarter of the speed: median ${median(seen)} ms`,
     )
     assert.ok(work.every((ms) => ms > 0))
-    assert.ok(Math.min(...work) < 50 * busy, `medians of ${work} ms`)
+    assert.ok(Math.min(...work) < limit * busy, `medians of ${work} ms`)
 }
 
 // The numbers that are shown follow the inputs: these are the ones before and after.
@@ -93,7 +99,7 @@ const shownQ = (page) =>
     )
 
 test('typing in a cell', async (t) => {
-    const page = await openPage({ hash: toHash(ofSize(8)), width: 1600 })
+    const page = await openPage({ hash: toHash(ofSize(8)), width: 1600, own: true })
     await page.locator('td[data-name="Q"][data-row="7"][data-column="0"]').first().click()
     const input = page.locator('#editor-input')
     await input.fill('0.')
@@ -117,14 +123,41 @@ test('typing in a cell', async (t) => {
     assert.notEqual(await shownQ(page), before)
 })
 
-for (const n of [4, 8])
-    test(`moving a slider, sizes of ${n}`, async (t) => {
-        const page = await openPage({ hash: toHash(ofSize(n)), width: 1600 })
-        await page.locator('.free input[type=range]').first().focus()
-        await settled(page)
-        const before = await shownQ(page)
-        await page.keyboard.press('ArrowRight')
-        const keys = [...Array(4).fill('ArrowRight'), ...Array(4).fill('ArrowLeft')]
-        check(t, await press(page, keys))
-        assert.notEqual(await shownQ(page), before)
+// In the page: those of S, P and A that are in sight, the outer ones in part.
+function inSight() {
+    const dock = document.querySelector('.dock').getBoundingClientRect().top
+    return ['S', 'P', 'A'].filter((name) => {
+        const { left, right, top, bottom } = document
+            .querySelector(`.flow [data-matrix="${name}"]`)
+            .getBoundingClientRect()
+        return right > 0 && left < innerWidth && top >= 0 && bottom <= dock
     })
+}
+
+async function moveSlider(t, { n, scrolled, limit }) {
+    const page = await openPage({ hash: toHash(ofSize(n)), width: 1600, own: true })
+    await page.locator('.free input[type=range]').first().focus()
+    if (scrolled) {
+        for (const [name, place] of [
+            ['delta', { block: 'nearest', inline: 'center' }], // it stands behind P
+            ['P', { block: 'center', inline: 'nearest' }],
+        ])
+            await page
+                .locator(`.flow [data-matrix="${name}"]`)
+                .evaluate((e, to) => e.scrollIntoView({ ...to, behavior: 'instant' }), place)
+        assert.deepEqual(await page.evaluate(inSight), ['S', 'P', 'A'])
+    }
+    await settled(page)
+    const before = await shownQ(page)
+    await page.keyboard.press('ArrowRight')
+    const keys = [...Array(4).fill('ArrowRight'), ...Array(4).fill('ArrowLeft')]
+    check(t, await press(page, keys), limit)
+    if (scrolled) assert.deepEqual(await page.evaluate(inSight), ['S', 'P', 'A'])
+    await settled(page)
+    assert.notEqual(await shownQ(page), before)
+}
+
+for (const n of [4, 8]) test(`moving a slider, sizes of ${n}`, (t) => moveSlider(t, { n }))
+
+test('moving a slider, sizes of 8, with S, P and A in sight', (t) =>
+    moveSlider(t, { n: 8, scrolled: true, limit: 85 }))

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
 import { fromHash, paper, toHash } from '../state.js'
-import { cellsOf, openPage, settled, showLink, wasmPath } from './browser.mjs'
+import { cellsOf, openPage, showLink, wasmPath, writeNow } from './browser.mjs'
 import { randomState, stream } from './random_states.mjs'
 
 const engine = await openEngine(readFileSync(wasmPath))
@@ -36,7 +36,7 @@ test('the page keeps the link of what it shows, and goes back to it', async () =
     for (const { hash, cells } of links.reverse()) {
         if ((await page.evaluate(() => location.hash)) !== hash) await page.goBack()
         assert.equal(await page.evaluate(() => location.hash), hash)
-        await settled(page)
+        await writeNow(page)
         assert.deepEqual(await cellsOf(page), cells)
     }
 })

@@ -11,15 +11,33 @@
 AT_KERNEL(sdpa_forward);
 AT_KERNEL(sdpa_backward);
 
+/* Each row and key that it may attend take so many multiply-adds in the products. */
+static void sdpa_count(const at_node *n, double products)
+{
+    const at_sdpa_plan *p = n->args;
+    double pairs = 0;
+    for (int b = 0; at_is_profiled(n->tape) && b < p->B; b++)
+        for (int i = 0; i < p->T; i++) {
+            at_sdpa_range keys = at_sdpa_range_of(p, n->in[AT_SDPA_LEN], b, i);
+            pairs += keys.hi - keys.lo;
+        }
+    at_count_flops(n, 2 * pairs * p->H * products);
+}
+
+/* X = Q K^T, O = A V */
 void AT_REAL(sdpa_forward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
+    sdpa_count(n, (double)p->D + p->Dv);
     p->fused ? AT_REAL(sdpa_fused_forward)(n) : AT_REAL(sdpa_plain_forward)(n);
 }
 
+/* X again, dA = dO V^T; dQ, dK, dV */
 void AT_REAL(sdpa_backward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
+    const bool dQ = n->in[0]->wants_grad, dK = n->in[1]->wants_grad, dV = n->in[2]->wants_grad;
+    sdpa_count(n, (double)(1 + dQ + dK) * p->D + (double)(1 + dV) * p->Dv);
     void (*path)(at_node *) =
         p->fused ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
     p->checked ? AT_REAL(sdpa_checked)(n, path) : path(n);
@@ -63,11 +81,12 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
     r.slots = p->fused ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 
-    at_node *n = at_record_node(t, &sdpa_op, AT_IN(Q, K, V, a->bias, a->keep, a->key_len), r);
+    at_node *n =
+        at_record_node(t, &sdpa_op, AT_IN(Q, K, V, a->bias, a->keep, a->key_len, a->head_scale), r);
     if (!n) return NULL;
     sdpa_hand_out(n, a->weights, p->weights, false);
     sdpa_hand_out(n, a->scores, p->raw, true);
-    sdpa_hand_out(n, a->probs, p->probs, true);
+    sdpa_hand_out(n, a->probs, p->probs, false);
     sdpa_hand_out(n, a->lse, p->lse, true);
     return n->out[0];
 }

@@ -5,7 +5,8 @@
  * in this order, always:
  *
  *     1 scores    R_ij = Q_i . K_j
- *     2 scale     X_ij = c R_ij                c = (scale, or 1/sqrt(D)) / (temperature, or 1)
+ *     2 scale     X_ij = c s_h R_ij            c = (scale, or 1/sqrt(D)) / (temperature, or 1),
+ *                                              s_h = head_scale of query head h, or 1
  *     3 softcap   U_ij = cap tanh(X_ij / cap)
  *     4 bias      S_ij = U_ij + bias_ij
  *     5 mask      row i attends to the keys that keep, causal, the window and key_len all allow
@@ -43,7 +44,8 @@
  *     padding                key_len, or a keep of [B,1,1,N]
  *
  * and a temperature:  softmax(Q K^T / (tau sqrt(D))) is temperature = tau;  where sqrt(D) itself
- * goes by that name, softmax(Q K^T / tau) is scale = 1, temperature = tau.
+ * goes by that name, softmax(Q K^T / tau) is scale = 1, temperature = tau.  A temperature that is
+ * learned is head_scale = 1/tau; with scale = 1 it stands alone, not beside 1/sqrt(D).
  *
  * docs/attention.md tells why all of this is as it is. */
 #ifndef AT_ATTENTION_ATTENTION_H
@@ -72,11 +74,12 @@ typedef struct {
     double temperature; /* > 0 divides the scores; 0: 1 */
     double softcap;     /* > 0 bounds the scores to (-cap, cap); 0: off */
 
-    at_tensor *bias;    /* real, differentiable; -INFINITY counts as masked */
-    at_tensor *keep;    /* bool; 1 = attend */
-    bool causal;        /* row i keeps j <= i + offset */
-    at_align align;     /* of causal and window */
-    int offset;         /* for ATTIC_ALIGN_OFFSET */
+    at_tensor *head_scale; /* real, differentiable: s, [] or [H], one for each query head */
+    at_tensor *bias;       /* real, differentiable; -INFINITY counts as masked */
+    at_tensor *keep;       /* bool; 1 = attend */
+    bool causal;           /* row i keeps j <= i + offset */
+    at_align align;        /* of causal and window */
+    int offset;            /* for ATTIC_ALIGN_OFFSET */
     int window_left,    /* 0: off; w keeps i + offset - w < j: 1 is nothing left of the diagonal */
         window_right;   /* 0: off; w keeps j < i + offset + w */
     at_tensor *key_len; /* i32 [B]: only the first so many keys of each batch are kept */
@@ -87,8 +90,8 @@ typedef struct {
     at_sdpa_path path;
 
     at_tensor **weights; /* out: A, what was multiplied with V; differentiable */
-    at_tensor **scores;  /* out, detached: c Q K^T, after step 2, of every cell, masked or not */
-    at_tensor **probs;   /* out, detached: P */
+    at_tensor **probs;   /* out: P, the weights before dropout; differentiable */
+    at_tensor **scores;  /* out, detached: X, after step 2, of every cell, masked or not */
     at_tensor **lse;     /* out, detached: log-sum-exp of the kept scores; -inf where none */
 } at_sdpa_args;
 

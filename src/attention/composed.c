@@ -1,6 +1,6 @@
 /* composed.c -- attention from single ops, each with a backward of its own.
  *
- *     X = scale(Q K^T, c)                     [B,G,H/G,T,D] [B,G,1,N,D]^T  ->  [B,H,T,N]
+ *     X = s scale(Q K^T, c)                   [B,G,H/G,T,D] [B,G,1,N,D]^T  ->  [B,H,T,N]
  *     U = cap tanh(X / cap)
  *     S = U + bias
  *     S = masked_fill(S, not kept, -inf)
@@ -79,8 +79,10 @@ static at_tensor *composed_join(at_tape *t, at_tensor *O, bool packed, const at_
 static at_tensor *composed_scores(at_tape *t, at_tensor *Q, at_tensor *K, const at_sdpa_args *a,
                                   const at_sdpa_plan *p, at_tensor **X)
 {
-    at_tensor *S = at_scale(t, at_matmul_t(t, Q, false, K, true), p->c);
-    *X = S = at_reshape(t, S, at_shape_of(p->B, p->H, p->T, p->N));
+    at_tensor *S = at_scale(t, at_matmul_t(t, Q, false, K, true), p->c), *s = a->head_scale;
+    S = at_reshape(t, S, at_shape_of(p->B, p->H, p->T, p->N));
+    if (s) S = at_mul(t, S, at_reshape(t, s, at_shape_of(s->shape.ndim ? p->H : 1, 1, 1)));
+    *X = S;
     if (p->cap > 0) S = at_scale(t, at_tanh(t, at_scale(t, S, 1 / p->cap)), p->cap);
     at_tensor *bias = a->bias;
     if (bias && bias->shape.ndim == 3 && !a->heads) /* [B,T,N]: there are no heads, so one */
@@ -105,12 +107,6 @@ static at_tensor *composed_lse(at_tape *t, at_tensor *S, const at_sdpa_plan *p)
     return lse ? at_detach(t, lse) : NULL;
 }
 
-static at_tensor *composed_tap(at_tape *t, at_tensor *x, const at_sdpa_plan *p)
-{
-    x = at_reshape(t, x, p->scores);
-    return x ? at_detach(t, x) : NULL;
-}
-
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p)
 {
@@ -126,8 +122,8 @@ at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V
     at_tensor *O = composed_join(t, at_matmul(t, groups, V), packed, p);
 
     if (a->weights) *a->weights = at_reshape(t, A, p->scores);
-    if (a->scores) *a->scores = composed_tap(t, X, p);
-    if (a->probs) *a->probs = composed_tap(t, P, p);
+    if (a->scores) *a->scores = at_detach(t, at_reshape(t, X, p->scores));
+    if (a->probs) *a->probs = at_reshape(t, P, p->scores);
     if (a->lse) *a->lse = composed_lse(t, S, p);
     return at_ok(t) ? O : NULL;
 }

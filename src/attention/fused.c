@@ -34,9 +34,10 @@
  * BACKWARD (fused_backward.c).  delta first, then one sweep over the tiles, each doing its share of
  * everything:
  *
- *     X = c Q K^T            P = exp(S - m) / l           A = P z
- *     d = dO V^T + dW        dS = P (z d - delta)         dX = dS slope
- *     dV += A^T dO           dK += c dX^T Q               dQ += c dX K
+ *     X = c s Q K^T          P = exp(S - m) / l           A = P z
+ *     d = z (dO V^T + dW) + dY        dS = P (d - delta)  dX = dS slope
+ *     dV += A^T dO           dK += c s dX^T Q             dQ += c s dX K
+ *     ds_i += sum_j dX_ij c R_ij, if the scale s is learned; summed over the rows i at the end
  *
  * A tile adds to dQ of its rows and to dK, dV of its keys.  So that tasks need not wait for each
  * other, nor their order matter, the sweep follows a round-robin schedule: in a step, key block k

@@ -45,16 +45,19 @@ typedef struct {
 
 /* ------------------------------------------------------------------ delta ---------------------- */
 
-/* sum_j A_ij dW_ij, over the kept j */
-static REAL backward_delta_of_weights(sdpa_tile *x, int r)
+/* delta_i += sum_j A_ij dW_ij, over the kept j; A and dW are weights, or probs, and their upstream
+ * gradient, NULL for 0. */
+static void backward_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream)
 {
-    REAL sum = 0;
     x->j0 = 0;
-    const REAL *A = sdpa_cells(x, r, x->job->weights), *dW = sdpa_cells(x, r, x->job->dW);
-    at_sdpa_range range = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + r);
-    for (int j = range.lo; j < range.hi; j++)
-        if (sdpa_cell_kept(x, r, j)) sum += A[j] * dW[j];
-    return sum;
+    for (int r = 0; upstream && r < x->rows; r++) {
+        const REAL *A = sdpa_cells(x, r, weights), *dW = sdpa_cells(x, r, upstream);
+        at_sdpa_range range = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + r);
+        REAL sum = 0;
+        for (int j = range.lo; j < range.hi; j++)
+            if (sdpa_cell_kept(x, r, j)) sum += A[j] * dW[j];
+        x->delta[r] += sum;
+    }
 }
 
 /* delta = dO_i.O_i of the rows, each the chain of multiply-adds, n = 0, 1 ..., that the product dO
@@ -83,7 +86,8 @@ static void backward_delta_of_values(const sdpa_tile *x)
         }
 }
 
-/* delta_i = dO_i.O_i + sum_j A_ij dW_ij for the rows of the tile; dOt is made on the way. */
+/* delta_i = dO_i.O_i + sum_j A_ij dW_ij + sum_j P_ij dY_ij for the rows of the tile; dOt is made on
+ * the way. */
 static void backward_delta(sdpa_tile *x)
 {
     const sdpa_operands *job = x->job;
@@ -92,10 +96,9 @@ static void backward_delta(sdpa_tile *x)
         sdpa_transpose(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
         backward_delta_of_values(x);
     }
-    for (int r = 0; r < x->rows; r++) {
-        if (job->dW) x->delta[r] += backward_delta_of_weights(x, r);
-        sdpa_saved(x, r)[2] = x->delta[r];
-    }
+    backward_delta_of_weights(x, job->weights, job->dW);
+    backward_delta_of_weights(x, job->probs, job->dY);
+    for (int r = 0; r < x->rows; r++) sdpa_saved(x, r)[2] = x->delta[r];
 }
 
 static void backward_delta_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
@@ -110,7 +113,16 @@ static void backward_delta_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int 
 
 /* ------------------------------------------------------------------ cells ---------------------- */
 
-/* d = dP = dO V^T + dW */
+/* d += the upstream gradient of an output [B,H,T,N], if there is one */
+static void backward_add(const sdpa_tile *x, REAL *upstream)
+{
+    for (int r = 0; upstream && r < x->rows; r++) {
+        const REAL *dW = sdpa_cells(x, r, upstream);
+        for (int k = 0; k < x->keys; k++) x->d[k * x->ld + r] += dW[k];
+    }
+}
+
+/* d = dP = z (dO V^T + dW) + dY */
 static void backward_dP(const sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
@@ -118,28 +130,13 @@ static void backward_dP(const sdpa_tile *x)
     const REAL *V = sdpa_v(x, x->job->V);
     const int width = x->job->dO ? p->Dv : 0; /* no upstream gradient: a sum of nothing */
     gemm(1, x->keys, (int)x->ld, width, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
-    for (int r = 0; x->job->dW && r < x->rows; r++) {
-        const REAL *dW = sdpa_cells(x, r, x->job->dW);
-        for (int k = 0; k < x->keys; k++) x->d[k * x->ld + r] += dW[k];
-    }
-}
-
-/* s = P -> A,  d = dP -> dS */
-static void backward_dropped(const sdpa_tile *x)
-{
+    backward_add(x, x->job->dW);
     sdpa_drops(x);
-    for (int k = 0; k < x->keys; k++) {
-        REAL *restrict s = x->s + k * x->ld, *restrict d = x->d + k * x->ld;
-        const REAL *z = x->z + k * x->ld, *delta = x->delta;
-        for (int r = 0; r < x->ld; r++) {
-            REAL P = s[r];
-            d[r] = P * (z[r] * d[r] - delta[r]);
-            s[r] = P * z[r];
-        }
-    }
+    sdpa_drop(x, x->d);
+    backward_add(x, x->job->dY);
 }
 
-/* Without dropout, A = P. */
+/* d = dP -> dS */
 static void backward_softmax(const sdpa_tile *x)
 {
     for (int k = 0; k < x->keys; k++) {
@@ -164,6 +161,32 @@ static void backward_dbias(const sdpa_tile *x)
     }
 }
 
+/* The share of the tile's rows in the gradient of the learned scale, sum_j dX_ij c R_ij.  A is used
+ * up, and c R takes its place: made again and not taken from X = s c R, which is 0 where s is. */
+static void backward_scale(const sdpa_tile *x)
+{
+    const at_sdpa_plan *p = x->p;
+    const at_strides k_row = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
+    REAL *ds = x->job->ds + at_sdpa_row_number(p, x->b, x->h, x->i0), sum[AT_SDPA_ROWS] = {0};
+    gemm(1, x->keys, (int)x->ld, p->D, (REAL)p->c, sdpa_k(x, x->job->K), k_row, x->Qt, cells, 0,
+         x->s, cells, x->gemm);
+    sdpa_mask_out(x, 0, x->s);
+    for (int k = 0; k < x->keys; k++) {
+        const REAL *R = x->s + k * x->ld, *dX = x->d + k * x->ld;
+        for (int r = 0; r < x->ld; r++) sum[r] += dX[r] * R[r];
+    }
+    for (int r = 0; r < x->rows; r++) ds[r] += sum[r];
+}
+
+/* d = dX -> s dX, still 0 where masked, whatever s is */
+static void backward_scaled(const sdpa_tile *x)
+{
+    const REAL s = x->job->scale[x->h * x->p->next_head];
+    if (x->job->ds) backward_scale(x);
+    for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->d[i] *= s;
+    sdpa_mask_out(x, 0, x->d);
+}
+
 /* ------------------------------------------------------------------ one tile ------------------- */
 
 /* s = A,  d = dX */
@@ -172,10 +195,8 @@ static void backward_cells(sdpa_tile *x)
     sdpa_scores(x);
     backward_dP(x);
     sdpa_probs(x);
-    if (x->z)
-        backward_dropped(x);
-    else
-        backward_softmax(x);
+    backward_softmax(x);
+    sdpa_drop(x, x->s);
     sdpa_mask_out(x, 0, x->d);
     if (x->slope) sdpa_mask_out(x, 0, x->slope);
     if (x->job->dbias) backward_dbias(x);
@@ -193,6 +214,7 @@ static void backward_tile(sdpa_tile *x)
         dV.C = sdpa_v(x, job->dV), dV.C_row = p->v.row;
         sdpa_sum(x, &dV);
     }
+    if (p->scaled) backward_scaled(x);
     if (job->dK) { /* dK += c dX^T Q */
         sdpa_sum_args dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .width = p->D};
         dK.W = x->d, dK.X = sdpa_q(x, job->Q), dK.X_row = p->q.row;

@@ -91,10 +91,8 @@ static void forward_tile(sdpa_tile *x, bool first)
     forward_online(x, shrink);
     for (int r = 0; !first && r < x->rows; r++)
         if (VALUE(shrink[r]) != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->job->O));
-    if (p->dropout > 0) {
-        sdpa_drops(x);
-        for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->s[i] *= x->z[i];
-    }
+    sdpa_drops(x);
+    sdpa_drop(x, x->s);
     sdpa_sum_args AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .width = p->Dv};
     AV.X = sdpa_v(x, x->job->V), AV.X_row = p->v.row;
     AV.C = sdpa_o(x, 0, x->job->O), AV.C_row = p->o.row;
@@ -147,7 +145,7 @@ static void forward_raw(sdpa_tile *x)
     const at_sdpa_plan *p = x->p;
     at_strides q = {p->q.row, 1, 0}, k = {1, p->k.row, 0}, s = {p->N, 1, 0};
     x->j0 = 0;
-    gemm(1, x->rows, p->N, p->D, (REAL)p->c, sdpa_q(x, x->job->Q), q, sdpa_k(x, x->job->K), k, 0,
+    gemm(1, x->rows, p->N, p->D, x->c, sdpa_q(x, x->job->Q), q, sdpa_k(x, x->job->K), k, 0,
          sdpa_cells(x, 0, x->job->raw), s, x->gemm);
 }
 

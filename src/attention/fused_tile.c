@@ -88,6 +88,7 @@ void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
     x->b = b, x->h = h, x->i0 = i0;
     x->rows = x->p->T - i0 < x->p->tile ? x->p->T - i0 : x->p->tile;
     x->ld = tile_wide(x->rows, sizeof(REAL));
+    x->c = sdpa_factor(x->job, h);
 }
 
 /* ------------------------------------------------------------------ what is kept --------------- */
@@ -280,8 +281,8 @@ void sdpa_scores(sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
     at_strides k = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
-    gemm(1, x->keys, (int)x->ld, p->D, (REAL)p->c, sdpa_k(x, x->job->K), k, x->Qt, cells, 0, x->s,
-         cells, x->gemm);
+    gemm(1, x->keys, (int)x->ld, p->D, x->c, sdpa_k(x, x->job->K), k, x->Qt, cells, 0, x->s, cells,
+         x->gemm);
     if (p->cap > 0) tile_softcap(x);
     if (x->job->bias) tile_bias(x);
 }

@@ -44,6 +44,7 @@ typedef struct {
     const at_sdpa_plan *p;
     int b, h, i0, rows, j0, keys;
     ptrdiff_t ld;
+    REAL c;       /* what the scores of this head are multiplied with */
     bool some;    /* not every cell is kept: only keys lo[r] <= k < hi[r] of row r, and of these, */
     bool by_cell; /* if so, only where mask is 1 */
 
@@ -113,6 +114,13 @@ void sdpa_probs(const sdpa_tile *x);
 /* z of every cell, if there is dropout */
 void sdpa_drops(const sdpa_tile *x);
 void sdpa_sum(const sdpa_tile *x, const sdpa_sum_args *a);
+
+/* cells *= z, if there is dropout */
+static inline void sdpa_drop(const sdpa_tile *x, REAL *restrict cells)
+{
+    const ptrdiff_t n = x->z ? x->keys * x->ld : 0;
+    for (ptrdiff_t i = 0; i < n; i++) cells[i] *= x->z[i];
+}
 
 /* The rows of block `block` of all heads. */
 static inline void at_sdpa_select_block(sdpa_tile *x, int block)

@@ -18,11 +18,12 @@
  * WITH THE OPTIONS they read so:
  *
  *     scale, temperature       are in c, once on either side
+ *     a learned scale s_h      is in c, too; without groups <Q,dQ>, over all batches, is s_h ds_h
  *     softcap                  1 is about dX, whose rows need not sum to 0: 3 is left out
  *     bias                     1 is about the scores without it: <Q,dQ> is not sum_ij dS_ij S_ij
  *     masks                    what is masked is in no sum, not even as 0 times something
  *     dropout                  2 holds for A, the weights that made O; 3 for P, before dropout
- *     a gradient dW            reaches neither V nor O: 2 holds for dO alone
+ *     gradients dW, dY         of the weights reach neither V nor O: 2 holds for dO alone
  *     groups                   1 to 3, like dK and dV, are sums over the query heads of a group
  *     one tensor as Q, K, V    its gradient is dQ + dK + dV, of which 1 to 3 say nothing: these
  *                              are collected apart, checked or not (operands.c)
@@ -40,8 +41,8 @@
  * TOLERANCE.  A sum of products, in whatever order, is off by a few eps times the sum of their
  * absolute values.  64 eps times a bound of that sum may the sides differ: not what is left after
  * terms have cancelled, but what there was to cancel.  |K| and |V| are the longest key and value,
- * |dW_i| the largest of its row, z is 1/(1-p); sum_j A_ij is at most z, and sum_j |dS_ij| at most
- * s_i = 2 z (|dO_i| |V| + |dW_i|):
+ * |dW_i| and |dY_i| the largest of their rows, z is 1/(1-p), and the learned scale is in c;
+ * sum_j A_ij is at most z, sum_j |dS_ij| at most s_i = 2 z (|dO_i| |V| + |dW_i| + |dY_i|):
  *
  *     1   |c| sum_i s_i |Q_i| |K|         2   z sum_i |dO_i| |V|         3   |c| sum_i s_i |Q_i|
  *
@@ -81,13 +82,12 @@ typedef struct {
     int width;
     const REAL *x, *y, *before; /* before: what y held, NULL for nothing */
     double terms;               /* y is a sum of so many products, */
-    double factor;              /* times this */
+    double factor;              /* times this, or less */
 } check_operand;
 
 typedef struct {
-    const at_sdpa_plan *p;
+    sdpa_operands of;
     check_operand Q, K, V, O;
-    const REAL *dW;
     at_sdpa_verdict *heads;
 } check_job;
 
@@ -151,7 +151,7 @@ static void check_sum_of_keys(const check_job *job, int b, int g, at_sdpa_sides 
     for (int d0 = 0; d0 < K->width; d0 += CHECK_COLUMNS) {
         double sum[CHECK_COLUMNS] = {0};
         const int n = K->width - d0 < CHECK_COLUMNS ? K->width - d0 : CHECK_COLUMNS;
-        for (int j = 0; j < job->p->N; j++) {
+        for (int j = 0; j < job->of.p->N; j++) {
             ptrdiff_t row = at_sdpa_row(K->at, b, g, j) + d0;
             for (int d = 0; d < n; d++)
                 sum[d] += (double)K->y[row + d] - (K->before ? (double)K->before[row + d] : 0);
@@ -164,9 +164,9 @@ static void check_sum_of_keys(const check_job *job, int b, int g, at_sdpa_sides 
 /* Key/value head g of batch b and the query heads that read it. */
 static at_sdpa_verdict check_head(const check_job *job, int b, int g)
 {
-    const at_sdpa_plan *p = job->p;
+    const at_sdpa_plan *p = job->of.p;
     at_sdpa_verdict head = {0};
-    const double z = 1 / (1 - p->dropout), A = z * (1 + p->N * CHECK_SMALLEST), c = fabs(p->c);
+    const double z = 1 / (1 - p->dropout), A = z * (1 + p->N * CHECK_SMALLEST);
     double longest_K = 0, longest_V = 0, lost_Q, lost_K, lost_V, lost_O;
     for (int j = 0; j < p->N; j++) {
         const ptrdiff_t k = at_sdpa_row(p->k, b, g, j), v = at_sdpa_row(p->v, b, g, j);
@@ -185,8 +185,11 @@ static at_sdpa_verdict check_head(const check_job *job, int b, int g)
             const ptrdiff_t q = at_sdpa_row(p->q, b, h, i), o = at_sdpa_row(p->o, b, h, i);
             const double Q = check_length(p->D, job->Q.x + q);
             const double dO = job->O.x ? check_length(p->Dv, job->O.x + o) : 0;
-            const REAL *dW = job->dW ? job->dW + at_sdpa_cell_number(p, b, h, i) : NULL;
-            double dP = dO * longest_V + (dW ? check_largest(p->N, dW) : 0);
+            const ptrdiff_t cell = at_sdpa_cell_number(p, b, h, i);
+            const double c = fabs((double)sdpa_factor(&job->of, h));
+            double dP = dO * longest_V;
+            if (job->of.dW) dP += check_largest(p->N, job->of.dW + cell);
+            if (job->of.dY) dP += check_largest(p->N, job->of.dY + cell);
             double dS = 2 * A * dP + lost + lost_O_i * dO;
             head.Q.left += check_row(&job->Q, q, Q, &lost_Q);
             head.V.right += check_row(&job->O, o, dO, &lost_O);
@@ -208,7 +211,7 @@ static void check_heads(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
     const check_job *job = ctx;
     (void)slot;
     for (; task < to; task++)
-        job->heads[task] = check_head(job, (int)task / job->p->G, (int)task % job->p->G);
+        job->heads[task] = check_head(job, (int)task / job->of.p->G, (int)task % job->of.p->G);
 }
 
 /* The gradient of in[i] as this call adds to it; what it holds so far is copied. */
@@ -233,13 +236,15 @@ static void check_begin(at_node *n, int i, check_operand *a)
 void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
 {
     const at_sdpa_plan *p = n->args;
-    const double rows = (double)p->T * p->group, c = fabs(p->c);
-    check_job job = {.p = p,
+    const double rows = (double)p->T * p->group;
+    const sdpa_operands of = sdpa_operands_of(n);
+    double c = 0;
+    for (int h = 0; h < p->H; h++) c = fmax(c, fabs((double)sdpa_factor(&of, h)));
+    check_job job = {.of = of,
                      .Q = {.at = p->q, .width = p->D, .terms = p->N, .factor = c},
                      .K = {.at = p->k, .width = p->D, .terms = rows, .factor = c},
                      .V = {.at = p->v, .width = p->Dv, .terms = rows, .factor = 1},
                      .O = {.at = p->o, .width = p->Dv, .terms = p->N, .factor = 1},
-                     .dW = p->weights ? n->out[p->weights]->grad : NULL,
                      .heads = at_sdpa_verdicts(n)};
     check_begin(n, AT_SDPA_Q, &job.Q);
     check_begin(n, AT_SDPA_K, &job.K);

@@ -187,6 +187,7 @@ static void linear_attention_backward_heads(void *job, ptrdiff_t head, ptrdiff_t
 static void linear_attention_heads(linear_attention_job *job, at_range_body *heads, int matrices)
 {
     const linear_attention_args *a = job->n->args;
+    at_count_flops(job->n, 4.0 * matrices * a->heads * a->T * a->D * (a->Dv + 1.0));
     at_for(a->heads, (ptrdiff_t)a->T * a->D * (a->Dv + 1) / 2 * matrices, job->n->slots, heads,
            job);
 }

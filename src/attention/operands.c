@@ -18,12 +18,16 @@ sdpa_operands sdpa_operands_of(at_node *n)
         .V = in[AT_SDPA_V]->data,
         .bias = in[AT_SDPA_BIAS] ? in[AT_SDPA_BIAS]->data : NULL,
         .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
-        .key_len = in[AT_SDPA_KEY_LEN],
+        .key_len = in[AT_SDPA_LEN],
+        .scale = in[AT_SDPA_SCALE] ? in[AT_SDPA_SCALE]->data : NULL,
         .O = out[0]->data,
         .weights = p->weights ? out[p->weights]->data : NULL,
         .raw = p->raw ? out[p->raw]->data : NULL,
         .probs = p->probs ? out[p->probs]->data : NULL,
         .lse = p->lse ? out[p->lse]->data : NULL,
+        .dO = out[0]->grad,
+        .dW = p->weights ? out[p->weights]->grad : NULL,
+        .dY = p->probs ? out[p->probs]->grad : NULL,
         .saved = n->saved,
     };
 }
@@ -34,8 +38,22 @@ void sdpa_operands_back(at_node *n, sdpa_operands *x)
     x->dK = at_sdpa_grad(n, AT_SDPA_K);
     x->dV = at_sdpa_grad(n, AT_SDPA_V);
     x->dbias = at_grad(n, AT_SDPA_BIAS);
-    x->dO = n->out[0]->grad;
-    x->dW = x->p->weights ? n->out[x->p->weights]->grad : NULL;
+    const ptrdiff_t rows = at_count(x->p->rows);
+    x->ds = rows && at_grad(n, AT_SDPA_SCALE) ? x->saved + AT_SDPA_SAVED * rows : NULL;
+    if (x->ds) memset(x->ds, 0, (size_t)rows * sizeof *x->ds);
+}
+
+/* ds_h = the sum over the rows of head h in all batches, in this order on any number of threads */
+static void operands_add_scale(at_node *n, REAL *ds)
+{
+    const at_sdpa_plan *p = n->args;
+    const REAL *rows = (REAL *)n->saved + AT_SDPA_SAVED * at_count(p->rows);
+    for (int h = 0; ds && h < p->H; h++) {
+        WIDE sum = 0;
+        for (int b = 0; b < p->B; b++)
+            for (int i = 0; i < p->T; i++) sum += (WIDE)rows[at_sdpa_row_number(p, b, h, i)];
+        ds[h * p->next_head] += (REAL)sum;
+    }
 }
 
 void AT_REAL(sdpa_add_copies)(at_node *n)
@@ -45,6 +63,7 @@ void AT_REAL(sdpa_add_copies)(at_node *n)
         void *dx = p->own & 1u << i ? at_grad(n, i) : NULL;
         if (dx) add_rows(1, at_count(n->in[i]->shape), at_sdpa_copy(n, i), 0, dx, 0);
     }
+    if (p->scaled) operands_add_scale(n, at_grad(n, AT_SDPA_SCALE));
 }
 
 #ifdef AT_ONCE
@@ -57,7 +76,8 @@ typedef struct {
 static saved_space saved_space_of(const at_sdpa_plan *p, at_tensor *const in[3])
 {
     saved_space r = {0};
-    at_sdpa_take(&r.total, (size_t)at_count(p->rows) * AT_SDPA_SAVED * at_dtype_size(in[0]->dtype));
+    const size_t rows = (size_t)at_count(p->rows) * at_dtype_size(in[0]->dtype);
+    at_sdpa_take(&r.total, rows * (p->scaled ? AT_SDPA_SAVED + 1 : AT_SDPA_SAVED));
     for (int i = 0; i < 3; i++)
         if (p->checked || p->own & 1u << i) r.copy[i] = at_sdpa_take(&r.total, at_bytes(in[i]));
     if (p->checked)

@@ -10,20 +10,27 @@
 typedef struct {
     at_node *node;
     const at_sdpa_plan *p;
-    REAL *Q, *K, *V, *bias, *O, *weights, *raw, *probs, *lse;
-    REAL *dQ, *dK, *dV, *dbias, *dO, *dW;
+    REAL *Q, *K, *V, *bias, *scale, *O, *weights, *raw, *probs, *lse;
+    REAL *dQ, *dK, *dV, *dbias, *ds, *dO, *dW, *dY; /* dW, dY: of the outputs weights and probs */
     const unsigned char *keep;
     const at_tensor *key_len;
-    REAL *saved; /* of each row: m, 1/l, delta */
+    REAL *saved; /* of each row m, 1/l, delta; then of each row its share of ds */
 } sdpa_operands;
 
 #define sdpa_operands_of(...) AT_REAL(sdpa_operands_of)(__VA_ARGS__)
 #define sdpa_operands_back(...) AT_REAL(sdpa_operands_back)(__VA_ARGS__)
-sdpa_operands sdpa_operands_of(at_node *n);            /* what forward reads and writes */
-void sdpa_operands_back(at_node *n, sdpa_operands *x); /* the gradients as well */
+sdpa_operands sdpa_operands_of(at_node *n);            /* all but the gradients of the inputs */
+void sdpa_operands_back(at_node *n, sdpa_operands *x); /* these, and ds, set to 0 */
 
-/* Bytes of n->saved: m, 1/l and delta of each row; a copy of Q's, K's or V's gradient where one is
- * needed; and what a check finds. */
+/* c s_h: what the scores of head h are multiplied with. */
+static inline REAL sdpa_factor(const sdpa_operands *x, int h)
+{
+    const REAL c = (REAL)x->p->c;
+    return x->scale ? c * x->scale[h * x->p->next_head] : c;
+}
+
+/* Bytes of n->saved: of each row m, 1/l, delta and, with a learned scale, ds; a copy of Q's, K's or
+ * V's gradient where one is needed; and what a check finds. */
 size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3]);
 /* The gradient of in[i], i < 3, by itself if in[i] has another role as well; or as it was, if
  * backward is checked. */

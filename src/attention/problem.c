@@ -157,6 +157,16 @@ static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
     return true;
 }
 
+static bool sdpa_head_scale(at_tape *t, const at_tensor *s, at_sdpa_plan *p)
+{
+    if (!at_check_input(t, "sdpa", "head_scale", s, ATTIC_REAL)) return false;
+    AT_REQUIRE(t, s->shape.ndim == 0 || (s->shape.ndim == 1 && s->shape.dim[0] == p->H),
+               "sdpa: head_scale is %s, but must be [] or [%d], a number for each query head",
+               at_text(s), p->H);
+    p->scaled = true, p->next_head = s->shape.ndim;
+    return true;
+}
+
 bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align, int offset, int T,
                       int N, int64_t *diagonal)
 {
@@ -230,19 +240,14 @@ static bool sdpa_key_len(at_tape *t, const at_tensor *key_len, const at_sdpa_pla
 
 static bool sdpa_masks(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
 {
-    if (a->bias) {
-        if (!at_check_input(t, "sdpa", "bias", a->bias, ATTIC_REAL)) return false;
-        if (!sdpa_broadcast(t, "bias", a->bias, p, &p->bias)) return false;
-    }
-    if (a->keep) {
-        if (!at_check_input(t, "sdpa", "keep", a->keep, ATTIC_BOOL)) return false;
-        if (!sdpa_broadcast(t, "keep", a->keep, p, &p->keep)) return false;
-    }
-    if (a->key_len) {
-        if (!at_check_input(t, "sdpa", "key_len", a->key_len, ATTIC_I32)) return false;
-        if (!sdpa_key_len(t, a->key_len, p)) return false;
-    }
-    return true;
+    if (a->bias && !(at_check_input(t, "sdpa", "bias", a->bias, ATTIC_REAL) &&
+                     sdpa_broadcast(t, "bias", a->bias, p, &p->bias)))
+        return false;
+    if (a->keep && !(at_check_input(t, "sdpa", "keep", a->keep, ATTIC_BOOL) &&
+                     sdpa_broadcast(t, "keep", a->keep, p, &p->keep)))
+        return false;
+    return !a->key_len || (at_check_input(t, "sdpa", "key_len", a->key_len, ATTIC_I32) &&
+                           sdpa_key_len(t, a->key_len, p));
 }
 
 /* Which of Q, K and V has another role as well, and a gradient that two would add to? */
@@ -265,7 +270,9 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
                       at_check_input(t, "sdpa", "K", K, ATTIC_REAL) &&
                       at_check_input(t, "sdpa", "V", V, ATTIC_REAL) && sdpa_heads(t, a) &&
                       sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
-                      sdpa_numbers(t, a, p) && sdpa_band(t, a, p) && sdpa_masks(t, a, p);
+                      sdpa_numbers(t, a, p) &&
+                      (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) &&
+                      sdpa_band(t, a, p) && sdpa_masks(t, a, p);
     if (good) p->own = sdpa_several_roles((const at_tensor *[]){Q, K, V}, a->bias);
     return good;
 }

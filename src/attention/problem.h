@@ -42,8 +42,10 @@ typedef struct {
     at_shape O, scores, rows; /* shapes: of O, of the scores ([T,N], [B,T,N], [B,H,T,N] or [H,T,N]),
                                  and of one number per row (the same without N) */
 
-    double c;   /* what the scores are multiplied with: scale / temperature */
-    double cap; /* 0: none */
+    double c;      /* what the scores are multiplied with: scale / temperature; */
+    bool scaled;   /* and a learned scale? */
+    int next_head; /* so many numbers further on lies that of the next head: 0 or 1 */
+    double cap;    /* 0: none */
 
     bool causal;
     int64_t offset; /* where the diagonal lies: j = i + offset */
@@ -61,7 +63,7 @@ typedef struct {
     int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
 } at_sdpa_plan;
 
-enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_KEY_LEN };
+enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_LEN, AT_SDPA_SCALE };
 
 /* False after a sticky error: one for each fact about shapes and options that does not hold. */
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,

@@ -8,7 +8,7 @@
  * FORWARD, for row i, over the keys j that it keeps
  *
  *     1 scores    R_ij = Q_i . K_j
- *     2 scale     X_ij = c R_ij
+ *     2 scale     X_ij = c s R_ij                          s: the learned scale of the head, or 1
  *     3 softcap   U_ij = cap tanh(X_ij / cap)              (U = X without)
  *     4 bias      S_ij = U_ij + bias_ij
  *     5 mask      what is not kept is left out of all that follows: it is not read
@@ -19,17 +19,18 @@
  * Subtracting m_i changes nothing (it cancels) but keeps exp() from overflowing.
  *
  * BACKWARD, the same steps upwards.  dX is the derivative of the loss by X, its upstream gradient
- * (cotangent); a derivative of one step is written with d/d.  dO is given, and dW, that of the
- * output `weights`, which is A itself (0 if nothing was computed from it).
+ * (cotangent); a derivative of one step is written with d/d.  Given are dO; dW, that of the output
+ * `weights`, which is A; and dY, that of the output `probs`, which is P (0 if nothing was computed
+ * from that output).
  *
  *     8   O_i is linear in both its factors, and A is read by dW too:
  *
  *             dV_j  = sum_i A_ij dO_i
  *             dA_ij = dO_i . V_j + dW_ij
  *
- *     7   z is a constant:
+ *     7   z is a constant, and P is read by dY too:
  *
- *             dP_ij = z_ij dA_ij
+ *             dP_ij = z_ij dA_ij + dY_ij
  *
  *     6   Row i of P depends on row i of S alone.  The Jacobian of the softmax is
  *
@@ -45,9 +46,9 @@
  *         So the Jacobian, N x N for every row, is never formed: one number per row stands for it.
  *         And that number needs no pass over the row either:
  *
- *             delta_i = sum_j P_ij z_ij (dO_i . V_j + dW_ij)
- *                     = dO_i . (sum_j A_ij V_j)  +  sum_j A_ij dW_ij
- *                     = dO_i . O_i               +  sum_j A_ij dW_ij
+ *             delta_i = sum_j P_ij z_ij (dO_i . V_j + dW_ij)         +  sum_j P_ij dY_ij
+ *                     = dO_i . (sum_j A_ij V_j)  +  sum_j A_ij dW_ij  +  sum_j P_ij dY_ij
+ *                     = dO_i . O_i               +  sum_j A_ij dW_ij  +  sum_j P_ij dY_ij
  *
  *         With dropout too: z turned P into the A that made O, and is in O already.  (dO.O as in
  *         Dao, Fu, Ermon, Rudra, Re, "FlashAttention", 2022, appendix B.2.)
@@ -60,7 +61,9 @@
  *
  *             dX_ij = dU_ij (1 - (U_ij/cap)^2)             (dX = dU without)
  *
- *     2   dR_ij = c dX_ij
+ *     2   dR_ij = c s dX_ij
+ *         ds    = sum_ij dX_ij c R_ij      over all batches, and over all heads if s is one number.
+ *                 (It is sum_i Q_i . dQ_i / s, too, but that is 0/0 where s = 0.)
  *
  *     1   dQ_i = sum_j dR_ij K_j
  *         dK_j = sum_i dR_ij Q_i
@@ -125,11 +128,11 @@ static REAL *plain_cells(const plain_row *r, REAL *cells)
     return cells + at_sdpa_cell_number(r->p, r->b, r->h, r->i);
 }
 
-/* 1, 2: X_ij = c Q_i.K_j */
+/* 1, 2: X_ij = c s Q_i.K_j */
 static REAL plain_scaled(const plain_row *r, int j)
 {
     const REAL *Q = plain_q(r, r->x.Q), *K = plain_k(r, r->x.K, j);
-    return (REAL)r->p->c * row_dot(r->p->D, Q, K);
+    return sdpa_factor(&r->x, r->h) * row_dot(r->p->D, Q, K);
 }
 
 /* 3, 4: S_ij = cap tanh(X_ij/cap) + bias_ij */
@@ -211,13 +214,14 @@ static void plain_row_forward(plain_row *r, REAL *saved)
     saved[1] = r->one_over_l;
 }
 
-/* 8 to 6 upwards: delta_i = dO_i.O_i + sum_j A_ij dW_ij */
+/* 8 to 6 upwards: delta_i = dO_i.O_i + sum_j A_ij dW_ij + sum_j P_ij dY_ij */
 static REAL plain_delta(const plain_row *r)
 {
     const REAL *O = plain_o(r, r->x.O);
     REAL delta = r->x.dO ? row_dot(r->p->Dv, plain_o(r, r->x.dO), O) : 0;
     for (int k = 0; r->x.dW && k < r->n; k++)
         delta += r->P[k] * r->z[k] * plain_cells(r, r->x.dW)[r->key[k]];
+    for (int k = 0; r->x.dY && k < r->n; k++) delta += r->P[k] * plain_cells(r, r->x.dY)[r->key[k]];
     return delta;
 }
 
@@ -231,13 +235,17 @@ static REAL plain_values_backward(const plain_row *r, int j, REAL A)
     return dA + row_dot(r->p->Dv, dO, plain_v(r, r->x.V, j));
 }
 
-/* 2 and 1 upwards, cell (i,j): dQ_i += dR_ij K_j, dK_j += dR_ij Q_i, dR_ij = c dX_ij */
+/* 2 and 1 upwards, cell (i,j): dQ_i += dR_ij K_j, dK_j += dR_ij Q_i, dR_ij = c s dX_ij; and ds, of
+ * this row */
 static void plain_scores_backward(const plain_row *r, int j, REAL dX)
 {
     const int D = r->p->D;
-    const REAL *Q = plain_q(r, r->x.Q), *K = plain_k(r, r->x.K, j), c = (REAL)r->p->c;
+    const REAL *Q = plain_q(r, r->x.Q), *K = plain_k(r, r->x.K, j), c = sdpa_factor(&r->x, r->h);
     if (r->x.dQ) row_axpy(D, c * dX, K, plain_q(r, r->x.dQ));
     if (r->x.dK) row_axpy(D, c * dX, Q, plain_k(r, r->x.dK, j));
+    if (r->x.ds)
+        r->x.ds[at_sdpa_row_number(r->p, r->b, r->h, r->i)] +=
+            dX * ((REAL)r->p->c * row_dot(D, Q, K));
 }
 
 static void plain_row_backward(plain_row *r, REAL *saved)
@@ -256,6 +264,7 @@ static void plain_row_backward(plain_row *r, REAL *saved)
         REAL A = r->P[k] * r->z[k];
         REAL dA = plain_values_backward(r, j, A);
         REAL dP = r->z[k] * dA;
+        if (r->x.dY) dP += plain_cells(r, r->x.dY)[j];
         REAL dS = r->P[k] * (dP - delta);
         if (r->x.dbias) *plain_bias(r, r->x.dbias, j) += dS;
         REAL dX = r->p->cap > 0 ? dS * r->slope[k] : dS;

@@ -14,10 +14,12 @@ static bool has_upstream(const at_node *n);
 
 static bool sweep(at_tape *t, at_node *from)
 {
+    if (t->profiled) at_profile_begin(t);
     for (at_node *n = from; n; n = n->prev) {
         if (!n->wants_grad || !has_upstream(n)) continue;
         if (!inputs_unchanged(t, n)) return false;
         n->op->backward[at_real_index(t)](n);
+        if (t->profiled) at_profile_end(n, AT_BACKWARD);
         if (t->kind != ATTIC_OK || (t->anomaly && !at_backward_is_sane(n))) return false;
         if (t->reuse) at_reuse(t, n, n == from);
     }
@@ -65,7 +67,7 @@ bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)
     }
     AT_REQUIRE(t, y->wants_grad,
                "backward: %s does not depend on any tensor that wants a gradient (a constant, a "
-               "detached copy, or recorded under at_no_grad)",
+               "detached copy, a frozen parameter, or recorded under at_no_grad)",
                at_text(y));
 
     for (at_node *n = t->swept ? y->node : NULL; n; n = n->prev) /* start afresh */

@@ -43,10 +43,13 @@ static void give_free(at_tape *t, void *p, size_t bytes)
         t->free[t->n_free++] = (at_free_block){p, bytes};
 }
 
-/* A buffer for x->grad: x's own, or one of the free list, or new. */
+/* A buffer for x->grad: x's own, or one of the free list, or new.  (A leaf without one is a
+ * parameter: a variable has its own from the beginning.) */
 static void *grad_buffer(at_tape *t, at_tensor *x)
 {
-    if (!x->grad_memory && t->reuse) x->grad_memory = take_free(t, at_bytes(x));
+    if (x->grad_memory) return x->grad_memory;
+    if (!x->node) return x->grad_memory = at_permanent_alloc(t, at_bytes(x));
+    if (t->reuse) x->grad_memory = take_free(t, at_bytes(x));
     if (!x->grad_memory) x->grad_memory = at_step_alloc(t, at_bytes(x));
     return x->grad_memory;
 }

@@ -56,7 +56,8 @@ static held_tensor *hold(taped_function *f, at_tensor *x, int input)
                        .grad = x->grad,
                        .grad_memory = x->grad_memory,
                        .input = input};
-    if (x->grad_memory) x->grad_memory = at_step_alloc(f->t, at_bytes(x));
+    if (x->grad_memory || (x->wants_grad && !x->node))
+        x->grad_memory = at_step_alloc(f->t, at_bytes(x));
     return *at = h;
 }
 

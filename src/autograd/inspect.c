@@ -83,7 +83,7 @@ int at_grad_report(const at_tape *t, FILE *out)
         const at_tensor *x = t->params[i];
         ptrdiff_t bad = first_bad(x, x->grad, false), n = at_count(x->shape), zeros = 0;
         while (zeros < n && at_grad_element(x, zeros) == 0) zeros++;
-        if (n == 0 || (bad < 0 && zeros < n)) continue;
+        if (!x->wants_grad || n == 0 || (bad < 0 && zeros < n)) continue;
         troubled++;
         if (!out) continue;
         if (bad >= 0)

@@ -215,6 +215,96 @@ void at_written(at_tensor *x)
                 at_text(x), owner->node->op->name);
 }
 
+/* ------------------------------------------------------------------ all elements --------------- */
+
+/* Can n elements at p be copied to or from x?  integers: x must be i32, else real. */
+static bool can_be_copied(const at_tensor *x, const char *op, const void *p, ptrdiff_t n,
+                          bool integers)
+{
+    if (!x || !at_check_any(x->tape, op, "x", x)) return false;
+    bool has_integers = x->dtype == ATTIC_I32;
+    AT_REQUIRE(x->tape, has_integers == integers && x->dtype != ATTIC_BOOL,
+               "%s: %s is %s, but must be %s", op, at_text(x), at_dtype_text(x->dtype),
+               integers ? "i32" : "real");
+    AT_REQUIRE(x->tape, n == at_count(x->shape), "%s: %s has %td elements, but %td were asked for",
+               op, at_text(x), at_count(x->shape), n);
+    AT_REQUIRE(x->tape, p || n == 0, "%s: the array for %s is NULL", op, at_text(x));
+    return true;
+}
+
+static bool read_all(const at_tensor *x, const char *op, at_dtype d, void *out, ptrdiff_t n)
+{
+    if (!can_be_copied(x, op, out, n, d == ATTIC_I32)) return false;
+    if (x->dtype == d && n > 0) memcpy(out, x->data, at_bytes(x));
+    for (ptrdiff_t i = 0; x->dtype != d && i < n; i++)
+        at_store(d, out, i, at_fetch(x->dtype, x->data, i));
+    return true;
+}
+
+static bool write_all(at_tensor *x, const char *op, at_dtype d, const void *in, ptrdiff_t n)
+{
+    if (!can_be_copied(x, op, in, n, d == ATTIC_I32)) return false;
+    for (ptrdiff_t i = 0; x->dtype != d && i < n; i++)
+        AT_REQUIRE(x->tape, at_can_hold(x->dtype, at_fetch(d, in, i)),
+                   "%s: element %td is %g, which %s %s cannot hold", op, i, at_fetch(d, in, i),
+                   at_dtype_text(x->dtype), at_text(x));
+    at_written(x);
+    if (!at_ok(x->tape)) return false;
+    if (x->dtype == d && n > 0) memcpy(x->data, in, at_bytes(x));
+    for (ptrdiff_t i = 0; x->dtype != d && i < n; i++)
+        at_store(x->dtype, x->data, i, at_fetch(d, in, i));
+    return true;
+}
+
+bool at_read_f32(const at_tensor *x, float *out, ptrdiff_t n)
+{
+    return read_all(x, "read_f32", ATTIC_F32, out, n);
+}
+
+bool at_read_f64(const at_tensor *x, double *out, ptrdiff_t n)
+{
+    return read_all(x, "read_f64", ATTIC_F64, out, n);
+}
+
+bool at_read_i32(const at_tensor *x, int32_t *out, ptrdiff_t n)
+{
+    return read_all(x, "read_i32", ATTIC_I32, out, n);
+}
+
+bool at_read_i64(const at_tensor *x, int64_t *out, ptrdiff_t n)
+{
+    if (!can_be_copied(x, "read_i64", out, n, true)) return false;
+    for (ptrdiff_t i = 0; i < n; i++) out[i] = ((const int32_t *)x->data)[i];
+    return true;
+}
+
+bool at_write_f32(at_tensor *x, const float *in, ptrdiff_t n)
+{
+    return write_all(x, "write_f32", ATTIC_F32, in, n);
+}
+
+bool at_write_f64(at_tensor *x, const double *in, ptrdiff_t n)
+{
+    return write_all(x, "write_f64", ATTIC_F64, in, n);
+}
+
+bool at_write_i32(at_tensor *x, const int32_t *in, ptrdiff_t n)
+{
+    return write_all(x, "write_i32", ATTIC_I32, in, n);
+}
+
+bool at_write_i64(at_tensor *x, const int64_t *in, ptrdiff_t n)
+{
+    if (!can_be_copied(x, "write_i64", in, n, true)) return false;
+    for (ptrdiff_t i = 0; i < n; i++)
+        AT_REQUIRE(x->tape, in[i] >= INT32_MIN && in[i] <= INT32_MAX,
+                   "write_i64: element %td is %lld, which i32 %s cannot hold", i, (long long)in[i],
+                   at_text(x));
+    at_written(x);
+    for (ptrdiff_t i = 0; at_ok(x->tape) && i < n; i++) ((int32_t *)x->data)[i] = (int32_t)in[i];
+    return at_ok(x->tape);
+}
+
 /* ------------------------------------------------------------------ parameters ----------------- */
 
 at_tensor *at_find_param(const at_tape *t, const char *name)
@@ -222,15 +312,13 @@ at_tensor *at_find_param(const at_tape *t, const char *name)
     return t && name ? at_find_named(t, &t->params, name) : NULL;
 }
 
-at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
+/* The memory of its gradient waits for the first backward: a frozen parameter never needs it. */
+static at_tensor *new_param(at_tape *t, const char *full, at_shape shape, at_init init)
 {
-    AT_REQUIRE(t, name && *name, "param: a parameter needs a name");
-    const char *full = at_join(t, at_prefix(t), name, "");
     if (!full) return NULL;
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
     at_tensor *x = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "param", x, init)) return NULL;
-    if (!(x->grad_memory = at_alloc_in(t, &t->permanent, at_bytes(x)))) return NULL;
     at_tensor **params = at_grow(t, t->params, t->n_params, &t->max_params, sizeof *params);
     if (!params) return NULL;
     t->params = params;
@@ -241,6 +329,22 @@ at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
     return t->params[t->n_params++] = x;
 }
 
+at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)
+{
+    AT_REQUIRE(t, name && *name, "param: a parameter needs a name");
+    return new_param(t, at_join(t, at_prefix(t), name, ""), shape, init);
+}
+
+at_tensor *at_param_beside(at_tape *t, const at_tensor *W, const char *name, at_shape shape,
+                           at_init init)
+{
+    const char *dot = strrchr(W->name, '.');
+    size_t size = strlen(W->name) + strlen(name) + 1;
+    char *full = at_permanent_alloc(t, size);
+    if (full) snprintf(full, size, "%.*s%s", dot ? (int)(dot + 1 - W->name) : 0, W->name, name);
+    return new_param(t, full, shape, init);
+}
+
 int at_param_count(const at_tape *t)
 {
     return t ? t->n_params : 0;
@@ -249,6 +353,51 @@ int at_param_count(const at_tape *t)
 at_tensor *at_param_at(const at_tape *t, int i)
 {
     return i >= 0 && i < at_param_count(t) ? t->params[i] : NULL;
+}
+
+/* May x begin or cease to want a gradient?  Of the ops that have read it some would compute their
+ * share of the gradient, and some would not. */
+static bool can_be_switched(at_tape *t, const char *op, const at_tensor *x)
+{
+    for (const at_node *n = t->last; n; n = n->prev)
+        for (int i = 0; i < n->n_in; i++)
+            AT_REQUIRE(t, n->in[i] != x,
+                       "%s: %s was read by %s (op %d), which is still on the tape: at_rewind first",
+                       op, at_text(x), n->op->name, n->index);
+    return at_ok(t);
+}
+
+bool at_set_frozen(at_tape *t, const char *op, at_tensor *const *x, int n, bool frozen)
+{
+    for (int i = 0; i < n; i++)
+        if (x[i] && x[i]->wants_grad == frozen && !can_be_switched(t, op, x[i])) return false;
+    for (int i = 0; i < n && at_ok(t); i++) {
+        if (!x[i] || x[i]->wants_grad != frozen) continue;
+        x[i]->wants_grad = !frozen;
+        x[i]->grad = NULL;
+    }
+    return at_ok(t);
+}
+
+static int set_group_frozen(at_tape *t, const char *op, at_names which, bool frozen)
+{
+    if (!at_names_are_known(t, op, which)) return 0;
+    at_tensor **x = at_step_alloc(t, (size_t)t->n_params * sizeof *x);
+    int n = 0;
+    for (int i = 0; x && i < t->n_params; i++)
+        if (at_names_mean(which, t->params[i]->name)) x[n++] = t->params[i];
+    if (n == 0) at_fail(t, ATTIC_USER_ERROR, "%s: no parameter is meant", op);
+    return at_set_frozen(t, op, x, n, frozen) ? n : 0;
+}
+
+int at_freeze(at_tape *t, at_names which)
+{
+    return set_group_frozen(t, "freeze", which, true);
+}
+
+int at_unfreeze(at_tape *t, at_names which)
+{
+    return set_group_frozen(t, "unfreeze", which, false);
 }
 
 bool at_copy_params(at_tape *dst, const at_tape *src)
@@ -296,6 +445,11 @@ at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_
     if (!at_set_named(t, param, what, s)) return NULL;
     t->states[t->n_states++] = (at_state){s, param, what};
     return s;
+}
+
+at_tensor *at_find_state(const at_tape *t, const at_tensor *param, const char *what)
+{
+    return t && param && what ? at_find_named(t, param, what) : NULL;
 }
 
 int at_state_count(const at_tape *t)

@@ -88,6 +88,7 @@ static void forget_gradients(at_tape *t, const struct mark_entry *e)
         older = n->older;
         n->reached = e->serial - 1;
         if (!stays) unlist_reached(n);
+        if (stays) n->held[AT_BACKWARD] = 0; /* (of a profile) */
         for (int i = 0; stays && i < n->n_out; i++) {
             at_tensor *y = n->out[i];
             if (at_arena_since(&t->step, e->memory, y->grad)) y->grad = NULL;
@@ -100,6 +101,7 @@ void at_rewind(at_tape *t, at_mark m)
 {
     struct mark_entry *e = t ? find_mark(t, m) : NULL;
     if (!e) return;
+    if (t->profiled) at_profile_rewind(t);
     while (t->marks != e) {
         struct mark_entry *dropped = t->marks;
         t->marks = dropped->below;

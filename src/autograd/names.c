@@ -141,6 +141,30 @@ bool at_name_matches(const char *patterns, const char *name)
     }
 }
 
+bool at_names_mean(at_names which, const char *name)
+{
+    return (!which.only || at_name_matches(which.only, name)) &&
+           !(which.except && at_name_matches(which.except, name));
+}
+
+static bool patterns_are_known(at_tape *t, const char *op, const char *patterns)
+{
+    for (const char *p = patterns, *end; p; p = *end ? end + 1 : NULL) {
+        int i = 0, from, to;
+        end = p + strcspn(p, ",");
+        while (i < t->n_params && !at_pattern_matches(p, end, t->params[i]->name, &from, &to)) i++;
+        AT_REQUIRE(t, i < t->n_params, "%s: no parameter is named like \"%.*s\"", op,
+                   (int)(end - p), p);
+    }
+    return at_ok(t);
+}
+
+bool at_names_are_known(at_tape *t, const char *op, at_names which)
+{
+    return at_ok(t) && patterns_are_known(t, op, which.only) &&
+           patterns_are_known(t, op, which.except);
+}
+
 /* ------------------------------------------------------------------ descriptions --------------- */
 
 static at_description *described_as(const at_tape *t, const char *key)

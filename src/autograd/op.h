@@ -32,6 +32,7 @@ typedef struct at_op {
     bool makes_infinity;               /* an infinite output is no anomaly, e.g. a fill with -inf */
 } at_op;
 
+typedef struct at_profile_line at_profile_line; /* profile.c */
 typedef struct at_name_scope at_name_scope;
 struct at_name_scope {
     const char *name, *prefix; /* "inner"; "outer.inner." */
@@ -56,8 +57,10 @@ struct at_node { /* one line on the tape: out... = op(in...; args) */
     unsigned *in_version; /* of each input when it was read */
     uint64_t *in_sum;     /* checksums of the inputs, with ATTIC_DEBUG */
     const at_name_scope *scope;
-    uint64_t made, reached; /* after how many marks; and the last gradient that it was given */
-    at_node *older, **link; /* in the tape's list of nodes reached; what points to it there */
+    uint64_t made, reached;   /* after how many marks; and the last gradient that it was given */
+    at_node *older, **link;   /* in the tape's list of nodes reached; what points to it there */
+    at_profile_line *line[2]; /* of a profile: its op's, its scope's */
+    size_t held[2];           /* step memory that its forward took, and its backward */
 };
 
 typedef struct {
@@ -96,6 +99,14 @@ AT_API at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_rec
 AT_API at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape,
                             const void *args, size_t args_size);
 
+/* at_name for what an op made: `name` is kept as it is, so it must live as long as y.  Returns y,
+ * which may be NULL. */
+static inline at_tensor *at_label(at_tensor *y, const char *name)
+{
+    if (y && y->node) y->name = name;
+    return y;
+}
+
 /* The buffer of d(loss)/d(in[i]) to add into, zeroed at first touch; NULL if nobody wants it. */
 AT_API void *at_grad(at_node *n, int i);
 
@@ -120,6 +131,11 @@ AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
  * in at_for(..., n->slots, ...), 0 outside of it. */
 AT_API void *at_scratch(const at_node *n, int slot);
+
+/* For a profile (profile.h): the kernel that runs does so many multiplications and additions more.
+ * at_is_profiled: is the tape profiled, so that counting them is of use? */
+AT_API void at_count_flops(const at_node *n, double flops);
+AT_API bool at_is_profiled(const at_tape *t);
 
 /* A new tensor in step memory with uninitialised data; step memory for anything else; and the same
  * in the memory that parameters lie in, until at_close.  NULL after a sticky error. */
@@ -172,6 +188,17 @@ bool at_name_matches(const char *patterns, const char *name);
 /* Does the pattern that ends at `end` match?  If it has one *, what that stands for is the part
  * *from .. *to-1 of the name. */
 bool at_pattern_matches(const char *p, const char *end, const char *name, int *from, int *to);
+
+/* Is a tensor of this name meant?  And does every single pattern match a parameter?  If not, the
+ * sticky error names the first that does not. */
+bool at_names_mean(at_names which, const char *name);
+bool at_names_are_known(at_tape *t, const char *op, at_names which);
+/* Freezes n parameters, or lets them learn again; NULL is left out.  False after a sticky error, as
+ * for at_freeze, and then none has changed. */
+bool at_set_frozen(at_tape *t, const char *op, at_tensor *const *x, int n, bool frozen);
+/* A new parameter named like W, with `name` in place of what follows the last dot. */
+at_tensor *at_param_beside(at_tape *t, const at_tensor *W, const char *name, at_shape shape,
+                           at_init init);
 
 /* Walks the tape: the first node, then n->next. */
 AT_API at_node *at_first_node(const at_tape *t);

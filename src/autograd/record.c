@@ -121,6 +121,7 @@ static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_
 static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
 {
     if (!at_ok(t) || !can_be_recorded(t, op, in, r) || !prepare_scratch(t, op, r)) return NULL;
+    if (t->profiled) at_profile_begin(t);
     at_node *n = new_node(t, op, in, r);
     if (!n) return NULL;
 
@@ -131,7 +132,8 @@ static at_node *record(at_tape *t, const at_op *op, at_inputs in, at_recipe *r)
     else
         t->first = n;
     t->last = n;
-    return run_forward(n) ? n : NULL;
+    if (!run_forward(n) || (t->profiled && !at_profile_end(n, AT_FORWARD))) return NULL;
+    return n;
 }
 
 at_node *at_record_node(at_tape *t, const at_op *op, at_inputs in, at_recipe r)
@@ -147,6 +149,23 @@ at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, 
     return n ? n->out[0] : NULL;
 }
 
+/* Is `full` the name of x, behind the scopes in which its op was recorded? */
+static bool is_named(const at_tensor *x, const char *full)
+{
+    const at_name_scope *scope = x->node->scope;
+    size_t prefix = scope ? strlen(scope->prefix) : 0;
+    return x->name && (!scope || strncmp(full, scope->prefix, prefix) == 0) &&
+           strcmp(full + prefix, x->name) == 0;
+}
+
+at_tensor *at_find(const at_tape *t, const char *name)
+{
+    for (const at_node *n = t && name ? t->last : NULL; n; n = n->prev)
+        for (int i = n->n_out - 1; i >= 0; i--)
+            if (is_named(n->out[i], name)) return n->out[i];
+    return at_find_param(t, name);
+}
+
 /* (Inputs are leaves, or outputs of nodes that come first.) */
 bool at_replay(at_tape *t)
 {
@@ -157,7 +176,8 @@ bool at_replay(at_tape *t)
                 t, n->out[i]->data,
                 "replay: the output of %s %s was reused by a backward (at_reuse_memory is on)",
                 n->op->name, at_shape_text(n->out[i]->shape));
-        if (!run_forward(n)) return false;
+        if (t->profiled) at_profile_begin(t);
+        if (!run_forward(n) || (t->profiled && !at_profile_end(n, AT_FORWARD))) return false;
     }
     return true;
 }

@@ -21,6 +21,8 @@ struct at_closing { /* what at_close calls */
     void *p;
 };
 
+typedef struct at_profile_state at_profile_state; /* profile.c */
+
 typedef struct {
     at_tensor *x, *param;
     const char *what; /* x is named "param:what" */
@@ -59,6 +61,9 @@ struct at_tape {
     at_arena scratch; /* one block, for the kernel that runs */
     char *scratch_memory;
     size_t scratch_size;
+
+    bool profiled, profile_at_close; /* measured now; printed by at_close */
+    at_profile_state *profile;       /* NULL if it never was */
 
     at_closing *closing; /* newest first */
     at_error_kind kind;
@@ -120,6 +125,18 @@ static inline uint64_t at_checksum(const at_tensor *x)
     for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
     return h;
 }
+
+/* What ATTIC_PROFILE asks for, when t is opened and closed. */
+void at_profile_open(at_tape *t);
+void at_profile_close(at_tape *t);
+/* Where t->profiled: a forward or a sweep begins; an op of n ends, and the next op of a sweep
+ * begins (false after a sticky error); step memory is about to be taken back. */
+typedef enum { AT_FORWARD, AT_BACKWARD } at_direction;
+void at_profile_begin(at_tape *t);
+bool at_profile_end(at_node *n, at_direction d);
+void at_profile_rewind(at_tape *t);
+/* For tests: the clock of a profile, nanoseconds from any origin. */
+void at_profile_clock(at_tape *t, int64_t (*clock)(void));
 
 /* anomaly mode: true if nothing new is wrong */
 bool at_forward_is_sane(at_node *n);

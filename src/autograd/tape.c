@@ -23,6 +23,7 @@ at_tape *at_open(at_dtype real, uint64_t seed)
         return NULL;
     }
     *t = (at_tape){.real = real, .seed = seed, .permanent = home, .training = true};
+    at_profile_open(t);
     if (at_target_is_unsupported(t->message, sizeof t->message)) t->kind = ATTIC_USER_ERROR;
     return t;
 }
@@ -30,6 +31,7 @@ at_tape *at_open(at_dtype real, uint64_t seed)
 void at_close(at_tape *t)
 {
     if (!t) return;
+    at_profile_close(t);
     for (const at_closing *c = t->closing; c; c = c->older) c->free_it(c->p);
     at_arena permanent = t->permanent; /* t itself lies in there */
     at_arena_free(&t->step);

@@ -54,7 +54,8 @@ AT_API const char *at_version(void); /* "0.2.0" */
 
 /* ------------------------------------------------------------------ leaves --------------------- */
 
-/* A parameter: lives until at_close, wants a gradient, is found by name and moved by optimizers.
+/* A parameter: lives until at_close, wants a gradient until it is frozen (at_freeze), is found by
+ * name and moved by optimizers.
  * The name is prefixed with the open scopes ("block0.wq") and must be new. */
 AT_API at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init);
 /* A leaf that wants a gradient but is no parameter: an input to differentiate by. */
@@ -76,6 +77,17 @@ AT_API at_tensor *at_grad_copy(at_tape *t, at_tensor *x);
 /* For messages, prints and graphs; returns x.  A parameter is found by its new name from then on.
  * A name that is NULL, or that of another parameter, is an error. */
 AT_API at_tensor *at_name(at_tensor *x, const char *name);
+/* The tensor of this full name: the scopes that were open when its op was recorded, and then what
+ * at_name called it.  Of several that have the name the last one; a parameter if no op's output has
+ * it; NULL if nothing has, or a rewind has forgotten it.
+ *
+ *     at_scope(t, "block0");
+ *     at_name(at_relu(t, x), "hidden");
+ *     at_scope_end(t);
+ *     at_print(at_find(t, "block0.hidden"), stdout);
+ *
+ * The blocks of nn/ name what they compute: see block.h and model.h. */
+AT_API at_tensor *at_find(const at_tape *t, const char *name);
 
 /* One element as a double.  at_get(x, i, j), at_set(x, value, i, j); a scalar takes no index.  A
  * wrong index is a sticky error (and NAN), and so is a value that x cannot hold (at_can_hold). */
@@ -84,6 +96,19 @@ AT_API at_tensor *at_name(at_tensor *x, const char *name);
 AT_API double at_get_at(const at_tensor *x, at_shape index);
 AT_API void at_set_at(at_tensor *x, double value, at_shape index);
 AT_API double at_item(const at_tensor *x); /* of a tensor with exactly one element */
+/* All n elements at once, in memory order: copied to out, or from in.  A real tensor gives and
+ * takes f32 and f64, rounded where need be (f64 to f32: what is too large to hold becomes infinite
+ * when it is read, and is an error when it is written); an i32 tensor i32 and i64.  An n that is
+ * not the number of elements is an error, and so is an i64 that i32 cannot hold.  False after a
+ * sticky error, in which case nothing was copied. */
+AT_API bool at_read_f32(const at_tensor *x, float *out, ptrdiff_t n);
+AT_API bool at_read_f64(const at_tensor *x, double *out, ptrdiff_t n);
+AT_API bool at_read_i32(const at_tensor *x, int32_t *out, ptrdiff_t n);
+AT_API bool at_read_i64(const at_tensor *x, int64_t *out, ptrdiff_t n);
+AT_API bool at_write_f32(at_tensor *x, const float *in, ptrdiff_t n);
+AT_API bool at_write_f64(at_tensor *x, const double *in, ptrdiff_t n);
+AT_API bool at_write_i32(at_tensor *x, const int32_t *in, ptrdiff_t n);
+AT_API bool at_write_i64(at_tensor *x, const int64_t *in, ptrdiff_t n);
 /* Say so after writing x->data directly: recorded uses of the old values can't be run backward. */
 AT_API void at_written(at_tensor *x);
 
@@ -93,11 +118,35 @@ AT_API at_tensor *at_find_param(const at_tape *t, const char *name); /* NULL if 
 /* Every parameter of dst from the one of the same name in src, converting f32 <-> f64.  An error
  * on dst if one is missing or has another shape. */
 AT_API bool at_copy_params(at_tape *dst, const at_tape *src);
+/* Parameters chosen by name: those that match `only` and not `except`, which are patterns,
+ * separated by commas, in which * stands for anything.  NULL: all match `only`, none `except`. */
+typedef struct {
+    const char *only, *except;
+} at_names;
+
+/* A frozen parameter wants no gradient: no op computes it, none is stored, optimizers leave it out.
+ * Ops with no other input that wants one have no backward at all, so what lies below the lowest
+ * parameter that still learns costs nothing.
+ *
+ *     at_freeze(t, (at_names){.except = "head.*"});    only the head learns
+ *
+ * Both return how many parameters are meant, whether they were frozen before or not.  0 after a
+ * sticky error, and then none has changed: a pattern that matches no parameter is one, and so is a
+ * parameter that an op on the tape has read, for some of the ops would add to its gradient and some
+ * not.  So freeze before the first step, or after a rewind.  Freezing drops the gradient so far.
+ *
+ * No file says what is frozen: a program that goes on from a checkpoint freezes again.  Parameters
+ * that are made later are not frozen. */
+AT_API int at_freeze(at_tape *t, at_names which);
+AT_API int at_unfreeze(at_tape *t, at_names which);
+
 /* State that belongs to a parameter, e.g. a momentum: a tensor of its shape, made of zeros at the
  * first call and found again at the next; named "W:momentum". */
 AT_API at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what);
 /* The same with a shape of its own, e.g. at_shape_of() for a count of steps. */
 AT_API at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape);
+/* The same, but NULL where there is none yet. */
+AT_API at_tensor *at_find_state(const at_tape *t, const at_tensor *param, const char *what);
 AT_API int at_state_count(const at_tape *t);
 AT_API at_tensor *at_state_at(const at_tape *t, int i); /* in the order of creation */
 
@@ -172,7 +221,7 @@ AT_API void at_print_grad(const at_tensor *x, FILE *out);
 AT_API bool at_anomaly(at_tape *t, bool on);
 
 /* Writes one line for every parameter whose gradient is missing, all zero, or not finite to `out`
- * (which may be NULL), and returns how many there are. */
+ * (which may be NULL), and returns how many there are.  Frozen ones need none. */
 AT_API int at_grad_report(const at_tape *t, FILE *out);
 
 AT_END_C

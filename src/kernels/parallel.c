@@ -27,7 +27,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "kernels/system.h"
 
@@ -69,17 +68,10 @@ static void pool_work(int worker)
     }
 }
 
-static int64_t pool_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* Spins until left > 0 (tasks = 0) or done = tasks, but no longer than POOL_SPIN_NS. */
 static void pool_spin(int tasks)
 {
-    for (int64_t end = pool_now_ns() + POOL_SPIN_NS; pool_now_ns() < end;)
+    for (int64_t end = at_now_ns() + POOL_SPIN_NS; at_now_ns() < end;)
         for (int i = 0; i < 32; i++) {
             if (tasks ? pool.done == tasks : pool_has_work()) return;
 #if defined(__x86_64__) || defined(__i386__)

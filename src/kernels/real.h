@@ -34,6 +34,8 @@
 #define AT_REAL(name) at_##name##_complex
 #undef fabs
 #define fabs(x) ((x) * (VALUE(x) < 0 ? -1 : 1))
+#undef log1p
+#define log1p(x) log(1 + (x))
 #undef erfc /* erfc(a + bi) for a small b */
 #define erfc(x) (erfc(VALUE(x)) + ((x)-VALUE(x)) * -M_2_SQRTPI * exp(-VALUE(x) * VALUE(x)))
 #elif defined(AT_F64)

@@ -11,7 +11,17 @@
 #define AT_KERNELS_SYSTEM_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <time.h>
+
+/* Nanoseconds from any origin; 0 where there is no clock. */
+static inline int64_t at_now_ns(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0) return 0;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
 
 /* How many CPUs this process may use, at least 1.  On Linux the smaller of the affinity mask
  * (taskset, cpusets) and the CPU quota of the control group (containers); elsewhere the CPUs that

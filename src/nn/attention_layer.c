@@ -71,19 +71,21 @@ static at_tensor *project_heads(at_tape *t, at_attention_config c, at_linear lay
 at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position)
 {
     AT_REQUIRE(t, a, "attention: the layer is NULL");
-    return project_heads(t, a->config, a->q, a->q_norm, x, a->config.heads, position);
+    at_tensor *Q = project_heads(t, a->config, a->q, a->q_norm, x, a->config.heads, position);
+    return at_label(Q, "Q");
 }
 
 at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position)
 {
     AT_REQUIRE(t, a, "attention: the layer is NULL");
-    return project_heads(t, a->config, a->k, a->k_norm, m, key_heads(a->config), position);
+    at_tensor *K = project_heads(t, a->config, a->k, a->k_norm, m, key_heads(a->config), position);
+    return at_label(K, "K");
 }
 
 at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m)
 {
     AT_REQUIRE(t, a, "attention: the layer is NULL");
-    return at_linear_apply(t, a->v, m);
+    return at_label(at_linear_apply(t, a->v, m), "V");
 }
 
 at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
@@ -93,7 +95,11 @@ at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q,
     with.heads = a->config.heads;
     with.kv_heads = key_heads(a->config);
     with.dropout = a->config.dropout;
-    return at_linear_apply(t, a->o, at_sdpa(t, Q, K, V, with));
+    at_tensor *O = at_label(at_sdpa(t, Q, K, V, with), "heads");
+    if (O && with.scores) at_label(*with.scores, "scores");
+    if (O && with.probs) at_label(*with.probs, "probs");
+    if (O && with.weights) at_label(*with.weights, "weights");
+    return at_label(at_linear_apply(t, a->o, O), "output");
 }
 
 at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,

@@ -61,14 +61,20 @@ at_block at_block_make(at_tape *t, at_block_config c, double out_gain)
 /* What a branch reads, and x with what the branch made of it. */
 static at_tensor *branch_input(at_tape *t, const at_block *b, at_norm norm, at_tensor *x)
 {
-    return b->config.post_norm ? x : at_norm_apply(t, norm, x);
+    return b->config.post_norm ? x : at_label(at_norm_apply(t, norm, x), "norm");
 }
 
 static at_tensor *add_branch(at_tape *t, const at_block *b, at_norm norm, at_tensor *x,
                              at_tensor *branch)
 {
     x = at_add(t, x, at_dropout(t, branch, b->config.dropout));
-    return b->config.post_norm ? at_norm_apply(t, norm, x) : x;
+    return at_label(b->config.post_norm ? at_norm_apply(t, norm, x) : x, "output");
+}
+
+static bool has_same_adapters(const at_attention *a, const at_attention *b)
+{
+    return a->q.lora_A == b->q.lora_A && a->k.lora_A == b->k.lora_A && a->v.lora_A == b->v.lora_A &&
+           a->o.lora_A == b->o.lora_A;
 }
 
 /* at_attention_apply, or at_attention_decode where there is a cache */
@@ -77,6 +83,8 @@ static at_tensor *attend(at_tape *t, const at_attention *a, at_cache *cache, at_
 {
     if (!cache) return at_attention_apply(t, a, x, memory, with);
     AT_REQUIRE(t, cache->layer.k.W == a->k.W, "block: the cache is that of another layer");
+    AT_REQUIRE(t, has_same_adapters(&cache->layer, a),
+               "block: the cache was made before the layer's adapters were: make it again");
     return at_attention_decode(t, cache, x, with);
 }
 
@@ -91,19 +99,18 @@ at_tensor *at_block_apply(at_tape *t, const at_block *b, at_tensor *x, at_tensor
     at_scope(t, "attention");
     at_tensor *y = branch_input(t, b, b->norm1, x);
     y = attend(t, &b->attention, args.cache, y, NULL, args.attention);
-    x = add_branch(t, b, b->norm1, x, y);
     at_scope_end(t);
+    x = add_branch(t, b, b->norm1, x, y);
     if (b->config.cross) {
         at_scope(t, "cross");
         y = branch_input(t, b, b->cross_norm, x);
         y = attend(t, &b->cross, args.cross_cache, y, memory, args.cross);
-        x = add_branch(t, b, b->cross_norm, x, y);
         at_scope_end(t);
+        x = add_branch(t, b, b->cross_norm, x, y);
     }
     if (b->config.no_ffn) return x;
     at_scope(t, "feed_forward");
     y = at_ffn_apply(t, &b->ffn, branch_input(t, b, b->norm2, x));
-    x = add_branch(t, b, b->norm2, x, y);
     at_scope_end(t);
-    return x;
+    return add_branch(t, b, b->norm2, x, y);
 }

@@ -68,7 +68,18 @@ typedef struct {
     at_cache *cross_cache;  /* NULL, or that of at_cache_of, in place of a memory */
 } at_block_args;
 
-/* x [B,T,dim] -> [B,T,dim].  memory [B,N,dim] for a block with cross attention, else NULL. */
+/* x [B,T,dim] -> [B,T,dim].  memory [B,N,dim] for a block with cross attention, else NULL.
+ *
+ * What is computed on the way has a name behind those of the open scopes, for at_find:
+ *
+ *     output                          the result
+ *     attention.norm                  what the branch reads: norm1(x), unless post-norm
+ *     attention.{Q,K,V}               [B,T,heads*D], normalised and rotated, as at_sdpa takes them
+ *     attention.{scores,probs,weights}    where the args of at_sdpa asked for them
+ *     attention.heads                 O of at_sdpa [B,T,dim]
+ *     attention.output                O Wo: what the branch adds, before dropout
+ *     cross. ...                      the same of cross attention
+ *     feed_forward.norm, feed_forward.hidden [B,T,hidden], feed_forward.output */
 AT_API at_tensor *at_block_apply(at_tape *t, const at_block *b, at_tensor *x, at_tensor *memory,
                                  at_block_args args);
 

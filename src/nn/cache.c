@@ -5,13 +5,20 @@
 
 #include "autograd/op.h"
 
+static unsigned writes(const at_tensor *x)
+{
+    return x ? x->version : 0;
+}
+
+static unsigned layer_writes(at_linear l)
+{
+    return writes(l.W) + writes(l.b) + writes(l.lora_A) + writes(l.lora_B) + writes(l.lora_alpha);
+}
+
 /* How often the weights that make keys and values have been written. */
 static unsigned times_written(const at_attention *a)
 {
-    const at_tensor *w[] = {a->k.W, a->k.b, a->v.W, a->v.b, a->k_norm.g};
-    unsigned n = 0;
-    for (int i = 0; i < 5; i++) n += w[i] ? w[i]->version : 0;
-    return n;
+    return layer_writes(a->k) + layer_writes(a->v) + writes(a->k_norm.g);
 }
 
 static bool can_be_cached(at_tape *t, const at_attention *layer, int B, int context)

@@ -53,5 +53,6 @@ at_tensor *at_ffn_apply(at_tape *t, const at_ffn *f, at_tensor *x)
     at_tensor *h = at_linear_apply(t, gated ? f->gate : f->up, x); /* [...,dim] -> [...,hidden] */
     h = activate(t, f->config.act, h);
     if (gated) h = at_mul(t, h, at_linear_apply(t, f->up, x));
-    return at_linear_apply(t, f->down, h); /* [...,hidden] -> [...,dim] */
+    at_label(h, "hidden");
+    return at_label(at_linear_apply(t, f->down, h), "output"); /* [...,hidden] -> [...,dim] */
 }

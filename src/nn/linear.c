@@ -14,5 +14,10 @@ at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool
 
 at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x)
 {
-    return at_affine(t, x, layer.W, layer.b); /* [...,n_in] [n_in,n_out] -> [...,n_out] */
+    at_tensor *y = at_affine(t, x, layer.W, layer.b); /* [...,n_in] [n_in,n_out] -> [...,n_out] */
+    if (!y || !layer.lora_A) return y;
+    double scale = at_item(layer.lora_alpha) / at_last(layer.lora_A->shape);
+    at_tensor *h = at_affine(t, x, layer.lora_A, NULL); /* [...,n_in] [n_in,r] -> [...,r] */
+    h = at_affine(t, at_scale(t, h, scale), layer.lora_B, NULL);
+    return at_add(t, y, h);
 }

@@ -1,12 +1,13 @@
-/* linear.h -- y = x W + b. */
+/* linear.h -- y = x W + b, and with a low-rank adapter (lora.h) y = x W + b + (alpha/r) (x A) B. */
 #ifndef AT_NN_LINEAR_H
 #define AT_NN_LINEAR_H
 #include "autograd/tape.h"
 AT_BEGIN_C
 
 typedef struct {
-    at_tensor *W; /* [n_in, n_out] */
-    at_tensor *b; /* [n_out], or NULL */
+    at_tensor *W;                            /* [n_in, n_out] */
+    at_tensor *b;                            /* [n_out], or NULL */
+    at_tensor *lora_A, *lora_B, *lora_alpha; /* [n_in, r], [r, n_out], []; NULL: no adapter */
 } at_linear;
 
 /* Parameters "name.W", drawn from `init`, and "name.b", zeros, if there is to be a bias.  After a

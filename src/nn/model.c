@@ -77,6 +77,8 @@ at_model *at_model_make(at_tape *t, at_model_config c)
         m->norm = at_norm_make(t, "norm", c.dim, c.norm, c.bias != ATTIC_BIAS_NONE, c.norm_eps);
     if (c.untied) m->head = at_linear_make(t, "head", c.dim, c.vocab, false, at_normal(0.02));
     m->params = count_from(t, first);
+    m->first_param = first;
+    m->n_params = at_param_count(t) - first;
     const char *text = at_model_text(t, m->config);
     return text && at_describe(t, "model", text) ? m : NULL;
 }
@@ -89,7 +91,7 @@ static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_mod
     int p = cache ? cache->position : 0;
     at_tensor *x = at_embedding(t, m->E, ids); /* [B,T] -> [B,T,C] */
     if (m->P) x = at_add(t, x, at_slice(t, m->P, 0, p, p + ids->shape.dim[1]));
-    x = at_dropout(t, x, c.dropout);
+    x = at_label(at_dropout(t, x, c.dropout), "embedding");
     for (int i = 0; i < c.layers; i++) {
         if (taps.hidden) taps.hidden[i] = x;
         at_block_args args = {
@@ -100,9 +102,10 @@ static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_mod
         at_scope_end(t);
     }
     if (taps.hidden) taps.hidden[c.layers] = x;
-    if (!c.post_norm) x = at_norm_apply(t, m->norm, x);
-    return c.untied ? at_linear_apply(t, m->head, x)
-                    : at_matmul_t(t, x, false, m->E, true); /* [B,T,C] [V,C]^T -> [B,T,V] */
+    if (!c.post_norm) x = at_label(at_norm_apply(t, m->norm, x), "norm");
+    x = c.untied ? at_linear_apply(t, m->head, x)
+                 : at_matmul_t(t, x, false, m->E, true); /* [B,T,C] [V,C]^T -> [B,T,V] */
+    return at_label(x, "logits");
 }
 
 at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_model_taps taps)
@@ -115,6 +118,18 @@ at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_mod
                "model: ids are %s, but must be [B,T] with T <= %d", at_text(ids),
                m->config.context);
     return read_ids(t, m, ids, NULL, taps);
+}
+
+at_linear *at_model_linear(at_model *m, int i)
+{
+    for (int l = 0; m && l < m->config.layers; l++) {
+        at_block *b = &m->block[l];
+        at_linear *layer[] = {&b->attention.q, &b->attention.k, &b->attention.v, &b->attention.o,
+                              &b->ffn.gate,    &b->ffn.up,      &b->ffn.down};
+        for (int k = 0; k < 7; k++)
+            if (layer[k]->W && i-- == 0) return layer[k];
+    }
+    return m && m->head.W && i == 0 ? &m->head : NULL;
 }
 
 ptrdiff_t at_model_params(const at_model *m)

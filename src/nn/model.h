@@ -43,12 +43,13 @@ typedef struct {
 } at_model_config;
 
 typedef struct {
-    at_model_config config; /* with hidden filled in */
-    at_tensor *E, *P;       /* [vocab,C]; [context,C] or NULL */
-    at_norm norm;           /* zero in a post-norm model */
-    at_linear head;         /* W [C,vocab], or NULL if tied */
-    at_block *block;        /* config.layers of them */
-    ptrdiff_t params;       /* see at_model_params */
+    at_model_config config;    /* with hidden filled in */
+    at_tensor *E, *P;          /* [vocab,C]; [context,C] or NULL */
+    at_norm norm;              /* zero in a post-norm model */
+    at_linear head;            /* W [C,vocab], or NULL if tied */
+    at_block *block;           /* config.layers of them */
+    ptrdiff_t params;          /* see at_model_params */
+    int first_param, n_params; /* its parameters: at_param_at(t, first_param + i) */
 } at_model;
 
 /* The config as a line of text, "vocab=97 context=128 layers=4 ...", without what is zero, in step
@@ -76,11 +77,21 @@ typedef struct {
     at_tensor **hidden;  /* an array of layers + 1: x before the first block and behind each */
 } at_model_taps;
 
-/* ids i32 [B,T] -> logits [B,T,vocab] */
+/* ids i32 [B,T] -> logits [B,T,vocab].  For at_find, behind the names of the open scopes:
+ *
+ *     embedding        what the first block reads
+ *     block0.output    x behind block 0; what is in a block: block.h
+ *     norm             norm(x), what the last product reads
+ *     logits */
 AT_API at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids,
                                   at_model_taps taps);
 
-/* How many numbers are learned; 0 for NULL.  E counts once, tied or not. */
+/* The linear layers of a model, i = 0, 1 ...: attention.q, k, v, o, gate, up, down of each block (as
+ * far as there are such), then head; NULL behind the last. */
+AT_API at_linear *at_model_linear(at_model *m, int i);
+
+/* How many numbers are learned; 0 for NULL.  E counts once, tied or not; adapters (lora.h) do not
+ * count. */
 AT_API ptrdiff_t at_model_params(const at_model *m);
 
 /* Floating-point operations of the products per token in a text of T, forward; backward takes twice

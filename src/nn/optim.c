@@ -19,8 +19,9 @@
 enum { OPTIM_BLOCK = 8192 }; /* elements of a task */
 
 typedef struct {
+    enum { OPTIM_HAS_GRAD, OPTIM_LEARNS, OPTIM_HAS_MEAN } group; /* who is moved */
     at_tensor *x;
-    at_tensor *m, *v, *k; /* state, as far as this optimizer has any */
+    at_tensor *m, *v, *k; /* state, as far as this optimizer has any; m: the mean of at_ema */
     ptrdiff_t first;      /* its first task */
 
     double lr;
@@ -49,6 +50,8 @@ typedef struct {
 
 AT_EACH_REAL(void, sgd_block, (const optim_block *b));
 AT_EACH_REAL(void, adam_block, (const optim_block *b));
+AT_EACH_REAL(void, ema_block, (const optim_block *b));
+AT_EACH_REAL(void, swap_block, (const optim_block *b));
 AT_EACH_REAL(void, square_block, (const optim_block *b));
 AT_EACH_REAL(void, shrink_block, (const optim_block *b));
 
@@ -88,6 +91,24 @@ void AT_REAL(adam_block)(const optim_block *b)
     }
 }
 
+void AT_REAL(ema_block)(const optim_block *b)
+{
+    const optim_move *o = b->move;
+    REAL *restrict mean = o->m->data, c = (REAL)o->lr;
+    const REAL *restrict w = o->x->data;
+    for (ptrdiff_t i = b->from; i < b->to; i++) mean[i] += c * (w[i] - mean[i]);
+}
+
+void AT_REAL(swap_block)(const optim_block *b)
+{
+    REAL *restrict w = b->move->x->data, *restrict mean = b->move->m->data;
+    for (ptrdiff_t i = b->from; i < b->to; i++) {
+        REAL kept = w[i];
+        w[i] = mean[i];
+        mean[i] = kept;
+    }
+}
+
 /* sum of dw^2 in double: 16 sums side by side, which then come together */
 void AT_REAL(square_block)(const optim_block *b)
 {
@@ -122,7 +143,16 @@ static bool numbers_fit(at_tape *t, const char *op, const optim_move *like)
            (like->eps == 0 || at_check_number(t, op, "1 / eps", 1 / like->eps));
 }
 
-/* The moves of all parameters of the group that have a gradient. */
+static bool is_moved(const optim_move *like, const at_tensor *x)
+{
+    switch (like->group) {
+    case OPTIM_LEARNS: return x->wants_grad;
+    case OPTIM_HAS_MEAN: return at_find_state(x->tape, x, "ema");
+    default: return x->grad;
+    }
+}
+
+/* The moves of all parameters of the group. */
 static bool gather(at_tape *t, const char *op, const char *only, const char *except,
                    const optim_move *like, optim_job *job)
 {
@@ -134,7 +164,7 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
         at_tensor *x = at_param_at(t, i);
         if (only && !at_name_matches(only, x->name)) continue;
         named++;
-        if ((except && at_name_matches(except, x->name)) || !x->grad) continue;
+        if ((except && at_name_matches(except, x->name)) || !is_moved(like, x)) continue;
         optim_move *m = &job->move[job->n++];
         *m = *like;
         m->x = x;
@@ -250,6 +280,52 @@ bool at_adamw(at_tape *t, double lr, at_adamw_args args)
 bool at_adam(at_tape *t, double lr, at_adamw_args args)
 {
     return adam(t, "adam", lr, args, false);
+}
+
+bool at_ema(at_tape *t, double decay, at_names which)
+{
+    AT_REQUIRE(t, decay > 0 && decay < 1, "ema: decay is %g but must be in 0 .. 1", decay);
+    optim_job job;
+    if (!gather(t, "ema", which.only, which.except, &(optim_move){.group = OPTIM_LEARNS}, &job))
+        return false;
+    for (int i = 0; i < job.n; i++) {
+        optim_move *m = &job.move[i];
+        m->k = at_param_state_of(t, m->x, "ema_k", at_shape_of());
+        m->m = at_param_state(t, m->x, "ema");
+        AT_REQUIRE(t, at_item(m->k) >= 0, "ema: %s holds its average: at_ema_swap first",
+                   at_text(m->x));
+    }
+    if (!at_ok(t)) return false;
+    for (int i = 0; i < job.n; i++) {
+        optim_move *m = &job.move[i];
+        double k = at_item(m->k) + 1;
+        at_store(m->k->dtype, m->k->data, 0, k);
+        m->lr = (1 - decay) / (1 - pow(decay, k));
+        at_written(m->m);
+    }
+    job.run = AT_OF_REAL(at_real(t), ema_block);
+    optim_run(&job);
+    return true;
+}
+
+/* While a parameter holds its average, the sign of k is negative. */
+bool at_ema_swap(at_tape *t)
+{
+    optim_job job;
+    if (!gather(t, "ema_swap", NULL, NULL, &(optim_move){.group = OPTIM_HAS_MEAN}, &job))
+        return false;
+    AT_REQUIRE(t, job.n > 0, "ema_swap: no parameter has an average (see at_ema)");
+    for (int i = 0; i < job.n; i++) {
+        optim_move *m = &job.move[i];
+        m->m = at_find_state(t, m->x, "ema");
+        m->k = at_find_state(t, m->x, "ema_k");
+        at_store(m->k->dtype, m->k->data, 0, -at_item(m->k));
+        at_written(m->x);
+        at_written(m->m);
+    }
+    job.run = AT_OF_REAL(at_real(t), swap_block);
+    optim_run(&job);
+    return true;
 }
 
 double at_clip_grad_norm(at_tape *t, double max_norm)

@@ -69,6 +69,30 @@ AT_API bool at_adamw(at_tape *t, double lr, at_adamw_args args);
  * w <- w - lr m' / (sqrt(v') + eps). */
 AT_API bool at_adam(at_tape *t, double lr, at_adamw_args args);
 
+/* An exponential moving average of each parameter, one step further: after k calls the average of
+ * what w was at each of them, the latest counting most (Polyak, Juditsky 1992 average evenly),
+ *
+ *     a_k = sum_i decay^(k-i) w_i / sum_i decay^(k-i)           i = 1 .. k
+ *         = a_(k-1) + c_k (w_k - a_(k-1)),                      c_k = (1 - decay) / (1 - decay^k)
+ *
+ * so a_1 = w_1, and nothing has to be corrected for a beginning at 0 (Adam's m' is this average of
+ * g).  0 < decay < 1; 0.999 averages over about the last 1000 calls.  Call it after the optimizer.
+ *
+ * The average is named state, "W:ema", beside its count k, "W:ema_k": checkpoints hold both.  Of
+ * the parameters that are meant, frozen ones are left out.  Two groups take two calls. */
+AT_API bool at_ema(at_tape *t, double decay, at_names which);
+
+/* Exchanges every parameter that has an average with it; a second call exchanges them back, bit for
+ * bit.  Between the two the tape evaluates, samples and saves with the averages:
+ *
+ *     at_ema_swap(t);
+ *     at_run_best(r, at_model_loss(t, m, d, args));
+ *     at_ema_swap(t);
+ *
+ * It counts as writing them (at_written).  at_ema in between is an error; that no parameter has an
+ * average is one, too.  Do not train in between: an optimizer would move the averages. */
+AT_API bool at_ema_swap(at_tape *t);
+
 /* Scales all gradients of parameters by one factor so that the norm of all of them together is at
  * most max_norm (> 0; INFINITY only measures), and returns what the norm was.  The factor is
  * max_norm / norm; PyTorch's max_norm / (norm + 1e-6) ends a little lower.  The norm is summed in

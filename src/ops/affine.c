@@ -34,6 +34,7 @@ void AT_REAL(affine_forward)(at_node *n)
 {
     const affine_args *a = n->args;
     const REAL *X = n->in[0]->data, *W = n->in[1]->data, *b = n->in[2] ? n->in[2]->data : NULL;
+    at_count_flops(n, 2.0 * a->M * a->N * a->K);
     gemm_bias(a->M, a->N, a->K, X, (at_strides){a->K, 1, 0}, W, (at_strides){a->N, 1, 0}, b,
               n->out[0]->data, (at_workspace){at_scratch(n, 0), n->scratch, n->slots});
 }
@@ -51,6 +52,7 @@ void AT_REAL(affine_backward)(at_node *n)
     if (dX.p) gemm(1, a->M, a->K, a->N, 1, dY, y, W, wt, (REAL)dX.beta, dX.p, x, workspace);
     at_grad_buffer dW =
         at_grad_overwrite(n, 1); /* after dX is written: X and W may be one tensor */
+    at_count_flops(n, 2.0 * a->M * a->N * a->K * ((dX.p != NULL) + (dW.p != NULL)));
     if (dW.p) gemm(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w, workspace);
     if (n->in[2]) at_map_back(n, 2, NULL); /* db: as if b had been repeated for every row of Y */
 }

@@ -3,17 +3,20 @@
  *   a, b   shapes that broadcast (NumPy's rule: aligned at the right, dims equal or one of them 1)
  *   y      the shape of both together
  *
- *   name   y = f(a, b)   da             db
- *   add    a + b         dy             dy
- *   sub    a - b         dy             -dy
- *   mul    a b           dy b           dy a
- *   div    a / b         dy / b         -dy a / b^2 = -dy y / b
+ *   name      y = f(a, b)   da               db
+ *   add       a + b         dy               dy
+ *   sub       a - b         dy               -dy
+ *   mul       a b           dy b             dy a
+ *   div       a / b         dy / b           -dy a / b^2 = -dy y / b
+ *   minimum   min(a, b)     dy if a < b      dy if b < a      dy / 2 each if a = b
+ *   maximum   max(a, b)     dy if a > b      dy if b > a      dy / 2 each if a = b
  *
  * Where an element of a was repeated to meet several of b, the loss depends on it through each of
  * those places, and the chain rule adds them up:  da_i = sum over the places of i.  at_map_back
  * does that.  a and b may be one tensor: both shares are added to the one gradient.
  *
- * Nothing is saved.  Edge: division by 0 gives inf or NaN, as IEEE has it, in y and in da.
+ * Nothing is saved.  Edges: division by 0 gives inf or NaN, as IEEE has it, in y and in da.  Where
+ * a or b is NaN, so are their minimum and maximum, and both receive dy.
  */
 #include "ops/op.h"
 
@@ -22,7 +25,14 @@
 
 enum { BINARY_SPAN = 256, BINARY_SMALL = 1 << 15 }; /* elements */
 
-typedef enum { BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_DIV } binary_name;
+typedef enum {
+    BINARY_ADD,
+    BINARY_SUB,
+    BINARY_MUL,
+    BINARY_DIV,
+    BINARY_MINIMUM,
+    BINARY_MAXIMUM
+} binary_name;
 
 AT_KERNEL(binary_forward);
 AT_KERNEL(binary_backward);
@@ -43,6 +53,18 @@ static inline int binary_span(const at_chunk *k, int from, const REAL *values)
     return from + BINARY_SPAN;
 }
 
+static inline bool binary_is_nan(REAL x)
+{
+    return VALUE(x) != VALUE(x);
+}
+
+/* What x receives of dy beside z: all of it if it was chosen, half of it if they are equal. */
+static inline REAL binary_share(REAL x, REAL z, REAL dy, bool largest)
+{
+    if (VALUE(x) == VALUE(z)) return dy / 2;
+    return (largest ? VALUE(x) < VALUE(z) : VALUE(x) > VALUE(z)) ? 0 : dy;
+}
+
 /* One loop per cell of the table, so that each vectorises. */
 #define EACH(formula)                                                                              \
     for (int from = 0, to; from < k->n; from = to) {                                               \
@@ -60,12 +82,18 @@ static void binary_y(const at_chunk *k, void *values)
     case BINARY_SUB: EACH(y[i] = a[i] - b[i]); break;
     case BINARY_MUL: EACH(y[i] = a[i] * b[i]); break;
     case BINARY_DIV: EACH(y[i] = a[i] / b[i]); break;
+    case BINARY_MINIMUM:
+        EACH(y[i] = VALUE(a[i]) < VALUE(b[i]) || binary_is_nan(a[i]) ? a[i] : b[i]);
+        break;
+    case BINARY_MAXIMUM:
+        EACH(y[i] = VALUE(a[i]) > VALUE(b[i]) || binary_is_nan(a[i]) ? a[i] : b[i]);
+        break;
     }
 }
 
 static void binary_da(const at_chunk *k, void *values)
 {
-    const REAL *b = k->in[1], *dy = k->dy;
+    const REAL *a = k->in[0], *b = k->in[1], *dy = k->dy;
     REAL *da = values;
 
     switch (binary_which(k->args)) {
@@ -73,6 +101,8 @@ static void binary_da(const at_chunk *k, void *values)
     case BINARY_SUB: break; /* da = dy needs no formula */
     case BINARY_MUL: EACH(da[i] = dy[i] * b[i]); break;
     case BINARY_DIV: EACH(da[i] = dy[i] / b[i]); break;
+    case BINARY_MINIMUM: EACH(da[i] = binary_share(a[i], b[i], dy[i], false)); break;
+    case BINARY_MAXIMUM: EACH(da[i] = binary_share(a[i], b[i], dy[i], true)); break;
     }
 }
 
@@ -86,6 +116,8 @@ static void binary_db(const at_chunk *k, void *values)
     case BINARY_SUB: EACH(db[i] = -dy[i]); break;
     case BINARY_MUL: EACH(db[i] = dy[i] * a[i]); break;
     case BINARY_DIV: EACH(db[i] = -dy[i] * y[i] / b[i]); break;
+    case BINARY_MINIMUM: EACH(db[i] = binary_share(b[i], a[i], dy[i], false)); break;
+    case BINARY_MAXIMUM: EACH(db[i] = binary_share(b[i], a[i], dy[i], true)); break;
     }
 }
 
@@ -109,10 +141,10 @@ void AT_REAL(binary_backward)(at_node *n)
         .name = text, .forward = AT_KERNELS(binary_forward),                                       \
         .backward = AT_KERNELS(binary_backward)                                                    \
     }
-static const at_op binary_op[] = {[BINARY_ADD] = BINARY("add"),
-                                  [BINARY_SUB] = BINARY("sub"),
-                                  [BINARY_MUL] = BINARY("mul"),
-                                  [BINARY_DIV] = BINARY("div")};
+static const at_op binary_op[] = {
+    [BINARY_ADD] = BINARY("add"),         [BINARY_SUB] = BINARY("sub"),
+    [BINARY_MUL] = BINARY("mul"),         [BINARY_DIV] = BINARY("div"),
+    [BINARY_MINIMUM] = BINARY("minimum"), [BINARY_MAXIMUM] = BINARY("maximum")};
 
 static at_tensor *binary(at_tape *t, at_tensor *a, at_tensor *b, binary_name name)
 {
@@ -143,6 +175,16 @@ at_tensor *at_mul(at_tape *t, at_tensor *a, at_tensor *b)
 at_tensor *at_div(at_tape *t, at_tensor *a, at_tensor *b)
 {
     return binary(t, a, b, BINARY_DIV);
+}
+
+at_tensor *at_minimum(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return binary(t, a, b, BINARY_MINIMUM);
+}
+
+at_tensor *at_maximum(at_tape *t, at_tensor *a, at_tensor *b)
+{
+    return binary(t, a, b, BINARY_MAXIMUM);
 }
 
 #endif

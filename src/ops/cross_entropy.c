@@ -2,12 +2,12 @@
  *
  *   x [..., N]          logits: one row per prediction, one score per class
  *   c [...]             targets: the class that came
- *   loss []
+ *   loss []             or [...] without a reduction
  *
  *   forward    loss_i = -log softmax(x_i)[c_i]
  *                     = log sum_k exp(x_ik - m_i)  -  (x_i,c_i - m_i),      m_i = max_k x_ik
  *
- *              loss   = sum_i loss_i / count        count = targets not ignored, or 1 (args.sum)
+ *              loss   = sum_i loss_i / count        count = targets not ignored; 1 for the sum
  *
  *   backward   with p = softmax(x_i):
  *
@@ -15,6 +15,15 @@
  *                            = p_ij - 1[j = c_i]
  *
  *              dx_ij = (p_ij - 1[j = c_i]) dloss / count
+ *
+ * Label smoothing e takes q_ij = (1 - e) 1[j = c_i] + e / N for the truth (Szegedy et al. 2016):
+ *
+ *              loss_i = -sum_j q_ij log p_ij
+ *                     = log sum_k exp(x_ik - m_i)  -  (1 - e) (x_i,c_i - m_i)
+ *                                                  -  e/N sum_j (x_ij - m_i)
+ *              dx_ij  = (p_ij - q_ij) dloss / count
+ *
+ * Targets that are probabilities, q itself, are in losses.c.
  *
  * Prediction minus truth: the logarithm undoes the exponential, and no small p is ever divided by.
  * That is why the two are one op.
@@ -32,6 +41,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
+#include "ops/losses.h"
 #include "ops/map_rows.h"
 
 typedef struct {
@@ -54,7 +64,7 @@ static ptrdiff_t cross_entropy_count(const at_node *n)
     const cross_entropy_args *a = n->args;
     const int32_t *target = n->in[1]->data;
     ptrdiff_t count = 0;
-    if (a->user.sum) return 1;
+    if (a->user.reduction == ATTIC_SUM) return 1;
     for (ptrdiff_t i = 0; i < a->rows; i++) count += !is_ignored(a, target[i]);
     return count ? count : 1;
 }
@@ -70,15 +80,15 @@ static WIDE *cross_entropy_loss(void *saved)
     return (WIDE *)((REAL *)saved + 2);
 }
 
-static void cross_entropy_stat(const at_chunk *row, void *restrict values)
+static void cross_entropy_stat(const at_chunk *row)
 {
-    (void)values; /* the loss is one for all rows */
+    const cross_entropy_args *args = row->args;
     const REAL *x = row->in[0];
     const int32_t target = *(const int32_t *)row->in[1];
     REAL *stat = row->saved;
     WIDE *loss = cross_entropy_loss(stat);
     *loss = 0, stat[0] = stat[1] = 0; /* p = exp(x - 0) 0 = 0 */
-    if (is_ignored(row->args, target)) return;
+    if (is_ignored(args, target)) return;
     if (target < 0 || target >= row->n) {
         *loss = (WIDE)NAN, stat[0] = stat[1] = (REAL)NAN;
         return;
@@ -90,15 +100,29 @@ static void cross_entropy_stat(const at_chunk *row, void *restrict values)
     }
     REAL sum = row_exp_sum(row->n, x, m, NULL);
     stat[0] = m, stat[1] = 1 / sum;
-    *loss = (WIDE)log(sum) - ((WIDE)x[target] - (WIDE)m);
+    const double e = args->user.label_smoothing;
+    *loss = (WIDE)log(sum) - (1 - e) * ((WIDE)x[target] - (WIDE)m);
+    if (e == 0) return;
+    WIDE others = 0;
+    for (int j = 0; j < row->n; j++) others += (WIDE)x[j] - (WIDE)m;
+    *loss -= e / row->n * others;
 }
 
-/* dx_j = (p_j - 1[j = target]) dloss / count */
+static void cross_entropy_row(const at_chunk *row, void *restrict values)
+{
+    cross_entropy_stat(row);
+    if (((const cross_entropy_args *)row->args)->user.reduction == ATTIC_NONE)
+        *(REAL *)values = (REAL)*cross_entropy_loss(row->saved); /* else it is one for all rows */
+}
+
+/* dx_j = (p_j - q_j) dloss / count */
 static void cross_entropy_dx(const at_chunk *row, void *restrict values)
 {
     const REAL *x = row->in[0], *stat = row->saved;
     const cross_entropy_args *args = row->args;
-    const REAL g = (REAL) * (const WIDE *)args->g;
+    const bool each = args->user.reduction == ATTIC_NONE;
+    const REAL g = each ? *(const REAL *)row->dy : (REAL) * (const WIDE *)args->g;
+    const REAL e = (REAL)args->user.label_smoothing, even = g * e / row->n;
     const int32_t target = *(const int32_t *)row->in[1];
     REAL *dx = values;
     if (VALUE(stat[1]) == 0) {
@@ -110,10 +134,11 @@ static void cross_entropy_dx(const at_chunk *row, void *restrict values)
         row_exp_sum(count, x + from, stat[0], dx + from);
         row_scale(count, stat[1] * g, dx + from, dx + from);
     }
-    if (target >= 0 && target < row->n) dx[target] -= g;
+    for (int j = 0; j < row->n && args->user.label_smoothing > 0; j++) dx[j] -= even;
+    if (target >= 0 && target < row->n) dx[target] -= g * (1 - e);
 }
 
-AT_ROW_RANGE(cross_entropy_stat_rows, cross_entropy_rows, cross_entropy_stat, false)
+AT_ROW_RANGE(cross_entropy_stat_rows, cross_entropy_rows, cross_entropy_row, false)
 AT_ROW_RANGE(cross_entropy_dx_rows, cross_entropy_rows, cross_entropy_dx, true)
 
 void AT_REAL(cross_entropy_forward)(at_node *n)
@@ -121,6 +146,7 @@ void AT_REAL(cross_entropy_forward)(at_node *n)
     const cross_entropy_args *a = n->args;
     WIDE sum = 0;
     at_map_rows(n, &cross_entropy_rows, AT_REAL(cross_entropy_stat_rows));
+    if (a->user.reduction == ATTIC_NONE) return;
     for (ptrdiff_t i = 0; i < a->rows; i++)
         sum += *cross_entropy_loss((REAL *)n->saved + i * cross_entropy_rows.saved);
     *(REAL *)n->out[0]->data = (REAL)(sum / (WIDE)cross_entropy_count(n));
@@ -129,7 +155,8 @@ void AT_REAL(cross_entropy_forward)(at_node *n)
 void AT_REAL(cross_entropy_backward)(at_node *n)
 {
     cross_entropy_args *a = n->args;
-    *(WIDE *)a->g = (WIDE) * (REAL *)n->out[0]->grad / (WIDE)cross_entropy_count(n);
+    if (a->user.reduction != ATTIC_NONE)
+        *(WIDE *)a->g = (WIDE) * (REAL *)n->out[0]->grad / (WIDE)cross_entropy_count(n);
     at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_rows));
 }
 
@@ -148,20 +175,32 @@ static ptrdiff_t first_bad_target(const at_tensor *target, const cross_entropy_a
     return -1;
 }
 
-static const char *target_position(at_shape s, ptrdiff_t i)
+/* Probabilities for targets: nothing can be ignored by its index. */
+static at_tensor *with_probabilities(at_tape *t, at_tensor *logits, at_tensor *target,
+                                     at_cross_entropy_args args)
 {
-    at_shape at = {s.ndim, {0}};
-    for (int d = s.ndim - 1; d >= 0; i /= s.dim[d--]) at.dim[d] = (int)(i % s.dim[d]);
-    return at_shape_text(at);
+    AT_REQUIRE(
+        t, at_same_shape(logits->shape, target->shape),
+        "cross_entropy: logits is %s but target is %s: probabilities need the shape of logits",
+        at_text(logits), at_text(target));
+    AT_REQUIRE(t, !args.ignore,
+               "cross_entropy: ignore_index is %d but target %s holds probabilities, no indices",
+               args.ignore_index, at_text(target));
+    return at_cross_probabilities(t, logits, target, args);
 }
 
 at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                             at_cross_entropy_args args)
 {
     AT_INPUT(t, "cross_entropy", logits, ATTIC_REAL);
-    AT_INPUT(t, "cross_entropy", target, ATTIC_I32);
+    const bool probabilities = target && target->dtype == at_real(t);
+    AT_INPUT(t, "cross_entropy", target, probabilities ? ATTIC_REAL : ATTIC_I32);
     AT_REQUIRE(t, logits->shape.ndim >= 1,
                "cross_entropy: logits is []; its last axis must be the classes");
+    AT_REQUIRE(t, args.label_smoothing >= 0 && args.label_smoothing <= 1,
+               "cross_entropy: label_smoothing is %g, but must be in 0..1", args.label_smoothing);
+    if (!at_check_reduction(t, "cross_entropy", args.reduction)) return NULL;
+    if (probabilities) return with_probabilities(t, logits, target, args);
     at_shape s = logits->shape;
     s.ndim--;
     AT_REQUIRE(t, at_same_shape(s, target->shape),
@@ -171,10 +210,11 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
     cross_entropy_args a = {at_rows(logits->shape), at_last(logits->shape), args, {0}};
     ptrdiff_t bad = first_bad_target(target, &a);
     AT_REQUIRE(t, bad < 0, "cross_entropy: target %s is %g but logits is %s: there are %d classes",
-               target_position(target->shape, bad), at_element(target, bad), at_text(logits), a.N);
+               at_shape_text(at_index_of(target->shape, bad)), at_element(target, bad),
+               at_text(logits), a.N);
 
     return at_record_rows(t, &cross_entropy_op, &cross_entropy_rows, AT_IN(logits, target),
-                          (at_shape){0}, &a, sizeof a);
+                          args.reduction == ATTIC_NONE ? s : (at_shape){0}, &a, sizeof a);
 }
 
 #endif

@@ -1,11 +1,11 @@
-/* embedding.c -- a row of a table for every id.
+/* embedding.c -- a row of a table for every id; one_hot: the row of a table of 0 and 1.
  *
  *   table [V,D]   id [...], i32 in 0..V-1   y [...,D]
  *
- *   forward    y_ij = table_(id_i) j
+ *   forward    y_ij = table_(id_i) j              one_hot    y_iv = 1[v = id_i]
  *
- * It is the product of a matrix of one-hot rows, 1[v = id_i], with the table, without the
- * multiplications by 0.  So is its gradient:
+ * An embedding is the product of the matrix of one-hot rows with the table, without the
+ * multiplications by 0.  So is its gradient (one_hot has none: ids are no reals):
  *
  *   backward   dtable_vj = sum_i 1[v = id_i] dy_ij
  *
@@ -35,6 +35,7 @@ static bool embedding_has(const embedding_args *a, int32_t id)
 
 AT_KERNEL(embedding_forward);
 AT_KERNEL(embedding_backward);
+AT_KERNEL(one_hot_forward);
 
 static void embedding_read(void *node, ptrdiff_t i, ptrdiff_t to, int slot)
 {
@@ -57,6 +58,25 @@ void AT_REAL(embedding_forward)(at_node *n)
 {
     const embedding_args *a = n->args;
     at_for(a->count, a->D / 4, 0, embedding_read, n);
+}
+
+static void one_hot_rows(void *node, ptrdiff_t i, ptrdiff_t to, int slot)
+{
+    (void)slot;
+    const at_node *n = node;
+    const embedding_args *a = n->args;
+    const int32_t *id = n->in[0]->data;
+    for (; i < to; i++) {
+        REAL *y = (REAL *)n->out[0]->data + i * a->V;
+        const REAL other = embedding_has(a, id[i]) ? 0 : (REAL)NAN;
+        for (int v = 0; v < a->V; v++) y[v] = v == id[i] ? 1 : other;
+    }
+}
+
+void AT_REAL(one_hot_forward)(at_node *n)
+{
+    const embedding_args *a = n->args;
+    at_for(a->count, a->V, 0, one_hot_rows, n);
 }
 
 typedef struct {
@@ -93,17 +113,6 @@ static const at_op embedding_op = {.name = "embedding",
                                    .forward = AT_KERNELS(embedding_forward),
                                    .backward = AT_KERNELS(embedding_backward)};
 
-/* Where the i-th element of shape s is: "[1,2]". */
-static const char *embedding_index_text(at_shape s, ptrdiff_t i)
-{
-    for (int d = s.ndim - 1; d >= 0; d--) {
-        int size = s.dim[d];
-        s.dim[d] = (int)(i % size);
-        i /= size;
-    }
-    return at_shape_text(s);
-}
-
 at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id)
 {
     AT_INPUT(t, "embedding", table, ATTIC_REAL);
@@ -121,9 +130,27 @@ at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id)
     for (ptrdiff_t i = 0; i < a.count; i++)
         AT_REQUIRE(t, embedding_has(&a, ids[i]),
                    "embedding: id is %d at %s but table is %s: ids must be in 0..%d", ids[i],
-                   embedding_index_text(id->shape, i), at_text(table), a.V - 1);
+                   at_shape_text(at_index_of(id->shape, i)), at_text(table), a.V - 1);
     y.dim[y.ndim++] = a.D;
     return at_record(t, &embedding_op, AT_IN(table, id), y, &a, sizeof a);
+}
+
+at_tensor *at_one_hot(at_tape *t, at_tensor *id, int N)
+{
+    static const at_op op = {.name = "one_hot", .forward = AT_KERNELS(one_hot_forward)};
+    AT_INPUT(t, "one_hot", id, ATTIC_I32);
+    at_shape y = id->shape;
+    AT_REQUIRE(t, y.ndim < AT_MAX_DIMS, "one_hot: id is %s and there can be no dim more",
+               at_text(id));
+    AT_REQUIRE(t, N >= 0, "one_hot: N is %d, but must be >= 0", N);
+    embedding_args a = {.V = N, .count = at_count(id->shape)};
+    const int32_t *ids = id->data;
+    for (ptrdiff_t i = 0; i < a.count; i++)
+        AT_REQUIRE(t, embedding_has(&a, ids[i]),
+                   "one_hot: id is %d at %s but N is %d: ids must be in 0..N-1", ids[i],
+                   at_shape_text(at_index_of(id->shape, i)), N);
+    y.dim[y.ndim++] = N;
+    return at_record(t, &op, AT_IN(id), y, &a, sizeof a);
 }
 
 #endif

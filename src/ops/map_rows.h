@@ -7,9 +7,9 @@
 #include "kernels/parallel.h"
 #include "ops/map.h"
 
-/* An op whose output has the rows of in[0], or one element in all.  The formula sees a whole row of
- * in[0], y and dy; in[1] and in[2] as a row that is the same for all of them, [N], or as one
- * element for each row. */
+/* An op whose output has the rows of in[0], or one element for each row, or one in all.  The
+ * formula sees a whole row of in[0], y and dy; in[1] and in[2] as a row that is the same for all of
+ * them, [N], or as one element for each row. */
 typedef struct {
     int saved; /* values of the real type that forward keeps of each row */
     int space; /* rows of working memory that backward needs */
@@ -85,7 +85,8 @@ static inline __attribute__((always_inline)) void row_share(const at_row_job *jo
     if (back && !r->sums && !job->dx.p) return; /* nobody wants it */
     const ptrdiff_t first = job->rows * share / job->shares;
     const ptrdiff_t to = job->rows * (share + 1) / job->shares;
-    const ptrdiff_t N = at_last(n->in[0]->shape), y_step = at_count(out->shape) == 1 ? 0 : N;
+    const ptrdiff_t N = at_last(n->in[0]->shape), of = at_count(out->shape);
+    const ptrdiff_t y_step = of == 1 ? 0 : of == job->rows * N ? N : 1;
     const ptrdiff_t step = r->each ? (ptrdiff_t)at_dtype_size(n->in[1]->dtype) : 0;
     WIDE *sums = r->sums && job->parts ? at_scratch(n, slot) : NULL;
     REAL *space = sums ? (REAL *)(sums + r->sums * N) : back ? at_scratch(n, slot) : NULL;
@@ -96,7 +97,7 @@ static inline __attribute__((always_inline)) void row_share(const at_row_job *jo
     const bool add = back && job->dx.p && job->dx.beta;
 
     at_chunk k = {.n = (int)N,
-                  .of = at_count(out->shape),
+                  .of = of,
                   .at = first * N,
                   .in = {(const REAL *)n->in[0]->data + first * N},
                   .y = (const REAL *)out->data + first * y_step,

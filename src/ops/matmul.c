@@ -66,6 +66,7 @@ static void matmul_batch(const at_node *node, int m, int n, int k, const REAL *X
     const at_workspace w = {at_scratch(node, 0), node->scratch, node->slots};
     at_nest kept, summed;
     at_nest_split(&a->outer, z.operand, &kept, &summed);
+    at_count_flops(node, 2.0 * m * n * k * a->batch * (double)(kept.count * summed.count));
     for (ptrdiff_t i = 0; i < kept.count; i++)
         for (ptrdiff_t s = 0; s < summed.count; s++) {
             ptrdiff_t at[AT_NEST_OPERANDS] = {0};

@@ -15,6 +15,9 @@ AT_API at_tensor *at_add(at_tape *t, at_tensor *a, at_tensor *b); /* a + b */
 AT_API at_tensor *at_sub(at_tape *t, at_tensor *a, at_tensor *b); /* a - b */
 AT_API at_tensor *at_mul(at_tape *t, at_tensor *a, at_tensor *b); /* a b, element by element */
 AT_API at_tensor *at_div(at_tape *t, at_tensor *a, at_tensor *b); /* a / b */
+/* The smaller, or the larger, of a and b; NaN if either is.  Equal ones share the gradient. */
+AT_API at_tensor *at_minimum(at_tape *t, at_tensor *a, at_tensor *b);
+AT_API at_tensor *at_maximum(at_tape *t, at_tensor *a, at_tensor *b);
 /* cond ? a : b    cond is bool; all three broadcast against each other.  What is not chosen is not
  * read: a NaN there reaches neither the output nor a gradient. */
 AT_API at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b);
@@ -32,11 +35,17 @@ AT_API at_tensor *at_log(at_tape *t, at_tensor *x); /* natural */
 AT_API at_tensor *at_sqrt(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_square(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_pow(at_tape *t, at_tensor *x, double p); /* x^p, p finite; 0^0 = 1 */
+AT_API at_tensor *at_abs(at_tape *t, at_tensor *x);           /* |x|, with derivative 0 at 0 */
+AT_API at_tensor *at_sin(at_tape *t, at_tensor *x);           /* of x in radians */
+AT_API at_tensor *at_cos(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_tanh(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_sigmoid(at_tape *t, at_tensor *x); /* 1 / (1 + exp(-x)) */
 AT_API at_tensor *at_relu(at_tape *t, at_tensor *x);    /* max(x, 0), with derivative 0 at 0 */
-AT_API at_tensor *at_silu(at_tape *t, at_tensor *x);    /* x sigmoid(x) */
-AT_API at_tensor *at_gelu(at_tape *t, at_tensor *x);    /* x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 */
+/* x if x > 0, else slope x; the derivative at 0 is the slope */
+AT_API at_tensor *at_leaky_relu(at_tape *t, at_tensor *x, double slope);
+AT_API at_tensor *at_softplus(at_tape *t, at_tensor *x); /* ln(1 + exp(x)), which never overflows */
+AT_API at_tensor *at_silu(at_tape *t, at_tensor *x);     /* x sigmoid(x) */
+AT_API at_tensor *at_gelu(at_tape *t, at_tensor *x); /* x Phi(x) = x (1 + erf(x / sqrt 2)) / 2 */
 /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
 AT_API at_tensor *at_gelu_tanh(at_tape *t, at_tensor *x);
 /* min(max(x, low), high), with derivative 1 inside and at the ends, 0 outside */
@@ -66,14 +75,31 @@ AT_API at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b
 AT_API at_tensor *at_sum(at_tape *t, at_tensor *x);  /* over everything -> [] */
 AT_API at_tensor *at_mean(at_tape *t, at_tensor *x); /* the mean of nothing is NaN, as in NumPy */
 AT_API at_tensor *at_max(at_tape *t, at_tensor *x);  /* equal maxima share the gradient equally */
+AT_API at_tensor *at_min(at_tape *t, at_tensor *x);  /* and equal minima */
+/* sum (x - mean)^2 / (n - correction)    correction 0: the biased variance of n elements, 1: the
+ * unbiased one (Bessel).  If n <= correction it is NaN or infinite. */
+AT_API at_tensor *at_var(at_tape *t, at_tensor *x, int correction);
 /* The same over some axes; keepdims leaves them with size 1.  No axes: x itself, element by
- * element.  The maximum over no elements is an error; a NaN is the maximum of what it is among. */
+ * element.  The maximum or minimum over no elements is an error; a NaN is the maximum, and the
+ * minimum, of what it is among. */
 AT_API at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
 AT_API at_tensor *at_mean_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
 AT_API at_tensor *at_max_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
+AT_API at_tensor *at_min_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims);
+AT_API at_tensor *at_var_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims,
+                              int correction);
+/* log sum_k exp(x_k) along one axis.  Of nothing, or of -inf alone, it is -inf, with gradients of
+ * 0. */
+AT_API at_tensor *at_logsumexp(at_tape *t, at_tensor *x, int axis, bool keepdims);
+/* y_j = x_0 + ... + x_j along one axis */
+AT_API at_tensor *at_cumsum(at_tape *t, at_tensor *x, int axis);
 /* The first index of the maximum along one axis, as i32; NaN counts as the maximum.  No
  * gradient. */
 AT_API at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims);
+/* The k largest elements along one axis, in descending order; equal ones in the order of their
+ * indices, NaN before all others.  x [..,N,..] -> [..,k,..].  Their indices, i32 and without
+ * gradient, go to *index unless that is NULL. */
+AT_API at_tensor *at_topk(at_tape *t, at_tensor *x, int k, int axis, at_tensor **index);
 
 /* ------------------------------------------------------------------ shape ---------------------- */
 
@@ -91,12 +117,26 @@ AT_API at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis);
 /* from .. to-1 along the axis; -1 is its last index.  Unlike in Python a range that is not there,
  * or that ends before it begins, is an error; an empty one is not. */
 AT_API at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to);
+/* x_from, x_(from + step), ...: n elements along the axis, all of which must be there.  step != 0
+ * may be negative: from = -1, step = -1 and n = the size of the axis reverse it. */
+AT_API at_tensor *at_slice_step(at_tape *t, at_tensor *x, int axis, int from, int step, int n);
+/* n >= 1 slices one after the other, of these sizes, or all of one size if size is NULL; they go to
+ * part[0] .. part[n-1], which are NULL after an error.  The sizes must add up to that of the
+ * axis. */
+AT_API bool at_split_along(at_tape *t, at_tensor *x, int axis, at_tensor **part, int n,
+                           const int *size);
+/* x, which is real, repeated to a shape that it broadcasts to; the gradient is summed. */
+AT_API at_tensor *at_expand(at_tape *t, at_tensor *x, at_shape shape);
+/* y_k = x_(index_k) along one axis: y_ik = x_i(index_ik) along the last of two.  x real [..,N,..],
+ * index i32 [..,K,..] -> [..,K,..], the other dims equal.  An index that occurs twice receives both
+ * gradients.  Indices outside 0..N-1 are an error; written there afterwards, a replay reads NaN. */
+AT_API at_tensor *at_gather(at_tape *t, at_tensor *x, at_tensor *index, int axis);
 /* y_ij = x_(T-1-i+j): one element per diagonal, from the lower left corner to the upper right one.
  * x [...,T+N-1] -> [...,T,N].  A bias that depends on j - i alone is made of this:
  * attention/position.h */
 AT_API at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int N);
 
-/* ------------------------------------------------------------------ probabilities -------------- */
+/* ------------------------------------------------------------------ probabilities, losses ------ */
 
 /* y_j = exp(x_j) / sum_k exp(x_k), along an axis (at_softmax: the last).  A row of -inf gives 0. */
 AT_API at_tensor *at_softmax(at_tape *t, at_tensor *x);
@@ -105,16 +145,42 @@ AT_API at_tensor *at_softmax_over(at_tape *t, at_tensor *x, int axis);
 AT_API at_tensor *at_log_softmax(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_log_softmax_over(at_tape *t, at_tensor *x, int axis);
 
+/* What becomes of the single losses: their mean, their sum, or nothing. */
+typedef enum { ATTIC_MEAN, ATTIC_SUM, ATTIC_NONE } at_reduction;
 typedef struct {
-    bool sum;         /* sum over the targets, instead of their mean */
-    bool ignore;      /* skip targets equal to ignore_index */
-    int ignore_index; /* e.g. -1 */
+    at_reduction reduction; /* over the targets that are not ignored */
+    double label_smoothing; /* e in 0..1: the target is (1 - e) target + e / N */
+    bool ignore;            /* skip targets equal to ignore_index */
+    int ignore_index;       /* e.g. -1 */
 } at_cross_entropy_args;
 /* loss = mean_i -log softmax(logits_i)[target_i]    logits [...,N]  target i32 [...]  ->  []
- * In nats.  All ignored (or no rows) gives 0, and gradients of 0.  Targets outside 0..N-1 are an
- * error unless ignored; written there afterwards, a replay makes their rows NaN. */
+ * In nats; without a reduction -> [...].  All ignored (or no rows) gives 0, and gradients of 0.
+ * Targets outside 0..N-1 are an error unless ignored; written there afterwards, a replay makes
+ * their rows NaN.
+ * A real target [...,N] holds probabilities:
+ * loss = mean_i -sum_j target_ij log softmax(logits_i)_j, the mean over rows, differentiable in the
+ * target too.  Its rows need not add up to 1. */
 AT_API at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                                    at_cross_entropy_args args);
+
+/* Losses between real tensors of one shape, element by element, then reduced: to [], or not at all.
+ * The mean of nothing is NaN.  Gradients flow to x and to the target. */
+
+/* (x - target)^2 */
+AT_API at_tensor *at_mse(at_tape *t, at_tensor *x, at_tensor *target, at_reduction reduction);
+/* With d = x - target: d^2 / 2 if |d| <= delta, else delta (|d| - delta / 2).  delta > 0. */
+AT_API at_tensor *at_huber(at_tape *t, at_tensor *x, at_tensor *target, double delta,
+                           at_reduction reduction);
+/* Binary cross-entropy, in nats, of p = sigmoid(x): -target log p - (1 - target) log(1 - p).
+ * x: logits.  The target is a probability, 0..1; 0 and 1 for classes. */
+AT_API at_tensor *at_bce(at_tape *t, at_tensor *x, at_tensor *target, at_reduction reduction);
+/* Kullback-Leibler divergence, in nats, of log-probabilities x from a target distribution:
+ * target (log target - x), where the target holds probabilities; or, with log_target, which says
+ * that it holds their logarithms, exp(target) (target - x).  Where the target's probability is 0,
+ * the term and its gradients are 0.  The mean is over all elements, as in PyTorch; the divergence
+ * averaged over rows is the sum divided by the number of rows. */
+AT_API at_tensor *at_kl(at_tape *t, at_tensor *x, at_tensor *target, bool log_target,
+                        at_reduction reduction);
 
 /* ------------------------------------------------------------------ layers' ops ---------------- */
 
@@ -127,6 +193,8 @@ AT_API at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double
 /* y[...,:] = table[id[...],:]    table [V,D]  id i32 [...]  ->  [...,D]
  * Ids outside 0..V-1 are an error; written there afterwards, a replay makes their rows NaN. */
 AT_API at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
+/* y_ij = 1 if id_i = j, else 0    id i32 [...], in 0..N-1 as above  ->  real [...,N] */
+AT_API at_tensor *at_one_hot(at_tape *t, at_tensor *id, int N);
 
 typedef struct {
     double base;     /* 10000 if 0 */

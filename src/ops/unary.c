@@ -19,6 +19,11 @@
  *   gelu_tanh   x s,  s = sigmoid(2 u(x))          s + x s (1 - s) 2 u'(x)
  *   pow         x^p                                p x^(p-1)
  *   clamp       min(max(x, low), high)             1 if low <= x <= high, else 0
+ *   abs         |x|                                1 if x > 0, -1 if x < 0, 0 at 0
+ *   sin         sin x                              cos x
+ *   cos         cos x                              -sin x
+ *   softplus    ln(1 + e^x)                        sigmoid(x)
+ *   leaky_relu  x if x > 0, else slope x           1 if x > 0, else slope
  *
  * Three of them gate x with a factor s in 0..1 that x itself decides, so
  *
@@ -31,6 +36,9 @@
  * gelu: Hendrycks, Gimpel 2016, both forms.  They write the second as x (1 + tanh u) / 2, which is
  * the same, because tanh u = 2 sigmoid(2 u) - 1.  silu: the same paper, and Elfwing et al. 2017.
  *
+ * softplus is computed as max(x, 0) + ln(1 + e^-|x|): no exponent is above 0, and ln(1 + e) comes
+ * from log1p, which keeps the digits of a small e.
+ *
  * Nothing is saved: backward computes s again from x, a vector at a time, and s' with it.
  *
  * Edges, all as IEEE arithmetic has them:
@@ -38,6 +46,8 @@
  *   sqrt       of less than 0 NaN; sqrt'(0) = inf
  *   relu       relu'(0) = 0; relu(NaN) = NaN
  *   clamp      clamp(NaN) = NaN; the derivative is 1 at both ends
+ *   abs        |NaN| = NaN, with derivative 0
+ *   leaky_relu the derivative at 0 is the slope
  *   pow        x^0 = 1, 0^0 and NaN^0 among them, and its gradient is 0, at x = 0 too;
  *              0^p = inf for p < 0; x^p = NaN for x < 0 unless p is whole
  * A derivative of inf times dy = 0 is NaN: choose what is safe before such a function, and not only
@@ -62,12 +72,17 @@ typedef enum {
     UNARY_GELU,
     UNARY_GELU_TANH,
     UNARY_POW,
-    UNARY_CLAMP
+    UNARY_CLAMP,
+    UNARY_ABS,
+    UNARY_SIN,
+    UNARY_COS,
+    UNARY_SOFTPLUS,
+    UNARY_LEAKY_RELU
 } unary_name;
 
 typedef struct {
     unary_name name;
-    double p, low, high; /* of pow and clamp */
+    double p, low, high; /* of pow and clamp; p is the slope of leaky_relu */
 } unary_args;
 
 AT_KERNEL(unary_forward);
@@ -144,7 +159,7 @@ static void unary_y(const at_chunk *k, void *values)
 {
     const unary_args *args = k->args;
     const int n = k->n;
-    const REAL *x = k->in[0], low = (REAL)args->low, high = (REAL)args->high;
+    const REAL *x = k->in[0], low = (REAL)args->low, high = (REAL)args->high, p = (REAL)args->p;
     REAL *y = values;
 
     switch (args->name) {
@@ -163,6 +178,15 @@ static void unary_y(const at_chunk *k, void *values)
     case UNARY_CLAMP:
         EACH(y[i] = VALUE(x[i]) < VALUE(low) ? low : VALUE(x[i]) > VALUE(high) ? high : x[i]);
         break;
+    case UNARY_ABS: EACH(y[i] = fabs(x[i])); break;
+    case UNARY_SIN: EACH(y[i] = sin(x[i])); break;
+    case UNARY_COS: EACH(y[i] = cos(x[i])); break;
+    case UNARY_SOFTPLUS:
+        EACH(y[i] = -fabs(x[i]));
+        vexp(n, y, y);
+        EACH(y[i] = (VALUE(x[i]) > 0 ? x[i] : 0) + log1p(y[i]));
+        break;
+    case UNARY_LEAKY_RELU: EACH(y[i] = VALUE(x[i]) > 0 ? x[i] : p * x[i]); break;
     }
 }
 
@@ -193,6 +217,14 @@ static void unary_dx(const at_chunk *k, void *values)
     case UNARY_CLAMP:
         EACH(dx[i] = VALUE(x[i]) < VALUE(low) || VALUE(x[i]) > VALUE(high) ? 0 : dy[i]);
         break;
+    case UNARY_ABS: EACH(dx[i] = VALUE(x[i]) > 0 ? dy[i] : VALUE(x[i]) < 0 ? -dy[i] : 0); break;
+    case UNARY_SIN: EACH(dx[i] = dy[i] * cos(x[i])); break;
+    case UNARY_COS: EACH(dx[i] = -dy[i] * sin(x[i])); break;
+    case UNARY_SOFTPLUS:
+        vsigmoid(n, x, s);
+        EACH(dx[i] = dy[i] * s[i]);
+        break;
+    case UNARY_LEAKY_RELU: EACH(dx[i] = VALUE(x[i]) > 0 ? dy[i] : p * dy[i]); break;
     }
 }
 
@@ -213,13 +245,15 @@ void AT_REAL(unary_backward)(at_node *n)
         .name = text, .forward = AT_KERNELS(unary_forward), .backward = AT_KERNELS(unary_backward) \
     }
 static const at_op unary_op[] = {
-    [UNARY_NEG] = UNARY("neg"),         [UNARY_EXP] = UNARY("exp"),
-    [UNARY_LOG] = UNARY("log"),         [UNARY_SQRT] = UNARY("sqrt"),
-    [UNARY_SQUARE] = UNARY("square"),   [UNARY_TANH] = UNARY("tanh"),
-    [UNARY_SIGMOID] = UNARY("sigmoid"), [UNARY_RELU] = UNARY("relu"),
-    [UNARY_SILU] = UNARY("silu"),       [UNARY_GELU] = UNARY("gelu"),
-    [UNARY_POW] = UNARY("pow"),         [UNARY_GELU_TANH] = UNARY("gelu_tanh"),
-    [UNARY_CLAMP] = UNARY("clamp"),
+    [UNARY_NEG] = UNARY("neg"),           [UNARY_EXP] = UNARY("exp"),
+    [UNARY_LOG] = UNARY("log"),           [UNARY_SQRT] = UNARY("sqrt"),
+    [UNARY_SQUARE] = UNARY("square"),     [UNARY_TANH] = UNARY("tanh"),
+    [UNARY_SIGMOID] = UNARY("sigmoid"),   [UNARY_RELU] = UNARY("relu"),
+    [UNARY_SILU] = UNARY("silu"),         [UNARY_GELU] = UNARY("gelu"),
+    [UNARY_POW] = UNARY("pow"),           [UNARY_GELU_TANH] = UNARY("gelu_tanh"),
+    [UNARY_CLAMP] = UNARY("clamp"),       [UNARY_ABS] = UNARY("abs"),
+    [UNARY_SIN] = UNARY("sin"),           [UNARY_COS] = UNARY("cos"),
+    [UNARY_SOFTPLUS] = UNARY("softplus"), [UNARY_LEAKY_RELU] = UNARY("leaky_relu"),
 };
 
 static at_tensor *unary(at_tape *t, at_tensor *x, unary_args args)
@@ -298,6 +332,32 @@ at_tensor *at_clamp(at_tape *t, at_tensor *x, double low, double high)
                "clamp: between %g and %g there is no finite %s", low, high,
                at_dtype_text(at_real(t)));
     return unary(t, x, (unary_args){.name = UNARY_CLAMP, .low = low, .high = high});
+}
+
+at_tensor *at_abs(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_ABS});
+}
+
+at_tensor *at_sin(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_SIN});
+}
+
+at_tensor *at_cos(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_COS});
+}
+
+at_tensor *at_softplus(at_tape *t, at_tensor *x)
+{
+    return unary(t, x, (unary_args){.name = UNARY_SOFTPLUS});
+}
+
+at_tensor *at_leaky_relu(at_tape *t, at_tensor *x, double slope)
+{
+    if (!at_check_number(t, "leaky_relu", "slope", slope)) return NULL;
+    return unary(t, x, (unary_args){.name = UNARY_LEAKY_RELU, .p = slope});
 }
 
 #endif

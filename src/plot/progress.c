@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 #include <string.h>
-#include <time.h>
 
 #include "kernels/system.h"
 #include "plot/label.h"
@@ -11,9 +10,7 @@
 
 static double monotonic_seconds(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    return 1e-9 * (double)at_now_ns();
 }
 
 at_progress at_progress_start(FILE *out, const char *what, ptrdiff_t total)

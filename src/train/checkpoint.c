@@ -15,6 +15,7 @@
 #include "autograd/op.h"
 #include "io/tensors.h"
 #include "kernels/system.h"
+#include "nn/lora.h"
 #include "train/position.h"
 
 enum { OWN_METADATA = 10, VALUE_SIZE = 1024 };
@@ -108,11 +109,14 @@ static bool list_parts(at_tape *t, const char *op, file_contents *f, at_part_arg
     if (!rename_is_valid(t, op, args.rename)) return false;
     for (int i = 0; i < at_param_count(t); i++) {
         at_tensor *x = at_param_at(t, i);
-        if (args.only && !at_name_matches(args.only, x->name)) continue;
+        if (!at_names_mean((at_names){args.only, args.except}, x->name)) continue;
         f->x[f->n] = x;
         f->names[f->n++] = name_in_file(t, args.rename, x->name);
     }
-    AT_REQUIRE(t, f->n > 0 || !args.only, "%s: no parameter is named like \"%s\"", op, args.only);
+    AT_REQUIRE(t, f->n > 0 || args.except || !args.only, "%s: no parameter is named like \"%s\"",
+               op, args.only);
+    AT_REQUIRE(t, f->n > 0 || !args.except, "%s: no parameter is named like \"%s\", but for \"%s\"",
+               op, args.only ? args.only : "*", args.except);
     AT_REQUIRE(t, f->n > 0, "%s: the tape has no parameters", op);
     return true;
 }
@@ -182,6 +186,26 @@ static const char *description_in(at_tape *t, const at_tensors *file, const char
     return text;
 }
 
+/* The adapters (nn/lora.h) that the file has for matrices of m, of its ranks.  W is "block0.q.W" in
+ * the file, behind a prefix here. */
+static bool make_adapters(at_tape *t, const at_tensors *file, at_model *m, size_t prefix)
+{
+    at_linear *layer;
+    for (int i = 0; (layer = at_model_linear(m, i)); i++) {
+        const char *W = layer->W->name + prefix, *dot = strrchr(W, '.');
+        size_t size = strlen(W) + sizeof "lora_A";
+        char *A = at_step_alloc(t, size);
+        if (!A) return false;
+        snprintf(A, size, "%.*slora_A", dot ? (int)(dot + 1 - W) : 0, W);
+        int at = at_tensors_find(file, A);
+        if (at < 0) continue;
+        at_shape shape = at_tensors_shape(file, at);
+        int rank = shape.ndim == 2 ? shape.dim[1] : 0;
+        if (!at_linear_lora(t, layer, (at_lora_args){.rank = rank})) return false;
+    }
+    return at_ok(t);
+}
+
 /* Parameters from the first-th on, whose names have a prefix here, from those without it there. */
 static bool load_model(at_tape *t, const at_tensors *file, int first, size_t prefix)
 {
@@ -204,7 +228,8 @@ at_model *at_model_open(at_tape *t, const char *path)
     if (text && strchr(text, '\n'))
         at_fail(t, ATTIC_FILE_ERROR, "model_open: %s describes several models", path);
     if (text && at_ok(t) && at_model_config_of(t, text, &config)) m = at_model_make(t, config);
-    bool good = m && load_model(t, file, first, strlen(m->E->name) - 1);
+    size_t prefix = m ? strlen(m->E->name) - 1 : 0;
+    bool good = m && make_adapters(t, file, m, prefix) && load_model(t, file, first, prefix);
     at_rewind(t, before);
     return good ? m : NULL;
 }

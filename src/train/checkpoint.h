@@ -17,6 +17,7 @@ AT_BEGIN_C
 typedef struct {
     const char *only;   /* patterns of names, separated by commas, * stands for anything (optim.h):
                            the parameters that are meant.  NULL: all */
+    const char *except; /* those that are not.  NULL: none */
     const char *rename; /* "A=B,C=D": what is named A on the tape is named B in the file, to save
                            and to load.  A may have one *, and what it stood for replaces the * of
                            B.  The first A that matches counts; without one the name stays */
@@ -32,8 +33,9 @@ AT_API bool at_load(at_tape *t, const char *path, at_part_args args);
 
 /* The model of a file that at_save or a run wrote, best.safetensors for instance, with its
  * parameters, in the open scope: made by the description that is in the file, so that it can be
- * read and sampled without its configuration.  And the tokenizer of its data.  NULL after a sticky
- * error; it is one if the file describes none, or several. */
+ * read and sampled without its configuration; low-rank adapters that are in the file, too, as
+ * adapters (nn/lora.h).  And the tokenizer of its data.  NULL after a sticky error; it is one if
+ * the file describes none, or several. */
 AT_API at_model *at_model_open(at_tape *t, const char *path);
 AT_API at_tokenizer *at_tokenizer_open(at_tape *t, const char *path);
 

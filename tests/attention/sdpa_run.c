@@ -28,7 +28,8 @@ static void fill(at_tensor *x, const sdpa_problem *p, uint64_t which)
 
 static at_tensor *input(at_tape *t, const sdpa_problem *p, at_shape shape, int which)
 {
-    at_tensor *x = p->constant[which] ? at_const(t, shape, NULL) : at_variable(t, shape, NULL);
+    const int wanted = which == 6 ? 4 : which; /* 4 and 5 are the cotangents of O and weights */
+    at_tensor *x = p->constant[wanted] ? at_const(t, shape, NULL) : at_variable(t, shape, NULL);
     fill(x, p, (uint64_t)which);
     return x;
 }
@@ -46,6 +47,7 @@ sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
     r.K = p->same >= SDPA_Q_IS_K ? r.Q : input(t, p, p->K, 1);
     r.V = p->same == SDPA_ALL_SAME ? r.Q : p->same == SDPA_K_IS_V ? r.K : input(t, p, p->V, 2);
     if (p->has_bias) r.bias = input(t, p, p->bias, 3);
+    if (p->has_scale) r.head_scale = input(t, p, p->head_scale, 6);
     if (p->has_keep) r.keep = at_bools(t, p->keep, NULL);
     if (p->has_key_len) r.key_len = at_ints(t, at_shape_of(p->B), NULL);
     if (!at_ok(t)) return r;
@@ -63,23 +65,26 @@ sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
 bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path)
 {
     at_sdpa_args a = p->args;
-    a.bias = r->bias, a.keep = r->keep, a.key_len = r->key_len, a.path = path;
+    a.bias = r->bias, a.head_scale = r->head_scale, a.keep = r->keep, a.key_len = r->key_len,
+    a.path = path;
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &r->weights;
     if (p->scores) a.scores = &r->scores;
-    if (p->probs) a.probs = &r->probs;
+    if (p->probs != SDPA_NO_WEIGHTS) a.probs = &r->probs;
     if (p->lse) a.lse = &r->lse;
     r->O = at_sdpa(t, r->Q, r->K, r->V, a);
-    if (r->O && p->weights != SDPA_ALONE) r->dO = cotangent(t, p, r->O, 4);
+    if (r->O && sdpa_sees_O(p)) r->dO = cotangent(t, p, r->O, 4);
     if (r->O && p->weights >= SDPA_BESIDE_O) r->dW = cotangent(t, p, r->weights, 5);
+    if (r->O && p->probs >= SDPA_BESIDE_O) r->dY = cotangent(t, p, r->probs, 7);
     return at_ok(t);
 }
 
 bool sdpa_backward(at_tape *t, const sdpa_run *r)
 {
-    at_tensor *x[2], *c[2];
+    at_tensor *x[3], *c[3];
     int n = 0;
     if (r->dO) x[n] = r->O, c[n++] = r->dO;
     if (r->dW) x[n] = r->weights, c[n++] = r->dW;
+    if (r->dY) x[n] = r->probs, c[n++] = r->dY;
     return at_backward(t, pairing(t, n, x, c));
 }
 
@@ -131,7 +136,8 @@ double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where)
                 {"dQ", x->Q, y->Q},
                 {"dK", x->K, y->K},
                 {"dV", x->V, y->V},
-                {"dbias", x->bias, y->bias}};
+                {"dbias", x->bias, y->bias},
+                {"dhead_scale", x->head_scale, y->head_scale}};
     double worst = 0;
     *where = "nothing";
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {

@@ -11,10 +11,10 @@ enum { SDPA_SMALL_ONES = 234, SDPA_TILED_ONES = 64, SDPA_LARGE_ONES = 2 };
 
 /* One problem on one tape. */
 typedef struct {
-    at_tensor *Q, *K, *V, *bias, *keep, *key_len; /* bias ... may be NULL */
+    at_tensor *Q, *K, *V, *bias, *head_scale, *keep, *key_len; /* bias ... may be NULL */
     at_tensor *O, *weights, *scores, *probs, *lse;
-    at_tensor *dO, *dW; /* the cotangents, NULL if unused */
-    double bias_cells;  /* that read one element of the bias */
+    at_tensor *dO, *dW, *dY; /* the cotangents of O, weights, probs; NULL if unused */
+    double bias_cells;       /* that read one element of the bias */
 } sdpa_run;
 
 /* Makes the inputs, the same numbers in f32 and f64. */

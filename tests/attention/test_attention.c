@@ -469,7 +469,7 @@ END_TEST
 
 /* ------------------------------------------------------------------ outputs -------------------- */
 
-START_TEST(taps_are_detached_and_have_the_shapes_of_the_scores)
+START_TEST(weights_and_probs_have_a_gradient_and_the_taps_have_none)
 {
     for (int path = 0; path < PATHS; path++) {
         qkv x =
@@ -483,8 +483,31 @@ START_TEST(taps_are_detached_and_have_the_shapes_of_the_scores)
         ck_assert_str_eq(at_shape_text(s->shape), "[2,4,3,5]");
         ck_assert_str_eq(at_shape_text(P->shape), "[2,4,3,5]");
         ck_assert_str_eq(at_shape_text(lse->shape), "[2,4,3]");
-        ck_assert(O->wants_grad && A->wants_grad);
-        ck_assert(!s->wants_grad && !P->wants_grad && !lse->wants_grad);
+        ck_assert(O->wants_grad && A->wants_grad && P->wants_grad);
+        ck_assert(!s->wants_grad && !lse->wants_grad);
+        at_close(x.t);
+    }
+}
+END_TEST
+
+/* Three heads, a scale for each: what scales Q by it does. */
+START_TEST(a_learned_scale_does_what_scaling_the_queries_does)
+{
+    for (int path = 0; path < PATHS; path++) {
+        qkv x = make_same(ATTIC_F64, at_shape_of(2, 3, 4, 2));
+        at_tensor *s = at_variable(x.t, at_shape_of(3), (double[]){2, -0.5, 1.5}), *grad[2][2];
+        at_sdpa_args a = {.path = path, .causal = true, .dropout = 0.3};
+        for (int mine = 0; mine < 2; mine++) {
+            at_tensor *Q = mine ? x.Q : at_mul(x.t, x.Q, at_reshape(x.t, s, at_shape_of(3, 1, 1)));
+            a.head_scale = mine ? s : NULL;
+            at_draws_set(x.t, 1, 0); /* the same drops both times */
+            at_backward(x.t, at_sum(x.t, at_square(x.t, at_sdpa(x.t, Q, x.K, x.V, a))));
+            grad[mine][0] = at_grad_copy(x.t, x.Q), grad[mine][1] = at_grad_copy(x.t, s);
+            at_zero_grads(x.t);
+            ck_assert_msg(at_ok(x.t), "%s", at_error(x.t));
+        }
+        assert_all_close(48, (double *)grad[1][0]->data, (double *)grad[0][0]->data, 1e-14);
+        assert_all_close(3, (double *)grad[1][1]->data, (double *)grad[0][1]->data, 1e-14);
         at_close(x.t);
     }
 }
@@ -635,6 +658,10 @@ START_TEST(masks_that_do_not_fit_are_named)
                    "sdpa: bias is [4,4], which can't be broadcast to the scores [2,3,4,5]");
     expect_refusal(x, (at_sdpa_args){.bias = at_bools(t, at_shape_of(4, 5), NULL)},
                    "sdpa: bias [4,5] has dtype bool but must be f32");
+    expect_refusal(x, (at_sdpa_args){.head_scale = at_const(t, at_shape_of(2), NULL)},
+                   "sdpa: head_scale is [2], but must be [] or [3], a number for each query head");
+    expect_refusal(x, (at_sdpa_args){.head_scale = at_bools(t, at_shape_of(3), NULL)},
+                   "sdpa: head_scale [3] has dtype bool but must be f32");
     expect_refusal(x, (at_sdpa_args){.keep = at_const(t, at_shape_of(4, 5), NULL)},
                    "sdpa: keep [4,5] has dtype f32 but must be bool");
     expect_refusal(x, (at_sdpa_args){.key_len = at_ints(t, at_shape_of(3), NULL)},
@@ -691,7 +718,8 @@ SUITE(attention_attention, every_path_gives_the_numbers_of_numpy_and_their_gradi
       texts_that_mean_the_same_get_the_same, a_replay_reads_keep_and_lengths_anew,
       dropout_is_off_outside_of_training_and_draws_nothing,
       dropout_drops_its_share_and_keeps_the_mean,
-      taps_are_detached_and_have_the_shapes_of_the_scores,
+      weights_and_probs_have_a_gradient_and_the_taps_have_none,
+      a_learned_scale_does_what_scaling_the_queries_does,
       the_scores_tapped_are_all_of_them_before_softcap_and_mask, an_empty_row_is_no_anomaly,
       after_an_error_nothing_is_handed_out, shapes_that_disagree_are_named,
       heads_that_do_not_fit_are_named, options_out_of_range_are_named,

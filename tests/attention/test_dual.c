@@ -8,7 +8,7 @@
  * The attention below is the definition, cell by cell, with nothing of the derivation in reference.c.  For random
  * directions x' of one input and random cotangents, backward must give
  *
- *     <dO, O'> + <dW, A'> = <dx, x'> */
+ *     <dO, O'> + <dW, A'> + <dY, P'> = <dx, x'>          dY: of P, the weights before dropout */
 #include "attention/sdpa_run.h"
 
 #include <math.h>
@@ -75,14 +75,16 @@ static dual dual_score(const dual_call *c, int b, int h, int i, int j)
     double scale = p->args.scale != 0 ? p->args.scale : p->D ? 1 / sqrt(p->D) : 1;
     double temperature = p->args.temperature > 0 ? p->args.temperature : 1;
     s = dual_mul(s, dual_of(scale / temperature));
+    if (r->head_scale)
+        s = dual_mul(s, dual_read(c, r->head_scale, r->head_scale->shape.ndim ? h : 0));
     if (p->args.softcap > 0)
         s = dual_mul(dual_of(p->args.softcap), dual_tanh(dual_div(s, dual_of(p->args.softcap))));
     if (r->bias) s = dual_add(s, dual_read(c, r->bias, sdpa_cell(p, p->bias, b, h, i, j)));
     return s;
 }
 
-/* A_i [S], the weights of row (b,h,i) */
-static void dual_weights(const dual_call *c, int b, int h, int i, dual *A)
+/* P_i [S] and A_i [S], the weights of row (b,h,i) before and after dropout */
+static void dual_weights(const dual_call *c, int b, int h, int i, dual *P, dual *A)
 {
     const sdpa_problem *p = c->p;
     const double kept = 1 - p->args.dropout;
@@ -100,23 +102,27 @@ static void dual_weights(const dual_call *c, int b, int h, int i, dual *A)
     }
     for (int j = 0; j < p->S; j++) {
         bool dropped = at_random_u32(c->drops, cell + (uint64_t)j) < p->args.dropout * 0x1p32;
-        if (A[j].v != 0)
-            A[j] = dropped ? dual_of(0) : dual_mul(dual_div(A[j], sum), dual_of(1 / kept));
+        P[j] = A[j].v != 0 ? dual_div(A[j], sum) : dual_of(0);
+        A[j] = dropped ? dual_of(0) : dual_mul(P[j], dual_of(1 / kept));
     }
 }
 
-/* Compares row (b,h,i) with O and the weights; returns its <dO, O'> + <dW, A'>. */
-static double dual_row(const dual_call *c, int b, int h, int i, dual *A)
+/* Compares row (b,h,i) with O and both weights; returns its <dO, O'> + <dW, A'> + <dY, P'>. */
+static double dual_row(const dual_call *c, int b, int h, int i, dual *P, dual *A)
 {
     const sdpa_problem *p = c->p;
     const sdpa_run *r = c->r;
     double change = 0;
-    dual_weights(c, b, h, i, A);
+    dual_weights(c, b, h, i, P, A);
     ptrdiff_t row = (((ptrdiff_t)b * p->H + h) * p->T + i) * p->S,
               O = sdpa_row(p, r->O->shape, p->H, b, h, i);
     for (int j = 0; r->weights && j < p->S; j++) {
         assert_close(at_element(r->weights, row + j), A[j].v, 1e-12);
         if (r->dW) change += at_element(r->dW, row + j) * A[j].d;
+    }
+    for (int j = 0; r->probs && j < p->S; j++) {
+        assert_close(at_element(r->probs, row + j), P[j].v, 1e-12);
+        if (r->dY) change += at_element(r->dY, row + j) * P[j].d;
     }
     for (int d = 0; d < p->Dv; d++) {
         dual sum = {0, 0};
@@ -130,16 +136,16 @@ static double dual_row(const dual_call *c, int b, int h, int i, dual *A)
     return change;
 }
 
-/* <dx, x'> by backward against <dO, O'> + <dW, A'> by dual numbers, for the x that moves */
+/* <dx, x'> by backward against the same by dual numbers, for the x that moves */
 static void check_input(const dual_call *c, const char *name, const char *path)
 {
     const sdpa_problem *p = c->p;
     const at_tensor *x = c->moves;
     double forward = 0, backward = 0, size = 1;
-    dual *A = malloc(((size_t)p->S + 1) * sizeof *A);
+    dual *P = malloc(2 * ((size_t)p->S + 1) * sizeof *P);
     for (int b = 0; b < p->B; b++)
         for (int h = 0; h < p->H; h++)
-            for (int i = 0; i < p->T; i++) forward += dual_row(c, b, h, i, A);
+            for (int i = 0; i < p->T; i++) forward += dual_row(c, b, h, i, P, P + p->S);
     for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
         double term = at_grad_element(x, i) * dual_direction(i);
         backward += term;
@@ -149,18 +155,18 @@ static void check_input(const dual_call *c, const char *name, const char *path)
         fabs(forward - backward) <= 1e-12 * size,
         "%s path, %s: the derivative along %s is %.15g by dual numbers, %.15g by backward", path,
         sdpa_problem_text(p), name, forward, backward);
-    free(A);
+    free(P);
 }
 
 static void check_problem(int seed, sdpa_size size, at_sdpa_path path)
 {
-    static const char *const input_name[] = {"Q", "K", "V", "bias"};
+    static const char *const input_name[] = {"Q", "K", "V", "bias", "head_scale"};
     static const char *const path_name[] = {"fused", "plain", "composed"};
     sdpa_problem p = sdpa_draw(seed, size);
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     sdpa_run r = sdpa_run_on(t, &p, path);
-    const at_tensor *in[] = {r.Q, r.K, r.V, r.bias};
-    for (int k = 0; k < 4; k++) {
+    const at_tensor *in[] = {r.Q, r.K, r.V, r.bias, r.head_scale};
+    for (int k = 0; k < 5; k++) {
         bool seen = false;
         for (int l = 0; l < k; l++) seen |= in[l] == in[k];
         dual_call c = {&p, &r, in[k], {(uint64_t)seed, 0}};

@@ -1,7 +1,7 @@
 /* test_nan.c -- masked means not read: where a NaN gets to, and where it does not.
  *
  * A random problem runs clean, and then again and again with NaNs (or infinities) in one row of Q, K, V or dO, or
- * one element of the bias or of dW.  Which rows may notice follows from what they keep, and nothing else:
+ * one element of the bias, of head_scale, of dW or of dY.  Which rows may notice follows from what they keep, and nothing else:
  *
  *     forward    a row notices a NaN that it keeps
  *     backward   a key notices the rows that keep it, and these notice what forward or dO gave them
@@ -19,8 +19,19 @@
 
 /* ------------------------------------------------------------------ who may notice ------------- */
 
-enum { POISON_Q, POISON_K, POISON_V, POISON_BIAS, POISON_DO, POISON_DW, POISONS };
-static const char *const poison_name[POISONS] = {"Q", "K", "V", "bias", "dO", "dW"};
+enum {
+    POISON_Q,
+    POISON_K,
+    POISON_V,
+    POISON_BIAS,
+    POISON_SCALE,
+    POISON_DO,
+    POISON_DW,
+    POISON_DY,
+    POISONS
+};
+static const char *const poison_name[POISONS] = {"Q",          "K",  "V",  "bias",
+                                                 "head_scale", "dO", "dW", "dY"};
 
 typedef struct {
     sdpa_problem p;
@@ -28,7 +39,7 @@ typedef struct {
     bool *kept;        /* [B,H,T,N] */
     bool *hit;         /* [B,H,T] rows that may notice */
     int kind, b, h, i; /* row i of head h; for K and V, key i of key/value head h */
-    ptrdiff_t at;      /* the element, for bias and dW */
+    ptrdiff_t at;      /* the element, for bias, head_scale, dW and dY */
     sdpa_run clean, bad;
 } poisoning;
 
@@ -61,7 +72,8 @@ static bool row_is_hit(const poisoning *x, int b, int h, int i)
     for (int j = 0; j < p->S; j++) {
         if (!keeps(x, b, h, i, j)) continue;
         if ((x->kind == POISON_Q || x->kind == POISON_DO) && mine) return true;
-        if (x->kind == POISON_DW && cell_of(p, b, h, i, j) == x->at) return true;
+        if (x->kind >= POISON_DW && cell_of(p, b, h, i, j) == x->at) return true;
+        if (x->kind == POISON_SCALE && (p->head_scale.ndim == 0 || h == x->at)) return true;
         if (x->kind == POISON_BIAS && sdpa_cell(p, p->bias, b, h, i, j) == x->at) return true;
         if ((x->kind == POISON_K || x->kind == POISON_V) && b == x->b && g == x->h && j == x->i)
             return true;
@@ -122,9 +134,9 @@ static void check_row(const poisoning *x, int b, int h, int i)
 {
     const sdpa_problem *p = &x->p;
     const sdpa_run *c = &x->clean, *r = &x->bad;
-    bool hit = hit_at(x, b, h, i), forward = hit && x->kind <= POISON_BIAS;
-    bool scores = forward && x->kind != POISON_V; /* V does not reach the weights */
-    bool dQ_shows = p->weights != SDPA_ALONE || x->kind != POISON_V; /* V is read for dO alone */
+    bool hit = hit_at(x, b, h, i), forward = hit && x->kind <= POISON_SCALE;
+    bool scores = forward && x->kind != POISON_V;          /* V does not reach the weights */
+    bool dQ_shows = sdpa_sees_O(p) || x->kind != POISON_V; /* V is read for dO alone */
     ptrdiff_t O = sdpa_row(p, c->O->shape, p->H, b, h, i),
               Q = sdpa_row(p, c->Q->shape, p->H, b, h, i);
     ptrdiff_t cells = cell_of(p, b, h, i, 0), row = p->S ? cells / p->S : 0;
@@ -146,7 +158,7 @@ static void check_keys(const poisoning *x)
 {
     const sdpa_problem *p = &x->p;
     const sdpa_run *c = &x->clean, *r = &x->bad;
-    bool dK_shows = p->weights != SDPA_ALONE || x->kind != POISON_V;
+    bool dK_shows = sdpa_sees_O(p) || x->kind != POISON_V;
     for (int b = 0; b < p->B; b++)
         for (int g = 0; g < p->G; g++)
             for (int j = 0; j < p->S; j++) {
@@ -174,6 +186,22 @@ static void check_bias(const poisoning *x)
     free(hit);
 }
 
+/* The learned scale notices every row of its head, in all batches. */
+static void check_scale(const poisoning *x)
+{
+    const sdpa_problem *p = &x->p;
+    const at_tensor *s = x->clean.head_scale;
+    for (int k = 0; s && k < at_count(s->shape); k++) {
+        bool hit = false;
+        for (int b = 0; b < p->B; b++)
+            for (int h = 0; h < p->H; h++)
+                for (int i = 0; i < p->T && (s->shape.ndim == 0 || h == k); i++)
+                    hit |= hit_at(x, b, h, i);
+        check_numbers(x, "dhead_scale", s, x->bad.head_scale, k, 1, hit,
+                      p->D > 0 && (sdpa_sees_O(p) || x->kind != POISON_V));
+    }
+}
+
 /* ------------------------------------------------------------------ poisoning ------------------ */
 
 static void put_poison(const poisoning *x, at_tensor *to, ptrdiff_t at, ptrdiff_t n)
@@ -186,7 +214,7 @@ static void put_poison(const poisoning *x, at_tensor *to, ptrdiff_t at, ptrdiff_
 static void poison(const poisoning *x, sdpa_run *r, bool after_forward)
 {
     const sdpa_problem *p = &x->p;
-    if (after_forward != (x->kind == POISON_DO || x->kind == POISON_DW)) return;
+    if (after_forward != (x->kind >= POISON_DO)) return;
     switch (x->kind) {
     case POISON_Q:
         put_poison(x, r->Q, sdpa_row(p, r->Q->shape, p->H, x->b, x->h, x->i), p->D);
@@ -198,10 +226,12 @@ static void poison(const poisoning *x, sdpa_run *r, bool after_forward)
         put_poison(x, r->V, sdpa_row(p, r->V->shape, p->G, x->b, x->h, x->i), p->Dv);
         break;
     case POISON_BIAS: put_poison(x, r->bias, x->at, 1); break;
+    case POISON_SCALE: put_poison(x, r->head_scale, x->at, 1); break;
     case POISON_DO:
         put_poison(x, r->dO, sdpa_row(p, r->O->shape, p->H, x->b, x->h, x->i), p->Dv);
         break;
     case POISON_DW: put_poison(x, r->dW, x->at, 1); break;
+    case POISON_DY: put_poison(x, r->dY, x->at, 1); break;
     }
 }
 
@@ -210,9 +240,11 @@ static ptrdiff_t elements_of_kind(const poisoning *x)
 {
     const sdpa_problem *p = &x->p;
     if (x->kind == POISON_BIAS) return p->has_bias ? at_count(p->bias) : 0;
+    if (x->kind == POISON_SCALE) return p->has_scale ? at_count(p->head_scale) : 0;
     if (x->kind == POISON_DW && p->weights < SDPA_BESIDE_O) return 0;
-    if (x->kind == POISON_DO && p->weights == SDPA_ALONE) return 0;
-    if (x->kind == POISON_DW) return (ptrdiff_t)p->B * p->H * p->T * p->S;
+    if (x->kind == POISON_DY && p->probs < SDPA_BESIDE_O) return 0;
+    if (x->kind == POISON_DO && !sdpa_sees_O(p)) return 0;
+    if (x->kind >= POISON_DW) return (ptrdiff_t)p->B * p->H * p->T * p->S;
     return (ptrdiff_t)p->B * p->S * p->D * p->Dv;
 }
 
@@ -258,6 +290,7 @@ static void check_problem(int seed, sdpa_size size, at_sdpa_path path)
         check_queries(&x);
         check_keys(&x);
         check_bias(&x);
+        check_scale(&x);
         at_close(u);
     }
     free(x.kept);

@@ -146,7 +146,7 @@ START_TEST(the_loss_must_be_one_number_and_depend_on_something)
     assert_error("backward: the upstream gradient is [2] but the output is [3]");
     at_backward(t, at_name(at_const(t, at_shape_of(), NULL), "loss"));
     assert_error("backward: \"loss\" [] does not depend on any tensor that wants a gradient (a "
-                 "constant, a detached copy, or recorded under at_no_grad)");
+                 "constant, a detached copy, a frozen parameter, or recorded under at_no_grad)");
     at_backward(t, NULL);
     assert_error("backward: y is NULL");
     at_close(t);

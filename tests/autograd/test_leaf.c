@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "autograd/tape.h"
+#include "autograd/op.h"
 #include "ops/ops.h"
 #include "tensor/arena.h"
 #include "test.h"
@@ -246,7 +246,7 @@ START_TEST(a_gradient_can_be_copied_but_not_differentiated)
     ck_assert(at_get(g, 1) == 8);
     ck_assert(!at_backward(t, at_sum(t, g)));
     assert_error("backward: [] does not depend on any tensor that wants a gradient (a constant, a "
-                 "detached copy, or recorded under at_no_grad)");
+                 "detached copy, a frozen parameter, or recorded under at_no_grad)");
     at_close(t);
 }
 END_TEST
@@ -360,6 +360,209 @@ START_TEST(states_are_listed_in_the_order_of_creation_and_follow_the_name)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ all elements at once ------- */
+
+START_TEST(all_elements_are_copied_out_and_in_without_a_detour)
+{
+    for (at_dtype real = ATTIC_F32; real <= ATTIC_F64; real++) {
+        t = at_open(real, 1);
+        at_tensor *x = at_const(t, at_shape_of(2, 2), NULL), *k = at_ints(t, at_shape_of(3), NULL);
+        float f[4] = {0.1f, -2, INFINITY, 1e-40f}, f_out[4];
+        double d[4] = {0.1, 1e-30, -(double)INFINITY, 5}, d_out[4];
+        int32_t i[3] = {INT32_MIN, 7, INT32_MAX}, i_out[3];
+        int64_t l[3] = {INT32_MIN, -7, INT32_MAX}, l_out[3];
+        ck_assert(at_write_f32(x, f, 4) && at_read_f32(x, f_out, 4));
+        ck_assert_mem_eq(f_out, f, sizeof f); /* exact on an f64 tape, too */
+        ck_assert(at_get(x, 0, 0) == (double)0.1f);
+        ck_assert(at_write_f64(x, d, 4) && at_read_f64(x, d_out, 4));
+        for (int n = 0; n < 4; n++)
+            ck_assert(d_out[n] == (real == ATTIC_F64 ? d[n] : (double)(float)d[n]));
+        ck_assert(at_write_i32(k, i, 3) && at_read_i32(k, i_out, 3));
+        ck_assert_mem_eq(i_out, i, sizeof i);
+        ck_assert(at_read_i64(k, l_out, 3) && l_out[0] == INT32_MIN && l_out[1] == 7);
+        ck_assert(at_write_i64(k, l, 3) && at_get(k, 1) == -7 && at_get(k, 2) == INT32_MAX);
+        at_tensor *empty = at_const(t, at_shape_of(0), NULL);
+        ck_assert(at_write_f32(empty, NULL, 0) && at_read_f64(empty, NULL, 0));
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(what_cannot_be_copied_is_named_and_changes_nothing)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2), (double[]){1, 2}), *k;
+    k = at_name(at_ints(t, at_shape_of(2), (int32_t[]){3, 4}), "ids");
+    double d[2] = {5, 1e300};
+    int64_t l[2] = {6, 3000000000}, out[2];
+    float f[2] = {0, 0};
+    ck_assert(!at_write_f64(x, d, 2));
+    assert_error("write_f64: element 1 is 1e+300, which f32 [2] cannot hold");
+    ck_assert(!at_write_i64(k, l, 2));
+    assert_error("write_i64: element 1 is 3000000000, which i32 \"ids\" [2] cannot hold");
+    ck_assert(at_get(x, 0) == 1 && at_get(k, 0) == 3);
+    ck_assert(!at_read_f32(x, f, 3));
+    assert_error("read_f32: [2] has 2 elements, but 3 were asked for");
+    ck_assert(!at_write_i64(k, l, 1));
+    assert_error("write_i64: \"ids\" [2] has 2 elements, but 1 were asked for");
+    ck_assert(!at_read_i64(x, out, 2));
+    assert_error("read_i64: [2] is f32, but must be i32");
+    ck_assert(!at_write_f32(k, f, 2));
+    assert_error("write_f32: \"ids\" [2] is i32, but must be real");
+    ck_assert(!at_read_f64(at_bools(t, at_shape_of(2), NULL), d, 2));
+    assert_error("read_f64: [2] is bool, but must be real");
+    ck_assert(!at_write_f32(x, NULL, 2));
+    assert_error("write_f32: the array for [2] is NULL");
+    ck_assert(!at_write_f32(at_scale(t, x, 2), f, 2));
+    assert_error("set: [2] was computed by scale; only leaves can be written");
+    ck_assert(!at_read_f32(NULL, f, 2) && at_ok(t));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(what_is_written_in_bulk_counts_as_written)
+{
+    for (int how = 0; how < 2; how++) {
+        t = at_open(ATTIC_F32, 1);
+        at_tensor *x = at_param(t, "x", at_shape_of(2), at_ones());
+        at_tensor *k = at_ints(t, at_shape_of(1), NULL);
+        at_tensor *y =
+            at_sum(t, at_square(t, at_embedding(t, at_reshape(t, x, at_shape_of(2, 1)), k)));
+        ck_assert(how ? at_write_f32(x, (float[]){3, 4}, 2) : at_write_i64(k, (int64_t[]){1}, 1));
+        ck_assert(!at_backward(t, y));
+        ck_assert_ptr_nonnull(strstr(at_error(t), "was written after it was recorded"));
+        at_close(t);
+    }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ frozen parameters ---------- */
+
+static int wanted; /* the inputs whose gradients the op below was to compute, as bits */
+
+static void wants_forward(at_node *n)
+{
+    memcpy(n->out[0]->data, n->in[0]->data, at_bytes(n->out[0]));
+}
+
+static void wants_backward(at_node *n)
+{
+    for (int i = 0; i < n->n_in; i++) wanted |= (at_grad(n, i) != NULL) << i;
+}
+
+static const at_op wants_op = {
+    "wants", {wants_forward, wants_forward}, {wants_backward, wants_backward}, false};
+
+START_TEST(no_op_computes_the_gradient_of_a_frozen_parameter)
+{
+    for (int frozen = 0; frozen < 4; frozen++) {
+        t = at_open(ATTIC_F32, 1);
+        at_tensor *a = at_param(t, "a", at_shape_of(3), at_ones());
+        at_tensor *b = at_param(t, "b", at_shape_of(3), at_ones());
+        if (frozen & 1) ck_assert_int_eq(at_freeze(t, (at_names){.only = "a"}), 1);
+        if (frozen & 2) ck_assert_int_eq(at_freeze(t, (at_names){.except = "a"}), 1);
+        at_tensor *y = at_sum(t, at_record(t, &wants_op, AT_IN(a, b), a->shape, NULL, 0));
+        wanted = 0;
+        ck_assert(at_backward(t, y) == (frozen != 3));
+        ck_assert_int_eq(wanted, 3 & ~frozen);
+        ck_assert_int_eq((a->grad != NULL) + 2 * (b->grad != NULL), 3 & ~frozen);
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(a_gradient_gets_its_memory_with_the_first_backward_and_frozen_parameters_none)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *W = at_param(t, "W", at_shape_of(1000), at_ones());
+    at_tensor *b = at_param(t, "b", at_shape_of(1000), at_ones());
+    size_t before = at_memory_of(t).permanent;
+    at_mark here = at_mark_here(t);
+    for (int step = 0; step < 3; step++) {
+        if (step == 0) at_freeze(t, (at_names){.only = "b"});
+        if (step == 2) at_unfreeze(t, (at_names){.only = "b"});
+        ck_assert(at_backward(t, at_sum(t, at_mul(t, W, b))));
+        size_t more = at_memory_of(t).permanent - before;
+        ck_assert_uint_ge(more, step < 2 ? 4000 : 8000);
+        ck_assert_uint_lt(more, step < 2 ? 4600 : 8600);
+        at_zero_grads(t);
+        at_rewind(t, here);
+    }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(freezing_drops_the_gradient_and_unfreezing_starts_with_none)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(), at_fill(3));
+    at_mark here = at_mark_here(t);
+    at_backward(t, at_square(t, w));
+    at_rewind(t, here);
+    ck_assert_int_eq(at_freeze(t, (at_names){0}), 1);
+    ck_assert(!w->grad && !w->wants_grad && at_grad_report(t, NULL) == 0);
+    ck_assert_int_eq(at_freeze(t, (at_names){0}), 1); /* it is meant, and stays frozen */
+    ck_assert_int_eq(at_unfreeze(t, (at_names){0}), 1);
+    ck_assert(w->wants_grad && at_grad_report(t, NULL) == 1);
+    at_backward(t, at_square(t, w));
+    ck_assert(at_grad_element(w, 0) == 6);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(what_an_op_on_the_tape_has_read_is_neither_frozen_nor_unfrozen)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *a = at_param(t, "a", at_shape_of(), at_ones());
+    at_tensor *b = at_param(t, "b", at_shape_of(), at_ones());
+    at_mark here = at_mark_here(t);
+    at_square(t, b);
+    ck_assert_int_eq(at_freeze(t, (at_names){0}), 0);
+    assert_error(
+        "freeze: \"b\" [] was read by square (op 0), which is still on the tape: at_rewind "
+        "first");
+    ck_assert(a->wants_grad && b->wants_grad); /* neither of them has changed */
+    ck_assert_int_eq(at_unfreeze(t, (at_names){0}), 2);
+    at_rewind(t, here);
+    ck_assert_int_eq(at_freeze(t, (at_names){0}), 2);
+    at_square(t, b);
+    ck_assert_int_eq(at_freeze(t, (at_names){0}), 2);
+    ck_assert_int_eq(at_unfreeze(t, (at_names){.only = "b,a"}), 0);
+    assert_error("unfreeze: \"b\" [] was read by square (op 0), which is still on the tape: "
+                 "at_rewind first");
+    ck_assert(!a->wants_grad && !b->wants_grad);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_pattern_that_means_no_parameter_is_refused)
+{
+    t = at_open(ATTIC_F64, 1);
+    at_tensor *w = at_param(t, "block0.w", at_shape_of(), at_ones());
+    ck_assert_int_eq(at_freeze(t, (at_names){.only = "block0.*,blok1.*"}), 0);
+    assert_error("freeze: no parameter is named like \"blok1.*\"");
+    ck_assert_int_eq(at_unfreeze(t, (at_names){.except = "v,*w"}), 0);
+    assert_error("unfreeze: no parameter is named like \"v\"");
+    ck_assert_int_eq(at_freeze(t, (at_names){.except = "*"}), 0);
+    assert_error("freeze: no parameter is meant");
+    ck_assert(w->wants_grad);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_state_is_found_and_not_made)
+{
+    t = at_open(ATTIC_F32, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(2), at_ones());
+    ck_assert(!at_find_state(t, w, "m") && at_state_count(t) == 0);
+    at_tensor *m = at_param_state(t, w, "m");
+    ck_assert(at_find_state(t, w, "m") == m && !at_find_state(t, m, "m"));
+    ck_assert(!at_find_state(NULL, w, "m") && !at_find_state(t, NULL, "m"));
+    ck_assert(!at_find_state(t, w, NULL) && at_ok(t));
+    at_close(t);
+}
+END_TEST
+
 SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_read_by_index,
       wrong_indices_are_named, only_leaves_can_be_written, impossible_shapes_are_refused,
       parameters_are_found_by_name_and_in_order, parameter_names_are_unique,
@@ -371,4 +574,11 @@ SUITE(autograd_leaf, constants_hold_what_they_were_given, elements_are_set_and_r
       a_value_that_its_dtype_cannot_hold_is_refused,
       initialisers_need_widths_that_are_numbers_and_values_that_are_there,
       there_is_no_tensor_of_no_dtype, a_name_that_is_null_is_refused_or_finds_nothing,
-      only_parameters_have_a_state, states_are_listed_in_the_order_of_creation_and_follow_the_name)
+      only_parameters_have_a_state, states_are_listed_in_the_order_of_creation_and_follow_the_name,
+      all_elements_are_copied_out_and_in_without_a_detour,
+      what_cannot_be_copied_is_named_and_changes_nothing, what_is_written_in_bulk_counts_as_written,
+      no_op_computes_the_gradient_of_a_frozen_parameter,
+      a_gradient_gets_its_memory_with_the_first_backward_and_frozen_parameters_none,
+      freezing_drops_the_gradient_and_unfreezing_starts_with_none,
+      what_an_op_on_the_tape_has_read_is_neither_frozen_nor_unfrozen,
+      a_pattern_that_means_no_parameter_is_refused, a_state_is_found_and_not_made)

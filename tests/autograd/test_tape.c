@@ -644,6 +644,33 @@ START_TEST(a_pattern_tells_what_its_star_stood_for)
 }
 END_TEST
 
+START_TEST(tensors_are_found_by_their_scopes_and_their_name)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *w = at_param(t, "w", at_shape_of(2), at_ones());
+    at_mark here = at_mark_here(t);
+    at_tensor *y[2];
+    for (int i = 0; i < 2; i++) {
+        at_scope(t, i ? "block1" : "block0");
+        at_scope(t, "ffn");
+        y[i] = at_name(at_relu(t, w), "hidden");
+        at_scope_end(t);
+        at_scope_end(t);
+    }
+    at_tensor *top = at_name(at_relu(t, w), "hidden");
+    ck_assert(at_find(t, "block0.ffn.hidden") == y[0] && at_find(t, "block1.ffn.hidden") == y[1]);
+    ck_assert(at_find(t, "hidden") == top && at_find(t, "w") == w);
+    ck_assert(!at_find(t, "ffn.hidden") && !at_find(t, "block0.ffn") && !at_find(t, "block0."));
+    ck_assert(!at_find(t, NULL) && !at_find(NULL, "w") && at_ok(t));
+    at_tensor *again = at_name(at_square(t, w), "hidden");
+    ck_assert(at_find(t, "hidden") == again); /* the last of two */
+    ck_assert(at_name(at_square(t, w), "w") == at_find(t, "w"));
+    at_rewind(t, here);
+    ck_assert(!at_find(t, "hidden") && at_find(t, "w") == w);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(a_description_is_text)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -659,8 +686,8 @@ START_TEST(a_description_is_text)
 }
 END_TEST
 
-SUITE(autograd_tape, a_description_is_text, a_tape_is_real, no_tape_means_out_of_memory,
-      the_first_error_wins_and_silences_the_rest,
+SUITE(autograd_tape, tensors_are_found_by_their_scopes_and_their_name, a_description_is_text,
+      a_tape_is_real, no_tape_means_out_of_memory, the_first_error_wins_and_silences_the_rest,
       what_a_tape_must_free_is_freed_at_its_close_last_in_first_out,
       what_cannot_be_remembered_is_freed_at_once, bad_inputs_are_named,
       a_rewound_tensor_is_refused_until_its_memory_is_handed_out_again,

@@ -114,6 +114,79 @@ static at_tensor *case_binary_one_wanted(at_tape *t, at_tensor **in, void *ctx)
     ROW(name, "[2,3]", case_binary_aliased, .ctx = &(case_of_two){function}, .low = 0.4,           \
         .high = 2, .note = "x and x", __VA_ARGS__)
 
+/* The same without the rows in which x and what it is compared with come from one tensor: away from
+ * ties. */
+#define APART_ROW(name, function, shapes, ...)                                                     \
+    ROW(name, shapes, case_apart, .ctx = &(case_of_two){function}, .apart = true, __VA_ARGS__)
+#define APART_ROWS(name, function)                                                                 \
+    APART_ROW(name, function, "[] []"), APART_ROW(name, function, "[6] [6]"),                      \
+        APART_ROW(name, function, "[4,3] [3]", .note = "a row"),                                   \
+        APART_ROW(name, function, "[4,3] [4,1]", .note = "a column"),                              \
+        APART_ROW(name, function, "[4,1] [1,3]", .note = "column and row"),                        \
+        APART_ROW(name, function, "[] [2,3]", .note = "a scalar on the left"),                     \
+        APART_ROW(name, function, "[2,3,1,2] [1,4,1]", .note = "both repeated"),                   \
+        APART_ROW(name, function, "[0,3] [1,3]", .expect = ATTIC_VACUOUS),                         \
+        APART_ROW(name, function, "[2,600] [600]", .directions = 3, .note = "several pieces")
+
+/* f(a, b) with b moved a little, so that no element of a, evenly spaced as b is, equals one of b */
+static at_tensor *case_apart(at_tape *t, at_tensor **in, void *ctx)
+{
+    return ((const case_of_two *)ctx)->f(t, in[0], at_add_scalar(t, in[1], 1e-4));
+}
+
+/* ------------------------------------------------------------------ losses --------------------- */
+
+typedef struct {
+    int name; /* mse, huber, bce, kl, kl of log-probabilities */
+    at_reduction reduction;
+} case_of_loss;
+
+static at_tensor *case_loss(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_loss *c = ctx;
+    at_tensor *x = in[0], *z = in[1];
+    switch (c->name) {
+    case 0: return at_mse(t, x, z, c->reduction);
+    case 1: return at_huber(t, x, z, 0.7, c->reduction);
+    case 2: return at_bce(t, x, z, c->reduction);
+    default: return at_kl(t, x, z, c->name == 4, c->reduction);
+    }
+}
+
+/* x and a target made of it, then x beside the loss: both gradients meet one that was begun */
+static at_tensor *case_loss_reused(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *target = at_scale(t, at_square(t, in[0]), 0.3);
+    return at_mul(t, case_loss(t, (at_tensor *[]){in[0], target}, ctx), in[0]);
+}
+
+/* The other two elements of the target are constants too: differences can't leave 0 on both sides. */
+static at_tensor *case_kl_zero(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    at_tensor *target = at_const(t, at_shape_of(3), (double[]){0.25, 0, 0.75});
+    return at_kl(t, in[0], target, false, ATTIC_SUM);
+}
+
+#define LOSS_ROW(op, shapes, f, name, reduction, ...)                                              \
+    ROW(op, shapes, f, .ctx = &(case_of_loss){name, reduction}, __VA_ARGS__)
+#define LOSS_ROWS(op, how, name, ...)                                                              \
+    LOSS_ROW(op, "[] []", case_loss, name, ATTIC_MEAN, .note = how "one", __VA_ARGS__),            \
+        LOSS_ROW(op, "[2,3] [2,3]", case_loss, name, ATTIC_MEAN, .note = how "mean", __VA_ARGS__), \
+        LOSS_ROW(op, "[2,3] [2,3]", case_loss, name, ATTIC_SUM, .note = how "sum", __VA_ARGS__),   \
+        LOSS_ROW(op, "[2,3] [2,3]", case_loss, name, ATTIC_NONE, .note = how "none", __VA_ARGS__), \
+        LOSS_ROW(op, "[2,600] [2,600]", case_loss, name, ATTIC_NONE, .directions = 4,              \
+                 .note = how "several pieces", __VA_ARGS__),                                       \
+        LOSS_ROW(op, "[5]", case_loss_reused, name, ATTIC_NONE, .note = how "x and x^2",           \
+                 __VA_ARGS__),                                                                     \
+        LOSS_ROW(op, "[0,3] [0,3]", case_loss, name, ATTIC_SUM, .note = how "nothing",             \
+                 .expect = ATTIC_VACUOUS, __VA_ARGS__)
+
+static at_tensor *case_expand(at_tape *t, at_tensor **in, void *shape)
+{
+    return at_expand(t, in[0], *(const at_shape *)shape);
+}
+
 /* ------------------------------------------------------------------ masks ---------------------- */
 
 /* A bool tensor of this shape, about half of it set; at least one cell of each kind if it has two. */
@@ -213,6 +286,14 @@ const at_case at_cases_elementwise[] = {
         .values = (double[]){-9, 0, 9, 40}, .note = "far out"),
     ROW("silu", "[4]", case_unary, .ctx = &(case_of_one){at_silu},
         .values = (double[]){-9, 0, 9, 700}, .note = "far out"),
+    UNARY_ROWS("abs", at_abs, .gap = 0.1),
+    UNARY_ROWS("sin", at_sin, .low = -4, .high = 4),
+    UNARY_ROWS("cos", at_cos, .low = -4, .high = 4),
+    UNARY_ROWS("softplus", at_softplus, .low = -5, .high = 5),
+    ROW("abs", "[3]", case_unary, .ctx = &(case_of_one){at_abs}, .values = (double[]){-1, 0, 2},
+        .note = "a kink at 0", .expect = ATTIC_NON_SMOOTH),
+    ROW("softplus", "[4]", case_unary, .ctx = &(case_of_one){at_softplus},
+        .values = (double[]){-30, 0, 30, 700}, .note = "far out"),
 
     POW_ROW(0, .expect = ATTIC_VACUOUS),
     POW_ROW(1, .low = -2, .high = 2),
@@ -246,6 +327,13 @@ const at_case at_cases_elementwise[] = {
 #define CONSTANT_ROW(name, function, shapes, c, ...)                                               \
     ROW(name, shapes, case_constant, .ctx = &(case_of_constant){function, c}, .note = "c = " #c,   \
         __VA_ARGS__)
+    CONSTANT_ROW("leaky_relu", at_leaky_relu, "[]", 0.1, .gap = 0.1),
+    CONSTANT_ROW("leaky_relu", at_leaky_relu, "[2,3,1,4]", 0.01, .gap = 0.1),
+    CONSTANT_ROW("leaky_relu", at_leaky_relu, "[2,5]", -2, .gap = 0.1),
+    CONSTANT_ROW("leaky_relu", at_leaky_relu, "[3,700]", 0.3, .gap = 0.1, .directions = 3),
+    CONSTANT_ROW("leaky_relu", at_leaky_relu, "[2,0]", 2, .expect = ATTIC_VACUOUS),
+    ROW("leaky_relu", "[3]", case_constant, .ctx = &(case_of_constant){at_leaky_relu, 0.1},
+        .values = (double[]){-1, 0, 2}, .note = "a kink at 0", .expect = ATTIC_NON_SMOOTH),
     CONSTANT_ROW("scale", at_scale, "[]", 3),
     CONSTANT_ROW("scale", at_scale, "[7]", -0.125),
     CONSTANT_ROW("scale", at_scale, "[2,3,1,4]", 1e3),
@@ -261,6 +349,29 @@ const at_case at_cases_elementwise[] = {
     BINARY_ROWS("sub", at_sub),
     BINARY_ROWS("mul", at_mul),
     BINARY_ROWS("div", at_div),
+    APART_ROWS("minimum", at_minimum),
+    APART_ROWS("maximum", at_maximum),
+    ALIASED_ROW("minimum", at_minimum, .seed = 0),
+    ALIASED_ROW("maximum", at_maximum, .seed = 0),
+    LOSS_ROWS("mse", "", 0, .seed = 0),
+    LOSS_ROWS("huber", "", 1, .low = -2, .high = 2),
+    LOSS_ROWS("bce", "", 2, .low = -3, .high = 3),
+    LOSS_ROWS("kl", "", 3, .low = 0.1, .high = 2),
+    LOSS_ROWS("kl", "log_target, ", 4, .low = -3, .high = 0),
+    ROW("bce", "[4] [4]", case_loss, .ctx = &(case_of_loss){2, ATTIC_NONE},
+        .values = (double[]){-30, 0, 30, 700, 0.5, 0, 1, 0.25}, .note = "far out"),
+    ROW("huber", "[2] [2]", case_loss, .ctx = &(case_of_loss){1, ATTIC_NONE},
+        .values = (double[]){9, -9, 0, 0}, .note = "far out"),
+    ROW("kl", "[3]", case_kl_zero, .low = -3, .high = -1, .note = "a target of 0"),
+    ROW("expand", "[]", case_expand, .ctx = &at_shape_of(2, 3), .note = "to [2,3]"),
+    ROW("expand", "[3]", case_expand, .ctx = &at_shape_of(3), .note = "to [3]"),
+    ROW("expand", "[4,1]", case_expand, .ctx = &at_shape_of(2, 4, 3), .note = "to [2,4,3]"),
+    ROW("expand", "[2,1,3,1]", case_expand, .ctx = &at_shape_of(2, 4, 3, 5),
+        .note = "to [2,4,3,5]"),
+    ROW("expand", "[1,700]", case_expand, .ctx = &at_shape_of(9, 700), .directions = 3,
+        .note = "to [9,700]"),
+    ROW("expand", "[1,3]", case_expand, .ctx = &at_shape_of(0, 3), .expect = ATTIC_VACUOUS,
+        .note = "to [0,3]"),
     ALIASED_ROW("add", at_add, .seed = 0),
     ALIASED_ROW("sub", at_sub, .expect = ATTIC_VACUOUS),
     ALIASED_ROW("mul", at_mul, .seed = 0),

@@ -148,6 +148,25 @@ static at_tensor *case_centred(at_tape *t, at_tensor **in, void *ctx)
         ROW(name "_over", "[3,4]", case_centred, .ctx = OVER(over, LIST(1), true), .apart = true,  \
             .note = "x - y")
 
+static at_tensor *case_biased_var(at_tape *t, at_tensor *x)
+{
+    return at_var(t, x, 0);
+}
+
+/* With a correction of 1 where it can be.  The mean is added because a single element has a variance of 0. */
+static at_tensor *case_all_var(at_tape *t, at_tensor *x)
+{
+    return at_add(t, at_var(t, x, at_count(x->shape) > 1), at_mean(t, x));
+}
+
+static at_tensor *case_var_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims)
+{
+    ptrdiff_t n = 1; /* elements for each variance */
+    for (int i = 0; i < axes.ndim; i++) n *= x->shape.dim[at_axis_of(x->shape, axes.dim[i])];
+    at_tensor *mean = at_mean_over(t, x, axes, keepdims);
+    return at_add(t, at_var_over(t, x, axes, keepdims, n > 1), mean);
+}
+
 /* The larger of x and x: a tie everywhere, and smooth all the same. */
 static at_tensor *case_always_tied(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -240,6 +259,69 @@ static at_tensor *case_toeplitz(at_tape *t, at_tensor **in, void *rows)
     return at_toeplitz(t, in[0], T, S);
 }
 
+typedef struct {
+    int axis, from, step, n;
+} case_of_steps;
+
+static at_tensor *case_slice_step(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_steps *c = ctx;
+    return at_slice_step(t, in[0], c->axis, c->from, c->step, c->n);
+}
+
+/* x and itself reversed: two uses */
+static at_tensor *case_reversed(at_tape *t, at_tensor **in, void *axis)
+{
+    const int a = *(int *)axis;
+    return at_mul(t, in[0], at_slice_step(t, in[0], a, -1, -1, in[0]->shape.dim[a]));
+}
+
+typedef struct {
+    int axis, n;
+    const int *size;
+} case_of_parts;
+
+/* part[0] + 2 part[1] + 3 part[2] ..., each summed along the axis where they differ */
+static at_tensor *case_split(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_parts *c = ctx;
+    at_tensor *part[AT_MAX_CASE_INPUTS], *y = NULL;
+    at_split_along(t, in[0], c->axis, part, c->n, c->size);
+    for (int k = 0; k < c->n; k++) {
+        at_tensor *sum = at_sum_over(t, at_square(t, part[k]), at_axes(c->axis), false);
+        y = y ? at_add(t, y, at_scale(t, sum, k + 1)) : sum;
+    }
+    return y;
+}
+
+static at_tensor *case_cumsum(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_cumsum(t, in[0], *(int *)axis);
+}
+
+static at_tensor *case_cumsum_twice(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_mul(t, in[0], at_cumsum(t, at_cumsum(t, in[0], *(int *)axis), *(int *)axis));
+}
+
+typedef struct {
+    int axis, k;
+} case_of_k;
+
+static at_tensor *case_topk(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_k *c = ctx;
+    return at_topk(t, in[0], c->k, c->axis, NULL);
+}
+
+/* The largest and where they are: the values of in[1] there */
+static at_tensor *case_topk_gather(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_k *c = ctx;
+    at_tensor *index, *y = at_topk(t, in[0], c->k, c->axis, &index);
+    return at_mul(t, y, at_gather(t, in[1], index, c->axis));
+}
+
 /* Two pieces that overlap. */
 static at_tensor *case_slice_twice(at_tape *t, at_tensor **in, void *axis)
 {
@@ -277,6 +359,32 @@ static at_tensor *case_embedding(at_tape *t, at_tensor **in, void *ctx)
     return at_embedding(t, in[0], at_ints(t, c->shape, c->id));
 }
 
+typedef struct {
+    int axis;
+    at_shape shape;
+    const int32_t *index;
+} case_of_index;
+
+static at_tensor *case_gather(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_index *c = ctx;
+    return at_gather(t, in[0], at_ints(t, c->shape, c->index), c->axis);
+}
+
+static at_tensor *case_gather_reused(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *y = case_gather(t, in, ctx);
+    return at_mul(t, y, in[0]);
+}
+
+/* The embedding, by the product that it stands for. */
+static at_tensor *case_one_hot(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_ids *c = ctx;
+    at_tensor *rows = at_one_hot(t, at_ints(t, c->shape, c->id), in[0]->shape.dim[0]);
+    return at_matmul(t, rows, in[0]);
+}
+
 static at_tensor *case_embedding_tied(at_tape *t, at_tensor **in, void *ctx)
 {
     return at_matmul_t(t, case_embedding(t, in, ctx), false, in[0], true);
@@ -290,6 +398,13 @@ static at_tensor *case_embedding_tied(at_tape *t, at_tensor **in, void *ctx)
             __VA_ARGS__                                                                            \
         }                                                                                          \
     }
+
+/* clang-format off */
+#define STEPS(...) &(case_of_steps){__VA_ARGS__}
+#define PARTS(...) &(case_of_parts){__VA_ARGS__}
+#define K(...) &(case_of_k){__VA_ARGS__}
+#define INDEX(axis, shape, ...) &(case_of_index){axis, shape, (const int32_t[]){__VA_ARGS__}}
+/* clang-format on */
 
 const at_case at_cases_products[] = {
     ROW("matmul", "[2,3] [3,4]", case_matmul),
@@ -365,6 +480,11 @@ const at_case at_cases_products[] = {
     REDUCE_ROWS("sum", at_sum, at_sum_over),
     REDUCE_ROWS("mean", at_mean, at_mean_over),
     REDUCE_ROWS("max", at_max, at_max_over),
+    REDUCE_ROWS("min", at_min, at_min_over),
+    REDUCE_ROWS("var", case_all_var, case_var_over),
+    ROW("var", "[4]", case_all, .ctx = &(case_of_all){case_biased_var}, .note = "correction 0"),
+    ROW("var", "[5]", case_all, .ctx = &(case_of_all){case_biased_var}, .low = 1e3, .high = 1e3 + 1,
+        .note = "correction 0, far from 0"),
     ROW("sum_over", "[3,0]", case_over, .ctx = OVER(at_sum_over, LIST(1), false),
         .expect = ATTIC_VACUOUS, .note = "axis 1: sums of nothing"),
     ROW("max", "[4]", case_all, .ctx = &(case_of_all){at_max}, .values = (double[]){1, 3, 2, 3},
@@ -434,6 +554,54 @@ const at_case at_cases_products[] = {
         .note = "axis 1, 0..2"),
     ROW("slice", "[2,4]", case_slice_twice, .ctx = AXIS(1), .note = "two that overlap"),
     ROW("slice", "[4,2]", case_slice_twice, .ctx = AXIS(0), .note = "two that overlap"),
+
+    ROW("slice_step", "[7]", case_slice_step, .ctx = STEPS(0, 0, 2, 4), .note = "each second"),
+    ROW("slice_step", "[7,2]", case_slice_step, .ctx = STEPS(0, 1, 3, 2), .note = "from 1 by 3"),
+    ROW("slice_step", "[2,5]", case_slice_step, .ctx = STEPS(1, -1, -1, 5), .note = "reversed"),
+    ROW("slice_step", "[2,6,3]", case_slice_step, .ctx = STEPS(1, 5, -2, 3), .note = "back by 2"),
+    ROW("slice_step", "[2,4,3]", case_slice_step, .ctx = STEPS(1, 1, 1, 2), .note = "by 1"),
+    ROW("slice_step", "[4]", case_slice_step, .ctx = STEPS(0, 3, -9, 1), .note = "one element"),
+    ROW("slice_step", "[4]", case_slice_step, .ctx = STEPS(0, 9, 2, 0), .expect = ATTIC_VACUOUS,
+        .note = "nothing"),
+    ROW("slice_step", "[3,4]", case_reversed, .ctx = AXIS(0), .note = "axis 0 reversed, times x"),
+    ROW("slice_step", "[3,4]", case_reversed, .ctx = AXIS(1), .note = "axis 1 reversed, times x"),
+    ROW("split_along", "[6]", case_split, .ctx = PARTS(0, 3, NULL), .note = "3 equal"),
+    ROW("split_along", "[2,5,2]", case_split, .ctx = PARTS(1, 3, ((const int[]){2, 0, 3})),
+        .note = "2, 0, 3"),
+    ROW("split_along", "[3,4]", case_split, .ctx = PARTS(-1, 1, NULL), .note = "one part"),
+
+    ROW("cumsum", "[5]", case_cumsum, .ctx = AXIS(0)),
+    ROW("cumsum", "[2,3,4]", case_cumsum, .ctx = AXIS(0), .note = "axis 0"),
+    ROW("cumsum", "[2,3,4]", case_cumsum, .ctx = AXIS(1), .note = "axis 1"),
+    ROW("cumsum", "[2,3,4]", case_cumsum, .ctx = AXIS(-1), .note = "axis -1"),
+    ROW("cumsum", "[3,700]", case_cumsum, .ctx = AXIS(1), .directions = 3, .note = "long"),
+    ROW("cumsum", "[0,3]", case_cumsum, .ctx = AXIS(0), .expect = ATTIC_VACUOUS),
+    ROW("cumsum", "[3,4]", case_cumsum_twice, .ctx = AXIS(1), .note = "twice, times x"),
+
+    ROW("topk", "[7]", case_topk, .ctx = K(0, 3), .apart = true, .note = "3 of 7"),
+    ROW("topk", "[7]", case_topk, .ctx = K(0, 7), .apart = true, .note = "all: sorted"),
+    ROW("topk", "[2,6,3]", case_topk, .ctx = K(1, 2), .apart = true, .note = "axis 1, 2 of 6"),
+    ROW("topk", "[3,40]", case_topk, .ctx = K(-1, 9), .apart = true, .note = "axis -1, 9 of 40"),
+    ROW("topk", "[4]", case_topk, .ctx = K(0, 0), .expect = ATTIC_VACUOUS, .note = "0 of 4"),
+    ROW("topk", "[4]", case_topk, .ctx = K(0, 2), .values = (double[]){1, 3, 2, 2},
+        .expect = ATTIC_NON_SMOOTH, .note = "a tie"),
+    ROW("topk", "[3,5] [3,5]", case_topk_gather, .ctx = K(1, 2), .apart = true,
+        .note = "gathered by its indices"),
+
+    ROW("gather", "[5]", case_gather, .ctx = INDEX(0, LIST(4), 2, 0, 4, 2), .note = "2 twice"),
+    ROW("gather", "[2,3]", case_gather, .ctx = INDEX(1, LIST(2, 2), 2, 0, 1, 1), .note = "axis 1"),
+    ROW("gather", "[2,3]", case_gather, .ctx = INDEX(0, LIST(1, 3), 1, 0, 1), .note = "axis 0"),
+    ROW("gather", "[2,2,2]", case_gather,
+        .ctx = INDEX(1, LIST(2, 3, 2), 0, 1, 1, 0, 0, 0, 1, 1, 0, 1, 1, 0), .note = "axis 1"),
+    ROW("gather", "[3]", case_gather_reused, .ctx = INDEX(0, LIST(3), 2, 2, 0), .note = "times x"),
+    ROW("gather", "[3,2]", case_gather, .ctx = INDEX(0, LIST(0, 2), 0), .expect = ATTIC_VACUOUS,
+        .note = "nothing"),
+    ROW("gather", "[0,2]", case_gather, .ctx = INDEX(0, LIST(0, 2), 0), .expect = ATTIC_VACUOUS,
+        .note = "nothing of nothing"),
+
+    ROW("one_hot", "[5,3]", case_one_hot, .ctx = IDS(LIST(4), 2, 0, 4, 2), .note = "times x"),
+    ROW("one_hot", "[4,2]", case_one_hot, .ctx = IDS(LIST(2, 3), 3, 0, 3, 2, 0, 3),
+        .note = "id [2,3], times x"),
 
     ROW("toeplitz", "[7]", case_toeplitz, .ctx = &(int){4}, .note = "4 x 4"),
     ROW("toeplitz", "[6]", case_toeplitz, .ctx = &(int){2}, .note = "2 x 5"),

@@ -67,8 +67,9 @@ static at_tensor *case_softmax_of_softmax(at_tape *t, at_tensor **in, void *ctx)
 /* ------------------------------------------------------------------ cross_entropy -------------- */
 
 typedef struct {
-    bool sum;
+    at_reduction reduction;
     int ignored; /* every so many-th target is, 0: none */
+    double smoothing;
 } entropy_options;
 
 static at_tensor *case_cross_entropy(at_tape *t, at_tensor **in, void *ctx)
@@ -80,13 +81,51 @@ static at_tensor *case_cross_entropy(at_tape *t, at_tensor **in, void *ctx)
     for (ptrdiff_t i = 0; target && i < at_count(s); i++)
         ((int32_t *)target->data)[i] =
             o->ignored && i % o->ignored == 0 ? -100 : (int32_t)((7 * i + 3) % N);
-    at_cross_entropy_args args = {.sum = o->sum, .ignore = o->ignored, .ignore_index = -100};
+    at_cross_entropy_args args = {.reduction = o->reduction,
+                                  .label_smoothing = o->smoothing,
+                                  .ignore = o->ignored,
+                                  .ignore_index = -100};
     return at_cross_entropy(t, in[0], target, args);
+}
+
+/* in[1] holds probabilities, or what stands in their place: the formula asks for no more */
+static at_tensor *case_cross_entropy_soft(at_tape *t, at_tensor **in, void *ctx)
+{
+    const entropy_options *o = ctx;
+    at_cross_entropy_args args = {.reduction = o->reduction, .label_smoothing = o->smoothing};
+    return at_cross_entropy(t, in[0], in[1], args);
+}
+
+/* The target comes from the logits themselves: the entropy of the prediction */
+static at_tensor *case_cross_entropy_self(at_tape *t, at_tensor **in, void *ctx)
+{
+    return case_cross_entropy_soft(t, (at_tensor *[]){in[0], at_softmax(t, in[0])}, ctx);
+}
+
+/* ------------------------------------------------------------------ logsumexp ------------------ */
+
+static at_tensor *case_logsumexp(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_logsumexp(t, in[0], *(int *)axis, false);
+}
+
+/* x - logsumexp(x): log_softmax */
+static at_tensor *case_logsumexp_twice(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_sub(t, in[0], at_logsumexp(t, in[0], *(int *)axis, true));
+}
+
+/* -inf is filled where nothing is left */
+static at_tensor *case_logsumexp_masked(at_tape *t, at_tensor **in, void *axis)
+{
+    at_tensor *x = fill_masked(t, in[0], -(double)INFINITY);
+    return at_exp(t, at_logsumexp(t, x, *(int *)axis, true));
 }
 
 static at_tensor *case_cross_entropy_twice(at_tape *t, at_tensor **in, void *ctx)
 {
-    entropy_options other = {.sum = true, .ignored = 3};
+    entropy_options other = {.reduction = ATTIC_SUM, .ignored = 3};
+    if (((entropy_options *)ctx)->reduction == ATTIC_NONE) other.reduction = ATTIC_NONE;
     return at_add(t, case_cross_entropy(t, in, ctx), case_cross_entropy(t, in, &other));
 }
 
@@ -242,11 +281,25 @@ const at_case at_cases_rows[] = {
         AXIS(0) ", cells and a column masked"),
     ROW("log_softmax_over", "[2,3,4]", case_log_softmax_twice, AXIS(1) " and 2"),
 
+    ROW("logsumexp", "[5]", case_logsumexp, AXIS(0)),
+    ROW("logsumexp", "[3,4]", case_logsumexp, AXIS(-1)),
+    ROW("logsumexp", "[3,4]", case_logsumexp, AXIS(0)),
+    ROW("logsumexp", "[2,3,4]", case_logsumexp, AXIS(1)),
+    ROW("logsumexp", "[3,1]", case_logsumexp, AXIS(1)),
+    ROW("logsumexp", "[1,4]", case_logsumexp, AXIS(1)),
+    ROW("logsumexp", "[0,4]", case_logsumexp, AXIS(1), .expect = ATTIC_VACUOUS),
+    ROW("logsumexp", "[3,4]", case_logsumexp, AXIS(1) ", far from 0", .low = 900, .high = 904),
+    ROW("logsumexp", "[200,50]", case_logsumexp, AXIS(1) ", several blocks", .directions = 4),
+    ROW("logsumexp", "[3,4]", case_logsumexp_twice, AXIS(0) ", x - y"),
+    ROW("logsumexp", "[3,4]", case_logsumexp_twice, AXIS(1) ", x - y"),
+    ROW("logsumexp", "[4,4]", case_logsumexp_masked, AXIS(1) ", cells and a row masked"),
+
     ROW("cross_entropy", "[5]", case_cross_entropy, ENTROPY(0), .note = "one row"),
     ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(0)),
-    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.sum = true), .note = "sum"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.reduction = ATTIC_SUM),
+        .note = "sum"),
     ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.ignored = 3), .note = "ignored"),
-    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.sum = true, .ignored = 2),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.reduction = ATTIC_SUM, .ignored = 2),
         .note = "sum, ignored"),
     ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.ignored = 1),
         .expect = ATTIC_VACUOUS, .note = "all ignored"),
@@ -265,6 +318,38 @@ const at_case at_cases_rows[] = {
     ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(0), .low = -12, .high = 12,
         .note = "nearly sure"),
     ROW("cross_entropy", "[4,5]", case_cross_entropy_twice, ENTROPY(0), .note = "twice"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.reduction = ATTIC_NONE),
+        .note = "none"),
+    ROW("cross_entropy", "[2,3,4]", case_cross_entropy,
+        ENTROPY(.reduction = ATTIC_NONE, .ignored = 2), .note = "none, ignored"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy_twice, ENTROPY(.reduction = ATTIC_NONE),
+        .note = "none, twice"),
+    ROW("cross_entropy", "[1,5]", case_cross_entropy, ENTROPY(.reduction = ATTIC_NONE),
+        .note = "none, a row"),
+    ROW("cross_entropy", "[300,65]", case_cross_entropy,
+        ENTROPY(.reduction = ATTIC_NONE, .ignored = 7), .directions = 4,
+        .note = "none, several blocks"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.smoothing = 0.1),
+        .note = "smoothing"),
+    ROW("cross_entropy", "[4,300]", case_cross_entropy,
+        ENTROPY(.reduction = ATTIC_NONE, .ignored = 3, .smoothing = 0.4), .directions = 6,
+        .note = "smoothing, none, ignored"),
+    ROW("cross_entropy", "[2,3,4]", case_cross_entropy,
+        ENTROPY(.reduction = ATTIC_SUM, .ignored = 0, .smoothing = 1),
+        .note = "smoothing of 1, sum"),
+    ROW("cross_entropy", "[4,5] [4,5]", case_cross_entropy_soft, ENTROPY(0), .low = 0.1, .high = 1,
+        .note = "probabilities"),
+    ROW("cross_entropy", "[2,3,4] [2,3,4]", case_cross_entropy_soft,
+        ENTROPY(.reduction = ATTIC_SUM), .note = "probabilities, sum"),
+    ROW("cross_entropy", "[4,5] [4,5]", case_cross_entropy_soft,
+        ENTROPY(.reduction = ATTIC_NONE, .ignored = 0, .smoothing = 0.2),
+        .note = "probabilities, smoothing, none"),
+    ROW("cross_entropy", "[5] [5]", case_cross_entropy_soft, ENTROPY(0), .note = "probabilities"),
+    ROW("cross_entropy", "[2] [2]", case_cross_entropy_soft, ENTROPY(0),
+        .values = (double[]){1, 2, 1, 0}, .note = "probabilities 1 and 0"),
+    ROW("cross_entropy", "[0,3] [0,3]", case_cross_entropy_soft, ENTROPY(0),
+        .expect = ATTIC_VACUOUS, .note = "probabilities"),
+    ROW("cross_entropy", "[3,4]", case_cross_entropy_self, ENTROPY(0), .note = "its own softmax"),
     ROW("cross_entropy", "[4,5]", case_cross_entropy_squared, ENTROPY(0), .note = "squared"),
 
     ROW("layer_norm", "[5]", case_layer_norm, NORM(1e-5, 0, 0)),

@@ -1,7 +1,7 @@
 /* cases_sdpa.c -- gradient cases of attention: every option, and pairs of options, on all three paths.
  *
- * The inputs are Q, K, V and, where a case has a bias, that too.  With weights, the function is O and the
- * weights side by side, so that a random cotangent reaches both. */
+ * The inputs are Q, K, V and, where a case has them, the bias and the learned scale.  With weights or probs,
+ * the function is O and these side by side, so that a random cotangent reaches all. */
 #include "gradcheck/cases.h"
 
 #include <math.h>
@@ -9,7 +9,8 @@
 
 typedef struct {
     at_sdpa_args a;
-    bool bias;        /* the last input */
+    bool bias;        /* the next input */
+    bool scale;       /* head_scale: the last input */
     int infinite;     /* every so many-th element of the bias is -inf */
     bool same;        /* Q = K = V: one input */
     bool same_kv;     /* K = V: two inputs */
@@ -19,6 +20,7 @@ typedef struct {
     int key_len[3];
     bool weights; /* look at O and the weights */
     bool only_weights;
+    bool probs, only_probs; /* the same for the weights before dropout */
 } sdpa_case;
 
 static at_tensor *keep_of_text(at_tape *t, const char *text, at_shape shape)
@@ -52,16 +54,20 @@ static at_tensor *case_sdpa(at_tape *t, at_tensor **in, void *ctx)
     at_sdpa_args a = c->a;
     at_tensor *Q = in[0], *K = c->same ? Q : in[1], *V = c->same ? Q : c->same_kv ? K : in[2];
     int B = Q->shape.ndim > 2 ? Q->shape.dim[0] : 1, inputs = c->same ? 1 : c->same_kv ? 2 : 3;
-    at_tensor *weights;
+    at_tensor *weights = NULL, *probs = NULL;
 
     if (c->bias) a.bias = in[inputs];
+    if (c->scale) a.head_scale = in[inputs + c->bias];
     if (c->infinite) a.bias = with_infinities(t, a.bias, c->infinite);
     if (c->keep) a.keep = keep_of_text(t, c->keep, c->keep_shape);
     if (c->key_lens) a.key_len = at_ints(t, at_shape_of(B), (const int32_t *)c->key_len);
     if (c->weights || c->only_weights) a.weights = &weights;
+    if (c->probs || c->only_probs) a.probs = &probs;
     at_tensor *O = at_sdpa(t, Q, K, V, a);
     if (!O || c->only_weights) return O ? weights : NULL;
-    return c->weights ? side_by_side(t, O, weights) : O;
+    if (c->only_probs) return probs;
+    if (c->weights) O = side_by_side(t, O, weights);
+    return c->probs ? side_by_side(t, O, probs) : O;
 }
 
 /* One case on one path, and one case on each. */
@@ -72,6 +78,12 @@ static at_tensor *case_sdpa(at_tape *t, at_tensor **in, void *ctx)
     ON(ATTIC_FUSED, "fused", in_, note_, __VA_ARGS__),                                             \
         ON(ATTIC_PLAIN, "plain", in_, note_, __VA_ARGS__),                                         \
         ON(ATTIC_COMPOSED, "composed", in_, note_, __VA_ARGS__)
+/* The learned scale is 0: its gradient is not. */
+#define ZERO(path_, name)                                                                          \
+    ROW("sdpa", "[2,2] [3,2] [3,1] []", case_sdpa,                                                 \
+        .ctx = (&(sdpa_case){.a.path = path_, .scale = true}),                                     \
+        .values = (double[]){1, 2, -1, 0.5, 0.3, -1, 2, 1, -0.7, 0.2, 1, -2, 0.5, 0},              \
+        .note = "learned scale of 0, " name)
 /* Beyond one tile of the fused path: along random directions. */
 #define LARGE(in_, note_, ...)                                                                     \
     ROW("sdpa", in_, case_sdpa, .ctx = (&(sdpa_case){.a.path = ATTIC_FUSED, __VA_ARGS__}),         \
@@ -102,6 +114,18 @@ const at_case at_cases_sdpa[] = {
     PATHS("[3,2] [4,2] [4,2]", "softcap", .a.softcap = 0.5),
     PATHS("[2,3,4] [2,3,2] [2,3,2]", "scale, temperature, softcap, groups", .a.scale = 2,
           .a.temperature = 1.5, .a.softcap = 0.7, .a.heads = 2, .a.kv_heads = 1),
+
+    PATHS("[3,2] [4,2] [4,2] []", "learned scale", .scale = true),
+    ZERO(ATTIC_FUSED, "fused"),
+    ZERO(ATTIC_PLAIN, "plain"),
+    ZERO(ATTIC_COMPOSED, "composed"),
+    PATHS("[3,2] [4,2] [4,2] [1]", "learned scale, softcap, temperature", .scale = true,
+          .a.softcap = 0.5, .a.temperature = 0.4),
+    PATHS("[2,3,4] [2,3,2] [2,3,2] [2]", "learned scale, groups, causal, dropout", .scale = true,
+          .a.heads = 2, .a.kv_heads = 1, .a.causal = true, .a.dropout = 0.3),
+    PATHS("[2,2,2,2] [2,2,3,2] [2,2,3,2] [2,3] [2]", "learned scale, bias, keep, weights",
+          .scale = true, .bias = true, .weights = true, .keep = "110 000",
+          .keep_shape = {2, {2, 3}}),
 
     /* ---- masks */
     PATHS("[3,2] [3,2] [3,2]", "causal", .a.causal = true),
@@ -172,12 +196,20 @@ const at_case at_cases_sdpa[] = {
     PATHS("[3,2] [4,2] [4,2]", "weights, keep, window", .weights = true, .a.window_right = 2,
           .a.align = ATTIC_ALIGN_TOP_LEFT, .keep = "1011 0000 0110", .keep_shape = {2, {3, 4}}),
 
+    /* ---- the weights before dropout as an output */
+    PATHS("[3,2] [4,2] [4,3]", "probs", .probs = true),
+    PATHS("[3,2] [4,2] [4,3]", "only probs, dropout", .only_probs = true, .a.dropout = 0.4),
+    PATHS("[2,4,2,2] [2,2,3,2] [2,2,3,2]", "weights, probs, groups, dropout, softcap",
+          .weights = true, .probs = true, .a.dropout = 0.4, .a.softcap = 0.8),
+    PATHS("[3,2] [4,2] [4,2] [3,4]", "probs, bias, keep, dropout", .probs = true, .bias = true,
+          .a.dropout = 0.4, .keep = "1011 0000 0110", .keep_shape = {2, {3, 4}}),
+
     /* ---- everything at once */
-    PATHS("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4]", "everything", .a.heads = 4, .a.kv_heads = 2,
-          .a.causal = true, .a.align = ATTIC_ALIGN_BOTTOM_RIGHT, .a.window_left = 3,
-          .a.softcap = 1.5, .a.scale = 0.9, .a.temperature = 0.8, .a.dropout = 0.3, .bias = true,
-          .infinite = 5, .keep = "1110 0111 1111", .keep_shape = {2, {3, 4}}, .key_lens = true,
-          .key_len = {4, 3}, .weights = true),
+    PATHS("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [4]", "everything", .scale = true, .probs = true,
+          .a.heads = 4, .a.kv_heads = 2, .a.causal = true, .a.align = ATTIC_ALIGN_BOTTOM_RIGHT,
+          .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9, .a.temperature = 0.8,
+          .a.dropout = 0.3, .bias = true, .infinite = 5, .keep = "1110 0111 1111",
+          .keep_shape = {2, {3, 4}}, .key_lens = true, .key_len = {4, 3}, .weights = true),
 
     /* ---- nothing that could have a gradient */
     ROW("sdpa", "[3,2] [0,2] [0,2]", case_sdpa, .ctx = (&(sdpa_case){.bias = false}),
@@ -200,6 +232,8 @@ const at_case at_cases_sdpa[] = {
     LARGE("[2,1,140,2] [2,1,270,2] [2,1,270,2] [270]", "tiles, bias [S]", .bias = true),
     LARGE("[2,1,140,2] [2,1,270,2] [2,1,270,2] [140,1]", "tiles, bias [T,1], weights", .bias = true,
           .weights = true, .a.dropout = 0.3),
+    LARGE("[2,2,150,2] [2,2,270,2] [2,2,270,2] [2]", "tiles, learned scale, probs, dropout",
+          .scale = true, .probs = true, .a.dropout = 0.3),
     LARGE("[260,2]", "tiles, sdpa(x,x,x)", .same = true, .a.causal = true),
 
     {0}};

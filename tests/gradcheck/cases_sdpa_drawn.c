@@ -4,7 +4,7 @@
  * every pair of options and sizes is among them: of a few candidates the one is taken that brings the most
  * pairs that have not been yet.  A few more reach over several tiles, on the fused path alone.
  *
- * The inputs are those of Q, K, V and bias that want a gradient; the others are constants.  Not only the
+ * The inputs are those of Q, K, V, bias and head_scale that want a gradient; the others are constants.  Not only the
  * gradient is checked but the values too: a backward may well be the derivative of something else. */
 #include "gradcheck/cases.h"
 
@@ -36,10 +36,6 @@ static at_stream drops_of(int i)
 
 /* ------------------------------------------------------------------ the function --------------- */
 
-typedef struct {
-    at_tensor *Q, *K, *V, *bias;
-} drawn_inputs;
-
 /* The next input, or the constant that stands in its place. */
 static at_tensor *next_input(at_tape *t, const sdpa_problem *p, int which, at_shape shape,
                              at_tensor ***in)
@@ -59,12 +55,13 @@ static at_tensor *with_infinities(at_tape *t, const sdpa_problem *p, at_tensor *
     return at_masked_fill(t, bias, where, -(double)INFINITY);
 }
 
-static drawn_inputs inputs_of(at_tape *t, const sdpa_problem *p, at_tensor **in)
+static sdpa_call inputs_of(at_tape *t, const sdpa_problem *p, at_tensor **in)
 {
-    drawn_inputs x = {.Q = next_input(t, p, 0, p->Q, &in)};
+    sdpa_call x = {.Q = next_input(t, p, 0, p->Q, &in)};
     x.K = p->same < SDPA_Q_IS_K ? next_input(t, p, 1, p->K, &in) : x.Q;
     x.V = p->same == SDPA_K_IS_V || p->same == SDPA_ALL_SAME ? x.K : next_input(t, p, 2, p->V, &in);
     if (p->has_bias) x.bias = next_input(t, p, 3, p->bias, &in);
+    if (p->has_scale) x.head_scale = next_input(t, p, 4, p->head_scale, &in);
     if (p->infinities) x.bias = with_infinities(t, p, x.bias);
     return x;
 }
@@ -85,53 +82,59 @@ static at_tensor *drawn_key_len(at_tape *t, const sdpa_problem *p)
     return key_len;
 }
 
-/* What is looked at: O, the weights, or both side by side, so that a random cotangent reaches both. */
-static at_tensor *drawn_output(at_tape *t, const sdpa_problem *p, at_tensor *O, at_tensor *weights)
+/* What is looked at of O, the weights and probs, side by side, so that a random cotangent reaches all. */
+static at_tensor *drawn_output(at_tape *t, const sdpa_problem *p, at_tensor *O, at_tensor *weights,
+                               at_tensor *probs)
 {
-    if (!O || p->weights < SDPA_BESIDE_O) return O;
-    if (p->weights == SDPA_ALONE) return weights;
-    O = at_reshape(t, O, at_shape_of(-1));
-    weights = at_reshape(t, weights, at_shape_of(-1));
-    return at_concat(t, (at_tensor *[]){O, weights}, 2, 0);
+    at_tensor *y[3] = {O};
+    int n = 0;
+    if (!O) return NULL;
+    if (sdpa_sees_O(p)) y[n++] = O;
+    if (p->weights >= SDPA_BESIDE_O) y[n++] = weights;
+    if (p->probs >= SDPA_BESIDE_O) y[n++] = probs;
+    for (int i = 0; n > 1 && i < n; i++) y[i] = at_reshape(t, y[i], at_shape_of(-1));
+    return n > 1 ? at_concat(t, y, n, 0) : y[0];
 }
 
 static at_tensor *case_drawn(at_tape *t, at_tensor **in, void *ctx)
 {
     const drawn_row *row = ctx;
     const sdpa_problem *p = row->p;
-    drawn_inputs x = inputs_of(t, p, in);
-    at_tensor *weights = NULL, *scores, *probs, *lse;
+    sdpa_call x = inputs_of(t, p, in);
+    at_tensor *weights = NULL, *scores, *probs = NULL, *lse;
     at_sdpa_args a = p->args;
-    a.bias = x.bias;
+    a.bias = x.bias, a.head_scale = x.head_scale;
     if (p->has_keep) a.keep = drawn_keep(t, p);
     if (p->has_key_len) a.key_len = drawn_key_len(t, p);
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &weights;
     if (p->scores) a.scores = &scores;
-    if (p->probs) a.probs = &probs;
+    if (p->probs != SDPA_NO_WEIGHTS) a.probs = &probs;
     if (p->lse) a.lse = &lse;
     a.path = row->path;
     at_tensor *O = at_sdpa(t, x.Q, x.K, x.V, a);
-    return drawn_output(t, p, O, weights);
+    return drawn_output(t, p, O, weights, probs);
 }
 
 static void drawn_reference(at_tape *t, at_tensor **in, void *ctx, double *y)
 {
     const drawn_row *row = ctx;
     const sdpa_problem *p = row->p;
-    drawn_inputs x = inputs_of(t, p, in);
-    size_t rows = (size_t)p->B * (size_t)p->H * (size_t)p->T;
-    size_t n =
-        p->weights == SDPA_ALONE ? 0 : rows * (size_t)p->Dv; /* of O, which then comes first */
-    size_t cells = p->weights >= SDPA_BESIDE_O ? rows * (size_t)p->S : 0;
-    double *O = calloc(rows * (size_t)p->Dv + 1, sizeof *O);
-    double *A = calloc(rows * (size_t)p->S + 1, sizeof *A);
-    if (O && A) {
-        sdpa_reference(p, x.Q, x.K, x.V, x.bias, row->drops, O, A);
+    sdpa_call x = inputs_of(t, p, in);
+    x.drops = row->drops;
+    const size_t rows = (size_t)p->B * (size_t)p->H * (size_t)p->T, cells = rows * (size_t)p->S;
+    const size_t n = sdpa_sees_O(p) ? rows * (size_t)p->Dv : 0; /* of O, which then comes first */
+    const size_t n_A = p->weights >= SDPA_BESIDE_O ? cells : 0;
+    double *O = calloc(rows * (size_t)p->Dv + 1, sizeof *O), *A = calloc(cells + 1, sizeof *A);
+    double *P = calloc(cells + 1, sizeof *P);
+    if (O && A && P) {
+        sdpa_reference(p, &x, O, A, P);
         memcpy(y, O, n * sizeof *y);
-        memcpy(y + n, A, cells * sizeof *y);
+        memcpy(y + n, A, n_A * sizeof *y);
+        memcpy(y + n + n_A, P, (p->probs >= SDPA_BESIDE_O ? cells : 0) * sizeof *y);
     }
     free(O);
     free(A);
+    free(P);
 }
 
 /* ------------------------------------------------------------------ the problems --------------- */
@@ -140,11 +143,12 @@ static void drawn_reference(at_tape *t, at_tensor **in, void *ctx, double *y)
 static void write_inputs(drawn_problem *d)
 {
     const sdpa_problem *p = &d->p;
-    const at_shape shape[] = {p->Q, p->K, p->V, p->bias};
+    const at_shape shape[] = {p->Q, p->K, p->V, p->bias, p->head_scale};
     bool is_input[] = {true, p->same < SDPA_Q_IS_K,
-                       p->same == SDPA_ALL_DIFFER || p->same == SDPA_Q_IS_K, p->has_bias};
+                       p->same == SDPA_ALL_DIFFER || p->same == SDPA_Q_IS_K, p->has_bias,
+                       p->has_scale};
     size_t n = 0;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (is_input[i] && !p->constant[i])
             n += (size_t)snprintf(d->in + n, sizeof d->in - n, "%s%s", n ? " " : "",
                                   at_shape_text(shape[i]));

@@ -143,6 +143,12 @@ static void draw_masks(sdpa_dice *d, sdpa_problem *p)
     p->block = p->size >= SDPA_TILES && throw_coin(d, 2) ? 16 + throw_dice(d, 100) : 0;
 }
 
+static void draw_scale(sdpa_dice *d, sdpa_problem *p)
+{
+    p->has_scale = throw_coin(d, 2);
+    p->head_scale = throw_coin(d, 2) ? at_shape_of(p->H) : at_shape_of();
+}
+
 static void draw_numbers_of(sdpa_dice *d, at_sdpa_args *a)
 {
     if (throw_coin(d, 3)) a->scale = throw_between(d, -2, 2);
@@ -155,13 +161,24 @@ static void draw_numbers_of(sdpa_dice *d, at_sdpa_args *a)
 static void draw_constants(sdpa_dice *d, sdpa_problem *p)
 {
     bool *constant = p->constant;
-    for (int i = 0; i < 4; i++) constant[i] = throw_coin(d, 5);
+    for (int i = 0; i < 5; i++) constant[i] = throw_coin(d, 5);
     if (p->same == SDPA_K_IS_V) constant[2] = constant[1];
     if (p->same == SDPA_Q_IS_K) constant[1] = constant[0];
     if (p->same == SDPA_ALL_SAME) constant[1] = constant[2] = constant[0];
-    bool V_too = p->weights != SDPA_ALONE && !constant[2]; /* the weights do not depend on V */
-    bool wanted = !constant[0] || !constant[1] || V_too || (p->has_bias && !constant[3]);
+    bool V_too = sdpa_sees_O(p) && !constant[2]; /* the weights do not depend on V */
+    bool wanted = !constant[0] || !constant[1] || V_too || (p->has_bias && !constant[3]) ||
+                  (p->has_scale && !constant[4]);
     for (int i = 0; i < 3 && !wanted; i++) constant[i] = false;
+}
+
+static sdpa_weights draw_weights(sdpa_dice *d)
+{
+    return throw_coin(d, 2) ? (sdpa_weights)(1 + throw_dice(d, 3)) : SDPA_NO_WEIGHTS;
+}
+
+bool sdpa_sees_O(const sdpa_problem *p)
+{
+    return p->weights != SDPA_ALONE && p->probs != SDPA_ALONE;
 }
 
 sdpa_problem sdpa_draw(int seed, sdpa_size size)
@@ -173,8 +190,9 @@ sdpa_problem sdpa_draw(int seed, sdpa_size size)
     draw_diagonal(&d, &p);
     draw_masks(&d, &p);
     draw_numbers_of(&d, &p.args);
-    p.weights = throw_coin(&d, 2) ? (sdpa_weights)(1 + throw_dice(&d, 3)) : SDPA_NO_WEIGHTS;
-    p.scores = throw_coin(&d, 4), p.probs = throw_coin(&d, 4), p.lse = throw_coin(&d, 4);
+    draw_scale(&d, &p);
+    p.weights = draw_weights(&d), p.probs = draw_weights(&d);
+    p.scores = throw_coin(&d, 4), p.lse = throw_coin(&d, 4);
     draw_constants(&d, &p);
     return p;
 }
@@ -245,11 +263,12 @@ ptrdiff_t sdpa_row(const sdpa_problem *p, at_shape s, int heads, int b, int h, i
  * is added to all scores alike changes none. */
 static sdpa_effect row_effect(const sdpa_problem *p, int kept, int live)
 {
-    bool O = p->weights != SDPA_ALONE && p->Dv > 0, A = p->weights >= SDPA_BESIDE_O;
-    bool scores = p->D > 0 && !(p->constant[0] && p->constant[1]);
+    bool O = live && sdpa_sees_O(p) && p->Dv > 0, A = live && p->weights >= SDPA_BESIDE_O;
+    bool P = p->probs >= SDPA_BESIDE_O, scale = p->has_scale && !p->constant[4];
+    bool scores = p->D > 0 && (!p->constant[0] || !p->constant[1] || scale);
     bool bias = p->has_bias && !p->constant[3] && p->bias.ndim && at_last(p->bias) > 1;
-    if (live == 0) return SDPA_ZERO;
-    bool moves = (O && !p->constant[2]) || (kept > 1 && (O || A) && (scores || bias));
+    if (live == 0 && !(P && kept)) return SDPA_ZERO;
+    bool moves = (O && !p->constant[2]) || (kept > 1 && (O || A || P) && (scores || bias));
     return moves ? SDPA_MOVES : SDPA_ROUNDING;
 }
 
@@ -287,6 +306,7 @@ typedef enum {
     KV_HEADS,
     SAME,
     SCALE,
+    HEAD_SCALE,
     TEMPERATURE,
     SOFTCAP,
     BIAS,
@@ -304,7 +324,8 @@ typedef enum {
     TAP_PROBS,
     TAP_LSE,
     GRADIENTS,
-    DBIAS
+    DBIAS,
+    DSCALE
 } sdpa_aspect_number;
 
 static const struct {
@@ -323,6 +344,7 @@ static const struct {
     [KV_HEADS] = {"kv_heads", {"0", "given"}},
     [SAME] = {"tensors", {"all differ", "K = V", "Q = K", "Q = K = V"}},
     [SCALE] = {"scale", {"0", "positive", "negative"}},
+    [HEAD_SCALE] = {"head_scale", {"none", "[]", "[H]"}},
     [TEMPERATURE] = {"temperature", {"0", "given"}},
     [SOFTCAP] = {"softcap", {"0", "given"}},
     [BIAS] = {"bias", {"none", "of each cell", "broadcast"}},
@@ -337,11 +359,12 @@ static const struct {
     [DROPOUT] = {"dropout", {"0", "given"}},
     [WEIGHTS] = {"weights", {"no", "unused", "used beside O", "used alone"}},
     [TAP_SCORES] = {"scores", {"no", "asked for"}},
-    [TAP_PROBS] = {"probs", {"no", "asked for"}},
+    [TAP_PROBS] = {"probs", {"no", "unused", "used beside O", "used alone"}},
     [TAP_LSE] = {"lse", {"no", "asked for"}},
     [GRADIENTS] = {"gradients",
                    {"of Q, K, V", "not of Q", "not of K", "not of V", "of one or none"}},
     [DBIAS] = {"gradient of bias", {"unwanted", "wanted"}},
+    [DSCALE] = {"gradient of head_scale", {"unwanted", "wanted"}},
 };
 
 static int size_value(int n)
@@ -387,6 +410,7 @@ void sdpa_aspects(const sdpa_problem *p, int value[SDPA_ASPECTS])
     value[KV_HEADS] = a->kv_heads > 0;
     value[SAME] = p->same;
     value[SCALE] = a->scale == 0 ? 0 : a->scale > 0 ? 1 : 2;
+    value[HEAD_SCALE] = !p->has_scale ? 0 : 1 + p->head_scale.ndim;
     value[TEMPERATURE] = a->temperature > 0;
     value[SOFTCAP] = a->softcap > 0;
     value[BIAS] = mask_value(p, p->has_bias, p->bias);
@@ -401,10 +425,11 @@ void sdpa_aspects(const sdpa_problem *p, int value[SDPA_ASPECTS])
     value[DROPOUT] = a->dropout > 0;
     value[WEIGHTS] = (int)p->weights;
     value[TAP_SCORES] = p->scores;
-    value[TAP_PROBS] = p->probs;
+    value[TAP_PROBS] = (int)p->probs;
     value[TAP_LSE] = p->lse;
     value[GRADIENTS] = gradients_value(p->constant);
     value[DBIAS] = p->has_bias && !p->constant[3];
+    value[DSCALE] = p->has_scale && !p->constant[4];
 }
 
 int sdpa_aspect_values(int a)
@@ -447,6 +472,7 @@ static const struct {
     /* without a bias there is nothing in it */
     {BIAS, 0, INFINITIES, 2},
     {BIAS, 0, DBIAS, 2},
+    {HEAD_SCALE, 0, DSCALE, 2},
     /* an offset is said with that alignment alone */
     {ALIGN, 0, OFFSET, 5},
     {ALIGN, 1, OFFSET, 5},

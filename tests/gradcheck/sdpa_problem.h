@@ -16,7 +16,8 @@ typedef enum {
 
 typedef enum { SDPA_ALL_DIFFER, SDPA_K_IS_V, SDPA_Q_IS_K, SDPA_ALL_SAME } sdpa_same;
 
-/* What becomes of the weights: not asked for, not looked at, looked at beside O, looked at alone. */
+/* What becomes of the weights, and of probs: not asked for, not looked at, looked at beside O, looked at
+ * while O is not. */
 typedef enum { SDPA_NO_WEIGHTS, SDPA_UNUSED, SDPA_BESIDE_O, SDPA_ALONE } sdpa_weights;
 
 /* Everything about one call but the numbers, which follow from seed. */
@@ -24,27 +25,32 @@ typedef struct {
     int seed;
     sdpa_size size;
     int B, H, G, T, S, D, Dv;
-    at_sdpa_args args;            /* without tensors */
-    at_shape Q, K, V, bias, keep; /* bias and keep: if there is one */
-    bool has_bias, infinities, has_keep, has_key_len;
+    at_sdpa_args args;                        /* without tensors */
+    at_shape Q, K, V, bias, keep, head_scale; /* the last three: if there is one */
+    bool has_bias, infinities, has_keep, has_key_len, has_scale;
     int block; /* keep, and -INFINITY in bias, cell by cell if 0, else by blocks of this size */
-    bool scores, probs, lse; /* asked for? */
-    sdpa_weights weights;
+    bool scores, lse; /* asked for? */
+    sdpa_weights weights, probs;
     sdpa_same same;
-    bool constant[4]; /* Q, K, V, bias: nobody wants its gradient */
+    bool constant[5]; /* Q, K, V, bias, head_scale: nobody wants its gradient */
 } sdpa_problem;
 
 /* Problem number `seed` of that size. */
 sdpa_problem sdpa_draw(int seed, sdpa_size size);
 const char *sdpa_problem_text(const sdpa_problem *p); /* for messages */
 
+/* Is O looked at? */
+bool sdpa_sees_O(const sdpa_problem *p);
 /* Where row i of head h of batch b begins in a tensor of this shape, like Q or O, or K or V: `heads` of them. */
 ptrdiff_t sdpa_row(const sdpa_problem *p, at_shape s, int heads, int b, int h, int i);
-/* O [as Q, but Dv] and A [B,H,T,N], the definition cell by cell, in double.  `drops` is the stream of the
- * dropout. */
-void sdpa_reference(const sdpa_problem *p, const at_tensor *Q, const at_tensor *K,
-                    const at_tensor *V, const at_tensor *bias, at_stream drops, double *O,
-                    double *A);
+/* The tensors of one call; bias and head_scale may be NULL.  `drops` is the stream of the dropout. */
+typedef struct {
+    at_tensor *Q, *K, *V, *bias, *head_scale;
+    at_stream drops;
+} sdpa_call;
+
+/* O [as Q, but Dv], A and P [B,H,T,N], the definition cell by cell, in double. */
+void sdpa_reference(const sdpa_problem *p, const sdpa_call *call, double *O, double *A, double *P);
 
 /* ------------------------------------------------------------------ masks ---------------------- */
 
@@ -64,7 +70,7 @@ sdpa_effect sdpa_effect_of(const sdpa_problem *p, at_stream drops);
 
 /* ------------------------------------------------------------------ aspects -------------------- */
 
-enum { SDPA_ASPECTS = 31, SDPA_OPTIONS = 9, SDPA_VALUES = 5 }; /* options: aspects from there on */
+enum { SDPA_ASPECTS = 33, SDPA_OPTIONS = 9, SDPA_VALUES = 5 }; /* options: aspects from there on */
 
 /* Which value, from 0 on, each aspect has in p. */
 void sdpa_aspects(const sdpa_problem *p, int value[SDPA_ASPECTS]);

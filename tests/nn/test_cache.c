@@ -565,7 +565,7 @@ START_TEST(ids_that_can_not_be_decoded_are_refused_and_the_text_goes_on)
                   "model: ids are [2,3], but must be [B,T] with T <= 2, for 7 of 9 positions "
                   "are taken");
     assert_no_ids(t, &cache, some_ids(t, 3, 1),
-                  "attention: x is [3,1,16], but the cache is for a batch of 2: [2,T,16]");
+                  "attention: x is \"norm\" [3,1,16], but the cache is for a batch of 2: [2,T,16]");
     assert_no_ids(t, &cache, at_ints(t, at_shape_of(2, 1), (int32_t[]){3, 11}),
                   "embedding: id is 11 at [1,0] but table is \"E\" [11,16]: ids must be in 0..10");
     assert_no_ids(t, &cache, NULL, "model: ids is NULL");

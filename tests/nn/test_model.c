@@ -275,6 +275,76 @@ static at_model_config variant(int i)
     return c;
 }
 
+START_TEST(what_is_computed_on_the_way_is_found_by_name)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_scope(t, "student");
+    at_model *m = at_model_make(t, small);
+    at_mark here = at_mark_here(t);
+    at_tensor *A[2], *x[3], *y = NULL;
+    for (int i = 0; i < 2; i++) /* the last of several is found */
+        y = at_model_logits(t, m, make_ids(t, 3, 5, 11, 0),
+                            (at_model_taps){.weights = A, .hidden = x});
+    at_scope_end(t);
+    ck_assert(at_find(t, "student.logits") == y && at_find(t, "student.embedding") == x[0]);
+    ck_assert(at_find(t, "student.block0.output") == x[1]);
+    ck_assert(at_find(t, "student.block1.output") == x[2]);
+    ck_assert(at_find(t, "student.block1.attention.weights") == A[1]);
+    ck_assert(!at_find(t, "student.block1.attention.probs") && !at_find(t, "logits"));
+    static const char *const name[] = {"norm",
+                                       "block1.attention.norm",
+                                       "block1.attention.heads",
+                                       "block1.attention.output",
+                                       "block1.feed_forward.norm",
+                                       "block1.feed_forward.output",
+                                       "block1.attention.Q"};
+    for (int i = 0; i < 7; i++) {
+        char full[64];
+        snprintf(full, sizeof full, "student.%s", name[i]);
+        const at_tensor *found = at_find(t, full);
+        ck_assert_msg(found && at_same_shape(found->shape, at_shape_of(3, 5, 12)), "%s", full);
+    }
+    const at_tensor *h = at_find(t, "student.block1.feed_forward.hidden");
+    ck_assert(h && at_same_shape(h->shape, at_shape_of(3, 5, 48)));
+    const at_tensor *branch = at_find(t, "student.block1.feed_forward.output");
+    at_backward(t, at_sum(t, at_square(t, y)));
+    ck_assert(h->grad && branch->grad && at_find(t, "student.block0.attention.K")->grad);
+    at_rewind(t, here);
+    ck_assert(!at_find(t, "student.logits") && at_find(t, "student.E") == m->E && at_ok(t));
+    at_close(t);
+}
+END_TEST
+
+/* How many ops have a backward, and how many bytes a step takes, with all but `learn` frozen. */
+static at_memory step_of(const char *learn, int *backwards)
+{
+    at_model_config c = {.vocab = 11, .context = 64, .layers = 4, .heads = 2, .dim = 64};
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_model *m = at_model_make(t, c);
+    if (learn) at_freeze(t, (at_names){.except = learn});
+    ck_assert(at_backward(t, next_id_loss(t, m, 4, 64)));
+    *backwards = 0;
+    for (const at_node *n = at_first_node(t); n; n = n->next) *backwards += n->out[0]->grad != NULL;
+    for (int k = 0; k < at_param_count(t); k++)
+        ck_assert(!at_param_at(t, k)->grad == !at_param_at(t, k)->wants_grad);
+    at_memory used = at_memory_of(t);
+    at_close(t);
+    return used;
+}
+
+START_TEST(below_the_lowest_parameter_that_learns_there_is_no_backward)
+{
+    int all, last, gains;
+    at_memory whole = step_of(NULL, &all), top = step_of("block3.*", &last);
+    at_memory norms = step_of("*.g", &gains);
+    ck_assert_int_lt(last, all / 3);
+    ck_assert_uint_lt(top.step, whole.step * 3 / 4);
+    ck_assert_uint_lt(top.permanent + 550000, whole.permanent); /* gradients of 3 of 4 blocks */
+    ck_assert_uint_lt(norms.permanent + 700000, whole.permanent);
+    ck_assert_int_gt(gains, all * 8 / 10); /* gradients pass through matrices that are frozen */
+}
+END_TEST
+
 START_TEST(logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other)
 {
     for (at_tape *t = NULL; next_tape(&t);)
@@ -856,7 +926,8 @@ SUITE(nn_model, a_configuration_becomes_a_text_and_the_same_again,
       every_gradient_is_that_of_pytorch, three_steps_of_training_end_where_those_of_pytorch_end,
       changing_a_token_leaves_the_logits_before_it_as_they_were,
       the_logits_of_a_text_are_those_of_its_beginning_and_more,
-      the_weights_of_every_layer_can_be_seen,
+      the_weights_of_every_layer_can_be_seen, what_is_computed_on_the_way_is_found_by_name,
+      below_the_lowest_parameter_that_learns_there_is_no_backward,
       logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other,
       a_config_decides_which_parameters_there_are, the_options_reach_every_block,
       without_positions_the_past_is_a_bag_of_ids, parameters_and_operations_are_counted,

@@ -493,6 +493,114 @@ static void refuses_adam(double lr, at_adamw_args args, const char *text)
     at_close(t);
 }
 
+/* ------------------------------------------------------------------ averages ------------------- */
+
+START_TEST(an_average_weighs_the_past_by_powers_of_decay)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        double sum[6] = {0}, weights = 0;
+        for (int k = 1; k <= 5; k++) {
+            for (int i = 0; i < 6; i++) {
+                at_set(W, sin(k + i), i / 3, i % 3);
+                sum[i] = 0.9 * sum[i] + sin(k + i);
+            }
+            weights = 0.9 * weights + 1;
+            ck_assert(at_ema(t, 0.9, (at_names){.only = "W"}));
+            double mean[6];
+            for (int i = 0; i < 6; i++) mean[i] = sum[i] / weights;
+            at_tensor *ema = at_find_state(t, W, "ema");
+            ck_assert_str_eq(ema->name, "W:ema");
+            assert_values(ema, mean, k == 1 ? 0.1 * close_to(t) : 2 * close_to(t));
+            if (k == 1) ck_assert(equal_bits(ema, W)); /* the average of one is that one */
+        }
+        ck_assert(at_item(at_find_state(t, W, "ema_k")) == 5 && !at_find_state(t, b, "ema"));
+    }
+}
+END_TEST
+
+START_TEST(averages_take_the_place_of_the_parameters_and_give_it_back_bit_for_bit)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        make_parameters(t);
+        at_freeze(t, (at_names){.only = "b"});
+        at_ema(t, 0.5, (at_names){0});
+        ck_assert(!at_find_state(t, b, "ema")); /* it is frozen */
+        at_set(W, 7, 1, 2);
+        at_ema(t, 0.5, (at_names){0});
+        at_tensor *before = at_const(t, W->shape, NULL), *ema = at_find_state(t, W, "ema");
+        at_tensor *mean = at_const(t, W->shape, NULL);
+        memcpy(before->data, W->data, at_bytes(W));
+        memcpy(mean->data, ema->data, at_bytes(W));
+        at_tensor *y = at_sum(t, at_square(t, W));
+        ck_assert(at_ema_swap(t) && equal_bits(W, mean) && equal_bits(ema, before));
+        ck_assert(!at_ema(t, 0.5, (at_names){0}));
+        assert_error(t, "ema: \"W\" [2,3] holds its average: at_ema_swap first");
+        at_clear_error(t);
+        ck_assert(at_ema_swap(t) && equal_bits(W, before) && equal_bits(ema, mean));
+        ck_assert(!at_backward(t, y)); /* W was written */
+        at_clear_error(t);
+        ck_assert(at_ema(t, 0.5, (at_names){0}));
+    }
+}
+END_TEST
+
+START_TEST(averages_are_the_same_bits_on_any_number_of_threads)
+{
+    at_tensor *x[2];
+    for (int k = 0; k < 2; k++) {
+        at_threads(k ? 3 : 1);
+        at_tape *t = at_open(ATTIC_F32, 1);
+        x[k] = at_param(t, "x", at_shape_of(100000), at_normal(1));
+        for (int step = 0; step < 4; step++) {
+            for (int i = 0; i < 100000; i++) ((float *)x[k]->data)[i] *= 1.0f + (float)step / 3;
+            at_ema(t, 0.99, (at_names){0});
+        }
+        at_ema_swap(t);
+    }
+    at_threads(0);
+    ck_assert(equal_bits(x[0], x[1]));
+    at_close(x[0]->tape), at_close(x[1]->tape);
+}
+END_TEST
+
+START_TEST(wrong_averages_are_named)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    make_parameters(t);
+    ck_assert(!at_ema(t, 1, (at_names){0}));
+    assert_error(t, "ema: decay is 1 but must be in 0 .. 1");
+    at_clear_error(t);
+    ck_assert(!at_ema(t, 0, (at_names){0}));
+    assert_error(t, "ema: decay is 0 but must be in 0 .. 1");
+    at_clear_error(t);
+    ck_assert(!at_ema(t, 0.9, (at_names){.only = "w"}));
+    assert_error(t, "ema: no parameter is named like \"w\"");
+    at_clear_error(t);
+    ck_assert(!at_ema_swap(t));
+    assert_error(t, "ema_swap: no parameter has an average (see at_ema)");
+    ck_assert(at_state_count(t) == 0 && !at_ema(t, 0.9, (at_names){0}));
+    at_close(t);
+}
+END_TEST
+
+START_TEST(frozen_parameters_are_left_out_of_steps_and_of_the_norm)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    make_parameters(t);
+    at_freeze(t, (at_names){.only = "W"});
+    for (int i = 0; i < 2; i++) {
+        at_backward(t, at_sum(t, at_mul(t, W, at_mul(t, b, b))));
+        double db = fabs(at_grad_element(b, 0)), norm = at_clip_grad_norm(t, (double)INFINITY);
+        ck_assert(norm >= db && norm < 100);
+        at_adamw(t, 0.1, (at_adamw_args){.weight_decay = 0.3});
+    }
+    assert_values(W, start_W, 0);
+    ck_assert(at_get(b, 0) != start_b[0] && !at_find_state(t, W, "adam_m"));
+    at_close(t);
+}
+END_TEST
+
 START_TEST(wrong_arguments_are_named)
 {
     refuses_sgd(-1, (at_sgd_args){0}, "sgd: lr is -1 but must be >= 0");
@@ -549,4 +657,8 @@ SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
       long_gradients_are_shortened_and_short_ones_left_alone, every_element_counts_wherever_it_lies,
       squares_that_f32_cannot_hold_do_not_overflow,
       a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled, no_gradients_have_norm_0,
-      wrong_arguments_are_named, a_failed_tape_is_not_touched)
+      an_average_weighs_the_past_by_powers_of_decay,
+      averages_take_the_place_of_the_parameters_and_give_it_back_bit_for_bit,
+      averages_are_the_same_bits_on_any_number_of_threads, wrong_averages_are_named,
+      frozen_parameters_are_left_out_of_steps_and_of_the_norm, wrong_arguments_are_named,
+      a_failed_tape_is_not_touched)

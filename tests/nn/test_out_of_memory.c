@@ -8,12 +8,15 @@
 #include "tensor/arena.h"
 #include "test.h"
 
-/* Two steps of a model on made-up text, AdamW and all. */
+/* Two steps of a model on made-up text, AdamW and averages and all; an untied one learns by
+ * adapters. */
 static bool run_training(at_model_config config, double *loss)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     config.vocab = 5, config.context = 4, config.layers = 1, config.heads = 2, config.dim = 4;
     at_model *m = at_model_make(t, config);
+    if (config.untied) at_model_lora(t, m, (at_lora_args){.rank = 2, .only = "*.v.W,*.o.W"});
+    if (config.untied) at_unfreeze(t, (at_names){.only = "*.g"});
     at_mark step = at_mark_here(t);
     for (int i = 0; i < 2; i++) {
         at_tensor *ids = at_ints(t, at_shape_of(2, 4), (int32_t[]){0, 1, 2, 3, 4, 3, 2, 1});
@@ -23,9 +26,12 @@ static bool run_training(at_model_config config, double *loss)
         at_backward(t, mean);
         at_clip_grad_norm(t, 1);
         at_adamw(t, 0.01, (at_adamw_args){0});
+        at_ema(t, 0.9, (at_names){0});
         if (at_ok(t)) *loss = at_item(mean);
         at_rewind(t, step);
     }
+    at_ema_swap(t);
+    if (m && config.untied) at_model_lora_merge(t, m);
     bool through = at_ok(t);
     if (!through)
         ck_assert_msg(at_error_kind_of(t) == ATTIC_MEMORY_ERROR, "not for lack of memory: %s",

@@ -1,4 +1,4 @@
-/* test_binary.c -- a + b, a - b, a b, a / b. */
+/* test_binary.c -- a + b, a - b, a b, a / b, min(a, b), max(a, b). */
 #include "tensors.h"
 
 #include <math.h>
@@ -39,6 +39,38 @@ START_TEST(small_numbers_by_hand)
     assert_grads(a, D(0.5, 4), 0);
     assert_grads(b, D(-1.5, 3), 0); /* -dy a / b^2 = -6/4, 16 3/16 */
     at_close(t);
+}
+END_TEST
+
+START_TEST(the_smaller_or_larger_one_gets_the_gradient_and_equal_ones_half_of_it)
+{
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int largest = 0; largest < 2; largest++) {
+            at_tensor *a = at_variable(t, at_shape_of(2, 2), D(1, 5, 3, -(double)INFINITY));
+            at_tensor *b = at_variable(t, at_shape_of(2), D(3, -2));
+            at_tensor *y = largest ? at_maximum(t, a, b) : at_minimum(t, a, b);
+            const double most[] = {3, 5, 3, -2}, least[] = {1, -2, 3, -(double)INFINITY};
+            assert_values(y, largest ? most : least, 0);
+            ck_assert(pull(t, y, D(1, 2, 4, 8)));
+            assert_grads(a, largest ? D(0, 2, 2, 0) : D(1, 0, 2, 8), 0);
+            assert_grads(b, largest ? D(3, 8) : D(2, 2), 0);
+        }
+}
+END_TEST
+
+START_TEST(a_nan_on_either_side_is_the_smaller_and_the_larger_one)
+{
+    const double n = (double)NAN;
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int largest = 0; largest < 2; largest++) {
+            at_tensor *a = at_variable(t, at_shape_of(3), D(n, 1, n));
+            at_tensor *b = at_variable(t, at_shape_of(3), D(1, n, n));
+            at_tensor *y = largest ? at_maximum(t, a, b) : at_minimum(t, a, b);
+            assert_values(y, D(n, n, n), 0);
+            ck_assert(pull(t, y, D(1, 2, 4)));
+            assert_grads(a, D(1, 2, 4), 0);
+            assert_grads(b, D(1, 2, 4), 0);
+        }
 }
 END_TEST
 
@@ -111,6 +143,8 @@ START_TEST(operands_that_are_not_real_or_not_there_are_named)
 END_TEST
 
 SUITE(ops_binary, broadcast_values_and_gradients_equal_the_golden_numbers, small_numbers_by_hand,
+      the_smaller_or_larger_one_gets_the_gradient_and_equal_ones_half_of_it,
+      a_nan_on_either_side_is_the_smaller_and_the_larger_one,
       an_operand_given_twice_receives_both_shares, only_who_wants_a_gradient_gets_one,
       division_by_0_is_what_ieee_says, shapes_that_do_not_fit_are_named_with_their_dims,
       operands_that_are_not_real_or_not_there_are_named)

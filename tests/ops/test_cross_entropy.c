@@ -26,7 +26,7 @@ static void check_golden(at_cross_entropy_args args, const double *y, const doub
 START_TEST(mean_sum_and_ignored_targets_equal_the_golden_numbers)
 {
     check_golden((at_cross_entropy_args){0}, ce_mean_y, ce_mean_dx);
-    check_golden((at_cross_entropy_args){.sum = true}, ce_sum_y, ce_sum_dx);
+    check_golden((at_cross_entropy_args){.reduction = ATTIC_SUM}, ce_sum_y, ce_sum_dx);
     check_golden((at_cross_entropy_args){.ignore = true, .ignore_index = 2}, ce_ignore2_y,
                  ce_ignore2_dx);
 }
@@ -106,7 +106,8 @@ START_TEST(all_ignored_gives_0_and_gradients_of_0)
 {
     for (at_tape *t = NULL; next_tape(&t);)
         for (int sum = 0; sum < 2; sum++) {
-            at_cross_entropy_args args = {.sum = sum, .ignore = true, .ignore_index = 7};
+            at_cross_entropy_args args = {
+                .reduction = sum ? ATTIC_SUM : ATTIC_MEAN, .ignore = true, .ignore_index = 7};
             at_tensor *x = at_variable(t, at_shape_of(2, 2), golden_x);
             at_tensor *c = at_ints(t, at_shape_of(2), (int32_t[]){7, 7});
             at_tensor *loss = at_cross_entropy(t, x, c, args);
@@ -214,6 +215,128 @@ START_TEST(the_bits_do_not_depend_on_the_number_of_threads)
 }
 END_TEST
 
+/* -sum_j q_ij log p_ij of every row, with q = (1 - e) truth + e/N, by the definition */
+static void plain_cross_entropy(at_tape *t, at_tensor *x, at_tensor *truth, double e, double *loss)
+{
+    const int N = at_last(x->shape);
+    at_tensor *y = at_log_softmax(t, x);
+    for (int i = 0; i < at_rows(x->shape); i++) {
+        loss[i] = 0;
+        for (int j = 0; j < N; j++) {
+            const double q = (1 - e) * at_element(truth, i * N + j) + e / N;
+            loss[i] -= q * at_element(y, i * N + j);
+        }
+    }
+}
+
+START_TEST(labels_probabilities_and_smoothing_follow_one_definition)
+{
+    enum { ROWS = 6, N = 300 };
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < 6; k++) {
+            const double e = k / 2 * 0.5;
+            at_cross_entropy_args none = {.reduction = ATTIC_NONE, .label_smoothing = e};
+            at_cross_entropy_args sum = {.reduction = ATTIC_SUM, .label_smoothing = e};
+            at_tensor *x = at_random(t, at_shape_of(2, 3, N), at_normal(3));
+            at_tensor *c = at_ints(t, at_shape_of(2, 3), target), *truth = at_one_hot(t, c, N);
+            at_tensor *soft = at_softmax(t, at_random(t, x->shape, at_normal(3)));
+            double right[ROWS], all = 0;
+            plain_cross_entropy(t, x, k % 2 ? soft : truth, e, right);
+            for (int i = 0; i < ROWS; i++) all += right[i];
+            at_tensor *l = at_cross_entropy(t, x, k % 2 ? soft : c, none);
+            ck_assert_str_eq(at_text(l), "[2,3]");
+            assert_values(l, right, 20 * close_to(t));
+            l = at_cross_entropy(t, x, k % 2 ? soft : c, sum);
+            assert_values(l, &all, 100 * close_to(t));
+            sum.reduction = ATTIC_MEAN, all /= ROWS;
+            assert_values(at_cross_entropy(t, x, k % 2 ? soft : c, sum), &all, 20 * close_to(t));
+        }
+}
+END_TEST
+
+START_TEST(each_row_receives_the_gradient_of_its_own_loss)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        const double bit = log(2), dx[] = {0.5, -0.5, 0, 0, -1, 1};
+        at_cross_entropy_args args = {.reduction = ATTIC_NONE, .ignore = true, .ignore_index = -1};
+        at_tensor *x = at_variable(t, at_shape_of(3, 2), (double[6]){0});
+        at_tensor *c = at_ints(t, at_shape_of(3), (int32_t[]){1, -1, 0});
+        at_tensor *l = at_cross_entropy(t, x, c, args);
+        assert_values(l, ((double[]){bit, 0, bit}), close_to(t));
+        ck_assert(pull(t, l, (double[]){1, 7, 2}));
+        assert_grads(x, dx, close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(a_smooth_label_leaves_some_probability_to_the_others)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_cross_entropy_args args = {.label_smoothing = 0.4};
+        at_tensor *x = at_variable(t, at_shape_of(4), (double[]){log(1), log(2), log(5), log(2)});
+        ck_assert(at_backward(
+            t, at_cross_entropy(t, x, at_ints(t, at_shape_of(), (int32_t[]){2}), args)));
+        assert_grads(x, ((double[]){0.1 - 0.1, 0.2 - 0.1, 0.5 - 0.7, 0.2 - 0.1}), close_to(t));
+        x = at_variable(t, at_shape_of(2), (double[]){0, -(double)INFINITY}); /* what can't be */
+        at_tensor *l = at_cross_entropy(t, x, at_ints(t, at_shape_of(), (int32_t[]){0}), args);
+        ck_assert(isinf(at_item(l)) && at_item(l) > 0);
+    }
+}
+END_TEST
+
+START_TEST(smoothing_large_logits_keeps_their_digits)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_cross_entropy_args args = {.label_smoothing = 0.5};
+        at_tensor *x = at_const(t, at_shape_of(2), (double[]){10001, 10000});
+        at_tensor *l = at_cross_entropy(t, x, at_ints(t, at_shape_of(), (int32_t[]){0}), args);
+        assert_close(at_item(l), log1p(exp(-1)) + 0.25, close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(a_target_of_probabilities_receives_minus_the_log_probabilities)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        const double low = -(double)INFINITY;
+        at_tensor *x = at_variable(t, at_shape_of(1, 3), (double[]){log(1), log(3), low});
+        at_tensor *q = at_variable(t, at_shape_of(1, 3), (double[]){0.5, 0.5, 0});
+        at_tensor *l = at_cross_entropy(t, x, q, (at_cross_entropy_args){0});
+        assert_values(l, ((double[]){(log(4) + log(4 / 3.0)) / 2}), close_to(t));
+        ck_assert(at_backward(t, l));
+        assert_grads(x, ((double[]){-0.25, 0.25, 0}), close_to(t));
+        assert_grads(q, ((double[]){log(4), log(4 / 3.0), -low}), close_to(t));
+        x = at_variable(t, at_shape_of(0, 3), NULL);
+        ck_assert(at_item(at_cross_entropy(t, x, x, (at_cross_entropy_args){0})) == 0);
+    }
+}
+END_TEST
+
+START_TEST(options_that_make_no_sense_are_named)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3), NULL), *c = at_ints(t, at_shape_of(2), NULL);
+    at_cross_entropy(t, x, c, (at_cross_entropy_args){.label_smoothing = 1.5});
+    assert_error(t, "cross_entropy: label_smoothing is 1.5, but must be in 0..1");
+    at_clear_error(t);
+    at_cross_entropy(t, x, c, (at_cross_entropy_args){.label_smoothing = (double)NAN});
+    assert_error(t, "cross_entropy: label_smoothing is nan, but must be in 0..1");
+    at_clear_error(t);
+    at_cross_entropy(t, x, c, (at_cross_entropy_args){.reduction = (at_reduction)7});
+    assert_error(t, "cross_entropy: there is no reduction 7");
+    at_clear_error(t);
+    at_cross_entropy(t, x, x, (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
+    assert_error(
+        t, "cross_entropy: ignore_index is -1 but target [2,3] holds probabilities, no indices");
+    at_clear_error(t);
+    at_cross_entropy(t, x, at_const(t, at_shape_of(2), NULL), (at_cross_entropy_args){0});
+    assert_error(
+        t,
+        "cross_entropy: logits is [2,3] but target is [2]: probabilities need the shape of logits");
+    at_close(t);
+}
+END_TEST
+
 static void check_refused(at_shape logits, at_shape targets, int32_t value, const char *text)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -245,8 +368,8 @@ START_TEST(wrong_arguments_are_named)
                   "[2,3]");
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *x = at_const(t, at_shape_of(2, 3), NULL);
-    at_cross_entropy(t, x, at_const(t, at_shape_of(2), NULL), (at_cross_entropy_args){0});
-    assert_error(t, "cross_entropy: target [2] has dtype f32 but must be i32");
+    at_cross_entropy(t, x, at_bools(t, at_shape_of(2), NULL), (at_cross_entropy_args){0});
+    assert_error(t, "cross_entropy: target [2] has dtype bool but must be i32");
     at_close(t);
 }
 END_TEST
@@ -259,4 +382,10 @@ SUITE(ops_cross_entropy, mean_sum_and_ignored_targets_equal_the_golden_numbers,
       a_row_that_allows_nothing_costs_infinity_and_has_gradient_0, nan_and_plus_infinity_surface,
       gradients_of_two_uses_add_up, a_target_written_out_of_range_before_a_replay_counts_as_nan,
       the_bits_do_not_depend_on_the_number_of_threads,
-      a_target_out_of_range_is_named_with_its_position, wrong_arguments_are_named)
+      a_target_out_of_range_is_named_with_its_position, wrong_arguments_are_named,
+      labels_probabilities_and_smoothing_follow_one_definition,
+      each_row_receives_the_gradient_of_its_own_loss,
+      a_smooth_label_leaves_some_probability_to_the_others,
+      smoothing_large_logits_keeps_their_digits,
+      a_target_of_probabilities_receives_minus_the_log_probabilities,
+      options_that_make_no_sense_are_named)

@@ -151,7 +151,38 @@ START_TEST(wrong_arguments_are_named)
 }
 END_TEST
 
+START_TEST(one_hot_rows_have_a_single_1)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *id = ids(t, at_shape_of(2), (int32_t[]){2, 0}), *y = at_one_hot(t, id, 3);
+        ck_assert(y->dtype == at_real(t) && !y->wants_grad);
+        assert_values(y, ((double[]){0, 0, 1, 1, 0, 0}), 0);
+        at_set(id, 3, 1);
+        ck_assert(at_replay(t)); /* where an id is none, its row is NaN */
+        assert_values(y, ((double[]){0, 0, 1, (double)NAN, (double)NAN, (double)NAN}), 0);
+        at_set(id, 0, 1);
+        ck_assert_str_eq(at_text(at_one_hot(t, ids(t, at_shape_of(0), NULL), 0)), "[0,0]");
+        ck_assert_str_eq(at_text(at_one_hot(t, ids(t, at_shape_of(), (int32_t[]){0}), 4)), "[4]");
+    }
+}
+END_TEST
+
+START_TEST(ids_that_are_no_class_are_named)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_one_hot(t, ids(t, at_shape_of(1, 2), (int32_t[]){0, 5}), 5);
+    assert_error(t, "one_hot: id is 5 at [0,1] but N is 5: ids must be in 0..N-1");
+    at_clear_error(t);
+    at_one_hot(t, ids(t, at_shape_of(1), (int32_t[]){0}), -1);
+    assert_error(t, "one_hot: N is -1, but must be >= 0");
+    at_clear_error(t);
+    at_one_hot(t, at_const(t, at_shape_of(2), NULL), 3);
+    assert_error(t, "one_hot: id [2] has dtype f32 but must be i32");
+    at_close(t);
+}
+END_TEST
+
 SUITE(ops_embedding, an_id_fetches_its_row_and_returns_its_gradient, it_equals_the_golden_numbers,
       it_is_the_product_with_one_hot_rows, one_id_alone_gives_a_vector, sizes_of_0_are_legal,
       ids_written_later_are_not_believed, the_bits_do_not_depend_on_the_number_of_threads,
-      wrong_arguments_are_named)
+      wrong_arguments_are_named, one_hot_rows_have_a_single_1, ids_that_are_no_class_are_named)

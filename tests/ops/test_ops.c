@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gradcheck/cases.h"
+#include "tensor/arena.h"
 #include "test.h"
 
 /* ------------------------------------------------------------------ what is declared ------------ */
@@ -31,16 +32,15 @@ static char *text_of_file(const char *path)
     return NULL;
 }
 
-/* Takes every `at_tensor *at_NAME(` in turn; returns how many there are. */
-static int for_each_op(const char *header, void (*found)(const char *op))
+/* Takes every `at_tensor *at_NAME(` in turn, or what else declares an op; returns how many there are. */
+static int for_each(const char *declares, const char *header, void (*found)(const char *op))
 {
-    static const char declares[] = "at_tensor *at_";
     char *text = text_of_file(header);
     ck_assert_msg(text != NULL, "%s can't be read: run the tests at the root of the repository",
                   header);
     int n = 0;
     for (char *at = text; (at = strstr(at, declares));) {
-        at += sizeof declares - 1;
+        at += strlen(declares);
         size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
         if (at[length] != '(') continue;
         char op[64] = "";
@@ -52,6 +52,17 @@ static int for_each_op(const char *header, void (*found)(const char *op))
     return n;
 }
 
+static int for_each_op(const char *header, void (*found)(const char *op))
+{
+    return for_each("at_tensor *at_", header, found);
+}
+
+/* An op with several results returns whether it succeeded. */
+static int for_each_with_several(void (*found)(const char *op))
+{
+    return for_each("AT_API bool at_", "src/ops/ops.h", found);
+}
+
 static void must_have_row(const char *op)
 {
     ck_assert_msg(has_row(op), "at_%s has no row in tests/gradcheck/cases_*.c", op);
@@ -60,6 +71,7 @@ static void must_have_row(const char *op)
 START_TEST(every_op_has_a_gradient_case)
 {
     ck_assert_int_gt(for_each_op("src/ops/ops.h", must_have_row), 40);
+    ck_assert_int_eq(for_each_with_several(must_have_row), 1);
     ck_assert_int_eq(for_each_op("src/attention/attention.h", must_have_row), 1);
     must_have_row("linear_attention_causal"); /* variants.h declares compositions as well */
 }
@@ -79,6 +91,7 @@ START_TEST(every_gradient_case_belongs_to_an_op)
         wanted = c->op;
         was_found = false;
         for_each_op("src/ops/ops.h", look_for_wanted);
+        for_each_with_several(look_for_wanted);
         for_each_op("src/attention/attention.h", look_for_wanted);
         for_each_op("src/attention/variants.h", look_for_wanted);
         ck_assert_msg(was_found, "case %d is about at_%s, which is not declared", i, c->op);
@@ -116,6 +129,29 @@ START_TEST(every_case_runs_in_f32_too)
         at_tape *t = at_open(ATTIC_F32, 1);
         ck_assert_msg(case_runs(t, c), "%s %s: %s", c->op, at_case_text(c), at_error(t));
         at_close(t);
+    }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ out of memory -------------- */
+
+/* The n-th request for memory fails, for n = 1, 2, ... until a small case gets through.  (AddressSanitizer and valgrind watch
+ * what becomes of the rest.) */
+START_TEST(every_allocation_of_every_op_may_fail)
+{
+    const at_case *c;
+    for (int i = 0; (c = at_case_at(i)); i++) {
+        bool through = c->directions || c->drawn;
+        for (int n = 1; !through; n++) {
+            at_fail_allocation(n);
+            at_tape *t = at_open(ATTIC_F32, 1);
+            through = case_runs(t, c);
+            ck_assert_msg(through || at_error_kind_of(t) == ATTIC_MEMORY_ERROR, "%s %s: %s", c->op,
+                          at_case_text(c), at_error(t));
+            at_close(t);
+            ck_assert_int_lt(n, 1000);
+        }
+        at_fail_allocation(0);
     }
 }
 END_TEST
@@ -202,5 +238,6 @@ END_TEST
 
 SUITE(ops_ops, every_op_has_a_gradient_case, every_gradient_case_belongs_to_an_op,
       no_gradient_case_is_there_twice, every_case_runs_in_f32_too,
+      every_allocation_of_every_op_may_fail,
       a_thread_that_changes_the_count_harms_no_op_that_runs_beside_it,
       every_op_gets_by_on_64_KiB_of_stack)

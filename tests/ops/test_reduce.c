@@ -305,6 +305,91 @@ START_TEST(one_output_of_many_numbers_can_be_replayed)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ minimum, variance, expand -- */
+
+START_TEST(a_minimum_is_the_maximum_upside_down)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(2, 4), (double[]){3, 1, 1, 3, 2, 0, 2, 0});
+        at_tensor *y = at_min_over(t, x, at_axes(1), false);
+        assert_values(y, ((double[]){1, 0}), 0);
+        ck_assert(pull(t, y, (double[]){6, 10}));
+        assert_grads(x, ((double[]){0, 3, 3, 0, 0, 5, 0, 5}), 0);
+        assert_values(at_min(t, x), ((double[]){0}), 0);
+        x = at_random(t, at_shape_of(30, 20, 50), at_normal(1));
+        for (int a = 0; a < 3; a++) {
+            at_tensor *least = at_min_over(t, x, at_axes(a), true);
+            ck_assert(equal_bits(least, at_neg(t, at_max_over(t, at_neg(t, x), at_axes(a), true))));
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_nan_is_the_minimum_too)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(3), (double[]){1, (double)NAN, -5}),
+              *y = at_min(t, x);
+    ck_assert(isnan(at_item(y)) && at_backward(t, y));
+    assert_grads(x, ((double[]){0, 1, 0}), 0);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_variance_that_one_can_work_out)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x =
+            at_variable(t, at_shape_of(2, 3), (double[]){1, 2, 6, 5, 5, 5}); /* means 3, 5 */
+        assert_values(at_var_over(t, x, at_axes(1), false, 0), ((double[]){14 / 3.0, 0}),
+                      close_to(t));
+        at_tensor *y = at_var_over(t, x, at_axes(1), true, 1);
+        ck_assert_str_eq(at_text(y), "[2,1]");
+        assert_values(y, ((double[]){7, 0}), close_to(t));
+        ck_assert(pull(t, y, (double[]){10, 10}));
+        assert_grads(x, ((double[]){-20, -10, 30, 0, 0, 0}), 20 * close_to(t));
+        assert_values(at_var(t, x, 0), ((double[]){20 / 6.0}), close_to(t));
+    }
+}
+END_TEST
+
+START_TEST(a_variance_does_not_care_where_the_numbers_lie)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(4), (double[]){1e6 + 1, 1e6 + 2, 1e6 + 3, 1e6 + 4});
+    assert_close(at_item(at_var(t, x, 1)), 5 / 3.0, 1e-6);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(too_few_numbers_have_no_variance)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *one = at_variable(t, at_shape_of(1), (double[]){3});
+        ck_assert(isnan(at_item(at_var(t, one, 1))));
+        ck_assert(isnan(at_item(at_var(t, at_const(t, at_shape_of(0), NULL), 0))));
+        at_tensor *two = at_const(t, at_shape_of(2), (double[]){3, 4});
+        ck_assert(isinf(at_item(at_var(t, two, 3))));
+        ck_assert(at_item(at_var(t, one, 0)) == 0);
+    }
+}
+END_TEST
+
+START_TEST(what_is_expanded_receives_the_sum_of_its_copies)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(2, 1), (double[]){3, 4});
+        at_tensor *y = at_expand(t, x, at_shape_of(2, 2, 3));
+        assert_values(y, ((double[]){3, 3, 3, 4, 4, 4, 3, 3, 3, 4, 4, 4}), 0);
+        ck_assert(pull(t, y, (double[]){1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}));
+        assert_grads(x, ((double[]){66, 165}), 0);
+        ck_assert(pull(t, at_expand(t, x, at_shape_of(2, 1)), (double[]){1, 1}));
+        assert_grads(x, ((double[]){67, 166}), 0);
+        ck_assert(pull(t, at_expand(t, x, at_shape_of(0, 2, 1)), NULL));
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ errors --------------------- */
 
 START_TEST(wrong_axes_are_named)
@@ -326,6 +411,19 @@ END_TEST
 START_TEST(wrong_tensors_are_named)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3), NULL);
+    at_var(t, x, -1);
+    assert_error(t, "var: correction is -1, but must be >= 0");
+    at_clear_error(t);
+    at_min(t, at_const(t, at_shape_of(0), NULL));
+    assert_error(t, "min: x is [0]: there is no minimum over no elements");
+    at_clear_error(t);
+    at_expand(t, x, at_shape_of(3, 2));
+    assert_error(t, "expand: x is [2,3], which does not broadcast to [3,2]");
+    at_clear_error(t);
+    at_expand(t, x, at_shape_of(-1, 2, 3));
+    assert_error(t, "expand: x is [2,3], which does not broadcast to [-1,2,3]");
+    at_clear_error(t);
     ck_assert_ptr_null(at_mean(t, NULL));
     assert_error(t, "mean: x is NULL");
     at_clear_error(t);
@@ -345,4 +443,8 @@ SUITE(ops_reduce, a_table_that_one_can_add_up, each_number_gets_its_share,
       every_choice_of_axes_follows_the_definition, long_rows_and_many_columns_follow_the_definition,
       a_sum_of_a_million_floats_keeps_six_digits, the_sum_of_nothing_is_0_and_its_mean_nan,
       an_empty_tensor_may_have_huge_other_dims, the_bits_do_not_depend_on_the_number_of_threads,
-      one_output_of_many_numbers_can_be_replayed, wrong_axes_are_named, wrong_tensors_are_named)
+      one_output_of_many_numbers_can_be_replayed, a_minimum_is_the_maximum_upside_down,
+      a_nan_is_the_minimum_too, a_variance_that_one_can_work_out,
+      a_variance_does_not_care_where_the_numbers_lie, too_few_numbers_have_no_variance,
+      what_is_expanded_receives_the_sum_of_its_copies, wrong_axes_are_named,
+      wrong_tensors_are_named)

@@ -22,9 +22,14 @@ static at_tensor *by_name(at_tape *t, const char *name, at_tensor *x)
                  {"sigmoid", at_sigmoid},
                  {"silu", at_silu},
                  {"gelu", at_gelu},
-                 {"gelu_tanh", at_gelu_tanh}};
+                 {"gelu_tanh", at_gelu_tanh},
+                 {"abs", at_abs},
+                 {"sin", at_sin},
+                 {"cos", at_cos},
+                 {"softplus", at_softplus}};
     double a = 0, b = 0;
     if (sscanf(name, "pow %lf", &a) == 1) return at_pow(t, x, a);
+    if (sscanf(name, "leaky_relu %lf", &a) == 1) return at_leaky_relu(t, x, a);
     if (sscanf(name, "clamp %lf %lf", &a, &b) == 2) return at_clamp(t, x, a, b);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (strcmp(plain[i].name, name) == 0) return plain[i].f(t, x);
@@ -97,6 +102,35 @@ START_TEST(clamp_has_slope_1_at_both_ends)
                  D(0, 1, 1, 1, 0, 1));
     assert_edges("clamp 0.1 0.1", 2, D(0.1, 3), D(0.1, 0.1), D(1, 0));
     assert_edges("clamp -inf inf", 3, D(-inf, 5, inf), D(-inf, 5, inf), D(1, 1, 1));
+}
+END_TEST
+
+START_TEST(abs_and_leaky_relu_take_a_side_at_0_and_hide_no_nan)
+{
+    assert_edges("abs", 6, D(-2, -0.0, 0, 3, -inf, nan_), D(2, 0, 0, 3, inf, nan_),
+                 D(-1, 0, 0, 1, -1, 0));
+    assert_edges("leaky_relu 0.25", 5, D(-2, 0, 3, -inf, nan_), D(-0.5, 0, 3, -inf, nan_),
+                 D(0.25, 0.25, 1, 0.25, 0.25));
+    assert_edges("leaky_relu 0", 2, D(-2, 3), D(0, 3), D(0, 1));
+}
+END_TEST
+
+START_TEST(sin_and_cos_are_each_others_slopes)
+{
+    const double pi = acos(-1);
+    assert_edges("sin", 4, D(0, pi / 2, pi, inf), D(0, 1, 0, nan_), D(1, 0, -1, nan_));
+    assert_edges("cos", 4, D(0, pi / 2, pi, -inf), D(1, 0, -1, nan_), D(0, -1, 0, nan_));
+}
+END_TEST
+
+START_TEST(softplus_is_a_relu_with_a_round_corner)
+{
+    assert_edges("softplus", 6, D(0, 1000, -1000, inf, -inf, nan_),
+                 D(log(2), 1000, 0, inf, 0, nan_), D(0.5, 1, 0, 1, 0, nan_));
+    for (at_tape *t = NULL; next_tape(&t);) { /* a small one keeps its digits */
+        at_tensor *y = at_softplus(t, at_const(t, at_shape_of(), D(-30)));
+        ck_assert(fabs(at_item(y) / exp(-30) - 1) < 1e-6);
+    }
 }
 END_TEST
 
@@ -232,6 +266,9 @@ START_TEST(mistakes_are_named)
     at_pow(t, x, inf);
     assert_error(t, "pow: the exponent is inf, but must be a finite f64");
     at_clear_error(t);
+    at_leaky_relu(t, x, nan_);
+    assert_error(t, "leaky_relu: slope is nan, but must be a finite f64");
+    at_clear_error(t);
     at_clamp(t, x, 2, 1);
     assert_error(t, "clamp: low is 2 and high is 1, but low <= high must hold");
     at_clear_error(t);
@@ -263,9 +300,11 @@ END_TEST
 
 SUITE(ops_unary, values_and_slopes_equal_the_golden_numbers,
       log_and_sqrt_are_infinitely_steep_at_0_and_nan_below, relu_is_flat_up_to_0_and_hides_no_nan,
-      clamp_has_slope_1_at_both_ends, anything_to_the_0_is_1_with_gradient_0,
-      powers_at_0_follow_p_x_to_the_p_minus_1, saturated_functions_stay_finite,
-      the_two_gelus_are_near_but_not_the_same, sigmoid_is_half_a_tanh_of_half_and_silu_gates_by_it,
+      clamp_has_slope_1_at_both_ends, abs_and_leaky_relu_take_a_side_at_0_and_hide_no_nan,
+      sin_and_cos_are_each_others_slopes, softplus_is_a_relu_with_a_round_corner,
+      anything_to_the_0_is_1_with_gradient_0, powers_at_0_follow_p_x_to_the_p_minus_1,
+      saturated_functions_stay_finite, the_two_gelus_are_near_but_not_the_same,
+      sigmoid_is_half_a_tanh_of_half_and_silu_gates_by_it,
       a_long_array_gives_the_bits_of_a_short_one_at_any_number_of_threads,
       a_result_used_twice_receives_both_gradients, scalars_and_empty_tensors_are_fine,
       anomaly_mode_blames_the_log_of_0, mistakes_are_named,

@@ -35,6 +35,7 @@ int little_steps(at_tape *t, at_run *r, int most)
         at_run_log(r, "loss", at_item(little_loss(t, 1)));
         at_run_log(r, "norm", at_clip_grad_norm(t, 1));
         at_adamw(t, at_warmup_cosine(at_run_step(r), 2, 20, 0.1, 0.01), (at_adamw_args){0});
+        at_ema(t, 0.9, (at_names){0});
         at_rewind(t, mark);
     }
     return n;
@@ -47,6 +48,7 @@ void little_plain_step(at_tape *t, int step)
     little_loss(t, 1);
     at_clip_grad_norm(t, 1);
     at_adamw(t, at_warmup_cosine(step, 2, 20, 0.1, 0.01), (at_adamw_args){0});
+    at_ema(t, 0.9, (at_names){0});
     at_rewind(t, mark);
 }
 

@@ -232,6 +232,64 @@ START_TEST(a_model_is_opened_without_its_configuration)
 }
 END_TEST
 
+/* A small model with adapters of rank 2 on q and v, whose B are not zero. */
+static at_model *adapted(uint64_t seed, double alpha, double B)
+{
+    t = at_open(ATTIC_F64, seed);
+    at_model *m = at_model_make(t, small);
+    at_model_lora(t, m, (at_lora_args){.rank = 2, .alpha = alpha, .only = "*.q.W,*.v.W"});
+    for (int i = 0; i < 2; i++) at_set(m->block[i].attention.v.lora_B, B, 1, 3);
+    return m;
+}
+
+START_TEST(adapters_are_saved_alone_and_loaded_beside_a_fresh_base)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    at_model *m = adapted(1, 3, 0.5);
+    ck_assert(at_save(t, file(), (at_part_args){.only = "*.lora_*"}));
+    double logit = first_logit(t, m);
+    at_close(t);
+    m = adapted(1, 1, 0); /* the base is the same, the adapters are not; alpha is in the file */
+    at_tensors *f = at_tensors_open(t, file());
+    ck_assert_int_eq(at_tensors_count(f), 4 * 3);
+    ck_assert_int_ge(at_tensors_find(f, "block1.attention.v.lora_alpha"), 0);
+    ck_assert(first_logit(t, m) != logit);
+    ck_assert(at_load(t, file(), (at_part_args){.only = "*.lora_*"}));
+    ck_assert(first_logit(t, m) == logit);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_model_is_opened_with_its_adapters_and_with_adapters_folded_in)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    at_model *m = adapted(1, 3, 0.5);
+    double logit = first_logit(t, m);
+    ck_assert(at_save(t, file(), (at_part_args){0}));
+    at_close(t);
+    t = at_open(ATTIC_F64, 2);
+    at_scope(t, "copy");
+    m = at_model_open(t, file());
+    at_scope_end(t);
+    ck_assert_msg(m && first_logit(t, m) == logit, "%s", at_error(t));
+    ck_assert_str_eq(m->block[1].attention.v.lora_A->name, "copy.block1.attention.v.lora_A");
+    ck_assert(!m->block[1].attention.k.lora_A);
+    at_close(t);
+
+    m = adapted(1, 3, 0.5);
+    ck_assert_int_eq(at_model_lora_merge(t, m), 4);
+    ck_assert(at_save(t, file(), (at_part_args){.except = "*.lora_*"}));
+    at_close(t);
+    t = at_open(ATTIC_F64, 2);
+    m = at_model_open(t, file());
+    ck_assert(m && !m->block[1].attention.v.lora_A);
+    assert_close(first_logit(t, m), logit, 1e-13);
+    ck_assert(!at_save(t, file(), (at_part_args){.only = "E", .except = "E"}));
+    assert_error("save: no parameter is named like \"E\", but for \"E\"");
+    end_test();
+}
+END_TEST
+
 START_TEST(what_describes_no_model_or_two_is_not_opened)
 {
     save_three(ATTIC_F64, (at_part_args){0});
@@ -290,6 +348,8 @@ START_TEST(another_configuration_or_other_data_are_named_when_a_run_is_resumed)
 END_TEST
 
 SUITE(train_checkpoint, a_model_is_opened_without_its_configuration,
+      adapters_are_saved_alone_and_loaded_beside_a_fresh_base,
+      a_model_is_opened_with_its_adapters_and_with_adapters_folded_in,
       what_describes_no_model_or_two_is_not_opened,
       another_configuration_or_other_data_are_named_when_a_run_is_resumed,
       all_parameters_come_back_and_convert, some_are_saved_and_some_are_loaded,

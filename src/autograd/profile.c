@@ -1,0 +1,290 @@
+/* profile.c -- where time and memory go; see profile.h.
+ *
+ * Time.  A forward reads the clock at both ends, a backward at its end, as it begins where the one
+ * before it ended.  So each moment between the first op and the last belongs to one op, or to what
+ * is outside of ops:
+ *
+ *     | forward |  outside  | forward |     outside     | backward | backward |
+ *
+ * Memory.  Step memory grows until a rewind takes it back, so that it can be at its peak at a
+ * rewind only (or now).  Only where a rewind finds more than any before it is the tape walked, node
+ * by node, to see who holds how much: in a loop of equal steps once. */
+#include "autograd/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "autograd/state.h"
+#include "kernels/system.h"
+
+typedef struct {
+    int64_t calls, ns;
+    double flops, taken; /* bytes of step memory */
+    size_t held;         /* of those at the peak */
+    bool printed;
+} profile_sum;
+
+struct at_profile_line { /* an op or a scope */
+    at_profile_line *next;
+    const char *name;
+    profile_sum of[2];
+};
+
+struct at_profile_state {
+    at_profile_line *ops, *scopes;
+    const at_name_scope *scope; /* of the last op, */
+    at_profile_line *in;        /* and its line */
+    int64_t (*clock)(void);     /* nanoseconds, from any origin */
+    bool began;                 /* an op has been measured since the last at_profile(t, true) */
+    int64_t since, outside;     /* where the op that runs began, or the last one ended */
+    size_t before, peak;        /* step memory then, and at most at a rewind */
+    double flops;               /* of the op that runs */
+};
+
+bool at_profile(at_tape *t, bool on)
+{
+    if (!t) return false;
+    bool before = t->profiled;
+    if (on && !t->profile) {
+        t->profile = at_alloc_in(t, &t->permanent, sizeof *t->profile);
+        if (!t->profile) return before;
+        *t->profile = (at_profile_state){.clock = at_now_ns};
+    }
+    if (t->profile && before != on) t->profile->began = false;
+    t->profiled = on;
+    return before;
+}
+
+static void profile_clear(at_profile_line *l)
+{
+    for (; l; l = l->next) memset(l->of, 0, sizeof l->of);
+}
+
+void at_profile_reset(at_tape *t)
+{
+    at_profile_state *p = t ? t->profile : NULL;
+    if (!p) return;
+    profile_clear(p->ops);
+    profile_clear(p->scopes);
+    p->began = false;
+    p->outside = 0;
+    p->peak = 0;
+}
+
+void at_profile_clock(at_tape *t, int64_t (*clock)(void))
+{
+    t->profile->clock = clock;
+}
+
+/* ------------------------------------------------------------------ measuring ------------------ */
+
+/* The line of this name, made if there is none; NULL after a sticky error. */
+static at_profile_line *profile_line(at_tape *t, at_profile_line **list, const char *name)
+{
+    at_profile_line *l = at_find_named(t, list, name);
+    if (l) return l;
+    const char *copy = at_intern(t, name);
+    l = copy ? at_alloc_in(t, &t->permanent, sizeof *l) : NULL;
+    if (!l || !at_set_named(t, list, copy, l)) return NULL;
+    *l = (at_profile_line){.next = *list, .name = copy};
+    return *list = l;
+}
+
+static bool profile_lines_of(at_node *n)
+{
+    at_profile_state *p = n->tape->profile;
+    if (!p->in || n->scope != p->scope) {
+        p->scope = n->scope;
+        p->in = profile_line(n->tape, &p->scopes, n->scope ? n->scope->prefix : "");
+    }
+    n->line[0] = p->in ? profile_line(n->tape, &p->ops, n->op->name) : NULL;
+    n->line[1] = p->in;
+    return n->line[0];
+}
+
+void at_profile_begin(at_tape *t)
+{
+    at_profile_state *p = t->profile;
+    int64_t now = p->clock();
+    if (p->began) p->outside += now - p->since;
+    p->began = true;
+    p->since = now;
+    p->before = t->step.in_use;
+    p->flops = 0;
+}
+
+bool at_profile_end(at_node *n, at_direction d)
+{
+    at_profile_state *p = n->tape->profile;
+    if (!n->line[0] && !profile_lines_of(n)) return false;
+    int64_t now = p->clock();
+    size_t taken = n->tape->step.in_use - p->before;
+    n->held[d] += taken;
+    for (int i = 0; i < 2; i++) {
+        profile_sum *s = &n->line[i]->of[d];
+        s->calls++;
+        s->ns += now - p->since;
+        s->flops += p->flops;
+        s->taken += (double)taken;
+    }
+    p->since = now;
+    p->before += taken;
+    p->flops = 0;
+    return true;
+}
+
+void at_count_flops(const at_node *n, double flops)
+{
+    if (n->tape->profiled) n->tape->profile->flops += flops;
+}
+
+bool at_is_profiled(const at_tape *t)
+{
+    return t->profiled;
+}
+
+static void profile_forget_held(at_profile_line *l)
+{
+    for (; l; l = l->next) l->of[AT_FORWARD].held = l->of[AT_BACKWARD].held = 0;
+}
+
+void at_profile_rewind(at_tape *t)
+{
+    at_profile_state *p = t->profile;
+    if (t->step.in_use <= p->peak) return;
+    p->peak = t->step.in_use;
+    profile_forget_held(p->ops);
+    profile_forget_held(p->scopes);
+    for (const at_node *n = t->first; n; n = n->next)
+        for (int i = 0; n->line[0] && i < 2; i++)
+            for (int d = 0; d < 2; d++) n->line[i]->of[d].held += n->held[d];
+}
+
+/* ------------------------------------------------------------------ printing ------------------- */
+
+static const char *profile_text(bool known, const char *format, double x)
+{
+    char *text = at_text_buffer();
+    snprintf(text, AT_TEXT_SIZE, known ? format : "-", x);
+    return text;
+}
+
+static void profile_print_sum(FILE *out, int width, const char *name, const char *direction,
+                              const profile_sum *s, int64_t all)
+{
+    double ns = (double)s->ns, calls = (double)s->calls;
+    const bool of_a_call = *direction; /* a mean over different ops would mean nothing */
+    fprintf(out, "%-*s %-9s %8s %11.3f %7s %10s %8s %9s %9.3f\n", width, name, direction,
+            profile_text(calls > 0, "%.0f", calls), ns * 1e-6,
+            profile_text(all > 0, "%.1f %%", 100 * ns / (double)all),
+            profile_text(of_a_call, "%.2f", ns * 1e-3 / calls),
+            profile_text(s->flops > 0 && ns > 0, "%.1f", s->flops / ns),
+            profile_text(of_a_call, "%.1f", s->taken / 1024 / calls), (double)s->held / (1 << 20));
+}
+
+/* The one of the longest time that has not been printed; NULL: all have. */
+static at_profile_line *profile_longest(at_profile_line *list, int *direction)
+{
+    at_profile_line *longest = NULL;
+    for (at_profile_line *l = list; l; l = l->next)
+        for (int d = 0; d < 2; d++) {
+            if (l->of[d].printed || l->of[d].calls == 0) continue;
+            if (longest && l->of[d].ns <= longest->of[*direction].ns) continue;
+            longest = l;
+            *direction = d;
+        }
+    return longest;
+}
+
+/* "block0.", the prefix of a scope, as "block0" */
+static const char *profile_name(const at_profile_line *l)
+{
+    char *text = at_text_buffer();
+    int n = (int)strlen(l->name);
+    snprintf(text, AT_TEXT_SIZE, "%.*s", n && l->name[n - 1] == '.' ? n - 1 : n, l->name);
+    return *text ? text : "(no scope)";
+}
+
+/* All lines, what is outside of ops, and the total. */
+static void profile_table(const at_profile_state *p, at_profile_line *list, const char *what,
+                          FILE *out)
+{
+    static const char outside_name[] = "outside of ops";
+    profile_sum outside = {.ns = p->outside, .held = p->peak}, total = outside;
+    int d, width = sizeof outside_name - 1;
+    for (at_profile_line *l = list; l; l = l->next) {
+        int n = (int)strlen(profile_name(l));
+        if (n > width) width = n;
+        for (d = 0; d < 2; d++) {
+            profile_sum *s = &l->of[d];
+            total.calls += s->calls, total.ns += s->ns, total.flops += s->flops;
+            outside.held -= s->held;
+            s->printed = false;
+        }
+    }
+    fprintf(out, "\n%-*s %-9s %8s %11s %7s %10s %8s %9s %9s\n", width, what, "direction", "calls",
+            "time ms", "share", "us/call", "GFLOP/s", "KiB/call", "MiB held");
+    for (at_profile_line *l; (l = profile_longest(list, &d));) {
+        profile_print_sum(out, width, profile_name(l), d ? "backward" : "forward", &l->of[d],
+                          total.ns);
+        l->of[d].printed = true;
+    }
+    profile_print_sum(out, width, outside_name, "", &outside, total.ns);
+    profile_print_sum(out, width, "total", "", &total, total.ns);
+}
+
+static void profile_print_memory(const at_tape *t, FILE *out)
+{
+    double data = 0, grads = 0, states = 0, permanent = (double)t->permanent.in_use;
+    for (int i = 0; i < t->n_params; i++) {
+        data += (double)at_bytes(t->params[i]);
+        if (t->params[i]->grad_memory) grads += (double)at_bytes(t->params[i]);
+    }
+    for (int i = 0; i < t->n_states; i++) states += (double)at_bytes(t->states[i].x);
+    double scratch = (double)t->scratch.in_use, peak = (double)t->profile->peak;
+    const struct {
+        const char *what;
+        double bytes;
+    } of[] = {{"parameters", data},
+              {"gradients of parameters", grads},
+              {"states of parameters (optimizer)", states},
+              {"all else until at_close", permanent - data - grads - states},
+              {"scratch memory of ops", scratch},
+              {"steps at their peak", peak},
+              {"total", permanent + scratch + peak}};
+    fprintf(out, "\n%-32s %9s\n", "memory", "MiB");
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        fprintf(out, "%-32s %9.3f\n", of[i].what, of[i].bytes / (1 << 20));
+}
+
+void at_profile_print(at_tape *t, FILE *out)
+{
+    if (!out) at_fail(t, ATTIC_USER_ERROR, "profile_print: there is no file to print to");
+    if (!out || !t) return;
+    at_profile_state *p = t->profile;
+    if (!p || !p->ops) {
+        fputs("profile: no op has run while it was on (at_profile, or ATTIC_PROFILE=1)\n", out);
+        return;
+    }
+    void *locale = at_point_begin();
+    at_profile_rewind(t);
+    fprintf(out, "profile of a tape (%s, seed %llu)\n", at_dtype_text(t->real),
+            (unsigned long long)t->seed);
+    profile_table(p, p->ops, "op", out);
+    if (p->scopes->next || *p->scopes->name) profile_table(p, p->scopes, "scope", out);
+    profile_print_memory(t, out);
+    at_point_end(locale);
+}
+
+void at_profile_open(at_tape *t)
+{
+    const char *asked = getenv("ATTIC_PROFILE");
+    if (!asked || !*asked || strcmp(asked, "0") == 0) return;
+    t->profile_at_close = true;
+    at_profile(t, true);
+}
+
+void at_profile_close(at_tape *t)
+{
+    if (t->profile_at_close && t->profile && t->profile->ops) at_profile_print(t, stderr);
+}

@@ -1,0 +1,45 @@
+/* profile.h -- where the time and the memory of a program go.
+ *
+ *     ATTIC_PROFILE=1 ./program         the profile of each tape, on stderr, when it is closed
+ *
+ * or, of a part of a program:
+ *
+ *     at_profile(t, true);
+ *     ...
+ *     at_profile_print(t, stdout);
+ *
+ * A profile changes no bit of a result. */
+#ifndef AT_AUTOGRAD_PROFILE_H
+#define AT_AUTOGRAD_PROFILE_H
+#include "autograd/tape.h"
+AT_BEGIN_C
+
+/* On: the ops of this tape are measured from here on, which costs some 50 ns each; off: those that
+ * follow are not.  What was measured stays until at_profile_reset.  Returns the setting before. */
+AT_API bool at_profile(at_tape *t, bool on);
+/* Forgets what was measured, say after the first steps, in which memory is obtained. */
+AT_API void at_profile_reset(at_tape *t);
+
+/* Prints what was measured, on a failed tape, too.  out = NULL is an error.  Three tables:
+ *
+ *     op       a line for each op and direction, the longest time first
+ *     scope    the same for each scope (at_scope), if an op ran in one.  What ran in an inner scope
+ *              is in the line of that one alone.
+ *     memory   what the tape holds: parameters, their gradients and states; scratch memory; steps
+ *
+ *     calls      how often the op ran; backward: how often a gradient passed through it
+ *     time ms    milliseconds; a forward includes making its outputs.  "outside of ops" is the time
+ *                between two ops: the optimizer, data, files, the program itself.  So the times add
+ *                up to that from the beginning of the first op to the end of the last.
+ *     share      of that time
+ *     us/call    microseconds of a call
+ *     GFLOP/s    10^9 multiplications and additions per second, of the matrix products in matmul,
+ *                affine and attention; "-": the op does not count (at_count_flops)
+ *     KiB/call   step memory that a call takes: a forward for its outputs and what backward needs,
+ *                a backward for gradients
+ *     MiB held   step memory that the op held when steps held most; "outside of ops" held the rest,
+ *                e.g. data */
+AT_API void at_profile_print(at_tape *t, FILE *out);
+
+AT_END_C
+#endif

@@ -1,0 +1,205 @@
+/* losses.c -- how far a prediction x is from its target z, element by element: a table.
+ *
+ *   x, z   one shape
+ *   l      the same shape; or its mean or sum, []
+ *
+ *   name    l = f(x, z)                            dx / dl              dz / dl
+ *   mse     d^2,  d = x - z                        2 d                  -2 d
+ *   huber   d^2 / 2 if |d| <= D, else              d, but within        -dx
+ *           D (|d| - D / 2)                        -D .. D
+ *   bce     -z ln s - (1 - z) ln(1 - s)            s - z                -x
+ *           s = sigmoid(x)
+ *   kl      z (ln z - x)                           -z                   ln z - x + 1
+ *   kl      p (z - x),  p = e^z                    -p                   p (z - x + 1)
+ *   cross   -q x,  q = (1 - e) z + e / N           -q                   -(1 - e) x
+ *
+ * bce is computed as max(x, 0) - x z + ln(1 + e^-|x|), which is the same:
+ *
+ *   -z ln s - (1 - z) ln(1 - s) = ln(1 + e^x) - x z,     ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
+ *
+ * but no exponent is above 0, and a small loss keeps its digits.  kl has two rows, for targets that
+ * are probabilities and for such as are their logarithms; x is a log-probability in both.  cross is
+ * the term of cross-entropy for a target z that holds probabilities of N classes, with label
+ * smoothing e and x = log_softmax(logits).
+ *
+ * Nothing is saved.  Edge: where a target has probability 0, the terms of kl and cross are 0
+ * whatever x is, -inf among them; so is the gradient of kl in z, which would be -inf. */
+#include "ops/losses.h"
+
+#include "kernels/real.h"
+#include "ops/map.h"
+
+typedef enum { LOSS_MSE, LOSS_HUBER, LOSS_BCE, LOSS_KL, LOSS_KL_LOG, LOSS_CROSS } loss_name;
+
+typedef struct {
+    loss_name name;
+    double delta;       /* of huber */
+    double keep, shift; /* of cross: q = keep z + shift */
+} loss_args;
+
+AT_KERNEL(loss_forward);
+AT_KERNEL(loss_backward);
+
+static REAL loss_within(REAL d, REAL delta)
+{
+    return VALUE(d) < -VALUE(delta) ? -delta : VALUE(d) > VALUE(delta) ? delta : d;
+}
+
+#define EACH(formula)                                                                              \
+    for (int i = 0; i < k->n; i++) formula
+
+static void loss_y(const at_chunk *k, void *values)
+{
+    const loss_args *a = k->args;
+    const REAL *x = k->in[0], *z = k->in[1], delta = (REAL)a->delta;
+    const REAL keep = (REAL)a->keep, shift = (REAL)a->shift;
+    REAL *l = values, q[AT_CHUNK];
+
+    switch (a->name) {
+    case LOSS_MSE: EACH(l[i] = (x[i] - z[i]) * (x[i] - z[i])); break;
+    case LOSS_HUBER: /* c (d - c / 2), with c = d within -D .. D */
+        EACH(q[i] = loss_within(x[i] - z[i], delta));
+        EACH(l[i] = q[i] * (x[i] - z[i] - q[i] / 2));
+        break;
+    case LOSS_BCE:
+        EACH(q[i] = -fabs(x[i]));
+        vexp(k->n, q, q);
+        EACH(l[i] = (VALUE(x[i]) > 0 ? x[i] : 0) - x[i] * z[i] + log1p(q[i]));
+        break;
+    case LOSS_KL:
+        vlog(k->n, z, q);
+        EACH(l[i] = VALUE(z[i]) == 0 ? 0 : z[i] * (q[i] - x[i]));
+        break;
+    case LOSS_KL_LOG:
+        vexp(k->n, z, q);
+        EACH(l[i] = VALUE(q[i]) == 0 ? 0 : q[i] * (z[i] - x[i]));
+        break;
+    case LOSS_CROSS:
+        EACH(q[i] = keep * z[i] + shift);
+        EACH(l[i] = VALUE(q[i]) == 0 ? 0 : -q[i] * x[i]);
+        break;
+    }
+}
+
+static void loss_dx(const at_chunk *k, void *values)
+{
+    const loss_args *a = k->args;
+    const REAL *x = k->in[0], *z = k->in[1], *dl = k->dy, delta = (REAL)a->delta;
+    const REAL keep = (REAL)a->keep, shift = (REAL)a->shift;
+    REAL *dx = values, s[AT_CHUNK];
+
+    switch (a->name) {
+    case LOSS_MSE: EACH(dx[i] = 2 * (x[i] - z[i]) * dl[i]); break;
+    case LOSS_HUBER: EACH(dx[i] = loss_within(x[i] - z[i], delta) * dl[i]); break;
+    case LOSS_BCE:
+        vsigmoid(k->n, x, s);
+        EACH(dx[i] = (s[i] - z[i]) * dl[i]);
+        break;
+    case LOSS_KL: EACH(dx[i] = -z[i] * dl[i]); break;
+    case LOSS_KL_LOG:
+        vexp(k->n, z, s);
+        EACH(dx[i] = -s[i] * dl[i]);
+        break;
+    case LOSS_CROSS: EACH(dx[i] = -(keep * z[i] + shift) * dl[i]); break;
+    }
+}
+
+static void loss_dz(const at_chunk *k, void *values)
+{
+    const loss_args *a = k->args;
+    const REAL *x = k->in[0], *z = k->in[1], *dl = k->dy, delta = (REAL)a->delta;
+    REAL *dz = values, p[AT_CHUNK];
+
+    switch (a->name) {
+    case LOSS_MSE: EACH(dz[i] = -2 * (x[i] - z[i]) * dl[i]); break;
+    case LOSS_HUBER: EACH(dz[i] = -loss_within(x[i] - z[i], delta) * dl[i]); break;
+    case LOSS_BCE: EACH(dz[i] = -x[i] * dl[i]); break;
+    case LOSS_KL:
+        vlog(k->n, z, p);
+        EACH(dz[i] = VALUE(z[i]) == 0 ? 0 : (p[i] - x[i] + 1) * dl[i]);
+        break;
+    case LOSS_KL_LOG:
+        vexp(k->n, z, p);
+        EACH(dz[i] = VALUE(p[i]) == 0 ? 0 : p[i] * (z[i] - x[i] + 1) * dl[i]);
+        break;
+    case LOSS_CROSS: EACH(dz[i] = -(REAL)a->keep * x[i] * dl[i]); break;
+    }
+}
+
+void AT_REAL(loss_forward)(at_node *n)
+{
+    at_map(n, loss_y);
+}
+
+void AT_REAL(loss_backward)(at_node *n)
+{
+    at_map_back(n, 0, loss_dx);
+    at_map_back(n, 1, loss_dz);
+}
+
+#ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
+
+#define LOSS(text)                                                                                 \
+    {                                                                                              \
+        .name = text, .forward = AT_KERNELS(loss_forward), .backward = AT_KERNELS(loss_backward)   \
+    }
+static const at_op loss_op[] = {
+    [LOSS_MSE] = LOSS("mse"), [LOSS_HUBER] = LOSS("huber"), [LOSS_BCE] = LOSS("bce"),
+    [LOSS_KL] = LOSS("kl"),   [LOSS_KL_LOG] = LOSS("kl"),   [LOSS_CROSS] = LOSS("cross_entropy"),
+};
+
+bool at_check_reduction(at_tape *t, const char *op, at_reduction r)
+{
+    AT_REQUIRE(t, r == ATTIC_MEAN || r == ATTIC_SUM || r == ATTIC_NONE,
+               "%s: there is no reduction %d", op, (int)r);
+    return true;
+}
+
+static at_tensor *loss(at_tape *t, at_tensor *x, at_tensor *target, loss_args args, at_reduction r)
+{
+    const at_op *op = &loss_op[args.name];
+    AT_INPUT(t, op->name, x, ATTIC_REAL);
+    AT_INPUT(t, op->name, target, ATTIC_REAL);
+    AT_REQUIRE(t, at_same_shape(x->shape, target->shape), "%s: x is %s but target is %s", op->name,
+               at_text(x), at_text(target));
+    if (!at_check_reduction(t, op->name, r)) return NULL;
+    at_tensor *l = at_record(t, op, AT_IN(x, target), x->shape, &args, sizeof args);
+    return r == ATTIC_NONE ? l : r == ATTIC_SUM ? at_sum(t, l) : at_mean(t, l);
+}
+
+at_tensor *at_mse(at_tape *t, at_tensor *x, at_tensor *target, at_reduction r)
+{
+    return loss(t, x, target, (loss_args){.name = LOSS_MSE}, r);
+}
+
+at_tensor *at_huber(at_tape *t, at_tensor *x, at_tensor *target, double delta, at_reduction r)
+{
+    if (!at_check_number(t, "huber", "delta", delta)) return NULL;
+    AT_REQUIRE(t, delta > 0, "huber: delta is %g, but must be > 0", delta);
+    return loss(t, x, target, (loss_args){.name = LOSS_HUBER, .delta = delta}, r);
+}
+
+at_tensor *at_bce(at_tape *t, at_tensor *logits, at_tensor *target, at_reduction r)
+{
+    return loss(t, logits, target, (loss_args){.name = LOSS_BCE}, r);
+}
+
+at_tensor *at_kl(at_tape *t, at_tensor *x, at_tensor *target, bool log_target, at_reduction r)
+{
+    return loss(t, x, target, (loss_args){.name = log_target ? LOSS_KL_LOG : LOSS_KL}, r);
+}
+
+at_tensor *at_cross_probabilities(at_tape *t, at_tensor *logits, at_tensor *q,
+                                  at_cross_entropy_args args)
+{
+    const int N = at_last(logits->shape);
+    const ptrdiff_t rows = at_rows(logits->shape);
+    loss_args a = {.name = LOSS_CROSS, .keep = 1 - args.label_smoothing};
+    a.shift = N > 0 ? args.label_smoothing / N : 0;
+    at_tensor *l = loss(t, at_log_softmax(t, logits), q, a, ATTIC_NONE);
+    if (args.reduction == ATTIC_NONE) return at_sum_over(t, l, at_axes(-1), false);
+    l = at_sum(t, l);
+    return args.reduction == ATTIC_SUM ? l : at_scale(t, l, rows > 0 ? 1 / (double)rows : 0);
+}
+
+#endif
