@@ -19,7 +19,7 @@ part kernels 3312 3000 src/kernels
 part 'tensor + autograd' 5210 3900 src/tensor src/autograd
 part ops 5010 3600 src/ops
 part attention 3700 3500 src/attention
-part nn 2351 2351 src/nn
+part nn 2354 2354 src/nn
 part train 3530 3530 src/train
 part io 2220 2220 src/io
 part plot 2595 2360 src/plot

@@ -1,6 +1,6 @@
 /* lora.h -- low-rank adapters: fine-tuning with a thousandth of the parameters (Hu et al. 2021).
  *
- *     y = x W + b + (alpha/r) (x A) B         W [n_in,n_out]    A [n_in,r]    B [r,n_out]    r small
+ *     y = x W + b + (alpha/r) (x A) B         W [n_in,n_out]   A [n_in,r]   B [r,n_out]   r small
  *
  * W stays as it is; A and B learn.  A matrix of 768 x 768 has 589,824 elements, its A and B with
  * r = 8 have 12,288.  A is drawn N(0, 1/n_in), B is zero: so the model starts as what it was.
@@ -19,9 +19,12 @@
  *     at_model_lora_merge(t, m);
  *     at_save(t, "merged.safetensors", (at_part_args){.except = "*.lora_*"});
  *
- * The parameters are named beside W: for "block0.attention.q.W" they are "block0.attention.q.lora_A"
- * and "....lora_B", the names that Hugging Face's PEFT gives them, and "....lora_alpha", a number
- * that is read and never learned: with it, a file says all that is needed. */
+ * The parameters are named beside W: for "block0.attention.q.W" they are
+ *
+ *     block0.attention.q.lora_A      Hugging Face's PEFT names them so, too, and stores both
+ *     block0.attention.q.lora_B      transposed
+ *     block0.attention.q.lora_alpha  a number that is read and not learned: so a file of adapters
+ *                                    says all that is needed */
 #ifndef AT_NN_LORA_H
 #define AT_NN_LORA_H
 #include "nn/model.h"

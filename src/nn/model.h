@@ -86,8 +86,8 @@ typedef struct {
 AT_API at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids,
                                   at_model_taps taps);
 
-/* The linear layers of a model, i = 0, 1 ...: attention.q, k, v, o, gate, up, down of each block (as
- * far as there are such), then head; NULL behind the last. */
+/* The linear layers of a model, i = 0, 1 ...: attention.q, k, v, o, gate, up, down of each block,
+ * as far as there are such, then head; NULL behind the last. */
 AT_API at_linear *at_model_linear(at_model *m, int i);
 
 /* How many numbers are learned; 0 for NULL.  E counts once, tied or not; adapters (lora.h) do not
