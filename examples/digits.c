@@ -33,7 +33,7 @@ static double peak_lr = 2e-3;
 static const char *out = "out/digits", *file = "";
 static const option options[] = {
     {"out", NULL, NULL, &out, 0, 0, "folder of the run and of its picture"},
-    {"data", NULL, NULL, &file, 0, 0, ".npz with x [n,S,S] and y [n], in place of drawn digits"},
+    {"data", NULL, NULL, &file, 0, 0, ".npz or .safetensors with x [n,S,S] and y [n]"},
     {"patch", &patch, NULL, NULL, 1, 64, "width of a patch in pixels, a divisor of S (drawn: 12)"},
     {"steps", &steps, NULL, NULL, 1, 1e6, "training steps in all"},
     {"rows", &rows, NULL, NULL, 1, 4096, "images in a batch"},
@@ -310,7 +310,10 @@ int main(int argc, char **argv)
     snprintf(how, sizeof how, "rows %d, lr %g, patch %d", rows, peak_lr, patch);
     at_describe(t, "training", how);
     at_run *r = at_run_open(t, out, (at_run_args){.steps = steps, .fresh = fresh});
-    if (at_ok(t)) printf("data      %s\n", at_data_description(all.data));
+    if (at_ok(t))
+        printf("%td images of %d x %d pixels to learn from, %td held out, %d classes\n",
+               at_data_count(all.data, ATTIC_TRAIN), all.side, all.side,
+               at_data_count(all.data, ATTIC_HELD), all.classes);
     at_reuse_memory(t, true);
     at_mark mark = at_mark_here(t);
     while (at_run_next(r)) {

@@ -12,7 +12,7 @@
  * weights of cross attention, letters written down and letters read across, these cells are the
  * anti-diagonal.
  *
- * A part of the strings is held out: they are reversed after the training, a letter at a time, each
+ * A twentieth of the strings is held out: these are reversed after the training, a letter at a time, each
  * time the most likely one.  The shortest have 5 letters, so hardly any occurs twice.
  *
  * The training is a run (train/run.h) in the folder --out: ^C stops it, the same command goes on. */
@@ -237,7 +237,8 @@ static bool show(at_tape *t, const model *m, pairs p)
         "\nSeen: %.1f %% of %d held-out strings are reversed exactly.  Block 0 puts a mean weight "
         "of\n"
         "%.2f on the letter that is to be written, block 1 one of %.2f; equal weights are %.2f.\n",
-        percent, chunks * CHUNK, diagonal[0] / letters, diagonal[1] / letters, 0.1);
+        percent, chunks * CHUNK, diagonal[0] / letters, diagonal[1] / letters,
+        (double)chunks * CHUNK / letters);
     return percent >= 99;
 }
 
@@ -247,7 +248,7 @@ int main(int argc, char **argv)
     printf(
         "Can attention reverse a string?  An encoder reads it, a decoder writes it backwards, a\n"
         "letter at a time.  Look at the map of cross attention: is the weight of each row on the\n"
-        "letter that is to be written, on the anti-diagonal?\n\n");
+        "letter that is to be written, on the anti-diagonal?\n");
     at_tape *t = at_open(ATTIC_F32, (uint64_t)seed);
     pairs p = draw_pairs(t);
     model m = make_model(t);
