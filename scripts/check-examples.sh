@@ -296,6 +296,47 @@ RUNS
     "$programs/gpt" info --out "$work/llama" | grep -q '^parameters  3376, ' || { echo "    gpt info"; return 1; }
 }
 
+# images NAME N SIDE LABELS: a .safetensors of N images of 4 x SIDE pixels and as many labels, all bytes
+images() {
+    pixels=$(($2 * 4 * $3))
+    header=$(printf '{"x":{"dtype":"U8","shape":[%d,4,%d],"data_offsets":[0,%d]},"y":{"dtype":"U8","shape":[%d],"data_offsets":[%d,%d]}}' \
+        "$2" "$3" $pixels "$2" $pixels $((pixels + $2)))
+    # shellcheck disable=SC2059
+    { printf '\200\000\000\000\000\000\000\000%-128s' "$header"; printf "%0${pixels}d" 7; printf "$4"; } >"$work/$1.safetensors"
+}
+
+# The programs that learn a task say what is wrong, end with status 1 where a claim does not hold, read images from
+# a file, and stop at a signal: between its two runs, induction does not begin the second.
+programs_learn() {
+    images right 20 4 '\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1'
+    images wide 3 5 '\0\1\1'
+    images many 3 4 '\0\1\24'
+    while IFS='|' read -r status words arguments; do
+        # shellcheck disable=SC2086
+        ends "$status" "$words" $arguments >"$work/output" || return 1
+    done <<RUNS
+2|--steps must be a whole number from 1 to|reverse --steps 0
+2|--lr must be a number from 0 to 1|induction --lr 2
+2|--patch must be a whole number from 1 to 64|digits --patch 0.5
+2|drawn images: the side of an image must be a multiple of --patch|digits --patch 5 --out $work/none
+2|x must be .n,S,S., n square images; x is .3,4,5., y is .3.|digits --data $work/wide.safetensors --out $work/none
+2|the classes in y must be from 0 to 19|digits --data $work/many.safetensors --patch 2 --out $work/none
+0|training|digits --data $work/right.safetensors --patch 2 --steps 2 --out $work/right
+1|nowhere.npz: No such file|digits --data nowhere.npz --out $work/none
+1|training|reverse --check --steps 1 --out $work/reverse
+1|training|induction --check --steps 1 --out $work/induction
+1|training|digits --check --steps 1 --out $work/digits
+2|training is rows 64 there, but rows 32|digits --rows 32 --steps 1 --out $work/digits
+RUNS
+    [ ! -e "$work/none" ] || { echo "    a program that refuses its input makes the folder --out"; return 1; }
+    env --default-signal=INT "$programs/induction" --steps 100000 --out "$work/stopped" >"$work/output" 2>"$work/errors" &
+    pid=$! status=0
+    while [ ! -f "$work/stopped/layers-1/log.csv" ] && kill -0 $pid 2>"$work/ignored"; do sleep 0.02; done
+    kill -INT $pid && wait $pid || status=$?
+    [ "$status" -eq 130 ] && [ -f "$work/stopped/layers-1/checkpoint.safetensors" ] && [ ! -e "$work/stopped/layers-2" ] ||
+        { echo "    induction, sent SIGINT: status $status"; cat "$work/errors"; return 1; }
+}
+
 # ends STATUS WORDS PROGRAM ARGUMENT...: it ends with that status, and says the words on stderr
 ends() {
     expected=$1 words=$2
@@ -365,6 +406,8 @@ echo "  gpt, stopped and resumed"
 gpt_resumes || failed=$((failed + 1))
 echo "  gpt, first weights and wrong options"
 gpt_begins || failed=$((failed + 1))
+echo "  reverse, induction, digits: wrong input, claims, a signal"
+programs_learn || failed=$((failed + 1))
 echo "  command lines"
 for file in examples/*.c; do
     case $file in *_in_*_lines.c) how=alone ;; *) how=command_line ;; esac
