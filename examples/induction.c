@@ -199,7 +199,7 @@ int main(int argc, char **argv)
         SHORTEST, LONGEST, LETTERS, log(LETTERS));
     double one = (double)NAN, two = (double)NAN;
     int status = train(1, &one);
-    status = train(2, &two);
+    if (status == 0) status = train(2, &two);
     bool as_claimed = one > 2 && two < 0.2;
     if (status == 0)
         printf("\nSeen: one layer ends at %.2f nats, two layers at %.3f.  %s\n", one, two,

@@ -329,7 +329,7 @@ programs_learn() {
 2|training is rows 64 there, but rows 32|digits --rows 32 --steps 1 --out $work/digits
 RUNS
     [ ! -e "$work/none" ] || { echo "    a program that refuses its input makes the folder --out"; return 1; }
-    env --default-signal=INT "$programs/induction" --steps 100000 --out "$work/stopped" >"$work/output" 2>"$work/errors" &
+    env --default-signal=INT timeout 100 "$programs/induction" --steps 100000 --out "$work/stopped" >"$work/output" 2>"$work/errors" &
     pid=$! status=0
     while [ ! -f "$work/stopped/layers-1/log.csv" ] && kill -0 $pid 2>"$work/ignored"; do sleep 0.02; done
     kill -INT $pid && wait $pid || status=$?
