@@ -543,7 +543,7 @@ $(B)/page/tests/train_twin: $(call objects,page/tests/train_twin.c examples/comm
 check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
-	$(sub) CC=musl-gcc ARCH= $(addprefix build/musl-gcc-generic-release/,examples/trace page/tests/train_twin)
+	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,examples/trace page/tests/train_twin)
 	@node --test --test-reporter=spec --test-concurrency=$(JOBS) \
 	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard page/tests/*.test.mjs))))
 	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec page/tests/latency.test.mjs)

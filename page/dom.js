@@ -18,8 +18,8 @@ export const escapeHtml = (text) =>
         (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c],
     )
 
-/* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  The text stays the same
- * when it is copied, but for - and the dot of a product, which stays on one line. */
+/* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  A product with a dot, a
+ * sum and its first factor, and (a - b) stay on one line. */
 export function formulaHtml(text) {
     return escapeHtml(text)
         .replace(/\bsum_/g, '\u03a3_')
@@ -28,6 +28,8 @@ export function formulaHtml(text) {
         .replace(/(^|[\s(=])-(?=[\s\d.])/g, '$1\u2212')
         .replace(/(\d)-(?=[a-z])/g, '$1\u2212')
         .replace(/ \. /g, '\u00a0\u00b7\u00a0')
+        .replace(/(\u03a3<sub>\w+<\/sub>) /g, '$1\u00a0')
+        .replace(/\(([^\s()]+) ([-+*/\u2212]) ([^\s()]+)\)/g, '($1\u00a0$2\u00a0$3)')
 }
 
 /* A number in a sentence: at most 4 decimals, and no more than it has. */

@@ -79,11 +79,11 @@ static double seconds(void)
 /* Shared by the processes. */
 static struct tally {
     atomic_int next, passed, failed;
-} *tally;
+} * tally;
 
 static void run_suites(void)
 {
-    for (int i; every_suite[i = tally->next++].make;) {
+    for (int i; (i = tally->next++) < (int)(sizeof every_suite / sizeof *every_suite);) {
         double began = seconds();
         SRunner *runner = srunner_create(every_suite[i].make());
         srunner_run_all(runner, CK_SILENT);

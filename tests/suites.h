@@ -15,6 +15,6 @@ static const struct {
 #define TEST_SUITE(name) {#name, name##_suite},
 #include "suites.inc"
 #undef TEST_SUITE
-    {NULL, NULL}};
+};
 
 #endif

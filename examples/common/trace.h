@@ -104,7 +104,7 @@ void trace_identities(trace *t);
 /* trace_text.c */
 void trace_title(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void trace_say(int indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
-double trace_shown(double x); /* not -0.0000 */
+double trace_shown(double x);                                       /* not -0.0000 */
 void trace_product(const trace *t, int j, char *text, size_t size); /* (J dP)[j] as a sum */
 /* "q0"; "all" where one row or column of a bias stands for all of them */
 void trace_label(const trace *t, steps_name what, bool columns, int i, char text[16]);

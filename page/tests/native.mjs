@@ -7,7 +7,7 @@ import { commandLine } from '../state.js'
 
 const program =
     process.env.TRACE ||
-    fileURLToPath(new URL('../../build/musl-gcc-generic-release/examples/trace', import.meta.url))
+    fileURLToPath(new URL('../../build/musl-gcc-generic-size/examples/trace', import.meta.url))
 const special = { '-inf': -Infinity, inf: Infinity, nan: NaN }
 const toNumber = (x) => (typeof x === 'string' ? special[x] : x)
 

@@ -11,7 +11,7 @@ import { firstSteps, idsOf, padded, placeOf, stepAt } from '../train.js'
 const program =
     process.env.TRAIN_TWIN ||
     fileURLToPath(
-        new URL('../../build/musl-gcc-generic-release/page/tests/train_twin', import.meta.url),
+        new URL('../../build/musl-gcc-generic-size/page/tests/train_twin', import.meta.url),
     )
 const expected = fileURLToPath(
     new URL('../../examples/expected/05_toy_transformer.txt', import.meta.url),

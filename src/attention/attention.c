@@ -28,7 +28,7 @@ static void sdpa_count(const at_node *n, double products)
 void AT_REAL(sdpa_forward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
-    sdpa_count(n, (double)p->D + p->Dv);
+    sdpa_count(n, 1.0 * p->D + p->Dv);
     p->fused ? AT_REAL(sdpa_fused_forward)(n) : AT_REAL(sdpa_plain_forward)(n);
 }
 
@@ -37,7 +37,7 @@ void AT_REAL(sdpa_backward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     const bool dQ = n->in[0]->wants_grad, dK = n->in[1]->wants_grad, dV = n->in[2]->wants_grad;
-    sdpa_count(n, (double)(1 + dQ + dK) * p->D + (double)(1 + dV) * p->Dv);
+    sdpa_count(n, (1.0 + dQ + dK) * p->D + (1.0 + dV) * p->Dv);
     void (*path)(at_node *) =
         p->fused ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
     p->checked ? AT_REAL(sdpa_checked)(n, path) : path(n);

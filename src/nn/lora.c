@@ -100,7 +100,7 @@ static bool adapt_model(at_tape *t, at_model *m, at_lora_args args, int n)
 int at_model_lora(at_tape *t, at_model *m, at_lora_args args)
 {
     at_names which = {args.only, args.except};
-    if (!m) at_fail(t, ATTIC_USER_ERROR, "lora: the model is NULL");
+    if (!m) return at_fail(t, ATTIC_USER_ERROR, "lora: the model is NULL"), 0;
     if (!at_names_are_known(t, "lora", which)) return 0;
     int n = count_meant(m, which);
     return adapt_model(t, m, args, n) ? n : 0;
