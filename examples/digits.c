@@ -6,18 +6,17 @@
  * where it lies.  The class token attends to all patches, and from what it gathered the digit is
  * predicted: a vision transformer (Dosovitskiy et al. 2021), made of attic's blocks (nn/block.h).
  *
- * The images are drawn by this program: the strokes of the ten digits, moved, turned, slanted,
- * scaled, thick or thin, with noise.  That is easier than handwriting.  With --data file.npz it reads
- * others, say MNIST: x [n,S,S] of any numbers >= 0, y [n] of classes from 0:
+ * The images are drawn by this program: the strokes of the ten digits, moved, slanted, scaled, thick
+ * or thin, with noise.  That is easier than handwriting.  With --data file.npz it reads others, say
+ * MNIST: x [n,S,S] of any numbers, y [n] of classes from 0:
  *
  *     np.savez("digits.npz", x=images, y=labels)
  *
- * A tenth of the images is held out; accuracy, mistakes and maps are of these alone.
+ * A tenth of the images is held out; accuracy, mistakes and maps are of these alone.  A map shows
+ * what the class token attends to: the mean of its weights on each patch, over all heads of the
+ * last block and all held-out images of a class.
  *
- * What the class token attends to is shown as a map: the mean of its weights on each patch, over all
- * heads of the last block and all held-out images of a class.
- *
- * The training is a run (train/run.h) in the folder --out: ^C stops it, the same command goes on. */
+ * The training is a run (train/run.h) in the folder --out: ^C stops, the same command goes on. */
 #include "attic.h"
 #include "attic_op.h"
 #include "attic_plot.h"

@@ -1,6 +1,6 @@
 /* reverse.c -- an encoder and a decoder learn to reverse strings; cross attention shows how.
  *
- *     string    w o r d          the encoder reads it; batches are padded, key_len masks the padding
+ *     string    w o r d          the encoder reads it, padded; key_len masks the padding
  *     input     ^ d r o w        the decoder reads ^ and what was written so far
  *     target    d r o w $        it writes the next letter, $ at the end
  *
@@ -12,10 +12,10 @@
  * weights of cross attention, letters written down and letters read across, these cells are the
  * anti-diagonal.
  *
- * A twentieth of the strings is held out: these are reversed after the training, a letter at a time, each
- * time the most likely one.  The shortest have 5 letters, so hardly any occurs twice.
+ * A twentieth of the strings is held out.  These are reversed after the training, a letter at a
+ * time, each time the most likely one.  The shortest have 5 letters, so hardly any occurs twice.
  *
- * The training is a run (train/run.h) in the folder --out: ^C stops it, the same command goes on. */
+ * The training is a run (train/run.h) in the folder --out: ^C stops, the same command goes on. */
 #include "attic.h"
 #include "attic_plot.h"
 
@@ -109,8 +109,8 @@ static at_tensor *encode(at_tape *t, const model *m, at_batch b)
     return at_norm_apply(t, m->encoder_norm, x);
 }
 
-/* input [B,T], the encoder's output [B,N,DIM] -> logits [B,T,VOCAB].  weights, if not NULL: those of
- * cross attention, [B,1,T,N], of each block. */
+/* input [B,T], the encoder's output [B,N,DIM] -> logits [B,T,VOCAB].  weights, if not NULL: those
+ * of cross attention, [B,1,T,N], of each block. */
 static at_tensor *decode(at_tape *t, const model *m, at_tensor *input, at_tensor *memory,
                          at_tensor *lengths, at_tensor **weights)
 {
@@ -141,8 +141,8 @@ static void train_step(at_tape *t, at_run *r, const model *m, pairs p)
 
 /* ------------------------------------------------------------------ what was learned ---------- */
 
-/* Decodes strings: written [B,T] is ^, then the most likely letter at each place.  weights: those of
- * the last pass, which reads all but the last letter. */
+/* Decodes strings: written [B,T] is ^, then the most likely letter at each place.  weights: those
+ * of the last pass, which reads all but the last letter. */
 static at_tensor *write_strings(at_tape *t, const model *m, at_batch string, int T,
                                 at_tensor **weights)
 {
