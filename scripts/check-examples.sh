@@ -296,10 +296,10 @@ RUNS
     "$programs/gpt" info --out "$work/llama" | grep -q '^parameters  3376, ' || { echo "    gpt info"; return 1; }
 }
 
-# images NAME N SIDE LABELS: a .safetensors of N images of 4 x SIDE pixels and as many labels, all bytes
+# images NAME N SIDE LABELS: a .safetensors of N images of 4 x SIDE floats and as many labels, which are bytes
 images() {
-    pixels=$(($2 * 4 * $3))
-    header=$(printf '{"x":{"dtype":"U8","shape":[%d,4,%d],"data_offsets":[0,%d]},"y":{"dtype":"U8","shape":[%d],"data_offsets":[%d,%d]}}' \
+    pixels=$(($2 * 4 * $3 * 4))
+    header=$(printf '{"x":{"dtype":"F32","shape":[%d,4,%d],"data_offsets":[0,%d]},"y":{"dtype":"U8","shape":[%d],"data_offsets":[%d,%d]}}' \
         "$2" "$3" $pixels "$2" $pixels $((pixels + $2)))
     # shellcheck disable=SC2059
     { printf '\200\000\000\000\000\000\000\000%-128s' "$header"; printf "%0${pixels}d" 7; printf "$4"; } >"$work/$1.safetensors"
@@ -310,7 +310,7 @@ images() {
 programs_learn() {
     images right 20 4 '\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1'
     images wide 3 5 '\0\1\1'
-    images many 3 4 '\0\1\24'
+    images many 3 4 '\0\1\12'
     while IFS='|' read -r status words arguments; do
         # shellcheck disable=SC2086
         ends "$status" "$words" $arguments >"$work/output" || return 1
@@ -318,9 +318,9 @@ programs_learn() {
 2|--steps must be a whole number from 1 to|reverse --steps 0
 2|--lr must be a number from 0 to 1|induction --lr 2
 2|--patch must be a whole number from 1 to 64|digits --patch 0.5
-2|drawn images: the side of an image must be a multiple of --patch|digits --patch 5 --out $work/none
-2|x must be .n,S,S., n square images; x is .3,4,5., y is .3.|digits --data $work/wide.safetensors --out $work/none
-2|the classes in y must be from 0 to 19|digits --data $work/many.safetensors --patch 2 --out $work/none
+2|images of 12 x 12 can.t be cut into patches of 5 x 5|digits --patch 5 --out $work/none
+2|x is f32 .3,4,5., y is i32 .3., but must be f32 .n,S,S., i32 .n.|digits --data $work/wide.safetensors --out $work/none
+2|y.2. is 10, but must be from 0 to 9|digits --data $work/many.safetensors --patch 2 --out $work/none
 0|training|digits --data $work/right.safetensors --patch 2 --steps 2 --out $work/right
 1|nowhere.npz: No such file|digits --data nowhere.npz --out $work/none
 1|training|reverse --check --steps 1 --out $work/reverse
