@@ -123,22 +123,6 @@ static at_tensor *decode(at_tape *t, const model *m, at_tensor *input, at_tensor
     return at_linear_apply(t, m->logits, at_norm_apply(t, m->decoder_norm, y));
 }
 
-static void train_step(at_tape *t, at_run *r, const model *m, pairs p)
-{
-    int step = at_run_step(r);
-    const at_batch_args which = {.split = ATTIC_TRAIN, .rows = rows, .step = step};
-    at_batch string = at_data_batch(t, p.strings, which);
-    at_batch back = at_data_batch(t, p.reversed, which);
-    at_tensor *logits = decode(t, m, back.ids, encode(t, m, string), string.lengths, NULL);
-    at_tensor *loss = at_cross_entropy(t, logits, back.target,
-                                       (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
-    at_backward(t, loss);
-    at_run_log(r, "loss", at_item(loss));
-    at_run_log(r, "norm", at_clip_grad_norm(t, 1));
-    at_adamw(t, at_warmup_cosine(step, steps / 20, steps, peak_lr, peak_lr / 20),
-             (at_adamw_args){.beta2 = 0.99});
-}
-
 /* ------------------------------------------------------------------ what was learned ---------- */
 
 /* Decodes strings: written [B,T] is ^, then the most likely letter at each place.  weights: those
@@ -157,14 +141,9 @@ static at_tensor *write_strings(at_tape *t, const model *m, at_batch string, int
     return written;
 }
 
-/* n ids of row b, from the first on, and blanks up to the width. */
-static void print_letters(const at_tensor *ids, int b, int first, int n, int width)
+static char letter_of(double id)
 {
-    for (int i = 0; i < n; i++) {
-        int id = (int)at_get(ids, b, first + i);
-        printf("%c", id < LETTERS ? 'a' + id : id == END ? '$' : '^');
-    }
-    printf("%*s", width > n ? width - n : 0, "");
+    return id < LETTERS ? (char)('a' + (int)id) : id == END ? '$' : '^';
 }
 
 /* The weights for string 0: block 1 on stdout, both blocks in the picture. */
@@ -175,7 +154,7 @@ static void draw_map(at_tape *t, at_batch string, at_tensor **weights)
     int n = (int)at_get(string.lengths, 0);
     at_subplot block[LAYERS];
     for (int i = 0; at_ok(t) && i < n; i++) {
-        name[i][0] = (char)('a' + (int)at_get(string.ids, 0, i));
+        name[i][0] = letter_of(at_get(string.ids, 0, i));
         read[i] = written[n - 1 - i] = name[i];
     }
     for (int l = 0; l < LAYERS; l++) {
@@ -183,15 +162,12 @@ static void draw_map(at_tape *t, at_batch string, at_tensor **weights)
         block[l] = at_subplot_of(cells, NULL, at_shape_of(0, 0));
         block[l].title = l ? "decoder block 1" : "decoder block 0";
     }
-    at_heatmap map = {.title = "Cross attention of a decoder that reverses a string",
-                      .subplots = &block[1],
-                      .n_subplots = 1,
-                      .row_label = "Written",
-                      .col_label = "Read",
-                      .row_names = written,
-                      .col_names = read,
-                      .colours = ATTIC_COLOURS_UNIT};
+    at_heatmap map = {.subplots = &block[1], .n_subplots = 1, .colours = ATTIC_COLOURS_UNIT};
+    map.title = "Cross attention of a decoder that reverses a string";
+    map.row_label = "Written", map.row_names = written;
+    map.col_label = "Read", map.col_names = read;
     if (!at_ok(t)) return;
+    printf("\nWeights of cross attention for the first of them:\n\n");
     at_term_heatmap(stdout, at_terminal_of(stdout), &map);
     map.subplots = block, map.n_subplots = LAYERS;
     snprintf(path, sizeof path, "%s/attention.svg", out);
@@ -208,38 +184,37 @@ static bool show(at_tape *t, const model *m, pairs p)
     at_train(t, false), at_no_grad(t, true);
     at_mark mark = at_mark_here(t);
     printf("\nHeld-out strings, and what the decoder wrote:\n\n");
-    for (int c = 0; c < chunks && at_ok(t); c++) {
-        at_batch_args which = {.split = ATTIC_HELD, .rows = CHUNK, .step = c};
-        which.spread = chunks * CHUNK;
+    for (int c = 0; c < chunks && at_ok(t); c++, at_rewind(t, mark)) {
+        at_batch_args which = {ATTIC_HELD, CHUNK, .step = c, .spread = chunks * CHUNK};
         at_batch string = at_data_batch(t, p.strings, which);
         at_batch back = at_data_batch(t, p.reversed, which);
         int T = back.ids ? back.ids->shape.dim[1] : 0;
         at_tensor *weights[LAYERS] = {0}, *written = write_strings(t, m, string, T, weights);
         for (int b = 0; at_ok(t) && b < CHUNK; b++) {
             int n = (int)at_get(string.lengths, b), right = 0;
-            for (int i = 1; i <= n + 1; i++)
+            bool shown = c == 0 && b < 4;
+            for (int i = 0; shown && i < n; i++) printf("%c", letter_of(at_get(string.ids, b, i)));
+            if (shown) printf("%*s", LONGEST + 2 - n, "");
+            for (int i = 1; i <= n + 1; i++) {
                 right += at_get(written, b, i) == at_get(back.ids, b, i);
+                if (shown) printf("%c", letter_of(at_get(written, b, i)));
+            }
+            if (shown) printf("%s\n", right == n + 1 ? "" : "   wrong");
             exact += right == n + 1, letters += n;
             for (int i = 0; i < n; i++)
                 for (int l = 0; l < LAYERS; l++)
                     diagonal[l] += at_get(weights[l], b, 0, i, n - 1 - i);
-            if (c > 0 || b >= 4) continue;
-            print_letters(string.ids, b, 0, n, LONGEST + 2);
-            print_letters(written, b, 1, n + 1, 0);
-            printf("%s\n", right == n + 1 ? "" : "   wrong");
         }
-        if (c == 0) printf("\nWeights of cross attention for the first of them:\n\n");
         if (c == 0) draw_map(t, string, weights);
-        at_rewind(t, mark);
     }
-    double percent = 100.0 * exact / (chunks * CHUNK);
+    if (!at_ok(t)) return false;
+    int n = chunks * CHUNK;
     printf(
         "\nSeen: %.1f %% of %d held-out strings are reversed exactly.  Block 0 puts a mean weight "
-        "of\n"
-        "%.2f on the letter that is to be written, block 1 one of %.2f; equal weights are %.2f.\n",
-        percent, chunks * CHUNK, diagonal[0] / letters, diagonal[1] / letters,
-        (double)chunks * CHUNK / letters);
-    return percent >= 99;
+        "of\n%.2f on the letter that is to be written, block 1 one of %.2f; equal weights are "
+        "%.2f.\n",
+        100.0 * exact / n, n, diagonal[0] / letters, diagonal[1] / letters, (double)n / letters);
+    return exact >= 0.99 * n;
 }
 
 int main(int argc, char **argv)
@@ -259,7 +234,18 @@ int main(int argc, char **argv)
     at_reuse_memory(t, true);
     at_mark mark = at_mark_here(t);
     while (at_run_next(r)) {
-        train_step(t, r, &m, p);
+        at_batch_args which = {.split = ATTIC_TRAIN, .rows = rows, .step = at_run_step(r)};
+        at_batch string = at_data_batch(t, p.strings, which);
+        at_batch back = at_data_batch(t, p.reversed, which);
+        at_tensor *memory = encode(t, &m, string);
+        at_tensor *logits = decode(t, &m, back.ids, memory, string.lengths, NULL);
+        at_cross_entropy_args padded = {.ignore = true, .ignore_index = -1};
+        at_tensor *loss = at_cross_entropy(t, logits, back.target, padded);
+        at_backward(t, loss);
+        at_run_log(r, "loss", at_item(loss));
+        at_run_log(r, "norm", at_clip_grad_norm(t, 1));
+        at_adamw(t, at_warmup_cosine(at_run_step(r), steps / 20, steps, peak_lr, peak_lr / 20),
+                 (at_adamw_args){.beta2 = 0.99});
         at_rewind(t, mark);
     }
     bool as_claimed = !at_run_finished(r) || show(t, &m, p);
