@@ -382,8 +382,9 @@ check-examples: $(examples) ## run the examples: do they still print examples/ex
 	@CC='$(CC)' RUN='$(RUN)' ONLY='$(ONLY)' sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
 
 # Claims that stand in docs/programs.md: the status is 1 if one does not hold.
-check-programs: $(patsubst %,$(B)/examples/%,reverse induction digits) ## full runs: are strings reversed, periods found, digits recognised?
-	@for p in $^; do $$p --fresh --check --out $(B)/check-programs/$${p##*/} || exit 1; done
+check-programs: $(patsubst %,$(B)/examples/%,reverse induction digits lora) ## full runs: strings reversed, periods found, digits recognised, a model adapted?
+	@for p in $^; do case $$p in */lora) texts="$(lora_texts)" ;; esac; \
+	    $$p --fresh --check --out $(B)/check-programs/$${p##*/} $$texts || exit 1; done
 
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint
@@ -454,6 +455,11 @@ gpt: ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="
 	+@$(on_all_cores) $(B)/examples/gpt
 	@$(B)/examples/gpt train $(ARGS) $(TEXT)
 
+lora_texts = docs/attention.md $(wildcard src/attention/*.c)
+lora: ## train a small model on English, fine-tune it on C by adapters; others: make run-lora ARGS="FIRST OTHER"
+	+@$(on_all_cores) $(B)/examples/lora
+	@$(B)/examples/lora $(ARGS) $(lora_texts)
+
 run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
 	@$< $(ARGS)
 
@@ -516,7 +522,7 @@ performance: $(B)/bench/pictures ## put what make bench measured into docs/perfo
 
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
-.PHONY: demo gpt graph bench performance check-benches
+.PHONY: demo gpt lora graph bench performance check-benches
 
 # ---- the page --------------------------------------------------------------------------------
 

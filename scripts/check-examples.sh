@@ -327,6 +327,12 @@ programs_learn() {
 1|training|induction --check --steps 1 --out $work/induction
 1|training|digits --check --steps 1 --out $work/digits
 2|training is rows 64 there, but rows 32|digits --rows 32 --steps 1 --out $work/digits
+2|say a first text, or a model, and another text|lora README.md
+1|training|lora --check --base-steps 2 --steps 1 --out $work/lora tests/golden/tensors.py tests/golden/rows.inc
+2|training is loss before .* there, but loss before|lora --steps 1 --out $work/lora $work/digits/checkpoint.safetensors README.md
+2|no parameter is named like "nothing"|lora --only nothing --steps 1 --out $work/none $work/lora/merged.safetensors README.md
+1|nowhere.safetensors: No such file|lora --out $work/none nowhere.safetensors README.md
+0|training|lora --rank 1 --steps 1 --out $work/lora-of-gpt $work/whole/best.safetensors README.md
 RUNS
     [ ! -e "$work/none" ] || { echo "    a program that refuses its input makes the folder --out"; return 1; }
     env --default-signal=INT timeout 100 "$programs/induction" --steps 100000 --out "$work/stopped" >"$work/output" 2>"$work/errors" &
@@ -406,7 +412,7 @@ echo "  gpt, stopped and resumed"
 gpt_resumes || failed=$((failed + 1))
 echo "  gpt, first weights and wrong options"
 gpt_begins || failed=$((failed + 1))
-echo "  reverse, induction, digits: wrong input, claims, a signal"
+echo "  reverse, induction, digits, lora: wrong input, claims, a signal"
 programs_learn || failed=$((failed + 1))
 echo "  command lines"
 for file in examples/*.c; do
