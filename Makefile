@@ -461,6 +461,7 @@ lora: ## train a small model on English, fine-tune it on C by adapters; others: 
 	@$(B)/examples/lora $(ARGS) $(lora_texts)
 
 run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
+	@mkdir -p out
 	@$< $(ARGS)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.

@@ -239,7 +239,9 @@ static bool show(at_tape *t, const model *m, const at_data *d, int side)
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: digits [options]   learn to recognise digits in images\n",
+    parse_options(argc, argv,
+                  "usage: digits [options]\n"
+                  "A transformer learns to recognise digits in images.\n",
                   options, 0);
     printf(
         "Can attention recognise a digit?  An image is cut into patches, each a token; one more\n"

@@ -186,7 +186,9 @@ static int train(int layers, double *loss)
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: induction [options]   learn to continue repeated sequences\n",
+    parse_options(argc, argv,
+                  "usage: induction [options]\n"
+                  "One and two layers of attention learn to continue repeated sequences.\n",
                   options, 0);
     printf(
         "Can attention copy what came after the same letters?  Sequences repeat a random block of\n"

@@ -120,7 +120,9 @@ static double merge(work *w)
 
 int main(int argc, char **argv)
 {
-    const char *usage = "usage: lora [options] FIRST OTHER...   FIRST: a text, or x.safetensors\n";
+    const char *usage =
+        "usage: lora [options] FIRST OTHER...\n"
+        "Fine-tunes a model, x.safetensors or trained on the text FIRST, on the text OTHER.\n";
     int first = parse_options(argc, argv, usage, options, 1 << 20);
     int n = argc - first - 1, status = 0;
     if (n < 1) {

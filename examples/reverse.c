@@ -219,7 +219,10 @@ static bool show(at_tape *t, const model *m, pairs p)
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: reverse [options]   learn to reverse strings\n", options, 0);
+    parse_options(argc, argv,
+                  "usage: reverse [options]\n"
+                  "An encoder and a decoder learn to reverse strings.\n",
+                  options, 0);
     printf(
         "Can attention reverse a string?  An encoder reads it, a decoder writes it backwards, a\n"
         "letter at a time.  Look at the map of cross attention: is the weight of each row on the\n"
