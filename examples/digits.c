@@ -77,9 +77,10 @@ static void draw_digit(at_stream dice, uint64_t image, int digit, float *pixel)
         point[n][1] = (SIDE - 1) / 2.0 + down + height * y;
     }
     for (int i = 0; i < SIDE * SIDE; i++) {
+        int column = i % SIDE, row = i / SIDE;
         double nearest = SIDE;
         for (int k = 1; k < n; k++)
-            nearest = fmin(nearest, distance(i % SIDE, i / SIDE, point[k - 1], point[k]));
+            nearest = fmin(nearest, distance(column, row, point[k - 1], point[k]));
         double ink = fmin(fmax(thick + 0.5 - nearest, 0), 1);
         pixel[i] = (float)fmin(fmax(ink + 0.2 * at_random_normal(dice, at++), 0), 1);
     }
