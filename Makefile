@@ -269,12 +269,12 @@ valgrind: ## tests under Valgrind (which knows no AVX-512); SUITE=name is faster
 
 # A fuzzer tries inputs that reach code which no input before has reached.
 fuzzer := $(B)/tests/fuzz/files
-fuzz: ## any bytes as .npy, safetensors, .npz and deflated data: read or refused? SECONDS=30 each; needs clang
+fuzz: ## any bytes as .npy, safetensors, .npz, deflated data and vocabularies: read or refused? SECONDS=30 each; needs clang
 	$(call tool,clang,clang)
 	$(sub) CC=clang MODE=fuzz fuzz-run
 fuzz-run: $(fuzzer)
 	@sh scripts/fuzz.sh $(fuzzer) $(or $(SECONDS),30) $(JOBS)
-$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/kernels/% src/tensor/% src/autograd/% src/io/%,$(library_c)))
+$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
 $(B)/tests/fuzz/files.o: extra = -Itests
 
@@ -320,12 +320,10 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
 
-check-readme: $(static) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
+check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
-	@sh scripts/check-readme.sh docs/attention.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/files.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/runs.md '$(CC)' $(static) $(if $(WRITE),write)
-	@sh scripts/check-readme.sh docs/training.md '$(CC)' $(static) $(if $(WRITE),write)
+	@set -e; for page in attention cookbook files runs training; do \
+	    sh scripts/check-readme.sh docs/$$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # Every call of these by the library comes by tests/crash/faults.c.
 faulty := fwrite fflush fclose fsync rename ftruncate

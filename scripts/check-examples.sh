@@ -278,8 +278,9 @@ gpt_resumes() {
         # shellcheck disable=SC2086
         "$programs/gpt" train --out "$work/rows-$rows" $options --rows ${rows%:*} --micros ${rows#*:} --steps 20 \
             README.md >"$work/$rows" 2>"$work/errors" || { cat "$work/errors"; return 1; }
+        cut -d, -f1-3 "$work/rows-$rows/log.csv" >"$work/log-$rows" # the next is the loss of 20 batches of these rows
     done
-    same "$work/2:2" "$work/4:1" && same "$work/rows-2:2/log.csv" "$work/rows-4:1/log.csv" || { echo "    gpt: 2 micro-batches of 2 rows are not a batch of 4"; return 1; }
+    same "$work/2:2" "$work/4:1" && same "$work/log-2:2" "$work/log-4:1" || { echo "    gpt: 2 micro-batches of 2 rows are not a batch of 4"; return 1; }
     "$programs/gpt" sample --out "$work/whole" --n 40 >"$work/expected" &&
         "$programs/gpt" sample --out "$work/INT" --n 40 | cmp "$work/expected" - &&
         grep -q '^The ' "$work/expected" || { echo "    gpt sample: the resumed model says otherwise"; return 1; }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # check-readme.sh FILE CC LIBRARY [write] -- every command and every program of a Markdown file is run.
 #
-# A block marked sh is run by a shell that stops at the first error.  A block marked c is compiled and
-# run; if the next block is marked text, it is what the program has to print.  For programs that stand
+# A block marked sh is run by a shell that stops at the first error.  A block marked c or cpp is compiled and
+# run, one marked python is run by python3, which finds the libattic.so that lies beside LIBRARY; if the next
+# block is marked text, it is what the program has to print.  For programs that stand
 # in a file of their own, a line <!-- output of COMMAND --> before a text block says what prints it.
 # A line <!-- run with FILES, after SCRIPT --> before a program says what its arguments are, and how sed changes it,
 # say to fewer steps.  Programs run in an empty folder.  With INCLUDE in the environment, which
@@ -13,13 +14,17 @@ cd "$(dirname "$0")/.."
 file=$1 cc=$2 library=$3 write=${4:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+case $cc in
+*clang*) cxx=${CXX:-clang++} ;;
+*) cxx=${CXX:-g++} ;;
+esac
 
 # block-1.c, block-2.text, ... ; block-N.command holds the command of a text block that has one
 awk -v dir="$work" '
 /^<!-- output of .* -->$/ { command = substr($0, 16, length($0) - 19) }
 /^<!-- run with .*, after .* -->$/ { changes = substr($0, 15, length($0) - 18) }
 /^```/ && inside { inside = 0; close(out); next }
-/^```(c|sh|text)$/ {
+/^```(c|cpp|python|sh|text)$/ {
     inside = 1
     out = dir "/block-" ++n "." substr($0, 4)
     printf "" >out
@@ -64,6 +69,14 @@ while [ "$n" -le "$count" ]; do
         (cd "$work/empty" && "$work/program" $files) >"$work/output" 2>"$work/errors" ||
             { cat "$work/errors"; echo "$file: the program of block $n fails"; exit 1; }
         run=$((run + 1))
+    elif [ -f "$block.cpp" ]; then
+        # shellcheck disable=SC2086
+        $cxx -std=c++17 ${INCLUDE--Isrc} -o "$work/program" "$block.cpp" "$library" -lm -pthread
+        "$work/program" >"$work/output"
+        run=$((run + 1))
+    elif [ -f "$block.python" ]; then
+        LD_LIBRARY_PATH=$(dirname "$library") python3 "$block.python" >"$work/output"
+        run=$((run + 1))
     elif [ -f "$block.text" ]; then
         [ ! -f "$block.command" ] || sh -eu "$block.command" >"$work/output"
         if [ "$write" = write ]; then
@@ -81,7 +94,7 @@ if [ "$write" = write ]; then
     inside { inside = 0; print; next }
     { print }
     /^```/ { inside = 1; new = 0 }
-    /^```(c|sh|text)$/ {
+    /^```(c|cpp|python|sh|text)$/ {
         file = dir "/block-" ++n ".new"
         while ((getline line <file) > 0) {
             print line

@@ -21,5 +21,5 @@ else
     echo "  $name fails; to see it again: $(dirname "$program")/$name FILE, with the file that is named above"
     exit 1
 fi'
-printf '%s\n' npy safetensors npz inflate |
+printf '%s\n' npy safetensors npz inflate gpt2 llama2 tokenizer |
     xargs -P "$jobs" -I NAME sh -c "$one" sh NAME "$program" "$seconds" "$work"

@@ -4,6 +4,9 @@
  *     safetensors    at_tensors_open, load and verify; what was read is saved and read again
  *     npz            the same; checksums hide nothing, as they are compared after all else
  *     inflate        at_inflate alone: the first two bytes are the size of the output
+ *     gpt2           at_tokenizer_gpt2 of a vocab.json, a byte 0 and a merges.txt
+ *     llama2         at_tokenizer_llama2
+ *     tokenizer      at_tokenizer_of_text
  *
  * The program is one of these by its name.  `files --seeds FOLDER` writes the golden files of the
  * tests to FOLDER/npy, FOLDER/npz ..., to begin with.  make fuzz does all of this. */
@@ -21,6 +24,7 @@
 #include "io/inflate.h"
 #include "io/npy.h"
 #include "io/tensors.h"
+#include "train/tokenizer.h"
 
 /* The beginning of a row of golden/npy.inc, tensors.inc and inflate.inc */
 typedef struct {
@@ -177,13 +181,73 @@ static void fuzz_inflate(const uint8_t *bytes, size_t n)
     fclose(f);
 }
 
+/* What was read encodes and decodes to the same bytes, or says what it cannot express; and its text
+ * form is that of an equal one. */
+static void check_tokenizer(at_tape *t, const at_tokenizer *k, size_t n)
+{
+    static const char text[] = "The cat, 12 r\xc3\xa4ts \xff 'll \n  sat.";
+    require((k != NULL) == at_ok(t), "a tokenizer or an error");
+    check_tape(t, n, 256);
+    if (k) {
+        ptrdiff_t n_ids = 0, bytes = 0;
+        const int32_t *ids = at_encode(t, k, text, sizeof text - 1, &n_ids);
+        const char *again = at_decode(t, k, ids, n_ids, &bytes);
+        require(!again == !at_ok(t), "a text or an error");
+        require(!again || (bytes == sizeof text - 1 && memcmp(again, text, sizeof text) == 0),
+                "the same bytes again");
+        at_clear_error(t);
+        const char *form = at_tokenizer_text(t, k);
+        const at_tokenizer *copy = at_tokenizer_of_text(t, form);
+        require(copy && strcmp(at_tokenizer_text(t, copy), form) == 0, "an equal tokenizer");
+    }
+    at_close(t);
+}
+
+static void fuzz_gpt2(const uint8_t *bytes, size_t n)
+{
+    static int vocab = -1, merges = -1;
+    char path[2][64];
+    const uint8_t *zero = memchr(bytes, 0, n);
+    if (!zero) return;
+    at_tape *t = at_open(ATTIC_F32, 1);
+    memory_file(&vocab, path[0], bytes, (size_t)(zero - bytes));
+    memory_file(&merges, path[1], zero + 1, (size_t)(bytes + n - zero - 1));
+    check_tokenizer(t, at_tokenizer_gpt2(t, path[0], path[1]), n);
+}
+
+static void fuzz_llama2(const uint8_t *bytes, size_t n)
+{
+    static int fd = -1;
+    char path[64];
+    at_tape *t = at_open(ATTIC_F32, 1);
+    check_tokenizer(t, at_tokenizer_llama2(t, memory_file(&fd, path, bytes, n)), n);
+}
+
+static void fuzz_tokenizer(const uint8_t *bytes, size_t n)
+{
+    char *text = malloc(n + 1);
+    require(text, "there is memory");
+    memcpy(text, bytes, n);
+    text[n] = 0;
+    at_tape *t = at_open(ATTIC_F32, 1);
+    const at_tokenizer *k = at_tokenizer_of_text(t, text);
+    if (at_error_kind_of(t) == ATTIC_USER_ERROR)
+        at_close(t); /* a text is no file */
+    else
+        check_tokenizer(t, k, n);
+    free(text);
+}
+
 static const struct {
     const char *name;
     void (*fuzz)(const uint8_t *, size_t);
 } target[] = {{"npy", fuzz_npy},
               {"safetensors", fuzz_safetensors},
               {"npz", fuzz_npz},
-              {"inflate", fuzz_inflate}};
+              {"inflate", fuzz_inflate},
+              {"gpt2", fuzz_gpt2},
+              {"llama2", fuzz_llama2},
+              {"tokenizer", fuzz_tokenizer}};
 enum { N_TARGETS = sizeof target / sizeof *target };
 static int chosen = -1;
 
@@ -197,6 +261,37 @@ static void write_seed(const char *folder, const char *name, int i, const char *
     if (output >= 0) fprintf(f, "%c%c", output & 255, output >> 8 & 255);
     fwrite(bytes, 1, (size_t)n, f);
     fclose(f);
+}
+
+/* The tokenizers of tests/golden as they are, and their text form */
+static void write_tokenizers(const char *folder)
+{
+    static char file[2][1 << 15];
+    static const char *const from[] = {"tests/golden/tokenizers/vocab.json",
+                                       "tests/golden/tokenizers/merges.txt",
+                                       "tests/golden/tokenizers/tokenizer.bin"};
+    int size[2] = {0};
+    at_tape *t = at_open(ATTIC_F32, 1);
+    for (int i = 0; i < 3; i++) {
+        FILE *f = fopen(from[i], "rb");
+        require(f, "the golden files are there");
+        size[i % 2] = (int)fread(file[i % 2], 1, sizeof file[0] - 1, f);
+        fclose(f);
+        if (i == 1) {
+            memcpy(file[0] + size[0] + 1, file[1], (size_t)size[1]);
+            file[0][size[0]] = 0;
+            write_seed(folder, "gpt2", 0, file[0], size[0] + 1 + size[1], -1);
+        }
+    }
+    write_seed(folder, "llama2", 0, file[0], size[0], -1);
+    const at_tokenizer *every[] = {at_tokenizer_gpt2(t, from[0], from[1]),
+                                   at_tokenizer_llama2(t, from[2]),
+                                   at_tokenizer_chars(t, "a caf\xc3\xa9", -1)};
+    for (int i = 0; i < 3; i++) {
+        const char *form = at_tokenizer_text(t, every[i]);
+        write_seed(folder, "tokenizer", i, form, (int)strlen(form), -1);
+    }
+    at_close(t);
 }
 
 static void write_seeds(const char *folder)
@@ -217,6 +312,7 @@ static void write_seeds(const char *folder)
         const inflate_row *r = &inflate_rows[i];
         write_seed(folder, "inflate", i, r->bytes, r->packed, r->size);
     }
+    write_tokenizers(folder);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -229,7 +325,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     const char *slash = strrchr((*argv)[0], '/'), *name = slash ? slash + 1 : (*argv)[0];
     for (int i = 0; i < N_TARGETS; i++)
         if (strcmp(name, target[i].name) == 0) chosen = i;
-    require(chosen >= 0, "this program is called npy, safetensors, npz or inflate");
+    require(chosen >= 0, "this program has the name of a target");
     return 0;
 }
 
