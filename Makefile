@@ -379,6 +379,11 @@ i386_headers = -idirafter /usr/include/$$(gcc -print-multiarch)
 check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
 	@CC='$(CC)' RUN='$(RUN)' ONLY='$(ONLY)' sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
 
+# Claims that stand in docs/programs.md: the status is 1 if one does not hold.
+check-programs: $(patsubst %,$(B)/examples/%,reverse induction digits lora) ## full runs: strings reversed, periods found, digits recognised, a model adapted?
+	@for p in $^; do case $$p in */lora) texts="$(lora_texts)" ;; esac; \
+	    $$p --fresh --check --out $(B)/check-programs/$${p##*/} $$texts || exit 1; done
+
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint
 	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-reals check-install
@@ -387,7 +392,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
 	$(sub) check-unsupported check-arm check-i386 check-musl check-mingw check-wasm check-single check-dist
-	$(sub) check-long
+	$(sub) check-long check-programs
 	$(sub) check-crash check-kill N=500
 	$(sub) sanitize
 	$(sub) tsan
@@ -397,7 +402,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
 .PHONY: sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-dist \
-    check-long check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
+    check-long check-programs check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
 
 # ---- style -----------------------------------------------------------------------------------
@@ -448,7 +453,13 @@ gpt: ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="
 	+@$(on_all_cores) $(B)/examples/gpt
 	@$(B)/examples/gpt train $(ARGS) $(TEXT)
 
+lora_texts = docs/attention.md $(wildcard src/attention/*.c)
+lora: ## train a small model on English, fine-tune it on C by adapters; others: make run-lora ARGS="FIRST OTHER"
+	+@$(on_all_cores) $(B)/examples/lora
+	@$(B)/examples/lora $(ARGS) $(lora_texts)
+
 run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
+	@mkdir -p out
 	@$< $(ARGS)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
@@ -510,7 +521,7 @@ performance: $(B)/bench/pictures ## put what make bench measured into docs/perfo
 
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
-.PHONY: demo gpt graph bench performance check-benches
+.PHONY: demo gpt lora graph bench performance check-benches
 
 # ---- the page --------------------------------------------------------------------------------
 

@@ -18,7 +18,10 @@
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: 01_training_loop\n", NULL, 0);
+    parse_options(argc, argv,
+                  "usage: 01_training_loop\n"
+                  "The smallest training loop.\n",
+                  NULL, 0);
     const double inputs[] = {0, 0, 0, 1, 1, 0, 1, 1, 2, 0, 0, 2, 2, 1, 1, 2}; /* 8 pairs (u, v) */
     const double target[] = {1, -2, 3, 0, 5, -5, 2, -3};                      /* 2 u - 3 v + 1 */
 

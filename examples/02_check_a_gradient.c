@@ -261,7 +261,10 @@ static void no_back(const double *x, const double *dy, double *dx, void *ctx)
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 02_check_a_gradient [picture.svg]\n", NULL, 1);
+    int first = parse_options(argc, argv,
+                              "usage: 02_check_a_gradient [picture.svg]\n"
+                              "Is this gradient right?\n",
+                              NULL, 1);
     const double x[N] = {0.5, -1, 2, 0.25}, with_zero[N] = {0.5, -1, 0, 0.25};
 
     const char *const mistake[] = {"   with a wrong sign", "   with the root as a constant",

@@ -105,7 +105,10 @@ static void print_given(const at_tensor *Q, const at_tensor *K, const at_tensor 
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: 03_attention_by_hand\n", NULL, 0);
+    parse_options(argc, argv,
+                  "usage: 03_attention_by_hand\n"
+                  "Attention is six small ops in sequence.\n",
+                  NULL, 0);
     const double q[] = {1, 0, 0, 2, 1, 1}, k[] = {1, 1, 0, 1, 2, 0}, v[] = {1, 0, 0, 1, 2, 2};
     const bool future[] = {0, 1, 1, 0, 0, 1, 0, 0, 0}; /* 1 = hide: key j > row i */
 

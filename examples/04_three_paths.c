@@ -95,7 +95,10 @@ static double difference(const double *a, const double *b, int n)
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: 04_three_paths\n", NULL, 0);
+    parse_options(argc, argv,
+                  "usage: 04_three_paths\n"
+                  "Three implementations, the same results: fused = plain = composed.\n",
+                  NULL, 0);
     static results want, got;
     double worst = 0;
     printf("Do three implementations of attention agree?  Fused and plain are compared with\n"

@@ -130,7 +130,10 @@ static void print_attention(const at_tensor *ids, const at_tensor *weights)
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: 05_toy_transformer\n", NULL, 0);
+    parse_options(argc, argv,
+                  "usage: 05_toy_transformer\n"
+                  "A one-layer transformer learns to reverse a word.\n",
+                  NULL, 0);
     at_tape *t = at_open(ATTIC_F32, 1);
     model m = make_model(t);
     at_mark step = at_mark_here(t);

@@ -225,8 +225,10 @@ static bool draw_share(const char *path, double graded[2][DIMS])
 
 int main(int argc, char **argv)
 {
-    int first =
-        parse_options(argc, argv, "usage: 06_why_scale [picture.svg [weights.svg]]\n", NULL, 2);
+    int first = parse_options(argc, argv,
+                              "usage: 06_why_scale [picture.svg [weights.svg]]\n"
+                              "Why attention divides its scores by sqrt(d).\n",
+                              NULL, 2);
     enum { D = DIMS };
     double graded[2][D], sd = 0, worst = 0, least[2] = {1, 1};
 

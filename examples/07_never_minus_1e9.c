@@ -325,7 +325,10 @@ static int count_right(const result *r)
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 07_never_minus_1e9 [picture.svg]\n", NULL, 1);
+    int first = parse_options(argc, argv,
+                              "usage: 07_never_minus_1e9 [picture.svg]\n"
+                              "Why a mask is not a large negative number.\n",
+                              NULL, 1);
     result got[SITUATIONS][METHODS];
     double once[N], lowest[N], nothing[N];
     printf(

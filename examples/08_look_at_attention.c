@@ -140,7 +140,10 @@ static bool print_seen(const attention a[KINDS], const double entropy[KINDS])
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 08_look_at_attention [picture.svg]\n", NULL, 1);
+    int first = parse_options(argc, argv,
+                              "usage: 08_look_at_attention [picture.svg]\n"
+                              "Pictures of attention weights.\n",
+                              NULL, 1);
     at_tape *t = at_open(ATTIC_F32, 1);
     at_tensor *x = at_random(t, at_shape_of(1, T, D), at_normal(1));
     at_linear q = at_linear_make(t, "q", D, D, false, at_xavier_normal(1));

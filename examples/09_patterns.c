@@ -312,7 +312,10 @@ static bool draw(const char *path, const result r[PATTERNS])
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 09_patterns [picture.svg]\n", NULL, 1);
+    int first = parse_options(argc, argv,
+                              "usage: 09_patterns [picture.svg]\n"
+                              "Patterns of attention: as masks, and found by training.\n",
+                              NULL, 1);
     static result r[PATTERNS];
     at_threads(1);
     bool ok = report_masks();

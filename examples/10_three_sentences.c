@@ -251,7 +251,10 @@ static void draw(at_tape *t, const char *path, reading *r)
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 10_three_sentences [picture.svg]\n", NULL, 1);
+    int first = parse_options(argc, argv,
+                              "usage: 10_three_sentences [picture.svg]\n"
+                              "From words to attention, and the effect of padding.\n",
+                              NULL, 1);
     reading r[MASKS];
     leak l[MASKS];
     at_tape *t[MASKS];

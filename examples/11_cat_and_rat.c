@@ -90,9 +90,12 @@ static void print_row(const char *what, const at_tensor *A)
     printf("\n");
 }
 
+static const char usage[] = "usage: 11_cat_and_rat [picture.svg]\n"
+                            "A query attends seven places ahead, and a causal mask forbids it.\n";
+
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 11_cat_and_rat [picture.svg]\n", NULL, 1);
+    int first = parse_options(argc, argv, usage, NULL, 1);
     static const int32_t sentence[] = {9, 0, 2, 7, 0, 7, 3, 9, 0, 6, 7};
     static const char *const name[] = {"t9", "0", "c2", "7", "0", "7", "3", "t9", "0", "r6", "7"};
     at_tape *t = at_open(ATTIC_F32, 1);

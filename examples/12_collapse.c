@@ -291,8 +291,10 @@ int main(int argc, char **argv)
 {
     const option table[] = {{"seed", &seed, NULL, NULL, 0, 2147483647, "of everything random"},
                             {0}};
-    int first = parse_options(
-        argc, argv, "usage: 12_collapse [options] [picture.svg [second_picture.svg]]\n", table, 2);
+    int first = parse_options(argc, argv,
+                              "usage: 12_collapse [options] [picture.svg [second_picture.svg]]\n"
+                              "Entropy collapse of a head: provoked, detected, cured or not.\n",
+                              table, 2);
     bool ok = true;
     at_threads(1);
     printf(

@@ -374,7 +374,9 @@ static bool draw_time(const char *path, cost c[RACERS][LENGTHS])
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: 13_attention_variants [recall.svg [time.svg]]\n",
+    int first = parse_options(argc, argv,
+                              "usage: 13_attention_variants [recall.svg [time.svg]]\n"
+                              "Attention variants: their cost and their recall.\n",
                               NULL, 2);
     static cost costs[RACERS][LENGTHS];
     double right[LEARNERS][SIZES];

@@ -295,7 +295,10 @@ static bool print_identities(const double sum_dS[T])
 int main(int argc, char **argv)
 {
     int first =
-        parse_options(argc, argv, "usage: 14_tiles_by_hand [mixture.svg [tiles.svg]]\n", NULL, 2);
+        parse_options(argc, argv,
+                      "usage: 14_tiles_by_hand [mixture.svg [tiles.svg]]\n"
+                      "From three weights to attention in tiles, with all intermediate values.\n",
+                      NULL, 2);
     const double all[KEYS] = {1, 1, 1}, dropped[KEYS] = {2, 0, 2};
     double sum_dS[T] = {0};
     print_mixture();

@@ -107,10 +107,12 @@ static void print_seen(double dS[T][N])
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv,
-                              "usage: 15_attention_on_paper [triangle.svg [jacobian.svg "
-                              "[matrices.svg [steps.svg]]]]\n",
-                              NULL, 4);
+    int first =
+        parse_options(argc, argv,
+                      "usage: 15_attention_on_paper [triangle.svg [jacobian.svg "
+                      "[matrices.svg [steps.svg]]]]\n"
+                      "One attention, forward and backward, that can be checked with a pencil.\n",
+                      NULL, 4);
     const double Q[T][D] = {{1, 0}, {0, 1}}, dO[T][D] = {{1, 1}, {0, 1}};
     const double K[N][D] = {{log(7), 0}, {log(2), log(3)}, {0, log(6)}};
     const double V[N][D] = {{1, 4}, {5, 1}, {0, 2}};

@@ -145,7 +145,10 @@ static factors show_shape(int d_in, int d_out)
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: 16_twenty_layers\n", NULL, 0);
+    parse_options(argc, argv,
+                  "usage: 16_twenty_layers\n"
+                  "How large should the first weights be?\n",
+                  NULL, 0);
     const int shape[SHAPES][2] = {{256, 256}, {512, 64}, {64, 512}};
     double worst = 0;
     factors f[SHAPES];

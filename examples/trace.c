@@ -53,7 +53,7 @@ static const option table[] = {
     {"temperature", NULL, &t.o.temperature, NULL, 0.01, 100, "divides the scores"},
     {"softcap", NULL, &t.o.softcap, NULL, 0, 1e6, "bounds the scores to (-X, X); 0: off"},
     {"bias", NULL, NULL, &t.o.bias, 0, 0,
-     "added to the scores: 0,1,-inf,2 for every query, rows, a file.npy, or random"},
+     "added to scores: 0,1,-inf,2 for every query, rows, a file.npy, or random"},
     {"mask", NULL, NULL, &t.o.mask, 0, 0,
      "keys to attend to, 1 = attend: 1101 for every query, or 1101/0111/1111"},
     {"causal", &t.o.causal, NULL, NULL, 0, 0, "hide the future; the last query sees all keys"},

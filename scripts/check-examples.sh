@@ -13,8 +13,10 @@
 # NAME.in beside an expected file is the standard input.  JSON in examples/expected/json/ names its command
 # itself.
 #
-# A program must end with status 0, refuse options that it does not have, and end with status 1 if
-# stdout can't be written; trace, which checks what it prints, is run with 1,000 random settings (SEED= draws
+# A program must end with status 0, write no file but what it is told to write, and nothing but progress on
+# stderr (09 and 13 print measured times there, which vary).  Its --help must say what it does, and be right:
+# the program must accept the defaults that are named there, and refuse what is out of range, with status 2 and
+# the range; and options that it does not have.  It must end with status 1 if stdout can't be written.  trace, which checks what it prints, is run with 1,000 random settings (SEED= draws
 # others).  A program that stands alone, X_in_100_lines.c, has no options; it is compiled as its comment says,
 # with CC, gcc and clang.  A program is given a path for each picture docs/images/NAME.svg and NAME_*.svg, in the
 # order of their names, and must draw something; what is drawn from arithmetic alone, without training or
@@ -22,9 +24,12 @@
 # pictures are written again, for `git diff` to show.
 set -eu
 cd "$(dirname "$0")/.."
-programs=$1 write=${2:-} CC=${CC:-cc} RUN=${RUN:-} ONLY=${ONLY:-}
+programs=$(cd "$1" && pwd) write=${2:-} CC=${CC:-cc} RUN=${RUN:-} ONLY=${ONLY:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# The programs of examples/expected run here: what they leave is seen.
+mkdir "$work/here"
+ln -s "$PWD/README.md" "$PWD/tests" "$PWD/scripts" "$work/here"
 export LC_ALL=C NO_COLOR=1
 
 # same EXPECTED OUTPUT: silent if they are; else the first line that differs, both ways
@@ -82,18 +87,28 @@ pictures() { (cd docs/images && ls "$1.svg" "$1"_*.svg 2>/dev/null) || true; }
 
 # run NAME PROGRAM ARGUMENT...: its output into $work/output, its pictures into $work/images
 run() {
-    pictures=$(pictures "$1") program=$programs/$2 input=examples/expected/$1.in
+    pictures=$(pictures "$1") program=$programs/$2 input=$PWD/examples/expected/$1.in
     [ -f "$input" ] || input=/dev/null
     shift 2
     rm -rf "$work/images"
     mkdir "$work/images"
     for picture in $pictures; do set -- "$@" "$work/images/$picture"; done
     # shellcheck disable=SC2086
-    $RUN "$program" "$@" <"$input" >"$work/output" 2>"$work/errors" ||
+    (cd "$work/here" && $RUN "$program" "$@") <"$input" >"$work/output" 2>"$work/errors" ||
         { echo "    ended with status $?"; cat "$work/errors"; return 1; }
+    case ${program##*/} in
+    09_* | 13_*) ;;
+    *) ! grep -v '^training ' "$work/errors" || { echo "    these lines on stderr are no progress"; return 1; } ;;
+    esac
     for picture in $pictures; do
         grep -q '</svg>' "$work/images/$picture" || { echo "    did not draw $picture"; return 1; }
     done
+}
+
+# Is there anything in the working directory that no --out build/check-NAME names?
+nothing_left() {
+    left=$(cd "$work/here" && find . -mindepth 1 ! -type l ! -path ./build ! -path './build/check-*')
+    [ ! "$left" ] || { echo "    files outside of --out: $left"; return 1; }
 }
 
 # same_pictures NAME: what was drawn from arithmetic alone is what docs/images has
@@ -297,6 +312,53 @@ RUNS
     "$programs/gpt" info --out "$work/llama" | grep -q '^parameters  3376, ' || { echo "    gpt info"; return 1; }
 }
 
+# images NAME N SIDE LABELS: a .safetensors of N images of 4 x SIDE floats and as many labels, which are bytes
+images() {
+    pixels=$(($2 * 4 * $3 * 4))
+    header=$(printf '{"x":{"dtype":"F32","shape":[%d,4,%d],"data_offsets":[0,%d]},"y":{"dtype":"U8","shape":[%d],"data_offsets":[%d,%d]}}' \
+        "$2" "$3" $pixels "$2" $pixels $((pixels + $2)))
+    # shellcheck disable=SC2059
+    { printf '\200\000\000\000\000\000\000\000%-128s' "$header"; printf "%0${pixels}d" 7; printf "$4"; } >"$work/$1.safetensors"
+}
+
+# The programs that learn a task say what is wrong, end with status 1 where a claim does not hold, read images from
+# a file, and stop at a signal: between its two runs, induction does not begin the second.
+programs_learn() {
+    images right 20 4 '\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1\0\1'
+    images wide 3 5 '\0\1\1'
+    images many 3 4 '\0\1\12'
+    while IFS='|' read -r status words arguments; do
+        # shellcheck disable=SC2086
+        ends "$status" "$words" $arguments >"$work/output" || return 1
+    done <<RUNS
+2|--steps must be a whole number from 1 to|reverse --steps 0
+2|--lr must be a number from 0 to 1|induction --lr 2
+2|--patch must be a whole number from 1 to 64|digits --patch 0.5
+2|images of 12 x 12 can.t be cut into patches of 5 x 5|digits --patch 5 --out $work/none
+2|x is f32 .3,4,5., y is i32 .3., but must be f32 .n,S,S., i32 .n.|digits --data $work/wide.safetensors --out $work/none
+2|y.2. is 10, but must be from 0 to 9|digits --data $work/many.safetensors --patch 2 --out $work/none
+0|training|digits --data $work/right.safetensors --patch 2 --steps 2 --out $work/right
+1|nowhere.npz: No such file|digits --data nowhere.npz --out $work/none
+1|training|reverse --check --steps 1 --out $work/reverse
+1|training|induction --check --steps 1 --out $work/induction
+1|training|digits --check --steps 1 --out $work/digits
+2|training is rows 64 there, but rows 32|digits --rows 32 --steps 1 --out $work/digits
+2|say a first text, or a model, and another text|lora README.md
+1|training|lora --check --base-steps 2 --steps 1 --out $work/lora tests/golden/tensors.py tests/golden/rows.inc
+2|training is loss before .* there, but loss before|lora --base-steps 9 --steps 1 --out $work/lora tests/golden/tensors.py tests/golden/rows.inc
+2|no parameter is named like "nothing"|lora --only nothing --steps 1 --out $work/none $work/lora/merged.safetensors README.md
+1|nowhere.safetensors: No such file|lora --out $work/none nowhere.safetensors README.md
+0|training|lora --rank 1 --steps 1 --out $work/lora-of-gpt $work/whole/best.safetensors README.md
+RUNS
+    [ ! -e "$work/none" ] || { echo "    a program that refuses its input makes the folder --out"; return 1; }
+    env --default-signal=INT timeout 100 "$programs/induction" --steps 100000 --out "$work/stopped" >"$work/output" 2>"$work/errors" &
+    pid=$! status=0
+    while [ ! -f "$work/stopped/layers-1/log.csv" ] && kill -0 $pid 2>"$work/ignored"; do sleep 0.02; done
+    kill -INT $pid && wait $pid || status=$?
+    [ "$status" -eq 130 ] && [ -f "$work/stopped/layers-1/checkpoint.safetensors" ] && [ ! -e "$work/stopped/layers-2" ] ||
+        { echo "    induction, sent SIGINT: status $status"; cat "$work/errors"; return 1; }
+}
+
 # ends STATUS WORDS PROGRAM ARGUMENT...: it ends with that status, and says the words on stderr
 ends() {
     expected=$1 words=$2
@@ -308,11 +370,32 @@ ends() {
     return 1
 }
 
-# Every program, also those without an expected file: an unknown option is refused by name, and output
-# that could not be written is an error.
+# help_is_right PROGRAM [COMMAND]: what --help says
+help_is_right() {
+    "$programs/$1" ${2:+"$2"} --help >"$work/help" 2>"$work/errors" || { echo "    $* --help: status $?"; return 1; }
+    awk 'NR == 1 && !/^usage: / || NR == 2 && !/[a-z]/ || length > 100 || NR > 40 { print "    --help: " $0; bad = 1 }
+        END { exit bad || !/^  --help/ }' "$work/help" || return 1
+    defaults=
+    for option in $(sed -n 's/^  --\([a-z0-9-]*\) [NX] .* (\([^ ]*\))$/\1=\2/p' "$work/help"); do
+        defaults="$defaults --$option"
+        for value in x 1e300 -1e300 nan; do
+            ends 2 "--${option%=*} must be a .*number from .* to .*, not \"$value\"" \
+                "$1" ${2:+"$2"} "--${option%=*}=$value" >"$work/output" || return 1
+        done
+    done
+    for option in $(sed -n 's/^  --\([a-zA-Z0-9-]*\) [NX] .*/\1/p; s/^  --\([a-zA-Z0-9-]*\) TEXT .*/\1/p' "$work/help"); do
+        ends 2 "--$option needs a value" "$1" ${2:+"$2"} "--$option" >"$work/output" || return 1
+    done
+    # shellcheck disable=SC2086
+    "$programs/$1" ${2:+"$2"} $defaults --help | cmp "$work/help" - || { echo "    $* --help: other defaults"; return 1; }
+}
+
+# Every program, also those without an expected file: --help is right, an unknown option is refused by name, and
+# output that could not be written is an error.
 command_line() {
+    case $1 in gpt) help_is_right gpt train && help_is_right gpt sample && help_is_right gpt info ;; *) help_is_right "$1" ;; esac ||
+        return 1
     ends 2 "$1: there is no option --nonsense" "$1" --nonsense >"$work/output" || return 1
-    "$programs/$1" --help | grep -q -e --help || { echo "    $1 has no --help"; return 1; }
     [ ! -c /dev/full ] || ends 1 "$1: cannot write to standard output" "$1" --help >/dev/full || return 1
     ends 1 "$1: cannot write to standard output" "$1" --help >&- || return 1
     grep -q '^    return finish(' "examples/$1.c" || { echo "    main does not return finish()"; return 1; }
@@ -343,7 +426,7 @@ alone() {
 passed=0 failed=0
 for file in examples/expected/*.txt; do
     [ -z "$ONLY" ] || expr " $ONLY " : ".* $(basename "$file" .txt) " >/dev/null || continue
-    if check "$file"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    if check "$file" && nothing_left; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 if [ "$ONLY" ]; then
     echo "$passed examples as expected, $failed not"
@@ -366,6 +449,13 @@ echo "  gpt, stopped and resumed"
 gpt_resumes || failed=$((failed + 1))
 echo "  gpt, first weights and wrong options"
 gpt_begins || failed=$((failed + 1))
+echo "  reverse, induction, digits, lora: wrong input, claims, a signal"
+programs_learn || failed=$((failed + 1))
+echo "  demo, graph"
+mkdir -p "$work/here/build"
+run no-picture demo --out build/check-demo --steps 2 --dim 16 --context 16 tests/golden/tensors.py && nothing_left ||
+    failed=$((failed + 1))
+run no-picture graph --out build/check-graph.dot && nothing_left || failed=$((failed + 1))
 echo "  command lines"
 for file in examples/*.c; do
     case $file in *_in_*_lines.c) how=alone ;; *) how=command_line ;; esac

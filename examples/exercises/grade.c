@@ -396,7 +396,11 @@ static int print_missing(FILE *f, const bool *seen)
 
 int main(int argc, char **argv)
 {
-    int first = parse_options(argc, argv, "usage: grade [options] file.c ...\n", options, 100000);
+    int first =
+        parse_options(argc, argv,
+                      "usage: grade [options] file.c ...\n"
+                      "Grades solutions of the exercises; docs/exercises.md explains them.\n",
+                      options, 100000);
     int files = 0, right = 0, bad = 0;
     bool seen[EXERCISES] = {false};
     char program[100];
