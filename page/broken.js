@@ -11,9 +11,9 @@ import { axes, cellHtml, cellName, cellOptions, shown } from './matrix.js'
 const reasons = {
     'rows of dS': 'adding one number to a row of S does not change its softmax',
     'the Jacobian': 'dS is the Jacobian of the softmax times dP',
-    delta: 'O is the sum of A V, so dO \u00b7 O is the sum of P dP',
+    delta: 'O is the sum of A\u00a0V, so dO\u00a0\u00b7\u00a0O is the sum of P\u00a0dP',
     'Q and K': 'only their product counts: Q twice and K half as large change nothing',
-    'V and the loss': 'the loss is linear in V, so V dV adds up to it',
+    'V and the loss': 'the loss is linear in V, so V\u00a0dV adds up to it',
     'columns of dV': 'adding one vector to all values adds it to O, times the row sums of A',
     'columns of dK': 'adding one vector to all keys moves all scores of a row alike',
     dbias: 'adding one number to the whole bias moves all scores of a row alike',

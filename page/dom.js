@@ -18,8 +18,9 @@ export const escapeHtml = (text) =>
         (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[c],
     )
 
-/* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  A product with a dot, a
- * sum and its first factor, and (a - b) stay on one line. */
+/* "dS_ij = P_ij (dP_ij - delta_i)": indices and powers are set as such.  A product, (a - b), a
+ * fraction of two numbers, "ln 7" and "sums to 0" stay on one line; what is too long for one is
+ * broken in front of an = or a +, not after it. */
 export function formulaHtml(text) {
     return escapeHtml(text)
         .replace(/\bsum_/g, '\u03a3_')
@@ -30,6 +31,12 @@ export function formulaHtml(text) {
         .replace(/ \. /g, '\u00a0\u00b7\u00a0')
         .replace(/(\u03a3<sub>\w+<\/sub>) /g, '$1\u00a0')
         .replace(/\(([^\s()]+) ([-+*/\u2212]) ([^\s()]+)\)/g, '($1\u00a0$2\u00a0$3)')
+        .replace(/(<\/sub>) (?=\([^ ()]+\)|\u03a3|d?[A-Za-z]+<sub>)/g, '$1\u00a0')
+        .replace(/ \* /g, '\u00a0*\u00a0')
+        .replace(/(\d) \/ (?=\d)/g, '$1\u00a0/\u00a0')
+        .replace(/1 \u2212 (?=\()/g, '1\u00a0\u2212\u00a0')
+        .replace(/ ([=+]) /g, ' $1\u00a0')
+        .replace(/\b(ln|sums to) (?=\d)/g, '$1\u00a0')
 }
 
 /* A number in a sentence: at most 4 decimals, and no more than it has. */

@@ -190,8 +190,8 @@ function remark(errors, h, state, name, formula, steps) {
         return (
             'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.' +
             (nearest.five > nearest.two
-                ? ' Five points are worse here: they also use x \u00b1 2h, where the ' +
-                  'derivatives that they do not cancel weigh more.'
+                ? ' Five points are worse here: they also use x\u00a0\u00b1\u00a02h, where ' +
+                  'the derivatives that they do not cancel weigh more.'
                 : '')
         )
     }

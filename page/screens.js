@@ -29,7 +29,7 @@ export const mainTour = {
     end:
         'Next: <a href="#view=options" data-view="options">the options</a>, six more screens: '
         + 'scale, softcap, bias, mask, dropout. Or <a href="#view=free" data-view="free">change '
-        + 'every number</a>, or <a href="#view=train" data-view="train">watch a model learn</a>.',
+        + 'any number</a>, or <a href="#view=train" data-view="train">watch a model learn</a>.',
     screens: [
         {
             title: 'A query looks, keys are found, values are read',
@@ -37,8 +37,8 @@ export const mainTour = {
             strip: [],
             text: (t) =>
                 ['Q', 'K', 'V'].map((name) => `<b>${name}</b> ${t.at[name].sentence}<br>`).join('')
-                + 'd0 and d1 are its elements. A score is the dot product of a query and a key: '
-                + 'where the query has a 0, the key does not count.',
+                + 'd0 and d1 are the elements of a row. A score is the dot product of a query '
+                + 'and a key: where the query has a 0, that element of the key does not count.',
             figure: ['Q', 'K', 'V'],
             asks: [
                 {
@@ -95,7 +95,8 @@ export const mainTour = {
                 {
                     kind: 'choice',
                     text: () =>
-                        'All three scores of query 0 rise by 1. What do its probabilities do?',
+                        'All three scores of query 0 rise by\u00a01. What do its probabilities '
+                        + 'do?',
                     options: () => moves,
                     right: () => 2,
                     then: (t, k) =>
@@ -182,7 +183,8 @@ export const mainTour = {
                     shows: true,
                     value: (t) => 0.1 * t.at.dO.values[0][1],
                     text: () =>
-                        'Now another cell: O[q0,d1] rises by 0.1. By how much does the loss rise?',
+                        'Now another cell: O[q0,d1] rises by\u00a00.1. By how much does the loss '
+                        + 'rise?',
                     usual: (t) => [
                         {
                             value: t.at.dO.values[0][1],
@@ -192,8 +194,8 @@ export const mainTour = {
                         },
                     ],
                     worked: (t) =>
-                        `dO[q0,d1] times 0.1 = ${at(t, 'dO', 0, 1)} \u00b7 0.1 = `
-                        + numberText(0.1 * t.at.dO.values[0][1]),
+                        `dO[q0,d1] * 0.1 =\u00a0${at(t, 'dO', 0, 1)} * 0.1 =\u00a0`
+                        + `${numberText(0.1 * t.at.dO.values[0][1])}.`,
                 },
             ],
         },
@@ -263,8 +265,8 @@ export const mainTour = {
             strip: [],
             text: () =>
                 'A row of P sums to 1: what one key gains, the others lose. The Jacobian J holds '
-                + 'how each probability of a row moves with each score; 1[j=k] is 1 where j is k, '
-                + 'else 0.',
+                + 'how each probability of a row moves with each score; 1[j=k]\u00a0is\u00a01 '
+                + 'where j is k, else 0.',
             why:
                 'P_j = e_j / Z with e_j = exp(S_j) and Z = sum_m e_m. By the quotient rule, '
                 + '\u2202P_j / \u2202S_k = (1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
@@ -488,9 +490,9 @@ export const mainTour = {
 export const optionsTour = {
     view: 'options',
     name: 'Options',
-    next: { view: 'free', text: 'Continue: change every number' },
+    next: { view: 'free', text: 'Continue: change any number' },
     end:
-        'Now <a href="#view=free" data-view="free">change every number</a> yourself, or '
+        'Now <a href="#view=free" data-view="free">change any number</a> yourself, or '
         + '<a href="#view=train" data-view="train">watch a model learn</a>.',
     screens: [
         {

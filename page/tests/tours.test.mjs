@@ -317,7 +317,7 @@ for (const [name, verdict] of [
         await page.getByRole('button', { name }).click()
         const text = await page.locator('.verdict').innerText()
         assert.match(text, verdict)
-        assert.match(text, /dS\[q0,k1\] = 0\.2 \* \(6\s\u2212\s4\.9\) = 0\.22/)
+        assert.match(text, /dS\[q0,k1\]\s=\s0\.2\s\*\s\(6\s\u2212\s4\.9\)\s=\s0\.22/)
         assert.deepEqual(await page.locator('td[data-name="dS"]').allInnerTexts(), [
             '0.07',
             '0.22',
