@@ -74,10 +74,16 @@ static double product_error(at_tape *t, at_dtype d)
 
 int main(int argc, char **argv)
 {
-    parse_options(argc, argv, "usage: 17_half\n", NULL, 0);
-    printf("Numbers as they are after 16 bits have stored them:\n\n"
-           "%-36s %12s %12s %12s\n",
-           "", "exact", "f16", "bf16");
+    parse_options(argc, argv,
+                  "usage: 17_half\n"
+                  "What can 16 bits store, and what must not be computed in them?\n",
+                  NULL, 0);
+    printf(
+        "Is it enough to keep numbers in 16 bits, in half of the memory?  Each row is a number as\n"
+        "f16 and bf16 keep it.  Look for inf, nan and 0 where the exact number is none of these,\n"
+        "and for sums that stop growing.\n\n"
+        "%-36s %12s %12s %12s\n",
+        "", "exact", "f16", "bf16");
     print_formats("1/3", 1.0 / 3, in_bits(F, 1.0 / 3), in_bits(B, 1.0 / 3));
     print_formats("exp(12)", exp(12), in_bits(F, exp(12)), in_bits(B, exp(12)));
     print_formats("q.k, 256 times 16 x 16", 65536, in_bits(F, 65536), in_bits(B, 65536));
@@ -91,7 +97,9 @@ int main(int argc, char **argv)
                   in_bits(B, 1.0004));
     print_formats("a gradient of 1e-8", 1e-8, in_bits(F, 1e-8), in_bits(B, 1e-8));
 
-    printf("\nSoftmax of the scores 0, 8 and 12, every number stored in 16 bits:\n\n");
+    printf("\nSoftmax of the scores 0, 8 and 12, every number stored in 16 bits:\n\n"
+           "%-36s %12s %12s %12s\n",
+           "", "key 0", "key 1", "key 2");
     print_weights("exact", ATTIC_F64, 12);
     print_weights("f16: exp(x)", F, 0);
     print_weights("f16: exp(x - max)", F, 12);
@@ -104,6 +112,11 @@ int main(int argc, char **argv)
         "\nA product [1,512] [512,512] with stored weights and sums in f32 differs from the one\n"
         "with f32 weights by at most %.1e (f16) and %.1e (bf16) of the largest sum.\n",
         f16, bf16);
+    printf(
+        "\nSeen: numbers that are only stored lose digits, and a product of them loses no more.\n"
+        "Computed in 16 bits, sums stop at %g (f16) and %g (bf16), exp overflows, and small\n"
+        "steps and gradients vanish: store in 16 bits, compute in 32.\n",
+        count_ones(F, 65536), count_ones(B, 65536));
     const bool good = at_ok(t) && f16 < 1e-3 && bf16 < 1e-2 && count_ones(ATTIC_F16, 5000) == 2048;
     at_close(t);
     return finish(!good);

@@ -149,8 +149,8 @@ bool at_source_load_into(at_source *s, const at_stored *e, at_tensor *x)
     at_dtype d = at_stored_as(s->t, e);
     if (!at_same_shape(x->shape, e->shape) ||
         (x->dtype != d && !(at_is_real(d) && at_is_half(x->dtype))))
-        return at_source_fail(s, "it holds %s %s, but %s is %s", at_dtype_text(d),
-                              at_shape_text(e->shape), at_text(x), at_dtype_text(x->dtype));
+        return at_source_fail(s, "it holds %s %s, which %s %s cannot take", at_dtype_text(d),
+                              at_shape_text(e->shape), at_dtype_text(x->dtype), at_text(x));
     at_written(x);
     return at_ok(s->t) && read_elements(s, e, x) && read_end(s);
 }

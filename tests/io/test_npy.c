@@ -203,14 +203,14 @@ START_TEST(another_shape_or_type_does_not_go_into_a_tensor)
     char message[256];
     load_golden(t, file_named("<f4"));
     ck_assert(!at_npy_load_into(w, scratch_path()));
-    snprintf(message, sizeof message, "npy: %s: it holds f32 [2,3], but \"w\" [2,2] is f32",
-             scratch_path());
+    snprintf(message, sizeof message,
+             "npy: %s: it holds f32 [2,3], which f32 \"w\" [2,2] cannot take", scratch_path());
     ck_assert_str_eq(at_error(t), message);
     at_clear_error(t);
 
     at_tensor *ids = at_ints(t, at_shape_of(2, 3), NULL);
     ck_assert(!at_npy_load_into(ids, scratch_path()));
-    snprintf(message, sizeof message, "npy: %s: it holds f32 [2,3], but [2,3] is i32",
+    snprintf(message, sizeof message, "npy: %s: it holds f32 [2,3], which i32 [2,3] cannot take",
              scratch_path());
     ck_assert_str_eq(at_error(t), message);
     ck_assert(!at_npy_load_into(NULL, scratch_path()));
