@@ -97,11 +97,12 @@ bool at_json_integer(at_json *r, ptrdiff_t limit, ptrdiff_t *value)
     at_json_took(r, 0);
     const char *first = r->at;
     for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
-        if (*value > (limit - (*r->at - '0')) / 10)
+        const int digit = *r->at - '0';
+        if (digit > limit || *value > (limit - digit) / 10)
             return at_source_fail(r->source, "a number at byte %td of %s is above %td",
                                   first - r->begin, r->what, limit);
         if (r->at > first && *first == '0') return at_json_expects(r, "no digit behind a zero");
-        *value = 10 * *value + (*r->at - '0');
+        *value = 10 * *value + digit;
     }
     return r->at > first || at_json_expects(r, "an integer, 0 or more");
 }

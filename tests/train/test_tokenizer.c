@@ -433,6 +433,7 @@ START_TEST(what_is_wrong_with_a_file_is_said)
         {"{\"a\":0,\"b\":2}", "", "2 tokens, but none has the id 1"},
         {"{\"a\":0,\"b\":0}", "", "two tokens have the id 0"},
         {"{\"a\":0,\"a\":1}", "", "token 1 is there twice"},
+        {"{\"a\":9}", "", "a number at byte 5 of it is above 1"},
         {"{\"a\":0} x", "", "byte 8 of it should be the end, but for spaces"},
         {"{\"a b\":0}", "", "token 0 has a character that stands for no byte"},
         {"{\"\xff\":0}", "", "byte 2 of it is not UTF-8"},
