@@ -120,7 +120,8 @@ all_c := $(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h page/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
-objects = $(patsubst %.c,$(B)/%.o,$(1)) $(patsubst %.c,$(B)/%.f64.o,$(filter $(typed_c),$(1)))
+objects = $(patsubst %.c,$(B)/%.o,$(1)) $(patsubst %.c,$(B)/%.f64.o,$(filter $(typed_c),$(1))) \
+    $(patsubst %.c,$(B)/%.dual.o,$(filter src/%,$(filter $(typed_c),$(1))))
 
 ifneq ($(darwin),)
 soname := libattic.$(ABI).dylib
@@ -169,6 +170,9 @@ $(B)/%.o: %.c $(B)/flags
 $(B)/%.f64.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$< for f64)$(compile) -DAT_F64 -c -o $@ $<
+$(B)/%.dual.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$< for dual numbers)$(compile) -DAT_DUAL -c -o $@ $<
 
 # Compiled for any processor: this code checks whether the processor has what ARCH needs (kernels/target.h).
 portable_c := src/kernels/target.c src/autograd/tape.c src/tensor/arena.c examples/common/processor.c
@@ -178,6 +182,7 @@ $(call objects,$(portable_c)): tuned =
 # as threads may have small stacks: 512 KiB by default on macOS.
 ifeq ($(MODE),release)
 $(call objects,$(library_c)): extra = -DNDEBUG -Wframe-larger-than=16384
+$(patsubst %.c,$(B)/%.dual.o,$(library_c)): extra = -DNDEBUG -Wframe-larger-than=32768
 endif
 
 $(static): $(call objects,$(library_c)) $(B)/flags

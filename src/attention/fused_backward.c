@@ -154,9 +154,9 @@ static void backward_dbias(const sdpa_tile *x)
     for (int r = 0; r < x->rows; r++) {
         REAL *dbias = x->job->dbias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
         const REAL *dS = x->d + r;
-        double sum = 0;
+        WIDE sum = 0;
         for (int k = 0; k < x->keys && at.j; k++) dbias[k] += dS[k * x->ld];
-        for (int k = 0; k < x->keys && !at.j; k++) sum += (double)dS[k * x->ld];
+        for (int k = 0; k < x->keys && !at.j; k++) sum += (WIDE)dS[k * x->ld];
         if (!at.j) dbias[0] += (REAL)sum;
     }
 }

@@ -14,7 +14,7 @@ enum { FORWARD_EXP = 16 }; /* multiply-adds that an exponential costs, or so */
 /* y, if x is NaN: that will show in l */
 static inline REAL forward_max(REAL x, REAL y)
 {
-    return x > y ? x : y;
+    return VALUE(x) > VALUE(y) ? x : y;
 }
 
 /* top_r = the largest cell of row r */
@@ -50,7 +50,7 @@ static void forward_online(const sdpa_tile *x, REAL *restrict shrink)
     for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
         const at_sdpa_range range = sdpa_key_range(x, r);
         const vec m_r = vec_load(base + r);
-        vec l = {0};
+        vec l = vec_of(0);
         REAL *s = x->s + range.lo * ld + r;
         for (int k = range.lo; k < range.hi; k++, s += ld) {
             vec e = vec_exp_weight(vec_load(s) - m_r);
@@ -75,10 +75,10 @@ static void forward_scale(int n, REAL a, REAL *O)
 static void forward_note(const sdpa_tile *x, unsigned char *kept)
 {
     for (int r = 0; r < x->rows; r++)
-        if (!x->by_cell) kept[r] |= !x->some || x->lo[r] < x->hi[r];
+        if (!x->by_cell) kept[r] |= !x->some || VALUE(x->lo[r]) < VALUE(x->hi[r]);
     for (int k = 0; x->by_cell && k < x->keys; k++)
         for (int r = 0; r < x->rows; r++)
-            kept[r] |= x->mask[k * x->ld + r] & (x->lo[r] <= (REAL)k) & ((REAL)k < x->hi[r]);
+            kept[r] |= x->mask[k * x->ld + r] & (VALUE(x->lo[r]) <= k) & (k < VALUE(x->hi[r]));
 }
 
 /* The first tile of its rows writes O, the others add to it. */

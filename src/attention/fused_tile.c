@@ -224,7 +224,7 @@ bool sdpa_select_keys(sdpa_tile *x, int j0, int end)
 at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r)
 {
     if (!x->some) return (at_sdpa_range){0, x->keys};
-    int lo = (int)x->lo[r], hi = (int)x->hi[r + VEC_LANES - 1];
+    int lo = (int)VALUE(x->lo[r]), hi = (int)VALUE(x->hi[r + VEC_LANES - 1]);
     return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
 }
 
@@ -236,7 +236,7 @@ static void tile_mask_out_spans(const sdpa_tile *x, ptrdiff_t r, at_sdpa_range k
     for (int j = keys.lo; j < keys.hi; j++) {
         const vec k = vec_of((REAL)j), y = vec_of(value);
         REAL *cell = cells + j * x->ld + r;
-        vec_mask kept = (lo <= k) & (k < hi);
+        vec_mask kept = (VALUE(lo) <= VALUE(k)) & (VALUE(k) < VALUE(hi));
         vec_store(cell, vec_pick(kept, vec_load(cell), y));
     }
 }
@@ -255,7 +255,8 @@ void sdpa_mask_out(const sdpa_tile *x, REAL value, REAL *restrict cells)
     const ptrdiff_t n = x->some ? x->keys * x->ld : 0;
     for (ptrdiff_t r = 0; x->some && r < x->ld; r += VEC_LANES) {
         at_sdpa_range range = sdpa_key_range(x, r);
-        int lo = (int)x->lo[r + VEC_LANES - 1], hi = (int)x->hi[r]; /* between them, all are kept */
+        /* between lo and hi, all are kept */
+        int lo = (int)VALUE(x->lo[r + VEC_LANES - 1]), hi = (int)VALUE(x->hi[r]);
         if (lo > hi) lo = hi = range.hi;
         if (lo < range.lo) lo = range.lo;
         tile_mask_out_spans(x, r, (at_sdpa_range){range.lo, lo}, value, cells);
@@ -343,7 +344,7 @@ void sdpa_drops(const sdpa_tile *x)
 /* Is there no NaN or infinity in so many rows of so many numbers?  0 times one is NaN. */
 static bool tile_finite(int rows, int width, const REAL *X, ptrdiff_t row)
 {
-    vec zero[2] = {{0}, {0}};
+    vec zero[2] = {VEC_ZERO, VEC_ZERO};
     for (int k = 0; k < rows; k++, X += row) {
         int n = 0;
         for (; n + 2 * VEC_LANES <= width; n += 2 * VEC_LANES) {
@@ -370,7 +371,7 @@ static void tile_product(const sdpa_tile *x, const sdpa_sum_args *a, int n0, int
 static bool tile_kept(const sdpa_tile *x, int r, int k)
 {
     if (!x->some) return true;
-    return x->lo[r] <= (REAL)k && (REAL)k < x->hi[r] && (!x->by_cell || x->mask[k * x->ld + r]);
+    return VALUE(x->lo[r]) <= k && k < VALUE(x->hi[r]) && (!x->by_cell || x->mask[k * x->ld + r]);
 }
 
 /* X_k, which is not finite, for the cells that are kept. */
@@ -406,8 +407,8 @@ static void tile_sum_finite(const sdpa_tile *x, const sdpa_sum_args *a)
  * kept by all rows. */
 static int tile_first_unread(const sdpa_tile *x, bool across)
 {
-    const bool from_begin = across || x->by_cell || x->lo[x->rows - 1] > 0;
-    return from_begin ? 0 : (int)x->hi[0];
+    const bool from_begin = across || x->by_cell || VALUE(x->lo[x->rows - 1]) > 0;
+    return from_begin ? 0 : (int)VALUE(x->hi[0]);
 }
 
 void sdpa_sum(const sdpa_tile *x, const sdpa_sum_args *a)

@@ -96,8 +96,8 @@ static double check_dot(int n, const REAL *x, const REAL *y)
     double sum[CHECK_SUMS] = {0}, rest = 0;
     int j = 0;
     for (; j + CHECK_SUMS <= n; j += CHECK_SUMS)
-        for (int i = 0; i < CHECK_SUMS; i++) sum[i] += (double)x[j + i] * (double)y[j + i];
-    for (; j < n; j++) rest += (double)x[j] * (double)y[j];
+        for (int i = 0; i < CHECK_SUMS; i++) sum[i] += (double)VALUE(x[j + i]) * (double)VALUE(y[j + i]);
+    for (; j < n; j++) rest += (double)VALUE(x[j]) * (double)VALUE(y[j]);
     for (int i = 0; i < CHECK_SUMS; i++) rest += sum[i];
     return rest;
 }
@@ -107,7 +107,7 @@ static double check_largest(int n, const REAL *x)
 {
     double most = 0;
     for (int j = 0; j < n; j++)
-        if (isfinite(x[j])) most = fmax(most, fabs((double)x[j]));
+        if (isfinite(VALUE(x[j]))) most = fmax(most, fabs((double)VALUE(x[j])));
     return most;
 }
 
@@ -117,14 +117,14 @@ static double check_length(int n, const REAL *x)
     double square = check_dot(n, x, x);
     if (square > DBL_MIN / DBL_EPSILON && square < DBL_MAX) return sqrt(square);
     for (int j = 0; j < n; j++)
-        if (!isfinite(x[j])) return 0;
+        if (!isfinite(VALUE(x[j]))) return 0;
     return check_largest(n, x) * sqrt((double)n);
 }
 
 static bool check_is_untouched(int n, const REAL *y, const REAL *before)
 {
     for (int j = 0; j < n; j++)
-        if (y[j] != (before ? before[j] : 0)) return false;
+        if (VALUE(y[j]) != (before ? VALUE(before[j]) : 0)) return false;
     return true;
 }
 
@@ -154,7 +154,7 @@ static void check_sum_of_keys(const check_job *job, int b, int g, at_sdpa_sides 
         for (int j = 0; j < job->of.p->N; j++) {
             ptrdiff_t row = at_sdpa_row(K->at, b, g, j) + d0;
             for (int d = 0; d < n; d++)
-                sum[d] += (double)K->y[row + d] - (K->before ? (double)K->before[row + d] : 0);
+                sum[d] += (double)VALUE(K->y[row + d]) - (K->before ? (double)VALUE(K->before[row + d]) : 0);
         }
         for (int d = 0; d < n; d++)
             if (fabs(sum[d]) > fabs(sides->left) || isnan(sum[d])) sides->left = sum[d];
@@ -186,7 +186,7 @@ static at_sdpa_verdict check_head(const check_job *job, int b, int g)
             const double Q = check_length(p->D, job->Q.x + q);
             const double dO = job->O.x ? check_length(p->Dv, job->O.x + o) : 0;
             const ptrdiff_t cell = at_sdpa_cell_number(p, b, h, i);
-            const double c = fabs((double)sdpa_factor(&job->of, h));
+            const double c = fabs((double)VALUE(sdpa_factor(&job->of, h)));
             double dP = dO * longest_V;
             if (job->of.dW) dP += check_largest(p->N, job->of.dW + cell);
             if (job->of.dY) dP += check_largest(p->N, job->of.dY + cell);
@@ -240,7 +240,7 @@ void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
     const sdpa_operands of = sdpa_operands_of(n);
     double c = 0; /* the largest; with fmax gcc 12 fails on 64-bit Arm (internal compiler error) */
     for (int h = 0; h < p->H; h++) {
-        const double size = fabs((double)sdpa_factor(&of, h));
+        const double size = fabs((double)VALUE(sdpa_factor(&of, h)));
         if (size > c) c = size;
     }
     check_job job = {.of = of,

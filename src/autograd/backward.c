@@ -74,9 +74,8 @@ bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)
         for (int i = 0; i < n->n_out; i++) n->out[i]->grad = NULL;
     t->swept = true;
 
-    static const float one_f32 = 1;
-    static const double one_f64 = 1;
-    const void *one = y->dtype == ATTIC_F32 ? (const void *)&one_f32 : &one_f64;
+    double one[2]; /* of any real type */
+    at_store(y->dtype, one, 0, 1);
     bool may_alias = dy && !dy->node; /* what was computed may be reused */
     return at_receive_grad(t, y, dy ? dy->data : one, may_alias) && (!y->node || sweep(t, y->node));
 }

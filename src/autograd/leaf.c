@@ -33,7 +33,7 @@ at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape)
 
 at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape)
 {
-    AT_REQUIRE(t, dtype != ATTIC_F32 + ATTIC_F64 - t->real,
+    AT_REQUIRE(t, !at_is_real(dtype) || at_is_half(dtype) || dtype == t->real,
                "blank: real tensors of this tape are %s, not %s", at_dtype_text(t->real),
                at_dtype_text(dtype));
     return at_tensor_new(t, dtype, shape);

@@ -70,10 +70,10 @@ struct at_tape {
     char message[512];
 };
 
-/* kernels are stored as {f32, f64} */
+/* kernels are stored as {f32, f64, dual} */
 static inline int at_real_index(const at_tape *t)
 {
-    return t->real == ATTIC_F64;
+    return t->real == ATTIC_F32 ? 0 : t->real == ATTIC_F64 ? 1 : 2;
 }
 
 void *at_alloc_in(at_tape *t, at_arena *a, size_t bytes); /* sticky error when out of memory */

@@ -15,7 +15,7 @@
 
 at_tape *at_open(at_dtype real, uint64_t seed)
 {
-    if (real != ATTIC_F32 && real != ATTIC_F64) return NULL;
+    if (real != ATTIC_F32 && real != ATTIC_F64 && real != ATTIC_DUAL) return NULL;
     at_arena home = {0};
     at_tape *t = at_arena_alloc(&home, sizeof *t);
     if (!t) {

@@ -216,6 +216,9 @@ bool at_npy_save(const at_tensor *x, const char *path)
     AT_REQUIRE(x->tape, x->dtype != ATTIC_BF16,
                "npy: NumPy has no bf16, but %s is bf16 (at_cast makes it f16 or %s)", at_text(x),
                at_dtype_text(at_real(x->tape)));
+    AT_REQUIRE(x->tape, x->dtype != ATTIC_DUAL,
+               "npy: %s is dual, values and tangents: at_read_f64 and at_tangent give either",
+               at_text(x));
     FILE *f = at_file_create(x->tape, path);
     if (!f) return false;
     put_header(f, x);

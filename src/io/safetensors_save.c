@@ -133,6 +133,10 @@ static bool list_tensors(at_tape *t, saved_file *w, at_tensor *const *x, int n)
     for (int i = 0; i < n; i++) {
         AT_REQUIRE(t, x && x[i], "tensors: x[%d] is NULL", i);
         if (!at_check_any(t, "tensors", "x", x[i])) return false;
+        AT_REQUIRE(t, x[i]->dtype != ATTIC_DUAL,
+                   "tensors: %s is dual, values and tangents: at_read_f64 and at_tangent give "
+                   "either",
+                   at_text(x[i]));
         const char *name = w->args->names && w->args->names[i] ? w->args->names[i] : x[i]->name;
         AT_REQUIRE(t, name, "tensors: x[%d], %s, has no name", i, at_text(x[i]));
         AT_REQUIRE(t, strcmp(name, "__metadata__") != 0,

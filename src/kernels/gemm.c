@@ -59,7 +59,7 @@
  * High-Performance Matrix Multiplication" (2008); tiles on edges and copies are our own. */
 #include "kernels/gemm.h"
 
-#ifndef ATTIC_PLAIN_KERNELS /* gemm_reference.c then */
+#if !defined(ATTIC_PLAIN_KERNELS) && !defined(AT_DUAL) /* gemm_reference.c then */
 #include "kernels/real.h"
 
 #include "kernels/parallel.h"

@@ -32,7 +32,7 @@ static void plain_gemm_part(const plain_gemm_job *g, ptrdiff_t first, ptrdiff_t 
             const REAL *B = g->B + b * g->b.batch + k * g->b.row + j0 * g->b.col;
             for (int j = 0; j < n; j++) t[j] += a * B[j * g->b.col];
         }
-    if (g->beta == 0)
+    if (VALUE(g->beta) == 0)
         for (int j = 0; j < n; j++) C[j * g->c.col] = g->alpha * t[j];
     else
         for (int j = 0; j < n; j++) C[j * g->c.col] = g->alpha * t[j] + g->beta * C[j * g->c.col];
@@ -60,7 +60,7 @@ void gemm_plain(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_st
     at_for((ptrdiff_t)products * M, (ptrdiff_t)fmin(work, 1e9), w.slots, plain_gemm_rows, &g);
 }
 
-#ifdef ATTIC_PLAIN_KERNELS
+#if defined(ATTIC_PLAIN_KERNELS) || defined(AT_DUAL)
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
           at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
 {
@@ -75,7 +75,7 @@ void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, 
     gemm_plain(1, M, N, K, 1, A, a, B, b, 1, C, (at_strides){N, 1, (ptrdiff_t)M * N}, w);
 }
 
-#ifdef AT_ONCE
+#if defined(ATTIC_PLAIN_KERNELS) && defined(AT_ONCE)
 size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real)
 {
     return (void)M, (void)N, (void)K, (void)columns, (void)real, 64; /* never 0 */

@@ -32,11 +32,11 @@ void narrow(ptrdiff_t n, bool bf16, const void *reals, uint16_t *y)
 {
     const REAL *x = reals;
     ptrdiff_t i = 0;
-#if defined(__F16C__) && !defined(AT_F64)
+#if defined(__F16C__) && defined(AT_ONCE)
     for (; !bf16 && i + 8 <= n; i += 8)
         _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
 #endif
-#ifndef AT_F64
+#ifdef AT_ONCE
     for (; bf16 && i < n; i++) { /* the lower half, rounded, carries into the upper one */
         uint32_t bits;
         memcpy(&bits, x + i, sizeof bits);
@@ -44,7 +44,7 @@ void narrow(ptrdiff_t n, bool bf16, const void *reals, uint16_t *y)
         y[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
     }
 #endif
-    for (; i < n; i++) y[i] = at_half_narrow(bf16, (double)x[i]);
+    for (; i < n; i++) y[i] = at_half_narrow(bf16, (double)VALUE(x[i]));
 }
 
 #ifdef AT_ONCE

@@ -1,14 +1,16 @@
-/* real.h -- one source, two types: float to train, double to check.
+/* real.h -- one source, three types: float to train, double to check, dual to differentiate.
  *
  * A .c file that includes this header itself (make looks for the line) is compiled once for each
- * real type: to NAME.o with REAL = float and to NAME.f64.o with REAL = double (-DAT_F64).  In it
+ * real type: to NAME.o with REAL = float, to NAME.f64.o with REAL = double (-DAT_F64), and to
+ * NAME.dual.o with REAL = a dual number, a value and a tangent (-DAT_DUAL, dual.h).  In it
  *
  *     REAL             is the type
  *     REAL_EPS         is the distance from 1 to the next number
- *     WIDE             is the type of long sums
- *     VALUE(x)         is x.  An op writes it where it compares or casts a REAL: AT_COMPLEX, below
- *     AT_REAL(dot)     is at_dot_f32 or at_dot_f64: the name of what other files may call
- *     row_max(n, x)    is at_row_max_f32 or at_row_max_f64, as <tgmath.h> makes expf or exp of exp
+ *     WIDE             is the type of long sums: double, for a dual number itself
+ *     VALUE(x)         is x, of a dual number its value: written where a REAL is compared, or cast
+ *     OVER(x, y)       is x / y: written where y may be 0
+ *     AT_REAL(dot)     is at_dot_f32, _f64 or _dual: the name of what other files may call
+ *     row_max(n, x)    is at_row_max_f32 ..., as <tgmath.h> makes expf or exp of exp
  *     #ifdef AT_ONCE   at the end of the file, holds what is of no type; it is compiled with float
  *
  * Write (REAL)0.5, not 0.5, which is a double and would make the whole expression one.  The letter
@@ -16,7 +18,11 @@
 #ifndef AT_KERNELS_REAL_H
 #define AT_KERNELS_REAL_H
 #include <float.h>
+#ifdef AT_DUAL
+#include "kernels/dual.h"
+#else
 #include <tgmath.h>
+#endif
 
 /* Every operation rounds to its own type: error bounds, tests for equality and gradients rely on
  * it.  The x87 unit keeps 80 bits instead.  (16 is harmless: it speaks of _Float16 alone.) */
@@ -24,25 +30,19 @@
 #error "attic must not compute in 80 bits (x87): on 32-bit x86, compile with -msse2 -mfpmath=sse"
 #endif
 
-#if defined(AT_COMPLEX)
-/* No type of a tape: `make lint` compiles the ops with it, to find what would lose the second part
- * of a dual number, a value and a tangent. */
+#if defined(AT_DUAL)
 #define REAL double _Complex
 #define WIDE double _Complex
-#define VALUE(x) creal(x)
+#define VALUE(x) __real__(x)
 #define REAL_EPS DBL_EPSILON
-#define AT_REAL(name) at_##name##_complex
-#undef fabs
-#define fabs(x) ((x) * (VALUE(x) < 0 ? -1 : 1))
-#undef log1p
-#define log1p(x) log(1 + (x))
-#undef erfc /* erfc(a + bi) for a small b */
-#define erfc(x) (erfc(VALUE(x)) + ((x)-VALUE(x)) * -M_2_SQRTPI * exp(-VALUE(x) * VALUE(x)))
+#define OVER(x, y) dual_over(x, y)
+#define AT_REAL(name) at_##name##_dual
 #elif defined(AT_F64)
 #define REAL double
 #define WIDE double
 #define VALUE(x) (x)
 #define REAL_EPS DBL_EPSILON
+#define OVER(x, y) ((x) / (y))
 #define AT_REAL(name) at_##name##_f64
 #else
 #define AT_ONCE
@@ -50,6 +50,7 @@
 #define WIDE double
 #define VALUE(x) (x)
 #define REAL_EPS FLT_EPSILON
+#define OVER(x, y) ((x) / (y))
 #define AT_REAL(name) at_##name##_f32
 #endif
 
@@ -58,19 +59,19 @@ enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
 
 /* The list of real types.  AT_EACH_REAL declares a function for each, AT_KERNEL a kernel of an op;
  * AT_KERNELS initialises the kernels of an at_op; AT_OF_REAL is the function for a dtype. */
-#ifdef AT_COMPLEX
-#define AT_EACH_REAL(returns, name, args) returns AT_REAL(name) args
-#else
 #define AT_EACH_REAL(returns, name, args)                                                          \
     returns at_##name##_f32 args;                                                                  \
-    returns at_##name##_f64 args
-#endif
+    returns at_##name##_f64 args;                                                                  \
+    returns at_##name##_dual args
 #define AT_KERNEL(name) AT_EACH_REAL(void, name, (struct at_node *))
 #define AT_KERNELS(name)                                                                           \
     {                                                                                              \
-        at_##name##_f32, at_##name##_f64                                                           \
+        at_##name##_f32, at_##name##_f64, at_##name##_dual                                         \
     }
-#define AT_OF_REAL(dtype, name) ((dtype) == ATTIC_F32 ? at_##name##_f32 : at_##name##_f64)
+#define AT_OF_REAL(dtype, name)                                                                    \
+    ((dtype) == ATTIC_F32   ? at_##name##_f32                                                      \
+     : (dtype) == ATTIC_F64 ? at_##name##_f64                                                      \
+                            : at_##name##_dual)
 
 /* The kernels of this folder, for this type: rows.h, gemm.h. */
 #define row_sum(...) AT_REAL(row_sum)(__VA_ARGS__)

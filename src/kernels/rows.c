@@ -39,6 +39,8 @@ VEC_INLINE REAL row_add_lanes(vec *lane)
     for (int k = 0; k < ROW_VECS / 8; k++) lane[k] += lane[k + ROW_VECS / 8];
     VEC_UNROLL
     for (int k = 0; k < ROW_VECS / 16; k++) lane[k] += lane[k + ROW_VECS / 16];
+    VEC_UNROLL
+    for (int k = 0; k < ROW_VECS / 32; k++) lane[k] += lane[k + ROW_VECS / 32];
     return vec_sum(lane[0]);
 }
 
@@ -48,7 +50,7 @@ REAL row_sum(ptrdiff_t n, const REAL *x)
         ptrdiff_t m = row_middle(n);
         return row_sum(m, x) + row_sum(n - m, x + m);
     }
-    vec lane[ROW_VECS] = {{0}};
+    vec lane[ROW_VECS] = {VEC_ZERO};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) lane[k] += vec_load(x + k * VEC_LANES);
@@ -65,7 +67,7 @@ REAL row_dot(ptrdiff_t n, const REAL *x, const REAL *y)
         ptrdiff_t m = row_middle(n);
         return row_dot(m, x, y) + row_dot(n - m, x + m, y + m);
     }
-    vec lane[ROW_VECS] = {{0}};
+    vec lane[ROW_VECS] = {VEC_ZERO};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES, y += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++)
@@ -83,7 +85,7 @@ REAL row_spread(ptrdiff_t n, const REAL *x, REAL mu)
         ptrdiff_t m = row_middle(n);
         return row_spread(m, x, mu) + row_spread(n - m, x + m, mu);
     }
-    vec lane[ROW_VECS] = {{0}};
+    vec lane[ROW_VECS] = {VEC_ZERO};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {
@@ -102,8 +104,8 @@ REAL row_spread(ptrdiff_t n, const REAL *x, REAL mu)
 /* A NaN compares with nothing: it alone is not <= inf.  `bad` keeps it, or is 0. */
 VEC_INLINE void row_larger(vec x, vec *m, vec *bad)
 {
-    *m = vec_pick(x > *m, x, *m);
-    *bad = vec_pick(x <= (REAL)INFINITY, *bad, x);
+    *m = vec_pick(VALUE(x) > VALUE(*m), x, *m);
+    *bad = vec_pick(VALUE(x) <= VALUE((REAL)INFINITY), *bad, x);
 }
 
 REAL row_max(ptrdiff_t n, const REAL *x)
@@ -128,13 +130,13 @@ REAL row_max(ptrdiff_t n, const REAL *x)
         bad[0] += bad[k];
     }
     REAL nan = vec_sum(bad[0]);
-    return nan == 0 ? vec_max(m[0]) : nan;
+    return VALUE(nan) == 0 ? vec_max(m[0]) : nan;
 }
 
 /* The sum of exp(x_j - m), which go to y_j if they are to be kept */
 VEC_INLINE REAL row_exp_part(ptrdiff_t n, const REAL *x, REAL m, const bool keep, REAL *y)
 {
-    vec lane[ROW_VECS] = {{0}};
+    vec lane[ROW_VECS] = {VEC_ZERO};
     ptrdiff_t i = 0;
     for (; i + ROW_LANES <= n; i += ROW_LANES) {
         VEC_UNROLL

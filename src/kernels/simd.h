@@ -9,6 +9,7 @@
 #ifndef AT_KERNELS_SIMD_H
 #define AT_KERNELS_SIMD_H
 #include "kernels/real.h"
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -47,22 +48,54 @@
 #define VEC_MASKED VEC_LANEWISE
 #endif
 
-#ifdef AT_COMPLEX /* a type without vectors: one lane */
+#ifdef AT_DUAL /* a type without vectors: one lane */
 #undef VEC_LANES
 #define VEC_LANES 1
+#define VEC_ZERO 0
 typedef REAL vec;
+typedef ptrdiff_t vec_int;
+typedef bool vec_mask;
 
-VEC_INLINE vec vec_load_upto(ptrdiff_t n, const REAL *p)
+VEC_INLINE vec vec_load(const REAL *p)
+{
+    return *p;
+}
+
+VEC_INLINE void vec_store(REAL *p, vec v)
+{
+    *p = v;
+}
+
+VEC_INLINE vec vec_pick(vec_mask holds, vec yes, vec no)
+{
+    return holds ? yes : no;
+}
+
+VEC_INLINE vec_mask vec_first(ptrdiff_t n)
+{
+    return n > 0;
+}
+
+VEC_INLINE vec vec_load_first(ptrdiff_t n, const REAL *p)
 {
     return n > 0 ? *p : 0;
 }
 
-VEC_INLINE void vec_store_upto(ptrdiff_t n, REAL *p, vec v)
+VEC_INLINE void vec_store_first(ptrdiff_t n, REAL *p, vec v)
 {
     if (n > 0) *p = v;
 }
+#define vec_load_upto vec_load_first
+#define vec_store_upto vec_store_first
+#define vec_of(a) ((vec)(a))
+#define vec_sum(v) (v)
+#define vec_max(v) (v)
 
 #else
+#define VEC_ZERO                                                                                   \
+    {                                                                                              \
+        0                                                                                          \
+    }
 
 typedef REAL vec __attribute__((vector_size(VEC_BYTES)));
 typedef __typeof__(_Generic((REAL)0, float : (int32_t)0, double : (int64_t)0)) vec_int;

@@ -22,10 +22,10 @@ VEC_INLINE float half_to_float(bool bf16, uint16_t half)
 /* The VEC_LANES halves from p. */
 VEC_INLINE vec half_load(const bool bf16, const uint16_t *p)
 {
-#if defined(__AVX512F__) && !defined(AT_F64)
+#if defined(__AVX512F__) && defined(AT_ONCE)
     const __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)p);
     return bf16 ? (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16) : (vec)_mm512_cvtph_ps(x);
-#elif defined(__F16C__) && defined(__AVX2__) && !defined(AT_F64)
+#elif defined(__F16C__) && defined(__AVX2__) && defined(AT_ONCE)
     const __m128i x = _mm_loadu_si128((const __m128i *)(const void *)p);
     return bf16 ? (vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16) : (vec)_mm256_cvtph_ps(x);
 #else

@@ -43,20 +43,28 @@
 #error "-ffast-math removes NaN, infinities and the rounding that these functions are made of"
 #endif
 
-#if defined(AT_COMPLEX)
+#ifdef AT_DUAL
 
-#define vec_exp exp
-#define vec_exp_weight exp
+#define vec_exp dual_exp
+#define vec_exp_weight dual_exp
+#define vec_log dual_log
+#define vec_tanh dual_tanh
 
 VEC_INLINE vec vec_normal(vec x)
 {
-    return (REAL)0.5 * erfc(-(REAL)0.70710678118654752440 * x);
+    return 0.5 * dual_erfc(-0.70710678118654752440 * x);
+}
+
+VEC_INLINE vec vec_sigmoid(vec x)
+{
+    const vec e = exp(-fabs(x));
+    return (VALUE(x) > 0 ? 1 : e) / (1 + e); /* at 0 as |x| is */
 }
 
 VEC_INLINE vec vec_gate(vec x, vec *ds)
 {
-    REAL e = exp(-fabs(x)), s = (VALUE(x) < 0 ? e : 1) / (1 + e);
-    *ds = s * (1 - s);
+    const vec s = vec_sigmoid(x);
+    *ds = s * vec_sigmoid(-x);
     return s;
 }
 
@@ -279,6 +287,6 @@ VEC_INLINE vec vec_gate(vec x, vec *ds)
     return s;
 }
 #endif
-#endif /* AT_COMPLEX */
+#endif /* AT_DUAL */
 
 #endif

@@ -21,6 +21,24 @@
 #include "kernels/real.h"
 #include "kernels/simd.h"
 
+#ifdef AT_DUAL /* one lane is its own transpose */
+enum { TRANSPOSE_LANES = 1 };
+#define TRANSPOSE_UNROLL
+
+VEC_INLINE void transpose_rows(const REAL *from, ptrdiff_t row, vec x[TRANSPOSE_LANES])
+{
+    (void)row;
+    *x = *from;
+}
+
+VEC_INLINE void vec_transpose_upto(int m, int n, const REAL *from, ptrdiff_t from_row, REAL *to,
+                                   ptrdiff_t to_row)
+{
+    (void)from_row, (void)to_row;
+    if (n > 0) *to = m > 0 ? *from : 0;
+}
+
+#else
 enum { TRANSPOSE_BYTES = 16, TRANSPOSE_QUADS = VEC_BYTES / TRANSPOSE_BYTES };
 #define TRANSPOSE_LANES (TRANSPOSE_BYTES / (int)sizeof(REAL)) /* of a quad */
 
@@ -167,5 +185,6 @@ VEC_INLINE void vec_transpose_upto(int m, int n, const REAL *from, ptrdiff_t fro
         vec_transpose_part(m < VEC_LANES ? m : VEC_LANES, n < VEC_LANES ? n : VEC_LANES, from,
                            from_row, to, to_row);
 }
+#endif
 
 #endif

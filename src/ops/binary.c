@@ -81,7 +81,7 @@ static void binary_y(const at_chunk *k, void *values)
     case BINARY_ADD: EACH(y[i] = a[i] + b[i]); break;
     case BINARY_SUB: EACH(y[i] = a[i] - b[i]); break;
     case BINARY_MUL: EACH(y[i] = a[i] * b[i]); break;
-    case BINARY_DIV: EACH(y[i] = a[i] / b[i]); break;
+    case BINARY_DIV: EACH(y[i] = OVER(a[i], b[i])); break;
     case BINARY_MINIMUM:
         EACH(y[i] = VALUE(a[i]) < VALUE(b[i]) || binary_is_nan(a[i]) ? a[i] : b[i]);
         break;
@@ -100,7 +100,7 @@ static void binary_da(const at_chunk *k, void *values)
     case BINARY_ADD:
     case BINARY_SUB: break; /* da = dy needs no formula */
     case BINARY_MUL: EACH(da[i] = dy[i] * b[i]); break;
-    case BINARY_DIV: EACH(da[i] = dy[i] / b[i]); break;
+    case BINARY_DIV: EACH(da[i] = OVER(dy[i], b[i])); break;
     case BINARY_MINIMUM: EACH(da[i] = binary_share(a[i], b[i], dy[i], false)); break;
     case BINARY_MAXIMUM: EACH(da[i] = binary_share(a[i], b[i], dy[i], true)); break;
     }
@@ -115,7 +115,7 @@ static void binary_db(const at_chunk *k, void *values)
     case BINARY_ADD: break; /* db = dy */
     case BINARY_SUB: EACH(db[i] = -dy[i]); break;
     case BINARY_MUL: EACH(db[i] = dy[i] * a[i]); break;
-    case BINARY_DIV: EACH(db[i] = -dy[i] * y[i] / b[i]); break;
+    case BINARY_DIV: EACH(db[i] = OVER(-dy[i] * y[i], b[i])); break;
     case BINARY_MINIMUM: EACH(db[i] = binary_share(b[i], a[i], dy[i], false)); break;
     case BINARY_MAXIMUM: EACH(db[i] = binary_share(b[i], a[i], dy[i], true)); break;
     }

@@ -49,7 +49,7 @@ static void layer_norm_y(const at_chunk *row, void *values)
     const int N = row->n;
     const REAL *restrict x = row->in[0], *restrict gamma = row->in[1], *restrict beta = row->in[2];
     const REAL eps = (REAL) * (const double *)row->args, mu = row_sum(N, x) / (REAL)N;
-    const REAL r = 1 / sqrt(row_spread(N, x, mu) / (REAL)N + eps);
+    const REAL r = OVER((REAL)1, sqrt(row_spread(N, x, mu) / (REAL)N + eps));
     REAL *restrict y = values, *saved = row->saved;
     if (gamma && beta)
         for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r) + beta[j];

@@ -181,7 +181,7 @@ void AT_REAL(max_backward)(at_node *n)
     const REAL *dy = n->out[0]->grad;
     REAL *share = reduce_space(n); /* so far, the ties */
     reduce_to(n, (at_map_job){.ties = true}, n->out[0]->data, share);
-    for (ptrdiff_t i = 0; i < outputs; i++) share[i] = dy[i] / share[i];
+    for (ptrdiff_t i = 0; i < outputs; i++) share[i] = OVER(dy[i], share[i]);
     reduce_back(n, reduce_max_dx, n->out[0]->data, share);
 }
 

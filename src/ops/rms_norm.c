@@ -46,7 +46,7 @@ static void rms_norm_y(const at_chunk *row, void *restrict values)
     const REAL *x = row->in[0], *gamma = row->in[1];
     const REAL eps = (REAL) * (const double *)row->args, mean = row_dot(N, x, x) / (REAL)N;
     REAL *y = values, *r = row->saved;
-    *r = 1 / sqrt(mean + eps);
+    *r = OVER((REAL)1, sqrt(mean + eps));
     row_scale(N, *r, x, y); /* h */
     for (int j = 0; gamma && j < N; j++) y[j] *= gamma[j];
 }

@@ -148,7 +148,7 @@ static void unary_power(int n, const REAL *x, double p, REAL *y)
     for (int k = 0; k < fabs(p); k++)
         for (int i = 0; i < n; i++) y[i] *= x[i];
     if (p < 0)
-        for (int i = 0; i < n; i++) y[i] = 1 / y[i];
+        for (int i = 0; i < n; i++) y[i] = OVER((REAL)1, y[i]);
 }
 
 /* One loop per row of the table, so that each vectorises. */
@@ -178,7 +178,7 @@ static void unary_y(const at_chunk *k, void *values)
     case UNARY_CLAMP:
         EACH(y[i] = VALUE(x[i]) < VALUE(low) ? low : VALUE(x[i]) > VALUE(high) ? high : x[i]);
         break;
-    case UNARY_ABS: EACH(y[i] = fabs(x[i])); break;
+    case UNARY_ABS: EACH(y[i] = VALUE(x[i]) == 0 ? 0 : fabs(x[i])); break;
     case UNARY_SIN: EACH(y[i] = sin(x[i])); break;
     case UNARY_COS: EACH(y[i] = cos(x[i])); break;
     case UNARY_SOFTPLUS:
@@ -201,8 +201,8 @@ static void unary_dx(const at_chunk *k, void *values)
     switch (args->name) {
     case UNARY_NEG: EACH(dx[i] = -dy[i]); break;
     case UNARY_EXP: EACH(dx[i] = dy[i] * y[i]); break;
-    case UNARY_LOG: EACH(dx[i] = dy[i] / x[i]); break;
-    case UNARY_SQRT: EACH(dx[i] = dy[i] / (2 * y[i])); break;
+    case UNARY_LOG: EACH(dx[i] = OVER(dy[i], x[i])); break;
+    case UNARY_SQRT: EACH(dx[i] = OVER(dy[i], 2 * y[i])); break;
     case UNARY_SQUARE: EACH(dx[i] = dy[i] * 2 * x[i]); break;
     case UNARY_TANH: EACH(dx[i] = dy[i] * (1 - y[i] * y[i])); break;
     case UNARY_SIGMOID: EACH(dx[i] = dy[i] * y[i] * (1 - y[i])); break;

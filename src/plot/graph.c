@@ -47,7 +47,7 @@ static void put_values_of(const drawing *g, const char *what, const at_tensor *x
 
 static void put_shape(const drawing *g, const at_tensor *x)
 {
-    bool real = x->dtype == ATTIC_F32 || x->dtype == ATTIC_F64;
+    bool real = at_is_real(x->dtype) && !at_is_half(x->dtype);
     fprintf(g->out, real ? "%s" : "%s %s", at_shape_text(x->shape), at_dtype_text(x->dtype));
 }
 

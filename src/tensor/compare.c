@@ -12,9 +12,9 @@
 static double closeness_of(at_dtype d)
 {
     return d == ATTIC_F32    ? sqrt((double)FLT_EPSILON)
-           : d == ATTIC_F64  ? sqrt(DBL_EPSILON)
            : d == ATTIC_F16  ? sqrt(0x1p-10)
            : d == ATTIC_BF16 ? sqrt(0x1p-7)
+           : at_is_real(d)   ? sqrt(DBL_EPSILON)
                              : 0;
 }
 

@@ -5,7 +5,7 @@
 AT_BEGIN_C
 
 /* Can a tensor have this shape?  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or
- * the bytes of so many 8-byte elements could not be addressed: every size that comes from outside
+ * the bytes of so many 16-byte elements could not be addressed: every size that comes from outside
  * passes through here once, afterwards at_count is safe. */
 AT_API bool at_shape_valid(at_shape s);
 
@@ -27,7 +27,7 @@ AT_API void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_M
 AT_API size_t at_dtype_size(at_dtype d);
 AT_API size_t at_bytes(const at_tensor *x); /* of its data */
 
-/* f32, f64, f16 or bf16?  f16 or bf16? */
+/* f32, f64, dual, f16 or bf16?  f16 or bf16? */
 static inline bool at_is_real(at_dtype d)
 {
     return d == ATTIC_F32 || d == ATTIC_F64 || d >= ATTIC_F16;

@@ -8,7 +8,7 @@
 bool at_shape_valid(at_shape s)
 {
     if (s.ndim < 0 || s.ndim > AT_MAX_DIMS) return false;
-    ptrdiff_t limit = PTRDIFF_MAX / 16; /* of 8 bytes each, with a margin for rounding up */
+    ptrdiff_t limit = PTRDIFF_MAX / 32; /* of 16 bytes each, with a margin for rounding up */
     ptrdiff_t n = 1;
     bool empty = false;
     for (int i = 0; i < s.ndim; i++) {

@@ -8,13 +8,13 @@
 
 size_t at_dtype_size(at_dtype d)
 {
-    static const size_t size[] = {0, sizeof(float), sizeof(double), sizeof(int32_t), 1, 2, 2};
+    static const size_t size[] = {0, sizeof(float), sizeof(double), sizeof(int32_t), 1, 2, 2, 16};
     return (size_t)d < sizeof size / sizeof *size ? size[d] : 0;
 }
 
 const char *at_dtype_text(at_dtype d)
 {
-    static const char *const text[] = {"real", "f32", "f64", "i32", "bool", "f16", "bf16"};
+    static const char *const text[] = {"real", "f32", "f64", "i32", "bool", "f16", "bf16", "dual"};
     return (size_t)d < sizeof text / sizeof *text ? text[d] : "?";
 }
 
@@ -27,6 +27,7 @@ double at_fetch(at_dtype d, const void *data, ptrdiff_t i)
 {
     switch (d) {
     case ATTIC_F64: return ((const double *)data)[i];
+    case ATTIC_DUAL: return ((const double *)data)[2 * i];
     case ATTIC_F32: return (double)((const float *)data)[i];
     case ATTIC_I32: return ((const int32_t *)data)[i];
     case ATTIC_BOOL: return ((const unsigned char *)data)[i];
@@ -41,6 +42,7 @@ void at_store(at_dtype d, void *data, ptrdiff_t i, double value)
 {
     switch (d) {
     case ATTIC_F64: ((double *)data)[i] = value; break;
+    case ATTIC_DUAL: ((double *)data)[2 * i] = value, ((double *)data)[2 * i + 1] = 0; break;
     case ATTIC_F32: ((float *)data)[i] = (float)value; break;
     case ATTIC_I32: ((int32_t *)data)[i] = (int32_t)value; break;
     case ATTIC_BOOL: ((unsigned char *)data)[i] = value != 0; break;

@@ -19,9 +19,10 @@ typedef enum {
     ATTIC_I32,  /* ids, lengths */
     ATTIC_BOOL, /* masks; one byte, 0 or 1 */
     ATTIC_F16,  /* 16 bits, to store weights and caches: see at_cast */
-    ATTIC_BF16  /* the upper 16 bits of an f32: fewer digits, and its range */
+    ATTIC_BF16, /* the upper 16 bits of an f32: fewer digits, and its range */
+    ATTIC_DUAL  /* an f64 and its tangent: see autograd/tangent.h */
 } at_dtype;
-#define ATTIC_NREALS 2
+#define ATTIC_NREALS 3 /* types of a tape: f32, f64, dual */
 
 typedef struct at_tape at_tape; /* autograd/tape.h */
 typedef struct at_node at_node; /* autograd/op.h */
@@ -30,7 +31,7 @@ typedef struct at_tensor at_tensor;
 struct at_tensor {
     at_dtype dtype;
     at_shape shape;
-    void *data;       /* float, double, int32_t, unsigned char or uint16_t (f16, bf16) */
+    void *data;       /* float, double, int32_t, unsigned char, uint16_t (f16, bf16) or two doubles */
     void *grad;       /* d(loss)/d(data), same type and shape; NULL until a backward reached it */
     bool wants_grad;  /* a parameter or variable, or computed from one */
     const char *name; /* "wq", or NULL */
@@ -53,7 +54,7 @@ static inline bool at_has_data(const at_tensor *x)
     return x->data && (!x->base || x->base->data);
 }
 
-/* Element i in memory order as a double.  i is not checked.  NAN if x is NULL or has no data. */
+/* Element i in memory order as a double; of a dual number its value.  i is not checked.  NAN if x is NULL or has no data. */
 AT_API double at_element(const at_tensor *x, ptrdiff_t i);
 /* The same for the gradient; 0 where none has arrived. */
 AT_API double at_grad_element(const at_tensor *x, ptrdiff_t i);

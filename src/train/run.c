@@ -169,7 +169,7 @@ static int put_number(char *to, int size, const char *before, double x, int digi
 static void log_step(at_run *r)
 {
     char line[LOG_LINE];
-    const int digits = at_real(r->t) == ATTIC_F64 ? 17 : 9;
+    const int digits = at_real(r->t) == ATTIC_F32 ? 9 : 17;
     int n = snprintf(line, sizeof line, "%d", r->at.step);
     if (r->at.log_length == 0) log_header(r);
     if (r->at.log_length == 0) return; /* no line without a header */
