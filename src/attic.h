@@ -25,6 +25,7 @@
 
 #include "autograd/gradcheck.h"
 #include "autograd/profile.h"
+#include "autograd/tangent.h"
 #include "autograd/tape.h"
 
 #include "ops/ops.h"

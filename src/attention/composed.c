@@ -39,7 +39,7 @@ static void composed_drop_forward(at_node *n)
 }
 
 static const at_op composed_drop_op = {.name = "sdpa_drop",
-                                       .forward = {composed_drop_forward, composed_drop_forward}};
+                                       .forward = AT_EVERY_REAL(composed_drop_forward)};
 
 static at_tensor *composed_mask(at_tape *t, at_tensor *S, const at_sdpa_args *a,
                                 const at_sdpa_plan *p)

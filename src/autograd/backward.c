@@ -7,9 +7,8 @@
  * Every node does this for its own f.  Nodes lie on the tape in an order in which each comes after
  * all it uses; walked backwards, each comes after all that use it, so its dy is complete when its
  * turn comes.  That is the whole algorithm: sweep(), below.  Where gradients lie: grad.c. */
-#include "autograd/state.h"
+#include "autograd/mirror.h"
 
-static bool inputs_unchanged(at_tape *t, at_node *n);
 static bool has_upstream(const at_node *n);
 
 static bool sweep(at_tape *t, at_node *from)
@@ -17,17 +16,17 @@ static bool sweep(at_tape *t, at_node *from)
     if (t->profiled) at_profile_begin(t);
     for (at_node *n = from; n; n = n->prev) {
         if (!n->wants_grad || !has_upstream(n)) continue;
-        if (!inputs_unchanged(t, n)) return false;
+        if (!at_inputs_unchanged(t, n)) return false;
         n->op->backward[at_real_index(t)](n);
         if (t->profiled) at_profile_end(n, AT_BACKWARD);
+        if (t->real == ATTIC_DUAL && !at_tangents_hold(n, AT_BACKWARD)) return false;
         if (t->kind != ATTIC_OK || (t->anomaly && !at_backward_is_sane(n))) return false;
         if (t->reuse) at_reuse(t, n, n == from);
     }
     return true;
 }
 
-/* What this node read when it ran must still be there. */
-static bool inputs_unchanged(at_tape *t, at_node *n)
+bool at_inputs_unchanged(at_tape *t, at_node *n)
 {
     for (int i = 0; i < n->n_in; i++) {
         const at_tensor *x = n->in[i];

@@ -5,6 +5,9 @@
  *     static const at_op scale_op = {"scale", {scale_forward_f32, scale_forward_f64},
  *                                             {scale_backward_f32, scale_backward_f64}};
  *
+ * (The third kernel of each, for dual numbers, may be missing: then the op is refused on a tape of
+ * these, and at_gradcheck has only differences for it.)
+ *
  *     at_tensor *at_scale(at_tape *t, at_tensor *x, double c)
  *     {
  *         AT_INPUT(t, "scale", x, ATTIC_REAL);
@@ -27,10 +30,15 @@ AT_BEGIN_C
 typedef void at_kernel(at_node *);
 typedef struct at_op {
     const char *name;
-    at_kernel *forward[ATTIC_NREALS];  /* f32, f64: out = f(in...) */
-    at_kernel *backward[ATTIC_NREALS]; /* in[i].grad += (df/din[i])^T out.grad; NULL, both: none */
+    at_kernel *forward[ATTIC_NREALS];  /* f32, f64, dual: out = f(in...) */
+    at_kernel *backward[ATTIC_NREALS]; /* in[i].grad += (df/din[i])^T out.grad; NULL, all: none */
     bool makes_infinity;               /* an infinite output is no anomaly, e.g. a fill with -inf */
 } at_op;
+/* One kernel that does for all real types. */
+#define AT_EVERY_REAL(kernel)                                                                      \
+    {                                                                                              \
+        kernel, kernel, kernel                                                                     \
+    }
 
 typedef struct at_profile_line at_profile_line; /* profile.c */
 typedef struct at_name_scope at_name_scope;
@@ -50,6 +58,7 @@ struct at_node { /* one line on the tape: out... = op(in...; args) */
     /* The rest is bookkeeping. */
     at_tape *tape;
     at_node *prev, *next;
+    size_t args_size, saved_size;
     int index;            /* position on the tape */
     bool wants_grad;      /* any input does */
     size_t scratch;       /* bytes of a slot */

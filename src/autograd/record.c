@@ -2,7 +2,7 @@
  *
  * Nodes are linked in the order of creation.  An op can only use tensors that exist, so that order
  * is a topological order: backward needs no sort, no recursion and no counting. */
-#include "autograd/state.h"
+#include "autograd/mirror.h"
 
 #include <string.h>
 
@@ -23,6 +23,7 @@ static bool run_forward(at_node *n)
     note_inputs(n);
     int real = at_real_index(n->tape);
     if (n->op->forward[real]) n->op->forward[real](n);
+    if (n->tape->real == ATTIC_DUAL && !at_tangents_hold(n, AT_FORWARD)) return false;
     return !n->tape->anomaly || at_forward_is_sane(n);
 }
 
@@ -65,6 +66,8 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
                    .saved = saved,
                    .tape = t,
                    .scope = t->scope,
+                   .args_size = r->args_size,
+                   .saved_size = r->saved,
                    .scratch = r->scratch,
                    .slots = r->slots,
                    .made = t->marks_made,
@@ -95,19 +98,28 @@ static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
     return at_scratch_ready(t, all);
 }
 
+/* The first kernel there is, for which type? */
+static const char *kernel_there_is(at_kernel *const kernels[ATTIC_NREALS])
+{
+    static const at_dtype real[ATTIC_NREALS] = {ATTIC_F32, ATTIC_F64, ATTIC_DUAL};
+    for (int i = 0; i < ATTIC_NREALS; i++)
+        if (kernels[i]) return at_dtype_text(real[i]);
+    return NULL;
+}
+
 /* An op may have no forward if its output shares the data of its input, and no backward at all:
- * then no gradient flows.  But a kernel for one real type only would be left out unnoticed. */
+ * then no gradient flows.  But a kernel for some real types only would be left out unnoticed. */
 static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_recipe *r)
 {
     if (!op || !op->name)
         return at_fail(t, ATTIC_USER_ERROR, "record: the op is NULL, or its name is");
     int real = at_real_index(t);
-    if (!op->forward[real] && (!r->shares || op->forward[!real]))
+    if (!op->forward[real] && (!r->shares || kernel_there_is(op->forward)))
         return at_fail(t, ATTIC_USER_ERROR, "%s: the op has no forward for %s", op->name,
                        at_dtype_text(t->real));
-    if (!op->backward[real] && op->backward[!real])
+    if (!op->backward[real] && kernel_there_is(op->backward))
         return at_fail(t, ATTIC_USER_ERROR, "%s: the op has a backward for %s, but none for %s",
-                       op->name, real ? "f32" : "f64", at_dtype_text(t->real));
+                       op->name, kernel_there_is(op->backward), at_dtype_text(t->real));
     if (r->n_out < 0 || r->n_out > AT_MAX_OUT)
         return at_fail(t, ATTIC_USER_ERROR, "%s: %d outputs, but %d are possible", op->name,
                        r->n_out, AT_MAX_OUT);

@@ -108,6 +108,8 @@ bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
 /* Puts what n's outputs and their gradients lie in into the free list; of the loss only the
  * latter. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);
+/* What n read when it ran must still be there, else a sticky error. */
+bool at_inputs_unchanged(at_tape *t, at_node *n);
 /* A backward has given n its first gradient since the last mark. */
 void at_list_reached(at_node *n);
 /* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */

@@ -20,8 +20,9 @@ AT_BEGIN_C
 
 /* ------------------------------------------------------------------ open, close, errors -------- */
 
-/* A new tape whose real tensors all have type `real`, ATTIC_F32 to train or ATTIC_F64 to check.
- * Everything random on it follows from seed.  NULL when out of memory or `real` is neither.
+/* A new tape whose real tensors all have type `real`: ATTIC_F32 to train, ATTIC_F64 to check, or
+ * ATTIC_DUAL for derivatives along a direction (tangent.h).  Everything random on it follows from
+ * seed.  NULL when out of memory or `real` is none of these.
  *
  * On a processor that lacks what this library was built for (see ARCH in the Makefile), the tape
  * has an error from the beginning that says so.  Programs for other machines check at_ok here. */

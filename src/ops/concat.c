@@ -61,10 +61,10 @@ static void concat_forward(at_node *n)
 }
 
 static const at_op concat_op = {.name = "concat",
-                                .forward = {concat_forward, concat_forward},
+                                .forward = AT_EVERY_REAL(concat_forward),
                                 .backward = AT_KERNELS(concat_backward)};
 static const at_op stack_op = {.name = "stack",
-                               .forward = {concat_forward, concat_forward},
+                               .forward = AT_EVERY_REAL(concat_forward),
                                .backward = AT_KERNELS(concat_backward)};
 
 /* Is [2,3,4] like [2,9,4], but for axis 1? */

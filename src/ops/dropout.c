@@ -81,7 +81,7 @@ static void dropout_off_backward(at_node *n)
 }
 
 static const at_op dropout_off_op = {.name = "dropout",
-                                     .backward = {dropout_off_backward, dropout_off_backward}};
+                                     .backward = AT_EVERY_REAL(dropout_off_backward)};
 
 at_tensor *at_dropout(at_tape *t, at_tensor *x, double p)
 {

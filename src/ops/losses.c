@@ -76,7 +76,7 @@ static void loss_y(const at_chunk *k, void *values)
         break;
     case LOSS_CROSS:
         EACH(q[i] = keep * z[i] + shift);
-        EACH(l[i] = VALUE(q[i]) == 0 ? 0 : -q[i] * x[i]);
+        EACH(l[i] = VALUE(q[i]) == 0 && !isfinite(VALUE(x[i])) ? 0 : -q[i] * x[i]);
         break;
     }
 }

@@ -33,7 +33,7 @@ typedef struct {
 
     /* Row by row only (map_rows.h): */
     ptrdiff_t row;
-    void *saved;  /* what forward keeps of this row for backward; the table if that is nothing */
+    void *saved;  /* what forward keeps of this row for backward */
     void *space;  /* rows of working memory */
     void *sum[2]; /* rows to which the gradients of in[1] and in[2] are added; NULL: not wanted */
 } at_chunk;

@@ -40,7 +40,7 @@ at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_in
     at_recipe recipe = {.shape = {y},
                         .args = args,
                         .args_size = args_size,
-                        .saved = (r->table + rows * (size_t)r->saved + parts) * size,
+                        .saved = (rows * (size_t)r->saved + parts) * size,
                         .scratch = sums * AT_WIDEST + ((size_t)(r->space + 1) * N + sums) * size};
     at_node *n = at_record_node(t, op, in, recipe);
     return n ? n->out[0] : NULL;

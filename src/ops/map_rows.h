@@ -15,7 +15,6 @@ typedef struct {
     int space; /* rows of working memory that backward needs */
     int sums;  /* in[1] .. in[sums] are such rows as are the same for all: gradients are summed */
     bool each; /* in[1] has one element for each row */
-    size_t table; /* values of n->saved, where nothing is kept of rows */
 } at_row_op;
 
 /* at_record_node for such an op; out[0] has the shape y. */

@@ -132,7 +132,7 @@ static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, 
     const ptrdiff_t cols = p->cols.size, step = p->cols.step[PERMUTE_FROM];
     const ptrdiff_t from_row = p->rows.step[PERMUTE_FROM], to_row = p->rows.step[PERMUTE_TO];
     const char *x = from;
-    char *y = to, square[PERMUTE_SQUARE * PERMUTE_SQUARE * 8];
+    char *y = to, square[PERMUTE_SQUARE * PERMUTE_SQUARE * 16];
     if (step == 1) {
         for (; rows > 0; rows--, x += from_row * size, y += to_row * size)
             memcpy(y, x, (size_t)(cols * size));
@@ -147,6 +147,7 @@ static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, 
             if (size == 2) permute_transpose(2, m, n, square, corner, to_row);
             if (size == 4) permute_transpose(4, m, n, square, corner, to_row);
             if (size == 8) permute_transpose(8, m, n, square, corner, to_row);
+            if (size == 16) permute_transpose(16, m, n, square, corner, to_row);
         }
 }
 
@@ -195,10 +196,10 @@ static void permute_forward(at_node *n)
 }
 
 static const at_op permute_op = {.name = "permute",
-                                 .forward = {permute_forward, permute_forward},
+                                 .forward = AT_EVERY_REAL(permute_forward),
                                  .backward = AT_KERNELS(permute_backward)};
 static const at_op transpose_op = {.name = "transpose",
-                                   .forward = {permute_forward, permute_forward},
+                                   .forward = AT_EVERY_REAL(permute_forward),
                                    .backward = AT_KERNELS(permute_backward)};
 
 static at_tensor *permute_record(at_tape *t, const at_op *op, at_tensor *x, at_shape order)

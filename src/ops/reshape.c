@@ -20,7 +20,7 @@ static void reshape_backward(at_node *n)
 }
 
 static const at_op reshape_op = {.name = "reshape",
-                                 .backward = {reshape_backward, reshape_backward}};
+                                 .backward = AT_EVERY_REAL(reshape_backward)};
 
 /* The axis whose size is left open, or -1; -2 if there are two. */
 static int reshape_open_axis(at_shape s)

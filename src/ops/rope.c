@@ -30,8 +30,8 @@
  * A and B depend on the position alone: it gets the same bits whatever the offset, so that decoding
  * one position at a time agrees with all at once.
  *
- * The table depends on no tensor, and queries, keys and layers all want the same one.  So an op
- * first looks for one on the tape: what was recorded earlier lives at least as long.
+ * The table is a constant, the second input.  Queries, keys and layers all want the same one, so
+ * an op first looks for one on the tape: what was recorded earlier lives at least as long.
  *
  * Packed by heads, x [..., T, heads * D]: every head of a row is rotated alike.
  */
@@ -45,7 +45,6 @@ typedef struct {
     double base;
     int offset;
     bool half_split;
-    void *shared; /* the table of an earlier node; NULL: this node's own, in n->saved */
 } rope_args;
 
 enum { ROPE_STRIDE = 16 };
@@ -54,10 +53,12 @@ static const at_row_op rope_rows = {0};
 
 AT_KERNEL(rope_forward);
 AT_KERNEL(rope_backward);
+AT_EACH_REAL(void, rope_table, (const rope_args *a, void *to));
 
 /* Row p of the table: R/2 cosines, then R/2 sines. */
-static void rope_table(const rope_args *a, REAL *table)
+void AT_REAL(rope_table)(const rope_args *a, void *to)
 {
+    REAL *table = to;
     int half = a->R / 2;
     for (int i = 0; i < half; i++) {
         double theta = pow(a->base, -2.0 * i / a->R);
@@ -103,8 +104,7 @@ static void rope_head(const rope_args *a, const REAL *angles, REAL sign, const R
 static void rope_row(const at_chunk *row, REAL sign, const REAL *x, REAL *y)
 {
     const rope_args *a = row->args;
-    const REAL *table = a->shared ? a->shared : row->saved,
-               *angles = table + row->row % a->T * a->R;
+    const REAL *angles = (const REAL *)row->in[1] + row->row % a->T * a->R;
     for (int h = 0; h < a->heads; h++, x += a->D, y += a->D) rope_head(a, angles, sign, x, y);
 }
 
@@ -118,31 +118,27 @@ static void rope_dx(const at_chunk *row, void *restrict values)
     rope_row(row, -1, row->dy, values);
 }
 
-AT_ROW_RANGE(rope_y_rows, rope_rows, rope_y, false)
+AT_MAP_ROWS(rope_forward, rope_rows, rope_y)
 AT_MAP_ROWS_BACK(rope_backward, rope_rows, rope_dx)
-
-void AT_REAL(rope_forward)(at_node *n)
-{
-    const rope_args *a = n->args;
-    if (!a->shared) rope_table(a, n->saved);
-    at_map_rows(n, &rope_rows, AT_REAL(rope_y_rows));
-}
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op rope_op = {
     .name = "rope", .forward = AT_KERNELS(rope_forward), .backward = AT_KERNELS(rope_backward)};
 
-/* The table of an earlier rope with the same angles, and at least as many positions; or NULL. */
-static void *find_rope_table(const at_tape *t, const rope_args *a)
+/* The table of an earlier rope with the same angles, and at least as many positions; or a new
+ * one. */
+static at_tensor *rope_table_for(at_tape *t, const rope_args *a)
 {
     for (const at_node *n = at_first_node(t); n; n = n->next) {
         if (n->op != &rope_op) continue;
         const rope_args *b = n->args;
         if (a->base == b->base && a->offset == b->offset && a->R == b->R && a->T <= b->T)
-            return b->shared ? b->shared : n->saved;
+            return n->in[1];
     }
-    return NULL;
+    at_tensor *table = at_tensor_new(t, ATTIC_REAL, at_shape_of(a->T, a->R));
+    if (table) AT_OF_REAL(at_real(t), rope_table)(a, table->data);
+    return table;
 }
 
 at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args)
@@ -170,10 +166,9 @@ at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args)
                    .base = args.base > 0 ? args.base : 10000,
                    .offset = args.offset,
                    .half_split = args.half_split};
-    a.shared = find_rope_table(t, &a);
-    at_row_op rows = rope_rows;
-    if (!a.shared) rows.table = (size_t)a.T * (size_t)R;
-    return at_record_rows(t, &rope_op, &rows, AT_IN(x), x->shape, &a, sizeof a);
+    at_tensor *table = rope_table_for(t, &a);
+    if (!table) return NULL;
+    return at_record_rows(t, &rope_op, &rope_rows, AT_IN(x, table), x->shape, &a, sizeof a);
 }
 
 #endif

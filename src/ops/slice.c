@@ -47,7 +47,7 @@ static void slice_forward(at_node *n)
 }
 
 static const at_op slice_op = {.name = "slice",
-                               .forward = {slice_forward, slice_forward},
+                               .forward = AT_EVERY_REAL(slice_forward),
                                .backward = AT_KERNELS(slice_backward)};
 
 /* n elements of axis a, which exist. */

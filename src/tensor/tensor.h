@@ -41,6 +41,7 @@ struct at_tensor {
     at_node *node;     /* what made it; NULL for a leaf */
     at_tensor *base;   /* whose data this shares, or NULL */
     at_tensor *next;   /* in the tape's list of variables */
+    at_tensor *twin;   /* on a mirror of the tape, while there is one (mirror.h) */
     void *grad_memory; /* where grad points once it is needed */
     unsigned version;  /* how often the data was written after it was made */
 };

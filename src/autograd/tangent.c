@@ -1,0 +1,214 @@
+/* tangent.c -- tangents set and read, JVP and HVP; see tangent.h. */
+#include "autograd/tangent.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "autograd/mirror.h"
+#include "kernels/dual.h"
+
+#define LEAST_TANGENT 0x1p-422 /* 1e-127: from here on 2^-600 t is a normal number */
+#define MOST_TANGENT 1e38
+
+static bool is_held(double t)
+{
+    return t == 0 || (fabs(t) >= LEAST_TANGENT && fabs(t) <= MOST_TANGENT);
+}
+
+/* The first element whose tangent is too large, or not finite though its value is; -1: none. */
+static ptrdiff_t first_not_held(const at_tensor *x, void *data)
+{
+    if (!data || x->dtype != ATTIC_DUAL) return -1;
+    for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
+        const double t = *at_tangent_of(data, i) / AT_DUAL_UNIT;
+        if (!(fabs(t) <= MOST_TANGENT) && isfinite(at_fetch(ATTIC_DUAL, data, i))) return i;
+    }
+    return -1;
+}
+
+bool at_tangents_hold(at_node *n, at_direction d)
+{
+    const bool back = d == AT_BACKWARD;
+    for (int k = 0; k < (back ? n->n_in : n->n_out); k++) {
+        at_tensor *x = back ? n->in[k] : n->out[k];
+        void *data = !x ? NULL : back ? x->grad : x->data;
+        const ptrdiff_t i = x ? first_not_held(x, data) : -1;
+        if (i < 0) continue;
+        return at_fail(n->tape, ATTIC_USER_ERROR,
+                       "%s of %s: at %s of %s%s %s the value is %g, but its tangent %g: tangents "
+                       "are finite, up to 1e38",
+                       back ? "backward" : "forward", n->op->name,
+                       at_shape_text(at_index_of(x->shape, i)), back ? "the gradient of " : "",
+                       back ? "its input" : "its output", at_text(x),
+                       at_fetch(ATTIC_DUAL, data, i), *at_tangent_of(data, i) / AT_DUAL_UNIT);
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ a tape of dual numbers ----- */
+
+static bool is_dual(at_tape *t, const char *op)
+{
+    AT_REQUIRE(t, t->real == ATTIC_DUAL, "%s: the tape is %s, but must be dual", op,
+               at_dtype_text(t->real));
+    return true;
+}
+
+bool at_set_tangent(at_tensor *leaf, const double *v)
+{
+    if (!leaf || !at_check_any(leaf->tape, "set_tangent", "leaf", leaf)) return false;
+    at_tape *t = leaf->tape;
+    if (!is_dual(t, "set_tangent")) return false;
+    AT_INPUT(t, "set_tangent", leaf, ATTIC_REAL);
+    const ptrdiff_t n = at_count(leaf->shape);
+    for (ptrdiff_t i = 0; v && i < n; i++)
+        AT_REQUIRE(t, is_held(v[i]),
+                   "set_tangent: element %td of v, for %s, is %g, but must be 0 or 1e-127 to 1e38",
+                   i, at_text(leaf), v[i]);
+    at_written(leaf);
+    for (ptrdiff_t i = 0; at_ok(t) && i < n; i++)
+        *at_tangent_of(leaf->data, i) = v ? v[i] * AT_DUAL_UNIT : 0;
+    return at_ok(t);
+}
+
+static at_tensor *tangents(at_tape *t, const at_tensor *x, void *data)
+{
+    at_tensor *y = at_const(t, x->shape, NULL);
+    for (ptrdiff_t n = y && data ? at_count(x->shape) : 0, i = 0; i < n; i++)
+        at_store(ATTIC_DUAL, y->data, i, *at_tangent_of(data, i) / AT_DUAL_UNIT);
+    return y;
+}
+
+at_tensor *at_tangent(at_tape *t, at_tensor *x)
+{
+    if (!t || !is_dual(t, "tangent")) return NULL;
+    AT_INPUT(t, "tangent", x, ATTIC_REAL);
+    return tangents(t, x, x->data);
+}
+
+at_tensor *at_grad_tangent(at_tape *t, at_tensor *x)
+{
+    if (!t || !is_dual(t, "grad_tangent")) return NULL;
+    AT_INPUT(t, "grad_tangent", x, ATTIC_REAL);
+    return tangents(t, x, x->grad);
+}
+
+/* ------------------------------------------------------------------ a mirror ------------------- */
+
+typedef struct {
+    const char *op;
+    at_tape *t;
+    at_mirror m;
+    double scale; /* the directions are multiplied with: a power of two */
+} derivative;
+
+/* What went wrong on the dual tape did so on t. */
+static bool derivative_holds(const derivative *d)
+{
+    if (!d->m.dual || !at_ok(d->m.dual))
+        at_fail(d->t, at_error_kind_of(d->m.dual), "%s: %s", d->op, at_error(d->m.dual));
+    return at_ok(d->t);
+}
+
+static bool check_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
+{
+    at_tape *t = d->t;
+    double largest = 0;
+    AT_REQUIRE(t, t->real != ATTIC_DUAL,
+               "%s: the tape is dual: its tangents are set and read one by one (tangent.h)", d->op);
+    AT_REQUIRE(t, n <= 0 || (x && v), "%s: the list of %s is NULL", d->op,
+               x ? "directions" : "tensors");
+    for (int i = 0; i < n; i++) {
+        if (!at_check_input(t, d->op, "x", x[i], ATTIC_REAL)) return false;
+        if (!v[i]) continue;
+        if (!at_check_input(t, d->op, "v", v[i], ATTIC_REAL)) return false;
+        AT_REQUIRE(t, at_same_shape(x[i]->shape, v[i]->shape),
+                   "%s: direction %d is %s, but moves %s", d->op, i, at_text(v[i]), at_text(x[i]));
+        for (ptrdiff_t k = 0; k < at_count(v[i]->shape); k++) {
+            const double size = fabs(at_element(v[i], k));
+            AT_REQUIRE(t, isfinite(size), "%s: element %td of direction %d is %g", d->op, k, i,
+                       at_element(v[i], k));
+            largest = fmax(largest, size);
+        }
+    }
+    d->scale = largest > 0 ? ldexp(1, -ilogb(largest)) : 1;
+    return true;
+}
+
+/* What x moves along; 0 if y does not depend on it.  Of an x that is listed twice they add up. */
+static bool set_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (ptrdiff_t k = 0; v[i] && x[i]->twin && k < at_count(x[i]->shape); k++) {
+            const double size = at_element(v[i], k) * d->scale;
+            AT_REQUIRE(d->t, is_held(size),
+                       "%s: element %td of direction %d is %g, less than 1e-127 of the largest",
+                       d->op, k, i, at_element(v[i], k));
+            *at_tangent_of(x[i]->twin->data, k) += size * AT_DUAL_UNIT;
+        }
+    return true;
+}
+
+/* The tangents at `data`, which belong to x's twin, as a constant beside x. */
+static at_tensor *bring_back(const derivative *d, const at_tensor *x, void *data)
+{
+    at_tensor *y = at_const(d->t, x->shape, NULL);
+    for (ptrdiff_t n = y && data ? at_count(x->shape) : 0, i = 0; i < n; i++) {
+        const double value = *at_tangent_of(data, i) / AT_DUAL_UNIT / d->scale;
+        AT_REQUIRE(d->t, at_can_hold(y->dtype, value), "%s: element %td of the result is %g", d->op,
+                   i, value);
+        at_store(y->dtype, y->data, i, value);
+    }
+    return y;
+}
+
+/* Runs all that y was computed from since `start` with dual numbers. */
+static bool run_mirror(derivative *d, at_tensor *y, uint64_t start, at_tensor **x, at_tensor **v,
+                       int n)
+{
+    return at_mirror_open(&d->m, y, start) && set_directions(d, x, v, n) && at_mirror_run(&d->m);
+}
+
+at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor **v, int n, void *ctx,
+                  at_tensor **dy)
+{
+    derivative d = {.op = "jvp", .t = t};
+    if (dy) *dy = NULL;
+    AT_REQUIRE(t, f && dy, "jvp: %s is NULL", f ? "dy" : "the function");
+    if (!check_directions(&d, in, v, n)) return NULL;
+    at_mark_here(t); /* what was made before is a leaf */
+    const uint64_t start = t->marks_made;
+    at_tensor *y = f(t, in, ctx);
+    if (!y) return at_fail(t, ATTIC_USER_ERROR, "jvp: the function returned NULL");
+    AT_INPUT(t, "jvp", y, ATTIC_REAL);
+    run_mirror(&d, y, start, in, v, n);
+    if (derivative_holds(&d)) *dy = bring_back(&d, y, y->twin->data);
+    at_mirror_close(&d.m);
+    return *dy ? y : NULL;
+}
+
+bool at_hvp(at_tape *t, at_tensor *loss, at_tensor **x, at_tensor **v, int n, at_tensor **wrt,
+            int m, at_tensor **Hv)
+{
+    derivative d = {.op = "hvp", .t = t};
+    for (int j = 0; Hv && j < m; j++) Hv[j] = NULL;
+    AT_REQUIRE(t, m <= 0 || (wrt && Hv), "hvp: %s is NULL", wrt ? "Hv" : "wrt");
+    AT_INPUT(t, "hvp", loss, ATTIC_REAL);
+    AT_REQUIRE(t, at_count(loss->shape) == 1, "hvp: the loss is %s, but must have one element",
+               at_text(loss));
+    AT_REQUIRE(t, loss->wants_grad, "hvp: the loss depends on nothing that wants a gradient");
+    if (!check_directions(&d, x, v, n)) return false;
+    for (int j = 0; j < m; j++) {
+        if (!at_check_input(t, "hvp", "wrt", wrt[j], ATTIC_REAL)) return false;
+        AT_REQUIRE(t, wrt[j]->wants_grad && !wrt[j]->node,
+                   "hvp: wrt[%d], %s, must be a leaf that wants a gradient", j, at_text(wrt[j]));
+    }
+    for (int i = 0; i < n; i++)
+        AT_REQUIRE(t, !x[i]->node, "hvp: x[%d], %s, was computed by %s, but must be a leaf", i,
+                   at_text(x[i]), x[i]->node->op->name);
+    if (run_mirror(&d, loss, 0, x, v, n)) at_backward(d.m.dual, loss->twin);
+    for (int j = 0; derivative_holds(&d) && j < m; j++)
+        Hv[j] = bring_back(&d, wrt[j], wrt[j]->twin ? wrt[j]->twin->grad : NULL);
+    at_mirror_close(&d.m);
+    return at_ok(t);
+}
