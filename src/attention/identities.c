@@ -96,7 +96,8 @@ static double check_dot(int n, const REAL *x, const REAL *y)
     double sum[CHECK_SUMS] = {0}, rest = 0;
     int j = 0;
     for (; j + CHECK_SUMS <= n; j += CHECK_SUMS)
-        for (int i = 0; i < CHECK_SUMS; i++) sum[i] += (double)VALUE(x[j + i]) * (double)VALUE(y[j + i]);
+        for (int i = 0; i < CHECK_SUMS; i++)
+            sum[i] += (double)VALUE(x[j + i]) * (double)VALUE(y[j + i]);
     for (; j < n; j++) rest += (double)VALUE(x[j]) * (double)VALUE(y[j]);
     for (int i = 0; i < CHECK_SUMS; i++) rest += sum[i];
     return rest;
@@ -154,7 +155,8 @@ static void check_sum_of_keys(const check_job *job, int b, int g, at_sdpa_sides 
         for (int j = 0; j < job->of.p->N; j++) {
             ptrdiff_t row = at_sdpa_row(K->at, b, g, j) + d0;
             for (int d = 0; d < n; d++)
-                sum[d] += (double)VALUE(K->y[row + d]) - (K->before ? (double)VALUE(K->before[row + d]) : 0);
+                sum[d] += (double)VALUE(K->y[row + d]) -
+                          (K->before ? (double)VALUE(K->before[row + d]) : 0);
         }
         for (int d = 0; d < n; d++)
             if (fabs(sum[d]) > fabs(sides->left) || isnan(sum[d])) sides->left = sum[d];

@@ -21,37 +21,48 @@ typedef struct { /* what differences with step h say; the bounds are of rounding
 typedef struct { /* one comparison: along an element, or along a direction */
     at_verdict verdict;
     double a, a_noise, n, bound;
-    double unit; /* s: what its steps are measured in */
-    at_slope s;  /* at the step that n is from */
+    double e, e_bound; /* NaN: there is none */
+    double unit;       /* s: what its steps are measured in */
+    at_slope s;        /* at the step that n is from */
     bool swept, at_kink;
 } at_probe;
+
+/* dy = J v at x0, exactly; false if that can't be had. */
+typedef bool at_exact_fn(const double *v, double *dy, void *ctx);
 
 typedef struct {
     at_forward_fn *forward;
     at_vjp_fn *vjp;
+    at_exact_fn *exact; /* NULL: there is none */
     void *ctx;
     ptrdiff_t n, m, probes;
     at_gradcheck_options options;
     bool is_float; /* what forward and vjp compute in */
     at_precision precision;
+    double exact_tolerance;
     const double *x0;
-    double *short_x;    /* [n] x0 in float */
-    double *x, *v;      /* [n] where forward is evaluated: x = x0 + h v */
-    double *a, *again;  /* [n] the gradient by vjp */
-    double *ra;         /* [n] its noise; 0 for doubles */
-    double *u, *u_kept; /* [m] the upstream gradient (cotangent) */
-    double *w;          /* [m] how it moves while the noise of a is measured */
-    double *y0, *r;     /* [m] y at x0, and its noise */
-    double *y[4];       /* [m], or n if that is more: y at h, -h, 2h, -2h */
-    double *largest;    /* [m] |y_k| at most, at any step of this probe */
-    double *moves;      /* [m] 1 if y_k depends on what this probe steps along, else 0 */
-    double x_size;      /* |x| of the element that this probe steps along */
-    double max_n;       /* the largest |n| */
-    double y_size;      /* sum_k |u_k y_k| */
-    at_probe *probe;    /* [probes] */
+    double *short_x;     /* [n] x0 in float */
+    double *x, *v;       /* [n] where forward is evaluated: x = x0 + h v */
+    double *a, *again;   /* [n] the gradient by vjp */
+    double *ra;          /* [n] its noise; 0 for doubles */
+    double *u, *u_kept;  /* [m] the upstream gradient (cotangent) */
+    double *w;           /* [m] how it moves while the noise of a is measured */
+    double *y0, *r;      /* [m] y at x0, and its noise */
+    double *y[4];        /* [m], or n if that is more: y at h, -h, 2h, -2h */
+    double *largest;     /* [m] |y_k| at most, at any step of this probe */
+    double *moves;       /* [m] 1 if y_k depends on what this probe steps along, else 0 */
+    double x_size;       /* |x| of the element that this probe steps along */
+    double max_n;        /* the largest |n| */
+    double y_size;       /* sum_k |u_k y_k| */
+    double hidden_noise; /* of a, s times: where y is a gradient, of terms that cancel in it */
+    at_probe *probe;     /* [probes] */
     at_gradcheck_report report;
 } at_checker;
 
+/* at_gradcheck_fn with an exact witness beside the differences. */
+at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, at_exact_fn *exact,
+                                       ptrdiff_t n, ptrdiff_t m, const double *x, void *ctx,
+                                       at_gradcheck_options options);
 /* A rule is broken: the report says so.  Returns true. */
 bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double should);
 

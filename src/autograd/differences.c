@@ -277,6 +277,22 @@ void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
     if (f->at_kink) f->bound = best < 0 ? (double)INFINITY : s[best].jump;
 }
 
+/* e = sum_k u_k t_k with the tangents t of y along v.  Rounding moves it, and a, by about as much as
+ * the y_k that move, where these change by their own size over s. */
+static void measure_exact(at_checker *c, at_probe *f)
+{
+    double *t = c->y[0], noise = 0;
+    f->e = (double)NAN;
+    if (!c->exact || !c->exact(c->v, t, c->ctx)) return;
+    f->e = 0;
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        if (t[k] == 0) continue;
+        f->e += c->u[k] * t[k];
+        noise += fabs(c->u[k]) * c->r[k];
+    }
+    f->e_bound = 64 * noise / f->unit;
+}
+
 /* Along v, a = sum_i dL/dx_i v_i; its noise adds up in squares. */
 void at_measure_probe(at_checker *c, ptrdiff_t p)
 {
@@ -289,6 +305,7 @@ void at_measure_probe(at_checker *c, ptrdiff_t p)
     for (ptrdiff_t i = from; i < to; i++) squares += c->ra[i] * c->ra[i] * c->v[i] * c->v[i];
     f->a = sum;
     f->a_noise = 6 * sqrt(squares);
+    measure_exact(c, f);
     if (c->is_float) {
         at_sweep_steps(c, p, f);
     } else {

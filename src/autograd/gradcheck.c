@@ -62,6 +62,7 @@
 #include "autograd/gradcheck.h"
 #include "autograd/checker.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@
 #include "tensor/decimal.h"
 
 static const at_precision double_precision = {1e-7, 1e-4, 1e-3, 1e-6, -5};
+#define EXACT_TOLERANCE 1e-10
 static const at_precision float_precision = {1e-4, 1e-2, 1e-2, 1e-3, -1};
 
 /* Memory for all vectors of c, with zeros in them. */
@@ -174,9 +176,14 @@ static bool breaks_backward_rules(at_checker *c)
 
 /* ------------------------------------------------------------------ one comparison ------------- */
 
+static double scale_beside(const at_checker *c, const at_probe *f, double other)
+{
+    return fmax(fmax(fabs(f->a), fabs(other)), c->precision.floor_share * c->max_n);
+}
+
 static double scale_of(const at_checker *c, const at_probe *f)
 {
-    return fmax(fmax(fabs(f->a), fabs(f->n)), c->precision.floor_share * c->max_n);
+    return scale_beside(c, f, f->n);
 }
 
 static double tolerance_of(const at_checker *c, const at_probe *f)
@@ -184,30 +191,43 @@ static double tolerance_of(const at_checker *c, const at_probe *f)
     return c->options.tolerance * scale_of(c, f);
 }
 
-/* |a - n| / scale; infinite where one of them is not finite. */
-static double error_of(const at_checker *c, const at_probe *f)
+static double noise_of_a(const at_checker *c, const at_probe *f)
 {
-    if (!isfinite(f->a) || !isfinite(f->n)) return (double)INFINITY;
-    return f->a == f->n ? 0 : fabs(f->a - f->n) / scale_of(c, f);
+    return f->a_noise + c->hidden_noise / f->unit;
+}
+
+/* |a - other| / scale; infinite where one of them is not finite. */
+static double error_beside(const at_checker *c, const at_probe *f, double other)
+{
+    if (!isfinite(f->a) || !isfinite(other)) return (double)INFINITY;
+    return f->a == other ? 0 : fabs(f->a - other) / scale_beside(c, f, other);
 }
 
 /* An error of just the bound may be hidden by another. */
 static double resolution_of(const at_checker *c, const at_probe *f)
 {
-    double scale = scale_of(c, f), bound = f->bound + f->a_noise;
-    if (!(scale > 0) || !isfinite(bound)) return (double)INFINITY;
-    return c->options.tolerance + (c->is_float ? 2 : 1) * bound / scale;
+    double scale = scale_of(c, f), bound = f->bound + noise_of_a(c, f);
+    double exact = isnan(f->e) ? (double)INFINITY : c->exact_tolerance + 2 * f->e_bound / scale;
+    if (!(scale > 0) || !isfinite(bound)) return scale > 0 ? exact : (double)INFINITY;
+    return fmin(exact, c->options.tolerance + (c->is_float ? 2 : 1) * bound / scale);
 }
 
 static bool probe_agrees(const at_checker *c, const at_probe *f)
 {
-    return isfinite(f->a) && fabs(f->a - f->n) <= tolerance_of(c, f) + f->bound + f->a_noise;
+    return isfinite(f->a) && fabs(f->a - f->n) <= tolerance_of(c, f) + f->bound + noise_of_a(c, f);
+}
+
+/* Is there an e, and is a that? */
+static bool probe_is_exact(const at_checker *c, const at_probe *f)
+{
+    return fabs(f->a - f->e) <=
+           c->exact_tolerance * scale_beside(c, f, f->e) + f->e_bound + noise_of_a(c, f);
 }
 
 /* Is n known to 4 digits, in float to 2?  (Where all is exactly 0 there is nothing to know.) */
 static bool probe_is_resolved(const at_checker *c, const at_probe *f)
 {
-    return f->bound + f->a_noise <= c->precision.coarse * scale_of(c, f);
+    return f->bound + noise_of_a(c, f) <= c->precision.coarse * scale_of(c, f);
 }
 
 static void judge(at_checker *c, at_probe *f)
@@ -216,10 +236,11 @@ static void judge(at_checker *c, at_probe *f)
     bool between = isnan(f->n) || (f->a >= f->s.low - slack && f->a <= f->s.high + slack);
     if (f->at_kink)
         f->verdict = between ? ATTIC_NON_SMOOTH : ATTIC_WRONG;
-    else if (!probe_agrees(c, f))
+    else if (!probe_agrees(c, f) || !(isnan(f->e) || probe_is_exact(c, f)))
         f->verdict = ATTIC_WRONG;
     else
-        f->verdict = probe_is_resolved(c, f) ? ATTIC_PASS : ATTIC_NOISE_LIMITED;
+        f->verdict =
+            probe_is_resolved(c, f) || probe_is_exact(c, f) ? ATTIC_PASS : ATTIC_NOISE_LIMITED;
 }
 
 /* One step is enough, unless a and n disagree, or n is not known well, or its two sides differ. */
@@ -232,7 +253,8 @@ static void compare_all(at_checker *c)
     for (ptrdiff_t p = 0; p < c->probes; p++) {
         at_probe *f = &c->probe[p];
         bool smooth = f->s.jump <= 0.01 * scale_of(c, f);
-        bool clear = probe_agrees(c, f) && probe_is_resolved(c, f) && smooth;
+        bool exact = isnan(f->e) || probe_is_exact(c, f);
+        bool clear = probe_agrees(c, f) && probe_is_resolved(c, f) && smooth && exact;
         if (!f->swept && !clear) at_sweep_steps(c, p, f);
         if (f->swept) judge(c, f);
     }
@@ -264,11 +286,16 @@ static void write_reason(at_checker *c)
         [ATTIC_NON_SMOOTH] = "the derivatives from both sides do not meet: a kink or a jump",
         [ATTIC_VACUOUS] = "every derivative is 0 here: a missing backward would pass too"};
     at_gradcheck_report *r = &c->report;
+    const char *reason = usual[r->verdict];
     double factor;
-    snprintf(r->reason, sizeof r->reason, "%s",
-             c->probes ? usual[r->verdict] : "there is no element to check");
+    if (c->options.order == 2 && r->verdict == ATTIC_PASS)
+        reason = "H w is the derivative of backward";
+    if (c->options.order == 2 && r->verdict == ATTIC_WRONG)
+        reason = "H w is not the derivative of backward";
+    if (c->probes == 0) reason = "there is no element to check";
+    snprintf(r->reason, sizeof r->reason, "%s", reason);
     if (r->verdict == ATTIC_WRONG && r->failed > 1 && has_common_factor(c, &factor))
-        snprintf(r->reason, sizeof r->reason, "%s, but %s times it everywhere", usual[ATTIC_WRONG],
+        snprintf(r->reason, sizeof r->reason, "%s, but %s times it everywhere", reason,
                  at_short_text(factor + 0.0, 8));
 }
 
@@ -282,6 +309,7 @@ static void report_worst(at_checker *c, ptrdiff_t p)
     if (along) snprintf(r->where, sizeof r->where, "direction %td", p);
     r->input = along ? -1 : 0;
     r->analytic = f->a;
+    r->exact = f->e;
     r->numeric = f->n;
     r->bound = f->bound;
     r->step = f->s.h;
@@ -291,7 +319,7 @@ static void report_worst(at_checker *c, ptrdiff_t p)
 static bool probe_is_zero(const at_checker *c, const at_probe *f)
 {
     bool usual = f->bound * f->unit <= c->precision.usual_noise * c->y_size;
-    return usual && fabs(f->n) <= f->bound && fabs(f->a) <= f->bound + f->a_noise;
+    return usual && fabs(f->n) <= f->bound && fabs(f->a) <= f->bound + noise_of_a(c, f);
 }
 
 static void conclude(at_checker *c)
@@ -304,7 +332,7 @@ static void conclude(at_checker *c)
     ptrdiff_t worst = -1;
     for (ptrdiff_t p = 0; p < c->probes; p++) {
         const at_probe *f = &c->probe[p];
-        double error = error_of(c, f);
+        double error = error_beside(c, f, f->n);
         int severity = severity_of[f->verdict];
         if (severity > worst_severity || (severity == worst_severity && error > r->error)) {
             worst_severity = severity;
@@ -313,6 +341,8 @@ static void conclude(at_checker *c)
             r->verdict = f->verdict;
         }
         r->resolution = fmax(r->resolution, resolution_of(c, f));
+        error = isnan(f->e) ? f->e : error_beside(c, f, f->e);
+        r->exact_error = isnan(error) || error > r->exact_error ? error : r->exact_error;
         r->failed += f->verdict != ATTIC_PASS;
         all_zero = all_zero && probe_is_zero(c, f);
     }
@@ -333,6 +363,7 @@ static void conclude(at_checker *c)
 static void round_to_float(at_checker *c)
 {
     c->is_float = true;
+    c->exact = NULL;
     c->precision = float_precision;
     c->report.real = ATTIC_F32;
     for (ptrdiff_t i = 0; i < c->n; i++) c->x[i] = c->short_x[i] = at_short_float(c->x0[i]);
@@ -375,12 +406,14 @@ static void run_check(at_checker *c)
     if (c->n) memcpy(c->x, c->x0, (size_t)c->n * sizeof *c->x);
     draw_upstream(c);
     if (breaks_forward_rules(c) || has_nan(c)) return;
-    at_dtype real = c->options.real;
+    at_dtype real = c->options.order == 2 ? ATTIC_F64 : c->options.real;
     if (real == ATTIC_F32 || (real == ATTIC_REAL && at_computes_in_float(c))) round_to_float(c);
     if (has_nan(c)) return;
     for (ptrdiff_t k = 0; k < c->m; k++)
         if (isfinite(c->y0[k])) c->y_size += fabs(c->u[k] * c->y0[k]);
+    c->exact_tolerance = c->options.tolerance > 0 ? c->options.tolerance : EXACT_TOLERANCE;
     if (!(c->options.tolerance > 0)) c->options.tolerance = c->precision.tolerance;
+    if (c->options.order == 2) c->hidden_noise = 64 * DBL_EPSILON * c->y_size;
     if (breaks_backward_rules(c)) return;
     at_measure_noise(c);
     compare_all(c);
@@ -391,9 +424,17 @@ at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrd
                                     ptrdiff_t m, const double *x, void *ctx,
                                     at_gradcheck_options options)
 {
-    at_checker c = {forward, vjp, ctx, n, m, .options = options, .x0 = x};
+    return at_gradcheck_exact(forward, vjp, NULL, n, m, x, ctx, options);
+}
+
+at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, at_exact_fn *exact,
+                                       ptrdiff_t n, ptrdiff_t m, const double *x, void *ctx,
+                                       at_gradcheck_options options)
+{
+    at_checker c = {forward, vjp, exact, ctx, n, m, .options = options, .x0 = x};
     at_gradcheck_report *r = &c.report;
     r->seed = options.seed;
+    r->order = options.order;
     if (n < 0 || m < 0)
         snprintf(r->reason, sizeof r->reason, "n = %td and m = %td can't be negative", n, m);
     else if (!forward || !vjp || (!x && n > 0))
@@ -429,12 +470,16 @@ static void print_report(const at_gradcheck_report *r, FILE *out)
             fprintf(out, "    at %s: %.17g, not %.17g\n", r->where, r->analytic, r->numeric);
         return;
     }
-    fprintf(out, "    %td of %td comparisons agree", r->checked - r->failed, r->checked);
+    fprintf(out, "    %td of %td comparisons agree: ", r->checked - r->failed, r->checked);
+    if (!isnan(r->exact_error)) fprintf(out, "exact %.0e | ", r->exact_error);
+    fprintf(out, "differences %.0e", r->error);
     if (isfinite(r->resolution) && r->verdict != ATTIC_NON_SMOOTH)
-        fprintf(out, ", and any error above %.1e would have shown", r->resolution);
+        fprintf(out, " | resolution %.0e: a larger error would have shown", r->resolution);
     if (r->real == ATTIC_F32) fprintf(out, ";\n    forward computes in float");
-    fprintf(out, "\n    worst: %s, relative error %.1e\n", r->where, r->error);
-    fprintf(out, "        backward says     %+.15e\n", r->analytic);
+    fprintf(out, "\n    worst: %s\n", r->where);
+    fprintf(out, "        %s %+.15e\n", r->order == 2 ? "H w says         " : "backward says    ",
+            r->analytic);
+    if (!isnan(r->exact)) fprintf(out, "        exactly it is     %+.15e\n", r->exact);
     fprintf(out, "        differences say   %+.15e  +- %.0e, with steps of %.1e\n", r->numeric,
             r->bound, r->step);
 }

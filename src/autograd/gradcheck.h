@@ -29,12 +29,20 @@ typedef enum {
 
 AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
 
-/* a: what backward says.  n: what differences of forward say, known up to `bound`.  They agree when
+/* a: what backward says.  Two witnesses stand beside it.
+ *
+ * n, DIFFERENCES of forward, known up to `bound`.  They agree when
  *
  *     |a - n| <= tolerance max(|a|, |n|, max|n| / 1000) + bound
  *
  * where max|n| is the largest of all: an element that is tiny beside the others need not be right
  * to 7 digits of its own.  PASS needs n to be known to 4 digits.
+ *
+ * e, the EXACT derivative: the tangent of forward in dual numbers (tangent.h), without a step and
+ * its error.  It agrees up to the same, with 1e-10 in place of the tolerance and the rounding of
+ * forward and backward, as measured, for the bound.  Where there is no e, for plain C functions and
+ * for ops that have no kernels for dual numbers, n alone decides.  As e comes from the same source
+ * code as a, n stays a witness of its own: if either disagrees with a, a is WRONG.
  *
  * A function that computes in float is noticed and compared as far as float allows: at x rounded to
  * floats of 20 bits, max|n| / 100 takes the place of max|n| / 1000, 2 digits that of 4, and the
@@ -46,17 +54,20 @@ typedef struct {
     ptrdiff_t checked; /* comparisons made: elements, or directions */
     ptrdiff_t failed;  /* how many of them did not agree */
     double error;      /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
-    double resolution; /* an error larger than this, in any one comparison, would have been seen */
+    double exact_error; /* the largest |a - e| / max(|a|, |e|, max|n| / 1000); NaN: there is no e */
+    double resolution;  /* an error larger than this, in any one comparison, would have been seen */
 
     /* The worst comparison: the largest error among those with the most severe verdict. */
     char where[120];   /* "input 1 [4,5] at [0,2]", "x[7]", "\"weight\" at [3]", "direction 3" */
     int input;         /* which input, -1 for anything else */
     ptrdiff_t element; /* which element of it, in memory order */
     double analytic;   /* a */
+    double exact;      /* e; NaN where there is none */
     double numeric;    /* n, at its best step: it may be closer to a than `error` says */
     double bound;      /* of the error of n: measured rounding, not yet converged steps */
     double step;       /* h */
     uint64_t seed;     /* of the upstream gradient (cotangent) and the directions */
+    int order;         /* as in the options */
 } at_gradcheck_report;
 
 /* A part of x that has a name: count elements, after those of the parts before it. */
@@ -69,7 +80,8 @@ typedef struct {
  * about 50; k > 0 checks k random directions instead. */
 typedef struct {
     int directions;
-    double tolerance; /* 0: 1e-7, in float 1e-4 */
+    int order; /* 2: checks the gradient of the gradient, see at_gradcheck; 0 and 1: the gradient */
+    double tolerance; /* 0: 1e-7, in float 1e-4; and 1e-10 for e */
     uint64_t seed;
     at_dtype real; /* what forward computes in: ATTIC_F32, ATTIC_F64; 0 finds out */
     const at_gradcheck_part
@@ -90,6 +102,11 @@ typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
  * wants a gradient; the rest is constant.  What was computed before f counts as a leaf.  The tape
  * must be f64; at_copy_params brings the parameters of an f32 tape there.  y may have any shape: a
  * random upstream gradient (cotangent) makes it a scalar.
+ *
+ * order = 2 checks the second derivatives that at_hvp gives, by which attention and every other op
+ * are differentiated twice: a = H w with the Hessian H of <u,y> and a random w, n the differences of
+ * the gradients that backward gives, e = w' H v along the same elements or directions: equal, as H is
+ * symmetric.
  *
  * Besides the differences, these rules are checked in every call, and breaking one is WRONG:
  *     running forward again on the same inputs gives the same bits (dropout replays);

@@ -9,11 +9,12 @@
  * While this goes on, f has the tape to itself: what was recorded before is set aside and is
  * neither replayed nor swept.  So a tensor that was computed before f counts as a leaf, too. */
 #include "autograd/checker.h"
-#include "autograd/state.h"
+#include "autograd/mirror.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "kernels/dual.h"
 #include "tensor/decimal.h"
 
 typedef struct held_tensor held_tensor;
@@ -33,6 +34,8 @@ typedef struct {
     held_tensor *held;
     ptrdiff_t n, m; /* elements of all leaves together, and of y */
     at_tensor *y, *dy;
+    at_mirror mirror; /* of y, */
+    at_tensor *u;     /* and of dy */
 } taped_function;
 
 /* ------------------------------------------------------------------ leaves and constants -------- */
@@ -138,6 +141,57 @@ static void backward_on_tape(const double *x, const double *dy, double *dx, void
     if (at_replay(f->t)) sweep_back(f, dx);
 }
 
+/* The leaves of the mirror stay at x0. */
+static void set_mirror_tangents(taped_function *f, const double *v)
+{
+    for (held_tensor *h = f->held; h; h = h->next)
+        for (ptrdiff_t n = h->is_leaf && h->x->twin ? at_count(h->x->shape) : 0, i = 0; i < n; i++)
+            *at_tangent_of(h->x->twin->data, i) = v[h->first + i] * AT_DUAL_UNIT;
+}
+
+static bool tangents_on_mirror(const double *v, double *dy, void *ctx)
+{
+    taped_function *f = ctx;
+    set_mirror_tangents(f, v);
+    if (!at_mirror_run(&f->mirror)) return false;
+    for (ptrdiff_t k = 0; k < f->m; k++) dy[k] = *at_tangent_of(f->y->twin->data, k) / AT_DUAL_UNIT;
+    return true;
+}
+
+/* ------------------------------------------------------------------ order 2 -------------------- */
+
+/* g = the gradient of <u,y>, with the u that is in dy */
+static void gradient_on_tape(const double *x, double *g, void *ctx)
+{
+    taped_function *f = ctx;
+    set_leaves(f, x);
+    clear_leaf_grads(f);
+    if (at_replay(f->t)) sweep_back(f, g);
+}
+
+/* H v, at x0 */
+static bool hessian_on_mirror(const double *v, double *Hv, void *ctx)
+{
+    taped_function *f = ctx;
+    set_mirror_tangents(f, v);
+    at_zero_grads(f->mirror.dual);
+    if (!at_mirror_run(&f->mirror)) return false;
+    if (!f->u) f->u = at_const(f->mirror.dual, f->y->shape, f->dy->data);
+    if (!f->u || !at_backward_from(f->mirror.dual, f->y->twin, f->u)) return false;
+    for (held_tensor *h = f->held; h; h = h->next) {
+        void *g = h->is_leaf && h->x->twin ? h->x->twin->grad : NULL;
+        for (ptrdiff_t n = h->is_leaf ? at_count(h->x->shape) : 0, i = 0; i < n; i++)
+            Hv[h->first + i] = g ? *at_tangent_of(g, i) / AT_DUAL_UNIT : 0;
+    }
+    return true;
+}
+
+static void hessian_as_vjp(const double *x, const double *w, double *Hw, void *ctx)
+{
+    (void)x;
+    hessian_on_mirror(w, Hw, ctx);
+}
+
 /* ------------------------------------------------------------------ rules of a tape ------------ */
 
 static void place_in_tensor(at_gradcheck_report *r, const held_tensor *h, ptrdiff_t element)
@@ -210,6 +264,12 @@ static bool gradients_do_not_add_up(taped_function *f, at_gradcheck_report *r)
 
 /* ------------------------------------------------------------------ the check ------------------ */
 
+static void add_reason(at_gradcheck_report *r, const char *before, const char *reason)
+{
+    size_t used = strlen(r->reason);
+    snprintf(r->reason + used, sizeof r->reason - used, " (%s%s)", before, reason);
+}
+
 static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_options options)
 {
     at_gradcheck_report r = {.seed = options.seed};
@@ -223,7 +283,19 @@ static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_option
     for (held_tensor *h = f->held; h; h = h->next)
         if (h->is_leaf) memcpy(x + h->first, h->data, at_bytes(h->x));
     options.parts = NULL;
-    r = at_gradcheck_fn(forward_on_tape, backward_on_tape, f->n, f->m, x, f, options);
+    const bool mirrored = at_mirror_open(&f->mirror, f->y, f->start) && at_mirror_run(&f->mirror);
+    if (options.order == 2 && mirrored)
+        r = at_gradcheck_exact(gradient_on_tape, hessian_as_vjp, hessian_on_mirror, f->n, f->n, x,
+                               f, options);
+    else if (options.order != 2)
+        r = at_gradcheck_exact(forward_on_tape, backward_on_tape,
+                               mirrored ? tangents_on_mirror : NULL, f->n, f->m, x, f, options);
+    else
+        snprintf(r.reason, sizeof r.reason, "order 2 needs dual numbers: %.120s",
+                 at_error(f->mirror.dual));
+    if (options.order != 2 && !mirrored && r.checked)
+        add_reason(&r, "differences alone: ", at_error(f->mirror.dual));
+    at_mirror_close(&f->mirror);
     if (r.where[0] == 'x') place_in_leaf(&r, f, r.element);
     return r;
 }
@@ -235,8 +307,7 @@ static void name_dead_end(at_gradcheck_report *r, const at_tape *t)
         bool reached = false, real = n->out[0]->dtype == t->real;
         for (int i = 0; i < n->n_in; i++) reached |= n->in[i] && n->in[i]->wants_grad;
         if (!reached || !real || n->op->backward[at_real_index(t)]) continue;
-        size_t used = strlen(r->reason);
-        snprintf(r->reason + used, sizeof r->reason - used, " (%s has no backward)", n->op->name);
+        add_reason(r, n->op->name, " has no backward");
         return;
     }
 }

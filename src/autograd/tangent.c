@@ -39,8 +39,8 @@ bool at_tangents_hold(at_node *n, at_direction d)
                        "are finite, up to 1e38",
                        back ? "backward" : "forward", n->op->name,
                        at_shape_text(at_index_of(x->shape, i)), back ? "the gradient of " : "",
-                       back ? "its input" : "its output", at_text(x),
-                       at_fetch(ATTIC_DUAL, data, i), *at_tangent_of(data, i) / AT_DUAL_UNIT);
+                       back ? "its input" : "its output", at_text(x), at_fetch(ATTIC_DUAL, data, i),
+                       *at_tangent_of(data, i) / AT_DUAL_UNIT);
     }
     return true;
 }

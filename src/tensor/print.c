@@ -167,8 +167,8 @@ static void measure(at_printer *p)
     if (p->largest != 0) {
         double apart[2]; /* of any dtype: in this itself, as NumPy divides */
         at_store(p->dtype, apart, 0, p->largest / p->smallest);
-        p->exponential = p->largest >= 1e8 || p->smallest < 1e-4 ||
-                         at_fetch(p->dtype, apart, 0) > 1000;
+        p->exponential =
+            p->largest >= 1e8 || p->smallest < 1e-4 || at_fetch(p->dtype, apart, 0) > 1000;
     }
     if (p->exponential) each_shown(p, 0, 0, measure_digits);
     each_shown(p, 0, 0, measure_columns);

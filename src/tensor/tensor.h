@@ -31,8 +31,8 @@ typedef struct at_tensor at_tensor;
 struct at_tensor {
     at_dtype dtype;
     at_shape shape;
-    void *data;       /* float, double, int32_t, unsigned char, uint16_t (f16, bf16) or two doubles */
-    void *grad;       /* d(loss)/d(data), same type and shape; NULL until a backward reached it */
+    void *data; /* float, double, int32_t, unsigned char, uint16_t (f16, bf16) or two doubles */
+    void *grad; /* d(loss)/d(data), same type and shape; NULL until a backward reached it */
     bool wants_grad;  /* a parameter or variable, or computed from one */
     const char *name; /* "wq", or NULL */
 
