@@ -354,7 +354,7 @@ static bool tile_finite(int rows, int width, const REAL *X, ptrdiff_t row)
         for (; n + VEC_LANES <= width; n += VEC_LANES) zero[0] += 0 * vec_load(X + n);
         if (n < width) zero[1] += 0 * vec_load_first(width - n, X + n);
     }
-    return vec_sum(zero[0] + zero[1]) == 0;
+    return VALUE(vec_sum(zero[0] + zero[1])) == 0;
 }
 
 /* so many columns from n0 on, of X as given */

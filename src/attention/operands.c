@@ -17,8 +17,6 @@ sdpa_operands sdpa_operands_of(at_node *n)
         .K = in[AT_SDPA_K]->data,
         .V = in[AT_SDPA_V]->data,
         .bias = in[AT_SDPA_BIAS] ? in[AT_SDPA_BIAS]->data : NULL,
-        .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
-        .key_len = in[AT_SDPA_LEN],
         .scale = in[AT_SDPA_SCALE] ? in[AT_SDPA_SCALE]->data : NULL,
         .O = out[0]->data,
         .weights = p->weights ? out[p->weights]->data : NULL,
@@ -28,6 +26,8 @@ sdpa_operands sdpa_operands_of(at_node *n)
         .dO = out[0]->grad,
         .dW = p->weights ? out[p->weights]->grad : NULL,
         .dY = p->probs ? out[p->probs]->grad : NULL,
+        .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
+        .key_len = in[AT_SDPA_LEN],
         .saved = n->saved,
     };
 }

@@ -279,12 +279,12 @@ static plain_row plain_rows_of(at_node *n)
     REAL *space = at_scratch(n, 0);
     const ptrdiff_t N = p->N;
     return (plain_row){.p = p,
-                       .x = sdpa_operands_of(n),
+                       .key = at_sdpa_after(space, 4 * (size_t)N * sizeof(REAL)),
                        .S = space,
                        .slope = space + N,
                        .P = space + 2 * N,
                        .z = space + 3 * N,
-                       .key = at_sdpa_after(space, 4 * (size_t)N * sizeof(REAL))};
+                       .x = sdpa_operands_of(n)};
 }
 
 /* Does one thing to every row. */
