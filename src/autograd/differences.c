@@ -92,7 +92,8 @@ static void measure_double_noise(at_checker *c)
     noise_of(c, evaluate_at, c->m, c->y0, spacing, r);
     noise_of(c, evaluate_at, c->m, c->y0, -spacing, other);
     for (ptrdiff_t k = 0; k < c->m; k++) {
-        double least = DBL_EPSILON / 4 * fabs(c->y0[k]), quieter = fmin(r[k], other[k]);
+        double least = fmax(DBL_EPSILON / 4 * fabs(c->y0[k]), c->y_noise),
+               quieter = fmin(r[k], other[k]);
         r[k] = !isfinite(least) ? 0 : isfinite(quieter) ? fmax(quieter, least) : least;
     }
 }

@@ -185,6 +185,20 @@ static bool hessian_on_mirror(const double *v, double *Hv, void *ctx)
     return true;
 }
 
+/* sum_k |u_k y_k|, where a y_k that is less than the largest x, or 1, may be what terms of that size
+ * left when they cancelled. */
+static double size_of_loss(const taped_function *f, const double *x)
+{
+    double size = 0, largest = 0;
+    for (ptrdiff_t i = 0; i < f->n; i++)
+        if (isfinite(x[i])) largest = fmax(largest, fmin(fabs(x[i]), 1));
+    for (ptrdiff_t k = 0; k < f->m; k++) {
+        const double y = fabs(at_element(f->y, k));
+        if (isfinite(y)) size += fabs(at_element(f->dy, k)) * fmax(y, largest);
+    }
+    return size;
+}
+
 static void hessian_as_vjp(const double *x, const double *w, double *Hw, void *ctx)
 {
     (void)x;
@@ -285,10 +299,11 @@ static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_option
     const bool mirrored = at_mirror_open(&f->mirror, f->y, f->start) && at_mirror_run(&f->mirror);
     if (options.order == 2 && mirrored)
         r = at_gradcheck_exact(gradient_on_tape, hessian_as_vjp, hessian_on_mirror, f->n, f->n, x,
-                               f, options);
+                               size_of_loss(f, x), f, options);
     else if (options.order != 2)
         r = at_gradcheck_exact(forward_on_tape, backward_on_tape,
-                               mirrored ? tangents_on_mirror : NULL, f->n, f->m, x, f, options);
+                               mirrored ? tangents_on_mirror : NULL, f->n, f->m, x,
+                               size_of_loss(f, x) / 16, f, options);
     else
         snprintf(r.reason, sizeof r.reason, "order 2 needs dual numbers: %.120s",
                  at_error(f->mirror.dual));

@@ -98,7 +98,7 @@ int at_case_inputs(at_tape *t, const at_case *c, at_tensor *in[AT_MAX_CASE_INPUT
     return n;
 }
 
-at_gradcheck_report at_case_check(const at_case *c)
+at_gradcheck_report at_case_check(const at_case *c, int order)
 {
     at_gradcheck_report r = {.reason = "the shapes of the inputs can't be read"};
     at_tensor *in[AT_MAX_CASE_INPUTS];
@@ -106,7 +106,7 @@ at_gradcheck_report at_case_check(const at_case *c)
     int n = at_case_inputs(t, c, in);
     if (n >= 0)
         r = at_gradcheck(t, c->f, in, n, c->ctx,
-                         (at_gradcheck_options){.directions = c->directions});
+                         (at_gradcheck_options){.directions = c->directions, .order = order});
     at_close(t);
     return r;
 }
