@@ -27,8 +27,8 @@ typedef struct { /* one comparison: along an element, or along a direction */
     bool swept, at_kink;
 } at_probe;
 
-/* dy = J v at x0, exactly; false if that can't be had. */
-typedef bool at_exact_fn(const double *v, double *dy, void *ctx);
+/* dy = J v at x, exactly; false if that can't be had. */
+typedef bool at_exact_fn(const double *x, const double *v, double *dy, void *ctx);
 
 typedef struct {
     at_forward_fn *forward;

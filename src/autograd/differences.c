@@ -284,7 +284,7 @@ static void measure_exact(at_checker *c, at_probe *f)
 {
     double *t = c->y[0], noise = 0;
     f->e = (double)NAN;
-    if (!c->exact || !c->exact(c->v, t, c->ctx)) return;
+    if (!c->exact || !c->exact(c->x0, c->v, t, c->ctx)) return;
     f->e = 0;
     for (ptrdiff_t k = 0; k < c->m; k++) {
         if (t[k] == 0) continue;

@@ -363,7 +363,6 @@ static void conclude(at_checker *c)
 static void round_to_float(at_checker *c)
 {
     c->is_float = true;
-    c->exact = NULL;
     c->precision = float_precision;
     c->report.real = ATTIC_F32;
     for (ptrdiff_t i = 0; i < c->n; i++) c->x[i] = c->short_x[i] = at_short_float(c->x0[i]);

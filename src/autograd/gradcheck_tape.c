@@ -140,18 +140,20 @@ static void backward_on_tape(const double *x, const double *dy, double *dx, void
     if (at_replay(f->t)) sweep_back(f, dx);
 }
 
-/* The leaves of the mirror stay at x0. */
-static void set_mirror_tangents(taped_function *f, const double *v)
+static void set_mirror(taped_function *f, const double *x, const double *v)
 {
     for (held_tensor *h = f->held; h; h = h->next)
-        for (ptrdiff_t n = h->is_leaf && h->x->twin ? at_count(h->x->shape) : 0, i = 0; i < n; i++)
+        for (ptrdiff_t n = h->is_leaf && h->x->twin ? at_count(h->x->shape) : 0, i = 0; i < n;
+             i++) {
+            at_store(ATTIC_DUAL, h->x->twin->data, i, x[h->first + i]);
             *at_tangent_of(h->x->twin->data, i) = v[h->first + i] * AT_DUAL_UNIT;
+        }
 }
 
-static bool tangents_on_mirror(const double *v, double *dy, void *ctx)
+static bool tangents_on_mirror(const double *x, const double *v, double *dy, void *ctx)
 {
     taped_function *f = ctx;
-    set_mirror_tangents(f, v);
+    set_mirror(f, x, v);
     if (!at_mirror_run(&f->mirror)) return false;
     for (ptrdiff_t k = 0; k < f->m; k++) dy[k] = *at_tangent_of(f->y->twin->data, k) / AT_DUAL_UNIT;
     return true;
@@ -168,11 +170,11 @@ static void gradient_on_tape(const double *x, double *g, void *ctx)
     if (at_replay(f->t)) sweep_back(f, g);
 }
 
-/* H v, at x0 */
-static bool hessian_on_mirror(const double *v, double *Hv, void *ctx)
+/* H v */
+static bool hessian_on_mirror(const double *x, const double *v, double *Hv, void *ctx)
 {
     taped_function *f = ctx;
-    set_mirror_tangents(f, v);
+    set_mirror(f, x, v);
     at_zero_grads(f->mirror.dual);
     if (!at_mirror_run(&f->mirror)) return false;
     if (!f->u) f->u = at_const(f->mirror.dual, f->y->shape, f->dy->data);
@@ -201,8 +203,7 @@ static double size_of_loss(const taped_function *f, const double *x)
 
 static void hessian_as_vjp(const double *x, const double *w, double *Hw, void *ctx)
 {
-    (void)x;
-    hessian_on_mirror(w, Hw, ctx);
+    hessian_on_mirror(x, w, Hw, ctx);
 }
 
 /* ------------------------------------------------------------------ rules of a tape ------------ */

@@ -117,7 +117,8 @@ void AT_REAL(square_block)(const optim_block *b)
     ptrdiff_t i = b->from, to = b->to;
     double sum[LANES] = {0};
     for (; i + LANES <= to; i += LANES)
-        for (int k = 0; k < LANES; k++) sum[k] += (double)VALUE(dw[i + k]) * (double)VALUE(dw[i + k]);
+        for (int k = 0; k < LANES; k++)
+            sum[k] += (double)VALUE(dw[i + k]) * (double)VALUE(dw[i + k]);
     for (int k = 0; i + k < to; k++) sum[k] += (double)VALUE(dw[i + k]) * (double)VALUE(dw[i + k]);
     for (int apart = LANES / 2; apart > 0; apart /= 2)
         for (int k = 0; k < apart; k++) sum[k] += sum[k + apart];

@@ -8,6 +8,7 @@
 
 #include "attic_op.h"
 #include "gradcheck/cases.h"
+#include "kernels/gemm.h"
 #include "tensor/arena.h"
 #include "tensors.h"
 
@@ -370,6 +371,151 @@ START_TEST(wherever_memory_runs_out_a_derivative_says_so)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ products ------------------- */
+
+typedef double _Complex dual;
+typedef void product_of_duals(int batch, int M, int N, int K, dual alpha, const dual *A,
+                              at_strides a, const dual *B, at_strides b, dual beta, dual *C,
+                              at_strides c, at_workspace w);
+product_of_duals at_gemm_dual, at_gemm_plain_dual;
+void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
+                 const double *B, at_strides b, double beta, double *C, at_strides c,
+                 at_workspace w);
+
+enum { MOST = 2 * 70 * 70 };
+
+static void fill_duals(dual *x, double *values, uint64_t which)
+{
+    at_stream s = {7, which};
+    for (int i = 0; i < MOST; i++) {
+        values[i] = at_random_normal(s, (uint64_t)i);
+        x[i] = __builtin_complex(values[i], 0x1p-600 * at_random_normal(s, (uint64_t)(MOST + i)));
+    }
+}
+
+START_TEST(a_product_is_that_of_three_loops_and_its_values_are_those_of_f64)
+{
+    static dual A[MOST], B[MOST], C[MOST], D[MOST];
+    static double a[MOST], b[MOST], c[MOST];
+    static char space[AT_GEMM_WORKSPACE] __attribute__((aligned(64)));
+    const int sizes[][3] = {{1, 1, 1},    {1, 70, 3}, {8, 64, 16}, {9, 65, 17},
+                            {70, 70, 70}, {3, 5, 0},  {2, 0, 4}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int how = 0; how < 8; how++) {
+            const int M = sizes[i][0], N = sizes[i][1], K = sizes[i][2];
+            const at_strides of_A = how & 1 ? (at_strides){1, M, M * K} : (at_strides){K, 1, M * K};
+            const at_strides of_B = how & 2 ? (at_strides){1, K, N * K} : (at_strides){N, 1, N * K};
+            const at_strides of_C = {N, 1, how & 4 ? 0 : M * N}; /* summed over the batch */
+            const at_workspace w = {space, sizeof space, 1};
+            const double alpha = how & 4 ? -0.5 : 1, beta = how & 1 ? 2 : 0;
+            fill_duals(A, a, 1), fill_duals(B, b, 2), fill_duals(C, c, 3);
+            memcpy(D, C, sizeof D);
+            at_gemm_dual(2, M, N, K, alpha, A, of_A, B, of_B, beta, C, of_C, w);
+            at_gemm_plain_dual(2, M, N, K, alpha, A, of_A, B, of_B, beta, D, of_C, w);
+            at_gemm_f64(2, M, N, K, alpha, a, of_A, b, of_B, beta, c, of_C, w);
+            for (int k = 0; k < MOST; k++) {
+                assert_close(__real__ C[k], __real__ D[k], 1e-13);
+                assert_close(__imag__ C[k] * 0x1p600, __imag__ D[k] * 0x1p600, 1e-13);
+                assert_close(__real__ C[k], c[k], 1e-14);
+            }
+        }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ two witnesses -------------- */
+
+/* y = x^2, whose backward is wrong by a factor, and so may be the tangent. */
+static double back_factor, tangent_factor;
+
+static void square_dual(at_node *n)
+{
+    double *y = n->out[0]->data, *x = n->in[0]->data;
+    for (ptrdiff_t i = 0; i < at_count(n->out[0]->shape); i++) {
+        y[2 * i] = x[2 * i] * x[2 * i];
+        y[2 * i + 1] = 2 * x[2 * i] * x[2 * i + 1] * tangent_factor;
+    }
+}
+
+static void square_back_wrong(at_node *n)
+{
+    double *dx = at_grad(n, 0), *x = n->in[0]->data, *dy = n->out[0]->grad;
+    for (ptrdiff_t i = 0; i < at_count(n->out[0]->shape); i++)
+        dx[i] += 2 * x[i] * dy[i] * back_factor;
+}
+
+static void square_back_dual(at_node *n)
+{
+    double *dx = at_grad(n, 0), *x = n->in[0]->data, *dy = n->out[0]->grad;
+    for (ptrdiff_t i = 0; i < at_count(n->out[0]->shape); i++) {
+        dx[2 * i] += 2 * x[2 * i] * dy[2 * i];
+        dx[2 * i + 1] += 2 * (x[2 * i + 1] * dy[2 * i] + x[2 * i] * dy[2 * i + 1]) * tangent_factor;
+    }
+}
+
+static const at_op wrong_op = {"wrong",
+                               {square_f32, square_f64, square_dual},
+                               {square_back, square_back_wrong, square_back_dual},
+                               false};
+
+static at_tensor *wrong(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_record(t, &wrong_op, AT_IN(in[0]), in[0]->shape, NULL, 0);
+}
+
+static at_gradcheck_report check_wrong(double back, double tangent, int order)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(3), (double[]){1, -2, 0.3});
+    back_factor = back, tangent_factor = tangent;
+    at_gradcheck_report r =
+        at_gradcheck(t, wrong, &x, 1, NULL, (at_gradcheck_options){.order = order});
+    at_close(t);
+    return r;
+}
+
+START_TEST(either_witness_finds_a_wrong_backward)
+{
+    at_gradcheck_report r = check_wrong(1, 1, 1);
+    ck_assert(r.verdict == ATTIC_PASS && r.exact_error < 1e-15 && r.error < 1e-11 &&
+              r.resolution < 2e-10);
+    r = check_wrong(1 + 1e-9, 1, 1); /* differences see 1e-7 */
+    ck_assert(r.verdict == ATTIC_WRONG && r.exact_error > 9e-10);
+    assert_close(r.exact, r.analytic, 1e-8 * fabs(r.analytic));
+    r = check_wrong(0.5, 0.5, 1); /* the dual kernel makes the same mistake as backward */
+    ck_assert(r.verdict == ATTIC_WRONG && r.exact_error == 0 && r.error > 0.4);
+    r = check_wrong(1, 0.5, 1);
+    ck_assert(r.verdict == ATTIC_WRONG && r.error < 1e-9);
+}
+END_TEST
+
+START_TEST(order_2_checks_the_second_derivative)
+{
+    ck_assert_int_eq(check_wrong(1, 1, 2).verdict, ATTIC_PASS);
+    at_gradcheck_report r = check_wrong(1, 1.5, 2); /* symmetric, but not the derivative */
+    ck_assert(r.verdict == ATTIC_WRONG && r.exact_error < 1e-15 && r.order == 2);
+    ck_assert_str_eq(r.reason,
+                     "H w is not the derivative of backward, but 1.5 times it everywhere");
+}
+END_TEST
+
+static at_tensor *far_from_0(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_add_scalar(t, at_add_scalar(t, at_exp(t, in[0]), 1e12), -1e12);
+}
+
+START_TEST(where_rounding_drowns_differences_the_exact_derivative_decides)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(3), (double[]){1, -2, 0.3});
+    at_gradcheck_report r = at_gradcheck(t, far_from_0, &x, 1, NULL, (at_gradcheck_options){0});
+    ck_assert_msg(r.verdict == ATTIC_PASS && r.real == ATTIC_F32 && r.exact_error < 1e-14, "%s",
+                  at_verdict_text(r.verdict));
+    at_close(t);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ every op ------------------- */
 
 typedef struct {
@@ -544,6 +690,9 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       a_tangent_that_leaves_the_range_is_an_error_with_the_op, directions_of_any_size_are_scaled,
       a_jvp_gives_y_and_its_tangent, an_hvp_moves_some_leaves_and_reads_others,
       what_an_hvp_can_not_do_it_says, wherever_memory_runs_out_a_derivative_says_so,
+      a_product_is_that_of_three_loops_and_its_values_are_those_of_f64,
+      either_witness_finds_a_wrong_backward, order_2_checks_the_second_derivative,
+      where_rounding_drowns_differences_the_exact_derivative_decides,
       forward_and_backward_of_every_op_are_adjoint, second_derivatives_of_every_op_are_symmetric,
       values_on_a_dual_tape_are_those_of_f64, masked_keys_are_not_read_for_tangents_either,
       memory_of_a_second_derivative_of_attention_is_linear)

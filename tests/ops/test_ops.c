@@ -212,10 +212,11 @@ enum { SMALL_STACK = 64 << 10 };
 
 static void *run_every_case(void *failed)
 {
+    const at_dtype real[ATTIC_NREALS] = {ATTIC_F32, ATTIC_F64, ATTIC_DUAL};
     const at_case *c;
     for (int i = 0; (c = at_case_at(i)) && !*(const char **)failed; i++)
-        for (at_dtype real = ATTIC_F32; real <= ATTIC_F64; real++)
-            if (at_case_expects(c) != ATTIC_NOT_RUN && *at_case_identities(c, real))
+        for (int r = 0; r < ATTIC_NREALS; r++)
+            if (at_case_expects(c) != ATTIC_NOT_RUN && *at_case_identities(c, real[r]))
                 *(const char **)failed = c->op;
     return NULL;
 }
