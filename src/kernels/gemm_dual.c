@@ -4,7 +4,7 @@
  *
  * A block of B is copied apart, values here and tangents there, so that the loops over them become
  * vectors; the sums of a few rows of C stay on the stack.  They take one k after the other, as those
- * of gemm.c do: values have the bits that they have in f64. */
+ * of gemm.c do. */
 #include "kernels/gemm.h"
 
 #include "kernels/parallel.h"

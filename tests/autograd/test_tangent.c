@@ -416,7 +416,7 @@ START_TEST(a_product_is_that_of_three_loops_and_its_values_are_those_of_f64)
             for (int k = 0; k < MOST; k++) {
                 assert_close(__real__ C[k], __real__ D[k], 1e-13);
                 assert_close(__imag__ C[k] * 0x1p600, __imag__ D[k] * 0x1p600, 1e-13);
-                assert_close(__real__ C[k], c[k], 1e-14);
+                assert_close(__real__ C[k], c[k], 1e-12);
             }
         }
 }
