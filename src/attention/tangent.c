@@ -81,14 +81,14 @@ void AT_REAL(tangent_forward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     at_sdpa_count(n, 3.0 * p->D + 3.0 * p->Dv);
-    AT_REAL(tangent_rows_forward)(n);
+    p->fused ? AT_REAL(tangent_tiles_forward)(n) : AT_REAL(tangent_rows_forward)(n);
 }
 
 void AT_REAL(tangent_backward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     at_sdpa_count(n, 9.0 * p->D + 6.0 * p->Dv);
-    AT_REAL(tangent_rows_backward)(n);
+    p->fused ? AT_REAL(tangent_tiles_backward)(n) : AT_REAL(tangent_rows_backward)(n);
     AT_REAL(sdpa_add_copies)(n);
 }
 
@@ -157,6 +157,7 @@ static at_tensor *tangent_record(at_tape *t, const at_sdpa_args *a, at_sdpa_plan
 {
     at_recipe r = {.shape = {p->O, p->O}, .n_out = 2, .args = p, .args_size = sizeof *p};
     p->tangents = true;
+    p->fused = a->path == ATTIC_FUSED;
     p->own = at_sdpa_several_roles(in);
     if (a->weights || a->weights_tangent) {
         r.shape[p->weights = r.n_out++] = p->scores;
@@ -164,8 +165,9 @@ static at_tensor *tangent_record(at_tape *t, const at_sdpa_args *a, at_sdpa_plan
     }
     if (a->lse) r.shape[p->lse = r.n_out++] = p->rows;
     r.saved = at_sdpa_saved(p, in.in);
-    r.scratch = (AT_SDPA_PLAIN_ARRAYS + 2) * sizeof(double) * (size_t)p->N;
-    r.slots = 1;
+    r.scratch = p->fused ? at_sdpa_fused_scratch(p, at_real(t))
+                         : (AT_SDPA_PLAIN_ARRAYS + 2) * sizeof(double) * (size_t)p->N;
+    r.slots = p->fused ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 
     at_node *n = at_record_node(t, &tangent_op, in, r);

@@ -134,5 +134,35 @@ START_TEST(gradients_are_what_differences_of_value_and_tangent_say)
 }
 END_TEST
 
-SUITE(attention_tangent, tangents_are_what_differences_of_sdpa_say,
+/* ------------------------------------------------------------------ tiles against rows --------- */
+
+static void expect_tiles_as_rows(int seed, sdpa_size size)
+{
+    tangent_problem p = tangent_draw(seed, size);
+    at_tape *t[2][2];
+    tangent_run r[2][2];
+    for (int f64 = 0; f64 < 2; f64++)
+        for (int path = 0; path < 2; path++) {
+            t[f64][path] = at_open(f64 ? ATTIC_F64 : ATTIC_F32, (uint64_t)seed);
+            r[f64][path] = tangent_run_on(t[f64][path], &p, (at_sdpa_path)path);
+        }
+    for (int f64 = 0; f64 < 2; f64++) {
+        const char *where;
+        double off = tangent_difference(&r[f64][0], &r[1][1], &where), tol = f64 ? 1e-12 : 5e-5;
+        ck_assert_msg(off <= tol, "%s, problem %d, %s: %s is off by %.2g", f64 ? "f64" : "f32",
+                      seed, sdpa_problem_text(&p.p), where, off);
+    }
+    for (int f64 = 0; f64 < 2; f64++)
+        for (int path = 0; path < 2; path++) at_close(t[f64][path]);
+}
+
+START_TEST(tiles_give_what_rows_give)
+{
+    for (int seed = 0; seed < sdpa_some(600); seed++) expect_tiles_as_rows(seed, SDPA_SMALL);
+    for (int seed = 0; seed < sdpa_some(96); seed++) expect_tiles_as_rows(seed, SDPA_TILES);
+    for (int seed = 0; seed < sdpa_some(3); seed++) expect_tiles_as_rows(seed, SDPA_LARGE);
+}
+END_TEST
+
+SUITE(attention_tangent, tiles_give_what_rows_give, tangents_are_what_differences_of_sdpa_say,
       gradients_are_what_differences_of_value_and_tangent_say)
