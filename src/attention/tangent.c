@@ -187,11 +187,10 @@ at_tensor *at_sdpa_jvp(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_
         if (asked_for[i]) *asked_for[i] = NULL; /* nothing stale after an error */
 
     at_sdpa_plan p;
-    if (!tangent_options(t, &a, Odot) || !at_sdpa_plan_of(t, Q, K, V, &a, &p)) return NULL;
-    AT_REQUIRE(t, !at_is_half(p.stored), "sdpa_jvp: K and V are %s, which only at_sdpa reads",
-               at_dtype_text(p.stored));
-    if (!tangent_check(t, "Qdot", Qdot, "Q", Q) || !tangent_check(t, "Kdot", Kdot, "K", K) ||
-        !tangent_check(t, "Vdot", Vdot, "V", V) ||
+    if (!tangent_options(t, &a, Odot) || !at_check_input(t, "sdpa_jvp", "K", K, ATTIC_REAL) ||
+        !at_check_input(t, "sdpa_jvp", "V", V, ATTIC_REAL) ||
+        !at_sdpa_plan_of(t, Q, K, V, &a, &p) || !tangent_check(t, "Qdot", Qdot, "Q", Q) ||
+        !tangent_check(t, "Kdot", Kdot, "K", K) || !tangent_check(t, "Vdot", Vdot, "V", V) ||
         !tangent_check(t, "bias_tangent", a.bias_tangent, "bias", a.bias))
         return NULL;
     return tangent_record(
