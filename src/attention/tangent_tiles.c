@@ -25,9 +25,9 @@
 
 enum { TILES_EXP = 24 }; /* multiply-adds that the cell-by-cell part costs, or so */
 
-/* Adds the product of the cells W and X to C, if both are given.  values: of V, Vdot and the size
- * Dv, else of Q, K and the size D.  across: X is of the rows and C of the keys, else the other way
- * round.  beta = 0: C is overwritten. */
+/* C += W X, or C += W^T X if `across`; beta = 0: C = ...  W: cells; of X and C one is of the rows, one
+ * of the keys: O, V and their like if `values`, else Q, K and their like, and then times c.  Nothing
+ * if X or C is not given. */
 typedef struct {
     bool values, across;
     const REAL *W;
@@ -38,19 +38,15 @@ static void tiles_sum(const sdpa_tile *x, tiles_product a)
 {
     const at_sdpa_plan *p = x->p;
     if (!a.X || !a.C) return;
+    sdpa_sum_args s = {.across = a.across, .alpha = 1, .beta = a.beta, .W = a.W, .width = p->Dv};
+    if (!a.values) s.alpha = x->c, s.width = p->D;
     REAL *of_rows = a.across ? a.X : a.C, *of_keys = a.across ? a.C : a.X;
     of_rows = a.values ? sdpa_o(x, 0, of_rows) : sdpa_q(x, of_rows);
     of_keys = a.values ? sdpa_v(x, of_keys) : sdpa_k(x, of_keys);
     const ptrdiff_t row = a.values ? p->o.row : p->q.row, key = a.values ? p->v.row : p->k.row;
-    sdpa_sum(x, &(sdpa_sum_args){.across = a.across,
-                                 .alpha = a.values ? 1 : x->c,
-                                 .beta = a.beta,
-                                 .W = a.W,
-                                 .width = a.values ? p->Dv : p->D,
-                                 .X = a.across ? of_rows : of_keys,
-                                 .X_row = a.across ? row : key,
-                                 .C = a.across ? of_keys : of_rows,
-                                 .C_row = a.across ? key : row});
+    s.X = a.across ? of_rows : of_keys, s.X_row = a.across ? row : key;
+    s.C = a.across ? of_keys : of_rows, s.C_row = a.across ? key : row;
+    sdpa_sum(x, &s);
 }
 
 /* cells = alpha Y Xt + beta cells, with Y the keys' rows of K, V or a tangent, Xt [width,ld]; what is
@@ -203,12 +199,12 @@ static void tiles_forward(sdpa_tile *x, bool first)
     sdpa_drops(x);
     sdpa_drop(x, x->s);
     sdpa_drop(x, x->dot.s);
-    const REAL beta = first ? 0 : 1;
-    tiles_sum(x,
-              (tiles_product){.values = true, .W = x->s, .X = job->V, .C = job->O, .beta = beta});
-    tiles_sum(
-        x, (tiles_product){.values = true, .W = x->dot.s, .X = job->V, .C = dot->O, .beta = beta});
-    tiles_sum(x, (tiles_product){.values = true, .W = x->s, .X = dot->V, .C = dot->O, .beta = 1});
+    const tiles_product products[] = {
+        {true, false, x->s, job->V, job->O, first ? 0 : 1},     /* O += e z V */
+        {true, false, x->dot.s, job->V, dot->O, first ? 0 : 1}, /* N += e z (Sdot - ref) V */
+        {true, false, x->s, dot->V, dot->O, 1},                 /*      + e z Vdot */
+    };
+    for (int i = 0; i < 3; i++) tiles_sum(x, products[i]);
 }
 
 /* Odot_i = N_i / l_i - mu_i O_i, O being final; saves mu and ref. */
@@ -230,8 +226,9 @@ static void tiles_show(sdpa_tile *x)
 {
     REAL *weights = x->job->weights, *tangent = x->job->dot->weights;
     x->j0 = 0;
-    memset(sdpa_cells(x, 0, weights), 0, (size_t)x->rows * (size_t)x->p->N * sizeof(REAL));
-    memset(sdpa_cells(x, 0, tangent), 0, (size_t)x->rows * (size_t)x->p->N * sizeof(REAL));
+    const size_t bytes = (size_t)x->rows * (size_t)x->p->N * sizeof(REAL);
+    memset(sdpa_cells(x, 0, weights), 0, bytes);
+    memset(sdpa_cells(x, 0, tangent), 0, bytes);
     tiles_transpose(x);
     tiles_load(x);
     for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS) {
@@ -397,7 +394,7 @@ static void tiles_backward(sdpa_tile *x)
         {false, false, dXdot, job->K, dot->dQ, 1}, /* dQdot += c dXdot K */
         {false, false, dX, dot->K, dot->dQ, 1},    /*          + c dX Kdot */
     };
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++) tiles_sum(x, products[i]);
+    for (int i = 0; i < 9; i++) tiles_sum(x, products[i]);
 }
 
 void AT_REAL(tangent_tiles_backward)(at_node *n)

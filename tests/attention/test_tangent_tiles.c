@@ -177,6 +177,32 @@ START_TEST(a_maximum_that_moves_from_tile_to_tile_takes_its_reference_along)
 }
 END_TEST
 
+/* exp(m_old - m) is then 1, but the reference of the maximum is another. */
+START_TEST(a_maximum_that_moves_by_one_rounding_takes_its_reference_along)
+{
+    enum { T = 3, N = 600 };
+    for (int k = 0; k < 2; k++) {
+        jvp x = jvp_of(ATTIC_F64, T, N, 1);
+        at_sdpa_args a = {.path = tangent_paths[k]};
+        a.bias = at_variable(x.t, at_shape_of(N), NULL);
+        a.bias_tangent = at_variable(x.t, at_shape_of(N), NULL);
+        double value = 0.1, mean = 0, expected = 0;
+        for (int j = 0; j < N; j++) {
+            if (j % 100 == 99) value = nextafter(value, 1);
+            at_set(a.bias, value, j);
+            at_set(a.bias_tangent, j, j);
+            mean += (double)j / N;
+        }
+        for (int j = 0; j < N; j++) expected += (j - mean) * at_element(x.V, j) / N;
+        x.Vdot = x.Qdot = x.Kdot = NULL;
+        for (int i = 0; i < T; i++) at_set(x.Q, 0, i, 0);
+        jvp_run(&x, a);
+        for (int i = 0; i < T; i++) assert_close(at_element(x.Odot, i), expected, 1e-11);
+        at_close(x.t);
+    }
+}
+END_TEST
+
 /* Q_i K_j is 0 for all keys but one: there P is 1. */
 START_TEST(no_derivative_reaches_the_scores_of_a_saturated_row)
 {
@@ -287,7 +313,8 @@ START_TEST(what_makes_no_sense_is_refused_by_name)
     x.Qdot = at_ints(x.t, at_shape_of(2, 4), NULL);
     refuse(&x, (at_sdpa_args){0}, "sdpa_jvp: Qdot [2,4] has dtype i32 but must be f32");
     x.Qdot = NULL, x.K = x.V = half;
-    refuse(&x, (at_sdpa_args){0}, "sdpa_jvp: K [3,4] has dtype f16 but must be f32 (at_cast converts it)");
+    refuse(&x, (at_sdpa_args){0},
+           "sdpa_jvp: K [3,4] has dtype f16 but must be f32 (at_cast converts it)");
     at_close(x.t);
 }
 END_TEST
@@ -311,6 +338,7 @@ SUITE(attention_tangent_tiles, a_NaN_reaches_in_tiles_what_it_reaches_row_by_row
       a_row_that_keeps_nothing_has_no_tangent_and_gives_no_gradient,
       a_tangent_of_1e8_that_is_constant_along_a_row_moves_nothing_at_all,
       a_maximum_that_moves_from_tile_to_tile_takes_its_reference_along,
+      a_maximum_that_moves_by_one_rounding_takes_its_reference_along,
       no_derivative_reaches_the_scores_of_a_saturated_row, bits_are_equal_at_any_number_of_threads,
       memory_grows_with_the_rows_and_not_with_their_square, what_makes_no_sense_is_refused_by_name,
       sdpa_itself_refuses_what_only_tangents_need)
