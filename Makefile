@@ -412,7 +412,7 @@ lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
 	$(call say,LINT,reals)sh scripts/lint-reals.sh "$(CC)" \
-	    $(filter src/ops/% $(addprefix src/attention/,attention.c operands.c reference.c linear_attention.c),$(typed_c))
+	    $(filter src/ops/% $(addprefix src/attention/,attention.c operands.c reference.c tangent.c tangent_rows.c linear_attention.c),$(typed_c))
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
 	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check

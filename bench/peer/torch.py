@@ -1,6 +1,7 @@
 """A peer (bench/common/peer.h) that runs PyTorch, eager, on the CPU.
 
 case sdpa B H T D CAUSAL BACKWARD           scaled_dot_product_attention by its flash kernel
+case second B H T D CAUSAL                  its tangent in forward mode, then backward; the math path
 case train LAYERS DIM HEADS VOCAB T BATCH   one step of the transformer of bench_train.c
 case overhead OP CHAIN SIZE                 see bench_overhead.c
 case elementwise OP ROWS COLS BACKWARD      see bench_elementwise.c
@@ -11,6 +12,7 @@ and v.
 import os, sys, time
 import torch
 import torch.nn as nn
+import torch.autograd.forward_ad as fwAD
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -38,6 +40,21 @@ def sdpa(B, H, T, D, causal, backward):
     if backward == "0":
         return without_grad(forward)
     return lambda: torch.autograd.grad(forward(), (Q, K, V), dO)
+
+
+def second(B, H, T, D, causal):
+    shape = (int(B), int(H), int(T), int(D))
+    x = [torch.randn(shape, requires_grad=True) for _ in range(6)]
+    dO, dOdot = torch.randn(shape), torch.randn(shape)
+
+    def run():
+        with sdpa_kernel(SDPBackend.MATH), fwAD.dual_level():
+            Q, K, V = (fwAD.make_dual(x[i], x[i + 3]) for i in range(3))
+            y = F.scaled_dot_product_attention(Q, K, V, is_causal=causal == "1")
+            O, Odot = fwAD.unpack_dual(y)
+            torch.autograd.grad((O, Odot), x, (dOdot, dO))
+
+    return run
 
 
 # ---------------------------------------------------------------- training
@@ -160,7 +177,7 @@ def elementwise(op, rows, cols, backward):
 
 # ---------------------------------------------------------------- the protocol
 
-cases = {"sdpa": sdpa, "train": train, "overhead": overhead, "elementwise": elementwise}
+cases = {"sdpa": sdpa, "second": second, "train": train, "overhead": overhead, "elementwise": elementwise}
 work = None
 print("ready torch PyTorch", torch.__version__, flush=True)
 with sdpa_kernel(SDPBackend.FLASH_ATTENTION):

@@ -59,8 +59,8 @@ void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *de
     }
 }
 
-/* Each is the chain of multiply-adds, n = 0, 1 ..., that the product dO V^T makes of dO_i.V_j: where
- * P_ij = 1, O_i is V_j and dP - delta exactly 0. */
+/* Each is the chain of multiply-adds, n = 0, 1 ..., that the product dO V^T makes of dO_i.V_j:
+ * where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
 void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, REAL *restrict delta)
 {
     REAL Ot[VEC_LANES * VEC_LANES];

@@ -40,8 +40,8 @@ static inline REAL sdpa_factor(const sdpa_operands *x, int h)
 /* Bytes of n->saved: of each row m, 1/l, delta and, with a learned scale, ds; a copy of Q's, K's or
  * V's gradient, or one of their tangents', where one is needed; and what a check finds. */
 size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const *in);
-/* The gradient of in[i], not of a bias, by itself if in[i] has another role as well; or as it was, if
- * backward is checked. */
+/* The gradient of in[i], not of a bias, by itself if in[i] has another role as well; or as it was,
+ * if backward is checked. */
 void *at_sdpa_copy(const at_node *n, int i);
 at_sdpa_verdict *at_sdpa_verdicts(const at_node *n);
 /* Where a path adds up the gradient of in[i]: at_grad(n, i), or at_sdpa_copy(n, i), set to 0.

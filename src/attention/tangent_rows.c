@@ -138,11 +138,13 @@ static void tangent_row_backward(plain_row *r, REAL *saved)
     }
 }
 
+/* w and bend lie before key, whose elements are smaller. */
 static plain_row tangent_rows_of(at_node *n)
 {
     plain_row r = plain_rows_of(n);
-    r.w = at_sdpa_after(at_scratch(n, 0), AT_SDPA_PLAIN_ARRAYS * sizeof(double) * (size_t)r.p->N);
+    r.w = r.z + r.p->N;
     r.bend = r.w + r.p->N;
+    r.key = at_sdpa_after(r.bend, (size_t)r.p->N * sizeof(REAL));
     return r;
 }
 

@@ -25,9 +25,9 @@
 
 enum { TILES_EXP = 24 }; /* multiply-adds that the cell-by-cell part costs, or so */
 
-/* C += W X, or C += W^T X if `across`; beta = 0: C = ...  W: cells; of X and C one is of the rows, one
- * of the keys: O, V and their like if `values`, else Q, K and their like, and then times c.  Nothing
- * if X or C is not given. */
+/* C += W X, or C += W^T X if `across`; beta = 0: C = ...  W: cells; of X and C one is of the rows,
+ * one of the keys: O, V and their like if `values`, else Q, K and their like, and then times c.
+ * Nothing is done if X or C is not given. */
 typedef struct {
     bool values, across;
     const REAL *W;
@@ -49,8 +49,8 @@ static void tiles_sum(const sdpa_tile *x, tiles_product a)
     sdpa_sum(x, &s);
 }
 
-/* cells = alpha Y Xt + beta cells, with Y the keys' rows of K, V or a tangent, Xt [width,ld]; what is
- * NULL counts as 0. */
+/* cells = alpha Y Xt + beta cells, with Y the keys' rows of K, V or a tangent, Xt [width,ld]; what
+ * is NULL counts as 0. */
 static void tiles_cells(const sdpa_tile *x, bool values, const REAL *Y, const REAL *Xt, REAL beta,
                         REAL *cells)
 {
