@@ -3,10 +3,11 @@
  *     O, Odot = at_sdpa_jvp(Q, K, V, Qdot, Kdot, Vdot)        all [1,H,T,64], float
  *     backward from <dO, Odot> + <dOdot, O> to all six
  *
- * Three groups: its time, beside PyTorch's math path (matmul, softmax, matmul in forward mode, then
- * backward: its fused paths have no tangents); the same in percent of the time of at_sdpa, forward
- * and backward, at most 400, where the matrix products are 21 for 7; and the memory that the tape
- * allocates for outputs, gradients and scratch: it grows with T, not with its square.
+ * Three groups: its time, beside PyTorch's math path (matmul, softmax, matmul; its fused paths have
+ * no second derivatives), whose backward is differentiated once more: O, Odot, the gradients and the
+ * Hessian-vector products as here; the same in percent of the time of at_sdpa, forward and backward,
+ * at most 400, where the matrix products are 21 for 7; and the memory that the tape allocates for
+ * outputs, gradients and scratch: it grows with T, not with its square.
  *
  * make bench BENCH=second */
 #include "attic.h"

@@ -1,7 +1,7 @@
 """A peer (bench/common/peer.h) that runs PyTorch, eager, on the CPU.
 
 case sdpa B H T D CAUSAL BACKWARD           scaled_dot_product_attention by its flash kernel
-case second B H T D CAUSAL                  its tangent in forward mode, then backward; the math path
+case second B H T D CAUSAL                  its backward, differentiated once more; by the math path
 case train LAYERS DIM HEADS VOCAB T BATCH   one step of the transformer of bench_train.c
 case overhead OP CHAIN SIZE                 see bench_overhead.c
 case elementwise OP ROWS COLS BACKWARD      see bench_elementwise.c
@@ -12,7 +12,6 @@ and v.
 import os, sys, time
 import torch
 import torch.nn as nn
-import torch.autograd.forward_ad as fwAD
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
@@ -42,17 +41,18 @@ def sdpa(B, H, T, D, causal, backward):
     return lambda: torch.autograd.grad(forward(), (Q, K, V), dO)
 
 
+# The flash kernel has neither a tangent nor a second backward; the math path has no backward of its
+# tangent, but a backward of its backward, and by dO that is the tangent.
 def second(B, H, T, D, causal):
     shape = (int(B), int(H), int(T), int(D))
-    x = [torch.randn(shape, requires_grad=True) for _ in range(6)]
-    dO, dOdot = torch.randn(shape), torch.randn(shape)
+    x, v = [[torch.randn(shape, requires_grad=i == 0) for _ in range(3)] for i in range(2)]
+    dO = torch.randn(shape, requires_grad=True)
 
     def run():
-        with sdpa_kernel(SDPBackend.MATH), fwAD.dual_level():
-            Q, K, V = (fwAD.make_dual(x[i], x[i + 3]) for i in range(3))
-            y = F.scaled_dot_product_attention(Q, K, V, is_causal=causal == "1")
-            O, Odot = fwAD.unpack_dual(y)
-            torch.autograd.grad((O, Odot), x, (dOdot, dO))
+        with sdpa_kernel(SDPBackend.MATH):
+            O = F.scaled_dot_product_attention(*x, is_causal=causal == "1")
+            dx = torch.autograd.grad(O, x, dO, create_graph=True)
+            torch.autograd.grad(dx, x + [dO], v)
 
     return run
 

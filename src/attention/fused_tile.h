@@ -146,8 +146,9 @@ void sdpa_note_kept(const sdpa_tile *x, unsigned char *kept);
 /* O_i / l_i; saves m and 1/l of the rows, and writes lse. */
 void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept);
 
-/* delta_i += sum_j A_ij dW_ij over the kept j, for the rows of the tile; dW = NULL: 0 */
-void sdpa_delta_of_weights(sdpa_tile *x, REAL *A, REAL *dW, REAL *delta);
+/* delta_i += sum_j A_ij dW_ij over the kept j, for the rows of the tile: A is an output, dW its
+ * upstream gradient, NULL for 0. */
+void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *delta);
 /* delta_i += dO_i.O_i */
 void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, REAL *delta);
 /* cells += the upstream gradient of an output [B,H,T,N], if there is one */
