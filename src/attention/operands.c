@@ -78,7 +78,7 @@ static saved_space saved_space_of(const at_sdpa_plan *p, at_tensor *const *in)
     saved_space r = {0};
     const size_t rows = (size_t)at_count(p->rows) * at_dtype_size(in[0]->dtype);
     at_sdpa_take(&r.total, rows * AT_SDPA_SAVED * (p->tangents ? 2 : 1) + rows * p->scaled);
-    for (int i = 0; i < AT_SDPA_INPUTS; i++)
+    for (int i = 0; (p->checked || p->own) && i < AT_SDPA_INPUTS; i++)
         if ((p->checked && i <= AT_SDPA_V) || p->own & 1u << i)
             r.copy[i] = at_sdpa_take(&r.total, at_bytes(in[i]));
     if (p->checked)

@@ -255,13 +255,12 @@ unsigned at_sdpa_several_roles(at_inputs in)
 {
     unsigned own = 0;
     for (int i = 0; i < in.n; i++) {
-        if (!in.in[i] || i == AT_SDPA_BIAS || i == AT_SDPA_BIAS_DOT) continue;
-        bool again = false;
-        for (int k = 0; k < in.n; k++) {
-            bool direct = k < i || k == AT_SDPA_BIAS || k == AT_SDPA_BIAS_DOT;
-            again |= direct && in.in[k] == in.in[i];
-        }
-        if (again && in.in[i]->wants_grad) own |= 1u << i;
+        const at_tensor *x = in.in[i];
+        if (!x || !x->wants_grad || i == AT_SDPA_BIAS || i == AT_SDPA_BIAS_DOT) continue;
+        bool again = x == in.in[AT_SDPA_BIAS];
+        again |= in.n > AT_SDPA_BIAS_DOT && x == in.in[AT_SDPA_BIAS_DOT];
+        for (int k = 0; k < i; k++) again |= x == in.in[k];
+        if (again) own |= 1u << i;
     }
     return own;
 }

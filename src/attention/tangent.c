@@ -30,20 +30,24 @@
  *
  *     dO = d(loss)/dOdot        dOdot = d(loss)/dO
  *
- * crosswise, and so are those of the inputs: dQ is d(loss)/dQdot, dQdot is d(loss)/dQ.  Why this is
- * a good name: let J be the Jacobian of O by its input x.  Odot = J xdot is linear in xdot, so
+ * crosswise, and so are those of the inputs: dQ is d(loss)/dQdot, dQdot is d(loss)/dQ.  Why these
+ * are good names: let x be an input and J the Jacobian of O by it.  Odot = J xdot is linear in
+ * xdot, so
  *
- *     d(loss)/dxdot = J^T dO                       which is the backward of reference.c: dx
+ *     d(loss)/dxdot = J^T dO                             the backward of reference.c, which is dx
  *
- * and x reaches the loss through O and through J, whose two directions may be exchanged,
+ * Through O the loss depends on x by J^T dOdot; through Odot = d/dh O(x + h xdot) by
  *
- *     d(loss)/dx = J^T dOdot + d/dx <dO, J(x) xdot>
- *                = d/de J(x + e xdot)^T (dO + e dOdot)   at e = 0
+ *     d/dx <dO, d/dh O(x + h xdot)> = d/dh d/dx <dO, O(x + h xdot)> = d/dh J(x + h xdot)^T dO
  *
- * which is the tangent of that backward, as x moves along xdot and dO along dOdot: dxdot.  So every
- * line of reference.c is differentiated once more, and nothing else is to be derived.  And where dO
- * is the gradient of a loss of O, and dOdot its tangent, dxdot is the Hessian of that loss times
- * xdot.  (Pearlmutter, "Fast exact multiplication by the Hessian", 1994.)
+ * at h = 0, as the order of two derivatives may be changed.  The sum of both,
+ *
+ *     d(loss)/dx = d/dh J(x + h xdot)^T (dO + h dOdot)   at h = 0
+ *
+ * is the tangent of that backward, as x moves along xdot and dO along dOdot: dxdot.  So every line
+ * of reference.c is differentiated once more, and nothing else is to be derived.  And where dO is
+ * the gradient of a loss of O, and dOdot its tangent, dxdot is the Hessian of that loss times xdot.
+ * (Pearlmutter, "Fast exact multiplication by the Hessian", 1994.)
  *
  *     8      dV = A^T dO                     dVdot = Adot^T dO + A^T dOdot
  *            dA = dO V^T + dW                dAdot = dOdot V^T + dO Vdot^T + dWdot
@@ -53,7 +57,7 @@
  *            dS = P t                        dSdot = P (w t + tdot)           as Pdot = P w
  *     4      dbias = dS                      dbiasdot = dSdot
  *     3      dX = dS slope                   dXdot = dSdot slope + dS bend
- *            bend = d/de slope = -2 (U/cap) (slope Xdot) / cap
+ *            bend = d/dh slope = -2 (U/cap) (slope Xdot) / cap
  *     2, 1   dQ = c dX K                     dQdot = c (dXdot K + dX Kdot)
  *            dK = c dX^T Q                   dKdot = c (dXdot^T Q + dX^T Qdot)
  *
@@ -65,7 +69,8 @@
  * exactly 0 where a weight is 1.
  *
  * SAVED: of each row m, 1/l and a place for delta, as by at_sdpa; behind those of all rows mu, ref
- * and a place for deltadot.  P, w and all cells are computed again.
+ * and a place for deltadot.  P, w and all cells are computed again.  A row that keeps nothing has
+ * O = Odot = 0 and mu = ref = 0, and gives no gradient.
  *
  * tangent_rows.c is this row by row, tangent_tiles.c in tiles. */
 #include "attention/tangent.h"

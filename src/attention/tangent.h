@@ -2,10 +2,10 @@
  *
  * Let the inputs of at_sdpa move,
  *
- *     Q + e Qdot        K + e Kdot        V + e Vdot        bias + e bias_tangent
+ *     Q + h Qdot        K + h Kdot        V + h Vdot        bias + h bias_tangent
  *
- * Then O moves to O + e Odot + terms of e^2.  Odot is the tangent of O, a Jacobian-vector product:
- * one pass forward, without a step e to choose.
+ * Then O moves to O + h Odot + terms of h^2.  Odot is the tangent of O, a Jacobian-vector product:
+ * one pass forward, without a step h to choose.
  *
  *     at_tensor *Odot, *O = at_sdpa_jvp(t, Q, K, V, Qdot, Kdot, Vdot, (at_sdpa_args){0}, &Odot);
  *
