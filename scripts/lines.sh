@@ -18,7 +18,7 @@ part() {
 part kernels 3940 3000 src/kernels
 part 'tensor + autograd' 5940 3900 src/tensor src/autograd
 part ops 5046 3600 src/ops
-part attention 3749 3500 src/attention
+part attention 4700 3500 src/attention
 part nn 2391 2391 src/nn
 part train 3548 3548 src/train
 part io 2220 2220 src/io

@@ -278,8 +278,8 @@ void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
     if (f->at_kink) f->bound = best < 0 ? (double)INFINITY : s[best].jump;
 }
 
-/* e = sum_k u_k t_k with the tangents t of y along v.  Rounding moves it, and a, by about as much as
- * the y_k that move, where these change by their own size over s. */
+/* e = sum_k u_k t_k with the tangents t of y along v.  Rounding moves it, and a, by about as
+ * much as the y_k that move, where these change by their own size over s. */
 static void measure_exact(at_checker *c, at_probe *f)
 {
     double *t = c->y[0], noise = 0;

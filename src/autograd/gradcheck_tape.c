@@ -187,8 +187,8 @@ static bool hessian_on_mirror(const double *x, const double *v, double *Hv, void
     return true;
 }
 
-/* sum_k |u_k y_k|, where a y_k that is less than the largest x, or 1, may be what terms of that size
- * left when they cancelled. */
+/* sum_k |u_k y_k|, where a y_k that is less than the largest x, or 1, may be what terms of that
+ * size left when they cancelled. */
 static double size_of_loss(const taped_function *f, const double *x)
 {
     double size = 0, largest = 0;

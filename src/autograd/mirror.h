@@ -13,8 +13,8 @@ typedef struct {
     bool *needed;   /* is y computed from this node? by index */
 } at_mirror;
 
-/* False if y can't be mirrored: m->dual says why, NULL if there is no memory for it.  At_mirror_close
- * in any case. */
+/* False if y can't be mirrored: m->dual says why, NULL if there is no memory for it.  Call
+ * at_mirror_close in any case. */
 bool at_mirror_open(at_mirror *m, at_tensor *y, uint64_t start);
 /* The first time records the twins of all ops, from then on runs them again. */
 bool at_mirror_run(at_mirror *m);

@@ -2,9 +2,9 @@
  *
  *   A = V + e T,  B = W + e U:      A B = V W + e (V U + T W)
  *
- * A block of B is copied apart, values here and tangents there, so that the loops over them become
- * vectors; the sums of a few rows of C stay on the stack.  They take one k after the other, as those
- * of gemm.c do. */
+ * A block of B is copied apart, values here and tangents there, so that the loops over them
+ * become vectors; the sums of a few rows of C stay on the stack.  They take one k after the
+ * other, as those of gemm.c do. */
 #include "kernels/gemm.h"
 
 #include "kernels/parallel.h"
