@@ -235,9 +235,9 @@ $(runner): $(runner_o) $(static)
 $(gradcheck): $(call objects,$(gradcheck_c)) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
-$(call objects,$(gradcheck_c)): extra = -Itests -Iexamples
+$(call objects,$(gradcheck_c)): extra = -Itests -Iexamples $(TEST_CFLAGS)
 $(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags) \
-    $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE)
+    $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE) $(TEST_CFLAGS)
 $(call objects,$(test_c)): | have-check
 $(B)/tests/main.o: $(B)/suites.inc
 $(B)/suites.inc: FORCE
