@@ -194,8 +194,7 @@ $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
     -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
 $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
-$(benches) $(gradcheck): $(B)/examples/common/processor.o
-$(gradcheck): $(B)/examples/common/options.o
+$(benches): $(B)/examples/common/processor.o
 $(foreach c,$(filter $(bench_c),$(typed_c)),$(eval $(B)/$(c:.c=): $(B)/$(c:.c=.f64.o)))
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
@@ -232,7 +231,8 @@ deps: ## install what the tests need: Check and pkg-config
 runner_o := $(call objects,$(test_c) $(common_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
 $(runner): $(runner_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $^ $(call check_flag,--libs) $(libs)
-$(gradcheck): $(call objects,$(gradcheck_c)) $(static)
+gradcheck_o = $(call objects,$(gradcheck_c)) $(B)/examples/common/processor.o $(B)/examples/common/options.o
+$(gradcheck): $(gradcheck_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 $(call objects,$(gradcheck_c)): extra = -Itests -Iexamples $(TEST_CFLAGS)
@@ -288,8 +288,8 @@ coverage-report:
 check-install: lib check-exports ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
-check-single: single $(static) ## compile these two files with gcc and clang; gradient checks, examples, C++
-	@sh scripts/check-single.sh build/single $(static)
+check-single: single $(static) $(gradcheck) ## compile these two files with gcc and clang; gradient checks, examples, C++
+	@sh scripts/check-single.sh build/single $(static) $(JOBS) $(gradcheck_o)
 
 # Numbers of two parts: what lint-reals.sh compiles, run.
 reals := softmax log_softmax cross_entropy
@@ -302,7 +302,7 @@ reals_run := $(B)/tests/reals/run $(B)/tests/reals/table
 $(reals_run): $(reals_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(call check_flag,--libs) $(libs)
 $(B)/tests/reals/run: $(filter %.o,$(runner_o))
-$(B)/tests/reals/table: $(call objects,$(gradcheck_c)) $(B)/examples/common/processor.o $(B)/examples/common/options.o
+$(B)/tests/reals/table: $(gradcheck_o)
 check-reals: $(reals_run) ## the f64 tests of some ops, on numbers of two parts
 	@for op in $(reals); do CK_FORK=no CK_RUN_SUITE=ops_$$op $(B)/tests/reals/run && \
 	    $(B)/tests/reals/table $$op >$(B)/reals.txt && tail -n 2 $(B)/reals.txt || exit 1; done
@@ -407,20 +407,30 @@ check-all: ## everything, both compilers; takes long
 
 # ---- style -----------------------------------------------------------------------------------
 
-lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals, words, links, cppcheck, clang-tidy, lines per folder
+# One make for all of them, so that no core waits.
+lints := $(addprefix lint-,layers statics symbols reals words links mutants cppcheck)
+lint: check-exports ## layers, unique statics, symbols, exports, reals, words, links, cppcheck, clang-tidy, lines per folder
+	+@$(on_all_cores) $(lints) tidy
+	@sh scripts/lines.sh
+lint-layers:
 	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
+lint-statics:
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
+lint-symbols: $(static)
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
+lint-reals:
 	$(call say,LINT,reals)sh scripts/lint-reals.sh "$(CC)" \
 	    $(filter src/ops/% $(addprefix src/attention/,attention.c operands.c reference.c linear_attention.c),$(typed_c))
+lint-words:
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
+lint-links:
 	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
+lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
+lint-cppcheck:
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
 	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(grade_c) $(runner_c) $(all_bench_c)
-	+@$(on_all_cores) tidy
-	@sh scripts/lines.sh
 
 # The object depends on the headers that the source includes.  One pass, with float.
 tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(runner_c) $(all_bench_c) \
@@ -437,7 +447,7 @@ format: ## bring all C files into the project's format
 	@$(CLANG_FORMAT) -i $(all_c) $(all_h) $(submissions)
 check-format: ## fail if `make format` would change a file
 	@$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h) $(submissions)
-.PHONY: lint tidy format check-format
+.PHONY: lint $(lints) tidy format check-format
 
 # ---- programs --------------------------------------------------------------------------------
 
@@ -549,11 +559,10 @@ check-page: page build/page/node_modules ## open the page in Chromium and look a
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
 	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,examples/trace page/tests/train_twin)
-	@node --test --test-reporter=spec --test-concurrency=$(JOBS) \
+	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
+	@node --test --test-reporter=spec --test-concurrency=$(JOBS) $(if $(FIREFOX),page/tests/firefox.mjs) \
 	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard page/tests/*.test.mjs))))
 	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec page/tests/latency.test.mjs)
-	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
-	$(if $(FIREFOX),@node page/tests/firefox.mjs)
 
 page-picture: page build/page/node_modules ## the page's picture in the README, taken again
 	$(call tool,chromium,chromium)
