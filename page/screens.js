@@ -269,8 +269,8 @@ export const mainTour = {
                 + 'where j is k, else 0.',
             why:
                 'P_j = e_j / Z with e_j = exp(S_j) and Z\u00a0=\u00a0sum_m e_m. '
-                + 'By the quotient rule, \u2202P_j / \u2202S_k = (1[j=k] e_j Z - e_j e_k) / Z^2 '
-                + '= P_j (1[j=k] - P_k).',
+                + 'By the quotient rule, \u2202P_j\u00a0/\u00a0\u2202S_k = '
+                + '(1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
             figure: ['P', '\n'],
             panel: 'jacobian',
             beside: true,
