@@ -555,13 +555,14 @@ $(B)/page/tests/train_twin: $(call objects,page/tests/train_twin.c examples/comm
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 # The numbers of the page are compared with those of a native program with the same mathematical functions
-# (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.
+# (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.  A browser often waits: one more
+# than there are cores.
 check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
 	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,examples/trace page/tests/train_twin)
 	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
-	@node --test --test-reporter=spec --test-concurrency=$(JOBS) $(if $(FIREFOX),page/tests/firefox.mjs) \
+	@node --test --test-reporter=spec --test-concurrency=$$(($(JOBS) + 1)) $(if $(FIREFOX),page/tests/firefox.mjs) \
 	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard page/tests/*.test.mjs))))
 	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec page/tests/latency.test.mjs)
 
