@@ -132,12 +132,13 @@ bool at_pattern_matches(const char *p, const char *end, const char *name, int *f
 
 bool at_name_matches(const char *patterns, const char *name)
 {
-    for (const char *p = patterns, *end; p; p = *end ? end + 1 : NULL) {
+    for (const char *p = patterns;; p++) {
+        const char *end = p + strcspn(p, ",");
         int from, to;
-        end = p + strcspn(p, ",");
         if (at_pattern_matches(p, end, name, &from, &to)) return true;
+        if (!*end) return false;
+        p = end;
     }
-    return false;
 }
 
 bool at_names_mean(at_names which, const char *name)
