@@ -18,7 +18,7 @@ part() {
 part kernels 3617 3000 src/kernels
 part 'tensor + autograd' 5310 3900 src/tensor src/autograd
 part ops 5046 3600 src/ops
-part attention 4691 3500 src/attention
+part attention 4690 3500 src/attention
 part nn 2389 2389 src/nn
 part train 3548 3548 src/train
 part io 2220 2220 src/io
