@@ -113,10 +113,10 @@ peer_c := $(sort $(wildcard bench/peer/*.c))
 all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 crash_c := $(sort $(wildcard tests/crash/*.c))
-test_c := $(sort $(filter-out $(foreach d,gradcheck mutation reals fuzz crash,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
+test_c := $(sort $(filter-out $(foreach d,gradcheck mutation fuzz crash,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(runner_c) $(wildcard tests/reals/*.c tests/fuzz/*.c) $(crash_c)
+    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h page/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
@@ -150,7 +150,7 @@ gradcheck := $(B)/tests/gradcheck/table
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SUFFIXES:
-say = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) "$(2)";)
 quoted = '$(subst ','\'',$(1))'
 # a file that is new only when its text is: $(call keep,text), in a recipe
 keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call quoted,$(1)) >$@
@@ -296,21 +296,20 @@ check-install: lib check-exports ## install into a temporary folder, use it from
 check-single: single $(static) ## compile these two files with gcc and clang; gradient checks, examples, C++
 	@sh scripts/check-single.sh build/single $(static)
 
-# Numbers of two parts: what lint-reals.sh compiles, run.
-reals := softmax log_softmax cross_entropy
-reals_o := $(B)/tests/reals/mirror.o $(patsubst %,$(B)/%.complex.o,$(reals:%=src/ops/%) tests/reals/rows)
-$(B)/%.complex.o: %.c $(B)/flags
+# The kernels for dual numbers once more, as C++ with a class that converts to nothing: what drops a tangent does not
+# compile.  The tests of tangents are run with these in place of those of the library.
+witness_o := $(patsubst %.c,$(B)/%.witness.o,$(filter src/%,$(typed_c)))
+$(B)/%.witness.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(call say,CC,$< for complex)$(compile) -DAT_COMPLEX -c -o $@ $<
--include $(reals_o:.o=.d)
-reals_run := $(B)/tests/reals/run $(B)/tests/reals/table
-$(reals_run): $(reals_o) $(static)
+	$(call say,CXX,$< for the witness)printf 'extern "C" {\n#include "$<"\n}\n' | $(CXX) -x c++ -std=gnu++20 -fpermissive -w \
+	    $(mode_$(MODE)) $(arch) -ffp-contract=fast -DAT_DUAL -DNDEBUG -Isrc -I. -include tests/duals/number.hpp \
+	    -MMD -MP -MT $@ -MF $(@:.o=.d) -c -o $@ -
+-include $(witness_o:.o=.d)
+$(B)/tests/duals/run: $(filter %.o,$(runner_o)) $(witness_o) $(static)
+	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(call check_flag,--libs) $(libs)
-$(B)/tests/reals/run: $(filter %.o,$(runner_o))
-$(B)/tests/reals/table: $(call objects,$(gradcheck_c)) $(B)/examples/common/processor.o $(B)/examples/common/options.o
-check-reals: $(reals_run) ## the f64 tests of some ops, on numbers of two parts
-	@for op in $(reals); do CK_FORK=no CK_RUN_SUITE=ops_$$op $(B)/tests/reals/run && \
-	    $(B)/tests/reals/table $$op >$(B)/reals.txt && tail -n 2 $(B)/reals.txt || exit 1; done
+check-duals: $(B)/tests/duals/run ## tests of tangents, with kernels compiled as C++ from a class of dual numbers
+	@CK_RUN_SUITE=autograd_tangent $(B)/tests/duals/run
 
 check-exports: $(shared) ## does libattic.so export what its headers declare and scripts/exports.txt lists? WRITE=1 writes it
 	@CC="$(CC)" sh scripts/check-exports.sh $(shared) $(if $(WRITE),write)
@@ -324,6 +323,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
+	@ATTIC_PROGRAMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_random_programs $(runner)
 
 check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
@@ -391,8 +391,8 @@ check-programs: $(patsubst %,$(B)/examples/%,reverse induction digits lora) ## f
 
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint
-	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-reals check-install
-	$(sub) CC=clang WERROR=1 all benches test gradcheck check-reals check-install
+	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-duals check-install
+	$(sub) CC=clang WERROR=1 all benches test gradcheck check-duals check-install
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
@@ -407,17 +407,15 @@ check-all: ## everything, both compilers; takes long
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
 .PHONY: sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-dist \
-    check-long check-programs check-reals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
+    check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
-lint: $(static) check-exports ## layers, unique statics, symbols, exports, reals, words, links, cppcheck, clang-tidy, lines per folder
+lint: $(static) check-exports ## layers, unique statics, symbols, exports, words, links, cppcheck, clang-tidy, lines per folder
 	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
-	$(call say,LINT,reals)sh scripts/lint-reals.sh "$(CC)" \
-	    $(filter src/ops/% $(addprefix src/attention/,attention.c operands.c reference.c linear_attention.c),$(typed_c))
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
 	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check

@@ -1,12 +1,12 @@
 #!/bin/sh
 # coverage.sh BUILD SOURCE... -- how many lines of each source ran, from what gcov counted.  A line of a file
-# that is compiled for two types has run if it did so for either.
+# that is compiled for several types has run if it did so for either.
 set -eu
 build=$1
 shift
 
 for source; do
-    for object in "$build/${source%.c}.o" "$build/${source%.c}.f64.o"; do
+    for object in "$build/${source%.c}.o" "$build/${source%.c}.f64.o" "$build/${source%.c}.dual.o"; do
         [ -f "${object%.o}.gcno" ] && ${GCOV:-gcov} -t -o "$object" "$source" 2>/dev/null
     done
 done | awk -F: '

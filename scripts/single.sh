@@ -2,8 +2,8 @@
 # single.sh FOLDER FILE.c... -- writes FOLDER/attic.h, all public headers in one, and FOLDER/attic.c, the
 # library in one: its sources one after the other, each header before the first that includes it.
 #
-# What includes kernels/real.h is compiled for float and for double.  Here it comes last, as it stands, for
-# float; then, without comments, those of its declarations that depend on REAL come again, for double:
+# What includes kernels/real.h is compiled for each real type.  Here it comes last, as it stands, for float; then,
+# without comments, those of its declarations that depend on REAL come again for double, and for dual numbers:
 #
 #     #define softmax_dx softmax_dx_f64          what is static, a type or an enumerator gets another name
 #     static void softmax_dx(const at_chunk *row, void *values)
@@ -155,7 +155,7 @@ function ended(    i) {
     chunk_n = open = 0
 }
 function emit(file,    i, k, part, raw, line, nest, twice, ends) {
-    if (file in done) return
+    if (file in done || (file == dual && !last)) return
     done[file]
     k = split(includes[file], part, " ")
     for (i = 1; i <= k; i++) emit(part[i])
@@ -192,7 +192,16 @@ function write(    i) {
     for (i = 1; i <= n; i++) print text[i] >> output
     n = 0
 }
+function pass(macro, suffix, type,    i) {
+    put(pass_ends "\n/* ======== what depends on REAL, for " type " ======== */\n#define " macro)
+    if (last) emit(dual)
+    for (i = 1; i <= owned_n; i++) put("#define " owned[i] " " owned[i] suffix)
+    for (i = 1; i <= seconds; i++) put(second[i])
+    for (i = 1; i <= owned_n; i++) put("#undef " owned[i])
+    put(pass_ends "#undef " macro)
+}
 END {
+    dual = "src/kernels/dual.h"
     statics["static"]
     of_real["REAL"] of_real["REAL_EPS"] of_real["AT_REAL"]
     output = folder "/attic.h"
@@ -202,10 +211,8 @@ END {
     k = split(sources, source, " ")
     for (i = 1; i <= k; i++) if (!sees_real(source[i])) emit(source[i])
     for (i = 1; i <= k; i++) emit(source[i]) # those after <tgmath.h>
-    put(pass_ends "\n/* ======== what depends on REAL, for double ======== */\n#define AT_F64")
-    for (i = 1; i <= owned_n; i++) put("#define " owned[i] " " owned[i] "_f64")
-    for (i = 1; i <= seconds; i++) put(second[i])
-    for (i = 1; i <= owned_n; i++) put("#undef " owned[i])
-    put(pass_ends "#undef AT_F64")
+    pass("AT_F64", "_f64", "double")
+    last = 1
+    pass("AT_DUAL", "_dual", "dual numbers")
     write()
 }'

@@ -33,6 +33,7 @@
 #include "attention/attention.h"
 #include "attention/masks.h"
 #include "attention/position.h"
+#include "attention/tangent.h"
 #include "attention/variants.h"
 
 #include "nn/attention_layer.h"

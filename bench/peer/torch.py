@@ -1,6 +1,7 @@
 """A peer (bench/common/peer.h) that runs PyTorch, eager, on the CPU.
 
 case sdpa B H T D CAUSAL BACKWARD           scaled_dot_product_attention by its flash kernel
+case second B H T D CAUSAL                  its backward, differentiated once more; by the math path
 case train LAYERS DIM HEADS VOCAB T BATCH   one step of the transformer of bench_train.c
 case overhead OP CHAIN SIZE                 see bench_overhead.c
 case elementwise OP ROWS COLS BACKWARD      see bench_elementwise.c
@@ -38,6 +39,22 @@ def sdpa(B, H, T, D, causal, backward):
     if backward == "0":
         return without_grad(forward)
     return lambda: torch.autograd.grad(forward(), (Q, K, V), dO)
+
+
+# The flash kernel has neither a tangent nor a second backward; the math path has no backward of its
+# tangent, but a backward of its backward, and by dO that is the tangent.
+def second(B, H, T, D, causal):
+    shape = (int(B), int(H), int(T), int(D))
+    x, v = [[torch.randn(shape, requires_grad=i == 0) for _ in range(3)] for i in range(2)]
+    dO = torch.randn(shape, requires_grad=True)
+
+    def run():
+        with sdpa_kernel(SDPBackend.MATH):
+            O = F.scaled_dot_product_attention(*x, is_causal=causal == "1")
+            dx = torch.autograd.grad(O, x, dO, create_graph=True)
+            torch.autograd.grad(dx, x + [dO], v)
+
+    return run
 
 
 # ---------------------------------------------------------------- training
@@ -160,7 +177,7 @@ def elementwise(op, rows, cols, backward):
 
 # ---------------------------------------------------------------- the protocol
 
-cases = {"sdpa": sdpa, "train": train, "overhead": overhead, "elementwise": elementwise}
+cases = {"sdpa": sdpa, "second": second, "train": train, "overhead": overhead, "elementwise": elementwise}
 work = None
 print("ready torch PyTorch", torch.__version__, flush=True)
 with sdpa_kernel(SDPBackend.FLASH_ATTENTION):

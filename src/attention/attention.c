@@ -11,8 +11,29 @@
 AT_KERNEL(sdpa_forward);
 AT_KERNEL(sdpa_backward);
 
-/* Each row and key that it may attend take so many multiply-adds in the products. */
-static void sdpa_count(const at_node *n, double products)
+/* X = Q K^T, O = A V */
+void AT_REAL(sdpa_forward)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    at_sdpa_count(n, 1.0 * p->D + p->Dv);
+    p->fused ? AT_REAL(sdpa_fused_forward)(n) : AT_REAL(sdpa_plain_forward)(n);
+}
+
+/* X again, dA = dO V^T; dQ, dK, dV */
+void AT_REAL(sdpa_backward)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    const bool dQ = n->in[0]->wants_grad, dK = n->in[1]->wants_grad, dV = n->in[2]->wants_grad;
+    at_sdpa_count(n, (1.0 + dQ + dK) * p->D + (1.0 + dV) * p->Dv);
+    void (*path)(at_node *) =
+        p->fused ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
+    p->checked ? AT_REAL(sdpa_checked)(n, path) : path(n);
+    AT_REAL(sdpa_add_copies)(n);
+}
+
+#ifdef AT_ONCE
+
+void at_sdpa_count(const at_node *n, double products)
 {
     const at_sdpa_plan *p = n->args;
     double pairs = 0;
@@ -23,28 +44,6 @@ static void sdpa_count(const at_node *n, double products)
         }
     at_count_flops(n, 2 * pairs * p->H * products);
 }
-
-/* X = Q K^T, O = A V */
-void AT_REAL(sdpa_forward)(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    sdpa_count(n, 1.0 * p->D + p->Dv);
-    p->fused ? AT_REAL(sdpa_fused_forward)(n) : AT_REAL(sdpa_plain_forward)(n);
-}
-
-/* X again, dA = dO V^T; dQ, dK, dV */
-void AT_REAL(sdpa_backward)(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    const bool dQ = n->in[0]->wants_grad, dK = n->in[1]->wants_grad, dV = n->in[2]->wants_grad;
-    sdpa_count(n, (1.0 + dQ + dK) * p->D + (1.0 + dV) * p->Dv);
-    void (*path)(at_node *) =
-        p->fused ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
-    p->checked ? AT_REAL(sdpa_checked)(n, path) : path(n);
-    AT_REAL(sdpa_add_copies)(n);
-}
-
-#ifdef AT_ONCE
 
 /* makes_infinity: the log-sum-exp of a row that keeps nothing is -inf */
 static const at_op sdpa_op = {"sdpa", AT_KERNELS(sdpa_forward), AT_KERNELS(sdpa_backward),
@@ -75,14 +74,15 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
     p->fused = a->path == ATTIC_FUSED;
     at_recipe r = {.args = p, .args_size = sizeof *p};
     sdpa_outputs(a, p, &r);
-    r.saved = at_sdpa_saved(p, (at_tensor *[]){Q, K, V});
+    const at_inputs in = AT_IN(Q, K, V, a->bias, a->keep, a->key_len, a->head_scale);
+    p->own = at_sdpa_several_roles(in);
+    r.saved = at_sdpa_saved(p, in.in);
     r.scratch = p->fused ? at_sdpa_fused_scratch(p, at_real(t))
                          : AT_SDPA_PLAIN_ARRAYS * sizeof(double) * (size_t)p->N;
     r.slots = p->fused ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 
-    at_node *n =
-        at_record_node(t, &sdpa_op, AT_IN(Q, K, V, a->bias, a->keep, a->key_len, a->head_scale), r);
+    at_node *n = at_record_node(t, &sdpa_op, in, r);
     if (!n) return NULL;
     sdpa_hand_out(n, a->weights, p->weights, false);
     sdpa_hand_out(n, a->scores, p->raw, true);
@@ -100,11 +100,14 @@ bool at_check_attention(at_tape *t, bool on)
 
 at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args a)
 {
-    at_tensor **asked_for[] = {a.weights, a.scores, a.probs, a.lse};
-    for (int i = 0; i < 4; i++)
+    at_tensor **asked_for[] = {a.weights, a.scores, a.probs, a.lse, a.weights_tangent};
+    for (int i = 0; i < 5; i++)
         if (asked_for[i]) *asked_for[i] = NULL; /* nothing stale after an error */
 
     at_sdpa_plan p;
+    AT_REQUIRE(t, !a.bias_tangent && !a.weights_tangent,
+               "sdpa: %s is an option of at_sdpa_jvp, which computes tangents",
+               a.bias_tangent ? "bias_tangent" : "weights_tangent");
     if (!at_sdpa_plan_of(t, Q, K, V, &a, &p)) return NULL;
     if (a.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
     return sdpa_record(t, Q, K, V, &a, &p);

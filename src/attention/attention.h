@@ -93,6 +93,10 @@ typedef struct {
     at_tensor **probs;   /* out: P, the weights before dropout; differentiable */
     at_tensor **scores;  /* out, detached: X, after step 2, of every cell, masked or not */
     at_tensor **lse;     /* out, detached: log-sum-exp of the kept scores; -inf where none */
+
+    /* of at_sdpa_jvp alone, see tangent.h */
+    at_tensor *bias_tangent;     /* of bias: its shape; differentiable */
+    at_tensor **weights_tangent; /* out: the tangent of the weights; differentiable */
 } at_sdpa_args;
 
 /* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be

@@ -37,7 +37,8 @@ static int backward_keys(const at_sdpa_plan *p)
 }
 
 typedef struct {
-    sdpa_operands of;
+    const sdpa_operands *of;
+    const sdpa_sweep *does;
     int step, steps, held; /* of the schedule; so many are done by one task */
     int keys, key_blocks; /* so many keys make a block, and so many blocks are paired in one step */
     bool cut_b, cut_g, cut_k; /* is each batch, head, key block a task of its own? */
@@ -45,9 +46,7 @@ typedef struct {
 
 /* ------------------------------------------------------------------ delta ---------------------- */
 
-/* delta_i += sum_j A_ij dW_ij, over the kept j; A and dW are weights, or probs, and their upstream
- * gradient, NULL for 0. */
-static void backward_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream)
+void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *delta)
 {
     x->j0 = 0;
     for (int r = 0; upstream && r < x->rows; r++) {
@@ -56,16 +55,15 @@ static void backward_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstrea
         REAL sum = 0;
         for (int j = range.lo; j < range.hi; j++)
             if (sdpa_cell_kept(x, r, j)) sum += A[j] * dW[j];
-        x->delta[r] += sum;
+        delta[r] += sum;
     }
 }
 
-/* delta = dO_i.O_i of the rows, each the chain of multiply-adds, n = 0, 1 ..., that the product dO
- * V^T makes of dO_i.V_j: where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
-static void backward_delta_of_values(const sdpa_tile *x)
+/* Each is the chain of multiply-adds, n = 0, 1 ..., that the product dO V^T makes of dO_i.V_j:
+ * where P_ij = 1, O_i is V_j and dP - delta exactly 0. */
+void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, REAL *restrict delta)
 {
-    REAL Ot[VEC_LANES * VEC_LANES], *restrict delta = x->delta;
-    const REAL *O = sdpa_o(x, 0, x->job->O), *dOt = x->dOt;
+    REAL Ot[VEC_LANES * VEC_LANES];
     const ptrdiff_t row = x->p->o.row, ld = x->ld;
     for (int width = x->p->Dv; width > 0; width -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
         for (int r = 0; r < ld; r += VEC_LANES) {
@@ -94,31 +92,20 @@ static void backward_delta(sdpa_tile *x)
     memset(x->delta, 0, (size_t)x->ld * sizeof *x->delta);
     if (job->dO) {
         sdpa_transpose(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
-        backward_delta_of_values(x);
+        sdpa_delta_of_values(x, sdpa_o(x, 0, job->O), x->dOt, x->delta);
     }
-    backward_delta_of_weights(x, job->weights, job->dW);
-    backward_delta_of_weights(x, job->probs, job->dY);
+    sdpa_delta_of_weights(x, job->weights, job->dW, x->delta);
+    sdpa_delta_of_weights(x, job->probs, job->dY, x->delta);
     for (int r = 0; r < x->rows; r++) sdpa_saved(x, r)[2] = x->delta[r];
-}
-
-static void backward_delta_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
-{
-    const backward_job *job = ctx;
-    sdpa_tile x = sdpa_tile_in(&job->of, slot);
-    for (; block < to; block++) {
-        at_sdpa_select_block(&x, (int)block);
-        backward_delta(&x);
-    }
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
 
-/* d += the upstream gradient of an output [B,H,T,N], if there is one */
-static void backward_add(const sdpa_tile *x, REAL *upstream)
+void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells)
 {
     for (int r = 0; upstream && r < x->rows; r++) {
         const REAL *dW = sdpa_cells(x, r, upstream);
-        for (int k = 0; k < x->keys; k++) x->d[k * x->ld + r] += dW[k];
+        for (int k = 0; k < x->keys; k++) cells[k * x->ld + r] += dW[k];
     }
 }
 
@@ -130,10 +117,10 @@ static void backward_dP(const sdpa_tile *x)
     const REAL *V = sdpa_v(x, x->job->V);
     const int width = x->job->dO ? p->Dv : 0; /* no upstream gradient: a sum of nothing */
     gemm(1, x->keys, (int)x->ld, width, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
-    backward_add(x, x->job->dW);
+    sdpa_add_upstream(x, x->job->dW, x->d);
     sdpa_drops(x);
     sdpa_drop(x, x->d);
-    backward_add(x, x->job->dY);
+    sdpa_add_upstream(x, x->job->dY, x->d);
 }
 
 /* d = dP -> dS */
@@ -146,18 +133,17 @@ static void backward_softmax(const sdpa_tile *x)
     }
 }
 
-/* Adds dS to dbias.  Where a row goes into one number it is summed in double: whole rows sum to 0,
- * so that rounding errors would be all there is. */
-static void backward_dbias(const sdpa_tile *x)
+/* Where a row goes into one number it is summed in double: whole rows sum to 0, so that rounding
+ * errors would be all there is. */
+void sdpa_add_to_bias(const sdpa_tile *x, REAL *dbias, const REAL *dS)
 {
     const at_sdpa_cells at = x->p->bias;
-    for (int r = 0; r < x->rows; r++) {
-        REAL *dbias = x->job->dbias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
-        const REAL *dS = x->d + r;
+    for (int r = 0; dbias && r < x->rows; r++, dS++) {
+        REAL *row = dbias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
         WIDE sum = 0;
-        for (int k = 0; k < x->keys && at.j; k++) dbias[k] += dS[k * x->ld];
+        for (int k = 0; k < x->keys && at.j; k++) row[k] += dS[k * x->ld];
         for (int k = 0; k < x->keys && !at.j; k++) sum += (WIDE)dS[k * x->ld];
-        if (!at.j) dbias[0] += (REAL)sum;
+        if (!at.j) row[0] += (REAL)sum;
     }
 }
 
@@ -199,7 +185,7 @@ static void backward_cells(sdpa_tile *x)
     sdpa_drop(x, x->s);
     sdpa_mask_out(x, 0, x->d);
     if (x->slope) sdpa_mask_out(x, 0, x->slope);
-    if (x->job->dbias) backward_dbias(x);
+    sdpa_add_to_bias(x, x->job->dbias, x->d);
     for (ptrdiff_t i = 0; x->slope && i < x->keys * x->ld; i++) x->d[i] *= x->slope[i];
 }
 
@@ -229,35 +215,50 @@ static void backward_tile(sdpa_tile *x)
     }
 }
 
+/* Q^T, dO^T unless delta has just made it, and what is saved of the rows. */
+static void backward_rows(sdpa_tile *x, bool after_delta)
+{
+    const at_sdpa_plan *p = x->p;
+    sdpa_transpose(x, sdpa_q(x, x->job->Q), p->q.row, p->D, x->Qt);
+    if (x->job->dO && !after_delta)
+        sdpa_transpose(x, sdpa_o(x, 0, x->job->dO), p->o.row, p->Dv, x->dOt);
+    sdpa_load_statistics(x);
+}
+
 /* ------------------------------------------------------------------ the schedule ---------------  */
+
+static void backward_delta_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
+{
+    const backward_job *job = ctx;
+    sdpa_tile x = sdpa_tile_in(job->of, slot);
+    for (; block < to; block++) {
+        at_sdpa_select_block(&x, (int)block);
+        job->does->delta(&x);
+    }
+}
 
 /* Key block k of head h in batch b and the row block it is paired with in this step. */
 static void backward_pair(const backward_job *job, sdpa_tile *x, int b, int h, int k, int step)
 {
-    const at_sdpa_plan *p = job->of.p;
+    const at_sdpa_plan *p = job->of->p;
     int i = (k + step) % job->steps, end = k * job->keys + job->keys;
     if (i >= at_sdpa_blocks(p->T, p->tile)) return;
     if (end > p->N) end = p->N;
     sdpa_select_rows(x, b, h, i * p->tile);
     const bool first = k == 0 && job->held == job->steps;
-    if (first) backward_delta(x);
+    if (first) job->does->delta(x);
     bool ready = false;
     for (int j0 = k * job->keys; j0 < end; j0 += AT_SDPA_KEYS) {
         if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
-        if (!ready) {
-            sdpa_transpose(x, sdpa_q(x, job->of.Q), p->q.row, p->D, x->Qt);
-            if (job->of.dO && !first)
-                sdpa_transpose(x, sdpa_o(x, 0, job->of.dO), p->o.row, p->Dv, x->dOt);
-            sdpa_load_statistics(x);
-        }
+        if (!ready) job->does->rows(x, first);
         ready = true;
-        backward_tile(x);
+        job->does->tile(x);
     }
 }
 
 static void backward_task(const backward_job *job, sdpa_tile *x, int task)
 {
-    const at_sdpa_plan *p = job->of.p;
+    const at_sdpa_plan *p = job->of->p;
     backward_part k = backward_part_of(job->cut_k, job->key_blocks, &task);
     backward_part g = backward_part_of(job->cut_g, p->G, &task);
     backward_part b = backward_part_of(job->cut_b, p->B, &task);
@@ -273,7 +274,7 @@ static void backward_task(const backward_job *job, sdpa_tile *x, int task)
 static void backward_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
 {
     const backward_job *job = ctx;
-    sdpa_tile x = sdpa_tile_in(&job->of, slot);
+    sdpa_tile x = sdpa_tile_in(job->of, slot);
     for (; task < to; task++) backward_task(job, &x, (int)task);
 }
 
@@ -281,8 +282,8 @@ static void backward_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
  * head's whole schedule is one task: all that it reads and adds to is in cache. */
 static void backward_cut(backward_job *job)
 {
-    const at_sdpa_plan *p = job->of.p;
-    const bool dbias = job->of.dbias != NULL;
+    const at_sdpa_plan *p = job->of->p;
+    const bool dbias = job->of->dbias || (job->of->dot && job->of->dot->dbias);
     job->cut_b = !dbias || p->bias.b;
     job->cut_g = !dbias || p->bias.h;
     job->cut_k = !dbias || p->bias.i || p->bias.j;
@@ -294,7 +295,7 @@ static void backward_cut(backward_job *job)
 /* All steps of all heads. */
 static void backward_steps(backward_job *job)
 {
-    const at_sdpa_plan *p = job->of.p;
+    const at_sdpa_plan *p = job->of->p;
     int rows = p->T < p->tile ? p->T : p->tile, keys = p->N < job->keys ? p->N : job->keys;
     int row_blocks = at_sdpa_blocks(p->T, p->tile);
     job->key_blocks = at_sdpa_blocks(p->N, job->keys);
@@ -302,7 +303,7 @@ static void backward_steps(backward_job *job)
     backward_cut(job);
 
     int tasks = (job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
-    double work = (double)rows * keys * p->group * (3.0 * p->D + 2.0 * p->Dv + BACKWARD_EXP);
+    double work = (double)rows * keys * p->group * (job->does->products + BACKWARD_EXP);
     if (job->cut_k) tasks *= job->key_blocks;
     if (job->held < job->steps)
         at_for((ptrdiff_t)p->B * p->H * row_blocks, at_sdpa_work((double)rows * p->Dv), p->slots,
@@ -311,13 +312,19 @@ static void backward_steps(backward_job *job)
         at_for(tasks, at_sdpa_work(work * job->held), p->slots, backward_tasks, job);
 }
 
+void sdpa_sweep_tiles(const sdpa_operands *of, const sdpa_sweep *sweep)
+{
+    if (of->p->T == 0 || of->p->N == 0) return;
+    backward_job job = {.of = of, .does = sweep, .keys = backward_keys(of->p)};
+    backward_steps(&job);
+}
+
 void AT_REAL(sdpa_fused_backward)(at_node *n)
 {
-    backward_job job = {.of = sdpa_operands_of(n)};
-    const at_sdpa_plan *p = job.of.p;
-    sdpa_operands_back(n, &job.of);
-    if (p->T == 0 || p->N == 0) return;
-
-    job.keys = backward_keys(p);
-    backward_steps(&job);
+    sdpa_operands x = sdpa_operands_of(n);
+    sdpa_operands_back(n, &x);
+    sdpa_sweep_tiles(&x, &(sdpa_sweep){.delta = backward_delta,
+                                       .rows = backward_rows,
+                                       .tile = backward_tile,
+                                       .products = 3.0 * x.p->D + 2.0 * x.p->Dv});
 }

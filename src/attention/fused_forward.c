@@ -71,8 +71,7 @@ static void forward_scale(int n, REAL a, REAL *O)
     for (; j < n; j++) O[j] *= a;
 }
 
-/* Remembers in `kept` which rows have kept a cell. */
-static void forward_note(const sdpa_tile *x, unsigned char *kept)
+void sdpa_note_kept(const sdpa_tile *x, unsigned char *kept)
 {
     for (int r = 0; r < x->rows; r++)
         if (!x->by_cell) kept[r] |= !x->some || VALUE(x->lo[r]) < VALUE(x->hi[r]);
@@ -100,9 +99,9 @@ static void forward_tile(sdpa_tile *x, bool first)
     sdpa_sum(x, &AV);
 }
 
-/* O_i / l_i.  A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets
+/* A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets
  * NaN. */
-static void forward_end(const sdpa_tile *x, const unsigned char *kept)
+void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept)
 {
     const at_sdpa_plan *p = x->p;
     REAL *saved = sdpa_saved(x, 0), *O = sdpa_o(x, 0, x->job->O);
@@ -134,10 +133,10 @@ static void forward_rows(sdpa_tile *x)
         if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
         if (first) sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
         forward_tile(x, first);
-        forward_note(x, kept);
+        sdpa_note_kept(x, kept);
         first = false;
     }
-    forward_end(x, kept);
+    sdpa_end_rows(x, kept);
 }
 
 /* The scores of all keys, kept or not. */

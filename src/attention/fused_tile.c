@@ -59,6 +59,16 @@ static size_t tile_lay(const at_sdpa_plan *p, void *space, sdpa_tile *x)
     x->dOt = tile_take(space, &total, rows * (size_t)p->Dv);
     const size_t widest = (size_t)(p->D > p->Dv ? p->D : p->Dv) * sizeof(REAL);
     x->wide = at_is_half(p->stored) ? tile_take(space, &total, keys * widest) : NULL;
+    if (p->tangents) {
+        x->dot.Qt = tile_take(space, &total, rows * (size_t)p->D);
+        x->dot.dOt = tile_take(space, &total, rows * (size_t)p->Dv);
+        x->dot.s = tile_take(space, &total, cells);
+        x->dot.d = tile_take(space, &total, cells);
+        x->dot.bend = p->cap > 0 ? tile_take(space, &total, cells) : NULL;
+        x->dot.r = tile_take(space, &total, 3 * rows);
+        x->dot.ref = space ? x->dot.r + ld : NULL;
+        x->dot.delta = space ? x->dot.ref + ld : NULL;
+    }
     x->gemm = (at_workspace){tile_take(space, &total, p->gemm), p->gemm, 1};
     return total;
 }
@@ -282,23 +292,28 @@ static void tile_softcap(const sdpa_tile *x)
     }
 }
 
-static void tile_bias(const sdpa_tile *x)
+void sdpa_add_bias(const sdpa_tile *x, const REAL *bias, REAL *cells)
 {
     const at_sdpa_cells at = x->p->bias;
-    for (int r = 0; r < x->rows; r++) {
-        const REAL *bias = x->job->bias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
-        for (int k = 0; k < x->keys; k++) x->s[k * x->ld + r] += bias[k * at.j];
+    for (int r = 0; bias && r < x->rows; r++) {
+        const REAL *row = bias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
+        for (int k = 0; k < x->keys; k++) cells[k * x->ld + r] += row[k * at.j];
     }
 }
 
-void sdpa_scores(sdpa_tile *x)
+void sdpa_capped(sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
     const sdpa_rows K = sdpa_stored_rows(x, x->job->K, p->k, p->D);
     at_strides k = {K.row, 1, 0}, cells = {x->ld, 1, 0};
     gemm(1, x->keys, (int)x->ld, p->D, x->c, K.p, k, x->Qt, cells, 0, x->s, cells, x->gemm);
     if (p->cap > 0) tile_softcap(x);
-    if (x->job->bias) tile_bias(x);
+}
+
+void sdpa_scores(sdpa_tile *x)
+{
+    sdpa_capped(x);
+    sdpa_add_bias(x, x->job->bias, x->s);
 }
 
 void sdpa_load_statistics(const sdpa_tile *x)
@@ -354,7 +369,7 @@ static bool tile_finite(int rows, int width, const REAL *X, ptrdiff_t row)
         for (; n + VEC_LANES <= width; n += VEC_LANES) zero[0] += 0 * vec_load(X + n);
         if (n < width) zero[1] += 0 * vec_load_first(width - n, X + n);
     }
-    return vec_sum(zero[0] + zero[1]) == 0;
+    return VALUE(vec_sum(zero[0] + zero[1])) == 0;
 }
 
 /* so many columns from n0 on, of X as given */

@@ -56,6 +56,9 @@ typedef struct {
     REAL *lo, *hi;       /* [ld] of each row, whole numbers */
     unsigned char *mask; /* cells: 1 = kept */
     at_workspace gemm;
+    struct {
+        REAL *Qt, *dOt, *s, *d, *bend, *r, *ref, *delta;
+    } dot; /* with tangents, these of them: see tangent_tiles.c */
 } sdpa_tile;
 
 /* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of so many
@@ -84,6 +87,8 @@ typedef struct {
 #define sdpa_select_rows(...) AT_REAL(sdpa_select_rows)(__VA_ARGS__)
 #define sdpa_select_keys(...) AT_REAL(sdpa_select_keys)(__VA_ARGS__)
 #define sdpa_cell_kept(...) AT_REAL(sdpa_cell_kept)(__VA_ARGS__)
+#define sdpa_capped(...) AT_REAL(sdpa_capped)(__VA_ARGS__)
+#define sdpa_add_bias(...) AT_REAL(sdpa_add_bias)(__VA_ARGS__)
 #define sdpa_scores(...) AT_REAL(sdpa_scores)(__VA_ARGS__)
 #define sdpa_key_range(...) AT_REAL(sdpa_key_range)(__VA_ARGS__)
 #define sdpa_fill(...) AT_REAL(sdpa_fill)(__VA_ARGS__)
@@ -92,6 +97,15 @@ typedef struct {
 #define sdpa_probs(...) AT_REAL(sdpa_probs)(__VA_ARGS__)
 #define sdpa_drops(...) AT_REAL(sdpa_drops)(__VA_ARGS__)
 #define sdpa_sum(...) AT_REAL(sdpa_sum)(__VA_ARGS__)
+
+/* Those of fused_forward.c and fused_backward.c that tangents need, too. */
+#define sdpa_note_kept(...) AT_REAL(sdpa_note_kept)(__VA_ARGS__)
+#define sdpa_end_rows(...) AT_REAL(sdpa_end_rows)(__VA_ARGS__)
+#define sdpa_delta_of_weights(...) AT_REAL(sdpa_delta_of_weights)(__VA_ARGS__)
+#define sdpa_delta_of_values(...) AT_REAL(sdpa_delta_of_values)(__VA_ARGS__)
+#define sdpa_add_upstream(...) AT_REAL(sdpa_add_upstream)(__VA_ARGS__)
+#define sdpa_add_to_bias(...) AT_REAL(sdpa_add_to_bias)(__VA_ARGS__)
+#define sdpa_sweep_tiles(...) AT_REAL(sdpa_sweep_tiles)(__VA_ARGS__)
 
 /* A tile without rows and keys, in this slot of the scratch memory. */
 sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot);
@@ -106,7 +120,10 @@ void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
 bool sdpa_select_keys(sdpa_tile *x, int j0, int end);
 /* Do `keep` and bias leave key k to row r?  (causal, window and key_len: at_sdpa_range_of) */
 bool sdpa_cell_kept(const sdpa_tile *x, int r, int k);
-/* s = scores, and slope.  Masked cells are computed like any other. */
+/* s = scores, and slope.  Masked cells are computed like any other.  It is the two before it: s = U
+ * and slope; cells += bias. */
+void sdpa_capped(sdpa_tile *x);
+void sdpa_add_bias(const sdpa_tile *x, const REAL *bias, REAL *cells);
 void sdpa_scores(sdpa_tile *x);
 /* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked
  * at. */
@@ -123,6 +140,30 @@ void sdpa_probs(const sdpa_tile *x);
 /* z of every cell, if there is dropout */
 void sdpa_drops(const sdpa_tile *x);
 void sdpa_sum(const sdpa_tile *x, const sdpa_sum_args *a);
+
+/* Remembers in `kept` which rows have kept a cell. */
+void sdpa_note_kept(const sdpa_tile *x, unsigned char *kept);
+/* O_i / l_i; saves m and 1/l of the rows, and writes lse. */
+void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept);
+
+/* delta_i += sum_j A_ij dW_ij over the kept j, for the rows of the tile: A is an output, dW its
+ * upstream gradient, NULL for 0. */
+void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *delta);
+/* delta_i += dO_i.O_i */
+void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, REAL *delta);
+/* cells += the upstream gradient of an output [B,H,T,N], if there is one */
+void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells);
+/* dbias += dS, of the tile's cells */
+void sdpa_add_to_bias(const sdpa_tile *x, REAL *dbias, const REAL *dS);
+
+/* A sweep of the backward over all tiles of all heads, in the order that fused.c draws.  delta(x)
+ * saves delta of the rows of a block; rows(x, true) prepares them before their first tile, right
+ * after delta(x), or else rows(x, false); tile(x) does one.  products: multiply-adds of a cell. */
+typedef struct {
+    void (*delta)(sdpa_tile *x), (*rows)(sdpa_tile *x, bool after_delta), (*tile)(sdpa_tile *x);
+    double products;
+} sdpa_sweep;
+void sdpa_sweep_tiles(const sdpa_operands *of, const sdpa_sweep *sweep);
 
 /* cells *= z, if there is dropout */
 static inline void sdpa_drop(const sdpa_tile *x, REAL *restrict cells)

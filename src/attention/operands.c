@@ -17,8 +17,6 @@ sdpa_operands sdpa_operands_of(at_node *n)
         .K = in[AT_SDPA_K]->data,
         .V = in[AT_SDPA_V]->data,
         .bias = in[AT_SDPA_BIAS] ? in[AT_SDPA_BIAS]->data : NULL,
-        .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
-        .key_len = in[AT_SDPA_LEN],
         .scale = in[AT_SDPA_SCALE] ? in[AT_SDPA_SCALE]->data : NULL,
         .O = out[0]->data,
         .weights = p->weights ? out[p->weights]->data : NULL,
@@ -28,6 +26,8 @@ sdpa_operands sdpa_operands_of(at_node *n)
         .dO = out[0]->grad,
         .dW = p->weights ? out[p->weights]->grad : NULL,
         .dY = p->probs ? out[p->probs]->grad : NULL,
+        .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
+        .key_len = in[AT_SDPA_LEN],
         .saved = n->saved,
     };
 }
@@ -59,7 +59,7 @@ static void operands_add_scale(at_node *n, REAL *ds)
 void AT_REAL(sdpa_add_copies)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
-    for (int i = 0; p->own && i < 3; i++) {
+    for (int i = 0; p->own && i < n->n_in; i++) {
         void *dx = p->own & 1u << i ? at_grad(n, i) : NULL;
         if (dx) add_rows(1, at_count(n->in[i]->shape), at_sdpa_copy(n, i), 0, dx, 0);
     }
@@ -70,22 +70,23 @@ void AT_REAL(sdpa_add_copies)(at_node *n)
 
 /* In n->saved: where each array begins, in bytes. */
 typedef struct {
-    size_t copy[3], heads, total;
+    size_t copy[AT_SDPA_INPUTS], heads, total;
 } saved_space;
 
-static saved_space saved_space_of(const at_sdpa_plan *p, at_tensor *const in[3])
+static saved_space saved_space_of(const at_sdpa_plan *p, at_tensor *const *in)
 {
     saved_space r = {0};
     const size_t rows = (size_t)at_count(p->rows) * at_dtype_size(in[0]->dtype);
-    at_sdpa_take(&r.total, rows * (p->scaled ? AT_SDPA_SAVED + 1 : AT_SDPA_SAVED));
-    for (int i = 0; i < 3; i++)
-        if (p->checked || p->own & 1u << i) r.copy[i] = at_sdpa_take(&r.total, at_bytes(in[i]));
+    at_sdpa_take(&r.total, rows * AT_SDPA_SAVED * (p->tangents ? 2 : 1) + rows * p->scaled);
+    for (int i = 0; (p->checked || p->own) && i < AT_SDPA_INPUTS; i++)
+        if ((p->checked && i <= AT_SDPA_V) || p->own & 1u << i)
+            r.copy[i] = at_sdpa_take(&r.total, at_bytes(in[i]));
     if (p->checked)
         r.heads = at_sdpa_take(&r.total, (size_t)p->B * (size_t)p->G * sizeof(at_sdpa_verdict));
     return r;
 }
 
-size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const in[3])
+size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const *in)
 {
     return saved_space_of(p, in).total;
 }

@@ -250,14 +250,17 @@ static bool sdpa_masks(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
                            sdpa_key_len(t, a->key_len, p));
 }
 
-/* Which of Q, K and V has another role as well, and a gradient that two would add to? */
-static unsigned sdpa_several_roles(const at_tensor *const in[3], const at_tensor *bias)
+/* The gradients of a bias and of its tangent are never apart: each cell of both is of one task. */
+unsigned at_sdpa_several_roles(at_inputs in)
 {
     unsigned own = 0;
-    for (int i = 0; i < 3; i++) {
-        bool again = in[i] == bias;
-        for (int k = 0; k < i; k++) again |= in[i] == in[k];
-        if (again && in[i]->wants_grad) own |= 1u << i;
+    for (int i = 0; i < in.n; i++) {
+        const at_tensor *x = in.in[i];
+        if (!x || !x->wants_grad || i == AT_SDPA_BIAS || i == AT_SDPA_BIAS_DOT) continue;
+        bool again = x == in.in[AT_SDPA_BIAS];
+        again |= in.n > AT_SDPA_BIAS_DOT && x == in.in[AT_SDPA_BIAS_DOT];
+        for (int k = 0; k < i; k++) again |= x == in.in[k];
+        if (again) own |= 1u << i;
     }
     return own;
 }
@@ -284,11 +287,8 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
                      const at_sdpa_args *a, at_sdpa_plan *p)
 {
     *p = (at_sdpa_plan){0};
-    const bool good =
-        at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) && sdpa_stored(t, Q, K, V, a, p) &&
-        sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
-        sdpa_numbers(t, a, p) && (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) &&
-        sdpa_band(t, a, p) && sdpa_masks(t, a, p);
-    if (good) p->own = sdpa_several_roles((const at_tensor *[]){Q, K, V}, a->bias);
-    return good;
+    return at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) && sdpa_stored(t, Q, K, V, a, p) &&
+           sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
+           sdpa_numbers(t, a, p) && (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) &&
+           sdpa_band(t, a, p) && sdpa_masks(t, a, p);
 }

@@ -63,13 +63,21 @@ typedef struct {
     bool checked; /* backward checks itself: see identities.h */
     unsigned own; /* bit i: in[i] has another role as well, and its gradient is collected apart */
     int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
+    bool tangents;                /* at_sdpa_jvp: O' is output 1, that of weights the next one */
 } at_sdpa_plan;
 
+/* The inputs of a node; those from Q_DOT on are the tangents of at_sdpa_jvp. */
 enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_LEN, AT_SDPA_SCALE };
+enum { AT_SDPA_Q_DOT = AT_SDPA_SCALE + 1, AT_SDPA_K_DOT, AT_SDPA_V_DOT, AT_SDPA_BIAS_DOT };
+enum { AT_SDPA_INPUTS = AT_SDPA_BIAS_DOT + 1 };
 
 /* False after a sticky error: one for each fact about shapes and options that does not hold. */
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                      const at_sdpa_args *a, at_sdpa_plan *p);
+
+/* Which of Q, K, V and their tangents has another role as well, and a gradient that two would add
+ * to?  Bit i: in[i]. */
+unsigned at_sdpa_several_roles(at_inputs in);
 
 /* Where the diagonal lies, j = i + *diagonal.  False after an error that calls the caller `name`; T
  * = N is no condition if nothing `needed` depends on it. */
@@ -77,7 +85,7 @@ bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align,
                       int N, int64_t *diagonal);
 
 /* Of each row, in n->saved: the maximum m, 1/sum, and space in which the fused backward keeps
- * delta. */
+ * delta.  With tangents, behind those of all rows, the same number again: see tangent.c. */
 enum { AT_SDPA_SAVED = 3 };
 
 /* A row of the plain path needs N numbers for each of s, slope, P, z, key. */

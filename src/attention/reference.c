@@ -87,53 +87,8 @@
  * same on tiles; composed.c leaves it all to other ops.  Their agreement is tested. */
 #include "ops/op.h"
 
-#include "attention/operands.h"
+#include "attention/plain_row.h"
 #include "kernels/real.h"
-
-/* Row i of head h in batch b.  It keeps the keys key[0] .. key[n-1]; entry k of S, slope, P and z
- * is of key[k]: what is masked does not even have a place here. */
-typedef struct {
-    const at_sdpa_plan *p;
-    int b, h, i;
-    int n, *key;
-    REAL *S, *slope, *P, *z; /* slope = d/dX U */
-    REAL m, one_over_l;
-    sdpa_operands x;
-} plain_row;
-
-/* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of
- * [T,N] */
-static REAL *plain_q(const plain_row *r, REAL *Q)
-{
-    return Q + at_sdpa_row(r->p->q, r->b, r->h, r->i);
-}
-static REAL *plain_o(const plain_row *r, REAL *O)
-{
-    return O + at_sdpa_row(r->p->o, r->b, r->h, r->i);
-}
-static REAL *plain_k(const plain_row *r, REAL *K, int j)
-{
-    return K + at_sdpa_row(r->p->k, r->b, r->h / r->p->group, j);
-}
-static REAL *plain_v(const plain_row *r, REAL *V, int j)
-{
-    return V + at_sdpa_row(r->p->v, r->b, r->h / r->p->group, j);
-}
-static REAL *plain_bias(const plain_row *r, REAL *bias, int j)
-{
-    return bias + at_sdpa_cell(r->p->bias, r->b, r->h, r->i, j);
-}
-static REAL *plain_cells(const plain_row *r, REAL *cells)
-{
-    return cells + at_sdpa_cell_number(r->p, r->b, r->h, r->i);
-}
-
-/* 1, 2: X_ij = c s Q_i.K_j */
-static REAL plain_scaled(const plain_row *r, int j)
-{
-    const REAL *Q = plain_q(r, r->x.Q), *K = plain_k(r, r->x.K, j);
-    return sdpa_factor(&r->x, r->h) * row_dot(r->p->D, Q, K);
-}
 
 /* 3, 4: S_ij = cap tanh(X_ij/cap) + bias_ij */
 static void plain_scores(plain_row *r)
@@ -182,7 +137,7 @@ static void plain_values(const plain_row *r, const REAL *A)
 }
 
 /* cells_ij = values[k] for key[k], and 0 where nothing is kept */
-static void plain_spread(const plain_row *r, const REAL *values, REAL *cells)
+void plain_spread(const plain_row *r, const REAL *values, REAL *cells)
 {
     if (!cells) return;
     REAL *to = plain_cells(r, cells);
@@ -190,7 +145,7 @@ static void plain_spread(const plain_row *r, const REAL *values, REAL *cells)
     for (int k = 0; k < r->n; k++) to[r->key[k]] = values[k];
 }
 
-static void plain_row_forward(plain_row *r, REAL *saved)
+void plain_row_forward(plain_row *r, REAL *saved)
 {
     plain_keys(r);
     plain_scores(r);
@@ -248,7 +203,7 @@ static void plain_scores_backward(const plain_row *r, int j, REAL dX)
             dX * ((REAL)r->p->c * row_dot(D, Q, K));
 }
 
-static void plain_row_backward(plain_row *r, REAL *saved)
+void plain_row_again(plain_row *r, const REAL *saved)
 {
     r->m = saved[0];
     r->one_over_l = saved[1];
@@ -257,7 +212,11 @@ static void plain_row_backward(plain_row *r, REAL *saved)
     plain_dropout(r);
     row_exp_sum(r->n, r->S, r->m, r->P);
     for (int k = 0; k < r->n; k++) r->P[k] *= r->one_over_l;
+}
 
+static void plain_row_backward(plain_row *r, REAL *saved)
+{
+    plain_row_again(r, saved);
     REAL delta = plain_delta(r);
     for (int k = 0; k < r->n; k++) {
         int j = r->key[k];
@@ -273,22 +232,22 @@ static void plain_row_backward(plain_row *r, REAL *saved)
 }
 
 /* The tensors of the node, and workspace for one row at a time. */
-static plain_row plain_rows_of(at_node *n)
+plain_row plain_rows_of(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     REAL *space = at_scratch(n, 0);
     const ptrdiff_t N = p->N;
     return (plain_row){.p = p,
-                       .x = sdpa_operands_of(n),
+                       .key = at_sdpa_after(space, 4 * (size_t)N * sizeof(REAL)),
                        .S = space,
                        .slope = space + N,
                        .P = space + 2 * N,
                        .z = space + 3 * N,
-                       .key = at_sdpa_after(space, 4 * (size_t)N * sizeof(REAL))};
+                       .x = sdpa_operands_of(n)};
 }
 
 /* Does one thing to every row. */
-static void plain_each(plain_row *r, void (*row)(plain_row *r, REAL *saved))
+void plain_each(plain_row *r, void (*row)(plain_row *r, REAL *saved))
 {
     REAL *saved = r->x.saved;
     for (r->b = 0; r->b < r->p->B; r->b++)

@@ -27,8 +27,8 @@ typedef struct { /* one comparison: along an element, or along a direction */
     bool swept, at_kink;
 } at_probe;
 
-/* dy = J v at x0, exactly; false if that can't be had. */
-typedef bool at_exact_fn(const double *v, double *dy, void *ctx);
+/* dy = J v at x, exactly; false if that can't be had. */
+typedef bool at_exact_fn(const double *x, const double *v, double *dy, void *ctx);
 
 typedef struct {
     at_forward_fn *forward;
@@ -54,15 +54,17 @@ typedef struct {
     double x_size;       /* |x| of the element that this probe steps along */
     double max_n;        /* the largest |n| */
     double y_size;       /* sum_k |u_k y_k| */
-    double hidden_noise; /* of a, s times: where y is a gradient, of terms that cancel in it */
+    double hidden_noise; /* of a, s times: of terms that have cancelled */
+    double y_noise;      /* of every y_k, at least */
     at_probe *probe;     /* [probes] */
     at_gradcheck_report report;
 } at_checker;
 
-/* at_gradcheck_fn with an exact witness beside the differences. */
+/* at_gradcheck_fn with an exact witness beside the differences.  Rounding errors of eps size may
+ * hide in any a: for order 2, size is that of what the gradient is a gradient of. */
 at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, at_exact_fn *exact,
-                                       ptrdiff_t n, ptrdiff_t m, const double *x, void *ctx,
-                                       at_gradcheck_options options);
+                                       ptrdiff_t n, ptrdiff_t m, const double *x, double size,
+                                       void *ctx, at_gradcheck_options options);
 /* A rule is broken: the report says so.  Returns true. */
 bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double should);
 

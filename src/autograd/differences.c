@@ -92,7 +92,8 @@ static void measure_double_noise(at_checker *c)
     noise_of(c, evaluate_at, c->m, c->y0, spacing, r);
     noise_of(c, evaluate_at, c->m, c->y0, -spacing, other);
     for (ptrdiff_t k = 0; k < c->m; k++) {
-        double least = DBL_EPSILON / 4 * fabs(c->y0[k]), quieter = fmin(r[k], other[k]);
+        double least = fmax(DBL_EPSILON / 4 * fabs(c->y0[k]), c->y_noise),
+               quieter = fmin(r[k], other[k]);
         r[k] = !isfinite(least) ? 0 : isfinite(quieter) ? fmax(quieter, least) : least;
     }
 }
@@ -277,13 +278,13 @@ void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
     if (f->at_kink) f->bound = best < 0 ? (double)INFINITY : s[best].jump;
 }
 
-/* e = sum_k u_k t_k with the tangents t of y along v.  Rounding moves it, and a, by about as much as
- * the y_k that move, where these change by their own size over s. */
+/* e = sum_k u_k t_k with the tangents t of y along v.  Rounding moves it, and a, by about as
+ * much as the y_k that move, where these change by their own size over s. */
 static void measure_exact(at_checker *c, at_probe *f)
 {
     double *t = c->y[0], noise = 0;
     f->e = (double)NAN;
-    if (!c->exact || !c->exact(c->v, t, c->ctx)) return;
+    if (!c->exact || !c->exact(c->x0, c->v, t, c->ctx)) return;
     f->e = 0;
     for (ptrdiff_t k = 0; k < c->m; k++) {
         if (t[k] == 0) continue;

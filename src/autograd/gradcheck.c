@@ -363,7 +363,6 @@ static void conclude(at_checker *c)
 static void round_to_float(at_checker *c)
 {
     c->is_float = true;
-    c->exact = NULL;
     c->precision = float_precision;
     c->report.real = ATTIC_F32;
     for (ptrdiff_t i = 0; i < c->n; i++) c->x[i] = c->short_x[i] = at_short_float(c->x0[i]);
@@ -413,7 +412,7 @@ static void run_check(at_checker *c)
         if (isfinite(c->y0[k])) c->y_size += fabs(c->u[k] * c->y0[k]);
     c->exact_tolerance = c->options.tolerance > 0 ? c->options.tolerance : EXACT_TOLERANCE;
     if (!(c->options.tolerance > 0)) c->options.tolerance = c->precision.tolerance;
-    if (c->options.order == 2) c->hidden_noise = 64 * DBL_EPSILON * c->y_size;
+    if (c->options.order == 2) c->hidden_noise += 64 * DBL_EPSILON * c->y_size;
     if (breaks_backward_rules(c)) return;
     at_measure_noise(c);
     compare_all(c);
@@ -424,14 +423,23 @@ at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrd
                                     ptrdiff_t m, const double *x, void *ctx,
                                     at_gradcheck_options options)
 {
-    return at_gradcheck_exact(forward, vjp, NULL, n, m, x, ctx, options);
+    return at_gradcheck_exact(forward, vjp, NULL, n, m, x, 0, ctx, options);
 }
 
 at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, at_exact_fn *exact,
-                                       ptrdiff_t n, ptrdiff_t m, const double *x, void *ctx,
-                                       at_gradcheck_options options)
+                                       ptrdiff_t n, ptrdiff_t m, const double *x, double size,
+                                       void *ctx, at_gradcheck_options options)
 {
-    at_checker c = {forward, vjp, exact, ctx, n, m, .options = options, .x0 = x};
+    at_checker c = {forward,
+                    vjp,
+                    exact,
+                    ctx,
+                    n,
+                    m,
+                    .options = options,
+                    .x0 = x,
+                    .hidden_noise = 64 * DBL_EPSILON * size,
+                    .y_noise = options.order == 2 ? DBL_EPSILON * size : 0};
     at_gradcheck_report *r = &c.report;
     r->seed = options.seed;
     r->order = options.order;

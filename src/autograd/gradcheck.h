@@ -103,10 +103,10 @@ typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
  * must be f64; at_copy_params brings the parameters of an f32 tape there.  y may have any shape: a
  * random upstream gradient (cotangent) makes it a scalar.
  *
- * order = 2 checks the second derivatives that at_hvp gives, by which attention and every other op
- * are differentiated twice: a = H w with the Hessian H of <u,y> and a random w, n the differences of
- * the gradients that backward gives, e = w' H v along the same elements or directions: equal, as H is
- * symmetric.
+ * order = 2 checks the second derivatives that at_hvp gives, by which attention and every other
+ * op are differentiated twice: a = H w with the Hessian H of <u,y> and a random w, n the
+ * differences of the gradients that backward gives, e = w' H v along the same elements or
+ * directions: equal, as H is symmetric.
  *
  * Besides the differences, these rules are checked in every call, and breaking one is WRONG:
  *     running forward again on the same inputs gives the same bits (dropout replays);

@@ -13,12 +13,14 @@ typedef struct {
     bool *needed;   /* is y computed from this node? by index */
 } at_mirror;
 
-/* False if y can't be mirrored: m->dual says why, NULL if there is no memory for it.  At_mirror_close
- * in any case. */
+/* False if y can't be mirrored: m->dual says why, NULL if there is no memory for it.  Call
+ * at_mirror_close in any case. */
 bool at_mirror_open(at_mirror *m, at_tensor *y, uint64_t start);
 /* The first time records the twins of all ops, from then on runs them again. */
 bool at_mirror_run(at_mirror *m);
 void at_mirror_close(at_mirror *m);
+
+#define AT_DUAL_UNIT 0x1p-600 /* a tangent of 1, as it is kept: kernels/dual.h */
 
 /* The tangent of element i of a dual tensor, or of its gradient: where it is kept. */
 static inline double *at_tangent_of(void *data, ptrdiff_t i)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "autograd/mirror.h"
-#include "kernels/dual.h"
 
 #define LEAST_TANGENT 0x1p-422 /* 1e-127: from here on 2^-600 t is a normal number */
 #define MOST_TANGENT 1e38

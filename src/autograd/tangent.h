@@ -44,9 +44,9 @@ AT_API at_tensor *at_grad_tangent(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor **v, int n,
                          void *ctx, at_tensor **dy);
 
-/* Hv[j] = sum_i d2(loss) / d(wrt[j]) d(x[i]) v[i], new constants: how the gradient by wrt[j] changes
- * while x[i] moves along v[i].  x and wrt are leaves, often the same, and each wrt[j] wants a
- * gradient.  Gradients that are there, and those of a later at_backward, are untouched.
+/* Hv[j] = sum_i d2(loss) / d(wrt[j]) d(x[i]) v[i], new constants: how the gradient by wrt[j]
+ * changes while x[i] moves along v[i].  x and wrt are leaves, often the same, and each wrt[j]
+ * wants a gradient.  Gradients that are there, and those of a later at_backward, are untouched.
  *
  * An optimizer reads gradients: to hand it Hv, take that of a sum,
  *

@@ -22,84 +22,101 @@
 #define AT_KERNELS_DUAL_H
 #include <math.h>
 
-#define AT_DUAL_UNIT 0x1p-600 /* a tangent of 1, as it is kept */
+typedef double _Complex at_dual;
+#define VALUE(x) __real__(x)
+#define TANGENT(x) __imag__(x)
+
+static inline at_dual dual_of(double value, double tangent)
+{
+    return __builtin_complex(value, tangent);
+}
 
 /* f(x) of f(v) and f'(v) */
-static inline double _Complex dual_chain(double _Complex x, double f, double df)
+static inline at_dual dual_chain(at_dual x, double f, double df)
 {
-    const double t = __imag__ x;
-    return __builtin_complex(f, t == 0 ? 0 : df * t);
+    const double t = TANGENT(x);
+    return dual_of(f, t == 0 ? 0 : df * t);
 }
 
 /* At 0 it is -x, as for x < 0: formulas with max(x, 0) beside |x| rely on it. */
-static inline double _Complex dual_fabs(double _Complex x)
+static inline at_dual dual_fabs(at_dual x)
 {
-    const double v = __real__ x;
+    const double v = VALUE(x);
     return dual_chain(x, fabs(v), v > 0 ? 1 : -1);
 }
 
 /* exp(-inf) is 0, and stays 0 whatever the tangent is: that of a masked score may be any. */
-static inline double _Complex dual_exp(double _Complex x)
+static inline at_dual dual_exp(at_dual x)
 {
-    const double y = exp(__real__ x);
+    const double y = exp(VALUE(x));
     return y == 0 ? 0 : dual_chain(x, y, y);
 }
 
-static inline double _Complex dual_log(double _Complex x)
+static inline at_dual dual_log(at_dual x)
 {
-    const double v = __real__ x;
+    const double v = VALUE(x);
     return dual_chain(x, v < 0 ? (double)NAN : log(v), 1 / v);
 }
 
-static inline double _Complex dual_log1p(double _Complex x)
+static inline at_dual dual_log1p(at_dual x)
 {
-    return dual_chain(x, log1p(__real__ x), 1 / (1 + __real__ x));
+    return dual_chain(x, log1p(VALUE(x)), 1 / (1 + VALUE(x)));
 }
 
-static inline double _Complex dual_sqrt(double _Complex x)
+static inline at_dual dual_sqrt(at_dual x)
 {
-    const double y = sqrt(__real__ x);
+    const double y = sqrt(VALUE(x));
     return dual_chain(x, y, 0.5 / y);
 }
 
 /* The exponent is a constant. */
-static inline double _Complex dual_pow(double _Complex x, double _Complex p)
+static inline at_dual dual_pow(at_dual x, at_dual p)
 {
-    const double v = __real__ x, q = __real__ p;
+    const double v = VALUE(x), q = VALUE(p);
     return dual_chain(x, pow(v, q), q * pow(v, q - 1));
 }
 
-static inline double _Complex dual_sin(double _Complex x)
+static inline at_dual dual_sin(at_dual x)
 {
-    return dual_chain(x, sin(__real__ x), cos(__real__ x));
+    return dual_chain(x, sin(VALUE(x)), cos(VALUE(x)));
 }
 
-static inline double _Complex dual_cos(double _Complex x)
+static inline at_dual dual_cos(at_dual x)
 {
-    return dual_chain(x, cos(__real__ x), -sin(__real__ x));
+    return dual_chain(x, cos(VALUE(x)), -sin(VALUE(x)));
 }
 
 /* 1 - y^2 would lose its digits where y is almost 1. */
-static inline double _Complex dual_tanh(double _Complex x)
+static inline at_dual dual_tanh(at_dual x)
 {
-    const double e = exp(-fabs(__real__ x)), c = 2 * e / (1 + e * e); /* 1 / cosh */
-    return dual_chain(x, tanh(__real__ x), c * c);
+    const double e = exp(-fabs(VALUE(x))), c = 2 * e / (1 + e * e); /* 1 / cosh */
+    return dual_chain(x, tanh(VALUE(x)), c * c);
 }
 
-static inline double _Complex dual_erfc(double _Complex x)
+static inline at_dual dual_erfc(at_dual x)
 {
-    const double v = __real__ x;
+    const double v = VALUE(x);
     return dual_chain(x, erfc(v), -M_2_SQRTPI * exp(-v * v));
 }
 
 /* x / y: C's quotient is wrong for a value of 0 with a tangent */
-static inline double _Complex dual_over(double _Complex x, double _Complex y)
+static inline at_dual dual_over(at_dual x, at_dual y)
 {
-    const double w = __real__ y, q = __real__ x / w, t = __imag__ x, u = __imag__ y;
-    return __builtin_complex(q, t == 0 && u == 0 ? 0 : (t - q * u) / w);
+    const double w = VALUE(y), q = VALUE(x) / w, t = TANGENT(x), u = TANGENT(y);
+    return dual_of(q, t == 0 && u == 0 ? 0 : (t - q * u) / w);
 }
 
-#define AT_DUAL_OR_DOUBLE(f, x) _Generic((x), double _Complex : dual_##f, default : f)(x)
+#define AT_DUAL_OR_DOUBLE(f, x) _Generic((x), at_dual : dual_##f, default : f)(x)
+#undef fabs /* of <tgmath.h>, where all sources are one file */
+#undef exp
+#undef log
+#undef log1p
+#undef sqrt
+#undef sin
+#undef cos
+#undef tanh
+#undef erfc
+#undef pow
 #define fabs(x) AT_DUAL_OR_DOUBLE(fabs, x)
 #define exp(x) AT_DUAL_OR_DOUBLE(exp, x)
 #define log(x) AT_DUAL_OR_DOUBLE(log, x)
@@ -109,6 +126,6 @@ static inline double _Complex dual_over(double _Complex x, double _Complex y)
 #define cos(x) AT_DUAL_OR_DOUBLE(cos, x)
 #define tanh(x) AT_DUAL_OR_DOUBLE(tanh, x)
 #define erfc(x) AT_DUAL_OR_DOUBLE(erfc, x)
-#define pow(x, p) _Generic((x), double _Complex : dual_pow, default : pow)(x, p)
+#define pow(x, p) _Generic((x), at_dual : dual_pow, default : pow)(x, p)
 
 #endif

@@ -136,7 +136,7 @@ static void half_parts(void *job, ptrdiff_t part, ptrdiff_t to, int slot)
 void gemm_half(int batch, int M, int N, int K, const REAL *A, at_strides a, bool bf16,
                const uint16_t *B, at_strides b, bool add, REAL *C, at_strides c, at_workspace w)
 {
-    half_job g = {batch, M, N, K, A, B, add, C, a, b, c, w, bf16, .sum = c.batch == 0};
+    half_job g = {batch, M, N, K, A, B, add, C, a, b, c, w, bf16, c.batch == 0, 0, 0};
     if (M < 1 || N < 1 || (batch < 1 && !g.sum)) return;
     if (batch < 1) g.batch = 1, g.K = 0; /* a sum of no products */
     g.down = (M - 1) / HALF_ROWS + 1;

@@ -60,19 +60,21 @@ void gemm_plain(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_st
     at_for((ptrdiff_t)products * M, (ptrdiff_t)fmin(work, 1e9), w.slots, plain_gemm_rows, &g);
 }
 
-#if defined(ATTIC_PLAIN_KERNELS) || defined(AT_DUAL)
+#if defined(ATTIC_PLAIN_KERNELS) && !defined(AT_DUAL)
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
           at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w)
 {
     gemm_plain(batch, M, N, K, alpha, A, a, B, b, beta, C, c, w);
 }
+#endif
 
+#if defined(ATTIC_PLAIN_KERNELS) || defined(AT_DUAL)
 void gemm_bias(int M, int N, int K, const REAL *A, at_strides a, const REAL *B, at_strides b,
                const REAL *z, REAL *C, at_workspace w)
 {
     for (ptrdiff_t i = 0; i < M; i++)
         for (int j = 0; j < N; j++) C[i * N + j] = z ? z[j] : 0;
-    gemm_plain(1, M, N, K, 1, A, a, B, b, 1, C, (at_strides){N, 1, (ptrdiff_t)M * N}, w);
+    gemm(1, M, N, K, 1, A, a, B, b, 1, C, (at_strides){N, 1, (ptrdiff_t)M * N}, w);
 }
 
 #if defined(ATTIC_PLAIN_KERNELS) && defined(AT_ONCE)

@@ -31,9 +31,8 @@
 #endif
 
 #if defined(AT_DUAL)
-#define REAL double _Complex
-#define WIDE double _Complex
-#define VALUE(x) __real__(x)
+#define REAL at_dual
+#define WIDE at_dual
 #define REAL_EPS DBL_EPSILON
 #define OVER(x, y) dual_over(x, y)
 #define AT_REAL(name) at_##name##_dual

@@ -250,13 +250,13 @@ static void copy_run(ptrdiff_t rows, ptrdiff_t size, copy_job c)
 void add_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
               ptrdiff_t y_step)
 {
-    copy_run(rows, sizeof(REAL), (copy_job){n, x_step, y_step, .x = x, .y = y, .add = true});
+    copy_run(rows, sizeof(REAL), (copy_job){n, x_step, y_step, 0, x, y, true});
 }
 
 #ifdef AT_ONCE
 void at_copy_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
                   ptrdiff_t y_step)
 {
-    copy_run(rows, 1, (copy_job){n, x_step, y_step, .x = x, .y = y});
+    copy_run(rows, 1, (copy_job){n, x_step, y_step, 0, x, y, false});
 }
 #endif

@@ -48,50 +48,7 @@
 #define VEC_MASKED VEC_LANEWISE
 #endif
 
-#ifdef AT_DUAL /* a type without vectors: one lane */
-#undef VEC_LANES
-#define VEC_LANES 1
-#define VEC_ZERO 0
-typedef REAL vec;
-typedef ptrdiff_t vec_int;
-typedef bool vec_mask;
-
-VEC_INLINE vec vec_load(const REAL *p)
-{
-    return *p;
-}
-
-VEC_INLINE void vec_store(REAL *p, vec v)
-{
-    *p = v;
-}
-
-VEC_INLINE vec vec_pick(vec_mask holds, vec yes, vec no)
-{
-    return holds ? yes : no;
-}
-
-VEC_INLINE vec_mask vec_first(ptrdiff_t n)
-{
-    return n > 0;
-}
-
-VEC_INLINE vec vec_load_first(ptrdiff_t n, const REAL *p)
-{
-    return n > 0 ? *p : 0;
-}
-
-VEC_INLINE void vec_store_first(ptrdiff_t n, REAL *p, vec v)
-{
-    if (n > 0) *p = v;
-}
-#define vec_load_upto vec_load_first
-#define vec_store_upto vec_store_first
-#define vec_of(a) ((vec)(a))
-#define vec_sum(v) (v)
-#define vec_max(v) (v)
-
-#else
+#ifndef AT_DUAL
 #define VEC_ZERO                                                                                   \
     {                                                                                              \
         0                                                                                          \
@@ -191,6 +148,68 @@ VEC_INLINE REAL vec_max(vec v)
     for (int l = 0; l < quarter; l++) v[l] = v[l + quarter] > v[l] ? v[l + quarter] : v[l];
     for (int l = 0; l < eighth; l++) v[l] = v[l + eighth] > v[l] ? v[l + eighth] : v[l];
     return VEC_LANES / 16 && v[1] > v[0] ? v[1] : v[0];
+}
+#else /* a type without vectors: one lane */
+#undef VEC_LANES
+#define VEC_LANES 1
+#define VEC_ZERO 0
+typedef REAL vec;
+typedef ptrdiff_t vec_int;
+typedef bool vec_mask;
+
+VEC_INLINE vec vec_load(const REAL *p)
+{
+    return *p;
+}
+
+VEC_INLINE void vec_store(REAL *p, vec v)
+{
+    *p = v;
+}
+
+VEC_INLINE vec vec_pick(vec_mask holds, vec yes, vec no)
+{
+    return holds ? yes : no;
+}
+
+VEC_INLINE vec_mask vec_first(ptrdiff_t n)
+{
+    return n > 0;
+}
+
+VEC_INLINE vec vec_load_first(ptrdiff_t n, const REAL *p)
+{
+    return n > 0 ? *p : 0;
+}
+
+VEC_INLINE void vec_store_first(ptrdiff_t n, REAL *p, vec v)
+{
+    if (n > 0) *p = v;
+}
+
+VEC_INLINE vec vec_load_upto(ptrdiff_t n, const REAL *p)
+{
+    return vec_load_first(n, p);
+}
+
+VEC_INLINE void vec_store_upto(ptrdiff_t n, REAL *p, vec v)
+{
+    vec_store_first(n, p, v);
+}
+
+VEC_INLINE vec vec_of(REAL a)
+{
+    return a;
+}
+
+VEC_INLINE REAL vec_sum(vec v)
+{
+    return v;
+}
+
+VEC_INLINE REAL vec_max(vec v)
+{
+    return v;
 }
 #endif
 

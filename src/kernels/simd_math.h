@@ -45,14 +45,29 @@
 
 #ifdef AT_DUAL
 
-#define vec_exp dual_exp
-#define vec_exp_weight dual_exp
-#define vec_log dual_log
-#define vec_tanh dual_tanh
+VEC_INLINE vec vec_exp(vec x)
+{
+    return exp(x);
+}
+
+VEC_INLINE vec vec_exp_weight(vec x)
+{
+    return exp(x);
+}
+
+VEC_INLINE vec vec_log(vec x)
+{
+    return log(x);
+}
+
+VEC_INLINE vec vec_tanh(vec x)
+{
+    return tanh(x);
+}
 
 VEC_INLINE vec vec_normal(vec x)
 {
-    return 0.5 * dual_erfc(-0.70710678118654752440 * x);
+    return 0.5 * erfc(-0.70710678118654752440 * x);
 }
 
 VEC_INLINE vec vec_sigmoid(vec x)

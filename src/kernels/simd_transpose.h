@@ -22,7 +22,7 @@
 #include "kernels/simd.h"
 
 #ifdef AT_DUAL /* one lane is its own transpose */
-enum { TRANSPOSE_LANES = 1 };
+#define TRANSPOSE_LANES ((int)sizeof(REAL) / 16)
 #define TRANSPOSE_UNROLL
 
 VEC_INLINE void transpose_rows(const REAL *from, ptrdiff_t row, vec x[TRANSPOSE_LANES])

@@ -117,8 +117,9 @@ void AT_REAL(square_block)(const optim_block *b)
     ptrdiff_t i = b->from, to = b->to;
     double sum[LANES] = {0};
     for (; i + LANES <= to; i += LANES)
-        for (int k = 0; k < LANES; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
-    for (int k = 0; i + k < to; k++) sum[k] += (double)dw[i + k] * (double)dw[i + k];
+        for (int k = 0; k < LANES; k++)
+            sum[k] += (double)VALUE(dw[i + k]) * (double)VALUE(dw[i + k]);
+    for (int k = 0; i + k < to; k++) sum[k] += (double)VALUE(dw[i + k]) * (double)VALUE(dw[i + k]);
     for (int apart = LANES / 2; apart > 0; apart /= 2)
         for (int k = 0; k < apart; k++) sum[k] += sum[k + apart];
     *b->sum = sum[0];
@@ -333,6 +334,9 @@ double at_clip_grad_norm(at_tape *t, double max_norm)
     optim_job job;
     if (at_ok(t) && !(max_norm > 0))
         at_fail(t, ATTIC_USER_ERROR, "clip_grad_norm: max_norm is %g but must be > 0", max_norm);
+    if (at_ok(t) && at_real(t) == ATTIC_DUAL)
+        at_fail(t, ATTIC_USER_ERROR,
+                "clip_grad_norm: the tape is dual, and the norm would have no tangent");
     if (!at_ok(t) || !gather(t, "clip_grad_norm", NULL, NULL, &(optim_move){0}, &job))
         return (double)NAN;
     job.sum = at_step_alloc(t, (size_t)job.tasks * sizeof *job.sum);

@@ -43,7 +43,7 @@ static void dropout_times(const at_chunk *k, const REAL *x, REAL *y)
     const dropout_args *args = k->args;
     const uint32_t last_dropped = args->last_dropped;
     const REAL kept = (REAL)args->kept;
-    _Alignas(64) uint32_t u[AT_CHUNK];
+    uint32_t u[AT_CHUNK] __attribute__((aligned(64)));
 
     at_random_u32s(args->stream, (uint64_t)k->at, k->n, u);
     for (int i = 0; i < k->n; i++) y[i] = u[i] <= last_dropped ? 0 : kept * x[i];

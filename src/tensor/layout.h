@@ -30,7 +30,7 @@ AT_API size_t at_bytes(const at_tensor *x); /* of its data */
 /* f32, f64, dual, f16 or bf16?  f16 or bf16? */
 static inline bool at_is_real(at_dtype d)
 {
-    return d == ATTIC_F32 || d == ATTIC_F64 || d >= ATTIC_F16;
+    return d == ATTIC_F32 || d == ATTIC_F64 || (d >= ATTIC_F16 && d <= ATTIC_DUAL);
 }
 static inline bool at_is_half(at_dtype d)
 {

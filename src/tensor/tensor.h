@@ -55,7 +55,8 @@ static inline bool at_has_data(const at_tensor *x)
     return x->data && (!x->base || x->base->data);
 }
 
-/* Element i in memory order as a double; of a dual number its value.  i is not checked.  NAN if x is NULL or has no data. */
+/* Element i in memory order as a double; of a dual number its value.  i is not checked.  NAN if
+ * x is NULL or has no data. */
 AT_API double at_element(const at_tensor *x, ptrdiff_t i);
 /* The same for the gradient; 0 where none has arrived. */
 AT_API double at_grad_element(const at_tensor *x, ptrdiff_t i);

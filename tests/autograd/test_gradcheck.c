@@ -911,9 +911,11 @@ START_TEST(a_report_reads_well)
                              .checked = 20,
                              .failed = 3,
                              .error = 2,
+                             .exact_error = 2,
                              .resolution = 1.25e-7,
                              .where = "input 1 [4,5] at [0,2]",
                              .analytic = 0.5,
+                             .exact = -0.5,
                              .numeric = -0.5,
                              .bound = 3e-13,
                              .step = 0x1p-10};
@@ -921,9 +923,11 @@ START_TEST(a_report_reads_well)
     fclose(out);
     ck_assert_str_eq(
         text, "WRONG: backward is not the derivative of forward\n"
-              "    17 of 20 comparisons agree, and any error above 1.2e-07 would have shown\n"
-              "    worst: input 1 [4,5] at [0,2], relative error 2.0e+00\n"
+              "    17 of 20 comparisons agree: exact 2e+00 | differences 2e+00 | resolution 1e-07: "
+              "a larger error would have shown\n"
+              "    worst: input 1 [4,5] at [0,2]\n"
               "        backward says     +5.000000000000000e-01\n"
+              "        exactly it is     -5.000000000000000e-01\n"
               "        differences say   -5.000000000000000e-01  +- 3e-13, with steps of "
               "9.8e-04\n");
 }

@@ -90,7 +90,7 @@ START_TEST(a_profile_is_three_tables)
         "profile of a tape (f32, seed 1)\n\n"
         "op             direction    calls     time ms   share    us/call  GFLOP/s  KiB/call",
         "\nmean           forward          1       0.001  16.7 %       1.00        -  ",
-        "\nmean           backward         1       0.001  16.7 %       1.00        -      16.1",
+        "\nmean           backward         1       0.001  16.7 %       1.00        -      16.0",
         "\nmatmul         forward          1       0.001  16.7 %       1.00    524.3  ",
         "\nmatmul         backward         1       0.001  16.7 %       1.00    524.3       0.0     "
         "0.000",

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const at_case *const every_table[] = {at_cases_elementwise, at_cases_products, at_cases_rows,
-                                             at_cases_sdpa, at_cases_linear_attention};
+static const at_case *const every_table[] = {at_cases_elementwise, at_cases_products,
+                                             at_cases_rows,        at_cases_sdpa,
+                                             at_cases_tangent,     at_cases_linear_attention};
 
 static const at_case *every_row[4096];
 
@@ -98,7 +99,7 @@ int at_case_inputs(at_tape *t, const at_case *c, at_tensor *in[AT_MAX_CASE_INPUT
     return n;
 }
 
-at_gradcheck_report at_case_check(const at_case *c)
+at_gradcheck_report at_case_check(const at_case *c, int order)
 {
     at_gradcheck_report r = {.reason = "the shapes of the inputs can't be read"};
     at_tensor *in[AT_MAX_CASE_INPUTS];
@@ -106,7 +107,7 @@ at_gradcheck_report at_case_check(const at_case *c)
     int n = at_case_inputs(t, c, in);
     if (n >= 0)
         r = at_gradcheck(t, c->f, in, n, c->ctx,
-                         (at_gradcheck_options){.directions = c->directions});
+                         (at_gradcheck_options){.directions = c->directions, .order = order});
     at_close(t);
     return r;
 }

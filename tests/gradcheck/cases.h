@@ -56,6 +56,7 @@ extern const at_case at_cases_elementwise[];
 extern const at_case at_cases_products[]; /* matmul, reductions, shapes, embedding */
 extern const at_case at_cases_rows[];     /* softmax, cross_entropy, norms, rope */
 extern const at_case at_cases_sdpa[];
+extern const at_case at_cases_tangent[]; /* sdpa_jvp */
 extern const at_case at_cases_linear_attention[];
 
 /* Attention drawn at random: row i, NULL behind the last.  Three for each problem, one for each path; and
@@ -73,8 +74,8 @@ int at_case_inputs(at_tape *t, const at_case *c, at_tensor *in[AT_MAX_CASE_INPUT
 /* "[2,3,4] [4,5], B transposed", in a buffer like at_shape_text's */
 const char *at_case_text(const at_case *c);
 at_verdict at_case_expects(const at_case *c);
-/* On a new tape. */
-at_gradcheck_report at_case_check(const at_case *c);
+/* On a new tape; order 2: of second derivatives. */
+at_gradcheck_report at_case_check(const at_case *c, int order);
 /* The largest |y - reference| / max(1, max|reference|), infinite if y is no number; 0 without a reference. */
 double at_case_values(const at_case *c);
 /* Forward and backward once, with the checks that ops make of themselves (at_check_attention): what the tape says, ""

@@ -6,14 +6,19 @@
  *     make gradcheck ARGS=--identities  in place of differences, what attention says of itself (at_check_attention)
  *
  * checked    comparisons made: elements, or random directions for the large ones
- * error      the largest |a - n| / max(|a|, |n|, max|n| / 1000), a from backward, n from differences
- * resolves   an error above this would have been seen in any of them
- * verdict    as in autograd/gradcheck.h; a case passes when its verdict is the one it expects and the
- *            values, where it has a reference for them, are those
+ * exact      the largest |a - e| / max(|a|, |e|, max|n| / 1000), a from backward, e from dual numbers
+ * differ     the largest |a - n| / max(|a|, |n|, max|n| / 1000), n from differences
+ * second     the same for second derivatives: H w from dual numbers, n from differences of gradients
+ * resolves   an error of a above this would have been seen in any of them
+ * verdict    as in autograd/gradcheck.h; a case passes when its verdict is the one it expects, its second
+ *            derivatives are not wrong, and the values, where it has a reference for them, are those
+ *
+ * Behind a case that is wrong stands which witness says so, if it is one alone.
  *
  * Exit status: 0 all passed, 1 some did not, 2 nothing could be run. */
 #include "gradcheck/cases.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/options.h"
@@ -27,20 +32,31 @@ static bool is_chosen(const at_case *c, int n, char **words)
     return n == 0;
 }
 
+static const char *alone(const at_gradcheck_report *r)
+{
+    bool exact = isnan(r->exact_error) || r->exact_error > 1e-9, differences = r->error > 1e-6;
+    return exact == differences ? "" : exact ? ", says e alone" : ", say differences alone";
+}
+
 static bool check_and_print(const at_case *c)
 {
-    at_gradcheck_report r = at_case_check(c);
+    at_gradcheck_report r = at_case_check(c, 1), second = at_case_check(c, 2);
     double off = at_case_values(c);
     bool expected = r.verdict == at_case_expects(c), same = off <= 1e-12;
-    printf("%-16s %-44s %7td  %8.1e  %8.1e  %s%s\n", c->op, at_case_text(c), r.checked, r.error,
-           r.resolution, at_verdict_text(r.verdict), expected && same ? "" : NOT_EXPECTED);
+    bool twice = second.verdict == ATTIC_PASS || second.verdict == ATTIC_VACUOUS ||
+                 second.verdict == at_case_expects(c);
+    printf("%-16s %-44s %7td  %7.0e  %7.0e  %7.0e  %8.1e  %s%s%s\n", c->op, at_case_text(c),
+           r.checked, r.exact_error, r.error, second.error, r.resolution,
+           at_verdict_text(r.verdict), expected && same && twice ? "" : NOT_EXPECTED,
+           expected ? "" : alone(&r));
     if (!expected) {
         printf("    expected %s\n", at_verdict_text(at_case_expects(c)));
         at_gradcheck_print(&r, stdout);
     }
+    if (!twice) at_gradcheck_print(&second, stdout);
     if (!same) printf("    the values are off by %.1e\n", off);
-    if (c->drawn && !(expected && same)) printf("    %s\n", sdpa_problem_text(c->drawn));
-    return expected && same;
+    if (c->drawn && !(expected && same && twice)) printf("    %s\n", sdpa_problem_text(c->drawn));
+    return expected && same && twice;
 }
 
 static bool identities_hold(const at_case *c)
@@ -67,13 +83,16 @@ int main(int argc, char **argv)
         printf("%-16s %-44s %s\n", "op", "case", "identities");
     else
         printf(
-            "Is every backward right?  Each is compared with five-point differences.\n\n"
+            "Is every backward right?  Each is compared with the exact derivative of forward, by\n"
+            "dual numbers, and with five-point differences.\n\n"
             "  checked   comparisons: elements, or random directions where there are many\n"
-            "  error     the largest relative difference of backward from differences\n"
+            "  exact     the largest relative difference of backward from the exact derivative\n"
+            "  differ    the same from differences\n"
+            "  second    of the second derivative from differences of gradients\n"
             "  resolves  a larger error would have been seen\n"
             "  VACUOUS   every derivative is 0, or there is none: nothing to see, as expected\n\n"
-            "%-16s %-44s %7s  %8s  %8s  %s\n",
-            "op", "case", "checked", "error", "resolves", "verdict");
+            "%-16s %-44s %7s  %7s  %7s  %7s  %8s  %s\n",
+            "op", "case", "checked", "exact", "differ", "second", "resolves", "verdict");
     const at_case *c;
     for (int i = 0; (c = at_case_at(i)) && !(only_first && failed); i++) {
         if (!is_chosen(c, argc - first, argv + first)) continue;

@@ -8,7 +8,8 @@
 # Three look for it: the gradient table; in attention, what it says of itself while it computes these
 # gradients (the identities of at_check_attention); and what neither can see, being no matter of a gradient, must be
 # caught by the suite of tests that the mutant says.  If the mutant says which mistake it is, the test that compares
-# at_sdpa with examples/common/steps.c must also give its gradients this name.  A mutant that is caught has passed.
+# at_sdpa with examples/common/steps.c must also give its gradients this name.  What the gradient table finds, both its
+# witnesses must find, exact derivatives and differences, or the mutant says `alone`.  A mutant that is caught has passed.
 # Exit status: 0 all were caught, 1 some were not, 2 could not run.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
@@ -68,7 +69,8 @@ by_gradients() {
     [ $status -ne 0 ] || return 1
     case $said in
     *'<-- not as expected'*) echo "$said" | awk '/<-- not/ {
-        sub(/ +[0-9]+ +[-+.0-9a-z]+ +[-+.0-9a-z]+ +[A-Z-]+ +<-- .*/, ""); $1 = $1; print; exit }' ;;
+        sub(/ +[0-9]+( +[-+.0-9a-z]+)( +[-+.0-9a-z]+)( +[-+.0-9a-z]+)( +[-+.0-9a-z]+) +[A-Z-]+ +<-- not as expected/, "")
+        $1 = $1; print; exit }' ;;
     *) echo "the table breaks off: exit status $status" ;;
     esac
 }
@@ -102,6 +104,10 @@ attack() {
     reason=$(plant "$1" "$path" "$2/$path") || { echo "NOT PLANTED: $reason"; return 1; }
     build "$2" $gradients || { echo "NOT PLANTED: it does not compile"; return 1; }
     where=$(by_gradients "$2") && echo "gradcheck   $where" && nobody=
+    case $where in
+    *', says e alone' | *', say differences alone')
+        [ "$(field "$1" alone)" ] || { echo "FOUND BY ONE WITNESS of the gradient check"; return 1; } ;;
+    esac
     case $path in
     src/attention/*) where=$(by_identities "$2") && echo "identities  $where" && nobody= ;;
     esac
@@ -121,7 +127,7 @@ restore() {
     case $1 in
     *.c)
         cp -p "$1" "$2/$1"
-        for o in o f64.o; do # a file of kernels has two
+        for o in o f64.o dual.o; do # a file of kernels has three
             [ ! -f "$home/objects/${1%.c}.$o" ] || cp "$home/objects/${1%.c}.$o" "$2/out/${1%.c}.$o"
         done
         ;;

@@ -1,4 +1,4 @@
-/* test_ops.c -- every op that ops.h and attention.h declare has rows in the table of gradient cases. */
+/* test_ops.c -- every op that ops.h, attention.h and tangent.h declare has rows in the table of gradient cases. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -73,6 +73,7 @@ START_TEST(every_op_has_a_gradient_case)
     ck_assert_int_gt(for_each_op("src/ops/ops.h", must_have_row), 40);
     ck_assert_int_eq(for_each_with_several(must_have_row), 1);
     ck_assert_int_eq(for_each_op("src/attention/attention.h", must_have_row), 1);
+    ck_assert_int_eq(for_each_op("src/attention/tangent.h", must_have_row), 1);
     must_have_row("linear_attention_causal"); /* variants.h declares compositions as well */
 }
 END_TEST
@@ -93,6 +94,7 @@ START_TEST(every_gradient_case_belongs_to_an_op)
         for_each_op("src/ops/ops.h", look_for_wanted);
         for_each_with_several(look_for_wanted);
         for_each_op("src/attention/attention.h", look_for_wanted);
+        for_each_op("src/attention/tangent.h", look_for_wanted);
         for_each_op("src/attention/variants.h", look_for_wanted);
         ck_assert_msg(was_found, "case %d is about at_%s, which is not declared", i, c->op);
     }
@@ -212,10 +214,11 @@ enum { SMALL_STACK = 64 << 10 };
 
 static void *run_every_case(void *failed)
 {
+    const at_dtype real[ATTIC_NREALS] = {ATTIC_F32, ATTIC_F64, ATTIC_DUAL};
     const at_case *c;
     for (int i = 0; (c = at_case_at(i)) && !*(const char **)failed; i++)
-        for (at_dtype real = ATTIC_F32; real <= ATTIC_F64; real++)
-            if (at_case_expects(c) != ATTIC_NOT_RUN && *at_case_identities(c, real))
+        for (int r = 0; r < ATTIC_NREALS; r++)
+            if (at_case_expects(c) != ATTIC_NOT_RUN && *at_case_identities(c, real[r]))
                 *(const char **)failed = c->op;
     return NULL;
 }

@@ -1,0 +1,206 @@
+/* tangent.c -- attention along a direction: value and tangent in one op, whose backward is the
+ * Hessian-vector product as well.
+ *
+ * A dot is the derivative along the direction in which the inputs move: Qdot of Q, Odot of O.  All
+ * else is called as in reference.c.  Products of matrices of cells are cell by cell.
+ *
+ * FORWARD.  Each step is differentiated by itself:
+ *
+ *     1, 2   Xdot = c (Qdot K^T + Q Kdot^T)
+ *     3      Udot = slope Xdot                     slope = 1 - tanh^2(X/cap) = 1 - (U/cap)^2
+ *     4      Sdot = Udot + biasdot
+ *     5      what is masked is not read: neither its score nor its tangent
+ *     6      Pdot = P w                            w_ij = Sdot_ij - sum_k P_ik Sdot_ik
+ *     7      Adot = z P w
+ *     8      Odot = Adot V + A Vdot
+ *
+ * Step 6 is the Jacobian of the softmax, P_ij (1[j=k] - P_ik), times Sdot_i: only how far Sdot lies
+ * from its mean under P counts, as a constant added to a row changes no weight.  The mean is taken
+ * in two parts, with e = exp(S - m) and l = sum_j e_ij,
+ *
+ *     w_ij = Sdot_ij - ref_i - mu_i        mu_i = r_i / l_i,  r_i = sum_j e_ij (Sdot_ij - ref_i)
+ *     Odot_i = N_i / l_i - mu_i O_i        N_i = sum_j e_ij z_ij ((Sdot_ij - ref_i) V_j + Vdot_j)
+ *
+ * which is the same for any ref.  Taken is Sdot at the row's maximum, where S = m.  With ref = 0
+ * Odot would be the difference of two numbers as large as Sdot: of a bias whose tangent is 1e8
+ * along a whole row, which moves nothing, only rounding errors would be left.  With it, Sdot - ref
+ * is exactly 0 there; and where one key takes all, so are r, mu and its w.
+ *
+ * BACKWARD.  The loss depends on O and on Odot, and their gradients are given the names
+ *
+ *     dO = d(loss)/dOdot        dOdot = d(loss)/dO
+ *
+ * crosswise, and so are those of the inputs: dQ is d(loss)/dQdot, dQdot is d(loss)/dQ.  Why these
+ * are good names: let x be an input and J the Jacobian of O by it.  Odot = J xdot is linear in
+ * xdot, so
+ *
+ *     d(loss)/dxdot = J^T dO                             the backward of reference.c, which is dx
+ *
+ * Through O the loss depends on x by J^T dOdot; through Odot = d/dh O(x + h xdot) by
+ *
+ *     d/dx <dO, d/dh O(x + h xdot)> = d/dh d/dx <dO, O(x + h xdot)> = d/dh J(x + h xdot)^T dO
+ *
+ * at h = 0, as the order of two derivatives may be changed.  The sum of both,
+ *
+ *     d(loss)/dx = d/dh J(x + h xdot)^T (dO + h dOdot)   at h = 0
+ *
+ * is the tangent of that backward, as x moves along xdot and dO along dOdot: dxdot.  So every line
+ * of reference.c is differentiated once more, and nothing else is to be derived.  And where dO is
+ * the gradient of a loss of O, and dOdot its tangent, dxdot is the Hessian of that loss times xdot.
+ * (Pearlmutter, "Fast exact multiplication by the Hessian", 1994.)
+ *
+ *     8      dV = A^T dO                     dVdot = Adot^T dO + A^T dOdot
+ *            dA = dO V^T + dW                dAdot = dOdot V^T + dO Vdot^T + dWdot
+ *     7, 6   t = z dA - delta                tdot = z dAdot - deltadot
+ *            delta_i = dO_i.O_i + sum_j A_ij dW_ij
+ *            deltadot_i = dOdot_i.O_i + dO_i.Odot_i + sum_j (Adot_ij dW_ij + A_ij dWdot_ij)
+ *            dS = P t                        dSdot = P (w t + tdot)           as Pdot = P w
+ *     4      dbias = dS                      dbiasdot = dSdot
+ *     3      dX = dS slope                   dXdot = dSdot slope + dS bend
+ *            bend = d/dh slope = -2 (U/cap) (slope Xdot) / cap
+ *     2, 1   dQ = c dX K                     dQdot = c (dXdot K + dX Kdot)
+ *            dK = c dX^T Q                   dKdot = c (dXdot^T Q + dX^T Qdot)
+ *
+ * dW is the upstream gradient of weights_tangent, dWdot that of weights.  Products of matrices:
+ * X again, Xdot 2, dA, dAdot 2, dV, dVdot 2, dQ, dQdot 2, dK, dKdot 2, which are 15, where backward
+ * of at_sdpa has 5.  Where a tangent or a gradient is NULL, its products are not computed.
+ *
+ * delta and dA are sums in one order of terms, deltadot and dAdot too, so that the differences are
+ * exactly 0 where a weight is 1.
+ *
+ * SAVED: of each row m, 1/l and a place for delta, as by at_sdpa; behind those of all rows mu, ref
+ * and a place for deltadot.  P, w and all cells are computed again.  A row that keeps nothing has
+ * O = Odot = 0 and mu = ref = 0, and gives no gradient.
+ *
+ * tangent_rows.c is this row by row, tangent_tiles.c in tiles. */
+#include "attention/tangent.h"
+
+#include "attention/operands.h"
+#include "kernels/real.h"
+#include "ops/op.h"
+
+AT_KERNEL(tangent_forward);
+AT_KERNEL(tangent_backward);
+
+void AT_REAL(tangent_forward)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    at_sdpa_count(n, 3.0 * p->D + 3.0 * p->Dv);
+    p->fused ? AT_REAL(tangent_tiles_forward)(n) : AT_REAL(tangent_rows_forward)(n);
+}
+
+void AT_REAL(tangent_backward)(at_node *n)
+{
+    const at_sdpa_plan *p = n->args;
+    at_sdpa_count(n, 9.0 * p->D + 6.0 * p->Dv);
+    p->fused ? AT_REAL(tangent_tiles_backward)(n) : AT_REAL(tangent_rows_backward)(n);
+    AT_REAL(sdpa_add_copies)(n);
+}
+
+/* x has the tangents beside the values, and the gradients crosswise. */
+void sdpa_tangents_of(at_node *n, sdpa_operands *x, sdpa_operands *dot)
+{
+    const at_sdpa_plan *p = n->args;
+    at_tensor **in = n->in, **out = n->out;
+    *x = sdpa_operands_of(n);
+    *dot = (sdpa_operands){.node = n, .p = p, .O = out[1]->data, .dO = x->dO, .dW = x->dW};
+    if (in[AT_SDPA_Q_DOT]) dot->Q = in[AT_SDPA_Q_DOT]->data;
+    if (in[AT_SDPA_K_DOT]) dot->K = in[AT_SDPA_K_DOT]->data;
+    if (in[AT_SDPA_V_DOT]) dot->V = in[AT_SDPA_V_DOT]->data;
+    if (in[AT_SDPA_BIAS_DOT]) dot->bias = in[AT_SDPA_BIAS_DOT]->data;
+    if (p->weights) dot->weights = out[p->weights + 1]->data;
+    dot->saved = x->saved + AT_SDPA_SAVED * at_count(p->rows);
+    x->dO = out[1]->grad;
+    x->dW = p->weights ? out[p->weights + 1]->grad : NULL;
+    x->dot = dot;
+}
+
+void sdpa_tangents_back(at_node *n, sdpa_operands *x, sdpa_operands *dot)
+{
+    sdpa_tangents_of(n, x, dot);
+    dot->dQ = at_sdpa_grad(n, AT_SDPA_Q), x->dQ = at_sdpa_grad(n, AT_SDPA_Q_DOT);
+    dot->dK = at_sdpa_grad(n, AT_SDPA_K), x->dK = at_sdpa_grad(n, AT_SDPA_K_DOT);
+    dot->dV = at_sdpa_grad(n, AT_SDPA_V), x->dV = at_sdpa_grad(n, AT_SDPA_V_DOT);
+    dot->dbias = at_grad(n, AT_SDPA_BIAS), x->dbias = at_grad(n, AT_SDPA_BIAS_DOT);
+}
+
+#ifdef AT_ONCE
+
+/* makes_infinity: the log-sum-exp of a row that keeps nothing is -inf */
+static const at_op tangent_op = {"sdpa_jvp", AT_KERNELS(tangent_forward),
+                                 AT_KERNELS(tangent_backward), .makes_infinity = true};
+
+/* `x` is the tangent of `of`, or NULL. */
+static bool tangent_check(at_tape *t, const char *name, const at_tensor *x, const char *of_name,
+                          const at_tensor *of)
+{
+    if (!x) return true;
+    if (!at_check_input(t, "sdpa_jvp", name, x, ATTIC_REAL)) return false;
+    AT_REQUIRE(t, of, "sdpa_jvp: %s is given without %s", name, of_name);
+    AT_REQUIRE(t, at_same_shape(x->shape, of->shape),
+               "sdpa_jvp: %s is %s, but must have the shape of %s, %s", name, at_text(x), of_name,
+               at_text(of));
+    return true;
+}
+
+/* What at_sdpa can and this can't. */
+static bool tangent_options(at_tape *t, const at_sdpa_args *a, at_tensor **Odot)
+{
+    AT_REQUIRE(t, Odot, "sdpa_jvp: Odot is NULL, but must point to where the tangent of O goes");
+    AT_REQUIRE(t, a->path != ATTIC_COMPOSED,
+               "sdpa_jvp: there is no composed path: path is ATTIC_FUSED or ATTIC_PLAIN");
+    AT_REQUIRE(t, !a->head_scale,
+               "sdpa_jvp: head_scale can't be given: multiply Q by it, and Qdot");
+    AT_REQUIRE(t, !a->scores && !a->probs, "sdpa_jvp: %s can't be asked for, weights can",
+               a->scores ? "scores" : "probs");
+    return true;
+}
+
+/* The outputs: O, Odot; weights and their tangent, if one of them is asked for; lse. */
+static at_tensor *tangent_record(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p, at_inputs in,
+                                 at_tensor **Odot)
+{
+    at_recipe r = {.shape = {p->O, p->O}, .n_out = 2, .args = p, .args_size = sizeof *p};
+    p->tangents = true;
+    p->fused = a->path == ATTIC_FUSED;
+    p->own = at_sdpa_several_roles(in);
+    if (a->weights || a->weights_tangent) {
+        r.shape[p->weights = r.n_out++] = p->scores;
+        r.shape[r.n_out++] = p->scores;
+    }
+    if (a->lse) r.shape[p->lse = r.n_out++] = p->rows;
+    r.saved = at_sdpa_saved(p, in.in);
+    r.scratch = p->fused ? at_sdpa_fused_scratch(p, at_real(t))
+                         : (AT_SDPA_PLAIN_ARRAYS + 2) * sizeof(double) * (size_t)p->N;
+    r.slots = p->fused ? p->slots : 1;
+    if (p->dropout > 0) p->drops = at_draw(t);
+
+    at_node *n = at_record_node(t, &tangent_op, in, r);
+    if (!n) return NULL;
+    *Odot = n->out[1];
+    if (a->weights) *a->weights = n->out[p->weights];
+    if (a->weights_tangent) *a->weights_tangent = n->out[p->weights + 1];
+    if (a->lse) *a->lse = n->out[p->lse], n->out[p->lse]->wants_grad = false;
+    return n->out[0];
+}
+
+at_tensor *at_sdpa_jvp(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_tensor *Qdot,
+                       at_tensor *Kdot, at_tensor *Vdot, at_sdpa_args a, at_tensor **Odot)
+{
+    at_tensor **asked_for[] = {Odot, a.weights, a.scores, a.probs, a.lse, a.weights_tangent};
+    for (int i = 0; i < 6; i++)
+        if (asked_for[i]) *asked_for[i] = NULL; /* nothing stale after an error */
+
+    at_sdpa_plan p;
+    if (!tangent_options(t, &a, Odot) || !at_check_input(t, "sdpa_jvp", "K", K, ATTIC_REAL) ||
+        !at_check_input(t, "sdpa_jvp", "V", V, ATTIC_REAL) ||
+        !at_sdpa_plan_of(t, Q, K, V, &a, &p) || !tangent_check(t, "Qdot", Qdot, "Q", Q) ||
+        !tangent_check(t, "Kdot", Kdot, "K", K) || !tangent_check(t, "Vdot", Vdot, "V", V) ||
+        !tangent_check(t, "bias_tangent", a.bias_tangent, "bias", a.bias))
+        return NULL;
+    return tangent_record(
+        t, &a, &p,
+        AT_IN(Q, K, V, a.bias, a.keep, a.key_len, NULL, Qdot, Kdot, Vdot, a.bias_tangent), Odot);
+}
+
+#endif

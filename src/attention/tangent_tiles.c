@@ -1,0 +1,408 @@
+/* tangent_tiles.c -- attention and its tangent in tiles: the equations of tangent.c, the tiles of
+ * fused.c.
+ *
+ * A tile has, beside what that of at_sdpa has (fused_tile.h), in x->dot
+ *
+ *     s        cells: Sdot, in forward e (Sdot - ref), in backward w, then Adot
+ *     d        cells: dAdot, dSdot, dXdot
+ *     bend     cells: the tangent of slope, with softcap
+ *     Qt, dOt  Qdot^T, dOdot^T
+ *     r        of each row sum_j e (Sdot - ref), in backward mu; and ref, deltadot
+ *
+ * FORWARD.  As O and l, N and r are corrected when a larger maximum turns up.  Then ref moves too,
+ * to Sdot of the new one: all that has been summed of e (Sdot - ref) was short of
+ * d = ref_old - ref_new, and with a = exp(m_old - m_new)
+ *
+ *     r' = a (r + d l) + sum_j e (Sdot - ref)
+ *     N' = a (N + d O) + sum_j e z ((Sdot - ref) V_j + Vdot_j)        O, l: those before this tile
+ *
+ * BACKWARD goes through the tiles in the order of at_sdpa's. */
+#include "attention/fused_tile.h"
+
+#include <string.h>
+
+#include "kernels/real.h"
+
+enum { TILES_EXP = 24 }; /* multiply-adds that the cell-by-cell part costs, or so */
+
+/* C += W X, or C += W^T X if `across`; beta = 0: C = ...  W: cells; of X and C one is of the rows,
+ * one of the keys: O, V and their like if `values`, else Q, K and their like, and then times c.
+ * Nothing is done if X or C is not given. */
+typedef struct {
+    bool values, across;
+    const REAL *W;
+    REAL *X, *C, beta;
+} tiles_product;
+
+static void tiles_sum(const sdpa_tile *x, tiles_product a)
+{
+    const at_sdpa_plan *p = x->p;
+    if (!a.X || !a.C) return;
+    sdpa_sum_args s = {.across = a.across, .alpha = 1, .beta = a.beta, .W = a.W, .width = p->Dv};
+    if (!a.values) s.alpha = x->c, s.width = p->D;
+    REAL *of_rows = a.across ? a.X : a.C, *of_keys = a.across ? a.C : a.X;
+    of_rows = a.values ? sdpa_o(x, 0, of_rows) : sdpa_q(x, of_rows);
+    of_keys = a.values ? sdpa_v(x, of_keys) : sdpa_k(x, of_keys);
+    const ptrdiff_t row = a.values ? p->o.row : p->q.row, key = a.values ? p->v.row : p->k.row;
+    s.X = a.across ? of_rows : of_keys, s.X_row = a.across ? row : key;
+    s.C = a.across ? of_keys : of_rows, s.C_row = a.across ? key : row;
+    sdpa_sum(x, &s);
+}
+
+/* cells = alpha Y Xt + beta cells, with Y the keys' rows of K, V or a tangent, Xt [width,ld]; what
+ * is NULL counts as 0. */
+static void tiles_cells(const sdpa_tile *x, bool values, const REAL *Y, const REAL *Xt, REAL beta,
+                        REAL *cells)
+{
+    const at_sdpa_plan *p = x->p;
+    const at_strides y = {values ? p->v.row : p->k.row, 1, 0}, at = {x->ld, 1, 0};
+    const int width = !Y || !Xt ? 0 : values ? p->Dv : p->D;
+    if (width == 0 && VALUE(beta) == 1) return;
+    const ptrdiff_t first = at_sdpa_row(values ? p->v : p->k, x->b, x->h / p->group, x->j0);
+    gemm(1, x->keys, (int)x->ld, width, values ? 1 : x->c, width ? Y + first : x->Qt, y,
+         width ? Xt : x->Qt, at, beta, cells, at, x->gemm);
+}
+
+/* ------------------------------------------------------------------ scores --------------------- */
+
+/* s = S, dot.s = Sdot; slope and bend.  Masked cells are computed like any other. */
+static void tiles_scores(sdpa_tile *x)
+{
+    const sdpa_operands *job = x->job, *dot = job->dot;
+    const REAL cap = (REAL)x->p->cap, *slope = x->slope;
+    const ptrdiff_t n = x->keys * x->ld;
+    REAL *restrict Sdot = x->dot.s, *restrict bend = x->dot.bend;
+    sdpa_capped(x);
+    tiles_cells(x, false, job->K, dot->Q ? x->dot.Qt : NULL, 0, Sdot);
+    tiles_cells(x, false, dot->K, x->Qt, 1, Sdot);
+    for (ptrdiff_t i = 0; bend && i < n; i++) {
+        Sdot[i] *= slope[i];
+        bend[i] = -2 * (x->s[i] / cap) * Sdot[i] / cap;
+    }
+    sdpa_add_bias(x, job->bias, x->s);
+    sdpa_add_bias(x, dot->bias, Sdot);
+}
+
+static REAL *tiles_saved(const sdpa_tile *x)
+{
+    return x->job->dot->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->p, x->b, x->h, x->i0);
+}
+
+/* Q^T, Qdot^T, and what is saved of the rows. */
+static void tiles_transpose(sdpa_tile *x)
+{
+    const sdpa_operands *dot = x->job->dot;
+    sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+    if (dot->Q) sdpa_transpose(x, sdpa_q(x, dot->Q), x->p->q.row, x->p->D, x->dot.Qt);
+}
+
+static void tiles_load(sdpa_tile *x)
+{
+    const REAL *saved = tiles_saved(x);
+    sdpa_load_statistics(x);
+    for (int r = 0; r < x->ld; r++, saved += AT_SDPA_SAVED) {
+        x->dot.r[r] = r < x->rows ? saved[0] : 0;
+        x->dot.ref[r] = r < x->rows ? saved[1] : 0;
+        x->dot.delta[r] = r < x->rows ? saved[2] : 0;
+    }
+}
+
+/* s = P, dot.s = w, exactly 0 where masked; slope and bend */
+static void tiles_weights(sdpa_tile *x)
+{
+    const REAL *mu = x->dot.r, *ref = x->dot.ref;
+    tiles_scores(x);
+    sdpa_probs(x);
+    for (int k = 0; k < x->keys; k++) {
+        REAL *restrict w = x->dot.s + k * x->ld;
+        for (int r = 0; r < x->ld; r++) w[r] = w[r] - ref[r] - mu[r];
+    }
+    sdpa_mask_out(x, 0, x->dot.s);
+}
+
+/* ------------------------------------------------------------------ forward -------------------- */
+
+/* m and ref move to the largest cell of each row, if that is larger: shrink = m_old - m, shift =
+ * ref_old - ref.  base = m; while all that a row has kept is infinitely unlikely, 0 stands in. */
+static void tiles_top(const sdpa_tile *x, REAL *restrict base, REAL *restrict shrink,
+                      REAL *restrict shift)
+{
+    REAL *restrict m = x->m, *restrict ref = x->dot.ref;
+    memcpy(shrink, m, (size_t)x->ld * sizeof *m);
+    memcpy(shift, ref, (size_t)x->ld * sizeof *ref);
+    for (int k = 0; k < x->keys; k++) {
+        const REAL *restrict S = x->s + k * x->ld, *restrict Sdot = x->dot.s + k * x->ld;
+        for (int r = 0; r < x->ld; r++) {
+            const bool larger = VALUE(S[r]) > VALUE(m[r]);
+            m[r] = larger ? S[r] : m[r];
+            ref[r] = larger ? Sdot[r] : ref[r];
+        }
+    }
+    for (int r = 0; r < x->ld; r++) {
+        base[r] = VALUE(m[r]) == MINUS_INFINITY ? 0 : m[r];
+        shrink[r] -= base[r];
+        shift[r] -= ref[r];
+    }
+}
+
+/* s = e, dot.s = e (Sdot - ref); l and r of the rows; shrink = exp(m_old - m) */
+static void tiles_online(const sdpa_tile *x, REAL *shrink, REAL *shift)
+{
+    REAL base[AT_SDPA_ROWS];
+    const ptrdiff_t ld = x->ld;
+    tiles_top(x, base, shrink, shift);
+    for (ptrdiff_t r = 0; r < ld; r += VEC_LANES) {
+        const at_sdpa_range range = sdpa_key_range(x, r);
+        const vec m = vec_load(base + r), ref = vec_load(x->dot.ref + r);
+        const vec a = vec_exp_weight(vec_load(shrink + r));
+        const vec d = vec_load(shift + r), l_old = vec_load(x->l + r);
+        vec l = {0}, sum = {0};
+        REAL *s = x->s + range.lo * ld + r, *Sdot = x->dot.s + range.lo * ld + r;
+        for (int k = range.lo; k < range.hi; k++, s += ld, Sdot += ld) {
+            const vec e = vec_exp_weight(vec_load(s) - m), part = e * (vec_load(Sdot) - ref);
+            vec_store(s, e);
+            vec_store(Sdot, part);
+            l += e;
+            sum += part;
+        }
+        sdpa_fill(x, r, 0, x->s);
+        vec_store(shrink + r, a);
+        vec_store(x->l + r, l_old * a + l);
+        vec_store(x->dot.r + r, (vec_load(x->dot.r + r) + d * l_old) * a + sum);
+    }
+}
+
+/* O_i *= a, N_i = a (N_i + d O_i), where the maximum of row i has moved */
+static void tiles_correct(const sdpa_tile *x, const REAL *shrink, const REAL *shift)
+{
+    for (int r = 0; r < x->rows; r++) {
+        const REAL a = shrink[r], d = shift[r];
+        REAL *restrict O = sdpa_o(x, r, x->job->O), *restrict N = sdpa_o(x, r, x->job->dot->O);
+        if (VALUE(a) == 1 && VALUE(d) == 0) continue;
+        for (int n = 0; n < x->p->Dv; n++) {
+            N[n] = a * (N[n] + d * O[n]);
+            O[n] *= a;
+        }
+    }
+}
+
+/* The first tile of its rows writes O and N, the others add to them. */
+static void tiles_forward(sdpa_tile *x, bool first)
+{
+    const sdpa_operands *job = x->job, *dot = job->dot;
+    REAL shrink[AT_SDPA_ROWS], shift[AT_SDPA_ROWS];
+    tiles_scores(x);
+    sdpa_mask_out(x, -(REAL)INFINITY, x->s);
+    sdpa_mask_out(x, 0, x->dot.s);
+    tiles_online(x, shrink, shift);
+    if (!first) tiles_correct(x, shrink, shift);
+    sdpa_drops(x);
+    sdpa_drop(x, x->s);
+    sdpa_drop(x, x->dot.s);
+    const tiles_product products[] = {
+        {true, false, x->s, job->V, job->O, first ? 0 : 1},     /* O += e z V */
+        {true, false, x->dot.s, job->V, dot->O, first ? 0 : 1}, /* N += e z (Sdot - ref) V */
+        {true, false, x->s, dot->V, dot->O, 1},                 /*      + e z Vdot */
+    };
+    for (int i = 0; i < 3; i++) tiles_sum(x, products[i]);
+}
+
+/* Odot_i = N_i / l_i - mu_i O_i, O being final; saves mu and ref. */
+static void tiles_end(sdpa_tile *x, const unsigned char *kept)
+{
+    const int Dv = x->p->Dv;
+    REAL *saved = tiles_saved(x);
+    for (int r = 0; r < x->rows; r++, saved += AT_SDPA_SAVED) {
+        const REAL inverse = sdpa_saved(x, r)[1], mu = x->dot.r[r] * inverse;
+        const REAL *O = sdpa_o(x, r, x->job->O);
+        REAL *restrict Odot = sdpa_o(x, r, x->job->dot->O);
+        for (int n = 0; n < Dv; n++) Odot[n] = kept[r] ? Odot[n] * inverse - mu * O[n] : 0;
+        saved[0] = mu, saved[1] = x->dot.ref[r], saved[2] = 0;
+    }
+}
+
+/* Writes A and Adot of the rows, m, l, mu and ref being final. */
+static void tiles_show(sdpa_tile *x)
+{
+    REAL *weights = x->job->weights, *tangent = x->job->dot->weights;
+    x->j0 = 0;
+    const size_t bytes = (size_t)x->rows * (size_t)x->p->N * sizeof(REAL);
+    memset(sdpa_cells(x, 0, weights), 0, bytes);
+    memset(sdpa_cells(x, 0, tangent), 0, bytes);
+    tiles_transpose(x);
+    tiles_load(x);
+    for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS) {
+        if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
+        tiles_weights(x);
+        sdpa_drops(x);
+        sdpa_drop(x, x->s);
+        for (int r = 0; r < x->rows; r++) {
+            REAL *A = sdpa_cells(x, r, weights), *Adot = sdpa_cells(x, r, tangent);
+            for (ptrdiff_t k = 0, cell = r; k < x->keys; k++, cell += x->ld)
+                A[k] = x->s[cell], Adot[k] = x->s[cell] * x->dot.s[cell];
+        }
+    }
+}
+
+static void tiles_rows(sdpa_tile *x)
+{
+    unsigned char kept[AT_SDPA_ROWS] = {0};
+    bool first = true;
+    for (int r = 0; r < x->ld; r++) {
+        x->m[r] = -(REAL)INFINITY;
+        x->l[r] = x->dot.r[r] = x->dot.ref[r] = 0;
+    }
+    for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS) {
+        if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
+        if (first) tiles_transpose(x);
+        tiles_forward(x, first);
+        sdpa_note_kept(x, kept);
+        first = false;
+    }
+    sdpa_end_rows(x, kept);
+    tiles_end(x, kept);
+    if (x->job->weights) tiles_show(x);
+}
+
+static void tiles_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
+{
+    sdpa_tile x = sdpa_tile_in(ctx, slot);
+    for (; block < to; block++) {
+        at_sdpa_select_block(&x, (int)block);
+        tiles_rows(&x);
+    }
+}
+
+void AT_REAL(tangent_tiles_forward)(at_node *n)
+{
+    sdpa_operands x, dot;
+    sdpa_tangents_of(n, &x, &dot);
+    const at_sdpa_plan *p = x.p;
+    const int rows = p->T < p->tile ? p->T : p->tile;
+    const double work = (double)rows * p->N * (3.0 * p->D + 3.0 * p->Dv + TILES_EXP);
+    at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
+           tiles_blocks, &x);
+}
+
+/* ------------------------------------------------------------------ backward ------------------- */
+
+/* dO^T and dOdot^T; delta and deltadot, which are saved. */
+static void tiles_delta(sdpa_tile *x)
+{
+    const sdpa_operands *job = x->job, *dot = job->dot;
+    const ptrdiff_t row = x->p->o.row;
+    const int Dv = x->p->Dv;
+    REAL *delta = x->delta, *deltadot = x->dot.delta;
+    memset(delta, 0, (size_t)x->ld * sizeof *delta);
+    memset(deltadot, 0, (size_t)x->ld * sizeof *deltadot);
+    if (dot->dO) {
+        sdpa_transpose(x, sdpa_o(x, 0, dot->dO), row, Dv, x->dot.dOt);
+        sdpa_delta_of_values(x, sdpa_o(x, 0, job->O), x->dot.dOt, deltadot);
+    }
+    if (job->dO) {
+        sdpa_transpose(x, sdpa_o(x, 0, job->dO), row, Dv, x->dOt);
+        sdpa_delta_of_values(x, sdpa_o(x, 0, job->O), x->dOt, delta);
+        sdpa_delta_of_values(x, sdpa_o(x, 0, dot->O), x->dOt, deltadot);
+    }
+    sdpa_delta_of_weights(x, job->weights, job->dW, delta);
+    sdpa_delta_of_weights(x, dot->weights, job->dW, deltadot);
+    sdpa_delta_of_weights(x, job->weights, dot->dW, deltadot);
+    for (int r = 0; r < x->rows; r++) {
+        sdpa_saved(x, r)[2] = delta[r];
+        tiles_saved(x)[r * AT_SDPA_SAVED + 2] = deltadot[r];
+    }
+}
+
+static void tiles_prepare(sdpa_tile *x, bool after_delta)
+{
+    const sdpa_operands *job = x->job, *dot = job->dot;
+    const ptrdiff_t row = x->p->o.row;
+    tiles_transpose(x);
+    if (job->dO && !after_delta) sdpa_transpose(x, sdpa_o(x, 0, job->dO), row, x->p->Dv, x->dOt);
+    if (dot->dO && !after_delta)
+        sdpa_transpose(x, sdpa_o(x, 0, dot->dO), row, x->p->Dv, x->dot.dOt);
+    tiles_load(x);
+}
+
+/* d = dA, dot.d = dAdot */
+static void tiles_values(const sdpa_tile *x)
+{
+    const sdpa_operands *job = x->job, *dot = job->dot;
+    const REAL *dOt = job->dO ? x->dOt : NULL, *dOdott = dot->dO ? x->dot.dOt : NULL;
+    tiles_cells(x, true, job->V, dOt, 0, x->d);
+    tiles_cells(x, true, job->V, dOdott, 0, x->dot.d);
+    tiles_cells(x, true, dot->V, dOt, 1, x->dot.d);
+    sdpa_add_upstream(x, job->dW, x->d);
+    sdpa_add_upstream(x, dot->dW, x->dot.d);
+}
+
+/* From s = P, dot.s = w, d = dA, dot.d = dAdot:  s = A, dot.s = Adot, d = dS, dot.d = dSdot */
+static void tiles_softmax(const sdpa_tile *x)
+{
+    const REAL *restrict delta = x->delta, *restrict deltadot = x->dot.delta;
+    sdpa_drops(x);
+    sdpa_drop(x, x->d);
+    sdpa_drop(x, x->dot.d);
+    for (int k = 0; k < x->keys; k++) {
+        const ptrdiff_t at = k * x->ld;
+        REAL *restrict P = x->s + at, *restrict w = x->dot.s + at;
+        REAL *restrict d = x->d + at, *restrict ddot = x->dot.d + at;
+        for (int r = 0; r < x->ld; r++) {
+            const REAL t = d[r] - delta[r], tdot = ddot[r] - deltadot[r];
+            d[r] = P[r] * t;
+            ddot[r] = P[r] * (w[r] * t + tdot);
+            w[r] *= P[r];
+        }
+    }
+    sdpa_drop(x, x->s);
+    sdpa_drop(x, x->dot.s);
+    sdpa_mask_out(x, 0, x->d);
+    sdpa_mask_out(x, 0, x->dot.d);
+}
+
+/* d = dX, dot.d = dXdot */
+static void tiles_softcap(const sdpa_tile *x)
+{
+    const ptrdiff_t n = x->keys * x->ld;
+    REAL *restrict d = x->d, *restrict ddot = x->dot.d;
+    sdpa_mask_out(x, 0, x->slope);
+    sdpa_mask_out(x, 0, x->dot.bend);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        ddot[i] = ddot[i] * x->slope[i] + d[i] * x->dot.bend[i];
+        d[i] *= x->slope[i];
+    }
+}
+
+static void tiles_backward(sdpa_tile *x)
+{
+    const sdpa_operands *job = x->job, *dot = job->dot;
+    const REAL *A = x->s, *Adot = x->dot.s, *dX = x->d, *dXdot = x->dot.d;
+    tiles_weights(x);
+    tiles_values(x);
+    tiles_softmax(x);
+    sdpa_add_to_bias(x, job->dbias, x->d);
+    sdpa_add_to_bias(x, dot->dbias, x->dot.d);
+    if (x->slope) tiles_softcap(x);
+    const tiles_product products[] = {
+        {true, true, A, job->dO, job->dV, 1},      /* dV += A^T dO */
+        {true, true, Adot, job->dO, dot->dV, 1},   /* dVdot += Adot^T dO */
+        {true, true, A, dot->dO, dot->dV, 1},      /*          + A^T dOdot */
+        {false, true, dX, job->Q, job->dK, 1},     /* dK += c dX^T Q */
+        {false, true, dXdot, job->Q, dot->dK, 1},  /* dKdot += c dXdot^T Q */
+        {false, true, dX, dot->Q, dot->dK, 1},     /*          + c dX^T Qdot */
+        {false, false, dX, job->K, job->dQ, 1},    /* dQ += c dX K */
+        {false, false, dXdot, job->K, dot->dQ, 1}, /* dQdot += c dXdot K */
+        {false, false, dX, dot->K, dot->dQ, 1},    /*          + c dX Kdot */
+    };
+    for (int i = 0; i < 9; i++) tiles_sum(x, products[i]);
+}
+
+void AT_REAL(tangent_tiles_backward)(at_node *n)
+{
+    sdpa_operands x, dot;
+    sdpa_tangents_back(n, &x, &dot);
+    sdpa_sweep_tiles(&x, &(sdpa_sweep){.delta = tiles_delta,
+                                       .rows = tiles_prepare,
+                                       .tile = tiles_backward,
+                                       .products = 9.0 * x.p->D + 6.0 * x.p->Dv});
+}

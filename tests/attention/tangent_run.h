@@ -1,0 +1,35 @@
+/* tangent_run.h -- runs random problems of at_sdpa_jvp, and compares. */
+#ifndef ATTIC_TESTS_TANGENT_RUN_H
+#define ATTIC_TESTS_TANGENT_RUN_H
+#include "attention/sdpa_run.h"
+
+/* What moves; the outputs that may be looked at. */
+enum { MOVES_Q, MOVES_K, MOVES_V, MOVES_BIAS, MOVERS };
+enum { SEEN_O, SEEN_ODOT, SEEN_W, SEEN_WDOT, SEEN };
+
+/* An attention problem without what at_sdpa_jvp refuses, and what it has besides. */
+typedef struct {
+    sdpa_problem p;
+    bool moves[MOVERS]; /* has a tangent */
+    bool still[MOVERS]; /* whose gradient nobody wants */
+    bool shares;        /* Qdot is Q, and Vdot is Kdot where shapes allow */
+    bool wants_W, wants_Wdot, seen[SEEN];
+} tangent_problem;
+
+typedef struct {
+    sdpa_run of; /* Q, K, V, bias, masks; O, weights, lse */
+    at_tensor *dot[MOVERS], *out[SEEN], *upstream[SEEN];
+} tangent_run;
+
+tangent_problem tangent_draw(int seed, sdpa_size size);
+/* Inputs of variance 1, the same numbers in f32 and f64; random upstream gradients. */
+tangent_run tangent_inputs(at_tape *t, const tangent_problem *p);
+bool tangent_forward(at_tape *t, const tangent_problem *p, tangent_run *r, at_sdpa_path path);
+bool tangent_backward(at_tape *t, const tangent_run *r);
+/* All three; fails the test if one fails. */
+tangent_run tangent_run_on(at_tape *t, const tangent_problem *p, at_sdpa_path path);
+
+/* sdpa_difference over all outputs and gradients. */
+double tangent_difference(const tangent_run *x, const tangent_run *y, const char **where);
+
+#endif
