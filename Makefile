@@ -199,8 +199,7 @@ $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
     -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
 $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
-$(benches) $(gradcheck): $(B)/examples/common/processor.o
-$(gradcheck): $(B)/examples/common/options.o
+$(benches): $(B)/examples/common/processor.o
 $(foreach c,$(filter $(bench_c),$(typed_c)),$(eval $(B)/$(c:.c=): $(B)/$(c:.c=.f64.o)))
 $(examples) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
@@ -237,12 +236,14 @@ deps: ## install what the tests need: Check and pkg-config
 runner_o := $(call objects,$(test_c) $(common_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
 $(runner): $(runner_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $^ $(call check_flag,--libs) $(libs)
-$(gradcheck): $(call objects,$(gradcheck_c)) $(static)
+gradcheck_o = $(call objects,$(gradcheck_c)) $(B)/examples/common/processor.o $(B)/examples/common/options.o
+$(gradcheck): $(gradcheck_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
-$(call objects,$(gradcheck_c)): extra = -Itests -Iexamples
+# TEST_CFLAGS=-O1 compiles tests in half the time, and the library as always.
+$(call objects,$(gradcheck_c)): extra = -Itests -Iexamples $(TEST_CFLAGS)
 $(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags) \
-    $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE)
+    $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE) $(TEST_CFLAGS)
 $(call objects,$(test_c)): | have-check
 $(B)/tests/main.o: $(B)/suites.inc
 $(B)/suites.inc: FORCE
@@ -293,8 +294,8 @@ coverage-report:
 check-install: lib check-exports ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
-check-single: single $(static) ## compile these two files with gcc and clang; gradient checks, examples, C++
-	@sh scripts/check-single.sh build/single $(static)
+check-single: single $(static) $(gradcheck) ## compile these two files with gcc and clang; gradient checks, examples, C++
+	@sh scripts/check-single.sh build/single $(static) $(JOBS) $(gradcheck_o)
 
 # The kernels for dual numbers once more, as C++ with a class that converts to nothing: what drops a tangent does not
 # compile.  The tests of tangents are run with these in place of those of the library.
@@ -412,18 +413,27 @@ check-all: ## everything, both compilers; takes long
 
 # ---- style -----------------------------------------------------------------------------------
 
-lint: $(static) check-exports ## layers, unique statics, symbols, exports, words, links, cppcheck, clang-tidy, lines per folder
+# One make for all of them, so that no core waits.
+lints := $(addprefix lint-,layers statics symbols words links mutants cppcheck)
+lint: check-exports ## layers, unique statics, symbols, exports, words, links, cppcheck, clang-tidy, lines per folder
+	+@$(on_all_cores) $(lints) tidy
+	@sh scripts/lines.sh
+lint-layers:
 	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
+lint-statics:
 	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
+lint-symbols: $(static)
 	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
+lint-words:
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
+lint-links:
 	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
+lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
+lint-cppcheck:
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
 	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(grade_c) $(runner_c) $(all_bench_c)
-	+@$(on_all_cores) tidy
-	@sh scripts/lines.sh
 
 # The object depends on the headers that the source includes.  One pass, with float.
 tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(runner_c) $(all_bench_c) \
@@ -440,7 +450,7 @@ format: ## bring all C files into the project's format
 	@$(CLANG_FORMAT) -i $(all_c) $(all_h) $(submissions)
 check-format: ## fail if `make format` would change a file
 	@$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h) $(submissions)
-.PHONY: lint tidy format check-format
+.PHONY: lint $(lints) tidy format check-format
 
 # ---- programs --------------------------------------------------------------------------------
 
@@ -547,16 +557,16 @@ $(B)/page/tests/train_twin: $(call objects,page/tests/train_twin.c examples/comm
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 # The numbers of the page are compared with those of a native program with the same mathematical functions
-# (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.
+# (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.  A browser often waits: one more
+# than there are cores.
 check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
 	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,examples/trace page/tests/train_twin)
-	@node --test --test-reporter=spec --test-concurrency=$(JOBS) \
+	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
+	@node --test --test-reporter=spec --test-concurrency=$$(($(JOBS) + 1)) $(if $(FIREFOX),page/tests/firefox.mjs) \
 	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard page/tests/*.test.mjs))))
 	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec page/tests/latency.test.mjs)
-	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
-	$(if $(FIREFOX),@node page/tests/firefox.mjs)
 
 page-picture: page build/page/node_modules ## the page's picture in the README, taken again
 	$(call tool,chromium,chromium)

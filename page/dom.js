@@ -35,7 +35,7 @@ export function formulaHtml(text) {
         .replace(/ \* /g, '\u00a0*\u00a0')
         .replace(/(\d) \/ (?=\d)/g, '$1\u00a0/\u00a0')
         .replace(/1 \u2212 (?=\()/g, '1\u00a0\u2212\u00a0')
-        .replace(/ ([=+]) /g, ' $1\u00a0')
+        .replace(/ ([=+\u2212]) /g, ' $1\u00a0')
         .replace(/\b(ln|sums to) (?=\d)/g, '$1\u00a0')
 }
 

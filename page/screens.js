@@ -268,8 +268,9 @@ export const mainTour = {
                 + 'how each probability of a row moves with each score; 1[j=k]\u00a0is\u00a01 '
                 + 'where j is k, else 0.',
             why:
-                'P_j = e_j / Z with e_j = exp(S_j) and Z = sum_m e_m. By the quotient rule, '
-                + '\u2202P_j / \u2202S_k = (1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
+                'P_j = e_j / Z with e_j = exp(S_j) and Z\u00a0=\u00a0sum_m e_m. '
+                + 'By the quotient rule, \u2202P_j\u00a0/\u00a0\u2202S_k = '
+                + '(1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
             figure: ['P', '\n'],
             panel: 'jacobian',
             beside: true,
@@ -508,8 +509,9 @@ export const optionsTour = {
                 'Dot products of many elements are large, and large scores make a softmax all or '
                 + 'nothing: so c is 1/\u221aD as a rule. D, the length of a key, is '
                 + `${t.sizes.D}, and 1/\u221a${t.sizes.D} = `
-                + `${(1 / Math.sqrt(t.sizes.D)).toFixed(2)}; ${numberText(t.options.c)} here, for `
-                + 'round numbers: K is twice that of the tour, so P stays the same.',
+                + `${(1 / Math.sqrt(t.sizes.D)).toFixed(2)}. Here c is `
+                + `${numberText(t.options.c)}, for round numbers; K is twice that of the tour, so `
+                + 'P stays the same.',
             figure: ['R', '\u2192', 'X', '\n', 'dX', '\u2192', 'dR'],
             asks: [
                 { kind: 'sign', cell: cell('dR', 0, 2) },

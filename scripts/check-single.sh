@@ -1,10 +1,11 @@
 #!/bin/sh
-# check-single.sh FOLDER libattic.a -- attic.h and attic.c in FOLDER (make single): gcc and clang compile them
-# without a warning to what the library has, and the gradient checks, two examples, the program of
-# docs/training.md and one in C++ do with them what they should.
+# check-single.sh FOLDER libattic.a JOBS TABLE.o... -- attic.h and attic.c in FOLDER (make single): gcc and clang
+# compile them without a warning to what the library has, and the gradient checks (TABLE.o...), two examples, the
+# program of docs/training.md and one in C++ do with them what they should.
 set -eu
 cd "$(dirname "$0")/.."
-single=$1 library=$2
+single=$1 library=$2 jobs=$3
+shift 3
 for tool in gcc g++ clang clang++; do
     command -v $tool >/dev/null || { echo "There is no $tool; on Debian: apt-get install g++ clang" >&2; exit 1; }
 done
@@ -12,18 +13,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 strict='-Wall -Wextra -Werror'
 
-# compiled NAME COMPILER...: attic.c becomes NAME.o
-compiled() {
-    name=$1 began=$(date +%s)
-    shift
-    "$@" $strict -c "$single/attic.c" -o "$work/$name.o"
-    printf '  %3d s  %s\n' $(($(date +%s) - began)) "$*"
-}
-compiled here gcc -O3 -march=native
-compiled any gcc -O1
-compiled strict gcc -O1 -std=c11 -DATTIC_DEBUG -DATTIC_PLAIN_KERNELS
-compiled clang-here clang -O1 -march=native
-compiled clang-any clang -O1
+# NAME COMPILER...: attic.c becomes NAME.o
+cat >"$work/compilers" <<END
+here gcc -O3 -march=native
+any gcc -O1
+strict gcc -O1 -std=c11 -DATTIC_DEBUG -DATTIC_PLAIN_KERNELS
+clang-here clang -O1 -march=native
+clang-any clang -O1
+END
+# shellcheck disable=SC2016
+xargs -P "$jobs" -L 1 sh -c 'work=$0 single=$1 name=$2 began=$(date +%s)
+    shift 2
+    "$@" -Wall -Wextra -Werror -c "$single/attic.c" -o "$work/$name.o" || exit 1
+    printf "  %3d s  %s\n" $(($(date +%s) - began)) "$*"' "$work" "$single" <"$work/compilers"
 
 # exported FILE: the names that a linker sees
 exported() { nm -g "$1" | awk 'NF == 3 && $2 != "U" { print $3 }' | sort; }
@@ -31,9 +33,7 @@ exported "$library" >"$work/library"
 exported "$work/here.o" | diff "$work/library" - ||
     { echo "< are in libattic.a only, > in attic.c only" >&2; exit 1; }
 
-# The table looks into the library: internal headers are those of src/.
-gcc -O1 -Isrc -Itests -Iexamples tests/gradcheck/*.c examples/common/options.c "$work/here.o" -lm -pthread \
-    -o "$work/table"
+gcc "$@" "$work/here.o" -lm -pthread -o "$work/table"
 "$work/table" >"$work/said" || { cat "$work/said"; exit 1; }
 tail -1 "$work/said"
 

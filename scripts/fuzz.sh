@@ -1,6 +1,6 @@
 #!/bin/sh
-# fuzz.sh PROGRAM SECONDS JOBS -- runs the fuzzer tests/fuzz/files.c on each kind of file for so many seconds, JOBS at
-# a time.  The seeds are the golden files of the tests; what was found in earlier runs is kept beside PROGRAM and used
+# fuzz.sh PROGRAM SECONDS JOBS -- runs the fuzzer tests/fuzz/files.c on each kind of file for so many seconds of a core,
+# all at the same time: with fewer cores (JOBS) than kinds it takes longer, and no core waits.  The seeds are the golden files of the tests; what was found in earlier runs is kept beside PROGRAM and used
 # again.  An input that crashes, leaks, hangs or needs too much memory is kept, too, and the exit status is 1.
 set -eu
 program=$1 seconds=$2 jobs=$3
@@ -21,5 +21,6 @@ else
     echo "  $name fails; to see it again: $(dirname "$program")/$name FILE, with the file that is named above"
     exit 1
 fi'
-printf '%s\n' npy safetensors npz inflate gpt2 llama2 tokenizer |
-    xargs -P "$jobs" -I NAME sh -c "$one" sh NAME "$program" "$seconds" "$work"
+set -- npy safetensors npz inflate gpt2 llama2 tokenizer
+[ $# -le "$jobs" ] || seconds=$(((seconds * $# + jobs - 1) / jobs))
+printf '%s\n' "$@" | xargs -P $# -I NAME sh -c "$one" sh NAME "$program" "$seconds" "$work"

@@ -18,7 +18,7 @@
 #include "kernels/system.h"
 
 typedef struct {
-    int64_t calls, ns;
+    int64_t calls, ticks;
     double flops, taken; /* bytes of step memory */
     size_t held;         /* of those at the peak */
     bool printed;
@@ -34,11 +34,14 @@ struct at_profile_state {
     at_profile_line *ops, *scopes;
     const at_name_scope *scope; /* of the last op, */
     at_profile_line *in;        /* and its line */
-    int64_t (*clock)(void);     /* nanoseconds, from any origin */
-    bool began;                 /* an op has been measured since the last at_profile(t, true) */
-    int64_t since, outside;     /* where the op that runs began, or the last one ended */
-    size_t before, peak;        /* step memory then, and at most at a rewind */
-    double flops;               /* of the op that runs */
+    at_profile_line *known[64]; /* lines of ops, at a place that follows from the op's name */
+    int64_t (*clock)(void);     /* ticks, from any origin */
+    int64_t first_tick, first_ns;
+    double ns;              /* of a tick, since then */
+    bool began;             /* an op has been measured since the last at_profile(t, true) */
+    int64_t since, outside; /* where the op that runs began, or the last one ended */
+    size_t before, peak;    /* step memory then, and at most at a rewind */
+    double flops;           /* of the op that runs */
 };
 
 bool at_profile(at_tape *t, bool on)
@@ -48,7 +51,9 @@ bool at_profile(at_tape *t, bool on)
     if (on && !t->profile) {
         t->profile = at_alloc_in(t, &t->permanent, sizeof *t->profile);
         if (!t->profile) return before;
-        *t->profile = (at_profile_state){.clock = at_now_ns};
+        *t->profile = (at_profile_state){.clock = at_cycles_are_even() ? at_cycles : at_now_ns,
+                                         .first_tick = at_cycles(),
+                                         .first_ns = at_now_ns()};
     }
     if (t->profile && before != on) t->profile->began = false;
     t->profiled = on;
@@ -90,6 +95,15 @@ static at_profile_line *profile_line(at_tape *t, at_profile_line **list, const c
     return *list = l;
 }
 
+/* The same, without a search if the last op whose name has its place was this one. */
+static at_profile_line *profile_line_of_op(at_tape *t, const char *name)
+{
+    at_profile_state *p = t->profile;
+    at_profile_line **known = &p->known[(uintptr_t)name / 8 % 64];
+    if (!*known || strcmp((*known)->name, name) != 0) *known = profile_line(t, &p->ops, name);
+    return *known;
+}
+
 static bool profile_lines_of(at_node *n)
 {
     at_profile_state *p = n->tape->profile;
@@ -97,7 +111,7 @@ static bool profile_lines_of(at_node *n)
         p->scope = n->scope;
         p->in = profile_line(n->tape, &p->scopes, n->scope ? n->scope->prefix : "");
     }
-    n->line[0] = p->in ? profile_line(n->tape, &p->ops, n->op->name) : NULL;
+    n->line[0] = p->in ? profile_line_of_op(n->tape, n->op->name) : NULL;
     n->line[1] = p->in;
     return n->line[0];
 }
@@ -123,7 +137,7 @@ bool at_profile_end(at_node *n, at_direction d)
     for (int i = 0; i < 2; i++) {
         profile_sum *s = &n->line[i]->of[d];
         s->calls++;
-        s->ns += now - p->since;
+        s->ticks += now - p->since;
         s->flops += p->flops;
         s->taken += (double)taken;
     }
@@ -169,14 +183,21 @@ static const char *profile_text(bool known, const char *format, double x)
     return text;
 }
 
-static void profile_print_sum(FILE *out, int width, const char *name, const char *direction,
-                              const profile_sum *s, int64_t all)
+static void profile_measure_tick(at_profile_state *p)
 {
-    double ns = (double)s->ns, calls = (double)s->calls;
+    int64_t ticks = at_cycles() - p->first_tick, ns = at_now_ns() - p->first_ns;
+    p->ns = p->clock == at_cycles && ticks > 0 ? (double)ns / (double)ticks : 1;
+}
+
+/* tick: nanoseconds */
+static void profile_print_sum(FILE *out, int width, const char *name, const char *direction,
+                              const profile_sum *s, double tick, int64_t all)
+{
+    double ns = (double)s->ticks * tick, calls = (double)s->calls;
     const bool of_a_call = *direction; /* a mean over different ops would mean nothing */
     fprintf(out, "%-*s %-9s %8s %11.3f %7s %10s %8s %9s %9.3f\n", width, name, direction,
             profile_text(calls > 0, "%.0f", calls), ns * 1e-6,
-            profile_text(all > 0, "%.1f %%", 100 * ns / (double)all),
+            profile_text(all > 0, "%.1f %%", 100 * (double)s->ticks / (double)all),
             profile_text(of_a_call, "%.2f", ns * 1e-3 / calls),
             profile_text(s->flops > 0 && ns > 0, "%.1f", s->flops / ns),
             profile_text(of_a_call, "%.1f", s->taken / 1024 / calls), (double)s->held / (1 << 20));
@@ -189,7 +210,7 @@ static at_profile_line *profile_longest(at_profile_line *list, int *direction)
     for (at_profile_line *l = list; l; l = l->next)
         for (int d = 0; d < 2; d++) {
             if (l->of[d].printed || l->of[d].calls == 0) continue;
-            if (longest && l->of[d].ns <= longest->of[*direction].ns) continue;
+            if (longest && l->of[d].ticks <= longest->of[*direction].ticks) continue;
             longest = l;
             *direction = d;
         }
@@ -210,14 +231,14 @@ static void profile_table(const at_profile_state *p, at_profile_line *list, cons
                           FILE *out)
 {
     static const char outside_name[] = "outside of ops";
-    profile_sum outside = {.ns = p->outside, .held = p->peak}, total = outside;
+    profile_sum outside = {.ticks = p->outside, .held = p->peak}, total = outside;
     int d, width = sizeof outside_name - 1;
     for (at_profile_line *l = list; l; l = l->next) {
         int n = (int)strlen(profile_name(l));
         if (n > width) width = n;
         for (d = 0; d < 2; d++) {
             profile_sum *s = &l->of[d];
-            total.calls += s->calls, total.ns += s->ns, total.flops += s->flops;
+            total.calls += s->calls, total.ticks += s->ticks, total.flops += s->flops;
             outside.held -= s->held;
             s->printed = false;
         }
@@ -225,12 +246,12 @@ static void profile_table(const at_profile_state *p, at_profile_line *list, cons
     fprintf(out, "\n%-*s %-9s %8s %11s %7s %10s %8s %9s %9s\n", width, what, "direction", "calls",
             "time ms", "share", "us/call", "GFLOP/s", "KiB/call", "MiB held");
     for (at_profile_line *l; (l = profile_longest(list, &d));) {
-        profile_print_sum(out, width, profile_name(l), d ? "backward" : "forward", &l->of[d],
-                          total.ns);
+        profile_print_sum(out, width, profile_name(l), d ? "backward" : "forward", &l->of[d], p->ns,
+                          total.ticks);
         l->of[d].printed = true;
     }
-    profile_print_sum(out, width, outside_name, "", &outside, total.ns);
-    profile_print_sum(out, width, "total", "", &total, total.ns);
+    profile_print_sum(out, width, outside_name, "", &outside, p->ns, total.ticks);
+    profile_print_sum(out, width, "total", "", &total, p->ns, total.ticks);
 }
 
 static void profile_print_memory(const at_tape *t, FILE *out)
@@ -268,6 +289,7 @@ void at_profile_print(at_tape *t, FILE *out)
     }
     void *locale = at_point_begin();
     at_profile_rewind(t);
+    profile_measure_tick(p);
     fprintf(out, "profile of a tape (%s, seed %llu)\n", at_dtype_text(t->real),
             (unsigned long long)t->seed);
     profile_table(p, p->ops, "op", out);

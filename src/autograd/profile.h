@@ -14,8 +14,12 @@
 #include "autograd/tape.h"
 AT_BEGIN_C
 
-/* On: the ops of this tape are measured from here on, which costs some 50 ns each; off: those that
- * follow are not.  What was measured stays until at_profile_reset.  Returns the setting before. */
+/* On: the ops of this tape are measured from here on; off: those that follow are not.  What was
+ * measured stays until at_profile_reset.  Returns the setting before.
+ *
+ * Measuring a forward and its backward costs 50 to 60 ns on x86 and twice that elsewhere: on one
+ * core, 3.5 % of the time of a model of one layer that is 16 wide and reads 16 tokens, whose ops
+ * take 1 us; 1 to 2 % if it is 32 wide and reads 32. */
 AT_API bool at_profile(at_tape *t, bool on);
 /* Forgets what was measured, say after the first steps, in which memory is obtained. */
 AT_API void at_profile_reset(at_tape *t);

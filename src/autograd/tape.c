@@ -94,12 +94,20 @@ void at_clear_error(at_tape *t)
 void *at_fail(at_tape *t, at_error_kind kind, const char *format, ...)
 {
     if (!at_ok(t)) return NULL;
+    char text[8192];
     va_list args;
     va_start(args, format);
     void *locale = at_point_begin();
-    vsnprintf(t->message, sizeof t->message, format, args);
+    vsnprintf(text, sizeof text, format, args);
     at_point_end(locale);
     va_end(args);
+    size_t n = strlen(text), from = sizeof t->message / 2 - 2, to = n - from;
+    if (n < sizeof t->message) from = to = n;
+    while (from > 0 && (text[from] & 0xc0) == 0x80) from--; /* characters of UTF-8 stay whole */
+    while ((text[to] & 0xc0) == 0x80) to++;
+    memcpy(t->message, text, from);
+    strcpy(t->message + from, from < n ? "..." : "");
+    strcat(t->message, text + to); /* too long, as a rule by a path, it lacks its middle */
     t->kind = kind;
     return NULL;
 }

@@ -1,6 +1,8 @@
 /* grid.c -- a mask as a grid of characters; see grid.h. */
 #include "plot/grid.h"
 
+#include "tensor/layout.h"
+
 /* One [T,N], and how many cells one character stands for. */
 typedef struct {
     const unsigned char *keep;
@@ -47,12 +49,7 @@ static grid_matrix grid_matrix_of(at_shape s, at_terminal as)
 static const char *grid_index_text(at_shape s, ptrdiff_t n)
 {
     s.ndim -= 2;
-    for (int d = s.ndim - 1; d >= 0; d--) {
-        int size = s.dim[d];
-        s.dim[d] = (int)(n % size);
-        n /= size;
-    }
-    return at_shape_text(s);
+    return at_shape_text(at_index_of(s, n));
 }
 
 bool at_keep_print_as(const at_tensor *keep, FILE *out, at_terminal as)

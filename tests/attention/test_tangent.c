@@ -7,6 +7,7 @@
 
 #include "attention/pairing.h"
 #include "autograd/gradcheck.h"
+#include "autograd/tangent.h"
 #include "tensors.h"
 
 static const char *const tangent_path[] = {"tiles", "rows"};
@@ -73,6 +74,77 @@ START_TEST(tangents_are_what_differences_of_sdpa_say)
     for (int seed = 0; seed < sdpa_some(300); seed++) {
         tangent_problem p = tangent_draw(seed, SDPA_SMALL);
         for (int path = 0; path < 2; path++) expect_tangents(&p, (at_sdpa_path)path);
+    }
+}
+END_TEST
+
+/* ------------------------------------------------------------------ against dual numbers ------- */
+
+typedef struct {
+    const tangent_problem *p;
+    const tangent_run *r;
+} sdpa_of_run;
+
+static at_tensor *sdpa_of(at_tape *t, at_tensor **in, void *ctx)
+{
+    const sdpa_of_run *c = ctx;
+    at_sdpa_args a = c->p->p.args;
+    a.bias = in[MOVES_BIAS], a.keep = c->r->of.keep, a.key_len = c->r->of.key_len;
+    a.path = ATTIC_PLAIN;
+    *at_draw_count(t) = 0; /* the drops of at_sdpa_jvp */
+    return at_sdpa(t, in[0], in[1], in[2], a);
+}
+
+static void expect_close(const at_tensor *x, bool grad, const at_tensor *y, double tol,
+                         const char *what, const tangent_problem *p)
+{
+    double most = 1;
+    for (ptrdiff_t i = 0; i < at_count(y->shape); i++) most = fmax(most, fabs(at_element(y, i)));
+    for (ptrdiff_t i = 0; i < at_count(y->shape); i++) {
+        const double a = grad ? at_grad_element(x, i) : at_element(x, i), b = at_element(y, i);
+        ck_assert_msg(fabs(a - b) <= tol * most, "%s: %s[%td] is %.12g, with dual numbers %.12g",
+                      sdpa_problem_text(&p->p), what, i, a, b);
+    }
+}
+
+/* Odot is at_jvp of at_sdpa, and the gradients of <g, Odot> are at_hvp of <g, O>. */
+static void expect_dual(const tangent_problem *p, at_dtype real, at_sdpa_path path)
+{
+    static const char *const names[] = {"dQ", "dK", "dV", "dbias"};
+    const double tol = real == ATTIC_F32 ? 5e-5 : 1e-12;
+    at_tape *t = at_open(real, (uint64_t)p->p.seed);
+    tangent_run r = tangent_inputs(t, p);
+    *at_draw_count(t) = 0;
+    ck_assert_msg(tangent_forward(t, p, &r, path), "%s", at_error(t));
+    at_tensor *in[] = {r.of.Q, r.of.K, r.of.V, r.of.bias}, *Odot, *wrt[MOVERS], *Hv[MOVERS];
+    const int n = r.of.bias ? MOVERS : MOVES_BIAS;
+    sdpa_of_run c = {p, &r};
+    at_tensor *O = at_jvp(t, sdpa_of, in, r.dot, n, &c, &Odot);
+    ck_assert_msg(O, "%s", at_error(t));
+    expect_close(r.out[SEEN_ODOT], false, Odot, tol, "Odot", p);
+
+    at_tensor *g = at_random(t, O->shape, at_normal(1));
+    int m = 0, which[MOVERS];
+    for (int i = 0; i < n; i++)
+        if (in[i]->wants_grad) which[m] = i, wrt[m++] = in[i];
+    if (m > 0 && O->wants_grad && r.out[SEEN_ODOT]->wants_grad) {
+        ck_assert_msg(at_hvp(t, at_sum(t, at_mul(t, O, g)), in, r.dot, n, wrt, m, Hv), "%s",
+                      at_error(t));
+        ck_assert_msg(at_backward_from(t, r.out[SEEN_ODOT], g), "%s", at_error(t));
+        for (int i = 0; i < m; i++) expect_close(wrt[i], true, Hv[i], 10 * tol, names[which[i]], p);
+    }
+    at_close(t);
+}
+
+START_TEST(it_agrees_with_dual_numbers)
+{
+    for (int seed = 0; seed < sdpa_some(150); seed++) {
+        tangent_problem p = tangent_draw(seed, SDPA_SMALL);
+        p.shares = false, p.p.same = SDPA_ALL_DIFFER; /* else tensors move for two reasons */
+        for (int path = 0; path < 2; path++) {
+            expect_dual(&p, ATTIC_F64, (at_sdpa_path)path);
+            expect_dual(&p, ATTIC_F32, (at_sdpa_path)path);
+        }
     }
 }
 END_TEST
@@ -289,7 +361,7 @@ START_TEST(tiles_give_what_rows_give)
 }
 END_TEST
 
-SUITE(attention_tangent, tangents_are_what_differences_of_sdpa_say,
+SUITE(attention_tangent, it_agrees_with_dual_numbers, tangents_are_what_differences_of_sdpa_say,
       gradients_are_what_differences_of_value_and_tangent_say, backward_is_the_transpose_of_forward,
       Hessians_are_symmetric, Hessians_are_what_differences_of_the_gradients_of_sdpa_say,
       tiles_give_what_rows_give)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "autograd/state.h"
+#include "kernels/system.h"
 #include "tensors.h"
 
 static int64_t reading;
@@ -371,6 +372,44 @@ START_TEST(a_replay_counts_as_forwards)
 }
 END_TEST
 
+START_TEST(its_milliseconds_are_those_of_the_clock)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_profile(t, true);
+    at_tensor *x = at_variable(t, at_shape_of(4), NULL);
+    const int64_t began = at_now_ns();
+    at_exp(t, x);
+    while (at_now_ns() < began + 20000000) {
+    }
+    at_exp(t, x);
+    double longest = (double)(at_now_ns() - began) * 1e-6;
+    double all = line_of(t, "total", "").ms, outside = line_of(t, "outside of ops", "").ms;
+    ck_assert_msg(outside > 10 && all >= outside && all < 1.02 * longest,
+                  "%g ms, of them %g outside, in %g", all, outside, longest);
+    at_close(t);
+}
+END_TEST
+
+static void does_nothing(at_node *n)
+{
+    (void)n;
+}
+
+/* Lines of ops are found by the addresses of the names; these two have the same place. */
+START_TEST(ops_of_other_names_have_other_lines_wherever_their_names_lie)
+{
+    static char name[2][512] = {"one", "two"};
+    const at_op one = {.name = name[0], .forward = {does_nothing, does_nothing}};
+    const at_op two = {.name = name[1], .forward = {does_nothing, does_nothing}};
+    at_tape *t = open_profiled(ATTIC_F32);
+    at_tensor *x = at_const(t, at_shape_of(2), NULL);
+    for (int i = 0; i < 6; i++) at_record(t, i % 3 ? &one : &two, AT_IN(x), x->shape, NULL, 0);
+    ck_assert_double_eq(line_of(t, "one", "forward").calls, 4);
+    ck_assert_double_eq(line_of(t, "two", "forward").calls, 2);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(without_a_clock_calls_and_memory_are_told)
 {
     at_tape *t = open_profiled(ATTIC_F64);
@@ -451,5 +490,7 @@ SUITE(autograd_profile, a_profile_is_three_tables, all_times_add_up_from_the_fir
       memory_is_that_of_the_largest_step, what_an_inner_rewind_takes_is_held_no_longer,
       the_memory_of_parameters_adds_up, a_profile_changes_no_bit,
       every_allocation_may_fail_while_it_measures, a_replay_counts_as_forwards,
+      its_milliseconds_are_those_of_the_clock,
+      ops_of_other_names_have_other_lines_wherever_their_names_lie,
       without_a_clock_calls_and_memory_are_told, what_cannot_be_printed_is_an_error_or_a_line,
       a_profile_is_the_same_in_every_locale, the_environment_asks_for_it)

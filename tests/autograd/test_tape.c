@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "kernels/utf8.h"
 #include "ops/ops.h"
 #include "tensor/arena.h"
 #include "tensors.h"
@@ -295,6 +296,27 @@ START_TEST(long_messages_are_cut_not_overrun)
     at_fail(t, ATTIC_USER_ERROR, "%s", name);
     ck_assert_uint_lt(strlen(at_error(t)), 1000);
     at_close(t);
+}
+END_TEST
+
+START_TEST(a_long_message_lacks_its_middle_not_its_end)
+{
+    char path[1000];
+    for (int length = 500; length < 900; length++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        memcpy(path, "/first/", 7);
+        for (int i = 7; i < length; i += 2) memcpy(path + i, "\xc3\xa4", 3); /* an umlaut */
+        strcat(path, "/last.txt");
+        at_fail(t, ATTIC_USER_ERROR, "load: %s: row %d is bad", path, 3);
+        const char *said = at_error(t);
+        ck_assert_uint_le(strlen(said), 511);
+        ck_assert_uint_ge(strlen(said), 505);
+        ck_assert_ptr_nonnull(strstr(said, "/last.txt: row 3 is bad"));
+        ck_assert_int_eq(strncmp(said, "load: /first/\xc3\xa4", 15), 0);
+        ck_assert_int_eq(at_utf8_bytes(said, (ptrdiff_t)strlen(said)), (ptrdiff_t)strlen(said));
+        ck_assert_ptr_nonnull(strstr(said, "\xa4...\xc3"));
+        at_close(t);
+    }
 }
 END_TEST
 
@@ -698,10 +720,10 @@ SUITE(autograd_tape, tensors_are_found_by_their_scopes_and_their_name, a_descrip
       where_there_is_no_memory_for_a_mark_it_says_so,
       an_op_that_lacks_a_kernel_for_this_tape_is_refused_by_name,
       an_op_for_f64_alone_runs_on_an_f64_tape_and_one_without_backward_stops_the_gradient,
-      long_messages_are_cut_not_overrun, modes_return_what_was_before,
-      scopes_prefix_parameters_and_mark_ops, scopes_are_opened_and_closed_on_a_failed_tape_too,
-      a_steady_loop_does_not_call_malloc, parameters_outlive_the_step_that_made_them,
-      gradients_above_a_mark_are_forgotten_with_it,
+      long_messages_are_cut_not_overrun, a_long_message_lacks_its_middle_not_its_end,
+      modes_return_what_was_before, scopes_prefix_parameters_and_mark_ops,
+      scopes_are_opened_and_closed_on_a_failed_tape_too, a_steady_loop_does_not_call_malloc,
+      parameters_outlive_the_step_that_made_them, gradients_above_a_mark_are_forgotten_with_it,
       a_gradient_below_one_mark_and_above_another_goes_with_the_other,
       what_a_failed_backward_has_reached_is_forgotten_too,
       no_gradient_that_can_be_read_lies_in_memory_that_was_rewound,
