@@ -25,6 +25,9 @@
  * rounding errors, and these decide when it has grown again and to which side.  So its rows differ
  * from processor to processor.)
  *
+ * This is one model and one seed.  With --seed 2 h passes 2/lr with each of the rates, and where it
+ * has come back to 2/lr, single rows are far above.
+ *
  * Gradient descent at this limit: Cohen et al. 2021, who call it the edge of stability.  Why h stays
  * there: Damian, Nichani, Lee 2023.  Read on: 19_forces.c. */
 #include "attic.h"
@@ -187,12 +190,18 @@ static void print_row(const history *r)
     printf("\n");
 }
 
-/* Of the last half of the measurements. */
-static double late_mean(const history *r, const double *h)
+/* Of what is known in the last half of the rows. */
+static double late_median(const history *r, const double *h)
 {
-    double sum = 0;
-    for (int i = r->n / 2; i < r->n; i++) sum += h[i] / (r->n - r->n / 2);
-    return sum;
+    double sorted[MOST];
+    int n = 0;
+    for (int i = r->n / 2; i < r->n; i++) {
+        if (isnan(h[i])) continue;
+        int k = n++;
+        for (; k > 0 && sorted[k - 1] > h[i]; k--) sorted[k] = sorted[k - 1];
+        sorted[k] = h[i];
+    }
+    return n ? (sorted[(n - 1) / 2] + sorted[n / 2]) / 2 : (double)NAN;
 }
 
 static double most(const history *r, const double *h)
@@ -202,28 +211,27 @@ static double most(const history *r, const double *h)
     return x;
 }
 
-/* Does the small rate stay below 2/lr, and do the others stay there? */
+/* Does h stay near 2/lr once it has come there, and does the loss go on falling? */
 static bool print_seen(const history *r)
 {
-    const double highest = most(&r[0], r[0].between);
-    bool as_said = highest < 2 / rate[0];
-    printf("\nSeen: with lr %g, h rises to %.0f; 2/lr = %.4g is not reached in these steps.\n",
-           rate[0], highest, 2 / rate[0]);
-    for (int i = 1; i < RATES; i++) {
-        const history *a = &r[i];
-        const double mean = late_mean(a, a->between), loss = a->loss[a->n - 1];
-        printf(
-            "With lr %g, h is up to %.0f, where 2/lr = %.4g.  In the last half of the rows its\n"
-            "mean is %.0f half way between two steps, and %.0f and %.0f at their ends; the loss\n"
-            "goes on falling, to %.2f.\n",
-            rate[i], most(a, a->between), 2 / rate[i], mean, late_mean(a, a->before),
-            late_mean(a, a->after), loss);
-        as_said = as_said && fabs(mean * rate[i] / 2 - 1) < 0.05 && loss < a->loss[a->n / 2];
+    bool falls = true, near = true;
+    printf(
+        "\nSeen, in the last half of the rows (medians of h):\n\n"
+        "      lr    2/lr  between  before  after    largest h of all rows   the loss falls to\n");
+    for (int i = 0; i < RATES; i++) {
+        const double *loss = r[i].loss, limit = 2 / rate[i];
+        const double median = late_median(&r[i], r[i].between), largest = most(&r[i], r[i].between);
+        printf("%8g%8.1f%9.0f%8.0f%7.0f%25.0f%20.2f\n", rate[i], limit, median,
+               late_median(&r[i], r[i].before), late_median(&r[i], r[i].after), largest,
+               loss[r[i].n - 1]);
+        falls = falls && loss[r[i].n - 1] < loss[r[i].n / 2];
+        near = near && (largest < limit || fabs(median / limit - 1) < 0.2);
     }
-    printf("Above 2/lr the weights jump from one side of a valley to the other, and yet training\n"
-           "does not diverge: h between the two sides %s 2/lr.\n",
-           as_said ? "comes back to" : "is NOT near");
-    return as_said;
+    printf(
+        "\nWhere h has passed 2/lr, the weights jump from one side of a valley to the other, and\n"
+        "half way between the two h %s 2/lr.  Training %s.\n",
+        near ? "comes back to" : "is NOT near", falls ? "does not diverge" : "DIVERGES");
+    return falls && near;
 }
 
 static bool draw(const char *path, const char *title, const at_series *line, const at_level *level,
