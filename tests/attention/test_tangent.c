@@ -356,7 +356,8 @@ static void expect_tiles_as_rows(int seed, sdpa_size size)
 START_TEST(tiles_give_what_rows_give)
 {
     for (int seed = 0; seed < sdpa_some(600); seed++) expect_tiles_as_rows(seed, SDPA_SMALL);
-    for (int seed = 0; seed < sdpa_some(96); seed++) expect_tiles_as_rows(seed, SDPA_TILES);
+    for (int seed = 0; seed < sdpa_some(SDPA_TILED_ONES); seed++)
+        expect_tiles_as_rows(seed, SDPA_TILES);
     for (int seed = 0; seed < sdpa_some(3); seed++) expect_tiles_as_rows(seed, SDPA_LARGE);
 }
 END_TEST
