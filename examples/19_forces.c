@@ -317,8 +317,7 @@ static bool draw_both(char **path, int n, const cluster *held, const history *h,
                              .series = line,
                              .n_series = 2,
                              .levels = &none,
-                             .n_levels = 1,
-                             .log_y = true};
+                             .n_levels = 1};
     const at_chart forces = {.title = "dE/dx of clusters that were held out",
                              .x_label = "true",
                              .y_label = "of the model",

@@ -29,8 +29,11 @@
  *
  *     2 mean |x - y| - mean |x - x'| - mean |y - y'|
  *
- * is 0 if both come from one distribution, up to the chance of the draw.  In the table it is that
- * from 1000 fresh points of the data. */
+ * is 0 if both come from one distribution, up to the chance of the draw.  Here it is that of 1000
+ * samples from 1000 fresh points of the data.  It hardly sees a few samples that lie where there are
+ * no data; so these are counted, too: samples astray are more than 0.15 away from all the points.
+ *
+ * With --seed 2 and 3 the distances of one step are 0.010 and 0.004. */
 #include "attic.h"
 #include "attic_plot.h"
 
@@ -71,6 +74,19 @@ static double mean_distance(const points *a, const points *b)
 static double energy_distance(const points *a, const points *b)
 {
     return 2 * mean_distance(a, b) - mean_distance(a, a) - mean_distance(b, b);
+}
+
+/* More than 0.15 away from all points of the data. */
+static double share_astray(const points *a, const points *data)
+{
+    int n = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        double nearest = INFINITY;
+        for (int j = 0; j < SAMPLES; j++)
+            nearest = fmin(nearest, hypot(a->x[i][0] - data->x[j][0], a->x[i][1] - data->x[j][1]));
+        n += nearest > 0.15;
+    }
+    return (double)n / SAMPLES;
 }
 
 /* ------------------------------------------------------------------ the model ----------------- */
@@ -234,7 +250,8 @@ int main(int argc, char **argv)
     at_threads(1);
     printf("Can a model learn to draw samples in one step?  Its data are points of two half\n"
            "circles.  Look at the energy distance of its samples from 1000 fresh points of the\n"
-           "data: 0 is equal, and other points of the data have that of the last row.\n\n");
+           "data, which is 0 if they come from one distribution, and at the share of the samples\n"
+           "that are astray, more than 0.15 away from all points.\n\n");
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     model m = make_model(t);
     for (uint64_t i = 0; i < SAMPLES; i++) {
@@ -250,22 +267,23 @@ int main(int argc, char **argv)
     if (!good) fprintf(stderr, "attic: %s\n", at_error(t));
     at_close(t);
 
-    const double start = energy_distance(&untrained, &data), end = energy_distance(&one, &data);
-    printf("  one step, before training   %.4f\n"
-           "  one step                    %.4f\n"
-           "  2 steps                     %.4f\n"
-           "  32 steps                    %.4f\n"
-           "  points of the data          %.4f\n\n",
-           start, end, energy_distance(&two, &data), energy_distance(&many, &data),
-           energy_distance(&other, &data));
+    const points *const set[] = {&untrained, &one, &two, &many, &other};
+    static const char *const name[] = {"one step, before training", "one step", "2 steps",
+                                       "32 steps", "points of the data"};
+    double distance[5], astray[5];
+    printf("                             distance    astray\n");
+    for (int i = 0; i < 5; i++) {
+        distance[i] = energy_distance(set[i], &data), astray[i] = share_astray(set[i], &data);
+        printf("  %-26s %8.4f %7.1f %%\n", name[i], distance[i], 100 * astray[i]);
+    }
+    printf("\n");
     good = draw(argc > first ? argv[first] : NULL,
                 (const points *[]){&data, &one, &untrained, &many}) &&
            good;
     printf("\nSeen: one step draws samples at a distance of %.4f, which was %.2f before training; "
            "two\n"
-           "sets of points of the data are %.4f apart, by chance.  The picture shows more: some "
-           "samples\n"
-           "lie between the half circles.\n",
-           end, start, energy_distance(&other, &data));
-    return finish(!(good && end < start / 4));
+           "sets of points of the data are %.4f apart, by chance.  With one step %.0f %% of the\n"
+           "samples are astray, with 32 steps %.0f %%.\n",
+           distance[1], distance[0], distance[4], 100 * astray[1], 100 * astray[3]);
+    return finish(!(good && distance[1] < distance[0] / 10 && astray[1] < astray[0] / 2));
 }
