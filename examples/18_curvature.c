@@ -103,7 +103,7 @@ static double largest_eigenvalue(net *m, double *loss)
 {
     at_mark here = at_mark_here(m->t);
     at_tensor *y = loss_of(m), *Hv[MAX_WEIGHTS] = {0};
-    double h = 0, off = INFINITY;
+    double h = 0, off = (double)INFINITY;
     if (loss) *loss = at_item(y);
     for (int i = 0; i < 20 && at_ok(m->t) && off > 0.05 * fabs(h); i++) {
         at_hvp(m->t, y, m->w, m->v, m->n, m->w, m->n, Hv);
@@ -225,7 +225,7 @@ static bool print_seen(const history *r)
                late_median(&r[i], r[i].before), late_median(&r[i], r[i].after), largest,
                loss[r[i].n - 1]);
         falls = falls && loss[r[i].n - 1] < loss[r[i].n / 2];
-        near = near && (largest < limit || fabs(median / limit - 1) < 0.2);
+        near = near && median > 0 && (largest < limit || fabs(median / limit - 1) < 0.2);
     }
     printf(
         "\nWhere h has passed 2/lr, the weights jump from one side of a valley to the other, and\n"
