@@ -328,7 +328,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 
 check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
 	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
-	@set -e; for page in attention cookbook files runs training; do \
+	@set -e; for page in attention cookbook derivatives files runs training; do \
 	    sh scripts/check-readme.sh docs/$$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # Every call of these by the library comes by tests/crash/faults.c.

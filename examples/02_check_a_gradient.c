@@ -275,9 +275,10 @@ int main(int argc, char **argv)
     printf(
         "Is this gradient right?  Differences of the function tell, if the step h is well chosen.\n"
         "Look at the first word of each report, and whether \"backward says\" what \"differences\n"
-        "say\" at the element that is off most; +- is how well the differences know it.  The\n"
-        "gradient is that of sum_k u_k y_k, with random u_k between 0.5 and 1.5 in size: so these\n"
-        "numbers are not the plain derivatives.\n\n");
+        "say\" at the element that is off most; +- is how well the differences know it.  Where\n"
+        "there is one, the exact derivative stands beside them, made without a step from dual\n"
+        "numbers (docs/derivatives.md).  The gradient is that of sum_k u_k y_k, with random u_k\n"
+        "between 0.5 and 1.5 in size: so these numbers are not the plain derivatives.\n\n");
     show_steps();
     passed += check_ops() == ATTIC_PASS;
     passed += check_plain_c("3  log sum exp, in plain C", log_sum_exp, log_sum_exp_back, 1, x) ==

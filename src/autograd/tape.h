@@ -41,7 +41,7 @@ AT_API const char *at_error(const at_tape *t); /* the first error, or "" */
 AT_API at_error_kind at_error_kind_of(const at_tape *t);
 AT_API void at_clear_error(at_tape *t); /* go on after an error, e.g. at an interactive prompt */
 
-AT_API at_dtype at_real(const at_tape *t); /* ATTIC_F32 or ATTIC_F64 */
+AT_API at_dtype at_real(const at_tape *t); /* ATTIC_F32, ATTIC_F64 or ATTIC_DUAL */
 AT_API uint64_t at_seed(const at_tape *t);
 /* The next random stream of this tape, for at_random_unit or at_sample.  An op keeps it in its
  * args.  The count of draws never rewinds. */
@@ -80,8 +80,8 @@ AT_API at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape);
 AT_API at_tensor *at_cast(at_tape *t, at_tensor *x, at_dtype dtype);
 /* The same data as a leaf: no gradient flows through.  Shares memory with x. */
 AT_API at_tensor *at_detach(at_tape *t, at_tensor *x);
-/* The gradient of x so far, copied into a new constant; zeros if none arrived.  There is no double
- * backward: nothing differentiates through this copy. */
+/* The gradient of x so far, copied into a new constant; zeros if none arrived.  Nothing is
+ * differentiated through this copy: a loss on a gradient takes at_hvp (tangent.h). */
 AT_API at_tensor *at_grad_copy(at_tape *t, at_tensor *x);
 
 /* For messages, prints and graphs; returns x.  A parameter is found by its new name from then on.
