@@ -66,7 +66,7 @@ mode_asan := $(debug) -DATTIC_DEBUG -fsanitize=address,undefined -fno-sanitize-r
 mode_tsan := $(debug) -fsanitize=thread
 mode_valgrind := $(debug)
 mode_fuzz := $(debug) -DATTIC_DEBUG -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-mode_size := -Oz -ffunction-sections -fdata-sections -DNDEBUG
+mode_size := -Oz -ffunction-sections -fdata-sections -DNDEBUG -DATTIC_WITHOUT_DUAL
 mode_coverage := -O0 -g --coverage -fprofile-update=atomic
 ifeq ($(mode_$(MODE)),)
 $(error MODE=$(MODE) is none of release, debug, size, asan, tsan, valgrind, coverage, fuzz)
@@ -121,7 +121,7 @@ all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
 objects = $(patsubst %.c,$(B)/%.o,$(1)) $(patsubst %.c,$(B)/%.f64.o,$(filter $(typed_c),$(1))) \
-    $(patsubst %.c,$(B)/%.dual.o,$(filter src/%,$(filter $(typed_c),$(1))))
+    $(if $(filter size,$(MODE)),,$(patsubst %.c,$(B)/%.dual.o,$(filter src/%,$(filter $(typed_c),$(1)))))
 
 ifneq ($(darwin),)
 soname := libattic.$(ABI).dylib

@@ -78,7 +78,7 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
     p->own = at_sdpa_several_roles(in);
     r.saved = at_sdpa_saved(p, in.in);
     r.scratch = p->fused ? at_sdpa_fused_scratch(p, at_real(t))
-                         : AT_SDPA_PLAIN_ARRAYS * sizeof(double) * (size_t)p->N;
+                         : AT_SDPA_PLAIN_ARRAYS * at_dtype_size(at_real(t)) * (size_t)p->N;
     r.slots = p->fused ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 

@@ -171,7 +171,7 @@ static at_tensor *tangent_record(at_tape *t, const at_sdpa_args *a, at_sdpa_plan
     if (a->lse) r.shape[p->lse = r.n_out++] = p->rows;
     r.saved = at_sdpa_saved(p, in.in);
     r.scratch = p->fused ? at_sdpa_fused_scratch(p, at_real(t))
-                         : (AT_SDPA_PLAIN_ARRAYS + 2) * sizeof(double) * (size_t)p->N;
+                         : (AT_SDPA_PLAIN_ARRAYS + 2) * at_dtype_size(at_real(t)) * (size_t)p->N;
     r.slots = p->fused ? p->slots : 1;
     if (p->dropout > 0) p->drops = at_draw(t);
 

@@ -23,9 +23,9 @@
 #include "attention/attention.h"
 AT_BEGIN_C
 
-/* O as by at_sdpa, and *Odot, its tangent, of the same shape.  Each tangent has the shape of what
- * it is the tangent of; NULL is 0, and its products are skipped.  Any of the six tensors may be one
- * and the same.
+/* O, with the bits that at_sdpa gives, and *Odot, its tangent, of the same shape.  Each tangent has
+ * the shape of what it is the tangent of; NULL is 0, and its products are skipped.  Any of the six
+ * tensors may be one and the same.
  *
  * All options of at_sdpa count, but: path is ATTIC_FUSED (tiles, memory O(T)) or ATTIC_PLAIN; lse
  * and weights can be asked for, scores and probs can't; head_scale can't be given (multiply Q by

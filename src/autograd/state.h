@@ -70,6 +70,12 @@ struct at_tape {
     char message[512];
 };
 
+#ifdef ATTIC_WITHOUT_DUAL
+enum { AT_HAS_DUAL = false };
+#else
+enum { AT_HAS_DUAL = true };
+#endif
+
 /* kernels are stored as {f32, f64, dual} */
 static inline int at_real_index(const at_tape *t)
 {

@@ -113,6 +113,7 @@ static bool check_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
 {
     at_tape *t = d->t;
     double largest = 0;
+    AT_REQUIRE(t, AT_HAS_DUAL, "%s: this library was built without dual numbers", d->op);
     AT_REQUIRE(t, t->real != ATTIC_DUAL,
                "%s: the tape is dual: its tangents are set and read one by one (tangent.h)", d->op);
     AT_REQUIRE(t, n <= 0 || (x && v), "%s: the list of %s is NULL", d->op,

@@ -15,7 +15,8 @@
 
 at_tape *at_open(at_dtype real, uint64_t seed)
 {
-    if (real != ATTIC_F32 && real != ATTIC_F64 && real != ATTIC_DUAL) return NULL;
+    const bool dual = real == ATTIC_DUAL && AT_HAS_DUAL;
+    if (real != ATTIC_F32 && real != ATTIC_F64 && !dual) return NULL;
     at_arena home = {0};
     at_tape *t = at_arena_alloc(&home, sizeof *t);
     if (!t) {

@@ -63,6 +63,13 @@ enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
     returns at_##name##_f64 args;                                                                  \
     returns at_##name##_dual args
 #define AT_KERNEL(name) AT_EACH_REAL(void, name, (struct at_node *))
+#ifdef ATTIC_WITHOUT_DUAL /* for where every byte counts: a third of the kernels is left out */
+#define AT_KERNELS(name)                                                                           \
+    {                                                                                              \
+        at_##name##_f32, at_##name##_f64                                                           \
+    }
+#define AT_OF_REAL(dtype, name) ((dtype) == ATTIC_F32 ? at_##name##_f32 : at_##name##_f64)
+#else
 #define AT_KERNELS(name)                                                                           \
     {                                                                                              \
         at_##name##_f32, at_##name##_f64, at_##name##_dual                                         \
@@ -71,6 +78,7 @@ enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
     ((dtype) == ATTIC_F32   ? at_##name##_f32                                                      \
      : (dtype) == ATTIC_F64 ? at_##name##_f64                                                      \
                             : at_##name##_dual)
+#endif
 
 /* The kernels of this folder, for this type: rows.h, gemm.h. */
 #define row_sum(...) AT_REAL(row_sum)(__VA_ARGS__)

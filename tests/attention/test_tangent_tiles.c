@@ -228,6 +228,26 @@ END_TEST
 
 /* ------------------------------------------------------------------ bits, memory --------------- */
 
+START_TEST(O_has_the_bits_that_sdpa_gives)
+{
+    for (int seed = 0; seed < sdpa_some(100); seed++)
+        for (int k = 0; k < 4; k++) {
+            tangent_problem p = tangent_draw(seed, seed % 10 ? SDPA_SMALL : SDPA_TILES);
+            at_tape *t = at_open(k % 2 ? ATTIC_F64 : ATTIC_F32, 1);
+            tangent_run r = tangent_inputs(t, &p);
+            ck_assert(tangent_forward(t, &p, &r, tangent_paths[k / 2]));
+            at_sdpa_args a = p.p.args;
+            a.bias = r.of.bias, a.keep = r.of.keep, a.key_len = r.of.key_len;
+            a.path = tangent_paths[k / 2];
+            *at_draw_count(t) = 0; /* the same drops */
+            at_tensor *O = at_sdpa(t, r.of.Q, r.of.K, r.of.V, a);
+            ck_assert_msg(equal_bits(O, r.out[SEEN_O]), "problem %d, %s", seed,
+                          sdpa_problem_text(&p.p));
+            at_close(t);
+        }
+}
+END_TEST
+
 START_TEST(bits_are_equal_at_any_number_of_threads)
 {
     for (int seed = 0; seed < sdpa_some(24); seed++) {
@@ -339,6 +359,6 @@ SUITE(attention_tangent_tiles, a_NaN_reaches_in_tiles_what_it_reaches_row_by_row
       a_tangent_of_1e8_that_is_constant_along_a_row_moves_nothing_at_all,
       a_maximum_that_moves_from_tile_to_tile_takes_its_reference_along,
       a_maximum_that_moves_by_one_rounding_takes_its_reference_along,
-      no_derivative_reaches_the_scores_of_a_saturated_row, bits_are_equal_at_any_number_of_threads,
-      memory_grows_with_the_rows_and_not_with_their_square, what_makes_no_sense_is_refused_by_name,
-      sdpa_itself_refuses_what_only_tangents_need)
+      no_derivative_reaches_the_scores_of_a_saturated_row, O_has_the_bits_that_sdpa_gives,
+      bits_are_equal_at_any_number_of_threads, memory_grows_with_the_rows_and_not_with_their_square,
+      what_makes_no_sense_is_refused_by_name, sdpa_itself_refuses_what_only_tangents_need)
