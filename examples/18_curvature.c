@@ -139,7 +139,7 @@ static void step_down(const net *m, double lr)
 /* w <- (1 - c) w + c other; other <- what w was */
 static void mix(const net *m, at_tensor **other, double c)
 {
-    for (int i = 0; at_ok(m->t) && i < m->n; i++) {
+    for (int i = 0; at_ok(m->t) && i < m->n && other[i]; i++) {
         double *w = m->w[i]->data, *o = other[i]->data;
         for (ptrdiff_t k = 0; k < at_count(m->w[i]->shape); k++) {
             const double was = w[k];
@@ -154,7 +154,7 @@ static void mix(const net *m, at_tensor **other, double c)
 static void step_and_measure(net *m, double lr, int now, history *r)
 {
     at_mark here = at_mark_here(m->t);
-    at_tensor *other[MAX_WEIGHTS];
+    at_tensor *other[MAX_WEIGHTS] = {0};
     const int k = r->n++;
     for (int i = 0; i < m->n; i++) other[i] = at_cast(m->t, m->w[i], at_real(m->t));
     r->step[k] = now;
