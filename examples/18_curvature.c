@@ -25,8 +25,9 @@
  * rounding errors, and these decide when it has grown again and to which side.  So its rows differ
  * from processor to processor.)
  *
- * This is one model and one seed.  With --seed 2 h passes 2/lr with each of the rates, and where it
- * has come back to 2/lr, single rows are far above.
+ * This is one model and one seed, and no theorem.  With --seed 3 it is as here; with --seed 2, h is
+ * above 2/lr for 100 steps with the smallest rate, up to 306, and no jump is seen; with the others
+ * h comes back, but single rows are far above.
  *
  * Gradient descent at this limit: Cohen et al. 2021, who call it the edge of stability.  Why h stays
  * there: Damian, Nichani, Lee 2023.  Read on: 19_forces.c. */
@@ -104,7 +105,7 @@ static double largest_eigenvalue(net *m, double *loss)
     at_mark here = at_mark_here(m->t);
     at_tensor *y = loss_of(m), *Hv[MAX_WEIGHTS] = {0};
     double h = 0, off = (double)INFINITY;
-    if (loss) *loss = at_item(y);
+    *loss = at_item(y);
     for (int i = 0; i < 20 && at_ok(m->t) && off > 0.05 * fabs(h); i++) {
         at_hvp(m->t, y, m->w, m->v, m->n, m->w, m->n, Hv);
         const double vv = dot(m, m->v, m->v), HvHv = dot(m, Hv, Hv);
@@ -126,6 +127,7 @@ static double largest_eigenvalue(net *m, double *loss)
 typedef struct {
     int n;
     double step[MOST], loss[MOST], before[MOST], after[MOST], between[MOST];
+    bool valley[MOST]; /* is the loss half way lower than before and after? */
 } history;
 
 static void step_down(const net *m, double lr)
@@ -156,13 +158,15 @@ static void step_and_measure(net *m, double lr, int now, history *r)
     at_mark here = at_mark_here(m->t);
     at_tensor *other[MAX_WEIGHTS] = {0};
     const int k = r->n++;
+    double after = 0, between = 0;
     for (int i = 0; i < m->n; i++) other[i] = at_cast(m->t, m->w[i], at_real(m->t));
     r->step[k] = now;
     r->before[k] = largest_eigenvalue(m, &r->loss[k]);
     step_down(m, lr);
-    r->after[k] = largest_eigenvalue(m, NULL);
+    r->after[k] = largest_eigenvalue(m, &after);
     mix(m, other, 0.5);
-    r->between[k] = largest_eigenvalue(m, NULL);
+    r->between[k] = largest_eigenvalue(m, &between);
+    r->valley[k] = between < r->loss[k] && between < after;
     mix(m, other, 1);
     at_rewind(m->t, here);
 }
@@ -211,21 +215,28 @@ static double most(const history *r, const double *h)
     return x;
 }
 
-/* Does h stay near 2/lr once it has come there, and does the loss go on falling? */
+/* Does h come back to 2/lr once it has passed it, do the weights lie on two sides of a valley then,
+ * and does the loss go on falling? */
 static bool print_seen(const history *r)
 {
     bool falls = true, near = true;
-    printf(
-        "\nSeen, in the last half of the rows (medians of h):\n\n"
-        "      lr    2/lr  between  before  after    largest h of all rows   the loss falls to\n");
+    printf("\nSeen, in the last half of the rows: medians of h, and in how many of them the loss "
+           "half\n"
+           "way is lower than before and after the step; largest: of all rows, half way\n\n"
+           "      lr    2/lr   before  after between  largest    lower half way   last loss\n");
     for (int i = 0; i < RATES; i++) {
-        const double *loss = r[i].loss, limit = 2 / rate[i];
-        const double median = late_median(&r[i], r[i].between), largest = most(&r[i], r[i].between);
-        printf("%8g%8.1f%9.0f%8.0f%7.0f%25.0f%20.2f\n", rate[i], limit, median,
-               late_median(&r[i], r[i].before), late_median(&r[i], r[i].after), largest,
-               loss[r[i].n - 1]);
-        falls = falls && loss[r[i].n - 1] < loss[r[i].n / 2];
-        near = near && median > 0 && (largest < limit || fabs(median / limit - 1) < 0.2);
+        const history *a = &r[i];
+        const int from = a->n / 2, last = a->n - 1;
+        const double limit = 2 / rate[i], h = late_median(a, a->between);
+        const double largest = most(a, a->between);
+        int lower = 0;
+        for (int k = from; k < a->n; k++) lower += a->valley[k];
+        printf("%8g%8.1f%9.0f%7.0f%8.0f%9.0f%11d of %d%12.2f\n", rate[i], limit,
+               late_median(a, a->before), late_median(a, a->after), h, largest, lower, a->n - from,
+               a->loss[last]);
+        falls = falls && a->loss[last] < a->loss[from];
+        near = near && h > 0 &&
+               (largest < limit || (fabs(h / limit - 1) < 0.2 && 2 * lower > a->n - from));
     }
     printf(
         "\nWhere h has passed 2/lr, the weights jump from one side of a valley to the other, and\n"
