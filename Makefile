@@ -320,7 +320,7 @@ check-dist: ## unpack the source archive, build it, run its demo
 
 # Suites with random problems, and the variable that says how many.
 check-long: $(runner) ## the tests on random problems with 10,000 of them, in place of 300
-	@for suite in attention_paths attention_dual attention_identities attention_nan attention_fused; do \
+	@for suite in attention_paths attention_dual attention_identities attention_nan attention_fused attention_tangent; do \
 	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)

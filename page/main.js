@@ -37,6 +37,7 @@ function inTour({ view, screen, i, j, mistake }) {
     const own = screenState(tours[view], screen)
     return { ...own, ...(i === paper.i && j === paper.j ? {} : { i, j }), mistake }
 }
+const here = () => location.hash || '#'
 const linkOf = (state) => {
     const { view, screen, i, j, mistake } = state
     return toHash(tours[view] ? { ...paper, view, screen, i, j, mistake } : state) || '#'
@@ -161,7 +162,7 @@ async function start() {
     let view = null,
         points = null,
         timer = 0,
-        address = location.hash
+        address = here()
     let free = { ...paper, view: 'free' } // what the free view comes back to
 
     const context = makeContext(engine, shown)
@@ -202,9 +203,10 @@ async function start() {
         const write = () => {
             const hash = linkOf(context.state)
             if (hash === address) return
-            address = hash
+            if (here() !== address) return /* another link has come, and its event is on its way */
             try {
                 history[moved ? 'pushState' : 'replaceState'](null, '', hash)
+                address = hash
             } catch {
                 /* a browser may refuse it after too many in a short time */
             }
@@ -215,7 +217,7 @@ async function start() {
 
     function readLink() {
         const { state, problem } = fromHash(location.hash)
-        address = location.hash
+        address = here()
         const before = context.state
         const message = context.set(tours[state.view] ? inTour(state) : state)
         if (message) context.set(paper)
@@ -225,7 +227,7 @@ async function start() {
     }
 
     addEventListener('hashchange', () => {
-        if (location.hash !== address) readLink()
+        if (here() !== address) readLink()
     })
     document.addEventListener('click', (event) => {
         const link = event.target.closest('a[data-view]')

@@ -125,3 +125,21 @@ test('a link as the first thing that is opened gets its message, too', async () 
     const page = await openPage({ hash: '#Q=<script>throw 1</script>' })
     assert.match(await page.locator('#problem').innerText(), /not understood/)
 })
+
+test('a link is followed though its event comes after the page would have written its own', async () => {
+    const page = await openPage({
+        before: () => {
+            const late = (event) => {
+                event.stopImmediatePropagation()
+                removeEventListener('hashchange', late)
+                setTimeout(() => dispatchEvent(new HashChangeEvent('hashchange')), 500)
+            }
+            addEventListener('hashchange', late)
+        },
+    })
+    await page.evaluate(() => {
+        location.hash = '#view=tour&screen=12'
+    })
+    await page.getByText('Tour, 13 of 14').waitFor()
+    assert.equal(await page.evaluate(() => location.hash), '#view=tour&screen=12')
+})
