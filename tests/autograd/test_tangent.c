@@ -214,6 +214,17 @@ START_TEST(a_tangent_that_leaves_the_range_is_an_error_with_the_op)
 }
 END_TEST
 
+START_TEST(where_a_derivative_is_infinite_a_tangent_of_0_stays_0)
+{
+    at_tape *t = at_open(ATTIC_DUAL, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){0, 4});
+    at_set_tangent(x, (double[]){0, 1});
+    assert_values(at_tangent(t, at_sqrt(t, x)), ((double[]){0, 0.25}), 0);
+    assert_values(at_tangent(t, at_pow(t, x, 0.5)), ((double[]){0, 0.25}), 1e-16);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(directions_of_any_size_are_scaled)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
@@ -687,7 +698,8 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       a_tape_of_another_type_has_no_tangents, files_are_refused,
       an_op_without_kernels_for_dual_numbers_is_refused_by_name,
       tangents_are_held_from_1e_127_to_1e38,
-      a_tangent_that_leaves_the_range_is_an_error_with_the_op, directions_of_any_size_are_scaled,
+      a_tangent_that_leaves_the_range_is_an_error_with_the_op,
+      where_a_derivative_is_infinite_a_tangent_of_0_stays_0, directions_of_any_size_are_scaled,
       a_jvp_gives_y_and_its_tangent, an_hvp_moves_some_leaves_and_reads_others,
       what_an_hvp_can_not_do_it_says, wherever_memory_runs_out_a_derivative_says_so,
       a_product_is_that_of_three_loops_and_its_values_are_those_of_f64,
