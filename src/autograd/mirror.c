@@ -49,6 +49,7 @@ bool at_mirror_open(at_mirror *m, at_tensor *y, uint64_t start)
 {
     *m = (at_mirror){y, at_open(ATTIC_DUAL, 0), start, NULL};
     if (!m->dual) return false;
+    m->dual->profiled = m->dual->profile_at_close = false; /* whatever ATTIC_PROFILE asks for */
     if (is_leaf(m, y)) return make_leaf(m, y);
     const size_t nodes = (size_t)y->node->index + 1;
     bool *needed = at_step_alloc(m->dual, nodes);
@@ -59,7 +60,7 @@ bool at_mirror_open(at_mirror *m, at_tensor *y, uint64_t start)
 
 static bool run_again(at_mirror *m, at_node *n)
 {
-    const size_t larger = 16 / at_dtype_size(m->y->dtype);
+    const size_t larger = at_dtype_size(ATTIC_DUAL) / at_dtype_size(m->y->dtype);
     at_recipe r = {.n_out = n->n_out,
                    .args = n->args,
                    .args_size = n->args_size,

@@ -17,7 +17,7 @@
  * Files are refused.  It is 5 to 20 times slower than an f64 tape.  An op of your own that has no
  * kernels for dual numbers is refused by name.
  *
- * A library compiled with ATTIC_WITHOUT_DUAL (MODE=size), a third smaller, has none of this:
+ * A library compiled with ATTIC_WITHOUT_DUAL (MODE=size), a fifth smaller, has none of this:
  * at_open returns NULL, at_jvp and at_hvp are errors.
  *
  * RANGE.  Tangents are held from 1e-127 to 1e38: smaller ones lose digits, those below 1e-142 are

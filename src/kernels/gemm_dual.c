@@ -26,15 +26,15 @@ typedef struct {
     int down; /* blocks of rows */
 } dual_gemm_job;
 
-/* t += a B, for a row of A and a block of B */
-static void dual_row_add(int depth, const REAL *A, ptrdiff_t step, const dual_row *B, dual_row *t)
+/* sum += A B, for a row of A and a block of B */
+static void dual_row_add(int depth, const REAL *A, ptrdiff_t step, const dual_row *B, dual_row *sum)
 {
-    double *restrict value = t->value, *restrict tangent = t->tangent;
+    double *restrict value = sum->value, *restrict tangent = sum->tangent;
     for (int k = 0; k < depth; k++, A += step, B++) {
-        const double v = VALUE(*A), u = TANGENT(*A);
+        const double v = VALUE(*A), t = TANGENT(*A);
         for (int j = 0; j < DUAL_COLUMNS; j++) {
             value[j] += v * B->value[j];
-            tangent[j] += v * B->tangent[j] + u * B->value[j];
+            tangent[j] += v * B->tangent[j] + t * B->value[j];
         }
     }
 }

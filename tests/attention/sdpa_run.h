@@ -9,6 +9,12 @@ int sdpa_some(int n);
 /* The paths are compared on sdpa_some of these. */
 enum { SDPA_SMALL_ONES = 234, SDPA_TILED_ONES = 64, SDPA_LARGE_ONES = 2 };
 
+/* What a tape has handed out now, in bytes. */
+static inline size_t handed_out(const at_tape *t)
+{
+    return at_memory_of(t).step + at_memory_of(t).permanent;
+}
+
 /* One problem on one tape. */
 typedef struct {
     at_tensor *Q, *K, *V, *bias, *head_scale, *keep, *key_len; /* bias ... may be NULL */

@@ -269,11 +269,6 @@ START_TEST(bits_are_equal_at_any_number_of_threads)
 }
 END_TEST
 
-static size_t handed_out(const at_tape *t)
-{
-    return at_memory_of(t).step + at_memory_of(t).permanent;
-}
-
 /* The window leaves little to compute; nothing of the memory depends on it. */
 START_TEST(memory_grows_with_the_rows_and_not_with_their_square)
 {

@@ -288,6 +288,24 @@ static at_tensor *quartic(at_tape *t, at_tensor *x, at_tensor *y)
     return at_sum(t, at_mul(t, at_square(t, x), at_mul(t, y, at_square(t, y)))); /* x^2 y^3 */
 }
 
+static at_tensor *squared(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_square(t, in[0]);
+}
+
+START_TEST(what_was_computed_before_counts_as_a_leaf_and_a_constant_may_move)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(1), (double[]){2}), *z = at_scale(t, x, 2), *dy;
+    at_tensor *c = at_const(t, at_shape_of(1), (double[]){3});
+    ck_assert(at_jvp(t, squared, &z, &c, 1, NULL, &dy) && at_get(dy, 0) == 2 * 4 * 3);
+    ck_assert(at_jvp(t, squared, &c, &c, 1, NULL, &dy) && at_get(dy, 0) == 2 * 3 * 3);
+    ck_assert(at_jvp(t, squared, &x, &z, 1, NULL, &dy) && at_get(dy, 0) == 2 * 2 * 4);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(an_hvp_moves_some_leaves_and_reads_others)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
@@ -700,8 +718,10 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       tangents_are_held_from_1e_127_to_1e38,
       a_tangent_that_leaves_the_range_is_an_error_with_the_op,
       where_a_derivative_is_infinite_a_tangent_of_0_stays_0, directions_of_any_size_are_scaled,
-      a_jvp_gives_y_and_its_tangent, an_hvp_moves_some_leaves_and_reads_others,
-      what_an_hvp_can_not_do_it_says, wherever_memory_runs_out_a_derivative_says_so,
+      a_jvp_gives_y_and_its_tangent,
+      what_was_computed_before_counts_as_a_leaf_and_a_constant_may_move,
+      an_hvp_moves_some_leaves_and_reads_others, what_an_hvp_can_not_do_it_says,
+      wherever_memory_runs_out_a_derivative_says_so,
       a_product_is_that_of_three_loops_and_its_values_are_those_of_f64,
       either_witness_finds_a_wrong_backward, order_2_checks_the_second_derivative,
       where_rounding_drowns_differences_the_exact_derivative_decides,
