@@ -315,11 +315,12 @@ static void report_worst(at_checker *c, ptrdiff_t p)
     r->step = f->s.h;
 }
 
-/* Do a and n show no more than rounding, of the usual size? */
+/* Do a and n show no more than rounding, of the usual size, and does e agree? */
 static bool probe_is_zero(const at_checker *c, const at_probe *f)
 {
     bool usual = f->bound * f->unit <= c->precision.usual_noise * c->y_size;
-    return usual && fabs(f->n) <= f->bound && fabs(f->a) <= f->bound + noise_of_a(c, f);
+    return usual && fabs(f->n) <= f->bound && fabs(f->a) <= f->bound + noise_of_a(c, f) &&
+           (isnan(f->e) || probe_is_exact(c, f));
 }
 
 static void conclude(at_checker *c)
@@ -351,6 +352,7 @@ static void conclude(at_checker *c)
     if (all_zero) {
         r->verdict = ATTIC_VACUOUS;
         r->error = 0;
+        r->exact_error *= 0; /* NaN stays: there is no e */
         r->failed = 0;
         r->resolution = (double)INFINITY;
     }

@@ -518,6 +518,39 @@ START_TEST(either_witness_finds_a_wrong_backward)
 }
 END_TEST
 
+static void one(at_node *n)
+{
+    double *y = n->out[0]->data;
+    for (ptrdiff_t i = 0; i < at_count(n->out[0]->shape); i++) y[i] = 1;
+}
+
+static void no_gradient(at_node *n)
+{
+    (void)n;
+}
+
+static at_tensor *constant(at_tape *t, at_tensor **in, void *ctx)
+{
+    static const at_op op = {
+        "constant", {0, one, square_dual}, {0, no_gradient, no_gradient}, false};
+    (void)ctx;
+    return at_record(t, &op, AT_IN(in[0]), in[0]->shape, NULL, 0);
+}
+
+START_TEST(where_backward_and_differences_are_0_the_exact_derivative_counts)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(3), (double[]){1, -2, 0.3});
+    for (int k = 0; k < 2; k++) {
+        tangent_factor = k;
+        at_gradcheck_report r = at_gradcheck(t, constant, &x, 1, NULL, (at_gradcheck_options){0});
+        ck_assert_int_eq(r.verdict, k ? ATTIC_WRONG : ATTIC_VACUOUS);
+        ck_assert_msg(r.exact_error == k && r.error == 0, "%g %g", r.exact_error, r.error);
+    }
+    at_close(t);
+}
+END_TEST
+
 START_TEST(order_2_checks_the_second_derivative)
 {
     ck_assert_int_eq(check_wrong(1, 1, 2).verdict, ATTIC_PASS);
@@ -723,7 +756,9 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       an_hvp_moves_some_leaves_and_reads_others, what_an_hvp_can_not_do_it_says,
       wherever_memory_runs_out_a_derivative_says_so,
       a_product_is_that_of_three_loops_and_its_values_are_those_of_f64,
-      either_witness_finds_a_wrong_backward, order_2_checks_the_second_derivative,
+      either_witness_finds_a_wrong_backward,
+      where_backward_and_differences_are_0_the_exact_derivative_counts,
+      order_2_checks_the_second_derivative,
       where_rounding_drowns_differences_the_exact_derivative_decides,
       forward_and_backward_of_every_op_are_adjoint, second_derivatives_of_every_op_are_symmetric,
       values_on_a_dual_tape_are_those_of_f64, masked_keys_are_not_read_for_tangents_either,

@@ -34,6 +34,7 @@ static bool is_chosen(const at_case *c, int n, char **words)
 
 static const char *alone(const at_gradcheck_report *r)
 {
+    if (r->verdict != ATTIC_WRONG) return "";
     bool exact = isnan(r->exact_error) || r->exact_error > 1e-9, differences = r->error > 1e-6;
     return exact == differences ? "" : exact ? ", says e alone" : ", say differences alone";
 }
