@@ -36,9 +36,9 @@ enum { AT_GEMM_COLUMNS = 384, AT_GEMM_WORKSPACE = 640 << 10 /* suffices for all 
  * NaN and infinity spread as in three loops: to C_ij from row i of A and column j of B, and nowhere
  * else.  C must not overlap A or B.  Cannot fail.
  *
- * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed.
- * So its bits depend on row i of A, column j of B, C_ij, alpha and beta, and on nothing else: not
- * on M, N, i or j, not on strides, not on the number of threads. */
+ * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed,
+ * and begins with C_ij where alpha and beta are 1.  So its bits depend on row i of A, column j of
+ * B, C_ij, alpha and beta, and on nothing else: not on M, N, i or j, strides, or threads. */
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
           at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
 

@@ -2,10 +2,13 @@
  *
  *   C_ij = alpha sum_k A_ik B_kj + beta C_ij          A [M,K]  B [K,N]  C [M,N]
  *
- *   for i, for k, for j:    t_j += A_ik B_kj          t_j: the sum of C_ij, in the order of k
+ *   for i, for k, for j:    t_j += A_ik B_kj          t_j: the sum of C_ij, in the order of k,
+ *                                                     from C_ij on where alpha and beta are 1
  *
  * The loops read along the rows of B; t, PLAIN_COLUMNS long, stays in the first-level cache. */
 #include "kernels/gemm.h"
+
+#include <stdbool.h>
 
 #include "kernels/parallel.h"
 #include "kernels/real.h"
@@ -25,14 +28,16 @@ typedef struct {
 static void plain_gemm_part(const plain_gemm_job *g, ptrdiff_t first, ptrdiff_t last, ptrdiff_t i,
                             ptrdiff_t j0, int n)
 {
-    REAL t[PLAIN_COLUMNS] = {0}, *C = g->C + first * g->c.batch + i * g->c.row + j0 * g->c.col;
+    REAL t[PLAIN_COLUMNS], *C = g->C + first * g->c.batch + i * g->c.row + j0 * g->c.col;
+    const bool goes_on = VALUE(g->alpha) == 1 && VALUE(g->beta) == 1;
+    for (int j = 0; j < n; j++) t[j] = goes_on ? C[j * g->c.col] : 0;
     for (ptrdiff_t b = first; b <= last; b++)
         for (ptrdiff_t k = 0; k < g->K; k++) {
             const REAL a = g->A[b * g->a.batch + i * g->a.row + k * g->a.col];
             const REAL *B = g->B + b * g->b.batch + k * g->b.row + j0 * g->b.col;
             for (int j = 0; j < n; j++) t[j] += a * B[j * g->b.col];
         }
-    if (VALUE(g->beta) == 0)
+    if (goes_on || VALUE(g->beta) == 0)
         for (int j = 0; j < n; j++) C[j * g->c.col] = g->alpha * t[j];
     else
         for (int j = 0; j < n; j++) C[j * g->c.col] = g->alpha * t[j] + g->beta * C[j * g->c.col];
