@@ -51,8 +51,7 @@ sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
     if (p->has_keep) r.keep = at_bools(t, p->keep, NULL);
     if (p->has_key_len) r.key_len = at_ints(t, at_shape_of(p->B), NULL);
     if (!at_ok(t)) return r;
-    if (r.bias && at_count(p->bias) > 0)
-        r.bias_cells = (double)p->B * p->H * p->T * p->S / (double)at_count(p->bias);
+    r.cells = (double)p->B * p->H * p->T * p->S;
     for (ptrdiff_t n = r.bias ? at_count(p->bias) : 0, i = 0; i < n; i++)
         if (sdpa_infinite_at(p, i)) at_store(r.bias->dtype, r.bias->data, i, -(double)INFINITY);
     for (ptrdiff_t n = r.keep ? at_count(p->keep) : 0, i = 0; i < n; i++)
@@ -138,10 +137,12 @@ double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where)
                 {"dV", x->V, y->V},
                 {"dbias", x->bias, y->bias},
                 {"dhead_scale", x->head_scale, y->head_scale}};
+    enum { SUMS = 8 }; /* the first of the gradients that are sums over many cells */
     double worst = 0;
     *where = "nothing";
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        double least = part[i].y == y->bias ? fmax(1, sqrt(y->bias_cells) / 16) : 1;
+        const at_tensor *sum = i >= SUMS ? part[i].y : NULL;
+        double least = sum ? fmax(1, sqrt(y->cells / (double)at_count(sum->shape)) / 16) : 1;
         double off = tensor_difference(part[i].x, part[i].y, *part[i].name == 'd', least);
         if (off > worst) worst = off, *where = part[i].name;
     }

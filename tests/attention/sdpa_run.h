@@ -20,7 +20,7 @@ typedef struct {
     at_tensor *Q, *K, *V, *bias, *head_scale, *keep, *key_len; /* bias ... may be NULL */
     at_tensor *O, *weights, *scores, *probs, *lse;
     at_tensor *dO, *dW, *dY; /* the cotangents of O, weights, probs; NULL if unused */
-    double bias_cells;       /* that read one element of the bias */
+    double cells;            /* B H T S */
 } sdpa_run;
 
 /* Makes the inputs, the same numbers in f32 and f64. */

@@ -99,7 +99,7 @@ static void tangent_parts(const tangent_run *x, sdpa_run part[3])
                          .K = x->dot[MOVES_K],
                          .V = x->dot[MOVES_V],
                          .bias = x->dot[MOVES_BIAS],
-                         .bias_cells = x->of.bias_cells};
+                         .cells = x->of.cells};
     part[2] = (sdpa_run){.O = x->out[SEEN_O],
                          .weights = x->out[SEEN_ODOT],
                          .scores = x->out[SEEN_W],
