@@ -347,6 +347,7 @@ void sdpa_drops(const sdpa_tile *x)
     const double below = at_sdpa_drop_below(p);
     const REAL scale = (REAL)(1 / (1 - p->dropout));
     uint32_t random[AT_SDPA_KEYS];
+    if (x->rows < x->ld) memset(x->z, 0, (size_t)(x->keys * x->ld) * sizeof *x->z);
     for (int r = 0; r < x->rows; r++) {
         uint64_t cell = (uint64_t)at_sdpa_cell_number(p, x->b, x->h, x->i0 + r) + (uint64_t)x->j0;
         at_random_u32s(p->drops, cell, x->keys, random);

@@ -91,6 +91,16 @@ VJP_OF(sums_and_differences_back)
     (void)x, (void)ctx;
     ALL dx[i] = dy[i] + 2 * dy[(i + NF - 1) % NF] - dy[(i + NF - 2) % NF];
 }
+FORWARD_OF(differences)
+{
+    (void)ctx;
+    ALL y[i] = x[i] - x[(i + 1) % NF];
+}
+VJP_OF(differences_back)
+{
+    (void)x, (void)ctx;
+    ALL dx[i] = dy[i] - dy[(i + NF - 1) % NF];
+}
 FORWARD_OF(always_three)
 {
     (void)x, (void)ctx;
@@ -111,9 +121,10 @@ static at_gradcheck_report check_floats(at_forward_fn *f, at_vjp_fn *back, const
 static void assert_type(at_forward_fn *f, at_vjp_fn *back, at_verdict verdict, at_dtype real)
 {
     static const double integers[NF] = {1, 2, -3, 5, 8, -13},
-                        thirds[NF] = {1. / 3, 2. / 3, -4. / 3, 5. / 3, -7. / 3, 8. / 3};
-    const double *at[] = {float_x, integers, thirds};
-    for (int i = 0; i < 3; i++)
+                        thirds[NF] = {1. / 3, 2. / 3, -4. / 3, 5. / 3, -7. / 3, 8. / 3},
+                        of_one_size[NF] = {1.1, 1.2, 1.3, 1.5, 1.7, 1.9};
+    const double *at[] = {float_x, integers, thirds, of_one_size};
+    for (int i = 0; i < 4; i++)
         for (uint64_t seed = 0; seed < 20; seed++) {
             at_gradcheck_report r =
                 check_floats(f, back, at[i], (at_gradcheck_options){.seed = seed});
@@ -145,6 +156,7 @@ START_TEST(a_double_function_of_floats_is_not_taken_for_float)
     assert_type(copy_all, copy_back, ATTIC_PASS, ATTIC_F64);
     assert_type(relu_in_double, relu_in_double_back, ATTIC_PASS, ATTIC_F64);
     assert_type(sums_and_differences, sums_and_differences_back, ATTIC_PASS, ATTIC_F64);
+    assert_type(differences, differences_back, ATTIC_PASS, ATTIC_F64);
     assert_type(always_three, zero_back, ATTIC_VACUOUS, ATTIC_F64);
 }
 END_TEST
