@@ -620,7 +620,9 @@ static int open_and_close(void)
     at_tape *t = little_tape(ATTIC_F32, 7);
     at_run *r = at_run_open(t, little_path(""), quick(1));
     at_run_next(r);
-    return at_run_close(r);
+    int status = at_run_close(r);
+    at_close(t);
+    return status;
 }
 
 START_TEST(two_processes_cannot_use_one_folder)
