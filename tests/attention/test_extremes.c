@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "autograd/gradcheck.h"
 #include "tensors.h"
 
 typedef struct {
@@ -164,8 +165,31 @@ START_TEST(with_dropout_a_saturated_row_gives_rounding_errors_of_known_size)
 }
 END_TEST
 
+static at_tensor *with_one_bias(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *Q = ctx;
+    return at_sdpa(t, Q, Q, Q, (at_sdpa_args){.bias = in[0], .path = ATTIC_PLAIN});
+}
+
+/* A constant that is added to all scores changes no weight. */
+START_TEST(a_gradient_of_rounding_alone_is_vacuous_and_not_wrong)
+{
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        at_tape *t = at_open(ATTIC_F64, seed);
+        at_tensor *b = at_variable(t, at_shape_of(1), (double[]){0.3});
+        at_tensor *Q = at_random(t, at_shape_of(4, 1), at_normal(1));
+        at_gradcheck_report r =
+            at_gradcheck(t, with_one_bias, &b, 1, Q, (at_gradcheck_options){.seed = seed});
+        ck_assert_msg(r.verdict == ATTIC_VACUOUS, "seed %d: %s: %s", (int)seed,
+                      at_verdict_text(r.verdict), r.reason);
+        at_close(t);
+    }
+}
+END_TEST
+
 SUITE(attention_extremes, finite_scores_never_give_NaN,
       of_extreme_and_of_infinite_scores_the_fused_path_makes_what_the_plain_one_makes,
       a_score_that_is_NaN_makes_its_row_NaN_and_no_other,
       no_gradient_reaches_the_scores_of_a_saturated_row,
-      with_dropout_a_saturated_row_gives_rounding_errors_of_known_size)
+      with_dropout_a_saturated_row_gives_rounding_errors_of_known_size,
+      a_gradient_of_rounding_alone_is_vacuous_and_not_wrong)
