@@ -254,8 +254,8 @@ static bool replay_differs(taped_function *f, at_gradcheck_report *r)
     return at_break_rule(r, "a replay gives other values than the first run", y[k], first[k]);
 }
 
-/* After one backward the leaves have the gradient g, after a second one 2 g, but for rounding.  (Of a
- * gradient that is 0 rounding is all there is: noise.) */
+/* After one backward the leaves have the gradient g, after a second one 2 g, but for rounding; of a
+ * gradient that is 0 there is nothing else: noise. */
 static bool gradients_do_not_add_up(taped_function *f, at_gradcheck_report *r)
 {
     double *dy = f->dy->data, *y = f->y->data, largest = 0, noise = 0;
