@@ -37,8 +37,10 @@ enum { AT_GEMM_COLUMNS = 384, AT_GEMM_WORKSPACE = 640 << 10 /* suffices for all 
  * else.  C must not overlap A or B.  Cannot fail.
  *
  * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed,
- * and begins with C_ij where alpha and beta are 1.  So its bits depend on row i of A, column j of
- * B, C_ij, alpha and beta, and on nothing else: not on M, N, i or j, strides, or threads. */
+ * and begins with C_ij where alpha and beta are 1 (gemm_goes_on).  So its bits depend on row i of
+ * A, column j of B, C_ij, alpha, beta and on nothing else: not on M, N, i, j, strides, threads. */
+#define gemm_goes_on(alpha, beta)                                                                  \
+    (VALUE(alpha) == 1 && TANGENT(alpha) == 0 && VALUE(beta) == 1 && TANGENT(beta) == 0)
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
           at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
 

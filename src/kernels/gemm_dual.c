@@ -43,7 +43,14 @@ static void dual_row_add(int depth, const REAL *A, ptrdiff_t step, const dual_ro
 static void dual_gemm_block(const dual_gemm_job *g, ptrdiff_t first, ptrdiff_t last, ptrdiff_t i,
                             int m, ptrdiff_t j, int n)
 {
+    const int goes_on = gemm_goes_on(g->alpha, g->beta);
     dual_row sum[DUAL_ROWS] = {0}, block[DUAL_DEPTH] = {0};
+    REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
+    for (int r = 0; goes_on && r < m; r++)
+        for (int c = 0; c < n; c++) {
+            sum[r].value[c] = VALUE(C[r * g->c.row + c * g->c.col]);
+            sum[r].tangent[c] = TANGENT(C[r * g->c.row + c * g->c.col]);
+        }
     for (ptrdiff_t b = first; b <= last; b++)
         for (int k = 0, depth; k < g->K; k += depth) {
             depth = g->K - k < DUAL_DEPTH ? g->K - k : DUAL_DEPTH;
@@ -57,12 +64,11 @@ static void dual_gemm_block(const dual_gemm_job *g, ptrdiff_t first, ptrdiff_t l
             for (int r = 0; r < m; r++)
                 dual_row_add(depth, A + r * g->a.row, g->a.col, block, &sum[r]);
         }
-    REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
     for (int r = 0; r < m; r++)
         for (int c = 0; c < n; c++) {
             REAL *to = C + r * g->c.row + c * g->c.col;
             const REAL y = g->alpha * dual_of(sum[r].value[c], sum[r].tangent[c]);
-            *to = VALUE(g->beta) == 0 ? y : y + g->beta * *to;
+            *to = goes_on || VALUE(g->beta) == 0 ? y : y + g->beta * *to;
         }
 }
 

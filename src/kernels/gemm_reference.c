@@ -29,7 +29,7 @@ static void plain_gemm_part(const plain_gemm_job *g, ptrdiff_t first, ptrdiff_t 
                             ptrdiff_t j0, int n)
 {
     REAL t[PLAIN_COLUMNS], *C = g->C + first * g->c.batch + i * g->c.row + j0 * g->c.col;
-    const bool goes_on = VALUE(g->alpha) == 1 && VALUE(g->beta) == 1;
+    const bool goes_on = gemm_goes_on(g->alpha, g->beta);
     for (int j = 0; j < n; j++) t[j] = goes_on ? C[j * g->c.col] : 0;
     for (ptrdiff_t b = first; b <= last; b++)
         for (ptrdiff_t k = 0; k < g->K; k++) {

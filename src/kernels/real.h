@@ -40,6 +40,7 @@
 #define REAL double
 #define WIDE double
 #define VALUE(x) (x)
+#define TANGENT(x) 0
 #define REAL_EPS DBL_EPSILON
 #define OVER(x, y) ((x) / (y))
 #define AT_REAL(name) at_##name##_f64
@@ -48,6 +49,7 @@
 #define REAL float
 #define WIDE double
 #define VALUE(x) (x)
+#define TANGENT(x) 0
 #define REAL_EPS FLT_EPSILON
 #define OVER(x, y) ((x) / (y))
 #define AT_REAL(name) at_##name##_f32

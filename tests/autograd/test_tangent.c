@@ -408,6 +408,8 @@ typedef void product_of_duals(int batch, int M, int N, int K, dual alpha, const 
                               at_strides a, const dual *B, at_strides b, dual beta, dual *C,
                               at_strides c, at_workspace w);
 product_of_duals at_gemm_dual, at_gemm_plain_dual;
+void at_gemm_bias_dual(int M, int N, int K, const dual *A, at_strides a, const dual *B,
+                       at_strides b, const dual *z, dual *C, at_workspace w);
 void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, at_strides a,
                  const double *B, at_strides b, double beta, double *C, at_strides c,
                  at_workspace w);
@@ -431,24 +433,42 @@ START_TEST(a_product_is_that_of_three_loops_and_its_values_are_those_of_f64)
     const int sizes[][3] = {{1, 1, 1},    {1, 70, 3}, {8, 64, 16}, {9, 65, 17},
                             {70, 70, 70}, {3, 5, 0},  {2, 0, 4}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (int how = 0; how < 8; how++) {
+        for (int how = 0; how < 12; how++) {
             const int M = sizes[i][0], N = sizes[i][1], K = sizes[i][2];
             const at_strides of_A = how & 1 ? (at_strides){1, M, M * K} : (at_strides){K, 1, M * K};
             const at_strides of_B = how & 2 ? (at_strides){1, K, N * K} : (at_strides){N, 1, N * K};
             const at_strides of_C = {N, 1, how & 4 ? 0 : M * N}; /* summed over the batch */
             const at_workspace w = {space, sizeof space, 1};
-            const double alpha = how & 4 ? -0.5 : 1, beta = how & 1 ? 2 : 0;
+            const dual alpha = how & 4 ? -0.5 : __builtin_complex(1., how & 2 ? 0 : 1e-181);
+            const dual more = __builtin_complex(1., how & 1 ? 0 : 1e-181);
+            const dual beta = how & 8 ? more : how & 1 ? 2 : 0;
             fill_duals(A, a, 1), fill_duals(B, b, 2), fill_duals(C, c, 3);
             memcpy(D, C, sizeof D);
             at_gemm_dual(2, M, N, K, alpha, A, of_A, B, of_B, beta, C, of_C, w);
             at_gemm_plain_dual(2, M, N, K, alpha, A, of_A, B, of_B, beta, D, of_C, w);
-            at_gemm_f64(2, M, N, K, alpha, a, of_A, b, of_B, beta, c, of_C, w);
+            at_gemm_f64(2, M, N, K, __real__ alpha, a, of_A, b, of_B, __real__ beta, c, of_C, w);
             for (int k = 0; k < MOST; k++) {
                 assert_close(__real__ C[k], __real__ D[k], 1e-13);
                 assert_close(__imag__ C[k] * 0x1p600, __imag__ D[k] * 0x1p600, 1e-13);
                 assert_close(__real__ C[k], c[k], 1e-12);
             }
         }
+}
+END_TEST
+
+START_TEST(a_product_begins_with_what_it_is_added_to)
+{
+    static char space[AT_GEMM_WORKSPACE] __attribute__((aligned(64)));
+    const at_workspace w = {space, sizeof space, 1};
+    const at_strides row = {2, 1, 2}, column = {1, 1, 2};
+    const dual large = __builtin_complex(0x1p53, 0x1p-547); /* the tangent is 2^53, as it is kept */
+    const dual A[] = {1, 1};
+    const dual B[] = {__builtin_complex(1., 0x1p-600), __builtin_complex(1., 0x1p-600)};
+    dual C = large, D = large, Y;
+    at_gemm_dual(1, 1, 1, 2, 1, A, row, B, column, 1, &C, column, w);
+    at_gemm_plain_dual(1, 1, 1, 2, 1, A, row, B, column, 1, &D, column, w);
+    at_gemm_bias_dual(1, 1, 2, A, row, B, column, &large, &Y, w);
+    ck_assert(C == large && D == large && Y == large); /* not 2^53 + 2 */
 }
 END_TEST
 
@@ -757,7 +777,7 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       an_hvp_moves_some_leaves_and_reads_others, what_an_hvp_can_not_do_it_says,
       wherever_memory_runs_out_a_derivative_says_so,
       a_product_is_that_of_three_loops_and_its_values_are_those_of_f64,
-      either_witness_finds_a_wrong_backward,
+      a_product_begins_with_what_it_is_added_to, either_witness_finds_a_wrong_backward,
       where_backward_and_differences_are_0_the_exact_derivative_counts,
       order_2_checks_the_second_derivative,
       where_rounding_drowns_differences_the_exact_derivative_decides,

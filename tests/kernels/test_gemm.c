@@ -349,6 +349,18 @@ START_TEST(two_by_two_can_be_checked_by_hand)
 }
 END_TEST
 
+START_TEST(a_product_begins_with_what_it_is_added_to)
+{
+    const float ones[] = {1, 1};
+    float C = 0x1p24f, D = 0x1p24f;
+    gemm(1, 1, 1, 2, 1, ones, (at_strides){2, 1, 0}, ones, (at_strides){1, 1, 0}, 1, &C,
+         (at_strides){1, 1, 0}, gemm_space);
+    gemm_plain(1, 1, 1, 2, 1, ones, (at_strides){2, 1, 0}, ones, (at_strides){1, 1, 0}, 1, &D,
+               (at_strides){1, 1, 0}, gemm_space);
+    ck_assert(C == 0x1p24f && D == 0x1p24f); /* not 2^24 + 2 */
+}
+END_TEST
+
 START_TEST(with_beta_0_a_NaN_in_C_is_not_read)
 {
     const float a = 2, b = 3;
@@ -409,7 +421,8 @@ START_TEST(any_number_of_threads_gives_the_same_bits)
 }
 END_TEST
 
-SUITE(kernels_gemm, a_product_that_begins_with_a_row_is_one_that_is_added_to_such_rows,
+SUITE(kernels_gemm, a_product_begins_with_what_it_is_added_to,
+      a_product_that_begins_with_a_row_is_one_that_is_added_to_such_rows,
       every_shape_stride_and_factor_agrees_with_three_loops_f32,
       every_shape_stride_and_factor_agrees_with_three_loops_f64,
       matrices_larger_than_a_tile_agree_with_three_loops,
