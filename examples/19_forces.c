@@ -353,8 +353,10 @@ int main(int argc, char **argv)
         "Can a model of an energy learn from forces, the derivatives of the energy?  %d clusters "
         "of\n"
         "%d points are known.  The same model is trained on their energies alone, and on energies\n"
-        "and forces.  Look at the errors on %d other clusters: of the energy E and of a force.\n\n",
-        KNOWN, N, HELD);
+        "and forces.  Look at the errors on %d other clusters, root mean squares:\n\n"
+        "    E       of the energy\n"
+        "    force   of an element of dE/dx; %.2f if one predicts no force\n\n",
+        KNOWN, N, HELD, size);
     check_force_loss(known, &exact, &numeric);
     printf("The loss on forces changes along a random direction of the weights by\n"
            "    %.9f  as at_hvp says\n    %.9f  as five-point differences say\n\n",
@@ -368,9 +370,9 @@ int main(int argc, char **argv)
     const double E[2] = {h[0].E[ROWS], h[1].E[ROWS]}, g[2] = {h[0].g[ROWS], h[1].g[ROWS]};
     printf(
         "\nSeen: the error of a force is %.2f if the model learned from energies alone, and %.2f\n"
-        "if it learned from forces, too; the forces themselves are %.2f (root mean square).  The\n"
-        "error of the energy is %.2f and %.2f: forces help with energies %s.\n",
-        g[0], g[1], size, E[0], E[1], E[1] < E[0] ? "as well" : "NOT at all");
+        "if it learned from forces, too.  The error of the energy is %.2f and %.2f: forces help\n"
+        "with energies %s.\n",
+        g[0], g[1], E[0], E[1], E[1] < E[0] ? "as well" : "NOT at all");
     const bool as_said = g[1] < g[0] / 3 && E[1] < 0.7 * E[0] && fabs(exact / numeric - 1) < 1e-6;
     good = draw_both(argv + first, argc - first, held, h, size) && good;
     return finish(!(good && as_said));

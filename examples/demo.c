@@ -289,7 +289,8 @@ static void train(at_tape *t, const at_model *m, const text_ids *c, curve *k)
         "           loss: nats per byte, mean of about 20 steps; |grad|: norm of all gradients,\n"
         "                      before it is clipped\n"
         "           held out   of each head: entropy of a row of weights, in nats, and the most\n"
-        "                      it can be; largest weight of a row; both averaged over rows;\n"
+        "                      it can be; largest weight of a row; both averaged over the rows\n"
+        "                      that keep two keys or more;\n"
         "                      share of the keys that the causal mask keeps\n");
     at_reuse_memory(t, true); /* memory is reused as soon as backward has read it */
     if (check) at_check_attention(t, true);
@@ -497,8 +498,8 @@ static void show_weights(at_tape *t, const line_read *r)
     int chosen = largest_head(r->weights, -1);
     printf(
         "\nWeights on a held-out line, of the head of the first block that is most concentrated\n"
-        "on it, head %d (row: the query, the byte read last; column: the key, a byte before "
-        "it):\n\n",
+        "on it, head %d (row: the query, the byte read last; column: the key, a byte up "
+        "to there):\n\n",
         chosen);
     map.subplots += chosen;
     map.n_subplots = 1;
@@ -588,12 +589,13 @@ static void show_attention(at_tape *t, const at_model *m, const text_ids *c)
         strongest s = find_strongest(&r);
         show_weights(t, &r);
         draw_backward(t, &r, &s);
-        printf("\nBackward: for a lower loss, head %d at byte %d, \"%s\", should read more of "
-               "\"%s\" at "
-               "%d\n(dS = %.3f) and less of \"%s\" at %d (dS = %.3f).\n",
-               s.head, s.query, r.name[s.query], r.name[s.more], s.more,
-               score_gradient(&r, s.head, s.query, s.more), r.name[s.less], s.less,
-               score_gradient(&r, s.head, s.query, s.less));
+        printf(
+            "\nBackward: dS, the gradient of a score, says what would lower the loss.  Head %d at\n"
+            "byte %d, \"%s\", should read more of \"%s\" at %d (dS = %.3f) and less of \"%s\" at\n"
+            "%d (dS = %.3f); all of dS of this head is in attention.svg.\n",
+            s.head, s.query, r.name[s.query], r.name[s.more], s.more,
+            score_gradient(&r, s.head, s.query, s.more), r.name[s.less], s.less,
+            score_gradient(&r, s.head, s.query, s.less));
     }
     at_rewind(t, here);
     at_train(t, training);

@@ -12,12 +12,13 @@
  * SECOND DERIVATIVES.  Both outputs are differentiable.  For a loss of O whose gradient is
  * g = d(loss)/dO, with the tangent gdot (loss = |O|^2/2: g = O, gdot = Odot), backward from
  *
- *     <g, Odot> + <gdot, O>        g and gdot as constants
+ *     <g, Odot> + <gdot, O>        g and gdot as constants (at_detach); <a, b>: at_sum of at_mul
  *
  * adds to the gradients of Qdot, Kdot, Vdot the gradient of the loss by Q, K, V, and to those of Q,
  * K, V its tangent: the Hessian of the loss times (Qdot, Kdot, Vdot), a Hessian-vector product.
  *
- * tangent.c derives all this; so does docs/attention.md, beside the backward of at_sdpa. */
+ * tangent.c derives all this; so does docs/attention.md, beside the backward of at_sdpa.  at_jvp
+ * and at_hvp (autograd/tangent.h) do it for whatever is on a tape, more slowly. */
 #ifndef AT_ATTENTION_TANGENT_H
 #define AT_ATTENTION_TANGENT_H
 #include "attention/attention.h"

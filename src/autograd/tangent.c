@@ -170,11 +170,11 @@ static bool run_mirror(derivative *d, at_tensor *y, uint64_t start, at_tensor **
 }
 
 at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor **v, int n, void *ctx,
-                  at_tensor **dy)
+                  at_tensor **Jv)
 {
     derivative d = {.op = "jvp", .t = t};
-    if (dy) *dy = NULL;
-    AT_REQUIRE(t, f && dy, "jvp: %s is NULL", f ? "dy" : "the function");
+    if (Jv) *Jv = NULL;
+    AT_REQUIRE(t, f && Jv, "jvp: %s is NULL", f ? "Jv" : "the function");
     if (!check_directions(&d, in, v, n)) return NULL;
     at_mark_here(t); /* what was made before is a leaf */
     const uint64_t start = t->marks_made;
@@ -182,9 +182,9 @@ at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor **v, int
     if (!y) return at_fail(t, ATTIC_USER_ERROR, "jvp: the function returned NULL");
     AT_INPUT(t, "jvp", y, ATTIC_REAL);
     run_mirror(&d, y, start, in, v, n);
-    if (derivative_holds(&d)) *dy = bring_back(&d, y, y->twin->data);
+    if (derivative_holds(&d)) *Jv = bring_back(&d, y, y->twin->data);
     at_mirror_close(&d.m);
-    return *dy ? y : NULL;
+    return *Jv ? y : NULL;
 }
 
 bool at_hvp(at_tape *t, at_tensor *loss, at_tensor **x, at_tensor **v, int n, at_tensor **wrt,
@@ -196,13 +196,13 @@ bool at_hvp(at_tape *t, at_tensor *loss, at_tensor **x, at_tensor **v, int n, at
     AT_INPUT(t, "hvp", loss, ATTIC_REAL);
     AT_REQUIRE(t, at_count(loss->shape) == 1, "hvp: the loss is %s, but must have one element",
                at_text(loss));
-    AT_REQUIRE(t, loss->wants_grad, "hvp: the loss depends on nothing that wants a gradient");
     if (!check_directions(&d, x, v, n)) return false;
     for (int j = 0; j < m; j++) {
         if (!at_check_input(t, "hvp", "wrt", wrt[j], ATTIC_REAL)) return false;
         AT_REQUIRE(t, wrt[j]->wants_grad && !wrt[j]->node,
                    "hvp: wrt[%d], %s, must be a leaf that wants a gradient", j, at_text(wrt[j]));
     }
+    AT_REQUIRE(t, loss->wants_grad, "hvp: the loss depends on nothing that wants a gradient");
     for (int i = 0; i < n; i++)
         AT_REQUIRE(t, !x[i]->node, "hvp: x[%d], %s, was computed by %s, but must be a leaf", i,
                    at_text(x[i]), x[i]->node->op->name);

@@ -3,8 +3,8 @@
  * Let every leaf x move along a direction v, its tangent.  Then all that is computed from it moves,
  * too, and dual numbers (kernels/dual.h) say how, without a step and to all digits:
  *
- *     forward      y's tangent         J v     J = dy/dx: a Jacobian-vector product (JVP)
- *     backward     dx's tangent        H v     H = d2(loss)/dx dx: a Hessian-vector product (HVP)
+ *     forward      the tangent of y              J v    J = dy/dx: Jacobian-vector product (JVP)
+ *     backward     the tangent of x's gradient   H v    H = d2(loss)/dx dx: Hessian-vector product
  *
  * For two of these a tape of f32 or f64 is enough, at_jvp and at_hvp: what they need is recorded on
  * it as always, and run again with dual numbers.  A tape of dual numbers,
@@ -20,7 +20,7 @@
  * A library compiled with ATTIC_WITHOUT_DUAL (MODE=size), a fifth smaller, has none of this:
  * at_open returns NULL, at_jvp and at_hvp are errors.
  *
- * RANGE.  Tangents are held from 1e-127 to 1e38: smaller ones lose digits, those below 1e-142 are
+ * RANGE.  Tangents are held from 1e-127 to 1e38: smaller ones lose digits, those below 1e-143 are
  * 0, and one above, or infinite where its value is finite, is a sticky error that names the op.
  * So scale directions to a largest element of about 1, as at_jvp and at_hvp do by themselves. */
 #ifndef AT_AUTOGRAD_TANGENT_H
@@ -41,11 +41,18 @@ AT_API at_tensor *at_grad_tangent(at_tape *t, at_tensor *x);
 
 /* ------------------------------------------------------------------ on a tape of f32 or f64 ---- */
 
-/* y = f(in...), recorded as if f had been called, and *dy = sum_i dy/d(in[i]) v[i], a new constant
+/* y = f(in...), recorded as if f had been called, and *Jv = sum_i dy/d(in[i]) v[i], a new constant
  * of y's shape.  in[i] are leaves (or what was computed before f: it counts as a leaf); v[i] has
- * the shape of in[i], or is NULL for 0. */
+ * the shape of in[i], or is NULL for 0.
+ *
+ *     at_tensor *f(at_tape *t, at_tensor **in, void *ctx) { return at_mul(t, in[0], in[1]); }
+ *     ...
+ *     at_tensor *Jv, *y = at_jvp(t, f, (at_tensor *[]){a, b}, (at_tensor *[]){v, NULL}, 2, NULL,
+ *                                &Jv);          y = a b, Jv = v b: b does not move
+ *
+ * (For attention alone at_sdpa_jvp of attention/tangent.h is faster, and can be differentiated.) */
 AT_API at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor **v, int n,
-                         void *ctx, at_tensor **dy);
+                         void *ctx, at_tensor **Jv);
 
 /* Hv[j] = sum_i d2(loss) / d(wrt[j]) d(x[i]) v[i], new constants: how the gradient by wrt[j]
  * changes while x[i] moves along v[i].  x and wrt are leaves, often the same, and each wrt[j]

@@ -13,7 +13,7 @@
  *     (v + 2^-600 t i) (w + 2^-600 u i) = v w - 2^-1200 t u + 2^-600 (v u + t w) i
  *
  * for |t|, |u| < 2^62, and up to 1e38 it is off the value by less than 1e-284.  At the other end, a
- * tangent below 1e-127 loses digits, and below 1e-142 it is 0.
+ * tangent below 1e-127 loses digits, and below 1e-143 it is 0.
  *
  * What else is needed is here: the functions of <math.h> that ops call.  Each has the value that it
  * has for a double.  Where its derivative is infinite a tangent of 0 stays 0.  A tangent that is

@@ -64,7 +64,7 @@ typedef struct {
     const char *name;
     const double *x, *y; /* x NULL: 0, 1, 2, ... */
     ptrdiff_t n;
-    bool faint; /* e.g. the raw values behind a smoothed line */
+    bool faint; /* e.g. the raw values behind a smoothed line; no dots */
     bool dots;  /* no line joins the points: they have no order */
 } at_series;
 

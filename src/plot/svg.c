@@ -591,11 +591,11 @@ static void put_line(const svg_chart *m, int k)
     fputs("\"/>\n", m->out);
 }
 
-/* The line, if there is one, and dots: for few points, and for a point that no line joins. */
+/* The line, if any, and dots: for few points unless faint, and for a point that no line joins. */
 static void put_series(const svg_chart *m, int k)
 {
     const at_series *s = &m->c->series[k];
-    bool few = s->dots || s->n <= 30;
+    bool few = s->dots || (s->n <= 30 && !s->faint);
     double u, v;
     if (!s->dots) put_line(m, k);
     for (ptrdiff_t i = 0; i < s->n; i++) {

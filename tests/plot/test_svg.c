@@ -337,6 +337,9 @@ START_TEST(a_chart_shows_lines_levels_legend_and_axes)
     ck_assert_int_eq(occurrences("stroke-dasharray"), 1);
     ck_assert_int_eq(occurrences("<circle"), 8); /* few points: each gets a dot */
     ck_assert_int_eq(occurrences("stroke=\"#0072b2\""), 2);
+    s[1].faint = true;
+    draw_chart(&(at_chart){.series = s, .n_series = 2});
+    ck_assert_int_eq(occurrences("<circle"), 4);
 }
 END_TEST
 
