@@ -13,6 +13,7 @@ typedef struct { /* what can be expected of a function that computes in this typ
 
 typedef struct { /* what differences with step h say; the bounds are of rounding alone */
     double h, n, bound;
+    double three;     /* n by three points */
     double low, high; /* every choice between the one-sided derivatives, output by output */
     double jump;      /* high - low */
     double jump_bound;
@@ -41,10 +42,11 @@ typedef struct {
     at_precision precision;
     double exact_tolerance;
     const double *x0;
-    double *short_x;     /* [n] x0 in float */
-    double *x, *v;       /* [n] where forward is evaluated: x = x0 + h v */
-    double *a, *again;   /* [n] the gradient by vjp */
-    double *ra;          /* [n] its noise; 0 for doubles */
+    double *short_x;   /* [n] x0 in float */
+    double *x, *v;     /* [n] where forward is evaluated: x = x0 + h v */
+    double *a, *again; /* [n] the gradient by vjp */
+    double *ra;        /* [n] its noise; of doubles only where a and n disagree: */
+    bool backward_measured;
     double *u, *u_kept;  /* [m] the upstream gradient (cotangent) */
     double *w;           /* [m] how it moves while the noise of a is measured */
     double *y0, *r;      /* [m] y at x0, and its noise */
@@ -72,6 +74,8 @@ bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double
 
 /* The noise of y and, in float, of a. */
 void at_measure_noise(at_checker *c);
+/* That of a along probe p, where forward does not show it: of doubles, which at first have none. */
+void at_measure_noise_of_a(at_checker *c, ptrdiff_t p, at_probe *f);
 /* a and n of probe p; n by one step of usual size or, in float, where none is usual, by the
  * best. */
 void at_measure_probe(at_checker *c, ptrdiff_t p);

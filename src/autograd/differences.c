@@ -98,6 +98,23 @@ static void measure_double_noise(at_checker *c)
     }
 }
 
+/* The rounding of backward.  It is linear in u: so u may move far, that digits change. */
+static void measure_noise_of_backward(at_checker *c)
+{
+    at_stream of_x = {c->options.seed, 1}, of_u = {c->options.seed, 2};
+    const double least = ldexp(16, FINE_SPACING);
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        c->v[i] = least * size_of_element(c->x0[i]) * (0.5 + at_random_unit(of_x, (uint64_t)i));
+    for (ptrdiff_t k = 0; k < c->m; k++) c->w[k] = 0.5 + at_random_unit(of_u, (uint64_t)k);
+    noise_of(c, backward_at, c->n, c->a, 0x1p-4, c->ra);
+    noise_of(c, backward_at, c->n, c->a, -0x1p-4, c->y[3]);
+    for (ptrdiff_t i = 0; i < c->n; i++) {
+        const double louder = fmax(c->ra[i], c->y[3][i]);
+        c->ra[i] = isfinite(louder) ? louder : 0;
+    }
+    memcpy(c->u, c->u_kept, (size_t)c->m * sizeof *c->u);
+}
+
 static void keep_loudest(double *r, const double *next, ptrdiff_t n)
 {
     for (ptrdiff_t k = 0; k < n; k++)
@@ -193,6 +210,7 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         double right = u * (4 * right1 - right2) / (2 * h);
         double left = u * (left2 - 4 * left1) / (2 * h);
         s.n += u * (8 * (right1 - left1) - (right2 - left2)) / (12 * h);
+        s.three += u * (right1 - left1) / (2 * h);
         s.bound += rounding;
         squares += rounding * rounding;
         s.low += fmin(left, right);
@@ -216,16 +234,32 @@ static int first_step_in_agreement(const at_slope *s, int count)
     return first;
 }
 
-/* The step that agrees best with those beside it, or -1.  Both of these count, since two may agree
+/* How well n of step j is known, by the steps beside it.  Both of these count, since two may agree
  * by chance; and four times, since slopes that approach theirs slowly have further to go. */
+static double unsure_of(const at_slope *s, int j)
+{
+    double apart = fmax(fabs(s[j - 1].n - s[j].n), fabs(s[j].n - s[j + 1].n));
+    return isfinite(apart) ? 4 * apart + s[j].bound : (double)INFINITY;
+}
+
+/* Do smaller steps, three or more, contradict step j?  Beyond a pole that is close by, large steps
+ * agree with each other. */
+static bool is_contradicted(const at_slope *s, int j, int count)
+{
+    int n = 0;
+    for (int i = j + 1; i + 1 < count; i++)
+        n += fabs(s[i].n - s[j].n) > unsure_of(s, i) + unsure_of(s, j);
+    return n >= 3;
+}
+
+/* The step that is known best, or -1. */
 static int choose_best_step(at_probe *f, const at_slope *s, int first, int count)
 {
     int best = -1;
     double least = (double)INFINITY;
     for (int j = first + 1; j + 1 < count; j++) {
-        double apart = fmax(fabs(s[j - 1].n - s[j].n), fabs(s[j].n - s[j + 1].n));
-        double unsure = 4 * apart + s[j].bound;
-        if (!isfinite(apart) || !(unsure < least)) continue;
+        double unsure = unsure_of(s, j);
+        if (!(unsure < least) || is_contradicted(s, j, count)) continue;
         best = j;
         f->s = s[j];
         f->n = s[j].n;
@@ -295,17 +329,31 @@ static void measure_exact(at_checker *c, at_probe *f)
 }
 
 /* Along v, a = sum_i dL/dx_i v_i; its noise adds up in squares. */
+static double noise_along_v(const at_checker *c)
+{
+    double squares = 0;
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        if (c->v[i] != 0) squares += c->ra[i] * c->ra[i] * c->v[i] * c->v[i];
+    return 6 * sqrt(squares);
+}
+
+void at_measure_noise_of_a(at_checker *c, ptrdiff_t p, at_probe *f)
+{
+    if (c->is_float) return;
+    if (!c->backward_measured) measure_noise_of_backward(c);
+    c->backward_measured = true;
+    aim_at(c, p);
+    f->a_noise = 3 * noise_along_v(c); /* for safety: it is far below all derivatives but 0 */
+}
+
 void at_measure_probe(at_checker *c, ptrdiff_t p)
 {
     at_probe *f = &c->probe[p];
     *f = (at_probe){.verdict = ATTIC_PASS, .unit = aim_at(c, p)};
     bool along = c->options.directions > 0;
     ptrdiff_t from = along ? 0 : p, to = along ? c->n : p + 1;
-    double sum = 0, squares = 0;
-    for (ptrdiff_t i = from; i < to; i++) sum += c->a[i] * c->v[i];
-    for (ptrdiff_t i = from; i < to; i++) squares += c->ra[i] * c->ra[i] * c->v[i] * c->v[i];
-    f->a = sum;
-    f->a_noise = 6 * sqrt(squares);
+    for (ptrdiff_t i = from; i < to; i++) f->a += c->a[i] * c->v[i];
+    f->a_noise = c->is_float ? noise_along_v(c) : 0;
     measure_exact(c, f);
     if (c->is_float) {
         at_sweep_steps(c, p, f);

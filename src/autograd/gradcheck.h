@@ -40,16 +40,20 @@ AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ..
  *
  * e, the EXACT derivative: the tangent of forward in dual numbers (tangent.h), without a step and
  * its error.  It agrees up to the same, with 1e-10 in place of the tolerance and the rounding of
- * forward and backward, as measured, for the bound.  Where there is no e, for plain C functions and
- * for ops that have no kernels for dual numbers, n alone decides.  As e comes from the same source
- * code as a, n stays a witness of its own: if either disagrees with a, a is WRONG.
+ * forward and backward, as measured, for the bound.  Where there is no e, for plain C functions,
+ * for ops that have no kernels for dual numbers, and for tangents above 1e38, n alone decides.  As
+ * e comes from the same source code as a, n stays a witness of its own: if either disagrees with a,
+ * a is WRONG.
  *
  * A function that computes in float is noticed and compared as far as float allows: at x rounded to
  * floats of 20 bits, max|n| / 100 takes the place of max|n| / 1000, 2 digits that of 4, and the
- * rounding of a, measured as well, is added to the bound.  The resolution is then often 1e-3. */
+ * rounding of a, measured as well, is added to the bound.  The resolution is then often 1e-3.
+ *
+ * Steps are 2^-36 (1.5e-11) to 2^-5 times max(1, |x|).  So differences do not reach an x that is
+ * nearer than about 1e-9 to a pole or a kink: scale such a function. */
 typedef struct {
     at_verdict verdict;
-    char reason[160];  /* one sentence */
+    char reason[240];  /* one sentence */
     at_dtype real;     /* what forward computes in, so far as one can see: ATTIC_F64 or ATTIC_F32 */
     ptrdiff_t checked; /* comparisons made: elements, or directions */
     ptrdiff_t failed;  /* how many of them did not agree */

@@ -308,11 +308,14 @@ static at_gradcheck_report check_recorded(taped_function *f, at_gradcheck_option
         r = at_gradcheck_exact(forward_on_tape, backward_on_tape,
                                mirrored ? tangents_on_mirror : NULL, f->n, f->m, x,
                                size_of_loss(f, x) / 16, f, options);
-    else
-        snprintf(r.reason, sizeof r.reason, "order 2 needs dual numbers: %.120s",
-                 at_error(f->mirror.dual));
-    if (options.order != 2 && !mirrored && r.verdict == ATTIC_PASS)
+    const bool held = f->mirror.dual && at_ok(f->mirror.dual);
+    if (options.order != 2 && !held && r.verdict == ATTIC_PASS)
         add_reason(&r, "differences alone: ", at_error(f->mirror.dual));
+    if (options.order == 2 && !held) {
+        r = (at_gradcheck_report){.seed = options.seed, .order = 2, .real = ATTIC_F64};
+        snprintf(r.reason, sizeof r.reason, "order 2 needs dual numbers: %.200s",
+                 at_error(f->mirror.dual));
+    }
     at_mirror_close(&f->mirror);
     if (r.where[0] == 'x') place_in_leaf(&r, f, r.element);
     return r;
@@ -341,6 +344,9 @@ static at_gradcheck_report check_recording(at_tape *t, at_function *function, at
 
     if (!at_ok(t) || !f.y || !string_leaves_together(&f, in, n))
         r.verdict = ATTIC_NOT_RUN;
+    else if (f.y->node && f.y->node->made < f.start)
+        at_fail(t, ATTIC_USER_ERROR, "gradcheck: the function returned %s, computed before it",
+                at_text(f.y));
     else if (f.y->dtype != t->real)
         snprintf(r.reason, sizeof r.reason, "the output is %s and has no gradient",
                  at_dtype_text(f.y->dtype));
@@ -353,13 +359,15 @@ static at_gradcheck_report check_recording(at_tape *t, at_function *function, at
     return r;
 }
 
-static bool can_be_checked(at_tape *t, at_function *f, at_tensor **in, int n)
+static bool can_be_checked(at_tape *t, at_function *f, at_tensor **in, int n, int order)
 {
+    AT_REQUIRE(t, t->real != ATTIC_DUAL, "gradcheck: the tape is dual, but must be f64");
     AT_REQUIRE(t, t->real == ATTIC_F64,
                "gradcheck: the tape is f32, whose 7 digits leave none for differences; check on "
                "an f64 tape (at_copy_params brings the parameters there)");
     AT_REQUIRE(t, f, "gradcheck: the function is NULL");
     AT_REQUIRE(t, in || n <= 0, "gradcheck: the list of inputs is NULL");
+    AT_REQUIRE(t, order >= 0 && order <= 2, "gradcheck: order is %d, but must be 0, 1 or 2", order);
     return true;
 }
 
@@ -367,7 +375,7 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
                                  at_gradcheck_options options)
 {
     at_gradcheck_report r = {.seed = options.seed};
-    if (can_be_checked(t, f, in, n)) {
+    if (can_be_checked(t, f, in, n, options.order)) {
         at_mark start = at_mark_here(t);
         at_node *first = t->first;
         bool anomaly = at_anomaly(t, false), reuse = at_reuse_memory(t, false);

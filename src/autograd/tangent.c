@@ -98,7 +98,7 @@ typedef struct {
     const char *op;
     at_tape *t;
     at_mirror m;
-    double scale; /* the directions are multiplied with: a power of two */
+    int exponent; /* the largest element of the directions is 1 to 2 times 2^exponent */
 } derivative;
 
 /* What went wrong on the dual tape did so on t. */
@@ -131,7 +131,7 @@ static bool check_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
             largest = fmax(largest, size);
         }
     }
-    d->scale = largest > 0 ? ldexp(1, -ilogb(largest)) : 1;
+    d->exponent = largest > 0 ? ilogb(largest) : 0;
     return true;
 }
 
@@ -140,7 +140,7 @@ static bool set_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
 {
     for (int i = 0; i < n; i++)
         for (ptrdiff_t k = 0; v[i] && x[i]->twin && k < at_count(x[i]->shape); k++) {
-            const double size = at_element(v[i], k) * d->scale;
+            const double size = ldexp(at_element(v[i], k), -d->exponent);
             AT_REQUIRE(d->t, is_held(size),
                        "%s: element %td of direction %d is %g, less than 1e-127 of the largest",
                        d->op, k, i, at_element(v[i], k));
@@ -149,14 +149,18 @@ static bool set_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
     return true;
 }
 
-/* The tangents at `data`, which belong to x's twin, as a constant beside x. */
+/* The tangents at `data`, which belong to x's twin, as a constant beside x.  They are finite where
+ * d->m.y is: the loss, or x itself. */
 static at_tensor *bring_back(const derivative *d, const at_tensor *x, void *data)
 {
+    const at_tensor *of = d->m.y;
     at_tensor *y = at_const(d->t, x->shape, NULL);
     for (ptrdiff_t n = y && data ? at_count(x->shape) : 0, i = 0; i < n; i++) {
-        const double value = *at_tangent_of(data, i) / AT_DUAL_UNIT / d->scale;
-        AT_REQUIRE(d->t, at_can_hold(y->dtype, value), "%s: element %td of the result is %g", d->op,
-                   i, value);
+        const double value = ldexp(*at_tangent_of(data, i) / AT_DUAL_UNIT, d->exponent);
+        const bool finite = isfinite(value) || !isfinite(at_element(of, of == x ? i : 0));
+        AT_REQUIRE(d->t, finite && at_can_hold(y->dtype, value),
+                   "%s: element %td of the result, for %s, is %g", d->op, i, at_text(x),
+                   isnan(value) ? (double)NAN : value); /* and not -nan */
         at_store(y->dtype, y->data, i, value);
     }
     return y;
@@ -169,34 +173,45 @@ static bool run_mirror(derivative *d, at_tensor *y, uint64_t start, at_tensor **
     return at_mirror_open(&d->m, y, start) && set_directions(d, x, v, n) && at_mirror_run(&d->m);
 }
 
+/* Lists of results may be those of the arguments, so results are written last. */
+static at_tensor *run_jvp(derivative *d, at_function *f, at_tensor **in, at_tensor **v, int n,
+                          void *ctx, at_tensor **y)
+{
+    at_tensor *Jv = NULL;
+    if (!check_directions(d, in, v, n)) return NULL;
+    at_mark_here(d->t); /* what was made before is a leaf */
+    const uint64_t start = d->t->marks_made;
+    *y = f(d->t, in, ctx);
+    if (!*y) return at_fail(d->t, ATTIC_USER_ERROR, "jvp: the function returned NULL");
+    AT_INPUT(d->t, "jvp", *y, ATTIC_REAL);
+    run_mirror(d, *y, start, in, v, n);
+    if (derivative_holds(d)) Jv = bring_back(d, *y, (*y)->twin->data);
+    at_mirror_close(&d->m);
+    return Jv;
+}
+
 at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor **v, int n, void *ctx,
                   at_tensor **Jv)
 {
     derivative d = {.op = "jvp", .t = t};
-    if (Jv) *Jv = NULL;
-    AT_REQUIRE(t, f && Jv, "jvp: %s is NULL", f ? "Jv" : "the function");
-    if (!check_directions(&d, in, v, n)) return NULL;
-    at_mark_here(t); /* what was made before is a leaf */
-    const uint64_t start = t->marks_made;
-    at_tensor *y = f(t, in, ctx);
-    if (!y) return at_fail(t, ATTIC_USER_ERROR, "jvp: the function returned NULL");
-    AT_INPUT(t, "jvp", y, ATTIC_REAL);
-    run_mirror(&d, y, start, in, v, n);
-    if (derivative_holds(&d)) *Jv = bring_back(&d, y, y->twin->data);
-    at_mirror_close(&d.m);
-    return *Jv ? y : NULL;
+    at_tensor *y = NULL, *tangent = NULL;
+    if (f && Jv)
+        tangent = run_jvp(&d, f, in, v, n, ctx, &y);
+    else
+        at_fail(t, ATTIC_USER_ERROR, "jvp: %s is NULL", f ? "Jv" : "the function");
+    if (Jv) *Jv = tangent;
+    return tangent ? y : NULL;
 }
 
-bool at_hvp(at_tape *t, at_tensor *loss, at_tensor **x, at_tensor **v, int n, at_tensor **wrt,
-            int m, at_tensor **Hv)
+static bool run_hvp(derivative *d, at_tensor *loss, at_tensor **x, at_tensor **v, int n,
+                    at_tensor **wrt, int m, at_tensor **Hv)
 {
-    derivative d = {.op = "hvp", .t = t};
-    for (int j = 0; Hv && j < m; j++) Hv[j] = NULL;
+    at_tape *t = d->t;
     AT_REQUIRE(t, m <= 0 || (wrt && Hv), "hvp: %s is NULL", wrt ? "Hv" : "wrt");
     AT_INPUT(t, "hvp", loss, ATTIC_REAL);
     AT_REQUIRE(t, at_count(loss->shape) == 1, "hvp: the loss is %s, but must have one element",
                at_text(loss));
-    if (!check_directions(&d, x, v, n)) return false;
+    if (!check_directions(d, x, v, n)) return false;
     for (int j = 0; j < m; j++) {
         if (!at_check_input(t, "hvp", "wrt", wrt[j], ATTIC_REAL)) return false;
         AT_REQUIRE(t, wrt[j]->wants_grad && !wrt[j]->node,
@@ -206,9 +221,18 @@ bool at_hvp(at_tape *t, at_tensor *loss, at_tensor **x, at_tensor **v, int n, at
     for (int i = 0; i < n; i++)
         AT_REQUIRE(t, !x[i]->node, "hvp: x[%d], %s, was computed by %s, but must be a leaf", i,
                    at_text(x[i]), x[i]->node->op->name);
-    if (run_mirror(&d, loss, 0, x, v, n)) at_backward(d.m.dual, loss->twin);
-    for (int j = 0; derivative_holds(&d) && j < m; j++)
-        Hv[j] = bring_back(&d, wrt[j], wrt[j]->twin ? wrt[j]->twin->grad : NULL);
-    at_mirror_close(&d.m);
+    if (run_mirror(d, loss, 0, x, v, n)) at_backward(d->m.dual, loss->twin);
+    for (int j = 0; derivative_holds(d) && j < m; j++)
+        Hv[j] = bring_back(d, wrt[j], wrt[j]->twin ? wrt[j]->twin->grad : NULL);
+    at_mirror_close(&d->m);
     return at_ok(t);
+}
+
+bool at_hvp(at_tape *t, at_tensor *loss, at_tensor **x, at_tensor **v, int n, at_tensor **wrt,
+            int m, at_tensor **Hv)
+{
+    derivative d = {.op = "hvp", .t = t};
+    const bool good = run_hvp(&d, loss, x, v, n, wrt, m, Hv);
+    for (int j = 0; !good && Hv && j < m; j++) Hv[j] = NULL;
+    return good;
 }

@@ -22,7 +22,12 @@
  *
  * RANGE.  Tangents are held from 1e-127 to 1e38: smaller ones lose digits, those below 1e-143 are
  * 0, and one above, or infinite where its value is finite, is a sticky error that names the op.
- * So scale directions to a largest element of about 1, as at_jvp and at_hvp do by themselves. */
+ * So scale directions to a largest element of about 1, as at_jvp and at_hvp do by themselves: an
+ * element below 1e-127 of the largest is an error there, and so is a result that is not finite
+ * where y, or the loss, is.  Where a value is infinite its tangent may be NaN.
+ *
+ * at_detach and at_cast stop tangents, too: they make constants.  at_no_grad does not: what is
+ * computed under it moves, as values do, but has no gradient. */
 #ifndef AT_AUTOGRAD_TANGENT_H
 #define AT_AUTOGRAD_TANGENT_H
 #include "autograd/gradcheck.h"
@@ -43,7 +48,7 @@ AT_API at_tensor *at_grad_tangent(at_tape *t, at_tensor *x);
 
 /* y = f(in...), recorded as if f had been called, and *Jv = sum_i dy/d(in[i]) v[i], a new constant
  * of y's shape.  in[i] are leaves (or what was computed before f: it counts as a leaf); v[i] has
- * the shape of in[i], or is NULL for 0.
+ * the shape of in[i], or is NULL for 0.  After an error *Jv, too, is NULL.
  *
  *     at_tensor *f(at_tape *t, at_tensor **in, void *ctx) { return at_mul(t, in[0], in[1]); }
  *     ...
@@ -57,6 +62,7 @@ AT_API at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor *
 /* Hv[j] = sum_i d2(loss) / d(wrt[j]) d(x[i]) v[i], new constants: how the gradient by wrt[j]
  * changes while x[i] moves along v[i].  x and wrt are leaves, often the same, and each wrt[j]
  * wants a gradient.  Gradients that are there, and those of a later at_backward, are untouched.
+ * Hv may be the list v, as in a power iteration; after an error all of it is NULL.
  *
  * An optimizer reads gradients: to hand it Hv, take that of a sum,
  *

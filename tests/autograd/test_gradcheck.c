@@ -117,6 +117,16 @@ VJP(square_vjp)
     UNUSED;
     EACH dx[i] = 2 * x[i] * dy[i];
 }
+FORWARD(bells)
+{
+    UNUSED;
+    EACH y[i] = exp(-200 * x[i] * x[i]);
+}
+VJP(bells_vjp_times_factor)
+{
+    UNUSED;
+    EACH dx[i] = dy[i] * -400 * x[i] * exp(-200 * x[i] * x[i]) * factor;
+}
 VJP(square_vjp_wrong_sign)
 {
     UNUSED;
@@ -507,6 +517,30 @@ START_TEST(the_printed_bound_holds_for_a_layer_norm_of_small_numbers)
 }
 END_TEST
 
+/* The error of the first step, 1.7e-5, is that of backward. */
+START_TEST(a_mistake_does_not_hide_behind_the_error_of_a_step)
+{
+    double x[N];
+    EACH x[i] = 0.40101;
+    factor = 1 - 1.715e-5;
+    at_gradcheck_report r =
+        at_gradcheck_fn(bells, bells_vjp_times_factor, N, N, x, NULL, (at_gradcheck_options){0});
+    ck_assert_int_eq(r.verdict, ATTIC_WRONG);
+    factor = 1;
+    r = at_gradcheck_fn(bells, bells_vjp_times_factor, N, N, x, NULL, (at_gradcheck_options){0});
+    ck_assert_int_eq(r.verdict, ATTIC_PASS);
+}
+END_TEST
+
+START_TEST(an_order_that_is_none_is_refused)
+{
+    at_gradcheck_report r = at_gradcheck_fn(square_all, square_vjp, N, N, some_x, NULL,
+                                            (at_gradcheck_options){.order = 2});
+    ck_assert_int_eq(r.verdict, ATTIC_NOT_RUN);
+    ck_assert_str_eq(r.reason, "order is 2, but must be 1: 2 is for at_gradcheck alone");
+}
+END_TEST
+
 START_TEST(parts_of_x_have_names)
 {
     const at_gradcheck_part parts[] = {{"weight", 2}, {"none", 0}, {"bias", 3}, {NULL, 0}};
@@ -727,6 +761,11 @@ static at_tensor *failing(at_tape *t, at_tensor **in, void *ctx)
     return at_fail(t, ATTIC_USER_ERROR, "failing: no.");
 }
 
+static at_tensor *first_input(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)t, (void)ctx;
+    return in[0];
+}
 static at_tensor *nothing_returned(at_tape *t, at_tensor **in, void *ctx)
 {
     (void)t, (void)in, (void)ctx;
@@ -841,6 +880,23 @@ START_TEST(the_tape_is_left_as_it_was)
     ck_assert_uint_eq(at_memory_of(t).step, before.step);
     ck_assert(at_backward_from(t, y, one)); /* as if nothing had been written since */
     assert_close(((double *)W->grad)[0], 2 * grad[0], 1e-12);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_tensor_made_before_f_can_not_be_its_output)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(3), (double[]){1, 2, 3});
+    at_tensor *y = apply_op(t, &x, (void *)&right_op);
+    at_gradcheck_report r = at_gradcheck(t, first_input, &y, 1, NULL, usual);
+    assert_verdict(r, ATTIC_NOT_RUN);
+    ck_assert_str_eq(r.reason, "gradcheck: the function returned [3], computed before it");
+    at_clear_error(t);
+    assert_verdict(at_gradcheck(t, first_input, &x, 1, NULL, usual), ATTIC_PASS);
+    r = at_gradcheck(t, apply_op, &x, 1, (void *)&right_op, (at_gradcheck_options){.order = 3});
+    assert_verdict(r, ATTIC_NOT_RUN);
+    ck_assert_str_eq(at_error(t), "gradcheck: order is 3, but must be 0, 1 or 2");
     at_close(t);
 }
 END_TEST
@@ -1005,8 +1061,9 @@ SUITE(autograd_gradcheck, a_right_gradient_passes, a_wrong_sign_is_wrong_and_cal
       a_point_outside_of_the_domain_is_not_run, an_output_that_stays_infinite_does_not_disturb,
       random_directions_need_few_forwards_and_see_a_wrong_factor,
       the_seed_alone_decides_what_is_drawn, the_tolerance_can_be_chosen,
-      the_printed_bound_holds_for_a_layer_norm_of_small_numbers, parts_of_x_have_names,
-      parts_that_do_not_make_up_x_are_refused, a_long_name_of_a_part_is_cut,
+      the_printed_bound_holds_for_a_layer_norm_of_small_numbers,
+      a_mistake_does_not_hide_behind_the_error_of_a_step, an_order_that_is_none_is_refused,
+      parts_of_x_have_names, parts_that_do_not_make_up_x_are_refused, a_long_name_of_a_part_is_cut,
       forward_must_not_change_its_input, backward_must_not_change_its_input,
       backward_must_not_change_its_cotangent, forward_must_give_the_same_values_again,
       backward_must_give_the_same_values_again, a_cotangent_of_zero_must_give_zero,
@@ -1014,7 +1071,8 @@ SUITE(autograd_gradcheck, a_right_gradient_passes, a_wrong_sign_is_wrong_and_cal
       a_wrong_op_is_wrong_and_its_element_has_an_index, gradients_of_leaves_must_add_up,
       an_op_must_not_change_its_input, a_replay_must_give_what_the_first_run_gave,
       parameters_are_checked_too, what_was_computed_before_counts_as_a_leaf,
-      the_tape_is_left_as_it_was, an_f32_tape_is_refused, an_error_in_the_function_is_the_reason,
+      the_tape_is_left_as_it_was, a_tensor_made_before_f_can_not_be_its_output,
+      an_f32_tape_is_refused, an_error_in_the_function_is_the_reason,
       an_output_without_gradient_is_vacuous, wherever_memory_runs_out_it_says_so,
       a_report_reads_well, an_op_without_backward_is_named_where_it_cuts_the_gradient,
       nothing_to_check_is_an_error, a_decimal_comma_does_not_show_in_a_report)

@@ -167,16 +167,18 @@ START_TEST(no_correct_backward_is_called_wrong)
             program p = {(uint64_t)i + FIRST, ""};
             at_gradcheck_report r = check(&p, order);
             verdicts[order][r.verdict]++;
-            if (r.verdict == ATTIC_WRONG || r.verdict == ATTIC_NOT_RUN)
-                at_gradcheck_print(&r, stderr);
-            ck_assert_msg(r.verdict != ATTIC_WRONG && r.verdict != ATTIC_NOT_RUN,
-                          "program %d, order %d:%s", i + FIRST, order, p.text);
+            const bool large = order == 2 && strstr(r.reason, "tangents are finite, up to 1e38");
+            const bool good = r.verdict != ATTIC_WRONG && (large || r.verdict != ATTIC_NOT_RUN);
+            if (!good) at_gradcheck_print(&r, stderr);
+            ck_assert_msg(good, "program %d, order %d:%s", i + FIRST, order, p.text);
         }
     if (wanted)
         for (int order = 1; order <= 2; order++)
-            printf("order %d: %d PASS, %d NOISE-LIMITED, %d NON-SMOOTH, %d VACUOUS\n", order,
-                   verdicts[order][ATTIC_PASS], verdicts[order][ATTIC_NOISE_LIMITED],
-                   verdicts[order][ATTIC_NON_SMOOTH], verdicts[order][ATTIC_VACUOUS]);
+            printf("order %d: %d PASS, %d NOISE-LIMITED, %d NON-SMOOTH, %d VACUOUS, %d NOT-RUN\n",
+                   order, verdicts[order][ATTIC_PASS], verdicts[order][ATTIC_NOISE_LIMITED],
+                   verdicts[order][ATTIC_NON_SMOOTH], verdicts[order][ATTIC_VACUOUS],
+                   verdicts[order][ATTIC_NOT_RUN]);
+    ck_assert_int_le(1000 * verdicts[2][ATTIC_NOT_RUN], programs);
     ck_assert_int_ge(100 * verdicts[1][ATTIC_PASS], 95 * programs);
 }
 END_TEST

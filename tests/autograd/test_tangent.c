@@ -237,7 +237,9 @@ START_TEST(directions_of_any_size_are_scaled)
         ck_assert(fabs(at_get(Hv, 0) - 6 * pow(10, i)) <= 1e-15 * 6 * pow(10, i) &&
                   at_get(Hv, 1) == 0);
     }
-    at_tensor *v = at_const(t, at_shape_of(2), (double[]){1, 1e-130});
+    at_tensor *v = at_const(t, at_shape_of(2), (double[]){1e-310, 0});
+    ck_assert(at_hvp(t, loss, &x, &v, 1, &x, 1, &Hv) && at_get(Hv, 0) == 6e-310);
+    v = at_const(t, at_shape_of(2), (double[]){1, 1e-130});
     ck_assert(!at_hvp(t, loss, &x, &v, 1, &x, 1, &Hv) && !Hv);
     assert_error(t, "hvp: element 1 of direction 0 is 1e-130, less than 1e-127 of the largest");
     at_clear_error(t);
@@ -251,7 +253,22 @@ START_TEST(directions_of_any_size_are_scaled)
     v = at_const(t, at_shape_of(1), (double[]){1e38});
     ck_assert(!at_hvp(t, at_sum(t, at_mul(t, x, at_square(t, at_scale(t, x, 1e-10)))), &x, &v, 1,
                       &x, 1, &Hv));
-    assert_error(t, "hvp: element 0 of the result is 6e+38");
+    assert_error(t, "hvp: element 0 of the result, for [1], is 6e+38");
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_result_is_finite_where_the_loss_is)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){0, 1}), *Hv;
+    at_tensor *v = at_const(t, at_shape_of(2), (double[]){1, 1});
+    at_tensor *y = at_pow(t, x, 1.5); /* of the second derivative 0.75 / sqrt(x) */
+    ck_assert(!at_hvp(t, at_sum(t, y), &x, &v, 1, &x, 1, &Hv) && !Hv);
+    assert_error(t, "hvp: element 0 of the result, for [2], is inf");
+    at_clear_error(t);
+    ck_assert(!at_hvp(t, at_sum(t, at_square(t, y)), &x, &v, 1, &x, 1, &Hv)); /* backward: inf 0 */
+    assert_error(t, "hvp: element 0 of the result, for [2], is nan");
     at_close(t);
 }
 END_TEST
@@ -329,6 +346,32 @@ START_TEST(an_hvp_moves_some_leaves_and_reads_others)
     at_zero_grads(t); /* Hv as a gradient */
     ck_assert(at_backward(t, at_sum(t, at_mul(t, x, Hv[0]))) &&
               at_grad_element(x, 0) == 2 * 2 * 27 * 5);
+    at_close(t);
+}
+END_TEST
+
+static at_tensor *cube(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_mul(t, in[0], at_square(t, in[0]));
+}
+
+START_TEST(the_list_of_results_may_be_that_of_the_directions)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){1, -2});
+    at_tensor *v = at_const(t, at_shape_of(2), (double[]){1, 0.5}), *list[] = {v};
+    at_tensor *loss = at_sum(t, cube(t, &x, NULL));
+    ck_assert(at_hvp(t, loss, &x, list, 1, &x, 1, list));
+    assert_values(list[0], ((double[]){6, -6}), 1e-15);
+    list[0] = x;
+    ck_assert(at_hvp(t, loss, list, &v, 1, list, 1, list));
+    assert_values(list[0], ((double[]){6, -6}), 1e-15);
+    list[0] = v;
+    ck_assert(at_jvp(t, cube, &x, list, 1, NULL, list) != NULL);
+    assert_values(list[0], ((double[]){3, 6}), 1e-15);
+    list[0] = v;
+    ck_assert(!at_hvp(t, v, &x, list, 1, &x, 1, list) && !list[0]); /* v is no loss */
     at_close(t);
 }
 END_TEST
@@ -599,6 +642,69 @@ START_TEST(where_rounding_drowns_differences_the_exact_derivative_decides)
 }
 END_TEST
 
+static at_tensor *powered(at_tape *t, at_tensor **in, void *ctx)
+{
+    return at_pow(t, in[0], *(double *)ctx);
+}
+
+static at_tensor *exponential(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_exp(t, in[0]);
+}
+
+START_TEST(beyond_the_range_of_tangents_differences_are_alone_and_order_2_is_not_run)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x = at_variable(t, at_shape_of(2), (double[]){100, 1}); /* e^100 = 2.7e43 */
+    at_gradcheck_report r = at_gradcheck(t, exponential, &x, 1, NULL, (at_gradcheck_options){0});
+    ck_assert(r.verdict == ATTIC_PASS && isnan(r.exact_error));
+    ck_assert_msg(strstr(r.reason, "(differences alone: forward of exp") != NULL, "%s", r.reason);
+    r = at_gradcheck(t, exponential, &x, 1, NULL, (at_gradcheck_options){.order = 2});
+    ck_assert(r.verdict == ATTIC_NOT_RUN && r.checked == 0 && at_ok(t));
+    ck_assert_msg(strstr(r.reason, "order 2 needs dual numbers: forward of exp") != NULL, "%s",
+                  r.reason);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(near_a_pole_small_steps_count)
+{
+    double minus = -1;
+    for (double near = 1e-3; near > 1e-9; near /= 10)
+        for (int order = 1; order <= 2; order++) {
+            at_tape *t = at_open(ATTIC_F64, 1);
+            at_tensor *x = at_variable(t, at_shape_of(1), &near);
+            at_gradcheck_report r =
+                at_gradcheck(t, powered, &x, 1, &minus, (at_gradcheck_options){.order = order});
+            ck_assert_msg(r.verdict == ATTIC_PASS, "%g, order %d: %s", near, order, r.reason);
+            at_close(t);
+        }
+}
+END_TEST
+
+static at_tensor *sum_of_layer_norm(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_sum(t, at_add_scalar(t, at_layer_norm(t, in[0], NULL, NULL, 1e-5), 1));
+}
+
+/* y stands still in every bit, backward and the exact derivative are rounding. */
+START_TEST(rounding_of_backward_that_forward_does_not_show_is_measured)
+{
+    for (int seed = 1; seed <= 2000; seed++) {
+        at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
+        at_tensor *x = at_variable(t, at_shape_of(1, 2), NULL);
+        at_init_fill(x, at_normal(1), (at_stream){(uint64_t)seed, 1});
+        at_gradcheck_report r =
+            at_gradcheck(t, sum_of_layer_norm, &x, 1, NULL, (at_gradcheck_options){0});
+        ck_assert_msg(r.verdict == ATTIC_VACUOUS || r.verdict == ATTIC_PASS, "%d: %s", seed,
+                      r.reason);
+        at_close(t);
+    }
+}
+END_TEST
+
 /* ------------------------------------------------------------------ every op ------------------- */
 
 typedef struct {
@@ -781,6 +887,9 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       where_backward_and_differences_are_0_the_exact_derivative_counts,
       order_2_checks_the_second_derivative,
       where_rounding_drowns_differences_the_exact_derivative_decides,
+      beyond_the_range_of_tangents_differences_are_alone_and_order_2_is_not_run,
+      near_a_pole_small_steps_count, rounding_of_backward_that_forward_does_not_show_is_measured,
+      the_list_of_results_may_be_that_of_the_directions, a_result_is_finite_where_the_loss_is,
       forward_and_backward_of_every_op_are_adjoint, second_derivatives_of_every_op_are_symmetric,
       values_on_a_dual_tape_are_those_of_f64, masked_keys_are_not_read_for_tangents_either,
       memory_of_a_second_derivative_of_attention_is_linear)
