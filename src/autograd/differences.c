@@ -98,16 +98,17 @@ static void measure_double_noise(at_checker *c)
     }
 }
 
-/* The rounding of backward.  It is linear in u: so u may move far, that digits change. */
+/* The rounding of backward.  It is linear in u: so u may move far, that digits change, but no u_k
+ * changes its sign. */
 static void measure_noise_of_backward(at_checker *c)
 {
     at_stream of_x = {c->options.seed, 1}, of_u = {c->options.seed, 2};
-    const double least = ldexp(16, FINE_SPACING);
+    const double spacing = 0x1p-5, least = ldexp(1 / spacing, FINE_SPACING);
     for (ptrdiff_t i = 0; i < c->n; i++)
         c->v[i] = least * size_of_element(c->x0[i]) * (0.5 + at_random_unit(of_x, (uint64_t)i));
     for (ptrdiff_t k = 0; k < c->m; k++) c->w[k] = 0.5 + at_random_unit(of_u, (uint64_t)k);
-    noise_of(c, backward_at, c->n, c->a, 0x1p-4, c->ra);
-    noise_of(c, backward_at, c->n, c->a, -0x1p-4, c->y[3]);
+    noise_of(c, backward_at, c->n, c->a, spacing, c->ra);
+    noise_of(c, backward_at, c->n, c->a, -spacing, c->y[3]);
     for (ptrdiff_t i = 0; i < c->n; i++) {
         const double louder = fmax(c->ra[i], c->y[3][i]);
         c->ra[i] = isfinite(louder) ? louder : 0;
@@ -224,16 +225,6 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
 
 /* ------------------------------------------------------------------ many steps ----------------- */
 
-/* The largest step whose n agrees with that of all smaller ones. */
-static int first_step_in_agreement(const at_slope *s, int count)
-{
-    int first = count - 1;
-    for (; first > 0; first--)
-        for (int i = first; i < count; i++)
-            if (!(fabs(s[first - 1].n - s[i].n) <= s[first - 1].bound + s[i].bound)) return first;
-    return first;
-}
-
 /* How well n of step j is known, by the steps beside it.  Both of these count, since two may agree
  * by chance; and four times, since slopes that approach theirs slowly have further to go. */
 static double unsure_of(const at_slope *s, int j)
@@ -242,8 +233,8 @@ static double unsure_of(const at_slope *s, int j)
     return isfinite(apart) ? 4 * apart + s[j].bound : (double)INFINITY;
 }
 
-/* Do smaller steps, three or more, contradict step j?  Beyond a pole that is close by, large steps
- * agree with each other. */
+/* Do smaller steps, three or more, contradict step j?  Beyond a pole that is close by, or a bump,
+ * large steps agree with each other. */
 static bool is_contradicted(const at_slope *s, int j, int count)
 {
     int n = 0;
@@ -253,11 +244,11 @@ static bool is_contradicted(const at_slope *s, int j, int count)
 }
 
 /* The step that is known best, or -1. */
-static int choose_best_step(at_probe *f, const at_slope *s, int first, int count)
+static int choose_best_step(at_probe *f, const at_slope *s, int count)
 {
     int best = -1;
     double least = (double)INFINITY;
-    for (int j = first + 1; j + 1 < count; j++) {
+    for (int j = 1; j + 1 < count; j++) {
         double unsure = unsure_of(s, j);
         if (!(unsure < least) || is_contradicted(s, j, count)) continue;
         best = j;
@@ -304,8 +295,7 @@ void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
     double unit = aim_at(c, p);
     for (int j = 0; j < count; j++) s[j] = slope_at(c, unit, largest - j, j > 0);
 
-    int first = c->is_float ? first_step_in_agreement(s, count) : 0;
-    int best = choose_best_step(f, s, first, count);
+    int best = choose_best_step(f, s, count);
     f->swept = true;
     f->at_kink = best < 0 || is_at_kink(s, count, best);
     if (best < 0) f->n = (double)NAN;
@@ -369,7 +359,7 @@ void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance)
     at_slope s[3];
     double unit = aim_at(c, p);
     for (int j = 0; j < 3; j++) s[j] = slope_at(c, unit, FIRST_STEP + 1 - j, j > 0);
-    choose_best_step(f, s, 0, 3);
+    choose_best_step(f, s, 3);
     if (f->bound - f->s.bound <= 0.01 * tolerance) return;
     at_probe better = *f;
     at_sweep_steps(c, p, &better);

@@ -231,6 +231,12 @@ static bool probe_is_resolved(const at_checker *c, const at_probe *f)
     return f->bound + noise_of_a(c, f) <= c->precision.coarse * scale_of(c, f);
 }
 
+/* Is a more than its own rounding? */
+static bool is_quiet(const at_checker *c, const at_probe *f)
+{
+    return f->a_noise <= c->precision.coarse * scale_of(c, f);
+}
+
 static void judge(at_checker *c, at_probe *f)
 {
     double slack = 0.01 * f->s.jump; /* a subgradient lies between the two sides */
@@ -240,8 +246,9 @@ static void judge(at_checker *c, at_probe *f)
     else if (!probe_agrees(c, f) || !(isnan(f->e) || probe_is_exact(c, f)))
         f->verdict = ATTIC_WRONG;
     else
-        f->verdict =
-            probe_is_resolved(c, f) || probe_is_exact(c, f) ? ATTIC_PASS : ATTIC_NOISE_LIMITED;
+        f->verdict = probe_is_resolved(c, f) || (probe_is_exact(c, f) && is_quiet(c, f))
+                         ? ATTIC_PASS
+                         : ATTIC_NOISE_LIMITED;
 }
 
 /* The error of n by five points is about the square of that by three, whose size is known, so that

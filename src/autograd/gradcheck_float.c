@@ -25,10 +25,10 @@
  *
  * WHICH STEP?  h = 2^-4 suits exp, but not a layer norm of values that are 1000 +- 1.  So all steps
  * are tried, from |x|/2 down.  Slopes with small h are known badly, but are wrong by no more than
- * their bound.  A larger h may be believed as long as it agrees with all smaller ones within the
- * bounds of both (Lepski's rule, 1990).  Where it no longer does, the hill has begun to bend; among
- * the steps below, the best is chosen as for doubles.  Beginning with large steps would be wrong:
- * at some distance from a bump, all of them agree that there is none.
+ * their bound.  A larger h is not believed where three smaller ones contradict it by more than all
+ * may be off (after Lepski's rule, 1990): there the hill has begun to bend.  Among the others the
+ * best is chosen, as for doubles.  Beginning with large steps would be wrong: at some distance from
+ * a bump, all of them agree that there is none.
  *
  * NOISE is that of y_k by sixth differences, over distances of 2^-17 x, but at least 2^-24 of the
  * largest |y_k| in sight; it grows with the square root of the number of outputs, for their signs

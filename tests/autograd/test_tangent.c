@@ -698,7 +698,7 @@ START_TEST(rounding_of_backward_that_forward_does_not_show_is_measured)
         at_init_fill(x, at_normal(1), (at_stream){(uint64_t)seed, 1});
         at_gradcheck_report r =
             at_gradcheck(t, sum_of_layer_norm, &x, 1, NULL, (at_gradcheck_options){0});
-        ck_assert_msg(r.verdict == ATTIC_VACUOUS || r.verdict == ATTIC_PASS, "%d: %s", seed,
+        ck_assert_msg(r.verdict != ATTIC_WRONG && r.verdict != ATTIC_NON_SMOOTH, "%d: %s", seed,
                       r.reason);
         at_close(t);
     }
