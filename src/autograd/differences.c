@@ -12,7 +12,8 @@
  *
  * THE BEST STEP.  The step is halved again and again, from 2^-5 s to 2^-36 s, to draw the picture
  * of gradcheck.c for this one element.  Steps that agree with those beside them tell how well n is
- * known, without regard to a.  What the best of them lacks in agreement belongs to its bound. */
+ * known, without regard to a; one that three smaller ones contradict does not count.  What the
+ * best of them lacks in agreement belongs to its bound. */
 #include "autograd/checker.h"
 
 #include <float.h>
@@ -80,15 +81,20 @@ static void noise_of(at_checker *c, void (*at)(at_checker *, double, double *), 
         r[k] = sqrt((c->y[0][k] * c->y[0][k] + c->y[1][k] * c->y[1][k]) / 2 / 924);
 }
 
+static void draw_direction(at_checker *c, double size)
+{
+    at_stream s = {c->options.seed, 1};
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        c->v[i] = size * size_of_element(c->x0[i]) * (0.5 + at_random_unit(s, (uint64_t)i));
+}
+
 /* r_k, along a random direction, on the quieter side: a kink at x0 lies between the sides, one
  * close by spoils only one.  And no y_k is known better than to a fraction of its last digit. */
 static void measure_double_noise(at_checker *c)
 {
-    at_stream s = {c->options.seed, 1};
     const double spacing = ldexp(1, FINE_SPACING);
     double *r = c->r, *other = c->y[3];
-    for (ptrdiff_t i = 0; i < c->n; i++)
-        c->v[i] = size_of_element(c->x0[i]) * (0.5 + at_random_unit(s, (uint64_t)i));
+    draw_direction(c, 1);
     noise_of(c, evaluate_at, c->m, c->y0, spacing, r);
     noise_of(c, evaluate_at, c->m, c->y0, -spacing, other);
     for (ptrdiff_t k = 0; k < c->m; k++) {
@@ -102,10 +108,9 @@ static void measure_double_noise(at_checker *c)
  * changes its sign. */
 static void measure_noise_of_backward(at_checker *c)
 {
-    at_stream of_x = {c->options.seed, 1}, of_u = {c->options.seed, 2};
-    const double spacing = 0x1p-5, least = ldexp(1 / spacing, FINE_SPACING);
-    for (ptrdiff_t i = 0; i < c->n; i++)
-        c->v[i] = least * size_of_element(c->x0[i]) * (0.5 + at_random_unit(of_x, (uint64_t)i));
+    at_stream of_u = {c->options.seed, 2};
+    const double spacing = 0x1p-5;
+    draw_direction(c, ldexp(1 / spacing, FINE_SPACING));
     for (ptrdiff_t k = 0; k < c->m; k++) c->w[k] = 0.5 + at_random_unit(of_u, (uint64_t)k);
     noise_of(c, backward_at, c->n, c->a, spacing, c->ra);
     noise_of(c, backward_at, c->n, c->a, -spacing, c->y[3]);

@@ -39,8 +39,8 @@
  * errors would hide.
  *
  * WHEN a AND n DISAGREE, is a wrong, or can n not be trusted?  Then many steps are tried, and the
- * best of them is compared with a again.  If even that is known to less than 4 digits, rounding
- * dominates.
+ * best of them is compared with a again; at last, the rounding of a is measured, too.  If even the
+ * best is known to less than 4 digits, rounding dominates.
  *
  * KINKS have two sides.  Two one-sided formulas take steps from x to the right and to the left,
  *
@@ -251,8 +251,8 @@ static void judge(at_checker *c, at_probe *f)
                          : ATTIC_NOISE_LIMITED;
 }
 
-/* The error of n by five points is about the square of that by three, whose size is known, so that
- * a mistake in a could hide behind it: no e would see it. */
+/* The error of n by five points is about the square of that by three, which is known.  A mistake in
+ * a could hide behind a larger one, where e does not see it. */
 static bool hides_little(const at_checker *c, const at_probe *f)
 {
     const double much = 0.3 * sqrt(c->options.tolerance) * scale_of(c, f);
