@@ -1,4 +1,4 @@
-# attic: build, test, install.  Needs a C compiler and GNU make; the tests need Check as well.
+# attic: build, test, install.  Needs gcc and libc6-dev, or clang, and GNU make; the tests need Check as well.
 #
 #   make                         the library and the examples, for this machine
 #   make demo                    train a small transformer on this repository's own text
@@ -12,6 +12,11 @@
 #
 # Every compiler, ARCH and MODE has a folder of its own under build/.  Sources are found by wildcard:
 # a new file in src/, tests/, examples/ or bench/ needs no edit here.
+
+# A definition that nothing uses; BSD make reads its line as one of the Makefile, says so, and stops.
+define not_gnu_make
+.error attic is built by GNU make, which BSD systems call gmake: gmake demo
+endef
 
 # ---- what may be set on the command line -----------------------------------------------------
 
@@ -160,8 +165,13 @@ lib: $(static) $(if $(wasm),,$(shared)) ## the libraries alone
 benches: $(benches) $(peers) ## the benchmarks, built and not run
 .PHONY: all lib benches FORCE
 
-# Flags are a prerequisite like any other: whatever they change is compiled again.
+# Flags are a prerequisite like any other: whatever they change is compiled again.  Where nothing was compiled yet:
+# what is missing is said once, and not by the compiler for each file.
 $(B)/flags: FORCE
+	@[ -f $@ ] || command -v $(firstword $(CC)) >/dev/null || { \
+	    echo "There is no C compiler $(firstword $(CC)): install gcc and libc6-dev, or clang" >&2; exit 1; }
+	@[ -f $@ ] || ! echo '#include <stdio.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E -x c - 2>&1 >/dev/null | \
+	    grep -q 'stdio\.h' || { echo "No C library headers: install libc6-dev ($(CC) finds no <stdio.h>)" >&2; exit 1; }
 	$(call keep,$(CC) $(flags) $(arch) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS))
 
 $(B)/%.o: %.c $(B)/flags
@@ -216,7 +226,10 @@ $(grade): $(call objects,$(grade_c) $(patsubst %,examples/common/%.c,mistakes ve
 
 tests_named := $(foreach f,$(test_c:.c=),$(if $(findstring /test_,$(f)),$(f)))
 suites := $(subst /,_,$(patsubst tests/%,%,$(subst /test_,/,$(tests_named))))
-check_flag = $$($(PKG_CONFIG) $(1) check)
+# CHECK=folder: a Check of the user's own, as scripts/deps.sh tells to build it.
+check_flag = $(if $(CHECK),$(CHECK$(1)),$$($(PKG_CONFIG) $(1) check))
+CHECK--cflags = -I$(CHECK)/include -pthread
+CHECK--libs = $(CHECK)/lib/libcheck.a -lrt
 
 tests: $(runner) ## compile the tests
 test: tests ## run the test suite; SUITE=name and CASE=name choose from it
@@ -230,7 +243,7 @@ mutation: ## plant wrong gradients in a copy of the sources; each must be caught
 	@CC="$(CC)" MAKE="$(MAKE)" sh tests/mutation/run.sh $(ARGS)
 
 deps: ## install what the tests need: Check and pkg-config
-	@sh scripts/deps.sh
+	@sh scripts/deps.sh '' $(CHECK)
 .PHONY: tests test check gradcheck mutation deps have-check
 
 runner_o := $(call objects,$(test_c) $(common_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
@@ -250,8 +263,7 @@ $(B)/suites.inc: FORCE
 	$(call keep,$(foreach s,$(suites),TEST_SUITE($(s))))
 
 have-check: $(filter deps,$(MAKECMDGOALS))
-	@$(PKG_CONFIG) --exists 'check >= 0.13' 2>/dev/null || \
-	    { echo "The tests need the unit test framework Check: run 'make deps' first." >&2; exit 1; }
+	@sh scripts/deps.sh say $(CHECK)
 
 # ---- slower checks ---------------------------------------------------------------------------
 
@@ -316,6 +328,9 @@ check-duals: $(B)/tests/duals/run ## tests of tangents, with kernels compiled as
 
 check-exports: $(shared) ## does libattic.so export what its headers declare and scripts/exports.txt lists? WRITE=1 writes it
 	@CC="$(CC)" sh scripts/check-exports.sh $(shared) $(if $(WRITE),write)
+
+check-fresh: ## README's two commands in the root folder of a bare Debian, from a clone; AS="root user clang folder bare"
+	@sh scripts/check-fresh.sh $(or $(AS),root) || [ $$? -eq 3 ] # NOT RUN, which it says at its end
 
 check-dist: ## unpack the source archive, build it, run its demo
 	@sh scripts/check-dist.sh "$(MAKE)"
@@ -399,6 +414,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
+	$(sub) check-fresh AS="root user clang folder bare"
 	$(sub) check-unsupported check-arm check-i386 check-musl check-mingw check-wasm check-single check-dist
 	$(sub) check-long check-programs
 	$(sub) check-crash check-kill N=500
@@ -409,7 +425,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
-.PHONY: sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-dist \
+.PHONY: sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-all
 
