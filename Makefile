@@ -343,10 +343,9 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
 	@ATTIC_PROGRAMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_random_programs $(runner)
 
-check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in
-	@sh scripts/check-readme.sh README.md '$(CC)' $(static)
-	@set -e; for page in attention cookbook derivatives files runs training; do \
-	    sh scripts/check-readme.sh docs/$$page.md '$(CC)' $(static) $(if $(WRITE),write); done
+check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
+	@set -e; for page in README $(addprefix docs/,attention cookbook derivatives files runs training); do \
+	    sh scripts/check-readme.sh $$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # Every call of these by the library comes by tests/crash/faults.c.
 faulty := fwrite fflush fclose fsync rename ftruncate
@@ -652,6 +651,6 @@ clean: ## remove build/ and out/
 
 help: ## this list
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile; echo
-	@awk '/^[a-z%-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); \
+	@awk '/^[a-z0-9%-]+:.* ## / { name = $$1; sub(/:/, "", name); sub(/.* ## /, ""); \
 	    printf "  %-14s %s\n", name, $$0 }' Makefile
 .PHONY: install uninstall single dist clean help

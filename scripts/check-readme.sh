@@ -8,7 +8,8 @@
 # A line <!-- run with FILES, after SCRIPT --> before a program says what its arguments are, and how sed changes it,
 # say to fewer steps.  Programs run in an empty folder.  With INCLUDE in the environment, which
 # replaces -Isrc, programs alone are run.
-# With `write` the text blocks are filled with what is printed now.
+# With `write` programs alone are run, too, and the text blocks of the page are filled with what is printed now.  A
+# block that names no language stays as it is: figures of one machine belong there.
 set -eu
 cd "$(dirname "$0")/.."
 file=$1 cc=$2 library=$3 write=${4:-}
@@ -48,8 +49,9 @@ count=$(cat "$work/count") run=0 outputs=0
 n=1
 while [ "$n" -le "$count" ]; do
     block=$work/block-$n
-    if [ -f "$block.sh" ] && [ -n "${INCLUDE+set}" ]; then
-        : # the commands are those of the repository
+    [ -f "$block.text" ] || rm -f "$work/output"
+    if [ -f "$block.sh" ] && [ "${INCLUDE+set}$write" ]; then
+        : # the commands are those of the repository, and print nothing that the page shows
     elif [ -f "$block.sh" ]; then
         echo "$file: running: $(tr '\n' ';' <"$block.sh")"
         sh -eu "$block.sh" >"$work/log" 2>&1 || { cat "$work/log"; echo "$file: this failed:" && cat "$block.sh"; exit 1; }
@@ -79,28 +81,30 @@ while [ "$n" -le "$count" ]; do
         run=$((run + 1))
     elif [ -f "$block.text" ]; then
         [ ! -f "$block.command" ] || sh -eu "$block.command" >"$work/output"
-        if [ "$write" = write ]; then
-            cp "$work/output" "$block.new"
-        else
-            outputs=$((outputs + 1))
-            diff "$block.text" "$work/output" || { echo "$file: block $n is not what is printed"; exit 1; }
-        fi
+        [ -f "$work/output" ] || { echo "$file: block $n is text that no program prints"; exit 1; }
+        mv "$work/output" "$block.new"
+        outputs=$((outputs + 1))
     fi
     n=$((n + 1))
 done
+
+# The page with what is printed now: written, or compared with what it says.
+awk -v dir="$work" '
+inside && !/^```/ { if (!new) print; next }
+inside { inside = 0; print; next }
+{ print }
+/^```/ { inside = 1; new = 0 }
+/^```(c|cpp|python|sh|text)$/ {
+    new = /text/
+    file = dir "/block-" ++n ".new"
+    while (new && (getline line <file) > 0) print line
+}' "$file" >"$work/written"
 if [ "$write" = write ]; then
-    awk -v dir="$work" '
-    inside && !/^```/ { if (!new) print; next }
-    inside { inside = 0; print; next }
-    { print }
-    /^```/ { inside = 1; new = 0 }
-    /^```(c|cpp|python|sh|text)$/ {
-        file = dir "/block-" ++n ".new"
-        while ((getline line <file) > 0) {
-            print line
-            new = 1
-        }
-    }' "$file" >"$work/written"
     cp "$work/written" "$file"
+else
+    diff "$file" "$work/written" || {
+        echo "$file: < is what it says, > what is printed; make check-readme WRITE=1 fills that in" >&2
+        exit 1
+    }
 fi
-echo "$file: $run programs and commands run, $outputs outputs compared"
+echo "$file: $run programs and commands run, $outputs outputs $([ "$write" = write ] && echo written || echo compared)"
