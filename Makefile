@@ -344,7 +344,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	@ATTIC_PROGRAMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_random_programs $(runner)
 
 check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
-	@set -e; for page in README $(addprefix docs/,attention cookbook derivatives files runs training); do \
+	@set -e; for page in README $(addprefix docs/,attention cookbook derivatives files pytorch runs training); do \
 	    sh scripts/check-readme.sh $$page.md '$(CC)' $(static) $(if $(WRITE),write); done
 
 # Every call of these by the library comes by tests/crash/faults.c.
@@ -431,8 +431,8 @@ check-all: ## everything, both compilers; takes long
 # ---- style -----------------------------------------------------------------------------------
 
 # One make for all of them, so that no core waits.
-lints := $(addprefix lint-,layers statics symbols words links mutants cppcheck)
-lint: check-exports ## layers, unique statics, symbols, exports, words, links, cppcheck, clang-tidy, lines per folder
+lints := $(addprefix lint-,layers statics symbols words links names numbers mutants cppcheck)
+lint: check-exports ## layers, unique statics, symbols, exports, words, links, names, cppcheck, clang-tidy, lines per folder
 	+@$(on_all_cores) $(lints) tidy
 	@sh scripts/lines.sh
 lint-layers:
@@ -445,6 +445,10 @@ lint-words:
 	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
 lint-links:
 	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
+lint-names:
+	$(call say,LINT,names)sh scripts/lint-names.sh $(public_h) $(filter-out CHANGELOG.md,$(texts)) >/dev/null
+lint-numbers:
+	$(call say,LINT,numbers)sh scripts/lint-numbers.sh
 lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 lint-cppcheck:
