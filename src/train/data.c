@@ -1,7 +1,8 @@
 /* data.c -- text, files, arrays and sequences as batches; see data.h.
  *
- * What is held out is not copied away: the splits are two ways to count the same elements.  They
- * are cut into blocks (of 1024 ids; of one row or sequence), and of the first i blocks
+ * What is held out is not copied away: the splits are two ways to count the same elements.
+ *
+ * TEXT, IDS AND FILES are cut into blocks of 1024 ids, and of the first i blocks
  *
  *     h(i) = floor(i held)       are held out,  i - h(i) are not
  *
@@ -11,7 +12,15 @@
  *
  * so element p of a split, in its block number q, is found from q alone: in the block i with
  * h(i) <= q < h(i + 1), or the same with i - h(i), which is near q / held or q / (1 - held).  It is
- * the same for a text of a kilobyte and for a mapped file that is larger than memory. */
+ * the same for a text of a kilobyte and for a mapped file that is larger than memory.
+ *
+ * ROWS AND SEQUENCES are drawn, for their order may have a period: where row i has the label
+ * i mod 10, every fifth row has one of two labels.  With a permutation P of 0 .. n-1 that follows
+ * from n and split_seed, and m = n - h(n),
+ *
+ *     P(0) ... P(m - 1)   are the training split,    P(m) ... P(n - 1)   are held out
+ *
+ * P is computed, not stored (permuted below). */
 #include "train/data.h"
 
 #include <errno.h>
@@ -41,74 +50,16 @@ struct at_data {
     const at_tokenizer *tokenizer;
     int vocab, id_bytes;
     double held;
-    uint64_t seed, fingerprint;
+    bool held_tail;
+    uint64_t seed, split_seed, fingerprint;
     ptrdiff_t n, block; /* how many ids, rows or sequences; in blocks of so many */
     unsigned char *ids; /* of id_bytes each, little-endian; of a file never written */
     ptrdiff_t *start;   /* sequence i is ids start[i] .. start[i + 1] - 1 */
     data_array x, y;
-    char description[200];
+    char description[512];
 };
 
 /* ----------------------------------------------------------------- the splits ----------------- */
-
-/* How many of the first i blocks are the split's */
-static ptrdiff_t blocks_before(const at_data *d, at_split split, ptrdiff_t i)
-{
-    ptrdiff_t held = (ptrdiff_t)floor((double)i * d->held);
-    return split == ATTIC_HELD ? held : i - held;
-}
-
-ptrdiff_t at_data_count(const at_data *d, at_split split)
-{
-    if (!d) return 0;
-    ptrdiff_t full = d->n / d->block, before = blocks_before(d, split, full);
-    bool last_too = blocks_before(d, split, full + 1) > before;
-    return before * d->block + (last_too ? d->n % d->block : 0);
-}
-
-/* Element p of the split is this one of all. */
-static ptrdiff_t place_of_element(const at_data *d, at_split split, ptrdiff_t p)
-{
-    ptrdiff_t q = p / d->block;
-    double share = split == ATTIC_HELD ? d->held : 1 - d->held;
-    ptrdiff_t i = (ptrdiff_t)((double)(q + (split == ATTIC_HELD)) / share);
-    while (blocks_before(d, split, i + 1) <= q) i++;
-    while (blocks_before(d, split, i) > q) i--;
-    return i * d->block + p % d->block;
-}
-
-static int32_t id_at(const at_data *d, ptrdiff_t i)
-{
-    const unsigned char *p = d->ids + i * d->id_bytes;
-    if (d->id_bytes == 1) return p[0];
-    uint32_t low = p[0] | (uint32_t)p[1] << 8;
-    return (int32_t)(d->id_bytes == 2 ? low : low | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
-}
-
-bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first, ptrdiff_t n,
-                  int32_t *out)
-{
-    AT_REQUIRE(t, d && out, "data: %s is NULL", d ? "out" : "the data");
-    AT_REQUIRE(t, d->kind <= DATA_FILE,
-               "data: only text, ids and files can be read by position, but these are %s",
-               data_name[d->kind]);
-    ptrdiff_t count = at_data_count(d, split);
-    AT_REQUIRE(t, first >= 0 && n >= 0 && n <= count - first,
-               "data: %td ids from %td on, but the split has only %td", n, first, count);
-    for (ptrdiff_t k = 0; k < n;) {
-        ptrdiff_t from = place_of_element(d, split, first + k);
-        ptrdiff_t end = k + d->block - from % d->block; /* of the block */
-        for (ptrdiff_t i = from; k < n && k < end; i++, k++) {
-            out[k] = id_at(d, i);
-            AT_REQUIRE(t, out[k] >= 0 && out[k] < d->vocab,
-                       "data: id %td is %d, but must be in 0..%d (vocab - 1)", i, out[k],
-                       d->vocab - 1);
-        }
-    }
-    return true;
-}
-
-/* ----------------------------------------------------------------- which window --------------- */
 
 /* A permutation of 0 .. n-1, for each stream another one: a Feistel network on numbers of 2 `half`
  * bits, the fewest that suffice,
@@ -139,6 +90,77 @@ static bool is_flat(const at_data *d)
     return d->kind <= DATA_FILE;
 }
 
+/* Is P(m) ... P(n - 1) held out? */
+static bool is_shuffled(const at_data *d)
+{
+    return !is_flat(d) && d->held > 0 && !d->held_tail;
+}
+
+/* How many of the first i blocks are the split's */
+static ptrdiff_t blocks_before(const at_data *d, at_split split, ptrdiff_t i)
+{
+    ptrdiff_t held = (ptrdiff_t)floor((double)i * d->held);
+    return split == ATTIC_HELD ? held : i - held;
+}
+
+ptrdiff_t at_data_count(const at_data *d, at_split split)
+{
+    if (!d) return 0;
+    ptrdiff_t full = d->n / d->block, before = blocks_before(d, split, full);
+    bool last_too = blocks_before(d, split, full + 1) > before;
+    return before * d->block + (last_too ? d->n % d->block : 0);
+}
+
+/* Element p of the split is this one of all. */
+static ptrdiff_t place_of_element(const at_data *d, at_split split, ptrdiff_t p)
+{
+    if (!is_flat(d) || d->held_tail) {
+        /* a draw that neither at_draw, which counts from 0, nor the order of an epoch has */
+        const at_stream P = {d->split_seed, (uint64_t)1 << 62};
+        if (split == ATTIC_HELD) p += at_data_count(d, ATTIC_TRAIN);
+        return is_shuffled(d) ? permuted(P, d->n, p) : p;
+    }
+    ptrdiff_t q = p / d->block;
+    double share = split == ATTIC_HELD ? d->held : 1 - d->held;
+    ptrdiff_t i = (ptrdiff_t)((double)(q + (split == ATTIC_HELD)) / share);
+    while (blocks_before(d, split, i + 1) <= q) i++;
+    while (blocks_before(d, split, i) > q) i--;
+    return i * d->block + p % d->block;
+}
+
+static int32_t id_at(const at_data *d, ptrdiff_t i)
+{
+    const unsigned char *p = d->ids + i * d->id_bytes;
+    if (d->id_bytes == 1) return p[0];
+    uint32_t low = p[0] | (uint32_t)p[1] << 8;
+    return (int32_t)(d->id_bytes == 2 ? low : low | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+}
+
+bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first, ptrdiff_t n,
+                  int32_t *out)
+{
+    AT_REQUIRE(t, d && out, "data: %s is NULL", d ? "out" : "the data");
+    AT_REQUIRE(t, d->kind <= DATA_FILE,
+               "data: only text, ids and files can be read by position, but these are %s",
+               data_name[d->kind]);
+    ptrdiff_t count = at_data_count(d, split);
+    AT_REQUIRE(t, first >= 0 && n >= 0 && n <= count - first,
+               "data: %td ids from %td on, but the split has only %td", n, first, count);
+    for (ptrdiff_t k = 0; k < n;) {
+        ptrdiff_t from = place_of_element(d, split, first + k);
+        ptrdiff_t end = d->held_tail ? n : k + d->block - from % d->block; /* of the block */
+        for (ptrdiff_t i = from; k < n && k < end; i++, k++) {
+            out[k] = id_at(d, i);
+            AT_REQUIRE(t, out[k] >= 0 && out[k] < d->vocab,
+                       "data: id %td is %d, but must be in 0..%d (vocab - 1)", i, out[k],
+                       d->vocab - 1);
+        }
+    }
+    return true;
+}
+
+/* ----------------------------------------------------------------- which window --------------- */
+
 ptrdiff_t at_data_windows(const at_data *d, at_split split, int length)
 {
     ptrdiff_t n = at_data_count(d, split);
@@ -149,7 +171,8 @@ ptrdiff_t at_data_windows(const at_data *d, at_split split, int length)
 typedef struct {
     const at_data *d;
     at_batch_args args;
-    ptrdiff_t n, W; /* of the split: elements, windows of an epoch */
+    ptrdiff_t n, W;  /* of the split: elements, windows of an epoch */
+    ptrdiff_t *item; /* not of text, ids and files: which row or sequence of all row b is */
 } batch_request;
 
 /* Where window b of the batch begins: an element of the split. */
@@ -170,10 +193,13 @@ static ptrdiff_t batch_element(const batch_request *r, int b)
     return ((ptrdiff_t)begin + w * a.length) % r->n;
 }
 
-/* The same of rows and sequences: an element of all. */
-static ptrdiff_t batch_item(const batch_request *r, int b)
+/* Which rows or sequences the batch has.  False after a sticky error. */
+static bool choose_items(at_tape *t, batch_request *r)
 {
-    return place_of_element(r->d, r->args.split, batch_element(r, b));
+    r->item = at_step_alloc(t, (size_t)r->args.rows * sizeof *r->item);
+    for (int b = 0; r->item && b < r->args.rows; b++)
+        r->item[b] = place_of_element(r->d, r->args.split, batch_element(r, b));
+    return r->item;
 }
 
 /* ------------------------------------------------------------------ batches -------------------- */
@@ -203,7 +229,7 @@ static bool fill_sequences(at_tape *t, const batch_request *r, at_batch *batch)
     const ptrdiff_t *start = r->d->start;
     ptrdiff_t T = r->args.length;
     for (int b = 0; !r->args.length && b < rows; b++) {
-        ptrdiff_t which = batch_item(r, b), whole = start[which + 1] - start[which];
+        ptrdiff_t which = r->item[b], whole = start[which + 1] - start[which];
         if (whole > T) T = whole;
     }
     batch->ids = at_ints(t, at_shape_of(rows, (int)T), NULL);
@@ -212,7 +238,7 @@ static bool fill_sequences(at_tape *t, const batch_request *r, at_batch *batch)
     if (!at_ok(t)) return false;
     int32_t *x = batch->ids->data, *y = batch->target->data, *length = batch->lengths->data;
     for (int b = 0; b < rows; b++, x += T, y += T) {
-        ptrdiff_t which = batch_item(r, b), from = start[which], whole = start[which + 1] - from;
+        ptrdiff_t which = r->item[b], from = start[which], whole = start[which + 1] - from;
         length[b] = (int)(whole < T ? whole : T);
         for (int i = 0; i < length[b]; i++) x[i] = id_at(r->d, from + i);
         for (int i = 0; i < T; i++) y[i] = i + 1 < whole ? id_at(r->d, from + i + 1) : -1;
@@ -227,7 +253,7 @@ static at_tensor *drawn_rows(at_tape *t, const batch_request *r, const data_arra
     shape.dim[0] = r->args.rows;
     at_tensor *y = at_blank(t, real ? ATTIC_REAL : x->dtype, shape);
     for (int b = 0; y && b < r->args.rows; b++) {
-        ptrdiff_t from = batch_item(r, b) * x->row;
+        ptrdiff_t from = r->item[b] * x->row;
         for (ptrdiff_t i = 0; i < x->row; i++) {
             double value = at_fetch(x->dtype, x->data, from + i);
             AT_REQUIRE(t, at_can_hold(y->dtype, value), "data: %s cannot hold %g",
@@ -263,10 +289,12 @@ static bool batch_is_possible(at_tape *t, const batch_request *r)
 static bool fill_batch(at_tape *t, const at_data *d, at_batch_args a, at_batch *batch)
 {
     AT_REQUIRE(t, d, "data: the data is NULL");
-    batch_request r = {d, a, at_data_count(d, a.split), at_data_windows(d, a.split, a.length)};
+    batch_request r = {d, a, at_data_count(d, a.split), at_data_windows(d, a.split, a.length),
+                       NULL};
     if (!batch_is_possible(t, &r)) return false;
+    if (is_flat(d)) return fill_windows(t, &r, batch);
+    if (!choose_items(t, &r)) return false;
     if (d->kind == DATA_SEQUENCES) return fill_sequences(t, &r, batch);
-    if (d->kind != DATA_ARRAYS) return fill_windows(t, &r, batch);
     batch->x = drawn_rows(t, &r, &d->x);
     batch->target = drawn_rows(t, &r, &d->y);
     return at_ok(t);
@@ -317,9 +345,11 @@ static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args 
                    .tokenizer = args.tokenizer,
                    .vocab = args.vocab,
                    .held = args.held,
+                   .held_tail = args.held_tail && args.held > 0,
                    .seed = at_seed(t),
+                   .split_seed = args.split_seed,
                    .n = n,
-                   .block = kind <= DATA_FILE ? DATA_BLOCK : 1};
+                   .block = kind <= DATA_FILE && !args.held_tail ? DATA_BLOCK : 1};
     AT_REQUIRE(t, args.held == 0 || (at_data_count(d, ATTIC_HELD) && at_data_count(d, ATTIC_TRAIN)),
                "data: %td ids or rows are too few to hold out %g of them in blocks of %td", n,
                args.held, d->block);
@@ -328,6 +358,49 @@ static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args 
                "data: held is %g, but of %td ids or rows in blocks of %td only %g can be held out",
                args.held, n, d->block, (double)(n - train) / (double)n);
     return d;
+}
+
+/* Adds a line to the description that names the classes c with has[c], but not lacks[c]. */
+static void list_classes(at_data *d, const ptrdiff_t *has, const ptrdiff_t *lacks, const char *what)
+{
+    enum { MOST = 8 };
+    char *to = d->description + strlen(d->description),
+         *end = d->description + sizeof d->description;
+    int n = 0;
+    for (int c = 0; c < d->vocab; c++) {
+        if (!has[c] || lacks[c] || n++ >= MOST) continue;
+        if (n == 1) to += snprintf(to, (size_t)(end - to), "\nwarning: classes %s:", what);
+        to += snprintf(to, (size_t)(end - to), "%s %d", n > 1 ? "," : "", c);
+    }
+    if (n > MOST) snprintf(to, (size_t)(end - to), " and %d more", n - MOST);
+}
+
+/* A class that occurs in one split only is learned and never tried, or tried and never learned. */
+static bool compare_classes(at_tape *t, at_data *d)
+{
+    at_mark here = at_mark_here(t);
+    ptrdiff_t *train = at_step_alloc(t, 2 * (size_t)d->vocab * sizeof *train);
+    if (!train) return false;
+    ptrdiff_t *held = train + d->vocab, n_held = at_data_count(d, ATTIC_HELD);
+    const int32_t *y = (const int32_t *)(const void *)d->y.data;
+    memset(train, 0, 2 * (size_t)d->vocab * sizeof *train);
+    for (ptrdiff_t i = 0; i < d->n * d->y.row; i++) train[y[i]]++;
+    for (ptrdiff_t p = 0; p < n_held; p++) {
+        const int32_t *row = y + place_of_element(d, ATTIC_HELD, p) * d->y.row;
+        for (ptrdiff_t i = 0; i < d->y.row; i++) train[row[i]]--, held[row[i]]++;
+    }
+    list_classes(d, held, train, "that are never trained on");
+    list_classes(d, train, held, "that are never held out");
+    at_rewind(t, here);
+    return at_ok(t);
+}
+
+/* " by split_seed 0": what decides on the split; "" for blocks, where held alone does. */
+static const char *split_text(const at_data *d)
+{
+    char *text = at_text_buffer();
+    snprintf(text, AT_TEXT_SIZE, " by split_seed %" PRIu64, d->split_seed);
+    return is_shuffled(d) ? text : d->held_tail ? " at the end" : "";
 }
 
 /* The last step: the data is complete, and the tape is described by it.  NULL after a sticky
@@ -346,8 +419,9 @@ static at_data *describe_data(at_tape *t, at_data *d, size_t bytes)
     char below[32] = "";
     if (d->vocab) snprintf(below, sizeof below, " below %d", d->vocab);
     snprintf(d->description, sizeof d->description,
-             "%s: %td %s%s, %s held out, fingerprint %016" PRIx64, data_name[d->kind], d->n, what,
-             below, at_short_text(d->held, 6), h);
+             "%s: %td %s%s, %s held out%s, fingerprint %016" PRIx64, data_name[d->kind], d->n, what,
+             below, at_short_text(d->held, 6), split_text(d), h);
+    if (arrays && d->vocab && d->held > 0 && !compare_classes(t, d)) return NULL;
     const char *text = d->tokenizer ? at_tokenizer_text(t, d->tokenizer) : NULL;
     const char *before = at_described(t, "tokenizer");
     if (text && (!before || strcmp(before, text) != 0)) at_describe(t, "tokenizer", text);

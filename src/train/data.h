@@ -31,27 +31,36 @@ typedef struct {
     bool chars;   /* without a tokenizer: at_tokenizer_chars of the text, not at_tokenizer_bytes */
     int vocab;    /* ids are 0 .. vocab-1 */
     int id_bytes; /* 1, 2 or 4 for each id: u8, u16 or i32, little-endian */
-    double held;  /* the share that is held out, 0 <= held < 1: spread evenly, in blocks of 1024
-                     ids; or in single rows or sequences.  0.1: every tenth.  An error where these
-                     leave more than twice the share 1 - held for training */
+    double held;  /* the share that is held out, 0 <= held < 1.  Of text, ids and files: blocks of
+                     1024 ids, spread evenly; 0.1: every tenth.  Of rows and sequences: single ones,
+                     drawn by split_seed.  An error where more than twice the share 1 - held is left
+                     for training */
+    uint64_t split_seed; /* of rows and sequences: which ones are held out follows from their
+                            number, held and split_seed alone.  Neither the tape's seed nor the
+                            content changes it, so a fine-tuning with another seed does not train on
+                            what was held out before */
+    bool held_tail; /* the last floor(held n) ids, rows or sequences are held out instead: for a
+                       series, whose future must not be known */
 } at_data_args;
 
-/* Text files (paths, n, tokenizer or chars, held).  Each is read once, and may be a pipe whose
+/* Text files (paths, n, tokenizer or chars, held, held_tail).  Each is read once, and may be a pipe whose
  * writer is waited for.  All of it, at most 1 GiB, is kept as ids.  NULL after a sticky error, here
  * and below: a file that cannot be read, or too little to hold out what was asked for. */
 AT_API at_data *at_data_text(at_tape *t, at_data_args args);
-/* n ids, copied (vocab, held; tokenizer, for what is generated later). */
+/* n ids, copied (vocab, held, held_tail; tokenizer, for what is generated later). */
 AT_API at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data_args args);
-/* A file of nothing but ids (vocab, id_bytes, held, tokenizer).  It is mapped where the system can,
- * so it may be larger than memory, and must not be changed before at_close.  An id that is not
- * below vocab is found when it is read: then the batch is an error. */
+/* A file of nothing but ids (vocab, id_bytes, held, held_tail, tokenizer).  It is mapped where the
+ * system can, so it may be larger than memory, and must not be changed before at_close.  An id that
+ * is not below vocab is found when it is read: then the batch is an error. */
 AT_API at_data *at_data_file(at_tape *t, const char *path, at_data_args args);
-/* n rows with labels, copied: x [n,...], y [n,...] of any dtype (held; vocab, if y are classes). */
+/* n rows with labels, copied: x [n,...], y [n,...] of any dtype (held, split_seed, held_tail; vocab,
+ * if y are classes: then at_data_description warns of those that are in one split only). */
 AT_API at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y,
                                at_data_args args);
 /* n sequences, one behind the other in ids, copied; length[i] >= 1 of them are the i-th (vocab,
- * held).  Two of as many sequences, on tapes of the same seed, give those of the same numbers in
- * each batch: so a text meets its translation. */
+ * held, split_seed, held_tail).  Two of as many sequences with the same held, split_seed and
+ * held_tail, on tapes of the same seed, give those of the same numbers in each batch: so a text
+ * meets its translation. */
 AT_API at_data *at_data_sequences(at_tape *t, const int32_t *ids, const int *length, int n,
                                   at_data_args args);
 
@@ -64,9 +73,16 @@ AT_API ptrdiff_t at_data_count(const at_data *d, at_split split);
 /* A hash of the kind, the sizes and the elements.  Of a file of more than 64 MiB: of 4096 parts of
  * 16 KiB, spread evenly. */
 AT_API uint64_t at_data_fingerprint(const at_data *d);
-/* "text: 812345 ids below 97, 0.1 held out, fingerprint 0123456789abcdef".  The tape that the data
- * is made on is described by it (at_describe), under "data", and by the text of its tokenizer,
- * under "tokenizer": a checkpoint compares them with those of the data at hand. */
+/* "text: 812345 ids below 97, 0.1 held out, fingerprint 0123456789abcdef"; "0.1 held out at the end"
+ * with held_tail; of rows and sequences "0.1 held out by split_seed 0".  Where classes are in one
+ * split only, a line for each split follows, which at_run_open prints:
+ *
+ *     warning: classes that are never trained on: 3, 7
+ *     warning: classes that are never held out: 0, 1, 2, 4, 5, 6, 8, 9 and 2 more
+ *
+ * The tape that the data is made on is described by it (at_describe), under "data", and by the text
+ * of its tokenizer, under "tokenizer": a checkpoint compares them with those of the data at hand,
+ * and so refuses another split. */
 AT_API const char *at_data_description(const at_data *d);
 
 typedef struct {

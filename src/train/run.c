@@ -310,6 +310,16 @@ static bool check_run(at_run *r, const char *folder)
     return at_ok(t);
 }
 
+/* Of the data: see at_data_description. */
+static void say_warnings(at_run *r)
+{
+    const char *line = at_described(r->t, "data");
+    while (line && (line = strstr(line, "\nwarning: "))) {
+        line++;
+        say(r, "%.*s", (int)strcspn(line, "\n"), line);
+    }
+}
+
 static bool begin_run(at_run *r, const char *folder)
 {
     if (!check_run(r, folder) || !name_files(r, folder)) return false;
@@ -319,6 +329,7 @@ static bool begin_run(at_run *r, const char *folder)
     r->saved = r->has_checkpoint ? r->at.step : -1;
     /* A first checkpoint, before the log: a full disk is found now, and who has a log has both. */
     if (!save_checkpoint(r) || !open_log(r)) return false;
+    say_warnings(r);
     if (r->at.step > 0 && !r->args.quiet)
         say(r, "%s: %s step %d of %d", r->folder,
             r->at.step < r->args.steps ? "goes on after" : "the training is at its end,",

@@ -60,7 +60,8 @@ typedef struct {
  * steps, save_every, log_every, max_bad, the number of threads and all paths may differ from
  * before.  It is an error if anything else does, and the message names the first difference: seed,
  * dtype, micros, what at_describe said, names and shapes of parameters.  If the folder is another
- * process's, or holds a log or a best without a checkpoint, that is an error, too.
+ * process's, or holds a log or a best without a checkpoint, that is an error, too.  Warnings in the
+ * description of the data (at_data_description) are printed.
  *
  * What is returned must be closed, after an error as well, and before the tape: at_run_close has
  * the message and the status.  NULL when out of memory, which all functions here accept. */

@@ -374,13 +374,56 @@ START_TEST(another_configuration_or_other_data_are_named_when_a_run_is_resumed)
 }
 END_TEST
 
+/* A run of one step with six sequences, or with a tape that is only described by them. */
+static const char *split_reopened(const char *description, at_data_args args)
+{
+    t = little_tape(ATTIC_F32, 7);
+    args.vocab = 6;
+    static char message[512];
+    if (description)
+        at_describe(t, "data", description);
+    else
+        at_data_sequences(t, (int32_t[]){0, 1, 2, 3, 4, 5}, (int[]){1, 1, 1, 1, 1, 1}, 6, args);
+    FILE *out = tmpfile();
+    at_run *r = at_run_open(t, little_path(""), (at_run_args){.steps = 1, .out = out});
+    little_steps(t, r, 2);
+    snprintf(message, sizeof message, "%s", at_error(t));
+    at_run_close(r);
+    fclose(out);
+    at_close(t);
+    return message;
+}
+
+START_TEST(a_run_with_another_split_is_refused)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    const char *of_0_1 = "sequences: 6 sequences of ids below 6, 0.5 held out, fingerprint "
+                         "ad0a6a55a8b4d5b0"; /* as version 0.1 described them */
+    ck_assert_str_eq(split_reopened(of_0_1, (at_data_args){0}), "");
+    const char *message = split_reopened(NULL, (at_data_args){.held = 0.5});
+    ck_assert_msg(strstr(message, "data is 0.5 held out there, but 0.5 held out by split_seed 0 "
+                                  "here: a run goes on only with what it began with"),
+                  "%s", message);
+    little_remove();
+    ck_assert_ptr_nonnull(little_folder());
+    ck_assert_str_eq(split_reopened(NULL, (at_data_args){.held = 0.5, .split_seed = 1}), "");
+    ck_assert_str_eq(split_reopened(NULL, (at_data_args){.held = 0.5, .split_seed = 1}), "");
+    message = split_reopened(NULL, (at_data_args){.held = 0.5, .split_seed = 2});
+    ck_assert_msg(strstr(message, "by split_seed 1 there, but "), "%s", message);
+    message = split_reopened(NULL, (at_data_args){.held = 0.5, .held_tail = true});
+    ck_assert_msg(strstr(message, "here"), "%s", message);
+    little_remove();
+}
+END_TEST
+
 SUITE(train_checkpoint, a_model_is_opened_without_its_configuration,
       a_file_of_half_the_size_is_opened_as_it_is_or_real,
       adapters_are_saved_alone_and_loaded_beside_a_fresh_base,
       a_model_is_opened_with_its_adapters_and_with_adapters_folded_in,
       what_describes_no_model_or_two_is_not_opened,
       another_configuration_or_other_data_are_named_when_a_run_is_resumed,
-      all_parameters_come_back_and_convert, some_are_saved_and_some_are_loaded,
-      names_in_the_file_may_be_others, a_rename_that_is_none_is_refused,
-      a_shape_that_differs_is_named, the_file_holds_descriptions_and_a_checksum,
+      a_run_with_another_split_is_refused, all_parameters_come_back_and_convert,
+      some_are_saved_and_some_are_loaded, names_in_the_file_may_be_others,
+      a_rename_that_is_none_is_refused, a_shape_that_differs_is_named,
+      the_file_holds_descriptions_and_a_checksum,
       parts_are_no_checkpoint_but_a_checkpoint_has_parts, every_allocation_may_fail)

@@ -2,6 +2,7 @@
  * nothing but its arguments. */
 #include "train/data.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -18,6 +19,29 @@ static at_data *counting(at_tape *t, int n, double held)
     at_data *d = at_data_ids(t, ids, n, (at_data_args){.vocab = n, .held = held});
     free(ids);
     return d;
+}
+
+/* The sequences 0, 1, 2 ... n-1, of one id each, to which `plus` is added. */
+static at_data *numbered(at_tape *t, int n, int plus, at_data_args args)
+{
+    int32_t *ids = malloc((size_t)n * sizeof *ids);
+    int *ones = malloc((size_t)n * sizeof *ones);
+    for (int i = 0; i < n; i++) ids[i] = i + plus, ones[i] = 1;
+    args.vocab = n + plus;
+    at_data *d = at_data_sequences(t, ids, ones, n, args);
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    free(ids);
+    free(ones);
+    return d;
+}
+
+/* Adds 1 to each of `times` whose number is in the split; returns how many those are. */
+static int count_split(at_tape *t, const at_data *d, at_split split, int *times)
+{
+    int n = (int)at_data_count(d, split);
+    at_batch b = at_data_batch(t, d, (at_batch_args){.split = split, .rows = n, .spread = n});
+    for (int i = 0; i < n; i++) times[((int32_t *)b.ids->data)[i]]++;
+    return n;
 }
 
 static char *test_path(void)
@@ -116,15 +140,152 @@ START_TEST(files_are_joined_before_they_are_cut)
 }
 END_TEST
 
-START_TEST(rows_and_sequences_are_held_out_one_by_one)
+START_TEST(rows_are_in_one_split_each_for_every_number_of_rows)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    const int32_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-    const int ones[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    at_data *d = at_data_sequences(t, ids, ones, 10, (at_data_args){.vocab = 10, .held = 0.2});
-    ck_assert_int_eq(at_data_count(d, ATTIC_HELD), 2);
+    const double share[] = {0, 0.1, 0.5, 0.8};
+    for (int n = 10; n <= 300; n += n < 20 ? 1 : 31)
+        for (int s = 0; s < 8; s++) {
+            int times[300] = {0};
+            at_data *d =
+                numbered(t, n, 0, (at_data_args){.held = share[s / 2], .held_tail = s % 2});
+            int held = share[s / 2] > 0 ? count_split(t, d, ATTIC_HELD, times) : 0;
+            ck_assert_int_eq(held, (int)floor(n * share[s / 2]));
+            ck_assert_int_eq(count_split(t, d, ATTIC_TRAIN, times), n - held);
+            for (int i = 0; i < n; i++) ck_assert_int_eq(times[i], 1);
+        }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(labels_with_a_period_are_in_both_splits)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    for (int period = 2; period <= 10; period++) {
+        int times[1000] = {0}, of_class[10] = {0};
+        count_split(t, numbered(t, 1000, 0, (at_data_args){.held = 0.2}), ATTIC_HELD, times);
+        for (int i = 0; i < 1000; i++) of_class[i % period] += times[i];
+        for (int c = 0; c < period; c++) { /* 200 / period are expected */
+            ck_assert_int_gt(of_class[c], 100 / period);
+            ck_assert_int_lt(of_class[c], 300 / period);
+        }
+    }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(split_seed_holds_out_any_row_and_any_two_rows_alike)
+{
+    enum { SEEDS = 2000 };
+    at_tape *t = at_open(ATTIC_F32, 1);
+    int each[10] = {0}, both[10] = {0}; /* row i is held out; i and 9 - i are */
+    for (int seed = 0; seed < SEEDS; seed++) {
+        int times[10] = {0};
+        at_data_args args = {.held = 0.3, .split_seed = (uint64_t)seed};
+        ck_assert_int_eq(count_split(t, numbered(t, 10, 0, args), ATTIC_HELD, times), 3);
+        for (int i = 0; i < 10; i++) each[i] += times[i], both[i] += times[i] && times[9 - i];
+    }
+    for (int i = 0; i < 10; i++) { /* 5 standard deviations of 3 / 10 and of 3 2 / 10 9 */
+        assert_close(each[i], SEEDS * 0.3, 5 * sqrt(SEEDS * 0.3 * 0.7));
+        assert_close(both[i], SEEDS / 15.0, 5 * sqrt(SEEDS / 15.0));
+    }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(neither_the_seed_of_the_tape_nor_the_content_changes_the_split)
+{
+    at_tape *t = at_open(ATTIC_F32, 1), *u = at_open(ATTIC_F64, 2);
+    at_data_args args = {.held = 0.25};
+    int one[200] = {0}, two[400] = {0}, other[200] = {0}, differ = 0;
+    count_split(t, numbered(t, 200, 0, args), ATTIC_HELD, one);
+    count_split(u, numbered(u, 200, 200, args), ATTIC_HELD, two);
+    ck_assert_mem_eq(one, two + 200, sizeof one);
+    args.split_seed = 1;
+    count_split(t, numbered(t, 200, 0, args), ATTIC_HELD, other);
+    for (int i = 0; i < 200; i++) differ += one[i] != other[i];
+    ck_assert_int_gt(differ, 40); /* of 50 about 37 are others: 75 places */
+    double numbers[200];
+    for (int i = 0; i < 200; i++) numbers[i] = i;
+    at_tensor *x = at_const(u, at_shape_of(200), numbers);
+    at_data *d = at_data_arrays(u, x, x, (at_data_args){.held = 0.25});
+    at_batch b = at_data_batch(t, d, (at_batch_args){ATTIC_HELD, .rows = 50, .spread = 50});
+    for (int i = 0; i < 50; i++) ck_assert_int_eq(one[(int)at_get(b.target, i)], 1);
+    at_close(u);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(an_epoch_of_a_split_visits_its_rows_once)
+{
+    at_tape *t = at_open(ATTIC_F32, 3);
+    at_data *d = numbered(t, 40, 0, (at_data_args){.held = 0.3});
+    for (int split = 0; split < 2; split++) {
+        const int n = (int)at_data_count(d, (at_split)split);
+        int in_split[40] = {0}, drawn[40] = {0};
+        count_split(t, d, (at_split)split, in_split);
+        for (int step = 0; step < 3 * n; step++)
+            drawn[(int)at_item(
+                at_data_batch(t, d, (at_batch_args){(at_split)split, .rows = 1, .step = step})
+                    .ids)]++;
+        for (int i = 0; i < 40; i++) ck_assert_int_eq(drawn[i], 3 * in_split[i]);
+    }
+    at_close(t);
+}
+END_TEST
+
+START_TEST(held_tail_holds_out_the_last_share)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_data_args args = {.vocab = 3000, .held = 0.2, .held_tail = true, .split_seed = 5};
     at_batch_args both = {.split = ATTIC_HELD, .rows = 2, .spread = 2};
-    assert_values(at_data_batch(t, d, both).ids, ((double[]){4, 9}), 0);
+    at_data *d = numbered(t, 10, 0, args);
+    assert_values(at_data_batch(t, d, both).ids, ((double[]){8, 9}), 0);
+    int32_t ids[3000], out[3000];
+    for (int i = 0; i < 3000; i++) ids[i] = i;
+    d = at_data_ids(t, ids, 3000, args);
+    ck_assert_int_eq(at_data_count(d, ATTIC_HELD), 600);
+    ck_assert(at_data_read(t, d, ATTIC_TRAIN, 0, 2400, out));
+    ck_assert(at_data_read(t, d, ATTIC_HELD, 0, 600, out + 2400));
+    ck_assert_mem_eq(ids, out, sizeof ids);
+    ck_assert_ptr_nonnull(strstr(at_data_description(d), ", 0.2 held out at the end, "));
+    args.held = 0;
+    d = at_data_ids(t, ids, 3000, args);
+    ck_assert_int_eq(at_data_count(d, ATTIC_TRAIN), 3000);
+    ck_assert_ptr_nonnull(strstr(at_data_description(d), ", 0 held out, "));
+    at_close(t);
+}
+END_TEST
+
+/* What is behind the fingerprint in the description of 20 rows with these classes below 30. */
+static const char *warnings_of(at_tape *t, const int32_t *classes, at_data_args args)
+{
+    args.vocab = 30;
+    at_tensor *y = at_ints(t, at_shape_of(20), classes), *x = at_const(t, y->shape, NULL);
+    const at_data *d = at_data_arrays(t, x, y, args);
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    ck_assert_str_eq(strrchr(at_described(t, "data"), ':'), strrchr(at_data_description(d), ':'));
+    const char *line = strchr(at_data_description(d), '\n');
+    return line ? line : "";
+}
+
+START_TEST(classes_in_one_split_only_are_lines_of_the_description)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    int32_t classes[20], mixed[20];
+    for (int i = 0; i < 20; i++) classes[i] = i, mixed[i] = i % 2;
+    at_data_args tail = {.held = 0.1, .held_tail = true};
+    ck_assert_str_eq(
+        warnings_of(t, classes, tail),
+        "\nwarning: classes that are never trained on: 18, 19"
+        "\nwarning: classes that are never held out: 0, 1, 2, 3, 4, 5, 6, 7 and 10 more");
+    ck_assert_str_eq(warnings_of(t, mixed, tail), "");
+    mixed[19] = 29;
+    ck_assert_str_eq(warnings_of(t, mixed, tail), "\nwarning: classes that are never trained on: 29"
+                                                  "\nwarning: classes that are never held out: 1");
+    ck_assert_str_eq(warnings_of(t, classes, (at_data_args){0}), "");
+    ck_assert_ptr_nonnull(
+        strstr(warnings_of(t, classes, (at_data_args){.held = 0.5}), "never held out"));
     at_close(t);
 }
 END_TEST
@@ -137,6 +298,9 @@ START_TEST(a_share_that_the_blocks_cannot_give_is_refused)
                     "can be held out");
     at_clear_error(t);
     at_tensor *x = at_const(t, at_shape_of(5), (double[5]){0});
+    ck_assert_ptr_null(at_data_arrays(t, x, x, (at_data_args){.held = 0.1, .held_tail = true}));
+    assert_error(t, "data: 5 ids or rows are too few to hold out 0.1 of them in blocks of 1");
+    at_clear_error(t);
     ck_assert_ptr_null(at_data_arrays(t, x, x, (at_data_args){.held = 0.999}));
     assert_error(t, "data: held is 0.999, but of 5 ids or rows in blocks of 1 only 0.8 can be held "
                     "out");
@@ -434,6 +598,11 @@ START_TEST(the_fingerprint_tells_any_other_data_apart)
     snprintf(expected, sizeof expected, "ids: 4 ids below 9, 0 held out, fingerprint %016llx",
              (unsigned long long)h);
     ck_assert_str_eq(at_data_description(d), expected);
+    args.held = 0.5;
+    args.split_seed = 3;
+    const char *of_rows = at_data_description(at_data_sequences(t, ids, length, 2, args));
+    const char *split = "sequences: 2 sequences of ids below 9, 0.5 held out by split_seed 3, ";
+    ck_assert_msg(strstr(of_rows, split) == of_rows, "%s", of_rows);
     at_close(t);
 }
 END_TEST
@@ -471,8 +640,10 @@ static bool make_all(at_tape *t, char *text, const char *ids)
         at_data_file(t, ids, (at_data_args){.vocab = 256, .id_bytes = 1}),
         at_data_sequences(t, (int32_t[]){1, 2, 3}, length, 2, (at_data_args){.vocab = 9}),
         at_data_arrays(t, at_const(t, at_shape_of(3, 2), NULL), at_const(t, at_shape_of(3), NULL),
-                       (at_data_args){0})};
-    for (int i = 0; i < 5; i++) {
+                       (at_data_args){0}),
+        at_data_arrays(t, at_const(t, at_shape_of(3, 2), NULL), at_ints(t, at_shape_of(3), NULL),
+                       (at_data_args){.vocab = 2, .held = 0.4})};
+    for (int i = 0; i < 6; i++) {
         at_batch b = at_data_batch(t, d[i], (at_batch_args){.rows = 2, .length = 2});
         if (at_ok(t)) ck_assert(b.ids && b.target);
     }
@@ -598,7 +769,12 @@ END_TEST
 
 SUITE(train_data, every_tenth_block_is_held_out,
       the_splits_of_any_share_hold_everything_once_and_in_order,
-      files_are_joined_before_they_are_cut, rows_and_sequences_are_held_out_one_by_one,
+      files_are_joined_before_they_are_cut, rows_are_in_one_split_each_for_every_number_of_rows,
+      labels_with_a_period_are_in_both_splits, split_seed_holds_out_any_row_and_any_two_rows_alike,
+      neither_the_seed_of_the_tape_nor_the_content_changes_the_split,
+      an_epoch_of_a_split_visits_its_rows_once, held_tail_holds_out_the_last_share,
+      classes_in_one_split_only_are_lines_of_the_description,
+
       a_share_that_the_blocks_cannot_give_is_refused,
       an_epoch_visits_every_window_once_and_the_next_one_in_another_order,
       an_order_is_a_permutation_for_every_number_of_rows, a_batch_depends_on_its_arguments_alone,

@@ -502,6 +502,27 @@ START_TEST(what_was_found_is_said)
 }
 END_TEST
 
+START_TEST(a_class_in_one_split_only_is_warned_of)
+{
+    begin_test();
+    for (int held_tail = 0; held_tail < 2; held_tail++) {
+        at_tape *t = little_tape(ATTIC_F32, 7);
+        at_tensor *y = at_ints(t, at_shape_of(4), (int32_t[]){1, 1, 1, 2});
+        at_data_args args = {.vocab = 3, .held = held_tail * 0.25, .held_tail = held_tail};
+        at_data *d = at_data_arrays(t, at_const(t, y->shape, NULL), y, args);
+        at_run_args quiet = quick(0);
+        quiet.fresh = true;
+        at_run_close(at_run_open(t, little_path(""), quiet));
+        ck_assert_msg(at_ok(t) && d, "%s", at_error(t));
+        if (!held_tail) ck_assert_str_eq(said_text(), "");
+        at_close(t);
+    }
+    assert_said("attic: warning: classes that are never trained on: 2\n"
+                "attic: warning: classes that are never held out: 1\n");
+    end_test();
+}
+END_TEST
+
 START_TEST(what_is_drawn_after_the_end_is_the_same_when_resumed_there)
 {
     uint64_t drawn[2];
@@ -970,8 +991,9 @@ SUITE(train_run, an_interrupt_in_the_last_step_stops_nothing,
       the_count_of_skipped_steps_in_a_row_is_part_of_a_checkpoint,
       the_lowest_held_out_loss_keeps_its_parameters, every_n_th_step_and_the_last_one_are_chosen,
       what_differs_from_the_checkpoint_is_named_and_refused, steps_and_intervals_may_differ,
-      what_was_found_is_said, what_is_drawn_after_the_end_is_the_same_when_resumed_there,
-      fresh_begins_anew, a_log_without_a_checkpoint_is_not_overwritten,
+      what_was_found_is_said, a_class_in_one_split_only_is_warned_of,
+      what_is_drawn_after_the_end_is_the_same_when_resumed_there, fresh_begins_anew,
+      a_log_without_a_checkpoint_is_not_overwritten,
       a_damaged_checkpoint_gives_way_to_the_one_before, two_damaged_checkpoints_are_an_error,
       two_processes_cannot_use_one_folder, a_signal_ends_the_run_after_its_step_with_a_checkpoint,
       a_second_signal_ends_the_process, old_signal_handlers_are_restored, a_full_disk_is_a_warning,
