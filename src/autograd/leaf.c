@@ -349,11 +349,22 @@ static at_tensor *new_param(at_tape *t, at_dtype dtype, const char *full, at_sha
     at_tensor **params = at_grow(t, t->params, t->n_params, &t->max_params, sizeof *params);
     if (!params) return NULL;
     t->params = params;
-    if (!at_set_named(t, &t->params, full, x)) return NULL;
-    at_init_fill(x, init, at_draw(t));
+    const at_stream drawn = at_draw(t);
     x->name = full;
     x->wants_grad = !at_is_half(x->dtype);
+    if (!t->filler)
+        at_init_fill(x, init, drawn);
+    else if (!t->filler(t->filled_from, x))
+        return NULL;
+    if (!at_set_named(t, &t->params, full, x)) return NULL;
     return t->params[t->n_params++] = x;
+}
+
+void at_fill_params(at_tape *t, at_param_filler *filler, void *from)
+{
+    if (!t) return;
+    t->filler = filler;
+    t->filled_from = from;
 }
 
 at_tensor *at_param(at_tape *t, const char *name, at_shape shape, at_init init)

@@ -207,6 +207,12 @@ bool at_names_are_known(at_tape *t, const char *op, at_names which);
 /* Freezes n parameters, or lets them learn again; NULL is left out.  False after a sticky error, as
  * for at_freeze, and then none has changed. */
 bool at_set_frozen(at_tape *t, const char *op, at_tensor *const *x, int n, bool frozen);
+/* From now on `filler` fills new parameters in place of their initialisers, with elements from a
+ * file for instance; it returns false after a sticky error.  Draws are counted as if the
+ * initialisers had drawn.  NULL: the initialisers do it again. */
+typedef bool at_param_filler(void *from, at_tensor *x);
+void at_fill_params(at_tape *t, at_param_filler *filler, void *from);
+
 /* A new parameter named like W, with `name` in place of what follows the last dot. */
 at_tensor *at_param_beside(at_tape *t, const at_tensor *W, const char *name, at_shape shape,
                            at_init init);

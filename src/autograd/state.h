@@ -45,6 +45,8 @@ struct at_tape {
     at_tensor *variables; /* leaves in step memory, newest first */
     at_tensor **params;   /* in the order of creation */
     int n_params, max_params;
+    at_param_filler *filler; /* of new parameters, and what it reads: see at_fill_params */
+    void *filled_from;
     at_state *states; /* of parameters, in the order of creation, and what describes the tape */
     int n_states, max_states;
     at_description *described;

@@ -220,15 +220,31 @@ static bool make_adapters(at_tape *t, const at_tensors *file, at_model *m, size_
     return at_ok(t);
 }
 
-/* Parameters from the first-th on, whose names have a prefix here, from those without it there. */
-static bool load_model(at_tape *t, const at_tensors *file, int first, size_t prefix)
+/* Where the parameters of a new model come from.  Names have a prefix here that they lack there,
+ * that of the open scopes. */
+typedef struct {
+    const at_tensors *file;
+    ptrdiff_t prefix; /* its length; -1 before the first parameter, E */
+} param_source;
+
+static bool load_new_param(void *from, at_tensor *x)
 {
-    if (at_tensors_metadata(file, "crc32") && !at_tensors_verify(file)) return false;
-    for (int i = first; i < at_param_count(t); i++) {
-        at_tensor *x = at_param_at(t, i);
-        if (!at_tensors_load_into(file, x->name + prefix, x)) return false;
-    }
-    return true;
+    param_source *f = from;
+    if (f->prefix < 0) f->prefix = (ptrdiff_t)strlen(x->name) - 1;
+    return at_tensors_load_into(f->file, x->name + f->prefix, x);
+}
+
+/* A model of this config and its adapters, with their elements from the file: nothing is drawn that
+ * a file would overwrite.  NULL after a sticky error. */
+static at_model *load_model(at_tape *t, const at_tensors *file, at_model_config config)
+{
+    param_source from = {file, -1};
+    if (at_tensors_metadata(file, "crc32") && !at_tensors_verify(file)) return NULL;
+    at_fill_params(t, load_new_param, &from);
+    at_model *m = at_model_make(t, config);
+    bool good = m && make_adapters(t, file, m, (size_t)from.prefix);
+    at_fill_params(t, NULL, NULL);
+    return good ? m : NULL;
 }
 
 at_model *at_model_open(at_tape *t, const char *path)
@@ -238,14 +254,11 @@ at_model *at_model_open(at_tape *t, const char *path)
     const char *text = file ? description_in(t, file, path, "model") : NULL;
     at_model_config config;
     at_model *m = NULL;
-    int first = at_param_count(t);
     if (text && strchr(text, '\n'))
         at_fail(t, ATTIC_FILE_ERROR, "model_open: %s describes several models", path);
-    if (text && at_ok(t) && at_model_config_of(t, text, &config)) m = at_model_make(t, config);
-    size_t prefix = m ? strlen(m->E->name) - 1 : 0;
-    bool good = m && make_adapters(t, file, m, prefix) && load_model(t, file, first, prefix);
+    if (text && at_ok(t) && at_model_config_of(t, text, &config)) m = load_model(t, file, config);
     at_rewind(t, before);
-    return good ? m : NULL;
+    return m;
 }
 
 at_tokenizer *at_tokenizer_open(at_tape *t, const char *path)

@@ -33,8 +33,8 @@ typedef struct {
     int id_bytes; /* 1, 2 or 4 for each id: u8, u16 or i32, little-endian */
     double held;  /* the share that is held out, 0 <= held < 1.  Of text, ids and files: blocks of
                      1024 ids, spread evenly; 0.1: every tenth.  Of rows and sequences: single ones,
-                     drawn by split_seed.  An error where more than twice the share 1 - held is left
-                     for training */
+                     drawn by split_seed.  An error where more than twice the share 1 - held would
+                     be left for training */
     uint64_t split_seed; /* of rows and sequences: which ones are held out follows from their
                             number, held and split_seed alone.  Neither the tape's seed nor the
                             content changes it, so a fine-tuning with another seed does not train on
@@ -43,9 +43,9 @@ typedef struct {
                        series, whose future must not be known */
 } at_data_args;
 
-/* Text files (paths, n, tokenizer or chars, held, held_tail).  Each is read once, and may be a pipe whose
- * writer is waited for.  All of it, at most 1 GiB, is kept as ids.  NULL after a sticky error, here
- * and below: a file that cannot be read, or too little to hold out what was asked for. */
+/* Text files (paths, n, tokenizer or chars, held, held_tail).  Each is read once, and may be a pipe
+ * whose writer is waited for.  All of it, at most 1 GiB, is kept as ids.  NULL after a sticky error,
+ * here and below: a file that cannot be read, or too little to hold out what was asked for. */
 AT_API at_data *at_data_text(at_tape *t, at_data_args args);
 /* n ids, copied (vocab, held, held_tail; tokenizer, for what is generated later). */
 AT_API at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data_args args);
@@ -54,7 +54,7 @@ AT_API at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data
  * is not below vocab is found when it is read: then the batch is an error. */
 AT_API at_data *at_data_file(at_tape *t, const char *path, at_data_args args);
 /* n rows with labels, copied: x [n,...], y [n,...] of any dtype (held, split_seed, held_tail; vocab,
- * if y are classes: then at_data_description warns of those that are in one split only). */
+ * if y are classes: then at_data_description warns of classes that are in one split only). */
 AT_API at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y,
                                at_data_args args);
 /* n sequences, one behind the other in ids, copied; length[i] >= 1 of them are the i-th (vocab,
@@ -73,9 +73,9 @@ AT_API ptrdiff_t at_data_count(const at_data *d, at_split split);
 /* A hash of the kind, the sizes and the elements.  Of a file of more than 64 MiB: of 4096 parts of
  * 16 KiB, spread evenly. */
 AT_API uint64_t at_data_fingerprint(const at_data *d);
-/* "text: 812345 ids below 97, 0.1 held out, fingerprint 0123456789abcdef"; "0.1 held out at the end"
- * with held_tail; of rows and sequences "0.1 held out by split_seed 0".  Where classes are in one
- * split only, a line for each split follows, which at_run_open prints:
+/* "text: 812345 ids below 97, 0.1 held out, fingerprint 0123456789abcdef".  Of rows and sequences
+ * "0.1 held out by split_seed 0"; with held_tail "0.1 held out at the end".  Where classes are in
+ * one split only, lines follow that say so, and at_run_open prints them:
  *
  *     warning: classes that are never trained on: 3, 7
  *     warning: classes that are never held out: 0, 1, 2, 4, 5, 6, 8, 9 and 2 more

@@ -615,6 +615,36 @@ START_TEST(draws_follow_from_step_and_micro_batch_alone)
 }
 END_TEST
 
+/* Fills with 7, 8, ...; fails for a parameter "W". */
+static bool fill_from(void *from, at_tensor *x)
+{
+    at_store(x->dtype, x->data, 0, (*(int *)from)++);
+    return strcmp(x->name, "in.W") != 0 || at_fail(x->tape, ATTIC_USER_ERROR, "there is no W");
+}
+
+START_TEST(parameters_that_somebody_else_fills_count_as_drawn)
+{
+    at_tape *t = at_open(ATTIC_F64, 1), *u = at_open(ATTIC_F64, 1);
+    int next = 7;
+    for (int i = 0; i < 2; i++) at_param(u, i ? "b" : "a", at_shape_of(1), at_normal(1));
+    at_fill_params(t, fill_from, &next);
+    for (int i = 0; i < 2; i++) at_param(t, i ? "b" : "a", at_shape_of(1), at_normal(1));
+    ck_assert(at_item(at_find_param(t, "a")) == 7 && at_item(at_find_param(t, "b")) == 8);
+    at_scope(t, "in");
+    ck_assert_ptr_null(at_param(t, "W", at_shape_of(1), at_normal(1)));
+    at_scope_end(t);
+    assert_error(t, "there is no W");
+    at_clear_error(t);
+    ck_assert(at_param_count(t) == 2 && !at_find_param(t, "in.W"));
+    at_fill_params(t, NULL, NULL);
+    at_draw(u);
+    ck_assert(equal_bits(at_param(t, "c", at_shape_of(3), at_normal(1)),
+                         at_param(u, "c", at_shape_of(3), at_normal(1))));
+    at_close(u);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(a_step_or_micro_batch_beyond_the_draws_is_refused)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -730,5 +760,6 @@ SUITE(autograd_tape, tensors_are_found_by_their_scopes_and_their_name, a_descrip
       a_rewind_costs_what_was_done_since_the_mark, draws_never_repeat_after_a_rewind,
       a_decimal_comma_does_not_show_in_messages, the_version_is_told_at_run_time RELEASE_TESTS,
       draws_follow_from_step_and_micro_batch_alone,
+      parameters_that_somebody_else_fills_count_as_drawn,
       a_step_or_micro_batch_beyond_the_draws_is_refused,
       descriptions_are_kept_by_key_and_grow_by_lines, a_pattern_tells_what_its_star_stood_for)

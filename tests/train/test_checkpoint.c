@@ -125,6 +125,15 @@ START_TEST(a_shape_that_differs_is_named)
 }
 END_TEST
 
+/* Writes another byte, the third from the end. */
+static void spoil_end(const char *path)
+{
+    FILE *damaged = fopen(path, "r+b");
+    fseek(damaged, -3, SEEK_END);
+    fputc(1, damaged);
+    fclose(damaged);
+}
+
 START_TEST(the_file_holds_descriptions_and_a_checksum)
 {
     save_three(ATTIC_F64, (at_part_args){0});
@@ -132,10 +141,7 @@ START_TEST(the_file_holds_descriptions_and_a_checksum)
     ck_assert_str_eq(at_tensors_metadata(f, "describe/model"), "three");
     ck_assert_str_eq(at_tensors_metadata(f, "attic"), "parameters 1");
     ck_assert(at_tensors_verify(f));
-    FILE *damaged = fopen(file(), "r+b");
-    fseek(damaged, -3, SEEK_END);
-    fputc(1, damaged);
-    fclose(damaged);
+    spoil_end(file());
     ck_assert(!at_load(t, file(), (at_part_args){0}));
     assert_error("its checksum is");
     ck_assert(value("block0.W") == 0);
@@ -317,6 +323,56 @@ START_TEST(a_model_is_opened_with_its_adapters_and_with_adapters_folded_in)
 }
 END_TEST
 
+START_TEST(what_is_opened_counts_as_drawn)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    adapted(1, 3, 0.5);
+    ck_assert(at_save(t, file(), (at_part_args){0}));
+    at_close(t);
+    adapted(2, 3, 0.5);
+    at_tape *u = at_open(ATTIC_F64, 2);
+    ck_assert_msg(at_model_open(u, file()), "%s", at_error(u));
+    const at_tensor *made = at_random(t, at_shape_of(5), at_normal(1));
+    const at_tensor *opened = at_random(u, at_shape_of(5), at_normal(1));
+    ck_assert_mem_eq(made->data, opened->data, 5 * sizeof(double));
+    at_scope(u, "next"); /* and the file fills nothing that is made later */
+    at_scope(t, "next");
+    made = at_model_make(t, small)->E;
+    opened = at_model_make(u, small)->E;
+    ck_assert_mem_eq(made->data, opened->data, (size_t)at_count(made->shape) * sizeof(double));
+    at_close(u);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_file_that_is_damaged_or_lacks_a_tensor_leaves_nothing_unset)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    t = at_open(ATTIC_F64, 1);
+    at_model_make(t, small);
+    ck_assert(at_save(t, file(), (at_part_args){.except = "block1.norm2.*"}));
+    at_tape *u = at_open(ATTIC_F64, 2);
+    ck_assert_ptr_null(at_model_open(u, file()));
+    ck_assert_msg(strstr(at_error(u), "it has no tensor \"block1.norm2.g\""), "%s", at_error(u));
+    at_clear_error(u);
+    ck_assert_ptr_null(at_find_param(u, "block1.norm2.g"));
+    for (int i = 0; i < at_param_count(u); i++) {
+        const at_tensor *x = at_param_at(u, i), *y = at_find_param(t, x->name);
+        ck_assert_mem_eq(x->data, y->data, (size_t)at_count(x->shape) * sizeof(double));
+    }
+    const at_tensor *later = at_param(u, "E2", at_shape_of(1), at_fill(3));
+    ck_assert(at_item(later) == 3); /* the file is forgotten */
+    at_close(u);
+    spoil_end(file());
+    u = at_open(ATTIC_F64, 2);
+    ck_assert_ptr_null(at_model_open(u, file()));
+    ck_assert_ptr_nonnull(strstr(at_error(u), "its checksum is"));
+    ck_assert_int_eq(at_param_count(u), 0);
+    at_close(u);
+    end_test();
+}
+END_TEST
+
 START_TEST(what_describes_no_model_or_two_is_not_opened)
 {
     save_three(ATTIC_F64, (at_part_args){0});
@@ -420,6 +476,7 @@ SUITE(train_checkpoint, a_model_is_opened_without_its_configuration,
       a_file_of_half_the_size_is_opened_as_it_is_or_real,
       adapters_are_saved_alone_and_loaded_beside_a_fresh_base,
       a_model_is_opened_with_its_adapters_and_with_adapters_folded_in,
+      what_is_opened_counts_as_drawn, a_file_that_is_damaged_or_lacks_a_tensor_leaves_nothing_unset,
       what_describes_no_model_or_two_is_not_opened,
       another_configuration_or_other_data_are_named_when_a_run_is_resumed,
       a_run_with_another_split_is_refused, all_parameters_come_back_and_convert,
