@@ -27,7 +27,7 @@
 
 enum { SIDE = 12, IMAGES = 6000, DIGITS = 10, DIM = 48, HEADS = 4, LAYERS = 2 };
 
-static int steps = 500, rows = 64, patch = 3, seed = 1, fresh, check;
+static int steps = 800, rows = 64, patch = 3, seed = 1, fresh, check;
 static double peak_lr = 2e-3;
 static const char *out = "out/digits", *file = "";
 static const option options[] = {

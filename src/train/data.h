@@ -44,8 +44,8 @@ typedef struct {
 } at_data_args;
 
 /* Text files (paths, n, tokenizer or chars, held, held_tail).  Each is read once, and may be a pipe
- * whose writer is waited for.  All of it, at most 1 GiB, is kept as ids.  NULL after a sticky error,
- * here and below: a file that cannot be read, or too little to hold out what was asked for. */
+ * whose writer is waited for.  All of it, at most 1 GiB, is kept as ids.  NULL after a sticky
+ * error, here and below: a file that cannot be read, or too little to hold out what was asked. */
 AT_API at_data *at_data_text(at_tape *t, at_data_args args);
 /* n ids, copied (vocab, held, held_tail; tokenizer, for what is generated later). */
 AT_API at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data_args args);
@@ -53,8 +53,8 @@ AT_API at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data
  * system can, so it may be larger than memory, and must not be changed before at_close.  An id that
  * is not below vocab is found when it is read: then the batch is an error. */
 AT_API at_data *at_data_file(at_tape *t, const char *path, at_data_args args);
-/* n rows with labels, copied: x [n,...], y [n,...] of any dtype (held, split_seed, held_tail; vocab,
- * if y are classes: then at_data_description warns of classes that are in one split only). */
+/* n rows with labels, copied: x [n,...], y [n,...] of any dtype (held, split_seed, held_tail;
+ * vocab, if y are classes: at_data_description warns of those that are in one split only). */
 AT_API at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y,
                                at_data_args args);
 /* n sequences, one behind the other in ids, copied; length[i] >= 1 of them are the i-th (vocab,
