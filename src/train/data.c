@@ -115,7 +115,7 @@ ptrdiff_t at_data_count(const at_data *d, at_split split)
 static ptrdiff_t place_of_element(const at_data *d, at_split split, ptrdiff_t p)
 {
     if (!is_flat(d) || d->held_tail) {
-        /* a draw that neither at_draw, which counts from 0, nor the order of an epoch has */
+        /* not a draw of at_draw, which counts from 0, nor of an epoch, whose first bit is set */
         const at_stream P = {d->split_seed, (uint64_t)1 << 62};
         if (split == ATTIC_HELD) p += at_data_count(d, ATTIC_TRAIN);
         return is_shuffled(d) ? permuted(P, d->n, p) : p;
@@ -336,6 +336,7 @@ static uint64_t sampled_hash(uint64_t h, const unsigned char *p, size_t n)
 static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args args)
 {
     const char *name = data_name[kind];
+    const bool tail = args.held_tail && args.held > 0;
     AT_REQUIRE(t, args.held >= 0 && args.held < 1,
                "data: held is %g, but must be in 0..1, and less than 1", args.held);
     AT_REQUIRE(t, n > 0, "data: the %s: there is nothing in it", name);
@@ -345,11 +346,11 @@ static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args 
                    .tokenizer = args.tokenizer,
                    .vocab = args.vocab,
                    .held = args.held,
-                   .held_tail = args.held_tail && args.held > 0,
+                   .held_tail = tail,
                    .seed = at_seed(t),
                    .split_seed = args.split_seed,
                    .n = n,
-                   .block = kind <= DATA_FILE && !args.held_tail ? DATA_BLOCK : 1};
+                   .block = kind <= DATA_FILE && !tail ? DATA_BLOCK : 1};
     AT_REQUIRE(t, args.held == 0 || (at_data_count(d, ATTIC_HELD) && at_data_count(d, ATTIC_TRAIN)),
                "data: %td ids or rows are too few to hold out %g of them in blocks of %td", n,
                args.held, d->block);
@@ -361,14 +362,14 @@ static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args 
 }
 
 /* Adds a line to the description that names the classes c with has[c], but not lacks[c]. */
-static void list_classes(at_data *d, const ptrdiff_t *has, const ptrdiff_t *lacks, const char *what)
+static void list_classes(at_data *d, const double *has, const double *lacks, const char *what)
 {
     enum { MOST = 8 };
     char *to = d->description + strlen(d->description),
          *end = d->description + sizeof d->description;
     int n = 0;
     for (int c = 0; c < d->vocab; c++) {
-        if (!has[c] || lacks[c] || n++ >= MOST) continue;
+        if (has[c] <= 0 || lacks[c] > 0 || n++ >= MOST) continue;
         if (n == 1) to += snprintf(to, (size_t)(end - to), "\nwarning: classes %s:", what);
         to += snprintf(to, (size_t)(end - to), "%s %d", n > 1 ? "," : "", c);
     }
@@ -379,13 +380,12 @@ static void list_classes(at_data *d, const ptrdiff_t *has, const ptrdiff_t *lack
 static bool compare_classes(at_tape *t, at_data *d)
 {
     at_mark here = at_mark_here(t);
-    ptrdiff_t *train = at_step_alloc(t, 2 * (size_t)d->vocab * sizeof *train);
-    if (!train) return false;
-    ptrdiff_t *held = train + d->vocab, n_held = at_data_count(d, ATTIC_HELD);
+    at_tensor *counts = at_tensor_new(t, ATTIC_F64, at_shape_of(2, d->vocab));
+    if (!counts) return false;
+    double *train = memset(counts->data, 0, at_bytes(counts)), *held = train + d->vocab;
     const int32_t *y = (const int32_t *)(const void *)d->y.data;
-    memset(train, 0, 2 * (size_t)d->vocab * sizeof *train);
     for (ptrdiff_t i = 0; i < d->n * d->y.row; i++) train[y[i]]++;
-    for (ptrdiff_t p = 0; p < n_held; p++) {
+    for (ptrdiff_t p = at_data_count(d, ATTIC_HELD) - 1; p >= 0; p--) {
         const int32_t *row = y + place_of_element(d, ATTIC_HELD, p) * d->y.row;
         for (ptrdiff_t i = 0; i < d->y.row; i++) train[row[i]]--, held[row[i]]++;
     }
