@@ -350,8 +350,8 @@ check-readme: $(static) $(shared) ## run the commands and programs of README.md 
 # Every call of these by the library comes by tests/crash/faults.c.
 faulty := fwrite fflush fclose fsync rename ftruncate
 crash := $(B)/tests/crash/crash
-$(call objects,$(crash_c)): extra = -Itests
-$(crash): $(call objects,$(crash_c) tests/train/little.c) $(static)
+$(call objects,$(crash_c)): extra = -Itests -Iexamples
+$(crash): $(call objects,$(crash_c) tests/train/little.c examples/common/options.c) $(static)
 	$(call say,LINK,$@)$(link) $(faulty:%=-Wl,--wrap=%) -o $@ $(filter %.o,$^) $(static) $(libs)
 check-crash: $(crash) ## fail and kill a run at each write, sync and rename: does what is there always load?
 	@$(crash) faults

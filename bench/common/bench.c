@@ -39,6 +39,15 @@ struct bench {
 
 /* ------------------------------------------------------------------ beginning ------------------ */
 
+/* Is it "1,2,8"? */
+static bool is_thread_list(const char *text)
+{
+    for (double n;; text++) {
+        if (!read_number(&text, false, &n) || n < 1 || n > AT_MAX_THREADS) return false;
+        if (*text != ',') return !*text;
+    }
+}
+
 bench *bench_open(int argc, char **argv, const char *name, const char *about, const char *peers)
 {
     static bench b = {.rounds = 31,
@@ -65,6 +74,13 @@ bench *bench_open(int argc, char **argv, const char *name, const char *about, co
     char usage[512];
     snprintf(usage, sizeof usage, "bench_%s -- %s", name, about);
     parse_options(argc, argv, usage, table, 0);
+    if (!is_thread_list(b.thread_list)) {
+        fprintf(stderr,
+                "bench_%s: --threads must be whole numbers from 1 to %d with commas between, not "
+                "\"%s\"\n",
+                name, AT_MAX_THREADS, b.thread_list);
+        exit(2);
+    }
     signal(SIGPIPE, SIG_IGN); /* a missing answer shows that a peer has ended */
     b.name = name;
     b.known = peers;
@@ -119,12 +135,14 @@ static void serve_line(const bench *b, const char *text)
 bool bench_next_threads(bench *b)
 {
     const char *list = b->thread_list;
+    double threads = 0;
     for (int i = 0; i < b->turn && list; i++)
         list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL;
     stop_peers(b);
-    b->threads = list && !b->failed ? (int)strtol(list, NULL, 10) : 0;
+    if (list && !b->failed) read_number(&list, false, &threads);
+    b->threads = (int)threads;
     b->turn++;
-    if (b->threads < 1 || b->threads > AT_MAX_THREADS) return false;
+    if (b->threads < 1) return false;
     start_peers(b);
     at_threads(b->threads);
     if (b->serve && b->turn == 1) serve_line(b, "ready attic");

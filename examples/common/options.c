@@ -41,6 +41,44 @@ bool written(FILE *f, const char *path, bool all_right)
     return false;
 }
 
+bool read_number(const char **text, bool real, double *x)
+{
+    static const char digits[] = "0123456789";
+    const char *p = *text + (**text == '-' || **text == '+');
+    const char *end = p + strspn(p, digits);
+    size_t n = (size_t)(end - p);
+    if (real && *end == '.') {
+        size_t behind = strspn(end + 1, digits);
+        n += behind, end += 1 + behind;
+    }
+    if (n == 0 || *end == 'x' || *end == 'X') return false;
+    double value = 0;
+    for (const char *d = p; !real && d < end; d++) value = 10 * value + (*d - '0');
+    if (!real && **text == '-') value = -value;
+    char *read = (char *)end;
+    if (real) value = strtod(*text, &read); /* with the exponent, if there is one */
+    if (!isfinite(value)) return false;
+    *x = value;
+    *text = read;
+    return true;
+}
+
+bool read_real(const char *text, double low, double high, double *x)
+{
+    double value;
+    if (!read_number(&text, true, &value) || *text || value < low || value > high) return false;
+    *x = value;
+    return true;
+}
+
+bool read_int(const char *text, int low, int high, int *x)
+{
+    double value;
+    if (!read_number(&text, false, &value) || *text || value < low || value > high) return false;
+    *x = (int)value;
+    return true;
+}
+
 static int is_flag(const option *o)
 {
     return o->integer && o->low == 0 && o->high == 0;
@@ -48,7 +86,10 @@ static int is_flag(const option *o)
 
 static void print_help(const char *usage, const option *table)
 {
-    printf("%s%s\n", usage, table ? "In parentheses: the default.\n" : "");
+    printf("%s%s\n", usage,
+           table ? "In parentheses: the default.  N: decimal digits, 1000 and not 1e3; X: 0.001 or "
+                   "1e-3.\n"
+                 : "");
     for (const option *o = table; o && o->name; o++) {
         char left[40];
         snprintf(left, sizeof left, "--%s%s", o->name,
@@ -61,26 +102,28 @@ static void print_help(const char *usage, const option *table)
             printf("\n");
         else if (o->text)
             printf(" (%s)\n", *o->text && **o->text ? *o->text : "none");
+        else if (o->real)
+            printf(" (%g)\n", *o->real);
         else
-            printf(" (%g)\n", o->real ? *o->real : *o->integer);
+            printf(" (%d)\n", *o->integer);
     }
     printf("  %-18s %s\n", "--help", "this text");
 }
 
 static void set_number(const option *o, const char *text)
 {
-    char *end;
-    double v = strtod(text, &end);
-    int good = *text && !*end && v >= o->low && v <= o->high && (o->real || v == floor(v));
-    if (!good) {
-        fprintf(stderr, "%s: --%s must be %s from %g to %g, not \"%s\"\n", program, o->name,
-                o->real ? "a number" : "a whole number", o->low, o->high, text);
-        exit(2);
-    }
+    if (o->real ? read_real(text, o->low, o->high, o->real)
+                : read_int(text, (int)o->low, (int)o->high, o->integer))
+        return;
     if (o->real)
-        *o->real = v;
+        fprintf(stderr,
+                "%s: --%s must be a number from %g to %g, such as 0.5 or 1e-3, not \"%s\"\n",
+                program, o->name, o->low, o->high, text);
     else
-        *o->integer = (int)v;
+        fprintf(stderr,
+                "%s: --%s must be a whole number from %.0f to %.0f, in digits, not \"%s\"\n",
+                program, o->name, o->low, o->high, text);
+    exit(2);
 }
 
 static const option *find_option(const option *table, const char *name, size_t length)

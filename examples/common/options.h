@@ -11,7 +11,8 @@
  *
  * --steps 20 and --steps=20 set steps; --help prints the usage and the table with the values that
  * the variables had, and exits with 0; a mistake prints what is wrong and exits with 2.  After --
- * a file may be called --help. */
+ * a file may be called --help.  A whole number is decimal digits, 1000 and not 1e3; a real may have
+ * a point and an exponent, 1e-3. */
 #ifndef EXAMPLES_OPTIONS_H
 #define EXAMPLES_OPTIONS_H
 #include <stdbool.h>
@@ -30,6 +31,16 @@ typedef struct {
 /* argv[i], from the i returned on, are the files: at most so many.  A table of NULL has no
  * options. */
 int parse_options(int argc, char **argv, const char *usage, const option *table, int files);
+
+/* The numbers of all command lines, variables of the environment and typed answers: decimal digits
+ * behind a sign or none, for a real also a point among them and an exponent behind.  Nothing else is
+ * a number: no blanks, 0x10, inf, nan, nothing beyond the range of double.
+ *
+ * The number that *text begins with, and *text is moved behind it; false if it begins with none. */
+bool read_number(const char **text, bool real, double *x);
+/* The whole text as a number from low to high.  False, and *x as it was, if it is none. */
+bool read_real(const char *text, double low, double high, double *x);
+bool read_int(const char *text, int low, int high, int *x);
 
 /* What main returns: the status, but at least 1, with a line on stderr, if anything that was
  * printed could not be written (a full disk, a closed stdout). */

@@ -4,6 +4,7 @@
  * A matrix is written row by row, 1,0/0,1, and an element may be a logarithm, ln 7; or it is a .npy
  * file of two dimensions.  What is not given is drawn: small numbers, multiples of 1/2. */
 #include "attic.h"
+#include "common/options.h"
 #include "common/trace.h"
 
 #include <ctype.h>
@@ -48,14 +49,14 @@ static void check_element(const given *m, int i, int j, double x)
 static bool read_element(const char **p, double *x, double *log_of)
 {
     while (isspace((unsigned char)**p)) ++*p;
-    bool logarithm = strncmp(*p, "ln", 2) == 0;
-    const char *digits = *p + 2 * logarithm;
-    char *end;
-    *x = strtod(digits, &end);
-    if (end == digits) return false;
+    bool logarithm = strncmp(*p, "ln", 2) == 0, masked = strncmp(*p, "-inf", 4) == 0;
+    *p += logarithm ? 2 : masked ? 4 : 0;
+    while (logarithm && isspace((unsigned char)**p)) ++*p;
+    *x = -(double)INFINITY;
+    if (!masked && !read_number(p, true, x)) return false;
     *log_of = logarithm ? *x : 0;
     if (logarithm) *x = log(*x);
-    for (*p = end; isspace((unsigned char)**p);) ++*p;
+    while (isspace((unsigned char)**p)) ++*p;
     return true;
 }
 
@@ -205,18 +206,14 @@ static bool read_mask(steps *a, const char *text)
 /* "2" or "2,1" */
 static bool read_window(const char *text, int *left, int *right)
 {
-    char *end;
-    const char *p = text;
+    double n;
     for (int side = 0; side < 2; side++) {
-        long n = strtol(p, &end, 10);
-        if (end == p || n < 0 || n > TRACE_MAX) return false;
+        if (!read_number(&text, false, &n) || n < 0 || n > TRACE_MAX) return false;
         *(side ? right : left) = (int)n;
-        if (side == 0 && *end == ',')
-            p = end + 1;
-        else
-            break;
+        if (side == 1 || *text != ',') break;
+        text++;
     }
-    return !*end;
+    return !*text;
 }
 
 const char *trace_hidden(const trace *t, int i, int j)
@@ -280,15 +277,25 @@ static void draw_dropout(trace *t)
     at_close(tape);
 }
 
+/* "q2" from 0 to n - 1, a query, or "k2", a key; "t2" is either. */
+static bool read_index(const char **text, char letter, int n, int *i)
+{
+    double x;
+    if (**text != letter && **text != 't') return false;
+    ++*text;
+    if (!read_number(text, false, &x) || x < 0 || x >= n) return false;
+    *i = (int)x;
+    return true;
+}
+
 /* "q0,k2"; else the last cell that is kept, or the last of all. */
 static void choose_cell(trace *t)
 {
     const int T = t->a->p.T, N = t->a->p.N;
-    int end = -1;
-    if (*t->o.cell) {
-        int fields = sscanf(t->o.cell, "%*1[qt]%d,%*1[kt]%d%n", &t->i, &t->j, &end);
-        if (fields != 2 || end < 0 || t->o.cell[end] || t->i < 0 || t->i >= T || t->j < 0 ||
-            t->j >= N)
+    const char *text = t->o.cell;
+    if (*text) {
+        if (!read_index(&text, 'q', T, &t->i) || *text++ != ',' ||
+            !read_index(&text, 'k', N, &t->j) || *text)
             fail("--cell must be a query and a key, from q0,k0 to q%d,k%d, not \"%s\"", T - 1,
                  N - 1, t->o.cell);
         return;

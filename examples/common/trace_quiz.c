@@ -1,9 +1,11 @@
 /* trace_quiz.c -- examples/trace --quiz: of the output and of each gradient one element is asked
  * for before it is shown, first its sign, then its value; see trace.h.  Questions and answers are
  * those of steps_text.c. */
+#include "common/options.h"
 #include "common/trace.h"
 
 #include <ctype.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +47,7 @@ static bool read_sign(const char *answer, double *sign)
 
 static bool read_value(const char *answer, double *value)
 {
-    char *end;
-    *value = strtod(answer, &end);
-    return end != answer && !*end && isfinite(*value);
+    return read_real(answer, -DBL_MAX, DBL_MAX, value);
 }
 
 /* Asks until there is an answer that can be read, an empty one, or none any more. */

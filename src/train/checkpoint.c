@@ -18,8 +18,8 @@
 #include "nn/lora.h"
 #include "train/position.h"
 
-enum { OWN_METADATA = 10, VALUE_SIZE = 1024 };
-static const char checkpoint_version[] = "checkpoint 1", parts_version[] = "parameters 1";
+enum { OWN_METADATA = 11, VALUE_SIZE = 1024 };
+static const char checkpoint_version[] = "checkpoint 2", parts_version[] = "parameters 1";
 static const char state_prefix[] = "optim/", description_prefix[] = "describe/";
 
 /* What is written: tensors, their names, metadata. */
@@ -273,26 +273,6 @@ at_tokenizer *at_tokenizer_open(at_tape *t, const char *path)
 
 /* ------------------------------------------------------------------ checkpoints ---------------- */
 
-/* "loss,norm" */
-static void write_columns(const at_position *p, char text[VALUE_SIZE])
-{
-    int n = 0;
-    text[0] = 0;
-    for (int i = 0; i < p->columns; i++)
-        n += snprintf(text + n, (size_t)(VALUE_SIZE - n), "%s%s", i ? "," : "", p->column[i]);
-}
-
-static bool read_columns(at_position *p, const char *text)
-{
-    for (p->columns = 0; *text && p->columns < AT_MAX_COLUMNS; text += *text == ',') {
-        size_t length = strcspn(text, ",");
-        if (length == 0 || length >= AT_COLUMN_NAME) return false;
-        snprintf(p->column[p->columns++], AT_COLUMN_NAME, "%.*s", (int)length, text);
-        text += length;
-    }
-    return *text == 0;
-}
-
 /* Adds key with a text made by printf. */
 __attribute__((format(printf, 4, 5))) static void
 add_value(at_tape *t, file_contents *f, const char *key, const char *format, ...)
@@ -309,16 +289,16 @@ add_value(at_tape *t, file_contents *f, const char *key, const char *format, ...
 
 static void add_position(at_tape *t, file_contents *f, const at_position *p)
 {
-    char columns[VALUE_SIZE];
-    write_columns(p, columns);
     add_value(t, f, "seed", "%" PRIu64, at_seed(t));
     add_value(t, f, "dtype", "%s", at_dtype_text(at_real(t)));
     add_value(t, f, "micro-batches", "%d", p->micros);
     add_value(t, f, "step", "%d", p->step);
     add_value(t, f, "draws", "%" PRIu64, *at_draw_count(t));
     add_value(t, f, "skipped", "%d %d", p->skipped, p->bad);
-    add_value(t, f, "best", "%.17g", p->best);
-    add_value(t, f, "log", "%td %s", p->log_length, columns);
+    add_value(t, f, "best", "%.17g %d %d", p->best, p->best_step, p->worse);
+    add_value(t, f, "stopped", "%d", p->stopped);
+    add_value(t, f, "seconds", "%.17g", p->seconds);
+    add_value(t, f, "log", "%td", p->log_lines);
 }
 
 bool at_checkpoint_save(at_tape *t, const char *path, const at_position *p)
@@ -462,21 +442,30 @@ static bool file_matches(at_tape *t, const at_tensors *file, const char *path, c
 
 /* ------------------------------------------------------------------ load ----------------------- */
 
+/* Has the metadata this key, with a text that scanf reads as `fields` values? */
+__attribute__((format(scanf, 4, 5))) static bool read_value(const at_tensors *file, const char *key,
+                                                            int fields, const char *format, ...)
+{
+    const char *text = at_tensors_metadata(file, key);
+    va_list args;
+    va_start(args, format);
+    int read = text ? vsscanf(text, format, args) : 0;
+    va_end(args);
+    return read == fields;
+}
+
 static bool read_position(const at_tensors *file, at_position *p, uint64_t *draws)
 {
-    const char *step = at_tensors_metadata(file, "step"), *best = at_tensors_metadata(file, "best");
-    const char *draw = at_tensors_metadata(file, "draws"), *log = at_tensors_metadata(file, "log");
-    const char *skipped = at_tensors_metadata(file, "skipped");
-    int end = 0;
-    if (!step || !best || !draw || !log || !skipped) return false;
     void *locale = at_point_begin();
-    bool good = sscanf(step, "%d", &p->step) == 1 && sscanf(best, "%lf", &p->best) == 1 &&
-                sscanf(draw, "%" SCNu64, draws) == 1 &&
-                sscanf(skipped, "%d %d", &p->skipped, &p->bad) == 2 &&
-                sscanf(log, "%td%n", &p->log_length, &end) == 1 && log[end] == ' ';
+    bool good = read_value(file, "step", 1, "%d", &p->step) &&
+                read_value(file, "best", 3, "%lf %d %d", &p->best, &p->best_step, &p->worse) &&
+                read_value(file, "draws", 1, "%" SCNu64, draws) &&
+                read_value(file, "skipped", 2, "%d %d", &p->skipped, &p->bad) &&
+                read_value(file, "stopped", 1, "%d", &p->stopped) &&
+                read_value(file, "seconds", 1, "%lf", &p->seconds) &&
+                read_value(file, "log", 1, "%td", &p->log_lines);
     at_point_end(locale);
-    return good && p->step >= 0 && p->log_length >= 0 && !isnan(p->best) &&
-           read_columns(p, log + end + 1);
+    return good && p->step >= 0 && p->log_lines >= 0 && !isnan(p->best);
 }
 
 static bool load_tensors(at_tape *t, const at_tensors *file)

@@ -3,16 +3,16 @@
 #define AT_TRAIN_POSITION_H
 #include "autograd/tape.h"
 
-enum { AT_MAX_COLUMNS = 32, AT_COLUMN_NAME = 24 };
-
 typedef struct {
-    int step;         /* how many steps are done */
-    int micros;       /* micro-batches in each */
-    int skipped, bad; /* steps whose loss was not finite: all of them, and in a row, up to now */
-    double best;      /* the lowest value of at_run_best so far; infinity: there was none */
-    ptrdiff_t log_length; /* of log.csv, in bytes */
-    int columns;          /* of log.csv, without step and held */
-    char column[AT_MAX_COLUMNS][AT_COLUMN_NAME];
+    int step;            /* how many steps are done */
+    int micros;          /* micro-batches in each */
+    int skipped, bad;    /* steps whose loss was not finite: all of them, and in a row, up to now */
+    double best;         /* the lowest value of at_run_best so far; infinity: there was none */
+    int best_step;       /* how many steps were done with that one; 0: there was none */
+    int worse;           /* values of at_run_best in a row that were not the lowest, up to now */
+    int stopped;         /* the args.steps of the run that at_run_stop ended; 0: it did not */
+    double seconds;      /* that the run has taken so far */
+    ptrdiff_t log_lines; /* of log.csv, with its header */
 } at_position;
 
 /* All parameters, all states, and what a run needs to go on.  False after a sticky error. */

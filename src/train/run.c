@@ -22,10 +22,11 @@
 #include "autograd/op.h"
 #include "io/file.h"
 #include "kernels/system.h"
-#include "kernels/utf8.h"
 #include "plot/progress.h"
 #include "tensor/arena.h"
+#include "tensor/decimal.h"
 #include "train/checkpoint.h"
+#include "train/csv.h"
 #include "train/position.h"
 
 typedef enum {
@@ -34,6 +35,7 @@ typedef enum {
     RUN_NEW,
     RUN_BEST,
     RUN_LOG,
+    RUN_NEW_LOG,
     RUN_LOCK,
     RUN_FILES
 } run_file;
@@ -42,6 +44,7 @@ static const char *const run_file_name[RUN_FILES] = {"checkpoint.safetensors",
                                                      "checkpoint.new.safetensors",
                                                      "best.safetensors",
                                                      "log.csv",
+                                                     "log.new.csv",
                                                      "run.lock"};
 
 struct at_run {
@@ -50,16 +53,21 @@ struct at_run {
     at_run **of_tape; /* r, for the tape to find it when it is closed; NULL once r is closed */
     at_run_args args;
     const char *folder, *path[RUN_FILES];
-    FILE *lock, *log;
+    FILE *lock; /* NULL in a run without a folder */
     at_position at;
-    bool has_checkpoint; /* the file of that name is whole */
-    int saved;           /* the step of the last checkpoint; -1: none */
+    int opened_at;         /* the step at which this process opened it, */
+    int64_t opened_ns;     /* the time, of at_now_ns, */
+    double seconds_before; /* and the seconds that the run had taken until then */
+    bool has_checkpoint;   /* the file of that name is whole */
+    int saved;             /* the step of the last checkpoint; -1: none */
     int n_params;
 
-    bool in_step, is_bad, has_held, over, finished, diverged, unsaved, log_fails;
+    at_csv log;
+    bool log_fails; /* as was warned of */
+
+    bool in_step, is_bad, has_held, over, finished, diverged, unsaved;
     int micro; /* -1 before at_run_next_micro */
-    double sum[AT_MAX_COLUMNS], held;
-    int count[AT_MAX_COLUMNS]; /* values in sum */
+    double held;
     at_progress progress;
 };
 
@@ -101,96 +109,68 @@ static bool is_plain(at_run *r, const char *path)
                    path);
 }
 
+/* Is the folder that was opened still the one of its name?  That run.lock alone was removed moves
+ * nothing. */
+static bool is_in_place(const at_run *r)
+{
+    return at_is_open_at(r->lock, r->path[RUN_LOCK]) ||
+           (r->log.file && at_is_open_at(r->log.file, r->path[RUN_LOG]));
+}
+
+static bool require_place(at_run *r)
+{
+    return is_in_place(r) ||
+           at_fail(r->t, ATTIC_FILE_ERROR,
+                   "the folder %s was renamed, removed or replaced while the training ran",
+                   r->folder);
+}
+
+static double seconds_so_far(const at_run *r)
+{
+    return r->seconds_before + 1e-9 * (double)(at_now_ns() - r->opened_ns);
+}
+
 /* ------------------------------------------------------------------ log ------------------------ */
 
 /* Cuts the log to what the checkpoint knew, or makes an empty one. */
 static bool open_log(at_run *r)
 {
-    const char *path = r->path[RUN_LOG];
-    if (!is_plain(r, path)) return false;
-    r->log = at_open_file(path, O_WRONLY | O_CREAT, -1);
-    if (!r->log) return fail_file(r, "open", path);
-    setvbuf(r->log, NULL, _IONBF, 0); /* nothing waits in a buffer when the disk is full */
-    ptrdiff_t size = fseeko(r->log, 0, SEEK_END) == 0 ? (ptrdiff_t)ftello(r->log) : 0;
-    if (size < r->at.log_length) {
-        say(r, "warning: %s has %td bytes, but had %td: its end was lost", path, size,
-            r->at.log_length);
-        r->at.log_length = size;
-    }
-    if (at_truncate_file(r->log, r->at.log_length) != 0) return fail_file(r, "cut", path);
+    at_csv *log = &r->log;
+    log->path = r->path[RUN_LOG];
+    log->new_path = r->path[RUN_NEW_LOG];
+    log->folder = r->folder;
+    log->last_step = r->at.step;
+    log->last_seconds = r->at.seconds;
+    if (!is_plain(r, log->path) || !at_csv_open(log, r->at.log_lines)) return false;
+    if (log->lines < r->at.log_lines)
+        say(r, "warning: %s has %td lines, but had %td: its end was lost", log->path, log->lines,
+            r->at.log_lines);
     return true;
 }
 
-/* All or nothing: the log has only whole lines.  A full disk is a warning, one for each time that
- * it becomes full. */
-static void write_log(at_run *r, const char *text)
+/* A log that cannot be written is a warning, one for each time that this begins. */
+static void log_step(at_run *r, bool is_last)
 {
-    ptrdiff_t n = (ptrdiff_t)strlen(text);
-    errno = 0;
-    bool good = fwrite(text, 1, (size_t)n, r->log) == (size_t)n;
-    if (good) {
-        r->at.log_length += n;
-    } else {
-        if (!r->log_fails)
-            say(r, "warning: cannot write %s: %s; its lines are lost, the training goes on",
-                r->path[RUN_LOG], strerror(errno));
-        (void)at_truncate_file(r->log, r->at.log_length);
-    }
+    bool due = is_last || r->at.step % r->args.log_every == 0;
+    bool good = at_csv_end(&r->log, r->at.step, due, r->has_held ? &r->held : NULL,
+                           seconds_so_far(r), r->args.per_step);
+    if (!good && r->log_fails && at_error_kind_of(r->t) == ATTIC_FILE_ERROR)
+        at_clear_error(r->t);
+    else if (!good)
+        warn_of_file(r, "the log lacks lines or a column, the training goes on");
     r->log_fails = !good;
-}
-
-enum { LOG_LINE = 64 * (AT_MAX_COLUMNS + 2) };
-
-static void log_header(at_run *r)
-{
-    char line[LOG_LINE];
-    int n = snprintf(line, sizeof line, "step");
-    for (int i = 0; i < r->at.columns; i++)
-        n += snprintf(line + n, sizeof line - (size_t)n, ",%s", r->at.column[i]);
-    snprintf(line + n, sizeof line - (size_t)n, ",held\n");
-    write_log(r, line);
-}
-
-static double column_mean(const at_run *r, int i)
-{
-    return r->sum[i] / r->count[i];
-}
-
-static int put_number(char *to, int size, const char *before, double x, int digits)
-{
-    void *locale = at_point_begin();
-    int n = isnan(x) ? snprintf(to, (size_t)size, "%snan", before) /* never -nan */
-                     : snprintf(to, (size_t)size, "%s%.*g", before, digits, x);
-    at_point_end(locale);
-    return n;
-}
-
-/* The step that ended, to the log. */
-static void log_step(at_run *r)
-{
-    char line[LOG_LINE];
-    const int digits = at_real(r->t) == ATTIC_F32 ? 9 : 17;
-    int n = snprintf(line, sizeof line, "%d", r->at.step);
-    if (r->at.log_length == 0) log_header(r);
-    if (r->at.log_length == 0) return; /* no line without a header */
-    for (int i = 0; i < r->at.columns; i++)
-        n += r->count[i] ? put_number(line + n, LOG_LINE - n, ",", column_mean(r, i), digits)
-                         : snprintf(line + n, sizeof line - (size_t)n, ",");
-    n += r->has_held ? put_number(line + n, LOG_LINE - n, ",", r->held, digits)
-                     : snprintf(line + n, sizeof line - (size_t)n, ",");
-    snprintf(line + n, sizeof line - (size_t)n, "\n");
-    write_log(r, line);
 }
 
 /* "loss 2.134  norm 0.52", for the progress line */
 static void show_step(at_run *r)
 {
-    char text[120] = "", name[AT_COLUMN_NAME + 4];
+    char text[120] = "", name[AT_CSV_NAME + 4];
     int n = 0;
-    for (int i = 0; i < r->at.columns && n < (int)sizeof text; i++) {
-        snprintf(name, sizeof name, "%s%s ", n ? "  " : "", r->at.column[i]);
-        if (r->count[i])
-            n += put_number(text + n, (int)sizeof text - n, name, column_mean(r, i), 4);
+    for (int i = 0; i < r->log.columns && n < (int)sizeof text; i++) {
+        const at_csv_column *c = &r->log.column[i];
+        if (!c->count || at_csv_is_fixed(&r->log, i)) continue;
+        snprintf(name, sizeof name, "%s%s ", n ? "  " : "", c->name);
+        n += at_csv_put(text + n, (int)sizeof text - n, name, at_csv_mean(&r->log, i), 4);
     }
     at_progress_step(&r->progress, r->at.step, "%s", text);
 }
@@ -212,8 +192,12 @@ static bool place_checkpoint(at_run *r)
 /* False after a sticky error. */
 static bool save_checkpoint(at_run *r)
 {
-    if (r->saved == r->at.step) return true;
-    if (r->log && at_sync_file(r->log) != 0) return fail_file(r, "sync", r->path[RUN_LOG]);
+    if (!r->lock || r->saved == r->at.step) return true;
+    if (!require_place(r)) return false;
+    r->at.seconds = seconds_so_far(r);
+    if (r->log.path) r->at.log_lines = r->log.lines; /* else not opened yet */
+    if (r->log.file && at_sync_file(r->log.file) != 0)
+        return fail_file(r, "sync", r->path[RUN_LOG]);
     if (!at_checkpoint_save(r->t, r->path[RUN_NEW], &r->at) || !place_checkpoint(r)) return false;
     r->saved = r->at.step;
     return true;
@@ -243,6 +227,26 @@ static bool load_checkpoints(at_run *r)
     r->has_checkpoint = false; /* not one to be kept */
     warn_of_file(r, "the previous checkpoint is taken");
     return at_checkpoint_load(r->t, r->path[RUN_PREVIOUS], &r->at);
+}
+
+/* ------------------------------------------------------------------ early ends ----------------- */
+
+static bool ended_early(const at_run *r)
+{
+    bool no_patience = r->args.patience > 0 && r->at.worse >= r->args.patience;
+    return r->at.step < r->args.steps && (r->at.stopped >= r->args.steps || no_patience);
+}
+
+static void say_early(at_run *r)
+{
+    const at_position *p = &r->at;
+    char why[120] = "the program stopped it";
+    if (p->stopped < r->args.steps && p->best_step > 0)
+        snprintf(why, sizeof why, "%d held-out losses in a row were not below %s, that of step %d",
+                 p->worse, at_short_text(p->best, 4), p->best_step);
+    else if (p->stopped < r->args.steps)
+        snprintf(why, sizeof why, "%d held-out losses in a row were not finite", p->worse);
+    say(r, "%s: ended early, after step %d of %d: %s", r->folder, p->step, r->args.steps, why);
 }
 
 /* ------------------------------------------------------------------ open ----------------------- */
@@ -297,13 +301,22 @@ static bool check_run(at_run *r, const char *folder)
 {
     at_tape *t = r->t;
     const at_run_args *a = &r->args;
-    AT_REQUIRE(t, folder && *folder, "run: a folder is needed");
+    AT_REQUIRE(t, !folder || *folder,
+               "run: the name of the folder is empty; NULL is a run without");
+    AT_REQUIRE(
+        t, folder || (!a->save_every && !a->fresh && a->log_every == 1),
+        "run: save_every is %d, log_every %d, fresh %d, but without a folder there is nothing "
+        "to save, to log to or to remove",
+        a->save_every, a->log_every, a->fresh);
     AT_REQUIRE(t, !open_run, "run: %s is still open, and a process can have one run at a time",
                open_run->folder);
     AT_REQUIRE(t, a->steps > 0, "run: steps is %d, but must be > 0", a->steps);
     AT_REQUIRE(t, a->save_every >= 0, "run: save_every is %d, but must be >= 0", a->save_every);
     AT_REQUIRE(t, a->log_every > 0, "run: log_every is %d, but must be >= 0", a->log_every);
     AT_REQUIRE(t, a->max_bad > 0, "run: max_bad is %d, but must be >= 0", a->max_bad);
+    AT_REQUIRE(t, a->patience >= 0, "run: patience is %d, but must be >= 0", a->patience);
+    AT_REQUIRE(t, a->per_step > 0 && isfinite(a->per_step),
+               "run: per_step is %g, but must be >= 0 and finite", a->per_step);
     AT_REQUIRE(t, a->micros > 0 && a->micros <= 1 << 12,
                "run: micros is %d, but must be 0 (for 1) .. %d", a->micros, 1 << 12);
     AT_REQUIRE(t, r->n_params > 0, "run: the tape has no parameters; make the model first");
@@ -320,17 +333,28 @@ static void say_warnings(at_run *r)
     }
 }
 
-static bool begin_run(at_run *r, const char *folder)
+/* Takes the folder and what it holds. */
+static bool open_folder(at_run *r)
 {
-    if (!check_run(r, folder) || !name_files(r, folder)) return false;
-    open_run = r;
-    at_signals_begin();
     if (!take_folder(r) || !load_checkpoints(r)) return false;
     r->saved = r->has_checkpoint ? r->at.step : -1;
+    r->seconds_before = r->at.seconds;
     /* A first checkpoint, before the log: a full disk is found now, and who has a log has both. */
-    if (!save_checkpoint(r) || !open_log(r)) return false;
+    return save_checkpoint(r) && open_log(r);
+}
+
+static bool begin_run(at_run *r, const char *folder)
+{
+    if (!check_run(r, folder) || (folder && !name_files(r, folder))) return false;
+    open_run = r;
+    at_signals_begin();
+    r->opened_ns = at_now_ns();
+    if (folder && !open_folder(r)) return false;
+    r->opened_at = r->at.step;
     say_warnings(r);
-    if (r->at.step > 0 && !r->args.quiet)
+    if (r->at.step > 0 && !r->args.quiet && ended_early(r))
+        say_early(r);
+    else if (r->at.step > 0 && !r->args.quiet)
         say(r, "%s: %s step %d of %d", r->folder,
             r->at.step < r->args.steps ? "goes on after" : "the training is at its end,",
             r->at.step, r->args.steps);
@@ -373,7 +397,10 @@ at_run *at_run_open(at_tape *t, const char *folder, at_run_args args)
     args.log_every = args.log_every ? args.log_every : 1;
     args.micros = args.micros ? args.micros : 1;
     args.max_bad = args.max_bad ? args.max_bad : 10;
-    *r = (at_run){.home = home, .t = t, .args = args, .saved = -1, .folder = ""};
+    args.per_step = args.per_step != 0 ? args.per_step : 1;
+    *r = (at_run){.home = home, .t = t, .args = args, .saved = -1};
+    r->log = (at_csv){.t = t, .fixed = -1};
+    r->folder = folder ? "" : "the run"; /* as messages name it */
     r->n_params = at_param_count(t);
     r->at = (at_position){.micros = args.micros, .best = (double)INFINITY};
     r->over = !bind_to_tape(r, t) || !begin_run(r, folder);
@@ -381,6 +408,11 @@ at_run *at_run_open(at_tape *t, const char *folder, at_run_args args)
 }
 
 /* ------------------------------------------------------------------ steps ---------------------- */
+
+static bool is_done(const at_run *r)
+{
+    return r->at.step >= r->args.steps || ended_early(r);
+}
 
 static bool end_step(at_run *r)
 {
@@ -393,10 +425,10 @@ static bool end_step(at_run *r)
     p->step++;
     p->skipped += r->is_bad;
     p->bad = r->is_bad ? p->bad + 1 : 0;
-    if (p->step % r->args.log_every == 0 || p->step == r->args.steps) log_step(r);
+    log_step(r, is_done(r));
     show_step(r);
     r->diverged = p->bad >= r->args.max_bad;
-    return !r->diverged;
+    return !r->diverged && at_ok(r->t);
 }
 
 /* The checkpoint of the end must be written; one on the way may fail. */
@@ -414,7 +446,7 @@ bool at_run_next(at_run *r)
     if (!r || r->over) return false;
     r->over = true;
     if (!at_ok(r->t) || (r->in_step && !end_step(r))) return false;
-    bool done = r->at.step >= r->args.steps;
+    bool done = is_done(r);
     if (!save_if_due(r, done || at_signal_noted())) return false;
     r->finished = done;
     if (done || at_signal_noted()) return false;
@@ -423,8 +455,7 @@ bool at_run_next(at_run *r)
     r->in_step = true;
     r->micro = -1;
     r->has_held = false;
-    memset(r->sum, 0, sizeof r->sum);
-    memset(r->count, 0, sizeof r->count);
+    at_csv_begin(&r->log);
     return at_draws_set(r->t, r->at.step, 0);
 }
 
@@ -452,40 +483,6 @@ int at_run_micro(const at_run *r)
 
 /* ------------------------------------------------------------------ values --------------------- */
 
-static bool is_column_name(const char *name)
-{
-    size_t n = name ? strlen(name) : 0;
-    bool plain = n > 0 && n < AT_COLUMN_NAME && at_is_utf8(name) && !strpbrk(name, ",;\"");
-    for (size_t i = 0; i < n; i++) plain = plain && (unsigned char)name[i] >= ' ';
-    return plain && strcmp(name, "step") != 0 && strcmp(name, "held") != 0;
-}
-
-/* The column of this name, which the first line of the log may add; -1 after a sticky error. */
-static int column_named(at_run *r, const char *name)
-{
-    at_position *p = &r->at;
-    for (int i = 0; i < p->columns; i++)
-        if (name && strcmp(p->column[i], name) == 0) return i;
-    bool fixed = p->step > 0;
-    if (!is_column_name(name))
-        at_fail(r->t, ATTIC_USER_ERROR,
-                "run: \"%s\" cannot be a column of the log: a name has 1 .. %d bytes of UTF-8, "
-                "no comma, semicolon, quote or line end, and is neither step nor held",
-                !name              ? "NULL"
-                : at_is_utf8(name) ? name
-                                   : "?",
-                AT_COLUMN_NAME - 1);
-    else if (fixed || p->columns == AT_MAX_COLUMNS)
-        at_fail(r->t, ATTIC_USER_ERROR,
-                fixed ? "run: \"%s\" was not logged in the first step, which decides on the "
-                        "columns of the log; log NAN there"
-                      : "run: \"%s\" is a column too many for the log",
-                name);
-    if (!at_ok(r->t)) return -1;
-    snprintf(p->column[p->columns], AT_COLUMN_NAME, "%s", name);
-    return p->columns++;
-}
-
 static bool has_gradient(const at_tape *t)
 {
     for (int i = 0; i < at_param_count(t); i++)
@@ -504,15 +501,12 @@ static bool is_in_step(at_run *r, const char *what)
 bool at_run_log(at_run *r, const char *name, double value)
 {
     if (!is_in_step(r, name)) return false;
-    int i = column_named(r, name);
-    if (i < 0) return false;
-    bool is_loss = strcmp(name, "loss") == 0;
+    bool is_loss = name && strcmp(name, "loss") == 0;
     AT_REQUIRE(
         r->t, !is_loss || r->is_bad || has_gradient(r->t),
         "run: \"loss\" is logged where no parameter has a gradient; log it between "
         "at_backward and the optimizer, so that the step can be skipped if it is not finite");
-    r->sum[i] += value;
-    r->count[i]++;
+    if (!at_csv_give(&r->log, name, value)) return false;
     if (!isfinite(value) && (is_loss || strcmp(name, "norm") == 0)) {
         r->is_bad = true;
         at_zero_grads(r->t);
@@ -523,15 +517,34 @@ bool at_run_log(at_run *r, const char *name, double value)
 bool at_run_best(at_run *r, double value)
 {
     if (!is_in_step(r, "a best")) return false;
+    at_position *p = &r->at;
     r->held = value;
     r->has_held = true;
-    if (!isfinite(value) || value >= r->at.best) return false;
-    if (!at_save(r->t, r->path[RUN_BEST], (at_part_args){0})) {
+    bool lowest = isfinite(value) && value < p->best;
+    p->worse = lowest ? 0 : p->worse + 1;
+    if (!lowest) return false;
+    if (r->lock && (!require_place(r) || !at_save(r->t, r->path[RUN_BEST], (at_part_args){0}))) {
         warn_of_file(r, "the best before it stays, the training goes on");
         return false;
     }
-    r->at.best = value;
+    p->best = value;
+    p->best_step = p->step + 1;
     return true;
+}
+
+double at_run_best_value(const at_run *r)
+{
+    return r ? r->at.best : (double)INFINITY;
+}
+
+int at_run_best_step(const at_run *r)
+{
+    return r ? r->at.best_step : 0;
+}
+
+void at_run_stop(at_run *r)
+{
+    if (is_in_step(r, "a stop")) r->at.stopped = r->args.steps;
 }
 
 /* ------------------------------------------------------------------ close ---------------------- */
@@ -539,6 +552,30 @@ bool at_run_best(at_run *r, double value)
 bool at_run_finished(const at_run *r)
 {
     return r && r->finished;
+}
+
+/* "; the last checkpoint is that of step 40, in out/gpt" */
+static const char *checkpoint_text(at_run *r)
+{
+    if (!r->lock || r->saved < 0) return r->lock ? "" : "; a run without a folder saves nothing";
+    size_t size = strlen(r->folder) + 100;
+    char *text = at_arena_alloc(&r->home, size);
+    if (!text) return "";
+    snprintf(text, size, "; the last checkpoint is that of step %d, in %s%s", r->saved,
+             is_in_place(r) ? "" : "the folder that was ", r->folder);
+    return text;
+}
+
+static void say_error(at_run *r)
+{
+    const int first = r->saved + 1;
+    if (!r->unsaved)
+        say(r, "%s", at_error(r->t));
+    else if (first == r->at.step)
+        say(r, "%s%s; step %d is not saved", at_error(r->t), checkpoint_text(r), first);
+    else
+        say(r, "%s%s; steps %d to %d are not saved", at_error(r->t), checkpoint_text(r), first,
+            r->at.step);
 }
 
 /* Says why the run ended; returns the status. */
@@ -551,25 +588,22 @@ static int explain_end(at_run *r)
         return 2;
     }
     if (!at_ok(r->t)) {
-        say(r, "%s%s", at_error(r->t), r->unsaved ? "; the last steps are not saved" : "");
+        say_error(r);
         return at_error_kind_of(r->t) == ATTIC_USER_ERROR ? 2 : 1;
     }
     if (r->diverged) {
-        say(r,
-            "the loss was not finite in %d steps in a row, up to step %d: stopped; the last "
-            "checkpoint is that of step %d",
-            p->bad, p->step, r->saved);
+        say(r, "the loss was not finite in %d steps in a row, up to step %d: stopped%s", p->bad,
+            p->step, checkpoint_text(r));
         return 1;
     }
     if (p->skipped > 0)
         say(r, "%d of %d steps were skipped, as their loss was not finite", p->skipped, p->step);
     if (p->skipped > 0 && p->skipped == p->step) return 1;
+    if (r->finished && ended_early(r) && p->step > r->opened_at) say_early(r);
     if (!signal || r->finished) return 0;
-    say(r,
-        "stopped by %s after step %d of %d; %s has the checkpoint of step %d, from which "
-        "the same command goes on",
-        signal == AT_SIGINT ? "^C (SIGINT)" : "SIGTERM", p->step, r->args.steps, r->folder,
-        r->saved);
+    say(r, "stopped by %s after step %d of %d%s%s", signal == AT_SIGINT ? "^C (SIGINT)" : "SIGTERM",
+        p->step, r->args.steps, checkpoint_text(r),
+        r->lock && is_in_place(r) ? ", from which the same command goes on" : "");
     return 128 + signal;
 }
 
@@ -581,7 +615,7 @@ int at_run_close(at_run *r)
     }
     if (r->progress.done > r->progress.before) at_progress_end(&r->progress);
     int status = explain_end(r);
-    if (r->log) fclose(r->log);
+    at_csv_close(&r->log);
     if (open_run == r) {
         at_signals_end();
         open_run = NULL;

@@ -19,7 +19,7 @@
  *     checkpoint.safetensors            all that is needed to go on (checkpoint.h)
  *     checkpoint.previous.safetensors   the one before, taken if the other is absent or damaged
  *     best.safetensors                  the parameters alone, of the lowest at_run_best so far
- *     log.csv                           a line for each step
+ *     log.csv                           a line for each step, or for some of them: at_run_log
  *     run.lock                          in use by one process at a time
  *
  * Checkpoints are written beside their place and renamed, so whenever a process or a machine stops,
@@ -30,7 +30,11 @@
  * Bits.  Each step begins with at_draws_set(t, step, micro-batch), so that nothing drawn by an
  * evaluation, a log or a sample changes what the next step draws.  What a loop computes from the
  * step, from the tape's parameters and state and from data of train/data.h is the same, whether the
- * run was stopped or not.  What the loop keeps elsewhere is not in a checkpoint.
+ * run was stopped or not.  So is log.csv, but for its two columns of time.  What the loop keeps
+ * elsewhere is not in a checkpoint.
+ *
+ * Without a folder (NULL) a run is the loop, its values, the progress line, signals and early
+ * stopping, and nothing is written.
  *
  * Signals.  The first SIGINT (^C) or SIGTERM ends the loop after the step, with a checkpoint; a
  * second one ends the process.  at_run_close restores the handlers that were there.  As these are
@@ -47,32 +51,41 @@ typedef struct at_run at_run;
 typedef struct {
     int steps;      /* in all, > 0 */
     int save_every; /* steps from one checkpoint to the next; 0: one at the end or at a signal */
-    int log_every;  /* steps from one line of log.csv to the next, 1 if 0 */
+    int log_every;  /* steps from one line of log.csv to the next, 1 if 0; see at_run_log */
     int micros;     /* micro-batches in a step, 1 if 0; see at_run_next_micro */
     int max_bad;    /* how many steps in a row may have a loss that is not finite, 10 if 0 */
-    bool fresh;     /* begin anew: removes the checkpoints, the log and the best of this folder */
-    bool quiet;     /* no progress; warnings and the message of at_run_close only */
-    FILE *out;      /* where progress and messages go, NULL: stderr */
+    int patience;   /* how many at_run_best in a row that are not the lowest so far end the run
+                        early; 0: none do */
+    double
+        per_step; /* tokens, rows or whatever else a step learns from, all micro-batches together;
+                        log.csv has how many that is per second.  1 if 0: steps per second */
+    bool fresh;   /* begin anew: removes the checkpoints, the log and the best of this folder */
+    bool quiet;   /* no progress; warnings and the message of at_run_close only */
+    FILE *out;    /* where progress and messages go, NULL: stderr */
 } at_run_args;
 
 /* Opens the folder, which is made with those above it, after all parameters were made.  If it holds
  * a checkpoint, all of parameters, state, step and log become what they were, and the run goes on.
- * steps, save_every, log_every, max_bad, the number of threads and all paths may differ from
- * before.  It is an error if anything else does, and the message names the first difference: seed,
- * dtype, micros, what at_describe said, names and shapes of parameters.  If the folder is another
- * process's, or holds a log or a best without a checkpoint, that is an error, too.  Warnings in the
- * description of the data (at_data_description) are printed.
+ * steps, save_every, log_every, max_bad, patience, per_step, the number of threads and all paths
+ * may differ from before.  It is an error if anything else does, and the message names the first
+ * difference: seed, dtype, micros, what at_describe said, names and shapes of parameters, the
+ * format of a checkpoint of another version of attic (its parameters can be read by at_load).  If
+ * the folder is another process's, or holds a log or a best without a checkpoint, that is an error,
+ * too.  Warnings in the description of the data (at_data_description) are printed.
+ *
+ * folder NULL: a run without one; save_every, log_every and fresh are errors then, as there is
+ * nothing to save, to log to or to remove.
  *
  * What is returned must be closed, after an error as well, and before the tape: at_run_close has
  * the message and the status.  NULL when out of memory, which all functions here accept. */
 AT_API at_run *at_run_open(at_tape *t, const char *folder, at_run_args args);
 /* Ends a step, with its line of the log and, if it is due, its checkpoint; and begins the next one.
- * False at the end, after a signal, after an error of the tape, and after max_bad steps in a row
- * that were skipped. */
+ * False at the end, be it early, after a signal, after an error of the tape, and after max_bad steps
+ * in a row that were skipped. */
 AT_API bool at_run_next(at_run *r);
 /* The step that was begun, counted from 0; outside of the loop how many are done. */
 AT_API int at_run_step(const at_run *r);
-/* Is this the n-th step, the 2n-th, ... or the last one? */
+/* Is this the n-th step, the 2n-th, ... or the last one of args.steps? */
 AT_API bool at_run_every(const at_run *r, int n);
 
 /* The micro-batches of a step, whose gradients add up:
@@ -88,25 +101,50 @@ AT_API bool at_run_next_micro(at_run *r);
 AT_API int at_run_micro(const at_run *r); /* 0 .. micros - 1 */
 
 /* A column of log.csv and a part of the progress line: the mean of the values that one step gives
- * to this name.  The columns are those of the first step; a name that comes later is an error,
- * and so is a call outside of a step.
+ * to this name.  A name may come in any step, and need not come in each: cells without a value are
+ * empty.  The header is "step", the names of the first step, then
+ *
+ *     held          what at_run_best was given
+ *     seconds       that the run has taken so far, the time between its processes left out
+ *     per_second    args.per_step per second, since the line before
+ *
+ * and names that came later (log.csv is written anew for such a column).  seconds and per_second
+ * are measured: they alone differ when the same training is run again.
+ *
+ * The first step has a line, the last one, and each log_every-th; and so has a step with a value in
+ * a column that is empty in the line before.  So what is logged now and then is not lost between
+ * two lines.  A line has the values of its own step alone.
  *
  * "loss" and "norm" are looked at: if one is not finite, the step is skipped.  Its gradients are
  * dropped, so that the optimizer that comes next moves nothing, and the rest of its micro-batches
  * is left out.  Hence the loss is logged behind at_backward and before the optimizer; that no
- * parameter has a gradient then is an error.  False if the step is skipped, or after an error. */
+ * parameter has a gradient then is an error, as is a call outside of a step.  False if the step is
+ * skipped, or after an error. */
 AT_API bool at_run_log(at_run *r, const char *name, double value);
 /* The loss on held-out data: the column "held".  If it is the lowest so far, the parameters are
  * written to best.safetensors, and the result is true.  Only a finite value can be the lowest.  An
  * error outside of a step. */
 AT_API bool at_run_best(at_run *r, double value);
+/* The lowest value so far, infinity if there is none; and its step as log.csv counts them, from 1
+ * on, 0 if there is none. */
+AT_API double at_run_best_value(const at_run *r);
+AT_API int at_run_best_step(const at_run *r);
 
-/* Are all steps done, and the last checkpoint written? */
+/* Ends the run early: after this step, as if it were the last one.  An error outside of a step.
+ *
+ * A run that ended early, by this function or by args.patience, is finished: its checkpoint says
+ * so, and who opens it again gets no more steps.  What patience ended goes on with more patience (0
+ * is the most), with the bits of a run that had as much from the beginning; what at_run_stop ended
+ * goes on with more steps than it was to have then. */
+AT_API void at_run_stop(at_run *r);
+
+/* Are all steps done, or did the run end early, and is the last checkpoint written? */
 AT_API bool at_run_finished(const at_run *r);
 /* Closes files, restores signal handlers, frees r; says on args.out why the run ended before its
  * end, if it did.  What a program should return:
  *
- *     0     all is well: finished, or left by break (then steps since the checkpoint are lost)
+ *     0     all is well: finished, be it early, or left by break (then steps since the checkpoint
+ *           are lost)
  *     1     out of memory, a file, or a loss that is not finite in max_bad steps in a row or in
  *           all of them
  *     2     wrong use: an error of kind ATTIC_USER_ERROR

@@ -5,14 +5,17 @@
 #include <stdlib.h>
 
 #include "attention/pairing.h"
+#include "common/options.h"
 #include "test.h"
 
 int sdpa_some(int n)
 {
     const char *problems = getenv("ATTIC_PROBLEMS");
-    long all = problems ? strtol(problems, NULL, 10) : 300;
-    ck_assert_msg(all > 0 && all <= 1000000, "ATTIC_PROBLEMS is %s", problems);
-    return (int)((n * all + 299) / 300);
+    int all = 300;
+    ck_assert_msg(!problems || read_int(problems, 1, 1000000, &all),
+                  "ATTIC_PROBLEMS is \"%s\", but must be a whole number from 1 to 1000000",
+                  problems);
+    return (int)(((long)n * all + 299) / 300);
 }
 
 /* ------------------------------------------------------------------ running -------------------- */

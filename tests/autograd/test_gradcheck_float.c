@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "autograd/float_problems.h"
+#include "common/options.h"
 #include "test.h"
 
 enum { NF = 6 };
@@ -390,7 +391,10 @@ static void add_tally(tally *sum, const tally *t)
 START_TEST(correct_float_code_is_not_wrong_and_errors_of_one_percent_are_found)
 {
     const char *wanted = getenv("ATTIC_FLOAT_PROBLEMS");
-    const int problems = wanted ? (int)strtol(wanted, NULL, 10) : 270;
+    int problems = 270;
+    ck_assert_msg(!wanted || read_int(wanted, 1, 1000000, &problems),
+                  "ATTIC_FLOAT_PROBLEMS is \"%s\", but must be a whole number from 1 to 1000000",
+                  wanted);
     tally of[FAMILIES] = {0}, all = {0};
     for (int i = 0; i < problems; i++) count_problem(&of[i % FAMILIES], (uint64_t)i);
     if (wanted)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "attic_op.h"
+#include "common/options.h"
 #include "test.h"
 
 enum { MOST_OPS = 8, INPUTS = 3, FIRST = 1001 }; /* from there on a few are hard in 1000 */
@@ -160,7 +161,9 @@ static at_gradcheck_report check(program *p, int order)
 START_TEST(no_correct_backward_is_called_wrong)
 {
     const char *wanted = getenv("ATTIC_PROGRAMS");
-    const int programs = wanted ? (int)strtol(wanted, NULL, 10) : 1000;
+    int programs = 1000;
+    ck_assert_msg(!wanted || read_int(wanted, 1, 1000000, &programs),
+                  "ATTIC_PROGRAMS is \"%s\", but must be a whole number from 1 to 1000000", wanted);
     int verdicts[3][ATTIC_VACUOUS + 1] = {{0}};
     for (int i = 0; i < programs; i++)
         for (int order = 1; order <= 2; order++) {

@@ -20,5 +20,7 @@ void little_remove(void);
 /* A file in there; its whole text, at most 64 KiB, or NULL if there is none. */
 const char *little_path(const char *name);
 const char *little_text(const char *name);
+/* The log without what differs from run to run: its columns seconds and per_second. */
+const char *little_log(const char *name);
 
 #endif

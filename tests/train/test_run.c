@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tensor/arena.h"
@@ -78,7 +79,7 @@ static void same_bits_wherever_it_stops(at_dtype real)
     static char log[1 << 16];
     begin_test();
     uint64_t whole = finish(real, quick(0));
-    strcpy(log, little_text("log.csv"));
+    strcpy(log, little_log("log.csv"));
     little_remove();
     for (int n = 1; n <= STEPS; n++) {
         ck_assert_ptr_nonnull(little_folder());
@@ -86,7 +87,7 @@ static void same_bits_wherever_it_stops(at_dtype real)
         train_and_leave(real, quick(3), n);
         at_threads(2);
         ck_assert(finish(real, quick(3)) == whole);
-        ck_assert_str_eq(little_text("log.csv"), log);
+        ck_assert_str_eq(little_log("log.csv"), log);
         little_remove();
     }
     ck_assert_ptr_nonnull(little_folder());
@@ -199,14 +200,14 @@ START_TEST(micro_batches_draw_differently_and_their_losses_are_averaged)
     at_draws_set(u, 0, 1);
     second = at_item(little_loss(u, 1));
     ck_assert(first != second);
-    ck_assert_int_eq(sscanf(little_text("log.csv"), "step,loss,held\n1,%lf,", &mean), 1);
+    ck_assert_int_eq(sscanf(little_log("log.csv"), "step,loss,held\n1,%lf,", &mean), 1);
     ck_assert_double_eq(mean, (first + second) / 2);
     at_close(u);
     end_test();
 }
 END_TEST
 
-START_TEST(the_log_has_a_line_for_each_step_and_the_columns_of_the_first_one)
+START_TEST(the_log_has_a_line_for_each_step)
 {
     begin_test();
     at_tape *t = little_tape(ATTIC_F64, 7);
@@ -220,7 +221,158 @@ START_TEST(the_log_has_a_line_for_each_step_and_the_columns_of_the_first_one)
         if (i) at_run_best(r, 3);
         at_zero_grads(t);
     }
-    ck_assert_str_eq(little_text("log.csv"), "step,loss,odd,held\n1,1.5,nan,\n2,0.5,-0.25,3\n");
+    ck_assert(
+        strstr(little_text("log.csv"), "step,loss,odd,held,seconds,per_second\n1,1.5,nan,,0."));
+    ck_assert_str_eq(little_log("log.csv"), "step,loss,odd,held\n1,1.5,nan,\n2,0.5,-0.25,3\n");
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+/* Opens the folder with this tape, expects a refusal, closes both. */
+static void assert_refused(at_tape *t, at_run_args args, const char *part)
+{
+    at_run *r = at_run_open(t, little_path(""), args);
+    ck_assert(!at_run_next(r) && !at_run_finished(r));
+    ck_assert_msg(strstr(at_error(t), part), "\"%s\" is not in \"%s\"", part, at_error(t));
+    bool user = at_error_kind_of(t) == ATTIC_USER_ERROR;
+    ck_assert_int_eq(at_run_close(r), user ? 2 : 1);
+    at_close(t);
+}
+
+/* Steps of the run in this folder, at most so many: "early" is logged in steps 0, 7 and 14, "late" in
+ * 6, 12 and 18, a held-out loss is given in 8; 5 steps from line to line.  Left by a break. */
+static void log_now_and_then(int most)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run_args args = quick(3);
+    args.log_every = 5;
+    at_run *r = at_run_open(t, little_path(""), args);
+    for (int n = 0; n < most && at_run_next(r); n++) {
+        const int i = at_run_step(r);
+        at_run_log(r, "step number", i);
+        if (i % 7 == 0) at_run_log(r, "early", i + 0.5);
+        if (i > 0 && i % 6 == 0) at_run_log(r, "late", i + 0.25);
+        if (i == 8) at_run_best(r, 2);
+    }
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+}
+
+static const char now_and_then[] = "step,step number,early,held,late\n"
+                                   "1,0,0.5,,\n"
+                                   "5,4,,,\n"
+                                   "7,6,,,6.25\n"
+                                   "8,7,7.5,,\n"
+                                   "9,8,,2,\n"
+                                   "10,9,,,\n"
+                                   "13,12,,,12.25\n"
+                                   "15,14,14.5,,\n"
+                                   "19,18,,,18.25\n"
+                                   "20,19,,,\n";
+
+START_TEST(a_column_that_comes_late_or_rarely_loses_no_value_between_two_lines)
+{
+    begin_test();
+    log_now_and_then(STEPS + 1);
+    ck_assert_str_eq(little_log("log.csv"), now_and_then);
+    ck_assert(strstr(little_text("log.csv"), ",held,seconds,per_second,late\n"));
+    ck_assert_ptr_null(little_text("log.new.csv"));
+    end_test();
+}
+END_TEST
+
+START_TEST(rare_columns_are_the_same_wherever_the_run_stops)
+{
+    begin_test();
+    for (int n = 1; n <= STEPS; n++) {
+        log_now_and_then(n);
+        log_now_and_then(STEPS + 1);
+        ck_assert_str_eq(little_log("log.csv"), now_and_then);
+        little_remove();
+        ck_assert_ptr_nonnull(little_folder());
+    }
+    end_test();
+}
+END_TEST
+
+/* The number in this line and column of the log. */
+static double cell(int line, int column)
+{
+    const char *p = little_text("log.csv");
+    while (line-- > 0) p = strchr(p, '\n') + 1;
+    while (column-- > 0) p = strchr(p, ',') + 1;
+    return strtod(p, NULL);
+}
+
+static void pause_ms(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+START_TEST(the_seconds_of_a_run_are_those_of_its_processes_and_not_between_them)
+{
+    begin_test();
+    at_run_args args = quick(1);
+    args.per_step = 1000;
+    for (args.steps = 1; args.steps <= 2; args.steps++) {
+        pause_ms(args.steps == 2 ? 500 : 0);
+        at_tape *t = little_tape(ATTIC_F32, 7);
+        at_run *r = at_run_open(t, little_path(""), args);
+        ck_assert(at_run_next(r));
+        at_run_log(r, "x", 1);
+        pause_ms(20);
+        ck_assert(!at_run_next(r));
+        ck_assert_int_eq(at_run_close(r), 0);
+        at_close(t);
+    }
+    double first = cell(1, 3), second = cell(2, 3);
+    ck_assert_double_ge(first, 0.02);
+    ck_assert_double_ge(second, first + 0.02);
+    ck_assert_double_lt(cell(2, 4), 1000 / 0.02 + 1); /* rows in a second */
+    ck_assert_double_gt(cell(2, 4), 1000 / (second - first + 0.001) - 1);
+    ck_assert_msg(second < first + 0.5, "%g s, then %g", first, second);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_log_with_another_header_is_refused_and_left_alone)
+{
+    static const char *const header[] = {"step,loss,norm,held\n1,2,3,4\n", "x\n", "step,\n",
+                                         "step,held,seconds\n", "step,held,,seconds,per_second\n"};
+    for (int i = 0; i < 5; i++) {
+        begin_test();
+        train_and_leave(ATTIC_F32, quick(1), 2);
+        FILE *f = fopen(little_path("log.csv"), "w");
+        fputs(header[i], f);
+        fclose(f);
+        assert_refused(little_tape(ATTIC_F32, 7), quick(1),
+                       "does not begin with the header of a log");
+        ck_assert_str_eq(little_text("log.csv"), header[i]);
+        remove(little_path("log.csv"));
+        finish(ATTIC_F32, quick(1));
+        assert_said("log.csv has 0 lines, but had 2: its end was lost\n");
+        end_test();
+    }
+}
+END_TEST
+
+START_TEST(a_log_that_cannot_become_wider_is_a_warning)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(0));
+    little_steps(t, r, 2);
+    mkdir(little_path("log.new.csv"), 0700); /* nothing can be renamed to it */
+    for (int i = 2; i < 6 && at_run_next(r); i++) {
+        at_run_log(r, "late", i);
+        if (i == 4) rmdir(little_path("log.new.csv"));
+    }
+    assert_said("; the log lacks lines or a column, the training goes on\n");
+    ck_assert_ptr_null(strstr(strstr(said_text(), "lacks") + 1, "lacks")); /* once */
+    ck_assert(strstr(little_log("log.csv"), "held,late\n1,"));
+    ck_assert(strstr(little_log("log.csv"), "\n4,,,,\n5,,,,4\n"));
     ck_assert_int_eq(at_run_close(r), 0);
     at_close(t);
     end_test();
@@ -245,7 +397,7 @@ START_TEST(a_decimal_comma_changes_neither_log_nor_checkpoint)
         at_close(t);
     }
     setlocale(LC_NUMERIC, "C");
-    ck_assert_str_eq(little_text("log.csv"), "step,loss,held\n1,0.5,1.75\n2,0.5,1.75\n");
+    ck_assert_str_eq(little_log("log.csv"), "step,loss,held\n1,0.5,1.75\n2,0.5,1.75\n");
     end_test();
 }
 END_TEST
@@ -262,12 +414,14 @@ START_TEST(wrong_columns_are_refused)
                  {NULL, "run: \"NULL\" cannot be a column"},
                  {"a\nb", "quote or line end"},
                  {"d\xe9", "bytes of UTF-8"},
-                 {"late", "run: \"late\" was not logged in the first step"}};
+                 {"seconds", "is none of step, held, seconds, per_second"},
+                 {"one", "run: \"one\" is a column too many: the log has at most 29"}};
     begin_test();
     at_tape *t = little_tape(ATTIC_F32, 7);
     at_run *r = at_run_open(t, little_path(""), quick(0));
     little_steps(t, r, 2);
     at_run_next(r);
+    for (char name[] = "a"; *name < 'a' + 27; ++*name) ck_assert(at_run_log(r, name, 1)); /* 29 */
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ck_assert(!at_run_log(r, wrong[i].name, 1));
         ck_assert_msg(strstr(at_error(t), wrong[i].error), "%s", at_error(t));
@@ -325,7 +479,7 @@ START_TEST(a_step_whose_loss_is_not_finite_is_skipped_and_counted)
     args.quiet = false;
     ck_assert_int_eq(train_with_bad_steps(args, 4, 7, &before, &after), STEPS);
     ck_assert(before == after);
-    ck_assert(strstr(little_text("log.csv"), "\n5,nan,\n6,nan,\n7,nan,\n8,"));
+    ck_assert(strstr(little_log("log.csv"), "\n5,nan,\n6,nan,\n7,nan,\n8,"));
     assert_said("attic: 3 of 20 steps were skipped, as their loss was not finite\n");
     end_test();
 }
@@ -339,7 +493,7 @@ START_TEST(too_many_skipped_steps_in_a_row_end_the_run)
     args.max_bad = 3;
     ck_assert_int_eq(train_with_bad_steps(args, 5, 8, &before, &after), -1);
     assert_said("attic: the loss was not finite in 3 steps in a row, up to step 8: stopped; the "
-                "last checkpoint is that of step 4\n");
+                "last checkpoint is that of step 4, in /");
     /* resumed, they are counted again from where they began */
     ck_assert_int_eq(train_with_bad_steps(args, 5, 7, &before, &after), STEPS);
     end_test();
@@ -387,6 +541,188 @@ START_TEST(the_lowest_held_out_loss_keeps_its_parameters)
 }
 END_TEST
 
+/* The rest of a run whose held-out loss is 5 4 3 3 3 3 2 2 ... in its steps; how many were done. */
+static int run_patiently(int patience, int most, uint64_t *hash)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run_args args = quick(3);
+    args.patience = patience;
+    at_run *r = at_run_open(t, little_path(""), args);
+    for (int n = 0; n < most && little_steps(t, r, 1); n++)
+        at_run_best(r, at_run_step(r) < 3 ? 5 - at_run_step(r) : at_run_step(r) < 6 ? 3 : 2);
+    int steps = at_run_step(r), best = at_run_best_step(r);
+    ck_assert(at_run_finished(r) == (most > STEPS));
+    ck_assert(most <= STEPS || best == (steps < 7 ? 3 : 7));
+    ck_assert(most <= STEPS || at_run_best_value(r) == (steps < 7 ? 3 : 2));
+    *hash = little_hash(t);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    return steps;
+}
+
+START_TEST(patience_ends_a_run_which_is_then_finished)
+{
+    uint64_t first, again;
+    begin_test();
+    ck_assert_int_eq(run_patiently(3, STEPS + 1, &first), 6);
+    assert_said(
+        ": ended early, after step 6 of 20: 3 held-out losses in a row were not below 3, that "
+        "of step 3\n");
+    ck_assert_int_eq((int)cell(6, 0), 6); /* the last line of the log */
+    ck_assert_int_eq(run_patiently(3, STEPS + 1, &again), 6);
+    ck_assert(first == again);
+    ck_assert_int_eq(run_patiently(2, STEPS + 1, &again), 6);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_run_that_ended_early_says_so_when_it_is_opened_again)
+{
+    uint64_t hash;
+    begin_test();
+    run_patiently(3, STEPS + 1, &hash);
+    fclose(said);
+    said = tmpfile();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r =
+        at_run_open(t, little_path(""), (at_run_args){.steps = STEPS, .patience = 3, .out = said});
+    ck_assert(!at_run_next(r) && at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 0);
+    assert_said(": ended early, after step 6 of 20: 3 held-out");
+    ck_assert_ptr_null(strstr(strstr(said_text(), "early") + 1, "early")); /* once */
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(with_more_patience_a_run_that_ended_early_goes_on_with_the_same_bits)
+{
+    uint64_t patient, first, hash;
+    begin_test();
+    ck_assert_int_eq(run_patiently(4, STEPS + 1, &patient), 11);
+    for (int n = 1; n <= 6; n++) { /* killed after n steps, ended early, ended later */
+        little_remove();
+        ck_assert_ptr_nonnull(little_folder());
+        run_patiently(3, n, &first);
+        ck_assert_int_eq(run_patiently(3, STEPS + 1, &first), 6);
+        ck_assert_int_eq(run_patiently(4, STEPS + 1, &hash), 11);
+        ck_assert(hash == patient && hash != first);
+        ck_assert_int_eq(run_patiently(0, STEPS + 1, &hash), STEPS);
+    }
+    end_test();
+}
+END_TEST
+
+/* A run that stops itself in its 5th step; the steps that are done at its end. */
+static int run_and_stop(at_run_args args)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), args);
+    while (little_steps(t, r, 1))
+        if (at_run_step(r) == 4) at_run_stop(r);
+    ck_assert(at_run_finished(r));
+    int steps = at_run_step(r);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    return steps;
+}
+
+START_TEST(a_program_stops_its_run_which_goes_on_with_more_steps_only)
+{
+    begin_test();
+    ck_assert_int_eq(run_and_stop(quick(0)), 5);
+    assert_said(": ended early, after step 5 of 20: the program stopped it\n");
+    ck_assert_int_eq(run_and_stop(quick(0)), 5);
+    at_run_args more = quick(0);
+    more.steps = 9;
+    ck_assert_int_eq(run_and_stop(more), 5);
+    more.steps = STEPS + 1;
+    ck_assert_int_eq(run_and_stop(more), STEPS + 1);
+    ck_assert_int_eq(run_and_stop(quick(0)), STEPS + 1);
+    end_test();
+}
+END_TEST
+
+START_TEST(losses_that_are_not_finite_end_patience)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run_args args = quick(0);
+    args.patience = 2;
+    at_run *r = at_run_open(t, little_path(""), args);
+    while (little_steps(t, r, 1)) at_run_best(r, at_run_step(r) ? (double)NAN : (double)INFINITY);
+    ck_assert_int_eq(at_run_step(r), 2);
+    ck_assert_int_eq(at_run_close(r), 0);
+    assert_said("early, after step 2 of 20: 2 held-out losses in a row were not finite\n");
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_best_that_cannot_be_saved_is_no_best_and_no_loss_of_patience)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run_args args = quick(0);
+    args.patience = 1;
+    at_run *r = at_run_open(t, little_path(""), args);
+    mkdir(little_path("best.safetensors"), 0700);
+    ck_assert_int_eq(little_steps(t, r, 1), 1);
+    ck_assert(!at_run_best(r, 2) && isinf(at_run_best_value(r)));
+    assert_said("; the best before it stays, the training goes on\n");
+    rmdir(little_path("best.safetensors"));
+    ck_assert_int_eq(little_steps(t, r, 1), 1);
+    ck_assert(at_run_best(r, 3) && at_run_best_value(r) == 3 && at_run_best_step(r) == 2);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+START_TEST(a_run_without_a_folder_has_the_bits_of_one_with_it_and_writes_nothing)
+{
+    begin_test();
+    uint64_t whole = finish(ATTIC_F32, quick(0));
+    little_remove();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, NULL, (at_run_args){.steps = STEPS, .patience = 1, .out = said});
+    for (int i = 0; little_steps(t, r, 1); i++) {
+        if (i == 12) ck_assert(at_run_best(r, 2) && at_run_best_step(r) == 13);
+        at_run_log(r, i % 2 ? "odd" : "even", i);
+    }
+    ck_assert(at_run_finished(r) && little_hash(t) == whole);
+    ck_assert_int_eq(at_run_close(r), 0);
+    assert_said("training  20/20 100%");
+    ck_assert_ptr_null(strstr(said_text(), "attic:"));
+    ck_assert_ptr_null(little_text("log.csv"));
+    at_close(t);
+    ck_assert_ptr_nonnull(little_folder());
+    end_test();
+}
+END_TEST
+
+START_TEST(without_a_folder_nothing_can_be_saved_logged_or_removed)
+{
+    begin_test();
+    const at_run_args wrong[] = {{.save_every = 1}, {.log_every = 2}, {.fresh = true}, {0}};
+    for (int i = 0; i < 4; i++) {
+        at_tape *t = little_tape(ATTIC_F32, 7);
+        at_run_args args = wrong[i];
+        args.steps = STEPS, args.out = said;
+        at_run *r = at_run_open(t, i < 3 ? NULL : "", args);
+        ck_assert(!at_run_next(r));
+        ck_assert_int_eq(at_run_close(r), 2);
+        at_close(t);
+    }
+    assert_said(
+        "run: save_every is 1, log_every 1, fresh 0, but without a folder there is nothing");
+    assert_said("run: save_every is 0, log_every 2, fresh 0");
+    assert_said("run: save_every is 0, log_every 1, fresh 1");
+    assert_said("run: the name of the folder is empty");
+    end_test();
+}
+END_TEST
+
 START_TEST(every_n_th_step_and_the_last_one_are_chosen)
 {
     begin_test();
@@ -403,17 +739,6 @@ START_TEST(every_n_th_step_and_the_last_one_are_chosen)
     end_test();
 }
 END_TEST
-
-/* Opens the folder with this tape, expects a refusal, closes both. */
-static void assert_refused(at_tape *t, at_run_args args, const char *part)
-{
-    at_run *r = at_run_open(t, little_path(""), args);
-    ck_assert(!at_run_next(r) && !at_run_finished(r));
-    ck_assert_msg(strstr(at_error(t), part), "\"%s\" is not in \"%s\"", part, at_error(t));
-    bool user = at_error_kind_of(t) == ATTIC_USER_ERROR;
-    ck_assert_int_eq(at_run_close(r), user ? 2 : 1);
-    at_close(t);
-}
 
 START_TEST(what_differs_from_the_checkpoint_is_named_and_refused)
 {
@@ -464,6 +789,24 @@ START_TEST(what_differs_from_the_checkpoint_is_named_and_refused)
     t = little_tape(ATTIC_F32, 7);
     at_param_state(t, at_find_param(t, "W"), "mean");
     assert_refused(t, quick(1), "the shape of \"W:mean\" is absent there, but [6,8] here");
+    end_test();
+}
+END_TEST
+
+START_TEST(a_checkpoint_of_another_version_is_refused_and_its_parameters_can_be_loaded)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 3);
+    at_tensor *x[] = {at_find_param(t, "W"), at_find_param(t, "out.V")};
+    at_metadata old[] = {{"attic", "checkpoint 1"}, {"seed", "7"}, {"dtype", "f32"}};
+    at_tensors_save(t, little_path("checkpoint.safetensors"), x, 2,
+                    (at_tensors_save_args){.metadata = old, .n_metadata = 3, .checksum = true});
+    assert_refused(little_tape(ATTIC_F32, 7), quick(1),
+                   "the kind of file is checkpoint 1 there, but checkpoint 2 here");
+    at_tape *u = little_tape(ATTIC_F32, 7);
+    ck_assert(at_load(u, little_path("checkpoint.safetensors"), (at_part_args){0}));
+    ck_assert(little_hash(u) == little_hash(t));
+    at_close(t), at_close(u);
     end_test();
 }
 END_TEST
@@ -587,7 +930,9 @@ static void damage(const char *name)
 START_TEST(a_damaged_checkpoint_gives_way_to_the_one_before)
 {
     begin_test();
+    static char log[1 << 16];
     uint64_t whole = finish(ATTIC_F32, quick(0));
+    strcpy(log, little_log("log.csv"));
     little_remove();
     ck_assert_ptr_nonnull(little_folder());
     train_and_leave(ATTIC_F32, quick(2), 7); /* checkpoints of 4 and 6 */
@@ -602,6 +947,7 @@ START_TEST(a_damaged_checkpoint_gives_way_to_the_one_before)
     remove(little_path(
         "checkpoint.safetensors")); /* previous is that of step 4, not the damaged one */
     ck_assert(finish(ATTIC_F32, quick(2)) == whole);
+    ck_assert_str_eq(little_log("log.csv"), log);
     end_test();
 }
 END_TEST
@@ -774,8 +1120,112 @@ START_TEST(a_last_checkpoint_that_fails_is_an_error)
     little_steps(t, r, STEPS + 1);
     ck_assert(!at_run_finished(r));
     ck_assert_int_eq(at_run_close(r), 1);
-    assert_said("; the last steps are not saved\n");
+    assert_said("; the last checkpoint is that of step 0, in /");
+    assert_said("; steps 1 to 20 are not saved\n");
     at_close(t);
+    end_test();
+}
+END_TEST
+
+/* A run of 7 steps, saved after 2, 4 and 6, whose folder is renamed in the one after `step`; another
+ * folder takes its place, or none.  It is ended by a signal. */
+static int rename_step, rename_replaced;
+static int train_and_rename(void)
+{
+    char to[128];
+    snprintf(to, sizeof to, "%s", little_path("moved"));
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path("run"), quick(2));
+    little_steps(t, r, rename_step + 1);
+    rename(little_path("run"), to);
+    if (rename_replaced) mkdir(little_path("run"), 0700);
+    little_steps(t, r, 6 - rename_step);
+    at_run_best(r, 1);
+    raise(SIGINT);
+    ck_assert(!at_run_next(r));
+    int status = at_run_close(r);
+    at_close(t);
+    return status;
+}
+
+START_TEST(a_folder_that_is_renamed_while_training_is_said_to_be_so_with_what_is_saved)
+{
+    for (rename_replaced = 0; rename_replaced < 2; rename_replaced++) {
+        begin_test();
+        rename_step = 5;
+        ck_assert_int_eq(status_of(train_and_rename), 1);
+        assert_said("/run was renamed, removed or replaced while the training ran; the checkpoint "
+                    "before it stays, the training goes on\n");
+        assert_said("; the best before it stays, the training goes on\n");
+        assert_said("; the last checkpoint is that of step 4, in the folder that was /");
+        assert_said("/run; steps 5 to 7 are not saved\n");
+        ck_assert(little_text("moved/checkpoint.safetensors") &&
+                  !little_text("run/checkpoint.safetensors"));
+        ck_assert(!little_text("run/best.safetensors"));
+        rename(little_path("moved"), little_path("run"));
+        end_test();
+    }
+}
+END_TEST
+
+static int rename_when_saved(void)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path("run"), quick(1));
+    little_steps(t, r, 3);
+    raise(SIGINT);
+    ck_assert(!at_run_next(r));
+    rename(little_path("run"), little_path("moved"));
+    int status = at_run_close(r);
+    at_close(t);
+    return status;
+}
+
+START_TEST(no_message_names_a_folder_that_is_gone_as_the_place_of_a_checkpoint)
+{
+    begin_test();
+    ck_assert_int_eq(status_of(rename_when_saved), 130);
+    assert_said(
+        "after step 3 of 20; the last checkpoint is that of step 3, in the folder that was /");
+    ck_assert_ptr_null(strstr(said_text(), "from which the same command goes on"));
+    end_test();
+}
+END_TEST
+
+START_TEST(a_lock_file_that_is_removed_alone_does_not_end_the_saving)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), quick(2));
+    little_steps(t, r, 3);
+    remove(little_path("run.lock"));
+    little_steps(t, r, STEPS + 1);
+    ck_assert(at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 0);
+    ck_assert_str_eq(said_text(), "");
+    at_close(t);
+    end_test();
+}
+END_TEST
+
+static int stop_without_folder(void)
+{
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, NULL, (at_run_args){.steps = STEPS, .quiet = true, .out = said});
+    little_steps(t, r, 5);
+    raise(SIGTERM);
+    little_steps(t, r, STEPS + 1);
+    int status = at_run_close(r);
+    at_close(t);
+    return status;
+}
+
+START_TEST(a_signal_ends_a_run_without_a_folder_which_says_that_nothing_is_saved)
+{
+    begin_test();
+    ck_assert_int_eq(status_of(stop_without_folder), 143);
+    assert_said(
+        "attic: stopped by SIGTERM after step 5 of 20; a run without a folder saves nothing\n");
     end_test();
 }
 END_TEST
@@ -797,6 +1247,12 @@ START_TEST(wrong_arguments_are_refused)
     args = quick(0);
     args.max_bad = -2;
     assert_refused(little_tape(ATTIC_F32, 7), args, "run: max_bad is -2, but must be >= 0");
+    args = quick(0);
+    args.patience = -1;
+    assert_refused(little_tape(ATTIC_F32, 7), args, "run: patience is -1, but must be >= 0");
+    args = quick(0);
+    args.per_step = -1;
+    assert_refused(little_tape(ATTIC_F32, 7), args, "run: per_step is -1, but must be >= 0");
     assert_refused(at_open(ATTIC_F32, 7), quick(0), "make the model first");
 
     at_tape *t = little_tape(ATTIC_F32, 7);
@@ -834,6 +1290,8 @@ START_TEST(a_run_that_could_not_be_made_is_out_of_memory)
     ck_assert(!at_run_open(NULL, little_path(""), quick(0)) && !at_run_next(NULL));
     ck_assert(!at_run_log(NULL, "loss", 1) && !at_run_best(NULL, 1) && !at_run_every(NULL, 1));
     ck_assert(!at_run_step(NULL) && !at_run_micro(NULL) && !at_run_finished(NULL));
+    ck_assert(isinf(at_run_best_value(NULL)) && !at_run_best_step(NULL));
+    at_run_stop(NULL);
     ck_assert_int_eq(at_run_close(NULL), 1);
     dup2(before, 2);
     close(before);
@@ -917,6 +1375,9 @@ START_TEST(values_given_outside_of_a_step_are_refused)
     at_clear_error(t);
     ck_assert(!at_run_best(r, 1));
     ck_assert_ptr_nonnull(strstr(at_error(t), "run: a best is given outside of a step"));
+    at_clear_error(t);
+    at_run_stop(r);
+    ck_assert_ptr_nonnull(strstr(at_error(t), "run: a stop is given outside of a step"));
     ck_assert_int_eq(at_run_close(r), 2);
     at_close(t);
     end_test();
@@ -983,9 +1444,8 @@ SUITE(train_run, an_interrupt_in_the_last_step_stops_nothing,
       a_run_with_a_frozen_parameter_and_averages_goes_on_with_the_same_bits,
       what_is_drawn_in_between_changes_no_step,
       micro_batches_draw_differently_and_their_losses_are_averaged,
-      the_log_has_a_line_for_each_step_and_the_columns_of_the_first_one,
-      a_decimal_comma_changes_neither_log_nor_checkpoint, wrong_columns_are_refused,
-      a_loss_logged_without_a_gradient_is_refused,
+      the_log_has_a_line_for_each_step, a_decimal_comma_changes_neither_log_nor_checkpoint,
+      wrong_columns_are_refused, a_loss_logged_without_a_gradient_is_refused,
       a_step_whose_loss_is_not_finite_is_skipped_and_counted,
       too_many_skipped_steps_in_a_row_end_the_run,
       the_count_of_skipped_steps_in_a_row_is_part_of_a_checkpoint,
@@ -1000,4 +1460,21 @@ SUITE(train_run, an_interrupt_in_the_last_step_stops_nothing,
       a_last_checkpoint_that_fails_is_an_error, wrong_arguments_are_refused,
       a_run_on_a_failed_tape_has_its_message_and_status,
       a_run_that_could_not_be_made_is_out_of_memory, what_killed_processes_left_behind_is_removed,
-      every_allocation_of_a_run_may_fail)
+      every_allocation_of_a_run_may_fail,
+      a_column_that_comes_late_or_rarely_loses_no_value_between_two_lines,
+      rare_columns_are_the_same_wherever_the_run_stops,
+      the_seconds_of_a_run_are_those_of_its_processes_and_not_between_them,
+      a_log_with_another_header_is_refused_and_left_alone,
+      a_log_that_cannot_become_wider_is_a_warning, patience_ends_a_run_which_is_then_finished,
+      a_run_that_ended_early_says_so_when_it_is_opened_again,
+      with_more_patience_a_run_that_ended_early_goes_on_with_the_same_bits,
+      a_program_stops_its_run_which_goes_on_with_more_steps_only,
+      losses_that_are_not_finite_end_patience,
+      a_best_that_cannot_be_saved_is_no_best_and_no_loss_of_patience,
+      a_run_without_a_folder_has_the_bits_of_one_with_it_and_writes_nothing,
+      without_a_folder_nothing_can_be_saved_logged_or_removed,
+      a_checkpoint_of_another_version_is_refused_and_its_parameters_can_be_loaded,
+      a_folder_that_is_renamed_while_training_is_said_to_be_so_with_what_is_saved,
+      no_message_names_a_folder_that_is_gone_as_the_place_of_a_checkpoint,
+      a_lock_file_that_is_removed_alone_does_not_end_the_saving,
+      a_signal_ends_a_run_without_a_folder_which_says_that_nothing_is_saved)

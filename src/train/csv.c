@@ -1,0 +1,277 @@
+/* csv.c -- log.csv of a run, whose columns may come at any time; see csv.h. */
+#include "train/csv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+
+#include "autograd/op.h"
+#include "io/file.h"
+#include "kernels/system.h"
+#include "kernels/utf8.h"
+#include "tensor/decimal.h"
+
+enum { CSV_LINE = 64 * (AT_CSV_COLUMNS + 1) };
+enum { HELD, SECONDS, PER_SECOND };
+static const char *const fixed_name[AT_CSV_FIXED] = {"held", "seconds", "per_second"};
+
+static bool csv_fails(const at_csv *c, const char *what)
+{
+    return at_fail(c->t, ATTIC_FILE_ERROR, "cannot %s %s: %s", what, c->path, strerror(errno));
+}
+
+/* ------------------------------------------------------------------ columns -------------------- */
+
+static int find_column(const at_csv *c, const char *name)
+{
+    for (int i = 0; i < c->columns; i++)
+        if (strcmp(c->column[i].name, name) == 0) return i;
+    return -1;
+}
+
+static void add_column(at_csv *c, const char *name, size_t length)
+{
+    at_csv_column *new = &c->column[c->columns++];
+    *new = (at_csv_column){0};
+    memcpy(new->name, name, length);
+}
+
+static bool is_column_name(const char *name)
+{
+    size_t n = name ? strlen(name) : 0;
+    bool plain = n > 0 && n < AT_CSV_NAME && at_is_utf8(name) && !strpbrk(name, ",;\"");
+    for (size_t i = 0; i < n; i++) plain = plain && (unsigned char)name[i] >= ' ';
+    for (int k = 0; plain && k < AT_CSV_FIXED; k++) plain = strcmp(name, fixed_name[k]) != 0;
+    return plain && strcmp(name, "step") != 0;
+}
+
+static void add_value(at_csv *c, int i, double value)
+{
+    c->column[i].sum += value;
+    c->column[i].count++;
+}
+
+bool at_csv_give(at_csv *c, const char *name, double value)
+{
+    const int most = AT_CSV_COLUMNS - (c->fixed < 0 ? AT_CSV_FIXED : 0);
+    AT_REQUIRE(
+        c->t, is_column_name(name),
+        "run: \"%s\" cannot be a column of the log: a name has 1 .. %d bytes of UTF-8, no "
+        "comma, semicolon, quote or line end, and is none of step, held, seconds, per_second",
+        !name              ? "NULL"
+        : at_is_utf8(name) ? name
+                           : "?",
+        AT_CSV_NAME - 1);
+    int i = find_column(c, name);
+    AT_REQUIRE(c->t, i >= 0 || c->columns < most,
+               "run: \"%s\" is a column too many: the log has at most %d", name,
+               AT_CSV_COLUMNS - AT_CSV_FIXED);
+    if (i < 0) i = c->columns, add_column(c, name, strlen(name));
+    add_value(c, i, value);
+    return true;
+}
+
+double at_csv_mean(const at_csv *c, int i)
+{
+    return c->column[i].sum / c->column[i].count;
+}
+
+bool at_csv_is_fixed(const at_csv *c, int i)
+{
+    return c->fixed >= 0 && i >= c->fixed && i < c->fixed + AT_CSV_FIXED;
+}
+
+void at_csv_begin(at_csv *c)
+{
+    for (int i = 0; i < c->columns; i++) c->column[i].sum = 0, c->column[i].count = 0;
+}
+
+/* ------------------------------------------------------------------ open ----------------------- */
+
+/* The columns, from "step,loss,held,seconds,per_second\n"; false if that is no such header. */
+static bool read_header(at_csv *c, const char *line)
+{
+    if (strncmp(line, "step,", 5) != 0) return false;
+    for (line += 4; *line == ',';) {
+        size_t n = strcspn(++line, ",\n");
+        if (n == 0 || n >= AT_CSV_NAME || c->columns == AT_CSV_COLUMNS) return false;
+        add_column(c, line, n);
+        line += n;
+    }
+    c->header = c->columns;
+    c->fixed = find_column(c, fixed_name[HELD]);
+    return c->fixed >= 0 && find_column(c, fixed_name[SECONDS]) == c->fixed + SECONDS &&
+           find_column(c, fixed_name[PER_SECOND]) == c->fixed + PER_SECOND;
+}
+
+static void read_cells(at_csv *c, const char *line)
+{
+    for (int i = 0; i < c->columns; i++) {
+        line += strcspn(line, ",");
+        line += *line == ',';
+        c->column[i].in_last_line = *line && *line != ',' && *line != '\n';
+    }
+}
+
+static bool read_lines(at_csv *c, FILE *f, ptrdiff_t most)
+{
+    char line[CSV_LINE];
+    for (; c->lines < most && fgets(line, sizeof line, f) && strchr(line, '\n'); c->lines++) {
+        if (c->lines == 0 && !read_header(c, line))
+            return at_fail(c->t, ATTIC_FILE_ERROR,
+                           "%s does not begin with the header of a log; the run goes on without it "
+                           "if it is moved away",
+                           c->path);
+        read_cells(c, line);
+        c->bytes += (ptrdiff_t)strlen(line);
+    }
+    return !ferror(f) || csv_fails(c, "read");
+}
+
+/* To go on behind c->bytes. */
+static bool open_end(at_csv *c)
+{
+    c->file = at_open_file(c->path, O_WRONLY | O_CREAT, -1);
+    if (!c->file) return csv_fails(c, "open");
+    setvbuf(c->file, NULL, _IONBF, 0); /* nothing waits in a buffer when the disk is full */
+    if (at_truncate_file(c->file, c->bytes) == 0) return true;
+    csv_fails(c, "cut");
+    at_csv_close(c);
+    return false;
+}
+
+bool at_csv_open(at_csv *c, ptrdiff_t lines)
+{
+    FILE *f = at_open_file(c->path, O_RDONLY, -1);
+    if (!f && errno != ENOENT) return csv_fails(c, "open");
+    bool good = !f || read_lines(c, f, lines);
+    if (f) fclose(f);
+    return good && open_end(c);
+}
+
+void at_csv_close(at_csv *c)
+{
+    if (c->file) fclose(c->file);
+    c->file = NULL;
+}
+
+/* ------------------------------------------------------------------ write ---------------------- */
+
+/* All or nothing: there are only whole lines. */
+static bool write_line(at_csv *c, const char *line)
+{
+    size_t n = strlen(line);
+    errno = 0;
+    if (fwrite(line, 1, n, c->file) != n) {
+        csv_fails(c, "write");
+        (void)at_truncate_file(c->file, c->bytes);
+        return false;
+    }
+    c->bytes += (ptrdiff_t)n;
+    c->lines++;
+    return true;
+}
+
+/* ",norm,held": the names of the columns from the first-th on. */
+static const char *column_names(const at_csv *c, int first, char text[CSV_LINE])
+{
+    int n = 0;
+    text[0] = 0;
+    for (int i = first; i < c->columns; i++)
+        n += snprintf(text + n, (size_t)(CSV_LINE - n), ",%s", c->column[i].name);
+    return text;
+}
+
+/* log.new.csv: the log, with the columns that its header lacks. */
+static bool write_wider(at_csv *c, ptrdiff_t *bytes)
+{
+    char line[CSV_LINE], names[CSV_LINE], commas[AT_CSV_COLUMNS + 1] = "";
+    FILE *from = at_open_file(c->path, O_RDONLY, -1);
+    if (!from) return csv_fails(c, "open");
+    FILE *to = at_file_create(c->t, c->new_path);
+    ptrdiff_t n = 0;
+    memset(commas, ',', (size_t)(c->columns - c->header));
+    for (; to && n < c->lines && fgets(line, sizeof line, from); n++)
+        *bytes += fprintf(to, "%.*s%s\n", (int)strcspn(line, "\n"), line,
+                          n ? commas : column_names(c, c->header, names));
+    if (to && n < c->lines) csv_fails(c, "read");
+    fclose(from);
+    return at_file_close(c->t, to, c->new_path);
+}
+
+/* The header gets what it lacks.  If that fails, the file is as it was. */
+static bool widen(at_csv *c)
+{
+    ptrdiff_t bytes = 0;
+    if (!at_is_open_at(c->file, c->path))
+        return at_fail(c->t, ATTIC_FILE_ERROR, "%s was renamed or removed", c->path);
+    if (!write_wider(c, &bytes)) return false;
+    at_csv_close(c); /* on Windows no open file is replaced */
+    bool moved = at_rename_file(c->new_path, c->path) == 0 || csv_fails(c, "replace");
+    if (moved) c->header = c->columns, c->bytes = bytes;
+    return open_end(c) && moved && (at_sync_folder(c->folder) == 0 || csv_fails(c, "sync"));
+}
+
+/* Is there a file whose header has all columns?  If it lacks some, the others can be written. */
+static bool prepare(at_csv *c)
+{
+    char line[CSV_LINE + 8], names[CSV_LINE];
+    if (!c->file && !open_end(c)) return false;
+    if (c->header > 0) return c->header == c->columns || widen(c);
+    snprintf(line, sizeof line, "step%s\n", column_names(c, 0, names));
+    if (!write_line(c, line)) return false;
+    c->header = c->columns;
+    return true;
+}
+
+int at_csv_put(char *to, int size, const char *before, double x, int digits)
+{
+    void *locale = at_point_begin();
+    int n = isnan(x) ? snprintf(to, (size_t)size, "%snan", before) /* never -nan */
+                     : snprintf(to, (size_t)size, "%s%.*g", before, digits, x);
+    at_point_end(locale);
+    return n;
+}
+
+static int put_cell(const at_csv *c, int i, char *to, int size)
+{
+    double x = at_csv_mean(c, i);
+    if (!c->column[i].count) return snprintf(to, (size_t)size, ",");
+    if (i == c->fixed + SECONDS) return snprintf(to, (size_t)size, ",%s", at_fixed_text(x, 3));
+    if (i == c->fixed + PER_SECOND) return at_csv_put(to, size, ",", x, 4);
+    return at_csv_put(to, size, ",", x, at_real(c->t) == ATTIC_F32 ? 9 : 17);
+}
+
+static bool write_step(at_csv *c, int step)
+{
+    char line[CSV_LINE];
+    bool complete = prepare(c);
+    if (!c->file || c->header == 0) return false;
+    int n = snprintf(line, sizeof line, "%d", step);
+    for (int i = 0; i < c->header; i++) n += put_cell(c, i, line + n, CSV_LINE - n);
+    snprintf(line + n, sizeof line - (size_t)n, "\n");
+    if (!write_line(c, line)) return false;
+    for (int i = 0; i < c->header; i++) c->column[i].in_last_line = c->column[i].count > 0;
+    return complete;
+}
+
+bool at_csv_end(at_csv *c, int step, bool due, const double *held, double seconds, double per_step)
+{
+    if (!c->path) return true;
+    if (c->fixed < 0) {
+        c->fixed = c->columns;
+        for (int k = 0; k < AT_CSV_FIXED; k++) add_column(c, fixed_name[k], strlen(fixed_name[k]));
+    }
+    if (held) add_value(c, c->fixed + HELD, *held);
+    due = due || c->header == 0;
+    for (int i = 0; i < c->columns; i++)
+        due = due || (c->column[i].count > 0 && !c->column[i].in_last_line);
+    if (!due) return true;
+    double spent = seconds - c->last_seconds;
+    add_value(c, c->fixed + SECONDS, seconds);
+    if (spent > 0) add_value(c, c->fixed + PER_SECOND, (step - c->last_step) * per_step / spent);
+    c->last_step = step;
+    c->last_seconds = seconds;
+    return write_step(c, step);
+}

@@ -1,0 +1,65 @@
+/* csv.h -- log.csv of a run: a line for each step that has one, columns that may come at any time.
+ * Private to src/train.
+ *
+ *     step,loss,norm,held,seconds,per_second,late
+ *     1,4.61,0.92,,0.018,55.56,
+ *     2,4.47,0.88,4.52,0.031,76.92,0.5
+ *
+ * The file itself says what its columns are; a checkpoint knows how many lines there were, and when
+ * the run is resumed, whatever is behind them is cut off.  For a column that is not in the header
+ * log.new.csv is written, the log with one more name in its first line and one more comma in each
+ * other one, and takes its place.  Both have the lines that the checkpoint knows, so it does not
+ * matter when a process ends.
+ *
+ * Each function that returns bool: false after a sticky error, of kind ATTIC_FILE_ERROR unless it is
+ * said.  The lines of the file are whole, and those that were written stay. */
+#ifndef AT_TRAIN_CSV_H
+#define AT_TRAIN_CSV_H
+#include <stdio.h>
+
+#include "autograd/tape.h"
+
+/* Columns: the caller's, and three behind those of the first step. */
+enum { AT_CSV_COLUMNS = 32, AT_CSV_NAME = 24, AT_CSV_FIXED = 3 };
+
+typedef struct {
+    char name[AT_CSV_NAME];
+    double sum; /* of `count` values, those of this step */
+    int count;
+    bool in_last_line; /* the last line has a value of it */
+} at_csv_column;
+
+typedef struct {
+    at_tape *t;
+    const char *path, *new_path, *folder; /* of log.csv, of log.new.csv, and where they are */
+    FILE *file;                           /* NULL: a log that is nowhere but here */
+    at_csv_column column[AT_CSV_COLUMNS];
+    int columns, header; /* how many there are, and how many are in the header of the file */
+    int fixed;           /* held, the first of the three; -1 before the first line */
+    ptrdiff_t lines, bytes;
+    int last_step; /* of the last line, or that at which the file was opened, */
+    double last_seconds;
+} at_csv;
+
+/* Opens the file, with the `lines` that it had, or as many of them as there are, and cuts off the
+ * rest.  That it begins with another header is an error. */
+bool at_csv_open(at_csv *c, ptrdiff_t lines);
+void at_csv_close(at_csv *c);
+
+/* A step begins: no column has a value. */
+void at_csv_begin(at_csv *c);
+/* One more value for the column of this name, which may be a new one.  A user error if it cannot be
+ * the name of one, or if there are too many. */
+bool at_csv_give(at_csv *c, const char *name, double value);
+/* The mean of what was given to column i in this step; is it one of the three? */
+double at_csv_mean(const at_csv *c, int i);
+bool at_csv_is_fixed(const at_csv *c, int i);
+/* "loss 2.134", with a text before it, in a decimal point and so many digits; its length. */
+int at_csv_put(char *to, int size, const char *before, double x, int digits);
+/* The step ends, of which there are `step` now.  It has a line if it is due, if it would be the first
+ * one, or if it has a value for a column that the last line has none of.  held: NULL if there is no
+ * value; seconds since the run began, of which the time since the last line is that for per_step
+ * things in each step. */
+bool at_csv_end(at_csv *c, int step, bool due, const double *held, double seconds, double per_step);
+
+#endif
