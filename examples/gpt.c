@@ -20,7 +20,8 @@
 /* ------------------------------------------------------------------ options -------------------- */
 
 static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
-           eval_every = 200, save_every = 100, gpt2, fresh, seed = 1337, n_tokens = 500, top_k = 40;
+           eval_every = 200, save_every = 100, patience, gpt2, fresh, seed = 1337, n_tokens = 500,
+           top_k = 40;
 static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
 static const char *stored = "f32";
@@ -34,6 +35,7 @@ static const option model_options[] = {
     {"dropout", NULL, &dropout, NULL, 0, 0.99, "probability, on weights and branches"},
     {"eval-every", &eval_every, NULL, NULL, 1, 1e9, "steps between evaluations"},
     {"save-every", &save_every, NULL, NULL, 1, 1e9, "steps between checkpoints"},
+    {"patience", &patience, NULL, NULL, 0, 1e6, "evaluations without a lower loss; 0: any number"},
     {"fresh", &fresh, NULL, NULL, 0, 0, "begin anew: removes the run that is in the folder"},
     {"tokenizer", NULL, NULL, &tokenizer, 0, 0, "bytes, chars, x.bin of llama2.c, folder of GPT-2"},
     {"gpt2", &gpt2, NULL, NULL, 0, 0, "blocks as GPT-2 has them, not as Llama"},
@@ -107,6 +109,20 @@ static void read_sizes(const at_tensors *f, at_model_config *c)
     c->untied = llama && at_tensors_find(f, "lm_head.weight") >= 0;
 }
 
+/* To draw a large model takes a while: says before what it will be.  Its matrices are nearly all. */
+static void say_size(at_model_config c)
+{
+    double C = c.dim, kv = c.kv_heads ? C * c.kv_heads / c.heads : C, gated = c.act == ATTIC_SWIGLU;
+    double hidden = c.hidden ? c.hidden : (gated ? 8.0 / 3 : 4) * C;
+    double params = (c.untied ? 2 : 1) * C * c.vocab +
+                    c.layers * (2 * C * C + 2 * C * kv + (2 + gated) * C * hidden);
+    if (params > 5e7)
+        fprintf(stderr,
+                "gpt: a model of about %.0f million parameters, %.0f MiB with their gradients and "
+                "AdamW's moments\n",
+                params / 1e6, 4 * sizeof(float) * params / (1 << 20));
+}
+
 static at_model *make_model(at_tape *t, const at_data *d)
 {
     at_model_config c = {.vocab = at_vocab(d), .context = context, .layers = layers};
@@ -118,6 +134,7 @@ static at_model *make_model(at_tape *t, const at_data *d)
         c.act = ATTIC_GELU_TANH, c.bias = ATTIC_BIAS_ALL, c.positions = ATTIC_LEARNED_POSITIONS;
     else
         c.norm = ATTIC_RMS, c.act = ATTIC_SWIGLU, c.bias = ATTIC_BIAS_NONE, c.rope_halves = true;
+    if (at_ok(t)) say_size(c);
     at_model *m = at_model_make(t, c);
     if (f) at_model_import(t, m, f);
     return m;
@@ -153,6 +170,7 @@ static int train(at_tape *t, char *const *files, int n_files)
     snprintf(how, sizeof how, "rows %d, context %d, lr %g", rows, context, peak_lr);
     at_describe(t, "training", how);
     at_run_args args = {.steps = steps, .save_every = save_every, .micros = micros, .fresh = fresh};
+    args.patience = patience, args.per_step = (double)rows * micros * context; /* tokens */
     at_run *r = at_run_open(t, out, args);
     if (at_ok(t))
         printf("data      %s\nmodel     %s\n          %td parameters\n", at_data_description(d),
@@ -167,7 +185,7 @@ static int train(at_tape *t, char *const *files, int n_files)
     }
     if (at_run_finished(r))
         printf("held out  %.3f nats per token after %d steps, on all that is held out\n",
-               at_model_loss(t, m, d, all), steps);
+               at_model_loss(t, m, d, all), at_run_step(r));
     return at_run_close(r);
 }
 
@@ -204,7 +222,7 @@ static void info(at_tape *t, char *const *files, int n_files)
 {
     at_model *m =
         n_files ? make_model(t, open_text(t, files, n_files)) : at_model_open(t, model_file());
-    if (!m) return;
+    if (!at_ok(t)) return;
     int T = m->config.context;
     at_reuse_memory(t, true);
     at_tensor *ids = at_ints(t, at_shape_of(rows, T), NULL);

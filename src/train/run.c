@@ -240,12 +240,13 @@ static bool ended_early(const at_run *r)
 static void say_early(at_run *r)
 {
     const at_position *p = &r->at;
-    char why[120] = "the program stopped it";
+    char losses[60] = "the held-out loss was", why[120] = "the program stopped it";
+    if (p->worse > 1) snprintf(losses, sizeof losses, "%d held-out losses in a row were", p->worse);
     if (p->stopped < r->args.steps && p->best_step > 0)
-        snprintf(why, sizeof why, "%d held-out losses in a row were not below %s, that of step %d",
-                 p->worse, at_short_text(p->best, 4), p->best_step);
+        snprintf(why, sizeof why, "%s not below %s, that of step %d", losses,
+                 at_short_text(p->best, 4), p->best_step);
     else if (p->stopped < r->args.steps)
-        snprintf(why, sizeof why, "%d held-out losses in a row were not finite", p->worse);
+        snprintf(why, sizeof why, "%s not finite", losses);
     say(r, "%s: ended early, after step %d of %d: %s", r->folder, p->step, r->args.steps, why);
 }
 
