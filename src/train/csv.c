@@ -13,7 +13,7 @@
 #include "tensor/decimal.h"
 
 enum { CSV_LINE = 64 * (AT_CSV_COLUMNS + 1) };
-enum { HELD, SECONDS, PER_SECOND };
+enum { CSV_HELD, CSV_SECONDS, CSV_PER_SECOND };
 static const char *const fixed_name[AT_CSV_FIXED] = {"held", "seconds", "per_second"};
 
 static bool csv_fails(const at_csv *c, const char *what)
@@ -32,9 +32,9 @@ static int find_column(const at_csv *c, const char *name)
 
 static void add_column(at_csv *c, const char *name, size_t length)
 {
-    at_csv_column *new = &c->column[c->columns++];
-    *new = (at_csv_column){0};
-    memcpy(new->name, name, length);
+    at_csv_column *added = &c->column[c->columns++];
+    *added = (at_csv_column){0};
+    memcpy(added->name, name, length);
 }
 
 static bool is_column_name(const char *name)
@@ -100,9 +100,9 @@ static bool read_header(at_csv *c, const char *line)
         line += n;
     }
     c->header = c->columns;
-    c->fixed = find_column(c, fixed_name[HELD]);
-    return c->fixed >= 0 && find_column(c, fixed_name[SECONDS]) == c->fixed + SECONDS &&
-           find_column(c, fixed_name[PER_SECOND]) == c->fixed + PER_SECOND;
+    c->fixed = find_column(c, fixed_name[CSV_HELD]);
+    return c->fixed >= 0 && find_column(c, fixed_name[CSV_SECONDS]) == c->fixed + CSV_SECONDS &&
+           find_column(c, fixed_name[CSV_PER_SECOND]) == c->fixed + CSV_PER_SECOND;
 }
 
 static void read_cells(at_csv *c, const char *line)
@@ -201,7 +201,7 @@ static bool write_wider(at_csv *c, ptrdiff_t *bytes)
 }
 
 /* The header gets what it lacks.  If that fails, the file is as it was. */
-static bool widen(at_csv *c)
+static bool widen_csv(at_csv *c)
 {
     ptrdiff_t bytes = 0;
     if (!at_is_open_at(c->file, c->path))
@@ -218,7 +218,7 @@ static bool prepare(at_csv *c)
 {
     char line[CSV_LINE + 8], names[CSV_LINE];
     if (!c->file && !open_end(c)) return false;
-    if (c->header > 0) return c->header == c->columns || widen(c);
+    if (c->header > 0) return c->header == c->columns || widen_csv(c);
     snprintf(line, sizeof line, "step%s\n", column_names(c, 0, names));
     if (!write_line(c, line)) return false;
     c->header = c->columns;
@@ -234,12 +234,12 @@ int at_csv_put(char *to, int size, const char *before, double x, int digits)
     return n;
 }
 
-static int put_cell(const at_csv *c, int i, char *to, int size)
+static int put_csv_cell(const at_csv *c, int i, char *to, int size)
 {
     double x = at_csv_mean(c, i);
     if (!c->column[i].count) return snprintf(to, (size_t)size, ",");
-    if (i == c->fixed + SECONDS) return snprintf(to, (size_t)size, ",%s", at_fixed_text(x, 3));
-    if (i == c->fixed + PER_SECOND) return at_csv_put(to, size, ",", x, 4);
+    if (i == c->fixed + CSV_SECONDS) return snprintf(to, (size_t)size, ",%s", at_fixed_text(x, 3));
+    if (i == c->fixed + CSV_PER_SECOND) return at_csv_put(to, size, ",", x, 4);
     return at_csv_put(to, size, ",", x, at_real(c->t) == ATTIC_F32 ? 9 : 17);
 }
 
@@ -249,7 +249,7 @@ static bool write_step(at_csv *c, int step)
     bool complete = prepare(c);
     if (!c->file || c->header == 0) return false;
     int n = snprintf(line, sizeof line, "%d", step);
-    for (int i = 0; i < c->header; i++) n += put_cell(c, i, line + n, CSV_LINE - n);
+    for (int i = 0; i < c->header; i++) n += put_csv_cell(c, i, line + n, CSV_LINE - n);
     snprintf(line + n, sizeof line - (size_t)n, "\n");
     if (!write_line(c, line)) return false;
     for (int i = 0; i < c->header; i++) c->column[i].in_last_line = c->column[i].count > 0;
@@ -263,14 +263,15 @@ bool at_csv_end(at_csv *c, int step, bool due, const double *held, double second
         c->fixed = c->columns;
         for (int k = 0; k < AT_CSV_FIXED; k++) add_column(c, fixed_name[k], strlen(fixed_name[k]));
     }
-    if (held) add_value(c, c->fixed + HELD, *held);
+    if (held) add_value(c, c->fixed + CSV_HELD, *held);
     due = due || c->header == 0;
     for (int i = 0; i < c->columns; i++)
         due = due || (c->column[i].count > 0 && !c->column[i].in_last_line);
     if (!due) return true;
     double spent = seconds - c->last_seconds;
-    add_value(c, c->fixed + SECONDS, seconds);
-    if (spent > 0) add_value(c, c->fixed + PER_SECOND, (step - c->last_step) * per_step / spent);
+    add_value(c, c->fixed + CSV_SECONDS, seconds);
+    if (spent > 0)
+        add_value(c, c->fixed + CSV_PER_SECOND, (step - c->last_step) * per_step / spent);
     c->last_step = step;
     c->last_seconds = seconds;
     return write_step(c, step);

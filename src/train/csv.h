@@ -11,8 +11,8 @@
  * other one, and takes its place.  Both have the lines that the checkpoint knows, so it does not
  * matter when a process ends.
  *
- * Each function that returns bool: false after a sticky error, of kind ATTIC_FILE_ERROR unless it is
- * said.  The lines of the file are whole, and those that were written stay. */
+ * Functions that return bool return false after a sticky error, one of kind ATTIC_FILE_ERROR unless
+ * they say otherwise.  Whatever fails, the file has whole lines alone and keeps those it had. */
 #ifndef AT_TRAIN_CSV_H
 #define AT_TRAIN_CSV_H
 #include <stdio.h>
@@ -56,10 +56,10 @@ double at_csv_mean(const at_csv *c, int i);
 bool at_csv_is_fixed(const at_csv *c, int i);
 /* "loss 2.134", with a text before it, in a decimal point and so many digits; its length. */
 int at_csv_put(char *to, int size, const char *before, double x, int digits);
-/* The step ends, of which there are `step` now.  It has a line if it is due, if it would be the first
- * one, or if it has a value for a column that the last line has none of.  held: NULL if there is no
- * value; seconds since the run began, of which the time since the last line is that for per_step
- * things in each step. */
+/* Step `step`, counted from 1, ends.  It gets a line if one is due, if the file has none, or if it
+ * has a value for a column that is empty in the last line.  held: NULL if it has no value; seconds:
+ * since the run began.  per_second is per_step, for each step since the last line, by the seconds
+ * since then. */
 bool at_csv_end(at_csv *c, int step, bool due, const double *held, double seconds, double per_step);
 
 #endif

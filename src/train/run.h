@@ -80,8 +80,8 @@ typedef struct {
  * the message and the status.  NULL when out of memory, which all functions here accept. */
 AT_API at_run *at_run_open(at_tape *t, const char *folder, at_run_args args);
 /* Ends a step, with its line of the log and, if it is due, its checkpoint; and begins the next one.
- * False at the end, be it early, after a signal, after an error of the tape, and after max_bad steps
- * in a row that were skipped. */
+ * False at the end, be it early, after a signal, after an error of the tape, and after max_bad
+ * steps in a row that were skipped. */
 AT_API bool at_run_next(at_run *r);
 /* The step that was begun, counted from 0; outside of the loop how many are done. */
 AT_API int at_run_step(const at_run *r);
