@@ -555,6 +555,9 @@ performance: $(B)/bench/pictures ## put what make bench measured into docs/perfo
 
 check-benches: benches ## run the small rows of every benchmark once: do they still work?
 	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
+	@for n in '' 0 0x1 1e0 ' 1' 1,,2; do \
+	    $(B)/bench/bench_gemm --smoke --threads "$$n" 2>&1 | grep -q 'must be whole numbers' || \
+	        { echo "bench_gemm takes --threads '$$n'"; exit 1; }; done
 .PHONY: demo gpt lora graph bench performance check-benches
 
 # ---- the page --------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ static bool is_column_name(const char *name)
     return plain && strcmp(name, "step") != 0;
 }
 
-static void add_value(at_csv *c, int i, double value)
+static void give_value(at_csv *c, int i, double value)
 {
     c->column[i].sum += value;
     c->column[i].count++;
@@ -68,7 +68,7 @@ bool at_csv_give(at_csv *c, const char *name, double value)
                "run: \"%s\" is a column too many: the log has at most %d", name,
                AT_CSV_COLUMNS - AT_CSV_FIXED);
     if (i < 0) i = c->columns, add_column(c, name, strlen(name));
-    add_value(c, i, value);
+    give_value(c, i, value);
     return true;
 }
 
@@ -263,15 +263,15 @@ bool at_csv_end(at_csv *c, int step, bool due, const double *held, double second
         c->fixed = c->columns;
         for (int k = 0; k < AT_CSV_FIXED; k++) add_column(c, fixed_name[k], strlen(fixed_name[k]));
     }
-    if (held) add_value(c, c->fixed + CSV_HELD, *held);
+    if (held) give_value(c, c->fixed + CSV_HELD, *held);
     due = due || c->header == 0;
     for (int i = 0; i < c->columns; i++)
         due = due || (c->column[i].count > 0 && !c->column[i].in_last_line);
     if (!due) return true;
     double spent = seconds - c->last_seconds;
-    add_value(c, c->fixed + CSV_SECONDS, seconds);
+    give_value(c, c->fixed + CSV_SECONDS, seconds);
     if (spent > 0)
-        add_value(c, c->fixed + CSV_PER_SECOND, (step - c->last_step) * per_step / spent);
+        give_value(c, c->fixed + CSV_PER_SECOND, (step - c->last_step) * per_step / spent);
     c->last_step = step;
     c->last_seconds = seconds;
     return write_step(c, step);

@@ -63,9 +63,8 @@ struct at_run {
     int n_params;
 
     at_csv log;
-    bool log_fails; /* as was warned of */
 
-    bool in_step, is_bad, has_held, over, finished, diverged, unsaved;
+    bool in_step, is_bad, has_held, over, finished, diverged, unsaved, log_fails, save_fails;
     int micro; /* -1 before at_run_next_micro */
     double held;
     at_progress progress;
@@ -93,6 +92,15 @@ static bool warn_of_file(at_run *r, const char *and)
     say(r, "warning: %s; %s", at_error(r->t), and);
     at_clear_error(r->t);
     return true;
+}
+
+/* The same where it may fail again and again: says it the first time.  *fails: it did last time. */
+static bool warn_once(at_run *r, bool *fails, bool good, const char *and)
+{
+    bool again = *fails && !good && at_error_kind_of(r->t) == ATTIC_FILE_ERROR;
+    *fails = !good;
+    if (again) at_clear_error(r->t);
+    return good || again || warn_of_file(r, and);
 }
 
 static bool fail_file(at_run *r, const char *what, const char *path)
@@ -148,17 +156,12 @@ static bool open_log(at_run *r)
     return true;
 }
 
-/* A log that cannot be written is a warning, one for each time that this begins. */
 static void log_step(at_run *r, bool is_last)
 {
     bool due = is_last || r->at.step % r->args.log_every == 0;
     bool good = at_csv_end(&r->log, r->at.step, due, r->has_held ? &r->held : NULL,
                            seconds_so_far(r), r->args.per_step);
-    if (!good && r->log_fails && at_error_kind_of(r->t) == ATTIC_FILE_ERROR)
-        at_clear_error(r->t);
-    else if (!good)
-        warn_of_file(r, "the log lacks lines or a column, the training goes on");
-    r->log_fails = !good;
+    warn_once(r, &r->log_fails, good, "the log lacks lines or a column, the training goes on");
 }
 
 /* "loss 2.134  norm 0.52", for the progress line */
@@ -193,9 +196,11 @@ static bool place_checkpoint(at_run *r)
 static bool save_checkpoint(at_run *r)
 {
     if (!r->lock || r->saved == r->at.step) return true;
-    if (!require_place(r)) return false;
+    if (r->log.path) { /* else it is the first save, before the log is opened */
+        if (!require_place(r)) return false;
+        r->at.log_lines = r->log.lines;
+    }
     r->at.seconds = seconds_so_far(r);
-    if (r->log.path) r->at.log_lines = r->log.lines; /* else not opened yet */
     if (r->log.file && at_sync_file(r->log.file) != 0)
         return fail_file(r, "sync", r->path[RUN_LOG]);
     if (!at_checkpoint_save(r->t, r->path[RUN_NEW], &r->at) || !place_checkpoint(r)) return false;
@@ -437,9 +442,11 @@ static bool save_if_due(at_run *r, bool is_end)
 {
     const int every = r->args.save_every;
     if (!is_end && !(every && r->at.step % every == 0)) return true;
-    if (save_checkpoint(r)) return true;
-    r->unsaved = is_end;
-    return !is_end && warn_of_file(r, "the checkpoint before it stays, the training goes on");
+    bool good = save_checkpoint(r);
+    r->unsaved = is_end && !good;
+    if (is_end) return good;
+    return warn_once(r, &r->save_fails, good,
+                     "the checkpoint before it stays, the training goes on");
 }
 
 bool at_run_next(at_run *r)

@@ -1152,19 +1152,40 @@ START_TEST(a_folder_that_is_renamed_while_training_is_said_to_be_so_with_what_is
 {
     for (rename_replaced = 0; rename_replaced < 2; rename_replaced++) {
         begin_test();
-        rename_step = 5;
+        rename_step = 3;
         ck_assert_int_eq(status_of(train_and_rename), 1);
         assert_said("/run was renamed, removed or replaced while the training ran; the checkpoint "
                     "before it stays, the training goes on\n");
         assert_said("; the best before it stays, the training goes on\n");
-        assert_said("; the last checkpoint is that of step 4, in the folder that was /");
-        assert_said("/run; steps 5 to 7 are not saved\n");
+        assert_said("; the last checkpoint is that of step 2, in the folder that was /");
+        assert_said("/run; steps 3 to 7 are not saved\n");
+        const char *warning = strstr(said_text(), "the checkpoint before it stays");
+        ck_assert_ptr_null(strstr(warning + 1, "the checkpoint before it stays")); /* once */
         ck_assert(little_text("moved/checkpoint.safetensors") &&
                   !little_text("run/checkpoint.safetensors"));
         ck_assert(!little_text("run/best.safetensors"));
         rename(little_path("moved"), little_path("run"));
         end_test();
     }
+}
+END_TEST
+
+START_TEST(a_folder_that_comes_back_is_saved_to_again)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path("run"), quick(1));
+    little_steps(t, r, 3);
+    rename(little_path("run"), little_path("moved"));
+    little_steps(t, r, 3);
+    rename(little_path("moved"), little_path("run"));
+    little_steps(t, r, STEPS + 1);
+    ck_assert(at_run_finished(r));
+    ck_assert_int_eq(at_run_close(r), 0);
+    ck_assert(strstr(little_text("run/log.csv"), "\n5,") &&
+              strstr(little_text("run/log.csv"), "\n20,"));
+    at_close(t);
+    end_test();
 }
 END_TEST
 
@@ -1476,5 +1497,6 @@ SUITE(train_run, an_interrupt_in_the_last_step_stops_nothing,
       a_checkpoint_of_another_version_is_refused_and_its_parameters_can_be_loaded,
       a_folder_that_is_renamed_while_training_is_said_to_be_so_with_what_is_saved,
       no_message_names_a_folder_that_is_gone_as_the_place_of_a_checkpoint,
+      a_folder_that_comes_back_is_saved_to_again,
       a_lock_file_that_is_removed_alone_does_not_end_the_saving,
       a_signal_ends_a_run_without_a_folder_which_says_that_nothing_is_saved)
