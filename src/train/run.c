@@ -509,13 +509,13 @@ static bool is_in_step(at_run *r, const char *what)
 bool at_run_log(at_run *r, const char *name, double value)
 {
     if (!is_in_step(r, name)) return false;
-    bool is_loss = name && strcmp(name, "loss") == 0;
+    bool is_loss = name && strcmp(name, "loss") == 0, is_norm = name && strcmp(name, "norm") == 0;
     AT_REQUIRE(
         r->t, !is_loss || r->is_bad || has_gradient(r->t),
         "run: \"loss\" is logged where no parameter has a gradient; log it between "
         "at_backward and the optimizer, so that the step can be skipped if it is not finite");
     if (!at_csv_give(&r->log, name, value)) return false;
-    if (!isfinite(value) && (is_loss || strcmp(name, "norm") == 0)) {
+    if (!isfinite(value) && (is_loss || is_norm)) {
         r->is_bad = true;
         at_zero_grads(r->t);
     }
