@@ -57,8 +57,8 @@ typedef struct {
     int patience;   /* how many at_run_best in a row that are not the lowest so far end the run
                         early; 0: none do */
     double
-        per_step; /* tokens, rows or whatever else a step learns from, all micro-batches together;
-                        log.csv has how many that is per second.  1 if 0: steps per second */
+        per_step; /* tokens, rows or whatever else a step learns from, all micro-batches together:
+                        log.csv has how many per second.  1 if 0: steps per second */
     bool fresh;   /* begin anew: removes the checkpoints, the log and the best of this folder */
     bool quiet;   /* no progress; warnings and the message of at_run_close only */
     FILE *out;    /* where progress and messages go, NULL: stderr */
