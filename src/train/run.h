@@ -49,19 +49,18 @@ AT_BEGIN_C
 typedef struct at_run at_run;
 
 typedef struct {
-    int steps;      /* in all, > 0 */
-    int save_every; /* steps from one checkpoint to the next; 0: one at the end or at a signal */
-    int log_every;  /* steps from one line of log.csv to the next, 1 if 0; see at_run_log */
-    int micros;     /* micro-batches in a step, 1 if 0; see at_run_next_micro */
-    int max_bad;    /* how many steps in a row may have a loss that is not finite, 10 if 0 */
-    int patience;   /* how many at_run_best in a row that are not the lowest so far end the run
+    int steps;       /* in all, > 0 */
+    int save_every;  /* steps from one checkpoint to the next; 0: one at the end or at a signal */
+    int log_every;   /* steps from one line of log.csv to the next, 1 if 0; see at_run_log */
+    int micros;      /* micro-batches in a step, 1 if 0; see at_run_next_micro */
+    int max_bad;     /* how many steps in a row may have a loss that is not finite, 10 if 0 */
+    int patience;    /* how many at_run_best in a row that are not the lowest so far end the run
                         early; 0: none do */
-    double
-        per_step; /* tokens, rows or whatever else a step learns from, all micro-batches together:
-                        log.csv has how many per second.  1 if 0: steps per second */
-    bool fresh;   /* begin anew: removes the checkpoints, the log and the best of this folder */
-    bool quiet;   /* no progress; warnings and the message of at_run_close only */
-    FILE *out;    /* where progress and messages go, NULL: stderr */
+    double per_step; /* tokens, rows or whatever else a step learns from, of all its
+                        micro-batches: log.csv has how many per second.  1 if 0: steps per second */
+    bool fresh;      /* begin anew: removes the checkpoints, the log and the best of this folder */
+    bool quiet;      /* no progress; warnings and the message of at_run_close only */
+    FILE *out;       /* where progress and messages go, NULL: stderr */
 } at_run_args;
 
 /* Opens the folder, which is made with those above it, after all parameters were made.  If it holds
