@@ -85,7 +85,7 @@ flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trap
     $(if $(wasm),,-fPIC -fvisibility=hidden -fno-semantic-interposition -pthread) \
     $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
 ifneq ($(windows),)
-flags += -D__USE_MINGW_ANSI_STDIO -D_FILE_OFFSET_BITS=64 -Wno-format
+flags += -D__USE_MINGW_ANSI_STDIO -D_FILE_OFFSET_BITS=64
 endif
 tuned = $(arch)
 compile = $(CC) $(flags) $(tuned) $(if $(WERROR),-Werror) -Isrc $(extra) -MMD -MP $(CPPFLAGS) $(CFLAGS)

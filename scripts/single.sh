@@ -62,6 +62,12 @@ cat >>"$folder/attic.c" <<'END'
 #ifdef _WIN32
 #define __USE_MINGW_ANSI_STDIO 1
 #define _FILE_OFFSET_BITS 64
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN /* windows.h, without what we do not call */
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
 #endif
 #if !defined(NDEBUG) && !defined(ATTIC_DEBUG)
 #define NDEBUG /* a library does not abort */

@@ -136,9 +136,9 @@ static void say_where(writer *w, const question *q, cell_rule *is)
     for (int axis = 0; axis < 3; axis++)
         if (say_axis(w, q, is, axis, before)) before = ", ";
     if (*before == ',') return;
-    ptrdiff_t of = 0;
+    int of = 0;
     for (int cell[3] = {0, 0, -1}; next_cell(q, cell);) of++;
-    say(w, n == of ? "all %td elements" : "%td of %td elements", n, of);
+    say(w, n == of ? "all %d elements" : "%d of %d elements", (int)n, of);
 }
 
 typedef mistakes_ratio ratio;

@@ -141,7 +141,8 @@ static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
     if (x->job->bias) {
         const REAL *bias = x->job->bias + at_sdpa_cell(p->bias, x->b, x->h, i, x->j0);
         if (p->bias.j)
-            for (int k = 0; k < n; k++) kept[k] &= VALUE(bias[k]) != MINUS_INFINITY;
+            for (int k = 0; k < n; k++)
+                kept[k] = (uint8_t)(kept[k] & (VALUE(bias[k]) != MINUS_INFINITY));
         else if (VALUE(bias[0]) == MINUS_INFINITY)
             memset(kept, 0, (size_t)n);
     }
@@ -188,11 +189,11 @@ static bool tile_narrow(sdpa_tile *x)
 static void tile_spans(const sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->p;
-    const int64_t far = INT32_MAX / 2, diagonal = x->i0 + p->offset - x->j0;
-    int64_t left = p->window_left ? diagonal - p->window_left + 1 : -far;
-    int64_t right = p->window_right ? diagonal + p->window_right : far;
+    const int64_t most = INT32_MAX / 2, diagonal = x->i0 + p->offset - x->j0;
+    int64_t left = p->window_left ? diagonal - p->window_left + 1 : -most;
+    int64_t right = p->window_right ? diagonal + p->window_right : most;
     if (p->causal && right > diagonal + 1) right = diagonal + 1;
-    const int lo = (int)(left < -far ? -far : left), hi = (int)(right > far ? far : right);
+    const int lo = (int)(left < -most ? -most : left), hi = (int)(right > most ? most : right);
     int end = p->N - x->j0;
     if (x->job->key_len) end = ((const int32_t *)x->job->key_len->data)[x->b] - x->j0;
     if (end > x->keys) end = x->keys;
@@ -387,7 +388,9 @@ static void tile_product(const sdpa_tile *x, const sdpa_sum_args *a, int n0, int
 static bool tile_kept(const sdpa_tile *x, int r, int k)
 {
     if (!x->some) return true;
-    return VALUE(x->lo[r]) <= k && k < VALUE(x->hi[r]) && (!x->by_cell || x->mask[k * x->ld + r]);
+    const REAL j = (REAL)k;
+    return VALUE(x->lo[r]) <= VALUE(j) && VALUE(j) < VALUE(x->hi[r]) &&
+           (!x->by_cell || x->mask[k * x->ld + r]);
 }
 
 /* X_k, which is not finite, for the cells that are kept. */

@@ -139,9 +139,9 @@ at_tensor *at_alibi_bias(at_tape *t, at_tensor *slope, int T, int N, int offset)
     AT_REQUIRE(t, slope->shape.ndim == 1, "alibi_bias: slope is %s, but must be [H]",
                at_text(slope));
     if (!distances_of(t, "alibi_bias", T, N, offset, &d)) return NULL;
-    at_tensor *far = at_blank(t, ATTIC_REAL, at_shape_of(1, d.n));
-    for (int k = 0; far && k < d.n; k++)
-        at_store(far->dtype, far->data, k, 0 - fabs((double)(d.first + k)));
+    at_tensor *gap = at_blank(t, ATTIC_REAL, at_shape_of(1, d.n));
+    for (int k = 0; gap && k < d.n; k++)
+        at_store(gap->dtype, gap->data, k, 0 - fabs((double)(d.first + k)));
     at_tensor *column = at_reshape(t, slope, at_shape_of(slope->shape.dim[0], 1));
-    return spread_over_scores(t, at_mul(t, column, far), T, N); /* [H,1] [1,T+N-1] -> [H,T+N-1] */
+    return spread_over_scores(t, at_mul(t, column, gap), T, N); /* [H,1] [1,T+N-1] -> [H,T+N-1] */
 }

@@ -60,7 +60,7 @@ double at_short_float(double x)
 
 /* ------------------------------------------------------------------ who computes in float? ------ */
 
-enum { POINTS = 4, MOST_POINTS = 24 };
+enum { FEWEST_POINTS = 4, MOST_POINTS = 24 };
 typedef enum { THERE, A_HAIR_AWAY, FURTHER_AWAY } vantage;
 
 /* Of the points from x0, in units of 2^-10 x0: 1, 8, 64 and from then on 512. */
@@ -97,11 +97,11 @@ bool at_computes_in_float(at_checker *c)
     double *votes = c->y[3];
     bool decided = false, is_float = false;
     for (ptrdiff_t k = 0; k < c->m; k++) votes[k] = 0;
-    for (int point = 0; point < POINTS || (point < MOST_POINTS && !decided); point++) {
+    for (int point = 0; point < FEWEST_POINTS || (point < MOST_POINTS && !decided); point++) {
         at_stream s = {c->options.seed, 0x666c6f61 + (uint64_t)point};
         for (int v = THERE; v <= FURTHER_AWAY; v++) {
             for (ptrdiff_t i = 0; i < c->n; i++)
-                c->x[i] = near_float(c->x0[i], s, point, (uint64_t)i, v);
+                c->x[i] = near_float(c->x0[i], s, point, (uint64_t)i, (vantage)v);
             c->forward(c->x, c->y[v], c->ctx);
         }
         for (ptrdiff_t k = 0; k < c->m; k++) {

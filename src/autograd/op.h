@@ -155,8 +155,7 @@ AT_API void *at_permanent_alloc(at_tape *t, size_t bytes);
 /* ------------------------------------------------------------------ errors --------------------- */
 
 /* Records the first error and returns NULL. */
-AT_API __attribute__((format(printf, 3, 4))) void *at_fail(at_tape *t, at_error_kind kind,
-                                                           const char *format, ...);
+AT_API AT_PRINTF(3, 4) void *at_fail(at_tape *t, at_error_kind kind, const char *format, ...);
 
 /* Every function on a tape begins with these: one fact each, what is and what should be, in
  * figures.  On a tape that has failed already they return NULL without evaluating cond. */

@@ -31,8 +31,7 @@ typedef struct {
 } at_stored;
 
 /* "npz: PATH: tensor "W": " and what happened, as a sticky error of kind ATTIC_FILE_ERROR. */
-__attribute__((format(printf, 2, 3))) bool at_source_fail(const at_source *s, const char *format,
-                                                          ...);
+AT_PRINTF(2, 3) bool at_source_fail(const at_source *s, const char *format, ...);
 bool at_source_read(at_source *s, void *to, ptrdiff_t bytes);
 /* For a message: at most 40 bytes of a name, with ? for control characters and what is no UTF-8. */
 const char *at_shown_name(const char *name);

@@ -1,5 +1,6 @@
 /* linkage.h -- who may call what a header declares: with AT_BEGIN_C and AT_END_C around it C++ as
- * well, with AT_API in front also users of libattic.so, which shows nothing else. */
+ * well, with AT_API in front also users of libattic.so, which shows nothing else.  And with what:
+ * after AT_PRINTF(f, a) the compiler compares argument f, a format, with those from a on. */
 #ifndef AT_KERNELS_LINKAGE_H
 #define AT_KERNELS_LINKAGE_H
 
@@ -16,6 +17,13 @@
 #define AT_API __attribute__((dllexport))
 #else
 #define AT_API __attribute__((visibility("default")))
+#endif
+
+/* On Windows gcc's "printf" is Microsoft's, which knows neither %zu nor %td; ours is mingw's. */
+#if defined(__MINGW32__) && !defined(__clang__)
+#define AT_PRINTF(f, a) __attribute__((format(gnu_printf, f, a)))
+#else
+#define AT_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #endif
 
 #endif

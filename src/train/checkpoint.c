@@ -274,8 +274,8 @@ at_tokenizer *at_tokenizer_open(at_tape *t, const char *path)
 /* ------------------------------------------------------------------ checkpoints ---------------- */
 
 /* Adds key with a text made by printf. */
-__attribute__((format(printf, 4, 5))) static void
-add_value(at_tape *t, file_contents *f, const char *key, const char *format, ...)
+AT_PRINTF(4, 5)
+static void add_value(at_tape *t, file_contents *f, const char *key, const char *format, ...)
 {
     char value[VALUE_SIZE];
     va_list args;

@@ -96,7 +96,7 @@ typedef struct {
 } at_batch_args;
 
 typedef struct {
-    union {
+    __extension__ union {
         at_tensor *ids; /* [rows,length] */
         at_tensor *x;   /* of arrays: [rows,...] */
     };

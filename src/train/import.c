@@ -88,8 +88,9 @@ static void take_one(const import_job *g, at_tensor *w, const char *name, import
 }
 
 /* Fills w from "stem.weight" and b from "stem.bias"; either may be NULL. */
-__attribute__((format(printf, 5, 6))) static void
-take(const import_job *g, at_tensor *w, at_tensor *b, import_layout a, const char *stem, ...)
+AT_PRINTF(5, 6)
+static void take(const import_job *g, at_tensor *w, at_tensor *b, import_layout a, const char *stem,
+                 ...)
 {
     char name[160];
     size_t n = (size_t)snprintf(name, sizeof name, "%s", g->prefix);

@@ -74,7 +74,7 @@ static const at_run *open_run; /* the one of this process */
 
 /* ------------------------------------------------------------------ messages ------------------- */
 
-__attribute__((format(printf, 2, 3))) static void say(at_run *r, const char *format, ...)
+AT_PRINTF(2, 3) static void say(at_run *r, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
