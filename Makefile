@@ -118,10 +118,11 @@ peer_c := $(sort $(wildcard bench/peer/*.c))
 all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
 crash_c := $(sort $(wildcard tests/crash/*.c))
-test_c := $(sort $(filter-out $(foreach d,gradcheck mutation fuzz crash,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
+memory_c := tests/memory/full.c
+test_c := $(sort $(filter-out $(foreach d,gradcheck mutation fuzz crash memory,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c)
+    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h page/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
@@ -382,7 +383,7 @@ check-mingw: ## cross compile the libraries and the examples for Windows
 check-wasm: ## cross compile the library and the examples for WebAssembly; node runs some of them
 	$(call tool,node,nodejs)
 	$(have_wasm)
-	$(sub) CC="$(wasm_cc)" AR=llvm-ar ARCH= CFLAGS=-msimd128 WERROR=1 all check-examples \
+	$(sub) CC="$(wasm_cc)" AR=llvm-ar ARCH= CFLAGS=-msimd128 WERROR=1 all check-examples memory-full \
 	    RUN="node --no-warnings scripts/wasi.mjs" \
 	    ONLY="03_attention_by_hand 05_toy_transformer 06_why_scale 11_cat_and_rat"
 wasm_cc = clang --target=wasm32-wasi
@@ -395,8 +396,15 @@ check-i386: ## gradient checks on 32-bit x86 with SSE2; x87 must be refused
 	    "gcc -m32 does not link; on Debian: apt-get install gcc-12-multilib libc6-dev-i386" >&2; exit 1; }
 	@gcc -m32 -mfpmath=387 $(i386_headers) -std=gnu11 -Isrc -fsyntax-only src/kernels/rows.c 2>&1 | \
 	    grep -q 'compile with -msse2 -mfpmath=sse' || { echo "x87 is not refused" >&2; exit 1; }
-	$(sub) CC="gcc -m32" ARCH= CPPFLAGS="$(i386_headers)" WERROR=1 lib gradcheck
+	$(sub) CC="gcc -m32" ARCH= CPPFLAGS="$(i386_headers)" WERROR=1 lib gradcheck memory-full
 i386_headers = -idirafter /usr/include/$$(gcc -print-multiarch)
+
+# With 32-bit addresses: may a tape use them all?
+memory := $(memory_c:%.c=$(B)/%)
+$(memory): %: %.o $(static)
+	$(call say,LINK,$@)$(link) -o $@ $< $(static) $(libs)
+memory-full: $(memory)
+	@$(RUN) $(memory)
 
 check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
 	@CC='$(CC)' RUN='$(RUN)' ONLY='$(ONLY)' sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
@@ -426,7 +434,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
 .PHONY: sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
-    check-wasm check-all
+    check-wasm memory-full check-all
 
 # ---- style -----------------------------------------------------------------------------------
 

@@ -2,7 +2,11 @@
 #include "tensor/arena.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -122,6 +126,54 @@ START_TEST(requests_beyond_all_memory_give_null)
 }
 END_TEST
 
+#ifndef ATTIC_SLOW_MODE /* sanitizers and Valgrind take more address space than any limit */
+enum { MIB = 1 << 20 };
+
+/* What f says in a process of its own that may have 1 GiB of address space. */
+static int within_a_gibibyte(int (*f)(at_arena *a))
+{
+    pid_t child = fork(); /* the limit is for good */
+    if (child == 0) {
+        setrlimit(RLIMIT_AS, &(struct rlimit){1024 * MIB, 1024 * MIB});
+        _exit(f(&(at_arena){0}));
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int large_then_small(at_arena *a)
+{
+    const ptrdiff_t before = at_mallocs();
+    bool both = at_arena_alloc(a, 400 * MIB) && at_arena_alloc(a, 16);
+    return both && at_mallocs() == before + 2; /* those that were refused do not count */
+}
+
+START_TEST(sixteen_bytes_are_found_where_twice_the_last_chunk_is_not)
+{
+    if (!getenv("EMULATED")) ck_assert_int_eq(within_a_gibibyte(large_then_small), 1);
+}
+END_TEST
+
+static int all_mebibytes(at_arena *a)
+{
+    at_arena_alloc(a, 100 * MIB);
+    while (at_arena_alloc(a, MIB)) continue;
+    return a->in_use > 600 * (size_t)MIB && !malloc(MIB + 8192);
+}
+
+START_TEST(out_of_memory_is_reported_when_malloc_has_no_more_for_the_request)
+{
+    if (!getenv("EMULATED")) ck_assert_int_eq(within_a_gibibyte(all_mebibytes), 1);
+}
+END_TEST
+#define LIMIT_TESTS                                                                                \
+    , sixteen_bytes_are_found_where_twice_the_last_chunk_is_not,                                   \
+        out_of_memory_is_reported_when_malloc_has_no_more_for_the_request
+#else
+#define LIMIT_TESTS
+#endif
+
 START_TEST(the_nth_request_fails_when_told_to)
 {
     at_arena a = {0};
@@ -137,4 +189,4 @@ END_TEST
 SUITE(tensor_arena, pieces_are_aligned_and_do_not_overlap, nothing_moves_when_the_arena_grows,
       a_steady_loop_asks_malloc_only_once, a_rewind_hands_the_same_memory_out_again, marks_nest,
       addresses_are_live_dead_or_outside, requests_beyond_all_memory_give_null,
-      the_nth_request_fails_when_told_to DEBUG_TESTS)
+      the_nth_request_fails_when_told_to DEBUG_TESTS LIMIT_TESTS)
