@@ -75,9 +75,12 @@ void sdpa_note_kept(const sdpa_tile *x, unsigned char *kept)
 {
     for (int r = 0; r < x->rows; r++)
         if (!x->by_cell) kept[r] |= !x->some || VALUE(x->lo[r]) < VALUE(x->hi[r]);
-    for (int k = 0; x->by_cell && k < x->keys; k++)
+    for (int k = 0; x->by_cell && k < x->keys; k++) {
+        const REAL j = (REAL)k;
         for (int r = 0; r < x->rows; r++)
-            kept[r] |= x->mask[k * x->ld + r] & (VALUE(x->lo[r]) <= k) & (k < VALUE(x->hi[r]));
+            kept[r] |= x->mask[k * x->ld + r] & (VALUE(x->lo[r]) <= VALUE(j)) &
+                       (VALUE(j) < VALUE(x->hi[r]));
+    }
 }
 
 /* The first tile of its rows writes O, the others add to it. */

@@ -295,7 +295,7 @@ static int smallest_step(const at_checker *c, ptrdiff_t p)
 
 void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
 {
-    at_slope s[-SMALLEST_STEP];
+    at_slope s[-SMALLEST_STEP] = {0};
     const int largest = c->precision.largest_step, count = 1 + largest - smallest_step(c, p);
     double unit = aim_at(c, p);
     for (int j = 0; j < count; j++) s[j] = slope_at(c, unit, largest - j, j > 0);

@@ -109,7 +109,7 @@ void at_threads_avoid_this_cpu(int n)
     posix.cpu = cpu;
     posix.avoiding = n;
     if (cpu < 0 || sched_getaffinity(0, sizeof mask, &mask) != 0) return;
-    CPU_CLR(cpu, &mask);
+    CPU_CLR((size_t)cpu, &mask);
     for (int i = 1; CPU_COUNT(&mask) >= n && i <= n; i++)
         pthread_setaffinity_np(posix.thread[i], sizeof mask, &mask);
 #else
@@ -154,7 +154,7 @@ static int cpus_of_groups_up(int least, const char *mount, const char *hierarchy
 {
     char group[CPUS_PATH];
     int root = snprintf(group, sizeof group, "%s%s%s", mount, *hierarchy ? "/" : "", hierarchy);
-    if (root < 0 || root + strlen(path) >= sizeof group) return least;
+    if (root < 0 || (size_t)root + strlen(path) >= sizeof group) return least;
     strcpy(group + root, path);
     for (;;) {
         int cpus = cpus_of_group(group);

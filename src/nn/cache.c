@@ -114,7 +114,8 @@ static bool append_rows(at_tape *t, at_tensor *kept, int position, at_tensor *ne
     if (!rows) return true;
     char *to = (char *)kept->data + (size_t)position * row;
     const char *from = new->data;
-    for (int b = 0; b < B; b++) memcpy(to + b * (size_t)context * row, from + b * rows, rows);
+    for (int b = 0; b < B; b++)
+        memcpy(to + (size_t)b * (size_t)context * row, from + (size_t)b * rows, rows);
     at_written(kept);
     return at_ok(t);
 }

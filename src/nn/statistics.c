@@ -149,9 +149,9 @@ const char *at_head_text(at_head_state s)
 
 at_head_state at_head_verdict(at_head_statistics stats, at_monitor_args limits)
 {
-    double low_entropy = limits.low_entropy ? limits.low_entropy : 0.02,
-           similarity = limits.similarity ? limits.similarity : 0.95;
-    double uniform = limits.uniform ? limits.uniform : 0.99;
+    double low_entropy = limits.low_entropy != 0 ? limits.low_entropy : 0.02,
+           similarity = limits.similarity != 0 ? limits.similarity : 0.95;
+    double uniform = limits.uniform != 0 ? limits.uniform : 0.99;
     if (isnan(stats.entropy)) return ATTIC_HEAD_NAN;
     if (stats.rows == 0) return ATTIC_HEAD_FINE;
     if (stats.entropy < low_entropy * stats.most)

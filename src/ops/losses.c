@@ -62,8 +62,8 @@ static void loss_y(const at_chunk *k, void *values)
         EACH(l[i] = q[i] * (x[i] - z[i] - q[i] / 2));
         break;
     case LOSS_BCE:
-        EACH(q[i] = -fabs(x[i]));
-        vexp(k->n, q, q);
+        EACH(l[i] = -fabs(x[i]));
+        vexp(k->n, l, q);
         EACH(l[i] = (VALUE(x[i]) > 0 ? x[i] : 0) - x[i] * z[i] + log1p(q[i]));
         break;
     case LOSS_KL:

@@ -290,7 +290,7 @@ at_colour_scale at_colour_scale_of(const at_heatmap *h)
         s.high = fmax(fabs(s.low), fabs(s.high));
         s.low = -s.high;
     }
-    if (!(s.low < s.high)) s.high = s.low + (s.low ? fabs(s.low) : 1); /* all values are equal */
+    if (!(s.low < s.high)) s.high = s.low + (s.low != 0 ? fabs(s.low) : 1); /* all values are equal */
     if (s.diverging && s.low == 0) s.low = -1;
     return s;
 }
@@ -424,7 +424,7 @@ static void round_axis(at_axis *a, double margin)
         a->hi = fmin(a->hi * factor, DBL_MAX);
     } else {
         double extra = margin * (a->hi / 2 - a->lo / 2) * 2;
-        if (a->lo == a->hi) extra = a->lo ? fabs(a->lo) / 2 : 1;
+        if (a->lo == a->hi) extra = a->lo != 0 ? fabs(a->lo) / 2 : 1;
         a->lo = from_zero ? 0 : fmax(a->lo - extra, -DBL_MAX);
         a->hi = fmin(a->hi + extra, DBL_MAX);
     }

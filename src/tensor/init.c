@@ -67,7 +67,7 @@ static double fan_sigma(at_shape s, int fan)
 
 void at_init_fill(at_tensor *x, at_init init, at_stream stream)
 {
-    double scale = init.scale * fan_sigma(x->shape, init.fan);
+    double scale = init.scale * fan_sigma(x->shape, (int)init.fan);
     for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
         double v = scale;
         if (init.kind == ATTIC_INIT_VALUES) v = init.values ? init.values[i] : (double)NAN;
