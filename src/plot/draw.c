@@ -290,7 +290,7 @@ at_colour_scale at_colour_scale_of(const at_heatmap *h)
         s.high = fmax(fabs(s.low), fabs(s.high));
         s.low = -s.high;
     }
-    if (!(s.low < s.high)) s.high = s.low + (s.low != 0 ? fabs(s.low) : 1); /* all values are equal */
+    if (!(s.low < s.high)) s.high = s.low + (s.low != 0 ? fabs(s.low) : 1); /* all are equal */
     if (s.diverging && s.low == 0) s.low = -1;
     return s;
 }
