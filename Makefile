@@ -309,7 +309,10 @@ coverage-report:
 check-install: lib check-exports ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
-check-single: single $(static) $(gradcheck) ## compile these two files with gcc and clang; gradient checks, examples, C++
+check-single: single $(static) $(gradcheck) ## compile these two files with gcc, clang, for Windows, for WebAssembly; gradient checks, examples, C99, C++
+	$(have_mingw)
+	$(call tool,node,nodejs)
+	$(have_wasm)
 	@sh scripts/check-single.sh build/single $(static) $(JOBS) $(gradcheck_o)
 
 # The kernels for dual numbers once more, as C++ with a class that converts to nothing: what drops a tangent does not
@@ -377,8 +380,10 @@ check-musl: ## build all with musl's C library; gradient checks, examples
 
 # Not for AVX: gcc does not align the stack for it on Windows.
 check-mingw: ## cross compile the libraries and the examples for Windows
-	$(call tool,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64-posix)
+	$(have_mingw)
 	$(sub) CC=x86_64-w64-mingw32-gcc ARCH=x86-64 WERROR=1 all
+
+have_mingw = $(call tool,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64)
 
 check-wasm: ## cross compile the library and the examples for WebAssembly; node runs some of them
 	$(call tool,node,nodejs)
@@ -650,7 +655,7 @@ uninstall: ## remove what install installed
 	rm -rf $(addprefix $(into)/,$(notdir $(faces))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc $(DESTDIR)$(cmake_dir) \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
 
-single: ## build/single/attic.h and attic.c, the library in two files: cc -O3 main.c attic.c -lm -pthread
+single: ## build/single/attic.h and attic.c, the library in two files: cc -O3 -I. main.c attic.c -lm -pthread
 	$(call say,JOIN,build/single/attic.c)sh scripts/single.sh build/single $(library_c)
 	@wc -l -c build/single/attic.h build/single/attic.c | awk '{ printf "  %6d lines %8d bytes  %s\n", $$1, $$2, $$3 }'
 

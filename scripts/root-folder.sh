@@ -23,6 +23,7 @@ command -v debootstrap >/dev/null || not_run "there is no debootstrap; on Debian
 own_mounts=
 ! unshare --mount true 2>/dev/null || own_mounts='unshare --mount'
 
+# shellcheck disable=SC2016
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 2>/dev/null | grep '/debian/*$' | head -1)
 eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy 2>/dev/null)"
 [ -z "${http_proxy:-}" ] || export http_proxy

@@ -34,19 +34,22 @@ attic, where its documentation, examples and tests are: change them, not this.
 END
 opening attic.c >"$folder/attic.c" <<'END'
 
-    cc -O3 main.c attic.c -lm -pthread
+    cc -O3 -I. main.c attic.c -lm -pthread
 
 Written by `make single` from the sources of attic, where its documentation, examples and tests are: change
 them, not this.  It is C11, for gcc and clang; a C++ program links with it.  What a plain `cc` lacks:
 
     -O3                           else everything is several times slower
-    -march=native                 the vectors of this processor (-mcpu=native where it is no x86), and
+    -march=native                 the vectors of this processor (-mcpu=native where it is no x86; not on
+                                  Windows, where gcc does not align the stack for AVX), and
     -mprefer-vector-width=512     clang: all of AVX-512
     -ffp-contract=fast            fused multiply-adds in all sums; with -std=c11, or clang, there are fewer
     --param=avoid-fma-max-bits=0  gcc, tuned for Zen 1 to 3, does without some of them: then the bits of a
                                   product depend on its shape
     -fno-math-errno -fno-trapping-math    more loops become vectors
     -msse2 -mfpmath=sse           32-bit x86: required
+    -static                       mingw-w64: else libwinpthread-1.dll must lie beside the program
+    -Wl,-z,stack-size=1048576 -Wl,--stack-first    WebAssembly: the stack would be 64 KiB
 
 Fast math is refused: masks are -inf, and a NaN must surface.
 
