@@ -368,6 +368,9 @@ check-links: ## do the links of the documentation lead to what they name and quo
 check-unsupported: ## build for AVX2 and AVX-512, run on (emulated) processors without: is there a message?
 	@sh scripts/check-unsupported.sh "$(MAKE)" "$(CC)"
 
+check-gcc14: ## all there is, compiled by gcc 14 in a root folder of Debian 13, which debootstrap makes as root
+	@sh scripts/check-gcc14.sh $(JOBS)
+
 check-arm: ## the tests on 64-bit Arm: cross compiler and QEMU, see scripts/check-arm.sh
 	@sh scripts/check-arm.sh "$(MAKE)" $(ARGS)
 
@@ -427,7 +430,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
 	$(sub) check-fresh AS="root user clang folder bare"
-	$(sub) check-unsupported check-arm check-i386 check-musl check-mingw check-wasm check-single check-dist
+	$(sub) check-unsupported check-arm check-i386 check-musl check-mingw check-wasm check-gcc14 check-single check-dist
 	$(sub) check-long check-programs
 	$(sub) check-crash check-kill N=500
 	$(sub) sanitize
@@ -439,7 +442,7 @@ check-all: ## everything, both compilers; takes long
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
 .PHONY: sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
-    check-wasm memory-full check-all
+    check-wasm check-gcc14 memory-full check-all
 
 # ---- style -----------------------------------------------------------------------------------
 
