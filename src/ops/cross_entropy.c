@@ -122,7 +122,7 @@ static void cross_entropy_dx(const at_chunk *row, void *restrict values)
     const cross_entropy_args *args = row->args;
     const bool each = args->user.reduction == ATTIC_NONE;
     const REAL g = each ? *(const REAL *)row->dy : (REAL) * (const WIDE *)args->g;
-    const REAL e = (REAL)args->user.label_smoothing, even = (REAL)((WIDE)(g * e) / row->n);
+    const REAL e = (REAL)args->user.label_smoothing, even = g * e / (REAL)row->n;
     const int32_t target = *(const int32_t *)row->in[1];
     REAL *dx = values;
     if (VALUE(stat[1]) == 0) {
