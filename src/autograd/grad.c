@@ -82,9 +82,14 @@ static at_grad_buffer take_grad(at_tape *t, at_tensor *x)
     return (at_grad_buffer){x->grad, alias != NULL};
 }
 
+static at_tensor *input_of(const at_node *n, int i)
+{
+    return n && (unsigned)i < (unsigned)n->n_in ? n->in[i] : NULL;
+}
+
 at_grad_buffer at_grad_overwrite(at_node *n, int i)
 {
-    return take_grad(n->tape, n->in[i]);
+    return take_grad(n ? n->tape : NULL, input_of(n, i));
 }
 
 void *at_grad(at_node *n, int i)
@@ -98,8 +103,8 @@ void *at_grad(at_node *n, int i)
  * A leaf's gradient has a place of its own. */
 static bool forward_grad(at_node *n, int i)
 {
-    at_tensor *x = n->in[i], *y = n->out[0];
-    if (!n->tape->reuse || !x || !x->wants_grad || !x->node) return false;
+    at_tensor *x = input_of(n, i), *y = x ? n->out[0] : NULL;
+    if (!x || !n->tape->reuse || !x->wants_grad || !x->node) return false;
     if (x->grad || x->grad_memory || !y->grad_memory) return false;
     x->grad_memory = set_grad(x, y->grad_memory);
     y->grad_memory = NULL;
@@ -118,7 +123,7 @@ bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
 
 void at_grad_pass(at_node *n, int i)
 {
-    at_tensor *x = n->in[i];
+    at_tensor *x = input_of(n, i);
     if (x && x->wants_grad && !forward_grad(n, i))
         at_receive_grad(n->tape, x, n->out[0]->grad, true);
 }
@@ -126,7 +131,7 @@ void at_grad_pass(at_node *n, int i)
 /* (Anomaly mode reads dy after the op has run.) */
 at_grad_buffer at_grad_in_place(at_node *n, int i)
 {
-    if (!n->tape->anomaly && forward_grad(n, i)) return (at_grad_buffer){n->in[i]->grad, 0};
+    if (n && !n->tape->anomaly && forward_grad(n, i)) return (at_grad_buffer){n->in[i]->grad, 0};
     return at_grad_overwrite(n, i);
 }
 
@@ -143,9 +148,33 @@ void at_reuse(at_tape *t, at_node *n, bool is_loss)
     }
 }
 
+bool at_has_gradient(const at_tape *t)
+{
+    bool has = false;
+    for (int i = 0; !has && i < t->n_params; i++) has = t->params[i]->grad;
+    return has;
+}
+
+bool at_may_step(const at_tape *t)
+{
+    return t->spent || t->skipped || at_has_gradient(t);
+}
+
+void at_note_spent(at_tape *t)
+{
+    t->spent |= at_has_gradient(t);
+}
+
+void at_skip_step(at_tape *t, bool on)
+{
+    t->skipped = on;
+    if (on) at_zero_grads(t);
+}
+
 void at_zero_grads(at_tape *t)
 {
     if (!t) return;
+    at_note_spent(t);
     for (int i = 0; i < t->n_params; i++) t->params[i]->grad = NULL;
     for (at_tensor *x = t->variables; x; x = x->next) x->grad = NULL;
 }

@@ -21,6 +21,7 @@ struct mark_entry {
     at_arena_mark memory;
     at_node *last;
     at_tensor *variables;
+    bool spent;
 };
 
 /* Was nothing made since?  Then a mark taken here is the same. */
@@ -28,7 +29,7 @@ static bool marks_here(const at_tape *t, const struct mark_entry *e)
 {
     at_arena_mark here = at_arena_here(&t->step);
     return e->memory.chunk == here.chunk && e->memory.used == here.used && e->last == t->last &&
-           e->variables == t->variables;
+           e->variables == t->variables && e->spent == t->spent;
 }
 
 at_mark at_mark_here(at_tape *t)
@@ -42,8 +43,8 @@ at_mark at_mark_here(at_tape *t)
         at_fail(t, ATTIC_MEMORY_ERROR, "out of memory: %zu more bytes were needed", sizeof *e);
         return (at_mark){0};
     }
-    *e = (struct mark_entry){t->marks, ++t->marks_made, at_arena_here(&t->step), t->last,
-                             t->variables};
+    *e = (struct mark_entry){t->marks, ++t->marks_made, at_arena_here(&t->step),
+                             t->last,  t->variables,    t->spent};
     t->marks = e;
     return (at_mark){t, e->serial};
 }
@@ -112,6 +113,7 @@ void at_rewind(at_tape *t, at_mark m)
     *(t->last ? &t->last->next : &t->first) = NULL;
     t->swept = t->swept && t->first;
     t->variables = e->variables;
+    t->spent = e->spent;
     t->n_free = 0;
     forget_gradients(t, e);
     at_arena_rewind(&t->step, e->memory);

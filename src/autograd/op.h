@@ -116,7 +116,8 @@ static inline at_tensor *at_label(at_tensor *y, const char *name)
     return y;
 }
 
-/* The buffer of d(loss)/d(in[i]) to add into, zeroed at first touch; NULL if nobody wants it. */
+/* The buffer of d(loss)/d(in[i]) to add into, zeroed at first touch; NULL if nobody wants it, and,
+ * here and below, if there is no such input. */
 AT_API void *at_grad(at_node *n, int i);
 
 /* For an op that would rather overwrite.  beta = 0: p holds garbage and every element must be
@@ -138,7 +139,7 @@ AT_API void at_grad_pass(at_node *n, int i);
 AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
 
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
- * in at_for(..., n->slots, ...), 0 outside of it. */
+ * in at_for(..., n->slots, ...), 0 outside of it.  NULL if there is no such slot. */
 AT_API void *at_scratch(const at_node *n, int slot);
 
 /* For a profile (profile.h): the kernel that runs does so many multiplications and additions more.
@@ -215,6 +216,14 @@ void at_fill_params(at_tape *t, at_param_filler *filler, void *from);
 /* A new parameter named like W, with `name` in place of what follows the last dot. */
 at_tensor *at_param_beside(at_tape *t, const at_tensor *W, const char *name, at_shape shape,
                            at_init init);
+
+/* Has any parameter a gradient?  Then an optimizer may move them, or if gradients were used or
+ * dropped since the last rewind (at_note_spent, called before they are cleared), or if a run skips
+ * this step: that drops them. */
+bool at_has_gradient(const at_tape *t);
+bool at_may_step(const at_tape *t);
+void at_note_spent(at_tape *t);
+void at_skip_step(at_tape *t, bool on);
 
 /* Walks the tape: the first node, then n->next. */
 AT_API at_node *at_first_node(const at_tape *t);

@@ -57,7 +57,9 @@ struct at_tape {
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
     bool training, no_grad, reuse, anomaly;
-    bool check_attention;            /* at_check_setting */
+    bool spent;           /* gradients of parameters were used or dropped since the last rewind */
+    bool skipped;         /* a run skips this step */
+    bool check_attention; /* at_check_setting */
     at_free_block free[AT_MAX_FREE]; /* the free list */
     int n_free;
     at_arena scratch; /* one block, for the kernel that runs */

@@ -173,6 +173,10 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
         job->tasks += (at_count(x->shape) + OPTIM_BLOCK - 1) / OPTIM_BLOCK;
     }
     AT_REQUIRE(t, named > 0 || !only, "%s: no parameter is named like \"%s\"", op, only);
+    AT_REQUIRE(t, like->group != OPTIM_HAS_GRAD || at_may_step(t),
+               "%s: none of the %d parameters of the tape has a gradient: call it after "
+               "at_backward from a loss that depends on one that is not frozen",
+               op, n);
     return true;
 }
 
@@ -201,9 +205,10 @@ static void optim_run(optim_job *job)
     at_for(job->tasks, OPTIM_BLOCK, 0, optim_tasks, job);
 }
 
-static void move_all(optim_job *job)
+static void move_all(at_tape *t, optim_job *job)
 {
     optim_run(job);
+    at_note_spent(t);
     for (int i = 0; i < job->n; i++) {
         at_written(job->move[i].x);
         job->move[i].x->grad = NULL;
@@ -228,7 +233,7 @@ bool at_sgd_with(at_tape *t, double lr, at_sgd_args args)
         job.move[i].m = at_param_state(t, job.move[i].x, "momentum");
     if (!at_ok(t)) return false;
     job.run = AT_OF_REAL(at_real(t), sgd_block);
-    move_all(&job);
+    move_all(t, &job);
     return true;
 }
 
@@ -269,7 +274,7 @@ static bool adam(at_tape *t, const char *op, double lr, at_adamw_args args, bool
         m->unbias_root_v = 1 / sqrt(1 - pow(beta2, k));
     }
     job.run = AT_OF_REAL(at_real(t), adam_block);
-    move_all(&job);
+    move_all(t, &job);
     return true;
 }
 

@@ -460,6 +460,7 @@ bool at_run_next(at_run *r)
     if (done || at_signal_noted()) return false;
 
     r->over = r->is_bad = false;
+    at_skip_step(r->t, false);
     r->in_step = true;
     r->micro = -1;
     r->has_held = false;
@@ -491,13 +492,6 @@ int at_run_micro(const at_run *r)
 
 /* ------------------------------------------------------------------ values --------------------- */
 
-static bool has_gradient(const at_tape *t)
-{
-    for (int i = 0; i < at_param_count(t); i++)
-        if (at_param_at(t, i)->grad) return true;
-    return false;
-}
-
 static bool is_in_step(at_run *r, const char *what)
 {
     if (!r || !at_ok(r->t)) return false;
@@ -511,13 +505,13 @@ bool at_run_log(at_run *r, const char *name, double value)
     if (!is_in_step(r, name)) return false;
     bool is_loss = name && strcmp(name, "loss") == 0, is_norm = name && strcmp(name, "norm") == 0;
     AT_REQUIRE(
-        r->t, !is_loss || r->is_bad || has_gradient(r->t),
+        r->t, !is_loss || r->is_bad || at_has_gradient(r->t),
         "run: \"loss\" is logged where no parameter has a gradient; log it between "
         "at_backward and the optimizer, so that the step can be skipped if it is not finite");
     if (!at_csv_give(&r->log, name, value)) return false;
     if (!isfinite(value) && (is_loss || is_norm)) {
         r->is_bad = true;
-        at_zero_grads(r->t);
+        at_skip_step(r->t, true);
     }
     return !r->is_bad;
 }
@@ -623,6 +617,7 @@ int at_run_close(at_run *r)
     }
     if (r->progress.done > r->progress.before) at_progress_end(&r->progress);
     int status = explain_end(r);
+    if (r->t) at_skip_step(r->t, false);
     at_csv_close(&r->log);
     if (open_run == r) {
         at_signals_end();

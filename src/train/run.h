@@ -115,10 +115,10 @@ AT_API int at_run_micro(const at_run *r); /* 0 .. micros - 1 */
  * two lines.  A line has the values of its own step alone.
  *
  * "loss" and "norm" are looked at: if one is not finite, the step is skipped.  Its gradients are
- * dropped, so that the optimizer that comes next moves nothing, and the rest of its micro-batches
- * is left out.  Hence the loss is logged behind at_backward and before the optimizer; that no
- * parameter has a gradient then is an error, as is a call outside of a step.  False if the step is
- * skipped, or after an error. */
+ * dropped, so that the optimizer that comes next moves nothing (and does not take it for an error,
+ * see nn/optim.h), and the rest of its micro-batches is left out.  Hence the loss is logged behind
+ * at_backward and before the optimizer; that no parameter has a gradient then is an error, as is a
+ * call outside of a step.  False if the step is skipped, or after an error. */
 AT_API bool at_run_log(at_run *r, const char *name, double value);
 /* The loss on held-out data: the column "held".  If it is the lowest so far, the parameters are
  * written to best.safetensors, and the result is true.  Only a finite value can be the lowest.  An

@@ -463,13 +463,56 @@ START_TEST(a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled)
 }
 END_TEST
 
-START_TEST(no_gradients_have_norm_0)
+static bool steps(at_tape *t, int how)
 {
-    at_tape *t = at_open(ATTIC_F32, 1);
-    ck_assert(at_clip_grad_norm(t, 1) == 0 && at_sgd(t, 1));
-    make_parameters(t);
-    ck_assert(at_clip_grad_norm(t, 1) == 0 && at_sgd(t, 1));
-    at_close(t);
+    switch (how) {
+    case 0: return at_sgd(t, 1);
+    case 1: return at_sgd_with(t, 1, (at_sgd_args){.momentum = 0.9, .only = "W"});
+    case 2: return at_adam(t, 1, (at_adamw_args){0});
+    case 3: return at_adamw(t, 1, (at_adamw_args){.except = "W"});
+    default: return !isnan(at_clip_grad_norm(t, 1));
+    }
+}
+
+START_TEST(a_step_or_a_norm_without_any_gradient_is_an_error)
+{
+    static const char *const op[] = {"sgd", "sgd", "adam", "adamw", "clip_grad_norm"};
+    for (int how = 0; how < 5; how++) {
+        char text[160];
+        at_tape *t = at_open(ATTIC_F32, 1);
+        make_parameters(t);
+        at_zero_grads(t); /* drops nothing */
+        snprintf(text, sizeof text,
+                 "%s: none of the 2 parameters of the tape has a gradient: call it after "
+                 "at_backward from a loss that depends on one that is not frozen",
+                 op[how]);
+        ck_assert(!steps(t, how));
+        assert_error(t, text);
+        at_close(t);
+    }
+}
+END_TEST
+
+START_TEST(gradients_that_were_used_or_dropped_since_the_rewind_make_a_step_legal)
+{
+    for (int how = 0; how < 5; how++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        make_parameters(t);
+        at_mark mark = at_mark_here(t);
+        ck_assert(pull(t, b, (double[]){1, 2, 3}));
+        ck_assert(at_sgd_with(t, 1, (at_sgd_args){.only = "W"}) && b->grad); /* has none; b has */
+        how % 2 ? at_zero_grads(t) : (void)at_sgd(t, 1);
+        ck_assert(!b->grad && steps(t, how) && steps(t, how));
+        at_rewind(t, at_mark_here(t)); /* as an evaluation does */
+        ck_assert(steps(t, how));
+        ck_assert(pull(t, b, (double[]){1, 2, 3}));
+        at_rewind(t, mark); /* gradients of parameters stay */
+        ck_assert(steps(t, how) && steps(t, how));
+        at_zero_grads(t);
+        at_rewind(t, mark);
+        ck_assert(!steps(t, how));
+        at_close(t);
+    }
 }
 END_TEST
 
@@ -656,7 +699,9 @@ SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
       the_bits_do_not_depend_on_the_number_of_threads, the_norm_is_that_of_all_gradients_together,
       long_gradients_are_shortened_and_short_ones_left_alone, every_element_counts_wherever_it_lies,
       squares_that_f32_cannot_hold_do_not_overflow,
-      a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled, no_gradients_have_norm_0,
+      a_norm_that_is_not_finite_is_returned_and_nothing_is_scaled,
+      a_step_or_a_norm_without_any_gradient_is_an_error,
+      gradients_that_were_used_or_dropped_since_the_rewind_make_a_step_legal,
       an_average_weighs_the_past_by_powers_of_decay,
       averages_take_the_place_of_the_parameters_and_give_it_back_bit_for_bit,
       averages_are_the_same_bits_on_any_number_of_threads, wrong_averages_are_named,

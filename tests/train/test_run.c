@@ -485,6 +485,34 @@ START_TEST(a_step_whose_loss_is_not_finite_is_skipped_and_counted)
 }
 END_TEST
 
+START_TEST(an_optimizer_moves_nothing_in_a_skipped_step_and_that_is_no_error)
+{
+    begin_test();
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    at_run_args args = quick(0);
+    args.micros = 2;
+    at_run *r = at_run_open(t, little_path(""), args);
+    at_mark mark = at_mark_here(t);
+    while (at_run_next(r)) {
+        const bool is_bad = at_run_step(r) % 4 == 3; /* the last, too */
+        while (at_run_next_micro(r)) {
+            double loss = at_item(little_loss(t, 0.5));
+            at_run_log(r, "loss", is_bad ? (double)NAN : loss);
+            at_rewind(t, mark);
+        }
+        const double norm = at_clip_grad_norm(t, 1);
+        ck_assert(is_bad ? norm == 0 : norm > 0);
+        ck_assert(at_adamw(t, 0.1, (at_adamw_args){0}));
+        at_rewind(t, mark);
+    }
+    ck_assert_int_eq(at_run_close(r), 0);
+    ck_assert(!at_sgd(t, 0.1) &&
+              strstr(at_error(t), "has a gradient")); /* outside of steps it is */
+    at_close(t);
+    end_test();
+}
+END_TEST
+
 START_TEST(too_many_skipped_steps_in_a_row_end_the_run)
 {
     uint64_t before, after;
@@ -1468,6 +1496,7 @@ SUITE(train_run, an_interrupt_in_the_last_step_stops_nothing,
       the_log_has_a_line_for_each_step, a_decimal_comma_changes_neither_log_nor_checkpoint,
       wrong_columns_are_refused, a_loss_logged_without_a_gradient_is_refused,
       a_step_whose_loss_is_not_finite_is_skipped_and_counted,
+      an_optimizer_moves_nothing_in_a_skipped_step_and_that_is_no_error,
       too_many_skipped_steps_in_a_row_end_the_run,
       the_count_of_skipped_steps_in_a_row_is_part_of_a_checkpoint,
       the_lowest_held_out_loss_keeps_its_parameters, every_n_th_step_and_the_last_one_are_chosen,
