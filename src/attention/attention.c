@@ -37,7 +37,8 @@ void at_sdpa_count(const at_node *n, double products)
 {
     const at_sdpa_plan *p = n->args;
     double pairs = 0;
-    for (int b = 0; at_is_profiled(n->tape) && b < p->B; b++)
+    const bool counts = at_is_profiled(n->tape) && at_count(p->scores) > 0;
+    for (int b = 0; counts && b < p->B; b++)
         for (int i = 0; i < p->T; i++) {
             at_sdpa_range keys = at_sdpa_range_of(p, n->in[AT_SDPA_LEN], b, i);
             pairs += keys.hi - keys.lo;
@@ -70,16 +71,15 @@ static void sdpa_hand_out(const at_node *n, at_tensor **where, int output, bool 
 static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                               const at_sdpa_args *a, at_sdpa_plan *p)
 {
-    p->checked = *at_check_setting(t);
+    p->checked = *at_check_setting(t) && at_count(p->scores) > 0; /* without them all is 0 */
     p->fused = a->path == ATTIC_FUSED;
     at_recipe r = {.args = p, .args_size = sizeof *p};
     sdpa_outputs(a, p, &r);
     const at_inputs in = AT_IN(Q, K, V, a->bias, a->keep, a->key_len, a->head_scale);
     p->own = at_sdpa_several_roles(in);
     r.saved = at_sdpa_saved(p, in.in);
-    r.scratch = p->fused ? at_sdpa_fused_scratch(p, at_real(t))
-                         : AT_SDPA_PLAIN_ARRAYS * at_dtype_size(at_real(t)) * (size_t)p->N;
-    r.slots = p->fused ? p->slots : 1;
+    r.scratch = at_sdpa_scratch(p, at_real(t));
+    r.slots = p->slots;
     if (p->dropout > 0) p->drops = at_draw(t);
 
     at_node *n = at_record_node(t, &sdpa_op, in, r);

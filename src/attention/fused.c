@@ -83,10 +83,13 @@ static int fused_rows(const at_sdpa_plan *p)
     return p->T <= FUSED_LONG ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
 }
 
-size_t at_sdpa_fused_scratch(at_sdpa_plan *p, at_dtype real)
+size_t at_sdpa_scratch(at_sdpa_plan *p, at_dtype real)
 {
     const size_t size = at_dtype_size(real);
     p->tile = fused_rows(p);
+    p->slots = 1;
+    if (at_count(p->rows) == 0) return 0;
+    if (!p->fused) return (AT_SDPA_PLAIN_ARRAYS + (p->tangents ? 2 : 0)) * size * (size_t)p->N;
     p->gemm = at_sdpa_gemm_of(p, size);
     size_t threads = (size_t)at_thread_count(), space = AT_OF_REAL(real, sdpa_tile_bytes)(p);
     size_t bound = (size_t)at_count(p->O) * size / 8;

@@ -250,13 +250,16 @@ static bool sdpa_masks(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
                            sdpa_key_len(t, a->key_len, p));
 }
 
-/* The gradients of a bias and of its tangent are never apart: each cell of both is of one task. */
+/* Of two inputs that are one tensor one is collected apart, if that is Q, K, V or a tangent of
+ * these.  Never a bias or its tangent, as each cell of both is of one task; nor a learned scale,
+ * which gets its gradient at the end, when all others are there. */
 unsigned at_sdpa_several_roles(at_inputs in)
 {
     unsigned own = 0;
     for (int i = 0; i < in.n; i++) {
         const at_tensor *x = in.in[i];
-        if (!x || !x->wants_grad || i == AT_SDPA_BIAS || i == AT_SDPA_BIAS_DOT) continue;
+        const bool apart = i <= AT_SDPA_V || (i >= AT_SDPA_Q_DOT && i <= AT_SDPA_V_DOT);
+        if (!x || !x->wants_grad || !apart) continue;
         bool again = x == in.in[AT_SDPA_BIAS];
         again |= in.n > AT_SDPA_BIAS_DOT && x == in.in[AT_SDPA_BIAS_DOT];
         for (int k = 0; k < i; k++) again |= x == in.in[k];

@@ -76,7 +76,7 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
                      const at_sdpa_args *a, at_sdpa_plan *p);
 
 /* Which of Q, K, V and their tangents has another role as well, and a gradient that two would add
- * to?  Bit i: in[i]. */
+ * to?  Bit i: in[i], whose gradient is at_sdpa_copy until sdpa_add_copies. */
 unsigned at_sdpa_several_roles(at_inputs in);
 
 /* Where the diagonal lies, j = i + *diagonal.  False after an error that calls the caller `name`; T
@@ -88,10 +88,11 @@ bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align,
  * delta.  With tangents, behind those of all rows, the same number again: see tangent.c. */
 enum { AT_SDPA_SAVED = 3 };
 
-/* A row of the plain path needs N numbers for each of s, slope, P, z, key. */
+/* A row of the plain path needs N numbers for each of s, slope, P, z, key; and for two more with
+ * tangents. */
 enum { AT_SDPA_PLAIN_ARRAYS = 5 };
-/* Bytes of scratch memory of one of p->slots; sets that and p->tile. */
-size_t at_sdpa_fused_scratch(at_sdpa_plan *p, at_dtype real);
+/* Bytes of scratch memory of one of p->slots, 0 if there are no rows; sets that and p->tile. */
+size_t at_sdpa_scratch(at_sdpa_plan *p, at_dtype real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);
 

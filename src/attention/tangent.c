@@ -170,9 +170,8 @@ static at_tensor *tangent_record(at_tape *t, const at_sdpa_args *a, at_sdpa_plan
     }
     if (a->lse) r.shape[p->lse = r.n_out++] = p->rows;
     r.saved = at_sdpa_saved(p, in.in);
-    r.scratch = p->fused ? at_sdpa_fused_scratch(p, at_real(t))
-                         : (AT_SDPA_PLAIN_ARRAYS + 2) * at_dtype_size(at_real(t)) * (size_t)p->N;
-    r.slots = p->fused ? p->slots : 1;
+    r.scratch = at_sdpa_scratch(p, at_real(t));
+    r.slots = p->slots;
     if (p->dropout > 0) p->drops = at_draw(t);
 
     at_node *n = at_record_node(t, &tangent_op, in, r);
