@@ -197,7 +197,7 @@ void AT_REAL(sdpa_fused_forward)(at_node *n)
     sdpa_operands job = sdpa_operands_of(n);
     const at_sdpa_plan *p = job.p;
     int rows = p->T < p->tile ? p->T : p->tile;
-    double work = (double)rows * p->N * (p->D + p->Dv + FORWARD_EXP);
+    double work = (double)rows * p->N * ((double)p->D + p->Dv + FORWARD_EXP);
     at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
            forward_blocks, &job);
 }

@@ -259,7 +259,7 @@ void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
     backward(n);
 
     const int heads = p->B * p->G;
-    ptrdiff_t elements = (p->N + (ptrdiff_t)p->group * p->T) * (p->D + p->Dv);
+    ptrdiff_t elements = (p->N + (ptrdiff_t)p->group * p->T) * ((ptrdiff_t)p->D + p->Dv);
     at_for(heads, elements / 4, 0, check_heads, &job);
     for (int head = 0; head < heads; head++)
         at_sdpa_judge(n, head / p->G, head % p->G, job.heads[head]);

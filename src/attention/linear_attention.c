@@ -234,15 +234,17 @@ at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at
     at_shape s = Q->shape;
     linear_attention_args a = {.T = s.dim[s.ndim - 2], .D = at_last(s), .Dv = at_last(V->shape)};
     ptrdiff_t heads = at_count_between(s, 0, s.ndim - 2);
-    AT_REQUIRE(t, heads <= INT32_MAX && a.Dv < INT32_MAX && at_shape_valid(at_shape_of(a.D, a.Dv)),
+    AT_REQUIRE(t,
+               (heads <= INT32_MAX || !at_count(V->shape)) && a.Dv < INT32_MAX &&
+                   at_shape_valid(at_shape_of(a.D, a.Dv)),
                "linear_attention_causal: Q is %s and V is %s: too large", at_text(Q), at_text(V));
-    a.heads = (int)heads;
+    a.heads = at_count(V->shape) ? (int)heads : 0; /* without values there is nothing to do */
     size_t W = (size_t)a.Dv + 1, size = at_dtype_size(at_real(t));
     at_recipe r = {.shape = {V->shape},
                    .args = &a,
                    .args_size = sizeof a,
-                   .saved = (size_t)at_rows(V->shape) * size,
-                   .scratch = (2 * (size_t)a.D + 3) * W * size + (size_t)a.D * size};
+                   .saved = a.heads ? (size_t)at_rows(V->shape) * size : 0,
+                   .scratch = a.heads ? ((2 * (size_t)a.D + 3) * W + (size_t)a.D) * size : 0};
     at_node *n = at_record_node(t, &linear_attention_op, AT_IN(Q, K, V), r);
     return n ? n->out[0] : NULL;
 }

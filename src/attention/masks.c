@@ -26,6 +26,12 @@ static unsigned char *keep_row(at_tensor *keep, ptrdiff_t i)
     return (unsigned char *)keep->data + i * at_last(keep->shape);
 }
 
+/* T; 0 of a mask without cells, whose rows need not be passed. */
+static int keep_rows(const at_tensor *keep)
+{
+    return keep && at_last(keep->shape) ? keep->shape.dim[0] : 0;
+}
+
 /* Row i keeps i + offset - left < j < i + offset + right; 0: no limit. */
 static at_tensor *keep_band(at_tape *t, const char *name, int T, int N, int left, int right,
                             at_align align, int offset)
@@ -34,7 +40,7 @@ static at_tensor *keep_band(at_tape *t, const char *name, int T, int N, int left
     if (!at_sdpa_diagonal(t, name, left || right, align, offset, T, N, &diagonal)) return NULL;
     at_tensor *keep = keep_none(t, name, T, N);
     at_sdpa_plan p = {.N = N, .offset = diagonal, .window_left = left, .window_right = right};
-    for (int i = 0; keep && i < T; i++) {
+    for (int i = 0; i < keep_rows(keep); i++) {
         at_sdpa_range range = at_sdpa_range_of(&p, NULL, 0, i);
         memset(keep_row(keep, i) + range.lo, 1, (size_t)(range.hi - range.lo));
     }
@@ -101,7 +107,7 @@ at_tensor *at_keep_blocks(at_tape *t, int T, int N, int size)
     AT_REQUIRE(t, size >= 1, "keep_blocks: blocks of %d, but there must be something in them",
                size);
     at_tensor *keep = keep_none(t, "keep_blocks", T, N);
-    for (int i = 0; keep && i < T; i++) {
+    for (int i = 0; i < keep_rows(keep); i++) {
         int lo = i / size * size, hi = N - lo < size ? N : lo + size;
         if (lo < hi) memset(keep_row(keep, i) + lo, 1, (size_t)(hi - lo));
     }

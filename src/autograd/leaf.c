@@ -422,7 +422,9 @@ static bool can_be_switched(at_tape *t, const char *op, const at_tensor *x)
 bool at_set_frozen(at_tape *t, const char *op, at_tensor *const *x, int n, bool frozen)
 {
     for (int i = 0; i < n; i++)
-        if (x[i] && x[i]->wants_grad == frozen && !can_be_switched(t, op, x[i])) return false;
+        if (x[i] && (!at_check_any(t, op, "a parameter", x[i]) ||
+                     (x[i]->wants_grad == frozen && !can_be_switched(t, op, x[i]))))
+            return false;
     for (int i = 0; i < n && at_ok(t); i++) {
         if (!x[i] || x[i]->wants_grad != frozen) continue;
         x[i]->wants_grad = !frozen;
@@ -516,5 +518,6 @@ at_tensor *at_state_at(const at_tape *t, int i)
 
 at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what)
 {
-    return at_param_state_of(t, param, what, param ? param->shape : at_shape_of());
+    if (!at_check_any(t, "param_state", "param", param)) return NULL;
+    return at_param_state_of(t, param, what, param->shape);
 }

@@ -143,6 +143,7 @@ bool at_name_matches(const char *patterns, const char *name)
 
 bool at_names_mean(at_names which, const char *name)
 {
+    if (!name) name = "";
     return (!which.only || at_name_matches(which.only, name)) &&
            !(which.except && at_name_matches(which.except, name));
 }

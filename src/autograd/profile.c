@@ -149,12 +149,12 @@ bool at_profile_end(at_node *n, at_direction d)
 
 void at_count_flops(const at_node *n, double flops)
 {
-    if (n->tape->profiled) n->tape->profile->flops += flops;
+    if (n && n->tape->profiled) n->tape->profile->flops += flops;
 }
 
 bool at_is_profiled(const at_tape *t)
 {
-    return t->profiled;
+    return t && t->profiled;
 }
 
 static void profile_forget_held(at_profile_line *l)

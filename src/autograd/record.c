@@ -113,6 +113,11 @@ static bool can_be_recorded(at_tape *t, const at_op *op, at_inputs in, const at_
 {
     if (!op || !op->name)
         return at_fail(t, ATTIC_USER_ERROR, "record: the op is NULL, or its name is");
+    if (in.n < 0 || (in.n > 0 && !in.in) || (r->args_size > 0 && !r->args) ||
+        r->args_size > PTRDIFF_MAX)
+        return at_fail(t, ATTIC_USER_ERROR, "%s: %d inputs at %s, %zu bytes of args at %s",
+                       op->name, in.n, in.in ? "their place" : "NULL", r->args_size,
+                       r->args ? "their place" : "NULL");
     int real = at_real_index(t);
     if (!op->forward[real] && (!r->shares || kernel_there_is(op->forward)))
         return at_fail(t, ATTIC_USER_ERROR, "%s: the op has no forward for %s", op->name,

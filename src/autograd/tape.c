@@ -42,6 +42,7 @@ void at_close(at_tape *t)
 
 bool at_on_close(at_tape *t, void (*free_it)(void *p), void *p)
 {
+    if (!free_it) return at_fail(t, ATTIC_USER_ERROR, "on_close: the function to call is NULL");
     at_closing *c = t ? at_arena_alloc(&t->permanent, sizeof *c) : NULL;
     if (!c) {
         free_it(p);
@@ -203,6 +204,7 @@ bool at_scratch_ready(at_tape *t, size_t bytes)
 
 void *at_scratch(const at_node *n, int slot)
 {
+    if (!n || slot < 0 || slot >= n->slots) return NULL;
     return n->tape->scratch_memory + (size_t)slot * n->scratch;
 }
 

@@ -31,7 +31,7 @@ AT_API void at_close(at_tape *t); /* frees all it owns; t may be NULL */
 /* at_close calls free_it(p) before it frees the tape's own memory, on a failed tape, too; the last
  * one asked for comes first.  For what is not memory of the tape: a mapped file, a handle of
  * another library.  Works on a failed tape.  When out of memory (or t is NULL), free_it(p) is
- * called at once, and the result is false, after a sticky error. */
+ * called at once, and the result is false, after a sticky error; and an error is free_it = NULL. */
 AT_API bool at_on_close(at_tape *t, void (*free_it)(void *p), void *p);
 
 typedef enum { ATTIC_OK, ATTIC_USER_ERROR, ATTIC_MEMORY_ERROR, ATTIC_FILE_ERROR } at_error_kind;

@@ -182,6 +182,7 @@ static void pool_wait(int tasks)
 
 void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx)
 {
+    if (!run) return;
     int threads = tasks < 2 ? 1 : at_thread_count();
     if (threads < 2 || !pool_take()) {
         for (int task = 0; task < tasks; task++) run(ctx, task, 0);
@@ -227,13 +228,14 @@ static void for_slot(void *job, int slot, int worker)
 void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx)
 {
     ptrdiff_t all;
+    if (n <= 0 || !body) return;
     if (work < 1) work = 1;
-    if (n > 0 && !__builtin_mul_overflow(n, work, &all) && all <= FOR_WORK) {
+    if (!__builtin_mul_overflow(n, work, &all) && all <= FOR_WORK) {
         body(ctx, 0, n, 0); /* the one range, found without a division */
         return;
     }
     for_job j = {n, (work < FOR_WORK ? FOR_WORK / work : 1) + n / FOR_MOST, body, ctx, 0, 0};
-    j.ranges = (int)((n + j.per_range - 1) / j.per_range);
+    j.ranges = (int)((n - 1) / j.per_range + 1);
     if (slots)
         at_parallel(slots < j.ranges ? slots : j.ranges, for_slot, &j);
     else

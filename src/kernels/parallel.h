@@ -20,7 +20,8 @@ AT_BEGIN_C
  * the pool.)  Cannot fail: the share of a thread that could not be started falls to the others.
  *
  * Idle threads spin for some 30 microseconds, then sleep.  They take no signals.  Safe after fork:
- * the child starts a pool of its own; only a task itself must not fork and go on. */
+ * the child starts a pool of its own; only a task itself must not fork and go on.  run = NULL is no
+ * work, as are no tasks; so it is with body, below. */
 AT_API void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
 /* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each in one

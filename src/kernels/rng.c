@@ -37,6 +37,7 @@ static const uint32_t philox_W0 = 0x9E3779B9, philox_W1 = 0xBB67AE85;
 
 void at_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
+    if (!counter || !key || !out) return;
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
     uint32_t k0 = key[0], k1 = key[1];
 
@@ -103,7 +104,7 @@ uint32_t at_random_u32(at_stream s, uint64_t index)
 
 void at_random_u32s(at_stream s, uint64_t first, ptrdiff_t n, uint32_t *out)
 {
-    ptrdiff_t i = 0;
+    ptrdiff_t i = out ? 0 : n;
     while (i < n && (first + (uint64_t)i) % 4) out[i] = at_random_u32(s, first + (uint64_t)i), i++;
     for (; n - i >= 4 * RANDOM_BLOCKS; i += 4 * RANDOM_BLOCKS)
         random_blocks(s, (first + (uint64_t)i) / 4, out + i);

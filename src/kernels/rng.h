@@ -12,7 +12,8 @@ AT_BEGIN_C
 AT_API void at_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
 
 AT_API uint32_t at_random_u32(at_stream s, uint64_t index);
-/* out[i] = at_random_u32(s, first + i), four at a time where that is possible */
+/* out[i] = at_random_u32(s, first + i), four at a time where that is possible.  Both write nothing
+ * where a pointer is NULL. */
 AT_API void at_random_u32s(at_stream s, uint64_t first, ptrdiff_t n, uint32_t *out);
 
 AT_END_C

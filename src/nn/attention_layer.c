@@ -31,6 +31,12 @@ bool at_attention_check(at_tape *t, at_attention_config c)
     return true;
 }
 
+static bool is_layer(at_tape *t, const at_attention *a)
+{
+    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    return at_attention_check(t, a->config);
+}
+
 at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain)
 {
     at_attention a = {.config = config};
@@ -70,28 +76,28 @@ static at_tensor *project_heads(at_tape *t, at_attention_config c, at_linear lay
 
 at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position)
 {
-    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    if (!is_layer(t, a)) return NULL;
     at_tensor *Q = project_heads(t, a->config, a->q, a->q_norm, x, a->config.heads, position);
     return at_label(Q, "Q");
 }
 
 at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position)
 {
-    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    if (!is_layer(t, a)) return NULL;
     at_tensor *K = project_heads(t, a->config, a->k, a->k_norm, m, key_heads(a->config), position);
     return at_label(K, "K");
 }
 
 at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m)
 {
-    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    if (!is_layer(t, a)) return NULL;
     return at_label(at_linear_apply(t, a->v, m), "V");
 }
 
 at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
                                 at_tensor *V, at_sdpa_args with)
 {
-    AT_REQUIRE(t, a, "attention: the layer is NULL");
+    if (!is_layer(t, a)) return NULL;
     with.heads = a->config.heads;
     with.kv_heads = key_heads(a->config);
     with.dropout = a->config.dropout;

@@ -5,20 +5,21 @@
 
 #include "autograd/op.h"
 
-static unsigned writes(const at_tensor *x)
+static unsigned writes(at_tape *t, const at_tensor *x)
 {
-    return x ? x->version : 0;
+    return x && at_check_any(t, "cache", "a weight of the layer", x) ? x->version : 0;
 }
 
-static unsigned layer_writes(at_linear l)
+static unsigned layer_writes(at_tape *t, at_linear l)
 {
-    return writes(l.W) + writes(l.b) + writes(l.lora_A) + writes(l.lora_B) + writes(l.lora_alpha);
+    return writes(t, l.W) + writes(t, l.b) + writes(t, l.lora_A) + writes(t, l.lora_B) +
+           writes(t, l.lora_alpha);
 }
 
 /* How often the weights that make keys and values have been written. */
-static unsigned times_written(const at_attention *a)
+static unsigned times_written(at_tape *t, const at_attention *a)
 {
-    return layer_writes(a->k) + layer_writes(a->v) + writes(a->k_norm.g);
+    return layer_writes(t, a->k) + layer_writes(t, a->v) + writes(t, a->k_norm.g);
 }
 
 static bool can_be_cached(at_tape *t, const at_attention *layer, int B, int context)
@@ -28,7 +29,8 @@ static bool can_be_cached(at_tape *t, const at_attention *layer, int B, int cont
                "cache: a batch of %d and a capacity of %d rows: neither can be negative", B,
                context);
     return at_check_stored(t, "cache", "the layer's k.W", layer->k.W) &&
-           at_check_stored(t, "cache", "the layer's v.W", layer->v.W);
+           at_check_stored(t, "cache", "the layer's v.W", layer->v.W) &&
+           at_attention_check(t, layer->config);
 }
 
 at_cache at_cache_make(at_tape *t, const at_attention *layer, int B, int context)
@@ -52,7 +54,9 @@ at_cache at_cache_make_as(at_tape *t, const at_attention *layer, int B, int cont
                 at_dtype_text(dtype), at_dtype_text(at_real(t)));
         return (at_cache){0};
     }
-    at_shape rows = at_shape_of(B, context, at_last(layer->k.W->shape));
+    const at_attention_config *c = &layer->config;
+    at_shape rows =
+        at_shape_of(B, context, (c->kv_heads ? c->kv_heads : c->heads) * (c->dim / c->heads));
     return (at_cache){
         .layer = *layer, .K = empty_rows(t, dtype, rows), .V = empty_rows(t, dtype, rows)};
 }
@@ -64,14 +68,17 @@ at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m)
                       .K = at_attention_keys(t, layer, m, 0),
                       .V = at_attention_values(t, layer, m),
                       .cross = true,
-                      .written = times_written(layer)};
+                      .written = times_written(t, layer)};
 }
 
 static bool can_grow(at_tape *t, const at_cache *c, const at_tensor *x, const at_sdpa_args *with)
 {
-    int B = c->K->shape.dim[0], context = c->K->shape.dim[1];
+    const int B = c->K->shape.dim[0], context = c->K->shape.dim[1];
     AT_REQUIRE(t, !at_is_training(t),
                "attention: a cache is for inference, but the tape is in train mode (see at_train)");
+    AT_REQUIRE(t, c->K->shape.ndim == 3 && at_same_shape(c->K->shape, c->V->shape),
+               "attention: K %s and V %s of the cache must be [B,context,kv_heads*D]",
+               at_text(c->K), at_text(c->V));
     AT_REQUIRE(t, !with->key_len, "attention: key_len is that of the cache; keep can mask more");
     AT_REQUIRE(t, x->shape.ndim == 3 && x->shape.dim[0] == B,
                "attention: x is %s, but the cache is for a batch of %d: [%d,T,%d]", at_text(x), B,
@@ -95,7 +102,7 @@ static bool can_decode(at_tape *t, const at_cache *c, const at_tensor *x, const 
                "not be given");
     if (!c->cross && !can_grow(t, c, x, with)) return false;
     bool filled = c->cross || c->position > 0;
-    AT_REQUIRE(t, !filled || c->written == times_written(&c->layer),
+    AT_REQUIRE(t, !filled || c->written == times_written(t, &c->layer),
                "attention: %s or its like was written after the cache was filled: start again",
                at_text(c->layer.k.W));
     return true;
@@ -107,6 +114,8 @@ static bool append_rows(at_tape *t, at_tensor *kept, int position, at_tensor *ne
     if (!new) return false;
     AT_REQUIRE(t, !new->wants_grad,
                "attention: a cache is for inference, but gradients are wanted (see at_no_grad)");
+    AT_REQUIRE(t, at_last(new->shape) == at_last(kept->shape),
+               "attention: new rows are %s, but the cache keeps %s", at_text(new), at_text(kept));
     if (new->dtype != kept->dtype) new = at_cast(t, new, kept->dtype);
     if (!new) return false;
     int B = kept->shape.dim[0], context = kept->shape.dim[1], T = new->shape.dim[1];
@@ -143,7 +152,7 @@ at_tensor *at_attention_decode(at_tape *t, at_cache *c, at_tensor *x, at_sdpa_ar
     with.offset = p;
     at_tensor *y = at_attention_combine(t, &c->layer, Q, c->K, c->V, with);
     if (!y) return NULL;
-    if (!c->cross && p == 0) c->written = times_written(&c->layer);
+    if (!c->cross && p == 0) c->written = times_written(t, &c->layer);
     c->position = p + x->shape.dim[x->shape.ndim - 2];
     return y;
 }

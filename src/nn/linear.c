@@ -1,6 +1,8 @@
 /* linear.c -- y = x W + b; see linear.h. */
 #include "nn/linear.h"
 
+#include "autograd/op.h"
+
 #include "ops/ops.h"
 
 at_linear at_linear_make(at_tape *t, const char *name, int n_in, int n_out, bool bias, at_init init)
@@ -16,6 +18,9 @@ at_tensor *at_linear_apply(at_tape *t, at_linear layer, at_tensor *x)
 {
     at_tensor *y = at_affine(t, x, layer.W, layer.b); /* [...,n_in] [n_in,n_out] -> [...,n_out] */
     if (!y || !layer.lora_A) return y;
+    if (!at_check_any(t, "linear", "lora_A", layer.lora_A) ||
+        !at_check_any(t, "linear", "lora_alpha", layer.lora_alpha))
+        return NULL;
     double scale = at_item(layer.lora_alpha) / at_last(layer.lora_A->shape);
     at_tensor *h = at_affine(t, x, layer.lora_A, NULL); /* [...,n_in] [n_in,r] -> [...,r] */
     h = at_affine(t, at_scale(t, h, scale), layer.lora_B, NULL);

@@ -42,6 +42,8 @@ static bool fold(at_tape *t, const at_linear *layer)
     double scale = at_item(layer->lora_alpha) / at_last(A->shape);
     at_tensor *AB = at_scale(t, at_matmul(t, A, B), scale);
     if (!AB) return false;
+    AT_REQUIRE(t, at_same_shape(AB->shape, W->shape), "lora: A B is %s, but W is %s", at_text(AB),
+               at_text(W));
     for (ptrdiff_t n = at_count(W->shape), i = 0; i < n; i++)
         at_store(W->dtype, W->data, i, at_element(W, i) + at_element(AB, i));
     memset(B->data, 0, at_bytes(B));
@@ -54,6 +56,9 @@ bool at_linear_merge(at_tape *t, at_linear *layer)
 {
     AT_REQUIRE(t, layer && layer->lora_A, "lora: the layer %s has no adapter",
                at_text(layer ? layer->W : NULL));
+    if (!at_check_stored(t, "lora", "the layer's W", layer->W) ||
+        !at_check_any(t, "lora", "the layer's lora_alpha", layer->lora_alpha))
+        return false;
     at_tensor *AB[] = {layer->lora_A, layer->lora_B};
     if (!at_set_frozen(t, "lora", AB, 2, true)) return false;
     at_mark here = at_mark_here(t);
@@ -66,11 +71,13 @@ bool at_linear_merge(at_tape *t, at_linear *layer)
 /* ------------------------------------------------------------------ models --------------------- */
 
 /* How many matrices of the model are meant. */
-static int count_meant(at_model *m, at_names which)
+static int count_meant(at_tape *t, at_model *m, at_names which)
 {
     int n = 0;
     const at_linear *layer;
-    for (int i = 0; (layer = at_model_linear(m, i)); i++) n += at_names_mean(which, layer->W->name);
+    for (int i = 0; (layer = at_model_linear(m, i)); i++)
+        n += at_check_any(t, "lora", "a matrix of the model", layer->W) &&
+             at_names_mean(which, layer->W->name);
     return n;
 }
 
@@ -102,7 +109,7 @@ int at_model_lora(at_tape *t, at_model *m, at_lora_args args)
     at_names which = {args.only, args.except};
     if (!m) return at_fail(t, ATTIC_USER_ERROR, "lora: the model is NULL"), 0;
     if (!at_names_are_known(t, "lora", which)) return 0;
-    int n = count_meant(m, which);
+    int n = count_meant(t, m, which);
     return adapt_model(t, m, args, n) ? n : 0;
 }
 

@@ -125,7 +125,7 @@ at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_mod
 
 at_linear *at_model_linear(at_model *m, int i)
 {
-    for (int l = 0; m && l < m->config.layers; l++) {
+    for (int l = 0; m && i >= 0 && l < m->config.layers; l++) {
         at_block *b = &m->block[l];
         at_linear *layer[] = {&b->attention.q, &b->attention.k, &b->attention.v, &b->attention.o,
                               &b->ffn.gate,    &b->ffn.up,      &b->ffn.down};
@@ -174,7 +174,9 @@ at_tensor *at_model_decode(at_tape *t, at_model_cache *cache, at_tensor *ids)
     AT_REQUIRE(t, cache && cache->model, "model: the cache is NULL or empty");
     int context = cache->model->config.context, p = cache->position;
     AT_INPUT(t, "model", ids, ATTIC_I32);
-    AT_REQUIRE(t, ids->shape.ndim == 2 && p >= 0 && ids->shape.dim[1] <= context - p,
+    AT_REQUIRE(t, p >= 0 && p <= context, "model: the position is %d, but must be in 0..%d", p,
+               context);
+    AT_REQUIRE(t, ids->shape.ndim == 2 && ids->shape.dim[1] <= context - p,
                "model: ids are %s, but must be [B,T] with T <= %d, for %d of %d positions are "
                "taken",
                at_text(ids), context - p, p, context);

@@ -193,7 +193,8 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                             at_cross_entropy_args args)
 {
     AT_INPUT(t, "cross_entropy", logits, ATTIC_REAL);
-    const bool probabilities = target && target->dtype == at_real(t);
+    if (!at_check_any(t, "cross_entropy", "target", target)) return NULL;
+    const bool probabilities = target->dtype == at_real(t);
     AT_INPUT(t, "cross_entropy", target, probabilities ? ATTIC_REAL : ATTIC_I32);
     AT_REQUIRE(t, logits->shape.ndim >= 1,
                "cross_entropy: logits is []; its last axis must be the classes");

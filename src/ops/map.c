@@ -410,6 +410,7 @@ static at_map_job map_job_of(const at_node *n, at_formula *f)
 
 void at_map(at_node *n, at_formula *f)
 {
+    if (!n || !f) return;
     if (map_is_even(n)) {
         map_run_even(n, f, (at_grad_buffer){0});
         return;
@@ -422,6 +423,7 @@ void at_map(at_node *n, at_formula *f)
 
 void at_map_back(at_node *n, int i, at_formula *g)
 {
+    if (!n || i < 0 || i >= n->n_in) return;
     const at_tensor *x = n->in[i], *y = n->out[0];
     bool even = map_is_even(n), repeated = !even && at_count(x->shape) != at_count(y->shape);
     if (!repeated && !g) {
@@ -455,7 +457,8 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
     const ptrdiff_t count = at_count(y);
     const size_t scratch = at_sum_scratch(count);
     bool sums = false;
-    for (int k = 0; scratch && k < in.n; k++) sums |= at_count(in.in[k]->shape) < count;
+    for (int k = 0; scratch && in.in && k < in.n; k++)
+        sums |= in.in[k] && at_count(in.in[k]->shape) < count;
     if (!sums) return at_record(t, op, in, y, args, args_size);
     at_recipe r = {
         .shape = {y}, .args = args, .args_size = args_size, .scratch = scratch, .slots = 1};
@@ -466,6 +469,9 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
 at_tensor *at_along_axis(at_tape *t, at_tensor *x, int axis,
                          at_tensor *(*f)(at_tape *, at_tensor *))
 {
+    if (!at_check_any(t, "along_axis", "x", x)) return NULL;
+    AT_REQUIRE(t, f && axis >= 0 && axis < x->shape.ndim,
+               "along_axis: there is no function, or no axis %d in x %s", axis, at_text(x));
     at_shape order = {.ndim = x->shape.ndim}, back = order;
     for (int d = 0, i = 0; d < order.ndim; d++)
         if (d != axis) order.dim[i++] = d;
@@ -480,7 +486,9 @@ const char *at_clash_text(at_shape a, at_shape b)
 {
     char *text = at_text_buffer();
     *text = 0;
-    for (int i = 1; i <= a.ndim && i <= b.ndim; i++) {
+    at_shape both;
+    const bool clash = !at_broadcast(a, b, &both) && a.ndim <= AT_MAX_DIMS && b.ndim <= AT_MAX_DIMS;
+    for (int i = 1; clash && i <= a.ndim && i <= b.ndim; i++) {
         int m = a.dim[a.ndim - i], n = b.dim[b.ndim - i];
         if (m == n || m == 1 || n == 1) continue;
         snprintf(text, AT_TEXT_SIZE, "dims %d and %d differ and neither is 1", m, n);

@@ -44,7 +44,8 @@ typedef void at_formula(const at_chunk *k, void *values);
 AT_API at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y,
                                 const void *args, size_t args_size);
 
-/* out[0] = f: every element once.  Inputs are real or bool, and broadcast to the output. */
+/* out[0] = f: every element once.  Inputs are real or bool, and broadcast to the output.  f = NULL
+ * writes nothing. */
 AT_API void at_map(at_node *n, at_formula *f);
 
 /* d(in[i]) += g, summed over the axes along which in[i] was repeated; nothing if nobody wants it.

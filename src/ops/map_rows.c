@@ -34,14 +34,15 @@ at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_in
     const at_tensor *x = in.in[0];
     const size_t N = (size_t)at_last(x->shape), rows = (size_t)at_rows(x->shape);
     const size_t sums = (size_t)r->sums * N, size = at_dtype_size(x->dtype);
+    const bool nothing = rows == 0 || (N == 0 && at_count(y) == 0) || !at_shape_valid(y);
     size_t parts = 0;
     for (int i = 1; i <= r->sums; i++)
         if (in.in[i] && in.in[i]->wants_grad) parts = (size_t)row_shares(x) * sums;
     at_recipe recipe = {.shape = {y},
                         .args = args,
                         .args_size = args_size,
-                        .saved = (rows * (size_t)r->saved + parts) * size,
-                        .scratch = sums * AT_WIDEST + ((size_t)(r->space + 1) * N + sums) * size};
+                        .saved = ((nothing ? 0 : rows) * (size_t)r->saved + parts) * size};
+    if (!nothing) recipe.scratch = sums * AT_WIDEST + ((size_t)(r->space + 1) * N + sums) * size;
     at_node *n = at_record_node(t, op, in, recipe);
     return n ? n->out[0] : NULL;
 }
@@ -50,13 +51,15 @@ static void row_run(at_row_job *job, at_range_body *run)
 {
     const at_tensor *x = job->n->in[0];
     job->rows = at_rows(x->shape);
+    if (job->rows == 0) return;
     job->shares = row_shares(x);
     at_for(job->shares, job->rows * at_last(x->shape) / job->shares, job->n->slots, run, job);
 }
 
 void at_map_rows(at_node *n, const at_row_op *r, at_range_body *run)
 {
-    if (at_last(n->in[0]->shape) > 0 || r->saved) row_run(&(at_row_job){.n = n}, run);
+    const bool each = r->saved && at_count(n->out[0]->shape) > 0; /* rows of nothing count, too */
+    if (at_last(n->in[0]->shape) > 0 || each) row_run(&(at_row_job){.n = n}, run);
 }
 
 void at_map_rows_back(at_node *n, const at_row_op *r, at_range_body *run)

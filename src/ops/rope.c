@@ -59,7 +59,7 @@ AT_EACH_REAL(void, rope_table, (const rope_args *a, void *to));
 void AT_REAL(rope_table)(const rope_args *a, void *to)
 {
     REAL *table = to;
-    int half = a->R / 2;
+    int half = a->T > 0 ? a->R / 2 : 0; /* no rows, nothing to do */
     for (int i = 0; i < half; i++) {
         double theta = pow(a->base, -2.0 * i / a->R);
         double cos_A = 1, sin_A = 0, cos_B[ROPE_STRIDE], sin_B[ROPE_STRIDE];

@@ -78,7 +78,7 @@ static at_cell single_cell(const at_subplot *p, int i, int j)
 {
     if (p->keep) {
         int row = p->keep_rows == 1 ? 0 : i, col = p->keep_cols == 1 ? 0 : j;
-        ptrdiff_t width = p->keep_cols ? p->keep_cols : p->cols;
+        ptrdiff_t width = p->keep_cols == 1 ? 1 : p->cols;
         if (!p->keep[row * width + col]) return (at_cell){ATTIC_CELL_MASKED, 0};
     }
     double v = at_fetch(p->dtype == ATTIC_REAL ? ATTIC_F64 : p->dtype, p->data,
@@ -285,7 +285,7 @@ at_colour_scale at_colour_scale_of(const at_heatmap *h)
                             : ATTIC_COLOURS_RANGE;
     at_colour_scale s = {r.least, r.most, how == ATTIC_COLOURS_SIGNED};
     if (how == ATTIC_COLOURS_UNIT) s = (at_colour_scale){0, 1, false};
-    if (h->low < h->high) s.low = h->low, s.high = h->high;
+    if (h->low < h->high && isfinite(h->low) && isfinite(h->high)) s.low = h->low, s.high = h->high;
     if (s.diverging) {
         s.high = fmax(fabs(s.low), fabs(s.high));
         s.low = -s.high;

@@ -51,9 +51,9 @@ typedef struct {
     const char *value_label; /* of the colour bar, e.g. "weight" */
 
     at_colours colours;
-    double low,
-        high;       /* ends of the colour bar; both 0: from the data.  Beyond them, their colours */
-    bool no_values; /* don't write the values into the cells, even if they fit */
+    double low, high; /* ends of the colour bar; both 0, or not finite: from the data.  Beyond
+                         them, their colours */
+    bool no_values;   /* don't write the values into the cells, even if they fit */
 } at_heatmap;
 
 /* A masked cell is hatched, whatever it holds; so is -infinity, which is what a mask adds to a

@@ -58,6 +58,12 @@ static int cube_colour(at_rgb c)
 
 enum { FOREGROUND = 38, BACKGROUND = 48 };
 
+static at_terminal with_columns(at_terminal as)
+{
+    if (as.columns < 0) as.columns = 0;
+    return as;
+}
+
 static void set_colour(FILE *out, at_terminal as, int ground, at_rgb c)
 {
     if (as.colours > 256)
@@ -269,7 +275,7 @@ bool at_term_heatmap(FILE *out, at_terminal as, const at_heatmap *h)
 {
     if (!out || !at_heatmap_is_there(h)) return false;
     term_heatmap m = {.out = out,
-                      .as = as,
+                      .as = with_columns(as),
                       .h = h,
                       .scale = at_colour_scale_of(h),
                       .format = at_value_format_of(h),
@@ -452,7 +458,7 @@ static void put_plot_legend(const term_chart *m)
 bool at_term_chart(FILE *out, at_terminal as, const at_chart *c)
 {
     if (!out || !at_chart_is_there(c)) return false;
-    term_chart m = {.out = out, .as = as, .c = c};
+    term_chart m = {.out = out, .as = with_columns(as), .c = c};
     at_chart_axes(c, &m.x, &m.y);
     measure_plot(&m);
     for (int k = 0; k < c->n_series; k++) draw_series(&m, k);

@@ -67,6 +67,7 @@ static double fan_sigma(at_shape s, int fan)
 
 void at_init_fill(at_tensor *x, at_init init, at_stream stream)
 {
+    if (!x || !at_has_data(x)) return;
     double scale = init.scale * fan_sigma(x->shape, (int)init.fan);
     for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
         double v = scale;

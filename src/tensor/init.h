@@ -32,8 +32,8 @@ AT_API at_init at_xavier_normal(double gain);
 AT_API at_init at_he_uniform(double gain);
 AT_API at_init at_he_normal(double gain);
 
-/* Fills x.  Values are drawn in double and rounded, so an f32 and an f64 tensor made from the same
- * stream hold the same values. */
+/* Fills x, if it is not NULL.  Values are drawn in double and rounded, so an f32 and an f64 tensor
+ * made from the same stream hold the same values. */
 AT_API void at_init_fill(at_tensor *x, at_init init, at_stream stream);
 
 AT_END_C

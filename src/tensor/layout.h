@@ -12,20 +12,21 @@ AT_API bool at_shape_valid(at_shape s);
 /* -1 is the last axis, -2 the one before.  Returns -1 when there is no such axis. */
 AT_API int at_axis_of(at_shape s, int axis);
 
-/* The index of element i, in memory order, of a tensor of shape s. */
+/* The index of element i, in memory order, of a tensor of shape s; zeros if there is no such
+ * element. */
 AT_API at_shape at_index_of(at_shape s, ptrdiff_t i);
 
 /* NumPy's rule: align at the right; dims must be equal, or one of them 1 or absent.  False if the
- * shapes do not fit together. */
+ * shapes do not fit together, or out is NULL. */
 AT_API bool at_broadcast(at_shape a, at_shape b, at_shape *out);
 /* Can x be read as if it were of shape `out`? */
 AT_API bool at_broadcasts_to(at_shape x, at_shape out);
 /* Element strides with which a contiguous x of shape s is read as shape `out`: 0 where repeated.
- * stride[] has out.ndim entries.  Requires at_broadcasts_to(s, out). */
+ * stride[] has out.ndim entries.  Writes nothing unless at_broadcasts_to(s, out). */
 AT_API void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_MAX_DIMS]);
 
 AT_API size_t at_dtype_size(at_dtype d);
-AT_API size_t at_bytes(const at_tensor *x); /* of its data */
+AT_API size_t at_bytes(const at_tensor *x); /* of its data; 0 for NULL */
 
 /* f32, f64, dual, f16 or bf16?  f16 or bf16? */
 static inline bool at_is_real(at_dtype d)
@@ -38,7 +39,7 @@ static inline bool at_is_half(at_dtype d)
 }
 
 /* Writes element i of an array of this dtype: rounded to the nearest real, cut to i32, != 0 for
- * bool. */
+ * bool.  Nothing is written to data = NULL; NAN is read from it. */
 AT_API void at_store(at_dtype d, void *data, ptrdiff_t i, double value);
 AT_API double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
 /* Does at_store keep the value, but for rounding and cutting?  Not 1e300 in f32 or 65520 in f16,

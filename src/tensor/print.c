@@ -272,6 +272,7 @@ static void put_scalar(const at_printer *p)
 
 void at_print_values(FILE *out, const at_tensor *x, const void *data)
 {
+    if (!out || !x || !data) return;
     at_printer p = {.out = out, .dtype = x->dtype, .shape = x->shape, .data = data};
     ptrdiff_t n = at_count(x->shape);
     p.cut = n > PRINT_WHOLE;

@@ -24,35 +24,37 @@ bool at_shape_valid(at_shape s)
 ptrdiff_t at_count_between(at_shape s, int from, int to)
 {
     size_t n = 1; /* as in at_count */
-    for (int i = from; i < to; i++) n *= (size_t)s.dim[i];
+    for (int i = from < 0 ? 0 : from; i < to && i < AT_MAX_DIMS; i++) n *= (size_t)s.dim[i];
     return (ptrdiff_t)n;
 }
 
 int at_last(at_shape s)
 {
-    return s.ndim ? s.dim[s.ndim - 1] : 1;
+    return s.ndim > 0 && s.ndim <= AT_MAX_DIMS ? s.dim[s.ndim - 1] : 1;
 }
 
 ptrdiff_t at_rows(at_shape s)
 {
-    return at_count_between(s, 0, s.ndim - 1);
+    return s.ndim > 0 ? at_count_between(s, 0, s.ndim - 1) : 1;
 }
 
 int at_axis_of(at_shape s, int axis)
 {
-    if (axis < 0) axis += s.ndim;
+    if (axis < 0 && s.ndim > 0) axis += s.ndim;
     return axis >= 0 && axis < s.ndim ? axis : -1;
 }
 
 at_shape at_index_of(at_shape s, ptrdiff_t i)
 {
     at_shape index = {s.ndim, {0}};
+    if (i < 0 || i >= at_count(s) || !at_shape_valid(s)) return index;
     for (int d = s.ndim - 1; d >= 0; i /= s.dim[d--]) index.dim[d] = (int)(i % s.dim[d]);
     return index;
 }
 
 bool at_broadcast(at_shape a, at_shape b, at_shape *out)
 {
+    if (!out || (unsigned)a.ndim > AT_MAX_DIMS || (unsigned)b.ndim > AT_MAX_DIMS) return false;
     if (at_same_shape(a, b)) {
         *out = a;
         return true;
@@ -76,11 +78,12 @@ bool at_broadcasts_to(at_shape x, at_shape out)
 
 void at_broadcast_strides(at_shape s, at_shape out, ptrdiff_t stride[AT_MAX_DIMS])
 {
-    ptrdiff_t step = 1;
+    size_t step = 1; /* as in at_count */
+    if (!stride || !at_broadcasts_to(s, out)) return;
     for (int i = 1; i <= out.ndim; i++) {
         int n = i <= s.ndim ? s.dim[s.ndim - i] : 1;
-        stride[out.ndim - i] = n == 1 ? 0 : step;
-        step *= n;
+        stride[out.ndim - i] = n == 1 ? 0 : (ptrdiff_t)step;
+        step *= (size_t)n;
     }
 }
 

@@ -20,11 +20,12 @@ const char *at_dtype_text(at_dtype d)
 
 size_t at_bytes(const at_tensor *x)
 {
-    return (size_t)at_count(x->shape) * at_dtype_size(x->dtype);
+    return x ? (size_t)at_count(x->shape) * at_dtype_size(x->dtype) : 0;
 }
 
 double at_fetch(at_dtype d, const void *data, ptrdiff_t i)
 {
+    if (!data) return (double)NAN;
     switch (d) {
     case ATTIC_F64: return ((const double *)data)[i];
     case ATTIC_DUAL: return ((const double *)data)[2 * i];
@@ -40,6 +41,7 @@ double at_fetch(at_dtype d, const void *data, ptrdiff_t i)
 
 void at_store(at_dtype d, void *data, ptrdiff_t i, double value)
 {
+    if (!data) return;
     switch (d) {
     case ATTIC_F64: ((double *)data)[i] = value; break;
     case ATTIC_DUAL: ((double *)data)[2 * i] = value, ((double *)data)[2 * i + 1] = 0; break;
@@ -63,14 +65,19 @@ bool at_can_hold(at_dtype d, double value)
     return !isfinite(value) || fabs(value) < limit;
 }
 
+static bool has_element(const at_tensor *x, ptrdiff_t i)
+{
+    return x && i >= 0 && i < at_count(x->shape);
+}
+
 double at_element(const at_tensor *x, ptrdiff_t i)
 {
-    return x && at_has_data(x) ? at_fetch(x->dtype, x->data, i) : (double)NAN;
+    return has_element(x, i) && at_has_data(x) ? at_fetch(x->dtype, x->data, i) : (double)NAN;
 }
 
 double at_grad_element(const at_tensor *x, ptrdiff_t i)
 {
-    if (!x) return (double)NAN;
+    if (!has_element(x, i)) return (double)NAN;
     return x->grad ? at_fetch(x->dtype, x->grad, i) : 0;
 }
 

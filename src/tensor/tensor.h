@@ -49,14 +49,14 @@ struct at_tensor {
 AT_API const char *at_dtype_text(at_dtype d); /* "f32"; "?" for none of them */
 
 /* False once a backward has reused the memory of x, or of what x shares it with
- * (at_reuse_memory). */
+ * (at_reuse_memory); and for NULL. */
 static inline bool at_has_data(const at_tensor *x)
 {
-    return x->data && (!x->base || x->base->data);
+    return x && x->data && (!x->base || x->base->data);
 }
 
-/* Element i in memory order as a double; of a dual number its value.  i is not checked.  NAN if
- * x is NULL or has no data. */
+/* Element i in memory order as a double; of a dual number its value.  NAN if x is NULL, has no
+ * element i or no data. */
 AT_API double at_element(const at_tensor *x, ptrdiff_t i);
 /* The same for the gradient; 0 where none has arrived. */
 AT_API double at_grad_element(const at_tensor *x, ptrdiff_t i);

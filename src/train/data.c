@@ -499,7 +499,7 @@ at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y, at_d
     AT_REQUIRE(t, y->shape.ndim && y->shape.dim[0] == n,
                "data: x is %s and y is %s, but there must be a row of y for each of x", at_text(x),
                at_shape_text(y->shape));
-    AT_REQUIRE(t, !args.vocab || y->dtype == ATTIC_I32,
+    AT_REQUIRE(t, !args.vocab || (args.vocab > 0 && y->dtype == ATTIC_I32),
                "data: y %s has dtype %s, but classes below vocab %d are i32", at_text(y),
                at_dtype_text(y->dtype), args.vocab);
     for (ptrdiff_t i = 0; args.vocab && i < at_count(y->shape); i++) {

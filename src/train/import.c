@@ -53,13 +53,14 @@ static void copy_elements(at_tensor *w, const at_tensor *x, import_layout a)
 /* The shape that the file must have, for a parameter of this one. */
 static at_shape shape_in_file(at_shape s, import_layout a)
 {
-    s.dim[s.ndim - 1] *= a.parts;
+    if (s.ndim > 0) s.dim[s.ndim - 1] *= a.parts;
     return a.transposed && s.ndim == 2 ? at_shape_of(s.dim[1], s.dim[0]) : s;
 }
 
 static bool fits(const import_job *g, const at_tensor *w, const char *name, import_layout a)
 {
     int i = at_tensors_find(g->f, name);
+    if (!at_check_any(g->t, "import", name, w)) return false;
     AT_REQUIRE(g->t, i >= 0,
                "import: the file has no \"%s\", from which %s is made: do the model's biases, "
                "layers and norms fit?",
