@@ -260,6 +260,12 @@ $(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call chec
     $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE) $(TEST_CFLAGS)
 $(call objects,$(test_c)): | have-check
 $(B)/tests/main.o: $(B)/suites.inc
+# Calls of every public function, with arguments that nobody should give them.
+$(B)/tests/misuse/test_calls.o: $(B)/misuse.inc
+$(B)/misuse.inc: scripts/misuse.awk scripts/code.awk tests/misuse/pickers.h tests/misuse/test_calls.c tests/misuse/bases.txt \
+    $(filter src/%,$(all_h))
+	$(call say,AWK,$@)awk -f scripts/code.awk $(public_h) | awk -f scripts/misuse.awk tests/misuse/pickers.h \
+	    tests/misuse/test_calls.c tests/misuse/bases.txt - >$@
 $(B)/suites.inc: FORCE
 	$(call keep,$(foreach s,$(suites),TEST_SUITE($(s))))
 
@@ -346,6 +352,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	done
 	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
 	@ATTIC_PROGRAMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_random_programs $(runner)
+	@ATTIC_PAIRS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=misuse_calls $(runner)
 
 check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
 	@set -e; for page in README $(addprefix docs/,attention cookbook derivatives files pytorch runs training); do \
