@@ -83,7 +83,7 @@ function remember(d,    name) { # one declaration of file scope
         name = substr(d, RSTART + RLENGTH)
         d = substr(d, 1, RSTART - 1) substr(name, index(name, "))") + 2)
     }
-    gsub(/AT_(BEGIN|END)_C/, "", d)
+    gsub(/AT_(BEGIN|END)_C|AT_PRINTF\([^)]*\)/, "", d)
     d = trim(d)
     if (d ~ /^AT_API / || d ~ /^static inline /) {
         sub(/^AT_API |^static inline /, "", d)
