@@ -28,24 +28,18 @@ extern "C++" template <typename... Int> inline at_shape at_shape_of(Int... dim)
                              {__VA_ARGS__}})
 #endif
 
-/* ndim, or as many dims as there is place for: none is read that is not there, whatever ndim is. */
-static inline int at_dims(at_shape s)
-{
-    return s.ndim < AT_MAX_DIMS ? s.ndim : AT_MAX_DIMS;
-}
-
 /* The number of elements. */
 static inline ptrdiff_t at_count(at_shape s)
 {
     size_t n = 1; /* of an empty tensor with huge other dims it may wrap, and ends at 0 */
-    for (int i = 0, dims = at_dims(s); i < dims; i++) n *= (size_t)s.dim[i];
+    for (int i = 0; i < s.ndim && i < AT_MAX_DIMS; i++) n *= (size_t)s.dim[i];
     return (ptrdiff_t)n;
 }
 
 static inline bool at_same_shape(at_shape a, at_shape b)
 {
     bool same = a.ndim == b.ndim;
-    for (int i = 0, dims = at_dims(a); same && i < dims; i++) same = a.dim[i] == b.dim[i];
+    for (int i = 0; same && i < a.ndim && i < AT_MAX_DIMS; i++) same = a.dim[i] == b.dim[i];
     return same;
 }
 
