@@ -74,4 +74,9 @@ forbid 'no bounds, no errors, or hidden state: use snprintf, strtol, at_random' 
 $(awk -f scripts/code.awk "$@")
 END
 
+# Else files with known names stay in the temporary folder of everybody.
+forbid 'tests write where tests/scratch.h says' '"/(tmp|dev/shm)\b|\b(mkdtemp|mkstemp|tmpnam)\(' <<END
+$(awk -v strings=1 -f scripts/code.awk "$@" | grep '^tests/' | grep -vE '^tests/(scratch\.h|fuzz/)' || true)
+END
+
 exit $bad

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scratch.h"
 #include "test.h"
 
 static bool writes_comma(const char *locale)
@@ -16,7 +17,7 @@ static bool writes_comma(const char *locale)
  * of ASCII, as Debian has the character maps of localedef in another package (locales). */
 static bool write_sources(const char *folder)
 {
-    char path[64];
+    char path[SCRATCH_PATH + 8];
     snprintf(path, sizeof path, "%s/source", folder);
     FILE *f = fopen(path, "w");
     if (!f) return false;
@@ -33,10 +34,10 @@ static bool write_sources(const char *folder)
 /* "comma": localedef warns that the rest of it is undefined, and makes it all the same (-c). */
 static bool make_and_use_comma(void)
 {
-    char folder[] = "/tmp/attic_locale_XXXXXX", command[256];
-    if (!mkdtemp(folder)) return false;
+    char folder[SCRATCH_PATH], command[SCRATCH_PATH + 120];
+    if (!scratch_folder(folder)) return false;
     snprintf(command, sizeof command,
-             "cd %s && PATH=$PATH:/usr/sbin:/usr/bin localedef -c -f ./map -i ./source ./comma "
+             "cd '%s' && PATH=$PATH:/usr/sbin:/usr/bin localedef -c -f ./map -i ./source ./comma "
              ">said 2>&1",
              folder);
     bool warned = write_sources(folder) && system(command) != 0;
@@ -45,11 +46,11 @@ static bool make_and_use_comma(void)
     bool made = writes_comma("comma");
     unsetenv("LOCPATH");
     if (!made) { /* so that a reader of the failure sees why */
-        snprintf(command, sizeof command, "cat %s/said >&2", folder);
+        snprintf(command, sizeof command, "cat '%s/said' >&2", folder);
         warned = system(command) != 0;
     }
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command) == 0 && made;
+    scratch_remove(folder);
+    return made;
 }
 
 void use_decimal_comma(void)

@@ -2,10 +2,13 @@
  *
  * To add tests, add a file: see test.h.  Check's environment works as usual: CK_RUN_SUITE and
  * CK_RUN_CASE choose (make test SUITE=... CASE=...), CK_FORK=no forks for no test.  With --jobs 2
- * two processes take the suites, each the next one when it is done. */
+ * two processes take the suites, each the next one when it is done.  What tests write lies in a folder
+ * of its own (scratch.h), which goes at the end, also if tests fail or crash, or at ^C. */
 #include "test.h"
 #include "suites.h"
+#include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +19,7 @@
 #include <unistd.h>
 
 #include "common/options.h"
+#include "scratch.h"
 
 Suite *suite_of(const char *name, const TTest *const tests[])
 {
@@ -99,28 +103,63 @@ static void run_suites(void)
     }
 }
 
+/* ---- the folder in which tests write ---------------------------------------------------------- */
+
+enum { MOST_JOBS = 64 };
+static pid_t job[MOST_JOBS];
+static int n_jobs;
+
+/* What would end this process ends the jobs (at SIGTERM Check ends its tests as well); then it goes on,
+ * and removes the folder. */
+static void end_jobs(int signal_number)
+{
+    (void)signal_number;
+    for (int i = 0; i < n_jobs; i++) kill(job[i], SIGTERM);
+}
+
+/* TMPDIR is that folder, for the tests and for programs that they start. */
+static bool make_scratch(char folder[SCRATCH_PATH])
+{
+    if (!scratch_folder(folder) || setenv("TMPDIR", folder, 1) != 0) return false;
+    signal(SIGINT, SIG_IGN); /* which a terminal sends to the jobs as well */
+    signal(SIGTERM, end_jobs);
+    signal(SIGHUP, end_jobs);
+    return true;
+}
+
+/* Each job takes suites; this process only waits, so that it lives whatever they do. */
+static bool start_jobs(int jobs)
+{
+    for (; n_jobs < jobs; n_jobs++) {
+        job[n_jobs] = fork();
+        if (job[n_jobs] < 0) return perror("fork"), false;
+        if (job[n_jobs] > 0) continue;
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        signal(SIGHUP, SIG_DFL);
+        run_suites();
+        exit(0);
+    }
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static int jobs = 1;
-    static const option table[] = {{"jobs", &jobs, NULL, NULL, 1, 64, "processes"}, {0}};
+    static char folder[SCRATCH_PATH];
+    static const option table[] = {{"jobs", &jobs, NULL, NULL, 1, MOST_JOBS, "processes"}, {0}};
     parse_options(argc, argv, "usage: run\nCK_RUN_SUITE and CK_RUN_CASE choose.\n", table, 0);
     setenv("CK_DEFAULT_TIMEOUT", "120", 0);
     setvbuf(stdout, NULL, _IOFBF, 1 << 16); /* a suite's lines stay together */
     tally = mmap(NULL, sizeof *tally, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (tally == MAP_FAILED) return perror("mmap"), 1;
+    if (!make_scratch(folder)) return perror(folder), 1;
 
     double start = seconds();
-    bool died = false;
-    for (int i = 1; i < jobs; i++) {
-        pid_t child = fork();
-        if (child < 0) return perror("fork"), 1;
-        if (child > 0) continue;
-        run_suites();
-        return 0;
-    }
-    run_suites();
-    for (int status; wait(&status) > 0;)
+    bool died = !start_jobs(jobs);
+    for (int status = 0; wait(&status) > 0 || errno == EINTR;)
         if (status != 0) died = true; /* of a crash, or a leak that was found at its end */
+    scratch_remove(folder);
 
     const int passed = tally->passed, failed = tally->failed;
     printf("%d passed, %d failed (%.1f s)\n", passed, failed, seconds() - start);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "scratch.h"
 #include "test.h"
 
 START_TEST(quartiles_lie_between_the_numbers)
@@ -45,10 +46,9 @@ static result row(const char *group, const char *who, int threads, double percen
 
 START_TEST(rows_are_read_as_they_were_written)
 {
-    char path[64];
+    const char *path = scratch_file("results");
     results r = {NULL, 0};
     result w = row("causal forward", "torch", 2, 12.5, 1.75), v;
-    snprintf(path, sizeof path, "/tmp/attic_results_%d", (int)getpid());
     FILE *f = fopen(path, "w");
     fprintf(f, "# command: bench_sdpa\n");
     results_print(f, &w);
@@ -71,9 +71,8 @@ END_TEST
 
 START_TEST(a_line_that_is_no_row_is_noticed)
 {
-    char path[64];
+    const char *path = scratch_file("results");
     results r = {NULL, 0};
-    snprintf(path, sizeof path, "/tmp/attic_results_%d", (int)getpid());
     FILE *f = fopen(path, "w");
     fprintf(f, "sdpa\tcausal\t3\n");
     fclose(f);

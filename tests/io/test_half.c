@@ -1,7 +1,7 @@
 /* test_half.c -- f16 and bf16 in files: kept bit by bit, or rounded where that is asked for. */
 #include <math.h>
 
-#include "io/scratch.h"
+#include "io/bytes.h"
 #include "tensors.h"
 
 /* All patterns of 16 bits but NaNs, as a leaf. */

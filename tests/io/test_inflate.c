@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "io/crc32.h"
-#include "io/scratch.h"
+#include "io/bytes.h"
 
 typedef struct {
     const char *name;

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "attic_op.h"
-#include "io/scratch.h"
+#include "io/bytes.h"
 #include "io/tensors.h"
 #include "tensor/arena.h"
 

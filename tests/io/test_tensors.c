@@ -7,7 +7,7 @@
 
 #include "attic_op.h"
 #include "io/inflate.h"
-#include "io/scratch.h"
+#include "io/bytes.h"
 #include "tensor/arena.h"
 
 typedef struct {
@@ -341,8 +341,8 @@ START_TEST(without_a_file_nothing_is_there)
     ck_assert_ptr_null(at_tensors_open(t, "/nonexistent/x"));
     ck_assert_str_eq(at_error(t), "cannot open /nonexistent/x: No such file or directory");
     at_clear_error(t);
-    ck_assert_ptr_null(at_tensors_open(t, "/tmp"));
-    ck_assert_str_eq(at_error(t), "cannot open /tmp: it is not a regular file");
+    ck_assert_ptr_null(at_tensors_open(t, "/"));
+    ck_assert_str_eq(at_error(t), "cannot open /: it is not a regular file");
     at_clear_error(t);
     ck_assert_ptr_null(at_tensors_open(t, NULL));
     ck_assert_str_eq(at_error(t), "tensors: the path is NULL");

@@ -2,6 +2,7 @@
  * What starts threads is tested with the pool, what opens and renames files with .npy. */
 #include "test.h"
 #include "kernels/system.h"
+#include "scratch.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,25 +11,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char quota_dir[64];
+static char quota_dir[SCRATCH_PATH];
 
 static void make_quota_dir(void)
 {
-    strcpy(quota_dir, "/tmp/attic-cpus-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(quota_dir));
+    ck_assert_ptr_nonnull(scratch_folder(quota_dir));
 }
 
 static void remove_quota_dir(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", quota_dir);
-    ck_assert_int_eq(system(command), 0);
+    scratch_remove(quota_dir);
 }
 
 /* Writes a file below quota_dir, and the folders it lies in. */
 static void put_file(const char *path, const char *text)
 {
-    char full[512];
+    char full[2 * SCRATCH_PATH];
     snprintf(full, sizeof full, "%s/%s", quota_dir, path);
     for (char *c = full + strlen(quota_dir) + 1; (c = strchr(c, '/')); *c++ = '/') {
         *c = 0;
@@ -43,7 +41,7 @@ static void put_file(const char *path, const char *text)
 /* The quota when the process' groups are these and the files are those below quota_dir/fs. */
 static int quota_with(const char *groups)
 {
-    char list[128], mount[128];
+    char list[SCRATCH_PATH + 8], mount[SCRATCH_PATH + 8];
     put_file("groups", groups);
     snprintf(list, sizeof list, "%s/groups", quota_dir);
     snprintf(mount, sizeof mount, "%s/fs", quota_dir);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "attic_op.h"
+#include "scratch.h"
 
 at_tape *little_tape(at_dtype real, uint64_t seed)
 {
@@ -71,26 +72,21 @@ uint64_t little_hash(const at_tape *t)
     return h ^ sum;
 }
 
-static char folder_made[64];
+static char folder_made[SCRATCH_PATH];
 
 const char *little_folder(void)
 {
-    strcpy(folder_made, "/dev/shm/attic-run-XXXXXX"); /* a folder in memory: fsync is quick */
-    if (mkdtemp(folder_made)) return folder_made;
-    strcpy(folder_made, "/tmp/attic-run-XXXXXX");
-    return mkdtemp(folder_made);
+    return scratch_folder(folder_made);
 }
 
 void little_remove(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", folder_made);
-    if (system(command) != 0) fprintf(stderr, "%s failed\n", command);
+    scratch_remove(folder_made);
 }
 
 const char *little_path(const char *name)
 {
-    static char path[4][128];
+    static char path[4][SCRATCH_PATH + 100];
     static int next;
     next = (next + 1) % 4;
     snprintf(path[next], sizeof path[next], "%s/%s", folder_made, name);

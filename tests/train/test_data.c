@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "scratch.h"
 #include "tensor/arena.h"
 #include "tensors.h"
 
@@ -46,9 +47,7 @@ static int count_split(at_tape *t, const at_data *d, at_split split, int *times)
 
 static char *test_path(void)
 {
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/attic_data_%d", (int)getpid());
-    return path;
+    return scratch_file("data");
 }
 
 /* A file of n bytes; block b is all 'a' + b. */

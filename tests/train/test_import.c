@@ -1,5 +1,6 @@
 /* test_import.c -- a GPT-2 and a Llama against PyTorch: logits, gradients, sampled ids; files that do not
  * fit.  The numbers are those of tests/golden/models.py. */
+#include "scratch.h"
 #include "tensor/arena.h"
 #include "tensors.h"
 
@@ -242,10 +243,7 @@ END_TEST
 
 static const char *made_path(void)
 {
-    static char path[200];
-    const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/attic_test_import.safetensors", folder ? folder : "/tmp");
-    return path;
+    return scratch_file("import.safetensors");
 }
 
 enum { MOST = 40 };

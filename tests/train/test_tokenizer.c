@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "golden/tokenizers.inc"
+#include "scratch.h"
 #include "tensors.h"
 #include "tensor/arena.h"
 
@@ -272,10 +273,7 @@ END_TEST
 
 static const char *test_file(const char *name, const char *bytes, ptrdiff_t n)
 {
-    static char path[2][80];
-    static int which;
-    char *p = path[which = !which];
-    snprintf(p, 80, "/tmp/attic_tokenizer_%d_%s", (int)getpid(), name);
+    char *p = scratch_file(name);
     FILE *f = fopen(p, "wb");
     fwrite(bytes, 1, (size_t)n, f);
     fclose(f);

@@ -1,17 +1,16 @@
-/* scratch.h -- one file in /tmp that a test writes, overwrites, cuts and removes. */
-#ifndef ATTIC_TESTS_SCRATCH_H
-#define ATTIC_TESTS_SCRATCH_H
+/* bytes.h -- one file that a test writes, overwrites, cuts and removes. */
+#ifndef ATTIC_TESTS_BYTES_H
+#define ATTIC_TESTS_BYTES_H
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "scratch.h"
 #include "test.h"
 
 static inline const char *scratch_path(void)
 {
-    static char path[64];
-    snprintf(path, sizeof path, "/tmp/attic_test_%d", (int)getpid());
-    return path;
+    return scratch_file("bytes");
 }
 
 static inline const char *write_bytes(const char *bytes, int size)
