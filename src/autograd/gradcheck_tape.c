@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/utf8.h"
 #include "tensor/decimal.h"
 
 typedef struct held_tensor held_tensor;
@@ -388,7 +389,7 @@ at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int
     }
     if (!at_ok(t)) {
         r.verdict = ATTIC_NOT_RUN;
-        snprintf(r.reason, sizeof r.reason, "%.*s", (int)sizeof r.reason - 1, at_error(t));
+        at_show(r.reason, sizeof r.reason, at_error(t), (ptrdiff_t)strlen(at_error(t)));
     }
     return r;
 }

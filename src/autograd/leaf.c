@@ -172,7 +172,8 @@ static bool rename_tensor(at_tensor *x, const char *name)
     const char *text = at_intern(t, name);
     if (text && is_known_param(x)) { /* it is found by its new name from now on */
         const at_tensor *other = at_find_param(t, text);
-        AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already", text);
+        AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already",
+                   at_shown(text, -1));
         if (!other && !(rename_states(x, text) && at_set_named(t, &t->params, text, x) &&
                         at_set_named(t, &t->params, x->name, NULL)))
             return false;
@@ -343,7 +344,8 @@ static at_tensor *new_param(at_tape *t, at_dtype dtype, const char *full, at_sha
                             at_init init)
 {
     if (!full) return NULL;
-    AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already", full);
+    AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already",
+               at_shown(full, -1));
     at_tensor *x = at_tensor_in(t, &t->permanent, dtype, shape);
     if (!x || !can_be_filled(t, "param", x, init)) return NULL;
     at_tensor **params = at_grow(t, t->params, t->n_params, &t->max_params, sizeof *params);
@@ -459,7 +461,8 @@ bool at_copy_params(at_tape *dst, const at_tape *src)
     AT_REQUIRE(dst, src, "copy_params: there is no tape to copy from");
     for (int i = 0; i < dst->n_params; i++) {
         const at_tensor *y = dst->params[i], *x = at_find_param(src, y->name);
-        AT_REQUIRE(dst, x, "copy_params: the source has no parameter \"%s\"", y->name);
+        AT_REQUIRE(dst, x, "copy_params: the source has no parameter \"%s\"",
+                   at_shown(y->name, -1));
         AT_REQUIRE(dst, at_same_shape(x->shape, y->shape), "copy_params: %s here but %s there",
                    at_text(y), at_shape_text(x->shape));
         for (ptrdiff_t n = at_count(y->shape), k = 0; k < n; k++)

@@ -220,10 +220,8 @@ static at_profile_line *profile_longest(at_profile_line *list, int *direction)
 /* "block0.", the prefix of a scope, as "block0" */
 static const char *profile_name(const at_profile_line *l)
 {
-    char *text = at_text_buffer();
-    int n = (int)strlen(l->name);
-    snprintf(text, AT_TEXT_SIZE, "%.*s", n && l->name[n - 1] == '.' ? n - 1 : n, l->name);
-    return *text ? text : "(no scope)";
+    const ptrdiff_t n = (ptrdiff_t)strlen(l->name);
+    return n ? at_shown(l->name, n - (l->name[n - 1] == '.')) : "(no scope)";
 }
 
 /* All lines, what is outside of ops, and the total. */

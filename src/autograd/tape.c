@@ -11,6 +11,7 @@
 #include "kernels/parallel.h"
 #include "kernels/system.h"
 #include "kernels/target.h"
+#include "kernels/utf8.h"
 #include "version.h"
 
 at_tape *at_open(at_dtype real, uint64_t seed)
@@ -103,13 +104,7 @@ void *at_fail(at_tape *t, at_error_kind kind, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     at_point_end(locale);
     va_end(args);
-    size_t n = strlen(text), from = sizeof t->message / 2 - 2, to = n - from;
-    if (n < sizeof t->message) from = to = n;
-    while (from > 0 && (text[from] & 0xc0) == 0x80) from--; /* characters of UTF-8 stay whole */
-    while ((text[to] & 0xc0) == 0x80) to++;
-    memcpy(t->message, text, from);
-    strcpy(t->message + from, from < n ? "..." : "");
-    strcat(t->message, text + to); /* too long, as a rule by a path, it lacks its middle */
+    at_show(t->message, sizeof t->message, text, (ptrdiff_t)strlen(text));
     t->kind = kind;
     return NULL;
 }

@@ -37,7 +37,9 @@ AT_API bool at_on_close(at_tape *t, void (*free_it)(void *p), void *p);
 typedef enum { ATTIC_OK, ATTIC_USER_ERROR, ATTIC_MEMORY_ERROR, ATTIC_FILE_ERROR } at_error_kind;
 
 AT_API bool at_ok(const at_tape *t);
-AT_API const char *at_error(const at_tape *t); /* the first error, or "" */
+/* The first error, or "": at most 511 bytes, UTF-8 that can be seen.  Of what came from outside,
+ * such as a name in a file or a path, control characters appear as escapes (\n, \x1B, \u202E). */
+AT_API const char *at_error(const at_tape *t);
 AT_API at_error_kind at_error_kind_of(const at_tape *t);
 AT_API void at_clear_error(at_tape *t); /* go on after an error, e.g. at an interactive prompt */
 

@@ -106,8 +106,9 @@ static bool take_dtype(npy_reader *r)
         r->e->big_endian = *text == '>' || (*text != '<' && at_host_is_big_endian());
         return true;
     }
-    return at_source_fail(
-        r->source, "its dtype \"%s\" is none of f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1", text);
+    return at_source_fail(r->source,
+                          "its dtype \"%s\" is none of f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8, b1",
+                          at_shown(text, -1));
 }
 
 static bool take_entry(npy_reader *r, unsigned *seen)
@@ -117,7 +118,9 @@ static bool take_entry(npy_reader *r, unsigned *seen)
     unsigned k = 0;
     if (!take_string(r, text, sizeof text)) return false;
     while (k < 3 && strcmp(text, key[k]) != 0) k++;
-    if (k == 3) return at_source_fail(r->source, "its header has an unknown key \"%s\"", text);
+    if (k == 3)
+        return at_source_fail(r->source, "its header has an unknown key \"%s\"",
+                              at_shown(text, -1));
     if (*seen & 1u << k) return at_source_fail(r->source, "its header has two keys \"%s\"", text);
     *seen |= 1u << k;
     if (!took(r, ":")) return not_understood(r, "a colon");

@@ -104,9 +104,7 @@ static bool take_zip_64(const at_source *s, const unsigned char *extra, size_t l
 static char *member_name(at_source *s, char *name, size_t n)
 {
     static const char suffix[4] = ".npy";
-    char *shown = at_text_buffer();
-    snprintf(shown, AT_TEXT_SIZE, "%.*s", (int)n, name);
-    shown = (char *)at_shown_name(shown);
+    const char *shown = at_shown(name, (ptrdiff_t)n);
     if (memchr(name, 0, n) || at_utf8_bytes(name, (ptrdiff_t)n) < (ptrdiff_t)n)
         at_source_fail(s, "the name of its member \"%s\" is not UTF-8 text", shown);
     else if (n < 4 || memcmp(name + n - 4, suffix, 4) != 0)

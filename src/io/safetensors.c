@@ -55,7 +55,7 @@ static bool json_dtype(at_json *r, at_stored *stored)
     return at_source_fail(r->source,
                           "its dtype %s is none of F64 F32 F16 BF16, I64 I32 I16 I8, U64 U32 U16 "
                           "U8, BOOL",
-                          at_shown_name(name));
+                          at_shown(name, -1));
 }
 
 static bool json_shape(at_json *r, at_shape *s)
@@ -100,7 +100,7 @@ static bool json_tensor(at_json *r, at_tensors *f, const char *name)
         const char *text = at_json_key(r);
         if (!text) return false;
         while (k < 3 && strcmp(text, key[k]) != 0) k++;
-        if (k == 3) return at_source_fail(s, "it has an unknown key \"%s\"", at_shown_name(text));
+        if (k == 3) return at_source_fail(s, "it has an unknown key \"%s\"", at_shown(text, -1));
         if (seen & 1u << k) return at_source_fail(s, "it has two keys \"%s\"", text);
         seen |= 1u << k;
         if (!(k == 0   ? json_dtype(r, &e->stored)

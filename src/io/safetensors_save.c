@@ -142,13 +142,13 @@ static bool list_tensors(at_tape *t, saved_file *w, at_tensor *const *x, int n)
         AT_REQUIRE(t, strcmp(name, "__metadata__") != 0,
                    "tensors: no tensor can be named \"__metadata__\"");
         AT_REQUIRE(t, at_is_utf8(name), "tensors: the name of x[%d], \"%s\", is not UTF-8", i,
-                   at_shown_name(name));
+                   at_shown(name, -1));
         saved_tensor *s = at_keys_add(&w->tensors, t, sizeof *s, name);
         if (!s) return false;
         s->x = x[i];
     }
     if (!at_keys_list(&w->tensors, t, &twice)) return false;
-    AT_REQUIRE(t, !twice, "tensors: two tensors have the name \"%s\"", at_shown_name(twice));
+    AT_REQUIRE(t, !twice, "tensors: two tensors have the name \"%s\"", at_shown(twice, -1));
     at_keyed **order = w->tensors.in_order;
     qsort(order, (size_t)n, sizeof *order, compare_saved);
     return true;
@@ -164,12 +164,12 @@ static bool check_metadata(at_tape *t, const at_tensors_save_args *a)
         const char *key = a->metadata[i].key, *value = a->metadata[i].value;
         AT_REQUIRE(t, key && value, "tensors: metadata[%d] has no %s", i, key ? "value" : "key");
         AT_REQUIRE(t, at_is_utf8(key) && at_is_utf8(value),
-                   "tensors: metadata[%d], \"%s\", is not UTF-8", i, at_shown_name(key));
+                   "tensors: metadata[%d], \"%s\", is not UTF-8", i, at_shown(key, -1));
         if (!at_keys_add(&keys, t, sizeof(at_keyed), key)) return false;
     }
     if (a->checksum && !at_keys_add(&keys, t, sizeof(at_keyed), "crc32")) return false;
     if (!at_keys_list(&keys, t, &twice)) return false;
-    AT_REQUIRE(t, !twice, "tensors: two metadata have the key \"%s\"", at_shown_name(twice));
+    AT_REQUIRE(t, !twice, "tensors: two metadata have the key \"%s\"", at_shown(twice, -1));
     return true;
 }
 

@@ -8,22 +8,7 @@
 
 #include "io/crc32.h"
 #include "kernels/half.h"
-#include "kernels/utf8.h"
 #include "tensor/decimal.h"
-
-const char *at_shown_name(const char *name)
-{
-    char *text = at_text_buffer();
-    ptrdiff_t length = (ptrdiff_t)strlen(name), n = length < 40 ? length : 40;
-    const bool utf8 = at_is_utf8(name);
-    while (n > 0 && (name[n] & 0xc0) == 0x80) n--; /* not in the middle of a character */
-    for (ptrdiff_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)name[i];
-        text[i] = (char)(c < 32 || c == 127 || (c > 127 && !utf8) ? '?' : c);
-    }
-    text[n] = 0;
-    return text;
-}
 
 bool at_source_fail(const at_source *s, const char *format, ...)
 {
@@ -34,7 +19,7 @@ bool at_source_fail(const at_source *s, const char *format, ...)
     va_end(args);
     if (!s->tensor) return at_fail(s->t, ATTIC_FILE_ERROR, "%s: %s: %s", s->format, s->path, why);
     return at_fail(s->t, ATTIC_FILE_ERROR, "%s: %s: tensor \"%s\": %s", s->format, s->path,
-                   at_shown_name(s->tensor), why);
+                   at_shown(s->tensor, -1), why);
 }
 
 bool at_source_read(at_source *s, void *to, ptrdiff_t bytes)

@@ -33,8 +33,6 @@ typedef struct {
 /* "npz: PATH: tensor "W": " and what happened, as a sticky error of kind ATTIC_FILE_ERROR. */
 AT_PRINTF(2, 3) bool at_source_fail(const at_source *s, const char *format, ...);
 bool at_source_read(at_source *s, void *to, ptrdiff_t bytes);
-/* For a message: at most 40 bytes of a name, with ? for control characters and what is no UTF-8. */
-const char *at_shown_name(const char *name);
 
 bool at_host_is_big_endian(void);
 const char *at_stored_text(const at_stored *e); /* "bf16" */

@@ -110,11 +110,11 @@ static bool list_file(at_tensors *f)
     if (!at_keys_list(&f->pairs, f->source.t, &twice)) return false;
     if (twice)
         return at_source_fail(&f->source, "two of its metadata have the key \"%s\"",
-                              at_shown_name(twice));
+                              at_shown(twice, -1));
     if (!at_keys_list(&f->entries, f->source.t, &twice)) return false;
     if (twice)
         return at_source_fail(&f->source, "two of its tensors are named \"%s\"",
-                              at_shown_name(twice));
+                              at_shown(twice, -1));
     for (int i = 0; i < f->entries.n; i++) ((at_entry *)f->entries.in_order[i])->index = i;
     return true;
 }
@@ -223,7 +223,7 @@ static bool load_entry(const at_tensors *f, const char *name, at_tensor **x)
     at_tape *t = f->source.t;
     AT_REQUIRE(t, name, "tensors: the name of a tensor of %s is NULL", f->source.path);
     const at_entry *e = (at_entry *)at_keys_find(&f->entries, name);
-    if (!e) return at_source_fail(&f->source, "it has no tensor \"%s\"", at_shown_name(name));
+    if (!e) return at_source_fail(&f->source, "it has no tensor \"%s\"", at_shown(name, -1));
     at_source s;
     at_stored stored = e->stored;
     bool good = open_again(f, &s) && at_entry_begin(f, &s, e);
@@ -278,7 +278,7 @@ static bool verify_safetensors(const at_tensors *f, at_source *s)
     if (!at_source_seek(s, 0, f->size) || !sum_rest(s, 8 + (expected - f->header))) return false;
     snprintf(found, sizeof found, "%08x", (unsigned)s->crc);
     return strcmp(found, expected) == 0 ||
-           at_source_fail(s, "its checksum is %s, but its bytes have %s", at_shown_name(expected),
+           at_source_fail(s, "its checksum is %s, but its bytes have %s", at_shown(expected, -1),
                           found);
 }
 

@@ -34,7 +34,8 @@ typedef struct at_tensors at_tensors;
  * methods other than stored and deflated, encryption, several disks, members that are no .npy. */
 AT_API at_tensors *at_tensors_open(at_tape *t, const char *path);
 
-/* The tensors, in the order of the file's header.  i = 0 .. count - 1. */
+/* The tensors, in the order of the file's header.  i = 0 .. count - 1.  Names and metadata are
+ * those of the file, whatever they hold: at_shown (attic_op.h) makes them fit for a terminal. */
 AT_API int at_tensors_count(const at_tensors *f);
 AT_API const char *at_tensors_name(const at_tensors *f, int i); /* of "W.npy" in an .npz: "W" */
 AT_API at_shape at_tensors_shape(const at_tensors *f, int i);

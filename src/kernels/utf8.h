@@ -1,4 +1,8 @@
-/* utf8.h -- one character of a text in UTF-8, read and written.  Private to the library. */
+/* utf8.h -- characters of a text in UTF-8: read, written, shown.  Private to the library.
+ *
+ * A text from outside (a name in a file, a path, a token) may hold anything.  On a terminal a
+ * control character moves the cursor or renames the window, and an override of direction makes one
+ * name look like another.  So messages, tables and pictures show such a text by at_show. */
 #ifndef AT_KERNELS_UTF8_H
 #define AT_KERNELS_UTF8_H
 #include <stdbool.h>
@@ -38,6 +42,19 @@ static inline bool at_is_utf8(const char *text)
 {
     return !text[at_utf8_bytes(text, (ptrdiff_t)strlen(text))];
 }
+
+/* Does c have no ink of its own?  Control characters, spaces other than ' ', marks and overrides of
+ * direction, characters of private use, what XML forbids. */
+bool at_is_invisible(int32_t c);
+
+/* Writes what is shown of the character that the n >= 1 bytes at `text` begin with, and to *bytes
+ * how many of them it is.  What can be seen stays; else \n, \t, \x1B, \u202E; a byte that begins no
+ * character is \xC3.  Returns the length of what was written. */
+enum { AT_SHOWN_ONE = 12 };
+int at_show_one(char to[AT_SHOWN_ONE], const char *text, ptrdiff_t n, int *bytes);
+/* The same for all n bytes, in `size` >= 8 with the 0 at the end: what is too long lacks its
+ * middle, where "..." stands instead. */
+void at_show(char *to, size_t size, const char *text, ptrdiff_t n);
 
 /* Writes character c to `to`, which has a place for 4 bytes; how many it needs. */
 static inline int at_utf8_put(void *to, int32_t c)

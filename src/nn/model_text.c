@@ -120,10 +120,10 @@ bool at_model_config_of(at_tape *t, const char *text, at_model_config *c)
         while (k < N_FIELDS &&
                (strncmp(field[k].name, p, (size_t)name) != 0 || field[k].name[name]))
             k++;
-        AT_REQUIRE(t,
-                   k < N_FIELDS && p[name] == '=' &&
-                       read_field(&field[k], p + name + 1, n - name - 1, c),
-                   "model: \"%.*s\" is no part of a configuration that this version knows", n, p);
+        AT_REQUIRE(
+            t,
+            k < N_FIELDS && p[name] == '=' && read_field(&field[k], p + name + 1, n - name - 1, c),
+            "model: \"%s\" is no part of a configuration that this version knows", at_shown(p, n));
         p += n + (p[n] == ' ');
     }
     return true;

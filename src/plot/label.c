@@ -26,18 +26,6 @@ static bool is_within(int32_t c, const character_range *range, size_t n)
     return false;
 }
 
-/* Control characters, those without ink or that change the ones beside them, and what XML
- * forbids. */
-static bool is_invisible(int32_t c)
-{
-    static const character_range range[] = {
-        {0, 0x1f},        {0x7f, 0xa0},     {0xad, 0xad},       {0x300, 0x36f},
-        {0x61c, 0x61c},   {0x2000, 0x200f}, {0x2028, 0x202f},   {0x205f, 0x206f},
-        {0x3000, 0x3000}, {0xe000, 0xf8ff}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
-        {0xfff0, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0x10ffff}};
-    return is_within(c, range, sizeof range / sizeof *range);
-}
-
 /* East Asian and pictures: two columns of a terminal. */
 static bool is_wide(int32_t c)
 {
@@ -47,24 +35,21 @@ static bool is_wide(int32_t c)
     return is_within(c, range, sizeof range / sizeof *range);
 }
 
-/* The text for one character, c read from raw; ends says that it is the first or last one. */
-static void show_character(char to[16], int32_t c, const char *raw, size_t bytes, bool ends,
-                           bool unicode)
+/* The text for one character, the n bytes at raw; ends says that it is the first or last one. */
+static void show_character(char to[AT_SHOWN_ONE], int32_t c, const char *raw, ptrdiff_t n,
+                           bool ends, bool unicode)
 {
-    if (c == ' ')
-        strcpy(to, !ends ? " " : unicode ? "␣" : "_");
-    else if (c == '\n')
-        strcpy(to, unicode ? "↵" : "\\n");
-    else if (c == '\t')
-        strcpy(to, unicode ? "⇥" : "\\t");
-    else if (c < ' ' || c == 0x7f)
-        snprintf(to, 16, "\\x%02X", (unsigned)(unsigned char)*raw);
-    else if (is_invisible(c))
-        snprintf(to, 16, "\\u%04X", (unsigned)c);
-    else if (c >= 0x80 && !unicode)
+    int bytes;
+    if (c == ' ' && ends)
+        strcpy(to, unicode ? "␣" : "_");
+    else if ((c == '\n' || c == '\t') && unicode)
+        strcpy(to, c == '\n' ? "↵" : "⇥");
+    else if (c >= 0x300 && c <= 0x36f) /* it would change the character before it */
+        snprintf(to, AT_SHOWN_ONE, "\\u%04X", (unsigned)c);
+    else if (c >= 0x80 && !unicode && !at_is_invisible(c))
         strcpy(to, "?");
     else
-        snprintf(to, 16, "%.*s", (int)bytes, raw);
+        at_show_one(to, raw, n, &bytes);
 }
 
 void at_label_make(char to[AT_LABEL_SIZE], const char *from, int columns, bool unicode)
@@ -75,9 +60,9 @@ void at_label_make(char to[AT_LABEL_SIZE], const char *from, int columns, bool u
     to[0] = 0;
     while (*p) {
         const char *raw = p;
-        char one[16];
+        char one[AT_SHOWN_ONE];
         int32_t c = next_character(&p);
-        show_character(one, c, raw, (size_t)(p - raw), raw == from || !*p, unicode);
+        show_character(one, c, raw, p - raw, raw == from || !*p, unicode);
         column += at_label_columns(one);
         if (column > columns || used + strlen(one) + 4 > AT_LABEL_SIZE) {
             strcpy(to + fits, columns < 1 ? "" : unicode ? "…" : "~");

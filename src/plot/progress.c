@@ -106,8 +106,10 @@ static void draw_line(at_progress *p)
 
 static void print_line(at_progress *p)
 {
+    char what[AT_LABEL_SIZE];
     progress_parts s = describe_progress(p);
-    fprintf(p->out, "%s%s%s%s%s%s\n", p->what, s.count, s.percent, s.rate, s.time, s.text);
+    at_label_make(what, p->what, AT_LABEL_SIZE, p->as.unicode);
+    fprintf(p->out, "%s%s%s%s%s%s\n", what, s.count, s.percent, s.rate, s.time, s.text);
     fflush(p->out);
     p->written = p->done;
 }

@@ -49,6 +49,11 @@ AT_API bool at_can_hold(at_dtype d, double value);
 /* The next of the buffers of at_shape_text, AT_TEXT_SIZE bytes: for texts made of such texts. */
 #define AT_TEXT_SIZE 160
 AT_API char *at_text_buffer(void);
+/* A name from outside, a file say, as messages show it: n bytes, or n = -1 up to the 0 at its end.
+ * Control characters, invisible ones and bytes that are no UTF-8 appear as \n, \x1B, \u202E, \xC3;
+ * a name of more than 63 bytes lacks its middle, where "..." stands.  In such a buffer; "NULL" for
+ * NULL. */
+AT_API const char *at_shown(const char *name, ptrdiff_t n);
 
 AT_END_C
 #endif

@@ -3,8 +3,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "kernels/half.h"
+#include "kernels/utf8.h"
 
 size_t at_dtype_size(at_dtype d)
 {
@@ -81,11 +83,22 @@ double at_grad_element(const at_tensor *x, ptrdiff_t i)
     return x->grad ? at_fetch(x->dtype, x->grad, i) : 0;
 }
 
+enum { SHOWN_NAME = 64 }; /* bytes: with a shape it fits into a buffer */
+
+const char *at_shown(const char *name, ptrdiff_t n)
+{
+    if (!name) return "NULL";
+    char *text = at_text_buffer();
+    at_show(text, SHOWN_NAME, name, n < 0 ? (ptrdiff_t)strlen(name) : n);
+    return text;
+}
+
 const char *at_text(const at_tensor *x)
 {
     if (!x) return "NULL";
     if (!x->name) return at_shape_text(x->shape);
-    char *text = at_text_buffer();
-    snprintf(text, AT_TEXT_SIZE, "\"%.40s\" %s", x->name, at_shape_text(x->shape));
+    char *text = at_text_buffer(), name[SHOWN_NAME];
+    at_show(name, sizeof name, x->name, (ptrdiff_t)strlen(x->name));
+    snprintf(text, AT_TEXT_SIZE, "\"%s\" %s", name, at_shape_text(x->shape));
     return text;
 }

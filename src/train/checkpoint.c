@@ -154,16 +154,16 @@ static bool find_parts(at_tape *t, const at_tensors *file, const char *path, fil
         const at_tensor *x = f->x[i];
         int at = at_tensors_find(file, f->names[i]);
         AT_REQUIRE(t, at >= 0 || missing_ok, "load: %s has no tensor \"%s\" for the parameter %s",
-                   path, f->names[i], at_text(x));
+                   path, at_shown(f->names[i], -1), at_text(x));
         if (at < 0) continue;
         at_shape there = at_tensors_shape(file, at);
         AT_REQUIRE(t, at_same_shape(there, x->shape), "load: \"%s\" in %s has shape %s, but %s",
-                   f->names[i], path, at_shape_text(there), at_text(x));
+                   at_shown(f->names[i], -1), path, at_shape_text(there), at_text(x));
         f->x[found] = f->x[i];
         f->names[found++] = f->names[i];
     }
     AT_REQUIRE(t, found > 0, "load: %s has none of the %d parameters, the first of which is \"%s\"",
-               path, f->n, f->names[0]);
+               path, f->n, at_shown(f->names[0], -1));
     f->n = found;
     return true;
 }
@@ -320,34 +320,32 @@ bool at_checkpoint_save(at_tape *t, const char *path, const at_position *p)
 
 /* ------------------------------------------------------------------ what differs --------------- */
 
-enum { DIFFERENCE_SIZE = 80 };
-
 /* Does an item of a list end before this comma and space, semicolon or end of a line? */
 static bool ends_item(const char *c)
 {
     return !*c || *c == ';' || *c == '\n' || (c[0] == ',' && c[1] == ' ');
 }
 
-/* The item of `text` in which character `at` lies; of a long item the word. */
-static void item_around(const char *text, size_t at, char item[DIFFERENCE_SIZE])
+/* The item of `text` in which character `at` lies, as it is shown; of a long item the word. */
+static const char *item_around(const char *text, size_t at)
 {
+    enum { LONG_ITEM = 40 };
     size_t from = at, to = at;
     while (from > 0 && !ends_item(text + from - 1)) from--;
     while (!ends_item(text + to)) to++;
-    if (to - from >= DIFFERENCE_SIZE / 2) {
+    if (to - from >= LONG_ITEM) {
         for (from = to = at; from > 0 && !ends_item(text + from - 1) && text[from - 1] != ' ';)
             from--;
         while (!ends_item(text + to) && text[to] != ' ') to++;
     }
     while (from < to && text[from] == ' ') from++;
-    snprintf(item, DIFFERENCE_SIZE, "%.*s", (int)(to - from), text + from);
+    return at_shown(text + from, (ptrdiff_t)(to - from));
 }
 
 /* `what` must be the same in the file and here; NULL: it is absent. */
 static bool is_same(at_tape *t, const char *path, const char *what, const char *there,
                     const char *here)
 {
-    char a[DIFFERENCE_SIZE], b[DIFFERENCE_SIZE];
     if (there && here && strcmp(there, here) == 0) return true;
     size_t at = 0;
     while (there && here && there[at] == here[at]) at++;
@@ -355,8 +353,8 @@ static bool is_same(at_tape *t, const char *path, const char *what, const char *
     bool there_ends = there && here && !there[at] && (ends_item(here + at) || here[at] == ' ');
     bool here_ends = there && here && !here[at] && (ends_item(there + at) || there[at] == ' ');
     at += there_ends || here_ends;
-    item_around(there_ends || !there ? "absent" : there, there_ends || !there ? 0 : at, a);
-    item_around(here_ends || !here ? "absent" : here, here_ends || !here ? 0 : at, b);
+    const char *a = there_ends || !there ? "absent" : item_around(there, at);
+    const char *b = here_ends || !here ? "absent" : item_around(here, at);
     return at_fail(t, ATTIC_USER_ERROR,
                    "%s: %s is %s there, but %s here: a run goes on only with what it began with "
                    "(fresh begins anew and removes what is there)",
@@ -376,7 +374,8 @@ static bool descriptions_are_same(at_tape *t, const at_tensors *file, const char
         const char *key = at_tensors_metadata_key(file, i);
         if (strncmp(key, description_prefix, prefix) != 0) continue;
         const char *name = key + prefix;
-        if (!is_same(t, path, name, at_tensors_metadata(file, key), at_described(t, name)))
+        if (!is_same(t, path, at_shown(name, -1), at_tensors_metadata(file, key),
+                     at_described(t, name)))
             return false;
     }
     return true;
@@ -403,13 +402,13 @@ static bool is_state(const char *name)
 
 static bool tensors_are_same(at_tape *t, const at_tensors *file, const char *path)
 {
-    char what[DIFFERENCE_SIZE];
+    char what[AT_TEXT_SIZE];
     for (int i = 0; i < at_param_count(t) + at_state_count(t); i++) {
         int state = i - at_param_count(t);
         const at_tensor *x = state < 0 ? at_param_at(t, i) : at_state_at(t, state);
         const char *name = step_text(t, state < 0 ? "" : state_prefix, x->name, "");
         int at = at_tensors_find(file, name);
-        snprintf(what, sizeof what, "the shape of \"%s\"", x->name);
+        snprintf(what, sizeof what, "the shape of \"%s\"", at_shown(x->name, -1));
         if (!is_same(t, path, what, at < 0 ? NULL : at_shape_text(at_tensors_shape(file, at)),
                      at_shape_text(x->shape)))
             return false;
@@ -417,7 +416,7 @@ static bool tensors_are_same(at_tape *t, const at_tensors *file, const char *pat
     for (int i = 0; i < at_tensors_count(file); i++) {
         const char *name = at_tensors_name(file, i), *state;
         if (!name) return false;
-        snprintf(what, sizeof what, "the shape of \"%s\"", name);
+        snprintf(what, sizeof what, "the shape of \"%s\"", at_shown(name, -1));
         bool known = at_find_param(t, name) || (is_state(name) && param_of_state(t, name, &state));
         if (!known && !is_same(t, path, what, at_shape_text(at_tensors_shape(file, i)), NULL))
             return false;

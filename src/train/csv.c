@@ -40,8 +40,8 @@ static void add_column(at_csv *c, const char *name, size_t length)
 static bool is_column_name(const char *name)
 {
     size_t n = name ? strlen(name) : 0;
-    bool plain = n > 0 && n < AT_CSV_NAME && at_is_utf8(name) && !strpbrk(name, ",;\"");
-    for (size_t i = 0; i < n; i++) plain = plain && (unsigned char)name[i] >= ' ';
+    bool plain =
+        n > 0 && n < AT_CSV_NAME && !strpbrk(name, ",;\"") && strcmp(name, at_shown(name, -1)) == 0;
     for (int k = 0; plain && k < AT_CSV_FIXED; k++) plain = strcmp(name, fixed_name[k]) != 0;
     return plain && strcmp(name, "step") != 0;
 }
@@ -55,14 +55,11 @@ static void give_value(at_csv *c, int i, double value)
 bool at_csv_give(at_csv *c, const char *name, double value)
 {
     const int most = AT_CSV_COLUMNS - (c->fixed < 0 ? AT_CSV_FIXED : 0);
-    AT_REQUIRE(
-        c->t, is_column_name(name),
-        "run: \"%s\" cannot be a column of the log: a name has 1 .. %d bytes of UTF-8, no "
-        "comma, semicolon, quote or line end, and is none of step, held, seconds, per_second",
-        !name              ? "NULL"
-        : at_is_utf8(name) ? name
-                           : "?",
-        AT_CSV_NAME - 1);
+    AT_REQUIRE(c->t, is_column_name(name),
+               "run: \"%s\" cannot be a column of the log: a name has 1 .. %d bytes of UTF-8 that "
+               "can be seen, no comma, semicolon or quote, and is none of step, held, seconds, "
+               "per_second",
+               at_shown(name, -1), AT_CSV_NAME - 1);
     int i = find_column(c, name);
     AT_REQUIRE(c->t, i >= 0 || c->columns < most,
                "run: \"%s\" is a column too many: the log has at most %d", name,
@@ -101,6 +98,8 @@ static bool read_header(at_csv *c, const char *line)
     }
     c->header = c->columns;
     c->fixed = find_column(c, fixed_name[CSV_HELD]);
+    for (int i = 0; i < c->columns; i++)
+        if (!at_csv_is_fixed(c, i) && !is_column_name(c->column[i].name)) return false;
     return c->fixed >= 0 && find_column(c, fixed_name[CSV_SECONDS]) == c->fixed + CSV_SECONDS &&
            find_column(c, fixed_name[CSV_PER_SECOND]) == c->fixed + CSV_PER_SECOND;
 }

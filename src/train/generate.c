@@ -7,6 +7,7 @@
 
 #include "autograd/op.h"
 #include "kernels/system.h"
+#include "kernels/utf8.h"
 #include "nn/sample.h"
 #include "ops/ops.h"
 
@@ -97,13 +98,45 @@ double at_model_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_ar
 
 /* ----------------------------------------------------------------- generation ----------------- */
 
-static void print_bytes(FILE *out, const char *bytes, int n)
+/* Where the text goes.  A character may be made of several ids: for a terminal the bytes of one
+ * that is not whole yet are kept. */
+typedef struct {
+    FILE *out; /* NULL: nowhere */
+    bool is_terminal;
+    char kept[4];
+    int n;
+} text_sink;
+
+/* Would it do more than appear?  Controls, and overrides of direction. */
+static bool is_control(int32_t c)
 {
-    bool terminal = out && at_terminal_width(out);
-    for (int i = 0; out && i < n; i++) {
-        unsigned char c = (unsigned char)bytes[i];
-        bool control = (c < 32 && c != '\n' && c != '\t') || c == 127;
-        fputc(terminal && control ? '?' : c, out);
+    return (c < 32 && c != '\n' && c != '\t') || (c >= 0x7f && c < 0xa0) ||
+           (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+/* Writes the character that the kept bytes begin with; false if more of it may follow. */
+static bool print_character(text_sink *s, bool more_may_follow)
+{
+    const unsigned char first = (unsigned char)s->kept[0];
+    const int whole = first < 0xc2 || first > 0xf4 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    int bytes;
+    if (s->n == 0 || (more_may_follow && s->n < whole)) return false;
+    if (is_control(at_utf8(s->kept, s->n, &bytes))) /* or no character */
+        fputc('?', s->out);
+    else
+        fwrite(s->kept, 1, (size_t)bytes, s->out);
+    s->n -= bytes;
+    memmove(s->kept, s->kept + bytes, (size_t)s->n);
+    return true;
+}
+
+static void print_bytes(text_sink *s, const char *bytes, int n)
+{
+    if (s->out && !s->is_terminal && n > 0) fwrite(bytes, 1, (size_t)n, s->out);
+    for (int i = 0; s->is_terminal && i < n; i++) {
+        s->kept[s->n++] = bytes[i];
+        while (print_character(s, true)) {
+        }
     }
 }
 
@@ -147,7 +180,7 @@ static bool ends_text(at_generate_args a, int id)
 
 /* Continues the n ids of all; how many were added. */
 static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_generate_args a,
-                         FILE *out)
+                         text_sink *sink)
 {
     const int context = m->config.context;
     at_model_cache cache = at_model_cache_make_as(t, m, 1, a.cache);
@@ -161,7 +194,7 @@ static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_
         if (ends_text(a, id)) return made;
         all[n + made] = id;
         const char *bytes = at_token_bytes(a.tokenizer, id, &length);
-        print_bytes(out, bytes, length);
+        print_bytes(sink, bytes, length);
         if (a.token && !a.token(a.ctx, id, bytes, length)) return made + 1;
     }
 }
@@ -169,12 +202,16 @@ static int continue_text(at_tape *t, const at_model *m, int32_t *all, int n, at_
 static int generate_text(at_tape *t, const at_model *m, at_generate_args a, FILE *out)
 {
     int n = 0, length = 0;
+    text_sink sink = {.out = out, .is_terminal = out && at_terminal_width(out)};
     int32_t *all = prompt_ids(t, a, &n);
     for (int i = 0; all && i < n; i++) {
         const char *bytes = at_token_bytes(a.tokenizer, all[i], &length);
-        print_bytes(out, bytes, length);
+        print_bytes(&sink, bytes, length);
     }
-    return all ? continue_text(t, m, all, n, a, out) : -1;
+    int made = all ? continue_text(t, m, all, n, a, &sink) : -1;
+    while (print_character(&sink, false)) {
+    }
+    return made;
 }
 
 int at_generate(at_tape *t, const at_model *m, const at_data *d, at_generate_args a, FILE *out)

@@ -40,10 +40,11 @@ typedef struct {
 
 /* Writes the prompt and what the model continues it with to `out` (which may be NULL), an id at a
  * time.  With a key/value cache; when the context is full, its last half is read again.  d gives
- * the tokenizer; with args.tokenizer or args.ids it may be NULL.  On a terminal, control characters
- * other than newline and tab appear as ?.  Ids that the tokenizer lacks, as where a vocabulary was
- * filled up, are never drawn.  Returns how many ids were generated; -1 after a sticky error, e.g. a
- * prompt that is empty or has no token for some character. */
+ * the tokenizer; with args.tokenizer or args.ids it may be NULL.  On a terminal, bytes that are no
+ * UTF-8, overrides of direction and control characters other than newline and tab appear as ?.
+ * Ids that the tokenizer lacks, as where a vocabulary was filled up, are never drawn.  Returns how
+ * many ids were generated; -1 after a sticky error, e.g. a prompt that is empty or has no token for
+ * some character. */
 AT_API int at_generate(at_tape *t, const at_model *m, const at_data *d, at_generate_args args,
                        FILE *out);
 

@@ -64,12 +64,12 @@ static bool fits(const import_job *g, const at_tensor *w, const char *name, impo
     AT_REQUIRE(g->t, i >= 0,
                "import: the file has no \"%s\", from which %s is made: do the model's biases, "
                "layers and norms fit?",
-               name, at_text(w));
+               at_shown(name, -1), at_text(w));
     at_shape is = at_tensors_shape(g->f, i), must = shape_in_file(w->shape, a);
     bool enough = a.first_rows && is.ndim == 2 && is.dim[0] >= must.dim[0];
     if (enough) must.dim[0] = is.dim[0];
     AT_REQUIRE(g->t, at_same_shape(is, must), "import: \"%s\" is %s in the file, but %s needs %s",
-               name, at_shape_text(is), at_text(w), at_shape_text(must));
+               at_shown(name, -1), at_shape_text(is), at_text(w), at_shape_text(must));
     g->used[i] = true;
     return true;
 }
@@ -212,7 +212,7 @@ static bool nothing_is_left(const import_job *g)
         AT_REQUIRE(g->t, g->used[i] || constant,
                    "import: the file has \"%s\" %s, for which the model has no place: do its "
                    "biases, layers and norms fit?",
-                   name, at_shape_text(at_tensors_shape(g->f, i)));
+                   at_shown(name, -1), at_shape_text(at_tensors_shape(g->f, i)));
     }
     return true;
 }

@@ -74,15 +74,17 @@ static const at_run *open_run; /* the one of this process */
 
 /* ------------------------------------------------------------------ messages ------------------- */
 
+/* (A folder's name may hold anything.) */
 AT_PRINTF(2, 3) static void say(at_run *r, const char *format, ...)
 {
+    char text[4096], shown[4096];
     va_list args;
     va_start(args, format);
-    at_progress_clear(&r->progress);
-    fputs("attic: ", r->args.out);
-    vfprintf(r->args.out, format, args);
-    fputc('\n', r->args.out);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    at_show(shown, sizeof shown, text, (ptrdiff_t)strlen(text));
+    at_progress_clear(&r->progress);
+    fprintf(r->args.out, "attic: %s\n", shown);
 }
 
 /* After a file error: says it, and goes on as if nothing had happened.  False on other errors. */
@@ -427,7 +429,7 @@ static bool end_step(at_run *r)
     if (!at_ok(r->t)) return false;
     AT_REQUIRE(r->t, at_param_count(r->t) == r->n_params,
                "run: parameter \"%s\" was made after at_run_open",
-               at_param_at(r->t, r->n_params)->name);
+               at_shown(at_param_at(r->t, r->n_params)->name, -1));
     p->step++;
     p->skipped += r->is_bad;
     p->bad = r->is_bad ? p->bad + 1 : 0;

@@ -24,6 +24,7 @@
 #include "io/inflate.h"
 #include "io/npy.h"
 #include "io/tensors.h"
+#include "printable.h"
 #include "train/tokenizer.h"
 
 /* The beginning of a row of golden/npy.inc, tensors.inc and inflate.inc */
@@ -93,6 +94,13 @@ static void check_tape(at_tape *t, size_t n, size_t times)
     require(at_memory_of(t).step <= times * n + (1 << 17), "memory is bounded by the file's size");
 }
 
+/* A message may quote the file, but does no more than appear. */
+static void close_tape(at_tape *t)
+{
+    require(is_printable(at_error(t)), "a message is UTF-8 without control characters");
+    at_close(t);
+}
+
 static void fuzz_npy(const uint8_t *bytes, size_t n)
 {
     static int fd = -1;
@@ -101,7 +109,7 @@ static void fuzz_npy(const uint8_t *bytes, size_t n)
     at_tensor *x = at_npy_load(t, memory_file(&fd, path, bytes, n));
     require((x != NULL) == at_ok(t), "a tensor or an error");
     check_tape(t, n, 8);
-    at_close(t);
+    close_tape(t);
 }
 
 static void save_and_read_again(at_tape *t, at_tensor *const *x, int n, const at_tensors *f)
@@ -150,7 +158,7 @@ static void fuzz_tensors(const uint8_t *bytes, size_t n, size_t times)
     check_tape(t, n, times);
     if (f && at_ok(t)) save_and_read_again(t, x, few, f);
     if (at_ok(t)) at_tensors_verify(f);
-    at_close(t);
+    close_tape(t);
 }
 
 static void fuzz_safetensors(const uint8_t *bytes, size_t n)
@@ -195,12 +203,13 @@ static void check_tokenizer(at_tape *t, const at_tokenizer *k, size_t n)
         require(!again == !at_ok(t), "a text or an error");
         require(!again || (bytes == sizeof text - 1 && memcmp(again, text, sizeof text) == 0),
                 "the same bytes again");
+        require(is_printable(at_error(t)), "a message is UTF-8 without control characters");
         at_clear_error(t);
         const char *form = at_tokenizer_text(t, k);
         const at_tokenizer *copy = at_tokenizer_of_text(t, form);
         require(copy && strcmp(at_tokenizer_text(t, copy), form) == 0, "an equal tokenizer");
     }
-    at_close(t);
+    close_tape(t);
 }
 
 static void fuzz_gpt2(const uint8_t *bytes, size_t n)
@@ -232,7 +241,7 @@ static void fuzz_tokenizer(const uint8_t *bytes, size_t n)
     at_tape *t = at_open(ATTIC_F32, 1);
     const at_tokenizer *k = at_tokenizer_of_text(t, text);
     if (at_error_kind_of(t) == ATTIC_USER_ERROR)
-        at_close(t); /* a text is no file */
+        close_tape(t); /* a text is no file */
     else
         check_tokenizer(t, k, n);
     free(text);

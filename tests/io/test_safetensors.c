@@ -131,7 +131,7 @@ START_TEST(what_cannot_be_saved_is_refused_and_leaves_no_file)
          "tensors: no tensor can be named \"__metadata__\""},
         {{w, nameless},
          {.names = (const char *[]){NULL, "\xff"}},
-         "tensors: the name of x[1], \"?\", is not UTF-8"},
+         "tensors: the name of x[1], \"\\xFF\", is not UTF-8"},
         {{w, nameless},
          {.names = (const char *[]){"a", "b"}, .n_metadata = 1},
          "tensors: there are 1 metadata at NULL"},

@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "printable.h"
 #include "tensor/arena.h"
 #include "test.h"
 #include "train/little.h"
+#include "train/position.h"
 
 static at_tape *t;
 
@@ -472,7 +474,39 @@ START_TEST(a_run_with_another_split_is_refused)
 }
 END_TEST
 
-SUITE(train_checkpoint, a_model_is_opened_without_its_configuration,
+static void assert_shown(const char *shown)
+{
+    ck_assert_msg(is_printable(at_error(t)), "%s", at_error(t));
+    assert_error(shown);
+}
+
+/* Messages name descriptions of the file. */
+START_TEST(texts_of_a_hostile_checkpoint_are_shown_in_printable_characters)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    for (int i = 0; i < N_HOSTILE; i++) {
+        const char *name = hostile_names[i].name;
+        at_position p = {.micros = 1};
+        if (!at_is_utf8(name) || strchr(name, '\n')) continue; /* no metadata, or two lines of it */
+        t = three_params(ATTIC_F32, 1);
+        at_describe(t, "model", name);
+        ck_assert(at_save(t, file(), (at_part_args){0}) && !at_model_open(t, file()));
+        assert_shown("is no part of a configuration that this version knows");
+        at_describe(t, name, name);
+        ck_assert(at_checkpoint_save(t, file(), &p));
+        at_close(t);
+        t = three_params(ATTIC_F32, 1);
+        at_describe(t, "model", name);
+        ck_assert(!at_checkpoint_load(t, file(), &p));
+        assert_shown(hostile_names[i].shown);
+        at_close(t);
+    }
+    little_remove();
+}
+END_TEST
+
+SUITE(train_checkpoint, texts_of_a_hostile_checkpoint_are_shown_in_printable_characters,
+      a_model_is_opened_without_its_configuration,
       a_file_of_half_the_size_is_opened_as_it_is_or_real,
       adapters_are_saved_alone_and_loaded_beside_a_fresh_base,
       a_model_is_opened_with_its_adapters_and_with_adapters_folded_in,

@@ -1,7 +1,11 @@
 /* test_generate.c -- evaluation and sampling: what they give, and that they leave no trace. */
+#define _GNU_SOURCE
 #include "train/generate.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tensors.h"
@@ -361,7 +365,43 @@ START_TEST(what_cannot_be_generated_is_named)
 }
 END_TEST
 
-SUITE(train_generate, a_training_that_is_looked_at_goes_on_with_the_same_bits,
+/* What a terminal is sent for this prompt, in which each byte is a token. */
+static const char *sent_to_terminal(const char *prompt)
+{
+    static char text[400];
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    ck_assert(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    ck_assert_int_eq(ioctl(terminal, TIOCSWINSZ, &(struct winsize){.ws_row = 24, .ws_col = 80}), 0);
+    FILE *f = fopen(ptsname(terminal), "w");
+    at_tape *t = at_open(ATTIC_F32, 3);
+    at_tokenizer *k = at_tokenizer_bytes(t, prompt, (ptrdiff_t)strlen(prompt));
+    const at_model *m = small_model(t, at_tokenizer_vocab(k));
+    at_generate_args a = {.prompt = prompt, .tokenizer = k};
+    ck_assert_msg(at_generate(t, m, NULL, a, f) == 0, "%s", at_error(t));
+    fflush(f);
+    text[read(terminal, text, sizeof text - 1)] = 0;
+    fclose(f);
+    close(terminal);
+    at_close(t);
+    return text;
+}
+
+START_TEST(a_terminal_gets_whole_characters_and_no_controls)
+{
+    ck_assert_str_eq(sent_to_terminal("a ä漢😀\tb"), "a ä漢😀\tb");
+    ck_assert_str_eq(sent_to_terminal("\x1b[2J\x7f\xc2\x9b"
+                                      "1m"),
+                     "?[2J??1m");
+    ck_assert_str_eq(sent_to_terminal("a\xe2\x80\xae"
+                                      "b"),
+                     "a?b");
+    ck_assert_str_eq(sent_to_terminal("\xff\xc0\xafz"), "???z");
+    ck_assert_str_eq(sent_to_terminal("\xe2\x82z\xc3"), "??z?");
+}
+END_TEST
+
+SUITE(train_generate, a_terminal_gets_whole_characters_and_no_controls,
+      a_training_that_is_looked_at_goes_on_with_the_same_bits,
       the_modes_of_the_tape_are_restored_whatever_they_were,
       draws_made_while_a_text_is_generated_are_taken_back,
       the_loss_is_the_mean_over_the_windows_in_their_order,

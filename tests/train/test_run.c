@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "printable.h"
 #include "tensor/arena.h"
 #include "test.h"
 #include "train/little.h"
@@ -339,9 +340,13 @@ END_TEST
 
 START_TEST(a_log_with_another_header_is_refused_and_left_alone)
 {
-    static const char *const header[] = {"step,loss,norm,held\n1,2,3,4\n", "x\n", "step,\n",
-                                         "step,held,seconds\n", "step,held,,seconds,per_second\n"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const header[] = {"step,loss,norm,held\n1,2,3,4\n",
+                                         "x\n",
+                                         "step,\n",
+                                         "step,held,seconds\n",
+                                         "step,held,,seconds,per_second\n",
+                                         "step,\x1b[2J,held,seconds,per_second\n"};
+    for (int i = 0; i < 6; i++) {
         begin_test();
         train_and_leave(ATTIC_F32, quick(1), 2);
         FILE *f = fopen(little_path("log.csv"), "w");
@@ -412,8 +417,11 @@ START_TEST(wrong_columns_are_refused)
                  {"held", "run: \"held\" cannot be a column"},
                  {"a name of more than 23 c", "cannot be a column"},
                  {NULL, "run: \"NULL\" cannot be a column"},
-                 {"a\nb", "quote or line end"},
-                 {"d\xe9", "bytes of UTF-8"},
+                 {"a\nb", "run: \"a\\nb\" cannot be a column"},
+                 {"d\xe9", "run: \"d\\xE9\" cannot be a column"},
+                 {"\xc2\x9b"
+                  "2J",
+                  "that can be seen"}, /* the control sequence of a terminal */
                  {"seconds", "is none of step, held, seconds, per_second"},
                  {"one", "run: \"one\" is a column too many: the log has at most 29"}};
     begin_test();
@@ -1484,9 +1492,30 @@ START_TEST(an_interrupt_in_the_last_step_stops_nothing)
 }
 END_TEST
 
-SUITE(train_run, an_interrupt_in_the_last_step_stops_nothing,
-      a_tape_that_is_closed_before_its_run_is_no_crash, values_given_outside_of_a_step_are_refused,
-      a_run_whose_every_step_was_skipped_has_failed,
+START_TEST(a_folder_of_any_name_is_said_in_printable_characters)
+{
+    for (int i = 0; i < N_HOSTILE; i++) {
+        begin_test();
+        for (int steps = 1; steps < 3; steps++) { /* the second one goes on */
+            at_tape *t = little_tape(ATTIC_F32, 7);
+            at_run_args args = {.steps = steps, .out = said};
+            at_run *r = at_run_open(t, little_path(hostile_names[i].name), args);
+            little_steps(t, r, 5);
+            ck_assert_int_eq(at_run_close(r), 0);
+            at_close(t);
+        }
+        assert_said(hostile_names[i].shown);
+        char *text = (char *)said_text();
+        for (char *c = text; (c = strchr(c, '\n')); c++) *c = ' ';
+        ck_assert_msg(is_printable(text), "%s", text);
+        end_test();
+    }
+}
+END_TEST
+
+SUITE(train_run, a_folder_of_any_name_is_said_in_printable_characters,
+      an_interrupt_in_the_last_step_stops_nothing, a_tape_that_is_closed_before_its_run_is_no_crash,
+      values_given_outside_of_a_step_are_refused, a_run_whose_every_step_was_skipped_has_failed,
       pipes_and_links_in_the_folder_are_refused_at_once,
       stopped_after_any_step_an_f32_run_ends_with_the_same_bits,
       stopped_after_any_step_an_f64_run_ends_with_the_same_bits,

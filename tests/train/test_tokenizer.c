@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "golden/tokenizers.inc"
+#include "printable.h"
 #include "scratch.h"
 #include "tensors.h"
 #include "tensor/arena.h"
@@ -454,6 +455,19 @@ START_TEST(what_is_wrong_with_a_file_is_said)
 }
 END_TEST
 
+/* (In a text form all tokens are digits, and messages on other vocabularies give their ids.) */
+START_TEST(what_is_no_text_form_is_quoted_in_printable_characters)
+{
+    for (int i = 0; i < N_HOSTILE; i++) {
+        at_tape *t = at_open(ATTIC_F32, 1);
+        ck_assert_ptr_null(at_tokenizer_of_text(t, hostile_names[i].name));
+        ck_assert(is_printable(at_error(t)));
+        ck_assert_ptr_nonnull(strstr(at_error(t), hostile_names[i].shown));
+        at_close(t);
+    }
+}
+END_TEST
+
 START_TEST(every_allocation_of_a_tokenizer_may_fail)
 {
     ptrdiff_t n = 0, k = 0;
@@ -483,4 +497,5 @@ SUITE(train_tokenizer, gpt2_gives_the_ids_that_independent_packages_give,
       special_tokens_come_from_no_text_and_are_found_by_name, small_files_are_read,
       a_llama2_file_ends_with_a_token, no_truncation_and_no_changed_byte_of_a_vocabulary_crashes,
       no_truncation_and_no_changed_byte_of_a_text_form_crashes, what_is_wrong_with_a_file_is_said,
+      what_is_no_text_form_is_quoted_in_printable_characters,
       every_allocation_of_a_tokenizer_may_fail)
