@@ -61,11 +61,18 @@ static bool can_be_filled(at_tape *t, const char *op, const at_tensor *x, at_ini
            at_check_number(t, op, "the width of what is drawn", init.scale);
 }
 
+static void fill(at_tensor *x, at_init init, at_stream stream)
+{
+    at_profile_line *outer = at_profile_enter(x->tape, "leaves");
+    at_init_fill(x, init, stream);
+    at_profile_leave(x->tape, outer);
+}
+
 at_tensor *at_random(at_tape *t, at_shape shape, at_init init)
 {
     at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "random", x, init)) return NULL;
-    at_init_fill(x, init, at_draw(t));
+    fill(x, init, at_draw(t));
     return x;
 }
 
@@ -74,7 +81,7 @@ at_tensor *at_const(at_tape *t, at_shape shape, const double *values)
     at_init init = values ? at_values(values) : at_zeros();
     at_tensor *x = at_tensor_new(t, ATTIC_REAL, shape);
     if (!x || !can_be_filled(t, "const", x, init)) return NULL;
-    at_init_fill(x, init, (at_stream){0, 0});
+    fill(x, init, (at_stream){0, 0});
     return x;
 }
 
@@ -117,6 +124,7 @@ at_tensor *at_cast(at_tape *t, at_tensor *x, at_dtype dtype)
     const ptrdiff_t n = y ? at_count(x->shape) : 0;
     if (!y) return NULL;
     y->name = x->name;
+    at_profile_line *outer = at_profile_enter(t, "cast");
     if (x->dtype == dtype && n)
         memcpy(y->data, x->data, at_bytes(x));
     else if (dtype == t->real)
@@ -125,6 +133,7 @@ at_tensor *at_cast(at_tape *t, at_tensor *x, at_dtype dtype)
         AT_OF_REAL(t->real, narrow)(n, dtype == ATTIC_BF16, x->data, y->data);
     else
         for (ptrdiff_t i = 0; i < n; i++) at_store(dtype, y->data, i, at_element(x, i));
+    at_profile_leave(t, outer);
     return y;
 }
 
@@ -355,7 +364,7 @@ static at_tensor *new_param(at_tape *t, at_dtype dtype, const char *full, at_sha
     x->name = full;
     x->wants_grad = !at_is_half(x->dtype);
     if (!t->filler)
-        at_init_fill(x, init, drawn);
+        fill(x, init, drawn);
     else if (!t->filler(t->filled_from, x))
         return NULL;
     if (!at_set_named(t, &t->params, full, x)) return NULL;

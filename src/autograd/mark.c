@@ -102,6 +102,7 @@ void at_rewind(at_tape *t, at_mark m)
 {
     struct mark_entry *e = t ? find_mark(t, m) : NULL;
     if (!e) return;
+    at_profile_line *outer = at_profile_enter(t, "rewind");
     if (t->profiled) at_profile_rewind(t);
     while (t->marks != e) {
         struct mark_entry *dropped = t->marks;
@@ -118,4 +119,5 @@ void at_rewind(at_tape *t, at_mark m)
     forget_gradients(t, e);
     at_arena_rewind(&t->step, e->memory);
     e->memory = at_arena_here(&t->step); /* of an arena that was empty, and now has a chunk */
+    at_profile_leave(t, outer);
 }

@@ -1,10 +1,17 @@
 /* profile.c -- where time and memory go; see profile.h.
  *
- * Time.  A forward reads the clock at both ends, a backward at its end, as it begins where the one
- * before it ended.  So each moment between the first op and the last belongs to one op, or to what
- * is outside of ops:
+ * Time.  A forward and a work (at_profile_enter) read the clock at both ends, a backward at its
+ * end, as it begins where the one before it ended.  So each moment between the first reading and
+ * the last belongs to one op, or to the innermost work that is open, or to none of them:
  *
- *     | forward |  outside  | forward |     outside     | backward | backward |
+ *     | forward | all else | rewind | all else | forward | backward | backward | adamw |
+ *
+ * What another profiled tape does meanwhile, in the same thread, is in the other tape's table, so
+ * it is taken off here.  All tapes of a thread add what they charge to ops and works to one sum,
+ * and each knows what that sum was when it last read the clock:
+ *
+ *     tape 1   | op |          all else          | op |     the sum has grown by the op of tape 2:
+ *     tape 2             | op |                             all else of tape 1 is less by it
  *
  * Memory.  Step memory grows until a rewind takes it back, so that it can be at its peak at a
  * rewind only (or now).  Only where a rewind finds more than any before it is the tape walked, node
@@ -24,10 +31,12 @@ typedef struct {
     bool printed;
 } profile_sum;
 
-struct at_profile_line { /* an op or a scope */
+enum { PROFILE_WORK = 2, PROFILE_SUMS }; /* beside AT_FORWARD and AT_BACKWARD */
+
+struct at_profile_line { /* an op, a work or a scope */
     at_profile_line *next;
     const char *name;
-    profile_sum of[2];
+    profile_sum of[PROFILE_SUMS];
 };
 
 struct at_profile_state {
@@ -37,12 +46,18 @@ struct at_profile_state {
     at_profile_line *known[64]; /* lines of ops, at a place that follows from the op's name */
     int64_t (*clock)(void);     /* ticks, from any origin */
     int64_t first_tick, first_ns;
-    double ns;              /* of a tick, since then */
-    bool began;             /* an op has been measured since the last at_profile(t, true) */
-    int64_t since, outside; /* where the op that runs began, or the last one ended */
-    size_t before, peak;    /* step memory then, and at most at a rewind */
-    double flops;           /* of the op that runs */
+    double ns;             /* of a tick, since then */
+    int number;            /* of the tape among those profiled, from 1 on; 0: nothing is measured */
+    bool began;            /* the clock has been read since the last at_profile(t, true) */
+    int64_t since, spent;  /* the last reading, and spent_here then */
+    int64_t all_else;      /* ticks in no op and no work */
+    at_profile_line *work; /* the innermost that is open, or NULL */
+    size_t before, peak;   /* step memory at the last reading, and at most at a rewind */
+    double flops;          /* of the op that runs */
 };
+
+static _Thread_local int64_t spent_here; /* ticks that the tapes of this thread charged to a line */
+static int profiled_tapes;
 
 bool at_profile(at_tape *t, bool on)
 {
@@ -72,7 +87,7 @@ void at_profile_reset(at_tape *t)
     profile_clear(p->ops);
     profile_clear(p->scopes);
     p->began = false;
-    p->outside = 0;
+    p->all_else = 0;
     p->peak = 0;
 }
 
@@ -116,13 +131,41 @@ static bool profile_lines_of(at_node *n)
     return n->line[0];
 }
 
+/* The ticks since the last reading, but for those that other tapes spent.  (If the tape has changed
+ * its thread, the sums have nothing to do with each other.) */
+static int64_t profile_read(at_profile_state *p)
+{
+    const int64_t now = p->clock(), passed = p->began ? now - p->since : 0;
+    int64_t others = spent_here - p->spent;
+    if (others < 0 || others > passed) others = 0;
+    if (!p->number) p->number = __atomic_add_fetch(&profiled_tapes, 1, __ATOMIC_RELAXED);
+    p->began = true;
+    p->since = now;
+    p->spent = spent_here;
+    return passed - others;
+}
+
+static void profile_charge(at_profile_state *p, profile_sum *s, int64_t ticks)
+{
+    s->ticks += ticks;
+    spent_here += ticks;
+    p->spent = spent_here;
+}
+
+/* What ends here was no op. */
+static void profile_no_op(at_profile_state *p)
+{
+    const int64_t ticks = profile_read(p);
+    if (p->work)
+        profile_charge(p, &p->work->of[PROFILE_WORK], ticks);
+    else
+        p->all_else += ticks;
+}
+
 void at_profile_begin(at_tape *t)
 {
     at_profile_state *p = t->profile;
-    int64_t now = p->clock();
-    if (p->began) p->outside += now - p->since;
-    p->began = true;
-    p->since = now;
+    profile_no_op(p);
     p->before = t->step.in_use;
     p->flops = 0;
 }
@@ -131,20 +174,38 @@ bool at_profile_end(at_node *n, at_direction d)
 {
     at_profile_state *p = n->tape->profile;
     if (!n->line[0] && !profile_lines_of(n)) return false;
-    int64_t now = p->clock();
+    const int64_t ticks = profile_read(p);
     size_t taken = n->tape->step.in_use - p->before;
     n->held[d] += taken;
     for (int i = 0; i < 2; i++) {
         profile_sum *s = &n->line[i]->of[d];
         s->calls++;
-        s->ticks += now - p->since;
+        if (i) s->ticks += ticks;
         s->flops += p->flops;
         s->taken += (double)taken;
     }
-    p->since = now;
+    profile_charge(p, &n->line[0]->of[d], ticks);
     p->before += taken;
     p->flops = 0;
     return true;
+}
+
+at_profile_line *at_profile_enter(at_tape *t, const char *name)
+{
+    if (!t || !t->profiled) return NULL;
+    at_profile_state *p = t->profile;
+    at_profile_line *outer = p->work;
+    profile_no_op(p);
+    p->work = profile_line_of_op(t, name);
+    if (p->work) p->work->of[PROFILE_WORK].calls++;
+    return outer;
+}
+
+void at_profile_leave(at_tape *t, at_profile_line *outer)
+{
+    if (!t || !t->profile) return;
+    if (t->profiled) profile_no_op(t->profile);
+    t->profile->work = outer;
 }
 
 void at_count_flops(const at_node *n, double flops)
@@ -189,18 +250,19 @@ static void profile_measure_tick(at_profile_state *p)
     p->ns = p->clock == at_cycles && ticks > 0 ? (double)ns / (double)ticks : 1;
 }
 
-/* tick: nanoseconds */
-static void profile_print_sum(FILE *out, int width, const char *name, const char *direction,
-                              const profile_sum *s, double tick, int64_t all)
+/* d: which sum of a line it is, -1: of several lines; a mean over those would mean nothing.  tick:
+ * nanoseconds */
+static void profile_print_sum(FILE *out, int width, const char *name, int d, const profile_sum *s,
+                              double tick, int64_t all)
 {
+    const char *direction = d == AT_FORWARD ? "forward" : d == AT_BACKWARD ? "backward" : "";
     double ns = (double)s->ticks * tick, calls = (double)s->calls;
-    const bool of_a_call = *direction; /* a mean over different ops would mean nothing */
     fprintf(out, "%-*s %-9s %8s %11.3f %7s %10s %8s %9s %9.3f\n", width, name, direction,
             profile_text(calls > 0, "%.0f", calls), ns * 1e-6,
             profile_text(all > 0, "%.1f %%", 100 * (double)s->ticks / (double)all),
-            profile_text(of_a_call, "%.2f", ns * 1e-3 / calls),
+            profile_text(d >= 0, "%.2f", ns * 1e-3 / calls),
             profile_text(s->flops > 0 && ns > 0, "%.1f", s->flops / ns),
-            profile_text(of_a_call, "%.1f", s->taken / 1024 / calls), (double)s->held / (1 << 20));
+            profile_text(*direction, "%.1f", s->taken / 1024 / calls), (double)s->held / (1 << 20));
 }
 
 /* The one of the longest time that has not been printed; NULL: all have. */
@@ -208,7 +270,7 @@ static at_profile_line *profile_longest(at_profile_line *list, int *direction)
 {
     at_profile_line *longest = NULL;
     for (at_profile_line *l = list; l; l = l->next)
-        for (int d = 0; d < 2; d++) {
+        for (int d = 0; d < PROFILE_SUMS; d++) {
             if (l->of[d].printed || l->of[d].calls == 0) continue;
             if (longest && l->of[d].ticks <= longest->of[*direction].ticks) continue;
             longest = l;
@@ -224,32 +286,34 @@ static const char *profile_name(const at_profile_line *l)
     return n ? at_shown(l->name, n - (l->name[n - 1] == '.')) : "(no scope)";
 }
 
-/* All lines, what is outside of ops, and the total. */
+/* All lines, all else, and the total.  Of works the table of scopes knows nothing. */
 static void profile_table(const at_profile_state *p, at_profile_line *list, const char *what,
                           FILE *out)
 {
-    static const char outside_name[] = "outside of ops";
-    profile_sum outside = {.ticks = p->outside, .held = p->peak}, total = outside;
-    int d, width = sizeof outside_name - 1;
+    profile_sum rest = {.ticks = p->all_else, .held = p->peak}, total = {.held = p->peak};
+    int d, width = 14;
+    for (const at_profile_line *l = p->ops; list != p->ops && l; l = l->next)
+        rest.ticks += l->of[PROFILE_WORK].ticks;
     for (at_profile_line *l = list; l; l = l->next) {
         int n = (int)strlen(profile_name(l));
         if (n > width) width = n;
-        for (d = 0; d < 2; d++) {
+        for (d = 0; d < PROFILE_SUMS; d++) {
             profile_sum *s = &l->of[d];
-            total.calls += s->calls, total.ticks += s->ticks, total.flops += s->flops;
-            outside.held -= s->held;
+            if (d != PROFILE_WORK) total.calls += s->calls;
+            total.ticks += s->ticks, total.flops += s->flops;
+            rest.held -= s->held;
             s->printed = false;
         }
     }
+    total.ticks += rest.ticks;
     fprintf(out, "\n%-*s %-9s %8s %11s %7s %10s %8s %9s %9s\n", width, what, "direction", "calls",
             "time ms", "share", "us/call", "GFLOP/s", "KiB/call", "MiB held");
     for (at_profile_line *l; (l = profile_longest(list, &d));) {
-        profile_print_sum(out, width, profile_name(l), d ? "backward" : "forward", &l->of[d], p->ns,
-                          total.ticks);
+        profile_print_sum(out, width, profile_name(l), d, &l->of[d], p->ns, total.ticks);
         l->of[d].printed = true;
     }
-    profile_print_sum(out, width, outside_name, "", &outside, p->ns, total.ticks);
-    profile_print_sum(out, width, "total", "", &total, p->ns, total.ticks);
+    profile_print_sum(out, width, "all else", -1, &rest, p->ns, total.ticks);
+    profile_print_sum(out, width, "total", -1, &total, p->ns, total.ticks);
 }
 
 static void profile_print_memory(const at_tape *t, FILE *out)
@@ -281,15 +345,16 @@ void at_profile_print(at_tape *t, FILE *out)
     if (!out) at_fail(t, ATTIC_USER_ERROR, "profile_print: there is no file to print to");
     if (!out || !t) return;
     at_profile_state *p = t->profile;
-    if (!p || !p->ops) {
+    if (!p || !p->scopes) {
         fputs("profile: no op has run while it was on (at_profile, or ATTIC_PROFILE=1)\n", out);
         return;
     }
     void *locale = at_point_begin();
     at_profile_rewind(t);
     profile_measure_tick(p);
-    fprintf(out, "profile of a tape (%s, seed %llu)\n", at_dtype_text(t->real),
-            (unsigned long long)t->seed);
+    const char *name = at_described(t, "tape");
+    fprintf(out, "profile of tape %d%s%s (%s, seed %llu)\n", p->number, name ? ", " : "",
+            name ? at_shown(name, -1) : "", at_dtype_text(t->real), (unsigned long long)t->seed);
     profile_table(p, p->ops, "op", out);
     if (p->scopes->next || *p->scopes->name) profile_table(p, p->scopes, "scope", out);
     profile_print_memory(t, out);
@@ -306,5 +371,5 @@ void at_profile_open(at_tape *t)
 
 void at_profile_close(at_tape *t)
 {
-    if (t->profile_at_close && t->profile && t->profile->ops) at_profile_print(t, stderr);
+    if (t->profile_at_close && t->profile && t->profile->scopes) at_profile_print(t, stderr);
 }

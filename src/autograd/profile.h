@@ -8,13 +8,16 @@
  *     ...
  *     at_profile_print(t, stdout);
  *
- * A profile changes no bit of a result. */
+ * A profile changes no bit of a result, and while it is off it costs nothing.
+ *
+ * Tapes are numbered in the order in which they were first measured.  A name, for a program with
+ * several of them: at_describe(t, "tape", "teacher"). */
 #ifndef AT_AUTOGRAD_PROFILE_H
 #define AT_AUTOGRAD_PROFILE_H
 #include "autograd/tape.h"
 AT_BEGIN_C
 
-/* On: the ops of this tape are measured from here on; off: those that follow are not.  What was
+/* On: what this tape does is measured from here on; off: what follows is not.  What was
  * measured stays until at_profile_reset.  Returns the setting before.
  *
  * Measuring a forward and its backward costs some 45 ns on x86 and twice that elsewhere: on one
@@ -26,23 +29,31 @@ AT_API void at_profile_reset(at_tape *t);
 
 /* Prints what was measured, on a failed tape, too.  out = NULL is an error.  Three tables:
  *
- *     op       a line for each op and direction, the longest time first
- *     scope    the same for each scope (at_scope), if an op ran in one.  What ran in an inner scope
- *              is in the line of that one alone.
+ *     op       a line for each op and direction, the longest time first.  Lines without a
+ *              direction are works: what functions of these names take, less the ops in them:
+ *              sgd, adam, adamw, clip_grad_norm, ema, ema_swap; data_batch; rewind; jvp, hvp;
+ *              cast; sample; head_statistics; run_next; tensors_load and tensors_save, which
+ *              at_load, at_save and checkpoints call; and "leaves": parameters, variables and
+ *              constants are filled
+ *     scope    the same for each scope (at_scope), if an op ran in one, without the works.  What
+ *              ran in an inner scope is in the line of that one alone.
  *     memory   what the tape holds: parameters, their gradients and states; scratch memory; steps
  *
  *     calls      how often the op ran; backward: how often a gradient passed through it
- *     time ms    milliseconds; a forward includes making its outputs.  "outside of ops" is the time
- *                between two ops: the optimizer, data, files, the program itself.  So the times add
- *                up to that from the beginning of the first op to the end of the last.
+ *     time ms    milliseconds; a forward includes making its outputs.  "all else" is the time that
+ *                is in no line: the program itself, what it computes from elements (at_element,
+ *                at_read_f32), the checks of an op's arguments, tokenizers, pictures, ops of tapes
+ *                that are not profiled.  So the times add up to that from the first op or work to
+ *                the end of the last, less the time of other profiled tapes of the same thread:
+ *                that is in their tables.
  *     share      of that time
  *     us/call    microseconds of a call
  *     GFLOP/s    10^9 multiplications and additions per second, of the matrix products in matmul,
  *                affine and attention; "-": the op does not count (at_count_flops)
  *     KiB/call   step memory that a call takes: a forward for its outputs and what backward needs,
  *                a backward for gradients
- *     MiB held   step memory that the op held when steps held most; "outside of ops" held the rest,
- *                e.g. data */
+ *     MiB held   step memory that the op held when steps held most; "all else" held the rest, e.g.
+ *                data */
 AT_API void at_profile_print(at_tape *t, FILE *out);
 
 AT_END_C

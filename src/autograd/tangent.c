@@ -195,11 +195,13 @@ at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor **v, int
 {
     derivative d = {.op = "jvp", .t = t};
     at_tensor *y = NULL, *tangent = NULL;
+    at_profile_line *outer = at_profile_enter(t, "jvp");
     if (f && Jv)
         tangent = run_jvp(&d, f, in, v, n, ctx, &y);
     else
         at_fail(t, ATTIC_USER_ERROR, "jvp: %s is NULL", f ? "Jv" : "the function");
     if (Jv) *Jv = tangent;
+    at_profile_leave(t, outer);
     return tangent ? y : NULL;
 }
 
@@ -232,7 +234,9 @@ bool at_hvp(at_tape *t, at_tensor *loss, at_tensor **x, at_tensor **v, int n, at
             int m, at_tensor **Hv)
 {
     derivative d = {.op = "hvp", .t = t};
+    at_profile_line *outer = at_profile_enter(t, "hvp");
     const bool good = run_hvp(&d, loss, x, v, n, wrt, m, Hv);
+    at_profile_leave(t, outer);
     for (int j = 0; !good && Hv && j < m; j++) Hv[j] = NULL;
     return good;
 }

@@ -173,7 +173,8 @@ AT_API at_tensor *at_state_at(const at_tape *t, int i); /* in the order of creat
 
 /* What a tape was made for, in words that a checkpoint keeps, and compares when it is resumed:
  * at_describe(t, "model", "layers 4, heads 4, dim 128").  A second text of the same key is put
- * behind the first, on a line of its own.  Both are copied. */
+ * behind the first, on a line of its own.  Both are copied.  The key "tape" is the tape's name in a
+ * profile (profile.h). */
 AT_API bool at_describe(at_tape *t, const char *key, const char *text);
 AT_API int at_described_count(const at_tape *t);
 AT_API const char *at_described_key(const at_tape *t, int i);       /* in the order of creation */

@@ -204,6 +204,7 @@ bool at_tensors_save(at_tape *t, const char *path, at_tensor *const *x, int n,
 {
     AT_REQUIRE(t, path, "tensors: the path is NULL");
     AT_REQUIRE(t, n >= 0, "tensors: %d tensors cannot be saved", n);
+    at_profile_line *outer = at_profile_enter(t, "tensors_save");
     at_mark before = at_mark_here(t);
     saved_file w = {.args = &args};
     FILE *f = make_header(t, &w, x, n) ? at_file_create(t, path) : NULL;
@@ -212,5 +213,6 @@ bool at_tensors_save(at_tape *t, const char *path, at_tensor *const *x, int n,
         at_elements_write(f, ((saved_tensor *)w.tensors.in_order[i])->x);
     bool good = at_file_close(t, f, path);
     at_rewind(t, before);
+    at_profile_leave(t, outer);
     return good;
 }

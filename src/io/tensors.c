@@ -226,6 +226,7 @@ static bool load_entry(const at_tensors *f, const char *name, at_tensor **x)
     if (!e) return at_source_fail(&f->source, "it has no tensor \"%s\"", at_shown(name, -1));
     at_source s;
     at_stored stored = e->stored;
+    at_profile_line *outer = at_profile_enter(t, "tensors_load");
     bool good = open_again(f, &s) && at_entry_begin(f, &s, e);
     if (good && s.sums) good = at_npy_header(&s, &stored);
     if (good && *x)
@@ -234,6 +235,7 @@ static bool load_entry(const at_tensors *f, const char *name, at_tensor **x)
         good = (*x = at_source_load(&s, &stored));
     good = good && sum_is_right(&s, e);
     if (s.file) fclose(s.file);
+    at_profile_leave(t, outer);
     return good;
 }
 

@@ -215,7 +215,7 @@ static void move_all(at_tape *t, optim_job *job)
     }
 }
 
-bool at_sgd_with(at_tape *t, double lr, at_sgd_args args)
+static bool sgd(at_tape *t, double lr, at_sgd_args args)
 {
     AT_REQUIRE(t, lr >= 0 && isfinite(lr), "sgd: lr is %g but must be >= 0", lr);
     AT_REQUIRE(t, args.momentum >= 0 && isfinite(args.momentum),
@@ -235,6 +235,14 @@ bool at_sgd_with(at_tape *t, double lr, at_sgd_args args)
     job.run = AT_OF_REAL(at_real(t), sgd_block);
     move_all(t, &job);
     return true;
+}
+
+bool at_sgd_with(at_tape *t, double lr, at_sgd_args args)
+{
+    at_profile_line *outer = at_profile_enter(t, "sgd");
+    const bool good = sgd(t, lr, args);
+    at_profile_leave(t, outer);
+    return good;
 }
 
 bool at_sgd(at_tape *t, double lr)
@@ -280,15 +288,21 @@ static bool adam(at_tape *t, const char *op, double lr, at_adamw_args args, bool
 
 bool at_adamw(at_tape *t, double lr, at_adamw_args args)
 {
-    return adam(t, "adamw", lr, args, true);
+    at_profile_line *outer = at_profile_enter(t, "adamw");
+    const bool good = adam(t, "adamw", lr, args, true);
+    at_profile_leave(t, outer);
+    return good;
 }
 
 bool at_adam(at_tape *t, double lr, at_adamw_args args)
 {
-    return adam(t, "adam", lr, args, false);
+    at_profile_line *outer = at_profile_enter(t, "adam");
+    const bool good = adam(t, "adam", lr, args, false);
+    at_profile_leave(t, outer);
+    return good;
 }
 
-bool at_ema(at_tape *t, double decay, at_names which)
+static bool ema(at_tape *t, double decay, at_names which)
 {
     AT_REQUIRE(t, decay > 0 && decay < 1, "ema: decay is %g but must be in 0 .. 1", decay);
     optim_job job;
@@ -314,8 +328,16 @@ bool at_ema(at_tape *t, double decay, at_names which)
     return true;
 }
 
+bool at_ema(at_tape *t, double decay, at_names which)
+{
+    at_profile_line *outer = at_profile_enter(t, "ema");
+    const bool good = ema(t, decay, which);
+    at_profile_leave(t, outer);
+    return good;
+}
+
 /* While a parameter holds its average, the sign of k is negative. */
-bool at_ema_swap(at_tape *t)
+static bool ema_swap(at_tape *t)
 {
     optim_job job;
     if (!gather(t, "ema_swap", NULL, NULL, &(optim_move){.group = OPTIM_HAS_MEAN}, &job))
@@ -334,7 +356,15 @@ bool at_ema_swap(at_tape *t)
     return true;
 }
 
-double at_clip_grad_norm(at_tape *t, double max_norm)
+bool at_ema_swap(at_tape *t)
+{
+    at_profile_line *outer = at_profile_enter(t, "ema_swap");
+    const bool good = ema_swap(t);
+    at_profile_leave(t, outer);
+    return good;
+}
+
+static double clip_grad_norm(at_tape *t, double max_norm)
 {
     optim_job job;
     if (at_ok(t) && !(max_norm > 0))
@@ -357,6 +387,14 @@ double at_clip_grad_norm(at_tape *t, double max_norm)
     job.factor = max_norm / norm;
     job.run = AT_OF_REAL(at_real(t), shrink_block);
     optim_run(&job);
+    return norm;
+}
+
+double at_clip_grad_norm(at_tape *t, double max_norm)
+{
+    at_profile_line *outer = at_profile_enter(t, "clip_grad_norm");
+    const double norm = clip_grad_norm(t, max_norm);
+    at_profile_leave(t, outer);
     return norm;
 }
 

@@ -52,11 +52,9 @@ static int next_likely(const at_tensor *logits, ptrdiff_t first, int n, int last
     return best;
 }
 
-int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
-              at_stream stream, uint64_t index)
+static int draw_symbol(at_tape *t, const at_tensor *logits, ptrdiff_t first, int n,
+                       at_sample_args args, at_stream stream, uint64_t index)
 {
-    if (!logits) return -1;
-    at_tape *t = logits->tape;
     if (!sample_fits(t, logits, first, n, args)) return -1;
     int best = most_likely(t, logits, first, n);
     if (best < 0 || args.temperature == 0) return best;
@@ -83,4 +81,14 @@ int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args ar
         i = next_likely(logits, first, n, i);
     }
     return i;
+}
+
+int at_sample(const at_tensor *logits, ptrdiff_t first, int n, at_sample_args args,
+              at_stream stream, uint64_t index)
+{
+    if (!logits) return -1;
+    at_profile_line *outer = at_profile_enter(logits->tape, "sample");
+    const int symbol = draw_symbol(logits->tape, logits, first, n, args, stream, index);
+    at_profile_leave(logits->tape, outer);
+    return symbol;
 }

@@ -133,10 +133,12 @@ at_head_statistics at_head_statistics_of(at_tape *t, const at_tensor *P, const a
     if (h < 0 || h >= heads)
         return at_fail(t, ATTIC_USER_ERROR, "statistics: there is no head %d of %d", h, heads),
                stats;
+    at_profile_line *outer = at_profile_enter(t, "head_statistics");
     at_mark here = at_mark_here(t);
     double *average = at_step_alloc(t, ((size_t)v.N + 1) * sizeof *average);
     if (average) stats = stats_of_head(&v, h, average);
     at_rewind(t, here);
+    at_profile_leave(t, outer);
     return stats;
 }
 

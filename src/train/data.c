@@ -303,7 +303,10 @@ static bool fill_batch(at_tape *t, const at_data *d, at_batch_args a, at_batch *
 at_batch at_data_batch(at_tape *t, const at_data *d, at_batch_args args)
 {
     at_batch batch = {0};
-    return fill_batch(t, d, args, &batch) ? batch : (at_batch){0};
+    at_profile_line *outer = at_profile_enter(t, "data_batch");
+    if (!fill_batch(t, d, args, &batch)) batch = (at_batch){0};
+    at_profile_leave(t, outer);
+    return batch;
 }
 
 /* ----------------------------------------------------------------- making data ---------------- */

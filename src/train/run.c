@@ -451,9 +451,9 @@ static bool save_if_due(at_run *r, bool is_end)
                      "the checkpoint before it stays, the training goes on");
 }
 
-bool at_run_next(at_run *r)
+/* Ends the step, if one is open, and begins the next one. */
+static bool next_step(at_run *r)
 {
-    if (!r || r->over) return false;
     r->over = true;
     if (!at_ok(r->t) || (r->in_step && !end_step(r))) return false;
     bool done = is_done(r);
@@ -468,6 +468,15 @@ bool at_run_next(at_run *r)
     r->has_held = false;
     at_csv_begin(&r->log);
     return at_draws_set(r->t, r->at.step, 0);
+}
+
+bool at_run_next(at_run *r)
+{
+    if (!r || r->over) return false;
+    at_profile_line *outer = at_profile_enter(r->t, "run_next");
+    const bool good = next_step(r);
+    at_profile_leave(r->t, outer);
+    return good;
 }
 
 int at_run_step(const at_run *r)

@@ -1,9 +1,10 @@
 /* test_profile.c -- what a profile says about time and memory, and that it changes nothing.
  *
  * The clock of these tests goes on by 1000 ns whenever it is read: so a forward takes 1 us, and so
- * do a backward and what lies between two ops that are not of one sweep. */
+ * do a backward, a work and what lies between two of them that are not of one sweep. */
 #include <locale.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -83,19 +84,21 @@ START_TEST(a_profile_is_three_tables)
     at_tape *t = open_profiled(ATTIC_F32);
     at_scope(t, "layer");
     at_tensor *W = at_param(t, "W", at_shape_of(64, 64), at_ones());
-    at_tensor *y = at_matmul(t, at_const(t, at_shape_of(64, 64), NULL), W);
+    at_tensor *x = at_const(t, at_shape_of(64, 64), NULL);
+    at_profile_reset(t);
+    at_tensor *y = at_matmul(t, x, W);
     at_scope_end(t);
     ck_assert(at_backward(t, at_mean(t, y)));
     const char *const lines[] = {
         /* the beginnings: how large a node is is none of our business */
-        "profile of a tape (f32, seed 1)\n\n"
+        " (f32, seed 1)\n\n"
         "op             direction    calls     time ms   share    us/call  GFLOP/s  KiB/call",
         "\nmean           forward          1       0.001  16.7 %       1.00        -  ",
         "\nmean           backward         1       0.001  16.7 %       1.00        -      16.0",
         "\nmatmul         forward          1       0.001  16.7 %       1.00    524.3  ",
         "\nmatmul         backward         1       0.001  16.7 %       1.00    524.3       0.0     "
         "0.000",
-        "\noutside of ops                  -       0.002  33.3 %          -        -         -     "
+        "\nall else                        -       0.002  33.3 %          -        -         -     "
         "0.016",
         "\ntotal                           4       0.006 100.0 %          -    174.8         -  ",
         "\n\nscope          direction    calls     time ms   share    us/call  GFLOP/s  KiB/call",
@@ -124,12 +127,13 @@ START_TEST(all_times_add_up_from_the_first_op_to_the_last)
 {
     at_tape *t = open_profiled(ATTIC_F64);
     at_tensor *x = at_variable(t, at_shape_of(3), NULL), *y = x;
+    at_profile_reset(t);
     reading = 0;
     for (int i = 0; i < 4; i++) y = at_exp(t, y);
     ck_assert(at_backward(t, at_sum(t, y)));
     ck_assert_int_eq(reading, 16000); /* 5 forwards, each read twice, and the sweep of 5 */
     numbers exp = line_of(t, "exp", "forward"), back = line_of(t, "exp", "backward");
-    numbers outside = line_of(t, "outside of ops", ""), total = line_of(t, "total", "");
+    numbers outside = line_of(t, "all else", ""), total = line_of(t, "total", "");
     ck_assert(exp.calls == 4 && exp.ms == 0.004 && exp.us == 1);
     ck_assert(back.calls == 4 && back.ms == 0.004);
     ck_assert(outside.ms == 0.005);
@@ -141,7 +145,9 @@ END_TEST
 START_TEST(what_is_not_profiled_is_no_time_at_all)
 {
     at_tape *t = open_profiled(ATTIC_F64);
-    at_tensor *x = at_variable(t, at_shape_of(3), NULL), *y = at_exp(t, x);
+    at_tensor *x = at_variable(t, at_shape_of(3), NULL);
+    at_profile_reset(t);
+    at_tensor *y = at_exp(t, x);
     ck_assert(at_profile(t, false));
     reading += 1000000;
     y = at_exp(t, y);
@@ -149,11 +155,172 @@ START_TEST(what_is_not_profiled_is_no_time_at_all)
     at_backward(t, at_sum(t, y)); /* through ops that were recorded without it as well */
     ck_assert(line_of(t, "exp", "forward").calls == 1);
     ck_assert(line_of(t, "exp", "backward").calls == 2);
-    ck_assert(line_of(t, "outside of ops", "").ms == 0.001);
+    ck_assert(line_of(t, "all else", "").ms == 0.001);
     ck_assert(at_profile(t, true)); /* it is on already, so the time goes on */
     at_exp(t, x);
-    ck_assert(line_of(t, "outside of ops", "").ms == 0.002);
+    ck_assert(line_of(t, "all else", "").ms == 0.002);
     at_close(t);
+}
+END_TEST
+
+START_TEST(what_is_no_op_has_lines_of_its_own)
+{
+    at_tape *t = open_profiled(ATTIC_F32);
+    at_tensor *W = at_param(t, "W", at_shape_of(3), at_ones());
+    at_data *d = at_data_ids(t, (int32_t[]){0, 1, 0, 1, 1}, 5, (at_data_args){.vocab = 2});
+    at_mark step = at_mark_here(t);
+    at_profile_reset(t);
+    at_data_batch(t, d, (at_batch_args){.rows = 2, .length = 2});
+    at_backward(t, at_sum(t, W));
+    at_clip_grad_norm(t, 1);
+    at_adamw(t, 0.1, (at_adamw_args){0});
+    at_ema(t, 0.9, (at_names){0});
+    at_ema_swap(t);
+    at_rewind(t, step);
+    const char *const work[] = {"data_batch", "clip_grad_norm", "adamw",
+                                "ema",        "ema_swap",       "rewind"};
+    for (int i = 0; i < 6; i++) {
+        numbers w = line_of(t, work[i], "");
+        ck_assert_msg(w.calls == 1 && w.ms == 0.001 && w.us == 1, "%s: %g", work[i], w.ms);
+        ck_assert(isnan(w.gflops) && isnan(w.kib) && w.mib == 0);
+    }
+    ck_assert(line_of(t, "all else", "").ms == 0.007);
+    ck_assert(line_of(t, "total", "").ms == 0.015 && line_of(t, "total", "").calls == 2);
+    at_close(t);
+}
+END_TEST
+
+static at_tensor *exp_of(at_tape *t, at_tensor **in, void *scope)
+{
+    at_scope(t, scope);
+    at_tensor *y = at_exp(t, in[0]);
+    at_scope_end(t);
+    return y;
+}
+
+/* enter | jvp | exp | jvp | leave: the time of exp is not that of jvp. */
+START_TEST(ops_within_a_work_have_their_own_time)
+{
+    at_tape *t = open_profiled(ATTIC_F64);
+    at_tensor *x = at_variable(t, at_shape_of(3), NULL), *Jv;
+    at_profile_reset(t);
+    ck_assert_ptr_nonnull(at_jvp(t, exp_of, &x, &x, 1, "f", &Jv));
+    ck_assert(line_of(t, "exp", "forward").ms == 0.001);
+    ck_assert(line_of(t, "leaves", "").ms == 0.001); /* Jv */
+    ck_assert(line_of(t, "jvp", "").calls == 1 && line_of(t, "jvp", "").ms == 0.003);
+    ck_assert(line_of(t, "all else", "").ms == 0);
+    const char *scopes = strstr(profile_of(t), "\nscope");
+    ck_assert_ptr_null(strstr(scopes, "jvp"));
+    ck_assert_ptr_nonnull(strstr(scopes, "all else                        -       0.004 "));
+    at_close(t);
+}
+END_TEST
+
+static at_tensor *switched_off(at_tape *t, at_tensor **in, void *on)
+{
+    at_profile(t, on != NULL);
+    return at_exp(t, in[0]);
+}
+
+START_TEST(a_profile_may_be_switched_within_a_work)
+{
+    at_tape *t = open_profiled(ATTIC_F64);
+    at_tensor *x = at_variable(t, at_shape_of(3), NULL), *Jv;
+    at_profile_reset(t);
+    ck_assert_ptr_nonnull(at_jvp(t, switched_off, &x, &x, 1, NULL, &Jv));
+    at_exp(t, x);
+    ck_assert(!at_profile(t, true));
+    at_exp(t, x);
+    ck_assert(line_of(t, "exp", "forward").calls == 1);
+    ck_assert(line_of(t, "jvp", "").calls == 1 && line_of(t, "jvp", "").ms == 0);
+    ck_assert(at_profile(t, false));
+    ck_assert_ptr_nonnull(at_jvp(t, switched_off, &x, &x, 1, t, &Jv));
+    ck_assert(line_of(t, "exp", "forward").calls == 2);
+    ck_assert(line_of(t, "all else", "").ms ==
+              0.002); /* of the second jvp, which began unmeasured */
+    at_close(t);
+}
+END_TEST
+
+static int64_t standing(void)
+{
+    return reading;
+}
+
+static void takes_7_us(at_node *n)
+{
+    (void)n;
+    reading += 7000;
+}
+
+static const at_op slow = {.name = "slow", .forward = {takes_7_us, takes_7_us}};
+
+/* A tape whose clock stands still but for its op `slow`. */
+static at_tape *open_still(at_tensor **x)
+{
+    at_tape *t = open_profiled(ATTIC_F32);
+    at_profile_clock(t, standing);
+    *x = at_const(t, at_shape_of(2), NULL);
+    at_profile_reset(t);
+    return t;
+}
+
+START_TEST(the_time_of_another_tape_is_in_its_table_alone)
+{
+    at_tensor *x, *y;
+    at_tape *t = open_still(&x), *u = open_still(&y);
+    for (int i = 0; i < 3; i++) {
+        at_record(t, &slow, AT_IN(x), x->shape, NULL, 0);
+        at_record(u, &slow, AT_IN(y), y->shape, NULL, 0);
+        reading += 1000; /* the program itself */
+    }
+    at_rewind(t, at_mark_here(t));
+    ck_assert(line_of(t, "slow", "forward").ms == 0.021);
+    ck_assert(line_of(u, "slow", "forward").ms == 0.021);
+    ck_assert(line_of(t, "all else", "").ms == 0.003);
+    ck_assert(line_of(u, "all else", "").ms == 0.002); /* before its last op */
+    at_close(t);
+    at_close(u);
+}
+END_TEST
+
+static void *in_a_thread(void *x)
+{
+    return at_record(((at_tensor *)x)->tape, &slow, AT_IN(x), ((at_tensor *)x)->shape, NULL, 0);
+}
+
+START_TEST(a_tape_that_changes_its_thread_takes_nothing_off)
+{
+    at_tensor *x, *y;
+    at_tape *t = open_still(&x), *u = open_still(&y);
+    pthread_t thread;
+    at_record(u, &slow, AT_IN(y), y->shape, NULL, 0);
+    at_record(t, &slow, AT_IN(x), x->shape, NULL, 0);
+    reading += 1000;
+    ck_assert_int_eq(pthread_create(&thread, NULL, in_a_thread, x), 0);
+    pthread_join(thread, NULL);
+    ck_assert(line_of(t, "slow", "forward").ms == 0.014);
+    ck_assert(line_of(t, "all else", "").ms == 0.001);
+    at_close(t);
+    at_close(u);
+}
+END_TEST
+
+START_TEST(tapes_are_numbered_and_may_have_a_name)
+{
+    int first = 0, second = 0, n = 0;
+    at_tape *t = open_profiled(ATTIC_F32), *u = open_profiled(ATTIC_F64);
+    at_variable(u, at_shape_of(2), NULL); /* which makes it the first one that is measured */
+    at_exp(t, at_variable(t, at_shape_of(2), NULL));
+    at_exp(u, at_variable(u, at_shape_of(2), NULL));
+    at_describe(u, "tape", "teacher\x1b");
+    ck_assert_int_eq(sscanf(profile_of(t), "profile of tape %d (f32, seed 1)%n", &second, &n), 1);
+    ck_assert_int_gt(n, 0);
+    ck_assert_int_eq(sscanf(profile_of(u), "profile of tape %d, teacher\\x1B (f64%n", &first, &n),
+                     1);
+    ck_assert_int_eq(second, first + 1);
+    at_close(t);
+    at_close(u);
 }
 END_TEST
 
@@ -234,7 +401,7 @@ START_TEST(each_scope_has_its_own_time)
     ck_assert(line_of(t, "block0", "forward").calls == 1);
     ck_assert(line_of(t, "(no scope)", "backward").calls == 1);
     const char *scopes = strstr(profile_of(t), "\nscope");
-    ck_assert_ptr_nonnull(strstr(scopes, "outside of ops "));
+    ck_assert_ptr_nonnull(strstr(scopes, "all else "));
     at_close(t);
 
     t = open_profiled(ATTIC_F64);
@@ -267,7 +434,7 @@ START_TEST(memory_is_that_of_the_largest_step)
     ck_assert(line_of(t, "exp", "backward").mib == 2); /* that of x was there before */
     ck_assert(line_of(t, "sum", "backward").mib == 2);
     ck_assert(line_of(t, "log", "forward").mib == 0);
-    ck_assert(line_of(t, "outside of ops", "").mib >= 4); /* x */
+    ck_assert(line_of(t, "all else", "").mib >= 4); /* x */
     const double peak = (double)at_memory_of(t).step_peak / (1 << 20);
     assert_close(total.mib, peak, 0.0006);
     assert_close(mib(strstr(profile_of(t), "steps at their peak")), peak, 0.0006);
@@ -286,7 +453,7 @@ START_TEST(what_an_inner_rewind_takes_is_held_no_longer)
     at_profile_reset(t);
     at_exp(t, x);
     ck_assert(line_of(t, "exp", "forward").mib >= 0.375);
-    ck_assert(line_of(t, "outside of ops", "").mib >= 0.25);
+    ck_assert(line_of(t, "all else", "").mib >= 0.25);
     ck_assert(line_of(t, "total", "").mib < 0.64);
     at_close(t);
 }
@@ -383,7 +550,7 @@ START_TEST(its_milliseconds_are_those_of_the_clock)
     }
     at_exp(t, x);
     double longest = (double)(at_now_ns() - began) * 1e-6;
-    double all = line_of(t, "total", "").ms, outside = line_of(t, "outside of ops", "").ms;
+    double all = line_of(t, "total", "").ms, outside = line_of(t, "all else", "").ms;
     ck_assert_msg(outside > 10 && all >= outside && all < 1.02 * longest,
                   "%g ms, of them %g outside, in %g", all, outside, longest);
     at_close(t);
@@ -477,17 +644,21 @@ static const char *said_at_close(const char *asked, bool op)
 
 START_TEST(the_environment_asks_for_it)
 {
-    const char begin[] = "profile of a tape (f32, seed 7)\n\nop ";
     const char *said = said_at_close("1", true);
-    ck_assert_int_eq(strncmp(said, begin, strlen(begin)), 0);
-    ck_assert_msg(!strstr(said + 1, "profile of a tape"), "at_hvp's own tape says nothing");
+    ck_assert_ptr_eq(strstr(said, "profile of tape "), said);
+    ck_assert_ptr_nonnull(strstr(said, " (f32, seed 7)\n\nop "));
+    ck_assert_msg(!strstr(said + 1, "profile of tape"), "at_hvp's own tape says nothing");
+    ck_assert_ptr_nonnull(strstr(said, "\nhvp "));
     ck_assert_str_eq(said_at_close("1", false), "");
     ck_assert_str_eq(said_at_close("0", true), "");
     ck_assert_str_eq(said_at_close("", true), "");
 }
 END_TEST
 
-SUITE(autograd_profile, a_profile_is_three_tables, all_times_add_up_from_the_first_op_to_the_last,
+SUITE(autograd_profile, what_is_no_op_has_lines_of_its_own, ops_within_a_work_have_their_own_time,
+      a_profile_may_be_switched_within_a_work, the_time_of_another_tape_is_in_its_table_alone,
+      a_tape_that_changes_its_thread_takes_nothing_off, tapes_are_numbered_and_may_have_a_name,
+      a_profile_is_three_tables, all_times_add_up_from_the_first_op_to_the_last,
       what_is_not_profiled_is_no_time_at_all, a_reset_forgets_what_was_measured,
       products_are_counted_where_they_are_made, each_scope_has_its_own_time,
       memory_is_that_of_the_largest_step, what_an_inner_rewind_takes_is_held_no_longer,
