@@ -181,11 +181,14 @@ static at_tensor *with_probabilities(at_tape *t, at_tensor *logits, at_tensor *t
 {
     AT_REQUIRE(
         t, at_same_shape(logits->shape, target->shape),
-        "cross_entropy: logits is %s but target is %s: probabilities need the shape of logits",
+        "cross_entropy: logits is %s but target is %s: a real target holds probabilities and needs "
+        "the shape of logits; at_ints makes a target of class indices",
         at_text(logits), at_text(target));
-    AT_REQUIRE(t, !args.ignore,
-               "cross_entropy: ignore_index is %d but target %s holds probabilities, no indices",
-               args.ignore_index, at_text(target));
+    AT_REQUIRE(
+        t, !args.ignore,
+        "cross_entropy: ignore_index is %d but target %s is real: it holds probabilities, no class "
+        "indices (at_ints makes those)",
+        args.ignore_index, at_text(target));
     return at_cross_probabilities(t, logits, target, args);
 }
 

@@ -327,12 +327,14 @@ START_TEST(options_that_make_no_sense_are_named)
     at_clear_error(t);
     at_cross_entropy(t, x, x, (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
     assert_error(
-        t, "cross_entropy: ignore_index is -1 but target [2,3] holds probabilities, no indices");
+        t, "cross_entropy: ignore_index is -1 but target [2,3] is real: it holds probabilities, no "
+           "class indices (at_ints makes those)");
     at_clear_error(t);
     at_cross_entropy(t, x, at_const(t, at_shape_of(2), NULL), (at_cross_entropy_args){0});
     assert_error(
         t,
-        "cross_entropy: logits is [2,3] but target is [2]: probabilities need the shape of logits");
+        "cross_entropy: logits is [2,3] but target is [2]: a real target holds probabilities and "
+        "needs the shape of logits; at_ints makes a target of class indices");
     at_close(t);
 }
 END_TEST
