@@ -7,7 +7,9 @@
  * Errors are sticky, and the first one wins.  A function that fails returns NULL (false, NAN), the
  * tape keeps the message, and from then on every call on that tape returns NULL at once.  So a
  * chain of calls needs one check at its end.  A NULL tape counts as "out of memory".  Nothing
- * prints, exits or aborts.
+ * exits or aborts.  Nothing is printed but to a FILE * that the caller gives, with two exceptions,
+ * on stderr: the messages of a run (train/run.h) and the tables that ATTIC_PROFILE asks for
+ * (profile.h).
  *
  * A tape is used by one thread at a time; different tapes are independent. */
 #ifndef AT_AUTOGRAD_TAPE_H

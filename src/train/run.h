@@ -140,7 +140,8 @@ AT_API void at_run_stop(at_run *r);
 /* Are all steps done, or did the run end early, and is the last checkpoint written? */
 AT_API bool at_run_finished(const at_run *r);
 /* Closes files, restores signal handlers, frees r; says on args.out why the run ended before its
- * end, if it did.  What a program should return:
+ * end, if it did (on stderr for r = NULL: there was no memory for a run).  What a program should
+ * return:
  *
  *     0     all is well: finished, be it early, or left by break (then steps since the checkpoint
  *           are lost)
