@@ -503,7 +503,6 @@ TEXT ?= $(wildcard README.md docs/*.md src/*.h src/*/*.h src/*/*.c examples/*.c)
 # Compiled on all cores, whether or not make was told so.
 demo: ## train on real text; TEXT="files..." or ARGS="--help"
 	+@$(on_all_cores) $(B)/examples/demo
-	@mkdir -p out
 	@$(B)/examples/demo $(ARGS) $(TEXT)
 
 gpt: ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="--help"
@@ -557,7 +556,6 @@ check-exercises: $(grade) $(exercise_runners) ## is every submission in examples
 .PHONY: grade-all check-exercises
 
 graph: $(B)/examples/graph ## draw a tape: out/graph.dot, and out/graph.svg if Graphviz is installed
-	@mkdir -p out
 	@$< $(ARGS)
 	@if command -v dot >/dev/null; then dot -Tsvg out/graph.dot -o out/graph.svg; \
 	else echo "With Graphviz installed, out/graph.dot would have been drawn as out/graph.svg."; fi

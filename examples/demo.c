@@ -21,12 +21,10 @@
 #include "attic_op.h"
 #include "attic_plot.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "common/ngram.h"
@@ -34,9 +32,7 @@
 #include "common/sketch.h"
 #include "plot/progress.h"
 
-#ifdef _WIN32 /* whose folders have no permissions */
-#define mkdir(path, mode) mkdir(path)
-#elif defined __wasi__ /* where a program starts no other */
+#ifdef __wasi__ /* where a program starts no other */
 #define system(command) ((void)(command), -1)
 #endif
 
@@ -458,7 +454,7 @@ static double squares_of_head(const at_tensor *x, int h)
     return sum;
 }
 
-/* The head of x with the largest sum of squares, but not this one. */
+/* The head of x with the largest sum of squares, apart from this one. */
 static int largest_head(const at_tensor *x, int but)
 {
     int best = but == 0 ? 1 : 0;
@@ -467,8 +463,8 @@ static int largest_head(const at_tensor *x, int but)
     return best;
 }
 
-/* The weights of all heads of the first block, as SVG, and of the most concentrated one. */
-static void show_weights(at_tape *t, const line_read *r)
+/* The weights of all heads of the first block, as SVG, and of this one. */
+static void show_weights(at_tape *t, const line_read *r, int chosen)
 {
     at_subplot subplot[1024];
     char title[1024][16];
@@ -495,12 +491,11 @@ static void show_weights(at_tape *t, const line_read *r)
     at_svg_heatmap(f, &map);
     at_file_close(t, f, path);
 
-    int chosen = largest_head(r->weights, -1);
-    printf(
-        "\nWeights on a held-out line, of the head of the first block that is most concentrated\n"
-        "on it, head %d (row: the query, the byte read last; column: the key, a byte up "
-        "to there):\n\n",
-        chosen);
+    printf("\nWeights on a held-out line, of head %d of the first block, the one whose scores the "
+           "loss\n"
+           "would change most (row: the query, the byte read last; column: the key, a byte up to\n"
+           "there):\n\n",
+           chosen);
     map.subplots += chosen;
     map.n_subplots = 1;
     map.title = NULL;
@@ -587,15 +582,16 @@ static void show_attention(at_tape *t, const at_model *m, const text_ids *c)
     line_read r = take_line(t, c);
     if (read_line(t, m, &r)) {
         strongest s = find_strongest(&r);
-        show_weights(t, &r);
+        show_weights(t, &r, s.head);
         draw_backward(t, &r, &s);
-        printf(
-            "\nBackward: dS, the gradient of a score, says what would lower the loss.  Head %d at\n"
-            "byte %d, \"%s\", should read more of \"%s\" at %d (dS = %.3f) and less of \"%s\" at\n"
-            "%d (dS = %.3f); all of dS of this head is in attention.svg.\n",
-            s.head, s.query, r.name[s.query], r.name[s.more], s.more,
-            score_gradient(&r, s.head, s.query, s.more), r.name[s.less], s.less,
-            score_gradient(&r, s.head, s.query, s.less));
+        printf("\nBackward: dS, the gradient of a score, says what would lower the loss.  Counting "
+               "bytes\n"
+               "from 0, this head should read in the row of \"%s\" at %d more of \"%s\" at %d (dS "
+               "= %.3f)\n"
+               "and less of \"%s\" at %d (dS = %.3f); all of its dS is in attention.svg.\n",
+               r.name[s.query], s.query, r.name[s.more], s.more,
+               score_gradient(&r, s.head, s.query, s.more), r.name[s.less], s.less,
+               score_gradient(&r, s.head, s.query, s.less));
     }
     at_rewind(t, here);
     at_train(t, training);
@@ -622,8 +618,8 @@ static void draw_curve(at_tape *t, const curve *k, const baseline ngram[4])
     at_file_close(t, f, path);
 }
 
-/* The tape of one training step, on a text of four bytes. */
-static void draw_tape(at_tape *t, const at_model *m)
+/* The tape of one training step, on a text of four bytes; true if there is tape.svg, too. */
+static bool draw_tape(at_tape *t, const at_model *m)
 {
     at_mark here = at_mark_here(t);
     at_tensor *ids = at_name(at_ints(t, at_shape_of(1, 4), NULL), "bytes");
@@ -641,7 +637,7 @@ static void draw_tape(at_tape *t, const at_model *m)
     snprintf(dot, sizeof dot, "%s", path);
     snprintf(command, sizeof command, "command -v dot >/dev/null && dot -Tsvg '%s' -o '%s'", dot,
              out_path("tape.svg"));
-    if (!strchr(out, '\'') && system(command) != 0) printf("(tape.svg needs Graphviz)\n");
+    return !strchr(out, '\'') && system(command) == 0;
 }
 
 static void save_parameters(at_tape *t)
@@ -651,13 +647,6 @@ static void save_parameters(at_tape *t)
         snprintf(file, sizeof file, "parameters/%.250s.npy", at_param_at(t, i)->name);
         at_npy_save(at_param_at(t, i), out_path(file));
     }
-}
-
-static void make_folder(const char *path)
-{
-    if (mkdir(path, 0777) == 0 || errno == EEXIST) return;
-    fprintf(stderr, "demo: cannot create %s: %s\n", path, strerror(errno));
-    exit(1);
 }
 
 /* ------------------------------------------------------------------ the program ---------------- */
@@ -718,12 +707,12 @@ static bool run(at_tape *t, char *const *files, int n_files)
     print_sample(t, m, c, 400);
     show_attention(t, m, c);
     draw_curve(t, &k, ngram);
-    draw_tape(t, m);
+    const char *drawn = draw_tape(t, m) ? "tape.svg" : "tape.dot (for Graphviz)";
     save_parameters(t);
     if (!at_ok(t)) return false;
     double least = fmin(ngram[1].nats, fmin(ngram[2].nats, ngram[3].nats));
-    printf("\nwritten   %s/loss.svg, attention.svg, heads.svg, tape.dot, and parameters/*.npy\n",
-           out);
+    printf("\nwritten   %s/loss.svg, attention.svg, heads.svg, %s, and parameters/*.npy\n", out,
+           drawn);
     printf("\nSeen: %.3f nats per byte, %s than the best of the n-gram models, %.3f.\n", nats,
            nats < least ? "better" : "NOT better", least);
     return true;
@@ -740,8 +729,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "demo: there are no files to learn from; try --help\n");
         return 2;
     }
-    make_folder(out);
-    make_folder(out_path("parameters"));
+    make_folders(out_path("parameters"));
     at_threads(threads);
     at_tape *t = at_open(ATTIC_F32, (uint64_t)seed);
     bool fine = run(t, argv + first, argc - first);

@@ -33,6 +33,7 @@ int main(int argc, char **argv)
     at_scope_end(t);
     at_backward(t, loss);
 
+    make_folders_for(path);
     FILE *f = at_file_create(t, path);
     if (f) at_graph_dot(t, loss, f, (at_graph_options){.values = values, .gradients = values});
     at_file_close(t, f, path);

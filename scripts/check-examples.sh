@@ -473,11 +473,10 @@ echo "  gpt, first weights and wrong options"
 gpt_begins || failed=$((failed + 1))
 echo "  reverse, induction, digits, lora: wrong input, claims, a signal"
 programs_learn || failed=$((failed + 1))
-echo "  demo, graph"
-mkdir -p "$work/here/build"
+echo "  demo, graph, which make the folders that they write into"
 run no-picture demo --out build/check-demo --steps 2 --dim 16 --context 16 tests/golden/tensors.py && nothing_left ||
     failed=$((failed + 1))
-run no-picture graph --out build/check-graph.dot && nothing_left || failed=$((failed + 1))
+run no-picture graph --out build/check-graph/a/tape.dot && nothing_left || failed=$((failed + 1))
 echo "  command lines"
 for file in examples/*.c; do
     case $file in *_in_*_lines.c) how=alone ;; *) how=command_line ;; esac

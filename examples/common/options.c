@@ -7,7 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#ifdef _WIN32 /* whose folders have no permissions */
+#define mkdir(path, mode) mkdir(path)
+#endif
 
 static const char *program = "attic";
 
@@ -77,6 +82,30 @@ bool read_int(const char *text, int low, int high, int *x)
     if (!read_number(&text, false, &value) || *text || value < low || value > high) return false;
     *x = (int)value;
     return true;
+}
+
+/* Of the first n characters of the path. */
+static void make_folders_of(const char *path, size_t n)
+{
+    char folder[4096];
+    for (size_t i = 1; i <= n && n < sizeof folder; i++) {
+        if (i < n && path[i] != '/') continue;
+        snprintf(folder, sizeof folder, "%.*s", (int)i, path);
+        if (mkdir(folder, 0777) == 0 || errno == EEXIST || i < n) continue;
+        fprintf(stderr, "%s: cannot create %s: %s\n", program, folder, strerror(errno));
+        exit(1);
+    }
+}
+
+void make_folders(const char *path)
+{
+    make_folders_of(path, strlen(path));
+}
+
+void make_folders_for(const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    if (slash && slash > file) make_folders_of(file, (size_t)(slash - file));
 }
 
 static int is_flag(const option *o)

@@ -50,4 +50,10 @@ int finish(int status);
  * without an error.  False, with a line on stderr that names the file, if it is not complete. */
 bool written(FILE *f, const char *path, bool all_right);
 
+/* Makes the folder, with those above it; to be made or there, each is fine.  If it cannot be made, a
+ * line on stderr says so, and the program ends with 1. */
+void make_folders(const char *path);
+/* The same for the folder in which a file of this path lies. */
+void make_folders_for(const char *file);
+
 #endif
