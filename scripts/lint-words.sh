@@ -7,7 +7,7 @@ bad=0
 # forbid WHY PATTERN: the lines on standard input that match are errors
 forbid() {
     if found=$(grep -E "$2"); then
-        printf '%s\n' "$found" | cut -c 1-110 | sed "s/\$/    <- $1/"
+        printf '%s\n' "$found" | cut -c 1-110 | sed "s|\$|    <- $1|"
         bad=1
     fi
 }

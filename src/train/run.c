@@ -22,6 +22,7 @@
 #include "autograd/op.h"
 #include "io/file.h"
 #include "kernels/system.h"
+#include "kernels/utf8.h"
 #include "plot/progress.h"
 #include "tensor/arena.h"
 #include "tensor/decimal.h"

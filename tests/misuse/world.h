@@ -12,6 +12,7 @@
 #include "attic.h"
 #include "attic_op.h"
 #include "attic_plot.h"
+#include "scratch.h"
 
 /* New for each call, but for the files. */
 static struct {
@@ -19,7 +20,7 @@ static struct {
     const at_tape *failing; /* fails before the call */
     FILE *sink, *full;
     at_run *run;
-    char folder[64], root[256];
+    char folder[SCRATCH_PATH], root[256];
 } world;
 
 static union {
@@ -366,7 +367,7 @@ static at_monitor *monitor(void)
 
 static const char *path(const char *name)
 {
-    static char full[4][128];
+    static char full[4][SCRATCH_PATH + 40];
     static int next;
     return snprintf(full[++next % 4], sizeof *full, "%s/%s", world.folder, name), full[next % 4];
 }
@@ -457,10 +458,7 @@ static const at_chart *chart(void)
 static void make_files(void)
 {
     at_tape *t = world.t = at_open(ATTIC_F32, 1);
-    /* Where it is there, a folder in memory: runs wait for the disk. */
-    snprintf(world.folder, sizeof world.folder, "%s/attic_misuse_XXXXXX",
-             access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-    if (!getcwd(world.root, sizeof world.root) || !mkdtemp(world.folder)) abort();
+    if (!getcwd(world.root, sizeof world.root) || !scratch_folder(world.folder)) abort();
     mkdir(path("inner"), 0700);
     mkdir(path("inner/here"), 0700);
     world.sink = fopen("/dev/null", "w");
@@ -479,9 +477,7 @@ static void make_files(void)
 
 static void remove_files(void)
 {
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf %s", world.folder);
-    if (system(command) != 0) abort();
+    scratch_remove(world.folder);
     fclose(world.sink);
     if (world.full) fclose(world.full);
 }
