@@ -146,8 +146,8 @@ AT_API void *at_scratch(const at_node *n, int slot);
  * at_is_profiled: is the tape profiled, so that counting them is of use? */
 AT_API void at_count_flops(const at_node *n, double flops);
 AT_API bool at_is_profiled(const at_tape *t);
-/* A work: what a tape does from enter to leave, but for its ops, has a line of this name in the
- * profile.  Works may nest, and a moment belongs to the innermost one.  Leave gets what enter
+/* A region: what a tape does from enter to leave, but for its ops, has a line of this name in the
+ * profile.  Regions may nest, and a moment belongs to the innermost one.  Leave gets what enter
  * returned.
  *
  *     at_profile_line *outer = at_profile_enter(t, "adamw");

@@ -1,13 +1,13 @@
 /* profile.c -- where time and memory go; see profile.h.
  *
- * Time.  A forward and a work (at_profile_enter) read the clock at both ends, a backward at its
+ * Time.  A forward and a region (at_profile_enter) read the clock at both ends, a backward at its
  * end, as it begins where the one before it ended.  So each moment between the first reading and
- * the last belongs to one op, or to the innermost work that is open, or to none of them:
+ * the last belongs to one op, or to the innermost region that is open, or to none of them:
  *
  *     | forward | all else | rewind | all else | forward | backward | backward | adamw |
  *
  * What another profiled tape does meanwhile, in the same thread, is in the other tape's table, so
- * it is taken off here.  All tapes of a thread add what they charge to ops and works to one sum,
+ * it is taken off here.  All tapes of a thread add what they charge to ops and regions to one sum,
  * and each knows what that sum was when it last read the clock:
  *
  *     tape 1   | op |          all else          | op |     the sum has grown by the op of tape 2:
@@ -31,9 +31,9 @@ typedef struct {
     bool printed;
 } profile_sum;
 
-enum { PROFILE_WORK = 2, PROFILE_SUMS }; /* beside AT_FORWARD and AT_BACKWARD */
+enum { PROFILE_REGION = 2, PROFILE_SUMS }; /* beside AT_FORWARD and AT_BACKWARD */
 
-struct at_profile_line { /* an op, a work or a scope */
+struct at_profile_line { /* an op, a region or a scope */
     at_profile_line *next;
     const char *name;
     profile_sum of[PROFILE_SUMS];
@@ -46,14 +46,14 @@ struct at_profile_state {
     at_profile_line *known[64]; /* lines of ops, at a place that follows from the op's name */
     int64_t (*clock)(void);     /* ticks, from any origin */
     int64_t first_tick, first_ns;
-    double ns;             /* of a tick, since then */
-    int number;            /* of the tape among those profiled, from 1 on; 0: nothing is measured */
-    bool began;            /* the clock has been read since the last at_profile(t, true) */
-    int64_t since, spent;  /* the last reading, and spent_here then */
-    int64_t all_else;      /* ticks in no op and no work */
-    at_profile_line *work; /* the innermost that is open, or NULL */
-    size_t before, peak;   /* step memory at the last reading, and at most at a rewind */
-    double flops;          /* of the op that runs */
+    double ns;            /* of a tick, since then */
+    int number;           /* of the tape among those profiled, from 1 on; 0: nothing is measured */
+    bool began;           /* the clock has been read since the last at_profile(t, true) */
+    int64_t since, spent; /* the last reading, and spent_here then */
+    int64_t all_else;     /* ticks in no op and no region */
+    at_profile_line *region; /* the innermost that is open, or NULL */
+    size_t before, peak;     /* step memory at the last reading, and at most at a rewind */
+    double flops;            /* of the op that runs */
 };
 
 static _Thread_local int64_t spent_here; /* ticks that the tapes of this thread charged to a line */
@@ -156,8 +156,8 @@ static void profile_charge(at_profile_state *p, profile_sum *s, int64_t ticks)
 static void profile_no_op(at_profile_state *p)
 {
     const int64_t ticks = profile_read(p);
-    if (p->work)
-        profile_charge(p, &p->work->of[PROFILE_WORK], ticks);
+    if (p->region)
+        profile_charge(p, &p->region->of[PROFILE_REGION], ticks);
     else
         p->all_else += ticks;
 }
@@ -194,10 +194,10 @@ at_profile_line *at_profile_enter(at_tape *t, const char *name)
 {
     if (!t || !t->profiled) return NULL;
     at_profile_state *p = t->profile;
-    at_profile_line *outer = p->work;
+    at_profile_line *outer = p->region;
     profile_no_op(p);
-    p->work = profile_line_of_op(t, name);
-    if (p->work) p->work->of[PROFILE_WORK].calls++;
+    p->region = profile_line_of_op(t, name);
+    if (p->region) p->region->of[PROFILE_REGION].calls++;
     return outer;
 }
 
@@ -205,7 +205,7 @@ void at_profile_leave(at_tape *t, at_profile_line *outer)
 {
     if (!t || !t->profile) return;
     if (t->profiled) profile_no_op(t->profile);
-    t->profile->work = outer;
+    t->profile->region = outer;
 }
 
 void at_count_flops(const at_node *n, double flops)
@@ -286,20 +286,20 @@ static const char *profile_name(const at_profile_line *l)
     return n ? at_shown(l->name, n - (l->name[n - 1] == '.')) : "(no scope)";
 }
 
-/* All lines, all else, and the total.  Of works the table of scopes knows nothing. */
+/* All lines, all else, and the total.  The table of scopes knows no regions. */
 static void profile_table(const at_profile_state *p, at_profile_line *list, const char *what,
                           FILE *out)
 {
     profile_sum rest = {.ticks = p->all_else, .held = p->peak}, total = {.held = p->peak};
     int d, width = 14;
     for (const at_profile_line *l = p->ops; list != p->ops && l; l = l->next)
-        rest.ticks += l->of[PROFILE_WORK].ticks;
+        rest.ticks += l->of[PROFILE_REGION].ticks;
     for (at_profile_line *l = list; l; l = l->next) {
         int n = (int)strlen(profile_name(l));
         if (n > width) width = n;
         for (d = 0; d < PROFILE_SUMS; d++) {
             profile_sum *s = &l->of[d];
-            if (d != PROFILE_WORK) total.calls += s->calls;
+            if (d != PROFILE_REGION) total.calls += s->calls;
             total.ticks += s->ticks, total.flops += s->flops;
             rest.held -= s->held;
             s->printed = false;

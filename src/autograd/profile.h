@@ -30,20 +30,20 @@ AT_API void at_profile_reset(at_tape *t);
 /* Prints what was measured, on a failed tape, too.  out = NULL is an error.  Three tables:
  *
  *     op       a line for each op and direction, the longest time first.  Lines without a
- *              direction are works: what functions of these names take, less the ops in them:
+ *              direction are regions: what functions of these names take, less the ops in them:
  *              sgd, adam, adamw, clip_grad_norm, ema, ema_swap; data_batch; rewind; jvp, hvp;
  *              cast; sample; head_statistics; run_next; tensors_load and tensors_save, which
  *              at_load, at_save and checkpoints call; and "leaves": parameters, variables and
  *              constants are filled
- *     scope    the same for each scope (at_scope), if an op ran in one, without the works.  What
- *              ran in an inner scope is in the line of that one alone.
+ *     scope    the same for each scope (at_scope), if an op ran in one, without the regions.
+ *              What ran in an inner scope is in the line of that one alone.
  *     memory   what the tape holds: parameters, their gradients and states; scratch memory; steps
  *
  *     calls      how often the op ran; backward: how often a gradient passed through it
  *     time ms    milliseconds; a forward includes making its outputs.  "all else" is the time that
  *                is in no line: the program itself, what it computes from elements (at_element,
  *                at_read_f32), the checks of an op's arguments, tokenizers, pictures, ops of tapes
- *                that are not profiled.  So the times add up to that from the first op or work to
+ *                that are not profiled.  So the times add up to that from the first op or region to
  *                the end of the last, less the time of other profiled tapes of the same thread:
  *                that is in their tables.
  *     share      of that time

@@ -20,11 +20,11 @@
  * A parameter is moved if it matches `only` (NULL: all do) and not `except` (NULL: none does).  An
  * `only` that matches nothing is an error: it is a misspelling.
  *
- * That no parameter of the tape has a gradient, whichever are meant, is an error, of
- * at_clip_grad_norm, too: then at_backward was forgotten, or its loss depends on none that learns.
- * It is no error if gradients were used by an optimizer or dropped by at_zero_grads since the last
- * at_rewind, as by two groups of which the second has no gradient; nor in a step that a run skips
- * (train/run.h).
+ * It is an error, of at_clip_grad_norm as well, if no parameter of the tape has a gradient:
+ * at_backward was forgotten, or its loss depends on no parameter that learns.  It is no error where
+ * gradients were there since the last at_rewind and an optimizer has used them, or at_zero_grads
+ * has dropped them: of two groups, the second may have none.  Nor is it one in a step that a run
+ * skips (train/run.h).
  *
  * lr >= 0 is the learning rate.  With lr = 0 no parameter moves, but the state of the optimizer
  * does.

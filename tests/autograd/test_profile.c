@@ -1,7 +1,7 @@
 /* test_profile.c -- what a profile says about time and memory, and that it changes nothing.
  *
  * The clock of these tests goes on by 1000 ns whenever it is read: so a forward takes 1 us, and so
- * do a backward, a work and what lies between two of them that are not of one sweep. */
+ * do a backward, a region and what lies between two of them that are not of one sweep. */
 #include <locale.h>
 #include <math.h>
 #include <pthread.h>
@@ -177,11 +177,11 @@ START_TEST(what_is_no_op_has_lines_of_its_own)
     at_ema(t, 0.9, (at_names){0});
     at_ema_swap(t);
     at_rewind(t, step);
-    const char *const work[] = {"data_batch", "clip_grad_norm", "adamw",
+    const char *const region[] = {"data_batch", "clip_grad_norm", "adamw",
                                 "ema",        "ema_swap",       "rewind"};
     for (int i = 0; i < 6; i++) {
-        numbers w = line_of(t, work[i], "");
-        ck_assert_msg(w.calls == 1 && w.ms == 0.001 && w.us == 1, "%s: %g", work[i], w.ms);
+        numbers w = line_of(t, region[i], "");
+        ck_assert_msg(w.calls == 1 && w.ms == 0.001 && w.us == 1, "%s: %g", region[i], w.ms);
         ck_assert(isnan(w.gflops) && isnan(w.kib) && w.mib == 0);
     }
     ck_assert(line_of(t, "all else", "").ms == 0.007);
