@@ -455,6 +455,7 @@ __attribute__((format(scanf, 4, 5))) static bool read_value(const at_tensors *fi
 
 static bool read_position(const at_tensors *file, at_position *p, uint64_t *draws)
 {
+    int64_t lines = 0; /* (Windows' scanf knows no %td) */
     void *locale = at_point_begin();
     bool good = read_value(file, "step", 1, "%d", &p->step) &&
                 read_value(file, "best", 3, "%lf %d %d", &p->best, &p->best_step, &p->worse) &&
@@ -462,9 +463,10 @@ static bool read_position(const at_tensors *file, at_position *p, uint64_t *draw
                 read_value(file, "skipped", 2, "%d %d", &p->skipped, &p->bad) &&
                 read_value(file, "stopped", 1, "%d", &p->stopped) &&
                 read_value(file, "seconds", 1, "%lf", &p->seconds) &&
-                read_value(file, "log", 1, "%td", &p->log_lines);
+                read_value(file, "log", 1, "%" SCNd64, &lines);
     at_point_end(locale);
-    return good && p->step >= 0 && p->log_lines >= 0 && !isnan(p->best);
+    p->log_lines = (ptrdiff_t)lines;
+    return good && p->step >= 0 && p->log_lines >= 0 && p->seconds >= 0 && !isnan(p->best);
 }
 
 static bool load_tensors(at_tape *t, const at_tensors *file)
