@@ -178,7 +178,7 @@ START_TEST(what_is_no_op_has_lines_of_its_own)
     at_ema_swap(t);
     at_rewind(t, step);
     const char *const region[] = {"data_batch", "clip_grad_norm", "adamw",
-                                "ema",        "ema_swap",       "rewind"};
+                                  "ema",        "ema_swap",       "rewind"};
     for (int i = 0; i < 6; i++) {
         numbers w = line_of(t, region[i], "");
         ck_assert_msg(w.calls == 1 && w.ms == 0.001 && w.us == 1, "%s: %g", region[i], w.ms);
