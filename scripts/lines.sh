@@ -1,6 +1,6 @@
 #!/bin/sh
 # lines.sh -- lines per part of src/, and the most that it may have: fails above.  The goal of the plan stands
-# beside it where it is not reached.  A later part adds its own line; a limit is raised in a commit that says why.
+# beside it where it is not reached.  Limits are in steps of 250 and are raised in a commit that says why.
 set -eu
 cd "$(dirname "$0")/.."
 bad=0
@@ -15,12 +15,12 @@ part() {
     [ "$lines" -le "$limit" ] || { note="   over by $((lines - limit))" bad=1; }
     printf '  %-18s %6d lines of %5d%s\n' "$name" "$lines" "$limit" "$note"
 }
-part kernels 4064 3000 src/kernels
-part 'tensor + autograd' 6321 3900 src/tensor src/autograd
-part ops 5058 3600 src/ops
-part attention 4715 3500 src/attention
-part nn 2481 2481 src/nn
-part train 4123 4123 src/train
-part io 2220 2220 src/io
-part plot 2579 2360 src/plot
+part kernels 4250 3000 src/kernels
+part 'tensor + autograd' 6500 3900 src/tensor src/autograd
+part ops 5250 3600 src/ops
+part attention 4750 3500 src/attention
+part nn 2500 2500 src/nn
+part train 4250 4250 src/train
+part io 2250 2250 src/io
+part plot 2750 2360 src/plot
 exit $bad
