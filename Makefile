@@ -108,22 +108,23 @@ on_all_cores = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j 
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
 common_c := $(sort $(wildcard examples/common/*.c))
-page_c := $(sort $(wildcard page/*.c page/tests/*.c))
+course_c := $(sort $(filter-out course/trace.c,$(wildcard course/*.c)))
+page_c := $(sort $(wildcard course/page/*.c course/page/tests/*.c))
 # The grader of the exercises.  e3_softmax.c, solutions/ and wrong/ are what it grades; runner.c is linked to them.
-grade_c := $(sort $(filter-out examples/exercises/e% %/runner.c,$(wildcard examples/exercises/*.c)))
-runner_c := examples/exercises/runner.c
+grade_c := $(sort $(filter-out course/exercises/e% %/runner.c,$(wildcard course/exercises/*.c)))
+runner_c := course/exercises/runner.c
 bench_c := $(sort $(wildcard bench/*.c))
 bench_common_c := $(sort $(wildcard bench/common/*.c))
 peer_c := $(sort $(wildcard bench/peer/*.c))
 all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
-gradcheck_c := $(sort $(wildcard tests/gradcheck/*.c))
+gradcheck_c := $(sort $(wildcard tests/gradients/*.c))
 crash_c := $(sort $(wildcard tests/crash/*.c))
 memory_c := tests/memory/full.c
-test_c := $(sort $(filter-out $(foreach d,gradcheck mutation fuzz crash memory,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
+test_c := $(sort $(filter-out $(foreach d,gradients mutation fuzz crash memory,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
-all_c := $(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
+all_c := $(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
     $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c)
-all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h page/*.h bench/*/*.h))
+all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type.
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
 objects = $(patsubst %.c,$(B)/%.o,$(1)) $(patsubst %.c,$(B)/%.f64.o,$(filter $(typed_c),$(1))) \
@@ -143,12 +144,13 @@ endif
 static := $(B)/libattic.a
 shared := $(B)/$(sofile)
 examples := $(example_c:%.c=$(B)/%)
+trace := $(B)/course/trace
 benches := $(bench_c:%.c=$(B)/%)
 peers := $(peer_c:%.c=$(B)/%)
 # It starts a process for each submission: with fork, which Windows and WebAssembly lack.
-grade := $(if $(windows)$(wasm),,$(B)/examples/exercises/grade)
+grade := $(if $(windows)$(wasm),,$(B)/course/exercises/grade)
 runner := $(B)/tests/run
-gradcheck := $(B)/tests/gradcheck/table
+gradcheck := $(B)/tests/gradients/table
 
 # ---- building --------------------------------------------------------------------------------
 
@@ -161,7 +163,7 @@ quoted = '$(subst ','\'',$(1))'
 # a file that is new only when its text is: $(call keep,text), in a recipe
 keep = @mkdir -p $(@D); echo $(call quoted,$(1)) | cmp -s - $@ || echo $(call quoted,$(1)) >$@
 
-all: lib $(examples) $(grade) ## the libraries and the examples (the default)
+all: lib $(examples) $(trace) $(grade) ## the libraries and the examples (the default)
 lib: $(static) $(if $(wasm),,$(shared)) ## the libraries alone
 benches: $(benches) $(peers) ## the benchmarks, built and not run
 .PHONY: all lib benches FORCE
@@ -185,8 +187,8 @@ $(B)/%.dual.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$< for dual numbers)$(compile) -DAT_DUAL -c -o $@ $<
 
-# Compiled for any processor: this code checks whether the processor has what ARCH needs (kernels/target.h).
-portable_c := src/kernels/target.c src/autograd/tape.c src/tensor/arena.c examples/common/processor.c
+# Compiled for any processor: this code checks whether the processor has what ARCH needs (system/target.h).
+portable_c := src/system/target.c src/autograd/tape.c src/tensor/arena.c examples/common/processor.c
 $(call objects,$(portable_c)): tuned =
 
 # A released library does not abort, so it has no asserts; tests and examples do.  Its stack frames are small,
@@ -205,19 +207,21 @@ $(shared): $(call objects,$(library_c)) $(B)/flags
 	@ln -sf $(sofile) $(B)/$(soname)
 	@ln -sf $(soname) $(B)/$(solink)
 
-$(call objects,$(example_c) $(common_c) $(page_c) $(grade_c) $(runner_c)): extra = -Iexamples
+$(call objects,$(example_c) $(common_c)): extra = -Iexamples
+$(call objects,course/trace.c $(course_c) $(page_c) $(grade_c) $(runner_c)): extra = -Icourse -Iexamples
 $(call objects,$(all_bench_c)): extra = -Iexamples -Ibench \
     -DBENCH_ARCH='"$(ARCH)"' -DBENCH_FLAGS='"$(strip $(mode_$(MODE)) $(arch) $(CFLAGS))"'
 $(examples): $(call objects,$(common_c))
+$(trace): $(call objects,$(course_c) examples/common/options.c examples/common/processor.c)
 $(benches): $(call objects,$(bench_common_c) examples/common/options.c)
 $(benches): $(B)/examples/common/processor.o
 $(foreach c,$(filter $(bench_c),$(typed_c)),$(eval $(B)/$(c:.c=): $(B)/$(c:.c=.f64.o)))
-$(examples) $(benches): $(B)/%: $(B)/%.o $(static)
+$(examples) $(trace) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 $(peers): %: %.o
 	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
 
-$(grade): $(call objects,$(grade_c) $(patsubst %,examples/common/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text options))
+$(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text) examples/common/options.c)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 -include $(patsubst %.o,%.d,$(call objects,$(all_c)))
@@ -247,7 +251,7 @@ deps: ## install what the tests need: Check and pkg-config
 	@sh scripts/deps.sh '' $(CHECK)
 .PHONY: tests test check gradcheck mutation deps have-check
 
-runner_o := $(call objects,$(test_c) $(common_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
+runner_o := $(call objects,$(test_c) $(common_c) $(course_c) bench/common/results.c $(filter-out %/main.c,$(gradcheck_c)))
 $(runner): $(runner_o) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $^ $(call check_flag,--libs) $(libs)
 gradcheck_o = $(call objects,$(gradcheck_c)) $(B)/examples/common/processor.o $(B)/examples/common/options.o
@@ -256,7 +260,7 @@ $(gradcheck): $(gradcheck_o) $(static)
 
 # TEST_CFLAGS=-O1 compiles tests in half the time, and the library as always.
 $(call objects,$(gradcheck_c)): extra = -Itests -Iexamples $(TEST_CFLAGS)
-$(call objects,$(test_c)): extra = -Itests -Iexamples -Ibench -I$(B) $(call check_flag,--cflags) \
+$(call objects,$(test_c)): extra = -Itests -Icourse -Iexamples -Ibench -I$(B) $(call check_flag,--cflags) \
     $(if $(filter release,$(MODE)),,-DATTIC_SLOW_MODE) $(TEST_CFLAGS)
 $(call objects,$(test_c)): | have-check
 $(B)/tests/main.o: $(B)/suites.inc
@@ -301,7 +305,7 @@ fuzz: ## any bytes as .npy, safetensors, .npz, deflated data and vocabularies: r
 	$(sub) CC=clang MODE=fuzz fuzz-run
 fuzz-run: $(fuzzer)
 	@sh scripts/fuzz.sh $(fuzzer) $(or $(SECONDS),30) $(JOBS)
-$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
+$(fuzzer): $(call objects,tests/fuzz/files.c $(filter src/system/% src/kernels/% src/tensor/% src/autograd/% src/io/% $(addprefix src/train/,tokenizer.c tokenizer_files.c pairs.c unicode.c),$(library_c)))
 	$(call say,LINK,$@)$(link) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(libs)
 $(B)/tests/fuzz/files.o: extra = -Itests
 
@@ -350,7 +354,7 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 	@for suite in attention_paths attention_dual attention_identities attention_nan attention_fused attention_tangent; do \
 	    ATTIC_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=$$suite $(runner) || exit 1; \
 	done
-	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_gradcheck_float $(runner)
+	@ATTIC_FLOAT_PROBLEMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=gradcheck_float $(runner)
 	@ATTIC_PROGRAMS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=autograd_random_programs $(runner)
 	@ATTIC_PAIRS=10000 CK_DEFAULT_TIMEOUT=0 CK_RUN_SUITE=misuse_calls $(runner)
 
@@ -421,8 +425,8 @@ $(memory): %: %.o $(static)
 memory-full: $(memory)
 	@$(RUN) $(memory)
 
-check-examples: $(examples) ## run the examples: do they still print examples/expected? WRITE=1 writes it
-	@CC='$(CC)' RUN='$(RUN)' ONLY='$(ONLY)' sh scripts/check-examples.sh $(B)/examples $(if $(WRITE),write)
+check-examples: $(examples) $(trace) ## run the examples: do they still print expected/? WRITE=1 writes it
+	@CC='$(CC)' RUN='$(RUN)' ONLY='$(ONLY)' WRITE='$(WRITE)' sh scripts/check-examples.sh $(B)/examples $(B)/course
 
 # Claims that stand in docs/programs.md: the status is 1 if one does not hold.
 check-programs: $(patsubst %,$(B)/examples/%,reverse induction digits lora) ## full runs: strings reversed, periods found, digits recognised, a model adapted?
@@ -477,19 +481,19 @@ lint-mutants:
 lint-cppcheck:
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
-	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Iexamples -Ibench $(library_c) $(example_c) $(common_c) $(grade_c) $(runner_c) $(all_bench_c)
+	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Icourse -Iexamples -Ibench $(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(grade_c) $(runner_c) $(all_bench_c)
 
 # The object depends on the headers that the source includes.  One pass, with float.
-tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) $(page_c) $(grade_c) $(runner_c) $(all_bench_c) \
-    $(gradcheck_c))
-tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Iexamples -Ibench
+tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(page_c) $(grade_c) \
+    $(runner_c) $(all_bench_c) $(gradcheck_c))
+tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Icourse -Iexamples -Ibench
 tidy: $(tidied)
 $(B)/%.tidied: %.c $(B)/%.o .clang-tidy
 	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(tidy_flags) 2>$@.log || { cat $@.log; exit 1; }
 	@touch $@
 
 # One submission is no C: it lacks a semicolon.
-submissions := $(filter-out %_semicolon_missing.c,$(wildcard examples/exercises/e*.c examples/exercises/*/*.c))
+submissions := $(filter-out %_semicolon_missing.c,$(wildcard course/exercises/e*.c course/exercises/*/*.c))
 format: ## bring all C files into the project's format
 	@$(CLANG_FORMAT) -i $(all_c) $(all_h) $(submissions)
 check-format: ## fail if `make format` would change a file
@@ -514,14 +518,16 @@ lora: ## train a small model on English, fine-tune it on C by adapters; others: 
 	+@$(on_all_cores) $(B)/examples/lora
 	@$(B)/examples/lora $(ARGS) $(lora_texts)
 
-run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer, make run-trace ARGS=--causal
+run-trace: $(trace) ## attention step by step, on given numbers: make run-trace ARGS=--causal
+	@$< $(ARGS)
+run-%: $(B)/examples/% ## run one example: make run-05_toy_transformer
 	@mkdir -p out
 	@$< $(ARGS)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
 exercises := 0 1 2 3 4 5 6 7 8 9
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o)
-exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Iexamples/exercises -Iexamples -Isrc $$(cat $(B)/exercises/sanitizers)
+exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Icourse/exercises -Icourse -Iexamples -Isrc $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises \
     $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT))
 $(B)/exercises/sanitizers: $(B)/flags
@@ -532,11 +538,11 @@ $(B)/exercises/sanitizers: $(B)/flags
 	echo 'int main(void) { return 0; }' | $(CC) $$init -x c -o $@.try - 2>/dev/null || init=; \
 	rm -f $@.try; echo "$$with $$init" >$@
 # To E8 the backwards are linked, to E9 kernels and the library.
-$(B)/exercises/runner8.o: with = examples/common/steps.c examples/common/mistakes.c
-$(B)/exercises/runner9.o: with = examples/exercises/kernels.c
-$(B)/exercises/runner8.o: examples/common/steps.c examples/common/mistakes.c $(wildcard examples/common/*.h)
-$(B)/exercises/runner9.o: examples/exercises/kernels.c $(static)
-$(exercise_runners): $(B)/exercises/runner%.o: examples/exercises/runner.c $(wildcard examples/exercises/*.h) \
+$(B)/exercises/runner8.o: with = course/steps.c course/mistakes.c
+$(B)/exercises/runner9.o: with = course/exercises/kernels.c
+$(B)/exercises/runner8.o: course/steps.c course/mistakes.c $(wildcard course/*.h)
+$(B)/exercises/runner9.o: course/exercises/kernels.c $(static)
+$(exercise_runners): $(B)/exercises/runner%.o: course/exercises/runner.c $(wildcard course/exercises/*.h) \
     $(B)/exercises/sanitizers
 	$(call say,CC,$<:E$*)for c in $< $(with); do \
 	    $(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@.$${c##*/}.o $$c || exit 1; done; \
@@ -545,13 +551,13 @@ $(exercise_runners): $(B)/exercises/runner%.o: examples/exercises/runner.c $(wil
 # A wrong answer is no error of make; grade-all has the status.
 exercise-%: $(grade) $(B)/exercises/runner%.o ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1
 	@$(grade_run) $(if $(HINT),--hint $(HINT)) --exercise $* \
-	    $(if $(FILE),"$(FILE)",examples/exercises/e$*_*.c) || [ $$? -eq 1 ]
+	    $(if $(FILE),"$(FILE)",course/exercises/e$*_*.c) || [ $$? -eq 1 ]
 
 grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a table, RESULTS=file.json, the status
 	@mkdir -p out
-	@$(grade_run) --table --results "$(or $(RESULTS),out/results.json)" "$(or $(DIR),examples/exercises)"/e[0-9]*.c
+	@$(grade_run) --table --results "$(or $(RESULTS),out/results.json)" "$(or $(DIR),course/exercises)"/e[0-9]*.c
 
-check-exercises: $(grade) $(exercise_runners) ## is every submission in examples/exercises graded as it expects?
+check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects?
 	@CC="$(CC)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
 .PHONY: grade-all check-exercises
 
@@ -588,17 +594,17 @@ page: ## out/attic.html: attention, forward and backward, to look at and to chan
 	$(have_wasm)
 	$(sub) CC="$(wasm_cc)" AR=llvm-ar ARCH= CFLAGS=-msimd128 MODE=size WERROR=1 page-wasm
 	@mkdir -p out
-	@node page/build.mjs build/page.wasm out/attic.html
+	@node course/page/build.mjs build/page.wasm out/attic.html
 
 # --export: JavaScript puts the command line into memory.
 page_wasm := $(B)/page.wasm
 page-wasm: $(page_wasm)
 	@cp $< build/page.wasm
-$(page_wasm): $(call objects,$(filter-out page/tests/%,$(page_c)) $(filter-out examples/common/verdict%,$(common_c))) $(static)
+$(page_wasm): $(call objects,$(filter-out course/page/tests/%,$(page_c)) $(filter-out course/verdict%,$(course_c)) examples/common/options.c) $(static)
 	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
 
-$(B)/page/tests/train_twin: $(call objects,page/tests/train_twin.c examples/common/options.c) $(static)
+$(B)/course/page/tests/train_twin: $(call objects,course/page/tests/train_twin.c examples/common/options.c) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 # The numbers of the page are compared with those of a native program with the same mathematical functions
@@ -607,17 +613,17 @@ $(B)/page/tests/train_twin: $(call objects,page/tests/train_twin.c examples/comm
 check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
-	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,examples/trace page/tests/train_twin)
+	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,course/trace course/page/tests/train_twin)
 	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
-	@node --test --test-reporter=spec --test-concurrency=$$(($(JOBS) + 1)) $(if $(FIREFOX),page/tests/firefox.mjs) \
-	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard page/tests/*.test.mjs))))
-	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec page/tests/latency.test.mjs)
+	@node --test --test-reporter=spec --test-concurrency=$$(($(JOBS) + 1)) $(if $(FIREFOX),course/page/tests/firefox.mjs) \
+	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard course/page/tests/*.test.mjs))))
+	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec course/page/tests/latency.test.mjs)
 
 page-picture: page build/page/node_modules ## the page's picture in the README, taken again
 	$(call tool,chromium,chromium)
-	@node page/picture.mjs docs/images/page.png
+	@node course/page/picture.mjs docs/images/page.png
 
-build/page/node_modules: page/package.json
+build/page/node_modules: course/page/package.json
 	$(call tool,npm,npm)
 	@mkdir -p $(@D) && cp $< $(@D)
 	@cd $(@D) && npm install --no-audit --no-fund --loglevel=error

@@ -12,7 +12,7 @@
  *
  * With a path as its argument it draws the errors of 1 against the step.
  *
- * How the checker works, and what its verdicts mean: src/autograd/gradcheck.c and gradcheck.h. */
+ * How the checker works, and what its verdicts mean: src/gradcheck/gradcheck.c and gradcheck.h. */
 #include <math.h>
 #include <stdio.h>
 

@@ -2,7 +2,7 @@
  *
  * A base, trained on the text FIRST or read from x.safetensors, is fine-tuned on the text OTHER,
  * twice, in as many steps on the same batches.  "full": all parameters learn.  "adapters": the base
- * stays as it is, and beside each matrix W two narrow ones learn (nn/lora.h):
+ * stays as it is, and beside each matrix W two narrow ones learn (train/lora.h):
  *
  *     y = x W + (alpha/r) (x A) B        W [n,m]   A [n,r]   B [r,m]      r: the rank
  *

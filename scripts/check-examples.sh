@@ -1,16 +1,17 @@
 #!/bin/sh
-# check-examples.sh FOLDER [write] -- the examples still print what examples/expected/ says they print.
-# From the environment: CC compiles a single file; RUN is the command that runs a program, if it is not native;
-# ONLY names the examples to run, and then nothing else is checked.
+# check-examples.sh FOLDER... -- the examples, which are in these folders, still print what examples/expected/ and
+# course/expected/ say that they print.  From the environment: CC compiles a single file; RUN is the command that
+# runs a program, if it is not native; ONLY names the examples to run, and then nothing else is checked; WRITE=1
+# compares nothing.
 #
 # The first line of an expected file is the command, "$ 03_attention_by_hand", the rest its standard
-# output; FOLDER holds the programs.  Words must be the same; blanks are ignored, and so are
+# output.  Words must be the same; blanks are ignored, and so are
 # differences in numbers that another processor or compiler may round differently:
 #
 #     1 part in 1000, or 2 units of the last digit; all numbers below 1e-9 are equal
 #     integers must be the same
 #
-# NAME.in beside an expected file is the standard input.  JSON in examples/expected/json/ names its command
+# NAME.in beside an expected file is the standard input.  JSON in course/expected/json/ names its command
 # itself.
 #
 # A program must end with status 0, write no file but what it is told to write, and nothing but progress on
@@ -20,13 +21,16 @@
 # others).  A program that stands alone, X_in_100_lines.c, has no options; it is compiled as its comment says,
 # with CC, gcc and clang.  A program is given a path for each picture docs/images/NAME.svg and NAME_*.svg, in the
 # order of their names, and must draw something; what is drawn from arithmetic alone, without training or
-# measured rounding, must be the picture there, by the same rules.  With `write` nothing is compared: outputs and
+# measured rounding, must be the picture there, by the same rules.  With WRITE=1 nothing is compared: outputs and
 # pictures are written again, for `git diff` to show.
 set -eu
 cd "$(dirname "$0")/.."
-programs=$(cd "$1" && pwd) write=${2:-} CC=${CC:-cc} RUN=${RUN:-} ONLY=${ONLY:-}
+write=${WRITE:-} CC=${CC:-cc} RUN=${RUN:-} ONLY=${ONLY:-}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+programs=$work/programs
+mkdir "$programs"
+for folder; do ln -s "$(cd "$folder" && pwd)"/* "$programs"; done
 # The programs of examples/expected run here: what they leave is seen.
 mkdir "$work/here"
 ln -s "$PWD/README.md" "$PWD/tests" "$PWD/scripts" "$work/here"
@@ -87,7 +91,7 @@ pictures() { (cd docs/images && ls "$1.svg" "$1"_*.svg 2>/dev/null) || true; }
 
 # run NAME PROGRAM ARGUMENT...: its output into $work/output, its pictures into $work/images
 run() {
-    pictures=$(pictures "$1") program=$programs/$2 input=$PWD/examples/expected/$1.in
+    pictures=$(pictures "$1") program=$programs/$2 input=$PWD/course/expected/$1.in
     [ -f "$input" ] || input=/dev/null
     shift 2
     rm -rf "$work/images"
@@ -127,7 +131,7 @@ check() {
     echo "  $command"
     # shellcheck disable=SC2086
     run "$name" $command || return 1
-    if [ "$write" = write ]; then
+    if [ "$write" ]; then
         echo "\$ $command" | cat - "$work/output" >"$work/new"
         cp "$work/new" "$1"
         for picture in $pictures; do cp "$work/images/$picture" docs/images/; done
@@ -143,7 +147,7 @@ json() {
     echo "  $command"
     # shellcheck disable=SC2086
     run json $command || return 1
-    if [ "$write" = write ]; then cp "$work/output" "$1"; else same "$1" "$work/output"; fi
+    if [ "$write" ]; then cp "$work/output" "$1"; else same "$1" "$work/output"; fi
 }
 
 # trace with random settings: every number must be as its numerical value says, and as at_sdpa does.  No line is
@@ -171,7 +175,7 @@ trace_everywhere() {
     agree=$(grep -c 'elements agree with their numerical values' "$work/all")
     [ "$agree" -eq 1000 ] || { echo "    $agree of 1000 say that all agrees"; return 1; }
     awk 'length > 100 { print "    longer than 100 columns: " $0; bad = 1; exit } END { exit bad }' "$work/all" || return 1
-    node scripts/check-schema.mjs examples/trace.schema.json "$work"/json/*.json
+    node scripts/check-schema.mjs course/trace.schema.json "$work"/json/*.json
 }
 
 # npy TYPE SHAPE BYTES: a .npy file
@@ -420,7 +424,7 @@ command_line() {
     ends 2 "$1: there is no option --nonsense" "$1" --nonsense >"$work/output" || return 1
     [ ! -c /dev/full ] || ends 1 "$1: cannot write to standard output" "$1" --help >/dev/full || return 1
     ends 1 "$1: cannot write to standard output" "$1" --help >&- || return 1
-    grep -q '^    return finish(' "examples/$1.c" || { echo "    main does not return finish()"; return 1; }
+    grep -q '^    return finish(' "$2" || { echo "    main does not return finish()"; return 1; }
 }
 
 # What stands alone is as short as its name says and compiles by itself; and with a mistake planted in its
@@ -446,7 +450,7 @@ alone() {
 }
 
 passed=0 failed=0
-for file in examples/expected/*.txt; do
+for file in examples/expected/*.txt course/expected/*.txt; do
     [ -z "$ONLY" ] || expr " $ONLY " : ".* $(basename "$file" .txt) " >/dev/null || continue
     if check "$file" && nothing_left; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
@@ -456,11 +460,11 @@ if [ "$ONLY" ]; then
     exit
 fi
 command -v node >/dev/null || { echo "There is no node; on Debian: apt-get install nodejs" >&2; exit 1; }
-for file in examples/expected/json/*.json; do
+for file in course/expected/json/*.json; do
     if json "$file"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
-echo "  examples/trace.schema.json"
-node scripts/check-schema.mjs examples/trace.schema.json examples/expected/json/*.json || failed=$((failed + 1))
+echo "  course/trace.schema.json"
+node scripts/check-schema.mjs course/trace.schema.json course/expected/json/*.json || failed=$((failed + 1))
 echo "  trace, what it is given"
 trace_input || failed=$((failed + 1))
 echo "  trace, mistakes in its backward"
@@ -478,9 +482,9 @@ run no-picture demo --out build/check-demo --steps 2 --dim 16 --context 16 tests
     failed=$((failed + 1))
 run no-picture graph --out build/check-graph/a/tape.dot && nothing_left || failed=$((failed + 1))
 echo "  command lines"
-for file in examples/*.c; do
+for file in examples/*.c course/trace.c; do
     case $file in *_in_*_lines.c) how=alone ;; *) how=command_line ;; esac
-    $how "$(basename "$file" .c)" || failed=$((failed + 1))
+    $how "$(basename "$file" .c)" "$file" || failed=$((failed + 1))
 done
 ends 1 "cannot write to standard output" 01_training_loop >&- || failed=$((failed + 1))
 for program in 02_check_a_gradient 06_why_scale 07_never_minus_1e9 14_tiles_by_hand 15_attention_on_paper; do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check-exercises.sh GRADE COMPILE RUNNERS -- every submission in examples/exercises is graded as its first
+# check-exercises.sh GRADE COMPILE RUNNERS -- every submission in course/exercises is graded as its first
 # lines expect: "// expect dS: wrong, no delta"; what they do not name is expected to be exact.  The exercises
 # themselves have blanks and are not written, the solutions are exact; none has warnings.  Three seeds each.
 #
@@ -7,7 +7,7 @@
 # grade-all; what is wrong in a command line.  CC is the compiler.
 set -eu
 cd "$(dirname "$0")/.."
-grade=$1 compile=$2 runners=$3 folder=examples/exercises
+grade=$1 compile=$2 runners=$3 folder=course/exercises
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C
@@ -49,7 +49,7 @@ echo "  as compiled for everybody:"
 expected "$compile" "$runners" $folder/e[0-9]_*.c $folder/solutions/*.c $submissions
 
 echo "  without sanitizers:"
-plain="$CC -std=gnu11 -O0 -g -Werror=return-type -I$folder"
+plain="$CC -std=gnu11 -O0 -g -Werror=return-type -I$folder -Icourse"
 for n in 2 3 7; do $plain -DEXERCISE=$n -c -o "$work/runner$n.o" $folder/runner.c; done
 # shellcheck disable=SC2046
 expected "$plain" "$work" $folder/solutions/e[237].c \

@@ -12,12 +12,12 @@ trap 'rm -rf "$work"' EXIT
 
 # declared FACE: the names behind AT_API in a header and in all that it includes
 declared() {
-    sed 's/^#define AT_API .*/#define AT_API AT_API/' src/kernels/linkage.h >"$work/kernels/linkage.h"
+    sed 's/^#define AT_API .*/#define AT_API AT_API/' src/system/linkage.h >"$work/system/linkage.h"
     $CC -E -P -I"$work" -Isrc "src/$1" | tr '\n' ' ' | tr ';{}' '\n\n\n' |
         sed -n 's/.*AT_API //p' | grep -oE 'at_[A-Za-z0-9_]+ *\(' | tr -d ' (' | sort -u
 }
 
-mkdir "$work/kernels"
+mkdir "$work/system"
 for face in attic attic_op attic_plot; do
     declared $face.h >"$work/$face"
 done

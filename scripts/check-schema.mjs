@@ -1,7 +1,7 @@
 // check-schema.mjs SCHEMA FILE... -- are these JSON files as the schema says, and do all arrays have the
 // shape that stands beside them?  Prints what is wrong, and then ends with status 1.
 //
-// It knows the part of JSON Schema (draft 2020-12) that examples/trace.schema.json uses, and refuses any other
+// It knows the part of JSON Schema (draft 2020-12) that course/trace.schema.json uses, and refuses any other
 // keyword, so that nothing goes unchecked.
 import { readFileSync } from 'node:fs'
 

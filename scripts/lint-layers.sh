@@ -1,22 +1,24 @@
 #!/bin/sh
 # lint-layers.sh FILE... -- a folder of src/ includes itself and the folders below it, nothing else.
 #
-#     kernels <- tensor <- autograd <- ops <- attention <- nn <- train <- examples, tests, bench
-#     io, plot on autograd; train on io and plot, too
+#     system <- kernels <- tensor <- autograd <- ops <- attention <- nn <- train <- examples, course, tests, bench
+#     gradcheck, io and plot on autograd; train on io, too
 set -eu
 cd "$(dirname "$0")/.."
 
 awk -v strings=1 -f scripts/code.awk "$@" | awk '
 BEGIN {
-    below["kernels"]  = " kernels "
-    below["tensor"]   = below["kernels"] "tensor "
-    below["autograd"] = below["tensor"] "autograd "
-    below["io"]       = below["autograd"] "io "
-    below["plot"]     = below["io"] "plot "
-    below["ops"]      = below["autograd"] "ops "
+    below["system"]    = " system "
+    below["kernels"]   = below["system"] "kernels "
+    below["tensor"]    = below["kernels"] "tensor "
+    below["autograd"]  = below["tensor"] "autograd "
+    below["gradcheck"] = below["autograd"] "gradcheck "
+    below["io"]        = below["autograd"] "io "
+    below["plot"]      = below["autograd"] "plot "
+    below["ops"]       = below["autograd"] "ops "
     below["attention"] = below["ops"] "attention "
-    below["nn"]       = below["attention"] "nn "
-    below["train"]    = below["nn"] "io plot train "
+    below["nn"]        = below["attention"] "nn "
+    below["train"]     = below["nn"] "io train "
 }
 {
     split($0, at, ":")

@@ -1,4 +1,4 @@
-# trace-settings.awk -v seed=1 -v count=1000 -- random settings of examples/trace, one in each line: sizes,
+# trace-settings.awk -v seed=1 -v count=1000 -- random settings of course/trace, one in each line: sizes,
 # matrices, masks, all options.  The same seed gives the same settings with every awk.
 function random() { seed = (seed * 16807) % 2147483647; return seed / 2147483647 }
 function below(n) { return int(random() * n) }

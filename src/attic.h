@@ -16,14 +16,14 @@
 #include "version.h"
 
 #include "kernels/random.h"
-#include "kernels/thread_count.h"
+#include "system/thread_count.h"
 
 #include "tensor/compare.h"
 #include "tensor/init.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
 
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 #include "autograd/profile.h"
 #include "autograd/tangent.h"
 #include "autograd/tape.h"
@@ -41,11 +41,11 @@
 #include "nn/cache.h"
 #include "nn/ffn.h"
 #include "nn/linear.h"
-#include "nn/model.h"
-#include "nn/lora.h"
+#include "train/model.h"
+#include "train/lora.h"
 #include "nn/norm.h"
 #include "nn/optim.h"
-#include "nn/sample.h"
+#include "train/sample.h"
 #include "nn/schedule.h"
 #include "nn/statistics.h"
 

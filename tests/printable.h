@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 
 /* Valid UTF-8 without control characters, line separators, overrides of direction or characters that
  * take no place. */

@@ -6,7 +6,7 @@
  * end, as a compiler leaves out what is computed twice or not used. */
 #include "common/machine.h"
 
-#include "kernels/system.h"
+#include "system/system.h"
 #include "kernels/parallel.h"
 
 #include <stdatomic.h>

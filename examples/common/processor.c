@@ -2,7 +2,7 @@
  *
  * Linked into every example, benchmark and test.  Compiled without ARCH, for it runs on the wrong
  * machine. */
-#include "kernels/target.h"
+#include "system/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>

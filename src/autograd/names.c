@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 
 struct at_named {
     uint64_t hash;

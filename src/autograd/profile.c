@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "autograd/state.h"
-#include "kernels/system.h"
+#include "system/system.h"
 
 typedef struct {
     int64_t calls, ticks;

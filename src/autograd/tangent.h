@@ -30,7 +30,7 @@
  * computed under it moves, as values do, but has no gradient. */
 #ifndef AT_AUTOGRAD_TANGENT_H
 #define AT_AUTOGRAD_TANGENT_H
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 #include "tensor/tensor.h"
 AT_BEGIN_C
 

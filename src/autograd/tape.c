@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "kernels/parallel.h"
-#include "kernels/system.h"
-#include "kernels/target.h"
-#include "kernels/utf8.h"
+#include "system/system.h"
+#include "system/target.h"
+#include "system/utf8.h"
 #include "version.h"
 
 at_tape *at_open(at_dtype real, uint64_t seed)

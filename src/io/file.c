@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "autograd/op.h"
-#include "kernels/system.h"
+#include "system/system.h"
 
 enum { FILE_PATH = 4096 };
 

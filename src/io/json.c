@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 
 bool at_json_expects(const at_json *r, const char *expected)
 {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "io/archive.h"
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 
 enum { ZIP_END = 22, ZIP_LOCATOR = 20, ZIP_END_64 = 56, ZIP_ENTRY = 46, ZIP_LOCAL = 30 };
 

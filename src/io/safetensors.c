@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "io/archive.h"
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 
 enum { SAFETENSORS_HEADER_LIMIT = 100000000 }; /* bytes, as in the reference implementation */
 

@@ -10,7 +10,7 @@
 #include "io/archive.h"
 #include "io/crc32.h"
 #include "io/file.h"
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 
 typedef struct {
     at_keyed keyed; /* its name in the file */

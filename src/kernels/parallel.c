@@ -28,7 +28,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "kernels/system.h"
+#include "system/system.h"
 
 enum { POOL_SPIN_NS = 30000, POOL_LINE = 64 };
 

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-#include "kernels/linkage.h"
-#include "kernels/thread_count.h"
+#include "system/linkage.h"
+#include "system/thread_count.h"
 AT_BEGIN_C
 
 /* Runs run(ctx, task, worker) once for every task in 0 .. tasks-1, in any order, and returns when

@@ -6,7 +6,7 @@
 #define AT_KERNELS_RANDOM_H
 #include <stdint.h>
 
-#include "kernels/linkage.h"
+#include "system/linkage.h"
 AT_BEGIN_C
 
 typedef struct {

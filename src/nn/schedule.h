@@ -13,7 +13,7 @@
 #ifndef AT_NN_SCHEDULE_H
 #define AT_NN_SCHEDULE_H
 
-#include "kernels/linkage.h"
+#include "system/linkage.h"
 AT_BEGIN_C
 
 /* With u = (step - warmup) / (total - warmup) after the warm-up: */

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 
 /* The character at *text, which is moved behind it; -1 for a byte that begins no valid UTF-8. */
 static int32_t next_character(const char **text)

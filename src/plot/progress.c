@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "kernels/system.h"
+#include "system/system.h"
 #include "plot/label.h"
 #include "tensor/decimal.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "kernels/system.h"
+#include "system/system.h"
 #include "plot/draw.h"
 #include "plot/label.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/system.h"
+#include "system/system.h"
 #include "tensor/layout.h"
 
 static double closeness_of(at_dtype d)

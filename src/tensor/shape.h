@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kernels/linkage.h"
+#include "system/linkage.h"
 AT_BEGIN_C
 
 #define AT_MAX_DIMS 8

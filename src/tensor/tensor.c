@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 
 size_t at_dtype_size(at_dtype d)
 {

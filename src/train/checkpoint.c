@@ -14,8 +14,8 @@
 
 #include "autograd/op.h"
 #include "io/tensors.h"
-#include "kernels/system.h"
-#include "nn/lora.h"
+#include "system/system.h"
+#include "train/lora.h"
 #include "train/position.h"
 
 enum { OWN_METADATA = 11, VALUE_SIZE = 1024 };
@@ -200,7 +200,7 @@ static const char *description_in(at_tape *t, const at_tensors *file, const char
     return text;
 }
 
-/* The adapters (nn/lora.h) that the file has for matrices of m, of its ranks.  W is "block0.q.W" in
+/* The adapters (lora.h) that the file has for matrices of m, of its ranks.  W is "block0.q.W" in
  * the file, behind a prefix here. */
 static bool make_adapters(at_tape *t, const at_tensors *file, at_model *m, size_t prefix)
 {

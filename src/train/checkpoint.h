@@ -10,7 +10,7 @@
  * where the run stood in the metadata: at_load takes the parameters from one. */
 #ifndef AT_TRAIN_CHECKPOINT_H
 #define AT_TRAIN_CHECKPOINT_H
-#include "nn/model.h"
+#include "train/model.h"
 #include "train/tokenizer.h"
 AT_BEGIN_C
 
@@ -36,7 +36,7 @@ AT_API bool at_load(at_tape *t, const char *path, at_part_args args);
 /* The model of a file that at_save or a run wrote, best.safetensors for instance, with its
  * parameters, in the open scope: made by the description that is in the file, so that it can be
  * read and sampled without its configuration; low-rank adapters that are in the file, too, as
- * adapters (nn/lora.h).  Weights are read, not drawn, but count as drawn: what is drawn later has
+ * adapters (lora.h).  Weights are read, not drawn, but count as drawn: what is drawn later has
  * the bits that it has behind at_model_make.  And the tokenizer of its data.  NULL after a sticky
  * error; it is one if the file describes none, or several. */
 AT_API at_model *at_model_open(at_tape *t, const char *path);

@@ -8,8 +8,8 @@
 
 #include "autograd/op.h"
 #include "io/file.h"
-#include "kernels/system.h"
-#include "kernels/utf8.h"
+#include "system/system.h"
+#include "system/utf8.h"
 #include "tensor/decimal.h"
 
 enum { CSV_LINE = 64 * (AT_CSV_COLUMNS + 1) };

@@ -31,7 +31,7 @@
 #include "autograd/op.h"
 #include "io/file.h"
 #include "kernels/rng.h"
-#include "kernels/system.h"
+#include "system/system.h"
 #include "tensor/decimal.h"
 
 typedef enum { DATA_TEXT, DATA_IDS, DATA_FILE, DATA_ARRAYS, DATA_SEQUENCES } data_kind;

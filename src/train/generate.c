@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "kernels/system.h"
-#include "kernels/utf8.h"
-#include "nn/sample.h"
+#include "system/system.h"
+#include "system/utf8.h"
+#include "train/sample.h"
 #include "ops/ops.h"
 
 /* What evaluation changes on a tape, and gives back. */

@@ -5,7 +5,7 @@
  * between goes on with the same bits. */
 #ifndef AT_TRAIN_GENERATE_H
 #define AT_TRAIN_GENERATE_H
-#include "nn/model.h"
+#include "train/model.h"
 #include "train/data.h"
 AT_BEGIN_C
 

@@ -33,7 +33,7 @@
 #ifndef AT_TRAIN_IMPORT_H
 #define AT_TRAIN_IMPORT_H
 #include "io/tensors.h"
-#include "nn/model.h"
+#include "train/model.h"
 AT_BEGIN_C
 
 /* Fills every parameter of m from f.  A "transformer." before GPT-2's names is allowed.  Causal

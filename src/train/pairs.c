@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 #include "train/vocabulary.h"
 
 typedef struct {

@@ -21,8 +21,8 @@
 
 #include "autograd/op.h"
 #include "io/file.h"
-#include "kernels/system.h"
-#include "kernels/utf8.h"
+#include "system/system.h"
+#include "system/utf8.h"
 #include "plot/progress.h"
 #include "tensor/arena.h"
 #include "tensor/decimal.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 #include "train/vocabulary.h"
 
 static const char *const kind_name[AT_KINDS] = {"bytes", "chars", "gpt2", "llama2"};

@@ -7,7 +7,7 @@
 #include "autograd/op.h"
 #include "io/file.h"
 #include "io/json.h"
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 #include "train/vocabulary.h"
 
 enum { VOCABULARY_LIMIT = 1 << 28 }; /* bytes of a file */

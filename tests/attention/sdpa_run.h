@@ -1,7 +1,7 @@
 /* sdpa_run.h -- runs the random attention problems of gradcheck/sdpa_problem.h, and compares. */
 #ifndef ATTIC_TESTS_SDPA_RUN_H
 #define ATTIC_TESTS_SDPA_RUN_H
-#include "gradcheck/sdpa_problem.h"
+#include "gradients/sdpa_problem.h"
 
 /* How many random problems a test takes that takes n where all do 300: n ATTIC_PROBLEMS / 300, which is an
  * environment variable.  make check-long sets it to 10,000, sanitizers to less. */

@@ -3,7 +3,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 #include "tensors.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* test_options.c -- do the random problems of attention try everything, and everything together? */
 #include <stdlib.h>
 
-#include "gradcheck/cases.h"
+#include "gradients/cases.h"
 #include "attention/sdpa_run.h"
 #include "test.h"
 

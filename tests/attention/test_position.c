@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <math.h>
 
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 
 #include "golden/position.inc"
 

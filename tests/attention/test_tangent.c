@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "attention/pairing.h"
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 #include "autograd/tangent.h"
 #include "tensors.h"
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "autograd/state.h"
-#include "kernels/system.h"
+#include "system/system.h"
 #include "tensors.h"
 
 static int64_t reading;

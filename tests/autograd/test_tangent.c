@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "attic_op.h"
-#include "gradcheck/cases.h"
+#include "gradients/cases.h"
 #include "kernels/gemm.h"
 #include "tensor/arena.h"
 #include "tensors.h"

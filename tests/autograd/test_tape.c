@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "kernels/utf8.h"
+#include "system/utf8.h"
 #include "ops/ops.h"
 #include "tensor/arena.h"
 #include "tensors.h"

@@ -3,7 +3,7 @@
 
     python3 tests/golden/transformer.py > tests/golden/transformer.inc
 
-The model of src/nn/model.h, written with PyTorch's own functions: its attention, its layer norm,
+The model of src/train/model.h, written with PyTorch's own functions: its attention, its layer norm,
 its autograd, its clipping and AdamW.  Rotary positions rotate complex numbers.  The parameters follow
 from a whole-number formula, so that both sides start with the same bits, in f32 too.
 

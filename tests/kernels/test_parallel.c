@@ -2,7 +2,7 @@
 #define _GNU_SOURCE /* affinity */
 #include "test.h"
 #include "kernels/parallel.h"
-#include "kernels/system.h"
+#include "system/system.h"
 
 #include <dirent.h>
 #include <pthread.h>

@@ -8,14 +8,14 @@
 # Three look for it: the gradient table; in attention, what it says of itself while it computes these
 # gradients (the identities of at_check_attention); and what neither can see, being no matter of a gradient, must be
 # caught by the suite of tests that the mutant says.  If the mutant says which mistake it is, the test that compares
-# at_sdpa with examples/common/steps.c must also give its gradients this name.  What the gradient table finds, both its
+# at_sdpa with course/steps.c must also give its gradients this name.  What the gradient table finds, both its
 # witnesses must find, exact derivatives and differences, or the mutant says `alone`.  A mutant that is caught has passed.
 # Exit status: 0 all were caught, 1 some were not, 2 could not run.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 MAKE=${MAKE:-make} CC=${CC:-cc} JOBS=${JOBS:-2}
 table=tests/mutation/mutants.txt
-mistakes=examples/common/mistakes.c
+mistakes=course/mistakes.c
 home=$PWD/build/mutation
 at_most=
 command -v timeout >/dev/null 2>&1 && at_most='timeout 120'
@@ -60,7 +60,7 @@ build() {
     (cd "$copy" && $MAKE -s CC="$CC" CFLAGS=-O1 MODE=release PLAIN= B=out "$@") >"$copy/log" 2>&1
 }
 
-gradients=out/tests/gradcheck/table tests=out/tests/run
+gradients=out/tests/gradients/table tests=out/tests/run
 
 # by_gradients COPY: prints the first case that is not as expected; fails if all are
 by_gradients() {
@@ -93,7 +93,7 @@ by_tests() {
 # by_name COPY MISTAKE: prints what of attention is wrong by this mistake; fails if at_sdpa is not wrong by it
 by_name() {
     build "$1" $tests || return 1
-    said=$(cd "$1" && CK_RUN_SUITE=examples_steps $at_most $tests 2>&1) && return 1
+    said=$(cd "$1" && CK_RUN_SUITE=course_steps $at_most $tests 2>&1) && return 1
     echo "$said" | grep -oE '[A-Za-z]+: "[^"]*"' | grep -F ": \"$2\""
 }
 

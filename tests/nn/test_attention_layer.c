@@ -1,7 +1,7 @@
 /* test_attention_layer.c -- the attention layer against the same made of single ops, one head at a time. */
 #include "tensors.h"
 
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_block.c -- a block against the same made of single ops; encoder, decoder and gradients. */
 #include "tensors.h"
 
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* test_ffn.c -- the feed-forward net against its formula, number by number. */
 #include "tensors.h"
 
-#include "autograd/gradcheck.h"
+#include "gradcheck/gradcheck.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gradcheck/cases.h"
+#include "gradients/cases.h"
 #include "tensor/arena.h"
 #include "test.h"
 
@@ -65,7 +65,7 @@ static int for_each_with_several(void (*found)(const char *op))
 
 static void must_have_row(const char *op)
 {
-    ck_assert_msg(has_row(op), "at_%s has no row in tests/gradcheck/cases_*.c", op);
+    ck_assert_msg(has_row(op), "at_%s has no row in tests/gradients/cases_*.c", op);
 }
 
 START_TEST(every_op_has_a_gradient_case)

@@ -1,0 +1,448 @@
+/* grade.c -- grades exercises: what is exact, what is wrong, and which mistake it is.
+ *
+ *     make exercise-3                   the verdict on course/exercises/e3_softmax.c
+ *     make exercise-3 FILE=my.c SEED=17 HINT=1
+ *     make grade-all DIR=folder         a table, and results.json
+ *
+ * A file is compiled together with runner.c into a program of its own, see child.h; nothing of
+ * this program is in there, and of attic what E8 and E9 need.  Every run draws new sizes and numbers, unless
+ * SEED says which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
+#include "common/options.h"
+#include "grading.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0;
+static double seconds = 5;
+static const char *compiler = "cc -std=gnu11 -O0 -g -Icourse/exercises -Icourse -Iexamples -Isrc",
+                  *runners = ".", *json;
+static const option options[] = {
+    {"exercise", &chosen, NULL, NULL, -1, EXERCISES - 1,
+     "which one; -1: as the name of the file says"},
+    {"seed", &seed, NULL, NULL, -1, 1e9, "what is drawn; -1: something new each time"},
+    {"seeds", &seeds, NULL, NULL, 1, 1e6, "how many, one after the other"},
+    {"hint", &hint, NULL, NULL, 0, HINTS, "1: which step, 2: which term, 3: the line with a blank"},
+    {"seconds", NULL, &seconds, NULL, 0.1, 1e4, "the time limit of a submission"},
+    {"compile", NULL, NULL, &compiler, 0, 0, "the compiler and its flags"},
+    {"runners", NULL, NULL, &runners, 0, 0, "the folder of runner0.o to runner9.o"},
+    {"table", &table, NULL, NULL, 0, 0, "a table of all files"},
+    {"results", NULL, NULL, &json, 0, 0, "write results.json here, in Gradescope's format"},
+    {"expect", &expect, NULL, NULL, 0, 0, "compare with what the first lines of the files expect"},
+    {0}};
+
+/* One file, and how it was graded the last time. */
+typedef struct {
+    const char *path, *name;
+    int which; /* the exercise */
+    char said[4000];
+    bool compiled;
+    grading g;
+} submission;
+
+static char folder[] = "/tmp/attic-grade-XXXXXX"; /* of the compiled programs */
+
+static void remove_folder(void)
+{
+    rmdir(folder);
+}
+
+/* ------------------------------------------------------------------ grading a file ------------ */
+
+static int exercise_of(const char *name)
+{
+    bool numbered =
+        name[0] == 'e' && isdigit((unsigned char)name[1]) && !isdigit((unsigned char)name[2]);
+    return numbered && name[1] - '0' < EXERCISES ? name[1] - '0' : -1;
+}
+
+static void open_submission(submission *x, const char *path, char *program, size_t size)
+{
+    char runner[4096];
+    const char *slash = strrchr(path, '/');
+    *x = (submission){.path = path, .name = slash ? slash + 1 : path};
+    x->which = chosen >= 0 ? chosen : exercise_of(x->name);
+    if (x->which < 0) {
+        fprintf(stderr, "grade: which exercise is %s? Its name must begin with e0 to e%d\n", path,
+                EXERCISES - 1);
+        exit(2);
+    }
+    if (access(path, R_OK) != 0) {
+        fprintf(stderr, "grade: cannot read %s: %s\n", path, strerror(errno));
+        exit(2);
+    }
+    snprintf(program, size, "%s/program", folder);
+    snprintf(runner, sizeof runner, "%s/runner%d.o", runners, x->which);
+    if (access(runner, R_OK) != 0) {
+        fprintf(stderr, "grade: cannot read %s: %s\n", runner, strerror(errno));
+        exit(2);
+    }
+    x->compiled = compile(compiler, path, runner, program, sizeof x->said, x->said);
+}
+
+static void grade_submission(submission *x, const char *program, uint64_t with)
+{
+    x->g = (grading){.program = program,
+                     .file = x->path,
+                     .seconds = seconds,
+                     .seed = with,
+                     .state = with,
+                     .which = x->which};
+    if (x->compiled)
+        exercises[x->which].grade(&x->g);
+    else
+        snprintf(x->g.failure, sizeof x->g.failure, "does not compile");
+}
+
+static bool is_right(const grade *q)
+{
+    return q->kind == VERDICT_EXACT || q->kind == VERDICT_CLOSE;
+}
+
+static int quantities(int which)
+{
+    int n = 0;
+    while (n < MAX_GRADES && exercises[which].of[n].name) n++;
+    return n;
+}
+
+static int right_ones(const submission *x)
+{
+    int n = 0;
+    for (int k = 0; k < x->g.grades && x->compiled; k++) n += is_right(&x->g.of[k]);
+    return n;
+}
+
+static bool all_right(const submission *x)
+{
+    return !x->g.failure[0] && right_ones(x) == quantities(x->which);
+}
+
+/* ------------------------------------------------------------------ the verdict in words ------ */
+
+static const char *const kind_names[] = {"not reached", "exact", "close", "wrong", "not written"};
+
+/* Lines of at most 100 columns, the later ones indented. */
+static void print_wrapped(const char *text, int column, int indent)
+{
+    int blanks = 0;
+    while (*text) {
+        const int word = (int)strcspn(text, " ");
+        if (column > indent && column + blanks + word > 100) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        } else {
+            printf("%*s", blanks, "");
+            column += blanks;
+        }
+        printf("%.*s", word, text);
+        column += word;
+        text += word;
+        blanks = (int)strspn(text, " ");
+        text += blanks;
+    }
+    printf("\n");
+}
+
+/* The lines that a compiler or a program printed, `left_out` of which are not in the text */
+static void print_lines(const char *title, const char *text, int most, int left_out)
+{
+    if (*text) printf("  %s\n", title);
+    for (int n = 0; *text; n++) {
+        const size_t length = strcspn(text, "\n");
+        if (n < most)
+            printf("    | %.*s\n", (int)length, text);
+        else
+            left_out++;
+        text += length + (text[length] == '\n');
+    }
+    if (left_out) printf("    | ... %d more line%s\n", left_out, left_out > 1 ? "s" : "");
+}
+
+/* The first quantity that is not right, and the first of every function that needs nothing of it. */
+static void print_hints(const submission *x)
+{
+    bool given = false;
+    for (int k = 0; k < quantities(x->which); k++) {
+        const exercise_part *of = &exercises[x->which].of[k];
+        const grade *q = x->compiled && k < x->g.grades ? &x->g.of[k] : NULL;
+        given = given && !of->begins;
+        if (given || (q && is_right(q))) continue;
+        if (!q || q->kind == VERDICT_NOT_ASKED) {
+            printf("  No hint for %s: first, the program must %s\n", of->name,
+                   x->compiled ? "come to its end" : "compile");
+            return;
+        }
+        given = true;
+        const char *const *hints = q->hint ? q->hint : of->hint;
+        for (int level = 0; level < hint; level++) {
+            int column = printf("  Hint %d for %s: ", level + 1, of->name);
+            print_wrapped(hints[level], column, 4);
+            if (level == 1 && q->mistake[0]) printf("    %s\n", q->mistake);
+        }
+    }
+}
+
+static void print_submission(const submission *x)
+{
+    const grading *g = &x->g;
+    printf("E%d %s, seed %d%s%s\n", x->which, exercises[x->which].title, (int)g->seed,
+           g->sizes[0] ? ": " : "", g->sizes);
+    if (x->said[0]) print_lines("The compiler says:", x->said, x->compiled ? 12 : 20, 0);
+    print_lines("Your program printed:", g->printed, 100, g->lines_left_out);
+    if (g->failure[0]) {
+        printf("  program      ");
+        print_wrapped(g->failure, 15, 15);
+    }
+    for (int k = 0; k < g->grades; k++) {
+        const grade *q = &g->of[k];
+        char line[1000];
+        printf("  %-12s ", q->of->name);
+        snprintf(line, sizeof line, "%s%s%s", kind_names[q->kind], q->text[0] ? ": " : "", q->text);
+        print_wrapped(line, 15, 15);
+        if (!q->arithmetic[0]) continue;
+        printf("%15s", "");
+        print_wrapped(q->arithmetic, 15, 17);
+    }
+    if (all_right(x))
+        printf("  All right.\n");
+    else if (hint > 0)
+        print_hints(x);
+    if (!all_right(x))
+        printf("  Again with SEED=%d%s\n", (int)g->seed, hint > 0 ? "" : "; a hint: HINT=1");
+}
+
+/* ------------------------------------------------------------------ a table, results.json ----- */
+
+static void print_row(const submission *x)
+{
+    char line[4000];
+    int n = snprintf(line, sizeof line, "%s", x->g.failure[0] ? "program: " : "");
+    n += snprintf(line + n, sizeof line - (size_t)n, "%.160s", x->g.failure);
+    for (int k = 0; k < x->g.grades && x->compiled; k++) {
+        const grade *q = &x->g.of[k];
+        const char *name = q->kind == VERDICT_WRONG && q->text[0] == '"' ? q->text : NULL;
+        int length = name ? (int)strcspn(name + 1, ".") + 1 : 0;
+        n += snprintf(line + n, sizeof line - (size_t)n, "%s%s %s%s%.*s", n ? ", " : "",
+                      q->of->name, kind_names[q->kind], name ? ": " : "", length, name ? name : "");
+    }
+    printf("%-32s %d of %d   ", x->name, right_ones(x), quantities(x->which));
+    print_wrapped(line, 42, 42);
+}
+
+static void write_string(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; *s; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c == '\n')
+            fprintf(f, "\\n");
+        else if (c < 32 || c == 127)
+            fprintf(f, "\\u%04x", c);
+        else
+            fputc(c, f);
+    }
+    fputc('"', f);
+}
+
+/* A test of Gradescope's: one quantity of one file, or what is missing. */
+static void write_result(FILE *f, const char *file, const char *quantity, bool right,
+                         const char *output)
+{
+    char name[300];
+    static bool any = false;
+    snprintf(name, sizeof name, "%s: %s", file, quantity);
+    fprintf(f, "%s\n    {\"name\": ", any ? "," : "");
+    write_string(f, name);
+    fprintf(f, ", \"score\": %d, \"max_score\": 1, \"output\": ", right);
+    write_string(f, output);
+    fprintf(f, "}");
+    any = true;
+}
+
+static void write_submission(FILE *f, const submission *x)
+{
+    for (int k = 0; k < quantities(x->which); k++) {
+        const grade *q = x->compiled && k < x->g.grades ? &x->g.of[k] : NULL;
+        char output[2200];
+        if (q && q->kind != VERDICT_NOT_ASKED)
+            snprintf(output, sizeof output, "%s%s%s%s%s", kind_names[q->kind],
+                     q->text[0] ? ": " : "", q->text, q->arithmetic[0] ? "\n" : "", q->arithmetic);
+        else
+            snprintf(output, sizeof output, "not reached; the program: %s", x->g.failure);
+        write_result(f, x->name, exercises[x->which].of[k].name, q && is_right(q), output);
+    }
+}
+
+/* ------------------------------------------------------------------ what was expected --------- */
+
+typedef struct {
+    char quantity[40], kind[20], text[200];
+    bool met;
+} expectation;
+
+enum { MAX_EXPECTED = 12 };
+
+/* "// expect dS: wrong, no delta".  Returns how many; a file with blanks expects what its exercise says
+ * of the file as it comes, most often that nothing is written. */
+static int read_expectations(const char *path, expectation *e, bool *blanks)
+{
+    char line[300];
+    int n = 0;
+    FILE *f = fopen(path, "r");
+    *blanks = false;
+    while (f && fgets(line, sizeof line, f)) {
+        *blanks |= strstr(line, "BLANK(") != NULL;
+        if (strncmp(line, "// expect ", 10) != 0 || n == MAX_EXPECTED) continue;
+        expectation x = {.met = false};
+        if (sscanf(line, "// expect %39[^:]: %19[^,\n], %199[^\n]", x.quantity, x.kind, x.text) < 2)
+            fprintf(stderr, "grade: %s: what does this line expect? %s", path, line);
+        else
+            e[n++] = x;
+    }
+    if (f) fclose(f);
+    return n;
+}
+
+static int complain(const submission *x, const char *quantity, const char *got, const char *text,
+                    const char *expected)
+{
+    printf("%s, seed %d: %s is %s: %s\n    expected: %s\n", x->path, (int)x->g.seed, quantity, got,
+           text, expected);
+    return 1;
+}
+
+/* How many quantities are not what the file says. */
+static int compare(const submission *x)
+{
+    expectation e[MAX_EXPECTED];
+    bool blanks;
+    int n = read_expectations(x->path, e, &blanks), bad = 0, program = -1;
+    for (int k = 0; k < n; k++)
+        if (strcmp(e[k].quantity, "program") == 0) program = k;
+    if (x->compiled && x->said[0]) bad += complain(x, "program", "compiled", x->said, "no warning");
+    if (program >= 0) {
+        e[program].met = true;
+        if (!x->g.failure[0] || !strstr(x->g.failure, e[program].kind))
+            bad += complain(x, "program", "ended", x->g.failure, e[program].kind);
+    } else if (x->g.failure[0])
+        bad += complain(x, "program", "failed", x->g.failure, "that it runs to its end");
+    if (program < 0 && x->g.grades != quantities(x->which))
+        bad += complain(x, "program", "graded", "not all quantities", "all");
+    for (int k = 0; k < x->g.grades; k++) {
+        const grade *q = &x->g.of[k];
+        const char *kind = "exact", *text = "";
+        if (q->kind == VERDICT_NOT_ASKED && program >= 0) continue;
+        if (blanks) kind = "not written", text = "BLANK(";
+        if (blanks && q->of->hint[HINTS]) {
+            text = q->of->hint[HINTS];
+            if (strncmp(text, "found", 5) != 0) kind = "wrong";
+        }
+        for (int i = 0; i < n; i++)
+            if (strcmp(e[i].quantity, q->of->name) == 0)
+                kind = e[i].kind, text = e[i].text, e[i].met = true;
+        if (strcmp(kind, kind_names[q->kind]) == 0 && strstr(q->text, text)) continue;
+        char expected[300];
+        snprintf(expected, sizeof expected, "%s %s", kind, text);
+        bad += complain(x, q->of->name, kind_names[q->kind], q->text, expected);
+    }
+    for (int k = 0; k < n; k++)
+        if (!e[k].met) bad += complain(x, e[k].quantity, "no quantity", "", "one of this name");
+    return bad;
+}
+
+/* ------------------------------------------------------------------ main ---------------------- */
+
+/* Another one for each run, in the same second too */
+static int new_seed(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int)(((uint64_t)now.tv_sec * 7919 + (uint64_t)now.tv_nsec / 1000 +
+                  (uint64_t)getpid() * 104729) %
+                 100000);
+}
+
+static FILE *open_results(void)
+{
+    FILE *f = json ? fopen(json, "w") : NULL;
+    if (json && !f) {
+        fprintf(stderr, "grade: cannot write %s: %s\n", json, strerror(errno));
+        exit(1);
+    }
+    if (f) fprintf(f, "{\"tests\": [");
+    return f;
+}
+
+/* Exercises of which there is no file */
+static int print_missing(FILE *f, const bool *seen)
+{
+    int n = 0;
+    for (int k = 0; table && k < EXERCISES; k++) {
+        if (seen[k]) continue;
+        n++;
+        printf("%-32s 0 of %d   there is no file\n", exercises[k].file, quantities(k));
+        for (int i = 0; f && i < quantities(k); i++)
+            write_result(f, exercises[k].file, exercises[k].of[i].name, false, "there is no file");
+    }
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    int first =
+        parse_options(argc, argv,
+                      "usage: grade [options] file.c ...\n"
+                      "Grades solutions of the exercises; docs/exercises.md explains them.\n",
+                      options, 100000);
+    int files = 0, right = 0, bad = 0;
+    bool seen[EXERCISES] = {false};
+    char program[100];
+    if (first == argc) {
+        fprintf(stderr, "grade: no file is named; try --help\n");
+        return 2;
+    }
+    if (!mkdtemp(folder)) {
+        fprintf(stderr, "grade: cannot write to /tmp: %s\n", strerror(errno));
+        return 1;
+    }
+    atexit(remove_folder);
+    if (seed < 0) seed = new_seed();
+    FILE *results = open_results();
+    submission *x = need(malloc(sizeof *x));
+    for (int i = first; i < argc; i++) {
+        open_submission(x, argv[i], program, sizeof program);
+        bool well = true;
+        for (int k = 0; k < seeds; k++) {
+            grade_submission(x, program, (uint64_t)seed + (uint64_t)k);
+            if (expect)
+                bad += compare(x);
+            else if (!table)
+                print_submission(x);
+            well = well && all_right(x);
+        }
+        unlink(program);
+        if (table) print_row(x);
+        if (results) write_submission(results, x);
+        files++;
+        right += well;
+        seen[x->which] = true;
+    }
+    int missing = print_missing(results, seen);
+    if (results) {
+        bool whole = fprintf(results, "\n]}\n") > 0 && !ferror(results);
+        if (!written(results, json, whole)) bad++;
+    }
+    free(x);
+    if (expect)
+        printf("%d files, %d seeds each: %d verdicts are not what was expected\n", files, seeds,
+               bad);
+    if (table) printf("%d of %d files are all right\n", right, files + missing);
+    return finish(bad > 0 || (!expect && right < files + missing));
+}

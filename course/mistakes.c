@@ -1,0 +1,809 @@
+/* mistakes.c -- the table of mistakes, and the backward with one of them in it; see mistakes.h.
+ *
+ * A mistake is one change, or two: in the step that computes `in`, every element of `of` becomes
+ * rule(element).  If `of` is what the step reads, it is changed for that step alone; if it is `in`
+ * itself, the result is changed, and the steps after it read that.
+ *
+ *     dV from P      in dV, of A:         A_ij is replaced by P_ij, then dV_j = sum_i A_ij dO_i
+ *     no delta       in delta, of delta:  delta_i is replaced by 0
+ *
+ * Two kinds do not fit: another mask in the whole backward, and heads that read other keys.
+ *
+ * Every rule is a sum of products in which a difference is written steps_minus.  So the same table
+ * computes the sums of absolute terms of a wrong answer: see steps_terms. */
+#include "mistakes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One element of a->at[of], at (h,i,j) of [H,T,N], or of what shape it has. */
+typedef struct {
+    const steps *a;
+    steps_name of;
+    int h, i, j;
+} element;
+
+typedef double element_rule(element e);
+
+typedef struct {
+    steps_name in, of;
+    element_rule *rule; /* NULL: no change */
+} mistake_change;
+
+static double value(element e, steps_name what)
+{
+    return *steps_cell(e.a, what, e.h, e.i, e.j);
+}
+
+static double unchanged(element e)
+{
+    return value(e, e.of);
+}
+
+static bool attended(element e)
+{
+    return steps_attends(e.a, e.h, e.i, e.j);
+}
+
+/* sum_k x_ik y_ik over the keys k that row i attends to */
+static double row_sum(element e, steps_name x, steps_name y)
+{
+    double sum = 0;
+    for (e.j = 0; e.j < e.a->p.N; e.j++)
+        if (attended(e)) sum += value(e, x) * value(e, y);
+    return sum;
+}
+
+/* dO_i . V_j */
+static double dO_dot_V(element e)
+{
+    const double *dO = steps_cell(e.a, STEPS_DO, e.h, e.i, 0);
+    const double *V = steps_cell(e.a, STEPS_V, e.a->reads[e.h], e.j, 0);
+    double sum = 0;
+    for (int d = 0; d < e.a->p.Dv; d++) sum += dO[d] * V[d];
+    return sum;
+}
+
+/* ------------------------------------------------------------------ rules of several steps ----- */
+
+static double rule_zero(element e)
+{
+    (void)e;
+    return 0;
+}
+
+/* The memory of [T,N] read as if it were that of [N,T]. */
+static double rule_transpose(element e)
+{
+    return *(steps_cell(e.a, e.of, e.h, 0, 0) + (ptrdiff_t)e.j * e.a->p.T + e.i);
+}
+
+static double rule_own_position(element e)
+{
+    return e.i == e.j ? unchanged(e) : 0;
+}
+
+/* '=' in place of '+=' in a loop leaves the last term of a sum: over the keys of a row ... */
+static double rule_last_key(element e)
+{
+    element later = e;
+    for (later.j++; later.j < e.a->p.N; later.j++)
+        if (attended(later)) return 0;
+    return unchanged(e);
+}
+
+/* ... over the rows of a head ... */
+static double rule_last_row(element e)
+{
+    element later = e;
+    for (later.i++; later.i < e.a->p.T; later.i++)
+        if (attended(later)) return 0;
+    return unchanged(e);
+}
+
+/* ... over the heads, ... */
+static double rule_last_of_heads(element e)
+{
+    element later = e;
+    for (later.h++; later.h < e.a->p.H; later.h++)
+        if (attended(later)) return 0;
+    return unchanged(e);
+}
+
+/* ... and over the rows of all heads that read one key. */
+static double rule_last_query(element e)
+{
+    element later = e;
+    for (later.h++; later.h < e.a->p.H; later.h++)
+        for (later.i = 0; later.i < e.a->p.T; later.i++)
+            if (e.a->reads[later.h] == e.a->reads[e.h] && attended(later)) return 0;
+    return rule_last_row(e);
+}
+
+static double rule_first_head(element e)
+{
+    return e.h % (e.a->p.H / e.a->p.G) == 0 ? unchanged(e) : 0;
+}
+
+static double rule_last_head(element e)
+{
+    return (e.h + 1) % (e.a->p.H / e.a->p.G) == 0 ? unchanged(e) : 0;
+}
+
+/* ------------------------------------------------------------------ 8 values, 7 dropout -------- */
+
+static double rule_P(element e)
+{
+    return value(e, STEPS_P);
+}
+
+static double rule_P_not_dropped(element e)
+{
+    return value(e, STEPS_Z) > 0 ? value(e, STEPS_P) : 0;
+}
+
+/* dA with the memory of dO [T,Dv] read as if it were that of [Dv,T] */
+static double rule_dO_transposed(element e)
+{
+    if (!attended(e)) return 0;
+    const double *dO = steps_cell(e.a, STEPS_DO, e.h, 0, 0);
+    const double *V = steps_cell(e.a, STEPS_V, e.a->reads[e.h], e.j, 0);
+    double sum = e.a->p.weights ? value(e, STEPS_DW) : 0;
+    for (int d = 0; d < e.a->p.Dv; d++) sum += dO[(ptrdiff_t)d * e.a->p.T + e.i] * V[d];
+    return sum;
+}
+
+static double rule_dA_without_dW(element e)
+{
+    return attended(e) ? dO_dot_V(e) : 0;
+}
+
+static double rule_dA(element e)
+{
+    return value(e, STEPS_DA);
+}
+
+static double rule_dA_not_dropped(element e)
+{
+    return value(e, STEPS_Z) > 0 ? value(e, STEPS_DA) : 0;
+}
+
+static double rule_dA_twice_dropped(element e)
+{
+    return value(e, STEPS_Z) * value(e, STEPS_Z) * value(e, STEPS_DA);
+}
+
+/* ------------------------------------------------------------------ 6 softmax ------------------ */
+
+static double rule_sum_P(element e)
+{
+    double sum = 0;
+    for (e.j = 0; e.j < e.a->p.N; e.j++)
+        if (attended(e)) sum += value(e, STEPS_P);
+    return sum;
+}
+
+static double rule_sum_dP(element e)
+{
+    double sum = 0;
+    for (e.j = 0; e.j < e.a->p.N; e.j++)
+        if (attended(e)) sum += value(e, STEPS_DP);
+    return sum;
+}
+
+static double rule_mean_dP(element e)
+{
+    int keys = 0;
+    for (e.j = 0; e.j < e.a->p.N; e.j++) keys += attended(e);
+    return keys ? rule_sum_dP(e) / keys : 0;
+}
+
+static double rule_row_before(element e)
+{
+    e.i = (e.i + e.a->p.T - 1) % e.a->p.T;
+    return value(e, STEPS_DELTA);
+}
+
+static double rule_row_after(element e)
+{
+    e.i = (e.i + 1) % e.a->p.T;
+    return value(e, STEPS_DELTA);
+}
+
+static double rule_first_row(element e)
+{
+    e.i = 0;
+    return value(e, STEPS_DELTA);
+}
+
+static double rule_delta_from_A(element e)
+{
+    return row_sum(e, STEPS_A, STEPS_DP);
+}
+
+static double rule_delta_from_dA(element e)
+{
+    return row_sum(e, STEPS_P, STEPS_DA);
+}
+
+static double rule_A_dot_dW(element e)
+{
+    return e.a->p.weights ? row_sum(e, STEPS_A, STEPS_DW) : 0;
+}
+
+static double rule_dO_dot_O(element e)
+{
+    const double *dO = steps_cell(e.a, STEPS_DO, e.h, e.i, 0);
+    const double *O = steps_cell(e.a, STEPS_O, e.h, e.i, 0);
+    double sum = 0;
+    for (int d = 0; d < e.a->p.Dv; d++) sum += dO[d] * O[d];
+    return sum;
+}
+
+/* No mistake: delta as FlashAttention computes it. */
+static double rule_delta_from_output(element e)
+{
+    return rule_dO_dot_O(e) + rule_A_dot_dW(e);
+}
+
+static double rule_dO_dot_own_V(element e)
+{
+    e.j = e.i;
+    return (e.i < e.a->p.N ? dO_dot_V(e) : rule_dO_dot_O(e)) + rule_A_dot_dW(e);
+}
+
+static double rule_diagonal(element e)
+{
+    double P = value(e, STEPS_P);
+    return P * steps_minus(e.a, 1, P) * value(e, STEPS_DP);
+}
+
+static double rule_dS_without_P(element e)
+{
+    return steps_minus(e.a, value(e, STEPS_DP), value(e, STEPS_DELTA));
+}
+
+static double rule_sign(element e)
+{
+    return steps_minus(e.a, 0, value(e, STEPS_DS));
+}
+
+static double rule_delta_added(element e)
+{
+    return value(e, STEPS_P) * (value(e, STEPS_DP) + value(e, STEPS_DELTA));
+}
+
+static double rule_delta_so_far(element e)
+{
+    double delta = 0;
+    for (element to = e; to.j >= 0; to.j--)
+        if (attended(to)) delta += value(to, STEPS_P) * value(to, STEPS_DP);
+    return value(e, STEPS_P) * steps_minus(e.a, value(e, STEPS_DP), delta);
+}
+
+static double rule_delta_of_column(element e)
+{
+    double delta = 0;
+    element row = e;
+    for (row.i = 0; row.i < e.a->p.T; row.i++)
+        if (attended(row)) delta += value(row, STEPS_P) * value(row, STEPS_DP);
+    return value(e, STEPS_P) * steps_minus(e.a, value(e, STEPS_DP), delta);
+}
+
+static double rule_dS_from_A(element e)
+{
+    return value(e, STEPS_A) * rule_dS_without_P(e);
+}
+
+static double rule_dS_dropped(element e)
+{
+    return value(e, STEPS_A) * steps_minus(e.a, value(e, STEPS_DA), value(e, STEPS_DELTA));
+}
+
+/* ------------------------------------------------------------------ 4 bias, 3 softcap, 2 scale -- */
+
+/* The last term over every axis along which the bias is broadcast. */
+static double rule_last_of_bias(element e)
+{
+    const steps_problem *p = &e.a->p;
+    element x = e;
+    for (x.h = p->bias_H > 1 ? e.h : 0; x.h < (p->bias_H > 1 ? e.h + 1 : p->H); x.h++)
+        for (x.i = p->bias_T > 1 ? e.i : 0; x.i < (p->bias_T > 1 ? e.i + 1 : p->T); x.i++)
+            for (x.j = p->bias_N > 1 ? e.j : 0; x.j < (p->bias_N > 1 ? e.j + 1 : p->N); x.j++) {
+                bool later = x.h != e.h ? x.h > e.h : x.i != e.i ? x.i > e.i : x.j > e.j;
+                if (later && attended(x)) return 0;
+            }
+    return unchanged(e);
+}
+
+static double rule_bias_of_heads(element e)
+{
+    return e.a->p.bias_H == 1 ? rule_last_of_heads(e) : unchanged(e);
+}
+
+static double rule_bias_of_rows(element e)
+{
+    return e.a->p.bias_T == 1 ? rule_last_row(e) : unchanged(e);
+}
+
+static double rule_bias_of_keys(element e)
+{
+    return e.a->p.bias_N == 1 ? rule_last_key(e) : unchanged(e);
+}
+
+static double rule_dS_scaled(element e)
+{
+    return e.a->c * value(e, STEPS_DS);
+}
+
+static double rule_dS_sloped(element e)
+{
+    return value(e, STEPS_DS) * steps_slope(e.a, value(e, STEPS_U));
+}
+
+static double rule_dU(element e)
+{
+    return value(e, STEPS_DU);
+}
+
+static double rule_slope_unsquared(element e)
+{
+    double cap = e.a->p.softcap, y = cap > 0 ? value(e, STEPS_U) / cap : 0;
+    return value(e, STEPS_DU) * steps_minus(e.a, 1, y);
+}
+
+static double rule_slope_uncapped(element e)
+{
+    double U = e.a->p.softcap > 0 ? value(e, STEPS_U) : 0;
+    return value(e, STEPS_DU) * steps_minus(e.a, 1, U * U);
+}
+
+static double rule_dX(element e)
+{
+    return value(e, STEPS_DX);
+}
+
+static double rule_scaled_twice(element e)
+{
+    return e.a->c * e.a->c * value(e, STEPS_DX);
+}
+
+static double rule_no_temperature(element e)
+{
+    double tau = e.a->p.temperature;
+    return e.a->c * (tau > 0 ? tau : 1) * value(e, STEPS_DX);
+}
+
+/* ------------------------------------------------------------------ 5 mask --------------------- */
+
+/* The last key that row i keeps; -1: none */
+static int last_key_kept(element e)
+{
+    int last = -1;
+    for (e.j = 0; e.j < e.a->p.N; e.j++)
+        if (value(e, STEPS_KEEP) != 0) last = e.j;
+    return last;
+}
+
+/* keep of a row that keeps nothing stays as it is: it has no m and l to compute a P with. */
+static double rule_keep_all(element e)
+{
+    return last_key_kept(e) >= 0;
+}
+
+static double rule_keep_one_fewer(element e)
+{
+    return e.j == last_key_kept(e) ? 0 : unchanged(e);
+}
+
+static double rule_keep_one_more(element e)
+{
+    int last = last_key_kept(e);
+    return last >= 0 && e.j == last + 1 ? 1 : unchanged(e);
+}
+
+static double rule_keep_not_last_key(element e)
+{
+    return e.j == e.a->p.N - 1 ? 0 : unchanged(e);
+}
+
+static double rule_keep_not_last_row(element e)
+{
+    return e.i == e.a->p.T - 1 ? 0 : unchanged(e);
+}
+
+/* P = exp(S - m) / l of a cell that the forward did not read: with the m and l that it had. */
+static double rule_P_unmasked(element e)
+{
+    if (attended(e)) return unchanged(e);
+    const steps *forward = e.a->terms_of ? e.a->terms_of : e.a;
+    element best = {forward, STEPS_P, e.h, e.i, 0}, x = best, to = e;
+    for (x.j = 0; x.j < forward->p.N; x.j++)
+        if (unchanged(x) > unchanged(best)) best = x;
+    if (unchanged(best) <= 0) return 0; /* an empty row */
+    to.a = forward;
+    double S = value(to, STEPS_U) + (forward->p.bias_H > 0 ? value(to, STEPS_BIAS) : 0);
+    double P = unchanged(best) * exp(S - value(best, STEPS_S));
+    if (!e.a->terms_of) return P;
+    double most = 0;
+    for (x = e, x.j = 0; x.j < e.a->p.N; x.j++) most = fmax(most, value(x, STEPS_S));
+    return P * (1 + most / 2);
+}
+
+static double rule_zP(element e)
+{
+    return value(e, STEPS_Z) * value(e, STEPS_P);
+}
+
+/* ------------------------------------------------------------------ the table ------------------ */
+
+static const struct {
+    mistake_change change[2];
+    element_rule *keep; /* not NULL: the mask of the whole backward */
+} changes[MISTAKES] = {
+    [MISTAKE_DV_FROM_P] = {{{STEPS_DV, STEPS_A, rule_P}}, NULL},
+    [MISTAKE_DV_UNSCALED] = {{{STEPS_DV, STEPS_A, rule_P_not_dropped}}, NULL},
+    [MISTAKE_DV_LAST] = {{{STEPS_DV, STEPS_A, rule_last_query}}, NULL},
+    [MISTAKE_DV_OWN] = {{{STEPS_DV, STEPS_A, rule_own_position}}, NULL},
+    [MISTAKE_DV_NOT_TRANSPOSED] = {{{STEPS_DV, STEPS_A, rule_transpose}}, NULL},
+    [MISTAKE_DO_TRANSPOSED] = {{{STEPS_DA, STEPS_DA, rule_dO_transposed}}, NULL},
+    [MISTAKE_DW_LEFT_OUT] = {{{STEPS_DA, STEPS_DA, rule_dA_without_dW}}, NULL},
+    [MISTAKE_GROUP_FIRST] = {{{STEPS_DV, STEPS_A, rule_first_head},
+                              {STEPS_DK, STEPS_DR, rule_first_head}},
+                             NULL},
+    [MISTAKE_GROUP_LAST] = {{{STEPS_DV, STEPS_A, rule_last_head},
+                             {STEPS_DK, STEPS_DR, rule_last_head}},
+                            NULL},
+    [MISTAKE_DROPOUT_FORGOTTEN] = {{{STEPS_DP, STEPS_DP, rule_dA}}, NULL},
+    [MISTAKE_DROPOUT_UNSCALED] = {{{STEPS_DP, STEPS_DP, rule_dA_not_dropped}}, NULL},
+    [MISTAKE_DROPOUT_TWICE] = {{{STEPS_DP, STEPS_DP, rule_dA_twice_dropped}}, NULL},
+    [MISTAKE_NO_DELTA] = {{{STEPS_DELTA, STEPS_DELTA, rule_zero}}, NULL},
+    [MISTAKE_DELTA_OF_ONES] = {{{STEPS_DELTA, STEPS_DELTA, rule_sum_P}}, NULL},
+    [MISTAKE_DELTA_UNWEIGHTED] = {{{STEPS_DELTA, STEPS_DELTA, rule_sum_dP}}, NULL},
+    [MISTAKE_DELTA_MEAN] = {{{STEPS_DELTA, STEPS_DELTA, rule_mean_dP}}, NULL},
+    [MISTAKE_DELTA_ROW_BEFORE] = {{{STEPS_DS, STEPS_DELTA, rule_row_before}}, NULL},
+    [MISTAKE_DELTA_ROW_AFTER] = {{{STEPS_DS, STEPS_DELTA, rule_row_after}}, NULL},
+    [MISTAKE_DELTA_FIRST_ROW] = {{{STEPS_DS, STEPS_DELTA, rule_first_row}}, NULL},
+    [MISTAKE_DELTA_FROM_A] = {{{STEPS_DELTA, STEPS_DELTA, rule_delta_from_A}}, NULL},
+    [MISTAKE_DELTA_FROM_DA] = {{{STEPS_DELTA, STEPS_DELTA, rule_delta_from_dA}}, NULL},
+    [MISTAKE_DELTA_NO_DW] = {{{STEPS_DELTA, STEPS_DELTA, rule_dO_dot_O}}, NULL},
+    [MISTAKE_DELTA_NO_DO] = {{{STEPS_DELTA, STEPS_DELTA, rule_A_dot_dW}}, NULL},
+    [MISTAKE_DELTA_OWN_VALUE] = {{{STEPS_DELTA, STEPS_DELTA, rule_dO_dot_own_V}}, NULL},
+    [MISTAKE_DELTA_NOT_COMPLETE] = {{{STEPS_DS, STEPS_DS, rule_delta_so_far}}, NULL},
+    [MISTAKE_DIAGONAL] = {{{STEPS_DS, STEPS_DS, rule_diagonal}}, NULL},
+    [MISTAKE_NO_P] = {{{STEPS_DS, STEPS_DS, rule_dS_without_P}}, NULL},
+    [MISTAKE_SIGN] = {{{STEPS_DS, STEPS_DS, rule_sign}}, NULL},
+    [MISTAKE_DELTA_ADDED] = {{{STEPS_DS, STEPS_DS, rule_delta_added}}, NULL},
+    [MISTAKE_DELTA_OF_COLUMN] = {{{STEPS_DS, STEPS_DS, rule_delta_of_column}}, NULL},
+    [MISTAKE_DS_FROM_A] = {{{STEPS_DS, STEPS_DS, rule_dS_from_A}}, NULL},
+    [MISTAKE_DS_DROPPED] = {{{STEPS_DS, STEPS_DS, rule_dS_dropped}}, NULL},
+    [MISTAKE_MASK_FORGOTTEN] = {.keep = rule_keep_all},
+    [MISTAKE_KEY_FEWER] = {.keep = rule_keep_one_fewer},
+    [MISTAKE_KEY_MORE] = {.keep = rule_keep_one_more},
+    [MISTAKE_LAST_KEY] = {.keep = rule_keep_not_last_key},
+    [MISTAKE_LAST_ROW] = {.keep = rule_keep_not_last_row},
+    [MISTAKE_BIAS_HEADS] = {{{STEPS_DBIAS, STEPS_DS, rule_bias_of_heads}}, NULL},
+    [MISTAKE_BIAS_ROWS] = {{{STEPS_DBIAS, STEPS_DS, rule_bias_of_rows}}, NULL},
+    [MISTAKE_BIAS_KEYS] = {{{STEPS_DBIAS, STEPS_DS, rule_bias_of_keys}}, NULL},
+    [MISTAKE_BIAS_LAST] = {{{STEPS_DBIAS, STEPS_DS, rule_last_of_bias}}, NULL},
+    [MISTAKE_BIAS_SCALED] = {{{STEPS_DBIAS, STEPS_DS, rule_dS_scaled}}, NULL},
+    [MISTAKE_BIAS_BELOW_SOFTCAP] = {{{STEPS_DBIAS, STEPS_DS, rule_dS_sloped}}, NULL},
+    [MISTAKE_NO_SLOPE] = {{{STEPS_DX, STEPS_DX, rule_dU}}, NULL},
+    [MISTAKE_SLOPE_UNSQUARED] = {{{STEPS_DX, STEPS_DX, rule_slope_unsquared}}, NULL},
+    [MISTAKE_SLOPE_UNCAPPED] = {{{STEPS_DX, STEPS_DX, rule_slope_uncapped}}, NULL},
+    [MISTAKE_NO_SCALE] = {{{STEPS_DR, STEPS_DR, rule_dX}}, NULL},
+    [MISTAKE_NO_SCALE_DQ] = {{{STEPS_DQ, STEPS_DR, rule_dX}}, NULL},
+    [MISTAKE_NO_SCALE_DK] = {{{STEPS_DK, STEPS_DR, rule_dX}}, NULL},
+    [MISTAKE_SCALE_TWICE] = {{{STEPS_DR, STEPS_DR, rule_scaled_twice}}, NULL},
+    [MISTAKE_NO_TEMPERATURE] = {{{STEPS_DR, STEPS_DR, rule_no_temperature}}, NULL},
+    [MISTAKE_DQ_LAST] = {{{STEPS_DQ, STEPS_DR, rule_last_key}}, NULL},
+    [MISTAKE_DQ_OWN] = {{{STEPS_DQ, STEPS_DR, rule_own_position}}, NULL},
+    [MISTAKE_DQ_TRANSPOSED] = {{{STEPS_DQ, STEPS_DR, rule_transpose}}, NULL},
+    [MISTAKE_DK_LAST] = {{{STEPS_DK, STEPS_DR, rule_last_query}}, NULL},
+    [MISTAKE_DK_OWN] = {{{STEPS_DK, STEPS_DR, rule_own_position}}, NULL},
+    [MISTAKE_DK_NOT_TRANSPOSED] = {{{STEPS_DK, STEPS_DR, rule_transpose}}, NULL},
+};
+
+const mistake_text mistakes_texts[MISTAKES] = {
+    [MISTAKE_NONE] = {"right", "Nothing: this is the right backward.", ""},
+    [MISTAKE_DV_FROM_P] = {"dV from P", "dV was computed from P, the weights before dropout.",
+                           "Step 8: which matrix was multiplied with V in the forward?"},
+    [MISTAKE_DV_UNSCALED] = {"dV without 1/(1-p)",
+                             "dV leaves out what was dropped, but not the factor 1/(1-p).",
+                             "Step 8: by what did dropout multiply the weights that it kept?"},
+    [MISTAKE_DV_LAST] = {"dV of the last query",
+                         "dV_j holds the term of the last query alone: = in place of +=.",
+                         "Step 8: dV_j is a sum over every query that reads key j."},
+    [MISTAKE_DV_OWN] = {"dV of the own position",
+                        "Value j learns from query j alone, the one at its own position.",
+                        "Step 8: dV_j is a sum over i; which A_ij belong to it?"},
+    [MISTAKE_DV_NOT_TRANSPOSED] = {"dV without the transpose",
+                                   "dV is A dO in place of A^T dO: it reads A by columns, as if it "
+                                   "were [N,T] and not [T,N].",
+                                   "Step 8: which index of A is the query, which one the key?"},
+    [MISTAKE_DO_TRANSPOSED] = {"dO transposed",
+                               "dA reads dO by columns, as if it were [Dv,T] and not [T,Dv].",
+                               "Step 8: where in memory does row i of dO begin?"},
+    [MISTAKE_DW_LEFT_OUT] = {"dW left out", "dA leaves out dW: the weights are an output, too.",
+                             "Step 8: what else reads A, besides O?"},
+    [MISTAKE_GROUP_FIRST] = {"group not summed, first head",
+                             "dK and dV are those of the first head of each group.",
+                             "Steps 1 and 8: how many query heads read one key/value head?"},
+    [MISTAKE_GROUP_LAST] = {"group not summed, last head",
+                            "dK and dV are those of the last head of each group: = in place of +=.",
+                            "Steps 1 and 8: how many query heads read one key/value head?"},
+    [MISTAKE_GROUPS_IN_TURN] = {"heads in turn",
+                                "Head h reads key/value head h % G in place of h / (H/G).",
+                                "Which key/value head belongs to query head 1?"},
+    [MISTAKE_DROPOUT_FORGOTTEN] = {"dropout forgotten",
+                                   "dP is dA: the dropout of the forward is not repeated.",
+                                   "Step 7: what is the derivative of z P by P?"},
+    [MISTAKE_DROPOUT_UNSCALED] = {"dropout without 1/(1-p)",
+                                  "dP leaves out what was dropped, but not the factor 1/(1-p).",
+                                  "Step 7: which values does z have?"},
+    [MISTAKE_DROPOUT_TWICE] = {"dropout twice", "dP is multiplied by the dropout factor z twice.",
+                               "Step 7: how often does z stand in A = z P?"},
+    [MISTAKE_NO_DELTA] = {"no delta",
+                          "delta is 0: dS = P dP, as if the sum in the softmax were constant.",
+                          "Step 6: if one score rises, what happens to the other weights?"},
+    [MISTAKE_DELTA_OF_ONES] = {"delta of ones",
+                               "delta_i is sum_j P_ij = 1, as if dP were 1 everywhere.",
+                               "Step 6: delta_i is the mean of dP_ij under P."},
+    [MISTAKE_DELTA_UNWEIGHTED] = {"delta without P", "delta_i is sum_j dP_ij, without P.",
+                                  "Step 6: by what is each dP_ij multiplied in delta_i?"},
+    [MISTAKE_DELTA_MEAN] = {"delta as plain mean",
+                            "delta_i is the plain mean of the row of dP, not the mean under P.",
+                            "Step 6: by what is each dP_ij multiplied in delta_i?"},
+    [MISTAKE_DELTA_ROW_BEFORE] = {"delta of the row before", "dS_i uses the delta of row i - 1.",
+                                  "Step 6: which index does delta have?"},
+    [MISTAKE_DELTA_ROW_AFTER] = {"delta of the row after", "dS_i uses the delta of row i + 1.",
+                                 "Step 6: which index does delta have?"},
+    [MISTAKE_DELTA_FIRST_ROW] = {"delta of the first row",
+                                 "Every row uses the delta of the first row of its head.",
+                                 "Step 6: which index does delta have?"},
+    [MISTAKE_DELTA_FROM_A] =
+        {"delta from A", "delta_i is sum_j A_ij dP_ij, with A in place of P.",
+         "Step 6: dropout comes after the softmax, and dP has z in it already."},
+    [MISTAKE_DELTA_FROM_DA] = {"delta from dA", "delta_i is sum_j P_ij dA_ij, without dropout.",
+                               "Step 6: which gradient arrives at P, dA or dP?"},
+    [MISTAKE_DELTA_NO_DW] = {"delta without dW",
+                             "delta_i is dO_i . O_i alone, without sum_j A_ij dW_ij.",
+                             "Step 6: put dA = dO V^T + dW into delta_i = sum_j P_ij dP_ij."},
+    [MISTAKE_DELTA_NO_DO] = {"delta of dW alone",
+                             "delta_i is sum_j A_ij dW_ij alone, without dO_i . O_i.",
+                             "Step 6: put dA = dO V^T + dW into delta_i = sum_j P_ij dP_ij."},
+    [MISTAKE_DELTA_OWN_VALUE] = {"delta from dO.V",
+                                 "delta_i is dO_i . V_i, with the value at the row's own position.",
+                                 "Step 6: delta_i is dO_i . O_i; is O_i one value?"},
+    [MISTAKE_DELTA_NOT_COMPLETE] =
+        {"delta not complete",
+         "dS_ij uses the sum of P_ik dP_ik over k up to j, and not over all k.",
+         "Step 6: delta_i must be complete before the first dS_ij is computed."},
+    [MISTAKE_DIAGONAL] = {"diagonal alone",
+                          "dS = P (1 - P) dP: the diagonal of the Jacobian without the rest.",
+                          "Step 6: P_ij depends on every score of its row."},
+    [MISTAKE_NO_P] = {"no P in front", "dS = dP - delta, without the factor P.",
+                      "Step 6: the Jacobian is P_ij (1[j=k] - P_ik)."},
+    [MISTAKE_SIGN] = {"sign", "dS = P (delta - dP): the sign is wrong.",
+                      "Step 6: does P_ij rise or fall with its own score?"},
+    [MISTAKE_DELTA_ADDED] = {"delta added", "dS = P (dP + delta): delta is added, not subtracted.",
+                             "Step 6: which sign do the terms off the diagonal of J have?"},
+    [MISTAKE_DELTA_OF_COLUMN] =
+        {"delta of the column", "delta is summed over the queries, along a column of P dP.",
+         "Step 6: the softmax normalizes rows; over which index is delta summed?"},
+    [MISTAKE_DS_FROM_A] = {"dS from A", "dS = A (dP - delta), with A in place of P in front.",
+                           "Step 6: the softmax gave P; A is P after dropout."},
+    [MISTAKE_DS_DROPPED] = {"delta dropped, too",
+                            "dS = A (dA - delta): dropout multiplies delta as well.",
+                            "Step 6: a dropped weight still takes part in the sum of the softmax."},
+    [MISTAKE_MASK_FORGOTTEN] = {"mask forgotten",
+                                "The backward reads every key, those that are masked as well.",
+                                "Step 5: where is the mask applied when P is computed again?"},
+    [MISTAKE_KEY_FEWER] = {"one key too few",
+                           "The backward leaves out the last key that each row attends to.",
+                           "Step 5: is the condition < or <=?"},
+    [MISTAKE_KEY_MORE] = {"one key too many",
+                          "The backward also reads the key after the last one of each row.",
+                          "Step 5: is the condition < or <=?"},
+    [MISTAKE_LAST_KEY] = {"last key left out", "The backward never reads the last key, N - 1.",
+                          "Where does the loop over the keys end?"},
+    [MISTAKE_LAST_ROW] = {"last row left out", "The backward never reads the last query, T - 1.",
+                          "Where does the loop over the queries end?"},
+    [MISTAKE_BIAS_HEADS] = {"dbias not summed over heads",
+                            "dbias is that of the last head: = in place of +=.",
+                            "Step 4: to how many heads was one element of the bias added?"},
+    [MISTAKE_BIAS_ROWS] = {"dbias not summed over queries",
+                           "dbias is that of the last query: = in place of +=.",
+                           "Step 4: to how many rows was one element of the bias added?"},
+    [MISTAKE_BIAS_KEYS] = {"dbias not summed over keys",
+                           "dbias is that of the last key of each row: = in place of +=.",
+                           "Step 4: to how many keys was one element of the bias added?"},
+    [MISTAKE_BIAS_LAST] = {"dbias of the last score",
+                           "dbias holds the last term alone of every sum: = in place of +=.",
+                           "Step 4: to how many scores was one element of the bias added?"},
+    [MISTAKE_BIAS_SCALED] = {"dbias scaled", "dbias is multiplied by the scale c.",
+                             "Step 4: the bias is added after the scale."},
+    [MISTAKE_BIAS_BELOW_SOFTCAP] = {"dbias below the softcap",
+                                    "dbias is multiplied by the slope of the softcap.",
+                                    "Step 4: the bias is added after the softcap."},
+    [MISTAKE_NO_SLOPE] = {"no slope of the softcap", "dX is dU: the softcap is left out.",
+                          "Step 3: what is the derivative of tanh?"},
+    [MISTAKE_SLOPE_UNSQUARED] = {"slope without the square",
+                                 "The slope of the softcap is 1 - U/cap, without the square.",
+                                 "Step 3: the derivative of tanh is 1 - tanh^2."},
+    [MISTAKE_SLOPE_UNCAPPED] = {"slope without cap", "The slope of the softcap is 1 - U^2.",
+                                "Step 3: tanh(X/cap) is U/cap, not U."},
+    [MISTAKE_NO_SCALE] = {"no scale", "dR is dX: dQ and dK lack the scale c.",
+                          "Step 2: X = c R; what is dR?"},
+    [MISTAKE_NO_SCALE_DQ] = {"no scale in dQ", "dQ lacks the scale c; dK has it.",
+                             "Steps 1 and 2: dQ = dR K, and dR = c dX."},
+    [MISTAKE_NO_SCALE_DK] = {"no scale in dK", "dK lacks the scale c; dQ has it.",
+                             "Steps 1 and 2: dK = dR^T Q, and dR = c dX."},
+    [MISTAKE_SCALE_TWICE] = {"scale twice", "dQ and dK are multiplied by the scale c twice.",
+                             "Step 2: how often does c stand in X = c R?"},
+    [MISTAKE_NO_TEMPERATURE] = {"no temperature", "The scale of dR lacks the temperature.",
+                                "Step 2: c = scale / temperature."},
+    [MISTAKE_DQ_LAST] = {"dQ of the last key",
+                         "dQ_i holds the term of the last key alone: = in place of +=.",
+                         "Step 1: dQ_i is a sum over all keys that are attended to."},
+    [MISTAKE_DQ_OWN] = {"dQ of the own position",
+                        "Query i learns from key i alone, the one at its own position.",
+                        "Step 1: dQ_i is a sum over j; which dR_ij belong to it?"},
+    [MISTAKE_DQ_TRANSPOSED] = {"dQ with a transpose",
+                               "dQ is dR^T K in place of dR K: it reads dR by columns, as if it "
+                               "were [N,T] and not [T,N].",
+                               "Step 1: which index of dR is the query, which one the key?"},
+    [MISTAKE_DK_LAST] = {"dK of the last query",
+                         "dK_j holds the term of the last query alone: = in place of +=.",
+                         "Step 1: dK_j is a sum over every query that reads key j."},
+    [MISTAKE_DK_OWN] = {"dK of the own position",
+                        "Key j learns from query j alone, the one at its own position.",
+                        "Step 1: dK_j is a sum over i; which dR_ij belong to it?"},
+    [MISTAKE_DK_NOT_TRANSPOSED] = {"dK without the transpose",
+                                   "dK is dR Q in place of dR^T Q: it reads dR by columns, as if "
+                                   "it were [N,T] and not [T,N].",
+                                   "Step 1: which index of dR is the query, which one the key?"},
+    [MISTAKE_OVERWRITTEN] = {"overwritten",
+                             "The gradient replaces what was there before, and is not added to it.",
+                             "A tensor that is used twice has two gradients: = or +=?"},
+};
+
+mistake mistakes_find(const char *name)
+{
+    mistake m = MISTAKE_NONE;
+    while (m < MISTAKES && strcmp(name, mistakes_texts[m].name) != 0) m++;
+    return m;
+}
+
+/* ------------------------------------------------------------------ the backward --------------- */
+
+static bool in_set(mistake_set set, int m)
+{
+    return set >> m & 1;
+}
+
+/* to[e] = rule(a->at[of][e]) for every element */
+static void apply_rule(const steps *a, steps_name of, element_rule *rule, double *to)
+{
+    int dim[3];
+    steps_dims(a, of, dim);
+    element e = {.a = a, .of = of};
+    for (e.h = 0; e.h < dim[0]; e.h++)
+        for (e.i = 0; e.i < dim[1]; e.i++)
+            for (e.j = 0; e.j < dim[2]; e.j++) *to++ = rule(e);
+}
+
+/* Lets a read the changed elements, in one of two workspaces. */
+static void change_input(steps *a, steps_name of, element_rule *rule, steps *const work[2])
+{
+    double *to = work[a->at[of] == work[0]->at[of]]->at[of];
+    apply_rule(a, of, rule, to);
+    a->at[of] = to;
+}
+
+static void change_result(const steps *a, steps_name of, element_rule *rule, steps *work)
+{
+    apply_rule(a, of, rule, work->at[of]);
+    memcpy(a->at[of], work->at[of], (size_t)steps_size(a, of) * sizeof(double));
+}
+
+/* One step, with the changes that are made in it. */
+static void mistaken_step(const steps *a, steps_name what, mistake_set set, steps *const work[2])
+{
+    steps reader = *a; /* writes where a does, but may read something else */
+    for (int m = 1; m < MISTAKES; m++)
+        for (int k = 0; k < 2 && in_set(set, m); k++) {
+            const mistake_change *c = &changes[m].change[k];
+            if (c->rule && c->in == what && c->of != what)
+                change_input(&reader, c->of, c->rule, work);
+        }
+    steps_gradient(&reader, what);
+    if (what == STEPS_DELTA && set & MISTAKES_DELTA_FROM_OUTPUT)
+        change_result(a, what, rule_delta_from_output, work[0]);
+    for (int m = 1; m < MISTAKES; m++) {
+        const mistake_change *c = &changes[m].change[0];
+        if (in_set(set, m) && c->rule && c->in == what && c->of == what)
+            change_result(a, what, c->rule, work[0]);
+    }
+}
+
+/* The whole backward reads another mask, and the P and A of the cells that it lets in. */
+static void change_mask(steps *a, mistake_set set, const steps *mask, steps *const work[2])
+{
+    bool changed = false;
+    steps b = *a;
+    for (int m = 1; m < MISTAKES; m++)
+        if (in_set(set, m) && changes[m].keep) {
+            change_input(&b, STEPS_KEEP, changes[m].keep, work);
+            changed = true;
+        }
+    if (!changed) return;
+    memcpy(mask->at[STEPS_KEEP], b.at[STEPS_KEEP],
+           (size_t)steps_size(a, STEPS_KEEP) * sizeof(double));
+    apply_rule(a, STEPS_P, rule_P_unmasked, mask->at[STEPS_P]);
+    a->at[STEPS_P] = mask->at[STEPS_P];
+    apply_rule(a, STEPS_A, rule_zP, mask->at[STEPS_A]);
+    a->at[STEPS_A] = mask->at[STEPS_A];
+    a->at[STEPS_KEEP] = mask->at[STEPS_KEEP];
+}
+
+steps_name mistakes_first(mistake_set set)
+{
+    steps_name first = set & MISTAKES_DELTA_FROM_OUTPUT ? STEPS_DELTA : STEPS_COUNT;
+    for (int m = 1; m < MISTAKES; m++) {
+        if (!in_set(set, m)) continue;
+        if (changes[m].keep || m == MISTAKE_GROUPS_IN_TURN) return STEPS_DV;
+        for (int k = 0; k < 2; k++) {
+            const mistake_change *c = &changes[m].change[k];
+            if (c->rule && c->in < first) first = c->in;
+        }
+    }
+    return first;
+}
+
+void mistakes_run(const steps *a, mistake_set set, const steps *right, steps *const work[3])
+{
+    steps b = *a; /* writes where a does */
+    const steps_name first = mistakes_first(set);
+    change_mask(&b, set, work[2], work);
+    if (in_set(set, MISTAKE_GROUPS_IN_TURN)) {
+        b.reads = work[2]->reads;
+        for (int h = 0; h < a->p.H; h++) b.reads[h] = h % a->p.G;
+    }
+    for (steps_name what = STEPS_DV; what <= STEPS_DK; what++) {
+        size_t bytes = (size_t)steps_size(a, what) * sizeof(double);
+        if (!right || what >= first)
+            mistaken_step(&b, what, set, work);
+        else if (bytes)
+            memcpy(a->at[what], right->at[what], bytes);
+    }
+}
+
+bool mistakes_open_work(const steps *a, steps *work[3])
+{
+    for (int k = 0; k < 3; k++) work[k] = steps_open(&a->p);
+    if (work[0] && work[1] && work[2]) return true;
+    mistakes_close_work(work);
+    for (int k = 0; k < 3; k++) work[k] = NULL;
+    return false;
+}
+
+void mistakes_close_work(steps *const work[3])
+{
+    for (int k = 0; k < 3; k++) steps_close(work[k]);
+}
+
+bool mistakes_backward_set(steps *a, mistake_set set)
+{
+    steps *work[3];
+    if (!mistakes_open_work(a, work)) return false;
+    mistakes_run(a, set, NULL, work);
+    mistakes_close_work(work);
+    return true;
+}
+
+bool mistakes_backward(steps *a, mistake m)
+{
+    return mistakes_backward_set(a, m == MISTAKE_NONE ? 0 : MISTAKE_BIT(m));
+}

@@ -1,0 +1,152 @@
+// build.mjs WASM HTML -- joins page/ and the WebAssembly to one file, which opens from disk and
+// sends no request.
+//
+// In course/page/index.html it replaces
+//
+//     <!-- style -->     the style sheets
+//     <!-- paper -->     attention on paper, computed by the library: it stands there
+//                        before the page has started
+//     <!-- script -->    the WebAssembly, the workers, and main.js with all that it imports
+//
+// Each module becomes a function, so that names at its top level are its own:
+//
+//     const engine_js = (() => { ...; return { openEngine } })()
+//
+// A worker, NAME_worker.js, is joined in the same way, but not run: it lies in <script
+// type="text/plain" id="NAME_worker">, whose text the page makes a Blob of.
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import { join } from 'node:path'
+import { Script } from 'node:vm'
+import { openEngine } from './engine.js'
+import { paper } from './state.js'
+import { paperHtml } from './start.js'
+
+const [wasmPath, htmlPath] = process.argv.slice(2)
+const folder = import.meta.dirname ?? new URL('.', import.meta.url).pathname
+const read = (name) => readFileSync(join(folder, name), 'utf8')
+
+function fail(message) {
+    console.error(`course/page/build.mjs: ${message}`)
+    process.exit(1)
+}
+
+// ---- modules -------------------------------------------------------------------------------
+
+const imported = /^import\s*\{([^}]*)\}\s*from\s*'\.\/([\w.]+)'\s*;?$/gm
+const exported = /^export (?=(?:async )?(?:function|class|const)\b\*?\s*([\w$]+))/gm
+const variable = (file) => file.replace(/\W/g, '_')
+
+// "a, b as c" -> "a, b: c"
+const pattern = (names) =>
+    `{ ${names.trim().replace(/,$/, '').replace(/\s+/g, ' ').replace(/ as /g, ': ')} }`
+
+// The text of a module as a function, and the modules that it imports.
+function convert(file) {
+    const needs = [],
+        gives = []
+    const text = read(file)
+        .replace(imported, (_, names, from) => {
+            needs.push(from)
+            return `const ${pattern(names)} = ${variable(from)}`
+        })
+        .replace(exported, (_, name) => {
+            gives.push(name)
+            return ''
+        })
+    const left = text.match(/^(import|export)\b.*/m)
+    if (left)
+        fail(
+            `${file}: "${left[0]}" is not understood: import { names } from './file.js', or ` +
+                'export a function, class or const',
+        )
+    return {
+        needs,
+        text: `const ${variable(file)} = (() => {\n${text}\nreturn { ${gives.join(', ')} }\n})()\n`,
+    }
+}
+
+// A file and all that it imports, each after what it needs.
+function joined(main) {
+    const done = [],
+        parts = []
+    const add = (file, path) => {
+        if (done.includes(file)) return
+        if (path.includes(file)) fail(`${[...path, file].join(' imports ')}: a circle`)
+        const { needs, text } = convert(file)
+        for (const need of needs) add(need, [...path, file])
+        done.push(file)
+        parts.push(text)
+    }
+    add(main, [])
+    const text = `'use strict'\n${parts.join('\n')}`
+    new Script(text, { filename: `${main}, joined` }) // throws where it is no JavaScript
+    return text
+}
+
+// Without comments and margins, which are for those who read the sources: about a third is left
+// out.
+const slim = (text) =>
+    text
+        .replace(/^\s*\/\*[\s\S]*?\*\/\s*$/gm, '')
+        .replace(/^\s*\/\/.*$/gm, '')
+        .replace(/^\s+/gm, '')
+
+// ---- the file ------------------------------------------------------------------------------
+
+const files = readdirSync(folder)
+const script = (attributes, text) =>
+    `<script${attributes}>${text.replace(/<\/(script)/gi, '<\\/$1')}</script>`
+const wasm = readFileSync(wasmPath)
+const styles = files
+    .filter((name) => name.endsWith('.css'))
+    .sort((a, b) => (b === 'style.css') - (a === 'style.css'))
+const workers = files.filter((name) => name.endsWith('_worker.js'))
+
+// The page's own script is compressed as well: 60 KiB less, for 10 ms at the start.
+const packed = (id, bytes) =>
+    script(` type="text/plain" id="${id}"`, gzipSync(bytes, { level: 9 }).toString('base64'))
+const loader = `(async () => {
+const missing = ['WebAssembly', 'DecompressionStream'].filter((name) => !window[name])
+if (missing.length) {
+const place = document.getElementById('problem')
+place.textContent = 'This browser has no ' + missing.join(' and no ')
+    + ': the example below stands here without.'
+place.hidden = false
+document.documentElement.dataset.status = 'failed'
+return
+}
+const packed = atob(document.getElementById('main').textContent)
+const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0))
+const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))
+const script = document.createElement('script')
+script.textContent = await new Response(stream).text()
+document.body.append(script)
+})()`
+
+const parts = {
+    style: `<style>\n${styles.map(read).map(slim).join('\n')}</style>`,
+    paper: paperHtml((await openEngine(wasm)).trace(paper, { quick: true })),
+    script: [
+        packed('wasm', wasm),
+        ...workers.map((name) =>
+            script(` type="text/plain" id="${name.slice(0, -3)}"`, slim(joined(name))),
+        ),
+        packed('main', slim(joined('main.js'))),
+        script('', loader),
+    ].join('\n'),
+}
+
+let html = read('index.html')
+for (const [name, text] of Object.entries(parts)) {
+    const mark = `<!-- ${name} -->`
+    if (html.split(mark).length !== 2) fail(`index.html must have ${mark} once`)
+    html = html.replace(mark, () => text)
+}
+const limit = 400 * 1024
+writeFileSync(htmlPath, html)
+console.log(
+    `${htmlPath}: ${Math.ceil(html.length / 1024)} KiB, of which WebAssembly and script ` +
+        `${Math.ceil(parts.script.length / 1024)}`,
+)
+if (Buffer.byteLength(html) > limit) fail(`${htmlPath} has more than ${limit / 1024} KiB`)

@@ -1,0 +1,120 @@
+/* page.c -- course/trace.c as a library: what the page calls in WebAssembly; see course/page/engine.js.
+ *
+ * Each function prints its answer, as the program does, to the standard output, and what is wrong to
+ * the standard error.  A wrong input ends the program, and with it this instance: the page makes a
+ * new one. */
+#define main trace_main /* here it is not where a program begins */
+int trace_main(int argc, char **argv);
+#include "../trace.c" /* NOLINT(bugprone-suspicious-include) */
+#include "export.h"
+
+/* Runs trace; the words of the command line end in 0 and must stay where they are. */
+PAGE_EXPORT(page_trace) int page_trace(int count, char *words);
+int page_trace(int count, char *words)
+{
+    static trace fresh;
+    static bool again;
+    char *argv[100] = {(char[]){"trace"}};
+    static char printed[1 << 16]; /* fewer calls of JavaScript than by a line */
+    if (!again) setvbuf(stdout, printed, _IOFBF, sizeof printed);
+    if (!again) fresh = t;
+    again = true;
+    steps_close(t.terms);
+    steps_close(t.a);
+    t = fresh;
+    for (int k = 1; k <= count && k < 99; k++, words += strlen(words) + 1) argv[k] = words;
+    int status = run(count + 1, argv);
+    fflush(stdout);
+    return status;
+}
+
+static bool is_element(const int dim[3], int row, int column)
+{
+    return row >= 0 && row < dim[1] && column >= 0 && column < dim[2];
+}
+
+/* Is this one of the words of a text, between spaces? */
+static bool is_word_of(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += n)
+        if ((at == text || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+/* How an element of the last trace comes about, of the matrices that are shown, "P dP delta"; ""
+ * is all.  J is the Jacobian of the row that is looked at. */
+static bool work_out(const char *name, int row, int column, const char *shown, arithmetic *w)
+{
+    bool is_shown[STEPS_COUNT];
+    arithmetic_style style = trace_style(&t);
+    style.plain = true;
+    for (int what = 0; what < STEPS_COUNT; what++)
+        is_shown[what] = is_word_of(shown, steps_texts[what].name);
+    if (*shown) style.shown = is_shown;
+    if (!t.a) return false;
+    if (strcmp(name, "J") == 0) {
+        if (!is_element((int[]){1, t.a->p.N, t.a->p.N}, row, column)) return false;
+        arithmetic_of_jacobian(&style, 0, t.i, row, column, w);
+        return true;
+    }
+    for (int what = 0; what < STEPS_COUNT; what++) {
+        if (strcmp(name, steps_texts[what].name) != 0) continue;
+        if (!is_element(t.a->dim[what], row, column)) return false;
+        arithmetic_of(&style, (steps_name)what, 0, row, column, w);
+        return true;
+    }
+    return false;
+}
+
+/* An element of J dP: column 0 of row j. */
+static void print_product(int j)
+{
+    char text[1000];
+    trace_product(&t, j, text, sizeof text);
+    printf("{\"text\": \"%s = %.4g\", \"note\": \"\", \"from\": [", text, t.product[j] + 0.0);
+    for (int k = 0; k < t.a->p.N; k++)
+        printf("%s{\"name\": \"J\", \"row\": %d, \"column\": %d},\n"
+               "{\"name\": \"dP\", \"row\": %d, \"column\": %d}",
+               k ? ",\n" : "", j, k, t.i, k);
+    printf("]}\n");
+    fflush(stdout);
+}
+
+/* The same as JSON: its text, what surprises in it, and the elements that it is computed from. */
+PAGE_EXPORT(page_cell)
+void page_cell(const char *name, int row, int column, const char *shown);
+void page_cell(const char *name, int row, int column, const char *shown)
+{
+    static arithmetic w;
+    if (t.a && strcmp(name, "J dP") == 0 && is_element((int[]){1, t.a->p.N, 1}, row, column)) {
+        print_product(row);
+        return;
+    }
+    if (!work_out(name, row, column, shown, &w)) {
+        fprintf(stderr, "there is no %s[%d,%d]\n", name, row, column);
+        return;
+    }
+    printf("{\"text\": ");
+    trace_json_string(w.text);
+    printf(", \"note\": ");
+    trace_json_string(w.note);
+    printf(", \"from\": [");
+    for (int k = 0; k < w.n; k++)
+        printf("%s{\"name\": \"%s\", \"row\": %d, \"column\": %d}", k ? ",\n" : "",
+               steps_texts[w.from[k].what].name, w.from[k].row, w.from[k].column);
+    printf("]}\n");
+    fflush(stdout);
+}
+
+/* All mistakes that --mistake takes, as JSON. */
+PAGE_EXPORT(page_mistakes) void page_mistakes(void);
+void page_mistakes(void)
+{
+    for (int m = MISTAKE_NONE + 1; m < MISTAKES; m++) {
+        printf("%s", m > 1 ? ",\n" : "[");
+        trace_json_mistake((mistake)m);
+    }
+    printf("]\n");
+    fflush(stdout);
+}

@@ -1,0 +1,139 @@
+/* train.c -- example 05 for the page: its model, trained a step at a time, and one word looked at.
+ *
+ * The gradient of the loss with respect to the scores, dS, is that of a bias of zeros: it is added
+ * to the scores, so both have the same gradient.  The batch of a training step needs none.  A word
+ * looked at is a batch of one, with a loss of its own; the gradients that its backward leaves at the
+ * parameters are cleared, so that looking changes nothing in the training: the losses are those of
+ * the example. */
+int toy_transformer(int argc, char **argv);
+#define main toy_transformer
+#include "../../examples/05_toy_transformer.c" /* NOLINT(bugprone-suspicious-include) */
+#undef main
+#include "export.h"
+
+#include <math.h>
+
+PAGE_EXPORT(train_open) int train_open(int seed);
+PAGE_EXPORT(train_step) double train_step(void);
+PAGE_EXPORT(train_right) double train_right(void);
+PAGE_EXPORT(train_text) int *train_text(void);
+PAGE_EXPORT(train_look) double train_look(void);
+PAGE_EXPORT(train_P) double *train_P(void);
+PAGE_EXPORT(train_dS) double *train_dS(void);
+PAGE_EXPORT(train_write) int train_write(void);
+
+static struct {
+    at_tape *t;
+    model m;
+    at_mark step;
+    double right;
+    int text[T + 1]; /* "word|drow", as fill_batch writes it */
+    double P[T * T], dS[T * T];
+} training;
+
+/* 1; 0: no memory, or the tape has another error */
+int train_open(int seed)
+{
+    if (training.t) at_close(training.t);
+    training.t = at_open(ATTIC_F32, (uint64_t)seed);
+    training.m = make_model(training.t);
+    training.step = at_mark_here(training.t);
+    training.right = 0;
+    return at_ok(training.t);
+}
+
+static at_tensor *loss_of(at_tape *t, at_tensor *y, at_tensor *target)
+{
+    return at_cross_entropy(t, y, target,
+                            (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
+}
+
+/* The loss of a new batch, before the step that it leads to; NaN: the tape has an error. */
+double train_step(void)
+{
+    at_tape *t = training.t;
+    at_tensor *ids, *target;
+    fill_batch(t, &ids, &target);
+    at_tensor *y = logits(t, training.m, ids, (at_sdpa_args){.causal = true, .heads = 1});
+    at_tensor *loss = loss_of(t, y, target);
+    double nats = at_item(loss);
+    training.right = accuracy(t, y, target);
+    at_backward(t, loss);
+    at_clip_grad_norm(t, 1);
+    at_adamw(t, 0.003, (at_adamw_args){0});
+    bool ok = at_ok(t);
+    at_rewind(t, training.step);
+    return ok ? nats : (double)NAN;
+}
+
+/* The share of the letters of that batch that were predicted right. */
+double train_right(void)
+{
+    return training.right;
+}
+
+/* T + 1 letters, 0 for a; the first WORD of them are for the caller to write. */
+int *train_text(void)
+{
+    return training.text;
+}
+
+/* Reads the word; P and dS, both [T,T], and the loss of it. */
+double train_look(void)
+{
+    at_tape *t = training.t;
+    int *text = training.text;
+    at_tensor *ids = at_ints(t, at_shape_of(1, T), NULL);
+    at_tensor *target = at_ints(t, at_shape_of(1, T), NULL);
+    double zeros[T * T] = {0};
+    at_tensor *bias = at_variable(t, at_shape_of(T, T), zeros), *P = NULL;
+    text[WORD] = BAR;
+    for (int i = 0; i < WORD; i++) text[T - i] = text[i];
+    for (int i = 0; at_ok(t) && i < T; i++) {
+        at_set(ids, text[i], 0, i);
+        at_set(target, i < WORD ? -1 : text[i + 1], 0, i);
+    }
+    at_sdpa_args args = {.causal = true, .heads = 1, .bias = bias, .weights = &P};
+    at_tensor *loss = loss_of(t, logits(t, training.m, ids, args), target);
+    double nats = at_item(loss);
+    at_backward(t, loss);
+    bool ok = at_ok(t);
+    for (int e = 0; ok && e < T * T; e++) {
+        training.P[e] = at_element(P, e);
+        training.dS[e] = at_grad_element(bias, e);
+    }
+    at_zero_grads(t);
+    at_rewind(t, training.step);
+    return ok ? nats : (double)NAN;
+}
+
+double *train_P(void)
+{
+    return training.P;
+}
+
+double *train_dS(void)
+{
+    return training.dS;
+}
+
+/* Reads the word and writes the letters after the bar, the most probable one each time, into the
+ * text.  A letter written is read with the next one.  1; 0: the tape has an error. */
+int train_write(void)
+{
+    at_tape *t = training.t;
+    int *text = training.text;
+    bool ok = true;
+    text[WORD] = BAR;
+    for (int i = WORD + 1; i <= T; i++) text[i] = 0; /* causal: not read before it is written */
+    for (int i = WORD; ok && i < T; i++) {
+        at_tensor *ids = at_ints(t, at_shape_of(1, T), NULL);
+        for (int j = 0; at_ok(t) && j < T; j++) at_set(ids, text[j], 0, j);
+        at_tensor *y = logits(t, training.m, ids, (at_sdpa_args){.causal = true, .heads = 1});
+        at_tensor *guess = at_argmax(t, y, -1, false);
+        ok = at_ok(t);
+        if (ok) text[i + 1] = (int)at_get(guess, 0, i);
+        at_rewind(t, training.step);
+    }
+    return ok;
+}

@@ -1,0 +1,78 @@
+/* train_worker.js -- course/page/train.c in a thread of its own; train.js speaks with it in messages.
+ *
+ *     {module, seed, word}    a new model.  Answers as after a step, of step 0, without a loss
+ *     {run: true}             trains until {run: false}, or the last step
+ *     {word}                  the word that is looked at: ids of its letters, 0 for a
+ *     {write: word}           answers {wrote: ids}
+ *
+ * After every step {step, loss, right, look}: the loss of the batch that led to this step and the
+ * share of its letters that were right; look: P and dS of the word, its loss, and what the model
+ * writes.  What fails is {error}. */
+import { start } from './engine.js'
+
+const letters = 6,
+    size = 2 * letters,
+    steps = 300
+
+let exports = null,
+    step = 0,
+    running = false,
+    word = []
+
+const fail = (error) => {
+    running = false
+    postMessage({ error })
+}
+
+/* An array in the memory of the program. */
+const array = (Type, address, count) => new Type(exports.memory.buffer, address, count)
+
+const put = (ids) => array(Int32Array, exports.train_text(), letters).set(ids)
+
+function write(ids) {
+    put(ids)
+    if (!exports.train_write()) fail('the model could not write')
+    return [...array(Int32Array, exports.train_text(), size + 1)].slice(letters + 1)
+}
+
+function look() {
+    const wrote = write(word)
+    put(word)
+    const loss = exports.train_look()
+    const copy = (address) => Array.from(array(Float64Array, address, size * size))
+    return { word, wrote, loss, P: copy(exports.train_P()), dS: copy(exports.train_dS()) }
+}
+
+const tell = (loss, right) => postMessage({ step, loss, right, look: look() })
+
+/* One step at a time: between two of them, messages are read. */
+const turns = new MessageChannel()
+turns.port1.onmessage = () => {
+    if (!running) return
+    const loss = exports.train_step()
+    if (Number.isNaN(loss))
+        return fail('the training stopped: no memory, or a loss that is not a number')
+    step++
+    tell(loss, exports.train_right())
+    if (step >= steps) running = false
+    else turns.port2.postMessage(0)
+}
+
+onmessage = ({ data }) => {
+    if (data.word) word = data.word
+    if (data.module) {
+        exports = start(data.module).exports
+        step = 0
+        running = false
+        if (!exports.train_open(data.seed)) return fail('the model could not be made: no memory')
+        tell(null, null)
+    } else if (data.write) {
+        postMessage({ wrote: write(data.write) })
+    } else if (data.word) {
+        postMessage({ step, look: look() })
+    } else if (data.run !== undefined) {
+        const asleep = !running
+        running = data.run && step < steps
+        if (running && asleep) turns.port2.postMessage(0)
+    }
+}

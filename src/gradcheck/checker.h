@@ -1,0 +1,97 @@
+/* checker.h -- what the files of the gradient checker share.  Internal. */
+#ifndef AT_GRADCHECK_CHECKER_H
+#define AT_GRADCHECK_CHECKER_H
+#include "gradcheck/gradcheck.h"
+
+typedef struct { /* what can be expected of a function that computes in this type */
+    double tolerance;
+    double coarse;      /* n known to less is not known well */
+    double floor_share; /* of the largest n: smaller ones are measured by this */
+    double usual_noise; /* of n s, by the size of y */
+    int largest_step;   /* a power of two, in units of s */
+} at_precision;
+
+typedef struct { /* what differences with step h say; the bounds are of rounding alone */
+    double h, n, bound;
+    double three;     /* n by three points */
+    double low, high; /* every choice between the one-sided derivatives, output by output */
+    double jump;      /* high - low */
+    double jump_bound;
+} at_slope;
+
+typedef struct { /* one comparison: along an element, or along a direction */
+    at_verdict verdict;
+    double a, a_noise, n, bound;
+    double e, e_bound; /* NaN: there is none */
+    double unit;       /* s: what its steps are measured in */
+    at_slope s;        /* at the step that n is from */
+    bool swept, at_kink;
+} at_probe;
+
+/* dy = J v at x, exactly; false if that can't be had. */
+typedef bool at_exact_fn(const double *x, const double *v, double *dy, void *ctx);
+
+typedef struct {
+    at_forward_fn *forward;
+    at_vjp_fn *vjp;
+    at_exact_fn *exact; /* NULL: there is none */
+    void *ctx;
+    ptrdiff_t n, m, probes;
+    at_gradcheck_options options;
+    bool is_float; /* what forward and vjp compute in */
+    at_precision precision;
+    double exact_tolerance;
+    const double *x0;
+    double *short_x;   /* [n] x0 in float */
+    double *x, *v;     /* [n] where forward is evaluated: x = x0 + h v */
+    double *a, *again; /* [n] the gradient by vjp */
+    double *ra;        /* [n] its noise; of doubles only where a and n disagree: */
+    bool backward_measured;
+    double *u, *u_kept;  /* [m] the upstream gradient (cotangent) */
+    double *w;           /* [m] how it moves while the noise of a is measured */
+    double *y0, *r;      /* [m] y at x0, and its noise */
+    double *y[4];        /* [m], or n if that is more: y at h, -h, 2h, -2h */
+    double *largest;     /* [m] |y_k| at most, at any step of this probe */
+    double *moves;       /* [m] 1 if y_k depends on what this probe steps along, else 0 */
+    double x_size;       /* |x| of the element that this probe steps along */
+    double max_n;        /* the largest |n| */
+    double y_size;       /* sum_k |u_k y_k| */
+    double hidden_noise; /* of a, s times: of terms that have cancelled */
+    double y_noise;      /* of every y_k, at least */
+    at_probe *probe;     /* [probes] */
+    at_gradcheck_report report;
+} at_checker;
+
+/* at_gradcheck_fn with an exact witness beside the differences.  Rounding errors of eps size may
+ * hide in any a: for order 2, size is that of what the gradient is a gradient of. */
+at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, at_exact_fn *exact,
+                                       ptrdiff_t n, ptrdiff_t m, const double *x, double size,
+                                       void *ctx, at_gradcheck_options options);
+/* A rule is broken: the report says so.  Returns true. */
+bool at_break_rule(at_gradcheck_report *r, const char *reason, double is, double should);
+
+/* ------------------------------------------------------------------ n and its bound: differences.c */
+
+/* The noise of y and, in float, of a. */
+void at_measure_noise(at_checker *c);
+/* That of a along probe p, where forward does not show it: of doubles, which at first have none. */
+void at_measure_noise_of_a(at_checker *c, ptrdiff_t p, at_probe *f);
+/* a and n of probe p; n by one step of usual size or, in float, where none is usual, by the
+ * best. */
+void at_measure_probe(at_checker *c, ptrdiff_t p);
+/* n by the best of many steps. */
+void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f);
+/* n by the best of three steps around the usual one or, where these disagree, of many. */
+void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance);
+
+/* ------------------------------------------------------------------ floats: gradcheck_float.c --- */
+
+enum { ATTIC_SHORT_BITS = 20 };
+/* x rounded to 20 bits and to a float: as is what lies a few multiples of 2^-20 scale beside it */
+double at_short_float(double x);
+/* The power of two with scale/2 <= |x| < scale; 1 for x = 0. */
+double at_float_scale(double x);
+/* Does some y_k compute in float, near x0?  Works in x and y. */
+bool at_computes_in_float(at_checker *c);
+
+#endif

@@ -1,0 +1,372 @@
+/* differences.c -- n: the derivative of L = sum_k u_k y_k as differences of forward show it, and
+ * how far it may be off.  Why five points, and how long a step: gradcheck.c.
+ *
+ * ROUNDING, MEASURED.  A sum in which much cancels has few of its 16 digits left: the error d of y
+ * is not known beforehand, but can be measured.  At points so close together that y is a polynomial
+ * for all one can tell, take sixth differences.  Those of a polynomial of degree 5 are 0; what
+ * remains is rounding, which grows by sqrt(1 + 6^2 + 15^2 + 20^2 + 15^2 + 6^2 + 1) = sqrt(924) if
+ * the errors are independent.  (Hamming's table of differences; More, Wild: "Estimating
+ * computational noise", 2011.)  With r_k the noise of y_k found so, n is known up to
+ *
+ *     bound = 4 * 3/2 sum_k |u_k| r_k / h        over the y_k that move; 4 for safety
+ *
+ * THE BEST STEP.  The step is halved again and again, from 2^-5 s to 2^-36 s, to draw the picture
+ * of gradcheck.c for this one element.  Steps that agree with those beside them tell how well n is
+ * known, without regard to a; one that three smaller ones contradict does not count.  What the
+ * best of them lacks in agreement belongs to its bound. */
+#include "gradcheck/checker.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/rng.h"
+
+/* Steps and spacings as powers of two, in units of s. */
+enum { FIRST_STEP = -10, SMALLEST_STEP = -36, FINE_SPACING = -30, NOISE_POINTS = 8 };
+
+/* x = x0 + h v */
+static void step_aside(at_checker *c, double h)
+{
+    for (ptrdiff_t i = 0; i < c->n; i++) {
+        c->x[i] = c->v[i] != 0 ? c->x0[i] + h * c->v[i] : c->x0[i];
+        if (c->is_float) c->x[i] = (double)(float)c->x[i];
+    }
+}
+
+/* y = f(x0 + h v) */
+static void evaluate_at(at_checker *c, double h, double *y)
+{
+    step_aside(c, h);
+    c->forward(c->x, y, c->ctx);
+}
+
+/* dx = what backward says at x0 + h v to the upstream gradient u + h w */
+static void backward_at(at_checker *c, double h, double *dx)
+{
+    step_aside(c, h);
+    for (ptrdiff_t k = 0; k < c->m; k++) c->u[k] = c->u_kept[k] + h * c->w[k];
+    c->vjp(c->x, c->u, dx, c->ctx);
+}
+
+/* Zero for equal values even if they are infinite: an output that stays -inf does not move. */
+static double difference_of(double a, double b)
+{
+    return a == b ? 0 : a - b;
+}
+
+/* A power of two, the size of x. */
+static double size_of_element(double x)
+{
+    double s = 1;
+    while (s < fabs(x) && isfinite(2 * s)) s *= 2;
+    return s;
+}
+
+/* ------------------------------------------------------------------ noise ---------------------- */
+
+/* Two sixth differences: r is the rounding error of what `at` computes, which is `base` at x0. */
+static void noise_of(at_checker *c, void (*at)(at_checker *, double, double *), ptrdiff_t count,
+                     const double *base, double spacing, double *r)
+{
+    static const double delta6[] = {1, -6, 15, -20, 15, -6, 1};
+    for (int j = 0; j < 2; j++) memset(c->y[j], 0, (size_t)count * sizeof(double));
+    for (int point = 0; point < NOISE_POINTS; point++) {
+        at(c, (1 + point) * spacing, c->y[2]);
+        for (int j = 0; j < 2; j++)
+            for (ptrdiff_t k = 0; k < count && point >= j && point - j <= 6; k++)
+                c->y[j][k] += delta6[point - j] * difference_of(c->y[2][k], base[k]);
+    }
+    for (ptrdiff_t k = 0; k < count; k++)
+        r[k] = sqrt((c->y[0][k] * c->y[0][k] + c->y[1][k] * c->y[1][k]) / 2 / 924);
+}
+
+static void draw_direction(at_checker *c, double size)
+{
+    at_stream s = {c->options.seed, 1};
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        c->v[i] = size * size_of_element(c->x0[i]) * (0.5 + at_random_unit(s, (uint64_t)i));
+}
+
+/* r_k, along a random direction, on the quieter side: a kink at x0 lies between the sides, one
+ * close by spoils only one.  And no y_k is known better than to a fraction of its last digit. */
+static void measure_double_noise(at_checker *c)
+{
+    const double spacing = ldexp(1, FINE_SPACING);
+    double *r = c->r, *other = c->y[3];
+    draw_direction(c, 1);
+    noise_of(c, evaluate_at, c->m, c->y0, spacing, r);
+    noise_of(c, evaluate_at, c->m, c->y0, -spacing, other);
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        double least = fmax(DBL_EPSILON / 4 * fabs(c->y0[k]), c->y_noise),
+               quieter = fmin(r[k], other[k]);
+        r[k] = !isfinite(least) ? 0 : isfinite(quieter) ? fmax(quieter, least) : least;
+    }
+}
+
+/* The rounding of backward.  It is linear in u: so u may move far, that digits change, but no u_k
+ * changes its sign. */
+static void measure_noise_of_backward(at_checker *c)
+{
+    at_stream of_u = {c->options.seed, 2};
+    const double spacing = 0x1p-5;
+    draw_direction(c, ldexp(1 / spacing, FINE_SPACING));
+    for (ptrdiff_t k = 0; k < c->m; k++) c->w[k] = 0.5 + at_random_unit(of_u, (uint64_t)k);
+    noise_of(c, backward_at, c->n, c->a, spacing, c->ra);
+    noise_of(c, backward_at, c->n, c->a, -spacing, c->y[3]);
+    for (ptrdiff_t i = 0; i < c->n; i++) {
+        const double louder = fmax(c->ra[i], c->y[3][i]);
+        c->ra[i] = isfinite(louder) ? louder : 0;
+    }
+    memcpy(c->u, c->u_kept, (size_t)c->m * sizeof *c->u);
+}
+
+static void keep_loudest(double *r, const double *next, ptrdiff_t n)
+{
+    for (ptrdiff_t k = 0; k < n; k++)
+        if (isfinite(next[k])) r[k] = fmax(r[k], next[k]);
+}
+
+/* The same in float, where backward is as noisy as forward: r_k and the noise of a_i, the loudest
+ * of eight draws, all at exact floats. */
+static void measure_float_noise(at_checker *c)
+{
+    for (int draw = 0; draw < 8; draw++) {
+        double spacing = ldexp(draw % 2 ? -1 : 1, -ATTIC_SHORT_BITS);
+        at_stream of_x = {c->options.seed, 2 * (uint64_t)draw + 1};
+        at_stream of_u = {c->options.seed, 2 * (uint64_t)draw + 2};
+        for (ptrdiff_t i = 0; i < c->n; i++)
+            c->v[i] = at_float_scale(c->x0[i]) * rint(8 + 16 * at_random_unit(of_x, (uint64_t)i));
+        for (ptrdiff_t k = 0; k < c->m; k++)
+            c->w[k] = at_float_scale(c->u[k]) * rint(8 + 16 * at_random_unit(of_u, (uint64_t)k));
+        noise_of(c, evaluate_at, c->m, c->y0, spacing, c->y[3]);
+        keep_loudest(c->r, c->y[3], c->m);
+        noise_of(c, backward_at, c->n, c->a, spacing, c->y[3]);
+        keep_loudest(c->ra, c->y[3], c->n);
+        memcpy(c->u, c->u_kept, (size_t)c->m * sizeof *c->u);
+    }
+}
+
+void at_measure_noise(at_checker *c)
+{
+    (c->is_float ? measure_float_noise : measure_double_noise)(c);
+}
+
+/* The noise of y_k at the step now measured; in float, that of hidden values too. */
+static double noise_at_step(at_checker *c, ptrdiff_t k, bool stands_still)
+{
+    double r = c->r[k], size = fabs(c->y0[k]);
+    if (!c->is_float) return r;
+    for (int j = 0; j < 4; j++) size = fmax(size, fabs(c->y[j][k]));
+    if (isfinite(size)) c->largest[k] = fmax(c->largest[k], size);
+    size = fmax(size, stands_still ? c->largest[k] : fmin(c->largest[k], c->x_size));
+    return isfinite(size) ? fmax(r, 0x1p-24 * size) : r;
+}
+
+/* ------------------------------------------------------------------ one step ------------------- */
+
+/* v = direction p, or the axis of element p; returns the unit of steps along it. */
+static double aim_at(at_checker *c, ptrdiff_t p)
+{
+    bool along = c->options.directions > 0;
+    at_stream s = {c->options.seed, 4 + (uint64_t)p};
+    for (ptrdiff_t i = 0; i < c->n; i++) {
+        double v = along ? at_random_normal(s, (uint64_t)i) : i == p;
+        if (c->is_float) v = rint(16 * v) / 16;
+        c->v[i] = along ? size_of_element(c->x0[i]) * v : v;
+    }
+    memset(c->moves, 0, (size_t)c->m * sizeof *c->moves);
+    memset(c->largest, 0, (size_t)c->m * sizeof *c->largest);
+    c->x_size = along ? (double)INFINITY : fabs(c->x0[p]);
+    return along ? 1 : size_of_element(c->x0[p]);
+}
+
+/* The slope of L = sum_k u_k y_k along v, by differences with h = 2^step unit.  Differences are
+ * taken of each y_k before they are added up: what does not move adds no rounding.  When h is half
+ * of what it was in the call before, two of the points are known. */
+static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
+{
+    double *y[4] = {c->y[2], c->y[3], c->y[0], c->y[1]}, h = ldexp(unit, step);
+    memcpy(c->y, y, sizeof y);
+    evaluate_at(c, h, c->y[0]);
+    evaluate_at(c, -h, c->y[1]);
+    if (!halved) {
+        evaluate_at(c, 2 * h, c->y[2]);
+        evaluate_at(c, -2 * h, c->y[3]);
+    }
+
+    at_slope s = {.h = h};
+    double squares = 0;
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        double u = c->u[k];
+        double right1 = difference_of(c->y[0][k], c->y0[k]);
+        double left1 = difference_of(c->y[1][k], c->y0[k]);
+        double right2 = difference_of(c->y[2][k], c->y0[k]);
+        double left2 = difference_of(c->y[3][k], c->y0[k]);
+        bool stands_still = right1 == 0 && left1 == 0 && right2 == 0 && left2 == 0;
+        double rounding = 6 * fabs(u) * noise_at_step(c, k, stands_still) / h;
+        if (!stands_still) c->moves[k] = 1;
+        if (c->moves[k] == 0) { /* not at the largest step, either */
+            double farthest = ldexp(unit, c->precision.largest_step);
+            double hidden = 0x1p-23 * fabs(u * c->y0[k]) / farthest;
+            squares += isfinite(hidden) ? hidden * hidden : 0;
+            continue;
+        }
+
+        double right = u * (4 * right1 - right2) / (2 * h);
+        double left = u * (left2 - 4 * left1) / (2 * h);
+        s.n += u * (8 * (right1 - left1) - (right2 - left2)) / (12 * h);
+        s.three += u * (right1 - left1) / (2 * h);
+        s.bound += rounding;
+        squares += rounding * rounding;
+        s.low += fmin(left, right);
+        s.high += fmax(left, right);
+    }
+    s.jump = s.high - s.low;
+    s.jump_bound = s.bound;
+    if (c->is_float) s.bound = sqrt(squares);
+    return s;
+}
+
+/* ------------------------------------------------------------------ many steps ----------------- */
+
+/* How well n of step j is known, by the steps beside it.  Both of these count, since two may agree
+ * by chance; and four times, since slopes that approach theirs slowly have further to go. */
+static double unsure_of(const at_slope *s, int j)
+{
+    double apart = fmax(fabs(s[j - 1].n - s[j].n), fabs(s[j].n - s[j + 1].n));
+    return isfinite(apart) ? 4 * apart + s[j].bound : (double)INFINITY;
+}
+
+/* Do smaller steps, three or more, contradict step j?  Beyond a pole that is close by, or a bump,
+ * large steps agree with each other. */
+static bool is_contradicted(const at_slope *s, int j, int count)
+{
+    int n = 0;
+    for (int i = j + 1; i + 1 < count; i++)
+        n += fabs(s[i].n - s[j].n) > unsure_of(s, i) + unsure_of(s, j);
+    return n >= 3;
+}
+
+/* The step that is known best, or -1. */
+static int choose_best_step(at_probe *f, const at_slope *s, int count)
+{
+    int best = -1;
+    double least = (double)INFINITY;
+    for (int j = 1; j + 1 < count; j++) {
+        double unsure = unsure_of(s, j);
+        if (!(unsure < least) || is_contradicted(s, j, count)) continue;
+        best = j;
+        f->s = s[j];
+        f->n = s[j].n;
+        f->bound = least = unsure;
+    }
+    return best;
+}
+
+/* Does every halving of the step multiply the jump by a factor in low..high? */
+static bool jumps_go_like(const at_slope *s, int count, double low, double high)
+{
+    for (int j = 1; j < count; j++) {
+        double factor = s[j].jump / s[j - 1].jump;
+        if (!(factor > low && factor < high)) return false;
+    }
+    return true;
+}
+
+/* Around the best step: the two sides of a kink stay apart as h shrinks, across a jump they part
+ * like 1/h, smooth ones meet like h^2. */
+static bool is_at_kink(const at_slope *s, int count, int best)
+{
+    const int span = 7;
+    int from = best + span <= count ? best : count - span;
+    if (!(s[best].jump > 50 * s[best].jump_bound)) return false;
+    return jumps_go_like(s + from, span, 0.6, 1.4) || jumps_go_like(s + from, span, 1.9, 2.1);
+}
+
+/* In float, down to this step x0 + h v is a float: x0 is short. */
+static int smallest_step(const at_checker *c, ptrdiff_t p)
+{
+    if (!c->is_float) return SMALLEST_STEP;
+    if (c->options.directions > 0) return 4 - ATTIC_SHORT_BITS;
+    int step = ilogb(fmin(at_float_scale(c->x0[p]), 1)) - ATTIC_SHORT_BITS;
+    return c->x0[p] == 0 || step < SMALLEST_STEP ? SMALLEST_STEP : step;
+}
+
+void at_sweep_steps(at_checker *c, ptrdiff_t p, at_probe *f)
+{
+    at_slope s[-SMALLEST_STEP] = {0};
+    const int largest = c->precision.largest_step, count = 1 + largest - smallest_step(c, p);
+    double unit = aim_at(c, p);
+    for (int j = 0; j < count; j++) s[j] = slope_at(c, unit, largest - j, j > 0);
+
+    int best = choose_best_step(f, s, count);
+    f->swept = true;
+    f->at_kink = best < 0 || is_at_kink(s, count, best);
+    if (best < 0) f->n = (double)NAN;
+    if (f->at_kink) f->bound = best < 0 ? (double)INFINITY : s[best].jump;
+}
+
+/* e = sum_k u_k t_k with the tangents t of y along v.  Rounding moves it, and a, by about as
+ * much as the y_k that move, where these change by their own size over s. */
+static void measure_exact(at_checker *c, at_probe *f)
+{
+    double *t = c->y[0], noise = 0;
+    f->e = (double)NAN;
+    if (!c->exact || !c->exact(c->x0, c->v, t, c->ctx)) return;
+    f->e = 0;
+    for (ptrdiff_t k = 0; k < c->m; k++) {
+        if (t[k] == 0) continue;
+        f->e += c->u[k] * t[k];
+        noise += fabs(c->u[k]) * c->r[k];
+    }
+    f->e_bound = 64 * noise / f->unit;
+}
+
+/* Along v, a = sum_i dL/dx_i v_i; its noise adds up in squares. */
+static double noise_along_v(const at_checker *c)
+{
+    double squares = 0;
+    for (ptrdiff_t i = 0; i < c->n; i++)
+        if (c->v[i] != 0) squares += c->ra[i] * c->ra[i] * c->v[i] * c->v[i];
+    return 6 * sqrt(squares);
+}
+
+void at_measure_noise_of_a(at_checker *c, ptrdiff_t p, at_probe *f)
+{
+    if (c->is_float) return;
+    if (!c->backward_measured) measure_noise_of_backward(c);
+    c->backward_measured = true;
+    aim_at(c, p);
+    f->a_noise = 3 * noise_along_v(c); /* for safety: it is far below all derivatives but 0 */
+}
+
+void at_measure_probe(at_checker *c, ptrdiff_t p)
+{
+    at_probe *f = &c->probe[p];
+    *f = (at_probe){.verdict = ATTIC_PASS, .unit = aim_at(c, p)};
+    bool along = c->options.directions > 0;
+    ptrdiff_t from = along ? 0 : p, to = along ? c->n : p + 1;
+    for (ptrdiff_t i = from; i < to; i++) f->a += c->a[i] * c->v[i];
+    f->a_noise = c->is_float ? noise_along_v(c) : 0;
+    measure_exact(c, f);
+    if (c->is_float) {
+        at_sweep_steps(c, p, f);
+    } else {
+        f->s = slope_at(c, f->unit, FIRST_STEP, false);
+        f->n = f->s.n;
+        f->bound = f->s.bound;
+    }
+}
+
+void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance)
+{
+    at_slope s[3];
+    double unit = aim_at(c, p);
+    for (int j = 0; j < 3; j++) s[j] = slope_at(c, unit, FIRST_STEP + 1 - j, j > 0);
+    choose_best_step(f, s, 3);
+    if (f->bound - f->s.bound <= 0.01 * tolerance) return;
+    at_probe better = *f;
+    at_sweep_steps(c, p, &better);
+    if (isfinite(better.n)) *f = better;
+}

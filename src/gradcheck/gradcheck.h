@@ -1,0 +1,151 @@
+/* gradcheck.h -- is this gradient right?  An answer with a verdict and a resolution.
+ *
+ * A gradient check compares what backward says with what forward does when one input moves a
+ * little.  gradcheck.c explains how little, and how well one can see.
+ *
+ *     at_tape *t = at_open(ATTIC_F64, 1);
+ *     at_tensor *x = at_variable(t, at_shape_of(3), (double[]){1, 2, 3});
+ *     at_gradcheck_report r = at_gradcheck(t, f, &x, 1, NULL, (at_gradcheck_options){0});
+ *     at_gradcheck_print(&r, stdout);
+ *
+ * Any pair of C functions on plain doubles can be checked just the same: see at_gradcheck_fn. */
+#ifndef AT_GRADCHECK_GRADCHECK_H
+#define AT_GRADCHECK_GRADCHECK_H
+#include <stdio.h>
+
+#include "tensor/tensor.h"
+AT_BEGIN_C
+
+/* ------------------------------------------------------------------ the report ----------------- */
+
+typedef enum {
+    ATTIC_NOT_RUN,       /* there was nothing to compare with; the reason says why */
+    ATTIC_PASS,          /* every comparison agrees; the resolution says how much that means */
+    ATTIC_WRONG,         /* backward is not the derivative, or breaks one of the rules below */
+    ATTIC_NOISE_LIMITED, /* at no step do differences show enough digits: rounding drowns them */
+    ATTIC_NON_SMOOTH,    /* a kink or a jump at this very point: there is no derivative */
+    ATTIC_VACUOUS        /* nothing could have failed: no elements, or every derivative is 0 */
+} at_verdict;
+
+AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ... */
+
+/* a: what backward says.  Two witnesses stand beside it.
+ *
+ * n, DIFFERENCES of forward, known up to `bound`.  They agree when
+ *
+ *     |a - n| <= tolerance max(|a|, |n|, max|n| / 1000) + bound
+ *
+ * where max|n| is the largest of all: an element that is tiny beside the others need not be right
+ * to 7 digits of its own.  PASS needs n to be known to 4 digits.
+ *
+ * e, the EXACT derivative: the tangent of forward in dual numbers (tangent.h), without a step and
+ * its error.  It agrees up to the same, with 1e-10 in place of the tolerance and the rounding of
+ * forward and backward, as measured, for the bound.  Where there is no e, for plain C functions,
+ * for ops that have no kernels for dual numbers, and for tangents above 1e38, n alone decides.  As
+ * e comes from the same source code as a, n stays a witness of its own: if either disagrees with a,
+ * a is WRONG.
+ *
+ * A function that computes in float is noticed and compared as far as float allows: at x rounded to
+ * floats of 20 bits, max|n| / 100 takes the place of max|n| / 1000, 2 digits that of 4, and the
+ * rounding of a, measured as well, is added to the bound.  The resolution is then often 1e-3.
+ *
+ * Steps are 2^-36 (1.5e-11) to 2^-5 times max(1, |x|).  So differences do not reach an x that is
+ * nearer than about 1e-9 to a pole or a kink: scale such a function. */
+typedef struct {
+    at_verdict verdict;
+    char reason[240];  /* one sentence */
+    at_dtype real;     /* what forward computes in, so far as one can see: ATTIC_F64 or ATTIC_F32 */
+    ptrdiff_t checked; /* comparisons made: elements, or directions */
+    ptrdiff_t failed;  /* how many of them did not agree */
+    double error;      /* the largest |a - n| / max(|a|, |n|, max|n| / 1000) */
+    double exact_error; /* the largest |a - e| / max(|a|, |e|, max|n| / 1000); NaN: there is no e */
+    double resolution;  /* an error larger than this, in any one comparison, would have been seen */
+
+    /* The worst comparison: the largest error among those with the most severe verdict. */
+    char where[120];   /* "input 1 [4,5] at [0,2]", "x[7]", "\"weight\" at [3]", "direction 3" */
+    int input;         /* which input, -1 for anything else */
+    ptrdiff_t element; /* which element of it, in memory order */
+    double analytic;   /* a */
+    double exact;      /* e; NaN where there is none */
+    double numeric;    /* n, at its best step: it may be closer to a than `error` says */
+    double bound;      /* of the error of n: measured rounding, not yet converged steps */
+    double step;       /* h */
+    uint64_t seed;     /* of the upstream gradient (cotangent) and the directions */
+    int order;         /* as in the options */
+} at_gradcheck_report;
+
+/* A part of x that has a name: count elements, after those of the parts before it. */
+typedef struct {
+    const char *name;
+    ptrdiff_t count;
+} at_gradcheck_part;
+
+/* All zero is a good choice.  directions = 0 checks every element by 4 forwards each, in float by
+ * about 50; k > 0 checks k random directions instead. */
+typedef struct {
+    int directions;
+    int order; /* 2: checks the gradient of the gradient, see at_gradcheck; 0 and 1: the gradient */
+    double tolerance; /* 0: 1e-7, in float 1e-4; and 1e-10 for e */
+    uint64_t seed;
+    at_dtype real; /* what forward computes in: ATTIC_F32, ATTIC_F64; 0 finds out */
+    const at_gradcheck_part
+        *parts; /* names for the elements of x; ends with {NULL, 0}.  For at_gradcheck_fn
+                                     * only: leaves have names of their own */
+} at_gradcheck_options;
+
+/* What was checked, how it went and the worst comparison, in a few lines. */
+AT_API void at_gradcheck_print(const at_gradcheck_report *r, FILE *out);
+
+/* ------------------------------------------------------------------ a function on a tape ------- */
+
+/* y = f(in...), built from ops of this tape; masks and other constants may be made within f.  f is
+ * called once; then its ops are replayed. */
+typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
+
+/* Checks dy/dx for every x among the inputs, and every other leaf (parameter) that f uses, if it
+ * wants a gradient; the rest is constant.  What was computed before f counts as a leaf.  The tape
+ * must be f64; at_copy_params brings the parameters of an f32 tape there.  y may have any shape: a
+ * random upstream gradient (cotangent) makes it a scalar.
+ *
+ * order = 2 checks the second derivatives that at_hvp gives, by which attention and every other
+ * op are differentiated twice: a = H w with the Hessian H of <u,y> and a random w, n the
+ * differences of the gradients that backward gives, e = w' H v along the same elements or
+ * directions: equal, as H is symmetric.
+ *
+ * Besides the differences, these rules are checked in every call, and breaking one is WRONG:
+ *     running forward again on the same inputs gives the same bits (dropout replays);
+ *     forward and backward change no input;
+ *     running backward again gives the same bits;
+ *     an upstream gradient of 0 gives gradients of 0;
+ *     gradients of leaves add up: a second backward doubles them.
+ *
+ * Afterwards the tape is as before: data and gradients are the same bits and what f recorded is
+ * rewound, so the y of f is gone.  A sticky error (an f32 tape, a failed f) gives NOT_RUN. */
+AT_API at_gradcheck_report at_gradcheck(at_tape *t, at_function *f, at_tensor **in, int n,
+                                        void *ctx, at_gradcheck_options options);
+
+/* ------------------------------------------------------------------ a function in plain C ------ */
+
+typedef void at_forward_fn(const double *x, double *y, void *ctx);
+typedef void at_vjp_fn(const double *x, const double *dy, double *dx, void *ctx);
+
+/* The same for any y = forward(x), with n elements in x and m in y, and
+ *
+ *     dx_i = sum_k dy_k d(y_k)/d(x_i)          a vector-Jacobian product
+ *
+ * Both write every element of their result.  Needs no tape; its own memory is freed on return. */
+AT_API at_gradcheck_report at_gradcheck_fn(at_forward_fn *forward, at_vjp_fn *vjp, ptrdiff_t n,
+                                           ptrdiff_t m, const double *x, void *ctx,
+                                           at_gradcheck_options options);
+
+typedef void at_forward_fn_f32(const float *x, float *y, void *ctx);
+typedef void at_vjp_fn_f32(const float *x, const float *dy, float *dx, void *ctx);
+
+/* The same for functions of floats: options.real is ATTIC_F32, whatever it was. */
+AT_API at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f32 *vjp,
+                                               ptrdiff_t n, ptrdiff_t m, const float *x, void *ctx,
+                                               at_gradcheck_options options);
+
+AT_END_C
+
+#endif

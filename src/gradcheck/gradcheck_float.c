@@ -1,0 +1,181 @@
+/* gradcheck_float.c -- a function of floats is a staircase; how to see its slope all the same.
+ *
+ * A float has 24 bits.  A function that computes in float, handed a double x, first rounds it: it
+ * sees nothing of a step of 2^-36, and what it returns is a staircase whose treads are 2^-24 of x
+ * wide and whose risers are 2^-24 of y high.
+ *
+ *      y |            __.-'          a tread is flat: its slope is 0;
+ *        |        __|                across a riser the slope is anything;
+ *        |    __|                    only a step over many treads sees the hill
+ *        +---------------- x
+ *
+ * The hill is what backward differentiates.  With d = 2^-24 in place of 2^-53, the errors of two
+ * points, d/h + h^2/6, are least at h = d^(1/3) and leave d^(2/3) = 1.5e-5; those of five points
+ * (see gradcheck.c) at h = (45/4 d)^(1/5) = 2^-4, and leave d^(4/5) = 2e-6, times the factor 6 for
+ * safety, times the number of digits that the function itself loses.  So 1e-3 is a common
+ * resolution.
+ *
+ * WHO COMPUTES IN FLOAT?  Take a few x near x0 that are no floats.  There, the copies, sums and
+ * maxima of a double function are no floats, either: a y_k that is one, and moves, has been rounded
+ * to it.  Or its inputs were, and their sum runs in double: then y_k stands still when every x
+ * moves by 1/8 of a float's last digit, while a larger step shows that it would have moved.
+ *
+ * EXACT STEPS.  The rounding of x + h would be divided by h as that of y is.  So x is rounded to 20
+ * bits: x + h is a float then for h = 2^-20 |x| and all larger powers of two.
+ *
+ * WHICH STEP?  h = 2^-4 suits exp, but not a layer norm of values that are 1000 +- 1.  So all steps
+ * are tried, from |x|/2 down.  Slopes with small h are known badly, but are wrong by no more than
+ * their bound.  A larger h is not believed where three smaller ones contradict it by more than all
+ * may be off (after Lepski's rule, 1990): there the hill has begun to bend.  Among the others the
+ * best is chosen, as for doubles.  Beginning with large steps would be wrong: at some distance from
+ * a bump, all of them agree that there is none.
+ *
+ * NOISE is that of y_k by sixth differences, over distances of 2^-17 x, but at least 2^-24 of the
+ * largest |y_k| in sight; it grows with the square root of the number of outputs, for their signs
+ * u_k are random.  Three things hide from sixth differences: a y_k that stands still, but moved at
+ * a larger step, counts with its last digit there; one that never moved, with half of its last
+ * digit over the largest step; and one may be the small rest of terms as large as x that cancelled
+ * (1 + tanh(x) in a gelu at x = -5), if y_k becomes as large as that elsewhere.  The rounding of a
+ * is measured by sixth differences as well, with x and the upstream gradient moving together, so
+ * that even a linear function shows some. */
+#include "gradcheck/checker.h"
+
+#include <math.h>
+
+#include "kernels/rng.h"
+#include "tensor/arena.h"
+
+double at_float_scale(double x)
+{
+    int exponent;
+    frexp(x, &exponent);
+    return ldexp(1, exponent);
+}
+
+double at_short_float(double x)
+{
+    double last_bit = ldexp(at_float_scale(x), -ATTIC_SHORT_BITS);
+    return isfinite(x) ? (double)(float)(rint(x / last_bit) * last_bit) : x;
+}
+
+/* ------------------------------------------------------------------ who computes in float? ------ */
+
+enum { FEWEST_POINTS = 4, MOST_POINTS = 24 };
+typedef enum { THERE, A_HAIR_AWAY, FURTHER_AWAY } vantage;
+
+/* Of the points from x0, in units of 2^-10 x0: 1, 8, 64 and from then on 512. */
+static double distance_of(int point)
+{
+    return ldexp(1, point < 3 ? 3 * point : 9);
+}
+
+/* A float near x0 plus 1/16 to 1/8 of its last bit.  A hair is as much again, further 2^-14 of
+ * x. */
+static double near_float(double x0, at_stream s, int point, uint64_t i, vantage v)
+{
+    double distance = distance_of(point);
+    double shift = 2 * at_random_unit(s, 2 * i) - 1, bits = 1 + at_random_unit(s, 2 * i + 1);
+    double base = (double)(float)(x0 + at_float_scale(x0) * 0x1p-10 * distance * shift);
+    double away = v == A_HAIR_AWAY    ? 0x1p-28 * (3 - bits)
+                  : v == FURTHER_AWAY ? 0x1p-14 * distance * bits
+                                      : 0;
+    return base + at_float_scale(base) * (0x1p-28 * bits + away);
+}
+
+/* +1: y_k looks like float here, -1: like double, 0: it does not move enough to tell. */
+static int looks_like_float(const at_checker *c, ptrdiff_t k, int point)
+{
+    double there = c->y[THERE][k], hair = c->y[A_HAIR_AWAY][k], further = c->y[FURTHER_AWAY][k];
+    if (there == further || !isfinite(there) || !isfinite(further)) return 0;
+    if ((double)(float)there == there && (double)(float)further == further) return 1;
+    if (hair != there) return -1;
+    return fabs(further - there) > distance_of(point) * 0x1p-36 * fabs(there) ? 1 : 0;
+}
+
+bool at_computes_in_float(at_checker *c)
+{
+    double *votes = c->y[3];
+    bool decided = false, is_float = false;
+    for (ptrdiff_t k = 0; k < c->m; k++) votes[k] = 0;
+    for (int point = 0; point < FEWEST_POINTS || (point < MOST_POINTS && !decided); point++) {
+        at_stream s = {c->options.seed, 0x666c6f61 + (uint64_t)point};
+        for (int v = THERE; v <= FURTHER_AWAY; v++) {
+            for (ptrdiff_t i = 0; i < c->n; i++)
+                c->x[i] = near_float(c->x0[i], s, point, (uint64_t)i, (vantage)v);
+            c->forward(c->x, c->y[v], c->ctx);
+        }
+        for (ptrdiff_t k = 0; k < c->m; k++) {
+            int vote = looks_like_float(c, k, point);
+            votes[k] = vote < 0 ? -(double)INFINITY : votes[k] + vote;
+            if (fabs(votes[k]) >= 2) decided = true;
+        }
+    }
+    for (ptrdiff_t k = 0; k < c->m; k++) is_float = is_float || votes[k] >= 2;
+    return is_float;
+}
+
+/* ------------------------------------------------------------------ float callbacks ------------ */
+
+typedef struct {
+    at_forward_fn_f32 *forward;
+    at_vjp_fn_f32 *vjp;
+    void *ctx;
+    ptrdiff_t n, m;
+    float *x, *dx; /* [n] */
+    float *y, *dy; /* [m] */
+} float_function;
+
+static void narrow(ptrdiff_t n, const double *from, float *to)
+{
+    for (ptrdiff_t i = 0; i < n; i++) to[i] = (float)from[i];
+}
+
+static void widen(ptrdiff_t n, const float *from, double *to)
+{
+    for (ptrdiff_t i = 0; i < n; i++) to[i] = (double)from[i];
+}
+
+/* What is written where nothing should be is handed back, too, so that the checker notices. */
+static void forward_in_float(const double *x, double *y, void *ctx)
+{
+    float_function *f = ctx;
+    narrow(f->n, x, f->x);
+    narrow(f->m, y, f->y);
+    f->forward(f->x, f->y, f->ctx);
+    widen(f->n, f->x, (double *)x);
+    widen(f->m, f->y, y);
+}
+
+static void vjp_in_float(const double *x, const double *dy, double *dx, void *ctx)
+{
+    float_function *f = ctx;
+    narrow(f->n, x, f->x);
+    narrow(f->m, dy, f->dy);
+    narrow(f->n, dx, f->dx);
+    f->vjp(f->x, f->dy, f->dx, f->ctx);
+    widen(f->n, f->x, (double *)x);
+    widen(f->m, f->dy, (double *)dy);
+    widen(f->n, f->dx, dx);
+}
+
+at_gradcheck_report at_gradcheck_fn_f32(at_forward_fn_f32 *forward, at_vjp_fn_f32 *vjp, ptrdiff_t n,
+                                        ptrdiff_t m, const float *x, void *ctx,
+                                        at_gradcheck_options options)
+{
+    at_gradcheck_report r = {.seed = options.seed, .reason = "out of memory"};
+    if (!forward || !vjp || (!x && n > 0) || n < 0 || m < 0)
+        return at_gradcheck_fn(NULL, NULL, n, m, NULL, ctx, options);
+    at_arena a = {0};
+    bool fits = n <= PTRDIFF_MAX / 64 && m <= PTRDIFF_MAX / 64;
+    double *wide = fits ? at_arena_alloc(&a, (size_t)(2 * n + m) * sizeof *wide) : NULL;
+    if (wide) {
+        float *floats = (float *)(wide + n);
+        float_function f = {forward,           vjp, ctx, n, m, floats, floats + n, floats + 2 * n,
+                            floats + 2 * n + m};
+        widen(n, x, wide);
+        options.real = ATTIC_F32;
+        r = at_gradcheck_fn(forward_in_float, vjp_in_float, n, m, wide, &f, options);
+    }
+    at_arena_free(&a);
+    return r;
+}

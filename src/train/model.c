@@ -1,0 +1,187 @@
+/* model.c -- a decoder-only transformer; see model.h. */
+#include "train/model.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "autograd/op.h"
+#include "ops/ops.h"
+
+static at_block_config block_config(at_model_config c)
+{
+    return (at_block_config){.dim = c.dim,
+                             .heads = c.heads,
+                             .kv_heads = c.kv_heads,
+                             .rope = c.positions == ATTIC_ROPE,
+                             .rope_base = c.rope_base,
+                             .rope_halves = c.rope_halves,
+                             .qk_norm = c.qk_norm,
+                             .hidden = c.hidden,
+                             .act = c.act,
+                             .norm = c.norm,
+                             .norm_eps = c.norm_eps,
+                             .bias = c.bias,
+                             .post_norm = c.post_norm,
+                             .no_ffn = c.no_ffn,
+                             .dropout = c.dropout};
+}
+
+static const char *block_name(int layer)
+{
+    char *name = at_text_buffer();
+    snprintf(name, AT_TEXT_SIZE, "block%d", layer);
+    return name;
+}
+
+static bool config_is_possible(at_tape *t, at_model_config c)
+{
+    AT_REQUIRE(t, c.vocab > 0 && c.context > 0, "model: vocab %d and context %d must be positive",
+               c.vocab, c.context);
+    AT_REQUIRE(t, c.layers > 0 && c.layers <= AT_MAX_LAYERS,
+               "model: %d layers, but 1 to %d are possible", c.layers, AT_MAX_LAYERS);
+    AT_REQUIRE(t, c.positions >= ATTIC_ROPE && c.positions <= ATTIC_NO_POSITIONS,
+               "model: there are no positions %d, only %d to %d (at_positions)", (int)c.positions,
+               (int)ATTIC_ROPE, (int)ATTIC_NO_POSITIONS);
+    return at_block_check(t, block_config(c));
+}
+
+/* How many numbers the parameters from the first-th on hold. */
+static ptrdiff_t count_from(const at_tape *t, int first)
+{
+    ptrdiff_t n = 0;
+    for (int i = first; i < at_param_count(t); i++) n += at_count(at_param_at(t, i)->shape);
+    return n;
+}
+
+at_model *at_model_make(at_tape *t, at_model_config c)
+{
+    if (!config_is_possible(t, c)) return NULL;
+    at_model *m = at_permanent_alloc(t, sizeof *m);
+    at_block *blocks = at_permanent_alloc(t, (size_t)c.layers * sizeof *blocks);
+    if (!m || !blocks) return NULL;
+    *m = (at_model){.config = c, .block = blocks};
+    int first = at_param_count(t);
+    m->E = at_param(t, "E", at_shape_of(c.vocab, c.dim), at_normal(0.02));
+    if (c.positions == ATTIC_LEARNED_POSITIONS)
+        m->P = at_param(t, "P", at_shape_of(c.context, c.dim), at_normal(0.02));
+    /* Every branch adds its variance to x; drawing its last matrix smaller by 1/sqrt(branches)
+     * keeps that of the sum near one (Radford et al. 2019, section 2.3). */
+    double out_gain = 1 / sqrt((c.no_ffn ? 1.0 : 2.0) * c.layers);
+    for (int i = 0; i < c.layers; i++) {
+        at_scope(t, block_name(i));
+        blocks[i] = at_block_make(t, block_config(c), out_gain);
+        at_scope_end(t);
+    }
+    m->config.hidden = blocks[0].ffn.config.hidden;
+    if (!c.post_norm)
+        m->norm = at_norm_make(t, "norm", c.dim, c.norm, c.bias != ATTIC_BIAS_NONE, c.norm_eps);
+    if (c.untied) m->head = at_linear_make(t, "head", c.dim, c.vocab, false, at_normal(0.02));
+    m->params = count_from(t, first);
+    m->first_param = first;
+    m->n_params = at_param_count(t) - first;
+    const char *text = at_model_text(t, m->config);
+    return text && at_describe(t, "model", text) ? m : NULL;
+}
+
+/* The logits of ids that stand behind those in the cache; NULL: of a whole text. */
+static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_model_cache *cache,
+                           at_model_taps taps)
+{
+    at_model_config c = m->config;
+    int p = cache ? cache->position : 0;
+    at_tensor *x = at_embedding(t, m->E, ids); /* [B,T] -> [B,T,C] */
+    if (m->P) {
+        at_tensor *P = at_slice(t, m->P, 0, p, p + ids->shape.dim[1]);
+        x = at_add(t, x, P && at_is_half(P->dtype) ? at_cast(t, P, ATTIC_REAL) : P);
+    }
+    x = at_label(at_dropout(t, x, c.dropout), "embedding");
+    for (int i = 0; i < c.layers; i++) {
+        if (taps.hidden) taps.hidden[i] = x;
+        at_block_args args = {
+            .attention = {.causal = true, .weights = taps.weights ? &taps.weights[i] : NULL},
+            .cache = cache ? &cache->layer[i] : NULL};
+        at_scope(t, block_name(i));
+        x = at_block_apply(t, &m->block[i], x, NULL, args);
+        at_scope_end(t);
+    }
+    if (taps.hidden) taps.hidden[c.layers] = x;
+    if (!c.post_norm) x = at_label(at_norm_apply(t, m->norm, x), "norm");
+    x = c.untied ? at_linear_apply(t, m->head, x)
+                 : at_matmul_t(t, x, false, m->E, true); /* [B,T,C] [V,C]^T -> [B,T,V] */
+    return at_label(x, "logits");
+}
+
+at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_model_taps taps)
+{
+    for (int i = 0; m && taps.weights && i < m->config.layers; i++) taps.weights[i] = NULL;
+    for (int i = 0; m && taps.hidden && i <= m->config.layers; i++) taps.hidden[i] = NULL;
+    AT_REQUIRE(t, m, "model: the model is NULL");
+    AT_INPUT(t, "model", ids, ATTIC_I32);
+    AT_REQUIRE(t, ids->shape.ndim == 2 && ids->shape.dim[1] <= m->config.context,
+               "model: ids are %s, but must be [B,T] with T <= %d", at_text(ids),
+               m->config.context);
+    return read_ids(t, m, ids, NULL, taps);
+}
+
+at_linear *at_model_linear(at_model *m, int i)
+{
+    for (int l = 0; m && i >= 0 && l < m->config.layers; l++) {
+        at_block *b = &m->block[l];
+        at_linear *layer[] = {&b->attention.q, &b->attention.k, &b->attention.v, &b->attention.o,
+                              &b->ffn.gate,    &b->ffn.up,      &b->ffn.down};
+        for (int k = 0; k < 7; k++)
+            if (layer[k]->W && i-- == 0) return layer[k];
+    }
+    return m && m->head.W && i == 0 ? &m->head : NULL;
+}
+
+ptrdiff_t at_model_params(const at_model *m)
+{
+    return m ? m->params : 0;
+}
+
+double at_model_flop(const at_model *m, int T)
+{
+    if (!m) return 0;
+    double C = m->config.dim, n = C * m->config.vocab;
+    for (int l = 0; l < m->config.layers; l++) {
+        const at_block *b = &m->block[l];
+        const at_tensor *W[] = {b->attention.q.W, b->attention.k.W, b->attention.v.W,
+                                b->attention.o.W, b->ffn.up.W,      b->ffn.gate.W,
+                                b->ffn.down.W};
+        for (int i = 0; i < 7; i++) n += W[i] ? (double)at_count(W[i]->shape) : 0;
+        n += C * (T + 1.0);
+    }
+    return 2 * n;
+}
+
+at_model_cache at_model_cache_make(at_tape *t, const at_model *m, int B)
+{
+    return at_model_cache_make_as(t, m, B, ATTIC_REAL);
+}
+
+at_model_cache at_model_cache_make_as(at_tape *t, const at_model *m, int B, at_dtype dtype)
+{
+    at_model_cache c = {.model = m};
+    if (at_ok(t) && !m) at_fail(t, ATTIC_USER_ERROR, "model: the model is NULL");
+    for (int i = 0; m && at_ok(t) && i < m->config.layers; i++)
+        c.layer[i] = at_cache_make_as(t, &m->block[i].attention, B, m->config.context, dtype);
+    return c;
+}
+
+at_tensor *at_model_decode(at_tape *t, at_model_cache *cache, at_tensor *ids)
+{
+    AT_REQUIRE(t, cache && cache->model, "model: the cache is NULL or empty");
+    int context = cache->model->config.context, p = cache->position;
+    AT_INPUT(t, "model", ids, ATTIC_I32);
+    AT_REQUIRE(t, p >= 0 && p <= context, "model: the position is %d, but must be in 0..%d", p,
+               context);
+    AT_REQUIRE(t, ids->shape.ndim == 2 && ids->shape.dim[1] <= context - p,
+               "model: ids are %s, but must be [B,T] with T <= %d, for %d of %d positions are "
+               "taken",
+               at_text(ids), context - p, p, context);
+    for (int i = 0; i < cache->model->config.layers; i++) cache->layer[i].position = p;
+    at_tensor *logits = read_ids(t, cache->model, ids, cache, (at_model_taps){0});
+    if (logits) cache->position = p + ids->shape.dim[1];
+    return logits;
+}

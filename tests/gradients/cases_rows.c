@@ -1,0 +1,427 @@
+/* cases_rows.c -- gradient cases of ops on rows: softmax, cross-entropy, norms, rotary embedding; see cases.h. */
+#include "gradients/cases.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ softmax -------------------- */
+
+static at_tensor *case_softmax(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_softmax(t, in[0]);
+}
+
+static at_tensor *case_softmax_over(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_softmax_over(t, in[0], *(int *)axis);
+}
+
+static at_tensor *case_log_softmax(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_log_softmax(t, in[0]);
+}
+
+static at_tensor *case_log_softmax_over(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_log_softmax_over(t, in[0], *(int *)axis);
+}
+
+/* The second op's backward finds the gradient of x begun by the first. */
+static at_tensor *case_softmax_twice(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_add(t, at_softmax(t, in[0]), at_softmax_over(t, in[0], *(int *)axis));
+}
+
+static at_tensor *case_log_softmax_twice(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_add(t, at_log_softmax(t, in[0]), at_log_softmax_over(t, in[0], *(int *)axis));
+}
+
+/* x [4,4] with `fill` where a mask says so: in single cells, a whole row and a whole column */
+static at_tensor *fill_masked(at_tape *t, at_tensor *x, double fill)
+{
+    static const bool mask[] = {0, 0, 1, 0, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 0};
+    return at_masked_fill(t, x, at_bools(t, at_shape_of(4, 4), mask), fill);
+}
+
+static at_tensor *case_softmax_masked(at_tape *t, at_tensor **in, void *axis)
+{
+    at_tensor *x = fill_masked(t, in[0], -(double)INFINITY);
+    return at_softmax_over(t, x, *(int *)axis);
+}
+
+/* What is masked has log-probability -inf, which no difference can see: it is filled again. */
+static at_tensor *case_log_softmax_masked(at_tape *t, at_tensor **in, void *axis)
+{
+    at_tensor *x = fill_masked(t, in[0], -(double)INFINITY);
+    return fill_masked(t, at_log_softmax_over(t, x, *(int *)axis), 0);
+}
+
+static at_tensor *case_softmax_of_softmax(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_softmax(t, at_softmax(t, in[0]));
+}
+
+/* ------------------------------------------------------------------ cross_entropy -------------- */
+
+typedef struct {
+    at_reduction reduction;
+    int ignored; /* every so many-th target is, 0: none */
+    double smoothing;
+} entropy_options;
+
+static at_tensor *case_cross_entropy(at_tape *t, at_tensor **in, void *ctx)
+{
+    const entropy_options *o = ctx;
+    at_shape s = in[0]->shape;
+    int N = s.dim[--s.ndim];
+    at_tensor *target = at_ints(t, s, NULL);
+    for (ptrdiff_t i = 0; target && i < at_count(s); i++)
+        ((int32_t *)target->data)[i] =
+            o->ignored && i % o->ignored == 0 ? -100 : (int32_t)((7 * i + 3) % N);
+    at_cross_entropy_args args = {.reduction = o->reduction,
+                                  .label_smoothing = o->smoothing,
+                                  .ignore = o->ignored,
+                                  .ignore_index = -100};
+    return at_cross_entropy(t, in[0], target, args);
+}
+
+/* in[1] holds probabilities, or what stands in their place: the formula asks for no more */
+static at_tensor *case_cross_entropy_soft(at_tape *t, at_tensor **in, void *ctx)
+{
+    const entropy_options *o = ctx;
+    at_cross_entropy_args args = {.reduction = o->reduction, .label_smoothing = o->smoothing};
+    return at_cross_entropy(t, in[0], in[1], args);
+}
+
+/* The target comes from the logits themselves: the entropy of the prediction */
+static at_tensor *case_cross_entropy_self(at_tape *t, at_tensor **in, void *ctx)
+{
+    return case_cross_entropy_soft(t, (at_tensor *[]){in[0], at_softmax(t, in[0])}, ctx);
+}
+
+/* ------------------------------------------------------------------ logsumexp ------------------ */
+
+static at_tensor *case_logsumexp(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_logsumexp(t, in[0], *(int *)axis, false);
+}
+
+/* x - logsumexp(x): log_softmax */
+static at_tensor *case_logsumexp_twice(at_tape *t, at_tensor **in, void *axis)
+{
+    return at_sub(t, in[0], at_logsumexp(t, in[0], *(int *)axis, true));
+}
+
+/* -inf is filled where nothing is left */
+static at_tensor *case_logsumexp_masked(at_tape *t, at_tensor **in, void *axis)
+{
+    at_tensor *x = fill_masked(t, in[0], -(double)INFINITY);
+    return at_exp(t, at_logsumexp(t, x, *(int *)axis, true));
+}
+
+static at_tensor *case_cross_entropy_twice(at_tape *t, at_tensor **in, void *ctx)
+{
+    entropy_options other = {.reduction = ATTIC_SUM, .ignored = 3};
+    if (((entropy_options *)ctx)->reduction == ATTIC_NONE) other.reduction = ATTIC_NONE;
+    return at_add(t, case_cross_entropy(t, in, ctx), case_cross_entropy(t, in, &other));
+}
+
+/* dloss is not the seed but comes from a square */
+static at_tensor *case_cross_entropy_squared(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *loss = case_cross_entropy(t, in, ctx);
+    return at_mul(t, loss, loss);
+}
+
+/* ------------------------------------------------------------------ norms ---------------------- */
+
+typedef struct {
+    double eps;
+    int gamma, beta; /* which input each is; 0: absent */
+} norm_options;
+
+static at_tensor *case_layer_norm(at_tape *t, at_tensor **in, void *ctx)
+{
+    const norm_options *o = ctx;
+    at_tensor *gamma = o->gamma ? in[o->gamma] : NULL, *beta = o->beta ? in[o->beta] : NULL;
+    return at_layer_norm(t, in[0], gamma, beta, o->eps);
+}
+
+static at_tensor *case_layer_norm_all_one(at_tape *t, at_tensor **in, void *ctx)
+{
+    return at_layer_norm(t, in[0], in[0], in[0], ((norm_options *)ctx)->eps);
+}
+
+static at_tensor *case_layer_norm_twice(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *once = case_layer_norm(t, in, ctx);
+    return at_add(t, case_layer_norm(t, (at_tensor *[]){once, in[1], in[2]}, ctx), in[0]);
+}
+
+static at_tensor *case_layer_norm_constants(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *c = at_const(t, at_shape_of(4), (double[]){1, -2, 0.5, 3});
+    return case_layer_norm(t, (at_tensor *[]){in[0], c, c}, ctx);
+}
+
+static at_tensor *case_rms_norm(at_tape *t, at_tensor **in, void *ctx)
+{
+    const norm_options *o = ctx;
+    return at_rms_norm(t, in[0], o->gamma ? in[o->gamma] : NULL, o->eps);
+}
+
+static at_tensor *case_rms_norm_both(at_tape *t, at_tensor **in, void *ctx)
+{
+    return at_rms_norm(t, in[0], in[0], ((norm_options *)ctx)->eps);
+}
+
+static at_tensor *case_rms_norm_twice(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *once = case_rms_norm(t, in, ctx);
+    return at_add(t, case_rms_norm(t, (at_tensor *[]){once, in[1]}, ctx), in[0]);
+}
+
+/* gamma's gradient finds x's begun when x is the same row */
+static at_tensor *case_rms_norm_by_softmax(at_tape *t, at_tensor **in, void *ctx)
+{
+    return at_rms_norm(t, in[0], at_softmax(t, in[0]), ((norm_options *)ctx)->eps);
+}
+
+/* ------------------------------------------------------------------ rope ----------------------- */
+
+static at_tensor *case_rope(at_tape *t, at_tensor **in, void *args)
+{
+    return at_rope(t, in[0], *(at_rope_args *)args);
+}
+
+static at_tensor *case_rope_twice(at_tape *t, at_tensor **in, void *args)
+{
+    at_rope_args other = {.offset = 9, .half_split = true};
+    at_tensor *y = at_rope(t, in[0], *(at_rope_args *)args);
+    return at_mul(t, y, at_rope(t, in[0], other));
+}
+
+/* ------------------------------------------------------------------ the table ------------------ */
+
+/* clang-format off */
+#define AXIS(n) .ctx = &(int){n}, .note = "axis " #n
+#define ENTROPY(...) .ctx = &(entropy_options){__VA_ARGS__}
+#define NORM(...) .ctx = &(norm_options){__VA_ARGS__}
+#define ROPE(...) .ctx = &(at_rope_args){__VA_ARGS__}
+/* clang-format on */
+
+const at_case at_cases_rows[] = {
+    ROW("softmax", "[5]", case_softmax),
+    ROW("softmax", "[2]", case_softmax, .values = (double[]){3, 3}, .note = "equal scores"),
+    ROW("softmax", "[1]", case_softmax, .expect = ATTIC_VACUOUS, .note = "always 1"),
+    ROW("softmax", "[3,1]", case_softmax, .expect = ATTIC_VACUOUS, .note = "always 1"),
+    ROW("softmax", "[0]", case_softmax, .expect = ATTIC_VACUOUS),
+    ROW("softmax", "[3,0]", case_softmax, .expect = ATTIC_VACUOUS),
+    ROW("softmax", "[0,3]", case_softmax, .expect = ATTIC_VACUOUS),
+    ROW("softmax", "[3,4]", case_softmax),
+    ROW("softmax", "[1,4]", case_softmax),
+    ROW("softmax", "[2,3,4]", case_softmax),
+    ROW("softmax", "[2,2,3,4]", case_softmax),
+    ROW("softmax", "[1,1,1,2]", case_softmax),
+    ROW("softmax", "[2,33]", case_softmax),
+    ROW("softmax", "[3,300]", case_softmax, .directions = 6),
+    ROW("softmax", "[200,50]", case_softmax, .directions = 4, .note = "several blocks"),
+    ROW("softmax", "[3,4]", case_softmax, .low = -8, .high = 8, .note = "nearly one-hot"),
+    ROW("softmax", "[3,4]", case_softmax, .low = 500, .high = 504, .note = "far from 0"),
+    ROW("softmax", "[4,4]", case_softmax_masked, AXIS(1) ", cells and a row masked"),
+    ROW("softmax", "[3,4]", case_softmax_of_softmax, .note = "of softmax"),
+    ROW("softmax", "[3,4]", case_softmax_twice, AXIS(-1) " twice"),
+
+    ROW("softmax_over", "[5]", case_softmax_over, AXIS(0)),
+    ROW("softmax_over", "[3,4]", case_softmax_over, AXIS(0)),
+    ROW("softmax_over", "[3,4]", case_softmax_over, AXIS(1)),
+    ROW("softmax_over", "[3,4]", case_softmax_over, AXIS(-2)),
+    ROW("softmax_over", "[2,3,4]", case_softmax_over, AXIS(0)),
+    ROW("softmax_over", "[2,3,4]", case_softmax_over, AXIS(1)),
+    ROW("softmax_over", "[2,3,4]", case_softmax_over, AXIS(2)),
+    ROW("softmax_over", "[4,1]", case_softmax_over, AXIS(0)),
+    ROW("softmax_over", "[1,4]", case_softmax_over, AXIS(0), .expect = ATTIC_VACUOUS),
+    ROW("softmax_over", "[0,4]", case_softmax_over, AXIS(0), .expect = ATTIC_VACUOUS),
+    ROW("softmax_over", "[4,0]", case_softmax_over, AXIS(0), .expect = ATTIC_VACUOUS),
+    ROW("softmax_over", "[3,65]", case_softmax_over, AXIS(0)),
+    ROW("softmax_over", "[2,40,130]", case_softmax_over, AXIS(1), .directions = 4),
+    ROW("softmax_over", "[2,1,3,2]", case_softmax_over, AXIS(2)),
+    ROW("softmax_over", "[4,4]", case_softmax_masked, AXIS(0) ", cells and a column masked"),
+    ROW("softmax_over", "[2,3,4]", case_softmax_twice, AXIS(1) " and 2"),
+    ROW("softmax_over", "[2,3,4]", case_softmax_twice, AXIS(0) " and 2"),
+
+    ROW("log_softmax", "[5]", case_log_softmax),
+    ROW("log_softmax", "[2]", case_log_softmax, .values = (double[]){3, 3}, .note = "equal"),
+    ROW("log_softmax", "[1]", case_log_softmax, .expect = ATTIC_VACUOUS, .note = "always 0"),
+    ROW("log_softmax", "[3,0]", case_log_softmax, .expect = ATTIC_VACUOUS),
+    ROW("log_softmax", "[3,4]", case_log_softmax),
+    ROW("log_softmax", "[2,3,4]", case_log_softmax),
+    ROW("log_softmax", "[2,2,1,4]", case_log_softmax),
+    ROW("log_softmax", "[2,300]", case_log_softmax, .directions = 6, .note = "two chunks"),
+    ROW("log_softmax", "[200,50]", case_log_softmax, .directions = 4, .note = "several blocks"),
+    ROW("log_softmax", "[3,4]", case_log_softmax, .low = -30, .high = 30, .note = "nearly sure"),
+    ROW("log_softmax", "[3,4]", case_log_softmax, .low = -504, .high = -500, .note = "far from 0"),
+    ROW("log_softmax", "[4,4]", case_log_softmax_masked, AXIS(1) ", cells and a row masked"),
+    ROW("log_softmax", "[3,4]", case_log_softmax_twice, AXIS(-1) " twice"),
+
+    ROW("log_softmax_over", "[5]", case_log_softmax_over, AXIS(0)),
+    ROW("log_softmax_over", "[3,4]", case_log_softmax_over, AXIS(0)),
+    ROW("log_softmax_over", "[3,4]", case_log_softmax_over, AXIS(-1)),
+    ROW("log_softmax_over", "[2,3,4]", case_log_softmax_over, AXIS(0)),
+    ROW("log_softmax_over", "[2,3,4]", case_log_softmax_over, AXIS(1)),
+    ROW("log_softmax_over", "[2,3,4]", case_log_softmax_over, AXIS(2)),
+    ROW("log_softmax_over", "[1,4]", case_log_softmax_over, AXIS(0), .expect = ATTIC_VACUOUS),
+    ROW("log_softmax_over", "[0,4]", case_log_softmax_over, AXIS(0), .expect = ATTIC_VACUOUS),
+    ROW("log_softmax_over", "[3,65]", case_log_softmax_over, AXIS(0)),
+    ROW("log_softmax_over", "[2,40,130]", case_log_softmax_over, AXIS(1), .directions = 4),
+    ROW("log_softmax_over", "[4,4]", case_log_softmax_masked,
+        AXIS(0) ", cells and a column masked"),
+    ROW("log_softmax_over", "[2,3,4]", case_log_softmax_twice, AXIS(1) " and 2"),
+
+    ROW("logsumexp", "[5]", case_logsumexp, AXIS(0)),
+    ROW("logsumexp", "[3,4]", case_logsumexp, AXIS(-1)),
+    ROW("logsumexp", "[3,4]", case_logsumexp, AXIS(0)),
+    ROW("logsumexp", "[2,3,4]", case_logsumexp, AXIS(1)),
+    ROW("logsumexp", "[3,1]", case_logsumexp, AXIS(1)),
+    ROW("logsumexp", "[1,4]", case_logsumexp, AXIS(1)),
+    ROW("logsumexp", "[0,4]", case_logsumexp, AXIS(1), .expect = ATTIC_VACUOUS),
+    ROW("logsumexp", "[3,4]", case_logsumexp, AXIS(1) ", far from 0", .low = 900, .high = 904),
+    ROW("logsumexp", "[200,50]", case_logsumexp, AXIS(1) ", several blocks", .directions = 4),
+    ROW("logsumexp", "[3,4]", case_logsumexp_twice, AXIS(0) ", x - y"),
+    ROW("logsumexp", "[3,4]", case_logsumexp_twice, AXIS(1) ", x - y"),
+    ROW("logsumexp", "[4,4]", case_logsumexp_masked, AXIS(1) ", cells and a row masked"),
+
+    ROW("cross_entropy", "[5]", case_cross_entropy, ENTROPY(0), .note = "one row"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(0)),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.reduction = ATTIC_SUM),
+        .note = "sum"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.ignored = 3), .note = "ignored"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.reduction = ATTIC_SUM, .ignored = 2),
+        .note = "sum, ignored"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.ignored = 1),
+        .expect = ATTIC_VACUOUS, .note = "all ignored"),
+    ROW("cross_entropy", "[2,3,4]", case_cross_entropy, ENTROPY(.ignored = 4)),
+    ROW("cross_entropy", "[2,2,3,4]", case_cross_entropy, ENTROPY(0)),
+    ROW("cross_entropy", "[1,2]", case_cross_entropy, ENTROPY(0), .note = "two classes"),
+    ROW("cross_entropy", "[4,1]", case_cross_entropy, ENTROPY(0), .expect = ATTIC_VACUOUS,
+        .note = "one class"),
+    ROW("cross_entropy", "[0,3]", case_cross_entropy, ENTROPY(0), .expect = ATTIC_VACUOUS),
+    ROW("cross_entropy", "[3,300]", case_cross_entropy, ENTROPY(0), .directions = 6,
+        .note = "two chunks"),
+    ROW("cross_entropy", "[300,65]", case_cross_entropy, ENTROPY(.ignored = 7), .directions = 4,
+        .note = "several blocks"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(0), .low = 900, .high = 904,
+        .note = "far from 0"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(0), .low = -12, .high = 12,
+        .note = "nearly sure"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy_twice, ENTROPY(0), .note = "twice"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.reduction = ATTIC_NONE),
+        .note = "none"),
+    ROW("cross_entropy", "[2,3,4]", case_cross_entropy,
+        ENTROPY(.reduction = ATTIC_NONE, .ignored = 2), .note = "none, ignored"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy_twice, ENTROPY(.reduction = ATTIC_NONE),
+        .note = "none, twice"),
+    ROW("cross_entropy", "[1,5]", case_cross_entropy, ENTROPY(.reduction = ATTIC_NONE),
+        .note = "none, a row"),
+    ROW("cross_entropy", "[300,65]", case_cross_entropy,
+        ENTROPY(.reduction = ATTIC_NONE, .ignored = 7), .directions = 4,
+        .note = "none, several blocks"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.smoothing = 0.1),
+        .note = "smoothing"),
+    ROW("cross_entropy", "[4,300]", case_cross_entropy,
+        ENTROPY(.reduction = ATTIC_NONE, .ignored = 3, .smoothing = 0.4), .directions = 6,
+        .note = "smoothing, none, ignored"),
+    ROW("cross_entropy", "[2,3,4]", case_cross_entropy,
+        ENTROPY(.reduction = ATTIC_SUM, .ignored = 0, .smoothing = 1),
+        .note = "smoothing of 1, sum"),
+    ROW("cross_entropy", "[4,5] [4,5]", case_cross_entropy_soft, ENTROPY(0), .low = 0.1, .high = 1,
+        .note = "probabilities"),
+    ROW("cross_entropy", "[2,3,4] [2,3,4]", case_cross_entropy_soft,
+        ENTROPY(.reduction = ATTIC_SUM), .note = "probabilities, sum"),
+    ROW("cross_entropy", "[4,5] [4,5]", case_cross_entropy_soft,
+        ENTROPY(.reduction = ATTIC_NONE, .ignored = 0, .smoothing = 0.2),
+        .note = "probabilities, smoothing, none"),
+    ROW("cross_entropy", "[5] [5]", case_cross_entropy_soft, ENTROPY(0), .note = "probabilities"),
+    ROW("cross_entropy", "[2] [2]", case_cross_entropy_soft, ENTROPY(0),
+        .values = (double[]){1, 2, 1, 0}, .note = "probabilities 1 and 0"),
+    ROW("cross_entropy", "[0,3] [0,3]", case_cross_entropy_soft, ENTROPY(0),
+        .expect = ATTIC_VACUOUS, .note = "probabilities"),
+    ROW("cross_entropy", "[3,4]", case_cross_entropy_self, ENTROPY(0), .note = "its own softmax"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy_squared, ENTROPY(0), .note = "squared"),
+
+    ROW("layer_norm", "[5]", case_layer_norm, NORM(1e-5, 0, 0)),
+    ROW("layer_norm", "[3,4]", case_layer_norm, NORM(1e-5, 0, 0)),
+    ROW("layer_norm", "[3,4] [4] [4]", case_layer_norm, NORM(1e-5, 1, 2)),
+    ROW("layer_norm", "[3,4] [4]", case_layer_norm, NORM(1e-5, 1, 0), .note = "no beta"),
+    ROW("layer_norm", "[3,4] [4]", case_layer_norm, NORM(1e-5, 0, 1), .note = "no gamma"),
+    ROW("layer_norm", "[3,4] [4]", case_layer_norm, NORM(1e-5, 1, 1), .note = "gamma is beta"),
+    ROW("layer_norm", "[3,4]", case_layer_norm_constants, NORM(1e-5, 1, 2),
+        .note = "constant gamma, beta"),
+    ROW("layer_norm", "[4]", case_layer_norm_all_one, NORM(1e-2, 0, 0),
+        .note = "x is gamma is beta"),
+    ROW("layer_norm", "[2,3,4] [4] [4]", case_layer_norm, NORM(1e-5, 1, 2)),
+    ROW("layer_norm", "[2,1,2,4] [4] [4]", case_layer_norm, NORM(1e-5, 1, 2)),
+    ROW("layer_norm", "[3,4] [4] [4]", case_layer_norm, NORM(1, 1, 2), .note = "eps 1"),
+    ROW("layer_norm", "[3,4] [4] [4]", case_layer_norm, NORM(0, 1, 2), .note = "eps 0"),
+    ROW("layer_norm", "[3,4] [4] [4]", case_layer_norm, NORM(1e-5, 1, 2), .low = 20, .high = 22,
+        .note = "far from 0"),
+    ROW("layer_norm", "[1,2] [2] [2]", case_layer_norm, NORM(0.1, 1, 2)),
+    ROW("layer_norm", "[3,1]", case_layer_norm, NORM(1e-5, 0, 0), .expect = ATTIC_VACUOUS,
+        .note = "always 0"),
+    ROW("layer_norm", "[3,1] [1] [1]", case_layer_norm, NORM(1e-5, 1, 2), .note = "only beta"),
+    ROW("layer_norm", "[0,3] [3] [3]", case_layer_norm, NORM(1e-5, 1, 2), .expect = ATTIC_VACUOUS),
+    ROW("layer_norm", "[3,0] [0] [0]", case_layer_norm, NORM(1e-5, 1, 2), .expect = ATTIC_VACUOUS),
+    ROW("layer_norm", "[300,65] [65] [65]", case_layer_norm, NORM(1e-5, 1, 2), .directions = 6,
+        .note = "several blocks"),
+    ROW("layer_norm", "[3,4] [4] [4]", case_layer_norm_twice, NORM(1e-5, 1, 2), .note = "twice"),
+
+    ROW("rms_norm", "[5]", case_rms_norm, NORM(1e-5, 0, 0)),
+    ROW("rms_norm", "[3,4]", case_rms_norm, NORM(1e-5, 0, 0)),
+    ROW("rms_norm", "[3,4] [4]", case_rms_norm, NORM(1e-5, 1, 0)),
+    ROW("rms_norm", "[4]", case_rms_norm_both, NORM(1e-5, 0, 0), .note = "x is gamma"),
+    ROW("rms_norm", "[4]", case_rms_norm_by_softmax, NORM(1e-5, 0, 0),
+        .note = "gamma is softmax(x)"),
+    ROW("rms_norm", "[2,3,4] [4]", case_rms_norm, NORM(1e-5, 1, 0)),
+    ROW("rms_norm", "[2,1,2,4] [4]", case_rms_norm, NORM(1e-5, 1, 0)),
+    ROW("rms_norm", "[3,4] [4]", case_rms_norm, NORM(1, 1, 0), .note = "eps 1"),
+    ROW("rms_norm", "[3,4] [4]", case_rms_norm, NORM(0, 1, 0), .note = "eps 0"),
+    ROW("rms_norm", "[3,4] [4]", case_rms_norm, NORM(1e-5, 1, 0), .low = 20, .high = 22,
+        .note = "far from 0"),
+    ROW("rms_norm", "[3,1] [1]", case_rms_norm, NORM(0.1, 1, 0)),
+    ROW("rms_norm", "[2]", case_rms_norm, NORM(0.1, 0, 0), .values = (double[]){0, 0},
+        .note = "a row of zeros"),
+    ROW("rms_norm", "[0,3] [3]", case_rms_norm, NORM(1e-5, 1, 0), .expect = ATTIC_VACUOUS),
+    ROW("rms_norm", "[3,0] [0]", case_rms_norm, NORM(1e-5, 1, 0), .expect = ATTIC_VACUOUS),
+    ROW("rms_norm", "[300,65] [65]", case_rms_norm, NORM(1e-5, 1, 0), .directions = 6,
+        .note = "several blocks"),
+    ROW("rms_norm", "[3,4] [4]", case_rms_norm_twice, NORM(1e-5, 1, 0), .note = "twice"),
+
+    ROW("rope", "[3,4]", case_rope, ROPE(0), .note = "pairs"),
+    ROW("rope", "[3,4]", case_rope, ROPE(.half_split = true), .note = "halves"),
+    ROW("rope", "[2,3,4]", case_rope, ROPE(.offset = 5), .note = "from 5 on"),
+    ROW("rope", "[2,3,4]", case_rope, ROPE(.offset = -5, .half_split = true),
+        .note = "from -5 on, halves"),
+    ROW("rope", "[2,2,3,6]", case_rope, ROPE(.base = 50), .note = "base 50"),
+    ROW("rope", "[2,2,3,6]", case_rope, ROPE(.base = 50, .half_split = true),
+        .note = "base 50, halves"),
+    ROW("rope", "[3,6]", case_rope, ROPE(.rotate = 4, .offset = 1), .note = "4 of 6"),
+    ROW("rope", "[3,6]", case_rope, ROPE(.rotate = 4, .offset = 1, .half_split = true),
+        .note = "4 of 6, halves"),
+    ROW("rope", "[3,5]", case_rope, ROPE(.rotate = 2, .offset = 1), .note = "2 of 5"),
+    ROW("rope", "[2,3,8]", case_rope, ROPE(.heads = 2, .offset = 3), .note = "packed"),
+    ROW("rope", "[2,3,8]", case_rope, ROPE(.heads = 2, .half_split = true, .offset = 3),
+        .note = "packed, halves"),
+    ROW("rope", "[3,12]", case_rope, ROPE(.heads = 3, .rotate = 2, .offset = 3),
+        .note = "packed, 2 of 4"),
+    ROW("rope", "[1,2]", case_rope, ROPE(.offset = 1000)),
+    ROW("rope", "[40,4]", case_rope, ROPE(.offset = 10)),
+    ROW("rope", "[3,50,96]", case_rope, ROPE(.heads = 3), .directions = 4,
+        .note = "several blocks"),
+    ROW("rope", "[0,4]", case_rope, ROPE(0), .expect = ATTIC_VACUOUS),
+    ROW("rope", "[3,0]", case_rope, ROPE(0), .expect = ATTIC_VACUOUS),
+    ROW("rope", "[3,4]", case_rope_twice, ROPE(.offset = 2), .note = "times another"),
+    ROW("rope", "[3,4]", case_rope_twice, ROPE(.offset = 9, .half_split = true), .note = "squared"),
+    {0}};

@@ -1,0 +1,109 @@
+/* cases_tangent.c -- gradient cases of at_sdpa_jvp: every option, in tiles and row by row.
+ *
+ * The inputs are Q, K, V and, where a case has it, the bias, then the tangents of those that move; O, Odot and,
+ * where asked for, the weights and their tangent stand side by side, so that a random cotangent reaches all. */
+#include "gradients/cases.h"
+
+#include <string.h>
+
+enum { STILL_Q = 1, STILL_K = 2, STILL_V = 4, STILL_BIAS = 8 };
+
+typedef struct {
+    at_sdpa_args a;
+    bool bias, keep, weights;
+    unsigned still;  /* what has no tangent */
+    bool same;       /* Q = K = V, and their tangents */
+    bool tangent_is; /* the tangents are the inputs themselves */
+    bool only_Odot, only_O;
+} tangent_case;
+
+static at_tensor *flat(at_tape *t, at_tensor *x)
+{
+    return at_reshape(t, x, at_shape_of(-1));
+}
+
+static at_tensor *case_tangent(at_tape *t, at_tensor **in, void *ctx)
+{
+    const tangent_case *c = ctx;
+    at_sdpa_args a = c->a;
+    at_tensor *x[4] = {NULL}, *dot[4] = {NULL}, *Odot, *weights, *weights_tangent, *y[4];
+    for (int i = 0, n = c->bias ? 4 : 3; i < n; i++) x[i] = c->same && i < 3 ? in[0] : *in++;
+    if (c->same) in++;
+    for (int i = 0; i < 4; i++)
+        if (x[i] && !(c->still & 1u << i))
+            dot[i] = c->tangent_is ? x[i] : c->same && i < 3 ? *in : *in++;
+    if (c->keep) { /* row 1 keeps nothing */
+        at_shape cells = at_shape_of(x[0]->shape.dim[x[0]->shape.ndim - 2], 1);
+        a.keep = at_bools(t, cells, NULL);
+        for (int i = 0; a.keep && i < cells.dim[0]; i++)
+            at_store(ATTIC_BOOL, a.keep->data, i, i != 1);
+    }
+    a.bias = x[3], a.bias_tangent = dot[3];
+    if (c->weights) a.weights = &weights, a.weights_tangent = &weights_tangent;
+    at_tensor *O = at_sdpa_jvp(t, x[0], x[1], x[2], dot[0], dot[1], dot[2], a, &Odot);
+    if (!O || c->only_O) return O;
+    if (c->only_Odot) return Odot;
+    y[0] = flat(t, O), y[1] = flat(t, Odot);
+    if (c->weights) y[2] = flat(t, weights), y[3] = flat(t, weights_tangent);
+    return at_concat(t, y, c->weights ? 4 : 2, 0);
+}
+
+#define ON(path_, name, in_, note_, ...)                                                           \
+    ROW("sdpa_jvp", in_, case_tangent, .ctx = (&(tangent_case){.a.path = path_, __VA_ARGS__}),     \
+        .note = note_ ", " name)
+#define BOTH(in_, note_, ...)                                                                      \
+    ON(ATTIC_FUSED, "tiles", in_, note_, __VA_ARGS__),                                             \
+        ON(ATTIC_PLAIN, "rows", in_, note_, __VA_ARGS__)
+/* Several tiles, along random directions. */
+#define LARGE(in_, note_, ...)                                                                     \
+    ROW("sdpa_jvp", in_, case_tangent, .ctx = (&(tangent_case){__VA_ARGS__}), .note = note_,       \
+        .directions = 4)
+
+const at_case at_cases_tangent[] = {
+    BOTH("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "Dv > D", .bias = false),
+    BOTH("[2,2,2,3] [2,2,3,3] [2,2,3,2] [2,2,2,3] [2,2,3,3] [2,2,3,2]", "heads", .bias = false),
+    BOTH("[2,4,2,2] [2,2,3,2] [2,2,3,2] [2,4,2,2] [2,2,3,2] [2,2,3,2]", "groups", .weights = true),
+    BOTH("[2,3,4] [2,4,4] [2,4,6] [2,3,4] [2,4,4] [2,4,6]", "packed", .a.heads = 2),
+    BOTH("[3,2] [4,2] [4,2] [4,2] [4,2]", "Q without a tangent", .still = STILL_Q),
+    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2]", "K without a tangent", .still = STILL_K),
+    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2]", "V without a tangent", .still = STILL_V),
+    BOTH("[3,2] [4,2] [4,2]", "no tangent at all", .still = STILL_Q | STILL_K | STILL_V),
+    BOTH("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "only Odot", .only_Odot = true),
+    BOTH("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "only O", .only_O = true),
+    BOTH("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2] [3,4]", "bias", .bias = true),
+    BOTH("[3,2] [4,2] [4,2] [4] [3,2] [4,2] [4,2] [4]", "bias of each key", .bias = true,
+         .weights = true),
+    BOTH("[3,2] [4,2] [4,2] [3,1] [3,2] [4,2] [4,2] [3,1]", "bias of each row", .bias = true,
+         .a.dropout = 0.4),
+    BOTH("[2,2,3,2] [2,1,4,2] [2,1,4,2] [1,2,1,4] [2,2,3,2] [2,1,4,2] [2,1,4,2] [1,2,1,4]",
+         "bias, groups", .bias = true),
+    BOTH("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2]", "bias without a tangent", .bias = true,
+         .still = STILL_BIAS),
+    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "softcap", .a.softcap = 0.8),
+    BOTH("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2] [3,4]", "softcap, bias, weights",
+         .a.softcap = 0.8, .bias = true, .weights = true),
+    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "scale, temperature", .a.scale = 0.9,
+         .a.temperature = 0.6),
+    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "dropout, weights", .a.dropout = 0.4,
+         .weights = true),
+    BOTH("[4,2] [4,2] [4,2] [4,2] [4,2] [4,2]", "causal, window", .a.causal = true,
+         .a.window_left = 3),
+    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "a row that keeps nothing", .keep = true,
+         .weights = true),
+    BOTH("[3,2] [3,2]", "sdpa(x,x,x)", .same = true),
+    BOTH("[3,2] [3,2] [3,2]", "the tangents are the inputs", .tangent_is = true),
+    BOTH("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [2,3,8] [2,4,4] [2,4,2] [1,4,1,4]", "everything",
+         .a.heads = 4, .a.kv_heads = 2, .a.causal = true, .a.align = ATTIC_ALIGN_BOTTOM_RIGHT,
+         .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9, .a.temperature = 0.8,
+         .a.dropout = 0.3, .bias = true, .weights = true, .keep = true),
+
+    LARGE("[150,2] [300,2] [300,3] [150,2] [300,2] [300,3]", "tiles", .bias = false),
+    LARGE("[300,2] [300,2] [300,2] [300,2] [300,2] [300,2]", "tiles, causal, dropout, softcap",
+          .a.causal = true, .a.dropout = 0.2, .a.softcap = 1.2),
+    LARGE("[2,260,4] [2,260,2] [2,260,2] [2,260,4] [2,260,2] [2,260,2]",
+          "tiles, groups, window, weights", .a.heads = 2, .a.kv_heads = 1, .a.window_left = 140,
+          .a.window_right = 7, .weights = true),
+    LARGE("[2,1,140,2] [2,1,270,2] [2,1,270,2] [140,1] [2,1,140,2] [2,1,270,2] [2,1,270,2] [140,1]",
+          "tiles, bias of each row", .bias = true, .a.dropout = 0.3),
+
+    {0}};
