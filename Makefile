@@ -633,7 +633,7 @@ build/page/node_modules: course/page/package.json
 # ---- installing ------------------------------------------------------------------------------
 # The faces lie in include/, what they include in include/attic/: no other name is taken.
 
-faces := src/attic.h src/attic_op.h src/attic_plot.h
+faces := src/attic.h src/attic_train.h src/attic_plot.h src/attic_op.h
 public_h = $(sort $(filter src/%.h,$(shell $(CC) -MM -Isrc $(faces))))
 into := $(DESTDIR)$(includedir)
 # In attic.pc and attic-config.cmake all paths follow from where that file lies, so that the folder may be

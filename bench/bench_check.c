@@ -6,7 +6,7 @@
  * how many percent the checked one takes longer, round by round.  "step" is a whole step of
  * training, as in bench_train.c; "attention" is forward and backward of causal self-attention
  * alone. */
-#include "attic.h"
+#include "attic_train.h"
 #include "common/bench.h"
 #include "common/machine.h"
 #include "common/results.h"

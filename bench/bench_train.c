@@ -9,7 +9,7 @@
  * Flop are those of the matrix products, three times the forward ones (y, dx, dW), and of
  * attention, whose seven products (see bench_sdpa.c) are causal.  The passes over activations and
  * weights count as 0, though a small step spends most of its time on them. */
-#include "attic.h"
+#include "attic_train.h"
 #include "common/bench.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
  * cache, the loss on held-out text, and how many tokens are those of f32 until the first that is
  * not, greedily and drawn by the same random numbers.  Times are medians over rounds in which f32,
  * f16 and bf16 take turns. */
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_op.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  *
  * A matrix is written row by row, 1,0/0,1, and an element may be a logarithm, ln 7; or it is a .npy
  * file of two dimensions.  What is not given is drawn: small numbers, multiples of 1/2. */
-#include "attic.h"
+#include "attic_train.h"
 #include "common/options.h"
 #include "trace.h"
 

@@ -31,7 +31,7 @@
  *
  * Gradient descent at this limit: Cohen et al. 2021, who call it the edge of stability.  Why h stays
  * there: Damian, Nichani, Lee 2023.  Read on: 19_forces.c. */
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_plot.h"
 
 #include <math.h>

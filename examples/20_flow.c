@@ -35,13 +35,12 @@
  * no data; so these are counted, too: samples off the data are more than 0.15 away from all points.
  *
  * The distance of one step varies: see --seed 2 and 3. */
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_plot.h"
 
 #include <math.h>
 
 #include "common/options.h"
-#include "plot/progress.h"
 
 enum { B = 128, C = 48, KEYS = 16, SAMPLES = 1000 };
 

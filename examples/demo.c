@@ -17,7 +17,7 @@
  *
  * Written to out/: the loss curve, P beside dS of two heads, and P of all (SVG), the tape of one
  * training step (Graphviz), and every parameter (.npy). */
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_op.h"
 #include "attic_plot.h"
 
@@ -30,7 +30,6 @@
 #include "common/ngram.h"
 #include "common/options.h"
 #include "common/sketch.h"
-#include "plot/progress.h"
 
 #ifdef __wasi__ /* where a program starts no other */
 #define system(command) ((void)(command), -1)

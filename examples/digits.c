@@ -17,7 +17,7 @@
  * last block and all held-out images of a digit.
  *
  * The training is a run (train/run.h) in the folder --out: ^C stops, the same command goes on. */
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_op.h"
 #include "attic_plot.h"
 

@@ -10,7 +10,7 @@
  *
  * All files lie in the folder --out.  Results go to stdout, progress and errors to stderr; the
  * status is 0, 1 after an error, 2 after a wrong option, 130 after ^C, 143 after SIGTERM. */
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_op.h"
 
 #include <string.h>

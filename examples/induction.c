@@ -21,7 +21,7 @@
  *     induction   the weights of all positions that follow an earlier copy: j = i + 1 - k period
  *
  * Both trainings are runs (train/run.h) in the folder --out; ^C stops, the same command goes on. */
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_plot.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@
  * A and B are kept in a small file, are loaded again and merged with the base: W + (alpha/r) A B
  * takes the place of W, and the logits must stay the same.  Losses are means of -ln P(right token)
  * over a tenth of the text, which is held out.  Each training is a run (train/run.h). */
-#include "attic.h"
+#include "attic_train.h"
 
 #include <string.h>
 

@@ -16,7 +16,7 @@
  * time, each time the most likely one.  The shortest have 5 letters, so hardly any occurs twice.
  *
  * The training is a run (train/run.h) in the folder --out: ^C stops, the same command goes on. */
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_plot.h"
 
 #include "common/options.h"

@@ -2,7 +2,7 @@
  *
  * In reading order: op.h (how an op is written and recorded, and how it adds gradients), layout.h
  * (axes, broadcasting, values of any dtype), map.h (ops that are formulas over elements),
- * parallel.h (threads), rng.h (random bits), print.h. */
+ * persist.h (state of parameters), parallel.h (threads), rng.h (random bits), print.h. */
 #ifndef ATTIC_OP_H
 #define ATTIC_OP_H
 #include "attic.h"
@@ -14,6 +14,7 @@
 #include "tensor/print.h"
 
 #include "autograd/op.h"
+#include "autograd/persist.h"
 
 #include "ops/map.h"
 

@@ -8,6 +8,7 @@
 #include "attic.h"
 #include "attic_op.h"
 #include "attic_plot.h"
+#include "attic_train.h"
 #include "test.h"
 
 #include <string.h>

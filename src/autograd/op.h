@@ -237,13 +237,5 @@ void at_skip_step(at_tape *t, bool on);
 /* Walks the tape: the first node, then n->next. */
 AT_API at_node *at_first_node(const at_tape *t);
 
-typedef struct {
-    size_t permanent, step,
-        step_peak;   /* bytes handed out: parameters, scratch; this step; its largest */
-    size_t reserved; /* bytes obtained from malloc */
-    int nodes;       /* ops on the tape */
-} at_memory;
-AT_API at_memory at_memory_of(const at_tape *t);
-
 AT_END_C
 #endif

@@ -2,6 +2,7 @@
 #ifndef AT_AUTOGRAD_STATE_H
 #define AT_AUTOGRAD_STATE_H
 #include "autograd/op.h"
+#include "autograd/persist.h"
 #include "tensor/arena.h"
 
 typedef struct at_named at_named; /* names.c */

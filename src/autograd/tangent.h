@@ -30,8 +30,7 @@
  * computed under it moves, as values do, but has no gradient. */
 #ifndef AT_AUTOGRAD_TANGENT_H
 #define AT_AUTOGRAD_TANGENT_H
-#include "gradcheck/gradcheck.h"
-#include "tensor/tensor.h"
+#include "autograd/tape.h"
 AT_BEGIN_C
 
 /* ------------------------------------------------------------------ on a tape of dual numbers -- */

@@ -50,11 +50,6 @@ AT_API uint64_t at_seed(const at_tape *t);
 /* The next random stream of this tape, for at_random_unit or at_sample.  An op keeps it in its
  * args.  The count of draws never rewinds. */
 AT_API at_stream at_draw(at_tape *t);
-/* Sets the count to a number made of step and micro alone, 0 <= step < 2^31, 0 <= micro < 4096, for
- * the micro-batch `micro` of a training step (train/run.h calls it).  Whatever was drawn before,
- * say for an evaluation, changes no draw after it.  Up to 2^20 draws stay clear of those of every
- * other step, and of those of a tape on which this function was never called. */
-AT_API bool at_draws_set(at_tape *t, int64_t step, int micro);
 AT_API const char *at_version(void); /* "0.2.0" */
 
 /* ------------------------------------------------------------------ leaves --------------------- */
@@ -126,15 +121,6 @@ AT_API bool at_write_i64(at_tensor *x, const int64_t *in, ptrdiff_t n);
 /* Say so after writing x->data directly: recorded uses of the old values can't be run backward. */
 AT_API void at_written(at_tensor *x);
 
-/* Parameters of two dims or more that are made from now on are stored as ATTIC_F16 or ATTIC_BF16,
- * as for at_cast: the weights of a model that is only read, in half of the memory of f32.  They
- * want no gradient, take no memory for one, and optimizers leave them out.  ATTIC_REAL: as real
- * numbers again.  Returns the setting before.
- *
- *     at_store_params(t, ATTIC_BF16);
- *     at_model *m = at_model_open(t, "best.safetensors"); */
-AT_API at_dtype at_store_params(at_tape *t, at_dtype dtype);
-
 AT_API int at_param_count(const at_tape *t);
 AT_API at_tensor *at_param_at(const at_tape *t, int i);              /* in the order of creation */
 AT_API at_tensor *at_find_param(const at_tape *t, const char *name); /* NULL if there is none */
@@ -162,25 +148,6 @@ typedef struct {
  * that are made later are not frozen. */
 AT_API int at_freeze(at_tape *t, at_names which);
 AT_API int at_unfreeze(at_tape *t, at_names which);
-
-/* State that belongs to a parameter, e.g. a momentum: a tensor of its shape, made of zeros at the
- * first call and found again at the next; named "W:momentum". */
-AT_API at_tensor *at_param_state(at_tape *t, at_tensor *param, const char *what);
-/* The same with a shape of its own, e.g. at_shape_of() for a count of steps. */
-AT_API at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_shape shape);
-/* The same, but NULL where there is none yet. */
-AT_API at_tensor *at_find_state(const at_tape *t, const at_tensor *param, const char *what);
-AT_API int at_state_count(const at_tape *t);
-AT_API at_tensor *at_state_at(const at_tape *t, int i); /* in the order of creation */
-
-/* What a tape was made for, in words that a checkpoint keeps, and compares when it is resumed:
- * at_describe(t, "model", "layers 4, heads 4, dim 128").  A second text of the same key is put
- * behind the first, on a line of its own.  Both are copied.  The key "tape" is the tape's name in a
- * profile (profile.h). */
-AT_API bool at_describe(at_tape *t, const char *key, const char *text);
-AT_API int at_described_count(const at_tape *t);
-AT_API const char *at_described_key(const at_tape *t, int i);       /* in the order of creation */
-AT_API const char *at_described(const at_tape *t, const char *key); /* NULL if there is none */
 
 /* ------------------------------------------------------------------ steps ---------------------- */
 
@@ -210,6 +177,12 @@ AT_API bool at_train(at_tape *t, bool on); /* returns the mode before */
 AT_API bool at_is_training(const at_tape *t);
 /* In a no-grad stretch nothing that is recorded wants a gradient.  Returns the setting before. */
 AT_API bool at_no_grad(at_tape *t, bool on);
+
+/* ------------------------------------------------------------------ a function on a tape ------- */
+
+/* y = f(in...), built from ops of this tape; masks and other constants may be made within f.  f is
+ * called once; then its ops are replayed (at_jvp, at_hvp, at_gradcheck). */
+typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
 
 /* ------------------------------------------------------------------ backward ------------------- */
 
@@ -247,6 +220,15 @@ AT_API bool at_anomaly(at_tape *t, bool on);
 /* Writes one line for every parameter whose gradient is missing, all zero, or not finite to `out`
  * (which may be NULL), and returns how many there are.  Frozen ones need none. */
 AT_API int at_grad_report(const at_tape *t, FILE *out);
+
+/* The memory of a tape. */
+typedef struct {
+    size_t permanent, step,
+        step_peak;   /* bytes handed out: parameters, scratch; this step; its largest */
+    size_t reserved; /* bytes obtained from malloc */
+    int nodes;       /* ops on the tape */
+} at_memory;
+AT_API at_memory at_memory_of(const at_tape *t);
 
 AT_END_C
 #endif

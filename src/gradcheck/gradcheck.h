@@ -13,7 +13,7 @@
 #define AT_GRADCHECK_GRADCHECK_H
 #include <stdio.h>
 
-#include "tensor/tensor.h"
+#include "autograd/tape.h"
 AT_BEGIN_C
 
 /* ------------------------------------------------------------------ the report ----------------- */
@@ -98,14 +98,10 @@ AT_API void at_gradcheck_print(const at_gradcheck_report *r, FILE *out);
 
 /* ------------------------------------------------------------------ a function on a tape ------- */
 
-/* y = f(in...), built from ops of this tape; masks and other constants may be made within f.  f is
- * called once; then its ops are replayed. */
-typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
-
-/* Checks dy/dx for every x among the inputs, and every other leaf (parameter) that f uses, if it
- * wants a gradient; the rest is constant.  What was computed before f counts as a leaf.  The tape
- * must be f64; at_copy_params brings the parameters of an f32 tape there.  y may have any shape: a
- * random upstream gradient (cotangent) makes it a scalar.
+/* Checks dy/dx of y = f(in...) (at_function) for every x among the inputs, and every other leaf
+ * (parameter) that f uses, if it wants a gradient; the rest is constant.  What was computed before
+ * f counts as a leaf.  The tape must be f64; at_copy_params brings the parameters of an f32 tape
+ * there.  y may have any shape: a random upstream gradient (cotangent) makes it a scalar.
  *
  * order = 2 checks the second derivatives that at_hvp gives, by which attention and every other
  * op are differentiated twice: a = H w with the Hessian H of <u,y> and a random w, n the

@@ -15,7 +15,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "io/file.h"
+#include "autograd/file.h"
 #include "io/source.h"
 
 enum { NPY_HEADER_LIMIT = 10000 /* bytes, as in NumPy; ours has 118 */ };

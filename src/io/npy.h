@@ -6,7 +6,7 @@ AT_BEGIN_C
 
 /* Writes x as np.save would: version 1.0, C order, little-endian, the header padded to 64 bytes,
  * and f32, f64, i32, bool as <f4, <f8, <i4, |b1.  An error of x's tape, and false, if the file
- * can't be written; an older file of that name then stays as it was (io/file.h). */
+ * can't be written; an older file of that name then stays as it was (autograd/file.h). */
 AT_API bool at_npy_save(const at_tensor *x, const char *path);
 
 /* Reads a file of version 1 to 3, C or Fortran order, either byte order, into a new constant in

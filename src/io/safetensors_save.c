@@ -9,7 +9,7 @@
 
 #include "io/archive.h"
 #include "io/crc32.h"
-#include "io/file.h"
+#include "autograd/file.h"
 #include "system/utf8.h"
 
 typedef struct {

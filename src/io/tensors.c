@@ -8,7 +8,7 @@
 
 #include "io/archive.h"
 #include "io/crc32.h"
-#include "io/file.h"
+#include "autograd/file.h"
 
 /* ------------------------------------------------------------------ keys ----------------------- */
 

@@ -87,7 +87,7 @@ typedef struct {
 
 /* Writes x[0] .. x[n-1] to a .safetensors file, each in its dtype: F32, F64, I32, BOOL, F16, BF16.
  * The bytes are those of the reference implementation: largest dtype first, then by name; metadata
- * in the order of args.  An older file stays as it was if anything fails (io/file.h).  It is an
+ * in the order of args.  An older file stays as it was if anything fails (file.h).  It is an
  * error if a name is missing, occurs twice, is "__metadata__" or is not UTF-8. */
 AT_API bool at_tensors_save(at_tape *t, const char *path, at_tensor *const *x, int n,
                             at_tensors_save_args args);

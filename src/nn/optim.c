@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "autograd/persist.h"
 #include "kernels/parallel.h"
 #include "kernels/real.h"
 

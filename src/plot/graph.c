@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "plot/label.h"
+#include "system/label.h"
 #include "tensor/decimal.h"
 
 typedef struct {

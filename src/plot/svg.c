@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "plot/draw.h"
-#include "plot/label.h"
+#include "system/label.h"
 #include "tensor/decimal.h"
 
 #define SVG_FONT                                                                                   \

@@ -4,17 +4,8 @@
 #include <stdio.h>
 
 #include "plot/picture.h"
+#include "system/terminal.h"
 AT_BEGIN_C
-
-/* What `out` can show.  To force something, make or change one: (at_terminal){.columns = 80} is
- * plain ASCII. */
-typedef struct {
-    int columns; /* its width; 80 if not known */
-    bool is_terminal;
-    bool unicode; /* the locale (LC_ALL, LC_CTYPE or LANG) says UTF-8 */
-    int colours;  /* 8, 256, 1 << 24; 0: no terminal, a dumb one, or NO_COLOR (no-color.org) */
-} at_terminal;
-AT_API at_terminal at_terminal_of(FILE *out);
 
 /* One subplot below the other.  Values where they fit, on coloured ground; else squares of two
  * columns, or one; else blocks of cells, as in an SVG.  Without colours shades from white to black,

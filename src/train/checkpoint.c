@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "autograd/persist.h"
 #include "io/tensors.h"
 #include "system/system.h"
 #include "train/lora.h"

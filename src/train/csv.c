@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "io/file.h"
+#include "autograd/file.h"
 #include "system/system.h"
 #include "system/utf8.h"
 #include "tensor/decimal.h"

@@ -29,7 +29,8 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "io/file.h"
+#include "autograd/persist.h"
+#include "autograd/file.h"
 #include "kernels/rng.h"
 #include "system/system.h"
 #include "tensor/decimal.h"

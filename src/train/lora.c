@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "autograd/persist.h"
 #include "ops/ops.h"
 
 static bool can_be_adapted(at_tape *t, const at_linear *layer, at_lora_args args)

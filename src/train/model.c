@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "autograd/op.h"
+#include "autograd/persist.h"
 #include "ops/ops.h"
 
 static at_block_config block_config(at_model_config c)

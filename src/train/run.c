@@ -20,10 +20,11 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "io/file.h"
+#include "autograd/persist.h"
+#include "autograd/file.h"
 #include "system/system.h"
 #include "system/utf8.h"
-#include "plot/progress.h"
+#include "train/progress.h"
 #include "tensor/arena.h"
 #include "tensor/decimal.h"
 #include "train/checkpoint.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "io/file.h"
+#include "autograd/file.h"
 #include "io/json.h"
 #include "system/utf8.h"
 #include "train/vocabulary.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "autograd/persist.h"
 #include "ops/ops.h"
 #include "tensor/arena.h"
 #include "test.h"

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "attic.h"
+#include "attic_train.h"
 #include "common/options.h"
 #include "crash/faults.h"
 #include "train/little.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "io/bytes.h"
-#include "plot/progress.h"
+#include "train/progress.h"
 #include "printable.h"
 #include "tensors.h"
 

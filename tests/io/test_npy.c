@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "autograd/op.h"
-#include "io/file.h"
+#include "autograd/file.h"
 #include "io/bytes.h"
 #include "tensor/arena.h"
 

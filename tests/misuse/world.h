@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "attic.h"
+#include "attic_train.h"
 #include "attic_op.h"
 #include "attic_plot.h"
 #include "scratch.h"
@@ -114,6 +114,13 @@ static at_tape *tape_with(const char *what)
     if (strcmp(what, "scope") == 0) at_scope(world.t, "inner");
     if (strcmp(what, "profile") == 0) at_profile(world.t, true), learned();
     return world.t;
+}
+
+static at_progress *progress_line(void)
+{
+    static at_progress line;
+    line = at_progress_start(world.sink, "training", 10);
+    return &line;
 }
 
 static at_tensor *strange_tensor(const char *what)

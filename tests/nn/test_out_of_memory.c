@@ -5,6 +5,7 @@
  * must leave an error of the right kind and give all its memory back (AddressSanitizer and valgrind
  * watch this test); the run that gets through must end where an undisturbed one does. */
 #include "attic_op.h"
+#include "attic_train.h"
 #include "tensor/arena.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 /* little.h -- a little training with dropout, and the folder it is kept in, for the tests of runs. */
 #ifndef ATTIC_TESTS_TRAIN_LITTLE_H
 #define ATTIC_TESTS_TRAIN_LITTLE_H
-#include "attic.h"
+#include "attic_train.h"
 
 /* A tape with two parameters and a description. */
 at_tape *little_tape(at_dtype real, uint64_t seed);

@@ -5,10 +5,10 @@
  *     at_file_close(t, f, "out/loss.svg");
  *
  * Like everything on a tape this needs one check at its end: f may be NULL, in all functions of
- * src/io and here, and a disk that is full is found at the close.  Errors are of the kind
+ * these and in src/io, and a disk that is full is found at the close.  Errors are of the kind
  * ATTIC_FILE_ERROR and name the path and the reason. */
-#ifndef AT_IO_FILE_H
-#define AT_IO_FILE_H
+#ifndef AT_AUTOGRAD_FILE_H
+#define AT_AUTOGRAD_FILE_H
 #include <stdio.h>
 
 #include "autograd/tape.h"

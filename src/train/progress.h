@@ -13,14 +13,14 @@
  * first, then the rate, the count and the time; what the caller says is cut last.  Colour is left
  * out if NO_COLOR is set (no-color.org), blocks become # and . unless the locale is UTF-8.
  * Elsewhere a line is written after every tenth of the work, and at the end.  Without work nothing
- * is written. */
-#ifndef AT_PLOT_PROGRESS_H
-#define AT_PLOT_PROGRESS_H
+ * is written.  All functions take NULL for p, and do nothing. */
+#ifndef AT_TRAIN_PROGRESS_H
+#define AT_TRAIN_PROGRESS_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "plot/term.h"
+#include "system/terminal.h"
 AT_BEGIN_C
 
 typedef struct {
@@ -35,13 +35,14 @@ typedef struct {
 } at_progress;
 
 /* out and what must outlive the progress.  total <= 0: nothing is ever written. */
-at_progress at_progress_start(FILE *out, const char *what, ptrdiff_t total);
+AT_API at_progress at_progress_start(FILE *out, const char *what, ptrdiff_t total);
 /* So many of total are done; the text (printf; NULL: none) goes to the end of the line. */
-AT_PRINTF(3, 4) void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...);
+AT_API AT_PRINTF(3, 4) void at_progress_step(at_progress *p, ptrdiff_t done, const char *format,
+                                             ...);
 /* Before anything else is written to that terminal: takes the bar away, until the next step. */
-void at_progress_clear(at_progress *p);
+AT_API void at_progress_clear(at_progress *p);
 /* Draws the final state and ends the line. */
-void at_progress_end(at_progress *p);
+AT_API void at_progress_end(at_progress *p);
 
 AT_END_C
 #endif

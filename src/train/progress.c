@@ -1,11 +1,11 @@
 /* progress.c -- how far a long loop has come; see progress.h. */
-#include "plot/progress.h"
+#include "train/progress.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 #include "system/system.h"
-#include "plot/label.h"
+#include "system/label.h"
 #include "tensor/decimal.h"
 
 static double monotonic_seconds(void)
@@ -114,9 +114,21 @@ static void print_line(at_progress *p)
     p->written = p->done;
 }
 
+/* Is anything to be written?  Not where there is no work, no file or no clock. */
+static bool is_written(const at_progress *p)
+{
+    return p && p->out && p->clock && p->total > 0;
+}
+
+/* How many tenths of the work are done. */
+static int tenths_of(const at_progress *p, ptrdiff_t done)
+{
+    return (int)(10.0 * (double)done / (double)p->total);
+}
+
 void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
 {
-    if (p->total <= 0) return;
+    if (!is_written(p)) return;
     ptrdiff_t before = p->done;
     p->done = done < 0 ? 0 : done > p->total ? p->total : done;
     p->text[0] = 0;
@@ -132,14 +144,14 @@ void at_progress_step(at_progress *p, ptrdiff_t done, const char *format, ...)
         if (now - p->drawn < 0.1) return;
         p->drawn = now;
         draw_line(p);
-    } else if (p->done * 10 / p->total > before * 10 / p->total) {
+    } else if (tenths_of(p, p->done) > tenths_of(p, before)) {
         print_line(p);
     }
 }
 
 void at_progress_clear(at_progress *p)
 {
-    if (p->total <= 0 || !p->as.is_terminal) return;
+    if (!is_written(p) || !p->as.is_terminal) return;
     fputs("\r\033[K", p->out);
     fflush(p->out);
     p->drawn = p->started - 1;
@@ -147,7 +159,7 @@ void at_progress_clear(at_progress *p)
 
 void at_progress_end(at_progress *p)
 {
-    if (p->total <= 0) return;
+    if (!is_written(p)) return;
     if (!p->as.is_terminal) {
         if (p->written != p->done) print_line(p);
         return;

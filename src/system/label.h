@@ -1,9 +1,9 @@
-/* label.h -- text from outside (tokens, names, titles) made fit to be drawn.  Private to src/plot.
+/* label.h -- text from outside (tokens, names, titles) made fit to be drawn.  Private.
  *
  * A token may be a space, half of a UTF-8 character, or a byte that rings a bell.  What is drawn is
  * valid UTF-8 without control characters, in which everything can be seen. */
-#ifndef AT_PLOT_LABEL_H
-#define AT_PLOT_LABEL_H
+#ifndef AT_SYSTEM_LABEL_H
+#define AT_SYSTEM_LABEL_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>

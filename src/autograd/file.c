@@ -4,7 +4,7 @@
  * a reader, a crash or a full disk finds the old file or the new one, never half of it.  The digits
  * are made of tape and process, so that the close computes the same name again and nothing needs to
  * be remembered in between. */
-#include "io/file.h"
+#include "autograd/file.h"
 
 #include <dirent.h>
 #include <errno.h>
