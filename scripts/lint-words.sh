@@ -17,7 +17,7 @@ $(grep -nE 'TODO|FIXME|XXX' "$@" || true)
 END
 
 forbid 'masks are -inf and a NaN must surface' '(-ffast-math|-Ofast|-ffinite-math-only)' <<END
-$(grep -n '' Makefile CMakeLists.txt .ci/* scripts/*.sh 2>/dev/null |
+$(grep -n '' Makefile make/*.mk .ci/* scripts/*.sh 2>/dev/null |
     grep -vE '^[^:]*:[0-9]*:[[:space:]]*#' | grep -v '^scripts/lint-words.sh' || true)
 END
 
@@ -34,7 +34,7 @@ END
 
 # Words of ours for which the field has others.  What is only ever a word of ours is refused; what has an
 # ordinary use as well (look, near, must, number ...) is not.
-prose=$(printf '%s\n' README.md CONTRIBUTING.md Makefile .ci/run docs/*.md docs/*/*.md scripts/* "$@" |
+prose=$(printf '%s\n' README.md CONTRIBUTING.md Makefile make/*.mk .ci/run docs/*.md docs/*/*.md scripts/* "$@" |
     grep -vE '^tests/|^scripts/lint-words\.sh$')
 forbid 'the field says otherwise: variant, implementation, prefetch, sibling thread, reuse, low-entropy' \
     '\b([Kk]in|[Ll]esser|[Rr]oads?|[Nn]eighbou?rs?|sent for|dear(er)?|whereabouts|gravity|lent|[Rr]ecycl(e|es|ed|ing)|tournament|born|alive|silence|sharp(ly|er|est)|of ours)\b|--alone\b' <<END

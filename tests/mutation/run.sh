@@ -183,7 +183,7 @@ if [ "${check-}" ]; then
     done
     exit $status
 fi
-cp -R Makefile src tests examples bench scripts "$home/0"
+cp -R Makefile make src tests examples course bench scripts "$home/0"
 build "$home/0" $gradients $tests || { cat "$home/0/log"; fail "the sources do not build"; }
 by_gradients "$home/0" && fail "the gradient table fails without any mutant"
 by_identities "$home/0" && fail "the identities fail without any mutant"

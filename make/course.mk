@@ -1,0 +1,87 @@
+# course.mk -- what teaches by doing: the trace, the exercises and their grader, the page.
+
+run-trace: $(trace) ## attention step by step, on given numbers: make run-trace ARGS=--causal
+	@$< $(ARGS)
+
+$(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text) examples/common/options.c)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
+
+# A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
+exercises := 0 1 2 3 4 5 6 7 8 9
+exercise_runners := $(exercises:%=$(B)/exercises/runner%.o)
+exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Icourse/exercises -Icourse -Iexamples -Isrc $$(cat $(B)/exercises/sanitizers)
+grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises \
+    $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT))
+$(B)/exercises/sanitizers: $(B)/flags
+	@mkdir -p $(@D)
+	@with="-fsanitize=address,undefined -fno-sanitize-recover=all"; \
+	echo 'int main(void) { return 0; }' | $(CC) $$with -x c -o $@.try - 2>/dev/null && $@.try || with=; \
+	init=-ftrivial-auto-var-init=pattern; \
+	echo 'int main(void) { return 0; }' | $(CC) $$init -x c -o $@.try - 2>/dev/null || init=; \
+	rm -f $@.try; echo "$$with $$init" >$@
+# To E8 the backwards are linked, to E9 kernels and the library.
+$(B)/exercises/runner8.o: with = course/steps.c course/mistakes.c
+$(B)/exercises/runner9.o: with = course/exercises/kernels.c
+$(B)/exercises/runner8.o: course/steps.c course/mistakes.c $(wildcard course/*.h)
+$(B)/exercises/runner9.o: course/exercises/kernels.c $(static)
+$(exercise_runners): $(B)/exercises/runner%.o: course/exercises/runner.c $(wildcard course/exercises/*.h) \
+    $(B)/exercises/sanitizers
+	$(call say,CC,$<:E$*)for c in $< $(with); do \
+	    $(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@.$${c##*/}.o $$c || exit 1; done; \
+	$(CC) -r -nostdlib -o $@ $(patsubst %,$@.%.o,$(notdir $< $(with))) $(filter %.a,$^)
+
+# A wrong answer is no error of make; grade-all has the status.
+exercise-%: $(grade) $(B)/exercises/runner%.o ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1
+	@$(grade_run) $(if $(HINT),--hint $(HINT)) --exercise $* \
+	    $(if $(FILE),"$(FILE)",course/exercises/e$*_*.c) || [ $$? -eq 1 ]
+
+grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a table, RESULTS=file.json, the status
+	@mkdir -p out
+	@$(grade_run) --table --results "$(or $(RESULTS),out/results.json)" "$(or $(DIR),course/exercises)"/e[0-9]*.c
+
+check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects?
+	@CC="$(CC)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
+.PHONY: grade-all check-exercises
+
+# ---- the page --------------------------------------------------------------------------------
+
+page: ## out/attic.html: attention, forward and backward, to look at and to change in a browser
+	$(call tool,node,nodejs)
+	$(have_wasm)
+	$(sub) CC="$(wasm_cc)" AR=llvm-ar ARCH= CFLAGS=-msimd128 MODE=size WERROR=1 page-wasm
+	@mkdir -p out
+	@node course/page/build.mjs build/page.wasm out/attic.html
+
+# --export: JavaScript puts the command line into memory.
+page_wasm := $(B)/page.wasm
+page-wasm: $(page_wasm)
+	@cp $< build/page.wasm
+$(page_wasm): $(call objects,$(filter-out course/page/tests/%,$(page_c)) $(filter-out course/verdict%,$(course_c)) examples/common/options.c) $(static)
+	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,--export=malloc,--export=free \
+	    -o $@ $(filter %.o,$^) $(static) $(libs)
+
+$(B)/course/page/tests/train_twin: $(call objects,course/page/tests/train_twin.c examples/common/options.c) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+
+# The numbers of the page are compared with those of a native program with the same mathematical functions
+# (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.  A browser often waits: one more
+# than there are cores.
+check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
+	$(call tool,chromium,chromium)
+	$(call tool,musl-gcc,musl-tools)
+	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,course/trace course/page/tests/train_twin)
+	$(if $(FIREFOX),$(call tool,firefox-esr,firefox-esr))
+	@node --test --test-reporter=spec --test-concurrency=$$(($(JOBS) + 1)) $(if $(FIREFOX),course/page/tests/firefox.mjs) \
+	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard course/page/tests/*.test.mjs))))
+	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec course/page/tests/latency.test.mjs)
+
+page-picture: page build/page/node_modules ## the page's picture in the README, taken again
+	$(call tool,chromium,chromium)
+	@node course/page/picture.mjs docs/images/page.png
+
+build/page/node_modules: course/page/package.json
+	$(call tool,npm,npm)
+	@mkdir -p $(@D) && cp $< $(@D)
+	@cd $(@D) && npm install --no-audit --no-fund --loglevel=error
+	@touch $@
+.PHONY: page page-wasm page-picture check-page

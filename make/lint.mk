@@ -1,0 +1,44 @@
+# lint.mk -- style: the layers of src/, names, words, links; clang-tidy, cppcheck, clang-format.
+
+# One make for all of them, so that no core waits.
+lints := $(addprefix lint-,layers statics symbols words links names numbers mutants cppcheck)
+lint: check-exports ## layers, unique statics, symbols, exports, words, links, names, cppcheck, clang-tidy, lines per folder
+	+@$(on_all_cores) $(lints) tidy
+	@sh scripts/lines.sh
+lint-layers:
+	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
+lint-statics:
+	$(call say,LINT,statics)sh scripts/lint-statics.sh $(library_c) $(filter src/%,$(all_h))
+lint-symbols: $(static)
+	$(call say,LINT,symbols)sh scripts/lint-symbols.sh $(static)
+lint-words:
+	$(call say,LINT,words)sh scripts/lint-words.sh $(all_c) $(all_h)
+lint-links:
+	$(call say,LINT,links)sh scripts/check-links.sh $(texts) >/dev/null
+lint-names:
+	$(call say,LINT,names)sh scripts/lint-names.sh $(public_h) $(filter-out CHANGELOG.md,$(texts)) >/dev/null
+lint-numbers:
+	$(call say,LINT,numbers)sh scripts/lint-numbers.sh
+lint-mutants:
+	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
+lint-cppcheck:
+	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
+	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
+	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Icourse -Iexamples -Ibench $(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(grade_c) $(runner_c) $(all_bench_c)
+
+# The object depends on the headers that the source includes.  One pass, with float.
+tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(page_c) $(grade_c) \
+    $(runner_c) $(all_bench_c) $(gradcheck_c))
+tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Icourse -Iexamples -Ibench
+tidy: $(tidied)
+$(B)/%.tidied: %.c $(B)/%.o .clang-tidy
+	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(tidy_flags) 2>$@.log || { cat $@.log; exit 1; }
+	@touch $@
+
+# One submission is no C: it lacks a semicolon.
+submissions := $(filter-out %_semicolon_missing.c,$(wildcard course/exercises/e*.c course/exercises/*/*.c))
+format: ## bring all C files into the project's format
+	@$(CLANG_FORMAT) -i $(all_c) $(all_h) $(submissions)
+check-format: ## fail if `make format` would change a file
+	@$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h) $(submissions)
+.PHONY: lint $(lints) tidy format check-format

@@ -1,0 +1,36 @@
+# programs.mk -- programs to run, and the benchmarks.
+
+gpt: ## train a language model and keep it in out/gpt; TEXT="files..." or ARGS="--help"
+	+@$(on_all_cores) $(B)/examples/gpt
+	@$(B)/examples/gpt train $(ARGS) $(TEXT)
+
+lora_texts = docs/attention.md $(wildcard src/attention/*.c)
+lora: ## train a small model on English, fine-tune it on C by adapters; others: make run-lora ARGS="FIRST OTHER"
+	+@$(on_all_cores) $(B)/examples/lora
+	@$(B)/examples/lora $(ARGS) $(lora_texts)
+
+graph: $(B)/examples/graph ## draw a tape: out/graph.dot, and out/graph.svg if Graphviz is installed
+	@$< $(ARGS)
+	@if command -v dot >/dev/null; then dot -Tsvg out/graph.dot -o out/graph.svg; \
+	else echo "With Graphviz installed, out/graph.dot would have been drawn as out/graph.svg."; fi
+
+# The peers must be installed, here or in the root folder of a system that PEER_ROOT names.
+bench_args = $(if $(PEER),--peer $(PEER)) $(if $(THREADS),--threads $(THREADS)) \
+    $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(ONLY),--only '$(ONLY)') $(ARGS)
+bench_run = $(filter $(B)/bench/bench_%,$(if $(BENCH),$(BENCH:%=$(B)/bench/bench_%),$(benches)))
+
+bench: benches ## measure speed; BENCH=sdpa ONLY=causal THREADS=1 PEER=torch|openblas|blis|onednn|all
+# BEFORE=folder: beside another build of the same benchmarks, in turn (build/cc-native-release elsewhere)
+	@for b in $(bench_run); do \
+	    $$b $(bench_args) $(if $(BEFORE),--before $(BEFORE)/bench/$${b##*/}) || exit 1; done
+
+performance: $(B)/bench/pictures ## put what make bench measured into docs/performance.md and its pictures
+	@sh scripts/performance.sh $(B)/results docs/performance.md
+	@$< $(B)/results docs/images
+
+check-benches: benches ## run the small rows of every benchmark once: do they still work?
+	@for b in $(bench_run); do $$b --smoke >/dev/null || { echo "$$b --smoke fails"; exit 1; }; done
+	@for n in '' 0 0x1 1e0 ' 1' 1,,2; do \
+	    $(B)/bench/bench_gemm --smoke --threads "$$n" 2>&1 | grep -q 'must be whole numbers' || \
+	        { echo "bench_gemm takes --threads '$$n'"; exit 1; }; done
+.PHONY: gpt lora graph bench performance check-benches
