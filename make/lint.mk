@@ -1,7 +1,7 @@
 # lint.mk -- style: the layers of src/, names, words, links; clang-tidy, cppcheck, clang-format.
 
 # One make for all of them, so that no core waits.
-lints := $(addprefix lint-,layers statics symbols words links names numbers mutants cppcheck)
+lints := $(addprefix lint-,layers statics symbols words links names numbers mutants golden cppcheck)
 lint: check-exports ## layers, unique statics, symbols, exports, words, links, names, cppcheck, clang-tidy, lines per folder
 	+@$(on_all_cores) $(lints) tidy
 	@sh scripts/lines.sh
@@ -19,6 +19,8 @@ lint-names:
 	$(call say,LINT,names)sh scripts/lint-names.sh $(public_h) $(filter-out CHANGELOG.md,$(texts)) >/dev/null
 lint-numbers:
 	$(call say,LINT,numbers)sh scripts/lint-numbers.sh
+lint-golden:
+	$(call say,LINT,golden)sh scripts/lint-golden.sh
 lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 lint-cppcheck:

@@ -1,11 +1,14 @@
 """add, sub, mul, div and where of operands that are broadcast, by PyTorch in double precision.
 
-    python3 tests/golden/broadcast.py > tests/golden/broadcast.inc
+    python3 tests/golden/broadcast.py
 """
+import io
 import torch
+import whole
 
 torch.set_default_dtype(torch.float64)
 torch.manual_seed(1)
+out = io.StringIO()
 
 a = torch.rand(2, 1, 4) * 2 - 1
 b = torch.rand(3, 1) + 0.5
@@ -25,21 +28,22 @@ def numbers(x):
     return ", ".join(repr(v) for v in x.detach().flatten().tolist())
 
 
-print("/* made by broadcast.py with PyTorch", torch.__version__.split("+")[0], "*/")
-print("/* a [2,1,4]   b [3,1]   cond [4]   y, dy [2,3,4] */")
-print(f"static const double golden_a[8] = {{{numbers(a)}}};")
-print(f"static const double golden_b[3] = {{{numbers(b)}}};")
-print(f"static const double golden_dy[24] = {{{numbers(dy)}}};")
-print("static const struct {")
-print("    const char *name;")
-print("    double y[24], da[8], db[3];")
-print("} golden_broadcast[] = {")
+print("/* made by broadcast.py with PyTorch", torch.__version__.split("+")[0], "*/", file=out)
+print("/* a [2,1,4]   b [3,1]   cond [4]   y, dy [2,3,4] */", file=out)
+print(f"static const double golden_a[8] = {{{numbers(a)}}};", file=out)
+print(f"static const double golden_b[3] = {{{numbers(b)}}};", file=out)
+print(f"static const double golden_dy[24] = {{{numbers(dy)}}};", file=out)
+print("static const struct {", file=out)
+print("    const char *name;", file=out)
+print("    double y[24], da[8], db[3];", file=out)
+print("} golden_broadcast[] = {", file=out)
 for name, f in TABLE:
     u, v = a.clone().requires_grad_(), b.clone().requires_grad_()
     y = f(u, v)
     y.backward(dy)
-    print(f'    {{"{name}",')
-    print(f"     {{{numbers(y)}}},")
-    print(f"     {{{numbers(u.grad)}}},")
-    print(f"     {{{numbers(v.grad)}}}}},")
-print("};")
+    print(f'    {{"{name}",', file=out)
+    print(f"     {{{numbers(y)}}},", file=out)
+    print(f"     {{{numbers(u.grad)}}},", file=out)
+    print(f"     {{{numbers(v.grad)}}}}},", file=out)
+print("};", file=out)
+whole.write({"broadcast.inc": out.getvalue()})

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """inflate.py -- deflated data by zlib, and such as zlib refuses, bit by bit: writes inflate.inc beside it."""
-import os
+import io
 import random
 import zlib
+import whole
 
 rows = []
 random.seed(1)
@@ -94,8 +95,9 @@ def literal(content):
                          for i in range(0, max(1, len(content)), 40))
 
 
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "inflate.inc"), "w") as out:
-    out.write("/* Written by inflate.py with zlib " + zlib.ZLIB_VERSION + ". */\n/* clang-format off */\n")
-    for name, packed, size, crc, why in rows:
-        out.write('{"%s", %d,\n    %s,\n    %d, 0x%08x, %s},\n' % (name, len(packed), literal(packed), size, crc, '"%s"' % why if why else "NULL"))
+out = io.StringIO()
+out.write("/* Written by inflate.py with zlib " + zlib.ZLIB_VERSION + ". */\n/* clang-format off */\n")
+for name, packed, size, crc, why in rows:
+    out.write('{"%s", %d,\n    %s,\n    %d, 0x%08x, %s},\n' % (name, len(packed), literal(packed), size, crc, '"%s"' % why if why else "NULL"))
+whole.write({"inflate.inc": out.getvalue()})
 print(len(rows), "streams")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A small GPT-2 and a small Llama in PyTorch, in float64: what attic's at_model must give.
 
-    python3 tests/golden/models.py tests/golden
+    python3 tests/golden/models.py
 
 Both are written from the published descriptions, with tensors in the layout and under the names of the
 checkpoints that Hugging Face serves.  Written are, for each of them,
@@ -14,6 +14,7 @@ checkpoints that Hugging Face serves.  Written are, for each of them,
 
 The safetensors are written here by hand (json, struct, NumPy), not by attic's writer.
 """
+import io
 import json
 import struct
 import sys
@@ -21,6 +22,7 @@ import sys
 import numpy as np
 import torch
 from torch.nn import functional as F
+import whole
 
 torch.set_default_dtype(torch.float64)
 
@@ -155,7 +157,7 @@ def llama(w, ids):
 # ---- what is written ---------------------------------------------------------------------------------
 
 
-def write_safetensors(path, tensors, dtype):
+def safetensors(tensors, dtype):
     header, data = {}, b""
     for name, x in tensors.items():
         bytes_of_x = x.detach().numpy().astype(dtype).tobytes()
@@ -167,8 +169,7 @@ def write_safetensors(path, tensors, dtype):
         data += bytes_of_x
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + data)
+    return struct.pack("<Q", len(text)) + text + data
 
 
 def continue_greedily(model, w):
@@ -198,20 +199,21 @@ def write_model(name, model, shapes):
         sys.exit(f"{name}: no seed will do")
     y = model(w, torch.tensor(IDS))
     F.cross_entropy(y.flatten(0, 1), torch.tensor(TARGETS).flatten()).backward()
-    write_safetensors(f"{folder}/{name}.safetensors", w, "<f4")
-    write_safetensors(f"{folder}/{name}_grads.safetensors", {k: x.grad for k, x in w.items()}, "<f8")
+    files[f"{name}.safetensors"] = safetensors(w, "<f4")
+    files[f"{name}_grads.safetensors"] = safetensors({k: x.grad for k, x in w.items()}, "<f8")
     array("double", f"{name}_logits", y.flatten().tolist())
     array("int32_t", f"{name}_greedy", ids)
     print(f"{name}: seed {seed}, runner-up {closest:.4f} behind, {sum(x.numel() for x in w.values())}",
           "parameters, PyTorch", torch.__version__, file=sys.stderr)
 
 
-folder = sys.argv[1]
-with open(folder + "/models.inc", "w") as out:
-    print("/* models.inc -- written by models.py with PyTorch; do not edit. */", file=out)
-    print("/* clang-format off */", file=out)
-    array("int32_t", "model_ids", [i for row in IDS for i in row])
-    array("int32_t", "model_targets", [i for row in TARGETS for i in row])
-    array("int32_t", "model_prompt", PROMPT)
-    write_model("gpt2", gpt2, gpt2_shapes())
-    write_model("llama", llama, llama_shapes())
+out = io.StringIO()
+files = {}
+print("/* models.inc -- written by models.py with PyTorch; do not edit. */", file=out)
+print("/* clang-format off */", file=out)
+array("int32_t", "model_ids", [i for row in IDS for i in row])
+array("int32_t", "model_targets", [i for row in TARGETS for i in row])
+array("int32_t", "model_prompt", PROMPT)
+write_model("gpt2", gpt2, gpt2_shapes())
+write_model("llama", llama, llama_shapes())
+whole.write(files | {"models.inc": out.getvalue()})

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """npy.py -- files as NumPy writes them, and files as nobody should: writes npy.inc beside it."""
 import io
-import os
 import numpy as np
 from numpy.lib import format as npy
+import whole
 
 files = []
 
@@ -107,16 +107,16 @@ def literal(content):
                          for line in lines)
 
 
-here = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(here, "npy.inc"), "w") as out:
-    out.write("/* Written by npy.py with NumPy " + np.__version__ + ". */\n/* clang-format off */\n")
-    for name, content, array in files:
-        out.write('{"%s", %d,\n    %s,\n    ' % (name, len(content), literal(content)))
-        if array is None:
-            out.write("ATTIC_REAL, {0, {0}}, NULL},\n")
-        else:
-            kind = {"f": "ATTIC_F64", "b": "ATTIC_BOOL"}.get(array.dtype.kind, "ATTIC_I32")
-            out.write("%s, {%d, {%s}}, (const double[]){%s}},\n" % (
-                kind, array.ndim, ", ".join(map(str, array.shape)) or "0",
-                ", ".join(map(number, array.ravel())) or "0"))
+out = io.StringIO()
+out.write("/* Written by npy.py with NumPy " + np.__version__ + ". */\n/* clang-format off */\n")
+for name, content, array in files:
+    out.write('{"%s", %d,\n    %s,\n    ' % (name, len(content), literal(content)))
+    if array is None:
+        out.write("ATTIC_REAL, {0, {0}}, NULL},\n")
+    else:
+        kind = {"f": "ATTIC_F64", "b": "ATTIC_BOOL"}.get(array.dtype.kind, "ATTIC_I32")
+        out.write("%s, {%d, {%s}}, (const double[]){%s}},\n" % (
+            kind, array.ndim, ", ".join(map(str, array.shape)) or "0",
+            ", ".join(map(number, array.ravel())) or "0"))
+whole.write({"npy.inc": out.getvalue()})
 print(len(files), "files")

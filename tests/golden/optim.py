@@ -5,8 +5,9 @@ Two parameters, "W" [2,3] and "b" [3], make seven steps with gradients that anyb
 at the third step b gets none.  The update rules follow PyTorch's documentation in plain NumPy.  Where
 PyTorch is installed it is asked as well, and must agree to 1e-13.
 """
-import os
+import io
 import numpy as np
+import whole
 
 try:
     import torch
@@ -89,23 +90,23 @@ cases = [
      lambda p: torch.optim.AdamW(p, 0.1, (0.8, 0.95), 0.01, 0.3)),
 ]
 
-here = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(here, "optim.inc"), "w") as out:
-    out.write("/* Written by tests/golden/optim.py. */\n")
+out = io.StringIO()
+out.write("/* Written by tests/golden/optim.py. */\n")
 
-    def emit(name, values):
-        text = [repr(float(v)) for v in values]
-        lines = [", ".join(text[i : i + 5]) for i in range(0, len(text), 5)]
-        out.write("static const double %s[] = {\n    %s};\n" % (name, ",\n    ".join(lines)))
+def emit(name, values):
+    text = [repr(float(v)) for v in values]
+    lines = [", ".join(text[i : i + 5]) for i in range(0, len(text), 5)]
+    out.write("static const double %s[] = {\n    %s};\n" % (name, ",\n    ".join(lines)))
 
-    emit("start_W", start["W"].reshape(-1))
-    emit("start_b", start["b"])
-    for name, rule, options, make in cases:
-        w = run(rule, **options)
-        if torch:
-            worst = np.max(np.abs(w - run_torch(make)))
-            print("%-12s agrees with PyTorch to %.0e" % (name, worst))
-            assert worst < 1e-13, name
-        emit("golden_" + name, w)
-    norm = np.sqrt(sum(np.sum(gradient(k, 1) ** 2) for k in start))
-    emit("golden_norm", [norm])
+emit("start_W", start["W"].reshape(-1))
+emit("start_b", start["b"])
+for name, rule, options, make in cases:
+    w = run(rule, **options)
+    if torch:
+        worst = np.max(np.abs(w - run_torch(make)))
+        print("%-12s agrees with PyTorch to %.0e" % (name, worst))
+        assert worst < 1e-13, name
+    emit("golden_" + name, w)
+norm = np.sqrt(sum(np.sum(gradient(k, 1) ** 2) for k in start))
+emit("golden_norm", [norm])
+whole.write({"optim.inc": out.getvalue()})

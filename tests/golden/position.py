@@ -8,10 +8,11 @@ alone, without a logarithm, and are compared here with the formula of the paper'
 slopes come from the recursion of its authors.  Gradients come from complex steps through a whole attention,
 which know nothing of how a bias was put together (Squire, Trapp 1998).
 """
-import os
+import io
 import numpy as np
+import whole
 
-out = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "position.inc"), "w")
+out = io.StringIO()
 out.write("/* Written by tests/golden/position.py. */\n")
 
 
@@ -146,3 +147,4 @@ for causal in (False, True):
         lambda x: spread(lambda h, d: x[t5_bucket(d, 8, 5, causal), h], OFFSET),
     )
 golden("alibi", np.array(alibi_slopes(H)), lambda x: spread(lambda h, d: -x[h] * abs(d), OFFSET))
+whole.write({"position.inc": out.getvalue()})

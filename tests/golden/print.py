@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """print.py -- what NumPy's print() writes: run with NumPy 1.24, writes print.inc beside it."""
-import os
+import io
 import numpy as np
+import whole
 
 rng = np.random.default_rng(7)
 inf, nan = np.inf, np.nan
@@ -99,14 +100,14 @@ def number(x):
     return "(double)NAN" if np.isnan(x) else ("-" if x < 0 else "") + "(double)INFINITY" if np.isinf(x) else x.hex()
 
 
-here = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(here, "print.inc"), "w") as out:
-    out.write("/* Written by print.py with NumPy " + np.__version__ + ". */\n/* clang-format off */\n")
-    for array, affine in cases:
-        text = str(array).replace("\\", "\\\\").replace('"', '\\"')
-        shape = "{%d, {%s}}" % (array.ndim, ", ".join(map(str, array.shape)) or "0")
-        values = affine if affine else [] if array.size == 0 else array.ravel()
-        lines = '\n    '.join('"%s\\n"' % line for line in text.split("\n"))
-        out.write("{%s, %s, %s, (const double[]){%s},\n    %s},\n" % (
-            TYPE[array.dtype], shape, "true" if affine else "false", ", ".join(map(number, values)) or "0", lines))
+out = io.StringIO()
+out.write("/* Written by print.py with NumPy " + np.__version__ + ". */\n/* clang-format off */\n")
+for array, affine in cases:
+    text = str(array).replace("\\", "\\\\").replace('"', '\\"')
+    shape = "{%d, {%s}}" % (array.ndim, ", ".join(map(str, array.shape)) or "0")
+    values = affine if affine else [] if array.size == 0 else array.ravel()
+    lines = '\n    '.join('"%s\\n"' % line for line in text.split("\n"))
+    out.write("{%s, %s, %s, (const double[]){%s},\n    %s},\n" % (
+        TYPE[array.dtype], shape, "true" if affine else "false", ", ".join(map(number, values)) or "0", lines))
+whole.write({"print.inc": out.getvalue()})
 print(len(cases), "cases")

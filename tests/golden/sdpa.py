@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """sdpa.py -- numbers that attention must give, from a source that shares nothing with attic.
 
-    python3 tests/golden/sdpa.py > tests/golden/sdpa.inc
+    python3 tests/golden/sdpa.py
 
 The forward is the textbook formula in NumPy, whole matrices at once.  The gradients come from no
 formula at all: with a step h = 1e-30 along the imaginary axis, imag(f(x + ih)) / h is the derivative of
 f to the last digit (Squire, Trapp 1998), since nothing is subtracted.  The random numbers of dropout
 come from a Philox4x32-10 written here from the paper.
 """
+import io
 import numpy as np
+import whole
 
 H_STEP = 1e-30
+out = io.StringIO()
 
 
 def philox(counter, key):
@@ -147,13 +150,13 @@ def emit(number, case):
               "dQ": dQ, "dK": dK, "dV": dV, "dbias": dbias}
     for key, x in arrays.items():
         if x is not None:
-            print("static const double %s_%s[] = {%s};" % (name, key, c_numbers(x)))
+            print("static const double %s_%s[] = {%s};" % (name, key, c_numbers(x)), file=out)
     fields = [".%s = %s_%s" % (key, name, key) for key, x in arrays.items() if x is not None]
     for key in ("keep", "key_len"):
         if key in case:
             kind = "bool" if key == "keep" else "int32_t"
             print("static const %s %s_%s[] = {%s};"
-                  % (kind, name, key, ", ".join(str(int(v)) for v in np.ravel(case[key]))))
+                  % (kind, name, key, ", ".join(str(int(v)) for v in np.ravel(case[key]))), file=out)
             fields.append(".%s = %s_%s" % (key, name, key))
             fields.append(".%s_shape = %s" % (key, c_shape(np.shape(case[key]))))
     if bias is not None:
@@ -218,6 +221,7 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    print("/* sdpa.inc -- written by sdpa.py; do not edit. */")
+    print("/* sdpa.inc -- written by sdpa.py; do not edit. */", file=out)
     rows = [emit(n, case) for n, case in enumerate(CASES)]
-    print("static const sdpa_golden sdpa_goldens[] = {\n    " + ",\n    ".join(rows) + "};")
+    print("static const sdpa_golden sdpa_goldens[] = {\n    " + ",\n    ".join(rows) + "};", file=out)
+    whole.write({"sdpa.inc": out.getvalue()})

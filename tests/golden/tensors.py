@@ -2,15 +2,13 @@
 """tensors.py -- files of named tensors, good ones and such as nobody should write: tensors.inc beside it.  The
 .safetensors files are made by safetensors.py, the .npz files by NumPy, the bad ones by hand."""
 import io
-import os
 import struct
-import sys
 import types
 import zipfile
 import zlib
 import numpy as np
-sys.dont_write_bytecode = True
 import safetensors
+import whole
 
 files = []
 zipfile.time = types.SimpleNamespace(time=lambda: 0, localtime=lambda _: (1980, 1, 1, 0, 0, 0))  # the same bytes every time
@@ -292,15 +290,15 @@ def tensor(name, dtype, array):
         ", ".join(map(number, values.ravel()[::step])) or "0")
 
 
-here = os.path.dirname(os.path.abspath(__file__))
-with open(os.path.join(here, "tensors.inc"), "w") as out:
-    out.write("/* Written by tensors.py with NumPy " + np.__version__ + ". */\n/* clang-format off */\n")
-    for name, content, tensors, metadata in files:
-        out.write('{"%s", %d,\n    %s,\n    ' % (name, len(content), literal(content)))
-        if tensors is None:
-            out.write("-1, NULL, 0, NULL},\n")
-            continue
-        out.write("%d, (const golden_tensor[]){%s},\n    " % (len(tensors), ",\n        ".join(tensor(*t) for t in tensors) or "{0}"))
-        out.write("%d, (const at_metadata[]){%s}},\n" % (len(metadata), ", ".join(
-            "{%s, %s}" % (literal(k.encode()), literal(v.encode())) for k, v in metadata.items()) or "{0}"))
+out = io.StringIO()
+out.write("/* Written by tensors.py with NumPy " + np.__version__ + ". */\n/* clang-format off */\n")
+for name, content, tensors, metadata in files:
+    out.write('{"%s", %d,\n    %s,\n    ' % (name, len(content), literal(content)))
+    if tensors is None:
+        out.write("-1, NULL, 0, NULL},\n")
+        continue
+    out.write("%d, (const golden_tensor[]){%s},\n    " % (len(tensors), ",\n        ".join(tensor(*t) for t in tensors) or "{0}"))
+    out.write("%d, (const at_metadata[]){%s}},\n" % (len(metadata), ", ".join(
+        "{%s, %s}" % (literal(k.encode()), literal(v.encode())) for k, v in metadata.items()) or "{0}"))
+whole.write({"tensors.inc": out.getvalue()})
 print(len(files), "files")

@@ -7,7 +7,7 @@
 // The vocabularies are trained here, on this repository's text: 384 merges of bytes in the form of GPT-2, and 384
 // of characters in that of llama2.c, whose scores fall with the id.  For either form two packages must agree:
 // gpt-3-encoder and @huggingface/tokenizers; llama-tokenizer-js and @huggingface/tokenizers.
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -103,13 +103,13 @@ for (const token of llama_tokens.slice(259)) {
 
 // ---- files ---------------------------------------------------------------------------------------
 
-writeFileSync(join(here, "tokenizers/vocab.json"), JSON.stringify(gpt2_vocab));
-writeFileSync(join(here, "tokenizers/merges.txt"), merges_txt);
+// name -> text or bytes: written at the end, all or none
+const files = { "tokenizers/vocab.json": JSON.stringify(gpt2_vocab), "tokenizers/merges.txt": merges_txt };
 // llama2.c writes a space where SentencePiece has U+2581.
 const bytes = llama_tokens.map((token) => utf8.encode(token.replaceAll("\u2581", " ")));
 const bin = [new Uint8Array(new Int32Array([Math.max(...bytes.map((b) => b.length))]).buffer)];
 bytes.forEach((b, id) => bin.push(new Uint8Array(new Float32Array([score(id)]).buffer), new Uint8Array(new Int32Array([b.length]).buffer), b));
-writeFileSync(join(here, "tokenizers/tokenizer.bin"), Buffer.concat(bin));
+files["tokenizers/tokenizer.bin"] = Buffer.concat(bin);
 
 // ---- the packages --------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ const wrapped = (words) => {
 };
 const strings = texts.map((text) => `    {${utf8.encode(text).length}, "${escaped(text)}"},`);
 const ids = (name, lists) => `static const short ${name}[] = {\n${wrapped(lists.flatMap((l) => [...l, -1]).map(String))}\n};\n`;
-writeFileSync(join(here, "tokenizers.inc"), `/* tokenizers.inc -- written by tokenizers.mjs */
+files["tokenizers.inc"] = `/* tokenizers.inc -- written by tokenizers.mjs */
 /* clang-format off */
 static const struct {
     int bytes;
@@ -166,6 +166,10 @@ ${strings.join("\n")}
 };
 /* The ids of one text after the other, a -1 behind each */
 ${ids("golden_gpt2", gpt2)}${ids("golden_llama2", llama)}/* clang-format on */
-`);
+`;
+if (!differ) {
+  for (const name in files) writeFileSync(join(here, `${name}.new`), files[name]);
+  for (const name in files) renameSync(join(here, `${name}.new`), join(here, name));
+}
 console.log(`${texts.length} texts, ${Object.keys(gpt2_vocab).length} and ${llama_tokens.length} tokens, ${llama_pairs.length} pairs, ${differ} differences`);
 process.exit(differ ? 1 : 0);

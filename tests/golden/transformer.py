@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A tiny transformer in PyTorch, in float64: what attic's must give.
 
-    python3 tests/golden/transformer.py > tests/golden/transformer.inc
+    python3 tests/golden/transformer.py
 
 The model of src/train/model.h, written with PyTorch's own functions: its attention, its layer norm,
 its autograd, its clipping and AdamW.  Rotary positions rotate complex numbers.  The parameters follow
@@ -10,12 +10,15 @@ from a whole-number formula, so that both sides start with the same bits, in f32
 One difference is known and taken out below: clip_grad_norm_ multiplies by max / (norm + 1e-6), attic by
 max / norm.
 """
+import io
 import sys
 
 import torch
 from torch.nn import functional as F
+import whole
 
 torch.set_default_dtype(torch.float64)
+out = io.StringIO()
 
 VOCAB, CONTEXT, LAYERS, HEADS, DIM, HIDDEN = 7, 5, 2, 2, 8, 12
 IDS = [[3, 1, 4, 1, 5], [2, 6, 5, 3, 0]]
@@ -99,10 +102,10 @@ def flat(tensors):
 
 
 def array(name, values):
-    print(f"static const double {name}[] = {{")
+    print(f"static const double {name}[] = {{", file=out)
     for i in range(0, len(values), 5):
-        print("    " + ", ".join(repr(v) for v in values[i : i + 5]) + ",")
-    print("};")
+        print("    " + ", ".join(repr(v) for v in values[i : i + 5]) + ",", file=out)
+    print("};", file=out)
 
 
 def write_case(case, T, learned):
@@ -124,7 +127,7 @@ def write_case(case, T, learned):
         optimizer.step()
 
     names = ", ".join(f'{{"{k}", "[{",".join(map(str, s))}]"}}' for k, s in shapes(learned).items())
-    print(f"static const golden_name {case}_names[] = {{{names}}};")
+    print(f"static const golden_name {case}_names[] = {{{names}}};", file=out)
     array(f"{case}_logits", flat([first[0]]))
     array(f"{case}_grads", flat(first[1]))
     array(f"{case}_losses", losses)
@@ -132,11 +135,12 @@ def write_case(case, T, learned):
     array(f"{case}_after", flat(p.values()))
 
 
-print("/* transformer.inc -- written by transformer.py with PyTorch; do not edit. */")
-print("/* clang-format off */")
-print("typedef struct {\n    const char *name, *shape;\n} golden_name;")
+print("/* transformer.inc -- written by transformer.py with PyTorch; do not edit. */", file=out)
+print("/* clang-format off */", file=out)
+print("typedef struct {\n    const char *name, *shape;\n} golden_name;", file=out)
 for name, rows in ("golden_ids", IDS), ("golden_targets", TARGETS):
-    print(f"static const int32_t {name}[] = {{{', '.join(str(i) for row in rows for i in row)}}};")
+    print(f"static const int32_t {name}[] = {{{', '.join(str(i) for row in rows for i in row)}}};", file=out)
 write_case("rope", CONTEXT, learned=False)
 write_case("learned", CONTEXT - 1, learned=True)
+whole.write({"transformer.inc": out.getvalue()})
 print("asked: PyTorch", torch.__version__, file=sys.stderr)
