@@ -168,7 +168,11 @@ CHECK--libs = $(CHECK)/lib/libcheck.a -lrt
 tests: $(runner) ## compile the tests
 test: tests ## run the test suite; SUITE=name and CASE=name choose from it
 	@$(if $(SUITE),CK_RUN_SUITE=$(SUITE)) $(if $(CASE),CK_RUN_CASE=$(CASE)) $(wrapper) $(runner) --jobs $(JOBS)
-check: test ## the same as test
+check: $(runner) $(gradcheck) ## before each commit, a minute: the tests, the gradient table, make lint-quick
+	+@$(MAKE) --no-print-directory test
+	@$(gradcheck) >$(gradcheck).log || { grep -F -e '<--' $(gradcheck).log; exit 1; }
+	@tail -1 $(gradcheck).log
+	+@$(MAKE) --no-print-directory lint-quick
 
 gradcheck: $(gradcheck) ## check the gradient of every op against numerical differences; ARGS=softmax chooses
 	@$(wrapper) $(gradcheck) $(ARGS)

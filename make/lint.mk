@@ -1,9 +1,13 @@
 # lint.mk -- style: the layers of src/, names, words, links; clang-tidy, cppcheck, clang-format.
 
 # One make for all of them, so that no core waits.
-lints := $(addprefix lint-,layers statics symbols words links names numbers mutants golden cppcheck)
-lint: check-exports ## layers, unique statics, symbols, exports, words, links, names, cppcheck, clang-tidy, lines per folder
+quick := $(addprefix lint-,layers statics symbols words links names numbers mutants golden)
+lints := $(quick) lint-cppcheck
+lint: check-exports ## layers, unique statics, symbols, exports, words, links, names, cppcheck, clang-tidy, lines of code
 	+@$(on_all_cores) $(lints) tidy
+	@sh scripts/lines.sh
+lint-quick: check-exports ## the same without cppcheck and clang-tidy
+	+@$(on_all_cores) $(quick)
 	@sh scripts/lines.sh
 lint-layers:
 	$(call say,LINT,layers)sh scripts/lint-layers.sh $(all_c) $(all_h)
@@ -24,18 +28,20 @@ lint-golden:
 lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 lint-cppcheck:
-	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --std=c11 --error-exitcode=1 \
+	@mkdir -p $(B)/cppcheck
+	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --cppcheck-build-dir=$(B)/cppcheck --std=c11 --error-exitcode=1 \
 	    --enable=warning,performance,portability --inline-suppr --suppressions-list=scripts/cppcheck.supp \
 	    -DATTIC_CPPCHECK -D__extension__= -Isrc -Icourse -Iexamples -Ibench $(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(grade_c) $(runner_c) $(all_bench_c)
 
-# The object depends on the headers that the source includes.  One pass, with float.
+# One pass, with float.
 tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(page_c) $(grade_c) \
     $(runner_c) $(all_bench_c) $(gradcheck_c))
 tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Icourse -Iexamples -Ibench
 tidy: $(tidied)
-$(B)/%.tidied: %.c $(B)/%.o .clang-tidy
-	$(call say,TIDY,$<)$(CLANG_TIDY) --quiet $< -- $(tidy_flags) 2>$@.log || { cat $@.log; exit 1; }
-	@touch $@
+	@find "$${XDG_CACHE_HOME:-$$HOME/.cache}/attic/tidy" -type f -mtime +60 -delete
+$(B)/%.tidied: %.c .clang-tidy $(B)/flags
+	@CC="$(CC)" CLANG_TIDY="$(CLANG_TIDY)" sh scripts/tidy.sh $@ $< $(tidy_flags)
+-include $(tidied:=.d)
 
 # One submission is no C: it lacks a semicolon.
 submissions := $(filter-out %_semicolon_missing.c,$(wildcard course/exercises/e*.c course/exercises/*/*.c))
@@ -43,4 +49,4 @@ format: ## bring all C files into the project's format
 	@$(CLANG_FORMAT) -i $(all_c) $(all_h) $(submissions)
 check-format: ## fail if `make format` would change a file
 	@$(CLANG_FORMAT) --dry-run --Werror $(all_c) $(all_h) $(submissions)
-.PHONY: lint $(lints) tidy format check-format
+.PHONY: lint lint-quick $(lints) tidy format check-format
