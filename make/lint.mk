@@ -1,9 +1,9 @@
 # lint.mk -- style: the layers of src/, names, words, links; clang-tidy, cppcheck, clang-format.
 
 # One make for all of them, so that no core waits.
-quick := $(addprefix lint-,layers statics symbols words links names numbers mutants golden)
+quick := $(addprefix lint-,layers statics symbols words links names numbers mutants golden commits)
 lints := $(quick) lint-cppcheck
-lint: check-exports ## layers, unique statics, symbols, exports, words, links, names, cppcheck, clang-tidy, lines of code
+lint: check-exports ## layers, unique statics, symbols, exports, words, links, names, commits, cppcheck, clang-tidy, lines of code
 	+@$(on_all_cores) $(lints) tidy
 	@sh scripts/lines.sh
 lint-quick: check-exports ## the same without cppcheck and clang-tidy
@@ -27,6 +27,8 @@ lint-golden:
 	$(call say,LINT,golden)sh scripts/lint-golden.sh
 lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
+lint-commits:
+	$(call say,LINT,commits)sh scripts/lint-commits.sh
 lint-cppcheck:
 	@mkdir -p $(B)/cppcheck
 	$(call say,LINT,cppcheck)$(CPPCHECK) -q -j $(JOBS) --cppcheck-build-dir=$(B)/cppcheck --std=c11 --error-exitcode=1 \
