@@ -103,7 +103,7 @@ static int status_of_command(const char *word, const char *value)
     FILE *out = tmpfile();
     const int threads = at_thread_count();
     fflush(NULL);
-    at_threads(1); /* as in test_run.c */
+    at_threads(1); /* as in train/running.h */
     pid_t child = fork();
     at_threads(threads);
     if (child == 0) {
