@@ -27,6 +27,7 @@ enum { AT_GEMM_COLUMNS = 384, AT_GEMM_WORKSPACE = 640 << 10 /* suffices for all 
 /* C_b = alpha A_b B_b + beta C_b      A_b [M,K]  B_b [K,N]  C_b [M,N]      b = 0 .. batch-1
  *
  * beta = 0 overwrites: C is not read and may hold anything, NaN included.  K = 0 leaves beta C.
+ * beta has no tangent; alpha may have one.
  * c.batch = 0 means that there is one C for the whole batch, and it gets the sum,
  *
  *   C = alpha (A_0 B_0 + A_1 B_1 + ...) + beta C
@@ -38,9 +39,9 @@ enum { AT_GEMM_COLUMNS = 384, AT_GEMM_WORKSPACE = 640 << 10 /* suffices for all 
  *
  * The sum of C_ij takes one k after the other, in order, product by product if a batch is summed,
  * and begins with C_ij where alpha and beta are 1 (gemm_goes_on).  So its bits depend on row i of
- * A, column j of B, C_ij, alpha, beta and on nothing else: not on M, N, i, j, strides, threads. */
-#define gemm_goes_on(alpha, beta)                                                                  \
-    (VALUE(alpha) == 1 && TANGENT(alpha) == 0 && VALUE(beta) == 1 && TANGENT(beta) == 0)
+ * A, column j of B, C_ij, alpha, beta and on nothing else: not on M, N, i, j, strides, threads.
+ * The tangent of C_ij is such a sum, too, for all k of V U, then for all k of T W (gemm_dual.c). */
+#define gemm_goes_on(alpha, beta) (VALUE(alpha) == 1 && TANGENT(alpha) == 0 && VALUE(beta) == 1)
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
           at_strides b, REAL beta, REAL *C, at_strides c, at_workspace w);
 

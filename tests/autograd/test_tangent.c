@@ -485,8 +485,7 @@ START_TEST(a_product_is_that_of_three_loops_and_its_values_are_those_of_f64)
             const at_strides of_C = {N, 1, how & 4 ? 0 : M * N}; /* summed over the batch */
             const at_workspace w = {space, sizeof space, 1};
             const dual alpha = how & 4 ? -0.5 : __builtin_complex(1., how & 2 ? 0 : 1e-181);
-            const dual more = __builtin_complex(1., how & 1 ? 0 : 1e-181);
-            const dual beta = how & 8 ? more : how & 1 ? 2 : 0;
+            const dual beta = how & 8 ? 1 : how & 1 ? 2 : 0;
             fill_duals(A, a, 1), fill_duals(B, b, 2), fill_duals(C, c, 3);
             memcpy(D, C, sizeof D);
             at_gemm_dual(2, M, N, K, alpha, A, of_A, B, of_B, beta, C, of_C, w);
@@ -495,9 +494,37 @@ START_TEST(a_product_is_that_of_three_loops_and_its_values_are_those_of_f64)
             for (int k = 0; k < MOST; k++) {
                 assert_close(__real__ C[k], __real__ D[k], 1e-13);
                 assert_close(__imag__ C[k] * 0x1p600, __imag__ D[k] * 0x1p600, 1e-13);
-                assert_close(__real__ C[k], c[k], 1e-12);
+                ck_assert_double_eq(__real__ C[k], c[k]);
             }
         }
+}
+END_TEST
+
+static void assert_same_number(double x, double y)
+{
+    ck_assert_msg(x == y || (isnan(x) && isnan(y)), "%g is not %g", x, y);
+}
+
+START_TEST(infinity_and_nan_spread_as_in_products_of_doubles)
+{
+    static char space[AT_GEMM_WORKSPACE] __attribute__((aligned(64)));
+    const at_workspace workspace = {space, sizeof space, 1};
+    const at_strides column = {1, 1, 2}, row = {2, 1, 2}, square = {2, 1, 4};
+    const double e = 0x1p-600,
+                 special[] = {0, 1, -2, (double)INFINITY, -(double)INFINITY, (double)NAN};
+    for (int how = 0; how < 6 * 6 * 6 * 6; how++) {
+        const double v[] = {special[how % 6], 1}, t[] = {special[how / 6 % 6] * e, e};
+        const double w[] = {special[how / 36 % 6], 1}, u[] = {special[how / 216] * e, e};
+        const dual A[] = {__builtin_complex(v[0], t[0]), __builtin_complex(v[1], t[1])};
+        const dual B[] = {__builtin_complex(w[0], u[0]), __builtin_complex(w[1], u[1])};
+        dual C[4] = {(double)NAN, (double)NAN, (double)NAN, (double)NAN};
+        at_gemm_dual(1, 2, 2, 1, 1, A, column, B, row, 0, C, square, workspace);
+        for (int k = 0; k < 4; k++) {
+            const int i = k / 2, j = k % 2;
+            assert_same_number(__real__ C[k], v[i] * w[j]);
+            assert_same_number(__imag__ C[k], v[i] * u[j] + t[i] * w[j]);
+        }
+    }
 }
 END_TEST
 
@@ -885,7 +912,8 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       an_hvp_moves_some_leaves_and_reads_others, what_an_hvp_can_not_do_it_says,
       wherever_memory_runs_out_a_derivative_says_so,
       a_product_is_that_of_three_loops_and_its_values_are_those_of_f64,
-      a_product_begins_with_what_it_is_added_to, either_witness_finds_a_wrong_backward,
+      infinity_and_nan_spread_as_in_products_of_doubles, a_product_begins_with_what_it_is_added_to,
+      either_witness_finds_a_wrong_backward,
       where_backward_and_differences_are_0_the_exact_derivative_counts,
       order_2_checks_the_second_derivative,
       where_rounding_drowns_differences_the_exact_derivative_decides,
