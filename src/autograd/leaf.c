@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "kernels/half.h"
+#include "tensor/convert.h"
 
 bool at_give_data(at_tensor *x, at_arena *a)
 {
@@ -132,7 +133,7 @@ at_tensor *at_cast(at_tape *t, at_tensor *x, at_dtype dtype)
     else if (x->dtype == t->real)
         AT_OF_REAL(t->real, narrow)(n, dtype == ATTIC_BF16, x->data, y->data);
     else
-        for (ptrdiff_t i = 0; i < n; i++) at_store(dtype, y->data, i, at_element(x, i));
+        at_convert(dtype, y->data, x->dtype, x->data, n);
     at_profile_leave(t, outer);
     return y;
 }
@@ -272,8 +273,7 @@ static bool read_all(const at_tensor *x, const char *op, at_dtype d, void *out, 
 {
     if (!can_be_copied(x, op, out, n, d == ATTIC_I32)) return false;
     if (x->dtype == d && n > 0) memcpy(out, x->data, at_bytes(x));
-    for (ptrdiff_t i = 0; x->dtype != d && i < n; i++)
-        at_store(d, out, i, at_fetch(x->dtype, x->data, i));
+    if (x->dtype != d) at_convert(d, out, x->dtype, x->data, n);
     return true;
 }
 
@@ -287,8 +287,7 @@ static bool write_all(at_tensor *x, const char *op, at_dtype d, const void *in, 
     at_written(x);
     if (!at_ok(x->tape)) return false;
     if (x->dtype == d && n > 0) memcpy(x->data, in, at_bytes(x));
-    for (ptrdiff_t i = 0; x->dtype != d && i < n; i++)
-        at_store(x->dtype, x->data, i, at_fetch(d, in, i));
+    if (x->dtype != d) at_convert(x->dtype, x->data, d, in, n);
     return true;
 }
 
@@ -481,8 +480,7 @@ bool at_copy_params(at_tape *dst, const at_tape *src)
     }
     for (int i = 0; i < dst->n_params; i++) {
         at_tensor *y = dst->params[i], *x = at_find_param(src, y->name);
-        for (ptrdiff_t n = at_count(y->shape), k = 0; k < n; k++)
-            at_store(y->dtype, y->data, k, at_element(x, k));
+        at_convert(y->dtype, y->data, x->dtype, x->data, at_count(y->shape));
         at_written(y);
     }
     return true;

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "tensor/convert.h"
+
 static bool is_leaf(const at_mirror *m, const at_tensor *x)
 {
     return !x->node || x->node->made < m->start;
@@ -19,8 +21,7 @@ static bool make_leaf(at_mirror *m, at_tensor *x)
     at_tensor *twin;
     if (x->dtype == m->y->dtype) {
         twin = x->wants_grad ? at_variable(d, x->shape, NULL) : at_const(d, x->shape, NULL);
-        for (ptrdiff_t n = twin ? at_count(x->shape) : 0, i = 0; i < n; i++)
-            at_store(ATTIC_DUAL, twin->data, i, at_element(x, i));
+        if (twin) at_convert(ATTIC_DUAL, twin->data, x->dtype, x->data, at_count(x->shape));
     } else if ((twin = at_step_alloc(d, sizeof *twin))) {
         *twin = (at_tensor){.dtype = x->dtype, .shape = x->shape, .data = x->data, .tape = d};
     }

@@ -1,10 +1,12 @@
 /* tangent.c -- tangents set and read, JVP and HVP; see tangent.h. */
 #include "autograd/tangent.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "autograd/mirror.h"
+#include "tensor/convert.h"
 
 #define LEAST_TANGENT 0x1p-422 /* 1e-127: from here on 2^-600 t is a normal number */
 #define MOST_TANGENT 1e38
@@ -74,7 +76,7 @@ static at_tensor *tangents(at_tape *t, const at_tensor *x, void *data)
 {
     at_tensor *y = at_const(t, x->shape, NULL);
     for (ptrdiff_t n = y && data ? at_count(x->shape) : 0, i = 0; i < n; i++)
-        at_store(ATTIC_DUAL, y->data, i, *at_tangent_of(data, i) / AT_DUAL_UNIT);
+        ((double *)y->data)[2 * i] = *at_tangent_of(data, i) / AT_DUAL_UNIT;
     return y;
 }
 
@@ -94,6 +96,8 @@ at_tensor *at_grad_tangent(at_tape *t, at_tensor *x)
 
 /* ------------------------------------------------------------------ a mirror ------------------- */
 
+enum { BLOCK = 256 };
+
 typedef struct {
     const char *op;
     at_tape *t;
@@ -101,12 +105,56 @@ typedef struct {
     int exponent; /* the largest element of the directions is 1 to 2 times 2^exponent */
 } derivative;
 
+/* 2^e = a b.  For a direction of the least numbers e is 1074, and 2^e itself is no double. */
+typedef struct {
+    double a, b;
+} two_factors;
+
+static two_factors power_of_2(int e)
+{
+    return (two_factors){ldexp(1, e / 2), ldexp(1, e - e / 2)};
+}
+
+static int block_size(const at_tensor *x, ptrdiff_t from)
+{
+    const ptrdiff_t left = at_count(x->shape) - from;
+    return left < BLOCK ? (int)left : BLOCK;
+}
+
+static void *address_of(const at_tensor *x, ptrdiff_t i)
+{
+    return (char *)x->data + i * (ptrdiff_t)at_dtype_size(x->dtype);
+}
+
+/* Elements of x from `from` on, as doubles.  Returns how many. */
+static int read_block(const at_tensor *x, ptrdiff_t from, double *block)
+{
+    const int n = block_size(x, from);
+    at_convert(ATTIC_F64, block, x->dtype, address_of(x, from), n);
+    return n;
+}
+
 /* What went wrong on the dual tape did so on t. */
 static bool derivative_holds(const derivative *d)
 {
     if (!d->m.dual || !at_ok(d->m.dual))
         at_fail(d->t, at_error_kind_of(d->m.dual), "%s: %s", d->op, at_error(d->m.dual));
     return at_ok(d->t);
+}
+
+/* Direction number i is finite; *largest becomes its largest element if that is larger. */
+static bool check_direction(const derivative *d, int i, const at_tensor *v, double *largest)
+{
+    double block[BLOCK];
+    for (ptrdiff_t n = at_count(v->shape), from = 0; from < n; from += BLOCK)
+        for (int k = 0, m = read_block(v, from, block); k < m; k++) {
+            const double size = fabs(block[k]);
+            if (!isfinite(size))
+                return at_fail(d->t, ATTIC_USER_ERROR, "%s: element %td of direction %d is %g",
+                               d->op, from + k, i, block[k]);
+            if (size > *largest) *largest = size;
+        }
+    return true;
 }
 
 static bool check_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
@@ -124,44 +172,68 @@ static bool check_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
         if (!at_check_input(t, d->op, "v", v[i], ATTIC_REAL)) return false;
         AT_REQUIRE(t, at_same_shape(x[i]->shape, v[i]->shape),
                    "%s: direction %d is %s, but moves %s", d->op, i, at_text(v[i]), at_text(x[i]));
-        for (ptrdiff_t k = 0; k < at_count(v[i]->shape); k++) {
-            const double size = fabs(at_element(v[i], k));
-            AT_REQUIRE(t, isfinite(size), "%s: element %td of direction %d is %g", d->op, k, i,
-                       at_element(v[i], k));
-            largest = fmax(largest, size);
-        }
+        if (!check_direction(d, i, v[i], &largest)) return false;
     }
     d->exponent = largest > 0 ? ilogb(largest) : 0;
     return true;
 }
 
 /* What x moves along; 0 if y does not depend on it.  Of an x that is listed twice they add up. */
-static bool set_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
+static bool set_direction(const derivative *d, int i, at_tensor *x, const at_tensor *v)
 {
-    for (int i = 0; i < n; i++)
-        for (ptrdiff_t k = 0; v[i] && x[i]->twin && k < at_count(x[i]->shape); k++) {
-            const double size = ldexp(at_element(v[i], k), -d->exponent);
-            AT_REQUIRE(d->t, is_held(size),
-                       "%s: element %td of direction %d is %g, less than 1e-127 of the largest",
-                       d->op, k, i, at_element(v[i], k));
-            *at_tangent_of(x[i]->twin->data, k) += size * AT_DUAL_UNIT;
+    const two_factors scale = power_of_2(-d->exponent);
+    double block[BLOCK];
+    for (ptrdiff_t n = at_count(x->shape), from = 0; from < n; from += BLOCK)
+        for (int k = 0, m = read_block(v, from, block); k < m; k++) {
+            const double size = block[k] * scale.a * scale.b;
+            if (!is_held(size))
+                return at_fail(d->t, ATTIC_USER_ERROR,
+                               "%s: element %td of direction %d is %g, less than 1e-127 of the "
+                               "largest",
+                               d->op, from + k, i, block[k]);
+            *at_tangent_of(x->twin->data, from + k) += size * AT_DUAL_UNIT;
         }
     return true;
 }
 
-/* The tangents at `data`, which belong to x's twin, as a constant beside x.  They are finite where
- * d->m.y is: the loss, or x itself. */
-static at_tensor *bring_back(const derivative *d, const at_tensor *x, void *data)
+static bool set_directions(const derivative *d, at_tensor **x, at_tensor **v, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (v[i] && x[i]->twin && !set_direction(d, i, x[i], v[i])) return false;
+    return true;
+}
+
+/* Can y, the result for x, hold these elements?  Where d->m.y, which is the loss or x itself, is
+ * not finite, they need not be finite. */
+static bool result_holds(const derivative *d, const at_tensor *x, const at_tensor *y,
+                         ptrdiff_t from, int n, const double *value)
 {
     const at_tensor *of = d->m.y;
-    at_tensor *y = at_const(d->t, x->shape, NULL);
-    for (ptrdiff_t n = y && data ? at_count(x->shape) : 0, i = 0; i < n; i++) {
-        const double value = ldexp(*at_tangent_of(data, i) / AT_DUAL_UNIT, d->exponent);
-        const bool finite = isfinite(value) || !isfinite(at_element(of, of == x ? i : 0));
-        AT_REQUIRE(d->t, finite && at_can_hold(y->dtype, value),
+    const double most = y->dtype == ATTIC_F32 ? (double)FLT_MAX : DBL_MAX;
+    int large = 0;
+    for (int k = 0; k < n; k++) large += !(fabs(value[k]) <= most);
+    for (int k = 0; large && k < n; k++) {
+        const ptrdiff_t i = from + k;
+        const bool finite = isfinite(value[k]) || !isfinite(at_element(of, of == x ? i : 0));
+        AT_REQUIRE(d->t, finite && at_can_hold(y->dtype, value[k]),
                    "%s: element %td of the result, for %s, is %g", d->op, i, at_text(x),
-                   isnan(value) ? (double)NAN : value); /* and not -nan */
-        at_store(y->dtype, y->data, i, value);
+                   isnan(value[k]) ? (double)NAN : value[k]); /* and not -nan */
+    }
+    return true;
+}
+
+/* The tangents at `data`, which belong to x's twin, as a constant beside x. */
+static at_tensor *bring_back(const derivative *d, const at_tensor *x, void *data)
+{
+    const two_factors scale = power_of_2(d->exponent);
+    at_tensor *y = at_const(d->t, x->shape, NULL);
+    double block[BLOCK];
+    for (ptrdiff_t n = y && data ? at_count(x->shape) : 0, from = 0; from < n; from += BLOCK) {
+        const int m = block_size(y, from);
+        for (int k = 0; k < m; k++)
+            block[k] = *at_tangent_of(data, from + k) / AT_DUAL_UNIT * scale.a * scale.b;
+        if (!result_holds(d, x, y, from, m, block)) return NULL;
+        at_convert(y->dtype, address_of(y, from), ATTIC_F64, block, m);
     }
     return y;
 }

@@ -7,6 +7,7 @@
 
 #include "kernels/half.h"
 #include "system/utf8.h"
+#include "tensor/convert.h"
 
 size_t at_dtype_size(at_dtype d)
 {
@@ -25,7 +26,8 @@ size_t at_bytes(const at_tensor *x)
     return x ? (size_t)at_count(x->shape) * at_dtype_size(x->dtype) : 0;
 }
 
-double at_fetch(at_dtype d, const void *data, ptrdiff_t i)
+static inline __attribute__((always_inline)) double fetch_element(at_dtype d, const void *data,
+                                                                  ptrdiff_t i)
 {
     if (!data) return (double)NAN;
     switch (d) {
@@ -41,7 +43,8 @@ double at_fetch(at_dtype d, const void *data, ptrdiff_t i)
     return 0;
 }
 
-void at_store(at_dtype d, void *data, ptrdiff_t i, double value)
+static inline __attribute__((always_inline)) void store_element(at_dtype d, void *data, ptrdiff_t i,
+                                                                double value)
 {
     if (!data) return;
     switch (d) {
@@ -53,6 +56,38 @@ void at_store(at_dtype d, void *data, ptrdiff_t i, double value)
     case ATTIC_F16:
     case ATTIC_BF16: ((uint16_t *)data)[i] = at_half_narrow(d == ATTIC_BF16, value); break;
     case ATTIC_REAL: break;
+    }
+}
+
+double at_fetch(at_dtype d, const void *data, ptrdiff_t i)
+{
+    return fetch_element(d, data, i);
+}
+
+void at_store(at_dtype d, void *data, ptrdiff_t i, double value)
+{
+    store_element(d, data, i, value);
+}
+
+/* Where a dtype is a constant its switch vanishes, and where both are the loop becomes vectors. */
+static inline __attribute__((always_inline)) void convert_to(at_dtype to, void *y, at_dtype from,
+                                                             const void *x, ptrdiff_t n)
+{
+    if (from == ATTIC_F32)
+        for (ptrdiff_t i = 0; i < n; i++) store_element(to, y, i, fetch_element(ATTIC_F32, x, i));
+    else if (from == ATTIC_F64)
+        for (ptrdiff_t i = 0; i < n; i++) store_element(to, y, i, fetch_element(ATTIC_F64, x, i));
+    else
+        for (ptrdiff_t i = 0; i < n; i++) store_element(to, y, i, fetch_element(from, x, i));
+}
+
+void at_convert(at_dtype to, void *y, at_dtype from, const void *x, ptrdiff_t n)
+{
+    switch (to) {
+    case ATTIC_F32: convert_to(ATTIC_F32, y, from, x, n); break;
+    case ATTIC_F64: convert_to(ATTIC_F64, y, from, x, n); break;
+    case ATTIC_DUAL: convert_to(ATTIC_DUAL, y, from, x, n); break;
+    default: convert_to(to, y, from, x, n); break;
     }
 }
 

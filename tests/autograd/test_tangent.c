@@ -239,6 +239,8 @@ START_TEST(directions_of_any_size_are_scaled)
     }
     at_tensor *v = at_const(t, at_shape_of(2), (double[]){1e-310, 0});
     ck_assert(at_hvp(t, loss, &x, &v, 1, &x, 1, &Hv) && at_get(Hv, 0) == 6e-310);
+    v = at_const(t, at_shape_of(2), (double[]){5e-324, 0}); /* the least number */
+    ck_assert(at_hvp(t, loss, &x, &v, 1, &x, 1, &Hv) && at_get(Hv, 0) == 6 * 5e-324);
     v = at_const(t, at_shape_of(2), (double[]){1, 1e-130});
     ck_assert(!at_hvp(t, loss, &x, &v, 1, &x, 1, &Hv) && !Hv);
     assert_error(t, "hvp: element 1 of direction 0 is 1e-130, less than 1e-127 of the largest");
@@ -254,6 +256,27 @@ START_TEST(directions_of_any_size_are_scaled)
     ck_assert(!at_hvp(t, at_sum(t, at_mul(t, x, at_square(t, at_scale(t, x, 1e-10)))), &x, &v, 1,
                       &x, 1, &Hv));
     assert_error(t, "hvp: element 0 of the result, for [1], is 6e+38");
+    at_close(t);
+}
+END_TEST
+
+static at_tensor *square_of_first(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    return at_square(t, in[0]);
+}
+
+START_TEST(a_direction_of_many_elements_is_read_to_its_end)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(3, 300), NULL), *v = at_const(t, x->shape, NULL), *Jv;
+    for (int i = 0; i < 900; i++)
+        at_set(x, i, i / 300, i % 300), at_set(v, 1 + i % 7, i / 300, i % 300);
+    ck_assert(at_jvp(t, square_of_first, &x, &v, 1, NULL, &Jv));
+    for (int i = 0; i < 900; i++) ck_assert(at_get(Jv, i / 300, i % 300) == 2 * i * (1 + i % 7));
+    at_set(v, (double)NAN, 2, 299);
+    ck_assert(!at_jvp(t, square_of_first, &x, &v, 1, NULL, &Jv));
+    assert_error(t, "jvp: element 899 of direction 0 is nan");
     at_close(t);
 }
 END_TEST
@@ -919,7 +942,8 @@ SUITE(autograd_tangent, a_tangent_goes_forward_and_back,
       where_rounding_drowns_differences_the_exact_derivative_decides,
       beyond_the_range_of_tangents_differences_are_alone_and_order_2_is_not_run,
       near_a_pole_small_steps_count, rounding_of_backward_that_forward_does_not_show_is_measured,
-      the_list_of_results_may_be_that_of_the_directions, a_result_is_finite_where_the_loss_is,
+      the_list_of_results_may_be_that_of_the_directions,
+      a_direction_of_many_elements_is_read_to_its_end, a_result_is_finite_where_the_loss_is,
       forward_and_backward_of_every_op_are_adjoint, second_derivatives_of_every_op_are_symmetric,
       values_on_a_dual_tape_are_those_of_f64, masked_keys_are_not_read_for_tangents_either,
       memory_of_a_second_derivative_of_attention_is_linear)
