@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "system/hash.h"
 #include "system/utf8.h"
 
 struct at_named {
@@ -26,12 +27,11 @@ struct at_named {
     void *value;
 };
 
-/* FNV-1a (Fowler, Noll, Vo) of the text, begun with the owner.  An address ends in zeros, and a
- * product's last bits depend on last bits alone: so the first half is folded onto the second. */
+/* The hash of the text, begun with the owner.  An address ends in zeros, and a product's last bits
+ * depend on last bits alone: so the first half is folded onto the second. */
 static uint64_t name_hash(const void *owner, const char *text)
 {
-    uint64_t h = (uintptr_t)owner * 0x9e3779b97f4a7c15u;
-    for (; *text; text++) h = (h ^ (unsigned char)*text) * 1099511628211u;
+    const uint64_t h = at_hash((uintptr_t)owner * 0x9e3779b97f4a7c15u, text, strlen(text));
     return h ^ h >> 32;
 }
 

@@ -3,6 +3,7 @@
 #define AT_AUTOGRAD_STATE_H
 #include "autograd/op.h"
 #include "autograd/persist.h"
+#include "system/hash.h"
 #include "tensor/arena.h"
 
 typedef struct at_named at_named; /* names.c */
@@ -126,17 +127,14 @@ void at_list_reached(at_node *n);
 /* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */
 bool at_scratch_ready(at_tape *t, size_t bytes);
 
-/* Of the data of x: FNV-1a (Fowler, Noll, Vo), 64 bits.  Nothing is read without ATTIC_DEBUG. */
+/* The hash of the data of x; without ATTIC_DEBUG nothing is read. */
 static inline uint64_t at_checksum(const at_tensor *x)
 {
-    uint64_t h = 14695981039346656037u;
-    const unsigned char *p = x->data;
     size_t bytes = 0;
 #ifdef ATTIC_DEBUG
     bytes = at_bytes(x);
 #endif
-    for (size_t i = 0; i < bytes; i++) h = (h ^ p[i]) * 1099511628211u;
-    return h;
+    return at_hash(AT_HASH_BEGIN, x->data, bytes);
 }
 
 /* What ATTIC_PROFILE asks for, when t is opened and closed. */

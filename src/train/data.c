@@ -32,6 +32,7 @@
 #include "autograd/persist.h"
 #include "autograd/file.h"
 #include "kernels/rng.h"
+#include "system/hash.h"
 #include "system/system.h"
 #include "tensor/decimal.h"
 
@@ -312,27 +313,21 @@ at_batch at_data_batch(at_tape *t, const at_data *d, at_batch_args args)
 
 /* ----------------------------------------------------------------- making data ---------------- */
 
-static uint64_t data_hash(uint64_t h, const void *p, size_t n)
-{
-    const unsigned char *byte = p;
-    for (size_t i = 0; i < n; i++) h = (h ^ byte[i]) * 1099511628211u; /* FNV-1a */
-    return h;
-}
-
+/* The lowest byte first, on every machine. */
 static uint64_t number_hash(uint64_t h, int64_t x)
 {
-    for (int k = 0; k < 8; k++) h = (h ^ ((uint64_t)x >> 8 * k & 255)) * 1099511628211u;
-    return h;
+    unsigned char byte[8];
+    for (int k = 0; k < 8; k++) byte[k] = (unsigned char)((uint64_t)x >> 8 * k);
+    return at_hash(h, byte, sizeof byte);
 }
 
 /* Of n bytes, of which so many are looked at (see at_data_fingerprint). */
 static uint64_t sampled_hash(uint64_t h, const unsigned char *p, size_t n)
 {
     const size_t parts = 4096, part = 1 << 14;
-    if (n <= parts * part) return data_hash(h, p, n);
+    if (n <= parts * part) return at_hash(h, p, n);
     const size_t apart = (n - part) / (parts - 1), rest = (n - part) % (parts - 1);
-    for (size_t i = 0; i < parts; i++)
-        h = data_hash(h, p + apart * i + rest * i / (parts - 1), part);
+    for (size_t i = 0; i < parts; i++) h = at_hash(h, p + apart * i + rest * i / (parts - 1), part);
     return h;
 }
 
@@ -412,11 +407,11 @@ static const char *split_text(const at_data *d)
 static at_data *describe_data(at_tape *t, at_data *d, size_t bytes)
 {
     const bool arrays = d->kind == DATA_ARRAYS;
-    uint64_t h = 14695981039346656037u;
+    uint64_t h = AT_HASH_BEGIN;
     h = number_hash(number_hash(number_hash(h, d->kind), d->n), d->vocab);
-    h = arrays ? data_hash(h, d->x.data, (size_t)(d->n * d->x.row) * at_dtype_size(d->x.dtype))
+    h = arrays ? at_hash(h, d->x.data, (size_t)(d->n * d->x.row) * at_dtype_size(d->x.dtype))
                : sampled_hash(h, d->ids, bytes);
-    if (arrays) h = data_hash(h, d->y.data, (size_t)(d->n * d->y.row) * at_dtype_size(d->y.dtype));
+    if (arrays) h = at_hash(h, d->y.data, (size_t)(d->n * d->y.row) * at_dtype_size(d->y.dtype));
     for (ptrdiff_t i = 0; d->start && i <= d->n; i++) h = number_hash(h, d->start[i]);
     d->fingerprint = h;
     const char *what = arrays ? "rows" : d->start ? "sequences of ids" : "ids";

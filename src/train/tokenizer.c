@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
+#include "system/hash.h"
 #include "system/utf8.h"
 #include "train/vocabulary.h"
 
@@ -22,19 +23,12 @@ static size_t token_length(const at_tokenizer *k, int32_t id)
     return k->start[id + 1] - k->start[id];
 }
 
-/* FNV-1a (Fowler, Noll, Vo), continued */
-static uint32_t token_hash(uint32_t h, const unsigned char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++) h = (h ^ p[i]) * 16777619u;
-    return h;
-}
-
 /* Where in the hash table the token of a's bytes and then b's is or would be. */
 static int32_t *token_place(const at_tokenizer *k, const unsigned char *a, size_t a_n,
                             const unsigned char *b, size_t b_n)
 {
-    uint32_t h = token_hash(token_hash(2166136261u, a, a_n), b, b_n);
-    for (uint32_t i = h ^ h >> 15;; i++) {
+    const uint64_t h = at_hash(at_hash(AT_HASH_BEGIN, a, a_n), b, b_n);
+    for (uint32_t i = (uint32_t)(h ^ h >> 32);; i++) {
         int32_t *place = &k->table[i & (k->table_size - 1)];
         if (*place < 0) return place;
         const unsigned char *p = k->bytes + k->start[*place];

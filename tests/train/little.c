@@ -8,6 +8,7 @@
 
 #include "attic_op.h"
 #include "scratch.h"
+#include "system/hash.h"
 
 at_tape *little_tape(at_dtype real, uint64_t seed)
 {
@@ -55,15 +56,13 @@ void little_plain_step(at_tape *t, int step)
 
 static uint64_t hash_tensor(uint64_t h, const at_tensor *x)
 {
-    const unsigned char *p = x->data;
-    for (size_t i = 0; i < at_bytes(x); i++) h = (h ^ p[i]) * 1099511628211u;
-    return h;
+    return at_hash(h, x->data, at_bytes(x));
 }
 
 /* States are added up: their order is that of creation, in a resumed run that of the file. */
 uint64_t little_hash(const at_tape *t)
 {
-    uint64_t h = 14695981039346656037u, sum = 0;
+    uint64_t h = AT_HASH_BEGIN, sum = 0;
     for (int i = 0; i < at_param_count(t); i++) h = hash_tensor(h, at_param_at(t, i));
     for (int i = 0; i < at_state_count(t); i++) {
         const at_tensor *s = at_state_at(t, i);
