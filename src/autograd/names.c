@@ -130,7 +130,8 @@ bool at_pattern_matches(const char *p, const char *end, const char *name, int *f
     return p == end;
 }
 
-bool at_name_matches(const char *patterns, const char *name)
+/* Does any of these patterns, separated by commas, match the whole name? */
+static bool any_matches(const char *patterns, const char *name)
 {
     for (const char *p = patterns;; p++) {
         const char *end = p + strcspn(p, ",");
@@ -144,8 +145,8 @@ bool at_name_matches(const char *patterns, const char *name)
 bool at_names_mean(at_names which, const char *name)
 {
     if (!name) name = "";
-    return (!which.only || at_name_matches(which.only, name)) &&
-           !(which.except && at_name_matches(which.except, name));
+    return (!which.only || any_matches(which.only, name)) &&
+           !(which.except && any_matches(which.except, name));
 }
 
 static bool patterns_are_known(at_tape *t, const char *op, const char *patterns)

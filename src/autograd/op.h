@@ -203,10 +203,8 @@ bool *at_check_setting(at_tape *t);
  * training that is evaluated now and then goes on with the same bits. */
 uint64_t *at_draw_count(at_tape *t);
 
-/* Does any of these patterns, separated by commas, match the whole name?  * stands for anything. */
-bool at_name_matches(const char *patterns, const char *name);
-/* Does the pattern that ends at `end` match?  If it has one *, what that stands for is the part
- * *from .. *to-1 of the name. */
+/* Does the pattern that ends at `end` match the whole name?  * stands for anything.  If there is
+ * one, what it stands for is the part *from .. *to-1 of the name. */
 bool at_pattern_matches(const char *p, const char *end, const char *name, int *from, int *to);
 
 /* Is a tensor of this name meant?  And does every single pattern match a parameter?  If not, the

@@ -155,8 +155,8 @@ static bool is_moved(const optim_move *like, const at_tensor *x)
 }
 
 /* The moves of all parameters of the group. */
-static bool gather(at_tape *t, const char *op, const char *only, const char *except,
-                   const optim_move *like, optim_job *job)
+static bool gather(at_tape *t, const char *op, at_names which, const optim_move *like,
+                   optim_job *job)
 {
     if (!numbers_fit(t, op, like)) return false;
     int n = at_param_count(t), named = 0;
@@ -164,16 +164,16 @@ static bool gather(at_tape *t, const char *op, const char *only, const char *exc
     if (!at_ok(t)) return false;
     for (int i = 0; i < n; i++) {
         at_tensor *x = at_param_at(t, i);
-        if (only && !at_name_matches(only, x->name)) continue;
-        named++;
-        if ((except && at_name_matches(except, x->name)) || !is_moved(like, x)) continue;
+        named += at_names_mean((at_names){.only = which.only}, x->name);
+        if (!at_names_mean(which, x->name) || !is_moved(like, x)) continue;
         optim_move *m = &job->move[job->n++];
         *m = *like;
         m->x = x;
         m->first = job->tasks;
         job->tasks += (at_count(x->shape) + OPTIM_BLOCK - 1) / OPTIM_BLOCK;
     }
-    AT_REQUIRE(t, named > 0 || !only, "%s: no parameter is named like \"%s\"", op, only);
+    AT_REQUIRE(t, named > 0 || !which.only, "%s: no parameter is named like \"%s\"", op,
+               which.only);
     AT_REQUIRE(t, like->group != OPTIM_HAS_GRAD || at_may_step(t),
                "%s: none of the %d parameters of the tape has a gradient: call it after "
                "at_backward from a loss that depends on one that is not frozen",
@@ -229,7 +229,7 @@ static bool sgd(at_tape *t, double lr, at_sgd_args args)
     optim_move like = {
         .lr = lr, .l2 = args.weight_decay, .beta1 = args.momentum, .nesterov = args.nesterov};
     optim_job job;
-    if (!gather(t, "sgd", args.only, args.except, &like, &job)) return false;
+    if (!gather(t, "sgd", (at_names){args.only, args.except}, &like, &job)) return false;
     for (int i = 0; i < job.n && args.momentum > 0; i++)
         job.move[i].m = at_param_state(t, job.move[i].x, "momentum");
     if (!at_ok(t)) return false;
@@ -264,7 +264,7 @@ static bool adam(at_tape *t, const char *op, double lr, at_adamw_args args, bool
 
     optim_move like = {.lr = lr, .l2 = lambda, .beta1 = beta1, .beta2 = beta2, .eps = eps};
     optim_job job;
-    if (!gather(t, op, args.only, args.except, &like, &job)) return false;
+    if (!gather(t, op, (at_names){args.only, args.except}, &like, &job)) return false;
     for (int i = 0; i < job.n; i++) {
         optim_move *m = &job.move[i];
         m->m = at_param_state(t, m->x, "adam_m");
@@ -307,8 +307,7 @@ static bool ema(at_tape *t, double decay, at_names which)
 {
     AT_REQUIRE(t, decay > 0 && decay < 1, "ema: decay is %g but must be in 0 .. 1", decay);
     optim_job job;
-    if (!gather(t, "ema", which.only, which.except, &(optim_move){.group = OPTIM_LEARNS}, &job))
-        return false;
+    if (!gather(t, "ema", which, &(optim_move){.group = OPTIM_LEARNS}, &job)) return false;
     for (int i = 0; i < job.n; i++) {
         optim_move *m = &job.move[i];
         m->k = at_param_state_of(t, m->x, "ema_k", at_shape_of());
@@ -341,7 +340,7 @@ bool at_ema(at_tape *t, double decay, at_names which)
 static bool ema_swap(at_tape *t)
 {
     optim_job job;
-    if (!gather(t, "ema_swap", NULL, NULL, &(optim_move){.group = OPTIM_HAS_MEAN}, &job))
+    if (!gather(t, "ema_swap", (at_names){0}, &(optim_move){.group = OPTIM_HAS_MEAN}, &job))
         return false;
     AT_REQUIRE(t, job.n > 0, "ema_swap: no parameter has an average (see at_ema)");
     for (int i = 0; i < job.n; i++) {
@@ -373,7 +372,7 @@ static double clip_grad_norm(at_tape *t, double max_norm)
     if (at_ok(t) && at_real(t) == ATTIC_DUAL)
         at_fail(t, ATTIC_USER_ERROR,
                 "clip_grad_norm: the tape is dual, and the norm would have no tangent");
-    if (!at_ok(t) || !gather(t, "clip_grad_norm", NULL, NULL, &(optim_move){0}, &job))
+    if (!at_ok(t) || !gather(t, "clip_grad_norm", (at_names){0}, &(optim_move){0}, &job))
         return (double)NAN;
     job.sum = at_step_alloc(t, (size_t)job.tasks * sizeof *job.sum);
     if (!job.sum) return (double)NAN;

@@ -107,17 +107,19 @@ static const char *name_in_file(at_tape *t, const char *rename, const char *name
 /* Lists the parameters that args mean, by their names in the file. */
 static bool list_parts(at_tape *t, const char *op, file_contents *f, at_part_args args)
 {
+    const at_names which = {args.only, args.except};
     if (!rename_is_valid(t, op, args.rename)) return false;
     for (int i = 0; i < at_param_count(t); i++) {
         at_tensor *x = at_param_at(t, i);
-        if (!at_names_mean((at_names){args.only, args.except}, x->name)) continue;
+        if (!at_names_mean(which, x->name)) continue;
         f->x[f->n] = x;
         f->names[f->n++] = name_in_file(t, args.rename, x->name);
     }
-    AT_REQUIRE(t, f->n > 0 || args.except || !args.only, "%s: no parameter is named like \"%s\"",
-               op, args.only);
-    AT_REQUIRE(t, f->n > 0 || !args.except, "%s: no parameter is named like \"%s\", but for \"%s\"",
-               op, args.only ? args.only : "*", args.except);
+    AT_REQUIRE(t, f->n > 0 || which.except || !which.only, "%s: no parameter is named like \"%s\"",
+               op, which.only);
+    AT_REQUIRE(t, f->n > 0 || !which.except,
+               "%s: no parameter is named like \"%s\", but for \"%s\"", op,
+               which.only ? which.only : "*", which.except);
     AT_REQUIRE(t, f->n > 0, "%s: the tape has no parameters", op);
     return true;
 }

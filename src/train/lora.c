@@ -89,12 +89,11 @@ static bool freeze_model(at_tape *t, const at_model *m)
     return x && at_set_frozen(t, "lora", x, m->n_params, true);
 }
 
-static bool adapt_model(at_tape *t, at_model *m, at_lora_args args, int n)
+static bool adapt_model(at_tape *t, at_model *m, at_names which, at_lora_args args, int n)
 {
-    at_names which = {args.only, args.except};
     at_linear *layer;
     AT_REQUIRE(t, n > 0, "lora: \"%s\" means parameters, but no matrix of the model's layers",
-               args.only ? args.only : "*");
+               which.only ? which.only : "*");
     for (int i = 0; (layer = at_model_linear(m, i)); i++)
         if (at_names_mean(which, layer->W->name) && !can_be_adapted(t, layer, args)) return false;
     if (!freeze_model(t, m)) return false;
@@ -111,7 +110,7 @@ int at_model_lora(at_tape *t, at_model *m, at_lora_args args)
     if (!m) return at_fail(t, ATTIC_USER_ERROR, "lora: the model is NULL"), 0;
     if (!at_names_are_known(t, "lora", which)) return 0;
     int n = count_meant(t, m, which);
-    return adapt_model(t, m, args, n) ? n : 0;
+    return adapt_model(t, m, which, args, n) ? n : 0;
 }
 
 int at_model_lora_merge(at_tape *t, at_model *m)
