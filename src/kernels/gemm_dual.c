@@ -16,9 +16,10 @@ void at_gemm_f64(int batch, int M, int N, int K, double alpha, const double *A, 
                  const double *B, at_strides b, double beta, double *C, at_strides c,
                  at_workspace w);
 
-static at_strides dual_strides(at_strides x)
+static at_strides in_doubles(at_strides x)
 {
-    return (at_strides){2 * x.row, 2 * x.col, 2 * x.batch};
+    const ptrdiff_t two = sizeof(REAL) / sizeof(double);
+    return (at_strides){two * x.row, two * x.col, two * x.batch};
 }
 
 void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides a, const REAL *B,
@@ -26,7 +27,7 @@ void gemm(int batch, int M, int N, int K, REAL alpha, const REAL *A, at_strides 
 {
     const double *V = (const double *)A, *T = V + 1, *W = (const double *)B, *U = W + 1;
     double *value = (double *)C, *tangent = value + 1, s = VALUE(alpha), t = TANGENT(alpha);
-    a = dual_strides(a), b = dual_strides(b), c = dual_strides(c);
+    a = in_doubles(a), b = in_doubles(b), c = in_doubles(c);
     at_gemm_f64(batch, M, N, K, s, V, a, W, b, VALUE(beta), value, c, w);
     at_gemm_f64(batch, M, N, K, s, V, a, U, b, VALUE(beta), tangent, c, w);
     at_gemm_f64(batch, M, N, K, s, T, a, W, b, 1, tangent, c, w);

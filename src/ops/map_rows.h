@@ -31,17 +31,17 @@ at_tensor *at_over_axis(at_tape *t, const char *op, at_tensor *x, int axis,
  *     AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)    d(in[0]) += g, and the sums
  *
  * An op with sums gets NULL for the values of g where d(in[0]) is not wanted.  Formulas say
- * `restrict` twice: clang heeds it on parameters; gcc, once the formula is inlined, on variables. */
+ * `restrict` twice: clang heeds it on parameters, gcc, where it inlines them, on variables. */
 #define AT_MAP_ROWS(kernel, rows, f)                                                               \
     AT_ROW_RANGE(f##_rows, rows, f, false) AT_ROW_KERNEL(kernel, at_map_rows, rows, f##_rows)
 #define AT_MAP_ROWS_BACK(kernel, rows, g)                                                          \
     AT_ROW_RANGE(g##_rows, rows, g, true) AT_ROW_KERNEL(kernel, at_map_rows_back, rows, g##_rows)
 
-/* A kernel in two parts: `run` computes a range of the shares, `kernel` starts it on the threads. */
+/* A kernel has two parts: `run` computes some shares of the rows, `kernel` gives them to threads. */
 #define AT_ROW_RANGE(run, rows, f, back)                                                           \
     static void AT_REAL(run)(void *job, ptrdiff_t share, ptrdiff_t to, int slot)                   \
     {                                                                                              \
-        row_shares(job, share, to, slot, &rows, f, back);                                          \
+        row_range(job, share, to, slot, &rows, f, back);                                           \
     }
 #define AT_ROW_KERNEL(kernel, map, rows, run)                                                      \
     void AT_REAL(kernel)(at_node * n)                                                              \
@@ -87,11 +87,8 @@ ROW_INLINE row_steps row_steps_of(const at_row_job *job, const at_row_op *r)
 {
     const at_node *n = job->n;
     const ptrdiff_t N = at_last(n->in[0]->shape), of = at_count(n->out[0]->shape);
-    return (row_steps){N,
-                       of == 1               ? 0
-                       : of == job->rows * N ? N
-                                             : 1,
-                       r->each ? (ptrdiff_t)at_dtype_size(n->in[1]->dtype) : 0};
+    const ptrdiff_t y = of == 1 ? 0 : of == job->rows * N ? N : 1;
+    return (row_steps){N, y, r->each ? (ptrdiff_t)at_dtype_size(n->in[1]->dtype) : 0};
 }
 
 /* What the formula sees of row number `first`. */
@@ -163,8 +160,8 @@ ROW_INLINE void row_share(const at_row_job *job, ptrdiff_t share, int slot, cons
     for (ptrdiff_t j = 0; sums && j < summed; j++) part[j] = (REAL)sums[j];
 }
 
-ROW_INLINE void row_shares(const at_row_job *job, ptrdiff_t share, ptrdiff_t to, int slot,
-                           const at_row_op *r, at_formula *f, bool back)
+ROW_INLINE void row_range(const at_row_job *job, ptrdiff_t share, ptrdiff_t to, int slot,
+                          const at_row_op *r, at_formula *f, bool back)
 {
     for (; share < to; share++) row_share(job, share, slot, r, f, back);
 }
