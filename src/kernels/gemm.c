@@ -2,9 +2,10 @@
  *
  *   C_ij = alpha (sum_k A_ik B_kj) + beta C_ij          A [M,K]  B [K,N]  C [M,N]
  *
- * A multiply-add takes two operands from memory, which delivers far fewer than the arithmetic could
- * use.  So a tile of C is held in registers while k goes by, and whatever is loaded is used for a
- * whole row or column of it: 14 x 2 vectors are 28 multiply-adds to two vectors and 14 scalars.
+ * A multiply-add takes two operands, and memory delivers far fewer operands than the arithmetic
+ * could use.  So a tile of C is held in registers while k goes by, and each operand that is loaded
+ * is used for a whole row or column of the tile: in a tile of 14 x 2 vectors there are 28
+ * multiply-adds for the two vectors and 14 scalars that are loaded.
  *
  *                    STRIP = 2 vectors
  *                  +---------+---------+
@@ -20,9 +21,9 @@
  *
  * Nothing else here multiplies.  The rest is about where the elements of A and B come from:
  *
- *  SLAB     A tile takes at most DEPTH steps of k at a time.  What it reads of A, a panel, stays in
- *           the first-level cache for one strip of B after the other; the strips, which come again
- *           for each panel, stay in the second.
+ *  SLAB     A tile takes at most DEPTH steps of k at a time.  The part of A that it reads is a
+ *           panel, which stays in the first-level cache while one strip of B after the other is
+ *           read.  Each panel reads all strips again: they stay in the second-level cache.
  *
  *                k  DEPTH                  WIDTH
  *              +---+-----+---       +-----+-----+--
@@ -33,27 +34,28 @@
  *           Between two slabs C goes to memory and back, and all of A comes from there once for
  *           every WIDTH columns: 4/WIDTH + 8/DEPTH bytes to a multiply-add of floats.
  *
- *  A        is read element by element, along rows or along columns of it, and is copied only where
- *           that pays: if many strips will read it and its elements lie badly for a cache; or if
- *           neither rows nor columns are contiguous.
+ *  A        The elements of A are read one by one, along its rows or along its columns.  A panel
+ *           is copied only where that pays: if many strips will read it and its elements are spread
+ *           over many cache lines, or if neither rows nor columns of A are contiguous.
  *
- *  B        must lie in rows, a vector at a time.  If it does, and few panels will read it, it is
- *           read in place as well; else each strip is copied when the first panel comes to it,
- *           transposed if need be, an incomplete last vector filled up with zeros.  (Their products
- *           with A, NaN included, are in columns that C does not have.)  For one row alone a copy
- *           does not pay: B is transposed on its way to the sums.
+ *  B        The elements of B are read as vectors along its rows.  If the rows are contiguous and
+ *           few panels will read them, B is read in place.  Else each strip is copied when the
+ *           first panel comes to it: transposed if need be, an incomplete last vector filled up
+ *           with zeros.  (The products of these zeros with A, NaN included, are in columns that C
+ *           does not have.)  For one row of A alone a copy does not pay: B is transposed on its way
+ *           to the sums.
  *
- *  EDGES    Panels are of nearly equal height, not 14, 14, 14 and 1, and there is a tile for every
- *           height.  A tile that is not as wide as its vectors, or whose columns of C are not
- *           contiguous, works on a copy of its part of C.  Columns that would not even fill half of
- *           a vector are a product of their own, transposed: C^T = B^T A^T has them as rows.
+ *  EDGES    Panels have nearly equal heights, not 14, 14, 14 and 1, and there is a tile for every
+ *           height.  A tile works on a copy of its part of C if its last vector is incomplete or if
+ *           the columns of C are not contiguous.  Last columns that would not fill half of a vector
+ *           are a product of their own: in C^T = B^T A^T they are rows.
  *
- *  PREFETCH Unless A, B and C are small enough to be in cache, a tile prefetches at each k one line
- *           of what comes next: of the next tile of C, of the next panel of A.
+ *  PREFETCH Unless A, B and C are small enough to be in cache, a tile prefetches one cache line at
+ *           each k: first lines of the next tile of C, then lines of the next panel of A.
  *
- * The sum of C_ij begins with 0, with C_ij itself (alpha and beta are 1) or with a bias, and takes
- * one k after the other, in all of this.  So its bits depend neither on how C is cut into tiles nor
- * on which thread computes them, and the cut is free to follow the number of threads.
+ * The sum of C_ij begins with 0, with C_ij itself (where alpha and beta are 1) or with a bias, and
+ * takes one k after the other, whatever the tiles are.  So its bits depend neither on how C is cut
+ * into tiles nor on which thread computes them, and the cut may follow the number of threads.
  *
  * The scheme, without its assembly, is that of K. Goto and R. van de Geijn, "Anatomy of
  * High-Performance Matrix Multiplication" (2008); tiles on edges and copies are our own. */
@@ -68,8 +70,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What fits a target's registers: rows x vectors of sums, a row of B, one element of A.  A tile of
- * one or two rows is WIDE vectors wide, whole strips: few sums would wait for each other. */
+/* The size of a tile in rows and vectors: so that its sums, a row of B and one element of A fit
+ * into the registers of the target.  A tile of one or two rows is GEMM_WIDE vectors wide, which are
+ * whole strips, since a multiply-add must not wait for the one before it: that takes many sums. */
 #if defined(__AVX512F__) /* 32 registers */
 enum { GEMM_ROWS = 14, GEMM_VECTORS = 2, GEMM_WIDE = 8 };
 #elif defined(__aarch64__) /* 32 */
@@ -80,22 +83,22 @@ enum { GEMM_ROWS = 6, GEMM_VECTORS = 2, GEMM_WIDE = 6 };
 
 enum {
     GEMM_THIRDS = (GEMM_ROWS + 2) / 3,
-    GEMM_AHEAD_ROWS = 3, /* of the next panel, that are prefetched in one tile */
+    GEMM_AHEAD_ROWS = 3, /* a tile prefetches this many rows of the next panel */
     GEMM_AHEAD = 3 + GEMM_AHEAD_ROWS,
-    GEMM_LINE = 64,     /* bytes of a cache line */
-    GEMM_DEPTH = 1536,  /* bytes of a row of A in a slab */
-    GEMM_COPIED = 64,   /* columns of B for which any workspace is large enough */
-    GEMM_FEW = 10,      /* panels that are too few for a copy of B */
-    GEMM_MANY = 4,      /* strips that are enough for a copy of A^T */
-    GEMM_SPREAD = 1024, /* bytes from column to column of A^T that call for one anyway */
-    GEMM_PAGE = 4096,
-    GEMM_CACHED = 1 << 16, /* bytes of A, B and C that are in cache without prefetching */
-    GEMM_TASKS = 3,        /* blocks for every thread: one may be slower than another */
+    GEMM_LINE = 64,        /* bytes of a cache line */
+    GEMM_DEPTH = 1536,     /* a slab has this many bytes of a row of A */
+    GEMM_COPIED = 64,      /* any workspace is large enough for this many columns of B */
+    GEMM_FEW = 10,         /* for this many panels a copy of B does not pay */
+    GEMM_MANY = 4,         /* for this many strips a copy of A^T pays */
+    GEMM_SPREAD = 1024,    /* a copy of A^T always pays if its columns are this many bytes apart */
+    GEMM_PAGE = 4096,      /* bytes of a page of memory */
+    GEMM_CACHED = 1 << 16, /* A, B and C of this many bytes together are in cache: no prefetching */
+    GEMM_TASKS = 3,        /* blocks for every thread, as one thread may be slower than another */
     GEMM_WORK = 64,        /* multiply-adds in a unit of work for at_for */
     GEMM_TASK = 1 << 19    /* multiply-adds that are worth waking a thread for */
 };
 
-/* The loops over a tile have constant bounds and must vanish, or its sums are not in registers. */
+/* Constant bounds: the loops over a tile are unrolled, or its sums would not be in registers. */
 #define GEMM_UNROLL TRANSPOSE_UNROLL
 #ifdef __clang__
 #define GEMM_TWO _Pragma("clang loop unroll_count(2)")
@@ -104,10 +107,10 @@ enum {
 #endif
 
 /* An AVX-512 multiply-add can broadcast one operand from memory.  So every third element of A,
- * whose address needs no index, is read again for the second vector: five instructions less to each
- * k, of some fifty, for as many loads more.  A compiler would read it once, unless it cannot know
- * that the address is the same.  (And clang would keep the addresses of all 14 rows, most of them
- * in memory.) */
+ * whose address needs no index, is read again for the second vector: of some fifty instructions for
+ * each k that saves five, at the price of five more loads.  A compiler reads the element once where
+ * it knows that the address is the same: GEMM_HIDE keeps it from knowing.  (And clang would keep
+ * the addresses of all 14 rows, most of them in memory.) */
 #if defined(__AVX512F__)
 #define GEMM_HIDE(p) __asm__("" : "+r"(p))
 #else
@@ -132,29 +135,30 @@ static int gemm_least(int a, int b)
 
 /* ---------------------------------------- one tile ---------------------------------------- */
 
-/* Cache lines to prefetch, `step` elements apart. */
+/* Cache lines to prefetch. */
 typedef struct {
-    const REAL *p;
-    ptrdiff_t step;
-    int count;
+    const REAL *p;  /* an element in the first line */
+    ptrdiff_t step; /* from one line to the next it is this many elements */
+    int count;      /* the number of lines */
 } gemm_lines;
 
 typedef struct {
-    int depth;
-    bool side; /* are the elements of A for one k contiguous? */
-    const REAL *A, *B, *Z;
-    ptrdiff_t a_row, a_col, b_row, z_row, z_col;
-    const REAL *begin; /* Z of the first strip, or NULL */
-    ptrdiff_t b_col;   /* 0, or how far B's contiguous columns are apart: one row, one vector */
-    gemm_lines ahead[GEMM_AHEAD]; /* one line for each k; the last has one for every k */
-    REAL alpha, beta;
-    REAL *C;
-    ptrdiff_t c_row;
+    int depth;         /* the steps of k */
+    bool side;         /* are the elements of A for one k contiguous? */
+    const REAL *A, *B; /* the first elements of the panel and of the strip */
+    const REAL *Z;     /* the sums begin with these, or with 0 where Z is NULL */
+    ptrdiff_t a_row, a_col, b_row, z_row, z_col; /* strides */
+    const REAL *begin;                           /* Z of the first strip, or NULL */
+    ptrdiff_t b_col; /* the stride of B's columns if gemm_row_transposed is to read them, else 0 */
+    gemm_lines ahead[GEMM_AHEAD]; /* one line at each k; the last entry is enough for all k */
+    REAL alpha, beta;             /* factors, see gemm_sums */
+    REAL *C;                      /* the first element of the tile */
+    ptrdiff_t c_row;              /* its stride from row to row */
 } gemm_tile;
 
-/* C = alpha (Z + A B) + beta C.  One of A's strides is 1: that from row to row if `side`, else that
- * from k to k.  Rows are then addressed from every third, which x86 can do without further
- * instructions: p, p + row, p + 2 row. */
+/* C = alpha (Z + A B) + beta C.  One of A's strides is 1: a_row if `side`, else a_col.  Without
+ * `side` three rows are addressed from one pointer, as p, p + row and p + 2 row, which x86 can do
+ * without further instructions. */
 VEC_INLINE void gemm_sums(const int rows, const int vectors, const bool side, const gemm_tile *t)
 {
     vec sum[GEMM_ROWS][GEMM_WIDE], b[GEMM_WIDE];
@@ -309,7 +313,7 @@ static void gemm_rows_out(int rows, int n, const REAL *from, ptrdiff_t from_row,
     }
 }
 
-/* gemm_run for fewer columns than vectors hold, or columns that are c_col apart. */
+/* gemm_run where the last vector is incomplete, or where columns of C are c_col elements apart. */
 static void gemm_run_copy(int rows, int columns, const gemm_tile *t, ptrdiff_t c_col)
 {
     const int vectors = gemm_ceil(columns, VEC_LANES), width = vectors * VEC_LANES;
@@ -328,8 +332,8 @@ static void gemm_run_copy(int rows, int columns, const gemm_tile *t, ptrdiff_t c
 
 /* --------------------------------------- copies of B --------------------------------------- */
 
-/* P_kj = B_kj, a strip of whole vectors.  B has `more` columns from the first of the strip on:
- * where these are enough, those of the next strip fill up the last vector, else zeros do. */
+/* P_kj = B_kj, a strip in whole vectors.  B has `more` columns from the first one of the strip on.
+ * Where they are enough, columns of the next strip fill up the last vector, else zeros do. */
 static void gemm_pack(int depth, int columns, int more, const REAL *B, at_strides b, REAL *P)
 {
     const int p_row = WHOLE(columns);
@@ -357,23 +361,25 @@ static at_strides gemm_transposed(at_strides s)
 /* ------------------------------------- a block of C ------------------------------------- */
 
 typedef struct {
-    int batch, M, N, K;
+    int batch, M, N, K; /* the arguments of gemm, up to `workspace` */
     REAL alpha, beta;
     const REAL *A, *B;
     REAL *C;
     const REAL *bias; /* a row that all sums begin with, or NULL */
     at_strides a, b, c;
     at_workspace workspace;
-    bool prefetch;          /* A, B and C are too large to be in cache */
-    bool sum;               /* the products of the batch are summed into one C */
-    int width;              /* columns of B that can be copied at a time */
-    int rows, columns;      /* of a block of C */
-    ptrdiff_t down, across; /* blocks */
-    ptrdiff_t count, work;  /* blocks; of one, as at_for counts it */
+    bool prefetch;     /* are A, B and C too large to be in cache? */
+    bool sum;          /* are the products of the batch summed into one C? */
+    int width;         /* the workspace holds a copy of this many columns of B */
+    int rows, columns; /* the size of a block of C */
+    ptrdiff_t down;    /* the rows of blocks */
+    ptrdiff_t across;  /* the columns of blocks */
+    ptrdiff_t count;   /* the number of blocks in all products */
+    ptrdiff_t work;    /* the work of a block, in the unit of at_for */
 } gemm_job;
 
-/* Is a panel of A, one of so many, to be copied for n columns of B?  Where A is transposed, every k
- * reads other lines, a short part of each; where it is not, its rows may lie pages apart. */
+/* Is each of this many panels of A to be copied for n columns of B?  Where A is transposed, every k
+ * reads other cache lines, a short part of each; where it is not, rows may be whole pages apart. */
 static bool gemm_copies_a(const gemm_job *g, int panels, int n)
 {
     const ptrdiff_t size = sizeof(REAL), row = g->a.row * size, col = g->a.col * size;
@@ -389,30 +395,32 @@ static bool gemm_copies_all(at_strides b, int m)
     return b.col != 1 || gemm_ceil(m, GEMM_ROWS) > GEMM_FEW;
 }
 
-/* Beside strip number `strip`, of so many, a panel prefetches its share of the next panel, which
- * is at `below`, and the next tile of C. */
+/* While a panel is multiplied with strip number `strip` of `strips`, it prefetches its share of the
+ * next panel, which is at `below`, and the next tile of C. */
 static void gemm_prefetch(const gemm_job *g, int rows, int strip, int strips, const REAL *below,
                           const REAL *C, gemm_tile *t)
 {
     gemm_lines *f = t->ahead;
     for (int line = 0; C && line < STRIP; line += LINE)
         *f++ = (gemm_lines){C + line, g->c.row, rows};
-    const int ends = g->a.row == 1 ? 2 : g->a.col == 1 ? rows : 0; /* a column lies in two lines */
+    const int ends = g->a.row == 1 ? 2 : g->a.col == 1 ? rows : 0; /* a column is in two lines */
     for (int i = strip; i < ends && i < strip + GEMM_AHEAD_ROWS * strips; i += strips)
         *f++ = g->a.row == 1 ? (gemm_lines){below + i * LINE, g->a.col, t->depth}
                              : (gemm_lines){below + i * g->a.row, LINE, gemm_ceil(t->depth, LINE)};
     *f = (gemm_lines){t->A, 0, t->depth};
 }
 
-/* B [depth,n] of a slab; P for copies of it, made just before the first panel reads them. */
+/* The strips of B in a slab. */
 typedef struct {
-    const REAL *B;
-    REAL *P;
-    int n;
-    bool all, first, last; /* is all of B copied?  the first panel, the last? */
+    const REAL *B; /* [depth,n] */
+    REAL *P;       /* memory for copies, which are made just before the first panel reads them */
+    int n;         /* the columns of B */
+    bool all;      /* are all strips copied? */
+    bool first;    /* is this the first panel that reads them? */
+    bool last;     /* is it the last panel? */
 } gemm_strips;
 
-/* C = A B, a panel of rows against all strips: t has A, and the next panel is at `below`. */
+/* C = A B for one panel of A and all strips.  The panel is in t, the next one is at `below`. */
 static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int rows,
                        const gemm_strips *s, REAL *C)
 {
@@ -444,7 +452,7 @@ static void gemm_panel(const gemm_job *g, gemm_tile *t, const REAL *below, int r
     }
 }
 
-/* C = A B for one slab: [m,depth] [depth,n].  t says how sums end. */
+/* C = A B for one slab: A [m,depth], B [depth,n].  t says how sums begin and end. */
 static void gemm_slab(const gemm_job *g, gemm_tile *t, int m, int n, const REAL *A, const REAL *B,
                       REAL *C, REAL *P, REAL *Q)
 {
@@ -469,7 +477,7 @@ static void gemm_slab(const gemm_job *g, gemm_tile *t, int m, int n, const REAL 
     }
 }
 
-/* C [m,n] from row i and column j on, in products first .. last of the batch. */
+/* C [m,n] from row i and column j on; products first .. last of the batch are summed. */
 static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t last, int i, int m,
                        int j, int n)
 {
@@ -479,9 +487,9 @@ static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
     t.alpha = g->alpha, t.beta = g->beta;
     if (g->bias) t.begin = g->bias + j, t.z_col = 1;
 
-    /* Each sum one chain?  Then any cut gives the same bits, else it must not follow strides.
-     * Where A is transposed, each column on a page of its own, caches hold only some lines of so
-     * many. */
+    /* If each sum is one chain of additions, any cut into slabs gives the same bits; else the cut
+     * must not depend on strides.  Where A is transposed and each of its columns is on a page of
+     * its own, a cache has room for lines of few columns only: a slab has half the depth. */
     const bool chain = t.alpha == 1 && (t.beta == 0 || t.beta == 1);
     const bool pages = g->a.row == 1 && g->a.col * (ptrdiff_t)sizeof(REAL) >= GEMM_PAGE;
     const int most = chain && pages ? DEPTH / 2 : DEPTH;
@@ -500,7 +508,8 @@ static void gemm_block(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t l
         }
 }
 
-/* C^T = B^T A^T: few columns waste most of a vector, contiguous columns of C are vectors. */
+/* C^T = B^T A^T.  It pays where C has few columns, which would waste most of a vector, and where
+ * the columns of C are contiguous: they become rows. */
 static void gemm_transpose_job(gemm_job *g)
 {
     const gemm_job h = *g;
@@ -511,8 +520,8 @@ static void gemm_transpose_job(gemm_job *g)
     g->c = gemm_transposed(h.c);
 }
 
-/* gemm_block, but last columns that would not fill half of a vector are transposed.  Some rows at a
- * time, so that A is in cache when it is read again. */
+/* gemm_block, but last columns that would not fill half of a vector are computed transposed.  That
+ * is done for some rows at a time, so that A is still in cache when it is read again. */
 static void gemm_split(const gemm_job *g, int slot, ptrdiff_t first, ptrdiff_t last, int i, int m,
                        int j, int n)
 {
@@ -548,8 +557,8 @@ static void gemm_blocks(void *job, ptrdiff_t block, ptrdiff_t to, int slot)
     }
 }
 
-/* Cuts C into blocks as wide as P, and shares them (or whole products) out.  Blocks too
- * few for the threads that there is work for are halved, along whole strips and panels. */
+/* Cuts C into blocks of `width` columns at most.  While there are fewer blocks than the threads,
+ * and the work, call for, each block is halved, along whole strips and panels. */
 static void gemm_cut(gemm_job *g, int width, ptrdiff_t products, double each)
 {
     const int threads = gemm_least(at_thread_count(), g->workspace.slots);
@@ -572,7 +581,7 @@ static void gemm_cut(gemm_job *g, int width, ptrdiff_t products, double each)
     g->work = block < GEMM_TASK ? (ptrdiff_t)(block / GEMM_WORK) : GEMM_TASK / GEMM_WORK;
 }
 
-/* Columns of B for whose copy the workspace is large enough: GEMM_COPIED at least. */
+/* The workspace is large enough for a copy of how many columns of B?  GEMM_COPIED at least. */
 static int gemm_width(const gemm_job *g)
 {
     const int depth = g->K < DEPTH ? WHOLE(g->K) : DEPTH;
@@ -625,7 +634,8 @@ static inline int gemm_whole(int n, int size)
     return gemm_ceil(n, size) * size;
 }
 
-/* Elements of B and A copied: `depth` deep, as wide as the wider of two; `lanes` to a vector. */
+/* The elements in copies of B and of a panel of A, `depth` steps of k each.  The copy of B is as
+ * wide as the larger of m and n, but not wider than `columns`; a vector has `lanes` elements. */
 VEC_INLINE size_t gemm_copies(int depth, int m, int n, int columns, const int lanes)
 {
     const int deep = gemm_whole(gemm_least(depth, GEMM_DEPTH * lanes / VEC_BYTES), lanes);

@@ -1,7 +1,7 @@
 /* parallel.c -- the process-wide pool of threads.
  *
- * One job at a time: the thread that sets `owned` is its owner and works on it too, as worker 0;
- * helpers are workers 1, 2, ...  All take tasks from one counter:
+ * The pool runs one job at a time.  The thread that sets `owned` is the job's owner, and works on
+ * it as worker 0; helpers are workers 1, 2, ...  All of them take tasks from one counter:
  *
  *     left     tasks not yet taken.  mine = left--;  mine > 0 is a claim on task  tasks - mine
  *     done     tasks finished
@@ -11,15 +11,15 @@
  *     owner     job = ...; done = 0; left = tasks    ...    wait until done = tasks     owned = 0
  *     helper                         mine = left--; read job; run; done++
  *
- * A helper reads `job` only after a claim, which is of the job that set `left`; and that job cannot
- * end, nor another replace it, before the claimed task is done.  So a helper may be late: it takes
- * part in whatever job is there, or finds left <= 0.
+ * A helper reads `job` only after a claim.  The claim is on a task of the job that set `left`, and
+ * that job cannot end before the task is done, nor can another job replace it.  So a helper may be
+ * late: it takes part in the job that is there, or finds left <= 0.
  *
- * A thread without work spins for a moment, since the next job often follows at once, and then
- * sleeps.  To sleep is to write `sleeping` and then read `left`; to wake is to write `left` and
- * then read `sleeping`.  All atomics here are sequentially consistent, so one of the two sees the
- * other, and at_sleep_while closes the gap between reading and sleeping.  The owner waits for
- * `done` likewise. */
+ * A helper without work spins for a moment, since the next job often follows at once, and then
+ * sleeps.  A helper that goes to sleep writes `sleeping` and then reads `left`; an owner that wakes
+ * helpers writes `left` and then reads `sleeping`.  All atomics here are sequentially consistent:
+ * so the helper sees the owner's write, or the owner the helper's.  at_sleep_while closes the gap
+ * between reading and sleeping.  The owner waits for `done` in the same way, with `waiting`. */
 #include "kernels/parallel.h"
 
 #include <stdalign.h>
@@ -32,23 +32,24 @@
 
 enum { POOL_SPIN_NS = 30000, POOL_LINE = 64 };
 
-typedef struct {
+typedef struct { /* the arguments of at_parallel */
     int tasks;
     void (*run)(void *ctx, int task, int worker);
     void *ctx;
 } pool_job;
 
 static struct {
-    alignas(POOL_LINE) atomic_int left; /* on cache lines of their own: all threads write them */
+    /* All threads write `left` and `done`: each has a cache line of its own. */
+    alignas(POOL_LINE) atomic_int left;
     alignas(POOL_LINE) atomic_int done;
     alignas(POOL_LINE) pool_job job;
-    atomic_bool owned;   /* a thread runs a job, or changes what follows */
-    atomic_int wanted;   /* at_thread_count(); 0: not asked yet */
-    atomic_int kept;     /* helpers with a higher number end */
-    atomic_int sleeping; /* helpers */
-    atomic_bool waiting; /* the owner */
-    int started;         /* helpers 1 .. started exist; the owner's, as is the next */
-    int startable;       /* falls when the system has no more threads for us */
+    atomic_bool owned;   /* is there an owner?  It runs a job, or changes the number of helpers */
+    atomic_int wanted;   /* how many threads at_thread_count() says; 0 until it is first called */
+    atomic_int kept;     /* helpers 1 .. kept go on, the others end */
+    atomic_int sleeping; /* how many helpers sleep */
+    atomic_bool waiting; /* does the owner sleep until all tasks are done? */
+    int started;         /* helpers 1 .. started exist; the owner alone reads and writes it */
+    int startable;       /* helpers 1 .. startable can exist; the owner alone reads and writes it */
 } pool = {.startable = AT_MAX_THREADS - 1};
 
 static bool pool_has_work(void)
@@ -97,7 +98,7 @@ static void pool_helper(int worker)
     }
 }
 
-/* In the child only the thread that forked exists: no helper, nor another thread's job. */
+/* In the child of a fork there is one thread: no helper, and no owner of a job. */
 static void pool_after_fork(void)
 {
     pool.left = 0;
@@ -107,11 +108,12 @@ static void pool_after_fork(void)
     pool.owned = false;
 }
 
-/* Starts helpers, as far as the system allows.
+/* Starts helpers until there are this many, or until the system has no more threads.
  *
- * Linux wakes a thread where it slept or where it was woken from, and may leave it there for
- * milliseconds though another CPU is idle: then it waits for the owner, the owner waits for it, and
- * two threads are slower than one.  So helpers keep off the owner's CPU. */
+ * Linux wakes a thread on the CPU on which it slept or on that of the thread that wakes it, and may
+ * leave it there for milliseconds though another CPU is idle.  On the owner's CPU the helper then
+ * waits for the owner to pause, the owner waits for the helper's task, and two threads are slower
+ * than one.  So helpers keep off the owner's CPU. */
 static void pool_grow(int helpers)
 {
     if (helpers > pool.startable) helpers = pool.startable;
@@ -200,14 +202,18 @@ void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *
     pool.owned = false;
 }
 
-enum { FOR_WORK = 8192, FOR_MOST = 1 << 20 }; /* at least of a range; ranges at most, or so */
+enum {
+    FOR_WORK = 8192,   /* a range has at least this much work */
+    FOR_MOST = 1 << 20 /* there are about this many ranges at most */
+};
 
 typedef struct {
-    ptrdiff_t n, per_range;
+    ptrdiff_t n;         /* the number of items */
+    ptrdiff_t per_range; /* the items of a range; the last range may have fewer */
     at_range_body *body;
     void *ctx;
     int ranges;
-    atomic_int next;
+    atomic_int next; /* the first range that no slot has taken */
 } for_job;
 
 static void for_range(void *job, int range, int slot)
@@ -231,7 +237,7 @@ void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *c
     if (n <= 0 || !body) return;
     if (work < 1) work = 1;
     if (!__builtin_mul_overflow(n, work, &all) && all <= FOR_WORK) {
-        body(ctx, 0, n, 0); /* the one range, found without a division */
+        body(ctx, 0, n, 0); /* there is one range: no division is needed to find that */
         return;
     }
     for_job j = {n, (work < FOR_WORK ? FOR_WORK / work : 1) + n / FOR_MOST, body, ctx, 0, 0};

@@ -1,7 +1,7 @@
 /* parallel.h -- the process-wide pool of threads.
  *
- * Work is cut into tasks by the shape of the problem, never by the number of threads, and a task
- * writes only what is its own: so the bits of a result do not depend on how many threads ran it. */
+ * Work is cut into tasks by the shape of the problem, never by the number of threads, and no two
+ * tasks write the same memory: so the bits of a result do not depend on how many threads ran it. */
 #ifndef AT_KERNELS_PARALLEL_H
 #define AT_KERNELS_PARALLEL_H
 
@@ -16,23 +16,24 @@ AT_BEGIN_C
  * for no two tasks that run at the same time within one call: index scratch memory by it.
  *
  * Runs inline, in order, with worker 0 when nested in another task, when another thread holds the
- * pool, or when there is one thread or one task.  (A single task is no nest: what it calls may use
- * the pool.)  Cannot fail: the share of a thread that could not be started falls to the others.
+ * pool, or when there is one thread or one task.  (A task that is the only one of its call does not
+ * hold the pool: what it calls may use it.)  Cannot fail: if a thread cannot be started, the others
+ * do its work.
  *
  * Idle threads spin for some 30 microseconds, then sleep.  They take no signals.  Safe after fork:
- * the child starts a pool of its own; only a task itself must not fork and go on.  run = NULL is no
- * work, as are no tasks; so it is with body, below. */
+ * the child starts a pool of its own; only a task itself must not fork and go on.  Nothing is done
+ * if run is NULL or there are no tasks; the same holds for body and n of at_for. */
 AT_API void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
-/* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each in one
- * thread.  `work` is that of an item, in elements of an elementwise function, about a nanosecond
- * each: a range has at least so much of it that waking a thread pays.  Ranges depend on n and work
- * alone.  At most `slots` of them run at the same time, each in a slot 0 .. slots-1 of its own,
- * whatever at_threads says meanwhile: so scratch memory for `slots` is enough.  slots = 0: the slot
- * is the worker of at_parallel. */
+/* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each range in one
+ * thread.  `work` is the work of an item, counted in elements of an elementwise function, which
+ * take about a nanosecond each.  A range is so long that waking a thread for it pays; ranges depend
+ * on n and work alone.  At most `slots` ranges run at the same time, each in a slot 0 .. slots-1 of
+ * its own, even if at_threads is called meanwhile: so scratch memory for `slots` ranges is enough.
+ * slots = 0: the slot is the worker of at_parallel. */
 typedef void at_range_body(void *ctx, ptrdiff_t from, ptrdiff_t to, int slot);
 AT_API void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx);
-/* Into how many parts a sum of so much work is split: 1 .. most, and no more than pay. */
+/* Into how many parts a sum with this work is split: 1 .. most, and no more than pay. */
 AT_API int at_parts(ptrdiff_t work, int most);
 
 AT_END_C

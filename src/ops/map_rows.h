@@ -37,7 +37,7 @@ at_tensor *at_over_axis(at_tape *t, const char *op, at_tensor *x, int axis,
 #define AT_MAP_ROWS_BACK(kernel, rows, g)                                                          \
     AT_ROW_RANGE(g##_rows, rows, g, true) AT_ROW_KERNEL(kernel, at_map_rows_back, rows, g##_rows)
 
-/* A kernel has two parts: `run` computes some shares of the rows, `kernel` gives them to threads. */
+/* A kernel is two functions: `run` computes some shares of the rows, `kernel` hands them out. */
 #define AT_ROW_RANGE(run, rows, f, back)                                                           \
     static void AT_REAL(run)(void *job, ptrdiff_t share, ptrdiff_t to, int slot)                   \
     {                                                                                              \
@@ -65,7 +65,7 @@ typedef struct {
     void *parts;       /* the sums of each share, [shares, sums, N]; NULL if no sum is wanted */
 } at_row_job;
 
-/* ------------------------------------------------------------------ the loop ------------------- */
+/* ------------------------------------------------------------------ the loop ------------------ */
 
 #ifdef REAL
 #define ROW_INLINE static inline __attribute__((always_inline))
