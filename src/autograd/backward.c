@@ -4,9 +4,9 @@
  *
  *     dx += (df/dx)^T dy            dx = d(loss)/dx,   dy = d(loss)/dy
  *
- * Every node does this for its own f.  Nodes lie on the tape in an order in which each comes after
+ * Every node does this for its own f.  Nodes are on the tape in an order in which each comes after
  * all it uses; walked backwards, each comes after all that use it, so its dy is complete when its
- * turn comes.  That is the whole algorithm: sweep(), below.  Where gradients lie: grad.c. */
+ * turn comes.  That is the whole algorithm: sweep(), below.  Where gradients are: grad.c. */
 #include "autograd/mirror.h"
 
 static bool has_upstream(const at_node *n);

@@ -24,8 +24,8 @@ AT_API FILE *at_file_create(at_tape *t, const char *path);
 /* For reading.  Only a regular file has a size that can be trusted, so anything else is an error,
  * and none that waits: a pipe without a writer would. */
 AT_API FILE *at_file_open(at_tape *t, const char *path, ptrdiff_t *size);
-/* Closes f, always; tape and path are those of at_file_create.  False if anything ever went wrong
- * with f or the tape. */
+/* Closes f, always; tape and path are what at_file_create was given.  False if anything ever went
+ * wrong with f or the tape. */
 AT_API bool at_file_close(at_tape *t, FILE *f, const char *path);
 
 /* Removes from a folder the temporary files whose names begin with `begin`, left there by processes

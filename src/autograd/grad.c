@@ -1,4 +1,4 @@
-/* grad.c -- where gradients lie.
+/* grad.c -- where gradients are.
  *
  * A gradient gets its memory, or becomes an alias, at its first contribution.  Four ways lead to
  * it, for the backward of a node n and its input x = in[i]:
@@ -54,7 +54,7 @@ static void *grad_buffer(at_tape *t, at_tensor *x)
     return x->grad_memory;
 }
 
-/* The gradient of x lies at p from now on.  That is noted once after each mark, and only of what
+/* The gradient of x is at p from now on.  That is noted once after each mark, and only of what
  * was made before it: all else goes as a whole when the tape is rewound. */
 static void *set_grad(at_tensor *x, const void *p)
 {

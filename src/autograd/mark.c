@@ -6,7 +6,7 @@
  *
  * What is dropped serves the next mark: a loop needs no more memory for them.
  *
- * A gradient of what stays may lie in memory that goes.  To find those without a walk over all that
+ * A gradient of what stays may be in memory that goes.  To find those without a walk over all that
  * stays, the nodes that a backward reached after a mark was taken above them stand in a list, each
  * once, where the latest come first:
  *
@@ -81,7 +81,7 @@ void at_list_reached(at_node *n)
 }
 
 /* Those reached since the mark leave the list or, if they stay on the tape, count as reached just
- * before it: a gradient that stays may lie in memory that goes with an older mark. */
+ * before it: a gradient that stays may be in memory that goes with an older mark. */
 static void forget_gradients(at_tape *t, const struct mark_entry *e)
 {
     for (at_node *n = t->reached, *older; n && n->reached >= e->serial; n = older) {

@@ -14,7 +14,7 @@ static bool is_leaf(const at_mirror *m, const at_tensor *x)
     return !x->node || x->node->made < m->start;
 }
 
-/* Ints, bools and halves are read where they lie. */
+/* Ints, bools and halves are read where they are. */
 static bool make_leaf(at_mirror *m, at_tensor *x)
 {
     at_tape *d = m->dual;

@@ -9,7 +9,7 @@
 typedef struct {
     at_tensor *y;
     at_tape *dual;
-    uint64_t start; /* what was made before so many marks counts as a leaf */
+    uint64_t start; /* what was made before mark number `start` counts as a leaf */
     bool *needed;   /* is y computed from this node? by index */
 } at_mirror;
 

@@ -9,7 +9,7 @@
  *     a parameter          "adam_m"      a part of its state             (at_param_state)
  *     a scope, or NULL     "block0"      the scope of this name in it    (at_scope)
  *
- * An entry lies where its hash says or, if that place is taken, in the next free one.  When half of
+ * An entry is where its hash says or, if that place is taken, in the next free one.  When half of
  * the table is taken, it doubles: all doublings together cost no more than the last one.
  *
  * Patterns of names and descriptions of the tape, which are few, are compared one by one. */

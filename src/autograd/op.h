@@ -62,7 +62,7 @@ struct at_node { /* one line on the tape: out... = op(in...; args) */
     int index;            /* position on the tape */
     bool wants_grad;      /* any input does */
     size_t scratch;       /* bytes of a slot */
-    int slots;            /* so many at_scratch can hand out */
+    int slots;            /* how many of them at_scratch can hand out */
     unsigned *in_version; /* of each input when it was read */
     uint64_t *in_sum;     /* checksums of the inputs, with ATTIC_DEBUG */
     const at_name_scope *scope;
@@ -134,15 +134,15 @@ AT_API at_grad_buffer at_grad_overwrite(at_node *n, int i);
 AT_API void at_grad_pass(at_node *n, int i);
 
 /* at_grad_overwrite for an op with one input and as many elements in its output that reads each
- * element of dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then lie
- * where dy lies: so it does if dy's memory is to be reused anyway. */
+ * element of dy = out[0]->grad no later than it writes the one of dx in its place.  dx may then be
+ * where dy is: so it is if dy's memory is to be reused anyway. */
 AT_API at_grad_buffer at_grad_in_place(at_node *n, int i);
 
 /* Memory for the duration of one kernel, of the size the recipe asked for, 64-byte aligned; slot as
  * in at_for(..., n->slots, ...), 0 outside of it.  NULL if there is no such slot. */
 AT_API void *at_scratch(const at_node *n, int slot);
 
-/* For a profile (profile.h): the kernel that runs does so many multiplications and additions more.
+/* For a profile (profile.h): the kernel that runs does `flops` more multiplications, additions.
  * at_is_profiled: is the tape profiled, so that counting them is of use? */
 AT_API void at_count_flops(const at_node *n, double flops);
 AT_API bool at_is_profiled(const at_tape *t);
@@ -157,7 +157,7 @@ at_profile_line *at_profile_enter(at_tape *t, const char *name);
 void at_profile_leave(at_tape *t, at_profile_line *outer);
 
 /* A new tensor in step memory with uninitialised data; step memory for anything else; and the same
- * in the memory that parameters lie in, until at_close.  NULL after a sticky error. */
+ * in the memory of parameters, until at_close.  NULL after a sticky error. */
 AT_API at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape);
 AT_API void *at_step_alloc(at_tape *t, size_t bytes);
 AT_API void *at_permanent_alloc(at_tape *t, size_t bytes);

@@ -27,8 +27,8 @@ AT_API const char *at_described(const at_tape *t, const char *key); /* NULL if t
 
 /* Sets the count to a number made of step and micro alone, 0 <= step < 2^31, 0 <= micro < 4096, for
  * the micro-batch `micro` of a training step (train/run.h calls it).  Whatever was drawn before,
- * say for an evaluation, changes no draw after it.  Up to 2^20 draws stay clear of those of every
- * other step, and of those of a tape on which this function was never called. */
+ * say for an evaluation, changes no draw after it.  Up to 2^20 draws stay clear of the draws of
+ * every other step, and of the draws of a tape on which this function was never called. */
 AT_API bool at_draws_set(at_tape *t, int64_t step, int micro);
 
 /* Parameters of two dims or more that are made from now on are stored as ATTIC_F16 or ATTIC_BF16,

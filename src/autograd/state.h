@@ -43,7 +43,7 @@ struct at_tape {
     bool swept;                              /* a backward has left gradients in them */
     struct mark_entry *marks, *unused_marks; /* those that can be rewound to, newest first */
     uint64_t marks_made;
-    at_node *reached;     /* by a backward after a mark that they lie below, the last ones first */
+    at_node *reached;     /* by a backward after a mark that they are below, the last ones first */
     at_tensor *variables; /* leaves in step memory, newest first */
     at_tensor **params;   /* in the order of creation */
     int n_params, max_params;
@@ -107,9 +107,9 @@ static inline const char *at_prefix(const at_tape *t)
 {
     return t->scope ? t->scope->prefix : "";
 }
-/* Where does x lie?  ATTIC_DEAD: in memory that a rewind took back. */
+/* Where is x?  ATTIC_DEAD: in memory that a rewind took back. */
 at_ownership at_tensor_find(const at_tape *t, const at_tensor *x);
-/* Whose data x holds: its own, or that of what it was reshaped or detached from. */
+/* Whose data x holds: its own, or the data of what it was reshaped or detached from. */
 static inline at_tensor *at_data_owner(const at_tensor *x)
 {
     return x->base ? x->base : (at_tensor *)x;
@@ -117,14 +117,14 @@ static inline at_tensor *at_data_owner(const at_tensor *x)
 
 /* Adds dy to the gradient of x, which may become an alias if it is the first.  False: no memory. */
 bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
-/* Puts what n's outputs and their gradients lie in into the free list; of the loss only the
+/* Puts the memory of n's outputs and their gradients into the free list; of the loss only the
  * latter. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);
 /* What n read when it ran must still be there, else a sticky error. */
 bool at_inputs_unchanged(at_tape *t, at_node *n);
 /* A backward has given n its first gradient since the last mark. */
 void at_list_reached(at_node *n);
-/* At least so many bytes of scratch memory, now and until at_close; false after a sticky error. */
+/* At least `bytes` of scratch memory, now and until at_close; false after a sticky error. */
 bool at_scratch_ready(at_tape *t, size_t bytes);
 
 /* The hash of the data of x; without ATTIC_DEBUG nothing is read. */

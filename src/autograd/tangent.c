@@ -245,7 +245,7 @@ static bool run_mirror(derivative *d, at_tensor *y, uint64_t start, at_tensor **
     return at_mirror_open(&d->m, y, start) && set_directions(d, x, v, n) && at_mirror_run(&d->m);
 }
 
-/* Lists of results may be those of the arguments, so results are written last. */
+/* The list of results may be the list of arguments, so results are written last. */
 static at_tensor *run_jvp(derivative *d, at_function *f, at_tensor **in, at_tensor **v, int n,
                           void *ctx, at_tensor **y)
 {

@@ -11,7 +11,7 @@
  *
  *     at_tape *t = at_open(ATTIC_DUAL, seed);
  *
- * takes ops as any other.  Its values are those of an f64 tape up to rounding; at_get, at_item,
+ * takes ops as any other.  Its values are an f64 tape's up to rounding; at_get, at_item,
  * at_read_f64, at_print and comparisons see values, and what writes a leaf (at_set, at_write_f64)
  * makes its tangent 0.  Dropout drops the same elements, argmax and attention choose the same ones.
  * Files are refused.  It is 5 to 20 times slower than an f64 tape.  An op of your own that has no
@@ -38,7 +38,7 @@ AT_BEGIN_C
 /* v, as many numbers as the leaf has, is its tangent from now on; NULL: 0.  Before ops read the
  * leaf, or before at_replay.  An error if an element is not finite, or out of range. */
 AT_API bool at_set_tangent(at_tensor *leaf, const double *v);
-/* The tangent of x, and that of its gradient (0 where none has arrived), as values of a new
+/* The tangent of x, and the tangent of its gradient (0 where none has arrived), as values of a new
  * constant: its own tangent is 0. */
 AT_API at_tensor *at_tangent(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_grad_tangent(at_tape *t, at_tensor *x);
@@ -60,10 +60,10 @@ AT_API at_tensor *at_jvp(at_tape *t, at_function *f, at_tensor **in, at_tensor *
 
 /* Hv[j] = sum_i d2(loss) / d(wrt[j]) d(x[i]) v[i], new constants: how the gradient by wrt[j]
  * changes while x[i] moves along v[i].  x and wrt are leaves, often the same, and each wrt[j]
- * wants a gradient.  Gradients that are there, and those of a later at_backward, are untouched.
+ * wants a gradient.  Gradients that are there, and gradients of a later at_backward, are untouched.
  * Hv may be the list v, as in a power iteration; after an error all of it is NULL.
  *
- * An optimizer reads gradients: to hand it Hv, take that of a sum,
+ * An optimizer reads gradients: to hand it Hv, take the gradient of a sum,
  *
  *     at_backward(t, at_sum(t, at_mul(t, W, Hv)))         adds Hv to W's gradient
  *

@@ -1,6 +1,6 @@
 /* tape.c -- opening and closing a tape, its errors, its memory, its modes; see tape.h.
  *
- * The tape lies in its own permanent arena, so that closing it is giving back its arenas. */
+ * The tape is in its own permanent arena, so that closing it is giving back its arenas. */
 #include "autograd/state.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ void at_close(at_tape *t)
     if (!t) return;
     at_profile_close(t);
     for (const at_closing *c = t->closing; c; c = c->older) c->free_it(c->p);
-    at_arena permanent = t->permanent; /* t itself lies in there */
+    at_arena permanent = t->permanent; /* t itself is in there */
     at_arena_free(&t->step);
     at_arena_free(&t->scratch);
     at_arena_free(&permanent);
@@ -116,7 +116,7 @@ at_ownership at_tensor_find(const at_tape *t, const at_tensor *x)
     return here == ATTIC_OUTSIDE ? at_arena_find(&t->permanent, x) : here;
 }
 
-/* x is not read before it is known where it lies. */
+/* x is not read before it is known where it is. */
 bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x)
 {
     if (!at_ok(t)) return false;
@@ -215,7 +215,7 @@ at_memory at_memory_of(const at_tape *t)
 
 /* ------------------------------------------------------------------ scopes --------------------- */
 
-/* Scopes outlive the steps that open them: they lie in permanent memory and are found again. */
+/* Scopes outlive the steps that open them: they are in permanent memory and are found again. */
 static const at_name_scope *scope_named(at_tape *t, const char *name)
 {
     AT_REQUIRE(t, name, "scope: the name is NULL");

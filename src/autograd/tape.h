@@ -68,13 +68,13 @@ AT_API at_tensor *at_ints(at_tape *t, at_shape shape, const int32_t *values);
 AT_API at_tensor *at_bools(at_tape *t, at_shape shape, const bool *values);
 /* An uninitialised constant of any dtype (ATTIC_REAL: the tape's), for the caller to fill. */
 AT_API at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape);
-/* The values of x in another real dtype, ATTIC_F16, ATTIC_BF16 or that of the tape, as a new
+/* The values of x in another real dtype, ATTIC_F16, ATTIC_BF16 or the one of the tape, as a new
  * constant with the name of x: no gradient flows through.
  *
  * f16 and bf16 are for what is stored and not computed with.  They take half of the memory of f32;
  * matmul, affine, embedding and attention read them where their headers say so, and ops of shapes
  * move them; every other op refuses them.  To f16 and bf16 each value is rounded to the nearest
- * one, halves to even, and becomes infinite where that lies above the largest (f16: from 65520 on);
+ * one, halves to even, and becomes infinite where that is above the largest (f16: from 65520 on);
  * back from them all are exact. */
 AT_API at_tensor *at_cast(at_tape *t, at_tensor *x, at_dtype dtype);
 /* The same data as a leaf: no gradient flows through.  Shares memory with x. */
@@ -84,7 +84,7 @@ AT_API at_tensor *at_detach(at_tape *t, at_tensor *x);
 AT_API at_tensor *at_grad_copy(at_tape *t, at_tensor *x);
 
 /* For messages, prints and graphs; returns x.  A parameter is found by its new name from then on.
- * A name that is NULL, or that of another parameter, is an error. */
+ * A name that is NULL, or the name of another parameter, is an error. */
 AT_API at_tensor *at_name(at_tensor *x, const char *name);
 /* The tensor of this full name: the scopes that were open when its op was recorded, and then what
  * at_name called it.  Of several that have the name the last one; a parameter if no op's output has
@@ -134,7 +134,7 @@ typedef struct {
 } at_names;
 
 /* A frozen parameter wants no gradient: no op computes it, none is stored, optimizers leave it out.
- * Ops with no other input that wants one have no backward at all, so what lies below the lowest
+ * Ops with no other input that wants one have no backward at all, so what is below the lowest
  * parameter that still learns costs nothing.
  *
  *     at_freeze(t, (at_names){.except = "head.*"});    only the head learns
@@ -188,7 +188,7 @@ typedef at_tensor *at_function(at_tape *t, at_tensor **in, void *ctx);
 
 /* Sets d(loss)/d(loss) = 1 and sweeps the tape back once.  loss must have exactly one element.
  * Gradients of leaves add up over several backwards until at_zero_grads (or an optimizer) clears
- * them; those of intermediates start afresh. */
+ * them; gradients of intermediates start afresh. */
 AT_API bool at_backward(at_tape *t, at_tensor *loss);
 /* The same from any y with the upstream gradient (cotangent) dy = d(loss)/dy of y's shape: a
  * vector-Jacobian product.  What is written to dy afterwards may show in y's gradient. */

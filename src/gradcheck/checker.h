@@ -63,7 +63,7 @@ typedef struct {
 } at_checker;
 
 /* at_gradcheck_fn with an exact witness beside the differences.  Rounding errors of eps size may
- * hide in any a: for order 2, size is that of what the gradient is a gradient of. */
+ * hide in any a: for order 2, size is taken from what the gradient is a gradient of. */
 at_gradcheck_report at_gradcheck_exact(at_forward_fn *forward, at_vjp_fn *vjp, at_exact_fn *exact,
                                        ptrdiff_t n, ptrdiff_t m, const double *x, double size,
                                        void *ctx, at_gradcheck_options options);
@@ -87,7 +87,7 @@ void at_refine_probe(at_checker *c, ptrdiff_t p, at_probe *f, double tolerance);
 /* ------------------------------------------------------------------ floats: gradcheck_float.c --- */
 
 enum { ATTIC_SHORT_BITS = 20 };
-/* x rounded to 20 bits and to a float: as is what lies a few multiples of 2^-20 scale beside it */
+/* x rounded to 20 bits and to a float; a few multiples of 2^-20 scale beside it are floats, too */
 double at_short_float(double x);
 /* The power of two with scale/2 <= |x| < scale; 1 for x = 0. */
 double at_float_scale(double x);

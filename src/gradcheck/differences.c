@@ -3,10 +3,10 @@
  *
  * ROUNDING, MEASURED.  A sum in which much cancels has few of its 16 digits left: the error d of y
  * is not known beforehand, but can be measured.  At points so close together that y is a polynomial
- * for all one can tell, take sixth differences.  Those of a polynomial of degree 5 are 0; what
- * remains is rounding, which grows by sqrt(1 + 6^2 + 15^2 + 20^2 + 15^2 + 6^2 + 1) = sqrt(924) if
- * the errors are independent.  (Hamming's table of differences; More, Wild: "Estimating
- * computational noise", 2011.)  With r_k the noise of y_k found so, n is known up to
+ * for all one can tell, take sixth differences.  Sixth differences of a polynomial of degree 5 are
+ * 0; what remains is rounding, which grows by sqrt(1 + 6^2 + 15^2 + 20^2 + 15^2 + 6^2 + 1) =
+ * sqrt(924) if the errors are independent.  (Hamming's table of differences; More, Wild:
+ * "Estimating computational noise", 2011.)  With r_k the noise of y_k found so, n is known up to
  *
  *     bound = 4 * 3/2 sum_k |u_k| r_k / h        over the y_k that move; 4 for safety
  *
@@ -88,7 +88,7 @@ static void draw_direction(at_checker *c, double size)
         c->v[i] = size * size_of_element(c->x0[i]) * (0.5 + at_random_unit(s, (uint64_t)i));
 }
 
-/* r_k, along a random direction, on the quieter side: a kink at x0 lies between the sides, one
+/* r_k, along a random direction, on the quieter side: a kink at x0 is between the sides, one
  * close by spoils only one.  And no y_k is known better than to a fraction of its last digit. */
 static void measure_double_noise(at_checker *c)
 {
@@ -152,7 +152,7 @@ void at_measure_noise(at_checker *c)
     (c->is_float ? measure_float_noise : measure_double_noise)(c);
 }
 
-/* The noise of y_k at the step now measured; in float, that of hidden values too. */
+/* The noise of y_k at the step now measured; in float, the noise of hidden values too. */
 static double noise_at_step(at_checker *c, ptrdiff_t k, bool stands_still)
 {
     double r = c->r[k], size = fabs(c->y0[k]);

@@ -46,8 +46,8 @@
  *
  *     (-3 L(0) + 4 L(h) - L(2h)) / 2h            (3 L(0) - 4 L(-h) + L(-2h)) / 2h
  *
- * and where L is smooth they meet like h^2.  If they stay apart while h shrinks, x lies on a kink.
- * There is no derivative then, but a sensible a still lies between the two sides (it is a
+ * and where L is smooth they meet like h^2.  If they stay apart while h shrinks, x is on a kink.
+ * There is no derivative then, but a sensible a still is between the two sides (it is a
  * subgradient); outside, it is wrong.  A kink at some distance does not matter: all steps shorter
  * than the distance are clean.
  *
@@ -109,7 +109,7 @@ static void fill_with_nan(double *p, ptrdiff_t n)
     for (ptrdiff_t i = 0; i < n; i++) p[i] = (double)NAN;
 }
 
-/* "x[109]", or, if it lies in a part that has a name, "\"weight\" at [3]" */
+/* "x[109]", or, if it is in a part that has a name, "\"weight\" at [3]" */
 static void name_element(at_checker *c, const char *vector, ptrdiff_t i)
 {
     at_gradcheck_report *r = &c->report;
@@ -239,7 +239,7 @@ static bool is_quiet(const at_checker *c, const at_probe *f)
 
 static void judge(at_checker *c, at_probe *f)
 {
-    double slack = 0.01 * f->s.jump; /* a subgradient lies between the two sides */
+    double slack = 0.01 * f->s.jump; /* a subgradient is between the two sides */
     bool between = isnan(f->n) || (f->a >= f->s.low - slack && f->a <= f->s.high + slack);
     if (f->at_kink)
         f->verdict = between ? ATTIC_NON_SMOOTH : ATTIC_WRONG;

@@ -46,8 +46,8 @@ AT_API const char *at_verdict_text(at_verdict v); /* "PASS", "NOISE-LIMITED", ..
  * a is WRONG.
  *
  * A function that computes in float is noticed and compared as far as float allows: at x rounded to
- * floats of 20 bits, max|n| / 100 takes the place of max|n| / 1000, 2 digits that of 4, and the
- * rounding of a, measured as well, is added to the bound.  The resolution is then often 1e-3.
+ * floats of 20 bits, max|n| / 100 takes the place of max|n| / 1000, 2 digits the place of 4, and
+ * the rounding of a, measured as well, is added to the bound.  The resolution is then often 1e-3.
  *
  * Steps are 2^-36 (1.5e-11) to 2^-5 times max(1, |x|).  So differences do not reach an x that is
  * nearer than about 1e-9 to a pole or a kink: scale such a function. */
@@ -74,7 +74,7 @@ typedef struct {
     int order;         /* as in the options */
 } at_gradcheck_report;
 
-/* A part of x that has a name: count elements, after those of the parts before it. */
+/* A part of x that has a name: count elements, after the elements of the parts before it. */
 typedef struct {
     const char *name;
     ptrdiff_t count;

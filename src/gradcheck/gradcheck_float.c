@@ -20,8 +20,8 @@
  * to it.  Or its inputs were, and their sum runs in double: then y_k stands still when every x
  * moves by 1/8 of a float's last digit, while a larger step shows that it would have moved.
  *
- * EXACT STEPS.  The rounding of x + h would be divided by h as that of y is.  So x is rounded to 20
- * bits: x + h is a float then for h = 2^-20 |x| and all larger powers of two.
+ * EXACT STEPS.  The rounding of x + h would be divided by h as the rounding of y is.  So x is
+ * rounded to 20 bits: x + h is a float then for h = 2^-20 |x| and all larger powers of two.
  *
  * WHICH STEP?  h = 2^-4 suits exp, but not a layer norm of values that are 1000 +- 1.  So all steps
  * are tried, from |x|/2 down.  Slopes with small h are known badly, but are wrong by no more than
@@ -30,14 +30,14 @@
  * best is chosen, as for doubles.  Beginning with large steps would be wrong: at some distance from
  * a bump, all of them agree that there is none.
  *
- * NOISE is that of y_k by sixth differences, over distances of 2^-17 x, but at least 2^-24 of the
- * largest |y_k| in sight; it grows with the square root of the number of outputs, for their signs
- * u_k are random.  Three things hide from sixth differences: a y_k that stands still, but moved at
- * a larger step, counts with its last digit there; one that never moved, with half of its last
- * digit over the largest step; and one may be the small rest of terms as large as x that cancelled
- * (1 + tanh(x) in a gelu at x = -5), if y_k becomes as large as that elsewhere.  The rounding of a
- * is measured by sixth differences as well, with x and the upstream gradient moving together, so
- * that even a linear function shows some. */
+ * NOISE of y_k is measured by sixth differences, over distances of 2^-17 x, but at least 2^-24 of
+ * the largest |y_k| in sight; it grows with the square root of the number of outputs, for their
+ * signs u_k are random.  Three things hide from sixth differences: a y_k that stands still, but
+ * moved at a larger step, counts with its last digit there; one that never moved, with half of its
+ * last digit over the largest step; and one may be the small rest of terms as large as x that
+ * cancelled (1 + tanh(x) in a gelu at x = -5), if y_k becomes as large as that elsewhere.  The
+ * rounding of a is measured by sixth differences as well, with x and the upstream gradient moving
+ * together, so that even a linear function shows some. */
 #include "gradcheck/checker.h"
 
 #include <math.h>

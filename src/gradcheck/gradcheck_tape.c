@@ -21,7 +21,7 @@ typedef struct held_tensor held_tensor;
 struct held_tensor { /* what has to come out of the check as it went in */
     at_tensor *x;
     void *data;               /* a copy */
-    void *grad, *grad_memory; /* where they lie; meanwhile, other buffers take their place */
+    void *grad, *grad_memory; /* where they are; meanwhile, other buffers take their place */
     int input;                /* which input of f it is, or -1 */
     bool is_leaf;             /* to be differentiated by, */
     ptrdiff_t first;          /* from here on in the long x */
@@ -30,7 +30,7 @@ struct held_tensor { /* what has to come out of the check as it went in */
 
 typedef struct {
     at_tape *t;
-    uint64_t start; /* nodes of f were made after so many marks */
+    uint64_t start; /* nodes of f were made after mark number `start` */
     held_tensor *held;
     ptrdiff_t n, m; /* elements of all leaves together, and of y */
     at_tensor *y, *dy;

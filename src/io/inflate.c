@@ -9,7 +9,7 @@
  * 285 is a length, 3 .. 258, followed by a distance, 1 .. 32768: so many bytes are copied from so
  * far back.  A symbol is a prefix code of at most 15 bits, some followed by extra bits.  A code is
  * given by its lengths alone: codes of one length count upwards in the order of their symbols, and
- * begin, one bit longer, where those of the length before end.
+ * begin, one bit longer, where the codes of the length before end.
  *
  * Nothing is trusted: more codes than fit into their lengths, or fewer (but for a single one, of
  * one bit), a symbol that has no meaning, a distance to before the output, an end too early are

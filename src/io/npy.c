@@ -3,7 +3,7 @@
  *     \x93NUMPY  major minor  length  {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
  *                                          ... spaces ... \n                           the elements
  *
- * length, of all that lies between itself and the elements, has 2 bytes in version 1 and 4 in
+ * length, of all that is between itself and the elements, has 2 bytes in version 1 and 4 in
  * versions 2 and 3.  The header is a Python literal: a dictionary of exactly these keys, in any
  * order.
  *

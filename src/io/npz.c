@@ -5,12 +5,12 @@
  *
  *     local header, W.npy, local header, b.npy, ...   directory   [zip64 end, its locator]   end
  *
- * The end says where the directory lies, and an entry of that where a local header lies, how the
+ * The end says where the directory is, and an entry of that where a local header is, how the
  * bytes behind it are compressed, how many there are, their checksum.  Numbers are little-endian;
  * one that is too large for its 2 or 4 bytes has all bits set there and stands in a zip64 field.
  * NumPy writes those fields into each local header, and in the directory where it must.
  *
- * The parts must lie side by side or, of members, at least not within each other: a file whose
+ * The parts must be side by side or, of members, at least not within each other: a file whose
  * members share their bytes can unpack to far more than deflate allows (Fifield 2019). */
 #include <limits.h>
 #include <string.h>

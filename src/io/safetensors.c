@@ -141,7 +141,7 @@ static bool json_header(at_json *r, at_tensors *f)
     return more == 0 && (r->at == r->end || at_json_expects(r, "the end, but for spaces"));
 }
 
-/* Do the tensors lie side by side, from the first byte behind the header to the last? */
+/* Are the tensors side by side, from the first byte behind the header to the last? */
 static bool offsets_cover(at_tensors *f, ptrdiff_t data)
 {
     at_source *s = &f->source;

@@ -90,7 +90,7 @@ static ptrdiff_t next_in_fortran_order(at_shape s, int index[AT_MAX_DIMS])
     return to;
 }
 
-/* Are the bytes of x those of the file? */
+/* Are the bytes of x the bytes of the file? */
 static bool is_stored_alike(const at_stored *e, at_dtype d)
 {
     const char kind = d == ATTIC_I32 ? 'i' : d == ATTIC_BF16 ? 'g' : 'f';

@@ -5,7 +5,7 @@
  *     at_tensors_load_into(f, "wpe.weight", at_find_param(t, "position"));
  *     if (!at_ok(t)) fprintf(stderr, "%s\n", at_error(t));
  *
- * Ownership.  What at_tensors_open returns, and every name and text asked of it, lies in step
+ * Ownership.  What at_tensors_open returns, and every name and text asked of it, is in step
  * memory: it is gone after a rewind to a mark from before, and nothing has to be closed.
  *
  * Errors are sticky errors of the tape and of kind ATTIC_FILE_ERROR where the file is at fault.
@@ -21,7 +21,7 @@ AT_BEGIN_C
 typedef struct at_tensors at_tensors;
 
 /* Opens a .safetensors or .npz file; which of them it is, its content says.  Names, dtypes and
- * shapes are read and proven: every tensor lies within the file, none overlaps another.  Elements
+ * shapes are read and proven: every tensor is within the file, none overlaps another.  Elements
  * are read by the two functions below.
  *
  * A file may be damaged or hostile.  Memory is asked for only in proportion to what the file has

@@ -45,7 +45,7 @@ static inline at_dual dual_fabs(at_dual x)
     return dual_chain(x, fabs(v), v > 0 ? 1 : -1);
 }
 
-/* exp(-inf) is 0, and stays 0 whatever the tangent is: that of a masked score may be any. */
+/* exp(-inf) is 0, and stays 0 whatever the tangent is: a masked score may have any tangent. */
 static inline at_dual dual_exp(at_dual x)
 {
     const double y = exp(VALUE(x));

@@ -57,7 +57,7 @@
  * takes one k after the other, whatever the tiles are.  So its bits depend neither on how C is cut
  * into tiles nor on which thread computes them, and the cut may follow the number of threads.
  *
- * The scheme, without its assembly, is that of K. Goto and R. van de Geijn, "Anatomy of
+ * The scheme, without its assembly, is by K. Goto and R. van de Geijn, "Anatomy of
  * High-Performance Matrix Multiplication" (2008); tiles on edges and copies are our own. */
 #include "kernels/gemm.h"
 

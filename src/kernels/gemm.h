@@ -4,14 +4,14 @@
 #include "kernels/real.h"
 #include <stddef.h>
 
-/* Element (i, j) of matrix b lies at p[b*batch + i*row + j*col].  A transpose swaps row and col,
+/* Element (i, j) of matrix b is at p[b*batch + i*row + j*col].  A transpose swaps row and col,
  * a matrix shared by the whole batch has batch = 0. */
 typedef struct {
     ptrdiff_t row, col, batch;
 } at_strides;
 
-/* Memory for copies of parts of A and B: so many slots of `size` bytes, one behind the other, p and
- * size multiples of 64.  A product is computed by at most so many threads at once. */
+/* Memory for copies of parts of A and B: slots of `size` bytes, one behind the other.  p and size
+ * are multiples of 64.  A product is computed by at most `slots` threads at once. */
 typedef struct {
     void *p;
     size_t size;

@@ -5,8 +5,8 @@
  *   alpha = s + e t:          alpha A B = s V W + e (s V U + s T W + t V W)
  *
  * In memory value and tangent take turns.  So each of V, T, W, U is a matrix of doubles, whose
- * strides are twice those of the dual numbers, and is read where it is.  The values of C have the
- * bits of a product of doubles, whatever the tangents are, infinite ones and NaN included. */
+ * strides are twice the strides of the dual numbers, and is read where it is.  The values of C have
+ * the bits of a product of doubles, whatever the tangents are, infinite ones and NaN included. */
 #include "kernels/gemm.h"
 
 #include "kernels/real.h"

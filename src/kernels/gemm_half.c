@@ -9,9 +9,9 @@
  *
  * Each element of B is widened once for HALF_ROWS rows of A, and read from the cache from then on.
  * For one row, as where a model writes a text, that does not pay: its sums are in registers, and B
- * is widened on its way to them.  The time is then that of reading B from memory, from where half
- * as many bytes come.  (If the columns of B are contiguous, blocks are narrow instead, and stay in
- * the first-level cache.) */
+ * is widened on its way to them.  The time is spent on reading B from memory, from where
+ * half as many bytes come.  (If the columns of B are contiguous, blocks are narrow instead, and
+ * stay in the first-level cache.) */
 #include "kernels/half.h"
 
 #include "kernels/parallel.h"
@@ -50,7 +50,7 @@ static size_t half_bytes(int columns, int depth, size_t real)
     return ((size_t)columns * (size_t)depth * real + 63) / 64 * 64;
 }
 
-/* Widens B [depth,n] and returns how it lies then: rows stay rows, columns columns. */
+/* Widens B [depth,n] and returns its strides: rows stay rows, columns columns. */
 static at_strides half_block(const half_job *g, int depth, int n, const uint16_t *B, REAL *block)
 {
     const bool rows = g->b.col == 1;
@@ -74,7 +74,7 @@ static void half_blocks(const half_job *g, char *space, int m, int n, const REAL
     }
 }
 
-/* The same for one row, in so many vectors of columns. */
+/* The same for one row and for `vectors` vectors of columns. */
 VEC_INLINE void half_sums(const int vectors, const bool bf16, const half_job *g, const REAL *A,
                           const uint16_t *B, bool add, REAL *C)
 {

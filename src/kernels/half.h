@@ -27,7 +27,7 @@ AT_EACH_REAL(void, widen, (ptrdiff_t n, bool bf16, const uint16_t *x, void *y));
 AT_EACH_REAL(void, narrow, (ptrdiff_t n, bool bf16, const void *x, uint16_t *y));
 
 /* C_b = A_b B_b, or with `add` C_b += A_b B_b, as gemm, but B is stored as halves.  A block of it
- * at a time is widened into the workspace, so that the bits are those of gemm for all of B widened.
+ * at a time is widened into the workspace, so that the bits are as by gemm for all of B widened.
  * b.row or b.col must be 1. */
 void gemm_half(int batch, int M, int N, int K, const REAL *A, at_strides a, bool bf16,
                const uint16_t *B, at_strides b, bool add, REAL *C, at_strides c, at_workspace w);

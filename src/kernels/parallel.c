@@ -110,10 +110,10 @@ static void pool_after_fork(void)
 
 /* Starts helpers until there are this many, or until the system has no more threads.
  *
- * Linux wakes a thread on the CPU on which it slept or on that of the thread that wakes it, and may
- * leave it there for milliseconds though another CPU is idle.  On the owner's CPU the helper then
- * waits for the owner to pause, the owner waits for the helper's task, and two threads are slower
- * than one.  So helpers keep off the owner's CPU. */
+ * Linux wakes a thread on the CPU on which it slept or on the CPU of the thread that wakes it, and
+ * may leave it there for milliseconds though another CPU is idle.  On the owner's CPU the helper
+ * then waits for the owner to pause, the owner waits for the helper's task, and two threads are
+ * slower than one.  So helpers keep off the owner's CPU. */
 static void pool_grow(int helpers)
 {
     if (helpers > pool.startable) helpers = pool.startable;

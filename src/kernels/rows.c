@@ -213,7 +213,7 @@ void vsigmoid(ptrdiff_t n, const REAL *x, REAL *y)
 
 enum { COPY_LINE = 1024, COPY_WORK = 64 }; /* bytes; the work of a line for at_for */
 
-/* Sizes in bytes; count is that of all rows. */
+/* Sizes in bytes; count is the size of all rows. */
 typedef struct {
     ptrdiff_t n, x_step, y_step, count;
     const char *x;

@@ -33,7 +33,7 @@
  * exponent of 2^n, and subtracting gives n back as a REAL.  A fused multiply-add changes none of
  * this, -ffast-math all.
  *
- * With ATTIC_PLAIN_KERNELS every function here is that of libm, lane by lane. */
+ * With ATTIC_PLAIN_KERNELS every function here is the one of libm, lane by lane. */
 #ifndef AT_KERNELS_SIMD_MATH_H
 #define AT_KERNELS_SIMD_MATH_H
 #include "kernels/real.h"

@@ -19,7 +19,7 @@ typedef struct {
     int dim;          /* width of x and y, a multiple of heads */
     int heads;        /* query heads, a multiple of kv_heads */
     int kv_heads;     /* key/value heads, 0: as heads */
-    bool bias;        /* in the four projections; that of k has no effect, unless rope rotates it */
+    bool bias;        /* in the four projections; k's has no effect, unless rope rotates it */
     bool rope;        /* rotary positions on Q and K, not on V; D is even */
     double rope_base; /* 10000 if 0 */
     bool rope_halves; /* rotate features (i, i + D/2), not the pairs (2i, 2i + 1): see at_rope */

@@ -65,12 +65,12 @@ typedef struct {
     at_sdpa_args attention; /* causal, masks, taps ... of self-attention */
     at_sdpa_args cross;     /* and of cross attention: key_len, keep, taps ... */
     at_cache *cache;        /* NULL, or the cache of at_cache_make with the rows before x */
-    at_cache *cross_cache;  /* NULL, or that of at_cache_of, in place of a memory */
+    at_cache *cross_cache;  /* NULL, or the cache of at_cache_of, in place of a memory */
 } at_block_args;
 
 /* x [B,T,dim] -> [B,T,dim].  memory [B,N,dim] for a block with cross attention, else NULL.
  *
- * What is computed on the way has a name behind those of the open scopes, for at_find:
+ * What is computed on the way has a name behind the names of the open scopes, for at_find:
  *
  *     output                          the result
  *     attention.norm                  what the branch reads: norm1(x), unless post-norm

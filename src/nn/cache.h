@@ -14,9 +14,9 @@
  * T new rows cost O(T (position + T)), whatever context is: they are written behind those that are
  * kept, and key_len masks the keys behind them, so nothing is moved and nothing unused is read.
  *
- * The values are those of at_attention_apply on the whole text, up to the order of sums, which is
- * that of the products in kernels/: at most 1e-6 apart in f32 and 1e-14 in f64, for elements around
- * 1. */
+ * The values are as by at_attention_apply on the whole text, up to the order of sums, which is the
+ * order of the products in kernels/: at most 1e-6 apart in f32 and 1e-14 in f64, for elements
+ * around 1. */
 #ifndef AT_NN_CACHE_H
 #define AT_NN_CACHE_H
 #include "nn/attention_layer.h"

@@ -3,7 +3,7 @@
  *     y = f(x Wup + bup) Wdown + bdown                               f: gelu, relu, silu ...
  *     y = (silu(x Wgate + bgate) (x Wup + bup)) Wdown + bdown        SwiGLU (Shazeer 2020)
  *
- * In the second line the product in brackets is that of elements. */
+ * In the second line the product in brackets is taken element by element. */
 #ifndef AT_NN_FFN_H
 #define AT_NN_FFN_H
 #include "nn/linear.h"

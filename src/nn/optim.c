@@ -1,6 +1,6 @@
 /* optim.c -- moving parameters downhill; see optim.h for the equations.
  *
- * An optimizer is a list of moves, one per parameter: where its elements lie, and the few constants
+ * An optimizer is a list of moves, one per parameter: where its elements are, and the few constants
  * of this step.  The list is made first, with all the memory that it needs; then nothing can fail,
  * and all parameters are moved in one go, each cut into blocks, small ones beside large ones:
  *

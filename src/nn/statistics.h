@@ -96,7 +96,7 @@ AT_API at_monitor *at_monitor_make(at_tape *t, int layers, int heads, at_monitor
 AT_API bool at_monitor_update(at_tape *t, at_monitor *w, int layer, const at_tensor *P,
                               const at_tensor *keep);
 
-/* The layer's last statistics in one line, without a newline: those of head 0, 1, ...
+/* The layer's last statistics in one line, without a newline: the statistics of head 0, 1, ...
  *
  *     entropy 2.61 2.55 2.71 2.60 of 3.23   largest 0.21 0.22 0.19 0.20   kept 0.51 */
 AT_API void at_monitor_print(const at_monitor *w, int layer, FILE *out);

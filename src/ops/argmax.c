@@ -13,7 +13,7 @@
 
 enum { ARGMAX_COLUMNS = 64, ARGMAX_SHORT = 16 };
 
-/* x as `outer` blocks of N rows of columns: element (j, i) of block o lies at
+/* x as `outer` blocks of N rows of columns: element (j, i) of block o is at
  * o*block + j*step + i*next.  Short rows side by side are columns too, of a single block. */
 typedef struct {
     int N;

@@ -1,6 +1,6 @@
 /* axis.h -- a tensor as the lines along one of its axes.  Private to the library.
  *
- *   x [outer,N,inner]     line (o, i) holds x_o0i, x_o1i, ...: N elements that lie `inner` apart */
+ *   x [outer,N,inner]     line (o, i) holds x_o0i, x_o1i, ...: N elements that are `inner` apart */
 #ifndef AT_OPS_AXIS_H
 #define AT_OPS_AXIS_H
 #include "ops/op.h"

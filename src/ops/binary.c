@@ -42,7 +42,7 @@ static binary_name binary_which(const void *args)
     return *(const binary_name *)args;
 }
 
-/* Where the span that begins at `from` ends.  A small result often goes to memory that lies in the
+/* Where the span that begins at `from` ends.  A small result often goes to memory that is in the
  * second cache: the span after this one is prefetched.  (A large one does not stay there, and the
  * processor prefetches it by itself.) */
 static inline int binary_span(const at_chunk *k, int from, const REAL *values)

@@ -12,7 +12,7 @@
  * gradient.
  *
  * topk finds the indices, and gather does the rest: moving x a little does not change which ones
- * are the largest, so the indices have no gradient, and the values have that of gather.
+ * are the largest, so the indices have no gradient, and the values have the gradient of gather.
  *
  * The order is total: larger elements first, NaN before all others, and of equal ones that with the
  * lower index.  The K first so far are a heap whose root is the last of them; every further element

@@ -5,7 +5,7 @@
  *   forward    y_j = log(exp(x_j) / sum_k exp(x_k))
  *                  = x_j - m - log sum_k exp(x_k - m),     m = max_k x_k
  *
- * The sum lies between 1 (the maximum itself) and N, so its logarithm is tame; log(softmax(x))
+ * The sum is between 1 (the maximum itself) and N, so its logarithm is tame; log(softmax(x))
  * would give -inf as soon as an exp() rounds to 0.
  *
  *   backward   dy_j/dx_i = 1[i=j] - p_i,       p_i = exp(y_i), the softmax

@@ -1,15 +1,15 @@
 /* map.c -- few loops for operands of many shapes.
  *
  * Most operands have one shape.  Then there are no loops at all, and a task is a range of elements
- * of each.  Else the loops are those of nest.h, where an operand that is repeated has a step of 0.
+ * of each.  Else nest.h makes the loops: an operand that is repeated has a step of 0 there.
  *
  * The innermost loop is the row.  It is cut into chunks, which turns it into one more loop; a chunk
  * is made contiguous for the formula, by a copy where an operand is repeated along the row:
  *
  *     for i < B T, for chunk < N / 512         each chunk of y is a unit of work
  *
- * (Where the innermost loop is very short, the one around it is taken for the row: its elements do
- * not lie together, and are copied too.)
+ * (Where the innermost loop is very short, the one around it is taken for the row: its elements are
+ * not contiguous, and are copied too.)
  *
  * The gradient of a repeat is a sum.  For an input x that was repeated, the loops along which x
  * moves are kept, and those along which it stands still are summed:
@@ -35,7 +35,7 @@
 
 enum {
     MAP_SHORT = 16,  /* a loop that is shorter is no row, if the one around it is longer */
-    MAP_APART = 128, /* elements of a chunk of the latter, which do not lie together */
+    MAP_APART = 128, /* elements of a chunk of the latter, which are not contiguous */
     MAP_ROW = 4096,  /* elements that are summed at once where there is no formula */
     MAP_RUN = 16,    /* rows that are added in the real type, then in WIDE */
     MAP_SHARES = 16  /* sums that are computed at the same time */
@@ -121,7 +121,7 @@ static const void *map_read(const map_plan *m, int k, at_dtype dtype, const void
     return space;
 }
 
-/* Not inlined: its arrays would make one large frame with those of its callers. */
+/* Not inlined: its arrays would make one large frame with the arrays of its callers. */
 static __attribute__((noinline)) void map_formula(const map_plan *m, const ptrdiff_t *at, int n,
                                                   REAL *values)
 {
@@ -344,7 +344,7 @@ static map_plan map_plan_of(const at_map_job *job)
     return m;
 }
 
-/* The work of so many values: a sum without a formula is little. */
+/* The work of `count` values: a sum without a formula is little. */
 static ptrdiff_t map_work(const at_map_job *job, ptrdiff_t count)
 {
     return job->f ? count : count / 8;

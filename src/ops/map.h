@@ -20,7 +20,7 @@
 #include "autograd/op.h"
 AT_BEGIN_C
 
-/* The arrays of a chunk lie in L1, those on the stack among them. */
+/* The arrays of a chunk are in L1, and so are the arrays on the stack. */
 enum { AT_CHUNK = 512, AT_MAX_OPERANDS = 3 };
 
 typedef struct {

@@ -53,13 +53,13 @@ void at_map_rows_back(at_node *n, const at_row_op *r, at_range_body *run);
 
 /* Rows are cut into shares, by their number and length alone.  A formula adds to a sum in the real
  * type for AT_ROW_RUN rows, which are a run; the sums of the runs are added in WIDE, and so are
- * those of the shares. */
+ * the sums of the shares. */
 enum { AT_ROW_SHARES = 64, AT_ROW_RUN = 64 };
 
 typedef struct {
     const at_node *n;
     ptrdiff_t rows;    /* the number of rows of in[0] */
-    int shares;        /* the rows are cut into so many */
+    int shares;        /* the rows are cut into this many shares */
     at_grad_buffer dx; /* the gradient of in[0]; without memory if it is not wanted */
     bool wanted[2];    /* whether the gradients of in[1] and in[2] are wanted */
     void *parts;       /* the sums of each share, [shares, sums, N]; NULL if no sum is wanted */

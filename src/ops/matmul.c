@@ -4,8 +4,8 @@
  *
  *   forward    C_ij = sum_k A_ik B_kj                              C = A B
  *
- * For the gradient of A_ik, ask which elements of C it touches: those of row i, and C_ij with the
- * factor B_kj.
+ * For the gradient of A_ik, ask which elements of C it touches: the elements of row i, and C_ij
+ * with the factor B_kj.
  *
  *              dC_pj/dA_ik = 1[p=i] B_kj
  *
@@ -19,7 +19,7 @@
  * The shapes alone would tell: [M,N] and [K,N] can make [M,K] in one way only.  Nothing is saved, A
  * and B themselves are needed.
  *
- * Transposes cost nothing.  Element (i, k) of A lies at A[i*row + k*col]; reading A transposed
+ * Transposes cost nothing.  Element (i, k) of A is at A[i*row + k*col]; reading A transposed
  * exchanges row and col, in the forward, in A^T above, and where dA is written.
  *
  * Batches.  The leading dims are loops around all this, with a step for each of A, B and C; an
@@ -42,7 +42,7 @@
 
 enum { MATMUL_A, MATMUL_B, MATMUL_C };
 
-typedef struct { /* how A, B or C lies in memory; and so lie dA, dB, dC */
+typedef struct { /* the layout of A, B or C in memory, and of dA, dB or dC */
     at_strides s;
     int operand; /* of the outer loops */
 } matmul_layout;

@@ -59,7 +59,7 @@ AT_API at_tensor *at_dropout(at_tape *t, at_tensor *x, double p);
 
 /* B, W and the table of at_embedding may be stored as f16 or bf16 (at_cast), frozen weights for
  * instance: they want no gradient, and are widened in blocks as they are read, never as a whole.
- * The bits are those of the product with all of it widened. */
+ * The bits are as if all of it was widened first. */
 
 /* C = A B    A [...,M,K]  B [...,K,N]  ->  C [...,M,N]    leading dims broadcast; at least 2
  * dims */
@@ -114,7 +114,7 @@ AT_API at_tensor *at_reshape(at_tape *t, at_tensor *x, at_shape shape);
 /* y.dim[i] = x.dim[order.dim[i]] */
 AT_API at_tensor *at_permute(at_tape *t, at_tensor *x, at_shape order);
 AT_API at_tensor *at_transpose(at_tape *t, at_tensor *x, int a, int b); /* swaps two axes */
-/* n >= 1 tensors of one dtype, equal in all dims but that of the axis; one may occur twice. */
+/* n >= 1 tensors of one dtype, equal in all dims but the dim of the axis; one may occur twice. */
 AT_API at_tensor *at_concat(at_tape *t, at_tensor **x, int n, int axis);
 /* The same along a new axis, of size n; -1 makes it the last of the result.  All shapes equal. */
 AT_API at_tensor *at_stack(at_tape *t, at_tensor **x, int n, int axis);
@@ -125,7 +125,7 @@ AT_API at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to)
  * may be negative: from = -1, step = -1 and n = the size of the axis reverse it. */
 AT_API at_tensor *at_slice_step(at_tape *t, at_tensor *x, int axis, int from, int step, int n);
 /* n >= 1 slices one after the other, of these sizes, or all of one size if size is NULL; they go to
- * part[0] .. part[n-1], which are NULL after an error.  The sizes must add up to that of the
+ * part[0] .. part[n-1], which are NULL after an error.  The sizes must add up to the size of the
  * axis. */
 AT_API bool at_split_along(at_tape *t, at_tensor *x, int axis, at_tensor **part, int n,
                            const int *size);
@@ -204,7 +204,7 @@ typedef struct {
     double base;     /* 10000 if 0 */
     int offset;      /* position of the first row */
     bool half_split; /* rotate (i, i + rotate/2) as in GPT-NeoX, not the pairs (2i, 2i + 1) */
-    int rotate;      /* only the first so many of D dims, 0: all; even */
+    int rotate;      /* how many of the D dims, from the first on, are rotated; even; 0: all */
     int heads;       /* > 0: x is packed by heads, [...,T,heads*D], as for at_sdpa; 0: one head */
 } at_rope_args;
 /* Rotary position embedding (Su et al. 2021): pair i of row p is rotated by the angle (p + offset)

@@ -5,11 +5,11 @@
  *   forward    y[j0,j1,...] = x[i0,i1,...]      with  i_order[k] = j_k
  *   backward   dx[i0,i1,...] = dy[j0,j1,...]    the same move, the other way
  *
- * The elements really move: in memory, the last axis of y lies together.  How well that goes
+ * The elements really move: in memory, the last axis of y is contiguous.  How well that goes
  * depends on the last axis:
  *
  *   rows    it is also the last one of x, as when heads are split off: whole rows are copied
- *   plane   it is not, as in a transpose of a matrix: one axis lies together in x, another one in
+ *   plane   it is not, as in a transpose of a matrix: one axis is contiguous in x, another one in
  *           y, and whichever is followed, the other side is visited one element per cache line.
  *           So squares of 16 by 16 are read line by line, transposed, and written line by line.
  *
@@ -61,7 +61,7 @@ static permute_plan permute_plan_of(at_shape x, at_shape order)
     return p;
 }
 
-/* Moves the first `rows` rows of a plan; `size` is that of an element. */
+/* Moves the first `rows` rows of a plan; `size` is the size of an element. */
 typedef void permute_mover(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const void *from,
                            void *to);
 

@@ -5,7 +5,7 @@
  *   forward    y_i = x_i           i: position in memory, the last index moving fastest
  *   backward   dx_i = dy_i
  *
- * Since tensors are contiguous, the elements already lie as they should: y shares x's data, and
+ * Since tensors are contiguous, the elements already are as they should be: y shares x's data, and
  * forward has nothing to do.  Gradients differ as soon as x is used elsewhere, too: dy is what came
  * through y, dx what came through x in any way.  So dy is passed on, and not shared for good.
  *

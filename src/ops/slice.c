@@ -6,7 +6,7 @@
  *   backward   dx_o(from + step j)i = dy_oji, and dx = 0 outside of the slice
  *
  *            <------ N*inner ------>
- *      x     [....|yyyyyyyyy|......]      one row per o:  with step 1 the slice lies together;
+ *      x     [....|yyyyyyyyy|......]      one row per o:  with step 1 it is contiguous;
  *      x     [....|yyyyyyyyy|......]      else it consists of n rows of `inner` elements
  *      x     [....|yyyyyyyyy|......] */
 #include "ops/op.h"

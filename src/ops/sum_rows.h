@@ -14,7 +14,7 @@ typedef struct {
 typedef struct {
     at_shape over;
     at_dtype real;
-    at_formula *f; /* NULL: the values are those of in[0] */
+    at_formula *f; /* NULL: the values are in[0] */
     const void *args;
     int n_in;
     at_operand in[AT_MAX_OPERANDS];
@@ -34,7 +34,7 @@ void at_map_each(const at_map_job *job);
  * Their order depends on the shapes alone. */
 void at_sum_rows(const at_map_job *job);
 
-/* What at_sum_rows needs for so many values. */
+/* What at_sum_rows needs for `count` values. */
 size_t at_sum_scratch(ptrdiff_t count);
 
 #ifdef REAL

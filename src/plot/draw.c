@@ -191,7 +191,7 @@ static const char *plain_text(double v)
     return fabs(v) >= 100 ? at_fixed_text(v, 0) : at_short_text(v, 3);
 }
 
-/* "3x10^-6" with a cross and superscripts, or "3e-6", in so many digits */
+/* "3x10^-6" with a cross and superscripts, or "3e-6", in this many digits */
 static const char *power_text(double v, int digits, bool unicode)
 {
     static const char *const superscript[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
@@ -353,7 +353,7 @@ static at_ticks linear_ticks(double lo, double hi, int most)
     return t;
 }
 
-/* The first `multiples` of 1, 2, 5 times every so many-th power of ten, within lo .. hi. */
+/* The first `multiples` of 1, 2, 5 times every n-th power of ten, within lo .. hi. */
 static at_ticks logarithmic_ticks(double lo, double hi, int every, int multiples)
 {
     at_ticks t = {0};

@@ -41,7 +41,7 @@ at_grid at_grid_of(const at_subplot *p, int step);
 at_cell at_grid_cell(at_grid g, int i, int j);
 /* Rows and columns of the largest grid; returns how many blocks there are in all. */
 double at_heatmap_extent(const at_heatmap *h, int step, int *rows, int *cols);
-/* The step with which no subplot has more than so many rows or columns. */
+/* The step with which no subplot has more than this many rows or columns. */
 int at_heatmap_step(const at_heatmap *h, int most);
 /* Is a block of any subplot of this kind? */
 bool at_heatmap_shows(const at_heatmap *h, int step, at_cell_kind kind);
@@ -74,7 +74,7 @@ typedef struct {
     double step; /* 0: each value for itself (logarithmic) */
 } at_ticks;
 
-/* At most so many round numbers within lo .. hi. */
+/* At most this many round numbers within lo .. hi. */
 at_ticks at_ticks_between(double lo, double hi, int most, bool logarithmic);
 /* "0.5", "2000", "10^-3" or with superscripts. */
 const char *at_tick_text(const at_ticks *t, int k, bool unicode);
@@ -88,7 +88,7 @@ typedef struct {
 
 /* The extent of all points and levels, widened a little; false, and 0 .. 1, if there are none. */
 bool at_chart_axes(const at_chart *c, at_axis *x, at_axis *y);
-/* Where v lies: 0 at lo, 1 at hi; NaN if it can't be shown. */
+/* Where v is: 0 at lo, 1 at hi; NaN if it can't be shown. */
 double at_axis_place(at_axis a, double v);
 /* Point i of a series as (u, v) in 0 .. 1; false if it breaks the line. */
 bool at_chart_point(const at_series *s, ptrdiff_t i, at_axis x, at_axis y, double *u, double *v);

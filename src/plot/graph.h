@@ -18,7 +18,7 @@
 AT_BEGIN_C
 
 typedef struct {
-    int max_nodes;  /* the newest so many ops, 0: 500; the picture says how many are left out */
+    int max_nodes;  /* how many ops, the newest, 0: 500; the picture says how many are left out */
     bool values;    /* write the values of tensors of up to max_values elements, one row a line */
     bool gradients; /* and their gradients, where any have arrived */
     int max_values; /* 0: 12 */

@@ -43,7 +43,7 @@ typedef enum {
 typedef struct {
     const char *title;
     const at_subplot *subplots;
-    int n_subplots, columns; /* so many subplots side by side; 0: as many as look well */
+    int n_subplots, columns; /* how many subplots are side by side; 0: as many as look well */
 
     const char *row_label, *col_label; /* of the axes, e.g. "Query", "Key" */
     const char *const *row_names,

@@ -489,7 +489,7 @@ static int put_legend(const svg_chart *m, double y)
     return lines;
 }
 
-/* The plot lies below the legend, and between what is written beside it. */
+/* The plot is below the legend, and between what is written beside it. */
 static void measure_chart(svg_chart *m, double legend_end)
 {
     const at_chart *c = m->c;

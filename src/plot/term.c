@@ -52,7 +52,7 @@ static void pad(FILE *out, int n)
     repeat(out, " ", n);
 }
 
-/* before, the text in at most so many columns, after; nothing if there is no text. */
+/* before, the text in at most this many columns, after; nothing if there is no text. */
 static void term_text(FILE *out, at_terminal as, const char *before, const char *text, int columns,
                       const char *after)
 {
@@ -71,7 +71,7 @@ static void put_title(FILE *out, at_terminal as, const char *title)
 
 /* ------------------------------------------------------------------ heat map: measuring -------- */
 
-enum { TERM_ROW_NAME = 16, TERM_COL_NAME = 8 }; /* at most so many columns, or letters */
+enum { TERM_ROW_NAME = 16, TERM_COL_NAME = 8 }; /* the most columns, or letters */
 
 typedef struct {
     FILE *out;

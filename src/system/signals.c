@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* A lock of flock belongs to the open file: another open of the same path, also in this process,
- * meets it.  Those of fcntl would go with the first close of any file of that path. */
+ * meets it.  Locks of fcntl would go with the first close of any file of that path. */
 FILE *at_lock_file(const char *path)
 {
     FILE *f = at_open_file(path, O_WRONLY | O_CREAT, -1);

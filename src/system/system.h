@@ -26,8 +26,9 @@ static inline int64_t at_now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* A counter that costs a third of at_now_ns to read: that of an x86 processor, elsewhere at_now_ns
- * itself.  If it is even, it goes on by the same number in every nanosecond: to be measured. */
+/* A counter that costs a third of at_now_ns to read: the one of an x86 processor, elsewhere
+ * at_now_ns itself.  If it is even, it goes on by the same number in every nanosecond: to be
+ * measured. */
 static inline int64_t at_cycles(void)
 {
 #if defined __x86_64__ || defined __i386__

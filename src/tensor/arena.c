@@ -139,7 +139,7 @@ void at_arena_free(at_arena *a)
     *a = (at_arena){0};
 }
 
-/* Where p lies in c; not below c->size if it lies elsewhere. */
+/* Where p is in c; not below c->size if it is elsewhere. */
 static uintptr_t offset_in(const at_arena_chunk *c, const void *p)
 {
     return (uintptr_t)p - (uintptr_t)c - AT_CHUNK_HEADER;

@@ -3,7 +3,7 @@
  * printf rounds correctly and strtod reads correctly, so the shortest decimal that reads back is
  * found by trying: one digit, two digits, ...  If any decimal of p digits reads back as x, then one
  * of the two that enclose x does, mostly the nearer.  Only at a power of two, where the numbers
- * below lie twice as close as those above, may the nearer one fail (it is below) and the other not.
+ * below are twice as close as those above, may the nearer one fail (it is below) and the other not.
  *
  * A locale may write the decimal point as some other text.  printf and strtod agree about it here,
  * and nothing that leaves this file contains it. */

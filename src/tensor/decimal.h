@@ -12,12 +12,12 @@ typedef struct {
 
 /* The decimal with the fewest digits, but at least min_digits, that reads back as x, a value of
  * dtype f32, f64, f16 or bf16; of several such the one nearest to x.  Where max_digits (1 .. 20) do
- * not suffice: x rounded to so many, halves to even.  x must be finite. */
+ * not suffice: x rounded to max_digits, halves to even.  x must be finite. */
 at_decimal at_decimal_of(at_dtype real, double x, int min_digits, int max_digits);
 
-/* "-0.25": so many digits after the point.  Never "-0.00"; from 1e15 on as at_short_text. */
+/* "-0.25": this many digits after the point.  Never "-0.00"; from 1e15 on as at_short_text. */
 const char *at_fixed_text(double x, int decimals);
-/* "0.25", "1.5e-07", "nan": as %g prints it, in at most so many significant digits.
+/* "0.25", "1.5e-07", "nan": as %g prints it, in at most this many significant digits.
  * Both texts live as long as at_shape_text's. */
 const char *at_short_text(double x, int significant);
 

@@ -5,7 +5,7 @@
 AT_BEGIN_C
 
 /* Can a tensor have this shape?  False if a dim is negative, ndim is not in 0 .. AT_MAX_DIMS, or
- * the bytes of so many 16-byte elements could not be addressed: every size that comes from outside
+ * the bytes of its elements, 16 each, could not be addressed: every size that comes from outside
  * passes through here once, afterwards at_count is safe. */
 AT_API bool at_shape_valid(at_shape s);
 

@@ -179,7 +179,7 @@ static void measure(at_printer *p)
 
 /* ------------------------------------------------------------------ writing -------------------- */
 
-/* x in the common format, padded on both sides: the points lie below each other. */
+/* x in the common format, padded on both sides: the points are below each other. */
 static void pad_element(const at_printer *p, char word[PRINT_WORD], double x)
 {
     char text[PRINT_WORD];

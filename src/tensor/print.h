@@ -16,7 +16,7 @@ AT_BEGIN_C
  *                                  they are more than a factor of 1000 apart
  *     [0. 1. 2. ... 1998. 1999. 2000.]     of more than 1000 elements the first and last 3 per axis
  *
- * The layout is that of NumPy 1.14 to 1.26, whatever the locale.  Of NULL nothing is printed. */
+ * It is laid out as by NumPy 1.14 to 1.26, whatever the locale.  Of NULL nothing is printed. */
 AT_API void at_print_values(FILE *out, const at_tensor *x, const void *data);
 
 AT_END_C

@@ -224,7 +224,7 @@ static bool make_adapters(at_tape *t, const at_tensors *file, at_model *m, size_
 }
 
 /* Where the parameters of a new model come from.  Names have a prefix here that they lack there,
- * that of the open scopes. */
+ * the name of the open scopes. */
 typedef struct {
     const at_tensors *file;
     ptrdiff_t prefix; /* its length; -1 before the first parameter, E */
@@ -329,7 +329,7 @@ static bool ends_item(const char *c)
     return !*c || *c == ';' || *c == '\n' || (c[0] == ',' && c[1] == ' ');
 }
 
-/* The item of `text` in which character `at` lies, as it is shown; of a long item the word. */
+/* The item of `text` in which character `at` is, as it is shown; of a long item the word. */
 static const char *item_around(const char *text, size_t at)
 {
     enum { LONG_ITEM = 40 };

@@ -19,7 +19,7 @@
 
 #include "autograd/tape.h"
 
-/* Columns: the caller's, and three behind those of the first step. */
+/* Columns: the caller's, and three behind the columns of the first step. */
 enum { AT_CSV_COLUMNS = 32, AT_CSV_NAME = 24, AT_CSV_FIXED = 3 };
 
 typedef struct {
@@ -54,7 +54,7 @@ bool at_csv_give(at_csv *c, const char *name, double value);
 /* The mean of what was given to column i in this step; is it one of the three? */
 double at_csv_mean(const at_csv *c, int i);
 bool at_csv_is_fixed(const at_csv *c, int i);
-/* "loss 2.134", with a text before it, in a decimal point and so many digits; its length. */
+/* "loss 2.134", with a text before it, in a decimal point and this many digits; its length. */
 int at_csv_put(char *to, int size, const char *before, double x, int digits);
 /* Step `step`, counted from 1, ends.  It gets a line if one is due, if the file has none, or if it
  * has a value for a column that is empty in the last line.  held: NULL if it has no value; seconds:

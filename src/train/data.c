@@ -54,7 +54,7 @@ struct at_data {
     double held;
     bool held_tail;
     uint64_t seed, split_seed, fingerprint;
-    ptrdiff_t n, block; /* how many ids, rows or sequences; in blocks of so many */
+    ptrdiff_t n, block; /* how many ids, rows or sequences; how many of them in a block */
     unsigned char *ids; /* of id_bytes each, little-endian; of a file never written */
     ptrdiff_t *start;   /* sequence i is ids start[i] .. start[i + 1] - 1 */
     data_array x, y;
@@ -321,7 +321,7 @@ static uint64_t number_hash(uint64_t h, int64_t x)
     return at_hash(h, byte, sizeof byte);
 }
 
-/* Of n bytes, of which so many are looked at (see at_data_fingerprint). */
+/* The hash of n bytes, or of samples of them (see at_data_fingerprint). */
 static uint64_t sampled_hash(uint64_t h, const unsigned char *p, size_t n)
 {
     const size_t parts = 4096, part = 1 << 14;

@@ -9,7 +9,7 @@
  *
  *     g = (s micros + m) rows + b     of all: in epoch g / W window permuted(g mod W)
  *
- * The permutation is computed, not stored (Luby, Rackoff 1988).  W windows of `length` lie side by
+ * The permutation is computed, not stored (Luby, Rackoff 1988).  W windows of `length` are side by
  * side in n ids, W = n / length.  Where the first one begins is drawn for every epoch, so that the
  * text is cut elsewhere each time; behind its end it goes on with its beginning.
  *
@@ -81,8 +81,8 @@ AT_API uint64_t at_data_fingerprint(const at_data *d);
  *     warning: classes that are never held out: 0, 1, 2, 4, 5, 6, 8, 9 and 2 more
  *
  * The tape that the data is made on is described by it (at_describe), under "data", and by the text
- * of its tokenizer, under "tokenizer": a checkpoint compares them with those of the data at hand,
- * and so refuses another split. */
+ * of its tokenizer, under "tokenizer": a checkpoint compares them with the texts of the data at
+ * hand, and so refuses another split. */
 AT_API const char *at_data_description(const at_data *d);
 
 typedef struct {

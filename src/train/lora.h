@@ -44,7 +44,7 @@ AT_API bool at_linear_lora(at_tape *t, at_linear *layer, at_lora_args args);
  * frozen, unused, and B zero, so that what is saved says the same with them as without. */
 AT_API bool at_linear_merge(at_tape *t, at_linear *layer);
 
-/* Freezes every parameter of the model and gives an adapter to those of its matrices
+/* Freezes every parameter of the model and gives an adapter to the matrices of it
  * (at_model_linear) that are meant; returns how many.  at_unfreeze afterwards lets more learn, say
  * the gains of norms.  A second call serves a second group.  The tape is described by the args
  * (at_describe), under "lora".  0 after a sticky error: a pattern that matches no parameter is one,

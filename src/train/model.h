@@ -57,7 +57,7 @@ typedef struct {
 AT_API const char *at_model_text(at_tape *t, at_model_config config);
 AT_API bool at_model_config_of(at_tape *t, const char *text, at_model_config *config);
 
-/* Makes the parameters in the open scope, in this order (block.h lists those of a block):
+/* Makes the parameters in the open scope, in this order (block.h lists the ones of a block):
  *
  *     E  P
  *     block0.norm1.g  block0.norm1.b  block0.attention.{q,k,v,o}.W

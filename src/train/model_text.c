@@ -16,7 +16,7 @@ typedef struct {
     const char *name;
     size_t at;
     enum { FIELD_INT, FIELD_BOOL, FIELD_REAL, FIELD_WORD } kind;
-    const char *words[N_WORDS]; /* of FIELD_WORD: those of its values 0, 1 ... */
+    const char *words[N_WORDS]; /* of FIELD_WORD: the words of its values 0, 1 ... */
 } config_field;
 
 #define FIELD(name) #name, offsetof(at_model_config, name)

@@ -6,7 +6,7 @@
  *     l o w e r   ->   lo w e r   ->   low e r   ->   low er
  *
  * Best is, for gpt2, the pair that comes first in the list of merges; for llama2 the pair whose
- * token has the highest score.  Of equals it is the leftmost.  The pairs lie in a heap, so that n
+ * token has the highest score.  Of equals it is the leftmost.  The pairs are in a heap, so that n
  * symbols need O(n log n) steps.  Pairs of a symbol that has become part of another one are still
  * in there: they are dropped when they come up. */
 #include <string.h>

@@ -36,7 +36,7 @@ typedef struct {
 
 /* out and what must outlive the progress.  total <= 0: nothing is ever written. */
 AT_API at_progress at_progress_start(FILE *out, const char *what, ptrdiff_t total);
-/* So many of total are done; the text (printf; NULL: none) goes to the end of the line. */
+/* `done` of `total` are done; the text (printf; NULL: none) goes to the end of the line. */
 AT_API AT_PRINTF(3, 4) void at_progress_step(at_progress *p, ptrdiff_t done, const char *format,
                                              ...);
 /* Before anything else is written to that terminal: takes the bar away, until the next step. */

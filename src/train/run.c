@@ -50,7 +50,7 @@ static const char *const run_file_name[RUN_FILES] = {"checkpoint.safetensors",
                                                      "run.lock"};
 
 struct at_run {
-    at_arena home;    /* r lies in there, and its paths */
+    at_arena home;    /* r is in there, and its paths */
     at_tape *t;       /* NULL once it is closed */
     at_run **of_tape; /* r, for the tape to find it when it is closed; NULL once r is closed */
     at_run_args args;
@@ -638,7 +638,7 @@ int at_run_close(at_run *r)
     }
     if (r->lock) fclose(r->lock);
     if (r->of_tape) *r->of_tape = NULL;
-    at_arena home = r->home; /* r lies in there */
+    at_arena home = r->home; /* r is in there */
     at_arena_free(&home);
     return status;
 }

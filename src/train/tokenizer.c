@@ -1,6 +1,6 @@
 /* tokenizer.c -- the table of tokens, bytes and characters, the text form; see tokenizer.h.
  *
- * All kinds share one table.  The bytes of all tokens lie in a row, token i from start[i] to
+ * All kinds share one table.  The bytes of all tokens are in a row, token i from start[i] to
  * start[i + 1], and a hash table leads from bytes to the id:
  *
  *     bytes   a b c a b c a b         start 0 1 2 3 5 8         "ab" has the id 3

@@ -89,7 +89,7 @@ at_tokenizer *at_tokenizer_llama2(at_tape *t, const char *tokenizer_bin)
 
 /* ----------------------------------------------------------------- GPT-2 ---------------------- */
 
-/* GPT-2's files write every byte as a character that can be seen: those of Latin-1 as themselves,
+/* GPT-2's files write every byte as a character that can be seen: bytes of Latin-1 as themselves,
  * the other 68 bytes, in order, as U+0100 and so on.  -1: it stands for no byte. */
 static int byte_of_character(int32_t c)
 {

@@ -24,7 +24,7 @@ struct at_tokenizer {
     uint32_t *class_start;           /* gpt2: see unicode.c */
 };
 
-/* A tokenizer with a place for so many tokens, bytes and merges, none there yet: NULL after a
+/* A tokenizer with places for this many tokens, bytes and merges, none there yet: NULL after a
  * sticky error. */
 at_tokenizer *at_vocabulary_make(at_tape *t, at_token_kind kind, int vocab, size_t bytes,
                                  int merges);
