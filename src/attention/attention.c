@@ -71,7 +71,7 @@ static void sdpa_hand_out(const at_node *n, at_tensor **where, int output, bool 
 static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                               const at_sdpa_args *a, at_sdpa_plan *p)
 {
-    p->checked = *at_check_setting(t) && at_count(p->scores) > 0; /* without them all is 0 */
+    p->checked = at_setting(t, &sdpa_op) && at_count(p->scores) > 0; /* without them all is 0 */
     p->fused = a->path == ATTIC_FUSED;
     at_recipe r = {.args = p, .args_size = sizeof *p};
     sdpa_outputs(a, p, &r);
@@ -93,9 +93,7 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
 
 bool at_check_attention(at_tape *t, bool on)
 {
-    bool before = t && *at_check_setting(t);
-    if (t) *at_check_setting(t) = on;
-    return before;
+    return at_set_setting(t, &sdpa_op, on);
 }
 
 at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args a)

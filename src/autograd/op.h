@@ -196,8 +196,13 @@ AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double 
 
 /* ------------------------------------------------------------------ inspection ----------------- */
 
-/* Whether attention checks its backward on this tape: its own setting, see at_check_attention. */
-bool *at_check_setting(at_tape *t);
+/* A setting of this tape that means something to its owner alone: an op, say, of which the tape
+ * knows nothing.  The owner is an address, e.g. of the op.  Off until it is set; works after an
+ * error as before one.  at_set_setting returns the setting before.  It takes no memory: a tape has
+ * room for AT_MAX_SETTINGS owners, and one more is a sticky error. */
+enum { AT_MAX_SETTINGS = 4 };
+bool at_setting(const at_tape *t, const void *owner);
+bool at_set_setting(at_tape *t, const void *owner, bool on);
 
 /* How many streams at_draw has handed out.  Evaluation sets it back to what it was, so that a
  * training that is evaluated now and then goes on with the same bits. */

@@ -34,6 +34,11 @@ typedef struct {
     const char *key, *text;
 } at_description;
 
+typedef struct {
+    const void *owner; /* NULL: a free place */
+    bool on;
+} at_owned_setting;
+
 struct at_tape {
     at_dtype real, stored; /* stored: of new parameters of two dims or more, see at_store_params */
     uint64_t seed, draws;
@@ -59,10 +64,10 @@ struct at_tape {
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
     bool training, no_grad, reuse, anomaly;
-    bool spent;           /* gradients of parameters were used or dropped since the last rewind */
-    bool skipped;         /* a run skips this step */
-    bool check_attention; /* at_check_setting */
-    at_free_block free[AT_MAX_FREE]; /* the free list */
+    bool spent;   /* gradients of parameters were used or dropped since the last rewind */
+    bool skipped; /* a run skips this step */
+    at_owned_setting settings[AT_MAX_SETTINGS]; /* at_set_setting */
+    at_free_block free[AT_MAX_FREE];            /* the free list */
     int n_free;
     at_arena scratch; /* one block, for the kernel that runs */
     char *scratch_memory;

@@ -285,9 +285,28 @@ bool at_anomaly(at_tape *t, bool on)
     return t && exchange(&t->anomaly, on);
 }
 
-bool *at_check_setting(at_tape *t)
+/* Places are taken from the first on, and never given back. */
+static int place_of_setting(const at_tape *t, const void *owner)
 {
-    return &t->check_attention;
+    int i = 0;
+    while (i < AT_MAX_SETTINGS && t->settings[i].owner && t->settings[i].owner != owner) i++;
+    return i;
+}
+
+bool at_setting(const at_tape *t, const void *owner)
+{
+    const int i = t ? place_of_setting(t, owner) : AT_MAX_SETTINGS;
+    return i < AT_MAX_SETTINGS && t->settings[i].on;
+}
+
+bool at_set_setting(at_tape *t, const void *owner, bool on)
+{
+    if (!t) return false;
+    const int i = place_of_setting(t, owner);
+    if (i == AT_MAX_SETTINGS)
+        return at_fail(t, ATTIC_USER_ERROR, "set_setting: there is room for %d owners", i);
+    t->settings[i].owner = owner;
+    return exchange(&t->settings[i].on, on);
 }
 
 at_stream at_draw(at_tape *t)
