@@ -1,4 +1,7 @@
-/* inspect.c -- where did the first NaN come from, and which parameters does no gradient reach? */
+/* inspect.c -- is what an op reads, and what it has left, as it should be?  And which parameters
+ * does no gradient reach?
+ *
+ * Whoever runs ops asks: record.c, backward.c, mirror.c.  Here nothing runs. */
 #include "autograd/state.h"
 
 #include <math.h>
@@ -47,6 +50,54 @@ bool at_backward_is_sane(at_node *n)
                        "%d %s from finite upstream gradients",
                        n->op->name, n->index, at_grad_element(x, at),
                        at_shape_text(at_index_of(x->shape, at)), i, at_text(x));
+    }
+    return true;
+}
+
+bool at_inputs_unchanged(at_tape *t, at_node *n)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        const at_tensor *x = n->in[i];
+        if (!x) continue;
+        const at_tensor *owner = at_data_owner(x);
+        AT_REQUIRE(t, x->data && owner->data,
+                   "backward: input %d of %s %s was reused by an earlier backward; run the forward "
+                   "again, or switch at_reuse_memory off",
+                   i, n->op->name, at_text(x));
+        AT_REQUIRE(t, owner->version == n->in_version[i] && at_checksum(x) == n->in_sum[i],
+                   "backward: input %d of %s %s was written after it was recorded; run the forward "
+                   "again (at_replay)",
+                   i, n->op->name, at_text(x));
+    }
+    return true;
+}
+
+/* The first element whose tangent is too large, or not finite though its value is; -1: none. */
+static ptrdiff_t first_not_held(const at_tensor *x, void *data)
+{
+    if (!data || x->dtype != ATTIC_DUAL) return -1;
+    for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++) {
+        const double t = *at_tangent_of(data, i) / AT_DUAL_UNIT;
+        if (!(fabs(t) <= AT_MOST_TANGENT) && isfinite(at_fetch(ATTIC_DUAL, data, i))) return i;
+    }
+    return -1;
+}
+
+bool at_tangents_hold(at_node *n, at_direction d)
+{
+    const bool back = d == AT_BACKWARD;
+    for (int k = 0; k < (back ? n->n_in : n->n_out); k++) {
+        at_tensor *x = back ? n->in[k] : n->out[k];
+        void *data = !x ? NULL : back ? x->grad : x->data;
+        const ptrdiff_t i = x ? first_not_held(x, data) : -1;
+        if (i < 0) continue;
+        return at_fail(n->tape, ATTIC_USER_ERROR,
+                       "%s of %s: at %s of %s%s %s the value is %g, but its tangent %g: tangents "
+                       "are finite, up to 1e38",
+                       back ? "backward" : "forward", n->op->name,
+                       at_shape_text(at_index_of(x->shape, i)), back ? "the gradient of " : "",
+                       back ? "its input" : "its output", at_text(x), at_fetch(ATTIC_DUAL, data, i),
+                       *at_tangent_of(data, i) / AT_DUAL_UNIT);
     }
     return true;
 }

@@ -20,15 +20,4 @@ bool at_mirror_open(at_mirror *m, at_tensor *y, uint64_t start);
 bool at_mirror_run(at_mirror *m);
 void at_mirror_close(at_mirror *m);
 
-#define AT_DUAL_UNIT 0x1p-600 /* a tangent of 1, as it is kept: kernels/dual.h */
-
-/* The tangent of element i of a dual tensor, or of its gradient: where it is kept. */
-static inline double *at_tangent_of(void *data, ptrdiff_t i)
-{
-    return (double *)data + 2 * i + 1;
-}
-
-/* Has the op that ran on a dual tape left tangents that are out of range? */
-bool at_tangents_hold(at_node *n, at_direction d);
-
 #endif

@@ -2,7 +2,7 @@
  *
  * Nodes are linked in the order of creation.  An op can only use tensors that exist, so that order
  * is a topological order: backward needs no sort, no recursion and no counting. */
-#include "autograd/mirror.h"
+#include "autograd/state.h"
 
 #include <string.h>
 

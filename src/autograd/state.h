@@ -125,8 +125,6 @@ bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
 /* Puts the memory of n's outputs and their gradients into the free list; of the loss only the
  * latter. */
 void at_reuse(at_tape *t, at_node *n, bool is_loss);
-/* What n read when it ran must still be there, else a sticky error. */
-bool at_inputs_unchanged(at_tape *t, at_node *n);
 /* A backward has given n its first gradient since the last mark. */
 void at_list_reached(at_node *n);
 /* At least `bytes` of scratch memory, now and until at_close; false after a sticky error. */
@@ -154,8 +152,21 @@ void at_profile_rewind(at_tape *t);
 /* For tests: the clock of a profile, nanoseconds from any origin. */
 void at_profile_clock(at_tape *t, int64_t (*clock)(void));
 
-/* anomaly mode: true if nothing new is wrong */
+#define AT_DUAL_UNIT 0x1p-600 /* a tangent of 1, as it is kept: kernels/dual.h */
+#define AT_MOST_TANGENT 1e38  /* that is held: tangent.h */
+
+/* The tangent of element i of a dual tensor, or of its gradient: where it is kept. */
+static inline double *at_tangent_of(void *data, ptrdiff_t i)
+{
+    return (double *)data + 2 * i + 1;
+}
+
+/* inspect.c: false after a sticky error.  Before a backward: is what n read when it ran still
+ * there?  In anomaly mode, when its forward or backward has run: is nothing new wrong?  On a dual
+ * tape: are the tangents that it has left in range? */
+bool at_inputs_unchanged(at_tape *t, at_node *n);
 bool at_forward_is_sane(at_node *n);
 bool at_backward_is_sane(at_node *n);
+bool at_tangents_hold(at_node *n, at_direction d);
 
 #endif
