@@ -120,7 +120,7 @@ $(B)/%.dual.o: %.c $(B)/flags
 	$(call say,CC,$< for dual numbers)$(compile) -DAT_DUAL -c -o $@ $<
 
 # Compiled for any processor: this code checks whether the processor has what ARCH needs (system/target.h).
-portable_c := src/system/target.c src/autograd/tape.c src/tensor/arena.c examples/common/processor.c
+portable_c := src/system/target.c src/autograd/tape.c src/autograd/errors.c src/tensor/arena.c examples/common/processor.c
 $(call objects,$(portable_c)): tuned =
 
 # A released library does not abort, so it has no asserts; tests and examples do.  Its stack frames are small,
