@@ -164,7 +164,7 @@ static bool offsets_cover(at_tensors *f, ptrdiff_t data)
            at_source_fail(s, "its tensors have %td bytes, but %td follow its header", end, size);
 }
 
-bool at_safetensors_read(at_tensors *f)
+static bool safetensors_read(at_tensors *f)
 {
     at_source *s = &f->source;
     unsigned char bytes[8];
@@ -182,10 +182,34 @@ bool at_safetensors_read(at_tensors *f)
     char *header = at_step_alloc(s->t, (size_t)length);
     if (!header || !at_source_read(s, header, (ptrdiff_t)length)) return false;
     f->header = header;
-    f->header_length = (ptrdiff_t)length;
-    ptrdiff_t good = at_utf8_bytes(header, f->header_length);
-    if (good < f->header_length)
+    ptrdiff_t good = at_utf8_bytes(header, (ptrdiff_t)length);
+    if (good < (ptrdiff_t)length)
         return at_source_fail(s, "byte %td of its header is not UTF-8", good);
     at_json r = {s, "its header", header, header, header + length};
-    return json_header(&r, f) && offsets_cover(f, 8 + f->header_length);
+    return json_header(&r, f) && offsets_cover(f, 8 + (ptrdiff_t)length);
 }
+
+static bool safetensors_begin(const at_tensors *f, at_source *s, const at_entry *e,
+                              at_stored *stored)
+{
+    (void)f, (void)stored;
+    return at_entry_begin(s, e);
+}
+
+static bool safetensors_verify(const at_tensors *f, at_source *s)
+{
+    const at_pair *sum = (at_pair *)at_keys_find(&f->pairs, "crc32");
+    char found[9];
+    if (!sum) return at_source_fail(s, "it has no checksum, the metadata \"crc32\"");
+    const char *expected = sum->value;
+    if (!at_source_seek(s, 0, f->size) || !at_source_sum_rest(s, 8 + (expected - f->header)))
+        return false;
+    snprintf(found, sizeof found, "%08x", (unsigned)s->crc);
+    return strcmp(found, expected) == 0 ||
+           at_source_fail(s, "its checksum is %s, but its bytes have %s", at_shown(expected, -1),
+                          found);
+}
+
+/* (Its first bytes are a length: no mark that could be recognised.) */
+const at_format at_safetensors_format = {"safetensors", NULL, safetensors_read, safetensors_begin,
+                                         safetensors_verify};

@@ -37,6 +37,12 @@ bool at_source_read(at_source *s, void *to, ptrdiff_t bytes)
     return true;
 }
 
+bool at_source_seek(at_source *s, ptrdiff_t to, ptrdiff_t bytes)
+{
+    s->unread = bytes;
+    return fseeko(s->file, (off_t)to, SEEK_SET) == 0 || at_source_fail(s, "%s", strerror(errno));
+}
+
 bool at_host_is_big_endian(void)
 {
     const uint16_t one = 1;

@@ -33,6 +33,8 @@ typedef struct {
 /* "npz: PATH: tensor "W": " and what happened, as a sticky error of kind ATTIC_FILE_ERROR. */
 AT_PRINTF(2, 3) bool at_source_fail(const at_source *s, const char *format, ...);
 bool at_source_read(at_source *s, void *to, ptrdiff_t bytes);
+/* Goes to this byte of the file; so many from there on may be read. */
+bool at_source_seek(at_source *s, ptrdiff_t to, ptrdiff_t bytes);
 
 bool at_host_is_big_endian(void);
 const char *at_stored_text(const at_stored *e); /* "bf16" */

@@ -1,81 +1,15 @@
 /* tensors.c -- files of named tensors: open, list, load, verify; see tensors.h.
  *
  * A tape has nothing to close a file with, so none stays open: every load opens it again, and
- * compares it with what at_tensors_open saw.  What reads a header is safetensors.c and npz.c. */
+ * compares it with what at_tensors_open saw.  How a file is read its format knows: npz.c and
+ * safetensors.c. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "io/archive.h"
-#include "io/crc32.h"
 #include "autograd/file.h"
 
-/* ------------------------------------------------------------------ keys ----------------------- */
-
-void *at_keys_add(at_keys *k, at_tape *t, size_t size, const char *key)
-{
-    at_keyed *x = k->n < INT32_MAX ? at_step_alloc(t, size) : NULL;
-    if (!x) return at_fail(t, ATTIC_MEMORY_ERROR, "out of memory for %d names", k->n);
-    memset(x, 0, size);
-    x->key = key;
-    if (k->last) k->last->next = x;
-    if (!k->first) k->first = x;
-    k->last = x;
-    k->n++;
-    return x;
-}
-
-static int compare_keys(const void *a, const void *b)
-{
-    return strcmp((*(at_keyed *const *)a)->key, (*(at_keyed *const *)b)->key);
-}
-
-bool at_keys_list(at_keys *k, at_tape *t, const char **twice)
-{
-    size_t bytes = (size_t)k->n * sizeof(at_keyed *);
-    *twice = NULL;
-    k->in_order = at_step_alloc(t, bytes);
-    k->sorted = at_step_alloc(t, bytes);
-    if (!k->in_order || !k->sorted) return false;
-    int i = 0;
-    for (at_keyed *x = k->first; x; x = x->next) k->in_order[i++] = x;
-    if (bytes) memcpy(k->sorted, k->in_order, bytes);
-    qsort(k->sorted, (size_t)k->n, sizeof *k->sorted, compare_keys);
-    for (i = 1; i < k->n; i++)
-        if (compare_keys(&k->sorted[i - 1], &k->sorted[i]) == 0) *twice = k->sorted[i]->key;
-    return true;
-}
-
-at_keyed *at_keys_find(const at_keys *k, const char *key)
-{
-    at_keyed wanted = {.key = key}, *p = &wanted;
-    at_keyed **found = bsearch(&p, k->sorted, (size_t)k->n, sizeof p, compare_keys);
-    return found ? *found : NULL;
-}
-
-static int compare_offsets(const void *a, const void *b)
-{
-    const at_entry *x = *(at_entry *const *)a, *y = *(at_entry *const *)b;
-    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
-    return x->end < y->end ? -1 : x->end > y->end;
-}
-
-at_keyed **at_entries_by_begin(const at_tensors *f)
-{
-    at_keyed **x = at_step_alloc(f->source.t, (size_t)f->entries.n * sizeof *x);
-    int n = 0;
-    for (at_keyed *k = f->entries.first; x && k; k = k->next) x[n++] = k;
-    if (x) qsort(x, (size_t)n, sizeof *x, compare_offsets);
-    return x;
-}
-
 /* ------------------------------------------------------------------ open ----------------------- */
-
-bool at_source_seek(at_source *s, ptrdiff_t to, ptrdiff_t bytes)
-{
-    s->unread = bytes;
-    return fseeko(s->file, (off_t)to, SEEK_SET) == 0 || at_source_fail(s, "%s", strerror(errno));
-}
 
 /* Opens the file of s. */
 static bool open_source(at_source *s, struct stat *about, ptrdiff_t *size)
@@ -86,22 +20,22 @@ static bool open_source(at_source *s, struct stat *about, ptrdiff_t *size)
            (fstat(fileno(s->file), about) == 0 || at_source_fail(s, "%s", strerror(errno)));
 }
 
-/* Its first bytes say what it is.  "PK\3\4" could also begin the length of a safetensors header, of
- * 67 MB: its fifth byte is 0 then, and in ZIP it is a version, at least 10. */
+/* (A .npy file is none of them: it holds one tensor, without a name.) */
+static const at_format *const formats[] = {&at_npz_format, &at_safetensors_format};
+
+/* Its first bytes say what it is. */
 static bool read_file(at_tensors *f)
 {
     unsigned char start[8] = {0};
     at_source *s = &f->source;
     if (!at_source_read(s, start, f->size < 8 ? f->size : 8)) return false;
-    bool zip = memcmp(start, "PK\3\4", 4) == 0 && start[4] != 0;
-    if (zip || memcmp(start, "PK\5\6", 4) == 0) {
-        s->format = "npz";
-        return at_npz_read(f);
-    }
     if (memcmp(start, "\x93NUMPY", 6) == 0)
         return at_source_fail(s, "it is a .npy file: at_npy_load reads it");
-    s->format = "safetensors";
-    return at_source_seek(s, 0, f->size) && at_safetensors_read(f);
+    int i = 0;
+    while (formats[i]->recognises && !formats[i]->recognises(start)) i++;
+    f->format = formats[i];
+    s->format = f->format->name;
+    return at_source_seek(s, 0, f->size) && f->format->read(f);
 }
 
 static bool list_file(at_tensors *f)
@@ -187,17 +121,6 @@ const char *at_tensors_metadata_key(const at_tensors *f, int i)
 
 /* ------------------------------------------------------------------ load ----------------------- */
 
-bool at_entry_begin(const at_tensors *f, at_source *s, const at_entry *e)
-{
-    s->tensor = e->keyed.key;
-    s->z = e->deflated ? f->z : NULL;
-    s->sums = f->header_length == 0;
-    s->crc = 0;
-    if (!at_source_seek(s, e->begin, e->unpacked)) return false;
-    if (s->z) at_inflate_begin(s->z, s->file, e->end - e->begin);
-    return true;
-}
-
 /* Opens the file of f again, as s. */
 static bool open_again(const at_tensors *f, at_source *s)
 {
@@ -210,13 +133,6 @@ static bool open_again(const at_tensors *f, at_source *s)
            at_source_fail(s, "it was replaced or written since it was opened");
 }
 
-static bool sum_is_right(const at_source *s, const at_entry *e)
-{
-    return !s->sums || s->crc == e->crc ||
-           at_source_fail(s, "its checksum is %08x, but its bytes have %08x", (unsigned)e->crc,
-                          (unsigned)s->crc);
-}
-
 /* Loads the tensor of this name into *x, which is made if it is NULL. */
 static bool load_entry(const at_tensors *f, const char *name, at_tensor **x)
 {
@@ -227,13 +143,12 @@ static bool load_entry(const at_tensors *f, const char *name, at_tensor **x)
     at_source s;
     at_stored stored = e->stored;
     at_profile_line *outer = at_profile_enter(t, "tensors_load");
-    bool good = open_again(f, &s) && at_entry_begin(f, &s, e);
-    if (good && s.sums) good = at_npy_header(&s, &stored);
+    bool good = open_again(f, &s) && f->format->begin(f, &s, e, &stored);
     if (good && *x)
         good = at_source_load_into(&s, &stored, *x);
     else if (good)
         good = (*x = at_source_load(&s, &stored));
-    good = good && sum_is_right(&s, e);
+    good = good && at_sum_is_right(&s, e);
     if (s.file) fclose(s.file);
     at_profile_leave(t, outer);
     return good;
@@ -256,52 +171,11 @@ bool at_tensors_load_into(const at_tensors *f, const char *name, at_tensor *x)
 
 /* ------------------------------------------------------------------ verify --------------------- */
 
-/* All bytes that s has left.  Of them those from `zeros` on, 8 of them, count as zeros ('0'). */
-static bool sum_rest(at_source *s, ptrdiff_t zeros)
-{
-    unsigned char block[1 << 13];
-    s->sums = false;
-    s->crc = 0;
-    for (ptrdiff_t at = 0, n; s->unread > 0; at += n) {
-        n = s->unread < (ptrdiff_t)sizeof block ? s->unread : (ptrdiff_t)sizeof block;
-        if (!at_source_read(s, block, n)) return false;
-        for (ptrdiff_t i = zeros; i < zeros + 8; i++)
-            if (i >= at && i < at + n) block[i - at] = '0';
-        s->crc = at_crc32(s->crc, block, (size_t)n);
-    }
-    return true;
-}
-
-static bool verify_safetensors(const at_tensors *f, at_source *s)
-{
-    const char *expected = at_tensors_metadata(f, "crc32");
-    char found[9];
-    if (!expected) return at_source_fail(s, "it has no checksum, the metadata \"crc32\"");
-    if (!at_source_seek(s, 0, f->size) || !sum_rest(s, 8 + (expected - f->header))) return false;
-    snprintf(found, sizeof found, "%08x", (unsigned)s->crc);
-    return strcmp(found, expected) == 0 ||
-           at_source_fail(s, "its checksum is %s, but its bytes have %s", at_shown(expected, -1),
-                          found);
-}
-
-static bool verify_npz(const at_tensors *f, at_source *s)
-{
-    for (int i = 0; i < f->entries.n; i++) {
-        const at_entry *e = entry_at(f, i);
-        if (!at_entry_begin(f, s, e) || !sum_rest(s, -8)) return false;
-        s->sums = true;
-        if (s->z && !at_inflate_end(s->z)) return at_source_fail(s, "%s", s->z->why);
-        if (!sum_is_right(s, e)) return false;
-    }
-    return true;
-}
-
 bool at_tensors_verify(const at_tensors *f)
 {
     if (!f || !at_ok(f->source.t)) return false;
     at_source s;
-    bool good = open_again(f, &s);
-    if (good) good = f->header_length > 0 ? verify_safetensors(f, &s) : verify_npz(f, &s);
+    bool good = open_again(f, &s) && f->format->verify(f, &s);
     if (s.file) fclose(s.file);
     return good;
 }
