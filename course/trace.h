@@ -1,5 +1,6 @@
 /* trace.h -- the parts of course/trace.c: what it reads, computes, prints.
  *
+ *     trace_run.c      the command line, and what it asks for, done: all of the program but its main
  *     trace_input.c    Q, K, V, dO, the bias and the masks: given, drawn, or those of --paper
  *     trace_numbers.c  every gradient beside its numerical value, and at_sdpa beside all
  *     trace_identities.c  what must be equal in every right backward
@@ -75,6 +76,11 @@ typedef struct {
     trace_identity identity[10];
     int identities;
 } trace;
+
+/* trace_run.c: what the program does with this command line; returns its exit status.  Whatever *t
+ * held before must be closed.  A mistake is named on stderr, and ends the program with status 2. */
+int trace_run(trace *t, int argc, char **argv);
+void trace_close(trace *t); /* it may be all zeros */
 
 /* trace_input.c: from t->o.  A mistake is named on stderr, and ends the program with status 2. */
 void trace_set_up(trace *t);

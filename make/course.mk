@@ -60,7 +60,7 @@ $(page_wasm): $(call objects,$(filter-out course/page/tests/%,$(page_c)) $(filte
 	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
 
-$(B)/course/page/tests/train_twin: $(call objects,course/page/tests/train_twin.c examples/common/options.c) $(static)
+$(B)/course/page/tests/train_twin: $(call objects,course/page/tests/train_twin.c course/page/train.c examples/common/options.c) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
 
 # The numbers of the page are compared with those of a native program with the same mathematical functions

@@ -3,27 +3,25 @@
  * Each function prints its answer, as the program does, to the standard output, and what is wrong to
  * the standard error.  A wrong input ends the program, and with it this instance: the page makes a
  * new one. */
-#define main trace_main /* here it is not where a program begins */
-int trace_main(int argc, char **argv);
-#include "../trace.c" /* NOLINT(bugprone-suspicious-include) */
-#include "export.h"
+#include <string.h>
+
+#include "page/export.h"
+#include "trace.h"
+
+static trace t; /* the last one */
 
 /* Runs trace; the words of the command line end in 0 and must stay where they are. */
 PAGE_EXPORT(page_trace) int page_trace(int count, char *words);
 int page_trace(int count, char *words)
 {
-    static trace fresh;
     static bool again;
     char *argv[100] = {(char[]){"trace"}};
     static char printed[1 << 16]; /* fewer calls of JavaScript than by a line */
     if (!again) setvbuf(stdout, printed, _IOFBF, sizeof printed);
-    if (!again) fresh = t;
     again = true;
-    steps_close(t.terms);
-    steps_close(t.a);
-    t = fresh;
+    trace_close(&t);
     for (int k = 1; k <= count && k < 99; k++, words += strlen(words) + 1) argv[k] = words;
-    int status = run(count + 1, argv);
+    int status = trace_run(&t, count + 1, argv);
     fflush(stdout);
     return status;
 }

@@ -4,23 +4,20 @@
  * to the scores, so both have the same gradient.  The batch of a training step needs none.  A word
  * looked at is a batch of one, with a loss of its own; the gradients that its backward leaves at the
  * parameters are cleared, so that looking changes nothing in the training: the losses are those of
- * the example. */
+ * the example.
+ *
+ * The example is compiled into this file, with its main under another name.  All of it is static, for
+ * it is one program to be read from its top; the page must train that one, and not a copy. */
 int toy_transformer(int argc, char **argv);
 #define main toy_transformer
 #include "../../examples/05_toy_transformer.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
-#include "export.h"
 
 #include <math.h>
 
-PAGE_EXPORT(train_open) int train_open(int seed);
-PAGE_EXPORT(train_step) double train_step(void);
-PAGE_EXPORT(train_right) double train_right(void);
-PAGE_EXPORT(train_text) int *train_text(void);
-PAGE_EXPORT(train_look) double train_look(void);
-PAGE_EXPORT(train_P) double *train_P(void);
-PAGE_EXPORT(train_dS) double *train_dS(void);
-PAGE_EXPORT(train_write) int train_write(void);
+#include "page/train.h"
+
+_Static_assert((int)TRAIN_LETTERS == (int)WORD, "a word of the page is one of the example");
 
 static struct {
     at_tape *t;
@@ -31,7 +28,6 @@ static struct {
     double P[T * T], dS[T * T];
 } training;
 
-/* 1; 0: no memory, or the tape has another error */
 int train_open(int seed)
 {
     if (training.t) at_close(training.t);
@@ -48,7 +44,6 @@ static at_tensor *loss_of(at_tape *t, at_tensor *y, at_tensor *target)
                             (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
 }
 
-/* The loss of a new batch, before the step that it leads to; NaN: the tape has an error. */
 double train_step(void)
 {
     at_tape *t = training.t;
@@ -66,19 +61,16 @@ double train_step(void)
     return ok ? nats : (double)NAN;
 }
 
-/* The share of the letters of that batch that were predicted right. */
 double train_right(void)
 {
     return training.right;
 }
 
-/* T + 1 letters, 0 for a; the first WORD of them are for the caller to write. */
 int *train_text(void)
 {
     return training.text;
 }
 
-/* Reads the word; P and dS, both [T,T], and the loss of it. */
 double train_look(void)
 {
     at_tape *t = training.t;
@@ -117,8 +109,7 @@ double *train_dS(void)
     return training.dS;
 }
 
-/* Reads the word and writes the letters after the bar, the most probable one each time, into the
- * text.  A letter written is read with the next one.  1; 0: the tape has an error. */
+/* A letter written is read with the next one. */
 int train_write(void)
 {
     at_tape *t = training.t;

@@ -1,8 +1,10 @@
 /* train_twin.c -- trains as the page does, natively, and prints all digits of what each step gives:
  * the loss, the share of letters that are right, and then the loss of a word. */
-#include "../train.c" /* NOLINT(bugprone-suspicious-include) */
-
+#include <stdio.h>
 #include <string.h>
+
+#include "common/options.h"
+#include "page/train.h"
 
 int main(int argc, char **argv)
 {
@@ -13,13 +15,13 @@ int main(int argc, char **argv)
                                    {"word", NULL, NULL, &word, 0, 0, "six letters from a to j"},
                                    {0}};
     parse_options(argc, argv, "usage: train_twin [options]\n", table, 0);
-    if (strlen(word) != WORD || strspn(word, "abcdefghij") != WORD) {
+    if (strlen(word) != TRAIN_LETTERS || strspn(word, "abcdefghij") != TRAIN_LETTERS) {
         fprintf(stderr, "train_twin: --word must have six letters from a to j, not be \"%s\"\n",
                 word);
         return 2;
     }
     if (!train_open(seed)) return 1;
-    for (int i = 0; i < WORD; i++) train_text()[i] = word[i] - 'a';
+    for (int i = 0; i < TRAIN_LETTERS; i++) train_text()[i] = word[i] - 'a';
     for (int step = 0; step < steps; step++) {
         double loss = train_step();
         printf("%.17g %.17g %.17g\n", loss, train_right(), train_look());
