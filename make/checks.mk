@@ -75,6 +75,19 @@ check-duals: $(B)/tests/duals/run ## tests of tangents, with kernels compiled as
 check-exports: $(shared) ## does libattic.so export what its headers declare and scripts/exports.txt lists? WRITE=1 writes it
 	@CC="$(CC)" sh scripts/check-exports.sh $(shared) $(if $(WRITE),write)
 
+# All of the engine is linked, and not what a program happens to call: then it needs nothing of io, train or plot.
+engine_o := $(call objects,$(filter $(addprefix src/,$(addsuffix /%,system kernels tensor autograd gradcheck ops attention nn)),$(library_c)))
+by_engine := $(addprefix $(B)/engine/,00_attention_in_100_lines 00_tape_in_80_lines 01_training_loop 03_attention_by_hand \
+    04_three_paths 05_toy_transformer)
+by_plot := $(addprefix $(B)/engine/,02_check_a_gradient 06_why_scale 07_never_minus_1e9 08_look_at_attention)
+$(by_plot): $(call objects,$(filter src/plot/%,$(library_c)) $(common_c))
+$(by_engine) $(by_plot): $(B)/engine/%: $(B)/examples/%.o $(call objects,examples/common/options.c examples/common/processor.c)
+$(B)/engine/table: $(gradcheck_o)
+$(by_engine) $(by_plot) $(B)/engine/table: $(engine_o)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
+check-engine: $(by_engine) $(by_plot) $(B)/engine/table ## do the first examples and the gradient table link without io and train?
+
 check-fresh: ## README's two commands in the root folder of a bare Debian, from a clone; AS="root user clang folder bare"
 	@sh scripts/check-fresh.sh $(or $(AS),root) || [ $$? -eq 3 ] # NOT RUN, which it says at its end
 
@@ -183,6 +196,6 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
-.PHONY: mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-single check-fresh check-dist \
+.PHONY: mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-gcc14 memory-full check-all

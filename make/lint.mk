@@ -3,10 +3,10 @@
 # One make for all of them, so that no core waits.
 quick := $(addprefix lint-,layers statics symbols words links names numbers mutants golden commits)
 lints := $(quick) lint-cppcheck
-lint: check-exports ## layers, unique statics, symbols, exports, words, links, names, commits, cppcheck, clang-tidy, lines of code
+lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, commits, cppcheck, clang-tidy, lines of code
 	+@$(on_all_cores) $(lints) tidy
 	@sh scripts/lines.sh
-lint-quick: check-exports ## the same without cppcheck and clang-tidy
+lint-quick: check-exports check-engine ## the same without cppcheck and clang-tidy
 	+@$(on_all_cores) $(quick)
 	@sh scripts/lines.sh
 lint-layers:
