@@ -1,12 +1,28 @@
 #!/bin/sh
-# lint-layers.sh FILE... -- a folder of src/ includes itself and the folders below it, nothing else.
+# lint-layers.sh FILE... -- who may include whom.  The FILEs are all sources and headers.
 #
-#     system <- kernels <- tensor <- autograd <- ops <- attention <- nn <- train <- examples, course, tests, bench
-#     gradcheck, io and plot on autograd; train on io, too
+#     system <- kernels <- tensor <- autograd <- ops <- attention <- nn <- train
+#                                        ^                                  |
+#                                        gradcheck, io, plot      io <------+
+#
+# A folder of src/ includes itself and those below it.  No file of src/ includes a face, src/attic*.h, but for
+# attic.h, which the other faces include, and none of them another one:
+#
+#     attic.h          the engine: system to nn, and gradcheck
+#     attic_op.h       the engine
+#     attic_plot.h     plot
+#     attic_train.h    train, io, and of the engine what attic.h does not show
+#
+# Outside of src/:
+#
+#     examples         faces, examples/common
+#     course           faces, examples/common, course
+#     bench            faces, all of src, examples/common, bench
+#     tests            everything
 set -eu
 cd "$(dirname "$0")/.."
 
-awk -v strings=1 -f scripts/code.awk "$@" | awk '
+awk -v strings=1 -f scripts/code.awk "$@" | awk -v files="$*" '
 BEGIN {
     below["system"]    = " system "
     below["kernels"]   = below["system"] "kernels "
@@ -19,31 +35,88 @@ BEGIN {
     below["attention"] = below["ops"] "attention "
     below["nn"]        = below["attention"] "nn "
     below["train"]     = below["nn"] "io train "
+
+    engine = below["nn"] "gradcheck "
+    shows["attic.h"]       = engine
+    shows["attic_op.h"]    = engine "attic.h "
+    shows["attic_plot.h"]  = engine "attic.h plot "
+    shows["attic_train.h"] = engine "attic.h io train "
+
+    # Where the compiler looks, and what may be found there.
+    looks["examples"] = "src examples"
+    looks["course"]   = "src course examples"
+    looks["bench"]    = "src examples bench"
+    may["examples"] = " face examples/common "
+    may["course"]   = " face examples/common course "
+    may["bench"]    = " face src examples/common bench "
+
+    # It asks which processor the library was compiled for, before anything of attic is called.
+    except["examples/common/processor.c", "src/system/target.h"]
+    # The page trains this program, and no copy of it.
+    except["course/page/train.c", "examples/05_toy_transformer.c"]
+
+    n_files = split(files, list, " ")
+    for (i = 1; i <= n_files; i++) is_file[list[i]]
+}
+function wrong(text) {
+    print where text
+    bad = 1
+}
+# a folder of src/, or src/version.h
+function in_src(quoted,    part) {
+    if (quoted == "version.h") return
+    if (quoted !~ /^[a-z]+\/[a-z0-9_]+\.h$/) return wrong("write #include \"folder/file.h\", not \"" quoted "\"")
+    split(quoted, part, "/")
+    if (!(path[2] in below)) wrong("src/" path[2] " is no layer that scripts/lint-layers.sh knows")
+    else if (!index(below[path[2]], " " part[1] " ")) wrong(path[2] " must not include " part[1] " (" quoted ")")
+}
+function in_a_face(quoted,    part) {
+    if (quoted == "version.h") return
+    split(quoted, part, "/")
+    if (!(path[2] in shows)) wrong("src/" path[2] " is no face that scripts/lint-layers.sh knows")
+    else if (!index(shows[path[2]], " " part[1] " ")) wrong(path[2] " must not include " quoted)
+}
+# The file that is meant, or "".
+function found(file, quoted,    folder, i, k, name) {
+    folder = file
+    sub(/[^\/]*$/, "", folder)
+    name = folder quoted
+    while (sub(/[^\/]+\/\.\.\//, "", name)) continue
+    if (name in is_file) return name
+    k = split(looks[path[1]], dir, " ")
+    for (i = 1; i <= k; i++) if ((dir[i] "/" quoted) in is_file) return dir[i] "/" quoted
+    return ""
+}
+function kind_of(file,    part, k) {
+    k = split(file, part, "/")
+    if (part[1] == "src") return k == 2 ? "face" : "src"
+    if (part[1] == "examples") return k == 2 ? "an example" : "examples/" part[2]
+    return part[1]
+}
+function outside(file, quoted,    target, kind) {
+    target = found(file, quoted)
+    if (target == "") return wrong("there is no \"" quoted "\" for it")
+    kind = kind_of(target)
+    if ((file, target) in except) used[file, target]
+    else if (!index(may[path[1]], " " kind " ")) wrong(path[1] " must not include " target)
+    else if (kind != "face" && target !~ /\.h$/) wrong("a source must not be included: " target)
 }
 {
     split($0, at, ":")
     where = at[1] ":" at[2] ": "
     n = split(at[1], path, "/")
     code = substr($0, length(at[1] at[2]) + 3)
-}
-path[1] != "src" || code !~ /^[ \t]*#[ \t]*include[ \t]*"/ { next }
-{
+    if (code !~ /^[ \t]*#[ \t]*include[ \t]*"/) next
     split(code, quoted, "\"")
-    folder = path[2]
-    if (n == 2) next # src/attic.h sees everything
-    if (quoted[2] == "version.h") next
-    if (!(folder in below)) {
-        print where "src/" folder " is no layer that scripts/lint-layers.sh knows"
-        bad = 1
-    } else if (quoted[2] !~ /^[a-z]+\/[a-z0-9_]+\.h$/) {
-        print where "write #include \"folder/file.h\", not \"" quoted[2] "\""
-        bad = 1
-    } else {
-        split(quoted[2], part, "/")
-        if (!index(below[folder], " " part[1] " ")) {
-            print where folder " must not include " part[1] " (" quoted[2] ")"
-            bad = 1
-        }
-    }
+    if (path[1] == "src" && n == 2) in_a_face(quoted[2])
+    else if (path[1] == "src") in_src(quoted[2])
+    else if (path[1] in may) outside(at[1], quoted[2])
 }
-END { exit bad }'
+END {
+    for (e in except) {
+        split(e, pair, SUBSEP)
+        where = "scripts/lint-layers.sh: "
+        if (pair[1] in is_file && !(e in used)) wrong(pair[1] " no longer needs " pair[2])
+    }
+    exit bad
+}'
