@@ -48,4 +48,30 @@
 #include "nn/schedule.h"
 #include "nn/statistics.h"
 
+/* A function of the library that is not declared by now has another door:
+ *
+ *     attic_train.h   at_model_*  at_linear_lora  at_linear_merge
+ *                     at_data_*  at_encode  at_decode  at_vocab  at_token_bytes  at_tokenizer_*
+ *                     at_run_*  at_progress_*  at_terminal_of  at_draws_set
+ *                     at_save  at_load  at_tensors_*  at_npy_*
+ *                     at_param_state*  at_state_*  at_find_state  at_describe*  at_store_params
+ *                     at_generate  at_sample
+ *     attic_plot.h    at_svg_*  at_term_heatmap  at_term_chart  at_subplot_of*  at_keep_print*
+ *                     at_graph_dot
+ *     attic_op.h      at_record*  at_fail  at_first_node  at_count_flops  at_is_profiled
+ *                     at_check_alive  at_check_any  at_check_input  at_check_number
+ *                     at_check_stored
+ *                     at_grad  at_grad_in_place  at_grad_overwrite  at_grad_pass
+ *                     at_map  at_map_back  at_for  at_parallel  at_parts
+ *                     at_scratch  at_step_alloc  at_permanent_alloc  at_tensor_new
+ *                     at_broadcast*  at_along_axis  at_axis_of  at_index_of  at_shape_valid
+ *                     at_bytes  at_dtype_size  at_fetch  at_store  at_can_hold
+ *                     at_random_u32*  at_philox*  at_print_values  at_shown  at_clash_text
+ *                     at_text_buffer
+ *                     at_param_state*  at_state_*  at_find_state  at_describe*  at_store_params
+ *                     at_draws_set    (autograd/persist.h, as attic_train.h)
+ *
+ * Many a C compiler only warns of a function that is not declared, and takes it to return an int:
+ * -Werror=implicit-function-declaration makes it an error. */
+
 #endif
