@@ -57,7 +57,7 @@
  *                     at_param_state*  at_state_*  at_find_state  at_describe*  at_store_params
  *                     at_generate  at_sample
  *     attic_plot.h    at_svg_*  at_term_heatmap  at_term_chart  at_subplot_of*  at_keep_print*
- *                     at_graph_dot
+ *                     at_graph_dot  at_terminal_of
  *     attic_op.h      at_record*  at_fail  at_first_node  at_count_flops  at_is_profiled
  *                     at_check_alive  at_check_any  at_check_input  at_check_number
  *                     at_check_stored
