@@ -1,9 +1,9 @@
 # lint.mk -- style: the layers of src/, names, words, links; clang-tidy, cppcheck, clang-format.
 
 # One make for all of them, so that no core waits.
-quick := $(addprefix lint-,layers statics symbols words links names numbers mutants golden commits)
+quick := $(addprefix lint-,layers statics symbols words links names numbers mutants golden commits examples)
 lints := $(quick) lint-cppcheck
-lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, commits, cppcheck, clang-tidy, lines of code
+lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, commits, examples of headers, cppcheck, clang-tidy, lines of code
 	+@$(on_all_cores) $(lints) tidy
 	@sh scripts/lines.sh
 lint-quick: check-exports check-engine ## the same without cppcheck and clang-tidy
@@ -25,6 +25,8 @@ lint-numbers:
 	$(call say,LINT,numbers)sh scripts/lint-numbers.sh
 lint-golden:
 	$(call say,LINT,golden)sh scripts/lint-golden.sh
+lint-examples:
+	$(call say,LINT,examples of headers)sh scripts/check-headers.sh '$(CC)' src $(public_h) >/dev/null
 lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 lint-commits:

@@ -1,8 +1,8 @@
 /* file.h -- files opened and closed so that whatever goes wrong is an error of the tape.
  *
- *     FILE *f = at_file_create(t, "out/loss.svg");
- *     at_svg_chart(f, &chart);
- *     at_file_close(t, f, "out/loss.svg");
+ *     FILE *f = at_file_create(t, "out/W.txt");
+ *     at_print(W, f);
+ *     at_file_close(t, f, "out/W.txt");
  *
  * Like everything on a tape this needs one check at its end: f may be NULL, in all functions of
  * these and in src/io, and a disk that is full is found at the close.  Errors are of the kind

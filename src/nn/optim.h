@@ -92,7 +92,7 @@ AT_API bool at_ema(at_tape *t, double decay, at_names which);
  * bit.  Between the two the tape evaluates, samples and saves with the averages:
  *
  *     at_ema_swap(t);
- *     at_run_best(r, at_model_loss(t, m, d, args));
+ *     double held_out = ...                     a loss with the averages
  *     at_ema_swap(t);
  *
  * It counts as writing them (at_written).  at_ema in between is an error; that no parameter has an

@@ -16,10 +16,9 @@
  * above 0, for in f32 a collapsed head has few of those.
  *
  *     at_monitor *w = at_monitor_make(t, layers, heads, (at_monitor_args){.hook = warn});
- *     ...                                            now and then, in evaluation mode:
- *     at_model_logits(t, m, ids, (at_model_taps){.weights = weights});
+ *     ...                                    now and then, in evaluation mode: a forward that
  *     for (int l = 0; l < layers; l++) at_monitor_update(t, w, l, weights[l], causal);
- *     at_monitor_print(w, 0, stdout);
+ *     at_monitor_print(w, 0, stdout);        leaves weights[l], those of layer l
  *
  * P is what at_sdpa gives as `probs`, or as `weights` where nothing is dropped. */
 #ifndef AT_NN_STATISTICS_H

@@ -3,7 +3,7 @@
  *     at_progress p = at_progress_start(stderr, "training", steps);
  *     for (int i = 0; i < steps; i++) {
  *         ...
- *         at_progress_step(&p, i + 1, "loss %.3f", loss);
+ *         at_progress_step(&p, i + 1, "loss %.3f", at_item(loss));
  *     }
  *     at_progress_end(&p);
  *
