@@ -1,6 +1,7 @@
 #!/bin/sh
 # lint-statics.sh FILE... -- a static name, function or variable, occurs in one file only, so that
-# all files could be one (make single).
+# all files could be one (make single).  And no header has a variable that is not const: private headers are in each
+# of the single files, where a variable would be another one.
 #
 # Relies on the format: a declaration at file scope starts in column one.
 set -eu
@@ -36,6 +37,13 @@ function declared(s,    i, n, part) {
     split($0, at, ":")
     file = at[1]
     code = substr($0, length(at[1] at[2]) + 3)
+    bare = code
+    gsub(/__attribute__ *\(\([^)]*\)*\) */, "", bare)
+    if (file ~ /h$/ && (bare ~ /_Thread_local|^ *static [^(]*[;=[]/ || bare ~ /^ *static [^(]*\(\*/) &&
+        bare !~ /^ *static (const [^*]*|[^;=]*\*( ?const | ?const$)[^*]*|inline .*)[[;=(]/) {
+        print file ":" at[2] ": a header has a variable that is not const"
+        bad = 1
+    }
     if (code ~ /^static /) {
         text = ""
         line = at[2]
