@@ -51,11 +51,11 @@ coverage-report:
 check-install: lib check-exports ## install into a temporary folder, use it from there, uninstall it
 	@CC="$(CC)" MAKE="$(MAKE)" PKG_CONFIG="$(PKG_CONFIG)" sh scripts/check-install.sh
 
-check-single: single $(static) $(gradcheck) ## compile these two files with gcc, clang, for Windows, for WebAssembly; gradient checks, examples, C99, C++
+check-single: single $(static) $(gradcheck) $(B)/examples/18_curvature ## compile these files with gcc, clang, for Windows, for WebAssembly; gradient checks, examples, C99, C++
 	$(have_mingw)
 	$(call tool,node,nodejs)
 	$(have_wasm)
-	@sh scripts/check-single.sh build/single $(static) $(JOBS) $(gradcheck_o)
+	@sh scripts/check-single.sh build/single $(static) $(JOBS) $(B)/examples $(gradcheck_o)
 
 # The kernels for dual numbers once more, as C++ with a class that converts to nothing: what drops a tangent does not
 # compile.  The tests of tangents are run with these in place of those of the library.

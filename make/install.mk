@@ -36,9 +36,9 @@ uninstall: ## remove what install installed
 	rm -rf $(addprefix $(into)/,$(notdir $(faces))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc $(DESTDIR)$(cmake_dir) \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
 
-single: ## build/single/attic.h and attic.c, the library in two files: cc -O3 -I. main.c attic.c -lm -pthread
-	$(call say,JOIN,build/single/attic.c)sh scripts/single.sh build/single $(library_c)
-	@wc -l -c build/single/attic.h build/single/attic.c | awk '{ printf "  %6d lines %8d bytes  %s\n", $$1, $$2, $$3 }'
+single: ## build/single/: the library as attic.c, attic_train.c, attic_plot.c and their headers: cc -O3 -I. main.c attic.c -lm -pthread
+	$(call say,JOIN,build/single)sh scripts/single.sh build/single $(library_c)
+	@cd build/single && wc -l -c *.h *.c | awk '{ printf "  %6d lines %8d bytes  %s\n", $$1, $$2, $$3 }'
 
 dist: ## a source archive: build/attic-VERSION.tar.gz, what is committed (without git: what is here)
 	@rm -rf build/attic-$(VERSION) && mkdir -p build/attic-$(VERSION)

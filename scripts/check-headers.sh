@@ -46,7 +46,7 @@ function code_of(s, is_last) {
     return s (is_last && s ~ /\)$/ ? ";" : "")
 }
 function end_example(    i, code, functions, statements, inside, out) {
-    for (i = 1; is_code(line[1]) && i <= n; i++) {
+    for (i = 1; name in face && is_code(line[1]) && i <= n; i++) {
         code = code_of(line[i], i == n)
         if (code ~ /^(static )?[a-z_]+ \*?[a-z_]+\([^;=]*\)( \{.*\})?$/) inside = 1 # a function
         if (inside) functions = functions code "\n"
