@@ -211,6 +211,30 @@ for compiler in g++ clang++; do
     built picture.cpp "$compiler" -std=c++17
 done
 
+# A program that includes one face alone, in C and in C++, for each of them.
+user_of() {
+    name=$1 test=$2
+    cat >"$root/alone.c" <<END
+#include <$name.h>
+
+int main(void)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_tensor *x = at_const(t, at_shape_of(2), NULL);
+    int good = $test;
+    at_close(t);
+    return good ? 0 : 1;
+}
+END
+    cp "$root/alone.c" "$root/alone.cpp"
+    built alone.c $CC -std=c11
+    built alone.cpp "$CXX" -std=c++17
+}
+user_of attic 'x && at_item(at_sum(t, x)) == 0'
+user_of attic_train 'x && !at_model_open(t, "absent") && at_error_kind_of(t) == ATTIC_FILE_ERROR'
+user_of attic_plot 'at_subplot_of(x, NULL, at_shape_of()).cols == 2'
+user_of attic_op 'at_bytes(x) == 2 * sizeof(float)'
+
 # CMake: four programs, from C and C++, with the shared library and with the static one
 command -v cmake >/dev/null || { echo "There is no cmake; on Debian: apt-get install cmake" >&2; exit 1; }
 mkdir "$root/project"
@@ -256,7 +280,7 @@ INCLUDE='' sh scripts/check-readme.sh docs/training.md "$CC -std=gnu11 $strict $
     "$lib/libattic.a"
 
 # every public header compiles on its own
-for header in attic.h attic_op.h attic_plot.h $(cd "$include" && find attic -name '*.h'); do
+for header in attic.h attic_train.h attic_plot.h attic_op.h $(cd "$include" && find attic -name '*.h'); do
     printf '#include <%s>\nint main(void);\n' "$header" >"$root/alone.c"
     $CC -std=gnu11 $strict -I"$include" -fsyntax-only "$root/alone.c"
     $CC -std=c11 $strict -I"$include" -fsyntax-only "$root/alone.c"
@@ -270,11 +294,14 @@ for header in attic.h attic_op.h attic_plot.h $(cd "$include" && find attic -nam
         { echo "$header declares functions without AT_BEGIN_C and AT_END_C" >&2; exit 1; }
 done
 
+# shellcheck disable=SC2046
+sh scripts/check-headers.sh "$CC" "$include" $(cd "$include/attic" && find . -name '*.h' | sed 's|^\.|src|')
+
 # none brings in what is private, or <tgmath.h>
-for face in attic attic_op attic_plot; do
+for face in attic attic_train attic_plot attic_op; do
     printf '#include <%s.h>\n' "$face" >"$root/alone.c"
     $CC -std=gnu11 -I"$include" -M "$root/alone.c" >"$root/includes"
-    if grep -E 'kernels/real\.h|tgmath\.h|/(vocabulary|progress|arena|arena_hooks|state)\.h' "$root/includes"; then
+    if grep -E 'kernels/real\.h|tgmath\.h|/(vocabulary|arena|arena_hooks|state)\.h' "$root/includes"; then
         echo "$face.h includes what is private" >&2
         exit 1
     fi
