@@ -68,10 +68,13 @@ texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
     $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
-# What includes kernels/real.h is compiled once for each real type.
+# What includes kernels/real.h is compiled once for each real type, but for those that macros leave out (tape.h).
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))
-objects = $(patsubst %.c,$(B)/%.o,$(1)) $(patsubst %.c,$(B)/%.f64.o,$(filter $(typed_c),$(1))) \
-    $(if $(filter size,$(MODE)),,$(patsubst %.c,$(B)/%.dual.o,$(filter src/%,$(filter $(typed_c),$(1)))))
+only_f32 := $(findstring -DATTIC_ONLY_F32,$(CPPFLAGS) $(CFLAGS))
+no_dual := $(only_f32)$(findstring -DATTIC_WITHOUT_DUAL,$(mode_$(MODE)) $(CPPFLAGS) $(CFLAGS))
+objects = $(patsubst %.c,$(B)/%.o,$(1)) \
+    $(patsubst %.c,$(B)/%.f64.o,$(filter-out $(if $(only_f32),src/%),$(filter $(typed_c),$(1)))) \
+    $(if $(no_dual),,$(patsubst %.c,$(B)/%.dual.o,$(filter src/%,$(filter $(typed_c),$(1)))))
 
 static := $(B)/libattic.a
 shared := $(B)/$(sofile)

@@ -49,6 +49,7 @@ clang-any parts clang -O1 -Wconversion
 wasm parts $wasm -O1
 mingw parts $mingw -O1
 strict parts gcc -O1 -std=c11 -DATTIC_DEBUG -DATTIC_PLAIN_KERNELS -Wconversion
+f32 parts gcc -O1 -DATTIC_ONLY_F32 -Wconversion
 END
 cat >"$work/job" <<'END'
 work=$1 single=$2 name=$3 files=$4 began=$(date +%s)
@@ -103,6 +104,7 @@ examples_with() {
     RUN=$run ONLY=$examples sh scripts/check-examples.sh "$work"
 }
 examples_with clang-any "" "" clang -O1 -pthread
+(examples=01_training_loop && examples_with f32 "" "" gcc -O1 -pthread)
 # shellcheck disable=SC2086
 examples_with wasm "node --no-warnings scripts/wasi.mjs" "" $wasm -O1 -Wl,-z,stack-size=1048576 -Wl,--stack-first
 
@@ -148,6 +150,46 @@ for order in 'attic attic_plot attic_train' 'attic_train attic attic_plot' 'atti
     # shellcheck disable=SC2046,SC2086
     (cd "$work/here" && gcc -I"$single" $(printf '%s.o ' $order) -x c ../user.c -lm -pthread -o user && ./user)
 done
+
+# What ATTIC_ONLY_F32 left out is an error that says so; all else works.
+cat >"$work/f32.c" <<'END'
+#include <string.h>
+
+#include "attic.h"
+
+static at_tensor *square(at_tape *t, at_tensor **in, void *ctx)
+{
+    return ctx ? NULL : at_mul(t, in[0], in[0]);
+}
+
+static int says_so(at_tape *t)
+{
+    int said = !at_ok(t) && strstr(at_error(t), "ATTIC_ONLY_F32") != NULL;
+    at_clear_error(t);
+    return said;
+}
+
+int main(void)
+{
+    at_tape *t = at_open(ATTIC_F32, 1), *f64 = at_open(ATTIC_F64, 1), *dual = at_open(ATTIC_DUAL, 1);
+    int said = says_so(f64) && says_so(dual);
+    said = said && !at_exp(f64, at_const(f64, at_shape_of(2), NULL)) && !at_ok(f64);
+
+    const double values[] = {3, 4};
+    at_tensor *x = at_variable(t, at_shape_of(2), values), *v = at_const(t, at_shape_of(2), values), *Jv, *Hv;
+    said = said && !at_jvp(t, square, &x, &v, 1, NULL, &Jv) && says_so(t);
+    at_tensor *y = at_sum(t, square(t, &x, NULL));
+    said = said && !at_hvp(t, y, &x, &v, 1, &x, 1, &Hv) && says_so(t);
+    at_gradcheck_report r = at_gradcheck(t, square, &x, 1, NULL, (at_gradcheck_options){0});
+    said = said && r.verdict == ATTIC_NOT_RUN && strstr(r.reason, "ATTIC_ONLY_F32") && says_so(t);
+
+    bool good = said && at_backward(t, y) && at_item(y) == 25 && at_grad_element(x, 1) == 8;
+    at_close(t), at_close(f64), at_close(dual);
+    return good ? 0 : 1;
+}
+END
+# shellcheck disable=SC2086
+gcc $strict -I"$single" "$work/f32.c" "$work/f32"/*.o -lm -pthread -o "$work/f32/user" && "$work/f32/user"
 
 # After windows.h, which takes many names.  -static: no library has to lie beside the program.
 windows="$mingw -O1 -static -pthread"

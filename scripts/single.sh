@@ -98,6 +98,12 @@ with it.  What a plain `cc` lacks:
     -static                       mingw-w64: else libwinpthread-1.dll must lie beside the program
     -Wl,-z,stack-size=1048576 -Wl,--stack-first    WebAssembly: the stack would be 64 KiB
 
+And what can be left out; a call that needs it is then an error:
+
+    -DATTIC_ONLY_F32              all but f32: no f64, no gradient checks, no dual numbers, no JVP and HVP;
+                                  at -O2 8 s in place of 17, 440 KB of code in place of 890
+    -DATTIC_WITHOUT_DUAL          dual numbers, JVP and HVP alone: 13 s, 650 KB
+
 Fast math is refused: masks are -inf, and a NaN must surface.
 
 One thing is lost.  A library of several files detects that the processor is not the one it was built for:
@@ -281,9 +287,12 @@ END {
     header("attic_op")
     begin("attic.c", "attic.h")
     emit_sources("system|kernels|tensor|autograd|ops|attention|gradcheck|nn")
+    put("#ifndef ATTIC_ONLY_F32")
     pass("AT_F64", "_f64", "double")
     last = 1
+    put("#ifndef ATTIC_WITHOUT_DUAL")
     pass("AT_DUAL", "_dual", "dual numbers")
+    put("#endif\n#endif")
     gsub(/#undef AT_[A-Z0-9_]*_H\n/, "", pass_ends) # what follows, as one file, needs no header again
     put(pass_ends)
     finish()

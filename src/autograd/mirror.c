@@ -49,7 +49,7 @@ static bool find_needed(at_mirror *m)
 bool at_mirror_open(at_mirror *m, at_tensor *y, uint64_t start)
 {
     *m = (at_mirror){y, at_open(ATTIC_DUAL, 0), start, NULL};
-    if (!m->dual) return false;
+    if (!at_ok(m->dual)) return false;
     m->dual->profiled = m->dual->profile_at_close = false; /* whatever ATTIC_PROFILE asks for */
     if (is_leaf(m, y)) return make_leaf(m, y);
     const size_t nodes = (size_t)y->node->index + 1;

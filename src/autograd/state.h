@@ -81,11 +81,17 @@ struct at_tape {
     char message[512];
 };
 
-#ifdef ATTIC_WITHOUT_DUAL
-enum { AT_HAS_DUAL = false };
+/* What left the kernels for this real type out of the library; NULL: they are there. */
+static inline const char *at_left_out_by(at_dtype real)
+{
+#if defined(ATTIC_ONLY_F32)
+    return real == ATTIC_F32 ? NULL : "ATTIC_ONLY_F32";
+#elif defined(ATTIC_WITHOUT_DUAL)
+    return real == ATTIC_DUAL ? "ATTIC_WITHOUT_DUAL" : NULL;
 #else
-enum { AT_HAS_DUAL = true };
+    return (void)real, NULL;
 #endif
+}
 
 /* kernels are stored as {f32, f64, dual} */
 static inline int at_real_index(const at_tape *t)

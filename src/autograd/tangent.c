@@ -130,7 +130,9 @@ static bool check_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
 {
     at_tape *t = d->t;
     double largest = 0;
-    AT_REQUIRE(t, AT_HAS_DUAL, "%s: this library was built without dual numbers", d->op);
+    AT_REQUIRE(t, !at_left_out_by(ATTIC_DUAL),
+               "%s: this library was compiled with %s, without dual numbers", d->op,
+               at_left_out_by(ATTIC_DUAL));
     AT_REQUIRE(t, t->real != ATTIC_DUAL,
                "%s: the tape is dual: its tangents are set and read one by one (tangent.h)", d->op);
     AT_REQUIRE(t, n <= 0 || (x && v), "%s: the list of %s is NULL", d->op,

@@ -17,8 +17,9 @@
  * Files are refused.  It is 5 to 20 times slower than an f64 tape.  An op of your own that has no
  * kernels for dual numbers is refused by name.
  *
- * A library compiled with ATTIC_WITHOUT_DUAL (MODE=size), a fifth smaller, has none of this:
- * at_open returns NULL, at_jvp and at_hvp are errors.
+ * A library compiled with ATTIC_WITHOUT_DUAL (MODE=size), a fifth smaller, or ATTIC_ONLY_F32 has
+ * none of this: a tape of dual numbers has an error from the beginning, at_jvp and at_hvp are
+ * errors.
  *
  * RANGE.  Tangents are held from 1e-127 to 1e38: smaller ones lose digits, those below 1e-143 are
  * 0, and one above, or infinite where its value is finite, is a sticky error that names the op.

@@ -8,8 +8,7 @@
 
 at_tape *at_open(at_dtype real, uint64_t seed)
 {
-    const bool dual = real == ATTIC_DUAL && AT_HAS_DUAL;
-    if (real != ATTIC_F32 && real != ATTIC_F64 && !dual) return NULL;
+    if (real != ATTIC_F32 && real != ATTIC_F64 && real != ATTIC_DUAL) return NULL;
     at_arena home = {0};
     at_tape *t = at_arena_alloc(&home, sizeof *t);
     if (!t) {
@@ -19,6 +18,9 @@ at_tape *at_open(at_dtype real, uint64_t seed)
     *t = (at_tape){.real = real, .seed = seed, .permanent = home, .training = true};
     at_profile_open(t);
     if (at_target_is_unsupported(t->message, sizeof t->message)) t->kind = ATTIC_USER_ERROR;
+    if (at_left_out_by(real))
+        at_fail(t, ATTIC_USER_ERROR, "open: this library was compiled with %s, without %s",
+                at_left_out_by(real), at_dtype_text(real));
     return t;
 }
 

@@ -27,7 +27,9 @@ AT_BEGIN_C
  * seed.  NULL when out of memory or `real` is none of these.
  *
  * On a processor that lacks what this library was built for (see ARCH in the Makefile), the tape
- * has an error from the beginning that says so.  Programs for other machines check at_ok here. */
+ * has an error from the beginning that says so.  Programs for other machines check at_ok here.  So
+ * has one of a type whose kernels a macro left out when the library was compiled:
+ * ATTIC_WITHOUT_DUAL those for dual numbers, ATTIC_ONLY_F32 those for f64, too. */
 AT_API at_tape *at_open(at_dtype real, uint64_t seed);
 AT_API void at_close(at_tape *t); /* frees all it owns; t may be NULL */
 /* at_close calls free_it(p) before it frees the tape's own memory, on a failed tape, too; the last

@@ -362,6 +362,9 @@ static at_gradcheck_report check_recording(at_tape *t, at_function *function, at
 
 static bool can_be_checked(at_tape *t, at_function *f, at_tensor **in, int n, int order)
 {
+    AT_REQUIRE(t, !at_left_out_by(ATTIC_F64),
+               "gradcheck: this library was compiled with %s, without f64",
+               at_left_out_by(ATTIC_F64));
     AT_REQUIRE(t, t->real != ATTIC_DUAL, "gradcheck: the tape is dual, but must be f64");
     AT_REQUIRE(t, t->real == ATTIC_F64,
                "gradcheck: the tape is f32, whose 7 digits leave none for differences; check on "

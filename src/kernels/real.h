@@ -65,7 +65,13 @@ enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
     returns at_##name##_f64 args;                                                                  \
     returns at_##name##_dual args
 #define AT_KERNEL(name) AT_EACH_REAL(void, name, (struct at_node *))
-#ifdef ATTIC_WITHOUT_DUAL /* for where every byte counts: a third of the kernels is left out */
+#if defined(ATTIC_ONLY_F32) /* for where every byte counts, or second of compiling: see tape.h */
+#define AT_KERNELS(name)                                                                           \
+    {                                                                                              \
+        at_##name##_f32                                                                            \
+    }
+#define AT_OF_REAL(dtype, name) ((void)(dtype), at_##name##_f32)
+#elif defined(ATTIC_WITHOUT_DUAL)
 #define AT_KERNELS(name)                                                                           \
     {                                                                                              \
         at_##name##_f32, at_##name##_f64                                                           \
