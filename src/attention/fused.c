@@ -89,8 +89,7 @@ size_t at_sdpa_scratch(at_sdpa_plan *p, at_dtype real)
     p->tile = fused_rows(p);
     p->slots = 1;
     if (at_count(p->rows) == 0) return 0;
-    if (!p->fused)
-        return (size_t)(AT_SDPA_PLAIN_ARRAYS + (p->tangents ? 2 : 0)) * size * (size_t)p->N;
+    if (!p->fused) return AT_SDPA_PLAIN_ARRAYS * size * (size_t)p->N;
     p->gemm = at_sdpa_gemm_of(p, size);
     size_t threads = (size_t)at_thread_count(), space = AT_OF_REAL(real, sdpa_tile_bytes)(p);
     size_t bound = (size_t)at_count(p->O) * size / 8;

@@ -51,8 +51,6 @@ AT_KERNEL(sdpa_plain_forward);
 AT_KERNEL(sdpa_plain_backward);
 AT_KERNEL(sdpa_fused_forward);
 AT_KERNEL(sdpa_fused_backward);
-AT_KERNEL(tangent_rows_forward);
-AT_KERNEL(tangent_rows_backward);
 AT_KERNEL(tangent_tiles_forward);
 AT_KERNEL(tangent_tiles_backward);
 /* For a profile: each row and key that it may attend take so many multiply-adds in the products. */

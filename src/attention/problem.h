@@ -88,8 +88,7 @@ bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align,
  * delta.  With tangents, behind those of all rows, the same number again: see tangent.c. */
 enum { AT_SDPA_SAVED = 3 };
 
-/* A row of the plain path needs N numbers for each of s, slope, P, z, key; and for two more with
- * tangents. */
+/* A row of the plain path needs N numbers for each of S, slope, P, z and key. */
 enum { AT_SDPA_PLAIN_ARRAYS = 5 };
 /* Bytes of scratch memory of one of p->slots, 0 if there are no rows; sets that and p->tile. */
 size_t at_sdpa_scratch(at_sdpa_plan *p, at_dtype real);

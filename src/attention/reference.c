@@ -87,8 +87,54 @@
  * same on tiles; composed.c leaves it all to other ops.  Their agreement is tested. */
 #include "ops/op.h"
 
-#include "attention/plain_row.h"
+#include "attention/operands.h"
 #include "kernels/real.h"
+#include "kernels/rows.h"
+
+/* Row i of head h in batch b.  It keeps the keys key[0] .. key[n-1]; entry k of S, slope, P and z
+ * is of key[k]: what is masked does not even have a place here. */
+typedef struct {
+    const at_sdpa_plan *p;
+    int b, h, i;
+    int n, *key;
+    REAL *S, *slope, *P, *z; /* slope = d/dX U */
+    REAL m, one_over_l;
+    sdpa_operands x;
+} plain_row;
+
+/* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of
+ * [T,N]; NULL stays NULL */
+static REAL *plain_q(const plain_row *r, REAL *Q)
+{
+    return Q ? Q + at_sdpa_row(r->p->q, r->b, r->h, r->i) : NULL;
+}
+static REAL *plain_o(const plain_row *r, REAL *O)
+{
+    return O ? O + at_sdpa_row(r->p->o, r->b, r->h, r->i) : NULL;
+}
+static REAL *plain_k(const plain_row *r, REAL *K, int j)
+{
+    return K ? K + at_sdpa_row(r->p->k, r->b, r->h / r->p->group, j) : NULL;
+}
+static REAL *plain_v(const plain_row *r, REAL *V, int j)
+{
+    return V ? V + at_sdpa_row(r->p->v, r->b, r->h / r->p->group, j) : NULL;
+}
+static REAL *plain_bias(const plain_row *r, REAL *bias, int j)
+{
+    return bias ? bias + at_sdpa_cell(r->p->bias, r->b, r->h, r->i, j) : NULL;
+}
+static REAL *plain_cells(const plain_row *r, REAL *cells)
+{
+    return cells ? cells + at_sdpa_cell_number(r->p, r->b, r->h, r->i) : NULL;
+}
+
+/* 1, 2: X_ij = c s Q_i.K_j */
+static REAL plain_scaled(const plain_row *r, int j)
+{
+    const REAL *Q = plain_q(r, r->x.Q), *K = plain_k(r, r->x.K, j);
+    return sdpa_factor(&r->x, r->h) * row_dot(r->p->D, Q, K);
+}
 
 /* 3, 4: S_ij = cap tanh(X_ij/cap) + bias_ij */
 static void plain_scores(plain_row *r)
@@ -137,7 +183,7 @@ static void plain_values(const plain_row *r, const REAL *A)
 }
 
 /* cells_ij = values[k] for key[k], and 0 where nothing is kept */
-void plain_spread(const plain_row *r, const REAL *values, REAL *cells)
+static void plain_spread(const plain_row *r, const REAL *values, REAL *cells)
 {
     if (!cells) return;
     REAL *to = plain_cells(r, cells);
@@ -145,7 +191,7 @@ void plain_spread(const plain_row *r, const REAL *values, REAL *cells)
     for (int k = 0; k < r->n; k++) to[r->key[k]] = values[k];
 }
 
-void plain_row_forward(plain_row *r, REAL *saved)
+static void plain_row_forward(plain_row *r, REAL *saved)
 {
     plain_keys(r);
     plain_scores(r);
@@ -203,7 +249,7 @@ static void plain_scores_backward(const plain_row *r, int j, REAL dX)
             dX * ((REAL)r->p->c * row_dot(D, Q, K));
 }
 
-void plain_row_again(plain_row *r, const REAL *saved)
+static void plain_row_again(plain_row *r, const REAL *saved)
 {
     r->m = saved[0];
     r->one_over_l = saved[1];
@@ -232,7 +278,7 @@ static void plain_row_backward(plain_row *r, REAL *saved)
 }
 
 /* The tensors of the node, and workspace for one row at a time. */
-plain_row plain_rows_of(at_node *n)
+static plain_row plain_rows_of(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     REAL *space = at_scratch(n, 0);
@@ -246,8 +292,10 @@ plain_row plain_rows_of(at_node *n)
                        .x = sdpa_operands_of(n)};
 }
 
-/* Does one thing to every row. */
-void plain_each(plain_row *r, void (*row)(plain_row *r, REAL *saved))
+/* Does one thing to every row.  noinline: the code of a row stays by itself, so that its products and
+ * sums round as they do wherever it is called from. */
+__attribute__((noinline)) static void plain_each(plain_row *r,
+                                                 void (*row)(plain_row *r, REAL *saved))
 {
     REAL *saved = r->x.saved;
     for (r->b = 0; r->b < r->p->B; r->b++)

@@ -72,7 +72,7 @@
  * and a place for deltadot.  P, w and all cells are computed again.  A row that keeps nothing has
  * O = Odot = 0 and mu = ref = 0, and gives no gradient.
  *
- * tangent_rows.c is this row by row, tangent_tiles.c in tiles. */
+ * tangent_tiles.c computes it; its twin in the tests is the plain path on dual numbers. */
 #include "attention/tangent.h"
 
 #include "attention/operands.h"
@@ -86,14 +86,14 @@ void AT_REAL(tangent_forward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     at_sdpa_count(n, 3.0 * p->D + 3.0 * p->Dv);
-    p->fused ? AT_REAL(tangent_tiles_forward)(n) : AT_REAL(tangent_rows_forward)(n);
+    AT_REAL(tangent_tiles_forward)(n);
 }
 
 void AT_REAL(tangent_backward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     at_sdpa_count(n, 9.0 * p->D + 6.0 * p->Dv);
-    p->fused ? AT_REAL(tangent_tiles_backward)(n) : AT_REAL(tangent_rows_backward)(n);
+    AT_REAL(tangent_tiles_backward)(n);
     AT_REAL(sdpa_add_copies)(n);
 }
 
@@ -147,8 +147,8 @@ static bool tangent_check(at_tape *t, const char *name, const at_tensor *x, cons
 static bool tangent_options(at_tape *t, const at_sdpa_args *a, at_tensor **Odot)
 {
     AT_REQUIRE(t, Odot, "sdpa_jvp: Odot is NULL, but must point to where the tangent of O goes");
-    AT_REQUIRE(t, a->path != ATTIC_COMPOSED,
-               "sdpa_jvp: there is no composed path: path is ATTIC_FUSED or ATTIC_PLAIN");
+    AT_REQUIRE(t, a->path == ATTIC_FUSED,
+               "sdpa_jvp: there is the fused path only; at_jvp differentiates the others");
     AT_REQUIRE(t, !a->head_scale,
                "sdpa_jvp: head_scale can't be given: multiply Q by it, and Qdot");
     AT_REQUIRE(t, !a->scores && !a->probs, "sdpa_jvp: %s can't be asked for, weights can",
@@ -162,7 +162,7 @@ static at_tensor *tangent_record(at_tape *t, const at_sdpa_args *a, at_sdpa_plan
 {
     at_recipe r = {.shape = {p->O, p->O}, .n_out = 2, .args = p, .args_size = sizeof *p};
     p->tangents = true;
-    p->fused = a->path == ATTIC_FUSED;
+    p->fused = true;
     p->own = at_sdpa_several_roles(in);
     if (a->weights || a->weights_tangent) {
         r.shape[p->weights = r.n_out++] = p->scores;

@@ -54,10 +54,10 @@ tangent_run tangent_inputs(at_tape *t, const tangent_problem *p)
     return r;
 }
 
-bool tangent_forward(at_tape *t, const tangent_problem *p, tangent_run *r, at_sdpa_path path)
+bool tangent_forward(at_tape *t, const tangent_problem *p, tangent_run *r)
 {
     at_sdpa_args a = p->p.args;
-    a.bias = r->of.bias, a.keep = r->of.keep, a.key_len = r->of.key_len, a.path = path;
+    a.bias = r->of.bias, a.keep = r->of.keep, a.key_len = r->of.key_len;
     a.bias_tangent = r->dot[MOVES_BIAS];
     if (p->wants_W) a.weights = &r->out[SEEN_W];
     if (p->wants_Wdot) a.weights_tangent = &r->out[SEEN_WDOT];
@@ -82,10 +82,10 @@ bool tangent_backward(at_tape *t, const tangent_run *r)
     return at_ok(t) && (!loss->wants_grad || at_backward(t, loss));
 }
 
-tangent_run tangent_run_on(at_tape *t, const tangent_problem *p, at_sdpa_path path)
+tangent_run tangent_run_on(at_tape *t, const tangent_problem *p)
 {
     tangent_run r = tangent_inputs(t, p);
-    bool ran = tangent_forward(t, p, &r, path) && tangent_backward(t, &r);
+    bool ran = tangent_forward(t, p, &r) && tangent_backward(t, &r);
     ck_assert_msg(ran, "%s: %s", sdpa_problem_text(&p->p), at_error(t));
     return r;
 }

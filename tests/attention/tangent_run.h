@@ -1,4 +1,4 @@
-/* tangent_run.h -- runs random problems of at_sdpa_jvp, and compares. */
+/* tangent_run.h -- runs random problems of at_sdpa_jvp, by itself and by dual numbers, and compares. */
 #ifndef ATTIC_TESTS_TANGENT_RUN_H
 #define ATTIC_TESTS_TANGENT_RUN_H
 #include "attention/sdpa_run.h"
@@ -24,10 +24,16 @@ typedef struct {
 tangent_problem tangent_draw(int seed, sdpa_size size);
 /* Inputs of variance 1, the same numbers in f32 and f64; random upstream gradients. */
 tangent_run tangent_inputs(at_tape *t, const tangent_problem *p);
-bool tangent_forward(at_tape *t, const tangent_problem *p, tangent_run *r, at_sdpa_path path);
+bool tangent_forward(at_tape *t, const tangent_problem *p, tangent_run *r);
 bool tangent_backward(at_tape *t, const tangent_run *r);
 /* All three; fails the test if one fails. */
-tangent_run tangent_run_on(at_tape *t, const tangent_problem *p, at_sdpa_path path);
+tangent_run tangent_run_on(at_tape *t, const tangent_problem *p);
+
+/* The same outputs and gradients by dual numbers: the plain path of at_sdpa on a tape of its own.
+ * t: f64, for the results.  change(p, r), or NULL: what is done to inputs and upstream gradients
+ * before. */
+tangent_run tangent_twin(at_tape *t, const tangent_problem *p,
+                         void (*change)(const tangent_problem *p, tangent_run *r));
 
 /* sdpa_difference over all outputs and gradients. */
 double tangent_difference(const tangent_run *x, const tangent_run *y, const char **where);

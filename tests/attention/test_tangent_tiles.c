@@ -3,9 +3,8 @@
 #include <math.h>
 
 #include "attention/tangent_run.h"
+#include "autograd/tangent.h"
 #include "tensors.h"
-
-static const at_sdpa_path tangent_paths[] = {ATTIC_FUSED, ATTIC_PLAIN};
 
 static at_tensor *normal(at_tape *t, int rows, int width)
 {
@@ -56,28 +55,26 @@ static void poison(const tangent_problem *p, tangent_run *r)
     }
 }
 
-/* A row is computed from the keys it keeps and from nothing else, so it can't read the others. */
+/* By dual numbers a row is computed from the keys it keeps and from nothing else, so it can't read the others.  An
+ * upstream gradient of O alone leaves out what dual numbers multiply by 0: so there is one of Odot, too. */
 static void expect_the_same_NaN(int seed, sdpa_size size)
 {
     tangent_problem p = tangent_draw(seed, size);
-    at_tape *t[2];
-    tangent_run r[2];
-    for (int path = 0; path < 2; path++) {
-        t[path] = at_open(ATTIC_F64, (uint64_t)seed);
-        r[path] = tangent_inputs(t[path], &p);
-        bool ran = tangent_forward(t[path], &p, &r[path], tangent_paths[path]);
-        poison(&p, &r[path]);
-        ran = ran && at_replay(t[path]) && tangent_backward(t[path], &r[path]);
-        ck_assert_msg(ran, "%s", at_error(t[path]));
-    }
+    p.seen[SEEN_ODOT] |= p.seen[SEEN_O];
+    at_tape *t = at_open(ATTIC_F64, (uint64_t)seed), *duals = at_open(ATTIC_F64, (uint64_t)seed);
+    tangent_run r = tangent_inputs(t, &p), twin = tangent_twin(duals, &p, poison);
+    bool ran = tangent_forward(t, &p, &r);
+    poison(&p, &r);
+    ran = ran && at_replay(t) && tangent_backward(t, &r);
+    ck_assert_msg(ran, "%s", at_error(t));
     const char *where;
-    double off = tangent_difference(&r[0], &r[1], &where);
+    double off = tangent_difference(&r, &twin, &where);
     ck_assert_msg(off <= 1e-12, "problem %d, %s: %s is off by %g", seed, sdpa_problem_text(&p.p),
                   where, off);
-    at_close(t[0]), at_close(t[1]);
+    at_close(t), at_close(duals);
 }
 
-START_TEST(a_NaN_reaches_in_tiles_what_it_reaches_row_by_row)
+START_TEST(a_NaN_reaches_in_tiles_what_it_reaches_by_dual_numbers)
 {
     for (int seed = 0; seed < sdpa_some(600); seed++) expect_the_same_NaN(seed, SDPA_SMALL);
     for (int seed = 0; seed < sdpa_some(60); seed++) expect_the_same_NaN(seed, SDPA_TILES);
@@ -87,9 +84,9 @@ END_TEST
 START_TEST(the_tangent_of_an_infinite_bias_and_of_a_masked_key_is_not_read)
 {
     const double nan = (double)NAN, inf = (double)INFINITY;
-    for (int k = 0; k < 2; k++) {
-        jvp x = jvp_of(ATTIC_F64, 3, 4, 2);
-        at_sdpa_args a = {.path = tangent_paths[k]};
+    for (int f64 = 0; f64 < 2; f64++) {
+        jvp x = jvp_of(f64 ? ATTIC_F64 : ATTIC_F32, 3, 4, 2);
+        at_sdpa_args a = {0};
         a.bias = at_variable(x.t, at_shape_of(4), (double[]){0, 1, -inf, 2});
         a.bias_tangent = at_variable(x.t, at_shape_of(4), (double[]){1, 2, nan, 3});
         a.keep = at_bools(x.t, at_shape_of(4), (bool[]){true, false, true, true});
@@ -112,12 +109,9 @@ END_TEST
 START_TEST(a_row_that_keeps_nothing_has_no_tangent_and_gives_no_gradient)
 {
     enum { T = 200, EMPTY = 90 };
-    for (int k = 0; k < 2; k++) {
-        jvp x = jvp_of(ATTIC_F32, T, T, 3);
-        jvp_run(&x, (at_sdpa_args){.path = tangent_paths[k],
-                                   .causal = true,
-                                   .align = ATTIC_ALIGN_OFFSET,
-                                   .offset = -EMPTY});
+    for (int f64 = 0; f64 < 2; f64++) {
+        jvp x = jvp_of(f64 ? ATTIC_F64 : ATTIC_F32, T, T, 3);
+        jvp_run(&x, (at_sdpa_args){.causal = true, .align = ATTIC_ALIGN_OFFSET, .offset = -EMPTY});
         jvp_back(&x, normal(x.t, T, 3), normal(x.t, T, 3));
         for (int i = 0; i < 3 * EMPTY; i++) {
             ck_assert(at_element(x.O, i) == 0 && at_element(x.Odot, i) == 0);
@@ -134,9 +128,9 @@ END_TEST
 START_TEST(a_tangent_of_1e8_that_is_constant_along_a_row_moves_nothing_at_all)
 {
     enum { T = 70, N = 400 };
-    for (int k = 0; k < 4; k++) {
-        jvp x = jvp_of(k % 2 ? ATTIC_F64 : ATTIC_F32, T, N, 3);
-        at_sdpa_args a = {.path = tangent_paths[k / 2], .dropout = 0.2, .softcap = 2};
+    for (int f64 = 0; f64 < 2; f64++) {
+        jvp x = jvp_of(f64 ? ATTIC_F64 : ATTIC_F32, T, N, 3);
+        at_sdpa_args a = {.dropout = 0.2, .softcap = 2};
         a.bias = at_random(x.t, at_shape_of(T, N), at_normal(1));
         x.Qdot = x.Kdot = NULL;
         const uint64_t draws = *at_draw_count(x.t);
@@ -155,25 +149,34 @@ START_TEST(a_tangent_of_1e8_that_is_constant_along_a_row_moves_nothing_at_all)
 }
 END_TEST
 
-/* Scores rise from key to key, so that every tile has a new maximum, and their tangents are far apart. */
+static at_tensor *sdpa_with_bias(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    at_sdpa_args a = {.path = ATTIC_PLAIN, .scale = 1, .bias = in[3]};
+    return at_sdpa(t, in[0], in[1], in[2], a);
+}
+
+/* Scores rise from key to key, so that every tile has a new maximum, and their tangents are far apart.  Dual numbers
+ * get these without the 1e6 that all have in common, which moves nothing. */
 START_TEST(a_maximum_that_moves_from_tile_to_tile_takes_its_reference_along)
 {
     enum { T = 9, N = 700 };
-    jvp x[2];
-    for (int k = 0; k < 2; k++) {
-        x[k] = jvp_of(ATTIC_F64, T, N, 1);
-        at_sdpa_args a = {.path = tangent_paths[k], .scale = 1};
-        a.bias = at_variable(x[k].t, at_shape_of(N), NULL);
-        a.bias_tangent = at_variable(x[k].t, at_shape_of(N), NULL);
-        for (int j = 0; j < N; j++) {
-            at_set(a.bias, j / 70.0, j);
-            at_set(a.bias_tangent, 1e6 - 100.0 * (j % 50), j);
-        }
-        jvp_run(&x[k], a);
+    jvp x = jvp_of(ATTIC_F64, T, N, 1);
+    at_sdpa_args a = {.scale = 1};
+    a.bias = at_variable(x.t, at_shape_of(N), NULL);
+    a.bias_tangent = at_variable(x.t, at_shape_of(N), NULL);
+    at_tensor *apart = at_variable(x.t, at_shape_of(N), NULL), *Odot;
+    for (int j = 0; j < N; j++) {
+        at_set(a.bias, j / 70.0, j);
+        at_set(a.bias_tangent, 1e6 - 100.0 * (j % 50), j);
+        at_set(apart, -100.0 * (j % 50), j);
     }
+    jvp_run(&x, a);
+    at_tensor *in[] = {x.Q, x.K, x.V, a.bias}, *dot[] = {x.Qdot, x.Kdot, x.Vdot, apart};
+    ck_assert_ptr_nonnull(at_jvp(x.t, sdpa_with_bias, in, dot, 4, NULL, &Odot));
     for (int i = 0; i < T; i++)
-        assert_close(at_element(x[0].Odot, i), at_element(x[1].Odot, i), 1e-9); /* of 1e3 */
-    at_close(x[0].t), at_close(x[1].t);
+        assert_close(at_element(x.Odot, i), at_element(Odot, i), 1e-9); /* of 1e3 */
+    at_close(x.t);
 }
 END_TEST
 
@@ -181,25 +184,23 @@ END_TEST
 START_TEST(a_maximum_that_moves_by_one_rounding_takes_its_reference_along)
 {
     enum { T = 3, N = 600 };
-    for (int k = 0; k < 2; k++) {
-        jvp x = jvp_of(ATTIC_F64, T, N, 1);
-        at_sdpa_args a = {.path = tangent_paths[k]};
-        a.bias = at_variable(x.t, at_shape_of(N), NULL);
-        a.bias_tangent = at_variable(x.t, at_shape_of(N), NULL);
-        double value = 0.1, mean = 0, expected = 0;
-        for (int j = 0; j < N; j++) {
-            if (j % 100 == 99) value = nextafter(value, 1);
-            at_set(a.bias, value, j);
-            at_set(a.bias_tangent, j, j);
-            mean += (double)j / N;
-        }
-        for (int j = 0; j < N; j++) expected += (j - mean) * at_element(x.V, j) / N;
-        x.Vdot = x.Qdot = x.Kdot = NULL;
-        for (int i = 0; i < T; i++) at_set(x.Q, 0, i, 0);
-        jvp_run(&x, a);
-        for (int i = 0; i < T; i++) assert_close(at_element(x.Odot, i), expected, 1e-11);
-        at_close(x.t);
+    jvp x = jvp_of(ATTIC_F64, T, N, 1);
+    at_sdpa_args a = {0};
+    a.bias = at_variable(x.t, at_shape_of(N), NULL);
+    a.bias_tangent = at_variable(x.t, at_shape_of(N), NULL);
+    double value = 0.1, mean = 0, expected = 0;
+    for (int j = 0; j < N; j++) {
+        if (j % 100 == 99) value = nextafter(value, 1);
+        at_set(a.bias, value, j);
+        at_set(a.bias_tangent, j, j);
+        mean += (double)j / N;
     }
+    for (int j = 0; j < N; j++) expected += (j - mean) * at_element(x.V, j) / N;
+    x.Vdot = x.Qdot = x.Kdot = NULL;
+    for (int i = 0; i < T; i++) at_set(x.Q, 0, i, 0);
+    jvp_run(&x, a);
+    for (int i = 0; i < T; i++) assert_close(at_element(x.Odot, i), expected, 1e-11);
+    at_close(x.t);
 }
 END_TEST
 
@@ -208,12 +209,12 @@ START_TEST(no_derivative_reaches_the_scores_of_a_saturated_row)
 {
     const int values[] = {1, 2, 5, 16, 17, 64, 100, 400, 800};
     for (size_t v = 0; v < sizeof values / sizeof *values; v++)
-        for (int k = 0; k < 4; k++) {
-            jvp x = jvp_of(k % 2 ? ATTIC_F64 : ATTIC_F32, 3, 2, 1);
+        for (int f64 = 0; f64 < 2; f64++) {
+            jvp x = jvp_of(f64 ? ATTIC_F64 : ATTIC_F32, 3, 2, 1);
             for (int i = 0; i < 3; i++) at_set(x.Q, 1e4, i, 0);
             at_set(x.K, 1, 0, 0), at_set(x.K, 0, 1, 0);
             x.V = normal(x.t, 2, values[v]), x.Vdot = normal(x.t, 2, values[v]);
-            jvp_run(&x, (at_sdpa_args){.path = tangent_paths[k / 2]});
+            jvp_run(&x, (at_sdpa_args){0});
             jvp_back(&x, normal(x.t, 3, values[v]), normal(x.t, 3, values[v]));
             for (int i = 0; i < values[v]; i++)
                 ck_assert(at_element(x.Odot, i) == at_element(x.Vdot, i));
@@ -231,14 +232,13 @@ END_TEST
 START_TEST(O_has_the_bits_that_sdpa_gives)
 {
     for (int seed = 0; seed < sdpa_some(100); seed++)
-        for (int k = 0; k < 4; k++) {
+        for (int f64 = 0; f64 < 2; f64++) {
             tangent_problem p = tangent_draw(seed, seed % 10 ? SDPA_SMALL : SDPA_TILES);
-            at_tape *t = at_open(k % 2 ? ATTIC_F64 : ATTIC_F32, 1);
+            at_tape *t = at_open(f64 ? ATTIC_F64 : ATTIC_F32, 1);
             tangent_run r = tangent_inputs(t, &p);
-            ck_assert(tangent_forward(t, &p, &r, tangent_paths[k / 2]));
+            ck_assert(tangent_forward(t, &p, &r));
             at_sdpa_args a = p.p.args;
             a.bias = r.of.bias, a.keep = r.of.keep, a.key_len = r.of.key_len;
-            a.path = tangent_paths[k / 2];
             *at_draw_count(t) = 0; /* the same drops */
             at_tensor *O = at_sdpa(t, r.of.Q, r.of.K, r.of.V, a);
             ck_assert_msg(equal_bits(O, r.out[SEEN_O]), "problem %d, %s", seed,
@@ -258,7 +258,7 @@ START_TEST(bits_are_equal_at_any_number_of_threads)
             const char *where = "";
             at_threads(n + 1);
             t[n] = at_open(ATTIC_F32, 1);
-            r[n] = tangent_run_on(t[n], &p, ATTIC_FUSED);
+            r[n] = tangent_run_on(t[n], &p);
             double off = tangent_difference(&r[n], &r[0], &where);
             ck_assert_msg(off == 0, "problem %d, %d threads: %s differs by %g", seed, n + 1, where,
                           off);
@@ -307,8 +307,9 @@ START_TEST(what_makes_no_sense_is_refused_by_name)
 {
     jvp x = jvp_of(ATTIC_F32, 2, 3, 4);
     at_tensor *y, *half = at_cast(x.t, x.K, ATTIC_F16), *three = normal(x.t, 3, 3);
-    refuse(&x, (at_sdpa_args){.path = ATTIC_COMPOSED},
-           "sdpa_jvp: there is no composed path: path is ATTIC_FUSED or ATTIC_PLAIN");
+    for (int path = ATTIC_PLAIN; path <= ATTIC_COMPOSED; path++)
+        refuse(&x, (at_sdpa_args){.path = (at_sdpa_path)path},
+               "sdpa_jvp: there is the fused path only; at_jvp differentiates the others");
     refuse(&x, (at_sdpa_args){.head_scale = x.Q},
            "sdpa_jvp: head_scale can't be given: multiply Q by it, and Qdot");
     refuse(&x, (at_sdpa_args){.scores = &y}, "sdpa_jvp: scores can't be asked for, weights can");
@@ -348,7 +349,7 @@ START_TEST(sdpa_itself_refuses_what_only_tangents_need)
 }
 END_TEST
 
-SUITE(attention_tangent_tiles, a_NaN_reaches_in_tiles_what_it_reaches_row_by_row,
+SUITE(attention_tangent_tiles, a_NaN_reaches_in_tiles_what_it_reaches_by_dual_numbers,
       the_tangent_of_an_infinite_bias_and_of_a_masked_key_is_not_read,
       a_row_that_keeps_nothing_has_no_tangent_and_gives_no_gradient,
       a_tangent_of_1e8_that_is_constant_along_a_row_moves_nothing_at_all,

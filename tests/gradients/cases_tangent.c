@@ -1,4 +1,4 @@
-/* cases_tangent.c -- gradient cases of at_sdpa_jvp: every option, in tiles and row by row.
+/* cases_tangent.c -- gradient cases of at_sdpa_jvp: every option.
  *
  * The inputs are Q, K, V and, where a case has it, the bias, then the tangents of those that move; O, Odot and,
  * where asked for, the weights and their tangent stand side by side, so that a random cotangent reaches all. */
@@ -48,54 +48,51 @@ static at_tensor *case_tangent(at_tape *t, at_tensor **in, void *ctx)
     return at_concat(t, y, c->weights ? 4 : 2, 0);
 }
 
-#define ON(path_, name, in_, note_, ...)                                                           \
-    ROW("sdpa_jvp", in_, case_tangent, .ctx = (&(tangent_case){.a.path = path_, __VA_ARGS__}),     \
-        .note = note_ ", " name)
-#define BOTH(in_, note_, ...)                                                                      \
-    ON(ATTIC_FUSED, "tiles", in_, note_, __VA_ARGS__),                                             \
-        ON(ATTIC_PLAIN, "rows", in_, note_, __VA_ARGS__)
+#define SMALL(in_, note_, ...)                                                                     \
+    ROW("sdpa_jvp", in_, case_tangent, .ctx = (&(tangent_case){__VA_ARGS__}),                      \
+        .note = note_ ", tiles")
 /* Several tiles, along random directions. */
 #define LARGE(in_, note_, ...)                                                                     \
     ROW("sdpa_jvp", in_, case_tangent, .ctx = (&(tangent_case){__VA_ARGS__}), .note = note_,       \
         .directions = 4)
 
 const at_case at_cases_tangent[] = {
-    BOTH("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "Dv > D", .bias = false),
-    BOTH("[2,2,2,3] [2,2,3,3] [2,2,3,2] [2,2,2,3] [2,2,3,3] [2,2,3,2]", "heads", .bias = false),
-    BOTH("[2,4,2,2] [2,2,3,2] [2,2,3,2] [2,4,2,2] [2,2,3,2] [2,2,3,2]", "groups", .weights = true),
-    BOTH("[2,3,4] [2,4,4] [2,4,6] [2,3,4] [2,4,4] [2,4,6]", "packed", .a.heads = 2),
-    BOTH("[3,2] [4,2] [4,2] [4,2] [4,2]", "Q without a tangent", .still = STILL_Q),
-    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2]", "K without a tangent", .still = STILL_K),
-    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2]", "V without a tangent", .still = STILL_V),
-    BOTH("[3,2] [4,2] [4,2]", "no tangent at all", .still = STILL_Q | STILL_K | STILL_V),
-    BOTH("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "only Odot", .only_Odot = true),
-    BOTH("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "only O", .only_O = true),
-    BOTH("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2] [3,4]", "bias", .bias = true),
-    BOTH("[3,2] [4,2] [4,2] [4] [3,2] [4,2] [4,2] [4]", "bias of each key", .bias = true,
-         .weights = true),
-    BOTH("[3,2] [4,2] [4,2] [3,1] [3,2] [4,2] [4,2] [3,1]", "bias of each row", .bias = true,
-         .a.dropout = 0.4),
-    BOTH("[2,2,3,2] [2,1,4,2] [2,1,4,2] [1,2,1,4] [2,2,3,2] [2,1,4,2] [2,1,4,2] [1,2,1,4]",
-         "bias, groups", .bias = true),
-    BOTH("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2]", "bias without a tangent", .bias = true,
-         .still = STILL_BIAS),
-    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "softcap", .a.softcap = 0.8),
-    BOTH("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2] [3,4]", "softcap, bias, weights",
-         .a.softcap = 0.8, .bias = true, .weights = true),
-    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "scale, temperature", .a.scale = 0.9,
-         .a.temperature = 0.6),
-    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "dropout, weights", .a.dropout = 0.4,
-         .weights = true),
-    BOTH("[4,2] [4,2] [4,2] [4,2] [4,2] [4,2]", "causal, window", .a.causal = true,
-         .a.window_left = 3),
-    BOTH("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "a row that keeps nothing", .keep = true,
-         .weights = true),
-    BOTH("[3,2] [3,2]", "sdpa(x,x,x)", .same = true),
-    BOTH("[3,2] [3,2] [3,2]", "the tangents are the inputs", .tangent_is = true),
-    BOTH("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [2,3,8] [2,4,4] [2,4,2] [1,4,1,4]", "everything",
-         .a.heads = 4, .a.kv_heads = 2, .a.causal = true, .a.align = ATTIC_ALIGN_BOTTOM_RIGHT,
-         .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9, .a.temperature = 0.8,
-         .a.dropout = 0.3, .bias = true, .weights = true, .keep = true),
+    SMALL("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "Dv > D", .bias = false),
+    SMALL("[2,2,2,3] [2,2,3,3] [2,2,3,2] [2,2,2,3] [2,2,3,3] [2,2,3,2]", "heads", .bias = false),
+    SMALL("[2,4,2,2] [2,2,3,2] [2,2,3,2] [2,4,2,2] [2,2,3,2] [2,2,3,2]", "groups", .weights = true),
+    SMALL("[2,3,4] [2,4,4] [2,4,6] [2,3,4] [2,4,4] [2,4,6]", "packed", .a.heads = 2),
+    SMALL("[3,2] [4,2] [4,2] [4,2] [4,2]", "Q without a tangent", .still = STILL_Q),
+    SMALL("[3,2] [4,2] [4,2] [3,2] [4,2]", "K without a tangent", .still = STILL_K),
+    SMALL("[3,2] [4,2] [4,2] [3,2] [4,2]", "V without a tangent", .still = STILL_V),
+    SMALL("[3,2] [4,2] [4,2]", "no tangent at all", .still = STILL_Q | STILL_K | STILL_V),
+    SMALL("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "only Odot", .only_Odot = true),
+    SMALL("[3,2] [4,2] [4,3] [3,2] [4,2] [4,3]", "only O", .only_O = true),
+    SMALL("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2] [3,4]", "bias", .bias = true),
+    SMALL("[3,2] [4,2] [4,2] [4] [3,2] [4,2] [4,2] [4]", "bias of each key", .bias = true,
+          .weights = true),
+    SMALL("[3,2] [4,2] [4,2] [3,1] [3,2] [4,2] [4,2] [3,1]", "bias of each row", .bias = true,
+          .a.dropout = 0.4),
+    SMALL("[2,2,3,2] [2,1,4,2] [2,1,4,2] [1,2,1,4] [2,2,3,2] [2,1,4,2] [2,1,4,2] [1,2,1,4]",
+          "bias, groups", .bias = true),
+    SMALL("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2]", "bias without a tangent", .bias = true,
+          .still = STILL_BIAS),
+    SMALL("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "softcap", .a.softcap = 0.8),
+    SMALL("[3,2] [4,2] [4,2] [3,4] [3,2] [4,2] [4,2] [3,4]", "softcap, bias, weights",
+          .a.softcap = 0.8, .bias = true, .weights = true),
+    SMALL("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "scale, temperature", .a.scale = 0.9,
+          .a.temperature = 0.6),
+    SMALL("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "dropout, weights", .a.dropout = 0.4,
+          .weights = true),
+    SMALL("[4,2] [4,2] [4,2] [4,2] [4,2] [4,2]", "causal, window", .a.causal = true,
+          .a.window_left = 3),
+    SMALL("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "a row that keeps nothing", .keep = true,
+          .weights = true),
+    SMALL("[3,2] [3,2]", "sdpa(x,x,x)", .same = true),
+    SMALL("[3,2] [3,2] [3,2]", "the tangents are the inputs", .tangent_is = true),
+    SMALL("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [2,3,8] [2,4,4] [2,4,2] [1,4,1,4]", "everything",
+          .a.heads = 4, .a.kv_heads = 2, .a.causal = true, .a.align = ATTIC_ALIGN_BOTTOM_RIGHT,
+          .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9, .a.temperature = 0.8,
+          .a.dropout = 0.3, .bias = true, .weights = true, .keep = true),
 
     LARGE("[150,2] [300,2] [300,3] [150,2] [300,2] [300,3]", "tiles", .bias = false),
     LARGE("[300,2] [300,2] [300,2] [300,2] [300,2] [300,2]", "tiles, causal, dropout, softcap",
