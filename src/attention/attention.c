@@ -1,7 +1,7 @@
 /* attention.c -- scaled dot-product attention as an op: checks what it is given, chooses a path,
  * hands out its outputs.
  *
- * problem.c checks and brings every call to one form; reference.c derives what is computed; fused.c
+ * plan.c checks and brings every call to one form; reference.c derives what is computed; fused.c
  * says how to do it without the T x N matrix, and composed.c does it in other ops. */
 #include "ops/op.h"
 

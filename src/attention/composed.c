@@ -16,7 +16,7 @@
  * key/value head of each.  So query head h reads key/value head h / (H/G), and its gradient is
  * summed over the group. */
 #include "ops/op.h"
-#include "attention/problem.h"
+#include "attention/plan.h"
 
 #include <float.h>
 

@@ -1,7 +1,7 @@
 /* identities.h -- the backward of attention checks itself, whichever path it takes. */
 #ifndef AT_ATTENTION_IDENTITIES_H
 #define AT_ATTENTION_IDENTITIES_H
-#include "attention/problem.h"
+#include "attention/plan.h"
 #include "kernels/real.h"
 
 /* The two sides of an identity, and how much they may differ by. */

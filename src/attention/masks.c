@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "attention/problem.h"
+#include "attention/plan.h"
 #include "autograd/op.h"
 #include "ops/map.h"
 #include "ops/nest.h"

@@ -2,7 +2,7 @@
 #ifndef AT_ATTENTION_OPERANDS_H
 #define AT_ATTENTION_OPERANDS_H
 #include "attention/identities.h"
-#include "attention/problem.h"
+#include "attention/plan.h"
 #include "autograd/op.h"
 #include "kernels/real.h"
 

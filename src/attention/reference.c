@@ -1,7 +1,7 @@
 /* reference.c -- scaled dot-product attention: the derivation, and the plain path, which is the
  * derivation row by row.
  *
- * One head (problem.h says where its rows lie):
+ * One head (plan.h says where its rows lie):
  *
  *     Q [T,D]   K [N,D]   V [N,Dv]   O [T,Dv]    R, X, U, S, P, z, A, bias [T,N]    m, l, delta [T]
  *

@@ -1,4 +1,4 @@
-/* problem.h -- one call of at_sdpa, checked and brought to one form for all three paths.
+/* plan.h -- one call of at_sdpa, checked and brought to one form for all three paths.
  *
  * Whatever the layout, the paths see B batches of H query heads and G key/value heads:
  *
@@ -20,8 +20,8 @@
  *
  * Cell (b,h,i,j) has the number ((b H + h) T + i) N + j.  Dropout decides by it, so that every
  * path, tile and layout drops the same cells. */
-#ifndef AT_ATTENTION_PROBLEM_H
-#define AT_ATTENTION_PROBLEM_H
+#ifndef AT_ATTENTION_PLAN_H
+#define AT_ATTENTION_PLAN_H
 #include "autograd/op.h"
 #include "kernels/rng.h"
 #include "attention/attention.h"

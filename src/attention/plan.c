@@ -1,8 +1,8 @@
-/* problem.c -- reads the shapes and options of one attention, and refuses what makes no sense.
+/* plan.c -- reads the shapes and options of one attention, and refuses what makes no sense.
  *
  * Everything a caller can get wrong is found here, before anything is recorded: the paths after it
  * check nothing. */
-#include "attention/problem.h"
+#include "attention/plan.h"
 
 #include <math.h>
 
