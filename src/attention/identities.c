@@ -39,24 +39,19 @@
  * sees what.
  *
  * TOLERANCE.  A sum of products, in whatever order, is off by a few eps times the sum of their
- * absolute values.  64 eps times a bound of that sum may the sides differ: not what is left after
- * terms have cancelled, but what there was to cancel.  |K| and |V| are the longest key and value,
- * |dW_i| and |dY_i| the largest of their rows, z is 1/(1-p), and the learned scale is in c;
- * sum_j A_ij is at most z, sum_j |dS_ij| at most s_i = 2 z (|dO_i| |V| + |dW_i| + |dY_i|):
+ * absolute values: not of what is left after terms have cancelled, but of what there was to cancel.
+ * The sides may differ by 64 eps times a bound of that sum, made of norms of whole heads.  |X| is
+ * the norm of all rows of the head, K and V stand for its longest key and value, n is the number of
+ * its queries, z is 1/(1-p), and the learned scale is in c.  As sum_j A_ij is at most z, and
+ * sum_j |dS_ij| at most 2 z (|dO_i| V + |dW_i| + |dY_i|), the bounds are, by Cauchy and Schwarz,
  *
- *     1   |c| sum_i s_i |Q_i| |K|         2   z sum_i |dO_i| |V|         3   |c| sum_i s_i |Q_i|
+ *     1   c s |Q| K                         s = 2 z (|dO| V + |dW| + |dY|)
+ *     2   z sqrt(n) |dO| V
+ *     3   c s |Q|
  *
- * Each of the n sums rounded beside what its gradient held before may have lost eps times that: n
- * |before| more.  To this comes what is lost where numbers are denormal.  There rounding is off by
- * up to half of the smallest number, eps times the smallest normal one, whatever the terms are: so
- * the smallest normal number is one more term for every rounding, times what the result is
- * multiplied with afterwards.
- *
- *     A_ij = z_ij P_ij                                    z
- *     dQ_i, dK_j, dV_j, O_i: n products, times c (dQ, dK) 1 + c n for each element, with
- *                                                         sqrt(elements) |x| for the sum of |x|
- *     dP_ij: Dv products, times z;  delta_i: Dv products; dS_ij          N + (1 + z) Dv
- *     O_i in delta_i                                      (1 + N) sqrt(Dv) |dO_i|
+ * Rounding takes more from a sum that begins with what the gradient held before: |before| for each
+ * of its terms.  And it takes more among denormal numbers, up to eps times the smallest normal
+ * number each time: `tiny` is that number for all the roundings of an element.
  *
  * Sides and terms are added up in double.  A head in which one of them is NaN or infinite is not
  * judged: that shows by itself, and at_anomaly tells where it began.
@@ -76,13 +71,9 @@ enum {
 
 #define CHECK_SMALLEST (sizeof(REAL) == sizeof(float) ? (double)FLT_MIN : DBL_MIN)
 
-/* Rows of `width` elements: x is Q, K, V or dO, and y its partner, dQ, dK, dV or O. */
+/* x is Q, K, V or dO, and y its partner, dQ, dK, dV or O; before is what y held, NULL for 0. */
 typedef struct {
-    at_sdpa_layout at;
-    int width;
-    const REAL *x, *y, *before; /* before: what y held, NULL for nothing */
-    double terms;               /* y is a sum of so many products, */
-    double factor;              /* times this, or less */
+    const REAL *x, *y, *before;
 } check_operand;
 
 typedef struct {
@@ -90,6 +81,14 @@ typedef struct {
     check_operand Q, K, V, O;
     at_sdpa_verdict *heads;
 } check_job;
+
+/* Sums over the rows x_i of an operand in one head. */
+typedef struct {
+    double product; /* <x, y - before> */
+    double x;       /* |x|^2 */
+    double before;  /* |before|^2 */
+    double longest; /* the largest |x_i|^2 */
+} check_sums;
 
 static double check_dot(int n, const REAL *x, const REAL *y)
 {
@@ -103,108 +102,92 @@ static double check_dot(int n, const REAL *x, const REAL *y)
     return rest;
 }
 
-/* The largest |x_j| that is finite. */
-static double check_largest(int n, const REAL *x)
+/* |x|^2 of what is finite in x; at least n DBL_MIN, as smaller squares are lost */
+static double check_square(int n, const REAL *x)
 {
-    double most = 0;
+    double square = check_dot(n, x, x), rest = 0;
+    if (isfinite(square)) return square + n * DBL_MIN;
     for (int j = 0; j < n; j++)
-        if (isfinite(VALUE(x[j]))) most = fmax(most, fabs((double)VALUE(x[j])));
-    return most;
+        if (isfinite(VALUE(x[j]))) rest += (double)VALUE(x[j]) * (double)VALUE(x[j]);
+    return rest + n * DBL_MIN;
 }
 
-/* |x|, or a bound where squares are too small or large; 0 if an element is not finite. */
-static double check_length(int n, const REAL *x)
+/* Adds one row of n elements.  Its product is left out where x has a NaN and y none: it is masked. */
+static void check_add(check_sums *s, const check_operand *a, ptrdiff_t row, int n)
 {
-    double square = check_dot(n, x, x);
-    if (square > DBL_MIN / DBL_EPSILON && square < DBL_MAX) return sqrt(square);
-    for (int j = 0; j < n; j++)
-        if (!isfinite(VALUE(x[j]))) return 0;
-    return check_largest(n, x) * sqrt((double)n);
+    if (!a->x) return;
+    const REAL *x = a->x + row, *y = a->y ? a->y + row : NULL;
+    const double square = check_square(n, x);
+    double product = y ? check_dot(n, x, y) : 0;
+    if (a->before) {
+        const REAL *before = a->before + row;
+        product -= check_dot(n, x, before);
+        s->before += check_dot(n, before, before);
+    }
+    if (isfinite(product) || !isfinite(check_dot(n, y, y))) s->product += product;
+    s->x += square;
+    if (square > s->longest) s->longest = square;
 }
 
-static bool check_is_untouched(int n, const REAL *y, const REAL *before)
-{
-    for (int j = 0; j < n; j++)
-        if (VALUE(y[j]) != (before ? VALUE(before[j]) : 0)) return false;
-    return true;
-}
-
-/* <x, y - before> of one row; *lost: what rounding to denormal numbers, and beside `before`, took
- * from |y|, in eps */
-static double check_row(const check_operand *a, ptrdiff_t row, double length, double *lost)
-{
-    *lost = 0;
-    if (!a->x || !a->y) return 0;
-    const REAL *x = a->x + row, *y = a->y + row, *before = a->before ? a->before + row : NULL;
-    if (length == 0 && check_is_untouched(a->width, y, before))
-        return 0; /* x may be a masked NaN */
-    *lost = CHECK_SMALLEST * (1 + a->factor * a->terms) * sqrt((double)a->width);
-    double product = check_dot(a->width, x, y);
-    if (!before) return product;
-    *lost += a->terms * sqrt(check_dot(a->width, before, before));
-    return product - check_dot(a->width, x, before);
-}
-
-/* sum_j dK_j: the element farthest from 0 is the left side. */
-static void check_sum_of_keys(const check_job *job, int b, int g, at_sdpa_sides *sides)
+/* sum_j dK_j: the element farthest from 0 */
+static double check_sum_of_keys(const check_job *job, int b, int g)
 {
     const check_operand *K = &job->K;
-    for (int d0 = 0; d0 < K->width; d0 += CHECK_COLUMNS) {
+    const at_sdpa_plan *p = job->of.p;
+    double farthest = 0;
+    for (int d0 = 0; d0 < p->D; d0 += CHECK_COLUMNS) {
         double sum[CHECK_COLUMNS] = {0};
-        const int n = K->width - d0 < CHECK_COLUMNS ? K->width - d0 : CHECK_COLUMNS;
-        for (int j = 0; j < job->of.p->N; j++) {
-            ptrdiff_t row = at_sdpa_row(K->at, b, g, j) + d0;
+        const int n = p->D - d0 < CHECK_COLUMNS ? p->D - d0 : CHECK_COLUMNS;
+        for (int j = 0; j < p->N; j++) {
+            ptrdiff_t row = at_sdpa_row(p->k, b, g, j) + d0;
             for (int d = 0; d < n; d++)
                 sum[d] += (double)VALUE(K->y[row + d]) -
                           (K->before ? (double)VALUE(K->before[row + d]) : 0);
         }
         for (int d = 0; d < n; d++)
-            if (fabs(sum[d]) > fabs(sides->left) || isnan(sum[d])) sides->left = sum[d];
+            if (fabs(sum[d]) > fabs(farthest) || isnan(sum[d])) farthest = sum[d];
     }
+    return farthest;
 }
 
 /* Key/value head g of batch b and the query heads that read it. */
 static at_sdpa_verdict check_head(const check_job *job, int b, int g)
 {
-    const at_sdpa_plan *p = job->of.p;
-    at_sdpa_verdict head = {0};
-    const double z = 1 / (1 - p->dropout), A = z * (1 + p->N * CHECK_SMALLEST);
-    double longest_K = 0, longest_V = 0, lost_Q, lost_K, lost_V, lost_O;
+    const sdpa_operands *of = &job->of;
+    const at_sdpa_plan *p = of->p;
+    check_sums Q = {0}, K = {0}, V = {0}, O = {0};
+    double weights = 0, c = 0; /* weights: |dW|^2 + |dY|^2 */
     for (int j = 0; j < p->N; j++) {
-        const ptrdiff_t k = at_sdpa_row(p->k, b, g, j), v = at_sdpa_row(p->v, b, g, j);
-        const double K = check_length(p->D, job->K.x + k), V = check_length(p->Dv, job->V.x + v);
-        longest_K = fmax(longest_K, K), longest_V = fmax(longest_V, V);
-        head.Q.right += check_row(&job->K, k, K, &lost_K);
-        head.V.left += check_row(&job->V, v, V, &lost_V);
-        head.Q.tolerance += lost_K * K + DBL_MIN * p->D;
-        head.V.tolerance += lost_V * V + DBL_MIN * p->Dv;
-        head.K.tolerance += lost_K;
+        check_add(&K, &job->K, at_sdpa_row(p->k, b, g, j), p->D);
+        check_add(&V, &job->V, at_sdpa_row(p->v, b, g, j), p->Dv);
     }
-    const double lost = CHECK_SMALLEST * (p->N + (1 + z) * p->Dv);
-    const double lost_O_i = CHECK_SMALLEST * (1.0 + p->N) * sqrt((double)p->Dv);
-    for (int h = g * p->group; h < (g + 1) * p->group; h++)
+    for (int h = g * p->group; h < (g + 1) * p->group; h++) {
+        const double size = fabs((double)VALUE(sdpa_factor(of, h)));
+        if (size > c) c = size; /* with fmax gcc 12 fails on 64-bit Arm (internal error) */
         for (int i = 0; i < p->T; i++) {
-            const ptrdiff_t q = at_sdpa_row(p->q, b, h, i), o = at_sdpa_row(p->o, b, h, i);
-            const double Q = check_length(p->D, job->Q.x + q);
-            const double dO = job->O.x ? check_length(p->Dv, job->O.x + o) : 0;
             const ptrdiff_t cell = at_sdpa_cell_number(p, b, h, i);
-            const double c = fabs((double)VALUE(sdpa_factor(&job->of, h)));
-            double dP = dO * longest_V;
-            if (job->of.dW) dP += check_largest(p->N, job->of.dW + cell);
-            if (job->of.dY) dP += check_largest(p->N, job->of.dY + cell);
-            double dS = 2 * A * dP + lost + lost_O_i * dO;
-            head.Q.left += check_row(&job->Q, q, Q, &lost_Q);
-            head.V.right += check_row(&job->O, o, dO, &lost_O);
-            head.Q.tolerance += c * dS * Q * longest_K + lost_Q * Q + DBL_MIN * p->D;
-            head.V.tolerance += A * dO * longest_V + lost_O * dO + DBL_MIN * p->Dv;
-            head.K.tolerance += c * dS * Q;
+            check_add(&Q, &job->Q, at_sdpa_row(p->q, b, h, i), p->D);
+            check_add(&O, &job->O, at_sdpa_row(p->o, b, h, i), p->Dv);
+            if (of->dW) weights += check_square(p->N, of->dW + cell);
+            if (of->dY) weights += check_square(p->N, of->dY + cell);
         }
-    if (!job->Q.y || !job->K.y) head.Q.left = head.Q.right = 0;
-    if (!job->V.y || !job->O.x) head.V.left = head.V.right = 0;
-    if (job->K.y && p->cap == 0) check_sum_of_keys(job, b, g, &head.K);
-    head.Q.tolerance *= CHECK_EPS * (double)REAL_EPS;
-    head.V.tolerance *= CHECK_EPS * (double)REAL_EPS;
-    head.K.tolerance *= CHECK_EPS * (double)REAL_EPS;
+    }
+    const double N = p->N, n = (double)p->T * p->group, z = 1 / (1 - p->dropout);
+    const double tiny = CHECK_SMALLEST * z * (1 + c) * (N + n + p->D + p->Dv);
+    const double dO = sqrt(O.x), dOV = dO * sqrt(V.longest), s = 2 * z * (dOV + sqrt(2 * weights));
+    const double csQ = c * (s + tiny * (sqrt(n) + sqrt(p->Dv) * dO)) * sqrt(Q.x);
+    const double lost_Q = tiny * sqrt(n * p->D) + N * sqrt(Q.before);
+    const double lost_K = tiny * sqrt(N * p->D) + n * sqrt(K.before);
+    const double lost_V = tiny * sqrt(N * p->Dv) + n * sqrt(V.before);
+    const double lost_O = tiny * sqrt(n * p->Dv);
+    const double tol_Q = csQ * sqrt(K.longest) + lost_Q * sqrt(Q.x) + lost_K * sqrt(K.x);
+    const double tol_V = z * sqrt(n) * dOV + lost_V * sqrt(V.x) + lost_O * dO;
+    const double eps = CHECK_EPS * (double)REAL_EPS;
+    at_sdpa_verdict head = {0};
+    if (job->Q.y && job->K.y) head.Q = (at_sdpa_sides){Q.product, K.product, eps * tol_Q};
+    if (job->V.y && job->O.x) head.V = (at_sdpa_sides){V.product, O.product, eps * tol_V};
+    head.K.tolerance = eps * (csQ + lost_K * sqrt(N));
+    if (job->K.y && p->cap == 0) head.K.left = check_sum_of_keys(job, b, g);
     return head;
 }
 
@@ -238,19 +221,7 @@ static void check_begin(at_node *n, int i, check_operand *a)
 void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
 {
     const at_sdpa_plan *p = n->args;
-    const double rows = (double)p->T * p->group;
-    const sdpa_operands of = sdpa_operands_of(n);
-    double c = 0; /* the largest; with fmax gcc 12 fails on 64-bit Arm (internal compiler error) */
-    for (int h = 0; h < p->H; h++) {
-        const double size = fabs((double)VALUE(sdpa_factor(&of, h)));
-        if (size > c) c = size;
-    }
-    check_job job = {.of = of,
-                     .Q = {.at = p->q, .width = p->D, .terms = p->N, .factor = c},
-                     .K = {.at = p->k, .width = p->D, .terms = rows, .factor = c},
-                     .V = {.at = p->v, .width = p->Dv, .terms = rows, .factor = 1},
-                     .O = {.at = p->o, .width = p->Dv, .terms = p->N, .factor = 1},
-                     .heads = at_sdpa_verdicts(n)};
+    check_job job = {.of = sdpa_operands_of(n), .heads = at_sdpa_verdicts(n)};
     check_begin(n, AT_SDPA_Q, &job.Q);
     check_begin(n, AT_SDPA_K, &job.K);
     check_begin(n, AT_SDPA_V, &job.V);
@@ -267,28 +238,26 @@ void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
 
 #ifdef AT_ONCE
 
-/* An infinity or NaN breaks nothing. */
-static void say_broken(const at_node *n, const char *identity, const char *heads, at_sdpa_sides x)
-{
-    if (isfinite(x.left) && isfinite(x.right) && fabs(x.left - x.right) > x.tolerance)
-        at_fail(n->tape, ATTIC_USER_ERROR,
-                "sdpa (op %d): backward is wrong: %s does not hold in %s: the sides are %.9g and "
-                "%.9g, and may differ by %.1e",
-                n->index, identity, heads, x.left, x.right, x.tolerance);
-}
-
 void at_sdpa_judge(const at_node *n, int b, int g, at_sdpa_verdict head)
 {
+    static const char *const identity[] = {"<Q,dQ> = <K,dK>", "<V,dV> = <O,dO>", "sum_j dK_j = 0"};
+    const at_sdpa_sides sides[] = {head.Q, head.V, head.K};
     const at_sdpa_plan *p = n->args;
+    const int first = g * p->group, last = first + p->group - 1;
     char *heads = at_text_buffer();
-    int first = g * p->group, last = first + p->group - 1;
     if (first < last)
         snprintf(heads, AT_TEXT_SIZE, "heads %d to %d of batch %d", first, last, b);
     else
         snprintf(heads, AT_TEXT_SIZE, "head %d of batch %d", first, b);
-    say_broken(n, "<Q,dQ> = <K,dK>", heads, head.Q);
-    say_broken(n, "<V,dV> = <O,dO>", heads, head.V);
-    say_broken(n, "sum_j dK_j = 0", heads, head.K);
+    for (int i = 0; i < 3; i++) {
+        const at_sdpa_sides x = sides[i];
+        const bool finite = isfinite(x.left) && isfinite(x.right);
+        if (finite && fabs(x.left - x.right) > x.tolerance)
+            at_fail(n->tape, ATTIC_USER_ERROR,
+                    "sdpa (op %d): backward is wrong: %s does not hold in %s: the sides are %.9g "
+                    "and %.9g, and may differ by %.1e",
+                    n->index, identity[i], heads, x.left, x.right, x.tolerance);
+    }
 }
 
 #endif

@@ -292,8 +292,8 @@ static plain_row plain_rows_of(at_node *n)
                        .x = sdpa_operands_of(n)};
 }
 
-/* Does one thing to every row.  noinline: the code of a row stays by itself, so that its products and
- * sums round as they do wherever it is called from. */
+/* Does one thing to every row.  noinline: the code of a row stays by itself, and so its products and
+ * sums are rounded in one way. */
 __attribute__((noinline)) static void plain_each(plain_row *r,
                                                  void (*row)(plain_row *r, REAL *saved))
 {
