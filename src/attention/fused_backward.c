@@ -37,12 +37,12 @@ static int backward_keys(const at_sdpa_plan *p)
 }
 
 typedef struct {
-    const sdpa_operands *of;
-    const sdpa_sweep *does;
+    const sdpa_operands *call;
+    const sdpa_sweep *sweep;
     int step, steps, held; /* of the schedule; so many are done by one task */
     int keys, key_blocks; /* so many keys make a block, and so many blocks are paired in one step */
     bool cut_b, cut_g, cut_k; /* is each batch, head, key block a task of its own? */
-} backward_job;
+} backward_schedule;
 
 /* ------------------------------------------------------------------ delta ---------------------- */
 
@@ -51,7 +51,7 @@ void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *de
     x->j0 = 0;
     for (int r = 0; upstream && r < x->rows; r++) {
         const REAL *A = sdpa_cells(x, r, weights), *dW = sdpa_cells(x, r, upstream);
-        at_sdpa_range range = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + r);
+        at_sdpa_range range = at_sdpa_range_of(x->call->p, x->call->key_len, x->b, x->i0 + r);
         REAL sum = 0;
         for (int j = range.lo; j < range.hi; j++)
             if (sdpa_cell_kept(x, r, j)) sum += A[j] * dW[j];
@@ -64,8 +64,9 @@ void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *de
 void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, REAL *restrict delta)
 {
     REAL Ot[VEC_LANES * VEC_LANES];
-    const ptrdiff_t row = x->p->o.row, ld = x->ld;
-    for (int width = x->p->Dv; width > 0; width -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
+    const ptrdiff_t row = x->call->p->o.row, ld = x->ld;
+    for (int width = x->call->p->Dv; width > 0;
+         width -= VEC_LANES, O += VEC_LANES, dOt += VEC_LANES * ld)
         for (int r = 0; r < ld; r += VEC_LANES) {
             vec sum = vec_load(delta + r), o[TRANSPOSE_LANES];
             if (x->rows - r >= VEC_LANES && width >= VEC_LANES) {
@@ -88,14 +89,14 @@ void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, RE
  * the way. */
 static void backward_delta(sdpa_tile *x)
 {
-    const sdpa_operands *job = x->job;
+    const sdpa_operands *call = x->call;
     memset(x->delta, 0, (size_t)x->ld * sizeof *x->delta);
-    if (job->dO) {
-        sdpa_transpose(x, sdpa_o(x, 0, job->dO), x->p->o.row, x->p->Dv, x->dOt);
-        sdpa_delta_of_values(x, sdpa_o(x, 0, job->O), x->dOt, x->delta);
+    if (call->dO) {
+        sdpa_transpose(x, sdpa_o(x, 0, call->dO), x->call->p->o.row, x->call->p->Dv, x->dOt);
+        sdpa_delta_of_values(x, sdpa_o(x, 0, call->O), x->dOt, x->delta);
     }
-    sdpa_delta_of_weights(x, job->weights, job->dW, x->delta);
-    sdpa_delta_of_weights(x, job->probs, job->dY, x->delta);
+    sdpa_delta_of_weights(x, call->weights, call->dW, x->delta);
+    sdpa_delta_of_weights(x, call->probs, call->dY, x->delta);
     for (int r = 0; r < x->rows; r++) sdpa_saved(x, r)[2] = x->delta[r];
 }
 
@@ -112,15 +113,15 @@ void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells)
 /* d = dP = z (dO V^T + dW) + dY */
 static void backward_dP(const sdpa_tile *x)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     const at_strides v = {p->v.row, 1, 0}, cells = {x->ld, 1, 0};
-    const REAL *V = sdpa_v(x, x->job->V);
-    const int width = x->job->dO ? p->Dv : 0; /* no upstream gradient: a sum of nothing */
+    const REAL *V = sdpa_v(x, x->call->V);
+    const int width = x->call->dO ? p->Dv : 0; /* no upstream gradient: a sum of nothing */
     gemm(1, x->keys, (int)x->ld, width, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
-    sdpa_add_upstream(x, x->job->dW, x->d);
+    sdpa_add_upstream(x, x->call->dW, x->d);
     sdpa_drops(x);
     sdpa_drop(x, x->d);
-    sdpa_add_upstream(x, x->job->dY, x->d);
+    sdpa_add_upstream(x, x->call->dY, x->d);
 }
 
 /* d = dP -> dS */
@@ -137,7 +138,7 @@ static void backward_softmax(const sdpa_tile *x)
  * errors would be all there is. */
 void sdpa_add_to_bias(const sdpa_tile *x, REAL *dbias, const REAL *dS)
 {
-    const at_sdpa_cells at = x->p->bias;
+    const at_sdpa_cells at = x->call->p->bias;
     for (int r = 0; dbias && r < x->rows; r++, dS++) {
         REAL *row = dbias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
         WIDE sum = 0;
@@ -151,10 +152,10 @@ void sdpa_add_to_bias(const sdpa_tile *x, REAL *dbias, const REAL *dS)
  * up, and c R takes its place: made again and not taken from X = s c R, which is 0 where s is. */
 static void backward_scale(const sdpa_tile *x)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     const at_strides k_row = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
-    REAL *ds = x->job->ds + at_sdpa_row_number(p, x->b, x->h, x->i0), sum[AT_SDPA_ROWS] = {0};
-    gemm(1, x->keys, (int)x->ld, p->D, (REAL)p->c, sdpa_k(x, x->job->K), k_row, x->Qt, cells, 0,
+    REAL *ds = x->call->ds + at_sdpa_row_number(p, x->b, x->h, x->i0), sum[AT_SDPA_ROWS] = {0};
+    gemm(1, x->keys, (int)x->ld, p->D, (REAL)p->c, sdpa_k(x, x->call->K), k_row, x->Qt, cells, 0,
          x->s, cells, x->gemm);
     sdpa_mask_out(x, 0, x->s);
     for (int k = 0; k < x->keys; k++) {
@@ -167,8 +168,8 @@ static void backward_scale(const sdpa_tile *x)
 /* d = dX -> s dX, still 0 where masked, whatever s is */
 static void backward_scaled(const sdpa_tile *x)
 {
-    const REAL s = x->job->scale[x->h * x->p->next_head];
-    if (x->job->ds) backward_scale(x);
+    const REAL s = x->call->scale[x->h * x->call->p->next_head];
+    if (x->call->ds) backward_scale(x);
     for (ptrdiff_t i = 0; i < x->keys * x->ld; i++) x->d[i] *= s;
     sdpa_mask_out(x, 0, x->d);
 }
@@ -185,32 +186,32 @@ static void backward_cells(sdpa_tile *x)
     sdpa_drop(x, x->s);
     sdpa_mask_out(x, 0, x->d);
     if (x->slope) sdpa_mask_out(x, 0, x->slope);
-    sdpa_add_to_bias(x, x->job->dbias, x->d);
+    sdpa_add_to_bias(x, x->call->dbias, x->d);
     for (ptrdiff_t i = 0; x->slope && i < x->keys * x->ld; i++) x->d[i] *= x->slope[i];
 }
 
 static void backward_tile(sdpa_tile *x)
 {
-    const sdpa_operands *job = x->job;
-    const at_sdpa_plan *p = x->p;
+    const sdpa_operands *call = x->call;
+    const at_sdpa_plan *p = x->call->p;
     backward_cells(x);
-    if (job->dV && job->dO) { /* dV += A^T dO */
+    if (call->dV && call->dO) { /* dV += A^T dO */
         sdpa_sum_args dV = {.across = true, .alpha = 1, .beta = 1, .W = x->s, .width = p->Dv};
-        dV.X = sdpa_o(x, 0, job->dO), dV.X_row = p->o.row;
-        dV.C = sdpa_v(x, job->dV), dV.C_row = p->v.row;
+        dV.X = sdpa_o(x, 0, call->dO), dV.X_row = p->o.row;
+        dV.C = sdpa_v(x, call->dV), dV.C_row = p->v.row;
         sdpa_sum(x, &dV);
     }
     if (p->scaled) backward_scaled(x);
-    if (job->dK) { /* dK += c dX^T Q */
+    if (call->dK) { /* dK += c dX^T Q */
         sdpa_sum_args dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .width = p->D};
-        dK.W = x->d, dK.X = sdpa_q(x, job->Q), dK.X_row = p->q.row;
-        dK.C = sdpa_k(x, job->dK), dK.C_row = p->k.row;
+        dK.W = x->d, dK.X = sdpa_q(x, call->Q), dK.X_row = p->q.row;
+        dK.C = sdpa_k(x, call->dK), dK.C_row = p->k.row;
         sdpa_sum(x, &dK);
     }
-    if (job->dQ) { /* dQ += c dX K */
+    if (call->dQ) { /* dQ += c dX K */
         sdpa_sum_args dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .width = p->D};
-        dQ.X = sdpa_k(x, job->K), dQ.X_row = p->k.row;
-        dQ.C = sdpa_q(x, job->dQ), dQ.C_row = p->q.row;
+        dQ.X = sdpa_k(x, call->K), dQ.X_row = p->k.row;
+        dQ.C = sdpa_q(x, call->dQ), dQ.C_row = p->q.row;
         sdpa_sum(x, &dQ);
     }
 }
@@ -218,10 +219,10 @@ static void backward_tile(sdpa_tile *x)
 /* Q^T, dO^T unless delta has just made it, and what is saved of the rows. */
 static void backward_rows(sdpa_tile *x, bool after_delta)
 {
-    const at_sdpa_plan *p = x->p;
-    sdpa_transpose(x, sdpa_q(x, x->job->Q), p->q.row, p->D, x->Qt);
-    if (x->job->dO && !after_delta)
-        sdpa_transpose(x, sdpa_o(x, 0, x->job->dO), p->o.row, p->Dv, x->dOt);
+    const at_sdpa_plan *p = x->call->p;
+    sdpa_transpose(x, sdpa_q(x, x->call->Q), p->q.row, p->D, x->Qt);
+    if (x->call->dO && !after_delta)
+        sdpa_transpose(x, sdpa_o(x, 0, x->call->dO), p->o.row, p->Dv, x->dOt);
     sdpa_load_statistics(x);
 }
 
@@ -229,102 +230,104 @@ static void backward_rows(sdpa_tile *x, bool after_delta)
 
 static void backward_delta_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
 {
-    const backward_job *job = ctx;
-    sdpa_tile x = sdpa_tile_in(job->of, slot);
+    const backward_schedule *schedule = ctx;
+    sdpa_tile x = sdpa_tile_in(schedule->call, slot);
     for (; block < to; block++) {
         at_sdpa_select_block(&x, (int)block);
-        job->does->delta(&x);
+        schedule->sweep->delta(&x);
     }
 }
 
 /* Key block k of head h in batch b and the row block it is paired with in this step. */
-static void backward_pair(const backward_job *job, sdpa_tile *x, int b, int h, int k, int step)
+static void backward_pair(const backward_schedule *schedule, sdpa_tile *x, int b, int h, int k,
+                          int step)
 {
-    const at_sdpa_plan *p = job->of->p;
-    int i = (k + step) % job->steps, end = k * job->keys + job->keys;
+    const at_sdpa_plan *p = schedule->call->p;
+    int i = (k + step) % schedule->steps, end = k * schedule->keys + schedule->keys;
     if (i >= at_sdpa_blocks(p->T, p->tile)) return;
     if (end > p->N) end = p->N;
     sdpa_select_rows(x, b, h, i * p->tile);
-    const bool first = k == 0 && job->held == job->steps;
-    if (first) job->does->delta(x);
+    const bool first = k == 0 && schedule->held == schedule->steps;
+    if (first) schedule->sweep->delta(x);
     bool ready = false;
-    for (int j0 = k * job->keys; j0 < end; j0 += AT_SDPA_KEYS) {
+    for (int j0 = k * schedule->keys; j0 < end; j0 += AT_SDPA_KEYS) {
         if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
-        if (!ready) job->does->rows(x, first);
+        if (!ready) schedule->sweep->rows(x, first);
         ready = true;
-        job->does->tile(x);
+        schedule->sweep->tile(x);
     }
 }
 
-static void backward_task(const backward_job *job, sdpa_tile *x, int task)
+static void backward_task(const backward_schedule *schedule, sdpa_tile *x, int task)
 {
-    const at_sdpa_plan *p = job->of->p;
-    backward_part k = backward_part_of(job->cut_k, job->key_blocks, &task);
-    backward_part g = backward_part_of(job->cut_g, p->G, &task);
-    backward_part b = backward_part_of(job->cut_b, p->B, &task);
+    const at_sdpa_plan *p = schedule->call->p;
+    backward_part k = backward_part_of(schedule->cut_k, schedule->key_blocks, &task);
+    backward_part g = backward_part_of(schedule->cut_g, p->G, &task);
+    backward_part b = backward_part_of(schedule->cut_b, p->B, &task);
 
     for (int batch = b.from; batch < b.to; batch++)
         for (int h = g.from * p->group; h < g.to * p->group; h++) {
             for (int block = k.from; block < k.to; block++)
-                for (int step = job->step; step < job->step + job->held; step++)
-                    backward_pair(job, x, batch, h, block, step);
+                for (int step = schedule->step; step < schedule->step + schedule->held; step++)
+                    backward_pair(schedule, x, batch, h, block, step);
         }
 }
 
 static void backward_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
 {
-    const backward_job *job = ctx;
-    sdpa_tile x = sdpa_tile_in(job->of, slot);
-    for (; task < to; task++) backward_task(job, &x, (int)task);
+    const backward_schedule *schedule = ctx;
+    sdpa_tile x = sdpa_tile_in(schedule->call, slot);
+    for (; task < to; task++) backward_task(schedule, &x, (int)task);
 }
 
 /* What can be a task of its own, given which sums dbias shares.  Where there are heads enough, a
  * head's whole schedule is one task: all that it reads and adds to is in cache. */
-static void backward_cut(backward_job *job)
+static void backward_cut(backward_schedule *schedule)
 {
-    const at_sdpa_plan *p = job->of->p;
-    const bool dbias = job->of->dbias || (job->of->dot && job->of->dot->dbias);
-    job->cut_b = !dbias || p->bias.b;
-    job->cut_g = !dbias || p->bias.h;
-    job->cut_k = !dbias || p->bias.i || p->bias.j;
-    double heads = (double)(job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
-    if (heads >= BACKWARD_TASKS || job->steps == 1) job->cut_k = false;
-    job->held = job->cut_k ? 1 : job->steps;
+    const at_sdpa_plan *p = schedule->call->p;
+    const bool dbias = schedule->call->dbias || (schedule->call->dot && schedule->call->dot->dbias);
+    schedule->cut_b = !dbias || p->bias.b;
+    schedule->cut_g = !dbias || p->bias.h;
+    schedule->cut_k = !dbias || p->bias.i || p->bias.j;
+    double heads = (double)(schedule->cut_b ? p->B : 1) * (schedule->cut_g ? p->G : 1);
+    if (heads >= BACKWARD_TASKS || schedule->steps == 1) schedule->cut_k = false;
+    schedule->held = schedule->cut_k ? 1 : schedule->steps;
 }
 
 /* All steps of all heads. */
-static void backward_steps(backward_job *job)
+static void backward_steps(backward_schedule *schedule)
 {
-    const at_sdpa_plan *p = job->of->p;
-    int rows = p->T < p->tile ? p->T : p->tile, keys = p->N < job->keys ? p->N : job->keys;
+    const at_sdpa_plan *p = schedule->call->p;
+    int rows = p->T < p->tile ? p->T : p->tile,
+        keys = p->N < schedule->keys ? p->N : schedule->keys;
     int row_blocks = at_sdpa_blocks(p->T, p->tile);
-    job->key_blocks = at_sdpa_blocks(p->N, job->keys);
-    job->steps = row_blocks > job->key_blocks ? row_blocks : job->key_blocks;
-    backward_cut(job);
+    schedule->key_blocks = at_sdpa_blocks(p->N, schedule->keys);
+    schedule->steps = row_blocks > schedule->key_blocks ? row_blocks : schedule->key_blocks;
+    backward_cut(schedule);
 
-    int tasks = (job->cut_b ? p->B : 1) * (job->cut_g ? p->G : 1);
-    double work = (double)rows * keys * p->group * (job->does->products + BACKWARD_EXP);
-    if (job->cut_k) tasks *= job->key_blocks;
-    if (job->held < job->steps)
+    int tasks = (schedule->cut_b ? p->B : 1) * (schedule->cut_g ? p->G : 1);
+    double work = (double)rows * keys * p->group * (schedule->sweep->products + BACKWARD_EXP);
+    if (schedule->cut_k) tasks *= schedule->key_blocks;
+    if (schedule->held < schedule->steps)
         at_for((ptrdiff_t)p->B * p->H * row_blocks, at_sdpa_work((double)rows * p->Dv), p->slots,
-               backward_delta_blocks, job);
-    for (job->step = 0; job->step < job->steps; job->step += job->held)
-        at_for(tasks, at_sdpa_work(work * job->held), p->slots, backward_tasks, job);
+               backward_delta_blocks, schedule);
+    for (schedule->step = 0; schedule->step < schedule->steps; schedule->step += schedule->held)
+        at_for(tasks, at_sdpa_work(work * schedule->held), p->slots, backward_tasks, schedule);
 }
 
-void sdpa_sweep_tiles(const sdpa_operands *of, const sdpa_sweep *sweep)
+void sdpa_sweep_tiles(const sdpa_operands *call, const sdpa_sweep *sweep)
 {
-    if (of->p->T == 0 || of->p->N == 0) return;
-    backward_job job = {.of = of, .does = sweep, .keys = backward_keys(of->p)};
-    backward_steps(&job);
+    if (call->p->T == 0 || call->p->N == 0) return;
+    backward_schedule schedule = {.call = call, .sweep = sweep, .keys = backward_keys(call->p)};
+    backward_steps(&schedule);
 }
 
 void AT_REAL(sdpa_fused_backward)(at_node *n)
 {
-    sdpa_operands x = sdpa_operands_of(n);
-    sdpa_operands_back(n, &x);
-    sdpa_sweep_tiles(&x, &(sdpa_sweep){.delta = backward_delta,
-                                       .rows = backward_rows,
-                                       .tile = backward_tile,
-                                       .products = 3.0 * x.p->D + 2.0 * x.p->Dv});
+    sdpa_operands call = sdpa_operands_of(n);
+    sdpa_operands_back(n, &call);
+    sdpa_sweep_tiles(&call, &(sdpa_sweep){.delta = backward_delta,
+                                          .rows = backward_rows,
+                                          .tile = backward_tile,
+                                          .products = 3.0 * call.p->D + 2.0 * call.p->Dv});
 }

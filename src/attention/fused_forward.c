@@ -86,19 +86,19 @@ void sdpa_note_kept(const sdpa_tile *x, unsigned char *kept)
 /* The first tile of its rows writes O, the others add to it. */
 static void forward_tile(sdpa_tile *x, bool first)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     REAL *shrink = x->delta;
     sdpa_scores(x);
     sdpa_mask_out(x, -(REAL)INFINITY, x->s);
     forward_online(x, shrink);
     for (int r = 0; !first && r < x->rows; r++)
-        if (VALUE(shrink[r]) != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->job->O));
+        if (VALUE(shrink[r]) != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->call->O));
     sdpa_drops(x);
     sdpa_drop(x, x->s);
     sdpa_sum_args AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .width = p->Dv};
-    const sdpa_rows V = sdpa_stored_rows(x, x->job->V, p->v, p->Dv);
+    const sdpa_rows V = sdpa_stored_rows(x, x->call->V, p->v, p->Dv);
     AV.X = V.p, AV.X_row = V.row;
-    AV.C = sdpa_o(x, 0, x->job->O), AV.C_row = p->o.row;
+    AV.C = sdpa_o(x, 0, x->call->O), AV.C_row = p->o.row;
     sdpa_sum(x, &AV);
 }
 
@@ -106,8 +106,8 @@ static void forward_tile(sdpa_tile *x, bool first)
  * NaN. */
 void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept)
 {
-    const at_sdpa_plan *p = x->p;
-    REAL *saved = sdpa_saved(x, 0), *O = sdpa_o(x, 0, x->job->O);
+    const at_sdpa_plan *p = x->call->p;
+    REAL *saved = sdpa_saved(x, 0), *O = sdpa_o(x, 0, x->call->O);
     REAL *restrict l = x->l, *restrict inverse = x->delta;
     for (int r = 0; r < x->ld; r++) {
         l[r] = VALUE(l[r]) == 0 ? (REAL)NAN : l[r];
@@ -122,8 +122,8 @@ void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept)
         else
             memset(O, 0, (size_t)p->Dv * sizeof *O);
     }
-    for (int r = 0; x->job->lse && r < x->rows; r++)
-        x->job->lse[at_sdpa_row_number(p, x->b, x->h, x->i0 + r)] =
+    for (int r = 0; x->call->lse && r < x->rows; r++)
+        x->call->lse[at_sdpa_row_number(p, x->b, x->h, x->i0 + r)] =
             kept[r] ? x->m[r] + log(l[r]) : -(REAL)INFINITY;
 }
 
@@ -132,9 +132,10 @@ static void forward_rows(sdpa_tile *x)
     unsigned char kept[AT_SDPA_ROWS] = {0};
     bool first = true;
     for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
-    for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS) {
+    for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS) {
         if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
-        if (first) sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+        if (first)
+            sdpa_transpose(x, sdpa_q(x, x->call->Q), x->call->p->q.row, x->call->p->D, x->Qt);
         forward_tile(x, first);
         sdpa_note_kept(x, kept);
         first = false;
@@ -145,11 +146,11 @@ static void forward_rows(sdpa_tile *x)
 /* The scores of all keys, kept or not. */
 static void forward_raw(sdpa_tile *x)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     at_strides q = {p->q.row, 1, 0}, k = {1, p->k.row, 0}, s = {p->N, 1, 0};
     x->j0 = 0;
-    gemm(1, x->rows, p->N, p->D, x->c, sdpa_q(x, x->job->Q), q, sdpa_k(x, x->job->K), k, 0,
-         sdpa_cells(x, 0, x->job->raw), s, x->gemm);
+    gemm(1, x->rows, p->N, p->D, x->c, sdpa_q(x, x->call->Q), q, sdpa_k(x, x->call->K), k, 0,
+         sdpa_cells(x, 0, x->call->raw), s, x->gemm);
 }
 
 /* Writes P and A of the tile, m and l being final. */
@@ -159,8 +160,8 @@ static void forward_show(sdpa_tile *x)
     sdpa_probs(x);
     sdpa_drops(x);
     for (int r = 0; r < x->rows; r++) {
-        REAL *P = x->job->probs ? sdpa_cells(x, r, x->job->probs) : NULL;
-        REAL *A = x->job->weights ? sdpa_cells(x, r, x->job->weights) : NULL;
+        REAL *P = x->call->probs ? sdpa_cells(x, r, x->call->probs) : NULL;
+        REAL *A = x->call->weights ? sdpa_cells(x, r, x->call->weights) : NULL;
         for (ptrdiff_t k = 0, cell = r; k < x->keys; k++, cell += x->ld) {
             if (P) P[k] = x->s[cell];
             if (A) A[k] = x->z ? x->s[cell] * x->z[cell] : x->s[cell];
@@ -170,34 +171,34 @@ static void forward_show(sdpa_tile *x)
 
 static void forward_shown(sdpa_tile *x)
 {
-    size_t cells = (size_t)x->rows * (size_t)x->p->N * sizeof(REAL);
+    size_t cells = (size_t)x->rows * (size_t)x->call->p->N * sizeof(REAL);
     x->j0 = 0;
-    if (x->job->weights) memset(sdpa_cells(x, 0, x->job->weights), 0, cells);
-    if (x->job->probs) memset(sdpa_cells(x, 0, x->job->probs), 0, cells);
-    sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
+    if (x->call->weights) memset(sdpa_cells(x, 0, x->call->weights), 0, cells);
+    if (x->call->probs) memset(sdpa_cells(x, 0, x->call->probs), 0, cells);
+    sdpa_transpose(x, sdpa_q(x, x->call->Q), x->call->p->q.row, x->call->p->D, x->Qt);
     sdpa_load_statistics(x);
-    for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS)
+    for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS)
         if (sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) forward_show(x);
 }
 
 static void forward_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
 {
-    const sdpa_operands *job = ctx;
-    sdpa_tile x = sdpa_tile_in(job, slot);
+    const sdpa_operands *call = ctx;
+    sdpa_tile x = sdpa_tile_in(call, slot);
     for (; block < to; block++) {
         at_sdpa_select_block(&x, (int)block);
         forward_rows(&x);
-        if (job->raw) forward_raw(&x);
-        if (job->weights || job->probs) forward_shown(&x);
+        if (call->raw) forward_raw(&x);
+        if (call->weights || call->probs) forward_shown(&x);
     }
 }
 
 void AT_REAL(sdpa_fused_forward)(at_node *n)
 {
-    sdpa_operands job = sdpa_operands_of(n);
-    const at_sdpa_plan *p = job.p;
+    sdpa_operands call = sdpa_operands_of(n);
+    const at_sdpa_plan *p = call.p;
     int rows = p->T < p->tile ? p->T : p->tile;
     double work = (double)rows * p->N * ((double)p->D + p->Dv + FORWARD_EXP);
     at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
-           forward_blocks, &job);
+           forward_blocks, &call);
 }

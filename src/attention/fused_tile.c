@@ -79,10 +79,10 @@ size_t AT_REAL(sdpa_tile_bytes)(const at_sdpa_plan *p)
     return tile_lay(p, NULL, &x);
 }
 
-sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot)
+sdpa_tile sdpa_tile_in(const sdpa_operands *call, int slot)
 {
-    sdpa_tile x = {.job = job, .p = job->p};
-    tile_lay(job->p, at_scratch(job->node, slot), &x);
+    sdpa_tile x = {.call = call};
+    tile_lay(call->p, at_scratch(call->node, slot), &x);
     return x;
 }
 
@@ -98,48 +98,48 @@ void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int wid
 
 sdpa_rows sdpa_stored_rows(const sdpa_tile *x, const REAL *X, at_sdpa_layout layout, int width)
 {
-    const ptrdiff_t at = at_sdpa_row(layout, x->b, x->h / x->p->group, x->j0);
+    const ptrdiff_t at = at_sdpa_row(layout, x->b, x->h / x->call->p->group, x->j0);
     if (!x->wide) return (sdpa_rows){X + at, layout.row};
     const uint16_t *half = (const uint16_t *)(const void *)X + at;
     for (ptrdiff_t k = 0; k < x->keys; k++)
-        widen(width, x->p->stored == ATTIC_BF16, half + k * layout.row, x->wide + k * width);
+        widen(width, x->call->p->stored == ATTIC_BF16, half + k * layout.row, x->wide + k * width);
     return (sdpa_rows){x->wide, width};
 }
 
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
 {
     x->b = b, x->h = h, x->i0 = i0;
-    x->rows = x->p->T - i0 < x->p->tile ? x->p->T - i0 : x->p->tile;
+    x->rows = x->call->p->T - i0 < x->call->p->tile ? x->call->p->T - i0 : x->call->p->tile;
     x->ld = tile_wide(x->rows, sizeof(REAL));
-    x->c = sdpa_factor(x->job, h);
+    x->c = sdpa_factor(x->call, h);
 }
 
 /* ------------------------------------------------------------------ what is kept --------------- */
 
 bool sdpa_cell_kept(const sdpa_tile *x, int r, int k)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     int i = x->i0 + r, j = x->j0 + k;
-    if (x->job->keep && !x->job->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
-    return !x->job->bias ||
-           VALUE(x->job->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)]) != MINUS_INFINITY;
+    if (x->call->keep && !x->call->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
+    return !x->call->bias ||
+           VALUE(x->call->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)]) != MINUS_INFINITY;
 }
 
 /* kept[k] = 1 where `keep` and bias leave key k to row r, else 0 */
 static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     const int n = x->keys, i = x->i0 + r;
     memset(kept, 1, (size_t)n);
-    if (x->job->keep) {
-        const unsigned char *keep = x->job->keep + at_sdpa_cell(p->keep, x->b, x->h, i, x->j0);
+    if (x->call->keep) {
+        const unsigned char *keep = x->call->keep + at_sdpa_cell(p->keep, x->b, x->h, i, x->j0);
         if (p->keep.j)
             for (int k = 0; k < n; k++) kept[k] = keep[k] != 0;
         else
             memset(kept, keep[0] != 0, (size_t)n);
     }
-    if (x->job->bias) {
-        const REAL *bias = x->job->bias + at_sdpa_cell(p->bias, x->b, x->h, i, x->j0);
+    if (x->call->bias) {
+        const REAL *bias = x->call->bias + at_sdpa_cell(p->bias, x->b, x->h, i, x->j0);
         if (p->bias.j)
             for (int k = 0; k < n; k++)
                 kept[k] = (uint8_t)(kept[k] & (VALUE(bias[k]) != MINUS_INFINITY));
@@ -156,8 +156,8 @@ static void tile_look(const sdpa_tile *x, int r, unsigned char *restrict any,
 {
     unsigned char row[AT_SDPA_KEYS];
     const unsigned char *restrict kept = row;
-    if (x->job->keep && x->p->keep.j && !x->job->bias) {
-        kept = x->job->keep + at_sdpa_cell(x->p->keep, x->b, x->h, x->i0 + r, x->j0);
+    if (x->call->keep && x->call->p->keep.j && !x->call->bias) {
+        kept = x->call->keep + at_sdpa_cell(x->call->p->keep, x->b, x->h, x->i0 + r, x->j0);
         __builtin_prefetch(kept + AT_SDPA_KEYS); /* of the next tile */
         __builtin_prefetch(kept + AT_SDPA_KEYS + TILE_LINE);
     } else {
@@ -171,8 +171,8 @@ static void tile_look(const sdpa_tile *x, int r, unsigned char *restrict any,
 static bool tile_narrow(sdpa_tile *x)
 {
     unsigned char any[AT_SDPA_KEYS] = {0}, all[AT_SDPA_KEYS];
-    const at_sdpa_plan *p = x->p;
-    bool alike = (!x->job->keep || p->keep.i == 0) && (!x->job->bias || p->bias.i == 0);
+    const at_sdpa_plan *p = x->call->p;
+    bool alike = (!x->call->keep || p->keep.i == 0) && (!x->call->bias || p->bias.i == 0);
     memset(all, 0xFF, sizeof all);
     for (int r = 0; r < (alike ? 1 : x->rows); r++) tile_look(x, r, any, all);
     int lo = 0, hi = x->keys;
@@ -188,14 +188,14 @@ static bool tile_narrow(sdpa_tile *x)
  * that fill up are like the last one. */
 static void tile_spans(const sdpa_tile *x)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     const int64_t most = INT32_MAX / 2, diagonal = x->i0 + p->offset - x->j0;
     int64_t left = p->window_left ? diagonal - p->window_left + 1 : -most;
     int64_t right = p->window_right ? diagonal + p->window_right : most;
     if (p->causal && right > diagonal + 1) right = diagonal + 1;
     const int lo = (int)(left < -most ? -most : left), hi = (int)(right > most ? most : right);
     int end = p->N - x->j0;
-    if (x->job->key_len) end = ((const int32_t *)x->job->key_len->data)[x->b] - x->j0;
+    if (x->call->key_len) end = ((const int32_t *)x->call->key_len->data)[x->b] - x->j0;
     if (end > x->keys) end = x->keys;
     if (end < 0) end = 0;
     for (int r = 0; r < x->ld; r++) {
@@ -218,14 +218,14 @@ static void tile_mask(const sdpa_tile *x)
 
 bool sdpa_select_keys(sdpa_tile *x, int j0, int end)
 {
-    at_sdpa_range first = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0);
-    at_sdpa_range last = at_sdpa_range_of(x->p, x->job->key_len, x->b, x->i0 + x->rows - 1);
+    at_sdpa_range first = at_sdpa_range_of(x->call->p, x->call->key_len, x->b, x->i0);
+    at_sdpa_range last = at_sdpa_range_of(x->call->p, x->call->key_len, x->b, x->i0 + x->rows - 1);
     int lo = j0 > first.lo ? j0 : first.lo, hi = end < last.hi ? end : last.hi;
     if (lo >= hi) return false;
     x->j0 = lo;
     x->keys = hi - lo;
     x->by_cell = false;
-    if ((x->job->keep || x->job->bias) && !tile_narrow(x)) return false;
+    if ((x->call->keep || x->call->bias) && !tile_narrow(x)) return false;
     x->some = x->by_cell || x->j0 < last.lo || x->j0 + x->keys > first.hi;
     if (x->some) tile_spans(x);
     if (x->by_cell) tile_mask(x);
@@ -282,7 +282,7 @@ void sdpa_mask_out(const sdpa_tile *x, REAL value, REAL *restrict cells)
 /* u = cap tanh(x/cap), and its slope */
 static void tile_softcap(const sdpa_tile *x)
 {
-    const REAL cap = (REAL)x->p->cap;
+    const REAL cap = (REAL)x->call->p->cap;
     const ptrdiff_t n = x->keys * x->ld;
     REAL *restrict s = x->s, *restrict slope = x->slope;
     for (ptrdiff_t i = 0; i < n; i++) s[i] /= cap;
@@ -295,7 +295,7 @@ static void tile_softcap(const sdpa_tile *x)
 
 void sdpa_add_bias(const sdpa_tile *x, const REAL *bias, REAL *cells)
 {
-    const at_sdpa_cells at = x->p->bias;
+    const at_sdpa_cells at = x->call->p->bias;
     for (int r = 0; bias && r < x->rows; r++) {
         const REAL *row = bias + at_sdpa_cell(at, x->b, x->h, x->i0 + r, x->j0);
         for (int k = 0; k < x->keys; k++) cells[k * x->ld + r] += row[k * at.j];
@@ -304,8 +304,8 @@ void sdpa_add_bias(const sdpa_tile *x, const REAL *bias, REAL *cells)
 
 void sdpa_capped(sdpa_tile *x)
 {
-    const at_sdpa_plan *p = x->p;
-    const sdpa_rows K = sdpa_stored_rows(x, x->job->K, p->k, p->D);
+    const at_sdpa_plan *p = x->call->p;
+    const sdpa_rows K = sdpa_stored_rows(x, x->call->K, p->k, p->D);
     at_strides k = {K.row, 1, 0}, cells = {x->ld, 1, 0};
     gemm(1, x->keys, (int)x->ld, p->D, x->c, K.p, k, x->Qt, cells, 0, x->s, cells, x->gemm);
     if (p->cap > 0) tile_softcap(x);
@@ -314,7 +314,7 @@ void sdpa_capped(sdpa_tile *x)
 void sdpa_scores(sdpa_tile *x)
 {
     sdpa_capped(x);
-    sdpa_add_bias(x, x->job->bias, x->s);
+    sdpa_add_bias(x, x->call->bias, x->s);
 }
 
 void sdpa_load_statistics(const sdpa_tile *x)
@@ -343,7 +343,7 @@ void sdpa_probs(const sdpa_tile *x)
 
 void sdpa_drops(const sdpa_tile *x)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     if (p->dropout == 0) return;
     const double below = at_sdpa_drop_below(p);
     const REAL scale = (REAL)(1 / (1 - p->dropout));

@@ -40,8 +40,7 @@ static inline int at_sdpa_blocks(int n, int size)
 }
 
 typedef struct {
-    const sdpa_operands *job;
-    const at_sdpa_plan *p;
+    const sdpa_operands *call;
     int b, h, i0, rows, j0, keys;
     ptrdiff_t ld;
     REAL c;       /* what the scores of this head are multiplied with */
@@ -108,7 +107,7 @@ typedef struct {
 #define sdpa_sweep_tiles(...) AT_REAL(sdpa_sweep_tiles)(__VA_ARGS__)
 
 /* A tile without rows and keys, in this slot of the scratch memory. */
-sdpa_tile sdpa_tile_in(const sdpa_operands *job, int slot);
+sdpa_tile sdpa_tile_in(const sdpa_operands *call, int slot);
 /* to = the transpose of so many rows of so many numbers */
 void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int width, REAL *to);
 /* The keys' rows of K or V, so many numbers each: where they lie, or widened. */
@@ -175,35 +174,36 @@ static inline void sdpa_drop(const sdpa_tile *x, REAL *restrict cells)
 /* The rows of block `block` of all heads. */
 static inline void at_sdpa_select_block(sdpa_tile *x, int block)
 {
-    int blocks = at_sdpa_blocks(x->p->T, x->p->tile), head = block / blocks;
-    sdpa_select_rows(x, head / x->p->H, head % x->p->H, block % blocks * x->p->tile);
+    int blocks = at_sdpa_blocks(x->call->p->T, x->call->p->tile), head = block / blocks;
+    sdpa_select_rows(x, head / x->call->p->H, head % x->call->p->H,
+                     block % blocks * x->call->p->tile);
 }
 
 /* Where the first row, or row r, of the tile lies: in data or gradient, ... */
 static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)
 {
-    return Q + at_sdpa_row(x->p->q, x->b, x->h, x->i0);
+    return Q + at_sdpa_row(x->call->p->q, x->b, x->h, x->i0);
 }
 static inline REAL *sdpa_o(const sdpa_tile *x, int r, REAL *O)
 {
-    return O + at_sdpa_row(x->p->o, x->b, x->h, x->i0 + r);
+    return O + at_sdpa_row(x->call->p->o, x->b, x->h, x->i0 + r);
 }
 static inline REAL *sdpa_k(const sdpa_tile *x, REAL *K)
 {
-    return K + at_sdpa_row(x->p->k, x->b, x->h / x->p->group, x->j0);
+    return K + at_sdpa_row(x->call->p->k, x->b, x->h / x->call->p->group, x->j0);
 }
 static inline REAL *sdpa_v(const sdpa_tile *x, REAL *V)
 {
-    return V + at_sdpa_row(x->p->v, x->b, x->h / x->p->group, x->j0);
+    return V + at_sdpa_row(x->call->p->v, x->b, x->h / x->call->p->group, x->j0);
 }
 /* ... in a [B,H,T,N] tensor, from key j0 on; and in what is saved. */
 static inline REAL *sdpa_cells(const sdpa_tile *x, int r, REAL *cells)
 {
-    return cells + at_sdpa_cell_number(x->p, x->b, x->h, x->i0 + r) + x->j0;
+    return cells + at_sdpa_cell_number(x->call->p, x->b, x->h, x->i0 + r) + x->j0;
 }
 static inline REAL *sdpa_saved(const sdpa_tile *x, int r)
 {
-    return x->job->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->p, x->b, x->h, x->i0 + r);
+    return x->call->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->call->p, x->b, x->h, x->i0 + r);
 }
 
 #endif

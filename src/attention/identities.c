@@ -77,10 +77,10 @@ typedef struct {
 } check_operand;
 
 typedef struct {
-    sdpa_operands of;
+    sdpa_operands call;
     check_operand Q, K, V, O;
     at_sdpa_verdict *heads;
-} check_job;
+} check_state;
 
 /* Sums over the rows x_i of an operand in one head. */
 typedef struct {
@@ -112,7 +112,7 @@ static double check_square(int n, const REAL *x)
     return rest + n * DBL_MIN;
 }
 
-/* Adds one row of n elements.  Its product is left out where x has a NaN and y none: it is masked. */
+/* Adds one row of n elements; its product not if x has a NaN and y none, which is then masked. */
 static void check_add(check_sums *s, const check_operand *a, ptrdiff_t row, int n)
 {
     if (!a->x) return;
@@ -130,10 +130,10 @@ static void check_add(check_sums *s, const check_operand *a, ptrdiff_t row, int 
 }
 
 /* sum_j dK_j: the element farthest from 0 */
-static double check_sum_of_keys(const check_job *job, int b, int g)
+static double check_sum_of_keys(const check_state *check, int b, int g)
 {
-    const check_operand *K = &job->K;
-    const at_sdpa_plan *p = job->of.p;
+    const check_operand *K = &check->K;
+    const at_sdpa_plan *p = check->call.p;
     double farthest = 0;
     for (int d0 = 0; d0 < p->D; d0 += CHECK_COLUMNS) {
         double sum[CHECK_COLUMNS] = {0};
@@ -151,25 +151,25 @@ static double check_sum_of_keys(const check_job *job, int b, int g)
 }
 
 /* Key/value head g of batch b and the query heads that read it. */
-static at_sdpa_verdict check_head(const check_job *job, int b, int g)
+static at_sdpa_verdict check_head(const check_state *check, int b, int g)
 {
-    const sdpa_operands *of = &job->of;
-    const at_sdpa_plan *p = of->p;
+    const sdpa_operands *call = &check->call;
+    const at_sdpa_plan *p = call->p;
     check_sums Q = {0}, K = {0}, V = {0}, O = {0};
     double weights = 0, c = 0; /* weights: |dW|^2 + |dY|^2 */
     for (int j = 0; j < p->N; j++) {
-        check_add(&K, &job->K, at_sdpa_row(p->k, b, g, j), p->D);
-        check_add(&V, &job->V, at_sdpa_row(p->v, b, g, j), p->Dv);
+        check_add(&K, &check->K, at_sdpa_row(p->k, b, g, j), p->D);
+        check_add(&V, &check->V, at_sdpa_row(p->v, b, g, j), p->Dv);
     }
     for (int h = g * p->group; h < (g + 1) * p->group; h++) {
-        const double size = fabs((double)VALUE(sdpa_factor(of, h)));
+        const double size = fabs((double)VALUE(sdpa_factor(call, h)));
         if (size > c) c = size; /* with fmax gcc 12 fails on 64-bit Arm (internal error) */
         for (int i = 0; i < p->T; i++) {
             const ptrdiff_t cell = at_sdpa_cell_number(p, b, h, i);
-            check_add(&Q, &job->Q, at_sdpa_row(p->q, b, h, i), p->D);
-            check_add(&O, &job->O, at_sdpa_row(p->o, b, h, i), p->Dv);
-            if (of->dW) weights += check_square(p->N, of->dW + cell);
-            if (of->dY) weights += check_square(p->N, of->dY + cell);
+            check_add(&Q, &check->Q, at_sdpa_row(p->q, b, h, i), p->D);
+            check_add(&O, &check->O, at_sdpa_row(p->o, b, h, i), p->Dv);
+            if (call->dW) weights += check_square(p->N, call->dW + cell);
+            if (call->dY) weights += check_square(p->N, call->dY + cell);
         }
     }
     const double N = p->N, n = (double)p->T * p->group, z = 1 / (1 - p->dropout);
@@ -184,19 +184,20 @@ static at_sdpa_verdict check_head(const check_job *job, int b, int g)
     const double tol_V = z * sqrt(n) * dOV + lost_V * sqrt(V.x) + lost_O * dO;
     const double eps = CHECK_EPS * (double)REAL_EPS;
     at_sdpa_verdict head = {0};
-    if (job->Q.y && job->K.y) head.Q = (at_sdpa_sides){Q.product, K.product, eps * tol_Q};
-    if (job->V.y && job->O.x) head.V = (at_sdpa_sides){V.product, O.product, eps * tol_V};
+    if (check->Q.y && check->K.y) head.Q = (at_sdpa_sides){Q.product, K.product, eps * tol_Q};
+    if (check->V.y && check->O.x) head.V = (at_sdpa_sides){V.product, O.product, eps * tol_V};
     head.K.tolerance = eps * (csQ + lost_K * sqrt(N));
-    if (job->K.y && p->cap == 0) head.K.left = check_sum_of_keys(job, b, g);
+    if (check->K.y && p->cap == 0) head.K.left = check_sum_of_keys(check, b, g);
     return head;
 }
 
 static void check_heads(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
 {
-    const check_job *job = ctx;
+    const check_state *check = ctx;
     (void)slot;
     for (; task < to; task++)
-        job->heads[task] = check_head(job, (int)task / job->of.p->G, (int)task % job->of.p->G);
+        check->heads[task] =
+            check_head(check, (int)task / check->call.p->G, (int)task % check->call.p->G);
 }
 
 /* The gradient of in[i] as this call adds to it; what it holds so far is copied. */
@@ -221,19 +222,19 @@ static void check_begin(at_node *n, int i, check_operand *a)
 void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
 {
     const at_sdpa_plan *p = n->args;
-    check_job job = {.of = sdpa_operands_of(n), .heads = at_sdpa_verdicts(n)};
-    check_begin(n, AT_SDPA_Q, &job.Q);
-    check_begin(n, AT_SDPA_K, &job.K);
-    check_begin(n, AT_SDPA_V, &job.V);
-    job.O.x = n->out[0]->grad;
-    job.O.y = n->out[0]->data;
+    check_state check = {.call = sdpa_operands_of(n), .heads = at_sdpa_verdicts(n)};
+    check_begin(n, AT_SDPA_Q, &check.Q);
+    check_begin(n, AT_SDPA_K, &check.K);
+    check_begin(n, AT_SDPA_V, &check.V);
+    check.O.x = n->out[0]->grad;
+    check.O.y = n->out[0]->data;
     backward(n);
 
     const int heads = p->B * p->G;
     ptrdiff_t elements = (p->N + (ptrdiff_t)p->group * p->T) * ((ptrdiff_t)p->D + p->Dv);
-    at_for(heads, elements / 4, 0, check_heads, &job);
+    at_for(heads, elements / 4, 0, check_heads, &check);
     for (int head = 0; head < heads; head++)
-        at_sdpa_judge(n, head / p->G, head % p->G, job.heads[head]);
+        at_sdpa_judge(n, head / p->G, head % p->G, check.heads[head]);
 }
 
 #ifdef AT_ONCE

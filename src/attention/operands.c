@@ -32,15 +32,15 @@ sdpa_operands sdpa_operands_of(at_node *n)
     };
 }
 
-void sdpa_operands_back(at_node *n, sdpa_operands *x)
+void sdpa_operands_back(at_node *n, sdpa_operands *call)
 {
-    x->dQ = at_sdpa_grad(n, AT_SDPA_Q);
-    x->dK = at_sdpa_grad(n, AT_SDPA_K);
-    x->dV = at_sdpa_grad(n, AT_SDPA_V);
-    x->dbias = at_grad(n, AT_SDPA_BIAS);
-    const ptrdiff_t rows = at_count(x->p->rows);
-    x->ds = rows && at_grad(n, AT_SDPA_SCALE) ? x->saved + AT_SDPA_SAVED * rows : NULL;
-    if (x->ds) memset(x->ds, 0, (size_t)rows * sizeof *x->ds);
+    call->dQ = at_sdpa_grad(n, AT_SDPA_Q);
+    call->dK = at_sdpa_grad(n, AT_SDPA_K);
+    call->dV = at_sdpa_grad(n, AT_SDPA_V);
+    call->dbias = at_grad(n, AT_SDPA_BIAS);
+    const ptrdiff_t rows = at_count(call->p->rows);
+    call->ds = rows && at_grad(n, AT_SDPA_SCALE) ? call->saved + AT_SDPA_SAVED * rows : NULL;
+    if (call->ds) memset(call->ds, 0, (size_t)rows * sizeof *call->ds);
 }
 
 /* ds_h = the sum over the rows of head h in all batches, in this order on any number of threads */

@@ -20,21 +20,21 @@ typedef struct sdpa_operands {
 
 #define sdpa_operands_of(...) AT_REAL(sdpa_operands_of)(__VA_ARGS__)
 #define sdpa_operands_back(...) AT_REAL(sdpa_operands_back)(__VA_ARGS__)
-sdpa_operands sdpa_operands_of(at_node *n);            /* all but the gradients of the inputs */
-void sdpa_operands_back(at_node *n, sdpa_operands *x); /* these, and ds, set to 0 */
+sdpa_operands sdpa_operands_of(at_node *n);               /* all but the gradients of the inputs */
+void sdpa_operands_back(at_node *n, sdpa_operands *call); /* these, and ds, set to 0 */
 
 /* The same with tangents: x has dQ = d(loss)/dQdot, and *dot has dQdot = d(loss)/dQ; see
  * tangent.c.  _back: the gradients of the inputs, too. */
 #define sdpa_tangents_of(...) AT_REAL(sdpa_tangents_of)(__VA_ARGS__)
 #define sdpa_tangents_back(...) AT_REAL(sdpa_tangents_back)(__VA_ARGS__)
-void sdpa_tangents_of(at_node *n, sdpa_operands *x, sdpa_operands *dot);
-void sdpa_tangents_back(at_node *n, sdpa_operands *x, sdpa_operands *dot);
+void sdpa_tangents_of(at_node *n, sdpa_operands *call, sdpa_operands *dot);
+void sdpa_tangents_back(at_node *n, sdpa_operands *call, sdpa_operands *dot);
 
 /* c s_h: what the scores of head h are multiplied with. */
-static inline REAL sdpa_factor(const sdpa_operands *x, int h)
+static inline REAL sdpa_factor(const sdpa_operands *call, int h)
 {
-    const REAL c = (REAL)x->p->c;
-    return x->scale ? c * x->scale[h * x->p->next_head] : c;
+    const REAL c = (REAL)call->p->c;
+    return call->scale ? c * call->scale[h * call->p->next_head] : c;
 }
 
 /* Bytes of n->saved: of each row m, 1/l, delta and, with a learned scale, ds; a copy of Q's, K's or

@@ -94,71 +94,71 @@
 /* Row i of head h in batch b.  It keeps the keys key[0] .. key[n-1]; entry k of S, slope, P and z
  * is of key[k]: what is masked does not even have a place here. */
 typedef struct {
-    const at_sdpa_plan *p;
     int b, h, i;
     int n, *key;
     REAL *S, *slope, *P, *z; /* slope = d/dX U */
     REAL m, one_over_l;
-    sdpa_operands x;
+    sdpa_operands call;
 } plain_row;
 
 /* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of
  * [T,N]; NULL stays NULL */
 static REAL *plain_q(const plain_row *r, REAL *Q)
 {
-    return Q ? Q + at_sdpa_row(r->p->q, r->b, r->h, r->i) : NULL;
+    return Q ? Q + at_sdpa_row(r->call.p->q, r->b, r->h, r->i) : NULL;
 }
 static REAL *plain_o(const plain_row *r, REAL *O)
 {
-    return O ? O + at_sdpa_row(r->p->o, r->b, r->h, r->i) : NULL;
+    return O ? O + at_sdpa_row(r->call.p->o, r->b, r->h, r->i) : NULL;
 }
 static REAL *plain_k(const plain_row *r, REAL *K, int j)
 {
-    return K ? K + at_sdpa_row(r->p->k, r->b, r->h / r->p->group, j) : NULL;
+    return K ? K + at_sdpa_row(r->call.p->k, r->b, r->h / r->call.p->group, j) : NULL;
 }
 static REAL *plain_v(const plain_row *r, REAL *V, int j)
 {
-    return V ? V + at_sdpa_row(r->p->v, r->b, r->h / r->p->group, j) : NULL;
+    return V ? V + at_sdpa_row(r->call.p->v, r->b, r->h / r->call.p->group, j) : NULL;
 }
 static REAL *plain_bias(const plain_row *r, REAL *bias, int j)
 {
-    return bias ? bias + at_sdpa_cell(r->p->bias, r->b, r->h, r->i, j) : NULL;
+    return bias ? bias + at_sdpa_cell(r->call.p->bias, r->b, r->h, r->i, j) : NULL;
 }
 static REAL *plain_cells(const plain_row *r, REAL *cells)
 {
-    return cells ? cells + at_sdpa_cell_number(r->p, r->b, r->h, r->i) : NULL;
+    return cells ? cells + at_sdpa_cell_number(r->call.p, r->b, r->h, r->i) : NULL;
 }
 
 /* 1, 2: X_ij = c s Q_i.K_j */
 static REAL plain_scaled(const plain_row *r, int j)
 {
-    const REAL *Q = plain_q(r, r->x.Q), *K = plain_k(r, r->x.K, j);
-    return sdpa_factor(&r->x, r->h) * row_dot(r->p->D, Q, K);
+    const REAL *Q = plain_q(r, r->call.Q), *K = plain_k(r, r->call.K, j);
+    return sdpa_factor(&r->call, r->h) * row_dot(r->call.p->D, Q, K);
 }
 
 /* 3, 4: S_ij = cap tanh(X_ij/cap) + bias_ij */
 static void plain_scores(plain_row *r)
 {
-    const REAL cap = (REAL)r->p->cap;
+    const REAL cap = (REAL)r->call.p->cap;
     for (int k = 0; k < r->n; k++) {
         REAL U = plain_scaled(r, r->key[k]);
-        if (r->p->cap > 0) {
+        if (r->call.p->cap > 0) {
             REAL y = tanh(U / cap);
             U = cap * y;
             r->slope[k] = 1 - y * y;
         }
-        r->S[k] = r->x.bias ? U + *plain_bias(r, r->x.bias, r->key[k]) : U;
+        r->S[k] = r->call.bias ? U + *plain_bias(r, r->call.bias, r->key[k]) : U;
     }
 }
 
 /* 5: which keys does the row keep? */
 static void plain_keys(plain_row *r)
 {
-    at_sdpa_range range = at_sdpa_range_of(r->p, r->x.key_len, r->b, r->i);
+    at_sdpa_range range = at_sdpa_range_of(r->call.p, r->call.key_len, r->b, r->i);
     r->n = 0;
     for (int j = range.lo; j < range.hi; j++) {
-        if (r->x.keep && !r->x.keep[at_sdpa_cell(r->p->keep, r->b, r->h, r->i, j)]) continue;
-        if (r->x.bias && VALUE(*plain_bias(r, r->x.bias, j)) == MINUS_INFINITY) continue;
+        if (r->call.keep && !r->call.keep[at_sdpa_cell(r->call.p->keep, r->b, r->h, r->i, j)])
+            continue;
+        if (r->call.bias && VALUE(*plain_bias(r, r->call.bias, j)) == MINUS_INFINITY) continue;
         r->key[r->n++] = j;
     }
 }
@@ -166,19 +166,19 @@ static void plain_keys(plain_row *r)
 /* 7: z_ij, the same whenever it is asked for */
 static void plain_dropout(plain_row *r)
 {
-    uint64_t row = (uint64_t)at_sdpa_cell_number(r->p, r->b, r->h, r->i);
+    uint64_t row = (uint64_t)at_sdpa_cell_number(r->call.p, r->b, r->h, r->i);
     for (int k = 0; k < r->n; k++)
-        r->z[k] = (REAL)at_sdpa_drop_factor(r->p, row + (uint64_t)r->key[k]);
+        r->z[k] = (REAL)at_sdpa_drop_factor(r->call.p, row + (uint64_t)r->key[k]);
 }
 
 /* 8: O_i = sum_j A_ij V_j */
 static void plain_values(const plain_row *r, const REAL *A)
 {
-    REAL *O = plain_o(r, r->x.O);
-    memset(O, 0, (size_t)r->p->Dv * sizeof *O);
+    REAL *O = plain_o(r, r->call.O);
+    memset(O, 0, (size_t)r->call.p->Dv * sizeof *O);
     for (int k = 0; k < r->n; k++) {
-        const REAL *V = plain_v(r, r->x.V, r->key[k]);
-        row_axpy(r->p->Dv, A[k], V, O);
+        const REAL *V = plain_v(r, r->call.V, r->key[k]);
+        row_axpy(r->call.p->Dv, A[k], V, O);
     }
 }
 
@@ -187,7 +187,7 @@ static void plain_spread(const plain_row *r, const REAL *values, REAL *cells)
 {
     if (!cells) return;
     REAL *to = plain_cells(r, cells);
-    memset(to, 0, (size_t)r->p->N * sizeof *to);
+    memset(to, 0, (size_t)r->call.p->N * sizeof *to);
     for (int k = 0; k < r->n; k++) to[r->key[k]] = values[k];
 }
 
@@ -199,18 +199,19 @@ static void plain_row_forward(plain_row *r, REAL *saved)
     REAL l = row_exp_sum(r->n, r->S, r->m, r->P);
     r->one_over_l = r->n ? 1 / l : 0;
     for (int k = 0; k < r->n; k++) r->P[k] *= r->one_over_l;
-    plain_spread(r, r->P, r->x.probs);
+    plain_spread(r, r->P, r->call.probs);
 
     plain_dropout(r);
     REAL *A = r->P;
     for (int k = 0; k < r->n; k++) A[k] *= r->z[k];
-    plain_spread(r, A, r->x.weights);
+    plain_spread(r, A, r->call.weights);
     plain_values(r, A);
 
-    if (r->x.lse)
-        r->x.lse[at_sdpa_row_number(r->p, r->b, r->h, r->i)] =
+    if (r->call.lse)
+        r->call.lse[at_sdpa_row_number(r->call.p, r->b, r->h, r->i)] =
             r->n ? r->m + log(l) : -(REAL)INFINITY;
-    for (int j = 0; r->x.raw && j < r->p->N; j++) plain_cells(r, r->x.raw)[j] = plain_scaled(r, j);
+    for (int j = 0; r->call.raw && j < r->call.p->N; j++)
+        plain_cells(r, r->call.raw)[j] = plain_scaled(r, j);
     saved[0] = r->m;
     saved[1] = r->one_over_l;
 }
@@ -218,35 +219,37 @@ static void plain_row_forward(plain_row *r, REAL *saved)
 /* 8 to 6 upwards: delta_i = dO_i.O_i + sum_j A_ij dW_ij + sum_j P_ij dY_ij */
 static REAL plain_delta(const plain_row *r)
 {
-    const REAL *O = plain_o(r, r->x.O);
-    REAL delta = r->x.dO ? row_dot(r->p->Dv, plain_o(r, r->x.dO), O) : 0;
-    for (int k = 0; r->x.dW && k < r->n; k++)
-        delta += r->P[k] * r->z[k] * plain_cells(r, r->x.dW)[r->key[k]];
-    for (int k = 0; r->x.dY && k < r->n; k++) delta += r->P[k] * plain_cells(r, r->x.dY)[r->key[k]];
+    const REAL *O = plain_o(r, r->call.O);
+    REAL delta = r->call.dO ? row_dot(r->call.p->Dv, plain_o(r, r->call.dO), O) : 0;
+    for (int k = 0; r->call.dW && k < r->n; k++)
+        delta += r->P[k] * r->z[k] * plain_cells(r, r->call.dW)[r->key[k]];
+    for (int k = 0; r->call.dY && k < r->n; k++)
+        delta += r->P[k] * plain_cells(r, r->call.dY)[r->key[k]];
     return delta;
 }
 
 /* 8 upwards, cell (i,j): dV_j += A_ij dO_i; returns dA_ij = dO_i.V_j + dW_ij */
 static REAL plain_values_backward(const plain_row *r, int j, REAL A)
 {
-    REAL dA = r->x.dW ? plain_cells(r, r->x.dW)[j] : 0;
-    if (!r->x.dO) return dA;
-    const REAL *dO = plain_o(r, r->x.dO);
-    if (r->x.dV) row_axpy(r->p->Dv, A, dO, plain_v(r, r->x.dV, j));
-    return dA + row_dot(r->p->Dv, dO, plain_v(r, r->x.V, j));
+    REAL dA = r->call.dW ? plain_cells(r, r->call.dW)[j] : 0;
+    if (!r->call.dO) return dA;
+    const REAL *dO = plain_o(r, r->call.dO);
+    if (r->call.dV) row_axpy(r->call.p->Dv, A, dO, plain_v(r, r->call.dV, j));
+    return dA + row_dot(r->call.p->Dv, dO, plain_v(r, r->call.V, j));
 }
 
 /* 2 and 1 upwards, cell (i,j): dQ_i += dR_ij K_j, dK_j += dR_ij Q_i, dR_ij = c s dX_ij; and ds, of
  * this row */
 static void plain_scores_backward(const plain_row *r, int j, REAL dX)
 {
-    const int D = r->p->D;
-    const REAL *Q = plain_q(r, r->x.Q), *K = plain_k(r, r->x.K, j), c = sdpa_factor(&r->x, r->h);
-    if (r->x.dQ) row_axpy(D, c * dX, K, plain_q(r, r->x.dQ));
-    if (r->x.dK) row_axpy(D, c * dX, Q, plain_k(r, r->x.dK, j));
-    if (r->x.ds)
-        r->x.ds[at_sdpa_row_number(r->p, r->b, r->h, r->i)] +=
-            dX * ((REAL)r->p->c * row_dot(D, Q, K));
+    const int D = r->call.p->D;
+    const REAL *Q = plain_q(r, r->call.Q), *K = plain_k(r, r->call.K, j);
+    const REAL c = sdpa_factor(&r->call, r->h);
+    if (r->call.dQ) row_axpy(D, c * dX, K, plain_q(r, r->call.dQ));
+    if (r->call.dK) row_axpy(D, c * dX, Q, plain_k(r, r->call.dK, j));
+    if (r->call.ds)
+        r->call.ds[at_sdpa_row_number(r->call.p, r->b, r->h, r->i)] +=
+            dX * ((REAL)r->call.p->c * row_dot(D, Q, K));
 }
 
 static void plain_row_again(plain_row *r, const REAL *saved)
@@ -269,10 +272,10 @@ static void plain_row_backward(plain_row *r, REAL *saved)
         REAL A = r->P[k] * r->z[k];
         REAL dA = plain_values_backward(r, j, A);
         REAL dP = r->z[k] * dA;
-        if (r->x.dY) dP += plain_cells(r, r->x.dY)[j];
+        if (r->call.dY) dP += plain_cells(r, r->call.dY)[j];
         REAL dS = r->P[k] * (dP - delta);
-        if (r->x.dbias) *plain_bias(r, r->x.dbias, j) += dS;
-        REAL dX = r->p->cap > 0 ? dS * r->slope[k] : dS;
+        if (r->call.dbias) *plain_bias(r, r->call.dbias, j) += dS;
+        REAL dX = r->call.p->cap > 0 ? dS * r->slope[k] : dS;
         plain_scores_backward(r, j, dX);
     }
 }
@@ -280,27 +283,26 @@ static void plain_row_backward(plain_row *r, REAL *saved)
 /* The tensors of the node, and workspace for one row at a time. */
 static plain_row plain_rows_of(at_node *n)
 {
-    const at_sdpa_plan *p = n->args;
+    const sdpa_operands call = sdpa_operands_of(n);
     REAL *space = at_scratch(n, 0);
-    const ptrdiff_t N = p->N;
-    return (plain_row){.p = p,
-                       .key = at_sdpa_after(space, 4 * (size_t)N * sizeof(REAL)),
+    const ptrdiff_t N = call.p->N;
+    return (plain_row){.key = at_sdpa_after(space, 4 * (size_t)N * sizeof(REAL)),
                        .S = space,
                        .slope = space + N,
                        .P = space + 2 * N,
                        .z = space + 3 * N,
-                       .x = sdpa_operands_of(n)};
+                       .call = call};
 }
 
-/* Does one thing to every row.  noinline: the code of a row stays by itself, and so its products and
- * sums are rounded in one way. */
+/* Does one thing to every row.  noinline: so the code of a row stays by itself, and its products
+ * and sums are rounded in one way. */
 __attribute__((noinline)) static void plain_each(plain_row *r,
                                                  void (*row)(plain_row *r, REAL *saved))
 {
-    REAL *saved = r->x.saved;
-    for (r->b = 0; r->b < r->p->B; r->b++)
-        for (r->h = 0; r->h < r->p->H; r->h++)
-            for (r->i = 0; r->i < r->p->T; r->i++, saved += AT_SDPA_SAVED) row(r, saved);
+    REAL *saved = r->call.saved;
+    for (r->b = 0; r->b < r->call.p->B; r->b++)
+        for (r->h = 0; r->h < r->call.p->H; r->h++)
+            for (r->i = 0; r->i < r->call.p->T; r->i++, saved += AT_SDPA_SAVED) row(r, saved);
 }
 
 void AT_REAL(sdpa_plain_forward)(at_node *n)
@@ -312,6 +314,6 @@ void AT_REAL(sdpa_plain_forward)(at_node *n)
 void AT_REAL(sdpa_plain_backward)(at_node *n)
 {
     plain_row r = plain_rows_of(n);
-    sdpa_operands_back(n, &r.x);
+    sdpa_operands_back(n, &r.call);
     plain_each(&r, plain_row_backward);
 }

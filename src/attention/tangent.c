@@ -97,31 +97,31 @@ void AT_REAL(tangent_backward)(at_node *n)
     AT_REAL(sdpa_add_copies)(n);
 }
 
-/* x has the tangents beside the values, and the gradients crosswise. */
-void sdpa_tangents_of(at_node *n, sdpa_operands *x, sdpa_operands *dot)
+/* call has the tangents beside the values, and the gradients crosswise. */
+void sdpa_tangents_of(at_node *n, sdpa_operands *call, sdpa_operands *dot)
 {
     const at_sdpa_plan *p = n->args;
     at_tensor **in = n->in, **out = n->out;
-    *x = sdpa_operands_of(n);
-    *dot = (sdpa_operands){.node = n, .p = p, .O = out[1]->data, .dO = x->dO, .dW = x->dW};
+    *call = sdpa_operands_of(n);
+    *dot = (sdpa_operands){.node = n, .p = p, .O = out[1]->data, .dO = call->dO, .dW = call->dW};
     if (in[AT_SDPA_Q_DOT]) dot->Q = in[AT_SDPA_Q_DOT]->data;
     if (in[AT_SDPA_K_DOT]) dot->K = in[AT_SDPA_K_DOT]->data;
     if (in[AT_SDPA_V_DOT]) dot->V = in[AT_SDPA_V_DOT]->data;
     if (in[AT_SDPA_BIAS_DOT]) dot->bias = in[AT_SDPA_BIAS_DOT]->data;
     if (p->weights) dot->weights = out[p->weights + 1]->data;
-    dot->saved = x->saved + AT_SDPA_SAVED * at_count(p->rows);
-    x->dO = out[1]->grad;
-    x->dW = p->weights ? out[p->weights + 1]->grad : NULL;
-    x->dot = dot;
+    dot->saved = call->saved + AT_SDPA_SAVED * at_count(p->rows);
+    call->dO = out[1]->grad;
+    call->dW = p->weights ? out[p->weights + 1]->grad : NULL;
+    call->dot = dot;
 }
 
-void sdpa_tangents_back(at_node *n, sdpa_operands *x, sdpa_operands *dot)
+void sdpa_tangents_back(at_node *n, sdpa_operands *call, sdpa_operands *dot)
 {
-    sdpa_tangents_of(n, x, dot);
-    dot->dQ = at_sdpa_grad(n, AT_SDPA_Q), x->dQ = at_sdpa_grad(n, AT_SDPA_Q_DOT);
-    dot->dK = at_sdpa_grad(n, AT_SDPA_K), x->dK = at_sdpa_grad(n, AT_SDPA_K_DOT);
-    dot->dV = at_sdpa_grad(n, AT_SDPA_V), x->dV = at_sdpa_grad(n, AT_SDPA_V_DOT);
-    dot->dbias = at_grad(n, AT_SDPA_BIAS), x->dbias = at_grad(n, AT_SDPA_BIAS_DOT);
+    sdpa_tangents_of(n, call, dot);
+    dot->dQ = at_sdpa_grad(n, AT_SDPA_Q), call->dQ = at_sdpa_grad(n, AT_SDPA_Q_DOT);
+    dot->dK = at_sdpa_grad(n, AT_SDPA_K), call->dK = at_sdpa_grad(n, AT_SDPA_K_DOT);
+    dot->dV = at_sdpa_grad(n, AT_SDPA_V), call->dV = at_sdpa_grad(n, AT_SDPA_V_DOT);
+    dot->dbias = at_grad(n, AT_SDPA_BIAS), call->dbias = at_grad(n, AT_SDPA_BIAS_DOT);
 }
 
 #ifdef AT_ONCE

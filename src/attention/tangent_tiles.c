@@ -36,7 +36,7 @@ typedef struct {
 
 static void tiles_sum(const sdpa_tile *x, tiles_product a)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     if (!a.X || !a.C) return;
     sdpa_sum_args s = {.across = a.across, .alpha = 1, .beta = a.beta, .W = a.W, .width = p->Dv};
     if (!a.values) s.alpha = x->c, s.width = p->D;
@@ -54,7 +54,7 @@ static void tiles_sum(const sdpa_tile *x, tiles_product a)
 static void tiles_cells(const sdpa_tile *x, bool values, const REAL *Y, const REAL *Xt, REAL beta,
                         REAL *cells)
 {
-    const at_sdpa_plan *p = x->p;
+    const at_sdpa_plan *p = x->call->p;
     const at_strides y = {values ? p->v.row : p->k.row, 1, 0}, at = {x->ld, 1, 0};
     const int width = !Y || !Xt ? 0 : values ? p->Dv : p->D;
     if (width == 0 && VALUE(beta) == 1) return;
@@ -68,32 +68,32 @@ static void tiles_cells(const sdpa_tile *x, bool values, const REAL *Y, const RE
 /* s = S, dot.s = Sdot; slope and bend.  Masked cells are computed like any other. */
 static void tiles_scores(sdpa_tile *x)
 {
-    const sdpa_operands *job = x->job, *dot = job->dot;
-    const REAL cap = (REAL)x->p->cap, *slope = x->slope;
+    const sdpa_operands *call = x->call, *dot = call->dot;
+    const REAL cap = (REAL)x->call->p->cap, *slope = x->slope;
     const ptrdiff_t n = x->keys * x->ld;
     REAL *restrict Sdot = x->dot.s, *restrict bend = x->dot.bend;
     sdpa_capped(x);
-    tiles_cells(x, false, job->K, dot->Q ? x->dot.Qt : NULL, 0, Sdot);
+    tiles_cells(x, false, call->K, dot->Q ? x->dot.Qt : NULL, 0, Sdot);
     tiles_cells(x, false, dot->K, x->Qt, 1, Sdot);
     for (ptrdiff_t i = 0; bend && i < n; i++) {
         Sdot[i] *= slope[i];
         bend[i] = -2 * (x->s[i] / cap) * Sdot[i] / cap;
     }
-    sdpa_add_bias(x, job->bias, x->s);
+    sdpa_add_bias(x, call->bias, x->s);
     sdpa_add_bias(x, dot->bias, Sdot);
 }
 
 static REAL *tiles_saved(const sdpa_tile *x)
 {
-    return x->job->dot->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->p, x->b, x->h, x->i0);
+    return x->call->dot->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->call->p, x->b, x->h, x->i0);
 }
 
 /* Q^T, Qdot^T, and what is saved of the rows. */
 static void tiles_transpose(sdpa_tile *x)
 {
-    const sdpa_operands *dot = x->job->dot;
-    sdpa_transpose(x, sdpa_q(x, x->job->Q), x->p->q.row, x->p->D, x->Qt);
-    if (dot->Q) sdpa_transpose(x, sdpa_q(x, dot->Q), x->p->q.row, x->p->D, x->dot.Qt);
+    const sdpa_operands *dot = x->call->dot;
+    sdpa_transpose(x, sdpa_q(x, x->call->Q), x->call->p->q.row, x->call->p->D, x->Qt);
+    if (dot->Q) sdpa_transpose(x, sdpa_q(x, dot->Q), x->call->p->q.row, x->call->p->D, x->dot.Qt);
 }
 
 static void tiles_load(sdpa_tile *x)
@@ -177,9 +177,9 @@ static void tiles_correct(const sdpa_tile *x, const REAL *shrink, const REAL *sh
 {
     for (int r = 0; r < x->rows; r++) {
         const REAL a = shrink[r], d = shift[r];
-        REAL *restrict O = sdpa_o(x, r, x->job->O), *restrict N = sdpa_o(x, r, x->job->dot->O);
+        REAL *restrict O = sdpa_o(x, r, x->call->O), *restrict N = sdpa_o(x, r, x->call->dot->O);
         if (VALUE(a) == 1 && VALUE(d) == 0) continue;
-        for (int n = 0; n < x->p->Dv; n++) {
+        for (int n = 0; n < x->call->p->Dv; n++) {
             N[n] = a * (N[n] + d * O[n]);
             O[n] *= a;
         }
@@ -189,7 +189,7 @@ static void tiles_correct(const sdpa_tile *x, const REAL *shrink, const REAL *sh
 /* The first tile of its rows writes O and N, the others add to them. */
 static void tiles_forward(sdpa_tile *x, bool first)
 {
-    const sdpa_operands *job = x->job, *dot = job->dot;
+    const sdpa_operands *call = x->call, *dot = call->dot;
     REAL shrink[AT_SDPA_ROWS], shift[AT_SDPA_ROWS];
     tiles_scores(x);
     sdpa_mask_out(x, -(REAL)INFINITY, x->s);
@@ -200,9 +200,9 @@ static void tiles_forward(sdpa_tile *x, bool first)
     sdpa_drop(x, x->s);
     sdpa_drop(x, x->dot.s);
     const tiles_product products[] = {
-        {true, false, x->s, job->V, job->O, first ? 0 : 1},     /* O += e z V */
-        {true, false, x->dot.s, job->V, dot->O, first ? 0 : 1}, /* N += e z (Sdot - ref) V */
-        {true, false, x->s, dot->V, dot->O, 1},                 /*      + e z Vdot */
+        {true, false, x->s, call->V, call->O, first ? 0 : 1},    /* O += e z V */
+        {true, false, x->dot.s, call->V, dot->O, first ? 0 : 1}, /* N += e z (Sdot - ref) V */
+        {true, false, x->s, dot->V, dot->O, 1},                  /*      + e z Vdot */
     };
     for (int i = 0; i < 3; i++) tiles_sum(x, products[i]);
 }
@@ -210,12 +210,12 @@ static void tiles_forward(sdpa_tile *x, bool first)
 /* Odot_i = N_i / l_i - mu_i O_i, O being final; saves mu and ref. */
 static void tiles_end(sdpa_tile *x, const unsigned char *kept)
 {
-    const int Dv = x->p->Dv;
+    const int Dv = x->call->p->Dv;
     REAL *saved = tiles_saved(x);
     for (int r = 0; r < x->rows; r++, saved += AT_SDPA_SAVED) {
         const REAL inverse = sdpa_saved(x, r)[1], mu = x->dot.r[r] * inverse;
-        const REAL *O = sdpa_o(x, r, x->job->O);
-        REAL *restrict Odot = sdpa_o(x, r, x->job->dot->O);
+        const REAL *O = sdpa_o(x, r, x->call->O);
+        REAL *restrict Odot = sdpa_o(x, r, x->call->dot->O);
         for (int n = 0; n < Dv; n++) Odot[n] = kept[r] ? Odot[n] * inverse - mu * O[n] : 0;
         saved[0] = mu, saved[1] = x->dot.ref[r], saved[2] = 0;
     }
@@ -224,14 +224,14 @@ static void tiles_end(sdpa_tile *x, const unsigned char *kept)
 /* Writes A and Adot of the rows, m, l, mu and ref being final. */
 static void tiles_show(sdpa_tile *x)
 {
-    REAL *weights = x->job->weights, *tangent = x->job->dot->weights;
+    REAL *weights = x->call->weights, *tangent = x->call->dot->weights;
     x->j0 = 0;
-    const size_t bytes = (size_t)x->rows * (size_t)x->p->N * sizeof(REAL);
+    const size_t bytes = (size_t)x->rows * (size_t)x->call->p->N * sizeof(REAL);
     memset(sdpa_cells(x, 0, weights), 0, bytes);
     memset(sdpa_cells(x, 0, tangent), 0, bytes);
     tiles_transpose(x);
     tiles_load(x);
-    for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS) {
+    for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS) {
         if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
         tiles_weights(x);
         sdpa_drops(x);
@@ -252,7 +252,7 @@ static void tiles_rows(sdpa_tile *x)
         x->m[r] = -(REAL)INFINITY;
         x->l[r] = x->dot.r[r] = x->dot.ref[r] = 0;
     }
-    for (int j0 = 0; j0 < x->p->N; j0 += AT_SDPA_KEYS) {
+    for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS) {
         if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
         if (first) tiles_transpose(x);
         tiles_forward(x, first);
@@ -261,7 +261,7 @@ static void tiles_rows(sdpa_tile *x)
     }
     sdpa_end_rows(x, kept);
     tiles_end(x, kept);
-    if (x->job->weights) tiles_show(x);
+    if (x->call->weights) tiles_show(x);
 }
 
 static void tiles_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
@@ -275,13 +275,13 @@ static void tiles_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
 
 void AT_REAL(tangent_tiles_forward)(at_node *n)
 {
-    sdpa_operands x, dot;
-    sdpa_tangents_of(n, &x, &dot);
-    const at_sdpa_plan *p = x.p;
+    sdpa_operands call, dot;
+    sdpa_tangents_of(n, &call, &dot);
+    const at_sdpa_plan *p = call.p;
     const int rows = p->T < p->tile ? p->T : p->tile;
     const double work = (double)rows * p->N * (3.0 * p->D + 3.0 * p->Dv + TILES_EXP);
     at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
-           tiles_blocks, &x);
+           tiles_blocks, &call);
 }
 
 /* ------------------------------------------------------------------ backward ------------------- */
@@ -289,24 +289,24 @@ void AT_REAL(tangent_tiles_forward)(at_node *n)
 /* dO^T and dOdot^T; delta and deltadot, which are saved. */
 static void tiles_delta(sdpa_tile *x)
 {
-    const sdpa_operands *job = x->job, *dot = job->dot;
-    const ptrdiff_t row = x->p->o.row;
-    const int Dv = x->p->Dv;
+    const sdpa_operands *call = x->call, *dot = call->dot;
+    const ptrdiff_t row = x->call->p->o.row;
+    const int Dv = x->call->p->Dv;
     REAL *delta = x->delta, *deltadot = x->dot.delta;
     memset(delta, 0, (size_t)x->ld * sizeof *delta);
     memset(deltadot, 0, (size_t)x->ld * sizeof *deltadot);
     if (dot->dO) {
         sdpa_transpose(x, sdpa_o(x, 0, dot->dO), row, Dv, x->dot.dOt);
-        sdpa_delta_of_values(x, sdpa_o(x, 0, job->O), x->dot.dOt, deltadot);
+        sdpa_delta_of_values(x, sdpa_o(x, 0, call->O), x->dot.dOt, deltadot);
     }
-    if (job->dO) {
-        sdpa_transpose(x, sdpa_o(x, 0, job->dO), row, Dv, x->dOt);
-        sdpa_delta_of_values(x, sdpa_o(x, 0, job->O), x->dOt, delta);
+    if (call->dO) {
+        sdpa_transpose(x, sdpa_o(x, 0, call->dO), row, Dv, x->dOt);
+        sdpa_delta_of_values(x, sdpa_o(x, 0, call->O), x->dOt, delta);
         sdpa_delta_of_values(x, sdpa_o(x, 0, dot->O), x->dOt, deltadot);
     }
-    sdpa_delta_of_weights(x, job->weights, job->dW, delta);
-    sdpa_delta_of_weights(x, dot->weights, job->dW, deltadot);
-    sdpa_delta_of_weights(x, job->weights, dot->dW, deltadot);
+    sdpa_delta_of_weights(x, call->weights, call->dW, delta);
+    sdpa_delta_of_weights(x, dot->weights, call->dW, deltadot);
+    sdpa_delta_of_weights(x, call->weights, dot->dW, deltadot);
     for (int r = 0; r < x->rows; r++) {
         sdpa_saved(x, r)[2] = delta[r];
         tiles_saved(x)[r * AT_SDPA_SAVED + 2] = deltadot[r];
@@ -315,24 +315,25 @@ static void tiles_delta(sdpa_tile *x)
 
 static void tiles_prepare(sdpa_tile *x, bool after_delta)
 {
-    const sdpa_operands *job = x->job, *dot = job->dot;
-    const ptrdiff_t row = x->p->o.row;
+    const sdpa_operands *call = x->call, *dot = call->dot;
+    const ptrdiff_t row = x->call->p->o.row;
     tiles_transpose(x);
-    if (job->dO && !after_delta) sdpa_transpose(x, sdpa_o(x, 0, job->dO), row, x->p->Dv, x->dOt);
+    if (call->dO && !after_delta)
+        sdpa_transpose(x, sdpa_o(x, 0, call->dO), row, x->call->p->Dv, x->dOt);
     if (dot->dO && !after_delta)
-        sdpa_transpose(x, sdpa_o(x, 0, dot->dO), row, x->p->Dv, x->dot.dOt);
+        sdpa_transpose(x, sdpa_o(x, 0, dot->dO), row, x->call->p->Dv, x->dot.dOt);
     tiles_load(x);
 }
 
 /* d = dA, dot.d = dAdot */
 static void tiles_values(const sdpa_tile *x)
 {
-    const sdpa_operands *job = x->job, *dot = job->dot;
-    const REAL *dOt = job->dO ? x->dOt : NULL, *dOdott = dot->dO ? x->dot.dOt : NULL;
-    tiles_cells(x, true, job->V, dOt, 0, x->d);
-    tiles_cells(x, true, job->V, dOdott, 0, x->dot.d);
+    const sdpa_operands *call = x->call, *dot = call->dot;
+    const REAL *dOt = call->dO ? x->dOt : NULL, *dOdott = dot->dO ? x->dot.dOt : NULL;
+    tiles_cells(x, true, call->V, dOt, 0, x->d);
+    tiles_cells(x, true, call->V, dOdott, 0, x->dot.d);
     tiles_cells(x, true, dot->V, dOt, 1, x->dot.d);
-    sdpa_add_upstream(x, job->dW, x->d);
+    sdpa_add_upstream(x, call->dW, x->d);
     sdpa_add_upstream(x, dot->dW, x->dot.d);
 }
 
@@ -375,34 +376,34 @@ static void tiles_softcap(const sdpa_tile *x)
 
 static void tiles_backward(sdpa_tile *x)
 {
-    const sdpa_operands *job = x->job, *dot = job->dot;
+    const sdpa_operands *call = x->call, *dot = call->dot;
     const REAL *A = x->s, *Adot = x->dot.s, *dX = x->d, *dXdot = x->dot.d;
     tiles_weights(x);
     tiles_values(x);
     tiles_softmax(x);
-    sdpa_add_to_bias(x, job->dbias, x->d);
+    sdpa_add_to_bias(x, call->dbias, x->d);
     sdpa_add_to_bias(x, dot->dbias, x->dot.d);
     if (x->slope) tiles_softcap(x);
     const tiles_product products[] = {
-        {true, true, A, job->dO, job->dV, 1},      /* dV += A^T dO */
-        {true, true, Adot, job->dO, dot->dV, 1},   /* dVdot += Adot^T dO */
-        {true, true, A, dot->dO, dot->dV, 1},      /*          + A^T dOdot */
-        {false, true, dX, job->Q, job->dK, 1},     /* dK += c dX^T Q */
-        {false, true, dXdot, job->Q, dot->dK, 1},  /* dKdot += c dXdot^T Q */
-        {false, true, dX, dot->Q, dot->dK, 1},     /*          + c dX^T Qdot */
-        {false, false, dX, job->K, job->dQ, 1},    /* dQ += c dX K */
-        {false, false, dXdot, job->K, dot->dQ, 1}, /* dQdot += c dXdot K */
-        {false, false, dX, dot->K, dot->dQ, 1},    /*          + c dX Kdot */
+        {true, true, A, call->dO, call->dV, 1},     /* dV += A^T dO */
+        {true, true, Adot, call->dO, dot->dV, 1},   /* dVdot += Adot^T dO */
+        {true, true, A, dot->dO, dot->dV, 1},       /*          + A^T dOdot */
+        {false, true, dX, call->Q, call->dK, 1},    /* dK += c dX^T Q */
+        {false, true, dXdot, call->Q, dot->dK, 1},  /* dKdot += c dXdot^T Q */
+        {false, true, dX, dot->Q, dot->dK, 1},      /*          + c dX^T Qdot */
+        {false, false, dX, call->K, call->dQ, 1},   /* dQ += c dX K */
+        {false, false, dXdot, call->K, dot->dQ, 1}, /* dQdot += c dXdot K */
+        {false, false, dX, dot->K, dot->dQ, 1},     /*          + c dX Kdot */
     };
     for (int i = 0; i < 9; i++) tiles_sum(x, products[i]);
 }
 
 void AT_REAL(tangent_tiles_backward)(at_node *n)
 {
-    sdpa_operands x, dot;
-    sdpa_tangents_back(n, &x, &dot);
-    sdpa_sweep_tiles(&x, &(sdpa_sweep){.delta = tiles_delta,
-                                       .rows = tiles_prepare,
-                                       .tile = tiles_backward,
-                                       .products = 9.0 * x.p->D + 6.0 * x.p->Dv});
+    sdpa_operands call, dot;
+    sdpa_tangents_back(n, &call, &dot);
+    sdpa_sweep_tiles(&call, &(sdpa_sweep){.delta = tiles_delta,
+                                          .rows = tiles_prepare,
+                                          .tile = tiles_backward,
+                                          .products = 9.0 * call.p->D + 6.0 * call.p->Dv});
 }
