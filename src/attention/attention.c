@@ -72,10 +72,10 @@ static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor 
                               const at_sdpa_args *a, at_sdpa_plan *p)
 {
     p->checked = at_setting(t, &sdpa_op) && at_count(p->scores) > 0; /* without them all is 0 */
-    p->fused = a->path == ATTIC_FUSED;
     at_recipe r = {.args = p, .args_size = sizeof *p};
     sdpa_outputs(a, p, &r);
-    const at_inputs in = AT_IN(Q, K, V, a->bias, a->keep, a->key_len, a->head_scale);
+    at_tensor *inputs[AT_SDPA_INPUTS];
+    const at_inputs in = at_sdpa_inputs(inputs, Q, K, V, a, p);
     p->own = at_sdpa_several_roles(in);
     r.saved = at_sdpa_saved(p, in.in);
     r.scratch = at_sdpa_scratch(p, at_real(t));
@@ -103,10 +103,7 @@ at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa
         if (asked_for[i]) *asked_for[i] = NULL; /* nothing stale after an error */
 
     at_sdpa_plan p;
-    AT_REQUIRE(t, !a.bias_tangent && !a.weights_tangent,
-               "sdpa: %s is an option of at_sdpa_jvp, which computes tangents",
-               a.bias_tangent ? "bias_tangent" : "weights_tangent");
-    if (!at_sdpa_plan_of(t, Q, K, V, &a, &p)) return NULL;
+    if (!at_sdpa_plan_of(t, Q, K, V, &a, false, &p)) return NULL;
     if (a.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
     return sdpa_record(t, Q, K, V, &a, &p);
 }

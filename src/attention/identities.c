@@ -19,7 +19,8 @@
  *
  *     scale, temperature       are in c, once on either side
  *     a learned scale s_h      is in c, too; without groups <Q,dQ>, over all batches, is s_h ds_h
- *     softcap                  1 is about dX, whose rows need not sum to 0: 3 is left out
+ *     softcap                  1 is about dX, whose rows need not sum to 0 then: 3 is left out, as
+ *                              with every option of which the plan says so (plan.h)
  *     bias                     1 is about the scores without it: <Q,dQ> is not sum_ij dS_ij S_ij
  *     masks                    what is masked is in no sum, not even as 0 times something
  *     dropout                  2 holds for A, the weights that made O; 3 for P, before dropout
@@ -187,7 +188,7 @@ static at_sdpa_verdict check_head(const check_state *check, int b, int g)
     if (check->Q.y && check->K.y) head.Q = (at_sdpa_sides){Q.product, K.product, eps * tol_Q};
     if (check->V.y && check->O.x) head.V = (at_sdpa_sides){V.product, O.product, eps * tol_V};
     head.K.tolerance = eps * (csQ + lost_K * sqrt(N));
-    if (check->K.y && p->cap == 0) head.K.left = check_sum_of_keys(check, b, g);
+    if (check->K.y && p->sums_to_0) head.K.left = check_sum_of_keys(check, b, g);
     return head;
 }
 

@@ -5,6 +5,7 @@
 #include "attention/plan.h"
 
 #include <math.h>
+#include <string.h>
 
 /* One of Q, K, V taken apart. */
 typedef struct {
@@ -153,6 +154,7 @@ static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
                            !at_check_number(t, "sdpa", "1 / softcap", 1 / a->softcap)))
         return false;
     p->cap = a->softcap;
+    p->sums_to_0 = p->cap == 0;
     p->dropout = at_is_training(t) ? a->dropout : 0;
     return true;
 }
@@ -286,12 +288,44 @@ static bool sdpa_stored(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
     return true;
 }
 
-bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
-                     const at_sdpa_args *a, at_sdpa_plan *p)
+/* What only one of at_sdpa and at_sdpa_jvp has. */
+static bool sdpa_tangents(at_tape *t, const at_sdpa_args *a, bool tangents)
 {
-    *p = (at_sdpa_plan){0};
-    return at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) && sdpa_stored(t, Q, K, V, a, p) &&
-           sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
-           sdpa_numbers(t, a, p) && (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) &&
-           sdpa_band(t, a, p) && sdpa_masks(t, a, p);
+    AT_REQUIRE(t, tangents || (!a->bias_tangent && !a->weights_tangent),
+               "sdpa: %s is an option of at_sdpa_jvp, which computes tangents",
+               a->bias_tangent ? "bias_tangent" : "weights_tangent");
+    if (!tangents) return true;
+    AT_REQUIRE(t, a->path == ATTIC_FUSED,
+               "sdpa_jvp: there is the fused path only; at_jvp differentiates the others");
+    AT_REQUIRE(t, !a->head_scale,
+               "sdpa_jvp: head_scale can't be given: multiply Q by it, and Qdot");
+    AT_REQUIRE(t, !a->scores && !a->probs, "sdpa_jvp: %s can't be asked for, weights can",
+               a->scores ? "scores" : "probs");
+    return true;
+}
+
+at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor *K, at_tensor *V,
+                         const at_sdpa_args *a, const at_sdpa_plan *p)
+{
+    at_tensor *const from[AT_SDPA_INPUTS] = {[AT_SDPA_Q] = Q,
+                                             [AT_SDPA_K] = K,
+                                             [AT_SDPA_V] = V,
+                                             [AT_SDPA_BIAS] = a->bias,
+                                             [AT_SDPA_KEEP] = a->keep,
+                                             [AT_SDPA_LEN] = a->key_len,
+                                             [AT_SDPA_SCALE] = a->head_scale,
+                                             [AT_SDPA_BIAS_DOT] = a->bias_tangent};
+    memcpy(in, from, sizeof from);
+    return (at_inputs){p->tangents ? AT_SDPA_INPUTS : AT_SDPA_Q_DOT, in};
+}
+
+bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
+                     const at_sdpa_args *a, bool tangents, at_sdpa_plan *p)
+{
+    *p = (at_sdpa_plan){.tangents = tangents, .fused = a->path == ATTIC_FUSED};
+    return sdpa_tangents(t, a, tangents) && at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
+           sdpa_stored(t, Q, K, V, a, p) && sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) &&
+           sdpa_results(t, Q, K, a, p) && sdpa_numbers(t, a, p) &&
+           (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) && sdpa_band(t, a, p) &&
+           sdpa_masks(t, a, p);
 }

@@ -42,10 +42,11 @@ typedef struct {
     at_shape O, scores, rows; /* shapes: of O, of the scores ([T,N], [B,T,N], [B,H,T,N] or [H,T,N]),
                                  and of one number per row (the same without N) */
 
-    double c;      /* what the scores are multiplied with: scale / temperature; */
-    bool scaled;   /* and a learned scale? */
-    int next_head; /* so many numbers further on lies that of the next head: 0 or 1 */
-    double cap;    /* 0: none */
+    double c;       /* what the scores are multiplied with: scale / temperature; */
+    bool scaled;    /* and a learned scale? */
+    int next_head;  /* so many numbers further on lies that of the next head: 0 or 1 */
+    double cap;     /* 0: none */
+    bool sums_to_0; /* is sum_j dX_ij = 0 in every row?  Not with a softcap: see identities.c */
 
     bool causal;
     int64_t offset; /* where the diagonal lies: j = i + offset */
@@ -71,9 +72,14 @@ enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_LEN,
 enum { AT_SDPA_Q_DOT = AT_SDPA_SCALE + 1, AT_SDPA_K_DOT, AT_SDPA_V_DOT, AT_SDPA_BIAS_DOT };
 enum { AT_SDPA_INPUTS = AT_SDPA_BIAS_DOT + 1 };
 
-/* False after a sticky error: one for each fact about shapes and options that does not hold. */
+/* False after a sticky error: one for each fact about shapes and options that does not hold.
+ * tangents: for at_sdpa_jvp, which has not all options of at_sdpa. */
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
-                     const at_sdpa_args *a, at_sdpa_plan *p);
+                     const at_sdpa_args *a, bool tangents, at_sdpa_plan *p);
+
+/* The inputs of the node, in `in`; with tangents those of Q, K and V are yet to be set. */
+at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor *K, at_tensor *V,
+                         const at_sdpa_args *a, const at_sdpa_plan *p);
 
 /* Which of Q, K, V and their tangents has another role as well, and a gradient that two would add
  * to?  Bit i: in[i], whose gradient is at_sdpa_copy until sdpa_add_copies. */

@@ -143,26 +143,11 @@ static bool tangent_check(at_tape *t, const char *name, const at_tensor *x, cons
     return true;
 }
 
-/* What at_sdpa can and this can't. */
-static bool tangent_options(at_tape *t, const at_sdpa_args *a, at_tensor **Odot)
-{
-    AT_REQUIRE(t, Odot, "sdpa_jvp: Odot is NULL, but must point to where the tangent of O goes");
-    AT_REQUIRE(t, a->path == ATTIC_FUSED,
-               "sdpa_jvp: there is the fused path only; at_jvp differentiates the others");
-    AT_REQUIRE(t, !a->head_scale,
-               "sdpa_jvp: head_scale can't be given: multiply Q by it, and Qdot");
-    AT_REQUIRE(t, !a->scores && !a->probs, "sdpa_jvp: %s can't be asked for, weights can",
-               a->scores ? "scores" : "probs");
-    return true;
-}
-
 /* The outputs: O, Odot; weights and their tangent, if one of them is asked for; lse. */
 static at_tensor *tangent_record(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p, at_inputs in,
                                  at_tensor **Odot)
 {
     at_recipe r = {.shape = {p->O, p->O}, .n_out = 2, .args = p, .args_size = sizeof *p};
-    p->tangents = true;
-    p->fused = true;
     p->own = at_sdpa_several_roles(in);
     if (a->weights || a->weights_tangent) {
         r.shape[p->weights = r.n_out++] = p->scores;
@@ -191,15 +176,17 @@ at_tensor *at_sdpa_jvp(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_
         if (asked_for[i]) *asked_for[i] = NULL; /* nothing stale after an error */
 
     at_sdpa_plan p;
-    if (!tangent_options(t, &a, Odot) || !at_check_input(t, "sdpa_jvp", "K", K, ATTIC_REAL) ||
+    AT_REQUIRE(t, Odot, "sdpa_jvp: Odot is NULL, but must point to where the tangent of O goes");
+    if (!at_check_input(t, "sdpa_jvp", "K", K, ATTIC_REAL) ||
         !at_check_input(t, "sdpa_jvp", "V", V, ATTIC_REAL) ||
-        !at_sdpa_plan_of(t, Q, K, V, &a, &p) || !tangent_check(t, "Qdot", Qdot, "Q", Q) ||
+        !at_sdpa_plan_of(t, Q, K, V, &a, true, &p) || !tangent_check(t, "Qdot", Qdot, "Q", Q) ||
         !tangent_check(t, "Kdot", Kdot, "K", K) || !tangent_check(t, "Vdot", Vdot, "V", V) ||
         !tangent_check(t, "bias_tangent", a.bias_tangent, "bias", a.bias))
         return NULL;
-    return tangent_record(
-        t, &a, &p,
-        AT_IN(Q, K, V, a.bias, a.keep, a.key_len, NULL, Qdot, Kdot, Vdot, a.bias_tangent), Odot);
+    at_tensor *in[AT_SDPA_INPUTS];
+    const at_inputs inputs = at_sdpa_inputs(in, Q, K, V, &a, &p);
+    in[AT_SDPA_Q_DOT] = Qdot, in[AT_SDPA_K_DOT] = Kdot, in[AT_SDPA_V_DOT] = Vdot;
+    return tangent_record(t, &a, &p, inputs, Odot);
 }
 
 #endif
