@@ -2,6 +2,7 @@
 #include "attention/sdpa_run.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "attention/pairing.h"
@@ -29,11 +30,14 @@ static void fill(at_tensor *x, const sdpa_problem *p, uint64_t which)
                  (double)(float)(sqrt(12) * (at_random_unit(stream, (uint64_t)i) - 0.5)));
 }
 
-static at_tensor *input(at_tape *t, const sdpa_problem *p, at_shape shape, int which)
+/* Q, K, V and bias are filled from the streams 0 to 3; then come these, and further inputs. */
+enum { FILLS_O = 4, FILLS_WEIGHTS = 5, FILLS_SCALE = 6, FILLS_PROBS = 7 };
+
+static at_tensor *input(at_tape *t, const sdpa_problem *p, int i)
 {
-    const int wanted = which == 6 ? 4 : which; /* 4 and 5 are the cotangents of O and weights */
-    at_tensor *x = p->constant[wanted] ? at_const(t, shape, NULL) : at_variable(t, shape, NULL);
-    fill(x, p, (uint64_t)which);
+    const at_shape shape = sdpa_input_shape(p, i);
+    at_tensor *x = p->constant[i] ? at_const(t, shape, NULL) : at_variable(t, shape, NULL);
+    fill(x, p, (uint64_t)(i < SDPA_SCALE ? i : FILLS_SCALE + 10 * (i - SDPA_SCALE)));
     return x;
 }
 
@@ -46,11 +50,10 @@ static at_tensor *cotangent(at_tape *t, const sdpa_problem *p, const at_tensor *
 
 sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
 {
-    sdpa_run r = {.Q = input(t, p, p->Q, 0)};
-    r.K = p->same >= SDPA_Q_IS_K ? r.Q : input(t, p, p->K, 1);
-    r.V = p->same == SDPA_ALL_SAME ? r.Q : p->same == SDPA_K_IS_V ? r.K : input(t, p, p->V, 2);
-    if (p->has_bias) r.bias = input(t, p, p->bias, 3);
-    if (p->has_scale) r.head_scale = input(t, p, p->head_scale, 6);
+    sdpa_run r = {0};
+    for (int i = 0; i < SDPA_REALS; i++)
+        if (sdpa_has_input(p, i)) r.in[i] = input(t, p, i);
+    sdpa_share_inputs(p, r.in);
     if (p->has_keep) r.keep = at_bools(t, p->keep, NULL);
     if (p->has_key_len) r.key_len = at_ints(t, at_shape_of(p->B), NULL);
     if (!at_ok(t)) return r;
@@ -67,16 +70,16 @@ sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
 bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path)
 {
     at_sdpa_args a = p->args;
-    a.bias = r->bias, a.head_scale = r->head_scale, a.keep = r->keep, a.key_len = r->key_len,
-    a.path = path;
+    sdpa_give_inputs(&a, r->in);
+    a.keep = r->keep, a.key_len = r->key_len, a.path = path;
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &r->weights;
     if (p->scores) a.scores = &r->scores;
     if (p->probs != SDPA_NO_WEIGHTS) a.probs = &r->probs;
     if (p->lse) a.lse = &r->lse;
     r->O = at_sdpa(t, r->Q, r->K, r->V, a);
-    if (r->O && sdpa_sees_O(p)) r->dO = cotangent(t, p, r->O, 4);
-    if (r->O && p->weights >= SDPA_BESIDE_O) r->dW = cotangent(t, p, r->weights, 5);
-    if (r->O && p->probs >= SDPA_BESIDE_O) r->dY = cotangent(t, p, r->probs, 7);
+    if (r->O && sdpa_sees_O(p)) r->dO = cotangent(t, p, r->O, FILLS_O);
+    if (r->O && p->weights >= SDPA_BESIDE_O) r->dW = cotangent(t, p, r->weights, FILLS_WEIGHTS);
+    if (r->O && p->probs >= SDPA_BESIDE_O) r->dY = cotangent(t, p, r->probs, FILLS_PROBS);
     return at_ok(t);
 }
 
@@ -127,6 +130,7 @@ static double tensor_difference(const at_tensor *x, const at_tensor *y, bool gra
 
 double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where)
 {
+    static char grad[SDPA_REALS][32];
     const struct {
         const char *name;
         const at_tensor *x, *y;
@@ -134,20 +138,20 @@ double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where)
                 {"weights", x->weights, y->weights},
                 {"scores", x->scores, y->scores},
                 {"probs", x->probs, y->probs},
-                {"lse", x->lse, y->lse},
-                {"dQ", x->Q, y->Q},
-                {"dK", x->K, y->K},
-                {"dV", x->V, y->V},
-                {"dbias", x->bias, y->bias},
-                {"dhead_scale", x->head_scale, y->head_scale}};
-    enum { SUMS = 8 }; /* the first of the gradients that are sums over many cells */
+                {"lse", x->lse, y->lse}};
     double worst = 0;
     *where = "nothing";
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        const at_tensor *sum = i >= SUMS ? part[i].y : NULL;
-        double least = sum ? fmax(1, sqrt(y->cells / (double)at_count(sum->shape)) / 16) : 1;
-        double off = tensor_difference(part[i].x, part[i].y, *part[i].name == 'd', least);
+        double off = tensor_difference(part[i].x, part[i].y, false, 1);
         if (off > worst) worst = off, *where = part[i].name;
+    }
+    for (int i = 0; i < SDPA_REALS; i++) {
+        const at_tensor *sum = i >= SDPA_BIAS ? y->in[i] : NULL; /* sums over many cells */
+        double least = sum ? fmax(1, sqrt(y->cells / (double)at_count(sum->shape)) / 16) : 1;
+        double off = tensor_difference(x->in[i], y->in[i], true, least);
+        if (!(off > worst)) continue;
+        snprintf(grad[i], sizeof grad[i], "d%s", sdpa_input_name(i));
+        worst = off, *where = grad[i];
     }
     return worst;
 }

@@ -17,7 +17,13 @@ static inline size_t handed_out(const at_tape *t)
 
 /* One problem on one tape. */
 typedef struct {
-    at_tensor *Q, *K, *V, *bias, *head_scale, *keep, *key_len; /* bias ... may be NULL */
+    union {
+        struct {
+            at_tensor *Q, *K, *V, *bias, *head_scale; /* the last two may be NULL */
+        };
+        at_tensor *in[SDPA_REALS];
+    };
+    at_tensor *keep, *key_len; /* may be NULL */
     at_tensor *O, *weights, *scores, *probs, *lse;
     at_tensor *dO, *dW, *dY; /* the cotangents of O, weights, probs; NULL if unused */
     double cells;            /* B H T S */

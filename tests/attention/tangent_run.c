@@ -16,7 +16,7 @@ tangent_problem tangent_draw(int seed, sdpa_size size)
 {
     tangent_problem x = {.p = sdpa_draw(seed, size)};
     const sdpa_problem *p = &x.p;
-    x.p.has_scale = x.p.scores = false;
+    sdpa_for_tangents(&x.p);
     x.wants_W = p->weights != SDPA_NO_WEIGHTS, x.wants_Wdot = p->probs != SDPA_NO_WEIGHTS;
     x.seen[SEEN_W] = p->weights >= SDPA_BESIDE_O, x.seen[SEEN_WDOT] = p->probs >= SDPA_BESIDE_O;
     x.p.weights = x.p.probs = SDPA_NO_WEIGHTS;

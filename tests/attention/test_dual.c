@@ -160,17 +160,14 @@ static void check_input(const dual_call *c, const char *name, const char *path)
 
 static void check_problem(int seed, sdpa_size size, at_sdpa_path path)
 {
-    static const char *const input_name[] = {"Q", "K", "V", "bias", "head_scale"};
     static const char *const path_name[] = {"fused", "plain", "composed"};
     sdpa_problem p = sdpa_draw(seed, size);
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     sdpa_run r = sdpa_run_on(t, &p, path);
-    const at_tensor *in[] = {r.Q, r.K, r.V, r.bias, r.head_scale};
-    for (int k = 0; k < 5; k++) {
-        bool seen = false;
-        for (int l = 0; l < k; l++) seen |= in[l] == in[k];
-        dual_call c = {&p, &r, in[k], {(uint64_t)seed, 0}};
-        if (in[k] && in[k]->wants_grad && !seen) check_input(&c, input_name[k], path_name[path]);
+    for (int k = 0; k < SDPA_REALS; k++) {
+        dual_call c = {&p, &r, r.in[k], {(uint64_t)seed, 0}};
+        if (sdpa_has_input(&p, k) && r.in[k]->wants_grad)
+            check_input(&c, sdpa_input_name(k), path_name[path]);
     }
     at_close(t);
 }

@@ -4,7 +4,7 @@
  * every pair of options and sizes is among them: of a few candidates the one is taken that brings the most
  * pairs that have not been yet.  A few more reach over several tiles, on the fused path alone.
  *
- * The inputs are those of Q, K, V, bias and head_scale that want a gradient; the others are constants.  Not only the
+ * The inputs are those that want a gradient; the others are constants.  Not only the
  * gradient is checked but the values too: a backward may well be the derivative of something else. */
 #include "gradients/cases.h"
 
@@ -37,11 +37,10 @@ static at_stream drops_of(int i)
 /* ------------------------------------------------------------------ the function --------------- */
 
 /* The next input, or the constant that stands in its place. */
-static at_tensor *next_input(at_tape *t, const sdpa_problem *p, int which, at_shape shape,
-                             at_tensor ***in)
+static at_tensor *next_input(at_tape *t, const sdpa_problem *p, int which, at_tensor ***in)
 {
     if (!p->constant[which]) return *(*in)++;
-    at_tensor *x = at_const(t, shape, NULL);
+    at_tensor *x = at_const(t, sdpa_input_shape(p, which), NULL);
     if (x) at_init_fill(x, at_uniform(1), (at_stream){(uint64_t)p->seed, (uint64_t)which});
     return x;
 }
@@ -57,11 +56,10 @@ static at_tensor *with_infinities(at_tape *t, const sdpa_problem *p, at_tensor *
 
 static sdpa_call inputs_of(at_tape *t, const sdpa_problem *p, at_tensor **in)
 {
-    sdpa_call x = {.Q = next_input(t, p, 0, p->Q, &in)};
-    x.K = p->same < SDPA_Q_IS_K ? next_input(t, p, 1, p->K, &in) : x.Q;
-    x.V = p->same == SDPA_K_IS_V || p->same == SDPA_ALL_SAME ? x.K : next_input(t, p, 2, p->V, &in);
-    if (p->has_bias) x.bias = next_input(t, p, 3, p->bias, &in);
-    if (p->has_scale) x.head_scale = next_input(t, p, 4, p->head_scale, &in);
+    sdpa_call x = {0};
+    for (int i = 0; i < SDPA_REALS; i++)
+        if (sdpa_has_input(p, i)) x.in[i] = next_input(t, p, i, &in);
+    sdpa_share_inputs(p, x.in);
     if (p->infinities) x.bias = with_infinities(t, p, x.bias);
     return x;
 }
@@ -103,7 +101,7 @@ static at_tensor *case_drawn(at_tape *t, at_tensor **in, void *ctx)
     sdpa_call x = inputs_of(t, p, in);
     at_tensor *weights = NULL, *scores, *probs = NULL, *lse;
     at_sdpa_args a = p->args;
-    a.bias = x.bias, a.head_scale = x.head_scale;
+    sdpa_give_inputs(&a, x.in);
     if (p->has_keep) a.keep = drawn_keep(t, p);
     if (p->has_key_len) a.key_len = drawn_key_len(t, p);
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &weights;
@@ -143,15 +141,11 @@ static void drawn_reference(at_tape *t, at_tensor **in, void *ctx, double *y)
 static void write_inputs(drawn_problem *d)
 {
     const sdpa_problem *p = &d->p;
-    const at_shape shape[] = {p->Q, p->K, p->V, p->bias, p->head_scale};
-    bool is_input[] = {true, p->same < SDPA_Q_IS_K,
-                       p->same == SDPA_ALL_DIFFER || p->same == SDPA_Q_IS_K, p->has_bias,
-                       p->has_scale};
     size_t n = 0;
-    for (int i = 0; i < 5; i++)
-        if (is_input[i] && !p->constant[i])
+    for (int i = 0; i < SDPA_REALS; i++)
+        if (sdpa_has_input(p, i) && !p->constant[i])
             n += (size_t)snprintf(d->in + n, sizeof d->in - n, "%s%s", n ? " " : "",
-                                  at_shape_text(shape[i]));
+                                  at_shape_text(sdpa_input_shape(p, i)));
 }
 
 /* How welcome a candidate is.  Rounding errors alone are nothing that differences could agree with. */

@@ -161,13 +161,13 @@ static void draw_numbers_of(sdpa_dice *d, at_sdpa_args *a)
 static void draw_constants(sdpa_dice *d, sdpa_problem *p)
 {
     bool *constant = p->constant;
-    for (int i = 0; i < 5; i++) constant[i] = throw_coin(d, 5);
+    for (int i = 0; i < SDPA_REALS; i++) constant[i] = throw_coin(d, 5);
     if (p->same == SDPA_K_IS_V) constant[2] = constant[1];
     if (p->same == SDPA_Q_IS_K) constant[1] = constant[0];
     if (p->same == SDPA_ALL_SAME) constant[1] = constant[2] = constant[0];
     bool V_too = sdpa_sees_O(p) && !constant[2]; /* the weights do not depend on V */
-    bool wanted = !constant[0] || !constant[1] || V_too || (p->has_bias && !constant[3]) ||
-                  (p->has_scale && !constant[4]);
+    bool wanted = !constant[0] || !constant[1] || V_too;
+    for (int i = SDPA_BIAS; i < SDPA_REALS; i++) wanted |= sdpa_has_input(p, i) && !constant[i];
     for (int i = 0; i < 3 && !wanted; i++) constant[i] = false;
 }
 
@@ -195,6 +195,43 @@ sdpa_problem sdpa_draw(int seed, sdpa_size size)
     p.scores = throw_coin(&d, 4), p.lse = throw_coin(&d, 4);
     draw_constants(&d, &p);
     return p;
+}
+
+/* ------------------------------------------------------------------ inputs --------------------- */
+
+const char *sdpa_input_name(int i)
+{
+    static const char *const name[SDPA_REALS] = {"Q", "K", "V", "bias", "head_scale"};
+    return name[i];
+}
+
+at_shape sdpa_input_shape(const sdpa_problem *p, int i)
+{
+    const at_shape shape[SDPA_REALS] = {p->Q, p->K, p->V, p->bias, p->head_scale};
+    return shape[i];
+}
+
+bool sdpa_has_input(const sdpa_problem *p, int i)
+{
+    const bool K = p->same < SDPA_Q_IS_K, V = p->same == SDPA_ALL_DIFFER || p->same == SDPA_Q_IS_K;
+    const bool has[SDPA_REALS] = {true, K, V, p->has_bias, p->has_scale};
+    return has[i];
+}
+
+void sdpa_share_inputs(const sdpa_problem *p, at_tensor **in)
+{
+    if (p->same >= SDPA_Q_IS_K) in[SDPA_K] = in[SDPA_Q];
+    if (p->same == SDPA_K_IS_V || p->same == SDPA_ALL_SAME) in[SDPA_V] = in[SDPA_K];
+}
+
+void sdpa_give_inputs(at_sdpa_args *a, at_tensor *const *in)
+{
+    a->bias = in[SDPA_BIAS], a->head_scale = in[SDPA_SCALE];
+}
+
+void sdpa_for_tangents(sdpa_problem *p)
+{
+    p->has_scale = p->scores = false;
 }
 
 /* ------------------------------------------------------------------ masks ---------------------- */

@@ -20,6 +20,9 @@ typedef enum { SDPA_ALL_DIFFER, SDPA_K_IS_V, SDPA_Q_IS_K, SDPA_ALL_SAME } sdpa_s
  * while O is not. */
 typedef enum { SDPA_NO_WEIGHTS, SDPA_UNUSED, SDPA_BESIDE_O, SDPA_ALONE } sdpa_weights;
 
+/* The real inputs of a call, by number. */
+enum { SDPA_Q, SDPA_K, SDPA_V, SDPA_BIAS, SDPA_SCALE, SDPA_REALS };
+
 /* Everything about one call but the numbers, which follow from seed. */
 typedef struct {
     int seed;
@@ -32,7 +35,7 @@ typedef struct {
     bool scores, lse; /* asked for? */
     sdpa_weights weights, probs;
     sdpa_same same;
-    bool constant[5]; /* Q, K, V, bias, head_scale: nobody wants its gradient */
+    bool constant[SDPA_REALS]; /* nobody wants its gradient */
 } sdpa_problem;
 
 /* Problem number `seed` of that size. */
@@ -45,9 +48,28 @@ bool sdpa_sees_O(const sdpa_problem *p);
 ptrdiff_t sdpa_row(const sdpa_problem *p, at_shape s, int heads, int b, int h, int i);
 /* The tensors of one call; bias and head_scale may be NULL.  `drops` is the stream of the dropout. */
 typedef struct {
-    at_tensor *Q, *K, *V, *bias, *head_scale;
+    union {
+        struct {
+            at_tensor *Q, *K, *V, *bias, *head_scale;
+        };
+        at_tensor *in[SDPA_REALS];
+    };
     at_stream drops;
 } sdpa_call;
+
+/* ------------------------------------------------------------------ inputs --------------------- */
+
+/* Whoever makes inputs and gives them to at_sdpa does it by number, and need not know which there are. */
+const char *sdpa_input_name(int i);
+at_shape sdpa_input_shape(const sdpa_problem *p, int i);
+/* Is there an input i, and is it none of those before it? */
+bool sdpa_has_input(const sdpa_problem *p, int i);
+/* Sets those of Q, K and V that are one tensor with another. */
+void sdpa_share_inputs(const sdpa_problem *p, at_tensor **in);
+/* Those that at_sdpa takes in its options. */
+void sdpa_give_inputs(at_sdpa_args *a, at_tensor *const *in);
+/* Leaves out what at_sdpa_jvp refuses. */
+void sdpa_for_tangents(sdpa_problem *p);
 
 /* O [as Q, but Dv], A and P [B,H,T,N], the definition cell by cell, in double. */
 void sdpa_reference(const sdpa_problem *p, const sdpa_call *call, double *O, double *A, double *P);
