@@ -53,7 +53,7 @@
 #include "tensor/tensor.h"
 AT_BEGIN_C
 
-/* Where the diagonal lies, for causal and window: j = i + offset. */
+/* Where the diagonal of causal and window is: j = i + offset. */
 typedef enum {
     ATTIC_ALIGN_EQUAL,        /* offset 0, and T == N or it is an error */
     ATTIC_ALIGN_TOP_LEFT,     /* offset 0 */
@@ -82,7 +82,7 @@ typedef struct {
     int offset;            /* for ATTIC_ALIGN_OFFSET */
     int window_left,    /* 0: off; w keeps i + offset - w < j: 1 is nothing left of the diagonal */
         window_right;   /* 0: off; w keeps j < i + offset + w */
-    at_tensor *key_len; /* i32 [B]: only the first so many keys of each batch are kept */
+    at_tensor *key_len; /* i32 [B]: batch b keeps its first key_len[b] keys alone */
 
     int heads;      /* > 0: packed by heads */
     int kv_heads;   /* packed: G; 0: as heads.  4-D reads G from K */

@@ -39,9 +39,12 @@ static int backward_keys(const at_sdpa_plan *p)
 typedef struct {
     const sdpa_operands *call;
     const sdpa_sweep *sweep;
-    int step, steps, held; /* of the schedule; so many are done by one task */
-    int keys, key_blocks; /* so many keys make a block, and so many blocks are paired in one step */
-    bool cut_b, cut_g, cut_k; /* is each batch, head, key block a task of its own? */
+    int step;                 /* the step that comes next */
+    int steps;                /* the number of steps */
+    int held;                 /* the number of steps that one task does */
+    int keys;                 /* the number of keys in a block */
+    int key_blocks;           /* the number of key blocks, which are all paired in each step */
+    bool cut_b, cut_g, cut_k; /* is each batch, key/value head, key block a task of its own? */
 } backward_schedule;
 
 /* ------------------------------------------------------------------ delta ---------------------- */

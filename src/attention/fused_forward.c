@@ -1,8 +1,8 @@
 /* fused_forward.c -- the forward of the fused path; fused.c has the equations.
  *
  * One task takes a block of rows and goes along the keys, tile by tile.  O_i is added up where it
- * will stay, m and l of the rows lie beside the tile, and what is saved of them is written at the
- * end. */
+ * will stay, m and l of the rows are kept beside the tile, and what is saved of them is written at
+ * the end. */
 #include "attention/fused_tile.h"
 
 #include <string.h>

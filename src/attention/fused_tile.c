@@ -1,10 +1,12 @@
 /* fused_tile.c -- lays a tile of attention, finds what is kept of it, multiplies; see fused_tile.h.
  *
- * WHAT IS KEPT, in three steps from cheap to expensive.  Which keys lie within causal, window and
- * key_len?  Their bounds only ever move to the right from row to row, so the first row and the last
- * answer for all.  Which of them does `keep`, or a bias of -inf, leave to any row?  The tile is
- * narrowed to these, and not computed if there are none.  And is every cell kept that is left?
- * Then there is no mask, and nothing of what follows need be done.
+ * WHAT IS KEPT is found in three steps, from cheap to expensive.
+ *
+ *     1  Which keys do causal, window and key_len leave to any row?  Their bounds move to the right
+ *        only, from row to row, so the first row and the last one answer for all.
+ *     2  Which of these keys do `keep`, and a bias of -inf, leave to any row?  The tile is narrowed
+ *        to them, and not computed if there are none.
+ *     3  Is every cell kept that is left?  Then the tile needs no mask.
  *
  * MASKED MEANS NOT READ, though a product of tiles multiplies every cell: where P or dX is masked
  * it is made exactly 0, which silences every finite number; and rows with a NaN or infinity are
@@ -24,14 +26,14 @@ enum {
     TILE_COLUMNS = 8, /* of a product without the rows that are not finite, at a time */
 };
 
-/* So many rows of reals of this size, filled up. */
+/* `rows`, filled up to whole vectors of reals of this size */
 static int tile_wide(int rows, size_t real)
 {
     int lanes = VEC_BYTES / (int)real;
     return (rows + lanes - 1) / lanes * lanes;
 }
 
-/* So many bytes of `space`; without it they are only counted. */
+/* The next `bytes` of `space`; NULL without a space, where they are only counted. */
 static void *tile_take(void *space, size_t *total, size_t bytes)
 {
     size_t at = at_sdpa_take(total, bytes);
@@ -148,9 +150,9 @@ static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
     }
 }
 
-/* any[k] |= is key k kept, all[k] &= the same.  Of a mask alone, whose bytes may be any but 0 for
- * what is kept, the bytes themselves: then `all` may be 0 where all is kept, which is right if
- * slow. */
+/* any[k] |= is key k kept by row r, all[k] &= the same.  Where there is a mask alone its bytes are
+ * taken as they are.  A kept cell may have any byte but 0, and 1 & 2 = 0: then all[k] is 0 though
+ * every row keeps k, and the tile gets a mask that it does not need.  That costs time, no more. */
 static void tile_look(const sdpa_tile *x, int r, unsigned char *restrict any,
                       unsigned char *restrict all)
 {
@@ -184,8 +186,8 @@ static bool tile_narrow(sdpa_tile *x)
     return lo < hi;
 }
 
-/* lo and hi of each row: what at_sdpa_range_of says, counted from j0, in the vector unit.  The rows
- * that fill up are like the last one. */
+/* lo and hi of each row: at_sdpa_range_of, counted from j0, but computed in the vector unit.  The
+ * rows from x->rows to ld are like the last one. */
 static void tile_spans(const sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->call->p;
@@ -239,7 +241,8 @@ at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r)
     return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
 }
 
-/* A vector of rows, at keys from .. to-1: kept are those in the span of their row. */
+/* Of the vector of rows at r and these keys, cells outside of lo and hi of their row become
+ * `value`. */
 static void tile_mask_out_spans(const sdpa_tile *x, ptrdiff_t r, at_sdpa_range keys, REAL value,
                                 REAL *cells)
 {
@@ -358,7 +361,7 @@ void sdpa_drops(const sdpa_tile *x)
 
 /* ------------------------------------------------------------------ sums ----------------------- */
 
-/* Is there no NaN or infinity in so many rows of so many numbers?  0 times one is NaN. */
+/* Are `rows` rows of `width` numbers free of NaN and infinity?  0 times one of these is NaN. */
 static bool tile_finite(int rows, int width, const REAL *X, ptrdiff_t row)
 {
     vec zero[2] = {VEC_ZERO, VEC_ZERO};
@@ -374,7 +377,7 @@ static bool tile_finite(int rows, int width, const REAL *X, ptrdiff_t row)
     return VALUE(vec_sum(zero[0] + zero[1])) == 0;
 }
 
-/* so many columns from n0 on, of X as given */
+/* The product for `width` columns from n0 on, of this X. */
 static void tile_product(const sdpa_tile *x, const sdpa_sum_args *a, int n0, int width,
                          const REAL *X, ptrdiff_t X_row)
 {

@@ -1,15 +1,15 @@
 /* fused_tile.h -- one tile of attention: some rows of one head against some keys.
  *
- * Every array of cells lies on its side, so that neighbouring numbers are of neighbouring rows:
- * what is done to one row is done to a vector of rows at once, and none of it goes across a vector.
+ * An array of cells is stored by keys, so that neighbouring numbers belong to neighbouring rows: a
+ * vector holds one key's cells of some rows, and each row stays in its own lane.
  *
  *                   rows i0 .. i0+rows-1   filled up to ld, a multiple of the vector
  *                 +----------------------+
  *     keys  j0 .. |                      |      cell (row r, key k) at [k*ld + r]
  *                 +----------------------+
  *
- * fused_tile.c lays it out, finds what is kept, multiplies; fused_forward.c and fused_backward.c
- * know what for. */
+ * fused_tile.c lays a tile out, finds what is kept of it, and multiplies; fused_forward.c and
+ * fused_backward.c make attention of it. */
 #ifndef AT_ATTENTION_FUSED_TILE_H
 #define AT_ATTENTION_FUSED_TILE_H
 #include "kernels/real.h"
@@ -19,16 +19,16 @@
 #include "attention/operands.h"
 
 enum {
-    AT_SDPA_ROWS = 128, /* of the largest tile; those of this call's: plan->tile */
-    AT_SDPA_KEYS = 128
+    AT_SDPA_ROWS = 128, /* rows of the largest tile; a call has plan->tile */
+    AT_SDPA_KEYS = 128  /* keys of the largest tile */
 };
 
 /* Scratch memory of one tile, in bytes. */
 AT_EACH_REAL(size_t, sdpa_tile_bytes, (const at_sdpa_plan *p));
-/* What p->gemm should be: for the products of a tile, and that of all keys for the raw scores. */
+/* What p->gemm should be: enough for the products of a tile, and for the raw scores of all keys. */
 size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
 
-/* So many multiply-adds as work for at_for: some 8 in a nanosecond. */
+/* The work of multiply-adds, for at_for: 8 of them take a nanosecond or so. */
 static inline ptrdiff_t at_sdpa_work(double multiply_adds)
 {
     return multiply_adds < 0x1p33 ? (ptrdiff_t)(multiply_adds / 8) : 1 << 30;
@@ -41,42 +41,47 @@ static inline int at_sdpa_blocks(int n, int size)
 
 typedef struct {
     const sdpa_operands *call;
-    int b, h, i0, rows, j0, keys;
-    ptrdiff_t ld;
-    REAL c;       /* what the scores of this head are multiplied with */
-    bool some;    /* not every cell is kept: only keys lo[r] <= k < hi[r] of row r, and of these, */
-    bool by_cell; /* if so, only where mask is 1 */
+    int b, h;     /* the batch and the query head */
+    int i0, rows; /* rows i0 .. i0+rows-1 */
+    int j0, keys; /* keys j0 .. j0+keys-1 */
+    ptrdiff_t ld; /* rows, filled up to a multiple of the vector */
+    REAL c;       /* the scores of this head are multiplied with it */
+    bool some;    /* row r keeps keys lo[r] <= k < hi[r] at most; false: every cell is kept */
+    bool by_cell; /* a row keeps only keys whose mask is 1, too; implies `some` */
 
-    REAL *wide;     /* rows of K or V, widened if they are stored in 16 bits; else NULL */
-    REAL *Qt, *dOt; /* [D,ld] Q^T, [Dv,ld] dO^T, 0 beyond the rows */
-    REAL *s, *d, *slope,
-        *z;              /* cells: scores, P, A; dP, dS, dX; d/dX U with softcap; z with dropout */
-    REAL *m, *l, *delta; /* [ld] of each row */
-    REAL *lo, *hi;       /* [ld] of each row, whole numbers */
+    REAL *wide;          /* rows of K or V, widened from 16 bits; NULL where they are real */
+    REAL *Qt;            /* [D,ld] Q^T, 0 beyond the rows */
+    REAL *dOt;           /* [Dv,ld] dO^T, 0 beyond the rows */
+    REAL *s;             /* cells: scores, then P, then A */
+    REAL *d;             /* cells: dP, then dS, then dX */
+    REAL *slope;         /* cells: d/dX U; NULL without softcap */
+    REAL *z;             /* cells: the factors of dropout; NULL without */
+    REAL *m, *l, *delta; /* [ld] one number for each row, as in reference.c */
+    REAL *lo, *hi;       /* [ld] the first key that each row may keep, and one past the last */
     unsigned char *mask; /* cells: 1 = kept */
-    at_workspace gemm;
+    at_workspace gemm;   /* memory for the matrix products */
     struct {
         REAL *Qt, *dOt, *s, *d, *bend, *r, *ref, *delta;
-    } dot; /* with tangents, these of them: see tangent_tiles.c */
+    } dot; /* of at_sdpa_jvp alone: see tangent_tiles.c */
 } sdpa_tile;
 
-/* C_m += alpha sum_k W_mk X_k    W: the cells s or d, 0 where masked    X, C: rows of so many
- * numbers
+/* C_m = beta C_m + alpha sum_k W_mk X_k
  *
- * W is rows by keys, X is of the keys and C of the rows; or `across`, all of it the other way
- * round. */
+ * m is a row and k a key; or, if `across`, m is a key and k a row. */
 typedef struct {
     bool across;
-    REAL alpha, beta; /* beta = 0: C_m = ... */
-    const REAL *W, *X;
-    REAL *C;
+    REAL alpha, beta; /* beta = 0: what C held is not read */
+    const REAL *W;    /* the cells s or d, 0 where masked */
+    const REAL *X;    /* X_k, width numbers, is at X + k X_row */
+    REAL *C;          /* C_m, width numbers, is at C + m C_row */
     int width;
     ptrdiff_t X_row, C_row;
 } sdpa_sum_args;
 
+/* Row k is at p + k row. */
 typedef struct {
     const REAL *p;
-    ptrdiff_t row; /* from row to row */
+    ptrdiff_t row;
 } sdpa_rows;
 
 /* The functions of fused_tile.c, for this type. */
@@ -97,7 +102,7 @@ typedef struct {
 #define sdpa_drops(...) AT_REAL(sdpa_drops)(__VA_ARGS__)
 #define sdpa_sum(...) AT_REAL(sdpa_sum)(__VA_ARGS__)
 
-/* Those of fused_forward.c and fused_backward.c that tangents need, too. */
+/* The functions of fused_forward.c and fused_backward.c that tangents need, too. */
 #define sdpa_note_kept(...) AT_REAL(sdpa_note_kept)(__VA_ARGS__)
 #define sdpa_end_rows(...) AT_REAL(sdpa_end_rows)(__VA_ARGS__)
 #define sdpa_delta_of_weights(...) AT_REAL(sdpa_delta_of_weights)(__VA_ARGS__)
@@ -108,30 +113,30 @@ typedef struct {
 
 /* A tile without rows and keys, in this slot of the scratch memory. */
 sdpa_tile sdpa_tile_in(const sdpa_operands *call, int slot);
-/* to = the transpose of so many rows of so many numbers */
+/* to [width,ld] = the transpose of the rows of the tile, each of `width` numbers, 0 beyond them */
 void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int width, REAL *to);
-/* The keys' rows of K or V, so many numbers each: where they lie, or widened. */
+/* The keys' rows of K or V, `width` numbers each: as they are stored, or widened to x->wide. */
 sdpa_rows sdpa_stored_rows(const sdpa_tile *x, const REAL *X, at_sdpa_layout layout, int width);
 /* Takes the rows of head h in batch b that begin at i0. */
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
-/* Takes the keys from j0 up to `end`, but for those on both sides that no row keeps; false if none
- * is left. */
+/* Takes the keys j0 .. end-1, without those at both ends that no row keeps; false if no key is
+ * left. */
 bool sdpa_select_keys(sdpa_tile *x, int j0, int end);
 /* Do `keep` and bias leave key k to row r?  (causal, window and key_len: at_sdpa_range_of) */
 bool sdpa_cell_kept(const sdpa_tile *x, int r, int k);
-/* s = scores, and slope.  Masked cells are computed like any other.  It is the two before it: s = U
- * and slope; cells += bias. */
+/* s = U, and slope.  Masked cells are computed like any other. */
 void sdpa_capped(sdpa_tile *x);
+/* cells += bias; NULL: 0 */
 void sdpa_add_bias(const sdpa_tile *x, const REAL *bias, REAL *cells);
+/* s = S, and slope: both of these steps. */
 void sdpa_scores(sdpa_tile *x);
-/* The keys that the vector of rows at r may keep; outside of them, its cells need not be looked
- * at. */
+/* The keys that a row of the vector at r may keep. */
 at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r);
-/* There, they become `value`. */
+/* The cells of the vector at r become `value` outside of sdpa_key_range. */
 void sdpa_fill(const sdpa_tile *x, ptrdiff_t r, REAL value, REAL *cells);
 /* Masked cells become `value`, whatever they are. */
 void sdpa_mask_out(const sdpa_tile *x, REAL value, REAL *cells);
-/* m, l = 1/sum and delta of the rows, as saved; 0 for an m of -inf, which could not be
+/* m, l = 1/sum and delta of the rows, as saved; but m = 0 where -inf is saved, which could not be
  * subtracted. */
 void sdpa_load_statistics(const sdpa_tile *x);
 /* s = P = exp(S - m) l, exactly 0 where masked */
@@ -150,19 +155,21 @@ void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept);
 void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *delta);
 /* delta_i += dO_i.O_i */
 void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, REAL *delta);
-/* cells += the upstream gradient of an output [B,H,T,N], if there is one */
+/* cells += the upstream gradient of an output [B,H,T,N]; NULL: 0 */
 void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells);
-/* dbias += dS, of the tile's cells */
+/* dbias += dS of the tile's cells, if dbias is not NULL */
 void sdpa_add_to_bias(const sdpa_tile *x, REAL *dbias, const REAL *dS);
 
-/* A sweep of the backward over all tiles of all heads, in the order that fused.c draws.  delta(x)
- * saves delta of the rows of a block; rows(x, true) prepares them before their first tile, right
- * after delta(x), or else rows(x, false); tile(x) does one.  products: multiply-adds of a cell. */
+/* A sweep of the backward over all tiles of all heads, in the order that fused.c draws.
+ *
+ *     delta(x)               saves delta of the rows of a block
+ *     rows(x, after_delta)   prepares the rows for their tiles; after_delta: dO^T is there
+ *     tile(x)                adds the share of one tile to all gradients */
 typedef struct {
     void (*delta)(sdpa_tile *x), (*rows)(sdpa_tile *x, bool after_delta), (*tile)(sdpa_tile *x);
-    double products;
+    double products; /* multiply-adds of a cell */
 } sdpa_sweep;
-void sdpa_sweep_tiles(const sdpa_operands *of, const sdpa_sweep *sweep);
+void sdpa_sweep_tiles(const sdpa_operands *call, const sdpa_sweep *sweep);
 
 /* cells *= z, if there is dropout */
 static inline void sdpa_drop(const sdpa_tile *x, REAL *restrict cells)
@@ -179,7 +186,7 @@ static inline void at_sdpa_select_block(sdpa_tile *x, int block)
                      block % blocks * x->call->p->tile);
 }
 
-/* Where the first row, or row r, of the tile lies: in data or gradient, ... */
+/* The first row of the tile, or row r, in a tensor like Q or O; its first key in one like K, V; */
 static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)
 {
     return Q + at_sdpa_row(x->call->p->q, x->b, x->h, x->i0);
@@ -196,7 +203,7 @@ static inline REAL *sdpa_v(const sdpa_tile *x, REAL *V)
 {
     return V + at_sdpa_row(x->call->p->v, x->b, x->h / x->call->p->group, x->j0);
 }
-/* ... in a [B,H,T,N] tensor, from key j0 on; and in what is saved. */
+/* row r from key j0 on in a tensor [B,H,T,N]; and what is saved of row r. */
 static inline REAL *sdpa_cells(const sdpa_tile *x, int r, REAL *cells)
 {
     return cells + at_sdpa_cell_number(x->call->p, x->b, x->h, x->i0 + r) + x->j0;

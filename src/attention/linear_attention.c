@@ -5,7 +5,7 @@
  *
  *   forward    O_i = sum_{j<=i} (Q_i . K_j) V_j / sum_{j<=i} Q_i . K_j
  *
- * These are weights like those of a softmax, >= 0 and with a sum of 1.  But Q_i . K_j, unlike
+ * These are weights as a softmax gives them, >= 0 and with a sum of 1.  But Q_i . K_j, unlike
  * exp(Q_i . K_j), is a product of something of i and something of j, and i can be taken out of the
  * sums.  With a 1 behind every value, the denominator becomes one more column of the numerator:
  *
@@ -41,8 +41,8 @@
  *                                              dn   Q    V'   dK      R^T        down
  *                                              Q    dn   K    dV'     R          down
  *
- * Z lies so that y is a sum of its rows, never a dot product with one.  The last element of dV'
- * belongs to the 1 and is dropped.  Saved: r, one number a row.
+ * Z is stored so that y is a sum of its rows, never a dot product with one.  The last element of
+ * dV' belongs to the 1 and is dropped.  Saved: r, one number a row.
  *
  * Edge: where the denominator is 0 (all features are 0) there are no weights; r = 0 then, and O and
  * every gradient of that row are 0.  A NaN at j reaches rows i >= j only. */

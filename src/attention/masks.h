@@ -65,7 +65,7 @@ AT_API at_tensor *at_keep_horizontal(at_tape *t, int T, int N, const int *query,
 AT_API at_tensor *at_keep_global(at_tape *t, int T, int n);
 AT_API at_tensor *at_keep_global_at(at_tape *t, int T, const int *token, int n);
 
-/* Block-diagonal: i and j lie in the same stretch of `size` positions, i / size = j / size.
+/* Block-diagonal: i and j are in the same stretch of `size` positions, i / size = j / size.
  *
  *     ##...
  *     ##...
@@ -91,7 +91,7 @@ AT_API at_tensor *at_keep_segments(at_tape *t, at_tensor *q, at_tensor *k);
  *     ###..
  *     #####     lengths 3, 5: one row for all queries of a batch */
 AT_API at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int N);
-/* All keys but those whose id is that of the padding, wherever they are.  Beware of an id that is a
+/* All keys but those whose id is `pad`, wherever they are.  Beware of an id that is a
  * word as well.    id i32 [B,N] -> [B,1,1,N]; [N] -> [1,N] */
 AT_API at_tensor *at_keep_unpadded(at_tape *t, at_tensor *id, int pad);
 

@@ -6,25 +6,31 @@
 #include "autograd/op.h"
 #include "kernels/real.h"
 
-/* NULL: not given, not asked for, or no upstream gradient has arrived. */
+/* What the node n holds, with its types; a pointer to one is named `call`.  NULL: not given, not
+ * asked for, or no upstream gradient has arrived. */
 typedef struct sdpa_operands {
     at_node *node;
-    const at_sdpa_plan *p;
-    REAL *Q, *K, *V, *bias, *scale, *O, *weights, *raw, *probs, *lse;
-    REAL *dQ, *dK, *dV, *dbias, *ds, *dO, *dW, *dY; /* dW, dY: of the outputs weights and probs */
-    const unsigned char *keep;
-    const at_tensor *key_len;
-    REAL *saved; /* of each row m, 1/l, delta; then of each row its share of ds */
-    const struct sdpa_operands *dot; /* of at_sdpa_jvp, the tangents of all this: see tangent.c */
+    const at_sdpa_plan *p;                 /* the node's args */
+    REAL *Q, *K, *V, *bias, *scale;        /* inputs; scale: head_scale */
+    REAL *O, *weights, *raw, *probs, *lse; /* outputs; raw: the scores */
+    REAL *dQ, *dK, *dV, *dbias;            /* gradients of inputs, to be added to */
+    REAL *ds;                              /* each row's share of the gradient of scale */
+    REAL *dO, *dW, *dY;                    /* upstream gradients of O, weights and probs */
+    const unsigned char *keep;             /* an input */
+    const at_tensor *key_len;              /* an input */
+    REAL *saved;                           /* m, 1/l and delta of each row; then ds */
+    const struct sdpa_operands *dot;       /* the tangents of all this: see tangent.c */
 } sdpa_operands;
 
 #define sdpa_operands_of(...) AT_REAL(sdpa_operands_of)(__VA_ARGS__)
 #define sdpa_operands_back(...) AT_REAL(sdpa_operands_back)(__VA_ARGS__)
-sdpa_operands sdpa_operands_of(at_node *n);               /* all but the gradients of the inputs */
-void sdpa_operands_back(at_node *n, sdpa_operands *call); /* these, and ds, set to 0 */
+/* All but the gradients of the inputs. */
+sdpa_operands sdpa_operands_of(at_node *n);
+/* Adds the gradients of the inputs, and ds, set to 0. */
+void sdpa_operands_back(at_node *n, sdpa_operands *call);
 
-/* The same with tangents: x has dQ = d(loss)/dQdot, and *dot has dQdot = d(loss)/dQ; see
- * tangent.c.  _back: the gradients of the inputs, too. */
+/* The same with tangents: call has dQ = d(loss)/dQdot, and dot has dQdot = d(loss)/dQ; see
+ * tangent.c. */
 #define sdpa_tangents_of(...) AT_REAL(sdpa_tangents_of)(__VA_ARGS__)
 #define sdpa_tangents_back(...) AT_REAL(sdpa_tangents_back)(__VA_ARGS__)
 void sdpa_tangents_of(at_node *n, sdpa_operands *call, sdpa_operands *dot);
@@ -37,12 +43,13 @@ static inline REAL sdpa_factor(const sdpa_operands *call, int h)
     return call->scale ? c * call->scale[h * call->p->next_head] : c;
 }
 
-/* Bytes of n->saved: of each row m, 1/l, delta and, with a learned scale, ds; a copy of Q's, K's or
- * V's gradient, or one of their tangents', where one is needed; and what a check finds. */
+/* Bytes of n->saved: m, 1/l, delta and, with a learned scale, ds of each row; a copy of the
+ * gradient of each input that needs one (at_sdpa_copy); and what a check finds. */
 size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const *in);
-/* The gradient of in[i], not of a bias, by itself if in[i] has another role as well; or as it was,
- * if backward is checked. */
+/* Where the gradient of in[i] is collected apart, if in[i] has another role as well; else, where a
+ * check keeps what the gradient held before. */
 void *at_sdpa_copy(const at_node *n, int i);
+/* What a check finds: a verdict for each key/value head. */
 at_sdpa_verdict *at_sdpa_verdicts(const at_node *n);
 /* Where a path adds up the gradient of in[i]: at_grad(n, i), or at_sdpa_copy(n, i), set to 0.
  * NULL: not wanted. */
@@ -53,9 +60,9 @@ AT_KERNEL(sdpa_fused_forward);
 AT_KERNEL(sdpa_fused_backward);
 AT_KERNEL(tangent_tiles_forward);
 AT_KERNEL(tangent_tiles_backward);
-/* For a profile: each row and key that it may attend take so many multiply-adds in the products. */
+/* For a profile: a row takes `products` multiply-adds for each key that it may attend to. */
 void at_sdpa_count(const at_node *n, double products);
-/* At the end: gradients collected by themselves are added to those of their tensors. */
+/* At the end of backward: gradients collected apart are added to the gradients of their tensors. */
 AT_KERNEL(sdpa_add_copies);
 
 #endif

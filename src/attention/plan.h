@@ -2,8 +2,8 @@
  *
  * Whatever the layout, the paths see B batches of H query heads and G key/value heads:
  *
- *     row i of head h in batch b of Q   lies at   Q + b q.batch + h q.head + i q.row   (D elements)
- *     bias_ij of that head              lies at   bias + b bias.b + h bias.h + i bias.i + j bias.j
+ *     row i of head h in batch b of Q   is at   Q + b q.batch + h q.head + i q.row   (D elements)
+ *     bias_ij of head h in batch b      is at   bias + b bias.b + h bias.h + i bias.i + j bias.j
  *
  *     layout                 q.batch   q.head   q.row
  *     [T,D]                  -         -        D
@@ -39,32 +39,33 @@ typedef struct {
     int group; /* H / G query heads read one key/value head */
     at_sdpa_layout q, k, v, o;
     at_sdpa_cells bias, keep;
-    at_shape O, scores, rows; /* shapes: of O, of the scores ([T,N], [B,T,N], [B,H,T,N] or [H,T,N]),
-                                 and of one number per row (the same without N) */
+    at_shape O;      /* the shape of O */
+    at_shape scores; /* the shape of the scores: [T,N], [B,T,N], [B,H,T,N] or [H,T,N] */
+    at_shape rows;   /* the shape of one number per row: scores without N */
 
-    double c;       /* what the scores are multiplied with: scale / temperature; */
-    bool scaled;    /* and a learned scale? */
-    int next_head;  /* so many numbers further on lies that of the next head: 0 or 1 */
-    double cap;     /* 0: none */
-    bool sums_to_0; /* is sum_j dX_ij = 0 in every row?  Not with a softcap: see identities.c */
+    double c;       /* scale / temperature: the scores are multiplied with it */
+    bool scaled;    /* the scores are multiplied with a learned scale, too */
+    int next_head;  /* the learned scale of head h is number h next_head: 0 or 1 */
+    double cap;     /* the softcap; 0: none */
+    bool sums_to_0; /* sum_j dX_ij = 0 in every row: not with a softcap, see identities.c */
 
     bool causal;
-    int64_t offset; /* where the diagonal lies: j = i + offset */
+    int64_t offset; /* the diagonal is j = i + offset */
     int window_left, window_right;
 
-    double dropout;  /* 0 when not training */
-    at_stream drops; /* frozen when the op is recorded */
+    double dropout;  /* the probability of a drop; 0 when not training */
+    at_stream drops; /* the random numbers of the drops, frozen when the op is recorded */
 
-    at_dtype stored; /* of K and V: real, or f16 or bf16, widened a tile at a time */
+    at_dtype stored; /* the type of K and V: real, or f16 or bf16, widened a tile at a time */
 
-    bool fused;   /* by tiles, else row by row */
-    int tile;     /* rows of a tile */
-    int slots;    /* how many may work at once: there is scratch memory for so many */
-    size_t gemm;  /* bytes of it that are the products' */
+    bool fused;   /* the path is the fused one, by tiles; else the plain one, row by row */
+    int tile;     /* the number of rows of a tile */
+    int slots;    /* the number of slots of scratch memory: as many threads work at once */
+    size_t gemm;  /* bytes of a slot that the matrix products use */
     bool checked; /* backward checks itself: see identities.h */
     unsigned own; /* bit i: in[i] has another role as well, and its gradient is collected apart */
-    int weights, probs, lse, raw; /* which output of the node; 0: not asked for */
-    bool tangents;                /* at_sdpa_jvp: O' is output 1, that of weights the next one */
+    int weights, probs, lse, raw; /* the number of each output of the node; 0: not asked for */
+    bool tangents; /* of at_sdpa_jvp: Odot is output 1, the weights' tangent output weights + 1 */
 } at_sdpa_plan;
 
 /* The inputs of a node; those from Q_DOT on are the tangents of at_sdpa_jvp. */
@@ -77,7 +78,7 @@ enum { AT_SDPA_INPUTS = AT_SDPA_BIAS_DOT + 1 };
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                      const at_sdpa_args *a, bool tangents, at_sdpa_plan *p);
 
-/* The inputs of the node, in `in`; with tangents those of Q, K and V are yet to be set. */
+/* The inputs of the node, in `in`; with tangents Qdot, Kdot and Vdot are yet to be set. */
 at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor *K, at_tensor *V,
                          const at_sdpa_args *a, const at_sdpa_plan *p);
 
@@ -85,23 +86,24 @@ at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor 
  * to?  Bit i: in[i], whose gradient is at_sdpa_copy until sdpa_add_copies. */
 unsigned at_sdpa_several_roles(at_inputs in);
 
-/* Where the diagonal lies, j = i + *diagonal.  False after an error that calls the caller `name`; T
- * = N is no condition if nothing `needed` depends on it. */
+/* Sets *diagonal: the diagonal is j = i + *diagonal.  False after an error, which calls the caller
+ * `name`.  needed: something depends on it, so that ATTIC_ALIGN_EQUAL requires T = N. */
 bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align, int offset, int T,
                       int N, int64_t *diagonal);
 
-/* Of each row, in n->saved: the maximum m, 1/sum, and space in which the fused backward keeps
- * delta.  With tangents, behind those of all rows, the same number again: see tangent.c. */
+/* Numbers of each row in n->saved: the maximum m, 1/sum, and a place for delta of the fused
+ * backward.  With tangents, all rows are followed by as many numbers of each row again: see
+ * tangent.c. */
 enum { AT_SDPA_SAVED = 3 };
 
 /* A row of the plain path needs N numbers for each of S, slope, P, z and key. */
 enum { AT_SDPA_PLAIN_ARRAYS = 5 };
-/* Bytes of scratch memory of one of p->slots, 0 if there are no rows; sets that and p->tile. */
+/* Bytes of scratch memory of one slot, 0 if there are no rows.  Sets p->slots, p->tile, p->gemm. */
 size_t at_sdpa_scratch(at_sdpa_plan *p, at_dtype real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);
 
-/* Takes so many bytes, whole cache lines, and returns where they begin. */
+/* Adds `bytes`, rounded up to whole cache lines, to *total; returns *total before. */
 static inline size_t at_sdpa_take(size_t *total, size_t bytes)
 {
     size_t at = *total;
@@ -125,13 +127,13 @@ static inline ptrdiff_t at_sdpa_cell(at_sdpa_cells c, int b, int h, int i, int j
     return b * c.b + h * c.h + i * c.i + j * c.j;
 }
 
-/* The number of row (b,h,i); also where lse, and what is saved of the row, lies. */
+/* The number of row (b,h,i); also the place of the row in lse and in what is saved. */
 static inline ptrdiff_t at_sdpa_row_number(const at_sdpa_plan *p, int b, int h, int i)
 {
     return ((ptrdiff_t)b * p->H + h) * p->T + i;
 }
 
-/* The number of cell (b,h,i,0); also where row i of weights and scores lies. */
+/* The number of cell (b,h,i,0); also the place of row i in weights and scores. */
 static inline ptrdiff_t at_sdpa_cell_number(const at_sdpa_plan *p, int b, int h, int i)
 {
     return at_sdpa_row_number(p, b, h, i) * p->N;

@@ -1,6 +1,6 @@
 /* position.h -- biases that tell attention how far a key is from its query.
  *
- *     d = j - (i + offset)        negative: key j lies before query i
+ *     d = j - (i + offset)        negative: key j is before query i
  *
  *     learned     bias_hij = table_(clip(d, -n, n) + n) h        (Shaw et al. 2018, as a bias)
  *     T5          bias_hij = table_(bucket(d)) h                 (Raffel et al. 2020)
@@ -8,8 +8,8 @@
  *
  * Each is a tensor [1,H,T,N] to be given to at_sdpa as args.bias, for all three layouts of Q and K;
  * with 2-D or 3-D inputs, which have one head, H = 1.  Gradients flow back to the table and to the
- * slopes.  offset is that of at_sdpa: the number of keys before the first query, as when a cache
- * holds them.
+ * slopes.  offset means what it does in at_sdpa: the number of keys before the first query, as when
+ * a cache holds them.
  *
  *     at_tensor *table = at_param(t, "relative", at_shape_of(2 * 16 + 1, H), at_normal(0.02));
  *     at_tensor *bias = at_relative_bias(t, table, T, T, 0);
@@ -50,8 +50,8 @@ AT_API int at_t5_bucket(int d, int buckets, at_t5_args args);
 /* table [buckets,H], as T5 keeps it.  One of them usually serves all layers. */
 AT_API at_tensor *at_t5_bias(at_tape *t, at_tensor *table, int T, int N, at_t5_args args);
 
-/* A constant [H]:  slope_h = 2^(-8 (h+1) / H)  if H is a power of two.  Else those of the power of
- * two below, P, and then the 1st, 3rd, 5th ... of those for 2 P:
+/* A constant [H]:  slope_h = 2^(-8 (h+1) / H)  if H is a power of two.  Else the slopes of P heads,
+ * P being the power of two below, and then the 1st, 3rd, 5th ... slope of 2 P heads:
  *
  *     H = 8    1/2  1/4  1/8  1/16  1/32  1/64  1/128  1/256
  *     H = 3    1/16  1/256  and  1/4 */

@@ -1,7 +1,7 @@
 /* reference.c -- scaled dot-product attention: the derivation, and the plain path, which is the
  * derivation row by row.
  *
- * One head (plan.h says where its rows lie):
+ * One head (plan.h says where its rows are):
  *
  *     Q [T,D]   K [N,D]   V [N,Dv]   O [T,Dv]    R, X, U, S, P, z, A, bias [T,N]    m, l, delta [T]
  *
@@ -19,9 +19,9 @@
  * Subtracting m_i changes nothing (it cancels) but keeps exp() from overflowing.
  *
  * BACKWARD, the same steps upwards.  dX is the derivative of the loss by X, its upstream gradient
- * (cotangent); a derivative of one step is written with d/d.  Given are dO; dW, that of the output
- * `weights`, which is A; and dY, that of the output `probs`, which is P (0 if nothing was computed
- * from that output).
+ * (cotangent); a derivative of one step is written with d/d.  Given are the upstream gradients dO,
+ * of O; dW, of the output `weights`, which is A; dY, of the output `probs`, which is P.  Each is 0
+ * if nothing was computed from its output.
  *
  *     8   O_i is linear in both its factors, and A is read by dW too:
  *

@@ -14,7 +14,7 @@
  *     7      Adot = z P w
  *     8      Odot = Adot V + A Vdot
  *
- * Step 6 is the Jacobian of the softmax, P_ij (1[j=k] - P_ik), times Sdot_i: only how far Sdot lies
+ * Step 6 is the Jacobian of the softmax, P_ij (1[j=k] - P_ik), times Sdot_i: only how far Sdot is
  * from its mean under P counts, as a constant added to a row changes no weight.  The mean is taken
  * in two parts, with e = exp(S - m) and l = sum_j e_ij,
  *
@@ -30,7 +30,7 @@
  *
  *     dO = d(loss)/dOdot        dOdot = d(loss)/dO
  *
- * crosswise, and so are those of the inputs: dQ is d(loss)/dQdot, dQdot is d(loss)/dQ.  Why these
+ * crosswise, and so are the inputs' gradients: dQ is d(loss)/dQdot, dQdot is d(loss)/dQ.  Why these
  * are good names: let x be an input and J the Jacobian of O by it.  Odot = J xdot is linear in
  * xdot, so
  *
@@ -61,14 +61,14 @@
  *     2, 1   dQ = c dX K                     dQdot = c (dXdot K + dX Kdot)
  *            dK = c dX^T Q                   dKdot = c (dXdot^T Q + dX^T Qdot)
  *
- * dW is the upstream gradient of weights_tangent, dWdot that of weights.  Products of matrices:
+ * dW is the upstream gradient of weights_tangent, dWdot the one of weights.  Products of matrices:
  * X again, Xdot 2, dA, dAdot 2, dV, dVdot 2, dQ, dQdot 2, dK, dKdot 2, which are 15, where backward
  * of at_sdpa has 5.  Where a tangent or a gradient is NULL, its products are not computed.
  *
  * delta and dA are sums in one order of terms, deltadot and dAdot too, so that the differences are
  * exactly 0 where a weight is 1.
  *
- * SAVED: of each row m, 1/l and a place for delta, as by at_sdpa; behind those of all rows mu, ref
+ * SAVED: m, 1/l and a place for delta of each row, as by at_sdpa; then, for each row again, mu, ref
  * and a place for deltadot.  P, w and all cells are computed again.  A row that keeps nothing has
  * O = Odot = 0 and mu = ref = 0, and gives no gradient.
  *

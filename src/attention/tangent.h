@@ -14,8 +14,9 @@
  *
  *     <g, Odot> + <gdot, O>        g and gdot as constants (at_detach); <a, b>: at_sum of at_mul
  *
- * adds to the gradients of Qdot, Kdot, Vdot the gradient of the loss by Q, K, V, and to those of Q,
- * K, V its tangent: the Hessian of the loss times (Qdot, Kdot, Vdot), a Hessian-vector product.
+ * adds the gradient of the loss by Q, K, V to the gradients of Qdot, Kdot, Vdot.  To the gradients
+ * of Q, K, V it adds the tangent of that: the Hessian of the loss times (Qdot, Kdot, Vdot), a
+ * Hessian-vector product.
  *
  * tangent.c derives all this; so does docs/attention.md, beside the backward of at_sdpa.  at_jvp
  * and at_hvp (autograd/tangent.h) do it for whatever is on a tape, more slowly. */

@@ -1,7 +1,7 @@
 /* tangent_tiles.c -- attention and its tangent in tiles: the equations of tangent.c, the tiles of
  * fused.c.
  *
- * A tile has, beside what that of at_sdpa has (fused_tile.h), in x->dot
+ * Beside what a tile of at_sdpa has (fused_tile.h), a tile has in x->dot
  *
  *     s        cells: Sdot, in forward e (Sdot - ref), in backward w, then Adot
  *     d        cells: dAdot, dSdot, dXdot
