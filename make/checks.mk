@@ -80,7 +80,7 @@ engine_o := $(call objects,$(filter $(addprefix src/,$(addsuffix /%,system kerne
 by_engine := $(addprefix $(B)/engine/,00_attention_in_100_lines 00_tape_in_80_lines 01_training_loop 03_attention_by_hand \
     04_three_paths 05_toy_transformer)
 by_plot := $(addprefix $(B)/engine/,02_check_a_gradient 06_why_scale 07_never_minus_1e9 08_look_at_attention)
-$(by_plot): $(call objects,$(filter src/plot/%,$(library_c)) $(common_c))
+$(by_plot): $(call objects,$(filter src/plot/% src/terminal/%,$(library_c)) $(common_c))
 $(by_engine) $(by_plot): $(B)/engine/%: $(B)/examples/%.o $(call objects,examples/common/options.c examples/common/processor.c)
 $(B)/engine/table: $(gradcheck_o)
 $(by_engine) $(by_plot) $(B)/engine/table: $(engine_o)

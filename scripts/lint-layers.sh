@@ -2,16 +2,17 @@
 # lint-layers.sh FILE... -- who may include whom.  The FILEs are all sources and headers.
 #
 #     system <- kernels <- tensor <- autograd <- ops <- attention <- nn <- train
-#                                        ^                                  |
-#                                        gradcheck, io, plot      io <------+
+#                          ^             ^                                  |
+#                          |             gradcheck, io, plot      io <------+
+#                          terminal <-- plot, train
 #
 # A folder of src/ includes itself and those below it.  No file of src/ includes a face, src/attic*.h, but for
 # attic.h, which the other faces include, and none of them another one:
 #
 #     attic.h          the engine: system to nn, and gradcheck
 #     attic_op.h       the engine
-#     attic_plot.h     plot
-#     attic_train.h    train, io, and of the engine what attic.h does not show
+#     attic_plot.h     plot, terminal
+#     attic_train.h    train, io, terminal, and of the engine what attic.h does not show
 #
 # Outside of src/:
 #
@@ -30,17 +31,18 @@ BEGIN {
     below["autograd"]  = below["tensor"] "autograd "
     below["gradcheck"] = below["autograd"] "gradcheck "
     below["io"]        = below["autograd"] "io "
-    below["plot"]      = below["autograd"] "plot "
+    below["terminal"]  = below["tensor"] "terminal "
+    below["plot"]      = below["autograd"] "terminal plot "
     below["ops"]       = below["autograd"] "ops "
     below["attention"] = below["ops"] "attention "
     below["nn"]        = below["attention"] "nn "
-    below["train"]     = below["nn"] "io train "
+    below["train"]     = below["nn"] "terminal io train "
 
     engine = below["nn"] "gradcheck "
     shows["attic.h"]       = engine
     shows["attic_op.h"]    = engine "attic.h "
-    shows["attic_plot.h"]  = engine "attic.h plot "
-    shows["attic_train.h"] = engine "attic.h io train "
+    shows["attic_plot.h"]  = engine "attic.h terminal plot "
+    shows["attic_train.h"] = engine "attic.h terminal io train "
 
     # Where the compiler looks, and what may be found there.
     looks["examples"] = "src examples"

@@ -286,7 +286,7 @@ END {
     header("attic_plot")
     header("attic_op")
     begin("attic.c", "attic.h")
-    emit_sources("system|kernels|tensor|autograd|ops|attention|gradcheck|nn")
+    emit_sources("system|kernels|tensor|terminal|autograd|ops|attention|gradcheck|nn")
     put("#ifndef ATTIC_ONLY_F32")
     pass("AT_F64", "_f64", "double")
     last = 1

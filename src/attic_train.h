@@ -20,7 +20,7 @@
 #include "train/import.h"
 #include "train/lora.h"
 #include "train/model.h"
-#include "train/progress.h"
+#include "terminal/progress.h"
 #include "train/run.h"
 #include "train/sample.h"
 #include "train/tokenizer.h"

@@ -1,7 +1,7 @@
 /* draw.h -- what all pictures have in common.  Private to src/plot. */
 #ifndef AT_PLOT_DRAW_H
 #define AT_PLOT_DRAW_H
-#include "system/label.h"
+#include "terminal/label.h"
 #include "plot/picture.h"
 
 /* Not NULL, and what it counts is there too. */

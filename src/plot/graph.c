@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "autograd/op.h"
-#include "system/label.h"
+#include "terminal/label.h"
 #include "tensor/decimal.h"
 
 typedef struct {

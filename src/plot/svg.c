@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "plot/draw.h"
-#include "system/label.h"
+#include "terminal/label.h"
 #include "tensor/decimal.h"
 
 #define SVG_FONT                                                                                   \

@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "plot/draw.h"
-#include "system/label.h"
+#include "terminal/label.h"
 
 /* ------------------------------------------------------------------ colours -------------------- */
 

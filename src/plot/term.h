@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "plot/picture.h"
-#include "system/terminal.h"
+#include "terminal/terminal.h"
 AT_BEGIN_C
 
 /* One subplot below the other.  Values where they fit, on coloured ground; else squares of two

@@ -24,7 +24,7 @@
 #include "autograd/file.h"
 #include "system/system.h"
 #include "system/utf8.h"
-#include "train/progress.h"
+#include "terminal/progress.h"
 #include "tensor/arena.h"
 #include "tensor/decimal.h"
 #include "train/checkpoint.h"

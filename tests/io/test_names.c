@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "io/bytes.h"
-#include "train/progress.h"
+#include "terminal/progress.h"
 #include "printable.h"
 #include "tensors.h"
 

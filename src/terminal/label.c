@@ -1,5 +1,5 @@
 /* label.c -- text from outside made fit to be drawn; see label.h. */
-#include "system/label.h"
+#include "terminal/label.h"
 
 #include <stdint.h>
 #include <string.h>

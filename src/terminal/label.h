@@ -2,8 +2,8 @@
  *
  * A token may be a space, half of a UTF-8 character, or a byte that rings a bell.  What is drawn is
  * valid UTF-8 without control characters, in which everything can be seen. */
-#ifndef AT_SYSTEM_LABEL_H
-#define AT_SYSTEM_LABEL_H
+#ifndef AT_TERMINAL_LABEL_H
+#define AT_TERMINAL_LABEL_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* test_progress.c -- the line that is drawn, with a clock that the test turns. */
-#include "train/progress.h"
+#include "terminal/progress.h"
 
 #include <locale.h>
 #include <string.h>
@@ -177,7 +177,7 @@ START_TEST(without_a_file_or_a_name_nothing_breaks)
 }
 END_TEST
 
-SUITE(train_progress, a_terminal_shows_bar_rate_time_and_text,
+SUITE(terminal_progress, a_terminal_shows_bar_rate_time_and_text,
       a_narrow_terminal_keeps_what_the_caller_says, a_line_break_in_a_text_does_not_break_the_line,
       redraws_are_at_most_ten_a_second, a_bar_that_was_cleared_is_drawn_at_the_next_step,
       a_file_gets_one_line_per_tenth, a_file_learns_how_it_ended, the_end_is_always_drawn,

@@ -1,11 +1,11 @@
 /* progress.c -- how far a long loop has come; see progress.h. */
-#include "train/progress.h"
+#include "terminal/progress.h"
 
 #include <stdarg.h>
 #include <string.h>
 
 #include "system/system.h"
-#include "system/label.h"
+#include "terminal/label.h"
 #include "tensor/decimal.h"
 
 static double monotonic_seconds(void)

@@ -1,6 +1,6 @@
 /* terminal.h -- what the file that text goes to can show. */
-#ifndef AT_SYSTEM_TERMINAL_H
-#define AT_SYSTEM_TERMINAL_H
+#ifndef AT_TERMINAL_TERMINAL_H
+#define AT_TERMINAL_TERMINAL_H
 #include <stdbool.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* terminal.c -- what a terminal can show, by its width and the environment; see terminal.h. */
-#include "system/terminal.h"
+#include "terminal/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>

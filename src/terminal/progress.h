@@ -14,13 +14,13 @@
  * out if NO_COLOR is set (no-color.org), blocks become # and . unless the locale is UTF-8.
  * Elsewhere a line is written after every tenth of the work, and at the end.  Without work nothing
  * is written.  All functions take NULL for p, and do nothing. */
-#ifndef AT_TRAIN_PROGRESS_H
-#define AT_TRAIN_PROGRESS_H
+#ifndef AT_TERMINAL_PROGRESS_H
+#define AT_TERMINAL_PROGRESS_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include "system/terminal.h"
+#include "terminal/terminal.h"
 AT_BEGIN_C
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* test_label.c -- whatever bytes a token has, it can be seen, measured and put into XML. */
-#include "system/label.h"
+#include "terminal/label.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ START_TEST(xml_is_escaped)
 }
 END_TEST
 
-SUITE(system_label, what_can_be_seen_stays, what_cannot_be_seen_is_made_visible,
+SUITE(terminal_label, what_can_be_seen_stays, what_cannot_be_seen_is_made_visible,
       broken_utf8_is_shown_byte_by_byte, ascii_is_enough_if_it_must_be,
       what_is_too_long_ends_in_an_ellipsis, labels_are_measured_in_columns_letters_and_em,
       single_letters_are_written_over_their_column, xml_is_escaped)
