@@ -238,7 +238,7 @@ trace_input() {
 --quiz --mistake sign|--quiz asks for what is right
 --quick|--quick is for --json
 --mistake no-dleta|the nearest is "no delta"
---mistake foo|there is no mistake "foo"; examples
+--mistake foo|there is no mistake "foo"; course
 OPTIONS
 }
 
