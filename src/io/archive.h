@@ -51,8 +51,8 @@ typedef struct { /* a text of the metadata */
  * error. */
 typedef struct {
     const char *name; /* "npz": messages begin with it */
-    /* Has a file that begins with these bytes (zeros behind its end) this format?  NULL: every file
-     * that no format before it in the list recognises. */
+    /* Has a file that begins with these bytes (zeros behind its end) this format?  NULL: it is the
+     * last of the list, and needs no mark. */
     bool (*recognises)(const unsigned char start[8]);
     /* Reads all but the elements, from the beginning of f's source. */
     bool (*read)(at_tensors *f);

@@ -210,6 +210,6 @@ static bool safetensors_verify(const at_tensors *f, at_source *s)
                           found);
 }
 
-/* (Its first bytes are a length: no mark that could be recognised.) */
+/* (It begins with a length: there is no mark to recognise.) */
 const at_format at_safetensors_format = {"safetensors", NULL, safetensors_read, safetensors_begin,
                                          safetensors_verify};

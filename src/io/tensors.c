@@ -20,7 +20,8 @@ static bool open_source(at_source *s, struct stat *about, ptrdiff_t *size)
            (fstat(fileno(s->file), about) == 0 || at_source_fail(s, "%s", strerror(errno)));
 }
 
-/* (A .npy file is none of them: it holds one tensor, without a name.) */
+/* The last one takes what none before it recognises.  (A .npy file is none of them: it holds one
+ * tensor, without a name.) */
 static const at_format *const formats[] = {&at_npz_format, &at_safetensors_format};
 
 /* Its first bytes say what it is. */
@@ -31,8 +32,8 @@ static bool read_file(at_tensors *f)
     if (!at_source_read(s, start, f->size < 8 ? f->size : 8)) return false;
     if (memcmp(start, "\x93NUMPY", 6) == 0)
         return at_source_fail(s, "it is a .npy file: at_npy_load reads it");
-    int i = 0;
-    while (formats[i]->recognises && !formats[i]->recognises(start)) i++;
+    int i = 0, last = (int)(sizeof formats / sizeof *formats) - 1;
+    while (i < last && !formats[i]->recognises(start)) i++;
     f->format = formats[i];
     s->format = f->format->name;
     return at_source_seek(s, 0, f->size) && f->format->read(f);
