@@ -53,7 +53,7 @@ at_ownership at_tensor_find(const at_tape *t, const at_tensor *x)
     return here == ATTIC_OUTSIDE ? at_arena_find(&t->permanent, x) : here;
 }
 
-/* x is not read before it is known where it lies. */
+/* x is not read before it is known where it is. */
 bool at_check_alive(at_tape *t, const char *op, const char *arg, const at_tensor *x)
 {
     if (!at_ok(t)) return false;

@@ -29,7 +29,7 @@ void at_close(at_tape *t)
     if (!t) return;
     at_profile_close(t);
     for (const at_closing *c = t->closing; c; c = c->older) c->free_it(c->p);
-    at_arena permanent = t->permanent; /* t itself lies in there */
+    at_arena permanent = t->permanent; /* t itself is in there */
     at_arena_free(&t->step);
     at_arena_free(&t->scratch);
     at_arena_free(&permanent);
@@ -66,7 +66,7 @@ uint64_t at_seed(const at_tape *t)
 
 /* ------------------------------------------------------------------ scopes --------------------- */
 
-/* Scopes outlive the steps that open them: they lie in permanent memory and are found again. */
+/* Scopes outlive the steps that open them: they are in permanent memory and are found again. */
 static const at_name_scope *scope_named(at_tape *t, const char *name)
 {
     AT_REQUIRE(t, name, "scope: the name is NULL");
