@@ -61,7 +61,7 @@ commands) sh -eu commands >said 2>&1 || { cat commands said; exit 1; }; set -- "
 all) "$@" -Wall -Wextra -Werror -I"$single" -c ../all.c ;;
 parts) for c in attic attic_train attic_plot; do "$@" -Wall -Wextra -Werror -c "$single/$c.c"; done ;;
 esac
-printf "  %3d s  %s\n" $(($(date +%s) - began)) "$*${files#parts}"
+printf "  %3d s  %s\n" $(($(date +%s) - began)) "$*, $files"
 END
 xargs -P "$jobs" -L 1 sh -eu "$work/job" "$work" "$single" <"$work/jobs"
 (cd "$work/README" && ./a.out) | grep -q '^step 199  loss 0\.' || { echo "README.md: main.c does not learn" >&2; exit 1; }
