@@ -176,7 +176,7 @@ static at_sdpa_verdict check_head(const check_state *check, int b, int g)
     const double N = p->N, n = (double)p->T * p->group, z = 1 / (1 - p->dropout);
     const double tiny = CHECK_SMALLEST * z * (1 + c) * (N + n + p->D + p->Dv);
     const double dO = sqrt(O.x), dOV = dO * sqrt(V.longest), s = 2 * z * (dOV + sqrt(2 * weights));
-    const double csQ = c * (s + tiny * (sqrt(n) + sqrt(p->Dv) * dO)) * sqrt(Q.x);
+    const double csQ = c * (s + tiny * (sqrt(n) + sqrt((double)p->Dv) * dO)) * sqrt(Q.x);
     const double lost_Q = tiny * sqrt(n * p->D) + N * sqrt(Q.before);
     const double lost_K = tiny * sqrt(N * p->D) + n * sqrt(K.before);
     const double lost_V = tiny * sqrt(N * p->Dv) + n * sqrt(V.before);
