@@ -11,7 +11,7 @@ const anElement = new RegExp(
 )
 const anOption = new RegExp(`^--(\\w+) must be (.*)from ${number} to ${number}(?:,.*)?$`)
 
-const aMistake = /^there is no mistake "(.*?)"(?:; the nearest is "(.*)")?; examples\/.*$/
+const aMistake = /^there is no mistake "(.*?)"(?:; the nearest is "(.*)")?; course\/.*$/
 
 /* The forms that can happen here are translated; all others stay as they are. */
 export function plainMessage(message) {
