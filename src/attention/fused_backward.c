@@ -116,11 +116,7 @@ void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells)
 /* d = dP = z (dO V^T + dW) + dY */
 static void backward_dP(const sdpa_tile *x)
 {
-    const at_sdpa_plan *p = x->call->p;
-    const at_strides v = {p->v.row, 1, 0}, cells = {x->ld, 1, 0};
-    const REAL *V = sdpa_v(x, x->call->V);
-    const int width = x->call->dO ? p->Dv : 0; /* no upstream gradient: a sum of nothing */
-    gemm(1, x->keys, (int)x->ld, width, 1, V, v, x->dOt, cells, 0, x->d, cells, x->gemm);
+    sdpa_cell_products(x, true, 1, x->call->V, x->call->dO ? x->dOt : NULL, 0, x->d);
     sdpa_add_upstream(x, x->call->dW, x->d);
     sdpa_drops(x);
     sdpa_drop(x, x->d);
@@ -156,10 +152,8 @@ void sdpa_add_to_bias(const sdpa_tile *x, REAL *dbias, const REAL *dS)
 static void backward_scale(const sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->call->p;
-    const at_strides k_row = {p->k.row, 1, 0}, cells = {x->ld, 1, 0};
     REAL *ds = x->call->ds + at_sdpa_row_number(p, x->b, x->h, x->i0), sum[AT_SDPA_ROWS] = {0};
-    gemm(1, x->keys, (int)x->ld, p->D, (REAL)p->c, sdpa_k(x, x->call->K), k_row, x->Qt, cells, 0,
-         x->s, cells, x->gemm);
+    sdpa_cell_products(x, false, (REAL)p->c, x->call->K, x->Qt, 0, x->s);
     sdpa_mask_out(x, 0, x->s);
     for (int k = 0; k < x->keys; k++) {
         const REAL *R = x->s + k * x->ld, *dX = x->d + k * x->ld;
@@ -196,27 +190,11 @@ static void backward_cells(sdpa_tile *x)
 static void backward_tile(sdpa_tile *x)
 {
     const sdpa_operands *call = x->call;
-    const at_sdpa_plan *p = x->call->p;
     backward_cells(x);
-    if (call->dV && call->dO) { /* dV += A^T dO */
-        sdpa_sum_args dV = {.across = true, .alpha = 1, .beta = 1, .W = x->s, .width = p->Dv};
-        dV.X = sdpa_o(x, 0, call->dO), dV.X_row = p->o.row;
-        dV.C = sdpa_v(x, call->dV), dV.C_row = p->v.row;
-        sdpa_sum(x, &dV);
-    }
-    if (p->scaled) backward_scaled(x);
-    if (call->dK) { /* dK += c dX^T Q */
-        sdpa_sum_args dK = {.across = true, .alpha = (REAL)p->c, .beta = 1, .width = p->D};
-        dK.W = x->d, dK.X = sdpa_q(x, call->Q), dK.X_row = p->q.row;
-        dK.C = sdpa_k(x, call->dK), dK.C_row = p->k.row;
-        sdpa_sum(x, &dK);
-    }
-    if (call->dQ) { /* dQ += c dX K */
-        sdpa_sum_args dQ = {.alpha = (REAL)p->c, .beta = 1, .W = x->d, .width = p->D};
-        dQ.X = sdpa_k(x, call->K), dQ.X_row = p->k.row;
-        dQ.C = sdpa_q(x, call->dQ), dQ.C_row = p->q.row;
-        sdpa_sum(x, &dQ);
-    }
+    sdpa_multiply(x, (sdpa_product){true, true, x->s, call->dO, call->dV, 1}); /* dV += A^T dO */
+    if (call->p->scaled) backward_scaled(x);
+    sdpa_multiply(x, (sdpa_product){false, true, x->d, call->Q, call->dK, 1});  /* dK += c dX^T Q */
+    sdpa_multiply(x, (sdpa_product){false, false, x->d, call->K, call->dQ, 1}); /* dQ += c dX K */
 }
 
 /* Q^T, dO^T unless delta has just made it, and what is saved of the rows. */

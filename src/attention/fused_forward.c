@@ -95,11 +95,7 @@ static void forward_tile(sdpa_tile *x, bool first)
         if (VALUE(shrink[r]) != 1) forward_scale(p->Dv, shrink[r], sdpa_o(x, r, x->call->O));
     sdpa_drops(x);
     sdpa_drop(x, x->s);
-    sdpa_sum_args AV = {.alpha = 1, .beta = first ? 0 : 1, .W = x->s, .width = p->Dv};
-    const sdpa_rows V = sdpa_stored_rows(x, x->call->V, p->v, p->Dv);
-    AV.X = V.p, AV.X_row = V.row;
-    AV.C = sdpa_o(x, 0, x->call->O), AV.C_row = p->o.row;
-    sdpa_sum(x, &AV);
+    sdpa_multiply(x, (sdpa_product){true, false, x->s, x->call->V, x->call->O, first ? 0 : 1});
 }
 
 /* A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets
@@ -149,7 +145,8 @@ static void forward_raw(sdpa_tile *x)
     const at_sdpa_plan *p = x->call->p;
     at_strides q = {p->q.row, 1, 0}, k = {1, p->k.row, 0}, s = {p->N, 1, 0};
     x->j0 = 0;
-    gemm(1, x->rows, p->N, p->D, x->c, sdpa_q(x, x->call->Q), q, sdpa_k(x, x->call->K), k, 0,
+    const REAL *K = x->call->K + at_sdpa_row(p->k, x->b, x->h / p->group, 0);
+    gemm(1, x->rows, p->N, p->D, x->c, sdpa_q(x, x->call->Q), q, K, k, 0,
          sdpa_cells(x, 0, x->call->raw), s, x->gemm);
 }
 

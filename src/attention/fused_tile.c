@@ -305,13 +305,23 @@ void sdpa_add_bias(const sdpa_tile *x, const REAL *bias, REAL *cells)
     }
 }
 
-void sdpa_capped(sdpa_tile *x)
+void sdpa_cell_products(const sdpa_tile *x, bool values, REAL alpha, const REAL *Y, const REAL *Xt,
+                        REAL beta, REAL *cells)
 {
     const at_sdpa_plan *p = x->call->p;
-    const sdpa_rows K = sdpa_stored_rows(x, x->call->K, p->k, p->D);
-    at_strides k = {K.row, 1, 0}, cells = {x->ld, 1, 0};
-    gemm(1, x->keys, (int)x->ld, p->D, x->c, K.p, k, x->Qt, cells, 0, x->s, cells, x->gemm);
-    if (p->cap > 0) tile_softcap(x);
+    const int width = !Y || !Xt ? 0 : values ? p->Dv : p->D;
+    const at_strides at = {x->ld, 1, 0};
+    sdpa_rows y = {x->Qt, 0};
+    if (width == 0 && VALUE(beta) == 1) return;
+    if (width > 0) y = sdpa_stored_rows(x, Y, values ? p->v : p->k, width);
+    gemm(1, x->keys, (int)x->ld, width, alpha, y.p, (at_strides){y.row, 1, 0}, width ? Xt : x->Qt,
+         at, beta, cells, at, x->gemm);
+}
+
+void sdpa_capped(sdpa_tile *x)
+{
+    sdpa_cell_products(x, false, x->c, x->call->K, x->Qt, 0, x->s);
+    if (x->call->p->cap > 0) tile_softcap(x);
 }
 
 void sdpa_scores(sdpa_tile *x)
@@ -377,9 +387,22 @@ static bool tile_finite(int rows, int width, const REAL *X, ptrdiff_t row)
     return VALUE(vec_sum(zero[0] + zero[1])) == 0;
 }
 
+/* C_m = beta C_m + alpha sum_k W_mk X_k
+ *
+ * m is a row and k a key; or, if `across`, m is a key and k a row. */
+typedef struct {
+    bool across;
+    REAL alpha, beta;
+    const REAL *W;
+    const REAL *X; /* X_k, width numbers, is at X + k X_row */
+    REAL *C;       /* C_m, width numbers, is at C + m C_row */
+    int width;
+    ptrdiff_t X_row, C_row;
+} tile_sum;
+
 /* The product for `width` columns from n0 on, of this X. */
-static void tile_product(const sdpa_tile *x, const sdpa_sum_args *a, int n0, int width,
-                         const REAL *X, ptrdiff_t X_row)
+static void tile_product(const sdpa_tile *x, const tile_sum *a, int n0, int width, const REAL *X,
+                         ptrdiff_t X_row)
 {
     int M = a->across ? x->keys : x->rows, L = a->across ? x->rows : x->keys;
     at_strides by_row = {1, x->ld, 0}, by_key = {x->ld, 1, 0}, n = {X_row, 1, 0};
@@ -397,7 +420,7 @@ static bool tile_kept(const sdpa_tile *x, int r, int k)
 }
 
 /* X_k, which is not finite, for the cells that are kept. */
-static void tile_patch(const sdpa_tile *x, const sdpa_sum_args *a, int k)
+static void tile_patch(const sdpa_tile *x, const tile_sum *a, int k)
 {
     for (int m = 0; m < (a->across ? x->keys : x->rows); m++) {
         int row = a->across ? k : m, key = a->across ? m : k;
@@ -408,7 +431,7 @@ static void tile_patch(const sdpa_tile *x, const sdpa_sum_args *a, int k)
 }
 
 /* Rows that are not finite are read as 0, and patched in. */
-static void tile_sum_finite(const sdpa_tile *x, const sdpa_sum_args *a)
+static void tile_sum_finite(const sdpa_tile *x, const tile_sum *a)
 {
     REAL clean[AT_SDPA_KEYS * TILE_COLUMNS];
     bool finite[AT_SDPA_KEYS];
@@ -433,14 +456,28 @@ static int tile_first_unread(const sdpa_tile *x, bool across)
     return from_begin ? 0 : (int)VALUE(x->hi[0]);
 }
 
-void sdpa_sum(const sdpa_tile *x, const sdpa_sum_args *a)
+void sdpa_multiply(const sdpa_tile *x, sdpa_product a)
 {
-    const int n = a->across ? x->rows : x->keys;
-    const int first = x->some ? tile_first_unread(x, a->across) : n;
-    if (tile_finite(n - first, a->width, a->X + first * a->X_row, a->X_row))
-        tile_product(x, a, 0, a->width, a->X, a->X_row);
+    const at_sdpa_plan *p = x->call->p;
+    if (!a.X || !a.C) return;
+    const at_sdpa_layout rows = a.values ? p->o : p->q, keys = a.values ? p->v : p->k;
+    const ptrdiff_t row = at_sdpa_row(rows, x->b, x->h, x->i0);
+    tile_sum s = {.across = a.across, .beta = a.beta, .W = a.W};
+    s.alpha = a.values ? 1 : (REAL)p->c, s.width = a.values ? p->Dv : p->D;
+    if (a.across) {
+        s.X = a.X + row, s.X_row = rows.row;
+        s.C = a.C + at_sdpa_row(keys, x->b, x->h / p->group, x->j0), s.C_row = keys.row;
+    } else {
+        const sdpa_rows X = sdpa_stored_rows(x, a.X, keys, s.width);
+        s.X = X.p, s.X_row = X.row;
+        s.C = a.C + row, s.C_row = rows.row;
+    }
+    const int n = a.across ? x->rows : x->keys;
+    const int first = x->some ? tile_first_unread(x, a.across) : n;
+    if (tile_finite(n - first, s.width, s.X + first * s.X_row, s.X_row))
+        tile_product(x, &s, 0, s.width, s.X, s.X_row);
     else
-        tile_sum_finite(x, a);
+        tile_sum_finite(x, &s);
 }
 
 #ifdef AT_ONCE

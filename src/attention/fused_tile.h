@@ -65,18 +65,15 @@ typedef struct {
     } dot; /* of at_sdpa_jvp alone: see tangent_tiles.c */
 } sdpa_tile;
 
-/* C_m = beta C_m + alpha sum_k W_mk X_k
+/* C += W X, or C += W^T X if `across`; beta = 0: C = ..., and what C held is not read.
  *
- * m is a row and k a key; or, if `across`, m is a key and k a row. */
+ * W are cells, 0 where masked.  Of X and C one is of the rows, the other of the keys: O, V and their
+ * like if `values`; else Q, K and their like, and the product is multiplied with p->c. */
 typedef struct {
-    bool across;
-    REAL alpha, beta; /* beta = 0: what C held is not read */
-    const REAL *W;    /* the cells s or d, 0 where masked */
-    const REAL *X;    /* X_k, width numbers, is at X + k X_row */
-    REAL *C;          /* C_m, width numbers, is at C + m C_row */
-    int width;
-    ptrdiff_t X_row, C_row;
-} sdpa_sum_args;
+    bool values, across;
+    const REAL *W, *X;
+    REAL *C, beta;
+} sdpa_product;
 
 /* Row k is at p + k row. */
 typedef struct {
@@ -100,7 +97,8 @@ typedef struct {
 #define sdpa_load_statistics(...) AT_REAL(sdpa_load_statistics)(__VA_ARGS__)
 #define sdpa_probs(...) AT_REAL(sdpa_probs)(__VA_ARGS__)
 #define sdpa_drops(...) AT_REAL(sdpa_drops)(__VA_ARGS__)
-#define sdpa_sum(...) AT_REAL(sdpa_sum)(__VA_ARGS__)
+#define sdpa_multiply(...) AT_REAL(sdpa_multiply)(__VA_ARGS__)
+#define sdpa_cell_products(...) AT_REAL(sdpa_cell_products)(__VA_ARGS__)
 
 /* The functions of fused_forward.c and fused_backward.c that tangents need, too. */
 #define sdpa_note_kept(...) AT_REAL(sdpa_note_kept)(__VA_ARGS__)
@@ -143,7 +141,12 @@ void sdpa_load_statistics(const sdpa_tile *x);
 void sdpa_probs(const sdpa_tile *x);
 /* z of every cell, if there is dropout */
 void sdpa_drops(const sdpa_tile *x);
-void sdpa_sum(const sdpa_tile *x, const sdpa_sum_args *a);
+/* Nothing is done if X or C is NULL. */
+void sdpa_multiply(const sdpa_tile *x, sdpa_product a);
+/* cells = alpha Y Xt + beta cells, with Y the keys' rows of V or the like if `values`, else of K or
+ * the like, and Xt [width,ld] of the tile; the product is 0 if Y or Xt is NULL. */
+void sdpa_cell_products(const sdpa_tile *x, bool values, REAL alpha, const REAL *Y, const REAL *Xt,
+                        REAL beta, REAL *cells);
 
 /* Remembers in `kept` which rows have kept a cell. */
 void sdpa_note_kept(const sdpa_tile *x, unsigned char *kept);
@@ -186,7 +189,7 @@ static inline void at_sdpa_select_block(sdpa_tile *x, int block)
                      block % blocks * x->call->p->tile);
 }
 
-/* The first row of the tile, or row r, in a tensor like Q or O; its first key in one like K, V; */
+/* The first row of the tile, or row r, in a tensor like Q or O; */
 static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)
 {
     return Q + at_sdpa_row(x->call->p->q, x->b, x->h, x->i0);
@@ -194,14 +197,6 @@ static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)
 static inline REAL *sdpa_o(const sdpa_tile *x, int r, REAL *O)
 {
     return O + at_sdpa_row(x->call->p->o, x->b, x->h, x->i0 + r);
-}
-static inline REAL *sdpa_k(const sdpa_tile *x, REAL *K)
-{
-    return K + at_sdpa_row(x->call->p->k, x->b, x->h / x->call->p->group, x->j0);
-}
-static inline REAL *sdpa_v(const sdpa_tile *x, REAL *V)
-{
-    return V + at_sdpa_row(x->call->p->v, x->b, x->h / x->call->p->group, x->j0);
 }
 /* row r from key j0 on in a tensor [B,H,T,N]; and what is saved of row r. */
 static inline REAL *sdpa_cells(const sdpa_tile *x, int r, REAL *cells)

@@ -25,44 +25,6 @@
 
 enum { TILES_EXP = 24 }; /* multiply-adds that the cell-by-cell part costs, or so */
 
-/* C += W X, or C += W^T X if `across`; beta = 0: C = ...  W: cells; of X and C one is of the rows,
- * one of the keys: O, V and their like if `values`, else Q, K and their like, and then times c.
- * Nothing is done if X or C is not given. */
-typedef struct {
-    bool values, across;
-    const REAL *W;
-    REAL *X, *C, beta;
-} tiles_product;
-
-static void tiles_sum(const sdpa_tile *x, tiles_product a)
-{
-    const at_sdpa_plan *p = x->call->p;
-    if (!a.X || !a.C) return;
-    sdpa_sum_args s = {.across = a.across, .alpha = 1, .beta = a.beta, .W = a.W, .width = p->Dv};
-    if (!a.values) s.alpha = x->c, s.width = p->D;
-    REAL *of_rows = a.across ? a.X : a.C, *of_keys = a.across ? a.C : a.X;
-    of_rows = a.values ? sdpa_o(x, 0, of_rows) : sdpa_q(x, of_rows);
-    of_keys = a.values ? sdpa_v(x, of_keys) : sdpa_k(x, of_keys);
-    const ptrdiff_t row = a.values ? p->o.row : p->q.row, key = a.values ? p->v.row : p->k.row;
-    s.X = a.across ? of_rows : of_keys, s.X_row = a.across ? row : key;
-    s.C = a.across ? of_keys : of_rows, s.C_row = a.across ? key : row;
-    sdpa_sum(x, &s);
-}
-
-/* cells = alpha Y Xt + beta cells, with Y the keys' rows of K, V or a tangent, Xt [width,ld]; what
- * is NULL counts as 0. */
-static void tiles_cells(const sdpa_tile *x, bool values, const REAL *Y, const REAL *Xt, REAL beta,
-                        REAL *cells)
-{
-    const at_sdpa_plan *p = x->call->p;
-    const at_strides y = {values ? p->v.row : p->k.row, 1, 0}, at = {x->ld, 1, 0};
-    const int width = !Y || !Xt ? 0 : values ? p->Dv : p->D;
-    if (width == 0 && VALUE(beta) == 1) return;
-    const ptrdiff_t first = at_sdpa_row(values ? p->v : p->k, x->b, x->h / p->group, x->j0);
-    gemm(1, x->keys, (int)x->ld, width, values ? 1 : x->c, width ? Y + first : x->Qt, y,
-         width ? Xt : x->Qt, at, beta, cells, at, x->gemm);
-}
-
 /* ------------------------------------------------------------------ scores --------------------- */
 
 /* s = S, dot.s = Sdot; slope and bend.  Masked cells are computed like any other. */
@@ -73,8 +35,8 @@ static void tiles_scores(sdpa_tile *x)
     const ptrdiff_t n = x->keys * x->ld;
     REAL *restrict Sdot = x->dot.s, *restrict bend = x->dot.bend;
     sdpa_capped(x);
-    tiles_cells(x, false, call->K, dot->Q ? x->dot.Qt : NULL, 0, Sdot);
-    tiles_cells(x, false, dot->K, x->Qt, 1, Sdot);
+    sdpa_cell_products(x, false, x->c, call->K, dot->Q ? x->dot.Qt : NULL, 0, Sdot);
+    sdpa_cell_products(x, false, x->c, dot->K, x->Qt, 1, Sdot);
     for (ptrdiff_t i = 0; bend && i < n; i++) {
         Sdot[i] *= slope[i];
         bend[i] = -2 * (x->s[i] / cap) * Sdot[i] / cap;
@@ -199,12 +161,12 @@ static void tiles_forward(sdpa_tile *x, bool first)
     sdpa_drops(x);
     sdpa_drop(x, x->s);
     sdpa_drop(x, x->dot.s);
-    const tiles_product products[] = {
+    const sdpa_product products[] = {
         {true, false, x->s, call->V, call->O, first ? 0 : 1},    /* O += e z V */
         {true, false, x->dot.s, call->V, dot->O, first ? 0 : 1}, /* N += e z (Sdot - ref) V */
         {true, false, x->s, dot->V, dot->O, 1},                  /*      + e z Vdot */
     };
-    for (int i = 0; i < 3; i++) tiles_sum(x, products[i]);
+    for (int i = 0; i < 3; i++) sdpa_multiply(x, products[i]);
 }
 
 /* Odot_i = N_i / l_i - mu_i O_i, O being final; saves mu and ref. */
@@ -330,9 +292,9 @@ static void tiles_values(const sdpa_tile *x)
 {
     const sdpa_operands *call = x->call, *dot = call->dot;
     const REAL *dOt = call->dO ? x->dOt : NULL, *dOdott = dot->dO ? x->dot.dOt : NULL;
-    tiles_cells(x, true, call->V, dOt, 0, x->d);
-    tiles_cells(x, true, call->V, dOdott, 0, x->dot.d);
-    tiles_cells(x, true, dot->V, dOt, 1, x->dot.d);
+    sdpa_cell_products(x, true, 1, call->V, dOt, 0, x->d);
+    sdpa_cell_products(x, true, 1, call->V, dOdott, 0, x->dot.d);
+    sdpa_cell_products(x, true, 1, dot->V, dOt, 1, x->dot.d);
     sdpa_add_upstream(x, call->dW, x->d);
     sdpa_add_upstream(x, dot->dW, x->dot.d);
 }
@@ -384,7 +346,7 @@ static void tiles_backward(sdpa_tile *x)
     sdpa_add_to_bias(x, call->dbias, x->d);
     sdpa_add_to_bias(x, dot->dbias, x->dot.d);
     if (x->slope) tiles_softcap(x);
-    const tiles_product products[] = {
+    const sdpa_product products[] = {
         {true, true, A, call->dO, call->dV, 1},     /* dV += A^T dO */
         {true, true, Adot, call->dO, dot->dV, 1},   /* dVdot += Adot^T dO */
         {true, true, A, dot->dO, dot->dV, 1},       /*          + A^T dOdot */
@@ -395,7 +357,7 @@ static void tiles_backward(sdpa_tile *x)
         {false, false, dXdot, call->K, dot->dQ, 1}, /* dQdot += c dXdot K */
         {false, false, dX, dot->K, dot->dQ, 1},     /*          + c dX Kdot */
     };
-    for (int i = 0; i < 9; i++) tiles_sum(x, products[i]);
+    for (int i = 0; i < 9; i++) sdpa_multiply(x, products[i]);
 }
 
 void AT_REAL(tangent_tiles_backward)(at_node *n)
