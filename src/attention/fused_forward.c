@@ -71,8 +71,10 @@ static void forward_scale(int n, REAL a, REAL *O)
     for (; j < n; j++) O[j] *= a;
 }
 
-void sdpa_note_kept(const sdpa_tile *x, unsigned char *kept)
+/* Remembers which rows have kept a cell. */
+static void forward_note_kept(sdpa_tile *x)
 {
+    unsigned char *kept = x->kept;
     for (int r = 0; r < x->rows; r++)
         if (!x->by_cell) kept[r] |= !x->some || VALUE(x->lo[r]) < VALUE(x->hi[r]);
     for (int k = 0; x->by_cell && k < x->keys; k++) {
@@ -100,8 +102,9 @@ static void forward_tile(sdpa_tile *x, bool first)
 
 /* A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets
  * NaN. */
-void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept)
+static void forward_end_rows(const sdpa_tile *x)
 {
+    const unsigned char *kept = x->kept;
     const at_sdpa_plan *p = x->call->p;
     REAL *saved = sdpa_saved(x, 0), *O = sdpa_o(x, 0, x->call->O);
     REAL *restrict l = x->l, *restrict inverse = x->delta;
@@ -123,20 +126,9 @@ void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept)
             kept[r] ? x->m[r] + log(l[r]) : -(REAL)INFINITY;
 }
 
-static void forward_rows(sdpa_tile *x)
+static void forward_transpose(sdpa_tile *x)
 {
-    unsigned char kept[AT_SDPA_ROWS] = {0};
-    bool first = true;
-    for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
-    for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS) {
-        if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
-        if (first)
-            sdpa_transpose(x, sdpa_q(x, x->call->Q), x->call->p->q.row, x->call->p->D, x->Qt);
-        forward_tile(x, first);
-        sdpa_note_kept(x, kept);
-        first = false;
-    }
-    sdpa_end_rows(x, kept);
+    sdpa_transpose(x, sdpa_q(x, x->call->Q), x->call->p->q.row, x->call->p->D, x->Qt);
 }
 
 /* The scores of all keys, kept or not. */
@@ -172,30 +164,66 @@ static void forward_shown(sdpa_tile *x)
     x->j0 = 0;
     if (x->call->weights) memset(sdpa_cells(x, 0, x->call->weights), 0, cells);
     if (x->call->probs) memset(sdpa_cells(x, 0, x->call->probs), 0, cells);
-    sdpa_transpose(x, sdpa_q(x, x->call->Q), x->call->p->q.row, x->call->p->D, x->Qt);
+    forward_transpose(x);
     sdpa_load_statistics(x);
     for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS)
         if (sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) forward_show(x);
 }
 
-static void forward_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
+static void forward_end(sdpa_tile *x)
 {
-    const sdpa_operands *call = ctx;
-    sdpa_tile x = sdpa_tile_in(call, slot);
+    if (x->call->raw) forward_raw(x);
+    if (x->call->weights || x->call->probs) forward_shown(x);
+}
+
+/* ------------------------------------------------------------------ blocks --------------------- */
+
+typedef struct {
+    const sdpa_operands *call;
+    const sdpa_forward_steps *steps;
+} forward_job;
+
+static void forward_rows(sdpa_tile *x, const sdpa_forward_steps *steps)
+{
+    bool first = true;
+    memset(x->kept, 0, sizeof x->kept);
+    for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
+    for (int r = 0; x->dot.r && r < x->ld; r++) x->dot.r[r] = x->dot.ref[r] = 0;
+    for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS) {
+        if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
+        if (first) steps->rows(x);
+        steps->tile(x, first);
+        forward_note_kept(x);
+        first = false;
+    }
+    forward_end_rows(x);
+    steps->end(x);
+}
+
+static void forward_block_range(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
+{
+    const forward_job *job = ctx;
+    sdpa_tile x = sdpa_tile_in(job->call, slot);
     for (; block < to; block++) {
         at_sdpa_select_block(&x, (int)block);
-        forward_rows(&x);
-        if (call->raw) forward_raw(&x);
-        if (call->weights || call->probs) forward_shown(&x);
+        forward_rows(&x, job->steps);
     }
+}
+
+void sdpa_forward_blocks(const sdpa_operands *call, const sdpa_forward_steps *steps)
+{
+    const at_sdpa_plan *p = call->p;
+    const int rows = p->T < p->tile ? p->T : p->tile;
+    const double work = (double)rows * p->N * (steps->products + FORWARD_EXP);
+    at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
+           forward_block_range, &(forward_job){call, steps});
 }
 
 void AT_REAL(sdpa_fused_forward)(at_node *n)
 {
-    sdpa_operands call = sdpa_operands_of(n);
-    const at_sdpa_plan *p = call.p;
-    int rows = p->T < p->tile ? p->T : p->tile;
-    double work = (double)rows * p->N * ((double)p->D + p->Dv + FORWARD_EXP);
-    at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
-           forward_blocks, &call);
+    const sdpa_operands call = sdpa_operands_of(n);
+    sdpa_forward_blocks(&call, &(sdpa_forward_steps){.rows = forward_transpose,
+                                                     .tile = forward_tile,
+                                                     .end = forward_end,
+                                                     .products = (double)call.p->D + call.p->Dv});
 }

@@ -59,7 +59,8 @@ typedef struct {
     REAL *m, *l, *delta; /* [ld] one number for each row, as in reference.c */
     REAL *lo, *hi;       /* [ld] the first key that each row may keep, and one past the last */
     unsigned char *mask; /* cells: 1 = kept */
-    at_workspace gemm;   /* memory for the matrix products */
+    unsigned char kept[AT_SDPA_ROWS]; /* has row r kept a cell of the tiles so far? */
+    at_workspace gemm;                /* memory for the matrix products */
     struct {
         REAL *Qt, *dOt, *s, *d, *bend, *r, *ref, *delta;
     } dot; /* of at_sdpa_jvp alone: see tangent_tiles.c */
@@ -101,8 +102,7 @@ typedef struct {
 #define sdpa_cell_products(...) AT_REAL(sdpa_cell_products)(__VA_ARGS__)
 
 /* The functions of fused_forward.c and fused_backward.c that tangents need, too. */
-#define sdpa_note_kept(...) AT_REAL(sdpa_note_kept)(__VA_ARGS__)
-#define sdpa_end_rows(...) AT_REAL(sdpa_end_rows)(__VA_ARGS__)
+#define sdpa_forward_blocks(...) AT_REAL(sdpa_forward_blocks)(__VA_ARGS__)
 #define sdpa_delta_of_weights(...) AT_REAL(sdpa_delta_of_weights)(__VA_ARGS__)
 #define sdpa_delta_of_values(...) AT_REAL(sdpa_delta_of_values)(__VA_ARGS__)
 #define sdpa_add_upstream(...) AT_REAL(sdpa_add_upstream)(__VA_ARGS__)
@@ -148,10 +148,16 @@ void sdpa_multiply(const sdpa_tile *x, sdpa_product a);
 void sdpa_cell_products(const sdpa_tile *x, bool values, REAL alpha, const REAL *Y, const REAL *Xt,
                         REAL beta, REAL *cells);
 
-/* Remembers in `kept` which rows have kept a cell. */
-void sdpa_note_kept(const sdpa_tile *x, unsigned char *kept);
-/* O_i / l_i; saves m and 1/l of the rows, and writes lse. */
-void sdpa_end_rows(const sdpa_tile *x, const unsigned char *kept);
+/* The forward of all blocks of rows, which goes along the keys.
+ *
+ *     rows(x)                prepares the rows for their tiles, if there are any
+ *     tile(x, first)         the share of one tile: the first one of its rows writes O, not adds
+ *     end(x)                 when O, m and 1/l are final */
+typedef struct {
+    void (*rows)(sdpa_tile *x), (*tile)(sdpa_tile *x, bool first), (*end)(sdpa_tile *x);
+    double products; /* multiply-adds of a cell */
+} sdpa_forward_steps;
+void sdpa_forward_blocks(const sdpa_operands *call, const sdpa_forward_steps *steps);
 
 /* delta_i += sum_j A_ij dW_ij over the kept j, for the rows of the tile: A is an output, dW its
  * upstream gradient, NULL for 0. */

@@ -29,13 +29,6 @@ sdpa_operands sdpa_operands_of(at_node *n);
 /* Adds the gradients of the inputs, and ds, set to 0. */
 void sdpa_operands_back(at_node *n, sdpa_operands *call);
 
-/* The same with tangents: call has dQ = d(loss)/dQdot, and dot has dQdot = d(loss)/dQ; see
- * tangent.c. */
-#define sdpa_tangents_of(...) AT_REAL(sdpa_tangents_of)(__VA_ARGS__)
-#define sdpa_tangents_back(...) AT_REAL(sdpa_tangents_back)(__VA_ARGS__)
-void sdpa_tangents_of(at_node *n, sdpa_operands *call, sdpa_operands *dot);
-void sdpa_tangents_back(at_node *n, sdpa_operands *call, sdpa_operands *dot);
-
 /* c s_h: what the scores of head h are multiplied with. */
 static inline REAL sdpa_factor(const sdpa_operands *call, int h)
 {

@@ -76,59 +76,11 @@
 #include "attention/tangent.h"
 
 #include "attention/operands.h"
-#include "kernels/real.h"
 #include "ops/op.h"
 
-AT_KERNEL(tangent_forward);
-AT_KERNEL(tangent_backward);
-
-void AT_REAL(tangent_forward)(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    at_sdpa_count(n, 3.0 * p->D + 3.0 * p->Dv);
-    AT_REAL(tangent_tiles_forward)(n);
-}
-
-void AT_REAL(tangent_backward)(at_node *n)
-{
-    const at_sdpa_plan *p = n->args;
-    at_sdpa_count(n, 9.0 * p->D + 6.0 * p->Dv);
-    AT_REAL(tangent_tiles_backward)(n);
-    AT_REAL(sdpa_add_copies)(n);
-}
-
-/* call has the tangents beside the values, and the gradients crosswise. */
-void sdpa_tangents_of(at_node *n, sdpa_operands *call, sdpa_operands *dot)
-{
-    const at_sdpa_plan *p = n->args;
-    at_tensor **in = n->in, **out = n->out;
-    *call = sdpa_operands_of(n);
-    *dot = (sdpa_operands){.node = n, .p = p, .O = out[1]->data, .dO = call->dO, .dW = call->dW};
-    if (in[AT_SDPA_Q_DOT]) dot->Q = in[AT_SDPA_Q_DOT]->data;
-    if (in[AT_SDPA_K_DOT]) dot->K = in[AT_SDPA_K_DOT]->data;
-    if (in[AT_SDPA_V_DOT]) dot->V = in[AT_SDPA_V_DOT]->data;
-    if (in[AT_SDPA_BIAS_DOT]) dot->bias = in[AT_SDPA_BIAS_DOT]->data;
-    if (p->weights) dot->weights = out[p->weights + 1]->data;
-    dot->saved = call->saved + AT_SDPA_SAVED * at_count(p->rows);
-    call->dO = out[1]->grad;
-    call->dW = p->weights ? out[p->weights + 1]->grad : NULL;
-    call->dot = dot;
-}
-
-void sdpa_tangents_back(at_node *n, sdpa_operands *call, sdpa_operands *dot)
-{
-    sdpa_tangents_of(n, call, dot);
-    dot->dQ = at_sdpa_grad(n, AT_SDPA_Q), call->dQ = at_sdpa_grad(n, AT_SDPA_Q_DOT);
-    dot->dK = at_sdpa_grad(n, AT_SDPA_K), call->dK = at_sdpa_grad(n, AT_SDPA_K_DOT);
-    dot->dV = at_sdpa_grad(n, AT_SDPA_V), call->dV = at_sdpa_grad(n, AT_SDPA_V_DOT);
-    dot->dbias = at_grad(n, AT_SDPA_BIAS), call->dbias = at_grad(n, AT_SDPA_BIAS_DOT);
-}
-
-#ifdef AT_ONCE
-
 /* makes_infinity: the log-sum-exp of a row that keeps nothing is -inf */
-static const at_op tangent_op = {"sdpa_jvp", AT_KERNELS(tangent_forward),
-                                 AT_KERNELS(tangent_backward), .makes_infinity = true};
+static const at_op tangent_op = {"sdpa_jvp", AT_KERNELS(tangent_tiles_forward),
+                                 AT_KERNELS(tangent_tiles_backward), .makes_infinity = true};
 
 /* `x` is the tangent of `of`, or NULL. */
 static bool tangent_check(at_tape *t, const char *name, const at_tensor *x, const char *of_name,
@@ -188,5 +140,3 @@ at_tensor *at_sdpa_jvp(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_
     in[AT_SDPA_Q_DOT] = Qdot, in[AT_SDPA_K_DOT] = Kdot, in[AT_SDPA_V_DOT] = Vdot;
     return tangent_record(t, &a, &p, inputs, Odot);
 }
-
-#endif

@@ -23,7 +23,33 @@
 
 #include "kernels/real.h"
 
-enum { TILES_EXP = 24 }; /* multiply-adds that the cell-by-cell part costs, or so */
+/* ------------------------------------------------------------------ operands ------------------- */
+
+/* call has the tangents beside the values, and the gradients crosswise. */
+static void tiles_operands(at_node *n, sdpa_operands *call, sdpa_operands *dot)
+{
+    const at_sdpa_plan *p = n->args;
+    at_tensor **in = n->in, **out = n->out;
+    *call = sdpa_operands_of(n);
+    *dot = (sdpa_operands){.node = n, .p = p, .O = out[1]->data, .dO = call->dO, .dW = call->dW};
+    if (in[AT_SDPA_Q_DOT]) dot->Q = in[AT_SDPA_Q_DOT]->data;
+    if (in[AT_SDPA_K_DOT]) dot->K = in[AT_SDPA_K_DOT]->data;
+    if (in[AT_SDPA_V_DOT]) dot->V = in[AT_SDPA_V_DOT]->data;
+    if (in[AT_SDPA_BIAS_DOT]) dot->bias = in[AT_SDPA_BIAS_DOT]->data;
+    if (p->weights) dot->weights = out[p->weights + 1]->data;
+    dot->saved = call->saved + AT_SDPA_SAVED * at_count(p->rows);
+    call->dO = out[1]->grad;
+    call->dW = p->weights ? out[p->weights + 1]->grad : NULL;
+    call->dot = dot;
+}
+
+static void tiles_gradients(at_node *n, sdpa_operands *call, sdpa_operands *dot)
+{
+    dot->dQ = at_sdpa_grad(n, AT_SDPA_Q), call->dQ = at_sdpa_grad(n, AT_SDPA_Q_DOT);
+    dot->dK = at_sdpa_grad(n, AT_SDPA_K), call->dK = at_sdpa_grad(n, AT_SDPA_K_DOT);
+    dot->dV = at_sdpa_grad(n, AT_SDPA_V), call->dV = at_sdpa_grad(n, AT_SDPA_V_DOT);
+    dot->dbias = at_grad(n, AT_SDPA_BIAS), call->dbias = at_grad(n, AT_SDPA_BIAS_DOT);
+}
 
 /* ------------------------------------------------------------------ scores --------------------- */
 
@@ -170,7 +196,7 @@ static void tiles_forward(sdpa_tile *x, bool first)
 }
 
 /* Odot_i = N_i / l_i - mu_i O_i, O being final; saves mu and ref. */
-static void tiles_end(sdpa_tile *x, const unsigned char *kept)
+static void tiles_end_rows(sdpa_tile *x)
 {
     const int Dv = x->call->p->Dv;
     REAL *saved = tiles_saved(x);
@@ -178,7 +204,7 @@ static void tiles_end(sdpa_tile *x, const unsigned char *kept)
         const REAL inverse = sdpa_saved(x, r)[1], mu = x->dot.r[r] * inverse;
         const REAL *O = sdpa_o(x, r, x->call->O);
         REAL *restrict Odot = sdpa_o(x, r, x->call->dot->O);
-        for (int n = 0; n < Dv; n++) Odot[n] = kept[r] ? Odot[n] * inverse - mu * O[n] : 0;
+        for (int n = 0; n < Dv; n++) Odot[n] = x->kept[r] ? Odot[n] * inverse - mu * O[n] : 0;
         saved[0] = mu, saved[1] = x->dot.ref[r], saved[2] = 0;
     }
 }
@@ -206,44 +232,22 @@ static void tiles_show(sdpa_tile *x)
     }
 }
 
-static void tiles_rows(sdpa_tile *x)
+static void tiles_end(sdpa_tile *x)
 {
-    unsigned char kept[AT_SDPA_ROWS] = {0};
-    bool first = true;
-    for (int r = 0; r < x->ld; r++) {
-        x->m[r] = -(REAL)INFINITY;
-        x->l[r] = x->dot.r[r] = x->dot.ref[r] = 0;
-    }
-    for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS) {
-        if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
-        if (first) tiles_transpose(x);
-        tiles_forward(x, first);
-        sdpa_note_kept(x, kept);
-        first = false;
-    }
-    sdpa_end_rows(x, kept);
-    tiles_end(x, kept);
+    tiles_end_rows(x);
     if (x->call->weights) tiles_show(x);
-}
-
-static void tiles_blocks(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
-{
-    sdpa_tile x = sdpa_tile_in(ctx, slot);
-    for (; block < to; block++) {
-        at_sdpa_select_block(&x, (int)block);
-        tiles_rows(&x);
-    }
 }
 
 void AT_REAL(tangent_tiles_forward)(at_node *n)
 {
     sdpa_operands call, dot;
-    sdpa_tangents_of(n, &call, &dot);
-    const at_sdpa_plan *p = call.p;
-    const int rows = p->T < p->tile ? p->T : p->tile;
-    const double work = (double)rows * p->N * (3.0 * p->D + 3.0 * p->Dv + TILES_EXP);
-    at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
-           tiles_blocks, &call);
+    tiles_operands(n, &call, &dot);
+    const double products = 3.0 * call.p->D + 3.0 * call.p->Dv;
+    at_sdpa_count(n, products);
+    sdpa_forward_blocks(&call, &(sdpa_forward_steps){.rows = tiles_transpose,
+                                                     .tile = tiles_forward,
+                                                     .end = tiles_end,
+                                                     .products = products});
 }
 
 /* ------------------------------------------------------------------ backward ------------------- */
@@ -363,9 +367,13 @@ static void tiles_backward(sdpa_tile *x)
 void AT_REAL(tangent_tiles_backward)(at_node *n)
 {
     sdpa_operands call, dot;
-    sdpa_tangents_back(n, &call, &dot);
+    tiles_operands(n, &call, &dot);
+    const double products = 9.0 * call.p->D + 6.0 * call.p->Dv;
+    at_sdpa_count(n, products);
+    tiles_gradients(n, &call, &dot);
     sdpa_sweep_tiles(&call, &(sdpa_sweep){.delta = tiles_delta,
                                           .rows = tiles_prepare,
                                           .tile = tiles_backward,
-                                          .products = 9.0 * call.p->D + 6.0 * call.p->Dv});
+                                          .products = products});
+    AT_REAL(sdpa_add_copies)(n);
 }
