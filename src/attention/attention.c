@@ -50,12 +50,14 @@ void at_sdpa_count(const at_node *n, double products)
 static const at_op sdpa_op = {"sdpa", AT_KERNELS(sdpa_forward), AT_KERNELS(sdpa_backward),
                               .makes_infinity = true};
 
-/* The outputs after O, numbered as they are asked for. */
+/* The outputs: O and, with tangents, Odot; then what is asked for, numbered.  Of the weights and
+ * their tangent there are both, if one of them is asked for. */
 static void sdpa_outputs(const at_sdpa_args *a, at_sdpa_plan *p, at_recipe *r)
 {
-    r->shape[0] = p->O;
-    r->n_out = 1;
-    if (a->weights) r->shape[p->weights = r->n_out++] = p->scores;
+    const int each = p->tangents ? 2 : 1;
+    for (int i = 0; i < each; i++) r->shape[r->n_out++] = p->O;
+    if (a->weights || a->weights_tangent) p->weights = r->n_out;
+    for (int i = 0; p->weights && i < each; i++) r->shape[r->n_out++] = p->scores;
     if (a->scores) r->shape[p->raw = r->n_out++] = p->scores;
     if (a->probs) r->shape[p->probs = r->n_out++] = p->scores;
     if (a->lse) r->shape[p->lse = r->n_out++] = p->rows;
@@ -68,23 +70,22 @@ static void sdpa_hand_out(const at_node *n, at_tensor **where, int output, bool 
     if (detached) n->out[output]->wants_grad = false;
 }
 
-static at_tensor *sdpa_record(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
-                              const at_sdpa_args *a, at_sdpa_plan *p)
+at_tensor *at_sdpa_record(at_tape *t, const at_op *op, at_inputs in, const at_sdpa_args *a,
+                          at_sdpa_plan *p, at_tensor **Odot)
 {
-    p->checked = at_setting(t, &sdpa_op) && at_count(p->scores) > 0; /* without them all is 0 */
     at_recipe r = {.args = p, .args_size = sizeof *p};
     sdpa_outputs(a, p, &r);
-    at_tensor *inputs[AT_SDPA_INPUTS];
-    const at_inputs in = at_sdpa_inputs(inputs, Q, K, V, a, p);
     p->own = at_sdpa_several_roles(in);
     r.saved = at_sdpa_saved(p, in.in);
     r.scratch = at_sdpa_scratch(p, at_real(t));
     r.slots = p->slots;
     if (p->dropout > 0) p->drops = at_draw(t);
 
-    at_node *n = at_record_node(t, &sdpa_op, in, r);
+    at_node *n = at_record_node(t, op, in, r);
     if (!n) return NULL;
+    sdpa_hand_out(n, Odot, 1, false);
     sdpa_hand_out(n, a->weights, p->weights, false);
+    sdpa_hand_out(n, a->weights_tangent, p->weights + 1, false);
     sdpa_hand_out(n, a->scores, p->raw, true);
     sdpa_hand_out(n, a->probs, p->probs, false);
     sdpa_hand_out(n, a->lse, p->lse, true);
@@ -105,7 +106,9 @@ at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa
     at_sdpa_plan p;
     if (!at_sdpa_plan_of(t, Q, K, V, &a, false, &p)) return NULL;
     if (a.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
-    return sdpa_record(t, Q, K, V, &a, &p);
+    p.checked = at_setting(t, &sdpa_op) && at_count(p.scores) > 0; /* without them all is 0 */
+    at_tensor *in[AT_SDPA_INPUTS];
+    return at_sdpa_record(t, &sdpa_op, at_sdpa_inputs(in, Q, K, V, &a, &p), &a, &p, NULL);
 }
 
 #endif

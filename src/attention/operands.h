@@ -53,6 +53,10 @@ AT_KERNEL(sdpa_fused_forward);
 AT_KERNEL(sdpa_fused_backward);
 AT_KERNEL(tangent_tiles_forward);
 AT_KERNEL(tangent_tiles_backward);
+/* Records an op with these inputs and what else the plan says, and hands out the outputs asked for.
+ * Odot: NULL without tangents. */
+at_tensor *at_sdpa_record(at_tape *t, const at_op *op, at_inputs in, const at_sdpa_args *a,
+                          at_sdpa_plan *p, at_tensor **Odot);
 /* For a profile: a row takes `products` multiply-adds for each key that it may attend to. */
 void at_sdpa_count(const at_node *n, double products);
 /* At the end of backward: gradients collected apart are added to the gradients of their tensors. */

@@ -95,31 +95,6 @@ static bool tangent_check(at_tape *t, const char *name, const at_tensor *x, cons
     return true;
 }
 
-/* The outputs: O, Odot; weights and their tangent, if one of them is asked for; lse. */
-static at_tensor *tangent_record(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p, at_inputs in,
-                                 at_tensor **Odot)
-{
-    at_recipe r = {.shape = {p->O, p->O}, .n_out = 2, .args = p, .args_size = sizeof *p};
-    p->own = at_sdpa_several_roles(in);
-    if (a->weights || a->weights_tangent) {
-        r.shape[p->weights = r.n_out++] = p->scores;
-        r.shape[r.n_out++] = p->scores;
-    }
-    if (a->lse) r.shape[p->lse = r.n_out++] = p->rows;
-    r.saved = at_sdpa_saved(p, in.in);
-    r.scratch = at_sdpa_scratch(p, at_real(t));
-    r.slots = p->slots;
-    if (p->dropout > 0) p->drops = at_draw(t);
-
-    at_node *n = at_record_node(t, &tangent_op, in, r);
-    if (!n) return NULL;
-    *Odot = n->out[1];
-    if (a->weights) *a->weights = n->out[p->weights];
-    if (a->weights_tangent) *a->weights_tangent = n->out[p->weights + 1];
-    if (a->lse) *a->lse = n->out[p->lse], n->out[p->lse]->wants_grad = false;
-    return n->out[0];
-}
-
 at_tensor *at_sdpa_jvp(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_tensor *Qdot,
                        at_tensor *Kdot, at_tensor *Vdot, at_sdpa_args a, at_tensor **Odot)
 {
@@ -138,5 +113,5 @@ at_tensor *at_sdpa_jvp(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_
     at_tensor *in[AT_SDPA_INPUTS];
     const at_inputs inputs = at_sdpa_inputs(in, Q, K, V, &a, &p);
     in[AT_SDPA_Q_DOT] = Qdot, in[AT_SDPA_K_DOT] = Kdot, in[AT_SDPA_V_DOT] = Vdot;
-    return tangent_record(t, &a, &p, inputs, Odot);
+    return at_sdpa_record(t, &tangent_op, inputs, &a, &p, Odot);
 }
