@@ -68,8 +68,8 @@ typedef struct {
 
 /* C += W X, or C += W^T X if `across`; beta = 0: C = ..., and what C held is not read.
  *
- * W are cells, 0 where masked.  Of X and C one is of the rows, the other of the keys: O, V and their
- * like if `values`; else Q, K and their like, and the product is multiplied with p->c. */
+ * W are cells, 0 where masked.  Of X and C one is of the rows, the other one of the keys: O, V and
+ * their like if `values`; else Q, K and their like, and the product is multiplied with p->c. */
 typedef struct {
     bool values, across;
     const REAL *W, *X;

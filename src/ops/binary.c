@@ -21,7 +21,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_op.h"
 
 enum { BINARY_SPAN = 256, BINARY_SMALL = 1 << 15 }; /* elements */
 
@@ -34,8 +34,9 @@ typedef enum {
     BINARY_MAXIMUM
 } binary_name;
 
-AT_KERNEL(binary_forward);
-AT_KERNEL(binary_backward);
+AT_FORMULA(binary_y);
+AT_FORMULA(binary_da);
+AT_FORMULA(binary_db);
 
 static binary_name binary_which(const void *args)
 {
@@ -72,7 +73,7 @@ static inline REAL binary_share(REAL x, REAL z, REAL dy, bool largest)
         for (int i = from; i < to; i++) formula;                                                   \
     }
 
-static void binary_y(const at_chunk *k, void *values)
+void AT_REAL(binary_y)(const at_chunk *k, void *values)
 {
     const REAL *a = k->in[0], *b = k->in[1];
     REAL *y = values;
@@ -91,7 +92,7 @@ static void binary_y(const at_chunk *k, void *values)
     }
 }
 
-static void binary_da(const at_chunk *k, void *values)
+void AT_REAL(binary_da)(const at_chunk *k, void *values)
 {
     const REAL *a = k->in[0], *b = k->in[1], *dy = k->dy;
     REAL *da = values;
@@ -106,7 +107,7 @@ static void binary_da(const at_chunk *k, void *values)
     }
 }
 
-static void binary_db(const at_chunk *k, void *values)
+void AT_REAL(binary_db)(const at_chunk *k, void *values)
 {
     const REAL *a = k->in[0], *b = k->in[1], *y = k->y, *dy = k->dy;
     REAL *db = values;
@@ -121,34 +122,27 @@ static void binary_db(const at_chunk *k, void *values)
     }
 }
 
-void AT_REAL(binary_forward)(at_node *n)
-{
-    at_map(n, binary_y);
-}
-
-void AT_REAL(binary_backward)(at_node *n)
-{
-    binary_name name = binary_which(n->args);
-    bool da_is_dy = name == BINARY_ADD || name == BINARY_SUB, db_is_dy = name == BINARY_ADD;
-    at_map_back(n, 0, da_is_dy ? NULL : binary_da);
-    at_map_back(n, 1, db_is_dy ? NULL : binary_db);
-}
-
 #ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
-#define BINARY(text)                                                                               \
+#define BINARY(text, da, db)                                                                       \
     {                                                                                              \
-        .name = text, .forward = AT_KERNELS(binary_forward),                                       \
-        .backward = AT_KERNELS(binary_backward)                                                    \
+        AT_MAP_OP(text), AT_KERNELS(binary_y),                                                     \
+        {                                                                                          \
+            da, db                                                                                 \
+        }                                                                                          \
     }
-static const at_op binary_op[] = {
-    [BINARY_ADD] = BINARY("add"),         [BINARY_SUB] = BINARY("sub"),
-    [BINARY_MUL] = BINARY("mul"),         [BINARY_DIV] = BINARY("div"),
-    [BINARY_MINIMUM] = BINARY("minimum"), [BINARY_MAXIMUM] = BINARY("maximum")};
+#define BINARY_DA AT_KERNELS(binary_da)
+#define BINARY_DB AT_KERNELS(binary_db)
+static const at_map_op binary_op[] = {[BINARY_ADD] = BINARY("add", {0}, {0}),
+                                      [BINARY_SUB] = BINARY("sub", {0}, BINARY_DB),
+                                      [BINARY_MUL] = BINARY("mul", BINARY_DA, BINARY_DB),
+                                      [BINARY_DIV] = BINARY("div", BINARY_DA, BINARY_DB),
+                                      [BINARY_MINIMUM] = BINARY("minimum", BINARY_DA, BINARY_DB),
+                                      [BINARY_MAXIMUM] = BINARY("maximum", BINARY_DA, BINARY_DB)};
 
 static at_tensor *binary(at_tape *t, at_tensor *a, at_tensor *b, binary_name name)
 {
-    const at_op *op = &binary_op[name];
+    const at_op *op = &binary_op[name].op;
     at_shape y;
     AT_INPUT(t, op->name, a, ATTIC_REAL);
     AT_INPUT(t, op->name, b, ATTIC_REAL);

@@ -26,7 +26,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_op.h"
 
 typedef struct {
     at_stream stream;
@@ -34,8 +34,8 @@ typedef struct {
     double kept;           /* 1 / (1 - p) */
 } dropout_args;
 
-AT_KERNEL(dropout_forward);
-AT_KERNEL(dropout_backward);
+AT_FORMULA(dropout_y);
+AT_FORMULA(dropout_dx);
 
 /* y = z x, or with dy in the place of x, dx = z dy */
 static void dropout_times(const at_chunk *k, const REAL *x, REAL *y)
@@ -49,31 +49,20 @@ static void dropout_times(const at_chunk *k, const REAL *x, REAL *y)
     for (int i = 0; i < k->n; i++) y[i] = u[i] <= last_dropped ? 0 : kept * x[i];
 }
 
-static void dropout_y(const at_chunk *k, void *y)
+void AT_REAL(dropout_y)(const at_chunk *k, void *y)
 {
     dropout_times(k, k->in[0], y);
 }
 
-static void dropout_dx(const at_chunk *k, void *dx)
+void AT_REAL(dropout_dx)(const at_chunk *k, void *dx)
 {
     dropout_times(k, k->dy, dx);
 }
 
-void AT_REAL(dropout_forward)(at_node *n)
-{
-    at_map(n, dropout_y);
-}
-
-void AT_REAL(dropout_backward)(at_node *n)
-{
-    at_map_back(n, 0, dropout_dx);
-}
-
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op dropout_op = {.name = "dropout",
-                                 .forward = AT_KERNELS(dropout_forward),
-                                 .backward = AT_KERNELS(dropout_backward)};
+static const at_map_op dropout_op = {
+    AT_MAP_OP("dropout"), AT_KERNELS(dropout_y), {AT_KERNELS(dropout_dx)}};
 
 static void dropout_off_backward(at_node *n)
 {
@@ -94,7 +83,7 @@ at_tensor *at_dropout(at_tape *t, at_tensor *x, double p)
         return n ? n->out[0] : NULL;
     }
     dropout_args args = {at_draw(t), (uint32_t)(ceil(p * 0x1p32) - 1), 1 / (1 - p)};
-    return at_record(t, &dropout_op, AT_IN(x), x->shape, &args, sizeof args);
+    return at_record(t, &dropout_op.op, AT_IN(x), x->shape, &args, sizeof args);
 }
 
 #endif

@@ -27,7 +27,7 @@
 #include "ops/losses.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_op.h"
 
 typedef enum { LOSS_MSE, LOSS_HUBER, LOSS_BCE, LOSS_KL, LOSS_KL_LOG, LOSS_CROSS } loss_name;
 
@@ -37,8 +37,9 @@ typedef struct {
     double keep, shift; /* of cross: q = keep z + shift */
 } loss_args;
 
-AT_KERNEL(loss_forward);
-AT_KERNEL(loss_backward);
+AT_FORMULA(loss_y);
+AT_FORMULA(loss_dx);
+AT_FORMULA(loss_dz);
 
 static REAL loss_within(REAL d, REAL delta)
 {
@@ -48,7 +49,7 @@ static REAL loss_within(REAL d, REAL delta)
 #define EACH(formula)                                                                              \
     for (int i = 0; i < k->n; i++) formula
 
-static void loss_y(const at_chunk *k, void *values)
+void AT_REAL(loss_y)(const at_chunk *k, void *values)
 {
     const loss_args *a = k->args;
     const REAL *x = k->in[0], *z = k->in[1], delta = (REAL)a->delta;
@@ -81,7 +82,7 @@ static void loss_y(const at_chunk *k, void *values)
     }
 }
 
-static void loss_dx(const at_chunk *k, void *values)
+void AT_REAL(loss_dx)(const at_chunk *k, void *values)
 {
     const loss_args *a = k->args;
     const REAL *x = k->in[0], *z = k->in[1], *dl = k->dy, delta = (REAL)a->delta;
@@ -104,7 +105,7 @@ static void loss_dx(const at_chunk *k, void *values)
     }
 }
 
-static void loss_dz(const at_chunk *k, void *values)
+void AT_REAL(loss_dz)(const at_chunk *k, void *values)
 {
     const loss_args *a = k->args;
     const REAL *x = k->in[0], *z = k->in[1], *dl = k->dy, delta = (REAL)a->delta;
@@ -126,24 +127,16 @@ static void loss_dz(const at_chunk *k, void *values)
     }
 }
 
-void AT_REAL(loss_forward)(at_node *n)
-{
-    at_map(n, loss_y);
-}
-
-void AT_REAL(loss_backward)(at_node *n)
-{
-    at_map_back(n, 0, loss_dx);
-    at_map_back(n, 1, loss_dz);
-}
-
 #ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
 #define LOSS(text)                                                                                 \
     {                                                                                              \
-        .name = text, .forward = AT_KERNELS(loss_forward), .backward = AT_KERNELS(loss_backward)   \
+        AT_MAP_OP(text), AT_KERNELS(loss_y),                                                       \
+        {                                                                                          \
+            AT_KERNELS(loss_dx), AT_KERNELS(loss_dz)                                               \
+        }                                                                                          \
     }
-static const at_op loss_op[] = {
+static const at_map_op loss_op[] = {
     [LOSS_MSE] = LOSS("mse"), [LOSS_HUBER] = LOSS("huber"), [LOSS_BCE] = LOSS("bce"),
     [LOSS_KL] = LOSS("kl"),   [LOSS_KL_LOG] = LOSS("kl"),   [LOSS_CROSS] = LOSS("cross_entropy"),
 };
@@ -157,7 +150,7 @@ bool at_check_reduction(at_tape *t, const char *op, at_reduction r)
 
 static at_tensor *loss(at_tape *t, at_tensor *x, at_tensor *target, loss_args args, at_reduction r)
 {
-    const at_op *op = &loss_op[args.name];
+    const at_op *op = &loss_op[args.name].op;
     AT_INPUT(t, op->name, x, ATTIC_REAL);
     AT_INPUT(t, op->name, target, ATTIC_REAL);
     AT_REQUIRE(t, at_same_shape(x->shape, target->shape), "%s: x is %s but target is %s", op->name,

@@ -29,6 +29,7 @@
 #include "kernels/parallel.h"
 #include "kernels/real.h"
 #include "kernels/rows.h"
+#include "ops/map_op.h"
 #include "ops/nest.h"
 #include "ops/ops.h"
 #include "ops/sum_rows.h"
@@ -449,6 +450,25 @@ void at_map_back(at_node *n, int i, at_formula *g)
     } else {
         at_map_each(&job);
     }
+}
+
+/* Of a formula that was compiled for each real type, the one for this node. */
+static at_formula *map_formula_for(const at_node *n, at_formula *const *each)
+{
+    const at_dtype real = n->out[0]->dtype;
+    return each[real == ATTIC_F32 ? 0 : real == ATTIC_F64 ? 1 : 2];
+}
+
+void at_map_forward(at_node *n)
+{
+    at_map(n, map_formula_for(n, ((const at_map_op *)n->op)->f));
+}
+
+void at_map_backward(at_node *n)
+{
+    const at_map_op *op = (const at_map_op *)n->op;
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i]->wants_grad) at_map_back(n, i, map_formula_for(n, op->g[i]));
 }
 
 at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, const void *args,

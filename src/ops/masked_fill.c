@@ -22,14 +22,14 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_op.h"
 
 enum { MASKED_FILL_X, MASKED_FILL_WHERE };
 
-AT_KERNEL(masked_fill_forward);
-AT_KERNEL(masked_fill_backward);
+AT_FORMULA(masked_fill_y);
+AT_FORMULA(masked_fill_dx);
 
-static void masked_fill_y(const at_chunk *k, void *values)
+void AT_REAL(masked_fill_y)(const at_chunk *k, void *values)
 {
     const REAL *x = k->in[MASKED_FILL_X], value = (REAL) * (const double *)k->args;
     const unsigned char *where = k->in[MASKED_FILL_WHERE];
@@ -37,7 +37,7 @@ static void masked_fill_y(const at_chunk *k, void *values)
     for (int i = 0; i < k->n; i++) y[i] = where[i] ? value : x[i];
 }
 
-static void masked_fill_dx(const at_chunk *k, void *values)
+void AT_REAL(masked_fill_dx)(const at_chunk *k, void *values)
 {
     const unsigned char *where = k->in[MASKED_FILL_WHERE];
     const REAL *dy = k->dy;
@@ -45,22 +45,11 @@ static void masked_fill_dx(const at_chunk *k, void *values)
     for (int i = 0; i < k->n; i++) dx[i] = where[i] ? 0 : dy[i];
 }
 
-void AT_REAL(masked_fill_forward)(at_node *n)
-{
-    at_map(n, masked_fill_y);
-}
-
-void AT_REAL(masked_fill_backward)(at_node *n)
-{
-    at_map_back(n, MASKED_FILL_X, masked_fill_dx);
-}
-
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op masked_fill_op = {.name = "masked_fill",
-                                     .forward = AT_KERNELS(masked_fill_forward),
-                                     .backward = AT_KERNELS(masked_fill_backward),
-                                     .makes_infinity = true};
+static const at_map_op masked_fill_op = {AT_MAP_OP("masked_fill", .makes_infinity = true),
+                                         AT_KERNELS(masked_fill_y),
+                                         {AT_KERNELS(masked_fill_dx)}};
 
 at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double value)
 {
@@ -70,7 +59,7 @@ at_tensor *at_masked_fill(at_tape *t, at_tensor *x, at_tensor *where, double val
     AT_REQUIRE(t, at_broadcasts_to(where->shape, x->shape),
                "masked_fill: where is %s, which does not broadcast to x %s", at_text(where),
                at_text(x));
-    return at_record(t, &masked_fill_op, AT_IN(x, where), x->shape, &value, sizeof value);
+    return at_record(t, &masked_fill_op.op, AT_IN(x, where), x->shape, &value, sizeof value);
 }
 
 #endif

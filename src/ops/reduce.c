@@ -25,6 +25,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
+#include "ops/map_op.h"
 #include "ops/sum_rows.h"
 
 typedef struct {
@@ -44,8 +45,6 @@ AT_KERNEL(max_backward);
 AT_KERNEL(min_forward);
 AT_KERNEL(var_forward);
 AT_KERNEL(var_backward);
-AT_KERNEL(expand_forward);
-AT_KERNEL(expand_backward);
 
 /* dx = dy / ties where x = y, else 0 */
 static void reduce_max_dx(const at_chunk *k, void *values)
@@ -195,19 +194,10 @@ void AT_REAL(var_backward)(at_node *n)
     reduce_back(n, reduce_var_dx, n->saved, share);
 }
 
-static void expand_y(const at_chunk *k, void *values)
+AT_FORMULA(expand_y);
+void AT_REAL(expand_y)(const at_chunk *k, void *values)
 {
     memcpy(values, k->in[0], (size_t)k->n * sizeof(REAL));
-}
-
-void AT_REAL(expand_forward)(at_node *n)
-{
-    at_map(n, expand_y);
-}
-
-void AT_REAL(expand_backward)(at_node *n)
-{
-    at_map_back(n, 0, NULL); /* dx = dy, summed where x was repeated */
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -222,9 +212,8 @@ static const at_op reduce_min_op = {
     .name = "min", .forward = AT_KERNELS(min_forward), .backward = AT_KERNELS(max_backward)};
 static const at_op reduce_var_op = {
     .name = "var", .forward = AT_KERNELS(var_forward), .backward = AT_KERNELS(var_backward)};
-static const at_op expand_op = {.name = "expand",
-                                .forward = AT_KERNELS(expand_forward),
-                                .backward = AT_KERNELS(expand_backward)};
+/* dx = dy, summed where x was repeated */
+static const at_map_op expand_op = {AT_MAP_OP("expand"), AT_KERNELS(expand_y), {{0}}};
 
 static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_shape axes,
                                 bool keepdims, int correction)
@@ -327,7 +316,7 @@ at_tensor *at_expand(at_tape *t, at_tensor *x, at_shape shape)
     AT_INPUT(t, "expand", x, ATTIC_REAL);
     AT_REQUIRE(t, at_shape_valid(shape) && at_broadcasts_to(x->shape, shape),
                "expand: x is %s, which does not broadcast to %s", at_text(x), at_shape_text(shape));
-    return at_record_map(t, &expand_op, AT_IN(x), shape, NULL, 0);
+    return at_record_map(t, &expand_op.op, AT_IN(x), shape, NULL, 0);
 }
 
 #endif

@@ -57,7 +57,7 @@
 
 #include "kernels/real.h"
 #include "kernels/simd_math.h"
-#include "ops/map.h"
+#include "ops/map_op.h"
 
 typedef enum {
     UNARY_NEG,
@@ -85,8 +85,8 @@ typedef struct {
     double p, low, high; /* of pow and clamp; p is the slope of leaky_relu */
 } unary_args;
 
-AT_KERNEL(unary_forward);
-AT_KERNEL(unary_backward);
+AT_FORMULA(unary_y);
+AT_FORMULA(unary_dx);
 
 typedef struct {
     vec s, ds; /* s(x) and s'(x) */
@@ -155,7 +155,7 @@ static void unary_power(int n, const REAL *x, double p, REAL *y)
 #define EACH(formula)                                                                              \
     for (int i = 0; i < n; i++) formula
 
-static void unary_y(const at_chunk *k, void *values)
+void AT_REAL(unary_y)(const at_chunk *k, void *values)
 {
     const unary_args *args = k->args;
     const int n = k->n;
@@ -190,7 +190,7 @@ static void unary_y(const at_chunk *k, void *values)
     }
 }
 
-static void unary_dx(const at_chunk *k, void *values)
+void AT_REAL(unary_dx)(const at_chunk *k, void *values)
 {
     const unary_args *args = k->args;
     const int n = k->n;
@@ -228,23 +228,16 @@ static void unary_dx(const at_chunk *k, void *values)
     }
 }
 
-void AT_REAL(unary_forward)(at_node *n)
-{
-    at_map(n, unary_y);
-}
-
-void AT_REAL(unary_backward)(at_node *n)
-{
-    at_map_back(n, 0, unary_dx);
-}
-
 #ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
 #define UNARY(text)                                                                                \
     {                                                                                              \
-        .name = text, .forward = AT_KERNELS(unary_forward), .backward = AT_KERNELS(unary_backward) \
+        AT_MAP_OP(text), AT_KERNELS(unary_y),                                                      \
+        {                                                                                          \
+            AT_KERNELS(unary_dx)                                                                   \
+        }                                                                                          \
     }
-static const at_op unary_op[] = {
+static const at_map_op unary_op[] = {
     [UNARY_NEG] = UNARY("neg"),           [UNARY_EXP] = UNARY("exp"),
     [UNARY_LOG] = UNARY("log"),           [UNARY_SQRT] = UNARY("sqrt"),
     [UNARY_SQUARE] = UNARY("square"),     [UNARY_TANH] = UNARY("tanh"),
@@ -258,7 +251,7 @@ static const at_op unary_op[] = {
 
 static at_tensor *unary(at_tape *t, at_tensor *x, unary_args args)
 {
-    const at_op *op = &unary_op[args.name];
+    const at_op *op = &unary_op[args.name].op;
     AT_INPUT(t, op->name, x, ATTIC_REAL);
     return at_record(t, op, AT_IN(x), x->shape, &args, sizeof args);
 }

@@ -16,14 +16,15 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/map.h"
+#include "ops/map_op.h"
 
 enum { WHERE_COND, WHERE_A, WHERE_B };
 
-AT_KERNEL(where_forward);
-AT_KERNEL(where_backward);
+AT_FORMULA(where_y);
+AT_FORMULA(where_da);
+AT_FORMULA(where_db);
 
-static void where_y(const at_chunk *k, void *values)
+void AT_REAL(where_y)(const at_chunk *k, void *values)
 {
     const unsigned char *cond = k->in[WHERE_COND];
     const REAL *a = k->in[WHERE_A], *b = k->in[WHERE_B];
@@ -31,7 +32,7 @@ static void where_y(const at_chunk *k, void *values)
     for (int i = 0; i < k->n; i++) y[i] = cond[i] ? a[i] : b[i];
 }
 
-static void where_da(const at_chunk *k, void *values)
+void AT_REAL(where_da)(const at_chunk *k, void *values)
 {
     const unsigned char *cond = k->in[WHERE_COND];
     const REAL *dy = k->dy;
@@ -39,7 +40,7 @@ static void where_da(const at_chunk *k, void *values)
     for (int i = 0; i < k->n; i++) da[i] = cond[i] ? dy[i] : 0;
 }
 
-static void where_db(const at_chunk *k, void *values)
+void AT_REAL(where_db)(const at_chunk *k, void *values)
 {
     const unsigned char *cond = k->in[WHERE_COND];
     const REAL *dy = k->dy;
@@ -47,21 +48,12 @@ static void where_db(const at_chunk *k, void *values)
     for (int i = 0; i < k->n; i++) db[i] = cond[i] ? 0 : dy[i];
 }
 
-void AT_REAL(where_forward)(at_node *n)
-{
-    at_map(n, where_y);
-}
-
-void AT_REAL(where_backward)(at_node *n)
-{
-    at_map_back(n, WHERE_A, where_da);
-    at_map_back(n, WHERE_B, where_db);
-}
-
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op where_op = {
-    .name = "where", .forward = AT_KERNELS(where_forward), .backward = AT_KERNELS(where_backward)};
+static const at_map_op where_op = {
+    AT_MAP_OP("where"),
+    AT_KERNELS(where_y),
+    {[WHERE_A] = AT_KERNELS(where_da), [WHERE_B] = AT_KERNELS(where_db)}};
 
 at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b)
 {
@@ -74,7 +66,7 @@ at_tensor *at_where(at_tape *t, at_tensor *cond, at_tensor *a, at_tensor *b)
     AT_REQUIRE(t, at_broadcast(cond->shape, ab, &y),
                "where: cond is %s but a and b together are %s: %s", at_text(cond),
                at_shape_text(ab), at_clash_text(cond->shape, ab));
-    return at_record_map(t, &where_op, AT_IN(cond, a, b), y, NULL, 0);
+    return at_record_map(t, &where_op.op, AT_IN(cond, a, b), y, NULL, 0);
 }
 
 #endif
