@@ -245,8 +245,7 @@ at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at
                    .args_size = sizeof a,
                    .saved = a.heads ? (size_t)at_rows(V->shape) * size : 0,
                    .scratch = a.heads ? ((2 * (size_t)a.D + 3) * W + (size_t)a.D) * size : 0};
-    at_node *n = at_record_node(t, &linear_attention_op, AT_IN(Q, K, V), r);
-    return n ? n->out[0] : NULL;
+    return at_output(at_record_node(t, &linear_attention_op, AT_IN(Q, K, V), r));
 }
 
 #endif

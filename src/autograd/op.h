@@ -116,6 +116,12 @@ static inline at_tensor *at_label(at_tensor *y, const char *name)
     return y;
 }
 
+/* Its only output; NULL of NULL. */
+static inline at_tensor *at_output(at_node *n)
+{
+    return n ? n->out[0] : NULL;
+}
+
 /* The buffer of d(loss)/d(in[i]) to add into, zeroed at first touch; NULL if nobody wants it, and,
  * here and below, if there is no such input. */
 AT_API void *at_grad(at_node *n, int i);

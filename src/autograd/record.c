@@ -162,8 +162,7 @@ at_tensor *at_record(at_tape *t, const at_op *op, at_inputs in, at_shape shape, 
                      size_t args_size)
 {
     at_recipe r = {.shape = {shape}, .args = args, .args_size = args_size};
-    at_node *n = record(t, op, in, &r);
-    return n ? n->out[0] : NULL;
+    return at_output(record(t, op, in, &r));
 }
 
 /* Is `full` the name of x, behind the scopes in which its op was recorded? */

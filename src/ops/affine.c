@@ -102,8 +102,7 @@ at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
     r.scratch = at_is_half(W->dtype) ? at_gemm_half_workspace(a.M, N, K, real)
                                      : at_gemm_workspace(a.M, N, K, AT_GEMM_COLUMNS, real);
     if (r.scratch < sums) r.scratch = sums;
-    at_node *n = at_record_node(t, &affine_op, AT_IN(X, W, b), r);
-    return n ? n->out[0] : NULL;
+    return at_output(at_record_node(t, &affine_op, AT_IN(X, W, b), r));
 }
 
 #endif

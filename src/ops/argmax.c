@@ -121,8 +121,7 @@ at_tensor *at_argmax(at_tape *t, at_tensor *x, int axis, bool keepdims)
                "argmax: x is %s: there is no maximum along axis %d of size 0", at_text(x), axis);
     argmax_args args = argmax_args_of(x->shape, a);
     at_recipe r = {.shape = {y}, .dtype = {ATTIC_I32}, .args = &args, .args_size = sizeof args};
-    at_node *n = at_record_node(t, &argmax_op, AT_IN(x), r);
-    return n ? n->out[0] : NULL;
+    return at_output(at_record_node(t, &argmax_op, AT_IN(x), r));
 }
 
 #endif

@@ -18,29 +18,24 @@
 #include "kernels/rows.h"
 #include "kernels/real.h"
 
-typedef struct {
-    ptrdiff_t outer; /* rows */
-} concat_args;
-
-/* Elements in a row of x. */
-static ptrdiff_t concat_row(const at_tensor *x, const concat_args *c)
+/* Elements in a row of x, one of `outer`. */
+static ptrdiff_t concat_row(const at_tensor *x, ptrdiff_t outer)
 {
-    return c->outer ? at_count(x->shape) / c->outer : 0;
+    return outer ? at_count(x->shape) / outer : 0;
 }
 
 AT_KERNEL(concat_backward);
 
 void AT_REAL(concat_backward)(at_node *n)
 {
-    const concat_args *c = n->args;
+    const ptrdiff_t outer = *(const ptrdiff_t *)n->args;
     const REAL *dy = n->out[0]->grad;
-    ptrdiff_t row = concat_row(n->out[0], c), size = sizeof(REAL);
+    ptrdiff_t row = concat_row(n->out[0], outer), size = sizeof(REAL);
     for (int k = 0; k < n->n_in; k++) {
-        ptrdiff_t part = concat_row(n->in[k], c);
+        ptrdiff_t part = concat_row(n->in[k], outer);
         at_grad_buffer dx = at_grad_overwrite(n, k);
-        if (dx.p && dx.beta) add_rows(c->outer, part, dy, row, dx.p, part);
-        if (dx.p && !dx.beta)
-            at_copy_rows(c->outer, part * size, dy, row * size, dx.p, part * size);
+        if (dx.p && dx.beta) add_rows(outer, part, dy, row, dx.p, part);
+        if (dx.p && !dx.beta) at_copy_rows(outer, part * size, dy, row * size, dx.p, part * size);
         dy += part;
     }
 }
@@ -49,13 +44,13 @@ void AT_REAL(concat_backward)(at_node *n)
 
 static void concat_forward(at_node *n)
 {
-    const concat_args *c = n->args;
+    const ptrdiff_t outer = *(const ptrdiff_t *)n->args;
     ptrdiff_t size = (ptrdiff_t)at_dtype_size(n->out[0]->dtype);
-    ptrdiff_t row = concat_row(n->out[0], c) * size;
+    ptrdiff_t row = concat_row(n->out[0], outer) * size;
     char *y = n->out[0]->data;
     for (int k = 0; k < n->n_in; k++) {
-        ptrdiff_t part = concat_row(n->in[k], c) * size;
-        at_copy_rows(c->outer, part, n->in[k]->data, part, y, row);
+        ptrdiff_t part = concat_row(n->in[k], outer) * size;
+        at_copy_rows(outer, part, n->in[k]->data, part, y, row);
         y += part;
     }
 }
@@ -101,10 +96,9 @@ static at_tensor *concat_record(at_tape *t, const at_op *op, at_tensor **x, int 
 {
     /* an empty y may have huge other dims */
     bool some = at_shape_valid(y) && at_count(y) > 0;
-    concat_args c = {some ? at_count_between(y, 0, axis) : 0};
-    at_recipe r = {.shape = {y}, .dtype = {x[0]->dtype}, .args = &c, .args_size = sizeof c};
-    at_node *node = at_record_node(t, op, (at_inputs){n, x}, r);
-    return node ? node->out[0] : NULL;
+    ptrdiff_t outer = some ? at_count_between(y, 0, axis) : 0;
+    at_recipe r = {.shape = {y}, .dtype = {x[0]->dtype}, .args = &outer, .args_size = sizeof outer};
+    return at_output(at_record_node(t, op, (at_inputs){n, x}, r));
 }
 
 at_tensor *at_concat(at_tape *t, at_tensor **x, int n, int axis)

@@ -79,8 +79,7 @@ at_tensor *at_dropout(at_tape *t, at_tensor *x, double p)
 
     if (p == 0 || !at_is_training(t)) {
         at_recipe same = {.shape = {x->shape}, .shares = true};
-        at_node *n = at_record_node(t, &dropout_off_op, AT_IN(x), same);
-        return n ? n->out[0] : NULL;
+        return at_output(at_record_node(t, &dropout_off_op, AT_IN(x), same));
     }
     dropout_args args = {at_draw(t), (uint32_t)(ceil(p * 0x1p32) - 1), 1 / (1 - p)};
     return at_record(t, &dropout_op.op, AT_IN(x), x->shape, &args, sizeof args);

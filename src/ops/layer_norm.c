@@ -89,27 +89,12 @@ static const at_op layer_norm_op = {.name = "layer_norm",
                                     .forward = AT_KERNELS(layer_norm_forward),
                                     .backward = AT_KERNELS(layer_norm_backward)};
 
-/* gamma or beta: absent, or an element for each of the N columns */
-static bool layer_norm_fits(at_tape *t, const at_tensor *x, const char *name, const at_tensor *g)
-{
-    if (!g) return at_ok(t);
-    if (!at_check_input(t, "layer_norm", name, g, ATTIC_REAL)) return false;
-    AT_REQUIRE(t, g->shape.ndim == 1 && g->shape.dim[0] == at_last(x->shape),
-               "layer_norm: x is %s but %s is %s: it must be [%d]", at_text(x), name, at_text(g),
-               at_last(x->shape));
-    return true;
-}
-
 at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *beta, double eps)
 {
-    AT_INPUT(t, "layer_norm", x, ATTIC_REAL);
-    AT_REQUIRE(t, x->shape.ndim >= 1, "layer_norm: x is []; it needs an axis to take the mean of");
-    AT_REQUIRE(t, eps >= 0 && isfinite(eps), "layer_norm: eps is %g but must be >= 0", eps);
-    if (eps > 0 && (!at_check_number(t, "layer_norm", "eps", eps) ||
-                    !at_check_number(t, "layer_norm", "1 / eps", 1 / eps)))
+    if (!at_check_norm(t, "layer_norm", x, eps) ||
+        !at_check_columns(t, "layer_norm", x, "gamma", gamma) ||
+        !at_check_columns(t, "layer_norm", x, "beta", beta))
         return NULL;
-    if (!layer_norm_fits(t, x, "gamma", gamma) || !layer_norm_fits(t, x, "beta", beta)) return NULL;
-
     return at_record_rows(t, &layer_norm_op, &layer_norm_rows, AT_IN(x, gamma, beta), x->shape,
                           &eps, sizeof eps);
 }

@@ -482,8 +482,7 @@ at_tensor *at_record_map(at_tape *t, const at_op *op, at_inputs in, at_shape y, 
     if (!sums) return at_record(t, op, in, y, args, args_size);
     at_recipe r = {
         .shape = {y}, .args = args, .args_size = args_size, .scratch = scratch, .slots = 1};
-    at_node *n = at_record_node(t, op, in, r);
-    return n ? n->out[0] : NULL;
+    return at_output(at_record_node(t, op, in, r));
 }
 
 at_tensor *at_along_axis(at_tape *t, at_tensor *x, int axis,

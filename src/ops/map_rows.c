@@ -43,8 +43,7 @@ at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_in
                         .args_size = args_size,
                         .saved = ((nothing ? 0 : rows) * (size_t)r->saved + parts) * size};
     if (!nothing) recipe.scratch = sums * AT_WIDEST + ((size_t)(r->space + 1) * N + sums) * size;
-    at_node *n = at_record_node(t, op, in, recipe);
-    return n ? n->out[0] : NULL;
+    return at_output(at_record_node(t, op, in, recipe));
 }
 
 static void row_run(at_row_job *job, at_range_body *run)
@@ -77,6 +76,26 @@ void at_map_rows_back(at_node *n, const at_row_op *r, at_range_body *run)
         void *dx = job.wanted[i] ? at_grad(n, 1 + i) : NULL;
         if (dx) AT_OF_REAL(at_real(n->tape), map_rows_add)(&job, r, i, dx);
     }
+}
+
+bool at_check_norm(at_tape *t, const char *op, const at_tensor *x, double eps)
+{
+    if (!at_check_input(t, op, "x", x, ATTIC_REAL)) return false;
+    AT_REQUIRE(t, x->shape.ndim >= 1, "%s: x is []; it needs an axis to take the mean of", op);
+    AT_REQUIRE(t, eps >= 0 && isfinite(eps), "%s: eps is %g but must be >= 0", op, eps);
+    return eps == 0 ||
+           (at_check_number(t, op, "eps", eps) && at_check_number(t, op, "1 / eps", 1 / eps));
+}
+
+bool at_check_columns(at_tape *t, const char *op, const at_tensor *x, const char *name,
+                      const at_tensor *g)
+{
+    if (!g) return at_ok(t);
+    if (!at_check_input(t, op, name, g, ATTIC_REAL)) return false;
+    AT_REQUIRE(t, at_same_shape(g->shape, at_shape_of(at_last(x->shape))),
+               "%s: x is %s but %s is %s: it must be [%d]", op, at_text(x), name, at_text(g),
+               at_last(x->shape));
+    return true;
 }
 
 at_tensor *at_over_axis(at_tape *t, const char *op, at_tensor *x, int axis,

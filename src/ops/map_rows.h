@@ -20,6 +20,11 @@ typedef struct {
 /* at_record_node for such an op; out[0] has the shape y. */
 at_tensor *at_record_rows(at_tape *t, const at_op *op, const at_row_op *r, at_inputs in, at_shape y,
                           const void *args, size_t args_size);
+/* Has x rows, of which a norm can take a mean, and can eps be added to one?  Is g, gamma or beta,
+ * absent or an element for each of the N columns?  If not, an error. */
+bool at_check_norm(at_tape *t, const char *op, const at_tensor *x, double eps);
+bool at_check_columns(at_tape *t, const char *op, const at_tensor *x, const char *name,
+                      const at_tensor *g);
 /* f(x) along an axis; a negative axis counts from the end.  Along another axis than the last, x is
  * transposed before and after. */
 at_tensor *at_over_axis(at_tape *t, const char *op, at_tensor *x, int axis,

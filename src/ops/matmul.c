@@ -203,8 +203,7 @@ at_tensor *at_matmul_t(at_tape *t, at_tensor *A, bool transpose_a, at_tensor *B,
     const size_t real = at_dtype_size(at_real(t));
     r.scratch = at_is_half(B->dtype) ? at_gemm_half_workspace(m.M, m.N, m.K, real)
                                      : at_gemm_workspace(m.M, m.N, m.K, AT_GEMM_COLUMNS, real);
-    at_node *n = at_record_node(t, &matmul_op, AT_IN(A, B), r);
-    return n ? n->out[0] : NULL;
+    return at_output(at_record_node(t, &matmul_op, AT_IN(A, B), r));
 }
 
 at_tensor *at_matmul(at_tape *t, at_tensor *A, at_tensor *B)

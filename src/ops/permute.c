@@ -207,8 +207,7 @@ static at_tensor *permute_record(at_tape *t, const at_op *op, at_tensor *x, at_s
     at_recipe r = {
         .shape = {order}, .dtype = {x->dtype}, .args = &order, .args_size = sizeof order};
     for (int i = 0; i < order.ndim; i++) r.shape[0].dim[i] = x->shape.dim[order.dim[i]];
-    at_node *n = at_record_node(t, op, AT_IN(x), r);
-    return n ? n->out[0] : NULL;
+    return at_output(at_record_node(t, op, AT_IN(x), r));
 }
 
 at_tensor *at_permute(at_tape *t, at_tensor *x, at_shape order)

@@ -250,8 +250,7 @@ static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_sh
     r.scratch = at_sum_scratch(count);
     if (op != &reduce_sum_op) r.scratch += (size_t)outputs * at_dtype_size(x->dtype);
     if (op == &reduce_var_op) r.saved = (size_t)outputs * at_dtype_size(x->dtype);
-    at_node *n = at_record_node(t, op, AT_IN(x), r);
-    return n ? n->out[0] : NULL;
+    return at_output(at_record_node(t, op, AT_IN(x), r));
 }
 
 at_tensor *at_sum_over(at_tape *t, at_tensor *x, at_shape axes, bool keepdims)

@@ -53,7 +53,6 @@ at_tensor *at_reshape(at_tape *t, at_tensor *x, at_shape shape)
                at_shape_text(shape));
     AT_REQUIRE(t, at_count(y) == count, "reshape: x is %s with %td elements but %s has %td",
                at_text(x), count, at_shape_text(shape), at_count(y));
-    at_node *n =
-        at_record_node(t, &reshape_op, AT_IN(x), (at_recipe){.shape = {y}, .shares = true});
-    return n ? n->out[0] : NULL;
+    return at_output(
+        at_record_node(t, &reshape_op, AT_IN(x), (at_recipe){.shape = {y}, .shares = true}));
 }

@@ -77,17 +77,9 @@ static const at_op rms_norm_op = {.name = "rms_norm",
 
 at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps)
 {
-    AT_INPUT(t, "rms_norm", x, ATTIC_REAL);
-    AT_REQUIRE(t, x->shape.ndim >= 1, "rms_norm: x is []; it needs an axis to take the mean of");
-    AT_REQUIRE(t, eps >= 0 && isfinite(eps), "rms_norm: eps is %g but must be >= 0", eps);
-    if (eps > 0 && (!at_check_number(t, "rms_norm", "eps", eps) ||
-                    !at_check_number(t, "rms_norm", "1 / eps", 1 / eps)))
+    if (!at_check_norm(t, "rms_norm", x, eps) ||
+        !at_check_columns(t, "rms_norm", x, "gamma", gamma))
         return NULL;
-    if (gamma) AT_INPUT(t, "rms_norm", gamma, ATTIC_REAL);
-    AT_REQUIRE(t, !gamma || at_same_shape(gamma->shape, at_shape_of(at_last(x->shape))),
-               "rms_norm: x is %s but gamma is %s: it must be [%d]", at_text(x), at_text(gamma),
-               at_last(x->shape));
-
     return at_record_rows(t, &rms_norm_op, &rms_norm_rows, AT_IN(x, gamma), x->shape, &eps,
                           sizeof eps);
 }

@@ -66,8 +66,7 @@ static at_tensor *slice_record(at_tape *t, at_tensor *x, int a, int first, int s
     }
     at_recipe r = {.shape = {x->shape}, .dtype = {x->dtype}, .args = &s, .args_size = sizeof s};
     r.shape[0].dim[a] = n;
-    at_node *node = at_record_node(t, &slice_op, AT_IN(x), r);
-    return node ? node->out[0] : NULL;
+    return at_output(at_record_node(t, &slice_op, AT_IN(x), r));
 }
 
 at_tensor *at_slice(at_tape *t, at_tensor *x, int axis, int from, int to)
