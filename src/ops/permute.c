@@ -61,46 +61,14 @@ static permute_plan permute_plan_of(at_shape x, at_shape order)
     return p;
 }
 
-/* Moves the first `rows` rows of a plan; `size` is the size of an element. */
-typedef void permute_mover(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const void *from,
-                           void *to);
-
 typedef struct {
     permute_plan plan;
-    permute_mover *move;
-    ptrdiff_t size;
+    bool add;       /* +=, of reals alone */
+    ptrdiff_t size; /* of an element */
     const char *from;
     char *to;
     ptrdiff_t bands; /* of rows: a unit of work is a band */
 } permute_job;
-
-static void permute_bands(void *job, ptrdiff_t unit, ptrdiff_t end, int slot)
-{
-    (void)slot;
-    const permute_job *g = job;
-    const at_loop *rows = &g->plan.rows;
-    for (; unit < end; unit++) {
-        ptrdiff_t row = unit % g->bands * PERMUTE_BAND, left = rows->size - row;
-        ptrdiff_t at[AT_NEST_OPERANDS] = {row * rows->step[PERMUTE_FROM],
-                                          row * rows->step[PERMUTE_TO]};
-        at_nest_move(&g->plan.outer, unit / g->bands, at);
-        g->move(&g->plan, g->size, left < PERMUTE_BAND ? left : PERMUTE_BAND,
-                g->from + at[PERMUTE_FROM] * g->size, g->to + at[PERMUTE_TO] * g->size);
-    }
-}
-
-/* Moves what has shape x, in another order of the axes. */
-static void permute_run(at_shape x, at_shape order, permute_mover *move, size_t size,
-                        const void *from, void *to)
-{
-    if (at_count(x) == 0) return; /* it may have huge other dims */
-    permute_job g = {permute_plan_of(x, order), move, (ptrdiff_t)size, from, to, 0};
-    ptrdiff_t rows = g.plan.rows.size;
-    g.bands = (rows + PERMUTE_BAND - 1) / PERMUTE_BAND;
-    at_for(g.plan.outer.count * g.bands,
-           (rows < PERMUTE_BAND ? rows : PERMUTE_BAND) * g.plan.cols.size / 4, 0, permute_bands,
-           &g);
-}
 
 static ptrdiff_t permute_side_of_square(ptrdiff_t left)
 {
@@ -126,54 +94,71 @@ static inline __attribute__((always_inline)) void permute_transpose(ptrdiff_t si
                    (size_t)size);
 }
 
-static void permute_copy(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const void *from,
-                         void *to)
+static void permute_add(ptrdiff_t m, ptrdiff_t n, const REAL *square, REAL *to, ptrdiff_t step)
 {
-    const ptrdiff_t cols = p->cols.size, step = p->cols.step[PERMUTE_FROM];
-    const ptrdiff_t from_row = p->rows.step[PERMUTE_FROM], to_row = p->rows.step[PERMUTE_TO];
-    const char *x = from;
-    char *y = to, square[PERMUTE_SQUARE * PERMUTE_SQUARE * 16];
-    if (step == 1) {
-        for (; rows > 0; rows--, x += from_row * size, y += to_row * size)
+    for (ptrdiff_t i = 0; i < m; i++)
+        for (ptrdiff_t j = 0; j < n; j++) to[i * step + j] += square[j * PERMUTE_SQUARE + i];
+}
+
+/* Moves the first `rows` rows of the plan. */
+static void permute_move(const permute_job *g, ptrdiff_t rows, const char *x, char *y)
+{
+    const at_loop *row = &g->plan.rows, *col = &g->plan.cols;
+    const ptrdiff_t size = g->size, cols = col->size, step = col->step[PERMUTE_FROM];
+    const ptrdiff_t from_row = row->step[PERMUTE_FROM], to_row = row->step[PERMUTE_TO];
+    REAL square[PERMUTE_SQUARE * PERMUTE_SQUARE * 16 / sizeof(REAL)];
+    for (; step == 1 && rows > 0; rows--, x += from_row * size, y += to_row * size) {
+        if (g->add)
+            row_axpy(cols, 1, (const void *)x, (void *)y);
+        else
             memcpy(y, x, (size_t)(cols * size));
-        return;
     }
-    for (ptrdiff_t j = 0; j < cols; j += PERMUTE_SQUARE)
+    for (ptrdiff_t j = 0; j < cols && rows > 0; j += PERMUTE_SQUARE)
         for (ptrdiff_t i = 0; i < rows; i += PERMUTE_SQUARE) {
             ptrdiff_t m = permute_side_of_square(rows - i), n = permute_side_of_square(cols - j);
-            char *corner = y + (i * to_row + j) * size;
-            permute_load(size, m, n, x + (i + j * step) * size, step, square);
-            if (size == 1) permute_transpose(1, m, n, square, corner, to_row);
-            if (size == 2) permute_transpose(2, m, n, square, corner, to_row);
-            if (size == 4) permute_transpose(4, m, n, square, corner, to_row);
-            if (size == 8) permute_transpose(8, m, n, square, corner, to_row);
-            if (size == 16) permute_transpose(16, m, n, square, corner, to_row);
+            char *corner = y + (i * to_row + j) * size, *lines = (char *)square;
+            permute_load(size, m, n, x + (i + j * step) * size, step, lines);
+            if (g->add) {
+                permute_add(m, n, square, (void *)corner, to_row);
+                continue;
+            }
+            if (size == 1) permute_transpose(1, m, n, lines, corner, to_row);
+            if (size == 2) permute_transpose(2, m, n, lines, corner, to_row);
+            if (size == 4) permute_transpose(4, m, n, lines, corner, to_row);
+            if (size == 8) permute_transpose(8, m, n, lines, corner, to_row);
+            if (size == 16) permute_transpose(16, m, n, lines, corner, to_row);
         }
+}
+
+static void permute_bands(void *job, ptrdiff_t unit, ptrdiff_t end, int slot)
+{
+    (void)slot;
+    const permute_job *g = job;
+    const at_loop *rows = &g->plan.rows;
+    for (; unit < end; unit++) {
+        ptrdiff_t row = unit % g->bands * PERMUTE_BAND, left = rows->size - row;
+        ptrdiff_t at[AT_NEST_OPERANDS] = {row * rows->step[PERMUTE_FROM],
+                                          row * rows->step[PERMUTE_TO]};
+        at_nest_move(&g->plan.outer, unit / g->bands, at);
+        permute_move(g, left < PERMUTE_BAND ? left : PERMUTE_BAND,
+                     g->from + at[PERMUTE_FROM] * g->size, g->to + at[PERMUTE_TO] * g->size);
+    }
+}
+
+/* Moves what has shape x, in another order of the axes. */
+static void permute_run(at_shape x, at_shape order, bool add, size_t size, const void *from,
+                        void *to)
+{
+    if (at_count(x) == 0) return; /* it may have huge other dims */
+    permute_job g = {permute_plan_of(x, order), add, (ptrdiff_t)size, from, to, 0};
+    ptrdiff_t rows = g.plan.rows.size;
+    g.bands = (rows + PERMUTE_BAND - 1) / PERMUTE_BAND;
+    at_for(g.plan.outer.count * g.bands,
+           (rows < PERMUTE_BAND ? rows : PERMUTE_BAND) * g.plan.cols.size / 4, 0, permute_bands,
+           &g);
 }
 
 AT_KERNEL(permute_backward);
-
-/* permute_copy with += */
-static void permute_add(const permute_plan *p, ptrdiff_t size, ptrdiff_t rows, const void *from,
-                        void *to)
-{
-    const ptrdiff_t cols = p->cols.size, step = p->cols.step[PERMUTE_FROM];
-    const ptrdiff_t from_row = p->rows.step[PERMUTE_FROM], to_row = p->rows.step[PERMUTE_TO];
-    const REAL *dy = from;
-    REAL *dx = to, square[PERMUTE_SQUARE * PERMUTE_SQUARE];
-    if (step == 1) {
-        for (ptrdiff_t i = 0; i < rows; i++) row_axpy(cols, 1, dy + i * from_row, dx + i * to_row);
-        return;
-    }
-    for (ptrdiff_t j = 0; j < cols; j += PERMUTE_SQUARE)
-        for (ptrdiff_t i = 0; i < rows; i += PERMUTE_SQUARE) {
-            ptrdiff_t m = permute_side_of_square(rows - i), n = permute_side_of_square(cols - j);
-            permute_load(size, m, n, (const char *)(dy + i + j * step), step, (char *)square);
-            for (ptrdiff_t k = 0; k < m; k++)
-                for (ptrdiff_t l = 0; l < n; l++)
-                    dx[(i + k) * to_row + j + l] += square[l * PERMUTE_SQUARE + k];
-        }
-}
 
 void AT_REAL(permute_backward)(at_node *n)
 {
@@ -181,9 +166,7 @@ void AT_REAL(permute_backward)(at_node *n)
     at_shape back = *order;
     for (int i = 0; i < order->ndim; i++) back.dim[order->dim[i]] = i;
     at_grad_buffer dx = at_grad_overwrite(n, 0);
-    if (dx.p)
-        permute_run(n->out[0]->shape, back, dx.beta ? permute_add : permute_copy, sizeof(REAL),
-                    n->out[0]->grad, dx.p);
+    if (dx.p) permute_run(n->out[0]->shape, back, dx.beta, sizeof(REAL), n->out[0]->grad, dx.p);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
@@ -192,7 +175,7 @@ static void permute_forward(at_node *n)
 {
     const at_shape *order = n->args;
     const at_tensor *x = n->in[0];
-    permute_run(x->shape, *order, permute_copy, at_dtype_size(x->dtype), x->data, n->out[0]->data);
+    permute_run(x->shape, *order, false, at_dtype_size(x->dtype), x->data, n->out[0]->data);
 }
 
 static const at_op permute_op = {.name = "permute",
