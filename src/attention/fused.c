@@ -65,8 +65,6 @@
 #include "ops/op.h"
 #include "attention/fused_tile.h"
 
-#include "kernels/parallel.h"
-
 enum {
     FUSED_SHORT = 512,
     FUSED_LONG = 1024,

@@ -2,8 +2,6 @@
  * schedule. */
 #include "attention/fused_tile.h"
 
-#include <string.h>
-
 #include "kernels/real.h"
 #include "kernels/simd_transpose.h"
 
@@ -95,7 +93,7 @@ static void backward_delta(sdpa_tile *x)
     const sdpa_operands *call = x->call;
     memset(x->delta, 0, (size_t)x->ld * sizeof *x->delta);
     if (call->dO) {
-        sdpa_transpose(x, sdpa_o(x, 0, call->dO), x->call->p->o.row, x->call->p->Dv, x->dOt);
+        sdpa_transpose(x, true, call->dO, x->dOt);
         sdpa_delta_of_values(x, sdpa_o(x, 0, call->O), x->dOt, x->delta);
     }
     sdpa_delta_of_weights(x, call->weights, call->dW, x->delta);
@@ -200,10 +198,8 @@ static void backward_tile(sdpa_tile *x)
 /* Q^T, dO^T unless delta has just made it, and what is saved of the rows. */
 static void backward_rows(sdpa_tile *x, bool after_delta)
 {
-    const at_sdpa_plan *p = x->call->p;
-    sdpa_transpose(x, sdpa_q(x, x->call->Q), p->q.row, p->D, x->Qt);
-    if (x->call->dO && !after_delta)
-        sdpa_transpose(x, sdpa_o(x, 0, x->call->dO), p->o.row, p->Dv, x->dOt);
+    sdpa_transpose(x, false, x->call->Q, x->Qt);
+    if (!after_delta) sdpa_transpose(x, true, x->call->dO, x->dOt);
     sdpa_load_statistics(x);
 }
 

@@ -5,8 +5,6 @@
  * the end. */
 #include "attention/fused_tile.h"
 
-#include <string.h>
-
 #include "kernels/real.h"
 
 enum { FORWARD_EXP = 16 }; /* multiply-adds that an exponential costs, or so */
@@ -128,7 +126,7 @@ static void forward_end_rows(const sdpa_tile *x)
 
 static void forward_transpose(sdpa_tile *x)
 {
-    sdpa_transpose(x, sdpa_q(x, x->call->Q), x->call->p->q.row, x->call->p->D, x->Qt);
+    sdpa_transpose(x, false, x->call->Q, x->Qt);
 }
 
 /* The scores of all keys, kept or not. */
@@ -137,9 +135,9 @@ static void forward_raw(sdpa_tile *x)
     const at_sdpa_plan *p = x->call->p;
     at_strides q = {p->q.row, 1, 0}, k = {1, p->k.row, 0}, s = {p->N, 1, 0};
     x->j0 = 0;
+    const REAL *Q = x->call->Q + at_sdpa_row(p->q, x->b, x->h, x->i0);
     const REAL *K = x->call->K + at_sdpa_row(p->k, x->b, x->h / p->group, 0);
-    gemm(1, x->rows, p->N, p->D, x->c, sdpa_q(x, x->call->Q), q, K, k, 0,
-         sdpa_cells(x, 0, x->call->raw), s, x->gemm);
+    gemm(1, x->rows, p->N, p->D, x->c, Q, q, K, k, 0, sdpa_cells(x, 0, x->call->raw), s, x->gemm);
 }
 
 /* Writes P and A of the tile, m and l being final. */

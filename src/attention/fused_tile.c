@@ -13,11 +13,8 @@
  * taken out of the product (read as 0) and added by hand for the cells that are kept. */
 #include "attention/fused_tile.h"
 
-#include <string.h>
-
 #include "kernels/half.h"
 #include "kernels/real.h"
-#include "kernels/rows.h"
 #include "kernels/simd_transpose.h"
 
 enum {
@@ -90,22 +87,35 @@ sdpa_tile sdpa_tile_in(const sdpa_operands *call, int slot)
 
 /* ------------------------------------------------------------------ rows ----------------------- */
 
-void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int width, REAL *to)
+void sdpa_transpose(const sdpa_tile *x, bool values, const REAL *X, REAL *to)
 {
-    const ptrdiff_t ld = x->ld;
-    for (int r = 0; r < ld; r += VEC_LANES, rows += VEC_LANES * row)
+    const at_sdpa_plan *p = x->call->p;
+    const at_sdpa_layout layout = values ? p->o : p->q;
+    const int width = values ? p->Dv : p->D;
+    if (!X) return;
+    X += at_sdpa_row(layout, x->b, x->h, x->i0);
+    for (int r = 0; r < x->ld; r += VEC_LANES, X += VEC_LANES * layout.row)
         for (int n = 0; n < width; n += VEC_LANES)
-            vec_transpose_upto(x->rows - r, width - n, rows + n, row, to + n * ld + r, ld);
+            vec_transpose_upto(x->rows - r, width - n, X + n, layout.row, to + n * x->ld + r,
+                               x->ld);
 }
 
-sdpa_rows sdpa_stored_rows(const sdpa_tile *x, const REAL *X, at_sdpa_layout layout, int width)
+/* The keys' rows of K or V: row k is at p + k row. */
+typedef struct {
+    const REAL *p;
+    ptrdiff_t row;
+} tile_rows;
+
+/* `width` numbers each: as they are stored, or widened to x->wide. */
+static tile_rows tile_stored_rows(const sdpa_tile *x, const REAL *X, at_sdpa_layout layout,
+                                  int width)
 {
     const ptrdiff_t at = at_sdpa_row(layout, x->b, x->h / x->call->p->group, x->j0);
-    if (!x->wide) return (sdpa_rows){X + at, layout.row};
+    if (!x->wide) return (tile_rows){X + at, layout.row};
     const uint16_t *half = (const uint16_t *)(const void *)X + at;
     for (ptrdiff_t k = 0; k < x->keys; k++)
         widen(width, x->call->p->stored == ATTIC_BF16, half + k * layout.row, x->wide + k * width);
-    return (sdpa_rows){x->wide, width};
+    return (tile_rows){x->wide, width};
 }
 
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
@@ -311,9 +321,9 @@ void sdpa_cell_products(const sdpa_tile *x, bool values, REAL alpha, const REAL 
     const at_sdpa_plan *p = x->call->p;
     const int width = !Y || !Xt ? 0 : values ? p->Dv : p->D;
     const at_strides at = {x->ld, 1, 0};
-    sdpa_rows y = {x->Qt, 0};
+    tile_rows y = {x->Qt, 0};
     if (width == 0 && VALUE(beta) == 1) return;
-    if (width > 0) y = sdpa_stored_rows(x, Y, values ? p->v : p->k, width);
+    if (width > 0) y = tile_stored_rows(x, Y, values ? p->v : p->k, width);
     gemm(1, x->keys, (int)x->ld, width, alpha, y.p, (at_strides){y.row, 1, 0}, width ? Xt : x->Qt,
          at, beta, cells, at, x->gemm);
 }
@@ -468,7 +478,7 @@ void sdpa_multiply(const sdpa_tile *x, sdpa_product a)
         s.X = a.X + row, s.X_row = rows.row;
         s.C = a.C + at_sdpa_row(keys, x->b, x->h / p->group, x->j0), s.C_row = keys.row;
     } else {
-        const sdpa_rows X = sdpa_stored_rows(x, a.X, keys, s.width);
+        const tile_rows X = tile_stored_rows(x, a.X, keys, s.width);
         s.X = X.p, s.X_row = X.row;
         s.C = a.C + row, s.C_row = rows.row;
     }

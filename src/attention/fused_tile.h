@@ -12,8 +12,6 @@
  * fused_backward.c make attention of it. */
 #ifndef AT_ATTENTION_FUSED_TILE_H
 #define AT_ATTENTION_FUSED_TILE_H
-#include "kernels/real.h"
-#include "kernels/gemm.h"
 #include "kernels/simd_math.h"
 #include "ops/op.h"
 #include "attention/operands.h"
@@ -76,14 +74,7 @@ typedef struct {
     REAL *C, beta;
 } sdpa_product;
 
-/* Row k is at p + k row. */
-typedef struct {
-    const REAL *p;
-    ptrdiff_t row;
-} sdpa_rows;
-
 /* The functions of fused_tile.c, for this type. */
-#define sdpa_stored_rows(...) AT_REAL(sdpa_stored_rows)(__VA_ARGS__)
 #define sdpa_tile_in(...) AT_REAL(sdpa_tile_in)(__VA_ARGS__)
 #define sdpa_transpose(...) AT_REAL(sdpa_transpose)(__VA_ARGS__)
 #define sdpa_select_rows(...) AT_REAL(sdpa_select_rows)(__VA_ARGS__)
@@ -111,10 +102,9 @@ typedef struct {
 
 /* A tile without rows and keys, in this slot of the scratch memory. */
 sdpa_tile sdpa_tile_in(const sdpa_operands *call, int slot);
-/* to [width,ld] = the transpose of the rows of the tile, each of `width` numbers, 0 beyond them */
-void sdpa_transpose(const sdpa_tile *x, const REAL *rows, ptrdiff_t row, int width, REAL *to);
-/* The keys' rows of K or V, `width` numbers each: as they are stored, or widened to x->wide. */
-sdpa_rows sdpa_stored_rows(const sdpa_tile *x, const REAL *X, at_sdpa_layout layout, int width);
+/* to [width,ld] = the transpose of the rows of the tile, 0 beyond them: rows of O or the like if
+ * `values`, else of Q or the like.  Nothing is done if X is NULL. */
+void sdpa_transpose(const sdpa_tile *x, bool values, const REAL *X, REAL *to);
 /* Takes the rows of head h in batch b that begin at i0. */
 void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
 /* Takes the keys j0 .. end-1, without those at both ends that no row keeps; false if no key is
@@ -195,11 +185,7 @@ static inline void at_sdpa_select_block(sdpa_tile *x, int block)
                      block % blocks * x->call->p->tile);
 }
 
-/* The first row of the tile, or row r, in a tensor like Q or O; */
-static inline REAL *sdpa_q(const sdpa_tile *x, REAL *Q)
-{
-    return Q + at_sdpa_row(x->call->p->q, x->b, x->h, x->i0);
-}
+/* Row r of the tile in a tensor like O; */
 static inline REAL *sdpa_o(const sdpa_tile *x, int r, REAL *O)
 {
     return O + at_sdpa_row(x->call->p->o, x->b, x->h, x->i0 + r);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "attention/plan.h"
-#include "autograd/op.h"
 #include "ops/map.h"
 #include "ops/nest.h"
 

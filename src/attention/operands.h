@@ -3,7 +3,6 @@
 #define AT_ATTENTION_OPERANDS_H
 #include "attention/identities.h"
 #include "attention/plan.h"
-#include "autograd/op.h"
 #include "kernels/real.h"
 
 /* What the node n holds, with its types; a pointer to one is named `call`.  NULL: not given, not

@@ -89,7 +89,6 @@
 
 #include "attention/operands.h"
 #include "kernels/real.h"
-#include "kernels/rows.h"
 
 /* Row i of head h in batch b.  It keeps the keys key[0] .. key[n-1]; entry k of S, slope, P and z
  * is of key[k]: what is masked does not even have a place here. */

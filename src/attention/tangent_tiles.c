@@ -19,8 +19,6 @@
  * BACKWARD goes through the tiles in the order of at_sdpa's. */
 #include "attention/fused_tile.h"
 
-#include <string.h>
-
 #include "kernels/real.h"
 
 /* ------------------------------------------------------------------ operands ------------------- */
@@ -79,9 +77,8 @@ static REAL *tiles_saved(const sdpa_tile *x)
 /* Q^T, Qdot^T, and what is saved of the rows. */
 static void tiles_transpose(sdpa_tile *x)
 {
-    const sdpa_operands *dot = x->call->dot;
-    sdpa_transpose(x, sdpa_q(x, x->call->Q), x->call->p->q.row, x->call->p->D, x->Qt);
-    if (dot->Q) sdpa_transpose(x, sdpa_q(x, dot->Q), x->call->p->q.row, x->call->p->D, x->dot.Qt);
+    sdpa_transpose(x, false, x->call->Q, x->Qt);
+    sdpa_transpose(x, false, x->call->dot->Q, x->dot.Qt);
 }
 
 static void tiles_load(sdpa_tile *x)
@@ -256,17 +253,15 @@ void AT_REAL(tangent_tiles_forward)(at_node *n)
 static void tiles_delta(sdpa_tile *x)
 {
     const sdpa_operands *call = x->call, *dot = call->dot;
-    const ptrdiff_t row = x->call->p->o.row;
-    const int Dv = x->call->p->Dv;
     REAL *delta = x->delta, *deltadot = x->dot.delta;
     memset(delta, 0, (size_t)x->ld * sizeof *delta);
     memset(deltadot, 0, (size_t)x->ld * sizeof *deltadot);
     if (dot->dO) {
-        sdpa_transpose(x, sdpa_o(x, 0, dot->dO), row, Dv, x->dot.dOt);
+        sdpa_transpose(x, true, dot->dO, x->dot.dOt);
         sdpa_delta_of_values(x, sdpa_o(x, 0, call->O), x->dot.dOt, deltadot);
     }
     if (call->dO) {
-        sdpa_transpose(x, sdpa_o(x, 0, call->dO), row, Dv, x->dOt);
+        sdpa_transpose(x, true, call->dO, x->dOt);
         sdpa_delta_of_values(x, sdpa_o(x, 0, call->O), x->dOt, delta);
         sdpa_delta_of_values(x, sdpa_o(x, 0, dot->O), x->dOt, deltadot);
     }
@@ -281,13 +276,9 @@ static void tiles_delta(sdpa_tile *x)
 
 static void tiles_prepare(sdpa_tile *x, bool after_delta)
 {
-    const sdpa_operands *call = x->call, *dot = call->dot;
-    const ptrdiff_t row = x->call->p->o.row;
     tiles_transpose(x);
-    if (call->dO && !after_delta)
-        sdpa_transpose(x, sdpa_o(x, 0, call->dO), row, x->call->p->Dv, x->dOt);
-    if (dot->dO && !after_delta)
-        sdpa_transpose(x, sdpa_o(x, 0, dot->dO), row, x->call->p->Dv, x->dot.dOt);
+    if (!after_delta) sdpa_transpose(x, true, x->call->dO, x->dOt);
+    if (!after_delta) sdpa_transpose(x, true, x->call->dot->dO, x->dot.dOt);
     tiles_load(x);
 }
 

@@ -15,7 +15,6 @@
 
 #include <limits.h>
 
-#include "kernels/rows.h"
 #include "kernels/real.h"
 
 /* Elements in a row of x, one of `outer`. */

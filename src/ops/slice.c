@@ -11,7 +11,6 @@
  *      x     [....|yyyyyyyyy|......] */
 #include "ops/op.h"
 
-#include "kernels/rows.h"
 #include "kernels/real.h"
 
 typedef struct {
