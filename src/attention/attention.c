@@ -76,7 +76,7 @@ at_tensor *at_sdpa_record(at_tape *t, const at_op *op, at_inputs in, const at_sd
     at_recipe r = {.args = p, .args_size = sizeof *p};
     sdpa_outputs(a, p, &r);
     p->own = at_sdpa_several_roles(in);
-    r.saved = at_sdpa_saved(p, in.in);
+    r.saved = at_sdpa_space_of(p, in.in).total;
     r.scratch = at_sdpa_scratch(p, at_real(t));
     r.slots = p->slots;
     if (p->dropout > 0) p->drops = at_draw(t);

@@ -271,32 +271,25 @@ static void backward_cut(backward_schedule *schedule)
     schedule->held = schedule->cut_k ? 1 : schedule->steps;
 }
 
-/* All steps of all heads. */
-static void backward_steps(backward_schedule *schedule)
-{
-    const at_sdpa_plan *p = schedule->call->p;
-    int rows = p->T < p->tile ? p->T : p->tile,
-        keys = p->N < schedule->keys ? p->N : schedule->keys;
-    int row_blocks = at_sdpa_blocks(p->T, p->tile);
-    schedule->key_blocks = at_sdpa_blocks(p->N, schedule->keys);
-    schedule->steps = row_blocks > schedule->key_blocks ? row_blocks : schedule->key_blocks;
-    backward_cut(schedule);
-
-    int tasks = (schedule->cut_b ? p->B : 1) * (schedule->cut_g ? p->G : 1);
-    double work = (double)rows * keys * p->group * (schedule->sweep->products + BACKWARD_EXP);
-    if (schedule->cut_k) tasks *= schedule->key_blocks;
-    if (schedule->held < schedule->steps)
-        at_for((ptrdiff_t)p->B * p->H * row_blocks, at_sdpa_work((double)rows * p->Dv), p->slots,
-               backward_delta_blocks, schedule);
-    for (schedule->step = 0; schedule->step < schedule->steps; schedule->step += schedule->held)
-        at_for(tasks, at_sdpa_work(work * schedule->held), p->slots, backward_tasks, schedule);
-}
-
 void sdpa_sweep_tiles(const sdpa_operands *call, const sdpa_sweep *sweep)
 {
-    if (call->p->T == 0 || call->p->N == 0) return;
-    backward_schedule schedule = {.call = call, .sweep = sweep, .keys = backward_keys(call->p)};
-    backward_steps(&schedule);
+    const at_sdpa_plan *p = call->p;
+    if (p->T == 0 || p->N == 0) return;
+    backward_schedule schedule = {.call = call, .sweep = sweep, .keys = backward_keys(p)};
+    int rows = p->T < p->tile ? p->T : p->tile, keys = p->N < schedule.keys ? p->N : schedule.keys;
+    int row_blocks = at_sdpa_blocks(p->T, p->tile);
+    schedule.key_blocks = at_sdpa_blocks(p->N, schedule.keys);
+    schedule.steps = row_blocks > schedule.key_blocks ? row_blocks : schedule.key_blocks;
+    backward_cut(&schedule);
+
+    int tasks = (schedule.cut_b ? p->B : 1) * (schedule.cut_g ? p->G : 1);
+    double work = (double)rows * keys * p->group * (schedule.sweep->products + BACKWARD_EXP);
+    if (schedule.cut_k) tasks *= schedule.key_blocks;
+    if (schedule.held < schedule.steps)
+        at_for((ptrdiff_t)p->B * p->H * row_blocks, at_sdpa_work((double)rows * p->Dv), p->slots,
+               backward_delta_blocks, &schedule);
+    for (schedule.step = 0; schedule.step < schedule.steps; schedule.step += schedule.held)
+        at_for(tasks, at_sdpa_work(work * schedule.held), p->slots, backward_tasks, &schedule);
 }
 
 void AT_REAL(sdpa_fused_backward)(at_node *n)

@@ -223,7 +223,8 @@ static void check_begin(at_node *n, int i, check_operand *a)
 void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
 {
     const at_sdpa_plan *p = n->args;
-    check_state check = {.call = sdpa_operands_of(n), .heads = at_sdpa_verdicts(n)};
+    const size_t verdicts = at_sdpa_space_of(p, n->in).heads;
+    check_state check = {.call = sdpa_operands_of(n), .heads = at_sdpa_after(n->saved, verdicts)};
     check_begin(n, AT_SDPA_Q, &check.Q);
     check_begin(n, AT_SDPA_K, &check.K);
     check_begin(n, AT_SDPA_V, &check.V);

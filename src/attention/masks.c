@@ -202,26 +202,24 @@ at_tensor *at_keep_or(at_tape *t, at_tensor *a, at_tensor *b)
     return keep_combine(t, "keep_or", a, b, false);
 }
 
-static at_tensor *keep_negation(at_tape *t, const at_tensor *x)
+static at_tensor *keep_negation(at_tape *t, const char *name, const char *arg, const at_tensor *x)
 {
+    if (!at_check_input(t, name, arg, x, ATTIC_BOOL)) return NULL;
     at_tensor *keep = at_blank(t, ATTIC_BOOL, x->shape);
-    if (!keep) return NULL;
-    unsigned char *y = keep->data;
-    for (ptrdiff_t n = at_count(x->shape), i = 0; i < n; i++)
-        y[i] = !((const unsigned char *)x->data)[i];
+    const unsigned char *masked = x->data;
+    for (ptrdiff_t i = 0; keep && i < at_count(x->shape); i++)
+        ((unsigned char *)keep->data)[i] = !masked[i];
     return keep;
 }
 
 at_tensor *at_keep_not(at_tape *t, at_tensor *a)
 {
-    AT_INPUT(t, "keep_not", a, ATTIC_BOOL);
-    return keep_negation(t, a);
+    return keep_negation(t, "keep_not", "a", a);
 }
 
 at_tensor *at_keep_from_drop(at_tape *t, at_tensor *drop)
 {
-    AT_INPUT(t, "keep_from_drop", drop, ATTIC_BOOL);
-    return keep_negation(t, drop);
+    return keep_negation(t, "keep_from_drop", "drop", drop);
 }
 
 at_keep_tally at_keep_count(const at_tensor *keep)

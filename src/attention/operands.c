@@ -68,14 +68,9 @@ void AT_REAL(sdpa_add_copies)(at_node *n)
 
 #ifdef AT_ONCE
 
-/* In n->saved: where each array begins, in bytes. */
-typedef struct {
-    size_t copy[AT_SDPA_INPUTS], heads, total;
-} saved_space;
-
-static saved_space saved_space_of(const at_sdpa_plan *p, at_tensor *const *in)
+at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, at_tensor *const *in)
 {
-    saved_space r = {0};
+    at_sdpa_space r = {0};
     const size_t rows = (size_t)at_count(p->rows) * at_dtype_size(in[0]->dtype);
     at_sdpa_take(&r.total, rows * AT_SDPA_SAVED * (p->tangents ? 2 : 1) + rows * p->scaled);
     for (int i = 0; (p->checked || p->own) && i < AT_SDPA_INPUTS; i++)
@@ -86,19 +81,9 @@ static saved_space saved_space_of(const at_sdpa_plan *p, at_tensor *const *in)
     return r;
 }
 
-size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const *in)
-{
-    return saved_space_of(p, in).total;
-}
-
 void *at_sdpa_copy(const at_node *n, int i)
 {
-    return at_sdpa_after(n->saved, saved_space_of(n->args, n->in).copy[i]);
-}
-
-at_sdpa_verdict *at_sdpa_verdicts(const at_node *n)
-{
-    return at_sdpa_after(n->saved, saved_space_of(n->args, n->in).heads);
+    return at_sdpa_after(n->saved, at_sdpa_space_of(n->args, n->in).copy[i]);
 }
 
 void *at_sdpa_grad(at_node *n, int i)

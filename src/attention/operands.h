@@ -35,14 +35,17 @@ static inline REAL sdpa_factor(const sdpa_operands *call, int h)
     return call->scale ? c * call->scale[h * call->p->next_head] : c;
 }
 
-/* Bytes of n->saved: m, 1/l, delta and, with a learned scale, ds of each row; a copy of the
- * gradient of each input that needs one (at_sdpa_copy); and what a check finds. */
-size_t at_sdpa_saved(const at_sdpa_plan *p, at_tensor *const *in);
+/* In n->saved: where each array begins, in bytes.  First are m, 1/l, delta and, with a learned scale,
+ * ds of each row. */
+typedef struct {
+    size_t copy[AT_SDPA_INPUTS]; /* of the gradient of each input that needs one: at_sdpa_copy */
+    size_t heads;                /* a verdict for each key/value head, if there is a check */
+    size_t total;
+} at_sdpa_space;
+at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, at_tensor *const *in);
 /* Where the gradient of in[i] is collected apart, if in[i] has another role as well; else, where a
  * check keeps what the gradient held before. */
 void *at_sdpa_copy(const at_node *n, int i);
-/* What a check finds: a verdict for each key/value head. */
-at_sdpa_verdict *at_sdpa_verdicts(const at_node *n);
 /* Where a path adds up the gradient of in[i]: at_grad(n, i), or at_sdpa_copy(n, i), set to 0.
  * NULL: not wanted. */
 void *at_sdpa_grad(at_node *n, int i);

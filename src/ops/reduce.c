@@ -32,13 +32,13 @@ typedef struct {
     at_shape y;  /* with the axes that go, of size 1 */
     ptrdiff_t n; /* elements that make one */
     double f;    /* of var: n - correction */
+    bool max;
 } reduce_args;
 
 enum { REDUCE_X, REDUCE_Y, REDUCE_SHARE }; /* operands of the formulas */
 
-AT_KERNEL(sum_forward);
+AT_KERNEL(reduce_forward);
 AT_KERNEL(mean_forward);
-AT_KERNEL(max_forward);
 AT_KERNEL(sum_backward);
 AT_KERNEL(mean_backward);
 AT_KERNEL(max_backward);
@@ -105,19 +105,16 @@ static void reduce_mean(const at_node *n, REAL *y)
     for (ptrdiff_t i = 0; i < outputs; i++) y[i] /= (REAL)a->n;
 }
 
-void AT_REAL(sum_forward)(at_node *n)
+/* The sum, or the maximum. */
+void AT_REAL(reduce_forward)(at_node *n)
 {
-    reduce_to(n, (at_map_job){0}, NULL, n->out[0]->data);
+    const reduce_args *a = n->args;
+    reduce_to(n, (at_map_job){.max = a->max}, NULL, n->out[0]->data);
 }
 
 void AT_REAL(mean_forward)(at_node *n)
 {
     reduce_mean(n, n->out[0]->data);
-}
-
-void AT_REAL(max_forward)(at_node *n)
-{
-    reduce_to(n, (at_map_job){.max = true}, NULL, n->out[0]->data);
 }
 
 void AT_REAL(min_forward)(at_node *n)
@@ -203,11 +200,11 @@ void AT_REAL(expand_y)(const at_chunk *k, void *values)
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op reduce_sum_op = {
-    .name = "sum", .forward = AT_KERNELS(sum_forward), .backward = AT_KERNELS(sum_backward)};
+    .name = "sum", .forward = AT_KERNELS(reduce_forward), .backward = AT_KERNELS(sum_backward)};
 static const at_op reduce_mean_op = {
     .name = "mean", .forward = AT_KERNELS(mean_forward), .backward = AT_KERNELS(mean_backward)};
 static const at_op reduce_max_op = {
-    .name = "max", .forward = AT_KERNELS(max_forward), .backward = AT_KERNELS(max_backward)};
+    .name = "max", .forward = AT_KERNELS(reduce_forward), .backward = AT_KERNELS(max_backward)};
 static const at_op reduce_min_op = {
     .name = "min", .forward = AT_KERNELS(min_forward), .backward = AT_KERNELS(max_backward)};
 static const at_op reduce_var_op = {
@@ -245,7 +242,7 @@ static at_tensor *reduce_record(at_tape *t, const at_op *op, at_tensor *x, at_sh
 
     const ptrdiff_t count = at_count(x->shape);
     reduce_args a = {.y = kept, .n = outputs > 0 ? count / outputs : 0};
-    a.f = fmax(0, (double)a.n - correction);
+    a.f = fmax(0, (double)a.n - correction), a.max = op == &reduce_max_op;
     at_recipe r = {.shape = {y}, .args = &a, .args_size = sizeof a, .slots = 1};
     r.scratch = at_sum_scratch(count);
     if (op != &reduce_sum_op) r.scratch += (size_t)outputs * at_dtype_size(x->dtype);

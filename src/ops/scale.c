@@ -56,11 +56,16 @@ void AT_REAL(add_scalar_y)(const at_chunk *k, void *values)
  * values of the second one are added to the gradient of in[0]. */
 static const at_map_op scale_op = {AT_MAP_OP("scale"), AT_KERNELS(scale_y), {AT_KERNELS(scale_dx)}};
 
+static at_tensor *scale_record(at_tape *t, const at_op *op, at_tensor *x, double c)
+{
+    AT_INPUT(t, op->name, x, ATTIC_REAL);
+    if (isfinite(c) && !at_check_number(t, op->name, "c", c)) return NULL;
+    return at_record(t, op, AT_IN(x), x->shape, &c, sizeof c);
+}
+
 at_tensor *at_scale(at_tape *t, at_tensor *x, double c)
 {
-    AT_INPUT(t, "scale", x, ATTIC_REAL);
-    if (isfinite(c) && !at_check_number(t, "scale", "c", c)) return NULL;
-    return at_record(t, &scale_op.op, AT_IN(x), x->shape, &c, sizeof c);
+    return scale_record(t, &scale_op.op, x, c);
 }
 
 static const at_map_op add_scalar_op = {
@@ -68,9 +73,7 @@ static const at_map_op add_scalar_op = {
 
 at_tensor *at_add_scalar(at_tape *t, at_tensor *x, double c)
 {
-    AT_INPUT(t, "add_scalar", x, ATTIC_REAL);
-    if (isfinite(c) && !at_check_number(t, "add_scalar", "c", c)) return NULL;
-    return at_record(t, &add_scalar_op.op, AT_IN(x), x->shape, &c, sizeof c);
+    return scale_record(t, &add_scalar_op.op, x, c);
 }
 
 #endif
