@@ -64,6 +64,7 @@ typedef struct {
 
 typedef struct {
     at_node *n;
+    const REAL *dO; /* NULL: forward */
     REAL *dQ, *dK, *dV;
 } linear_attention_job;
 
@@ -83,6 +84,7 @@ static linear_attention_head linear_attention_head_of(const linear_attention_job
                                    .Q = (const REAL *)n->in[0]->data + q,
                                    .K = (const REAL *)n->in[1]->data + q,
                                    .V = (const REAL *)n->in[2]->data + v,
+                                   .dO = job->dO ? job->dO + v : NULL,
                                    .O = (REAL *)n->out[0]->data + v,
                                    .r = (REAL *)n->saved + r,
                                    .dQ = job->dQ ? job->dQ + q : NULL,
@@ -163,20 +165,11 @@ static void linear_attention_down_for_dK_and_dV(const linear_attention_head *h)
     }
 }
 
-static void linear_attention_forward_heads(void *job, ptrdiff_t head, ptrdiff_t to, int slot)
+static void linear_attention_each(void *job, ptrdiff_t head, ptrdiff_t to, int slot)
 {
     for (; head < to; head++) {
-        linear_attention_head h = linear_attention_head_of(job, head, slot);
-        linear_attention_up(&h);
-    }
-}
-
-static void linear_attention_backward_heads(void *job, ptrdiff_t head, ptrdiff_t to, int slot)
-{
-    for (; head < to; head++) {
-        linear_attention_head h = linear_attention_head_of(job, head, slot);
-        const at_tensor *O = ((linear_attention_job *)job)->n->out[0];
-        h.dO = (const REAL *)O->grad + (h.O - (const REAL *)O->data);
+        const linear_attention_head h = linear_attention_head_of(job, head, slot);
+        if (!h.dO) linear_attention_up(&h);
         if (h.dQ) linear_attention_up_for_dQ(&h);
         if (h.dK || h.dV) linear_attention_down_for_dK_and_dV(&h);
     }
@@ -184,23 +177,23 @@ static void linear_attention_backward_heads(void *job, ptrdiff_t head, ptrdiff_t
 
 /* Of a head: two multiply-adds, some 4 in a nanosecond, for each element of the matrix at each
  * row. */
-static void linear_attention_heads(linear_attention_job *job, at_range_body *heads, int matrices)
+static void linear_attention_heads(linear_attention_job *job, int matrices)
 {
     const linear_attention_args *a = job->n->args;
     at_count_flops(job->n, 4.0 * matrices * a->heads * a->T * a->D * (a->Dv + 1.0));
-    at_for(a->heads, (ptrdiff_t)a->T * a->D * (a->Dv + 1) / 2 * matrices, job->n->slots, heads,
-           job);
+    at_for(a->heads, (ptrdiff_t)a->T * a->D * (a->Dv + 1) / 2 * matrices, job->n->slots,
+           linear_attention_each, job);
 }
 
 void AT_REAL(linear_attention_forward)(at_node *n)
 {
-    linear_attention_heads(&(linear_attention_job){.n = n}, linear_attention_forward_heads, 1);
+    linear_attention_heads(&(linear_attention_job){.n = n}, 1);
 }
 
 void AT_REAL(linear_attention_backward)(at_node *n)
 {
-    linear_attention_job job = {n, at_grad(n, 0), at_grad(n, 1), at_grad(n, 2)};
-    linear_attention_heads(&job, linear_attention_backward_heads, 2);
+    linear_attention_job job = {n, n->out[0]->grad, at_grad(n, 0), at_grad(n, 1), at_grad(n, 2)};
+    linear_attention_heads(&job, 2);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */

@@ -13,56 +13,37 @@ typedef struct {
     at_sdpa_layout at;
 } sdpa_operand;
 
-static sdpa_operand sdpa_by_axes(at_shape s)
+/* heads: packed in its last axis; 0: not packed. */
+static sdpa_operand sdpa_taken_apart(at_shape s, int heads)
 {
-    const int *dim = s.dim + s.ndim;
-    sdpa_operand x = {.B = s.ndim > 2 ? s.dim[0] : 1,
-                      .heads = s.ndim > 3 ? s.dim[1] : 1,
-                      .rows = dim[-2],
-                      .D = dim[-1]};
-    ptrdiff_t head = (ptrdiff_t)x.rows * x.D;
-    x.at = (at_sdpa_layout){x.heads * head, head, x.D};
-    return x;
-}
-
-static sdpa_operand sdpa_packed(at_shape s, int heads)
-{
-    sdpa_operand x = sdpa_by_axes(s);
-    ptrdiff_t row = x.D;
-    x.heads = heads;
-    x.D /= heads;
-    x.at = (at_sdpa_layout){x.rows * row, x.D, row};
+    const int *dim = s.dim + s.ndim, row = dim[-1];
+    sdpa_operand x = {.B = s.ndim > 2 ? s.dim[0] : 1, .rows = dim[-2], .D = row};
+    x.heads = heads ? heads : s.ndim > 3 ? s.dim[1] : 1;
+    if (heads) x.D /= heads;
+    const ptrdiff_t head = (ptrdiff_t)x.rows * row;
+    x.at = heads ? (at_sdpa_layout){head, x.D, row} : (at_sdpa_layout){x.heads * head, head, row};
     return x;
 }
 
 /* x must be 2-D to 4-D, or 2-D or 3-D when packed, like Q. */
-static bool sdpa_rank(at_tape *t, const char *name, const at_tensor *x, const at_tensor *Q,
-                      int heads)
+static bool sdpa_operand_of(at_tape *t, const char *name, const at_tensor *x, const at_tensor *Q,
+                            int heads, sdpa_operand *out)
 {
-    int n = x->shape.ndim;
-    if (heads)
-        AT_REQUIRE(t, n == 2 || n == 3,
-                   "sdpa: %s is %s, but with heads = %d it must be packed: [rows,%d*D] or "
-                   "[B,rows,%d*D]",
-                   name, at_text(x), heads, heads, heads);
+    const int n = x->shape.ndim;
+    AT_REQUIRE(t, !heads || n == 2 || n == 3,
+               "sdpa: %s is %s, but with heads = %d it must be packed: [rows,%d*D] or "
+               "[B,rows,%d*D]",
+               name, at_text(x), heads, heads, heads);
     AT_REQUIRE(t, n >= 2 && n <= 4,
                "sdpa: %s is %s, but must be [rows,D], [B,rows,D] or [B,heads,rows,D]", name,
                at_text(x));
     AT_REQUIRE(t, n == Q->shape.ndim,
                "sdpa: Q is %s but %s is %s: they need the same number of dimensions", at_text(Q),
                name, at_text(x));
-    return true;
-}
-
-static bool sdpa_operand_of(at_tape *t, const char *name, const at_tensor *x, const at_tensor *Q,
-                            int heads, sdpa_operand *out)
-{
-    if (!sdpa_rank(t, name, x, Q, heads)) return false;
-    if (heads)
-        AT_REQUIRE(t, at_last(x->shape) % heads == 0,
-                   "sdpa: %s is %s, but its last dimension can't be cut into %d heads", name,
-                   at_text(x), heads);
-    *out = heads ? sdpa_packed(x->shape, heads) : sdpa_by_axes(x->shape);
+    AT_REQUIRE(t, !heads || at_last(x->shape) % heads == 0,
+               "sdpa: %s is %s, but its last dimension can't be cut into %d heads", name,
+               at_text(x), heads);
+    *out = sdpa_taken_apart(x->shape, heads);
     return true;
 }
 
@@ -117,7 +98,7 @@ static bool sdpa_results(at_tape *t, const at_tensor *Q, const at_tensor *K, con
 
     p->O = Q->shape;
     p->O.dim[n - 1] = a->heads ? (int)packed : p->Dv;
-    p->o = (a->heads ? sdpa_packed(p->O, a->heads) : sdpa_by_axes(p->O)).at;
+    p->o = sdpa_taken_apart(p->O, a->heads).at;
 
     p->rows = (at_shape){0};
     if (n > 2) p->rows.dim[p->rows.ndim++] = p->B;

@@ -166,15 +166,6 @@ static const at_op cross_entropy_op = {.name = "cross_entropy",
                                        .forward = AT_KERNELS(cross_entropy_forward),
                                        .backward = AT_KERNELS(cross_entropy_backward)};
 
-/* The first target that is neither ignored nor a class, or -1. */
-static ptrdiff_t first_bad_target(const at_tensor *target, const cross_entropy_args *a)
-{
-    const int32_t *c = target->data;
-    for (ptrdiff_t i = 0; i < a->rows; i++)
-        if ((c[i] < 0 || c[i] >= a->N) && !is_ignored(a, c[i])) return i;
-    return -1;
-}
-
 /* Probabilities for targets: nothing can be ignored by its index. */
 static at_tensor *with_probabilities(at_tape *t, at_tensor *logits, at_tensor *target,
                                      at_cross_entropy_args args)
@@ -212,10 +203,11 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                at_text(logits), at_text(target), at_shape_text(s));
 
     cross_entropy_args a = {at_rows(logits->shape), at_last(logits->shape), args, {0}};
-    ptrdiff_t bad = first_bad_target(target, &a);
-    AT_REQUIRE(t, bad < 0, "cross_entropy: target %s is %g but logits is %s: there are %d classes",
-               at_shape_text(at_index_of(target->shape, bad)), at_element(target, bad),
-               at_text(logits), a.N);
+    const int32_t *c = target->data;
+    for (ptrdiff_t i = 0; i < a.rows; i++)
+        AT_REQUIRE(t, (c[i] >= 0 && c[i] < a.N) || is_ignored(&a, c[i]),
+                   "cross_entropy: target %s is %d but logits is %s: there are %d classes",
+                   at_shape_text(at_index_of(target->shape, i)), c[i], at_text(logits), a.N);
 
     return at_record_rows(t, &cross_entropy_op, &cross_entropy_rows, AT_IN(logits, target),
                           args.reduction == ATTIC_NONE ? s : (at_shape){0}, &a, sizeof a);
