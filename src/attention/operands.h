@@ -35,8 +35,8 @@ static inline REAL sdpa_factor(const sdpa_operands *call, int h)
     return call->scale ? c * call->scale[h * call->p->next_head] : c;
 }
 
-/* In n->saved: where each array begins, in bytes.  First are m, 1/l, delta and, with a learned scale,
- * ds of each row. */
+/* In n->saved: where each array begins, in bytes.  First are m, 1/l, delta and, with a learned
+ * scale, ds of each row. */
 typedef struct {
     size_t copy[AT_SDPA_INPUTS]; /* of the gradient of each input that needs one: at_sdpa_copy */
     size_t heads;                /* a verdict for each key/value head, if there is a check */

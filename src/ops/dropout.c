@@ -64,13 +64,7 @@ void AT_REAL(dropout_dx)(const at_chunk *k, void *dx)
 static const at_map_op dropout_op = {
     AT_MAP_OP("dropout"), AT_KERNELS(dropout_y), {AT_KERNELS(dropout_dx)}};
 
-static void dropout_off_backward(at_node *n)
-{
-    at_grad_pass(n, 0); /* dx = dy */
-}
-
-static const at_op dropout_off_op = {.name = "dropout",
-                                     .backward = AT_EVERY_REAL(dropout_off_backward)};
+static const at_op dropout_off_op = {.name = "dropout", .backward = AT_EVERY_REAL(at_pass_back)};
 
 at_tensor *at_dropout(at_tape *t, at_tensor *x, double p)
 {

@@ -11,4 +11,7 @@
 #include "kernels/rows.h"
 #include "ops/ops.h"
 
+/* Backward of an op whose output is its input in another shape: dx = dy. */
+void at_pass_back(at_node *n);
+
 #endif

@@ -14,12 +14,12 @@
 
 #include <limits.h>
 
-static void reshape_backward(at_node *n)
+void at_pass_back(at_node *n)
 {
     at_grad_pass(n, 0);
 }
 
-static const at_op reshape_op = {.name = "reshape", .backward = AT_EVERY_REAL(reshape_backward)};
+static const at_op reshape_op = {.name = "reshape", .backward = AT_EVERY_REAL(at_pass_back)};
 
 /* The axis whose size is left open, or -1; -2 if there are two. */
 static int reshape_open_axis(at_shape s)
