@@ -94,7 +94,7 @@ at_tensor *at_sdpa_record(at_tape *t, const at_op *op, at_inputs in, const at_sd
 
 bool at_check_attention(at_tape *t, bool on)
 {
-    return at_set_setting(t, &sdpa_op, on);
+    return at_self_check(t, on);
 }
 
 at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args a)
@@ -106,7 +106,7 @@ at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa
     at_sdpa_plan p;
     if (!at_sdpa_plan_of(t, Q, K, V, &a, false, &p)) return NULL;
     if (a.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
-    p.checked = at_setting(t, &sdpa_op) && at_count(p.scores) > 0; /* without them all is 0 */
+    p.checked = at_is_self_checking(t) && at_count(p.scores) > 0; /* without them all is 0 */
     at_tensor *in[AT_SDPA_INPUTS];
     return at_sdpa_record(t, &sdpa_op, at_sdpa_inputs(in, Q, K, V, &a, &p), &a, &p, NULL);
 }

@@ -19,7 +19,7 @@ bool at_give_data(at_tensor *x, at_arena *a)
     return x->data;
 }
 
-at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
+static at_tensor *tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
 {
     at_tensor *x = at_alloc_in(t, a, sizeof *x);
     if (!x) return NULL;
@@ -29,7 +29,7 @@ at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape)
 
 at_tensor *at_tensor_new(at_tape *t, at_dtype dtype, at_shape shape)
 {
-    return t ? at_tensor_in(t, &t->step, dtype, shape) : NULL;
+    return t ? tensor_in(t, &t->step, dtype, shape) : NULL;
 }
 
 at_tensor *at_blank(at_tape *t, at_dtype dtype, at_shape shape)
@@ -160,11 +160,6 @@ at_tensor *at_grad_copy(at_tape *t, at_tensor *x)
     return g;
 }
 
-static bool is_known_param(const at_tensor *x)
-{
-    return at_find_param(x->tape, x->name) == x;
-}
-
 static bool rename_states(const at_tensor *param, const char *name)
 {
     at_tape *t = param->tape;
@@ -180,7 +175,7 @@ static bool rename_tensor(at_tensor *x, const char *name)
     at_tape *t = x->tape;
     AT_REQUIRE(t, name, "name: the name of %s is NULL", at_text(x));
     const char *text = at_intern(t, name);
-    if (text && is_known_param(x)) { /* it is found by its new name from now on */
+    if (text && at_find_param(t, x->name) == x) { /* it is found by its new name from now on */
         const at_tensor *other = at_find_param(t, text);
         AT_REQUIRE(t, !other || other == x, "name: there is a parameter \"%s\" already",
                    at_shown(text, -1));
@@ -354,7 +349,7 @@ static at_tensor *new_param(at_tape *t, at_dtype dtype, const char *full, at_sha
     if (!full) return NULL;
     AT_REQUIRE(t, !at_find_param(t, full), "param: there is a parameter \"%s\" already",
                at_shown(full, -1));
-    at_tensor *x = at_tensor_in(t, &t->permanent, dtype, shape);
+    at_tensor *x = tensor_in(t, &t->permanent, dtype, shape);
     if (!x || !can_be_filled(t, "param", x, init)) return NULL;
     at_tensor **params = at_grow(t, t->params, t->n_params, &t->max_params, sizeof *params);
     if (!params) return NULL;
@@ -498,8 +493,9 @@ at_tensor *at_param_state_of(at_tape *t, at_tensor *param, const char *what, at_
         return s;
     }
 
-    AT_REQUIRE(t, is_known_param(param), "param_state: %s is no parameter", at_text(param));
-    s = at_tensor_in(t, &t->permanent, ATTIC_REAL, shape);
+    AT_REQUIRE(t, at_find_param(t, param->name) == param, "param_state: %s is no parameter",
+               at_text(param));
+    s = tensor_in(t, &t->permanent, ATTIC_REAL, shape);
     if (!s || !(s->name = at_join(t, param->name, ":", what))) return NULL;
     memset(s->data, 0, at_bytes(s));
     at_state *states = at_grow(t, t->states, t->n_states, &t->max_states, sizeof *states);

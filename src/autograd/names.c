@@ -8,16 +8,14 @@
  *     &t->params           "block0.wq"   the parameter                   (at_find_param)
  *     a parameter          "adam_m"      a part of its state             (at_param_state)
  *     a scope, or NULL     "block0"      the scope of this name in it    (at_scope)
+ *     &t->described        "model"       the text of this key            (at_describe)
  *
  * An entry is where its hash says or, if that place is taken, in the next free one.  When half of
  * the table is taken, it doubles: all doublings together cost no more than the last one.
  *
- * Patterns of names and descriptions of the tape, which are few, are compared one by one. */
+ * Patterns of names are compared one by one. */
 #include "autograd/state.h"
 
-#include <string.h>
-
-#include "system/hash.h"
 #include "system/utf8.h"
 
 struct at_named {
@@ -77,7 +75,7 @@ bool at_set_named(at_tape *t, const void *owner, const char *text, void *value)
     return true;
 }
 
-const char *at_join(at_tape *t, const char *a, const char *b, const char *c)
+char *at_join(at_tape *t, const char *a, const char *b, const char *c)
 {
     size_t size = strlen(a) + strlen(b) + strlen(c) + 1;
     char *text = at_alloc_in(t, &t->permanent, size);
@@ -169,27 +167,18 @@ bool at_names_are_known(at_tape *t, const char *op, at_names which)
 
 /* ------------------------------------------------------------------ descriptions --------------- */
 
-static at_description *described_as(const at_tape *t, const char *key)
-{
-    for (int i = 0; t && i < t->n_described; i++)
-        if (strcmp(t->described[i].key, key) == 0) return &t->described[i];
-    return NULL;
-}
-
 bool at_describe(at_tape *t, const char *key, const char *text)
 {
     AT_REQUIRE(t, key && *key && text, "describe: %s", text ? "a key is needed" : "text is NULL");
     AT_REQUIRE(t, at_is_utf8(key) && at_is_utf8(text), "describe: the %s is not UTF-8",
                at_is_utf8(key) ? "text" : "key");
-    at_description *list =
-        at_grow(t, t->described, t->n_described, &t->max_described, sizeof *list);
-    if (!list) return false;
-    t->described = list;
-    at_description *d = described_as(t, key);
-    const char *name = d ? d->key : at_join(t, key, "", "");
-    const char *copy = d ? at_join(t, d->text, "\n", text) : at_join(t, text, "", "");
-    if (!name || !copy) return false;
-    *(d ? d : &list[t->n_described++]) = (at_description){name, copy};
+    const char **keys = at_grow(t, t->described, t->n_described, &t->max_described, sizeof *keys);
+    if (!keys) return false;
+    t->described = keys;
+    const char *before = at_described(t, key), *name = at_intern(t, key);
+    char *all = before ? at_join(t, before, "\n", text) : at_join(t, text, "", "");
+    if (!name || !all || !at_set_named(t, &t->described, name, all)) return false;
+    if (!before) keys[t->n_described++] = name;
     return true;
 }
 
@@ -200,11 +189,10 @@ int at_described_count(const at_tape *t)
 
 const char *at_described_key(const at_tape *t, int i)
 {
-    return i >= 0 && i < at_described_count(t) ? t->described[i].key : NULL;
+    return i >= 0 && i < at_described_count(t) ? t->described[i] : NULL;
 }
 
 const char *at_described(const at_tape *t, const char *key)
 {
-    const at_description *d = key ? described_as(t, key) : NULL;
-    return d ? d->text : NULL;
+    return t && key ? at_find_named(t, &t->described, key) : NULL;
 }

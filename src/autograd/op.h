@@ -202,13 +202,10 @@ AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double 
 
 /* ------------------------------------------------------------------ inspection ----------------- */
 
-/* A setting of this tape that means something to its owner alone: an op, say, of which the tape
- * knows nothing.  The owner is an address, e.g. of the op.  Off until it is set; works after an
- * error as before one.  at_set_setting returns the setting before.  It takes no memory: a tape has
- * room for AT_MAX_SETTINGS owners, and one more is a sticky error. */
-enum { AT_MAX_SETTINGS = 4 };
-bool at_setting(const at_tape *t, const void *owner);
-bool at_set_setting(at_tape *t, const void *owner, bool on);
+/* Do ops of this tape check themselves, those that can?  Off until it is set; at_self_check returns
+ * the setting before. */
+bool at_is_self_checking(const at_tape *t);
+bool at_self_check(at_tape *t, bool on);
 
 /* How many streams at_draw has handed out.  Evaluation sets it back to what it was, so that a
  * training that is evaluated now and then goes on with the same bits. */

@@ -30,15 +30,6 @@ typedef struct {
     const char *what; /* x is named "param:what" */
 } at_state;
 
-typedef struct {
-    const char *key, *text;
-} at_description;
-
-typedef struct {
-    const void *owner; /* NULL: a free place */
-    bool on;
-} at_owned_setting;
-
 struct at_tape {
     at_dtype real, stored; /* stored: of new parameters of two dims or more, see at_store_params */
     uint64_t seed, draws;
@@ -56,18 +47,17 @@ struct at_tape {
     void *filled_from;
     at_state *states; /* of parameters, in the order of creation, and what describes the tape */
     int n_states, max_states;
-    at_description *described;
+    const char **described; /* the keys */
     int n_described, max_described;
     at_named *named; /* all that is found by name */
     size_t named_size, n_named;
     const at_name_scope *scope; /* the innermost open one */
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
-    bool training, no_grad, reuse, anomaly;
+    bool training, no_grad, reuse, anomaly, self_check;
     bool spent;   /* gradients of parameters were used or dropped since the last rewind */
     bool skipped; /* a run skips this step */
-    at_owned_setting settings[AT_MAX_SETTINGS]; /* at_set_setting */
-    at_free_block free[AT_MAX_FREE];            /* the free list */
+    at_free_block free[AT_MAX_FREE]; /* the free list */
     int n_free;
     at_arena scratch; /* one block, for the kernel that runs */
     char *scratch_memory;
@@ -100,7 +90,6 @@ static inline int at_real_index(const at_tape *t)
 }
 
 void *at_alloc_in(at_tape *t, at_arena *a, size_t bytes); /* sticky error when out of memory */
-at_tensor *at_tensor_in(at_tape *t, at_arena *a, at_dtype dtype, at_shape shape);
 /* Data for x, of the dtype and shape it has; false after a sticky error. */
 bool at_give_data(at_tensor *x, at_arena *a);
 /* The value of this text and owner, NULL if there is none; and how it gets one, false after a
@@ -112,7 +101,7 @@ bool at_set_named(at_tape *t, const void *owner, const char *text, void *value);
 void *at_grow(at_tape *t, void *list, int n, int *max, size_t size);
 /* The one permanent copy of this text; and one of a, b, c in a row.  NULL after a sticky error. */
 const char *at_intern(at_tape *t, const char *text);
-const char *at_join(at_tape *t, const char *a, const char *b, const char *c);
+char *at_join(at_tape *t, const char *a, const char *b, const char *c);
 /* "outer.inner.", of the open scopes */
 static inline const char *at_prefix(const at_tape *t)
 {

@@ -136,28 +136,14 @@ bool at_anomaly(at_tape *t, bool on)
     return t && exchange(&t->anomaly, on);
 }
 
-/* Places are taken from the first on, and never given back. */
-static int place_of_setting(const at_tape *t, const void *owner)
+bool at_is_self_checking(const at_tape *t)
 {
-    int i = 0;
-    while (i < AT_MAX_SETTINGS && t->settings[i].owner && t->settings[i].owner != owner) i++;
-    return i;
+    return t && t->self_check;
 }
 
-bool at_setting(const at_tape *t, const void *owner)
+bool at_self_check(at_tape *t, bool on)
 {
-    const int i = t ? place_of_setting(t, owner) : AT_MAX_SETTINGS;
-    return i < AT_MAX_SETTINGS && t->settings[i].on;
-}
-
-bool at_set_setting(at_tape *t, const void *owner, bool on)
-{
-    if (!t) return false;
-    const int i = place_of_setting(t, owner);
-    if (i == AT_MAX_SETTINGS)
-        return at_fail(t, ATTIC_USER_ERROR, "set_setting: there is room for %d owners", i);
-    t->settings[i].owner = owner;
-    return exchange(&t->settings[i].on, on);
+    return t && exchange(&t->self_check, on);
 }
 
 at_stream at_draw(at_tape *t)

@@ -739,38 +739,21 @@ START_TEST(a_description_is_text)
 }
 END_TEST
 
-START_TEST(a_setting_is_its_owners)
+START_TEST(ops_check_themselves_while_it_is_asked_for_after_an_error_too)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
-    int owner[AT_MAX_SETTINGS + 1];
-    ck_assert(!at_setting(t, &owner[0]));
-    ck_assert(!at_set_setting(t, &owner[0], true));
-    ck_assert(!at_set_setting(t, &owner[1], false));
-    ck_assert(at_setting(t, &owner[0]));
-    ck_assert(!at_setting(t, &owner[1]));
-    ck_assert(at_set_setting(t, &owner[0], false));
-    ck_assert(!at_setting(t, &owner[0]));
-    ck_assert(!at_setting(NULL, owner) && !at_set_setting(NULL, owner, true));
-    at_close(t);
-}
-END_TEST
-
-START_TEST(settings_work_after_an_error_and_are_few)
-{
-    at_tape *t = at_open(ATTIC_F32, 1);
-    int owner[AT_MAX_SETTINGS + 1];
+    ck_assert(!at_is_self_checking(t));
+    ck_assert(!at_self_check(t, true));
+    ck_assert(at_is_self_checking(t));
     at_fail(t, ATTIC_MEMORY_ERROR, "an error");
-    for (int i = 0; i < AT_MAX_SETTINGS; i++) at_set_setting(t, &owner[i], true);
-    for (int i = 0; i < AT_MAX_SETTINGS; i++) ck_assert(at_setting(t, &owner[i]));
-    at_clear_error(t);
-    ck_assert(!at_set_setting(t, &owner[AT_MAX_SETTINGS], true));
-    ck_assert_str_eq(at_error(t), "set_setting: there is room for 4 owners");
-    ck_assert(!at_setting(t, &owner[AT_MAX_SETTINGS]));
+    ck_assert(at_self_check(t, false));
+    ck_assert(!at_is_self_checking(t));
+    ck_assert(!at_is_self_checking(NULL) && !at_self_check(NULL, true));
     at_close(t);
 }
 END_TEST
 
-SUITE(autograd_tape, a_setting_is_its_owners, settings_work_after_an_error_and_are_few,
+SUITE(autograd_tape, ops_check_themselves_while_it_is_asked_for_after_an_error_too,
       tensors_are_found_by_their_scopes_and_their_name, a_description_is_text, a_tape_is_real,
       no_tape_means_out_of_memory, the_first_error_wins_and_silences_the_rest,
       what_a_tape_must_free_is_freed_at_its_close_last_in_first_out,
