@@ -26,8 +26,7 @@ static bool is_dual(at_tape *t, const char *op)
 
 bool at_set_tangent(at_tensor *leaf, const double *v)
 {
-    if (!leaf || !at_check_any(leaf->tape, "set_tangent", "leaf", leaf)) return false;
-    at_tape *t = leaf->tape;
+    at_tape *t = leaf ? leaf->tape : NULL;
     if (!is_dual(t, "set_tangent")) return false;
     AT_INPUT(t, "set_tangent", leaf, ATTIC_REAL);
     const ptrdiff_t n = at_count(leaf->shape);
@@ -41,8 +40,11 @@ bool at_set_tangent(at_tensor *leaf, const double *v)
     return at_ok(t);
 }
 
-static at_tensor *tangents(at_tape *t, const at_tensor *x, void *data)
+static at_tensor *tangents(at_tape *t, const char *op, const at_tensor *x, bool of_gradient)
 {
+    if (!is_dual(t, op)) return NULL;
+    AT_INPUT(t, op, x, ATTIC_REAL);
+    void *data = of_gradient ? x->grad : x->data;
     at_tensor *y = at_const(t, x->shape, NULL);
     for (ptrdiff_t n = y && data ? at_count(x->shape) : 0, i = 0; i < n; i++)
         ((double *)y->data)[2 * i] = *at_tangent_of(data, i) / AT_DUAL_UNIT;
@@ -51,16 +53,12 @@ static at_tensor *tangents(at_tape *t, const at_tensor *x, void *data)
 
 at_tensor *at_tangent(at_tape *t, at_tensor *x)
 {
-    if (!t || !is_dual(t, "tangent")) return NULL;
-    AT_INPUT(t, "tangent", x, ATTIC_REAL);
-    return tangents(t, x, x->data);
+    return tangents(t, "tangent", x, false);
 }
 
 at_tensor *at_grad_tangent(at_tape *t, at_tensor *x)
 {
-    if (!t || !is_dual(t, "grad_tangent")) return NULL;
-    AT_INPUT(t, "grad_tangent", x, ATTIC_REAL);
-    return tangents(t, x, x->grad);
+    return tangents(t, "grad_tangent", x, true);
 }
 
 /* ------------------------------------------------------------------ a mirror ------------------- */
