@@ -9,7 +9,12 @@
  * turn comes.  That is the whole algorithm: sweep(), below.  Where gradients are: grad.c. */
 #include "autograd/state.h"
 
-static bool has_upstream(const at_node *n);
+static bool has_upstream(const at_node *n)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (n->out[i]->grad) return true;
+    return false;
+}
 
 static bool sweep(at_tape *t, at_node *from)
 {
@@ -24,13 +29,6 @@ static bool sweep(at_tape *t, at_node *from)
         if (t->reuse) at_reuse(t, n, n == from);
     }
     return true;
-}
-
-static bool has_upstream(const at_node *n)
-{
-    for (int i = 0; i < n->n_out; i++)
-        if (n->out[i]->grad) return true;
-    return false;
 }
 
 bool at_backward_from(at_tape *t, at_tensor *y, const at_tensor *dy)

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <string.h>
 
 #include "system/system.h"
 #include "system/utf8.h"

@@ -9,8 +9,6 @@
  * ATTIC_FILE_ERROR and name the path and the reason. */
 #ifndef AT_AUTOGRAD_FILE_H
 #define AT_AUTOGRAD_FILE_H
-#include <stdio.h>
-
 #include "autograd/tape.h"
 AT_BEGIN_C
 

@@ -62,11 +62,6 @@ static void *set_grad(at_tensor *x, const void *p)
     return x->grad = (void *)p;
 }
 
-static void add_grad(void *to, const void *from, const at_tensor *x)
-{
-    AT_OF_REAL(x->dtype, add_rows)(1, at_count(x->shape), from, 0, to, 0);
-}
-
 static void copy_grad(void *to, const void *from, const at_tensor *x)
 {
     at_copy_rows(1, (ptrdiff_t)at_bytes(x), from, 0, to, 0);
@@ -117,7 +112,10 @@ bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias)
 {
     if (may_alias && !t->reuse && x->node && !x->grad) return set_grad(x, dy);
     at_grad_buffer dx = take_grad(t, x);
-    if (dx.p) (dx.beta ? add_grad : copy_grad)(dx.p, dy, x);
+    if (dx.p && dx.beta)
+        AT_OF_REAL(x->dtype, add_rows)(1, at_count(x->shape), dy, 0, dx.p, 0);
+    else if (dx.p)
+        copy_grad(dx.p, dy, x);
     return dx.p;
 }
 

@@ -17,7 +17,6 @@
 #include <stdio.h>
 
 #include "tensor/init.h"
-#include "tensor/tensor.h"
 AT_BEGIN_C
 
 /* ------------------------------------------------------------------ open, close, errors -------- */

@@ -1,7 +1,6 @@
 /* shape.c -- the extents of a tensor; see shape.h. */
 #include "tensor/layout.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,10 +54,6 @@ at_shape at_index_of(at_shape s, ptrdiff_t i)
 bool at_broadcast(at_shape a, at_shape b, at_shape *out)
 {
     if (!out || (unsigned)a.ndim > AT_MAX_DIMS || (unsigned)b.ndim > AT_MAX_DIMS) return false;
-    if (at_same_shape(a, b)) {
-        *out = a;
-        return true;
-    }
     at_shape r = {a.ndim > b.ndim ? a.ndim : b.ndim, {0}};
     for (int i = 1; i <= r.ndim; i++) {
         int m = i <= a.ndim ? a.dim[a.ndim - i] : 1;

@@ -1,5 +1,5 @@
 /* tensor.c -- elements of any dtype, read and written as doubles; see tensor.h. */
-#include "tensor/layout.h"
+#include "tensor/convert.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 
 #include "kernels/half.h"
 #include "system/utf8.h"
-#include "tensor/convert.h"
 
 size_t at_dtype_size(at_dtype d)
 {

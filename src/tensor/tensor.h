@@ -5,8 +5,6 @@
  * own. */
 #ifndef AT_TENSOR_TENSOR_H
 #define AT_TENSOR_TENSOR_H
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "tensor/shape.h"

@@ -1,7 +1,6 @@
 /* label.c -- text from outside made fit to be drawn; see label.h. */
 #include "terminal/label.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "system/utf8.h"
