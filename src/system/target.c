@@ -67,8 +67,7 @@ static void target_ask(void)
     memcpy(target_known, all, sizeof all);
 }
 
-/* The feature of this name; NULL is the name of an unknown one. */
-static target_feature target_find(const char *name)
+at_presence at_target_has(const char *name)
 {
     static atomic_int begun, done;
     if (!done && !atomic_fetch_add(&begun, 1)) {
@@ -79,7 +78,7 @@ static target_feature target_find(const char *name)
     while (!done) continue; /* another thread asks, for some microseconds */
     const target_feature *f = target_known;
     while (f->name && strcmp(f->name, name) != 0) f++;
-    return f->name ? *f : (target_feature){NULL, true};
+    return !f->name ? AT_NOT_KNOWN : f->is_there ? AT_PRESENT : AT_ABSENT;
 }
 
 int at_target_asked(void)
@@ -87,17 +86,7 @@ int at_target_asked(void)
     return target_asked;
 }
 
-bool at_target_has(const char *name)
-{
-    return target_find(name).is_there;
-}
-
-bool at_target_knows(const char *name)
-{
-    return target_find(name).name != NULL;
-}
-
-bool at_target_missing(const char *const *needs, bool (*has)(const char *), char *names,
+bool at_target_missing(const char *const *needs, at_presence (*has)(const char *), char *names,
                        size_t size)
 {
     size_t used = 0;

@@ -12,15 +12,13 @@
  * anywhere. */
 extern const char *const at_target_needs[];
 
-/* Writes the names in needs, up to NULL, that has() denies, "avx2, fma", as far as they fit into
- * size bytes.  False if there are none. */
-bool at_target_missing(const char *const *needs, bool (*has)(const char *name), char *names,
+/* Does this processor have what has this name, and does the system let programs use it? */
+typedef enum { AT_ABSENT, AT_PRESENT, AT_NOT_KNOWN } at_presence;
+at_presence at_target_has(const char *name);
+/* Writes the names in needs, up to NULL, that has() says are absent, "avx2, fma", as far as they
+ * fit into size bytes.  False if there are none. */
+bool at_target_missing(const char *const *needs, at_presence (*has)(const char *name), char *names,
                        size_t size);
-
-/* Does this processor have it, and does the system let programs use it?  True for unknown names. */
-bool at_target_has(const char *name);
-/* Can at_target_has tell, for this name? */
-bool at_target_knows(const char *name);
 /* How often this process has asked its processor so far, for tests. */
 int at_target_asked(void);
 
