@@ -6,18 +6,20 @@
 #include <fcntl.h>
 #include <locale.h>
 #include <sys/ioctl.h>
-#ifndef __wasi__
-#include <sys/mman.h>
-#endif
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __APPLE__
 #include <xlocale.h>
 #endif
-#ifdef __wasi__ /* one process, one user, no permissions */
+#ifdef __wasi__ /* one process, one user, no permissions, no memory shared with a file */
 #define getpid() 0
 #define geteuid() 0
 #define fchmod(file, mode) 0
+#define MAP_FAILED NULL
+#define mmap(p, bytes, may, kind, file, from) ((void)(file), (void)(bytes), MAP_FAILED)
+#define munmap(p, bytes) ((void)(p), (void)(bytes))
+#else
+#include <sys/mman.h>
 #endif
 
 FILE *at_open_file(const char *path, int flags, int mode)
@@ -59,17 +61,6 @@ int at_rename_file(const char *from, const char *to)
     return rename(from, to);
 }
 
-#ifdef __wasi__ /* no memory is shared with a file */
-void *at_map_file(FILE *f, size_t bytes)
-{
-    return (void)f, (void)bytes, NULL;
-}
-
-void at_unmap_file(void *p, size_t bytes)
-{
-    (void)p, (void)bytes;
-}
-#else
 void *at_map_file(FILE *f, size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fileno(f), 0);
@@ -80,7 +71,6 @@ void at_unmap_file(void *p, size_t bytes)
 {
     munmap(p, bytes);
 }
-#endif
 
 int at_make_folder(const char *path)
 {
