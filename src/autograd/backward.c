@@ -25,7 +25,7 @@ static bool sweep(at_tape *t, at_node *from)
         n->op->backward[at_real_index(t)](n);
         if (t->profiled) at_profile_end(n, AT_BACKWARD);
         if (t->real == ATTIC_DUAL && !at_tangents_hold(n, AT_BACKWARD)) return false;
-        if (t->kind != ATTIC_OK || (t->anomaly && !at_backward_is_sane(n))) return false;
+        if (t->kind != ATTIC_OK || (t->anomaly && !at_is_sane(n, AT_BACKWARD))) return false;
         if (t->reuse) at_reuse(t, n, n == from);
     }
     return true;

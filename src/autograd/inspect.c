@@ -19,39 +19,37 @@ static ptrdiff_t first_bad(const at_tensor *x, const void *values, bool allow_in
     return -1;
 }
 
-/* An op is to blame only if what it was given was sound. */
-bool at_forward_is_sane(at_node *n)
+/* The first of n tensors whose data, or gradient, has such an element, and *at where; or -1. */
+static int first_unsound(at_tensor *const *x, int n, bool grad, bool allow_infinity, ptrdiff_t *at)
 {
-    for (int i = 0; i < n->n_in; i++)
-        if (n->in[i] && first_bad(n->in[i], n->in[i]->data, false) >= 0) return true;
-    for (int k = 0; k < n->n_out; k++) {
-        const at_tensor *y = n->out[k];
-        ptrdiff_t at = first_bad(y, y->data, n->op->makes_infinity);
-        if (at < 0) continue;
-        return at_fail(n->tape, ATTIC_USER_ERROR,
-                       "anomaly: forward of %s (op %d) made %g at %s of its output %s from finite "
-                       "inputs",
-                       n->op->name, n->index, at_element(y, at),
-                       at_shape_text(at_index_of(y->shape, at)), at_text(y));
-    }
-    return true;
+    for (int i = 0; i < n; i++)
+        if (x[i] && (*at = first_bad(x[i], grad ? x[i]->grad : x[i]->data, allow_infinity)) >= 0)
+            return i;
+    return -1;
 }
 
-bool at_backward_is_sane(at_node *n)
+/* An op is to blame only if what it was given was sound. */
+bool at_is_sane(at_node *n, at_direction d)
 {
-    for (int k = 0; k < n->n_out; k++)
-        if (first_bad(n->out[k], n->out[k]->grad, false) >= 0) return true;
-    for (int i = 0; i < n->n_in; i++) {
-        const at_tensor *x = n->in[i];
-        ptrdiff_t at = x && x->wants_grad ? first_bad(x, x->grad, false) : -1;
-        if (at < 0) continue;
+    const bool back = d == AT_BACKWARD;
+    ptrdiff_t at;
+    if (first_unsound(back ? n->out : n->in, back ? n->n_out : n->n_in, back, false, &at) >= 0)
+        return true;
+    const int i = back ? first_unsound(n->in, n->n_in, true, false, &at)
+                       : first_unsound(n->out, n->n_out, false, n->op->makes_infinity, &at);
+    if (i < 0) return true;
+    const at_tensor *x = back ? n->in[i] : n->out[i];
+    const double value = back ? at_grad_element(x, at) : at_element(x, at);
+    const char *where = at_shape_text(at_index_of(x->shape, at));
+    if (back)
         return at_fail(n->tape, ATTIC_USER_ERROR,
                        "anomaly: backward of %s (op %d) made %g at %s of the gradient of its input "
                        "%d %s from finite upstream gradients",
-                       n->op->name, n->index, at_grad_element(x, at),
-                       at_shape_text(at_index_of(x->shape, at)), i, at_text(x));
-    }
-    return true;
+                       n->op->name, n->index, value, where, i, at_text(x));
+    return at_fail(n->tape, ATTIC_USER_ERROR,
+                   "anomaly: forward of %s (op %d) made %g at %s of its output %s from finite "
+                   "inputs",
+                   n->op->name, n->index, value, where, at_text(x));
 }
 
 bool at_inputs_unchanged(at_tape *t, at_node *n)

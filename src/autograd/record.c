@@ -24,7 +24,7 @@ static bool run_forward(at_node *n)
     int real = at_real_index(n->tape);
     if (n->op->forward[real]) n->op->forward[real](n);
     if (n->tape->real == ATTIC_DUAL && !at_tangents_hold(n, AT_FORWARD)) return false;
-    return !n->tape->anomaly || at_forward_is_sane(n);
+    return !n->tape->anomaly || at_is_sane(n, AT_FORWARD);
 }
 
 /* Outputs have data of their own, or out[0] is in[0]'s data under another shape. */

@@ -14,14 +14,11 @@ typedef struct { /* step memory that a backward is done with */
 } at_free_block;
 enum { AT_MAX_FREE = 128 };
 
-struct mark_entry; /* mark.c */
-
-typedef struct at_closing at_closing;
-struct at_closing { /* what at_close calls */
-    at_closing *older;
+typedef struct at_closing { /* what at_close calls */
+    struct at_closing *older;
     void (*free_it)(void *p);
     void *p;
-};
+} at_closing;
 
 typedef struct at_profile_state at_profile_state; /* profile.c */
 
@@ -160,8 +157,7 @@ static inline double *at_tangent_of(void *data, ptrdiff_t i)
  * there?  In anomaly mode, when its forward or backward has run: is nothing new wrong?  On a dual
  * tape: are the tangents that it has left in range? */
 bool at_inputs_unchanged(at_tape *t, at_node *n);
-bool at_forward_is_sane(at_node *n);
-bool at_backward_is_sane(at_node *n);
+bool at_is_sane(at_node *n, at_direction d);
 bool at_tangents_hold(at_node *n, at_direction d);
 
 #endif
