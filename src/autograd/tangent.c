@@ -69,18 +69,8 @@ typedef struct {
     const char *op;
     at_tape *t;
     at_mirror m;
-    int exponent; /* the largest element of the directions is 1 to 2 times 2^exponent */
+    double scale; /* a power of 2: the largest element of the directions, times this, is 1 to 2 */
 } derivative;
-
-/* 2^e = a b.  For a direction of the least numbers e is 1074, and 2^e itself is no double. */
-typedef struct {
-    double a, b;
-} two_factors;
-
-static two_factors power_of_2(int e)
-{
-    return (two_factors){ldexp(1, e / 2), ldexp(1, e - e / 2)};
-}
 
 static int block_size(const at_tensor *x, ptrdiff_t from)
 {
@@ -143,18 +133,17 @@ static bool check_directions(derivative *d, at_tensor **x, at_tensor **v, int n)
                    "%s: direction %d is %s, but moves %s", d->op, i, at_text(v[i]), at_text(x[i]));
         if (!check_direction(d, i, v[i], &largest)) return false;
     }
-    d->exponent = largest > 0 ? ilogb(largest) : 0;
+    d->scale = largest > 0 ? ldexp(1, -ilogb(fmax(largest, DBL_MIN))) : 1; /* finite, and 1 / it */
     return true;
 }
 
 /* What x moves along; 0 if y does not depend on it.  Of an x that is listed twice they add up. */
 static bool set_direction(const derivative *d, int i, at_tensor *x, const at_tensor *v)
 {
-    const two_factors scale = power_of_2(-d->exponent);
     double block[BLOCK];
     for (ptrdiff_t n = at_count(x->shape), from = 0; from < n; from += BLOCK)
         for (int k = 0, m = read_block(v, from, block); k < m; k++) {
-            const double size = block[k] * scale.a * scale.b;
+            const double size = block[k] * d->scale;
             if (!is_held(size))
                 return at_fail(d->t, ATTIC_USER_ERROR,
                                "%s: element %td of direction %d is %g, less than 1e-127 of the "
@@ -162,13 +151,6 @@ static bool set_direction(const derivative *d, int i, at_tensor *x, const at_ten
                                d->op, from + k, i, block[k]);
             *at_tangent_of(x->twin->data, from + k) += size * AT_DUAL_UNIT;
         }
-    return true;
-}
-
-static bool set_directions(const derivative *d, at_tensor **x, at_tensor **v, int n)
-{
-    for (int i = 0; i < n; i++)
-        if (v[i] && x[i]->twin && !set_direction(d, i, x[i], v[i])) return false;
     return true;
 }
 
@@ -194,13 +176,12 @@ static bool result_holds(const derivative *d, const at_tensor *x, const at_tenso
 /* The tangents at `data`, which belong to x's twin, as a constant beside x. */
 static at_tensor *bring_back(const derivative *d, const at_tensor *x, void *data)
 {
-    const two_factors scale = power_of_2(d->exponent);
+    const double back = 1 / d->scale;
     at_tensor *y = at_const(d->t, x->shape, NULL);
     double block[BLOCK];
     for (ptrdiff_t n = y && data ? at_count(x->shape) : 0, from = 0; from < n; from += BLOCK) {
         const int m = block_size(y, from);
-        for (int k = 0; k < m; k++)
-            block[k] = *at_tangent_of(data, from + k) / AT_DUAL_UNIT * scale.a * scale.b;
+        for (int k = 0; k < m; k++) block[k] = *at_tangent_of(data, from + k) / AT_DUAL_UNIT * back;
         if (!result_holds(d, x, y, from, m, block)) return NULL;
         at_convert(y->dtype, address_of(y, from), ATTIC_F64, block, m);
     }
@@ -211,7 +192,10 @@ static at_tensor *bring_back(const derivative *d, const at_tensor *x, void *data
 static bool run_mirror(derivative *d, at_tensor *y, uint64_t start, at_tensor **x, at_tensor **v,
                        int n)
 {
-    return at_mirror_open(&d->m, y, start) && set_directions(d, x, v, n) && at_mirror_run(&d->m);
+    bool good = at_mirror_open(&d->m, y, start);
+    for (int i = 0; good && i < n; i++)
+        if (v[i] && x[i]->twin) good = set_direction(d, i, x[i], v[i]);
+    return good && at_mirror_run(&d->m);
 }
 
 /* The list of results may be the list of arguments, so results are written last. */
