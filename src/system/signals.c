@@ -31,26 +31,22 @@ static void note_ending(int signal)
     ending_noted = signal;
 }
 
-void at_signals_begin(void)
+void at_note_signals(bool on)
 {
     /* SA_RESETHAND: the next one finds the default action, which ends the process */
     struct sigaction note = {.sa_handler = note_ending, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     sigemptyset(&note.sa_mask);
-    ending_noted = 0;
+    if (on) ending_noted = 0;
     for (int i = 0; i < N_ENDING; i++) {
-        sigaction(ending_signal[i], NULL, &ending_before[i]);
-        if (ending_before[i].sa_handler != SIG_IGN) sigaction(ending_signal[i], &note, NULL);
+        struct sigaction *before = &ending_before[i];
+        sigaction(ending_signal[i], on ? NULL : before, on ? before : NULL);
+        if (on && before->sa_handler != SIG_IGN) sigaction(ending_signal[i], &note, NULL);
     }
 }
 
 int at_signal_noted(void)
 {
     return ending_noted;
-}
-
-void at_signals_end(void)
-{
-    for (int i = 0; i < N_ENDING; i++) sigaction(ending_signal[i], &ending_before[i], NULL);
 }
 
 #endif

@@ -41,17 +41,14 @@ FILE *at_lock_file(const char *path)
     return at_open_file(path, O_WRONLY | O_CREAT, -1);
 }
 
-void at_signals_begin(void)
+void at_note_signals(bool on)
 {
+    (void)on;
 }
 
 int at_signal_noted(void)
 {
     return 0;
-}
-
-void at_signals_end(void)
-{
 }
 
 #endif

@@ -9,9 +9,6 @@
  * All are compiled everywhere; each is empty where it does not apply.  Private to the library. */
 #ifndef AT_SYSTEM_SYSTEM_H
 #define AT_SYSTEM_SYSTEM_H
-#if defined __x86_64__ || defined __i386__
-#include <cpuid.h>
-#endif
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,23 +26,21 @@ static inline int64_t at_now_ns(void)
 /* A counter that costs a third of at_now_ns to read: the one of an x86 processor, elsewhere
  * at_now_ns itself.  If it is even, it goes on by the same number in every nanosecond: to be
  * measured. */
+#if defined __x86_64__ || defined __i386__
+#include <cpuid.h>
 static inline int64_t at_cycles(void)
 {
-#if defined __x86_64__ || defined __i386__
     return (int64_t)__builtin_ia32_rdtsc();
-#else
-    return at_now_ns();
-#endif
 }
 static inline bool at_cycles_are_even(void)
 {
-#if defined __x86_64__ || defined __i386__
     unsigned a, b, c, d;
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d >> 8 & 1);
-#else
-    return true;
-#endif
 }
+#else
+#define at_cycles at_now_ns
+#define at_cycles_are_even() true
+#endif
 
 /* How many CPUs this process may use, at least 1.  On Linux the smaller of the affinity mask
  * (taskset, cpusets) and the CPU quota of the control group (containers); elsewhere the CPUs that
@@ -105,13 +100,12 @@ FILE *at_lock_file(const char *path);
 /* The number of this process; 0 if it is the only one. */
 int at_process(void);
 
-/* Between the two, a SIGINT or SIGTERM is noted, and a second one of the same kind ends the
- * process.  One that was ignored stays ignored.  at_signal_noted: which one came, or 0.  WASI has
- * none. */
+/* On: from here on a SIGINT or SIGTERM is noted, and a second one of the same kind ends the process;
+ * one that was ignored stays ignored.  Off: they do what they did before.  at_signal_noted: which
+ * one came, or 0.  WASI has none. */
 enum { AT_SIGINT = 2, AT_SIGTERM = 15 };
-void at_signals_begin(void);
+void at_note_signals(bool on);
 int at_signal_noted(void);
-void at_signals_end(void);
 
 /* Columns of the terminal that f leads to, 80 if it does not say; 0 if f leads to none. */
 int at_terminal_width(FILE *f);

@@ -170,23 +170,19 @@ static void windows_note(int signal)
     windows_noted = signal;
 }
 
-void at_signals_begin(void)
+void at_note_signals(bool on)
 {
-    windows_noted = 0;
+    if (on) windows_noted = 0;
     for (int i = 0; i < 2; i++) {
-        windows_before[i] = signal(windows_ending[i], windows_note);
-        if (windows_before[i] == SIG_IGN) signal(windows_ending[i], SIG_IGN);
+        void (*before)(int) = signal(windows_ending[i], on ? windows_note : windows_before[i]);
+        if (on && before == SIG_IGN) signal(windows_ending[i], SIG_IGN);
+        if (on) windows_before[i] = before;
     }
 }
 
 int at_signal_noted(void)
 {
     return windows_noted;
-}
-
-void at_signals_end(void)
-{
-    for (int i = 0; i < 2; i++) signal(windows_ending[i], windows_before[i]);
 }
 
 int at_process(void)

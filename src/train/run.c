@@ -357,7 +357,7 @@ static bool begin_run(at_run *r, const char *folder)
 {
     if (!check_run(r, folder) || (folder && !name_files(r, folder))) return false;
     open_run = r;
-    at_signals_begin();
+    at_note_signals(true);
     r->opened_ns = at_now_ns();
     if (folder && !open_folder(r)) return false;
     r->opened_at = r->at.step;
@@ -633,7 +633,7 @@ int at_run_close(at_run *r)
     if (r->t) at_skip_step(r->t, false);
     at_csv_close(&r->log);
     if (open_run == r) {
-        at_signals_end();
+        at_note_signals(false);
         open_run = NULL;
     }
     if (r->lock) fclose(r->lock);
