@@ -41,11 +41,10 @@ typedef struct at_op {
     }
 
 typedef struct at_profile_line at_profile_line; /* profile.c */
-typedef struct at_name_scope at_name_scope;
-struct at_name_scope {
+typedef struct at_name_scope {
     const char *name, *prefix; /* "inner"; "outer.inner." */
-    const at_name_scope *outer;
-};
+    const struct at_name_scope *outer;
+} at_name_scope;
 
 struct at_node { /* one line on the tape: out... = op(in...; args) */
     const at_op *op;

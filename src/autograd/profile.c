@@ -244,12 +244,6 @@ static const char *profile_text(bool known, const char *format, double x)
     return text;
 }
 
-static void profile_measure_tick(at_profile_state *p)
-{
-    int64_t ticks = at_cycles() - p->first_tick, ns = at_now_ns() - p->first_ns;
-    p->ns = p->clock == at_cycles && ticks > 0 ? (double)ns / (double)ticks : 1;
-}
-
 /* d: which sum of a line it is, -1: of several lines; a mean over those would mean nothing.  tick:
  * nanoseconds */
 static void profile_print_sum(FILE *out, int width, const char *name, int d, const profile_sum *s,
@@ -351,7 +345,8 @@ void at_profile_print(at_tape *t, FILE *out)
     }
     void *locale = at_point_begin();
     at_profile_rewind(t);
-    profile_measure_tick(p);
+    int64_t ticks = at_cycles() - p->first_tick, ns = at_now_ns() - p->first_ns;
+    p->ns = p->clock == at_cycles && ticks > 0 ? (double)ns / (double)ticks : 1;
     const char *name = at_described(t, "tape");
     fprintf(out, "profile of tape %d%s%s (%s, seed %llu)\n", p->number, name ? ", " : "",
             name ? at_shown(name, -1) : "", at_dtype_text(t->real), (unsigned long long)t->seed);

@@ -15,12 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct at_arena_chunk at_arena_chunk;
-struct at_arena_chunk {
-    at_arena_chunk *next;
+typedef struct at_arena_chunk {
+    struct at_arena_chunk *next;
     size_t size, used; /* of the bytes that begin AT_CHUNK_HEADER behind its own address */
     void *memory;      /* from malloc, less than 64 bytes before its own address */
-};
+} at_arena_chunk;
 enum { AT_CHUNK_HEADER = 64 }; /* keeps those bytes aligned */
 
 typedef struct {
