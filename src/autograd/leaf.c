@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "kernels/half.h"
-#include "tensor/convert.h"
 
 bool at_give_data(at_tensor *x, at_arena *a)
 {

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "tensor/convert.h"
-
 static bool is_leaf(const at_mirror *m, const at_tensor *x)
 {
     return !x->node || x->node->made < m->start;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "autograd/mirror.h"
-#include "tensor/convert.h"
 
 #define LEAST_TANGENT 0x1p-422 /* 1e-127: from here on 2^-600 t is a normal number */
 

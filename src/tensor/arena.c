@@ -57,25 +57,18 @@ static size_t chunk_place(const at_arena_chunk *c, size_t bytes)
     return at <= c->size && bytes <= c->size - at ? at : SIZE_MAX;
 }
 
-/* Memory for a chunk of `size` bytes, or NULL. */
-static char *chunk_memory(size_t size)
-{
-    return size <= PTRDIFF_MAX - 128 ? malloc(63 + AT_CHUNK_HEADER + size) : NULL;
-}
-
 /* A new chunk behind the current one, twice as large as that, or larger if need be.  Where there is
  * no memory for it, a half of that size is tried, a quarter ..., down to what is needed now. */
 static at_arena_chunk *add_chunk(at_arena *a, size_t bytes)
 {
     const size_t least = bytes < FIRST_CHUNK ? FIRST_CHUNK : bytes;
-    size_t size = a->current ? 2 * a->current->size : least; /* no overflow: see chunk_memory */
+    size_t size = a->current ? 2 * a->current->size : least; /* of at most PTRDIFF_MAX */
     if (size < least) size = least;
-    char *memory = chunk_memory(size);
-    while (!memory && size > least) {
+    char *memory = NULL;
+    while (size > PTRDIFF_MAX - 128 || !(memory = malloc(63 + AT_CHUNK_HEADER + size))) {
+        if (size == least) return NULL;
         size = size / 2 < least ? least : size / 2;
-        memory = chunk_memory(size);
     }
-    if (!memory) return NULL;
     n_mallocs++;
     at_arena_chunk *c = (void *)(memory + (-(uintptr_t)memory & 63)); /* a multiple of 64 */
     *c = (at_arena_chunk){a->current ? a->current->next : NULL, .size = size, .memory = memory};

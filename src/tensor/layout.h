@@ -42,6 +42,9 @@ static inline bool at_is_half(at_dtype d)
  * bool.  Nothing is written to data = NULL; NAN is read from it. */
 AT_API void at_store(at_dtype d, void *data, ptrdiff_t i, double value);
 AT_API double at_fetch(at_dtype d, const void *data, ptrdiff_t i);
+/* y_i = x_i for n elements: as at_store(to, y, i, at_fetch(from, x, i)), several times faster.  The
+ * two arrays must not overlap.  Private to the library. */
+void at_convert(at_dtype to, void *y, at_dtype from, const void *x, ptrdiff_t n);
 /* Does at_store keep the value, but for rounding and cutting?  Not 1e300 in f32 or 65520 in f16,
  * where it would be infinite; not NaN or 3e9 in i32. */
 AT_API bool at_can_hold(at_dtype d, double value);

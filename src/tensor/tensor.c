@@ -1,5 +1,5 @@
 /* tensor.c -- elements of any dtype, read and written as doubles; see tensor.h. */
-#include "tensor/convert.h"
+#include "tensor/layout.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -131,8 +131,7 @@ const char *at_text(const at_tensor *x)
 {
     if (!x) return "NULL";
     if (!x->name) return at_shape_text(x->shape);
-    char *text = at_text_buffer(), name[SHOWN_NAME];
-    at_show(name, sizeof name, x->name, (ptrdiff_t)strlen(x->name));
-    snprintf(text, AT_TEXT_SIZE, "\"%s\" %s", name, at_shape_text(x->shape));
+    char *text = at_text_buffer();
+    snprintf(text, AT_TEXT_SIZE, "\"%s\" %s", at_shown(x->name, -1), at_shape_text(x->shape));
     return text;
 }

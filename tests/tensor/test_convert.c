@@ -1,5 +1,5 @@
 /* test_convert.c -- arrays of one dtype to another, beside their elements one by one. */
-#include "tensor/convert.h"
+#include "tensor/layout.h"
 
 #include <math.h>
 #include <string.h>
