@@ -100,8 +100,8 @@ FILE *at_lock_file(const char *path);
 /* The number of this process; 0 if it is the only one. */
 int at_process(void);
 
-/* On: from here on a SIGINT or SIGTERM is noted, and a second one of the same kind ends the process;
- * one that was ignored stays ignored.  Off: they do what they did before.  at_signal_noted: which
+/* On: a SIGINT or SIGTERM that comes is noted, and a second one of the same kind ends the process;
+ * one that was ignored stays ignored.  Off: each does what it did before.  at_signal_noted: which
  * one came, or 0.  WASI has none. */
 enum { AT_SIGINT = 2, AT_SIGTERM = 15 };
 void at_note_signals(bool on);
