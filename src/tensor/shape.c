@@ -54,6 +54,7 @@ at_shape at_index_of(at_shape s, ptrdiff_t i)
 bool at_broadcast(at_shape a, at_shape b, at_shape *out)
 {
     if (!out || (unsigned)a.ndim > AT_MAX_DIMS || (unsigned)b.ndim > AT_MAX_DIMS) return false;
+    if (at_same_shape(a, b)) return *out = a, true;
     at_shape r = {a.ndim > b.ndim ? a.ndim : b.ndim, {0}};
     for (int i = 1; i <= r.ndim; i++) {
         int m = i <= a.ndim ? a.dim[a.ndim - i] : 1;
