@@ -169,7 +169,10 @@ static void linear_attention_each(void *job, ptrdiff_t head, ptrdiff_t to, int s
 {
     for (; head < to; head++) {
         const linear_attention_head h = linear_attention_head_of(job, head, slot);
-        if (!h.dO) linear_attention_up(&h);
+        if (!h.dO) {
+            linear_attention_up(&h);
+            continue;
+        }
         if (h.dQ) linear_attention_up_for_dQ(&h);
         if (h.dK || h.dV) linear_attention_down_for_dK_and_dV(&h);
     }

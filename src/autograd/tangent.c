@@ -25,8 +25,8 @@ static bool is_dual(at_tape *t, const char *op)
 
 bool at_set_tangent(at_tensor *leaf, const double *v)
 {
-    at_tape *t = leaf ? leaf->tape : NULL;
-    if (!is_dual(t, "set_tangent")) return false;
+    if (!leaf || !is_dual(leaf->tape, "set_tangent")) return false;
+    at_tape *t = leaf->tape;
     AT_INPUT(t, "set_tangent", leaf, ATTIC_REAL);
     const ptrdiff_t n = at_count(leaf->shape);
     for (ptrdiff_t i = 0; v && i < n; i++)

@@ -27,14 +27,14 @@ AT_KERNEL(concat_backward);
 
 void AT_REAL(concat_backward)(at_node *n)
 {
-    const ptrdiff_t outer = *(const ptrdiff_t *)n->args;
+    const ptrdiff_t rows = *(const ptrdiff_t *)n->args;
     const REAL *dy = n->out[0]->grad;
-    ptrdiff_t row = concat_row(n->out[0], outer), size = sizeof(REAL);
+    ptrdiff_t whole = concat_row(n->out[0], rows), size = sizeof(REAL);
     for (int k = 0; k < n->n_in; k++) {
-        ptrdiff_t part = concat_row(n->in[k], outer);
+        ptrdiff_t part = concat_row(n->in[k], rows);
         at_grad_buffer dx = at_grad_overwrite(n, k);
-        if (dx.p && dx.beta) add_rows(outer, part, dy, row, dx.p, part);
-        if (dx.p && !dx.beta) at_copy_rows(outer, part * size, dy, row * size, dx.p, part * size);
+        if (dx.p && dx.beta) add_rows(rows, part, dy, whole, dx.p, part);
+        if (dx.p && !dx.beta) at_copy_rows(rows, part * size, dy, whole * size, dx.p, part * size);
         dy += part;
     }
 }
@@ -43,13 +43,13 @@ void AT_REAL(concat_backward)(at_node *n)
 
 static void concat_forward(at_node *n)
 {
-    const ptrdiff_t outer = *(const ptrdiff_t *)n->args;
+    const ptrdiff_t rows = *(const ptrdiff_t *)n->args;
     ptrdiff_t size = (ptrdiff_t)at_dtype_size(n->out[0]->dtype);
-    ptrdiff_t row = concat_row(n->out[0], outer) * size;
+    ptrdiff_t whole = concat_row(n->out[0], rows) * size;
     char *y = n->out[0]->data;
     for (int k = 0; k < n->n_in; k++) {
-        ptrdiff_t part = concat_row(n->in[k], outer) * size;
-        at_copy_rows(outer, part, n->in[k]->data, part, y, row);
+        ptrdiff_t part = concat_row(n->in[k], rows) * size;
+        at_copy_rows(rows, part, n->in[k]->data, part, y, whole);
         y += part;
     }
 }
