@@ -34,11 +34,23 @@ typedef struct at_op {
     at_kernel *backward[ATTIC_NREALS]; /* in[i].grad += (df/din[i])^T out.grad; NULL, all: none */
     bool makes_infinity;               /* an infinite output is no anomaly, e.g. a fill with -inf */
 } at_op;
-/* One kernel that does for all real types. */
+/* One kernel that does for all real types there are in this build. */
+#if defined ATTIC_ONLY_F32
+#define AT_EVERY_REAL(kernel)                                                                      \
+    {                                                                                              \
+        kernel                                                                                     \
+    }
+#elif defined ATTIC_WITHOUT_DUAL
+#define AT_EVERY_REAL(kernel)                                                                      \
+    {                                                                                              \
+        kernel, kernel                                                                             \
+    }
+#else
 #define AT_EVERY_REAL(kernel)                                                                      \
     {                                                                                              \
         kernel, kernel, kernel                                                                     \
     }
+#endif
 
 typedef struct at_profile_line at_profile_line; /* profile.c */
 typedef struct at_name_scope {
