@@ -46,7 +46,7 @@ static progress_parts describe_progress(const at_progress *p)
 {
     progress_parts s = {"", "", "", "", ""};
     double spent = p->clock() - p->started,
-           rate = spent > 0 ? (double)(p->done - p->before) / spent : 0;
+           rate = spent > 0 ? ((double)p->done - (double)p->before) / spent : 0;
     char duration[24], label[AT_LABEL_SIZE];
     snprintf(s.count, sizeof s.count, "  %td/%td", p->done, p->total);
     snprintf(s.percent, sizeof s.percent, " %3d%%",
@@ -88,7 +88,7 @@ static void draw_line(at_progress *p)
     char what[AT_LABEL_SIZE], cut[AT_LABEL_SIZE];
     at_terminal now = at_terminal_of(p->out);
     if (now.is_terminal) p->as.columns = now.columns; /* its size may have changed */
-    int space = p->as.columns - 1;
+    int space = (p->as.columns > 0 ? p->as.columns : 1) - 1;
     at_label_make(what, p->what, space / 2, p->as.unicode);
     space -= at_label_columns(what);
 
