@@ -8,15 +8,19 @@
 
 #define AT_FORMULA(name) AT_EACH_REAL(void, name, (const at_chunk *k, void *values))
 
+/* The kernels of `op` find f and g behind it.  Where g[i] has no formula, d(in[i]) += sum dy. */
 typedef struct {
-    at_op op;                                                       /* AT_MAP_OP(its name) */
-    at_formula *f[ATTIC_NREALS], *g[AT_MAX_OPERANDS][ATTIC_NREALS]; /* NULL, all: dy itself */
+    at_op op; /* the first member */
+    at_formula *f[ATTIC_NREALS], *g[AT_MAX_OPERANDS][ATTIC_NREALS];
 } at_map_op;
+
+/* {AT_MAP_OP("relu"), formulas of f, {formulas of g_0, ...}} */
 #define AT_MAP_OP(text, ...)                                                                       \
     {                                                                                              \
         .name = text, .forward = AT_EVERY_REAL(at_map_forward),                                    \
         .backward = AT_EVERY_REAL(at_map_backward), __VA_ARGS__                                    \
     }
+
 void at_map_forward(at_node *n);
 void at_map_backward(at_node *n);
 
