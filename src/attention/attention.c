@@ -8,8 +8,7 @@
 #include "attention/operands.h"
 #include "kernels/real.h"
 
-AT_KERNEL(sdpa_forward);
-AT_KERNEL(sdpa_backward);
+AT_BOTH(sdpa);
 
 /* X = Q K^T, O = A V */
 void AT_REAL(sdpa_forward)(at_node *n)
@@ -47,8 +46,7 @@ void at_sdpa_count(const at_node *n, double products)
 }
 
 /* makes_infinity: the log-sum-exp of a row that keeps nothing is -inf */
-static const at_op sdpa_op = {"sdpa", AT_KERNELS(sdpa_forward), AT_KERNELS(sdpa_backward),
-                              .makes_infinity = true};
+static const at_op sdpa_op = {.name = "sdpa", AT_BOTH_KERNELS(sdpa), .makes_infinity = true};
 
 /* The outputs: O and, with tangents, Odot; then what is asked for, numbered.  Of the weights and
  * their tangent there are both, if one of them is asked for. */

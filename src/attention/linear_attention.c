@@ -68,8 +68,7 @@ typedef struct {
     REAL *dQ, *dK, *dV;
 } linear_attention_job;
 
-AT_KERNEL(linear_attention_forward);
-AT_KERNEL(linear_attention_backward);
+AT_BOTH(linear_attention);
 
 static linear_attention_head linear_attention_head_of(const linear_attention_job *job,
                                                       ptrdiff_t head, int slot)
@@ -202,8 +201,7 @@ void AT_REAL(linear_attention_backward)(at_node *n)
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op linear_attention_op = {.name = "linear_attention_causal",
-                                          .forward = AT_KERNELS(linear_attention_forward),
-                                          .backward = AT_KERNELS(linear_attention_backward)};
+                                          AT_BOTH_KERNELS(linear_attention)};
 
 /* all dims but the last `but` */
 static bool linear_attention_leads_alike(at_shape a, at_shape b, int but)

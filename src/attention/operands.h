@@ -49,12 +49,9 @@ void *at_sdpa_copy(const at_node *n, int i);
 /* Where a path adds up the gradient of in[i]: at_grad(n, i), or at_sdpa_copy(n, i), set to 0.
  * NULL: not wanted. */
 void *at_sdpa_grad(at_node *n, int i);
-AT_KERNEL(sdpa_plain_forward);
-AT_KERNEL(sdpa_plain_backward);
-AT_KERNEL(sdpa_fused_forward);
-AT_KERNEL(sdpa_fused_backward);
-AT_KERNEL(tangent_tiles_forward);
-AT_KERNEL(tangent_tiles_backward);
+AT_BOTH(sdpa_plain);
+AT_BOTH(sdpa_fused);
+AT_BOTH(tangent_tiles);
 /* Records an op with these inputs and what else the plan says, and hands out the outputs asked for.
  * Odot: NULL without tangents. */
 at_tensor *at_sdpa_record(at_tape *t, const at_op *op, at_inputs in, const at_sdpa_args *a,

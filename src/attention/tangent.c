@@ -79,8 +79,8 @@
 #include "ops/op.h"
 
 /* makes_infinity: the log-sum-exp of a row that keeps nothing is -inf */
-static const at_op tangent_op = {"sdpa_jvp", AT_KERNELS(tangent_tiles_forward),
-                                 AT_KERNELS(tangent_tiles_backward), .makes_infinity = true};
+static const at_op tangent_op = {
+    .name = "sdpa_jvp", AT_BOTH_KERNELS(tangent_tiles), .makes_infinity = true};
 
 /* `x` is the tangent of `of`, or NULL. */
 static bool tangent_check(at_tape *t, const char *name, const at_tensor *x, const char *of_name,

@@ -34,22 +34,17 @@ typedef struct at_op {
     at_kernel *backward[ATTIC_NREALS]; /* in[i].grad += (df/din[i])^T out.grad; NULL, all: none */
     bool makes_infinity;               /* an infinite output is no anomaly, e.g. a fill with -inf */
 } at_op;
-/* One kernel that does for all real types there are in this build. */
+/* One kernel that does for all real types; of a list of three, what this build has a type for. */
+#define AT_EVERY_REAL(kernel)                                                                      \
+    {                                                                                              \
+        AT_BUILT(kernel, kernel, kernel)                                                           \
+    }
 #if defined ATTIC_ONLY_F32
-#define AT_EVERY_REAL(kernel)                                                                      \
-    {                                                                                              \
-        kernel                                                                                     \
-    }
+#define AT_BUILT(f32, f64, dual) f32
 #elif defined ATTIC_WITHOUT_DUAL
-#define AT_EVERY_REAL(kernel)                                                                      \
-    {                                                                                              \
-        kernel, kernel                                                                             \
-    }
+#define AT_BUILT(f32, f64, dual) f32, f64
 #else
-#define AT_EVERY_REAL(kernel)                                                                      \
-    {                                                                                              \
-        kernel, kernel, kernel                                                                     \
-    }
+#define AT_BUILT(f32, f64, dual) f32, f64, dual
 #endif
 
 typedef struct at_profile_line at_profile_line; /* profile.c */

@@ -58,30 +58,31 @@
 #define MINUS_INFINITY VALUE(-(REAL)INFINITY)
 enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
 
-/* The list of real types.  AT_EACH_REAL declares a function for each, AT_KERNEL a kernel of an op;
- * AT_KERNELS initialises the kernels of an at_op; AT_OF_REAL is the function for a dtype. */
+/* The list of real types.  AT_EACH_REAL declares a function for each, AT_KERNEL a kernel of an op,
+ * AT_BOTH(softmax) two of them, softmax_forward and softmax_backward.  AT_KERNELS initialises one of
+ * the kernels of an at_op, AT_BOTH_KERNELS(softmax) both; AT_MOVE_KERNELS too, for an op whose
+ * forward moves elements of any type.  AT_OF_REAL is the function for a dtype. */
 #define AT_EACH_REAL(returns, name, args)                                                          \
     returns at_##name##_f32 args;                                                                  \
     returns at_##name##_f64 args;                                                                  \
     returns at_##name##_dual args
 #define AT_KERNEL(name) AT_EACH_REAL(void, name, (struct at_node *))
-#if defined(ATTIC_ONLY_F32) /* for where every byte counts, or second of compiling: see tape.h */
+#define AT_BOTH(op)                                                                                \
+    AT_KERNEL(op##_forward);                                                                       \
+    AT_KERNEL(op##_backward)
 #define AT_KERNELS(name)                                                                           \
     {                                                                                              \
-        at_##name##_f32                                                                            \
+        AT_BUILT(at_##name##_f32, at_##name##_f64, at_##name##_dual)                               \
     }
+#define AT_BOTH_KERNELS(op)                                                                        \
+    .forward = AT_KERNELS(op##_forward), .backward = AT_KERNELS(op##_backward)
+#define AT_MOVE_KERNELS(op)                                                                        \
+    .forward = AT_EVERY_REAL(op##_forward), .backward = AT_KERNELS(op##_backward)
+#if defined(ATTIC_ONLY_F32) /* for where every byte counts, or second of compiling: see tape.h */
 #define AT_OF_REAL(dtype, name) ((void)(dtype), at_##name##_f32)
 #elif defined(ATTIC_WITHOUT_DUAL)
-#define AT_KERNELS(name)                                                                           \
-    {                                                                                              \
-        at_##name##_f32, at_##name##_f64                                                           \
-    }
 #define AT_OF_REAL(dtype, name) ((dtype) == ATTIC_F32 ? at_##name##_f32 : at_##name##_f64)
 #else
-#define AT_KERNELS(name)                                                                           \
-    {                                                                                              \
-        at_##name##_f32, at_##name##_f64, at_##name##_dual                                         \
-    }
 #define AT_OF_REAL(dtype, name)                                                                    \
     ((dtype) == ATTIC_F32   ? at_##name##_f32                                                      \
      : (dtype) == ATTIC_F64 ? at_##name##_f64                                                      \

@@ -30,8 +30,7 @@ typedef struct {
     int M, N, K; /* rows of X, columns of W, columns of X */
 } affine_args;
 
-AT_KERNEL(affine_forward);
-AT_KERNEL(affine_backward);
+AT_BOTH(affine);
 
 void AT_REAL(affine_forward)(at_node *n)
 {
@@ -75,9 +74,7 @@ void AT_REAL(affine_backward)(at_node *n)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op affine_op = {.name = "affine",
-                                .forward = AT_KERNELS(affine_forward),
-                                .backward = AT_KERNELS(affine_backward)};
+static const at_op affine_op = {.name = "affine", AT_BOTH_KERNELS(affine)};
 
 at_tensor *at_affine(at_tape *t, at_tensor *X, at_tensor *W, at_tensor *b)
 {

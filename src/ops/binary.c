@@ -124,21 +124,15 @@ void AT_REAL(binary_db)(const at_chunk *k, void *values)
 
 #ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
-#define BINARY(text, da, db)                                                                       \
-    {                                                                                              \
-        AT_MAP_OP(text), AT_KERNELS(binary_y),                                                     \
-        {                                                                                          \
-            da, db                                                                                 \
-        }                                                                                          \
-    }
+#define BINARY(text, da, db) AT_MAP_OP(text), .f = AT_KERNELS(binary_y), .g = {da, db}
 #define BINARY_DA AT_KERNELS(binary_da)
 #define BINARY_DB AT_KERNELS(binary_db)
-static const at_map_op binary_op[] = {[BINARY_ADD] = BINARY("add", {0}, {0}),
-                                      [BINARY_SUB] = BINARY("sub", {0}, BINARY_DB),
-                                      [BINARY_MUL] = BINARY("mul", BINARY_DA, BINARY_DB),
-                                      [BINARY_DIV] = BINARY("div", BINARY_DA, BINARY_DB),
-                                      [BINARY_MINIMUM] = BINARY("minimum", BINARY_DA, BINARY_DB),
-                                      [BINARY_MAXIMUM] = BINARY("maximum", BINARY_DA, BINARY_DB)};
+static const at_map_op binary_op[] = {[BINARY_ADD] = {BINARY("add", {0}, {0})},
+                                      [BINARY_SUB] = {BINARY("sub", {0}, BINARY_DB)},
+                                      [BINARY_MUL] = {BINARY("mul", BINARY_DA, BINARY_DB)},
+                                      [BINARY_DIV] = {BINARY("div", BINARY_DA, BINARY_DB)},
+                                      [BINARY_MINIMUM] = {BINARY("minimum", BINARY_DA, BINARY_DB)},
+                                      [BINARY_MAXIMUM] = {BINARY("maximum", BINARY_DA, BINARY_DB)}};
 
 static at_tensor *binary(at_tape *t, at_tensor *a, at_tensor *b, binary_name name)
 {

@@ -54,12 +54,8 @@ static void concat_forward(at_node *n)
     }
 }
 
-static const at_op concat_op = {.name = "concat",
-                                .forward = AT_EVERY_REAL(concat_forward),
-                                .backward = AT_KERNELS(concat_backward)};
-static const at_op stack_op = {.name = "stack",
-                               .forward = AT_EVERY_REAL(concat_forward),
-                               .backward = AT_KERNELS(concat_backward)};
+static const at_op concat_op = {.name = "concat", AT_MOVE_KERNELS(concat)};
+static const at_op stack_op = {.name = "stack", AT_MOVE_KERNELS(concat)};
 
 /* Is [2,3,4] like [2,9,4], but for axis 1? */
 static bool concat_agrees(at_shape a, at_shape b, int axis)

@@ -69,8 +69,7 @@ static ptrdiff_t cross_entropy_count(const at_node *n)
     return count ? count : 1;
 }
 
-AT_KERNEL(cross_entropy_forward);
-AT_KERNEL(cross_entropy_backward);
+AT_BOTH(cross_entropy);
 
 /* saved: m, 1/sum, and the loss, a WIDE, which has the place of two */
 static const at_row_op cross_entropy_rows = {.saved = 4, .each = true};
@@ -162,9 +161,7 @@ void AT_REAL(cross_entropy_backward)(at_node *n)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op cross_entropy_op = {.name = "cross_entropy",
-                                       .forward = AT_KERNELS(cross_entropy_forward),
-                                       .backward = AT_KERNELS(cross_entropy_backward)};
+static const at_op cross_entropy_op = {.name = "cross_entropy", AT_BOTH_KERNELS(cross_entropy)};
 
 /* Probabilities for targets: nothing can be ignored by its index. */
 static at_tensor *with_probabilities(at_tape *t, at_tensor *logits, at_tensor *target,

@@ -12,8 +12,7 @@
 #include "kernels/real.h"
 #include "ops/axis.h"
 
-AT_KERNEL(cumsum_forward);
-AT_KERNEL(cumsum_backward);
+AT_BOTH(cumsum);
 
 typedef struct {
     const at_lines *lines;
@@ -56,9 +55,7 @@ void AT_REAL(cumsum_backward)(at_node *n)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op cumsum_op = {.name = "cumsum",
-                                .forward = AT_KERNELS(cumsum_forward),
-                                .backward = AT_KERNELS(cumsum_backward)};
+static const at_op cumsum_op = {.name = "cumsum", AT_BOTH_KERNELS(cumsum)};
 
 at_tensor *at_cumsum(at_tape *t, at_tensor *x, int axis)
 {

@@ -36,8 +36,7 @@ static bool embedding_has(const embedding_args *a, int32_t id)
     return id >= 0 && id < a->V;
 }
 
-AT_KERNEL(embedding_forward);
-AT_KERNEL(embedding_backward);
+AT_BOTH(embedding);
 AT_KERNEL(one_hot_forward);
 
 static void embedding_read(void *node, ptrdiff_t i, ptrdiff_t to, int slot)
@@ -114,9 +113,7 @@ void AT_REAL(embedding_backward)(at_node *n)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op embedding_op = {.name = "embedding",
-                                   .forward = AT_KERNELS(embedding_forward),
-                                   .backward = AT_KERNELS(embedding_backward)};
+static const at_op embedding_op = {.name = "embedding", AT_BOTH_KERNELS(embedding)};
 
 at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id)
 {

@@ -23,8 +23,7 @@
 #include "kernels/real.h"
 #include "ops/axis.h"
 
-AT_KERNEL(gather_forward);
-AT_KERNEL(gather_backward);
+AT_BOTH(gather);
 AT_KERNEL(topk_forward);
 
 static void gather_read(void *node, ptrdiff_t line, ptrdiff_t to, int slot)
@@ -129,9 +128,7 @@ void AT_REAL(topk_forward)(at_node *n)
 
 #ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
-static const at_op gather_op = {.name = "gather",
-                                .forward = AT_KERNELS(gather_forward),
-                                .backward = AT_KERNELS(gather_backward)};
+static const at_op gather_op = {.name = "gather", AT_BOTH_KERNELS(gather)};
 static const at_op topk_op = {.name = "topk", .forward = AT_KERNELS(topk_forward)};
 
 at_tensor *at_gather(at_tape *t, at_tensor *x, at_tensor *index, int axis)

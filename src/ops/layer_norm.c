@@ -38,8 +38,7 @@
 #include "kernels/real.h"
 #include "ops/map_rows.h"
 
-AT_KERNEL(layer_norm_forward);
-AT_KERNEL(layer_norm_backward);
+AT_BOTH(layer_norm);
 
 static const at_row_op layer_norm_rows = {.saved = 2 /* mu, r */, .space = 2, .sums = 2};
 
@@ -85,9 +84,7 @@ AT_MAP_ROWS_BACK(layer_norm_backward, layer_norm_rows, layer_norm_dx)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op layer_norm_op = {.name = "layer_norm",
-                                    .forward = AT_KERNELS(layer_norm_forward),
-                                    .backward = AT_KERNELS(layer_norm_backward)};
+static const at_op layer_norm_op = {.name = "layer_norm", AT_BOTH_KERNELS(layer_norm)};
 
 at_tensor *at_layer_norm(at_tape *t, at_tensor *x, at_tensor *gamma, at_tensor *beta, double eps)
 {

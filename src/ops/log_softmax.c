@@ -25,8 +25,7 @@
 
 enum { LOG_SOFTMAX_CHUNK = 256 }; /* of exp(y) on the stack at a time */
 
-AT_KERNEL(log_softmax_forward);
-AT_KERNEL(log_softmax_backward);
+AT_BOTH(log_softmax);
 
 static const at_row_op log_softmax_rows = {0};
 
@@ -59,9 +58,7 @@ AT_MAP_ROWS_BACK(log_softmax_backward, log_softmax_rows, log_softmax_dx)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op log_softmax_op = {.name = "log_softmax",
-                                     .forward = AT_KERNELS(log_softmax_forward),
-                                     .backward = AT_KERNELS(log_softmax_backward)};
+static const at_op log_softmax_op = {.name = "log_softmax", AT_BOTH_KERNELS(log_softmax)};
 
 at_tensor *at_log_softmax(at_tape *t, at_tensor *x)
 {

@@ -18,8 +18,7 @@
 #include "kernels/real.h"
 #include "ops/map_rows.h"
 
-AT_KERNEL(logsumexp_forward);
-AT_KERNEL(logsumexp_backward);
+AT_BOTH(logsumexp);
 
 static const at_row_op logsumexp_rows = {.saved = 2};
 
@@ -50,9 +49,7 @@ AT_MAP_ROWS_BACK(logsumexp_backward, logsumexp_rows, logsumexp_dx)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op logsumexp_op = {.name = "logsumexp",
-                                   .forward = AT_KERNELS(logsumexp_forward),
-                                   .backward = AT_KERNELS(logsumexp_backward)};
+static const at_op logsumexp_op = {.name = "logsumexp", AT_BOTH_KERNELS(logsumexp)};
 
 static at_tensor *logsumexp_last(at_tape *t, at_tensor *x)
 {

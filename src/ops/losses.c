@@ -130,15 +130,11 @@ void AT_REAL(loss_dz)(const at_chunk *k, void *values)
 #ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
 #define LOSS(text)                                                                                 \
-    {                                                                                              \
-        AT_MAP_OP(text), AT_KERNELS(loss_y),                                                       \
-        {                                                                                          \
-            AT_KERNELS(loss_dx), AT_KERNELS(loss_dz)                                               \
-        }                                                                                          \
-    }
+    AT_MAP_OP(text), .f = AT_KERNELS(loss_y), .g = {AT_KERNELS(loss_dx), AT_KERNELS(loss_dz)}
 static const at_map_op loss_op[] = {
-    [LOSS_MSE] = LOSS("mse"), [LOSS_HUBER] = LOSS("huber"), [LOSS_BCE] = LOSS("bce"),
-    [LOSS_KL] = LOSS("kl"),   [LOSS_KL_LOG] = LOSS("kl"),   [LOSS_CROSS] = LOSS("cross_entropy"),
+    [LOSS_MSE] = {LOSS("mse")},   [LOSS_HUBER] = {LOSS("huber")},
+    [LOSS_BCE] = {LOSS("bce")},   [LOSS_KL] = {LOSS("kl")},
+    [LOSS_KL_LOG] = {LOSS("kl")}, [LOSS_CROSS] = {LOSS("cross_entropy")},
 };
 
 bool at_check_reduction(at_tape *t, const char *op, at_reduction r)

@@ -16,10 +16,10 @@ typedef struct {
 
 /* {AT_MAP_OP("relu"), formulas of f, {formulas of g_0, ...}} */
 #define AT_MAP_OP(text, ...)                                                                       \
-    {                                                                                              \
-        .name = text, .forward = AT_EVERY_REAL(at_map_forward),                                    \
-        .backward = AT_EVERY_REAL(at_map_backward), __VA_ARGS__                                    \
-    }
+    .op = {.name = text,                                                                           \
+           .forward = AT_EVERY_REAL(at_map_forward),                                               \
+           .backward = AT_EVERY_REAL(at_map_backward),                                             \
+           __VA_ARGS__}
 
 void at_map_forward(at_node *n);
 void at_map_backward(at_node *n);

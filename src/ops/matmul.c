@@ -58,8 +58,7 @@ static matmul_layout matmul_transposed(matmul_layout x)
     return (matmul_layout){{x.s.col, x.s.row, x.s.batch}, x.operand};
 }
 
-AT_KERNEL(matmul_forward);
-AT_KERNEL(matmul_backward);
+AT_BOTH(matmul);
 
 /* Z = X Y + beta Z for every matrix of the batch, X [m,k], Y [k,n], Z [m,n].  Y is real, or of a
  * dtype of 16 bits.  Where Z is repeated, the products are summed: along the batch by gemm, along
@@ -120,9 +119,7 @@ void AT_REAL(matmul_backward)(at_node *n)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op matmul_op = {.name = "matmul",
-                                .forward = AT_KERNELS(matmul_forward),
-                                .backward = AT_KERNELS(matmul_backward)};
+static const at_op matmul_op = {.name = "matmul", AT_BOTH_KERNELS(matmul)};
 
 static at_shape matmul_leading(at_shape s)
 {

@@ -178,12 +178,8 @@ static void permute_forward(at_node *n)
     permute_run(x->shape, *order, false, at_dtype_size(x->dtype), x->data, n->out[0]->data);
 }
 
-static const at_op permute_op = {.name = "permute",
-                                 .forward = AT_EVERY_REAL(permute_forward),
-                                 .backward = AT_KERNELS(permute_backward)};
-static const at_op transpose_op = {.name = "transpose",
-                                   .forward = AT_EVERY_REAL(permute_forward),
-                                   .backward = AT_KERNELS(permute_backward)};
+static const at_op permute_op = {.name = "permute", AT_MOVE_KERNELS(permute)};
+static const at_op transpose_op = {.name = "transpose", AT_MOVE_KERNELS(permute)};
 
 static at_tensor *permute_record(at_tape *t, const at_op *op, at_tensor *x, at_shape order)
 {

@@ -43,8 +43,7 @@ AT_KERNEL(sum_backward);
 AT_KERNEL(mean_backward);
 AT_KERNEL(max_backward);
 AT_KERNEL(min_forward);
-AT_KERNEL(var_forward);
-AT_KERNEL(var_backward);
+AT_BOTH(var);
 
 /* dx = dy / ties where x = y, else 0 */
 static void reduce_max_dx(const at_chunk *k, void *values)
@@ -201,14 +200,12 @@ void AT_REAL(expand_y)(const at_chunk *k, void *values)
 
 static const at_op reduce_sum_op = {
     .name = "sum", .forward = AT_KERNELS(reduce_forward), .backward = AT_KERNELS(sum_backward)};
-static const at_op reduce_mean_op = {
-    .name = "mean", .forward = AT_KERNELS(mean_forward), .backward = AT_KERNELS(mean_backward)};
+static const at_op reduce_mean_op = {.name = "mean", AT_BOTH_KERNELS(mean)};
 static const at_op reduce_max_op = {
     .name = "max", .forward = AT_KERNELS(reduce_forward), .backward = AT_KERNELS(max_backward)};
 static const at_op reduce_min_op = {
     .name = "min", .forward = AT_KERNELS(min_forward), .backward = AT_KERNELS(max_backward)};
-static const at_op reduce_var_op = {
-    .name = "var", .forward = AT_KERNELS(var_forward), .backward = AT_KERNELS(var_backward)};
+static const at_op reduce_var_op = {.name = "var", AT_BOTH_KERNELS(var)};
 /* dx = dy, summed where x was repeated */
 static const at_map_op expand_op = {AT_MAP_OP("expand"), AT_KERNELS(expand_y), {{0}}};
 

@@ -34,8 +34,7 @@
 #include "kernels/real.h"
 #include "ops/map_rows.h"
 
-AT_KERNEL(rms_norm_forward);
-AT_KERNEL(rms_norm_backward);
+AT_BOTH(rms_norm);
 
 static const at_row_op rms_norm_rows = {.saved = 1 /* r */, .space = 2, .sums = 1};
 
@@ -71,9 +70,7 @@ AT_MAP_ROWS_BACK(rms_norm_backward, rms_norm_rows, rms_norm_dx)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op rms_norm_op = {.name = "rms_norm",
-                                  .forward = AT_KERNELS(rms_norm_forward),
-                                  .backward = AT_KERNELS(rms_norm_backward)};
+static const at_op rms_norm_op = {.name = "rms_norm", AT_BOTH_KERNELS(rms_norm)};
 
 at_tensor *at_rms_norm(at_tape *t, at_tensor *x, at_tensor *gamma, double eps)
 {

@@ -51,8 +51,7 @@ enum { ROPE_STRIDE = 16 };
 
 static const at_row_op rope_rows = {0};
 
-AT_KERNEL(rope_forward);
-AT_KERNEL(rope_backward);
+AT_BOTH(rope);
 AT_EACH_REAL(void, rope_table, (const rope_args *a, void *to));
 
 /* Row p of the table: R/2 cosines, then R/2 sines. */
@@ -125,8 +124,7 @@ AT_MAP_ROWS_BACK(rope_backward, rope_rows, rope_dx)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op rope_op = {
-    .name = "rope", .forward = AT_KERNELS(rope_forward), .backward = AT_KERNELS(rope_backward)};
+static const at_op rope_op = {.name = "rope", AT_BOTH_KERNELS(rope)};
 
 /* The table of an earlier rope with the same angles, and at least as many positions; or a new
  * one. */

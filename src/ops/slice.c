@@ -45,9 +45,7 @@ static void slice_forward(at_node *n)
         at_copy_rows(s->rows, length, x + o * s->row * size, s->step * size, y, length);
 }
 
-static const at_op slice_op = {.name = "slice",
-                               .forward = AT_EVERY_REAL(slice_forward),
-                               .backward = AT_KERNELS(slice_backward)};
+static const at_op slice_op = {.name = "slice", AT_MOVE_KERNELS(slice)};
 
 /* n elements of axis a, which exist. */
 static at_tensor *slice_record(at_tape *t, at_tensor *x, int a, int first, int step, int n)

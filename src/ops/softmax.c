@@ -25,8 +25,7 @@
 #include "kernels/real.h"
 #include "ops/map_rows.h"
 
-AT_KERNEL(softmax_forward);
-AT_KERNEL(softmax_backward);
+AT_BOTH(softmax);
 
 static const at_row_op softmax_rows = {0};
 
@@ -54,9 +53,7 @@ AT_MAP_ROWS_BACK(softmax_backward, softmax_rows, softmax_dx)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op softmax_op = {.name = "softmax",
-                                 .forward = AT_KERNELS(softmax_forward),
-                                 .backward = AT_KERNELS(softmax_backward)};
+static const at_op softmax_op = {.name = "softmax", AT_BOTH_KERNELS(softmax)};
 
 at_tensor *at_softmax(at_tape *t, at_tensor *x)
 {

@@ -32,8 +32,7 @@ static ptrdiff_t toeplitz_spans(const toeplitz_args *a)
     return (a->M + TOEPLITZ_SPAN - 1) / TOEPLITZ_SPAN;
 }
 
-AT_KERNEL(toeplitz_forward);
-AT_KERNEL(toeplitz_backward);
+AT_BOTH(toeplitz);
 
 typedef struct {
     const toeplitz_args *args;
@@ -100,9 +99,7 @@ void AT_REAL(toeplitz_backward)(at_node *n)
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
-static const at_op toeplitz_op = {.name = "toeplitz",
-                                  .forward = AT_KERNELS(toeplitz_forward),
-                                  .backward = AT_KERNELS(toeplitz_backward)};
+static const at_op toeplitz_op = {.name = "toeplitz", AT_BOTH_KERNELS(toeplitz)};
 
 at_tensor *at_toeplitz(at_tape *t, at_tensor *x, int T, int N)
 {

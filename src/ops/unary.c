@@ -230,23 +230,17 @@ void AT_REAL(unary_dx)(const at_chunk *k, void *values)
 
 #ifdef AT_ONCE /* ---------------------------- the ops ---------------------------- */
 
-#define UNARY(text)                                                                                \
-    {                                                                                              \
-        AT_MAP_OP(text), AT_KERNELS(unary_y),                                                      \
-        {                                                                                          \
-            AT_KERNELS(unary_dx)                                                                   \
-        }                                                                                          \
-    }
+#define UNARY(text) AT_MAP_OP(text), .f = AT_KERNELS(unary_y), .g = {AT_KERNELS(unary_dx)}
 static const at_map_op unary_op[] = {
-    [UNARY_NEG] = UNARY("neg"),           [UNARY_EXP] = UNARY("exp"),
-    [UNARY_LOG] = UNARY("log"),           [UNARY_SQRT] = UNARY("sqrt"),
-    [UNARY_SQUARE] = UNARY("square"),     [UNARY_TANH] = UNARY("tanh"),
-    [UNARY_SIGMOID] = UNARY("sigmoid"),   [UNARY_RELU] = UNARY("relu"),
-    [UNARY_SILU] = UNARY("silu"),         [UNARY_GELU] = UNARY("gelu"),
-    [UNARY_POW] = UNARY("pow"),           [UNARY_GELU_TANH] = UNARY("gelu_tanh"),
-    [UNARY_CLAMP] = UNARY("clamp"),       [UNARY_ABS] = UNARY("abs"),
-    [UNARY_SIN] = UNARY("sin"),           [UNARY_COS] = UNARY("cos"),
-    [UNARY_SOFTPLUS] = UNARY("softplus"), [UNARY_LEAKY_RELU] = UNARY("leaky_relu"),
+    [UNARY_NEG] = {UNARY("neg")},           [UNARY_EXP] = {UNARY("exp")},
+    [UNARY_LOG] = {UNARY("log")},           [UNARY_SQRT] = {UNARY("sqrt")},
+    [UNARY_SQUARE] = {UNARY("square")},     [UNARY_TANH] = {UNARY("tanh")},
+    [UNARY_SIGMOID] = {UNARY("sigmoid")},   [UNARY_RELU] = {UNARY("relu")},
+    [UNARY_SILU] = {UNARY("silu")},         [UNARY_GELU] = {UNARY("gelu")},
+    [UNARY_POW] = {UNARY("pow")},           [UNARY_GELU_TANH] = {UNARY("gelu_tanh")},
+    [UNARY_CLAMP] = {UNARY("clamp")},       [UNARY_ABS] = {UNARY("abs")},
+    [UNARY_SIN] = {UNARY("sin")},           [UNARY_COS] = {UNARY("cos")},
+    [UNARY_SOFTPLUS] = {UNARY("softplus")}, [UNARY_LEAKY_RELU] = {UNARY("leaky_relu")},
 };
 
 static at_tensor *unary(at_tape *t, at_tensor *x, unary_args args)
