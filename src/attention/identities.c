@@ -60,7 +60,6 @@
  * COST.  One pass over Q, K, V, O and their gradients (make bench BENCH=check). */
 #include "ops/op.h"
 
-#include "attention/identities.h"
 #include "attention/operands.h"
 #include "kernels/real.h"
 

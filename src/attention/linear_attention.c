@@ -203,14 +203,6 @@ void AT_REAL(linear_attention_backward)(at_node *n)
 static const at_op linear_attention_op = {.name = "linear_attention_causal",
                                           AT_BOTH_KERNELS(linear_attention)};
 
-/* all dims but the last `but` */
-static bool linear_attention_leads_alike(at_shape a, at_shape b, int but)
-{
-    if (a.ndim != b.ndim || a.ndim < but) return false;
-    a.ndim = b.ndim = a.ndim - but;
-    return at_same_shape(a, b);
-}
-
 at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V)
 {
     AT_INPUT(t, "linear_attention_causal", Q, ATTIC_REAL);
@@ -221,11 +213,12 @@ at_tensor *at_linear_attention_causal(at_tape *t, at_tensor *Q, at_tensor *K, at
     AT_REQUIRE(t, at_same_shape(Q->shape, K->shape),
                "linear_attention_causal: Q is %s but K is %s: they must be alike", at_text(Q),
                at_text(K));
-    AT_REQUIRE(t, linear_attention_leads_alike(Q->shape, V->shape, 1),
+    at_shape s = Q->shape, values = s;
+    values.dim[s.ndim - 1] = at_last(V->shape);
+    AT_REQUIRE(t, at_same_shape(values, V->shape),
                "linear_attention_causal: K is %s but V is %s: all dims but the last must be alike",
                at_text(K), at_text(V));
 
-    at_shape s = Q->shape;
     linear_attention_args a = {.T = s.dim[s.ndim - 2], .D = at_last(s), .Dv = at_last(V->shape)};
     ptrdiff_t heads = at_count_between(s, 0, s.ndim - 2);
     AT_REQUIRE(t,

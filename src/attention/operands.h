@@ -1,7 +1,6 @@
 /* operands.h -- the tensors of one call of at_sdpa, as the plain and the fused path read them. */
 #ifndef AT_ATTENTION_OPERANDS_H
 #define AT_ATTENTION_OPERANDS_H
-#include "attention/identities.h"
 #include "attention/plan.h"
 #include "kernels/real.h"
 
@@ -34,6 +33,25 @@ static inline REAL sdpa_factor(const sdpa_operands *call, int h)
     const REAL c = (REAL)call->p->c;
     return call->scale ? c * call->scale[h * call->p->next_head] : c;
 }
+
+/* ------------------------------------------------------------------ the check of a backward ---- */
+
+/* The two sides of an identity, and how much they may differ by. */
+typedef struct {
+    double left, right, tolerance;
+} at_sdpa_sides;
+
+/* Of one key/value head: <Q,dQ> and <K,dK>, <V,dV> and <O,dO>, sum_j dK_j and 0. */
+typedef struct {
+    at_sdpa_sides Q, V, K;
+} at_sdpa_verdict;
+
+/* Runs `backward` and makes sure that the identities hold for what it added to the gradients; the
+ * first head in which one does not is a sticky error. */
+AT_EACH_REAL(void, sdpa_checked, (at_node * n, void (*backward)(at_node *)));
+void at_sdpa_judge(const at_node *n, int b, int g, at_sdpa_verdict head);
+
+/* ------------------------------------------------------------------ memory and paths ----------- */
 
 /* In n->saved: where each array begins, in bytes.  First are m, 1/l, delta and, with a learned
  * scale, ds of each row. */

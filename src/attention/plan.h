@@ -62,7 +62,7 @@ typedef struct {
     int tile;     /* the number of rows of a tile */
     int slots;    /* the number of slots of scratch memory: as many threads work at once */
     size_t gemm;  /* bytes of a slot that the matrix products use */
-    bool checked; /* backward checks itself: see identities.h */
+    bool checked; /* backward checks itself: see operands.h */
     unsigned own; /* bit i: in[i] has another role as well, and its gradient is collected apart */
     int weights, probs, lse, raw; /* the number of each output of the node; 0: not asked for */
     bool tangents; /* of at_sdpa_jvp: Odot is output 1, the weights' tangent output weights + 1 */

@@ -24,7 +24,7 @@
 
 #include "kernels/half.h"
 #include "kernels/real.h"
-#include "ops/sum_rows.h"
+#include "ops/map_op.h"
 
 typedef struct {
     int M, N, K; /* rows of X, columns of W, columns of X */

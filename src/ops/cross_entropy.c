@@ -41,7 +41,6 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/losses.h"
 #include "ops/map_rows.h"
 
 typedef struct {

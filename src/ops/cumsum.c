@@ -10,7 +10,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/axis.h"
+#include "ops/nest.h"
 
 AT_BOTH(cumsum);
 

@@ -21,7 +21,7 @@
 #include "ops/op.h"
 
 #include "kernels/real.h"
-#include "ops/axis.h"
+#include "ops/nest.h"
 
 AT_BOTH(gather);
 AT_KERNEL(topk_forward);

@@ -24,7 +24,7 @@
  *
  * Nothing is saved.  Edge: where a target has probability 0, the terms of kl and cross are 0
  * whatever x is, -inf among them; so is the gradient of kl in z, which would be -inf. */
-#include "ops/losses.h"
+#include "ops/op.h"
 
 #include "kernels/real.h"
 #include "ops/map_op.h"

@@ -23,16 +23,10 @@
  * alone, and so are the bits. */
 #include "ops/map.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "kernels/parallel.h"
 #include "kernels/real.h"
-#include "kernels/rows.h"
 #include "ops/map_op.h"
 #include "ops/nest.h"
-#include "ops/ops.h"
-#include "ops/sum_rows.h"
+#include "ops/op.h"
 
 enum {
     MAP_SHORT = 16,  /* a loop that is shorter is no row, if the one around it is longer */

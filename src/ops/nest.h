@@ -114,4 +114,26 @@ static inline ptrdiff_t at_nest_offset(const at_nest *nest, int operand, ptrdiff
     return nest->n > 0 ? at + index * nest->loop[0].step[operand] : 0;
 }
 
+/* ------------------------------------------------------------------ along one axis ------------- */
+
+/* A tensor as the lines along one of its axes: x [outer,N,inner], where line (o, i) holds x_o0i,
+ * x_o1i, ...: N elements that are `inner` apart. */
+typedef struct {
+    int N, K;               /* elements of a line of the input, and of the output */
+    ptrdiff_t lines, inner; /* outer * inner lines */
+} at_lines;
+
+static inline at_lines at_lines_of(at_shape x, int axis, int K)
+{
+    if (at_count(x) == 0) return (at_lines){0}; /* the other dims may be huge */
+    const ptrdiff_t inner = at_count_between(x, axis + 1, x.ndim);
+    return (at_lines){x.dim[axis], K, at_count_between(x, 0, axis) * inner, inner};
+}
+
+/* Where a line of n elements begins. */
+static inline ptrdiff_t at_line(const at_lines *a, ptrdiff_t line, int n)
+{
+    return line / a->inner * n * a->inner + line % a->inner;
+}
+
 #endif

@@ -18,7 +18,7 @@
  * as the minimum of what it is among, and as equal to another NaN.
  *
  * A sum is what the gradient of a repeat is, and its gradient is a repeat.  So both are the map's
- * (sum_rows.h), with y read as if it had size 1 along the axes that go; and so are the maximum and
+ * (map_op.h), with y read as if it had size 1 along the axes that go; and so are the maximum and
  * the count of ties.
  *
  *   size 0     the sum of nothing is 0, its mean and its variance are NaN, its maximum an error. */
@@ -26,7 +26,6 @@
 
 #include "kernels/real.h"
 #include "ops/map_op.h"
-#include "ops/sum_rows.h"
 
 typedef struct {
     at_shape y;  /* with the axes that go, of size 1 */

@@ -21,23 +21,18 @@ void at_pass_back(at_node *n)
 
 static const at_op reshape_op = {.name = "reshape", .backward = AT_EVERY_REAL(at_pass_back)};
 
-/* The axis whose size is left open, or -1; -2 if there are two. */
-static int reshape_open_axis(at_shape s)
-{
-    int open = -1;
-    for (int i = 0; i < s.ndim; i++)
-        if (s.dim[i] == -1) open = open == -1 ? i : -2;
-    return open;
-}
-
 at_tensor *at_reshape(at_tape *t, at_tensor *x, at_shape shape)
 {
     if (!at_check_any(t, "reshape", "x", x)) return NULL;
     AT_REQUIRE(t, shape.ndim >= 0 && shape.ndim <= AT_MAX_DIMS,
                "reshape: %d dims were asked for, at most %d are possible", shape.ndim, AT_MAX_DIMS);
-    int open = reshape_open_axis(shape);
-    AT_REQUIRE(t, open != -2, "reshape: x is %s but %s leaves more than one size open", at_text(x),
-               at_shape_text(shape));
+    int open = -1; /* the axis whose size is left open, if there is one */
+    for (int i = 0; i < shape.ndim; i++) {
+        if (shape.dim[i] != -1) continue;
+        AT_REQUIRE(t, open < 0, "reshape: x is %s but %s leaves more than one size open",
+                   at_text(x), at_shape_text(shape));
+        open = i;
+    }
     ptrdiff_t count = at_count(x->shape);
     at_shape y = shape;
     if (open >= 0) {
