@@ -59,9 +59,9 @@
 enum { AT_WIDEST = 16 }; /* bytes of the largest WIDE */
 
 /* The list of real types.  AT_EACH_REAL declares a function for each, AT_KERNEL a kernel of an op,
- * AT_BOTH(softmax) two of them, softmax_forward and softmax_backward.  AT_KERNELS initialises one of
- * the kernels of an at_op, AT_BOTH_KERNELS(softmax) both; AT_MOVE_KERNELS too, for an op whose
- * forward moves elements of any type.  AT_OF_REAL is the function for a dtype. */
+ * AT_BOTH(softmax) its two kernels, softmax_forward and softmax_backward.  AT_KERNELS initialises
+ * the forward or the backward of an at_op, AT_BOTH_KERNELS(softmax) both; so does AT_MOVE_KERNELS,
+ * where the forward moves elements of any type.  AT_OF_REAL is the function for a dtype. */
 #define AT_EACH_REAL(returns, name, args)                                                          \
     returns at_##name##_f32 args;                                                                  \
     returns at_##name##_f64 args;                                                                  \
