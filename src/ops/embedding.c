@@ -83,32 +83,27 @@ void AT_REAL(one_hot_forward)(at_node *n)
     at_for(a->count, a->V, 0, one_hot_rows, n);
 }
 
-typedef struct {
-    const embedding_args *args;
-    const int32_t *id;
-    const REAL *dy;
-    REAL *dtable;
-} embedding_job;
-
 /* Spans of columns: every thread reads all ids, and none adds to what another does. */
-static void embedding_add(void *job, ptrdiff_t from, ptrdiff_t to, int slot)
+static void embedding_add(void *node, ptrdiff_t from, ptrdiff_t to, int slot)
 {
     (void)slot;
-    const embedding_job *g = job;
-    ptrdiff_t D = g->args->D, j = from * EMBEDDING_COLUMNS, end = to * EMBEDDING_COLUMNS;
+    const at_node *n = node;
+    const embedding_args *a = n->args;
+    const int32_t *id = n->in[1]->data;
+    const REAL *dy = n->out[0]->grad;
+    REAL *dtable = n->in[0]->grad;
+    ptrdiff_t D = a->D, j = from * EMBEDDING_COLUMNS, end = to * EMBEDDING_COLUMNS;
     ptrdiff_t w = (end < D ? end : D) - j;
-    for (ptrdiff_t i = 0; i < g->args->count; i++)
-        if (embedding_has(g->args, g->id[i]))
-            row_axpy(w, 1, g->dy + i * D + j, g->dtable + g->id[i] * D + j);
+    for (ptrdiff_t i = 0; i < a->count; i++)
+        if (embedding_has(a, id[i])) row_axpy(w, 1, dy + i * D + j, dtable + id[i] * D + j);
 }
 
 void AT_REAL(embedding_backward)(at_node *n)
 {
     const embedding_args *a = n->args;
-    embedding_job g = {a, n->in[1]->data, n->out[0]->grad, at_grad(n, 0)};
-    if (!g.dtable || a->D == 0) return;
+    if (!at_grad(n, 0) || a->D == 0) return; /* dtable is in[0]->grad from here on */
     at_for((a->D - 1) / EMBEDDING_COLUMNS + 1, a->count * EMBEDDING_COLUMNS / 4, 0, embedding_add,
-           &g);
+           n);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */

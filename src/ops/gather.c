@@ -46,20 +46,15 @@ void AT_REAL(gather_forward)(at_node *n)
     at_for(a->lines, a->K, 0, gather_read, n);
 }
 
-typedef struct {
-    const at_node *n;
-    REAL *dx;
-} gather_job;
-
-static void gather_add(void *job, ptrdiff_t line, ptrdiff_t to, int slot)
+static void gather_add(void *node, ptrdiff_t line, ptrdiff_t to, int slot)
 {
     (void)slot;
-    const gather_job *g = job;
-    const at_lines *a = g->n->args;
+    const at_node *n = node;
+    const at_lines *a = n->args;
     for (; line < to; line++) {
-        REAL *dx = g->dx + at_line(a, line, a->N);
-        const int32_t *index = (const int32_t *)g->n->in[1]->data + at_line(a, line, a->K);
-        const REAL *dy = (const REAL *)g->n->out[0]->grad + at_line(a, line, a->K);
+        REAL *dx = (REAL *)n->in[0]->grad + at_line(a, line, a->N);
+        const int32_t *index = (const int32_t *)n->in[1]->data + at_line(a, line, a->K);
+        const REAL *dy = (const REAL *)n->out[0]->grad + at_line(a, line, a->K);
         for (ptrdiff_t k = 0; k < a->K * a->inner; k += a->inner)
             if (index[k] >= 0 && index[k] < a->N) dx[index[k] * a->inner] += dy[k];
     }
@@ -68,8 +63,8 @@ static void gather_add(void *job, ptrdiff_t line, ptrdiff_t to, int slot)
 void AT_REAL(gather_backward)(at_node *n)
 {
     const at_lines *a = n->args;
-    gather_job g = {n, at_grad(n, 0)};
-    if (g.dx) at_for(a->lines, a->K, 0, gather_add, &g);
+    if (at_grad(n, 0))
+        at_for(a->lines, a->K, 0, gather_add, n); /* dx is in[0]->grad from here on */
 }
 
 /* ------------------------------------------------------------------ topk ----------------------- */

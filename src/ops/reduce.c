@@ -37,9 +37,8 @@ typedef struct {
 enum { REDUCE_X, REDUCE_Y, REDUCE_SHARE }; /* operands of the formulas */
 
 AT_KERNEL(reduce_forward);
-AT_KERNEL(mean_forward);
 AT_KERNEL(sum_backward);
-AT_KERNEL(mean_backward);
+AT_BOTH(mean);
 AT_KERNEL(max_backward);
 AT_KERNEL(min_forward);
 AT_BOTH(var);

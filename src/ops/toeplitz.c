@@ -34,30 +34,23 @@ static ptrdiff_t toeplitz_spans(const toeplitz_args *a)
 
 AT_BOTH(toeplitz);
 
-typedef struct {
-    const toeplitz_args *args;
-    const REAL *from; /* x, or dy */
-    REAL *to;         /* y, or dx */
-} toeplitz_job;
-
-static void toeplitz_spread(void *job, ptrdiff_t row, ptrdiff_t to, int slot)
+static void toeplitz_spread(void *node, ptrdiff_t row, ptrdiff_t to, int slot)
 {
     (void)slot;
-    const toeplitz_job *g = job;
-    const toeplitz_args *a = g->args;
+    const at_node *n = node;
+    const toeplitz_args *a = n->args;
+    REAL *y = n->out[0]->data;
     for (; row < to; row++) {
-        const REAL *x = g->from + row / a->T * a->M;
+        const REAL *x = (const REAL *)n->in[0]->data + row / a->T * a->M;
         ptrdiff_t i = row % a->T;
-        memcpy(g->to + row * a->N, x + (a->T - 1 - i), (size_t)a->N * sizeof *x);
+        memcpy(y + row * a->N, x + (a->T - 1 - i), (size_t)a->N * sizeof *x);
     }
 }
 
 void AT_REAL(toeplitz_forward)(at_node *n)
 {
     const toeplitz_args *a = n->args;
-    if (a->N == 0) return;
-    toeplitz_job g = {.args = a, .from = n->in[0]->data, .to = n->out[0]->data};
-    at_for(a->matrices * a->T, a->N, 0, toeplitz_spread, &g);
+    if (a->N > 0) at_for(a->matrices * a->T, a->N, 0, toeplitz_spread, n);
 }
 
 /* dx_k += sum_i dy_(i, k-(T-1-i))     for k = first .. first+width-1 */
@@ -74,16 +67,18 @@ static void toeplitz_down(const toeplitz_args *a, const REAL *dy, REAL *dx, int 
     for (int k = 0; k < width; k++) dx[first + k] += (REAL)sum[k];
 }
 
-static void toeplitz_gather(void *job, ptrdiff_t u, ptrdiff_t to, int slot)
+static void toeplitz_gather(void *node, ptrdiff_t u, ptrdiff_t to, int slot)
 {
     (void)slot;
-    const toeplitz_job *g = job;
-    const toeplitz_args *a = g->args;
+    const at_node *n = node;
+    const toeplitz_args *a = n->args;
+    const REAL *dy = n->out[0]->grad;
+    REAL *dx = n->in[0]->grad;
     ptrdiff_t spans = toeplitz_spans(a);
     for (; u < to; u++) {
         ptrdiff_t m = u / spans;
         int first = (int)(u % spans) * TOEPLITZ_SPAN, left = a->M - first;
-        toeplitz_down(a, g->from + m * a->T * a->N, g->to + m * a->M, first,
+        toeplitz_down(a, dy + m * a->T * a->N, dx + m * a->M, first,
                       left < TOEPLITZ_SPAN ? left : TOEPLITZ_SPAN);
     }
 }
@@ -91,10 +86,9 @@ static void toeplitz_gather(void *job, ptrdiff_t u, ptrdiff_t to, int slot)
 void AT_REAL(toeplitz_backward)(at_node *n)
 {
     const toeplitz_args *a = n->args;
-    toeplitz_job g = {.args = a, .from = n->out[0]->grad, .to = at_grad(n, 0)};
-    if (!g.to || a->T == 0 || a->N == 0) return;
+    if (!at_grad(n, 0) || a->T == 0 || a->N == 0) return; /* dx is in[0]->grad from here on */
     ptrdiff_t shortest = a->T < a->N ? a->T : a->N;
-    at_for(a->matrices * toeplitz_spans(a), shortest * TOEPLITZ_SPAN, 0, toeplitz_gather, &g);
+    at_for(a->matrices * toeplitz_spans(a), shortest * TOEPLITZ_SPAN, 0, toeplitz_gather, n);
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
