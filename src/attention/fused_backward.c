@@ -47,6 +47,16 @@ typedef struct {
 
 /* ------------------------------------------------------------------ delta ---------------------- */
 
+/* Do `keep` and bias leave key k to row r?  (causal, window and key_len: at_sdpa_range_of) */
+static bool backward_keeps(const sdpa_tile *x, int r, int k)
+{
+    const at_sdpa_plan *p = x->call->p;
+    int i = x->i0 + r, j = x->j0 + k;
+    if (x->call->keep && !x->call->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
+    return !x->call->bias ||
+           VALUE(x->call->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)]) != MINUS_INFINITY;
+}
+
 void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *delta)
 {
     x->j0 = 0;
@@ -55,7 +65,7 @@ void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *de
         at_sdpa_range range = at_sdpa_range_of(x->call->p, x->call->key_len, x->b, x->i0 + r);
         REAL sum = 0;
         for (int j = range.lo; j < range.hi; j++)
-            if (sdpa_cell_kept(x, r, j)) sum += A[j] * dW[j];
+            if (backward_keeps(x, r, j)) sum += A[j] * dW[j];
         delta[r] += sum;
     }
 }

@@ -128,15 +128,6 @@ void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
 
 /* ------------------------------------------------------------------ what is kept --------------- */
 
-bool sdpa_cell_kept(const sdpa_tile *x, int r, int k)
-{
-    const at_sdpa_plan *p = x->call->p;
-    int i = x->i0 + r, j = x->j0 + k;
-    if (x->call->keep && !x->call->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
-    return !x->call->bias ||
-           VALUE(x->call->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)]) != MINUS_INFINITY;
-}
-
 /* kept[k] = 1 where `keep` and bias leave key k to row r, else 0 */
 static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
 {

@@ -79,7 +79,6 @@ typedef struct {
 #define sdpa_transpose(...) AT_REAL(sdpa_transpose)(__VA_ARGS__)
 #define sdpa_select_rows(...) AT_REAL(sdpa_select_rows)(__VA_ARGS__)
 #define sdpa_select_keys(...) AT_REAL(sdpa_select_keys)(__VA_ARGS__)
-#define sdpa_cell_kept(...) AT_REAL(sdpa_cell_kept)(__VA_ARGS__)
 #define sdpa_capped(...) AT_REAL(sdpa_capped)(__VA_ARGS__)
 #define sdpa_add_bias(...) AT_REAL(sdpa_add_bias)(__VA_ARGS__)
 #define sdpa_scores(...) AT_REAL(sdpa_scores)(__VA_ARGS__)
@@ -110,8 +109,6 @@ void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0);
 /* Takes the keys j0 .. end-1, without those at both ends that no row keeps; false if no key is
  * left. */
 bool sdpa_select_keys(sdpa_tile *x, int j0, int end);
-/* Do `keep` and bias leave key k to row r?  (causal, window and key_len: at_sdpa_range_of) */
-bool sdpa_cell_kept(const sdpa_tile *x, int r, int k);
 /* s = U, and slope.  Masked cells are computed like any other. */
 void sdpa_capped(sdpa_tile *x);
 /* cells += bias; NULL: 0 */

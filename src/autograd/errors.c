@@ -2,7 +2,6 @@
  * can run out: what every other file here stands on. */
 #include "autograd/state.h"
 
-#include <math.h>
 #include <stdarg.h>
 
 #include "system/system.h"
@@ -117,20 +116,6 @@ void *at_step_alloc(at_tape *t, size_t bytes)
 void *at_permanent_alloc(at_tape *t, size_t bytes)
 {
     return t ? at_alloc_in(t, &t->permanent, bytes) : NULL;
-}
-
-bool at_scratch_ready(at_tape *t, size_t bytes)
-{
-    if (!at_ok(t) || bytes <= t->scratch_size) return at_ok(t);
-    if (t->scratch_size && bytes <= SIZE_MAX / 2) bytes += bytes / 2; /* grow rarely */
-    at_arena larger = {0};
-    char *p = at_alloc_in(t, &larger, bytes);
-    if (!p) return false; /* larger is still empty */
-    at_arena_free(&t->scratch);
-    t->scratch = larger;
-    t->scratch_memory = p;
-    t->scratch_size = bytes;
-    return true;
 }
 
 void *at_scratch(const at_node *n, int slot)

@@ -13,8 +13,6 @@
  * next gradients are taken. */
 #include "autograd/state.h"
 
-#include <string.h>
-
 #include "kernels/rows.h"
 
 /* The smallest block of the free list that is large enough, of several the one that was in use last

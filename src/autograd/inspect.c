@@ -4,8 +4,6 @@
  * Whoever runs ops asks: record.c, backward.c, mirror.c.  Here nothing runs. */
 #include "autograd/state.h"
 
-#include <math.h>
-
 #include "tensor/print.h"
 
 /* The first element that is not finite, or -1.  Infinities may be let through. */
@@ -41,15 +39,12 @@ bool at_is_sane(at_node *n, at_direction d)
     const at_tensor *x = back ? n->in[i] : n->out[i];
     const double value = back ? at_grad_element(x, at) : at_element(x, at);
     const char *where = at_shape_text(at_index_of(x->shape, at));
-    if (back)
-        return at_fail(n->tape, ATTIC_USER_ERROR,
-                       "anomaly: backward of %s (op %d) made %g at %s of the gradient of its input "
-                       "%d %s from finite upstream gradients",
-                       n->op->name, n->index, value, where, i, at_text(x));
+    char part[40] = "its output";
+    if (back) snprintf(part, sizeof part, "the gradient of its input %d", i);
     return at_fail(n->tape, ATTIC_USER_ERROR,
-                   "anomaly: forward of %s (op %d) made %g at %s of its output %s from finite "
-                   "inputs",
-                   n->op->name, n->index, value, where, at_text(x));
+                   "anomaly: %s of %s (op %d) made %g at %s of %s %s from finite %s",
+                   back ? "backward" : "forward", n->op->name, n->index, value, where, part,
+                   at_text(x), back ? "upstream gradients" : "inputs");
 }
 
 bool at_inputs_unchanged(at_tape *t, at_node *n)

@@ -1,9 +1,6 @@
 /* leaf.c -- how data comes onto a tape and off it again; see tape.h. */
 #include "autograd/state.h"
 
-#include <math.h>
-#include <string.h>
-
 #include "kernels/half.h"
 
 bool at_give_data(at_tensor *x, at_arena *a)

@@ -5,8 +5,6 @@
  * bytes: so is the memory as a whole. */
 #include "autograd/mirror.h"
 
-#include <string.h>
-
 static bool is_leaf(const at_mirror *m, const at_tensor *x)
 {
     return !x->node || x->node->made < m->start;

@@ -19,7 +19,6 @@
 #include "autograd/profile.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "autograd/state.h"
 #include "system/system.h"

@@ -4,8 +4,6 @@
  * is a topological order: backward needs no sort, no recursion and no counting. */
 #include "autograd/state.h"
 
-#include <string.h>
-
 #include "kernels/parallel.h"
 
 /* Remembers which state of its inputs this node has read. */
@@ -85,6 +83,21 @@ static at_node *new_node(at_tape *t, const at_op *op, at_inputs in, const at_rec
     return make_outputs(n, y, r) ? n : NULL;
 }
 
+/* At least `bytes` of scratch memory, now and until at_close; false after a sticky error. */
+static bool scratch_ready(at_tape *t, size_t bytes)
+{
+    if (!at_ok(t) || bytes <= t->scratch_size) return at_ok(t);
+    if (t->scratch_size && bytes <= SIZE_MAX / 2) bytes += bytes / 2; /* grow rarely */
+    at_arena larger = {0};
+    char *p = at_alloc_in(t, &larger, bytes);
+    if (!p) return false; /* larger is still empty */
+    at_arena_free(&t->scratch);
+    t->scratch = larger;
+    t->scratch_memory = p;
+    t->scratch_size = bytes;
+    return true;
+}
+
 /* How many slots is fixed here: no replay and no backward of this node ever needs more. */
 static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
 {
@@ -95,7 +108,7 @@ static bool prepare_scratch(at_tape *t, const at_op *op, at_recipe *r)
     if (r->scratch < bytes || __builtin_mul_overflow(r->scratch, (size_t)r->slots, &all))
         return at_fail(t, ATTIC_MEMORY_ERROR, "%s: out of memory: scratch of %zu bytes per thread",
                        op->name, bytes);
-    return at_scratch_ready(t, all);
+    return scratch_ready(t, all);
 }
 
 /* The first kernel there is, for which type? */

@@ -1,6 +1,9 @@
 /* state.h -- what a tape is made of.  Private to src/autograd. */
 #ifndef AT_AUTOGRAD_STATE_H
 #define AT_AUTOGRAD_STATE_H
+#include <math.h>
+#include <string.h>
+
 #include "autograd/op.h"
 #include "autograd/persist.h"
 #include "system/hash.h"
@@ -119,8 +122,6 @@ bool at_receive_grad(at_tape *t, at_tensor *x, const void *dy, bool may_alias);
 void at_reuse(at_tape *t, at_node *n, bool is_loss);
 /* A backward has given n its first gradient since the last mark. */
 void at_list_reached(at_node *n);
-/* At least `bytes` of scratch memory, now and until at_close; false after a sticky error. */
-bool at_scratch_ready(at_tape *t, size_t bytes);
 
 /* The hash of the data of x; without ATTIC_DEBUG nothing is read. */
 static inline uint64_t at_checksum(const at_tensor *x)

@@ -2,8 +2,6 @@
 #include "autograd/tangent.h"
 
 #include <float.h>
-#include <math.h>
-#include <string.h>
 
 #include "autograd/mirror.h"
 
