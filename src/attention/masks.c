@@ -146,10 +146,8 @@ at_tensor *at_keep_lengths(at_tape *t, at_tensor *len, int N)
         AT_REQUIRE(t, n[b] >= 0 && n[b] <= N, "keep_lengths: len[%d] is %d, but there are %d keys",
                    b, n[b], N);
     at_tensor *keep = at_blank(t, ATTIC_BOOL, at_shape_of(B, 1, 1, N));
-    for (int b = 0; keep && b < B; b++) {
-        memset(keep_row(keep, b), 1, (size_t)n[b]);
-        memset(keep_row(keep, b) + n[b], 0, (size_t)(N - n[b]));
-    }
+    for (int b = 0; keep && b < B; b++)
+        for (int j = 0; j < N; j++) keep_row(keep, b)[j] = j < n[b];
     return keep;
 }
 

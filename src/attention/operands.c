@@ -1,10 +1,8 @@
 /* operands.c -- finds the tensors of one call; see operands.h. */
 #include "attention/operands.h"
 
-#include <string.h>
-
 #include "kernels/real.h"
-#include "kernels/rows.h"
+#include "ops/op.h"
 
 sdpa_operands sdpa_operands_of(at_node *n)
 {

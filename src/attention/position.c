@@ -26,11 +26,6 @@ static bool distances_of(at_tape *t, const char *name, int T, int N, int offset,
     return true;
 }
 
-static int64_t clip_distance(int64_t d, int64_t n)
-{
-    return d < -n ? -n : d > n ? n : d;
-}
-
 /* x [H,T+N-1] -> [1,H,T,N] */
 static at_tensor *spread_over_scores(at_tape *t, at_tensor *x, int T, int N)
 {
@@ -55,8 +50,10 @@ at_tensor *at_relative_bias(at_tape *t, at_tensor *table, int T, int N, int offs
     if (!distances_of(t, "relative_bias", T, N, offset, &d)) return NULL;
     at_tensor *id = at_blank(t, ATTIC_I32, at_shape_of(d.n));
     const int n = table->shape.dim[0] / 2;
-    for (int k = 0; id && k < d.n; k++)
-        ((int32_t *)id->data)[k] = (int32_t)clip_distance(d.first + k, n) + n;
+    for (int k = 0; id && k < d.n; k++) {
+        const int64_t distance = d.first + k;
+        ((int32_t *)id->data)[k] = distance < -n ? 0 : distance > n ? 2 * n : (int)distance + n;
+    }
     return bias_from_table(t, table, id, T, N);
 }
 

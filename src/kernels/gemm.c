@@ -122,11 +122,6 @@ static int gemm_ceil(int n, int size)
     return n / size + (n % size != 0);
 }
 
-static int gemm_least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 #define STRIP (GEMM_VECTORS * VEC_LANES)
 #define DEPTH (GEMM_DEPTH / (int)sizeof(REAL))
 #define WIDTH (AT_GEMM_COLUMNS / STRIP * STRIP)

@@ -24,6 +24,11 @@ typedef struct {
 size_t at_gemm_workspace(int M, int N, int K, int columns, size_t real);
 enum { AT_GEMM_COLUMNS = 384, AT_GEMM_WORKSPACE = 640 << 10 /* suffices for all */ };
 
+static inline int gemm_least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
 /* C_b = alpha A_b B_b + beta C_b      A_b [M,K]  B_b [K,N]  C_b [M,N]      b = 0 .. batch-1
  *
  * beta = 0 overwrites: C is not read and may hold anything, NaN included.  K = 0 leaves beta C.

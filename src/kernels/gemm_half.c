@@ -39,11 +39,6 @@ typedef struct {
     int down, across;
 } half_job;
 
-static int half_least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* Of a block, in whole cache lines. */
 static size_t half_bytes(int columns, int depth, size_t real)
 {
@@ -64,11 +59,11 @@ static at_strides half_block(const half_job *g, int depth, int n, const uint16_t
 static void half_blocks(const half_job *g, char *space, int m, int n, const REAL *A,
                         const uint16_t *B, bool add, REAL *C)
 {
-    const int most = half_least(g->K > 0 ? g->K : 1, HALF_DEPTH);
+    const int most = gemm_least(g->K > 0 ? g->K : 1, HALF_DEPTH);
     const size_t bytes = half_bytes(n, most, sizeof(REAL));
     const at_workspace inner = {space + bytes, g->workspace.size - bytes, 1};
     for (int k = 0, depth; k == 0 || k < g->K; k += most, add = true) {
-        depth = half_least(g->K - k, most);
+        depth = gemm_least(g->K - k, most);
         const at_strides b = half_block(g, depth, n, B + k * g->b.row, (REAL *)space);
         gemm(1, m, n, depth, 1, A + k * g->a.col, g->a, (REAL *)space, b, add, C, g->c, inner);
     }
@@ -107,7 +102,7 @@ static int half_row(const half_job *g, int m, int n, const REAL *A, const uint16
 /* C from row i and column j on, in products first .. last of the batch. */
 static void half_part(const half_job *g, int slot, int first, int last, int i, int j)
 {
-    const int m = half_least(g->M - i, HALF_ROWS), n = half_least(g->N - j, HALF_COLUMNS);
+    const int m = gemm_least(g->M - i, HALF_ROWS), n = gemm_least(g->N - j, HALF_COLUMNS);
     REAL *C = g->C + first * g->c.batch + i * g->c.row + j * g->c.col;
     bool add = g->add;
     for (int product = first; product <= last; product++, add = true) {
@@ -115,7 +110,7 @@ static void half_part(const half_job *g, int slot, int first, int last, int i, i
         const uint16_t *B = g->B + product * g->b.batch + j * g->b.col;
         const int done = half_row(g, m, n, A, B, add, C);
         for (int from = done, columns; from < n; from += columns) {
-            columns = half_least(n - from, m == 1 ? HALF_NARROW : n);
+            columns = gemm_least(n - from, m == 1 ? HALF_NARROW : n);
             half_blocks(g, (char *)g->workspace.p + (size_t)slot * g->workspace.size, m, columns, A,
                         B + from * g->b.col, add, C + from * g->c.col);
         }
@@ -141,7 +136,7 @@ void gemm_half(int batch, int M, int N, int K, const REAL *A, at_strides a, bool
     if (batch < 1) g.batch = 1, g.K = 0; /* a sum of no products */
     g.down = (M - 1) / HALF_ROWS + 1;
     g.across = (N - 1) / HALF_COLUMNS + 1;
-    const double each = (half_least(M, HALF_ROWS) / 8.0 + 1) * half_least(N, HALF_COLUMNS) * g.K;
+    const double each = (gemm_least(M, HALF_ROWS) / 8.0 + 1) * gemm_least(N, HALF_COLUMNS) * g.K;
     at_for((ptrdiff_t)g.down * g.across * (g.sum ? 1 : batch), (ptrdiff_t)fmin(each, 1e9), w.slots,
            half_parts, &g);
 }
@@ -150,10 +145,10 @@ void gemm_half(int batch, int M, int N, int K, const REAL *A, at_strides a, bool
 
 size_t at_gemm_half_workspace(int M, int N, int K, size_t real)
 {
-    const int wide = N > K ? N : K, columns = half_least(wide, HALF_COLUMNS);
-    const int depth = half_least(wide, HALF_DEPTH);
+    const int wide = N > K ? N : K, columns = gemm_least(wide, HALF_COLUMNS);
+    const int depth = gemm_least(wide, HALF_DEPTH);
     return half_bytes(columns, depth, real) +
-           at_gemm_workspace(half_least(M, HALF_ROWS), columns, depth, HALF_COLUMNS, real);
+           at_gemm_workspace(gemm_least(M, HALF_ROWS), columns, depth, HALF_COLUMNS, real);
 }
 
 #endif

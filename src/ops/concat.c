@@ -57,13 +57,6 @@ static void concat_forward(at_node *n)
 static const at_op concat_op = {.name = "concat", AT_MOVE_KERNELS(concat)};
 static const at_op stack_op = {.name = "stack", AT_MOVE_KERNELS(concat)};
 
-/* Is [2,3,4] like [2,9,4], but for axis 1? */
-static bool concat_agrees(at_shape a, at_shape b, int axis)
-{
-    if (axis >= 0 && a.ndim == b.ndim) b.dim[axis] = a.dim[axis];
-    return at_same_shape(a, b);
-}
-
 /* n >= 1 tensors of one dtype and of one shape, apart from the axis where they are to be joined. */
 static bool concat_inputs_fit(at_tape *t, const char *op, at_tensor **x, int n, bool join, int axis)
 {
@@ -78,7 +71,9 @@ static bool concat_inputs_fit(at_tape *t, const char *op, at_tensor **x, int n, 
         int a = join ? at_axis_of(x[0]->shape, axis) : -1;
         AT_REQUIRE(t, a >= 0 || !join, "%s: there is no axis %d in x[0] %s", op, axis,
                    at_text(x[0]));
-        AT_REQUIRE(t, concat_agrees(x[0]->shape, x[k]->shape, a),
+        at_shape like = x[0]->shape;
+        if (a >= 0) like.dim[a] = x[k]->shape.dim[a];
+        AT_REQUIRE(t, at_same_shape(like, x[k]->shape),
                    join ? "%s: x[0] is %s but x[%d] is %s: they may differ in axis %d alone"
                         : "%s: x[0] is %s but x[%d] is %s: they must be equal",
                    op, at_text(x[0]), k, at_text(x[k]), axis);
