@@ -48,7 +48,7 @@ typedef struct {
 /* ------------------------------------------------------------------ delta ---------------------- */
 
 /* Do `keep` and bias leave key k to row r?  (causal, window and key_len: at_sdpa_range_of) */
-static bool backward_keeps(const sdpa_tile *x, int r, int k)
+static bool sdpa_cell_kept(const sdpa_tile *x, int r, int k)
 {
     const at_sdpa_plan *p = x->call->p;
     int i = x->i0 + r, j = x->j0 + k;
@@ -65,7 +65,7 @@ void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *de
         at_sdpa_range range = at_sdpa_range_of(x->call->p, x->call->key_len, x->b, x->i0 + r);
         REAL sum = 0;
         for (int j = range.lo; j < range.hi; j++)
-            if (backward_keeps(x, r, j)) sum += A[j] * dW[j];
+            if (sdpa_cell_kept(x, r, j)) sum += A[j] * dW[j];
         delta[r] += sum;
     }
 }
@@ -112,14 +112,6 @@ static void backward_delta(sdpa_tile *x)
 }
 
 /* ------------------------------------------------------------------ cells ---------------------- */
-
-void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells)
-{
-    for (int r = 0; upstream && r < x->rows; r++) {
-        const REAL *dW = sdpa_cells(x, r, upstream);
-        for (int k = 0; k < x->keys; k++) cells[k * x->ld + r] += dW[k];
-    }
-}
 
 /* d = dP = z (dO V^T + dW) + dY */
 static void backward_dP(const sdpa_tile *x)

@@ -325,12 +325,6 @@ void sdpa_capped(sdpa_tile *x)
     if (x->call->p->cap > 0) tile_softcap(x);
 }
 
-void sdpa_scores(sdpa_tile *x)
-{
-    sdpa_capped(x);
-    sdpa_add_bias(x, x->call->bias, x->s);
-}
-
 void sdpa_load_statistics(const sdpa_tile *x)
 {
     const REAL *saved = sdpa_saved(x, 0);

@@ -81,7 +81,6 @@ typedef struct {
 #define sdpa_select_keys(...) AT_REAL(sdpa_select_keys)(__VA_ARGS__)
 #define sdpa_capped(...) AT_REAL(sdpa_capped)(__VA_ARGS__)
 #define sdpa_add_bias(...) AT_REAL(sdpa_add_bias)(__VA_ARGS__)
-#define sdpa_scores(...) AT_REAL(sdpa_scores)(__VA_ARGS__)
 #define sdpa_key_range(...) AT_REAL(sdpa_key_range)(__VA_ARGS__)
 #define sdpa_fill(...) AT_REAL(sdpa_fill)(__VA_ARGS__)
 #define sdpa_mask_out(...) AT_REAL(sdpa_mask_out)(__VA_ARGS__)
@@ -95,7 +94,6 @@ typedef struct {
 #define sdpa_forward_blocks(...) AT_REAL(sdpa_forward_blocks)(__VA_ARGS__)
 #define sdpa_delta_of_weights(...) AT_REAL(sdpa_delta_of_weights)(__VA_ARGS__)
 #define sdpa_delta_of_values(...) AT_REAL(sdpa_delta_of_values)(__VA_ARGS__)
-#define sdpa_add_upstream(...) AT_REAL(sdpa_add_upstream)(__VA_ARGS__)
 #define sdpa_add_to_bias(...) AT_REAL(sdpa_add_to_bias)(__VA_ARGS__)
 #define sdpa_sweep_tiles(...) AT_REAL(sdpa_sweep_tiles)(__VA_ARGS__)
 
@@ -114,7 +112,11 @@ void sdpa_capped(sdpa_tile *x);
 /* cells += bias; NULL: 0 */
 void sdpa_add_bias(const sdpa_tile *x, const REAL *bias, REAL *cells);
 /* s = S, and slope: both of these steps. */
-void sdpa_scores(sdpa_tile *x);
+static inline void sdpa_scores(sdpa_tile *x)
+{
+    sdpa_capped(x);
+    sdpa_add_bias(x, x->call->bias, x->s);
+}
 /* The keys that a row of the vector at r may keep. */
 at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r);
 /* The cells of the vector at r become `value` outside of sdpa_key_range. */
@@ -151,8 +153,6 @@ void sdpa_forward_blocks(const sdpa_operands *call, const sdpa_forward_steps *st
 void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *delta);
 /* delta_i += dO_i.O_i */
 void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, REAL *delta);
-/* cells += the upstream gradient of an output [B,H,T,N]; NULL: 0 */
-void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells);
 /* dbias += dS of the tile's cells, if dbias is not NULL */
 void sdpa_add_to_bias(const sdpa_tile *x, REAL *dbias, const REAL *dS);
 
@@ -195,6 +195,15 @@ static inline REAL *sdpa_cells(const sdpa_tile *x, int r, REAL *cells)
 static inline REAL *sdpa_saved(const sdpa_tile *x, int r)
 {
     return x->call->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->call->p, x->b, x->h, x->i0 + r);
+}
+
+/* cells += the upstream gradient of an output [B,H,T,N]; NULL: 0 */
+static inline void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells)
+{
+    for (int r = 0; upstream && r < x->rows; r++) {
+        const REAL *dW = sdpa_cells(x, r, upstream);
+        for (int k = 0; k < x->keys; k++) cells[k * x->ld + r] += dW[k];
+    }
 }
 
 #endif
