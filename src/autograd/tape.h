@@ -224,8 +224,8 @@ AT_API int at_grad_report(const at_tape *t, FILE *out);
 
 /* The memory of a tape. */
 typedef struct {
-    size_t permanent, step,
-        step_peak;   /* bytes handed out: parameters, scratch; this step; its largest */
+    /* bytes handed out: parameters, scratch; this step; its largest */
+    size_t permanent, step, step_peak;
     size_t reserved; /* bytes obtained from malloc */
     int nodes;       /* ops on the tape */
 } at_memory;

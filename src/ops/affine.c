@@ -55,20 +55,20 @@ void AT_REAL(affine_backward)(at_node *n)
     const affine_args *a = n->args;
     const REAL *X = n->in[0]->data, *dY = n->out[0]->grad;
     const at_tensor *W = n->in[1];
-    const at_strides x = {a->K, 1, 1}, xt = {1, a->K, 1}, wt = {1, a->N, 1};
-    const at_strides w = {a->N, 1, 1}, y = {a->N, 1, 1};
+    /* w: of W and dW, and of dY, whose rows are as long */
+    const at_strides x = {a->K, 1, 1}, xt = {1, a->K, 1}, w = {a->N, 1, 1}, wt = {1, a->N, 1};
     const at_workspace workspace = {at_scratch(n, 0), n->scratch, n->slots};
 
     at_grad_buffer dX = at_grad_overwrite(n, 0);
     if (dX.p && at_is_half(W->dtype))
-        gemm_half(1, a->M, a->K, a->N, dY, y, W->dtype == ATTIC_BF16, W->data, wt, dX.beta, dX.p, x,
+        gemm_half(1, a->M, a->K, a->N, dY, w, W->dtype == ATTIC_BF16, W->data, wt, dX.beta, dX.p, x,
                   workspace);
     else if (dX.p)
-        gemm(1, a->M, a->K, a->N, 1, dY, y, W->data, wt, (REAL)dX.beta, dX.p, x, workspace);
-    at_grad_buffer dW =
-        at_grad_overwrite(n, 1); /* after dX is written: X and W may be one tensor */
+        gemm(1, a->M, a->K, a->N, 1, dY, w, W->data, wt, (REAL)dX.beta, dX.p, x, workspace);
+    /* after dX is written: X and W may be one tensor */
+    at_grad_buffer dW = at_grad_overwrite(n, 1);
     at_count_flops(n, 2.0 * a->M * a->N * a->K * ((dX.p != NULL) + (dW.p != NULL)));
-    if (dW.p) gemm(1, a->K, a->N, a->M, 1, X, xt, dY, y, (REAL)dW.beta, dW.p, w, workspace);
+    if (dW.p) gemm(1, a->K, a->N, a->M, 1, X, xt, dY, w, (REAL)dW.beta, dW.p, w, workspace);
     if (n->in[2]) at_map_back(n, 2, NULL); /* db: as if b had been repeated for every row of Y */
 }
 

@@ -51,8 +51,8 @@ static void argmax_columns(const argmax_args *a, ptrdiff_t w, const REAL *x, int
         x += a->step;
         for (ptrdiff_t i = 0; i < w; i++) {
             REAL v = x[i * a->next];
-            bool better =
-                VALUE(m[i]) == VALUE(m[i]) && !(VALUE(v) <= VALUE(m[i])); /* or the first NaN */
+            /* larger, or the first NaN */
+            bool better = VALUE(m[i]) == VALUE(m[i]) && !(VALUE(v) <= VALUE(m[i]));
             m[i] = better ? v : m[i];
             y[i] = better ? j : y[i];
         }

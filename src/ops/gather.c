@@ -63,8 +63,8 @@ static void gather_add(void *node, ptrdiff_t line, ptrdiff_t to, int slot)
 void AT_REAL(gather_backward)(at_node *n)
 {
     const at_lines *a = n->args;
-    if (at_grad(n, 0))
-        at_for(a->lines, a->K, 0, gather_add, n); /* dx is in[0]->grad from here on */
+    /* dx is in[0]->grad from here on */
+    if (at_grad(n, 0)) at_for(a->lines, a->K, 0, gather_add, n);
 }
 
 /* ------------------------------------------------------------------ topk ----------------------- */

@@ -112,8 +112,8 @@ void AT_REAL(matmul_backward)(at_node *n)
     at_grad_buffer dA = at_grad_overwrite(n, 0);
     if (dA.p)
         matmul_batch(n, a->M, a->K, a->N, dC, a->C, B->data, B->dtype, Bt, dA.beta, dA.p, a->A);
-    at_grad_buffer dB =
-        at_grad_overwrite(n, 1); /* after dA is written: for A = B it is the same buffer */
+    /* after dA is written: for A = B it is the same buffer */
+    at_grad_buffer dB = at_grad_overwrite(n, 1);
     if (dB.p) matmul_batch(n, a->K, a->N, a->M, A, At, dC, ATTIC_REAL, a->C, dB.beta, dB.p, a->B);
 }
 

@@ -29,8 +29,8 @@ enum { PERMUTE_FROM, PERMUTE_TO };
 
 typedef struct {
     at_nest outer;
-    at_loop rows,
-        cols; /* inside; cols move by 1 in `to`, and cols (rows) or rows (plane) in `from` */
+    /* inside; cols move by 1 in `to`, and cols (rows) or rows (plane) in `from` */
+    at_loop rows, cols;
 } permute_plan;
 
 static permute_plan permute_plan_of(at_shape x, at_shape order)
