@@ -12,7 +12,7 @@ BEGIN {
     parts = split("system 1000 kernels 2250 tensor 1250 autograd 2750 gradcheck 1500 ops 3750 attention 3500 " \
                   "nn 1500 terminal 500 io 1750 train 4000 plot 2000", word, " ")
     for (i = 1; i < parts; i += 2) limit[word[i]] = word[i + 1]
-    limit["engine"] = 14500
+    limit["engine"] = 14250
     engine = "system kernels tensor autograd gradcheck ops attention"
 }
 function show(name, lines) {
