@@ -30,14 +30,17 @@ mode_coverage := -O0 -g --coverage -fprofile-update=atomic
 ifeq ($(mode_$(MODE)),)
 $(error MODE=$(MODE) is none of release, debug, size, asan, tsan, valgrind, coverage, fuzz)
 endif
+ifneq ($(filter-out portable,$(ARITHMETIC)),)
+$(error ARITHMETIC=$(ARITHMETIC): what can be chosen is portable)
+endif
 
 # Never -ffast-math: masks are -inf, and a NaN must surface.  -fno-semantic-interposition: inside
 # the library, a call to at_x is a call to our own at_x.  -fvisibility=hidden: libattic.so shows what
 # has AT_API, and nothing else.
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdouble-promotion
-flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=fast -fno-math-errno -fno-trapping-math \
+flags := -std=gnu11 $(mode_$(MODE)) -ffp-contract=off -fno-math-errno -fno-trapping-math \
     $(if $(wasm),,-fPIC -fvisibility=hidden -fno-semantic-interposition -pthread) \
-    $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(warnings)
+    $(if $(PLAIN),-DATTIC_PLAIN_KERNELS) $(if $(ARITHMETIC),-DATTIC_PORTABLE) $(warnings)
 ifneq ($(windows),)
 flags += -D__USE_MINGW_ANSI_STDIO -D_FILE_OFFSET_BITS=64
 endif
@@ -53,7 +56,7 @@ endif
 empty :=
 # Without =, or make would read the lists of headers (x=y.o: x.c x.h) as definitions of a variable.
 compiler := $(subst =,-,$(subst $(empty) $(empty),_,$(notdir $(CC))))
-B := build/$(compiler)-$(if $(ARCH),$(ARCH),generic)-$(MODE)$(if $(PLAIN),-plain)
+B := build/$(compiler)-$(if $(ARCH),$(ARCH),generic)-$(MODE)$(if $(PLAIN),-plain)$(if $(ARITHMETIC),-portable)
 
 on_all_cores = $(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j $(JOBS))
 

@@ -75,3 +75,19 @@ diff "$work/listed" "$work/shown" >"$work/changed" || {
     exit 1
 }
 echo "libattic.so exports $(wc -l <"$work/shown" | tr -d ' ') functions: $(sed -n 's/^# \(attic.*\)/\1/p' $list | paste -sd ';' - | sed 's/;/; /g')"
+
+# Of mathematics it takes from elsewhere only functions with one right result: all others are in kernels/elementary.h,
+# with the same bits on every machine.  C's quotient of complex numbers is a function of the compiler's: OVER is none.
+exact='ceil copysign fabs floor fma fmax fmin frexp ilogb ldexp rint round scalbn sqrt trunc'
+m=$($CC -print-file-name=libm.so.6)
+if [ -f "$m" ]; then # as on Linux with glibc
+    for f in $exact; do printf '%s\n%sf\n' "$f" "$f"; done | sort >"$work/exact"
+    nm -D --defined-only "$m" | sed 's/@.*//; s/.* //' | sort -u >"$work/mathematics"
+    nm "$library" | sed 's/@.*//; s/.* //' | sort -u >"$work/names"
+    { comm -12 "$work/mathematics" "$work/names" | comm -23 - "$work/exact"; grep -x __divdc3 "$work/names"; } >"$work/inexact" || :
+    [ ! -s "$work/inexact" ] || {
+        echo "$library takes functions whose bits are those of one C library or compiler:" >&2
+        cat "$work/inexact" >&2
+        exit 1
+    }
+fi

@@ -52,8 +52,12 @@ beginning() {
 #if !defined(NDEBUG) && !defined(ATTIC_DEBUG)
 #define NDEBUG /* a library does not abort */
 #endif
+/* A multiply-add is where the source says so (docs/bits.md). */
 #ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
 #pragma clang diagnostic ignored "-Wunused-function" /* inline ones, which in a header it would not mention */
+#else
+#pragma GCC optimize("fp-contract=off")
 #endif
 END
     echo "#include \"$1\""
@@ -90,7 +94,6 @@ with it.  What a plain `cc` lacks:
     -march=native                 the vectors of this processor (-mcpu=native where it is no x86; not on
                                   Windows, where gcc does not align the stack for AVX), and
     -mprefer-vector-width=512     clang: all of AVX-512
-    -ffp-contract=fast            fused multiply-adds in all sums; with -std=c11, or clang, there are fewer
     --param=avoid-fma-max-bits=0  gcc, tuned for Zen 1 to 3, does without some of them: then the bits of a
                                   product depend on its shape
     -fno-math-errno -fno-trapping-math    more loops become vectors

@@ -15,6 +15,7 @@
 
 #include "version.h"
 
+#include "kernels/arithmetic.h"
 #include "kernels/random.h"
 #include "system/thread_count.h"
 

@@ -65,7 +65,7 @@ void sdpa_delta_of_weights(sdpa_tile *x, REAL *weights, REAL *upstream, REAL *de
         at_sdpa_range range = at_sdpa_range_of(x->call->p, x->call->key_len, x->b, x->i0 + r);
         REAL sum = 0;
         for (int j = range.lo; j < range.hi; j++)
-            if (sdpa_cell_kept(x, r, j)) sum += A[j] * dW[j];
+            if (sdpa_cell_kept(x, r, j)) sum = mul_add(A[j], dW[j], sum);
         delta[r] += sum;
     }
 }
@@ -85,12 +85,13 @@ void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, RE
                     transpose_rows(O + r * row + n, row, o);
                     TRANSPOSE_UNROLL
                     for (int i = 0; i < TRANSPOSE_LANES; i++)
-                        sum += o[i] * vec_load(dOt + (n + i) * ld + r);
+                        sum = vec_mul_add(o[i], vec_load(dOt + (n + i) * ld + r), sum);
                 }
             } else {
                 vec_transpose_upto(x->rows - r, width, O + r * row, row, Ot, VEC_LANES);
                 for (int n = 0; n < width && n < VEC_LANES; n++)
-                    sum += vec_load(Ot + n * VEC_LANES) * vec_load(dOt + n * ld + r);
+                    sum =
+                        vec_mul_add(vec_load(Ot + n * VEC_LANES), vec_load(dOt + n * ld + r), sum);
             }
             vec_store(delta + r, sum);
         }
@@ -157,7 +158,7 @@ static void backward_scale(const sdpa_tile *x)
     sdpa_mask_out(x, 0, x->s);
     for (int k = 0; k < x->keys; k++) {
         const REAL *R = x->s + k * x->ld, *dX = x->d + k * x->ld;
-        for (int r = 0; r < x->ld; r++) sum[r] += dX[r] * R[r];
+        for (int r = 0; r < x->ld; r++) sum[r] = mul_add(dX[r], R[r], sum[r]);
     }
     for (int r = 0; r < x->rows; r++) ds[r] += sum[r];
 }

@@ -59,7 +59,7 @@ static void forward_online(const sdpa_tile *x, REAL *restrict shrink)
         vec_store(sum + r, l);
         vec_store(shrink + r, vec_exp_weight(vec_load(shrink + r)));
     }
-    for (int r = 0; r < ld; r++) x->l[r] = x->l[r] * shrink[r] + sum[r];
+    for (int r = 0; r < ld; r++) x->l[r] = mul_add(x->l[r], shrink[r], sum[r]);
 }
 
 static void forward_scale(int n, REAL a, REAL *O)
@@ -108,7 +108,7 @@ static void forward_end_rows(const sdpa_tile *x)
     REAL *restrict l = x->l, *restrict inverse = x->delta;
     for (int r = 0; r < x->ld; r++) {
         l[r] = VALUE(l[r]) == 0 ? (REAL)NAN : l[r];
-        inverse[r] = 1 / l[r];
+        inverse[r] = OVER((REAL)1, l[r]);
     }
     for (int r = 0; r < x->rows; r++, saved += AT_SDPA_SAVED, O += p->o.row) {
         saved[0] = x->m[r];

@@ -289,10 +289,10 @@ static void tile_softcap(const sdpa_tile *x)
     const REAL cap = (REAL)x->call->p->cap;
     const ptrdiff_t n = x->keys * x->ld;
     REAL *restrict s = x->s, *restrict slope = x->slope;
-    for (ptrdiff_t i = 0; i < n; i++) s[i] /= cap;
+    for (ptrdiff_t i = 0; i < n; i++) s[i] = OVER(s[i], cap);
     vtanh(n, s, s);
     for (ptrdiff_t i = 0; i < n; i++) {
-        slope[i] = 1 - s[i] * s[i];
+        slope[i] = mul_add(-s[i], s[i], (REAL)1);
         s[i] *= cap;
     }
 }
@@ -373,11 +373,12 @@ static bool tile_finite(int rows, int width, const REAL *X, ptrdiff_t row)
     for (int k = 0; k < rows; k++, X += row) {
         int n = 0;
         for (; n + 2 * VEC_LANES <= width; n += 2 * VEC_LANES) {
-            zero[0] += 0 * vec_load(X + n);
-            zero[1] += 0 * vec_load(X + n + VEC_LANES);
+            zero[0] = vec_mul_add(vec_of(0), vec_load(X + n), zero[0]);
+            zero[1] = vec_mul_add(vec_of(0), vec_load(X + n + VEC_LANES), zero[1]);
         }
-        for (; n + VEC_LANES <= width; n += VEC_LANES) zero[0] += 0 * vec_load(X + n);
-        if (n < width) zero[1] += 0 * vec_load_first(width - n, X + n);
+        for (; n + VEC_LANES <= width; n += VEC_LANES)
+            zero[0] = vec_mul_add(vec_of(0), vec_load(X + n), zero[0]);
+        if (n < width) zero[1] = vec_mul_add(vec_of(0), vec_load_first(width - n, X + n), zero[1]);
     }
     return VALUE(vec_sum(zero[0] + zero[1])) == 0;
 }

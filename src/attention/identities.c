@@ -96,8 +96,8 @@ static double check_dot(int n, const REAL *x, const REAL *y)
     int j = 0;
     for (; j + CHECK_SUMS <= n; j += CHECK_SUMS)
         for (int i = 0; i < CHECK_SUMS; i++)
-            sum[i] += (double)VALUE(x[j + i]) * (double)VALUE(y[j + i]);
-    for (; j < n; j++) rest += (double)VALUE(x[j]) * (double)VALUE(y[j]);
+            sum[i] = mul_add((double)VALUE(x[j + i]), (double)VALUE(y[j + i]), sum[i]);
+    for (; j < n; j++) rest = mul_add((double)VALUE(x[j]), (double)VALUE(y[j]), rest);
     for (int i = 0; i < CHECK_SUMS; i++) rest += sum[i];
     return rest;
 }
@@ -108,7 +108,7 @@ static double check_square(int n, const REAL *x)
     double square = check_dot(n, x, x), rest = 0;
     if (isfinite(square)) return square + n * DBL_MIN;
     for (int j = 0; j < n; j++)
-        if (isfinite(VALUE(x[j]))) rest += (double)VALUE(x[j]) * (double)VALUE(x[j]);
+        if (isfinite(VALUE(x[j]))) rest = mul_add((double)VALUE(x[j]), (double)VALUE(x[j]), rest);
     return rest + n * DBL_MIN;
 }
 

@@ -99,8 +99,8 @@ static void linear_attention_step(int A, int B, const REAL *restrict a, const RE
     for (int j = 0; j < B; j++) y[j] = 0;
     for (int i = 0; i < A; i++, Z += B)
         for (int j = 0; j < B; j++) {
-            Z[j] += a[i] * b[j];
-            y[j] += c[i] * Z[j];
+            Z[j] = mul_add(a[i], b[j], Z[j]);
+            y[j] = mul_add(c[i], Z[j], y[j]);
         }
 }
 
@@ -128,7 +128,7 @@ static void linear_attention_up(const linear_attention_head *h)
         const ptrdiff_t q = (ptrdiff_t)i * D;
         linear_attention_value(h, i, v);
         linear_attention_step(D, W, h->K + q, v, M, h->Q + q, n);
-        h->r[i] = VALUE(n[Dv]) == 0 ? 0 : 1 / n[Dv];
+        h->r[i] = VALUE(n[Dv]) == 0 ? 0 : OVER((REAL)1, n[Dv]);
         for (int e = 0; e < Dv; e++) h->O[(ptrdiff_t)i * Dv + e] = n[e] * h->r[i];
     }
 }

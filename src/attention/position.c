@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "autograd/op.h"
+#include "kernels/elementary.h"
 
 /* T + N - 1 numbers d, one for each diagonal. */
 typedef struct {
@@ -63,7 +64,7 @@ static int t5_half(int64_t n, int M, int max_distance)
     const int m = M / 2;
     if (n < m) return (int)n;
     if (n >= max_distance) return M - 1;
-    double steps = log((double)n / m) / log((double)max_distance / m) * (M - m);
+    double steps = at_f64_log((double)n / m) / at_f64_log((double)max_distance / m) * (M - m);
     /* n = m (max_distance/m)^(1/2), say, is where a bucket begins; rounding must not put it one
      * below */
     int bucket = m + (int)floor(steps + 1e-9);
@@ -124,7 +125,7 @@ at_tensor *at_alibi_slopes(at_tape *t, int H)
     while (P <= H / 2) P *= 2;
     for (int h = 0; slope && h < H; h++) {
         double power = h < P ? 8.0 * (h + 1) / P : 4.0 * (2.0 * (h - P) + 1) / P;
-        at_store(slope->dtype, slope->data, h, exp2(-power));
+        at_store(slope->dtype, slope->data, h, at_f64_exp2(-power));
     }
     return slope;
 }

@@ -141,9 +141,9 @@ static void plain_scores(plain_row *r)
     for (int k = 0; k < r->n; k++) {
         REAL U = plain_scaled(r, r->key[k]);
         if (r->call.p->cap > 0) {
-            REAL y = tanh(U / cap);
+            REAL y = tanh(OVER(U, cap));
             U = cap * y;
-            r->slope[k] = 1 - y * y;
+            r->slope[k] = mul_add(-y, y, (REAL)1);
         }
         r->S[k] = r->call.bias ? U + *plain_bias(r, r->call.bias, r->key[k]) : U;
     }
@@ -196,7 +196,7 @@ static void plain_row_forward(plain_row *r, REAL *saved)
     plain_scores(r);
     r->m = row_max(r->n, r->S);
     REAL l = row_exp_sum(r->n, r->S, r->m, r->P);
-    r->one_over_l = r->n ? 1 / l : 0;
+    r->one_over_l = r->n ? OVER((REAL)1, l) : 0;
     for (int k = 0; k < r->n; k++) r->P[k] *= r->one_over_l;
     plain_spread(r, r->P, r->call.probs);
 
@@ -221,9 +221,9 @@ static REAL plain_delta(const plain_row *r)
     const REAL *O = plain_o(r, r->call.O);
     REAL delta = r->call.dO ? row_dot(r->call.p->Dv, plain_o(r, r->call.dO), O) : 0;
     for (int k = 0; r->call.dW && k < r->n; k++)
-        delta += r->P[k] * r->z[k] * plain_cells(r, r->call.dW)[r->key[k]];
+        delta = mul_add(r->P[k] * r->z[k], plain_cells(r, r->call.dW)[r->key[k]], delta);
     for (int k = 0; r->call.dY && k < r->n; k++)
-        delta += r->P[k] * plain_cells(r, r->call.dY)[r->key[k]];
+        delta = mul_add(r->P[k], plain_cells(r, r->call.dY)[r->key[k]], delta);
     return delta;
 }
 

@@ -63,7 +63,7 @@ static void tiles_scores(sdpa_tile *x)
     sdpa_cell_products(x, false, x->c, dot->K, x->Qt, 1, Sdot);
     for (ptrdiff_t i = 0; bend && i < n; i++) {
         Sdot[i] *= slope[i];
-        bend[i] = -2 * (x->s[i] / cap) * Sdot[i] / cap;
+        bend[i] = OVER(-2 * OVER(x->s[i], cap) * Sdot[i], cap);
     }
     sdpa_add_bias(x, call->bias, x->s);
     sdpa_add_bias(x, dot->bias, Sdot);
@@ -152,8 +152,9 @@ static void tiles_online(const sdpa_tile *x, REAL *shrink, REAL *shift)
         }
         sdpa_fill(x, r, 0, x->s);
         vec_store(shrink + r, a);
-        vec_store(x->l + r, l_old * a + l);
-        vec_store(x->dot.r + r, (vec_load(x->dot.r + r) + d * l_old) * a + sum);
+        vec_store(x->l + r, vec_mul_add(l_old, a, l));
+        const vec moved = vec_mul_add(d, l_old, vec_load(x->dot.r + r));
+        vec_store(x->dot.r + r, vec_mul_add(moved, a, sum));
     }
 }
 
@@ -165,7 +166,7 @@ static void tiles_correct(const sdpa_tile *x, const REAL *shrink, const REAL *sh
         REAL *restrict O = sdpa_o(x, r, x->call->O), *restrict N = sdpa_o(x, r, x->call->dot->O);
         if (VALUE(a) == 1 && VALUE(d) == 0) continue;
         for (int n = 0; n < x->call->p->Dv; n++) {
-            N[n] = a * (N[n] + d * O[n]);
+            N[n] = a * mul_add(d, O[n], N[n]);
             O[n] *= a;
         }
     }
@@ -201,7 +202,8 @@ static void tiles_end_rows(sdpa_tile *x)
         const REAL inverse = sdpa_saved(x, r)[1], mu = x->dot.r[r] * inverse;
         const REAL *O = sdpa_o(x, r, x->call->O);
         REAL *restrict Odot = sdpa_o(x, r, x->call->dot->O);
-        for (int n = 0; n < Dv; n++) Odot[n] = x->kept[r] ? Odot[n] * inverse - mu * O[n] : 0;
+        for (int n = 0; n < Dv; n++)
+            Odot[n] = x->kept[r] ? mul_add(-mu, O[n], Odot[n] * inverse) : 0;
         saved[0] = mu, saved[1] = x->dot.ref[r], saved[2] = 0;
     }
 }
@@ -308,7 +310,7 @@ static void tiles_softmax(const sdpa_tile *x)
         for (int r = 0; r < x->ld; r++) {
             const REAL t = d[r] - delta[r], tdot = ddot[r] - deltadot[r];
             d[r] = P[r] * t;
-            ddot[r] = P[r] * (w[r] * t + tdot);
+            ddot[r] = P[r] * mul_add(w[r], t, tdot);
             w[r] *= P[r];
         }
     }
@@ -326,7 +328,7 @@ static void tiles_softcap(const sdpa_tile *x)
     sdpa_mask_out(x, 0, x->slope);
     sdpa_mask_out(x, 0, x->dot.bend);
     for (ptrdiff_t i = 0; i < n; i++) {
-        ddot[i] = ddot[i] * x->slope[i] + d[i] * x->dot.bend[i];
+        ddot[i] = mul_add(ddot[i], x->slope[i], d[i] * x->dot.bend[i]);
         d[i] *= x->slope[i];
     }
 }

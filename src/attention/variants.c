@@ -39,7 +39,8 @@ at_tensor *at_additive_apply(at_tape *t, const at_additive *layer, at_tensor *q,
 /* exp(min(x, 0)) + max(x, 0).  At 0 the first slope counts as 1 and the second as 0: together 1. */
 at_tensor *at_elu_plus_1(at_tape *t, at_tensor *x)
 {
-    return at_add(t, at_exp(t, at_clamp(t, x, -(double)INFINITY, 0)), at_relu(t, x));
+    at_tensor *below = at_exp(t, at_clamp(t, x, -(double)INFINITY, 0));
+    return at_add(t, below, at_relu(t, x));
 }
 
 at_tensor *at_linear_attention(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, bool causal)

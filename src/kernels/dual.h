@@ -22,6 +22,14 @@
 #define AT_KERNELS_DUAL_H
 #include <math.h>
 
+#include "kernels/elementary.h"
+
+/* gcc 12 makes one multiply-add of the two products of a complex product where it vectorises it, in
+ * spite of -ffp-contract=off. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-tree-vectorize")
+#endif
+
 typedef double _Complex at_dual;
 #define VALUE(x) __real__(x)
 #define TANGENT(x) __imag__(x)
@@ -48,19 +56,19 @@ static inline at_dual dual_fabs(at_dual x)
 /* exp(-inf) is 0, and stays 0 whatever the tangent is: a masked score may have any tangent. */
 static inline at_dual dual_exp(at_dual x)
 {
-    const double y = exp(VALUE(x));
+    const double y = at_f64_exp(VALUE(x));
     return y == 0 ? 0 : dual_chain(x, y, y);
 }
 
 static inline at_dual dual_log(at_dual x)
 {
     const double v = VALUE(x);
-    return dual_chain(x, v < 0 ? (double)NAN : log(v), 1 / v);
+    return dual_chain(x, v < 0 ? (double)NAN : at_f64_log(v), 1 / v);
 }
 
 static inline at_dual dual_log1p(at_dual x)
 {
-    return dual_chain(x, log1p(VALUE(x)), 1 / (1 + VALUE(x)));
+    return dual_chain(x, at_f64_log1p(VALUE(x)), 1 / (1 + VALUE(x)));
 }
 
 static inline at_dual dual_sqrt(at_dual x)
@@ -73,59 +81,51 @@ static inline at_dual dual_sqrt(at_dual x)
 static inline at_dual dual_pow(at_dual x, at_dual p)
 {
     const double v = VALUE(x), q = VALUE(p);
-    return dual_chain(x, pow(v, q), q * pow(v, q - 1));
+    return dual_chain(x, at_f64_pow(v, q), q * at_f64_pow(v, q - 1));
 }
 
 static inline at_dual dual_sin(at_dual x)
 {
-    return dual_chain(x, sin(VALUE(x)), cos(VALUE(x)));
+    return dual_chain(x, at_f64_sin(VALUE(x)), at_f64_cos(VALUE(x)));
 }
 
 static inline at_dual dual_cos(at_dual x)
 {
-    return dual_chain(x, cos(VALUE(x)), -sin(VALUE(x)));
+    return dual_chain(x, at_f64_cos(VALUE(x)), -at_f64_sin(VALUE(x)));
 }
 
 /* 1 - y^2 would lose its digits where y is almost 1. */
 static inline at_dual dual_tanh(at_dual x)
 {
-    const double e = exp(-fabs(VALUE(x))), c = 2 * e / (1 + e * e); /* 1 / cosh */
-    return dual_chain(x, tanh(VALUE(x)), c * c);
+    const double e = at_f64_exp(-fabs(VALUE(x))), c = 2 * e / (1 + e * e); /* 1 / cosh */
+    return dual_chain(x, at_f64_tanh(VALUE(x)), c * c);
 }
 
 static inline at_dual dual_erfc(at_dual x)
 {
     const double v = VALUE(x);
-    return dual_chain(x, erfc(v), -M_2_SQRTPI * exp(-v * v));
+    return dual_chain(x, at_f64_erfc(v), -M_2_SQRTPI * at_f64_exp(-v * v));
 }
 
-/* x / y: C's quotient is wrong for a value of 0 with a tangent */
+/* x / y.  C's quotient is wrong for a value of 0 with a tangent, and rounded otherwise with each
+ * compiler. */
 static inline at_dual dual_over(at_dual x, at_dual y)
 {
     const double w = VALUE(y), q = VALUE(x) / w, t = TANGENT(x), u = TANGENT(y);
     return dual_of(q, t == 0 && u == 0 ? 0 : (t - q * u) / w);
 }
 
-#define AT_DUAL_OR_DOUBLE(f, x) _Generic((x), at_dual : dual_##f, default : f)(x)
-#undef fabs /* of <tgmath.h>, where all sources are one file */
-#undef exp
-#undef log
-#undef log1p
-#undef sqrt
-#undef sin
-#undef cos
-#undef tanh
-#undef erfc
-#undef pow
-#define fabs(x) AT_DUAL_OR_DOUBLE(fabs, x)
-#define exp(x) AT_DUAL_OR_DOUBLE(exp, x)
-#define log(x) AT_DUAL_OR_DOUBLE(log, x)
-#define log1p(x) AT_DUAL_OR_DOUBLE(log1p, x)
-#define sqrt(x) AT_DUAL_OR_DOUBLE(sqrt, x)
-#define sin(x) AT_DUAL_OR_DOUBLE(sin, x)
-#define cos(x) AT_DUAL_OR_DOUBLE(cos, x)
-#define tanh(x) AT_DUAL_OR_DOUBLE(tanh, x)
-#define erfc(x) AT_DUAL_OR_DOUBLE(erfc, x)
-#define pow(x, p) _Generic((x), at_dual : dual_pow, default : pow)(x, p)
+#define mul_add(a, b, c) ((a) * (b) + (c))
+#define AT_DUAL_OR_DOUBLE(f, x, other) _Generic((x), at_dual : dual_##f, default : other##f)
+#define fabs(x) AT_DUAL_OR_DOUBLE(fabs, x, __builtin_)(x)
+#define sqrt(x) AT_DUAL_OR_DOUBLE(sqrt, x, __builtin_)(x)
+#define exp(x) AT_DUAL_OR_DOUBLE(exp, x, at_f64_)(x)
+#define log(x) AT_DUAL_OR_DOUBLE(log, x, at_f64_)(x)
+#define log1p(x) AT_DUAL_OR_DOUBLE(log1p, x, at_f64_)(x)
+#define pow(x, y) AT_DUAL_OR_DOUBLE(pow, x, at_f64_)(x, y)
+#define sin(x) AT_DUAL_OR_DOUBLE(sin, x, at_f64_)(x)
+#define cos(x) AT_DUAL_OR_DOUBLE(cos, x, at_f64_)(x)
+#define tanh(x) AT_DUAL_OR_DOUBLE(tanh, x, at_f64_)(x)
+#define erfc(x) AT_DUAL_OR_DOUBLE(erfc, x, at_f64_)(x)
 
 #endif

@@ -185,7 +185,7 @@ VEC_INLINE void gemm_sums(const int rows, const int vectors, const bool side, co
                 {
                     if (i % 3 == 0) GEMM_HIDE(*row);
                     if (v == 0 || i % 3 == 0) a = (*row)[at];
-                    sum[i][v] += a * b[v];
+                    sum[i][v] = vec_mul_add(vec_of(a), b[v], sum[i][v]);
                 }
             }
             __builtin_prefetch(line, 0, 2);
@@ -233,12 +233,13 @@ __attribute__((noinline)) static void gemm_row_transposed(const gemm_tile *t)
     int k = t->depth;
     for (; k >= TRANSPOSE_LANES; k -= TRANSPOSE_LANES, B += TRANSPOSE_LANES) {
         transpose_rows(B, b_col, b);
-        GEMM_UNROLL for (int l = 0; l < TRANSPOSE_LANES; l++, A += a_col) sum += *A * b[l];
+        GEMM_UNROLL for (int l = 0; l < TRANSPOSE_LANES; l++, A += a_col) sum =
+            vec_mul_add(vec_of(*A), b[l], sum);
     }
     for (; k > 0; k--, A += a_col, B++) {
         vec last = {0};
         for (int j = 0; j < VEC_LANES; j++) last[j] = B[j * b_col];
-        sum += *A * last;
+        sum = vec_mul_add(vec_of(*A), last, sum);
     }
     if (t->beta != 0)
         sum = t->alpha * sum + t->beta * vec_load(t->C);

@@ -77,7 +77,8 @@ VEC_INLINE void half_sums(const int vectors, const bool bf16, const half_job *g,
     VEC_UNROLL
     for (int v = 0; v < vectors; v++) sum[v] = add ? vec_load(C + v * VEC_LANES) : (vec){0};
     for (int k = g->K; k > 0; k--, A += g->a.col, B += g->b.row) VEC_UNROLL
-    for (int v = 0; v < vectors; v++) sum[v] += *A * half_load(bf16, B + v * VEC_LANES);
+    for (int v = 0; v < vectors; v++)
+        sum[v] = vec_mul_add(vec_of(*A), half_load(bf16, B + v * VEC_LANES), sum[v]);
     VEC_UNROLL
     for (int v = 0; v < vectors; v++) vec_store(C + v * VEC_LANES, sum[v]);
 }

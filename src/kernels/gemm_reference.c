@@ -35,12 +35,13 @@ static void plain_gemm_part(const plain_gemm_job *g, ptrdiff_t first, ptrdiff_t 
         for (ptrdiff_t k = 0; k < g->K; k++) {
             const REAL a = g->A[b * g->a.batch + i * g->a.row + k * g->a.col];
             const REAL *B = g->B + b * g->b.batch + k * g->b.row + j0 * g->b.col;
-            for (int j = 0; j < n; j++) t[j] += a * B[j * g->b.col];
+            for (int j = 0; j < n; j++) t[j] = mul_add(a, B[j * g->b.col], t[j]);
         }
     if (goes_on || VALUE(g->beta) == 0)
         for (int j = 0; j < n; j++) C[j * g->c.col] = g->alpha * t[j];
     else
-        for (int j = 0; j < n; j++) C[j * g->c.col] = g->alpha * t[j] + g->beta * C[j * g->c.col];
+        for (int j = 0; j < n; j++)
+            C[j * g->c.col] = mul_add(g->beta, C[j * g->c.col], g->alpha * t[j]);
 }
 
 static void plain_gemm_rows(void *job, ptrdiff_t from, ptrdiff_t to, int slot)

@@ -8,20 +8,42 @@
  *     REAL_EPS         is the distance from 1 to the next number
  *     WIDE             is the type of long sums: double, for a dual number itself
  *     VALUE(x)         is x, of a dual number its value: written where a REAL is compared, or cast
- *     OVER(x, y)       is x / y: written where y may be 0
+ *     OVER(x, y)       is x / y: written for every quotient of two REALs
+ *     mul_add(a, b, c) is a b + c, all of one type (arithmetic.h)
  *     AT_REAL(dot)     is at_dot_f32, _f64 or _dual: the name of what other files may call
- *     row_max(n, x)    is at_row_max_f32 ..., as <tgmath.h> makes expf or exp of exp
+ *     exp(x), fabs(x)  are the functions of the type of x (elementary.h), as <tgmath.h> makes them
+ *     row_max(n, x)    is at_row_max_f32 ...
  *     #ifdef AT_ONCE   at the end of the file, holds what is of no type; it is compiled with float
  *
- * Write (REAL)0.5, not 0.5, which is a double and would make the whole expression one.  The letter
- * I is taken: it is a macro of <complex.h>, which comes along, and musl's <tgmath.h> needs it. */
+ * Write (REAL)0.5, not 0.5, which is a double and would make the whole expression one. */
 #ifndef AT_KERNELS_REAL_H
 #define AT_KERNELS_REAL_H
 #include <float.h>
+#include <math.h>
+
+#include "kernels/arithmetic.h"
+#include "kernels/elementary.h"
 #ifdef AT_DUAL
 #include "kernels/dual.h"
 #else
-#include <tgmath.h>
+#define AT_ELEMENTARY(name, x) _Generic((x), float : at_f32_##name, default : at_f64_##name)
+#define AT_BUILTIN(name, x) _Generic((x), float : __builtin_##name##f, default : __builtin_##name)
+#define exp(x) AT_ELEMENTARY(exp, x)(x)
+#define log(x) AT_ELEMENTARY(log, x)(x)
+#define log1p(x) AT_ELEMENTARY(log1p, x)(x)
+#define pow(x, y) AT_ELEMENTARY(pow, x)(x, y)
+#define sin(x) AT_ELEMENTARY(sin, x)(x)
+#define cos(x) AT_ELEMENTARY(cos, x)(x)
+#define tanh(x) AT_ELEMENTARY(tanh, x)(x)
+#define erfc(x) AT_ELEMENTARY(erfc, x)(x)
+#ifdef AT_MUL_ADD_IS_ONE
+#define mul_add(a, b, c) AT_BUILTIN(fma, c)(a, b, c)
+#else
+#define mul_add(a, b, c) ((a) * (b) + (c))
+#endif
+#define sqrt(x) AT_BUILTIN(sqrt, x)(x)
+#define fabs(x) AT_BUILTIN(fabs, x)(x)
+#define rint(x) AT_BUILTIN(rint, x)(x)
 #endif
 
 /* Every operation rounds to its own type: error bounds, tests for equality and gradients rely on

@@ -27,6 +27,7 @@
  *              r = sqrt(-2 log u),  the even normal is r cos(2 pi v), the odd one r sin(2 pi v);
  *              |normal| <= sqrt(-2 log 2^-53) = 8.57 */
 #include "kernels/rng.h"
+#include "kernels/elementary.h"
 
 #include <math.h>
 
@@ -125,6 +126,6 @@ double at_random_normal(at_stream s, uint64_t index)
     uint32_t word[4];
     random_block(s, index / 2, word);
     double u = unit_of_words(word), v = unit_of_words(word + 2);
-    double r = sqrt(-2 * log(u)), angle = 2 * pi * v;
-    return index % 2 ? r * sin(angle) : r * cos(angle);
+    double r = sqrt(-2 * at_f64_log(u)), angle = 2 * pi * v;
+    return index % 2 ? r * at_f64_sin(angle) : r * at_f64_cos(angle);
 }

@@ -71,11 +71,12 @@ REAL row_dot(ptrdiff_t n, const REAL *x, const REAL *y)
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES, y += ROW_LANES) {
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++)
-            lane[k] += vec_load(x + k * VEC_LANES) * vec_load(y + k * VEC_LANES);
+            lane[k] =
+                vec_mul_add(vec_load(x + k * VEC_LANES), vec_load(y + k * VEC_LANES), lane[k]);
     }
     VEC_UNROLL
     for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
-        lane[k] += vec_load_first(n, x) * vec_load_first(n, y);
+        lane[k] = vec_mul_add(vec_load_first(n, x), vec_load_first(n, y), lane[k]);
     return row_add_lanes(lane);
 }
 
@@ -90,13 +91,14 @@ REAL row_spread(ptrdiff_t n, const REAL *x, REAL mu)
         VEC_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {
             vec d = vec_load(x + k * VEC_LANES) - mu;
-            lane[k] += d * d;
+            lane[k] = vec_mul_add(d, d, lane[k]);
         }
     }
     VEC_UNROLL
     for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES) {
         vec d = vec_load_first(n, x) - mu;
-        lane[k] += vec_pick(vec_first(n), d * d, vec_of(0));
+        d = vec_pick(vec_first(n), d, vec_of(0));
+        lane[k] = vec_mul_add(d, d, lane[k]);
     }
     return row_add_lanes(lane);
 }
@@ -167,7 +169,7 @@ REAL row_exp_sum(ptrdiff_t n, const REAL *x, REAL m, REAL *y)
 
 void row_axpy(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
 {
-    for (ptrdiff_t j = 0; j < n; j++) y[j] += a * x[j];
+    for (ptrdiff_t j = 0; j < n; j++) y[j] = mul_add(a, x[j], y[j]);
 }
 
 void row_scale(ptrdiff_t n, REAL a, const REAL *x, REAL *y)
@@ -254,6 +256,15 @@ void add_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void
 }
 
 #ifdef AT_ONCE
+const char *at_arithmetic(void)
+{
+#ifdef AT_MUL_ADD_IS_ONE
+    return "fused";
+#else
+    return "portable";
+#endif
+}
+
 void at_copy_rows(ptrdiff_t rows, ptrdiff_t n, const void *x, ptrdiff_t x_step, void *y,
                   ptrdiff_t y_step)
 {

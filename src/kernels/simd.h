@@ -114,6 +114,18 @@ VEC_INLINE vec vec_of(REAL a)
     return a - (vec){0};
 }
 
+/* a b + c in every lane: mul_add */
+VEC_INLINE vec vec_mul_add(vec a, vec b, vec c)
+{
+#ifdef AT_MUL_ADD_IS_ONE
+    VEC_LANEWISE
+    for (int l = 0; l < VEC_LANES; l++) c[l] = mul_add(a[l], b[l], c[l]);
+    return c;
+#else
+    return a * b + c;
+#endif
+}
+
 /* lane by lane: yes where the condition holds, no elsewhere */
 VEC_INLINE vec vec_pick(vec_mask holds, vec yes, vec no)
 {
@@ -200,6 +212,11 @@ VEC_INLINE void vec_store_upto(ptrdiff_t n, REAL *p, vec v)
 VEC_INLINE vec vec_of(REAL a)
 {
     return a;
+}
+
+VEC_INLINE vec vec_mul_add(vec a, vec b, vec c)
+{
+    return a * b + c;
 }
 
 VEC_INLINE REAL vec_sum(vec v)

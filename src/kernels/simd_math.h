@@ -33,7 +33,7 @@
  * exponent of 2^n, and subtracting gives n back as a REAL.  A fused multiply-add changes none of
  * this, -ffast-math all.
  *
- * With ATTIC_PLAIN_KERNELS every function here is the one of libm, lane by lane. */
+ * With ATTIC_PLAIN_KERNELS every function here is the one of elementary.h, lane by lane. */
 #ifndef AT_KERNELS_SIMD_MATH_H
 #define AT_KERNELS_SIMD_MATH_H
 #include "kernels/real.h"
@@ -73,7 +73,7 @@ VEC_INLINE vec vec_normal(vec x)
 VEC_INLINE vec vec_sigmoid(vec x)
 {
     const vec e = exp(-fabs(x));
-    return (VALUE(x) > 0 ? 1 : e) / (1 + e); /* at 0 as |x| is */
+    return OVER(VALUE(x) > 0 ? 1 : e, 1 + e); /* at 0 as |x| is */
 }
 
 VEC_INLINE vec vec_gate(vec x, vec *ds)
@@ -138,10 +138,10 @@ VEC_INLINE vec vec_polynomial(int n, const REAL *c, vec x)
 {
     vec z = x * x, odd = vec_of(c[0]), even = vec_of(c[1]);
     for (int i = 2; i < n; i += 2) {
-        odd = odd * z + c[i];
-        even = even * z + c[i + 1];
+        odd = vec_mul_add(odd, z, vec_of(c[i]));
+        even = vec_mul_add(even, z, vec_of(c[i + 1]));
     }
-    return odd * x + even;
+    return vec_mul_add(odd, x, even);
 }
 
 /* 2^n of big = n + VEC_BIG, if that is a normal number: the last bits of big, n + VEC_BIAS, become
@@ -151,11 +151,17 @@ VEC_INLINE vec vec_2_to(vec big)
     return (vec)((vec_bits)big << VEC_FRACTION);
 }
 
+/* The whole number nearest to x times `by`, plus VEC_BIG. */
+VEC_INLINE vec vec_to_whole(vec x, REAL by)
+{
+    return vec_mul_add(x, vec_of(by), vec_of(VEC_BIG));
+}
+
 /* r = x - n ln 2 */
 VEC_INLINE vec vec_without_ln2(vec x, vec n)
 {
-    vec r = x - n * VEC_LN2_HIGH;
-    return r - n * VEC_LN2_LOW;
+    vec r = vec_mul_add(n, vec_of(-VEC_LN2_HIGH), x);
+    return vec_mul_add(n, vec_of(-VEC_LN2_LOW), r);
 }
 
 /* exp(r) - 1 = r + r^2 (1/2! + r/3! + ...) */
@@ -167,7 +173,7 @@ VEC_INLINE vec vec_expm1_series(vec r)
         (REAL)(1 / 5040.0),       (REAL)(1 / 720.0),       (REAL)(1 / 120.0),
         (REAL)(1 / 24.0),         (REAL)(1 / 6.0),         (REAL)(1 / 2.0)};
     const int terms = VEC_DOUBLE ? 12 : 6;
-    return vec_polynomial(terms, c + 12 - terms, r) * (r * r) + r;
+    return vec_mul_add(vec_polynomial(terms, c + 12 - terms, r), r * r, r);
 }
 
 /* Beyond the bounds the result is 0 or infinity anyway.  2^n is applied in two halves, for n goes
@@ -178,11 +184,11 @@ VEC_INLINE vec vec_exp(vec x)
     const vec high = vec_of(VEC_DOUBLE ? 710 : 89);
     x = vec_pick(x < low, low, x); /* NaN stays NaN */
     x = vec_pick(x > high, high, x);
-    vec n = x * VEC_INVERSE_LN2 + VEC_BIG - VEC_BIG;
-    vec big_half = n * (REAL)0.5 + VEC_BIG, rest = n - (big_half - VEC_BIG);
+    vec n = vec_to_whole(x, VEC_INVERSE_LN2) - VEC_BIG;
+    vec big_half = vec_to_whole(n, (REAL)0.5), rest = n - (big_half - VEC_BIG);
     vec y = vec_expm1_series(vec_without_ln2(x, n));
     vec power = vec_2_to(big_half);
-    return (y * power + power) * vec_2_to(rest + VEC_BIG);
+    return vec_mul_add(y, power, power) * vec_2_to(rest + VEC_BIG);
 }
 
 /* exp(x) for x <= 0: the weight of a score that is x above the maximum.  What would be a denormal
@@ -190,10 +196,10 @@ VEC_INLINE vec vec_exp(vec x)
 VEC_INLINE vec vec_exp_weight(vec x)
 {
     const vec low = vec_of(VEC_DOUBLE ? (REAL)-708.39 : (REAL)-87.33);
-    vec big = x * VEC_INVERSE_LN2 + VEC_BIG;
+    vec big = vec_to_whole(x, VEC_INVERSE_LN2);
     vec y = vec_expm1_series(vec_without_ln2(x, big - VEC_BIG));
     vec power = vec_2_to(big);
-    return vec_pick(x < low, vec_of(0), y * power + power);
+    return vec_pick(x < low, vec_of(0), vec_mul_add(y, power, power));
 }
 
 /* sigmoid(x) as a factor, and its derivative: never below 1e-38 (double: 1e-307), which saves what
@@ -203,10 +209,10 @@ VEC_INLINE vec vec_gate(vec x, vec *ds)
     const vec last = vec_of(VEC_DOUBLE ? 708 : 87);
     x = vec_pick(x > last, last, x); /* NaN stays NaN */
     x = vec_pick(x < -last, -last, x);
-    vec big = x * -VEC_INVERSE_LN2 + VEC_BIG;
+    vec big = vec_to_whole(x, -VEC_INVERSE_LN2);
     vec y = vec_expm1_series(vec_without_ln2(-x, big - VEC_BIG));
     vec power = vec_2_to(big);
-    vec e = y * power + power, s = 1 / (1 + e); /* e = exp(-x) */
+    vec e = vec_mul_add(y, power, power), s = 1 / (1 + e); /* e = exp(-x) */
     *ds = e * s * s;
     return s;
 }
@@ -216,10 +222,10 @@ VEC_INLINE vec vec_tanh(vec x)
     const vec last = vec_of(20); /* 1 - tanh(20) is below half a unit */
     vec a = vec_abs(x);
     a = vec_pick(a > last, last, a);
-    vec big = a * (-2 * VEC_INVERSE_LN2) + VEC_BIG;
+    vec big = vec_to_whole(a, -2 * VEC_INVERSE_LN2);
     vec r = vec_without_ln2(-2 * a, big - VEC_BIG);
     vec power = vec_2_to(big);
-    vec E = power * vec_expm1_series(r) + (power - 1);
+    vec E = vec_mul_add(power, vec_expm1_series(r), power - 1);
     return (vec)((vec_bits)vec_abs(-E / (2 + E)) | ((vec_bits)x & (vec_bits)vec_of(-(REAL)0.0)));
 }
 
@@ -248,8 +254,9 @@ VEC_INLINE vec vec_log(vec x)
     vec f = (vec)((b & fraction) + root) - 1;
 
     vec s = f / (2 + f), z = s * s;
-    vec R = vec_polynomial(terms, c + 10 - terms, z) * z;
-    vec y = e * VEC_LN2_HIGH + (f - (s * (f - R) - e * VEC_LN2_LOW));
+    vec f_minus_R = vec_mul_add(-vec_polynomial(terms, c + 10 - terms, z), z, f);
+    vec low = vec_mul_add(s, f_minus_R, -VEC_LN2_LOW * e);
+    vec y = vec_mul_add(e, vec_of(VEC_LN2_HIGH), f - low);
 
     y = vec_pick(x == inf, inf, y);
     y = vec_pick(x == 0, -inf, y);
@@ -281,8 +288,9 @@ VEC_INLINE vec vec_normal(vec x)
     const vec last = vec_of(VEC_DOUBLE ? (REAL)10.651 : (REAL)9.9555);
     vec a = vec_abs(x);
     a = vec_pick(a > last, last, a); /* NaN stays NaN */
-    vec t = a * vec_log_normal(a) - 1, big = t + VEC_BIG, r = t - (big - VEC_BIG);
-    vec power = vec_2_to(big), q = vec_expm1_series(r * ln2) * power + power;
+    vec t = vec_mul_add(a, vec_log_normal(a), vec_of(-1)), big = t + VEC_BIG,
+        r = t - (big - VEC_BIG);
+    vec power = vec_2_to(big), q = vec_mul_add(vec_expm1_series(r * ln2), power, power);
     return vec_pick(x < 0, q, 1 - q);
 }
 

@@ -64,13 +64,14 @@ void AT_REAL(sgd_block)(const optim_block *b)
     const REAL lr = (REAL)o->lr, l2 = (REAL)o->l2, mu = (REAL)o->beta1;
 
     if (!m) {
-        for (ptrdiff_t i = b->from; i < b->to; i++) w[i] -= lr * (dw[i] + l2 * w[i]);
+        for (ptrdiff_t i = b->from; i < b->to; i++)
+            w[i] = mul_add(-lr, mul_add(l2, w[i], dw[i]), w[i]);
         return;
     }
     for (ptrdiff_t i = b->from; i < b->to; i++) {
-        REAL g = dw[i] + l2 * w[i];
-        m[i] = mu * m[i] + g;
-        w[i] -= lr * (o->nesterov ? g + mu * m[i] : m[i]);
+        REAL g = mul_add(l2, w[i], dw[i]);
+        m[i] = mul_add(mu, m[i], g);
+        w[i] = mul_add(-lr, o->nesterov ? mul_add(mu, m[i], g) : m[i], w[i]);
     }
 }
 
@@ -85,10 +86,10 @@ void AT_REAL(adam_block)(const optim_block *b)
     const REAL lr = (REAL)(o->lr * o->unbias_m), unbias = (REAL)o->unbias_root_v;
 
     for (ptrdiff_t i = b->from; i < b->to; i++) {
-        REAL g = dw[i] + l2 * w[i];
-        m[i] = beta1 * m[i] + rest1 * g;
-        v[i] = beta2 * v[i] + rest2 * (g * g);
-        w[i] = keep * w[i] - lr * m[i] / (sqrt(v[i]) * unbias + eps);
+        REAL g = mul_add(l2, w[i], dw[i]);
+        m[i] = mul_add(beta1, m[i], rest1 * g);
+        v[i] = mul_add(beta2, v[i], rest2 * (g * g));
+        w[i] = keep * w[i] - OVER(lr * m[i], mul_add(sqrt(v[i]), unbias, eps));
     }
 }
 
@@ -97,7 +98,7 @@ void AT_REAL(ema_block)(const optim_block *b)
     const optim_move *o = b->move;
     REAL *restrict mean = o->m->data, c = (REAL)o->lr;
     const REAL *restrict w = o->x->data;
-    for (ptrdiff_t i = b->from; i < b->to; i++) mean[i] += c * (w[i] - mean[i]);
+    for (ptrdiff_t i = b->from; i < b->to; i++) mean[i] = mul_add(c, w[i] - mean[i], mean[i]);
 }
 
 void AT_REAL(swap_block)(const optim_block *b)
@@ -119,8 +120,9 @@ void AT_REAL(square_block)(const optim_block *b)
     double sum[LANES] = {0};
     for (; i + LANES <= to; i += LANES)
         for (int k = 0; k < LANES; k++)
-            sum[k] += (double)VALUE(dw[i + k]) * (double)VALUE(dw[i + k]);
-    for (int k = 0; i + k < to; k++) sum[k] += (double)VALUE(dw[i + k]) * (double)VALUE(dw[i + k]);
+            sum[k] = mul_add((double)VALUE(dw[i + k]), (double)VALUE(dw[i + k]), sum[k]);
+    for (int k = 0; i + k < to; k++)
+        sum[k] = mul_add((double)VALUE(dw[i + k]), (double)VALUE(dw[i + k]), sum[k]);
     for (int apart = LANES / 2; apart > 0; apart /= 2)
         for (int k = 0; k < apart; k++) sum[k] += sum[k + apart];
     *b->sum = sum[0];

@@ -1,5 +1,6 @@
 /* schedule.c -- learning rates as functions of the step; see schedule.h. */
 #include "nn/schedule.h"
+#include "kernels/elementary.h"
 
 #include <math.h>
 
@@ -34,5 +35,5 @@ double at_warmup_cosine(int step, int warmup, int total, double peak, double low
 {
     const double pi = acos(-1);
     if (step < warmup) return peak * warmed_up(step, warmup);
-    return low + (peak - low) * (1 + cos(pi * gone_down(step, warmup, total))) / 2;
+    return low + (peak - low) * (1 + at_f64_cos(pi * gone_down(step, warmup, total))) / 2;
 }

@@ -6,6 +6,7 @@
 
 #include "autograd/op.h"
 #include "tensor/decimal.h"
+#include "kernels/elementary.h"
 
 /* P as [B,H,T,N], and how the mask is read beside it. */
 typedef struct {
@@ -76,11 +77,11 @@ static void stats_add_row(const stats_view *v, int b, int h, int i, int n, at_he
     for (int j = 0; j < v->N; j++) {
         if (!stats_keeps(v, b, h, i, j)) continue;
         double p = stats_weight(v, b, h, i, j);
-        sum->entropy -= p == 0 ? 0 : p * log(p);
+        sum->entropy -= p == 0 ? 0 : p * at_f64_log(p);
         largest = fmax(largest, p);
         average[j] += p;
     }
-    sum->most += log(n);
+    sum->most += at_f64_log(n);
     sum->largest += largest;
     sum->rows++;
 }

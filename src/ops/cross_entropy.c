@@ -97,7 +97,7 @@ static void cross_entropy_stat(const at_chunk *row)
         return;
     }
     REAL sum = row_exp_sum(row->n, x, m, NULL);
-    stat[0] = m, stat[1] = 1 / sum;
+    stat[0] = m, stat[1] = OVER((REAL)1, sum);
     const double e = args->user.label_smoothing;
     *loss = (WIDE)log(sum) - (1 - e) * ((WIDE)x[target] - (WIDE)m);
     if (e == 0) return;
@@ -120,7 +120,7 @@ static void cross_entropy_dx(const at_chunk *row, void *restrict values)
     const cross_entropy_args *args = row->args;
     const bool each = args->user.reduction == ATTIC_NONE;
     const REAL g = each ? *(const REAL *)row->dy : (REAL) * (const WIDE *)args->g;
-    const REAL e = (REAL)args->user.label_smoothing, even = g * e / (REAL)row->n;
+    const REAL e = (REAL)args->user.label_smoothing, even = OVER(g * e, (REAL)row->n);
     const int32_t target = *(const int32_t *)row->in[1];
     REAL *dx = values;
     if (VALUE(stat[1]) == 0) {
@@ -147,14 +147,14 @@ void AT_REAL(cross_entropy_forward)(at_node *n)
     if (a->user.reduction == ATTIC_NONE) return;
     for (ptrdiff_t i = 0; i < a->rows; i++)
         sum += *cross_entropy_loss((REAL *)n->saved + i * cross_entropy_rows.saved);
-    *(REAL *)n->out[0]->data = (REAL)(sum / (WIDE)cross_entropy_count(n));
+    *(REAL *)n->out[0]->data = (REAL)OVER(sum, (WIDE)cross_entropy_count(n));
 }
 
 void AT_REAL(cross_entropy_backward)(at_node *n)
 {
     cross_entropy_args *a = n->args;
     if (a->user.reduction != ATTIC_NONE)
-        *(WIDE *)a->g = (WIDE) * (REAL *)n->out[0]->grad / (WIDE)cross_entropy_count(n);
+        *(WIDE *)a->g = OVER((WIDE) * (REAL *)n->out[0]->grad, (WIDE)cross_entropy_count(n));
     at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_rows));
 }
 

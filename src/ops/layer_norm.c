@@ -47,15 +47,15 @@ static void layer_norm_y(const at_chunk *row, void *values)
 {
     const int N = row->n;
     const REAL *restrict x = row->in[0], *restrict gamma = row->in[1], *restrict beta = row->in[2];
-    const REAL eps = (REAL) * (const double *)row->args, mu = row_sum(N, x) / (REAL)N;
-    const REAL r = OVER((REAL)1, sqrt(row_spread(N, x, mu) / (REAL)N + eps));
+    const REAL eps = (REAL) * (const double *)row->args, mu = OVER(row_sum(N, x), (REAL)N);
+    const REAL r = OVER((REAL)1, sqrt(OVER(row_spread(N, x, mu), (REAL)N) + eps));
     REAL *restrict y = values, *saved = row->saved;
     if (gamma && beta)
-        for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r) + beta[j];
+        for (int j = 0; j < N; j++) y[j] = mul_add(gamma[j], (x[j] - mu) * r, beta[j]);
     else if (gamma)
         for (int j = 0; j < N; j++) y[j] = gamma[j] * ((x[j] - mu) * r);
     else
-        for (int j = 0; j < N; j++) y[j] = (x[j] - mu) * r + (beta ? beta[j] : 0);
+        for (int j = 0; j < N; j++) y[j] = mul_add(x[j] - mu, r, beta ? beta[j] : 0);
     saved[0] = mu, saved[1] = r;
 }
 
@@ -69,14 +69,14 @@ static void layer_norm_dx(const at_chunk *row, void *restrict values)
     REAL *restrict h = row->space, *restrict g = h + N, *restrict dx = values;
     REAL *restrict dgamma = row->sum[0], *restrict dbeta = row->sum[1];
     for (int j = 0; j < N; j++) h[j] = (x[j] - mu) * r;
-    for (int j = 0; dgamma && j < N; j++) dgamma[j] += dy[j] * h[j];
+    for (int j = 0; dgamma && j < N; j++) dgamma[j] = mul_add(dy[j], h[j], dgamma[j]);
     for (int j = 0; dbeta && j < N; j++) dbeta[j] += dy[j];
     if (!dx) return;
     if (gamma)
         for (int j = 0; j < N; j++) g[j] = dy[j] * gamma[j];
     const REAL *of = gamma ? g : dy;
-    const REAL mean_g = row_sum(N, of) / (REAL)N, mean_gh = row_dot(N, of, h) / (REAL)N;
-    for (int j = 0; j < N; j++) dx[j] = r * (of[j] - mean_g - h[j] * mean_gh);
+    const REAL mean_g = OVER(row_sum(N, of), (REAL)N), mean_gh = OVER(row_dot(N, of, h), (REAL)N);
+    for (int j = 0; j < N; j++) dx[j] = r * mul_add(-h[j], mean_gh, of[j] - mean_g);
 }
 
 AT_MAP_ROWS(layer_norm_forward, layer_norm_rows, layer_norm_y)

@@ -49,7 +49,7 @@ static void log_softmax_dx(const at_chunk *row, void *restrict values)
     for (int from = 0; from < row->n; from += LOG_SOFTMAX_CHUNK) {
         int count = row->n - from < LOG_SOFTMAX_CHUNK ? row->n - from : LOG_SOFTMAX_CHUNK;
         vexp(count, y + from, p);
-        for (int i = 0; i < count; i++) dx[from + i] = dy[from + i] - p[i] * sum;
+        for (int i = 0; i < count; i++) dx[from + i] = mul_add(-p[i], sum, dy[from + i]);
     }
 }
 

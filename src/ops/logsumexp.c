@@ -28,7 +28,7 @@ static void logsumexp_y(const at_chunk *row, void *restrict values)
     REAL *y = values, *stat = row->saved;
     const bool finite = fabs(VALUE(m)) < VALUE((REAL)INFINITY); /* else m alone decides */
     const REAL sum = finite ? row_exp_sum(row->n, x, m, NULL) : 1;
-    stat[0] = m, stat[1] = VALUE(m) == MINUS_INFINITY ? 0 : 1 / sum;
+    stat[0] = m, stat[1] = VALUE(m) == MINUS_INFINITY ? 0 : OVER((REAL)1, sum);
     *y = m + log(sum);
 }
 

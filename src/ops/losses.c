@@ -65,7 +65,7 @@ void AT_REAL(loss_y)(const at_chunk *k, void *values)
     case LOSS_BCE:
         EACH(l[i] = -fabs(x[i]));
         vexp(k->n, l, q);
-        EACH(l[i] = (VALUE(x[i]) > 0 ? x[i] : 0) - x[i] * z[i] + log1p(q[i]));
+        EACH(l[i] = mul_add(-x[i], z[i], VALUE(x[i]) > 0 ? x[i] : 0) + log1p(q[i]));
         break;
     case LOSS_KL:
         vlog(k->n, z, q);
@@ -76,7 +76,7 @@ void AT_REAL(loss_y)(const at_chunk *k, void *values)
         EACH(l[i] = VALUE(q[i]) == 0 ? 0 : q[i] * (z[i] - x[i]));
         break;
     case LOSS_CROSS:
-        EACH(q[i] = keep * z[i] + shift);
+        EACH(q[i] = mul_add(keep, z[i], shift));
         EACH(l[i] = VALUE(q[i]) == 0 && !isfinite(VALUE(x[i])) ? 0 : -q[i] * x[i]);
         break;
     }
@@ -101,7 +101,7 @@ void AT_REAL(loss_dx)(const at_chunk *k, void *values)
         vexp(k->n, z, s);
         EACH(dx[i] = -s[i] * dl[i]);
         break;
-    case LOSS_CROSS: EACH(dx[i] = -(keep * z[i] + shift) * dl[i]); break;
+    case LOSS_CROSS: EACH(dx[i] = -mul_add(keep, z[i], shift) * dl[i]); break;
     }
 }
 
@@ -112,7 +112,7 @@ void AT_REAL(loss_dz)(const at_chunk *k, void *values)
     REAL *dz = values, p[AT_CHUNK];
 
     switch (a->name) {
-    case LOSS_MSE: EACH(dz[i] = -2 * (x[i] - z[i]) * dl[i]); break;
+    case LOSS_MSE: EACH(dz[i] = 2 * (z[i] - x[i]) * dl[i]); break;
     case LOSS_HUBER: EACH(dz[i] = -loss_within(x[i] - z[i], delta) * dl[i]); break;
     case LOSS_BCE: EACH(dz[i] = -x[i] * dl[i]); break;
     case LOSS_KL:

@@ -78,7 +78,9 @@ typedef struct {
 /* sum_j += run_j, and the run begins anew */
 static inline void row_add_run(ptrdiff_t n, REAL *restrict run, WIDE *restrict sum)
 {
-    for (ptrdiff_t j = 0; j < n; j++) sum[j] += (WIDE)run[j], run[j] = 0;
+    for (ptrdiff_t j = 0; j < n; j++) sum[j] += (WIDE)run[j];
+    memset(run, 0,
+           (size_t)n * sizeof *run); /* in the loop above, clang 14 for wasm reads it too late */
 }
 
 /* How far it is from one row to the next. */

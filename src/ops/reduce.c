@@ -99,7 +99,7 @@ static void reduce_mean(const at_node *n, REAL *y)
     const reduce_args *a = n->args;
     const ptrdiff_t outputs = at_count(a->y);
     reduce_to(n, (at_map_job){0}, NULL, y);
-    for (ptrdiff_t i = 0; i < outputs; i++) y[i] /= (REAL)a->n;
+    for (ptrdiff_t i = 0; i < outputs; i++) y[i] = OVER(y[i], (REAL)a->n);
 }
 
 /* The sum, or the maximum. */
@@ -128,7 +128,7 @@ void AT_REAL(var_forward)(at_node *n)
     REAL *y = n->out[0]->data, f = (REAL)((const reduce_args *)n->args)->f;
     reduce_mean(n, n->saved);
     reduce_to(n, (at_map_job){.f = reduce_deviation}, n->saved, y);
-    for (ptrdiff_t i = 0; i < outputs; i++) y[i] /= f;
+    for (ptrdiff_t i = 0; i < outputs; i++) y[i] = OVER(y[i], f);
 }
 
 /* dx += the share of dy that an element gets: all that made an element of y get one, or f says who,
@@ -164,7 +164,7 @@ void AT_REAL(mean_backward)(at_node *n)
     const ptrdiff_t outputs = at_count(a->y);
     const REAL *dy = n->out[0]->grad;
     REAL *share = reduce_space(n);
-    for (ptrdiff_t i = 0; i < outputs; i++) share[i] = dy[i] / (REAL)a->n;
+    for (ptrdiff_t i = 0; i < outputs; i++) share[i] = OVER(dy[i], (REAL)a->n);
     reduce_back(n, NULL, NULL, share);
 }
 
@@ -184,7 +184,7 @@ void AT_REAL(var_backward)(at_node *n)
     const ptrdiff_t outputs = at_count(a->y);
     const REAL *dy = n->out[0]->grad;
     REAL *share = reduce_space(n);
-    for (ptrdiff_t i = 0; i < outputs; i++) share[i] = 2 * dy[i] / (REAL)a->f;
+    for (ptrdiff_t i = 0; i < outputs; i++) share[i] = OVER(2 * dy[i], (REAL)a->f);
     reduce_back(n, reduce_var_dx, n->saved, share);
 }
 

@@ -43,7 +43,7 @@ static void rms_norm_y(const at_chunk *row, void *restrict values)
 {
     const int N = row->n;
     const REAL *x = row->in[0], *gamma = row->in[1];
-    const REAL eps = (REAL) * (const double *)row->args, mean = row_dot(N, x, x) / (REAL)N;
+    const REAL eps = (REAL) * (const double *)row->args, mean = OVER(row_dot(N, x, x), (REAL)N);
     REAL *y = values, *r = row->saved;
     *r = OVER((REAL)1, sqrt(mean + eps));
     row_scale(N, *r, x, y); /* h */
@@ -58,11 +58,11 @@ static void rms_norm_dx(const at_chunk *row, void *restrict values)
     REAL *restrict h = row->space, *restrict g = h + N, *restrict dx = values;
     REAL *restrict dgamma = row->sum[0];
     row_scale(N, r, row->in[0], h);
-    for (int j = 0; dgamma && j < N; j++) dgamma[j] += dy[j] * h[j];
+    for (int j = 0; dgamma && j < N; j++) dgamma[j] = mul_add(dy[j], h[j], dgamma[j]);
     if (!dx) return;
     for (int j = 0; gamma && j < N; j++) g[j] = dy[j] * gamma[j];
-    const REAL *of = gamma ? g : dy, mean_gh = row_dot(N, of, h) / (REAL)N;
-    for (int j = 0; j < N; j++) dx[j] = r * (of[j] - h[j] * mean_gh);
+    const REAL *of = gamma ? g : dy, mean_gh = OVER(row_dot(N, of, h), (REAL)N);
+    for (int j = 0; j < N; j++) dx[j] = r * mul_add(-h[j], mean_gh, of[j]);
 }
 
 AT_MAP_ROWS(rms_norm_forward, rms_norm_rows, rms_norm_y)

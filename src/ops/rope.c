@@ -87,13 +87,13 @@ static void rope_head(const rope_args *a, const REAL *angles, REAL sign, const R
     const REAL *c = angles, *s = angles + half;
     if (a->half_split) {
         const REAL *u = x, *v = x + half;
-        for (int i = 0; i < half; i++) y[i] = u[i] * c[i] - v[i] * (sign * s[i]);
-        for (int i = 0; i < half; i++) y[half + i] = u[i] * (sign * s[i]) + v[i] * c[i];
+        for (int i = 0; i < half; i++) y[i] = mul_add(-v[i], sign * s[i], u[i] * c[i]);
+        for (int i = 0; i < half; i++) y[half + i] = mul_add(u[i], sign * s[i], v[i] * c[i]);
     } else {
         for (int i = 0; i < half; i++) {
             REAL u = x[2 * i], v = x[2 * i + 1];
-            y[2 * i] = u * c[i] - v * (sign * s[i]);
-            y[2 * i + 1] = u * (sign * s[i]) + v * c[i];
+            y[2 * i] = mul_add(-v, sign * s[i], u * c[i]);
+            y[2 * i + 1] = mul_add(u, sign * s[i], v * c[i]);
         }
     }
     for (int j = a->R; j < a->D; j++) y[j] = x[j];

@@ -38,7 +38,7 @@ static void softmax_y(const at_chunk *row, void *restrict values)
         return;
     }
     REAL sum = row_exp_sum(row->n, x, m, y);
-    row_scale(row->n, 1 / sum, y, y);
+    row_scale(row->n, OVER((REAL)1, sum), y, y);
 }
 
 static void softmax_dx(const at_chunk *row, void *restrict values)

@@ -110,8 +110,9 @@ VEC_INLINE unary_gate unary_gelu_tanh(vec x)
 {
     const REAL b = (REAL)1.5957691216057308; /* 2 sqrt(2/pi) */
     unary_gate g;
-    g.s = vec_gate(b * (x + (REAL)0.044715 * x * x * x), &g.ds);
-    g.ds *= b * (1 + 3 * (REAL)0.044715 * x * x);
+    const vec a = (REAL)0.044715 * x * x;
+    g.s = vec_gate(b * vec_mul_add(a, x, x), &g.ds);
+    g.ds *= b * vec_mul_add(vec_of(3), a, vec_of(1));
     return g;
 }
 
@@ -133,7 +134,7 @@ VEC_INLINE void unary_gated_back(int n, const REAL *x, const REAL *dy, REAL *dx,
     for (; n > 0; n -= VEC_LANES, x += VEC_LANES, dy += VEC_LANES, dx += VEC_LANES) {
         vec v = vec_load_upto(n, x);
         unary_gate g = gate(v);
-        vec_store_upto(n, dx, vec_load_upto(n, dy) * (g.s + v * g.ds));
+        vec_store_upto(n, dx, vec_load_upto(n, dy) * vec_mul_add(v, g.ds, g.s));
     }
 }
 
@@ -204,7 +205,7 @@ void AT_REAL(unary_dx)(const at_chunk *k, void *values)
     case UNARY_LOG: EACH(dx[i] = OVER(dy[i], x[i])); break;
     case UNARY_SQRT: EACH(dx[i] = OVER(dy[i], 2 * y[i])); break;
     case UNARY_SQUARE: EACH(dx[i] = dy[i] * 2 * x[i]); break;
-    case UNARY_TANH: EACH(dx[i] = dy[i] * (1 - y[i] * y[i])); break;
+    case UNARY_TANH: EACH(dx[i] = dy[i] * mul_add(-y[i], y[i], (REAL)1)); break;
     case UNARY_SIGMOID: EACH(dx[i] = dy[i] * y[i] * (1 - y[i])); break;
     case UNARY_RELU: EACH(dx[i] = VALUE(x[i]) <= 0 ? 0 : dy[i]); break;
     case UNARY_SILU: unary_gated_back(n, x, dy, dx, unary_silu); break;

@@ -7,6 +7,7 @@
 
 #include "autograd/op.h"
 #include "tensor/decimal.h"
+#include "kernels/elementary.h"
 
 bool at_heatmap_is_there(const at_heatmap *h)
 {
@@ -319,8 +320,8 @@ bool at_wants_dark_text(at_rgb c)
                  weight[] = {0.2126, 0.7152, 0.0722};
     double luminance = 0;
     for (int i = 0; i < 3; i++)
-        luminance += weight[i] *
-                     (part[i] <= 0.03928 ? part[i] / 12.92 : pow((part[i] + 0.055) / 1.055, 2.4));
+        luminance += weight[i] * (part[i] <= 0.03928 ? part[i] / 12.92
+                                                     : at_f64_pow((part[i] + 0.055) / 1.055, 2.4));
     return (luminance + 0.05) * (luminance + 0.05) > 1.05 * 0.06; /* 0.01: the dark text's own */
 }
 
@@ -336,7 +337,7 @@ at_rgb at_series_colour(int k)
 
 double at_round_step(double x)
 {
-    double unit = pow(10, floor(log10(x)));
+    double unit = at_f64_pow(10, floor(at_f64_log10(x)));
     for (int k = 0; k < 3; k++)
         if (x <= (double[]){1, 2, 5}[k] * unit * (1 + 1e-9)) return (double[]){1, 2, 5}[k] * unit;
     return 10 * unit;
@@ -357,9 +358,9 @@ static at_ticks linear_ticks(double lo, double hi, int most)
 static at_ticks logarithmic_ticks(double lo, double hi, int every, int multiples)
 {
     at_ticks t = {0};
-    for (int k = (int)floor(log10(lo)); k <= (int)ceil(log10(hi)); k++)
+    for (int k = (int)floor(at_f64_log10(lo)); k <= (int)ceil(at_f64_log10(hi)); k++)
         for (int m = 0; k % every == 0 && m < multiples; m++) {
-            double v = (double[]){1, 2, 5}[m] * pow(10, k);
+            double v = (double[]){1, 2, 5}[m] * at_f64_pow(10, k);
             if (v >= lo * (1 - 1e-9) && v <= hi * (1 + 1e-9) && t.n < AT_MAX_TICKS)
                 t.value[t.n++] = v;
         }
@@ -372,7 +373,7 @@ at_ticks at_ticks_between(double lo, double hi, int most, bool logarithmic)
     if (most < 1) most = 1;
     if (!logarithmic) return linear_ticks(lo, hi, most);
     int every = 1;
-    while ((log10(hi) - log10(lo)) / every > most) every++;
+    while ((at_f64_log10(hi) - at_f64_log10(lo)) / every > most) every++;
     at_ticks t = logarithmic_ticks(lo, hi, every, 1);
     if (t.n >= 3 || every > 1) return t;
     t = logarithmic_ticks(lo, hi, 1, 3);
@@ -387,7 +388,7 @@ const char *at_tick_text(const at_ticks *t, int k, bool unicode)
         return first > 0.00099 && last < 99999 ? plain_text(v) : power_text(v, 3, unicode);
     if ((largest > 999999 || t->step < 0.99e-4) && largest < 999 * t->step) /* 3 digits tell all */
         return fabs(v) < 1e-9 * t->step ? "0" : power_text(v, 3, unicode);
-    int decimals = (int)ceil(-log10(t->step) - 1e-9);
+    int decimals = (int)ceil(-at_f64_log10(t->step) - 1e-9);
     return at_fixed_text(v, decimals > 0 ? decimals : 0);
 }
 
@@ -419,7 +420,8 @@ static void round_axis(at_axis *a, double margin)
     }
     bool from_zero = margin > 0 && a->lo >= 0 && a->lo < 0.3 * a->hi;
     if (a->logarithmic) {
-        double factor = a->lo == a->hi ? 2 : exp(margin * (log(a->hi) - log(a->lo)));
+        double factor =
+            a->lo == a->hi ? 2 : at_f64_exp(margin * (at_f64_log(a->hi) - at_f64_log(a->lo)));
         a->lo = fmax(a->lo / factor, DBL_MIN);
         a->hi = fmin(a->hi * factor, DBL_MAX);
     } else {
@@ -452,7 +454,8 @@ bool at_chart_axes(const at_chart *c, at_axis *x, at_axis *y)
 double at_axis_place(at_axis a, double v)
 {
     if (!can_show(v, a.logarithmic)) return (double)NAN;
-    if (a.logarithmic) return (log(v) - log(a.lo)) / (log(a.hi) - log(a.lo));
+    if (a.logarithmic)
+        return (at_f64_log(v) - at_f64_log(a.lo)) / (at_f64_log(a.hi) - at_f64_log(a.lo));
     return (v / 2 - a.lo / 2) / (a.hi / 2 - a.lo / 2); /* halves: the difference could overflow */
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "autograd/op.h"
+#include "kernels/elementary.h"
 
 static bool sample_fits(at_tape *t, const at_tensor *logits, ptrdiff_t first, int n,
                         at_sample_args a)
@@ -61,14 +62,14 @@ static int draw_symbol(at_tape *t, const at_tensor *logits, ptrdiff_t first, int
 
     double max = at_element(logits, first + best), total = 0;
     for (int i = 0; i < n; i++)
-        total += exp((at_element(logits, first + i) - max) / args.temperature);
+        total += at_f64_exp((at_element(logits, first + i) - max) / args.temperature);
 
     /* the restriction keeps a run of the most likely symbols: find its length and its mass */
     double kept = 0;
     int left = args.top_k > 0 && args.top_k < n ? args.top_k : n;
     int visits = 0;
     for (int i = best; i >= 0 && left > 0; i = next_likely(logits, first, n, i), left--) {
-        kept += exp((at_element(logits, first + i) - max) / args.temperature);
+        kept += at_f64_exp((at_element(logits, first + i) - max) / args.temperature);
         visits++;
         if (args.top_p > 0 && kept >= args.top_p * total) break;
     }
@@ -76,7 +77,7 @@ static int draw_symbol(at_tape *t, const at_tensor *logits, ptrdiff_t first, int
     double u = at_random_unit(stream, index) * kept;
     int i = best;
     while (visits-- > 1) {
-        u -= exp((at_element(logits, first + i) - max) / args.temperature);
+        u -= at_f64_exp((at_element(logits, first + i) - max) / args.temperature);
         if (u < 0) break;
         i = next_likely(logits, first, n, i);
     }

@@ -73,4 +73,6 @@ static inline at_dual pow(at_dual x, at_dual p)
 {
     return chain(x, std::pow(x.value, p.value), p.value * std::pow(x.value, p.value - 1));
 }
+static inline double mul_add(double a, double b, double c) { return a * b + c; }
+static inline at_dual mul_add(at_dual a, at_dual b, at_dual c) { return a * b + c; }
 #define dual_over(x, y) (at_dual(x) / at_dual(y))

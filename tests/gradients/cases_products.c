@@ -47,7 +47,8 @@ static at_tensor *case_matmul_cube(at_tape *t, at_tensor **in, void *ctx)
 static at_tensor *case_matmul_reused(at_tape *t, at_tensor **in, void *ctx)
 {
     (void)ctx;
-    return at_add(t, at_matmul(t, in[0], in[1]), at_matmul_t(t, in[0], false, in[1], true));
+    at_tensor *first = at_matmul(t, in[0], in[1]);
+    return at_add(t, first, at_matmul_t(t, in[0], false, in[1], true));
 }
 
 static at_tensor *case_affine(at_tape *t, at_tensor **in, void *ctx)
