@@ -20,8 +20,8 @@
 /* ------------------------------------------------------------------ options -------------------- */
 
 static int steps = 2000, rows = 8, micros = 1, context = 128, layers = 4, heads = 4, dim = 128,
-           eval_every = 200, save_every = 100, patience, gpt2, fresh, seed = 1337, n_tokens = 500,
-           top_k = 40;
+           eval_every = 200, save_every = 100, patience, gpt2, fresh, other_arithmetic, seed = 1337,
+           n_tokens = 500, top_k = 40;
 static double peak_lr = 3e-3, dropout, norm_eps, rope_base, temperature = 0.8, top_p;
 static const char *out = "out/gpt", *tokenizer = "bytes", *weights = "", *prompt = "The ";
 static const char *stored = "f32";
@@ -37,6 +37,8 @@ static const option model_options[] = {
     {"save-every", &save_every, NULL, NULL, 1, 1e9, "steps between checkpoints"},
     {"patience", &patience, NULL, NULL, 0, 1e6, "evaluations without a lower loss; 0: any number"},
     {"fresh", &fresh, NULL, NULL, 0, 0, "begin anew: removes the run that is in the folder"},
+    {"other-arithmetic", &other_arithmetic, NULL, NULL, 0, 0,
+     "go on with the run of a build of the other arithmetic (docs/bits.md)"},
     {"tokenizer", NULL, NULL, &tokenizer, 0, 0, "bytes, chars, x.bin of llama2.c, folder of GPT-2"},
     {"gpt2", &gpt2, NULL, NULL, 0, 0, "blocks as GPT-2 has them, not as Llama"},
     {"init-from", NULL, NULL, &weights, 0, 0, "safetensors of GPT-2 or Llama: its weights, sizes"},
@@ -170,6 +172,7 @@ static int train(at_tape *t, char *const *files, int n_files)
     snprintf(how, sizeof how, "rows %d, context %d, lr %g", rows, context, peak_lr);
     at_describe(t, "training", how);
     at_run_args args = {.steps = steps, .save_every = save_every, .micros = micros, .fresh = fresh};
+    args.other_arithmetic = other_arithmetic;
     args.patience = patience, args.per_step = (double)rows * micros * context; /* tokens */
     at_run *r = at_run_open(t, out, args);
     if (at_ok(t))

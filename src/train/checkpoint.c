@@ -15,12 +15,13 @@
 #include "autograd/op.h"
 #include "autograd/persist.h"
 #include "io/tensors.h"
+#include "kernels/arithmetic.h"
 #include "system/system.h"
 #include "train/lora.h"
 #include "train/position.h"
 
-enum { OWN_METADATA = 11, VALUE_SIZE = 1024 };
-static const char checkpoint_version[] = "checkpoint 2", parts_version[] = "parameters 1";
+enum { OWN_METADATA = 13, VALUE_SIZE = 1024 };
+static const char checkpoint_version[] = "checkpoint 3", parts_version[] = "parameters 1";
 static const char state_prefix[] = "optim/", description_prefix[] = "describe/";
 
 /* What is written: tensors, their names, metadata. */
@@ -45,7 +46,8 @@ static void add_metadata(file_contents *f, const char *key, const char *value)
     f->metadata[f->n_metadata++] = (at_metadata){key, value};
 }
 
-/* Empty, with enough space for all of t; its version and descriptions are in it. */
+/* Empty, with enough space for all of t; in it are its version, what made it, and the
+ * descriptions. */
 static bool begin_contents(at_tape *t, file_contents *f, const char *version)
 {
     size_t n = (size_t)at_param_count(t) + (size_t)at_state_count(t);
@@ -55,6 +57,8 @@ static bool begin_contents(at_tape *t, file_contents *f, const char *version)
                          .metadata = at_step_alloc(t, pairs * sizeof *f->metadata)};
     if (!at_ok(t)) return false;
     add_metadata(f, "attic", version);
+    add_metadata(f, "version", at_version());
+    add_metadata(f, "arithmetic", at_arithmetic());
     for (int i = 0; i < at_described_count(t); i++) {
         const char *key = at_described_key(t, i);
         add_metadata(f, step_text(t, description_prefix, key, ""), at_described(t, key));
@@ -427,6 +431,17 @@ static bool tensors_are_same(at_tape *t, const at_tensors *file, const char *pat
     return at_ok(t);
 }
 
+static bool arithmetic_is_same(at_tape *t, const at_tensors *file, const char *path)
+{
+    const char *there = at_tensors_metadata(file, "arithmetic"), *here = at_arithmetic();
+    AT_REQUIRE(
+        t, there && strcmp(there, here) == 0,
+        "%s: the arithmetic is %s there, but %s here: a run goes on with the bits of neither "
+        "(other_arithmetic allows that; fresh begins anew and removes what is there)",
+        path, there ? at_shown(there, -1) : "absent", here);
+    return true;
+}
+
 static bool file_matches(at_tape *t, const at_tensors *file, const char *path, const at_position *p)
 {
     char seed[24], micros[16];
@@ -434,6 +449,7 @@ static bool file_matches(at_tape *t, const at_tensors *file, const char *path, c
     snprintf(micros, sizeof micros, "%d", p->micros);
     return is_same(t, path, "the kind of file", at_tensors_metadata(file, "attic"),
                    checkpoint_version) &&
+           (p->any_arithmetic || arithmetic_is_same(t, file, path)) &&
            is_same(t, path, "the seed", at_tensors_metadata(file, "seed"), seed) &&
            is_same(t, path, "the dtype", at_tensors_metadata(file, "dtype"),
                    at_dtype_text(at_real(t))) &&

@@ -4,7 +4,8 @@
  *     at_load(t, "gpt2.safetensors", (at_part_args){.rename = "block*=h.*", .missing_ok = true});
  *
  * The file is a .safetensors (io/tensors.h) of parameters by name; its metadata holds the
- * descriptions of the tape (at_describe), that of "model" under the key "describe/model", and a
+ * descriptions of the tape (at_describe), that of "model" under the key "describe/model", the
+ * "version" and the "arithmetic" (at_arithmetic) of the library that wrote it, and a
  * checksum.  at_tensors_open reads all of it.  The checkpoints of a run (run.h) are such files as
  * well, with the state of the optimizer beside the parameters, "optim/W:adam_m" for W:adam_m, and
  * where the run stood in the metadata: at_load takes the parameters from one. */

@@ -6,6 +6,7 @@
 typedef struct {
     int step;            /* how many steps are done */
     int micros;          /* micro-batches in each */
+    bool any_arithmetic; /* a checkpoint of the other arithmetic is loaded as well */
     int skipped, bad;    /* steps whose loss was not finite: all of them, and in a row, up to now */
     double best;         /* the lowest value of at_run_best so far; infinity: there was none */
     int best_step;       /* how many steps were done with that one; 0: there was none */
@@ -17,9 +18,10 @@ typedef struct {
 
 /* All parameters, all states, and what a run needs to go on.  False after a sticky error. */
 bool at_checkpoint_save(at_tape *t, const char *path, const at_position *p);
-/* Back into a tape of the same parameters, seed, type and descriptions, and a position of the same
- * micros; else a user error that names the first difference, before anything was changed.  A file
- * that is damaged or cannot be read is an error of kind ATTIC_FILE_ERROR. */
+/* Back into a tape of the same parameters, seed, type and descriptions, a build of the same
+ * arithmetic unless any will do, and a position of the same micros; else a user error that names
+ * the first difference, before anything was changed.  A file that is damaged or cannot be read is
+ * an error of kind ATTIC_FILE_ERROR. */
 bool at_checkpoint_load(at_tape *t, const char *path, at_position *p);
 
 #endif

@@ -412,7 +412,8 @@ at_run *at_run_open(at_tape *t, const char *folder, at_run_args args)
     r->log = (at_csv){.t = t, .fixed = -1};
     r->folder = folder ? "" : "the run"; /* as messages name it */
     r->n_params = at_param_count(t);
-    r->at = (at_position){.micros = args.micros, .best = (double)INFINITY};
+    r->at = (at_position){
+        .micros = args.micros, .any_arithmetic = args.other_arithmetic, .best = (double)INFINITY};
     r->over = !bind_to_tape(r, t) || !begin_run(r, folder);
     return r;
 }

@@ -61,16 +61,21 @@ typedef struct {
     bool fresh;      /* begin anew: removes the checkpoints, the log and the best of this folder */
     bool quiet;      /* no progress; warnings and the message of at_run_close only */
     FILE *out;       /* where progress and messages go, NULL: stderr */
+
+    /* Go on with a checkpoint of a build of the other arithmetic (at_arithmetic), too: the run then
+     * has the bits of neither. */
+    bool other_arithmetic;
 } at_run_args;
 
 /* Opens the folder, which is made with those above it, after all parameters were made.  If it holds
  * a checkpoint, all of parameters, state, step and log become what they were, and the run goes on.
  * steps, save_every, log_every, max_bad, patience, per_step, the number of threads and all paths
  * may differ from before.  It is an error if anything else does, and the message names the first
- * difference: seed, dtype, micros, what at_describe said, names and shapes of parameters, the
- * format of a checkpoint of another version of attic (its parameters can be read by at_load).  If
- * the folder is another process's, or holds a log or a best without a checkpoint, that is an error,
- * too.  Warnings in the description of the data (at_data_description) are printed.
+ * difference: arithmetic, seed, dtype, micros, what at_describe said, names and shapes of
+ * parameters, the format of a checkpoint of another version of attic (its parameters can be read by
+ * at_load).  If the folder is another process's, or holds a log or a best without a checkpoint,
+ * that is an error, too.  Warnings in the description of the data (at_data_description) are
+ * printed.
  *
  * folder NULL: a run without one; save_every, log_every and fresh are errors then, as there is
  * nothing to save, to log to or to remove.

@@ -166,7 +166,7 @@ START_TEST(parts_are_no_checkpoint_but_a_checkpoint_has_parts)
     ck_assert(at_save(t, little_path("checkpoint.safetensors"), (at_part_args){0}));
     args.out = tmpfile();
     r = at_run_open(t, little_path(""), args);
-    assert_error("the kind of file is parameters 1 there, but checkpoint 2 here");
+    assert_error("the kind of file is parameters 1 there, but checkpoint 3 here");
     at_run_close(r);
     fclose(args.out);
     at_close(u);

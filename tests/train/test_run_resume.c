@@ -160,11 +160,67 @@ START_TEST(a_checkpoint_of_another_version_is_refused_and_its_parameters_can_be_
     at_tensors_save(t, little_path("checkpoint.safetensors"), x, 2,
                     (at_tensors_save_args){.metadata = old, .n_metadata = 3, .checksum = true});
     assert_refused(little_tape(ATTIC_F32, 7), quick(1),
-                   "the kind of file is checkpoint 1 there, but checkpoint 2 here");
+                   "the kind of file is checkpoint 1 there, but checkpoint 3 here");
     at_tape *u = little_tape(ATTIC_F32, 7);
     ck_assert(at_load(u, little_path("checkpoint.safetensors"), (at_part_args){0}));
     ck_assert(little_hash(u) == little_hash(t));
     at_close(t), at_close(u);
+    end_test();
+}
+END_TEST
+
+/* The checkpoint of the little run once more, as if a build of this arithmetic had written it. */
+static void rewrite_checkpoint(at_tape *t, const char *arithmetic)
+{
+    const char *const keys[] = {"attic", "arithmetic", "seed",    "dtype",         "micro-batches",
+                                "step",  "draws",      "best",    "skipped",       "stopped",
+                                "log",   "seconds",    "version", "describe/model"};
+    enum { KEYS = sizeof keys / sizeof *keys, MOST = 16 };
+    at_tensors *file = at_tensors_open(t, little_path("checkpoint.safetensors"));
+    at_tensor *x[MOST];
+    const char *names[MOST];
+    at_metadata metadata[KEYS];
+    const int n = at_tensors_count(file);
+    ck_assert(n <= MOST);
+    for (int i = 0; i < n; i++) {
+        names[i] = at_tensors_name(file, i);
+        x[i] = at_tensors_load(file, names[i]);
+    }
+    for (int i = 0; i < KEYS; i++) {
+        const bool other = strcmp(keys[i], "arithmetic") == 0;
+        metadata[i] =
+            (at_metadata){keys[i], other ? arithmetic : at_tensors_metadata(file, keys[i])};
+    }
+    ck_assert_str_eq(at_tensors_metadata(file, "arithmetic"), at_arithmetic());
+    ck_assert_str_eq(at_tensors_metadata(file, "version"), at_version());
+    ck_assert(at_tensors_save(
+        t, little_path("checkpoint.safetensors"), x, n,
+        (at_tensors_save_args){
+            .names = names, .metadata = metadata, .n_metadata = KEYS, .checksum = true}));
+}
+
+START_TEST(a_checkpoint_of_the_other_arithmetic_is_refused_unless_it_is_allowed)
+{
+    begin_test();
+    const bool fused = strcmp(at_arithmetic(), "fused") == 0;
+    char message[100];
+    finish(ATTIC_F32, quick(0));
+    at_tape *t = little_tape(ATTIC_F32, 7);
+    rewrite_checkpoint(t, fused ? "portable" : "fused");
+    snprintf(message, sizeof message, "the arithmetic is %s there, but %s here",
+             fused ? "portable" : "fused", at_arithmetic());
+    assert_refused(little_tape(ATTIC_F32, 7), quick(1), message);
+    ck_assert(at_load(t, little_path("checkpoint.safetensors"), (at_part_args){0}));
+    at_close(t);
+
+    at_run_args args = quick(1);
+    args.other_arithmetic = true;
+    t = little_tape(ATTIC_F32, 7);
+    at_run *r = at_run_open(t, little_path(""), args);
+    ck_assert_msg(at_ok(t), "%s", at_error(t));
+    ck_assert_int_gt(at_run_step(r), 0);
+    ck_assert_int_eq(at_run_close(r), 0);
+    at_close(t);
     end_test();
 }
 END_TEST
@@ -267,6 +323,7 @@ SUITE(train_run_resume, stopped_after_any_step_an_f32_run_ends_with_the_same_bit
       what_is_drawn_in_between_changes_no_step,
       what_differs_from_the_checkpoint_is_named_and_refused,
       a_checkpoint_of_another_version_is_refused_and_its_parameters_can_be_loaded,
+      a_checkpoint_of_the_other_arithmetic_is_refused_unless_it_is_allowed,
       steps_and_intervals_may_differ, what_was_found_is_said,
       a_class_in_one_split_only_is_warned_of,
       what_is_drawn_after_the_end_is_the_same_when_resumed_there, fresh_begins_anew)
