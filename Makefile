@@ -8,6 +8,7 @@
 #   CC=clang  CFLAGS=-g          the compiler, and flags added to those that are needed
 #   ARCH=native                  or any -march name (x86-64, x86-64-v3, armv8-a); empty: the compiler's own
 #   MODE=release                 or debug, size, asan, tsan, valgrind, coverage, fuzz
+#   ARITHMETIC=portable          multiply-adds round twice, as where no processor has them (docs/bits.md)
 #   PLAIN=1                      plain C kernels   WERROR=1  warnings are errors   V=1  show commands
 #
 # Every compiler, ARCH and MODE has a folder of its own under build/.  Sources are found by wildcard:
@@ -21,6 +22,7 @@ endef
 # ---- what may be set on the command line -----------------------------------------------------
 
 ARCH ?= native
+ARITHMETIC ?=
 MODE ?= release
 prefix ?= /usr/local
 exec_prefix ?= $(prefix)
@@ -63,10 +65,11 @@ all_bench_c := $(bench_c) $(bench_common_c) $(peer_c)
 gradcheck_c := $(sort $(wildcard tests/gradients/*.c))
 crash_c := $(sort $(wildcard tests/crash/*.c))
 memory_c := tests/memory/full.c
-test_c := $(sort $(filter-out $(foreach d,gradients mutation fuzz crash memory,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
+bits_c := tests/bits/bits.c
+test_c := $(sort $(filter-out $(foreach d,bits gradients mutation fuzz crash memory,tests/$d/%),$(wildcard tests/*.c tests/*/*.c)))
 texts := $(sort $(wildcard *.md docs/*.md docs/*/*.md))
 all_c := $(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(page_c) $(grade_c) $(all_bench_c) $(test_c) $(gradcheck_c) \
-    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c)
+    $(runner_c) $(wildcard tests/fuzz/*.c) $(crash_c) $(memory_c) $(bits_c)
 all_h := $(sort $(wildcard src/*.h src/*/*.h tests/*.h tests/*/*.h examples/*/*.h course/*.h course/*/*.h bench/*/*.h))
 # What includes kernels/real.h is compiled once for each real type, but for those that macros leave out (tape.h).
 typed_c := $(shell grep -l '^.include "kernels/real.h"' $(all_c))

@@ -63,7 +63,7 @@ witness_o := $(patsubst %.c,$(B)/%.witness.o,$(filter src/%,$(typed_c)))
 $(B)/%.witness.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$< for the witness)printf 'extern "C" {\n#include "$<"\n}\n' | $(CXX) -x c++ -std=gnu++20 -fpermissive -w \
-	    $(mode_$(MODE)) $(arch) -ffp-contract=fast -DAT_DUAL -DNDEBUG -Isrc -I. -include tests/duals/number.hpp \
+	    $(mode_$(MODE)) $(arch) -ffp-contract=off -DAT_DUAL -DNDEBUG -Isrc -I. -include tests/duals/number.hpp \
 	    -MMD -MP -MT $@ -MF $(@:.o=.d) -c -o $@ -
 -include $(witness_o:.o=.d)
 $(B)/tests/duals/run: $(filter %.o,$(runner_o)) $(witness_o) $(static)
@@ -106,6 +106,16 @@ check-long: $(runner) ## the tests on random problems with 10,000 of them, in pl
 check-readme: $(static) $(shared) ## run the commands and programs of README.md and of docs/; WRITE=1 fills in what programs print
 	@set -e; for page in README $(addprefix docs/,attention cookbook derivatives files install pytorch reading runs training); do \
 	    sh scripts/check-readme.sh $$page.md '$(CC)' $(static) $(if $(WRITE),write); done
+
+# The arithmetic of this build, and a hash of all bits that it computes.
+bits := $(bits_c:%.c=$(B)/%)
+$(bits).o: extra = -Itests -Iexamples $(TEST_CFLAGS)
+$(bits): $(bits).o $(filter-out %/main.o %/options.o,$(gradcheck_o)) $(static)
+	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+bits: $(bits) ## the name of the arithmetic, and a hash of all bits that the library computes
+	@$(RUN) $(bits)$(if $(windows),.exe) $(ARGS)
+check-bits: ## have all builds that this machine can make and run the bits of their arithmetic? ONLY="gcc sse2"
+	@sh scripts/check-bits.sh "$(MAKE) -j $(JOBS)" $(ONLY)
 
 # Every call of these by the library comes by tests/crash/faults.c.
 faulty := fwrite fflush fclose fsync rename ftruncate
@@ -196,6 +206,6 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
-.PHONY: mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
+.PHONY: bits check-bits mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-gcc14 memory-full check-all
