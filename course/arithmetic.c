@@ -68,8 +68,9 @@ static void say_number(worker *k, bool decimals, double x)
 {
     char text[400];
     int digits = k->style->digits ? k->style->digits : 4;
-    if (decimals && fabs(x) < 0.5 * pow(10, -digits)) x = 0; /* not -0.0000 */
     int n = snprintf(text, sizeof text, decimals ? "%.*f" : "%.*g", digits, x + 0.0);
+    if (decimals && !text[strspn(text, "-0.")])
+        n = snprintf(text, sizeof text, "%.*f", digits, 0.0); /* not -0.0000 */
     if (k->style->plain && strchr(text, '.') && !strpbrk(text, "en")) {
         while (text[n - 1] == '0') n--;
         if (text[n - 1] == '.') n--;
