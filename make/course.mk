@@ -56,17 +56,26 @@ page: ## out/attic.html: attention, forward and backward, to look at and to chan
 page_wasm := $(B)/page.wasm
 page-wasm: $(page_wasm)
 	@cp $< build/page.wasm
-$(page_wasm): $(call objects,$(filter-out course/page/tests/%,$(page_c)) $(filter-out course/verdict%,$(course_c)) examples/common/options.c) $(static)
-	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,--export=malloc,--export=free \
+$(page_wasm): $(call objects,$(filter-out course/page/run.c course/page/tests/%,$(page_c)) $(filter-out course/verdict%,$(course_c)) examples/common/options.c) $(static)
+	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,-O2,--compress-relocations,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
 
-$(B)/course/page/tests/train_twin: $(call objects,course/page/tests/train_twin.c course/page/train.c examples/common/options.c) $(static)
+page_run := $(B)/course/page/run
+$(B)/course/page/tests/train_twin $(page_run): $(B)/%: $(B)/%.o $(call objects,course/page/train.c examples/common/options.c) $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+
+page-run: page-native ## train the page's model natively, with the same bits, from the file that it saved; ARGS="--out folder --steps 600"
+	@mkdir -p out
+	@build/page_run $(ARGS)
+page-native:
+	+@$(on_all_cores) ARITHMETIC=portable page-native-here
+page-native-here: $(page_run)
+	@cp $< build/page_run
 
 # The numbers of the page are compared with those of a native program with the same mathematical functions
 # (musl's) and without fused multiply-adds (ARCH=): they must be equal in every bit.  A browser often waits: one more
 # than there are cores.
-check-page: page build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
+check-page: page page-native build/page/node_modules ## open the page in Chromium and look at everything; FIREFOX=1: in Firefox, too
 	$(call tool,chromium,chromium)
 	$(call tool,musl-gcc,musl-tools)
 	$(sub) CC=musl-gcc ARCH= MODE=size $(addprefix build/musl-gcc-generic-size/,course/trace course/page/tests/train_twin)
@@ -84,4 +93,4 @@ build/page/node_modules: course/page/package.json
 	@mkdir -p $(@D) && cp $< $(@D)
 	@cd $(@D) && npm install --no-audit --no-fund --loglevel=error
 	@touch $@
-.PHONY: page page-wasm page-picture check-page
+.PHONY: page page-wasm page-run page-native page-native-here page-picture check-page

@@ -8,28 +8,31 @@
  * */
 import { commandLine } from './state.js'
 
-/* An error number of WASI: the page has no files and no clock. */
+/* An error number of WASI: the page has no clock, and files only in memory (files.js). */
 const NOT_THERE = 8
 
 /* What a program ends with: exit(status). */
 class Exit {}
 
 /* One running program, and what it has printed since the last call. */
-export function start(module) {
+export function start(module, files = null) {
     const printed = { 1: '', 2: '' }
     const decoders = {}
     let memory = null
+    function print(file, bytes) {
+        const decode = (decoders[file] ??= new TextDecoder())
+        printed[file] += decode.decode(bytes, { stream: true })
+    }
     const wasi = {
+        ...files?.calls(() => memory.buffer),
         fd_write(file, vectors, count, written) {
             const view = new DataView(memory.buffer)
-            const decode = (decoders[file] ??= new TextDecoder())
+            const put = file in printed ? print : files.write
             let total = 0
             for (let k = 0; k < count; k++) {
                 const at = view.getUint32(vectors + 8 * k, true)
                 const size = view.getUint32(vectors + 8 * k + 4, true)
-                printed[file] += decode.decode(new Uint8Array(memory.buffer, at, size), {
-                    stream: true,
-                })
+                put(file, new Uint8Array(memory.buffer, at, size))
                 total += size
             }
             view.setUint32(written, total, true)

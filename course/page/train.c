@@ -3,30 +3,40 @@
  * The gradient of the loss with respect to the scores, dS, is that of a bias of zeros: it is added
  * to the scores, so both have the same gradient.  The batch of a training step needs none.  A word
  * looked at is a batch of one, with a loss of its own; the gradients that its backward leaves at the
- * parameters are cleared, so that looking changes nothing in the training: the losses are those of
- * the example.
+ * parameters are cleared, so that looking changes nothing in the training.
+ *
+ * What a step draws, its words, follows from the seed and the number of the step, as in a run
+ * (train/run.h): so a run goes on with what was saved here, and the other way round, with the bits
+ * of a training that was never saved.  (The example draws all words in a row, hence other ones.)
  *
  * The example is compiled into this file, with its main under another name.  All of it is static, for
  * it is one program to be read from its top; the page must train that one, and not a copy. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "attic_train.h"
+#include "page/train.h"
+#include "train/position.h"
+
 int toy_transformer(int argc, char **argv);
 #define main toy_transformer
 #include "../../examples/05_toy_transformer.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
 
-#include <math.h>
-
-#include "page/train.h"
-
 _Static_assert((int)TRAIN_LETTERS == (int)WORD, "a word of the page is one of the example");
 
-static struct {
+static struct training {
     at_tape *t;
     model m;
     at_mark step;
+    at_position at; /* as a run would stand there */
+    int seed;
     double right;
     int text[T + 1]; /* "word|drow", as fill_batch writes it */
     double P[T * T], dS[T * T];
 } training;
+
+static char error[1000];
 
 int train_open(int seed)
 {
@@ -34,6 +44,8 @@ int train_open(int seed)
     training.t = at_open(ATTIC_F32, (uint64_t)seed);
     training.m = make_model(training.t);
     training.step = at_mark_here(training.t);
+    training.at = (at_position){.micros = 1, .best = (double)INFINITY};
+    training.seed = seed;
     training.right = 0;
     return at_ok(training.t);
 }
@@ -44,7 +56,7 @@ static at_tensor *loss_of(at_tape *t, at_tensor *y, at_tensor *target)
                             (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
 }
 
-double train_step(void)
+double train_gradients(void)
 {
     at_tape *t = training.t;
     at_tensor *ids, *target;
@@ -54,11 +66,25 @@ double train_step(void)
     double nats = at_item(loss);
     training.right = accuracy(t, y, target);
     at_backward(t, loss);
+    return nats;
+}
+
+bool train_update(void)
+{
+    at_tape *t = training.t;
     at_clip_grad_norm(t, 1);
     at_adamw(t, 0.003, (at_adamw_args){0});
     bool ok = at_ok(t);
     at_rewind(t, training.step);
-    return ok ? nats : (double)NAN;
+    return ok;
+}
+
+double train_step(void)
+{
+    at_draws_set(training.t, training.at.step, 0);
+    double nats = train_gradients();
+    training.at.step++;
+    return train_update() ? nats : (double)NAN;
 }
 
 double train_right(void)
@@ -127,4 +153,77 @@ int train_write(void)
         at_rewind(t, training.step);
     }
     return ok;
+}
+
+/* ------------------------------------------------------------------ the file ------------------- */
+
+static const char path[] = "checkpoint.safetensors";
+
+int train_save(void)
+{
+    at_tape *t = training.t;
+    if (at_checkpoint_save(t, path, &training.at)) return 1;
+    snprintf(error, sizeof error, "%s", at_error(t));
+    if (at_error_kind_of(t) == ATTIC_FILE_ERROR) at_clear_error(t);
+    return 0;
+}
+
+/* -1 if the file says none, or cannot be read. */
+static double seed_of_file(void)
+{
+    at_tape *t = at_open(ATTIC_F32, 0);
+    const at_tensors *file = at_tensors_open(t, path);
+    const char *text = file ? at_tensors_metadata(file, "seed") : NULL;
+    double seed = text ? strtod(text, NULL) : -1;
+    at_close(t);
+    return seed;
+}
+
+/* The model is made with the seed of the file.  What is wrong with a file that says none,
+ * at_checkpoint_load finds and names. */
+static bool load(void)
+{
+    double seed = seed_of_file();
+    if (seed > TRAIN_SEED) {
+        snprintf(error, sizeof error, "%s: the seed is %.0f, but must be at most %d here", path,
+                 seed, TRAIN_SEED);
+        return false;
+    }
+    bool good =
+        train_open(seed >= 0 ? (int)seed : 1) && at_checkpoint_load(training.t, path, &training.at);
+    snprintf(error, sizeof error, "%s", at_error(training.t));
+    if (!good || training.at.step <= TRAIN_STEPS) return good;
+    snprintf(error, sizeof error, "%s: %d steps are done, but a training here has %d", path,
+             training.at.step, TRAIN_STEPS);
+    return false;
+}
+
+int train_load(void)
+{
+    struct training before = training;
+    training.t = NULL;
+    bool good = load();
+    at_close(good ? before.t : training.t);
+    if (!good) training = before;
+    return good;
+}
+
+const char *train_error(void)
+{
+    return error;
+}
+
+int train_done(void)
+{
+    return training.at.step;
+}
+
+int train_seed(void)
+{
+    return training.seed;
+}
+
+at_tape *train_tape(void)
+{
+    return training.t;
 }

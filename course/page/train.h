@@ -1,9 +1,15 @@
-/* train.h -- example 05, trained a step at a time: what the page calls in train.c, and train_twin.c. */
+/* train.h -- example 05, trained a step at a time: what the page calls in train.c, run.c and the tests. */
 #ifndef PAGE_TRAIN_H
 #define PAGE_TRAIN_H
+#include "attic.h"
+
 #include "page/export.h"
 
-enum { TRAIN_LETTERS = 6 }; /* of a word */
+enum {
+    TRAIN_LETTERS = 6,   /* of a word */
+    TRAIN_STEPS = 300,   /* that the page trains */
+    TRAIN_SEED = 999999, /* the largest one */
+};
 
 /* Begins anew.  1; 0: no memory, or the tape has another error. */
 PAGE_EXPORT(train_open) int train_open(int seed);
@@ -20,5 +26,19 @@ PAGE_EXPORT(train_dS) double *train_dS(void);
 /* Reads the word and writes the letters after the bar, the most probable one each time, into the
  * text.  1; 0: the tape has an error. */
 PAGE_EXPORT(train_write) int train_write(void);
+
+/* The training as a file, checkpoint.safetensors in the working folder, which a run (train/run.h)
+ * goes on with; and such a file as the training.  1; 0: train_error has the reason, and the training
+ * is what it was. */
+PAGE_EXPORT(train_save) int train_save(void);
+PAGE_EXPORT(train_load) int train_load(void);
+PAGE_EXPORT(train_error) const char *train_error(void);
+PAGE_EXPORT(train_done) int train_done(void); /* how many steps are done */
+PAGE_EXPORT(train_seed) int train_seed(void);
+
+/* For a run, whose step is train_gradients, with the loss that train_step gives, and train_update. */
+at_tape *train_tape(void);
+double train_gradients(void);
+bool train_update(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* train.js -- a small model learns to write a word backwards, and what its loss asks of attention.
  *
- * It is examples/05_toy_transformer.c, trained by train_worker.js.  Every step is kept: a slider
- * goes back through them.  Shown are the six queries that write, from "|" on, and the keys that
- * they may read. */
+ * It is examples/05_toy_transformer.c, trained by train_worker.js.  Every step is
+ * kept, from the first one or that of the file that was opened: a slider goes back through them.
+ * Shown are the six queries that write, from "|" on, and the keys that they may read. */
 import { el, numberText } from './dom.js'
 import { linear, path, svg } from './svg.js'
 
@@ -48,13 +48,13 @@ function drawLoss(history, at) {
             'steps',
         ),
     )
-    const points = history.slice(1).map((h, k) => [x(k + 1), y(Math.min(h.loss, 3))])
+    const points = history.flatMap((h, k) => (h.loss ? [[x(k), y(Math.min(h.loss, 3))]] : []))
     if (points.length) parts.push(svg('path', { class: 'loss-curve', d: path(points) }))
     parts.push(svg('line', { class: 'now', x1: x(at), x2: x(at), y1: top, y2: bottom }))
     const last = history.at(-1)
     const said = last?.loss
         ? `the loss after ${history.length - 1} steps is ${numberText(last.loss)}`
-        : 'the loss, before the first step'
+        : `the loss, ${history.length > 1 ? 'from the next step on' : 'before the first step'}`
     return svg(
         'svg',
         { viewBox: `0 0 ${wide} ${height}`, role: 'img', 'aria-label': said },
@@ -160,14 +160,18 @@ export const framesNegative = (dS) => rows.filter((i) => mirrorOf(dS, i) < 0).le
 /* The first steps at which most frames stand out, {P, dS}; -1: not yet. */
 export const most = letters - 1
 export const firstSteps = (history) => ({
-    P: history.findIndex(({ look }) => framesLargest(look.P) >= most),
-    dS: history.findIndex(({ look }) => framesNegative(look.dS) >= most),
+    P: history.findIndex((h) => h && framesLargest(h.look.P) >= most),
+    dS: history.findIndex((h) => h && framesNegative(h.look.dS) >= most),
 })
 
 /* The slider shows the square root of the step: half of it is the first quarter of the training, in
  * which P and dS change most. */
 export const stepAt = (place) => Math.round(steps * place ** 2)
 export const placeOf = (step) => Math.sqrt(step / steps)
+
+/* "file.safetensors: the seed is 7 there, but 1 here: ... (fresh begins anew ...)": what a program
+ * could be told to do is not for the page. */
+export const plainReason = (text) => text.replace(/ \((?:fresh|other_arithmetic) [^()]*\)$/, '')
 
 /* ------------------------------------------------------------------ the worker ---------------- */
 
@@ -187,17 +191,30 @@ function openWorker(onMessage) {
 /* ------------------------------------------------------------------ the view ------------------ */
 
 export function trainView(context) {
-    const history = [] // after each step: {loss, right, look}
+    const history = [] // after each step: {loss, right, look}; none before a file that was opened
     let worker = null,
         opened = null, // the seed of the model
         running = false,
         at = 0,
+        first = 0, // step of the history
         following = true,
         frame = 0,
         largest = 0
 
     const go = el('button', { type: 'button', class: 'main', onclick: toggle }, 'Train')
     const reset = el('button', { type: 'button', onclick: choose }, 'Reset')
+    const save = el(
+        'button',
+        { type: 'button', onclick: () => worker.postMessage({ save: true }) },
+        'Save',
+    )
+    const chosen = el('input', {
+        type: 'file',
+        accept: '.safetensors',
+        hidden: true,
+        onchange: openFile,
+    })
+    const openIt = el('button', { type: 'button', onclick: () => chosen.click() }, 'Open')
     const seed = el('input', {
         type: 'number',
         min: 0,
@@ -266,12 +283,31 @@ export function trainView(context) {
             el(
                 'div',
                 { class: 'run' },
-                el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
+                el(
+                    'div',
+                    { class: 'buttons' },
+                    go,
+                    reset,
+                    save,
+                    openIt,
+                    chosen,
+                    el('label', {}, 'seed ', seed),
+                ),
                 el(
                     'p',
                     { class: 'caption' },
                     'The seed chooses the first weights and the words: another one is another ' +
                         'training.',
+                ),
+                el(
+                    'p',
+                    { class: 'caption' },
+                    'Save writes the training to the file checkpoint.safetensors, and Open goes ' +
+                        'on from it. So does ',
+                    el('code', {}, 'make page-run'),
+                    ' of the library, natively, when the file is in its folder ',
+                    el('code', {}, 'out/page-run'),
+                    ': every bit is the same.',
                 ),
                 message,
                 curve,
@@ -345,7 +381,7 @@ export function trainView(context) {
         seed.value = number
         answer.hidden = true
         history.length = 0
-        at = largest = 0
+        at = first = largest = 0
         following = true
         running = false
         message.textContent = written.textContent = ''
@@ -365,6 +401,12 @@ export function trainView(context) {
         if (data.error) {
             running = false
             message.textContent = `The training ended: ${data.error}.`
+        } else if (data.refused) {
+            message.textContent = `${plainReason(data.refused)}.`
+        } else if (data.saved) {
+            download(data.saved)
+        } else if (data.seed !== undefined) {
+            begin(data)
         } else if (data.step !== undefined) {
             if (!element.isConnected && running) toggle()
             history[data.step] = { ...history[data.step], ...data }
@@ -377,6 +419,39 @@ export function trainView(context) {
         ask()
     }
 
+    function download(bytes) {
+        message.textContent = ''
+        const href = URL.createObjectURL(new Blob([bytes]))
+        el('a', { href, download: 'checkpoint.safetensors' }).click()
+        setTimeout(() => URL.revokeObjectURL(href), 10000)
+    }
+
+    async function openFile() {
+        const [file] = chosen.files
+        if (!file) return
+        try {
+            const bytes = new Uint8Array(await file.arrayBuffer())
+            worker.postMessage({ open: bytes }, [bytes.buffer])
+        } catch {
+            message.textContent = `${file.name} could not be read.`
+        }
+        chosen.value = '' // the same file can be chosen again
+    }
+
+    /* From the step of a file that was opened; its seed becomes the page's. */
+    function begin({ seed: number, ...data }) {
+        message.textContent = written.textContent = ''
+        answer.hidden = true
+        history.length = 0
+        history[data.step] = data
+        at = first = data.step
+        largest = Math.max(...data.look.dS.map(Math.abs))
+        following = true
+        running = false
+        seed.value = opened = number
+        if (number !== context.state.seed) context.change({ seed: number }, { undo: false })
+    }
+
     /* The arrow keys go by one step. */
     function nudgeByKey(event) {
         const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key]
@@ -386,25 +461,30 @@ export function trainView(context) {
     }
 
     function show(step) {
-        at = Math.min(Math.max(0, step), history.length - 1)
+        at = Math.min(Math.max(first, step), history.length - 1)
         following = at === history.length - 1
         ask()
     }
 
     /* The answer has the steps of this training. */
     function tell(name) {
-        const first = firstSteps(history)
+        const found = firstSteps(history)
         answer.hidden = false
-        if (first.P < 0) {
+        if (first > 0) {
+            answer.className = 'verdict'
+            answer.textContent =
+                `The file that was opened begins after step ${first}: Reset, and train from the ` +
+                'first step.'
+        } else if (found.P < 0) {
             answer.className = 'verdict'
             answer.textContent = 'Train a little longer: P has not found the letters yet.'
         } else {
-            const right = first.dS >= 0 && first.dS < first.P ? 'dS' : 'P'
-            const dS = first.dS ? `after step ${first.dS}` : 'before the first step'
+            const right = found.dS >= 0 && found.dS < found.P ? 'dS' : 'P'
+            const dS = found.dS ? `after step ${found.dS}` : 'before the first step'
             answer.className = `verdict ${name === right ? 'right' : 'wrong'}`
             answer.textContent =
                 `${name === right ? 'Right.' : 'No.'} In this training ${most} frames have a ` +
-                `negative dS ${dS} already, and the largest P after step ${first.P}. Where dS is ` +
+                `negative dS ${dS} already, and the largest P after step ${found.P}. Where dS is ` +
                 'negative, a higher score would lower the loss. Each step moves the scores ' +
                 'against dS; so P follows. Once P reads the right letters, there is little ' +
                 'left to gain, and dS fades.'
@@ -467,7 +547,9 @@ export function trainView(context) {
         element.querySelector('.training').dataset.steps = history.length - 1
         where.textContent =
             now.loss === null
-                ? 'Before the first step.'
+                ? at === 0
+                    ? 'Before the first step.'
+                    : `After step ${at}, as the file has it.`
                 : `Step ${at}: loss ${numberText(now.loss)}, ${Math.round(100 * now.right)} ` +
                   '% of the letters right.'
         curve.replaceChildren(drawLoss(history, at))

@@ -4,15 +4,21 @@
  *     {run: true}             trains until {run: false}, or the last step
  *     {word}                  the word that is looked at: ids of its letters, 0 for a
  *     {write: word}           answers {wrote: ids}
+ *     {save: true}            answers {saved: the bytes of a checkpoint}
+ *     {open: bytes}           goes on from such a file, and pauses.  Answers {step, seed, look}, as
+ *                             after a step, or {refused: why}, and then nothing has changed
  *
  * After every step {step, loss, right, look}: the loss of the batch that led to this step and the
  * share of its letters that were right; look: P and dS of the word, its loss, and what the model
  * writes.  What fails is {error}. */
 import { start } from './engine.js'
+import { memoryFiles } from './files.js'
 
 const letters = 6,
     size = 2 * letters,
     steps = 300
+const file = 'checkpoint.safetensors', // of train.c
+    files = memoryFiles()
 
 let exports = null,
     step = 0,
@@ -45,6 +51,28 @@ function look() {
 
 const tell = (loss, right) => postMessage({ step, loss, right, look: look() })
 
+/* Why a file was not written or read, in the library's words. */
+function reason() {
+    const text = array(Uint8Array, exports.train_error(), 1000)
+    return new TextDecoder().decode(text.slice(0, text.indexOf(0)))
+}
+
+function save() {
+    if (!exports.train_save()) return postMessage({ refused: reason() })
+    const saved = files.take(file)
+    postMessage({ saved }, [saved.buffer])
+}
+
+function open(bytes) {
+    files.put(file, bytes)
+    const good = exports.train_load()
+    files.take(file)
+    if (!good) return postMessage({ refused: reason() })
+    step = exports.train_done()
+    running = false
+    postMessage({ step, seed: exports.train_seed(), loss: null, right: null, look: look() })
+}
+
 /* One step at a time: between two of them, messages are read. */
 const turns = new MessageChannel()
 turns.port1.onmessage = () => {
@@ -61,11 +89,15 @@ turns.port1.onmessage = () => {
 onmessage = ({ data }) => {
     if (data.word) word = data.word
     if (data.module) {
-        exports = start(data.module).exports
+        exports = start(data.module, files).exports
         step = 0
         running = false
         if (!exports.train_open(data.seed)) return fail('the model could not be made: no memory')
         tell(null, null)
+    } else if (data.save) {
+        save()
+    } else if (data.open) {
+        open(data.open)
     } else if (data.write) {
         postMessage({ wrote: write(data.write) })
     } else if (data.word) {
