@@ -215,6 +215,7 @@ export function trainView(context) {
         onchange: openFile,
     })
     const openIt = el('button', { type: 'button', onclick: () => chosen.click() }, 'Open')
+    const command = el('code')
     const seed = el('input', {
         type: 'number',
         min: 0,
@@ -240,7 +241,8 @@ export function trainView(context) {
         dS = el('div')
     const counts = { P: el('p', { class: 'caption' }), dS: el('p', { class: 'caption' }) }
     const answer = el('p', { class: 'verdict', hidden: true })
-    const message = el('p', { class: 'message', role: 'alert' })
+    const message = el('p', { class: 'message', role: 'alert' }),
+        refusal = el('p', { class: 'message', role: 'alert' }) // of a file
     const input = el('input', {
         type: 'text',
         maxlength: letters,
@@ -283,31 +285,12 @@ export function trainView(context) {
             el(
                 'div',
                 { class: 'run' },
-                el(
-                    'div',
-                    { class: 'buttons' },
-                    go,
-                    reset,
-                    save,
-                    openIt,
-                    chosen,
-                    el('label', {}, 'seed ', seed),
-                ),
+                el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
                 el(
                     'p',
                     { class: 'caption' },
                     'The seed chooses the first weights and the words: another one is another ' +
                         'training.',
-                ),
-                el(
-                    'p',
-                    { class: 'caption' },
-                    'Save writes the training to the file checkpoint.safetensors, and Open goes ' +
-                        'on from it. So does ',
-                    el('code', {}, 'make page-run'),
-                    ' of the library, natively, when the file is in its folder ',
-                    el('code', {}, 'out/page-run'),
-                    ': every bit is the same.',
                 ),
                 message,
                 curve,
@@ -362,6 +345,22 @@ export function trainView(context) {
                 wrote,
             ),
             el('div', { class: 'write' }, form, written),
+            el(
+                'div',
+                { class: 'files' },
+                el('div', { class: 'buttons' }, save, openIt, chosen),
+                el(
+                    'p',
+                    { class: 'caption' },
+                    'Save writes the training to the file checkpoint.safetensors, and Open goes ' +
+                        'on from it. So does ',
+                    command,
+                    ' of the library, natively, when the file is in its folder ',
+                    el('code', {}, 'out/page-run'),
+                    ': every bit is the same.',
+                ),
+                refusal,
+            ),
         ),
     )
 
@@ -384,7 +383,7 @@ export function trainView(context) {
         at = first = largest = 0
         following = true
         running = false
-        message.textContent = written.textContent = ''
+        message.textContent = refusal.textContent = written.textContent = ''
         worker = openWorker(receive)
         worker.postMessage({ module: context.engine.module, seed: number, word: idsOf(example) })
         ask()
@@ -402,7 +401,7 @@ export function trainView(context) {
             running = false
             message.textContent = `The training ended: ${data.error}.`
         } else if (data.refused) {
-            message.textContent = `${plainReason(data.refused)}.`
+            refusal.textContent = `${plainReason(data.refused)}.`
         } else if (data.saved) {
             download(data.saved)
         } else if (data.seed !== undefined) {
@@ -420,7 +419,7 @@ export function trainView(context) {
     }
 
     function download(bytes) {
-        message.textContent = ''
+        refusal.textContent = ''
         const href = URL.createObjectURL(new Blob([bytes]))
         el('a', { href, download: 'checkpoint.safetensors' }).click()
         setTimeout(() => URL.revokeObjectURL(href), 10000)
@@ -433,14 +432,14 @@ export function trainView(context) {
             const bytes = new Uint8Array(await file.arrayBuffer())
             worker.postMessage({ open: bytes }, [bytes.buffer])
         } catch {
-            message.textContent = `${file.name} could not be read.`
+            refusal.textContent = `${file.name} could not be read.`
         }
         chosen.value = '' // the same file can be chosen again
     }
 
     /* From the step of a file that was opened; its seed becomes the page's. */
     function begin({ seed: number, ...data }) {
-        message.textContent = written.textContent = ''
+        message.textContent = refusal.textContent = written.textContent = ''
         answer.hidden = true
         history.length = 0
         history[data.step] = data
@@ -540,6 +539,7 @@ export function trainView(context) {
                 : 'Train'
         go.disabled = history.length > steps
         go.className = go.disabled ? '' : 'main'
+        command.textContent = `make page-run${opened === 1 ? '' : ` ARGS="--seed ${opened}"`}`
         slider.value = placeOf(at)
         slider.setAttribute('aria-valuetext', `step ${at}`)
         const now = history[at]

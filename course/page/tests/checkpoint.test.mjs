@@ -169,6 +169,7 @@ test('Save writes a file, and Open goes on from it, by the keyboard', async () =
     await stepsDone(page, steps + 10)
     assert.equal(await page.inputValue('.training input[type=number]'), '7')
     assert.equal(await page.innerText('.where-now'), `After step ${steps + 10}, as the file has it.`)
+    assert.match(await page.innerText('.training .files'), /So does make page-run ARGS="--seed 7" of/)
     await page.getByRole('button', { name: 'a negative dS' }).click()
     assert.match(await page.innerText('.training .verdict'), /^The file that was opened begins after/)
 
@@ -193,9 +194,9 @@ test('what Open refuses is said, and the training goes on', async () => {
     await button(page, 'Train').click()
     await stepsDone(page, 3)
     await choose(page, altered(bytes, '"portable"', '"fused"'))
-    await page.waitForFunction(() => document.querySelector('.training .message').textContent)
+    await page.waitForFunction(() => document.querySelector('.training .files .message').textContent)
     assert.equal(
-        await page.innerText('.training .message'),
+        await page.innerText('.training .files .message'),
         'checkpoint.safetensors: the arithmetic is fused there, but portable here: a run goes on '
             + 'with the bits of neither.',
     )
@@ -204,7 +205,7 @@ test('what Open refuses is said, and the training goes on', async () => {
     await button(page, 'Pause').click()
     await choose(page, bytes)
     await page.waitForFunction(() => document.querySelector('.training').dataset.steps === '0')
-    assert.equal(await page.innerText('.training .message'), '')
+    assert.equal(await page.innerText('.training .files .message'), '')
     assert.equal(await page.innerText('.where-now'), 'Before the first step.')
     await button(page, 'Train').click()
     await stepsDone(page, 1)
