@@ -27,9 +27,9 @@ PAGE_EXPORT(train_dS) double *train_dS(void);
  * text.  1; 0: the tape has an error. */
 PAGE_EXPORT(train_write) int train_write(void);
 
-/* The training as a file, checkpoint.safetensors in the working folder, which a run (train/run.h)
- * goes on with; and such a file as the training.  1; 0: train_error has the reason, and the training
- * is what it was. */
+/* train_save writes checkpoint.safetensors to the working folder, from which a run (train/run.h) goes
+ * on; train_load goes on from such a file.  1; 0: train_error has the reason, and the training is
+ * what it was. */
 PAGE_EXPORT(train_save) int train_save(void);
 PAGE_EXPORT(train_load) int train_load(void);
 PAGE_EXPORT(train_error) const char *train_error(void);
