@@ -2,10 +2,10 @@
  *
  *     make page-run ARGS="--out FOLDER --steps 600"
  *
- * The page saves its training as checkpoint.safetensors.  With that file in FOLDER, this program goes
- * on from there, with the bits that the page would have gone on with: make compiles it for the
- * portable arithmetic (kernels/arithmetic.h), which is that of WebAssembly.  The file that it leaves
- * there opens in the page. */
+ * The page saves its training as checkpoint.safetensors.  With that file in FOLDER, this program
+ * goes on from there, with the bits that the page would have gone on with: make compiles it for the
+ * portable arithmetic (kernels/arithmetic.h), which is that of WebAssembly.  The file that it
+ * leaves there opens in the page. */
 #include "common/options.h"
 #include "attic_train.h"
 #include "page/train.h"

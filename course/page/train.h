@@ -1,4 +1,4 @@
-/* train.h -- example 05, trained a step at a time: what the page calls in train.c, run.c and the tests. */
+/* train.h -- example 05, trained a step at a time: for the page, run.c and train_twin.c. */
 #ifndef PAGE_TRAIN_H
 #define PAGE_TRAIN_H
 #include "attic.h"
@@ -27,16 +27,16 @@ PAGE_EXPORT(train_dS) double *train_dS(void);
  * text.  1; 0: the tape has an error. */
 PAGE_EXPORT(train_write) int train_write(void);
 
-/* train_save writes checkpoint.safetensors to the working folder, from which a run (train/run.h) goes
- * on; train_load goes on from such a file.  1; 0: train_error has the reason, and the training is
- * what it was. */
+/* train_save writes checkpoint.safetensors to the working folder, from which a run (train/run.h)
+ * goes on; train_load goes on from such a file.  1; 0: train_error has the reason, and the training
+ * is what it was. */
 PAGE_EXPORT(train_save) int train_save(void);
 PAGE_EXPORT(train_load) int train_load(void);
 PAGE_EXPORT(train_error) const char *train_error(void);
 PAGE_EXPORT(train_done) int train_done(void); /* how many steps are done */
 PAGE_EXPORT(train_seed) int train_seed(void);
 
-/* For a run, whose step is train_gradients, with the loss that train_step gives, and train_update. */
+/* For a run: train_step is train_gradients, which has the loss, and train_update. */
 at_tape *train_tape(void);
 double train_gradients(void);
 bool train_update(void);
