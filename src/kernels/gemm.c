@@ -574,7 +574,7 @@ static void gemm_cut(gemm_job *g, int width, ptrdiff_t products, double each)
             break;
     }
     const double block = each * (double)products / (double)g->count;
-    g->work = block < GEMM_TASK ? (ptrdiff_t)(block / GEMM_WORK) : GEMM_TASK / GEMM_WORK;
+    g->work = (ptrdiff_t)fmin(block / GEMM_WORK, 1e9);
 }
 
 /* The workspace is large enough for a copy of how many columns of B?  GEMM_COPIED at least. */

@@ -44,7 +44,7 @@ typedef struct {
 typedef struct {
     optim_move *move;
     int n;
-    ptrdiff_t tasks;
+    ptrdiff_t tasks, elements;
     void (*run)(const optim_block *b);
     double *sum, factor; /* a sum for each task */
 } optim_job;
@@ -173,6 +173,7 @@ static bool gather(at_tape *t, const char *op, at_names which, const optim_move 
         m->x = x;
         m->first = job->tasks;
         job->tasks += (at_count(x->shape) + OPTIM_BLOCK - 1) / OPTIM_BLOCK;
+        job->elements += at_count(x->shape);
     }
     AT_REQUIRE(t, named > 0 || !which.only, "%s: no parameter is named like \"%s\"", op,
                which.only);
@@ -205,7 +206,8 @@ static void optim_tasks(void *ctx, ptrdiff_t task, ptrdiff_t to, int slot)
 
 static void optim_run(optim_job *job)
 {
-    at_for(job->tasks, OPTIM_BLOCK, 0, optim_tasks, job);
+    const ptrdiff_t tasks = job->tasks;
+    if (tasks > 0) at_for(tasks, (job->elements - 1) / tasks + 1, 0, optim_tasks, job);
 }
 
 static void move_all(at_tape *t, optim_job *job)
