@@ -63,7 +63,7 @@
  *                     at_check_alive  at_check_any  at_check_input  at_check_number
  *                     at_check_stored
  *                     at_grad  at_grad_in_place  at_grad_overwrite  at_grad_pass
- *                     at_map  at_map_back  at_for  at_parallel  at_parts
+ *                     at_map  at_map_back  at_for  at_parallel  at_parts  at_wake_ups
  *                     at_scratch  at_step_alloc  at_permanent_alloc  at_tensor_new
  *                     at_broadcast*  at_along_axis  at_axis_of  at_index_of  at_shape_valid
  *                     at_bytes  at_dtype_size  at_fetch  at_store  at_can_hold

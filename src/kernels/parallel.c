@@ -1,15 +1,22 @@
 /* parallel.c -- the process-wide pool of threads.
  *
  * The pool runs one job at a time.  The thread that sets `owned` is the job's owner, and works on
- * it as worker 0; helpers are workers 1, 2, ...  All of them take tasks from one counter:
+ * it as worker 0; helpers are workers 1, 2, ...  All of them take tasks from one queue, the owner
+ * from its front and helpers from its back:
  *
- *     left     tasks not yet taken.  mine = left--;  mine > 0 is a claim on task  tasks - mine
+ *     left     tasks not yet taken.  mine = left--;  mine > 0 is a claim on a task
+ *     front    the claims of the owner are on tasks 0, 1, ...
+ *     back     the claims of helpers are on tasks tasks-1, tasks-2, ...
  *     done     tasks finished
+ *
+ * There are no more claims than tasks, so that front and back never pass each other.  Two ends keep
+ * data in place: where task i of each job works on the same rows, the owner has the first rows of
+ * all jobs in the cache of its core, and a helper the last ones.
  *
  * The order of writes is the whole proof:
  *
  *     owner     job = ...; done = 0; left = tasks    ...    wait until done = tasks     owned = 0
- *     helper                         mine = left--; read job; run; done++
+ *     helper                     mine = left--; back--; read job; run; done++
  *
  * A helper reads `job` only after a claim.  The claim is on a task of the job that set `left`, and
  * that job cannot end before the task is done, nor can another job replace it.  So a helper may be
@@ -19,7 +26,10 @@
  * sleeps.  A helper that goes to sleep writes `sleeping` and then reads `left`; an owner that wakes
  * helpers writes `left` and then reads `sleeping`.  All atomics here are sequentially consistent:
  * so the helper sees the owner's write, or the owner the helper's.  at_sleep_while closes the gap
- * between reading and sleeping.  The owner waits for `done` in the same way, with `waiting`. */
+ * between reading and sleeping.  The owner waits for `done` in the same way, with `waiting`.
+ *
+ * To wake a helper takes some microseconds, and where other programs want its CPU, milliseconds.
+ * So a job of at_for with little work wakes none: helpers that are awake take part. */
 #include "kernels/parallel.h"
 
 #include <stdalign.h>
@@ -30,49 +40,73 @@
 
 #include "system/system.h"
 
-enum { POOL_SPIN_NS = 30000, POOL_LINE = 64 };
+enum {
+    POOL_IDLE_NS = 100000, /* a helper without work spins this long before it sleeps */
+    POOL_WAIT_NS = 30000,  /* so does an owner that waits for the last tasks */
+    POOL_LINE = 64
+};
+
+typedef void pool_task(void *ctx, int task, int worker);
 
 typedef struct { /* the arguments of at_parallel */
     int tasks;
-    void (*run)(void *ctx, int task, int worker);
+    pool_task *run;
     void *ctx;
 } pool_job;
 
+typedef struct {
+    atomic_int left, back;
+    alignas(POOL_LINE) int front; /* of one thread alone */
+} pool_queue;
+
 static struct {
-    /* All threads write `left` and `done`: each has a cache line of its own. */
-    alignas(POOL_LINE) atomic_int left;
+    /* All threads write the queue and `done`: each has a cache line of its own. */
+    alignas(POOL_LINE) pool_queue queue;
+    pool_job job;
     alignas(POOL_LINE) atomic_int done;
-    alignas(POOL_LINE) pool_job job;
     atomic_bool owned;   /* is there an owner?  It runs a job, or changes the number of helpers */
     atomic_int wanted;   /* how many threads at_thread_count() says; 0 until it is first called */
     atomic_int kept;     /* helpers 1 .. kept go on, the others end */
     atomic_int sleeping; /* how many helpers sleep */
+    atomic_int wakes;    /* how often a sleeping helper was woken */
     atomic_bool waiting; /* does the owner sleep until all tasks are done? */
     int started;         /* helpers 1 .. started exist; the owner alone reads and writes it */
     int startable;       /* helpers 1 .. startable can exist; the owner alone reads and writes it */
 } pool = {.startable = AT_MAX_THREADS - 1};
 
+static void pool_fill(pool_queue *q, int tasks)
+{
+    q->front = 0;
+    atomic_store_explicit(&q->back, tasks, memory_order_relaxed);
+    q->left = tasks;
+}
+
+/* A task that nobody has taken, the first or the last one; -1: there is none. */
+static int pool_next(pool_queue *q, bool first)
+{
+    if (q->left <= 0 || atomic_fetch_sub(&q->left, 1) <= 0) return -1;
+    return first ? q->front++ : atomic_fetch_sub(&q->back, 1) - 1;
+}
+
 static bool pool_has_work(void)
 {
-    return pool.left > 0;
+    return pool.queue.left > 0;
 }
 
 static void pool_work(int worker)
 {
-    while (pool_has_work()) {
-        int mine = atomic_fetch_sub(&pool.left, 1);
-        if (mine <= 0) return;
+    for (int task; (task = pool_next(&pool.queue, worker == 0)) >= 0;) {
         pool_job job = pool.job;
-        job.run(job.ctx, job.tasks - mine, worker);
+        job.run(job.ctx, task, worker);
         if (atomic_fetch_add(&pool.done, 1) + 1 == job.tasks && pool.waiting)
             at_wake(AT_QUEUE_DONE, 1);
     }
 }
 
-/* Spins until left > 0 (tasks = 0) or done = tasks, but no longer than POOL_SPIN_NS. */
+/* Spins until there is work (tasks = 0) or done = tasks, but not for long. */
 static void pool_spin(int tasks)
 {
-    for (int64_t end = at_now_ns() + POOL_SPIN_NS; at_now_ns() < end;)
+    for (int64_t end = at_now_ns() + (tasks ? POOL_WAIT_NS : POOL_IDLE_NS); at_now_ns() < end;)
         for (int i = 0; i < 32; i++) {
             if (tasks ? pool.done == tasks : pool_has_work()) return;
 #if defined(__x86_64__) || defined(__i386__)
@@ -101,7 +135,7 @@ static void pool_helper(int worker)
 /* In the child of a fork there is one thread: no helper, and no owner of a job. */
 static void pool_after_fork(void)
 {
-    pool.left = 0;
+    pool.queue.left = 0;
     pool.sleeping = 0;
     pool.waiting = false;
     pool.started = 0;
@@ -182,28 +216,55 @@ static void pool_wait(int tasks)
     pool.waiting = false;
 }
 
-void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx)
+/* Is there somebody to share this with?  If so, the caller is the owner now. */
+static bool pool_open(int tasks, bool wake)
 {
-    if (!run) return;
-    int threads = tasks < 2 ? 1 : at_thread_count();
-    if (threads < 2 || !pool_take()) {
+    const int threads = tasks < 2 ? 1 : at_thread_count();
+    if (threads < 2 || !pool_take()) return false;
+    pool_shrink(threads - 1);
+    if (wake) pool_grow((threads < tasks ? threads : tasks) - 1);
+    if (wake || pool.sleeping < pool.started) return true;
+    pool.owned = false;
+    return false;
+}
+
+static void pool_wake(int helpers)
+{
+    const int sleeping = pool.sleeping;
+    if (sleeping < 1) return;
+    if (helpers > sleeping) helpers = sleeping;
+    pool.wakes += helpers;
+    at_wake(AT_QUEUE_WORK, helpers < sleeping ? helpers : AT_MAX_THREADS);
+}
+
+static void pool_run(int tasks, bool wake, pool_task *run, void *ctx)
+{
+    if (!pool_open(tasks, wake)) {
         for (int task = 0; task < tasks; task++) run(ctx, task, 0);
         return;
     }
-    pool_shrink(threads - 1);
-    pool_grow((threads < tasks ? threads : tasks) - 1);
-
     pool.job = (pool_job){tasks, run, ctx};
-    pool.done = 0;
-    pool.left = tasks;
-    if (pool.sleeping) at_wake(AT_QUEUE_WORK, tasks <= pool.sleeping ? tasks - 1 : AT_MAX_THREADS);
+    atomic_store_explicit(&pool.done, 0, memory_order_relaxed);
+    pool_fill(&pool.queue, tasks);
+    if (wake) pool_wake(tasks - 1);
     pool_work(0);
     pool_wait(tasks);
     pool.owned = false;
 }
 
+void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx)
+{
+    if (run) pool_run(tasks, true, run, ctx);
+}
+
+int at_wake_ups(void)
+{
+    return pool.wakes;
+}
+
 enum {
     FOR_WORK = 8192,   /* a range has at least this much work */
+    FOR_WAKE = 100000, /* for this much work in all, helpers are woken */
     FOR_MOST = 1 << 20 /* there are about this many ranges at most */
 };
 
@@ -213,7 +274,7 @@ typedef struct {
     at_range_body *body;
     void *ctx;
     int ranges;
-    atomic_int next; /* the first range that no slot has taken */
+    pool_queue queue; /* of ranges, for slots */
 } for_job;
 
 static void for_range(void *job, int range, int slot)
@@ -228,7 +289,7 @@ static void for_slot(void *job, int slot, int worker)
 {
     (void)worker;
     for_job *j = job;
-    for (int range; (range = atomic_fetch_add(&j->next, 1)) < j->ranges;) for_range(j, range, slot);
+    for (int range; (range = pool_next(&j->queue, slot == 0)) >= 0;) for_range(j, range, slot);
 }
 
 void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx)
@@ -236,16 +297,19 @@ void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *c
     ptrdiff_t all;
     if (n <= 0 || !body) return;
     if (work < 1) work = 1;
-    if (!__builtin_mul_overflow(n, work, &all) && all <= FOR_WORK) {
+    if (__builtin_mul_overflow(n, work, &all)) all = PTRDIFF_MAX;
+    if (all <= FOR_WORK) {
         body(ctx, 0, n, 0); /* there is one range: no division is needed to find that */
         return;
     }
-    for_job j = {n, (work < FOR_WORK ? FOR_WORK / work : 1) + n / FOR_MOST, body, ctx, 0, 0};
+    for_job j = {n, (work < FOR_WORK ? FOR_WORK / work : 1) + n / FOR_MOST, body, ctx, 0, {0}};
     j.ranges = (int)((n - 1) / j.per_range + 1);
+    pool_fill(&j.queue, j.ranges);
+    const bool wake = all >= FOR_WAKE;
     if (slots)
-        at_parallel(slots < j.ranges ? slots : j.ranges, for_slot, &j);
+        pool_run(slots < j.ranges ? slots : j.ranges, wake, for_slot, &j);
     else
-        at_parallel(j.ranges, for_range, &j);
+        pool_run(j.ranges, wake, for_range, &j);
 }
 
 int at_parts(ptrdiff_t work, int most)

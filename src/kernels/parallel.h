@@ -20,21 +20,26 @@ AT_BEGIN_C
  * hold the pool: what it calls may use it.)  Cannot fail: if a thread cannot be started, the others
  * do its work.
  *
- * Idle threads spin for some 30 microseconds, then sleep.  They take no signals.  Safe after fork:
- * the child starts a pool of its own; only a task itself must not fork and go on.  Nothing is done
- * if run is NULL or there are no tasks; the same holds for body and n of at_for. */
+ * Wakes threads that sleep; idle ones spin for some 100 microseconds, then sleep.  They take no
+ * signals.  Safe after fork: the child starts a pool of its own; only a task itself must not fork
+ * and go on.  Nothing is done if run is NULL or there are no tasks; so it is for body and n of
+ * at_for. */
 AT_API void at_parallel(int tasks, void (*run)(void *ctx, int task, int worker), void *ctx);
 
 /* Runs body(ctx, from, to, slot) for ranges of items that together are 0 .. n-1, each range in one
  * thread.  `work` is the work of an item, counted in elements of an elementwise function, which
- * take about a nanosecond each.  A range is so long that waking a thread for it pays; ranges depend
- * on n and work alone.  At most `slots` ranges run at the same time, each in a slot 0 .. slots-1 of
- * its own, even if at_threads is called meanwhile: so scratch memory for `slots` ranges is enough.
+ * take about a nanosecond each.  A range is long enough for a thread that is awake to take it;
+ * ranges depend on n and work alone.  If there is work for less than 100 microseconds in all, no
+ * thread is woken: those that are awake take part.  At most `slots` ranges run at the same time,
+ * each in a slot 0 .. slots-1 of its own, even if at_threads is called meanwhile: so scratch memory
+ * for `slots` ranges is enough.
  * slots = 0: the slot is the worker of at_parallel. */
 typedef void at_range_body(void *ctx, ptrdiff_t from, ptrdiff_t to, int slot);
 AT_API void at_for(ptrdiff_t n, ptrdiff_t work, int slots, at_range_body *body, void *ctx);
 /* Into how many parts a sum with this work is split: 1 .. most, and no more than pay. */
 AT_API int at_parts(ptrdiff_t work, int most);
+/* How often threads that slept were woken for work since the process began. */
+AT_API int at_wake_ups(void);
 
 AT_END_C
 #endif

@@ -499,6 +499,72 @@ START_TEST(there_are_never_more_slots_than_asked_for_whatever_the_count_becomes)
 }
 END_TEST
 
+static void no_work(void *ctx, ptrdiff_t from, ptrdiff_t to, int slot)
+{
+    (void)ctx, (void)from, (void)to, (void)slot;
+}
+
+/* Does a region of 10 items with this work wake a thread, within 100 trials in which all slept? */
+static bool wakes(ptrdiff_t work, int slots)
+{
+    for (int i = 0; i < 100; i++) {
+        nap(2000);
+        const int before = at_wake_ups();
+        at_for(10, work, slots, no_work, NULL);
+        if (at_wake_ups() > before) return true;
+    }
+    return false;
+}
+
+START_TEST(a_region_of_less_than_100_microseconds_wakes_nobody)
+{
+    at_threads(3);
+    ck_assert(all_met(3)); /* there are helpers to wake */
+    for (int slots = 0; slots <= 2; slots += 2) {
+        ck_assert(!wakes(1, slots));
+        ck_assert(!wakes(9999, slots));
+        ck_assert(wakes(10000, slots));
+        ck_assert(wakes(PTRDIFF_MAX / 2, slots)); /* 10 times that is no ptrdiff_t */
+    }
+    at_threads(1);
+    ck_assert(!wakes(1000000, 0));
+}
+END_TEST
+
+static void note_helper(void *ctx, ptrdiff_t from, ptrdiff_t to, int slot)
+{
+    (void)from, (void)to;
+    nap(100);
+    if (slot > 0) *(atomic_int *)ctx = 1;
+}
+
+static void note_worker(void *ctx, int task, int worker)
+{
+    ((int *)ctx)[task] = worker;
+    nap(200);
+}
+
+START_TEST(helpers_that_are_awake_take_part_in_small_regions)
+{
+    atomic_int helped = 0;
+    at_threads(2);
+    for (int i = 0; i < 10000 && !helped; i++) {
+        at_for(10, 10000, 0, no_work, NULL); /* wakes the helper */
+        at_for(2, 8192, 0, note_helper, &helped);
+    }
+    ck_assert(helped);
+}
+END_TEST
+
+START_TEST(the_caller_takes_the_first_tasks_and_helpers_the_last)
+{
+    int worker[8];
+    at_threads(2);
+    at_parallel(8, note_worker, worker);
+    for (int i = 1; i < 8; i++) ck_assert_int_ge(worker[i], worker[i - 1]);
+}
+END_TEST
+
 START_TEST(ATTIC_THREADS_sets_the_default)
 {
     ck_assert_int_eq(count_with("1"), 1);
@@ -534,5 +600,8 @@ SUITE(kernels_parallel, every_task_runs_exactly_once,
       without_new_threads_the_caller_does_all_the_work, more_than_the_most_counts_as_the_most,
       the_count_may_change_within_a_task, a_count_lowered_within_a_task_holds_from_the_next_call_on,
       threads_start_with_the_first_work_and_end_when_no_longer_wanted, idle_threads_sleep,
+      a_region_of_less_than_100_microseconds_wakes_nobody,
+      helpers_that_are_awake_take_part_in_small_regions,
+      the_caller_takes_the_first_tasks_and_helpers_the_last,
       there_are_never_more_slots_than_asked_for_whatever_the_count_becomes,
       ATTIC_THREADS_sets_the_default, an_ATTIC_THREADS_that_is_no_count_is_ignored)
