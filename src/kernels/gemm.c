@@ -545,8 +545,9 @@ static void gemm_blocks(void *job, ptrdiff_t block, ptrdiff_t to, int slot)
 {
     const gemm_job *g = job;
     for (; block < to; block++) {
-        int j = (int)(block % g->across) * g->columns;
-        int i = (int)(block / g->across % g->down) * g->rows;
+        const bool columns = g->a.row == 1 && g->N > g->M; /* of C, one after the other */
+        int j = (int)(columns ? block / g->down % g->across : block % g->across) * g->columns;
+        int i = (int)(columns ? block % g->down : block / g->across % g->down) * g->rows;
         ptrdiff_t first = block / g->across / g->down, last = g->sum ? g->batch - 1 : first;
         gemm_split(g, slot, first, last, i, gemm_least(g->M - i, g->rows), j,
                    gemm_least(g->N - j, g->columns));
