@@ -15,12 +15,16 @@
  *
  * Memory.  Step memory grows until a rewind takes it back, so that it can be at its peak at a
  * rewind only (or now).  Only where a rewind finds more than any before it is the tape walked, node
- * by node, to see who holds how much: in a loop of equal steps once. */
+ * by node, to see who holds how much: in a loop of equal steps once.
+ *
+ * Wake-ups.  The pool of threads counts how often it wakes a sleeping one.  What it counts between
+ * two readings of the clock is the tape's, whoever computed meanwhile. */
 #include "autograd/profile.h"
 
 #include <stdlib.h>
 
 #include "autograd/state.h"
+#include "kernels/parallel.h"
 #include "system/system.h"
 
 typedef struct {
@@ -50,6 +54,8 @@ struct at_profile_state {
     bool began;           /* the clock has been read since the last at_profile(t, true) */
     int64_t since, spent; /* the last reading, and spent_here then */
     int64_t all_else;     /* ticks in no op and no region */
+    int woken, wakes;     /* at_wake_ups() at the last reading; since the first one, in all */
+    int rewinds;
     at_profile_line *region; /* the innermost that is open, or NULL */
     size_t before, peak;     /* step memory at the last reading, and at most at a rewind */
     double flops;            /* of the op that runs */
@@ -86,6 +92,7 @@ void at_profile_reset(at_tape *t)
     profile_clear(p->ops);
     profile_clear(p->scopes);
     p->began = false;
+    p->wakes = p->rewinds = 0;
     p->all_else = 0;
     p->peak = 0;
 }
@@ -138,7 +145,10 @@ static int64_t profile_read(at_profile_state *p)
     int64_t others = spent_here - p->spent;
     if (others < 0 || others > passed) others = 0;
     if (!p->number) p->number = __atomic_add_fetch(&profiled_tapes, 1, __ATOMIC_RELAXED);
+    const int woken = at_wake_ups();
+    if (p->began) p->wakes += woken - p->woken;
     p->began = true;
+    p->woken = woken;
     p->since = now;
     p->spent = spent_here;
     return passed - others;
@@ -222,7 +232,7 @@ static void profile_forget_held(at_profile_line *l)
     for (; l; l = l->next) l->of[AT_FORWARD].held = l->of[AT_BACKWARD].held = 0;
 }
 
-void at_profile_rewind(at_tape *t)
+static void profile_note_peak(at_tape *t)
 {
     at_profile_state *p = t->profile;
     if (t->step.in_use <= p->peak) return;
@@ -232,6 +242,12 @@ void at_profile_rewind(at_tape *t)
     for (const at_node *n = t->first; n; n = n->next)
         for (int i = 0; n->line[0] && i < 2; i++)
             for (int d = 0; d < 2; d++) n->line[i]->of[d].held += n->held[d];
+}
+
+void at_profile_rewind(at_tape *t)
+{
+    t->profile->rewinds++;
+    profile_note_peak(t);
 }
 
 /* ------------------------------------------------------------------ printing ------------------- */
@@ -343,7 +359,7 @@ void at_profile_print(at_tape *t, FILE *out)
         return;
     }
     void *locale = at_point_begin();
-    at_profile_rewind(t);
+    profile_note_peak(t);
     int64_t ticks = at_cycles() - p->first_tick, ns = at_now_ns() - p->first_ns;
     p->ns = p->clock == at_cycles && ticks > 0 ? (double)ns / (double)ticks : 1;
     const char *name = at_described(t, "tape");
@@ -352,6 +368,8 @@ void at_profile_print(at_tape *t, FILE *out)
     profile_table(p, p->ops, "op", out);
     if (p->scopes->next || *p->scopes->name) profile_table(p, p->scopes, "scope", out);
     profile_print_memory(t, out);
+    fprintf(out, "\nwake-ups of threads: %d, %s per rewind\n", p->wakes,
+            profile_text(p->rewinds > 0, "%.2f", (double)p->wakes / p->rewinds));
     at_point_end(locale);
 }
 

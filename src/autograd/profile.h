@@ -27,7 +27,8 @@ AT_API bool at_profile(at_tape *t, bool on);
 /* Forgets what was measured, say after the first steps, in which memory is obtained. */
 AT_API void at_profile_reset(at_tape *t);
 
-/* Prints what was measured, on a failed tape, too.  out = NULL is an error.  Three tables:
+/* Prints what was measured, on a failed tape, too.  out = NULL is an error.  Three tables
+ * and a line:
  *
  *     op       a line for each op and direction, the longest time first.  Lines without a
  *              direction are regions: what functions of these names take, less the ops in them:
@@ -38,6 +39,8 @@ AT_API void at_profile_reset(at_tape *t);
  *     scope    the same for each scope (at_scope), if an op ran in one, without the regions.
  *              What ran in an inner scope is in the line of that one alone.
  *     memory   what the tape holds: parameters, their gradients and states; scratch memory; steps
+ *     wake-ups how often work woke a sleeping thread, in all and per at_rewind, that is per step.
+ *              A wake-up takes some microseconds; ops with less than 100 of work cause none
  *
  *     calls      how often the op ran; backward: how often a gradient passed through it
  *     time ms    milliseconds; a forward includes making its outputs.  "all else" is the time that

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "autograd/state.h"
+#include "kernels/parallel.h"
 #include "system/system.h"
 #include "tensors.h"
 
@@ -642,6 +643,33 @@ static const char *said_at_close(const char *asked, bool op)
     return text;
 }
 
+START_TEST(wake_ups_of_threads_are_counted)
+{
+    at_tape *t = open_profiled(ATTIC_F32);
+    at_tensor *small = at_const(t, at_shape_of(64), NULL);
+    at_tensor *large = at_const(t, at_shape_of(1 << 20), NULL);
+    at_mark start = at_mark_here(t);
+    char line[64];
+    at_threads(2);
+    at_exp(t, large); /* starts the helper */
+    at_profile_reset(t);
+    ck_assert_ptr_nonnull(strstr(profile_of(t), "\nwake-ups of threads: 0, - per rewind\n"));
+    const int before = at_wake_ups();
+    int steps = 0;
+    for (; at_wake_ups() == before && steps < 100; steps++) {
+        usleep(20000); /* long enough for the helper to fall asleep */
+        at_exp(t, small);
+        ck_assert_int_eq(at_wake_ups(), before);
+        at_exp(t, large);
+        at_rewind(t, start);
+    }
+    snprintf(line, sizeof line, "\nwake-ups of threads: 1, %.2f per rewind\n", 1.0 / steps);
+    ck_assert_ptr_nonnull(strstr(profile_of(t), line));
+    at_threads(1);
+    at_close(t);
+}
+END_TEST
+
 START_TEST(the_environment_asks_for_it)
 {
     const char *said = said_at_close("1", true);
@@ -667,4 +695,5 @@ SUITE(autograd_profile, what_is_no_op_has_lines_of_its_own, ops_within_a_work_ha
       its_milliseconds_are_those_of_the_clock,
       ops_of_other_names_have_other_lines_wherever_their_names_lie,
       without_a_clock_calls_and_memory_are_told, what_cannot_be_printed_is_an_error_or_a_line,
-      a_profile_is_the_same_in_every_locale, the_environment_asks_for_it)
+      a_profile_is_the_same_in_every_locale, wake_ups_of_threads_are_counted,
+      the_environment_asks_for_it)
