@@ -1,9 +1,11 @@
 /* test_optim.c -- parameters move as the equations say, and only those that should. */
 #include "nn/optim.h"
+#include "kernels/parallel.h"
 #include "tensor/arena.h"
 #include "tensors.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #include "golden/optim.inc"
 
@@ -685,6 +687,29 @@ START_TEST(a_failed_tape_is_not_touched)
 }
 END_TEST
 
+START_TEST(many_small_parameters_wake_no_thread)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x[40], *large = at_const(t, at_shape_of(1 << 20), NULL);
+    char name[8];
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "W%d", i);
+        x[i] = at_param(t, name, at_shape_of(9), at_ones());
+    }
+    at_threads(2);
+    for (int step = 0; step < 3; step++) {
+        at_exp(t, large); /* starts the helper */
+        usleep(20000);    /* it falls asleep */
+        for (int i = 0; i < 40; i++) ck_assert(at_backward(t, at_sum(t, x[i])));
+        const int before = at_wake_ups();
+        ck_assert(adamw(t));
+        ck_assert_int_eq(at_wake_ups(), before);
+    }
+    at_threads(0);
+    at_close(t);
+}
+END_TEST
+
 SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
       seven_steps_of_adam_equal_the_golden_numbers,
       the_first_step_of_adam_is_lr_whatever_the_gradient,
@@ -706,4 +731,4 @@ SUITE(nn_optim, seven_steps_of_descent_equal_the_golden_numbers,
       averages_take_the_place_of_the_parameters_and_give_it_back_bit_for_bit,
       averages_are_the_same_bits_on_any_number_of_threads, wrong_averages_are_named,
       frozen_parameters_are_left_out_of_steps_and_of_the_norm, wrong_arguments_are_named,
-      a_failed_tape_is_not_touched)
+      many_small_parameters_wake_no_thread, a_failed_tape_is_not_touched)
