@@ -26,10 +26,10 @@ AT_EACH_REAL(size_t, sdpa_tile_bytes, (const at_sdpa_plan *p));
 /* What p->gemm should be: enough for the products of a tile, and for the raw scores of all keys. */
 size_t at_sdpa_gemm_of(const at_sdpa_plan *p, size_t real);
 
-/* The work of multiply-adds, for at_for: 32 of them take a nanosecond or so. */
+/* The work of multiply-adds, for at_for: 64 of them take a nanosecond or so. */
 static inline ptrdiff_t at_sdpa_work(double multiply_adds)
 {
-    return multiply_adds < 0x1p33 ? (ptrdiff_t)(multiply_adds / 32) : 1 << 30;
+    return multiply_adds < 0x1p33 ? (ptrdiff_t)(multiply_adds / 64) : 1 << 30;
 }
 
 static inline int at_sdpa_blocks(int n, int size)
