@@ -142,7 +142,7 @@ START_TEST(rounding_is_to_the_nearest_value_around_every_kind_of_tie)
         double low = at_half_widen(bf16, at), high = at_half_widen(bf16, (uint16_t)(at + 1));
         if (isinf(high)) high = bf16 ? 0x1p128 : 65536;
         double x = low + (high - low) / 2; /* a tie, or a little beside it, or anything */
-        if (i % 3 == 1) x = nextafter(x, at_random_unit(s, r + 1) < 0.5 ? 0 : INFINITY);
+        if (i % 3 == 1) x = nextafter(x, at_random_unit(s, r + 1) < 0.5 ? 0 : (double)INFINITY);
         if (i % 3 == 2) x = low + (high - low) * at_random_unit(s, r + 1);
         const unsigned expected = nearest(bf16, x);
         if (at_half_narrow(bf16, x) != expected || at_half_narrow(bf16, -x) != (expected | 0x8000))
