@@ -1,6 +1,7 @@
 #!/bin/sh
 # check-gcc14.sh JOBS -- gcc 14 compiles all there is and the two files of `make single` without a warning, in a root
-# folder of Debian 13; the tests and the gradient checks pass there.  What is built stays for the next time.
+# folder of Debian 13; the tests and the gradient checks pass there, and builds of both arithmetics have their bits.  What
+# is built stays for the next time.
 #
 # Where there can be no such folder it says NOT RUN and is no failure; see scripts/root-folder.sh.
 set -eu
@@ -20,6 +21,7 @@ tar cf - --exclude=./build --exclude=./out --exclude=./.git . | tar xf - -C "$ro
 run() { sh scripts/in-root-folder.sh "$root" "$@"; }
 run gcc --version | head -1
 run make -C /attic -j "$jobs" --no-print-directory WERROR=1 single all benches test gradcheck
+run make -C /attic -j "$jobs" --no-print-directory check-bits 'ONLY=gcc gcc-avx2 gcc-avx2-O0 sse2 portable'
 run gcc -std=c99 -pedantic -Wall -Wextra -Wconversion -Werror -fsyntax-only /attic/build/single/attic.h
 run xargs -P "$jobs" -L 1 \
     gcc -Wall -Wextra -Wconversion -Werror -S -o /dev/null /attic/build/single/attic.c <<'END'
