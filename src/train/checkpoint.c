@@ -436,8 +436,8 @@ static bool arithmetic_is_same(at_tape *t, const at_tensors *file, const char *p
     const char *there = at_tensors_metadata(file, "arithmetic"), *here = at_arithmetic();
     AT_REQUIRE(
         t, there && strcmp(there, here) == 0,
-        "%s: the arithmetic is %s there, but %s here: a run goes on with the bits of neither "
-        "(other_arithmetic allows that; fresh begins anew and removes what is there)",
+        "%s: the arithmetic is %s there, but %s here: to go on would give the bits of neither "
+        "(other_arithmetic allows it; fresh begins anew and removes what is there)",
         path, there ? at_shown(there, -1) : "absent", here);
     return true;
 }

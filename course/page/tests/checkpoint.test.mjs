@@ -197,8 +197,8 @@ test('what Open refuses is said, and the training goes on', async () => {
     await page.waitForFunction(() => document.querySelector('.training .files .message').textContent)
     assert.equal(
         await page.innerText('.training .files .message'),
-        'checkpoint.safetensors: the arithmetic is fused there, but portable here: a run goes on '
-            + 'with the bits of neither.',
+        'checkpoint.safetensors: the arithmetic is fused there, but portable here: to go on would '
+            + 'give the bits of neither.',
     )
     const steps = await page.evaluate(() => Number(document.querySelector('.training').dataset.steps))
     await stepsDone(page, steps + 3)
