@@ -62,7 +62,7 @@ static inline bool binary_is_nan(REAL x)
 /* What x receives of dy beside z: all of it if it was chosen, half of it if they are equal. */
 static inline REAL binary_share(REAL x, REAL z, REAL dy, bool largest)
 {
-    if (VALUE(x) == VALUE(z)) return dy / 2;
+    if (VALUE(x) == VALUE(z)) return OVER(dy, (REAL)2);
     return (largest ? VALUE(x) < VALUE(z) : VALUE(x) > VALUE(z)) ? 0 : dy;
 }
 

@@ -60,7 +60,7 @@ void AT_REAL(loss_y)(const at_chunk *k, void *values)
     case LOSS_MSE: EACH(l[i] = (x[i] - z[i]) * (x[i] - z[i])); break;
     case LOSS_HUBER: /* c (d - c / 2), with c = d within -D .. D */
         EACH(q[i] = loss_within(x[i] - z[i], delta));
-        EACH(l[i] = q[i] * (x[i] - z[i] - q[i] / 2));
+        EACH(l[i] = q[i] * (x[i] - z[i] - OVER(q[i], (REAL)2)));
         break;
     case LOSS_BCE:
         EACH(l[i] = -fabs(x[i]));
