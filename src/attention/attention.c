@@ -27,7 +27,7 @@ void AT_REAL(sdpa_backward)(at_node *n)
     void (*path)(at_node *) =
         p->fused ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
     p->checked ? AT_REAL(sdpa_checked)(n, path) : path(n);
-    AT_REAL(sdpa_add_copies)(n);
+    AT_REAL(sdpa_add_up)(n);
 }
 
 #ifdef AT_ONCE
@@ -49,7 +49,7 @@ void at_sdpa_count(const at_node *n, double products)
 static const at_op sdpa_op = {.name = "sdpa", AT_BOTH_KERNELS(sdpa), .makes_infinity = true};
 
 /* The outputs: O and, with tangents, Odot; then what is asked for, numbered.  Of the weights and
- * their tangent there are both, if one of them is asked for. */
+ * their tangent there are both, if one of them is asked for; of lse, too. */
 static void sdpa_outputs(const at_sdpa_args *a, at_sdpa_plan *p, at_recipe *r)
 {
     const int each = p->tangents ? 2 : 1;
@@ -58,7 +58,8 @@ static void sdpa_outputs(const at_sdpa_args *a, at_sdpa_plan *p, at_recipe *r)
     for (int i = 0; p->weights && i < each; i++) r->shape[r->n_out++] = p->scores;
     if (a->scores) r->shape[p->raw = r->n_out++] = p->scores;
     if (a->probs) r->shape[p->probs = r->n_out++] = p->scores;
-    if (a->lse) r->shape[p->lse = r->n_out++] = p->rows;
+    if (a->lse || a->lse_tangent) p->lse = r->n_out;
+    for (int i = 0; p->lse && i < each; i++) r->shape[r->n_out++] = p->rows;
 }
 
 static void sdpa_hand_out(const at_node *n, at_tensor **where, int output, bool detached)
@@ -86,7 +87,8 @@ at_tensor *at_sdpa_record(at_tape *t, const at_op *op, at_inputs in, const at_sd
     sdpa_hand_out(n, a->weights_tangent, p->weights + 1, false);
     sdpa_hand_out(n, a->scores, p->raw, true);
     sdpa_hand_out(n, a->probs, p->probs, false);
-    sdpa_hand_out(n, a->lse, p->lse, true);
+    sdpa_hand_out(n, a->lse, p->lse, false);
+    sdpa_hand_out(n, a->lse_tangent, p->lse + 1, false);
     return n->out[0];
 }
 
@@ -97,8 +99,9 @@ bool at_check_attention(at_tape *t, bool on)
 
 at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args a)
 {
-    at_tensor **asked_for[] = {a.weights, a.scores, a.probs, a.lse, a.weights_tangent};
-    for (int i = 0; i < 5; i++)
+    at_tensor **asked_for[] = {a.weights, a.scores,          a.probs,
+                               a.lse,     a.weights_tangent, a.lse_tangent};
+    for (int i = 0; i < 6; i++)
         if (asked_for[i]) *asked_for[i] = NULL; /* nothing stale after an error */
 
     at_sdpa_plan p;

@@ -10,7 +10,7 @@
  *     3 softcap   U_ij = cap tanh(X_ij / cap)
  *     4 bias      S_ij = U_ij + bias_ij
  *     5 mask      row i attends to the keys that keep, causal, the window and key_len all allow
- *     6 softmax   P_ij = exp(S_ij) / sum_k exp(S_ik)      over these keys; 0 elsewhere
+ *     6 softmax   P_ij = exp(S_ij) / (exp(sink_h) + sum_k exp(S_ik))   over these keys; 0 elsewhere
  *     7 dropout   A_ij = z_ij P_ij             z_ij = 0 with probability p, else 1/(1-p)
  *     8 values    O_i  = sum_j A_ij V_j
  *
@@ -31,6 +31,18 @@
  * Masked means not read: what a row does not keep cannot reach its output, nor through it a
  * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)
  * A row that keeps nothing gives O = 0, weights of 0, lse = -inf, and gradients of exactly 0.
+ *
+ * A sink is a learned logit that every row of its head attends to, whatever is masked, and that has
+ * no value: it takes weight from the keys, 1 - sum_j P_ij of it (Xiao et al. 2023; as gpt-oss has
+ * it, 2025).  Without one its term is not there.  A row that keeps no key has lse = sink_h.  The
+ * "off-by-one" softmax, 1 + sum_k exp(S_ik) in the denominator, is a sink of 0, a constant.
+ *
+ * lse_i is the logarithm of that denominator.  With it two calls over parts of the keys are joined
+ * to what one call over all of them gives, gradients too:
+ *
+ *     w = softmax over the parts of (lse_1i, lse_2i)       O_i = w_1 O_1i + w_2 O_2i
+ *
+ * also where a row keeps no key in one part, or in both: at_softmax of (-inf, -inf) is (0, 0).
  *
  * Backward can check itself: see at_check_attention.  (The composed path has no backward of its
  * own.)
@@ -76,6 +88,8 @@ typedef struct {
 
     at_tensor *head_scale; /* real, differentiable: s, [] or [H], one for each query head */
     at_tensor *bias;       /* real, differentiable; -INFINITY counts as masked */
+    at_tensor *sink;       /* real, differentiable: [] or [H], one for each query head; not scaled,
+                              capped or biased; -INFINITY is no sink */
     at_tensor *keep;       /* bool; 1 = attend */
     bool causal;           /* row i keeps j <= i + offset */
     at_align align;        /* of causal and window */
@@ -92,27 +106,32 @@ typedef struct {
     at_tensor **weights; /* out: A, what was multiplied with V; differentiable */
     at_tensor **probs;   /* out: P, the weights before dropout; differentiable */
     at_tensor **scores;  /* out, detached: X, after step 2, of every cell, masked or not */
-    at_tensor **lse;     /* out, detached: log-sum-exp of the kept scores; -inf where none */
+    at_tensor **lse;     /* out: log-sum-exp of the kept scores and the sink; -inf where none;
+                            differentiable */
 
     /* of at_sdpa_jvp alone, see tangent.h */
     at_tensor *bias_tangent;     /* of bias: its shape; differentiable */
+    at_tensor *sink_tangent;     /* of sink: its shape; differentiable */
     at_tensor **weights_tangent; /* out: the tangent of the weights; differentiable */
+    at_tensor **lse_tangent;     /* out: the tangent of lse; differentiable */
 } at_sdpa_args;
 
 /* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be
  * one and the same tensor.  After an error the tensors asked for are NULL.
  *
  * For inference K and V may both be f16, or both bf16 (at_cast): the fused path widens them a tile
- * at a time.  Then Q and bias must want no gradient, and the raw scores can't be asked for. */
+ * at a time.  Then Q, bias and sink must want no gradient, and the raw scores can't be asked
+ * for. */
 AT_API at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
 
 /* From now on every at_sdpa on this tape, fused or plain, makes sure whenever its backward runs
  * that
  *
- *     <Q,dQ> = <K,dK>        <V,dV> = <O,dO>        sum_j dK_j = 0 (without softcap)
+ *     <Q,dQ> = <K,dK>        <V,dV> = <O,dO>        sum_j dK_j = 0
  *
  * hold in every head, within 64 eps times a bound of the sum of the absolute terms; one that does
- * not is a sticky error with the head and both numbers.  Gradients keep their bits.  See
+ * not is a sticky error with the head and both numbers.  The third is left out with a softcap; with
+ * a sink, or a gradient of lse, its right side is another one.  Gradients keep their bits.  See
  * attention/identities.c.  Takes as much memory again as Q, K and V.  Returns the setting
  * before. */
 AT_API bool at_check_attention(at_tape *t, bool on);

@@ -3,8 +3,8 @@
  *     X = s scale(Q K^T, c)                   [B,G,H/G,T,D] [B,G,1,N,D]^T  ->  [B,H,T,N]
  *     U = cap tanh(X / cap)
  *     S = U + bias
- *     S = masked_fill(S, not kept, -inf)
- *     P = softmax(S)
+ *     S = masked_fill(S, not kept, -inf)      and the sink behind it, [B,H,T,N+1]
+ *     P = softmax(S)                          without the column of the sink
  *     A = dropout(P)
  *     O = A V                                 [B,G,H/G,T,N] [B,G,1,N,Dv]  ->  [B,G,H/G,T,Dv]
  *
@@ -17,8 +17,6 @@
  * summed over the group. */
 #include "ops/op.h"
 #include "attention/plan.h"
-
-#include <float.h>
 
 /* drop [B,H,T,N]: 1 where causal, window, key_len or keep masks.  (A bias of -inf needs no help
  * here.)  An op, so that a replay reads keep and key_len anew; nothing to differentiate. */
@@ -91,20 +89,22 @@ static at_tensor *composed_scores(at_tape *t, at_tensor *Q, at_tensor *K, const 
     return bias ? at_add(t, S, bias) : S;
 }
 
-/* log sum_j exp(S_ij).  The maximum of a row with nothing kept is -inf; any finite number does as
- * well there, and exp(-inf - m) is then 0. */
+/* S -> [B,H,T,N+1]: the sink is one key more, which no mask has seen. */
+static at_tensor *composed_sink(at_tape *t, at_tensor *S, at_tensor *sink, const at_sdpa_plan *p)
+{
+    if (!sink) return S;
+    at_tensor *column = at_const(t, at_shape_of(p->B, p->H, p->T, 1), NULL);
+    sink = at_reshape(t, sink, at_shape_of(sink->shape.ndim ? p->H : 1, 1, 1));
+    column = at_add(t, column, sink);
+    return at_concat(t, (at_tensor *[]){S, column}, 2, 3);
+}
+
 static at_tensor *composed_lse(at_tape *t, at_tensor *S, const at_sdpa_plan *p)
 {
-    bool no_grad = at_no_grad(t, true), anomaly = at_anomaly(t, false); /* log 0 is meant */
-    S = at_detach(t, S);
-    at_tensor *m = p->N ? at_max_over(t, S, at_axes(-1), true)
-                        : at_const(t, at_shape_of(p->B, p->H, p->T, 1), NULL);
-    m = at_clamp(t, m, -(double)FLT_MAX, (double)INFINITY);
-    at_tensor *l = at_sum_over(t, at_exp(t, at_sub(t, S, m)), at_axes(-1), true);
-    at_tensor *lse = at_reshape(t, at_add(t, m, at_log(t, l)), p->rows);
-    at_no_grad(t, no_grad);
+    bool anomaly = at_anomaly(t, false); /* -inf is meant */
+    at_tensor *lse = at_reshape(t, at_logsumexp(t, S, -1, false), p->rows);
     at_anomaly(t, anomaly);
-    return lse ? at_detach(t, lse) : NULL;
+    return lse;
 }
 
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
@@ -116,8 +116,10 @@ at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V
     V = composed_split(t, V, packed, at_shape_of(p->B, p->G, 1, p->N, p->Dv));
 
     at_tensor *X, *S = composed_scores(t, Q, K, a, p, &X);
-    S = composed_mask(t, S, a, p);
-    at_tensor *P = at_softmax(t, S), *A = at_dropout(t, P, a->dropout);
+    S = composed_sink(t, composed_mask(t, S, a, p), a->sink, p);
+    at_tensor *P = at_softmax(t, S);
+    if (a->sink) P = at_slice(t, P, 3, 0, p->N);
+    at_tensor *A = at_dropout(t, P, a->dropout);
     at_tensor *groups = at_reshape(t, A, at_shape_of(p->B, p->G, p->group, p->T, p->N));
     at_tensor *O = composed_join(t, at_matmul(t, groups, V), packed, p);
 

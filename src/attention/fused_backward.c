@@ -97,8 +97,8 @@ void sdpa_delta_of_values(const sdpa_tile *x, const REAL *O, const REAL *dOt, RE
         }
 }
 
-/* delta_i = dO_i.O_i + sum_j A_ij dW_ij + sum_j P_ij dY_ij for the rows of the tile; dOt is made on
- * the way. */
+/* delta_i = dO_i.O_i + sum_j A_ij dW_ij + sum_j P_ij dY_ij - dlse_i for the rows of the tile; on
+ * the way dOt is made. */
 static void backward_delta(sdpa_tile *x)
 {
     const sdpa_operands *call = x->call;
@@ -109,6 +109,7 @@ static void backward_delta(sdpa_tile *x)
     }
     sdpa_delta_of_weights(x, call->weights, call->dW, x->delta);
     sdpa_delta_of_weights(x, call->probs, call->dY, x->delta);
+    sdpa_delta_of_lse(x, call->dlse, x->delta);
     for (int r = 0; r < x->rows; r++) sdpa_saved(x, r)[2] = x->delta[r];
 }
 
@@ -277,7 +278,7 @@ static void backward_cut(backward_schedule *schedule)
 void sdpa_sweep_tiles(const sdpa_operands *call, const sdpa_sweep *sweep)
 {
     const at_sdpa_plan *p = call->p;
-    if (p->T == 0 || p->N == 0) return;
+    if (p->T == 0) return;
     backward_schedule schedule = {.call = call, .sweep = sweep, .keys = backward_keys(p)};
     int rows = p->T < p->tile ? p->T : p->tile, keys = p->N < schedule.keys ? p->N : schedule.keys;
     int row_blocks = at_sdpa_blocks(p->T, p->tile);
@@ -288,7 +289,7 @@ void sdpa_sweep_tiles(const sdpa_operands *call, const sdpa_sweep *sweep)
     int tasks = (schedule.cut_b ? p->B : 1) * (schedule.cut_g ? p->G : 1);
     double work = (double)rows * keys * p->group * (schedule.sweep->products + BACKWARD_EXP);
     if (schedule.cut_k) tasks *= schedule.key_blocks;
-    if (schedule.held < schedule.steps)
+    if (schedule.held < schedule.steps || p->N == 0)
         at_for((ptrdiff_t)p->B * p->H * row_blocks, at_sdpa_work((double)rows * p->Dv), p->slots,
                backward_delta_blocks, &schedule);
     for (schedule.step = 0; schedule.step < schedule.steps; schedule.step += schedule.held)

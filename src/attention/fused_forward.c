@@ -98,8 +98,8 @@ static void forward_tile(sdpa_tile *x, bool first)
     sdpa_multiply(x, (sdpa_product){true, false, x->s, x->call->V, x->call->O, first ? 0 : 1});
 }
 
-/* A row with nothing kept has O = 0; one with only scores of -inf has l = 0, and gets
- * NaN. */
+/* A row with nothing kept has O = 0; one with only scores of -inf has l = 0, unless there is a
+ * sink, and gets NaN. */
 static void forward_end_rows(const sdpa_tile *x)
 {
     const unsigned char *kept = x->kept;
@@ -121,7 +121,7 @@ static void forward_end_rows(const sdpa_tile *x)
     }
     for (int r = 0; x->call->lse && r < x->rows; r++)
         x->call->lse[at_sdpa_row_number(p, x->b, x->h, x->i0 + r)] =
-            kept[r] ? x->m[r] + log(l[r]) : -(REAL)INFINITY;
+            kept[r] ? x->m[r] + log(l[r]) : sdpa_sink(x->call, x->h);
 }
 
 static void forward_transpose(sdpa_tile *x)
@@ -181,12 +181,17 @@ typedef struct {
     const sdpa_forward_steps *steps;
 } forward_job;
 
+/* A sink is a key that comes first and has the value 0. */
 static void forward_rows(sdpa_tile *x, const sdpa_forward_steps *steps)
 {
     bool first = true;
+    const REAL sink = sdpa_sink(x->call, x->h), one = VALUE(sink) == MINUS_INFINITY ? 0 : 1;
+    const sdpa_operands *dot = x->call->dot;
+    const bool moves = dot && dot->sink && VALUE(one) == 1;
+    const REAL sinkdot = moves ? dot->sink[x->h * x->call->p->next_sink] : 0;
     memset(x->kept, 0, sizeof x->kept);
-    for (int r = 0; r < x->ld; r++) x->m[r] = -(REAL)INFINITY, x->l[r] = 0;
-    for (int r = 0; x->dot.r && r < x->ld; r++) x->dot.r[r] = x->dot.ref[r] = 0;
+    for (int r = 0; r < x->ld; r++) x->m[r] = sink, x->l[r] = one;
+    for (int r = 0; x->dot.r && r < x->ld; r++) x->dot.r[r] = 0, x->dot.ref[r] = sinkdot;
     for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS) {
         if (!sdpa_select_keys(x, j0, j0 + AT_SDPA_KEYS)) continue;
         if (first) steps->rows(x);

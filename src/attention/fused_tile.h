@@ -197,6 +197,17 @@ static inline REAL *sdpa_saved(const sdpa_tile *x, int r)
     return x->call->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->call->p, x->b, x->h, x->i0 + r);
 }
 
+/* delta_i -= dlse_i; NULL: 0.  A row that keeps nothing has nothing else in delta, not even 0 times
+ * a NaN. */
+static inline void sdpa_delta_of_lse(const sdpa_tile *x, const REAL *dlse, REAL *delta)
+{
+    if (dlse) dlse += at_sdpa_row_number(x->call->p, x->b, x->h, x->i0);
+    for (int r = 0; r < x->rows; r++) {
+        if (VALUE(sdpa_saved(x, r)[1]) == 0) delta[r] = 0;
+        if (dlse) delta[r] -= dlse[r];
+    }
+}
+
 /* cells += the upstream gradient of an output [B,H,T,N]; NULL: 0 */
 static inline void sdpa_add_upstream(const sdpa_tile *x, REAL *upstream, REAL *cells)
 {

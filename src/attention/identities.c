@@ -15,12 +15,20 @@
  *                              sum_j dK_j = c sum_i (sum_j dX_ij) Q_i  and, dX being dS,
  *                              sum_j dS_ij = sum_j P_ij (dP_ij - delta_i) = delta_i - delta_i = 0
  *
+ * If a gradient of lse arrives, or a sink takes the weight p_i, so that sum_j P_ij = 1 - p_i, then
+ * with delta_i = sum_j P_ij dP_ij - dlse_i
+ *
+ *         sum_j dS_ij = delta_i + dlse_i - (1 - p_i) delta_i = dlse_i + p_i delta_i
+ *
+ *     3   sum_j dK_j = c sum_i (dlse_i + p_i delta_i) Q_i
+ *
  * WITH THE OPTIONS they read so:
  *
  *     scale, temperature       are in c, once on either side
  *     a learned scale s_h      is in c, too; without groups <Q,dQ>, over all batches, is s_h ds_h
  *     softcap                  1 is about dX, whose rows need not sum to 0 then: 3 is left out, as
  *                              with every option of which the plan says so (plan.h)
+ *     a sink                   is no key: 1 and 2 know nothing of it
  *     bias                     1 is about the scores without it: <Q,dQ> is not sum_ij dS_ij S_ij
  *     masks                    what is masked is in no sum, not even as 0 times something
  *     dropout                  2 holds for A, the weights that made O; 3 for P, before dropout
@@ -44,9 +52,10 @@
  * The sides may differ by 64 eps times a bound of that sum, made of norms of whole heads.  |X| is
  * the norm of all rows of the head, K and V stand for its longest key and value, n is the number of
  * its queries, z is 1/(1-p), and the learned scale is in c.  As sum_j A_ij is at most z, and
- * sum_j |dS_ij| at most 2 z (|dO_i| V + |dW_i| + |dY_i|), the bounds are, by Cauchy and Schwarz,
+ * sum_j |dS_ij| at most 2 z (|dO_i| V + |dW_i| + |dY_i|) + |dlse_i|, and what 3 compares it with at
+ * most as much, the bounds are, by Cauchy and Schwarz,
  *
- *     1   c s |Q| K                         s = 2 z (|dO| V + |dW| + |dY|)
+ *     1   c s |Q| K                         s = 2 z (|dO| V + |dW| + |dY|) + |dlse|
  *     2   z sqrt(n) |dO| V
  *     3   c s |Q|
  *
@@ -129,14 +138,33 @@ static void check_add(check_sums *s, const check_operand *a, ptrdiff_t row, int 
     if (square > s->longest) s->longest = square;
 }
 
-/* sum_j dK_j: the element farthest from 0 */
-static double check_sum_of_keys(const check_state *check, int b, int g)
+/* right -= c sum_i (dlse_i + p_i delta_i) Q_i, over the rows of head h; elements d0 .. d0+n-1 */
+static void check_rows_of_keys(const check_state *check, int b, int h, int d0, int n, double *right)
+{
+    const sdpa_operands *call = &check->call;
+    const REAL sink = sdpa_sink(call, h);
+    const double c = (double)VALUE(sdpa_factor(call, h));
+    for (int i = 0; (call->dlse || call->sink) && i < call->p->T; i++) {
+        const ptrdiff_t row = at_sdpa_row_number(call->p, b, h, i);
+        const REAL *saved = call->saved + AT_SDPA_SAVED * row;
+        const REAL *Q = call->Q + at_sdpa_row(call->p->q, b, h, i) + d0;
+        if (VALUE(saved[1]) == 0) continue; /* it keeps nothing */
+        double moved = call->dlse ? (double)VALUE(call->dlse[row]) : 0;
+        if (VALUE(sink) != MINUS_INFINITY)
+            moved += (double)VALUE(sdpa_sink_weight(sink, saved) * saved[2]);
+        for (int d = 0; moved != 0 && d < n; d++) right[d] -= c * moved * (double)VALUE(Q[d]);
+    }
+}
+
+/* sum_j dK_j and what it should be: the element farthest from it */
+static at_sdpa_sides check_sum_of_keys(const check_state *check, int b, int g)
 {
     const check_operand *K = &check->K;
     const at_sdpa_plan *p = check->call.p;
     double farthest = 0;
+    at_sdpa_sides sides = {0};
     for (int d0 = 0; d0 < p->D; d0 += CHECK_COLUMNS) {
-        double sum[CHECK_COLUMNS] = {0};
+        double sum[CHECK_COLUMNS] = {0}, apart[CHECK_COLUMNS];
         const int n = p->D - d0 < CHECK_COLUMNS ? p->D - d0 : CHECK_COLUMNS;
         for (int j = 0; j < p->N; j++) {
             ptrdiff_t row = at_sdpa_row(p->k, b, g, j) + d0;
@@ -144,10 +172,16 @@ static double check_sum_of_keys(const check_state *check, int b, int g)
                 sum[d] += (double)VALUE(K->y[row + d]) -
                           (K->before ? (double)VALUE(K->before[row + d]) : 0);
         }
+        memcpy(apart, sum, sizeof apart);
+        for (int h = g * p->group; h < (g + 1) * p->group; h++)
+            check_rows_of_keys(check, b, h, d0, n, apart);
         for (int d = 0; d < n; d++)
-            if (fabs(sum[d]) > fabs(farthest) || isnan(sum[d])) farthest = sum[d];
+            if (fabs(apart[d]) > fabs(farthest) || isnan(apart[d])) {
+                farthest = apart[d];
+                sides = (at_sdpa_sides){.left = sum[d], .right = sum[d] - apart[d]};
+            }
     }
-    return farthest;
+    return sides;
 }
 
 /* Key/value head g of batch b and the query heads that read it. */
@@ -156,7 +190,7 @@ static at_sdpa_verdict check_head(const check_state *check, int b, int g)
     const sdpa_operands *call = &check->call;
     const at_sdpa_plan *p = call->p;
     check_sums Q = {0}, K = {0}, V = {0}, O = {0};
-    double weights = 0, c = 0; /* weights: |dW|^2 + |dY|^2 */
+    double weights = 0, lse = 0, c = 0; /* weights: |dW|^2 + |dY|^2; lse: |dlse|^2 */
     for (int j = 0; j < p->N; j++) {
         check_add(&K, &check->K, at_sdpa_row(p->k, b, g, j), p->D);
         check_add(&V, &check->V, at_sdpa_row(p->v, b, g, j), p->Dv);
@@ -171,10 +205,12 @@ static at_sdpa_verdict check_head(const check_state *check, int b, int g)
             if (call->dW) weights += check_square(p->N, call->dW + cell);
             if (call->dY) weights += check_square(p->N, call->dY + cell);
         }
+        if (call->dlse) lse += check_square(p->T, call->dlse + at_sdpa_row_number(p, b, h, 0));
     }
     const double N = p->N, n = (double)p->T * p->group, z = 1 / (1 - p->dropout);
     const double tiny = CHECK_SMALLEST * z * (1 + c) * (N + n + p->D + p->Dv);
-    const double dO = sqrt(O.x), dOV = dO * sqrt(V.longest), s = 2 * z * (dOV + sqrt(2 * weights));
+    const double dO = sqrt(O.x), dOV = dO * sqrt(V.longest);
+    const double s = 2 * z * (dOV + sqrt(2 * weights)) + sqrt(lse);
     const double csQ = c * (s + tiny * (sqrt(n) + sqrt((double)p->Dv) * dO)) * sqrt(Q.x);
     const double lost_Q = tiny * sqrt(n * p->D) + N * sqrt(Q.before);
     const double lost_K = tiny * sqrt(N * p->D) + n * sqrt(K.before);
@@ -186,8 +222,8 @@ static at_sdpa_verdict check_head(const check_state *check, int b, int g)
     at_sdpa_verdict head = {0};
     if (check->Q.y && check->K.y) head.Q = (at_sdpa_sides){Q.product, K.product, eps * tol_Q};
     if (check->V.y && check->O.x) head.V = (at_sdpa_sides){V.product, O.product, eps * tol_V};
+    if (check->K.y && p->sums) head.K = check_sum_of_keys(check, b, g);
     head.K.tolerance = eps * (csQ + lost_K * sqrt(N));
-    if (check->K.y && p->sums_to_0) head.K.left = check_sum_of_keys(check, b, g);
     return head;
 }
 
@@ -242,9 +278,12 @@ void AT_REAL(sdpa_checked)(at_node *n, void (*backward)(at_node *))
 
 void at_sdpa_judge(const at_node *n, int b, int g, at_sdpa_verdict head)
 {
-    static const char *const identity[] = {"<Q,dQ> = <K,dK>", "<V,dV> = <O,dO>", "sum_j dK_j = 0"};
     const at_sdpa_sides sides[] = {head.Q, head.V, head.K};
     const at_sdpa_plan *p = n->args;
+    const bool moves = p->sinks || (p->lse && n->out[p->lse]->grad);
+    const char *const identity[] = {"<Q,dQ> = <K,dK>", "<V,dV> = <O,dO>",
+                                    moves ? "sum_j dK_j = c sum_i (dlse_i + p_i delta_i) Q_i"
+                                          : "sum_j dK_j = 0"};
     const int first = g * p->group, last = first + p->group - 1;
     char *heads = at_text_buffer();
     if (first < last)

@@ -16,6 +16,7 @@ sdpa_operands sdpa_operands_of(at_node *n)
         .V = in[AT_SDPA_V]->data,
         .bias = in[AT_SDPA_BIAS] ? in[AT_SDPA_BIAS]->data : NULL,
         .scale = in[AT_SDPA_SCALE] ? in[AT_SDPA_SCALE]->data : NULL,
+        .sink = in[AT_SDPA_SINK] ? in[AT_SDPA_SINK]->data : NULL,
         .O = out[0]->data,
         .weights = p->weights ? out[p->weights]->data : NULL,
         .raw = p->raw ? out[p->raw]->data : NULL,
@@ -24,6 +25,7 @@ sdpa_operands sdpa_operands_of(at_node *n)
         .dO = out[0]->grad,
         .dW = p->weights ? out[p->weights]->grad : NULL,
         .dY = p->probs ? out[p->probs]->grad : NULL,
+        .dlse = p->lse ? out[p->lse]->grad : NULL,
         .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
         .key_len = in[AT_SDPA_LEN],
         .saved = n->saved,
@@ -54,7 +56,37 @@ static void operands_add_scale(at_node *n, REAL *ds)
     }
 }
 
-void AT_REAL(sdpa_add_copies)(at_node *n)
+/* ds_h = -sum_i p_i delta_i over the rows of head h: dS of a key whose dP is 0.  With tangents that
+ * is the gradient of the sink's tangent, and the one of the sink -sum_i p_i (w_i delta_i +
+ * deltadot_i), w_i = sinkdot - ref_i - mu_i: see tangent.c. */
+static void operands_add_sink(at_node *n)
+{
+    const sdpa_operands call = sdpa_operands_of(n);
+    const at_sdpa_plan *p = call.p;
+    REAL *ds = at_grad(n, p->tangents ? AT_SDPA_SINK_DOT : AT_SDPA_SINK);
+    REAL *dsdot = p->tangents ? at_grad(n, AT_SDPA_SINK) : NULL;
+    const at_tensor *tangent = p->tangents ? n->in[AT_SDPA_SINK_DOT] : NULL;
+    for (int h = 0; (ds || dsdot) && h < p->H; h++) {
+        const ptrdiff_t at = h * p->next_sink;
+        const REAL sinkdot = tangent ? ((const REAL *)tangent->data)[at] : 0;
+        WIDE sum = 0, sumdot = 0;
+        if (VALUE(call.sink[at]) == MINUS_INFINITY) continue;
+        for (int b = 0; b < p->B; b++)
+            for (int i = 0; i < p->T; i++) {
+                const REAL *row = call.saved + AT_SDPA_SAVED * at_sdpa_row_number(p, b, h, i);
+                const REAL weight = sdpa_sink_weight(call.sink[at], row);
+                sum += (WIDE)(weight * row[2]);
+                if (!dsdot) continue;
+                const REAL *dot = row + AT_SDPA_SAVED * at_count(p->rows);
+                const REAL w = VALUE(row[1]) == 0 ? 0 : sinkdot - dot[1] - dot[0];
+                sumdot += (WIDE)(weight * mul_add(w, row[2], dot[2]));
+            }
+        if (ds) ds[at] -= (REAL)sum;
+        if (dsdot) dsdot[at] -= (REAL)sumdot;
+    }
+}
+
+void AT_REAL(sdpa_add_up)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     for (int i = 0; p->own && i < n->n_in; i++) {
@@ -62,6 +94,7 @@ void AT_REAL(sdpa_add_copies)(at_node *n)
         if (dx) add_rows(1, at_count(n->in[i]->shape), at_sdpa_copy(n, i), 0, dx, 0);
     }
     if (p->scaled) operands_add_scale(n, at_grad(n, AT_SDPA_SCALE));
+    if (p->sinks) operands_add_sink(n);
 }
 
 #ifdef AT_ONCE

@@ -9,11 +9,11 @@
 typedef struct sdpa_operands {
     at_node *node;
     const at_sdpa_plan *p;                 /* the node's args */
-    REAL *Q, *K, *V, *bias, *scale;        /* inputs; scale: head_scale */
+    REAL *Q, *K, *V, *bias, *scale, *sink; /* inputs; scale: head_scale */
     REAL *O, *weights, *raw, *probs, *lse; /* outputs; raw: the scores */
     REAL *dQ, *dK, *dV, *dbias;            /* gradients of inputs, to be added to */
     REAL *ds;                              /* each row's share of the gradient of scale */
-    REAL *dO, *dW, *dY;                    /* upstream gradients of O, weights and probs */
+    REAL *dO, *dW, *dY, *dlse;             /* upstream gradients of O, weights, probs and lse */
     const unsigned char *keep;             /* an input */
     const at_tensor *key_len;              /* an input */
     REAL *saved;                           /* m, 1/l and delta of each row; then ds */
@@ -34,6 +34,18 @@ static inline REAL sdpa_factor(const sdpa_operands *call, int h)
     return call->scale ? c * call->scale[h * call->p->next_head] : c;
 }
 
+/* The sink of head h; -inf: none. */
+static inline REAL sdpa_sink(const sdpa_operands *call, int h)
+{
+    return call->sink ? call->sink[h * call->p->next_sink] : -(REAL)INFINITY;
+}
+
+/* p_i = exp(sink - lse_i), the weight that a sink takes of a row: all, if it keeps nothing. */
+static inline REAL sdpa_sink_weight(REAL sink, const REAL *saved)
+{
+    return VALUE(saved[1]) == 0 ? 1 : exp(sink - saved[0]) * saved[1];
+}
+
 /* ------------------------------------------------------------------ the check of a backward ---- */
 
 /* The two sides of an identity, and how much they may differ by. */
@@ -41,7 +53,7 @@ typedef struct {
     double left, right, tolerance;
 } at_sdpa_sides;
 
-/* Of one key/value head: <Q,dQ> and <K,dK>, <V,dV> and <O,dO>, sum_j dK_j and 0. */
+/* Of one key/value head: <Q,dQ> and <K,dK>, <V,dV> and <O,dO>, sum_j dK_j and what it should be. */
 typedef struct {
     at_sdpa_sides Q, V, K;
 } at_sdpa_verdict;
@@ -76,7 +88,8 @@ at_tensor *at_sdpa_record(at_tape *t, const at_op *op, at_inputs in, const at_sd
                           at_sdpa_plan *p, at_tensor **Odot);
 /* For a profile: a row takes `products` multiply-adds for each key that it may attend to. */
 void at_sdpa_count(const at_node *n, double products);
-/* At the end of backward: gradients collected apart are added to the gradients of their tensors. */
-AT_KERNEL(sdpa_add_copies);
+/* At the end of backward: gradients collected apart are added to the gradients of their tensors;
+ * those of a learned scale and of a sink are added up from what is saved of each row. */
+AT_KERNEL(sdpa_add_up);
 
 #endif

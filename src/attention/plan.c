@@ -135,18 +135,21 @@ static bool sdpa_numbers(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
                            !at_check_number(t, "sdpa", "1 / softcap", 1 / a->softcap)))
         return false;
     p->cap = a->softcap;
-    p->sums_to_0 = p->cap == 0;
+    p->sums = p->cap == 0;
     p->dropout = at_is_training(t) ? a->dropout : 0;
     return true;
 }
 
-static bool sdpa_head_scale(at_tape *t, const at_tensor *s, at_sdpa_plan *p)
+/* s, NULL or a number for each query head: number h *next. */
+static bool sdpa_per_head(at_tape *t, const char *name, const at_tensor *s, const at_sdpa_plan *p,
+                          bool *given, int *next)
 {
-    if (!at_check_input(t, "sdpa", "head_scale", s, ATTIC_REAL)) return false;
+    if (!s) return true;
+    if (!at_check_input(t, "sdpa", name, s, ATTIC_REAL)) return false;
     AT_REQUIRE(t, s->shape.ndim == 0 || (s->shape.ndim == 1 && s->shape.dim[0] == p->H),
-               "sdpa: head_scale is %s, but must be [] or [%d], a number for each query head",
+               "sdpa: %s is %s, but must be [] or [%d], a number for each query head", name,
                at_text(s), p->H);
-    p->scaled = true, p->next_head = s->shape.ndim;
+    *given = true, *next = s->shape.ndim;
     return true;
 }
 
@@ -234,8 +237,8 @@ static bool sdpa_masks(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
 }
 
 /* Of two inputs that are one tensor one is collected apart, if that is Q, K, V or a tangent of
- * these.  Never a bias or its tangent, as each cell of both is of one task; nor a learned scale,
- * which gets its gradient at the end, when all others are there. */
+ * these.  Never a bias or its tangent, as each cell of both is of one task; nor a learned scale or
+ * a sink, which get their gradients at the end, when all others are there. */
 unsigned at_sdpa_several_roles(at_inputs in)
 {
     unsigned own = 0;
@@ -261,9 +264,15 @@ static bool sdpa_stored(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
                at_dtype_text(K->dtype), at_dtype_text(V->dtype));
     if (!at_is_half(K->dtype)) return true;
     const char *stored = at_dtype_text(K->dtype);
-    AT_REQUIRE(t, !Q->wants_grad && !(a->bias && a->bias->wants_grad),
-               "sdpa: K and V are %s, which is for inference, but %s wants a gradient", stored,
-               Q->wants_grad ? "Q" : "bias");
+    const at_tensor *wants = Q->wants_grad                    ? Q
+                             : a->bias && a->bias->wants_grad ? a->bias
+                             : a->sink && a->sink->wants_grad ? a->sink
+                                                              : NULL;
+    AT_REQUIRE(t, !wants, "sdpa: K and V are %s, which is for inference, but %s wants a gradient",
+               stored,
+               wants == Q         ? "Q"
+               : wants == a->bias ? "bias"
+                                  : "sink");
     AT_REQUIRE(t, a->path == ATTIC_FUSED && !a->scores,
                "sdpa: K and V are %s, which only the fused path reads, without raw scores", stored);
     return true;
@@ -272,9 +281,13 @@ static bool sdpa_stored(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
 /* What only one of at_sdpa and at_sdpa_jvp has. */
 static bool sdpa_tangents(at_tape *t, const at_sdpa_args *a, bool tangents)
 {
-    AT_REQUIRE(t, tangents || (!a->bias_tangent && !a->weights_tangent),
-               "sdpa: %s is an option of at_sdpa_jvp, which computes tangents",
-               a->bias_tangent ? "bias_tangent" : "weights_tangent");
+    const char *tangent = a->bias_tangent      ? "bias_tangent"
+                          : a->sink_tangent    ? "sink_tangent"
+                          : a->weights_tangent ? "weights_tangent"
+                          : a->lse_tangent     ? "lse_tangent"
+                                               : NULL;
+    AT_REQUIRE(t, tangents || !tangent,
+               "sdpa: %s is an option of at_sdpa_jvp, which computes tangents", tangent);
     if (!tangents) return true;
     AT_REQUIRE(t, a->path == ATTIC_FUSED,
                "sdpa_jvp: there is the fused path only; at_jvp differentiates the others");
@@ -295,7 +308,9 @@ at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor 
                                              [AT_SDPA_KEEP] = a->keep,
                                              [AT_SDPA_LEN] = a->key_len,
                                              [AT_SDPA_SCALE] = a->head_scale,
-                                             [AT_SDPA_BIAS_DOT] = a->bias_tangent};
+                                             [AT_SDPA_SINK] = a->sink,
+                                             [AT_SDPA_BIAS_DOT] = a->bias_tangent,
+                                             [AT_SDPA_SINK_DOT] = a->sink_tangent};
     memcpy(in, from, sizeof from);
     return (at_inputs){p->tangents ? AT_SDPA_INPUTS : AT_SDPA_Q_DOT, in};
 }
@@ -307,6 +322,7 @@ bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const a
     return sdpa_tangents(t, a, tangents) && at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
            sdpa_stored(t, Q, K, V, a, p) && sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) &&
            sdpa_results(t, Q, K, a, p) && sdpa_numbers(t, a, p) &&
-           (!a->head_scale || sdpa_head_scale(t, a->head_scale, p)) && sdpa_band(t, a, p) &&
+           sdpa_per_head(t, "head_scale", a->head_scale, p, &p->scaled, &p->next_head) &&
+           sdpa_per_head(t, "sink", a->sink, p, &p->sinks, &p->next_sink) && sdpa_band(t, a, p) &&
            sdpa_masks(t, a, p);
 }

@@ -43,11 +43,13 @@ typedef struct {
     at_shape scores; /* the shape of the scores: [T,N], [B,T,N], [B,H,T,N] or [H,T,N] */
     at_shape rows;   /* the shape of one number per row: scores without N */
 
-    double c;       /* scale / temperature: the scores are multiplied with it */
-    bool scaled;    /* the scores are multiplied with a learned scale, too */
-    int next_head;  /* the learned scale of head h is number h next_head: 0 or 1 */
-    double cap;     /* the softcap; 0: none */
-    bool sums_to_0; /* sum_j dX_ij = 0 in every row: not with a softcap, see identities.c */
+    double c;      /* scale / temperature: the scores are multiplied with it */
+    bool scaled;   /* the scores are multiplied with a learned scale, too */
+    int next_head; /* the learned scale of head h is number h next_head: 0 or 1 */
+    bool sinks;    /* there is a sink */
+    int next_sink; /* the sink of head h is number h next_sink: 0 or 1 */
+    double cap;    /* the softcap; 0: none */
+    bool sums;     /* sum_j dX_ij is known in every row: not with a softcap, see identities.c */
 
     bool causal;
     int64_t offset; /* the diagonal is j = i + offset */
@@ -65,13 +67,15 @@ typedef struct {
     bool checked; /* backward checks itself: see operands.h */
     unsigned own; /* bit i: in[i] has another role as well, and its gradient is collected apart */
     int weights, probs, lse, raw; /* the number of each output of the node; 0: not asked for */
-    bool tangents; /* of at_sdpa_jvp: Odot is output 1, the weights' tangent output weights + 1 */
+    bool tangents; /* of at_sdpa_jvp: Odot is output 1, the weights' tangent output weights + 1,
+                      the tangent of lse output lse + 1 */
 } at_sdpa_plan;
 
 /* The inputs of a node; those from Q_DOT on are the tangents of at_sdpa_jvp. */
 enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_LEN, AT_SDPA_SCALE };
-enum { AT_SDPA_Q_DOT = AT_SDPA_SCALE + 1, AT_SDPA_K_DOT, AT_SDPA_V_DOT, AT_SDPA_BIAS_DOT };
-enum { AT_SDPA_INPUTS = AT_SDPA_BIAS_DOT + 1 };
+enum { AT_SDPA_SINK = AT_SDPA_SCALE + 1 };
+enum { AT_SDPA_Q_DOT = AT_SDPA_SINK + 1, AT_SDPA_K_DOT, AT_SDPA_V_DOT, AT_SDPA_BIAS_DOT };
+enum { AT_SDPA_SINK_DOT = AT_SDPA_BIAS_DOT + 1, AT_SDPA_INPUTS };
 
 /* False after a sticky error: one for each fact about shapes and options that does not hold.
  * tangents: for at_sdpa_jvp, which has not all options of at_sdpa. */
@@ -83,7 +87,7 @@ at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor 
                          const at_sdpa_args *a, const at_sdpa_plan *p);
 
 /* Which of Q, K, V and their tangents has another role as well, and a gradient that two would add
- * to?  Bit i: in[i], whose gradient is at_sdpa_copy until sdpa_add_copies. */
+ * to?  Bit i: in[i], whose gradient is at_sdpa_copy until sdpa_add_up. */
 unsigned at_sdpa_several_roles(at_inputs in);
 
 /* Sets *diagonal: the diagonal is j = i + *diagonal.  False after an error, which calls the caller
@@ -91,7 +95,7 @@ unsigned at_sdpa_several_roles(at_inputs in);
 bool at_sdpa_diagonal(at_tape *t, const char *name, bool needed, at_align align, int offset, int T,
                       int N, int64_t *diagonal);
 
-/* Numbers of each row in n->saved: the maximum m, 1/sum, and a place for delta of the fused
+/* Numbers of each row in n->saved: the maximum m, 1/sum, and a place for delta of the
  * backward.  With tangents, all rows are followed by as many numbers of each row again: see
  * tangent.c. */
 enum { AT_SDPA_SAVED = 3 };

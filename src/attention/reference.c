@@ -13,15 +13,17 @@
  *     4 bias      S_ij = U_ij + bias_ij
  *     5 mask      what is not kept is left out of all that follows: it is not read
  *     6 softmax   m_i = max_j S_ij,   l_i = sum_j exp(S_ij - m_i),   P_ij = exp(S_ij - m_i) / l_i
+ *                 lse_i = m_i + log l_i = log sum_j exp(S_ij)
+ *                 A sink s_h is one more score in each row of its head: in m_i and l_i, not in P.
  *     7 dropout   A_ij = z_ij P_ij                         z_ij is 0 or 1/(1-p)
  *     8 values    O_i = sum_j A_ij V_j
  *
  * Subtracting m_i changes nothing (it cancels) but keeps exp() from overflowing.
  *
  * BACKWARD, the same steps upwards.  dX is the derivative of the loss by X, its upstream gradient
- * (cotangent); a derivative of one step is written with d/d.  Given are the upstream gradients dO,
- * of O; dW, of the output `weights`, which is A; dY, of the output `probs`, which is P.  Each is 0
- * if nothing was computed from its output.
+ * (cotangent); a derivative of one step is written with d/d.  Given are the upstream gradients of
+ * the outputs: dO; dW, of `weights`, which is A; dY, of `probs`, which is P; dlse.  Each is 0 if
+ * nothing was computed from its output.
  *
  *     8   O_i is linear in both its factors, and A is read by dW too:
  *
@@ -32,23 +34,28 @@
  *
  *             dP_ij = z_ij dA_ij + dY_ij
  *
- *     6   Row i of P depends on row i of S alone.  The Jacobian of the softmax is
+ *     6   Row i of P and lse_i depend on row i of S alone.  Their Jacobians are
  *
- *             d/dS_ik P_ij = P_ij (1[j=k] - P_ik)
+ *             d/dS_ik P_ij = P_ij (1[j=k] - P_ik)          d/dS_ik lse_i = P_ik
  *
  *         for: the numerator exp(S_ij - m_i) reacts to its own score only, the sum l_i to all.
- *         (m_i is no variable here: P does not depend on it.)  With it
+ *         (m_i is no variable here: neither depends on it.)  With them
  *
- *             dS_ik = sum_j dP_ij P_ij (1[j=k] - P_ik)
- *                   = P_ik dP_ik - P_ik sum_j P_ij dP_ij
- *                   = P_ik (dP_ik - delta_i)               delta_i = sum_j P_ij dP_ij
+ *             dS_ik = sum_j dP_ij P_ij (1[j=k] - P_ik)  +  dlse_i P_ik
+ *                   = P_ik dP_ik - P_ik sum_j P_ij dP_ij  +  P_ik dlse_i
+ *                   = P_ik (dP_ik - delta_i)               delta_i = sum_j P_ij dP_ij - dlse_i
  *
  *         So the Jacobian, N x N for every row, is never formed: one number per row stands for it.
  *         And that number needs no pass over the row either:
  *
- *             delta_i = sum_j P_ij z_ij (dO_i . V_j + dW_ij)         +  sum_j P_ij dY_ij
+ *             sum_j P_ij dP_ij = sum_j P_ij z_ij (dO_i . V_j + dW_ij)  +  sum_j P_ij dY_ij
  *                     = dO_i . (sum_j A_ij V_j)  +  sum_j A_ij dW_ij  +  sum_j P_ij dY_ij
  *                     = dO_i . O_i               +  sum_j A_ij dW_ij  +  sum_j P_ij dY_ij
+ *
+ *         The score of a sink reacts like any other.  Its weight p_i = exp(s_h - lse_i) multiplies
+ *         nothing, so that its dP is 0, and over all rows of the head
+ *
+ *             ds_h = -sum_i p_i delta_i
  *
  *         With dropout too: z turned P into the A that made O, and is in O already.  (dO.O as in
  *         Dao, Fu, Ermon, Rudra, Re, "FlashAttention", 2022, appendix B.2.)
@@ -70,14 +77,14 @@
  *
  *         Where several query heads read one key/value head, their dK and dV add up.
  *
- * SAVED: m_i and 1/l_i of each row, and a place for delta, which the fused backward uses.  P is not
+ * SAVED: m_i and 1/l_i of each row, and a place for delta, for backward.  P is not
  * kept but made again, as exp(S - m) / l: T N numbers less, for one more product.  Not their
  * logarithm m + log l, though it is one number: where scores are large, S - (m + log l) rounds away
  * the log.
  *
  * ROWS WITH NOTHING KEPT have no distribution: O_i = 0, and no gradient comes from them.  They are
  * known by their count, not by m_i = -inf, so that kept scores of -inf give the NaN they deserve.
- * Saved: m = -inf, 1/l = 0.
+ * Saved: m = -inf or s_h, 1/l = 0.  A sink takes all of such a row, p_i = 1 and delta_i = -dlse_i.
  *
  * NaN.  A number is multiplied only for a kept cell, so a NaN goes where the equations above carry
  * it over kept cells and nowhere else.  A dropped cell is kept: there A is 0, and 0 times NaN is
@@ -194,8 +201,11 @@ static void plain_row_forward(plain_row *r, REAL *saved)
 {
     plain_keys(r);
     plain_scores(r);
+    const REAL sink = sdpa_sink(&r->call, r->h);
     r->m = row_max(r->n, r->S);
+    if (!(VALUE(sink) <= VALUE(r->m))) r->m = sink; /* a NaN, too */
     REAL l = row_exp_sum(r->n, r->S, r->m, r->P);
+    if (VALUE(sink) != MINUS_INFINITY) l += exp(sink - r->m);
     r->one_over_l = r->n ? OVER((REAL)1, l) : 0;
     for (int k = 0; k < r->n; k++) r->P[k] *= r->one_over_l;
     plain_spread(r, r->P, r->call.probs);
@@ -207,23 +217,23 @@ static void plain_row_forward(plain_row *r, REAL *saved)
     plain_values(r, A);
 
     if (r->call.lse)
-        r->call.lse[at_sdpa_row_number(r->call.p, r->b, r->h, r->i)] =
-            r->n ? r->m + log(l) : -(REAL)INFINITY;
+        r->call.lse[at_sdpa_row_number(r->call.p, r->b, r->h, r->i)] = r->n ? r->m + log(l) : sink;
     for (int j = 0; r->call.raw && j < r->call.p->N; j++)
         plain_cells(r, r->call.raw)[j] = plain_scaled(r, j);
     saved[0] = r->m;
     saved[1] = r->one_over_l;
 }
 
-/* 8 to 6 upwards: delta_i = dO_i.O_i + sum_j A_ij dW_ij + sum_j P_ij dY_ij */
+/* 8 to 6 upwards: delta_i = dO_i.O_i + sum_j A_ij dW_ij + sum_j P_ij dY_ij - dlse_i */
 static REAL plain_delta(const plain_row *r)
 {
     const REAL *O = plain_o(r, r->call.O);
-    REAL delta = r->call.dO ? row_dot(r->call.p->Dv, plain_o(r, r->call.dO), O) : 0;
+    REAL delta = r->call.dO && r->n ? row_dot(r->call.p->Dv, plain_o(r, r->call.dO), O) : 0;
     for (int k = 0; r->call.dW && k < r->n; k++)
         delta = mul_add(r->P[k] * r->z[k], plain_cells(r, r->call.dW)[r->key[k]], delta);
     for (int k = 0; r->call.dY && k < r->n; k++)
         delta = mul_add(r->P[k], plain_cells(r, r->call.dY)[r->key[k]], delta);
+    if (r->call.dlse) delta -= r->call.dlse[at_sdpa_row_number(r->call.p, r->b, r->h, r->i)];
     return delta;
 }
 
@@ -265,7 +275,7 @@ static void plain_row_again(plain_row *r, const REAL *saved)
 static void plain_row_backward(plain_row *r, REAL *saved)
 {
     plain_row_again(r, saved);
-    REAL delta = plain_delta(r);
+    const REAL delta = saved[2] = plain_delta(r);
     for (int k = 0; k < r->n; k++) {
         int j = r->key[k];
         REAL A = r->P[k] * r->z[k];

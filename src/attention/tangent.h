@@ -3,9 +3,10 @@
  * Let the inputs of at_sdpa move,
  *
  *     Q + h Qdot        K + h Kdot        V + h Vdot        bias + h bias_tangent
+ *     sink + h sink_tangent
  *
- * Then O moves to O + h Odot + terms of h^2.  Odot is the tangent of O, a Jacobian-vector product:
- * one pass forward, without a step h to choose.
+ * Then O moves to O + h Odot + terms of h^2, and lse to lse + h lse_tangent.  Odot is the tangent
+ * of O, a Jacobian-vector product: one pass forward, without a step h to choose.
  *
  *     at_tensor *Odot, *O = at_sdpa_jvp(t, Q, K, V, Qdot, Kdot, Vdot, (at_sdpa_args){0}, &Odot);
  *
@@ -30,10 +31,10 @@ AT_BEGIN_C
  * tensors may be one and the same.
  *
  * All options of at_sdpa count, but: path is ATTIC_FUSED (at_jvp and at_hvp differentiate the other
- * paths); lse and weights can be asked for, scores and probs can't; head_scale can't be given
- * (multiply Q by it, and Qdot); K and V are real, not f16 or bf16.  The tangent of a bias of
- * -INFINITY is not read, nor is one of a masked key.  A row that keeps nothing has Odot = 0 and
- * gradients of exactly 0.
+ * paths); weights, lse and their tangents can be asked for, scores and probs can't; head_scale
+ * can't be given (multiply Q by it, and Qdot); K and V are real, not f16 or bf16.  The tangent of a
+ * bias of -INFINITY is not read, nor is one of a masked key.  A row that keeps nothing has Odot = 0
+ * and gradients of exactly 0, but of lse to the sink.
  *
  * Forward takes 6 matrix products where at_sdpa takes 2, backward 15 where it takes 5.  After an
  * error *Odot and all outputs asked for are NULL. */

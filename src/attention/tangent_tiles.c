@@ -34,10 +34,13 @@ static void tiles_operands(at_node *n, sdpa_operands *call, sdpa_operands *dot)
     if (in[AT_SDPA_K_DOT]) dot->K = in[AT_SDPA_K_DOT]->data;
     if (in[AT_SDPA_V_DOT]) dot->V = in[AT_SDPA_V_DOT]->data;
     if (in[AT_SDPA_BIAS_DOT]) dot->bias = in[AT_SDPA_BIAS_DOT]->data;
+    if (in[AT_SDPA_SINK_DOT]) dot->sink = in[AT_SDPA_SINK_DOT]->data;
     if (p->weights) dot->weights = out[p->weights + 1]->data;
+    if (p->lse) dot->lse = out[p->lse + 1]->data, dot->dlse = call->dlse;
     dot->saved = call->saved + AT_SDPA_SAVED * at_count(p->rows);
     call->dO = out[1]->grad;
     call->dW = p->weights ? out[p->weights + 1]->grad : NULL;
+    call->dlse = p->lse ? out[p->lse + 1]->grad : NULL;
     call->dot = dot;
 }
 
@@ -193,18 +196,21 @@ static void tiles_forward(sdpa_tile *x, bool first)
     for (int i = 0; i < 3; i++) sdpa_multiply(x, products[i]);
 }
 
-/* Odot_i = N_i / l_i - mu_i O_i, O being final; saves mu and ref. */
+/* Odot_i = N_i / l_i - mu_i O_i, O being final; saves mu and ref; lsedot_i = ref_i + mu_i. */
 static void tiles_end_rows(sdpa_tile *x)
 {
-    const int Dv = x->call->p->Dv;
-    REAL *saved = tiles_saved(x);
+    const at_sdpa_plan *p = x->call->p;
+    const int Dv = p->Dv;
+    REAL *saved = tiles_saved(x), *lsedot = x->call->dot->lse;
+    if (lsedot) lsedot += at_sdpa_row_number(p, x->b, x->h, x->i0);
     for (int r = 0; r < x->rows; r++, saved += AT_SDPA_SAVED) {
-        const REAL inverse = sdpa_saved(x, r)[1], mu = x->dot.r[r] * inverse;
+        const REAL inverse = sdpa_saved(x, r)[1], mu = x->kept[r] ? x->dot.r[r] * inverse : 0;
         const REAL *O = sdpa_o(x, r, x->call->O);
         REAL *restrict Odot = sdpa_o(x, r, x->call->dot->O);
         for (int n = 0; n < Dv; n++)
             Odot[n] = x->kept[r] ? mul_add(-mu, O[n], Odot[n] * inverse) : 0;
         saved[0] = mu, saved[1] = x->dot.ref[r], saved[2] = 0;
+        if (lsedot) lsedot[r] = mu + x->dot.ref[r];
     }
 }
 
@@ -270,6 +276,8 @@ static void tiles_delta(sdpa_tile *x)
     sdpa_delta_of_weights(x, call->weights, call->dW, delta);
     sdpa_delta_of_weights(x, dot->weights, call->dW, deltadot);
     sdpa_delta_of_weights(x, call->weights, dot->dW, deltadot);
+    sdpa_delta_of_lse(x, call->dlse, delta);
+    sdpa_delta_of_lse(x, dot->dlse, deltadot);
     for (int r = 0; r < x->rows; r++) {
         sdpa_saved(x, r)[2] = delta[r];
         tiles_saved(x)[r * AT_SDPA_SAVED + 2] = deltadot[r];
@@ -368,5 +376,5 @@ void AT_REAL(tangent_tiles_backward)(at_node *n)
                                           .rows = tiles_prepare,
                                           .tile = tiles_backward,
                                           .products = products});
-    AT_REAL(sdpa_add_copies)(n);
+    AT_REAL(sdpa_add_up)(n);
 }

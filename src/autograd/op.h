@@ -25,7 +25,7 @@
 #include "tensor/layout.h"
 AT_BEGIN_C
 
-#define AT_MAX_OUT 5
+#define AT_MAX_OUT 6
 
 typedef void at_kernel(at_node *);
 typedef struct at_op {

@@ -28,7 +28,7 @@ static const at_op pairing_op = {
 
 at_tensor *pairing(at_tape *t, int n, at_tensor *const *x, at_tensor *const *c)
 {
-    at_tensor *in[8];
+    at_tensor *in[12];
     for (int k = 0; k < n; k++) {
         AT_REQUIRE(t, at_same_shape(x[k]->shape, c[k]->shape), "pairing: %s but %s", at_text(x[k]),
                    at_text(c[k]));

@@ -31,7 +31,7 @@ static void fill(at_tensor *x, const sdpa_problem *p, uint64_t which)
 }
 
 /* Q, K, V and bias are filled from the streams 0 to 3; then come these, and further inputs. */
-enum { FILLS_O = 4, FILLS_WEIGHTS = 5, FILLS_SCALE = 6, FILLS_PROBS = 7 };
+enum { FILLS_O = 4, FILLS_WEIGHTS = 5, FILLS_SCALE = 6, FILLS_PROBS = 7, FILLS_LSE = 8 };
 
 static at_tensor *input(at_tape *t, const sdpa_problem *p, int i)
 {
@@ -75,21 +75,23 @@ bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path p
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &r->weights;
     if (p->scores) a.scores = &r->scores;
     if (p->probs != SDPA_NO_WEIGHTS) a.probs = &r->probs;
-    if (p->lse) a.lse = &r->lse;
+    if (p->lse != SDPA_NO_WEIGHTS) a.lse = &r->lse;
     r->O = at_sdpa(t, r->Q, r->K, r->V, a);
     if (r->O && sdpa_sees_O(p)) r->dO = cotangent(t, p, r->O, FILLS_O);
     if (r->O && p->weights >= SDPA_BESIDE_O) r->dW = cotangent(t, p, r->weights, FILLS_WEIGHTS);
     if (r->O && p->probs >= SDPA_BESIDE_O) r->dY = cotangent(t, p, r->probs, FILLS_PROBS);
+    if (r->O && p->lse >= SDPA_BESIDE_O) r->dL = cotangent(t, p, r->lse, FILLS_LSE);
     return at_ok(t);
 }
 
 bool sdpa_backward(at_tape *t, const sdpa_run *r)
 {
-    at_tensor *x[3], *c[3];
+    at_tensor *x[4], *c[4];
     int n = 0;
     if (r->dO) x[n] = r->O, c[n++] = r->dO;
     if (r->dW) x[n] = r->weights, c[n++] = r->dW;
     if (r->dY) x[n] = r->probs, c[n++] = r->dY;
+    if (r->dL) x[n] = r->lse, c[n++] = r->dL;
     return at_backward(t, pairing(t, n, x, c));
 }
 

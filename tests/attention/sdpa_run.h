@@ -7,7 +7,7 @@
  * environment variable.  make check-long sets it to 10,000, sanitizers to less. */
 int sdpa_some(int n);
 /* The paths are compared on sdpa_some of these. */
-enum { SDPA_SMALL_ONES = 234, SDPA_TILED_ONES = 64, SDPA_LARGE_ONES = 2 };
+enum { SDPA_SMALL_ONES = 234, SDPA_TILED_ONES = 80, SDPA_LARGE_ONES = 2 };
 
 /* What a tape has handed out now, in bytes. */
 static inline size_t handed_out(const at_tape *t)
@@ -19,14 +19,14 @@ static inline size_t handed_out(const at_tape *t)
 typedef struct {
     union {
         struct {
-            at_tensor *Q, *K, *V, *bias, *head_scale; /* the last two may be NULL */
+            at_tensor *Q, *K, *V, *bias, *head_scale, *sink; /* the last three may be NULL */
         };
         at_tensor *in[SDPA_REALS];
     };
     at_tensor *keep, *key_len; /* may be NULL */
     at_tensor *O, *weights, *scores, *probs, *lse;
-    at_tensor *dO, *dW, *dY; /* the cotangents of O, weights, probs; NULL if unused */
-    double cells;            /* B H T S */
+    at_tensor *dO, *dW, *dY, *dL; /* the cotangents of O, weights, probs, lse; NULL if unused */
+    double cells;                 /* B H T S */
 } sdpa_run;
 
 /* Makes the inputs, the same numbers in f32 and f64. */

@@ -19,12 +19,16 @@ tangent_problem tangent_draw(int seed, sdpa_size size)
     sdpa_for_tangents(&x.p);
     x.wants_W = p->weights != SDPA_NO_WEIGHTS, x.wants_Wdot = p->probs != SDPA_NO_WEIGHTS;
     x.seen[SEEN_W] = p->weights >= SDPA_BESIDE_O, x.seen[SEEN_WDOT] = p->probs >= SDPA_BESIDE_O;
-    x.p.weights = x.p.probs = SDPA_NO_WEIGHTS;
+    x.wants_L = p->lse != SDPA_NO_WEIGHTS, x.seen[SEEN_L] = p->lse >= SDPA_BESIDE_O;
+    x.wants_Ldot = tangent_coin(seed, 11, 2);
+    x.seen[SEEN_LDOT] = x.wants_Ldot && tangent_coin(seed, 12, 2);
+    x.p.weights = x.p.probs = x.p.lse = SDPA_NO_WEIGHTS;
     x.seen[SEEN_O] = !tangent_coin(seed, 0, 4);
     x.seen[SEEN_ODOT] = !x.seen[SEEN_O] || !tangent_coin(seed, 1, 4);
     for (int i = 0; i < MOVERS; i++) {
-        x.moves[i] = !tangent_coin(seed, 2 + i, 4) && (i < MOVES_BIAS || p->has_bias);
-        x.still[i] = tangent_coin(seed, 6 + i, 5);
+        const bool has = i < MOVES_BIAS || (i == MOVES_BIAS ? p->has_bias : p->has_sink);
+        x.moves[i] = !tangent_coin(seed, 20 + i, 4) && has;
+        x.still[i] = tangent_coin(seed, 30 + i, 5);
     }
     x.shares = tangent_coin(seed, 10, 4);
     return x;
@@ -40,7 +44,7 @@ static void tangent_fill(at_tensor *x, const tangent_problem *p, int which)
 tangent_run tangent_inputs(at_tape *t, const tangent_problem *p)
 {
     tangent_run r = {.of = sdpa_inputs(t, &p->p)};
-    const at_tensor *in[] = {r.of.Q, r.of.K, r.of.V, r.of.bias};
+    const at_tensor *in[] = TANGENT_INPUTS(r);
     for (int i = 0; i < MOVERS && at_ok(t); i++) {
         if (!p->moves[i]) continue;
         r.dot[i] =
@@ -59,9 +63,11 @@ bool tangent_forward(at_tape *t, const tangent_problem *p, tangent_run *r)
     at_sdpa_args a = p->p.args;
     a.bias = r->of.bias, a.keep = r->of.keep, a.key_len = r->of.key_len;
     a.bias_tangent = r->dot[MOVES_BIAS];
+    a.sink = r->of.sink, a.sink_tangent = r->dot[MOVES_SINK];
     if (p->wants_W) a.weights = &r->out[SEEN_W];
     if (p->wants_Wdot) a.weights_tangent = &r->out[SEEN_WDOT];
-    if (p->p.lse) a.lse = &r->of.lse;
+    if (p->wants_L) a.lse = &r->out[SEEN_L];
+    if (p->wants_Ldot) a.lse_tangent = &r->out[SEEN_LDOT];
     r->out[SEEN_O] = at_sdpa_jvp(t, r->of.Q, r->of.K, r->of.V, r->dot[MOVES_Q], r->dot[MOVES_K],
                                  r->dot[MOVES_V], a, &r->out[SEEN_ODOT]);
     for (int i = 0; i < SEEN && at_ok(t); i++) {
@@ -91,30 +97,32 @@ tangent_run tangent_run_on(at_tape *t, const tangent_problem *p)
 }
 
 /* What sdpa_difference can compare: the values; the tangents; the outputs, Odot as weights, the
- * weights as scores and their tangent as probs. */
-static void tangent_parts(const tangent_run *x, sdpa_run part[3])
+ * weights as scores and their tangent as probs; lse, and its tangent as O. */
+static void tangent_parts(const tangent_run *x, sdpa_run part[4])
 {
     part[0] = x->of;
     part[1] = (sdpa_run){.Q = x->dot[MOVES_Q],
                          .K = x->dot[MOVES_K],
                          .V = x->dot[MOVES_V],
                          .bias = x->dot[MOVES_BIAS],
+                         .sink = x->dot[MOVES_SINK],
                          .cells = x->of.cells};
     part[2] = (sdpa_run){.O = x->out[SEEN_O],
                          .weights = x->out[SEEN_ODOT],
                          .scores = x->out[SEEN_W],
                          .probs = x->out[SEEN_WDOT]};
+    part[3] = (sdpa_run){.lse = x->out[SEEN_L], .O = x->out[SEEN_LDOT]};
 }
 
 double tangent_difference(const tangent_run *x, const tangent_run *y, const char **where)
 {
-    static const char *const name[] = {"the values' ", "the tangents' ", "the outputs' "};
+    static const char *const name[] = {"the values' ", "the tangents' ", "the outputs' ", "lse's "};
     static char text[64];
-    sdpa_run a[3], b[3];
+    sdpa_run a[4], b[4];
     double worst = 0;
     tangent_parts(x, a), tangent_parts(y, b);
     *where = "nothing";
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         const char *of;
         double off = sdpa_difference(&a[i], &b[i], &of);
         if (off <= worst) continue;

@@ -4,8 +4,8 @@
 #include "attention/sdpa_run.h"
 
 /* What moves; the outputs that may be looked at. */
-enum { MOVES_Q, MOVES_K, MOVES_V, MOVES_BIAS, MOVERS };
-enum { SEEN_O, SEEN_ODOT, SEEN_W, SEEN_WDOT, SEEN };
+enum { MOVES_Q, MOVES_K, MOVES_V, MOVES_BIAS, MOVES_SINK, MOVERS };
+enum { SEEN_O, SEEN_ODOT, SEEN_W, SEEN_WDOT, SEEN_L, SEEN_LDOT, SEEN }; /* L: lse */
 
 /* An attention problem without what at_sdpa_jvp refuses, and what it has besides. */
 typedef struct {
@@ -13,13 +13,19 @@ typedef struct {
     bool moves[MOVERS]; /* has a tangent */
     bool still[MOVERS]; /* whose gradient nobody wants */
     bool shares;        /* Qdot is Q, and Vdot is Kdot where shapes allow */
-    bool wants_W, wants_Wdot, seen[SEEN];
+    bool wants_W, wants_Wdot, wants_L, wants_Ldot, seen[SEEN];
 } tangent_problem;
 
 typedef struct {
-    sdpa_run of; /* Q, K, V, bias, masks; O, weights, lse */
+    sdpa_run of; /* Q, K, V, bias, sink, masks */
     at_tensor *dot[MOVERS], *out[SEEN], *upstream[SEEN];
 } tangent_run;
+
+/* The inputs of r that may move. */
+#define TANGENT_INPUTS(r)                                                                          \
+    {                                                                                              \
+        (r).of.Q, (r).of.K, (r).of.V, (r).of.bias, (r).of.sink                                     \
+    }
 
 tangent_problem tangent_draw(int seed, sdpa_size size);
 /* Inputs of variance 1, the same numbers in f32 and f64; random upstream gradients. */

@@ -2,7 +2,7 @@
  *
  * On a tape of dual numbers an input is Q + Qdot e, and the plain path of at_sdpa gives
  *
- *     O + Odot e        A + Adot e
+ *     O + Odot e        A + Adot e        lse + lsedot e
  *
  * For at_sdpa_jvp the loss has upstream gradients of all four.  Let u be that of Odot and v that of O.
  * Backward on the dual tape from O with the upstream gradient u + v e adds to the gradient of Q
@@ -10,12 +10,13 @@
  *     J^T u + (d/dh J(Q + h Qdot)^T (u + h v)) e        J = dO/dQ
  *
  * whose value is d(loss)/dQdot and whose tangent is d(loss)/dQ; so for every input, and so with the
- * upstream gradients of Adot and A beside these.  Each role of a tensor is a leaf of its own here, and the gradient
+ * upstream gradients of Adot and A, lsedot and lse beside these.  Each role of a tensor is a leaf of its own here, and the gradient
  * of a tensor in several roles is the sum.
  *
  * NaN.  A tape of dual numbers refuses a NaN in a tangent beside a finite value.  What a NaN reaches among values, and
  * what among tangents, is found in a run each: in the first a tangent of NaN is read as 0; in the second the value
- * beside it is NaN, too, unless that is a bias of -INFINITY, whose tangent nobody reads. */
+ * beside it is NaN, too, unless that is a bias of -INFINITY, whose tangent nobody reads; a NaN of lse, or of the
+ * sink's gradient, then stands for one of its tangent: of a row that keeps nothing both are just handed on. */
 #include "attention/tangent_run.h"
 
 #include <math.h>
@@ -56,7 +57,7 @@ static at_tensor *twin_weighed(at_tape *d, at_tensor *y, at_tensor *c)
 
 static twin_run twin_of(const tangent_problem *p, const tangent_run *r, bool NaN_is_value)
 {
-    const at_tensor *in[] = {r->of.Q, r->of.K, r->of.V, r->of.bias};
+    const at_tensor *in[] = TANGENT_INPUTS(*r);
     twin_run x = {.d = at_open(ATTIC_DUAL, (uint64_t)p->p.seed)};
     at_tape *d = x.d;
     for (int i = 0; i < MOVERS; i++)
@@ -64,14 +65,17 @@ static twin_run twin_of(const tangent_problem *p, const tangent_run *r, bool NaN
     at_sdpa_args a = p->p.args;
     const at_tensor *keep = r->of.keep, *key_len = r->of.key_len;
     a.path = ATTIC_PLAIN, a.bias = x.in[MOVES_BIAS], a.lse = &x.lse, a.weights = &x.A;
+    a.sink = x.in[MOVES_SINK];
     if (keep) a.keep = at_bools(d, keep->shape, keep->data);
     if (key_len) a.key_len = at_ints(d, key_len->shape, key_len->data);
     x.O = at_sdpa(d, x.in[MOVES_Q], x.in[MOVES_K], x.in[MOVES_V], a);
     at_tensor *dO = twin_leaf(d, r->upstream[SEEN_ODOT], r->upstream[SEEN_O], NaN_is_value);
     at_tensor *dA = twin_leaf(d, r->upstream[SEEN_WDOT], r->upstream[SEEN_W], NaN_is_value);
+    at_tensor *dL = twin_leaf(d, r->upstream[SEEN_LDOT], r->upstream[SEEN_L], NaN_is_value);
     at_tensor *loss = at_const(d, at_shape_of(), NULL);
     if (dO) loss = at_add(d, loss, twin_weighed(d, x.O, dO));
     if (dA) loss = at_add(d, loss, twin_weighed(d, x.A, dA));
+    if (dL) loss = at_add(d, loss, twin_weighed(d, x.lse, dL));
     ck_assert_msg(at_ok(d) && at_backward(d, loss), "%s: %s", sdpa_problem_text(&p->p),
                   at_error(d));
     return x;
@@ -111,13 +115,21 @@ tangent_run tangent_twin(at_tape *t, const tangent_problem *p,
     twin_run value = twin_of(p, &r, false), tangent = change ? twin_of(p, &r, true) : value;
     twin_show(r.out[SEEN_O], value.O);
     twin_show(r.out[SEEN_W], value.A);
-    twin_show(r.of.lse, value.lse);
+    twin_show(r.out[SEEN_L], value.lse);
     twin_show(r.out[SEEN_ODOT], at_tangent(tangent.d, tangent.O));
     twin_show(r.out[SEEN_WDOT], at_tangent(tangent.d, tangent.A));
-    at_tensor *in[] = {r.of.Q, r.of.K, r.of.V, r.of.bias};
+    twin_show(r.out[SEEN_LDOT], at_tangent(tangent.d, tangent.lse));
+    for (ptrdiff_t i = 0; r.out[SEEN_LDOT] && i < at_count(tangent.lse->shape); i++)
+        if (isnan(at_element(tangent.lse, i)) && !isnan(at_element(value.lse, i)))
+            at_store(r.out[SEEN_LDOT]->dtype, r.out[SEEN_LDOT]->data, i, (double)NAN);
+    at_tensor *in[] = TANGENT_INPUTS(r);
     for (int i = 0; i < MOVERS; i++) {
         if (!in[i]) continue;
-        twin_add(in[i], at_grad_tangent(tangent.d, tangent.in[i]));
+        at_tensor *dx = at_grad_tangent(tangent.d, tangent.in[i]);
+        for (ptrdiff_t k = 0; i == MOVES_SINK && k < at_count(dx->shape); k++)
+            if (isnan(at_grad_element(tangent.in[i], k)) && !isnan(at_grad_element(value.in[i], k)))
+                at_store(dx->dtype, dx->data, k, (double)NAN);
+        twin_add(in[i], dx);
         twin_add(r.dot[i], twin_grad(value.d, value.in[i]));
     }
     if (change) at_close(tangent.d);

@@ -469,7 +469,7 @@ END_TEST
 
 /* ------------------------------------------------------------------ outputs -------------------- */
 
-START_TEST(weights_and_probs_have_a_gradient_and_the_taps_have_none)
+START_TEST(weights_probs_and_lse_have_a_gradient_and_the_scores_have_none)
 {
     for (int path = 0; path < PATHS; path++) {
         qkv x =
@@ -483,8 +483,8 @@ START_TEST(weights_and_probs_have_a_gradient_and_the_taps_have_none)
         ck_assert_str_eq(at_shape_text(s->shape), "[2,4,3,5]");
         ck_assert_str_eq(at_shape_text(P->shape), "[2,4,3,5]");
         ck_assert_str_eq(at_shape_text(lse->shape), "[2,4,3]");
-        ck_assert(O->wants_grad && A->wants_grad && P->wants_grad);
-        ck_assert(!s->wants_grad && !lse->wants_grad);
+        ck_assert(O->wants_grad && A->wants_grad && P->wants_grad && lse->wants_grad);
+        ck_assert(!s->wants_grad);
         at_close(x.t);
     }
 }
@@ -718,7 +718,7 @@ SUITE(attention_attention, every_path_gives_the_numbers_of_numpy_and_their_gradi
       texts_that_mean_the_same_get_the_same, a_replay_reads_keep_and_lengths_anew,
       dropout_is_off_outside_of_training_and_draws_nothing,
       dropout_drops_its_share_and_keeps_the_mean,
-      weights_and_probs_have_a_gradient_and_the_taps_have_none,
+      weights_probs_and_lse_have_a_gradient_and_the_scores_have_none,
       a_learned_scale_does_what_scaling_the_queries_does,
       the_scores_tapped_are_all_of_them_before_softcap_and_mask, an_empty_row_is_no_anomaly,
       after_an_error_nothing_is_handed_out, shapes_that_disagree_are_named,

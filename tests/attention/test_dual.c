@@ -8,7 +8,7 @@
  * The attention below is the definition, cell by cell, with nothing of the derivation in reference.c.  For random
  * directions x' of one input and random cotangents, backward must give
  *
- *     <dO, O'> + <dW, A'> + <dY, P'> = <dx, x'>          dY: of P, the weights before dropout */
+ *     <dO, O'> + <dW, A'> + <dY, P'> + <dL, lse'> = <dx, x'>      dY: of P, the weights before dropout */
 #include "attention/sdpa_run.h"
 
 #include <math.h>
@@ -83,19 +83,21 @@ static dual dual_score(const dual_call *c, int b, int h, int i, int j)
     return s;
 }
 
-/* P_i [S] and A_i [S], the weights of row (b,h,i) before and after dropout */
-static void dual_weights(const dual_call *c, int b, int h, int i, dual *P, dual *A)
+/* P_i [S] and A_i [S], the weights of row (b,h,i) before and after dropout; its log-sum-exp */
+static dual dual_weights(const dual_call *c, int b, int h, int i, dual *P, dual *A)
 {
     const sdpa_problem *p = c->p;
     const double kept = 1 - p->args.dropout;
     uint64_t cell = (((uint64_t)b * (uint64_t)p->H + (uint64_t)h) * (uint64_t)p->T + (uint64_t)i) *
                     (uint64_t)p->S;
-    dual sum = {0, 0};
-    double top = -(double)INFINITY;
+    const at_tensor *s = c->r->sink;
+    const dual sink = s ? dual_read(c, s, s->shape.ndim ? h : 0) : dual_of(-(double)INFINITY);
+    double top = sink.v;
     for (int j = 0; j < p->S; j++) {
         A[j] = sdpa_keeps(p, b, h, i, j) ? dual_score(c, b, h, i, j) : dual_of(-(double)INFINITY);
         top = fmax(top, A[j].v);
     }
+    dual sum = s ? dual_exp(dual_add(sink, dual_of(-top))) : dual_of(0);
     for (int j = 0; j < p->S; j++) {
         A[j] = A[j].v > -(double)INFINITY ? dual_exp(dual_add(A[j], dual_of(-top))) : dual_of(0);
         sum = dual_add(sum, A[j]);
@@ -105,17 +107,22 @@ static void dual_weights(const dual_call *c, int b, int h, int i, dual *P, dual 
         P[j] = A[j].v != 0 ? dual_div(A[j], sum) : dual_of(0);
         A[j] = dropped ? dual_of(0) : dual_mul(P[j], dual_of(1 / kept));
     }
+    return (dual){top + log(sum.v), sum.v > 0 ? sum.d / sum.v : 0};
 }
 
-/* Compares row (b,h,i) with O and both weights; returns its <dO, O'> + <dW, A'> + <dY, P'>. */
+/* Compares row (b,h,i) with O, both weights and lse; returns its <dO, O'> + <dW, A'> + <dY, P'> +
+ * <dL, lse'>. */
 static double dual_row(const dual_call *c, int b, int h, int i, dual *P, dual *A)
 {
     const sdpa_problem *p = c->p;
     const sdpa_run *r = c->r;
     double change = 0;
-    dual_weights(c, b, h, i, P, A);
-    ptrdiff_t row = (((ptrdiff_t)b * p->H + h) * p->T + i) * p->S,
-              O = sdpa_row(p, r->O->shape, p->H, b, h, i);
+    const dual lse = dual_weights(c, b, h, i, P, A);
+    const ptrdiff_t number = ((ptrdiff_t)b * p->H + h) * p->T + i, row = number * p->S;
+    const ptrdiff_t O = sdpa_row(p, r->O->shape, p->H, b, h, i);
+    if (r->lse && isfinite(lse.v)) assert_close(at_element(r->lse, number), lse.v, 1e-12);
+    if (r->lse && !isfinite(lse.v)) ck_assert(at_element(r->lse, number) == lse.v);
+    if (r->dL) change += at_element(r->dL, number) * lse.d;
     for (int j = 0; r->weights && j < p->S; j++) {
         assert_close(at_element(r->weights, row + j), A[j].v, 1e-12);
         if (r->dW) change += at_element(r->dW, row + j) * A[j].d;

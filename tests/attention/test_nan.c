@@ -25,13 +25,15 @@ enum {
     POISON_V,
     POISON_BIAS,
     POISON_SCALE,
+    POISON_SINK,
     POISON_DO,
+    POISON_DL,
     POISON_DW,
     POISON_DY,
     POISONS
 };
-static const char *const poison_name[POISONS] = {"Q",          "K",  "V",  "bias",
-                                                 "head_scale", "dO", "dW", "dY"};
+static const char *const poison_name[POISONS] = {"Q",    "K",  "V",  "bias", "head_scale",
+                                                 "sink", "dO", "dL", "dW",   "dY"};
 
 typedef struct {
     sdpa_problem p;
@@ -64,6 +66,12 @@ static void find_kept(poisoning *x)
                 for (int j = 0; j < p->S; j++) *kept++ = sdpa_keeps(p, b, h, i, j);
 }
 
+/* Is the sink of this head poisoned? */
+static bool is_of_sink(const poisoning *x, int h)
+{
+    return x->kind == POISON_SINK && (x->p.sink.ndim == 0 || h == x->at);
+}
+
 static bool row_is_hit(const poisoning *x, int b, int h, int i)
 {
     const sdpa_problem *p = &x->p;
@@ -71,9 +79,11 @@ static bool row_is_hit(const poisoning *x, int b, int h, int i)
     bool mine = b == x->b && h == x->h && i == x->i;
     for (int j = 0; j < p->S; j++) {
         if (!keeps(x, b, h, i, j)) continue;
-        if ((x->kind == POISON_Q || x->kind == POISON_DO) && mine) return true;
+        const bool of_row = x->kind == POISON_Q || x->kind == POISON_DO || x->kind == POISON_DL;
+        if (of_row && mine) return true;
         if (x->kind >= POISON_DW && cell_of(p, b, h, i, j) == x->at) return true;
         if (x->kind == POISON_SCALE && (p->head_scale.ndim == 0 || h == x->at)) return true;
+        if (is_of_sink(x, h)) return true;
         if (x->kind == POISON_BIAS && sdpa_cell(p, p->bias, b, h, i, j) == x->at) return true;
         if ((x->kind == POISON_K || x->kind == POISON_V) && b == x->b && g == x->h && j == x->i)
             return true;
@@ -134,7 +144,7 @@ static void check_row(const poisoning *x, int b, int h, int i)
 {
     const sdpa_problem *p = &x->p;
     const sdpa_run *c = &x->clean, *r = &x->bad;
-    bool hit = hit_at(x, b, h, i), forward = hit && x->kind <= POISON_SCALE;
+    bool hit = hit_at(x, b, h, i), forward = hit && x->kind <= POISON_SINK;
     bool scores = forward && x->kind != POISON_V;          /* V does not reach the weights */
     bool dQ_shows = sdpa_sees_O(p) || x->kind != POISON_V; /* V is read for dO alone */
     ptrdiff_t O = sdpa_row(p, c->O->shape, p->H, b, h, i),
@@ -143,7 +153,8 @@ static void check_row(const poisoning *x, int b, int h, int i)
     check_numbers(x, "O", c->O, r->O, O, p->Dv, forward, true);
     check_numbers(x, "weights", c->weights, r->weights, cells, p->S, scores, false);
     check_numbers(x, "probs", c->probs, r->probs, cells, p->S, scores, false);
-    check_numbers(x, "lse", c->lse, r->lse, row, p->S ? 1 : 0, scores, true);
+    if (!is_of_sink(x, h) || hit) /* a sink is in the lse of a row that keeps nothing, too */
+        check_numbers(x, "lse", c->lse, r->lse, row, p->S ? 1 : 0, scores, true);
     check_numbers(x, "dQ", c->Q, r->Q, Q, p->D, hit, dQ_shows);
 }
 
@@ -186,19 +197,22 @@ static void check_bias(const poisoning *x)
     free(hit);
 }
 
-/* The learned scale notices every row of its head, in all batches. */
-static void check_scale(const poisoning *x)
+/* The learned scale and the sink notice every row of their head, in all batches; the sink of rows that keep
+ * nothing the lse. */
+static void check_per_head(const poisoning *x, const char *name, const at_tensor *s,
+                           const at_tensor *bad, bool shows)
 {
     const sdpa_problem *p = &x->p;
-    const at_tensor *s = x->clean.head_scale;
     for (int k = 0; s && k < at_count(s->shape); k++) {
         bool hit = false;
         for (int b = 0; b < p->B; b++)
             for (int h = 0; h < p->H; h++)
-                for (int i = 0; i < p->T && (s->shape.ndim == 0 || h == k); i++)
+                for (int i = 0; i < p->T && (s->shape.ndim == 0 || h == k); i++) {
                     hit |= hit_at(x, b, h, i);
-        check_numbers(x, "dhead_scale", s, x->bad.head_scale, k, 1, hit,
-                      p->D > 0 && (sdpa_sees_O(p) || x->kind != POISON_V));
+                    if (s != x->clean.sink) continue;
+                    hit |= x->kind == POISON_DL && b == x->b && h == x->h && i == x->i;
+                }
+        check_numbers(x, name, s, bad, k, 1, hit, shows && (sdpa_sees_O(p) || x->kind != POISON_V));
     }
 }
 
@@ -227,6 +241,8 @@ static void poison(const poisoning *x, sdpa_run *r, bool after_forward)
         break;
     case POISON_BIAS: put_poison(x, r->bias, x->at, 1); break;
     case POISON_SCALE: put_poison(x, r->head_scale, x->at, 1); break;
+    case POISON_SINK: put_poison(x, r->sink, x->at, 1); break;
+    case POISON_DL: put_poison(x, r->dL, ((ptrdiff_t)x->b * p->H + x->h) * p->T + x->i, 1); break;
     case POISON_DO:
         put_poison(x, r->dO, sdpa_row(p, r->O->shape, p->H, x->b, x->h, x->i), p->Dv);
         break;
@@ -241,6 +257,8 @@ static ptrdiff_t elements_of_kind(const poisoning *x)
     const sdpa_problem *p = &x->p;
     if (x->kind == POISON_BIAS) return p->has_bias ? at_count(p->bias) : 0;
     if (x->kind == POISON_SCALE) return p->has_scale ? at_count(p->head_scale) : 0;
+    if (x->kind == POISON_SINK) return p->has_sink ? at_count(p->sink) : 0;
+    if (x->kind == POISON_DL) return p->lse >= SDPA_BESIDE_O ? 1 : 0;
     if (x->kind == POISON_DW && p->weights < SDPA_BESIDE_O) return 0;
     if (x->kind == POISON_DY && p->probs < SDPA_BESIDE_O) return 0;
     if (x->kind == POISON_DO && !sdpa_sees_O(p)) return 0;
@@ -290,7 +308,8 @@ static void check_problem(int seed, sdpa_size size, at_sdpa_path path)
         check_queries(&x);
         check_keys(&x);
         check_bias(&x);
-        check_scale(&x);
+        check_per_head(&x, "dhead_scale", x.clean.head_scale, x.bad.head_scale, x.p.D > 0);
+        check_per_head(&x, "dsink", x.clean.sink, x.bad.sink, true);
         at_close(u);
     }
     free(x.kept);

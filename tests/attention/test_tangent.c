@@ -21,15 +21,16 @@ static void move(at_tensor *x, const at_tensor *from, const at_tensor *dot, doub
 
 /* at_sdpa on inputs x of its own, at h along the tangents of r. */
 static at_tensor *moved(at_tape *t, const tangent_problem *p, const tangent_run *r, double h,
-                        at_tensor *x[MOVERS], at_tensor **weights)
+                        at_tensor *x[MOVERS], at_tensor **weights, at_tensor **lse)
 {
-    const at_tensor *in[] = {r->of.Q, r->of.K, r->of.V, r->of.bias};
+    const at_tensor *in[] = TANGENT_INPUTS(*r);
     for (int i = 0; i < MOVERS; i++) {
         x[i] = in[i] ? variable_like(t, in[i]) : NULL;
         if (in[i]) move(x[i], in[i], r->dot[i], h);
     }
     at_sdpa_args a = p->p.args;
     a.bias = x[MOVES_BIAS], a.keep = r->of.keep, a.key_len = r->of.key_len, a.weights = weights;
+    a.sink = x[MOVES_SINK], a.lse = lse;
     a.path = ATTIC_PLAIN;
     *at_draw_count(t) = 0; /* the same drops every time */
     return at_sdpa(t, x[0], x[1], x[2], a);
@@ -40,28 +41,30 @@ static const double at_h[] = {-2, -1, 1, 2};
 static const double weight_of[] = {1.0 / 12, -8.0 / 12, 8.0 / 12, -1.0 / 12};
 static const double step = 2e-4;
 
-/* Both tangents are within 1e-8 of five-point differences of at_sdpa. */
+/* The tangents are within 1e-8 of five-point differences of at_sdpa. */
 static void expect_tangents(const tangent_problem *p)
 {
+    static const char *const name[] = {"Odot", "weightsdot", "lsedot"};
     at_tape *t = at_open(ATTIC_F64, (uint64_t)p->p.seed);
     tangent_problem all = *p;
-    all.wants_W = all.wants_Wdot = true;
+    all.wants_W = all.wants_Wdot = all.wants_L = all.wants_Ldot = true;
     tangent_run r = tangent_inputs(t, &all);
     ck_assert_msg(tangent_forward(t, &all, &r), "%s", at_error(t));
-    at_tensor *x[MOVERS], *y[4], *w[4], *w0, *y0 = moved(t, p, &r, 0, x, &w0);
-    for (int k = 0; k < 4; k++) y[k] = moved(t, p, &r, at_h[k] * step, x, &w[k]);
+    at_tensor *x[MOVERS], *f[3][4], *f0[3];
+    f0[0] = moved(t, p, &r, 0, x, &f0[1], &f0[2]);
+    for (int k = 0; k < 4; k++) f[0][k] = moved(t, p, &r, at_h[k] * step, x, &f[1][k], &f[2][k]);
     ck_assert_msg(at_ok(t), "%s", at_error(t));
-    for (int part = 0; part < 2; part++) {
-        at_tensor **f = part ? w : y, *f0 = part ? w0 : y0;
-        const at_tensor *value = r.out[part ? SEEN_W : SEEN_O];
-        const at_tensor *dot = r.out[part ? SEEN_WDOT : SEEN_ODOT];
-        for (ptrdiff_t i = 0; i < at_count(f0->shape); i++) {
+    for (int part = 0; part < 3; part++) {
+        const at_tensor *value = r.out[2 * part], *dot = r.out[2 * part + 1]; /* as in SEEN */
+        for (ptrdiff_t i = 0; i < at_count(value->shape); i++) {
             double numeric = 0, a = at_element(dot, i);
-            for (int k = 0; k < 4; k++) numeric += weight_of[k] / step * at_element(f[k], i);
-            assert_close(at_element(value, i), at_element(f0, i), 1e-14);
+            for (int k = 0; k < 4; k++) numeric += weight_of[k] / step * at_element(f[part][k], i);
+            if (at_element(value, i) == -(double)INFINITY) numeric = 0; /* lse stays there */
+            if (numeric != 0 || a != 0)
+                assert_close(at_element(value, i), at_element(f0[part], i), 1e-14);
             ck_assert_msg(fabs(a - numeric) <= 2e-8 * fmax(1, fabs(numeric)),
                           "%s: %s[%td] is %.12g, by differences %.12g", sdpa_problem_text(&p->p),
-                          part ? "weightsdot" : "Odot", i, a, numeric);
+                          name[part], i, a, numeric);
         }
     }
     at_close(t);
@@ -87,7 +90,10 @@ static at_tensor *sdpa_of(at_tape *t, at_tensor **in, void *ctx)
 {
     const sdpa_of_run *c = ctx;
     at_sdpa_args a = c->p->p.args;
-    a.bias = in[MOVES_BIAS], a.keep = c->r->of.keep, a.key_len = c->r->of.key_len;
+    a.keep = c->r->of.keep, a.key_len = c->r->of.key_len;
+    at_tensor **more = in + MOVES_BIAS;
+    if (c->r->of.bias) a.bias = *more++;
+    if (c->r->of.sink) a.sink = *more;
     a.path = ATTIC_PLAIN;
     *at_draw_count(t) = 0; /* the drops of at_sdpa_jvp */
     return at_sdpa(t, in[0], in[1], in[2], a);
@@ -108,25 +114,27 @@ static void expect_close(const at_tensor *x, bool grad, const at_tensor *y, doub
 /* Odot is at_jvp of at_sdpa, and the gradients of <g, Odot> are at_hvp of <g, O>. */
 static void expect_dual(const tangent_problem *p, at_dtype real)
 {
-    static const char *const names[] = {"dQ", "dK", "dV", "dbias"};
+    static const char *const names[] = {"dQ", "dK", "dV", "dbias", "dsink"};
     const double tol = real == ATTIC_F32 ? 5e-5 : 1e-12;
     at_tape *t = at_open(real, (uint64_t)p->p.seed);
     tangent_run r = tangent_inputs(t, p);
     *at_draw_count(t) = 0;
     ck_assert_msg(tangent_forward(t, p, &r), "%s", at_error(t));
-    at_tensor *in[] = {r.of.Q, r.of.K, r.of.V, r.of.bias}, *Odot, *wrt[MOVERS], *Hv[MOVERS];
-    const int n = r.of.bias ? MOVERS : MOVES_BIAS;
+    at_tensor *all[] = TANGENT_INPUTS(r), *in[MOVERS], *dot[MOVERS], *Odot, *wrt[MOVERS];
+    at_tensor *Hv[MOVERS];
+    int n = 0, m = 0, number[MOVERS], which[MOVERS];
+    for (int i = 0; i < MOVERS; i++)
+        if (all[i]) number[n] = i, in[n] = all[i], dot[n++] = r.dot[i];
     sdpa_of_run c = {p, &r};
-    at_tensor *O = at_jvp(t, sdpa_of, in, r.dot, n, &c, &Odot);
+    at_tensor *O = at_jvp(t, sdpa_of, in, dot, n, &c, &Odot);
     ck_assert_msg(O, "%s", at_error(t));
     expect_close(r.out[SEEN_ODOT], false, Odot, tol, "Odot", p);
 
     at_tensor *g = at_random(t, O->shape, at_normal(1));
-    int m = 0, which[MOVERS];
     for (int i = 0; i < n; i++)
-        if (in[i]->wants_grad) which[m] = i, wrt[m++] = in[i];
+        if (in[i]->wants_grad) which[m] = number[i], wrt[m++] = in[i];
     if (m > 0 && O->wants_grad && r.out[SEEN_ODOT]->wants_grad) {
-        ck_assert_msg(at_hvp(t, at_sum(t, at_mul(t, O, g)), in, r.dot, n, wrt, m, Hv), "%s",
+        ck_assert_msg(at_hvp(t, at_sum(t, at_mul(t, O, g)), in, dot, n, wrt, m, Hv), "%s",
                       at_error(t));
         ck_assert_msg(at_backward_from(t, r.out[SEEN_ODOT], g), "%s", at_error(t));
         for (int i = 0; i < m; i++) expect_close(wrt[i], true, Hv[i], 10 * tol, names[which[i]], p);
@@ -173,7 +181,7 @@ static at_verdict gradients_of(int seed)
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     tangent_run r = tangent_inputs(t, &p);
     tangent_function f = {&p, &r};
-    at_tensor *in[2 * MOVERS] = {r.of.Q, r.of.K, r.of.V, r.of.bias}, *x[2 * MOVERS];
+    at_tensor *in[2 * MOVERS] = TANGENT_INPUTS(r), *x[2 * MOVERS];
     int n = 0;
     memcpy(in + MOVERS, r.dot, sizeof r.dot);
     for (int i = 0; i < 2 * MOVERS; i++) {
@@ -202,8 +210,8 @@ END_TEST
 
 /* ------------------------------------------------------------------ Hessians ------------------- */
 
-/* A problem for a loss <g, O> + <gW, weights> with constants g and gW: its Hessian, times the tangents, is in the
- * gradients of Q, K, V and bias.  Each has one role, a tangent and a gradient. */
+/* A problem for a loss <g, O> + <gW, weights> + <gL, lse> with constants g, gW, gL: its Hessian, times the
+ * tangents, is in the gradients of Q, K, V, bias and sink.  Each has one role, a tangent and a gradient. */
 static tangent_problem hessian_problem(int seed, sdpa_size size)
 {
     tangent_problem p = tangent_draw(seed, size);
@@ -211,10 +219,11 @@ static tangent_problem hessian_problem(int seed, sdpa_size size)
     p.shares = false;
     p.wants_Wdot = p.seen[SEEN_WDOT] |= p.seen[SEEN_W];
     p.seen[SEEN_ODOT] = p.seen[SEEN_ODOT] || !p.seen[SEEN_WDOT];
-    p.seen[SEEN_O] = p.seen[SEEN_W] = false;
+    p.seen[SEEN_O] = p.seen[SEEN_W] = p.seen[SEEN_L] = false;
+    memset(p.p.constant, 0, sizeof p.p.constant);
     for (int i = 0; i < MOVERS; i++) {
-        p.p.constant[i] = p.still[i] = false;
-        p.moves[i] = i < MOVES_BIAS || p.p.has_bias;
+        p.still[i] = false;
+        p.moves[i] = i < MOVES_BIAS || (i == MOVES_BIAS ? p.p.has_bias : p.p.has_sink);
     }
     return p;
 }
@@ -266,7 +275,7 @@ static void expect_symmetry(int seed, sdpa_size size)
     double side[2] = {0, 0}, terms = 0, count = 0;
     for (int k = 0; k < 2; k++) {
         const sdpa_run *of = &r[1 - k].of;
-        const at_tensor *x[] = {of->Q, of->K, of->V, of->bias};
+        const at_tensor *x[] = {of->Q, of->K, of->V, of->bias, of->sink};
         for (int i = 0; i < 3; i++) count += (double)at_count(x[i]->shape);
         for (int i = 0; i < MOVERS; i++) pair(r[k].dot[i], x[i], &side[k], &terms);
     }
@@ -284,14 +293,15 @@ START_TEST(Hessians_are_symmetric)
 }
 END_TEST
 
-/* The gradients of <g, O> + <gW, weights> by at_sdpa, at h along the tangents of r. */
+/* The gradients of <g, O> + <gW, weights> + <gL, lse> by at_sdpa, at h along the tangents of r. */
 static bool moved_gradients(at_tape *t, const tangent_problem *p, const tangent_run *r, double h,
                             at_tensor *x[MOVERS])
 {
-    at_tensor *y[2], *weights, *O = moved(t, p, r, h, x, &weights), *g[2];
+    at_tensor *y[3], *weights, *lse, *O = moved(t, p, r, h, x, &weights, &lse), *g[3];
     int n = 0;
     if (r->upstream[SEEN_ODOT]) y[n] = O, g[n++] = r->upstream[SEEN_ODOT];
     if (r->upstream[SEEN_WDOT]) y[n] = weights, g[n++] = r->upstream[SEEN_WDOT];
+    if (r->upstream[SEEN_LDOT]) y[n] = lse, g[n++] = r->upstream[SEEN_LDOT];
     return at_backward(t, pairing(t, n, y, g));
 }
 
@@ -300,7 +310,7 @@ static void expect_Hessian(int seed)
     tangent_problem p = hessian_problem(seed, SDPA_SMALL);
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     tangent_run r = tangent_run_on(t, &p);
-    const at_tensor *Hv[] = {r.of.Q, r.of.K, r.of.V, r.of.bias};
+    const at_tensor *Hv[] = TANGENT_INPUTS(r);
     at_tensor *x[4][MOVERS];
     for (int k = 0; k < 4; k++)
         ck_assert_msg(moved_gradients(t, &p, &r, at_h[k] * step, x[k]), "%s", at_error(t));

@@ -44,12 +44,13 @@ static void jvp_back(jvp *x, at_tensor *dO, at_tensor *dOdot)
 /* NaN in some elements of the inputs, the tangents and the upstream gradients. */
 static void poison(const tangent_problem *p, tangent_run *r)
 {
-    at_tensor *x[] = {r->of.K,        r->of.V,        r->of.bias,     r->dot[1],
-                      r->dot[2],      r->dot[3],      r->of.Q,        r->dot[0],
-                      r->upstream[0], r->upstream[1], r->upstream[2], r->upstream[3]};
-    const int one = p->p.seed % 12;
+    enum { ALL = 2 * MOVERS + SEEN };
+    at_tensor *in[] = TANGENT_INPUTS(*r), *x[ALL];
+    memcpy(x, in, sizeof in);
+    memcpy(x + MOVERS, r->dot, sizeof r->dot);
+    memcpy(x + 2 * MOVERS, r->upstream, sizeof r->upstream);
     for (int i = 0; i < 2; i++) {
-        at_tensor *y = x[(one + 5 * i) % 12];
+        at_tensor *y = x[(p->p.seed + 7 * i) % ALL];
         ptrdiff_t n = y ? at_count(y->shape) : 0;
         if (n) at_store(y->dtype, y->data, (p->p.seed * 7) % n, (double)NAN);
     }
@@ -238,7 +239,7 @@ START_TEST(O_has_the_bits_that_sdpa_gives)
             tangent_run r = tangent_inputs(t, &p);
             ck_assert(tangent_forward(t, &p, &r));
             at_sdpa_args a = p.p.args;
-            a.bias = r.of.bias, a.keep = r.of.keep, a.key_len = r.of.key_len;
+            a.bias = r.of.bias, a.sink = r.of.sink, a.keep = r.of.keep, a.key_len = r.of.key_len;
             *at_draw_count(t) = 0; /* the same drops */
             at_tensor *O = at_sdpa(t, r.of.Q, r.of.K, r.of.V, a);
             ck_assert_msg(equal_bits(O, r.out[SEEN_O]), "problem %d, %s", seed,

@@ -1,7 +1,7 @@
 /* cases_sdpa.c -- gradient cases of attention: every option, and pairs of options, on all three paths.
  *
- * The inputs are Q, K, V and, where a case has them, the bias and the learned scale.  With weights or probs,
- * the function is O and these side by side, so that a random cotangent reaches all. */
+ * The inputs are Q, K, V and, where a case has them, the bias, the learned scale and the sink.  With weights,
+ * probs or lse, the function is O and these side by side, so that a random cotangent reaches all. */
 #include "gradients/cases.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 typedef struct {
     at_sdpa_args a;
     bool bias;        /* the next input */
-    bool scale;       /* head_scale: the last input */
+    bool scale, sink; /* head_scale and sink: the last inputs */
     int infinite;     /* every so many-th element of the bias is -inf */
     bool same;        /* Q = K = V: one input */
     bool same_kv;     /* K = V: two inputs */
@@ -21,6 +21,8 @@ typedef struct {
     bool weights; /* look at O and the weights */
     bool only_weights;
     bool probs, only_probs; /* the same for the weights before dropout */
+    bool lse,
+        only_lse; /* and for the log-sum-exp of the rows, which all keep something or have a sink */
 } sdpa_case;
 
 static at_tensor *keep_of_text(at_tape *t, const char *text, at_shape shape)
@@ -54,19 +56,23 @@ static at_tensor *case_sdpa(at_tape *t, at_tensor **in, void *ctx)
     at_sdpa_args a = c->a;
     at_tensor *Q = in[0], *K = c->same ? Q : in[1], *V = c->same ? Q : c->same_kv ? K : in[2];
     int B = Q->shape.ndim > 2 ? Q->shape.dim[0] : 1, inputs = c->same ? 1 : c->same_kv ? 2 : 3;
-    at_tensor *weights = NULL, *probs = NULL;
+    at_tensor *weights = NULL, *probs = NULL, *lse = NULL;
 
     if (c->bias) a.bias = in[inputs];
     if (c->scale) a.head_scale = in[inputs + c->bias];
+    if (c->sink) a.sink = in[inputs + c->bias + c->scale];
     if (c->infinite) a.bias = with_infinities(t, a.bias, c->infinite);
     if (c->keep) a.keep = keep_of_text(t, c->keep, c->keep_shape);
     if (c->key_lens) a.key_len = at_ints(t, at_shape_of(B), (const int32_t *)c->key_len);
     if (c->weights || c->only_weights) a.weights = &weights;
     if (c->probs || c->only_probs) a.probs = &probs;
+    if (c->lse || c->only_lse) a.lse = &lse;
     at_tensor *O = at_sdpa(t, Q, K, V, a);
     if (!O || c->only_weights) return O ? weights : NULL;
     if (c->only_probs) return probs;
+    if (c->only_lse) return lse;
     if (c->weights) O = side_by_side(t, O, weights);
+    if (c->lse) O = side_by_side(t, O, lse);
     return c->probs ? side_by_side(t, O, probs) : O;
 }
 
@@ -204,12 +210,33 @@ const at_case at_cases_sdpa[] = {
     PATHS("[3,2] [4,2] [4,2] [3,4]", "probs, bias, keep, dropout", .probs = true, .bias = true,
           .a.dropout = 0.4, .keep = "1011 0000 0110", .keep_shape = {2, {3, 4}}),
 
+    /* ---- the log-sum-exp as an output */
+    PATHS("[3,2] [4,2] [4,3]", "lse", .lse = true),
+    PATHS("[3,2] [4,2] [4,3]", "only lse", .only_lse = true),
+    PATHS("[2,4,2,2] [2,2,3,2] [2,2,3,2] [2,3]", "lse, probs, groups, dropout, softcap, bias",
+          .bias = true, .lse = true, .probs = true, .a.dropout = 0.4, .a.softcap = 0.8),
+    PATHS("[3,2] [3,2] [3,2] []", "only lse, learned scale, causal", .only_lse = true,
+          .scale = true, .a.causal = true),
+
+    /* ---- a sink */
+    PATHS("[3,2] [4,2] [4,3] []", "sink", .sink = true),
+    PATHS("[2,2,3,2] [2,2,4,2] [2,2,4,2] [2]", "sink of each head, lse, window", .sink = true,
+          .lse = true, .a.window_left = 2, .a.align = ATTIC_ALIGN_TOP_LEFT),
+    PATHS("[2,3,8] [2,4,4] [2,4,2] [4]", "sink, groups, weights, dropout", .sink = true,
+          .weights = true, .a.heads = 4, .a.kv_heads = 2, .a.dropout = 0.4),
+    PATHS("[3,2] [4,2] [4,2] []", "sink, an empty row, lse, probs", .sink = true, .lse = true,
+          .probs = true, .keep = "1011 0000 0110", .keep_shape = {2, {3, 4}}),
+    PATHS("[2,2] [0,2] [0,2] []", "sink, no keys, lse", .sink = true, .lse = true),
+    PATHS("[2,2,3,2] [2,2,3,2] [2,2,3,2] [3] [2] [2]", "sink, learned scale, bias, softcap",
+          .bias = true, .scale = true, .sink = true, .a.softcap = 0.7),
+
     /* ---- everything at once */
-    PATHS("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [4]", "everything", .scale = true, .probs = true,
-          .a.heads = 4, .a.kv_heads = 2, .a.causal = true, .a.align = ATTIC_ALIGN_BOTTOM_RIGHT,
-          .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9, .a.temperature = 0.8,
-          .a.dropout = 0.3, .bias = true, .infinite = 5, .keep = "1110 0111 1111",
-          .keep_shape = {2, {3, 4}}, .key_lens = true, .key_len = {4, 3}, .weights = true),
+    PATHS("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [4] [4]", "everything", .scale = true, .sink = true,
+          .lse = true, .probs = true, .a.heads = 4, .a.kv_heads = 2, .a.causal = true,
+          .a.align = ATTIC_ALIGN_BOTTOM_RIGHT, .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9,
+          .a.temperature = 0.8, .a.dropout = 0.3, .bias = true, .infinite = 5,
+          .keep = "1110 0111 1111", .keep_shape = {2, {3, 4}}, .key_lens = true, .key_len = {4, 3},
+          .weights = true),
 
     /* ---- nothing that could have a gradient */
     ROW("sdpa", "[3,2] [0,2] [0,2]", case_sdpa, .ctx = (&(sdpa_case){.bias = false}),
@@ -235,5 +262,9 @@ const at_case at_cases_sdpa[] = {
     LARGE("[2,2,150,2] [2,2,270,2] [2,2,270,2] [2]", "tiles, learned scale, probs, dropout",
           .scale = true, .probs = true, .a.dropout = 0.3),
     LARGE("[260,2]", "tiles, sdpa(x,x,x)", .same = true, .a.causal = true),
+    LARGE("[2,2,150,2] [2,2,270,2] [2,2,270,2] [2]", "tiles, sink, lse, dropout", .sink = true,
+          .lse = true, .a.dropout = 0.3),
+    LARGE("[1,9,40,2] [1,9,140,2] [1,9,140,2] [9]", "tiles, many heads, sink, lse, window",
+          .sink = true, .lse = true, .a.window_left = 50, .a.align = ATTIC_ALIGN_BOTTOM_RIGHT),
 
     {0}};

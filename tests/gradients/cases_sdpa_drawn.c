@@ -80,16 +80,20 @@ static at_tensor *drawn_key_len(at_tape *t, const sdpa_problem *p)
     return key_len;
 }
 
-/* What is looked at of O, the weights and probs, side by side, so that a random cotangent reaches all. */
+/* lse, but where it is -inf, which differences can't be taken of, this */
+static const double lowest = -50;
+
+/* What is looked at of O, the weights, probs and lse, side by side, so that a random cotangent reaches all. */
 static at_tensor *drawn_output(at_tape *t, const sdpa_problem *p, at_tensor *O, at_tensor *weights,
-                               at_tensor *probs)
+                               at_tensor *probs, at_tensor *lse)
 {
-    at_tensor *y[3] = {O};
+    at_tensor *y[4] = {O};
     int n = 0;
     if (!O) return NULL;
     if (sdpa_sees_O(p)) y[n++] = O;
     if (p->weights >= SDPA_BESIDE_O) y[n++] = weights;
     if (p->probs >= SDPA_BESIDE_O) y[n++] = probs;
+    if (p->lse >= SDPA_BESIDE_O) y[n++] = at_clamp(t, lse, lowest, (double)INFINITY);
     for (int i = 0; n > 1 && i < n; i++) y[i] = at_reshape(t, y[i], at_shape_of(-1));
     return n > 1 ? at_concat(t, y, n, 0) : y[0];
 }
@@ -99,7 +103,7 @@ static at_tensor *case_drawn(at_tape *t, at_tensor **in, void *ctx)
     const drawn_row *row = ctx;
     const sdpa_problem *p = row->p;
     sdpa_call x = inputs_of(t, p, in);
-    at_tensor *weights = NULL, *scores, *probs = NULL, *lse;
+    at_tensor *weights = NULL, *scores, *probs = NULL, *lse = NULL;
     at_sdpa_args a = p->args;
     sdpa_give_inputs(&a, x.in);
     if (p->has_keep) a.keep = drawn_keep(t, p);
@@ -107,10 +111,10 @@ static at_tensor *case_drawn(at_tape *t, at_tensor **in, void *ctx)
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &weights;
     if (p->scores) a.scores = &scores;
     if (p->probs != SDPA_NO_WEIGHTS) a.probs = &probs;
-    if (p->lse) a.lse = &lse;
+    if (p->lse != SDPA_NO_WEIGHTS) a.lse = &lse;
     a.path = row->path;
     at_tensor *O = at_sdpa(t, x.Q, x.K, x.V, a);
-    return drawn_output(t, p, O, weights, probs);
+    return drawn_output(t, p, O, weights, probs, lse);
 }
 
 static void drawn_reference(at_tape *t, at_tensor **in, void *ctx, double *y)
@@ -122,17 +126,21 @@ static void drawn_reference(at_tape *t, at_tensor **in, void *ctx, double *y)
     const size_t rows = (size_t)p->B * (size_t)p->H * (size_t)p->T, cells = rows * (size_t)p->S;
     const size_t n = sdpa_sees_O(p) ? rows * (size_t)p->Dv : 0; /* of O, which then comes first */
     const size_t n_A = p->weights >= SDPA_BESIDE_O ? cells : 0;
+    const size_t n_P = p->probs >= SDPA_BESIDE_O ? cells : 0;
     double *O = calloc(rows * (size_t)p->Dv + 1, sizeof *O), *A = calloc(cells + 1, sizeof *A);
-    double *P = calloc(cells + 1, sizeof *P);
-    if (O && A && P) {
-        sdpa_reference(p, &x, O, A, P);
+    double *P = calloc(cells + 1, sizeof *P), *lse = calloc(rows + 1, sizeof *lse);
+    if (O && A && P && lse) {
+        sdpa_reference(p, &x, O, A, P, lse);
         memcpy(y, O, n * sizeof *y);
         memcpy(y + n, A, n_A * sizeof *y);
-        memcpy(y + n + n_A, P, (p->probs >= SDPA_BESIDE_O ? cells : 0) * sizeof *y);
+        memcpy(y + n + n_A, P, n_P * sizeof *y);
+        for (size_t i = 0; p->lse >= SDPA_BESIDE_O && i < rows; i++)
+            y[n + n_A + n_P + i] = fmax(lse[i], lowest);
     }
     free(O);
     free(A);
     free(P);
+    free(lse);
 }
 
 /* ------------------------------------------------------------------ the problems --------------- */

@@ -143,10 +143,12 @@ static void draw_masks(sdpa_dice *d, sdpa_problem *p)
     p->block = p->size >= SDPA_TILES && throw_coin(d, 2) ? 16 + throw_dice(d, 100) : 0;
 }
 
-static void draw_scale(sdpa_dice *d, sdpa_problem *p)
+static void draw_per_head(sdpa_dice *d, sdpa_problem *p)
 {
     p->has_scale = throw_coin(d, 2);
     p->head_scale = throw_coin(d, 2) ? at_shape_of(p->H) : at_shape_of();
+    p->has_sink = throw_coin(d, 3);
+    p->sink = throw_coin(d, 2) ? at_shape_of(p->H) : at_shape_of();
 }
 
 static void draw_numbers_of(sdpa_dice *d, at_sdpa_args *a)
@@ -165,7 +167,7 @@ static void draw_constants(sdpa_dice *d, sdpa_problem *p)
     if (p->same == SDPA_K_IS_V) constant[2] = constant[1];
     if (p->same == SDPA_Q_IS_K) constant[1] = constant[0];
     if (p->same == SDPA_ALL_SAME) constant[1] = constant[2] = constant[0];
-    bool V_too = sdpa_sees_O(p) && !constant[2]; /* the weights do not depend on V */
+    bool V_too = sdpa_sees_O(p) && !constant[2]; /* nothing else depends on V */
     bool wanted = !constant[0] || !constant[1] || V_too;
     for (int i = SDPA_BIAS; i < SDPA_REALS; i++) wanted |= sdpa_has_input(p, i) && !constant[i];
     for (int i = 0; i < 3 && !wanted; i++) constant[i] = false;
@@ -178,7 +180,7 @@ static sdpa_weights draw_weights(sdpa_dice *d)
 
 bool sdpa_sees_O(const sdpa_problem *p)
 {
-    return p->weights != SDPA_ALONE && p->probs != SDPA_ALONE;
+    return p->weights != SDPA_ALONE && p->probs != SDPA_ALONE && p->lse != SDPA_ALONE;
 }
 
 sdpa_problem sdpa_draw(int seed, sdpa_size size)
@@ -190,9 +192,9 @@ sdpa_problem sdpa_draw(int seed, sdpa_size size)
     draw_diagonal(&d, &p);
     draw_masks(&d, &p);
     draw_numbers_of(&d, &p.args);
-    draw_scale(&d, &p);
-    p.weights = draw_weights(&d), p.probs = draw_weights(&d);
-    p.scores = throw_coin(&d, 4), p.lse = throw_coin(&d, 4);
+    draw_per_head(&d, &p);
+    p.weights = draw_weights(&d), p.probs = draw_weights(&d), p.lse = draw_weights(&d);
+    p.scores = throw_coin(&d, 4);
     draw_constants(&d, &p);
     return p;
 }
@@ -201,20 +203,20 @@ sdpa_problem sdpa_draw(int seed, sdpa_size size)
 
 const char *sdpa_input_name(int i)
 {
-    static const char *const name[SDPA_REALS] = {"Q", "K", "V", "bias", "head_scale"};
+    static const char *const name[SDPA_REALS] = {"Q", "K", "V", "bias", "head_scale", "sink"};
     return name[i];
 }
 
 at_shape sdpa_input_shape(const sdpa_problem *p, int i)
 {
-    const at_shape shape[SDPA_REALS] = {p->Q, p->K, p->V, p->bias, p->head_scale};
+    const at_shape shape[SDPA_REALS] = {p->Q, p->K, p->V, p->bias, p->head_scale, p->sink};
     return shape[i];
 }
 
 bool sdpa_has_input(const sdpa_problem *p, int i)
 {
     const bool K = p->same < SDPA_Q_IS_K, V = p->same == SDPA_ALL_DIFFER || p->same == SDPA_Q_IS_K;
-    const bool has[SDPA_REALS] = {true, K, V, p->has_bias, p->has_scale};
+    const bool has[SDPA_REALS] = {true, K, V, p->has_bias, p->has_scale, p->has_sink};
     return has[i];
 }
 
@@ -226,7 +228,7 @@ void sdpa_share_inputs(const sdpa_problem *p, at_tensor **in)
 
 void sdpa_give_inputs(at_sdpa_args *a, at_tensor *const *in)
 {
-    a->bias = in[SDPA_BIAS], a->head_scale = in[SDPA_SCALE];
+    a->bias = in[SDPA_BIAS], a->head_scale = in[SDPA_SCALE], a->sink = in[SDPA_SINK];
 }
 
 void sdpa_for_tangents(sdpa_problem *p)
@@ -297,15 +299,19 @@ ptrdiff_t sdpa_row(const sdpa_problem *p, at_shape s, int heads, int b, int h, i
 }
 
 /* Of a row with `kept` keys, of which `live` were not dropped.  One weight alone stays what it is, and what
- * is added to all scores alike changes none. */
+ * is added to all scores alike changes none, unless there is a sink; but both change lse. */
 static sdpa_effect row_effect(const sdpa_problem *p, int kept, int live)
 {
     bool O = live && sdpa_sees_O(p) && p->Dv > 0, A = live && p->weights >= SDPA_BESIDE_O;
-    bool P = p->probs >= SDPA_BESIDE_O, scale = p->has_scale && !p->constant[4];
-    bool scores = p->D > 0 && (!p->constant[0] || !p->constant[1] || scale);
-    bool bias = p->has_bias && !p->constant[3] && p->bias.ndim && at_last(p->bias) > 1;
-    if (live == 0 && !(P && kept)) return SDPA_ZERO;
-    bool moves = (O && !p->constant[2]) || (kept > 1 && (O || A || P) && (scores || bias));
+    bool P = kept && p->probs >= SDPA_BESIDE_O, scale = p->has_scale && !p->constant[SDPA_SCALE];
+    bool L = p->lse >= SDPA_BESIDE_O, scores = p->D > 0 && (!p->constant[0] || !p->constant[1]);
+    bool sink = p->has_sink && !p->constant[SDPA_SINK];
+    bool bias = p->has_bias && !p->constant[SDPA_BIAS];
+    scores |= p->D > 0 && scale;
+    if (!(p->has_sink || L)) bias = bias && p->bias.ndim && at_last(p->bias) > 1;
+    if (!O && live == 0 && !P && !(L && (kept || sink))) return SDPA_ZERO;
+    bool moves = (O && !p->constant[2]) || (L && (sink || (kept && (scores || bias))));
+    if (kept && (O || A || P)) moves |= sink || ((kept > 1 || p->has_sink) && (scores || bias));
     return moves ? SDPA_MOVES : SDPA_ROUNDING;
 }
 
@@ -344,6 +350,7 @@ typedef enum {
     SAME,
     SCALE,
     HEAD_SCALE,
+    SINK,
     TEMPERATURE,
     SOFTCAP,
     BIAS,
@@ -362,7 +369,8 @@ typedef enum {
     TAP_LSE,
     GRADIENTS,
     DBIAS,
-    DSCALE
+    DSCALE,
+    DSINK
 } sdpa_aspect_number;
 
 static const struct {
@@ -382,6 +390,7 @@ static const struct {
     [SAME] = {"tensors", {"all differ", "K = V", "Q = K", "Q = K = V"}},
     [SCALE] = {"scale", {"0", "positive", "negative"}},
     [HEAD_SCALE] = {"head_scale", {"none", "[]", "[H]"}},
+    [SINK] = {"sink", {"none", "[]", "[H]"}},
     [TEMPERATURE] = {"temperature", {"0", "given"}},
     [SOFTCAP] = {"softcap", {"0", "given"}},
     [BIAS] = {"bias", {"none", "of each cell", "broadcast"}},
@@ -397,11 +406,12 @@ static const struct {
     [WEIGHTS] = {"weights", {"no", "unused", "used beside O", "used alone"}},
     [TAP_SCORES] = {"scores", {"no", "asked for"}},
     [TAP_PROBS] = {"probs", {"no", "unused", "used beside O", "used alone"}},
-    [TAP_LSE] = {"lse", {"no", "asked for"}},
+    [TAP_LSE] = {"lse", {"no", "unused", "used beside O", "used alone"}},
     [GRADIENTS] = {"gradients",
                    {"of Q, K, V", "not of Q", "not of K", "not of V", "of one or none"}},
     [DBIAS] = {"gradient of bias", {"unwanted", "wanted"}},
     [DSCALE] = {"gradient of head_scale", {"unwanted", "wanted"}},
+    [DSINK] = {"gradient of sink", {"unwanted", "wanted"}},
 };
 
 static int size_value(int n)
@@ -448,6 +458,7 @@ void sdpa_aspects(const sdpa_problem *p, int value[SDPA_ASPECTS])
     value[SAME] = p->same;
     value[SCALE] = a->scale == 0 ? 0 : a->scale > 0 ? 1 : 2;
     value[HEAD_SCALE] = !p->has_scale ? 0 : 1 + p->head_scale.ndim;
+    value[SINK] = !p->has_sink ? 0 : 1 + p->sink.ndim;
     value[TEMPERATURE] = a->temperature > 0;
     value[SOFTCAP] = a->softcap > 0;
     value[BIAS] = mask_value(p, p->has_bias, p->bias);
@@ -463,10 +474,11 @@ void sdpa_aspects(const sdpa_problem *p, int value[SDPA_ASPECTS])
     value[WEIGHTS] = (int)p->weights;
     value[TAP_SCORES] = p->scores;
     value[TAP_PROBS] = (int)p->probs;
-    value[TAP_LSE] = p->lse;
+    value[TAP_LSE] = (int)p->lse;
     value[GRADIENTS] = gradients_value(p->constant);
-    value[DBIAS] = p->has_bias && !p->constant[3];
-    value[DSCALE] = p->has_scale && !p->constant[4];
+    value[DBIAS] = p->has_bias && !p->constant[SDPA_BIAS];
+    value[DSCALE] = p->has_scale && !p->constant[SDPA_SCALE];
+    value[DSINK] = p->has_sink && !p->constant[SDPA_SINK];
 }
 
 int sdpa_aspect_values(int a)
@@ -510,6 +522,7 @@ static const struct {
     {BIAS, 0, INFINITIES, 2},
     {BIAS, 0, DBIAS, 2},
     {HEAD_SCALE, 0, DSCALE, 2},
+    {SINK, 0, DSINK, 2},
     /* an offset is said with that alignment alone */
     {ALIGN, 0, OFFSET, 5},
     {ALIGN, 1, OFFSET, 5},

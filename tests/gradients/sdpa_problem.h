@@ -16,24 +16,24 @@ typedef enum {
 
 typedef enum { SDPA_ALL_DIFFER, SDPA_K_IS_V, SDPA_Q_IS_K, SDPA_ALL_SAME } sdpa_same;
 
-/* What becomes of the weights, and of probs: not asked for, not looked at, looked at beside O, looked at
- * while O is not. */
+/* What becomes of the weights, of probs and of lse: not asked for, not looked at, looked at beside O, looked
+ * at while O is not. */
 typedef enum { SDPA_NO_WEIGHTS, SDPA_UNUSED, SDPA_BESIDE_O, SDPA_ALONE } sdpa_weights;
 
 /* The real inputs of a call, by number. */
-enum { SDPA_Q, SDPA_K, SDPA_V, SDPA_BIAS, SDPA_SCALE, SDPA_REALS };
+enum { SDPA_Q, SDPA_K, SDPA_V, SDPA_BIAS, SDPA_SCALE, SDPA_SINK, SDPA_REALS };
 
 /* Everything about one call but the numbers, which follow from seed. */
 typedef struct {
     int seed;
     sdpa_size size;
     int B, H, G, T, S, D, Dv;
-    at_sdpa_args args;                        /* without tensors */
-    at_shape Q, K, V, bias, keep, head_scale; /* the last three: if there is one */
-    bool has_bias, infinities, has_keep, has_key_len, has_scale;
-    int block; /* keep, and -INFINITY in bias, cell by cell if 0, else by blocks of this size */
-    bool scores, lse; /* asked for? */
-    sdpa_weights weights, probs;
+    at_sdpa_args args;                              /* without tensors */
+    at_shape Q, K, V, bias, keep, head_scale, sink; /* the last four: if there is one */
+    bool has_bias, infinities, has_keep, has_key_len, has_scale, has_sink;
+    int block;   /* keep, and -INFINITY in bias, cell by cell if 0, else by blocks of this size */
+    bool scores; /* asked for? */
+    sdpa_weights weights, probs, lse;
     sdpa_same same;
     bool constant[SDPA_REALS]; /* nobody wants its gradient */
 } sdpa_problem;
@@ -46,11 +46,11 @@ const char *sdpa_problem_text(const sdpa_problem *p); /* for messages */
 bool sdpa_sees_O(const sdpa_problem *p);
 /* Where row i of head h of batch b begins in a tensor of this shape, like Q or O, or K or V: `heads` of them. */
 ptrdiff_t sdpa_row(const sdpa_problem *p, at_shape s, int heads, int b, int h, int i);
-/* The tensors of one call; bias and head_scale may be NULL.  `drops` is the stream of the dropout. */
+/* The tensors of one call; bias, head_scale and sink may be NULL.  `drops` is the stream of the dropout. */
 typedef struct {
     union {
         struct {
-            at_tensor *Q, *K, *V, *bias, *head_scale;
+            at_tensor *Q, *K, *V, *bias, *head_scale, *sink;
         };
         at_tensor *in[SDPA_REALS];
     };
@@ -71,8 +71,9 @@ void sdpa_give_inputs(at_sdpa_args *a, at_tensor *const *in);
 /* Leaves out what at_sdpa_jvp refuses. */
 void sdpa_for_tangents(sdpa_problem *p);
 
-/* O [as Q, but Dv], A and P [B,H,T,N], the definition cell by cell, in double. */
-void sdpa_reference(const sdpa_problem *p, const sdpa_call *call, double *O, double *A, double *P);
+/* O [as Q, but Dv], A and P [B,H,T,N], lse [B,H,T], the definition cell by cell, in double. */
+void sdpa_reference(const sdpa_problem *p, const sdpa_call *call, double *O, double *A, double *P,
+                    double *lse);
 
 /* ------------------------------------------------------------------ masks ---------------------- */
 
@@ -92,7 +93,7 @@ sdpa_effect sdpa_effect_of(const sdpa_problem *p, at_stream drops);
 
 /* ------------------------------------------------------------------ aspects -------------------- */
 
-enum { SDPA_ASPECTS = 33, SDPA_OPTIONS = 9, SDPA_VALUES = 5 }; /* options: aspects from there on */
+enum { SDPA_ASPECTS = 35, SDPA_OPTIONS = 9, SDPA_VALUES = 5 }; /* options: aspects from there on */
 
 /* Which value, from 0 on, each aspect has in p. */
 void sdpa_aspects(const sdpa_problem *p, int value[SDPA_ASPECTS]);

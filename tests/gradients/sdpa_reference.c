@@ -21,23 +21,26 @@ static double reference_score(const sdpa_problem *p, const sdpa_call *c, int b, 
     return c->bias ? s + at_element(c->bias, sdpa_cell(p, p->bias, b, h, i, j)) : s;
 }
 
-/* Steps 5 to 7: row i of the weights before dropout, P [S], and after it, A [S] */
-static void reference_weights(const sdpa_problem *p, const sdpa_call *c, int b, int h, int i,
-                              double *P, double *A)
+/* Steps 5 to 7: row i of the weights before dropout, P [S], and after it, A [S]; its log-sum-exp */
+static double reference_weights(const sdpa_problem *p, const sdpa_call *c, int b, int h, int i,
+                                double *P, double *A)
 {
     const double dropout = p->args.dropout;
     uint64_t cell = (uint64_t)(((ptrdiff_t)b * p->H + h) * p->T + i) * (uint64_t)p->S;
-    double m = -(double)INFINITY, l = 0;
+    const double sink = c->sink ? at_element(c->sink, p->sink.ndim ? h : 0) : -(double)INFINITY;
+    double m = sink, l;
     for (int j = 0; j < p->S; j++) {
         A[j] = sdpa_keeps(p, b, h, i, j) ? reference_score(p, c, b, h, i, j) : -(double)INFINITY;
         m = fmax(m, A[j]);
     }
+    l = sink > -(double)INFINITY ? exp(sink - m) : 0;
     for (int j = 0; j < p->S; j++) l += A[j] = A[j] > -(double)INFINITY ? exp(A[j] - m) : 0;
     for (int j = 0; j < p->S; j++) {
         bool dropped = at_random_u32(c->drops, cell + (uint64_t)j) < dropout * 0x1p32;
         P[j] = A[j] == 0 ? 0 : A[j] / l;
         A[j] = dropped ? 0 : P[j] / (1 - dropout);
     }
+    return m > -(double)INFINITY ? m + log(l) : m;
 }
 
 /* Step 8: O_i = sum_j A_ij V_j */
@@ -51,14 +54,15 @@ static void reference_values(const sdpa_problem *p, const sdpa_call *c, int b, i
     }
 }
 
-void sdpa_reference(const sdpa_problem *p, const sdpa_call *c, double *O, double *A, double *P)
+void sdpa_reference(const sdpa_problem *p, const sdpa_call *c, double *O, double *A, double *P,
+                    double *lse)
 {
     at_shape of_O = p->Q;
     of_O.dim[of_O.ndim - 1] = p->args.heads ? p->H * p->Dv : p->Dv;
     for (int b = 0; b < p->B; b++)
         for (int h = 0; h < p->H; h++)
             for (int i = 0; i < p->T; i++, A += p->S, P += p->S) {
-                reference_weights(p, c, b, h, i, P, A);
+                *lse++ = reference_weights(p, c, b, h, i, P, A);
                 reference_values(p, c, b, h, A, O + sdpa_row(p, of_O, p->H, b, h, i));
             }
 }
