@@ -1,16 +1,17 @@
 /* cases_tangent.c -- gradient cases of at_sdpa_jvp: every option.
  *
- * The inputs are Q, K, V and, where a case has it, the bias, then the tangents of those that move; O, Odot and,
- * where asked for, the weights and their tangent stand side by side, so that a random cotangent reaches all. */
+ * The inputs are Q, K, V and, where a case has them, the bias and the sink, then the tangents of those that move;
+ * O, Odot and, where asked for, the weights and lse with their tangents stand side by side, so that a random
+ * cotangent reaches all. */
 #include "gradients/cases.h"
 
 #include <string.h>
 
-enum { STILL_Q = 1, STILL_K = 2, STILL_V = 4, STILL_BIAS = 8 };
+enum { STILL_Q = 1, STILL_K = 2, STILL_V = 4, STILL_BIAS = 8, STILL_SINK = 16 };
 
 typedef struct {
     at_sdpa_args a;
-    bool bias, keep, weights;
+    bool bias, sink, keep, weights, lse;
     unsigned still;  /* what has no tangent */
     bool same;       /* Q = K = V, and their tangents */
     bool tangent_is; /* the tangents are the inputs themselves */
@@ -26,10 +27,13 @@ static at_tensor *case_tangent(at_tape *t, at_tensor **in, void *ctx)
 {
     const tangent_case *c = ctx;
     at_sdpa_args a = c->a;
-    at_tensor *x[4] = {NULL}, *dot[4] = {NULL}, *Odot, *weights, *weights_tangent, *y[4];
-    for (int i = 0, n = c->bias ? 4 : 3; i < n; i++) x[i] = c->same && i < 3 ? in[0] : *in++;
+    at_tensor *x[5] = {NULL}, *dot[5] = {NULL}, *Odot, *weights, *weights_tangent, *y[6];
+    at_tensor *lse, *lse_tangent;
+    for (int i = 0; i < 3; i++) x[i] = c->same ? in[0] : *in++;
     if (c->same) in++;
-    for (int i = 0; i < 4; i++)
+    if (c->bias) x[3] = *in++;
+    if (c->sink) x[4] = *in++;
+    for (int i = 0; i < 5; i++)
         if (x[i] && !(c->still & 1u << i))
             dot[i] = c->tangent_is ? x[i] : c->same && i < 3 ? *in : *in++;
     if (c->keep) { /* row 1 keeps nothing */
@@ -39,13 +43,17 @@ static at_tensor *case_tangent(at_tape *t, at_tensor **in, void *ctx)
             at_store(ATTIC_BOOL, a.keep->data, i, i != 1);
     }
     a.bias = x[3], a.bias_tangent = dot[3];
+    a.sink = x[4], a.sink_tangent = dot[4];
+    if (c->lse) a.lse = &lse, a.lse_tangent = &lse_tangent;
     if (c->weights) a.weights = &weights, a.weights_tangent = &weights_tangent;
     at_tensor *O = at_sdpa_jvp(t, x[0], x[1], x[2], dot[0], dot[1], dot[2], a, &Odot);
     if (!O || c->only_O) return O;
     if (c->only_Odot) return Odot;
-    y[0] = flat(t, O), y[1] = flat(t, Odot);
-    if (c->weights) y[2] = flat(t, weights), y[3] = flat(t, weights_tangent);
-    return at_concat(t, y, c->weights ? 4 : 2, 0);
+    int n = 0;
+    y[n++] = flat(t, O), y[n++] = flat(t, Odot);
+    if (c->weights) y[n++] = flat(t, weights), y[n++] = flat(t, weights_tangent);
+    if (c->lse) y[n++] = flat(t, lse), y[n++] = flat(t, lse_tangent);
+    return at_concat(t, y, n, 0);
 }
 
 #define SMALL(in_, note_, ...)                                                                     \
@@ -89,12 +97,19 @@ const at_case at_cases_tangent[] = {
           .weights = true),
     SMALL("[3,2] [3,2]", "sdpa(x,x,x)", .same = true),
     SMALL("[3,2] [3,2] [3,2]", "the tangents are the inputs", .tangent_is = true),
+    SMALL("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "lse", .lse = true),
+    SMALL("[3,2] [4,2] [4,2] [] [3,2] [4,2] [4,2] []", "sink, lse, a row that keeps nothing",
+          .sink = true, .lse = true, .keep = true, .a.dropout = 0.4),
+    SMALL("[2,2,2,2] [2,2,3,2] [2,2,3,2] [2] [2,2,2,2] [2,2,3,2] [2,2,3,2]",
+          "sink without a tangent", .sink = true, .still = STILL_SINK, .a.softcap = 0.8),
     SMALL("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [2,3,8] [2,4,4] [2,4,2] [1,4,1,4]", "everything",
-          .a.heads = 4, .a.kv_heads = 2, .a.causal = true, .a.align = ATTIC_ALIGN_BOTTOM_RIGHT,
-          .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9, .a.temperature = 0.8,
-          .a.dropout = 0.3, .bias = true, .weights = true, .keep = true),
+          .lse = true, .a.heads = 4, .a.kv_heads = 2, .a.causal = true,
+          .a.align = ATTIC_ALIGN_BOTTOM_RIGHT, .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9,
+          .a.temperature = 0.8, .a.dropout = 0.3, .bias = true, .weights = true, .keep = true),
 
     LARGE("[150,2] [300,2] [300,3] [150,2] [300,2] [300,3]", "tiles", .bias = false),
+    LARGE("[2,1,140,2] [2,1,270,2] [2,1,270,2] [1] [2,1,140,2] [2,1,270,2] [2,1,270,2] [1]",
+          "tiles, sink, lse", .sink = true, .lse = true),
     LARGE("[300,2] [300,2] [300,2] [300,2] [300,2] [300,2]", "tiles, causal, dropout, softcap",
           .a.causal = true, .a.dropout = 0.2, .a.softcap = 1.2),
     LARGE("[2,260,4] [2,260,2] [2,260,2] [2,260,4] [2,260,2] [2,260,2]",
