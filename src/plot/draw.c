@@ -291,7 +291,8 @@ at_colour_scale at_colour_scale_of(const at_heatmap *h)
         s.high = fmax(fabs(s.low), fabs(s.high));
         s.low = -s.high;
     }
-    if (!(s.low < s.high)) s.high = s.low + (s.low != 0 ? fabs(s.low) : 1); /* all are equal */
+    if (!(s.low / 2 < s.high / 2)) /* all are equal; at_scale_place divides by this difference */
+        s.high = s.low + (s.low / 2 != 0 ? fabs(s.low) : 1);
     if (s.diverging && s.low == 0) s.low = -1;
     return s;
 }

@@ -167,6 +167,12 @@ START_TEST(the_caller_may_choose_the_ends)
     ck_assert(at_colour_scale_of(&h).high == 0.25);
     h.colours = ATTIC_COLOURS_SIGNED;
     ck_assert(at_colour_scale_of(&h).low == -0.25);
+    h.low = 0, h.high = 0x1p-1074; /* whose half is 0 */
+    for (int how = 0; how < 4; how++) {
+        h.colours = (at_colours)how;
+        const double place = at_scale_place(at_colour_scale_of(&h), 0);
+        ck_assert(place >= 0 && place <= 1);
+    }
 }
 END_TEST
 
