@@ -36,11 +36,20 @@ void at_sdpa_count(const at_node *n, double products)
 {
     const at_sdpa_plan *p = n->args;
     double pairs = 0;
+    const int32_t *in[3];
+    for (int i = 0; i < 3; i++) {
+        static const int which[] = {AT_SDPA_LEN, AT_SDPA_SEGMENTS, AT_SDPA_KEY_SEGMENTS};
+        in[i] = n->in[which[i]] ? n->in[which[i]]->data : NULL;
+    }
+    const int32_t *key_len = in[0], *ids = in[1], *key_ids = in[2];
     const bool counts = at_is_profiled(n->tape) && at_count(p->scores) > 0;
     for (int b = 0; counts && b < p->B; b++)
         for (int i = 0; i < p->T; i++) {
-            at_sdpa_range keys = at_sdpa_range_of(p, n->in[AT_SDPA_LEN], b, i);
+            at_sdpa_range keys = at_sdpa_range_of(p, key_len, b, i);
             pairs += keys.hi - keys.lo;
+            for (int j = keys.lo; ids && j < keys.hi; j++)
+                pairs -= !at_sdpa_together(ids + (ptrdiff_t)b * p->T, key_ids + (ptrdiff_t)b * p->N,
+                                           i, j);
         }
     at_count_flops(n, 2 * pairs * p->H * products);
 }

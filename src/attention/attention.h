@@ -9,7 +9,8 @@
  *                                              s_h = head_scale of query head h, or 1
  *     3 softcap   U_ij = cap tanh(X_ij / cap)
  *     4 bias      S_ij = U_ij + bias_ij
- *     5 mask      row i attends to the keys that keep, causal, the window and key_len all allow
+ *     5 mask      row i attends to the keys that keep, causal, the window, key_len and segments all
+ *                 allow
  *     6 softmax   P_ij = exp(S_ij) / (exp(sink_h) + sum_k exp(S_ik))   over these keys; 0 elsewhere
  *     7 dropout   A_ij = z_ij P_ij             z_ij = 0 with probability p, else 1/(1-p)
  *     8 values    O_i  = sum_j A_ij V_j
@@ -31,6 +32,13 @@
  * Masked means not read: what a row does not keep cannot reach its output, nor through it a
  * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)
  * A row that keeps nothing gives O = 0, weights of 0, lse = -inf, and gradients of exactly 0.
+ *
+ * Documents side by side in one row: query i attends to key j if both have the same id, segments_i =
+ * key_segments_j >= 0.  What has a negative id, padding, keeps nothing and is kept by nobody.  On
+ * the fused path each run of equal ids is a problem of its own: O, dQ, dK and dV have the bits of a
+ * call on the document alone (without dropout, whose drops go by the place in the row), memory is
+ * O(T), and pairs of different documents cost nothing.  Ids that return behind others are compared
+ * cell by cell.  causal and the window count from the first row and key of the tensors.
  *
  * A sink is a learned logit that every row of its head attends to, whatever is masked, and that has
  * no value: it takes weight from the keys, 1 - sum_j P_ij of it (Xiao et al. 2023; as gpt-oss has
@@ -94,9 +102,11 @@ typedef struct {
     bool causal;           /* row i keeps j <= i + offset */
     at_align align;        /* of causal and window */
     int offset;            /* for ATTIC_ALIGN_OFFSET */
-    int window_left,    /* 0: off; w keeps i + offset - w < j: 1 is nothing left of the diagonal */
-        window_right;   /* 0: off; w keeps j < i + offset + w */
-    at_tensor *key_len; /* i32 [B]: batch b keeps its first key_len[b] keys alone */
+    int window_left,     /* 0: off; w keeps i + offset - w < j: 1 is nothing left of the diagonal */
+        window_right;    /* 0: off; w keeps j < i + offset + w */
+    at_tensor *key_len;  /* i32 [B]: batch b keeps its first key_len[b] keys alone */
+    at_tensor *segments, /* i32 [B,T], or [T] where B = 1: the document's id of each query */
+        *key_segments;   /* the same for each key, [B,N]; NULL: as segments, and T = N */
 
     int heads;      /* > 0: packed by heads */
     int kv_heads;   /* packed: G; 0: as heads.  4-D reads G from K */

@@ -18,13 +18,15 @@
 #include "ops/op.h"
 #include "attention/plan.h"
 
-/* drop [B,H,T,N]: 1 where causal, window, key_len or keep masks.  (A bias of -inf needs no help
- * here.)  An op, so that a replay reads keep and key_len anew; nothing to differentiate. */
+/* drop [B,H,T,N]: 1 where causal, window, key_len, keep or segments mask.  (A bias of -inf needs no
+ * help here.)  An op, so that a replay reads these anew; nothing to differentiate. */
 static void composed_drop_forward(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
-    const at_tensor *keep = n->in[0], *key_len = n->in[1];
-    const unsigned char *kept = keep ? keep->data : NULL;
+    const void *in[4];
+    for (int i = 0; i < 4; i++) in[i] = n->in[i] ? n->in[i]->data : NULL;
+    const unsigned char *kept = in[0];
+    const int32_t *key_len = in[1], *ids = in[2], *key_ids = in[3];
     unsigned char *drop = n->out[0]->data;
     for (int b = 0; b < p->B; b++)
         for (int h = 0; h < p->H; h++)
@@ -32,7 +34,8 @@ static void composed_drop_forward(at_node *n)
                 at_sdpa_range range = at_sdpa_range_of(p, key_len, b, i);
                 for (int j = 0; j < p->N; j++)
                     drop[j] = j < range.lo || j >= range.hi ||
-                              (kept && !kept[at_sdpa_cell(p->keep, b, h, i, j)]);
+                              (kept && !kept[at_sdpa_cell(p->keep, b, h, i, j)]) ||
+                              !at_sdpa_together(ids, key_ids, b * p->T + i, b * p->N + j);
             }
 }
 
@@ -42,13 +45,16 @@ static const at_op composed_drop_op = {.name = "sdpa_drop",
 static at_tensor *composed_mask(at_tape *t, at_tensor *S, const at_sdpa_args *a,
                                 const at_sdpa_plan *p)
 {
-    bool any = a->causal || a->window_left || a->window_right || a->key_len || a->keep;
+    bool any =
+        a->causal || a->window_left || a->window_right || a->key_len || a->keep || a->segments;
     if (!any) return S;
     at_recipe r = {.shape = {at_shape_of(p->B, p->H, p->T, p->N)},
                    .dtype = {ATTIC_BOOL},
                    .args = p,
                    .args_size = sizeof *p};
-    at_node *n = at_record_node(t, &composed_drop_op, AT_IN(a->keep, a->key_len), r);
+    at_tensor *key_segments = a->key_segments ? a->key_segments : a->segments;
+    const at_inputs in = AT_IN(a->keep, a->key_len, a->segments, key_segments);
+    at_node *n = at_record_node(t, &composed_drop_op, in, r);
     return n ? at_masked_fill(t, S, n->out[0], -(double)INFINITY) : NULL;
 }
 

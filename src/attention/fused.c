@@ -81,14 +81,20 @@ static int fused_rows(const at_sdpa_plan *p)
     return p->T <= FUSED_LONG ? AT_SDPA_ROWS / 2 : AT_SDPA_ROWS;
 }
 
+void at_sdpa_choose_tile(at_sdpa_plan *p, size_t real)
+{
+    p->tile = fused_rows(p);
+    p->gemm = at_sdpa_gemm_of(p, real);
+}
+
+/* Documents are no larger than all, and want no larger tiles: what is enough here is for them. */
 size_t at_sdpa_scratch(at_sdpa_plan *p, at_dtype real)
 {
     const size_t size = at_dtype_size(real);
-    p->tile = fused_rows(p);
+    at_sdpa_choose_tile(p, size);
     p->slots = 1;
     if (at_count(p->rows) == 0) return 0;
     if (!p->fused) return AT_SDPA_PLAIN_ARRAYS * size * (size_t)p->N;
-    p->gemm = at_sdpa_gemm_of(p, size);
     size_t threads = (size_t)at_thread_count(), space = AT_OF_REAL(real, sdpa_tile_bytes)(p);
     size_t bound = (size_t)at_count(p->O) * size / 8;
     size_t slots = (bound > FUSED_SCRATCH ? bound : FUSED_SCRATCH) / (space + 1);

@@ -1,5 +1,6 @@
 /* fused_backward.c -- the backward of the fused path; fused.c has the equations and the
  * schedule. */
+#include "attention/documents.h"
 #include "attention/fused_tile.h"
 
 #include "kernels/real.h"
@@ -47,12 +48,14 @@ typedef struct {
 
 /* ------------------------------------------------------------------ delta ---------------------- */
 
-/* Do `keep` and bias leave key k to row r?  (causal, window and key_len: at_sdpa_range_of) */
+/* Do `keep`, bias and segments leave key k to row r?  (causal, window and key_len:
+ * at_sdpa_range_of) */
 static bool sdpa_cell_kept(const sdpa_tile *x, int r, int k)
 {
     const at_sdpa_plan *p = x->call->p;
     int i = x->i0 + r, j = x->j0 + k;
     if (x->call->keep && !x->call->keep[at_sdpa_cell(p->keep, x->b, x->h, i, j)]) return false;
+    if (!at_sdpa_together(x->call->segments, x->call->key_segments, i, j)) return false;
     return !x->call->bias ||
            VALUE(x->call->bias[at_sdpa_cell(p->bias, x->b, x->h, i, j)]) != MINUS_INFINITY;
 }
@@ -275,17 +278,23 @@ static void backward_cut(backward_schedule *schedule)
     schedule->held = schedule->cut_k ? 1 : schedule->steps;
 }
 
-void sdpa_sweep_tiles(const sdpa_operands *call, const sdpa_sweep *sweep)
+static backward_schedule backward_schedule_of(const sdpa_operands *call, const sdpa_sweep *sweep)
 {
     const at_sdpa_plan *p = call->p;
-    if (p->T == 0) return;
     backward_schedule schedule = {.call = call, .sweep = sweep, .keys = backward_keys(p)};
-    int rows = p->T < p->tile ? p->T : p->tile, keys = p->N < schedule.keys ? p->N : schedule.keys;
-    int row_blocks = at_sdpa_blocks(p->T, p->tile);
+    const int row_blocks = at_sdpa_blocks(p->T, p->tile);
     schedule.key_blocks = at_sdpa_blocks(p->N, schedule.keys);
     schedule.steps = row_blocks > schedule.key_blocks ? row_blocks : schedule.key_blocks;
     backward_cut(&schedule);
+    return schedule;
+}
 
+static void backward_sweep(backward_schedule schedule)
+{
+    const at_sdpa_plan *p = schedule.call->p;
+    if (p->T == 0) return;
+    const int rows = p->T < p->tile ? p->T : p->tile, row_blocks = at_sdpa_blocks(p->T, p->tile);
+    const int keys = p->N < schedule.keys ? p->N : schedule.keys;
     int tasks = (schedule.cut_b ? p->B : 1) * (schedule.cut_g ? p->G : 1);
     double work = (double)rows * keys * p->group * (schedule.sweep->products + BACKWARD_EXP);
     if (schedule.cut_k) tasks *= schedule.key_blocks;
@@ -294,6 +303,66 @@ void sdpa_sweep_tiles(const sdpa_operands *call, const sdpa_sweep *sweep)
                backward_delta_blocks, &schedule);
     for (schedule.step = 0; schedule.step < schedule.steps; schedule.step += schedule.held)
         at_for(tasks, at_sdpa_work(work * schedule.held), p->slots, backward_tasks, &schedule);
+}
+
+/* ------------------------------------------------------------------ documents ------------------ */
+
+typedef struct {
+    const sdpa_operands *call;
+    const sdpa_sweep *sweep;
+    const at_sdpa_documents *documents;
+} backward_documents;
+
+/* Item (document, key/value head): all of it, unless the document is cut into more tasks. */
+static void backward_document_range(void *ctx, ptrdiff_t item, ptrdiff_t to, int slot)
+{
+    const backward_documents *all = ctx;
+    const int G = all->call->p->G;
+    for (; item < to; item++) {
+        sdpa_document_call of;
+        const sdpa_operands *call =
+            sdpa_document_of(all->call, all->documents->document + item / G, &of);
+        const backward_schedule schedule = backward_schedule_of(call, all->sweep);
+        if (schedule.cut_k) continue;
+        sdpa_tile x = sdpa_tile_in(call, slot);
+        const int blocks = of.p.H * at_sdpa_blocks(of.p.T, of.p.tile);
+        for (int block = 0; of.p.N == 0 && item % G == 0 && block < blocks; block++) {
+            at_sdpa_select_block(&x, block);
+            all->sweep->delta(&x);
+        }
+        backward_task(&schedule, &x, (int)(item % G));
+    }
+}
+
+/* Documents share no gradient but that of a bias: with one it is one document after the other.  Else
+ * first all those side by side whose heads are a task each; then those that are long enough to be
+ * cut. */
+static void backward_each_document(const sdpa_operands *call, const sdpa_sweep *sweep)
+{
+    const at_sdpa_documents *documents = at_sdpa_documents_of(call);
+    const at_sdpa_plan *p = call->p;
+    const bool dbias = call->dbias || (call->dot && call->dot->dbias);
+    double work = 0;
+    for (int k = 0; k < documents->n; k++)
+        work += (double)documents->document[k].T * documents->document[k].N * p->group;
+    work *= (sweep->products + BACKWARD_EXP) / (documents->n + 1);
+    if (!dbias)
+        at_for((ptrdiff_t)documents->n * p->G, at_sdpa_work(work), p->slots,
+               backward_document_range, &(backward_documents){call, sweep, documents});
+    for (int k = 0; k < documents->n; k++) {
+        sdpa_document_call of;
+        const sdpa_operands *one = sdpa_document_of(call, documents->document + k, &of);
+        const backward_schedule schedule = backward_schedule_of(one, sweep);
+        if (dbias || schedule.cut_k) backward_sweep(schedule);
+    }
+}
+
+void sdpa_sweep_tiles(const sdpa_operands *call, const sdpa_sweep *sweep)
+{
+    if (call->segments)
+        backward_each_document(call, sweep);
+    else
+        backward_sweep(backward_schedule_of(call, sweep));
 }
 
 void AT_REAL(sdpa_fused_backward)(at_node *n)

@@ -3,6 +3,7 @@
  * One task takes a block of rows and goes along the keys, tile by tile.  O_i is added up where it
  * will stay, m and l of the rows are kept beside the tile, and what is saved of them is written at
  * the end. */
+#include "attention/documents.h"
 #include "attention/fused_tile.h"
 
 #include "kernels/real.h"
@@ -158,10 +159,8 @@ static void forward_show(sdpa_tile *x)
 
 static void forward_shown(sdpa_tile *x)
 {
-    size_t cells = (size_t)x->rows * (size_t)x->call->p->N * sizeof(REAL);
-    x->j0 = 0;
-    if (x->call->weights) memset(sdpa_cells(x, 0, x->call->weights), 0, cells);
-    if (x->call->probs) memset(sdpa_cells(x, 0, x->call->probs), 0, cells);
+    sdpa_clear_cells(x, x->call->weights);
+    sdpa_clear_cells(x, x->call->probs);
     forward_transpose(x);
     sdpa_load_statistics(x);
     for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS)
@@ -170,7 +169,6 @@ static void forward_shown(sdpa_tile *x)
 
 static void forward_end(sdpa_tile *x)
 {
-    if (x->call->raw) forward_raw(x);
     if (x->call->weights || x->call->probs) forward_shown(x);
 }
 
@@ -179,6 +177,7 @@ static void forward_end(sdpa_tile *x)
 typedef struct {
     const sdpa_operands *call;
     const sdpa_forward_steps *steps;
+    const at_sdpa_documents *documents; /* NULL: none */
 } forward_job;
 
 /* A sink is a key that comes first and has the value 0. */
@@ -213,18 +212,82 @@ static void forward_block_range(void *ctx, ptrdiff_t block, ptrdiff_t to, int sl
     }
 }
 
+/* The number of the document that block is of */
+static int forward_document(const at_sdpa_documents *d, ptrdiff_t block)
+{
+    int lo = 0, hi = d->n;
+    while (hi - lo > 1) {
+        const int mid = (lo + hi) / 2;
+        *(d->document[mid].first <= block ? &lo : &hi) = mid;
+    }
+    return lo;
+}
+
+/* The same, where each document has blocks of its own. */
+static void forward_document_range(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
+{
+    const forward_job *job = ctx;
+    const at_sdpa_documents *d = job->documents;
+    for (int k = forward_document(d, block); block < to; k++) {
+        sdpa_document_call of;
+        sdpa_tile x = sdpa_tile_in(sdpa_document_of(job->call, d->document + k, &of), slot);
+        const ptrdiff_t end = k + 1 < d->n ? d->document[k + 1].first : d->blocks;
+        for (; block < to && block < end; block++) {
+            at_sdpa_select_block(&x, (int)block - d->document[k].first);
+            forward_rows(&x, job->steps);
+        }
+    }
+}
+
+/* Outside of its documents a tensor of cells is 0. */
+static void forward_clear(const at_sdpa_plan *p, REAL *cells)
+{
+    if (cells) memset(cells, 0, (size_t)at_count(p->scores) * sizeof *cells);
+}
+
+static void forward_documents(const sdpa_operands *call, const sdpa_forward_steps *steps)
+{
+    const at_sdpa_plan *p = call->p;
+    at_sdpa_documents *d = at_sdpa_documents_of(call);
+    at_sdpa_find_documents(p, call->segments, call->key_segments, d);
+    forward_clear(p, call->weights), forward_clear(p, call->probs);
+    if (call->dot) forward_clear(p, call->dot->weights);
+    double cells = 0;
+    for (int k = 0; k < d->n; k++) cells += (double)d->document[k].T * d->document[k].N * p->H;
+    const double work = cells / (d->blocks + 1) * (steps->products + FORWARD_EXP);
+    at_for(d->blocks, at_sdpa_work(work), p->slots, forward_document_range,
+           &(forward_job){call, steps, d});
+}
+
 void sdpa_forward_blocks(const sdpa_operands *call, const sdpa_forward_steps *steps)
 {
     const at_sdpa_plan *p = call->p;
+    if (call->segments) {
+        forward_documents(call, steps);
+        return;
+    }
     const int rows = p->T < p->tile ? p->T : p->tile;
     const double work = (double)rows * p->N * (steps->products + FORWARD_EXP);
     at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile), at_sdpa_work(work), p->slots,
-           forward_block_range, &(forward_job){call, steps});
+           forward_block_range, &(forward_job){call, steps, NULL});
+}
+
+static void forward_raw_range(void *ctx, ptrdiff_t block, ptrdiff_t to, int slot)
+{
+    sdpa_tile x = sdpa_tile_in(ctx, slot);
+    for (; block < to; block++) {
+        at_sdpa_select_block(&x, (int)block);
+        forward_raw(&x);
+    }
 }
 
 void AT_REAL(sdpa_fused_forward)(at_node *n)
 {
-    const sdpa_operands call = sdpa_operands_of(n);
+    sdpa_operands call = sdpa_operands_of(n);
+    const at_sdpa_plan *p = call.p;
+    if (call.raw)
+        at_for((ptrdiff_t)p->B * p->H * at_sdpa_blocks(p->T, p->tile),
+               at_sdpa_work((double)p->tile * p->N * p->D), p->slots, forward_raw_range, &call);
     sdpa_forward_blocks(&call, &(sdpa_forward_steps){.rows = forward_transpose,
                                                      .tile = forward_tile,
                                                      .end = forward_end,

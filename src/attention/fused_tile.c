@@ -4,8 +4,8 @@
  *
  *     1  Which keys do causal, window and key_len leave to any row?  Their bounds move to the right
  *        only, from row to row, so the first row and the last one answer for all.
- *     2  Which of these keys do `keep`, and a bias of -inf, leave to any row?  The tile is narrowed
- *        to them, and not computed if there are none.
+ *     2  Which of these keys do `keep`, a bias of -inf, and ids that return (documents.h) leave to any
+ *        row?  The tile is narrowed to them, and not computed if there are none.
  *     3  Is every cell kept that is left?  Then the tile needs no mask.
  *
  * MASKED MEANS NOT READ, though a product of tiles multiplies every cell: where P or dX is masked
@@ -128,7 +128,7 @@ void sdpa_select_rows(sdpa_tile *x, int b, int h, int i0)
 
 /* ------------------------------------------------------------------ what is kept --------------- */
 
-/* kept[k] = 1 where `keep` and bias leave key k to row r, else 0 */
+/* kept[k] = 1 where `keep`, bias and segments leave key k to row r, else 0 */
 static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
 {
     const at_sdpa_plan *p = x->call->p;
@@ -149,6 +149,8 @@ static void tile_row(const sdpa_tile *x, int r, unsigned char *restrict kept)
         else if (VALUE(bias[0]) == MINUS_INFINITY)
             memset(kept, 0, (size_t)n);
     }
+    for (int k = 0; x->call->segments && k < n; k++)
+        if (!at_sdpa_together(x->call->segments, x->call->key_segments, i, x->j0 + k)) kept[k] = 0;
 }
 
 /* any[k] |= is key k kept by row r, all[k] &= the same.  Where there is a mask alone its bytes are
@@ -159,7 +161,7 @@ static void tile_look(const sdpa_tile *x, int r, unsigned char *restrict any,
 {
     unsigned char row[AT_SDPA_KEYS];
     const unsigned char *restrict kept = row;
-    if (x->call->keep && x->call->p->keep.j && !x->call->bias) {
+    if (x->call->keep && x->call->p->keep.j && !x->call->bias && !x->call->segments) {
         kept = x->call->keep + at_sdpa_cell(x->call->p->keep, x->b, x->h, x->i0 + r, x->j0);
         __builtin_prefetch(kept + AT_SDPA_KEYS); /* of the next tile */
         __builtin_prefetch(kept + AT_SDPA_KEYS + TILE_LINE);
@@ -175,7 +177,8 @@ static bool tile_narrow(sdpa_tile *x)
 {
     unsigned char any[AT_SDPA_KEYS] = {0}, all[AT_SDPA_KEYS];
     const at_sdpa_plan *p = x->call->p;
-    bool alike = (!x->call->keep || p->keep.i == 0) && (!x->call->bias || p->bias.i == 0);
+    bool alike = (!x->call->keep || p->keep.i == 0) && (!x->call->bias || p->bias.i == 0) &&
+                 !x->call->segments;
     memset(all, 0xFF, sizeof all);
     for (int r = 0; r < (alike ? 1 : x->rows); r++) tile_look(x, r, any, all);
     int lo = 0, hi = x->keys;
@@ -198,7 +201,7 @@ static void tile_spans(const sdpa_tile *x)
     if (p->causal && right > diagonal + 1) right = diagonal + 1;
     const int lo = (int)(left < -most ? -most : left), hi = (int)(right > most ? most : right);
     int end = p->N - x->j0;
-    if (x->call->key_len) end = ((const int32_t *)x->call->key_len->data)[x->b] - x->j0;
+    if (x->call->key_len) end = x->call->key_len[x->b] - x->j0;
     if (end > x->keys) end = x->keys;
     if (end < 0) end = 0;
     for (int r = 0; r < x->ld; r++) {
@@ -228,7 +231,7 @@ bool sdpa_select_keys(sdpa_tile *x, int j0, int end)
     x->j0 = lo;
     x->keys = hi - lo;
     x->by_cell = false;
-    if ((x->call->keep || x->call->bias) && !tile_narrow(x)) return false;
+    if ((x->call->keep || x->call->bias || x->call->segments) && !tile_narrow(x)) return false;
     x->some = x->by_cell || x->j0 < last.lo || x->j0 + x->keys > first.hi;
     if (x->some) tile_spans(x);
     if (x->by_cell) tile_mask(x);
@@ -358,7 +361,8 @@ void sdpa_drops(const sdpa_tile *x)
     uint32_t random[AT_SDPA_KEYS];
     if (x->rows < x->ld) memset(x->z, 0, (size_t)(x->keys * x->ld) * sizeof *x->z);
     for (int r = 0; r < x->rows; r++) {
-        uint64_t cell = (uint64_t)at_sdpa_cell_number(p, x->b, x->h, x->i0 + r) + (uint64_t)x->j0;
+        uint64_t cell = (uint64_t)(p->first_cell + at_sdpa_cell_number(p, x->b, x->h, x->i0 + r));
+        cell += (uint64_t)x->j0;
         at_random_u32s(p->drops, cell, x->keys, random);
         for (int k = 0; k < x->keys; k++) x->z[k * x->ld + r] = random[k] >= below ? scale : 0;
     }

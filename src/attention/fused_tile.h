@@ -192,6 +192,13 @@ static inline REAL *sdpa_cells(const sdpa_tile *x, int r, REAL *cells)
 {
     return cells + at_sdpa_cell_number(x->call->p, x->b, x->h, x->i0 + r) + x->j0;
 }
+/* Cells of the rows become 0, for all keys; NULL: none */
+static inline void sdpa_clear_cells(sdpa_tile *x, REAL *cells)
+{
+    x->j0 = 0;
+    for (int r = 0; cells && r < x->rows; r++)
+        memset(sdpa_cells(x, r, cells), 0, (size_t)x->call->p->N * sizeof *cells);
+}
 static inline REAL *sdpa_saved(const sdpa_tile *x, int r)
 {
     return x->call->saved + AT_SDPA_SAVED * at_sdpa_row_number(x->call->p, x->b, x->h, x->i0 + r);

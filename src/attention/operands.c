@@ -1,6 +1,7 @@
 /* operands.c -- finds the tensors of one call; see operands.h. */
 #include "attention/operands.h"
 
+#include "attention/documents.h"
 #include "kernels/real.h"
 #include "ops/op.h"
 
@@ -27,7 +28,9 @@ sdpa_operands sdpa_operands_of(at_node *n)
         .dY = p->probs ? out[p->probs]->grad : NULL,
         .dlse = p->lse ? out[p->lse]->grad : NULL,
         .keep = in[AT_SDPA_KEEP] ? in[AT_SDPA_KEEP]->data : NULL,
-        .key_len = in[AT_SDPA_LEN],
+        .key_len = in[AT_SDPA_LEN] ? in[AT_SDPA_LEN]->data : NULL,
+        .segments = in[AT_SDPA_SEGMENTS] ? in[AT_SDPA_SEGMENTS]->data : NULL,
+        .key_segments = in[AT_SDPA_SEGMENTS] ? in[AT_SDPA_KEY_SEGMENTS]->data : NULL,
         .saved = n->saved,
     };
 }
@@ -109,6 +112,8 @@ at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, at_tensor *const *in)
             r.copy[i] = at_sdpa_take(&r.total, at_bytes(in[i]));
     if (p->checked)
         r.heads = at_sdpa_take(&r.total, (size_t)p->B * (size_t)p->G * sizeof(at_sdpa_verdict));
+    if (p->fused && in[AT_SDPA_SEGMENTS])
+        r.documents = at_sdpa_take(&r.total, at_sdpa_documents_bytes(p));
     return r;
 }
 

@@ -15,9 +15,9 @@ typedef struct sdpa_operands {
     REAL *ds;                              /* each row's share of the gradient of scale */
     REAL *dO, *dW, *dY, *dlse;             /* upstream gradients of O, weights, probs and lse */
     const unsigned char *keep;             /* an input */
-    const at_tensor *key_len;              /* an input */
-    REAL *saved;                           /* m, 1/l and delta of each row; then ds */
-    const struct sdpa_operands *dot;       /* the tangents of all this: see tangent.c */
+    const int32_t *key_len, *segments, *key_segments; /* inputs */
+    REAL *saved;                                      /* m, 1/l and delta of each row; then ds */
+    const struct sdpa_operands *dot;                  /* the tangents of all this: see tangent.c */
 } sdpa_operands;
 
 #define sdpa_operands_of(...) AT_REAL(sdpa_operands_of)(__VA_ARGS__)
@@ -70,6 +70,7 @@ void at_sdpa_judge(const at_node *n, int b, int g, at_sdpa_verdict head);
 typedef struct {
     size_t copy[AT_SDPA_INPUTS]; /* of the gradient of each input that needs one: at_sdpa_copy */
     size_t heads;                /* a verdict for each key/value head, if there is a check */
+    size_t documents;            /* if there are segments, in the fused path: documents.h */
     size_t total;
 } at_sdpa_space;
 at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, at_tensor *const *in);

@@ -81,7 +81,7 @@ static bool sdpa_shapes(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
                at_text(K));
 
     p->B = q.B, p->H = q.heads, p->G = k.heads;
-    p->T = q.rows, p->N = k.rows, p->D = q.D, p->Dv = v.D;
+    p->T = p->all_T = q.rows, p->N = p->all_N = k.rows, p->D = q.D, p->Dv = v.D;
     p->group = p->G ? p->H / p->G : 1;
     p->q = q.at, p->k = k.at, p->v = v.at;
     return true;
@@ -224,8 +224,34 @@ static bool sdpa_key_len(at_tape *t, const at_tensor *key_len, const at_sdpa_pla
     return true;
 }
 
+static bool sdpa_segments_of(at_tape *t, const char *name, const at_tensor *x,
+                             const at_sdpa_plan *p, int rows, const char *which)
+{
+    if (!at_check_input(t, "sdpa", name, x, ATTIC_I32)) return false;
+    const int n = x->shape.ndim, batches = n == 1 ? 1 : x->shape.dim[0];
+    const bool fits = (n == 1 || n == 2) && batches == p->B && x->shape.dim[n - 1] == rows;
+    AT_REQUIRE(t, fits, "sdpa: %s is %s, but must be [%d,%d], an id for each %s of each batch",
+               name, at_text(x), p->B, rows, which);
+    return true;
+}
+
+/* Rows attend to keys of their own document. */
+static bool sdpa_segments(at_tape *t, const at_sdpa_args *a, const at_sdpa_plan *p)
+{
+    AT_REQUIRE(t, a->segments || !a->key_segments, "sdpa: key_segments are given without segments");
+    if (!a->segments) return true;
+    AT_REQUIRE(t, a->key_segments || p->T == p->N,
+               "sdpa: segments are given for %d queries, but there are %d keys: give key_segments, "
+               "too",
+               p->T, p->N);
+    return sdpa_segments_of(t, "segments", a->segments, p, p->T, "query") &&
+           (!a->key_segments ||
+            sdpa_segments_of(t, "key_segments", a->key_segments, p, p->N, "key"));
+}
+
 static bool sdpa_masks(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
 {
+    if (!sdpa_segments(t, a, p)) return false;
     if (a->bias && !(at_check_input(t, "sdpa", "bias", a->bias, ATTIC_REAL) &&
                      sdpa_broadcast(t, "bias", a->bias, p, &p->bias)))
         return false;
@@ -309,6 +335,9 @@ at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor 
                                              [AT_SDPA_LEN] = a->key_len,
                                              [AT_SDPA_SCALE] = a->head_scale,
                                              [AT_SDPA_SINK] = a->sink,
+                                             [AT_SDPA_SEGMENTS] = a->segments,
+                                             [AT_SDPA_KEY_SEGMENTS] =
+                                                 a->key_segments ? a->key_segments : a->segments,
                                              [AT_SDPA_BIAS_DOT] = a->bias_tangent,
                                              [AT_SDPA_SINK_DOT] = a->sink_tangent};
     memcpy(in, from, sizeof from);

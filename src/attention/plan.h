@@ -16,7 +16,7 @@
  * Which keys a row keeps is the intersection of an interval and of what is decided cell by cell:
  *
  *     lo <= j < hi     causal, window and key_len
- *     keep_ij = 1      and bias_ij > -inf
+ *     keep_ij = 1      and bias_ij > -inf, and row and key are of one document (segments)
  *
  * Cell (b,h,i,j) has the number ((b H + h) T + i) N + j.  Dropout decides by it, so that every
  * path, tile and layout drops the same cells. */
@@ -36,7 +36,8 @@ typedef struct {
 
 typedef struct {
     int B, H, G, T, N, D, Dv;
-    int group; /* H / G query heads read one key/value head */
+    int all_T, all_N; /* T and N of the tensors; with T and N of one document: see documents.h */
+    int group;        /* H / G query heads read one key/value head */
     at_sdpa_layout q, k, v, o;
     at_sdpa_cells bias, keep;
     at_shape O;      /* the shape of O */
@@ -55,8 +56,9 @@ typedef struct {
     int64_t offset; /* the diagonal is j = i + offset */
     int window_left, window_right;
 
-    double dropout;  /* the probability of a drop; 0 when not training */
-    at_stream drops; /* the random numbers of the drops, frozen when the op is recorded */
+    double dropout;       /* the probability of a drop; 0 when not training */
+    at_stream drops;      /* the random numbers of the drops, frozen when the op is recorded */
+    ptrdiff_t first_cell; /* the number of cell (0,0,0,0): not 0 in a document */
 
     at_dtype stored; /* the type of K and V: real, or f16 or bf16, widened a tile at a time */
 
@@ -73,8 +75,8 @@ typedef struct {
 
 /* The inputs of a node; those from Q_DOT on are the tangents of at_sdpa_jvp. */
 enum { AT_SDPA_Q, AT_SDPA_K, AT_SDPA_V, AT_SDPA_BIAS, AT_SDPA_KEEP, AT_SDPA_LEN, AT_SDPA_SCALE };
-enum { AT_SDPA_SINK = AT_SDPA_SCALE + 1 };
-enum { AT_SDPA_Q_DOT = AT_SDPA_SINK + 1, AT_SDPA_K_DOT, AT_SDPA_V_DOT, AT_SDPA_BIAS_DOT };
+enum { AT_SDPA_SINK = AT_SDPA_SCALE + 1, AT_SDPA_SEGMENTS, AT_SDPA_KEY_SEGMENTS };
+enum { AT_SDPA_Q_DOT = AT_SDPA_KEY_SEGMENTS + 1, AT_SDPA_K_DOT, AT_SDPA_V_DOT, AT_SDPA_BIAS_DOT };
 enum { AT_SDPA_SINK_DOT = AT_SDPA_BIAS_DOT + 1, AT_SDPA_INPUTS };
 
 /* False after a sticky error: one for each fact about shapes and options that does not hold.
@@ -104,6 +106,8 @@ enum { AT_SDPA_SAVED = 3 };
 enum { AT_SDPA_PLAIN_ARRAYS = 5 };
 /* Bytes of scratch memory of one slot, 0 if there are no rows.  Sets p->slots, p->tile, p->gemm. */
 size_t at_sdpa_scratch(at_sdpa_plan *p, at_dtype real);
+/* Sets p->tile and p->gemm for reals of this size, by p->T and p->N. */
+void at_sdpa_choose_tile(at_sdpa_plan *p, size_t real);
 at_tensor *at_sdpa_composed(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V,
                             const at_sdpa_args *a, const at_sdpa_plan *p);
 
@@ -134,13 +138,13 @@ static inline ptrdiff_t at_sdpa_cell(at_sdpa_cells c, int b, int h, int i, int j
 /* The number of row (b,h,i); also the place of the row in lse and in what is saved. */
 static inline ptrdiff_t at_sdpa_row_number(const at_sdpa_plan *p, int b, int h, int i)
 {
-    return ((ptrdiff_t)b * p->H + h) * p->T + i;
+    return ((ptrdiff_t)b * p->H + h) * p->all_T + i;
 }
 
 /* The number of cell (b,h,i,0); also the place of row i in weights and scores. */
 static inline ptrdiff_t at_sdpa_cell_number(const at_sdpa_plan *p, int b, int h, int i)
 {
-    return at_sdpa_row_number(p, b, h, i) * p->N;
+    return at_sdpa_row_number(p, b, h, i) * p->all_N;
 }
 
 typedef struct {
@@ -148,18 +152,24 @@ typedef struct {
 } at_sdpa_range;
 
 /* What causal, window and key_len leave to row i of batch b. */
-static inline at_sdpa_range at_sdpa_range_of(const at_sdpa_plan *p, const at_tensor *key_len, int b,
+static inline at_sdpa_range at_sdpa_range_of(const at_sdpa_plan *p, const int32_t *key_len, int b,
                                              int i)
 {
     int64_t diagonal = i + p->offset, lo = 0, hi = p->N;
     if (p->window_left && lo < diagonal - p->window_left + 1) lo = diagonal - p->window_left + 1;
     if (p->window_right && hi > diagonal + p->window_right) hi = diagonal + p->window_right;
     if (p->causal && hi > diagonal + 1) hi = diagonal + 1;
-    if (key_len && hi > ((const int32_t *)key_len->data)[b])
-        hi = ((const int32_t *)key_len->data)[b];
+    if (key_len && hi > key_len[b]) hi = key_len[b];
     if (hi < 0) hi = 0;
     if (lo > hi) lo = hi;
     return (at_sdpa_range){(int)lo, (int)hi};
+}
+
+/* Are row i and key j of one document, ids being those of a batch?  Without segments all are. */
+static inline bool at_sdpa_together(const int32_t *segments, const int32_t *key_segments, int i,
+                                    int j)
+{
+    return !segments || (segments[i] >= 0 && segments[i] == key_segments[j]);
 }
 
 /* A cell is kept if its random u32 is at least this. */

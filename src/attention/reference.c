@@ -160,11 +160,14 @@ static void plain_scores(plain_row *r)
 static void plain_keys(plain_row *r)
 {
     at_sdpa_range range = at_sdpa_range_of(r->call.p, r->call.key_len, r->b, r->i);
+    const int32_t *ids = r->call.segments, *key_ids = r->call.key_segments;
+    if (ids) ids += (ptrdiff_t)r->b * r->call.p->T, key_ids += (ptrdiff_t)r->b * r->call.p->N;
     r->n = 0;
     for (int j = range.lo; j < range.hi; j++) {
         if (r->call.keep && !r->call.keep[at_sdpa_cell(r->call.p->keep, r->b, r->h, r->i, j)])
             continue;
         if (r->call.bias && VALUE(*plain_bias(r, r->call.bias, j)) == MINUS_INFINITY) continue;
+        if (!at_sdpa_together(ids, key_ids, r->i, j)) continue;
         r->key[r->n++] = j;
     }
 }

@@ -218,10 +218,8 @@ static void tiles_end_rows(sdpa_tile *x)
 static void tiles_show(sdpa_tile *x)
 {
     REAL *weights = x->call->weights, *tangent = x->call->dot->weights;
-    x->j0 = 0;
-    const size_t bytes = (size_t)x->rows * (size_t)x->call->p->N * sizeof(REAL);
-    memset(sdpa_cells(x, 0, weights), 0, bytes);
-    memset(sdpa_cells(x, 0, tangent), 0, bytes);
+    sdpa_clear_cells(x, weights);
+    sdpa_clear_cells(x, tangent);
     tiles_transpose(x);
     tiles_load(x);
     for (int j0 = 0; j0 < x->call->p->N; j0 += AT_SDPA_KEYS) {

@@ -80,6 +80,7 @@ static bool can_grow(at_tape *t, const at_cache *c, const at_tensor *x, const at
                "attention: K %s and V %s of the cache must be [B,context,kv_heads*D]",
                at_text(c->K), at_text(c->V));
     AT_REQUIRE(t, !with->key_len, "attention: key_len is that of the cache; keep can mask more");
+    AT_REQUIRE(t, !with->segments, "attention: a cache holds one document a row, without segments");
     AT_REQUIRE(t, x->shape.ndim == 3 && x->shape.dim[0] == B,
                "attention: x is %s, but the cache is for a batch of %d: [%d,T,%d]", at_text(x), B,
                B, c->layer.config.dim);

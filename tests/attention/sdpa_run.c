@@ -56,6 +56,7 @@ sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
     sdpa_share_inputs(p, r.in);
     if (p->has_keep) r.keep = at_bools(t, p->keep, NULL);
     if (p->has_key_len) r.key_len = at_ints(t, at_shape_of(p->B), NULL);
+    r.segments = sdpa_ids(t, p, false), r.key_segments = sdpa_ids(t, p, true);
     if (!at_ok(t)) return r;
     r.cells = (double)p->B * p->H * p->T * p->S;
     for (ptrdiff_t n = r.bias ? at_count(p->bias) : 0, i = 0; i < n; i++)
@@ -67,11 +68,18 @@ sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p)
     return r;
 }
 
+void sdpa_give_masks(at_sdpa_args *a, const sdpa_run *r)
+{
+    a->keep = r->keep, a->key_len = r->key_len;
+    a->segments = r->segments, a->key_segments = r->key_segments;
+}
+
 bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path)
 {
     at_sdpa_args a = p->args;
     sdpa_give_inputs(&a, r->in);
-    a.keep = r->keep, a.key_len = r->key_len, a.path = path;
+    sdpa_give_masks(&a, r);
+    a.path = path;
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &r->weights;
     if (p->scores) a.scores = &r->scores;
     if (p->probs != SDPA_NO_WEIGHTS) a.probs = &r->probs;
@@ -150,6 +158,7 @@ double sdpa_difference(const sdpa_run *x, const sdpa_run *y, const char **where)
     for (int i = 0; i < SDPA_REALS; i++) {
         const at_tensor *sum = i >= SDPA_BIAS ? y->in[i] : NULL; /* sums over many cells */
         double least = sum ? fmax(1, sqrt(y->cells / (double)at_count(sum->shape)) / 16) : 1;
+        if (i == SDPA_SCALE) least *= 2; /* each cell has its score as a factor */
         double off = tensor_difference(x->in[i], y->in[i], true, least);
         if (!(off > worst)) continue;
         snprintf(grad[i], sizeof grad[i], "d%s", sdpa_input_name(i));

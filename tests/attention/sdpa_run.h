@@ -23,7 +23,7 @@ typedef struct {
         };
         at_tensor *in[SDPA_REALS];
     };
-    at_tensor *keep, *key_len; /* may be NULL */
+    at_tensor *keep, *key_len, *segments, *key_segments; /* may be NULL */
     at_tensor *O, *weights, *scores, *probs, *lse;
     at_tensor *dO, *dW, *dY, *dL; /* the cotangents of O, weights, probs, lse; NULL if unused */
     double cells;                 /* B H T S */
@@ -31,6 +31,8 @@ typedef struct {
 
 /* Makes the inputs, the same numbers in f32 and f64. */
 sdpa_run sdpa_inputs(at_tape *t, const sdpa_problem *p);
+/* The options that say what is kept. */
+void sdpa_give_masks(at_sdpa_args *a, const sdpa_run *r);
 /* Forward on a path; makes the cotangents too, which may be changed before backward. */
 bool sdpa_forward(at_tape *t, const sdpa_problem *p, sdpa_run *r, at_sdpa_path path);
 bool sdpa_backward(at_tape *t, const sdpa_run *r);

@@ -61,7 +61,8 @@ tangent_run tangent_inputs(at_tape *t, const tangent_problem *p)
 bool tangent_forward(at_tape *t, const tangent_problem *p, tangent_run *r)
 {
     at_sdpa_args a = p->p.args;
-    a.bias = r->of.bias, a.keep = r->of.keep, a.key_len = r->of.key_len;
+    sdpa_give_masks(&a, &r->of);
+    a.bias = r->of.bias;
     a.bias_tangent = r->dot[MOVES_BIAS];
     a.sink = r->of.sink, a.sink_tangent = r->dot[MOVES_SINK];
     if (p->wants_W) a.weights = &r->out[SEEN_W];

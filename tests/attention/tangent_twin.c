@@ -64,10 +64,13 @@ static twin_run twin_of(const tangent_problem *p, const tangent_run *r, bool NaN
         if (in[i]) x.in[i] = twin_leaf(d, in[i], r->dot[i], NaN_is_value);
     at_sdpa_args a = p->p.args;
     const at_tensor *keep = r->of.keep, *key_len = r->of.key_len;
+    const at_tensor *ids = r->of.segments, *key_ids = r->of.key_segments;
     a.path = ATTIC_PLAIN, a.bias = x.in[MOVES_BIAS], a.lse = &x.lse, a.weights = &x.A;
     a.sink = x.in[MOVES_SINK];
     if (keep) a.keep = at_bools(d, keep->shape, keep->data);
     if (key_len) a.key_len = at_ints(d, key_len->shape, key_len->data);
+    if (ids) a.segments = at_ints(d, ids->shape, ids->data);
+    if (key_ids) a.key_segments = at_ints(d, key_ids->shape, key_ids->data);
     x.O = at_sdpa(d, x.in[MOVES_Q], x.in[MOVES_K], x.in[MOVES_V], a);
     at_tensor *dO = twin_leaf(d, r->upstream[SEEN_ODOT], r->upstream[SEEN_O], NaN_is_value);
     at_tensor *dA = twin_leaf(d, r->upstream[SEEN_WDOT], r->upstream[SEEN_W], NaN_is_value);

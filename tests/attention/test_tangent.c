@@ -29,7 +29,8 @@ static at_tensor *moved(at_tape *t, const tangent_problem *p, const tangent_run 
         if (in[i]) move(x[i], in[i], r->dot[i], h);
     }
     at_sdpa_args a = p->p.args;
-    a.bias = x[MOVES_BIAS], a.keep = r->of.keep, a.key_len = r->of.key_len, a.weights = weights;
+    sdpa_give_masks(&a, &r->of);
+    a.bias = x[MOVES_BIAS], a.weights = weights;
     a.sink = x[MOVES_SINK], a.lse = lse;
     a.path = ATTIC_PLAIN;
     *at_draw_count(t) = 0; /* the same drops every time */
@@ -90,7 +91,7 @@ static at_tensor *sdpa_of(at_tape *t, at_tensor **in, void *ctx)
 {
     const sdpa_of_run *c = ctx;
     at_sdpa_args a = c->p->p.args;
-    a.keep = c->r->of.keep, a.key_len = c->r->of.key_len;
+    sdpa_give_masks(&a, &c->r->of);
     at_tensor **more = in + MOVES_BIAS;
     if (c->r->of.bias) a.bias = *more++;
     if (c->r->of.sink) a.sink = *more;

@@ -108,6 +108,7 @@ static at_tensor *case_drawn(at_tape *t, at_tensor **in, void *ctx)
     sdpa_give_inputs(&a, x.in);
     if (p->has_keep) a.keep = drawn_keep(t, p);
     if (p->has_key_len) a.key_len = drawn_key_len(t, p);
+    a.segments = sdpa_ids(t, p, false), a.key_segments = sdpa_ids(t, p, true);
     if (p->weights != SDPA_NO_WEIGHTS) a.weights = &weights;
     if (p->scores) a.scores = &scores;
     if (p->probs != SDPA_NO_WEIGHTS) a.probs = &probs;

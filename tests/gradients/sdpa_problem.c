@@ -140,6 +140,10 @@ static void draw_masks(sdpa_dice *d, sdpa_problem *p)
     p->has_keep = throw_coin(d, 3);
     if (p->has_keep) p->keep = draw_broadcast(d, p);
     p->has_key_len = throw_coin(d, 4);
+    p->segments = throw_coin(d, 2) ? (sdpa_segments)(1 + throw_dice(d, 3)) : SDPA_NO_IDS;
+    p->key_segments = p->segments && (p->T != p->S || throw_coin(d, 3))
+                          ? (sdpa_segments)(1 + throw_dice(d, 3))
+                          : SDPA_NO_IDS;
     p->block = p->size >= SDPA_TILES && throw_coin(d, 2) ? 16 + throw_dice(d, 100) : 0;
 }
 
@@ -265,6 +269,28 @@ int sdpa_key_len_at(const sdpa_problem *p, int b)
     return (int)(dice % (uint32_t)(p->S + 1));
 }
 
+/* Documents of some rows each, -1 behind every third; where ids return, they do in each fourth. */
+int sdpa_id_at(const sdpa_problem *p, bool key, int b, int i)
+{
+    const sdpa_segments how = key && p->key_segments ? p->key_segments : p->segments;
+    const int length = p->size >= SDPA_TILES ? 70 : 2;
+    const int run = (i + p->seed % length + b) / length;
+    if (how == SDPA_ONE_ID) return 3;
+    if (how == SDPA_RETURNS && run % 4 == 3) return 3 * (run - 2);
+    return run % 3 == 2 && length > 2 ? -1 : 3 * run;
+}
+
+at_tensor *sdpa_ids(at_tape *t, const sdpa_problem *p, bool keys)
+{
+    const int n = keys ? p->S : p->T;
+    if (!p->segments || (keys && !p->key_segments)) return NULL;
+    const bool one = p->Q.ndim == 2 && p->seed % 2;
+    at_tensor *ids = at_ints(t, one ? at_shape_of(n) : at_shape_of(p->B, n), NULL);
+    for (int k = 0; ids && k < p->B * n; k++)
+        at_store(ATTIC_I32, ids->data, k, sdpa_id_at(p, keys, k / n, k % n));
+    return ids;
+}
+
 ptrdiff_t sdpa_cell(const sdpa_problem *p, at_shape s, int b, int h, int i, int j)
 {
     bool no_heads = p->Q.ndim == 3 && !p->args.heads; /* three axes are then [B,T,N] */
@@ -287,6 +313,8 @@ bool sdpa_keeps(const sdpa_problem *p, int b, int h, int i, int j)
     if (a->window_left && !(i + offset - a->window_left < j)) return false;
     if (a->window_right && !(j < i + offset + a->window_right)) return false;
     if (p->has_key_len && !(j < sdpa_key_len_at(p, b))) return false;
+    if (p->segments && sdpa_id_at(p, false, b, i) < 0) return false;
+    if (p->segments && sdpa_id_at(p, false, b, i) != sdpa_id_at(p, true, b, j)) return false;
     if (p->has_keep && !sdpa_keep_at(p, sdpa_cell(p, p->keep, b, h, i, j))) return false;
     return !p->infinities || !sdpa_infinite_at(p, sdpa_cell(p, p->bias, b, h, i, j));
 }
@@ -362,6 +390,8 @@ typedef enum {
     WINDOW_LEFT,
     WINDOW_RIGHT,
     KEY_LEN,
+    SEGMENTS,
+    KEY_SEGMENTS,
     DROPOUT,
     WEIGHTS,
     TAP_SCORES,
@@ -402,6 +432,8 @@ static const struct {
     [WINDOW_LEFT] = {"window_left", {"0", "1", "2 or more"}},
     [WINDOW_RIGHT] = {"window_right", {"0", "1", "2 or more"}},
     [KEY_LEN] = {"key_len", {"none", "given"}},
+    [SEGMENTS] = {"segments", {"none", "one id", "runs", "ids that return"}},
+    [KEY_SEGMENTS] = {"key_segments", {"none", "one id", "runs", "ids that return"}},
     [DROPOUT] = {"dropout", {"0", "given"}},
     [WEIGHTS] = {"weights", {"no", "unused", "used beside O", "used alone"}},
     [TAP_SCORES] = {"scores", {"no", "asked for"}},
@@ -470,6 +502,8 @@ void sdpa_aspects(const sdpa_problem *p, int value[SDPA_ASPECTS])
     value[WINDOW_LEFT] = size_value(a->window_left);
     value[WINDOW_RIGHT] = size_value(a->window_right);
     value[KEY_LEN] = p->has_key_len;
+    value[SEGMENTS] = (int)p->segments;
+    value[KEY_SEGMENTS] = (int)p->key_segments;
     value[DROPOUT] = a->dropout > 0;
     value[WEIGHTS] = (int)p->weights;
     value[TAP_SCORES] = p->scores;
@@ -523,6 +557,8 @@ static const struct {
     {BIAS, 0, DBIAS, 2},
     {HEAD_SCALE, 0, DSCALE, 2},
     {SINK, 0, DSINK, 2},
+    /* without segments there are none of keys; and each of as many as there are queries has one */
+    {SEGMENTS, 0, KEY_SEGMENTS, 14},
     /* an offset is said with that alignment alone */
     {ALIGN, 0, OFFSET, 5},
     {ALIGN, 1, OFFSET, 5},

@@ -20,6 +20,9 @@ typedef enum { SDPA_ALL_DIFFER, SDPA_K_IS_V, SDPA_Q_IS_K, SDPA_ALL_SAME } sdpa_s
  * at while O is not. */
 typedef enum { SDPA_NO_WEIGHTS, SDPA_UNUSED, SDPA_BESIDE_O, SDPA_ALONE } sdpa_weights;
 
+/* Ids of documents: none, one document, runs of ids (some of them negative), ids that return. */
+typedef enum { SDPA_NO_IDS, SDPA_ONE_ID, SDPA_RUNS, SDPA_RETURNS } sdpa_segments;
+
 /* The real inputs of a call, by number. */
 enum { SDPA_Q, SDPA_K, SDPA_V, SDPA_BIAS, SDPA_SCALE, SDPA_SINK, SDPA_REALS };
 
@@ -31,7 +34,8 @@ typedef struct {
     at_sdpa_args args;                              /* without tensors */
     at_shape Q, K, V, bias, keep, head_scale, sink; /* the last four: if there is one */
     bool has_bias, infinities, has_keep, has_key_len, has_scale, has_sink;
-    int block;   /* keep, and -INFINITY in bias, cell by cell if 0, else by blocks of this size */
+    int block; /* keep, and -INFINITY in bias, cell by cell if 0, else by blocks of this size */
+    sdpa_segments segments, key_segments;
     bool scores; /* asked for? */
     sdpa_weights weights, probs, lse;
     sdpa_same same;
@@ -81,6 +85,10 @@ void sdpa_reference(const sdpa_problem *p, const sdpa_call *call, double *O, dou
 bool sdpa_keep_at(const sdpa_problem *p, ptrdiff_t i);
 bool sdpa_infinite_at(const sdpa_problem *p, ptrdiff_t i);
 int sdpa_key_len_at(const sdpa_problem *p, int b);
+/* The id of row i, or key i, of batch b. */
+int sdpa_id_at(const sdpa_problem *p, bool key, int b, int i);
+/* [B,T] or [B,N]; NULL where there is none. */
+at_tensor *sdpa_ids(at_tape *t, const sdpa_problem *p, bool keys);
 
 /* Which element of a bias or keep of this shape cell (i,j) of head h in batch b reads. */
 ptrdiff_t sdpa_cell(const sdpa_problem *p, at_shape s, int b, int h, int i, int j);
@@ -93,7 +101,7 @@ sdpa_effect sdpa_effect_of(const sdpa_problem *p, at_stream drops);
 
 /* ------------------------------------------------------------------ aspects -------------------- */
 
-enum { SDPA_ASPECTS = 35, SDPA_OPTIONS = 9, SDPA_VALUES = 5 }; /* options: aspects from there on */
+enum { SDPA_ASPECTS = 37, SDPA_OPTIONS = 9, SDPA_VALUES = 5 }; /* options: aspects from there on */
 
 /* Which value, from 0 on, each aspect has in p. */
 void sdpa_aspects(const sdpa_problem *p, int value[SDPA_ASPECTS]);
