@@ -200,15 +200,54 @@ AT_API at_tensor *at_embedding(at_tape *t, at_tensor *table, at_tensor *id);
 /* y_ij = 1 if id_i = j, else 0    id i32 [...], in 0..N-1 as above  ->  real [...,N] */
 AT_API at_tensor *at_one_hot(at_tape *t, at_tensor *id, int N);
 
+/* Published ways to make rotary positions reach farther than the texts of training, by the names
+ * that `rope_scaling` has in a model's config.json: linear divides every frequency by factor, the
+ * others only low ones, see ops/rope_scaling.c for the formulas.  Fields that the type does not
+ * name are not read. */
+typedef enum {
+    ATTIC_ROPE_DEFAULT, /* not scaled: all fields are 0 */
+    ATTIC_ROPE_LINEAR,  /* factor (Chen et al. 2023) */
+    ATTIC_ROPE_LLAMA3,  /* factor, original_..., low_freq_factor, high_freq_factor: Llama 3.1's */
+    ATTIC_ROPE_YARN     /* factor, original_... and the rest (Peng et al. 2023) */
+} at_rope_type;
 typedef struct {
-    double base;     /* 10000 if 0 */
-    int offset;      /* position of the first row */
-    bool half_split; /* rotate (i, i + rotate/2) as in GPT-NeoX, not the pairs (2i, 2i + 1) */
-    int rotate;      /* how many of the D dims, from the first on, are rotated; even; 0: all */
-    int heads;       /* > 0: x is packed by heads, [...,T,heads*D], as for at_sdpa; 0: one head */
+    at_rope_type type;
+    int original_max_position_embeddings; /* the context before it was extended */
+    double factor;                        /* >= 1: how much longer texts are */
+    double low_freq_factor,               /* pairs that turn less often in the original context */
+        high_freq_factor;                 /* are divided, those that turn more often are kept */
+    double beta_fast, beta_slow;          /* likewise, kept and divided; 32 and 1 if 0 */
+    double attention_factor;              /* times cosines and sines; 0: 0.1 ln(factor) + 1, or */
+    double mscale, mscale_all_dim; /* (0.1 mscale ln(factor) + 1) / (the same of mscale_all_dim) */
+    bool no_truncate; /* the pairs at beta_fast and beta_slow are no whole numbers: `truncate` is
+                         false */
+} at_rope_scaling;
+
+typedef struct {
+    double base;             /* 10000 if 0 */
+    int offset;              /* position of the first row */
+    bool half_split;         /* rotate (i, i + rotate/2) as in GPT-NeoX, not (2i, 2i + 1) */
+    int rotate;              /* how many of the D dims, from the first on; even; 0: all */
+    int heads;               /* > 0: x is packed by heads, [...,T,heads*D]; 0: one head */
+    at_rope_scaling scaling; /* of the frequencies */
+    at_tensor *positions;    /* i32 [T] or [B,T], in place of offset + row number */
+    at_tensor *frequencies;  /* real [rotate/2], in place of base and scaling */
 } at_rope_args;
-/* Rotary position embedding (Su et al. 2021): pair i of row p is rotated by the angle (p + offset)
- * base^(-2i/rotate).    x [...,T,D]; row p is position p on the axis before the last */
+/* Rotary position embedding (Su et al. 2021): pair i of row p is rotated by the angle
+ *
+ *     (p + offset) base^(-2i/rotate)      x [...,T,D]; row p is position p on the axis before the
+ *                                         last
+ *
+ * positions [B,T] has a row for each index of the leading axis of x: x [B,T,D], packed
+ * [B,T,heads*D], or [B,heads,T,D], where all heads of one of B are rotated alike; [T] is the same
+ * for all.  A row at a position gets the same bits with positions as without.  Any number of 32 bits
+ * is a position: a negative one rotates backwards, as the formula says.  frequencies has theta_i in
+ * place of base^(-2i/rotate), and is a constant: one that wants a gradient is an error, and a
+ * tangent of it is not read.  A replay reads both anew.  Angles are computed in double, from
+ * frequencies in double; frequencies given to a tape of f32 are rounded to that first.
+ *
+ * Published code rounds frequencies to f32, the angle too, and so is up to 2^-24 of an angle off for
+ * each: PUBLISHED */
 AT_API at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
 
 AT_END_C
