@@ -124,6 +124,10 @@ typedef struct {
     at_tensor *sink_tangent;     /* of sink: its shape; differentiable */
     at_tensor **weights_tangent; /* out: the tangent of the weights; differentiable */
     at_tensor **lse_tangent;     /* out: the tangent of lse; differentiable */
+
+    /* of the attention layer alone, see nn/attention_layer.h: i32 [T] or [B,T] */
+    at_tensor *positions;     /* of the rows of x; NULL: 0, 1, 2 ... */
+    at_tensor *key_positions; /* of the rows of m; NULL: 0, 1, 2 ..., or if m is x, `positions` */
 } at_sdpa_args;
 
 /* Everything zero is plain attention: at_sdpa(t, Q, K, V, (at_sdpa_args){0}).  Q, K and V may be

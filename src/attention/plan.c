@@ -304,9 +304,12 @@ static bool sdpa_stored(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
     return true;
 }
 
-/* What only one of at_sdpa and at_sdpa_jvp has. */
+/* What only one of at_sdpa and at_sdpa_jvp has, or neither. */
 static bool sdpa_tangents(at_tape *t, const at_sdpa_args *a, bool tangents)
 {
+    AT_REQUIRE(t, !a->positions && !a->key_positions,
+               "sdpa: %s is an option of the attention layer; here at_rope rotates Q and K before",
+               a->positions ? "positions" : "key_positions");
     const char *tangent = a->bias_tangent      ? "bias_tangent"
                           : a->sink_tangent    ? "sink_tangent"
                           : a->weights_tangent ? "weights_tangent"

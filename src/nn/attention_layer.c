@@ -5,6 +5,7 @@
 
 #include "autograd/op.h"
 #include "ops/ops.h"
+#include "ops/rope.h"
 
 static int key_heads(at_attention_config c)
 {
@@ -25,7 +26,9 @@ bool at_attention_check(at_tape *t, at_attention_config c)
                c.dim, c.heads, c.dim / c.heads);
     AT_REQUIRE(t, c.rope_base >= 0 && isfinite(c.rope_base),
                "attention: rope_base is %g but must be positive, or 0 for 10000", c.rope_base);
-    if (!at_norm_check(t, ATTIC_RMS, c.norm_eps)) return false;
+    if (!at_check_rope_scaling(t, "attention", c.rope_base, &c.rope_scaling) ||
+        !at_norm_check(t, ATTIC_RMS, c.norm_eps))
+        return false;
     AT_REQUIRE(t, c.dropout >= 0 && c.dropout < 1,
                "attention: dropout is %g but must be at least 0 and less than 1", c.dropout);
     return true;
@@ -65,26 +68,36 @@ static at_tensor *norm_heads(at_tape *t, at_norm norm, at_tensor *y, int n)
 
 /* x W + b, each of n heads normalised, then rotated by its rows' positions. */
 static at_tensor *project_heads(at_tape *t, at_attention_config c, at_linear layer, at_norm norm,
-                                at_tensor *x, int n, int position)
+                                at_tensor *x, int n, int position, at_tensor *positions)
 {
+    AT_REQUIRE(t, c.rope || !positions,
+               "attention: positions %s are given, but the layer has no rope", at_text(positions));
     at_tensor *y = at_linear_apply(t, layer, x);
     if (c.qk_norm) y = norm_heads(t, norm, y, n);
-    at_rope_args args = {
-        .base = c.rope_base, .offset = position, .half_split = c.rope_halves, .heads = n};
+    at_rope_args args = {.base = c.rope_base,
+                         .offset = position,
+                         .half_split = c.rope_halves,
+                         .heads = n,
+                         .scaling = c.rope_scaling,
+                         .positions = positions};
     return c.rope ? at_rope(t, y, args) : y;
 }
 
-at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position)
+at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x, int position,
+                                at_tensor *positions)
 {
     if (!is_layer(t, a)) return NULL;
-    at_tensor *Q = project_heads(t, a->config, a->q, a->q_norm, x, a->config.heads, position);
+    const int H = a->config.heads;
+    at_tensor *Q = project_heads(t, a->config, a->q, a->q_norm, x, H, position, positions);
     return at_label(Q, "Q");
 }
 
-at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position)
+at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position,
+                             at_tensor *positions)
 {
     if (!is_layer(t, a)) return NULL;
-    at_tensor *K = project_heads(t, a->config, a->k, a->k_norm, m, key_heads(a->config), position);
+    const int G = key_heads(a->config);
+    at_tensor *K = project_heads(t, a->config, a->k, a->k_norm, m, G, position, positions);
     return at_label(K, "K");
 }
 
@@ -101,6 +114,7 @@ at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q,
     with.heads = a->config.heads;
     with.kv_heads = key_heads(a->config);
     with.dropout = a->config.dropout;
+    with.positions = with.key_positions = NULL; /* Q and K are rotated */
     at_tensor *O = at_label(at_sdpa(t, Q, K, V, with), "heads");
     if (O && with.scores) at_label(*with.scores, "scores");
     if (O && with.probs) at_label(*with.probs, "probs");
@@ -111,9 +125,10 @@ at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q,
 at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
                               at_sdpa_args with)
 {
+    at_tensor *P = with.positions, *key_P = m || with.key_positions ? with.key_positions : P;
     if (!m) m = x;
-    at_tensor *Q = at_attention_queries(t, a, x, 0); /* [B,T,C] -> [B,T,H*D] */
-    at_tensor *K = at_attention_keys(t, a, m, 0);    /* [B,N,C] -> [B,N,G*D] */
+    at_tensor *Q = at_attention_queries(t, a, x, 0, P);  /* [B,T,C] -> [B,T,H*D] */
+    at_tensor *K = at_attention_keys(t, a, m, 0, key_P); /* [B,N,C] -> [B,N,G*D] */
     at_tensor *V = at_attention_values(t, a, m);
     return at_attention_combine(t, a, Q, K, V, with);
 }

@@ -5,14 +5,15 @@
  *
  * Heads stay packed in the last axis, [B,T,heads*D] with D = dim / heads, so nothing is transposed
  * in memory.  Grouped heads (Ainslie et al. 2023; one for all: Shazeer 2019) have kv_heads < heads,
- * and Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m.
- * norm is an rms norm of each head over its D features, with one gain g [D] for all heads (Henry et
+ * and Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m,
+ * unless they are given.  norm is an rms norm of each head over its D features, with one gain g [D] for all heads (Henry et
  * al. 2020): then g alone decides how large scores can become. */
 #ifndef AT_NN_ATTENTION_LAYER_H
 #define AT_NN_ATTENTION_LAYER_H
 #include "attention/attention.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
+#include "ops/ops.h"
 AT_BEGIN_C
 
 typedef struct {
@@ -23,9 +24,10 @@ typedef struct {
     bool rope;        /* rotary positions on Q and K, not on V; D is even */
     double rope_base; /* 10000 if 0 */
     bool rope_halves; /* rotate features (i, i + D/2), not the pairs (2i, 2i + 1): see at_rope */
-    bool qk_norm;     /* rms norm of each head of Q and K, before they are rotated */
-    double norm_eps;  /* of qk_norm; 1e-5 if 0 */
-    double dropout;   /* on the attention weights, 0 <= p < 1; only in train mode */
+    at_rope_scaling rope_scaling; /* of the frequencies: see at_rope */
+    bool qk_norm;                 /* rms norm of each head of Q and K, before they are rotated */
+    double norm_eps;              /* of qk_norm; 1e-5 if 0 */
+    double dropout;               /* on the attention weights, 0 <= p < 1; only in train mode */
 } at_attention_config;
 
 typedef struct {
@@ -44,14 +46,18 @@ AT_API at_attention at_attention_make(at_tape *t, at_attention_config config, do
 
 /* x [B,T,dim], m [B,N,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else
  * at_sdpa should do (causal, masks, path, taps ...); its heads, kv_heads and dropout are those of
- * the layer. */
+ * the layer.  Its positions [T] or [B,T] are those of the rows of x, for rope, and key_positions
+ * [N] or [B,N] those of m; without an m the former are those of the keys, too, unless both are
+ * given.  A layer without rope refuses them. */
 AT_API at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *m,
                                      at_sdpa_args with);
 
-/* The parts of at_attention_apply, for a cache of K and V.  Row 0 is at this position, for rope. */
+/* The parts of at_attention_apply, for a cache of K and V.  For rope, row 0 is at `position` and
+ * the others follow; or position is 0, and `positions`, [T] or [B,T], has each of them. */
 AT_API at_tensor *at_attention_queries(at_tape *t, const at_attention *a, at_tensor *x,
-                                       int position);
-AT_API at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position);
+                                       int position, at_tensor *positions);
+AT_API at_tensor *at_attention_keys(at_tape *t, const at_attention *a, at_tensor *m, int position,
+                                    at_tensor *positions);
 AT_API at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m);
 /* at_sdpa(Q, K, V) Wo */
 AT_API at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q,

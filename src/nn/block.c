@@ -13,6 +13,7 @@ static at_attention_config attention_part(at_block_config c, bool cross)
                                  .rope = c.rope && !cross,
                                  .rope_base = c.rope_base,
                                  .rope_halves = c.rope_halves,
+                                 .rope_scaling = c.rope_scaling,
                                  .qk_norm = c.qk_norm,
                                  .norm_eps = c.norm_eps,
                                  .dropout = c.dropout};

@@ -30,6 +30,7 @@ typedef struct {
     bool rope; /* in self-attention; cross attention has no positions */
     double rope_base;
     bool rope_halves, qk_norm;
+    at_rope_scaling rope_scaling;
     int hidden; /* see at_ffn_config, as for act */
     at_activation act;
     at_norm_kind norm;
@@ -62,7 +63,7 @@ AT_API bool at_block_check(at_tape *t, at_block_config config);
 AT_API at_block at_block_make(at_tape *t, at_block_config config, double out_gain);
 
 typedef struct {
-    at_sdpa_args attention; /* causal, masks, taps ... of self-attention */
+    at_sdpa_args attention; /* causal, masks, positions, taps ... of self-attention */
     at_sdpa_args cross;     /* and of cross attention: key_len, keep, taps ... */
     at_cache *cache;        /* NULL, or the cache of at_cache_make with the rows before x */
     at_cache *cross_cache;  /* NULL, or the cache of at_cache_of, in place of a memory */

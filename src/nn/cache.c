@@ -65,7 +65,7 @@ at_cache at_cache_of(at_tape *t, const at_attention *layer, at_tensor *m)
 {
     if (!can_be_cached(t, layer, 0, 0)) return (at_cache){0};
     return (at_cache){.layer = *layer,
-                      .K = at_attention_keys(t, layer, m, 0),
+                      .K = at_attention_keys(t, layer, m, 0, NULL),
                       .V = at_attention_values(t, layer, m),
                       .cross = true,
                       .written = times_written(t, layer)};
@@ -101,6 +101,8 @@ static bool can_decode(at_tape *t, const at_cache *c, const at_tensor *x, const 
     AT_REQUIRE(t, with->align == ATTIC_ALIGN_EQUAL && !with->offset,
                "attention: where the diagonal lies follows from the cache: align and offset must "
                "not be given");
+    AT_REQUIRE(t, !with->key_positions,
+               "attention: the keys of the cache are rotated: key_positions can't be given");
     if (!c->cross && !can_grow(t, c, x, with)) return false;
     bool filled = c->cross || c->position > 0;
     AT_REQUIRE(t, !filled || c->written == times_written(t, &c->layer),
@@ -142,9 +144,10 @@ at_tensor *at_attention_decode(at_tape *t, at_cache *c, at_tensor *x, at_sdpa_ar
 {
     if (!can_decode(t, c, x, &with)) return NULL;
     int p = c->position;
-    at_tensor *Q = at_attention_queries(t, &c->layer, x, p);
+    at_tensor *P = with.positions;
+    at_tensor *Q = at_attention_queries(t, &c->layer, x, P ? 0 : p, P);
     if (!c->cross) {
-        at_tensor *K = at_attention_keys(t, &c->layer, x, p);
+        at_tensor *K = at_attention_keys(t, &c->layer, x, P ? 0 : p, P);
         at_tensor *V = at_attention_values(t, &c->layer, x);
         if (!append_rows(t, c->K, p, K) || !append_rows(t, c->V, p, V)) return NULL;
         with.key_len = lengths(t, x->shape.dim[0], p + x->shape.dim[1]);
