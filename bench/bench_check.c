@@ -41,7 +41,7 @@ static void take_step(const stepper *s)
 {
     at_tape *t = s->t;
     if (s->m) {
-        at_tensor *logits = at_model_logits(t, s->m, s->ids, (at_model_taps){0});
+        at_tensor *logits = at_model_logits(t, s->m, s->ids, (at_model_args){0});
         at_backward(t, at_cross_entropy(t, logits, s->ids, (at_cross_entropy_args){0}));
         at_adamw(t, 1e-4, (at_adamw_args){.weight_decay = 0.01});
     } else {

@@ -53,7 +53,7 @@ typedef struct {
 static void step(void *ctx)
 {
     const training *r = ctx;
-    at_tensor *logits = at_model_logits(r->t, r->m, r->ids, (at_model_taps){0});
+    at_tensor *logits = at_model_logits(r->t, r->m, r->ids, (at_model_args){0});
     at_tensor *loss = at_cross_entropy(r->t, logits, r->target, (at_cross_entropy_args){0});
     at_backward(r->t, loss);
     at_adam(r->t, 1e-4, (at_adamw_args){0});

@@ -40,7 +40,7 @@ static void run(void *ctx)
 {
     training *r = ctx;
     int i = r->step++ % BATCHES;
-    at_tensor *logits = at_model_logits(r->t, r->m, r->ids[i], (at_model_taps){0});
+    at_tensor *logits = at_model_logits(r->t, r->m, r->ids[i], (at_model_args){0});
     at_tensor *loss = at_cross_entropy(r->t, logits, r->target[i], (at_cross_entropy_args){0});
     at_backward(r->t, loss);
     at_adamw(r->t, 1e-4, (at_adamw_args){.weight_decay = 0.01});

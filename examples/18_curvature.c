@@ -84,7 +84,7 @@ static net open_net(void)
 
 static at_tensor *loss_of(const net *m)
 {
-    at_tensor *logits = at_model_logits(m->t, m->model, m->ids, (at_model_taps){0});
+    at_tensor *logits = at_model_logits(m->t, m->model, m->ids, (at_model_args){0});
     return at_cross_entropy(m->t, logits, m->next, (at_cross_entropy_args){0});
 }
 

@@ -171,7 +171,7 @@ static double held_out_nats(at_tape *t, const at_model *m, const text_ids *c, in
             next = end + (ptrdiff_t)(every - 1) * (context / 2);
             if (next > c->n_held) next = c->n_held;
         }
-        at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
+        at_tensor *logits = at_model_logits(t, m, ids, (at_model_args){0});
         at_cross_entropy_args args = {.reduction = ATTIC_SUM, .ignore = true, .ignore_index = -1};
         nats += at_item(at_cross_entropy(t, logits, target, args));
         at_rewind(t, here);
@@ -221,7 +221,7 @@ static double train_step(at_tape *t, const at_model *m, const text_ids *c, int i
     at_tensor *ids = at_ints(t, at_shape_of(batch, context), NULL);
     at_tensor *target = at_ints(t, at_shape_of(batch, context), NULL);
     draw_windows(t, c, ids, target);
-    at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
+    at_tensor *logits = at_model_logits(t, m, ids, (at_model_args){0});
     at_tensor *loss = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
     at_backward(t, loss);
     double nats = at_item(loss);
@@ -251,7 +251,7 @@ static void measure_heads(at_tape *t, at_monitor *w, const at_model *m, const te
     for (int b = 0; b < WINDOWS; b++)
         for (int i = 0; at_ok(t) && i < context; i++) at_set(ids, c->held[b * apart + i], b, i);
     at_tensor *past = at_keep_causal(t, context, context, ATTIC_ALIGN_EQUAL, 0);
-    at_model_logits(t, m, ids, (at_model_taps){.weights = weights});
+    at_model_logits(t, m, ids, (at_model_args){.weights = weights});
     for (int l = 0; l < layers && at_ok(t); l++) at_monitor_update(t, w, l, weights[l], past);
     at_rewind(t, here);
     at_train(t, training);
@@ -433,7 +433,7 @@ static bool read_line(at_tape *t, const at_model *m, line_read *r)
 {
     at_tensor *loss = sum_of_losses(t, logits_with_bias(t, m, r), r->target);
     double other =
-        at_item(sum_of_losses(t, at_model_logits(t, m, r->ids, (at_model_taps){0}), r->target));
+        at_item(sum_of_losses(t, at_model_logits(t, m, r->ids, (at_model_args){0}), r->target));
     if (at_ok(t) && !(fabs(at_item(loss) - other) <= 1e-4 * fabs(other)))
         return at_fail(t, ATTIC_USER_ERROR, "the line has a loss of %g, with a bias of zeros %g",
                        other, at_item(loss));
@@ -623,7 +623,7 @@ static bool draw_tape(at_tape *t, const at_model *m)
     at_mark here = at_mark_here(t);
     at_tensor *ids = at_name(at_ints(t, at_shape_of(1, 4), NULL), "bytes");
     at_tensor *target = at_name(at_ints(t, at_shape_of(1, 4), NULL), "next bytes");
-    at_tensor *logits = at_name(at_model_logits(t, m, ids, (at_model_taps){0}), "logits");
+    at_tensor *logits = at_name(at_model_logits(t, m, ids, (at_model_args){0}), "logits");
     at_tensor *loss = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
     at_name(loss, "loss");
     const char *path = out_path("tape.dot");

@@ -152,7 +152,7 @@ static void train_step(at_tape *t, at_run *r, const at_model *m, const at_data *
     at_mark mark = at_mark_here(t);
     for (; at_run_next_micro(r); which.micro++) {
         at_batch b = at_data_batch(t, d, which);
-        at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_taps){0});
+        at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_args){0});
         at_tensor *loss = at_cross_entropy(t, logits, b.target, (at_cross_entropy_args){0});
         at_tensor *share = at_scale(t, loss, 1.0 / micros);
         at_backward(t, share);
@@ -229,7 +229,7 @@ static void info(at_tape *t, char *const *files, int n_files)
     int T = m->config.context;
     at_reuse_memory(t, true);
     at_tensor *ids = at_ints(t, at_shape_of(rows, T), NULL);
-    at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
+    at_tensor *logits = at_model_logits(t, m, ids, (at_model_args){0});
     at_backward(t, at_cross_entropy(t, logits, ids, (at_cross_entropy_args){0}));
     double mib = 1 << 20, params = (double)at_model_params(m) * sizeof(float) / mib;
     printf("model       %s\nparameters  %td, %.1f MiB\n", at_model_text(t, m->config),

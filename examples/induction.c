@@ -72,7 +72,7 @@ static batch draw_batch(at_tape *t, int B, bool second_half)
 
 static at_tensor *loss_of(at_tape *t, const at_model *m, batch b, at_tensor **weights)
 {
-    at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_taps){.weights = weights});
+    at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_args){.weights = weights});
     return at_cross_entropy(t, logits, b.target,
                             (at_cross_entropy_args){.ignore = true, .ignore_index = -1});
 }

@@ -75,7 +75,7 @@ static int train(work *w, const char *name, int n_steps, double peak_lr)
         at_batch_args which = {.split = ATTIC_TRAIN, .rows = ROWS, .step = at_run_step(r)};
         which.length = w->m->config.context;
         at_batch b = at_data_batch(t, w->d, which);
-        at_tensor *logits = at_model_logits(t, w->m, b.ids, (at_model_taps){0});
+        at_tensor *logits = at_model_logits(t, w->m, b.ids, (at_model_args){0});
         at_tensor *loss = at_cross_entropy(t, logits, b.target, (at_cross_entropy_args){0});
         at_backward(t, loss);
         at_run_log(r, "loss", at_item(loss));
@@ -106,13 +106,13 @@ static double merge(work *w)
     at_batch b = at_data_batch(t, w->d, (at_batch_args){.rows = 1, .length = T});
     at_tensor *beside = at_blank(t, ATTIC_F32, at_shape_of(1, T, at_vocab(w->d)));
     at_mark mark = at_mark_here(t);
-    at_tensor *y = at_model_logits(t, w->m, b.ids, (at_model_taps){0});
+    at_tensor *y = at_model_logits(t, w->m, b.ids, (at_model_args){0});
     if (at_ok(t)) at_read_f32(y, beside->data, at_count(y->shape));
     at_rewind(t, mark);
     at_model_lora_merge(t, w->m);
     at_save(t, in_folder("merged.safetensors"), (at_part_args){.except = "*.lora_*"});
     w->after = at_model_loss(t, w->m, w->d, (at_eval_args){.split = ATTIC_HELD, .rows = ROWS});
-    y = at_sub(t, at_model_logits(t, w->m, b.ids, (at_model_taps){0}), beside);
+    y = at_sub(t, at_model_logits(t, w->m, b.ids, (at_model_args){0}), beside);
     return at_item(at_max(t, at_abs(t, y))) / at_item(at_max(t, at_abs(t, beside)));
 }
 

@@ -57,7 +57,7 @@ static double mean_loss(at_tape *t, const at_model *m, const at_data *d, at_eval
         at_batch b = at_data_batch(t, d, which);
         if (!b.target) break;
         targets += count_targets(b.target, left);
-        at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_taps){0});
+        at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_args){0});
         at_cross_entropy_args sum = {.reduction = ATTIC_SUM, .ignore = true, .ignore_index = -1};
         nats += at_item(at_cross_entropy(t, logits, b.target, sum));
         at_rewind(t, step);

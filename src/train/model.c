@@ -16,6 +16,7 @@ static at_block_config block_config(at_model_config c)
                              .rope = c.positions == ATTIC_ROPE,
                              .rope_base = c.rope_base,
                              .rope_halves = c.rope_halves,
+                             .rope_scaling = c.rope_scaling,
                              .qk_norm = c.qk_norm,
                              .hidden = c.hidden,
                              .act = c.act,
@@ -84,44 +85,74 @@ at_model *at_model_make(at_tape *t, at_model_config c)
     return text && at_describe(t, "model", text) ? m : NULL;
 }
 
+/* Learned positions: rows p .. p+T-1 of P, or the rows that `positions` names. */
+static at_tensor *learned_positions(at_tape *t, const at_model *m, int p, int T,
+                                    at_tensor *positions)
+{
+    if (positions) return at_embedding(t, m->P, positions); /* [B,T] -> [B,T,C] */
+    at_tensor *P = at_slice(t, m->P, 0, p, p + T);
+    return P && at_is_half(P->dtype) ? at_cast(t, P, ATTIC_REAL) : P;
+}
+
 /* The logits of ids that stand behind those in the cache; NULL: of a whole text. */
 static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_model_cache *cache,
-                           at_model_taps taps)
+                           at_model_args with)
 {
     at_model_config c = m->config;
     int p = cache ? cache->position : 0;
     at_tensor *x = at_embedding(t, m->E, ids); /* [B,T] -> [B,T,C] */
     if (m->P) {
-        at_tensor *P = at_slice(t, m->P, 0, p, p + ids->shape.dim[1]);
-        x = at_add(t, x, P && at_is_half(P->dtype) ? at_cast(t, P, ATTIC_REAL) : P);
+        at_tensor *P = learned_positions(t, m, p, ids->shape.dim[1], with.positions);
+        x = at_add(t, x, P);
     }
     x = at_label(at_dropout(t, x, c.dropout), "embedding");
     for (int i = 0; i < c.layers; i++) {
-        if (taps.hidden) taps.hidden[i] = x;
-        at_block_args args = {
-            .attention = {.causal = true, .weights = taps.weights ? &taps.weights[i] : NULL},
-            .cache = cache ? &cache->layer[i] : NULL};
+        if (with.hidden) with.hidden[i] = x;
+        at_block_args args = {.attention = {.causal = true,
+                                            .positions = m->P ? NULL : with.positions,
+                                            .weights = with.weights ? &with.weights[i] : NULL},
+                              .cache = cache ? &cache->layer[i] : NULL};
         at_scope(t, block_name(i));
         x = at_block_apply(t, &m->block[i], x, NULL, args);
         at_scope_end(t);
     }
-    if (taps.hidden) taps.hidden[c.layers] = x;
+    if (with.hidden) with.hidden[c.layers] = x;
     if (!c.post_norm) x = at_label(at_norm_apply(t, m->norm, x), "norm");
     x = c.untied ? at_linear_apply(t, m->head, x)
                  : at_matmul_t(t, x, false, m->E, true); /* [B,T,C] [V,C]^T -> [B,T,V] */
     return at_label(x, "logits");
 }
 
-at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_model_taps taps)
+/* Are there positions P for these ids, which the model can read? */
+static bool positions_fit(at_tape *t, const at_model *m, const at_tensor *ids, const at_tensor *P)
 {
-    for (int i = 0; m && taps.weights && i < m->config.layers; i++) taps.weights[i] = NULL;
-    for (int i = 0; m && taps.hidden && i <= m->config.layers; i++) taps.hidden[i] = NULL;
+    const at_model_config *c = &m->config;
+    const int B = ids->shape.dim[0], T = ids->shape.dim[1];
+    if (!at_check_input(t, "model", "positions", P, ATTIC_I32)) return false;
+    AT_REQUIRE(t, c->positions != ATTIC_NO_POSITIONS,
+               "model: positions %s are given, but the model has none", at_text(P));
+    AT_REQUIRE(t, at_same_shape(P->shape, ids->shape) || at_same_shape(P->shape, at_shape_of(T)),
+               "model: ids are %s but positions are %s: they must be [%d,%d] or [%d]", at_text(ids),
+               at_text(P), B, T, T);
+    const int32_t *p = P->data;
+    for (ptrdiff_t i = 0; m->P && i < at_count(P->shape); i++)
+        AT_REQUIRE(t, p[i] >= 0 && p[i] < c->context,
+                   "model: the position is %d at %s, but learned positions are 0..%d", p[i],
+                   at_shape_text(at_index_of(P->shape, i)), c->context - 1);
+    return true;
+}
+
+at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids, at_model_args args)
+{
+    for (int i = 0; m && args.weights && i < m->config.layers; i++) args.weights[i] = NULL;
+    for (int i = 0; m && args.hidden && i <= m->config.layers; i++) args.hidden[i] = NULL;
     AT_REQUIRE(t, m, "model: the model is NULL");
     AT_INPUT(t, "model", ids, ATTIC_I32);
     AT_REQUIRE(t, ids->shape.ndim == 2 && ids->shape.dim[1] <= m->config.context,
                "model: ids are %s, but must be [B,T] with T <= %d", at_text(ids),
                m->config.context);
-    return read_ids(t, m, ids, NULL, taps);
+    if (args.positions && !positions_fit(t, m, ids, args.positions)) return NULL;
+    return read_ids(t, m, ids, NULL, args);
 }
 
 at_linear *at_model_linear(at_model *m, int i)
@@ -165,14 +196,15 @@ at_model_cache at_model_cache_make_as(at_tape *t, const at_model *m, int B, at_d
 {
     at_model_cache c = {.model = m};
     if (at_ok(t) && !m) at_fail(t, ATTIC_USER_ERROR, "model: the model is NULL");
-    for (int i = 0; m && at_ok(t) && i < m->config.layers; i++)
+    c.layer = m ? at_step_alloc(t, (size_t)m->config.layers * sizeof *c.layer) : NULL;
+    for (int i = 0; c.layer && i < m->config.layers; i++)
         c.layer[i] = at_cache_make_as(t, &m->block[i].attention, B, m->config.context, dtype);
     return c;
 }
 
 at_tensor *at_model_decode(at_tape *t, at_model_cache *cache, at_tensor *ids)
 {
-    AT_REQUIRE(t, cache && cache->model, "model: the cache is NULL or empty");
+    AT_REQUIRE(t, cache && cache->model && cache->layer, "model: the cache is NULL or empty");
     int context = cache->model->config.context, p = cache->position;
     AT_INPUT(t, "model", ids, ATTIC_I32);
     AT_REQUIRE(t, p >= 0 && p <= context, "model: the position is %d, but must be in 0..%d", p,
@@ -182,7 +214,7 @@ at_tensor *at_model_decode(at_tape *t, at_model_cache *cache, at_tensor *ids)
                "taken",
                at_text(ids), context - p, p, context);
     for (int i = 0; i < cache->model->config.layers; i++) cache->layer[i].position = p;
-    at_tensor *logits = read_ids(t, cache->model, ids, cache, (at_model_taps){0});
+    at_tensor *logits = read_ids(t, cache->model, ids, cache, (at_model_args){0});
     if (logits) cache->position = p + ids->shape.dim[1];
     return logits;
 }

@@ -32,13 +32,14 @@ typedef struct {
     double norm_eps; /* of every norm, 1e-5 if 0 */
     at_activation act;
     at_bias bias;
-    at_positions positions; /* learned ones are added to the embedding */
-    double rope_base;       /* 10000 if 0 */
-    bool rope_halves;       /* which features make a pair: see at_attention_config */
-    bool qk_norm;           /* rms norm of queries and keys */
-    bool post_norm;         /* a block normalises what it gives, not what it reads */
-    bool no_ffn;            /* blocks of attention alone */
-    bool untied;            /* head.W in place of E^T */
+    at_positions positions;       /* learned ones are added to the embedding */
+    double rope_base;             /* 10000 if 0 */
+    bool rope_halves;             /* which features make a pair: see at_attention_config */
+    at_rope_scaling rope_scaling; /* for longer texts: see at_rope */
+    bool qk_norm;                 /* rms norm of queries and keys */
+    bool post_norm;               /* a block normalises what it gives, not what it reads */
+    bool no_ffn;                  /* blocks of attention alone */
+    bool untied;                  /* head.W in place of E^T */
     double dropout; /* of the embedding, of each branch, of the attention weights; 0 <= p < 1 */
 } at_model_config;
 
@@ -53,7 +54,7 @@ typedef struct {
 } at_model;
 
 /* The config as a line of text, "vocab=97 context=128 layers=4 ...", without what is zero, in step
- * memory; and the config of such a text.  NULL and false after a sticky error. */
+ * memory; a scaling is rope_type=linear|llama3|yarn, rope_factor=8 and the like; and the config of such a text.  NULL and false after a sticky error. */
 AT_API const char *at_model_text(at_tape *t, at_model_config config);
 AT_API bool at_model_config_of(at_tape *t, const char *text, at_model_config *config);
 
@@ -71,11 +72,15 @@ AT_API bool at_model_config_of(at_tape *t, const char *text, at_model_config *co
  * "model".  NULL after a sticky error; a config that is not possible makes no parameter at all. */
 AT_API at_model *at_model_make(at_tape *t, at_model_config config);
 
-/* What one may look at; NULL: nothing.  A tensor is NULL where an error came first. */
+/* What else at_model_logits reads and gives; all NULL: nothing.  A tensor that it gives is NULL
+ * where an error came first. */
 typedef struct {
+    /* i32 [T] or [B,T]: where each id is, in place of 0 .. T-1.  Learned positions must be in
+     * 0 .. context-1, rotary ones may be any; a model without positions refuses them */
+    at_tensor *positions;
     at_tensor **weights; /* an array of a tensor per layer: its attention weights [B,heads,T,T] */
     at_tensor **hidden;  /* an array of layers + 1: x before the first block and behind each */
-} at_model_taps;
+} at_model_args;
 
 /* ids i32 [B,T] -> logits [B,T,vocab].  For at_find, behind the names of the open scopes:
  *
@@ -84,7 +89,7 @@ typedef struct {
  *     norm             norm(x), what the last product reads
  *     logits */
 AT_API at_tensor *at_model_logits(at_tape *t, const at_model *m, at_tensor *ids,
-                                  at_model_taps taps);
+                                  at_model_args args);
 
 /* The linear layers of a model, i = 0, 1 ...: attention.q, k, v, o, gate, up, down of each block,
  * as far as there are such, then head; NULL behind the last. */
@@ -102,8 +107,8 @@ AT_API double at_model_flop(const at_model *m, int T);
 /* The state of decoding: a cache (cache.h) for each layer. */
 typedef struct {
     const at_model *model;
-    int position; /* of the next id, <= context.  A lower one forgets what came after */
-    at_cache layer[AT_MAX_LAYERS];
+    int position;    /* of the next id, <= context.  A lower one forgets what came after */
+    at_cache *layer; /* config.layers of them, in step memory */
 } at_model_cache;
 
 /* Capacity for B texts of at most context ids, in step memory: take the mark to which each step

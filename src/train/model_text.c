@@ -20,6 +20,7 @@ typedef struct {
 } config_field;
 
 #define FIELD(name) #name, offsetof(at_model_config, name)
+#define SCALING(name) "rope_" #name, offsetof(at_model_config, rope_scaling.name)
 static const config_field field[] = {
     {FIELD(vocab), FIELD_INT, {0}},
     {FIELD(context), FIELD_INT, {0}},
@@ -35,6 +36,17 @@ static const config_field field[] = {
     {FIELD(positions), FIELD_WORD, {"rope", "learned", "none"}},
     {FIELD(rope_base), FIELD_REAL, {0}},
     {FIELD(rope_halves), FIELD_BOOL, {0}},
+    {SCALING(type), FIELD_WORD, {"default", "linear", "llama3", "yarn"}},
+    {SCALING(factor), FIELD_REAL, {0}},
+    {SCALING(original_max_position_embeddings), FIELD_INT, {0}},
+    {SCALING(low_freq_factor), FIELD_REAL, {0}},
+    {SCALING(high_freq_factor), FIELD_REAL, {0}},
+    {SCALING(beta_fast), FIELD_REAL, {0}},
+    {SCALING(beta_slow), FIELD_REAL, {0}},
+    {SCALING(attention_factor), FIELD_REAL, {0}},
+    {SCALING(mscale), FIELD_REAL, {0}},
+    {SCALING(mscale_all_dim), FIELD_REAL, {0}},
+    {SCALING(no_truncate), FIELD_BOOL, {0}},
     {FIELD(qk_norm), FIELD_BOOL, {0}},
     {FIELD(post_norm), FIELD_BOOL, {0}},
     {FIELD(no_ffn), FIELD_BOOL, {0}},
@@ -51,7 +63,7 @@ static double real_of(const char *text, char **end)
     return x;
 }
 
-enum { MODEL_TEXT = 1024 }; /* bytes: more than all fields take */
+enum { MODEL_TEXT = 2048 }; /* bytes: more than all fields take */
 
 const char *at_model_text(at_tape *t, at_model_config c)
 {

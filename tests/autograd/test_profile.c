@@ -489,7 +489,7 @@ static at_tensor *trained(at_tape *t, bool profiled)
     for (int i = 0; i < 3; i++) {
         at_profile(t, profiled && i != 1);
         at_tensor *ids = at_ints(t, at_shape_of(2, 4), (int32_t[]){0, 1, 2, 3, 4, 3, 2, 1});
-        at_tensor *logits = at_model_logits(t, m, ids, (at_model_taps){0});
+        at_tensor *logits = at_model_logits(t, m, ids, (at_model_args){0});
         at_backward(t, at_cross_entropy(t, logits, ids, (at_cross_entropy_args){0}));
         at_adamw(t, 0.01, (at_adamw_args){0});
         at_rewind(t, step);

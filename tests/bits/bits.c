@@ -99,7 +99,7 @@ static at_tensor *loss_of_step(at_tape *t, const at_model *m, int step)
     at_tensor *x = at_blank(t, ATTIC_I32, s), *y = at_blank(t, ATTIC_I32, s);
     at_write_i32(x, ids, ROWS * LENGTH);
     at_write_i32(y, next, ROWS * LENGTH);
-    at_tensor *logits = at_model_logits(t, m, x, (at_model_taps){0});
+    at_tensor *logits = at_model_logits(t, m, x, (at_model_args){0});
     return at_cross_entropy(t, logits, y, (at_cross_entropy_args){0});
 }
 

@@ -378,7 +378,7 @@ START_TEST(decoding_id_by_id_gives_the_logits_of_the_whole_text)
         for (at_tape *t = NULL; next_tape(&t);) {
             at_model *m = model_of(t, models[i]);
             at_tensor *ids = some_ids(t, B, models[i].context);
-            at_tensor *whole = at_model_logits(t, m, ids, (at_model_taps){0});
+            at_tensor *whole = at_model_logits(t, m, ids, (at_model_args){0});
             for (int prompt = 0; prompt <= 9; prompt += prompt < 1 ? 1 : 4)
                 assert_decodes(t, m, ids, prompt, whole);
         }
@@ -392,7 +392,7 @@ START_TEST(decoding_goes_on_from_one_tile_of_keys_to_the_next)
         at_model_config c = {.vocab = 11, .context = 258, .layers = 2, .heads = 2, .dim = 8};
         at_model *m = model_of(t, c);
         at_tensor *ids = some_ids(t, B, c.context);
-        assert_decodes(t, m, ids, 253, at_model_logits(t, m, ids, (at_model_taps){0}));
+        assert_decodes(t, m, ids, 253, at_model_logits(t, m, ids, (at_model_args){0}));
     }
 }
 END_TEST
@@ -575,7 +575,7 @@ START_TEST(ids_that_can_not_be_decoded_are_refused_and_the_text_goes_on)
     assert_error(t, "model: the model is NULL");
     at_clear_error(t);
     assert_agree(at_model_decode(t, &cache, rows_of(t, ids, 7, 2)),
-                 rows_of(t, at_model_logits(t, m, ids, (at_model_taps){0}), 7, 2),
+                 rows_of(t, at_model_logits(t, m, ids, (at_model_args){0}), 7, 2),
                  "after all that");
     at_close(t);
 }
@@ -586,7 +586,7 @@ START_TEST(a_step_that_runs_out_of_memory_can_be_made_again)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
     at_model *m = model_of(t, models[0]);
-    at_tensor *ids = some_ids(t, B, 9), *whole = at_model_logits(t, m, ids, (at_model_taps){0}), *y;
+    at_tensor *ids = some_ids(t, B, 9), *whole = at_model_logits(t, m, ids, (at_model_args){0}), *y;
     at_model_cache cache = at_model_cache_make(t, m, B);
     at_model_decode(t, &cache, rows_of(t, ids, 0, 4));
     at_tensor *next = rows_of(t, ids, 4, 2);

@@ -36,8 +36,8 @@ START_TEST(a_stored_model_is_the_model_of_its_rounded_weights)
         ck_assert(m->E->dtype == stored[k % 2] && !m->E->wants_grad && !m->E->grad_memory);
         ck_assert(m->norm.g->dtype == ATTIC_F32 && m->norm.g->wants_grad);
         ck_assert_int_eq((int)at_model_params(m), (int)at_model_params(w));
-        at_tensor *y = at_model_logits(t, m, some_ids(t, ROWS), (at_model_taps){0});
-        at_tensor *z = at_model_logits(u, w, some_ids(u, ROWS), (at_model_taps){0});
+        at_tensor *y = at_model_logits(t, m, some_ids(t, ROWS), (at_model_args){0});
+        at_tensor *z = at_model_logits(u, w, some_ids(u, ROWS), (at_model_args){0});
         ck_assert_msg(at_ok(t), "%s", at_error(t));
         ck_assert(equal_bits(y, z));
         at_close(t), at_close(u);
@@ -53,7 +53,7 @@ START_TEST(what_is_stored_does_not_learn_and_the_rest_does)
     ck_assert_int_eq(at_store_params(t, ATTIC_REAL), ATTIC_BF16);
     at_tensor *head = at_param(t, "probe", at_shape_of(VOCAB, 3), at_normal(1));
     ck_assert(head->dtype == ATTIC_F32 && head->wants_grad);
-    at_tensor *y = at_model_logits(t, m, some_ids(t, ROWS), (at_model_taps){0});
+    at_tensor *y = at_model_logits(t, m, some_ids(t, ROWS), (at_model_args){0});
     at_tensor *before = at_cast(t, m->E, ATTIC_BF16), *g = at_detach(t, at_scale(t, m->norm.g, 1));
     ck_assert(at_backward(t, at_mean(t, at_square(t, at_matmul(t, y, head)))));
     ck_assert_int_eq(at_grad_report(t, NULL), 0);
@@ -73,7 +73,7 @@ START_TEST(adapters_learn_beside_a_stored_matrix)
     ck_assert_int_gt(at_model_lora(t, m, (at_lora_args){.rank = 2, .only = "*.q.W,*.v.W"}), 0);
     const at_linear *q = &m->block[0].attention.q;
     ck_assert(q->W->dtype == ATTIC_BF16 && q->lora_A->dtype == ATTIC_F32);
-    at_tensor *y = at_model_logits(t, m, some_ids(t, ROWS), (at_model_taps){0});
+    at_tensor *y = at_model_logits(t, m, some_ids(t, ROWS), (at_model_args){0});
     ck_assert_msg(at_backward(t, at_mean(t, at_square(t, y))), "%s", at_error(t));
     ck_assert(q->lora_B->grad && !q->W->grad);
     ck_assert_int_eq(at_unfreeze(t, (at_names){.only = "E"}), 0);
@@ -95,7 +95,7 @@ START_TEST(a_stored_cache_decodes_as_rounded_keys_and_values_do)
                 cache.layer[l] =
                     at_cache_make_as(t, &m->block[l].attention, 1, CONTEXT, stored[k % 2]);
             at_tensor *ids = some_ids(t, ROWS),
-                      *exact = at_model_logits(t, m, ids, (at_model_taps){0});
+                      *exact = at_model_logits(t, m, ids, (at_model_args){0});
             at_tensor *y = at_model_decode(t, &whole, ids), *z = NULL;
             for (int i = 0; i < ROWS; i++)
                 z = at_model_decode(t, &cache, at_slice(t, ids, 1, i, i + 1));

@@ -22,7 +22,7 @@ static bool run_training(at_model_config config, double *loss)
     for (int i = 0; i < 2; i++) {
         at_tensor *ids = at_ints(t, at_shape_of(2, 4), (int32_t[]){0, 1, 2, 3, 4, 3, 2, 1});
         at_tensor *target = at_ints(t, at_shape_of(2, 4), (int32_t[]){1, 2, 3, 4, 3, 2, 1, 0});
-        at_tensor *logits = m ? at_model_logits(t, m, ids, (at_model_taps){0}) : NULL;
+        at_tensor *logits = m ? at_model_logits(t, m, ids, (at_model_args){0}) : NULL;
         at_tensor *mean = at_cross_entropy(t, logits, target, (at_cross_entropy_args){0});
         at_backward(t, mean);
         at_clip_grad_norm(t, 1);

@@ -324,7 +324,7 @@ START_TEST(a_transformer_is_watched_layer_by_layer)
     at_train(t, false);
     at_tensor *ids = at_ints(t, at_shape_of(1, 6), (int32_t[]){1, 2, 3, 4, 5, 6}), *A[2];
     at_tensor *past = at_keep_causal(t, 6, 6, ATTIC_ALIGN_EQUAL, 0);
-    at_model_logits(t, m, ids, (at_model_taps){.weights = A});
+    at_model_logits(t, m, ids, (at_model_args){.weights = A});
     for (int l = 0; l < 2; l++) ck_assert(at_monitor_update(t, w, l, A[l], past));
     for (int h = 0; h < 4; h++) {
         at_head_statistics l = w->head[h].statistics;

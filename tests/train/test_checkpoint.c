@@ -209,7 +209,7 @@ static const at_model_config small = {
 static double first_logit(at_tape *u, const at_model *m)
 {
     at_tensor *ids = at_ints(u, at_shape_of(1, 3), (int32_t[]){0, 2, 1});
-    return at_get(at_model_logits(u, m, ids, (at_model_taps){0}), 0, 2, 1);
+    return at_get(at_model_logits(u, m, ids, (at_model_args){0}), 0, 2, 1);
 }
 
 START_TEST(a_model_is_opened_without_its_configuration)

@@ -62,7 +62,7 @@ static double trained(bool look)
     double sum = 0;
     for (int step = 0; step < 6; step++) {
         at_batch b = at_data_batch(t, d, (at_batch_args){.rows = 2, .length = 8, .step = step});
-        at_tensor *loss = at_cross_entropy(t, at_model_logits(t, m, b.ids, (at_model_taps){0}),
+        at_tensor *loss = at_cross_entropy(t, at_model_logits(t, m, b.ids, (at_model_args){0}),
                                            b.target, (at_cross_entropy_args){0});
         if (look) {
             at_eval_args how = {.batches = 2, .rows = 2};
@@ -149,7 +149,7 @@ START_TEST(the_loss_is_the_mean_over_the_windows_in_their_order)
         int32_t ids[CONTEXT + 1];
         at_data_read(t, d, ATTIC_TRAIN, w * (n - 1 - CONTEXT) / (windows - 1), CONTEXT + 1, ids);
         at_tensor *logits =
-            at_model_logits(t, m, at_ints(t, at_shape_of(1, CONTEXT), ids), (at_model_taps){0});
+            at_model_logits(t, m, at_ints(t, at_shape_of(1, CONTEXT), ids), (at_model_args){0});
         nats += at_item(at_cross_entropy(t, logits, at_ints(t, at_shape_of(1, CONTEXT), ids + 1),
                                          (at_cross_entropy_args){0}));
     }
@@ -205,7 +205,7 @@ START_TEST(what_is_generated_is_what_the_whole_text_would_give)
         ptrdiff_t count;
         const int32_t *ids = at_encode(t, k, text, -1, &count);
         at_tensor *logits =
-            at_model_logits(t, m, at_ints(t, at_shape_of(1, n), ids), (at_model_taps){0});
+            at_model_logits(t, m, at_ints(t, at_shape_of(1, n), ids), (at_model_args){0});
         int length, id = at_sample(logits, (n - 1) * at_vocab(d), at_vocab(d), (at_sample_args){0},
                                    (at_stream){0, 0}, 0);
         text[n] = *at_token_bytes(k, id, &length);

@@ -51,7 +51,7 @@ static at_model *load_model(at_tape *t, const architecture *a, const char *what)
 
 static at_tensor *golden_run(at_tape *t, const at_model *m)
 {
-    return at_model_logits(t, m, at_ints(t, at_shape_of(B, T), model_ids), (at_model_taps){0});
+    return at_model_logits(t, m, at_ints(t, at_shape_of(B, T), model_ids), (at_model_args){0});
 }
 
 static double largest_of(ptrdiff_t n, const double *x)

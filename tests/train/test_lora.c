@@ -15,7 +15,7 @@ static at_tensor *ids_of(at_tape *t)
 
 static at_tensor *logits_of(at_tape *t, const at_model *m)
 {
-    return at_model_logits(t, m, ids_of(t), (at_model_taps){0});
+    return at_model_logits(t, m, ids_of(t), (at_model_args){0});
 }
 
 /* Every B of the tape filled with numbers around 1/2. */

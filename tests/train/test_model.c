@@ -63,7 +63,7 @@ static at_tensor *golden_batch(at_tape *t, const int32_t *rows, int T)
 
 static at_tensor *golden_loss(at_tape *t, const golden *g, const at_model *m, at_tensor **y)
 {
-    *y = at_model_logits(t, m, golden_batch(t, golden_ids, g->T), (at_model_taps){0});
+    *y = at_model_logits(t, m, golden_batch(t, golden_ids, g->T), (at_model_args){0});
     at_tensor *target = golden_batch(t, golden_targets, g->T);
     return at_cross_entropy(t, *y, target, (at_cross_entropy_args){0});
 }
@@ -178,7 +178,7 @@ static at_tensor *make_ids(at_tape *t, int B, int T, int vocab, int shift)
 static at_tensor *next_id_loss(at_tape *t, const at_model *m, int B, int T)
 {
     int V = m->config.vocab;
-    at_tensor *y = at_model_logits(t, m, make_ids(t, B, T, V, 0), (at_model_taps){0});
+    at_tensor *y = at_model_logits(t, m, make_ids(t, B, T, V, 0), (at_model_args){0});
     return at_cross_entropy(t, y, make_ids(t, B, T, V, 1), (at_cross_entropy_args){0});
 }
 
@@ -196,12 +196,12 @@ START_TEST(changing_a_token_leaves_the_logits_before_it_as_they_were)
             enum { T = 8, V = 11 };
             at_model *m = at_model_make(t, learned ? small_learned() : small);
             at_train(t, false);
-            at_tensor *before = at_model_logits(t, m, make_ids(t, 2, T, V, 0), (at_model_taps){0});
+            at_tensor *before = at_model_logits(t, m, make_ids(t, 2, T, V, 0), (at_model_args){0});
             size_t row = at_bytes(before) / (2 * T);
             for (int j = 0; j < T; j++) {
                 at_tensor *ids = make_ids(t, 2, T, V, 0);
                 at_set(ids, ((int)at_get(ids, 1, j) + 1) % V, 1, j);
-                at_tensor *after = at_model_logits(t, m, ids, (at_model_taps){0});
+                at_tensor *after = at_model_logits(t, m, ids, (at_model_args){0});
                 const char *a = before->data, *b = after->data;
                 ck_assert_int_eq(memcmp(a, b, row * (T + (size_t)j)), 0);
                 ck_assert_int_ne(memcmp(a + row * (size_t)(T + j), b + row * (size_t)(T + j), row),
@@ -217,9 +217,9 @@ START_TEST(the_logits_of_a_text_are_those_of_its_beginning_and_more)
         for (at_tape *t = NULL; next_tape(&t);) {
             at_model *m = at_model_make(t, learned ? small_learned() : small);
             at_train(t, false);
-            at_tensor *whole = at_model_logits(t, m, make_ids(t, 1, 8, 11, 0), (at_model_taps){0});
+            at_tensor *whole = at_model_logits(t, m, make_ids(t, 1, 8, 11, 0), (at_model_args){0});
             for (int T = 1; T < 8; T++) {
-                at_tensor *y = at_model_logits(t, m, make_ids(t, 1, T, 11, 0), (at_model_taps){0});
+                at_tensor *y = at_model_logits(t, m, make_ids(t, 1, T, 11, 0), (at_model_args){0});
                 double tol = at_real(t) == ATTIC_F32 ? 1e-6 : 1e-14;
                 for (ptrdiff_t i = 0; i < at_count(y->shape); i++)
                     assert_close(at_element(y, i), at_element(whole, i), tol);
@@ -235,9 +235,9 @@ START_TEST(the_weights_of_every_layer_can_be_seen)
         at_train(t, false);
         at_tensor *A[2] = {NULL};
         at_tensor *y =
-            at_model_logits(t, m, make_ids(t, 3, 5, 11, 0), (at_model_taps){.weights = A});
+            at_model_logits(t, m, make_ids(t, 3, 5, 11, 0), (at_model_args){.weights = A});
         ck_assert(
-            equal_bits(y, at_model_logits(t, m, make_ids(t, 3, 5, 11, 0), (at_model_taps){0})));
+            equal_bits(y, at_model_logits(t, m, make_ids(t, 3, 5, 11, 0), (at_model_args){0})));
         for (int layer = 0; layer < 2; layer++) {
             ck_assert(at_same_shape(A[layer]->shape, at_shape_of(3, 2, 5, 5)));
             ck_assert(at_get(A[layer], 2, 1, 0, 0) == 1); /* the first has only itself to look at */
@@ -284,7 +284,7 @@ START_TEST(what_is_computed_on_the_way_is_found_by_name)
     at_tensor *A[2], *x[3], *y = NULL;
     for (int i = 0; i < 2; i++) /* the last of several is found */
         y = at_model_logits(t, m, make_ids(t, 3, 5, 11, 0),
-                            (at_model_taps){.weights = A, .hidden = x});
+                            (at_model_args){.weights = A, .hidden = x});
     at_scope_end(t);
     ck_assert(at_find(t, "student.logits") == y && at_find(t, "student.embedding") == x[0]);
     ck_assert(at_find(t, "student.block0.output") == x[1]);
@@ -357,7 +357,7 @@ START_TEST(logits_are_the_embedding_the_blocks_and_the_end_one_after_the_other)
                     at_init_fill(at_param_at(t, i), at_uniform(1), at_draw(t));
             at_train(t, false);
             at_tensor *x[3] = {NULL}, *ids = make_ids(t, 3, 5, 11, 0);
-            at_tensor *y = at_model_logits(t, m, ids, (at_model_taps){.hidden = x});
+            at_tensor *y = at_model_logits(t, m, ids, (at_model_args){.hidden = x});
             at_tensor *z = at_embedding(t, m->E, ids);
             if (m->P) z = at_add(t, z, at_slice(t, m->P, 0, 0, 5));
             ck_assert(equal_bits(x[0], z));
@@ -423,7 +423,7 @@ START_TEST(without_positions_the_past_is_a_bag_of_ids)
         at_tensor *y[2];
         for (int i = 0; i < 2; i++) {
             at_tensor *ids = at_ints(t, at_shape_of(1, 5), i ? two : one);
-            y[i] = at_model_logits(t, m, ids, (at_model_taps){0});
+            y[i] = at_model_logits(t, m, ids, (at_model_args){0});
         }
         double apart = 0;
         for (int v = 0; v < 11; v++)
@@ -490,15 +490,15 @@ START_TEST(dropout_is_for_training_only_and_replays)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
         at_model *m = at_model_make(t, small);
-        at_tensor *first = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_taps){0});
-        at_tensor *second = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_taps){0});
+        at_tensor *first = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_args){0});
+        at_tensor *second = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_args){0});
         at_train(t, false);
-        at_tensor *off = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_taps){0});
+        at_tensor *off = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_args){0});
         m->config.dropout = 0;
         for (int i = 0; i < 2; i++)
             m->block[i].config.dropout = m->block[i].attention.config.dropout = 0;
         at_train(t, true);
-        at_tensor *none = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_taps){0});
+        at_tensor *none = at_model_logits(t, m, make_ids(t, 2, 8, 11, 0), (at_model_args){0});
         ck_assert(equal_bits(off, none));
         ck_assert(!equal_bits(first, second) && !equal_bits(first, off));
         at_tensor *copy = at_const(t, first->shape, NULL);
@@ -840,7 +840,7 @@ START_TEST(ids_that_do_not_fit_are_refused)
         *ids[] = {make_ids(t, 2, 9, 11, 0), at_ints(t, at_shape_of(4), NULL),
                   at_const(t, at_shape_of(2, 4), NULL), NULL,
                   at_ints(t, at_shape_of(1, 2), (int32_t[]){3, 11})};
-    at_model_taps taps = {.weights = A, .hidden = x};
+    at_model_args taps = {.weights = A, .hidden = x};
     const char *text[] = {
         "model: ids are [2,9], but must be [B,T] with T <= 8",
         "model: ids are [4], but must be [B,T] with T <= 8",
@@ -866,10 +866,10 @@ START_TEST(no_text_and_no_batch_give_no_logits)
     for (int learned = 0; learned < 2; learned++)
         for (at_tape *t = NULL; next_tape(&t);) {
             at_model *m = at_model_make(t, learned ? small_learned() : small);
-            at_tensor *y = at_model_logits(t, m, make_ids(t, 2, 0, 11, 0), (at_model_taps){0});
+            at_tensor *y = at_model_logits(t, m, make_ids(t, 2, 0, 11, 0), (at_model_args){0});
             ck_assert(at_same_shape(y->shape, at_shape_of(2, 0, 11)));
             ck_assert(at_backward(t, at_sum(t, y)));
-            y = at_model_logits(t, m, make_ids(t, 0, 3, 11, 0), (at_model_taps){0});
+            y = at_model_logits(t, m, make_ids(t, 0, 3, 11, 0), (at_model_args){0});
             ck_assert(at_same_shape(y->shape, at_shape_of(0, 3, 11)));
             ck_assert(at_backward(t, at_sum(t, y)));
             ck_assert_msg(at_ok(t), "%s", at_error(t));
