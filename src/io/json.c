@@ -1,8 +1,10 @@
 /* json.c -- JSON of a known form; see json.h. */
 #include "io/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "system/system.h"
 #include "system/utf8.h"
 
 bool at_json_expects(const at_json *r, const char *expected)
@@ -105,4 +107,77 @@ bool at_json_integer(at_json *r, ptrdiff_t limit, ptrdiff_t *value)
         *value = 10 * *value + digit;
     }
     return r->at > first || at_json_expects(r, "an integer, 0 or more");
+}
+
+static ptrdiff_t json_digits(at_json *r)
+{
+    const char *first = r->at;
+    while (r->at < r->end && *r->at >= '0' && *r->at <= '9') r->at++;
+    return r->at - first;
+}
+
+/* strtod reads more than JSON has, so what JSON has is cut out first; the byte behind it, which ends
+ * the number, is there even at the end of the text. */
+bool at_json_number(at_json *r, double *value)
+{
+    *value = 0;
+    at_json_took(r, 0);
+    char *first = r->at;
+    if (r->at < r->end && *r->at == '-') r->at++;
+    const bool zero = r->at < r->end && *r->at == '0';
+    const ptrdiff_t digits = json_digits(r);
+    if (digits == 0) return at_json_expects(r, "a number");
+    if (zero && digits > 1) return at_json_expects(r, "no digit behind a zero");
+    if (r->at < r->end && *r->at == '.') {
+        r->at++;
+        if (json_digits(r) == 0) return at_json_expects(r, "a digit");
+    }
+    if (r->at < r->end && (*r->at == 'e' || *r->at == 'E')) {
+        r->at++;
+        if (r->at < r->end && (*r->at == '+' || *r->at == '-')) r->at++;
+        if (json_digits(r) == 0) return at_json_expects(r, "a digit");
+    }
+    const char behind = *r->at;
+    *r->at = 0;
+    void *locale = at_point_begin();
+    *value = strtod(first, NULL);
+    at_point_end(locale);
+    *r->at = behind;
+    return true;
+}
+
+/* Behind the opening quote: passes over the rest of a string. */
+static bool json_skip_string(at_json *r)
+{
+    while (r->at < r->end && *r->at != '"') r->at += *r->at == '\\' && r->end - r->at > 1 ? 2 : 1;
+    if (r->at == r->end) return at_json_expects(r, "the end of a string");
+    r->at++;
+    return true;
+}
+
+bool at_json_skip(at_json *r)
+{
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
+    uint64_t objects = 0; /* bit 0: is the innermost open bracket that of an object? */
+    int depth = 0;
+    do {
+        bool list = at_json_took(r, '['), object = !list && at_json_took(r, '{');
+        if (list || object) {
+            if (++depth > 64) return at_json_expects(r, "less deep");
+            objects = objects << 1 | object;
+        } else if (at_json_took(r, ']') || at_json_took(r, '}')) {
+            if (depth-- == 0 || (r->at[-1] == '}') != (objects & 1))
+                return r->at--, at_json_expects(r, "a value");
+            objects >>= 1;
+        } else if (at_json_took(r, '"')) {
+            if (!json_skip_string(r)) return false;
+        } else if (depth && (at_json_took(r, ',') || at_json_took(r, ':'))) {
+            continue;
+        } else {
+            const char *first = r->at;
+            while (r->at < r->end && *r->at && strchr(word, *r->at)) r->at++;
+            if (r->at == first) return at_json_expects(r, "a value");
+        }
+    } while (depth > 0);
+    return true;
 }

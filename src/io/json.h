@@ -30,5 +30,10 @@ char *at_json_string(at_json *r);
 char *at_json_key(at_json *r);
 /* An integer of 0 .. limit, without a sign, a leading zero, a fraction or an exponent. */
 bool at_json_integer(at_json *r, ptrdiff_t limit, ptrdiff_t *value);
+/* Any number; one beyond the range of double is infinite. */
+bool at_json_number(at_json *r, double *value);
+/* Passes over a value of any form, whose lists and objects are at most 64 deep: it is well-formed
+ * as far as brackets, strings and words go.  Nothing is decoded, and so it can be read later. */
+bool at_json_skip(at_json *r);
 
 #endif

@@ -1,10 +1,9 @@
 /* import.h -- weights of GPT-2 and Llama, as their checkpoints name them, into a model.
  *
- *     at_tensors *f = at_tensors_open(t, "model.safetensors");
- *     at_model *m = at_model_make(t, (at_model_config){.vocab = 50257, .context = 1024,
- *         .layers = 12, .heads = 12, .dim = 768, .act = ATTIC_GELU_TANH, .bias = ATTIC_BIAS_ALL,
- *         .positions = ATTIC_LEARNED_POSITIONS});
- *     at_model_import(t, m, f);
+ *     at_model_config config;
+ *     at_model_config_json(t, "config.json", &config);
+ *     at_model *m = at_model_make(t, config);
+ *     at_model_import(t, m, at_tensors_open(t, "model.safetensors"));
  *
  *     GPT-2                                          here
  *     wte.weight [V,C]  wpe.weight [context,C]       E  P                 P takes the first rows
@@ -28,13 +27,28 @@
  * features i and i + D/2 of a head (rope_halves); a model that rotates the pairs 2i and 2i + 1 gets
  * their columns in the order that gives the same scores.
  *
- * What leaves no trace in a file must be right in the config: heads, activation, norm_eps,
- * rope_base. */
+ * What leaves no trace in a file of weights must be right in the config: heads, activation,
+ * norm_eps, rope_base, rope_scaling.  It stands in the config.json beside it. */
 #ifndef AT_TRAIN_IMPORT_H
 #define AT_TRAIN_IMPORT_H
 #include "io/tensors.h"
 #include "train/model.h"
 AT_BEGIN_C
+
+/* The config of a published model, from its config.json: model_type gpt2, llama or qwen3.  The
+ * context is n_positions or max_position_embeddings; make it smaller for shorter texts.  Both forms
+ * of scaled positions are read, rope_theta beside rope_scaling and rope_parameters, and in them
+ * rope_type or, older, type.  What has no value has the one that published code gives it, but for
+ * sizes, which must be there.
+ *
+ * Every setting counts.  What at_model can't represent is an error that names the setting and its
+ * value: another model_type (qwen2 has biases in q, k and v alone), hidden_act, attention_bias,
+ * mlp_bias, head_dim, a sliding window, a layer_types that is not full_attention throughout,
+ * partial_rotary_factor, a rope_type such as dynamic or longrope, and whatever this version does
+ * not know.  Left aside are rates of dropout, the ids of special tokens, dtypes, and other keys that
+ * change nothing in a trained model.  After an error, of kind ATTIC_FILE_ERROR if it is about the
+ * file, config is all zero.  No bytes in the file do more harm than that. */
+AT_API bool at_model_config_json(at_tape *t, const char *path, at_model_config *config);
 
 /* Fills every parameter of m from f.  A "transformer." before GPT-2's names is allowed.  Causal
  * masks and tables of angles, which some files hold as well, are skipped, and so is the
