@@ -246,8 +246,11 @@ typedef struct {
  * tangent of it is not read.  A replay reads both anew.  Angles are computed in double, from
  * frequencies in double; frequencies given to a tape of f32 are rounded to that first.
  *
- * Published code rounds frequencies to f32, the angle too, and so is up to 2^-24 of an angle off for
- * each: PUBLISHED */
+ * Published code computes frequencies and angles in f32.  With the parameters of published models
+ * of up to 131,072 positions, frequencies are so up to 3e-7 of themselves off, and angles by up to
+ * 6e-5 below position 1,024, 5e-4 below 8,192 and 8e-3 below 131,072.  The logits of the small
+ * models of tests/golden/scaled.py, which measures this, differ by up to 2e-7 of the largest at
+ * positions 0 to 6, 3e-5 from 1,000 on, 2e-4 from 8,000 and 4e-3 from 131,000 on. */
 AT_API at_tensor *at_rope(at_tape *t, at_tensor *x, at_rope_args args);
 
 AT_END_C

@@ -34,62 +34,72 @@
 #include "ops/rope.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "autograd/op.h"
 #include "kernels/elementary.h"
 
 #define TWO_PI 6.283185307179586
 
-static double or_else(double x, double otherwise)
+enum { SCALING_NUMBERS = 8 };
+
+static void numbers_of(const at_rope_scaling *s, double x[SCALING_NUMBERS])
 {
-    return x != 0 ? x : otherwise;
+    const double all[SCALING_NUMBERS] = {s->factor,    s->low_freq_factor, s->high_freq_factor,
+                                         s->beta_fast, s->beta_slow,       s->attention_factor,
+                                         s->mscale,    s->mscale_all_dim};
+    memcpy(x, all, sizeof all);
 }
 
-static bool scaling_is_yarn(at_tape *t, const char *op, double base, const at_rope_scaling *s)
+bool at_same_rope_scaling(const at_rope_scaling *a, const at_rope_scaling *b)
 {
-    const double fast = or_else(s->beta_fast, 32), slow = or_else(s->beta_slow, 1);
-    AT_REQUIRE(t, base == 0 || base > 1, "%s: base is %g, but yarn needs one above 1", op, base);
-    AT_REQUIRE(t, slow > 0 && fast > slow && isfinite(fast),
-               "%s: yarn with beta_fast %g and beta_slow %g: the first must be larger, both > 0",
-               op, fast, slow);
-    AT_REQUIRE(t, s->attention_factor >= 0 && isfinite(s->attention_factor),
-               "%s: yarn with an attention_factor of %g, which must be > 0, or 0 for the default",
-               op, s->attention_factor);
-    AT_REQUIRE(t,
-               s->mscale >= 0 && isfinite(s->mscale) && s->mscale_all_dim >= 0 &&
-                   isfinite(s->mscale_all_dim),
-               "%s: yarn with mscale %g and mscale_all_dim %g, which must be >= 0", op, s->mscale,
-               s->mscale_all_dim);
-    return true;
+    double x[SCALING_NUMBERS], y[SCALING_NUMBERS];
+    numbers_of(a, x), numbers_of(b, y);
+    return a->type == b->type && a->no_truncate == b->no_truncate &&
+           a->original_max_position_embeddings == b->original_max_position_embeddings &&
+           memcmp(x, y, sizeof x) == 0;
+}
+
+static double fast_of(const at_rope_scaling *s)
+{
+    return s->beta_fast > 0 ? s->beta_fast : 32;
+}
+
+static double slow_of(const at_rope_scaling *s)
+{
+    return s->beta_slow > 0 ? s->beta_slow : 1;
 }
 
 bool at_check_rope_scaling(at_tape *t, const char *op, double base, const at_rope_scaling *s)
 {
+    const bool yarn = s->type == ATTIC_ROPE_YARN;
+    double x[SCALING_NUMBERS];
+    numbers_of(s, x);
     AT_REQUIRE(t, base >= 0 && isfinite(base), "%s: base is %g but must be > 0", op, base);
     AT_REQUIRE(t, base == 0 || isfinite(0x1p33 / base),
                "%s: base is %g, so small that angles would be infinite", op, base);
     AT_REQUIRE(t, s->type >= ATTIC_ROPE_DEFAULT && s->type <= ATTIC_ROPE_YARN,
                "%s: there is no scaling of type %d, only %d to %d (at_rope_type)", op, (int)s->type,
                (int)ATTIC_ROPE_DEFAULT, (int)ATTIC_ROPE_YARN);
-    const at_rope_scaling none = {0};
-    if (s->type == ATTIC_ROPE_DEFAULT) {
-        AT_REQUIRE(t, at_same_rope_scaling(s, &none),
-                   "%s: a scaling is given (factor %g), but its type is not", op, s->factor);
-        return true;
-    }
-    AT_REQUIRE(t, s->factor >= 1 && isfinite(s->factor),
+    AT_REQUIRE(t, s->type || at_same_rope_scaling(s, &(at_rope_scaling){0}),
+               "%s: a scaling is given (factor %g), but its type is not", op, s->factor);
+    for (int i = 0; i < SCALING_NUMBERS; i++)
+        AT_REQUIRE(t, x[i] >= 0 && isfinite(x[i]),
+                   "%s: a number of the scaling is %g, but must be 0 or more", op, x[i]);
+    AT_REQUIRE(t, !s->type || s->factor >= 1,
                "%s: the factor of the scaling is %g, but must be 1 or more", op, s->factor);
-    if (s->type == ATTIC_ROPE_LINEAR) return true;
+    if (s->type <= ATTIC_ROPE_LINEAR) return true;
     AT_REQUIRE(t, s->original_max_position_embeddings > 0,
                "%s: original_max_position_embeddings of the scaling is %d, but must be positive",
                op, s->original_max_position_embeddings);
-    if (s->type == ATTIC_ROPE_YARN) return scaling_is_yarn(t, op, base, s);
-    AT_REQUIRE(t,
-               s->low_freq_factor > 0 && s->high_freq_factor > s->low_freq_factor &&
-                   isfinite(s->high_freq_factor),
-               "%s: llama3 with low_freq_factor %g and high_freq_factor %g: the second must be "
-               "larger, both > 0",
-               op, s->low_freq_factor, s->high_freq_factor);
+    AT_REQUIRE(t, !yarn || base == 0 || base > 1, "%s: base is %g, but yarn needs one above 1", op,
+               base);
+    const double low = yarn ? slow_of(s) : s->low_freq_factor,
+                 high = yarn ? fast_of(s) : s->high_freq_factor;
+    AT_REQUIRE(t, low > 0 && high > low,
+               "%s: %s of the scaling are %g and %g: the second must be larger, both > 0", op,
+               yarn ? "beta_slow and beta_fast" : "low_freq_factor and high_freq_factor", low,
+               high);
     return true;
 }
 
@@ -102,8 +112,8 @@ static double pair_that_turns(double n, const at_rope_scaling *s, double base, i
 
 static double yarn_share(const at_rope_scaling *s, double base, int R, int i)
 {
-    double first = pair_that_turns(or_else(s->beta_fast, 32), s, base, R);
-    double last = pair_that_turns(or_else(s->beta_slow, 1), s, base, R);
+    double first = pair_that_turns(fast_of(s), s, base, R);
+    double last = pair_that_turns(slow_of(s), s, base, R);
     if (!s->no_truncate) first = floor(first), last = ceil(last);
     first = fmax(first, 0);
     last = fmin(last, R - 1);
@@ -132,14 +142,4 @@ double at_rope_factor(const at_rope_scaling *s)
     return s->mscale > 0 && s->mscale_all_dim > 0
                ? (s->mscale * g + 1) / (s->mscale_all_dim * g + 1)
                : g + 1;
-}
-
-bool at_same_rope_scaling(const at_rope_scaling *a, const at_rope_scaling *b)
-{
-    return a->type == b->type && a->factor == b->factor &&
-           a->original_max_position_embeddings == b->original_max_position_embeddings &&
-           a->low_freq_factor == b->low_freq_factor && a->high_freq_factor == b->high_freq_factor &&
-           a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow &&
-           a->attention_factor == b->attention_factor && a->mscale == b->mscale &&
-           a->mscale_all_dim == b->mscale_all_dim && a->no_truncate == b->no_truncate;
 }

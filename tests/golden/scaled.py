@@ -10,8 +10,8 @@ digits, since nothing is subtracted.  Written are
     scaled.safetensors              the weights (f64), under the names of published checkpoints
     scaled_<kind>_grads.safetensors the gradient of the mean loss on IDS, under the same names
     scaled.json                     the config.json of llama3
-    scaled.inc                      IDS, TARGETS, POSITIONS; for each kind its config.json and the logits; and the
-                                    frequencies of published models
+    scaled.inc                      IDS, TARGETS, POSITIONS; for each kind its config.json and the logits
+    frequencies.inc                 m and the frequencies of published models
 
 and printed, how far code is from this that rounds frequencies and angles to float32.
 """
@@ -263,10 +263,10 @@ def config(scaling):
     return json.dumps(c)
 
 
-out = io.StringIO()
+out, frequencies_inc = io.StringIO(), io.StringIO()
 
 
-def array(name, values, kind="double"):
+def array(name, values, kind="double", out=out):
     print(f"static const {kind} {name}[] = {{", file=out)
     values = [repr(v) for v in np.asarray(values).reshape(-1).tolist()]
     for i in range(0, len(values), 5):
@@ -274,7 +274,8 @@ def array(name, values, kind="double"):
     print("};", file=out)
 
 
-print("/* scaled.inc -- written by scaled.py with NumPy; do not edit. */\n/* clang-format off */", file=out)
+for to, name in (out, "scaled"), (frequencies_inc, "frequencies"):
+    print(f"/* {name}.inc -- written by scaled.py with NumPy; do not edit. */\n/* clang-format off */", file=to)
 for name, rows in ("ids", IDS), ("targets", TARGETS), ("positions", POSITIONS):
     array(f"scaled_{name}", rows, "int32_t")
 
@@ -289,8 +290,10 @@ for kind, scaling in KINDS.items():
     array(f"scaled_{kind}_placed", logits(w, ids, angle, m))
 for k, (name, R, base, scaling) in enumerate(PUBLISHED):
     theta, m = frequencies(R, base, scaling)
-    array(f"published_{k}", [m, *theta])
+    print(f"\n/* {name}: m, then theta */", file=frequencies_inc)
+    array(f"published_{k}", [m, *theta], out=frequencies_inc)
 files["scaled.inc"] = out.getvalue()
+files["frequencies.inc"] = frequencies_inc.getvalue()
 files["scaled.json"] = config(KINDS["llama3"]) + "\n"
 whole.write(files)
 

@@ -204,6 +204,26 @@ static at_tensor *case_rope_twice(at_tape *t, at_tensor **in, void *args)
     return at_mul(t, y, at_rope(t, in[0], other));
 }
 
+/* At positions [B,T] between -2 and 4. */
+static at_tensor *case_rope_placed(at_tape *t, at_tensor **in, void *args)
+{
+    const at_shape x = in[0]->shape;
+    at_rope_args placed = *(at_rope_args *)args;
+    placed.positions = at_ints(t, at_shape_of(x.dim[0], x.dim[x.ndim - 2]), NULL);
+    for (ptrdiff_t i = 0; placed.positions && i < at_count(placed.positions->shape); i++)
+        ((int32_t *)placed.positions->data)[i] = (int32_t)(i * i % 7) - 2;
+    return at_rope(t, in[0], placed);
+}
+
+static at_tensor *case_rope_given(at_tape *t, at_tensor **in, void *args)
+{
+    const at_shape x = in[0]->shape;
+    at_rope_args given = *(at_rope_args *)args;
+    given.positions = at_ints(t, at_shape_of(x.dim[x.ndim - 2]), (int32_t[]){5, -3, 16});
+    given.frequencies = at_const(t, at_shape_of(2), (double[]){0.7, -0.2});
+    return at_mul(t, in[0], at_rope(t, in[0], given));
+}
+
 /* ------------------------------------------------------------------ the table ------------------ */
 
 /* clang-format off */
@@ -211,6 +231,7 @@ static at_tensor *case_rope_twice(at_tape *t, at_tensor **in, void *args)
 #define ENTROPY(...) .ctx = &(entropy_options){__VA_ARGS__}
 #define NORM(...) .ctx = &(norm_options){__VA_ARGS__}
 #define ROPE(...) .ctx = &(at_rope_args){__VA_ARGS__}
+#define SCALED(...) .ctx = &(at_rope_args){.offset = 3, .base = 50, .scaling = {__VA_ARGS__}}
 /* clang-format on */
 
 const at_case at_cases_rows[] = {
@@ -424,4 +445,19 @@ const at_case at_cases_rows[] = {
     ROW("rope", "[3,0]", case_rope, ROPE(0), .expect = ATTIC_VACUOUS),
     ROW("rope", "[3,4]", case_rope_twice, ROPE(.offset = 2), .note = "times another"),
     ROW("rope", "[3,4]", case_rope_twice, ROPE(.offset = 9, .half_split = true), .note = "squared"),
+    ROW("rope", "[2,3,4]", case_rope_placed, ROPE(0), .note = "positions"),
+    ROW("rope", "[2,3,8]", case_rope_placed, ROPE(.heads = 2, .half_split = true),
+        .note = "positions, packed, halves"),
+    ROW("rope", "[2,2,3,6]", case_rope_placed, ROPE(.rotate = 4), .note = "positions, 4 of 6"),
+    ROW("rope", "[0,3,4]", case_rope_placed, ROPE(0), .expect = ATTIC_VACUOUS, .note = "positions"),
+    ROW("rope", "[2,3,4]", case_rope_given, ROPE(0), .note = "frequencies, times x"),
+    ROW("rope", "[3,8]", case_rope, SCALED(ATTIC_ROPE_LINEAR, .factor = 4), .note = "linear"),
+    ROW("rope", "[3,8]", case_rope,
+        SCALED(ATTIC_ROPE_LLAMA3, 16, 8, .low_freq_factor = 0.5, .high_freq_factor = 2),
+        .note = "llama3"),
+    ROW("rope", "[3,8]", case_rope,
+        SCALED(ATTIC_ROPE_YARN, 16, 4, .beta_fast = 2, .beta_slow = 0.1), .note = "yarn"),
+    ROW("rope", "[2,3,6]", case_rope_placed,
+        ROPE(.rotate = 4, .scaling = {ATTIC_ROPE_YARN, 16, 4, .mscale = 2, .mscale_all_dim = 1}),
+        .note = "positions, yarn, 4 of 6"),
     {0}};

@@ -259,6 +259,74 @@ START_TEST(no_m_means_x)
 }
 END_TEST
 
+static const int32_t some_positions[B * T] = {7, 0, -3, 5, 5, 40};
+static const int32_t far_positions[B * S] = {9, 1, 2, 0, 4, -8, 7, 6, 5, 100};
+
+/* The layer from its parts, with at_rope given the positions: those of Q, those of K. */
+static at_tensor *apply_by_parts(at_tape *t, at_attention a, at_tensor *x, at_tensor *m,
+                                 at_tensor *P, at_tensor *key_P)
+{
+    at_rope_args args = {.heads = 2, .base = 7, .half_split = true};
+    args.scaling = a.config.rope_scaling;
+    a.config.rope = false;
+    args.positions = P;
+    at_tensor *Q = at_rope(t, at_attention_queries(t, &a, x, 0, NULL), args);
+    args.positions = key_P;
+    at_tensor *K = at_rope(t, at_attention_keys(t, &a, m, 0, NULL), args);
+    at_tensor *V = at_attention_values(t, &a, m);
+    return at_attention_combine(t, &a, Q, K, V, (at_sdpa_args){0});
+}
+
+START_TEST(positions_and_scalings_are_those_of_rope)
+{
+    const at_rope_scaling linear = {.type = ATTIC_ROPE_LINEAR, .factor = 3};
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_attention a = make(t, (at_attention_config){.dim = C,
+                                                       .heads = 2,
+                                                       .rope = true,
+                                                       .rope_base = 7,
+                                                       .rope_halves = true,
+                                                       .rope_scaling = linear});
+        at_tensor *x = draw_rows(t, T), *m = draw_rows(t, S);
+        at_tensor *P = at_ints(t, at_shape_of(B, T), some_positions);
+        at_tensor *far = at_ints(t, at_shape_of(B, S), far_positions);
+        at_tensor *other = at_ints(t, at_shape_of(T), some_positions);
+        const struct {
+            at_tensor *m, *P, *key_P, *of_keys;
+        } how[] = {{NULL, P, NULL, P},      {NULL, P, other, other}, {m, P, far, far},
+                   {m, NULL, far, far},     {m, P, NULL, NULL},      {NULL, NULL, P, P},
+                   {NULL, NULL, NULL, NULL}};
+        for (int i = 0; i < 7; i++) {
+            at_sdpa_args with = {.positions = how[i].P, .key_positions = how[i].key_P};
+            at_tensor *y = at_attention_apply(t, &a, x, how[i].m, with);
+            at_tensor *keys = how[i].m ? how[i].m : x;
+            ck_assert_msg(y, "%s", at_error(t));
+            ck_assert(equal_bits(y, apply_by_parts(t, a, x, keys, how[i].P, how[i].of_keys)));
+        }
+    }
+}
+END_TEST
+
+START_TEST(positions_that_nobody_reads_are_an_error)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_attention a = make(t, (at_attention_config){.dim = C, .heads = 2});
+    at_tensor *x = draw_rows(t, T), *P = at_ints(t, at_shape_of(T), some_positions);
+    ck_assert_ptr_null(at_attention_apply(t, &a, x, NULL, (at_sdpa_args){.positions = P}));
+    assert_error(t, "attention: positions [3] are given, but the layer has no rope");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_sdpa(t, x, x, x, (at_sdpa_args){.positions = P}));
+    assert_error(t,
+                 "sdpa: positions is an option of the attention layer; here at_rope rotates Q and "
+                 "K before");
+    at_clear_error(t);
+    ck_assert_ptr_null(at_sdpa(t, x, x, x, (at_sdpa_args){.key_positions = P}));
+    assert_error(t, "sdpa: key_positions is an option of the attention layer; here at_rope rotates "
+                    "Q and K before");
+    at_close(t);
+}
+END_TEST
+
 START_TEST(a_batch_is_not_needed)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
@@ -370,6 +438,8 @@ START_TEST(impossible_layers_are_refused_before_anything_is_made)
                    "attention: dim 0, heads 2 and kv_heads 2 must be positive");
     assert_refused((at_attention_config){.dim = 6, .heads = 2, .rope = true},
                    "attention: rope rotates pairs of features, but a head has dim 6 / heads 2 = 3");
+    assert_refused((at_attention_config){.dim = 8, .heads = 2, .rope_scaling = {.factor = 2}},
+                   "attention: a scaling is given (factor 2), but its type is not");
     assert_refused((at_attention_config){.dim = 6, .heads = 2, .dropout = 1},
                    "attention: dropout is 1 but must be at least 0 and less than 1");
 }
@@ -412,8 +482,9 @@ SUITE(nn_attention_layer, parameters_are_four_matrices_in_the_open_scope,
       grouped_heads_have_narrower_keys_and_values, out_gain_scales_the_last_matrix_alone,
       the_layer_is_attention_head_by_head, its_gradients_are_those_of_attention_head_by_head,
       its_gradients_are_those_of_differences_with_dropout_too,
-      a_bias_of_the_keys_has_no_effect_without_rope, no_m_means_x, a_batch_is_not_needed,
-      no_queries_no_keys_and_no_batch_are_fine, masks_paths_and_taps_are_passed_on,
-      heads_and_dropout_are_those_of_the_layer, dropout_is_for_training_only,
-      impossible_layers_are_refused_before_anything_is_made,
+      a_bias_of_the_keys_has_no_effect_without_rope, no_m_means_x,
+      positions_and_scalings_are_those_of_rope, positions_that_nobody_reads_are_an_error,
+      a_batch_is_not_needed, no_queries_no_keys_and_no_batch_are_fine,
+      masks_paths_and_taps_are_passed_on, heads_and_dropout_are_those_of_the_layer,
+      dropout_is_for_training_only, impossible_layers_are_refused_before_anything_is_made,
       what_can_not_be_attended_to_is_an_error_of_the_op_inside, a_layer_that_is_null_is_an_error)

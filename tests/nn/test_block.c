@@ -21,6 +21,7 @@ static const struct {
       .rope = true,
       .rope_base = 100,
       .rope_halves = true,
+      .rope_scaling = {ATTIC_ROPE_LINEAR, .factor = 2},
       .hidden = 5,
       .act = ATTIC_SWIGLU,
       .norm = ATTIC_RMS,
@@ -118,6 +119,7 @@ START_TEST(the_options_reach_attention)
     at_block b = at_block_make(t, kind[2].config, 1);
     at_attention_config a = b.attention.config;
     ck_assert(a.rope && a.rope_halves && a.rope_base == 100 && a.kv_heads == 1 && !a.bias);
+    ck_assert(a.rope_scaling.type == ATTIC_ROPE_LINEAR && a.rope_scaling.factor == 2);
     at_scope(t, "cross");
     b = at_block_make(t, kind[4].config, 1);
     ck_assert(b.attention.config.rope && !b.cross.config.rope && b.cross.config.bias);

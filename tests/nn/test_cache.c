@@ -215,6 +215,31 @@ START_TEST(the_room_is_as_large_as_was_asked_for)
 }
 END_TEST
 
+/* Two texts that begin at other positions than 0, and grow by one id. */
+START_TEST(given_positions_are_those_of_the_new_rows)
+{
+    int32_t p[B * 6];
+    for (int i = 0; i < B * 6; i++) p[i] = i % 6 + (i < 6 ? -3 : 50) + (i % 6 > 3);
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_attention a = layer_of(t, kind[3].config);
+        at_tensor *x = draw_text(t, B, 6), *P = at_ints(t, at_shape_of(B, 6), p);
+        at_sdpa_args with = {.causal = true, .positions = P};
+        at_tensor *whole = at_attention_apply(t, &a, x, NULL, with);
+        at_cache cache = at_cache_make(t, &a, B, 6);
+        for (int i = 0; i < 6; i++) {
+            with.positions = rows_of(t, P, i, 1);
+            at_tensor *y = at_attention_decode(t, &cache, rows_of(t, x, i, 1), with);
+            assert_agree(y, rows_of(t, whole, i, 1), "placed");
+        }
+        at_cache again = at_cache_make(t, &a, B, 6);
+        with.positions = NULL, with.key_positions = P;
+        ck_assert_ptr_null(at_attention_decode(t, &again, x, with));
+        assert_error(t,
+                     "attention: the keys of the cache are rotated: key_positions can't be given");
+    }
+}
+END_TEST
+
 static size_t bytes_of_a_step(int context)
 {
     at_tape *t = at_open(ATTIC_F32, 1);
@@ -611,8 +636,8 @@ SUITE(nn_cache, rows_in_pieces_are_the_rows_of_the_whole,
       every_path_and_every_option_sees_rows_at_their_positions,
       without_causal_new_rows_see_each_other_and_all_before, cross_attention_computes_its_keys_once,
       cross_attention_may_be_causal, gradients_flow_through_cross_attention,
-      what_is_not_filled_is_not_read, the_room_is_as_large_as_was_asked_for,
-      a_step_takes_the_same_memory_however_large_the_room,
+      what_is_not_filled_is_not_read, given_positions_are_those_of_the_new_rows,
+      the_room_is_as_large_as_was_asked_for, a_step_takes_the_same_memory_however_large_the_room,
       steps_in_the_steady_state_ask_for_no_memory, a_cache_set_back_forgets_what_came_after,
       no_rows_and_no_batch_change_nothing, texts_that_are_shorter_are_filled_up_on_the_left,
       decoding_id_by_id_gives_the_logits_of_the_whole_text,
