@@ -116,8 +116,8 @@ static ptrdiff_t json_digits(at_json *r)
     return r->at - first;
 }
 
-/* strtod reads more than JSON has, so what JSON has is cut out first; the byte behind it, which ends
- * the number, is there even at the end of the text. */
+/* strtod reads more than JSON has, so what JSON has is cut out first; the byte behind it, which is
+ * a 0 meanwhile, is there even at the end of the text. */
 bool at_json_number(at_json *r, double *value)
 {
     *value = 0;

@@ -6,8 +6,8 @@
  * Heads stay packed in the last axis, [B,T,heads*D] with D = dim / heads, so nothing is transposed
  * in memory.  Grouped heads (Ainslie et al. 2023; one for all: Shazeer 2019) have kv_heads < heads,
  * and Wk and Wv are narrower: [dim, kv_heads*D].  Rotary positions count from 0, in x and in m,
- * unless they are given.  norm is an rms norm of each head over its D features, with one gain g [D] for all heads (Henry et
- * al. 2020): then g alone decides how large scores can become. */
+ * unless they are given.  norm is an rms norm of each head over its D features, with one gain g [D]
+ * for all heads (Henry et al. 2020): then g alone decides how large scores can become. */
 #ifndef AT_NN_ATTENTION_LAYER_H
 #define AT_NN_ATTENTION_LAYER_H
 #include "attention/attention.h"

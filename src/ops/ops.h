@@ -240,10 +240,10 @@ typedef struct {
  *
  * positions [B,T] has a row for each index of the leading axis of x: x [B,T,D], packed
  * [B,T,heads*D], or [B,heads,T,D], where all heads of one of B are rotated alike; [T] is the same
- * for all.  A row at a position gets the same bits with positions as without.  Any number of 32 bits
- * is a position: a negative one rotates backwards, as the formula says.  frequencies has theta_i in
- * place of base^(-2i/rotate), and is a constant: one that wants a gradient is an error, and a
- * tangent of it is not read.  A replay reads both anew.  Angles are computed in double, from
+ * for all.  A row at a position gets the same bits with positions as without.  Any number of 32
+ * bits is a position: a negative one rotates backwards, as the formula says.  frequencies has
+ * theta_i in place of base^(-2i/rotate), and is a constant: one that wants a gradient is an error,
+ * and a tangent of it is not read.  A replay reads both anew.  Angles are computed in double, from
  * frequencies in double; frequencies given to a tape of f32 are rounded to that first.
  *
  * Published code computes frequencies and angles in f32.  With the parameters of published models

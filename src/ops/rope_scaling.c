@@ -4,8 +4,8 @@
  *
  * A model that saw L positions has seen all angles of a pair whose wavelength is well below L, and
  * only some of one whose wavelength is above: farther positions bring angles that it never saw.
- * So low frequencies are divided by `factor`, and high ones, which tell neighbours apart, are kept.
- * With a share s_i that is 1 for what is kept and 0 for what is divided,
+ * So low frequencies are divided by `factor`, and high ones, which tell near positions apart, are
+ * kept.  With a share s_i that is 1 for what is kept and 0 for what is divided,
  *
  *   theta'_i = s_i theta_i + (1 - s_i) theta_i / factor
  *

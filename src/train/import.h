@@ -45,9 +45,10 @@ AT_BEGIN_C
  * value: another model_type (qwen2 has biases in q, k and v alone), hidden_act, attention_bias,
  * mlp_bias, head_dim, a sliding window, a layer_types that is not full_attention throughout,
  * partial_rotary_factor, a rope_type such as dynamic or longrope, and whatever this version does
- * not know.  Left aside are rates of dropout, the ids of special tokens, dtypes, and other keys that
- * change nothing in a trained model.  After an error, of kind ATTIC_FILE_ERROR if it is about the
- * file, config is all zero.  No bytes in the file do more harm than that. */
+ * not know.  Left aside are rates of dropout, the ids of special tokens, dtypes, and what else
+ * changes nothing in a trained model.  Whether the numbers fit each other is for at_model_make to
+ * say.  After an error, of kind ATTIC_FILE_ERROR if it is about the file, config is all zero.  No
+ * bytes in the file do more harm than that. */
 AT_API bool at_model_config_json(at_tape *t, const char *path, at_model_config *config);
 
 /* Fills every parameter of m from f.  A "transformer." before GPT-2's names is allowed.  Causal

@@ -15,7 +15,6 @@
 
 #include "autograd/file.h"
 #include "io/json.h"
-#include "ops/rope.h"
 #include "train/import.h"
 
 enum { CONFIG_BYTES = 1 << 20, CONFIG_SETTINGS = 256 };
@@ -35,7 +34,8 @@ typedef struct {
     setting list[CONFIG_SETTINGS];
 } settings;
 
-/* What does not change the function that a trained model computes; and _*, summary_*, *_token_id. */
+/* What does not change the function that a trained model computes; beside _*, summary_* and
+ * *_token_id. */
 static const char unimportant[] =
     " architectures attention_dropout attn_pdrop chunk_size_feed_forward dtype embd_pdrop "
     "gradient_checkpointing id2label initializer_range label2id max_window_layers n_ctx "
@@ -86,7 +86,7 @@ static bool read_object(settings *c, char *from, char *to)
 }
 
 /* The settings of the file; NULL after a sticky error. */
-static settings *read_file(at_source *s)
+static settings *read_settings(at_source *s)
 {
     ptrdiff_t size = 0;
     s->file = at_file_open(s->t, s->path, &size);
@@ -244,8 +244,7 @@ static bool take_scaling(settings *o, at_model_config *config)
                                                  &s->original_max_position_embeddings)))
         return false;
     s->no_truncate = !truncate;
-    return nothing_is_unread(o) &&
-           at_check_rope_scaling(o->source->t, "import", config->rope_base, s);
+    return nothing_is_unread(o);
 }
 
 /* rope_theta beside rope_scaling, or both together in rope_parameters. */
@@ -354,7 +353,7 @@ bool at_model_config_json(at_tape *t, const char *path, at_model_config *config)
     at_mark here = at_mark_here(t);
     at_source source = {.t = t, .format = "import", .path = path};
     at_model_config read = {0};
-    settings *c = read_file(&source);
+    settings *c = read_settings(&source);
     bool ok = c && (given(c, "model_type") || is_missing(c, "model_type"));
     const int model = ok ? take_word(c, "model_type", "gpt2 llama qwen3 ") : -1;
     ok = ok && model >= 0 &&

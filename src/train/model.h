@@ -54,7 +54,8 @@ typedef struct {
 } at_model;
 
 /* The config as a line of text, "vocab=97 context=128 layers=4 ...", without what is zero, in step
- * memory; a scaling is rope_type=linear|llama3|yarn, rope_factor=8 and the like; and the config of such a text.  NULL and false after a sticky error. */
+ * memory (a scaling is rope_type=linear, llama3 or yarn, rope_factor=8 and the like); and the
+ * config of such a text.  NULL and false after a sticky error. */
 AT_API const char *at_model_text(at_tape *t, at_model_config config);
 AT_API bool at_model_config_of(at_tape *t, const char *text, at_model_config *config);
 

@@ -233,18 +233,18 @@ START_TEST(deep_many_and_large_are_refused)
 {
     static char json[(1 << 20) + 2];
     for (int depth = 60; depth < 70; depth++) {
-        int n = sprintf(json, "{\"id2label\":");
-        memset(json + n, '[', (size_t)depth), memset(json + n + depth, ']', (size_t)depth);
-        sprintf(json + n + 2 * depth, ",\"model_type\":\"gpt2\"}");
+        char open[80] = "", close[80] = "";
+        memset(open, '[', (size_t)depth), memset(close, ']', (size_t)depth);
+        snprintf(json, sizeof json, "{\"id2label\":%s%s,\"model_type\":\"gpt2\"}", open, close);
         at_tape *t = at_open(ATTIC_F32, 1);
         at_model_config c;
         ck_assert(!read_text(t, json, &c));
         ck_assert(!!strstr(at_error(t), depth > 64 ? "should be less deep" : "vocab_size"));
         at_close(t);
     }
-    int n = sprintf(json, "{\"0\":0");
-    for (int i = 1; i <= 256; i++) n += sprintf(json + n, ",\"%d\":0", i);
-    sprintf(json + n, "}");
+    int n = snprintf(json, sizeof json, "{\"0\":0");
+    for (int i = 1; i <= 256; i++) n += snprintf(json + n, sizeof json - (size_t)n, ",\"%d\":0", i);
+    snprintf(json + n, sizeof json - (size_t)n, "}");
     at_tape *t = at_open(ATTIC_F32, 1);
     at_model_config c;
     ck_assert(!read_text(t, json, &c) && strstr(at_error(t), "it has more than 256 settings"));
