@@ -433,6 +433,10 @@ START_TEST(a_linear_scaling_is_a_slower_walk)
         at_tensor *y = at_rope(t, x, (at_rope_args){.scaling = half, .offset = 14});
         at_tensor *z = at_rope(t, x, (at_rope_args){.offset = 7});
         for (int i = 0; i < 6; i++) assert_close(at_element(y, i), at_element(z, i), close_to(t));
+        half.factor = 7; /* the table of another factor is of no use */
+        y = at_rope(t, x, (at_rope_args){.scaling = half, .offset = 14});
+        z = at_rope(t, x, (at_rope_args){.offset = 2});
+        for (int i = 0; i < 6; i++) assert_close(at_element(y, i), at_element(z, i), close_to(t));
     }
 }
 END_TEST
