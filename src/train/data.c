@@ -35,6 +35,7 @@
 #include "system/hash.h"
 #include "system/system.h"
 #include "tensor/decimal.h"
+#include "train/packing.h"
 
 typedef enum { DATA_TEXT, DATA_IDS, DATA_FILE, DATA_ARRAYS, DATA_SEQUENCES } data_kind;
 static const char *const data_name[] = {"text", "ids", "file", "arrays", "sequences"};
@@ -57,6 +58,8 @@ struct at_data {
     ptrdiff_t n, block; /* how many ids, rows or sequences; how many of them in a block */
     unsigned char *ids; /* of id_bytes each, little-endian; of a file never written */
     ptrdiff_t *start;   /* sequence i is ids start[i] .. start[i + 1] - 1 */
+    int pack; /* of rows into which sequences are packed, how many ids each has; 0: none */
+    at_packing packed[2]; /* of each split, if pack > 0 */
     data_array x, y;
     char description[512];
 };
@@ -166,6 +169,7 @@ bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first,
 ptrdiff_t at_data_windows(const at_data *d, at_split split, int length)
 {
     ptrdiff_t n = at_data_count(d, split);
+    if (d && d->pack) return !length || length == d->pack ? d->packed[split == ATTIC_HELD].n : 0;
     return d && is_flat(d) ? (length > 0 && n > length ? n / length : 0) : n;
 }
 
@@ -173,8 +177,8 @@ ptrdiff_t at_data_windows(const at_data *d, at_split split, int length)
 typedef struct {
     const at_data *d;
     at_batch_args args;
-    ptrdiff_t n, W;  /* of the split: elements, windows of an epoch */
-    ptrdiff_t *item; /* not of text, ids and files: which row or sequence of all row b is */
+    ptrdiff_t n, W;  /* of the split: elements, windows of an epoch; if packed, both are its rows */
+    ptrdiff_t *item; /* of arrays and sequences: which row or sequence of all row b is */
 } batch_request;
 
 /* Where window b of the batch begins: an element of the split. */
@@ -202,6 +206,18 @@ static bool choose_items(at_tape *t, batch_request *r)
     for (int b = 0; r->item && b < r->args.rows; b++)
         r->item[b] = place_of_element(r->d, r->args.split, batch_element(r, b));
     return r->item;
+}
+
+/* Packs the sequences of a split.  False after a sticky error. */
+static bool pack_split(at_tape *t, const at_data *d, at_split split, int length, at_packing *p,
+                       void *(*alloc)(at_tape *t, size_t bytes))
+{
+    const at_stream s = {d->split_seed, (uint64_t)3 << 61 | (uint64_t)split}; /* of this alone */
+    const ptrdiff_t n = at_data_count(d, split);
+    int *order = at_step_alloc(t, (size_t)n * sizeof *order);
+    for (ptrdiff_t i = 0; order && i < n; i++)
+        order[i] = (int)place_of_element(d, split, permuted(s, n, i));
+    return order && at_pack(t, p, length, n, order, d->start, alloc);
 }
 
 /* ------------------------------------------------------------------ batches -------------------- */
@@ -248,6 +264,50 @@ static bool fill_sequences(at_tape *t, const batch_request *r, at_batch *batch)
     return true;
 }
 
+/* The ids of a sequence from `begin` on, at most `most` of them; returns how many. */
+static int fill_piece(const at_data *d, at_piece piece, int most, int32_t *x, int32_t *y,
+                      int32_t *position)
+{
+    const ptrdiff_t from = d->start[piece.document],
+                    left = d->start[piece.document + 1] - from - piece.begin;
+    const int n = left < most ? (int)left : most;
+    for (int i = 0; i < n; i++) {
+        position[i] = piece.begin + i;
+        x[i] = id_at(d, from + position[i]);
+        y[i] = i + 1 < left ? id_at(d, from + position[i] + 1) : -1;
+    }
+    return n;
+}
+
+static bool fill_packed(at_tape *t, batch_request *r, at_batch *batch)
+{
+    const at_batch_args a = r->args;
+    at_packing here;
+    const at_packing *p = r->d->pack ? &r->d->packed[a.split] : &here;
+    if (!r->d->pack && !pack_split(t, r->d, a.split, a.length, &here, at_step_alloc)) return false;
+    const int rows = a.rows, T = p->length;
+    r->n = r->W = p->n;
+    batch->ids = at_ints(t, at_shape_of(rows, T), NULL);
+    batch->target = at_ints(t, at_shape_of(rows, T), NULL);
+    batch->segments = at_ints(t, at_shape_of(rows, T), NULL);
+    batch->positions = at_ints(t, at_shape_of(rows, T), NULL);
+    batch->lengths = at_ints(t, at_shape_of(rows), NULL);
+    if (!at_ok(t)) return false;
+    int32_t *x = batch->ids->data, *y = batch->target->data, *segment = batch->segments->data;
+    int32_t *position = batch->positions->data, *length = batch->lengths->data;
+    for (int b = 0; b < rows; b++, x += T, y += T, segment += T, position += T) {
+        const ptrdiff_t row = batch_element(r, b), first = p->first[row];
+        int n = 0;
+        for (ptrdiff_t k = first; k < p->first[row + 1]; k++) {
+            int end = n + fill_piece(r->d, p->piece[k], T, x + n, y + n, position + n);
+            while (n < end) segment[n++] = (int32_t)(k - first);
+        }
+        length[b] = n;
+        for (; n < T; n++) y[n] = segment[n] = -1;
+    }
+    return true;
+}
+
 static at_tensor *drawn_rows(at_tape *t, const batch_request *r, const data_array *x)
 {
     bool real = at_is_real(x->dtype);
@@ -269,14 +329,20 @@ static at_tensor *drawn_rows(at_tape *t, const batch_request *r, const data_arra
 static bool batch_is_possible(at_tape *t, const batch_request *r)
 {
     const at_batch_args a = r->args;
-    const int least = is_flat(r->d);
+    const int least = is_flat(r->d) || (a.pack && !r->d->pack);
     const char *name = a.split == ATTIC_HELD ? "what is held out" : "the training split";
     AT_REQUIRE(t, a.split == ATTIC_TRAIN || a.split == ATTIC_HELD, "data: there is no split %d",
                (int)a.split);
     AT_REQUIRE(t, a.rows >= 1, "data: a batch of %d rows, but at least 1 is needed", a.rows);
     AT_REQUIRE(t, r->n > 0, "data: %s is empty (see held in at_data_args)", name);
+    AT_REQUIRE(t, !a.pack || r->d->kind == DATA_SEQUENCES,
+               "data: only sequences can be packed, but this data is of the kind %s",
+               data_name[r->d->kind]);
     AT_REQUIRE(t, a.length >= least, "data: a length of %d, but at least %d is needed", a.length,
                least);
+    AT_REQUIRE(t, !r->d->pack || !a.length || a.length == r->d->pack,
+               "data: a length of %d, but the sequences are packed into rows of %d", a.length,
+               r->d->pack);
     AT_REQUIRE(t, r->W > 0, "data: windows of %d ids and the one that follows, but %s has only %td",
                a.length, name, r->n);
     int64_t micros = a.micros ? a.micros : 1;
@@ -295,6 +361,7 @@ static bool fill_batch(at_tape *t, const at_data *d, at_batch_args a, at_batch *
                        NULL};
     if (!batch_is_possible(t, &r)) return false;
     if (is_flat(d)) return fill_windows(t, &r, batch);
+    if (d->pack || a.pack) return fill_packed(t, &r, batch);
     if (!choose_items(t, &r)) return false;
     if (d->kind == DATA_SEQUENCES) return fill_sequences(t, &r, batch);
     batch->x = drawn_rows(t, &r, &d->x);
@@ -339,6 +406,9 @@ static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args 
     AT_REQUIRE(t, args.held >= 0 && args.held < 1,
                "data: held is %g, but must be in 0..1, and less than 1", args.held);
     AT_REQUIRE(t, n > 0, "data: the %s: there is nothing in it", name);
+    AT_REQUIRE(t, !args.pack || kind == DATA_SEQUENCES,
+               "data: only sequences can be packed, but this data is of the kind %s", name);
+    AT_REQUIRE(t, args.pack >= 0, "data: pack is %d, but must be >= 0", args.pack);
     at_data *d = at_permanent_alloc(t, sizeof *d);
     if (!d) return NULL;
     *d = (at_data){.kind = kind,
@@ -349,6 +419,7 @@ static at_data *make_data(at_tape *t, data_kind kind, ptrdiff_t n, at_data_args 
                    .seed = at_seed(t),
                    .split_seed = args.split_seed,
                    .n = n,
+                   .pack = args.pack,
                    .block = kind <= DATA_FILE && !tail ? DATA_BLOCK : 1};
     AT_REQUIRE(t, args.held == 0 || (at_data_count(d, ATTIC_HELD) && at_data_count(d, ATTIC_TRAIN)),
                "data: %td ids or rows are too few to hold out %g of them in blocks of %td", n,
@@ -415,11 +486,12 @@ static at_data *describe_data(at_tape *t, at_data *d, size_t bytes)
     for (ptrdiff_t i = 0; d->start && i <= d->n; i++) h = number_hash(h, d->start[i]);
     d->fingerprint = h;
     const char *what = arrays ? "rows" : d->start ? "sequences of ids" : "ids";
-    char below[32] = "";
+    char below[32] = "", packed[48] = "";
+    if (d->pack) snprintf(packed, sizeof packed, ", packed into rows of %d", d->pack);
     if (d->vocab) snprintf(below, sizeof below, " below %d", d->vocab);
     snprintf(d->description, sizeof d->description,
-             "%s: %td %s%s, %s held out%s, fingerprint %016" PRIx64, data_name[d->kind], d->n, what,
-             below, at_short_text(d->held, 6), split_text(d), h);
+             "%s: %td %s%s, %s held out%s, fingerprint %016" PRIx64 "%s", data_name[d->kind], d->n,
+             what, below, at_short_text(d->held, 6), split_text(d), h, packed);
     if (arrays && d->vocab && d->held > 0 && !compare_classes(t, d)) return NULL;
     const char *text = d->tokenizer ? at_tokenizer_text(t, d->tokenizer) : NULL;
     const char *before = at_described(t, "tokenizer");
@@ -466,6 +538,16 @@ at_data *at_data_ids(at_tape *t, const int32_t *ids, ptrdiff_t n, at_data_args a
     return stored ? describe_data(t, d, (size_t)(n * d->id_bytes)) : NULL;
 }
 
+/* Of data that was made with pack.  False after a sticky error. */
+static bool pack_splits(at_tape *t, at_data *d)
+{
+    at_mark here = at_mark_here(t);
+    bool good = pack_split(t, d, ATTIC_TRAIN, d->pack, &d->packed[0], at_permanent_alloc) &&
+                pack_split(t, d, ATTIC_HELD, d->pack, &d->packed[1], at_permanent_alloc);
+    at_rewind(t, here);
+    return good;
+}
+
 at_data *at_data_sequences(at_tape *t, const int32_t *ids, const int *length, int n,
                            at_data_args args)
 {
@@ -478,7 +560,8 @@ at_data *at_data_sequences(at_tape *t, const int32_t *ids, const int *length, in
         d->start[i + 1] = d->start[i] + length[i];
     }
     ptrdiff_t total = d->start[n];
-    bool stored = reserve_ids(t, d, total) && store_ids(t, d, 0, ids, total);
+    bool stored = reserve_ids(t, d, total) && store_ids(t, d, 0, ids, total) &&
+                  (!d->pack || pack_splits(t, d));
     return stored ? describe_data(t, d, (size_t)(total * d->id_bytes)) : NULL;
 }
 

@@ -41,6 +41,8 @@ typedef struct {
                             what was held out before */
     bool held_tail; /* the last floor(held n) ids, rows or sequences are held out instead: for a
                        series, whose future must not be known */
+    int pack; /* of sequences, > 0: every batch has rows of so many ids, into which they are packed
+                 (see at_data_batch) */
 } at_data_args;
 
 /* Text files (paths, n, tokenizer or chars, held, held_tail).  Each is read once, and may be a pipe
@@ -58,9 +60,10 @@ AT_API at_data *at_data_file(at_tape *t, const char *path, at_data_args args);
 AT_API at_data *at_data_arrays(at_tape *t, const at_tensor *x, const at_tensor *y,
                                at_data_args args);
 /* n sequences, one behind the other in ids, copied; length[i] >= 1 of them are the i-th (vocab,
- * held, split_seed, held_tail).  Two of as many sequences with the same held, split_seed and
+ * held, split_seed, held_tail, pack).  Two of as many sequences with the same held, split_seed and
  * held_tail, on tapes of the same seed, give those of the same numbers in each batch: so a text
- * meets its translation. */
+ * meets its translation.  (Not where they are packed: which share a row follows from their
+ * lengths.) */
 AT_API at_data *at_data_sequences(at_tape *t, const int32_t *ids, const int *length, int n,
                                   at_data_args args);
 
@@ -74,8 +77,9 @@ AT_API ptrdiff_t at_data_count(const at_data *d, at_split split);
  * 16 KiB, spread evenly. */
 AT_API uint64_t at_data_fingerprint(const at_data *d);
 /* "text: 812345 ids below 97, 0.1 held out, fingerprint 0123456789abcdef".  Of rows and sequences
- * "0.1 held out by split_seed 0"; with held_tail "0.1 held out at the end".  Where classes are in
- * one split only, lines follow that say so, and at_run_open prints them:
+ * "0.1 held out by split_seed 0"; with held_tail "0.1 held out at the end"; with pack it ends in
+ * ", packed into rows of 64".  Where classes are in one split only, lines follow that say so, and
+ * at_run_open prints them:
  *
  *     warning: classes that are never trained on: 3, 7
  *     warning: classes that are never held out: 0, 1, 2, 4, 5, 6, 8, 9 and 2 more
@@ -93,6 +97,9 @@ typedef struct {
     int micro, micros; /* which of how many micro-batches of this step; micros 0 is 1 */
     int spread;        /* > 0: not in random order; window g of `spread` that are spread evenly
                           over the split, whatever the seed: for evaluation */
+    bool pack; /* of sequences: packed into rows of `length` ids, as if the data had been made with
+                  .pack = length.  Then W, and so the batch, takes a pass over all lengths each time;
+                  with .pack of at_data_args that is done once */
 } at_batch_args;
 
 typedef struct {
@@ -101,17 +108,37 @@ typedef struct {
         at_tensor *x;   /* of arrays: [rows,...] */
     };
     at_tensor *target;  /* [rows,length], each the id that follows; of arrays: y [rows,...] */
-    at_tensor *lengths; /* of sequences: i32 [rows]; else NULL */
+    at_tensor *lengths; /* of sequences: i32 [rows], ids that are no padding; else NULL */
+    at_tensor *segments, *positions; /* of packed sequences: i32 [rows,length]; else NULL */
 } at_batch;
 
 /* In step memory of t.  Of sequences: ids [rows,T] are cut to `length`, or padded to it with 0; to
  * the longest of the batch if length is 0.  There target is the id that follows within the
- * sequence, and -1 (for at_cross_entropy to ignore) where none does.  Reals have t's type. */
+ * sequence, and -1 (for at_cross_entropy to ignore) where none does.  Reals have t's type.
+ *
+ * Packed sequences.  A row has several of them, one behind the other: of abcde and xy in a row of 8
+ *
+ *     ids         a   b   c   d   e   x   y   0
+ *     target      b   c   d   e  -1   y  -1  -1     the id that follows within the sequence
+ *     segments    0   0   0   0   0   1   1  -1     which one of the row; -1: padding
+ *     positions   0   1   2   3   4   0   1   0     in the sequence
+ *
+ * (0 as padding is an id that an embedding can read.)  A sequence of more ids than a row has is cut
+ * into pieces of `length` ids and a last one of what is left.  Each is the only piece of the
+ * sequence in its row; positions go on from one to the next, and the last target of a piece is the
+ * first id of the next one: no id is lost.  An epoch has each id once.
+ *
+ * Which sequences share a row is decided by first fit: each goes into the first row that has room
+ * for it, in windows of 1024 sequences, in an order that follows from the split and split_seed.
+ * That order is the same in every epoch, so every epoch has the same W rows; the order of the rows
+ * is the epoch's own.  Where each epoch would pack anew, W would differ from epoch to epoch, and
+ * which row is number g could be known only after all epochs before had been packed. */
 AT_API at_batch at_data_batch(at_tape *t, const at_data *d, at_batch_args args);
 /* The ids first .. first + n - 1 of a split, in their order: out [n].  Of text, ids and files. */
 AT_API bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first, ptrdiff_t n,
                          int32_t *out);
-/* W: how many windows of this length an epoch has; of arrays and sequences how many rows. */
+/* W: how many windows of this length an epoch has; of arrays and sequences how many rows.  Of data
+ * that was made with pack: packed rows, if length is 0 or pack, else 0. */
 AT_API ptrdiff_t at_data_windows(const at_data *d, at_split split, int length);
 
 AT_END_C

@@ -474,6 +474,27 @@ START_TEST(a_run_with_another_split_is_refused)
 }
 END_TEST
 
+START_TEST(a_run_with_another_packing_is_refused)
+{
+    ck_assert_ptr_nonnull(little_folder());
+    ck_assert_str_eq(split_reopened(NULL, (at_data_args){0}), "");
+    const char *message = split_reopened(NULL, (at_data_args){.pack = 4});
+    ck_assert_msg(strstr(message, "data is absent there, but packed into rows of 4 here"), "%s",
+                  message);
+    little_remove();
+    ck_assert_ptr_nonnull(little_folder());
+    ck_assert_str_eq(split_reopened(NULL, (at_data_args){.pack = 4}), "");
+    ck_assert_str_eq(split_reopened(NULL, (at_data_args){.pack = 4}), "");
+    message = split_reopened(NULL, (at_data_args){.pack = 8});
+    ck_assert_msg(
+        strstr(message, "data is packed into rows of 4 there, but packed into rows of 8 here"),
+        "%s", message);
+    message = split_reopened(NULL, (at_data_args){0});
+    ck_assert_msg(strstr(message, "packed into rows of 4 there, but absent here"), "%s", message);
+    little_remove();
+}
+END_TEST
+
 static void assert_shown(const char *shown)
 {
     ck_assert_msg(is_printable(at_error(t)), "%s", at_error(t));
@@ -513,8 +534,8 @@ SUITE(train_checkpoint, texts_of_a_hostile_checkpoint_are_shown_in_printable_cha
       what_is_opened_counts_as_drawn, a_file_that_is_damaged_or_lacks_a_tensor_leaves_nothing_unset,
       what_describes_no_model_or_two_is_not_opened,
       another_configuration_or_other_data_are_named_when_a_run_is_resumed,
-      a_run_with_another_split_is_refused, all_parameters_come_back_and_convert,
-      some_are_saved_and_some_are_loaded, names_in_the_file_may_be_others,
-      a_rename_that_is_none_is_refused, a_shape_that_differs_is_named,
-      the_file_holds_descriptions_and_a_checksum,
+      a_run_with_another_split_is_refused, a_run_with_another_packing_is_refused,
+      all_parameters_come_back_and_convert, some_are_saved_and_some_are_loaded,
+      names_in_the_file_may_be_others, a_rename_that_is_none_is_refused,
+      a_shape_that_differs_is_named, the_file_holds_descriptions_and_a_checksum,
       parts_are_no_checkpoint_but_a_checkpoint_has_parts, every_allocation_may_fail)
