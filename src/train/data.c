@@ -265,14 +265,14 @@ static bool fill_sequences(at_tape *t, const batch_request *r, at_batch *batch)
 }
 
 /* The ids of a sequence from `begin` on, at most `most` of them; returns how many. */
-static int fill_piece(const at_data *d, at_piece piece, int most, int32_t *x, int32_t *y,
-                      int32_t *position)
+static int fill_fragment(const at_data *d, at_fragment fragment, int most, int32_t *x, int32_t *y,
+                         int32_t *position)
 {
-    const ptrdiff_t from = d->start[piece.document],
-                    left = d->start[piece.document + 1] - from - piece.begin;
+    const ptrdiff_t from = d->start[fragment.document],
+                    left = d->start[fragment.document + 1] - from - fragment.begin;
     const int n = left < most ? (int)left : most;
     for (int i = 0; i < n; i++) {
-        position[i] = piece.begin + i;
+        position[i] = fragment.begin + i;
         x[i] = id_at(d, from + position[i]);
         y[i] = i + 1 < left ? id_at(d, from + position[i] + 1) : -1;
     }
@@ -299,7 +299,7 @@ static bool fill_packed(at_tape *t, batch_request *r, at_batch *batch)
         const ptrdiff_t row = batch_element(r, b), first = p->first[row];
         int n = 0;
         for (ptrdiff_t k = first; k < p->first[row + 1]; k++) {
-            int end = n + fill_piece(r->d, p->piece[k], T, x + n, y + n, position + n);
+            int end = n + fill_fragment(r->d, p->fragment[k], T, x + n, y + n, position + n);
             while (n < end) segment[n++] = (int32_t)(k - first);
         }
         length[b] = n;

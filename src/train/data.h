@@ -4,8 +4,9 @@
  * rows, length, step, micro-batch).  So the position of a training is its step alone: nothing else
  * needs to be saved, and any step can be had again, in any order, on any tape.
  *
- * An epoch visits every window (or row, or sequence) of the split once, in an order of its own, and
- * the next one follows without a gap: row b of micro-batch m of step s is number
+ * An epoch visits every window (or row, or sequence, or row of packed sequences) of the split once,
+ * in an order of its own, and the next one follows without a gap: row b of micro-batch m of step s
+ * is number
  *
  *     g = (s micros + m) rows + b     of all: in epoch g / W window permuted(g mod W)
  *
@@ -97,9 +98,9 @@ typedef struct {
     int micro, micros; /* which of how many micro-batches of this step; micros 0 is 1 */
     int spread;        /* > 0: not in random order; window g of `spread` that are spread evenly
                           over the split, whatever the seed: for evaluation */
-    bool pack; /* of sequences: packed into rows of `length` ids, as if the data had been made with
-                  .pack = length.  Then W, and so the batch, takes a pass over all lengths each time;
-                  with .pack of at_data_args that is done once */
+    bool pack;         /* of sequences: packed into rows of `length` ids.  The same bits as of data
+                          that was made with .pack = length, where rows are chosen once; here they
+                          are chosen anew for each batch, in a pass over all sequences */
 } at_batch_args;
 
 typedef struct {
@@ -124,15 +125,16 @@ typedef struct {
  *     positions   0   1   2   3   4   0   1   0     in the sequence
  *
  * (0 as padding is an id that an embedding can read.)  A sequence of more ids than a row has is cut
- * into pieces of `length` ids and a last one of what is left.  Each is the only piece of the
- * sequence in its row; positions go on from one to the next, and the last target of a piece is the
- * first id of the next one: no id is lost.  An epoch has each id once.
+ * into fragments of `length` ids and a last one of what is left, each of them in another row.
+ * Positions go on from one fragment to the next (learned positions need as many as the longest
+ * sequence has ids), and the last target of a fragment is the first id of the next one.  No id is
+ * lost: an epoch has each of them once.
  *
  * Which sequences share a row is decided by first fit: each goes into the first row that has room
  * for it, in windows of 1024 sequences, in an order that follows from the split and split_seed.
  * That order is the same in every epoch, so every epoch has the same W rows; the order of the rows
- * is the epoch's own.  Where each epoch would pack anew, W would differ from epoch to epoch, and
- * which row is number g could be known only after all epochs before had been packed. */
+ * is the epoch's own.  If each epoch were packed anew, W would differ from epoch to epoch, and row
+ * g could be known only after all epochs before had been packed. */
 AT_API at_batch at_data_batch(at_tape *t, const at_data *d, at_batch_args args);
 /* The ids first .. first + n - 1 of a split, in their order: out [n].  Of text, ids and files. */
 AT_API bool at_data_read(at_tape *t, const at_data *d, at_split split, ptrdiff_t first, ptrdiff_t n,

@@ -8,13 +8,13 @@ enum { AT_PACK_WINDOW = 1024 };
 /* The ids begin .. begin + length - 1 of a document, or as many of them as there are. */
 typedef struct {
     int document, begin;
-} at_piece;
+} at_fragment;
 
 typedef struct {
     int length; /* of each row, in ids */
     ptrdiff_t n;
-    ptrdiff_t *first; /* [n + 1]: row r has piece[first[r]] .. piece[first[r + 1] - 1] */
-    at_piece *piece;
+    ptrdiff_t *first; /* [n + 1]: row r has fragment[first[r]] .. fragment[first[r + 1] - 1] */
+    at_fragment *fragment;
 } at_packing;
 
 /* The n documents of `order`, in this order; document i has start[i + 1] - start[i] ids, at least

@@ -47,7 +47,7 @@ static void check_row(at_batch b, int row, int T, int *seen)
         int id = at(b.ids, row, i);
         bool follows = i > 0 && id == at(b.ids, row, i - 1) + 1 && of.begin[id] != id;
         seen[id]++;
-        if (!follows) ck_assert_int_eq((id - of.begin[id]) % T, 0); /* a piece begins */
+        if (!follows) ck_assert_int_eq((id - of.begin[id]) % T, 0); /* a fragment begins */
         last += !follows;
         ck_assert_int_eq(at(b.segments, row, i), last);
         ck_assert_int_eq(at(b.positions, row, i), id - of.begin[id]);
@@ -117,12 +117,12 @@ START_TEST(each_goes_into_the_first_row_that_has_room)
     at_tape *t = at_open(ATTIC_F32, 1);
     const int order[] = {0, 1, 2, 3, 4};
     const ptrdiff_t start[] = {0, 5, 15, 18, 24, 26}, first[] = {0, 2, 3, 5, 6};
-    const at_piece piece[] = {{0, 0}, {1, 8}, {1, 0}, {2, 0}, {4, 0}, {3, 0}};
+    const at_fragment fragment[] = {{0, 0}, {1, 8}, {1, 0}, {2, 0}, {4, 0}, {3, 0}};
     at_packing p;
     ck_assert(at_pack(t, &p, 8, 5, order, start, at_step_alloc));
     ck_assert_int_eq(p.n, 4);
     ck_assert_mem_eq(p.first, first, sizeof first);
-    ck_assert_mem_eq(p.piece, piece, sizeof piece);
+    ck_assert_mem_eq(p.fragment, fragment, sizeof fragment);
     at_close(t);
 }
 END_TEST
