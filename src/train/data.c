@@ -282,7 +282,7 @@ static int fill_fragment(const at_data *d, at_fragment fragment, int most, int32
 static bool fill_packed(at_tape *t, batch_request *r, at_batch *batch)
 {
     const at_batch_args a = r->args;
-    at_packing here;
+    at_packing here = {0};
     const at_packing *p = r->d->pack ? &r->d->packed[a.split] : &here;
     if (!r->d->pack && !pack_split(t, r->d, a.split, a.length, &here, at_step_alloc)) return false;
     const int rows = a.rows, T = p->length;
