@@ -2,6 +2,7 @@
  *
  *   x [..., N]          logits: one row per prediction, one score per class
  *   c [...]             targets: the class that came
+ *   w [N]               weights of the classes, constants; or none, which counts as ones
  *   loss []             or [...] without a reduction
  *
  *   forward    loss_i = -log softmax(x_i)[c_i]
@@ -23,6 +24,15 @@
  *                                                  -  e/N sum_j (x_ij - m_i)
  *              dx_ij  = (p_ij - q_ij) dloss / count
  *
+ * Weights of classes multiply the terms of the sum over j; a mean divides by the weights of the
+ * targets (as torch.nn.functional.cross_entropy does):
+ *
+ *              loss_i = -sum_j w_j q_ij log p_ij
+ *                     = V_i log sum_k exp(x_ik - m_i)  -  sum_j w_j q_ij (x_ij - m_i)
+ *              V_i    = sum_j w_j q_ij  =  (1 - e) w_c_i  +  e/N sum_j w_j
+ *              count  = sum_i w_c_i
+ *              dx_ij  = (V_i p_ij - w_j q_ij) dloss / count
+ *
  * Targets that are probabilities, q itself, are in losses.c.
  *
  * Prediction minus truth: the logarithm undoes the exponential, and no small p is ever divided by.
@@ -34,9 +44,11 @@
  *
  * The losses are added in double, in the order of the rows.
  *
- * Edges: ignored rows add nothing and get dx = 0; with all of them ignored the loss is 0.  A row of
- * all -inf gives nothing any probability: its loss is +inf and its dx = 0.  A target outside of
- * 0 .. N-1 is an error; should one be written later and the tape replayed, its row counts as NaN.
+ * Edges: ignored rows add nothing and get dx = 0; with all of them ignored the loss is 0, and so is
+ * the mean of targets whose weights are all 0.  A class of weight 0 adds 0, whatever its logit is.
+ * A row of all -inf gives nothing any probability: its loss is +inf and its dx = 0.  A target
+ * outside of 0 .. N-1 is an error; should one be written later and the tape replayed, its row
+ * counts as NaN.
  */
 #include "ops/op.h"
 
@@ -57,15 +69,25 @@ static bool is_ignored(const cross_entropy_args *a, int32_t target)
     return a->user.ignore && target == a->user.ignore_index;
 }
 
-/* What the sum of the losses is divided by. */
-static ptrdiff_t cross_entropy_count(const at_node *n)
+static bool is_class(const cross_entropy_args *a, int32_t target)
+{
+    return target >= 0 && target < a->N;
+}
+
+/* What the sum of the losses is divided by; 0 if the targets weigh nothing. */
+static double cross_entropy_count(const at_node *n)
 {
     const cross_entropy_args *a = n->args;
     const int32_t *target = n->in[1]->data;
+    const REAL *w = n->in[2] ? n->in[2]->data : NULL;
     ptrdiff_t count = 0;
+    double weight = 0;
     if (a->user.reduction == ATTIC_SUM) return 1;
-    for (ptrdiff_t i = 0; i < a->rows; i++) count += !is_ignored(a, target[i]);
-    return count ? count : 1;
+    for (ptrdiff_t i = 0; i < a->rows && !w; i++) count += !is_ignored(a, target[i]);
+    for (ptrdiff_t i = 0; i < a->rows && w; i++)
+        if (!is_ignored(a, target[i]))
+            weight += is_class(a, target[i]) ? (double)VALUE(w[target[i]]) : (double)NAN;
+    return w ? weight : (double)count;
 }
 
 AT_BOTH(cross_entropy);
@@ -78,19 +100,39 @@ static WIDE *cross_entropy_loss(void *saved)
     return (WIDE *)((REAL *)saved + 2);
 }
 
+/* V = sum_j w_j q_j of the row's target, which is a class */
+static REAL cross_entropy_weight(const at_chunk *row, const REAL *w, int32_t target)
+{
+    const double e = ((const cross_entropy_args *)row->args)->user.label_smoothing;
+    REAL V = (REAL)(1 - e) * w[target];
+    return e > 0 ? V + (REAL)(e / row->n) * row_sum(row->n, w) : V;
+}
+
+/* sum_j w_j (x_j - m)     What weighs nothing adds nothing, even if its x_j is -inf. */
+static WIDE cross_entropy_others(int n, const REAL *x, const REAL *w, REAL m)
+{
+    WIDE sum = 0;
+    for (int j = 0; j < n && !w; j++) sum += (WIDE)x[j] - (WIDE)m;
+    for (int j = 0; j < n && w; j++)
+        if (VALUE(w[j]) != 0) sum += (WIDE)w[j] * ((WIDE)x[j] - (WIDE)m);
+    return sum;
+}
+
 static void cross_entropy_stat(const at_chunk *row)
 {
     const cross_entropy_args *args = row->args;
-    const REAL *x = row->in[0];
+    const REAL *x = row->in[0], *w = row->in[2];
     const int32_t target = *(const int32_t *)row->in[1];
     REAL *stat = row->saved;
     WIDE *loss = cross_entropy_loss(stat);
     *loss = 0, stat[0] = stat[1] = 0; /* p = exp(x - 0) 0 = 0 */
     if (is_ignored(args, target)) return;
-    if (target < 0 || target >= row->n) {
+    if (!is_class(args, target)) {
         *loss = (WIDE)NAN, stat[0] = stat[1] = (REAL)NAN;
         return;
     }
+    const REAL V = w ? cross_entropy_weight(row, w, target) : 1;
+    if (VALUE(V) == 0) return;
     REAL m = row_max(row->n, x);
     if (VALUE(m) == MINUS_INFINITY) {
         *loss = (WIDE)INFINITY;
@@ -99,11 +141,13 @@ static void cross_entropy_stat(const at_chunk *row)
     REAL sum = row_exp_sum(row->n, x, m, NULL);
     stat[0] = m, stat[1] = OVER((REAL)1, sum);
     const double e = args->user.label_smoothing;
-    *loss = (WIDE)log(sum) - (1 - e) * ((WIDE)x[target] - (WIDE)m);
-    if (e == 0) return;
-    WIDE others = 0;
-    for (int j = 0; j < row->n; j++) others += (WIDE)x[j] - (WIDE)m;
-    *loss -= e / row->n * others;
+    if (!w) {
+        *loss = (WIDE)log(sum) - (1 - e) * ((WIDE)x[target] - (WIDE)m);
+    } else {
+        *loss = (WIDE)V * (WIDE)log(sum);
+        if (VALUE(w[target]) != 0) *loss -= (1 - e) * (WIDE)w[target] * ((WIDE)x[target] - (WIDE)m);
+    }
+    if (e > 0) *loss -= e / row->n * cross_entropy_others(row->n, x, w, m);
 }
 
 static void cross_entropy_row(const at_chunk *row, void *restrict values)
@@ -113,10 +157,10 @@ static void cross_entropy_row(const at_chunk *row, void *restrict values)
         *(REAL *)values = (REAL)*cross_entropy_loss(row->saved); /* else it is one for all rows */
 }
 
-/* dx_j = (p_j - q_j) dloss / count */
+/* dx_j = (V p_j - w_j q_j) dloss / count */
 static void cross_entropy_dx(const at_chunk *row, void *restrict values)
 {
-    const REAL *x = row->in[0], *stat = row->saved;
+    const REAL *x = row->in[0], *w = row->in[2], *stat = row->saved;
     const cross_entropy_args *args = row->args;
     const bool each = args->user.reduction == ATTIC_NONE;
     const REAL g = each ? *(const REAL *)row->dy : (REAL) * (const WIDE *)args->g;
@@ -127,17 +171,27 @@ static void cross_entropy_dx(const at_chunk *row, void *restrict values)
         memset(dx, 0, (size_t)row->n * sizeof *dx);
         return;
     }
+    const bool known = is_class(args, target);
+    const REAL gV = w && known ? g * cross_entropy_weight(row, w, target) : g, hit = g * (1 - e);
     for (int from = 0; from < row->n; from += CROSS_ENTROPY_CHUNK) {
         int count = row->n - from < CROSS_ENTROPY_CHUNK ? row->n - from : CROSS_ENTROPY_CHUNK;
         row_exp_sum(count, x + from, stat[0], dx + from);
-        row_scale(count, stat[1] * g, dx + from, dx + from);
+        row_scale(count, stat[1] * gV, dx + from, dx + from);
     }
-    for (int j = 0; j < row->n && args->user.label_smoothing > 0; j++) dx[j] -= even;
-    if (target >= 0 && target < row->n) dx[target] -= g * (1 - e);
+    for (int j = 0; j < row->n && args->user.label_smoothing > 0; j++)
+        dx[j] -= w ? even * w[j] : even;
+    if (known) dx[target] -= w ? hit * w[target] : hit;
 }
 
 AT_ROW_RANGE(cross_entropy_stat_rows, cross_entropy_rows, cross_entropy_row, false)
 AT_ROW_RANGE(cross_entropy_dx_rows, cross_entropy_rows, cross_entropy_dx, true)
+
+/* sum / count; the mean of what weighs nothing is 0 */
+static WIDE cross_entropy_over(const at_node *n, WIDE sum)
+{
+    const double count = cross_entropy_count(n);
+    return count == 0 ? 0 : OVER(sum, (WIDE)count);
+}
 
 void AT_REAL(cross_entropy_forward)(at_node *n)
 {
@@ -147,20 +201,41 @@ void AT_REAL(cross_entropy_forward)(at_node *n)
     if (a->user.reduction == ATTIC_NONE) return;
     for (ptrdiff_t i = 0; i < a->rows; i++)
         sum += *cross_entropy_loss((REAL *)n->saved + i * cross_entropy_rows.saved);
-    *(REAL *)n->out[0]->data = (REAL)OVER(sum, (WIDE)cross_entropy_count(n));
+    *(REAL *)n->out[0]->data = (REAL)cross_entropy_over(n, sum);
 }
 
 void AT_REAL(cross_entropy_backward)(at_node *n)
 {
     cross_entropy_args *a = n->args;
     if (a->user.reduction != ATTIC_NONE)
-        *(WIDE *)a->g = OVER((WIDE) * (REAL *)n->out[0]->grad, (WIDE)cross_entropy_count(n));
+        *(WIDE *)a->g = cross_entropy_over(n, (WIDE) * (REAL *)n->out[0]->grad);
     at_map_rows_back(n, &cross_entropy_rows, AT_REAL(cross_entropy_dx_rows));
 }
 
 #ifdef AT_ONCE /* ---------------------------- the op ---------------------------- */
 
 static const at_op cross_entropy_op = {.name = "cross_entropy", AT_BOTH_KERNELS(cross_entropy)};
+
+/* Are they weights of the classes of logits? */
+static bool class_weights_fit(at_tape *t, const at_tensor *logits, const at_tensor *weights)
+{
+    if (!weights) return at_ok(t);
+    if (!at_check_input(t, "cross_entropy", "weights", weights, ATTIC_REAL)) return false;
+    const int N = at_last(logits->shape);
+    AT_REQUIRE(t, at_same_shape(weights->shape, at_shape_of(N)),
+               "cross_entropy: logits is %s but weights is %s: one weight for each class must be "
+               "[%d]",
+               at_text(logits), at_text(weights), N);
+    AT_REQUIRE(t, !weights->wants_grad,
+               "cross_entropy: weights %s wants a gradient, but weights of classes are constants: "
+               "at_detach makes one",
+               at_text(weights));
+    for (int j = 0; j < N; j++)
+        AT_REQUIRE(t, at_element(weights, j) >= 0 && isfinite(at_element(weights, j)),
+                   "cross_entropy: weights %s is %g at [%d], but must be finite and >= 0",
+                   at_text(weights), at_element(weights, j), j);
+    return true;
+}
 
 /* Probabilities for targets: nothing can be ignored by its index. */
 static at_tensor *with_probabilities(at_tape *t, at_tensor *logits, at_tensor *target,
@@ -191,6 +266,7 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
     AT_REQUIRE(t, args.label_smoothing >= 0 && args.label_smoothing <= 1,
                "cross_entropy: label_smoothing is %g, but must be in 0..1", args.label_smoothing);
     if (!at_check_reduction(t, "cross_entropy", args.reduction)) return NULL;
+    if (!class_weights_fit(t, logits, args.weights)) return NULL;
     if (probabilities) return with_probabilities(t, logits, target, args);
     at_shape s = logits->shape;
     s.ndim--;
@@ -201,11 +277,12 @@ at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
     cross_entropy_args a = {at_rows(logits->shape), at_last(logits->shape), args, {0}};
     const int32_t *c = target->data;
     for (ptrdiff_t i = 0; i < a.rows; i++)
-        AT_REQUIRE(t, (c[i] >= 0 && c[i] < a.N) || is_ignored(&a, c[i]),
+        AT_REQUIRE(t, is_class(&a, c[i]) || is_ignored(&a, c[i]),
                    "cross_entropy: target %s is %d but logits is %s: there are %d classes",
                    at_shape_text(at_index_of(target->shape, i)), c[i], at_text(logits), a.N);
 
-    return at_record_rows(t, &cross_entropy_op, &cross_entropy_rows, AT_IN(logits, target),
+    return at_record_rows(t, &cross_entropy_op, &cross_entropy_rows,
+                          AT_IN(logits, target, args.weights),
                           args.reduction == ATTIC_NONE ? s : (at_shape){0}, &a, sizeof a);
 }
 

@@ -156,6 +156,7 @@ typedef struct {
     double label_smoothing; /* e in 0..1: the target is (1 - e) target + e / N */
     bool ignore;            /* skip targets equal to ignore_index */
     int ignore_index;       /* e.g. -1 */
+    at_tensor *weights;     /* w [N], of the classes: constants >= 0; NULL: all are 1 */
 } at_cross_entropy_args;
 /* loss = mean_i -log softmax(logits_i)[target_i]    logits [...,N]  target i32 [...]  ->  []
  * In nats; without a reduction -> [...].  All ignored (or no rows) gives 0, and gradients of 0.
@@ -163,7 +164,17 @@ typedef struct {
  * their rows NaN.
  * A real target [...,N] holds probabilities:
  * loss = mean_i -sum_j target_ij log softmax(logits_i)_j, the mean over rows, differentiable in the
- * target too.  Its rows need not add up to 1. */
+ * target too.  Its rows need not add up to 1.
+ *
+ * Weights multiply the terms of the classes, those of label smoothing among them.  With q = one_hot
+ * of the target, or the real target, and e = label_smoothing:
+ *
+ *     loss_i = -sum_j w_j ((1 - e) q_ij + e / N) log softmax(logits_i)_j
+ *     mean   = sum_i loss_i / sum_i w_(target_i)     over the targets that are not ignored; for a
+ *                                                    real target sum_i loss_i / rows
+ *
+ * as torch.nn.functional.cross_entropy has it.  The mean is 0, and so are its gradients, where the
+ * weights of all targets are 0. */
 AT_API at_tensor *at_cross_entropy(at_tape *t, at_tensor *logits, at_tensor *target,
                                    at_cross_entropy_args args);
 
@@ -176,8 +187,18 @@ AT_API at_tensor *at_mse(at_tape *t, at_tensor *x, at_tensor *target, at_reducti
 AT_API at_tensor *at_huber(at_tape *t, at_tensor *x, at_tensor *target, double delta,
                            at_reduction reduction);
 /* Binary cross-entropy, in nats, of p = sigmoid(x): -target log p - (1 - target) log(1 - p).
- * x: logits.  The target is a probability, 0..1; 0 and 1 for classes. */
-AT_API at_tensor *at_bce(at_tape *t, at_tensor *x, at_tensor *target, at_reduction reduction);
+ * x: logits.  The target is a probability, 0..1; 0 and 1 for classes.  With weights
+ *
+ *     loss = weights (-positive target log p - (1 - target) log(1 - p))
+ *
+ * A mean divides by the number of elements, whatever they weigh, as PyTorch's
+ * binary_cross_entropy_with_logits does.  The weights are constants that broadcast to x. */
+typedef struct {
+    at_reduction reduction;
+    at_tensor *positive; /* [] or [N], one for each class of x [...,N]; > 1 finds more positives */
+    at_tensor *weights;  /* of elements; NULL, here and above: 1 */
+} at_bce_args;
+AT_API at_tensor *at_bce(at_tape *t, at_tensor *x, at_tensor *target, at_bce_args args);
 /* Kullback-Leibler divergence, in nats, of log-probabilities x from a target distribution:
  * target (log target - x), where the target holds probabilities; or, with log_target, which says
  * that it holds their logarithms, exp(target) (target - x).  Where the target's probability is 0,

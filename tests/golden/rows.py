@@ -75,6 +75,62 @@ golden("ce_mean", lambda x: cross_entropy(x, range(6), True), ["x"], [x], 1.5)
 golden("ce_sum", lambda x: cross_entropy(x, range(6), False), ["x"], [x], 1.5)
 golden("ce_ignore2", lambda x: cross_entropy(x, [0, 1, 4, 5], True), ["x"], [x], 1.5)
 
+# Weights of classes (PyTorch's formulas): loss_i = -sum_j w_j q_ij log p_ij, q smoothed; a mean divides by the sum of
+# w_(target_i) over the rows that are kept, for probabilities by the number of rows.  All reductions (mean, sum, none) of
+# each kind, one behind the other.
+weights = np.array([0.5, 2.0, 0.75, 1.25, 3.0])
+probabilities = softmax(series((2, 3, 5), 1.5, 1.1), -1)
+dloss = np.array([1.5, -0.5, 1.0, 0.25, 2.0, -1.25])
+
+
+def weighted(x, q, e, kept, reduction, divisor):
+    rows = -np.sum(weights * ((1 - e) * q + e / 5) * log_softmax(x, -1), axis=-1).reshape(6)
+    rows = rows * np.array([i in kept for i in range(6)])
+    return {"mean": np.sum(rows) / divisor, "sum": np.sum(rows), "none": rows}[reduction]
+
+
+def all_weighted(q, kept, divisor, name, inputs):
+    y, dx = [], [[] for i in inputs]
+    for e in 0.0, 0.2:
+        for reduction in "mean", "sum", "none":
+            f = lambda x, q: weighted(x, q, e, kept, reduction, divisor)
+            y.append(np.reshape(f(x, q), -1))
+            for k, of in enumerate(inputs):
+                dx[k].append(vjp(f, [x, q], k, dloss if reduction == "none" else 1.5))
+    emit(name + "_y", np.concatenate(y))
+    for k, of in enumerate(inputs):
+        emit("%s_d%s" % (name, of), np.concatenate(dx[k]))
+
+
+one_hot = np.eye(5)[target].reshape(2, 3, 5)
+emit("golden_weights", weights)
+emit("golden_probabilities", probabilities)
+emit("golden_dloss", dloss)
+all_weighted(one_hot, range(6), sum(weights[c] for c in target), "ce_weights", ["x"])
+all_weighted(one_hot, [0, 1, 4, 5], sum(weights[c] for c in target if c != 2), "ce_weights_ignore2", ["x"])
+all_weighted(probabilities, range(6), 6, "ce_weights_soft", ["x", "q"])
+
+# binary cross-entropy of x, with probabilities for targets: weights * -(positive z log s + (1 - z) log(1 - s)); the
+# weights are absent or there, [5] for positive answers, [2,3,1] for elements
+element_weights = np.array([1.0, 0.0, 2.5, 0.5, 1.5, 3.0]).reshape(2, 3, 1)
+emit("golden_element_weights", element_weights)
+bce_y, bce_dx, bce_dq = [], [], []
+for positive in np.ones(5), weights:
+    for each in np.ones((2, 3, 1)), element_weights:
+        for reduction in np.mean, np.sum, lambda l: l:
+
+            def bce(x, z):
+                s = 1 / (1 + np.exp(-x))
+                return reduction(-each * (positive * z * np.log(s) + (1 - z) * np.log(1 - s)))
+
+            d = dy if np.size(bce(x, probabilities)) > 1 else 1.5
+            bce_y.append(np.reshape(bce(x, probabilities), -1))
+            bce_dx.append(vjp(bce, [x, probabilities], 0, d))
+            bce_dq.append(vjp(bce, [x, probabilities], 1, d))
+emit("bce_y", np.concatenate(bce_y))
+emit("bce_dx", np.concatenate(bce_dx))
+emit("bce_dq", np.concatenate(bce_dq))
+
 gamma, beta = series((5,), 1.0, 0.9) + 1.2, series((5,), 0.5, 3.3)
 emit("golden_gamma", gamma)
 emit("golden_beta", beta)

@@ -139,7 +139,20 @@ static at_tensor *case_apart(at_tape *t, at_tensor **in, void *ctx)
 typedef struct {
     int name; /* mse, huber, bce, kl, kl of log-probabilities */
     at_reduction reduction;
+    int positive, weights; /* of bce: axes of these, one too many; 0: absent */
 } case_of_loss;
+
+/* Positive constants, of the shape of the last axes of x. */
+static at_tensor *case_weights(at_tape *t, at_shape x, int axes_and_1)
+{
+    at_shape s = {.ndim = axes_and_1 - 1};
+    if (axes_and_1 == 0) return NULL;
+    for (int d = 0; d < s.ndim; d++) s.dim[d] = x.dim[x.ndim - s.ndim + d];
+    at_tensor *w = at_const(t, s, NULL);
+    for (ptrdiff_t i = 0; w && i < at_count(s); i++)
+        at_store(w->dtype, w->data, i, 0.25 + (double)(5 * i % 7) / 2);
+    return w;
+}
 
 static at_tensor *case_loss(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -148,7 +161,10 @@ static at_tensor *case_loss(at_tape *t, at_tensor **in, void *ctx)
     switch (c->name) {
     case 0: return at_mse(t, x, z, c->reduction);
     case 1: return at_huber(t, x, z, 0.7, c->reduction);
-    case 2: return at_bce(t, x, z, c->reduction);
+    case 2:
+        return at_bce(t, x, z,
+                      (at_bce_args){c->reduction, case_weights(t, x->shape, c->positive),
+                                    case_weights(t, x->shape, c->weights)});
     default: return at_kl(t, x, z, c->name == 4, c->reduction);
     }
 }
@@ -169,7 +185,10 @@ static at_tensor *case_kl_zero(at_tape *t, at_tensor **in, void *ctx)
 }
 
 #define LOSS_ROW(op, shapes, f, name, reduction, ...)                                              \
-    ROW(op, shapes, f, .ctx = &(case_of_loss){name, reduction}, __VA_ARGS__)
+    ROW(op, shapes, f, .ctx = &(case_of_loss){name, reduction, 0, 0}, __VA_ARGS__)
+#define BCE_ROW(shapes, f, reduction, positive, weights, ...)                                      \
+    ROW("bce", shapes, f, .ctx = &(case_of_loss){2, reduction, positive, weights}, .low = -3,      \
+        .high = 3, __VA_ARGS__)
 #define LOSS_ROWS(op, how, name, ...)                                                              \
     LOSS_ROW(op, "[] []", case_loss, name, ATTIC_MEAN, .note = how "one", __VA_ARGS__),            \
         LOSS_ROW(op, "[2,3] [2,3]", case_loss, name, ATTIC_MEAN, .note = how "mean", __VA_ARGS__), \
@@ -358,9 +377,22 @@ const at_case at_cases_elementwise[] = {
     LOSS_ROWS("bce", "", 2, .low = -3, .high = 3),
     LOSS_ROWS("kl", "", 3, .low = 0.1, .high = 2),
     LOSS_ROWS("kl", "log_target, ", 4, .low = -3, .high = 0),
-    ROW("bce", "[4] [4]", case_loss, .ctx = &(case_of_loss){2, ATTIC_NONE},
+    ROW("bce", "[4] [4]", case_loss, .ctx = &(case_of_loss){2, ATTIC_NONE, 0, 0},
         .values = (double[]){-30, 0, 30, 700, 0.5, 0, 1, 0.25}, .note = "far out"),
-    ROW("huber", "[2] [2]", case_loss, .ctx = &(case_of_loss){1, ATTIC_NONE},
+    BCE_ROW("[2,3] [2,3]", case_loss, ATTIC_MEAN, 1, 0, .note = "one positive weight"),
+    BCE_ROW("[2,3] [2,3]", case_loss, ATTIC_SUM, 2, 0, .note = "positive weights, sum"),
+    BCE_ROW("[2,3] [2,3]", case_loss, ATTIC_NONE, 2, 3, .note = "both weights, none"),
+    BCE_ROW("[2,3] [2,3]", case_loss, ATTIC_MEAN, 0, 3, .note = "weights"),
+    BCE_ROW("[2,3,4] [2,3,4]", case_loss, ATTIC_SUM, 2, 2, .note = "both weights, sum"),
+    BCE_ROW("[2,600] [2,600]", case_loss, ATTIC_NONE, 2, 0, .directions = 4,
+            .note = "positive weights, several pieces"),
+    BCE_ROW("[5]", case_loss_reused, ATTIC_NONE, 2, 2, .note = "both weights, x and x^2"),
+    BCE_ROW("[0,3] [0,3]", case_loss, ATTIC_SUM, 2, 3, .expect = ATTIC_VACUOUS,
+            .note = "both weights"),
+    ROW("bce", "[4] [4]", case_loss, .ctx = &(case_of_loss){2, ATTIC_NONE, 2, 0},
+        .values = (double[]){-30, 0.125, 30, 700, 0.5, 0, 1, 0.25},
+        .note = "positive weights, far out"),
+    ROW("huber", "[2] [2]", case_loss, .ctx = &(case_of_loss){1, ATTIC_NONE, 0, 0},
         .values = (double[]){9, -9, 0, 0}, .note = "far out"),
     ROW("kl", "[3]", case_kl_zero, .low = -3, .high = -1, .note = "a target of 0"),
     ROW("expand", "[]", case_expand, .ctx = &at_shape_of(2, 3), .note = "to [2,3]"),

@@ -70,7 +70,15 @@ typedef struct {
     at_reduction reduction;
     int ignored; /* every so many-th target is, 0: none */
     double smoothing;
+    bool weights; /* of classes: 0 for one of them */
 } entropy_options;
+
+static at_tensor *case_class_weights(at_tape *t, const entropy_options *o, int N)
+{
+    at_tensor *w = o->weights ? at_const(t, at_shape_of(N), NULL) : NULL;
+    for (int j = 0; w && j < N; j++) at_store(w->dtype, w->data, j, j == 1 ? 0 : 0.5 + 3 * j % 4);
+    return w;
+}
 
 static at_tensor *case_cross_entropy(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -84,7 +92,8 @@ static at_tensor *case_cross_entropy(at_tape *t, at_tensor **in, void *ctx)
     at_cross_entropy_args args = {.reduction = o->reduction,
                                   .label_smoothing = o->smoothing,
                                   .ignore = o->ignored,
-                                  .ignore_index = -100};
+                                  .ignore_index = -100,
+                                  .weights = case_class_weights(t, o, N)};
     return at_cross_entropy(t, in[0], target, args);
 }
 
@@ -92,7 +101,9 @@ static at_tensor *case_cross_entropy(at_tape *t, at_tensor **in, void *ctx)
 static at_tensor *case_cross_entropy_soft(at_tape *t, at_tensor **in, void *ctx)
 {
     const entropy_options *o = ctx;
-    at_cross_entropy_args args = {.reduction = o->reduction, .label_smoothing = o->smoothing};
+    at_cross_entropy_args args = {.reduction = o->reduction,
+                                  .label_smoothing = o->smoothing,
+                                  .weights = case_class_weights(t, o, at_last(in[0]->shape))};
     return at_cross_entropy(t, in[0], in[1], args);
 }
 
@@ -371,6 +382,38 @@ const at_case at_cases_rows[] = {
     ROW("cross_entropy", "[0,3] [0,3]", case_cross_entropy_soft, ENTROPY(0),
         .expect = ATTIC_VACUOUS, .note = "probabilities"),
     ROW("cross_entropy", "[3,4]", case_cross_entropy_self, ENTROPY(0), .note = "its own softmax"),
+    ROW("cross_entropy", "[5]", case_cross_entropy, ENTROPY(.weights = true),
+        .note = "weights, one row"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(.weights = true), .note = "weights"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy,
+        ENTROPY(.weights = true, .reduction = ATTIC_SUM, .ignored = 3),
+        .note = "weights, sum, ignored"),
+    ROW("cross_entropy", "[2,3,4]", case_cross_entropy,
+        ENTROPY(.weights = true, .reduction = ATTIC_NONE, .ignored = 4),
+        .note = "weights, none, ignored"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy,
+        ENTROPY(.weights = true, .smoothing = 0.3, .ignored = 3),
+        .note = "weights, smoothing, ignored"),
+    ROW("cross_entropy", "[4,300]", case_cross_entropy,
+        ENTROPY(.weights = true, .smoothing = 0.1, .reduction = ATTIC_NONE), .directions = 6,
+        .note = "weights, smoothing, none"),
+    ROW("cross_entropy", "[3,4]", case_cross_entropy,
+        ENTROPY(.weights = true, .smoothing = 1, .reduction = ATTIC_SUM),
+        .note = "weights, smoothing of 1, sum"),
+    ROW("cross_entropy", "[1,2]", case_cross_entropy, ENTROPY(.weights = true),
+        .expect = ATTIC_VACUOUS, .note = "weights: the target has none"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy_squared,
+        ENTROPY(.weights = true, .smoothing = 0.2), .note = "weights, squared"),
+    ROW("cross_entropy", "[4,5]", case_cross_entropy_twice, ENTROPY(.weights = true),
+        .note = "weights, twice"),
+    ROW("cross_entropy", "[4,5] [4,5]", case_cross_entropy_soft, ENTROPY(.weights = true),
+        .low = 0.1, .high = 1, .note = "weights, probabilities"),
+    ROW("cross_entropy", "[2,3,4] [2,3,4]", case_cross_entropy_soft,
+        ENTROPY(.weights = true, .smoothing = 0.2, .reduction = ATTIC_SUM),
+        .note = "weights, probabilities, smoothing, sum"),
+    ROW("cross_entropy", "[4,5] [4,5]", case_cross_entropy_soft,
+        ENTROPY(.weights = true, .smoothing = 0.2, .reduction = ATTIC_NONE),
+        .note = "weights, probabilities, smoothing, none"),
     ROW("cross_entropy", "[4,5]", case_cross_entropy_squared, ENTROPY(0), .note = "squared"),
 
     ROW("layer_norm", "[5]", case_layer_norm, NORM(1e-5, 0, 0)),

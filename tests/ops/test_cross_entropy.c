@@ -254,6 +254,73 @@ START_TEST(labels_probabilities_and_smoothing_follow_one_definition)
 }
 END_TEST
 
+/* All reductions, without and with smoothing, as in golden/rows.py; dq only of probabilities. */
+static void check_weights(bool soft, bool ignore, const double *all_y, const double *all_dx,
+                          const double *all_dq)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        const double *y = all_y, *dx = all_dx, *dq = all_dq;
+        for (int k = 0; k < 6; k++, dx += 30) {
+            at_cross_entropy_args args = {.reduction = (at_reduction)(k % 3),
+                                          .label_smoothing = k / 3 * 0.2,
+                                          .ignore = ignore,
+                                          .ignore_index = ignore ? 2 : 0,
+                                          .weights = at_const(t, at_shape_of(5), golden_weights)};
+            at_tensor *x = at_variable(t, at_shape_of(2, 3, 5), golden_x);
+            at_tensor *q = at_variable(t, at_shape_of(2, 3, 5), golden_probabilities);
+            at_tensor *l = soft ? at_cross_entropy(t, x, q, args) : loss_of(t, x, args);
+            assert_values(l, y, 20 * close_to(t));
+            ck_assert(pull(t, l, k % 3 == 2 ? golden_dloss : (double[]){1.5}));
+            assert_grads(x, dx, 10 * close_to(t));
+            if (soft) assert_grads(q, dq + 30 * k, 20 * close_to(t));
+            y += at_count(l->shape);
+        }
+    }
+}
+
+START_TEST(weights_of_classes_equal_the_golden_numbers)
+{
+    check_weights(false, false, ce_weights_y, ce_weights_dx, NULL);
+    check_weights(false, true, ce_weights_ignore2_y, ce_weights_ignore2_dx, NULL);
+    check_weights(true, false, ce_weights_soft_y, ce_weights_soft_dx, ce_weights_soft_dq);
+}
+END_TEST
+
+START_TEST(a_class_of_weight_0_adds_nothing_whatever_its_logit)
+{
+    const double low = -(double)INFINITY;
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < 4; k++) {
+            at_tensor *w = at_const(t, at_shape_of(3), (double[]){0, 2, 0});
+            at_cross_entropy_args args = {.weights = w, .label_smoothing = k / 2 * 0.3};
+            at_tensor *x = at_variable(t, at_shape_of(2, 3), (double[]){low, 0, 0, 5, low, 0});
+            at_tensor *c = at_ints(t, at_shape_of(2), (int32_t[]){1, 0});
+            at_tensor *q = at_const(t, at_shape_of(2, 3), (double[]){0.5, 0.5, 0, 1, 0, 0});
+            at_set(x, 0, 1, 1);
+            at_tensor *l = at_cross_entropy(t, x, k % 2 ? q : c, args);
+            ck_assert(isfinite(at_item(l)) && at_backward(t, l));
+            for (int i = 0; i < 6; i++) ck_assert(isfinite(at_grad_element(x, i)));
+        }
+}
+END_TEST
+
+START_TEST(the_mean_of_targets_that_weigh_nothing_is_0)
+{
+    for (at_tape *t = NULL; next_tape(&t);)
+        for (int k = 0; k < 2; k++) {
+            at_tensor *w = at_const(t, at_shape_of(2), (double[]){0, 1});
+            at_cross_entropy_args args = {.weights = w, .label_smoothing = k * 0.5};
+            at_tensor *x = at_variable(t, at_shape_of(2, 2), golden_x);
+            at_tensor *c = at_ints(t, at_shape_of(2), (int32_t[]){0, 0});
+            at_tensor *l = at_cross_entropy(t, x, c, args);
+            ck_assert(at_item(l) == 0 && at_backward(t, l));
+            assert_grads(x, ((double[]){0, 0, 0, 0}), 0);
+            at_set(c, 9, 1); /* out of range, before a replay */
+            ck_assert(at_replay(t) && isnan(at_item(l)));
+        }
+}
+END_TEST
+
 START_TEST(each_row_receives_the_gradient_of_its_own_loss)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
@@ -335,6 +402,19 @@ START_TEST(options_that_make_no_sense_are_named)
         t,
         "cross_entropy: logits is [2,3] but target is [2]: a real target holds probabilities and "
         "needs the shape of logits; at_ints makes a target of class indices");
+    at_clear_error(t);
+    at_cross_entropy(t, x, c, (at_cross_entropy_args){.weights = at_const(t, c->shape, NULL)});
+    assert_error(t, "cross_entropy: logits is [2,3] but weights is [2]: one weight for each class "
+                    "must be [3]");
+    at_clear_error(t);
+    at_tensor *w = at_variable(t, at_shape_of(3), NULL);
+    at_cross_entropy(t, x, c, (at_cross_entropy_args){.weights = w});
+    assert_error(t, "cross_entropy: weights [3] wants a gradient, but weights of classes are "
+                    "constants: at_detach makes one");
+    at_clear_error(t);
+    w = at_const(t, at_shape_of(3), (double[]){1, 1, -0.5});
+    at_cross_entropy(t, x, x, (at_cross_entropy_args){.weights = w});
+    assert_error(t, "cross_entropy: weights [3] is -0.5 at [2], but must be finite and >= 0");
     at_close(t);
 }
 END_TEST
@@ -386,7 +466,9 @@ SUITE(ops_cross_entropy, mean_sum_and_ignored_targets_equal_the_golden_numbers,
       the_bits_do_not_depend_on_the_number_of_threads,
       a_target_out_of_range_is_named_with_its_position, wrong_arguments_are_named,
       labels_probabilities_and_smoothing_follow_one_definition,
-      each_row_receives_the_gradient_of_its_own_loss,
+      weights_of_classes_equal_the_golden_numbers,
+      a_class_of_weight_0_adds_nothing_whatever_its_logit,
+      the_mean_of_targets_that_weigh_nothing_is_0, each_row_receives_the_gradient_of_its_own_loss,
       a_smooth_label_leaves_some_probability_to_the_others,
       smoothing_large_logits_keeps_their_digits,
       a_target_of_probabilities_receives_minus_the_log_probabilities,

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "golden/rows.inc"
+
 #define D(...) ((double[]){__VA_ARGS__})
 static const double inf = (double)INFINITY, nan_ = (double)NAN;
 
@@ -14,7 +16,7 @@ static at_tensor *loss_of(at_tape *t, which_loss w, at_tensor *x, at_tensor *z, 
     switch (w) {
     case MSE: return at_mse(t, x, z, r);
     case HUBER: return at_huber(t, x, z, 1, r);
-    case BCE: return at_bce(t, x, z, r);
+    case BCE: return at_bce(t, x, z, (at_bce_args){.reduction = r});
     default: return at_kl(t, x, z, w == KL_LOG, r);
     }
 }
@@ -86,7 +88,8 @@ START_TEST(a_sure_and_right_logit_costs_little_and_a_wrong_one_itself)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
         at_tensor *x = at_variable(t, at_shape_of(5), D(30, -30, 1000, -1000, 0));
-        at_tensor *l = at_bce(t, x, at_const(t, x->shape, D(1, 0, 0, 1, 0.5)), ATTIC_NONE);
+        at_tensor *l = at_bce(t, x, at_const(t, x->shape, D(1, 0, 0, 1, 0.5)),
+                              (at_bce_args){.reduction = ATTIC_NONE});
         ck_assert(fabs(at_element(l, 0) / exp(-30) - 1) < 1e-6); /* not 0 */
         ck_assert(fabs(at_element(l, 1) / exp(-30) - 1) < 1e-6);
         assert_close(at_element(l, 2), 1000, 0);
@@ -94,6 +97,51 @@ START_TEST(a_sure_and_right_logit_costs_little_and_a_wrong_one_itself)
         assert_close(at_element(l, 4), log(2), close_to(t));
         ck_assert(pull(t, l, D(1, 1, 1, 1, 1)));
         assert_grads(x, D(0, 0, 1, -1, 0), 1e-6);
+    }
+}
+END_TEST
+
+/* All reductions, without and with weights of positive answers and of elements, as in golden/rows.py. */
+START_TEST(weighted_bce_equals_the_golden_numbers)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        const double *y = bce_y, *dx = bce_dx, *dq = bce_dq;
+        for (int k = 0; k < 12; k++, dx += 30, dq += 30) {
+            at_bce_args args = {.reduction = (at_reduction)(k % 3)};
+            if (k / 6) args.positive = at_const(t, at_shape_of(5), golden_weights);
+            if (k / 3 % 2) args.weights = at_const(t, at_shape_of(2, 3, 1), golden_element_weights);
+            at_tensor *x = at_variable(t, at_shape_of(2, 3, 5), golden_x);
+            at_tensor *q = at_variable(t, at_shape_of(2, 3, 5), golden_probabilities);
+            at_tensor *l = at_bce(t, x, q, args);
+            assert_values(l, y, 60 * close_to(t));
+            ck_assert(pull(t, l, args.reduction == ATTIC_NONE ? golden_dy : D(1.5)));
+            assert_grads(x, dx, 20 * close_to(t));
+            assert_grads(q, dq, 20 * close_to(t));
+            y += at_count(l->shape);
+        }
+    }
+}
+END_TEST
+
+START_TEST(weights_of_1_change_nothing_and_a_sure_weighted_logit_keeps_its_digits)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *x = at_variable(t, at_shape_of(6), D(30, -30, 1000, -1000, 88, 0));
+        at_tensor *z = at_const(t, x->shape, D(1, 0, 0, 1, 1, 0.5));
+        at_tensor *p = at_const(t, at_shape_of(), D(3));
+        at_bce_args args = {.reduction = ATTIC_NONE, .positive = p};
+        at_tensor *l = at_bce(t, x, z, args);
+        ck_assert(fabs(at_element(l, 0) / (3 * exp(-30)) - 1) < 1e-6); /* not 0 */
+        ck_assert(fabs(at_element(l, 1) / exp(-30) - 1) < 1e-6);
+        ck_assert(at_element(l, 2) == 1000 && at_element(l, 3) == 3000);
+        ck_assert(at_element(l, 4) > 0 && at_element(l, 4) < 1e-37);
+        assert_close(at_element(l, 5), 2 * log(2), 2 * close_to(t));
+        ck_assert(pull(t, l, D(1, 1, 1, 1, 1, 1)));
+        assert_grads(x, D(0, 0, 1, -3, 0, -0.5), 1e-6);
+        args.positive = args.weights = at_const(t, at_shape_of(), D(1));
+        at_tensor *plain = at_bce(t, x, z, (at_bce_args){.reduction = ATTIC_NONE});
+        for (int i = 0; i < 6; i++)
+            assert_close(at_element(at_bce(t, x, z, args), i), at_element(plain, i), close_to(t));
     }
 }
 END_TEST
@@ -191,8 +239,21 @@ START_TEST(wrong_arguments_are_named)
     at_huber(t, x, x, 1e300, ATTIC_MEAN);
     assert_error(t, "huber: delta is 1e+300, but must be a finite f32");
     at_clear_error(t);
-    at_bce(t, x, at_ints(t, at_shape_of(2), NULL), ATTIC_MEAN);
+    at_bce(t, x, at_ints(t, at_shape_of(2), NULL), (at_bce_args){0});
     assert_error(t, "bce: target [2] has dtype i32 but must be f32");
+    at_clear_error(t);
+    at_bce(t, x, x, (at_bce_args){.positive = at_const(t, at_shape_of(3), NULL)});
+    assert_error(t, "bce: x is \"y\" [2] but positive is [3], which does not broadcast to it");
+    at_clear_error(t);
+    at_bce(t, x, x, (at_bce_args){.weights = column});
+    assert_error(t, "bce: x is \"y\" [2] but weights is [2,1], which does not broadcast to it");
+    at_clear_error(t);
+    at_bce(t, x, x, (at_bce_args){.weights = at_variable(t, at_shape_of(2), NULL)});
+    assert_error(t, "bce: weights [2] wants a gradient, but weights are constants: at_detach makes "
+                    "one");
+    at_clear_error(t);
+    at_bce(t, x, x, (at_bce_args){.reduction = (at_reduction)3, .weights = x});
+    assert_error(t, "bce: there is no reduction 3");
     at_clear_error(t);
     at_kl(t, x, NULL, false, ATTIC_MEAN);
     assert_error(t, "kl: target is NULL");
@@ -206,6 +267,8 @@ END_TEST
 SUITE(ops_losses, every_loss_follows_its_definition, both_sides_of_an_error_receive_its_gradient,
       huber_is_a_parabola_up_to_delta_and_a_line_beyond,
       a_sure_and_right_logit_costs_little_and_a_wrong_one_itself,
+      weighted_bce_equals_the_golden_numbers,
+      weights_of_1_change_nothing_and_a_sure_weighted_logit_keeps_its_digits,
       a_distribution_diverges_from_itself_by_0, what_has_probability_0_adds_nothing_to_a_divergence,
       a_nan_surfaces_in_every_loss, the_mean_of_no_losses_is_nan_and_their_sum_0,
       the_bits_do_not_depend_on_the_number_of_threads, wrong_arguments_are_named)
