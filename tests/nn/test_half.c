@@ -90,10 +90,8 @@ START_TEST(a_stored_cache_decodes_as_rounded_keys_and_values_do)
             at_scope(t, k == 0 ? "a" : k == 1 ? "b" : k == 2 ? "c" : "d");
             at_model *m = at_model_make(t, small_config(k / 2));
             at_scope_end(t);
-            at_model_cache whole = at_model_cache_make_as(t, m, 1, stored[k % 2]), cache = whole;
-            for (int l = 0; l < 2; l++) /* its own memory */
-                cache.layer[l] =
-                    at_cache_make_as(t, &m->block[l].attention, 1, CONTEXT, stored[k % 2]);
+            at_model_cache whole = at_model_cache_make_as(t, m, 1, stored[k % 2]);
+            at_model_cache cache = at_model_cache_make_as(t, m, 1, stored[k % 2]);
             at_tensor *ids = some_ids(t, ROWS),
                       *exact = at_model_logits(t, m, ids, (at_model_args){0});
             at_tensor *y = at_model_decode(t, &whole, ids), *z = NULL;
