@@ -49,9 +49,11 @@ at_attention at_attention_make(at_tape *t, at_attention_config config, double ou
     a.k = at_linear_make(t, "k", C, G * D, config.bias, at_xavier_normal(1));
     a.v = at_linear_make(t, "v", C, G * D, config.bias, at_xavier_normal(1));
     a.o = at_linear_make(t, "o", C, C, config.bias, at_xavier_normal(out_gain));
-    if (!config.qk_norm) return a;
-    a.q_norm = at_norm_make(t, "q_norm", D, ATTIC_RMS, false, config.norm_eps);
-    a.k_norm = at_norm_make(t, "k_norm", D, ATTIC_RMS, false, config.norm_eps);
+    if (config.qk_norm) {
+        a.q_norm = at_norm_make(t, "q_norm", D, ATTIC_RMS, false, config.norm_eps);
+        a.k_norm = at_norm_make(t, "k_norm", D, ATTIC_RMS, false, config.norm_eps);
+    }
+    if (config.gate) a.gate = at_linear_make(t, "gate", C, C, config.bias, at_xavier_normal(1));
     return a;
 }
 
@@ -107,8 +109,19 @@ at_tensor *at_attention_values(at_tape *t, const at_attention *a, at_tensor *m)
     return at_label(at_linear_apply(t, a->v, m), "V");
 }
 
-at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q, at_tensor *K,
-                                at_tensor *V, at_sdpa_args with)
+/* O sigmoid(x Wg) */
+static at_tensor *gate_heads(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *O)
+{
+    at_tensor *g = at_label(at_sigmoid(t, at_linear_apply(t, a->gate, x)), "gate");
+    if (!O || !g) return NULL;
+    AT_REQUIRE(t, at_same_shape(g->shape, O->shape),
+               "attention: x is %s, so its gate is %s, but the heads are %s", at_text(x),
+               at_text(g), at_text(O));
+    return at_mul(t, O, g);
+}
+
+at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *x, at_tensor *Q,
+                                at_tensor *K, at_tensor *V, at_sdpa_args with)
 {
     if (!is_layer(t, a)) return NULL;
     with.heads = a->config.heads;
@@ -119,6 +132,7 @@ at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *Q,
     if (O && with.scores) at_label(*with.scores, "scores");
     if (O && with.probs) at_label(*with.probs, "probs");
     if (O && with.weights) at_label(*with.weights, "weights");
+    if (a->config.gate) O = gate_heads(t, a, x, O);
     return at_label(at_linear_apply(t, a->o, O), "output");
 }
 
@@ -130,5 +144,5 @@ at_tensor *at_attention_apply(at_tape *t, const at_attention *a, at_tensor *x, a
     at_tensor *Q = at_attention_queries(t, a, x, 0, P);  /* [B,T,C] -> [B,T,H*D] */
     at_tensor *K = at_attention_keys(t, a, m, 0, key_P); /* [B,N,C] -> [B,N,G*D] */
     at_tensor *V = at_attention_values(t, a, m);
-    return at_attention_combine(t, a, Q, K, V, with);
+    return at_attention_combine(t, a, x, Q, K, V, with);
 }

@@ -16,6 +16,7 @@ static at_attention_config attention_part(at_block_config c, bool cross)
                                  .rope_scaling = c.rope_scaling,
                                  .qk_norm = c.qk_norm,
                                  .norm_eps = c.norm_eps,
+                                 .gate = c.gate,
                                  .dropout = c.dropout};
 }
 
@@ -75,7 +76,7 @@ static at_tensor *add_branch(at_tape *t, const at_block *b, at_norm norm, at_ten
 static bool has_same_adapters(const at_attention *a, const at_attention *b)
 {
     return a->q.lora_A == b->q.lora_A && a->k.lora_A == b->k.lora_A && a->v.lora_A == b->v.lora_A &&
-           a->o.lora_A == b->o.lora_A;
+           a->o.lora_A == b->o.lora_A && a->gate.lora_A == b->gate.lora_A;
 }
 
 /* at_attention_apply, or at_attention_decode where there is a cache */

@@ -25,12 +25,13 @@ typedef enum {
 } at_bias;
 
 typedef struct {
-    int dim, heads; /* heads, kv_heads, rope ... qk_norm: see at_attention_config */
+    int dim, heads; /* heads, kv_heads, rope ... gate: see at_attention_config */
     int kv_heads;
     bool rope; /* in self-attention; cross attention has no positions */
     double rope_base;
     bool rope_halves, qk_norm;
     at_rope_scaling rope_scaling;
+    bool gate;  /* of self-attention and of cross attention */
     int hidden; /* see at_ffn_config, as for act */
     at_activation act;
     at_norm_kind norm;
@@ -54,8 +55,8 @@ AT_API bool at_block_check(at_tape *t, at_block_config config);
 
 /* Parameters in the open scope, in this order (.b where the config has biases):
  *
- *     norm1.g  norm1.b  attention.{q,k,v,o}.W  attention.{q_norm,k_norm}.g
- *     cross_norm.g  cross_norm.b  cross.{q,k,v,o}.W  cross.{q_norm,k_norm}.g
+ *     norm1.g  norm1.b  attention.{q,k,v,o}.W  attention.{q_norm,k_norm}.g  attention.gate.W
+ *     cross_norm.g  cross_norm.b  cross.{q,k,v,o}.W  cross.{q_norm,k_norm}.g  cross.gate.W
  *     norm2.g  norm2.b  gate.W  up.W  up.b  down.W  down.b
  *
  * out_gain as in at_attention_make, for the last matrix of each branch.  After a sticky error the
@@ -78,7 +79,8 @@ typedef struct {
  *     attention.{Q,K,V}               [B,T,heads*D], normalised and rotated, as at_sdpa takes them
  *     attention.{scores,probs,weights}    where the args of at_sdpa asked for them
  *     attention.heads                 O of at_sdpa [B,T,dim]
- *     attention.output                O Wo: what the branch adds, before dropout
+ *     attention.gate                  sigmoid(x Wg) [B,T,dim], if there is a gate
+ *     attention.output                O Wo, or (O * gate) Wo: what the branch adds, before dropout
  *     cross. ...                      the same of cross attention
  *     feed_forward.norm, feed_forward.hidden [B,T,hidden], feed_forward.output */
 AT_API at_tensor *at_block_apply(at_tape *t, const at_block *b, at_tensor *x, at_tensor *memory,

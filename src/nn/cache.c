@@ -154,7 +154,7 @@ at_tensor *at_attention_decode(at_tape *t, at_cache *c, at_tensor *x, at_sdpa_ar
     }
     with.align = ATTIC_ALIGN_OFFSET;
     with.offset = p;
-    at_tensor *y = at_attention_combine(t, &c->layer, Q, c->K, c->V, with);
+    at_tensor *y = at_attention_combine(t, &c->layer, x, Q, c->K, c->V, with);
     if (!y) return NULL;
     if (!c->cross && p == 0) c->written = times_written(t, &c->layer);
     c->position = p + x->shape.dim[x->shape.ndim - 2];

@@ -18,6 +18,7 @@ static at_block_config block_config(at_model_config c)
                              .rope_halves = c.rope_halves,
                              .rope_scaling = c.rope_scaling,
                              .qk_norm = c.qk_norm,
+                             .gate = c.gate,
                              .hidden = c.hidden,
                              .act = c.act,
                              .norm = c.norm,
@@ -159,9 +160,9 @@ at_linear *at_model_linear(at_model *m, int i)
 {
     for (int l = 0; m && i >= 0 && l < m->config.layers; l++) {
         at_block *b = &m->block[l];
-        at_linear *layer[] = {&b->attention.q, &b->attention.k, &b->attention.v, &b->attention.o,
-                              &b->ffn.gate,    &b->ffn.up,      &b->ffn.down};
-        for (int k = 0; k < 7; k++)
+        at_linear *layer[] = {&b->attention.q,    &b->attention.k, &b->attention.v, &b->attention.o,
+                              &b->attention.gate, &b->ffn.gate,    &b->ffn.up,      &b->ffn.down};
+        for (int k = 0; k < 8; k++)
             if (layer[k]->W && i-- == 0) return layer[k];
     }
     return m && m->head.W && i == 0 ? &m->head : NULL;
@@ -178,10 +179,10 @@ double at_model_flop(const at_model *m, int T)
     double C = m->config.dim, n = C * m->config.vocab;
     for (int l = 0; l < m->config.layers; l++) {
         const at_block *b = &m->block[l];
-        const at_tensor *W[] = {b->attention.q.W, b->attention.k.W, b->attention.v.W,
-                                b->attention.o.W, b->ffn.up.W,      b->ffn.gate.W,
-                                b->ffn.down.W};
-        for (int i = 0; i < 7; i++) n += W[i] ? (double)at_count(W[i]->shape) : 0;
+        const at_tensor *W[] = {b->attention.q.W, b->attention.k.W,    b->attention.v.W,
+                                b->attention.o.W, b->attention.gate.W, b->ffn.up.W,
+                                b->ffn.gate.W,    b->ffn.down.W};
+        for (int i = 0; i < 8; i++) n += W[i] ? (double)at_count(W[i]->shape) : 0;
         n += C * (T + 1.0);
     }
     return 2 * n;

@@ -37,6 +37,7 @@ typedef struct {
     bool rope_halves;             /* which features make a pair: see at_attention_config */
     at_rope_scaling rope_scaling; /* for longer texts: see at_rope */
     bool qk_norm;                 /* rms norm of queries and keys */
+    bool gate;                    /* of attention's output: see at_attention_config */
     bool post_norm;               /* a block normalises what it gives, not what it reads */
     bool no_ffn;                  /* blocks of attention alone */
     bool untied;                  /* head.W in place of E^T */

@@ -48,6 +48,7 @@ static const config_field field[] = {
     {SCALING(mscale_all_dim), FIELD_REAL, {0}},
     {SCALING(no_truncate), FIELD_BOOL, {0}},
     {FIELD(qk_norm), FIELD_BOOL, {0}},
+    {FIELD(gate), FIELD_BOOL, {0}},
     {FIELD(post_norm), FIELD_BOOL, {0}},
     {FIELD(no_ffn), FIELD_BOOL, {0}},
     {FIELD(untied), FIELD_BOOL, {0}},

@@ -28,6 +28,8 @@ static const struct {
      {.dim = C, .heads = 4, .kv_heads = 2, .rope = true, .qk_norm = true, .norm_eps = 0.1},
      true,
      false},
+    {"gate", {.dim = C, .heads = 4, .kv_heads = 2, .rope = true, .gate = true}, false, true},
+    {"gate, biases, cross", {.dim = C, .heads = 2, .bias = true, .gate = true}, true, false},
 };
 enum { KINDS = sizeof kind / sizeof *kind };
 
@@ -42,8 +44,8 @@ static at_tensor *draw_rows(at_tape *t, int rows)
 static at_attention make(at_tape *t, at_attention_config config)
 {
     at_attention a = at_attention_make(t, config, 1);
-    at_tensor *all[] = {a.q.b, a.k.b, a.v.b, a.o.b, a.q_norm.g, a.k_norm.g};
-    for (int i = 0; i < 6; i++)
+    at_tensor *all[] = {a.q.b, a.k.b, a.v.b, a.o.b, a.q_norm.g, a.k_norm.g, a.gate.b};
+    for (int i = 0; i < 7; i++)
         if (all[i]) at_init_fill(all[i], at_normal(1), at_draw(t));
     return a;
 }
@@ -83,7 +85,9 @@ static at_tensor *by_hand(at_tape *t, const at_attention *a, at_tensor *x, at_te
             s = at_masked_fill(t, s, at_bools(t, at_shape_of(T, T), future), (double)-INFINITY);
         head[h] = at_matmul(t, at_softmax(t, s), v);
     }
-    return at_linear_apply(t, a->o, at_concat(t, head, H, -1));
+    at_tensor *O = at_concat(t, head, H, -1);
+    if (a->config.gate) O = at_mul(t, O, at_sigmoid(t, at_linear_apply(t, a->gate, x)));
+    return at_linear_apply(t, a->o, O);
 }
 
 static void assert_same(const at_tensor *a, const at_tensor *b, double tol, const char *what)
@@ -130,6 +134,31 @@ START_TEST(grouped_heads_have_narrower_keys_and_values)
                                    "\"k.b\" [4]", "\"v.W\" [12,4]", "\"v.b\" [4]",
                                    "\"o.W\" [12,12]", "\"o.b\" [12]"},
                   8);
+    at_close(t);
+}
+END_TEST
+
+START_TEST(a_gate_is_one_matrix_more_behind_all_others)
+{
+    at_tape *t = at_open(ATTIC_F32, 1);
+    at_attention_config config = {.dim = 4, .heads = 2, .qk_norm = true, .gate = true};
+    at_attention_make(t, config, 1);
+    assert_params(t,
+                  (const char *[]){"\"q.W\" [4,4]", "\"k.W\" [4,4]", "\"v.W\" [4,4]",
+                                   "\"o.W\" [4,4]", "\"q_norm.g\" [2]", "\"k_norm.g\" [2]",
+                                   "\"gate.W\" [4,4]"},
+                  7);
+    at_scope(t, "other");
+    config.qk_norm = false;
+    at_attention a = at_attention_make(t, config, 1);
+    at_tensor *x = at_const(t, at_shape_of(2, 3, 4), NULL);
+    ck_assert_ptr_null(at_attention_combine(t, &a, NULL, x, x, x, (at_sdpa_args){0}));
+    assert_error(t, "affine: X is NULL");
+    at_clear_error(t);
+    at_tensor *one = at_const(t, at_shape_of(1, 4), NULL);
+    ck_assert_ptr_null(at_attention_combine(t, &a, one, x, x, x, (at_sdpa_args){0}));
+    assert_error(t, "attention: x is [1,4], so its gate is \"gate\" [1,4], but the heads are "
+                    "\"heads\" [2,3,4]");
     at_close(t);
 }
 END_TEST
@@ -188,11 +217,11 @@ START_TEST(its_gradients_are_those_of_attention_head_by_head)
         at_scope(t, kind[i].what);
         int before = at_param_count(t), n = 0;
         at_attention a = make(t, kind[i].config);
-        at_tensor *leaf[10], *dy = at_random(t, at_shape_of(B, T, C), at_normal(1));
+        at_tensor *leaf[12], *dy = at_random(t, at_shape_of(B, T, C), at_normal(1));
         at_tensor *x = leaf[n++] = draw_rows(t, T),
                   *m = kind[i].cross ? leaf[n++] = draw_rows(t, S) : NULL;
         for (int k = before; k < at_param_count(t); k++) leaf[n++] = at_param_at(t, k);
-        at_tensor *ours[10], *hand[10];
+        at_tensor *ours[12], *hand[12];
         at_sdpa_args with = {.causal = kind[i].causal};
         collect(t, at_attention_apply(t, &a, x, m, with), dy, leaf, n, ours);
         collect(t, by_hand(t, &a, x, m ? m : x, with.causal), dy, leaf, n, hand);
@@ -472,15 +501,16 @@ START_TEST(a_layer_that_is_null_is_an_error)
     ck_assert_ptr_null(at_attention_apply(t, NULL, x, NULL, (at_sdpa_args){0}));
     assert_error(t, "attention: the layer is NULL");
     at_clear_error(t);
-    ck_assert_ptr_null(at_attention_combine(t, NULL, x, x, x, (at_sdpa_args){0}));
+    ck_assert_ptr_null(at_attention_combine(t, NULL, x, x, x, x, (at_sdpa_args){0}));
     assert_error(t, "attention: the layer is NULL");
     at_close(t);
 }
 END_TEST
 
 SUITE(nn_attention_layer, parameters_are_four_matrices_in_the_open_scope,
-      grouped_heads_have_narrower_keys_and_values, out_gain_scales_the_last_matrix_alone,
-      the_layer_is_attention_head_by_head, its_gradients_are_those_of_attention_head_by_head,
+      grouped_heads_have_narrower_keys_and_values, a_gate_is_one_matrix_more_behind_all_others,
+      out_gain_scales_the_last_matrix_alone, the_layer_is_attention_head_by_head,
+      its_gradients_are_those_of_attention_head_by_head,
       its_gradients_are_those_of_differences_with_dropout_too,
       a_bias_of_the_keys_has_no_effect_without_rope, no_m_means_x,
       positions_and_scalings_are_those_of_rope, positions_that_nobody_reads_are_an_error,

@@ -33,6 +33,7 @@ static const struct {
      {.dim = C, .heads = 2, .kv_heads = 1, .qk_norm = true, .rope = true, .norm_eps = 0.1}},
     {"attention alone", {.dim = C, .heads = 2, .no_ffn = true, .bias = ATTIC_BIAS_NONE}},
     {"dropout", {.dim = C, .heads = 2, .cross = true, .dropout = 0.3}},
+    {"gate", {.dim = C, .heads = 2, .cross = true, .gate = true, .bias = ATTIC_BIAS_ALL}},
 };
 enum { KINDS = sizeof kind / sizeof *kind };
 
@@ -126,6 +127,9 @@ START_TEST(the_options_reach_attention)
     at_scope(t, "dropout");
     b = at_block_make(t, kind[7].config, 1);
     ck_assert(b.attention.config.dropout == 0.3 && b.cross.config.dropout == 0.3);
+    at_scope(t, "gate");
+    b = at_block_make(t, kind[8].config, 1);
+    ck_assert(b.attention.gate.W && b.attention.gate.b && b.cross.gate.W && !b.attention.q_norm.g);
     at_close(t);
 }
 END_TEST

@@ -362,6 +362,7 @@ static const at_model_config models[] = {
      .act = ATTIC_SWIGLU,
      .rope_halves = true,
      .qk_norm = true,
+     .gate = true,
      .untied = true},
     {.vocab = 11, .context = 9, .layers = 2, .heads = 2, .dim = 8, .post_norm = true},
     {.vocab = 11,

@@ -48,6 +48,7 @@ START_TEST(every_allocation_of_a_training_step_may_fail)
                                        .act = ATTIC_SWIGLU,
                                        .bias = ATTIC_BIAS_ALL,
                                        .qk_norm = true,
+                                       .gate = true,
                                        .untied = true}};
     for (int i = 0; i < 2; i++) {
         double undisturbed, loss = 0;

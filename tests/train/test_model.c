@@ -261,6 +261,7 @@ static const at_model_config variants[] = {
      .rope_base = 100,
      .rope_halves = true,
      .qk_norm = true,
+     .gate = true,
      .untied = true},
     {.post_norm = true, .act = ATTIC_SILU, .positions = ATTIC_LEARNED_POSITIONS},
     {.no_ffn = true, .positions = ATTIC_NO_POSITIONS, .dropout = 0.1},
@@ -404,7 +405,8 @@ START_TEST(the_options_reach_every_block)
     at_model *m = at_model_make(t, variant(0));
     at_block_config b = m->block[1].config;
     ck_assert(b.norm == ATTIC_RMS && b.norm_eps == 1e-3 && b.act == ATTIC_SWIGLU && b.qk_norm &&
-              b.rope && b.rope_halves && b.rope_base == 100 && b.kv_heads == 1 && !b.cross);
+              b.gate && b.rope && b.rope_halves && b.rope_base == 100 && b.kv_heads == 1 &&
+              !b.cross);
     ck_assert(m->norm.kind == ATTIC_RMS && m->norm.eps == 1e-3 && m->config.hidden == 32);
     at_close(t);
 }
@@ -445,8 +447,8 @@ START_TEST(parameters_and_operations_are_counted)
     ck_assert_double_eq(at_model_flop(m, 1), 2 * products + 2 * 2 * 12 * 2);
     ck_assert_double_eq(at_model_flop(m, 8), 2 * products + 2 * 2 * 12 * 9);
     at_scope(t, "gated");
-    at_model *gated = at_model_make(t, variant(0)); /* k and v are narrower; hidden is 32 */
-    products = 2 * (2 * 12 * 12 + 2 * 12 * 6 + 3 * 12 * 32) + 11 * 12;
+    at_model *gated = at_model_make(t, variant(0)); /* k and v are narrower; a gate; hidden is 32 */
+    products = 2 * (3 * 12 * 12 + 2 * 12 * 6 + 3 * 12 * 32) + 11 * 12;
     ck_assert_double_eq(at_model_flop(gated, 0), 2 * products + 2 * 2 * 12);
     ck_assert(at_model_params(NULL) == 0 && at_model_flop(NULL, 8) == 0);
     at_close(t);
@@ -895,6 +897,7 @@ START_TEST(a_configuration_becomes_a_text_and_the_same_again)
                                .rope_base = 1.0 / 3,
                                .rope_halves = true,
                                .qk_norm = true,
+                               .gate = true,
                                .post_norm = true,
                                .no_ffn = true,
                                .untied = true,
@@ -908,7 +911,7 @@ START_TEST(a_configuration_becomes_a_text_and_the_same_again)
         text,
         "vocab=97 context=8 layers=2 heads=4 kv_heads=2 dim=16 hidden=24 norm=rms norm_eps=1e-06 "
         "act=swiglu bias=none positions=learned rope_base=0.3333333333333333 rope_halves=1 "
-        "qk_norm=1 post_norm=1 no_ffn=1 untied=1 dropout=0.1");
+        "qk_norm=1 gate=1 post_norm=1 no_ffn=1 untied=1 dropout=0.1");
     for (const char *const *bad =
              (const char *const[]){"vocab", "vocab=", "vocab=x", "vocab=-1", "act=tanh", "untied=2",
                                    "dropout=0.1x", "vocabulary=3", "vocab=99999999999", NULL};
