@@ -10,6 +10,7 @@
 
 #include "autograd/op.h"
 #include "kernels/elementary.h"
+#include "ops/op.h"
 
 /* T + N - 1 numbers d, one for each diagonal. */
 typedef struct {
@@ -128,6 +129,24 @@ at_tensor *at_alibi_slopes(at_tape *t, int H)
         at_store(slope->dtype, slope->data, h, at_f64_exp2(-power));
     }
     return slope;
+}
+
+/* What makes a row bias is known by this name: scores that it was added to are no scores of ALiBi. */
+static const at_op alibi_row_op = {.name = "alibi_row_bias",
+                                   .backward = AT_EVERY_REAL(at_pass_back)};
+
+at_tensor *at_alibi_row_bias(at_tape *t, at_tensor *slope, int N)
+{
+    AT_INPUT(t, "alibi_row_bias", slope, ATTIC_REAL);
+    AT_REQUIRE(t, slope->shape.ndim == 1, "alibi_row_bias: slope is %s, but must be [H]",
+               at_text(slope));
+    AT_REQUIRE(t, N >= 0, "alibi_row_bias: %d keys, but they cannot be negative", N);
+    const int H = slope->shape.dim[0];
+    at_tensor *j = at_blank(t, ATTIC_REAL, at_shape_of(1, N));
+    for (int k = 0; j && k < N; k++) at_store(j->dtype, j->data, k, k);
+    at_tensor *y = at_mul(t, at_reshape(t, slope, at_shape_of(H, 1)), j); /* [H,1] [1,N] -> [H,N] */
+    const at_recipe row = {.shape = {at_shape_of(1, H, 1, N)}, .shares = true};
+    return y ? at_output(at_record_node(t, &alibi_row_op, AT_IN(y), row)) : NULL;
 }
 
 at_tensor *at_alibi_bias(at_tape *t, at_tensor *slope, int T, int N, int offset)

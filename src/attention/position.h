@@ -5,6 +5,7 @@
  *     learned     bias_hij = table_(clip(d, -n, n) + n) h        (Shaw et al. 2018, as a bias)
  *     T5          bias_hij = table_(bucket(d)) h                 (Raffel et al. 2020)
  *     ALiBi       bias_hij = -slope_h |d|                        (Press et al. 2022)
+ *     its row     bias_hj  = slope_h j                           under a causal mask the same
  *
  * Each is a tensor [1,H,T,N] to be given to at_sdpa as args.bias, for all three layouts of Q and K;
  * with 2-D or 3-D inputs, which have one head, H = 1.  Gradients flow back to the table and to the
@@ -60,6 +61,20 @@ AT_API at_tensor *at_alibi_slopes(at_tape *t, int H);
 /* slope [H]: those above, or learned ones.  Nothing else is there to learn.  Without a causal mask,
  * keys ahead are as far as keys behind. */
 AT_API at_tensor *at_alibi_bias(at_tape *t, at_tensor *slope, int T, int N, int offset);
+
+/* slope [H] -> bias [1,H,1,N], bias_hj = slope_h j: ALiBi under a causal mask, in memory O(H N).
+ *
+ *     -slope (i - j) = slope j - slope i        for j <= i, and a softmax does not see what all
+ *                                               scores of its row i share
+ *
+ * So weights, output and gradients are those of at_alibi_bias, for any number of queries and any
+ * offset; but not the scores themselves, and so neither lse nor what a sink takes: not for args.lse
+ * and args.sink, and not for attention to keys ahead.
+ *
+ * Error: the bias grows to slope N, where one unit in the last place is up to slope N eps; a weight
+ * is wrong by about as much of itself (eps = 6e-8 in f32; slope 1/2, N = 4096: 1e-4).
+ * docs/variants.md has a table. */
+AT_API at_tensor *at_alibi_row_bias(at_tape *t, at_tensor *slope, int N);
 
 AT_END_C
 #endif

@@ -122,6 +122,52 @@ START_TEST(alibi_falls_with_the_distance)
 }
 END_TEST
 
+START_TEST(the_row_form_of_alibi_is_the_same_attention_under_a_causal_mask)
+{
+    for (at_tape *t = NULL; next_tape(&t);) {
+        at_tensor *Q = at_random(t, at_shape_of(2, 3, 5, 4), at_normal(1));
+        at_tensor *K = at_random(t, at_shape_of(2, 3, 9, 4), at_normal(1));
+        at_tensor *slope[2], *O[2], *dO = at_random(t, Q->shape, at_normal(1));
+        for (int row = 0; row < 2; row++) {
+            slope[row] = at_variable(t, at_shape_of(3), (double[]){0.5, 0.25, 2});
+            at_tensor *bias =
+                row ? at_alibi_row_bias(t, slope[row], 9) : at_alibi_bias(t, slope[row], 5, 9, 4);
+            at_sdpa_args with = {.bias = bias, .causal = true, .align = ATTIC_ALIGN_BOTTOM_RIGHT};
+            O[row] = at_sdpa(t, Q, K, K, with);
+            ck_assert(row == 0 || strcmp(bias->node->op->name, "alibi_row_bias") == 0);
+            ck_assert(at_backward_from(t, O[row], dO));
+        }
+        for (int i = 0; i < at_count(Q->shape); i++)
+            assert_close(at_element(O[0], i), at_element(O[1], i), 100 * close_to(t));
+        for (int h = 0; h < 3; h++)
+            assert_close(at_grad_element(slope[0], h), at_grad_element(slope[1], h),
+                         1000 * close_to(t));
+    }
+}
+END_TEST
+
+/* As the header says: a weight is wrong by about slope N eps of itself. */
+START_TEST(the_row_form_of_alibi_loses_slope_n_eps)
+{
+    enum { N = 1024 };
+    at_tensor *P[2];
+    at_tape *tape[] = {at_open(ATTIC_F32, 1), at_open(ATTIC_F64, 1)};
+    for (int k = 0; k < 2; k++) {
+        at_tape *t = tape[k];
+        at_tensor *x = at_const(t, at_shape_of(N, 1), NULL);
+        at_tensor *bias = at_alibi_row_bias(t, at_const(t, at_shape_of(1), (double[]){0.3}), N);
+        bias = at_reshape(t, bias, at_shape_of(1, N));
+        at_sdpa(t, x, x, x, (at_sdpa_args){.bias = bias, .causal = true, .probs = &P[k]});
+    }
+    double worst = 0;
+    for (int i = 0; i < N * N; i++)
+        if (at_element(P[1], i) > 1e-30)
+            worst = fmax(worst, fabs(at_element(P[0], i) / at_element(P[1], i) - 1));
+    ck_assert(worst > 0.3 * N * 1e-8 && worst < 0.3 * N * 2.4e-7);
+    at_close(tape[0]), at_close(tape[1]);
+}
+END_TEST
+
 START_TEST(an_offset_continues_where_the_cache_ends)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
@@ -312,6 +358,10 @@ START_TEST(tables_and_sizes_that_do_not_fit_are_refused)
                    "t5_bias: 2 queries and -2 keys, but neither can be negative");
     assert_refused(at_alibi_slopes(t, 0), "alibi_slopes: 0 heads, but there must be one at least");
     assert_refused(at_alibi_bias(t, table, 2, 2, 0), "alibi_bias: slope is [6,2], but must be [H]");
+    assert_refused(at_alibi_row_bias(t, table, 2),
+                   "alibi_row_bias: slope is [6,2], but must be [H]");
+    assert_refused(at_alibi_row_bias(t, at_alibi_slopes(t, 2), -1),
+                   "alibi_row_bias: -1 keys, but they cannot be negative");
     assert_refused(at_alibi_bias(t, at_alibi_slopes(t, 2), INT_MAX, INT_MAX, 0),
                    "alibi_bias: 2147483647 queries and 2147483647 keys are too many");
 }
@@ -326,7 +376,7 @@ static bool run_all_biases(void)
         at_tensor *O = attend_to(t, bias_of_kind(t, x, kind), ATTIC_FUSED);
         if (O) at_backward_from(t, O, at_const(t, O->shape, position_dO));
     }
-    at_alibi_slopes(t, 3);
+    at_alibi_row_bias(t, at_alibi_slopes(t, 3), 4);
     bool through = at_ok(t);
     ck_assert(through || at_error_kind_of(t) == ATTIC_MEMORY_ERROR);
     at_close(t);
@@ -347,7 +397,9 @@ END_TEST
 SUITE(attention_position, buckets_are_those_of_t5, the_table_in_the_header_is_true,
       impossible_buckets_are_minus_one, slopes_are_those_of_alibi_for_any_number_of_heads,
       slopes_of_a_power_of_two_are_powers_of_two, a_learned_bias_clips_distances,
-      alibi_falls_with_the_distance, an_offset_continues_where_the_cache_ends,
+      alibi_falls_with_the_distance,
+      the_row_form_of_alibi_is_the_same_attention_under_a_causal_mask,
+      the_row_form_of_alibi_loses_slope_n_eps, an_offset_continues_where_the_cache_ends,
       sizes_of_0_and_far_offsets_are_legal, biases_attention_and_gradients_equal_the_golden_numbers,
       gradients_of_the_whole_chain_agree_with_differences,
       packed_heads_and_a_single_head_take_the_same_bias, a_sharp_alibi_is_local_attention,
