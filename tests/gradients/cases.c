@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const at_case *const every_table[] = {at_cases_elementwise, at_cases_products,
-                                             at_cases_rows,        at_cases_sdpa,
-                                             at_cases_tangent,     at_cases_linear_attention};
+static const at_case *const every_table[] = {
+    at_cases_elementwise, at_cases_products,         at_cases_rows,    at_cases_sdpa,
+    at_cases_tangent,     at_cases_linear_attention, at_cases_variants};
 
 static const at_case *every_row[4096];
 

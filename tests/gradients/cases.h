@@ -58,6 +58,7 @@ extern const at_case at_cases_rows[];     /* softmax, cross_entropy, norms, rope
 extern const at_case at_cases_sdpa[];
 extern const at_case at_cases_tangent[]; /* sdpa_jvp */
 extern const at_case at_cases_linear_attention[];
+extern const at_case at_cases_variants[]; /* recipes of docs/variants.md */
 
 /* Attention drawn at random: row i, NULL behind the last.  Three for each problem, one for each path; and
  * one for each problem of several tiles. */

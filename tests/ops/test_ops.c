@@ -75,6 +75,7 @@ START_TEST(every_op_has_a_gradient_case)
     ck_assert_int_eq(for_each_op("src/attention/attention.h", must_have_row), 1);
     ck_assert_int_eq(for_each_op("src/attention/tangent.h", must_have_row), 1);
     must_have_row("linear_attention_causal"); /* variants.h declares compositions as well */
+    must_have_row("alibi_row_bias");          /* so does position.h */
 }
 END_TEST
 
@@ -96,6 +97,7 @@ START_TEST(every_gradient_case_belongs_to_an_op)
         for_each_op("src/attention/attention.h", look_for_wanted);
         for_each_op("src/attention/tangent.h", look_for_wanted);
         for_each_op("src/attention/variants.h", look_for_wanted);
+        for_each_op("src/attention/position.h", look_for_wanted);
         ck_assert_msg(was_found, "case %d is about at_%s, which is not declared", i, c->op);
     }
 }
