@@ -131,7 +131,7 @@ at_tensor *at_alibi_slopes(at_tape *t, int H)
     return slope;
 }
 
-/* What makes a row bias is known by this name: scores that it was added to are no scores of ALiBi. */
+/* By this name at_sdpa knows the bias: scores with it differ from those of ALiBi row by row. */
 static const at_op alibi_row_op = {.name = "alibi_row_bias",
                                    .backward = AT_EVERY_REAL(at_pass_back)};
 

@@ -71,9 +71,9 @@ AT_API at_tensor *at_alibi_bias(at_tape *t, at_tensor *slope, int T, int N, int 
  * offset; but not the scores themselves, and so neither lse nor what a sink takes: not for args.lse
  * and args.sink, and not for attention to keys ahead.
  *
- * Error: the bias grows to slope N, where one unit in the last place is up to slope N eps; a weight
- * is wrong by about as much of itself (eps = 6e-8 in f32; slope 1/2, N = 4096: 1e-4).
- * docs/variants.md has a table. */
+ * Error: the bias grows to slope N and is rounded there, so a weight is wrong by up to some
+ * slope N eps of itself, at most three times as much where it was measured (eps = 6e-8 in f32;
+ * slope 1/2: 3e-6 for N = 128, 1e-4 for 4096).  docs/variants.md has a table. */
 AT_API at_tensor *at_alibi_row_bias(at_tape *t, at_tensor *slope, int N);
 
 AT_END_C

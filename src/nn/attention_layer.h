@@ -45,8 +45,9 @@ typedef struct {
 AT_API bool at_attention_check(at_tape *t, at_attention_config config);
 
 /* Parameters q.W, k.W, v.W, o.W (and .b) in the open scope, Xavier-normal, then q_norm.g, k_norm.g,
- * ones, then gate.W (and .b).  o is drawn smaller by out_gain: 1, or 1/sqrt(2 layers) to keep the variance of a residual
- * stream.  After a sticky error the layer holds NULLs, and what it is applied to becomes NULL. */
+ * ones, then gate.W (and .b), Xavier-normal.  o is drawn smaller by out_gain: 1, or
+ * 1/sqrt(2 layers) to keep the variance of a residual stream.  After a sticky error the layer holds
+ * NULLs, and what it is applied to becomes NULL. */
 AT_API at_attention at_attention_make(at_tape *t, at_attention_config config, double out_gain);
 
 /* x [B,T,dim], m [B,N,dim] or NULL for x  ->  [B,T,dim]; or all without B.  `with` holds what else
