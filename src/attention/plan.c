@@ -249,12 +249,27 @@ static bool sdpa_segments(at_tape *t, const at_sdpa_args *a, const at_sdpa_plan 
             sdpa_segments_of(t, "key_segments", a->key_segments, p, p->N, "key"));
 }
 
+/* What is constant in a row of scores changes no weight, but a sink and lse see it: so a bias that
+ * leaves it out can't stand beside them. */
+static bool sdpa_bias(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
+{
+    if (!a->bias) return true;
+    if (!at_check_input(t, "sdpa", "bias", a->bias, ATTIC_REAL) ||
+        !sdpa_broadcast(t, "bias", a->bias, p, &p->bias))
+        return false;
+    const at_node *made = a->bias->node;
+    const bool of_row = made && strcmp(made->op->name, "alibi_row_bias") == 0;
+    AT_REQUIRE(t, !of_row || !(a->sink || a->lse || a->lse_tangent),
+               "sdpa: bias %s is one of at_alibi_row_bias, which leaves out what is constant in a "
+               "row; %s needs at_alibi_bias",
+               at_text(a->bias), a->sink ? "a sink" : "lse");
+    return true;
+}
+
 static bool sdpa_masks(at_tape *t, const at_sdpa_args *a, at_sdpa_plan *p)
 {
     if (!sdpa_segments(t, a, p)) return false;
-    if (a->bias && !(at_check_input(t, "sdpa", "bias", a->bias, ATTIC_REAL) &&
-                     sdpa_broadcast(t, "bias", a->bias, p, &p->bias)))
-        return false;
+    if (!sdpa_bias(t, a, p)) return false;
     if (a->keep && !(at_check_input(t, "sdpa", "keep", a->keep, ATTIC_BOOL) &&
                      sdpa_broadcast(t, "keep", a->keep, p, &p->keep)))
         return false;
@@ -280,6 +295,14 @@ unsigned at_sdpa_several_roles(at_inputs in)
     return own;
 }
 
+/* Does x want a gradient that will be asked for? */
+static bool sdpa_wants(at_tape *t, const at_tensor *x)
+{
+    const bool no_grad = at_no_grad(t, true);
+    at_no_grad(t, no_grad);
+    return x && x->wants_grad && !no_grad;
+}
+
 /* K and V are both real, or both stored in 16 bits: read by the fused path, for inference. */
 static bool sdpa_stored(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                         const at_sdpa_args *a, at_sdpa_plan *p)
@@ -290,10 +313,10 @@ static bool sdpa_stored(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
                at_dtype_text(K->dtype), at_dtype_text(V->dtype));
     if (!at_is_half(K->dtype)) return true;
     const char *stored = at_dtype_text(K->dtype);
-    const at_tensor *wants = Q->wants_grad                    ? Q
-                             : a->bias && a->bias->wants_grad ? a->bias
-                             : a->sink && a->sink->wants_grad ? a->sink
-                                                              : NULL;
+    const at_tensor *wants = sdpa_wants(t, Q)         ? Q
+                             : sdpa_wants(t, a->bias) ? a->bias
+                             : sdpa_wants(t, a->sink) ? a->sink
+                                                      : NULL;
     AT_REQUIRE(t, !wants, "sdpa: K and V are %s, which is for inference, but %s wants a gradient",
                stored,
                wants == Q         ? "Q"

@@ -29,6 +29,8 @@ bool at_attention_check(at_tape *t, at_attention_config c)
     if (!at_check_rope_scaling(t, "attention", c.rope_base, &c.rope_scaling) ||
         !at_norm_check(t, ATTIC_RMS, c.norm_eps))
         return false;
+    AT_REQUIRE(t, c.window >= 0, "attention: window is %d but must be positive, or 0 for none",
+               c.window);
     AT_REQUIRE(t, c.dropout >= 0 && c.dropout < 1,
                "attention: dropout is %g but must be at least 0 and less than 1", c.dropout);
     return true;
@@ -54,6 +56,7 @@ at_attention at_attention_make(at_tape *t, at_attention_config config, double ou
         a.k_norm = at_norm_make(t, "k_norm", D, ATTIC_RMS, false, config.norm_eps);
     }
     if (config.gate) a.gate = at_linear_make(t, "gate", C, C, config.bias, at_xavier_normal(1));
+    if (config.sinks) a.sink = at_param(t, "sink", at_shape_of(config.heads), at_zeros());
     return a;
 }
 
@@ -127,6 +130,8 @@ at_tensor *at_attention_combine(at_tape *t, const at_attention *a, at_tensor *x,
     with.heads = a->config.heads;
     with.kv_heads = key_heads(a->config);
     with.dropout = a->config.dropout;
+    if (a->config.sinks) with.sink = a->sink;
+    if (a->config.window) with.window_left = a->config.window;
     with.positions = with.key_positions = NULL; /* Q and K are rotated */
     at_tensor *O = at_label(at_sdpa(t, Q, K, V, with), "heads");
     if (O && with.scores) at_label(*with.scores, "scores");

@@ -31,6 +31,8 @@ typedef struct {
     bool qk_norm;                 /* rms norm of each head of Q and K, before they are rotated */
     double norm_eps;              /* of qk_norm; 1e-5 if 0 */
     bool gate;                    /* the heads' output times sigmoid(x Wg) */
+    bool sinks;                   /* a learned sink for each head: see at_sdpa */
+    int window;                   /* > 0: window_left of at_sdpa, for queries and keys of one x */
     double dropout;               /* on the attention weights, 0 <= p < 1; only in train mode */
 } at_attention_config;
 
@@ -38,6 +40,7 @@ typedef struct {
     at_attention_config config;
     at_linear q, k, v, o;
     at_norm q_norm, k_norm; /* g [D]; NULL without qk_norm */
+    at_tensor *sink;        /* [heads]; NULL without sinks */
     at_linear gate;         /* Wg [dim,dim]; NULL without a gate */
 } at_attention;
 

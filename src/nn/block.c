@@ -17,6 +17,8 @@ static at_attention_config attention_part(at_block_config c, bool cross)
                                  .qk_norm = c.qk_norm,
                                  .norm_eps = c.norm_eps,
                                  .gate = c.gate,
+                                 .sinks = c.sinks,
+                                 .window = cross ? 0 : c.window,
                                  .dropout = c.dropout};
 }
 

@@ -31,8 +31,9 @@ typedef struct {
     double rope_base;
     bool rope_halves, qk_norm;
     at_rope_scaling rope_scaling;
-    bool gate;  /* of self-attention and of cross attention */
-    int hidden; /* see at_ffn_config, as for act */
+    bool gate, sinks; /* of self-attention and of cross attention */
+    int window;       /* of self-attention */
+    int hidden;       /* see at_ffn_config, as for act */
     at_activation act;
     at_norm_kind norm;
     double norm_eps; /* of every norm, 1e-5 if 0 */

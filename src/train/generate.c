@@ -47,6 +47,12 @@ static ptrdiff_t count_targets(at_tensor *target, int rows)
     return n;
 }
 
+/* Those of a packed batch, if the model has any. */
+static at_tensor *positions_of(const at_model *m, const at_batch *b)
+{
+    return m->config.positions == ATTIC_NO_POSITIONS ? NULL : b->positions;
+}
+
 static double mean_loss(at_tape *t, const at_model *m, const at_data *d, at_eval_args a, int total)
 {
     double nats = 0;
@@ -57,7 +63,8 @@ static double mean_loss(at_tape *t, const at_model *m, const at_data *d, at_eval
         at_batch b = at_data_batch(t, d, which);
         if (!b.target) break;
         targets += count_targets(b.target, left);
-        at_tensor *logits = at_model_logits(t, m, b.ids, (at_model_args){0});
+        const at_model_args with = {.segments = b.segments, .positions = positions_of(m, &b)};
+        at_tensor *logits = at_model_logits(t, m, b.ids, with);
         at_cross_entropy_args sum = {.reduction = ATTIC_SUM, .ignore = true, .ignore_index = -1};
         nats += at_item(at_cross_entropy(t, logits, b.target, sum));
         at_rewind(t, step);

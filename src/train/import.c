@@ -152,6 +152,9 @@ static void take_llama_block(const import_job *g, const at_block *b, int l)
     take(g, a->o.W, a->o.b, plain, "model.layers.%d.self_attn.o_proj", l);
     take(g, a->q_norm.g, NULL, gain, "model.layers.%d.self_attn.q_norm", l);
     take(g, a->k_norm.g, NULL, gain, "model.layers.%d.self_attn.k_norm", l);
+    char sinks[160];
+    snprintf(sinks, sizeof sinks, "%smodel.layers.%d.self_attn.sinks", g->prefix, l);
+    take_one(g, a->sink, sinks, as_it_is);
     take(g, b->norm2.g, b->norm2.b, as_it_is, "model.layers.%d.post_attention_layernorm", l);
     take(g, f->gate.W, f->gate.b, plain, "model.layers.%d.mlp.gate_proj", l);
     take(g, f->up.W, f->up.b, plain, "model.layers.%d.mlp.up_proj", l);

@@ -19,6 +19,7 @@
  *     model.layers.0.input_layernorm.weight          block0.norm1.g
  *     model.layers.0.self_attn.q_proj.weight         block0.attention.q.W     k, v, o likewise
  *     model.layers.0.self_attn.q_norm.weight         block0.attention.q_norm.g     k likewise
+ *     model.layers.0.self_attn.sinks                 block0.attention.sink
  *     model.layers.0.post_attention_layernorm.weight block0.norm2.g
  *     model.layers.0.mlp.gate_proj.weight            block0.gate.W     up, down likewise
  *     model.norm.weight  lm_head.weight              norm.g  head.W
@@ -35,16 +36,16 @@
 #include "train/model.h"
 AT_BEGIN_C
 
-/* The config of a published model, from its config.json: model_type gpt2, llama or qwen3.  The
- * context is n_positions or max_position_embeddings; make it smaller for shorter texts.  Both forms
+/* The config of a published model, from its config.json: model_type gpt2, llama, qwen3 or mistral.
+ * The context is n_positions or max_position_embeddings; make it smaller for shorter texts.  Both forms
  * of scaled positions are read, rope_theta beside rope_scaling and rope_parameters, and in them
  * rope_type or, older, type.  What has no value has the one that published code gives it, but for
  * sizes, which must be there.
  *
  * Every setting counts.  What at_model can't represent is an error that names the setting and its
  * value: another model_type (qwen2 has biases in q, k and v alone), hidden_act, attention_bias,
- * mlp_bias, head_dim, a sliding window, a layer_types that is not full_attention throughout,
- * partial_rotary_factor, a rope_type such as dynamic or longrope, and whatever this version does
+ * mlp_bias, head_dim, layer_types that are not full_attention in every n-th layer and
+ * sliding_attention in the others, partial_rotary_factor, a rope_type such as dynamic or longrope, and whatever this version does
  * not know.  Left aside are rates of dropout, the ids of special tokens, dtypes, and what else
  * changes nothing in a trained model.  Whether the numbers fit each other is for at_model_make to
  * say.  After an error, of kind ATTIC_FILE_ERROR if it is about the file, config is all zero.  No

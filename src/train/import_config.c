@@ -297,28 +297,55 @@ static bool take_gpt2_config(settings *c, at_model_config *config)
     return ok;
 }
 
-/* Every layer attends to all that is before it. */
-static bool attends_to_all(settings *c)
+/* Which layers attend to all that is before them?  Sets config->full_every, and config->window to 0
+ * if all do. */
+static bool take_layer_types(settings *c, const setting *types, at_model_config *config)
 {
-    const setting *window = given(c, "sliding_window"), *types = given(c, "layer_types");
-    const bool said = given(c, "use_sliding_window");
-    if (!must_be(c, "use_sliding_window", "false")) return false;
-    if (window && !said) return refuse(c, window, "at_model has no sliding window");
-    if (!types) return true;
     at_json r = {c->source, "it", c->file, types->from, types->to};
     if (!at_json_took(&r, '[')) return refuse(c, types, "must be a list");
-    int more;
-    for (int n = 0; (more = at_json_more(&r, n, ']')) > 0; n++) {
+    int more, n = 0, full_ones = 0;
+    for (; (more = at_json_more(&r, n, ']')) > 0; n++) {
         const char *type = at_json_string(&r);
         if (!type) return false;
-        if (strcmp(type, "full_attention") != 0)
-            return at_source_fail(c->source, "a layer has %s, but at_model only full_attention",
+        const bool full = strcmp(type, "full_attention") == 0;
+        if (!full && strcmp(type, "sliding_attention") != 0)
+            return at_source_fail(c->source,
+                                  "a layer has %s, but at_model only full_attention and "
+                                  "sliding_attention",
                                   at_shown(type, -1));
+        if (full && !config->full_every) config->full_every = n + 1;
+        const int every = config->full_every;
+        if (full != (every && (n + 1) % every == 0))
+            return at_source_fail(c->source,
+                                  "layer %d has %s, but at_model has full_attention in every "
+                                  "n-th layer alone, n = %d",
+                                  n, at_shown(type, -1), every);
+        full_ones += full;
     }
-    return more == 0;
+    if (more < 0) return false;
+    if (n != config->layers)
+        return at_source_fail(c->source, "\"layer_types\" has %d types for %d layers", n,
+                              config->layers);
+    if (config->full_every == 1) config->window = config->full_every = 0;
+    if (!config->window && full_ones < n) return is_missing(c, "sliding_window");
+    return true;
 }
 
-static bool take_llama_config(settings *c, at_model_config *config, bool qwen3)
+/* A window of so many keys in all layers; or, with layer_types, in those that say so. */
+static bool take_window(settings *c, at_model_config *config, bool mistral)
+{
+    const setting *window = given(c, "sliding_window"), *types = given(c, "layer_types");
+    bool use = true;
+    if (!take_truth(c, "use_sliding_window", &use) ||
+        !take_size(c, "sliding_window", false, &config->window))
+        return false;
+    if (!use) config->window = 0;
+    if (types) return take_layer_types(c, types, config);
+    return !config->window || mistral ||
+           refuse(c, window, "without layer_types it is not known which layers it is of");
+}
+
+static bool take_llama_config(settings *c, at_model_config *config, bool qwen3, bool mistral)
 {
     bool tied = false;
     int head = 0;
@@ -339,7 +366,7 @@ static bool take_llama_config(settings *c, at_model_config *config, bool qwen3)
               take_word(c, "hidden_act", "silu ") == 0 &&
               take_truth(c, "tie_word_embeddings", &tied) &&
               must_be(c, "attention_bias", "false") && must_be(c, "mlp_bias", "false") &&
-              attends_to_all(c) && take_rope(c, config);
+              take_window(c, config, mistral) && take_rope(c, config);
     config->untied = !tied;
     if (ok && head && (int64_t)head * config->heads != config->dim)
         return at_source_fail(c->source, "\"head_dim\" is %d, but at_model has only %d / %d heads",
@@ -355,9 +382,10 @@ bool at_model_config_json(at_tape *t, const char *path, at_model_config *config)
     at_model_config read = {0};
     settings *c = read_settings(&source);
     bool ok = c && (given(c, "model_type") || is_missing(c, "model_type"));
-    const int model = ok ? take_word(c, "model_type", "gpt2 llama qwen3 ") : -1;
+    const int model = ok ? take_word(c, "model_type", "gpt2 llama qwen3 mistral ") : -1;
     ok = ok && model >= 0 &&
-         (model == 0 ? take_gpt2_config(c, &read) : take_llama_config(c, &read, model == 2)) &&
+         (model == 0 ? take_gpt2_config(c, &read)
+                     : take_llama_config(c, &read, model == 2, model == 3)) &&
          nothing_is_unread(c);
     *config = ok ? read : (at_model_config){0};
     at_rewind(t, here);

@@ -8,8 +8,10 @@
 #include "autograd/persist.h"
 #include "ops/ops.h"
 
-static at_block_config block_config(at_model_config c)
+/* Of layer number `layer`. */
+static at_block_config block_config(at_model_config c, int layer)
 {
+    const bool full = c.full_every && (layer + 1) % c.full_every == 0;
     return (at_block_config){.dim = c.dim,
                              .heads = c.heads,
                              .kv_heads = c.kv_heads,
@@ -19,6 +21,8 @@ static at_block_config block_config(at_model_config c)
                              .rope_scaling = c.rope_scaling,
                              .qk_norm = c.qk_norm,
                              .gate = c.gate,
+                             .sinks = c.sinks,
+                             .window = full ? 0 : c.window,
                              .hidden = c.hidden,
                              .act = c.act,
                              .norm = c.norm,
@@ -45,7 +49,10 @@ static bool config_is_possible(at_tape *t, at_model_config c)
     AT_REQUIRE(t, c.positions >= ATTIC_ROPE && c.positions <= ATTIC_NO_POSITIONS,
                "model: there are no positions %d, only %d to %d (at_positions)", (int)c.positions,
                (int)ATTIC_ROPE, (int)ATTIC_NO_POSITIONS);
-    return at_block_check(t, block_config(c));
+    AT_REQUIRE(t, c.full_every >= 0 && (c.window || !c.full_every),
+               "model: full_every is %d, but window is %d: every so many layers have none",
+               c.full_every, c.window);
+    return at_block_check(t, block_config(c, 0));
 }
 
 /* How many numbers the parameters from the first-th on hold. */
@@ -72,7 +79,7 @@ at_model *at_model_make(at_tape *t, at_model_config c)
     double out_gain = 1 / sqrt((c.no_ffn ? 1.0 : 2.0) * c.layers);
     for (int i = 0; i < c.layers; i++) {
         at_scope(t, block_name(i));
-        blocks[i] = at_block_make(t, block_config(c), out_gain);
+        blocks[i] = at_block_make(t, block_config(c, i), out_gain);
         at_scope_end(t);
     }
     m->config.hidden = blocks[0].ffn.config.hidden;
@@ -111,6 +118,7 @@ static at_tensor *read_ids(at_tape *t, const at_model *m, at_tensor *ids, at_mod
         if (with.hidden) with.hidden[i] = x;
         at_block_args args = {.attention = {.causal = true,
                                             .positions = m->P ? NULL : with.positions,
+                                            .segments = with.segments,
                                             .weights = with.weights ? &with.weights[i] : NULL},
                               .cache = cache ? &cache->layer[i] : NULL};
         at_scope(t, block_name(i));
@@ -183,7 +191,8 @@ double at_model_flop(const at_model *m, int T)
                                 b->attention.o.W, b->attention.gate.W, b->ffn.up.W,
                                 b->ffn.gate.W,    b->ffn.down.W};
         for (int i = 0; i < 8; i++) n += W[i] ? (double)at_count(W[i]->shape) : 0;
-        n += C * (T + 1.0);
+        const int w = b->attention.config.window; /* a row has (T + 1) / 2 keys, or w at most */
+        n += C * (w && w < T ? w * (2 - (w - 1.0) / T) : T + 1.0);
     }
     return 2 * n;
 }

@@ -38,9 +38,12 @@ typedef struct {
     at_rope_scaling rope_scaling; /* for longer texts: see at_rope */
     bool qk_norm;                 /* rms norm of queries and keys */
     bool gate;                    /* of attention's output: see at_attention_config */
-    bool post_norm;               /* a block normalises what it gives, not what it reads */
-    bool no_ffn;                  /* blocks of attention alone */
-    bool untied;                  /* head.W in place of E^T */
+    bool sinks;                   /* a learned sink for each head of each layer: see at_sdpa */
+    int window;     /* > 0: a query attends to its own key and the window - 1 before it alone */
+    int full_every; /* > 0: but not in every such layer, which has no window: 2 is every other one */
+    bool post_norm; /* a block normalises what it gives, not what it reads */
+    bool no_ffn;    /* blocks of attention alone */
+    bool untied;    /* head.W in place of E^T */
     double dropout; /* of the embedding, of each branch, of the attention weights; 0 <= p < 1 */
 } at_model_config;
 
@@ -80,6 +83,7 @@ typedef struct {
     /* i32 [T] or [B,T]: where each id is, in place of 0 .. T-1.  Learned positions must be in
      * 0 .. context-1, rotary ones may be any; a model without positions refuses them */
     at_tensor *positions;
+    at_tensor *segments; /* i32 [B,T]: the document of each id, see at_sdpa; NULL: one each row */
     at_tensor **weights; /* an array of a tensor per layer: its attention weights [B,heads,T,T] */
     at_tensor **hidden;  /* an array of layers + 1: x before the first block and behind each */
 } at_model_args;

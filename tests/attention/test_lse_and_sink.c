@@ -362,8 +362,31 @@ START_TEST(bad_sinks_are_refused)
 }
 END_TEST
 
-SUITE(attention_lse_and_sink, a_sink_made_of_lse_has_the_gradients_of_a_sink,
-      the_gradient_of_a_z_loss_is_that_of_logsumexp,
+/* at_alibi_row_bias leaves out what is constant in a row, which changes no weight; but here it would. */
+START_TEST(a_bias_that_leaves_out_constants_is_refused_beside_them)
+{
+    for (int lse = 0; lse < 2; lse++) {
+        qkv x = make_qkv(ATTIC_F64);
+        at_tensor *out, *slope = at_alibi_slopes(x.t, H);
+        at_sdpa_args a = {.bias = at_alibi_row_bias(x.t, slope, N)};
+        ck_assert_ptr_nonnull(at_sdpa(x.t, x.Q, x.K, x.V, a));
+        if (lse)
+            a.lse = &out;
+        else
+            a.sink = at_const(x.t, at_shape_of(H), NULL);
+        ck_assert_ptr_null(at_sdpa(x.t, x.Q, x.K, x.V, a));
+        assert_error(
+            x.t, lse ? "sdpa: bias [1,2,1,6] is one of at_alibi_row_bias, which leaves out what is "
+                       "constant in a row; lse needs at_alibi_bias"
+                     : "sdpa: bias [1,2,1,6] is one of at_alibi_row_bias, which leaves out what is "
+                       "constant in a row; a sink needs at_alibi_bias");
+        at_close(x.t);
+    }
+}
+END_TEST
+
+SUITE(attention_lse_and_sink, a_bias_that_leaves_out_constants_is_refused_beside_them,
+      a_sink_made_of_lse_has_the_gradients_of_a_sink, the_gradient_of_a_z_loss_is_that_of_logsumexp,
       two_calls_over_parts_of_the_keys_are_joined_by_their_lse, a_sink_is_a_key_whose_value_is_0,
       a_window_does_not_lose_the_sink, the_off_by_one_softmax_is_a_sink_of_0,
       a_row_without_keys_gives_all_to_its_sink, a_sink_of_minus_infinity_is_none,

@@ -303,7 +303,7 @@ static at_tensor *apply_by_parts(at_tape *t, at_attention a, at_tensor *x, at_te
     args.positions = key_P;
     at_tensor *K = at_rope(t, at_attention_keys(t, &a, m, 0, NULL), args);
     at_tensor *V = at_attention_values(t, &a, m);
-    return at_attention_combine(t, &a, Q, K, V, (at_sdpa_args){0});
+    return at_attention_combine(t, &a, x, Q, K, V, (at_sdpa_args){0});
 }
 
 START_TEST(positions_and_scalings_are_those_of_rope)

@@ -36,6 +36,10 @@ static const char qwen3[] =
     "\"attention_bias\":false,\"hidden_act\":\"silu\",\"max_window_layers\":36,"
     "\"rms_norm_eps\":1e-06,\"rope_scaling\":null,\"rope_theta\":1000000,\"sliding_window\":null,"
     "\"use_sliding_window\":false,\"tie_word_embeddings\":false,\"torch_dtype\":\"bfloat16\"}";
+/* The layers' kinds of attention, two by two, eight times. */
+#define TYPES(a, b) "\"" a "_attention\",\"" b "_attention\""
+#define EIGHT(x) x "," x "," x "," x "," x "," x "," x "," x
+#define LAYERS(a, b) "\"layer_types\":[" EIGHT(TYPES(a, b)) "]"
 /* What stands between the braces is added to this. */
 #define ADDED(text) "{\"model_type\":\"llama\"," LLAMA_SIZES "," text "}"
 
@@ -97,9 +101,13 @@ START_TEST(what_is_absent_or_null_has_the_value_of_published_code)
         ADDED("\"rope_scaling\":{\"type\":\"yarn\",\"factor\":2.5}"),
         LLAMA_TEXT("1e-06", "10000") " rope_type=yarn rope_factor=2.5 "
                                      "rope_original_max_position_embeddings=131072 untied=1");
-    assert_config(ADDED("\"use_sliding_window\":false,\"sliding_window\":4096,"
-                        "\"layer_types\":[\"full_attention\",\"full_attention\"]"),
-                  LLAMA_TEXT("1e-06", "10000") " untied=1");
+    assert_config(ADDED("\"sliding_window\":64," LAYERS("sliding", "full")),
+                  LLAMA_TEXT("1e-06", "10000") " window=64 full_every=2 untied=1");
+    assert_config(ADDED("\"sliding_window\":64," LAYERS("sliding", "sliding")),
+                  LLAMA_TEXT("1e-06", "10000") " window=64 untied=1");
+    assert_config(
+        ADDED("\"use_sliding_window\":false,\"sliding_window\":4096," LAYERS("full", "full")),
+        LLAMA_TEXT("1e-06", "10000") " untied=1");
 }
 END_TEST
 
@@ -111,12 +119,16 @@ START_TEST(what_at_model_can_not_represent_is_refused_by_name)
         {"\"hidden_act\":\"gelu\"", "\"hidden_act\" is \"gelu\", but at_model has only silu"},
         {"\"attention_bias\":true", "\"attention_bias\" is true, but at_model has only false"},
         {"\"mlp_bias\":true", "\"mlp_bias\" is true, but at_model has only false"},
-        {"\"sliding_window\":4096",
-         "\"sliding_window\" is 4096, but at_model has no sliding window"},
-        {"\"use_sliding_window\":true",
-         "\"use_sliding_window\" is true, but at_model has only false"},
-        {"\"layer_types\":[\"full_attention\",\"sliding_attention\"]",
-         "a layer has sliding_attention, but at_model only full_attention"},
+        {"\"sliding_window\":4096", "\"sliding_window\" is 4096, but without layer_types it is not "
+                                    "known which layers it is of"},
+        {"\"sliding_window\":4096," LAYERS("full", "sliding"),
+         "layer 1 has sliding_attention, but at_model has full_attention in every n-th layer "
+         "alone, "
+         "n = 1"},
+        {LAYERS("sliding", "full"), "it has no \"sliding_window\""},
+        {"\"layer_types\":[\"full_attention\"]", "\"layer_types\" has 1 types for 16 layers"},
+        {LAYERS("chunked", "full"),
+         "a layer has chunked_attention, but at_model only full_attention and sliding_attention"},
         {"\"head_dim\":128", "\"head_dim\" is 128, but at_model has only 2048 / 32 heads"},
         {"\"rope_scaling\":{\"rope_type\":\"dynamic\",\"factor\":2}",
          "\"rope_scaling.rope_type\" is \"dynamic\", but at_model has only default linear llama3 "
@@ -167,7 +179,7 @@ START_TEST(files_that_are_no_config_are_refused)
         {"{}", "it has no \"model_type\""},
         {"{\"model_type\":null}", "it has no \"model_type\""},
         {"{\"model_type\":\"qwen2\"}",
-         "\"model_type\" is \"qwen2\", but at_model has only gpt2 llama qwen3"},
+         "\"model_type\" is \"qwen2\", but at_model has only gpt2 llama qwen3 mistral"},
         {"{\"model_type\":\"gpt2\"}", "it has no \"vocab_size\""},
         {"{\"model_type\":\"gpt2\",\"vocab_size\":1.5}",
          "\"vocab_size\" is 1.5, but must be a size of 32 bits"},
