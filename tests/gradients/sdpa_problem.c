@@ -269,15 +269,15 @@ int sdpa_key_len_at(const sdpa_problem *p, int b)
     return (int)(dice % (uint32_t)(p->S + 1));
 }
 
-/* Documents of some rows each, -1 behind every third; where ids return, they do in each fourth. */
+/* Documents of some rows each, every third of which is padding; where ids return, they do in each fourth. */
 int sdpa_id_at(const sdpa_problem *p, bool key, int b, int i)
 {
     const sdpa_segments how = key && p->key_segments ? p->key_segments : p->segments;
-    const int length = p->size >= SDPA_TILES ? 70 : 2;
+    const int length = p->size >= SDPA_TILES ? 70 : how == SDPA_RETURNS ? 1 : 2;
     const int run = (i + p->seed % length + b) / length;
     if (how == SDPA_ONE_ID) return 3;
     if (how == SDPA_RETURNS && run % 4 == 3) return 3 * (run - 2);
-    return run % 3 == 2 && length > 2 ? -1 : 3 * run;
+    return run % 3 == 2 ? -1 : 3 * run;
 }
 
 at_tensor *sdpa_ids(at_tape *t, const sdpa_problem *p, bool keys)
