@@ -33,8 +33,8 @@
  * gradient, not even a NaN.  (The composed path cannot promise this: it multiplies by 0.)
  * A row that keeps nothing gives O = 0, weights of 0, lse = -inf, and gradients of exactly 0.
  *
- * Documents side by side in one row: query i attends to key j if both have the same id, segments_i =
- * key_segments_j >= 0.  What has a negative id, padding, keeps nothing and is kept by nobody.  On
+ * Documents side by side in one row: query i attends to key j if both have the same id, segments_i
+ * = key_segments_j >= 0.  What has a negative id, padding, keeps nothing and is kept by nobody.  On
  * the fused path each run of equal ids is a problem of its own: O, dQ, dK and dV have the bits of a
  * call on the document alone (without dropout, whose drops go by the place in the row), memory is
  * O(T), and pairs of different documents cost nothing.  Ids that return behind others are compared

@@ -1,13 +1,13 @@
-/* documents.h -- attention within documents: finds them in the segments, and makes of each a problem
- * of its own for the fused path.
+/* documents.h -- attention within documents: finds them in the segments, and makes of each a
+ * problem of its own for the fused path.
  *
  * A run of equal ids in a row of segments is a document: rows i0 .. i0+T-1, and the keys
  * j0 .. j0+N-1 of the run with the same id.  The fused path computes it as a call of at_sdpa on
  * these rows and keys alone would: its tiles begin at i0 and j0, and are as large as suits T and N.
  * So it gives the same bits, and never sees a tile of another document.
  *
- * Where an id returns behind another one, its rows and keys are no blocks.  Then all of the batch is
- * one problem, and ids are compared cell by cell. */
+ * Where an id returns behind another one, its rows and keys are no blocks.  Then all of the batch
+ * is one problem, and ids are compared cell by cell. */
 #ifndef AT_ATTENTION_DOCUMENTS_H
 #define AT_ATTENTION_DOCUMENTS_H
 #include "attention/operands.h"

@@ -334,9 +334,9 @@ static void backward_document_range(void *ctx, ptrdiff_t item, ptrdiff_t to, int
     }
 }
 
-/* Documents share no gradient but that of a bias: with one it is one document after the other.  Else
- * first all those side by side whose heads are a task each; then those that are long enough to be
- * cut. */
+/* Documents share no gradient but that of a bias: with one it is one document after the other.
+ * Else first all those side by side whose heads are a task each; then those that are long enough to
+ * be cut. */
 static void backward_each_document(const sdpa_operands *call, const sdpa_sweep *sweep)
 {
     const at_sdpa_documents *documents = at_sdpa_documents_of(call);

@@ -4,8 +4,8 @@
  *
  *     1  Which keys do causal, window and key_len leave to any row?  Their bounds move to the right
  *        only, from row to row, so the first row and the last one answer for all.
- *     2  Which of these keys do `keep`, a bias of -inf, and ids that return (documents.h) leave to any
- *        row?  The tile is narrowed to them, and not computed if there are none.
+ *     2  Which of these keys do `keep`, a bias of -inf, and ids that return (documents.h) leave to
+ *        any row?  The tile is narrowed to them, and not computed if there are none.
  *     3  Is every cell kept that is left?  Then the tile needs no mask.
  *
  * MASKED MEANS NOT READ, though a product of tiles multiplies every cell: where P or dX is masked

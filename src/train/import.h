@@ -37,19 +37,19 @@
 AT_BEGIN_C
 
 /* The config of a published model, from its config.json: model_type gpt2, llama, qwen3 or mistral.
- * The context is n_positions or max_position_embeddings; make it smaller for shorter texts.  Both forms
- * of scaled positions are read, rope_theta beside rope_scaling and rope_parameters, and in them
- * rope_type or, older, type.  What has no value has the one that published code gives it, but for
- * sizes, which must be there.
+ * The context is n_positions or max_position_embeddings; make it smaller for shorter texts.  Both
+ * forms of scaled positions are read, rope_theta beside rope_scaling and rope_parameters, and in
+ * them rope_type or, older, type.  What has no value has the one that published code gives it, but
+ * for sizes, which must be there.
  *
  * Every setting counts.  What at_model can't represent is an error that names the setting and its
  * value: another model_type (qwen2 has biases in q, k and v alone), hidden_act, attention_bias,
  * mlp_bias, head_dim, layer_types that are not full_attention in every n-th layer and
- * sliding_attention in the others, partial_rotary_factor, a rope_type such as dynamic or longrope, and whatever this version does
- * not know.  Left aside are rates of dropout, the ids of special tokens, dtypes, and what else
- * changes nothing in a trained model.  Whether the numbers fit each other is for at_model_make to
- * say.  After an error, of kind ATTIC_FILE_ERROR if it is about the file, config is all zero.  No
- * bytes in the file do more harm than that. */
+ * sliding_attention in the others, partial_rotary_factor, a rope_type such as dynamic or longrope,
+ * and whatever this version does not know.  Left aside are rates of dropout, the ids of special
+ * tokens, dtypes, and what else changes nothing in a trained model.  Whether the numbers fit each
+ * other is for at_model_make to say.  After an error, of kind ATTIC_FILE_ERROR if it is about the
+ * file, config is all zero.  No bytes in the file do more harm than that. */
 AT_API bool at_model_config_json(at_tape *t, const char *path, at_model_config *config);
 
 /* Fills every parameter of m from f.  A "transformer." before GPT-2's names is allowed.  Causal

@@ -40,7 +40,7 @@ typedef struct {
     bool gate;                    /* of attention's output: see at_attention_config */
     bool sinks;                   /* a learned sink for each head of each layer: see at_sdpa */
     int window;     /* > 0: a query attends to its own key and the window - 1 before it alone */
-    int full_every; /* > 0: but not in every such layer, which has no window: 2 is every other one */
+    int full_every; /* > 0: but every such layer has no window; 2: layers 1, 3, 5 ... have none */
     bool post_norm; /* a block normalises what it gives, not what it reads */
     bool no_ffn;    /* blocks of attention alone */
     bool untied;    /* head.W in place of E^T */
