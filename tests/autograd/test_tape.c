@@ -270,7 +270,7 @@ START_TEST(an_op_that_lacks_a_kernel_for_this_tape_is_refused_by_name)
     refuse_op(ATTIC_F64, (at_op){.name = "mine"}, (at_recipe){0},
               "mine: the op has no forward for f64");
     refuse_op(ATTIC_F64, f64, (at_recipe){.n_out = AT_MAX_OUT + 1},
-              "mine: 6 outputs, but 5 are possible");
+              "mine: 7 outputs, but 6 are possible");
     refuse_op(ATTIC_F64, (at_op){0}, (at_recipe){0}, "record: the op is NULL, or its name is");
 }
 END_TEST
