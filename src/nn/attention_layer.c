@@ -76,7 +76,7 @@ static at_tensor *project_heads(at_tape *t, at_attention_config c, at_linear lay
                                 at_tensor *x, int n, int position, at_tensor *positions)
 {
     AT_REQUIRE(t, c.rope || !positions,
-               "attention: positions %s are given, but the layer has no rope", at_text(positions));
+               "attention: positions are given, but the layer has no rope");
     at_tensor *y = at_linear_apply(t, layer, x);
     if (c.qk_norm) y = norm_heads(t, norm, y, n);
     at_rope_args args = {.base = c.rope_base,
