@@ -100,7 +100,9 @@ enum {
 
 /* Constant bounds: the loops over a tile are unrolled, or its sums would not be in registers. */
 #define GEMM_UNROLL TRANSPOSE_UNROLL
-#ifdef __clang__
+#ifdef __OPTIMIZE_SIZE__
+#define GEMM_TWO
+#elif defined(__clang__)
 #define GEMM_TWO _Pragma("clang loop unroll_count(2)")
 #else
 #define GEMM_TWO _Pragma("GCC unroll 2")

@@ -28,18 +28,23 @@ static ptrdiff_t row_middle(ptrdiff_t n)
 }
 
 #define ROW_VECS (ROW_LANES / VEC_LANES) /* vector k holds the lanes from k * VEC_LANES on */
+#ifdef __OPTIMIZE_SIZE__                 /* 16 exponentials, twice, are most of a small program */
+#define ROW_UNROLL
+#else
+#define ROW_UNROLL VEC_UNROLL
+#endif
 
 VEC_INLINE REAL row_add_lanes(vec *lane)
 {
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; k < ROW_VECS / 2; k++) lane[k] += lane[k + ROW_VECS / 2];
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; k < ROW_VECS / 4; k++) lane[k] += lane[k + ROW_VECS / 4];
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; k < ROW_VECS / 8; k++) lane[k] += lane[k + ROW_VECS / 8];
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; k < ROW_VECS / 16; k++) lane[k] += lane[k + ROW_VECS / 16];
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; k < ROW_VECS / 32; k++) lane[k] += lane[k + ROW_VECS / 32];
     return vec_sum(lane[0]);
 }
@@ -52,10 +57,10 @@ REAL row_sum(ptrdiff_t n, const REAL *x)
     }
     vec lane[ROW_VECS] = {VEC_ZERO};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
-        VEC_UNROLL
+        ROW_UNROLL
         for (int k = 0; k < ROW_VECS; k++) lane[k] += vec_load(x + k * VEC_LANES);
     }
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES)
         lane[k] += vec_load_first(n, x);
     return row_add_lanes(lane);
@@ -69,12 +74,12 @@ REAL row_dot(ptrdiff_t n, const REAL *x, const REAL *y)
     }
     vec lane[ROW_VECS] = {VEC_ZERO};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES, y += ROW_LANES) {
-        VEC_UNROLL
+        ROW_UNROLL
         for (int k = 0; k < ROW_VECS; k++)
             lane[k] =
                 vec_mul_add(vec_load(x + k * VEC_LANES), vec_load(y + k * VEC_LANES), lane[k]);
     }
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES, y += VEC_LANES)
         lane[k] = vec_mul_add(vec_load_first(n, x), vec_load_first(n, y), lane[k]);
     return row_add_lanes(lane);
@@ -88,13 +93,13 @@ REAL row_spread(ptrdiff_t n, const REAL *x, REAL mu)
     }
     vec lane[ROW_VECS] = {VEC_ZERO};
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
-        VEC_UNROLL
+        ROW_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {
             vec d = vec_load(x + k * VEC_LANES) - mu;
             lane[k] = vec_mul_add(d, d, lane[k]);
         }
     }
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES) {
         vec d = vec_load_first(n, x) - mu;
         d = vec_pick(vec_first(n), d, vec_of(0));
@@ -114,19 +119,19 @@ REAL row_max(ptrdiff_t n, const REAL *x)
 {
     const vec nothing = vec_of(-(REAL)INFINITY);
     vec m[ROW_VECS], bad[ROW_VECS];
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; k < ROW_VECS; k++) m[k] = nothing, bad[k] = vec_of(0);
     for (; n >= ROW_LANES; n -= ROW_LANES, x += ROW_LANES) {
-        VEC_UNROLL
+        ROW_UNROLL
         for (int k = 0; k < ROW_VECS; k++) row_larger(vec_load(x + k * VEC_LANES), &m[k], &bad[k]);
     }
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; (k < ROW_VECS) & (n > 0); k++, n -= VEC_LANES, x += VEC_LANES) {
         vec last = vec_load_first(n, x);
         last = vec_pick(vec_first(n), last, nothing);
         row_larger(last, &m[k], &bad[k]);
     }
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 1; k < ROW_VECS; k++) {
         row_larger(m[k], &m[0], &bad[0]);
         bad[0] += bad[k];
@@ -141,14 +146,14 @@ VEC_INLINE REAL row_exp_part(ptrdiff_t n, const REAL *x, REAL m, const bool keep
     vec lane[ROW_VECS] = {VEC_ZERO};
     ptrdiff_t i = 0;
     for (; i + ROW_LANES <= n; i += ROW_LANES) {
-        VEC_UNROLL
+        ROW_UNROLL
         for (int k = 0; k < ROW_VECS; k++) {
             vec e = vec_exp_weight(vec_load(x + i + k * VEC_LANES) - m);
             if (keep) vec_store(y + i + k * VEC_LANES, e);
             lane[k] += e;
         }
     }
-    VEC_UNROLL
+    ROW_UNROLL
     for (int k = 0; (k < ROW_VECS) & (i < n); k++, i += VEC_LANES) {
         vec e = vec_exp_weight(vec_load_first(n - i, x + i) - m);
         if (keep) vec_store_first(n - i, y + i, e);
