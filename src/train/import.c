@@ -106,6 +106,16 @@ static void take(const import_job *g, at_tensor *w, at_tensor *b, import_layout 
     take_one(g, b, name, a);
 }
 
+/* A parameter of attention whose name has no ".weight". */
+AT_PRINTF(3, 0)
+static void take_sinks(const import_job *g, const at_attention *a, const char *stem, int layer)
+{
+    char name[160], whole[200];
+    snprintf(name, sizeof name, stem, layer);
+    snprintf(whole, sizeof whole, "%s%s", g->prefix, name);
+    take_one(g, a->sink, whole, as_it_is);
+}
+
 /* ------------------------------------------------------------------ GPT-2 ---------------------- */
 
 static void take_gpt2_block(const import_job *g, const at_block *b, int l)
@@ -119,6 +129,8 @@ static void take_gpt2_block(const import_job *g, const at_block *b, int l)
     }
     take(g, a->q_norm.g, NULL, as_it_is, "h.%d.attn.q_norm", l); /* GPT-2 has no norm of q and k */
     take(g, a->k_norm.g, NULL, as_it_is, "h.%d.attn.k_norm", l);
+    take_sinks(g, a, "h.%d.attn.sinks", l); /* nor sinks, nor a gate of attention */
+    take(g, a->gate.W, a->gate.b, as_it_is, "h.%d.attn.gate", l);
     take(g, a->o.W, a->o.b, as_it_is, "h.%d.attn.c_proj", l);
     take(g, b->norm2.g, b->norm2.b, as_it_is, "h.%d.ln_2", l);
     take(g, b->ffn.gate.W, b->ffn.gate.b, as_it_is, "h.%d.mlp.gate", l); /* nor a gate */
@@ -152,9 +164,8 @@ static void take_llama_block(const import_job *g, const at_block *b, int l)
     take(g, a->o.W, a->o.b, plain, "model.layers.%d.self_attn.o_proj", l);
     take(g, a->q_norm.g, NULL, gain, "model.layers.%d.self_attn.q_norm", l);
     take(g, a->k_norm.g, NULL, gain, "model.layers.%d.self_attn.k_norm", l);
-    char sinks[160];
-    snprintf(sinks, sizeof sinks, "%smodel.layers.%d.self_attn.sinks", g->prefix, l);
-    take_one(g, a->sink, sinks, as_it_is);
+    take_sinks(g, a, "model.layers.%d.self_attn.sinks", l);
+    take(g, a->gate.W, a->gate.b, plain, "model.layers.%d.self_attn.gate_proj", l); /* or missing */
     take(g, b->norm2.g, b->norm2.b, as_it_is, "model.layers.%d.post_attention_layernorm", l);
     take(g, f->gate.W, f->gate.b, plain, "model.layers.%d.mlp.gate_proj", l);
     take(g, f->up.W, f->up.b, plain, "model.layers.%d.mlp.up_proj", l);

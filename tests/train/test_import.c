@@ -303,6 +303,47 @@ START_TEST(long_names_masks_and_a_head_that_is_the_embedding_are_understood)
 }
 END_TEST
 
+START_TEST(sinks_are_read_and_what_a_file_lacks_is_missing)
+{
+    at_tape *t = at_open(ATTIC_F64, 1);
+    at_tensor *x[MOST];
+    int n = golden_tensors(t, "llama", "", x);
+    at_model_config c = models[1].config;
+    c.sinks = true;
+    at_model *m;
+    ck_assert_str_eq(import_of(t, c, x, n, &m),
+                     "import: the file has no \"model.layers.0.self_attn.sinks\", from which "
+                     "\"block0.attention.sink\" "
+                     "[4] is made: do the model's biases, layers and norms fit?");
+    at_clear_error(t);
+    for (int l = 0; l < 2; l++) {
+        char *name = at_step_alloc(t, 200);
+        snprintf(name, 200, "model.layers.%d.self_attn.sinks", l);
+        x[n++] = at_name(at_random(t, at_shape_of(4), at_normal(1)), name);
+    }
+    at_scope(t, "sinks");
+    ck_assert_str_eq(import_of(t, c, x, n, &m), "");
+    for (int l = 0; l < 2; l++)
+        for (int h = 0; h < 4; h++)
+            ck_assert(at_get(m->block[l].attention.sink, h) == at_get(x[n - 2 + l], h));
+    c.gate = true;
+    at_scope(t, "gate");
+    ck_assert_str_eq(import_of(t, c, x, n, &m),
+                     "import: the file has no \"model.layers.0.self_attn.gate_proj.weight\", from "
+                     "which \"sinks.gate.block0.attention.gate.W\" "
+                     "[16,16] is made: do the model's biases, layers and norms fit?");
+    at_clear_error(t);
+    n = golden_tensors(t, "gpt2", "", x);
+    c = models[0].config, c.sinks = true;
+    at_scope(t, "gpt2");
+    ck_assert_str_eq(import_of(t, c, x, n, &m),
+                     "import: the file has no \"h.0.attn.sinks\", from which "
+                     "\"sinks.gate.gpt2.block0.attention.sink\" "
+                     "[2] is made: do the model's biases, layers and norms fit?");
+    at_close(t);
+}
+END_TEST
+
 START_TEST(a_shorter_context_takes_the_first_positions)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
@@ -436,7 +477,7 @@ END_TEST
 SUITE(train_import, logits_are_those_of_pytorch, gradients_are_those_of_pytorch,
       the_most_probable_ids_are_those_of_pytorch, each_mistake_shows_in_the_logits,
       long_names_masks_and_a_head_that_is_the_embedding_are_understood,
-      a_shorter_context_takes_the_first_positions,
+      sinks_are_read_and_what_a_file_lacks_is_missing, a_shorter_context_takes_the_first_positions,
       both_orders_of_rotated_features_give_the_same_logits,
       a_file_that_does_not_fit_changes_nothing_and_is_named,
       no_model_no_file_and_other_files_are_refused, every_allocation_of_an_import_may_fail)
