@@ -47,7 +47,7 @@ void at_sdpa_count(const at_node *n, double products)
         for (int i = 0; i < p->T; i++) {
             at_sdpa_range keys = at_sdpa_range_of(p, key_len, b, i);
             pairs += keys.hi - keys.lo;
-            for (int j = keys.lo; ids && j < keys.hi; j++)
+            for (int j = keys.lo; ids && key_ids && j < keys.hi; j++)
                 pairs -= !at_sdpa_together(ids + (ptrdiff_t)b * p->T, key_ids + (ptrdiff_t)b * p->N,
                                            i, j);
         }
