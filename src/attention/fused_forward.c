@@ -120,9 +120,11 @@ static void forward_end_rows(const sdpa_tile *x)
         else
             memset(O, 0, (size_t)p->Dv * sizeof *O);
     }
-    for (int r = 0; x->call->lse && r < x->rows; r++)
-        x->call->lse[at_sdpa_row_number(p, x->b, x->h, x->i0 + r)] =
-            kept[r] ? x->m[r] + log(l[r]) : sdpa_sink(x->call, x->h);
+    if (!x->call->lse) return;
+    REAL *lse = x->call->lse + at_sdpa_row_number(p, x->b, x->h, x->i0);
+    vlog(x->rows, l, lse);
+    for (int r = 0; r < x->rows; r++)
+        lse[r] = kept[r] ? x->m[r] + lse[r] : sdpa_sink(x->call, x->h);
 }
 
 static void forward_transpose(sdpa_tile *x)

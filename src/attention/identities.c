@@ -150,8 +150,11 @@ static void check_rows_of_keys(const check_state *check, int b, int h, int d0, i
         const REAL *Q = call->Q + at_sdpa_row(call->p->q, b, h, i) + d0;
         if (VALUE(saved[1]) == 0) continue; /* it keeps nothing */
         double moved = call->dlse ? (double)VALUE(call->dlse[row]) : 0;
-        if (VALUE(sink) != MINUS_INFINITY)
-            moved += (double)VALUE(sdpa_sink_weight(sink, saved) * saved[2]);
+        if (VALUE(sink) != MINUS_INFINITY) {
+            REAL p;
+            sdpa_sink_weights(sink, 1, saved, &p);
+            moved += (double)VALUE(p * saved[2]);
+        }
         for (int d = 0; moved != 0 && d < n; d++) right[d] -= c * moved * (double)VALUE(Q[d]);
     }
 }

@@ -64,6 +64,8 @@ static void operands_add_scale(at_node *n, REAL *ds)
  * deltadot_i), w_i = sinkdot - ref_i - mu_i: see tangent.c. */
 static void operands_add_sink(at_node *n)
 {
+    enum { ROWS = 64 };
+    REAL weight[ROWS];
     const sdpa_operands call = sdpa_operands_of(n);
     const at_sdpa_plan *p = call.p;
     REAL *ds = at_grad(n, p->tangents ? AT_SDPA_SINK_DOT : AT_SDPA_SINK);
@@ -77,12 +79,13 @@ static void operands_add_sink(at_node *n)
         for (int b = 0; b < p->B; b++)
             for (int i = 0; i < p->T; i++) {
                 const REAL *row = call.saved + AT_SDPA_SAVED * at_sdpa_row_number(p, b, h, i);
-                const REAL weight = sdpa_sink_weight(call.sink[at], row);
-                sum += (WIDE)(weight * row[2]);
+                const int r = i % ROWS, rows = p->T - i < ROWS ? p->T - i : ROWS;
+                if (r == 0) sdpa_sink_weights(call.sink[at], rows, row, weight);
+                sum += (WIDE)(weight[r] * row[2]);
                 if (!dsdot) continue;
                 const REAL *dot = row + AT_SDPA_SAVED * at_count(p->rows);
                 const REAL w = VALUE(row[1]) == 0 ? 0 : sinkdot - dot[1] - dot[0];
-                sumdot += (WIDE)(weight * mul_add(w, row[2], dot[2]));
+                sumdot += (WIDE)(weight[r] * mul_add(w, row[2], dot[2]));
             }
         if (ds) ds[at] -= (REAL)sum;
         if (dsdot) dsdot[at] -= (REAL)sumdot;

@@ -3,6 +3,7 @@
 #define AT_ATTENTION_OPERANDS_H
 #include "attention/plan.h"
 #include "kernels/real.h"
+#include "kernels/rows.h"
 
 /* What the node n holds, with its types; a pointer to one is named `call`.  NULL: not given, not
  * asked for, or no upstream gradient has arrived. */
@@ -40,10 +41,16 @@ static inline REAL sdpa_sink(const sdpa_operands *call, int h)
     return call->sink ? call->sink[h * call->p->next_sink] : -(REAL)INFINITY;
 }
 
-/* p_i = exp(sink - lse_i), the weight that a sink takes of a row: all, if it keeps nothing. */
-static inline REAL sdpa_sink_weight(REAL sink, const REAL *saved)
+/* p_i = exp(sink - lse_i), the weight that a sink takes of each of n rows: all of one that keeps
+ * nothing. */
+static inline void sdpa_sink_weights(REAL sink, int n, const REAL *saved, REAL *p)
 {
-    return VALUE(saved[1]) == 0 ? 1 : exp(sink - saved[0]) * saved[1];
+    for (int i = 0; i < n; i++) p[i] = sink - saved[AT_SDPA_SAVED * i];
+    vexp(n, p, p);
+    for (int i = 0; i < n; i++) {
+        const REAL over = saved[AT_SDPA_SAVED * i + 1];
+        p[i] = VALUE(over) == 0 ? 1 : p[i] * over;
+    }
 }
 
 /* ------------------------------------------------------------------ the check of a backward ---- */
