@@ -72,6 +72,28 @@ $(B)/tests/duals/run: $(filter %.o,$(runner_o)) $(witness_o) $(static)
 check-duals: $(B)/tests/duals/run ## tests of tangents, with kernels compiled as C++ from a class of dual numbers
 	@CK_RUN_SUITE=autograd_tangent $(B)/tests/duals/run
 
+# The same with elements of a finite field: what is right is an identity there.  The linker gives it what reads and writes
+# elements without their type (tests/prove/cells.cpp); the tiles of gemm.c are replaced by their plain twins.
+field_o := $(patsubst %.c,$(B)/%.field.o,$(filter-out %/gemm_dual.c,$(filter src/%,$(typed_c))) tests/prove/gemm.c)
+prove_o := $(patsubst %.cpp,$(B)/%.o,$(sort $(wildcard tests/prove/*.cpp)))
+field_cells := at_fetch at_store at_convert at_element at_grad_element at_tangents_hold
+$(B)/%.field.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CXX,$< for the field)printf 'extern "C" {\n#include "$<"\n}\n' | $(CXX) -x c++ -std=gnu++20 -fpermissive -w \
+	    $(mode_$(MODE)) -O1 -DAT_DUAL -DNDEBUG -Isrc -I. -include tests/prove/kernel.hpp \
+	    -MMD -MP -MT $@ -MF $(@:.o=.d) -c -o $@ -
+$(B)/tests/prove/%.o: tests/prove/%.cpp $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CXX,$<)$(CXX) -std=c++17 -O1 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -Isrc -Itests -MMD -MP -c -o $@ $<
+-include $(field_o:.o=.d) $(prove_o:.o=.d)
+$(B)/tests/prove/models.o: extra = -Itests
+prover := $(B)/tests/prove/prove
+$(prover): $(prove_o) $(field_o) $(B)/tests/prove/models.o $(filter-out %/main.o,$(filter %.o,$(gradcheck_o))) $(static)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CXX) $(filter-out -std=gnu11,$(mode_$(MODE))) -o $@ $(field_cells:%=-Wl,--wrap=%) $(filter %.o,$^) $(static) $(libs)
+prove: $(prover) ## backward is the derivative of forward, as an identity in a finite field: ARGS=softmax, --first
+	@$(prover) --jobs=$(or $(JOBS),2) $(ARGS)
+
 check-exports: $(shared) ## does libattic.so export what its headers declare and scripts/exports.txt lists? WRITE=1 writes it
 	@CC="$(CC)" sh scripts/check-exports.sh $(shared) $(if $(WRITE),write)
 
@@ -206,6 +228,6 @@ check-all: ## everything, both compilers; takes long
 	$(sub) coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
-.PHONY: bits check-bits mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
+.PHONY: bits check-bits prove mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-gcc14 memory-full check-all

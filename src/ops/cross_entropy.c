@@ -75,19 +75,19 @@ static bool is_class(const cross_entropy_args *a, int32_t target)
 }
 
 /* What the sum of the losses is divided by; 0 if the targets weigh nothing. */
-static double cross_entropy_count(const at_node *n)
+static WIDE cross_entropy_count(const at_node *n)
 {
     const cross_entropy_args *a = n->args;
     const int32_t *target = n->in[1]->data;
     const REAL *w = n->in[2] ? n->in[2]->data : NULL;
     ptrdiff_t count = 0;
-    double weight = 0;
+    WIDE weight = 0;
     if (a->user.reduction == ATTIC_SUM) return 1;
     for (ptrdiff_t i = 0; i < a->rows && !w; i++) count += !is_ignored(a, target[i]);
     for (ptrdiff_t i = 0; i < a->rows && w; i++)
         if (!is_ignored(a, target[i]))
-            weight += is_class(a, target[i]) ? (double)VALUE(w[target[i]]) : (double)NAN;
-    return w ? weight : (double)count;
+            weight += is_class(a, target[i]) ? (WIDE)w[target[i]] : (WIDE)NAN;
+    return w ? weight : (WIDE)count;
 }
 
 AT_BOTH(cross_entropy);
@@ -103,9 +103,9 @@ static WIDE *cross_entropy_loss(void *saved)
 /* V = sum_j w_j q_j of the row's target, which is a class */
 static REAL cross_entropy_weight(const at_chunk *row, const REAL *w, int32_t target)
 {
-    const double e = ((const cross_entropy_args *)row->args)->user.label_smoothing;
-    REAL V = (REAL)(1 - e) * w[target];
-    return e > 0 ? V + (REAL)(e / row->n) * row_sum(row->n, w) : V;
+    const WIDE e = (WIDE)((const cross_entropy_args *)row->args)->user.label_smoothing;
+    const REAL V = (REAL)(1 - e) * w[target], even = (REAL)OVER(e, (WIDE)row->n);
+    return VALUE(e) > 0 ? V + even * row_sum(row->n, w) : V;
 }
 
 /* sum_j w_j (x_j - m)     What weighs nothing adds nothing, even if its x_j is -inf. */
@@ -140,14 +140,14 @@ static void cross_entropy_stat(const at_chunk *row)
     }
     REAL sum = row_exp_sum(row->n, x, m, NULL);
     stat[0] = m, stat[1] = OVER((REAL)1, sum);
-    const double e = args->user.label_smoothing;
+    const WIDE e = (WIDE)args->user.label_smoothing;
     if (!w) {
         *loss = (WIDE)log(sum) - (1 - e) * ((WIDE)x[target] - (WIDE)m);
     } else {
         *loss = (WIDE)V * (WIDE)log(sum);
         if (VALUE(w[target]) != 0) *loss -= (1 - e) * (WIDE)w[target] * ((WIDE)x[target] - (WIDE)m);
     }
-    if (e > 0) *loss -= e / row->n * cross_entropy_others(row->n, x, w, m);
+    if (VALUE(e) > 0) *loss -= OVER(e, (WIDE)row->n) * cross_entropy_others(row->n, x, w, m);
 }
 
 static void cross_entropy_row(const at_chunk *row, void *restrict values)
@@ -189,8 +189,8 @@ AT_ROW_RANGE(cross_entropy_dx_rows, cross_entropy_rows, cross_entropy_dx, true)
 /* sum / count; the mean of what weighs nothing is 0 */
 static WIDE cross_entropy_over(const at_node *n, WIDE sum)
 {
-    const double count = cross_entropy_count(n);
-    return count == 0 ? 0 : OVER(sum, (WIDE)count);
+    const WIDE count = cross_entropy_count(n);
+    return VALUE(count) == 0 ? 0 : OVER(sum, count);
 }
 
 void AT_REAL(cross_entropy_forward)(at_node *n)

@@ -68,6 +68,13 @@ const sdpa_problem *at_drawn_problem(int i);
 
 enum { AT_MAX_CASE_INPUTS = 8 };
 
+/* Of a row of sdpa_jvp: O and Odot, then weights and lse with their tangents, where it asks for them.  Returns how many
+ * tensors, 0 if it failed. */
+int at_case_tangents(at_tape *t, at_tensor **in, void *ctx, at_tensor *y[6]);
+/* Of a row of sdpa_jvp: returns how many inputs are no tangents; dot_of[i] is the number of the input that is the tangent
+ * of input i, which may be i itself, or -1. */
+int at_case_moved(const at_case *c, int dot_of[AT_MAX_CASE_INPUTS]);
+
 /* Every case of every table, one after the other; NULL behind the last. */
 const at_case *at_case_at(int i);
 /* Makes the inputs of c on t, and returns how many; -1 if c->in can't be read. */

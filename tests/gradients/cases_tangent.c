@@ -23,12 +23,12 @@ static at_tensor *flat(at_tape *t, at_tensor *x)
     return at_reshape(t, x, at_shape_of(-1));
 }
 
-static at_tensor *case_tangent(at_tape *t, at_tensor **in, void *ctx)
+int at_case_tangents(at_tape *t, at_tensor **in, void *ctx, at_tensor *y[6])
 {
     const tangent_case *c = ctx;
     at_sdpa_args a = c->a;
-    at_tensor *x[5] = {NULL}, *dot[5] = {NULL}, *Odot, *weights, *weights_tangent, *y[6];
-    at_tensor *lse, *lse_tangent;
+    at_tensor *x[5] = {NULL}, *dot[5] = {NULL};
+    int n = 2;
     for (int i = 0; i < 3; i++) x[i] = c->same ? in[0] : *in++;
     if (c->same) in++;
     if (c->bias) x[3] = *in++;
@@ -44,15 +44,31 @@ static at_tensor *case_tangent(at_tape *t, at_tensor **in, void *ctx)
     }
     a.bias = x[3], a.bias_tangent = dot[3];
     a.sink = x[4], a.sink_tangent = dot[4];
-    if (c->lse) a.lse = &lse, a.lse_tangent = &lse_tangent;
-    if (c->weights) a.weights = &weights, a.weights_tangent = &weights_tangent;
-    at_tensor *O = at_sdpa_jvp(t, x[0], x[1], x[2], dot[0], dot[1], dot[2], a, &Odot);
-    if (!O || c->only_O) return O;
-    if (c->only_Odot) return Odot;
-    int n = 0;
-    y[n++] = flat(t, O), y[n++] = flat(t, Odot);
-    if (c->weights) y[n++] = flat(t, weights), y[n++] = flat(t, weights_tangent);
-    if (c->lse) y[n++] = flat(t, lse), y[n++] = flat(t, lse_tangent);
+    if (c->weights) a.weights = &y[n], a.weights_tangent = &y[n + 1], n += 2;
+    if (c->lse) a.lse = &y[n], a.lse_tangent = &y[n + 1], n += 2;
+    y[0] = at_sdpa_jvp(t, x[0], x[1], x[2], dot[0], dot[1], dot[2], a, &y[1]);
+    return y[0] ? n : 0;
+}
+
+int at_case_moved(const at_case *c, int dot_of[AT_MAX_CASE_INPUTS])
+{
+    const tangent_case *k = c->ctx;
+    int tensors = k->same ? 1 : 3 + k->bias + k->sink, n = tensors;
+    for (int i = 0; i < tensors; i++)
+        dot_of[i] = k->tangent_is                                            ? i
+                    : k->still & (i == 3 && !k->bias ? STILL_SINK : 1u << i) ? -1
+                                                                             : n++;
+    return tensors;
+}
+
+static at_tensor *case_tangent(at_tape *t, at_tensor **in, void *ctx)
+{
+    const tangent_case *c = ctx;
+    at_tensor *y[6];
+    const int n = at_case_tangents(t, in, ctx, y);
+    if (n == 0 || c->only_O) return n ? y[0] : NULL;
+    if (c->only_Odot) return y[1];
+    for (int i = 0; i < n; i++) y[i] = flat(t, y[i]);
     return at_concat(t, y, n, 0);
 }
 
