@@ -212,8 +212,8 @@ check-programs: $(patsubst %,$(B)/examples/%,reverse induction digits lora) ## f
 
 check-all: ## everything, both compilers; takes long
 	$(sub) check-format lint
-	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-duals check-install
-	$(sub) CC=clang WERROR=1 all benches test gradcheck check-duals check-install
+	$(sub) CC=gcc WERROR=1 all benches test gradcheck check-duals prove check-install
+	$(sub) CC=clang WERROR=1 all benches test gradcheck check-duals prove check-install
 	$(sub) PLAIN=1 WERROR=1 test gradcheck
 	$(sub) ARCH= WERROR=1 test gradcheck
 	$(sub) CC=gcc ARCH=x86-64-v3 CFLAGS=-mtune=znver3 SUITE=kernels_gemm test
