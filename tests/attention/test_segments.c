@@ -36,7 +36,7 @@ static int length_at(int b, int k)
 static int begin_of(int b, int k)
 {
     int i = k > 2 ? PADDING : 0;
-    while (k-- > 0) i += length_at(b, k);
+    for (int j = 0; j < DOCS && j < k; j++) i += length_at(b, j);
     return i;
 }
 
