@@ -274,7 +274,7 @@ inline element hash(element x, element purpose)
     x = mix(mix(mix(x ^ now().salt) + purpose * 0x9E3779B97F4A7C15u)) & mask;
     return x == 0 || x >= prime() ? 1 + (x & 0xFFFF) : x;
 }
-enum purpose : element { of_input = 1, of_order, of_exp, of_log, of_sqrt, of_circle, of_tanh, of_erf, of_constant, of_power };
+enum purpose : element { of_input = 1, of_order, of_exp, of_log, of_sqrt, of_sine, of_tanh, of_erf, of_constant, of_power };
 
 inline bool is_odd(element v) { return v >= not_a_number; }
 inline bool is_infinite(element v) { return v >= plus_infinity; }
@@ -572,6 +572,12 @@ inline number odd_symbol(number x, element purpose)
 {
     return is_positive(x.value) ? symbol(x.value, purpose) : -symbol(minus(x.value), purpose);
 }
+// A point of the circle s^2 + c^2 = 1 that is of x: s is odd, c is even
+inline void circle(number x, element purpose, number *s, number *c)
+{
+    const number u = x.value ? odd_symbol(x, purpose) : number(0), below = 1 + u * u;
+    *s = 2 * u / below, *c = (1 - u * u) / below;
+}
 inline number constant(number x) { return number::of(x.value); } // without its tangent
 inline number whole_power(number x, double n)
 {
@@ -615,32 +621,42 @@ inline number sqrt(number x)
                                                                          : detail::symbol(x.value, detail::of_sqrt);
     return detail::chain(x, y, 1 / (2 * y));
 }
-// A point of the circle: (2 u, 1 - u^2) / (1 + u^2)
-inline void sine_and_cosine(number x, number *s, number *c)
-{
-    const number u = x.value ? detail::odd_symbol(x, detail::of_circle) : number(0), below = 1 + u * u;
-    *s = 2 * u / below, *c = (1 - u * u) / below;
-}
 inline number sin(number x)
 {
     number s, c;
     if (detail::is_odd(x.value)) return number::of(not_a_number);
-    sine_and_cosine(x, &s, &c);
+    detail::circle(x, detail::of_sine, &s, &c);
     return detail::chain(x, s, c);
 }
 inline number cos(number x)
 {
     number s, c;
     if (detail::is_odd(x.value)) return number::of(not_a_number);
-    sine_and_cosine(x, &s, &c);
+    detail::circle(x, detail::of_sine, &s, &c);
     return detail::chain(x, c, -s);
 }
+// tanh(x) and 1 / cosh(x) are a point of the circle, too.
 inline number tanh(number x)
 {
+    number y, c;
     if (x.is_nan()) return x;
     if (x.is_infinite()) return x.value == plus_infinity ? 1 : -1;
-    const number y = x.value ? detail::odd_symbol(x, detail::of_tanh) : number(0);
+    detail::circle(x, detail::of_tanh, &y, &c);
     return detail::chain(x, y, 1 - y * y);
+}
+inline number cosh(number x)
+{
+    number y, c;
+    if (detail::is_odd(x.value)) return x.is_nan() ? x : number::of(plus_infinity);
+    detail::circle(x, detail::of_tanh, &y, &c);
+    return detail::chain(x, 1 / c, y / c);
+}
+inline number sinh(number x)
+{
+    number y, c;
+    if (detail::is_odd(x.value)) return x;
+    detail::circle(x, detail::of_tanh, &y, &c);
+    return detail::chain(x, y / c, 1 / c);
 }
 inline number erf(number x)
 {
@@ -682,6 +698,8 @@ inline number sqrtf(number x) { return sqrt(x); }
 inline number sinf(number x) { return sin(x); }
 inline number cosf(number x) { return cos(x); }
 inline number tanhf(number x) { return tanh(x); }
+inline number coshf(number x) { return cosh(x); }
+inline number sinhf(number x) { return sinh(x); }
 inline number erff(number x) { return erf(x); }
 inline number erfcf(number x) { return erfc(x); }
 inline number powf(number x, number c) { return pow(x, c); }

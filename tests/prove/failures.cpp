@@ -173,6 +173,9 @@ static void functions(point &p, int which)
         {[](number x) { return sin(x) * sin(-x) - cos(x) * cos(-x); }, [](number, number) { return number(0); }},
         {[](number x) { return tanh(x); }, [](number, number y) { return 1 - y * y; }},
         {[](number x) { return -tanh(-x); }, [](number x, number) { return 1 - tanh(x) * tanh(x); }},
+        {[](number x) { return tanh(x); }, [](number x, number) { return 1 / (cosh(x) * cosh(-x)); }},
+        {[](number x) { return cosh(x); }, [](number x, number y) { return y * tanh(x); }},
+        {[](number x) { return sinh(x) * cosh(x); }, [](number x, number) { return 2 * cosh(x) * cosh(x) - 1; }},
         {[](number x) { return erf(x); }, [=](number x, number) { return over_root_pi * exp(-(x * x)); }},
         {[](number x) { return erfc(-x); }, [=](number x, number) { return over_root_pi * exp(-(x * x)); }},
         {[=](number x) { return erf(x * half_root); },
@@ -194,7 +197,7 @@ static void functions(point &p, int which)
     each(p, all[which].f, all[which].slope);
 }
 static const char *const function_names[] = {
-    "exp", "exp of sums", "exp(log(x))", "log", "sqrt", "sin", "cos", "sin^2 + cos^2", "tanh", "tanh is odd", "erf", "erfc",
+    "exp", "exp of sums", "exp(log(x))", "log", "sqrt", "sin", "cos", "sin^2 + cos^2", "tanh", "tanh is odd", "tanh and cosh", "cosh", "sinh", "erf", "erfc",
     "erf(x / sqrt(2))", "pow", "pow, whole", "pow and sqrt", "log1p", "expm1", "fabs", "fmax, fmin", "a quotient",
     "ln(2)", "pi"};
 
