@@ -232,9 +232,9 @@ struct state {
     table<element> values;       // of a double, by its bits
     table<degree> value_degrees;
     products below;
-    std::size_t exps_asked = 0;
-    double sums_degree = 0, questions_degree = 0; // of all noted sums together, of all that exp was asked for
-    double pairs = 0;       // the degrees of what exp was asked for, less each sum and each question before it
+    std::size_t asked = 0;                       // how many values a function was asked for
+    double sums_degree = 0, asked_degree = 0;    // of all noted sums together, of all that functions were asked for
+    double pairs = 0; // the degrees of what a function was asked for, less each sum and each question before it
     std::vector<double> constants; // doubles that look rounded
 };
 inline state &now()
@@ -323,6 +323,17 @@ inline element tangent_over(element t, element v)
 }
 inline element tangent_minus(element t) { return now().degrees || t == not_a_number ? t : minus(t); }
 
+// A function is asked for v, and takes it for a value that it was asked for before, or that was noted, if both are the
+// same element.
+inline void note_question(element v)
+{
+    state &s = now();
+    if (!s.degrees) return;
+    const double d = s.below.size(degree_of(v));
+    s.asked++, s.asked_degree += d;
+    s.pairs += s.sums_degree + s.asked_degree + d * double(s.sums.size() + s.asked);
+}
+
 // exp is a homomorphism: exp(a + b) = exp(a) exp(b), down to what is no noted sum.  Elements are asked by value: a sum
 // that was made in two ways has one exp, and an unknown relation is only a relation less.
 inline element exp_of(element v)
@@ -330,12 +341,7 @@ inline element exp_of(element v)
     state &s = now();
     if (v == 0) return 1;
     if (auto found = s.exps.find(v)) return *found;
-    s.exps_asked++;
-    if (s.degrees) {
-        const double d = s.below.size(degree_of(v));
-        s.questions_degree += d;
-        s.pairs += s.sums_degree + s.questions_degree + d * double(s.sums.size() + s.exps_asked);
-    }
+    note_question(v);
     const sum *made = s.sums.find(v);
     element y;
     if (made && made->a) {
@@ -434,7 +440,7 @@ inline void begin(const modulus &p, double largest, element seed, bool degrees)
     name_constant(M_PI, pi), name_constant(2 * M_PI, times(2, pi)), name_constant(M_PI_2, over(pi, 2));
     name_constant(M_PI_4, over(pi, 4)), name_constant(M_1_PI, over(1, pi)), name_constant(M_2_PI, over(2, pi));
     name_constant(M_LN2, ln2), name_constant(M_LOG2E, over(1, ln2)), name_constant(M_E, e);
-    s.exps_asked = 0, s.sums_degree = s.questions_degree = s.pairs = 0;
+    s.asked = 0, s.sums_degree = s.asked_degree = s.pairs = 0;
 }
 
 } // namespace detail
@@ -564,6 +570,7 @@ inline number chain(number x, number f, number slope)
 inline number symbol(element v, element purpose)
 {
     const element y = hash(v, purpose);
+    if (now().degrees && !now().value_degrees.find(y)) note_question(v);
     note_degree(y, {1, 0});
     return number::of(y);
 }
@@ -720,8 +727,8 @@ struct report {
     bool vacuous = false;  // every derivative and every gradient is 0
     int points = 0;        // at which it held
     double degree = 0;     // of the difference of both sides, as a quotient of polynomials
-    double pairs = 0;      // the same of all that exp could have taken for each other, together
-    double bound = 1;      // of the probability that all points missed a difference: ((degree + pairs) / 2^60)^points
+    double pairs = 0;      // the same of all pairs of values that a function could take for each other, together
+    double bound = 1;      // of the probability that all points miss a difference (that is 0 modulo neither prime)
     std::vector<double> constants; // that are rounded, or look so, and are taken as the doubles they are
 
     std::string text() const
@@ -748,7 +755,7 @@ class point
 {
     element left = 0, right = 0, seed;
     detail::degree degree = {0, 0}; // of <dy, D y>
-    float largest = 0;              // of what a gradient is compared with it
+    std::vector<detail::degree> compared; // with it, of each element of a gradient
     bool seen = false, moves = false; // something was compared; something is not 0
     std::size_t from, to, drawn = 0, outputs = 0, upstreams = 0;
     std::vector<std::size_t> sizes; // of the inputs
@@ -778,10 +785,12 @@ class point
         detail::products &p = detail::now().below;
         if (t) degree = p.sum(degree, p.times({1, 0}, detail::unpack(t)));
     }
-    void compare_degree(element g)
+    float largest_degree() const
     {
         detail::products &p = detail::now().below;
-        largest = std::fmax(largest, p.size(p.sum(degree, detail::degree_of(g))));
+        float largest = 0;
+        for (detail::degree g : compared) largest = std::fmax(largest, p.size(p.sum(degree, g)));
+        return largest;
     }
 
   public:
@@ -850,7 +859,7 @@ class point
     {
         for (std::size_t i = 0; i < n; i++) {
             if (detail::now().degrees) {
-                compare_degree(g[i].value);
+                compared.push_back(detail::degree_of(g[i].value));
             } else
                 add(&right, "gradient", gradients, i, detail::is_odd(g[i].value) ? not_a_number : g[i].value, x[i].tangent);
         }
@@ -863,7 +872,7 @@ class point
             const element r = draw((element(1) << 62) + upstreams++);
             if (detail::now().degrees) {
                 add_degree(y[i].tangent);
-                compare_degree(ydot[i].value);
+                compared.push_back(detail::degree_of(ydot[i].value));
             } else {
                 add(&left, "output", outputs, i, y[i].is_nan() ? not_a_number : r, y[i].tangent);
                 add(&right, "tangent", outputs, i, r, detail::is_infinite(ydot[i].value) ? 0 : ydot[i].value);
@@ -915,8 +924,8 @@ inline report prove(const std::function<void(point &)> &f)
     }
     if (r.what != verdict::holds) return r;
     const point p = run(0, 0, std::size_t(-1), true);
-    r.degree = double(p.largest), r.pairs = detail::now().pairs;
-    r.bound = std::pow(std::fmin(1, (r.degree + r.pairs) / 0x1p60), r.points);
+    r.degree = double(p.largest_degree()), r.pairs = detail::now().pairs;
+    r.bound = std::pow(std::fmin(1, (r.degree + r.pairs) / 0x1p60), r.points); // both primes are above 2^60
     return r;
 }
 
