@@ -60,6 +60,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -117,6 +118,7 @@ template <class value> class table
         const slot &s = slots[place(key)];
         return s.key ? &s.what : nullptr;
     }
+    value *find(element key) { return const_cast<value *>(const_cast<const table *>(this)->find(key)); }
     // The first that is given stays.
     void add(element key, const value &what)
     {
@@ -221,7 +223,13 @@ struct sum {
     bool minus;
 };
 
+struct literal {
+    element v;
+    bool rounded, listed; // it looks rounded; it is to be listed
+};
+
 struct state {
+    bool running = false;        // at a point: its modulus is known
     element offset = 1;          // p = 2^61 - offset
     element salt = 0;            // of the hashes
     double largest = 4;          // of what a comparison reads
@@ -229,13 +237,14 @@ struct state {
     table<sum> sums;             // how a value was made, which exp asks for
     table<element> exps;         // of a value
     table<double> doubles;       // which double a value was, if it was one
-    table<element> values;       // of a double, by its bits
+    table<literal> values;       // of a double, by its bits
     table<degree> value_degrees;
     products below;
     std::size_t asked = 0;                       // how many values a function was asked for
     double sums_degree = 0, asked_degree = 0;    // of all noted sums together, of all that functions were asked for
     double pairs = 0; // the degrees of what a function was asked for, less each sum and each question before it
-    std::vector<double> constants; // doubles that look rounded
+    std::vector<double> rounded; // doubles that look rounded, in the order of their first use
+    double outside = 0;          // a double that was made a number where no modulus is known
 };
 inline state &now()
 {
@@ -336,24 +345,25 @@ inline void note_question(element v)
 
 // exp is a homomorphism: exp(a + b) = exp(a) exp(b), down to what is no noted sum.  Elements are asked by value: a sum
 // that was made in two ways has one exp, and an unknown relation is only a relation less.
-inline element exp_of(element v)
+inline element exp_of(element v, int depth = 0)
 {
     state &s = now();
     if (v == 0) return 1;
     if (auto found = s.exps.find(v)) return *found;
     note_question(v);
-    const sum *made = s.sums.find(v);
+    sum *made = s.sums.find(v);
+    const bool deep = depth == 4000; // a sum of more parts would need more stack than there may be
     element y;
-    if (made && made->a) {
+    if (made && made->a && !deep) {
         const sum parts = *made;
-        const_cast<sum *>(made)->a = 0; // in case that a part is made of v
-        const element a = exp_of(parts.a), b = exp_of(parts.b);
+        made->a = 0; // in case that a part is made of v
+        const element a = exp_of(parts.a, depth + 1), b = exp_of(parts.b, depth + 1);
         y = parts.minus ? over(a, b) : times(a, b);
         if (s.degrees)
             note_degree(y, parts.minus ? s.below.over(degree_of(a), degree_of(b), b)
                                        : s.below.times(degree_of(a), degree_of(b)));
-    } else if (s.exps.find(minus(v)) || (s.sums.find(minus(v)) && s.sums.find(minus(v))->a) || v > prime() / 2) {
-        const element z = exp_of(minus(v));
+    } else if (s.exps.find(minus(v)) || (!deep && s.sums.find(minus(v)) && s.sums.find(minus(v))->a) || v > prime() / 2) {
+        const element z = exp_of(minus(v), depth);
         y = over(1, z);
         if (s.degrees) note_degree(y, s.below.over({0, 0}, degree_of(z), z));
     } else {
@@ -364,26 +374,34 @@ inline element exp_of(element v)
     return y;
 }
 
+inline element bits_of(double x)
+{
+    element e;
+    std::memcpy(&e, &x, sizeof e);
+    return e;
+}
+
 inline element value_of_double(double d)
 {
     state &s = now();
     const double size = std::fabs(d);
-    if (size < double(small) && size == std::floor(size)) return d < 0 ? minus(element(size)) : element(size);
+    if (size < double(small) && size == std::floor(size) && (d >= 0 || s.running))
+        return d < 0 ? minus(element(size)) : element(size);
     if (std::isnan(d)) return not_a_number;
     if (std::isinf(d)) return d > 0 ? plus_infinity : minus_infinity;
-    element key;
-    std::memcpy(&key, &size, sizeof key);
-    const element *known = s.values.find(key);
+    if (!s.running) return s.outside = d, not_a_number;
+    literal *known = s.values.find(bits_of(size));
     element v;
     if (known)
-        v = *known;
+        v = known->v, known->listed = known->rounded;
     else { // m 2^e
         int e;
         const element m = element(std::ldexp(std::frexp(size, &e), 53));
         e -= 53;
         v = times(m % prime(), power(e < 0 ? over(1, 2) : 2, element(e < 0 ? -e : e)));
-        s.values.add(key, v);
-        if (m & ((element(1) << 37) - 1)) s.constants.push_back(size);
+        const bool rounded = (m & ((element(1) << 37) - 1)) != 0; // it has more than 16 bits
+        s.values.add(bits_of(size), {v, rounded, rounded});
+        if (rounded) s.rounded.push_back(size);
     }
     if (v) s.doubles.add(v, size);
     return d < 0 ? minus(v) : v;
@@ -409,12 +427,26 @@ inline double order_of(element v)
 inline void name_constant(double d, element v)
 {
     const double both[] = {d, double(float(d))};
-    for (double x : both) {
-        element key;
-        std::memcpy(&key, &x, sizeof key);
-        now().values.add(key, v);
-    }
+    for (double x : both) now().values.add(bits_of(x), {v, false, false});
 }
+
+// The double that v is no longer listed.
+inline void unlist(element v)
+{
+    state &s = now();
+    const double *d = s.doubles.find(v);
+    if (!d && !is_odd(v)) d = s.doubles.find(minus(v));
+    if (d) s.values.find(bits_of(*d))->listed = false;
+}
+inline std::vector<double> listed()
+{
+    std::vector<double> all;
+    for (double x : now().rounded)
+        if (now().values.find(bits_of(x))->listed) all.push_back(x);
+    return all;
+}
+
+constexpr double two_over_root_pi = 1.12837916709551257390;
 
 struct modulus {
     element offset, root; // p = 2^61 - offset, root^2 = 1/2
@@ -424,22 +456,25 @@ constexpr modulus moduli[] = {{1, element(1) << 30}, {31, 0x300b3e1a7bd40d9}};
 inline void begin(const modulus &p, double largest, element seed, bool degrees)
 {
     state &s = now();
+    s.running = true;
     s.offset = p.offset, s.largest = largest, s.degrees = degrees;
     s.salt = mix(seed * 0x9E3779B97F4A7C15u + p.offset);
     s.sums.clear(), s.exps.clear(), s.doubles.clear(), s.values.clear(), s.value_degrees.clear();
     s.below = products();
-    s.constants.clear();
+    s.rounded.clear();
     // t = 2/sqrt(pi), of which pi is made: 4 / t^2
     const element t = hash(1, of_constant), ln2 = hash(2, of_constant), e = exp_of(1), pi = over(4, times(t, t));
     s.exps.add(ln2, 2);
-    name_constant(M_SQRT1_2, p.root), name_constant(M_SQRT2, times(2, p.root));
-    name_constant(M_2_SQRTPI, t), name_constant(M_2_SQRTPI / 2, over(t, 2));
+    name_constant(0.70710678118654752440, p.root), name_constant(1.41421356237309504880, times(2, p.root)); // sqrt(2)
+    name_constant(two_over_root_pi, t), name_constant(two_over_root_pi / 2, over(t, 2));
     name_constant(0.79788456080286535588, times(t, p.root));          // sqrt(2/pi)
     name_constant(0.39894228040143267794, over(times(t, p.root), 2)); // 1/sqrt(2 pi)
     name_constant(1.77245385090551602730, over(2, t)), name_constant(2.50662827463100050242, over(2, times(t, p.root)));
-    name_constant(M_PI, pi), name_constant(2 * M_PI, times(2, pi)), name_constant(M_PI_2, over(pi, 2));
-    name_constant(M_PI_4, over(pi, 4)), name_constant(M_1_PI, over(1, pi)), name_constant(M_2_PI, over(2, pi));
-    name_constant(M_LN2, ln2), name_constant(M_LOG2E, over(1, ln2)), name_constant(M_E, e);
+    const double a = 3.14159265358979323846, b = 0.31830988618379067154; // pi, 1/pi
+    name_constant(a, pi), name_constant(2 * a, times(2, pi)), name_constant(a / 2, over(pi, 2));
+    name_constant(a / 4, over(pi, 4)), name_constant(b, over(1, pi)), name_constant(2 * b, over(2, pi));
+    name_constant(0.69314718055994530942, ln2), name_constant(1.44269504088896340736, over(1, ln2)); // log(2), log2(e)
+    name_constant(2.71828182845904523536, e);
     s.asked = 0, s.sums_degree = s.asked_degree = s.pairs = 0;
 }
 
@@ -558,6 +593,14 @@ class number
 };
 static_assert(sizeof(number) == 16, "a number has the size of two doubles");
 
+// A number of the data, such as a target or a mask: no constant of the kernel, so report::constants does not list it.
+inline number data(double x)
+{
+    const number y = x;
+    detail::unlist(y.value);
+    return y;
+}
+
 // ---------------------------------------------------------------------- functions
 
 namespace detail {
@@ -670,7 +713,7 @@ inline number erf(number x)
     if (x.is_nan()) return x;
     if (x.is_infinite()) return x.value == plus_infinity ? 1 : -1;
     const number y = x.value ? detail::odd_symbol(x, detail::of_erf) : number(0), v = detail::constant(x);
-    return detail::chain(x, y, number(M_2_SQRTPI) * exp(-(v * v)));
+    return detail::chain(x, y, number(detail::two_over_root_pi) * exp(-(v * v)));
 }
 // For a constant c = n + f, n whole, it is a symbol of x and f, times x^n.
 inline number pow(number x, number c)
@@ -689,6 +732,7 @@ inline number pow(number x, number c)
     return chain(x, y, c * y / v);
 }
 inline number fabs(number x) { return x > 0 ? x : -x; }
+inline number abs(number x) { return fabs(x); }
 inline number fmax(number x, number y) { return x > y || y.is_nan() ? x : y; }
 inline number fmin(number x, number y) { return x < y || y.is_nan() ? x : y; }
 inline number erfc(number x) { return 1 - erf(x); }
@@ -721,6 +765,51 @@ inline number fmaf(number x, number y, number z) { return fma(x, y, z); }
 
 enum class verdict { holds, refused, undefined };
 
+namespace detail {
+
+inline bool is_float(double x) { return double(float(x)) == x; }
+
+// The shortest decimal that is read as x: 0.1f, 0.1
+inline std::string name_of(double x)
+{
+    char s[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        std::snprintf(s, sizeof s, "%.*g", digits, x);
+        if ((is_float(x) ? double(std::strtof(s, nullptr)) : std::strtod(s, nullptr)) == x) break;
+    }
+    return is_float(x) ? s + std::string("f") : s;
+}
+
+// What the i-th constant was before it was rounded, if it is easily said: a compiler folds what is computed of literals.
+inline std::string relation_of(const std::vector<double> &c, std::size_t i)
+{
+    const double x = c[i], square = x * x;
+    const auto is = [&](double y, double left, double of) { // x is y, rounded: left is what remains in exact arithmetic
+        return left != 0 && std::fabs(x - y) <= x * (is_float(x) || is_float(of) ? 0x1p-22 : 0x1p-50);
+    };
+    for (std::size_t j = 0; j < i; j++) {
+        const double z = c[j];
+        const std::string name = name_of(z);
+        if (is(z, 1, z)) return name;
+        if (is(1 - z, 1 - x - z, z)) return "1 - " + name;
+        if (is(1 / z, std::fma(x, z, -1), z)) return "1 / " + name;
+        for (int n = 1; n <= 16; n++) {
+            if (is(n * z, std::fma(n, z, -x), z)) return std::to_string(n) + " * " + name;
+            if (is(z / n, std::fma(n, x, -z), z)) return name + " / " + std::to_string(n);
+        }
+        for (std::size_t k = 0; k <= j; k++)
+            if (is(z * c[k], std::fma(z, c[k], -x), c[k])) return name_of(c[k]) + " * " + name;
+    }
+    const double n = std::round(1 / x), m = std::round(square), l = std::round(1 / square);
+    if (name_of(x).size() <= 6) return ""; // 0.001f is a literal, and no 1 / 1000
+    if (n >= 1 && n <= 65536 && is(1 / n, std::fma(x, n, -1), x)) return "1 / " + std::to_string(int(n));
+    if (m > 1 && m <= 4096 && is(std::sqrt(m), square - m, x)) return "sqrt(" + std::to_string(int(m)) + ")";
+    if (l > 1 && l <= 4096 && is(1 / std::sqrt(l), square * l - 1, x)) return "1 / sqrt(" + std::to_string(int(l)) + ")";
+    return "";
+}
+
+} // namespace detail
+
 struct report {
     verdict what = verdict::holds;
     std::string where;     // of what does not hold: "input 1, element 4"
@@ -729,23 +818,30 @@ struct report {
     double degree = 0;     // of the difference of both sides, as a quotient of polynomials
     double pairs = 0;      // the same of all pairs of values that a function could take for each other, together
     double bound = 1;      // of the probability that all points miss a difference (that is 0 modulo neither prime)
-    std::vector<double> constants; // that are rounded, or look so, and are taken as the doubles they are
+    std::vector<double> constants; // of the kernel, that look rounded and are taken as the doubles they are
 
     std::string text() const
     {
-        char s[400];
+        char s[200];
         if (what == verdict::undefined) return "undefined: " + where;
         if (what == verdict::holds) {
-            std::snprintf(s, sizeof s, "no difference found at %d points (degree %.0f, pairs %.0e: one is missed with "
-                                       "probability %.0e)%s",
-                          points, degree, pairs, bound, vacuous ? "; every derivative is 0" : "");
+            std::snprintf(s, sizeof s, "no difference found at these sizes and branches (%d points, degree %.0f, missed "
+                                       "with probability %.0e)%s",
+                          points, degree, bound, vacuous ? "; every derivative is 0" : "");
             return s;
         }
-        std::string t = "refused: the gradient of " + where + " is not the derivative";
-        for (std::size_t i = 0; i < constants.size() && i < 8; i++) {
-            std::snprintf(s, sizeof s, "%s%.17g", i ? ", " : "; constants taken as they are: ", constants[i]);
-            t += s;
+        std::string t = "refused: the gradient of " + where + " is not the derivative", alone, related;
+        if (points) t += " (it was, before: this point takes another branch, or a static variable keeps a number)";
+        for (std::size_t i = 0; i < constants.size() && i < 16; i++) {
+            const std::string name = detail::name_of(constants[i]), relation = detail::relation_of(constants, i);
+            if (relation.empty())
+                alone += (alone.empty() ? "" : ", ") + name;
+            else
+                related += (related.empty() ? "" : ", ") + name + " = " + relation;
         }
+        if (!related.empty())
+            t += "; rounded, it seems, by the compiler: " + related + " (a cast of one operand to the real type keeps it exact)";
+        if (!alone.empty()) t += "; constants as they are: " + alone + (constants.size() > 16 ? ", ..." : "");
         return t;
     }
 };
@@ -806,6 +902,7 @@ class point
     {
         for (std::size_t i = 0; i < n; i++, drawn++) {
             const order before = order_of(x[i]);
+            detail::unlist(x[i].value);
             const bool chosen = from <= drawn && drawn < to;
             element v = draw(2 * drawn), t = chosen ? draw(2 * drawn + 1) : 0;
             if (detail::is_odd(x[i].value)) continue;
@@ -904,6 +1001,7 @@ inline report prove(const std::function<void(point &)> &f)
         point p(k + 1, from, to);
         detail::begin(detail::moduli[points[k].modulus], points[k].largest, k + 1, degrees);
         f(p);
+        detail::now().running = false;
         return p;
     };
     for (std::size_t k = 0; k < 3 && r.what == verdict::holds; k++) {
@@ -911,7 +1009,10 @@ inline report prove(const std::function<void(point &)> &f)
         r.what = p.what();
         if (p.moves) r.vacuous = false;
         r.where = p.seen ? p.undefined : "nothing was compared";
-        r.constants = detail::now().constants;
+        r.constants = detail::listed();
+        if (r.what == verdict::undefined && detail::now().outside != 0)
+            r.where += "; the constant " + detail::name_of(std::fabs(detail::now().outside)) +
+                       " was made outside of the function that is asked, where no modulus is known";
         if (r.what == verdict::holds) r.points++;
         if (r.what != verdict::refused) continue;
         std::size_t low = 0, high = p.drawn, input = 0;
@@ -930,4 +1031,28 @@ inline report prove(const std::function<void(point &)> &f)
 }
 
 } // namespace attic_prove
+
+namespace std {
+
+template <> class numeric_limits<attic_prove::number> : public numeric_limits<float>
+{
+    using number = attic_prove::number;
+
+  public:
+    static number min() { return double(numeric_limits<float>::min()); }
+    static number max() { return double(numeric_limits<float>::max()); }
+    static number lowest() { return -max(); }
+    static number epsilon() { return double(numeric_limits<float>::epsilon()); }
+    static number infinity() { return numeric_limits<double>::infinity(); }
+    static number quiet_NaN() { return numeric_limits<double>::quiet_NaN(); }
+};
+
+#ifdef ATTIC_PROVE_IN_STD
+using attic_prove::abs, attic_prove::fabs, attic_prove::fmax, attic_prove::fmin, attic_prove::fma, attic_prove::pow;
+using attic_prove::exp, attic_prove::expm1, attic_prove::log, attic_prove::log1p, attic_prove::sqrt;
+using attic_prove::sin, attic_prove::cos, attic_prove::tanh, attic_prove::cosh, attic_prove::sinh;
+using attic_prove::erf, attic_prove::erfc, attic_prove::isnan, attic_prove::isinf, attic_prove::isfinite;
+#endif
+
+} // namespace std
 #endif
