@@ -1,6 +1,8 @@
 # install.mk -- what is installed, the single files, the source archive.
 
 faces := src/attic.h src/attic_train.h src/attic_plot.h src/attic_op.h
+# a header that needs none of the others, and no library
+alone := src/attic_prove.hpp
 public_h = $(sort $(filter src/%.h,$(shell $(CC) -MM -Isrc $(faces))))
 into := $(DESTDIR)$(includedir)
 # In attic.pc and attic-config.cmake all paths follow from where that file lies, so that the folder may be
@@ -16,6 +18,7 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc,
 	    $(INSTALL) -d $(into)/$$(dirname $$to) && \
 	    sed '/^#include "attic\.h"/!s|^#include "|&attic/|' $$h >$(into)/$$to && chmod 644 $(into)/$$to || exit 1; \
 	done
+	$(INSTALL) -m 644 $(alone) $(into)
 	$(INSTALL) -d $(DESTDIR)$(libdir)/pkgconfig
 	$(INSTALL) -m 644 $(static) $(DESTDIR)$(libdir)/libattic.a
 	$(INSTALL) -m 755 $(shared) $(DESTDIR)$(libdir)/$(sofile)
@@ -33,7 +36,7 @@ install: lib ## install under $(DESTDIR)$(prefix): headers, libraries, attic.pc,
 	@echo "For others: make install ARCH=x86-64-v3 (a -march name), or ARCH= for any processor, at a lower speed."
 
 uninstall: ## remove what install installed
-	rm -rf $(addprefix $(into)/,$(notdir $(faces))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc $(DESTDIR)$(cmake_dir) \
+	rm -rf $(addprefix $(into)/,$(notdir $(faces) $(alone))) $(into)/attic $(DESTDIR)$(libdir)/pkgconfig/attic.pc $(DESTDIR)$(cmake_dir) \
 	    $(addprefix $(DESTDIR)$(libdir)/,libattic.a $(sofile) $(soname) $(solink))
 
 single: ## build/single/: the library as attic.c, attic_train.c, attic_plot.c and their headers: cc -O3 -I. main.c attic.c -lm -pthread

@@ -235,6 +235,26 @@ user_of attic_train 'x && !at_model_open(t, "absent") && at_error_kind_of(t) == 
 user_of attic_plot 'at_subplot_of(x, NULL, at_shape_of()).cols == 2'
 user_of attic_op 'at_bytes(x) == 2 * sizeof(float)'
 
+# attic_prove.hpp, without the library: the program of its first comment, and kernels in C, right and wrong
+awk '/^\/\/     / { print substr($0, 8); inside = 1; next } inside && !/^\/\/$/ { exit } inside { print "" }' \
+    "$include/attic_prove.hpp" >"$root/example.cpp"
+alone() { # alone COMPILER FILE...: compiles with what is installed, and nothing else
+    "$@" -Wall -Wextra -Wshadow -Werror -pedantic-errors -isystem "$include" -o "$root/alone"
+}
+printf '#include "%s"\n' "$include/attic_prove.hpp" >"$root/warned.cpp" # as a file of the user's own
+for compiler in g++ clang++; do
+    [ "$compiler" = "$CXX" ] || command -v "$compiler" >/dev/null || continue
+    for standard in c++17 c++20; do
+        "$compiler" -std=$standard $strict -Wconversion -Wsign-conversion -DATTIC_PROVE_IN_STD -c "$root/warned.cpp" \
+            -o "$root/warned.o"
+        alone "$compiler" -std=$standard "$root/example.cpp"
+        "$root/alone" | grep -q '^scale: no difference found at these sizes and branches (3 points, degree 3, ' ||
+            { echo "the program of attic_prove.hpp, by $compiler -std=$standard:"; "$root/alone"; exit 1; } >&2
+        alone "$compiler" -std=$standard -DATTIC_PROVE_IN_STD tests/prove/outside/outside.cpp
+        "$root/alone" >"$root/said" || { grep -e '<--' "$root/said" >&2; exit 1; }
+    done
+done
+
 # CMake: four programs, from C and C++, with the shared library and with the static one
 command -v cmake >/dev/null || { echo "There is no cmake; on Debian: apt-get install cmake" >&2; exit 1; }
 mkdir "$root/project"

@@ -1,28 +1,46 @@
 // attic_prove.hpp -- is a gradient that was written by hand the derivative of its function?  The compiled kernel
-// itself is asked, in a finite field: no step, no tolerance, no rounding.  C++17 and its library, nothing else.
+// itself is asked, in a finite field: no step, no tolerance, no rounding.  docs/proof.md explains it from the start.
+//
+// This file needs nothing else of attic: C++17 and its standard library, g++ or clang++ for 64 bits.
 //
 //     #include <attic_prove.hpp>
+//     #include <iostream>
 //
-//     template <class real> void scale(int n, const real *x, real s, real *y) { for (int i = 0; i < n; i++) y[i] = s * x[i]; }
-//     template <class real> void scale_back(int n, const real *x, real s, const real *dy, real *dx, real *ds);
+//     template <class real> void scale(int n, const real *x, real s, real *y)
+//     {
+//         for (int i = 0; i < n; i++) y[i] = s * x[i];
+//     }
+//     template <class real> void scale_back(int n, const real *x, real s, const real *dy, real *dx, real *ds)
+//     {
+//         for (int i = 0; i < n; i++) dx[i] += s * dy[i], *ds += x[i] * dy[i];
+//     }
 //
-//     attic_prove::report r = attic_prove::prove([](attic_prove::point &p) {
-//         auto x = p.input(5), s = p.input(1);
-//         std::vector<attic_prove::number> y(5), dx(5), ds(1);
-//         scale(5, x.data(), s[0], y.data());
-//         auto dy = p.upstream(y);
-//         scale_back(5, x.data(), s[0], dy.data(), dx.data(), ds.data());
-//         p.gradient(x, dx);
-//         p.gradient(s, ds);
-//     });
-//     std::cout << "scale: " << r.text() << '\n';
+//     int main()
+//     {
+//         const attic_prove::report r = attic_prove::prove([](attic_prove::point &p) {
+//             const auto x = p.input(5), s = p.input(1);
+//             std::vector<attic_prove::number> y(5), dx(5), ds(1);
+//             scale(5, x.data(), s[0], y.data());
+//             const auto dy = p.upstream(y);
+//             scale_back(5, x.data(), s[0], dy.data(), dx.data(), ds.data());
+//             p.gradient(x, dx);
+//             p.gradient(s, ds);
+//         });
+//         std::cout << "scale: " << r.text() << '\n';
+//     }
 //
-// A kernel in C is compiled as C++ with its type renamed:
+// A kernel in C is compiled as C++, with its types renamed behind all headers that it includes:
 //
-//     #include <math.h>                      // whatever the kernel includes, before
+//     #include <math.h>
 //     #define float attic_prove::number
+//     #define double attic_prove::number
 //     #include "my_kernel.c"
 //     #undef float
+//     #undef double
+//
+// (C++ wants a cast of what malloc returns, has no `restrict`, and this class wants no threads: no -fopenmp.)
+// exp(x) and expf(x) are found without a namespace.  For kernels that say std::exp(x), define ATTIC_PROVE_IN_STD before
+// this file: it then adds its functions to std, which compilers accept and the standard of C++ does not.
 //
 // What is computed.  A number has a value and a tangent, both elements of the field of the p = 2^61 - 1 whole numbers
 // mod p.  + - * / are those of the field, exact; the tangent follows the rules of a derivative.  The inputs x, their
@@ -33,27 +51,35 @@
 //
 // is one equation between two elements.  It holds at every point if g is the derivative.  If g is not, it holds at a
 // random point with a probability that is computed (report::bound): a quotient of polynomials of degree d that is not
-// zero is zero at a share d / p of all points (Schwartz 1980, Zippel 1979).
+// zero is zero at a share of d / p of all points, at most (Schwartz 1980, Zippel 1979).
 //
-// Three verdicts, of which none says more than it says:
+// Three verdicts, of which none says more than this:
 //
 //     holds       no difference was found at these sizes and branches, at three points, one modulo another prime
 //     refused     the two sides differ: g is not the derivative, or a relation was needed that is not known here
-//     undefined   x / 0, inf - inf or 0 inf reached an output or a gradient; or what was compared is empty
+//     undefined   x / 0, inf - inf or 0 inf reached an output or a gradient; or nothing was compared
 //
 // Known of functions: exp(a + b) = exp(a) exp(b), also through sums of many parts, exp(-a), exp(log(a)) = a;
-// sin^2 + cos^2 = 1, odd and even functions, pow(x, n) for whole n, pow(x, c - 1) = pow(x, c) / x; the constants
-// sqrt(2), pi, 2/sqrt(pi), ln 2, e and what is made of them by a quotient, as float or double.
-// Not known, so refused: sqrt(x)^2 = x; pow(x, a) pow(x, b) = pow(x, a + b) unless a - b is whole; exp(2 x) = exp(x)^2
-// where 2 x was a product; log(a b) = log(a) + log(b), log(exp(a)) = a; tanh(x) by exp(2 x); erf by a series; any
-// relation of constants that are rounded: 0.1 is the double 0.1.  report::constants lists these.
+// sin^2 + cos^2 = 1, cosh^2 - sinh^2 = 1, tanh = sinh / cosh; odd and even functions; pow(x, n) for whole n,
+// pow(x, c - 1) = pow(x, c) / x; the constants sqrt(2), pi, 2/sqrt(pi), log(2), e and what is made of them by a
+// quotient, rounded to float or to double.
+//
+// Not known, so a right gradient that needs it is refused: sqrt(x)^2 = x; pow(x, a) pow(x, b) = pow(x, a + b) unless
+// a - b is whole; exp(2 x) = exp(x)^2 where 2 x was a product; log(a b) = log(a) + log(b), log(exp(a)) = a; sin(a + b);
+// tanh(x) by exp(2 x); erf by a series; exp of a sum of more than 4000 parts; and all relations of constants that are
+// rounded: 0.1 is the double 0.1, and 0.1 + 0.2 is not 0.3.
+//
+// What a compiler computes never comes here: the product of the literals 3.0f * 0.1f, 1.0f / n and sqrtf(n) of an int n
+// are rounded constants.  The report of a refused kernel lists such constants, and what they seem to be.  Cast one
+// operand, (float)3 * 0.1f, 1.0f / (float)n: in C that changes nothing, and here it is exact.
 //
 // Not seen: rounding, overflow; a NaN or a tie of the real type; whether the function means what it should (its
 // backward is compared with it alone); code that is not run.  So run each branch.  Comparisons read a value as a
 // double: constants as they are, any other within -4 to 4, at the second point within -2^60 to 2^60, by a hash that is
 // odd.  That order knows nothing of sums: write a > b, not a - b > 0.  There is no conversion to another type.
 //
-// The state is one for the process: one thread.
+// A number belongs to its point: no static or global variable may keep one for the next point.  The state of a point is
+// one for the process, so there is one thread.
 #ifndef ATTIC_PROVE_HPP
 #define ATTIC_PROVE_HPP
 #include <cmath>
@@ -283,7 +309,9 @@ inline element hash(element x, element purpose)
     x = mix(mix(mix(x ^ now().salt) + purpose * 0x9E3779B97F4A7C15u)) & mask;
     return x == 0 || x >= prime() ? 1 + (x & 0xFFFF) : x;
 }
-enum purpose : element { of_input = 1, of_order, of_exp, of_log, of_sqrt, of_sine, of_tanh, of_erf, of_constant, of_power };
+enum purpose : element {
+    of_input = 1, of_order, of_exp, of_log, of_sqrt, of_sine, of_tanh, of_erf, of_constant, of_power
+};
 
 inline bool is_odd(element v) { return v >= not_a_number; }
 inline bool is_infinite(element v) { return v >= plus_infinity; }
@@ -352,6 +380,7 @@ inline element exp_of(element v, int depth = 0)
     if (auto found = s.exps.find(v)) return *found;
     note_question(v);
     sum *made = s.sums.find(v);
+    const sum *opposite = s.sums.find(minus(v));
     const bool deep = depth == 4000; // a sum of more parts would need more stack than there may be
     element y;
     if (made && made->a && !deep) {
@@ -362,7 +391,7 @@ inline element exp_of(element v, int depth = 0)
         if (s.degrees)
             note_degree(y, parts.minus ? s.below.over(degree_of(a), degree_of(b), b)
                                        : s.below.times(degree_of(a), degree_of(b)));
-    } else if (s.exps.find(minus(v)) || (!deep && s.sums.find(minus(v)) && s.sums.find(minus(v))->a) || v > prime() / 2) {
+    } else if (s.exps.find(minus(v)) || (opposite && opposite->a && !deep) || v > prime() / 2) {
         const element z = exp_of(minus(v), depth);
         y = over(1, z);
         if (s.degrees) note_degree(y, s.below.over({0, 0}, degree_of(z), z));
@@ -780,7 +809,7 @@ inline std::string name_of(double x)
     return is_float(x) ? s + std::string("f") : s;
 }
 
-// What the i-th constant was before it was rounded, if it is easily said: a compiler folds what is computed of literals.
+// What the i-th constant was before it was rounded, if that is easily said: compilers fold what is made of literals.
 inline std::string relation_of(const std::vector<double> &c, std::size_t i)
 {
     const double x = c[i], square = x * x;
@@ -804,15 +833,15 @@ inline std::string relation_of(const std::vector<double> &c, std::size_t i)
     if (name_of(x).size() <= 6) return ""; // 0.001f is a literal, and no 1 / 1000
     if (n >= 1 && n <= 65536 && is(1 / n, std::fma(x, n, -1), x)) return "1 / " + std::to_string(int(n));
     if (m > 1 && m <= 4096 && is(std::sqrt(m), square - m, x)) return "sqrt(" + std::to_string(int(m)) + ")";
-    if (l > 1 && l <= 4096 && is(1 / std::sqrt(l), square * l - 1, x)) return "1 / sqrt(" + std::to_string(int(l)) + ")";
-    return "";
+    if (l <= 1 || l > 4096 || !is(1 / std::sqrt(l), square * l - 1, x)) return "";
+    return "1 / sqrt(" + std::to_string(int(l)) + ")";
 }
 
 } // namespace detail
 
 struct report {
     verdict what = verdict::holds;
-    std::string where;     // of what does not hold: "input 1, element 4"
+    std::string where;     // the first that does not hold: "input 1, element 4", in the order of point::input
     bool vacuous = false;  // every derivative and every gradient is 0
     int points = 0;        // at which it held
     double degree = 0;     // of the difference of both sides, as a quotient of polynomials
@@ -825,13 +854,13 @@ struct report {
         char s[200];
         if (what == verdict::undefined) return "undefined: " + where;
         if (what == verdict::holds) {
-            std::snprintf(s, sizeof s, "no difference found at these sizes and branches (%d points, degree %.0f, missed "
-                                       "with probability %.0e)%s",
-                          points, degree, bound, vacuous ? "; every derivative is 0" : "");
-            return s;
+            std::snprintf(s, sizeof s, "(%d points, degree %.0f, missed with probability %.0e)", points, degree, bound);
+            return std::string("no difference found at these sizes and branches ") + s +
+                   (vacuous ? "; every derivative is 0" : "");
         }
-        std::string t = "refused: the gradient of " + where + " is not the derivative", alone, related;
-        if (points) t += " (it was, before: this point takes another branch, or a static variable keeps a number)";
+        std::string t = "refused: the gradient of " + where + ", is not the derivative", alone, related;
+        t += points ? ", and was at the point before: another branch is taken, or a static variable keeps a number"
+                    : ", by the relations that are known";
         for (std::size_t i = 0; i < constants.size() && i < 16; i++) {
             const std::string name = detail::name_of(constants[i]), relation = detail::relation_of(constants, i);
             if (relation.empty())
@@ -840,20 +869,20 @@ struct report {
                 related += (related.empty() ? "" : ", ") + name + " = " + relation;
         }
         if (!related.empty())
-            t += "; rounded, it seems, by the compiler: " + related + " (a cast of one operand to the real type keeps it exact)";
+            t += "; rounded, it seems, by the compiler: " + related + " (cast one operand, and it is exact)";
         if (!alone.empty()) t += "; constants as they are: " + alone + (constants.size() > 16 ? ", ..." : "");
         return t;
     }
 };
 
-// One point: draws the inputs, and sums both sides.
+// One point: draws the inputs, and sums both sides.  Its functions are called in the order input, upstream, gradient.
 class point
 {
     element left = 0, right = 0, seed;
     detail::degree degree = {0, 0}; // of <dy, D y>
     std::vector<detail::degree> compared; // with it, of each element of a gradient
     bool seen = false, moves = false; // something was compared; something is not 0
-    std::size_t from, to, drawn = 0, outputs = 0, upstreams = 0;
+    std::size_t from, to, drawn = 0, still = 0, outputs = 0, upstreams = 0;
     std::vector<std::size_t> sizes; // of the inputs
     std::string undefined;
     friend report prove(const std::function<void(point &)> &f);
@@ -890,7 +919,7 @@ class point
     }
 
   public:
-    // n random numbers with random tangents
+    // n random numbers with random tangents; positive: each compares with 0 as a positive one
     std::vector<number> input(std::size_t n, bool positive = false)
     {
         std::vector<number> x(n, positive ? number(1) : number(0));
@@ -913,6 +942,17 @@ class point
         sizes.push_back(n);
     }
 
+    // n random numbers that do not move: what has no gradient, such as a target; what a backward adds its gradient to
+    std::vector<number> fixed(std::size_t n)
+    {
+        std::vector<number> x(n);
+        for (number &at : x) {
+            at = number::of(draw((element(3) << 61) + still++));
+            detail::note_degree(at.value, {1, 0});
+        }
+        return x;
+    }
+
     // What was drawn as the tangents of x, as numbers: xdot.  NULL: the tangents become 0; x itself: they become x.
     void tangent(number *x, number *xdot, std::size_t n)
     {
@@ -930,7 +970,7 @@ class point
         }
     }
 
-    // dy, random: left += <dy, D y>
+    // dy, random, for an output y: left += <dy, D y>
     std::vector<number> upstream(const std::vector<number> &y)
     {
         std::vector<number> dy(y.size());
@@ -950,15 +990,19 @@ class point
         }
         outputs++;
     }
-    // right += <g, dx>, g being what backward gave for x
-    void gradient(const std::vector<number> &x, const std::vector<number> &g) { gradient(x.data(), g.data(), x.size()); }
+    // right += <g, dx>, g being what backward gave for x, which is as it was drawn
+    void gradient(const std::vector<number> &x, const std::vector<number> &g)
+    {
+        gradient(x.data(), g.data(), x.size());
+    }
     void gradient(const number *x, const number *g, std::size_t n)
     {
         for (std::size_t i = 0; i < n; i++) {
             if (detail::now().degrees) {
                 compared.push_back(detail::degree_of(g[i].value));
             } else
-                add(&right, "gradient", gradients, i, detail::is_odd(g[i].value) ? not_a_number : g[i].value, x[i].tangent);
+                add(&right, "gradient", gradients, i, detail::is_odd(g[i].value) ? not_a_number : g[i].value,
+                    x[i].tangent);
         }
         gradients++;
     }
@@ -988,7 +1032,7 @@ class point
 };
 
 // Asks at three points.  f does the same each time: it is called once more for the degree, and some 20 times more where
-// something is refused, to find the element.
+// something is refused, to find the element.  What f needs, arrays of numbers and constants of them, it makes itself.
 inline report prove(const std::function<void(point &)> &f)
 {
     static const struct {

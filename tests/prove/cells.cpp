@@ -20,7 +20,7 @@ double __wrap_at_fetch(at_dtype d, const void *data, ptrdiff_t i)
 void __wrap_at_store(at_dtype d, void *data, ptrdiff_t i, double value)
 {
     if (d == ATTIC_DUAL && data)
-        static_cast<attic_prove::number *>(data)[i] = value;
+        static_cast<attic_prove::number *>(data)[i] = attic_prove::data(value);
     else
         __real_at_store(d, data, i, value);
 }
