@@ -52,6 +52,8 @@ include make/flags.mk
 
 library_c := $(sort $(wildcard src/*.c src/*/*.c))
 example_c := $(sort $(wildcard examples/*.c))
+# In C++, with attic_prove.hpp alone: not among what `make` builds, which needs no compiler of C++.
+example_cpp := $(if $(wasm),,$(sort $(wildcard examples/*.cpp)))
 common_c := $(sort $(wildcard examples/common/*.c))
 course_c := $(sort $(filter-out course/trace.c,$(wildcard course/*.c)))
 page_c := $(sort $(wildcard course/page/*.c course/page/tests/*.c))
@@ -82,6 +84,7 @@ objects = $(patsubst %.c,$(B)/%.o,$(1)) \
 static := $(B)/libattic.a
 shared := $(B)/$(sofile)
 examples := $(example_c:%.c=$(B)/%)
+cpp_examples := $(example_cpp:%.cpp=$(B)/%)
 trace := $(B)/course/trace
 benches := $(bench_c:%.c=$(B)/%)
 peers := $(peer_c:%.c=$(B)/%)
@@ -156,6 +159,10 @@ $(benches): $(B)/examples/common/processor.o
 $(foreach c,$(filter $(bench_c),$(typed_c)),$(eval $(B)/$(c:.c=): $(B)/$(c:.c=.f64.o)))
 $(examples) $(trace) $(benches): $(B)/%: $(B)/%.o $(static)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(static) $(libs)
+$(cpp_examples): $(B)/%: %.cpp src/attic_prove.hpp $(B)/flags
+	@mkdir -p $(@D)
+	$(call tool,$(CXX),g++)
+	$(call say,CXX,$<)$(CXX) -std=c++17 -O1 -ffp-contract=off -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -Isrc -o $@ $<
 $(peers): %: %.o
 	$(call say,LINK,$@)$(link) -o $@ $< $(if $(darwin),,-ldl)
 

@@ -202,7 +202,7 @@ $(memory): %: %.o $(static)
 memory-full: $(memory)
 	@$(RUN) $(memory)
 
-check-examples: $(examples) $(trace) ## run the examples: do they still print expected/? WRITE=1 writes it
+check-examples: $(examples) $(cpp_examples) $(trace) ## run the examples: do they still print expected/? WRITE=1 writes it
 	@CC='$(CC)' RUN='$(RUN)' ONLY='$(ONLY)' WRITE='$(WRITE)' sh scripts/check-examples.sh $(B)/examples $(B)/course
 
 # Claims that stand in docs/programs.md: the status is 1 if one does not hold.

@@ -20,7 +20,7 @@ pages=$(printf '%s\n' "$@" | grep '\.md$')
     grep -rhoE 'getenv\("ATTIC_[A-Z_]+|-DATTIC_[A-Z_]+' src tests bench examples Makefile make | sed 's/.*ATTIC_/known ATTIC_/'
     sed -n 's/^ *#define \(AT_[A-Z_0-9]*\).*/known \1/p' src/*/*.h
     sed -n 's/^\([a-z0-9-]*\):.*/target \1/p' Makefile make/*.mk
-    (cd examples && printf 'target run-%s\n' *.c | sed 's/\.c$//')
+    (cd examples && printf 'target run-%s\n' *.c *.cpp | sed 's/\.c[p]*$//')
     # shellcheck disable=SC2086
     awk -f scripts/code.awk $headers | sed 's/^[^:]*:[0-9]*:/code /'
 } | awk '
