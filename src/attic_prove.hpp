@@ -39,8 +39,8 @@
 //     #undef double
 //
 // (C++ wants a cast of what malloc returns, has no `restrict`, and this class wants no threads: no -fopenmp.)
-// exp(x) and expf(x) are found without a namespace.  For kernels that say std::exp(x), define ATTIC_PROVE_IN_STD before
-// this file: it then adds its functions to std, which compilers accept and the standard of C++ does not.
+// exp(x) and expf(x) are found without a namespace.  If a kernel says std::exp(x), compile with -DATTIC_PROVE_IN_STD:
+// this file then adds its functions to std, which compilers accept and the standard of C++ does not.
 //
 // What is computed.  A number has a value and a tangent, both elements of the field of the p = 2^61 - 1 whole numbers
 // mod p.  + - * / are those of the field, exact; the tangent follows the rules of a derivative.  The inputs x, their
