@@ -91,6 +91,9 @@ prover := $(B)/tests/prove/prove
 $(prover): $(prove_o) $(field_o) $(B)/tests/prove/models.o $(filter-out %/main.o,$(filter %.o,$(gradcheck_o))) $(static)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CXX) $(filter-out -std=gnu11,$(mode_$(MODE))) -o $@ $(field_cells:%=-Wl,--wrap=%) $(filter %.o,$^) $(static) $(libs)
+# What must be refused, alone: it needs nothing of the library.
+$(B)/tests/prove/failures: $(B)/tests/prove/main.o $(B)/tests/prove/failures.o
+	$(call say,LINK,$@)$(CXX) $(filter-out -std=gnu11,$(mode_$(MODE))) -o $@ $^
 prove: $(prover) ## backward is the derivative of forward, as an identity in a finite field: ARGS=softmax, --first
 	@$(prover) --jobs=$(or $(JOBS),2) $(ARGS)
 

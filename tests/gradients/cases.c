@@ -26,6 +26,14 @@ const at_case *at_case_at(int i)
     return every_row[i];
 }
 
+bool at_case_is_large(const at_case *c)
+{
+    const char *s = at_case_text(c);
+    while ((s = strpbrk(s, "[,")))
+        if (strtol(++s, NULL, 10) > 100) return true;
+    return false;
+}
+
 at_verdict at_case_expects(const at_case *c)
 {
     return c->expect ? c->expect : ATTIC_PASS;

@@ -82,6 +82,8 @@ int at_case_inputs(at_tape *t, const at_case *c, at_tensor *in[AT_MAX_CASE_INPUT
 /* "[2,3,4] [4,5], B transposed", in a buffer like at_shape_text's */
 const char *at_case_text(const at_case *c);
 at_verdict at_case_expects(const at_case *c);
+/* Has a dimension above 100: what searches for the first mistake comes to these last. */
+bool at_case_is_large(const at_case *c);
 /* On a new tape; order 2: of second derivatives. */
 at_gradcheck_report at_case_check(const at_case *c, int order);
 /* The largest |y - reference| / max(1, max|reference|), infinite if y is no number; 0 without a reference. */

@@ -2,7 +2,7 @@
  *
  *     make gradcheck                    every op
  *     make gradcheck ARGS=softmax       the ops and cases whose name contains one of these words
- *     make gradcheck ARGS=--first       stop at the first that does not pass
+ *     make gradcheck ARGS=--first       stop at the first that does not pass; large cases come last
  *     make gradcheck ARGS=--identities  in place of differences, what attention says of itself (at_check_attention)
  *
  * checked    comparisons made: elements, or random directions for the large ones
@@ -13,7 +13,8 @@
  * verdict    as in gradcheck/gradcheck.h; a case passes when its verdict is the one it expects, its second
  *            derivatives are not wrong, and the values, where it has a reference for them, are those
  *
- * Behind a case that is wrong stands which witness says so, if it is one alone.
+ * Behind a case that is wrong stands which witness says so, if it is one alone; or that it is the second derivatives, or
+ * the values, and not the gradient.
  *
  * Exit status: 0 all passed, 1 some did not, 2 nothing could be run. */
 #include "gradients/cases.h"
@@ -49,7 +50,10 @@ static bool check_and_print(const at_case *c)
     printf("%-16s %-44s %7td  %7.0e  %7.0e  %7.0e  %8.1e  %s%s%s\n", c->op, at_case_text(c),
            r.checked, r.exact_error, r.error, second.error, r.resolution,
            at_verdict_text(r.verdict), expected && same && twice ? "" : NOT_EXPECTED,
-           expected ? "" : alone(&r));
+           !expected ? alone(&r)
+           : !twice  ? ", second derivatives"
+           : !same   ? ", values"
+                     : "");
     if (!expected) {
         printf("    expected %s\n", at_verdict_text(at_case_expects(c)));
         at_gradcheck_print(&r, stdout);
@@ -95,7 +99,12 @@ int main(int argc, char **argv)
             "%-16s %-44s %7s  %7s  %7s  %7s  %8s  %s\n",
             "op", "case", "checked", "exact", "differ", "second", "resolves", "verdict");
     const at_case *c;
-    for (int i = 0; (c = at_case_at(i)) && !(only_first && failed); i++) {
+    for (int i = 0, large = 0; !(only_first && failed); i++) {
+        if (!(c = at_case_at(i))) {
+            if (large++ || !only_first) break;
+            c = at_case_at(i = 0);
+        }
+        if (only_first && at_case_is_large(c) != large) continue;
         if (!is_chosen(c, argc - first, argv + first)) continue;
         if (identities && strcmp(c->op, "sdpa") != 0) continue;
         if (identities ? identities_hold(c) : check_and_print(c))

@@ -15,11 +15,13 @@ struct question {
     std::string reason = {};
     const char *where = nullptr; // what is to be refused: "input 1, element 4"; NULL: anywhere
     bool empty = false;          // no input has an element: all that is compared, if anything is, must be 0
+    bool large = false;          // comes last where the first mistake is searched for
 };
 
 // failures.cpp: functions of its own with backwards that are wrong, and the same ones right
 void ask_failures(std::vector<question> &questions);
-// rows.cpp: the gradient table, models, and the tangents that at_sdpa_jvp computes
-void ask_rows(std::vector<question> &questions);
+// rows.cpp: the gradient table, models, and the tangents that at_sdpa_jvp computes.  Null where it is not linked: in a
+// program of the failures alone.
+void ask_rows(std::vector<question> &questions) __attribute__((weak));
 
 #endif

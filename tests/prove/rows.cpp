@@ -89,7 +89,7 @@ static void expect(question *q, const at_case *c)
         const std::string dims(shape, std::strcspn(shape, "]"));
         empty = empty && (dims.find("[0") != std::string::npos || dims.find(",0") != std::string::npos);
     }
-    q->empty = empty;
+    q->empty = empty, q->large = at_case_is_large(c);
     for (auto &row : not_exact)
         if (q->of == row.of && q->what == row.what) q->expected = attic_prove::verdict::refused, q->reason = row.reason;
 }
@@ -103,8 +103,10 @@ void ask_rows(std::vector<question> &questions)
         expect(&questions.back(), c);
     }
     for (int i = 0; (c = at_case_at(i)); i++)
-        if (!std::strcmp(c->op, "sdpa_jvp"))
+        if (!std::strcmp(c->op, "sdpa_jvp")) {
             questions.push_back({"tangent", at_case_text(c), [c](point &p) { ask_tangents(p, c); }});
+            questions.back().large = at_case_is_large(c);
+        }
     for (c = at_cases_models; c->op; c++)
         questions.push_back({c->op, at_case_text(c), [c](point &p) { ask_model(p, c); }});
 }
