@@ -83,13 +83,14 @@ static void largest(point &p, int wrong)
     p.gradient(x, dx);
 }
 
-// 1: no guard; 2: delta forgotten; 3: in the last element; 4: right where dy is 1 everywhere
-static void softmax(point &p, bool empty, int wrong)
+// The first keys masked out.  1: no guard where all are; 2: delta forgotten; 3: in the last element; 4: right where dy is
+// 1 everywhere; 5: right where dy is the same everywhere
+static void softmax(point &p, std::size_t masked, int wrong)
 {
     const std::size_t n = 6;
-    const numbers x = empty ? numbers(n, -std::numeric_limits<double>::infinity()) : p.input(n);
-    numbers y(n, 0), dx(n, 0), in = x;
-    if (empty) p.input(in.data(), n);
+    numbers x(n, 0), y(n, 0), dx(n, 0);
+    for (std::size_t j = 0; j < masked; j++) x[j] = -std::numeric_limits<double>::infinity();
+    p.input(x.data(), n);
     number m = x[0], sum = 0, delta = 0;
     for (number v : x) m = v > m ? v : m;
     const bool none = m == -std::numeric_limits<double>::infinity() && wrong != 1;
@@ -98,7 +99,10 @@ static void softmax(point &p, bool empty, int wrong)
     const numbers dy = p.upstream(y);
     for (std::size_t j = 0; j < n; j++) delta += y[j] * dy[j];
     for (std::size_t j = 0; j < n; j++)
-        dx[j] = y[j] * (dy[j] - (wrong == 2 || (wrong == 3 && j == n - 1) ? number(0) : wrong == 4 ? number(1) : delta));
+        dx[j] = y[j] * (dy[j] - (wrong == 2 || (wrong == 3 && j == n - 1) ? number(0)
+                                 : wrong == 4                             ? number(1)
+                                 : wrong == 5                             ? dy[0]
+                                                                          : delta));
     p.gradient(x, dx);
 }
 
@@ -119,6 +123,74 @@ static void undefined_product(point &p, int)
     each(
         p, [](number x) { return x + 0 * number(std::numeric_limits<double>::infinity()); },
         [](number, number) { return number(1); });
+}
+
+static void undefined_quotient(point &p, int)
+{
+    const double infinity = std::numeric_limits<double>::infinity();
+    each(
+        p, [=](number x) { return x + number(infinity) / infinity; }, [](number, number) { return number(1); });
+}
+// Only the gradient is undefined: NaN, or infinite
+static void undefined_gradient(point &p, int wrong)
+{
+    const double infinity = std::numeric_limits<double>::infinity();
+    each(
+        p, [](number) { return number(1); },
+        [=](number x, number) { return wrong == 1 ? x / (x - x) : wrong == 2 ? number(infinity) : number(0); });
+}
+// Only the derivative is: sqrt, where x is 0 and moves
+static void undefined_derivative(point &p, int)
+{
+    const numbers x = p.input(1);
+    numbers z = x;
+    p.tangent(z.data(), nullptr, 1);
+    p.upstream({sqrt(x[0] - z[0])});
+    p.gradient(x, {0});
+}
+
+// x, 2 x below 0, 4 x above 1000; 1, 2: wrong there
+static void far(point &p, int wrong)
+{
+    each(
+        p, [](number x) { return x > 1000 ? 4 * x : x < 0 ? 2 * x : x; },
+        [=](number x, number) { return number(x > 1000 ? (wrong == 2 ? 5 : 4) : x < 0 ? (wrong == 1 ? 3 : 2) : 1); });
+}
+
+// x^2 / 2 within -1 .. 1, which forward and backward ask for in two ways
+static void even(point &p, int)
+{
+    each(
+        p, [](number x) { return fabs(x) <= 1 ? x * x / 2 : x; },
+        [](number x, number) { return x <= 1 && x >= -1 ? x : number(1); });
+}
+
+// x0 x1; 1: right along x, along no other direction
+static void along(point &p, int wrong)
+{
+    const numbers x = p.input(2), dy = p.upstream({x[0] * x[1]});
+    p.gradient(x, {(wrong ? 2 : 1) * dy[0] * x[1], wrong ? number(0) : dy[0] * x[0]});
+}
+
+// The derivative of x^2 by hand, beside that of the numbers
+static void tangent(point &p, int wrong)
+{
+    numbers x = p.input(3), xdot(3), y, ydot;
+    p.tangent(x.data(), xdot.data(), 3);
+    for (std::size_t i = 0; i < 3; i++) y.push_back(x[i] * x[i]), ydot.push_back((wrong ? 3 : 2) * x[i] * xdot[i]);
+    p.derivative(y.data(), ydot.data(), 3);
+}
+
+// x^e with e = 2, which moves; 1: as if it did not
+static void moving_power(point &p, int wrong)
+{
+    const numbers x = p.input(1), e = p.input(1);
+    numbers rest = e;
+    p.tangent(rest.data(), nullptr, 1);
+    const number two = 2 + (e[0] - rest[0]), y = pow(x[0], two);
+    const numbers dy = p.upstream({y});
+    p.gradient(x, {dy[0] * 2 * y / x[0]});
+    p.gradient(e, {wrong ? number(0) : dy[0] * y * log(x[0])});
 }
 
 // x^e, both variables
@@ -158,6 +230,7 @@ static void tiles(point &p, int wrong)
 // The derivative of each function, and relations between them that are known
 static void functions(point &p, int which)
 {
+    const number infinity = std::numeric_limits<double>::infinity();
     const number half_root = M_SQRT1_2, over_root_pi = M_2_SQRTPI; // within f: a constant is of its point
     const struct {
         std::function<number(number)> f;
@@ -170,9 +243,9 @@ static void functions(point &p, int which)
         {[](number x) { return sqrt(x); }, [](number, number y) { return 0.5 / y; }},
         {[](number x) { return sin(x); }, [](number x, number) { return cos(x); }},
         {[](number x) { return cos(x); }, [](number x, number) { return -sin(x); }},
-        {[](number x) { return sin(x) * sin(-x) - cos(x) * cos(-x); }, [](number, number) { return number(0); }},
+        {[](number x) { return x * (cos(x) * cos(-x) - sin(x) * sin(-x)); }, [](number, number) { return number(1); }},
         {[](number x) { return tanh(x); }, [](number, number y) { return 1 - y * y; }},
-        {[](number x) { return -tanh(-x); }, [](number x, number) { return 1 - tanh(x) * tanh(x); }},
+        {[](number x) { return x * (tanh(x) + tanh(-x)); }, [](number, number) { return number(0); }},
         {[](number x) { return tanh(x); }, [](number x, number) { return 1 / (cosh(x) * cosh(-x)); }},
         {[](number x) { return cosh(x); }, [](number x, number y) { return y * tanh(x); }},
         {[](number x) { return sinh(x) * cosh(x); }, [](number x, number) { return 2 * cosh(x) * cosh(x) - 1; }},
@@ -191,6 +264,13 @@ static void functions(point &p, int which)
         {[](number x) { return fma(x, x, x) / (x - 2); },
          [](number x, number y) { return (2 * x + 1 - y) / (x - 2); }},
         {[](number x) { return exp(number(M_LN2)) * x; }, [](number, number) { return number(2); }},
+        {[](number x) { return exp((x - 1) + 1); }, [](number x, number) { return exp(1) * exp(x - 1); }},
+        {[](number x) { return pow(x, -3) * x * x * x * x; }, [](number, number) { return number(1); }},
+        {[=](number x) {
+             const bool known = number(0.25) < 0.5 && number(-0.5) < -0.25 && number(-3) < -2 && -infinity < x && x < infinity;
+             return known ? (number(-0.25) + 1.25) * x : x * x;
+         },
+         [](number, number) { return number(1); }},
         {[](number x) { return M_PI * x; },
          [=](number, number) { return number(4) / (over_root_pi * over_root_pi); }},
     };
@@ -199,7 +279,22 @@ static void functions(point &p, int which)
 static const char *const function_names[] = {
     "exp", "exp of sums", "exp(log(x))", "log", "sqrt", "sin", "cos", "sin^2 + cos^2", "tanh", "tanh is odd", "tanh and cosh", "cosh", "sinh", "erf", "erfc",
     "erf(x / sqrt(2))", "pow", "pow, whole", "pow and sqrt", "log1p", "expm1", "fabs", "fmax, fmin", "a quotient",
-    "ln(2)", "pi"};
+    "ln(2)", "exp((x - 1) + 1)", "pow(x, -3) x^4", "constants", "pi"};
+
+// Derivatives that are wrong: a symbol is not its argument, nor that of another function.
+static void no_relations(point &p, int which)
+{
+    const struct {
+        std::function<number(number)> f;
+        std::function<number(number, number)> slope;
+    } all[] = {
+        {[](number x) { return exp(fabs(x)); }, [](number x, number) { return x; }},
+        {[](number x) { return tanh(x); }, [](number x, number) { return 1 - erf(x) * erf(x); }},
+        {[](number x) { return x * exp(x); }, [](number x, number) { return exp(x) + x * exp(-x); }},
+    };
+    each(p, all[which].f, all[which].slope);
+}
+static const char *const no_relation_names[] = {"exp(|x|) is not |x|", "tanh(x) is not erf(x)", "exp(x) is not exp(-x)"};
 
 // Relations that are true and not known: a right backward that needs one is refused.
 static void unknown(point &p, int which)
@@ -232,8 +327,9 @@ void ask_failures(std::vector<question> &questions)
         questions.push_back({of, what, [=](point &p) { f(p, wrong); }, expected, "", where});
     };
     const verdict holds = verdict::holds, refused = verdict::refused, undefined = verdict::undefined;
-    const auto of_x = [](point &p, int wrong) { softmax(p, false, wrong); };
-    const auto of_nothing = [](point &p, int wrong) { softmax(p, true, wrong); };
+    const auto of_x = [](point &p, int wrong) { softmax(p, 0, wrong); };
+    const auto of_some = [](point &p, int wrong) { softmax(p, 2, wrong); };
+    const auto of_nothing = [](point &p, int wrong) { softmax(p, 6, wrong); };
     ask("huber", "right", huber, 0, holds);
     ask("huber", "its interior times 3", huber, 1, refused);
     ask("clamp", "right", clamp, 0, holds);
@@ -245,14 +341,31 @@ void ask_failures(std::vector<question> &questions)
     ask("max", "right", largest, 0, holds);
     ask("max", "never looks at the last key", largest, 1, refused);
     ask("softmax", "right", of_x, 0, holds);
+    ask("softmax", "two keys masked out", of_some, 0, holds);
     ask("softmax", "an empty row", of_nothing, 0, holds);
     ask("softmax", "an empty row without its guard", of_nothing, 1, undefined);
     ask("softmax", "delta forgotten", of_x, 2, refused);
     ask("softmax", "delta forgotten in the last element", of_x, 3, refused, "input 0, element 5");
     ask("softmax", "right where dy is 1 everywhere", of_x, 4, refused);
+    ask("softmax", "right where dy is the same everywhere", of_x, 5, refused);
     ask("division", "x / 0", undefined_division, 0, undefined);
     ask("difference", "inf - inf", undefined_difference, 0, undefined);
     ask("product", "0 inf", undefined_product, 0, undefined);
+    ask("quotient", "inf / inf", undefined_quotient, 0, undefined);
+    ask("gradient", "0, of a constant", undefined_gradient, 0, holds);
+    ask("gradient", "x / 0, of a constant", undefined_gradient, 1, undefined);
+    ask("gradient", "infinite, of a constant", undefined_gradient, 2, undefined);
+    ask("derivative", "of sqrt at 0", undefined_derivative, 0, undefined);
+    ask("far", "right", far, 0, holds);
+    ask("far", "wrong below 0", far, 1, refused);
+    ask("far", "wrong above 1000", far, 2, refused);
+    ask("even", "|x| <= 1, and x within -1 .. 1", even, 0, holds);
+    ask("product", "right", along, 0, holds);
+    ask("product", "right along x alone", along, 1, refused);
+    ask("tangent", "right", tangent, 0, holds);
+    ask("tangent", "with a factor of 3", tangent, 1, refused);
+    ask("power", "2, which moves", moving_power, 0, holds);
+    ask("power", "2, which moves, taken for a constant", moving_power, 1, refused, "input 1, element 0");
     ask("power", "right", power, 0, holds);
     ask("power", "no gradient of a variable exponent", power, 1, refused, "input 1, element 0");
     ask("dropout", "right", dropout, 0, holds);
@@ -261,6 +374,8 @@ void ask_failures(std::vector<question> &questions)
     ask("dot", "without the last tile", tiles, 1, refused, "input 0, element 8");
     for (int i = 0; i < int(sizeof function_names / sizeof *function_names); i++)
         ask("function", function_names[i], functions, i, holds);
+    for (int i = 0; i < int(sizeof no_relation_names / sizeof *no_relation_names); i++)
+        ask("not so", no_relation_names[i], no_relations, i, refused);
     for (int i = 0; i < int(sizeof unknown_names / sizeof *unknown_names); i++) {
         ask("not known", unknown_names[i], unknown, i, refused);
         questions.back().reason = "true, and refused";
