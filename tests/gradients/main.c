@@ -3,6 +3,7 @@
  *     make gradcheck                    every op
  *     make gradcheck ARGS=softmax       the ops and cases whose name contains one of these words
  *     make gradcheck ARGS=--first       stop at the first that does not pass; large cases come last
+ *     make gradcheck ARGS=--small       without large cases, which take nine tenths of the time
  *     make gradcheck ARGS=--identities  in place of differences, what attention says of itself (at_check_attention)
  *
  * checked    comparisons made: elements, or random directions for the large ones
@@ -75,9 +76,10 @@ static bool identities_hold(const at_case *c)
 
 int main(int argc, char **argv)
 {
-    int passed = 0, failed = 0, only_first = 0, identities = 0;
+    int passed = 0, failed = 0, only_first = 0, only_small = 0, identities = 0;
     const option table[] = {
         {"first", &only_first, NULL, NULL, 0, 0, "stop at the first that does not pass"},
+        {"small", &only_small, NULL, NULL, 0, 0, "without large cases"},
         {"identities", &identities, NULL, NULL, 0, 0,
          "what attention says of itself (at_check_attention)"},
         {0}};
@@ -101,10 +103,10 @@ int main(int argc, char **argv)
     const at_case *c;
     for (int i = 0, large = 0; !(only_first && failed); i++) {
         if (!(c = at_case_at(i))) {
-            if (large++ || !only_first) break;
+            if (large++ || !only_first || only_small) break;
             c = at_case_at(i = 0);
         }
-        if (only_first && at_case_is_large(c) != large) continue;
+        if ((only_first || only_small) && at_case_is_large(c) != large) continue;
         if (!is_chosen(c, argc - first, argv + first)) continue;
         if (identities && strcmp(c->op, "sdpa") != 0) continue;
         if (identities ? identities_hold(c) : check_and_print(c))

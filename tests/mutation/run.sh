@@ -17,6 +17,8 @@
 # this name.  What the gradient table finds, both its witnesses must find, exact derivative and differences, or the mutant
 # says `alone`.  What the proof doesn't find has a reason, `unproven`, unless its program is the same; and what it finds
 # has none.  A mutant that is caught has passed.  What needs more than two minutes has shown nothing: it is no catch, unless the mutant says `loops`.
+# Large cases take most of the time of the proof and of the table: what must be caught by tests, and has a reason why the
+# proof doesn't find it, is asked of small ones alone, unless ALL=1 is set.
 #
 # Results are written to build/mutation/results.tsv, those of a part to build/mutation/results-I-N.tsv: for each witness
 # found, not, late (more than two minutes), or - where it wasn't asked.  In a report the last result of a mutant counts.
@@ -112,9 +114,10 @@ gradients=out/tests/gradients/table prover=out/tests/prove/prove failures=out/te
 # changed COPY PROGRAM: is it another program than without a mistake?
 changed() { ! cmp -s "$1/$2" "$home/clean/$2"; }
 
-# by_proof COPY PROGRAM: prints the first question whose answer is not expected; 0: there is one, 1: there is none, $late
+# by_proof COPY PROGRAM [--small]: prints the first question whose answer is not expected; 0: there is one, 1: there is
+# none, $late
 by_proof() {
-    said=$(cd "$1" && $at_most "$2" --first --jobs=1 2>&1)
+    said=$(cd "$1" && $at_most "$2" --first --jobs=1 ${3:+"$3"} 2>&1)
     status=$?
     [ $status -ne 0 ] || return 1
     [ $status -ne $late ] || return $late
@@ -131,10 +134,10 @@ by_proof() {
         END { if (!found) print "the proof breaks off" }'
 }
 
-# by_gradients COPY: prints the first case that is not as expected; 0, 1, $late as above
+# by_gradients COPY [--small]: prints the first case that is not as expected; 0, 1, $late as above
 by_gradients() {
     changed "$1" $gradients || return 1
-    said=$(cd "$1" && $at_most $gradients --first 2>&1)
+    said=$(cd "$1" && $at_most $gradients --first ${2:+"$2"} 2>&1)
     status=$?
     [ $status -ne 0 ] || return 1
     [ $status -ne $late ] || return $late
@@ -204,7 +207,9 @@ attack_class() {
 # attack N COPY: prints who caught mutant N, and where; fails if nobody did, with $late if one timed out
 attack() {
     path=$(field "$1" in) suite=$(field "$1" by) name=$(field "$1" names) nobody=1 timed_out=
-    reason=$(field "$1" unproven) proof=- exact=- differences=- values=- identities=- tested=- same=
+    reason=$(field "$1" unproven)
+    same='' small='' proof=- exact=- differences=- values=- identities=- tested=-
+    [ "$suite" ] && [ "$reason" ] && [ -z "${ALL-}" ] && small=--small
     [ -f "$path" ] || { echo "NOT PLANTED: there is no $path"; return 1; }
     said=$(plant "$1" "$2/$path") || { echo "NOT PLANTED: $said"; return 1; }
     [ "$path" != $class ] || { attack_class "$1" "$2"; return; }
@@ -212,12 +217,12 @@ attack() {
     if ! build "$2" $prover; then
         ask prove echo "its kernels do not compile for the field"
     elif changed "$2" $prover; then
-        ask prove by_proof "$2" $prover
+        ask prove by_proof "$2" $prover $small
     else
         answer=not same=1
     fi
     proof=$answer
-    ask gradcheck by_gradients "$2"
+    ask gradcheck by_gradients "$2" $small
     exact=$answer differences=$answer values=not
     case $answer$where in
     found*', says e alone') differences=not ;;
