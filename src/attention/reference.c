@@ -108,30 +108,30 @@ typedef struct {
 } plain_row;
 
 /* Row i of a tensor like Q or O, row j of one like K or V, cell (i,j) of one like bias, row i of
- * [T,N]; NULL stays NULL */
+ * [T,N] */
 static REAL *plain_q(const plain_row *r, REAL *Q)
 {
-    return Q ? Q + at_sdpa_row(r->call.p->q, r->b, r->h, r->i) : NULL;
+    return Q + at_sdpa_row(r->call.p->q, r->b, r->h, r->i);
 }
 static REAL *plain_o(const plain_row *r, REAL *O)
 {
-    return O ? O + at_sdpa_row(r->call.p->o, r->b, r->h, r->i) : NULL;
+    return O + at_sdpa_row(r->call.p->o, r->b, r->h, r->i);
 }
 static REAL *plain_k(const plain_row *r, REAL *K, int j)
 {
-    return K ? K + at_sdpa_row(r->call.p->k, r->b, r->h / r->call.p->group, j) : NULL;
+    return K + at_sdpa_row(r->call.p->k, r->b, r->h / r->call.p->group, j);
 }
 static REAL *plain_v(const plain_row *r, REAL *V, int j)
 {
-    return V ? V + at_sdpa_row(r->call.p->v, r->b, r->h / r->call.p->group, j) : NULL;
+    return V + at_sdpa_row(r->call.p->v, r->b, r->h / r->call.p->group, j);
 }
 static REAL *plain_bias(const plain_row *r, REAL *bias, int j)
 {
-    return bias ? bias + at_sdpa_cell(r->call.p->bias, r->b, r->h, r->i, j) : NULL;
+    return bias + at_sdpa_cell(r->call.p->bias, r->b, r->h, r->i, j);
 }
 static REAL *plain_cells(const plain_row *r, REAL *cells)
 {
-    return cells ? cells + at_sdpa_cell_number(r->call.p, r->b, r->h, r->i) : NULL;
+    return cells + at_sdpa_cell_number(r->call.p, r->b, r->h, r->i);
 }
 
 /* 1, 2: X_ij = c s Q_i.K_j */
