@@ -190,24 +190,26 @@ static bool tile_narrow(sdpa_tile *x)
     return lo < hi;
 }
 
-/* lo and hi of each row: at_sdpa_range_of, counted from j0, but computed in the vector unit.  The
- * rows from x->rows to ld are like the last one. */
-static void tile_spans(const sdpa_tile *x)
+/* lo of row r if `at` is x->from, hi if it is x->to.  The rows from x->rows to ld are like the last
+ * one. */
+static int tile_bound(const sdpa_tile *x, int at, int r)
+{
+    const int key = at + (r < x->rows ? r : x->rows - 1);
+    return key < 0 ? 0 : key > x->keys ? x->keys : key;
+}
+
+/* lo and hi of each row: at_sdpa_range_of, counted from j0, but computed in the vector unit. */
+static void tile_spans(sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->call->p;
     const int64_t most = INT32_MAX / 2, diagonal = x->i0 + p->offset - x->j0;
     int64_t left = p->window_left ? diagonal - p->window_left + 1 : -most;
     int64_t right = p->window_right ? diagonal + p->window_right : most;
     if (p->causal && right > diagonal + 1) right = diagonal + 1;
-    const int lo = (int)(left < -most ? -most : left), hi = (int)(right > most ? most : right);
-    int end = p->N - x->j0;
-    if (x->call->key_len) end = x->call->key_len[x->b] - x->j0;
-    if (end > x->keys) end = x->keys;
-    if (end < 0) end = 0;
+    x->from = (int)(left < -most ? -most : left), x->to = (int)(right > most ? most : right);
     for (int r = 0; r < x->ld; r++) {
-        int row = r < x->rows ? r : x->rows - 1, from = lo + row, to = hi + row;
-        x->lo[r] = (REAL)(from < 0 ? 0 : from > end ? end : from);
-        x->hi[r] = (REAL)(to < 0 ? 0 : to > end ? end : to);
+        x->lo[r] = (REAL)tile_bound(x, x->from, r);
+        x->hi[r] = (REAL)tile_bound(x, x->to, r);
     }
 }
 
@@ -241,7 +243,7 @@ bool sdpa_select_keys(sdpa_tile *x, int j0, int end)
 at_sdpa_range sdpa_key_range(const sdpa_tile *x, ptrdiff_t r)
 {
     if (!x->some) return (at_sdpa_range){0, x->keys};
-    int lo = (int)VALUE(x->lo[r]), hi = (int)VALUE(x->hi[r + VEC_LANES - 1]);
+    int lo = tile_bound(x, x->from, (int)r), hi = tile_bound(x, x->to, (int)r + VEC_LANES - 1);
     return lo < hi ? (at_sdpa_range){lo, hi} : (at_sdpa_range){0, 0};
 }
 
@@ -274,7 +276,7 @@ void sdpa_mask_out(const sdpa_tile *x, REAL value, REAL *restrict cells)
     for (ptrdiff_t r = 0; x->some && r < x->ld; r += VEC_LANES) {
         at_sdpa_range range = sdpa_key_range(x, r);
         /* between lo and hi, all are kept */
-        int lo = (int)VALUE(x->lo[r + VEC_LANES - 1]), hi = (int)VALUE(x->hi[r]);
+        int lo = tile_bound(x, x->from, (int)r + VEC_LANES - 1), hi = tile_bound(x, x->to, (int)r);
         if (lo > hi) lo = hi = range.hi;
         if (lo < range.lo) lo = range.lo;
         tile_mask_out_spans(x, r, (at_sdpa_range){range.lo, lo}, value, cells);
@@ -452,8 +454,8 @@ static void tile_sum_finite(const sdpa_tile *x, const tile_sum *a)
  * kept by all rows. */
 static int tile_first_unread(const sdpa_tile *x, bool across)
 {
-    const bool from_begin = across || x->by_cell || VALUE(x->lo[x->rows - 1]) > 0;
-    return from_begin ? 0 : (int)VALUE(x->hi[0]);
+    const bool from_begin = across || x->by_cell || tile_bound(x, x->from, x->rows - 1) > 0;
+    return from_begin ? 0 : tile_bound(x, x->to, 0);
 }
 
 void sdpa_multiply(const sdpa_tile *x, sdpa_product a)

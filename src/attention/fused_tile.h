@@ -46,6 +46,7 @@ typedef struct {
     REAL c;       /* the scores of this head are multiplied with it */
     bool some;    /* row r keeps keys lo[r] <= k < hi[r] at most; false: every cell is kept */
     bool by_cell; /* a row keeps only keys whose mask is 1, too; implies `some` */
+    int from, to; /* with `some`: lo[r] is from + r and hi[r] is to + r, within 0 .. keys */
 
     REAL *wide;          /* rows of K or V, widened from 16 bits; NULL where they are real */
     REAL *Qt;            /* [D,ld] Q^T, 0 beyond the rows */
