@@ -844,7 +844,7 @@ struct report {
     std::string where;     // the first that does not hold: "input 1, element 4", in the order of point::input
     bool vacuous = false;  // every derivative and every gradient is 0
     int points = 0;        // at which it held
-    double degree = 0;     // of the difference of both sides, as a quotient of polynomials
+    double degree = 0;     // of the difference of both sides, as a quotient of polynomials; 0: all is 0
     double pairs = 0;      // the same of all pairs of values that a function could take for each other, together
     double bound = 1;      // of the probability that all points miss a difference (that is 0 modulo neither prime)
     std::vector<double> constants; // of the kernel, that look rounded and are taken as the doubles they are
@@ -854,7 +854,8 @@ struct report {
         char s[200];
         if (what == verdict::undefined) return "undefined: " + where;
         if (what == verdict::holds) {
-            std::snprintf(s, sizeof s, "(%d points, degree %.0f, missed with probability %.0e)", points, degree, bound);
+            const char *how = degree > 0 ? "(%d points, degree %.0f, missed with probability %.0e)" : "(%d points)";
+            std::snprintf(s, sizeof s, how, points, degree, bound);
             return std::string("no difference found at these sizes and branches ") + s +
                    (vacuous ? "; every derivative is 0" : "");
         }

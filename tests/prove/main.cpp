@@ -40,7 +40,7 @@ static bool answer(const question &q, std::FILE *to, bool degrees)
 {
     const attic_prove::report r = attic_prove::prove(q.f, degrees);
     const bool none = q.empty && r.vacuous && (r.what == verdict::holds || r.where == "nothing was compared");
-    const bool sure = r.what != verdict::holds || r.bound < 1e-9;
+    const bool sure = r.what != verdict::holds || !degrees || r.bound < 1e-9;
     const bool expected = q.empty ? none : r.what == q.expected && sure && (!q.where || r.where == q.where);
     std::fprintf(to, "%-16s %-60s ", q.of.c_str(), q.what.c_str());
     if (none)
