@@ -44,19 +44,20 @@
 //
 // What is computed.  A number has a value and a tangent, both elements of the field of the p = 2^61 - 1 whole numbers
 // mod p.  + - * / are those of the field, exact; the tangent follows the rules of a derivative.  The inputs x, their
-// tangents dx and the upstream gradient dy are random.  The function gives y and D y, its derivative along dx; the
-// backward gives g.  Then
+// tangents xdot and the upstream gradient dy are random.  The function gives y with its tangent ydot, the derivative
+// along xdot; the backward gives dx.  Then
 //
-//     <dy, D y> = <g, dx>
+//     <dy, ydot> = <dx, xdot>
 //
-// is one equation between two elements.  It holds at every point if g is the derivative.  If g is not, it holds at a
-// random point with a probability that is computed (report::bound): a quotient of polynomials of degree d that is not
-// zero is zero at a share of d / p of all points, at most (Schwartz 1980, Zippel 1979).
+// is one equation between two elements.  It holds at every point if dx is the gradient.  If dx is not, both sides
+// differ by a quotient of polynomials that is not zero.  One of degree d is zero at a share of d / p of all points, at
+// most (Schwartz 1980, Zippel 1979).  With which probability a mistake is missed at all three points is computed
+// (report::bound).
 //
 // Three verdicts, of which none says more than this:
 //
 //     holds       no difference was found at these sizes and branches, at three points, one modulo another prime
-//     refused     the two sides differ: g is not the derivative, or a relation was needed that is not known here
+//     refused     the two sides differ: dx is not the gradient, or a relation was needed that is not known here
 //     undefined   x / 0, inf - inf or 0 inf reached an output or a gradient; or nothing was compared
 //
 // Known of functions: exp(a + b) = exp(a) exp(b), also through sums of many parts, exp(-a), exp(log(a)) = a;
@@ -75,8 +76,9 @@
 //
 // Not seen: rounding, overflow; a NaN or a tie of the real type; whether the function means what it should (its
 // backward is compared with it alone); code that is not run.  So run each branch.  Comparisons read a value as a
-// double: constants as they are, any other within -4 to 4, at the second point within -2^60 to 2^60, by a hash that is
-// odd.  That order knows nothing of sums: write a > b, not a - b > 0.  There is no conversion to another type.
+// double: constants as they are, any other by a hash that is odd, within -4 to 4 at the first point, -2^60 to 2^60 at
+// the second, and one or the other at the third.  That order knows nothing of sums: write a > b, not a - b > 0.  There
+// is no conversion to another type.
 //
 // A number belongs to its point: no static or global variable may keep one for the next point.  The state of a point is
 // one for the process, so there is one thread.
@@ -258,7 +260,7 @@ struct state {
     bool running = false;        // at a point: its modulus is known
     element offset = 1;          // p = 2^61 - offset
     element salt = 0;            // of the hashes
-    double largest = 4;          // of what a comparison reads
+    double largest[2] = {4, 4};  // of what a comparison reads: of half of the values, of the others
     bool degrees = false;        // tangents hold degrees in place of values
     table<sum> sums;             // how a value was made, which exp asks for
     table<element> exps;         // of a value
@@ -448,7 +450,8 @@ inline double order_of(element v)
     if (auto found = s.doubles.find(v)) return *found;
     if (auto found = s.doubles.find(opposite)) return -*found;
     const bool plus = is_positive(v);
-    const double size = s.largest * std::ldexp(double(hash(plus ? v : opposite, of_order)), -bits);
+    const element h = hash(plus ? v : opposite, of_order);
+    const double size = s.largest[h & 1] * std::ldexp(double(h), -bits);
     return plus ? size : -size;
 }
 
@@ -482,11 +485,11 @@ struct modulus {
 };
 constexpr modulus moduli[] = {{1, element(1) << 30}, {31, 0x300b3e1a7bd40d9}};
 
-inline void begin(const modulus &p, double largest, element seed, bool degrees)
+inline void begin(const modulus &p, const double largest[2], element seed, bool degrees)
 {
     state &s = now();
     s.running = true;
-    s.offset = p.offset, s.largest = largest, s.degrees = degrees;
+    s.offset = p.offset, s.largest[0] = largest[0], s.largest[1] = largest[1], s.degrees = degrees;
     s.salt = mix(seed * 0x9E3779B97F4A7C15u + p.offset);
     s.sums.clear(), s.exps.clear(), s.doubles.clear(), s.values.clear(), s.value_degrees.clear();
     s.below = products();
@@ -880,7 +883,7 @@ struct report {
 class point
 {
     element left = 0, right = 0, seed;
-    detail::degree degree = {0, 0}; // of <dy, D y>
+    detail::degree degree = {0, 0}; // of <dy, ydot>
     std::vector<detail::degree> compared; // with it, of each element of a gradient
     bool seen = false, moves = false; // something was compared; something is not 0
     std::size_t from, to, drawn = 0, still = 0, outputs = 0, upstreams = 0;
@@ -905,7 +908,7 @@ class point
         std::snprintf(s, sizeof s, "%s %zu, element %zu, is no number", what, number_of, i);
         undefined = s;
     }
-    // Both sides are linear in dx, which no gradient reads: so they are the same if each g_j is d <dy, y> / d x_j.
+    // Both sides are linear in xdot, which no gradient reads: they are the same if each dx_j is d <dy, y> / d x_j.
     void add_degree(element t)
     {
         detail::products &p = detail::now().below;
@@ -915,7 +918,7 @@ class point
     {
         detail::products &p = detail::now().below;
         float largest = 0;
-        for (detail::degree g : compared) largest = std::fmax(largest, p.size(p.sum(degree, g)));
+        for (detail::degree d : compared) largest = std::fmax(largest, p.size(p.sum(degree, d)));
         return largest;
     }
 
@@ -971,7 +974,7 @@ class point
         }
     }
 
-    // dy, random, for an output y: left += <dy, D y>
+    // dy, random, for an output y: left += <dy, ydot>
     std::vector<number> upstream(const std::vector<number> &y)
     {
         std::vector<number> dy(y.size());
@@ -991,23 +994,23 @@ class point
         }
         outputs++;
     }
-    // right += <g, dx>, g being what backward gave for x, which is as it was drawn
-    void gradient(const std::vector<number> &x, const std::vector<number> &g)
+    // right += <dx, xdot>, dx being what backward gave for x, which is as it was drawn
+    void gradient(const std::vector<number> &x, const std::vector<number> &dx)
     {
-        gradient(x.data(), g.data(), x.size());
+        gradient(x.data(), dx.data(), x.size());
     }
-    void gradient(const number *x, const number *g, std::size_t n)
+    void gradient(const number *x, const number *dx, std::size_t n)
     {
         for (std::size_t i = 0; i < n; i++) {
             if (detail::now().degrees) {
-                compared.push_back(detail::degree_of(g[i].value));
+                compared.push_back(detail::degree_of(dx[i].value));
             } else
-                add(&right, "gradient", gradients, i, detail::is_odd(g[i].value) ? not_a_number : g[i].value,
+                add(&right, "gradient", gradients, i, detail::is_odd(dx[i].value) ? not_a_number : dx[i].value,
                     x[i].tangent);
         }
         gradients++;
     }
-    // A derivative along dx that was computed by hand, ydot, beside D y: r (D y - ydot) with random r
+    // ydot, a tangent that was computed by hand, beside the one that y has: r times either, r random
     void derivative(const number *y, const number *ydot, std::size_t n)
     {
         for (std::size_t i = 0; i < n; i++) {
@@ -1039,8 +1042,8 @@ inline report prove(const std::function<void(point &)> &f, bool with_degree = tr
 {
     static const struct {
         int modulus;
-        double largest;
-    } points[] = {{0, 4}, {0, 0x1p60}, {1, 4}};
+        double largest[2];
+    } points[] = {{0, {4, 4}}, {0, {0x1p60, 0x1p60}}, {1, {4, 0x1p60}}};
     report r;
     r.vacuous = true;
     const auto run = [&](std::size_t k, std::size_t from, std::size_t to, bool degrees) {
