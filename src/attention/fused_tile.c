@@ -207,9 +207,10 @@ static void tile_spans(sdpa_tile *x)
     int64_t right = p->window_right ? diagonal + p->window_right : most;
     if (p->causal && right > diagonal + 1) right = diagonal + 1;
     x->from = (int)(left < -most ? -most : left), x->to = (int)(right > most ? most : right);
-    for (int r = 0; r < x->ld; r++) {
-        x->lo[r] = (REAL)tile_bound(x, x->from, r);
-        x->hi[r] = (REAL)tile_bound(x, x->to, r);
+    const sdpa_tile tile = *x; /* no store to lo or hi changes a copy: the loop becomes vectors */
+    for (int r = 0; r < tile.ld; r++) {
+        tile.lo[r] = (REAL)tile_bound(&tile, tile.from, r);
+        tile.hi[r] = (REAL)tile_bound(&tile, tile.to, r);
     }
 }
 
