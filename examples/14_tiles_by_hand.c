@@ -22,7 +22,7 @@
  * R = X = U = S.
  *
  * With paths given it draws the mixture, and the tiles of 3 and 4 (common/tiles.c).
- * docs/attention.md explains all of it. */
+ * docs/attention_backward.md explains all of it. */
 #include "attic.h"
 #include "attic_plot.h"
 

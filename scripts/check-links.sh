@@ -39,12 +39,16 @@ function read_source(path,    s, name) {
     close(path)
     squeezed_source[path] = squeezed(source[path])
 }
-# Headings, as GitHub makes anchors of them.
+# Headings, as GitHub makes anchors of them, and anchors that were set by hand: <a id="name">.
 function read_headings(path,    s, code) {
     if ((path, "") in heading) return
     heading[path, ""] = 1
     while ((getline s <path) > 0) {
         if (s ~ /^```/) code = !code
+        while (!code && match(s, /<a id="[^"]*">/)) {
+            heading[path, substr(s, RSTART + 7, RLENGTH - 9)] = 1
+            s = substr(s, RSTART + RLENGTH)
+        }
         if (code || s !~ /^#+ /) continue
         s = tolower(s)
         sub(/^#+ /, "", s)

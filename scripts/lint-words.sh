@@ -46,7 +46,7 @@ $(grep -n '' $prose)
 END
 
 # One notation: T queries, N keys; R, X, U, S, P, A, O and dR, dX ... are matrices.
-notation='src/attention/*.[ch] docs/attention.md docs/ops.md course/trace.c course/trace*.c course/steps*.c examples/00*.c examples/03*.c examples/14*.c examples/15*.c'
+notation='src/attention/*.[ch] docs/attention*.md docs/ops.md course/trace.c course/trace*.c course/steps*.c examples/00*.c examples/03*.c examples/14*.c examples/15*.c'
 forbid 'T queries, N keys: S is the scores, not a size' \
     '\[([A-Za-z0-9*]+, ?)*S(, ?[A-Za-z0-9*]+)*\]|\bT( [x*]| ×)? S\b|= %d keys, S\b' <<END
 $(grep -n '' $notation)

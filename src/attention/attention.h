@@ -67,7 +67,7 @@
  * goes by that name, softmax(Q K^T / tau) is scale = 1, temperature = tau.  A temperature that is
  * learned is head_scale = 1/tau; with scale = 1 it stands alone, not beside 1/sqrt(D).
  *
- * docs/attention.md tells why all of this is as it is. */
+ * docs/attention.md tells why all of this is as it is; docs/attention_op.md is its manual. */
 #ifndef AT_ATTENTION_ATTENTION_H
 #define AT_ATTENTION_ATTENTION_H
 #include "tensor/tensor.h"

@@ -19,8 +19,8 @@
  * of Q, K, V it adds the tangent of that: the Hessian of the loss times (Qdot, Kdot, Vdot), a
  * Hessian-vector product.
  *
- * tangent.c derives all this; so does docs/attention.md, beside the backward of at_sdpa.  at_jvp
- * and at_hvp (autograd/tangent.h) do it for whatever is on a tape, more slowly. */
+ * tangent.c derives all this; so does docs/derivatives.md.  at_jvp and at_hvp (autograd/tangent.h)
+ * do it for whatever is on a tape, more slowly. */
 #ifndef AT_ATTENTION_TANGENT_H
 #define AT_ATTENTION_TANGENT_H
 #include "attention/attention.h"
