@@ -267,7 +267,7 @@ static nans attend_beside_nan(at_sdpa_path path, bool in_K, bool in_V)
 
 static bool show_nan(void)
 {
-    static const char *const name[] = {"fused", "plain", "composed"};
+    static const char *const name[] = {"", "fused", "plain", "composed"};
     bool as_said = true;
     printf("5  A NaN in the K or V of a key that is masked for all: NaNs among 8 elements each\n\n"
            "            in K:  O    dQ    dK    dV        in V:  O    dQ    dK    dV\n");

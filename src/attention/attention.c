@@ -15,7 +15,7 @@ void AT_REAL(sdpa_forward)(at_node *n)
 {
     const at_sdpa_plan *p = n->args;
     at_sdpa_count(n, 1.0 * p->D + p->Dv);
-    p->fused ? AT_REAL(sdpa_fused_forward)(n) : AT_REAL(sdpa_plain_forward)(n);
+    p->path == ATTIC_FUSED ? AT_REAL(sdpa_fused_forward)(n) : AT_REAL(sdpa_plain_forward)(n);
 }
 
 /* X again, dA = dO V^T; dQ, dK, dV */
@@ -25,7 +25,7 @@ void AT_REAL(sdpa_backward)(at_node *n)
     const bool dQ = n->in[0]->wants_grad, dK = n->in[1]->wants_grad, dV = n->in[2]->wants_grad;
     at_sdpa_count(n, (1.0 + dQ + dK) * p->D + (1.0 + dV) * p->Dv);
     void (*path)(at_node *) =
-        p->fused ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
+        p->path == ATTIC_FUSED ? AT_REAL(sdpa_fused_backward) : AT_REAL(sdpa_plain_backward);
     p->checked ? AT_REAL(sdpa_checked)(n, path) : path(n);
     AT_REAL(sdpa_add_up)(n);
 }
@@ -106,6 +106,13 @@ bool at_check_attention(at_tape *t, bool on)
     return at_self_check(t, on);
 }
 
+at_sdpa_path at_attention_path(at_tape *t, at_sdpa_path path)
+{
+    const at_sdpa_path before = (at_sdpa_path)at_preferred_path(t);
+    if (t && at_sdpa_is_path(t, path)) at_prefer_path(t, (int)path);
+    return before;
+}
+
 at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args a)
 {
     at_tensor **asked_for[] = {a.weights, a.scores,          a.probs,
@@ -115,7 +122,7 @@ at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa
 
     at_sdpa_plan p;
     if (!at_sdpa_plan_of(t, Q, K, V, &a, false, &p)) return NULL;
-    if (a.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
+    if (p.path == ATTIC_COMPOSED) return at_sdpa_composed(t, Q, K, V, &a, &p);
     p.checked = at_is_self_checking(t) && at_count(p.scores) > 0; /* without them all is 0 */
     at_tensor *in[AT_SDPA_INPUTS];
     return at_sdpa_record(t, &sdpa_op, at_sdpa_inputs(in, Q, K, V, &a, &p), &a, &p, NULL);

@@ -82,9 +82,10 @@ typedef enum {
 } at_align;
 
 typedef enum {
-    ATTIC_FUSED,   /* tiles, extra memory O(T): the fast one */
-    ATTIC_PLAIN,   /* row by row, as one reads the equation */
-    ATTIC_COMPOSED /* from matmul, scale, masked_fill, softmax, dropout, matmul */
+    ATTIC_TAPE_PATH, /* that of the tape: the fused one, or what at_attention_path chose */
+    ATTIC_FUSED,     /* tiles, extra memory O(T): the fast one */
+    ATTIC_PLAIN,     /* row by row, as one reads the equation */
+    ATTIC_COMPOSED   /* from matmul, scale, masked_fill, softmax, dropout, matmul */
 } at_sdpa_path;
 
 typedef struct {
@@ -137,6 +138,11 @@ typedef struct {
  * at a time.  Then Q, bias and sink must want no gradient, and the raw scores can't be asked
  * for. */
 AT_API at_tensor *at_sdpa(at_tape *t, at_tensor *Q, at_tensor *K, at_tensor *V, at_sdpa_args args);
+
+/* From now on every at_sdpa on this tape that is not told its path takes this one; with
+ * ATTIC_TAPE_PATH the fused one again.  What is recorded already stays as it is.  Returns the
+ * setting before.  (at_sdpa_jvp has the fused path alone, whatever is set.) */
+AT_API at_sdpa_path at_attention_path(at_tape *t, at_sdpa_path path);
 
 /* From now on every at_sdpa on this tape, fused or plain, makes sure whenever its backward runs
  * that

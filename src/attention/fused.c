@@ -94,7 +94,7 @@ size_t at_sdpa_scratch(at_sdpa_plan *p, at_dtype real)
     at_sdpa_choose_tile(p, size);
     p->slots = 1;
     if (at_count(p->rows) == 0) return 0;
-    if (!p->fused) return AT_SDPA_PLAIN_ARRAYS * size * (size_t)p->N;
+    if (p->path != ATTIC_FUSED) return AT_SDPA_PLAIN_ARRAYS * size * (size_t)p->N;
     size_t threads = (size_t)at_thread_count(), space = AT_OF_REAL(real, sdpa_tile_bytes)(p);
     size_t bound = (size_t)at_count(p->O) * size / 8;
     size_t slots = (bound > FUSED_SCRATCH ? bound : FUSED_SCRATCH) / (space + 1);

@@ -115,7 +115,7 @@ at_sdpa_space at_sdpa_space_of(const at_sdpa_plan *p, at_tensor *const *in)
             r.copy[i] = at_sdpa_take(&r.total, at_bytes(in[i]));
     if (p->checked)
         r.heads = at_sdpa_take(&r.total, (size_t)p->B * (size_t)p->G * sizeof(at_sdpa_verdict));
-    if (p->fused && in[AT_SDPA_SEGMENTS])
+    if (p->path == ATTIC_FUSED && in[AT_SDPA_SEGMENTS])
         r.documents = at_sdpa_take(&r.total, at_sdpa_documents_bytes(p));
     return r;
 }

@@ -184,8 +184,20 @@ static bool sdpa_heads(at_tape *t, const at_sdpa_args *a)
     AT_REQUIRE(t, a->heads >= 0 && a->kv_heads >= 0,
                "sdpa: heads = %d and kv_heads = %d, but neither can be negative", a->heads,
                a->kv_heads);
-    AT_REQUIRE(t, a->path <= ATTIC_COMPOSED, "sdpa: there is no path %d", (int)a->path);
     return true;
+}
+
+bool at_sdpa_is_path(at_tape *t, at_sdpa_path path)
+{
+    AT_REQUIRE(t, path <= ATTIC_COMPOSED, "sdpa: there is no path %d", (int)path);
+    return true;
+}
+
+/* What the call says, or else the tape, or else the fused one. */
+static at_sdpa_path sdpa_path(const at_tape *t, const at_sdpa_args *a, bool tangents)
+{
+    const at_sdpa_path of_tape = tangents ? ATTIC_FUSED : (at_sdpa_path)at_preferred_path(t);
+    return a->path ? a->path : of_tape ? of_tape : ATTIC_FUSED;
 }
 
 /* How x, broadcast, is read as if it were [B,H,T,N].  Beside heads three dimensions could mean two
@@ -322,13 +334,13 @@ static bool sdpa_stored(at_tape *t, const at_tensor *Q, const at_tensor *K, cons
                wants == Q         ? "Q"
                : wants == a->bias ? "bias"
                                   : "sink");
-    AT_REQUIRE(t, a->path == ATTIC_FUSED && !a->scores,
+    AT_REQUIRE(t, p->path == ATTIC_FUSED && !a->scores,
                "sdpa: K and V are %s, which only the fused path reads, without raw scores", stored);
     return true;
 }
 
 /* What only one of at_sdpa and at_sdpa_jvp has, or neither. */
-static bool sdpa_tangents(at_tape *t, const at_sdpa_args *a, bool tangents)
+static bool sdpa_tangents(at_tape *t, const at_sdpa_args *a, const at_sdpa_plan *p)
 {
     AT_REQUIRE(t, !a->positions && !a->key_positions,
                "sdpa: %s is an option of the attention layer; here at_rope rotates Q and K before",
@@ -338,10 +350,10 @@ static bool sdpa_tangents(at_tape *t, const at_sdpa_args *a, bool tangents)
                           : a->weights_tangent ? "weights_tangent"
                           : a->lse_tangent     ? "lse_tangent"
                                                : NULL;
-    AT_REQUIRE(t, tangents || !tangent,
+    AT_REQUIRE(t, p->tangents || !tangent,
                "sdpa: %s is an option of at_sdpa_jvp, which computes tangents", tangent);
-    if (!tangents) return true;
-    AT_REQUIRE(t, a->path == ATTIC_FUSED,
+    if (!p->tangents) return true;
+    AT_REQUIRE(t, p->path == ATTIC_FUSED,
                "sdpa_jvp: there is the fused path only; at_jvp differentiates the others");
     AT_REQUIRE(t, !a->head_scale,
                "sdpa_jvp: head_scale can't be given: multiply Q by it, and Qdot");
@@ -373,10 +385,11 @@ at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor 
 bool at_sdpa_plan_of(at_tape *t, const at_tensor *Q, const at_tensor *K, const at_tensor *V,
                      const at_sdpa_args *a, bool tangents, at_sdpa_plan *p)
 {
-    *p = (at_sdpa_plan){.tangents = tangents, .fused = a->path == ATTIC_FUSED};
-    return sdpa_tangents(t, a, tangents) && at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) &&
-           sdpa_stored(t, Q, K, V, a, p) && sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) &&
-           sdpa_results(t, Q, K, a, p) && sdpa_numbers(t, a, p) &&
+    *p = (at_sdpa_plan){.tangents = tangents, .path = sdpa_path(t, a, tangents)};
+    return at_sdpa_is_path(t, p->path) && sdpa_tangents(t, a, p) &&
+           at_check_input(t, "sdpa", "Q", Q, ATTIC_REAL) && sdpa_stored(t, Q, K, V, a, p) &&
+           sdpa_heads(t, a) && sdpa_shapes(t, Q, K, V, a, p) && sdpa_results(t, Q, K, a, p) &&
+           sdpa_numbers(t, a, p) &&
            sdpa_per_head(t, "head_scale", a->head_scale, p, &p->scaled, &p->next_head) &&
            sdpa_per_head(t, "sink", a->sink, p, &p->sinks, &p->next_sink) && sdpa_band(t, a, p) &&
            sdpa_masks(t, a, p);

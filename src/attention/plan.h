@@ -62,11 +62,11 @@ typedef struct {
 
     at_dtype stored; /* the type of K and V: real, or f16 or bf16, widened a tile at a time */
 
-    bool fused;   /* the path is the fused one, by tiles; else the plain one, row by row */
-    int tile;     /* the number of rows of a tile */
-    int slots;    /* the number of slots of scratch memory: as many threads work at once */
-    size_t gemm;  /* bytes of a slot that the matrix products use */
-    bool checked; /* backward checks itself: see operands.h */
+    at_sdpa_path path; /* never ATTIC_TAPE_PATH */
+    int tile;          /* the number of rows of a tile */
+    int slots;         /* the number of slots of scratch memory: as many threads work at once */
+    size_t gemm;       /* bytes of a slot that the matrix products use */
+    bool checked;      /* backward checks itself: see operands.h */
     unsigned own; /* bit i: in[i] has another role as well, and its gradient is collected apart */
     int weights, probs, lse, raw; /* the number of each output of the node; 0: not asked for */
     bool tangents; /* of at_sdpa_jvp: Odot is output 1, the weights' tangent output weights + 1,
@@ -91,6 +91,9 @@ at_inputs at_sdpa_inputs(at_tensor *in[AT_SDPA_INPUTS], at_tensor *Q, at_tensor 
 /* Which of Q, K, V and their tangents has another role as well, and a gradient that two would add
  * to?  Bit i: in[i], whose gradient is at_sdpa_copy until sdpa_add_up. */
 unsigned at_sdpa_several_roles(at_inputs in);
+
+/* Is there such a path, ATTIC_TAPE_PATH among them?  Else an error. */
+bool at_sdpa_is_path(at_tape *t, at_sdpa_path path);
 
 /* Sets *diagonal: the diagonal is j = i + *diagonal.  False after an error, which calls the caller
  * `name`.  needed: something depends on it, so that ATTIC_ALIGN_EQUAL requires T = N. */

@@ -212,6 +212,9 @@ AT_API bool at_check_number(at_tape *t, const char *op, const char *arg, double 
  * the setting before. */
 bool at_is_self_checking(const at_tape *t);
 bool at_self_check(at_tape *t, bool on);
+/* The path that at_sdpa takes on this tape, an at_sdpa_path (attention.h); 0 until it is set. */
+int at_preferred_path(const at_tape *t);
+void at_prefer_path(at_tape *t, int path);
 
 /* How many streams at_draw has handed out.  Evaluation sets it back to what it was, so that a
  * training that is evaluated now and then goes on with the same bits. */

@@ -55,6 +55,7 @@ struct at_tape {
     int unopened;               /* at_scope calls inside of it that failed, or met a failed tape */
 
     bool training, no_grad, reuse, anomaly, self_check;
+    int attention_path;
     bool spent;   /* gradients of parameters were used or dropped since the last rewind */
     bool skipped; /* a run skips this step */
     at_free_block free[AT_MAX_FREE]; /* the free list */

@@ -146,6 +146,16 @@ bool at_self_check(at_tape *t, bool on)
     return t && exchange(&t->self_check, on);
 }
 
+int at_preferred_path(const at_tape *t)
+{
+    return t ? t->attention_path : 0;
+}
+
+void at_prefer_path(at_tape *t, int path)
+{
+    t->attention_path = path;
+}
+
 at_stream at_draw(at_tape *t)
 {
     return t ? (at_stream){t->seed, t->draws++} : (at_stream){0, 0};

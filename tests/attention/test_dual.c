@@ -167,7 +167,7 @@ static void check_input(const dual_call *c, const char *name, const char *path)
 
 static void check_problem(int seed, sdpa_size size, at_sdpa_path path)
 {
-    static const char *const path_name[] = {"fused", "plain", "composed"};
+    static const char *const path_name[] = {"", "fused", "plain", "composed"};
     sdpa_problem p = sdpa_draw(seed, size);
     at_tape *t = at_open(ATTIC_F64, (uint64_t)seed);
     sdpa_run r = sdpa_run_on(t, &p, path);
@@ -182,14 +182,16 @@ static void check_problem(int seed, sdpa_size size, at_sdpa_path path)
 START_TEST(backward_agrees_with_dual_numbers_on_every_path)
 {
     for (int seed = 5000; seed < 5000 + sdpa_some(294); seed++)
-        for (int path = 0; path < 3; path++) check_problem(seed, SDPA_SMALL, path);
+        for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++)
+            check_problem(seed, SDPA_SMALL, path);
 }
 END_TEST
 
 START_TEST(backward_agrees_with_dual_numbers_across_the_borders_of_tiles)
 {
     for (int seed = 5000; seed < 5000 + sdpa_some(6); seed++)
-        for (int path = 0; path < 3; path++) check_problem(seed, SDPA_TILES, path);
+        for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++)
+            check_problem(seed, SDPA_TILES, path);
 }
 END_TEST
 

@@ -59,7 +59,7 @@ static void expect_alike(const at_tensor *x, const at_tensor *y, bool grad, doub
  * sink.  By hand: lse = 1, y = 2 sigmoid(1), dq = dk = 2 sigmoid'(1) = 0.39322387. */
 START_TEST(a_sink_made_of_lse_has_the_gradients_of_a_sink)
 {
-    for (int path = 0; path < PATHS; path++) {
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
         at_tape *t = at_open(ATTIC_F64, 1);
         at_tensor *x[4], *lse;
         for (int i = 0; i < 4; i++)
@@ -88,7 +88,7 @@ END_TEST
 /* z-loss: the mean square of lse, beside a loss of O; by the scores, with single ops. */
 START_TEST(the_gradient_of_a_z_loss_is_that_of_logsumexp)
 {
-    for (int path = 0; path < PATHS; path++) {
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
         qkv x = make_qkv(ATTIC_F64), y = make_qkv(ATTIC_F64);
         at_tensor *lse, *S = at_matmul_t(y.t, y.Q, false, y.K, true);
         ck_assert_ptr_nonnull(
@@ -142,7 +142,7 @@ START_TEST(two_calls_over_parts_of_the_keys_are_joined_by_their_lse)
         const double tol = run < PATHS ? 4e-15 : 2e-6;
         qkv x = make_qkv(real), y = make_qkv(real);
         at_tensor *lse, *other;
-        at_sdpa_args a = {.path = (at_sdpa_path)(run % PATHS)};
+        at_sdpa_args a = {.path = (at_sdpa_path)(ATTIC_FUSED + run % PATHS)};
         at_tensor *P = joined(&y, a, &other);
         a.keep = keep_part(x.t, 0, N), a.lse = &lse;
         at_tensor *O = at_sdpa(x.t, x.Q, x.K, x.V, a);
@@ -178,7 +178,7 @@ static at_tensor *with_a_key_more(const qkv *x, at_tensor *sink, at_sdpa_args a)
 
 START_TEST(a_sink_is_a_key_whose_value_is_0)
 {
-    for (int path = 0; path < PATHS; path++) {
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
         qkv x = make_qkv(ATTIC_F64), y = make_qkv(ATTIC_F64);
         at_tensor *s = at_variable(x.t, at_shape_of(H), (double[]){0.7, -1.2});
         at_tensor *other = variable_like(y.t, s), *lse, *key_lse;
@@ -198,7 +198,7 @@ END_TEST
 /* By hand: scores 0, window of 1, so that row i keeps key i alone; P_ii = 1 / (1 + e^s). */
 START_TEST(a_window_does_not_lose_the_sink)
 {
-    for (int path = 0; path < PATHS; path++) {
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
         at_tape *t = at_open(ATTIC_F64, 1);
         at_tensor *Q = at_const(t, at_shape_of(4, 1), NULL), *P, *lse;
         at_tensor *V = at_const(t, at_shape_of(4, 1), (double[]){1, 2, 3, 4});
@@ -222,7 +222,7 @@ END_TEST
 /* exp(S_ij) / (1 + sum_k exp(S_ik)) */
 START_TEST(the_off_by_one_softmax_is_a_sink_of_0)
 {
-    for (int path = 0; path < PATHS; path++) {
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
         at_tape *t = at_open(ATTIC_F64, 1);
         at_tensor *Q = at_const(t, at_shape_of(1, 1), (double[]){1}), *P;
         at_tensor *K = at_const(t, at_shape_of(2, 1), (double[]){log(2), log(5)});
@@ -237,7 +237,7 @@ END_TEST
 /* Row 0 keeps no key: O = 0, P = 0, lse = s, and all of dlse goes to s. */
 START_TEST(a_row_without_keys_gives_all_to_its_sink)
 {
-    for (int path = 0; path < PATHS; path++)
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++)
         for (int none = 0; none < 2; none++) { /* no row keeps a key; there are no keys */
             at_tape *t = at_open(ATTIC_F32, 1);
             const int keys = none ? 0 : 2;
@@ -263,7 +263,7 @@ END_TEST
 
 START_TEST(a_sink_of_minus_infinity_is_none)
 {
-    for (int path = 0; path < PATHS; path++) {
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
         qkv x = make_qkv(ATTIC_F32), y = make_qkv(ATTIC_F32);
         at_tensor *s = at_variable(x.t, at_shape_of(H), (double[]){-inf, -inf}), *lse, *other;
         at_sdpa_args a = {.path = path, .sink = s, .lse = &lse, .causal = true};
@@ -285,7 +285,7 @@ END_TEST
 /* Its gradient is the sum of those of two copies. */
 START_TEST(a_sink_may_be_the_learned_scale_or_the_bias)
 {
-    for (int path = 0; path < PATHS; path++)
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++)
         for (int bias = 0; bias < 2; bias++) {
             qkv x = make_qkv(ATTIC_F64), y = make_qkv(ATTIC_F64);
             at_tensor *s = at_variable(x.t, bias ? at_shape_of() : at_shape_of(H), NULL);

@@ -220,7 +220,7 @@ static void expect_as_masks(int T, int N, const int32_t *ids, const int32_t *key
 
 START_TEST(ids_are_masks_whatever_their_order)
 {
-    for (int path = 0; path < 3; path++) {
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
         expect_as_masks(6, 6, (int32_t[]){0, 0, 1, 1, 1, 2}, NULL, path);
         expect_as_masks(6, 6, (int32_t[]){9, 9, 4, 4, 4, 7}, NULL, path);
         expect_as_masks(6, 6, (int32_t[]){5, 5, -1, -7, 2, 2}, NULL, path);
@@ -235,7 +235,7 @@ END_TEST
 /* A NaN in a document, or in padding, reaches no other. */
 START_TEST(what_is_of_another_document_is_not_read)
 {
-    for (int path = 0; path < 2; path++)
+    for (int path = ATTIC_FUSED; path <= ATTIC_PLAIN; path++)
         for (int i = 0; i < 3; i++) {
             qkv x = make_qkv(7, 7);
             at_tensor *const in[] = {x.Q, x.K, x.V};
@@ -263,7 +263,7 @@ END_TEST
 /* A replay reads the ids anew. */
 START_TEST(ids_may_be_written_again)
 {
-    for (int path = 0; path < 3; path++) {
+    for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
         qkv x = make_qkv(4, 4);
         at_sdpa_args a = {.path = path};
         at_tensor *P, *ids = a.segments = at_ints(x.t, at_shape_of(4), (int32_t[]){0, 0, 1, 1});

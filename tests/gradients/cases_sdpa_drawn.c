@@ -195,12 +195,12 @@ const sdpa_problem *at_drawn_problem(int i)
 const at_case *at_case_drawn(int i)
 {
     enum { SMALL = PATHS * AT_DRAWN_PROBLEMS, ROWS = SMALL + AT_DRAWN_TILES };
-    static const char *const path_name[PATHS] = {"fused", "plain", "composed"};
+    static const char *const path_name[] = {"", "fused", "plain", "composed"};
     static drawn_row row[ROWS];
     static at_case cases[ROWS];
     if (i >= ROWS) return NULL;
     int problem = i < SMALL ? i / PATHS : i - SMALL + AT_DRAWN_PROBLEMS;
-    at_sdpa_path path = i < SMALL ? (at_sdpa_path)(i % PATHS) : ATTIC_FUSED;
+    at_sdpa_path path = i < SMALL ? (at_sdpa_path)(ATTIC_FUSED + i % PATHS) : ATTIC_FUSED;
     const sdpa_problem *p = at_drawn_problem(problem);
     row[i] = (drawn_row){.p = p, .drops = drops_of(problem), .path = path};
     snprintf(row[i].note, sizeof row[i].note, "drawn %d, %s", problem, path_name[path]);

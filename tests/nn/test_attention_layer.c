@@ -393,17 +393,17 @@ START_TEST(masks_paths_and_taps_are_passed_on)
 {
     for (at_tape *t = NULL; next_tape(&t);) {
         at_attention a = make(t, kind[3].config);
-        at_tensor *x = draw_rows(t, T), *m = draw_rows(t, S), *A, *y[3];
+        at_tensor *x = draw_rows(t, T), *m = draw_rows(t, S), *A, *y[1 + ATTIC_COMPOSED];
         at_tensor *keep = at_bools(t, at_shape_of(S), (bool[]){true, false, true, true, false});
-        for (int path = 0; path < 3; path++) {
+        for (int path = ATTIC_FUSED; path <= ATTIC_COMPOSED; path++) {
             at_sdpa_args with = {.keep = keep, .weights = &A, .path = (at_sdpa_path)path};
             y[path] = at_attention_apply(t, &a, x, m, with);
             ck_assert(at_same_shape(A->shape, at_shape_of(B, 2, T, S)));
             ck_assert(at_get(A, 1, 1, 2, 1) == 0 && at_get(A, 1, 1, 2, 2) > 0);
-            assert_same(y[path], y[0], rounding(t), "paths");
+            assert_same(y[path], y[ATTIC_FUSED], rounding(t), "paths");
         }
         at_tensor *all = at_attention_apply(t, &a, x, m, (at_sdpa_args){0});
-        ck_assert(at_compare(all, y[0]).similarity == ATTIC_DIFFERENT);
+        ck_assert(at_compare(all, y[ATTIC_FUSED]).similarity == ATTIC_DIFFERENT);
     }
 }
 END_TEST
