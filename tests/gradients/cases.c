@@ -42,7 +42,8 @@ at_verdict at_case_expects(const at_case *c)
 const char *at_case_text(const at_case *c)
 {
     char *text = at_text_buffer();
-    snprintf(text, AT_TEXT_SIZE, "%s%s%s", c->in, c->note ? ", " : "", c->note ? c->note : "");
+    snprintf(text, AT_TEXT_SIZE, "%s%s%s", c->in, *c->in && c->note ? ", " : "",
+             c->note ? c->note : "");
     return text;
 }
 

@@ -1,4 +1,5 @@
 // rows.cpp -- the questions about the library: all rows of the gradient table, models, and at_sdpa_jvp.
+#include <algorithm>
 #include <cstring>
 
 extern "C" {
@@ -53,14 +54,20 @@ static void ask_row(point &p, const at_case *c)
     fail_with(t, c);
 }
 
-// The parameters that the case makes are drawn, too, and all is computed again.
+// The parameters that the case makes are drawn, too, and all is computed again.  What is frozen does not move.
 static void ask_model(point &p, const at_case *c)
 {
     at_tensor *in[AT_MAX_CASE_INPUTS];
     at_tape *t = at_open(ATTIC_DUAL, std::uint64_t(c->seed) + 1);
     std::vector<at_tensor *> leaves(in, in + at_case_inputs(t, c, in));
     at_tensor *y = c->f(t, in, c->ctx);
-    for (int i = 0; i < at_param_count(t); i++) leaves.push_back(at_param_at(t, i));
+    for (int i = 0; i < at_param_count(t); i++) {
+        at_tensor *x = at_param_at(t, i);
+        if (x->wants_grad) leaves.push_back(x);
+        if (x->wants_grad) continue;
+        const std::vector<number> frozen = p.fixed(count(x));
+        std::copy(frozen.begin(), frozen.end(), values(x)), at_written(x);
+    }
     for (at_tensor *x : leaves) p.input(values(x), count(x)), at_written(x);
     if (y && at_replay(t)) back_from(p, t, y, leaves);
     fail_with(t, c);
