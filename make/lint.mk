@@ -1,9 +1,9 @@
 # lint.mk -- style: the layers of src/, names, words, links; clang-tidy, cppcheck, clang-format.
 
 # One make for all of them, so that no core waits.
-quick := $(addprefix lint-,layers statics symbols words links names numbers mutants golden commits examples)
+quick := $(addprefix lint-,layers statics symbols words links names numbers values mutants golden commits examples)
 lints := $(quick) lint-cppcheck
-lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, commits, examples of headers, cppcheck, clang-tidy, lines of code
+lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, values, commits, examples of headers, cppcheck, clang-tidy, lines of code
 	+@$(on_all_cores) $(lints) tidy
 	@sh scripts/lines.sh
 lint-quick: check-exports check-engine ## the same without cppcheck and clang-tidy
@@ -23,6 +23,8 @@ lint-names:
 	$(call say,LINT,names)sh scripts/lint-names.sh $(public_h) $(filter-out CHANGELOG.md,$(texts)) >/dev/null
 lint-numbers:
 	$(call say,LINT,numbers)sh scripts/lint-numbers.sh
+lint-values:
+	$(call say,LINT,values)sh scripts/lint-values.sh $(filter-out %/dual.h %/gemm_dual.c,$(filter src/%,$(all_c) $(all_h)))
 lint-golden:
 	$(call say,LINT,golden)sh scripts/lint-golden.sh
 lint-examples:
