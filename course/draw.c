@@ -110,9 +110,9 @@ static int can_tell_apart(const steps *a, mistake_set asked, uint64_t in)
 {
     backwards b = {.n = 0};
     int differ = mistakes_open_work(a, b.work) ? 1 : -1;
-    asked &= ~(MISTAKE_BIT(MISTAKE_OVERWRITTEN) | MISTAKES_DELTA_FROM_OUTPUT);
+    asked.has[MISTAKE_OVERWRITTEN] = false;
     for (int m = 0; m < MISTAKES && differ == 1; m++) {
-        if (m > 0 && !(asked >> m & 1)) continue;
+        if (m > 0 && !asked.has[m]) continue;
         int last = b.n++;
         b.values[last] = steps_copy(a);
         b.terms[last] = steps_terms(a);
@@ -120,7 +120,7 @@ static int can_tell_apart(const steps *a, mistake_set asked, uint64_t in)
             differ = -1;
             break;
         }
-        mistake_set set = m ? MISTAKE_BIT(m) : 0;
+        mistake_set set = mistakes_only((mistake)m);
         mistakes_run(b.values[last], set, last ? b.values[0] : NULL, b.work);
         mistakes_run(b.terms[last], set, last ? b.terms[0] : NULL, b.work);
         for (int k = 0; k < last && differ == 1; k++)

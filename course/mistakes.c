@@ -678,9 +678,39 @@ mistake mistakes_find(const char *name)
 
 /* ------------------------------------------------------------------ the backward --------------- */
 
-static bool in_set(mistake_set set, int m)
+mistake_set mistakes_only(mistake m)
 {
-    return set >> m & 1;
+    mistake_set set = {.delta_from_output = false};
+    set.has[m] = m != MISTAKE_NONE;
+    return set;
+}
+
+mistake_set mistakes_join(mistake_set x, mistake_set y)
+{
+    for (int m = 0; m < MISTAKES; m++) x.has[m] |= y.has[m];
+    x.delta_from_output |= y.delta_from_output;
+    return x;
+}
+
+mistake_set mistakes_common(mistake_set x, mistake_set y)
+{
+    for (int m = 0; m < MISTAKES; m++) x.has[m] &= y.has[m];
+    x.delta_from_output &= y.delta_from_output;
+    return x;
+}
+
+mistake_set mistakes_without(mistake_set x, mistake_set y)
+{
+    for (int m = 0; m < MISTAKES; m++) x.has[m] &= !y.has[m];
+    x.delta_from_output &= !y.delta_from_output;
+    return x;
+}
+
+bool mistakes_any(mistake_set x)
+{
+    for (int m = 0; m < MISTAKES; m++)
+        if (x.has[m]) return true;
+    return false;
 }
 
 /* to[e] = rule(a->at[of][e]) for every element */
@@ -713,17 +743,17 @@ static void mistaken_step(const steps *a, steps_name what, mistake_set set, step
 {
     steps reader = *a; /* writes where a does, but may read something else */
     for (int m = 1; m < MISTAKES; m++)
-        for (int k = 0; k < 2 && in_set(set, m); k++) {
+        for (int k = 0; k < 2 && set.has[m]; k++) {
             const mistake_change *c = &changes[m].change[k];
             if (c->rule && c->in == what && c->of != what)
                 change_input(&reader, c->of, c->rule, work);
         }
     steps_gradient(&reader, what);
-    if (what == STEPS_DELTA && set & MISTAKES_DELTA_FROM_OUTPUT)
+    if (what == STEPS_DELTA && set.delta_from_output)
         change_result(a, what, rule_delta_from_output, work[0]);
     for (int m = 1; m < MISTAKES; m++) {
         const mistake_change *c = &changes[m].change[0];
-        if (in_set(set, m) && c->rule && c->in == what && c->of == what)
+        if (set.has[m] && c->rule && c->in == what && c->of == what)
             change_result(a, what, c->rule, work[0]);
     }
 }
@@ -734,7 +764,7 @@ static void change_mask(steps *a, mistake_set set, const steps *mask, steps *con
     bool changed = false;
     steps b = *a;
     for (int m = 1; m < MISTAKES; m++)
-        if (in_set(set, m) && changes[m].keep) {
+        if (set.has[m] && changes[m].keep) {
             change_input(&b, STEPS_KEEP, changes[m].keep, work);
             changed = true;
         }
@@ -750,9 +780,9 @@ static void change_mask(steps *a, mistake_set set, const steps *mask, steps *con
 
 steps_name mistakes_first(mistake_set set)
 {
-    steps_name first = set & MISTAKES_DELTA_FROM_OUTPUT ? STEPS_DELTA : STEPS_COUNT;
+    steps_name first = set.delta_from_output ? STEPS_DELTA : STEPS_COUNT;
     for (int m = 1; m < MISTAKES; m++) {
-        if (!in_set(set, m)) continue;
+        if (!set.has[m]) continue;
         if (changes[m].keep || m == MISTAKE_GROUPS_IN_TURN) return STEPS_DV;
         for (int k = 0; k < 2; k++) {
             const mistake_change *c = &changes[m].change[k];
@@ -767,7 +797,7 @@ void mistakes_run(const steps *a, mistake_set set, const steps *right, steps *co
     steps b = *a; /* writes where a does */
     const steps_name first = mistakes_first(set);
     change_mask(&b, set, work[2], work);
-    if (in_set(set, MISTAKE_GROUPS_IN_TURN)) {
+    if (set.has[MISTAKE_GROUPS_IN_TURN]) {
         b.reads = work[2]->reads;
         for (int h = 0; h < a->p.H; h++) b.reads[h] = h % a->p.G;
     }
@@ -805,5 +835,5 @@ bool mistakes_backward_set(steps *a, mistake_set set)
 
 bool mistakes_backward(steps *a, mistake m)
 {
-    return mistakes_backward_set(a, m == MISTAKE_NONE ? 0 : MISTAKE_BIT(m));
+    return mistakes_backward_set(a, mistakes_only(m));
 }

@@ -107,11 +107,17 @@ extern const mistake_text mistakes_texts[MISTAKES];
 
 mistake mistakes_find(const char *name); /* MISTAKES if there is none of this name */
 
-/* A set of mistakes has bit m for mistake m.  One more bit is no mistake: delta is computed as
- * dO_i . O_i (+ sum_j A_ij dW_ij), which is another number where dP is wrong. */
-typedef uint64_t mistake_set;
-#define MISTAKE_BIT(m) ((mistake_set)1 << (m))
-#define MISTAKES_DELTA_FROM_OUTPUT MISTAKE_BIT(63)
+typedef struct {
+    bool has[MISTAKES];     /* has[m]: mistake m is in the set */
+    bool delta_from_output; /* no mistake: delta is computed as dO_i . O_i (+ sum_j A_ij dW_ij),
+                             * which is another number where dP is wrong */
+} mistake_set;
+
+mistake_set mistakes_only(mistake m); /* of MISTAKE_NONE: the empty set */
+mistake_set mistakes_join(mistake_set x, mistake_set y);
+mistake_set mistakes_common(mistake_set x, mistake_set y);
+mistake_set mistakes_without(mistake_set x, mistake_set y); /* what is in x, and not in y */
+bool mistakes_any(mistake_set x);
 
 /* The backward with this mistake in it; with all of a set.  MISTAKE_OVERWRITTEN changes nothing
  * here, only where a gradient holds something before.  False: no memory. */
@@ -147,21 +153,22 @@ typedef enum {
 
 typedef struct {
     verdict_kind kind;
-    mistake_set named; /* wrong: the mistakes that give just this, all of them; 0: none does */
+    mistake_set named; /* wrong: the mistakes that give just this, all of them */
     mistake_set
-        replaced;      /* none does: those that do if what the gradient held before is replaced */
-    double error;      /* of the worst cell, relative to the sum of its absolute terms */
-    int cell[3];       /* the worst cell: head, row, column */
-    double got, right; /* there */
-    ptrdiff_t wrong;   /* how many elements are wrong or not written */
-    char where[200];   /* wrong or not written: what they have in common, or how many they are */
+        replaced;        /* none does: those that do if what the gradient held before is replaced */
+    uint64_t candidates; /* of any matrix, in place of both: bit k is candidate k */
+    double error;        /* of the worst cell, relative to the sum of its absolute terms */
+    int cell[3];         /* the worst cell: head, row, column */
+    double got, right;   /* there */
+    ptrdiff_t wrong;     /* how many elements are wrong or not written */
+    char where[200];     /* wrong or not written: what they have in common, or how many they are */
     char arithmetic[500]; /* "dS[q0,k1] = P[q0,k1] * (dP[q0,k1] - delta[q0]) = 0.2 * (6 - 4.9) =
                            * 0.22, you have 1.2" */
 } verdict;
 
 typedef struct {
     verdict of[STEPS_COUNT];
-    mistake_set all; /* the mistakes that explain every answer; 0 if none is wrong */
+    mistake_set all; /* the mistakes that explain every answer; empty if none is wrong */
 } mistakes_report;
 
 /* After the forward of a; its gradients are not read but computed again.  A mistake is named where
@@ -199,7 +206,7 @@ typedef struct {
     int candidates; /* at most 64 */
 } mistakes_matrix;
 
-/* In v->named, bit k stands for candidate k.  v->arithmetic is left empty. */
+/* v->arithmetic is left empty. */
 void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v);
 
 /* ------------------------------------------------------------------ drawing -------------------- */

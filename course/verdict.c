@@ -244,13 +244,13 @@ static void try_mistake(const judge *g, const mistakes_answer *answer, mistake m
         bool is_overwritten = m == MISTAKE_OVERWRITTEN;
         double far;
         bool fits = fits_mistake(g, q, is_overwritten, set, &have_terms, &far);
-        if (v->kind == VERDICT_WRONG && fits && far <= v->error) v->named |= MISTAKE_BIT(m);
+        if (v->kind == VERDICT_WRONG && fits && far <= v->error) v->named.has[m] = true;
         if (v->kind == VERDICT_WRONG && !fits && q.before && !is_overwritten &&
             fits_mistake(g, q, true, set, &have_terms, &far) && far <= v->error)
-            v->replaced |= MISTAKE_BIT(m);
+            v->replaced.has[m] = true;
         all = all && fits;
     }
-    if (all) report->all |= MISTAKE_BIT(m);
+    if (all) report->all.has[m] = true;
 }
 
 /* Nobody leaves out a dW that there is not. */
@@ -264,7 +264,7 @@ bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_repo
 {
     judge g;
     bool any_wrong = false;
-    *report = (mistakes_report){.all = 0};
+    *report = (mistakes_report){.all = {.delta_from_output = false}};
     if (!open_judge(&g, a)) return false;
     for (int k = 0; k < STEPS_COUNT; k++) {
         if (!answer->got[k]) continue;
@@ -273,24 +273,24 @@ bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_repo
         any_wrong = any_wrong || report->of[k].kind == VERDICT_WRONG;
     }
     for (int m = 1; any_wrong && m < MISTAKES; m++) {
-        mistake_set set = MISTAKE_BIT(m);
+        mistake_set set = mistakes_only((mistake)m);
         if (!can_be_made(a, m)) continue;
         try_mistake(&g, answer, (mistake)m, set, report);
         /* where dP is right, both ways to compute delta give the same */
-        if (mistakes_first(set) < STEPS_DELTA)
-            try_mistake(&g, answer, (mistake)m, set | MISTAKES_DELTA_FROM_OUTPUT, report);
+        set.delta_from_output = mistakes_first(set) < STEPS_DELTA;
+        if (set.delta_from_output) try_mistake(&g, answer, (mistake)m, set, report);
     }
-    mistake_set named = 0;
+    mistake_set named = mistakes_only(MISTAKE_NONE);
     for (int k = 0; k < STEPS_COUNT; k++) {
         verdict *v = &report->of[k];
         if (v->kind == VERDICT_NOT_ASKED) continue;
         question q = ask(&g, answer, (steps_name)k);
-        named |= v->named;
-        if (v->named) v->replaced = 0;
+        named = mistakes_join(named, v->named);
+        if (mistakes_any(v->named)) v->replaced = mistakes_only(MISTAKE_NONE);
         if (v->error > 0) say_arithmetic(&q, v);
         if (v->kind == VERDICT_WRONG || v->kind == VERDICT_NOT_WRITTEN) describe(&q, v);
     }
-    report->all &= named;
+    report->all = mistakes_common(report->all, named);
     close_judge(&g);
     return true;
 }
@@ -298,7 +298,7 @@ bool mistakes_judge(const steps *a, const mistakes_answer *answer, mistakes_repo
 bool mistakes_hidden(const steps *a, steps_name what, const double *before, mistake_set *hidden)
 {
     judge g;
-    *hidden = 0;
+    *hidden = mistakes_only(MISTAKE_NONE);
     if (!open_judge(&g, a)) return false;
     double *right = calloc((size_t)steps_size(a, what) + 1, sizeof *right);
     mistakes_answer answer = {.got = {[0] = NULL}};
@@ -308,10 +308,10 @@ bool mistakes_hidden(const steps *a, steps_name what, const double *before, mist
     for (ptrdiff_t e = 0; right && e < steps_size(a, what); e++)
         right[e] = before_of(&q, e) + q.right[e];
     for (int m = 1; right && m < MISTAKES; m++) {
-        run_mistake(&g, MISTAKE_BIT(m));
-        run_terms(&g, MISTAKE_BIT(m));
+        run_mistake(&g, mistakes_only((mistake)m));
+        run_terms(&g, mistakes_only((mistake)m));
         question other = ask_mistake(&g, q, m == MISTAKE_OVERWRITTEN);
-        if (largest_error(&other, close_enough) <= close_enough) *hidden |= MISTAKE_BIT(m);
+        if (largest_error(&other, close_enough) <= close_enough) hidden->has[m] = true;
     }
     close_judge(&g);
     free(right);
@@ -336,7 +336,8 @@ void mistakes_judge_matrix(const mistakes_matrix *m, verdict *v)
         other.right = c->values;
         if (c->overwrites) other.before = NULL;
         double distance = largest_error(&other, close_enough);
-        if (distance <= close_enough && farther * distance <= v->error) v->named |= MISTAKE_BIT(k);
+        if (distance <= close_enough && farther * distance <= v->error)
+            v->candidates |= (uint64_t)1 << k;
     }
     if (v->kind == VERDICT_WRONG || v->kind == VERDICT_NOT_WRITTEN) describe(&q, v);
 }

@@ -10,16 +10,17 @@
 
 /* ------------------------------------------------------------------ problems ------------------ */
 
-#define BIT(m) MISTAKE_BIT(MISTAKE_##m)
-static const mistake_set of_delta = BIT(NO_DELTA) | BIT(DELTA_OF_ONES) | BIT(DELTA_UNWEIGHTED) |
-                                    BIT(DELTA_MEAN) | BIT(DELTA_ROW_BEFORE) | BIT(DIAGONAL) |
-                                    BIT(NO_P) | BIT(SIGN) | BIT(DELTA_ADDED);
-static const mistake_set of_dropout = BIT(DROPOUT_FORGOTTEN) | BIT(DROPOUT_UNSCALED) |
-                                      BIT(DROPOUT_TWICE) | BIT(DELTA_FROM_A) | BIT(DELTA_FROM_DA) |
-                                      BIT(DS_FROM_A) | BIT(DS_DROPPED);
-static const mistake_set of_products =
-    BIT(DV_LAST) | BIT(DV_NOT_TRANSPOSED) | BIT(NO_SCALE) | BIT(NO_SCALE_DQ) | BIT(NO_SCALE_DK) |
-    BIT(SCALE_TWICE) | BIT(DQ_LAST) | BIT(DQ_TRANSPOSED) | BIT(DK_LAST) | BIT(DK_NOT_TRANSPOSED);
+#define HAS(m) [MISTAKE_##m] = true
+static const mistake_set of_delta = {
+    .has = {HAS(NO_DELTA), HAS(DELTA_OF_ONES), HAS(DELTA_UNWEIGHTED), HAS(DELTA_MEAN),
+            HAS(DELTA_ROW_BEFORE), HAS(DIAGONAL), HAS(NO_P), HAS(SIGN), HAS(DELTA_ADDED)}};
+static const mistake_set of_dropout = {
+    .has = {HAS(DROPOUT_FORGOTTEN), HAS(DROPOUT_UNSCALED), HAS(DROPOUT_TWICE), HAS(DELTA_FROM_A),
+            HAS(DELTA_FROM_DA), HAS(DS_FROM_A), HAS(DS_DROPPED)}};
+static const mistake_set of_products = {.has = {HAS(DV_LAST), HAS(DV_NOT_TRANSPOSED), HAS(NO_SCALE),
+                                                HAS(NO_SCALE_DQ), HAS(NO_SCALE_DK),
+                                                HAS(SCALE_TWICE), HAS(DQ_LAST), HAS(DQ_TRANSPOSED),
+                                                HAS(DK_LAST), HAS(DK_NOT_TRANSPOSED)}};
 #define IN(what) ((uint64_t)1 << STEPS_##what)
 
 /* A problem with one head and at least three queries in which these mistakes differ. */
@@ -84,7 +85,7 @@ void grade_dropout(grading *g)
 {
     script s = {.calls = 0};
     steps *a = draw_attention(g, &(mistakes_features){.mask = true, .dropout = true, .most = 6},
-                              of_delta | of_dropout, IN(DS));
+                              mistakes_join(of_delta, of_dropout), IN(DS));
     const int T = a->p.T, N = a->p.N;
     for (int i = 0; i < T; i++)
         for (int j = 0; j < N; j++)
@@ -216,8 +217,8 @@ void grade_row(grading *g)
 {
     script s = {.calls = 0};
     gradients x;
-    steps *all = draw_attention(g, &(mistakes_features){.most = 6}, of_delta | of_products,
-                                IN(DQ) | IN(DK) | IN(DV));
+    steps *all = draw_attention(g, &(mistakes_features){.most = 6},
+                                mistakes_join(of_delta, of_products), IN(DQ) | IN(DK) | IN(DV));
     steps *a = first_query(all);
     const int N = a->p.N, D = a->p.D, Dv = a->p.Dv;
     const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K),
@@ -243,8 +244,8 @@ void grade_row(grading *g)
 
 static steps *draw_all_queries(grading *g)
 {
-    steps *a = draw_attention(g, &(mistakes_features){.most = 6}, of_delta | of_products,
-                              IN(DQ) | IN(DK) | IN(DV));
+    steps *a = draw_attention(g, &(mistakes_features){.most = 6},
+                              mistakes_join(of_delta, of_products), IN(DQ) | IN(DK) | IN(DV));
     snprintf(g->sizes, sizeof g->sizes, "T = %d, N = %d, D = %d, Dv = %d, c = %.4g", a->p.T, a->p.N,
              a->p.D, a->p.Dv, a->c);
     return a;
@@ -615,7 +616,7 @@ static bool judge_rows(grading *g, const script *s, const score_row *r, int Dv, 
         all.buffer[0].name);
     if (!of_lse) say(&w, "[%d]", e % columns);
     say(&w, " = %.6g, you have %.6g", m.right[e], isnan(got[e]) ? fabs(got[e]) : got[e]);
-    return v.named >> (ONLINE_BOTH_KEPT - 1) & 1;
+    return v.candidates >> (ONLINE_BOTH_KEPT - 1) & 1;
 }
 
 void grade_online(grading *g)

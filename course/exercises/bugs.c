@@ -196,7 +196,7 @@ static void say_difference(grade *q, const steps *mine, const steps *planted, in
 static void set_hints(grade *q, bugs *x, int b)
 {
     const mistake m = x->planted[b];
-    const steps_name first = mistakes_first(MISTAKE_BIT(m));
+    const steps_name first = mistakes_first(mistakes_only(m));
     char(*hint)[300] = x->hint[b];
     snprintf(hint[0], 300, "Step %d, %s: the first quantity that is wrong is %s.",
              steps_texts[first].step, steps_names[steps_texts[first].step],
@@ -264,15 +264,15 @@ static bool is_changed(const steps *a, mistake m, steps_name what)
 static bool all_are_changed(const steps *a, const mistake planted[PLANTED])
 {
     for (int b = 0; b < PLANTED; b++)
-        if (!is_changed(a, planted[b], mistakes_first(MISTAKE_BIT(planted[b])))) return false;
+        if (!is_changed(a, planted[b], mistakes_first(mistakes_only(planted[b])))) return false;
     return is_changed(a, MISTAKE_KEY_FEWER, STEPS_DP) && is_changed(a, MISTAKE_KEY_FEWER, STEPS_DS);
 }
 
 static steps *draw_problem_of_bugs(grading *g, const mistake planted[PLANTED])
 {
-    mistake_set asked = 0;
+    mistake_set asked = mistakes_only(MISTAKE_NONE);
     uint64_t in = 0;
-    for (int k = 1; k < BUGS; k++) asked |= MISTAKE_BIT(of_bug[k]);
+    for (int k = 1; k < BUGS; k++) asked.has[of_bug[k]] = true;
     for (steps_name k = STEPS_DV; k <= STEPS_DK; k++) in |= (uint64_t)1 << k;
     for (int n = 0; n < 100; n++) {
         steps *a = need(mistakes_draw(

@@ -53,11 +53,14 @@ static void remove_folder(void)
 
 /* ------------------------------------------------------------------ grading a file ------------ */
 
+/* "e3_softmax.c": 3; -1: the name does not begin with the number of an exercise */
 static int exercise_of(const char *name)
 {
-    bool numbered =
-        name[0] == 'e' && isdigit((unsigned char)name[1]) && !isdigit((unsigned char)name[2]);
-    return numbered && name[1] - '0' < EXERCISES ? name[1] - '0' : -1;
+    char *end = NULL;
+    if (name[0] != 'e' || !isdigit((unsigned char)name[1])) return -1;
+    const long number = strtol(name + 1, &end, 10);
+    const bool written_so = name[1] != '0' || end == name + 2; /* not e03 */
+    return written_so && number < EXERCISES ? (int)number : -1;
 }
 
 static void open_submission(submission *x, const char *path, char *program, size_t size)

@@ -189,7 +189,7 @@ grade *grade_matrix(grading *g, const script *s, int last, int b, mistakes_matri
     mistakes_judge_matrix(&m, v);
     char names[300] = "", sentence[300] = "";
     for (int k = 0, n = 0; k < m.candidates; k++) {
-        if (!(v->named >> k & 1) || strstr(names, m.candidate[k].name)) continue;
+        if (!(v->candidates >> k & 1) || strstr(names, m.candidate[k].name)) continue;
         n += snprintf(names + n, sizeof names - (size_t)n, "%s%s", n ? "\" or \"" : "",
                       m.candidate[k].name);
         if (!sentence[0]) snprintf(sentence, sizeof sentence, "%s", m.candidate[k].sentence);
@@ -201,16 +201,15 @@ grade *grade_matrix(grading *g, const script *s, int last, int b, mistakes_matri
 /* Mistakes that nobody can make in this problem. */
 static mistake_set impossible(const steps *a)
 {
-#define BIT(m) MISTAKE_BIT(MISTAKE_##m)
-    mistake_set set = 0;
-    if (a->p.T == 1)
-        set |= BIT(DELTA_OF_COLUMN) | BIT(DELTA_ROW_BEFORE) | BIT(DELTA_ROW_AFTER) | BIT(LAST_ROW) |
-               BIT(DV_LAST) | BIT(DK_LAST);
-    if (a->p.dropout == 0)
-        set |=
-            BIT(DROPOUT_FORGOTTEN) | BIT(DROPOUT_UNSCALED) | BIT(DROPOUT_TWICE) | BIT(DS_DROPPED);
-#undef BIT
-    return set;
+#define HAS(m) [MISTAKE_##m] = true
+    static const mistake_set of_one_query = {.has = {HAS(DELTA_OF_COLUMN), HAS(DELTA_ROW_BEFORE),
+                                                     HAS(DELTA_ROW_AFTER), HAS(LAST_ROW),
+                                                     HAS(DV_LAST), HAS(DK_LAST)}};
+    static const mistake_set of_dropout = {.has = {HAS(DROPOUT_FORGOTTEN), HAS(DROPOUT_UNSCALED),
+                                                   HAS(DROPOUT_TWICE), HAS(DS_DROPPED)}};
+    const mistake_set none = mistakes_only(MISTAKE_NONE);
+    return mistakes_join(a->p.T == 1 ? of_one_query : none, a->p.dropout == 0 ? of_dropout : none);
+#undef HAS
 }
 
 void own_notation(const steps *a, const char *text, size_t size, char *to)
@@ -244,7 +243,7 @@ static const char *name_set(char *to, size_t size, mistake_set set, const mistak
 {
     *first = NULL;
     for (int m = 1, n = 0; m < MISTAKES && n + 60 < (int)size; m++) {
-        if (!(set >> m & 1)) continue;
+        if (!set.has[m]) continue;
         n +=
             snprintf(to + n, size - (size_t)n, "%s%s", n ? "\" or \"" : "", mistakes_texts[m].name);
         if (!*first) *first = &mistakes_texts[m];
@@ -257,10 +256,11 @@ static void name_mistakes(const steps *a, grade *q, const verdict *v, mistake_se
 {
     char names[300] = "", sentence[300] = "";
     const mistake_text *text;
-    const mistake_set replaced = named ? 0 : v->replaced & ~impossible(a);
-    const char *name = name_set(names, sizeof names, named | replaced, &text);
+    const bool replaced = !mistakes_any(named);
+    if (replaced) named = mistakes_without(v->replaced, impossible(a));
+    const char *name = name_set(names, sizeof names, named, &text);
     if (text) own_notation(a, text->sentence, sizeof sentence, sentence);
-    if (replaced) {
+    if (replaced && text) {
         size_t n = strlen(names), m = strlen(sentence);
         snprintf(names + n, sizeof names - n, "\" and \"overwritten");
         snprintf(sentence + m, sizeof sentence - m, "  And what %s held before is lost.",
@@ -303,8 +303,9 @@ void grade_steps(grading *g, const script *s, int last, const steps *a, int n, c
     for (int k = 0; k < n; k++) {
         if (!q[k] || !answer.got[x[k].what]) continue;
         const verdict *v = &report->of[x[k].what];
-        mistake_set named = v->named & ~impossible(a);
-        name_mistakes(a, q[k], v, named & report->all ? named & report->all : named, g->which != 3);
+        mistake_set named = mistakes_without(v->named, impossible(a));
+        mistake_set of_all = mistakes_common(named, report->all);
+        name_mistakes(a, q[k], v, mistakes_any(of_all) ? of_all : named, g->which != 3);
         name_way(g, s, a, &x[k], q[k]);
     }
     free(report);

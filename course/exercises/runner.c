@@ -381,7 +381,7 @@ static void run_check(const double *a)
         keep_given(true);
         if (m == WITHOUT_MASK) set_to_1(STEPS_KEEP);
         if (m == WITHOUT_DROPOUT) set_to_1(STEPS_Z);
-        under_test = m > 0 ? MISTAKE_BIT(m) : 0;
+        under_test = mistakes_only(m > 0 ? (mistake)m : MISTAKE_NONE);
         run_again(&x);
         if (only_look)
             look((int)b - 1, &x);

@@ -360,14 +360,14 @@ static void grade_upstream(grading *g, const script *s, int b, const steps *a)
             return;
         }
     steps *x = need(steps_copy(a));
-    mistake_set hidden = 0;
+    mistake_set hidden;
     memcpy(x->at[STEPS_DO], dP, (size_t)N * sizeof *dP);
     steps_backward(x);
     if (!mistakes_hidden(x, STEPS_DS, NULL, &hidden)) need(NULL);
     int n = 0, count = 0;
     char formulas[400] = "";
     for (int k = 0; k < OF_SOFTMAX; k++) {
-        if (!(hidden >> of_softmax[k].m & 1)) continue;
+        if (!hidden.has[of_softmax[k].m]) continue;
         n += snprintf(formulas + n, sizeof formulas - (size_t)n, "%s%s", count++ ? ", " : "",
                       of_softmax[k].dS);
     }

@@ -16,6 +16,20 @@ static const mistakes_features everything = {true, true, true, true, true, true,
 #define IN(what) ((uint64_t)1 << STEPS_##what)
 static const uint64_t of_inputs = IN(DQ) | IN(DK) | IN(DV) | IN(DBIAS);
 
+static const mistake_set none;
+
+static mistake_set just(mistake m, mistake other)
+{
+    return mistakes_join(mistakes_only(m), mistakes_only(other));
+}
+
+static void assert_set(mistake_set got, mistake_set right)
+{
+    for (int m = 0; m < MISTAKES; m++)
+        ck_assert_msg(got.has[m] == right.has[m], "\"%s\" is%s in the set", mistakes_texts[m].name,
+                      got.has[m] ? "" : " not");
+}
+
 static steps *drawn(int seed, mistake_set asked)
 {
     steps *a = mistakes_draw((uint64_t)seed, &everything, asked, of_inputs);
@@ -85,7 +99,7 @@ START_TEST(no_right_answer_is_called_wrong)
     for (int seed = 0; seed < sdpa_some(1250); seed++) {
         const mistakes_features with = {seed & 1,      seed >> 1 & 1, seed >> 2 & 1, seed >> 3 & 1,
                                         seed >> 4 & 1, seed >> 5 & 1, seed >> 6 & 1, 5 + seed % 4};
-        steps *a = mistakes_draw((uint64_t)seed, &with, 0, 0);
+        steps *a = mistakes_draw((uint64_t)seed, &with, none, 0);
         ck_assert_ptr_nonnull(a);
         steps *b = steps_copy(a);
         for (int by = 0; by < RIGHT_ALGORITHMS; by++)
@@ -114,13 +128,15 @@ static void round_to_float(steps *b)
 static void assert_names_are_true(const steps *a, const steps *b, const mistakes_report *r)
 {
     for (int m = 1; m < MISTAKES; m++) {
-        mistake_set named = 0;
-        for (int k = 0; k < STEPS_COUNT; k++) named |= r->of[k].named;
-        if (!(named >> m & 1)) continue;
-        steps *alone = broken(a, MISTAKE_BIT(m));
-        steps *other = broken(a, MISTAKE_BIT(m) | MISTAKES_DELTA_FROM_OUTPUT);
+        bool named = false;
+        for (int k = 0; k < STEPS_COUNT; k++) named = named || r->of[k].named.has[m];
+        if (!named) continue;
+        mistake_set set = mistakes_only((mistake)m);
+        steps *alone = broken(a, set);
+        set.delta_from_output = true;
+        steps *other = broken(a, set);
         for (steps_name k = 0; k < STEPS_COUNT; k++)
-            if (r->of[k].named >> m & 1)
+            if (r->of[k].named.has[m])
                 ck_assert_msg(nearly_equal(alone, b, k) || nearly_equal(other, b, k),
                               "%s is not \"%s\"", steps_texts[k].name, mistakes_texts[m].name);
         steps_close(alone);
@@ -132,9 +148,9 @@ static void assert_names_are_true(const steps *a, const steps *b, const mistakes
 START_TEST(every_mistake_is_what_its_sentence_says)
 {
     for (int seed = 0; seed < sdpa_some(20); seed++) {
-        steps *a = drawn(seed, 0), *written = steps_copy(a);
+        steps *a = drawn(seed, none), *written = steps_copy(a);
         for (int m = 0; m < MISTAKES; m++) {
-            steps *b = broken(a, m ? MISTAKE_BIT(m) : 0);
+            steps *b = broken(a, mistakes_only((mistake)m));
             wrong_answer(written, (mistake)m);
             for (int k = 0; k < STEPS_COUNT; k++)
                 if (of_inputs >> k & 1)
@@ -154,15 +170,17 @@ static void check_mistake(int m, int seed)
     mistakes_features with = everything;
     bool of_groups = m >= MISTAKE_GROUP_FIRST && m <= MISTAKE_GROUPS_IN_TURN;
     with.groups = of_groups || seed % 5 == 0;
-    steps *a = mistakes_draw((uint64_t)(100 * m + seed), &with, MISTAKE_BIT(m), of_inputs);
+    mistake_set set = mistakes_only((mistake)m);
+    steps *a = mistakes_draw((uint64_t)(100 * m + seed), &with, set, of_inputs);
     ck_assert_msg(a != NULL, "no problem shows \"%s\", seed %d", mistakes_texts[m].name, seed);
-    steps *b = broken(a, MISTAKE_BIT(m) | (seed & 1 ? MISTAKES_DELTA_FROM_OUTPUT : 0));
+    set.delta_from_output = seed & 1;
+    steps *b = broken(a, set);
     mistakes_report r = judged(a, b, of_inputs);
-    ck_assert_msg(r.all >> m & 1, "\"%s\" is not named, seed %d", mistakes_texts[m].name, seed);
+    ck_assert_msg(r.all.has[m], "\"%s\" is not named, seed %d", mistakes_texts[m].name, seed);
     if (seed < 2) assert_names_are_true(a, b, &r);
     round_to_float(b);
     r = judged(a, b, of_inputs);
-    ck_assert_msg(r.all >> m & 1, "\"%s\" in float is not named, seed %d", mistakes_texts[m].name,
+    ck_assert_msg(r.all.has[m], "\"%s\" in float is not named, seed %d", mistakes_texts[m].name,
                   seed);
     steps_close(b);
     steps_close(a);
@@ -179,12 +197,12 @@ END_TEST
 START_TEST(overwritten_is_seen_where_a_gradient_holds_something_before)
 {
     for (int seed = 0; seed < 20; seed++) {
-        steps *a = drawn(seed, 0), *before = drawn(seed, 0);
+        steps *a = drawn(seed, none), *before = drawn(seed, none);
         mistakes_report r;
         mistakes_answer answer = answer_of(a, IN(DK));
         answer.before[STEPS_DK] = before->at[STEPS_K];
         ck_assert(mistakes_judge(a, &answer, &r));
-        ck_assert_uint_eq(r.all, MISTAKE_BIT(MISTAKE_OVERWRITTEN));
+        assert_set(r.all, mistakes_only(MISTAKE_OVERWRITTEN));
         for (ptrdiff_t e = 0; e < steps_size(a, STEPS_DK); e++)
             a->at[STEPS_DK][e] += before->at[STEPS_K][e];
         ck_assert(mistakes_judge(a, &answer, &r));
@@ -197,19 +215,19 @@ END_TEST
 
 START_TEST(a_mistake_together_with_overwritten_has_both_names)
 {
-    steps *a = drawn(2, MISTAKE_BIT(MISTAKE_DK_LAST)), *before = drawn(2, 0);
-    steps *b = broken(a, MISTAKE_BIT(MISTAKE_DK_LAST));
+    steps *a = drawn(2, mistakes_only(MISTAKE_DK_LAST)), *before = drawn(2, none);
+    steps *b = broken(a, mistakes_only(MISTAKE_DK_LAST));
     mistakes_report r;
     mistakes_answer answer = answer_of(b, IN(DK));
     answer.before[STEPS_DK] = before->at[STEPS_K];
     ck_assert(mistakes_judge(a, &answer, &r));
-    ck_assert_uint_eq(r.of[STEPS_DK].named, 0);
-    ck_assert_uint_eq(r.of[STEPS_DK].replaced, MISTAKE_BIT(MISTAKE_DK_LAST));
+    assert_set(r.of[STEPS_DK].named, none);
+    assert_set(r.of[STEPS_DK].replaced, mistakes_only(MISTAKE_DK_LAST));
     for (ptrdiff_t e = 0; e < steps_size(a, STEPS_DK); e++)
         b->at[STEPS_DK][e] += before->at[STEPS_K][e];
     ck_assert(mistakes_judge(a, &answer, &r));
-    ck_assert_uint_eq(r.of[STEPS_DK].named, MISTAKE_BIT(MISTAKE_DK_LAST));
-    ck_assert_uint_eq(r.of[STEPS_DK].replaced, 0);
+    assert_set(r.of[STEPS_DK].named, mistakes_only(MISTAKE_DK_LAST));
+    assert_set(r.of[STEPS_DK].replaced, none);
     steps_close(before);
     steps_close(b);
     steps_close(a);
@@ -243,19 +261,19 @@ START_TEST(mistakes_that_give_the_same_are_named_together)
 {
     /* without dropout A is P, and without a softcap it has no slope */
     const mistakes_features plain = {.most = 8};
-    steps *a = mistakes_draw(1, &plain, MISTAKE_BIT(MISTAKE_NO_DELTA), of_inputs);
+    steps *a = mistakes_draw(1, &plain, mistakes_only(MISTAKE_NO_DELTA), of_inputs);
     mistake_set hidden;
     ck_assert(mistakes_hidden(a, STEPS_DQ, NULL, &hidden));
-    ck_assert(hidden >> MISTAKE_DELTA_FROM_A & 1 && hidden >> MISTAKE_NO_SLOPE & 1);
-    ck_assert(!(hidden >> MISTAKE_NO_DELTA & 1) && !(hidden >> MISTAKE_SIGN & 1));
+    ck_assert(hidden.has[MISTAKE_DELTA_FROM_A] && hidden.has[MISTAKE_NO_SLOPE]);
+    ck_assert(!hidden.has[MISTAKE_NO_DELTA] && !hidden.has[MISTAKE_SIGN]);
     /* without a mask, the last key of each row is the last key of all */
-    steps *b = broken(a, MISTAKE_BIT(MISTAKE_LAST_KEY));
+    steps *b = broken(a, mistakes_only(MISTAKE_LAST_KEY));
     mistakes_report r = judged(a, b, of_inputs);
-    ck_assert_uint_eq(r.all, MISTAKE_BIT(MISTAKE_LAST_KEY) | MISTAKE_BIT(MISTAKE_KEY_FEWER));
+    assert_set(r.all, just(MISTAKE_LAST_KEY, MISTAKE_KEY_FEWER));
     steps_close(b);
     /* without dW nobody leaves it out: a delta of dW alone is no delta */
-    b = broken(a, MISTAKE_BIT(MISTAKE_NO_DELTA));
-    ck_assert_uint_eq(judged(a, b, of_inputs).all, MISTAKE_BIT(MISTAKE_NO_DELTA));
+    b = broken(a, mistakes_only(MISTAKE_NO_DELTA));
+    assert_set(judged(a, b, of_inputs).all, mistakes_only(MISTAKE_NO_DELTA));
     steps_close(b);
     steps_close(a);
 }
@@ -294,13 +312,13 @@ START_TEST(the_mistakes_on_paper)
 {
     steps *a = on_paper(), *b[8];
     for (int k = 0; k < 8; k++) {
-        b[k] = broken(a, k ? MISTAKE_BIT(eight[k].m) : 0);
+        b[k] = broken(a, mistakes_only(eight[k].m));
         assert_close(*steps_cell(b[k], STEPS_DS, 0, 0, 1), eight[k].dS, 1e-14);
         mistakes_report r = judged(a, b[k], IN(DS));
-        mistake_set name = k ? MISTAKE_BIT(eight[k].m) : 0;
+        mistake_set name = mistakes_only(eight[k].m);
         /* with two rows, the row before is the row after */
-        if (eight[k].m == MISTAKE_DELTA_ROW_AFTER) name |= MISTAKE_BIT(MISTAKE_DELTA_ROW_BEFORE);
-        ck_assert_uint_eq(r.all, name);
+        if (eight[k].m == MISTAKE_DELTA_ROW_AFTER) name.has[MISTAKE_DELTA_ROW_BEFORE] = true;
+        assert_set(r.all, name);
     }
     for (int k = 0; k < 8; k++)
         for (int other = 0; other < k; other++)
@@ -326,7 +344,7 @@ START_TEST(a_verdict_shows_its_arithmetic)
     ck_assert_str_eq(
         r.of[STEPS_DELTA].arithmetic,
         "delta[q0] = sum_j P[q0,j] dP[q0,j] = 0.7*5 + 0.2*6 + 0.1*2 = 4.9, you have 4.90001");
-    ck_assert_uint_eq(r.of[STEPS_DS].named, 0);
+    assert_set(r.of[STEPS_DS].named, none);
     ck_assert_str_eq(r.of[STEPS_DK].where, "only in row k2 (the last), column d1 (the last)");
     steps_close(b);
     steps_close(a);
@@ -339,7 +357,7 @@ END_TEST
  * together: one of them may have no effect on it, or hide the other, or the two may cancel. */
 static int check_pair(const steps *a, int m, int other)
 {
-    steps *b = broken(a, MISTAKE_BIT(m) | MISTAKE_BIT(other));
+    steps *b = broken(a, just((mistake)m, (mistake)other));
     mistakes_report r = judged(a, b, of_inputs);
     assert_names_are_true(a, b, &r);
     int described = 0;
@@ -347,8 +365,8 @@ static int check_pair(const steps *a, int m, int other)
         const verdict *v = &r.of[k];
         if (v->kind != VERDICT_WRONG) continue;
         ck_assert(*v->where && *v->arithmetic);
-        ck_assert_uint_eq(r.all & ~v->named, 0);
-        described += !v->named;
+        assert_set(mistakes_without(r.all, v->named), none);
+        described += !mistakes_any(v->named);
     }
     steps_close(b);
     return described;
@@ -356,8 +374,8 @@ static int check_pair(const steps *a, int m, int other)
 
 START_TEST(two_mistakes_are_never_given_a_wrong_name)
 {
-    const mistake_set shown = MISTAKE_BIT(MISTAKE_GROUPS_IN_TURN) | MISTAKE_BIT(MISTAKE_KEY_MORE) |
-                              MISTAKE_BIT(MISTAKE_BIAS_ROWS) | MISTAKE_BIT(MISTAKE_BIAS_HEADS);
+    const mistake_set shown = mistakes_join(just(MISTAKE_GROUPS_IN_TURN, MISTAKE_KEY_MORE),
+                                            just(MISTAKE_BIAS_ROWS, MISTAKE_BIAS_HEADS));
     steps *a = drawn(3, shown);
     int pairs = MISTAKES * (MISTAKES - 1) / 2, every = pairs / sdpa_some(pairs), pair = 0;
     int checked = 0, described = 0;
@@ -486,11 +504,11 @@ START_TEST(what_was_not_written_is_described)
     ck_assert_str_eq(r.of[STEPS_DK].where, "all 70 elements");
     ck_assert_int_eq(r.of[STEPS_DK].wrong, 70);
     /* and no mistake explains both that and a wrong dQ */
-    steps *c = broken(a, MISTAKE_BIT(MISTAKE_NO_DELTA));
+    steps *c = broken(a, mistakes_only(MISTAKE_NO_DELTA));
     memcpy(b->at[STEPS_DQ], c->at[STEPS_DQ], (size_t)steps_size(a, STEPS_DQ) * sizeof(double));
     r = judged(a, b, IN(DQ) | IN(DK));
-    ck_assert(r.of[STEPS_DQ].named >> MISTAKE_NO_DELTA & 1);
-    ck_assert_uint_eq(r.all, 0);
+    ck_assert(r.of[STEPS_DQ].named.has[MISTAKE_NO_DELTA]);
+    assert_set(r.all, none);
     steps_close(c);
     /* dP of a masked cell is of no use to anybody */
     *steps_cell(b, STEPS_DP, 0, 0, 3) = (double)NAN;
@@ -566,11 +584,11 @@ END_TEST
 
 START_TEST(a_candidate_is_named_if_it_is_added_or_set_as_it_says)
 {
-    ck_assert_uint_eq(judged_sum(0, 1, held).named, 1);
-    ck_assert_uint_eq(judged_sum(0, 1, NULL).named, 3); /* nothing was held before: both */
-    ck_assert_uint_eq(judged_matrix(other, held, 3).named, 2);
-    ck_assert_uint_eq(judged_sum(0.5, 0.5, held).named, 0);
-    ck_assert_uint_eq(judged_sum(1, 0, held).named, 0); /* right first */
+    ck_assert_uint_eq(judged_sum(0, 1, held).candidates, 1);
+    ck_assert_uint_eq(judged_sum(0, 1, NULL).candidates, 3); /* nothing was held before: both */
+    ck_assert_uint_eq(judged_matrix(other, held, 3).candidates, 2);
+    ck_assert_uint_eq(judged_sum(0.5, 0.5, held).candidates, 0);
+    ck_assert_uint_eq(judged_sum(1, 0, held).candidates, 0); /* right first */
 }
 END_TEST
 
@@ -634,29 +652,32 @@ END_TEST
 
 START_TEST(drawn_problems_tell_apart_what_is_asked)
 {
-    mistake_set asked = MISTAKE_BIT(MISTAKE_DROPOUT_FORGOTTEN) | MISTAKE_BIT(MISTAKE_NO_SCALE) |
-                        MISTAKE_BIT(MISTAKE_NO_DELTA) | MISTAKE_BIT(MISTAKE_LAST_KEY) |
-                        MISTAKE_BIT(MISTAKE_KEY_FEWER) | MISTAKE_BIT(MISTAKE_GROUP_LAST);
+    const mistake_set asked =
+        mistakes_join(just(MISTAKE_DROPOUT_FORGOTTEN, MISTAKE_NO_SCALE),
+                      mistakes_join(just(MISTAKE_NO_DELTA, MISTAKE_LAST_KEY),
+                                    just(MISTAKE_KEY_FEWER, MISTAKE_GROUP_LAST)));
     for (int seed = 0; seed < sdpa_some(20); seed++) {
         steps *a = drawn(seed, asked);
         ck_assert(mistakes_ratios_differ(a));
         for (int m = 1; m < MISTAKES; m++) {
-            if (!(asked >> m & 1)) continue;
-            steps *b = broken(a, MISTAKE_BIT(m));
-            ck_assert_uint_eq(judged(a, b, of_inputs).all & asked, MISTAKE_BIT(m));
+            if (!asked.has[m]) continue;
+            steps *b = broken(a, mistakes_only((mistake)m));
+            assert_set(mistakes_common(judged(a, b, of_inputs).all, asked),
+                       mistakes_only((mistake)m));
             steps_close(b);
         }
         steps_close(a);
     }
     /* what has no dropout cannot show a mistake of dropout */
     const mistakes_features plain = {.most = 8};
-    ck_assert_ptr_null(mistakes_draw(1, &plain, MISTAKE_BIT(MISTAKE_DROPOUT_FORGOTTEN), of_inputs));
+    ck_assert_ptr_null(
+        mistakes_draw(1, &plain, mistakes_only(MISTAKE_DROPOUT_FORGOTTEN), of_inputs));
 }
 END_TEST
 
 START_TEST(the_same_seed_draws_the_same_problem)
 {
-    steps *a = drawn(5, 0), *b = drawn(5, 0), *c = drawn(6, 0);
+    steps *a = drawn(5, none), *b = drawn(5, none), *c = drawn(6, none);
     ck_assert_int_eq(a->p.T, b->p.T);
     assert_all_close(steps_size(a, STEPS_DQ), a->at[STEPS_DQ], b->at[STEPS_DQ], 0);
     ck_assert(a->at[STEPS_Q][0] != c->at[STEPS_Q][0] || a->at[STEPS_Q][1] != c->at[STEPS_Q][1]);
@@ -671,7 +692,7 @@ START_TEST(no_input_drawn_is_0)
 {
     static const steps_name inputs[] = {STEPS_Q, STEPS_K, STEPS_V, STEPS_DO};
     for (int seed = 0; seed < 20; seed++) {
-        steps *a = drawn(seed, 0);
+        steps *a = drawn(seed, none);
         for (int k = 0; k < 4; k++)
             for (ptrdiff_t e = 0; e < steps_size(a, inputs[k]); e++)
                 ck_assert_double_gt(fabs(a->at[inputs[k]][e]), 0);

@@ -21,7 +21,7 @@ static steps *some_problem(int seed)
                                     .weights = seed >> 5 & 1,
                                     .temperature = seed >> 6 & 1,
                                     .most = 8};
-    steps *a = mistakes_draw((uint64_t)seed, &with, 0, 0);
+    steps *a = mistakes_draw((uint64_t)seed, &with, mistakes_only(MISTAKE_NONE), 0);
     ck_assert_ptr_nonnull(a);
     if (a->p.bias_H > 0 && seed % 3 == 0) a->at[STEPS_BIAS][0] = -(double)INFINITY;
     return a;
@@ -80,7 +80,7 @@ static void assert_exact(const steps *a, const sdpa_answer *s, at_sdpa_path path
     ck_assert(mistakes_judge(a, &s->answer, &r));
     for (int k = 0; k < STEPS_COUNT; k++)
         for (int m = 1; m < MISTAKES; m++)
-            if (r.of[k].named >> m & 1 && strlen(names) < 500)
+            if (r.of[k].named.has[m] && strlen(names) < 500)
                 snprintf(names + strlen(names), sizeof names - strlen(names), " %s: \"%s\";",
                          steps_texts[k].name, mistakes_texts[m].name);
     for (int k = 0; k < STEPS_COUNT; k++)
