@@ -57,7 +57,7 @@ example_cpp := $(if $(wasm),,$(sort $(wildcard examples/*.cpp)))
 common_c := $(sort $(wildcard examples/common/*.c))
 course_c := $(sort $(filter-out course/trace.c,$(wildcard course/*.c)))
 page_c := $(sort $(wildcard course/page/*.c course/page/tests/*.c))
-# The grader of the exercises.  e3_softmax.c, solutions/ and wrong/ are what it grades; runner.c is linked to them.
+# The grader of the exercises.  e3_softmax.c, solutions/ and wrong.txt are what it grades; runner.c is linked to them.
 grade_c := $(sort $(filter-out course/exercises/e% %/runner.c,$(wildcard course/exercises/*.c)))
 runner_c := course/exercises/runner.c
 bench_c := $(sort $(wildcard bench/*.c))

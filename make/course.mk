@@ -39,8 +39,8 @@ grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a 
 	@mkdir -p out
 	@$(grade_run) --table --results "$(or $(RESULTS),out/results.json)" "$(or $(DIR),course/exercises)"/e[0-9]*.c
 
-check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects?
-	@CC="$(CC)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
+check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects? SEEDS=100
+	@CC="$(CC)" SEEDS="$(SEEDS)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
 .PHONY: grade-all check-exercises
 
 # ---- the page --------------------------------------------------------------------------------

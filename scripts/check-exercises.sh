@@ -1,7 +1,9 @@
 #!/bin/sh
-# check-exercises.sh GRADE COMPILE RUNNERS -- every submission in course/exercises is graded as its first
-# lines expect: "// expect dS: wrong, no delta"; what they do not name is expected to be exact.  The exercises
-# themselves have blanks and are not written, the solutions are exact; none has warnings.  Three seeds each.
+# check-exercises.sh GRADE COMPILE RUNNERS -- the exercises, their solutions and the wrong submissions of
+# course/exercises/wrong.txt are graded as they expect: "// expect dS: wrong, no delta" in the first lines; what
+# they do not name is expected to be exact.  The exercises themselves have blanks and are not written, the solutions
+# are exact; none has warnings.  Three seeds each, or SEEDS; three for what does not come to its end, which may wait
+# for a time limit.
 #
 # Then the same without sanitizers, for those whose verdict needs none; the status and results.json of
 # grade-all; what is wrong in a command line.  CC is the compiler.
@@ -24,15 +26,15 @@ ends() {
     fail "grade $*: status $got, not $status with \"$words\""
 }
 
-# expected COMPILE RUNNERS FILE...: all verdicts are as expected.  Three run side by side: some wait for a
+# expected SEEDS COMPILE RUNNERS FILE...: all verdicts are as expected.  Three run side by side: some wait for a
 # time limit.
 expected() {
-    compiler=$1 from=$2 jobs='' bad=0
-    shift 2
+    seeds=$1 compiler=$2 from=$3 jobs='' bad=0
+    shift 3
     printf '%s\n' "$@" | awk -v to="$work/part" '{ print >(to NR % 3) }'
     for part in 0 1 2; do
         # shellcheck disable=SC2046
-        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds 3 --seconds 4 --expect \
+        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds "$seeds" --seconds 4 --expect \
             $(cat "$work/part$part") >"$work/said$part" 2>&1 &
         jobs="$jobs $!"
     done
@@ -41,25 +43,38 @@ expected() {
     [ $bad -eq 0 ] || fail "these verdicts are not as expected"
 }
 
+wrong=$work/wrong
+mkdir "$wrong"
+awk -v to="$wrong" -f $folder/plant.awk $folder/wrong.txt
+
 # What is undefined without a crash is seen by sanitizers alone, if the compiler has them.
-submissions=$(grep -L 'expect program: \(undefined\|an array\)' $folder/wrong/*.c)
-case $compile in *-fsanitize*) submissions=$(ls $folder/wrong/*.c) ;; esac
+submissions=$(ls "$wrong"/*.c)
+case $compile in *-fsanitize*) ;; *)
+    submissions=$(grep -L 'expect program: \(undefined\|an array\)' "$wrong"/*.c) ;;
+esac
 echo "  as compiled for everybody:"
-# shellcheck disable=SC2086
-expected "$compile" "$runners" $folder/e[0-9]*_*.c $folder/solutions/*.c $submissions
+# shellcheck disable=SC2046,SC2086
+expected "${SEEDS:-3}" "$compile" "$runners" $folder/e[0-9]*_*.c $folder/solutions/*.c \
+    $(grep -L 'expect program:' $submissions)
+# shellcheck disable=SC2046,SC2086
+expected 3 "$compile" "$runners" $(grep -l 'expect program:' $submissions)
 
 echo "  without sanitizers:"
 plain="$CC -std=gnu11 -O0 -g -Werror=return-type -I$folder -Icourse"
 for n in 2 3 7; do $plain -DEXERCISE=$n -c -o "$work/runner$n.o" $folder/runner.c; done
 # shellcheck disable=SC2046
-expected "$plain" "$work" $folder/solutions/e[237].c \
-    $(grep -lE 'expect program: (wrote|read) outside|expect program: crashed' $folder/wrong/e[237]_*.c)
+expected 3 "$plain" "$work" $folder/solutions/e[237].c \
+    $(grep -lE 'expect program: (wrote|read) outside|expect program: crashed' "$wrong"/e[237]_*.c)
 
 echo "  command lines, a table, results.json:"
 printf '// expect dS: wrong, sign\n' | cat - $folder/solutions/e3.c >"$work/e3_false_expectation.c"
 ends 1 'dS is exact' --expect "$work/e3_false_expectation.c"
 printf '// expect dT: exact\n' | cat - $folder/solutions/e3.c >"$work/e3_no_such_quantity.c"
 ends 1 'dT is no quantity' --expect "$work/e3_no_such_quantity.c"
+sed 's/wrong, no delta/wrong, delta/' "$wrong/e3_no_delta.c" >"$work/e3_another_name.c"
+ends 1 'dS is wrong: "no delta"' --expect "$work/e3_another_name.c"
+printf 'e3 none\n    - no such line\n    + none\n' >"$work/none.txt"
+awk -v to="$work" -f $folder/plant.awk "$work/none.txt" 2>/dev/null && fail "a text that is in no solution was planted"
 ends 0 '^10 of 10 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
 ends 1 '^0 of 10 files are all right' --table --results "$work/stubs.json" $folder/e[0-9]*_*.c
 ends 1 'there is no file' --table $folder/solutions/e[0-6].c
@@ -70,26 +85,28 @@ for name in e99_none.c e03_none.c e_none.c; do ends 2 'which exercise is' $name;
 ends 2 'cannot read .*e3_none.c' e3_none.c
 ends 2 'there is no option --nonsense' --nonsense
 ends 0 'All right' --exercise 3 $folder/solutions/e3.c
-ends 1 'Hint 2 for dS' --hint 2 --seed 5 $folder/wrong/e3_no_delta.c
-ends 1 'dS\[[0-9]\] = P\[[0-9]\] \* (dP' $folder/wrong/e3_no_delta.c
-ends 1 '\] = sum_j dP\[j\] J\[j,k' $folder/wrong/e3_last_term_with_J.c
+ends 1 'Hint 2 for dS' --hint 2 --seed 5 "$wrong"/e3_no_delta.c
+ends 1 'dS\[[0-9]\] = P\[[0-9]\] \* (dP' "$wrong"/e3_no_delta.c
+ends 1 '\] = sum_j dP\[j\] J\[j,k' "$wrong"/e3_last_term_with_J.c
 ends 1 'Hint 1 for dQ' --hint 1 $folder/e7_without_the_matrix.c
-ends 1 'first quantity that is wrong is' --hint 1 $folder/wrong/e8_rows_of_dS_for_all.c
-ends 1 'No hint for dP: first, the program must come to its end' --hint 1 $folder/wrong/e5_aborts.c
-ends 1 'No hint for scale dx: first, the program must compile' --hint 1 $folder/wrong/e1_semicolon_missing.c
-ends 1 '^    | \.\.\. [0-9]* more lines' $folder/wrong/e5_prints_without_end.c
-ends 1 '"step of dP" ([0-9.]*), "step of dS" (' $folder/wrong/e8_two_red_checks.c
+ends 1 'first quantity that is wrong is' --hint 1 "$wrong"/e8_rows_of_dS_for_all.c
+ends 1 'No hint for dP: first, the program must come to its end' --hint 1 "$wrong"/e5_aborts.c
+ends 1 'No hint for scale dx: first, the program must compile' --hint 1 "$wrong"/e1_semicolon_missing.c
+ends 1 '^    | \.\.\. [0-9]* more lines' "$wrong"/e5_prints_without_end.c
+ends 1 '"step of dP" ([0-9.]*), "step of dS" (' "$wrong"/e8_two_red_checks.c
 # The sanitizers know the line; clang needs llvm-symbolizer to say it of a crash.
 case $compile in *-fsanitize*)
-    ends 1 '(e5_divides_by_zero.c:10)' $folder/wrong/e5_divides_by_zero.c
+    line=$(grep -n 'Dv % zero' "$wrong"/e5_divides_by_zero.c | cut -d: -f1)
+    ends 1 "(e5_divides_by_zero.c:$line)" "$wrong"/e5_divides_by_zero.c
     if ! $CC --version | grep -q clang; then
-        ends 1 '(e2_writes_past_the_end.c:10)' $folder/wrong/e2_writes_past_the_end.c
-        ends 1 '(e1_calls_itself.c:[0-9]*)' $folder/wrong/e1_calls_itself.c
+        line=$(grep -n 'dA\[' "$wrong"/e2_writes_past_the_end.c | cut -d: -f1)
+        ends 1 "(e2_writes_past_the_end.c:$line)" "$wrong"/e2_writes_past_the_end.c
+        ends 1 '(e1_calls_itself.c:[0-9]*)' "$wrong"/e1_calls_itself.c
     fi ;;
 esac
-ends 1 'seed 5: N = ' --seed 5 $folder/wrong/e3_no_delta.c
+ends 1 'seed 5: N = ' --seed 5 "$wrong"/e3_no_delta.c
 for _ in 1 2 3; do
-    ends 1 'does not compile' $folder/wrong/e1_semicolon_missing.c
+    ends 1 'does not compile' "$wrong"/e1_semicolon_missing.c
     head -n 1 "$work/output" >>"$work/seeds"
 done
 [ "$(sort -u "$work/seeds" | wc -l)" -gt 1 ] || fail "three runs drew the same seed"
