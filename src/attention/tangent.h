@@ -30,11 +30,11 @@ AT_BEGIN_C
  * the shape of what it is the tangent of; NULL is 0, and its products are skipped.  Any of the six
  * tensors may be one and the same.
  *
- * All options of at_sdpa count, but: path is ATTIC_FUSED or not given (at_jvp and at_hvp differentiate the other
- * paths); weights, lse and their tangents can be asked for, scores and probs can't; head_scale
- * can't be given (multiply Q by it, and Qdot); K and V are real, not f16 or bf16.  The tangent of a
- * bias of -INFINITY is not read, nor is one of a masked key.  A row that keeps nothing has Odot = 0
- * and gradients of exactly 0, but of lse to the sink.
+ * All options of at_sdpa count, but: path is ATTIC_FUSED or not given (at_jvp and at_hvp
+ * differentiate the other paths); weights, lse and their tangents can be asked for, scores and
+ * probs can't; head_scale can't be given (multiply Q by it, and Qdot); K and V are real, not f16
+ * or bf16.  The tangent of a bias of -INFINITY is not read, nor is one of a masked key.  A row
+ * that keeps nothing has Odot = 0 and gradients of exactly 0, but of lse to the sink.
  *
  * Forward takes 6 matrix products where at_sdpa takes 2, backward 15 where it takes 5.  After an
  * error *Odot and all outputs asked for are NULL. */
