@@ -1,13 +1,14 @@
 /* 11_cat_and_rat.c -- a query attends seven places ahead, and a causal mask forbids it.
  *
- * "the cat ate the rat", coded as eleven ids, one number for each kind of letter or sound:
+ * "the cat ate the rat" becomes eleven ids by byte pair encoding (Sennrich, Haddow, Birch 2016):
+ * each letter has an id, and so have four pairs, which are joined in the order of the vocabulary.
  *
- *     position   0  1  2  3  4  5  6  7  8  9 10
- *     id         9  0  2  7  0  7  3  9  0  6  7
- *                      c                    r
+ *     position    0  1  2  3  4  5  6   7  8  9 10
+ *     token     the  _  c at  _ at e_ the  _  r at        _ is a space
+ *     id          9  0  2  7  0  7  3   9  0  6  7
  *
  * To know which animal comes next, the c at position 2 would have to attend to the r at position 9.
- * One layer of attention is trained without a mask on random sequences, eleven long, of ten
+ * One layer of attention is trained without a mask on random sequences, eleven long, of eleven
  * different ids, where the output of every position is the id seven places ahead of it (the last
  * seven have none and are not part of the loss).  Which id that is differs from sequence to
  * sequence, so attention has to find it by its distance alone.  Rotary positions make that
@@ -23,7 +24,7 @@
 
 #include "common/options.h"
 
-enum { IDS = 10, T = 11, AHEAD = 7, DIM = 32, BATCH = 32, STEPS = 400 };
+enum { IDS = 11, T = 11, AHEAD = 7, DIM = 32, BATCH = 32, STEPS = 400 };
 
 typedef struct {
     at_tensor *E;
@@ -38,6 +39,50 @@ static at_tensor *read_ids(at_tape *t, const model *m, at_tensor *ids, bool caus
     at_tensor *y = at_attention_apply(t, &m->layer, x, NULL,
                                       (at_sdpa_args){.causal = causal, .weights = weights});
     return at_linear_apply(t, m->out, y); /* -> [B,T,IDS] */
+}
+
+/* The vocabulary, a space shown as _, and which two tokens are joined to which, in this order. */
+static const char *const token[IDS] = {"_", "a", "c", "e_", "e", "h", "r", "at", "t", "the", "th"};
+static const int merges[][3] = {{1, 8, 7}, {8, 5, 10}, {10, 4, 9}, {4, 0, 3}};
+
+static int letter(char c)
+{
+    int id = 0;
+    while (id < IDS && (token[id][0] != (c == ' ' ? '_' : c) || token[id][1])) id++;
+    return id;
+}
+
+/* Joins the pair wherever it stands; returns how many tokens are left. */
+static int join(int32_t *id, int n, const int merge[3])
+{
+    int m = 0;
+    for (int i = 0; i < n; m++) {
+        const bool pair = i + 1 < n && id[i] == merge[0] && id[i + 1] == merge[1];
+        id[m] = pair ? merge[2] : id[i];
+        i += pair ? 2 : 1;
+    }
+    return m;
+}
+
+static void print_tokens(const int32_t *id, int n)
+{
+    for (int i = 0; i < n; i++) printf(" %s", token[id[i]]);
+    printf("\n");
+}
+
+/* Byte pair encoding: letter by letter, then each merge in turn. */
+static int encode(const char *sentence, int32_t id[])
+{
+    int n = 0;
+    for (; sentence[n]; n++) id[n] = letter(sentence[n]);
+    printf("join       id   the sentence\n%13s  ", "");
+    print_tokens(id, n);
+    for (size_t k = 0; k < sizeof merges / sizeof *merges; k++) {
+        n = join(id, n, merges[k]);
+        printf("%-3s+ %-4s%4d  ", token[merges[k][0]], token[merges[k][1]], merges[k][2]);
+        print_tokens(id, n);
+    }
+    return n;
 }
 
 /* Random sequences; target[i] = ids[i + AHEAD], or -1 */
@@ -96,8 +141,6 @@ static const char usage[] = "usage: 11_cat_and_rat [picture.svg]\n"
 int main(int argc, char **argv)
 {
     int first = parse_options(argc, argv, usage, NULL, 1);
-    static const int32_t sentence[] = {9, 0, 2, 7, 0, 7, 3, 9, 0, 6, 7};
-    static const char *const name[] = {"t9", "0", "c2", "7", "0", "7", "3", "t9", "0", "r6", "7"};
     at_tape *t = at_open(ATTIC_F32, 1);
     model m = {.E = at_param(t, "E", at_shape_of(IDS, DIM), at_normal(1))};
     m.layer = at_attention_make(
@@ -107,10 +150,15 @@ int main(int argc, char **argv)
            "places ahead in random sequences of eleven; then it reads \"the cat ate the\n"
            "rat\", where the c, position 2, needs the r, position 9.  loss: the mean of -log\n"
            "P(right id).  Look at column 9.\n\n"
-           "The sentence as ids, one for each kind of letter or sound:\n\n");
+           "From letters to ids by byte pair encoding, a space shown as _:\n\n");
+    int32_t sentence[32];
+    const int length = encode("the cat ate the rat", sentence);
+    const char *name[T];
+    for (int j = 0; j < T; j++) name[j] = token[sentence[j]];
+    printf("\n");
     print_names("position", NULL, NULL);
+    print_names("token", NULL, name);
     print_names("id", sentence, NULL);
-    print_names("name", NULL, name);
     printf("\n");
     train(t, &m);
 
@@ -150,7 +198,7 @@ int main(int argc, char **argv)
         at_file_close(t, f, argv[first]);
     }
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
-    int failed = !at_ok(t) || !(before >= 0.8) || after != 0;
+    int failed = !at_ok(t) || length != T || !(before >= 0.8) || after != 0;
     at_close(t);
     return finish(failed);
 }
