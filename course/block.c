@@ -333,16 +333,18 @@ block *block_paper(int G)
     return b;
 }
 
-/* splitmix64 (Steele, Lea, Flood 2014); a multiple of 1/8 that is not 0, from -2 to 2 */
+/* splitmix64 (Steele, Lea, Flood 2014); a multiple of 1/8 that is not 0, from -1 to 1 */
 static double draw_eighth(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    const int n = (int)((x ^ (x >> 31)) % 32) - 16;
+    const int n = (int)((x ^ (x >> 31)) % 16) - 8;
     return (n < 0 ? n : n + 1) / 8.0;
 }
 
+/* The matrices are half as large as the tokens: else the scores are so large that a softmax chooses
+ * one token, and hides what is wrong. */
 block *block_draw(uint64_t seed, const block_problem *p)
 {
     static const block_name drawn[] = {BLOCK_X, BLOCK_WQ, BLOCK_WK, BLOCK_WV, BLOCK_WO, BLOCK_DY};
@@ -350,7 +352,8 @@ block *block_draw(uint64_t seed, const block_problem *p)
     if (!b) return NULL;
     for (size_t k = 0; k < sizeof drawn / sizeof *drawn; k++)
         for (ptrdiff_t e = 0; e < block_size(b, drawn[k]); e++)
-            b->at[drawn[k]][e] = draw_eighth(&seed);
+            b->at[drawn[k]][e] =
+                draw_eighth(&seed) / (drawn[k] == BLOCK_X || drawn[k] == BLOCK_DY ? 1 : 2);
     block_forward(b, BLOCK_X_RES);
     block_backward(b);
     return b;

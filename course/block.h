@@ -100,8 +100,8 @@ double *block_cell(const block *b, block_name what, int head, int row, int colum
  * is given is 0, 1 or 2.  Forward and backward are computed.  NULL: no memory. */
 block *block_paper(int G);
 
-/* A random block with this problem: elements are multiples of 1/8 and not 0.  Forward and backward
- * are computed.  NULL: no memory. */
+/* A random block with this problem: X and dY from -1 to 1, the matrices from -1/2 to 1/2, nothing 0.
+ * Forward and backward are computed.  NULL: no memory. */
 block *block_draw(uint64_t seed, const block_problem *p);
 
 void block_forward(block *b, block_name first); /* what comes before `first` stands */

@@ -56,7 +56,7 @@ page: ## out/attic.html: attention, forward and backward, to look at and to chan
 page_wasm := $(B)/page.wasm
 page-wasm: $(page_wasm)
 	@cp $< build/page.wasm
-$(page_wasm): $(call objects,$(filter-out course/page/run.c course/page/tests/%,$(page_c)) $(filter-out course/verdict%,$(course_c)) examples/common/options.c) $(static)
+$(page_wasm): $(call objects,$(filter-out course/page/run.c course/page/tests/%,$(page_c)) $(filter-out course/verdict% course/block_verdict.c,$(course_c)) examples/common/options.c) $(static)
 	$(call say,LINK,$@)$(link) -mexec-model=reactor -Wl,--gc-sections,--strip-all,-O2,--compress-relocations,--export=malloc,--export=free \
 	    -o $@ $(filter %.o,$^) $(static) $(libs)
 
