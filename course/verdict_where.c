@@ -297,8 +297,10 @@ static bool is_error_of_delta(const question *q)
                 if (P > best) best = P, by = error_at(q, h, i, j) / P;
             }
             for (int j = 0; j < q->dim[2]; j++) {
-                double off = fabs(error_at(q, h, i, j) - by * *steps_cell(q->a, STEPS_P, h, i, j));
-                if (!(off <= 3 * close_enough * terms_of(q, offset_of(q, h, i, j)))) return false;
+                double should = by * *steps_cell(q->a, STEPS_P, h, i, j);
+                double off = fabs(error_at(q, h, i, j) - should);
+                double size = terms_of(q, offset_of(q, h, i, j)) + fabs(should);
+                if (!(off <= 3 * close_enough * size)) return false;
             }
         }
     return true;

@@ -47,28 +47,37 @@ static void look_at_points(difference *c)
     c->one_sided = above != below;
 }
 
-/* Is every answer k times the right one?  Then it is no error of differences. */
-static bool all_times(const difference *c, double k)
+/* Is every answer k h^power times the right one?  Then it is no error of differences. */
+static bool all_times(const difference *c, double k, int power)
 {
     for (int i = 0; i < CASES; i++)
-        if (!(fabs(c[i].got / c[i].right - k) < 1e-6)) return false;
+        if (!(fabs(c[i].got / (c[i].right * pow(c[i].h, power)) / k - 1) < 1e-6)) return false;
     return true;
 }
 
 static void say_difference(grade *q, const difference *c, const difference *worst)
 {
     static const struct {
-        double ratio;
+        double k;
+        int power; /* of h */
         const char *text;
     } ratios[] = {
-        {-1,
+        {-1, 0,
          "the sign: every answer is -1 times f'(x).  Which of the two points lies to the right?"},
-        {2, "every answer is 2 times f'(x).  How far apart are the two points where f was called?"},
-        {0.5, "every answer is 0.5 times f'(x).  How far apart are the two points?"},
-        {-2, "every answer is -2 times f'(x): the sign, and the distance of the two points"},
+        {2, 0,
+         "every answer is 2 times f'(x).  How far apart are the two points where f was called?"},
+        {0.5, 0, "every answer is 0.5 times f'(x).  How far apart are the two points?"},
+        {-2, 0, "every answer is -2 times f'(x): the sign, and the distance of the two points"},
+        {1, 2,
+         "every answer is h^2 times f'(x): / 2 * h divides by 2 and multiplies by h; / (2 * h) is "
+         "meant"},
+        {4, 2, "every answer is 4 h^2 times f'(x): it is multiplied by the distance, not divided"},
+        {2, 1, "every answer is 2 h times f'(x): the difference is not divided by the distance"},
+        {1, 1, "every answer is h times f'(x): the difference is divided by 2, but not by h"},
+        {1, -1, "every answer is 1/h times f'(x): the difference is divided by h twice"},
     };
     for (size_t k = 0; k < sizeof ratios / sizeof *ratios; k++)
-        if (all_times(c, ratios[k].ratio)) {
+        if (all_times(c, ratios[k].k, ratios[k].power)) {
             snprintf(q->text, sizeof q->text, "%s", ratios[k].text);
             return;
         }
