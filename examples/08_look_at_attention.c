@@ -18,7 +18,9 @@
  *     cold, hot    the same with a temperature of 1/4 and 4, which divides the scores: of lower
  *                  entropy, and closer to 1/8 each
  *
- * Last, the same check for random Q, K, V of [2,4,8], each batch with weights of its own.
+ * Then the same check for random Q, K, V of [2,4,8], each batch with weights of its own.  Last, one
+ * row of "projected" with dropout of 1/2, in evaluation and in training: a weight is dropped or
+ * doubled, so a row sums to 1 only on average.
  *
  * Read on: 10_three_sentences.c begins with words. */
 #include "attic.h"
@@ -97,6 +99,48 @@ static bool check_batches(at_tape *t)
     return positive && sums;
 }
 
+static void print_row(const char *name, const double row[T])
+{
+    double sum = 0;
+    printf("%-22s", name);
+    for (int j = 0; j < T; j++) printf("%6.2f", row[j]), sum += row[j];
+    printf("%8.2f\n", sum);
+}
+
+enum { QUERY = 5, DRAWS = 1000 };
+
+/* Adds `share` times the row, with dropout of 1/2 where the tape is in train mode. */
+static void add_row(at_tape *t, const attention *a, double share, double row[T])
+{
+    at_tensor *A = NULL;
+    at_mark here = at_mark_here(t);
+    at_sdpa(t, a->Q, a->K, a->V, (at_sdpa_args){.dropout = 0.5, .weights = &A});
+    for (int j = 0; j < T; j++) row[j] += share * at_get(A, 0, QUERY, j);
+    at_rewind(t, here);
+}
+
+/* True if the mean of many trainings is near evaluation. */
+static bool print_dropout(at_tape *t, const attention *a)
+{
+    double evaluation[T] = {0}, mean[T] = {0}, off = 0;
+    printf("\nThe row of query %d, projected, with dropout of 1/2:\n\n%22s", QUERY, "");
+    for (int j = 0; j < T; j++) printf("%6d", j);
+    printf("     sum\n");
+    at_train(t, false);
+    add_row(t, a, 1, evaluation);
+    at_train(t, true);
+    print_row("evaluation", evaluation);
+    for (int n = 0; n < 3; n++) {
+        double row[T] = {0};
+        add_row(t, a, 1, row);
+        print_row("training", row);
+    }
+    for (int n = 0; n < DRAWS; n++) add_row(t, a, 1. / DRAWS, mean);
+    print_row("mean of 1000 trainings", mean);
+    for (int j = 0; j < T; j++) off = fmax(off, fabs(mean[j] - evaluation[j]));
+    return off < 0.05;
+}
+
 static int tokens_that_choose_themselves(const at_tensor *A)
 {
     int n = 0;
@@ -127,7 +171,7 @@ static bool print_table(const attention a[KINDS], double entropy[KINDS])
     return ok;
 }
 
-static bool print_seen(const attention a[KINDS], const double entropy[KINDS])
+static bool print_seen(const attention a[KINDS], const double entropy[KINDS], bool on_average)
 {
     bool by_temperature = entropy[2] < entropy[1] && entropy[1] < entropy[3];
     printf("\nSeen: a lower temperature makes rows more concentrated: %s; their entropy is\n"
@@ -135,7 +179,10 @@ static bool print_seen(const attention a[KINDS], const double entropy[KINDS])
            "to themselves.\n",
            by_temperature ? "yes" : "NO", entropy[2], entropy[1], entropy[3],
            tokens_that_choose_themselves(a[0].A));
-    return by_temperature;
+    printf("With dropout a row sums to 1 on average alone, each weight being that of\n"
+           "evaluation then: %s.\n",
+           on_average ? "yes" : "NO");
+    return by_temperature && on_average;
 }
 
 int main(int argc, char **argv)
@@ -186,7 +233,7 @@ int main(int argc, char **argv)
                       .colours = ATTIC_COLOURS_UNIT};
     ok = at_term_heatmap(stdout, at_terminal_of(stdout), &map) && ok;
     ok = check_batches(t) && ok;
-    ok = print_seen(a, entropy) && ok;
+    ok = print_seen(a, entropy, print_dropout(t, &a[1])) && ok;
     if (argc > first) {
         FILE *f = at_file_create(t, argv[first]);
         at_svg_heatmap(f, &map);
