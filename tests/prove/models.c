@@ -207,7 +207,7 @@ const at_case at_cases_models[] = {
 
     NORM("layer norm", .bias = true),
     NORM("layer norm without b, eps", .eps = 0.03),
-    NORM("rms norm", .kind = ATTIC_RMS),
+    NORM("rms norm", .kind = ATTIC_RMS, .bias = true),
     NORM("rms norm, eps", .kind = ATTIC_RMS, .eps = 0.03),
 
     FFN("gelu", .hidden = 5, .bias = true),

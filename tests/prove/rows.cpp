@@ -32,13 +32,14 @@ static void fail_with(at_tape *t, const at_case *c)
     at_close(t);
 }
 
-static void back_from(point &p, at_tape *t, at_tensor *y, const std::vector<at_tensor *> &leaves)
+// A leaf to which no gradient comes has this one: 0, or NaN where y must depend on it.
+static void back_from(point &p, at_tape *t, at_tensor *y, const std::vector<at_tensor *> &leaves, double missing)
 {
     at_tensor *dy = at_blank(t, ATTIC_REAL, y->shape);
     p.upstream(values(y), values(dy), count(y));
     if (y->wants_grad) at_backward_from(t, y, dy);
     for (at_tensor *x : leaves) {
-        const std::vector<number> none(count(x), 0);
+        const std::vector<number> none(count(x), missing);
         p.gradient(values(x), x->grad ? static_cast<const number *>(x->grad) : none.data(), count(x));
     }
 }
@@ -50,11 +51,12 @@ static void ask_row(point &p, const at_case *c)
     const std::vector<at_tensor *> leaves(in, in + at_case_inputs(t, c, in));
     for (int i = 0; i < int(leaves.size()); i++) p.input(values(in[i]), count(in[i]));
     at_tensor *y = c->f(t, in, c->ctx);
-    if (y) back_from(p, t, y, leaves);
+    if (y) back_from(p, t, y, leaves, 0);
     fail_with(t, c);
 }
 
-// The parameters that the case makes are drawn, too, and all is computed again.  What is frozen does not move.
+// The parameters that the case makes are drawn, too, and all is computed again.  What is frozen does not move; what
+// learns must be read.
 static void ask_model(point &p, const at_case *c)
 {
     at_tensor *in[AT_MAX_CASE_INPUTS];
@@ -69,7 +71,7 @@ static void ask_model(point &p, const at_case *c)
         std::copy(frozen.begin(), frozen.end(), values(x)), at_written(x);
     }
     for (at_tensor *x : leaves) p.input(values(x), count(x)), at_written(x);
-    if (y && at_replay(t)) back_from(p, t, y, leaves);
+    if (y && at_replay(t)) back_from(p, t, y, leaves, NAN);
     fail_with(t, c);
 }
 
