@@ -259,6 +259,14 @@ static at_tensor *case_masked_exp(at_tape *t, at_tensor **in, void *ctx)
     return at_exp(t, case_masked_fill(t, in, ctx));
 }
 
+/* Some elements of the target are constants: 0, or log 0. */
+static at_tensor *case_kl_masked(at_tape *t, at_tensor **in, void *ctx)
+{
+    const double nothing = ((const case_of_loss *)ctx)->name == 4 ? -(double)INFINITY : 0;
+    at_tensor *z = at_masked_fill(t, in[1], case_mask(t, at_shape_of(4)), nothing);
+    return case_loss(t, (at_tensor *[]){in[0], z}, ctx);
+}
+
 #define FILL_ROW(f, shapes, where, value, ...)                                                     \
     ROW("masked_fill", shapes, f, .ctx = &(case_of_fill){&at_shape_of where, value},               \
         .note = "where " #where ", " #value, __VA_ARGS__)
@@ -395,6 +403,9 @@ const at_case at_cases_elementwise[] = {
     ROW("huber", "[2] [2]", case_loss, .ctx = &(case_of_loss){1, ATTIC_NONE, 0, 0},
         .values = (double[]){9, -9, 0, 0}, .note = "far out"),
     ROW("kl", "[3]", case_kl_zero, .low = -3, .high = -1, .note = "a target of 0"),
+    LOSS_ROW("kl", "[3,4] [3,4]", case_kl_masked, 3, ATTIC_SUM, .low = 0.1, .high = 2,
+             .note = "targets of 0"),
+    LOSS_ROW("kl", "[3,4] [3,4]", case_kl_masked, 4, ATTIC_SUM, .note = "log_target, of -inf"),
     ROW("expand", "[]", case_expand, .ctx = &at_shape_of(2, 3), .note = "to [2,3]"),
     ROW("expand", "[3]", case_expand, .ctx = &at_shape_of(3), .note = "to [3]"),
     ROW("expand", "[4,1]", case_expand, .ctx = &at_shape_of(2, 4, 3), .note = "to [2,4,3]"),

@@ -77,8 +77,45 @@ static at_tensor *case_affine_self(at_tape *t, at_tensor **in, void *ctx)
     return at_affine(t, in[0], in[0], at_reshape(t, in[0], at_shape_of(1)));
 }
 
+/* A constant that is stored in 16 bits: B, W or a table. */
+typedef struct {
+    at_dtype stored;
+    at_shape shape;
+    bool flip; /* read transposed */
+} case_of_half;
+
+static at_tensor *case_half(at_tape *t, const case_of_half *c)
+{
+    return at_cast(t, at_random(t, c->shape, at_normal(1)), c->stored);
+}
+
+static at_tensor *case_matmul_half(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_half *c = ctx;
+    return at_matmul_t(t, in[0], false, case_half(t, c), c->flip);
+}
+
+static at_tensor *case_affine_half(at_tape *t, at_tensor **in, void *ctx)
+{
+    return at_affine(t, in[0], case_half(t, ctx), in[1]);
+}
+
+static at_tensor *case_affine_half_without(at_tape *t, at_tensor **in, void *ctx)
+{
+    return at_affine(t, in[0], case_half(t, ctx), NULL);
+}
+
+/* Rows of a table of 16 bits, times x */
+static at_tensor *case_embedding_half(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *id = at_ints(t, at_shape_of(3), (int32_t[]){3, 0, 3});
+    return at_mul(t, at_embedding(t, case_half(t, ctx), id), in[0]);
+}
+
 #define FLIP_ROW(in_, a_, b_, note_)                                                               \
     ROW("matmul_t", in_, case_matmul_t, .ctx = &(case_flips){a_, b_}, .note = note_)
+#define HALF_ROW(op_, in_, f_, stored_, shape_, flip_, ...)                                        \
+    ROW(op_, in_, f_, .ctx = (&(case_of_half){stored_, shape_, flip_}), __VA_ARGS__)
 
 /* ------------------------------------------------------------------ reductions ----------------- */
 
@@ -315,6 +352,13 @@ static at_tensor *case_topk(at_tape *t, at_tensor **in, void *ctx)
     return at_topk(t, in[0], c->k, c->axis, NULL);
 }
 
+/* The largest of x and x, each of which is there twice: ties, and smooth all the same */
+static at_tensor *case_topk_tied(at_tape *t, at_tensor **in, void *k)
+{
+    at_tensor *both = at_concat(t, (at_tensor *[]){in[0], in[0]}, 2, 0);
+    return at_topk(t, both, *(int *)k, 0, NULL);
+}
+
 /* The largest and where they are: the values of in[1] there */
 static at_tensor *case_topk_gather(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -478,6 +522,32 @@ const at_case at_cases_products[] = {
     ROW("matmul_t", "[65,70] [40,65]", case_matmul_t, .ctx = &(case_flips){true, true},
         .directions = 2, .note = "several tiles"),
 
+    HALF_ROW("matmul", "[3,5]", case_matmul_half, ATTIC_F16, LIST(5, 4), false, .note = "B f16"),
+    HALF_ROW("matmul", "[2,3,5]", case_matmul_half, ATTIC_BF16, LIST(5, 4), false,
+             .note = "B bf16, weights"),
+    HALF_ROW("matmul", "[1,5]", case_matmul_half, ATTIC_F16, LIST(5, 19), false,
+             .note = "B f16, one row"),
+    HALF_ROW("matmul", "[1,5]", case_matmul_half, ATTIC_BF16, LIST(5, 19), false,
+             .note = "B bf16, one row"),
+    HALF_ROW("matmul_t", "[3,5]", case_matmul_half, ATTIC_F16, LIST(4, 5), true,
+             .note = "B f16, transposed"),
+    HALF_ROW("matmul_t", "[1,5]", case_matmul_half, ATTIC_BF16, LIST(40, 5), true,
+             .note = "B bf16, transposed, one row"),
+    HALF_ROW("matmul", "[2,140]", case_matmul_half, ATTIC_F16, LIST(140, 3), false, .directions = 3,
+             .note = "B f16, two blocks"),
+    HALF_ROW("matmul", "[3,5]", case_matmul_half, ATTIC_F16, LIST(2, 5, 4), false,
+             .note = "B f16, A broadcast"),
+    HALF_ROW("matmul", "[3,5]", case_matmul_half, ATTIC_F16, LIST(0, 5, 4), false,
+             .expect = ATTIC_VACUOUS, .note = "B f16, no products"),
+    HALF_ROW("matmul", "[3,0]", case_matmul_half, ATTIC_F16, LIST(0, 4), false,
+             .expect = ATTIC_VACUOUS, .note = "B f16, K = 0"),
+    HALF_ROW("affine", "[3,5] [4]", case_affine_half, ATTIC_F16, LIST(5, 4), false,
+             .note = "W f16"),
+    HALF_ROW("affine", "[3,5]", case_affine_half_without, ATTIC_BF16, LIST(5, 4), false,
+             .note = "W bf16, no bias"),
+    HALF_ROW("affine", "[2,5] [3]", case_affine_half, ATTIC_BF16, LIST(5, 3), false,
+             .note = "W bf16"),
+
     REDUCE_ROWS("sum", at_sum, at_sum_over),
     REDUCE_ROWS("mean", at_mean, at_mean_over),
     REDUCE_ROWS("max", at_max, at_max_over),
@@ -586,6 +656,7 @@ const at_case at_cases_products[] = {
     ROW("topk", "[4]", case_topk, .ctx = K(0, 0), .expect = ATTIC_VACUOUS, .note = "0 of 4"),
     ROW("topk", "[4]", case_topk, .ctx = K(0, 2), .values = (double[]){1, 3, 2, 2},
         .expect = ATTIC_NON_SMOOTH, .note = "a tie"),
+    ROW("topk", "[4]", case_topk_tied, .ctx = &(int){6}, .apart = true, .note = "x and x, 6 of 8"),
     ROW("topk", "[3,5] [3,5]", case_topk_gather, .ctx = K(1, 2), .apart = true,
         .note = "gathered by its indices"),
 
@@ -627,6 +698,10 @@ const at_case at_cases_products[] = {
     ROW("embedding", "[3,0]", case_embedding, .ctx = IDS(LIST(2), 1, 2), .expect = ATTIC_VACUOUS),
     ROW("embedding", "[5,130]", case_embedding, .ctx = IDS(LIST(4), 2, 0, 2, 1), .directions = 2,
         .note = "a wide table"),
+    HALF_ROW("embedding", "[3,5]", case_embedding_half, ATTIC_F16, LIST(4, 5), false,
+             .note = "a table of f16, times x"),
+    HALF_ROW("embedding", "[3,5]", case_embedding_half, ATTIC_BF16, LIST(4, 5), false,
+             .note = "a table of bf16, times x"),
     ROW("embedding", "[4,3]", case_embedding_tied, .ctx = IDS(LIST(3), 2, 0, 2),
         .note = "tied with the output"),
     {0}};

@@ -113,6 +113,15 @@ static at_tensor *case_cross_entropy_self(at_tape *t, at_tensor **in, void *ctx)
     return case_cross_entropy_soft(t, (at_tensor *[]){in[0], at_softmax(t, in[0])}, ctx);
 }
 
+/* Targets of 0, beside logits as they are and beside logits of -inf */
+static at_tensor *case_cross_entropy_masked(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *x = fill_masked(t, in[0], -(double)INFINITY), *target = fill_masked(t, in[1], 0);
+    if (!x) return NULL;
+    at_tensor *loss = case_cross_entropy_soft(t, (at_tensor *[]){in[0], target}, ctx);
+    return at_add(t, loss, case_cross_entropy_soft(t, (at_tensor *[]){x, target}, ctx));
+}
+
 /* ------------------------------------------------------------------ logsumexp ------------------ */
 
 static at_tensor *case_logsumexp(at_tape *t, at_tensor **in, void *axis)
@@ -381,6 +390,11 @@ const at_case at_cases_rows[] = {
         .values = (double[]){1, 2, 1, 0}, .note = "probabilities 1 and 0"),
     ROW("cross_entropy", "[0,3] [0,3]", case_cross_entropy_soft, ENTROPY(0),
         .expect = ATTIC_VACUOUS, .note = "probabilities"),
+    ROW("cross_entropy", "[4,4] [4,4]", case_cross_entropy_masked, ENTROPY(0), .low = 0.1,
+        .high = 1, .note = "probabilities of 0, logits of -inf"),
+    ROW("cross_entropy", "[4,4] [4,4]", case_cross_entropy_masked,
+        ENTROPY(.weights = true, .reduction = ATTIC_SUM), .low = 0.1, .high = 1,
+        .note = "weights, probabilities of 0, logits of -inf"),
     ROW("cross_entropy", "[3,4]", case_cross_entropy_self, ENTROPY(0), .note = "its own softmax"),
     ROW("cross_entropy", "[5]", case_cross_entropy, ENTROPY(.weights = true),
         .note = "weights, one row"),

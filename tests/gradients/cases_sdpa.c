@@ -9,12 +9,14 @@
 
 typedef struct {
     at_sdpa_args a;
-    bool bias;        /* the next input */
-    bool scale, sink; /* head_scale and sink: the last inputs */
-    int infinite;     /* every so many-th element of the bias is -inf */
-    bool same;        /* Q = K = V: one input */
-    bool same_kv;     /* K = V: two inputs */
-    const char *keep; /* "101 011", with keep_shape */
+    bool bias;                    /* the next input */
+    bool scale, sink;             /* head_scale and sink: the last inputs */
+    int infinite;                 /* every so many-th element of the bias is -inf */
+    bool infinite_Q, infinite_KV; /* row 1 of Q, or of K and V, is infinite, which nothing keeps */
+    bool infinite_sink;           /* the first one is -inf */
+    bool same;                    /* Q = K = V: one input */
+    bool same_kv;                 /* K = V: two inputs */
+    const char *keep;             /* "101 011", with keep_shape */
     at_shape keep_shape;
     bool key_lens;
     int key_len[3];
@@ -43,6 +45,16 @@ static at_tensor *with_infinities(at_tape *t, at_tensor *bias, int every)
     return at_masked_fill(t, bias, where, -(double)INFINITY);
 }
 
+/* Row 1 of x [T,D], or element 0 of x [H], becomes a constant. */
+static at_tensor *with_infinite(at_tape *t, at_tensor *x, int row, double infinity)
+{
+    at_shape rows = x->shape;
+    if (rows.ndim == 2) rows.dim[1] = 1;
+    at_tensor *where = at_bools(t, rows, NULL);
+    if (where) at_store(ATTIC_BOOL, where->data, row, 1);
+    return at_masked_fill(t, x, where, infinity);
+}
+
 static at_tensor *side_by_side(at_tape *t, at_tensor *x, at_tensor *y)
 {
     x = at_reshape(t, x, at_shape_of(-1));
@@ -62,6 +74,10 @@ static at_tensor *case_sdpa(at_tape *t, at_tensor **in, void *ctx)
     if (c->scale) a.head_scale = in[inputs + c->bias];
     if (c->sink) a.sink = in[inputs + c->bias + c->scale];
     if (c->infinite) a.bias = with_infinities(t, a.bias, c->infinite);
+    if (c->infinite_Q) Q = with_infinite(t, Q, 1, (double)INFINITY);
+    if (c->infinite_KV) K = with_infinite(t, K, 1, (double)INFINITY);
+    if (c->infinite_KV) V = with_infinite(t, V, 1, (double)INFINITY);
+    if (c->infinite_sink) a.sink = with_infinite(t, a.sink, 0, -(double)INFINITY);
     if (c->keep) a.keep = keep_of_text(t, c->keep, c->keep_shape);
     if (c->key_lens) a.key_len = at_ints(t, at_shape_of(B), (const int32_t *)c->key_len);
     if (c->weights || c->only_weights) a.weights = &weights;
@@ -76,6 +92,19 @@ static at_tensor *case_sdpa(at_tape *t, at_tensor **in, void *ctx)
     return c->probs ? side_by_side(t, O, probs) : O;
 }
 
+/* Constants that attend to 4 keys and values of 16 bits, in two documents, times x [3,2]. */
+static at_tensor *case_sdpa_half(at_tape *t, at_tensor **in, void *stored)
+{
+    at_tensor *KV[2];
+    for (int i = 0; i < 2; i++)
+        KV[i] = at_cast(t, at_random(t, at_shape_of(4, 2), at_normal(1)), *(at_dtype *)stored);
+    at_tensor *Q = at_random(t, in[0]->shape, at_normal(1));
+    at_tensor *O = at_sdpa(t, Q, KV[0], KV[1], (at_sdpa_args){0});
+    at_sdpa_args a = {.segments = at_ints(t, at_shape_of(3), (int32_t[]){0, 0, 1}),
+                      .key_segments = at_ints(t, at_shape_of(4), (int32_t[]){0, 1, 1, 1})};
+    return at_mul(t, in[0], at_add(t, O, at_sdpa(t, Q, KV[0], KV[1], a)));
+}
+
 /* One case on one path, and one case on each. */
 #define ON(path_, name, in_, note_, ...)                                                           \
     ROW("sdpa", in_, case_sdpa, .ctx = (&(sdpa_case){.a.path = path_, __VA_ARGS__}),               \
@@ -84,6 +113,10 @@ static at_tensor *case_sdpa(at_tape *t, at_tensor **in, void *ctx)
     ON(ATTIC_FUSED, "fused", in_, note_, __VA_ARGS__),                                             \
         ON(ATTIC_PLAIN, "plain", in_, note_, __VA_ARGS__),                                         \
         ON(ATTIC_COMPOSED, "composed", in_, note_, __VA_ARGS__)
+/* The composed path multiplies by 0 what is masked. */
+#define NOT_READ(in_, note_, ...)                                                                  \
+    ON(ATTIC_FUSED, "fused", in_, note_, __VA_ARGS__),                                             \
+        ON(ATTIC_PLAIN, "plain", in_, note_, __VA_ARGS__)
 /* The learned scale is 0: its gradient is not. */
 #define ZERO(path_, name)                                                                          \
     ROW("sdpa", "[2,2] [3,2] [3,1] []", case_sdpa,                                                 \
@@ -157,6 +190,12 @@ const at_case at_cases_sdpa[] = {
     PATHS("[2,2,2,2] [2,2,3,2] [2,2,3,2]", "key lengths, causal", .a.causal = true,
           .a.align = ATTIC_ALIGN_BOTTOM_RIGHT, .key_lens = true, .key_len = {3, 2}),
 
+    /* ---- what is masked is not read */
+    NOT_READ("[3,2] [4,2] [4,2]", "keep, infinite Q, K and V", .infinite_Q = true,
+             .infinite_KV = true, .keep = "1011 0000 1011", .keep_shape = {2, {3, 4}}),
+    NOT_READ("[4,2] [4,2] [4,9]", "keep, causal, window, infinite K and V", .infinite_KV = true,
+             .keep = "1011", .keep_shape = {1, {4}}, .a.causal = true, .a.window_left = 2),
+
     /* ---- bias, and how it is broadcast */
     PATHS("[3,2] [4,2] [4,2] [3,4]", "bias [T,N]", .bias = true),
     PATHS("[2,2,2,2] [2,2,3,2] [2,2,3,2] [2,2,2,3]", "bias [B,H,T,N]", .bias = true),
@@ -226,9 +265,17 @@ const at_case at_cases_sdpa[] = {
           .weights = true, .a.heads = 4, .a.kv_heads = 2, .a.dropout = 0.4),
     PATHS("[3,2] [4,2] [4,2] []", "sink, an empty row, lse, probs", .sink = true, .lse = true,
           .probs = true, .keep = "1011 0000 0110", .keep_shape = {2, {3, 4}}),
+    PATHS("[2,2,3,2] [2,2,4,2] [2,2,4,2] [2]", "sink of one head alone", .sink = true,
+          .infinite_sink = true),
     PATHS("[2,2] [0,2] [0,2] []", "sink, no keys, lse", .sink = true, .lse = true),
     PATHS("[2,2,3,2] [2,2,3,2] [2,2,3,2] [3] [2] [2]", "sink, learned scale, bias, softcap",
           .bias = true, .scale = true, .sink = true, .a.softcap = 0.7),
+
+    /* ---- keys and values of 16 bits, which only the fused path reads */
+    ROW("sdpa", "[3,2]", case_sdpa_half, .ctx = &(at_dtype){ATTIC_F16},
+        .note = "K and V f16, times x"),
+    ROW("sdpa", "[3,2]", case_sdpa_half, .ctx = &(at_dtype){ATTIC_BF16},
+        .note = "K and V bf16, times x"),
 
     /* ---- everything at once */
     PATHS("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [4] [4]", "everything", .scale = true, .sink = true,

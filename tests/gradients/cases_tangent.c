@@ -11,7 +11,7 @@ enum { STILL_Q = 1, STILL_K = 2, STILL_V = 4, STILL_BIAS = 8, STILL_SINK = 16 };
 
 typedef struct {
     at_sdpa_args a;
-    bool bias, sink, keep, weights, lse;
+    bool bias, sink, keep, weights, lse, documents;
     unsigned still;  /* what has no tangent */
     bool same;       /* Q = K = V, and their tangents */
     bool tangent_is; /* the tangents are the inputs themselves */
@@ -41,6 +41,10 @@ int at_case_tangents(at_tape *t, at_tensor **in, void *ctx, at_tensor *y[6])
         a.keep = at_bools(t, cells, NULL);
         for (int i = 0; a.keep && i < cells.dim[0]; i++)
             at_store(ATTIC_BOOL, a.keep->data, i, i != 1);
+    }
+    if (c->documents) { /* of 2 and 1 rows, of 1 and 3 keys */
+        a.segments = at_ints(t, at_shape_of(3), (int32_t[]){0, 0, 1});
+        a.key_segments = at_ints(t, at_shape_of(4), (int32_t[]){0, 1, 1, 1});
     }
     a.bias = x[3], a.bias_tangent = dot[3];
     a.sink = x[4], a.sink_tangent = dot[4];
@@ -113,6 +117,10 @@ const at_case at_cases_tangent[] = {
           .weights = true),
     SMALL("[3,2] [3,2]", "sdpa(x,x,x)", .same = true),
     SMALL("[3,2] [3,2] [3,2]", "the tangents are the inputs", .tangent_is = true),
+    SMALL("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "documents", .documents = true),
+    SMALL("[3,2] [4,2] [4,2] [3,4] [] [3,2] [4,2] []", "documents, bias, sink, K without a tangent",
+          .documents = true, .bias = true, .sink = true, .still = STILL_K | STILL_BIAS,
+          .weights = true, .lse = true, .a.dropout = 0.4),
     SMALL("[3,2] [4,2] [4,2] [3,2] [4,2] [4,2]", "lse", .lse = true),
     SMALL("[3,2] [4,2] [4,2] [] [3,2] [4,2] [4,2] []", "sink, lse, a row that keeps nothing",
           .sink = true, .lse = true, .keep = true, .a.dropout = 0.4),
