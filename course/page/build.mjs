@@ -145,7 +145,7 @@ for (const [name, text] of Object.entries(parts)) {
     if (html.split(mark).length !== 2) fail(`index.html must have ${mark} once`)
     html = html.replace(mark, () => text)
 }
-const limit = 400 * 1024
+const limit = 600 * 1024
 writeFileSync(htmlPath, html)
 console.log(
     `${htmlPath}: ${Math.ceil(html.length / 1024)} KiB, of which WebAssembly and script ` +
