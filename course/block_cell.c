@@ -371,10 +371,13 @@ static bool write_other(cell_writer *w, block_element x)
         add_element(w, (block_element){BLOCK_X, 0, x.i, x.j});
         write_added(w, (block_element){BLOCK_OW, 0, x.i, x.j});
         return true;
-    case BLOCK_DX_RES:
-        write_element(w, (block_element){BLOCK_DY, 0, x.i, x.j}, false);
+    case BLOCK_DX_RES: {
+        char name[BLOCK_CELL_NAME];
+        block_cell_name(b, BLOCK_DY, 0, x.i, x.j, name);
+        write_text(w, "%s", name);
         add_element(w, (block_element){BLOCK_DY, 0, x.i, x.j});
         return true;
+    }
     case BLOCK_DX:
         write_element(w, (block_element){BLOCK_DX_RES, 0, x.i, x.j}, false);
         add_element(w, (block_element){BLOCK_DX_RES, 0, x.i, x.j});

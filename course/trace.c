@@ -1,4 +1,4 @@
-/* trace.c -- one small attention, printed step by step, forward and then backward.
+/* trace.c -- one small attention, or a whole block, printed step by step, forward and then backward.
  *
  *     trace                                   3 queries, 4 keys, of size 2
  *     trace --paper                           numbers that can be checked with a pencil
@@ -8,6 +8,7 @@
  *     trace --cell q0,k2                      works out that cell in every step
  *     trace --paper --quiz                    asks first, then shows
  *     trace --mistake no-delta                a backward with this mistake in it: what notices?
+ *     trace --block --paper --cell dX:1,1     from tokens to tokens: X, four matrices, two heads
  *     trace --json                            the same for programs
  *
  * The steps have the numbers of attention/attention.h, forward 1 to 8, then backward 8 to 1; one

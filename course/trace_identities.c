@@ -129,7 +129,7 @@ static void add_identity(trace *t, trace_identity x, int count, sides (*of)(cons
         x.holds = fabs(s.left - s.right) <= trace_rounding(s.terms);
         if (!x.holds || k == shown) x.at = k, x.left = s.left, x.right = s.right;
     }
-    t->differ += !x.holds;
+    t->count.differ += !x.holds;
     t->identity[t->identities++] = x;
 }
 

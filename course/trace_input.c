@@ -16,8 +16,7 @@
 /* Beyond it, numerical values say little: a score that is a product of two such elements. */
 static const double largest_element = 1e6;
 
-static void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-static void fail(const char *format, ...)
+void trace_fail(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -41,8 +40,8 @@ static void check_element(const given *m, int i, int j, double x)
 {
     if (m->minus_infinity && x == -(double)INFINITY) return;
     if (isfinite(x) && fabs(x) <= largest_element) return;
-    fail("--%s: the element in row %d, column %d is %g, but must lie between %g and %g", m->name, i,
-         j, x, -largest_element, largest_element);
+    trace_fail("--%s: the element in row %d, column %d is %g, but must lie between %g and %g",
+               m->name, i, j, x, -largest_element, largest_element);
 }
 
 /* One element, "-2.5" or "ln 7", at *p, which is moved behind it. */
@@ -67,19 +66,20 @@ static void read_text(given *m, const char *p)
     for (m->rows = 0, m->columns = 0;; p++) {
         double x, log_of;
         if (!read_element(&p, &x, &log_of) || (*p && *p != ',' && *p != '/'))
-            fail("--%s must be numbers, with commas between them and / between rows, such as "
-                 "1,0/0,ln 7, or a file.npy; row %d, column %d is not a number",
-                 m->name, m->rows, j);
+            trace_fail("--%s must be numbers, with commas between them and / between rows, such as "
+                       "1,0/0,ln 7, or a file.npy; row %d, column %d is not a number",
+                       m->name, m->rows, j);
         if (m->rows == TRACE_MAX || j == TRACE_MAX)
-            fail("--%s has more than %d %s", m->name, TRACE_MAX,
-                 j == TRACE_MAX ? "columns" : "rows");
+            trace_fail("--%s has more than %d %s", m->name, TRACE_MAX,
+                       j == TRACE_MAX ? "columns" : "rows");
         check_element(m, m->rows, j, x);
         m->value[m->rows * TRACE_MAX + j] = x;
         m->log_of[m->rows * TRACE_MAX + j] = log_of;
         j++;
         if (*p == ',') continue;
         if (m->rows > 0 && j != m->columns)
-            fail("--%s: row %d has %d elements, row 0 has %d", m->name, m->rows, j, m->columns);
+            trace_fail("--%s: row %d has %d elements, row 0 has %d", m->name, m->rows, j,
+                       m->columns);
         m->columns = j;
         m->rows++;
         j = 0;
@@ -91,11 +91,11 @@ static void read_npy(given *m, const char *path)
 {
     at_tape *t = at_open(ATTIC_F64, 1);
     const at_tensor *x = at_npy_load(t, path);
-    if (!x) fail("--%s: %s", m->name, at_error(t));
+    if (!x) trace_fail("--%s: %s", m->name, at_error(t));
     if (x->shape.ndim != 2 || x->shape.dim[0] < 1 || x->shape.dim[0] > TRACE_MAX ||
         x->shape.dim[1] < 1 || x->shape.dim[1] > TRACE_MAX)
-        fail("--%s: %s is of shape %s, but must have two dimensions of 1 to %d", m->name, path,
-             at_shape_text(x->shape), TRACE_MAX);
+        trace_fail("--%s: %s is of shape %s, but must have two dimensions of 1 to %d", m->name,
+                   path, at_shape_text(x->shape), TRACE_MAX);
     m->rows = x->shape.dim[0], m->columns = x->shape.dim[1];
     for (int i = 0; i < m->rows; i++)
         for (int j = 0; j < m->columns; j++) {
@@ -139,8 +139,8 @@ static void agree(size *s, int n, const char *said_by)
 {
     if (n == 0) return;
     if (s->n && s->n != n)
-        fail("%s says %d %s, but %s says %d: %s must be one number", said_by, n, s->of, s->said_by,
-             s->n, s->letter);
+        trace_fail("%s says %d %s, but %s says %d: %s must be one number", said_by, n, s->of,
+                   s->said_by, s->n, s->letter);
     if (!s->n) s->said_by = said_by;
     s->n = n;
 }
@@ -246,13 +246,14 @@ static void set_masks(trace *t)
     steps *a = t->a;
     const int T = a->p.T, N = a->p.N;
     if (*t->o.mask && !read_mask(a, t->o.mask))
-        fail(
+        trace_fail(
             "--mask must have %d digits 0 or 1, one for each key, for all queries, or %d such rows "
             "with / between them, not \"%s\"",
             N, T, t->o.mask);
     if (*t->o.window && !read_window(t->o.window, &t->left, &t->right))
-        fail("--window must be one or two whole numbers from 0 to %d, such as 2 or 2,1, not \"%s\"",
-             TRACE_MAX, t->o.window);
+        trace_fail(
+            "--window must be one or two whole numbers from 0 to %d, such as 2 or 2,1, not \"%s\"",
+            TRACE_MAX, t->o.window);
     for (int e = 0; e < T * N; e++) t->mask[e] = a->at[STEPS_KEEP][e] != 0;
     t->masked = *t->o.mask || t->o.causal || t->left || t->right;
     for (int i = 0; i < T; i++)
@@ -270,7 +271,7 @@ static void draw_dropout(trace *t)
     at_tensor *A = NULL, *x = at_variable(tape, at_shape_of(p->T, 1), NULL);
     at_tensor *y = at_variable(tape, at_shape_of(p->N, 1), NULL);
     at_sdpa(tape, x, y, y, (at_sdpa_args){.dropout = p->dropout, .weights = &A}); /* A = z / N */
-    if (!A) fail("%s", at_error(tape));
+    if (!A) trace_fail("%s", at_error(tape));
     for (int i = 0; i < p->T; i++)
         for (int j = 0; j < p->N; j++)
             *steps_cell(t->a, STEPS_Z, 0, i, j) = at_get(A, i, j) > 0 ? 1 / (1 - p->dropout) : 0;
@@ -296,8 +297,8 @@ static void choose_cell(trace *t)
     if (*text) {
         if (!read_index(&text, 'q', T, &t->i) || *text++ != ',' ||
             !read_index(&text, 'k', N, &t->j) || *text)
-            fail("--cell must be a query and a key, from q0,k0 to q%d,k%d, not \"%s\"", T - 1,
-                 N - 1, t->o.cell);
+            trace_fail("--cell must be a query and a key, from q0,k0 to q%d,k%d, not \"%s\"", T - 1,
+                       N - 1, t->o.cell);
         return;
     }
     t->i = T - 1, t->j = N - 1;
@@ -338,20 +339,24 @@ static bool is_called(const char *text, const char *name)
     return !*text && !*name;
 }
 
-static mistake read_mistake(const char *text)
+int trace_find_mistake(const char *text, int n, const char *(*name_of)(int m), const char *file)
 {
     char near[120] = "";
     int nearest = 1;
-    if (!*text) return MISTAKE_NONE;
-    for (int m = 1; m < MISTAKES; m++) {
-        const char *name = mistakes_texts[m].name;
-        if (is_called(text, name)) return (mistake)m;
-        if (edits(text, name) < edits(text, mistakes_texts[nearest].name)) nearest = m;
+    if (!*text) return 0;
+    for (int m = 1; m < n; m++) {
+        if (is_called(text, name_of(m))) return m;
+        if (edits(text, name_of(m)) < edits(text, name_of(nearest))) nearest = m;
     }
-    const char *name = mistakes_texts[nearest].name;
+    const char *name = name_of(nearest);
     if (2 * edits(text, name) <= (int)strlen(name)) /* "foo" is near to nothing */
         snprintf(near, sizeof near, "; the nearest is \"%s\"", name);
-    fail("there is no mistake \"%.60s\"%s; course/mistakes.h has them all", text, near);
+    trace_fail("there is no mistake \"%.60s\"%s; %s has them all", text, near, file);
+}
+
+static const char *name_of_mistake(int m)
+{
+    return mistakes_texts[m].name;
 }
 
 /* ------------------------------------------------------------------ all of it ------------------ */
@@ -366,7 +371,7 @@ static void put_on_paper(trace_options *o)
                  {offsetof(trace_options, K), "ln 7,0/ln 2,ln 3/0,ln 6"},
                  {offsetof(trace_options, V), "1,4/5,1/0,2"},
                  {offsetof(trace_options, dO), "1,1/0,1"}};
-    if (o->self) fail("--paper has a K and a V of its own: leave out --self");
+    if (o->self) trace_fail("--paper has a K and a V of its own: leave out --self");
     for (size_t k = 0; k < sizeof paper / sizeof paper[0]; k++) {
         const char **text = (const char **)((char *)o + paper[k].at);
         if (!**text) *text = paper[k].text;
@@ -379,7 +384,7 @@ static inputs read_inputs(const trace_options *o)
 {
     inputs in;
     bool draw_bias = strcmp(o->bias, "random") == 0;
-    if (o->self && (*o->K || *o->V)) fail("--self means K = V = Q: leave out --K and --V");
+    if (o->self && (*o->K || *o->V)) trace_fail("--self means K = V = Q: leave out --K and --V");
     in.Q = read_matrix("Q", o->Q, false), in.K = read_matrix("K", o->K, false);
     in.V = read_matrix("V", o->V, false), in.dO = read_matrix("dO", o->dO, false);
     in.bias = read_matrix("bias", draw_bias ? "" : o->bias, true);
@@ -395,9 +400,9 @@ static inputs read_inputs(const trace_options *o)
     if (o->self) in.K = in.V = in.Q;
     if (in.bias.rows && ((in.bias.rows != 1 && in.bias.rows != in.T.n) ||
                          (in.bias.columns != 1 && in.bias.columns != in.N.n)))
-        fail("--bias is [%d,%d], but must be [%d,%d], [1,%d] (one row for every query) "
-             "or [%d,1]",
-             in.bias.rows, in.bias.columns, in.T.n, in.N.n, in.N.n, in.T.n);
+        trace_fail("--bias is [%d,%d], but must be [%d,%d], [1,%d] (one row for every query) "
+                   "or [%d,1]",
+                   in.bias.rows, in.bias.columns, in.T.n, in.N.n, in.N.n, in.T.n);
     return in;
 }
 
@@ -406,9 +411,10 @@ void trace_set_up(trace *t)
     trace_options *o = &t->o;
     if (o->paper) put_on_paper(o);
     if (o->softcap > 0 && o->softcap < 0.001)
-        fail("--softcap must be 0, which is off, or from 0.001 to %g, not %g", largest_element,
-             o->softcap);
-    t->mistake = read_mistake(o->mistake);
+        trace_fail("--softcap must be 0, which is off, or from 0.001 to %g, not %g",
+                   largest_element, o->softcap);
+    t->mistake =
+        (mistake)trace_find_mistake(o->mistake, MISTAKES, name_of_mistake, "course/mistakes.h");
     inputs in = read_inputs(o);
     t->a = steps_open(&(steps_problem){.H = 1,
                                        .G = 1,
@@ -423,7 +429,7 @@ void trace_set_up(trace *t)
                                        .bias_H = in.bias.rows > 0,
                                        .bias_T = in.bias.rows,
                                        .bias_N = in.bias.columns});
-    if (!t->a) fail("no memory");
+    if (!t->a) trace_fail("no memory");
     take(t, STEPS_Q, &in.Q), take(t, STEPS_K, &in.K), take(t, STEPS_V, &in.V);
     take(t, STEPS_DO, &in.dO), take(t, STEPS_BIAS, &in.bias);
     set_masks(t);

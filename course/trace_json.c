@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------ values --------------------- */
 
-static void put_number(double x)
+void trace_json_number(double x)
 {
     if (isfinite(x))
         printf("%.17g", x + 0.0); /* -0 + 0 is 0 */
@@ -29,7 +29,7 @@ void trace_json_string(const char *s)
     printf("\"");
 }
 
-static void put_text(const char *key, const char *value)
+void trace_json_text(const char *key, const char *value)
 {
     printf(", \"%s\": ", key);
     trace_json_string(value ? value : "");
@@ -43,7 +43,7 @@ static void put_matrix(const char *key, const double *x, int rows, int columns)
         printf("%s[", i ? ",\n       " : "");
         for (int j = 0; j < columns; j++) {
             if (j) printf(", ");
-            put_number(x[i * columns + j]);
+            trace_json_number(x[i * columns + j]);
         }
         printf("]");
     }
@@ -55,7 +55,7 @@ static void put_vector(const char *key, const double *x, int n)
     printf(",\n     \"%s\": [", key);
     for (int i = 0; i < n; i++) {
         if (i) printf(", ");
-        put_number(x[i]);
+        trace_json_number(x[i]);
     }
     printf("]");
 }
@@ -68,11 +68,11 @@ static void put_options(const trace *t)
     printf("  \"sizes\": {\"T\": %d, \"N\": %d, \"D\": %d, \"Dv\": %d},\n", p->T, p->N, p->D,
            p->Dv);
     printf("  \"options\": {\"self\": %s, \"c\": ", t->o.self ? "true" : "false");
-    put_number(t->a->c);
+    trace_json_number(t->a->c);
     printf(", \"softcap\": ");
-    put_number(p->softcap);
+    trace_json_number(p->softcap);
     printf(", \"bias\": %s, \"dropout\": ", p->bias_N ? "true" : "false");
-    put_number(p->dropout);
+    trace_json_number(p->dropout);
     printf(",\n    \"causal\": %s, \"window_left\": %d, \"window_right\": %d, \"seed\": %d},\n",
            t->o.causal ? "true" : "false", t->left, t->right, t->o.seed);
     printf("  \"steps\": [");
@@ -90,7 +90,7 @@ static void put_cell(const trace *t)
            hidden    ? "masked"
            : dropped ? "dropped"
                      : "kept");
-    put_text("because", hidden);
+    trace_json_text("because", hidden);
     printf("},\n");
 }
 
@@ -105,7 +105,8 @@ static void put_tensor(const trace *t, steps_name what)
     int dim[3];
     steps_dims(t->a, what, dim);
     printf("    {\"name\": \"%s\", \"step\": %d", s->name, s->step);
-    put_text("gradient_of", s->gradient_of < STEPS_COUNT ? steps_texts[s->gradient_of].name : "");
+    trace_json_text("gradient_of",
+                    s->gradient_of < STEPS_COUNT ? steps_texts[s->gradient_of].name : "");
     if (what == STEPS_DELTA)
         printf(", \"shape\": [%d]", dim[1]);
     else
@@ -140,7 +141,7 @@ static void put_jacobian(const trace *t)
 {
     const int N = t->a->p.N;
     printf("  \"jacobian\":\n    {\"row\": %d, \"shape\": [%d, %d]", t->i, N, N);
-    put_text("formula", "J_jk = d/dS_ik P_ij = P_ij (1[j=k] - P_ik)");
+    trace_json_text("formula", "J_jk = d/dS_ik P_ij = P_ij (1[j=k] - P_ik)");
     put_matrix("values", t->J, N, N);
     if (!t->o.quick) put_matrix("numerical", t->jacobian.n, N, N);
     if (!t->o.quick) put_matrix("unsure", t->jacobian.unsure, N, N);
@@ -159,17 +160,17 @@ static void put_difference(const trace *t)
     }
     double S = *steps_cell(t->a, STEPS_S, 0, i, j), h = trace_step_of(S);
     printf("{\"of\": \"S\", \"query\": %d, \"key\": %d, \"h\": ", i, j);
-    put_number(h);
+    trace_json_number(h);
     printf(",\n    \"loss_up\": ");
-    put_number(trace_loss_at(t, i, j, h));
+    trace_json_number(trace_loss_at(t, i, j, h));
     printf(", \"loss_down\": ");
-    put_number(trace_loss_at(t, i, j, -h));
+    trace_json_number(trace_loss_at(t, i, j, -h));
     printf(",\n    \"two_points\": ");
-    put_number(trace_two_points(t, i, j, h));
+    trace_json_number(trace_two_points(t, i, j, h));
     printf(", \"five_points\": ");
-    put_number(trace_five_points(t, i, j, h));
+    trace_json_number(trace_five_points(t, i, j, h));
     printf(", \"by_formula\": ");
-    put_number(*steps_cell(t->a, STEPS_DS, 0, i, j));
+    trace_json_number(*steps_cell(t->a, STEPS_DS, 0, i, j));
     printf("},\n");
 }
 
@@ -191,9 +192,9 @@ static void put_identities(const trace *t)
         if (x->letter != ' ') snprintf(at, sizeof at, "%c%d", x->letter, x->at);
         printf("%s{\"name\": \"%s\", \"formula\": \"%s\", \"at\": \"%s\", \"left\": ",
                k ? ",\n    " : "", x->name, x->formula, at);
-        put_number(x->left);
+        trace_json_number(x->left);
         printf(", \"right\": ");
-        put_number(x->right);
+        trace_json_number(x->right);
         printf(", \"holds\": %s}", x->holds ? "true" : "false");
     }
     printf("]");
@@ -205,19 +206,18 @@ static void put_comparison(const trace *t)
     printf(",\n  \"op\": [");
     for (int k = 0; k < t->n_op; k++) {
         printf("%s{\"name\": \"%s\", \"off\": ", k ? ",\n    " : "", t->op[k].name);
-        put_number(t->op[k].off);
+        trace_json_number(t->op[k].off);
         printf(", \"agrees\": %s}", t->op[k].agrees ? "true" : "false");
     }
-    printf("],\n  \"compared\": %d,\n  \"differ\": %d", t->compared, t->differ);
+    printf("],\n  \"compared\": %d,\n  \"differ\": %d", t->count.compared, t->count.differ);
 }
 
-void trace_json_mistake(mistake m)
+void trace_json_mistake(const mistake_text *s)
 {
-    const mistake_text *s = &mistakes_texts[m];
     printf("{\"name\": ");
     trace_json_string(s->name);
-    put_text("sentence", s->sentence);
-    put_text("hint", s->hint);
+    trace_json_text("sentence", s->sentence);
+    trace_json_text("hint", s->hint);
     printf("}");
 }
 
@@ -230,13 +230,13 @@ void trace_json(const trace *t)
     put_options(t);
     printf("  \"mistake\": ");
     if (t->mistake)
-        trace_json_mistake(t->mistake);
+        trace_json_mistake(&mistakes_texts[t->mistake]);
     else
         printf("null");
     printf(",\n");
     put_cell(t);
     printf("  \"loss\": ");
-    put_number(steps_loss(t->a));
+    trace_json_number(steps_loss(t->a));
     printf(",\n  \"tensors\": [\n");
     for (steps_name what = 0; what < STEPS_COUNT; what++) {
         if (!is_there(t, what)) continue;

@@ -34,17 +34,16 @@ double trace_rounding(double terms)
     return 16 * DBL_EPSILON * (terms + tiny);
 }
 
-/* `terms`: what the values by the formula are sums of */
-static void compare(trace *t, int count, const double *by_formula, const double *terms,
-                    trace_values *v)
+void trace_compare(int count, const double *by_formula, const double *terms, trace_values *v,
+                   trace_count *n)
 {
     for (int e = 0; e < count; e++) v->rounding[e] = trace_rounding(terms[e]);
     double most = 0;
     for (int e = 0; e < count; e++) most = fmax(most, fabs(by_formula[e]));
     for (int e = 0; e < count; e++) {
-        t->compared++;
-        t->differ += !trace_agrees(by_formula[e], v, e, most);
-        if (most > 0) t->worst = fmax(t->worst, fabs(by_formula[e] - v->n[e]) / most);
+        n->compared++;
+        n->differ += !trace_agrees(by_formula[e], v, e, most);
+        if (most > 0) n->worst = fmax(n->worst, fabs(by_formula[e] - v->n[e]) / most);
     }
 }
 
@@ -133,7 +132,8 @@ static void compare_gradients(trace *t)
         if (of == STEPS_COUNT) continue;
         for (ptrdiff_t e = 0; e < steps_size(t->a, what); e++)
             v->n[e] = steps_difference(t->a, of, e, &v->unsure[e]);
-        compare(t, (int)steps_size(t->a, what), t->a->at[what], t->terms->at[what], v);
+        trace_compare((int)steps_size(t->a, what), t->a->at[what], t->terms->at[what], v,
+                      &t->count);
     }
 }
 
@@ -143,7 +143,7 @@ static void compare_delta(trace *t)
     for (int i = 0; i < a->p.T; i++)
         differentiate(loss_of_scaled_row, motion_of(a, i, 0, 0), ldexp(1, -5), steps_rounding(a),
                       &t->delta, i);
-    compare(t, a->p.T, a->at[STEPS_DELTA], t->terms->at[STEPS_DELTA], &t->delta);
+    trace_compare(a->p.T, a->at[STEPS_DELTA], t->terms->at[STEPS_DELTA], &t->delta, &t->count);
 }
 
 /* J_jk = P_ij (1[j=k] - P_ik) of the row that is worked out, and J dP */
@@ -173,7 +173,7 @@ static void compare_jacobian(trace *t)
                               steps_first_step(a, STEPS_S, t->i * N + k), DBL_EPSILON * terms[e],
                               &t->jacobian, e);
         }
-    compare(t, N * N, t->J, terms, &t->jacobian);
+    trace_compare(N * N, t->J, terms, &t->jacobian, &t->count);
 }
 
 /* The gradient of the one matrix is the sum over its three uses. */
@@ -195,7 +195,7 @@ static void compare_sum(trace *t)
             differentiate(loss_of_moved_token, motion_of(a, i, d, 0),
                           steps_first_step(a, STEPS_Q, e), steps_rounding(a), &t->all, e);
         }
-    compare(t, a->p.T * a->p.D, t->sum, terms, &t->all);
+    trace_compare(a->p.T * a->p.D, t->sum, terms, &t->all, &t->count);
 }
 
 void trace_compute(trace *t)
@@ -261,10 +261,8 @@ static at_tensor *as_variable(at_tape *tape, const trace *t, steps_name what)
     return at_variable(tape, at_shape_of(dim[1], dim[2]), t->a->at[what]);
 }
 
-/* The largest difference of the elements of x, or of its gradient, from the values here, relative
- * to the terms that they are sums of. */
-static void compare_tensor(trace *t, const char *name, const at_tensor *x, bool gradient,
-                           const double *values, const double *terms)
+trace_op trace_compare_tensor(const char *name, const at_tensor *x, bool gradient,
+                              const double *values, const double *terms)
 {
     double worst = 0;
     for (int e = 0; e < at_count(x->shape); e++) {
@@ -272,9 +270,15 @@ static void compare_tensor(trace *t, const char *name, const at_tensor *x, bool 
         if (off != 0) off /= terms[e] + tiny;
         worst = isnan(off) ? (double)INFINITY : fmax(worst, off);
     }
-    bool agrees = worst <= 1e-14;
-    t->differ += !agrees;
-    t->op[t->n_op++] = (trace_op){name, worst, agrees};
+    return (trace_op){name, worst, worst <= 1e-14};
+}
+
+static void compare_tensor(trace *t, const char *name, const at_tensor *x, bool gradient,
+                           const double *values, const double *terms)
+{
+    const trace_op op = trace_compare_tensor(name, x, gradient, values, terms);
+    t->count.differ += !op.agrees;
+    t->op[t->n_op++] = op;
 }
 
 typedef struct {

@@ -492,14 +492,15 @@ static void print_mistake_seen(const trace *t)
     const mistake_text *m = &mistakes_texts[t->mistake];
     int broken = 0;
     for (int k = 0; k < t->identities; k++) broken += !t->identity[k].holds;
-    if (!t->differ) {
+    if (!t->count.differ) {
         trace_say(0,
                   "The mistake \"%s\" changes nothing here: all %d elements agree with their "
                   "numerical values.  Other sizes or options may show it.",
-                  m->name, t->compared);
+                  m->name, t->count.compared);
         return;
     }
-    trace_say(0, "The mistake \"%s\" was noticed: %d comparisons DIFFER.", m->name, t->differ);
+    trace_say(0, "The mistake \"%s\" was noticed: %d comparisons DIFFER.", m->name,
+              t->count.differ);
     if (broken)
         trace_say(0, "%d of the %d identities above %s not hold.", broken, t->identities,
                   broken == 1 ? "does" : "do");
@@ -513,15 +514,16 @@ static void print_closing(const trace *t)
     trace_title("What was seen");
     if (t->mistake)
         print_mistake_seen(t);
-    else if (t->differ)
-        trace_say(0, "%d of the numbers above DIFFER where they should be the same.", t->differ);
+    else if (t->count.differ)
+        trace_say(0, "%d of the numbers above DIFFER where they should be the same.",
+                  t->count.differ);
     else
         trace_say(
             0,
             "%d elements agree with their numerical values: the largest difference is %.0e of "
             "the largest element of its matrix.  delta is dO . O, J dP is P (dP - "
             "delta), and at_sdpa computes the same in one op.",
-            t->compared, t->worst);
+            t->count.compared, t->count.worst);
 }
 
 void trace_print(const trace *t)

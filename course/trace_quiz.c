@@ -45,9 +45,32 @@ static bool read_sign(const char *answer, double *sign)
     return false;
 }
 
+/* "6.39", or a sum such as "4.3 + 1.9 ln 3" */
 static bool read_value(const char *answer, double *value)
 {
-    return read_real(answer, -DBL_MAX, DBL_MAX, value);
+    if (read_real(answer, -DBL_MAX, DBL_MAX, value)) return true;
+    double sum = 0, sign = 1;
+    for (const char *p = answer;; p++) {
+        double x = 1, n = 0;
+        while (*p == ' ') p++;
+        if (*p == '-') sign = -sign, p++;
+        while (*p == ' ') p++;
+        const bool factor = strncmp(p, "ln", 2) != 0;
+        if (factor && !read_number(&p, true, &x)) return false;
+        while (*p == ' ' || *p == '*') p++;
+        const bool logarithm = strncmp(p, "ln", 2) == 0;
+        if (logarithm) {
+            for (p += 2; *p == ' ';) p++;
+            if (!read_number(&p, true, &n) || !(n > 0)) return false;
+        }
+        sum += sign * x * (logarithm ? log(n) : 1);
+        while (*p == ' ') p++;
+        if (!*p) break;
+        if (*p != '+' && *p != '-') return false;
+        sign = *p == '-' ? -1 : 1;
+    }
+    *value = sum;
+    return isfinite(sum);
 }
 
 /* Asks until there is an answer that can be read, an empty one, or none any more. */
@@ -82,26 +105,40 @@ static void ask_sign(const char *name, double x, const char *question, const cha
 }
 
 /* 1 part in 100, or 0.005: two digits after the point are enough. */
-static void ask_value(const char *name, double x, const char *worked)
+static void ask_value(const trace_question *q)
 {
     double answer = 0;
-    char value[32];
-    trace_say(4, "%s = ?  (right within 0.005, or within 1 %%)", name);
+    char value[32], why[5000];
+    const char *named = "";
+    trace_say(4, "%s = ?  (right within 0.005, or within 1 %%)", q->name);
     reply r = read_reply(read_value, "with a number", &answer);
-    snprintf(value, sizeof value, "%.4f", trace_shown(x));
-    judge(r, fabs(answer - x) <= fmax(fabs(x) / 100, 0.005), value, worked);
+    const bool is_right = fabs(answer - q->x) <= fmax(fabs(q->x) / 100, 0.005);
+    if (r == ANSWERED && !is_right && q->named) named = q->named(q->context, answer);
+    snprintf(value, sizeof value, "%.4f", trace_shown(q->x));
+    snprintf(why, sizeof why, "%s%s%s", named, *named ? "  " : "", q->worked);
+    judge(r, is_right, value, why);
+}
+
+void trace_ask_element(const trace_question *q)
+{
+    if (ended) return;
+    ask_sign(q->name, q->x, q->question, q->answer);
+    if (!ended && q->x != 0) ask_value(q);
 }
 
 void trace_ask(const trace *t, steps_name what)
 {
     const steps_text *s = &steps_texts[what];
-    if (ended || what < STEPS_O || !s->question) return;
+    if (what < STEPS_O || !s->question) return;
     double x = *steps_cell(t->a, what, 0, trace_row_of(t, what), trace_column_of(t, what));
     if (fabs(x) <= 1e-12 * trace_largest(t, what)) x = 0; /* rounding */
     char name[40];
     snprintf(name, sizeof name, "%s", trace_name_of(t, what));
-    ask_sign(name, x, s->question, s->answer);
-    if (!ended && x != 0) ask_value(name, x, trace_worked(t, what));
+    trace_ask_element(&(trace_question){.name = name,
+                                        .question = s->question,
+                                        .answer = s->answer,
+                                        .worked = trace_worked(t, what),
+                                        .x = x});
 }
 
 void trace_score(void)

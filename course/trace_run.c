@@ -21,8 +21,14 @@ static trace_options o;
 static const option table[] = {
     {"paper", &o.paper, NULL, NULL, 0, 0,
      "numbers for pencil and paper: P, O, dP, dS have two digits"},
+    {"block", &o.block, NULL, NULL, 0, 0,
+     "a whole block, from tokens to tokens, with its matrices and heads"},
+    {"heads", &o.H, NULL, NULL, 0, TRACE_MAX, "of --block: number of heads, H; 0: 2"},
+    {"kv-heads", &o.G, NULL, NULL, 0, TRACE_MAX,
+     "of --block: keys and values that they share, G; 0: as many"},
+    {"width", &o.C, NULL, NULL, 0, TRACE_MAX, "of --block: size of a token, C; 0: H D"},
     {"queries", &o.T, NULL, NULL, 0, TRACE_MAX,
-     "number of queries, T; 0: as many as --Q has, else 3"},
+     "number of queries or tokens, T; 0: as many as --Q has, else 3"},
     {"keys", &o.N, NULL, NULL, 0, TRACE_MAX, "number of keys, N; 0: as many as --K has, else 4"},
     {"dim", &o.D, NULL, NULL, 0, TRACE_MAX, "size of a query and a key, D; 0: as given, or 2"},
     {"value-dim", &o.Dv, NULL, NULL, 0, TRACE_MAX, "size of a value, Dv; 0: as given, or D"},
@@ -43,7 +49,7 @@ static const option table[] = {
      "keys to the left and to the right, its own counted in both: 2 or 2,1"},
     {"dropout", NULL, &o.dropout, NULL, 0, 0.99, "probability that a weight is dropped"},
     {"seed", &o.seed, NULL, NULL, 0, 2147483647, "of the random inputs and of the dropout"},
-    {"cell", NULL, NULL, &o.cell, 0, 0, "the cell to work out: q0,k2; else the last that is kept"},
+    {"cell", NULL, NULL, &o.cell, 0, 0, "the cell to work out: q0,k2; of --block dX:1,1"},
     {"quiz", &o.quiz, NULL, NULL, 0, 0, "asks for signs and values before they are shown"},
     {"mistake", NULL, NULL, &o.mistake, 0, 0,
      "a mistake in the backward: no-delta; see what notices it"},
@@ -79,6 +85,7 @@ static trace_options options_of(int argc, char **argv)
         0);
     refuse(o.quiz && o.json, "--quiz asks a person, --json speaks to a program: choose one");
     refuse(o.quiz && *o.mistake, "--quiz asks for what is right: leave out --mistake");
+    refuse(!o.block && (o.H || o.G || o.C), "--heads, --kv-heads and --width are for --block");
     refuse(o.quick && !o.json, "--quick is for --json: the text shows numerical values");
     return o;
 }
@@ -88,6 +95,7 @@ int trace_run(trace *t, int argc, char **argv)
     memset(t, 0, sizeof *t);
     t->o = options_of(argc, argv);
     t->command = command_of(argc, argv);
+    if (t->o.block) return trace_block(&t->o, t->command);
     trace_set_up(t);
     trace_compute(t);
     bool ok = t->o.quick || trace_compare_op(t);
@@ -95,9 +103,9 @@ int trace_run(trace *t, int argc, char **argv)
         trace_json(t);
     else
         trace_print(t);
-    if (t->differ && !t->mistake)
-        fprintf(stderr, "trace: %d times DIFFERS, where nothing should\n", t->differ);
-    return !ok || (t->mistake ? !t->differ : t->differ);
+    if (t->count.differ && !t->mistake)
+        fprintf(stderr, "trace: %d times DIFFERS, where nothing should\n", t->count.differ);
+    return !ok || (t->mistake ? !t->count.differ : t->count.differ);
 }
 
 void trace_close(trace *t)

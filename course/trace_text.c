@@ -59,47 +59,27 @@ static bool stands_for_all(const trace *t, steps_name what, bool columns)
     return of_bias && (columns ? p->bias_N < p->N : p->bias_T < p->T);
 }
 
-void trace_label(const trace *t, steps_name what, bool columns, int i, char text[16])
+void trace_label(const trace *t, steps_name what, bool columns, int i, char text[28])
 {
     if (stands_for_all(t, what, columns))
-        snprintf(text, 16, "all");
+        snprintf(text, 28, "all");
     else
-        snprintf(text, 16, "%c%d", letter_of(t, what, columns), i);
+        snprintf(text, 28, "%c%d", letter_of(t, what, columns), i);
 }
-
-/* How a matrix is shown. */
-typedef struct {
-    int rows, columns;
-    char row, column;           /* the letters of their names */
-    bool all_rows, all_columns; /* see stands_for_all */
-    const double *log_of;       /* 7 where "ln 7" was given; NULL: nowhere */
-    const char *by;             /* whose values they are: "by the formula" */
-} layout;
 
 static const char *values_by(const trace *t)
 {
     return t->mistake ? "with the mistake" : "by the formula";
 }
 
-static layout layout_of(const trace *t, steps_name what)
+static trace_layout layout_of(const trace *t, steps_name what)
 {
-    int dim[3];
-    steps_dims(t->a, what, dim);
-    return (layout){dim[1],
-                    dim[2],
-                    letter_of(t, what, false),
-                    letter_of(t, what, true),
-                    stands_for_all(t, what, false),
-                    stands_for_all(t, what, true),
-                    t->log_of[what],
-                    values_by(t)};
-}
-
-static void print_name(int width, char letter, int i, bool all)
-{
-    char text[16];
-    snprintf(text, sizeof text, "%c%d", letter, i);
-    printf("%*s", width, all ? "all" : text);
+    const int *dim = t->a->dim[what];
+    trace_layout l = {
+        .rows = dim[1], .columns = dim[2], .log_of = t->log_of[what], .by = values_by(t)};
+    for (int i = 0; i < dim[1]; i++) trace_label(t, what, false, i, l.row[i]);
+    for (int j = 0; j < dim[2]; j++) trace_label(t, what, true, j, l.column[j]);
+    return l;
 }
 
 static void print_number(double x, double log_of)
@@ -119,19 +99,19 @@ static void print_number(double x, double log_of)
     printf("%*s", NUMBER, text);
 }
 
-static void print_names(const layout *l)
+static void print_names(const trace_layout *l)
 {
-    for (int j = 0; j < l->columns; j++) print_name(NUMBER, l->column, j, l->all_columns);
+    for (int j = 0; j < l->columns; j++) printf("%*s", NUMBER, l->column[j]);
 }
 
-static void print_row(const layout *l, const double *x, int i, bool as_given)
+static void print_row(const trace_layout *l, const double *x, int i, bool as_given)
 {
     for (int e = i * l->columns; e < (i + 1) * l->columns; e++)
         print_number(x[e], as_given && l->log_of ? l->log_of[e] : 0);
 }
 
 /* One matrix, or two of the same shape side by side (right = NULL: one). */
-static void print_sides(const layout *l, const double *left, const double *right)
+static void print_sides(const trace_layout *l, const double *left, const double *right)
 {
     printf("%*s", MARGIN, "");
     print_names(l);
@@ -139,7 +119,7 @@ static void print_sides(const layout *l, const double *left, const double *right
     if (right) print_names(l);
     printf("\n");
     for (int i = 0; i < l->rows; i++) {
-        print_name(MARGIN, l->row, i, l->all_rows);
+        printf("%*s", MARGIN, l->row[i]);
         print_row(l, left, i, !right);
         if (right) printf("%*s", MARGIN, "");
         if (right) print_row(l, right, i, false);
@@ -148,26 +128,27 @@ static void print_sides(const layout *l, const double *left, const double *right
 }
 
 /* Returns the largest of the elements by the formula. */
-static double print_differing(const layout *l, const double *x, const trace_values *n)
+static double print_differing(const trace_layout *l, const double *x, const trace_values *n)
 {
     double most = 0;
     const int count = l->rows * l->columns;
     for (int e = 0; e < count; e++) most = fmax(most, fabs(x[e]));
     for (int e = 0; e < count; e++) {
         if (trace_agrees(x[e], n, e, most)) continue;
-        trace_say(4, "DIFFERS at [%c%d,%c%d]: %.10g %s, %.10g +- %.0e numerically", l->row,
-                  e / l->columns, l->column, e % l->columns, x[e], l->by, n->n[e], n->unsure[e]);
+        trace_say(4, "DIFFERS at [%s,%s]: %.10g %s, %.10g +- %.0e numerically",
+                  l->row[e / l->columns], l->column[e % l->columns], x[e], l->by, n->n[e],
+                  n->unsure[e]);
     }
     return most;
 }
 
 void trace_differing(const trace *t, steps_name what)
 {
-    const layout l = layout_of(t, what);
+    const trace_layout l = layout_of(t, what);
     print_differing(&l, t->a->at[what], &t->numerical[what]);
 }
 
-static void print_agreement(const layout *l, const double *x, const trace_values *n)
+static void print_agreement(const trace_layout *l, const double *x, const trace_values *n)
 {
     double off = 0, unsure = 0, most = print_differing(l, x, n);
     for (int e = 0; e < l->rows * l->columns; e++) {
@@ -179,7 +160,7 @@ static void print_agreement(const layout *l, const double *x, const trace_values
         trace_say(4, "(so small that the loss, which is rounded, shows them only to %.0e)", unsure);
 }
 
-static void print_both(const layout *l, const double *x, const trace_values *n)
+static void print_both(const trace_layout *l, const double *x, const trace_values *n)
 {
     const int side = NUMBER * l->columns;
     if (2 * (MARGIN + side) <= WIDTH) {
@@ -194,21 +175,28 @@ static void print_both(const layout *l, const double *x, const trace_values *n)
     print_agreement(l, x, n);
 }
 
-void trace_matrix(const trace *t, steps_name what, const double *values, const trace_values *n)
+void trace_laid_out(const trace_layout *l, const double *values, const trace_values *n)
 {
-    layout l = layout_of(t, what);
-    if (values) l.log_of = NULL;
     printf("\n");
     if (n)
-        print_both(&l, values ? values : t->a->at[what], n);
+        print_both(l, values, n);
     else
-        print_sides(&l, values ? values : t->a->at[what], NULL);
+        print_sides(l, values, NULL);
+}
+
+void trace_matrix(const trace *t, steps_name what, const double *values, const trace_values *n)
+{
+    trace_layout l = layout_of(t, what);
+    if (values) l.log_of = NULL;
+    trace_laid_out(&l, values ? values : t->a->at[what], n);
 }
 
 void trace_square(const trace *t, const double *values, const trace_values *n)
 {
-    const layout l = {
-        .rows = t->a->p.N, .columns = t->a->p.N, .row = 'k', .column = 'k', .by = "by the formula"};
-    printf("\n");
-    print_both(&l, values, n);
+    trace_layout l = {.rows = t->a->p.N, .columns = t->a->p.N, .by = "by the formula"};
+    for (int k = 0; k < t->a->p.N; k++) {
+        snprintf(l.row[k], sizeof l.row[k], "k%d", k);
+        snprintf(l.column[k], sizeof l.column[k], "k%d", k);
+    }
+    trace_laid_out(&l, values, n);
 }

@@ -239,6 +239,17 @@ trace_input() {
 --quick|--quick is for --json
 --mistake no-dleta|the nearest is "no delta"
 --mistake foo|there is no mistake "foo"; course
+--heads 2|--heads, --kv-heads and --width are for --block
+--block --keys 3|--keys is for one attention
+--block --paper --heads 3|--block --paper has sizes and a scale of its own
+--block --heads 3 --kv-heads 2|--kv-heads must divide --heads: 3 heads can't share 2 keys
+--block --heads 5|5 heads of size 2, with values of size 2, are more than 8 columns
+--block --cell dX:9,0|--cell must be a matrix, a row and a column of it
+--block --cell dX:0|--cell must be a matrix, a row and a column of it
+--block --cell P_h2:0,0|--cell must be a matrix, a row and a column of it
+--block --cell q0,k1|--cell must be a matrix, a row and a column of it
+--block --mistake path-lost|the nearest is "path Q lost"; course/block_mistakes.h
+--block --mistake last-head-of-a-shared-key-only|can't be made in a block of these sizes
 OPTIONS
 }
 
@@ -261,6 +272,9 @@ trace_mistakes() {
 --causal --queries 4 --mistake mask-forgotten|0|DIFFERS
 --mistake overwritten|1|changes nothing here
 --mistake mask-forgotten|1|changes nothing here
+--block --paper --mistake path-K-lost|0|DIFFERS at .t1,c1.: .* with the mistake
+--block --paper --mistake W_o-for-W_o'|0|A hint
+--block --heads 1 --mistake first-head-only|1|changes nothing here
 MISTAKES
 }
 

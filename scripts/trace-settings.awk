@@ -1,5 +1,5 @@
 # trace-settings.awk -v seed=1 -v count=1000 -- random settings of course/trace, one in each line: sizes,
-# matrices, masks, all options.  The same seed gives the same settings with every awk.
+# matrices, masks, all options; every tenth is a block.  The same seed gives the same settings with every awk.
 function random() { seed = (seed * 16807) % 2147483647; return seed / 2147483647 }
 function below(n) { return int(random() * n) }
 function one_of(list,    part) { return part[1 + below(split(list, part, " "))] }
@@ -20,6 +20,16 @@ function mask(rows, columns,    i, j, s) {
 }
 BEGIN {
     for (k = 0; k < count; k++) {
+        if (below(10) == 0) {
+            H = 1 + below(4); G = H % 2 ? (below(2) ? 1 : H) : H / (1 + below(2))
+            most = int(8 / H)
+            s = "--block --seed " below(1000) " --queries " 1 + below(8) " --heads " H " --kv-heads " G
+            s = s " --dim " 1 + below(most) " --value-dim " 1 + below(most) " --width " 1 + below(8)
+            if (below(2)) s = s " --causal"
+            if (below(2)) s = s " --scale " one_of("0.001 1 -3 8 20 100")
+            print s
+            continue
+        }
         most = below(10) ? 4 : 8
         T = 1 + below(most); N = 1 + below(most); D = 1 + below(most); Dv = 1 + below(most)
         self = below(8) == 0

@@ -111,7 +111,7 @@ void page_mistakes(void)
 {
     for (int m = MISTAKE_NONE + 1; m < MISTAKES; m++) {
         printf("%s", m > 1 ? ",\n" : "[");
-        trace_json_mistake((mistake)m);
+        trace_json_mistake(&mistakes_texts[m]);
     }
     printf("]\n");
     fflush(stdout);
