@@ -77,25 +77,40 @@ check-duals: $(B)/tests/duals/run ## tests of tangents, with kernels compiled as
 field_o := $(patsubst %.c,$(B)/%.field.o,$(filter-out %/gemm_dual.c,$(filter src/%,$(typed_c))) tests/prove/gemm.c)
 prove_o := $(patsubst %.cpp,$(B)/%.o,$(sort $(wildcard tests/prove/*.cpp)))
 field_cells := at_fetch at_store at_convert at_element at_grad_element at_tangents_hold
+field_cxx = printf 'extern "C" {\n\#include "$<"\n}\n' | $(CXX) -x c++ -std=gnu++20 -fpermissive -w \
+    $(mode_$(MODE)) -O1 -DAT_DUAL -DNDEBUG -Isrc -I. -include tests/prove/kernel.hpp -MMD -MP -MT $@ -MF $(@:.o=.d) -c -o $@
 $(B)/%.field.o: %.c $(B)/flags
 	@mkdir -p $(@D)
-	$(call say,CXX,$< for the field)printf 'extern "C" {\n#include "$<"\n}\n' | $(CXX) -x c++ -std=gnu++20 -fpermissive -w \
-	    $(mode_$(MODE)) -O1 -DAT_DUAL -DNDEBUG -Isrc -I. -include tests/prove/kernel.hpp \
-	    -MMD -MP -MT $@ -MF $(@:.o=.d) -c -o $@ -
+	$(call say,CXX,$< for the field)$(field_cxx) -
 $(B)/tests/prove/%.o: tests/prove/%.cpp $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)$(CXX) -std=c++17 -O1 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -Isrc -Itests -MMD -MP -c -o $@ $<
 -include $(field_o:.o=.d) $(prove_o:.o=.d)
 $(B)/tests/prove/models.o: extra = -Itests
 prover := $(B)/tests/prove/prove
-$(prover): $(prove_o) $(field_o) $(B)/tests/prove/models.o $(filter-out %/main.o,$(filter %.o,$(gradcheck_o))) $(static)
+asked_o := $(B)/tests/prove/models.o $(filter-out %/main.o,$(filter %.o,$(gradcheck_o)))
+prove_link = $(CXX) $(filter-out -std=gnu11,$(mode_$(MODE))) -o $@ $(field_cells:%=-Wl,--wrap=%) $(filter %.o,$^) $(static) $(libs)
+$(prover): $(prove_o) $(field_o) $(asked_o) $(static)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CXX) $(filter-out -std=gnu11,$(mode_$(MODE))) -o $@ $(field_cells:%=-Wl,--wrap=%) $(filter %.o,$^) $(static) $(libs)
+	$(call say,LINK,$@)$(prove_link)
 # What must be refused, alone: it needs nothing of the library.
 $(B)/tests/prove/failures: $(B)/tests/prove/main.o $(B)/tests/prove/failures.o
 	$(call say,LINK,$@)$(CXX) $(filter-out -std=gnu11,$(mode_$(MODE))) -o $@ $^
 prove: $(prover) ## backward is the derivative of forward, as an identity in a finite field: ARGS=softmax, --first
 	@$(prover) --jobs=$(or $(JOBS),2) $(ARGS)
+
+# Once more, with a counter for each branch that the text has: nothing is optimised (scripts/prove-coverage.sh).
+branches_o := $(field_o:.field.o=.branches.o)
+brancher := $(B)/tests/prove/branches
+$(B)/%.branches.o: %.c $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,CXX,$< for its branches)$(field_cxx) -O0 --coverage -fprofile-filter-files='src/.*[.][ch]' -fno-exceptions \
+	    --param=logical-op-non-short-circuit=0 -Dalways_inline=unused -
+-include $(branches_o:.o=.d)
+$(brancher): $(prove_o) $(branches_o) $(asked_o) $(static)
+	$(call say,LINK,$@)$(prove_link) --coverage
+prove-coverage: $(brancher) ## is each branch of a kernel taken both ways in some question of `make prove`?
+	@GCOV="$(GCOV)" sh scripts/prove-coverage.sh $(JOBS) $(brancher) $(branches_o)
 
 check-exports: $(shared) ## does libattic.so export what its headers declare and scripts/exports.txt lists? WRITE=1 writes it
 	@CC="$(CC)" sh scripts/check-exports.sh $(shared) $(if $(WRITE),write)
@@ -228,9 +243,9 @@ check-all: ## everything, both compilers; takes long
 	$(sub) tsan
 	$(sub) valgrind
 	$(sub) fuzz SECONDS=600
-	$(sub) coverage
+	$(sub) coverage prove-coverage
 	$(sub) mutation
 	$(sub) graph check-readme check-examples check-exercises check-benches check-page FIREFOX=1
-.PHONY: bits check-bits prove mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
+.PHONY: bits check-bits prove prove-coverage mutation sanitize tsan valgrind fuzz fuzz-run check-crash check-kill coverage coverage-report check-install check-exports check-engine check-single check-fresh check-dist \
     check-long check-programs check-duals check-readme check-links check-examples check-unsupported check-arm check-i386 check-musl check-mingw \
     check-wasm check-gcc14 memory-full check-all
