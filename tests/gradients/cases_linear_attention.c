@@ -23,6 +23,16 @@ static at_tensor *case_linear_attention_reused(at_tape *t, at_tensor **in, void 
     return at_add(t, at_mul(t, O, in[2]), at_mul(t, in[0], in[1]));
 }
 
+/* Only input *which of Q, K and V has a gradient. */
+static at_tensor *case_linear_attention_of(at_tape *t, at_tensor **in, void *which)
+{
+    at_tensor *x[3];
+    for (int i = 0; i < 3; i++)
+        x[i] = at_add_scalar(t, at_random(t, in[0]->shape, at_uniform(0.5)), 1);
+    x[*(int *)which] = in[0];
+    return at_linear_attention_causal(t, x[0], x[1], x[2]);
+}
+
 /* Features are positive; values are not. */
 static at_tensor *case_linear_attention_signed(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -35,6 +45,9 @@ static at_tensor *case_linear_attention_signed(at_tape *t, at_tensor **in, void 
 #define ALIASED(in_, which_, note_)                                                                \
     ROW("linear_attention_causal", in_, case_linear_attention_aliased, .ctx = which_, .low = 0.1,  \
         .high = 2, .note = note_)
+#define ONE_OF(which_, note_)                                                                      \
+    ROW("linear_attention_causal", "[4,3]", case_linear_attention_of, .ctx = &(int){which_},       \
+        .low = 0.1, .high = 2, .note = note_)
 
 const at_case at_cases_linear_attention[] = {
     LINEAR("[3,2] [3,2] [3,2]", .seed = 1),
@@ -55,6 +68,9 @@ const at_case at_cases_linear_attention[] = {
     ALIASED("[4,3] [4,3]", "010", "V is Q"),
     ALIASED("[4,3] [4,3]", "011", "V is K"),
     ALIASED("[2,4,3]", "000", "all are one"),
+    ONE_OF(0, "only Q"),
+    ONE_OF(1, "only K"),
+    ONE_OF(2, "only V"),
     ROW("linear_attention_causal", "[4,3] [4,3] [4,3]", case_linear_attention_reused, .low = 0.1,
         .high = 2, .note = "inputs used twice"),
     ROW("linear_attention_causal", "[2,4,3] [2,4,3] [2,4,2]", case_linear_attention_signed,

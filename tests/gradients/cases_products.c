@@ -81,12 +81,13 @@ static at_tensor *case_affine_self(at_tape *t, at_tensor **in, void *ctx)
 typedef struct {
     at_dtype stored;
     at_shape shape;
-    bool flip; /* read transposed */
+    bool flip;    /* read transposed */
+    double scale; /* of its elements */
 } case_of_half;
 
 static at_tensor *case_half(at_tape *t, const case_of_half *c)
 {
-    return at_cast(t, at_random(t, c->shape, at_normal(1)), c->stored);
+    return at_cast(t, at_random(t, c->shape, at_normal(c->scale)), c->stored);
 }
 
 static at_tensor *case_matmul_half(at_tape *t, at_tensor **in, void *ctx)
@@ -105,6 +106,14 @@ static at_tensor *case_affine_half_without(at_tape *t, at_tensor **in, void *ctx
     return at_affine(t, in[0], case_half(t, ctx), NULL);
 }
 
+/* Nothing is asked of the gradient of X. */
+static at_tensor *case_affine_half_bias(at_tape *t, at_tensor **in, void *ctx)
+{
+    const case_of_half *c = ctx;
+    at_tensor *X = at_random(t, at_shape_of(3, c->shape.dim[0]), at_normal(1));
+    return at_affine(t, X, case_half(t, c), in[0]);
+}
+
 /* Rows of a table of 16 bits, times x */
 static at_tensor *case_embedding_half(at_tape *t, at_tensor **in, void *ctx)
 {
@@ -115,7 +124,7 @@ static at_tensor *case_embedding_half(at_tape *t, at_tensor **in, void *ctx)
 #define FLIP_ROW(in_, a_, b_, note_)                                                               \
     ROW("matmul_t", in_, case_matmul_t, .ctx = &(case_flips){a_, b_}, .note = note_)
 #define HALF_ROW(op_, in_, f_, stored_, shape_, flip_, ...)                                        \
-    ROW(op_, in_, f_, .ctx = (&(case_of_half){stored_, shape_, flip_}), __VA_ARGS__)
+    ROW(op_, in_, f_, .ctx = (&(case_of_half){stored_, shape_, flip_, 1}), __VA_ARGS__)
 
 /* ------------------------------------------------------------------ reductions ----------------- */
 
@@ -533,6 +542,10 @@ const at_case at_cases_products[] = {
              .note = "B f16, transposed"),
     HALF_ROW("matmul_t", "[1,5]", case_matmul_half, ATTIC_BF16, LIST(40, 5), true,
              .note = "B bf16, transposed, one row"),
+    HALF_ROW("matmul_t", "[1,5]", case_matmul_half, ATTIC_F16, LIST(2, 4, 5), true,
+             .note = "B f16, transposed, one row broadcast"),
+    ROW("matmul", "[3,5]", case_matmul_half,
+        .ctx = (&(case_of_half){ATTIC_F16, LIST(5, 4), false, 1e-6}), .note = "B f16, subnormal"),
     HALF_ROW("matmul", "[2,140]", case_matmul_half, ATTIC_F16, LIST(140, 3), false, .directions = 3,
              .note = "B f16, two blocks"),
     HALF_ROW("matmul", "[3,5]", case_matmul_half, ATTIC_F16, LIST(2, 5, 4), false,
@@ -547,6 +560,14 @@ const at_case at_cases_products[] = {
              .note = "W bf16, no bias"),
     HALF_ROW("affine", "[2,5] [3]", case_affine_half, ATTIC_BF16, LIST(5, 3), false,
              .note = "W bf16"),
+    HALF_ROW("affine", "[4]", case_affine_half_bias, ATTIC_F16, LIST(5, 4), false,
+             .note = "W f16, X constant"),
+    HALF_ROW("affine", "[0,5] [4]", case_affine_half, ATTIC_F16, LIST(5, 4), false,
+             .expect = ATTIC_VACUOUS, .note = "W f16, no rows"),
+    HALF_ROW("affine", "[3,0] [4]", case_affine_half, ATTIC_F16, LIST(0, 4), false,
+             .note = "W f16, K = 0"),
+    HALF_ROW("affine", "[3,5]", case_affine_half_without, ATTIC_F16, LIST(5, 0), false,
+             .expect = ATTIC_VACUOUS, .note = "W f16, N = 0"),
 
     REDUCE_ROWS("sum", at_sum, at_sum_over),
     REDUCE_ROWS("mean", at_mean, at_mean_over),
@@ -563,8 +584,14 @@ const at_case at_cases_products[] = {
     ROW("max_over", "[2,2]", case_over, .ctx = OVER(at_max_over, LIST(0), false),
         .values = (double[]){1, 5, 1, 6}, .expect = ATTIC_NON_SMOOTH, .note = "axis 0, a tie"),
     ROW("max_over", "[5]", case_always_tied, .note = "x and x"),
+    ROW("min", "[20000]", case_all, .ctx = &(case_of_all){at_min}, .apart = true, .directions = 2,
+        .note = "in shares"),
     ROW("argmax", "[3,4] [4,2]", case_argmax, .ctx = AXIS(-1), .apart = true,
         .note = "rows chosen by it"),
+    ROW("argmax", "[40,20] [20,2]", case_argmax, .ctx = AXIS(-1), .apart = true, .directions = 4,
+        .note = "of rows"),
+    ROW("argmax", "[4,200] [200,2]", case_argmax, .ctx = AXIS(-1), .apart = true, .directions = 4,
+        .note = "of long rows"),
     ROW("argmax", "[2,3,4] [3,2]", case_argmax, .ctx = AXIS(1), .apart = true,
         .note = "rows chosen by it"),
 

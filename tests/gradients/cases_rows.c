@@ -187,6 +187,14 @@ static at_tensor *case_layer_norm_constants(at_tape *t, at_tensor **in, void *ct
     return case_layer_norm(t, (at_tensor *[]){in[0], c, c}, ctx);
 }
 
+static at_tensor *case_norms_of_constant(at_tape *t, at_tensor **in, void *ctx)
+{
+    const norm_options *o = ctx;
+    at_tensor *x = at_random(t, at_shape_of(3, 4), at_normal(1));
+    if (o->beta) return at_layer_norm(t, x, in[0], in[1], o->eps);
+    return at_rms_norm(t, x, in[0], o->eps);
+}
+
 static at_tensor *case_rms_norm(at_tape *t, at_tensor **in, void *ctx)
 {
     const norm_options *o = ctx;
@@ -244,6 +252,13 @@ static at_tensor *case_rope_given(at_tape *t, at_tensor **in, void *args)
     return at_mul(t, in[0], at_rope(t, in[0], given));
 }
 
+static at_tensor *case_rope_frequencies(at_tape *t, at_tensor **in, void *args)
+{
+    at_rope_args given = *(at_rope_args *)args;
+    given.frequencies = at_const(t, at_shape_of(2), (double[]){0.7, -0.2});
+    return at_rope(t, in[0], given);
+}
+
 /* ------------------------------------------------------------------ the table ------------------ */
 
 /* clang-format off */
@@ -269,6 +284,7 @@ const at_case at_cases_rows[] = {
     ROW("softmax", "[1,1,1,2]", case_softmax),
     ROW("softmax", "[2,33]", case_softmax),
     ROW("softmax", "[3,300]", case_softmax, .directions = 6),
+    ROW("softmax", "[1,1100]", case_softmax, .directions = 4, .note = "a long row"),
     ROW("softmax", "[200,50]", case_softmax, .directions = 4, .note = "several blocks"),
     ROW("softmax", "[3,4]", case_softmax, .low = -8, .high = 8, .note = "nearly one-hot"),
     ROW("softmax", "[3,4]", case_softmax, .low = 500, .high = 504, .note = "far from 0"),
@@ -352,6 +368,8 @@ const at_case at_cases_rows[] = {
     ROW("cross_entropy", "[0,3]", case_cross_entropy, ENTROPY(0), .expect = ATTIC_VACUOUS),
     ROW("cross_entropy", "[3,300]", case_cross_entropy, ENTROPY(0), .directions = 6,
         .note = "two chunks"),
+    ROW("cross_entropy", "[1,1100]", case_cross_entropy, ENTROPY(0), .directions = 4,
+        .note = "a long row"),
     ROW("cross_entropy", "[300,65]", case_cross_entropy, ENTROPY(.ignored = 7), .directions = 4,
         .note = "several blocks"),
     ROW("cross_entropy", "[4,5]", case_cross_entropy, ENTROPY(0), .low = 900, .high = 904,
@@ -438,6 +456,9 @@ const at_case at_cases_rows[] = {
     ROW("layer_norm", "[3,4] [4]", case_layer_norm, NORM(1e-5, 1, 1), .note = "gamma is beta"),
     ROW("layer_norm", "[3,4]", case_layer_norm_constants, NORM(1e-5, 1, 2),
         .note = "constant gamma, beta"),
+    ROW("layer_norm", "[4] [4]", case_norms_of_constant, NORM(1e-5, 1, 2), .note = "constant x"),
+    ROW("layer_norm", "[1,1100] [1100]", case_layer_norm, NORM(1e-5, 1, 0), .directions = 4,
+        .note = "a long row"),
     ROW("layer_norm", "[4]", case_layer_norm_all_one, NORM(1e-2, 0, 0),
         .note = "x is gamma is beta"),
     ROW("layer_norm", "[2,3,4] [4] [4]", case_layer_norm, NORM(1e-5, 1, 2)),
@@ -459,6 +480,7 @@ const at_case at_cases_rows[] = {
     ROW("rms_norm", "[5]", case_rms_norm, NORM(1e-5, 0, 0)),
     ROW("rms_norm", "[3,4]", case_rms_norm, NORM(1e-5, 0, 0)),
     ROW("rms_norm", "[3,4] [4]", case_rms_norm, NORM(1e-5, 1, 0)),
+    ROW("rms_norm", "[4]", case_norms_of_constant, NORM(1e-5, 1, 0), .note = "constant x"),
     ROW("rms_norm", "[4]", case_rms_norm_both, NORM(1e-5, 0, 0), .note = "x is gamma"),
     ROW("rms_norm", "[4]", case_rms_norm_by_softmax, NORM(1e-5, 0, 0),
         .note = "gamma is softmax(x)"),
@@ -508,6 +530,7 @@ const at_case at_cases_rows[] = {
     ROW("rope", "[2,2,3,6]", case_rope_placed, ROPE(.rotate = 4), .note = "positions, 4 of 6"),
     ROW("rope", "[0,3,4]", case_rope_placed, ROPE(0), .expect = ATTIC_VACUOUS, .note = "positions"),
     ROW("rope", "[2,3,4]", case_rope_given, ROPE(0), .note = "frequencies, times x"),
+    ROW("rope", "[2,3,4]", case_rope_frequencies, ROPE(.offset = 2), .note = "frequencies"),
     ROW("rope", "[3,8]", case_rope, SCALED(ATTIC_ROPE_LINEAR, .factor = 4), .note = "linear"),
     ROW("rope", "[3,8]", case_rope,
         SCALED(ATTIC_ROPE_LLAMA3, 16, 8, .low_freq_factor = 0.5, .high_freq_factor = 2),

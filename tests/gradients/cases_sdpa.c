@@ -4,6 +4,7 @@
  * probs or lse, the function is O and these side by side, so that a random cotangent reaches all. */
 #include "gradients/cases.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +21,8 @@ typedef struct {
     at_shape keep_shape;
     bool key_lens;
     int key_len[3];
-    bool weights; /* look at O and the weights */
+    bool documents; /* of ids that return */
+    bool weights;   /* look at O and the weights */
     bool only_weights;
     bool probs, only_probs; /* the same for the weights before dropout */
     bool lse,
@@ -80,6 +82,7 @@ static at_tensor *case_sdpa(at_tape *t, at_tensor **in, void *ctx)
     if (c->infinite_sink) a.sink = with_infinite(t, a.sink, 0, -(double)INFINITY);
     if (c->keep) a.keep = keep_of_text(t, c->keep, c->keep_shape);
     if (c->key_lens) a.key_len = at_ints(t, at_shape_of(B), (const int32_t *)c->key_len);
+    if (c->documents) a.segments = at_ints(t, at_shape_of(3), (int32_t[]){0, 1, 0});
     if (c->weights || c->only_weights) a.weights = &weights;
     if (c->probs || c->only_probs) a.probs = &probs;
     if (c->lse || c->only_lse) a.lse = &lse;
@@ -190,6 +193,11 @@ const at_case at_cases_sdpa[] = {
     PATHS("[2,2,2,2] [2,2,3,2] [2,2,3,2]", "key lengths, causal", .a.causal = true,
           .a.align = ATTIC_ALIGN_BOTTOM_RIGHT, .key_lens = true, .key_len = {3, 2}),
 
+    PATHS("[3,2] [3,2] [3,2]", "documents, keep", .documents = true, .keep = "101 011 111",
+          .keep_shape = {2, {3, 3}}),
+    PATHS("[3,2] [4,2] [4,2]", "wide windows", .a.window_left = INT_MAX, .a.window_right = INT_MAX,
+          .a.align = ATTIC_ALIGN_TOP_LEFT, .keep = "1011", .keep_shape = {1, {4}}),
+
     /* ---- what is masked is not read */
     NOT_READ("[3,2] [4,2] [4,2]", "keep, infinite Q, K and V", .infinite_Q = true,
              .infinite_KV = true, .keep = "1011 0000 1011", .keep_shape = {2, {3, 4}}),
@@ -298,6 +306,7 @@ const at_case at_cases_sdpa[] = {
 
     /* ---- several tiles of the fused path */
     LARGE("[150,2] [300,2] [300,3]", "tiles", .bias = false),
+    LARGE("[10,2] [140,2] [140,2]", "tiles of keys", .bias = false),
     LARGE("[300,2] [300,2] [300,2]", "tiles, causal, dropout", .a.causal = true, .a.dropout = 0.2),
     LARGE("[2,260,4] [2,260,2] [2,260,2]", "tiles, groups, window, weights", .a.heads = 2,
           .a.kv_heads = 1, .a.window_left = 140, .a.window_right = 7, .weights = true),

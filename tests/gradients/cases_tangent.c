@@ -5,13 +5,14 @@
  * cotangent reaches all. */
 #include "gradients/cases.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { STILL_Q = 1, STILL_K = 2, STILL_V = 4, STILL_BIAS = 8, STILL_SINK = 16 };
 
 typedef struct {
     at_sdpa_args a;
-    bool bias, sink, keep, weights, lse, documents;
+    bool bias, sink, keep, weights, lse, documents, infinite_sink;
     unsigned still;  /* what has no tangent */
     bool same;       /* Q = K = V, and their tangents */
     bool tangent_is; /* the tangents are the inputs themselves */
@@ -48,6 +49,7 @@ int at_case_tangents(at_tape *t, at_tensor **in, void *ctx, at_tensor *y[6])
     }
     a.bias = x[3], a.bias_tangent = dot[3];
     a.sink = x[4], a.sink_tangent = dot[4];
+    if (c->infinite_sink) a.sink = at_const(t, a.sink->shape, (double[]){-(double)INFINITY});
     if (c->weights) a.weights = &y[n], a.weights_tangent = &y[n + 1], n += 2;
     if (c->lse) a.lse = &y[n], a.lse_tangent = &y[n + 1], n += 2;
     y[0] = at_sdpa_jvp(t, x[0], x[1], x[2], dot[0], dot[1], dot[2], a, &y[1]);
@@ -126,12 +128,16 @@ const at_case at_cases_tangent[] = {
           .sink = true, .lse = true, .keep = true, .a.dropout = 0.4),
     SMALL("[2,2,2,2] [2,2,3,2] [2,2,3,2] [2] [2,2,2,2] [2,2,3,2] [2,2,3,2]",
           "sink without a tangent", .sink = true, .still = STILL_SINK, .a.softcap = 0.8),
+    SMALL("[3,2] [4,2] [4,2] [] [3,2] [4,2] [4,2] []", "sink of -inf", .sink = true,
+          .infinite_sink = true),
     SMALL("[2,3,8] [2,4,4] [2,4,2] [1,4,1,4] [2,3,8] [2,4,4] [2,4,2] [1,4,1,4]", "everything",
           .lse = true, .a.heads = 4, .a.kv_heads = 2, .a.causal = true,
           .a.align = ATTIC_ALIGN_BOTTOM_RIGHT, .a.window_left = 3, .a.softcap = 1.5, .a.scale = 0.9,
           .a.temperature = 0.8, .a.dropout = 0.3, .bias = true, .weights = true, .keep = true),
 
     LARGE("[150,2] [300,2] [300,3] [150,2] [300,2] [300,3]", "tiles", .bias = false),
+    LARGE("[10,2] [140,2] [140,2] [140,2]", "tiles, only V has a tangent",
+          .still = STILL_Q | STILL_K),
     LARGE("[2,1,140,2] [2,1,270,2] [2,1,270,2] [1] [2,1,140,2] [2,1,270,2] [2,1,270,2] [1]",
           "tiles, sink, lse", .sink = true, .lse = true),
     LARGE("[300,2] [300,2] [300,2] [300,2] [300,2] [300,2]", "tiles, causal, dropout, softcap",
