@@ -8,9 +8,9 @@ $(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict ver
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
 exercises := 0 1 2 3 4 5 6 7 8 9
-exercise_runners := $(exercises:%=$(B)/exercises/runner%.o)
-exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type -Icourse/exercises -Icourse -Iexamples -Isrc $$(cat $(B)/exercises/sanitizers)
-grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises \
+exercise_runners := $(exercises:%=$(B)/exercises/runner%.o) $(B)/exercises/include/exercise.h
+exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type $$(cat $(B)/exercises/sanitizers)
+grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises --sandbox $(or $(SANDBOX),on) \
     $(if $(SEED),--seed $(SEED)) $(if $(TIME_LIMIT),--seconds $(TIME_LIMIT))
 $(B)/exercises/sanitizers: $(B)/flags
 	@mkdir -p $(@D)
@@ -19,19 +19,25 @@ $(B)/exercises/sanitizers: $(B)/flags
 	init=-ftrivial-auto-var-init=pattern; \
 	echo 'int main(void) { return 0; }' | $(CC) $$init -x c -o $@.try - 2>/dev/null || init=; \
 	rm -f $@.try; echo "$$with $$init" >$@
+# All that a submission includes, and nothing that would help it: headers.
+exercise_headers := $(wildcard src/*.h src/*/*.h)
+$(B)/exercises/include/exercise.h: course/exercises/exercise.h $(exercise_headers)
+	@mkdir -p $(patsubst src/%,$(@D)/%,$(sort $(dir $(exercise_headers))))
+	@for h in $(exercise_headers:src/%=%); do cp "src/$$h" "$(@D)/$$h"; done
+	@cp $< $@
 # To E8 the backwards are linked, to E9 kernels and the library.
 $(B)/exercises/runner8.o: with = course/steps.c course/mistakes.c
 $(B)/exercises/runner9.o: with = course/exercises/kernels.c
 $(B)/exercises/runner8.o: course/steps.c course/mistakes.c $(wildcard course/*.h)
 $(B)/exercises/runner9.o: course/exercises/kernels.c $(static)
-$(exercise_runners): $(B)/exercises/runner%.o: course/exercises/runner.c $(wildcard course/exercises/*.h) \
+$(filter %.o,$(exercise_runners)): $(B)/exercises/runner%.o: course/exercises/runner.c $(wildcard course/exercises/*.h) \
     $(B)/exercises/sanitizers
 	$(call say,CC,$<:E$*)for c in $< $(with); do \
-	    $(exercise_compile) $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@.$${c##*/}.o $$c || exit 1; done; \
+	    $(exercise_compile) -Icourse/exercises -Icourse -Iexamples -Isrc $(if $(WERROR),-Werror) -DEXERCISE=$* -c -o $@.$${c##*/}.o $$c || exit 1; done; \
 	$(CC) -r -nostdlib -o $@ $(patsubst %,$@.%.o,$(notdir $< $(with))) $(filter %.a,$^)
 
 # A wrong answer is no error of make; grade-all has the status.
-exercise-%: $(grade) $(B)/exercises/runner%.o ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1
+exercise-%: $(grade) $(B)/exercises/runner%.o $(B)/exercises/include/exercise.h ## the verdict on an exercise: make exercise-3 FILE=my.c SEED=17 HINT=1
 	@$(grade_run) $(if $(HINT),--hint $(HINT)) --exercise $* \
 	    $(if $(FILE),"$(FILE)",course/exercises/e$*_*.c) || [ $$? -eq 1 ]
 
@@ -41,7 +47,9 @@ grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a 
 
 check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects? SEEDS=100
 	@CC="$(CC)" SEEDS="$(SEEDS)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises
-.PHONY: grade-all check-exercises
+check-sandbox: $(grade) $(exercise_runners) ## can a submission do anything but compute? Attacks, as root and not
+	@sh scripts/check-sandbox.sh $(grade) "$(exercise_compile)" $(B)/exercises
+.PHONY: grade-all check-exercises check-sandbox
 
 # ---- the page --------------------------------------------------------------------------------
 

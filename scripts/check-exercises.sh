@@ -34,7 +34,7 @@ expected() {
     printf '%s\n' "$@" | awk -v to="$work/part" '{ print >(to NR % 3) }'
     for part in 0 1 2; do
         # shellcheck disable=SC2046
-        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds "$seeds" --seconds 4 --expect \
+        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds "$seeds" --seconds 4 --expect --sandbox "$sandbox" \
             $(cat "$work/part$part") >"$work/said$part" 2>&1 &
         jobs="$jobs $!"
     done
@@ -43,7 +43,7 @@ expected() {
     [ $bad -eq 0 ] || fail "these verdicts are not as expected"
 }
 
-wrong=$work/wrong
+sandbox=on wrong=$work/wrong
 mkdir "$wrong"
 awk -v to="$wrong" -f $folder/plant.awk $folder/wrong.txt
 
@@ -57,11 +57,18 @@ echo "  as compiled for everybody:"
 expected "${SEEDS:-3}" "$compile" "$runners" $folder/e[0-9]*_*.c $folder/solutions/*.c \
     $(grep -L 'expect program:' $submissions)
 # shellcheck disable=SC2046,SC2086
-expected 3 "$compile" "$runners" $(grep -l 'expect program:' $submissions)
+expected 3 "$compile" "$runners" $(grep -l 'expect program:' $submissions | grep -v two_processes)
+
+echo "  a second process, which the sandbox does not allow:"
+sandbox=off
+expected 3 "$compile" "$runners" "$wrong"/*_two_processes.c
+sandbox=on
 
 echo "  without sanitizers:"
-plain="$CC -std=gnu11 -O0 -g -Werror=return-type -I$folder -Icourse"
-for n in 2 3 7; do $plain -DEXERCISE=$n -c -o "$work/runner$n.o" $folder/runner.c; done
+plain="$CC -std=gnu11 -O0 -g -Werror=return-type"
+mkdir "$work/include"
+cp $folder/exercise.h "$work/include"
+for n in 2 3 7; do $plain -I$folder -Icourse -DEXERCISE=$n -c -o "$work/runner$n.o" $folder/runner.c; done
 # shellcheck disable=SC2046
 expected 3 "$plain" "$work" $folder/solutions/e[237].c \
     $(grep -lE 'expect program: (wrote|read) outside|expect program: crashed' "$wrong"/e[237]_*.c)

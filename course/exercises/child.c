@@ -4,6 +4,7 @@
  * without a name.  It runs as a group of processes, which is ended as a whole. */
 #include "child.h"
 #include "protocol.h"
+#include "sandbox.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -120,39 +121,46 @@ static int open_unnamed(void)
     return file;
 }
 
-static void limit(int what, rlim_t most)
-{
-    struct rlimit r = {most, most};
-    setrlimit(what, &r);
-}
-
 static void wait_for(pid_t process, int *status)
 {
     while (waitpid(process, status, 0) < 0 && errno == EINTR) continue;
 }
 
-bool compile(const char *command, const char *file, const char *runner, const char *program,
-             size_t size, char *said)
+enum { COMPILER_SECONDS = 60 };
+
+/* Waits for the process until the time is over, then ends all of its group.  True: it ended by itself. */
+static bool wait_until(pid_t process, double end, int *status)
+{
+    pid_t ended = 0;
+    while (process > 0 && (ended = waitpid(process, status, WNOHANG)) == 0 && seconds_now() < end)
+        poll(NULL, 0, 1);
+    if (process > 0) kill(-process, SIGKILL);
+    if (process > 0 && ended == 0) wait_for(process, status);
+    return ended > 0;
+}
+
+bool compile(const compilation *c, size_t size, char *said)
 {
     char line[4096];
     int output = open_unnamed(), status = 0;
-    snprintf(line, sizeof line, "exec %s \"$1\" \"$2\" -o \"$3\" -lm", command);
+    snprintf(line, sizeof line, "exec %s -I\"$1\" \"$2\" \"$3\" -o \"$4\" -lm", c->command);
+    fflush(stdout);
     pid_t process = fork();
     if (process == 0) {
         dup2(output, 1);
         dup2(output, 2);
-        execl("/bin/sh", "sh", "-c", line, "sh", file, runner, program, (char *)NULL);
-        _exit(127);
+        sandbox_compile((const char *const[]){c->include, c->runner, NULL}, c->folder,
+                        (const char *const[]){"/bin/sh", "-c", line, "sh", c->include, c->file,
+                                              c->runner, c->program, NULL});
     }
-    wait_for(process, &status);
+    const bool ended = wait_until(process, seconds_now() + COMPILER_SECONDS, &status);
     read_text(output, size, said);
-    return process > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static void be_the_child(const char *program, int from, int to, int output)
+static void be_the_child(const char *program, const char *folder, int from, int to, int output)
 {
     char in[16], out[16];
-    setpgid(0, 0);
     int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, 0);
     dup2(output, 1);
@@ -160,12 +168,8 @@ static void be_the_child(const char *program, int from, int to, int output)
     snprintf(in, sizeof in, "%d", fcntl(from, F_DUPFD, 60));
     snprintf(out, sizeof out, "%d", fcntl(to, F_DUPFD, 61));
     for (int k = 3; k < 60; k++) close(k);
-    limit(RLIMIT_CPU, 1);
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_FSIZE, 1 << 20);
     signal(SIGPIPE, SIG_DFL);
-    execl(program, program, in, out, (char *)NULL);
-    _exit(127);
+    sandbox_run(program, folder, (const char *const[]){program, in, out, NULL});
 }
 
 typedef struct {
@@ -376,8 +380,8 @@ static void say_end(script *s, int status, bool late, double seconds)
 }
 
 /* One run; true: there must be another one, with arrays that begin at a page. */
-static bool run_once(const char *program, const char *file, double seconds, script *s,
-                     bool begin_at_page)
+static bool run_once(const char *program, const char *file, const char *folder, double seconds,
+                     script *s, bool begin_at_page)
 {
     static double nonce = 0;
     static char text[MOST_PRINTED + 1];
@@ -394,7 +398,7 @@ static bool run_once(const char *program, const char *file, double seconds, scri
     fflush(stdout);
     signal(SIGPIPE, SIG_IGN);
     pid_t process = fork();
-    if (process == 0) be_the_child(program, to[0], from[1], output);
+    if (process == 0) be_the_child(program, folder, to[0], from[1], output);
     close(to[0]);
     close(from[1]);
     if (process > 0) setpgid(process, process);
@@ -402,17 +406,9 @@ static bool run_once(const char *program, const char *file, double seconds, scri
     close(to[1]);
     read_answers(from[0], seconds_now() + seconds, &a);
     close(from[0]);
-    if (a.late && process > 0) kill(-process, SIGKILL);
     /* A program that has closed its descriptor may still run: it gets some time, then it is
      * ended. */
-    for (double end = seconds_now() + seconds; process > 0 && !a.late;) {
-        pid_t ended = waitpid(process, &status, WNOHANG);
-        if (ended != 0) break;
-        if (seconds_now() > end) a.late = true;
-        poll(NULL, 0, 1);
-    }
-    if (process > 0) kill(-process, SIGKILL);
-    if (a.late) wait_for(process, &status);
+    if (!wait_until(process, seconds_now() + (a.late ? 0 : seconds), &status)) a.late = true;
     read_text(output, sizeof text, text);
     char *report = report_in(text);
     take_answers(s, nonce, &a);
@@ -430,7 +426,9 @@ static bool run_once(const char *program, const char *file, double seconds, scri
     return again && !s->failure[0];
 }
 
-void run_script(const char *program, const char *file, double seconds, script *s)
+void run_script(const char *program, const char *file, const char *folder, double seconds,
+                script *s)
 {
-    if (run_once(program, file, seconds, s, false)) run_once(program, file, seconds, s, true);
+    if (run_once(program, file, folder, seconds, s, false))
+        run_once(program, file, folder, seconds, s, true);
 }

@@ -43,14 +43,23 @@ int script_call(script *s, int function, int n, const double *arguments, int out
                 const int *output);
 void close_script(script *s);
 
-/* Compiles a file into `program`; the command is given the file, `runner` and -o program.  What the
- * compiler said is in `said`. */
-bool compile(const char *command, const char *file, const char *runner, const char *program,
-             size_t size, char *said);
+/* Compiles the file in the folder, and links it to the runner.  All paths but `file` are absolute. */
+typedef struct {
+    const char *command; /* the compiler and its flags */
+    const char *include; /* the folder of exercise.h */
+    const char *runner;
+    const char *folder, *file; /* the compiler runs in this folder, and writes nowhere else */
+    const char *program;       /* what it makes */
+} compilation;
+
+/* What the compiler said is in `said`. */
+bool compile(const compilation *c, size_t size, char *said);
 
 /* The program must end within so many seconds, and use at most one second of a processor.  file: what it was
- * compiled from; a failure names the line of it, if a sanitizer knows it. */
-void run_script(const char *program, const char *file, double seconds, script *s);
+ * compiled from; a failure names the line of it, if a sanitizer knows it.  folder: an empty one, where it
+ * runs. */
+void run_script(const char *program, const char *file, const char *folder, double seconds,
+                script *s);
 
 void *need(void *memory); /* ends the program if it is NULL */
 #endif

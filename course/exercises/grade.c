@@ -9,18 +9,21 @@
  * SEED says which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
 #include "common/options.h"
 #include "grading.h"
+#include "sandbox.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0;
 static double seconds = 5;
-static const char *compiler = "cc -std=gnu11 -O0 -g -Icourse/exercises -Icourse -Iexamples -Isrc",
-                  *runners = ".", *json;
+static const char *compiler = "cc -std=gnu11 -O0 -g", *runners = ".", *json, *confined = "on";
 static const option options[] = {
     {"exercise", &chosen, NULL, NULL, -1, EXERCISES - 1,
      "which one; -1: as the name of the file says"},
@@ -29,7 +32,8 @@ static const option options[] = {
     {"hint", &hint, NULL, NULL, 0, HINTS, "1: which step, 2: which term, 3: the line with a blank"},
     {"seconds", NULL, &seconds, NULL, 0.1, 1e4, "the time limit of a submission"},
     {"compile", NULL, NULL, &compiler, 0, 0, "the compiler and its flags"},
-    {"runners", NULL, NULL, &runners, 0, 0, "the folder of runner0.o to runner9.o"},
+    {"runners", NULL, NULL, &runners, 0, 0, "the folder of the runners, and of include/exercise.h"},
+    {"sandbox", NULL, NULL, &confined, 0, 0, "on, off, or require: see sandbox.h"},
     {"table", &table, NULL, NULL, 0, 0, "a table of all files"},
     {"results", NULL, NULL, &json, 0, 0, "write results.json here, in Gradescope's format"},
     {"expect", &expect, NULL, NULL, 0, 0, "compare with what the first lines of the files expect"},
@@ -44,11 +48,46 @@ typedef struct {
     grading g;
 } submission;
 
-static char folder[] = "/tmp/attic-grade-XXXXXX"; /* of the compiled programs */
+/* In `work` a submission is compiled, in `empty` it runs; `include` and `runner` are copies, which can be read
+ * by whom the compiler runs as. */
+static char folder[] = "/tmp/attic-grade-XXXXXX", work[40], empty[40], compiled[50], include[40],
+            runner[40];
+
+static bool run(const char *const command[])
+{
+    int status = 1;
+    fflush(NULL);
+    const pid_t process = fork();
+    if (process == 0) execvp(command[0], (char *const *)command);
+    if (process == 0) _exit(127);
+    while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+    return process > 0 && status == 0;
+}
 
 static void remove_folder(void)
 {
-    rmdir(folder);
+    run((const char *const[]){"rm", "-rf", folder, NULL});
+}
+
+static void make_folder(void)
+{
+    char from[PATH_MAX];
+    umask(022);
+    bool made = mkdtemp(folder);
+    snprintf(work, sizeof work, "%s/work", folder);
+    snprintf(empty, sizeof empty, "%s/empty", folder);
+    snprintf(compiled, sizeof compiled, "%s/program", work);
+    snprintf(include, sizeof include, "%s/include", folder);
+    snprintf(runner, sizeof runner, "%s/runner.o", folder);
+    made = made && chmod(folder, 0711) == 0 && mkdir(work, 0755) == 0 && mkdir(empty, 0755) == 0;
+    if (!made) {
+        fprintf(stderr, "grade: cannot write to /tmp: %s\n", strerror(errno));
+        exit(1);
+    }
+    atexit(remove_folder);
+    sandbox_give(work);
+    snprintf(from, sizeof from, "%s/include", runners);
+    if (!run((const char *const[]){"cp", "-R", from, include, NULL})) exit(2);
 }
 
 /* ------------------------------------------------------------------ grading a file ------------ */
@@ -63,9 +102,34 @@ static int exercise_of(const char *name)
     return written_so && number < EXERCISES ? (int)number : -1;
 }
 
-static void open_submission(submission *x, const char *path, char *program, size_t size)
+static bool copy_file(const char *from, const char *to)
 {
-    char runner[4096];
+    FILE *f = fopen(from, "rb"), *g = f ? fopen(to, "wb") : NULL;
+    for (int c; g && (c = getc(f)) != EOF;) putc(c, g);
+    const bool good = g && !ferror(f) && !ferror(g);
+    if (f) fclose(f);
+    return g && fclose(g) == 0 && good;
+}
+
+/* It is compiled from a copy, as what compiles it need not be able to read anything else. */
+static void compile_submission(submission *x)
+{
+    char file[300], copy[400];
+    snprintf(file, sizeof file, "%s%.250s", x->name[0] == '-' ? "./" : "", x->name);
+    snprintf(copy, sizeof copy, "%s/%s", work, file);
+    if (!copy_file(x->path, copy)) {
+        fprintf(stderr, "grade: cannot copy %s to %s: %s\n", x->path, copy, strerror(errno));
+        exit(1);
+    }
+    sandbox_give(copy);
+    const compilation c = {compiler, include, runner, work, file, compiled};
+    x->compiled = compile(&c, sizeof x->said, x->said);
+    unlink(copy);
+}
+
+static void open_submission(submission *x, const char *path)
+{
+    char from[PATH_MAX];
     const char *slash = strrchr(path, '/');
     *x = (submission){.path = path, .name = slash ? slash + 1 : path};
     x->which = chosen >= 0 ? chosen : exercise_of(x->name);
@@ -78,19 +142,19 @@ static void open_submission(submission *x, const char *path, char *program, size
         fprintf(stderr, "grade: cannot read %s: %s\n", path, strerror(errno));
         exit(2);
     }
-    snprintf(program, size, "%s/program", folder);
-    snprintf(runner, sizeof runner, "%s/runner%d.o", runners, x->which);
-    if (access(runner, R_OK) != 0) {
-        fprintf(stderr, "grade: cannot read %s: %s\n", runner, strerror(errno));
+    snprintf(from, sizeof from, "%s/runner%d.o", runners, x->which);
+    if (!copy_file(from, runner)) {
+        fprintf(stderr, "grade: cannot read %s: %s\n", from, strerror(errno));
         exit(2);
     }
-    x->compiled = compile(compiler, path, runner, program, sizeof x->said, x->said);
+    compile_submission(x);
 }
 
-static void grade_submission(submission *x, const char *program, uint64_t with)
+static void grade_submission(submission *x, uint64_t with)
 {
-    x->g = (grading){.program = program,
+    x->g = (grading){.program = compiled,
                      .file = x->path,
+                     .folder = empty,
                      .seconds = seconds,
                      .seed = with,
                      .state = with,
@@ -399,7 +463,7 @@ static FILE *open_results(void)
         fprintf(stderr, "grade: cannot write %s: %s\n", json, strerror(errno));
         exit(1);
     }
-    if (f) fprintf(f, "{\"tests\": [");
+    if (f) fprintf(f, "{\"output\": \"sandbox: %s\", \"tests\": [", sandbox_text());
     return f;
 }
 
@@ -417,6 +481,16 @@ static int print_missing(FILE *f, const bool *seen)
     return n;
 }
 
+/* The command line of a process can be read by everybody: the seed that was asked for is taken out of it. */
+static void hide_seed(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--seed=", 7) == 0) memset(argv[i] + 7, '-', strlen(argv[i] + 7));
+        if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            memset(argv[i + 1], '-', strlen(argv[i + 1]));
+    }
+}
+
 int main(int argc, char **argv)
 {
     int first =
@@ -426,31 +500,28 @@ int main(int argc, char **argv)
                       options, 100000);
     int files = 0, right = 0, bad = 0;
     bool seen[EXERCISES] = {false};
-    char program[100];
     if (first == argc) {
         fprintf(stderr, "grade: no file is named; try --help\n");
         return 2;
     }
-    if (!mkdtemp(folder)) {
-        fprintf(stderr, "grade: cannot write to /tmp: %s\n", strerror(errno));
-        return 1;
-    }
-    atexit(remove_folder);
+    hide_seed(argc, argv);
+    sandbox_open(confined);
+    make_folder();
     if (seed < 0) seed = new_seed();
     FILE *results = open_results();
     submission *x = need(malloc(sizeof *x));
     for (int i = first; i < argc; i++) {
-        open_submission(x, argv[i], program, sizeof program);
+        open_submission(x, argv[i]);
         bool well = true;
         for (int k = 0; k < seeds; k++) {
-            grade_submission(x, program, (uint64_t)seed + (uint64_t)k);
+            grade_submission(x, (uint64_t)seed + (uint64_t)k);
             if (expect)
                 bad += compare(x);
             else if (!table)
                 print_submission(x);
             well = well && all_right(x);
         }
-        unlink(program);
+        unlink(compiled);
         if (table) print_row(x);
         if (results) write_submission(results, x);
         files++;
@@ -466,6 +537,8 @@ int main(int argc, char **argv)
     if (expect)
         printf("%d files, %d seeds each: %d verdicts are not what was expected\n", files, seeds,
                bad);
-    if (table) printf("%d of %d files are all right\n", right, files + missing);
+    if (table)
+        printf("%d of %d files are all right; each had %s\n", right, files + missing,
+               sandbox_text());
     return finish(bad > 0 || (!expect && right < files + missing));
 }

@@ -38,7 +38,7 @@ double *draw_array(grading *g, ptrdiff_t n)
 
 void run_calls(grading *g, script *s)
 {
-    run_script(g->program, g->file, g->seconds, s);
+    run_script(g->program, g->file, g->folder, g->seconds, s);
     memcpy(g->failure, s->failure, sizeof g->failure);
     memcpy(g->printed, s->printed, sizeof g->printed);
     g->lines_left_out = s->lines_left_out;

@@ -34,6 +34,7 @@ typedef struct {
 typedef struct {
     int which;           /* the exercise */
     const char *program; /* the submission, compiled */
+    const char *folder;  /* an empty one, where it runs */
     const char *file;    /* its source */
     double seconds;      /* its time limit */
     uint64_t seed, state;
