@@ -86,9 +86,9 @@ $(B)/tests/prove/%.o: tests/prove/%.cpp $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,CXX,$<)$(CXX) -std=c++17 -O1 -Wall -Wextra -Wshadow $(if $(WERROR),-Werror) -Isrc -Itests -MMD -MP -c -o $@ $<
 -include $(field_o:.o=.d) $(prove_o:.o=.d)
-$(B)/tests/prove/models.o: extra = -Itests
+$(call objects,$(prove_c)): extra = -Itests
 prover := $(B)/tests/prove/prove
-asked_o := $(B)/tests/prove/models.o $(filter-out %/main.o,$(filter %.o,$(gradcheck_o)))
+asked_o := $(call objects,$(prove_c)) $(filter-out %/main.o,$(filter %.o,$(gradcheck_o)))
 prove_link = $(CXX) $(filter-out -std=gnu11,$(mode_$(MODE))) -o $@ $(field_cells:%=-Wl,--wrap=%) $(filter %.o,$^) $(static) $(libs)
 $(prover): $(prove_o) $(field_o) $(asked_o) $(static)
 	@mkdir -p $(@D)

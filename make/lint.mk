@@ -41,7 +41,7 @@ lint-cppcheck:
 
 # One pass, with float.
 tidied := $(patsubst %.c,$(B)/%.tidied,$(library_c) $(example_c) $(common_c) course/trace.c $(course_c) $(page_c) $(grade_c) \
-    $(runner_c) $(all_bench_c) $(gradcheck_c) tests/prove/models.c)
+    $(runner_c) $(all_bench_c) $(gradcheck_c) $(prove_c))
 tidy_flags = $(filter-out -m%,$(flags)) -Isrc -Itests -Icourse -Iexamples -Ibench
 tidy: $(tidied)
 	@find "$${XDG_CACHE_HOME:-$$HOME/.cache}/attic/tidy" -type f -mtime +60 -delete

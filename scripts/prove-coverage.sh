@@ -10,8 +10,8 @@
 #
 # The compiler itself makes a minimum of a < b ? a : b, and no branch.
 #
-# tests/prove/branches.txt lists the lines that have ways which no question takes, with the reasons.  A listed line that
-# is not there, or whose ways are all taken, is an error as well; so is a listed file.
+# tests/prove/branches.txt lists the lines that have ways which no question takes, how many, and why.  A line that has
+# another number of them, or is not there, is an error as well.
 set -eu
 jobs=$1 program=$2
 shift 2
@@ -26,9 +26,16 @@ for object; do ${GCOV:-gcov} -b -c -r -t "$object" 2>>"$program.log"; done >"$pr
 awk -v list="$list" '
 function without_blanks(s) { gsub(/[ \t]+/, " ", s); sub(/^ /, "", s); sub(/ $/, "", s); return s }
 
-BEGIN { # what is indented is a file and the text of one of its lines, or a file alone: all of it
-    while ((getline row <list) > 0)
-        if (row ~ /^ /) listed[without_blanks(row)]
+# What is indented is a file; what is indented more, a number of ways and the text of a line of that file.  A file without
+# lines: all of it.
+BEGIN {
+    while ((getline row <list) > 0) {
+        if (row ~ /^    [^ ]/) listed[of = without_blanks(row)] = "all"
+        if (row !~ /^        [0-9]/) continue
+        row = without_blanks(row)
+        delete listed[of]
+        listed[of ": " substr(row, index(row, " ") + 1)] = row + 0
+    }
 }
 /^ *-: *0:Source:/ {
     file = $0
@@ -60,30 +67,29 @@ END {
     for (i = 1; i <= all; i++) {
         line = lines[i]
         split(line, at, "\t")
-        never = line in called && !called[line]
-        missing = 0
-        for (k = 1; k <= ways[line]; k++) missing += !((line "\t" k) in taken)
+        untaken = line in called && !called[line]
+        for (k = 1; k <= ways[line]; k++) untaken += !((line "\t" k) in taken)
         total += ways[line]
-        untaken += missing
-        if (!missing && !never) continue
-        reason = at[1] in listed ? at[1] : at[1] " " text[line]
-        if (reason in listed) {
-            used[reason]
-            continue
-        }
-        failed++
-        printf "%s:%d: %s: %s\n", at[1], at[2],
-            never ? "never called" : missing " of " ways[line] " ways never taken", text[line]
+        if (!untaken) continue
+        key = at[1] in listed ? at[1] : at[1] ": " text[line]
+        if (!(key in number_of)) where[++keys] = key
+        number_of[key] += untaken
+        missing += untaken
+        place[key] = place[key] " " at[2]
     }
-    for (e in listed)
-        if (!(e in used)) {
-            failed++
-            print list ": is not there, or all of its ways are taken: " e
-        } else
-            reasons++
-    if (!total) failed = 1
-    printf "%d ways out of branches of kernels: %d taken, %d not; %d entries of %s say why\n",
-        total, total - untaken, untaken, reasons, list
-    if (failed) print failed " lines are wrong"
-    exit failed > 0
+    for (i = 1; i <= keys; i++) {
+        key = where[i]
+        known = key in listed ? listed[key] : 0
+        if (known == "all" || known == number_of[key]) continue
+        failed++
+        print key "\n    never taken, in line" place[key] ": " number_of[key] " ways" (known ? "; listed: " known : "")
+    }
+    for (key in listed) {
+        entries++
+        if (key in number_of) continue
+        failed++
+        print key "\n    listed, but not there, or all of its ways are taken"
+    }
+    printf "%d ways out of branches of kernels; %d are never taken, in %d lines and files of %s\n", total, missing, entries, list
+    exit failed > 0 || !total
 }' "$program.gcov"

@@ -710,6 +710,8 @@ const at_case at_cases_products[] = {
     ROW("toeplitz", "[1]", case_toeplitz, .ctx = &(int){1}, .note = "1 x 1"),
     ROW("toeplitz", "[2,3]", case_toeplitz, .ctx = &(int){4}, .expect = ATTIC_VACUOUS,
         .note = "4 x 0"),
+    ROW("toeplitz", "[2,3]", case_toeplitz, .ctx = &(int){0}, .expect = ATTIC_VACUOUS,
+        .note = "0 x 4"),
     ROW("toeplitz", "[0,3]", case_toeplitz, .ctx = &(int){2}, .expect = ATTIC_VACUOUS,
         .note = "no matrix of 2 x 2"),
 

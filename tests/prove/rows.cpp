@@ -1,4 +1,4 @@
-// rows.cpp -- the questions about the library: all rows of the gradient table, models, and at_sdpa_jvp.
+// rows.cpp -- the questions about the library: all rows of the gradient table, cases of their own, models, at_sdpa_jvp.
 #include <algorithm>
 #include <cstring>
 
@@ -6,7 +6,7 @@ extern "C" {
 #include "attic_op.h"
 #include "gradients/cases.h"
 
-extern const at_case at_cases_models[];
+extern const at_case at_cases_models[], at_cases_reach[], at_cases_zero[];
 }
 #include "prove/prove.hpp"
 
@@ -52,6 +52,18 @@ static void ask_row(point &p, const at_case *c)
     for (int i = 0; i < int(leaves.size()); i++) p.input(values(in[i]), count(in[i]));
     at_tensor *y = c->f(t, in, c->ctx);
     if (y) back_from(p, t, y, leaves, 0);
+    fail_with(t, c);
+}
+
+// What the case computes is 0 for all inputs: it has no tangent.
+static void ask_zero(point &p, const at_case *c)
+{
+    at_tensor *in[AT_MAX_CASE_INPUTS];
+    at_tape *t = at_open(ATTIC_DUAL, std::uint64_t(c->seed) + 1);
+    for (int n = at_case_inputs(t, c, in), i = 0; i < n; i++) p.input(values(in[i]), count(in[i]));
+    at_tensor *y = c->f(t, in, c->ctx);
+    const std::vector<number> zeros(y ? count(y) : 0, 0);
+    if (y) p.derivative(values(y), zeros.data(), count(y));
     fail_with(t, c);
 }
 
@@ -116,6 +128,10 @@ void ask_rows(std::vector<question> &questions)
             questions.push_back({"tangent", at_case_text(c), [c](point &p) { ask_tangents(p, c); }});
             questions.back().large = at_case_is_large(c);
         }
+    for (c = at_cases_reach; c->op; c++)
+        questions.push_back({c->op, at_case_text(c), [c](point &p) { ask_row(p, c); }});
+    for (c = at_cases_zero; c->op; c++)
+        questions.push_back({c->op, at_case_text(c), [c](point &p) { ask_zero(p, c); }});
     for (c = at_cases_models; c->op; c++)
         questions.push_back({c->op, at_case_text(c), [c](point &p) { ask_model(p, c); }});
 }

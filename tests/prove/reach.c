@@ -1,0 +1,131 @@
+/* reach.c -- cases that no row of the gradient table can be: they set on the tape what forbids a replay, or move
+ * parameters. */
+#include "gradients/cases.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const at_case at_cases_reach[], at_cases_zero[];
+
+/* ------------------------------------------------------------------ memory that is used again -- */
+
+/* Each gradient is written over the upstream gradient that it is made of. */
+static at_tensor *case_in_place(at_tape *t, at_tensor **in, void *ctx)
+{
+    (void)ctx;
+    at_reuse_memory(t, true);
+    return at_square(t, at_tanh(t, at_exp(t, at_sin(t, in[0]))));
+}
+
+/* The same beside gradients that others still need: x is used three times. */
+static at_tensor *case_layer_in_place(at_tape *t, at_tensor **in, void *ctx)
+{
+    at_tensor *x = case_in_place(t, in, ctx), *W = in[1], *b = in[2];
+    at_tensor *y = at_softmax(t, at_affine(t, at_rms_norm(t, x, NULL, 1e-5), W, b));
+    return at_silu(t, at_add(t, at_sdpa(t, y, y, x, (at_sdpa_args){.causal = true}), x));
+}
+
+/* ------------------------------------------------------------------ steps of optimizers -------- */
+
+/* An optimizer has no backward.  What is asked is x times the difference of a parameter that it has moved and of the
+ * equation of its header, by ops: it must be 0, for all x, W and dW.
+ *
+ *     in      x, W, dW        two steps, each with the gradient dW */
+enum { STEPS = 2 };
+static const double lr = 0.3, lambda = 0.2;
+
+static at_tensor *copy_of(at_tape *t, at_tensor *x)
+{
+    return at_scale(t, at_detach(t, x), 1);
+}
+
+/* The parameter W, with these values. */
+static at_tensor *to_move(at_tape *t, const at_tensor *values)
+{
+    at_tensor *W = at_param(t, "W", values->shape, at_zeros());
+    if (W) memcpy(W->data, values->data, at_bytes(W)), at_written(W);
+    return W;
+}
+
+static void give_gradient(at_tape *t, at_tensor *W, at_tensor *dW)
+{
+    at_backward(t, at_sum(t, at_mul(t, W, at_detach(t, dW))));
+}
+
+static at_tensor *times_difference(at_tape *t, at_tensor *x, at_tensor *W, at_tensor *w)
+{
+    return at_mul(t, x, at_sub(t, at_detach(t, W), w));
+}
+
+static at_tensor *case_sgd(at_tape *t, at_tensor **in, void *args)
+{
+    at_sgd_args a = *(at_sgd_args *)args;
+    at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W), *dw = copy_of(t, in[2]);
+    at_tensor *m = at_const(t, w->shape, NULL);
+    for (int k = 0; k < STEPS; k++) {
+        give_gradient(t, W, in[2]);
+        at_sgd_with(t, lr, a);
+        at_tensor *g = at_add(t, dw, at_scale(t, w, a.weight_decay));
+        m = at_add(t, at_scale(t, m, a.momentum), g);
+        at_tensor *step = a.nesterov ? at_add(t, g, at_scale(t, m, a.momentum)) : m;
+        w = at_sub(t, w, at_scale(t, step, lr));
+    }
+    return times_difference(t, in[0], W, w);
+}
+
+static at_tensor *case_adam(at_tape *t, at_tensor **in, void *decoupled)
+{
+    const bool apart = *(bool *)decoupled;
+    at_adamw_args a = {.beta1 = 0.5, .beta2 = 0.75, .eps = 0.01, .weight_decay = lambda};
+    at_tensor *W = to_move(t, in[1]), *w = copy_of(t, W), *dw = copy_of(t, in[2]);
+    at_tensor *m = at_const(t, w->shape, NULL), *v = at_const(t, w->shape, NULL);
+    for (int k = 1; k <= STEPS; k++) {
+        give_gradient(t, W, in[2]);
+        apart ? at_adamw(t, lr, a) : at_adam(t, lr, a);
+        at_tensor *g = apart ? dw : at_add(t, dw, at_scale(t, w, lambda));
+        m = at_add(t, at_scale(t, m, a.beta1), at_scale(t, g, 1 - a.beta1));
+        v = at_add(t, at_scale(t, v, a.beta2), at_scale(t, at_mul(t, g, g), 1 - a.beta2));
+        at_tensor *root = at_scale(t, at_sqrt(t, v), 1 / sqrt(1 - pow(a.beta2, k)));
+        at_tensor *step = at_div(t, at_scale(t, m, lr * (1 / (1 - pow(a.beta1, k)))),
+                                 at_add_scalar(t, root, a.eps));
+        w = at_sub(t, at_scale(t, w, apart ? 1 - lr * lambda : 1), step);
+    }
+    return times_difference(t, in[0], W, w);
+}
+
+/* The average of W before and after a step takes the place of W, and W its place again. */
+static at_tensor *case_ema(at_tape *t, at_tensor **in, void *ctx)
+{
+    const double decay = 0.5, c = (1 - decay) / (1 - pow(decay, 2));
+    (void)ctx;
+    at_tensor *W = to_move(t, in[1]), *first = copy_of(t, W);
+    at_ema(t, decay, (at_names){0});
+    give_gradient(t, W, in[2]);
+    at_sgd(t, lr);
+    at_tensor *second = copy_of(t, W);
+    at_ema(t, decay, (at_names){0});
+    at_ema_swap(t);
+    at_tensor *w = at_add(t, first, at_scale(t, at_sub(t, second, first), c));
+    at_tensor *y = times_difference(t, in[0], copy_of(t, W), w);
+    at_ema_swap(t);
+    return at_add(t, y, times_difference(t, in[0], W, second));
+}
+
+/* ------------------------------------------------------------------ the table ------------------ */
+
+#define STEP(name, f_, ctx_, note_) ROW(name, "[5] [5] [5]", f_, .ctx = ctx_, .note = note_)
+
+const at_case at_cases_reach[] = {
+    ROW("reuse_memory", "[2,3]", case_in_place, .note = "in place"),
+    ROW("reuse_memory", "[2,600]", case_in_place, .note = "in place, several chunks"),
+    ROW("reuse_memory", "[3,4] [4,4] [4]", case_layer_in_place, .note = "a layer"),
+    {0}};
+
+const at_case at_cases_zero[] = {
+    STEP("sgd", case_sgd, &(at_sgd_args){0}, "two steps"),
+    STEP("sgd", case_sgd, (&(at_sgd_args){.momentum = 0.9, .weight_decay = 0.2}), "momentum"),
+    STEP("sgd", case_sgd, (&(at_sgd_args){.momentum = 0.9, .nesterov = true}), "nesterov"),
+    STEP("adamw", case_adam, &(bool){true}, "two steps"),
+    STEP("adam", case_adam, &(bool){false}, "two steps"),
+    STEP("ema", case_ema, NULL, "of two, exchanged"),
+    {0}};
