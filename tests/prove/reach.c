@@ -17,12 +17,13 @@ static at_tensor *case_in_place(at_tape *t, at_tensor **in, void *ctx)
     return at_square(t, at_tanh(t, at_exp(t, at_sin(t, in[0]))));
 }
 
-/* The same beside gradients that others still need: x is used three times. */
+/* The same beside gradients that others still need: x is used four times. */
 static at_tensor *case_layer_in_place(at_tape *t, at_tensor **in, void *ctx)
 {
     at_tensor *x = case_in_place(t, in, ctx), *W = in[1], *b = in[2];
     at_tensor *y = at_softmax(t, at_affine(t, at_rms_norm(t, x, NULL, 1e-5), W, b));
-    return at_silu(t, at_add(t, at_sdpa(t, y, y, x, (at_sdpa_args){.causal = true}), x));
+    at_tensor *O = at_sdpa(t, y, y, x, (at_sdpa_args){.causal = true});
+    return at_silu(t, at_add(t, at_mul(t, O, x), x));
 }
 
 /* ------------------------------------------------------------------ steps of optimizers -------- */
