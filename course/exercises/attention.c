@@ -268,6 +268,8 @@ static void grade_own_delta(grading *g, const script *s, int b, const steps *a)
     open_matrix(&x, T, 1, NULL, "q ");
     double *dO_dO = add_candidate(&x, "dO . dO", "delta_i is dO_i . O_i.", false);
     double *O_O = add_candidate(&x, "O . O", "delta_i is dO_i . O_i.", false);
+    double *no_O = add_candidate(&x, "O forgotten", "delta_i is the sum of dO_i alone.", false);
+    double *no_dO = add_candidate(&x, "dO forgotten", "delta_i is the sum of O_i alone.", false);
     double *term = add_candidate(&x, "the last term alone",
                                  "A sum holds its last term alone: = in place of +=.", false);
     double *before = add_candidate(&x, "not set back to 0",
@@ -278,9 +280,13 @@ static void grade_own_delta(grading *g, const script *s, int b, const steps *a)
         O_O[i] = row_dot(a, STEPS_O, STEPS_O, i);
         term[i] = *steps_cell(a, STEPS_DO, 0, i, last) * *steps_cell(a, STEPS_O, 0, i, last);
         before[i] = x.right[i] + (i ? before[i - 1] : 0);
-        for (int d = 0; d < a->p.Dv; d++)
-            x.terms[i] +=
-                fabs(*steps_cell(a, STEPS_DO, 0, i, d) * *steps_cell(a, STEPS_O, 0, i, d));
+        for (int d = 0; d < a->p.Dv; d++) {
+            const double dO = *steps_cell(a, STEPS_DO, 0, i, d),
+                         O = *steps_cell(a, STEPS_O, 0, i, d);
+            x.terms[i] += fabs(dO * O);
+            no_O[i] += dO;
+            no_dO[i] += O;
+        }
     }
     x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {a->c, "c"}};
     x.m.ratios = 2;
@@ -346,7 +352,10 @@ typedef enum {
     ONLINE_NO_M,
     ONLINE_NO_LOG,
     ONLINE_ONLY_M,
+    ONLINE_LOG_OF_SUM,
     ONLINE_V_OF_KEY_0,
+    ONLINE_V_OF_TILE,
+    ONLINE_M_STAYS,
     ONLINE_WITHOUT_M,
     ONLINE_OLD_M,
     ONLINE_INVERSE_FIRST,
@@ -373,6 +382,12 @@ static const struct {
     [ONLINE_NO_M] = {"lse without m", "lse is log(l) alone."},
     [ONLINE_NO_LOG] = {"lse without the logarithm", "lse is m + l."},
     [ONLINE_ONLY_M] = {"lse is the maximum", "lse is m alone, without log(l)."},
+    [ONLINE_LOG_OF_SUM] = {"lse as log(m + l)", "lse is log(m + l); it is log(exp(m) l)."},
+    [ONLINE_V_OF_TILE] = {"V counted from the tile",
+                          "V was read at j - from, as if every tile were the first one."},
+    [ONLINE_M_STAYS] =
+        {"m is never set",
+         "m stays -INFINITY: the factor is 0 for every tile, and so is lse -INFINITY."},
     [ONLINE_V_OF_KEY_0] = {"V without j",
                            "Every key was given the first row of V: does V lack its j?"},
     [ONLINE_WITHOUT_M] = {"e without m", "e is exp(S_j), and exp(1000) is infinite; it is "
@@ -409,20 +424,24 @@ static void online(const score_row *r, int Dv, online_way way, double *O, double
             const double e = exp(r->S[j] - with);
             l += e;
             for (int d = 0; d < Dv; d++) {
-                double V = r->V[(way == ONLINE_V_OF_KEY_0 ? 0 : j) * Dv + d];
+                const int of_key = way == ONLINE_V_OF_KEY_0  ? 0
+                                   : way == ONLINE_V_OF_TILE ? j - from
+                                                             : j;
+                double V = r->V[of_key * Dv + d];
                 O[d] += e * (way == ONLINE_TERMS ? fabs(V) : V);
             }
             if (isfinite(r->S[j])) largest = fmax(largest, fabs(r->S[j]));
         }
-        m = larger;
+        if (way != ONLINE_M_STAYS) m = larger;
     }
     for (int d = 0; d < Dv && way != ONLINE_NOT_DIVIDED; d++) O[d] = l == 0 ? 0 : O[d] / l;
     for (int d = 0; d < Dv && way == ONLINE_TERMS; d++) O[d] *= 1 + 2 * largest;
-    *lse = way == ONLINE_NO_M     ? log(l)
-           : way == ONLINE_NO_LOG ? m + l
-           : way == ONLINE_ONLY_M ? m
-           : way == ONLINE_TERMS  ? 1 + largest + (l > 0 ? fabs(log(l)) : 0)
-                                  : m + log(l);
+    *lse = way == ONLINE_NO_M         ? log(l)
+           : way == ONLINE_NO_LOG     ? m + l
+           : way == ONLINE_LOG_OF_SUM ? log(m + l)
+           : way == ONLINE_ONLY_M     ? m
+           : way == ONLINE_TERMS      ? 1 + largest + (l > 0 ? fabs(log(l)) : 0)
+                                      : m + log(l);
 }
 
 static void draw_scores(grading *g, score_row *r, int number, int Dv)

@@ -88,7 +88,7 @@ bool has_reason(const grade *q);
 void grade_follows(grade *q, bool follows, const char *from);
 void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence);
 
-enum { MAX_CANDIDATES = 8 };
+enum { MAX_CANDIDATES = 12 };
 
 /* A matrix in the making: its right answer, and the wrong ones that have a name.  All arrays but
  * `before` are its own.  words: the letters of a row and a column. */

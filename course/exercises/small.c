@@ -146,7 +146,10 @@ void grade_derivative(grading *g)
 
 /* ------------------------------------------------------------------ E1 ------------------------ */
 
-/* The right contribution is k dy, so is each wrong one. */
+enum { MOST_WRONG = 8, MOST_ELEMENTS = 7 };
+
+/* The right contribution is k dy; a wrong one is (k + product * before) dy + held * before + constant,
+ * where before is what was there before, and is added to that or replaces it. */
 typedef struct {
     const char *formula;
     double k;
@@ -154,11 +157,12 @@ typedef struct {
         const char *name, *sentence;
         double k;
         bool overwrites;
-    } wrong[6];
+        double held, constant, product;
+    } wrong[MOST_WRONG];
 } multiple;
 
-static void grade_multiple(grading *g, const script *s, int last, int b, int n, const double *dy,
-                           const double *before, const multiple *of)
+static grade *grade_multiple(grading *g, const script *s, int last, int b, int n, const double *dy,
+                             const double *before, const multiple *of)
 {
     matrix x;
     verdict v;
@@ -167,10 +171,12 @@ static void grade_multiple(grading *g, const script *s, int last, int b, int n, 
         x.right[i] = of->k * dy[i];
         x.terms[i] = fabs(x.right[i]) + fabs(dy[i]);
     }
-    for (int k = 0; k < 6 && of->wrong[k].name; k++) {
+    for (int k = 0; k < MOST_WRONG && of->wrong[k].name; k++) {
         double *values =
             add_candidate(&x, of->wrong[k].name, of->wrong[k].sentence, of->wrong[k].overwrites);
-        for (int i = 0; i < n; i++) values[i] = of->wrong[k].k * dy[i];
+        for (int i = 0; i < n; i++)
+            values[i] = (of->wrong[k].k + of->wrong[k].product * before[i]) * dy[i] +
+                        of->wrong[k].held * before[i] + of->wrong[k].constant;
     }
     x.m.ratio = (const mistakes_ratio[]){{2, "2"}};
     x.m.ratios = 1;
@@ -182,12 +188,82 @@ static void grade_multiple(grading *g, const script *s, int last, int b, int n, 
             v.cell[1], before[v.cell[1]], of->formula, before[v.cell[1]], x.right[v.cell[1]],
             v.right, v.got);
     close_matrix(&x);
+    return q;
+}
+
+/* What da and db were given in two arrays, x + x was given in one: does it follow from what is wrong
+ * there? */
+static void grade_same(const script *s, int n, const double *before, const int *buffer,
+                       grade *const *q)
+{
+    enum { DA, DB, SAME };
+    double both[MOST_ELEMENTS];
+    const double *da = s->buffer[buffer[DA]].data, *db = s->buffer[buffer[DB]].data;
+    if (!q[SAME] || (q[DA]->kind != VERDICT_WRONG && q[DB]->kind != VERDICT_WRONG)) return;
+    for (int i = 0; i < n; i++) both[i] = da[i] - before[i] + db[i] - before[i];
+    if (!same_numbers(n, s->buffer[buffer[SAME]].data, before, both)) return;
+    q[SAME]->text[0] = 0; /* "added once" would be another reason */
+    grade_follows(q[SAME], true, q[DA]->kind == VERDICT_WRONG ? "add da" : "add db");
+}
+
+static const char c_forgotten[] = "dx holds dy, and not c dy: what is the derivative of c x?",
+                  dy_forgotten[] =
+                      "The derivative of y alone was added: the chain rule multiplies it by dy.";
+
+static void grade_scale(grading *g, const script *s, int b, int n, double c, const double *dy,
+                        const double *before)
+{
+    grade_multiple(
+        g, s, 0, b, n, dy, before,
+        &(multiple){"c dy",
+                    c,
+                    {{"overwritten", overwritten, .k = c, .overwrites = true},
+                     {"c forgotten", c_forgotten, .k = 1},
+                     {"divided by c", "dx holds dy / c.", .k = 1 / c},
+                     {"c forgotten, and overwritten", c_forgotten, .k = 1, .overwrites = true},
+                     {"dy forgotten", dy_forgotten, .constant = c},
+                     {"dx multiplied by c",
+                      "What dx held before was multiplied by c, and dy has no part in it.",
+                      .held = c, .overwrites = true}}});
+}
+
+static const multiple of_add = {
+    "dy",
+    1,
+    {{"overwritten", overwritten, .k = 1, .overwrites = true},
+     {"dy forgotten", dy_forgotten, .constant = 1},
+     {"half of dy", "Each input was given half of dy; y rises by 1 if one of them does.", .k = 0.5},
+     {"product rule",
+      "dy was multiplied by what the other one holds: that is for a b, not for a + b.",
+      .product = 1},
+     {"da added", "What da holds was added, and that is more than dy.", .k = 1, .held = 1}}};
+
+static void grade_both(grading *g, const script *s, int sum, int same, int n, double c,
+                       const double *dy, const double *before, grade **q)
+{
+    grade_multiple(g, s, 3, sum, n, dy, before,
+                   &(multiple){"c dz + dz",
+                               c + 1,
+                               {{"overwritten", overwritten, .k = c, .overwrites = true},
+                                {"overwritten", overwritten, .k = 1, .overwrites = true},
+                                {"overwritten", overwritten, .k = c + 1, .overwrites = true},
+                                {"c forgotten", c_forgotten, .k = 2},
+                                {"add forgotten", "dx lacks what add contributes.", .k = c}}});
+    *q = grade_multiple(
+        g, s, 4, same, n, dy, before,
+        &(multiple){
+            "dz + dz",
+            2,
+            {{"overwritten", overwritten, .k = 1, .overwrites = true},
+             {"overwritten", overwritten, .k = 2, .overwrites = true},
+             {"added once", "One of the two contributions is lost: da and db are one array here.",
+              .k = 1}}});
 }
 
 void grade_used_twice(grading *g)
 {
     script s = {.calls = 0};
-    const int n = draw_size(g, 3, 7);
+    const int n = draw_size(g, 3, MOST_ELEMENTS);
     double *dy = draw_array(g, n), *before = draw_array(g, n), *zero = need(calloc((size_t)n, 8));
     const double c = fabs(draw_hundredths(g)) + 2.6; /* c, c + 1, 1, 2 and their ratios differ */
     const int y = script_buffer(&s, "dy", n, dy), x = script_buffer(&s, "dx", n, before);
@@ -203,44 +279,24 @@ void grade_used_twice(grading *g)
     run_calls(g, &s);
     if (s.answered > 3) s.call[3].blanks |= s.call[2].blanks;
 
-    static const char forgotten[] = "dx holds dy, and not c dy: what is the derivative of c x?";
-    static const char once[] =
-        "One of the two contributions is lost: da and db are one array here.";
-    grade_multiple(g, &s, 0, x, n, dy, before,
-                   &(multiple){"c dy",
-                               c,
-                               {{"overwritten", overwritten, c, true},
-                                {"c forgotten", forgotten, 1, false},
-                                {"divided by c", "dx holds dy / c.", 1 / c, false},
-                                {"c forgotten, and overwritten", forgotten, 1, true}}});
-    const multiple add = {"dy", 1, {{"overwritten", overwritten, 1, true}}};
-    grade_multiple(g, &s, 1, a, n, dy, before, &add);
-    grade_multiple(g, &s, 1, b, n, dy, before, &add);
-    grade_multiple(g, &s, 3, sum, n, dy, before,
-                   &(multiple){"c dz + dz",
-                               c + 1,
-                               {{"overwritten", overwritten, c, true},
-                                {"overwritten", overwritten, 1, true},
-                                {"overwritten", overwritten, c + 1, true},
-                                {"c forgotten", forgotten, 2, false},
-                                {"add forgotten", "dx lacks what add contributes.", c, false}}});
-    grade_multiple(g, &s, 4, same, n, dy, before,
-                   &(multiple){"dz + dz",
-                               2,
-                               {{"overwritten", overwritten, 1, true},
-                                {"overwritten", overwritten, 2, true},
-                                {"added once", once, 1, false}}});
+    grade *q[3];
+    grade_scale(g, &s, x, n, c, dy, before);
+    q[0] = grade_multiple(g, &s, 1, a, n, dy, before, &of_add);
+    q[1] = grade_multiple(g, &s, 1, b, n, dy, before, &of_add);
+    grade_both(g, &s, sum, same, n, c, dy, before, &q[2]);
+    grade_same(&s, n, before, (int[]){a, b, same}, q);
     close_script(&s);
     free(dy), free(before), free(zero);
 }
 
 /* ------------------------------------------------------------------ E2 ------------------------ */
 
-/* x [I,J] = sum over k of left_ik right_kj, where each factor is read with two strides. */
+/* x [I,J] = sum over k of left_ik right_kj, where each factor is read with two strides.  In a wrong product
+ * a factor may depend on the third index, too. */
 typedef struct {
     int I, J, n;
     const double *left, *right;
-    int left_i, left_k, right_k, right_j;
+    int left_i, left_k, right_k, right_j, left_j, right_i;
 } product;
 
 static void multiply(const product *p, int from, bool absolute, double *x)
@@ -249,25 +305,46 @@ static void multiply(const product *p, int from, bool absolute, double *x)
         for (int j = 0; j < p->J; j++) {
             double sum = 0;
             for (int k = from; k < p->n; k++) {
-                double term = p->left[i * p->left_i + k * p->left_k] *
-                              p->right[k * p->right_k + j * p->right_j];
+                double term = p->left[i * p->left_i + k * p->left_k + j * p->left_j] *
+                              p->right[k * p->right_k + j * p->right_j + i * p->right_i];
                 sum += absolute ? fabs(term) : term;
             }
             x[i * p->J + j] = sum;
         }
 }
 
-/* `other` is the product with a factor read as if it were its transpose. */
+/* The ways in which the gradient of one factor is wrong: each is a product with other factors. */
+typedef struct {
+    const char *name, *sentence;
+    product p;
+} wrong_product;
+
+enum { WRONG_PRODUCTS = 5 };
+
 static void grade_product(grading *g, const char *name, const script *s, int b,
-                          const double *before, const product *p, const product *other,
-                          const char *sentence)
+                          const double *before, const product *p, const wrong_product *wrong)
 {
     matrix x;
     verdict v;
     open_matrix(&x, p->I, p->J, before, name[1] == 'A' ? "ik" : "kj");
     multiply(p, 0, false, x.right);
     multiply(p, 0, true, x.terms);
-    multiply(other, 0, false, add_candidate(&x, "no transpose", sentence, false));
+    for (const wrong_product *w = wrong; w < wrong + WRONG_PRODUCTS; w++)
+        multiply(&w->p, 0, false, add_candidate(&x, w->name, w->sentence, false));
+    double *first =
+        add_candidate(&x, "the first term alone",
+                      "A sum holds its first term alone: where is the third loop?", false);
+    double *so_far = add_candidate(&x, "not set back to 0",
+                                   "Each element holds those before it as well.", false);
+    double *so_far_in_row = add_candidate(
+        &x, "not set back to 0", "Each element holds those before it in its row as well.", false);
+    for (int e = 0; e < p->I * p->J; e++) {
+        so_far[e] = x.right[e] + (e ? so_far[e - 1] : 0);
+        so_far_in_row[e] = x.right[e] + (e % p->J ? so_far_in_row[e - 1] : 0);
+    }
+    product one_term = *p;
+    one_term.n = 1;
+    multiply(&one_term, 0, false, first);
     multiply(p, p->n - 1, false,
              add_candidate(&x, "the last term alone",
                            "A sum holds its last term alone: = in place of +=.", false));
@@ -307,12 +384,30 @@ void grade_matmul(grading *g)
     script_call(&s, CALL_MATMUL, 8, (double[]){M, K, N, a, b, c, da, db}, 2, (int[]){da, db});
     snprintf(g->sizes, sizeof g->sizes, "M = %d, K = %d, N = %d", M, K, N);
     run_calls(g, &s);
-    grade_product(g, "dA", &s, da, dA, &(product){M, K, N, dC, B, N, 1, 1, N},
-                  &(product){M, K, N, dC, B, N, 1, K, 1},
-                  "B was read as if it were [N,K]: B_kj lies at B[k * N + j].");
-    grade_product(g, "dB", &s, db, dB, &(product){K, N, M, A, dC, 1, K, N, 1},
-                  &(product){K, N, M, A, dC, M, 1, N, 1},
-                  "A was read as if it were [K,M]: A_ik lies at A[i * K + k].");
+    static const double one = 1;
+    static const char
+        dC_lies[] = "dC was read as if it were [N,M]: dC_ij lies at dC[i * N + j].",
+        no_dC[] = "The derivative of C alone was summed: the chain rule multiplies it by dC.",
+        no_factor[] = "dC alone was summed: which factor does the element have in C?",
+        own_factor[] = "The element was multiplied by itself: its other factor is meant.";
+    const wrong_product of_A[WRONG_PRODUCTS] = {
+        {"no transpose",
+         "B was read as if it were [N,K]: B_kj lies at B[k * N + j].",
+         {M, K, N, dC, B, N, 1, K, 1, 0, 0}},
+        {"dC transposed", dC_lies, {M, K, N, dC, B, 1, M, 1, N, 0, 0}},
+        {"dC forgotten", no_dC, {M, K, N, &one, B, 0, 0, 1, N, 0, 0}},
+        {"B forgotten", no_factor, {M, K, N, dC, &one, N, 1, 0, 0, 0, 0}},
+        {"A in place of B", own_factor, {M, K, N, dC, A, N, 1, 0, 1, 0, K}}};
+    const wrong_product of_B[WRONG_PRODUCTS] = {
+        {"no transpose",
+         "A was read as if it were [K,M]: A_ik lies at A[i * K + k].",
+         {K, N, M, A, dC, M, 1, N, 1, 0, 0}},
+        {"dC transposed", dC_lies, {K, N, M, A, dC, 1, K, 1, M, 0, 0}},
+        {"dC forgotten", no_dC, {K, N, M, A, &one, 1, K, 0, 0, 0, 0}},
+        {"A forgotten", no_factor, {K, N, M, &one, dC, 0, 0, N, 1, 0, 0}},
+        {"B in place of A", own_factor, {K, N, M, B, dC, N, 0, N, 1, 1, 0}}};
+    grade_product(g, "dA", &s, da, dA, &(product){M, K, N, dC, B, N, 1, 1, N, 0, 0}, of_A);
+    grade_product(g, "dB", &s, db, dB, &(product){K, N, M, A, dC, 1, K, N, 1, 0, 0}, of_B);
     close_script(&s);
     free(A), free(B), free(dC), free(dA), free(dB);
 }
@@ -408,6 +503,50 @@ static void grade_upstream(grading *g, const script *s, int b, const steps *a)
     steps_close(x);
 }
 
+/* The right J and the wrong ones */
+static void fill_jacobian(matrix *x, int N, const double *P)
+{
+    enum { DIAGONAL, SIGN_OFF, NO_ONE, NO_P, SIGN, ONE, SQUARED, NUMERATOR, NO_P_OF_ONE, WRONG };
+    static const struct {
+        const char *name, *sentence;
+    } texts[WRONG] = {
+        [DIAGONAL] = {"the diagonal alone",
+                      "P_j depends on the other scores, too: J_jk is not 0 for k != j."},
+        [SIGN_OFF] = {"sign off the diagonal", "For k != j, does P_j rise or fall when S_k rises?"},
+        [NO_ONE] = {"no term for j = k",
+                    "J_jk = -P_j P_k everywhere: on the diagonal, S_k is in the "
+                    "numerator as well."},
+        [NO_P] = {"no P in front", "J_jk lacks the factor P_j."},
+        [SIGN] = {"sign", "J_jk has the wrong sign everywhere."},
+        [ONE] = {"1 everywhere",
+                 "J_jk is P_j (1 - P_k) for k != j as well: S_k is in the numerator "
+                 "of P_k alone."},
+        [SQUARED] = {"P_j in place of P_k",
+                     "J_jk is P_j ([j = k] - P_j): which score is S_k about?"},
+        [NUMERATOR] = {"the numerator alone", "J_jk is P_j for k = j and 0 else: S_k is in the "
+                                              "denominator of every P_j as well."},
+        [NO_P_OF_ONE] = {"no P in front of 1", "J_jj is 1 - P_j P_j: P_j multiplies both terms."},
+    };
+    double *wrong[WRONG];
+    for (int k = 0; k < WRONG; k++)
+        wrong[k] = add_candidate(x, texts[k].name, texts[k].sentence, false);
+    for (int j = 0; j < N; j++)
+        for (int k = 0; k < N; k++) {
+            const int e = j * N + k, one = j == k;
+            x->right[e] = P[j] * (one - P[k]);
+            x->terms[e] = 10 * P[j] * (one + P[k]);
+            wrong[DIAGONAL][e] = one ? x->right[e] : 0;
+            wrong[SIGN_OFF][e] = one ? x->right[e] : P[j] * P[k];
+            wrong[NO_ONE][e] = -P[j] * P[k];
+            wrong[NO_P][e] = one - P[k];
+            wrong[SIGN][e] = -x->right[e];
+            wrong[ONE][e] = P[j] * (1 - P[k]);
+            wrong[SQUARED][e] = P[j] * (one - P[j]);
+            wrong[NUMERATOR][e] = one ? P[j] : 0;
+            wrong[NO_P_OF_ONE][e] = one - P[j] * P[k];
+        }
+}
+
 static void grade_jacobian(grading *g, const script *s, int b, const steps *a)
 {
     matrix x;
@@ -415,36 +554,7 @@ static void grade_jacobian(grading *g, const script *s, int b, const steps *a)
     const int N = a->p.N;
     const double *P = a->at[STEPS_P];
     open_matrix(&x, N, N, NULL, "jk");
-    double *diagonal =
-        add_candidate(&x, "the diagonal alone",
-                      "P_j depends on the other scores, too: J_jk is not 0 for k != j.", false);
-    double *sign = add_candidate(&x, "sign off the diagonal",
-                                 "For k != j, does P_j rise or fall when S_k rises?", false);
-    double *without = add_candidate(&x, "no term for j = k",
-                                    "J_jk = -P_j P_k everywhere: on the diagonal, S_k is in the "
-                                    "numerator as well.",
-                                    false);
-    double *no_P = add_candidate(&x, "no P in front", "J_jk lacks the factor P_j.", false);
-    double *all = add_candidate(&x, "sign", "J_jk has the wrong sign everywhere.", false);
-    double *one = add_candidate(&x, "1 everywhere",
-                                "J_jk is P_j (1 - P_k) for k != j as well: S_k is in the numerator "
-                                "of P_k alone.",
-                                false);
-    double *squared = add_candidate(
-        &x, "P_j in place of P_k", "J_jk is P_j ([j = k] - P_j): which score is S_k about?", false);
-    for (int j = 0; j < N; j++)
-        for (int k = 0; k < N; k++) {
-            const int e = j * N + k;
-            squared[e] = P[j] * ((j == k) - P[j]);
-            x.right[e] = P[j] * ((j == k) - P[k]);
-            x.terms[e] = 10 * P[j] * ((j == k) + P[k]);
-            diagonal[e] = j == k ? x.right[e] : 0;
-            sign[e] = j == k ? x.right[e] : P[j] * P[k];
-            without[e] = -P[j] * P[k];
-            no_P[e] = (j == k) - P[k];
-            all[e] = -x.right[e];
-            one[e] = P[j] * (1 - P[k]);
-        }
+    fill_jacobian(&x, N, P);
     x.m.ratio = (const mistakes_ratio[]){{2, "2"}, {N, "N"}};
     x.m.ratios = 2;
     grade *q = judge_matrix(g, s, 1, b, &x, &v);

@@ -22,6 +22,7 @@ typedef struct {
     double (*rule)(const steps *a, int i, int j);
     steps_name w, X; /* w: STEPS_COUNT is 1 */
     char to, row;    /* 'i', 'j', or 0 for row 0 */
+    bool by_columns; /* X is read as if it were its transpose */
 } way;
 
 /* ------------------------------------------------------------------ rules --------------------- */
@@ -92,6 +93,21 @@ static double way_P_dP_alone(const steps *a, int i, int j)
     return cell(a, STEPS_P, i, j) * cell(a, STEPS_DP, i, j) - cell(a, STEPS_DELTA, i, 0);
 }
 
+static double way_P_delta_alone(const steps *a, int i, int j)
+{
+    return cell(a, STEPS_DP, i, j) - cell(a, STEPS_P, i, j) * cell(a, STEPS_DELTA, i, 0);
+}
+
+static double way_exchanged(const steps *a, int i, int j)
+{
+    return cell(a, STEPS_DP, i, j) * (cell(a, STEPS_P, i, j) - cell(a, STEPS_DELTA, i, 0));
+}
+
+static double way_cP_dP_alone(const steps *a, int i, int j)
+{
+    return a->c * cell(a, STEPS_P, i, j) * cell(a, STEPS_DP, i, j) - cell(a, STEPS_DELTA, i, 0);
+}
+
 static double way_no_softmax(const steps *a, int i, int j)
 {
     return cell(a, STEPS_DP, i, j);
@@ -131,6 +147,17 @@ static const way ways[] = {
     {"P in front of dP alone", "dS_ij is P_ij dP_ij - delta_i: P_ij multiplies delta_i as well.",
      "P_ij stands in front of the difference of dP_ij and delta_i.", E3 | E5 | E6 | E7, STEPS_DS,
      .rule = way_P_dP_alone},
+    {"P in front of delta alone", "dS_ij is dP_ij - P_ij delta_i: P_ij multiplies dP_ij as well.",
+     "P_ij stands in front of the difference of dP_ij and delta_i.", E3 | E5 | E6 | E7, STEPS_DS,
+     .rule = way_P_delta_alone},
+    {"P and dP exchanged",
+     "dS_ij is dP_ij (P_ij - delta_i): delta_i is taken from dP_ij, not P_ij.",
+     "delta_i is a mean of dP_ij: from which of the two is it subtracted?", E3 | E5 | E6 | E7,
+     STEPS_DS, .rule = way_exchanged},
+    {"c P in front of dP alone",
+     "dR_ij is c P_ij dP_ij - delta_i: c P_ij multiplies delta_i as well.",
+     "c P_ij stands in front of the difference of dP_ij and delta_i.", E5 | E6 | E7, STEPS_DR,
+     .rule = way_cP_dP_alone},
     {"dP in place of dS", "dP_ij was used where dS_ij belongs: the softmax is left out.",
      "dS_ij = P_ij (dP_ij - delta_i).", E3 | E5 | E6 | E7, STEPS_DS, .rule = way_no_softmax},
     {"delta of the key", "dS_ij uses delta_j, but delta belongs to the query: delta_i.",
@@ -140,6 +167,12 @@ static const way ways[] = {
     {"Q in place of K", sums_to_0,
      "dQ_i is the sum over j of dR_ij K_j, element d at K[j * D + d].", E5 | E6 | E7, STEPS_DQ,
      .w = STEPS_DR, .X = STEPS_Q, .to = 'i', .row = 'i'},
+    {"K transposed", "In dQ, K_jd was read at K[d * N + j], but it lies at K[j * D + d].",
+     "A row of K has D elements.", E5 | E6 | E7, STEPS_DQ, .w = STEPS_DR, .X = STEPS_K, .to = 'i',
+     .row = 'j', .by_columns = true},
+    {"Q transposed", "In dK, Q_id was read at Q[d * T + i], but it lies at Q[i * D + d].",
+     "A row of Q has D elements.", E6 | E7, STEPS_DK, .w = STEPS_DR, .X = STEPS_Q, .to = 'j',
+     .row = 'i', .by_columns = true},
     {"dK without j", "What was added sums to 0, for sum_j dR_ij = 0: does dK lack its j?",
      "dK_j is another row for each key, element d at dK[j * D + d].", E5 | E6 | E7, STEPS_DK,
      .w = STEPS_DR, .X = STEPS_Q, .to = 0, .row = 'i'},
@@ -149,6 +182,9 @@ static const way ways[] = {
      E6 | E7, STEPS_DK, .w = STEPS_DR, .X = STEPS_Q, .to = 'j', .row = 0},
     {"dO without P", "dV_j is dO_i, without the factor P_ij.", dV_terms, E5 | E6 | E7, STEPS_DV,
      .w = STEPS_COUNT, .X = STEPS_DO, .to = 'j', .row = 'i'},
+    {"V in place of dO",
+     "dV_j is P_ij times V_j, without dO_i: the gradient from above is left out.", dV_terms,
+     E5 | E6 | E7, STEPS_DV, .w = STEPS_P, .X = STEPS_V, .to = 'j', .row = 'j'},
     {"dP in place of P", "dV_j is dP_ij dO_i, but dP has no part in dV.", dV_terms, E5 | E6 | E7,
      STEPS_DV, .w = STEPS_DP, .X = STEPS_DO, .to = 'j', .row = 'i'},
     {"dV without j", "Every term was added to the first row of dV: does dV lack its j?",
@@ -169,9 +205,10 @@ static int row_of(char which, int i, int j)
 static void add_rows(const steps *a, const way *w, int i, int j)
 {
     const double weight = w->w == STEPS_COUNT ? 1 : cell(a, w->w, i, j);
-    const double *X = steps_cell(a, w->X, 0, row_of(w->row, i, j), 0);
+    const int row = row_of(w->row, i, j), rows = a->dim[w->X][1], columns = a->dim[w->X][2];
     double *to = steps_cell(a, w->what, 0, row_of(w->to, i, j), 0);
-    for (int d = 0; d < a->dim[w->what][2]; d++) to[d] += weight * X[d];
+    for (int d = 0; d < a->dim[w->what][2]; d++)
+        to[d] += weight * a->at[w->X][w->by_columns ? d * rows + row : row * columns + d];
 }
 
 /* The backward in this way; delta is given in E6 and E7. */
