@@ -105,8 +105,7 @@ static void close_backwards(const backwards *b)
     mistakes_close_work(b->work);
 }
 
-/* 1: all differ; 0: some do not; -1: no memory */
-static int can_tell_apart(const steps *a, mistake_set asked, uint64_t in)
+int mistakes_tell_apart(const steps *a, mistake_set asked, uint64_t in)
 {
     backwards b = {.n = 0};
     int differ = mistakes_open_work(a, b.work) ? 1 : -1;
@@ -144,7 +143,7 @@ steps *mistakes_draw(uint64_t seed, const mistakes_features *with, mistake_set a
         draw_elements(&state, a, with->mask);
         steps_forward(a, STEPS_R);
         steps_backward(a);
-        int differ = can_tell_apart(a, asked, in);
+        int differ = mistakes_tell_apart(a, asked, in);
         if (differ == 1) return a;
         steps_close(a);
         if (differ < 0) return NULL;

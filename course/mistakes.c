@@ -7,7 +7,8 @@
  *     dV from P      in dV, of A:         A_ij is replaced by P_ij, then dV_j = sum_i A_ij dO_i
  *     no delta       in delta, of delta:  delta_i is replaced by 0
  *
- * Two kinds do not fit: another mask in the whole backward, and heads that read other keys.
+ * Three kinds do not fit: another mask or another P in the whole backward, and heads that read other
+ * keys.
  *
  * Every rule is a sum of products in which a difference is written steps_minus.  So the same table
  * computes the sums of absolute terms of a wrong answer: see steps_terms. */
@@ -154,6 +155,11 @@ static double rule_dO_transposed(element e)
     return sum;
 }
 
+static double rule_dA_of_inputs(element e)
+{
+    return dO_dot_V(e) + (e.a->p.weights ? value(e, STEPS_DW) : 0);
+}
+
 static double rule_dA_without_dW(element e)
 {
     return attended(e) ? dO_dot_V(e) : 0;
@@ -172,6 +178,19 @@ static double rule_dA_not_dropped(element e)
 static double rule_dA_twice_dropped(element e)
 {
     return value(e, STEPS_Z) * value(e, STEPS_Z) * value(e, STEPS_DA);
+}
+
+/* dR of the right backward: dV is computed before it. */
+static double rule_dR(element e)
+{
+    double delta = 0;
+    element k = e;
+    if (!attended(e)) return 0;
+    for (k.j = 0; k.j < e.a->p.N; k.j++)
+        if (attended(k)) delta += value(k, STEPS_P) * value(k, STEPS_Z) * rule_dA_of_inputs(k);
+    const double dP = value(e, STEPS_Z) * rule_dA_of_inputs(e);
+    const double dS = value(e, STEPS_P) * steps_minus(e.a, dP, delta);
+    return e.a->c * dS * steps_slope(e.a, value(e, STEPS_U));
 }
 
 /* ------------------------------------------------------------------ 6 softmax ------------------ */
@@ -253,6 +272,14 @@ static double rule_dO_dot_own_V(element e)
     return (e.i < e.a->p.N ? dO_dot_V(e) : rule_dO_dot_O(e)) + rule_A_dot_dW(e);
 }
 
+static double rule_sum_dO(element e)
+{
+    const double *dO = steps_cell(e.a, STEPS_DO, e.h, e.i, 0);
+    double sum = 0;
+    for (int d = 0; d < e.a->p.Dv; d++) sum += dO[d];
+    return sum;
+}
+
 static double rule_diagonal(element e)
 {
     double P = value(e, STEPS_P);
@@ -299,6 +326,16 @@ static double rule_dS_from_A(element e)
 static double rule_dS_dropped(element e)
 {
     return value(e, STEPS_A) * steps_minus(e.a, value(e, STEPS_DA), value(e, STEPS_DELTA));
+}
+
+static double rule_not_where_dropped(element e)
+{
+    return value(e, STEPS_Z) > 0 ? unchanged(e) : 0;
+}
+
+static double rule_dropout_last(element e)
+{
+    return value(e, STEPS_A) * steps_minus(e.a, value(e, STEPS_DA), rule_delta_from_dA(e));
 }
 
 /* ------------------------------------------------------------------ 4 bias, 3 softcap, 2 scale -- */
@@ -375,6 +412,14 @@ static double rule_no_temperature(element e)
     return e.a->c * (tau > 0 ? tau : 1) * value(e, STEPS_DX);
 }
 
+/* dR = slope P (c dP - delta) */
+static double rule_scale_on_dP(element e)
+{
+    const double slope = steps_slope(e.a, value(e, STEPS_U));
+    return slope * value(e, STEPS_P) *
+           steps_minus(e.a, e.a->c * value(e, STEPS_DP), value(e, STEPS_DELTA));
+}
+
 /* ------------------------------------------------------------------ 5 mask --------------------- */
 
 /* The last key that row i keeps; -1: none */
@@ -431,6 +476,16 @@ static double rule_P_unmasked(element e)
     return P * (1 + most / 2);
 }
 
+/* P = exp(S - m) / l, where l is summed over all keys, those that are masked as well */
+static double rule_P_not_renormalised(element e)
+{
+    double sum = 0;
+    element k = e;
+    k.a = e.a->terms_of ? e.a->terms_of : e.a;
+    for (k.j = 0; k.j < e.a->p.N; k.j++) sum += rule_P_unmasked(k);
+    return sum > 0 ? unchanged(e) / sum : unchanged(e);
+}
+
 static double rule_zP(element e)
 {
     return value(e, STEPS_Z) * value(e, STEPS_P);
@@ -441,68 +496,77 @@ static double rule_zP(element e)
 static const struct {
     mistake_change change[2];
     element_rule *keep; /* not NULL: the mask of the whole backward */
+    element_rule *P;    /* not NULL: its P */
 } changes[MISTAKES] = {
-    [MISTAKE_DV_FROM_P] = {{{STEPS_DV, STEPS_A, rule_P}}, NULL},
-    [MISTAKE_DV_UNSCALED] = {{{STEPS_DV, STEPS_A, rule_P_not_dropped}}, NULL},
-    [MISTAKE_DV_LAST] = {{{STEPS_DV, STEPS_A, rule_last_query}}, NULL},
-    [MISTAKE_DV_OWN] = {{{STEPS_DV, STEPS_A, rule_own_position}}, NULL},
-    [MISTAKE_DV_NOT_TRANSPOSED] = {{{STEPS_DV, STEPS_A, rule_transpose}}, NULL},
-    [MISTAKE_DO_TRANSPOSED] = {{{STEPS_DA, STEPS_DA, rule_dO_transposed}}, NULL},
-    [MISTAKE_DW_LEFT_OUT] = {{{STEPS_DA, STEPS_DA, rule_dA_without_dW}}, NULL},
-    [MISTAKE_GROUP_FIRST] = {{{STEPS_DV, STEPS_A, rule_first_head},
-                              {STEPS_DK, STEPS_DR, rule_first_head}},
-                             NULL},
-    [MISTAKE_GROUP_LAST] = {{{STEPS_DV, STEPS_A, rule_last_head},
-                             {STEPS_DK, STEPS_DR, rule_last_head}},
-                            NULL},
-    [MISTAKE_DROPOUT_FORGOTTEN] = {{{STEPS_DP, STEPS_DP, rule_dA}}, NULL},
-    [MISTAKE_DROPOUT_UNSCALED] = {{{STEPS_DP, STEPS_DP, rule_dA_not_dropped}}, NULL},
-    [MISTAKE_DROPOUT_TWICE] = {{{STEPS_DP, STEPS_DP, rule_dA_twice_dropped}}, NULL},
-    [MISTAKE_NO_DELTA] = {{{STEPS_DELTA, STEPS_DELTA, rule_zero}}, NULL},
-    [MISTAKE_DELTA_OF_ONES] = {{{STEPS_DELTA, STEPS_DELTA, rule_sum_P}}, NULL},
-    [MISTAKE_DELTA_UNWEIGHTED] = {{{STEPS_DELTA, STEPS_DELTA, rule_sum_dP}}, NULL},
-    [MISTAKE_DELTA_MEAN] = {{{STEPS_DELTA, STEPS_DELTA, rule_mean_dP}}, NULL},
-    [MISTAKE_DELTA_ROW_BEFORE] = {{{STEPS_DS, STEPS_DELTA, rule_row_before}}, NULL},
-    [MISTAKE_DELTA_ROW_AFTER] = {{{STEPS_DS, STEPS_DELTA, rule_row_after}}, NULL},
-    [MISTAKE_DELTA_FIRST_ROW] = {{{STEPS_DS, STEPS_DELTA, rule_first_row}}, NULL},
-    [MISTAKE_DELTA_FROM_A] = {{{STEPS_DELTA, STEPS_DELTA, rule_delta_from_A}}, NULL},
-    [MISTAKE_DELTA_FROM_DA] = {{{STEPS_DELTA, STEPS_DELTA, rule_delta_from_dA}}, NULL},
-    [MISTAKE_DELTA_NO_DW] = {{{STEPS_DELTA, STEPS_DELTA, rule_dO_dot_O}}, NULL},
-    [MISTAKE_DELTA_NO_DO] = {{{STEPS_DELTA, STEPS_DELTA, rule_A_dot_dW}}, NULL},
-    [MISTAKE_DELTA_OWN_VALUE] = {{{STEPS_DELTA, STEPS_DELTA, rule_dO_dot_own_V}}, NULL},
-    [MISTAKE_DELTA_NOT_COMPLETE] = {{{STEPS_DS, STEPS_DS, rule_delta_so_far}}, NULL},
-    [MISTAKE_DIAGONAL] = {{{STEPS_DS, STEPS_DS, rule_diagonal}}, NULL},
-    [MISTAKE_NO_P] = {{{STEPS_DS, STEPS_DS, rule_dS_without_P}}, NULL},
-    [MISTAKE_SIGN] = {{{STEPS_DS, STEPS_DS, rule_sign}}, NULL},
-    [MISTAKE_DELTA_ADDED] = {{{STEPS_DS, STEPS_DS, rule_delta_added}}, NULL},
-    [MISTAKE_DELTA_OF_COLUMN] = {{{STEPS_DS, STEPS_DS, rule_delta_of_column}}, NULL},
-    [MISTAKE_DS_FROM_A] = {{{STEPS_DS, STEPS_DS, rule_dS_from_A}}, NULL},
-    [MISTAKE_DS_DROPPED] = {{{STEPS_DS, STEPS_DS, rule_dS_dropped}}, NULL},
+    [MISTAKE_DV_FROM_P] = {.change = {{STEPS_DV, STEPS_A, rule_P}}},
+    [MISTAKE_DV_UNSCALED] = {.change = {{STEPS_DV, STEPS_A, rule_P_not_dropped}}},
+    [MISTAKE_DV_LAST] = {.change = {{STEPS_DV, STEPS_A, rule_last_query}}},
+    [MISTAKE_DV_OWN] = {.change = {{STEPS_DV, STEPS_A, rule_own_position}}},
+    [MISTAKE_DV_NOT_TRANSPOSED] = {.change = {{STEPS_DV, STEPS_A, rule_transpose}}},
+    [MISTAKE_DV_FROM_DR] = {.change = {{STEPS_DV, STEPS_A, rule_dR}}},
+    [MISTAKE_DO_TRANSPOSED] = {.change = {{STEPS_DA, STEPS_DA, rule_dO_transposed}}},
+    [MISTAKE_DW_LEFT_OUT] = {.change = {{STEPS_DA, STEPS_DA, rule_dA_without_dW}}},
+    [MISTAKE_GROUP_FIRST] = {.change = {{STEPS_DV, STEPS_A, rule_first_head},
+                                        {STEPS_DK, STEPS_DR, rule_first_head}}},
+    [MISTAKE_GROUP_LAST] = {.change = {{STEPS_DV, STEPS_A, rule_last_head},
+                                       {STEPS_DK, STEPS_DR, rule_last_head}}},
+    [MISTAKE_DROPOUT_FORGOTTEN] = {.change = {{STEPS_DP, STEPS_DP, rule_dA}}},
+    [MISTAKE_DROPOUT_UNSCALED] = {.change = {{STEPS_DP, STEPS_DP, rule_dA_not_dropped}}},
+    [MISTAKE_DROPOUT_TWICE] = {.change = {{STEPS_DP, STEPS_DP, rule_dA_twice_dropped}}},
+    [MISTAKE_DROPOUT_LAST] = {.change = {{STEPS_DS, STEPS_DS, rule_dropout_last}}},
+    [MISTAKE_NO_DELTA] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_zero}}},
+    [MISTAKE_DELTA_OF_ONES] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_sum_P}}},
+    [MISTAKE_DELTA_UNWEIGHTED] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_sum_dP}}},
+    [MISTAKE_DELTA_MEAN] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_mean_dP}}},
+    [MISTAKE_DELTA_ROW_BEFORE] = {.change = {{STEPS_DS, STEPS_DELTA, rule_row_before}}},
+    [MISTAKE_DELTA_ROW_AFTER] = {.change = {{STEPS_DS, STEPS_DELTA, rule_row_after}}},
+    [MISTAKE_DELTA_FIRST_ROW] = {.change = {{STEPS_DS, STEPS_DELTA, rule_first_row}}},
+    [MISTAKE_DELTA_FROM_A] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_delta_from_A}}},
+    [MISTAKE_DELTA_FROM_DA] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_delta_from_dA}}},
+    [MISTAKE_DELTA_NO_DW] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_dO_dot_O}}},
+    [MISTAKE_DELTA_NO_DO] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_A_dot_dW}}},
+    [MISTAKE_DELTA_OWN_VALUE] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_dO_dot_own_V}}},
+    [MISTAKE_DELTA_OF_DO] = {.change = {{STEPS_DELTA, STEPS_DELTA, rule_sum_dO}}},
+    [MISTAKE_DELTA_NOT_COMPLETE] = {.change = {{STEPS_DS, STEPS_DS, rule_delta_so_far}}},
+    [MISTAKE_DIAGONAL] = {.change = {{STEPS_DS, STEPS_DS, rule_diagonal}}},
+    [MISTAKE_NO_P] = {.change = {{STEPS_DS, STEPS_DS, rule_dS_without_P}}},
+    [MISTAKE_SIGN] = {.change = {{STEPS_DS, STEPS_DS, rule_sign}}},
+    [MISTAKE_DELTA_ADDED] = {.change = {{STEPS_DS, STEPS_DS, rule_delta_added}}},
+    [MISTAKE_DELTA_OF_COLUMN] = {.change = {{STEPS_DS, STEPS_DS, rule_delta_of_column}}},
+    [MISTAKE_DS_FROM_A] = {.change = {{STEPS_DS, STEPS_DS, rule_dS_from_A}}},
+    [MISTAKE_DS_DROPPED] = {.change = {{STEPS_DS, STEPS_DS, rule_dS_dropped}}},
+    [MISTAKE_DROPPED_IS_MASKED] = {.change = {{STEPS_DS, STEPS_DS, rule_not_where_dropped}}},
+    [MISTAKE_P_TRANSPOSED] = {.change = {{STEPS_DV, STEPS_A, rule_transpose},
+                                         {STEPS_DS, STEPS_P, rule_transpose}}},
     [MISTAKE_MASK_FORGOTTEN] = {.keep = rule_keep_all},
     [MISTAKE_KEY_FEWER] = {.keep = rule_keep_one_fewer},
     [MISTAKE_KEY_MORE] = {.keep = rule_keep_one_more},
     [MISTAKE_LAST_KEY] = {.keep = rule_keep_not_last_key},
     [MISTAKE_LAST_ROW] = {.keep = rule_keep_not_last_row},
-    [MISTAKE_BIAS_HEADS] = {{{STEPS_DBIAS, STEPS_DS, rule_bias_of_heads}}, NULL},
-    [MISTAKE_BIAS_ROWS] = {{{STEPS_DBIAS, STEPS_DS, rule_bias_of_rows}}, NULL},
-    [MISTAKE_BIAS_KEYS] = {{{STEPS_DBIAS, STEPS_DS, rule_bias_of_keys}}, NULL},
-    [MISTAKE_BIAS_LAST] = {{{STEPS_DBIAS, STEPS_DS, rule_last_of_bias}}, NULL},
-    [MISTAKE_BIAS_SCALED] = {{{STEPS_DBIAS, STEPS_DS, rule_dS_scaled}}, NULL},
-    [MISTAKE_BIAS_BELOW_SOFTCAP] = {{{STEPS_DBIAS, STEPS_DS, rule_dS_sloped}}, NULL},
-    [MISTAKE_NO_SLOPE] = {{{STEPS_DX, STEPS_DX, rule_dU}}, NULL},
-    [MISTAKE_SLOPE_UNSQUARED] = {{{STEPS_DX, STEPS_DX, rule_slope_unsquared}}, NULL},
-    [MISTAKE_SLOPE_UNCAPPED] = {{{STEPS_DX, STEPS_DX, rule_slope_uncapped}}, NULL},
-    [MISTAKE_NO_SCALE] = {{{STEPS_DR, STEPS_DR, rule_dX}}, NULL},
-    [MISTAKE_NO_SCALE_DQ] = {{{STEPS_DQ, STEPS_DR, rule_dX}}, NULL},
-    [MISTAKE_NO_SCALE_DK] = {{{STEPS_DK, STEPS_DR, rule_dX}}, NULL},
-    [MISTAKE_SCALE_TWICE] = {{{STEPS_DR, STEPS_DR, rule_scaled_twice}}, NULL},
-    [MISTAKE_NO_TEMPERATURE] = {{{STEPS_DR, STEPS_DR, rule_no_temperature}}, NULL},
-    [MISTAKE_DQ_LAST] = {{{STEPS_DQ, STEPS_DR, rule_last_key}}, NULL},
-    [MISTAKE_DQ_OWN] = {{{STEPS_DQ, STEPS_DR, rule_own_position}}, NULL},
-    [MISTAKE_DQ_TRANSPOSED] = {{{STEPS_DQ, STEPS_DR, rule_transpose}}, NULL},
-    [MISTAKE_DK_LAST] = {{{STEPS_DK, STEPS_DR, rule_last_query}}, NULL},
-    [MISTAKE_DK_OWN] = {{{STEPS_DK, STEPS_DR, rule_own_position}}, NULL},
-    [MISTAKE_DK_NOT_TRANSPOSED] = {{{STEPS_DK, STEPS_DR, rule_transpose}}, NULL},
+    [MISTAKE_NOT_RENORMALISED] = {.P = rule_P_not_renormalised},
+    [MISTAKE_BIAS_HEADS] = {.change = {{STEPS_DBIAS, STEPS_DS, rule_bias_of_heads}}},
+    [MISTAKE_BIAS_ROWS] = {.change = {{STEPS_DBIAS, STEPS_DS, rule_bias_of_rows}}},
+    [MISTAKE_BIAS_KEYS] = {.change = {{STEPS_DBIAS, STEPS_DS, rule_bias_of_keys}}},
+    [MISTAKE_BIAS_LAST] = {.change = {{STEPS_DBIAS, STEPS_DS, rule_last_of_bias}}},
+    [MISTAKE_BIAS_SCALED] = {.change = {{STEPS_DBIAS, STEPS_DS, rule_dS_scaled}}},
+    [MISTAKE_BIAS_BELOW_SOFTCAP] = {.change = {{STEPS_DBIAS, STEPS_DS, rule_dS_sloped}}},
+    [MISTAKE_NO_SLOPE] = {.change = {{STEPS_DX, STEPS_DX, rule_dU}}},
+    [MISTAKE_SLOPE_UNSQUARED] = {.change = {{STEPS_DX, STEPS_DX, rule_slope_unsquared}}},
+    [MISTAKE_SLOPE_UNCAPPED] = {.change = {{STEPS_DX, STEPS_DX, rule_slope_uncapped}}},
+    [MISTAKE_NO_SCALE] = {.change = {{STEPS_DR, STEPS_DR, rule_dX}}},
+    [MISTAKE_NO_SCALE_DQ] = {.change = {{STEPS_DQ, STEPS_DR, rule_dX}}},
+    [MISTAKE_NO_SCALE_DK] = {.change = {{STEPS_DK, STEPS_DR, rule_dX}}},
+    [MISTAKE_SCALE_TWICE] = {.change = {{STEPS_DR, STEPS_DR, rule_scaled_twice}}},
+    [MISTAKE_NO_TEMPERATURE] = {.change = {{STEPS_DR, STEPS_DR, rule_no_temperature}}},
+    [MISTAKE_SCALE_ON_DP] = {.change = {{STEPS_DR, STEPS_DR, rule_scale_on_dP}}},
+    [MISTAKE_DQ_LAST] = {.change = {{STEPS_DQ, STEPS_DR, rule_last_key}}},
+    [MISTAKE_DQ_OWN] = {.change = {{STEPS_DQ, STEPS_DR, rule_own_position}}},
+    [MISTAKE_DQ_TRANSPOSED] = {.change = {{STEPS_DQ, STEPS_DR, rule_transpose}}},
+    [MISTAKE_DK_LAST] = {.change = {{STEPS_DK, STEPS_DR, rule_last_query}}},
+    [MISTAKE_DK_OWN] = {.change = {{STEPS_DK, STEPS_DR, rule_own_position}}},
+    [MISTAKE_DK_NOT_TRANSPOSED] = {.change = {{STEPS_DK, STEPS_DR, rule_transpose}}},
+    [MISTAKE_DR_TRANSPOSED] = {.change = {{STEPS_DQ, STEPS_DR, rule_transpose},
+                                          {STEPS_DK, STEPS_DR, rule_transpose}}},
 };
 
 const mistake_text mistakes_texts[MISTAKES] = {
@@ -522,6 +586,8 @@ const mistake_text mistakes_texts[MISTAKES] = {
                                    "dV is A dO in place of A^T dO: it reads A by columns, as if it "
                                    "were [N,T] and not [T,N].",
                                    "Step 8: which index of A is the query, which one the key?"},
+    [MISTAKE_DV_FROM_DR] = {"dV from dR", "dV is dR^T dO in place of A^T dO.",
+                            "Step 8: which matrix was multiplied with V in the forward?"},
     [MISTAKE_DO_TRANSPOSED] = {"dO transposed",
                                "dA reads dO by columns, as if it were [Dv,T] and not [T,Dv].",
                                "Step 8: where in memory does row i of dO begin?"},
@@ -544,6 +610,9 @@ const mistake_text mistakes_texts[MISTAKES] = {
                                   "Step 7: which values does z have?"},
     [MISTAKE_DROPOUT_TWICE] = {"dropout twice", "dP is multiplied by the dropout factor z twice.",
                                "Step 7: how often does z stand in A = z P?"},
+    [MISTAKE_DROPOUT_LAST] = {"dropout after the softmax's backward",
+                              "dS = z P (dA - sum_k P_ik dA_ik): z multiplies dS in place of dA.",
+                              "Steps 7 and 6: which one comes first on the way back?"},
     [MISTAKE_NO_DELTA] = {"no delta",
                           "delta is 0: dS = P dP, as if the sum in the softmax were constant.",
                           "Step 6: if one score rises, what happens to the other weights?"},
@@ -576,6 +645,8 @@ const mistake_text mistakes_texts[MISTAKES] = {
     [MISTAKE_DELTA_OWN_VALUE] = {"delta from dO.V",
                                  "delta_i is dO_i . V_i, with the value at the row's own position.",
                                  "Step 6: delta_i is dO_i . O_i; is O_i one value?"},
+    [MISTAKE_DELTA_OF_DO] = {"delta as sum of dO", "delta_i is the sum of dO_i, without O_i.",
+                             "Step 6: delta_i is dO_i . O_i, a sum of products."},
     [MISTAKE_DELTA_NOT_COMPLETE] =
         {"delta not complete",
          "dS_ij uses the sum of P_ik dP_ik over k up to j, and not over all k.",
@@ -597,6 +668,14 @@ const mistake_text mistakes_texts[MISTAKES] = {
     [MISTAKE_DS_DROPPED] = {"delta dropped, too",
                             "dS = A (dA - delta): dropout multiplies delta as well.",
                             "Step 6: a dropped weight still takes part in the sum of the softmax."},
+    [MISTAKE_DROPPED_IS_MASKED] =
+        {"dropped taken for masked", "dS is 0 where dropout made A 0, as if the key were masked.",
+         "Steps 6 and 7: a dropped weight still takes part in the sum of the softmax."},
+    [MISTAKE_P_TRANSPOSED] =
+        {"P transposed",
+         "The backward reads P and A by columns, as if they were [N,T] and not "
+         "[T,N].",
+         "Step 6: which index of P is the query, which one the key?"},
     [MISTAKE_MASK_FORGOTTEN] = {"mask forgotten",
                                 "The backward reads every key, those that are masked as well.",
                                 "Step 5: where is the mask applied when P is computed again?"},
@@ -610,6 +689,10 @@ const mistake_text mistakes_texts[MISTAKES] = {
                           "Where does the loop over the keys end?"},
     [MISTAKE_LAST_ROW] = {"last row left out", "The backward never reads the last query, T - 1.",
                           "Where does the loop over the queries end?"},
+    [MISTAKE_NOT_RENORMALISED] =
+        {"P not renormalised",
+         "P is divided by the sum over all keys, those that are masked as well.",
+         "Step 5: over which keys does the sum of the softmax run?"},
     [MISTAKE_BIAS_HEADS] = {"dbias not summed over heads",
                             "dbias is that of the last head: = in place of +=.",
                             "Step 4: to how many heads was one element of the bias added?"},
@@ -644,6 +727,9 @@ const mistake_text mistakes_texts[MISTAKES] = {
                              "Step 2: how often does c stand in X = c R?"},
     [MISTAKE_NO_TEMPERATURE] = {"no temperature", "The scale of dR lacks the temperature.",
                                 "Step 2: c = scale / temperature."},
+    [MISTAKE_SCALE_ON_DP] = {"scale on dP alone",
+                             "dR is P (c dP - delta): delta lacks the scale c.",
+                             "Step 2: dR = c dS, and dS is a difference."},
     [MISTAKE_DQ_LAST] = {"dQ of the last key",
                          "dQ_i holds the term of the last key alone: = in place of +=.",
                          "Step 1: dQ_i is a sum over all keys that are attended to."},
@@ -664,6 +750,9 @@ const mistake_text mistakes_texts[MISTAKES] = {
                                    "dK is dR Q in place of dR^T Q: it reads dR by columns, as if "
                                    "it were [N,T] and not [T,N].",
                                    "Step 1: which index of dR is the query, which one the key?"},
+    [MISTAKE_DR_TRANSPOSED] = {"dR transposed",
+                               "dQ and dK read dR by columns, as if it were [N,T] and not [T,N].",
+                               "Step 1: which index of dR is the query, which one the key?"},
     [MISTAKE_OVERWRITTEN] = {"overwritten",
                              "The gradient replaces what was there before, and is not added to it.",
                              "A tensor that is used twice has two gradients: = or +=?"},
@@ -758,6 +847,15 @@ static void mistaken_step(const steps *a, steps_name what, mistake_set set, step
     }
 }
 
+/* The whole backward reads another P, and the A that follows from it. */
+static void change_P(steps *a, element_rule *rule, const steps *mask)
+{
+    apply_rule(a, STEPS_P, rule, mask->at[STEPS_P]);
+    a->at[STEPS_P] = mask->at[STEPS_P];
+    apply_rule(a, STEPS_A, rule_zP, mask->at[STEPS_A]);
+    a->at[STEPS_A] = mask->at[STEPS_A];
+}
+
 /* The whole backward reads another mask, and the P and A of the cells that it lets in. */
 static void change_mask(steps *a, mistake_set set, const steps *mask, steps *const work[2])
 {
@@ -768,13 +866,12 @@ static void change_mask(steps *a, mistake_set set, const steps *mask, steps *con
             change_input(&b, STEPS_KEEP, changes[m].keep, work);
             changed = true;
         }
+    for (int m = 1; m < MISTAKES; m++)
+        if (set.has[m] && changes[m].P) change_P(a, changes[m].P, mask);
     if (!changed) return;
     memcpy(mask->at[STEPS_KEEP], b.at[STEPS_KEEP],
            (size_t)steps_size(a, STEPS_KEEP) * sizeof(double));
-    apply_rule(a, STEPS_P, rule_P_unmasked, mask->at[STEPS_P]);
-    a->at[STEPS_P] = mask->at[STEPS_P];
-    apply_rule(a, STEPS_A, rule_zP, mask->at[STEPS_A]);
-    a->at[STEPS_A] = mask->at[STEPS_A];
+    change_P(a, rule_P_unmasked, mask);
     a->at[STEPS_KEEP] = mask->at[STEPS_KEEP];
 }
 
@@ -783,7 +880,7 @@ steps_name mistakes_first(mistake_set set)
     steps_name first = set.delta_from_output ? STEPS_DELTA : STEPS_COUNT;
     for (int m = 1; m < MISTAKES; m++) {
         if (!set.has[m]) continue;
-        if (changes[m].keep || m == MISTAKE_GROUPS_IN_TURN) return STEPS_DV;
+        if (changes[m].keep || changes[m].P || m == MISTAKE_GROUPS_IN_TURN) return STEPS_DV;
         for (int k = 0; k < 2; k++) {
             const mistake_change *c = &changes[m].change[k];
             if (c->rule && c->in < first) first = c->in;

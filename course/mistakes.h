@@ -31,6 +31,7 @@ typedef enum {
     MISTAKE_DV_LAST,
     MISTAKE_DV_OWN,
     MISTAKE_DV_NOT_TRANSPOSED,
+    MISTAKE_DV_FROM_DR,
     MISTAKE_DO_TRANSPOSED,
     MISTAKE_DW_LEFT_OUT,
     /* heads that share keys and values */
@@ -41,6 +42,7 @@ typedef enum {
     MISTAKE_DROPOUT_FORGOTTEN,
     MISTAKE_DROPOUT_UNSCALED,
     MISTAKE_DROPOUT_TWICE,
+    MISTAKE_DROPOUT_LAST,
     /* 6 softmax: delta */
     MISTAKE_NO_DELTA,
     MISTAKE_DELTA_OF_ONES,
@@ -54,6 +56,7 @@ typedef enum {
     MISTAKE_DELTA_NO_DW,
     MISTAKE_DELTA_NO_DO,
     MISTAKE_DELTA_OWN_VALUE,
+    MISTAKE_DELTA_OF_DO,
     MISTAKE_DELTA_NOT_COMPLETE,
     /* 6 softmax: dS */
     MISTAKE_DIAGONAL,
@@ -63,12 +66,15 @@ typedef enum {
     MISTAKE_DELTA_OF_COLUMN,
     MISTAKE_DS_FROM_A,
     MISTAKE_DS_DROPPED,
+    MISTAKE_DROPPED_IS_MASKED,
+    MISTAKE_P_TRANSPOSED,
     /* 5 mask */
     MISTAKE_MASK_FORGOTTEN,
     MISTAKE_KEY_FEWER,
     MISTAKE_KEY_MORE,
     MISTAKE_LAST_KEY,
     MISTAKE_LAST_ROW,
+    MISTAKE_NOT_RENORMALISED,
     /* 4 bias */
     MISTAKE_BIAS_HEADS,
     MISTAKE_BIAS_ROWS,
@@ -86,6 +92,7 @@ typedef enum {
     MISTAKE_NO_SCALE_DK,
     MISTAKE_SCALE_TWICE,
     MISTAKE_NO_TEMPERATURE,
+    MISTAKE_SCALE_ON_DP,
     /* 1 scores */
     MISTAKE_DQ_LAST,
     MISTAKE_DQ_OWN,
@@ -93,6 +100,7 @@ typedef enum {
     MISTAKE_DK_LAST,
     MISTAKE_DK_OWN,
     MISTAKE_DK_NOT_TRANSPOSED,
+    MISTAKE_DR_TRANSPOSED,
     /* all gradients */
     MISTAKE_OVERWRITTEN,
     MISTAKES
@@ -220,10 +228,13 @@ typedef struct {
  * their inverses?  (Not with D = 4, for example: sqrt(D) = 2.) */
 bool mistakes_ratios_differ(const steps *a);
 
+/* Can the mistakes asked (but for MISTAKE_OVERWRITTEN) be told from the right backward and from each other
+ * by the quantities in `in`, which has bit k for steps_name k?  1: yes; 0: no; -1: no memory. */
+int mistakes_tell_apart(const steps *a, mistake_set asked, uint64_t in);
+
 /* A random problem with these features, forward and backward computed.  Every element is a multiple
- * of 1/8, so that float holds it, and not 0.  It is drawn until the mistakes asked (but for
- * MISTAKE_OVERWRITTEN) can be told from the right backward and from each other by the quantities in
- * `in`, which has bit k for steps_name k, and until the ratios can be told apart, too.  NULL: no
- * memory, or not found in 2000 drawings, because these features cannot show these mistakes. */
+ * of 1/8, so that float holds it, and not 0.  It is drawn until the mistakes asked can be told apart
+ * by the quantities in `in`, and until the ratios can be told apart, too.  NULL: no memory, or not
+ * found in 2000 drawings, because these features cannot show these mistakes. */
 steps *mistakes_draw(uint64_t seed, const mistakes_features *with, mistake_set asked, uint64_t in);
 #endif

@@ -14,13 +14,27 @@
 static const mistake_set of_delta = {
     .has = {HAS(NO_DELTA), HAS(DELTA_OF_ONES), HAS(DELTA_UNWEIGHTED), HAS(DELTA_MEAN),
             HAS(DELTA_ROW_BEFORE), HAS(DIAGONAL), HAS(NO_P), HAS(SIGN), HAS(DELTA_ADDED)}};
-static const mistake_set of_dropout = {
-    .has = {HAS(DROPOUT_FORGOTTEN), HAS(DROPOUT_UNSCALED), HAS(DROPOUT_TWICE), HAS(DELTA_FROM_A),
-            HAS(DELTA_FROM_DA), HAS(DS_FROM_A), HAS(DS_DROPPED)}};
-static const mistake_set of_products = {.has = {HAS(DV_LAST), HAS(DV_NOT_TRANSPOSED), HAS(NO_SCALE),
-                                                HAS(NO_SCALE_DQ), HAS(NO_SCALE_DK),
-                                                HAS(SCALE_TWICE), HAS(DQ_LAST), HAS(DQ_TRANSPOSED),
-                                                HAS(DK_LAST), HAS(DK_NOT_TRANSPOSED)}};
+static const mistake_set of_dO = {.has = {HAS(DELTA_OF_DO)}}; /* which E4 is not given */
+static const mistake_set of_dropout = {.has = {HAS(DROPOUT_FORGOTTEN), HAS(DROPOUT_UNSCALED),
+                                               HAS(DROPOUT_TWICE), HAS(DELTA_FROM_A),
+                                               HAS(DELTA_FROM_DA), HAS(DS_FROM_A), HAS(DS_DROPPED),
+                                               HAS(DROPOUT_LAST), HAS(DROPPED_IS_MASKED)}};
+static const mistake_set of_products = {
+    .has = {HAS(DV_LAST), HAS(DV_NOT_TRANSPOSED), HAS(NO_SCALE), HAS(NO_SCALE_DQ), HAS(NO_SCALE_DK),
+            HAS(SCALE_TWICE), HAS(DQ_LAST), HAS(DQ_TRANSPOSED), HAS(DK_LAST),
+            HAS(DK_NOT_TRANSPOSED), HAS(P_TRANSPOSED), HAS(DR_TRANSPOSED), HAS(DV_FROM_DR),
+            HAS(SCALE_ON_DP)}};
+/* What is right for one query */
+static const mistake_set of_queries = {
+    .has = {HAS(DELTA_ROW_BEFORE), HAS(DV_LAST), HAS(DV_NOT_TRANSPOSED), HAS(DQ_TRANSPOSED),
+            HAS(DK_LAST), HAS(DK_NOT_TRANSPOSED), HAS(P_TRANSPOSED), HAS(DR_TRANSPOSED)}};
+
+/* The mistakes of E5 to E7 */
+static mistake_set of_attention(void)
+{
+    return mistakes_join(mistakes_join(of_delta, of_dO), of_products);
+}
+
 #define IN(what) ((uint64_t)1 << STEPS_##what)
 
 /* A problem with one head and at least three queries in which these mistakes differ. */
@@ -115,6 +129,22 @@ static steps *first_query(const steps *a)
     steps_forward(b, STEPS_R);
     steps_backward(b);
     return b;
+}
+
+/* A problem with one query, in which these mistakes differ */
+static steps *draw_query(grading *g)
+{
+    const uint64_t in = IN(DS) | IN(DQ) | IN(DK) | IN(DV);
+    const mistake_set asked = mistakes_without(of_attention(), of_queries);
+    for (;;) {
+        steps *all = draw_attention(g, &(mistakes_features){.most = 6}, of_attention(), in);
+        steps *a = first_query(all);
+        steps_close(all);
+        const int differ = mistakes_tell_apart(a, asked, in);
+        if (differ == 1) return a;
+        need(differ == 0 ? a : NULL);
+        steps_close(a);
+    }
 }
 
 /* dP_j = dO . V_j */
@@ -217,9 +247,7 @@ void grade_row(grading *g)
 {
     script s = {.calls = 0};
     gradients x;
-    steps *all = draw_attention(g, &(mistakes_features){.most = 6},
-                                mistakes_join(of_delta, of_products), IN(DQ) | IN(DK) | IN(DV));
-    steps *a = first_query(all);
+    steps *a = draw_query(g);
     const int N = a->p.N, D = a->p.D, Dv = a->p.Dv;
     const int Q = send_step(&s, a, STEPS_Q), K = send_step(&s, a, STEPS_K),
               V = send_step(&s, a, STEPS_V);
@@ -239,13 +267,12 @@ void grade_row(grading *g)
     free_gradients(&x);
     close_script(&s);
     steps_close(a);
-    steps_close(all);
 }
 
 static steps *draw_all_queries(grading *g)
 {
-    steps *a = draw_attention(g, &(mistakes_features){.most = 6},
-                              mistakes_join(of_delta, of_products), IN(DQ) | IN(DK) | IN(DV));
+    steps *a = draw_attention(g, &(mistakes_features){.most = 6}, of_attention(),
+                              IN(DQ) | IN(DK) | IN(DV));
     snprintf(g->sizes, sizeof g->sizes, "T = %d, N = %d, D = %d, Dv = %d, c = %.4g", a->p.T, a->p.N,
              a->p.D, a->p.Dv, a->c);
     return a;

@@ -198,8 +198,8 @@ grade *grade_matrix(grading *g, const script *s, int last, int b, mistakes_matri
     return q;
 }
 
-/* Mistakes that nobody can make in this problem. */
-static mistake_set impossible(const steps *a)
+/* Mistakes that nobody can make in this problem.  E3 and E4 are not given dO. */
+static mistake_set impossible(const grading *g, const steps *a)
 {
 #define HAS(m) [MISTAKE_##m] = true
     static const mistake_set of_one_query = {.has = {HAS(DELTA_OF_COLUMN), HAS(DELTA_ROW_BEFORE),
@@ -207,8 +207,9 @@ static mistake_set impossible(const steps *a)
                                                      HAS(DV_LAST), HAS(DK_LAST)}};
     static const mistake_set of_dropout = {.has = {HAS(DROPOUT_FORGOTTEN), HAS(DROPOUT_UNSCALED),
                                                    HAS(DROPOUT_TWICE), HAS(DS_DROPPED)}};
-    const mistake_set none = mistakes_only(MISTAKE_NONE);
-    return mistakes_join(a->p.T == 1 ? of_one_query : none, a->p.dropout == 0 ? of_dropout : none);
+    mistake_set set = mistakes_only(g->which <= 4 ? MISTAKE_DELTA_OF_DO : MISTAKE_NONE);
+    if (a->p.T == 1) set = mistakes_join(set, of_one_query);
+    return a->p.dropout == 0 ? mistakes_join(set, of_dropout) : set;
 #undef HAS
 }
 
@@ -251,13 +252,13 @@ static const char *name_set(char *to, size_t size, mistake_set set, const mistak
     return *first ? to : NULL;
 }
 
-static void name_mistakes(const steps *a, grade *q, const verdict *v, mistake_set named,
-                          bool has_steps)
+static void name_mistakes(const grading *g, const steps *a, grade *q, const verdict *v,
+                          mistake_set named)
 {
     char names[300] = "", sentence[300] = "";
     const mistake_text *text;
     const bool replaced = !mistakes_any(named);
-    if (replaced) named = mistakes_without(v->replaced, impossible(a));
+    if (replaced) named = mistakes_without(v->replaced, impossible(g, a));
     const char *name = name_set(names, sizeof names, named, &text);
     if (text) own_notation(a, text->sentence, sizeof sentence, sentence);
     if (replaced && text) {
@@ -269,7 +270,7 @@ static void name_mistakes(const steps *a, grade *q, const verdict *v, mistake_se
     if (text) {
         const char *colon = strchr(text->hint, ':');
         const bool of_step = strncmp(text->hint, "Step", 4) == 0 && colon;
-        own_notation(a, !has_steps && of_step ? colon + 2 : text->hint, sizeof q->mistake,
+        own_notation(a, g->which == 3 && of_step ? colon + 2 : text->hint, sizeof q->mistake,
                      q->mistake);
         if (strncmp(q->mistake, "delta", 5) != 0)
             q->mistake[0] = (char)toupper((unsigned char)q->mistake[0]);
@@ -303,9 +304,9 @@ void grade_steps(grading *g, const script *s, int last, const steps *a, int n, c
     for (int k = 0; k < n; k++) {
         if (!q[k] || !answer.got[x[k].what]) continue;
         const verdict *v = &report->of[x[k].what];
-        mistake_set named = mistakes_without(v->named, impossible(a));
+        mistake_set named = mistakes_without(v->named, impossible(g, a));
         mistake_set of_all = mistakes_common(named, report->all);
-        name_mistakes(a, q[k], v, mistakes_any(of_all) ? of_all : named, g->which != 3);
+        name_mistakes(g, a, q[k], v, mistakes_any(of_all) ? of_all : named);
         name_way(g, s, a, &x[k], q[k]);
     }
     free(report);

@@ -433,7 +433,7 @@ static const struct {
 enum { OF_SOFTMAX = sizeof of_softmax / sizeof *of_softmax };
 
 /* Attention with one query and V = 1: then dP = dO, which is drawn. */
-static steps *draw_row(grading *g, int N)
+static steps *draw_row_of_numbers(grading *g, int N)
 {
     steps *a = need(steps_open(&(steps_problem){.H = 1, .G = 1, .T = 1, .N = N, .D = 2, .Dv = N}));
     for (int d = 0; d < 2; d++) a->at[STEPS_Q][d] = draw_hundredths(g);
@@ -445,6 +445,20 @@ static steps *draw_row(grading *g, int N)
     steps_forward(a, STEPS_R);
     steps_backward(a);
     return a;
+}
+
+/* ... until the mistakes of the softmax differ */
+static steps *draw_row(grading *g, int N)
+{
+    mistake_set asked = mistakes_only(MISTAKE_NONE);
+    for (int k = 0; k < OF_SOFTMAX; k++) asked.has[of_softmax[k].m] = true;
+    for (;;) {
+        steps *a = draw_row_of_numbers(g, N);
+        const int differ = mistakes_tell_apart(a, asked, (uint64_t)1 << STEPS_DS);
+        if (differ == 1) return a;
+        need(differ == 0 ? a : NULL);
+        steps_close(a);
+    }
 }
 
 /* Which wrong backwards does a check with this dP let pass? */

@@ -185,6 +185,8 @@ static const way ways[] = {
     {"V in place of dO",
      "dV_j is P_ij times V_j, without dO_i: the gradient from above is left out.", dV_terms,
      E5 | E6 | E7, STEPS_DV, .w = STEPS_P, .X = STEPS_V, .to = 'j', .row = 'j'},
+    {"dS in place of P", "dV_j is dS_ij dO_i, but dS has no part in dV.", dV_terms, E5 | E6 | E7,
+     STEPS_DV, .w = STEPS_DS, .X = STEPS_DO, .to = 'j', .row = 'i'},
     {"dP in place of P", "dV_j is dP_ij dO_i, but dP has no part in dV.", dV_terms, E5 | E6 | E7,
      STEPS_DV, .w = STEPS_DP, .X = STEPS_DO, .to = 'j', .row = 'i'},
     {"dV without j", "Every term was added to the first row of dV: does dV lack its j?",

@@ -36,7 +36,7 @@ const needs = [
     [/slope|softcap/, 'a softcap'],
     [/scale/, 'another scale than 1'],
     [/dropout|dropped|1-p|^(delta|dS|dV) from (A|dA|P)$/, 'dropout'],
-    [/mask|key too/, 'a mask'],
+    [/mask|key too|renormalised/, 'a mask'],
 ]
 export const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
 

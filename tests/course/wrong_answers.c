@@ -49,9 +49,10 @@ static double score(int h, int i, int j)
 /* P again, from the log-sum-exp of the forward */
 static void weights_again(int h, int i)
 {
+    const bool all = is == MISTAKE_NOT_RENORMALISED;
     double sum = 0;
     for (int j = 0; j < x->p.N; j++)
-        if (AT(KEEP, 0, i, j) != 0) sum += exp(score(h, i, j));
+        if (AT(KEEP, 0, i, j) != 0 || all) sum += exp(score(h, i, j));
     for (int j = 0; j < x->p.N; j++) {
         P[h][i][j] = read[h][i][j] ? exp(score(h, i, j) - log(sum)) : 0;
         A[h][i][j] = AT(Z, h, i, j) * P[h][i][j];
@@ -89,6 +90,8 @@ static double row_delta(int h, int i)
         for (int d = 0; d < x->p.Dv; d++)
             dO_O += AT(DO, h, i, d) * A[h][i][j] * AT(V, head_read(h), j, d);
     }
+    double of_dO = 0;
+    for (int d = 0; d < x->p.Dv; d++) of_dO += AT(DO, h, i, d);
     for (int d = 0; d < x->p.Dv && i < x->p.N; d++)
         dO_V += AT(DO, h, i, d) * AT(V, head_read(h), i, d);
     switch ((int)is) {
@@ -97,6 +100,7 @@ static double row_delta(int h, int i)
     case MISTAKE_DELTA_MEAN: return keys > 0 ? plain / keys : 0;
     case MISTAKE_DELTA_NO_DW: return dO_O;
     case MISTAKE_DELTA_NO_DO: return A_dW;
+    case MISTAKE_DELTA_OF_DO: return of_dO;
     case MISTAKE_DELTA_OWN_VALUE: return (i < x->p.N ? dO_V : dO_O) + A_dW;
     default: return sum;
     }
@@ -109,6 +113,13 @@ static double column_delta(int h, int j)
     return sum;
 }
 
+static double mean_dA(int h, int i)
+{
+    double sum = 0;
+    for (int j = 0; j < x->p.N; j++) sum += P[h][i][j] * dA[h][i][j];
+    return sum;
+}
+
 static double delta_so_far(int h, int i, int j)
 {
     double sum = 0;
@@ -116,10 +127,17 @@ static double delta_so_far(int h, int i, int j)
     return sum;
 }
 
+/* A[i][j], or, without the transpose, what lies at [j][i] of [N,T] in the same memory */
+static double taken(const cells m, bool transposed, int h, int i, int j)
+{
+    int flat = j * x->p.T + i;
+    return transposed ? m[h][flat / x->p.N][flat % x->p.N] : m[h][i][j];
+}
+
 static double gradient_of_score(int h, int i, int j)
 {
     const int T = x->p.T;
-    double p = P[h][i][j], u = dP[h][i][j], mean = delta[h][i];
+    double p = taken(P, is == MISTAKE_P_TRANSPOSED, h, i, j), u = dP[h][i][j], mean = delta[h][i];
     switch ((int)is) {
     case MISTAKE_DELTA_ROW_BEFORE: return p * (u - delta[h][(i + T - 1) % T]);
     case MISTAKE_DELTA_ROW_AFTER: return p * (u - delta[h][(i + 1) % T]);
@@ -131,6 +149,8 @@ static double gradient_of_score(int h, int i, int j)
     case MISTAKE_SIGN: return -p * (u - mean);
     case MISTAKE_DELTA_ADDED: return p * (u + mean);
     case MISTAKE_DS_FROM_A: return A[h][i][j] * (u - mean);
+    case MISTAKE_DROPPED_IS_MASKED: return AT(Z, h, i, j) > 0 ? p * (u - mean) : 0;
+    case MISTAKE_DROPOUT_LAST: return A[h][i][j] * (dA[h][i][j] - mean_dA(h, i));
     case MISTAKE_DS_DROPPED: return A[h][i][j] * (dA[h][i][j] - mean);
     default: return p * (u - mean);
     }
@@ -182,28 +202,24 @@ static void gradient_of_bias(int h, int i, int j, double U)
     add_or_set(is == MISTAKE_BIAS_LAST, &AT(DBIAS, h, i, j), term);
 }
 
-/* A[i][j], or, without the transpose, what lies at [j][i] of [N,T] in the same memory */
-static double taken(const cells m, bool transposed, int h, int i, int j)
-{
-    int flat = j * x->p.T + i;
-    return transposed ? m[h][flat / x->p.N][flat % x->p.N] : m[h][i][j];
-}
-
 static void add_products(int h, int i, int j)
 {
     const int g = head_read(h), group = x->p.H / x->p.G;
     double back = is == MISTAKE_NO_SCALE_DQ ? 1 / x->c : 1;
-    double dRq = taken(dR, is == MISTAKE_DQ_TRANSPOSED, h, i, j) * back;
+    const bool dR_transposed = is == MISTAKE_DR_TRANSPOSED;
+    double dRq = taken(dR, dR_transposed || is == MISTAKE_DQ_TRANSPOSED, h, i, j) * back;
     bool of_group = !(is == MISTAKE_GROUP_FIRST && h % group > 0) &&
                     !(is == MISTAKE_GROUP_LAST && h % group < group - 1);
     bool q = is != MISTAKE_DQ_OWN || i == j, k = is != MISTAKE_DK_OWN || i == j;
     for (int d = 0; d < x->p.D && q; d++)
         add_or_set(is == MISTAKE_DQ_LAST, &AT(DQ, h, i, d), dRq * AT(K, g, j, d));
     back = is == MISTAKE_NO_SCALE_DK ? 1 / x->c : 1;
-    double dRk = taken(dR, is == MISTAKE_DK_NOT_TRANSPOSED, h, i, j) * back;
+    double dRk = taken(dR, dR_transposed || is == MISTAKE_DK_NOT_TRANSPOSED, h, i, j) * back;
     for (int d = 0; d < x->p.D && k && of_group; d++)
         add_or_set(is == MISTAKE_DK_LAST, &AT(DK, g, j, d), dRk * AT(Q, h, i, d));
-    double a = taken(A, is == MISTAKE_DV_NOT_TRANSPOSED, h, i, j);
+    bool A_transposed = is == MISTAKE_DV_NOT_TRANSPOSED || is == MISTAKE_P_TRANSPOSED;
+    double a = taken(A, A_transposed, h, i, j);
+    if (is == MISTAKE_DV_FROM_DR) a = dR[h][i][j];
     if (is == MISTAKE_DV_FROM_P) a = P[h][i][j];
     if (is == MISTAKE_DV_UNSCALED) a *= 1 - x->p.dropout;
     for (int d = 0; d < x->p.Dv && of_group && (is != MISTAKE_DV_OWN || i == j); d++)
@@ -228,6 +244,8 @@ static void row_of_scores(int h, int i)
         double U = score(h, i, j) - (x->p.bias_H ? AT(BIAS, h, i, j) : 0);
         dS[h][i][j] = read[h][i][j] ? gradient_of_score(h, i, j) : 0;
         dR[h][i][j] = scale() * slope(U) * dS[h][i][j];
+        if (is == MISTAKE_SCALE_ON_DP)
+            dR[h][i][j] = slope(U) * P[h][i][j] * (x->c * dP[h][i][j] - delta[h][i]);
         if (x->p.bias_H && read[h][i][j]) gradient_of_bias(h, i, j, U);
     }
 }
