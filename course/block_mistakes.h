@@ -96,4 +96,9 @@ typedef struct {
 /* After the forward of b; its gradients are not read but computed again.  Asked are what the block
  * holds itself, not the scores inside the heads.  False: no memory. */
 bool block_judge(const block *b, const block_answer *answer, block_report *report);
+
+/* The worst cell of such a verdict, worked out: "dX[t1,c1] = 1 - 1.582 + 3.669 + 3.3 = 6.3874, you
+ * have 1".  before: what a gradient held; NULL: nothing */
+void block_say_cell(const block *b, block_name what, const double *before, const verdict *v,
+                    char *to, size_t size);
 #endif

@@ -33,6 +33,21 @@ static int ratios_of(const block *b, mistakes_ratio r[6])
     return n;
 }
 
+void block_say_cell(const block *b, block_name what, const double *before, const verdict *v,
+                    char *to, size_t size)
+{
+    const block_style style = {.b = b};
+    char text[BLOCK_CELL_TEXT], held[80] = "";
+    const int *cell = v->cell;
+    const ptrdiff_t e = (ptrdiff_t)cell[1] * b->dim[what][2] + cell[2];
+    block_cell_text(&style, what, cell[0], cell[1], cell[2], text);
+    if (before)
+        snprintf(held, sizeof held, "; with the %.4g that it held before it is %.4g", before[e],
+                 v->right);
+    const int digits = v->kind == VERDICT_CLOSE ? 10 : 4;
+    snprintf(to, size, "%.380s%s, you have %.*g", text, held, digits, v->got);
+}
+
 static void judge_one(const block_judge_work *g, const block_answer *answer, block_name what,
                       block_verdict *v)
 {
@@ -53,18 +68,8 @@ static void judge_one(const block_judge_work *g, const block_answer *answer, blo
                                .ratio = ratio,
                                .ratios = ratios_of(b, ratio)};
     mistakes_judge_matrix(&m, &v->v);
-    if (v->v.kind != VERDICT_WRONG && v->v.kind != VERDICT_CLOSE) return;
-    const block_style style = {.b = b};
-    char text[BLOCK_CELL_TEXT], held[80] = "";
-    const int *cell = v->v.cell;
-    const ptrdiff_t e = (ptrdiff_t)cell[1] * m.columns + cell[2];
-    block_cell_text(&style, what, 0, cell[1], cell[2], text);
-    if (m.before)
-        snprintf(held, sizeof held, "; with the %.4g that it held before it is %.4g", m.before[e],
-                 v->v.right);
-    const int digits = v->v.kind == VERDICT_CLOSE ? 10 : 4;
-    snprintf(v->v.arithmetic, sizeof v->v.arithmetic, "%.380s%s, you have %.*g", text, held, digits,
-             v->v.got);
+    if (v->v.kind == VERDICT_WRONG || v->v.kind == VERDICT_CLOSE)
+        block_say_cell(b, what, m.before, &v->v, v->v.arithmetic, sizeof v->v.arithmetic);
 }
 
 /* How far the answer is from these values, relative to the terms of each element: the worst */

@@ -3,11 +3,11 @@
 run-trace: $(trace) ## attention step by step, on given numbers: make run-trace ARGS=--causal
 	@$< $(ARGS)
 
-$(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text) examples/common/options.c)
+$(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text block block_text block_mistakes block_cell block_verdict) examples/common/options.c)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
-exercises := 0 1 2 3 4 5 6 7 8 9
+exercises := 0 1 2 3 4 5 6 7 8 9 10
 exercise_runners := $(exercises:%=$(B)/exercises/runner%.o) $(B)/exercises/include/exercise.h
 exercise_compile = $(CC) -std=gnu11 -O0 -g1 -Wall -Wextra -Werror=return-type $$(cat $(B)/exercises/sanitizers)
 grade_run = $(grade) --compile "$(exercise_compile)" --runners $(B)/exercises --sandbox $(or $(SANDBOX),on) \
@@ -25,9 +25,11 @@ $(B)/exercises/include/exercise.h: course/exercises/exercise.h $(exercise_header
 	@mkdir -p $(patsubst src/%,$(@D)/%,$(sort $(dir $(exercise_headers))))
 	@for h in $(exercise_headers:src/%=%); do cp "src/$$h" "$(@D)/$$h"; done
 	@cp $< $@
-# To E8 the backwards are linked, to E9 kernels and the library.
+# To E8 the backwards are linked, to E9 kernels and the library, to E10 one head.
 $(B)/exercises/runner8.o: with = course/steps.c course/mistakes.c
 $(B)/exercises/runner9.o: with = course/exercises/kernels.c
+$(B)/exercises/runner10.o: with = course/exercises/head.c
+$(B)/exercises/runner10.o: course/exercises/head.c
 $(B)/exercises/runner8.o: course/steps.c course/mistakes.c $(wildcard course/*.h)
 $(B)/exercises/runner9.o: course/exercises/kernels.c $(static)
 $(filter %.o,$(exercise_runners)): $(B)/exercises/runner%.o: course/exercises/runner.c $(wildcard course/exercises/*.h) \

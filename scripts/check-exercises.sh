@@ -82,8 +82,8 @@ sed 's/wrong, no delta/wrong, delta/' "$wrong/e3_no_delta.c" >"$work/e3_another_
 ends 1 'dS is wrong: "no delta"' --expect "$work/e3_another_name.c"
 printf 'e3 none\n    - no such line\n    + none\n' >"$work/none.txt"
 awk -v to="$work" -f $folder/plant.awk "$work/none.txt" 2>/dev/null && fail "a text that is in no solution was planted"
-ends 0 '^10 of 10 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
-ends 1 '^0 of 10 files are all right' --table --results "$work/stubs.json" $folder/e[0-9]*_*.c
+ends 0 '^11 of 11 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
+ends 1 '^0 of 11 files are all right' --table --results "$work/stubs.json" $folder/e[0-9]*_*.c
 ends 1 'there is no file' --table $folder/solutions/e[0-6].c
 ends 1 'dQ           not written: BLANK(1), BLANK(3), BLANK(4), BLANK(5) and BLANK(6) still stand' $folder/e5_attention_row.c
 ends 2 'no file is named'
@@ -117,8 +117,8 @@ for _ in 1 2 3; do
     head -n 1 "$work/output" >>"$work/seeds"
 done
 [ "$(sort -u "$work/seeds" | wc -l)" -gt 1 ] || fail "three runs drew the same seed"
-[ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 43 ] || fail "results.json lacks a score of 1"
-[ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 43 ] || fail "results.json lacks a score of 0"
+[ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 60 ] || fail "results.json lacks a score of 1"
+[ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 60 ] || fail "results.json lacks a score of 0"
 if command -v python3 >/dev/null; then
     python3 -m json.tool "$work/stubs.json" >/dev/null || fail "results.json is no JSON"
 fi

@@ -30,7 +30,7 @@ says docs/testing.md "$tests"
 
 says README.md "[attention in $(wc -l <examples/00_attention_in_100_lines.c | tr -d ' ') lines]"
 says README.md "[a tape in $(wc -l <examples/00_tape_in_80_lines.c | tr -d ' ') lines]"
-says README.md "[$(in_words "$(ls course/exercises/e[0-9]_*.c | wc -l)") exercises]"
+says README.md "[$(in_words "$(ls course/exercises/e[0-9]*_*.c | wc -l)") exercises]"
 says README.md "$(in_words "$(programs 'c|cpp|python' docs/cookbook.md)") short programs"
 says README.md "some $(in_hundreds "$(grep -c '^| `' docs/pytorch.md)") names"
 

@@ -129,4 +129,27 @@ enum { MOST_SIZES = 6 };
 extern const int sizes[MOST_SIZES]; /* from 1 to 64 */
 double check_kernel(softmax_kernel k, int n);
 void softmax_backward_f32(int n, const float *y, const float *dy, float *dx);
+/* E10; one head is given */
+void head_forward(int T, int D, int Dv, double c, const double *Q, const double *K, const double *V,
+                  double *P, double *O);
+void head_backward(int T, int D, int Dv, double c, const double *Q, const double *K,
+                   const double *V, const double *P, const double *dO, double *dQ, double *dK,
+                   double *dV);
+void split_heads(int H, int T, int D, const double *merged, double *heads);
+void merge_heads(int H, int T, int D, const double *heads, double *merged);
+void tokens_forward(int T, int C, int H, int D, int Dv, const double *X, const double *Wq,
+                    const double *Wk, const double *Wv, double *Q, double *K, double *V);
+void heads_forward(int T, int H, int D, int Dv, double c, const double *Q, const double *K,
+                   const double *V, double *P, double *O);
+void output_forward(int T, int C, int n, const double *X, const double *O, const double *Wo,
+                    double *Y);
+void output_backward(int T, int C, int n, const double *O, const double *Wo, const double *dY,
+                     double *dO, double *dWo);
+void heads_backward(int T, int H, int D, int Dv, double c, const double *Q, const double *K,
+                    const double *V, const double *P, const double *dO, double *dQ, double *dK,
+                    double *dV);
+void tokens_backward(int T, int C, int H, int D, int Dv, const double *X, const double *Wq,
+                     const double *Wk, const double *Wv, const double *dY, const double *dQ,
+                     const double *dK, const double *dV, double *dX, double *dWq, double *dWk,
+                     double *dWv);
 #endif

@@ -354,7 +354,7 @@ typedef struct {
     bool met;
 } expectation;
 
-enum { MAX_EXPECTED = 12 };
+enum { MAX_EXPECTED = 18 };
 
 /* "// expect dS: wrong, no delta".  Returns how many; a file with blanks expects what its exercise says
  * of the file as it comes, most often that nothing is written. */

@@ -2,13 +2,13 @@
  *
  * An exercise draws its arguments from a seed, has the submission called with them (child.h),
  * computes what is right, and adds one grade for each quantity: see small.c (E0 to E3) and
- * attention.c (E4 to E7), bugs.c (E8) and kernel_check.c (E9); ways.c has names for mistakes. */
+ * attention.c (E4 to E7), bugs.c (E8), kernel_check.c (E9) and tokens.c (E10); ways.c has names for mistakes. */
 #ifndef EXERCISES_GRADING_H
 #define EXERCISES_GRADING_H
 #include "mistakes.h"
 #include "child.h"
 
-enum { MAX_GRADES = 11, HINTS = 3, EXERCISES = 10 };
+enum { MAX_GRADES = 17, HINTS = 3, EXERCISES = 11 };
 
 /* What is graded by itself */
 typedef struct {
@@ -62,6 +62,7 @@ void grade_delta(grading *g);
 void grade_online(grading *g);
 void grade_bugs(grading *g);
 void grade_kernel(grading *g);
+void grade_tokens(grading *g);
 
 /* Random numbers of g->state */
 uint64_t next_number(grading *g);
@@ -88,7 +89,7 @@ bool has_reason(const grade *q);
 void grade_follows(grade *q, bool follows, const char *from);
 void say_verdict(grade *q, const verdict *v, const char *name, const char *sentence);
 
-enum { MAX_CANDIDATES = 12 };
+enum { MAX_CANDIDATES = 60 };
 
 /* A matrix in the making: its right answer, and the wrong ones that have a name.  All arrays but
  * `before` are its own.  words: the letters of a row and a column. */

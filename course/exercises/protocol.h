@@ -59,7 +59,15 @@ enum {
     CALL_FINDINGS,
     CALL_CHECK,
     CALL_CHECK_KERNEL,
-    CALL_KERNEL
+    CALL_KERNEL,
+    CALL_SPLIT,
+    CALL_MERGE,
+    CALL_TOKENS,
+    CALL_HEADS,
+    CALL_OUTPUT,
+    CALL_OUTPUT_BACKWARD,
+    CALL_HEADS_BACKWARD,
+    CALL_TOKENS_BACKWARD
 };
 
 /* E8: at most so many checks, the length of a name, backwards that are planted; the arrays, as indices

@@ -1,0 +1,518 @@
+/* tokens.c -- E10: a block from tokens to tokens.
+ *
+ * Every function is called with what is right, so each quantity is judged by itself.  Wrong answers are
+ * those of course/block_mistakes.h, and those of the forward, which are computed here. */
+#include "block_cell.h"
+#include "grading.h"
+#include "protocol.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ problems ------------------ */
+
+/* Half of them square, C = H D = H Dv: a matrix and its transpose have one shape.  In the others T, C, H
+ * and D differ, and no matrix is square. */
+static block_problem draw_sizes(grading *g)
+{
+    block_problem p = {.causal = true, .scale = 0.31 + 0.04 * draw_size(g, 0, 9)};
+    const bool square = draw_size(g, 0, 1);
+    bool again = true;
+    while (again) {
+        p.T = draw_size(g, 3, 6), p.H = draw_size(g, 2, 3), p.D = draw_size(g, 2, 4);
+        p.Dv = square ? p.D : draw_size(g, 2, 4), p.C = square ? p.H * p.D : draw_size(g, 4, 9);
+        again = p.T == p.C || p.T == p.H || p.T == p.D || p.C == p.D || p.H == p.D;
+        if (!square) again = again || p.Dv == p.D || p.C == p.H * p.D || p.C == p.H * p.Dv;
+    }
+    p.G = p.H;
+    return p;
+}
+
+static block *draw_block(grading *g)
+{
+    static const struct {
+        block_name what;
+        double size;
+    } drawn[] = {{BLOCK_X, 0.5},   {BLOCK_WQ, 0.25}, {BLOCK_WK, 0.25},
+                 {BLOCK_WV, 0.25}, {BLOCK_WO, 0.25}, {BLOCK_DY, 0.5}};
+    const block_problem p = draw_sizes(g);
+    block *b = need(block_open(&p));
+    for (size_t k = 0; k < sizeof drawn / sizeof *drawn; k++)
+        for (ptrdiff_t e = 0; e < block_size(b, drawn[k].what); e++)
+            b->at[drawn[k].what][e] = drawn[k].size * draw_hundredths(g);
+    block_forward(b, BLOCK_X_RES);
+    block_backward(b);
+    snprintf(g->sizes, sizeof g->sizes, "T = %d, C = %d, H = %d, D = %d, Dv = %d, c = %.4g", p.T,
+             p.C, p.H, p.D, p.Dv, p.scale);
+    return b;
+}
+
+/* The right block, its absolute terms, and one with each mistake. */
+typedef struct {
+    block *b, *terms, *wrong[BLOCK_MISTAKES];
+} tokens;
+
+static void open_tokens(grading *g, tokens *x)
+{
+    *x = (tokens){.b = draw_block(g)};
+    x->terms = need(block_terms(x->b));
+    for (block_mistake m = 1; m < BLOCK_MISTAKES; m++) {
+        if (!block_can_be_made(&x->b->p, m)) continue;
+        x->wrong[m] = need(block_copy(x->b));
+        if (!block_backward_with(x->wrong[m], m)) need(NULL);
+    }
+}
+
+static void close_tokens(const tokens *x)
+{
+    for (int m = 0; m < BLOCK_MISTAKES; m++) block_close(x->wrong[m]);
+    block_close(x->terms);
+    block_close(x->b);
+}
+
+/* ------------------------------------------------------------------ orders of heads ----------- */
+
+/* The ways to split [T,n width] into [n,T,width]; to merge is the way back. */
+typedef enum { ORDER_RIGHT, ORDER_MEMORY, ORDER_INTERLEAVED, ORDER_EXCHANGED, ORDERS } head_order;
+
+static const char *const order_names[ORDERS] = {"right", "in the wrong order", "interleaved",
+                                                "with heads exchanged"};
+static const char *const order_sentences[ORDERS] = {
+    "", "The memory of one shape is read as if it had the other shape already.",
+    "Element d of head h is taken to be column d H + h, but it is column h D + d.",
+    "The heads are counted from the other end."};
+
+/* Where element (h, t, d) of the heads lies in the merged matrix, for those that believe so */
+static int merged_at(head_order order, int n, int T, int width, int h, int t, int d)
+{
+    switch (order) {
+    case ORDER_MEMORY: return (h * T + t) * width + d;
+    case ORDER_INTERLEAVED: return t * n * width + d * n + h;
+    case ORDER_EXCHANGED: return t * n * width + (n - 1 - h) * width + d;
+    default: return t * n * width + h * width + d;
+    }
+}
+
+static void reorder(head_order order, bool to_heads, int n, int T, int width, const double *from,
+                    double *to)
+{
+    for (int h = 0; h < n; h++)
+        for (int t = 0; t < T; t++)
+            for (int d = 0; d < width; d++) {
+                const int in_heads = (h * T + t) * width + d;
+                const int merged = merged_at(order, n, T, width, h, t, d);
+                to[to_heads ? in_heads : merged] = from[to_heads ? merged : in_heads];
+            }
+}
+
+/* ------------------------------------------------------------------ one quantity -------------- */
+
+static void add_values(matrix *x, const char *name, const char *sentence, bool overwrites,
+                       const double *values)
+{
+    memcpy(add_candidate(x, name, sentence, overwrites), values,
+           (size_t)x->m.rows * (size_t)x->m.columns * sizeof *values);
+}
+
+/* A matrix of the block, with its right values, and what it may be wrong by */
+static void open_quantity(matrix *x, const tokens *of, block_name what, const double *before,
+                          mistakes_ratio ratio[3])
+{
+    const block *b = of->b;
+    const int *dim = b->dim[what];
+    const size_t bytes = (size_t)block_size(b, what) * sizeof(double);
+    const bool tokens_by_c = what == BLOCK_Y || what == BLOCK_DX;
+    open_matrix(x, dim[0] * dim[1], dim[2], before, tokens_by_c ? "tc" : "");
+    x->m.word[0] = "row";
+    memcpy(x->right, b->at[what], bytes);
+    memcpy(x->terms, of->terms->at[what], bytes);
+    ratio[0] = (mistakes_ratio){2, "2"};
+    ratio[1] = (mistakes_ratio){b->heads->c, "c"};
+    ratio[2] = (mistakes_ratio){b->p.H, "H"};
+    x->m.ratio = ratio, x->m.ratios = b->p.H == 2 ? 2 : 3;
+}
+
+static void close_quantity(grading *g, const script *s, int call, int buffer, const tokens *of,
+                           block_name what, matrix *x)
+{
+    verdict v;
+    grade *q = judge_matrix(g, s, call, buffer, x, &v);
+    if (is_shown(q, &v)) {
+        const int T = of->b->p.T, heads = of->b->dim[what][0];
+        if (heads > 1) v.cell[0] = v.cell[1] / T, v.cell[1] %= T;
+        block_say_cell(of->b, what, x->m.before, &v, q->arithmetic, sizeof q->arithmetic);
+    }
+    close_matrix(x);
+}
+
+static void add_mistakes(matrix *x, const tokens *of, block_name what)
+{
+    for (int m = 1; m < BLOCK_MISTAKES; m++)
+        if (of->wrong[m])
+            add_values(x, block_mistakes_texts[m].name, block_mistakes_texts[m].sentence, false,
+                       of->wrong[m]->at[what]);
+}
+
+/* ------------------------------------------------------------------ products ------------------ */
+
+static const char last_term[] = "A sum holds its last term alone: = in place of +=.";
+static const char as_transpose[] =
+    "The matrix was read as if its transpose were stored: W_kj lies at W[k * n + j].";
+
+/* Z += X W with W_kj at W[k * of_k + j * of_j], from the term `first` on; no program gets outside of W. */
+static void add_product(const block *b, block_name X, block_name W, int of_k, int of_j, int first,
+                        double *Z)
+{
+    const int T = b->p.T, n = b->dim[W][2], K = b->dim[W][1];
+    for (int t = 0; t < T; t++)
+        for (int j = 0; j < n; j++)
+            for (int k = first; k < K; k++) {
+                const int at = k * of_k + j * of_j;
+                if (at < block_size(b, W)) Z[t * n + j] += b->at[X][t * K + k] * b->at[W][at];
+            }
+}
+
+/* Q, K and V, from their matrices */
+static void grade_projection(grading *g, const script *s, int call, int buffer, const tokens *of,
+                             block_name what)
+{
+    const block *b = of->b;
+    const block_name W = BLOCK_WQ + (what - BLOCK_Q);
+    const int n = b->dim[W][2], C = b->p.C;
+    matrix x;
+    mistakes_ratio ratio[3];
+    open_quantity(&x, of, what, NULL, ratio);
+    add_product(b, BLOCK_X, W, 1, C, 0, add_candidate(&x, "W' for W", as_transpose, false));
+    add_product(b, BLOCK_X, W, 1, n, 0, add_candidate(&x, "W' for W", as_transpose, false));
+    add_product(b, BLOCK_X, W, n, 1, C - 1,
+                add_candidate(&x, "the last term alone", last_term, false));
+    for (block_name other = BLOCK_WQ; other <= BLOCK_WV; other++)
+        if (other != W && b->dim[other][2] == n)
+            add_product(
+                b, BLOCK_X, other, n, 1, 0,
+                add_candidate(&x, "another matrix", "Q has W_q, K has W_k and V has W_v.", false));
+    close_quantity(g, s, call, buffer, of, what, &x);
+}
+
+static void grade_Y(grading *g, const script *s, int call, int buffer, const tokens *of)
+{
+    const block *b = of->b;
+    const int C = b->p.C, n = b->p.H * b->p.Dv;
+    const ptrdiff_t size = block_size(b, BLOCK_Y);
+    matrix x;
+    mistakes_ratio ratio[3];
+    open_quantity(&x, of, BLOCK_Y, NULL, ratio);
+    add_values(&x, "without the residual", "Y is O W_o, but it is X + O W_o.", false,
+               b->at[BLOCK_OW]);
+    add_values(&x, "X alone", "Y is X: what the heads have read is lost.", false, b->at[BLOCK_X]);
+    double *as_of[] = {add_candidate(&x, "W_o' for W_o", as_transpose, false),
+                       add_candidate(&x, "W_o' for W_o", as_transpose, false),
+                       add_candidate(&x, "the last term alone", last_term, false),
+                       add_candidate(&x, "residual doubled", "X is added to Y twice.", false)};
+    for (ptrdiff_t e = 0; e < size; e++)
+        for (int k = 0; k < 4; k++) as_of[k][e] = b->at[BLOCK_X][e];
+    add_product(b, BLOCK_O, BLOCK_WO, 1, n, 0, as_of[0]);
+    add_product(b, BLOCK_O, BLOCK_WO, 1, C, 0, as_of[1]);
+    add_product(b, BLOCK_O, BLOCK_WO, C, 1, n - 1, as_of[2]);
+    for (ptrdiff_t e = 0; e < size; e++) as_of[3][e] += b->at[BLOCK_Y][e];
+    if (n == C) {
+        double *plain =
+            add_candidate(&x, "without W_o", "Y is X + O: the heads are not mixed.", false);
+        for (ptrdiff_t e = 0; e < size; e++) plain[e] = b->at[BLOCK_X][e] + b->at[BLOCK_O][e];
+    }
+    close_quantity(g, s, call, buffer, of, BLOCK_Y, &x);
+}
+
+/* ------------------------------------------------------------------ split and merge ----------- */
+
+/* The right answer of split_heads or merge_heads is a candidate of the other one. */
+static void grade_order(grading *g, const script *s, int call, int buffer, const block_problem *p,
+                        bool to_heads, const double *from)
+{
+    const int n = p->H, T = p->T, D = p->D;
+    matrix x;
+    verdict v;
+    open_matrix(&x, to_heads ? n * T : T, to_heads ? D : n * D, NULL, "");
+    x.m.word[0] = "row";
+    reorder(ORDER_RIGHT, to_heads, n, T, D, from, x.right);
+    for (int e = 0; e < n * T * D; e++) x.terms[e] = fabs(x.right[e]);
+    for (head_order k = ORDER_MEMORY; k < ORDERS; k++)
+        reorder(k, to_heads, n, T, D, from,
+                add_candidate(&x, order_names[k], order_sentences[k], false));
+    reorder(ORDER_RIGHT, !to_heads, n, T, D, from,
+            add_candidate(&x, to_heads ? "merged" : "split",
+                          to_heads ? "It merges: which of the two is [T,H D], and which [H,T,D]?"
+                                   : "It splits: which of the two is [T,H D], and which [H,T,D]?",
+                          false));
+    judge_matrix(g, s, call, buffer, &x, &v);
+    close_matrix(&x);
+}
+
+/* ------------------------------------------------------------------ heads --------------------- */
+
+/* The heads of b, as they are where Q, K, V and dO are split in this order; head 0 for all: every head gets
+ * what belongs to the first one. */
+static steps *split_so(const block *b, head_order order, bool head_0_for_all)
+{
+    static const struct {
+        block_name from;
+        steps_name to;
+    } inputs[] = {{BLOCK_Q, STEPS_Q}, {BLOCK_K, STEPS_K}, {BLOCK_V, STEPS_V}, {BLOCK_DO, STEPS_DO}};
+    steps *a = need(steps_copy(b->heads));
+    for (int k = 0; k < 4; k++) {
+        const int *dim = a->dim[inputs[k].to];
+        double *to = a->at[inputs[k].to];
+        const size_t head = (size_t)dim[1] * (size_t)dim[2];
+        reorder(order, true, dim[0], dim[1], dim[2], b->at[inputs[k].from], to);
+        for (int h = 1; h < dim[0] && head_0_for_all; h++)
+            memcpy(to + (size_t)h * head, to, head * sizeof *to);
+    }
+    return a;
+}
+
+/* What the heads give with one order to split, and `what` merged in another; P [H,T,T] is not merged. */
+static void merged_so(const block *b, const steps *a, head_order order, block_name what, double *to)
+{
+    const steps_name in[] = {STEPS_O, STEPS_DQ, STEPS_DK, STEPS_DV};
+    const block_name of[] = {BLOCK_O, BLOCK_DQ, BLOCK_DK, BLOCK_DV};
+    if (what == BLOCK_P) memcpy(to, a->at[STEPS_P], (size_t)block_size(b, what) * sizeof *to);
+    for (int k = 0; k < 4; k++)
+        if (of[k] == what)
+            reorder(order, false, b->p.H, b->p.T, b->dim[what][2] / b->p.H, a->at[in[k]], to);
+}
+
+/* Names such as "split in the wrong order" must live as long as the candidates. */
+typedef struct {
+    char name[3 * ORDERS][60];
+    int n;
+} order_texts;
+
+static void add_order(matrix *x, const tokens *of, block_name what, order_texts *texts,
+                      head_order split, head_order merge)
+{
+    const bool forward = what == BLOCK_P || what == BLOCK_O;
+    const head_order worse = split ? split : merge;
+    char *name = texts->name[texts->n++];
+    snprintf(name, sizeof texts->name[0], "%s%s%s %s", split ? "split" : "",
+             split && merge ? " and " : "", merge ? "merged" : "", order_names[worse]);
+    steps *a = split_so(of->b, split, false);
+    if (forward) steps_forward(a, STEPS_R);
+    if (!forward) steps_backward(a);
+    merged_so(of->b, a, merge, what, add_candidate(x, name, order_sentences[worse], false));
+    steps_close(a);
+}
+
+/* P and O, or dQ, dK and dV */
+static void grade_heads(grading *g, const script *s, int call, int buffer, const tokens *of,
+                        block_name what)
+{
+    matrix x;
+    mistakes_ratio ratio[3];
+    order_texts texts = {.n = 0};
+    open_quantity(&x, of, what, NULL, ratio);
+    for (head_order k = ORDER_MEMORY; k < ORDERS; k++) {
+        add_order(&x, of, what, &texts, k, ORDER_RIGHT);
+        if (what == BLOCK_P) continue;
+        add_order(&x, of, what, &texts, ORDER_RIGHT, k);
+        add_order(&x, of, what, &texts, k, k);
+    }
+    steps *a = split_so(of->b, ORDER_RIGHT, true);
+    if (what <= BLOCK_O)
+        steps_forward(a, STEPS_R);
+    else
+        memcpy(a->at[STEPS_P], of->b->at[BLOCK_P],
+               (size_t)block_size(of->b, BLOCK_P) * sizeof(double)),
+            steps_backward(a);
+    merged_so(of->b, a, ORDER_RIGHT, what,
+              add_candidate(&x, "head 0 for all",
+                            "Every head gets Q, K and V of the first one: head h begins at h T D.",
+                            false));
+    steps_close(a);
+    /* dV reads P and dO alone: that dO was split so is there what "split" says */
+    static const block_mistake of_heads[] = {BLOCK_FIRST_HEAD,      BLOCK_LAST_HEAD,
+                                             BLOCK_SCALE_FORGOTTEN, BLOCK_DO_IN_MEMORY,
+                                             BLOCK_DO_EXCHANGED,    BLOCK_DO_INTERLEAVED};
+    const int mistakes = what <= BLOCK_O ? 0 : what == BLOCK_DV ? 3 : 6;
+    for (int k = 0; k < mistakes; k++)
+        add_values(&x, block_mistakes_texts[of_heads[k]].name,
+                   block_mistakes_texts[of_heads[k]].sentence, false,
+                   of->wrong[of_heads[k]]->at[what]);
+    close_quantity(g, s, call, buffer, of, what, &x);
+}
+
+/* ------------------------------------------------------------------ the backward -------------- */
+
+/* dO [T,n] = dY W_o', and dX: products with a transpose, read with the strides of what it is not */
+static void grade_dO(grading *g, const script *s, int call, int buffer, const tokens *of)
+{
+    const block *b = of->b;
+    const int C = b->p.C, n = b->p.H * b->p.Dv;
+    matrix x;
+    mistakes_ratio ratio[3];
+    open_quantity(&x, of, BLOCK_DO, NULL, ratio);
+    add_mistakes(&x, of, BLOCK_DO);
+    double *strided = add_candidate(&x, block_mistakes_texts[BLOCK_WO_PLAIN].name,
+                                    block_mistakes_texts[BLOCK_WO_PLAIN].sentence, false);
+    double *last = add_candidate(&x, "the last term alone", last_term, false);
+    for (int t = 0; t < b->p.T; t++)
+        for (int j = 0; j < n; j++) {
+            for (int c = 0; c < C; c++)
+                if (c * C + j < n * C)
+                    strided[t * n + j] += b->at[BLOCK_DY][t * C + c] * b->at[BLOCK_WO][c * C + j];
+            last[t * n + j] = b->at[BLOCK_DY][t * C + C - 1] * b->at[BLOCK_WO][j * C + C - 1];
+        }
+    close_quantity(g, s, call, buffer, of, BLOCK_DO, &x);
+}
+
+/* dX with W_q[j * H D + c] in place of W_q[c * H D + j] */
+static void add_stride(matrix *x, const block *b, block_name dZ, block_name W, block_mistake m)
+{
+    const block_name dX = BLOCK_DX_Q + (W - BLOCK_WQ);
+    const int C = b->p.C, n = b->dim[W][2];
+    double *to =
+        add_candidate(x, block_mistakes_texts[m].name, block_mistakes_texts[m].sentence, false);
+    for (int t = 0; t < b->p.T; t++)
+        for (int c = 0; c < C; c++) {
+            to[t * C + c] = b->at[BLOCK_DX][t * C + c] - b->at[dX][t * C + c];
+            for (int j = 0; j < n; j++)
+                if (j * n + c < C * n) to[t * C + c] += b->at[dZ][t * n + j] * b->at[W][j * n + c];
+        }
+}
+
+static void grade_dX(grading *g, const script *s, int call, int buffer, const tokens *of,
+                     const double *before)
+{
+    static const char alone[] = "dX is one of its four terms alone: = in place of +=.";
+    matrix x;
+    mistakes_ratio ratio[3];
+    open_quantity(&x, of, BLOCK_DX, before, ratio);
+    add_mistakes(&x, of, BLOCK_DX);
+    add_stride(&x, of->b, BLOCK_DQ, BLOCK_WQ, BLOCK_WQ_PLAIN);
+    add_stride(&x, of->b, BLOCK_DK, BLOCK_WK, BLOCK_WK_PLAIN);
+    add_stride(&x, of->b, BLOCK_DV, BLOCK_WV, BLOCK_WV_PLAIN);
+    add_values(&x, "overwritten, V's term alone left", alone, true, of->b->at[BLOCK_DX_V]);
+    add_values(&x, "overwritten, K's term alone left", alone, true, of->b->at[BLOCK_DX_K]);
+    add_values(&x, "overwritten, Q's term alone left", alone, true, of->b->at[BLOCK_DX_Q]);
+    add_values(&x, "overwritten, the residual alone left", alone, true, of->b->at[BLOCK_DX_RES]);
+    add_overwritten(&x);
+    close_quantity(g, s, call, buffer, of, BLOCK_DX, &x);
+}
+
+static void grade_dW(grading *g, const script *s, int call, int buffer, const tokens *of,
+                     block_name what, const double *before)
+{
+    static const block_mistake of_W[] = {BLOCK_DW_LAST_POSITION, BLOCK_DW_MEAN,
+                                         BLOCK_DW_TRANSPOSED,    BLOCK_DWQ_FOR_DWK,
+                                         BLOCK_DWO_FROM_DO,      BLOCK_DWO_FROM_X};
+    matrix x;
+    mistakes_ratio ratio[3];
+    open_quantity(&x, of, what, before, ratio);
+    for (size_t k = 0; k < sizeof of_W / sizeof *of_W; k++)
+        if (of->wrong[of_W[k]])
+            add_values(&x, block_mistakes_texts[of_W[k]].name,
+                       block_mistakes_texts[of_W[k]].sentence, false, of->wrong[of_W[k]]->at[what]);
+    add_values(&x, "last position only, and overwritten",
+               "dW itself is set, not added to, in the loop over the tokens.", true,
+               of->wrong[BLOCK_DW_LAST_POSITION]->at[what]);
+    add_overwritten(&x);
+    close_quantity(g, s, call, buffer, of, what, &x);
+}
+
+/* ------------------------------------------------------------------ E10 ----------------------- */
+
+static int send(script *s, const block *b, block_name what)
+{
+    return script_buffer(s, block_texts[what].name, block_size(b, what), b->at[what]);
+}
+
+static int unwritten(script *s, const block *b, block_name what)
+{
+    return script_unwritten(s, block_texts[what].name, block_size(b, what));
+}
+
+/* A gradient that is added to */
+static int added_to(grading *g, script *s, const block *b, block_name what, double **before)
+{
+    *before = draw_array(g, block_size(b, what));
+    return script_buffer(s, block_texts[what].name, block_size(b, what), *before);
+}
+
+/* What is right, and what is written: buffers */
+typedef struct {
+    int in[BLOCK_COUNT], out[BLOCK_COUNT], heads[2], merged[2];
+    double *before[BLOCK_COUNT];
+} token_buffers;
+
+static void send_all(grading *g, script *s, const block *b, token_buffers *x)
+{
+    static const block_name added[] = {BLOCK_DX, BLOCK_DWQ, BLOCK_DWK, BLOCK_DWV, BLOCK_DWO};
+    const ptrdiff_t size = block_size(b, BLOCK_Q);
+    *x = (token_buffers){.in = {0}};
+    for (block_name k = 0; k < BLOCK_COUNT; k++) x->in[k] = send(s, b, k);
+    for (block_name k = 0; k < BLOCK_COUNT; k++) x->out[k] = unwritten(s, b, k);
+    for (size_t k = 0; k < sizeof added / sizeof *added; k++)
+        x->out[added[k]] = added_to(g, s, b, added[k], &x->before[added[k]]);
+    x->merged[0] = x->in[BLOCK_Q], x->heads[0] = script_unwritten(s, "heads", size);
+    x->heads[1] = script_buffer(s, "heads", size, b->heads->at[STEPS_Q]);
+    x->merged[1] = script_unwritten(s, "merged", size);
+}
+
+static void call_all(script *s, const block_problem *p, const token_buffers *x)
+{
+    const int T = p->T, C = p->C, H = p->H, D = p->D, Dv = p->Dv, n = H * Dv;
+#define IN(what) x->in[BLOCK_##what]
+#define OUT(what) x->out[BLOCK_##what]
+    script_call(s, CALL_SPLIT, 5, (double[]){H, T, D, x->merged[0], x->heads[0]}, 1, &x->heads[0]);
+    script_call(s, CALL_MERGE, 5, (double[]){H, T, D, x->heads[1], x->merged[1]}, 1, &x->merged[1]);
+    script_call(s, CALL_TOKENS, 12,
+                (double[]){T, C, H, D, Dv, IN(X), IN(WQ), IN(WK), IN(WV), OUT(Q), OUT(K), OUT(V)},
+                3, (int[]){OUT(Q), OUT(K), OUT(V)});
+    script_call(s, CALL_HEADS, 10,
+                (double[]){T, H, D, Dv, p->scale, IN(Q), IN(K), IN(V), OUT(P), OUT(O)}, 2,
+                (int[]){OUT(P), OUT(O)});
+    script_call(s, CALL_OUTPUT, 7, (double[]){T, C, n, IN(X), IN(O), IN(WO), OUT(Y)}, 1, &OUT(Y));
+    script_call(s, CALL_OUTPUT_BACKWARD, 8,
+                (double[]){T, C, n, IN(O), IN(WO), IN(DY), OUT(DO), OUT(DWO)}, 2,
+                (int[]){OUT(DO), OUT(DWO)});
+    script_call(s, CALL_HEADS_BACKWARD, 13,
+                (double[]){T, H, D, Dv, p->scale, IN(Q), IN(K), IN(V), IN(P), IN(DO), OUT(DQ),
+                           OUT(DK), OUT(DV)},
+                3, (int[]){OUT(DQ), OUT(DK), OUT(DV)});
+    script_call(s, CALL_TOKENS_BACKWARD, 17,
+                (double[]){T, C, H, D, Dv, IN(X), IN(WQ), IN(WK), IN(WV), IN(DY), IN(DQ), IN(DK),
+                           IN(DV), OUT(DX), OUT(DWQ), OUT(DWK), OUT(DWV)},
+                4, (int[]){OUT(DX), OUT(DWQ), OUT(DWK), OUT(DWV)});
+#undef IN
+#undef OUT
+}
+
+void grade_tokens(grading *g)
+{
+    script s = {.calls = 0};
+    tokens x;
+    token_buffers of;
+    open_tokens(g, &x);
+    const block_problem *p = &x.b->p;
+    send_all(g, &s, x.b, &of);
+    call_all(&s, p, &of);
+    run_calls(g, &s);
+    grade_order(g, &s, 0, of.heads[0], p, true, x.b->at[BLOCK_Q]);
+    grade_order(g, &s, 1, of.merged[1], p, false, x.b->heads->at[STEPS_Q]);
+    for (block_name k = BLOCK_Q; k <= BLOCK_V; k++) grade_projection(g, &s, 2, of.out[k], &x, k);
+    grade_heads(g, &s, 3, of.out[BLOCK_P], &x, BLOCK_P);
+    grade_heads(g, &s, 3, of.out[BLOCK_O], &x, BLOCK_O);
+    grade_Y(g, &s, 4, of.out[BLOCK_Y], &x);
+    grade_dO(g, &s, 5, of.out[BLOCK_DO], &x);
+    grade_dW(g, &s, 5, of.out[BLOCK_DWO], &x, BLOCK_DWO, of.before[BLOCK_DWO]);
+    grade_heads(g, &s, 6, of.out[BLOCK_DQ], &x, BLOCK_DQ);
+    grade_heads(g, &s, 6, of.out[BLOCK_DK], &x, BLOCK_DK);
+    grade_heads(g, &s, 6, of.out[BLOCK_DV], &x, BLOCK_DV);
+    grade_dX(g, &s, 7, of.out[BLOCK_DX], &x, of.before[BLOCK_DX]);
+    for (block_name k = BLOCK_DWQ; k <= BLOCK_DWV; k++)
+        grade_dW(g, &s, 7, of.out[k], &x, k, of.before[k]);
+    for (block_name k = 0; k < BLOCK_COUNT; k++) free(of.before[k]);
+    close_script(&s);
+    close_tokens(&x);
+}
