@@ -171,7 +171,7 @@ void trace_ask_element(const trace_question *q);
 void trace_score(void);
 void trace_json(const trace *t);
 void trace_json_string(const char *s);
-void trace_json_mistake(const mistake_text *m);
+void trace_json_mistake(const mistake_text *s);
 void trace_json_number(double x);
 void trace_json_text(const char *key, const char *value); /* , "key": "value" */
 
