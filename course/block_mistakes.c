@@ -12,6 +12,7 @@
  * absolute terms of a wrong answer. */
 #include "block_mistakes.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct {
@@ -422,4 +423,21 @@ bool block_backward_with(block *b, block_mistake m)
         mistaken_step(b, what, m, work);
     block_close(work);
     return work != NULL;
+}
+
+bool block_mistakes_giving(const block *b, block_name what, const int cell[3], double x,
+                           double within, uint64_t *mistakes)
+{
+    block *wrong = block_copy(b);
+    bool ok = wrong != NULL;
+    *mistakes = 0;
+    for (block_mistake m = BLOCK_RIGHT; ok && m < BLOCK_MISTAKES; m++) {
+        if (!block_can_be_made(&b->p, m)) continue;
+        ok = block_backward_with(wrong, m);
+        if (!ok || fabs(*block_cell(wrong, what, cell[0], cell[1], cell[2]) - x) > within) continue;
+        if (m == BLOCK_RIGHT) break;
+        *mistakes |= (uint64_t)1 << m;
+    }
+    block_close(wrong);
+    return ok;
 }

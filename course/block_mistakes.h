@@ -74,6 +74,12 @@ bool block_can_be_made(const block_problem *p, block_mistake m);
 /* The backward with this mistake in it, which can be made.  False: no memory. */
 bool block_backward_with(block *b, block_mistake m);
 
+/* The mistakes that give x, within so much, in one element of `what`: bit m for mistake m; none if x is
+ * right.  For a number that a learner found by hand, where there is no matrix to judge.  False: no
+ * memory. */
+bool block_mistakes_giving(const block *b, block_name what, const int cell[3], double x,
+                           double within, uint64_t *mistakes);
+
 /* ------------------------------------------------------------------ naming --------------------- */
 
 typedef struct {

@@ -157,21 +157,16 @@ const char *block_trace_named(const block_trace *t, block_name what, double x)
 {
     static char text[400];
     int cell[3], n = 0;
+    uint64_t mistakes;
     block_trace_cell(t, what, cell);
-    block *wrong = block_copy(t->b);
-    need(wrong);
+    if (!block_mistakes_giving(t->b, what, cell, x, 0.005, &mistakes)) need(NULL);
     text[0] = 0;
-    for (block_mistake m = 1; m < BLOCK_MISTAKES; m++) {
-        if (!block_can_be_made(&t->b->p, m)) continue;
-        if (!block_backward_with(wrong, m)) need(NULL);
-        const double gives = *block_cell(wrong, what, cell[0], cell[1], cell[2]);
-        if (fabs(gives - x) > 0.005 || n > 300) continue;
-        n += snprintf(text + n, sizeof text - (size_t)n, "%s\"%s\"",
-                      n ? " or " : "Your number is that of the mistake ",
-                      block_mistakes_texts[m].name);
-    }
+    for (block_mistake m = 1; m < BLOCK_MISTAKES; m++)
+        if (mistakes >> m & 1 && n < 300)
+            n += snprintf(text + n, sizeof text - (size_t)n, "%s\"%s\"",
+                          n ? " or " : "Your number is that of the mistake ",
+                          block_mistakes_texts[m].name);
     if (n) snprintf(text + n, sizeof text - (size_t)n, ".");
-    block_close(wrong);
     return text;
 }
 

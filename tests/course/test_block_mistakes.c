@@ -122,6 +122,24 @@ START_TEST(mistakes_of_a_shared_key_give_the_values_on_paper)
 }
 END_TEST
 
+static void assert_giving(block_name what, int i, int j, double x, uint64_t should)
+{
+    block *b = block_paper(2);
+    uint64_t mistakes;
+    ck_assert(block_mistakes_giving(b, what, (int[]){0, i, j}, x, 0.005, &mistakes));
+    ck_assert_uint_eq(mistakes, should);
+    block_close(b);
+}
+
+START_TEST(a_number_in_one_cell_has_all_the_names_that_give_it)
+{
+    const uint64_t one = 1;
+    assert_giving(BLOCK_DX, 1, 1, 2.718, one << BLOCK_PATH_K_LOST);
+    assert_giving(BLOCK_DX, 1, 1, 6.39, 0); /* right, or nearly */
+    assert_giving(BLOCK_DWK, 0, 1, -9.14, one << BLOCK_MERGED_IN_MEMORY | one << BLOCK_SIGN);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ naming --------------------- */
 
 static const block_name asked[] = {BLOCK_DX, BLOCK_DWQ, BLOCK_DWK, BLOCK_DWV, BLOCK_DWO};
@@ -309,6 +327,7 @@ END_TEST
 SUITE(course_block_mistakes, nineteen_mistakes_give_nineteen_values_of_dX_on_paper,
       mistakes_give_the_values_of_dW_k_on_paper, mistakes_give_the_values_of_dW_o_on_paper,
       mistakes_of_a_shared_key_give_the_values_on_paper,
+      a_number_in_one_cell_has_all_the_names_that_give_it,
       every_mistake_is_named_by_all_its_gradients_and_no_other_is, the_right_backward_is_exact,
       two_mistakes_at_once_are_described_and_not_named, what_a_gradient_held_before_is_added_to,
       a_cell_is_worked_out_with_its_logarithms, a_mistake_stands_beside_what_the_formula_gives,
