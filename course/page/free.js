@@ -469,13 +469,13 @@ function copyField(context, { id, label, text }) {
         field.select()
         try {
             await navigator.clipboard.writeText(field.value)
-            context.say('Copied.')
+            context.announce('Copied.')
             button.textContent = 'Copied'
             setTimeout(() => {
                 button.textContent = 'Copy'
             }, 1500)
         } catch {
-            context.say('It is selected: copy it with the keyboard.')
+            context.announce('It is selected: copy it with the keyboard.')
         }
     }
     const element = el('div', { class: 'copy' }, el('label', { for: id }, label), field, button)
@@ -596,7 +596,7 @@ export function freeView(context) {
             ? context.state.mask.map((r) => [...r])
             : Array.from({ length: T }, () => Array(N).fill('1'))
         if (mask[row][column] === '1' && cell.dataset.value === '0') {
-            context.say('This cell is masked by causal, by the window or by the bias.')
+            context.announce('This cell is masked by causal, by the window or by the bias.')
             return
         }
         mask[row][column] = mask[row][column] === '1' ? '0' : '1'

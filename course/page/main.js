@@ -10,7 +10,7 @@
  *                       refuses is not taken: the message is returned ('' if all is well)
  *     numerical()       the trace with numerical values, computed when it is first asked for
  *     cell(where, shown)  engine.cell of the state that is shown, whatever was traced since
- *     say(text)         is read out by a screen reader, throttled
+ *     announce(text)    is read out by a screen reader, throttled
  *     undo(), redo()    of the states of the free view; canUndo, canRedo */
 import { openEngine } from './engine.js'
 import { fromHash, paper, sizes, toHash } from './state.js'
@@ -90,7 +90,7 @@ function makeContext(engine, shown) {
             if (traced !== context.state) context.engine.trace(context.state, { quick: true })
             return context.engine.cell(name, row, column, shown)
         },
-        say: makeSay(),
+        announce: makeAnnounce(),
         undo: () => step(past, future),
         redo: () => step(future, past),
     }
@@ -123,7 +123,7 @@ function clamp(state) {
     return i === state.i && j === state.j ? state : { ...state, i, j }
 }
 
-function makeSay() {
+function makeAnnounce() {
     let timer = 0,
         text = ''
     return (line) => {

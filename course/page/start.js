@@ -14,23 +14,16 @@ import {
     screenState,
     signOf,
 } from './tour.js'
+import { say } from './say.js'
 import { mainTour, optionsTour } from './screens.js'
 import { stripView } from './strip.js'
 import { triangleView } from './triangle.js'
 
-const sentence =
-    'Attention read three values. The loss now says which to read more, and which less.'
-const idea =
-    'A query, what is looked for, was compared with three keys, k0 to k2. Each comparison is a '
-    + 'score S: the higher it is, the more the value of that key is read, and the less the others. '
-    + 'P are these proportions. Training lowers one number, the loss. dP says how much it would '
-    + 'rise if a value were read a little more.'
-
 const notes = {
-    P: 'how much of each value is read',
-    dP: 'how much the loss would rise if more of it were read',
-    delta: 'the mean of dP, weighted by P',
-    dS: 'how the loss changes with the score',
+    P: say('start.P'),
+    dP: say('start.dP'),
+    delta: say('start.delta'),
+    dS: say('start.dS'),
 }
 
 /* Row i of P, dP, delta and dS, one below the other; dS may be hidden, of which element j is asked
@@ -38,7 +31,7 @@ const notes = {
 function rowsHtml(at, i, revealed, asked) {
     const columns = at.P.values[i].length
     let html =
-        '<table class="rows" role="grid" aria-label="One row of the backward"><thead><tr><td></td>'
+        `<table class="rows" role="grid" aria-label="${say('start.row')}"><thead><tr><td></td>`
     for (let j = 0; j < columns; j++) html += `<th scope="col">k${j}</th>`
     html += '</tr></thead><tbody>'
     for (const name of ['P', 'dP', 'delta', 'dS']) {
@@ -68,11 +61,10 @@ export function paperHtml(trace) {
             + `class="muted">${text}</p></div>`
     })
     return (
-        `<article class="screen start"><h1>${sentence}</h1><p class="text">${idea}</p>`
-        + `<div>${rowsHtml(at, 0, true)}</div><details><summary>Every number of this `
-        + `example</summary><div `
-        + `class="figure">${matrices.join('')}`
-        + '</div></details></article>'
+        `<article class="screen start"><h1>${say('start.title')}</h1>`
+        + `<p class="text">${say('start.text')}</p><div>${rowsHtml(at, 0, true)}</div>`
+        + `<details><summary>${say('start.every number')}</summary>`
+        + `<div class="figure">${matrices.join('')}</div></details></article>`
     )
 }
 
@@ -86,35 +78,37 @@ export function startView(context) {
         controls: false,
         revealed: () => revealed,
     })
-    const onward = el('button', { type: 'button', class: 'plain' }, 'Skip to the tour')
+    const onward = el('button', { type: 'button', class: 'plain' }, say('start.skip'))
     onward.onclick = () => context.change(screenState(mainTour, 0), { undo: false })
     const right = () => signOf(context.trace.at.dS, i, j)
     const question = buttonsQuestion(
         context,
         {
-            text: `If key ${j}\u2019s score rises a little, does the loss rise or fall?`,
-            options: ['it rises (+)', 'it falls (\u2212)'],
+            text: say('start.ask', { key: j }),
+            options: [say('answer.rise'), say('answer.fall')],
             judge(k) {
                 const { at } = context.trace
-                const good = right() === [1, -1][k],
-                    above = right() > 0
-                const dP = numberText(at.dP.values[i][j]),
-                    delta = numberText(at.delta.values[i][0])
-                const side = (rises) => (rises ? 'above' : 'below')
-                const then = good
-                    ? `Its dP, ${dP}, lies ${side(above)} delta, ${delta}: key`
-                    : `To ${above ? 'fall' : 'rise'}, the dP of key ${j} would have to lie `
-                      + `${side(!above)} delta, ${delta}; it is ${dP}. Key`
+                const above = right() > 0,
+                    good = above === (k === 0)
+                const texts = good
+                    ? ['start.above', 'start.below']
+                    : ['start.not below', 'start.not above']
+                const factor = say('start.factor', {
+                    arithmetic: formulaHtml(
+                        context.cell({ name: 'dS', row: i, column: j }).text,
+                    ),
+                    P: numberText(at.P.values[i][j]),
+                })
                 return {
                     good,
                     right: above ? 0 : 1,
-                    is: above ? 'it rises (+)' : 'it falls (\u2212)',
-                    html:
-                        `${then} ${j} is then read more, and the others less, and its value is `
-                        + `${above ? 'worse' : 'better'} than what is read now. `
-                        + `${formulaHtml(context.cell({ name: 'dS', row: i, column: j }).text)}: `
-                        + `the factor ${numberText(at.P.values[i][j])} is P, as a key that is `
-                        + 'hardly read hardly takes anything from the others.',
+                    is: say(above ? 'answer.rise' : 'answer.fall'),
+                    html: say(texts[above ? 0 : 1], {
+                        key: j,
+                        dP: numberText(at.dP.values[i][j]),
+                        delta: numberText(at.delta.values[i][0]),
+                        factor,
+                    }),
                 }
             },
         },
@@ -131,7 +125,7 @@ export function startView(context) {
         answers[0],
     )
     function goOn() {
-        onward.textContent = 'Continue'
+        onward.textContent = say('tour.continue')
         onward.className = 'main'
     }
     if (revealed) goOn()
@@ -140,11 +134,11 @@ export function startView(context) {
         here: () => '',
         short: true,
     })
-    const text = el('p', { class: 'text' }, idea)
+    const text = el('p', { class: 'text' }, say('start.text'))
     const element = el(
         'article',
         { class: 'screen start' },
-        el('h1', { tabindex: -1 }, sentence),
+        el('h1', { tabindex: -1 }, say('start.title')),
         el(
             'div',
             { class: 'screen-body' },

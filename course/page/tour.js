@@ -26,11 +26,17 @@ import { el, escapeHtml, formulaHtml, numberText, readNumber } from './dom.js'
 import { inNames } from './broken.js'
 import { paper } from './state.js'
 import { panels } from './panels.js'
+import { say } from './say.js'
 import { stripView } from './strip.js'
 
+/* What is asked of a sign: the words of the buttons for +, - and 0, and of the right answer. */
+const moves = [say('answer.rise'), say('answer.fall'), say('answer.stay')]
 const words = {
-    gradient: { 1: 'it rises (+)', '-1': 'it falls (\u2212)', 0: 'it stays (0)' },
-    forward: { 1: 'positive (+)', '-1': 'negative (\u2212)', 0: '0' },
+    gradient: { options: moves, is: moves },
+    forward: {
+        options: [say('answer.positive'), say('answer.negative'), say('answer.0')],
+        is: [say('answer.is positive'), say('answer.is negative'), say('answer.is 0')],
+    },
 }
 const marks = { 1: '+', '-1': '\u2212', 0: '0' }
 
@@ -105,8 +111,8 @@ export const lastScreen = (tour) => visited.get(tour.view) || 0
 
 function verdict(place, good, html, is = '') {
     place.className = `verdict ${good ? 'right' : 'wrong'}`
-    const no = is ? `No, ${is}.` : 'No.'
-    place.innerHTML = `<strong>${good ? 'Right.' : no}</strong> ${html}`
+    const no = is ? say('verdict.no, it is', { is }) : say('verdict.no')
+    place.innerHTML = `<strong>${good ? say('verdict.right') : no}</strong> ${html}`
 }
 
 /* A question and its buttons.  judge(k) says what button k is: {good, html, right, is}; right is
@@ -115,13 +121,13 @@ function verdict(place, good, html, is = '') {
  * somebody without a mouse expects.  `before` is a k that was chosen before. */
 export function buttonsQuestion(context, { text, options, judge }, done, before) {
     const answer = el('p', { class: 'verdict', hidden: true })
-    const group = el('div', { class: 'options', role: 'group', 'aria-label': 'Answers' })
+    const group = el('div', { class: 'options', role: 'group', 'aria-label': say('answers') })
     options.forEach((option, k) => {
         const b = el('button', { type: 'button' })
         b.innerHTML = formulaHtml(option)
         b.onclick = (event) => {
             choose(k)
-            context.say(answer.textContent)
+            context.announce(answer.textContent)
             done(k, event.detail === 0)
         }
         group.append(b)
@@ -150,22 +156,25 @@ function signQuestion(context, { screen, ask, tour }, done, before) {
     const [name, row, column] = ask.cell
     const tensor = saidOf(context, screen, name)
     const kind = tensor.gradient_of || name === 'delta' ? 'gradient' : 'forward'
-    const right = signOf(context.trace.at[name], row, column)
+    const signs = [1, -1, 0],
+        right = signs.indexOf(signOf(context.trace.at[name], row, column))
     const of = tensor.gradient_of && name.replace(/^d/, '')
-    const about =
-        name === 'delta'
-            ? `Row q${row} of P`
-            : shortName(of || name, row, column, context.trace)
-              + (of ? ` = ${numberText(context.trace.at[of].values[row][column])}` : '')
-    const signs = [1, -1, 0]
     const question = escapeHtml(tensor.question.replace(/ \([-+0]\)/g, ''))
+    function asked() {
+        if (ask.text) return ask.text(context.trace)
+        if (name === 'delta') return say('ask.sign of a row', { row, question })
+        const about = shortName(of || name, row, column, context.trace)
+        if (!of) return say('ask.sign', { name: about, question })
+        const x = numberText(context.trace.at[of].values[row][column])
+        return say('ask.sign at', { name: about, x, question })
+    }
     return buttonsQuestion(
         context,
         {
-            text: ask.text ? ask.text(context.trace) : `<b>${about}</b>: ${question}`,
-            options: signs.map((s) => words[kind][s]),
+            text: asked(),
+            options: words[kind].options,
             judge(k) {
-                const good = signs[k] === right
+                const good = k === right
                 const said = [
                     !good && ask.then && ask.then(context.trace, signs[k]),
                     ask.answer
@@ -175,8 +184,8 @@ function signQuestion(context, { screen, ask, tour }, done, before) {
                 ]
                 return {
                     good,
-                    right: signs.indexOf(right),
-                    is: (kind === 'gradient' ? '' : 'it is ') + words[kind][right],
+                    right,
+                    is: words[kind].is[right],
                     html: said.filter(Boolean).join(' '),
                 }
             },
@@ -241,7 +250,7 @@ function numberQuestion(context, { screen, ask, tour }, done, before) {
     }
     function finish(typed) {
         show(typed)
-        context.say(answer.textContent)
+        context.announce(answer.textContent)
         done(typed, true)
     }
     const form = el(
@@ -249,11 +258,11 @@ function numberQuestion(context, { screen, ask, tour }, done, before) {
         { class: 'options' },
         el('label', { for: id }, ask.label || `${own} =`),
         input,
-        el('button', { type: 'submit' }, 'Check'),
+        el('button', { type: 'submit' }, say('number.check')),
         el(
             'button',
             { type: 'button', class: 'plain', onclick: () => finish('') },
-            'Show it',
+            say('number.show'),
         ),
     )
     form.onsubmit = (event) => {
@@ -263,13 +272,13 @@ function numberQuestion(context, { screen, ask, tour }, done, before) {
         input.setAttribute('aria-invalid', String(Number.isNaN(x)))
         if (Number.isNaN(x)) {
             answer.className = 'verdict wrong'
-            answer.textContent = 'Please answer with a number, such as 0.5.'
+            answer.textContent = say('number.none')
         } else if (isNear(x, right)) {
             return finish(input.value)
         } else {
             verdict(answer, false, explain(x))
         }
-        context.say(answer.textContent)
+        context.announce(answer.textContent)
         input.select()
     }
     function explain(x) {
@@ -278,30 +287,28 @@ function numberQuestion(context, { screen, ask, tour }, done, before) {
             for (const [i, line] of values.entries())
                 for (const [j, value] of line.entries())
                     if (isRounded(x, value))
-                        return (
-                            `${said} is ${shortName(name, i, j, context.trace)}; asked is `
-                            + `${own}. Try again.`
-                        )
+                        return say('number.is that of', {
+                            x: said,
+                            other: shortName(name, i, j, context.trace),
+                            asked: own,
+                        })
         }
         const usual = ask.usual?.(context.trace).find(({ value }) => isRounded(x, value))
-        if (usual) return `${usual.text} Try again.`
-        if (isNear(-x, right)) return 'The size is right, the sign is not. Try again.'
+        if (usual) return say('number.usual', { text: usual.text })
+        if (isNear(-x, right)) return say('number.sign')
         const mistake =
             /^d/.test(name) && !ask.value && mistakeLike(context.engine, context.state, ask.cell, x)
         if (mistake)
-            return (
-                `${said} comes from the mistake \u201c${mistake.name}\u201d: `
-                + `${formulaHtml(inNames(mistake.sentence, tour.names))} Try again.`
-            )
+            return say('number.mistake', {
+                x: said,
+                name: mistake.name,
+                sentence: formulaHtml(inNames(mistake.sentence, tour.names)),
+            })
+        if (ask.value) return say('number.wrong', { x: said })
         const formula = texts ? renamed(ownFormula(texts), tour.names) : screen.formula
-        return (
-            `${said} is not it.`
-            + (ask.value ? ' Try again.' : ` Put the numbers into ${formulaHtml(formula)}.`)
-        )
+        return say('number.wrong, by its formula', { x: said, formula: formulaHtml(formula) })
     }
-    const text = ask.text
-        ? ask.text(context.trace)
-        : 'And its value? Two digits after the point are enough.'
+    const text = ask.text ? ask.text(context.trace) : say('ask.number')
     const question = el('p', { class: 'ask' })
     question.innerHTML = text
     if (before !== undefined) show(before)
@@ -434,7 +441,7 @@ export function screenView(context, tour, number, onward, ended) {
     const changed = el(
         'p',
         { class: 'muted', hidden: true },
-        'The matrices show the numbers after the steps down; the text speaks of those before.',
+        say('tour.changed'),
     )
     const given = screenState(tour, number)
     const isChanged = () =>
@@ -474,7 +481,7 @@ export function tourView(context, tour) {
     const where = el('p', { class: 'where' })
     const title = el('h1', { tabindex: -1 })
     const body = el('div')
-    const back = el('button', { type: 'button', onclick: () => go(at() - 1) }, 'Back')
+    const back = el('button', { type: 'button', onclick: () => go(at() - 1) }, say('tour.back'))
     const next = el('button', { type: 'button', onclick: () => go(at() + 1) })
     const away = el('a', { class: 'button', href: `#view=${tour.next.view}`, hidden: true })
     away.dataset.view = tour.next.view
@@ -500,16 +507,16 @@ export function tourView(context, tour) {
     function build() {
         const screen = tour.screens[(built = at())]
         visited.set(tour.view, built)
-        where.textContent = `${tour.name}, ${built + 1} of ${count}`
+        where.textContent = say('tour.where', { tour: tour.name, screen: built + 1, count })
         title.innerHTML = formulaHtml(screen.title)
         back.disabled = built === 0
         next.hidden = built === count - 1
         links.hidden = built < count - 1
         away.hidden = true
-        next.textContent = 'Skip'
+        next.textContent = say('tour.skip')
         next.className = 'plain'
         view = screenView(context, tour, built, buttons, (moves) => {
-            next.textContent = 'Continue'
+            next.textContent = say('tour.continue')
             next.className = 'main'
             away.hidden = built < count - 1
             if (moves) (next.hidden ? away : next).focus()

@@ -1,0 +1,333 @@
+/* texts.js -- everything that the page says, by key, in reading order.
+ *
+ * {name} is where a number or another text comes; <b>, <a> and so on are HTML, which a text has
+ * only where it is needed.  Formulas are written as the library writes them, "dS_ij = P_ij (dP_ij -
+ * delta_i)"; dom.js sets them.  Where a number decides on a word, each word has a key of its own. */
+export const texts = {
+    // ---- the first screen, which stands there before the library runs, and without it
+
+    'start.title':
+        'Attention read three values. The loss now says which to read more, and which less.',
+    'start.text':
+        'A query, what is looked for, was compared with three keys, k0 to k2. Each comparison is '
+        + 'a score S: the higher it is, the more the value of that key is read, and the less the '
+        + 'others. P are these proportions. Training lowers one number, the loss. dP says how '
+        + 'much it would rise if a value were read a little more.',
+    'start.P': 'how much of each value is read',
+    'start.dP': 'how much the loss would rise if more of it were read',
+    'start.delta': 'the mean of dP, weighted by P',
+    'start.dS': 'how the loss changes with the score',
+    'start.row': 'One row of the backward',
+    'start.every number': 'Every number of this example',
+    'start.ask': 'If key {key}\u2019s score rises a little, does the loss rise or fall?',
+    'start.above':
+        'Its dP, {dP}, lies above delta, {delta}: key {key} is then read more, and the others '
+        + 'less, and its value is worse than what is read now. {factor}',
+    'start.below':
+        'Its dP, {dP}, lies below delta, {delta}: key {key} is then read more, and the others '
+        + 'less, and its value is better than what is read now. {factor}',
+    'start.not below':
+        'To fall, the dP of key {key} would have to lie below delta, {delta}; it is {dP}. Key '
+        + '{key} is then read more, and the others less, and its value is worse than what is read '
+        + 'now. {factor}',
+    'start.not above':
+        'To rise, the dP of key {key} would have to lie above delta, {delta}; it is {dP}. Key '
+        + '{key} is then read more, and the others less, and its value is better than what is '
+        + 'read now. {factor}',
+    'start.factor':
+        '{arithmetic}: the factor {P} is P, as a key that is hardly read hardly takes anything '
+        + 'from the others.',
+    'start.skip': 'Skip to the tour',
+
+    // ---- questions and answers, on the first screen and in both tours
+
+    'answers': 'Answers',
+    'answer.yes': 'yes',
+    'answer.no': 'no',
+    'answer.rise': 'it rises (+)',
+    'answer.fall': 'it falls (\u2212)',
+    'answer.stay': 'it stays (0)',
+    'answer.positive': 'positive (+)',
+    'answer.negative': 'negative (\u2212)',
+    'answer.0': '0',
+    'answer.is positive': 'it is positive (+)',
+    'answer.is negative': 'it is negative (\u2212)',
+    'answer.is 0': 'it is 0',
+    'verdict.right': 'Right.',
+    'verdict.no': 'No.',
+    'verdict.no, it is': 'No, {is}.',
+    'ask.sign': '<b>{name}</b>: {question}',
+    'ask.sign at': '<b>{name} = {x}</b>: {question}',
+    'ask.sign of a row': '<b>Row q{row} of P</b>: {question}',
+    'ask.number': 'And its value? Two digits after the point are enough.',
+    'number.check': 'Check',
+    'number.show': 'Show it',
+    'number.none': 'Please answer with a number, such as 0.5.',
+    'number.is that of': '{x} is {other}; asked is {asked}. Try again.',
+    'number.usual': '{text} Try again.',
+    'number.sign': 'The size is right, the sign is not. Try again.',
+    'number.mistake': '{x} comes from the mistake \u201c{name}\u201d: {sentence} Try again.',
+    'number.wrong': '{x} is not it. Try again.',
+    'number.wrong, by its formula': '{x} is not it. Put the numbers into {formula}.',
+    'list': '{first} and {last}',
+
+    // ---- around every screen of a tour
+
+    'tour.where': '{tour}, {screen} of {count}',
+    'tour.back': 'Back',
+    'tour.skip': 'Skip',
+    'tour.continue': 'Continue',
+    'tour.changed':
+        'The matrices show the numbers after the steps down; the text speaks of those before.',
+
+    // ---- the tour: a title, an idea, and what is asked and answered on each screen
+
+    'tour.name': 'Tour',
+    'tour.next': 'Continue: the options',
+    'tour.end':
+        'Next: <a href="#view=options" data-view="options">the options</a>, six more screens: '
+        + 'scale, softcap, bias, mask, dropout. Or <a href="#view=free" data-view="free">change '
+        + 'any number</a>, or <a href="#view=train" data-view="train">watch a model learn</a>.',
+
+    'tour.QKV.title': 'A query looks, keys are found, values are read',
+    'tour.QKV.text':
+        '<b>Q</b> {Q}<br><b>K</b> {K}<br><b>V</b> {V}<br>d0 and d1 are the elements of a row. A '
+        + 'score is the dot product of a query and a key: where the query has a 0, that element '
+        + 'of the key does not count.',
+    'tour.QKV.ask': 'Query 0 is {row}. Which element of each key does it compare?',
+    'tour.QKV.d0': 'd0 alone',
+    'tour.QKV.d1': 'd1 alone',
+    'tour.QKV.both': 'both',
+    'tour.QKV.is': 'it is d0 alone',
+    'tour.QKV.not d1': 'To compare d1 alone, query 0 would need its 1 in d1, as query 1 has.',
+    'tour.QKV.not both': 'To compare both, neither element of query 0 could be 0.',
+    'tour.QKV.because': 'The score is {d0} times d0 of the key plus {d1} times its d1.',
+
+    'tour.S.title': 'S: the scores',
+    'tour.S.text':
+        'A row for each query, a column for each key. The numbers of K are logarithms, {number} = '
+        + 'ln 7 and so on: the softmax will make round numbers of them. Steps 2 to 5 of the strip '
+        + 'below are optional, and off here: the scores pass them unchanged.',
+    'tour.S.not negative': 'To be negative, elements of opposite sign would have to meet.',
+    'tour.S.not 0': 'To be 0, the 1 of query 0 would have to meet a 0.',
+
+    'tour.P.title': 'P: from scores to probabilities',
+    'tour.P.text':
+        'exp makes {numbers} of the scores of query 0; divided by their sum, {sum}, they are '
+        + 'probabilities.',
+    'tour.P.ask': 'All three scores of query 0 rise by\u00a01. What do its probabilities do?',
+    'tour.P.rise': 'they rise',
+    'tour.P.fall': 'they fall',
+    'tour.P.stay': 'they stay',
+    'tour.P.not rise': 'To rise, all three, they would have to sum to more than 1.',
+    'tour.P.not fall': 'To fall, all three, they would have to sum to less than 1.',
+    'tour.P.because':
+        'exp(S + 1) is e\u00a0\u00b7\u00a0exp(S): the factor e stands in every term and in the '
+        + 'sum, and cancels. Only differences between scores count.',
+    'tour.P.number':
+        'exp makes {numbers} of the scores of query 1. How much of value 1 does it read?',
+    'tour.P.worked':
+        '{one} / ({sum}) = {P}. The library subtracts the largest score of the row first, so that '
+        + 'exp cannot overflow; that changes nothing: {arithmetic}.',
+
+    'tour.O.title': 'O: a mixture of values',
+    'tour.O.text':
+        'The weights are P: positive numbers that sum to 1, the proportions of a mixture.',
+    'tour.O.ask': 'Can d0 of an output be larger than {largest}, the largest d0 in V?',
+    'tour.O.is': 'it cannot',
+    'tour.O.not larger': 'To be larger, it would need weights that sum to more than 1.',
+    'tour.O.because':
+        'A mixture lies between what is mixed: with three values, inside their triangle.',
+    'tour.O.number': 'How large is d0 of the output of query 0?',
+
+    'tour.L.title': 'L: the loss, and where the backward begins',
+    'tour.L.text':
+        'dO says how the loss L, the one number that training lowers, changes with each element '
+        + 'of O. It comes from whatever computes L, and is called the upstream gradient '
+        + '(cotangent). Here it is given, and L is {loss}. From here on, a d before a name, as in '
+        + 'dP, means: how L changes with each element of P. (d0, with the digit 0, is a column.)',
+    'tour.L.ask': 'O[q1,d0] rises a little. What does the loss do?',
+    'tour.L.not rise': 'To rise, it would need a dO[q1,d0] that is positive.',
+    'tour.L.not fall': 'To fall, it would need a dO[q1,d0] that is negative.',
+    'tour.L.not stay': 'To stay, it would need a dO[q1,d0] that is 0.',
+    'tour.L.because': 'dO[q1,d0] is {dO}: the loss does not depend on O[q1,d0].',
+    'tour.L.label': 'change of L =',
+    'tour.L.number':
+        'Now another cell: O[q0,d1] rises by\u00a00.1. By how much does the loss rise?',
+    'tour.L.usual':
+        '{dO} is dO[q0,d1], the change for each 1 that O rises; here it rises by 0.1 only.',
+    'tour.L.worked': 'dO[q0,d1] * 0.1 =\u00a0{dO} * 0.1 =\u00a0{change}.',
+
+    'tour.dV.title': 'dV: the gradient of the values',
+    'tour.dV.text':
+        'Value 1 was read by both: by query 0 with the weight {P01}, by query 1 with {P11}.',
+    'tour.dV.why':
+        'V_j stands in every output, O_i = sum_j P_ij V_j, with the factor P_ij. Each change of '
+        + 'V_j reaches the loss through all of them: dV_j = sum_i P_ij dO_i.',
+    'tour.dV.not fall': 'To fall, it would need a dO that is negative where value 1 is read.',
+    'tour.dV.not stay': 'To stay, it would need a dO that is 0 where value 1 is read.',
+
+    'tour.dP.title': 'dP: reading more of one value',
+    'tour.dP.text': 'Here P is moved alone: more of one value, and no less of the others.',
+    'tour.dP.why':
+        'P_ij stands in one output, O_i = sum_j P_ij V_j, with the factor V_j. If it rises by h, '
+        + 'O_i moves by h V_j, and the loss by h dO_i . V_j. So dP_ij = dO_i . V_j.',
+    'tour.dP.ask': 'dO of query 0 is {row}. More of which value raises the loss most?',
+    'tour.dP.is': 'it is the value of k{key}',
+    'tour.dP.only': 'The dot product of dO<sub>0</sub> with value {key} is only {dP}.',
+    'tour.dP.because': 'The dot product with value {key} is {dP}, the largest.',
+    'tour.dP.number':
+        'Now another cell: query 1, value 0. By how much does the loss change per unit of its P?',
+
+    'tour.J.title': 'The Jacobian: one score moves its whole row',
+    'tour.J.text':
+        'A row of P sums to 1: what one key gains, the others lose. The Jacobian J holds how each '
+        + 'probability of a row moves with each score; 1[j=k]\u00a0is\u00a01 where j is k, else 0.',
+    'tour.J.why':
+        'P_j = e_j / Z with e_j = exp(S_j) and Z\u00a0=\u00a0sum_m e_m. By the quotient rule, '
+        + '\u2202P_j\u00a0/\u00a0\u2202S_k = (1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
+    'tour.J.ask': 'S[q0,k1] rises a little. What does P[q0,k0] do?',
+    'tour.J.not rise': 'To rise, too, key 0 would need key 2 to lose what both gain.',
+    'tour.J.not stay': 'To stay, key 0 would need key 2 alone to lose what key 1 gains.',
+    'tour.J.because': 'Key 1 takes from every other key, in proportion to what that key has.',
+    'tour.J.number': 'How fast does P[q0,k0] move with S[q0,k1]?',
+    'tour.J.usual':
+        '{product} is {p} \u00b7 (1 \u2212 {q}). But 1[j=k] is 1 only where j is k; here j is 0 '
+        + 'and k is 1.',
+    'tour.J.then':
+        'dS is J dP: each score moves every P of its row. The table shows that one number for the '
+        + 'row, delta, does the same: see the next screens.',
+
+    'tour.delta.title': 'delta: the mean of a row of dP',
+    'tour.delta.text':
+        'A softmax cannot raise a whole row, only one key against the others. So what counts is '
+        + 'how dP of a key differs from the mean.',
+    'tour.delta.why':
+        'The output holds it already: sum_j P_j dP_j = sum_j P_j (dO . V_j) = dO . (sum_j P_j '
+        + 'V_j) = dO . O.',
+    'tour.delta.ask':
+        'Suppose that all P of row q0 grow by 1 %, though a softmax cannot do that. Does the loss '
+        + 'rise, fall or stay?',
+    'tour.delta.not fall': 'To fall, it would need negative dP that outweigh the others.',
+    'tour.delta.not stay': 'To stay, it would need dP of both signs that cancel.',
+    'tour.delta.number': 'And how large is delta[q0]? Two digits after the point are enough.',
+
+    'tour.dS.title': 'dS: above or below the mean',
+    'tour.dS.text': 'The factor P: a key that is hardly read hardly takes anything.',
+    'tour.dS.why':
+        'From the Jacobian: dS_k = sum_j dP_j P_j (1[j=k] - P_k) = P_k dP_k - P_k sum_j P_j dP_j '
+        + '= P_k (dP_k - delta).',
+    'tour.dS.not fall': 'To fall, its dP would have to lie below {delta}; it is {dP}.',
+    'tour.dS.not stay': 'To stay, its dP would have to be {delta}; it is {dP}.',
+    'tour.dS.because': '{dP} lies above {delta}.',
+    'tour.dS.number':
+        'Now another cell: k1. By how much does the loss change per unit of its score?',
+
+    'tour.dQ.title': 'dQ: the gradient of the queries',
+    'tour.dQ.text':
+        'Training moves Q against dQ: away from keys with positive dS, and towards those with '
+        + 'negative dS.',
+    'tour.dQ.why':
+        'Q_i stands in every score of its row, S_ij = Q_i . K_j, with the factor K_j. So dQ_i = '
+        + 'sum_j dS_ij K_j.',
+    'tour.dQ.because': 'Here {dS} meets the largest d1 of a key.',
+
+    'tour.dK.title': 'dK: the gradient of the keys',
+    'tour.dK.text': 'This ends the backward: dQ, dK and dV go on to whatever computed Q, K and V.',
+    'tour.dK.why':
+        'K_j stands in every score of its column, S_ij = Q_i . K_j, with the factor Q_i. So dK_j '
+        + '= sum_i dS_ij Q_i.',
+    'tour.dK.because': 'Only query 1 looks at d1, and dS[q1,k1] is {dS}.',
+
+    'tour.numerically.title': 'Is it right? Ask the loss itself',
+    'tour.numerically.text':
+        'A gradient can be checked without its formula: raise one score by h, compute the loss '
+        + 'again, lower it by h, compute the loss again. The slope between the two must be dS.',
+    'tour.numerically.ask':
+        'The smaller h, the nearer the slope comes to dS: does that hold for every h?',
+    'tour.numerically.is': 'it does not',
+    'tour.numerically.not always':
+        'To hold for every h, it would need a computer with infinitely many digits.',
+    'tour.numerically.because':
+        'At first it comes nearer. But the loss has 16 digits: when h is tiny, both losses agree '
+        + 'in nearly all of them, and the difference is rounding. Try it with the slider.',
+
+    'tour.broken.title': 'Break it',
+    'tour.broken.text':
+        'People make the same mistakes again and again in this backward. Choose one: the '
+        + 'gradients beside their numerical values show where it is wrong. Some checks notice a '
+        + 'mistake, others let it pass.',
+    'tour.broken.ask': 'Somebody forgets delta. Which check notices it?',
+    'tour.broken.is': 'it is the rows of dS',
+    'tour.broken.rows': 'rows of dS sum to 0',
+    'tour.broken.dV': 'dV agrees with its numerical value',
+    'tour.broken.both': 'both',
+    'tour.broken.not dV': 'dV is computed from P and dO alone, without delta: it stays right.',
+    'tour.broken.because':
+        'Without delta, row q0 of dS sums to {sum}, which is delta itself. This mistake is chosen '
+        + 'now; try others.',
+
+    // ---- the tour of the options
+
+    'options.name': 'Options',
+    'options.next': 'Continue: change any number',
+    'options.end':
+        'Now <a href="#view=free" data-view="free">change any number</a> yourself, or <a '
+        + 'href="#view=train" data-view="train">watch a model learn</a>.',
+
+    'options.scale.title': 'Scale: scores that do not grow with D',
+    'options.scale.text':
+        'Dot products of many elements are large, and large scores make a softmax all or nothing: '
+        + 'so c is 1/\u221aD as a rule. D, the length of a key, is {D}, and 1/\u221a{D} = {rule}. '
+        + 'Here c is {c}, for round numbers; K is twice that of the tour, so P stays the same.',
+
+    'options.softcap.title': 'Softcap: scores that stay below a cap',
+    'options.softcap.text':
+        'U bends the scores so that they never reach the cap, here {cap}. A small score passes '
+        + 'nearly unchanged. {sentence}',
+    'options.softcap.because': 'Here X is {X}, so dX is dU: {dU}.',
+    'options.softcap.number':
+        'Now another cell: k0. U[q0,k0] is {U}, three quarters of the cap. What is left of dU = '
+        + '{dU}?',
+
+    'options.bias.title': 'Bias: added to many scores at once',
+    'options.bias.text':
+        'Here it is one number for each key, the same for all queries, and 0 so far: nothing '
+        + 'changes in the forward. And yet it has a gradient, by which training moves it away '
+        + 'from 0.',
+
+    'options.mask.title': 'Mask: keys that are not read',
+    'options.mask.text':
+        'Query 0 may not attend to key 1: keep is 0 there. Where keep is 0, S is \u2212\u221e, so '
+        + 'exp gives 0, and the softmax runs over the other two. dO\u00a0\u00b7\u00a0V is {dP} '
+        + 'there; it is not computed, as P = 0 erases it. The backward needs no step of its own.',
+    'options.mask.not rise': 'To rise, it would need something that reads this score.',
+    'options.mask.not fall': 'To fall, it would need something that reads this score.',
+    'options.mask.answer': 'This score is masked: nothing reads it, and P is 0.',
+    'options.mask.number':
+        'Now another cell: k2, which is read. By how much does the loss change per unit of its '
+        + 'score?',
+
+    'options.dropout.title': 'Dropout: a weight that is missing',
+    'options.dropout.text':
+        'Weights are dropped by chance, with probability {p}; the others are multiplied by '
+        + '{factor}. Key 1 of query 0 was dropped: its value does not reach output 0.',
+    'options.dropout.not stay':
+        'To stay, it would need delta to be 0: dropout follows the softmax.',
+    'options.dropout.not rise': 'To rise, its dP would have to lie above {delta}; it is {dP}.',
+    'options.dropout.because':
+        'Key 1 takes probability from keys that are read, and gives nothing for it.',
+
+    'options.empty.title': 'An empty row: a query that may read nothing',
+    'options.empty.text':
+        'Every key of query 0 is masked. Padding in a batch often makes such rows. The softmax of '
+        + 'no key would be 0/0, and one NaN in an output makes the loss of the whole batch NaN.',
+    'options.empty.ask': 'What does this library write into P and O of query 0?',
+    'options.empty.third': '1/3 in each',
+    'options.empty.is': 'it writes 0',
+    'options.empty.not NaN': 'With NaN, training would end here.',
+    'options.empty.not third': 'With 1/3 in each, masked keys would be read.',
+    'options.empty.because': 'A query that reads nothing outputs 0, and all its gradients are 0.',
+    'options.empty.number':
+        'Only query 1 reads now, key 0 with {P}; dO[q1,d1] is {dO}. What is dV[k0,d1]?',
+}
