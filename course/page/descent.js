@@ -1,5 +1,6 @@
 /* descent.js -- the controls of the triangle: steps down, a target, the loss. */
 import { el, numberOf, numberText } from './dom.js'
+import { say } from './say.js'
 import { linear, path, svg } from './svg.js'
 
 /* The losses of the steps, as a small line. */
@@ -16,7 +17,10 @@ function drawLosses(losses) {
             class: 'losses',
             viewBox: '0 0 160 38',
             role: 'img',
-            'aria-label': `the loss, from ${numberText(losses[0])} to ${numberText(losses.at(-1))}`,
+            'aria-label': say('descent.losses', {
+                first: numberText(losses[0]),
+                last: numberText(losses.at(-1)),
+            }),
         },
         svg('path', { d: path(points) }),
         svg('circle', { cx: points.at(-1)[0], cy: points.at(-1)[1], r: 3 }),
@@ -24,9 +28,8 @@ function drawLosses(losses) {
 }
 
 function formulaOf(target, total) {
-    if (target)
-        return 'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target (0 for other queries)'
-    return total ? 'L = \u03a3 dO O, over all queries' : 'L = \u03a3 dO O'
+    if (target) return say('descent.formula, target')
+    return say(total ? 'descent.formula, all' : 'descent.formula')
 }
 
 /* Buttons, the target, and the loss; what they do is the caller's. */
@@ -36,38 +39,24 @@ export function descentControls({ rate, step, towards, back, setTarget }) {
     const curve = el('div')
     const fields = el('div', { class: 'fields' })
     const aim = el('input', { type: 'checkbox', onchange: () => towards(aim.checked) })
-    const reset = el('button', { type: 'button', onclick: back }, 'Back to the start')
+    const reset = el('button', { type: 'button', onclick: back }, say('descent.back'))
     const value = el('output', { class: 'loss-value' })
-    const drag = el(
-        'p',
-        { hidden: true },
-        'Drag the target in the picture, move it with the arrow keys, or write it here:',
-    )
+    const drag = el('p', { hidden: true }, say('descent.drag'))
     const reach = el('p', { class: 'reach' })
     let shape = ''
     const element = el(
         'div',
         { class: 'descent' },
-        el(
-            'p',
-            {},
-            `A step down subtracts ${rate} dQ from Q and ${rate} dK from K; half of it, or a ` +
-                'quarter and so on, where that would raise the loss. V stays.',
-        ),
+        el('p', {}, say('descent.text', { rate })),
         el(
             'div',
             { class: 'buttons' },
-            el('button', { type: 'button', onclick: () => step(1) }, 'One step down'),
-            el('button', { type: 'button', onclick: () => step(20) }, '20 steps'),
+            el('button', { type: 'button', onclick: () => step(1) }, say('descent.one step')),
+            el('button', { type: 'button', onclick: () => step(20) }, say('descent.20 steps')),
             reset,
             value,
         ),
-        el(
-            'label',
-            {},
-            aim,
-            ' towards a target: the loss is half the squared distance of O from it',
-        ),
+        el('label', {}, aim, ' ', say('descent.aim')),
         drag,
         fields,
         reach,
@@ -86,7 +75,8 @@ export function descentControls({ rate, step, towards, back, setTarget }) {
                     el(
                         'label',
                         {},
-                        `target d${d} `,
+                        say('descent.element', { d }),
+                        ' ',
                         el('input', {
                             type: 'text',
                             inputmode: 'decimal',
@@ -111,7 +101,7 @@ export function descentControls({ rate, step, towards, back, setTarget }) {
 
     return {
         element,
-        say: (text) => (message.textContent = text || ''),
+        tell: (text) => (message.textContent = text || ''),
         update({ losses, loss, target, moved, total, far }) {
             aim.checked = Boolean(target)
             drag.hidden = !target
@@ -119,9 +109,7 @@ export function descentControls({ rate, step, towards, back, setTarget }) {
             updateFields(target)
             formula.textContent = formulaOf(target, total)
             value.textContent = `L = ${numberText(loss)}`
-            reach.textContent = far
-                ? 'The target lies outside of the values that are read; O can only come near.'
-                : ''
+            reach.textContent = far ? say('descent.far') : ''
             formula.dataset.loss = loss
             curve.replaceChildren(...(losses.length > 1 ? [drawLosses(losses)] : []))
         },

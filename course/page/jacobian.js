@@ -1,6 +1,7 @@
 /* jacobian.js -- dS of one row, with the whole Jacobian and with delta alone. */
 import { cellHtml, cellOptions, decimals, matrixHtml } from './matrix.js'
 import { el } from './dom.js'
+import { say } from './say.js'
 
 /* J of row i beside dP, and J dP beside P (dP - delta), once `revealed()`. */
 export function jacobianView(context, { revealed, hidden }) {
@@ -13,7 +14,7 @@ export function jacobianView(context, { revealed, hidden }) {
             'J',
             { values: jacobian.values },
             {
-                caption: `row j, column k: how P<sub>j</sub> of q${i} moves with S<sub>k</sub>`,
+                caption: say('jacobian.caption', { row: i }),
                 heat: 'gradient',
                 hidden: hidden('J'),
             },
@@ -29,8 +30,9 @@ function productHtml(at, jacobian, i) {
     const all = [...product, at.dS.values[i]]
     const options = { ...cellOptions(at.dS.values), digits: decimals(all) }
     const names = ['dP', 'J dP', 'P (dP \u2212 delta)']
-    let html = `<figure class="matrix"><figcaption><b>dS</b> <span>of q${i}, computed in two ways`
-        + '</span></figcaption><div class="scroll"><table class="product"><thead><tr><td></td>'
+    let html =
+        `<figure class="matrix"><figcaption>${say('jacobian.two ways', { row: i })}</figcaption>`
+        + '<div class="scroll"><table class="product"><thead><tr><td></td>'
     html += names.map((name) => `<th scope="col">${name}</th>`).join('') + '</tr></thead><tbody>'
     for (let k = 0; k < product.length; k++) {
         html += `<tr><th scope="row">k${k}</th>`

@@ -6,6 +6,7 @@
  * marks the cells that it is computed from, and writes its arithmetic; a second tap, or Enter,
  * keeps both until the next one. */
 import { el, escapeHtml } from './dom.js'
+import { say } from './say.js'
 
 /* ------------------------------------------------------------------ numbers ------------------- */
 
@@ -40,7 +41,6 @@ const vectors = {
     J: 'kk',
     'J dP': 'k',
 }
-const words = { q: 'query', k: 'key', d: 'element' }
 
 /* The letters of its rows and columns: "qk" for dS, "kd" for dV. */
 export const axes = (name) => vectors[name] || (name === 'delta' ? 'q' : 'qk')
@@ -51,16 +51,14 @@ const isForAll = (name, axis, shape, sizes) =>
 
 function label(name, axis, index, shape, sizes) {
     const letter = axes(name)[axis]
-    return isForAll(name, axis, shape, sizes) ? 'all' : letter ? letter + index : ''
+    return isForAll(name, axis, shape, sizes) ? say('matrix.all') : letter ? letter + index : ''
 }
 
 /* "dS, query 0, key 1" */
 export function cellName(name, row, column, shape, sizes) {
-    const said = (axis, index) =>
-        isForAll(name, axis, shape, sizes)
-            ? `all ${axis ? 'keys' : 'queries'}`
-            : `${words[axes(name)[axis]]} ${index}`
-    return `${name}, ${said(0, row)}` + (axes(name)[1] ? `, ${said(1, column)}` : '')
+    const kind = (axis) => (isForAll(name, axis, shape, sizes) ? 'all' : axes(name)[axis])
+    const kinds = [kind(0), kind(1)].filter(Boolean).join(' ')
+    return say(`cell.${kinds}`, { name, row, column })
 }
 
 /* "dS[q0,k1]" */
@@ -76,21 +74,22 @@ export function shortName(name, row, column, trace) {
 
 const gradients = /^(d|J)/ // delta, too, is a change of the loss
 
-/* The attributes and the text of a cell.  A hidden one is asked for: it shows a question mark, or
- * its sign when that is known already. */
-export function cellParts(name, row, column, x, { digits, largest, hidden, heat, shape, sizes }) {
-    const said = cellName(name, row, column, shape, sizes)
+export const dot = '\u00b7'
+
+/* The attributes and the text of a cell.  A hidden one is asked for: it shows a question mark, its
+ * sign when that is known already, or a dot when it is not its turn.  `differs`: from its numerical
+ * value. */
+export function cellParts(name, row, column, x, options) {
+    const { digits, largest, hidden, heat, shape, sizes, differs } = options
+    const cell = cellName(name, row, column, shape, sizes)
     const attributes = { 'data-name': name, 'data-row': row, 'data-column': column }
     if (hidden) {
         const text = hidden === true ? '?' : hidden
-        return {
-            attributes: {
-                ...attributes,
-                class: 'asked',
-                'aria-label': `${said}: ${text === '?' ? '' : text + ', '}not shown yet`,
-            },
-            text,
-        }
+        const label =
+            text === '?' || text === dot
+                ? say('cell.hidden', { cell })
+                : say('cell.hidden, its sign', { cell, sign: text })
+        return { attributes: { ...attributes, class: 'asked', 'aria-label': label }, text }
     }
     const text = shown(x, digits)
     const kind = heat || (gradients.test(name) ? 'gradient' : 'forward')
@@ -101,7 +100,7 @@ export function cellParts(name, row, column, x, { digits, largest, hidden, heat,
             ...attributes,
             'data-value': String(x),
             class: `${hue} heat${Math.ceil(20 * strength)}`,
-            'aria-label': `${said}: ${text}`,
+            'aria-label': say(differs ? 'cell.differs' : 'cell.is', { cell, number: text }),
         },
         text,
     }
@@ -148,16 +147,18 @@ export function matrixHtml(name, tensor, options = {}) {
         columns = values[0].length
     const { shape } = tensor,
         shared = cellOptions(values, { heat: options.heat, shape, sizes })
+    const about = tensor.gradient_of
+        ? say('matrix.gradient', { name, of: tensor.gradient_of })
+        : name
     let html = `<figcaption><b>${escapeHtml(name)}</b>`
     if (caption) html += ` <span>${caption}</span>`
-    html += `</figcaption><div class="scroll"><table role="grid" aria-label="${escapeHtml(name)}`
-    html += `${tensor.gradient_of ? `, the gradient of ${tensor.gradient_of}` : ''}"`
+    html += `</figcaption><div class="scroll"><table role="grid" aria-label="${escapeHtml(about)}"`
     html += `${editable ? '' : ' aria-readonly="true"'}><thead><tr><td></td>`
     for (let j = 0; j < columns; j++) {
         const text = label(name, 1, j, shape, sizes)
         html += text ? `<th scope="col">${text}</th>` : '<td></td>'
     }
-    if (sums) html += '<th scope="col" class="sum">sum</th>'
+    if (sums) html += `<th scope="col" class="sum">${say('matrix.sum')}</th>`
     html += '</tr></thead><tbody>'
     for (let i = 0; i < rows; i++) {
         html += `<tr><th scope="row">${label(name, 0, i, shape, sizes)}</th>`

@@ -2,12 +2,11 @@
  *
  * What stands here before the library runs, and without it, is written by paperHtml() when the page
  * is built. */
-import { cellHtml, cellOptions, matrixHtml } from './matrix.js'
+import { cellHtml, cellOptions, dot, matrixHtml } from './matrix.js'
 import { el, formulaHtml, numberText } from './dom.js'
 import {
     answersOf,
     buttonsQuestion,
-    dot,
     markAsked,
     ownFormula,
     screenOf,

@@ -5,17 +5,18 @@
  * "off" that leads to its screen, in place of letters that were not explained yet.  Arrow keys work
  * while the focus is on the strip. */
 import { el } from './dom.js'
+import { say } from './say.js'
 
 /* What each step computes, forward and backward; the mask computes nothing of its own. */
 export const steps = [
-    { step: 1, name: 'scores', forward: ['R'], backward: ['dQ', 'dK'] },
-    { step: 2, name: 'scale', forward: ['X'], backward: ['dR'] },
-    { step: 3, name: 'softcap', forward: ['U'], backward: ['dX'] },
-    { step: 4, name: 'bias', forward: ['S'], backward: ['dU'] },
-    { step: 5, name: 'mask', forward: ['keep'], backward: [] },
-    { step: 6, name: 'softmax', forward: ['P'], backward: ['delta', 'dS'] },
-    { step: 7, name: 'dropout', forward: ['A'], backward: ['dP'] },
-    { step: 8, name: 'values', forward: ['O'], backward: ['dV', 'dA'] },
+    { step: 1, forward: ['R'], backward: ['dQ', 'dK'] },
+    { step: 2, forward: ['X'], backward: ['dR'] },
+    { step: 3, forward: ['U'], backward: ['dX'] },
+    { step: 4, forward: ['S'], backward: ['dU'] },
+    { step: 5, forward: ['keep'], backward: [] },
+    { step: 6, forward: ['P'], backward: ['delta', 'dS'] },
+    { step: 7, forward: ['A'], backward: ['dP'] },
+    { step: 8, forward: ['O'], backward: ['dV', 'dA'] },
 ]
 
 /* The same where the optional steps are off: the one letter of each quantity. */
@@ -30,19 +31,13 @@ const shortSteps = {
 }
 
 /* What holds while a step is off. */
-const off = {
-    2: 'X = R',
-    3: 'U = X',
-    4: 'S = U',
-    5: 'every query attends to every key',
-    7: 'A = P',
-}
+const off = { 2: 'X = R', 3: 'U = X', 4: 'S = U', 5: say('strip.all keys'), 7: 'A = P' }
 const shortOff = {
-    2: 'the scores stay as they are',
-    3: 'the scores stay as they are',
-    4: 'the scores stay as they are',
-    5: 'every query attends to every key',
-    7: 'P stays as it is',
+    2: say('strip.scores stay'),
+    3: say('strip.scores stay'),
+    4: say('strip.scores stay'),
+    5: say('strip.all keys'),
+    7: say('strip.P stays'),
 }
 
 export function stripView(context, { go, here, short = false }) {
@@ -61,15 +56,16 @@ export function stripView(context, { go, here, short = false }) {
         return b
     }
     const shown = (s) => (short ? { ...s, ...shortSteps[s.step] } : s)
-    const columns = steps.map(shown).map(({ step, name, forward, backward, off: leadsTo }) => {
+    const columns = steps.map(shown).map(({ step, forward, backward, off: leadsTo }) => {
+        const name = say(`step.${step}`)
         const column = el(
             'li',
             { 'data-step': step },
             el('span', { class: 'step' }, el('span', {}, `${step} `), el('span', {}, name)),
         )
         if (leadsTo) {
-            const label = `step ${step}, ${name}: off`
-            column.append(el('span', { class: 'row forward' }, button(leadsTo, 'off', label)))
+            const b = button(leadsTo, say('strip.off'), say('strip.step', { step, name }))
+            column.append(el('span', { class: 'row forward' }, b))
             column.append(el('span', { class: 'row backward' }, none()))
             return column
         }
@@ -77,19 +73,19 @@ export function stripView(context, { go, here, short = false }) {
             el(
                 'span',
                 { class: 'row forward' },
-                ...forward.map((t) =>
-                    button(
-                        t,
-                        t === 'keep' ? 'mask' : t,
-                        `step ${step}, ${name}, forward: ${t === 'keep' ? 'the mask' : t}`,
-                    ),
-                ),
+                ...forward.map((t) => {
+                    const [text, tensor] =
+                        t === 'keep' ? [say('strip.mask'), say('strip.the mask')] : [t, t]
+                    return button(t, text, say('strip.forward', { step, name, tensor }))
+                }),
             ),
             el(
                 'span',
                 { class: 'row backward' },
                 ...(backward.length
-                    ? backward.map((t) => button(t, t, `step ${step}, ${name}, backward: ${t}`))
+                    ? backward.map((tensor) =>
+                          button(tensor, tensor, say('strip.backward', { step, name, tensor })),
+                      )
                     : [none()]),
             ),
         )
@@ -97,10 +93,10 @@ export function stripView(context, { go, here, short = false }) {
     })
     const element = el(
         'nav',
-        { class: short ? 'strip short' : 'strip', 'aria-label': 'The eight steps' },
-        el('p', { class: 'direction', 'aria-hidden': 'true' }, 'forward \u2192'),
+        { class: short ? 'strip short' : 'strip', 'aria-label': say('strip.label') },
+        el('p', { class: 'direction', 'aria-hidden': 'true' }, say('strip.there')),
         el('ol', {}, ...columns),
-        el('p', { class: 'direction', 'aria-hidden': 'true' }, '\u2190 backward'),
+        el('p', { class: 'direction', 'aria-hidden': 'true' }, say('strip.back')),
     )
 
     /* Left and right: the next step in the same direction; up and down: the other direction. */
@@ -144,7 +140,8 @@ export function stripView(context, { go, here, short = false }) {
             const column = columns[s.step - 1]
             const on = short ? !shortOff[s.step] : s.on // a scale of 1 is on in the trace
             column.classList.toggle('off', !on)
-            column.title = on ? '' : `${s.name}: off, ${(short ? shortOff : off)[s.step]}`
+            const instead = (short ? shortOff : off)[s.step]
+            column.title = on ? '' : say('strip.is off', { name: say(`step.${s.step}`), instead })
         }
         if (!element.contains(document.activeElement))
             rove(buttons.find((b) => b.dataset.go === now) || buttons[0])

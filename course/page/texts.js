@@ -330,4 +330,116 @@ export const texts = {
     'options.empty.because': 'A query that reads nothing outputs 0, and all its gradients are 0.',
     'options.empty.number':
         'Only query 1 reads now, key 0 with {P}; dO[q1,d1] is {dO}. What is dV[k0,d1]?',
+
+    // ---- matrices: what a screen reader says of a cell and of a table
+
+    'cell.q k': '{name}, query {row}, key {column}',
+    'cell.q d': '{name}, query {row}, element {column}',
+    'cell.k d': '{name}, key {row}, element {column}',
+    'cell.k k': '{name}, key {row}, key {column}',
+    'cell.q': '{name}, query {row}',
+    'cell.k': '{name}, key {row}',
+    'cell.all k': '{name}, all queries, key {column}',
+    'cell.q all': '{name}, query {row}, all keys',
+    'cell.all all': '{name}, all queries, all keys',
+    'cell.is': '{cell}: {number}',
+    'cell.differs': '{cell}, differs: {number}',
+    'cell.hidden': '{cell}: not shown yet',
+    'cell.hidden, its sign': '{cell}: {sign}, not shown yet',
+    'matrix.gradient': '{name}, the gradient of {of}',
+    'matrix.all': 'all',
+    'matrix.sum': 'sum',
+
+    // ---- the strip of the eight steps
+
+    'step.1': 'scores',
+    'step.2': 'scale',
+    'step.3': 'softcap',
+    'step.4': 'bias',
+    'step.5': 'mask',
+    'step.6': 'softmax',
+    'step.7': 'dropout',
+    'step.8': 'values',
+    'strip.label': 'The eight steps',
+    'strip.there': 'forward \u2192',
+    'strip.back': '\u2190 backward',
+    'strip.mask': 'mask',
+    'strip.the mask': 'the mask',
+    'strip.off': 'off',
+    'strip.step': 'step {step}, {name}: off',
+    'strip.forward': 'step {step}, {name}, forward: {tensor}',
+    'strip.backward': 'step {step}, {name}, backward: {tensor}',
+    'strip.is off': '{name}: off, {instead}',
+    'strip.scores stay': 'the scores stay as they are',
+    'strip.all keys': 'every query attends to every key',
+    'strip.P stays': 'P stays as it is',
+
+    // ---- the Jacobian
+
+    'jacobian.caption': 'row j, column k: how P<sub>j</sub> of q{row} moves with S<sub>k</sub>',
+    'jacobian.two ways': '<b>dS</b> <span>of q{row}, computed in two ways</span>',
+
+    // ---- what one query reads: the triangle
+
+    'triangle.caption':
+        'What query {query} reads. Each corner is a value; the area of its disc is P.',
+    'triangle.caption, dropout':
+        'What query {query} reads. Each corner is z V, a value times its factor of dropout; the '
+        + 'area of its disc is P.',
+    'triangle.no key': 'This query attends to no key: its output is 0.',
+    'triangle.dO is 0': 'dO is 0: the loss does not ask for anything.',
+    'triangle.mixture': 'O is their mixture. dO points to where the loss rises.',
+    'triangle.mixture, line':
+        'O is their mixture. dO points to where the loss rises; along the line it stays the same.',
+    'triangle.signs':
+        'A key with + raises the loss when its score rises, one with \u2212 lowers it.',
+    'triangle.line':
+        'On the solid line the loss is the same as at O. A corner on the side of the arrow raises '
+        + 'the loss when its score rises (+); one on the other side lowers it (\u2212).',
+    'triangle.line, target':
+        'Along the solid line the loss does not change at first: it is the same on a circle '
+        + 'around the target, and the line touches the circle through O. When its score rises a '
+        + 'little, a corner on the side of the arrow raises the loss (+); one on the other side '
+        + 'lowers it (\u2212).',
+    'triangle.dotted':
+        'The dotted line through key {key} is parallel to it: dS is P, times the length of dO, '
+        + 'times the distance of the lines.',
+    'triangle.one element': 'Values with one element lie on a line.',
+    'triangle.more elements':
+        'The picture shows the first two of {count} elements. The sign is that of dO \u00b7 (V '
+        + '\u2212 O) with all {count}: so a corner with + may lie on either side of O.',
+    'triangle.key': 'key {key}, value {V}, P {P}',
+    'triangle.key, factor': 'key {key}, value {V}, P {P}, factor {z}',
+    'triangle.key, dS': '{said}, dS {dS}',
+    'triangle.key, masked': 'key {key} is masked',
+    'triangle.scene': 'Query {query} reads: {keys}. Output {O}, dO {dO}.',
+    'triangle.numbers': 'query {query}: P, dP, dS',
+    'triangle.queries': 'the query',
+    'triangle.handle': 'target {at}: arrow keys move it',
+    'triangle.masked': 'k{key} masked',
+    'triangle.dropped': 'k{key} dropped',
+    'triangle.shortened': 'dO, shortened',
+    'triangle.lengthened': 'dO, lengthened',
+    'triangle.target': 'target',
+    'triangle.rises': 'loss rises',
+    'triangle.falls': 'loss falls',
+    'triangle.rises at first': 'rises at first',
+    'triangle.falls at first': 'falls at first',
+
+    'descent.text':
+        'A step down subtracts {rate} dQ from Q and {rate} dK from K; half of it, or a quarter '
+        + 'and so on, where that would raise the loss. V stays.',
+    'descent.one step': 'One step down',
+    'descent.20 steps': '20 steps',
+    'descent.back': 'Back to the start',
+    'descent.aim': 'towards a target: the loss is half the squared distance of O from it',
+    'descent.drag':
+        'Drag the target in the picture, move it with the arrow keys, or write it here:',
+    'descent.element': 'target d{d}',
+    'descent.far': 'The target lies outside of the values that are read; O can only come near.',
+    'descent.formula': 'L = \u03a3 dO O',
+    'descent.formula, all': 'L = \u03a3 dO O, over all queries',
+    'descent.formula, target':
+        'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target (0 for other queries)',
+    'descent.losses': 'the loss, from {first} to {last}',
 }

@@ -21,7 +21,7 @@
  * Where optional steps are off, a matrix has several names; `names` of a tour says which one its
  * texts use: { R: 'S' }.  short: true is a tour in which the optional steps are off: its strip has
  * no letters for them.  `other` is the tour that shows the steps which this one does not. */
-import { axes, cellOptions, matrixView, shortName } from './matrix.js'
+import { axes, cellOptions, dot, matrixView, shortName } from './matrix.js'
 import { el, escapeHtml, formulaHtml, numberText, readNumber } from './dom.js'
 import { inNames } from './broken.js'
 import { paper } from './state.js'
@@ -327,11 +327,8 @@ export function markAsked(root, cell) {
         const now = cell && name === cell[0] && +row === cell[1] && +column === cell[2]
         if (now && td.classList.contains('asked')) td.setAttribute('aria-current', 'true')
         else td.removeAttribute('aria-current')
-        const label = td.getAttribute('aria-label').replace(`: ${dot}, `, ': ')
-        td.setAttribute('aria-label', label)
     }
 }
-export const dot = '\u00b7'
 
 /* One screen with its questions, and `onward` under them; `ended(moves)` is called when the last
  * one is answered. */

@@ -16,6 +16,7 @@
 import { descentControls } from './descent.js'
 import { el, inPlace, numberText } from './dom.js'
 import { cellHtml, cellOptions } from './matrix.js'
+import { say } from './say.js'
 import { path, reducedMotion, svg } from './svg.js'
 import {
     between,
@@ -121,61 +122,45 @@ function drawScene(scene, frame, { answers, target, looked, text, settled }) {
 
 const pair = (row) => `(${row.map(numberText).join(', ')})`
 
+function keyText(c, answers) {
+    const key = c.j
+    if (c.masked) return say('triangle.key, masked', { key })
+    const read = { key, V: pair(c.V), P: numberText(c.P) }
+    const said =
+        c.z === 1
+            ? say('triangle.key', read)
+            : say('triangle.key, factor', { ...read, z: numberText(c.z) })
+    return answers ? say('triangle.key, dS', { said, dS: numberText(c.dS) }) : said
+}
+
 function sceneText(scene, trace, answers) {
-    const keys = scene.corners.map((c) => {
-        if (c.masked) return `key ${c.j} is masked`
-        const read =
-            `key ${c.j}, value ${pair(c.V)}, P ` +
-            `${numberText(c.P)}${c.z === 1 ? '' : `, factor ${numberText(c.z)}`}`
-        return answers ? `${read}, dS ${numberText(c.dS)}` : read
-    })
     const { O, dO } = trace.at
-    return (
-        `Query ${scene.i} reads: ${keys.join('; ')}. Output ${pair(O.values[scene.i])}, dO ` +
-        `${pair(dO.values[scene.i])}.`
-    )
+    return say('triangle.scene', {
+        query: scene.i,
+        keys: scene.corners.map((c) => keyText(c, answers)).join('; '),
+        O: pair(O.values[scene.i]),
+        dO: pair(dO.values[scene.i]),
+    })
 }
 
 function captionOf(scene, answers, j, target) {
     const { corners, Dv } = scene
+    if (corners.every((c) => c.masked)) return say('triangle.no key')
     const dropout = corners.some((c) => c.z !== 1)
-    const corner = dropout ? 'z V, a value times its factor of dropout' : 'a value'
     const parts = [
-        `What query ${scene.i} reads. Each corner is ${corner}; the area of its disc is P.`,
+        say(dropout ? 'triangle.caption, dropout' : 'triangle.caption', { query: scene.i }),
     ]
-    if (corners.every((c) => c.masked)) return 'This query attends to no key: its output is 0.'
-    if (scene.dO.every((x) => x === 0)) parts.push('dO is 0: the loss does not ask for anything.')
+    if (scene.dO.every((x) => x === 0)) parts.push(say('triangle.dO is 0'))
     else if (!answers)
-        parts.push(
-            'O is their mixture. dO points to where the loss rises' +
-                (hasSides(scene) ? '; along the line it stays the same.' : '.'),
-        )
-    else if (!hasSides(scene))
-        parts.push(
-            'A key with + raises the loss when its score rises, one with \u2212 lowers it.',
-        )
+        parts.push(say(hasSides(scene) ? 'triangle.mixture, line' : 'triangle.mixture'))
+    else if (!hasSides(scene)) parts.push(say('triangle.signs'))
     else
         parts.push(
-            target
-                ? 'Along the solid line the loss does not change at first: it is the same on a ' +
-                      'circle around the target, and the line touches the circle through O. When ' +
-                      'its score rises a little, a corner on the side of the arrow raises the ' +
-                      'loss (+); one on the other side lowers it (\u2212).'
-                : 'On the solid line the loss is the same as at O. A corner on the side of the ' +
-                      'arrow raises the loss when its score rises (+); one on the other side ' +
-                      'lowers it (\u2212).',
-            corners[j].masked
-                ? ''
-                : `The dotted line through key ${j} is parallel to it: dS is P, times the length ` +
-                      'of dO, times the distance of the lines.',
+            say(target ? 'triangle.line, target' : 'triangle.line'),
+            corners[j].masked ? '' : say('triangle.dotted', { key: j }),
         )
-    if (Dv === 1) parts.push('Values with one element lie on a line.')
-    if (Dv > 2)
-        parts.push(
-            `The picture shows the first two of ${Dv} elements. The sign is that of ` +
-                `dO \u00b7 (V \u2212 O) with all ${Dv}: so a corner with + may lie on either ` +
-                'side of O.',
-        )
+    if (Dv === 1) parts.push(say('triangle.one element'))
+    if (Dv > 2) parts.push(say('triangle.more elements', { count: Dv }))
     return parts.filter(Boolean).join(' ')
 }
 
@@ -189,7 +174,7 @@ function numbersTable(trace, i) {
     const table = el('table', {
         role: 'grid',
         'aria-readonly': 'true',
-        'aria-label': `query ${i}: P, dP, dS`,
+        'aria-label': say('triangle.numbers', { query: i }),
     })
     table.innerHTML =
         '<thead><tr><td></td>' +
@@ -252,7 +237,7 @@ export function triangleView(context, options = {}) {
     let dragging = false,
         stepping = false
     const descent = descentControls({ rate, step, towards, back, setTarget })
-    const queries = el('div', { class: 'buttons', role: 'group', 'aria-label': 'the query' })
+    const queries = el('div', { class: 'buttons', role: 'group', 'aria-label': say('triangle.queries') })
     const tools = el('div', {}, queries, numbers, descent.element)
     const element = el('section', { class: 'triangle' }, el('div', {}, picture, caption), tools)
 
@@ -293,7 +278,7 @@ export function triangleView(context, options = {}) {
             stepping = true
             const message = inPlace(picture, () => context.change(moved, { undo: left === count }))
             stepping = false
-            descent.say(message)
+            descent.tell(message)
             left--
             if (message || !left || !element.isConnected) return
             if (reducedMotion()) one()
@@ -332,7 +317,7 @@ export function triangleView(context, options = {}) {
         target = to.map((x) => Number(x.toFixed(1)))
         losses = []
         const { state, trace } = context
-        descent.say(context.change({ dO: dOTowards(trace.at.O.values, state.i) }, more))
+        descent.tell(context.change({ dO: dOTowards(trace.at.O.values, state.i) }, more))
     }
 
     /* -------------------------------------------------------------- the target ------ */
@@ -352,7 +337,7 @@ export function triangleView(context, options = {}) {
                 class: 'target',
                 tabindex: 0,
                 role: 'button',
-                'aria-label': `target ${pair(target)}: arrow keys move it`,
+                'aria-label': say('triangle.handle', { at: pair(target) }),
             },
             svg('circle', { class: 'grip', cx: at[0], cy: at[1], r: 20 }),
             svg('path', { d: `M${at[0] - 8},${at[1]}h16M${at[0]},${at[1] - 8}v16` }),

@@ -1,6 +1,8 @@
 /* triangle_layout.js -- where the triangle has its points and its labels; see triangle.js.
  *
  * All is in pixels of a picture of `width` x `height`; nothing here touches the document. */
+import { say } from './say.js'
+
 export const width = 360
 export const height = 300
 const edge = 36
@@ -155,10 +157,12 @@ const sign = (x) => (x > 0 ? '+' : x < 0 ? '\u2212' : '0')
 export const kindOf = (c, answers) =>
     !answers || c.masked ? 'plain' : c.dS > 0 ? 'rise' : c.dS < 0 ? 'fall' : 'none'
 
-const cornerText = (c, answers) =>
-    `k${c.j}` +
-    (c.masked ? ' masked' : c.z === 0 ? ' dropped' : '') +
-    (answers && !c.masked ? ` ${sign(c.dS)}` : '')
+function cornerText(c, answers) {
+    const key = c.j
+    if (c.masked) return say('triangle.masked', { key })
+    const name = c.z === 0 ? say('triangle.dropped', { key }) : `k${key}`
+    return answers ? `${name} ${sign(c.dS)}` : name
+}
 
 /* The tip of the arrow, and its name: dO has the scale of the values.  Where it would leave the
  * picture it is shortened, where it is given and could hardly be seen lengthened, and its name says
@@ -173,8 +177,9 @@ function tipOf(O, dO, scale, target) {
     length = Math.min(length, width + height)
     while (length > 20 && !inside(tip())) length = Math.max(20, length - 4)
     const drawn = length / (long * scale)
-    const name = drawn < 0.99 ? 'dO, shortened' : drawn > 1.01 ? 'dO, lengthened' : 'dO'
-    return { tip: tip(), name }
+    if (drawn < 0.99) return { tip: tip(), name: say('triangle.shortened') }
+    if (drawn > 1.01) return { tip: tip(), name: say('triangle.lengthened') }
+    return { tip: tip(), name: 'dO' }
 }
 
 /* Does the side of a corner tell the sign of its dS?  Not where elements of the values are missing
@@ -233,7 +238,7 @@ export function layOut(scene, frame, { answers, target, settled }) {
     const labels = [
         { text: 'O', at: O, r: 5, kind: 'name' },
         ...(tip ? [{ text: name, at: tip, r: 3, kind: 'name' }] : []),
-        ...(target ? [{ text: 'target', at: frame.to(target), r: 8, kind: 'name' }] : []),
+        ...(target ? [{ text: say('triangle.target'), at: frame.to(target), r: 8, kind: 'name' }] : []),
         ...corners.map((c) => ({
             text: cornerText(c, answers),
             at: c.px,
@@ -265,9 +270,9 @@ export function layOut(scene, frame, { answers, target, settled }) {
     const sides =
         tip && answers && hasSides(scene)
             ? [
-                  side(target ? 'rises at first' : 'loss rises', u),
+                  side(say(target ? 'triangle.rises at first' : 'triangle.rises'), u),
                   side(
-                      target ? 'falls at first' : 'loss falls',
+                      say(target ? 'triangle.falls at first' : 'triangle.falls'),
                       u.map((x) => -x),
                   ),
               ].filter(Boolean)
