@@ -6,37 +6,25 @@
  * that is what there is to learn. */
 import { el, formulaHtml } from './dom.js'
 import { axes, cellHtml, cellName, cellOptions, shown } from './matrix.js'
-
-/* Why each identity holds, in a clause. */
-const reasons = {
-    'rows of dS': 'adding one number to a row of S does not change its softmax',
-    'the Jacobian': 'dS is the Jacobian of the softmax times dP',
-    delta: 'O is the sum of A\u00a0V, so dO\u00a0\u00b7\u00a0O is the sum of P\u00a0dP',
-    'Q and K': 'only their product counts: Q twice and K half as large change nothing',
-    'V and the loss': 'the loss is linear in V, so V\u00a0dV adds up to it',
-    'columns of dV': 'adding one vector to all values adds it to O, times the row sums of A',
-    'columns of dK': 'adding one vector to all keys moves all scores of a row alike',
-    dbias: 'adding one number to the whole bias moves all scores of a row alike',
-    'numerical values': 'as h shrinks, this quotient becomes the derivative',
-}
+import { say } from './say.js'
 
 /* What the attention of this page never has; without it, some mistakes are none, or another one. */
 const missing = [
-    [/head/, 'several heads'],
-    [/dW/, 'a loss that reads the weights'],
-    [/^overwritten$/, 'a gradient that is not 0 before'],
+    [/head/, say('broken.needs.heads')],
+    [/dW/, say('broken.needs.dW')],
+    [/^overwritten$/, say('broken.needs.gradient')],
 ]
 const canHappen = (name) => !missing.some(([pattern]) => pattern.test(name))
 
 /* What a mistake needs to make a difference, where its name tells. */
 const needs = [
     ...missing,
-    [/temperature/, 'another temperature than 1'],
-    [/bias/, 'a bias'],
-    [/slope|softcap/, 'a softcap'],
-    [/scale/, 'another scale than 1'],
-    [/dropout|dropped|1-p|^(delta|dS|dV) from (A|dA|P)$/, 'dropout'],
-    [/mask|key too|renormalised/, 'a mask'],
+    [/temperature/, say('broken.needs.temperature')],
+    [/bias/, say('broken.needs.bias')],
+    [/slope|softcap/, say('broken.needs.softcap')],
+    [/scale/, say('broken.needs.scale')],
+    [/dropout|dropped|1-p|^(delta|dS|dV) from (A|dA|P)$/, say('broken.needs.dropout')],
+    [/mask|key too|renormalised/, say('broken.needs.mask')],
 ]
 export const needOf = (name) => needs.find(([pattern]) => pattern.test(name))?.[1]
 
@@ -94,15 +82,14 @@ function matrixTable(tensor, which) {
         numerical ? values.map((row) => row.map((x) => Number(x.toFixed(9)))) : values,
     )
     const cell = (x, i, j) => {
-        const text = shown(x, options.digits),
-            differs = disagrees(tensor, i, j)
-        const said = `${cellName(name, i, j)}, numerically: ${text}`
+        const number = shown(x, options.digits),
+            differs = disagrees(tensor, i, j),
+            label = differs ? 'broken.numerically, cell differs' : 'broken.numerically, cell'
         const td = numerical
-            ? `<td data-numerical="${x}" aria-label="${said}">${text}</td>`
-            : cellHtml(name, i, j, x, options, i || j ? -1 : 0)
-        return differs
-            ? td.replace('<td', '<td data-differs').replace(/: (?=[^:"]*")/, ', differs: ')
-            : td
+            ? `<td data-numerical="${x}" `
+              + `aria-label="${say(label, { cell: cellName(name, i, j), number })}">${number}</td>`
+            : cellHtml(name, i, j, x, { ...options, differs }, i || j ? -1 : 0)
+        return differs ? td.replace('<td', '<td data-differs') : td
     }
     const rows = values.map(
         (row, i) =>
@@ -111,11 +98,12 @@ function matrixTable(tensor, which) {
     )
     const heads = values[0].map((_, j) => `<th scope="col">${columnLetter}${j}</th>`)
     const head = columnLetter ? `<thead><tr><td></td>${heads.join('')}</tr></thead>` : ''
-    const caption = numerical ? 'numerically' : 'by the formula'
+    const caption = say(numerical ? 'broken.numerically' : 'broken.formula')
+    const label = say(numerical ? 'broken.numerically, table' : 'broken.formula, table', { name })
     const role = numerical ? '' : ' role="grid" aria-readonly="true"'
     return (
         `<figure class="matrix compact"><figcaption><b>${name}</b> <span>${caption}</span>` +
-        `</figcaption><div class="scroll"><table${role} aria-label="${name} ${caption}">` +
+        `</figcaption><div class="scroll"><table${role} aria-label="${label}">` +
         `${head}<tbody>${rows.join('')}</tbody></table></div></figure>`
     )
 }
@@ -129,11 +117,18 @@ const gradientsOf = ({ at, steps }, names = {}) =>
 
 /* ------------------------------------------------------------------ the checks ---------------- */
 
+function detailOf(cells, names) {
+    if (cells === 0) return say('check.numerically.agree')
+    if (cells === 1) return say('check.numerically.one differs', { names })
+    return say('check.numerically.some differ', { count: cells, names })
+}
+
 /* The identities, and the numerical values as the last check. */
 export function checksOf(trace, numerical, names) {
     const wrong = gradientsOf(numerical, names).filter((name) => wrongCells(numerical.at[name]))
     const checks = trace.identities.map((x) => ({
         name: x.name,
+        title: x.name,
         formula: x.formula,
         holds: x.holds,
         detail:
@@ -142,13 +137,11 @@ export function checksOf(trace, numerical, names) {
     }))
     const cells = wrong.reduce((sum, name) => sum + wrongCells(numerical.at[name]), 0)
     checks.push({
-        name: 'numerical values',
+        name: 'numerically',
+        title: say('check.numerically.title'),
         formula: '(L(x + h) - L(x - h)) / 2h',
         holds: cells === 0,
-        detail: cells
-            ? `${cells} ${cells === 1 ? 'element differs' : 'elements differ'}, in ` +
-              `${wrong.join(', ')}`
-            : 'all elements agree',
+        detail: detailOf(cells, wrong.join(', ')),
     })
     return { checks, wrong }
 }
@@ -157,20 +150,14 @@ export function checksOf(trace, numerical, names) {
 function verdict(checks) {
     const identities = checks.slice(0, -1),
         failed = identities.filter((x) => !x.holds)
-    if (checks.every((x) => x.holds)) return 'All checks hold.'
-    if (failed.length === 0)
-        return (
-            'No identity notices this mistake: all of them hold for the wrong gradients, too. ' +
-            'Only the comparison with differences of the loss finds it.'
-        )
-    const missed = identities.length - failed.length
-    const names = failed.map((x) => x.name).join(', ')
-    if (missed === 0) return 'Every check notices this mistake.'
-    return (
-        `Of ${identities.length} identities, ${failed.length} ` +
-        `${failed.length === 1 ? 'notices' : 'notice'} it: ${names}. The others hold although ` +
-        'the gradients are wrong: an identity is a cheap check, not a proof.'
-    )
+    if (checks.every((x) => x.holds)) return say('broken.all hold')
+    if (failed.length === 0) return say('broken.no identity')
+    if (failed.length === identities.length) return say('broken.every check')
+    const all = identities.length,
+        names = failed.map((x) => x.title).join(', ')
+    return failed.length === 1
+        ? say('broken.one identity', { all, names })
+        : say('broken.some identities', { all, count: failed.length, names })
 }
 
 /* ------------------------------------------------------------------ the view ------------------ */
@@ -187,7 +174,7 @@ export function brokenView(context, { names } = {}) {
     const select = el('select', { onchange: () => choose(select.value) })
     const button = (text, by) => el('button', { type: 'button', onclick: () => walk(by) }, text)
     const hint = el('p', { class: 'muted' })
-    const chips = el('div', { class: 'choices', role: 'group', 'aria-label': 'gradients' })
+    const chips = el('div', { class: 'choices', role: 'group', 'aria-label': say('broken.gradients') })
     const sentence = el('p', { class: 'mistake-sentence' })
     const pair = el('div', { class: 'pair' })
     const question = el('h2')
@@ -202,9 +189,9 @@ export function brokenView(context, { names } = {}) {
             el(
                 'div',
                 { class: 'choose' },
-                el('label', {}, 'Mistake ', select),
-                button('Previous', -1),
-                button('Next', 1),
+                el('label', {}, say('broken.mistake'), ' ', select),
+                button(say('broken.previous'), -1),
+                button(say('broken.next'), 1),
             ),
             hint,
             sentence,
@@ -241,8 +228,8 @@ export function brokenView(context, { names } = {}) {
         const list = sorted.filter((m) => isListed(m) || m.name === state.mistake)
         const option = (m) => el('option', { value: m.name }, m.name)
         const silent = (m) => {
-            const need = needOf(m.name)
-            const text = need ? `${m.name} (needs ${need})` : m.name
+            const what = needOf(m.name)
+            const text = what ? say('broken.needs', { mistake: m.name, what }) : m.name
             return el('option', { value: m.name, disabled: true }, text)
         }
         const group = (label, members, make = option) =>
@@ -251,26 +238,24 @@ export function brokenView(context, { names } = {}) {
         const foreign = canHappen(state.mistake) ? [] : [{ name: state.mistake }] // of a link
         const groups = gradients.map((name) => {
             const step = trace.at[name]?.step
+            const full = () =>
+                say('broken.group', { step, name: say(`step.${step}`), gradient: name })
             return group(
-                names ? name : `${step} ${trace.steps[step - 1]?.name}: ${name}`,
+                names || !step ? name : full(),
                 list.filter((m) => m.first && named(m.first) === name),
             )
         })
         select.replaceChildren(
-            el('option', { value: '' }, 'no mistake'),
+            el('option', { value: '' }, say('broken.none')),
             ...groups.filter(Boolean),
-            group('not visible on this input', [...silentOnes, ...foreign], silent) || '',
+            group(say('broken.silent'), [...silentOnes, ...foreign], silent) || '',
         )
         select.value = state.mistake
         const count = list.length - silentOnes.length,
             all = context.engine.mistakes.length
         hint.textContent = names
-            ? `${count} mistakes, sorted by the first gradient that they make wrong. Those of ` +
-              'the optional steps are in the part \u201cFree\u201d.'
-            : `${count} of ${sorted.length} mistakes make a difference on this input; they are ` +
-              'sorted by the first gradient that they make wrong. The others stand at the end. ' +
-              `attic knows ${all - sorted.length} more, which need several heads, a loss that ` +
-              'reads the weights, or a gradient that is not 0 before.'
+            ? say('broken.list, tour', { count })
+            : say('broken.list', { count, all: sorted.length, more: all - sorted.length })
     }
 
     function walk(by) {
@@ -294,7 +279,7 @@ export function brokenView(context, { names } = {}) {
         const mistake = context.engine.mistakes.find((m) => m.name === state.mistake)
         sentence.innerHTML = mistake
             ? formulaHtml(named(mistake.sentence))
-            : 'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.'
+            : say('broken.nothing wrong')
         const focused = document.activeElement?.closest?.('.broken .choices')
             ? document.activeElement.dataset.gradient
             : undefined
@@ -306,7 +291,9 @@ export function brokenView(context, { names } = {}) {
                         type: 'button',
                         'data-gradient': n,
                         'aria-pressed': String(n === name),
-                        'aria-label': `${n}: ${wrong.includes(n) ? 'wrong' : 'right'}`,
+                        'aria-label': say(wrong.includes(n) ? 'broken.wrong' : 'broken.right', {
+                            name: n,
+                        }),
                         class: wrong.includes(n) ? 'wrong' : 'right',
                         onclick: () => ((looked = n), updateDamage()),
                     },
@@ -326,7 +313,7 @@ export function brokenView(context, { names } = {}) {
         const { mistake } = context.state
         const silent = all.every((x) => x.holds)
         const open = silent || answered !== null
-        question.textContent = silent ? 'The checks' : 'Which check notices it?'
+        question.textContent = say(silent ? 'broken.checks' : 'broken.ask')
         const focused = document.activeElement?.closest?.('.broken .checks')
             ? document.activeElement.dataset.check
             : undefined
@@ -335,18 +322,20 @@ export function brokenView(context, { names } = {}) {
                 const mark = el(
                     'span',
                     { class: `mark ${open ? (x.holds ? 'right' : 'wrong') : ''}` },
-                    open ? (x.holds ? '\u2713 holds' : '\u2717 fails') : '?',
+                    open ? say(x.holds ? 'broken.holds' : 'broken.fails') : '?',
                 )
                 const formula = el('span', { class: 'formula' })
                 formula.innerHTML = formulaHtml(x.formula)
-                const parts = [mark, el('span', { class: 'check-name' }, x.name), formula]
+                const parts = [mark, el('span', { class: 'check-name' }, x.title), formula]
                 if (open)
                     parts.push(
                         el('span', { class: 'detail' }, x.detail),
                         el(
                             'span',
                             { class: 'detail' },
-                            `It should hold: ${named(reasons[x.name])}.`,
+                            say('broken.should hold', {
+                                reason: named(say(`check.${x.name}`)),
+                            }),
                         ),
                     )
                 return el(
@@ -389,19 +378,15 @@ export function brokenView(context, { names } = {}) {
     function conclude(all, open) {
         const { mistake } = context.state
         if (!mistake) return ''
-        if (!open) return 'Choose one that you expect to fail.'
+        if (!open) return say('broken.choose')
+        if (all.every((x) => x.holds)) return say('broken.no effect')
         const noticed = all.find((x) => x.name === answered)
-        const first =
-            !noticed || all.every((x) => x.holds)
-                ? ''
-                : noticed.holds
-                  ? `No: \u201c${noticed.name}\u201d holds. `
-                  : `Yes: \u201c${noticed.name}\u201d fails. `
-        const silent = all.every((x) => x.holds)
-            ? 'On this input this mistake changes nothing, so no check can notice it: a ' +
-              'check needs an input in which every step matters.'
+        return noticed
+            ? say(noticed.holds ? 'broken.no' : 'broken.yes', {
+                  check: noticed.title,
+                  verdict: verdict(all),
+              })
             : verdict(all)
-        return first + silent
     }
 
     /* ---------------------------------------------------------- */

@@ -5,6 +5,7 @@
  * here: the two-point and the five-point formula. */
 import { el, escapeHtml, numberText } from './dom.js'
 import { shortName } from './matrix.js'
+import { say } from './say.js'
 import { linear, path, powerOfTen, reducedMotion, scientific, svg } from './svg.js'
 
 const smallest = 15 // h from 1 to 1e-15
@@ -96,7 +97,7 @@ function drawMicroscope(f, h, formula, name, quick) {
         {
             viewBox: `0 0 ${wide} ${height}`,
             role: 'img',
-            'aria-label': `The loss where ${name} is moved by at most ${hText(reach * h)}`,
+            'aria-label': say('numerically.loss around x', { name, h: hText(reach * h) }),
         },
         svg(
             'clipPath',
@@ -111,7 +112,7 @@ function drawMicroscope(f, h, formula, name, quick) {
             line(twoPoints(f, h), (y(f(h)) + y(f(-h))) / 2, 'secant'),
         ),
         svg('line', { class: 'axis', x1: left, x2: right, y1: bottom + 14, y2: bottom + 14 }),
-        svg('text', { x: left, y: 14 }, 'loss'),
+        svg('text', { x: left, y: 14 }, say('numerically.loss')),
         ...mark(-h, 'x \u2212 h'),
         svg('text', { x: x(0), y: bottom + 30, 'text-anchor': 'middle' }, 'x'),
         ...mark(h, 'x + h'),
@@ -161,10 +162,10 @@ function drawErrors(errors, h) {
         {
             viewBox: `0 0 ${wide} ${height}`,
             role: 'img',
-            'aria-label': 'The error of the slope against h, with two and with five points',
+            'aria-label': say('numerically.errors'),
         },
         ...grid,
-        svg('text', { x: left, y: 14 }, 'error of the slope'),
+        svg('text', { x: left, y: 14 }, say('numerically.error of the slope')),
         svg('text', { x: (left + right) / 2, y: bottom + 38, 'text-anchor': 'middle' }, 'h'),
         svg('line', { class: 'now', x1: x(h), x2: x(h), y1: top, y2: bottom }),
         ...curve('two'),
@@ -178,31 +179,23 @@ function drawErrors(errors, h) {
 function remark(errors, h, state, name, formula, steps) {
     const best = errors.reduce((a, b) => (b.two < a.two ? b : a))
     const size = Math.max(Math.abs(formula), 1e-9)
-    if (errors.every(({ two }) => two === 0)) return 'The loss does not depend on this element.'
+    if (errors.every(({ two }) => two === 0)) return say('numerically.no dependence')
     if (state.mistake && best.two > 1e-6 * size)
-        return `No h makes the two agree: the formula has the mistake \u201c${state.mistake}\u201d.`
-    if (name === 'V')
-        return 'The loss is linear in V: nothing is truncated, and all of the error is rounding.'
+        return say('numerically.mistake', { name: state.mistake })
+    if (name === 'V') return say('numerically.linear')
     if (h > 10 * best.h) {
         const nearest = errors.reduce((a, b) =>
             Math.abs(Math.log(b.h / h)) < Math.abs(Math.log(a.h / h)) ? b : a,
         )
-        return (
-            'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.' +
-            (nearest.five > nearest.two
-                ? ' Five points are worse here: they also use x\u00a0\u00b1\u00a02h, where ' +
-                  'the derivatives that they do not cancel weigh more.'
-                : '')
+        return say(
+            nearest.five > nearest.two
+                ? 'numerically.truncation, five worse'
+                : 'numerically.truncation',
         )
     }
     if (h < best.h / 10)
-        return steps === 0
-            ? 'The error here is rounding: with the 16 digits of a loss both are the same ' +
-                  'number, so the slope is 0.'
-            : 'The error here is rounding: a loss has only 16 digits. Between the two lie ' +
-                  `${steps} of the smallest steps that a computer\u2019s number of this size can ` +
-                  'take; what is rounded off is divided by 2h, too.'
-    return 'Near this h the two errors are equally small: two points get no better.'
+        return steps === 0 ? say('numerically.rounding to 0') : say('numerically.rounding', { steps })
+    return say('numerically.least')
 }
 
 /* ------------------------------------------------------------------ the view ------------------ */
@@ -212,7 +205,7 @@ function chooser(context, choose, chosen) {
     const choices = el('div', {
         class: 'choices',
         role: 'group',
-        'aria-label': 'the element to move',
+        'aria-label': say('numerically.choices'),
     })
     const cells = el('div', { class: 'chooser' })
     let last = ''
@@ -298,14 +291,14 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
         min: 0,
         max: smallest,
         step: 0.25,
-        'aria-label': `h, from 1 to ${powerOfTen(-smallest)}`,
+        'aria-label': say('numerically.slider', { smallest: powerOfTen(-smallest) }),
         oninput: () => (stop(), setExponent(Number(slider.value))),
     })
     slider.value = exponent
     const play = el(
         'button',
         { type: 'button', onclick: () => (playing ? stop() : start()) },
-        'Let h shrink',
+        say('numerically.play'),
     )
     const output = el('output', { class: 'h' })
     const picture = el('div'),
@@ -322,11 +315,11 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
         el(
             'div',
             { class: 'legend' },
-            el('span', { class: 'two' }, 'two points'),
-            el('span', { class: 'five' }, 'five points'),
+            el('span', { class: 'two' }, say('numerically.two points')),
+            el('span', { class: 'five' }, say('numerically.five points')),
         ),
         said,
-        el('details', {}, el('summary', {}, 'Why five points?'), why),
+        el('details', {}, el('summary', {}, say('numerically.why')), why),
     )
     const element = el(
         'section',
@@ -334,7 +327,7 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
         el(
             'div',
             {},
-            el('p', { class: 'muted' }, 'The number that is moved:'),
+            el('p', { class: 'muted' }, say('numerically.moved')),
             pick.choices,
             pick.cells,
             sentence,
@@ -342,9 +335,9 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
             el(
                 'div',
                 { class: 'legend' },
-                el('span', { class: 'loss-line' }, 'loss'),
-                el('span', { class: 'two' }, 'line through both points'),
-                el('span', { class: 'formula-line' }, 'slope by the formula'),
+                el('span', { class: 'loss-line' }, say('numerically.loss')),
+                el('span', { class: 'two' }, say('numerically.line')),
+                el('span', { class: 'formula-line' }, say('numerically.formula')),
             ),
             el('div', { class: 'slide' }, slider, output, play),
         ),
@@ -361,7 +354,7 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
     function start() {
         const [by, pause] = reducedMotion() ? [1, 1000] : [0.25, 150]
         setExponent(0)
-        play.textContent = 'Stop'
+        play.textContent = say('numerically.stop')
         playing = setInterval(() => {
             if (!element.isConnected || exponent >= smallest) stop()
             else setExponent(exponent + by)
@@ -371,7 +364,7 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
     function stop() {
         clearInterval(playing)
         playing = 0
-        play.textContent = 'Let h shrink'
+        play.textContent = say('numerically.play')
     }
 
     function ask() {
@@ -404,12 +397,10 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
         element.classList.toggle('hidden-cell', hidden)
         outcome.hidden = when === 'after' && !revealed()
         if (hidden) {
-            sentence.textContent = `${own} is masked: the loss does not depend on it.`
+            sentence.textContent = say('numerically.masked', { name: own })
             return
         }
-        sentence.textContent =
-            `${own} = ${numberText(x)} is moved by h to both sides, all that follows is ` +
-            'computed again, and so is the loss.'
+        sentence.textContent = say('numerically.sentence', { name: own, x: numberText(x) })
         output.textContent = `h = ${hText(h)}`
         slider.setAttribute('aria-valuetext', hText(h))
         const quick = trace.sizes.T * trace.sizes.N <= 20
@@ -419,18 +410,20 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
         const two = twoPoints(f, h),
             five = fivePoints(f, h)
         const off = (slope) => `<td class="off">${few(Math.abs(slope - formula))}</td>`
+        const head = (text) => `<tr><th scope="row">${text}</th>`
         numbers.innerHTML =
-            `<tr><th scope="row">loss, x + h</th><td data-loss="${f(h)}">${digits(f(h))}</td>` +
+            `${head(say('numerically.loss +'))}<td data-loss="${f(h)}">${digits(f(h))}</td>` +
             '<td></td></tr>' +
-            `<tr><th scope="row">loss, x \u2212 h</th><td data-loss="${f(-h)}">` +
+            `${head(say('numerically.loss -'))}<td data-loss="${f(-h)}">` +
             `${digits(f(-h))}</td><td></td></tr>` +
-            `<tr><th scope="row">difference</th><td>${digits(difference)}</td><td></td></tr>` +
-            '<tr><td></td><th scope="col">slope</th><th scope="col">error</th></tr>' +
-            `<tr><th scope="row">2 points</th><td data-slope="${two}">${digits(two)}</td>` +
+            `${head(say('numerically.difference'))}<td>${digits(difference)}</td><td></td></tr>` +
+            `<tr><td></td><th scope="col">${say('numerically.slope')}</th>` +
+            `<th scope="col">${say('numerically.error')}</th></tr>` +
+            `${head(say('numerically.2 points'))}<td data-slope="${two}">${digits(two)}</td>` +
             `${off(two)}</tr>` +
-            `<tr><th scope="row">5 points</th><td data-slope="${five}">${digits(five)}</td>` +
+            `${head(say('numerically.5 points'))}<td data-slope="${five}">${digits(five)}</td>` +
             `${off(five)}</tr>` +
-            `<tr><th scope="row">${escapeHtml(gradient)}</th><td data-formula="${formula}">` +
+            `${head(escapeHtml(gradient))}<td data-formula="${formula}">` +
             `${digits(formula)}</td><td></td></tr>`
         if (errors.length > 2 * smallest) {
             plot.replaceChildren(drawErrors(errors, h))
@@ -458,14 +451,7 @@ export function numericallyView(context, { plot: when = 'shown', revealed = () =
         }, wait)
     }
 
-    five.textContent =
-        '2 points: the slope of the line through x\u00a0\u2212\u00a0h and x\u00a0+\u00a0h. ' +
-        '5\u00a0points: 4/3 of that slope minus 1/3 of the same slope with 2h.'
-    why.textContent =
-        'The error of two points is about h\u00b2/6 times the third derivative of the loss. ' +
-        'The same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of ' +
-        'the second cancels it, and what is left falls as h\u2074. Then h may be larger, and ' +
-        'rounding, about 10\u207b\u00b9\u2076 of the loss divided by h, is smaller. The ' +
-        'numerical values of this page have five points; h is halved until they stop changing.'
+    five.textContent = say('numerically.both')
+    why.textContent = say('numerically.because')
     return { element, update }
 }

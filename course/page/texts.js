@@ -4,6 +4,14 @@
  * only where it is needed.  Formulas are written as the library writes them, "dS_ij = P_ij (dP_ij -
  * delta_i)"; dom.js sets them.  Where a number decides on a word, each word has a key of its own. */
 export const texts = {
+    // ---- the page around all views
+
+    'page.light': 'Light',
+    'page.dark': 'Dark',
+    'page.not started':
+        'The library in this page could not be started: {why}. The example below stands here '
+        + 'without.',
+
     // ---- the first screen, which stands there before the library runs, and without it
 
     'start.title':
@@ -442,4 +450,134 @@ export const texts = {
     'descent.formula, target':
         'L = \u00bd |O \u2212 target|\u00b2, so dO = O \u2212 target (0 for other queries)',
     'descent.losses': 'the loss, from {first} to {last}',
+
+    // ---- derivatives, numerically
+
+    'numerically.moved': 'The number that is moved:',
+    'numerically.choices': 'the element to move',
+    'numerically.sentence':
+        '{name} = {x} is moved by h to both sides, all that follows is computed again, and so is '
+        + 'the loss.',
+    'numerically.masked': '{name} is masked: the loss does not depend on it.',
+    'numerically.slider': 'h, from 1 to {smallest}',
+    'numerically.play': 'Let h shrink',
+    'numerically.stop': 'Stop',
+    'numerically.loss around x': 'The loss where {name} is moved by at most {h}',
+    'numerically.loss': 'loss',
+    'numerically.line': 'line through both points',
+    'numerically.formula': 'slope by the formula',
+    'numerically.loss +': 'loss, x + h',
+    'numerically.loss -': 'loss, x \u2212 h',
+    'numerically.difference': 'difference',
+    'numerically.slope': 'slope',
+    'numerically.error': 'error',
+    'numerically.2 points': '2 points',
+    'numerically.5 points': '5 points',
+    'numerically.two points': 'two points',
+    'numerically.five points': 'five points',
+    'numerically.both':
+        '2 points: the slope of the line through x\u00a0\u2212\u00a0h and x\u00a0+\u00a0h. '
+        + '5\u00a0points: 4/3 of that slope minus 1/3 of the same slope with 2h.',
+    'numerically.errors': 'The error of the slope against h, with two and with five points',
+    'numerically.error of the slope': 'error of the slope',
+    'numerically.no dependence': 'The loss does not depend on this element.',
+    'numerically.mistake':
+        'No h makes the two agree: the formula has the mistake \u201c{name}\u201d.',
+    'numerically.linear':
+        'The loss is linear in V: nothing is truncated, and all of the error is rounding.',
+    'numerically.truncation':
+        'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.',
+    'numerically.truncation, five worse':
+        'The error here comes from the curve of the loss (truncation): it falls as h\u00b2. Five '
+        + 'points are worse here: they also use x\u00a0\u00b1\u00a02h, where the derivatives that '
+        + 'they do not cancel weigh more.',
+    'numerically.rounding to 0':
+        'The error here is rounding: with the 16 digits of a loss both are the same number, so '
+        + 'the slope is 0.',
+    'numerically.rounding':
+        'The error here is rounding: a loss has only 16 digits. Between the two lie {steps} of '
+        + 'the smallest steps that a computer\u2019s number of this size can take; what is '
+        + 'rounded off is divided by 2h, too.',
+    'numerically.least': 'Near this h the two errors are equally small: two points get no better.',
+    'numerically.why': 'Why five points?',
+    'numerically.because':
+        'The error of two points is about h\u00b2/6 times the third derivative of the loss. The '
+        + 'same with 2h has four times that error; so 4/3 of the first slope minus 1/3 of the '
+        + 'second cancels it, and what is left falls as h\u2074. Then h may be larger, and '
+        + 'rounding, about 10\u207b\u00b9\u2076 of the loss divided by h, is smaller. The '
+        + 'numerical values of this page have five points; h is halved until they stop changing.',
+
+    // ---- a backward with a mistake, and the checks that notice it
+
+    'broken.mistake': 'Mistake',
+    'broken.none': 'no mistake',
+    'broken.previous': 'Previous',
+    'broken.next': 'Next',
+    'broken.group': '{step} {name}: {gradient}',
+    'broken.silent': 'not visible on this input',
+    'broken.needs': '{mistake} (needs {what})',
+    'broken.needs.heads': 'several heads',
+    'broken.needs.dW': 'a loss that reads the weights',
+    'broken.needs.gradient': 'a gradient that is not 0 before',
+    'broken.needs.temperature': 'another temperature than 1',
+    'broken.needs.bias': 'a bias',
+    'broken.needs.softcap': 'a softcap',
+    'broken.needs.scale': 'another scale than 1',
+    'broken.needs.dropout': 'dropout',
+    'broken.needs.mask': 'a mask',
+    'broken.list':
+        '{count} of {all} mistakes make a difference on this input; they are sorted by the first '
+        + 'gradient that they make wrong. The others stand at the end. attic knows {more} more, '
+        + 'which need several heads, a loss that reads the weights, or a gradient that is not 0 '
+        + 'before.',
+    'broken.list, tour':
+        '{count} mistakes, sorted by the first gradient that they make wrong. Those of the '
+        + 'optional steps are in the part \u201cFree\u201d.',
+    'broken.nothing wrong':
+        'Nothing is wrong: every gradient agrees with its numerical value. Choose a mistake.',
+    'broken.gradients': 'gradients',
+    'broken.right': '{name}: right',
+    'broken.wrong': '{name}: wrong',
+    'broken.formula': 'by the formula',
+    'broken.numerically': 'numerically',
+    'broken.formula, table': '{name} by the formula',
+    'broken.numerically, table': '{name} numerically',
+    'broken.numerically, cell': '{cell}, numerically: {number}',
+    'broken.numerically, cell differs': '{cell}, numerically, differs: {number}',
+    'broken.checks': 'The checks',
+    'broken.ask': 'Which check notices it?',
+    'broken.choose': 'Choose one that you expect to fail.',
+    'broken.holds': '\u2713 holds',
+    'broken.fails': '\u2717 fails',
+    'broken.should hold': 'It should hold: {reason}.',
+    'broken.yes': 'Yes: \u201c{check}\u201d fails. {verdict}',
+    'broken.no': 'No: \u201c{check}\u201d holds. {verdict}',
+    'broken.no effect':
+        'On this input this mistake changes nothing, so no check can notice it: a check needs an '
+        + 'input in which every step matters.',
+    'broken.all hold': 'All checks hold.',
+    'broken.no identity':
+        'No identity notices this mistake: all of them hold for the wrong gradients, too. Only '
+        + 'the comparison with differences of the loss finds it.',
+    'broken.every check': 'Every check notices this mistake.',
+    'broken.one identity':
+        'Of {all} identities, 1 notices it: {names}. The others hold although the gradients are '
+        + 'wrong: an identity is a cheap check, not a proof.',
+    'broken.some identities':
+        'Of {all} identities, {count} notice it: {names}. The others hold although the gradients '
+        + 'are wrong: an identity is a cheap check, not a proof.',
+
+    'check.rows of dS': 'adding one number to a row of S does not change its softmax',
+    'check.the Jacobian': 'dS is the Jacobian of the softmax times dP',
+    'check.delta': 'O is the sum of A\u00a0V, so dO\u00a0\u00b7\u00a0O is the sum of P\u00a0dP',
+    'check.Q and K': 'only their product counts: Q twice and K half as large change nothing',
+    'check.V and the loss': 'the loss is linear in V, so V\u00a0dV adds up to it',
+    'check.columns of dV': 'adding one vector to all values adds it to O, times the row sums of A',
+    'check.columns of dK': 'adding one vector to all keys moves all scores of a row alike',
+    'check.dbias': 'adding one number to the whole bias moves all scores of a row alike',
+    'check.numerically': 'as h shrinks, this quotient becomes the derivative',
+    'check.numerically.title': 'numerical values',
+    'check.numerically.agree': 'all elements agree',
+    'check.numerically.one differs': '1 element differs, in {names}',
+    'check.numerically.some differ': '{count} elements differ, in {names}',
 }
