@@ -1,4 +1,5 @@
 /* dom.js -- elements, and texts in the notation of the library as HTML. */
+import { say } from './say.js'
 
 /* An element: attributes by name, listeners as onclick and so on; true is an empty attribute,
  * false and null are none. */
@@ -63,14 +64,13 @@ export function numberOf(typed) {
     if (isNumber.test(text)) return { value: Number(text), text, problem: '' }
     if (logarithm && Number(logarithm[1]) > 0)
         return { value: Math.log(Number(logarithm[1])), text: `ln ${logarithm[1]}`, problem: '' }
-    if (logarithm) return refused('ln needs a positive number.')
+    if (logarithm) return refused(say('typed.ln'))
     if (fraction && Number(fraction[2]) !== 0) {
         const value = Number(fraction[1]) / Number(fraction[2])
         return { value, text: String(value), problem: '' }
     }
-    if (isMinusLogarithm.test(text))
-        return refused('\u2212ln is not read here: write \u2212ln 2 as ln 0.5, or as \u22120.6931.')
-    return refused(`\u201c${typed.trim()}\u201d is not a number; write 0.5, 3/10 or ln 7.`)
+    if (isMinusLogarithm.test(text)) return refused(say('typed.-ln'))
+    return refused(say('typed.nothing', { typed: typed.trim() }))
 }
 
 /* The number that somebody typed; NaN if it is none. */

@@ -4,6 +4,7 @@
  * there is one matrix at a time, and what lies beside it are buttons. */
 import { el, formulaHtml, inPlace, numberOf, numberText } from './dom.js'
 import { cellName, focusCell, matrixView, shortName, watchSight, whenSeen } from './matrix.js'
+import { say } from './say.js'
 import { commandLine, paper, sizes, toHash } from './state.js'
 import { presets, resized } from './presets.js'
 import { ownFormula } from './tour.js'
@@ -36,48 +37,48 @@ const reads = {
 /* The columns: a matrix, its gradient under it, the step that computes it.  A step that is off has
  * no column; `off` tells that it is, and `text` what holds instead. */
 const columns = [
-    { top: 'Q', bottom: 'dQ', title: 'queries' },
-    { top: 'K', bottom: 'dK', title: 'keys' },
-    { top: 'R', bottom: 'dR', title: '1 scores', off: isPlain },
+    { top: 'Q', bottom: 'dQ', title: say('free.queries') },
+    { top: 'K', bottom: 'dK', title: say('free.keys') },
+    { top: 'R', bottom: 'dR', title: say('free.1'), off: isPlain },
     {
         top: 'X',
         bottom: 'dX',
-        title: '2 scale',
+        title: say('free.2'),
         off: ({ options }) => options.c === 1,
-        text: '2 scale: 1',
+        text: say('free.2 is off'),
     },
     {
         top: 'U',
         bottom: 'dU',
-        title: '3 softcap',
+        title: say('free.3'),
         off: ({ options }) => !options.softcap,
-        text: '3 softcap: off',
+        text: say('free.3 is off'),
     },
     {
         top: 'bias',
         bottom: 'dbias',
-        title: '4 bias',
+        title: say('free.4'),
         off: ({ options }) => !options.bias,
-        text: '4 bias: off',
+        text: say('free.4 is off'),
     },
     {
         top: 'keep',
-        title: '5 mask',
+        title: say('free.5'),
         off: ({ steps }) => !steps[4].on,
-        text: '5 mask: off, every query reads all keys',
+        text: say('free.5 is off'),
     },
-    { top: 'S', bottom: 'dS', title: 'S, for the softmax', sums: true },
-    { top: 'P', bottom: 'dP', title: '6 softmax', sums: true },
+    { top: 'S', bottom: 'dS', title: say('free.S'), sums: true },
+    { top: 'P', bottom: 'dP', title: say('free.6'), sums: true },
     { bottom: 'delta', title: '' },
     {
         top: 'z',
-        title: '7 dropout',
+        title: say('free.7'),
         off: ({ options }) => !options.dropout,
-        text: '7 dropout: off, A = P and dA = dP',
+        text: say('free.7 is off'),
     },
-    { top: 'A', bottom: 'dA', title: 'A, for the values', off: ({ options }) => !options.dropout },
-    { top: 'V', bottom: 'dV', title: 'values' },
-    { top: 'O', bottom: 'dO', title: '8 values' },
+    { top: 'A', bottom: 'dA', title: say('free.A'), off: ({ options }) => !options.dropout },
+    { top: 'V', bottom: 'dV', title: say('free.values') },
+    { top: 'O', bottom: 'dO', title: say('free.8') },
 ]
 
 /* No step between R and S does anything. */
@@ -89,16 +90,15 @@ function isPlain({ options }) {
 function offText(trace) {
     const off = columns.filter((column) => column.text && column.off(trace))
     const parts = off.map(({ text }) => text)
-    if (isPlain(trace)) parts.push('so S = R = Q K<sup>T</sup> and dR = dS')
+    if (isPlain(trace)) parts.push(say('free.plain'))
     return parts.join('; ')
 }
 
 /* Where the queries stand, if there are not as many as keys and a place matters. */
 export function placesText({ causal, window }, { T, N }) {
     if (T === N || !(causal || window)) return ''
-    if (T < N)
-        return `The queries are the last ${T} of ${N} positions: q0 stands at k${N - T}.`
-    return `The last query stands at the last key, q${T - N} at k0; those before it have no key.`
+    if (T < N) return say('free.last queries', { T, N, first: N - T })
+    return say('free.first queries', { first: T - N })
 }
 
 const given = ['Q', 'K', 'V', 'dO', 'bias']
@@ -176,9 +176,9 @@ function makeEditor(context) {
         el('button', { type: 'button', 'aria-label': name, onclick: () => step(direction) }, text)
     place.replaceChildren(
         label,
-        button('\u2212', 'smaller', -1),
+        button('\u2212', say('free.smaller'), -1),
         input,
-        button('+', 'larger', 1),
+        button('+', say('free.larger'), 1),
         message,
     )
 
@@ -232,7 +232,7 @@ function optionField(context, { label, id, range, step, note, read, write, whole
             min: range[0],
             max: range[1],
             step,
-            'aria-label': `${label}, slider`,
+            'aria-label': say('free.slider', { option: label }),
         })
     const message = el('span', { class: 'message', role: 'alert' })
     let sliding = false
@@ -240,7 +240,7 @@ function optionField(context, { label, id, range, step, note, read, write, whole
     function take(x, undo = true) {
         const change = () => context.change(write(x), { undo })
         if (Number.isNaN(x)) return refuse(numberOf(number.value).problem)
-        if (whole && !Number.isInteger(x)) return refuse('This must be a whole number.')
+        if (whole && !Number.isInteger(x)) return refuse(say('typed.whole'))
         return refuse(moves ? inPlace(number, change) : change())
     }
     function refuse(problem) {
@@ -274,7 +274,7 @@ function optionField(context, { label, id, range, step, note, read, write, whole
             'button',
             {
                 type: 'button',
-                'aria-label': `${label}: ${name}`,
+                'aria-label': name,
                 tabindex: -1, // the arrow keys of the number do the same
                 onclick: () => nudge(direction),
             },
@@ -289,9 +289,9 @@ function optionField(context, { label, id, range, step, note, read, write, whole
         el(
             'span',
             { class: 'stepper' },
-            button('\u2212', 'less', -1),
+            button('\u2212', say('free.less', { option: label }), -1),
             number,
-            button('+', 'more', 1),
+            button('+', say('free.more', { option: label }), 1),
         ),
         slider,
         message,
@@ -309,14 +309,14 @@ function optionField(context, { label, id, range, step, note, read, write, whole
 const stateField = (context, key, more) =>
     optionField(context, {
         id: `option-${key}`,
-        label: key,
+        label: say(`free.${key}`),
         read: () => context.state[key],
         write: (x) => ({ [key]: x }),
         ...more,
     })
 
 /* Another size: every matrix that has this axis is cut, or gets new elements. */
-function sizeField(context, axis, label) {
+function sizeField(context, axis) {
     const write = (n) => {
         const s = context.state,
             now = { ...sizes(s), [axis]: Math.min(8, Math.max(1, n)) }
@@ -342,7 +342,7 @@ function sizeField(context, axis, label) {
     }
     return optionField(context, {
         id: `size-${axis}`,
-        label: `${axis}, ${label}`,
+        label: say(`free.${axis}`),
         moves: true,
         step: 1,
         whole: true,
@@ -359,7 +359,7 @@ function windowField(context, side, label) {
         label,
         step: 1,
         whole: true,
-        note: '0: no limit',
+        note: say('free.no limit'),
         read: () => both()[side],
         write: (n) => {
             const next = both()
@@ -372,11 +372,11 @@ function windowField(context, side, label) {
 /* What there is of the bias: none, or one of four shapes. */
 function biasField(context) {
     const kinds = {
-        none: ['no bias', () => null],
-        all: ['one for each score', (T, N) => [T, N]],
-        keys: ['one for each key', (T, N) => [1, N]],
-        queries: ['one for each query', (T) => [T, 1]],
-        one: ['one number', () => [1, 1]],
+        none: [say('free.bias, none'), () => null],
+        all: [say('free.bias, all'), (T, N) => [T, N]],
+        keys: [say('free.bias, keys'), (T, N) => [1, N]],
+        queries: [say('free.bias, queries'), (T) => [T, 1]],
+        one: [say('free.bias, one'), () => [1, 1]],
     }
     const choose = el(
         'select',
@@ -389,12 +389,8 @@ function biasField(context) {
         const zeros = shape && Array.from({ length: shape[0] }, () => Array(shape[1]).fill('0'))
         inPlace(choose, () => context.change({ bias: zeros }))
     }
-    const element = el(
-        'div',
-        { class: 'field' },
-        el('label', { for: 'option-bias' }, 'bias'),
-        choose,
-    )
+    const label = el('label', { for: 'option-bias' }, say('free.bias'))
+    const element = el('div', { class: 'field' }, label, choose)
     function update() {
         const { bias } = context.state,
             { T, N } = sizes(context.state)
@@ -434,7 +430,7 @@ function foldedFields(title, isUsed, content) {
 function wrongView(context, places) {
     const text = el('span')
     const right = () => context.change({ mistake: '' })
-    const button = el('button', { type: 'button', onclick: right }, 'Make it right')
+    const button = el('button', { type: 'button', onclick: right }, say('free.make it right'))
     const element = el('p', { class: 'wrong-backward', hidden: true }, text, button)
     function find() {
         const { engine, state, trace } = context
@@ -448,10 +444,11 @@ function wrongView(context, places) {
         element.hidden = !mistake
         if (!mistake) return
         const seen = wrong.filter((name) => !places[name].closest('[hidden]'))
-        const effect = wrong.length ? `Wrong (\u2717): ${seen.join(', ')}` : 'It changes nothing here'
-        text.innerHTML =
-            `The backward makes a mistake, \u201c${mistake.name}\u201d: `
-            + `${formulaHtml(mistake.sentence)} ${effect}. `
+        const { name } = mistake,
+            sentence = formulaHtml(mistake.sentence)
+        text.innerHTML = wrong.length
+            ? say('free.mistake', { name, sentence, gradients: seen.join(', ') })
+            : say('free.mistake, no effect', { name, sentence })
     }
     return { element, find, update }
 }
@@ -463,19 +460,19 @@ const quoted = (word) => (/^[\w,./=:+-]+$/.test(word) ? word : `'${word}'`)
 /* A text to be copied. */
 function copyField(context, { id, label, text }) {
     const field = el('input', { id, readonly: true, spellcheck: 'false' })
-    const button = el('button', { type: 'button' }, 'Copy')
+    const button = el('button', { type: 'button' }, say('free.copy'))
     button.onclick = async () => {
         update()
         field.select()
         try {
             await navigator.clipboard.writeText(field.value)
-            context.announce('Copied.')
-            button.textContent = 'Copied'
+            context.announce(say('free.is copied'))
+            button.textContent = say('free.copied')
             setTimeout(() => {
-                button.textContent = 'Copy'
+                button.textContent = say('free.copy')
             }, 1500)
         } catch {
-            context.announce('It is selected: copy it with the keyboard.')
+            context.announce(say('free.is selected'))
         }
     }
     const element = el('div', { class: 'copy' }, el('label', { for: id }, label), field, button)
@@ -504,7 +501,7 @@ export function freeView(context) {
         places[name] = view.element
         return view.element
     }
-    const flow = el('div', { class: 'flow', role: 'group', 'aria-label': 'All matrices' })
+    const flow = el('div', { class: 'flow', role: 'group', 'aria-label': say('free.matrices') })
     const ordered = columns.map(({ top, bottom, title, off, sums }) => {
         const head = el('p', { class: 'head' }, title)
         const upper = el(
@@ -553,14 +550,16 @@ export function freeView(context) {
         for (const [name, place] of Object.entries(places))
             place.classList.toggle('chosen', name === chosen)
         const tensor = context.trace.at[chosen]
-        const formula =
-            tensor.formula === 'given' ? '' : `<b>${formulaHtml(ownFormula(tensor))}</b>. `
-        about.innerHTML = `${formula || `<b>${chosen}</b>: `}${formulaHtml(tensor.sentence)}`
+        const sentence = formulaHtml(tensor.sentence)
+        about.innerHTML =
+            tensor.formula === 'given'
+                ? say('free.formula, none', { name: chosen, sentence })
+                : say('free.formula', { formula: formulaHtml(ownFormula(tensor)), sentence })
         const uses = Object.keys(reads).filter((name) => reads[name].includes(chosen))
         const groups = [
-            ['from', reads[chosen] || []],
-            ['used by', uses],
-            ['given', given],
+            [say('free.from'), reads[chosen] || []],
+            [say('free.used by'), uses],
+            [say('free.given'), given],
         ]
         chips.replaceChildren(
             ...groups
@@ -596,7 +595,7 @@ export function freeView(context) {
             ? context.state.mask.map((r) => [...r])
             : Array.from({ length: T }, () => Array(N).fill('1'))
         if (mask[row][column] === '1' && cell.dataset.value === '0') {
-            context.announce('This cell is masked by causal, by the window or by the bias.')
+            context.announce(say('free.masked otherwise'))
             return
         }
         mask[row][column] = mask[row][column] === '1' ? '0' : '1'
@@ -632,17 +631,17 @@ export function freeView(context) {
     /* ---- options ---- */
     const field = (key, more) => stateField(context, key, more)
     const scoreFields = [
-        field('scale', { range: [0, 4], step: 0.1, note: '0: 1/\u221aD' }),
+        field('scale', { range: [0, 4], step: 0.1, note: say('free.scale, 0') }),
         field('temperature', { range: [0.1, 4], step: 0.1 }),
-        field('softcap', { range: [0, 8], step: 0.5, note: '0: off' }),
+        field('softcap', { range: [0, 8], step: 0.5, note: say('free.0 is off') }),
         biasField(context),
-        field('dropout', { range: [0, 0.9], step: 0.1, note: '0: off' }),
-        field('seed', { step: 1, whole: true, label: 'dropout seed' }),
+        field('dropout', { range: [0, 0.9], step: 0.1, note: say('free.0 is off') }),
+        field('seed', { step: 1, whole: true, label: say('free.seed') }),
     ]
     const checkFields = [
         checkField(context, {
             id: 'option-mask',
-            label: (on) => (on ? 'mask: click the cells of keep' : 'a mask of your own'),
+            label: (on) => say(on ? 'free.mask, on' : 'free.mask'),
             read: () => context.state.mask !== null,
             write(on) {
                 const { T, N } = sizes(context.state)
@@ -651,31 +650,32 @@ export function freeView(context) {
         }),
         checkField(context, {
             id: 'option-causal',
-            label: () => 'causal: no later key is read',
+            label: () => say('free.causal'),
             read: () => context.state.causal,
             write: (causal) => ({ causal }),
         }),
     ]
     const windowFields = [
-        windowField(context, 0, 'window to the left'),
-        windowField(context, 1, 'window to the right'),
+        windowField(context, 0, say('free.window to the left')),
+        windowField(context, 1, say('free.window to the right')),
     ]
     const sizeFields = [
-        sizeField(context, 'T', 'queries'),
-        sizeField(context, 'N', 'keys'),
-        sizeField(context, 'D', 'of a key'),
-        sizeField(context, 'Dv', 'of a value'),
+        sizeField(context, 'T'),
+        sizeField(context, 'N'),
+        sizeField(context, 'D'),
+        sizeField(context, 'Dv'),
     ]
     const copies = [
         copyField(context, {
             id: 'link',
-            label: 'Link to this page with these numbers',
+            label: say('free.link'),
             text: () => location.href.replace(/#.*$/, '') + toHash(context.state),
         }),
         copyField(context, {
             id: 'command',
-            label: 'The same in a terminal, in the folder of attic',
-            text: () => `make run-trace ARGS="${commandLine(context.state).map(quoted).join(' ')}"`,
+            label: say('free.command'),
+            text: () =>
+                say('free.command line', { line: commandLine(context.state).map(quoted).join(' ') }),
         }),
     ]
 
@@ -684,12 +684,12 @@ export function freeView(context) {
     const box = (...content) => el('div', { class: 'fields' }, ...content)
     const folds = [
         foldedFields(
-            'Mask, causal, window',
+            say('free.masks'),
             () => differs('mask', 'causal', 'window'),
             box(el('div', { class: 'checks' }, ...elements(checkFields)), ...elements(windowFields)),
         ),
         foldedFields(
-            'Scale, softcap, bias, dropout',
+            say('free.options'),
             () => differs('scale', 'temperature', 'softcap', 'bias', 'dropout'),
             box(...elements(scoreFields)),
         ),
@@ -700,7 +700,7 @@ export function freeView(context) {
     const preset = el(
         'select',
         { id: 'preset' },
-        el('option', { value: '' }, 'choose \u2026'),
+        el('option', { value: '' }, say('free.choose')),
         ...presets.map(({ name }, k) => el('option', { value: k }, name)),
     )
     preset.onchange = () => {
@@ -721,8 +721,8 @@ export function freeView(context) {
         const text = value === '' ? '' : presets[value].look
         if (look.textContent !== text) look.textContent = text
     }
-    const undo = el('button', { type: 'button', onclick: context.undo }, 'Undo')
-    const redo = el('button', { type: 'button', onclick: context.redo }, 'Redo')
+    const undo = el('button', { type: 'button', onclick: context.undo }, say('free.undo'))
+    const redo = el('button', { type: 'button', onclick: context.redo }, say('free.redo'))
     const reset = el(
         'button',
         {
@@ -732,7 +732,7 @@ export function freeView(context) {
                 context.change({ ...paper, view: 'free' })
             },
         },
-        'Reset',
+        say('free.reset'),
     )
 
     const tools = toolsView(context),
@@ -740,18 +740,12 @@ export function freeView(context) {
     const element = el(
         'article',
         { class: 'free' },
-        el('h1', { tabindex: -1 }, 'Change any number'),
-        el(
-            'p',
-            { class: 'text' },
-            'The forward runs from left to right; under each matrix stands its gradient. '
-                + 'Choose a matrix that is given (Q, K, V, dO, bias), then a cell: write 0.5 or '
-                + 'ln 7.',
-        ),
+        el('h1', { tabindex: -1 }, say('free.title')),
+        el('p', { class: 'text' }, say('free.text')),
         el(
             'div',
             { class: 'toolbar' },
-            el('label', { for: 'preset' }, 'Example'),
+            el('label', { for: 'preset' }, say('free.example')),
             preset,
             undo,
             redo,
@@ -761,7 +755,12 @@ export function freeView(context) {
         el(
             'div',
             { class: 'settings' },
-            el('section', {}, el('h2', { class: 'unseen' }, 'Sizes'), box(...elements(sizeFields))),
+            el(
+                'section',
+                {},
+                el('h2', { class: 'unseen' }, say('free.sizes')),
+                box(...elements(sizeFields)),
+            ),
             ...elements(folds),
         ),
         wrong.element,
@@ -775,7 +774,7 @@ export function freeView(context) {
         el(
             'section',
             { class: 'kept' },
-            el('h2', {}, 'Keep it'),
+            el('h2', {}, say('free.keep')),
             ...elements(copies),
         ),
     )
@@ -794,7 +793,7 @@ export function freeView(context) {
         if (!context.trace.at[chosen]) chosen = 'Q'
         for (const view of views) view.update()
         wrong.update(gradients)
-        lossText.textContent = `loss = \u03a3 dO O = ${numberText(context.trace.loss)}`
+        lossText.textContent = say('free.loss', { loss: numberText(context.trace.loss) })
         updatePreset()
         for (const f of [...fields, ...folds]) f.update()
         undo.disabled = !context.canUndo

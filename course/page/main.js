@@ -15,6 +15,7 @@
 import { openEngine } from './engine.js'
 import { fromHash, paper, sizes, toHash } from './state.js'
 import { el } from './dom.js'
+import { say } from './say.js'
 import { pointing } from './matrix.js'
 import { plainMessage } from './messages.js'
 import { startView } from './start.js'
@@ -152,10 +153,7 @@ async function start() {
     try {
         engine = await openEngine(await ownBytes())
     } catch (error) {
-        showProblem(
-            `The library in this page could not be started: ${error.message || error}. `
-                + 'The example below stands here without.',
-        )
+        showProblem(say('page.not started', { why: error.message || error }))
         document.documentElement.dataset.status = 'failed'
         return
     }
@@ -222,7 +220,7 @@ async function start() {
         const message = context.set(tours[state.view] ? inTour(state) : state)
         if (message) context.set(paper)
         const reason = message.replace(/\.$/, '')
-        showProblem(problem || (message && `This link does not fit: ${reason}.`))
+        showProblem(problem || (message && say('link.does not fit', { why: reason })))
         shown(before)
     }
 
@@ -270,7 +268,7 @@ function setTheme() {
     const isDark = () =>
         (document.documentElement.dataset.theme || (dark.matches ? 'dark' : 'light')) === 'dark'
     const label = () => {
-        button.textContent = isDark() ? 'Light' : 'Dark'
+        button.textContent = say(isDark() ? 'page.light' : 'page.dark')
     }
     button.onclick = () => {
         document.documentElement.dataset.theme = isDark() ? 'light' : 'dark'

@@ -1,5 +1,6 @@
 /* messages.js -- what the library says about a command line, in the words of the page. */
 import { axes } from './matrix.js'
+import { say } from './say.js'
 
 /* "-1e+06" becomes "\u22121,000,000". */
 const written = (text) => Number(text).toLocaleString('en-US').replace('-', '\u2212')
@@ -20,23 +21,22 @@ export function plainMessage(message) {
         mistake = aMistake.exec(message)
     if (element) {
         const [, name, row, column, low, high] = element
-        const letters = axes(name)
-        return (
-            `${name}[${letters[0]}${row},${letters[1]}${column}] must lie between `
-            + `${written(low)} and ${written(high)}.`
-        )
+        const [rows, columns] = axes(name)
+        return say('typed.element', {
+            element: `${name}[${rows}${row},${columns}${column}]`,
+            low: written(low),
+            high: written(high),
+        })
     }
     if (option) {
         const [, name, kind, low, high] = option
-        return `The ${name} must be ${kind}from ${written(low)} to ${written(high)}.`
+        return say('typed.option', { name, kind, low: written(low), high: written(high) })
     }
     if (mistake) {
         const [, name, nearest] = mistake
-        return (
-            `there is no mistake \u201c${name}\u201d`
-            + `${nearest ? `, the nearest is \u201c${nearest}\u201d` : ''}; `
-            + '\u201cBreak the backward\u201d lists them all.'
-        )
+        return nearest
+            ? say('link.mistake, nearest', { name, nearest })
+            : say('link.mistake', { name })
     }
     return message
 }

@@ -6,6 +6,7 @@ import { brokenView } from './broken.js'
 import { el } from './dom.js'
 import { jacobianView } from './jacobian.js'
 import { numericallyView } from './numerically.js'
+import { say } from './say.js'
 import { triangleView } from './triangle.js'
 
 export const panels = {
@@ -16,9 +17,9 @@ export const panels = {
 }
 
 const tools = [
-    { name: 'What one query reads', make: triangleView },
-    { name: 'Derivatives, numerically', make: numericallyView },
-    { name: 'Break the backward', make: brokenView },
+    { name: say('free.tool.triangle'), make: triangleView },
+    { name: say('free.tool.numerically'), make: numericallyView },
+    { name: say('free.tool.broken'), make: brokenView },
 ]
 
 /* One of three tools, for the numbers of the free view; each is made when it is first opened. */

@@ -1,5 +1,7 @@
 /* presets.js -- examples for the free view: what differs from the paper example, and what to look
  * at. */
+import { say } from './say.js'
+
 
 /* Small multiples of 1/2, always the same. */
 const numbers = (rows, columns, seed) =>
@@ -11,36 +13,33 @@ const numbers = (rows, columns, seed) =>
 
 export const presets = [
     {
-        name: 'Attention on paper',
-        look: 'All but the scores and dQ have two digits.',
+        name: say('example.paper'),
+        look: say('example.paper.look'),
         changes: {},
     },
     {
-        name: 'One key alone',
-        look: 'Each query may read one key alone: P is 1 there whatever the score, and dS is 0.',
+        name: say('example.alone'),
+        look: say('example.alone.look'),
         changes: { mask: [['0', '1', '0'], ['0', '0', '1']] },
     },
     {
-        name: 'Equal scores',
-        look: 'Q is 0: every key is read equally, and delta is the plain mean of dP.',
+        name: say('example.equal'),
+        look: say('example.equal.look'),
         changes: { Q: [['0', '0'], ['0', '0']] },
     },
     {
-        name: 'Large scores',
-        look: 'The scale makes one score far larger than the others: P is nearly 1 there, and dS '
-            + 'nearly 0.',
+        name: say('example.large'),
+        look: say('example.large.look'),
         changes: { scale: 8 },
     },
     {
-        name: 'Large scores, capped',
-        look: 'The softcap keeps the softmax from saturating, but its slope makes dX smaller than '
-            + 'dU.',
+        name: say('example.capped'),
+        look: say('example.capped.look'),
         changes: { scale: 8, softcap: 2 },
     },
     {
-        name: 'Causal',
-        look: 'Query i reads keys 0 to i: dS is 0 above the diagonal, and no later key changes an '
-            + 'earlier row.',
+        name: say('example.causal'),
+        look: say('example.causal.look'),
         changes: {
             Q: numbers(4, 2, 1),
             K: numbers(4, 2, 3),
@@ -53,24 +52,23 @@ export const presets = [
         },
     },
     {
-        name: 'An empty row',
-        look: 'Query 0 may read nothing: its P, O and gradients are 0, and nothing is NaN.',
+        name: say('example.empty'),
+        look: say('example.empty.look'),
         changes: { mask: [['0', '0', '0'], ['1', '1', '1']] },
     },
     {
-        name: 'Dropout',
-        look: 'Where z is 0, dA is not used and dP is 0; dS is not.',
+        name: say('example.dropout'),
+        look: say('example.dropout.look'),
         changes: { dropout: 0.5, seed: 18 },
     },
     {
-        name: 'A bias for each key',
-        look: 'The bias is 0, but its gradient is not: dbias is dS summed over the queries.',
+        name: say('example.bias'),
+        look: say('example.bias.look'),
         changes: { bias: [['0', '0', '0']] },
     },
     {
-        name: 'Eight by eight, everything on',
-        look: 'The same formulas; the row sums of dS are still 0. A mask, causal and a window: keep '
-            + 'says which keys are left.',
+        name: say('example.all'),
+        look: say('example.all.look'),
         changes: {
             Q: numbers(8, 8, 1),
             K: numbers(8, 8, 3),

@@ -2,6 +2,7 @@
  *
  * A state is a plain object, which nobody changes; a change makes a new one.  The elements of its matrices
  * are texts, as somebody wrote them: "0.5" or "ln 7".  Nothing here touches the document. */
+import { say } from './say.js'
 
 const rows = (text) => text.split('/').map((row) => row.split(','))
 
@@ -76,10 +77,10 @@ export const element = /^\s*(ln\s*)?[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?\s*$|^\s*-
 function readMatrix(name, text) {
     const m = name === 'mask' ? text.split('/').map((row) => [...row]) : rows(text)
     const good = (x) => (name === 'mask' ? /^[01]$/ : element).test(x)
-    if (m.length > 8 || m[0].length > 8) throw `${name} has more than 8 rows or columns`
+    if (m.length > 8 || m[0].length > 8) throw say('link.too large', { name })
     for (const row of m) {
-        if (row.length !== m[0].length) throw `the rows of ${name} have different lengths`
-        for (const x of row) if (!good(x)) throw `"${x}" in ${name} is not a number`
+        if (row.length !== m[0].length) throw say('link.rows', { name })
+        for (const x of row) if (!good(x)) throw say('link.element', { x, name })
     }
     return m
 }
@@ -96,13 +97,13 @@ export function fromHash(hash) {
             else if (numbers.includes(key)) s[key] = Number(value)
             else if (texts.includes(key)) s[key] = value
             else if (key === 'causal') s.causal = value === '1'
-            else throw `there is no "${key}"`
-            if (numbers.includes(key) && !Number.isFinite(s[key])) throw `${key} is not a number`
+            else throw say('link.nothing', { name: key })
+            if (numbers.includes(key) && !Number.isFinite(s[key])) throw say('link.number', { name: key })
         }
-        if (!views.includes(s.view)) throw `there is no view "${s.view}"`
-        for (const name of ['Q', 'K', 'V', 'dO']) if (!s[name]) throw `${name} is missing`
+        if (!views.includes(s.view)) throw say('link.view', { view: s.view })
+        for (const name of ['Q', 'K', 'V', 'dO']) if (!s[name]) throw say('link.missing', { name })
     } catch (problem) {
-        return { state: { ...paper }, problem: `This link was not understood: ${problem}.` }
+        return { state: { ...paper }, problem: say('link.not understood', { why: problem }) }
     }
     return { state: s, problem: '' }
 }

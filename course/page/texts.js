@@ -580,4 +580,158 @@ export const texts = {
     'check.numerically.agree': 'all elements agree',
     'check.numerically.one differs': '1 element differs, in {names}',
     'check.numerically.some differ': '{count} elements differ, in {names}',
+
+    // ---- the free view
+
+    'free.title': 'Change any number',
+    'free.text':
+        'The forward runs from left to right; under each matrix stands its gradient. Choose a '
+        + 'matrix that is given (Q, K, V, dO, bias), then a cell: write 0.5 or ln 7.',
+    'free.example': 'Example',
+    'free.choose': 'choose \u2026',
+    'free.undo': 'Undo',
+    'free.redo': 'Redo',
+    'free.reset': 'Reset',
+    'free.loss': 'loss = \u03a3 dO O = {loss}',
+    'free.matrices': 'All matrices',
+
+    'free.sizes': 'Sizes',
+    'free.T': 'T, queries',
+    'free.N': 'N, keys',
+    'free.D': 'D, of a key',
+    'free.Dv': 'Dv, of a value',
+    'free.last queries': 'The queries are the last {T} of {N} positions: q0 stands at k{first}.',
+    'free.first queries':
+        'The last query stands at the last key, q{first} at k0; those before it have no key.',
+
+    'free.masks': 'Mask, causal, window',
+    'free.mask': 'a mask of your own',
+    'free.mask, on': 'mask: click the cells of keep',
+    'free.masked otherwise': 'This cell is masked by causal, by the window or by the bias.',
+    'free.causal': 'causal: no later key is read',
+    'free.window to the left': 'window to the left',
+    'free.window to the right': 'window to the right',
+    'free.no limit': '0: no limit',
+
+    'free.options': 'Scale, softcap, bias, dropout',
+    'free.scale': 'scale',
+    'free.scale, 0': '0: 1/\u221aD',
+    'free.temperature': 'temperature',
+    'free.softcap': 'softcap',
+    'free.bias': 'bias',
+    'free.dropout': 'dropout',
+    'free.seed': 'dropout seed',
+    'free.0 is off': '0: off',
+    'free.bias, none': 'no bias',
+    'free.bias, all': 'one for each score',
+    'free.bias, keys': 'one for each key',
+    'free.bias, queries': 'one for each query',
+    'free.bias, one': 'one number',
+    'free.slider': '{option}, slider',
+    'free.less': '{option}: less',
+    'free.more': '{option}: more',
+    'free.smaller': 'smaller',
+    'free.larger': 'larger',
+
+    'free.given': 'given',
+    'free.from': 'from',
+    'free.used by': 'used by',
+    'free.formula': '<b>{formula}</b>. {sentence}',
+    'free.formula, none': '<b>{name}</b>: {sentence}',
+    'free.queries': 'queries',
+    'free.keys': 'keys',
+    'free.1': '1 scores',
+    'free.2': '2 scale',
+    'free.3': '3 softcap',
+    'free.4': '4 bias',
+    'free.5': '5 mask',
+    'free.S': 'S, for the softmax',
+    'free.6': '6 softmax',
+    'free.7': '7 dropout',
+    'free.A': 'A, for the values',
+    'free.values': 'values',
+    'free.8': '8 values',
+    'free.2 is off': '2 scale: 1',
+    'free.3 is off': '3 softcap: off',
+    'free.4 is off': '4 bias: off',
+    'free.5 is off': '5 mask: off, every query reads all keys',
+    'free.7 is off': '7 dropout: off, A = P and dA = dP',
+    'free.plain': 'so S = R = Q K<sup>T</sup> and dR = dS',
+
+    'free.mistake':
+        'The backward makes a mistake, \u201c{name}\u201d: {sentence} Wrong (\u2717): '
+        + '{gradients}. ',
+    'free.mistake, no effect':
+        'The backward makes a mistake, \u201c{name}\u201d: {sentence} It changes nothing here. ',
+    'free.make it right': 'Make it right',
+
+    'free.tool.triangle': 'What one query reads',
+    'free.tool.numerically': 'Derivatives, numerically',
+    'free.tool.broken': 'Break the backward',
+
+    'free.keep': 'Keep it',
+    'free.link': 'Link to this page with these numbers',
+    'free.command': 'The same in a terminal, in the folder of attic',
+    'free.command line': 'make run-trace ARGS="{line}"',
+    'free.copy': 'Copy',
+    'free.copied': 'Copied',
+    'free.is copied': 'Copied.',
+    'free.is selected': 'It is selected: copy it with the keyboard.',
+
+    // ---- its examples: a name, and what to look at
+
+    'example.paper': 'Attention on paper',
+    'example.paper.look': 'All but the scores and dQ have two digits.',
+    'example.alone': 'One key alone',
+    'example.alone.look':
+        'Each query may read one key alone: P is 1 there whatever the score, and dS is 0.',
+    'example.equal': 'Equal scores',
+    'example.equal.look': 'Q is 0: every key is read equally, and delta is the plain mean of dP.',
+    'example.large': 'Large scores',
+    'example.large.look':
+        'The scale makes one score far larger than the others: P is nearly 1 there, and dS nearly '
+        + '0.',
+    'example.capped': 'Large scores, capped',
+    'example.capped.look':
+        'The softcap keeps the softmax from saturating, but its slope makes dX smaller than dU.',
+    'example.causal': 'Causal',
+    'example.causal.look':
+        'Query i reads keys 0 to i: dS is 0 above the diagonal, and no later key changes an '
+        + 'earlier row.',
+    'example.empty': 'An empty row',
+    'example.empty.look':
+        'Query 0 may read nothing: its P, O and gradients are 0, and nothing is NaN.',
+    'example.dropout': 'Dropout',
+    'example.dropout.look': 'Where z is 0, dA is not used and dP is 0; dS is not.',
+    'example.bias': 'A bias for each key',
+    'example.bias.look':
+        'The bias is 0, but its gradient is not: dbias is dS summed over the queries.',
+    'example.all': 'Eight by eight, everything on',
+    'example.all.look':
+        'The same formulas; the row sums of dS are still 0. A mask, causal and a window: keep '
+        + 'says which keys are left.',
+
+    // ---- a number that somebody typed, a link that somebody followed
+
+    'typed.ln': 'ln needs a positive number.',
+    'typed.-ln': '\u2212ln is not read here: write \u2212ln 2 as ln 0.5, or as \u22120.6931.',
+    'typed.nothing': '\u201c{typed}\u201d is not a number; write 0.5, 3/10 or ln 7.',
+    'typed.whole': 'This must be a whole number.',
+    'typed.element': '{element} must lie between {low} and {high}.',
+    'typed.option': 'The {name} must be {kind}from {low} to {high}.',
+    'link.not understood': 'This link was not understood: {why}.',
+    'link.does not fit': 'This link does not fit: {why}.',
+    'link.too large': '{name} has more than 8 rows or columns',
+    'link.rows': 'the rows of {name} have different lengths',
+    'link.element': '"{x}" in {name} is not a number',
+    'link.number': '{name} is not a number',
+    'link.nothing': 'there is no "{name}"',
+    'link.view': 'there is no view "{view}"',
+    'link.missing': '{name} is missing',
+    'link.mistake':
+        'there is no mistake \u201c{name}\u201d; \u201cBreak the backward\u201d lists them all.',
+    'link.mistake, nearest':
+        'there is no mistake \u201c{name}\u201d, the nearest is \u201c{nearest}\u201d; '
+        + '\u201cBreak the backward\u201d lists them all.',
+
 }

@@ -11,8 +11,8 @@
  * After every step {step, loss, right, look}: the loss of the batch that led to this step and the
  * share of its letters that were right; look: P and dS of the word, its loss, and what the model
  * writes.  What fails is {error}. */
-import { start } from './engine.js'
 import { memoryFiles } from './files.js'
+import { start } from './program.js'
 
 const letters = 6,
     size = 2 * letters,

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { start } from '../engine.js'
+import { start } from '../program.js'
 import { memoryFiles } from '../files.js'
 import { plainReason } from '../train.js'
 import { wasmPath } from './browser.mjs'

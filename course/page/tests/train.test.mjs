@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { start } from '../engine.js'
+import { start } from '../program.js'
 import { showLink, wasmPath } from './browser.mjs'
 import { button, nativeSteps, open, stepsDone } from './training.mjs'
 import { firstSteps, idsOf, padded, placeOf, stepAt } from '../train.js'
