@@ -83,11 +83,14 @@ function matrixTable(tensor, which) {
     )
     const cell = (x, i, j) => {
         const number = shown(x, options.digits),
-            differs = disagrees(tensor, i, j),
-            label = differs ? 'broken.numerically, cell differs' : 'broken.numerically, cell'
+            differs = disagrees(tensor, i, j)
+        const label = () =>
+            say(differs ? 'broken.numerically, cell differs' : 'broken.numerically, cell', {
+                cell: cellName(name, i, j),
+                number,
+            })
         const td = numerical
-            ? `<td data-numerical="${x}" `
-              + `aria-label="${say(label, { cell: cellName(name, i, j), number })}">${number}</td>`
+            ? `<td data-numerical="${x}" aria-label="${label()}">${number}</td>`
             : cellHtml(name, i, j, x, { ...options, differs }, i || j ? -1 : 0)
         return differs ? td.replace('<td', '<td data-differs') : td
     }

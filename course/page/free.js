@@ -309,7 +309,7 @@ function optionField(context, { label, id, range, step, note, read, write, whole
 const stateField = (context, key, more) =>
     optionField(context, {
         id: `option-${key}`,
-        label: say(`free.${key}`),
+        label: say(`free.option.${key}`),
         read: () => context.state[key],
         write: (x) => ({ [key]: x }),
         ...more,
@@ -342,7 +342,7 @@ function sizeField(context, axis) {
     }
     return optionField(context, {
         id: `size-${axis}`,
-        label: say(`free.${axis}`),
+        label: say(`free.size.${axis}`),
         moves: true,
         step: 1,
         whole: true,
@@ -389,7 +389,7 @@ function biasField(context) {
         const zeros = shape && Array.from({ length: shape[0] }, () => Array(shape[1]).fill('0'))
         inPlace(choose, () => context.change({ bias: zeros }))
     }
-    const label = el('label', { for: 'option-bias' }, say('free.bias'))
+    const label = el('label', { for: 'option-bias' }, say('free.option.bias'))
     const element = el('div', { class: 'field' }, label, choose)
     function update() {
         const { bias } = context.state,
@@ -636,7 +636,7 @@ export function freeView(context) {
         field('softcap', { range: [0, 8], step: 0.5, note: say('free.0 is off') }),
         biasField(context),
         field('dropout', { range: [0, 0.9], step: 0.1, note: say('free.0 is off') }),
-        field('seed', { step: 1, whole: true, label: say('free.seed') }),
+        field('seed', { step: 1, whole: true, label: say('free.option.seed') }),
     ]
     const checkFields = [
         checkField(context, {

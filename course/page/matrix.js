@@ -58,7 +58,7 @@ function label(name, axis, index, shape, sizes) {
 export function cellName(name, row, column, shape, sizes) {
     const kind = (axis) => (isForAll(name, axis, shape, sizes) ? 'all' : axes(name)[axis])
     const kinds = [kind(0), kind(1)].filter(Boolean).join(' ')
-    return say(`cell.${kinds}`, { name, row, column })
+    return say(`place.${kinds}`, { name, row, column })
 }
 
 /* "dS[q0,k1]" */

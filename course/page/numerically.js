@@ -233,7 +233,7 @@ function chooser(context, choose, chosen) {
                 ),
             ),
         )
-        const table = el('table', { 'aria-label': `elements of ${name}` })
+        const table = el('table', { 'aria-label': say('numerically.elements', { name }) })
         values.forEach((line, i) => {
             const tr = el('tr')
             line.forEach((x, j) => {

@@ -89,9 +89,6 @@ export function startView(context) {
                 const { at } = context.trace
                 const above = right() > 0,
                     good = above === (k === 0)
-                const texts = good
-                    ? ['start.above', 'start.below']
-                    : ['start.not below', 'start.not above']
                 const factor = say('start.factor', {
                     arithmetic: formulaHtml(
                         context.cell({ name: 'dS', row: i, column: j }).text,
@@ -102,12 +99,17 @@ export function startView(context) {
                     good,
                     right: above ? 0 : 1,
                     is: say(above ? 'answer.rise' : 'answer.fall'),
-                    html: say(texts[above ? 0 : 1], {
-                        key: j,
-                        dP: numberText(at.dP.values[i][j]),
-                        delta: numberText(at.delta.values[i][0]),
-                        factor,
-                    }),
+                    html: say(
+                        good
+                            ? ['start.above', 'start.below'][k]
+                            : ['start.not above', 'start.not below'][k],
+                        {
+                            key: j,
+                            dP: numberText(at.dP.values[i][j]),
+                            delta: numberText(at.delta.values[i][0]),
+                            factor,
+                        },
+                    ),
                 }
             },
         },

@@ -341,15 +341,15 @@ export const texts = {
 
     // ---- matrices: what a screen reader says of a cell and of a table
 
-    'cell.q k': '{name}, query {row}, key {column}',
-    'cell.q d': '{name}, query {row}, element {column}',
-    'cell.k d': '{name}, key {row}, element {column}',
-    'cell.k k': '{name}, key {row}, key {column}',
-    'cell.q': '{name}, query {row}',
-    'cell.k': '{name}, key {row}',
-    'cell.all k': '{name}, all queries, key {column}',
-    'cell.q all': '{name}, query {row}, all keys',
-    'cell.all all': '{name}, all queries, all keys',
+    'place.q k': '{name}, query {row}, key {column}',
+    'place.q d': '{name}, query {row}, element {column}',
+    'place.k d': '{name}, key {row}, element {column}',
+    'place.k k': '{name}, key {row}, key {column}',
+    'place.q': '{name}, query {row}',
+    'place.k': '{name}, key {row}',
+    'place.all k': '{name}, all queries, key {column}',
+    'place.q all': '{name}, query {row}, all keys',
+    'place.all all': '{name}, all queries, all keys',
     'cell.is': '{cell}: {number}',
     'cell.differs': '{cell}, differs: {number}',
     'cell.hidden': '{cell}: not shown yet',
@@ -455,6 +455,7 @@ export const texts = {
 
     'numerically.moved': 'The number that is moved:',
     'numerically.choices': 'the element to move',
+    'numerically.elements': 'elements of {name}',
     'numerically.sentence':
         '{name} = {x} is moved by h to both sides, all that follows is computed again, and so is '
         + 'the loss.',
@@ -596,10 +597,10 @@ export const texts = {
     'free.matrices': 'All matrices',
 
     'free.sizes': 'Sizes',
-    'free.T': 'T, queries',
-    'free.N': 'N, keys',
-    'free.D': 'D, of a key',
-    'free.Dv': 'Dv, of a value',
+    'free.size.T': 'T, queries',
+    'free.size.N': 'N, keys',
+    'free.size.D': 'D, of a key',
+    'free.size.Dv': 'Dv, of a value',
     'free.last queries': 'The queries are the last {T} of {N} positions: q0 stands at k{first}.',
     'free.first queries':
         'The last query stands at the last key, q{first} at k0; those before it have no key.',
@@ -614,13 +615,13 @@ export const texts = {
     'free.no limit': '0: no limit',
 
     'free.options': 'Scale, softcap, bias, dropout',
-    'free.scale': 'scale',
+    'free.option.scale': 'scale',
     'free.scale, 0': '0: 1/\u221aD',
-    'free.temperature': 'temperature',
-    'free.softcap': 'softcap',
-    'free.bias': 'bias',
-    'free.dropout': 'dropout',
-    'free.seed': 'dropout seed',
+    'free.option.temperature': 'temperature',
+    'free.option.softcap': 'softcap',
+    'free.option.bias': 'bias',
+    'free.option.dropout': 'dropout',
+    'free.option.seed': 'dropout seed',
     'free.0 is off': '0: off',
     'free.bias, none': 'no bias',
     'free.bias, all': 'one for each score',
@@ -734,4 +735,88 @@ export const texts = {
         'there is no mistake \u201c{name}\u201d, the nearest is \u201c{nearest}\u201d; '
         + '\u201cBreak the backward\u201d lists them all.',
 
+
+    // ---- a model learns
+
+    'train.title': 'A model learns where to look',
+    'train.text':
+        'It has one layer of attention, reads words of six letters, and learns to write them '
+        + 'backwards, from \u201c|\u201d on. For that, each query must read one letter: the '
+        + 'mirror image of its own place.',
+    'train.train': 'Train',
+    'train.pause': 'Pause',
+    'train.go on': 'Go on',
+    'train.trained': 'Trained',
+    'train.reset': 'Reset',
+    'train.seed': 'seed',
+    'train.about seed':
+        'The seed chooses the first weights and the words: another one is another training.',
+    'train.ended': 'The training ended: {why}.',
+    'train.no worker': 'the worker could not start',
+    'train.failed.open': 'the model could not be made: no memory',
+    'train.failed.write': 'the model could not write',
+    'train.failed.step': 'the training stopped: no memory, or a loss that is not a number',
+
+    'train.loss': 'loss',
+    'train.steps': 'steps',
+    'train.curve': 'the loss after {steps} steps is {loss}',
+    'train.curve, nothing yet': 'the loss, before the first step',
+    'train.curve, of a file': 'the loss, from the next step on',
+
+    'train.P': '<b>P</b> in percent: what each query reads',
+    'train.dS': '<b>dS</b>: how the loss of this word changes with each score',
+    'train.map': '{name} at the letter that each query has to write, {numbers}',
+    'train.largest': 'The frame has the largest P in {count} of {rows} rows.',
+    'train.negative': 'The frame has a negative dS in {count} of {rows} rows.',
+    'train.legend':
+        '\u2212: a higher score lowers the loss; +: it raises it. Framed: the letter to be '
+        + 'written. \u201c|\u2192{letter}\u201d is the query at \u201c|\u201d, which has to write '
+        + '\u201c{letter}\u201d.',
+    'train.ask':
+        'What comes first: {most} of the {rows} frames with the largest P of their row, or {most} '
+        + 'with a negative dS? Train, then go back with the slider.',
+    'train.answer P': 'the largest P',
+    'train.answer dS': 'a negative dS',
+    'train.file begins':
+        'The file that was opened begins after step {first}: Reset, and train from the first step.',
+    'train.not yet': 'Train a little longer: P has not found the letters yet.',
+    'train.told':
+        '{verdict} In this training {most} frames have a negative dS after step {dS} already, and '
+        + 'the largest P after step {P}. Where dS is negative, a higher score would lower the '
+        + 'loss. Each step moves the scores against dS; so P follows. Once P reads the right '
+        + 'letters, there is little left to gain, and dS fades.',
+    'train.told, at once':
+        '{verdict} In this training {most} frames have a negative dS before the first step '
+        + 'already, and the largest P after step {P}. Where dS is negative, a higher score would '
+        + 'lower the loss. Each step moves the scores against dS; so P follows. Once P reads the '
+        + 'right letters, there is little left to gain, and dS fades.',
+
+    'train.slider': 'the step that is shown',
+    'train.back': 'one step back',
+    'train.on': 'one step on',
+    'train.step': 'step {step}',
+    'train.at': 'Step {step}: loss {loss}, {percent} % of the letters right.',
+    'train.at first': 'Before the first step.',
+    'train.at, of a file': 'After step {step}, as the file has it.',
+    'train.continued': '{word}| is continued with: {wrote}',
+
+    'train.word': 'A word of the letters a to j',
+    'train.write': 'Write it backwards',
+    'train.letters': 'Please write one to six letters from a to j: the model knows no others.',
+    'train.wrote right': 'The model as it is now, after {steps} steps, writes: {wrote} (right).',
+    'train.wrote wrong': 'The model as it is now, after {steps} steps, writes: {wrote} (wrong).',
+    'train.short word':
+        'It knows words of six letters only, reads \u201c{read}\u201d and writes '
+        + '\u201c{wrote}\u201d, which begins with the answer.',
+
+    'train.save': 'Save',
+    'train.open': 'Open',
+    'train.files':
+        'Save writes the training to the file checkpoint.safetensors, and Open goes on from it. '
+        + 'So does <code data-command></code> of the library, natively, when the file is in its '
+        + 'folder <code>out/page-run</code>: every bit is the same.',
+    'train.command': 'make page-run',
+    'train.command, a seed': 'make page-run ARGS="--seed {seed}"',
+    'train.not read': '{name} could not be read.',
+    'train.refused': '{why}.',
 }

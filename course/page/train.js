@@ -4,6 +4,7 @@
  * kept, from the first one or that of the file that was opened: a slider goes back through them.
  * Shown are the six queries that write, from "|" on, and the keys that they may read. */
 import { el, numberText } from './dom.js'
+import { say } from './say.js'
 import { linear, path, svg } from './svg.js'
 
 const letters = 6,
@@ -41,11 +42,11 @@ function drawLoss(history, at) {
             svg('text', { x: x(step), y: bottom + 18, 'text-anchor': 'middle' }, String(step)),
         )
     parts.push(
-        svg('text', { class: 'axis-name', x: left + 8, y: top + 4 }, 'loss'),
+        svg('text', { class: 'axis-name', x: left + 8, y: top + 4 }, say('train.loss')),
         svg(
             'text',
             { class: 'axis-name', x: right, y: bottom - 6, 'text-anchor': 'end' },
-            'steps',
+            say('train.steps'),
         ),
     )
     const points = history.flatMap((h, k) => (h.loss ? [[x(k), y(Math.min(h.loss, 3))]] : []))
@@ -53,8 +54,8 @@ function drawLoss(history, at) {
     parts.push(svg('line', { class: 'now', x1: x(at), x2: x(at), y1: top, y2: bottom }))
     const last = history.at(-1)
     const said = last?.loss
-        ? `the loss after ${history.length - 1} steps is ${numberText(last.loss)}`
-        : `the loss, ${history.length > 1 ? 'from the next step on' : 'before the first step'}`
+        ? say('train.curve', { steps: history.length - 1, loss: numberText(last.loss) })
+        : say(history.length > 1 ? 'train.curve, of a file' : 'train.curve, nothing yet')
     return svg(
         'svg',
         { viewBox: `0 0 ${wide} ${height}`, role: 'img', 'aria-label': said },
@@ -144,10 +145,16 @@ function drawWeights(name, look, values, cell) {
         {
             viewBox: `0 0 ${wide} ${height}`,
             role: 'img',
-            'aria-label': `${name} at the letter that each query has to write, ${said.join(', ')}`,
+            'aria-label': say('train.map', { name, numbers: said.join(', ') }),
         },
         ...parts,
     )
+}
+
+function mapName(html) {
+    const name = el('p', { class: 'map-name' })
+    name.innerHTML = html
+    return name
 }
 
 /* In how many rows the framed letter has the largest P, or a negative dS. */
@@ -184,7 +191,7 @@ function openWorker(onMessage) {
     current = new Worker(address)
     URL.revokeObjectURL(address)
     current.onmessage = ({ data }) => onMessage(data)
-    current.onerror = (event) => onMessage({ error: event.message || 'the worker could not start' })
+    current.onerror = (event) => onMessage({ error: event.message || say('train.no worker') })
     return current
 }
 
@@ -201,12 +208,12 @@ export function trainView(context) {
         frame = 0,
         largest = 0
 
-    const go = el('button', { type: 'button', class: 'main', onclick: toggle }, 'Train')
-    const reset = el('button', { type: 'button', onclick: choose }, 'Reset')
+    const go = el('button', { type: 'button', class: 'main', onclick: toggle }, say('train.train'))
+    const reset = el('button', { type: 'button', onclick: choose }, say('train.reset'))
     const save = el(
         'button',
         { type: 'button', onclick: () => worker.postMessage({ save: true }) },
-        'Save',
+        say('train.save'),
     )
     const chosen = el('input', {
         type: 'file',
@@ -214,8 +221,10 @@ export function trainView(context) {
         hidden: true,
         onchange: openFile,
     })
-    const openIt = el('button', { type: 'button', onclick: () => chosen.click() }, 'Open')
-    const command = el('code')
+    const openIt = el('button', { type: 'button', onclick: () => chosen.click() }, say('train.open'))
+    const about = el('p', { class: 'caption' })
+    about.innerHTML = say('train.files')
+    const command = about.querySelector('[data-command]')
     const seed = el('input', {
         type: 'number',
         min: 0,
@@ -232,7 +241,7 @@ export function trainView(context) {
         max: 1,
         step: 'any',
         value: 0,
-        'aria-label': 'the step that is shown',
+        'aria-label': say('train.slider'),
         oninput: () => show(stepAt(Number(slider.value))),
         onkeydown: nudgeByKey,
     })
@@ -255,15 +264,15 @@ export function trainView(context) {
     const form = el(
         'form',
         {},
-        el('label', {}, 'A word of the letters a to j ', input),
-        el('button', { type: 'submit' }, 'Write it backwards'),
+        el('label', {}, say('train.word'), ' ', input),
+        el('button', { type: 'submit' }, say('train.write')),
     )
     const options = el(
         'div',
-        { class: 'options', role: 'group', 'aria-label': 'Answers' },
+        { class: 'options', role: 'group', 'aria-label': say('answers') },
         ...[
-            ['P', 'the largest P'],
-            ['dS', 'a negative dS'],
+            ['P', say('train.answer P')],
+            ['dS', say('train.answer dS')],
         ].map(([name, text]) => el('button', { type: 'button', onclick: () => tell(name) }, text)),
     )
     const nudge = (by, text, said) =>
@@ -271,63 +280,34 @@ export function trainView(context) {
     const element = el(
         'article',
         { class: 'screen' },
-        el('h1', { tabindex: -1 }, 'A model learns where to look'),
-        el(
-            'p',
-            { class: 'text' },
-            'It has one layer of attention, reads words of six letters, and learns to write ' +
-                'them backwards, from \u201c|\u201d on. For that, each query must read one ' +
-                'letter: the mirror image of its own place.',
-        ),
+        el('h1', { tabindex: -1 }, say('train.title')),
+        el('p', { class: 'text' }, say('train.text')),
         el(
             'div',
             { class: 'training' },
             el(
                 'div',
                 { class: 'run' },
-                el('div', { class: 'buttons' }, go, reset, el('label', {}, 'seed ', seed)),
-                el(
-                    'p',
-                    { class: 'caption' },
-                    'The seed chooses the first weights and the words: another one is another ' +
-                        'training.',
-                ),
+                el('div', { class: 'buttons' }, go, reset, el('label', {}, say('train.seed'), ' ', seed)),
+                el('p', { class: 'caption' }, say('train.about seed')),
                 message,
                 curve,
             ),
             el(
                 'div',
                 { class: 'maps' },
-                el(
-                    'p',
-                    { class: 'map-name' },
-                    el('b', {}, 'P'),
-                    ' in percent: what each query reads',
-                ),
+                mapName(say('train.P')),
                 P,
                 counts.P,
-                el(
-                    'p',
-                    { class: 'map-name' },
-                    el('b', {}, 'dS'),
-                    ': how the loss of this word changes with each score',
-                ),
+                mapName(say('train.dS')),
                 dS,
                 counts.dS,
                 el(
                     'p',
                     { class: 'caption' },
-                    '\u2212: a higher score lowers the loss; +: it raises it. Framed: the ' +
-                        `letter to be written. \u201c|\u2192${example.at(-1)}\u201d is the query ` +
-                        `at \u201c|\u201d, which has to write \u201c${example.at(-1)}\u201d.`,
+                    say('train.legend', { letter: example.at(-1) }),
                 ),
-                el(
-                    'p',
-                    { class: 'ask' },
-                    `What comes first: ${most} of the ${letters} frames with the largest P of ` +
-                        `their row, or ${most} with a negative dS? Train, then go back with the ` +
-                        'slider.',
-                ),
+                el('p', { class: 'ask' }, say('train.ask', { most, rows: letters })),
                 options,
                 answer,
             ),
@@ -337,9 +317,9 @@ export function trainView(context) {
                 el(
                     'div',
                     { class: 'slide' },
-                    nudge(-1, '\u2212', 'one step back'),
+                    nudge(-1, '\u2212', say('train.back')),
                     slider,
-                    nudge(1, '+', 'one step on'),
+                    nudge(1, '+', say('train.on')),
                 ),
                 where,
                 wrote,
@@ -349,16 +329,7 @@ export function trainView(context) {
                 'div',
                 { class: 'files' },
                 el('div', { class: 'buttons' }, save, openIt, chosen),
-                el(
-                    'p',
-                    { class: 'caption' },
-                    'Save writes the training to the file checkpoint.safetensors, and Open goes ' +
-                        'on from it. So does ',
-                    command,
-                    ' of the library, natively, when the file is in its folder ',
-                    el('code', {}, 'out/page-run'),
-                    ': every bit is the same.',
-                ),
+                about,
                 refusal,
             ),
         ),
@@ -397,11 +368,12 @@ export function trainView(context) {
     }
 
     function receive(data) {
-        if (data.error) {
+        if (data.error || data.failed) {
             running = false
-            message.textContent = `The training ended: ${data.error}.`
+            const why = data.error || say(`train.failed.${data.failed}`)
+            message.textContent = say('train.ended', { why })
         } else if (data.refused) {
-            refusal.textContent = `${plainReason(data.refused)}.`
+            refusal.textContent = say('train.refused', { why: plainReason(data.refused) })
         } else if (data.saved) {
             download(data.saved)
         } else if (data.seed !== undefined) {
@@ -432,7 +404,7 @@ export function trainView(context) {
             const bytes = new Uint8Array(await file.arrayBuffer())
             worker.postMessage({ open: bytes }, [bytes.buffer])
         } catch {
-            refusal.textContent = `${file.name} could not be read.`
+            refusal.textContent = say('train.not read', { name: file.name })
         }
         chosen.value = '' // the same file can be chosen again
     }
@@ -471,22 +443,17 @@ export function trainView(context) {
         answer.hidden = false
         if (first > 0) {
             answer.className = 'verdict'
-            answer.textContent =
-                `The file that was opened begins after step ${first}: Reset, and train from the ` +
-                'first step.'
+            answer.textContent = say('train.file begins', { first })
         } else if (found.P < 0) {
             answer.className = 'verdict'
-            answer.textContent = 'Train a little longer: P has not found the letters yet.'
+            answer.textContent = say('train.not yet')
         } else {
             const right = found.dS >= 0 && found.dS < found.P ? 'dS' : 'P'
-            const dS = found.dS ? `after step ${found.dS}` : 'before the first step'
             answer.className = `verdict ${name === right ? 'right' : 'wrong'}`
-            answer.textContent =
-                `${name === right ? 'Right.' : 'No.'} In this training ${most} frames have a ` +
-                `negative dS ${dS} already, and the largest P after step ${found.P}. Where dS is ` +
-                'negative, a higher score would lower the loss. Each step moves the scores ' +
-                'against dS; so P follows. Once P reads the right letters, there is little ' +
-                'left to gain, and dS fades.'
+            const verdict = say(name === right ? 'verdict.right' : 'verdict.no')
+            answer.textContent = found.dS
+                ? say('train.told', { verdict, most, dS: found.dS, P: found.P })
+                : say('train.told, at once', { verdict, most, P: found.P })
         }
         answer.scrollIntoView({ block: 'nearest' })
     }
@@ -500,8 +467,7 @@ export function trainView(context) {
         const good = /^[a-j]{1,6}$/.test(word)
         input.setAttribute('aria-invalid', String(!good))
         if (!good) {
-            written.textContent =
-                'Please write one to six letters from a to j: the model knows no others.'
+            written.textContent = say('train.letters')
             return
         }
         asked = word
@@ -512,14 +478,15 @@ export function trainView(context) {
         const whole = wordOf(ids),
             own = whole.slice(0, asked.length)
         const right = own === [...asked].reverse().join('')
-        const read =
-            asked.length < letters
-                ? ` It knows words of six letters only, reads \u201c${padded(asked)}\u201d ` +
-                  `and writes \u201c${whole}\u201d, which begins with the answer.`
-                : ''
-        written.textContent =
-            `The model as it is now, after ${history.length - 1} steps, writes: ${own} ` +
-            `(${right ? 'right' : 'wrong'}).${read}`
+        const answers = [
+            say(right ? 'train.wrote right' : 'train.wrote wrong', {
+                steps: history.length - 1,
+                wrote: own,
+            }),
+        ]
+        if (asked.length < letters)
+            answers.push(say('train.short word', { read: padded(asked), wrote: whole }))
+        written.textContent = answers.join(' ')
         written.dataset.wrote = own
     }
 
@@ -529,36 +496,43 @@ export function trainView(context) {
         if (!frame) frame = requestAnimationFrame(() => ((frame = 0), draw()))
     }
 
+    function placeText({ loss, right }) {
+        if (loss !== null)
+            return say('train.at', {
+                step: at,
+                loss: numberText(loss),
+                percent: Math.round(100 * right),
+            })
+        return at === 0 ? say('train.at first') : say('train.at, of a file', { step: at })
+    }
+
     function draw() {
         go.textContent = running
-            ? 'Pause'
+            ? say('train.pause')
             : history.length > steps
-              ? 'Trained'
+              ? say('train.trained')
               : history.length > 1
-                ? 'Go on'
-                : 'Train'
+                ? say('train.go on')
+                : say('train.train')
         go.disabled = history.length > steps
         go.className = go.disabled ? '' : 'main'
-        command.textContent = `make page-run${opened === 1 ? '' : ` ARGS="--seed ${opened}"`}`
+        command.textContent =
+            opened === 1 ? say('train.command') : say('train.command, a seed', { seed: opened })
         slider.value = placeOf(at)
-        slider.setAttribute('aria-valuetext', `step ${at}`)
+        slider.setAttribute('aria-valuetext', say('train.step', { step: at }))
         const now = history[at]
         if (!now) return
         element.querySelector('.training').dataset.steps = history.length - 1
-        where.textContent =
-            now.loss === null
-                ? at === 0
-                    ? 'Before the first step.'
-                    : `After step ${at}, as the file has it.`
-                : `Step ${at}: loss ${numberText(now.loss)}, ${Math.round(100 * now.right)} ` +
-                  '% of the letters right.'
+        where.textContent = placeText(now)
         curve.replaceChildren(drawLoss(history, at))
-        wrote.textContent = `${wordOf(now.look.word)}| is continued with: ${wordOf(now.look.wrote)}`
+        wrote.textContent = say('train.continued', {
+            word: wordOf(now.look.word),
+            wrote: wordOf(now.look.wrote),
+        })
         const { P: weights, dS: gradients } = now.look
-        counts.P.textContent =
-            `The frame has the largest P in ${framesLargest(weights)} of ${letters} rows.`
-        counts.dS.textContent =
-            `The frame has a negative dS in ${framesNegative(gradients)} of ${letters} rows.`
+        const rows = letters
+        counts.P.textContent = say('train.largest', { count: framesLargest(weights), rows })
+        counts.dS.textContent = say('train.negative', { count: framesNegative(gradients), rows })
         P.replaceChildren(
             drawWeights('P', now.look, now.look.P, (x) => ({
                 kind: 'forward',

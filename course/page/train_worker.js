@@ -10,7 +10,8 @@
  *
  * After every step {step, loss, right, look}: the loss of the batch that led to this step and the
  * share of its letters that were right; look: P and dS of the word, its loss, and what the model
- * writes.  What fails is {error}. */
+ * writes.  What fails is
+ * {failed}: 'open', 'write' or 'step'. */
 import { memoryFiles } from './files.js'
 import { start } from './program.js'
 
@@ -25,9 +26,9 @@ let exports = null,
     running = false,
     word = []
 
-const fail = (error) => {
+const fail = (failed) => {
     running = false
-    postMessage({ error })
+    postMessage({ failed })
 }
 
 /* An array in the memory of the program. */
@@ -37,7 +38,7 @@ const put = (ids) => array(Int32Array, exports.train_text(), letters).set(ids)
 
 function write(ids) {
     put(ids)
-    if (!exports.train_write()) fail('the model could not write')
+    if (!exports.train_write()) fail('write')
     return [...array(Int32Array, exports.train_text(), size + 1)].slice(letters + 1)
 }
 
@@ -78,8 +79,7 @@ const turns = new MessageChannel()
 turns.port1.onmessage = () => {
     if (!running) return
     const loss = exports.train_step()
-    if (Number.isNaN(loss))
-        return fail('the training stopped: no memory, or a loss that is not a number')
+    if (Number.isNaN(loss)) return fail('step')
     step++
     tell(loss, exports.train_right())
     if (step >= steps) running = false
@@ -92,7 +92,7 @@ onmessage = ({ data }) => {
         exports = start(data.module, files).exports
         step = 0
         running = false
-        if (!exports.train_open(data.seed)) return fail('the model could not be made: no memory')
+        if (!exports.train_open(data.seed)) return fail('open')
         tell(null, null)
     } else if (data.save) {
         save()

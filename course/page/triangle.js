@@ -125,11 +125,12 @@ const pair = (row) => `(${row.map(numberText).join(', ')})`
 function keyText(c, answers) {
     const key = c.j
     if (c.masked) return say('triangle.key, masked', { key })
-    const read = { key, V: pair(c.V), P: numberText(c.P) }
+    const V = pair(c.V),
+        P = numberText(c.P)
     const said =
         c.z === 1
-            ? say('triangle.key', read)
-            : say('triangle.key, factor', { ...read, z: numberText(c.z) })
+            ? say('triangle.key', { key, V, P })
+            : say('triangle.key, factor', { key, V, P, z: numberText(c.z) })
     return answers ? say('triangle.key, dS', { said, dS: numberText(c.dS) }) : said
 }
 
