@@ -55,12 +55,12 @@ check-sandbox: $(grade) $(exercise_runners) ## can a submission do anything but 
 
 # ---- the page --------------------------------------------------------------------------------
 
-page: ## out/attic.html: attention, forward and backward, to look at and to change in a browser
+page: ## out/attic.html: attention, forward and backward, to look at and to change in a browser; TEXTS=translation.js
 	$(call tool,node,nodejs)
 	$(have_wasm)
 	$(sub) CC="$(wasm_cc)" AR=llvm-ar ARCH= CFLAGS=-msimd128 MODE=size WERROR=1 page-wasm
 	@mkdir -p out
-	@node course/page/build.mjs build/page.wasm out/attic.html
+	@node course/page/build.mjs build/page.wasm out/attic.html $(TEXTS)
 
 # --export: JavaScript puts the command line into memory.
 page_wasm := $(B)/page.wasm

@@ -1,5 +1,5 @@
-// build.mjs WASM HTML -- joins page/ and the WebAssembly to one file, which opens from disk and
-// sends no request.
+// build.mjs WASM HTML [TEXTS] -- joins page/ and the WebAssembly to one file, which opens from disk
+// and sends no request.  TEXTS is a translation of texts.js.
 //
 // In course/page/index.html it replaces
 //
@@ -7,6 +7,7 @@
 //     <!-- paper -->     attention on paper, computed by the library: it stands there
 //                        before the page has started
 //     <!-- script -->    the WebAssembly, the workers, and main.js with all that it imports
+//     {{page.title}}     a text of texts.js
 //
 // Each module becomes a function, so that names at its top level are its own:
 //
@@ -17,20 +18,49 @@
 // a Blob of it.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { Script } from 'node:vm'
 import { openEngine } from './engine.js'
 import { paper } from './state.js'
-import { paperHtml } from './start.js'
+import { texts } from './texts.js'
 
-const [wasmPath, htmlPath] = process.argv.slice(2)
+const [wasmPath, htmlPath, textsPath] = process.argv.slice(2)
 const folder = import.meta.dirname ?? new URL('.', import.meta.url).pathname
-const read = (name) => readFileSync(join(folder, name), 'utf8')
+const read = (name) =>
+    name === 'texts.js'
+        ? `export const texts = ${JSON.stringify(texts, null, 1)}`
+        : readFileSync(join(folder, name), 'utf8')
 
 function fail(message) {
     console.error(`course/page/build.mjs: ${message}`)
     process.exit(1)
 }
+
+// ---- texts ---------------------------------------------------------------------------------
+
+// "{x} is {other}" -> "other x"
+const places = (text) => [...new Set(text.match(/\{\w+\}/g))].sort().join(' ')
+
+// Each key, with the same numbers in it, and what the library says, if it is translated, too.
+function checkTranslation(other) {
+    for (const [key, text] of Object.entries(texts)) {
+        if (!(key in other)) fail(`${textsPath} has no '${key}'`)
+        if (places(text) !== places(other[key]))
+            fail(`'${key}' has ${places(text) || 'no places'}, and in ${textsPath} ${places(other[key]) || 'none'}`)
+    }
+    for (const key of Object.keys(other))
+        if (!(key in texts) && !/^(mistake|tensor)\./.test(key))
+            fail(`${textsPath} has '${key}', which the page does not say`)
+}
+
+if (textsPath) {
+    const { texts: other } = await import(pathToFileURL(resolve(textsPath)).href)
+    checkTranslation(other)
+    Object.assign(texts, other)
+}
+const { say, translated } = await import('./say.js')
+const { paperHtml } = await import('./start.js') // reads texts as it is loaded
 
 // ---- modules -------------------------------------------------------------------------------
 
@@ -107,12 +137,16 @@ const workers = files.filter((name) => name.endsWith('_worker.js'))
 // The scripts are compressed as well: 60 KiB less, for 10 ms at the start.
 const packed = (id, bytes) =>
     script(` type="text/plain" id="${id}"`, gzipSync(bytes, { level: 9 }).toString('base64'))
+const lacks = {
+    WebAssembly: say('page.lacks', { name: 'WebAssembly' }),
+    DecompressionStream: say('page.lacks', { name: 'DecompressionStream' }),
+    both: say('page.lacks both'),
+}
 const loader = `(async () => {
 const missing = ['WebAssembly', 'DecompressionStream'].filter((name) => !window[name])
 if (missing.length) {
 const place = document.getElementById('problem')
-place.textContent = 'This browser has no ' + missing.join(' and no ')
-    + ': the example below stands here without.'
+place.textContent = ${JSON.stringify(lacks)}[missing.length > 1 ? 'both' : missing[0]]
 place.hidden = false
 document.documentElement.dataset.status = 'failed'
 return
@@ -131,7 +165,7 @@ document.body.append(script)
 const main = packed('main', slim(joined('main.js')))
 const parts = {
     style: `<style>\n${styles.map(read).map(slim).join('\n')}</style>`,
-    paper: paperHtml((await openEngine(wasm)).trace(paper, { quick: true })),
+    paper: paperHtml(translated(await openEngine(wasm)).trace(paper, { quick: true })),
     script: [
         packed('wasm', wasm),
         ...workers.map((name) => packed(name.slice(0, -3), slim(joined(name)))),
@@ -140,7 +174,7 @@ const parts = {
     ].join('\n'),
 }
 
-let html = read('index.html')
+let html = read('index.html').replace(/\{\{([^}]+)\}\}/g, (_, key) => texts[key])
 for (const [name, text] of Object.entries(parts)) {
     const mark = `<!-- ${name} -->`
     if (html.split(mark).length !== 2) fail(`index.html must have ${mark} once`)

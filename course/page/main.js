@@ -15,7 +15,7 @@
 import { openEngine } from './engine.js'
 import { fromHash, paper, sizes, toHash } from './state.js'
 import { el } from './dom.js'
-import { say } from './say.js'
+import { say, translated } from './say.js'
 import { pointing } from './matrix.js'
 import { plainMessage } from './messages.js'
 import { startView } from './start.js'
@@ -151,7 +151,7 @@ async function start() {
     setTheme()
     let engine
     try {
-        engine = await openEngine(await ownBytes())
+        engine = translated(await openEngine(await ownBytes()))
     } catch (error) {
         showProblem(say('page.not started', { why: error.message || error }))
         document.documentElement.dataset.status = 'failed'

@@ -3,3 +3,25 @@ import { texts } from './texts.js'
 
 /* say('tour.dS.because', { dP: 5, delta: 4.9 }) is "5 lies above 4.9". */
 export const say = (key, values) => texts[key].replace(/\{(\w+)\}/g, (_, name) => values[name])
+
+/* What the library says, unless a translation says it. */
+const saidOf = (key, text) => texts[key] ?? text
+
+const mistakeOf = (m) => m && { ...m, sentence: saidOf(`mistake.${m.name}`, m.sentence) }
+
+function traceOf(trace) {
+    if (!trace.ok) return trace
+    for (const tensor of trace.tensors)
+        for (const part of ['sentence', 'question', 'answer'])
+            if (part in tensor)
+                tensor[part] = saidOf(`tensor.${tensor.name}.${part}`, tensor[part])
+    trace.mistake = mistakeOf(trace.mistake)
+    return trace
+}
+
+/* An engine (engine.js) that speaks the language of texts.js. */
+export const translated = (engine) => ({
+    ...engine,
+    trace: (state, how) => traceOf(engine.trace(state, how)),
+    mistakes: engine.mistakes.map(mistakeOf),
+})

@@ -2,15 +2,45 @@
  *
  * {name} is where a number or another text comes; <b>, <a> and so on are HTML, which a text has
  * only where it is needed.  Formulas are written as the library writes them, "dS_ij = P_ij (dP_ij -
- * delta_i)"; dom.js sets them.  Where a number decides on a word, each word has a key of its own. */
+ * delta_i)"; dom.js sets them.  Where a number decides on a word, each word has a key of its own.
+ *
+ * A second language is a second file with the same keys, chosen when the page is built:
+ *
+ *     make page TEXTS=course/page/texts.de.js
+ *
+ * What the library says comes from the library, unless that file has it, too, by its name:
+ *
+ *     'mistake.no delta'        the sentence about a mistake (course/mistakes.c)
+ *     'tensor.dS.sentence'      what a matrix is; .question and .answer: of the sign of an element
+ *                               (course/steps_text.c) */
 export const texts = {
     // ---- the page around all views
 
+    'page.language': 'en',
+    'page.title': 'Attention, backward',
+    'page.description': "Attention's backward by hand, every number computed here.",
+    'page.skip': 'To the text',
+    'page.parts': 'Parts of this page',
+    'page.start': 'Start',
+    'page.tour': 'Tour',
+    'page.options': 'Options',
+    'page.free': 'Free',
+    'page.train': 'Train',
     'page.light': 'Light',
     'page.dark': 'Dark',
+    'page.no JavaScript':
+        'This page asks and answers with JavaScript; without it, here is its example.',
+    'page.lacks': 'This browser has no {name}: the example below stands here without.',
+    'page.lacks both':
+        'This browser has no WebAssembly and no DecompressionStream: the example below stands '
+        + 'here without.',
     'page.not started':
         'The library in this page could not be started: {why}. The example below stands here '
         + 'without.',
+    'page.dock': 'The number that is looked at',
+    'page.footer':
+        'Every number is computed in this page by attic, a library in C compiled to WebAssembly; '
+        + 'no request leaves it.',
 
     // ---- the first screen, which stands there before the library runs, and without it
 
