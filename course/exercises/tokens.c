@@ -174,6 +174,18 @@ static void add_product(const block *b, block_name X, block_name W, int of_k, in
             }
 }
 
+static const char by_columns[] = "X was read by columns: X_tk lies at X[t * C + k].";
+
+/* The tokens with the memory of X [T,C] read as if it were that of [C,T] */
+static block *with_X_by_columns(const block *b)
+{
+    const int T = b->p.T, C = b->p.C;
+    block *other = need(block_copy(b));
+    for (int t = 0; t < T; t++)
+        for (int k = 0; k < C; k++) other->at[BLOCK_X][t * C + k] = b->at[BLOCK_X][k * T + t];
+    return other;
+}
+
 /* Q, K and V, from their matrices */
 static void grade_projection(grading *g, const script *s, int call, int buffer, const tokens *of,
                              block_name what)
@@ -193,8 +205,14 @@ static void grade_projection(grading *g, const script *s, int call, int buffer, 
             add_product(
                 b, BLOCK_X, other, n, 1, 0,
                 add_candidate(&x, "another matrix", "Q has W_q, K has W_k and V has W_v.", false));
+    block *other = with_X_by_columns(b);
+    add_product(other, BLOCK_X, W, n, 1, 0, add_candidate(&x, "X by columns", by_columns, false));
+    block_close(other);
     close_quantity(g, s, call, buffer, of, what, &x);
 }
+
+static const char in_the_loop[] =
+    "What is added once is added in the innermost loop: as often as the sum has terms.";
 
 static void grade_Y(grading *g, const script *s, int call, int buffer, const tokens *of)
 {
@@ -210,13 +228,17 @@ static void grade_Y(grading *g, const script *s, int call, int buffer, const tok
     double *as_of[] = {add_candidate(&x, "W_o' for W_o", as_transpose, false),
                        add_candidate(&x, "W_o' for W_o", as_transpose, false),
                        add_candidate(&x, "the last term alone", last_term, false),
-                       add_candidate(&x, "residual doubled", "X is added to Y twice.", false)};
+                       add_candidate(&x, "residual doubled", "X is added to Y twice.", false),
+                       add_candidate(&x, "residual in the loop", in_the_loop, false)};
     for (ptrdiff_t e = 0; e < size; e++)
-        for (int k = 0; k < 4; k++) as_of[k][e] = b->at[BLOCK_X][e];
+        for (int k = 0; k < 5; k++) as_of[k][e] = b->at[BLOCK_X][e];
     add_product(b, BLOCK_O, BLOCK_WO, 1, n, 0, as_of[0]);
     add_product(b, BLOCK_O, BLOCK_WO, 1, C, 0, as_of[1]);
     add_product(b, BLOCK_O, BLOCK_WO, C, 1, n - 1, as_of[2]);
-    for (ptrdiff_t e = 0; e < size; e++) as_of[3][e] += b->at[BLOCK_Y][e];
+    for (ptrdiff_t e = 0; e < size; e++) {
+        as_of[3][e] += b->at[BLOCK_Y][e];
+        as_of[4][e] = n * b->at[BLOCK_X][e] + b->at[BLOCK_OW][e];
+    }
     if (n == C) {
         double *plain =
             add_candidate(&x, "without W_o", "Y is X + O: the heads are not mixed.", false);
@@ -304,6 +326,26 @@ static void add_order(matrix *x, const tokens *of, block_name what, order_texts 
     steps_close(a);
 }
 
+/* Every head is called with what belongs to the first one: all of it; or P alone, in the backward. */
+static void add_head_0(matrix *x, const block *b, block_name what, bool all)
+{
+    steps *a = split_so(b, ORDER_RIGHT, all);
+    const size_t head = (size_t)b->p.T * (size_t)b->p.T;
+    double *P = a->at[STEPS_P];
+    for (int h = 1; h < b->p.H && !all; h++)
+        for (int k = STEPS_P; k <= STEPS_A; k++)
+            memcpy(a->at[k] + (size_t)h * head, P, head * sizeof *P);
+    if (what <= BLOCK_O) steps_forward(a, STEPS_R);
+    if (what > BLOCK_O) steps_backward(a);
+    merged_so(b, a, ORDER_RIGHT, what,
+              add_candidate(x, all ? "head 0 for all" : "P of head 0 for all",
+                            all ? "Every head gets what belongs to the first one: head h begins at "
+                                  "h T D."
+                                : "Every head gets the P of the first one: head h begins at h T T.",
+                            false));
+    steps_close(a);
+}
+
 /* P and O, or dQ, dK and dV */
 static void grade_heads(grading *g, const script *s, int call, int buffer, const tokens *of,
                         block_name what)
@@ -318,18 +360,8 @@ static void grade_heads(grading *g, const script *s, int call, int buffer, const
         add_order(&x, of, what, &texts, ORDER_RIGHT, k);
         add_order(&x, of, what, &texts, k, k);
     }
-    steps *a = split_so(of->b, ORDER_RIGHT, true);
-    if (what <= BLOCK_O)
-        steps_forward(a, STEPS_R);
-    else
-        memcpy(a->at[STEPS_P], of->b->at[BLOCK_P],
-               (size_t)block_size(of->b, BLOCK_P) * sizeof(double)),
-            steps_backward(a);
-    merged_so(of->b, a, ORDER_RIGHT, what,
-              add_candidate(&x, "head 0 for all",
-                            "Every head gets Q, K and V of the first one: head h begins at h T D.",
-                            false));
-    steps_close(a);
+    add_head_0(&x, of->b, what, true);
+    if (what > BLOCK_O) add_head_0(&x, of->b, what, false);
     /* dV reads P and dO alone: that dO was split so is there what "split" says */
     static const block_mistake of_heads[] = {BLOCK_FIRST_HEAD,      BLOCK_LAST_HEAD,
                                              BLOCK_SCALE_FORGOTTEN, BLOCK_DO_IN_MEMORY,
@@ -392,6 +424,10 @@ static void grade_dX(grading *g, const script *s, int call, int buffer, const to
     add_stride(&x, of->b, BLOCK_DQ, BLOCK_WQ, BLOCK_WQ_PLAIN);
     add_stride(&x, of->b, BLOCK_DK, BLOCK_WK, BLOCK_WK_PLAIN);
     add_stride(&x, of->b, BLOCK_DV, BLOCK_WV, BLOCK_WV_PLAIN);
+    double *often = add_candidate(&x, "residual in the loop", in_the_loop, false);
+    for (ptrdiff_t e = 0; e < block_size(of->b, BLOCK_DX); e++)
+        often[e] =
+            of->b->at[BLOCK_DX][e] + (of->b->dim[BLOCK_WQ][2] - 1) * of->b->at[BLOCK_DX_RES][e];
     add_values(&x, "overwritten, V's term alone left", alone, true, of->b->at[BLOCK_DX_V]);
     add_values(&x, "overwritten, K's term alone left", alone, true, of->b->at[BLOCK_DX_K]);
     add_values(&x, "overwritten, Q's term alone left", alone, true, of->b->at[BLOCK_DX_Q]);
@@ -413,6 +449,12 @@ static void grade_dW(grading *g, const script *s, int call, int buffer, const to
         if (of->wrong[of_W[k]])
             add_values(&x, block_mistakes_texts[of_W[k]].name,
                        block_mistakes_texts[of_W[k]].sentence, false, of->wrong[of_W[k]]->at[what]);
+    block *other = with_X_by_columns(of->b);
+    if (what != BLOCK_DWO) {
+        block_gradient(other, what);
+        add_values(&x, "X by columns", by_columns, false, other->at[what]);
+    }
+    block_close(other);
     add_values(&x, "last position only, and overwritten",
                "dW itself is set, not added to, in the loop over the tokens.", true,
                of->wrong[BLOCK_DW_LAST_POSITION]->at[what]);
