@@ -33,15 +33,28 @@ const makers = {
     train: trainView,
 }
 
-/* A screen of a tour has numbers of its own: its link says which screen, and what is looked at. */
-function inTour({ view, screen, i, j, mistake }) {
-    const own = screenState(tours[view], screen)
-    return { ...own, ...(i === paper.i && j === paper.j ? {} : { i, j }), mistake }
+const namesOf = (tour) => tour.screens.map(({ name }) => name)
+
+/* A link to a screen has its name, which no other screen has, or the tour and a number.  A screen
+ * has numbers of its own: its link says which screen, and what is looked at. */
+function fromLink(hash) {
+    const { state, problem } = fromHash(hash)
+    const { view, screen, i, j, mistake } = state
+    const named = Object.values(tours).find((tour) => namesOf(tour).includes(screen))
+    if (!named && Number.isNaN(Number(screen))) {
+        const why = say('link.screen', { screen })
+        return { state: paper, problem: say('link.not understood', { why }) }
+    }
+    const tour = named ?? tours[view]
+    if (!tour) return { state, problem }
+    const looked = i === paper.i && j === paper.j ? {} : { i, j }
+    return { state: { ...screenState(tour, screen), ...looked, mistake }, problem }
 }
 const here = () => location.hash || '#'
-const linkOf = (state) => {
+function linkOf(state) {
     const { view, screen, i, j, mistake } = state
-    return toHash(tours[view] ? { ...paper, view, screen, i, j, mistake } : state) || '#'
+    if (!tours[view]) return toHash(state) || '#'
+    return toHash({ ...paper, screen: namesOf(tours[view])[screen], i, j, mistake })
 }
 
 /* ------------------------------------------------------------------ the context --------------- */
@@ -167,7 +180,7 @@ async function start() {
     points = pointing(context, byId('view'), byId('arithmetic'))
 
     /* After a change: a view of its own for each kind, and the link. */
-    function shown(before) {
+    function shown(before, followed = false) {
         const { state } = context
         if (state.view === 'free') free = state
         const moved = before.view !== state.view || before.screen !== state.screen
@@ -180,7 +193,7 @@ async function start() {
             if (link.dataset.view === state.view) link.setAttribute('aria-current', 'page')
             else link.removeAttribute('aria-current')
         }
-        keepLink(moved)
+        keepLink(moved, followed)
     }
 
     function mount() {
@@ -195,15 +208,16 @@ async function start() {
         byId('view').querySelector('h1')?.focus({ preventScroll: true })
     }
 
-    /* The browser's own "back" goes to the screen before. */
-    function keepLink(moved) {
+    /* The browser's own "back" goes to the screen before; a link that was followed is already a step
+     * of its own. */
+    function keepLink(moved, followed) {
         clearTimeout(timer)
         const write = () => {
             const hash = linkOf(context.state)
             if (hash === address) return
             if (here() !== address) return /* another link has come, and its event is on its way */
             try {
-                history[moved ? 'pushState' : 'replaceState'](null, '', hash)
+                history[moved && !followed ? 'pushState' : 'replaceState'](null, '', hash)
                 address = hash
             } catch {
                 /* a browser may refuse it after too many in a short time */
@@ -214,14 +228,14 @@ async function start() {
     }
 
     function readLink() {
-        const { state, problem } = fromHash(location.hash)
+        const { state, problem } = fromLink(location.hash)
         address = here()
         const before = context.state
-        const message = context.set(tours[state.view] ? inTour(state) : state)
+        const message = context.set(state)
         if (message) context.set(paper)
         const reason = message.replace(/\.$/, '')
         showProblem(problem || (message && say('link.does not fit', { why: reason })))
-        shown(before)
+        shown(before, true)
     }
 
     addEventListener('hashchange', () => {

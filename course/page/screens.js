@@ -30,6 +30,7 @@ export const mainTour = {
     end: say('tour.end'),
     screens: [
         {
+            name: 'QKV',
             title: say('tour.QKV.title'),
             formula: false,
             strip: [],
@@ -50,6 +51,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'S',
             title: say('tour.S.title'),
             tensor: 'R',
             as: 'S',
@@ -66,6 +68,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'P',
             title: say('tour.P.title'),
             tensor: 'P',
             strip: ['P'],
@@ -99,6 +102,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'O',
             title: say('tour.O.title'),
             tensor: 'O',
             strip: ['O'],
@@ -125,38 +129,39 @@ export const mainTour = {
             ],
         },
         {
-            title: say('tour.L.title'),
+            name: 'loss',
+            title: say('tour.loss.title'),
             tensor: 'dO',
             formula: 'L = sum_id dO_id O_id',
             strip: [],
             own: true,
-            text: (t) => say('tour.L.text', { loss: numberText(t.loss) }),
+            text: (t) => say('tour.loss.text', { loss: numberText(t.loss) }),
             figure: ['O', 'dO'],
             asks: [
                 {
                     kind: 'choice',
-                    text: () => say('tour.L.ask'),
+                    text: () => say('tour.loss.ask'),
                     options: () => loss,
                     right: (t) => (t.at.dO.values[1][0] > 0 ? 0 : t.at.dO.values[1][0] < 0 ? 1 : 2),
                     then: (t, k) =>
-                        say(['tour.L.not rise', 'tour.L.not fall', 'tour.L.not stay'][k]),
-                    because: (t) => say('tour.L.because', { dO: at(t, 'dO', 1, 0) }),
+                        say(['tour.loss.not rise', 'tour.loss.not fall', 'tour.loss.not stay'][k]),
+                    because: (t) => say('tour.loss.because', { dO: at(t, 'dO', 1, 0) }),
                 },
                 {
                     kind: 'number',
-                    label: say('tour.L.label'),
+                    label: say('tour.loss.label'),
                     cell: cell('dO', 0, 1),
                     shows: true,
                     value: (t) => 0.1 * t.at.dO.values[0][1],
-                    text: () => say('tour.L.number'),
+                    text: () => say('tour.loss.number'),
                     usual: (t) => [
                         {
                             value: t.at.dO.values[0][1],
-                            text: say('tour.L.usual', { dO: at(t, 'dO', 0, 1) }),
+                            text: say('tour.loss.usual', { dO: at(t, 'dO', 0, 1) }),
                         },
                     ],
                     worked: (t) =>
-                        say('tour.L.worked', {
+                        say('tour.loss.worked', {
                             dO: at(t, 'dO', 0, 1),
                             change: numberText(0.1 * t.at.dO.values[0][1]),
                         }),
@@ -164,6 +169,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'dV',
             title: say('tour.dV.title'),
             tensor: 'dV',
             strip: ['dV'],
@@ -181,6 +187,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'dP',
             title: say('tour.dP.title'),
             tensor: 'dA',
             as: 'dP',
@@ -210,11 +217,12 @@ export const mainTour = {
             ],
         },
         {
-            title: say('tour.J.title'),
+            name: 'jacobian',
+            title: say('tour.jacobian.title'),
             formula: '\u2202P_j / \u2202S_k = P_j (1[j=k] - P_k)',
             strip: [],
-            text: () => say('tour.J.text'),
-            why: say('tour.J.why'),
+            text: () => say('tour.jacobian.text'),
+            why: say('tour.jacobian.why'),
             figure: ['P', '\n'],
             panel: 'jacobian',
             beside: true,
@@ -223,23 +231,23 @@ export const mainTour = {
                     kind: 'choice',
                     hides: ['J'],
                     cell: cell('J', 0, 1),
-                    text: () => say('tour.J.ask'),
+                    text: () => say('tour.jacobian.ask'),
                     options: () => loss,
                     right: () => 1,
-                    then: (t, k) => say(k === 0 ? 'tour.J.not rise' : 'tour.J.not stay'),
-                    because: () => say('tour.J.because'),
+                    then: (t, k) => say(k === 0 ? 'tour.jacobian.not rise' : 'tour.jacobian.not stay'),
+                    because: () => say('tour.jacobian.because'),
                 },
                 {
                     kind: 'number',
                     cell: cell('J', 0, 1),
-                    text: () => say('tour.J.number'),
+                    text: () => say('tour.jacobian.number'),
                     usual: (t) => {
                         const [p, q] = t.at.P.values[0],
                             product = p * (1 - q)
                         return [
                             {
                                 value: product,
-                                text: say('tour.J.usual', {
+                                text: say('tour.jacobian.usual', {
                                     product: numberText(product),
                                     p: numberText(p),
                                     q: numberText(q),
@@ -247,11 +255,12 @@ export const mainTour = {
                             },
                         ]
                     },
-                    because: () => say('tour.J.then'),
+                    because: () => say('tour.jacobian.then'),
                 },
             ],
         },
         {
+            name: 'delta',
             title: say('tour.delta.title'),
             tensor: 'delta',
             strip: ['delta'],
@@ -273,6 +282,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'dS',
             title: say('tour.dS.title'),
             tensor: 'dS',
             strip: ['dS'],
@@ -303,6 +313,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'dQ',
             title: say('tour.dQ.title'),
             tensor: 'dQ',
             strip: ['dQ'],
@@ -319,6 +330,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'dK',
             title: say('tour.dK.title'),
             tensor: 'dK',
             strip: ['dK'],
@@ -335,6 +347,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'numerically',
             title: say('tour.numerically.title'),
             formula: 'dS \u2248 (L(S + h) - L(S - h)) / 2h',
             strip: [],
@@ -354,6 +367,7 @@ export const mainTour = {
             ],
         },
         {
+            name: 'broken',
             title: say('tour.broken.title'),
             formula: false,
             strip: [],
@@ -401,6 +415,7 @@ export const optionsTour = {
     end: say('options.end'),
     screens: [
         {
+            name: 'scale',
             title: say('options.scale.title'),
             tensor: 'dR',
             forward: ['X'],
@@ -422,6 +437,7 @@ export const optionsTour = {
             ],
         },
         {
+            name: 'softcap',
             title: say('options.softcap.title'),
             tensor: 'dX',
             forward: ['U'],
@@ -456,6 +472,7 @@ export const optionsTour = {
             ],
         },
         {
+            name: 'bias',
             title: say('options.bias.title'),
             tensor: 'dbias',
             forward: ['S'],
@@ -469,6 +486,7 @@ export const optionsTour = {
             ],
         },
         {
+            name: 'mask',
             title: say('options.mask.title'),
             forward: ['P', 'dS'],
             formula: false,
@@ -494,6 +512,7 @@ export const optionsTour = {
             ],
         },
         {
+            name: 'dropout',
             title: say('options.dropout.title'),
             tensor: 'dP',
             forward: ['z', 'A'],
@@ -535,6 +554,7 @@ export const optionsTour = {
             ],
         },
         {
+            name: 'empty',
             title: say('options.empty.title'),
             formula: false,
             strip: [],

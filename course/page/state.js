@@ -9,7 +9,7 @@ const rows = (text) => text.split('/').map((row) => row.split(','))
 /* Attention on paper: all numbers but the scores and dQ have two digits. */
 export const paper = Object.freeze({
     view: 'start', // start, tour, options, free, train
-    screen: 0, // of a tour
+    screen: 0, // of a tour, its number; in a link its name
     Q: rows('1,0/0,1'),
     K: rows('ln 7,0/ln 2,ln 3/0,ln 6'),
     V: rows('1,4/5,1/0,2'),
@@ -29,8 +29,8 @@ export const paper = Object.freeze({
 })
 
 const matrices = ['Q', 'K', 'V', 'dO', 'bias', 'mask']
-const numbers = ['screen', 'scale', 'temperature', 'softcap', 'dropout', 'seed', 'i', 'j']
-const texts = ['view', 'window', 'mistake']
+const numbers = ['scale', 'temperature', 'softcap', 'dropout', 'seed', 'i', 'j']
+const texts = ['view', 'screen', 'window', 'mistake']
 export const views = ['start', 'tour', 'options', 'free', 'train']
 
 export const matrixText = (name, m) =>
@@ -62,7 +62,7 @@ export function toHash(s) {
     const parts = []
     const put = (key, value) =>
         parts.push(key + '=' + encodeURIComponent(value).replace(/%2C/g, ',').replace(/%2F/g, '/'))
-    for (const key of texts) if (s[key] !== paper[key]) put(key, s[key])
+    for (const key of texts) if (s[key] !== paper[key]) put(key, String(s[key]))
     for (const key of numbers) if (s[key] !== paper[key]) put(key, String(s[key]))
     for (const key of matrices) {
         const text = s[key] ? matrixText(key, s[key]) : ''

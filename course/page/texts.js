@@ -178,23 +178,23 @@ export const texts = {
         'A mixture lies between what is mixed: with three values, inside their triangle.',
     'tour.O.number': 'How large is d0 of the output of query 0?',
 
-    'tour.L.title': 'L: the loss, and where the backward begins',
-    'tour.L.text':
+    'tour.loss.title': 'L: the loss, and where the backward begins',
+    'tour.loss.text':
         'dO says how the loss L, the one number that training lowers, changes with each element '
         + 'of O. It comes from whatever computes L, and is called the upstream gradient '
         + '(cotangent). Here it is given, and L is {loss}. From here on, a d before a name, as in '
         + 'dP, means: how L changes with each element of P. (d0, with the digit 0, is a column.)',
-    'tour.L.ask': 'O[q1,d0] rises a little. What does the loss do?',
-    'tour.L.not rise': 'To rise, it would need a dO[q1,d0] that is positive.',
-    'tour.L.not fall': 'To fall, it would need a dO[q1,d0] that is negative.',
-    'tour.L.not stay': 'To stay, it would need a dO[q1,d0] that is 0.',
-    'tour.L.because': 'dO[q1,d0] is {dO}: the loss does not depend on O[q1,d0].',
-    'tour.L.label': 'change of L =',
-    'tour.L.number':
+    'tour.loss.ask': 'O[q1,d0] rises a little. What does the loss do?',
+    'tour.loss.not rise': 'To rise, it would need a dO[q1,d0] that is positive.',
+    'tour.loss.not fall': 'To fall, it would need a dO[q1,d0] that is negative.',
+    'tour.loss.not stay': 'To stay, it would need a dO[q1,d0] that is 0.',
+    'tour.loss.because': 'dO[q1,d0] is {dO}: the loss does not depend on O[q1,d0].',
+    'tour.loss.label': 'change of L =',
+    'tour.loss.number':
         'Now another cell: O[q0,d1] rises by\u00a00.1. By how much does the loss rise?',
-    'tour.L.usual':
+    'tour.loss.usual':
         '{dO} is dO[q0,d1], the change for each 1 that O rises; here it rises by 0.1 only.',
-    'tour.L.worked': 'dO[q0,d1] * 0.1 =\u00a0{dO} * 0.1 =\u00a0{change}.',
+    'tour.loss.worked': 'dO[q0,d1] * 0.1 =\u00a0{dO} * 0.1 =\u00a0{change}.',
 
     'tour.dV.title': 'dV: the gradient of the values',
     'tour.dV.text':
@@ -217,22 +217,22 @@ export const texts = {
     'tour.dP.number':
         'Now another cell: query 1, value 0. By how much does the loss change per unit of its P?',
 
-    'tour.J.title': 'The Jacobian: one score moves its whole row',
-    'tour.J.text':
+    'tour.jacobian.title': 'The Jacobian: one score moves its whole row',
+    'tour.jacobian.text':
         'A row of P sums to 1: what one key gains, the others lose. The Jacobian J holds how each '
         + 'probability of a row moves with each score; 1[j=k]\u00a0is\u00a01 where j is k, else 0.',
-    'tour.J.why':
+    'tour.jacobian.why':
         'P_j = e_j / Z with e_j = exp(S_j) and Z\u00a0=\u00a0sum_m e_m. By the quotient rule, '
         + '\u2202P_j\u00a0/\u00a0\u2202S_k = (1[j=k] e_j Z - e_j e_k) / Z^2 = P_j (1[j=k] - P_k).',
-    'tour.J.ask': 'S[q0,k1] rises a little. What does P[q0,k0] do?',
-    'tour.J.not rise': 'To rise, too, key 0 would need key 2 to lose what both gain.',
-    'tour.J.not stay': 'To stay, key 0 would need key 2 alone to lose what key 1 gains.',
-    'tour.J.because': 'Key 1 takes from every other key, in proportion to what that key has.',
-    'tour.J.number': 'How fast does P[q0,k0] move with S[q0,k1]?',
-    'tour.J.usual':
+    'tour.jacobian.ask': 'S[q0,k1] rises a little. What does P[q0,k0] do?',
+    'tour.jacobian.not rise': 'To rise, too, key 0 would need key 2 to lose what both gain.',
+    'tour.jacobian.not stay': 'To stay, key 0 would need key 2 alone to lose what key 1 gains.',
+    'tour.jacobian.because': 'Key 1 takes from every other key, in proportion to what that key has.',
+    'tour.jacobian.number': 'How fast does P[q0,k0] move with S[q0,k1]?',
+    'tour.jacobian.usual':
         '{product} is {p} \u00b7 (1 \u2212 {q}). But 1[j=k] is 1 only where j is k; here j is 0 '
         + 'and k is 1.',
-    'tour.J.then':
+    'tour.jacobian.then':
         'dS is J dP: each score moves every P of its row. The table shows that one number for the '
         + 'row, delta, does the same: see the next screens.',
 
@@ -758,6 +758,7 @@ export const texts = {
     'link.number': '{name} is not a number',
     'link.nothing': 'there is no "{name}"',
     'link.view': 'there is no view "{view}"',
+    'link.screen': 'there is no screen "{screen}"',
     'link.missing': '{name} is missing',
     'link.mistake':
         'there is no mistake \u201c{name}\u201d; \u201cBreak the backward\u201d lists them all.',

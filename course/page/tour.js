@@ -2,7 +2,8 @@
  *
  * A screen (see screens.js) is data:
  *
- *     title     of the screen
+ *     name      of the screen in a link, "#screen=delta", and of its texts
+ *     title     its title
  *     tensor    the quantity it is about: its formula and its sentence are shown; or none
  *     as        the name that its cells have here, "S" where it is equal to R
  *     forward   the tensors whose formulas are shown above it
@@ -460,9 +461,12 @@ export function screenView(context, tour, number, onward, ended) {
 
 /* ------------------------------------------------------------------ the tour ------------------ */
 
-/* The state of a screen: the paper example, and what the screen changes. */
-export function screenState(tour, number) {
-    const screen = Math.min(Math.max(0, Math.trunc(number) || 0), tour.screens.length - 1)
+/* The state of a screen, told by its name or number: the paper example, and what the screen changes.
+ */
+export function screenState(tour, which) {
+    const named = tour.screens.findIndex(({ name }) => name === which),
+        number = named < 0 ? Math.trunc(which) || 0 : named
+    const screen = Math.min(Math.max(0, number), tour.screens.length - 1)
     return { ...paper, ...tour.screens[screen].state, view: tour.view, screen }
 }
 

@@ -19,8 +19,8 @@ const looks = [
 // Also with options on, and with a mistake, whose colours are others.
 const links = [
     ...views.map((view) => `#view=${view}`),
-    '#view=tour&screen=9',
-    '#view=options&screen=3',
+    '#screen=dS',
+    '#screen=mask',
     '#view=free&mistake=no%20delta&dropout=0.5&causal=1&softcap=2&bias=0,1,-inf',
 ]
 

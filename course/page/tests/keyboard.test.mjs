@@ -65,7 +65,7 @@ test('an element is written without a mouse', async () => {
 })
 
 test('arrow keys move on the strip, and nowhere else between screens', async () => {
-    const page = await openPage({ hash: '#view=tour&screen=1' })
+    const page = await openPage({ hash: '#screen=S' })
     await page.keyboard.press('ArrowRight')
     assert.match(await page.locator('h1').innerText(), /^S:/)
     await tabTo(page, '.strip button')

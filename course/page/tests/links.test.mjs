@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
+import { mainTour, optionsTour } from '../screens.js'
 import { fromHash, paper, toHash } from '../state.js'
 import { cellsOf, openPage, showLink, wasmPath, writeNow } from './browser.mjs'
 import { randomState, stream } from './random_states.mjs'
@@ -49,6 +50,7 @@ const refused = [
     ['#%E0%A4%A', /not understood/],
     ['#Q=%E0%A4%A', /not understood/],
     ['#view=nowhere', /no view "nowhere"/],
+    ['#screen=nowhere', /no screen "nowhere"/],
     ['#Q=', /Q is missing/],
     ['#Q=1,2/3', /different lengths/],
     ['#Q=NaN,1/1,1', /is not a number/],
@@ -104,6 +106,32 @@ for (const view of ['start', 'free'])
         }
     })
 
+test('a screen has a name of its own; its number in the tour leads there, too', async () => {
+    const page = await openPage(),
+        seen = new Set()
+    for (const tour of [mainTour, optionsTour])
+        for (const [k, { name }] of tour.screens.entries()) {
+            assert.ok(!seen.has(name), name)
+            seen.add(name)
+            const where = `${tour.name}, ${k + 1} of ${tour.screens.length}`
+            for (const hash of [`#screen=${name}`, `#view=${tour.view}&screen=${k}`]) {
+                await showLink(page, hash)
+                assert.equal(await page.locator('.where').innerText(), where)
+                assert.equal(await page.evaluate(() => location.hash), `#screen=${name}`)
+                await showLink(page, '#view=free')
+            }
+        }
+})
+
+test('the browser goes back to what was shown before a link with a number', async () => {
+    const page = await openPage()
+    await showLink(page, '#view=tour&screen=9')
+    await page.getByText('Tour, 10 of 14').waitFor()
+    await page.goBack()
+    await page.locator('.rows').waitFor()
+    assert.equal(await page.evaluate(() => location.hash), '')
+})
+
 test('numbers beyond what there is are moved inside', async () => {
     const page = await openPage()
     for (const hash of [
@@ -138,8 +166,8 @@ test('a link is followed though its event comes after the page would have writte
         },
     })
     await page.evaluate(() => {
-        location.hash = '#view=tour&screen=12'
+        location.hash = '#screen=numerically'
     })
     await page.getByText('Tour, 13 of 14').waitFor()
-    assert.equal(await page.evaluate(() => location.hash), '#view=tour&screen=12')
+    assert.equal(await page.evaluate(() => location.hash), '#screen=numerically')
 })

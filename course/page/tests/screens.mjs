@@ -10,9 +10,9 @@ import { presets } from '../presets.js'
 import { paper, toHash } from '../state.js'
 
 const tourLinks = (tour) =>
-    tour.screens.map((_, k) => ({
-        name: `${tour.view}-${k + 1}`,
-        hash: `#view=${tour.view}&screen=${k}`,
+    tour.screens.map(({ name }, k) => ({
+        name: `${tour.view}-${k + 1}-${name}`,
+        hash: `#screen=${name}`,
     }))
 export const screens = [
     { name: 'start', hash: '' },

@@ -142,8 +142,8 @@ test('the tour calls a matrix by one name, the options have both formulas', asyn
         assert.ok(screen === 5 ? count === 0 : count >= 2, `${screen + 1}: ${count}`)
     }
     for (const [link, title] of [
-        ['#view=tour&screen=2', 'softcap: off, the scores stay as they are'],
-        ['#view=options&screen=0', 'softcap: off, U = X'],
+        ['#screen=P', 'softcap: off, the scores stay as they are'],
+        ['#screen=scale', 'softcap: off, U = X'],
     ]) {
         await showLink(page, link)
         assert.equal(
@@ -154,7 +154,7 @@ test('the tour calls a matrix by one name, the options have both formulas', asyn
 })
 
 test('what is asked for stands nowhere on the screen before it is answered', async () => {
-    const page = await openPage({ hash: '#view=tour&screen=9' })
+    const page = await openPage({ hash: '#screen=dS' })
     assert.equal(await page.locator('td.asked').count(), 6)
     assert.equal(await page.locator('td.asked[data-value]').count(), 0)
     assert.doesNotMatch(await page.locator('#view').innerHTML(), /0\.22/)
@@ -185,7 +185,7 @@ const known = {
     0.66: 'dO transposed',
 }
 test('a wrong number is told by the name of the mistake that computes it', async () => {
-    const page = await openPage({ hash: '#view=tour&screen=9' })
+    const page = await openPage({ hash: '#screen=dS' })
     await question(page, 0).getByRole('button', { name: 'it rises (+)' }).click()
     for (const [number, name] of Object.entries(known)) {
         await question(page, 1).locator('input').fill(number)
@@ -201,16 +201,16 @@ test('a wrong number is told by the name of the mistake that computes it', async
 
 // Screen, what is typed as its number, and what it is told.
 const explained = [
-    ['#view=tour&screen=9', '-.22', /The size is right, the sign is not/],
-    ['#view=tour&screen=9', '-0.29', /is dS\[q0,k2\]; asked is dS\[q0,k1\]/],
-    ['#view=tour&screen=9', '0.67', /is not it\. Put the numbers into dS/],
-    ['#view=tour&screen=10', '0.2887', /is dQ\[q0,d0\]; asked is dQ\[q0,d1\]/],
-    ['#view=tour&screen=10', '0.289', /is dQ\[q0,d0\]; asked is dQ\[q0,d1\]/],
-    ['#view=tour&screen=4', '1', /1 is dO\[q0,d1\].* rises by 0\.1 only/],
-    ['#view=tour&screen=7', '0.56', /0\.56 is 0\.7 \u00b7 \(1 \u2212 0\.2\)/],
-    ['#view=tour&screen=7', '0.14', /The size is right/],
-    ['#view=tour&screen=1', '1.1', /is S\[q1,k1\]; asked is S\[q0,k1\]/],
-    ['#view=tour&screen=1', '5', /is not it\. Put the numbers into Sij/],
+    ['#screen=dS', '-.22', /The size is right, the sign is not/],
+    ['#screen=dS', '-0.29', /is dS\[q0,k2\]; asked is dS\[q0,k1\]/],
+    ['#screen=dS', '0.67', /is not it\. Put the numbers into dS/],
+    ['#screen=dQ', '0.2887', /is dQ\[q0,d0\]; asked is dQ\[q0,d1\]/],
+    ['#screen=dQ', '0.289', /is dQ\[q0,d0\]; asked is dQ\[q0,d1\]/],
+    ['#screen=loss', '1', /1 is dO\[q0,d1\].* rises by 0\.1 only/],
+    ['#screen=jacobian', '0.56', /0\.56 is 0\.7 \u00b7 \(1 \u2212 0\.2\)/],
+    ['#screen=jacobian', '0.14', /The size is right/],
+    ['#screen=S', '1.1', /is S\[q1,k1\]; asked is S\[q0,k1\]/],
+    ['#screen=S', '5', /is not it\. Put the numbers into Sij/],
 ]
 test('a wrong number is told which cell, which term or which sign it is', async () => {
     const page = await openPage()
@@ -286,7 +286,7 @@ test('what is answered stays so; the tab leads to the screen that was left', asy
 })
 
 test('the last screen makes the mistake that it asked about, and leads on', async () => {
-    const page = await openPage({ hash: '#view=tour&screen=13' })
+    const page = await openPage({ hash: '#screen=broken' })
     const onward = page.getByRole('link', { name: 'Continue: the options' })
     assert.equal(await onward.count(), 0)
     await answer(page, 0, 'rows of dS sum to 0', false)
@@ -299,7 +299,7 @@ test('the last screen makes the mistake that it asked about, and leads on', asyn
 })
 
 test('an empty row is not given away', async () => {
-    const page = await openPage({ hash: '#view=options&screen=5' })
+    const page = await openPage({ hash: '#screen=empty' })
     const zeros = page.locator('td[data-row="0"][data-value="0"]:not([data-name="keep"])')
     assert.equal(await zeros.count(), 0)
 })
@@ -356,7 +356,7 @@ test('before the options the strip has no letters of steps that are off', async 
 })
 
 test('Break it in the tour lists what differs there, and knows neither A nor dW', async () => {
-    const page = await openPage({ hash: '#view=tour&screen=13' })
+    const page = await openPage({ hash: '#screen=broken' })
     await answer(page, 0, 'rows of dS sum to 0', false)
     await page.waitForFunction(() => document.querySelectorAll('.broken option').length > 5)
     const options = page.locator('.broken option')
@@ -378,7 +378,7 @@ test('Break it in the tour lists what differs there, and knows neither A nor dW'
 })
 
 test('after steps down the screen says that its text speaks of the numbers before', async () => {
-    const page = await openPage({ hash: '#view=tour&screen=9', reducedMotion: true })
+    const page = await openPage({ hash: '#screen=dS', reducedMotion: true })
     await answer(page, 0, 'it rises (+)', false)
     await answer(page, 1, '0.22', false)
     const note = page.getByText('the text speaks of those before')
@@ -401,7 +401,7 @@ test('after the last answer "Continue" can be seen, in a low window, too', async
     await page.getByRole('button', { name: 'it rises' }).click()
     assert.equal(await inSight(page), true)
     await page.setViewportSize({ width: 1280, height: 480 })
-    await showLink(page, '#view=tour&screen=12')
+    await showLink(page, '#screen=numerically')
     await question(page, 0).getByRole('button', { name: 'no' }).click()
     assert.equal(await inSight(page), true)
 })
@@ -428,7 +428,7 @@ test('the strip leads from every step to its screen', async () => {
 })
 
 test('a tour shows its own numbers, whatever the link says', async () => {
-    const page = await openPage({ hash: '#view=tour&screen=9&Q=5,5/5,5' })
+    const page = await openPage({ hash: '#screen=dS&Q=5,5/5,5' })
     assert.equal(await page.locator('td[data-name="P"]').first().innerText(), '0.7')
 })
 
