@@ -610,7 +610,7 @@ const mistake_text mistakes_texts[MISTAKES] = {
                                   "Step 7: which values does z have?"},
     [MISTAKE_DROPOUT_TWICE] = {"dropout twice", "dP is multiplied by the dropout factor z twice.",
                                "Step 7: how often does z stand in A = z P?"},
-    [MISTAKE_DROPOUT_LAST] = {"dropout after the softmax's backward",
+    [MISTAKE_DROPOUT_LAST] = {"dropout on dS",
                               "dS = z P (dA - sum_k P_ik dA_ik): z multiplies dS in place of dA.",
                               "Steps 7 and 6: which one comes first on the way back?"},
     [MISTAKE_NO_DELTA] = {"no delta",

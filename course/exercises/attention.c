@@ -13,21 +13,25 @@
 #define HAS(m) [MISTAKE_##m] = true
 static const mistake_set of_delta = {
     .has = {HAS(NO_DELTA), HAS(DELTA_OF_ONES), HAS(DELTA_UNWEIGHTED), HAS(DELTA_MEAN),
-            HAS(DELTA_ROW_BEFORE), HAS(DIAGONAL), HAS(NO_P), HAS(SIGN), HAS(DELTA_ADDED)}};
-static const mistake_set of_dO = {.has = {HAS(DELTA_OF_DO)}}; /* which E4 is not given */
-static const mistake_set of_dropout = {.has = {HAS(DROPOUT_FORGOTTEN), HAS(DROPOUT_UNSCALED),
-                                               HAS(DROPOUT_TWICE), HAS(DELTA_FROM_A),
-                                               HAS(DELTA_FROM_DA), HAS(DS_FROM_A), HAS(DS_DROPPED),
-                                               HAS(DROPOUT_LAST), HAS(DROPPED_IS_MASKED)}};
+            HAS(DELTA_ROW_BEFORE), HAS(DIAGONAL), HAS(NO_P), HAS(SIGN), HAS(DELTA_ADDED),
+            HAS(DELTA_ROW_AFTER), HAS(DELTA_FIRST_ROW), HAS(DELTA_NOT_COMPLETE),
+            HAS(DELTA_OF_COLUMN)}};
+static const mistake_set of_dO = {
+    .has = {HAS(DELTA_OF_DO), HAS(DELTA_OWN_VALUE)}}; /* which E4 is not given */
+static const mistake_set of_dropout = {
+    .has = {HAS(DROPOUT_FORGOTTEN), HAS(DROPOUT_UNSCALED), HAS(DROPOUT_TWICE), HAS(DELTA_FROM_A),
+            HAS(DELTA_FROM_DA), HAS(DS_FROM_A), HAS(DS_DROPPED), HAS(DROPOUT_LAST),
+            HAS(DROPPED_IS_MASKED), HAS(LAST_KEY), HAS(LAST_ROW), HAS(KEY_FEWER)}};
 static const mistake_set of_products = {
     .has = {HAS(DV_LAST), HAS(DV_NOT_TRANSPOSED), HAS(NO_SCALE), HAS(NO_SCALE_DQ), HAS(NO_SCALE_DK),
             HAS(SCALE_TWICE), HAS(DQ_LAST), HAS(DQ_TRANSPOSED), HAS(DK_LAST),
             HAS(DK_NOT_TRANSPOSED), HAS(P_TRANSPOSED), HAS(DR_TRANSPOSED), HAS(DV_FROM_DR),
-            HAS(SCALE_ON_DP)}};
+            HAS(SCALE_ON_DP), HAS(DV_OWN), HAS(DK_OWN), HAS(DQ_OWN), HAS(LAST_KEY), HAS(LAST_ROW)}};
 /* What is right for one query */
 static const mistake_set of_queries = {
-    .has = {HAS(DELTA_ROW_BEFORE), HAS(DV_LAST), HAS(DV_NOT_TRANSPOSED), HAS(DQ_TRANSPOSED),
-            HAS(DK_LAST), HAS(DK_NOT_TRANSPOSED), HAS(P_TRANSPOSED), HAS(DR_TRANSPOSED)}};
+    .has = {HAS(DELTA_ROW_BEFORE), HAS(DELTA_ROW_AFTER), HAS(DELTA_FIRST_ROW), HAS(DELTA_OF_COLUMN),
+            HAS(LAST_ROW), HAS(DV_LAST), HAS(DV_NOT_TRANSPOSED), HAS(DQ_TRANSPOSED), HAS(DK_LAST),
+            HAS(DK_NOT_TRANSPOSED), HAS(P_TRANSPOSED), HAS(DR_TRANSPOSED)}};
 
 /* The mistakes of E5 to E7 */
 static mistake_set of_attention(void)
@@ -487,6 +491,7 @@ static void draw_scores(grading *g, score_row *r, int number, int Dv)
     const double none = -(double)INFINITY;
     *r = (score_row){.N = draw_size(g, 7, MOST_KEYS), .kind = kind[number]};
     r->tile = tile[number] ? tile[number] : r->N;
+    if (number == 1 && r->N % r->tile == 0) r->N--; /* one last tile has fewer keys */
     for (int e = 0; e < r->N * Dv; e++) r->V[e] = draw_hundredths(g);
     const int last = (r->N - 1) / r->tile * r->tile; /* where the last tile begins */
     for (int j = 0; j < r->N; j++) {
