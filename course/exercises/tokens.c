@@ -75,14 +75,22 @@ static void close_tokens(const tokens *x)
 /* ------------------------------------------------------------------ orders of heads ----------- */
 
 /* The ways to split [T,n width] into [n,T,width]; to merge is the way back. */
-typedef enum { ORDER_RIGHT, ORDER_MEMORY, ORDER_INTERLEAVED, ORDER_EXCHANGED, ORDERS } head_order;
+typedef enum {
+    ORDER_RIGHT,
+    ORDER_MEMORY,
+    ORDER_INTERLEAVED,
+    ORDER_EXCHANGED,
+    ORDER_SIZES,
+    ORDERS
+} head_order;
 
 static const char *const order_names[ORDERS] = {"right", "in the wrong order", "interleaved",
-                                                "with heads exchanged"};
+                                                "with heads exchanged", "with H and T exchanged"};
 static const char *const order_sentences[ORDERS] = {
     "", "The memory of one shape is read as if it had the other shape already.",
     "Element d of head h is taken to be column d H + h, but it is column h D + d.",
-    "The heads are counted from the other end."};
+    "The heads are counted from the other end.",
+    "H and T have changed places; so they do where split_heads merges, or merge_heads splits."};
 
 /* Where element (h, t, d) of the heads lies in the merged matrix, for those that believe so */
 static int merged_at(head_order order, int n, int T, int width, int h, int t, int d)
@@ -91,6 +99,10 @@ static int merged_at(head_order order, int n, int T, int width, int h, int t, in
     case ORDER_MEMORY: return (h * T + t) * width + d;
     case ORDER_INTERLEAVED: return t * n * width + d * n + h;
     case ORDER_EXCHANGED: return t * n * width + (n - 1 - h) * width + d;
+    case ORDER_SIZES: {
+        const int row = h * T + t; /* of the heads: token row % n of head row / n, for those */
+        return (row % n * T + row / n) * width + d;
+    }
     default: return t * n * width + h * width + d;
     }
 }
@@ -249,7 +261,6 @@ static void grade_Y(grading *g, const script *s, int call, int buffer, const tok
 
 /* ------------------------------------------------------------------ split and merge ----------- */
 
-/* The right answer of split_heads or merge_heads is a candidate of the other one. */
 static void grade_order(grading *g, const script *s, int call, int buffer, const block_problem *p,
                         bool to_heads, const double *from)
 {
@@ -263,11 +274,6 @@ static void grade_order(grading *g, const script *s, int call, int buffer, const
     for (head_order k = ORDER_MEMORY; k < ORDERS; k++)
         reorder(k, to_heads, n, T, D, from,
                 add_candidate(&x, order_names[k], order_sentences[k], false));
-    reorder(ORDER_RIGHT, !to_heads, n, T, D, from,
-            add_candidate(&x, to_heads ? "merged" : "split",
-                          to_heads ? "It merges: which of the two is [T,H D], and which [H,T,D]?"
-                                   : "It splits: which of the two is [T,H D], and which [H,T,D]?",
-                          false));
     judge_matrix(g, s, call, buffer, &x, &v);
     close_matrix(&x);
 }
@@ -346,6 +352,22 @@ static void add_head_0(matrix *x, const block *b, block_name what, bool all)
     steps_close(a);
 }
 
+/* Q and K exchanged, or the scale left out, in the call of a head */
+static void add_call(matrix *x, const block *b, block_name what, bool exchanged)
+{
+    steps *a = split_so(b, ORDER_RIGHT, false), with = *a;
+    if (exchanged) with.at[STEPS_Q] = a->at[STEPS_K], with.at[STEPS_K] = a->at[STEPS_Q];
+    if (!exchanged) with.c = 1;
+    if (what <= BLOCK_O) steps_forward(&with, STEPS_R);
+    if (what > BLOCK_O) steps_backward(&with);
+    merged_so(b, &with, ORDER_RIGHT, what,
+              add_candidate(x, exchanged ? "Q and K exchanged" : "scale forgotten",
+                            exchanged ? "A head is given K for Q, and Q for K."
+                                      : "A head is called with 1 in place of c.",
+                            false));
+    steps_close(a);
+}
+
 /* P and O, or dQ, dK and dV */
 static void grade_heads(grading *g, const script *s, int call, int buffer, const tokens *of,
                         block_name what)
@@ -362,11 +384,15 @@ static void grade_heads(grading *g, const script *s, int call, int buffer, const
     }
     add_head_0(&x, of->b, what, true);
     if (what > BLOCK_O) add_head_0(&x, of->b, what, false);
+    add_call(&x, of->b, what, true);
+    add_call(&x, of->b, what, false);
+    if (what == BLOCK_DQ || what == BLOCK_DK)
+        add_values(&x, "dQ and dK exchanged", "dQ holds what dK should, and dK what dQ should.",
+                   false, of->b->at[what == BLOCK_DQ ? BLOCK_DK : BLOCK_DQ]);
     /* dV reads P and dO alone: that dO was split so is there what "split" says */
-    static const block_mistake of_heads[] = {BLOCK_FIRST_HEAD,      BLOCK_LAST_HEAD,
-                                             BLOCK_SCALE_FORGOTTEN, BLOCK_DO_IN_MEMORY,
-                                             BLOCK_DO_EXCHANGED,    BLOCK_DO_INTERLEAVED};
-    const int mistakes = what <= BLOCK_O ? 0 : what == BLOCK_DV ? 3 : 6;
+    static const block_mistake of_heads[] = {BLOCK_FIRST_HEAD, BLOCK_LAST_HEAD, BLOCK_DO_IN_MEMORY,
+                                             BLOCK_DO_EXCHANGED, BLOCK_DO_INTERLEAVED};
+    const int mistakes = what <= BLOCK_O ? 0 : what == BLOCK_DV ? 2 : 5;
     for (int k = 0; k < mistakes; k++)
         add_values(&x, block_mistakes_texts[of_heads[k]].name,
                    block_mistakes_texts[of_heads[k]].sentence, false,
