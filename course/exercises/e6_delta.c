@@ -10,14 +10,14 @@
  * at once and forgotten.  That is what lets FlashAttention go back in tiles (Dao et al. 2022,
  * appendix B).
  *
- * Write both functions.  In the second one dP is one number, not an array. */
+ * Write both functions; all loops are yours.  In the second one dP is one number, not an array. */
 #include "exercise.h"
 
 /* delta [T] = ...      O, dO [T,Dv] */
 void attention_deltas(int T, int Dv, const double *O, const double *dO, double *delta)
 {
-    for (int i = 0; i < T; i++) delta[i] = BLANK(1);
-    (void)Dv, (void)O, (void)dO;
+    delta[0] = BLANK(1);
+    (void)T, (void)Dv, (void)O, (void)dO;
 }
 
 /* dQ [T,D] +=, dK [N,D] +=, dV [N,Dv] += ...      P [T,N]; delta as it should be */
@@ -25,16 +25,9 @@ void attention_backward(int T, int N, int D, int Dv, double c, const double *Q, 
                         const double *V, const double *P, const double *dO, const double *delta,
                         double *dQ, double *dK, double *dV)
 {
-    for (int i = 0; i < T; i++)
-        for (int j = 0; j < N; j++) {
-            double dP = BLANK(2);
-            double dR = BLANK(3);
-            for (int d = 0; d < Dv; d++) dV[j * Dv + d] += BLANK(4);
-            for (int d = 0; d < D; d++) {
-                dQ[i * D + d] += BLANK(5);
-                dK[j * D + d] += BLANK(6);
-            }
-            (void)dP, (void)dR;
-        }
-    (void)c, (void)Q, (void)K, (void)V, (void)P, (void)dO, (void)delta;
+    dQ[0] += BLANK(2);
+    dK[0] += BLANK(3);
+    dV[0] += BLANK(4);
+    (void)T, (void)N, (void)D, (void)Dv, (void)c;
+    (void)Q, (void)K, (void)V, (void)P, (void)dO, (void)delta;
 }

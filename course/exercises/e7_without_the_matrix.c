@@ -1,5 +1,7 @@
 /* E7 -- attention without its matrix: softmax in one pass, and a backward that computes P again.
  *
+ * All loops are yours.
+ *
  * a) One row of scores S [N] with its values V [N,Dv], read in tiles of `tile` keys, each once. Of
  * all that was read so far, three things are kept:
  *
@@ -26,26 +28,9 @@
 void online_softmax(int N, int Dv, int tile, const double *S, const double *V, double *O,
                     double *lse)
 {
-    double m = -INFINITY, l = 0;
-    for (int d = 0; d < Dv; d++) O[d] = 0;
-
-    for (int from = 0; from < N; from += tile) {
-        int to = from + tile < N ? from + tile : N;
-        double larger = BLANK(1); /* the maximum of m and of this tile's scores */
-        double factor = BLANK(2); /* on l and O */
-        l *= factor;
-        for (int d = 0; d < Dv; d++) O[d] *= factor;
-        for (int j = from; j < to; j++) {
-            double e = BLANK(3);
-            l += e;
-            for (int d = 0; d < Dv; d++) O[d] += BLANK(4);
-            (void)e;
-        }
-        m = larger;
-    }
-    for (int d = 0; d < Dv; d++) O[d] = BLANK(5);
-    *lse = BLANK(6);
-    (void)S, (void)V, (void)m, (void)l;
+    O[0] = BLANK(1);
+    *lse = BLANK(2);
+    (void)N, (void)Dv, (void)tile, (void)S, (void)V;
 }
 
 /* dQ [T,D] +=, dK [N,D] +=, dV [N,Dv] += ...      lse, delta [T] */
@@ -54,18 +39,9 @@ void attention_backward_recomputed(int T, int N, int D, int Dv, double c, const 
                                    const double *dO, const double *delta, double *dQ, double *dK,
                                    double *dV)
 {
-    for (int i = 0; i < T; i++)
-        for (int j = 0; j < N; j++) {
-            double S = BLANK(7); /* a sum over d < D */
-            double P = BLANK(8);
-            double dP = BLANK(9); /* a sum over d < Dv */
-            double dR = BLANK(10);
-            for (int d = 0; d < Dv; d++) dV[j * Dv + d] += BLANK(11);
-            for (int d = 0; d < D; d++) {
-                dQ[i * D + d] += BLANK(12);
-                dK[j * D + d] += BLANK(13);
-            }
-            (void)S, (void)P, (void)dP, (void)dR;
-        }
-    (void)c, (void)Q, (void)K, (void)V, (void)lse, (void)dO, (void)delta;
+    dQ[0] += BLANK(3);
+    dK[0] += BLANK(4);
+    dV[0] += BLANK(5);
+    (void)T, (void)N, (void)D, (void)Dv, (void)c;
+    (void)Q, (void)K, (void)V, (void)lse, (void)dO, (void)delta;
 }
