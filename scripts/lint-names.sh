@@ -139,7 +139,7 @@ function check_targets(code,    word, n, i) {
     n = split(code, word, " ")
     for (i = 2; i <= n && word[i] ~ /^[a-z][a-z0-9_-]*$/; i++) {
         count++
-        if (!(word[i] in target) && word[i] !~ /^exercise-[0-9]$/) complain(word[i], "no target of the Makefile")
+        if (!(word[i] in target) && word[i] !~ /^exercise-[0-9]+$/) complain(word[i], "no target of the Makefile")
     }
 }
 function check_paragraph(    s, code, n, i) {
