@@ -1,7 +1,7 @@
 // lint-texts.mjs -- what the page shows stands in course/page/texts.js, and nothing there is left over.
 //
 //     a sentence elsewhere            two words or more in a string or a template of course/page/*.js, or
-//                                     one word that an element is given; two words in index.html
+//                                     one word that an element is given; in index.html and style sheets
 //     a key that is not there         say('start.title'), {{page.title}} in index.html
 //     a key that nobody says
 //     a place that is not given       {row} in a text, but no row in say('...', { row: 1 }); and the reverse
@@ -191,17 +191,24 @@ for (const file of readdirSync(folder).filter((name) => /\.js$/.test(name) && na
     lintCalls(file, tokens)
 }
 
-const html = read('index.html')
-for (const [, key] of html.matchAll(/\{\{([^}]+)\}\}/g)) {
-    if (!(key in texts)) complain('index.html', 1, `texts.js has no '${key}'`)
-    said.add(key)
-}
+// In index.html and the style sheets: {{page.title}}, and no text beside.
 const blank = (text) => text.replace(/[^\n]/g, ' ')
-html.replace(/<!--[^]*?-->|<style>[^]*?<\/style>|(?<=onclick=)"[^"]*"/g, blank)
-    .split('\n')
-    .forEach((text, k) => {
-        if (isText(text, twoWords)) complain('index.html', k + 1, `"${text.trim()}" belongs into texts.js`)
-    })
+function lintMarks(file, isSaid) {
+    read(file)
+        .replace(/<!--[^]*?-->|<style>[^]*?<\/style>|(?<=onclick=)"[^"]*"|\/\*[^]*?\*\//g, blank)
+        .split('\n')
+        .forEach((line, k) => {
+            for (const [, key] of line.matchAll(/\{\{([^}]+)\}\}/g)) {
+                if (!(key in texts)) complain(file, k + 1, `texts.js has no '${key}'`)
+                said.add(key)
+            }
+            if (isSaid(line.replace(/\{\{[^}]+\}\}/g, '')))
+                complain(file, k + 1, `"${line.trim()}" belongs into texts.js`)
+        })
+}
+lintMarks('index.html', (line) => isText(line, twoWords))
+for (const file of readdirSync(folder).filter((name) => /\.css$/.test(name)))
+    lintMarks(file, (line) => /content: '[^']*\p{L}{2}/u.test(line.replace(/\\[\da-f]+/g, '')))
 lintCalls('build.mjs', tokensOf(read('build.mjs')))
 
 const lines = read('texts.js').split('\n')

@@ -7,7 +7,7 @@
 //     <!-- paper -->     attention on paper, computed by the library: it stands there
 //                        before the page has started
 //     <!-- script -->    the WebAssembly, the workers, and main.js with all that it imports
-//     {{page.title}}     a text of texts.js
+//     {{page.title}}     a text of texts.js; in the style sheets, too
 //
 // Each module becomes a function, so that names at its top level are its own:
 //
@@ -137,6 +137,8 @@ const workers = files.filter((name) => name.endsWith('_worker.js'))
 // The scripts are compressed as well: 60 KiB less, for 10 ms at the start.
 const packed = (id, bytes) =>
     script(` type="text/plain" id="${id}"`, gzipSync(bytes, { level: 9 }).toString('base64'))
+const filled = (text, quote, quoted) =>
+    text.replace(/\{\{([^}]+)\}\}/g, (_, key) => texts[key].replaceAll(quote, quoted))
 const lacks = {
     WebAssembly: say('page.lacks', { name: 'WebAssembly' }),
     DecompressionStream: say('page.lacks', { name: 'DecompressionStream' }),
@@ -164,7 +166,7 @@ document.body.append(script)
 
 const main = packed('main', slim(joined('main.js')))
 const parts = {
-    style: `<style>\n${styles.map(read).map(slim).join('\n')}</style>`,
+    style: `<style>\n${filled(styles.map(read).map(slim).join('\n'), "'", "\\'")}</style>`,
     paper: paperHtml(translated(await openEngine(wasm)).trace(paper, { quick: true })),
     script: [
         packed('wasm', wasm),
@@ -174,7 +176,7 @@ const parts = {
     ].join('\n'),
 }
 
-let html = read('index.html').replace(/\{\{([^}]+)\}\}/g, (_, key) => texts[key])
+let html = filled(read('index.html'), '"', '&quot;')
 for (const [name, text] of Object.entries(parts)) {
     const mark = `<!-- ${name} -->`
     if (html.split(mark).length !== 2) fail(`index.html must have ${mark} once`)

@@ -38,6 +38,10 @@ export const texts = {
         'The library in this page could not be started: {why}. The example below stands here '
         + 'without.',
     'page.dock': 'The number that is looked at',
+    'dock.point': 'Point at a number to see what it is computed from.',
+    'dock.tap': 'Tap a number to see what it is computed from.',
+    'dock.tap, shortly': 'Tap a number.',
+    'dock.kept': '(kept: tap again to let go)',
     'page.footer':
         'Every number is computed in this page by attic, a library in C compiled to WebAssembly; '
         + 'no request leaves it.',
@@ -404,6 +408,7 @@ export const texts = {
     'strip.mask': 'mask',
     'strip.the mask': 'the mask',
     'strip.off': 'off',
+    'strip.off, after its name': ': off',
     'strip.step': 'step {step}, {name}: off',
     'strip.forward': 'step {step}, {name}, forward: {tensor}',
     'strip.backward': 'step {step}, {name}, backward: {tensor}',
