@@ -22,11 +22,17 @@ static const mistake_set of_dropout = {
     .has = {HAS(DROPOUT_FORGOTTEN), HAS(DROPOUT_UNSCALED), HAS(DROPOUT_TWICE), HAS(DELTA_FROM_A),
             HAS(DELTA_FROM_DA), HAS(DS_FROM_A), HAS(DS_DROPPED), HAS(DROPOUT_LAST),
             HAS(DROPPED_IS_MASKED), HAS(LAST_KEY), HAS(LAST_ROW), HAS(KEY_FEWER)}};
-static const mistake_set of_products = {
-    .has = {HAS(DV_LAST), HAS(DV_NOT_TRANSPOSED), HAS(NO_SCALE), HAS(NO_SCALE_DQ), HAS(NO_SCALE_DK),
-            HAS(SCALE_TWICE), HAS(DQ_LAST), HAS(DQ_TRANSPOSED), HAS(DK_LAST),
-            HAS(DK_NOT_TRANSPOSED), HAS(P_TRANSPOSED), HAS(DR_TRANSPOSED), HAS(DV_FROM_DR),
-            HAS(SCALE_ON_DP), HAS(DV_OWN), HAS(DK_OWN), HAS(DQ_OWN), HAS(LAST_KEY), HAS(LAST_ROW)}};
+static const mistake_set of_products = {.has = {HAS(DV_LAST),        HAS(DV_NOT_TRANSPOSED),
+                                                HAS(NO_SCALE),       HAS(NO_SCALE_DQ),
+                                                HAS(NO_SCALE_DK),    HAS(SCALE_TWICE),
+                                                HAS(DQ_LAST),        HAS(DQ_TRANSPOSED),
+                                                HAS(DK_LAST),        HAS(DK_NOT_TRANSPOSED),
+                                                HAS(P_TRANSPOSED),   HAS(DR_TRANSPOSED),
+                                                HAS(DV_FROM_DR),     HAS(SCALE_ON_DP),
+                                                HAS(SCALE_TWICE_DQ), HAS(SCALE_TWICE_DK),
+                                                HAS(DV_OWN),         HAS(DK_OWN),
+                                                HAS(DQ_OWN),         HAS(LAST_KEY),
+                                                HAS(LAST_ROW)}};
 /* What is right for one query */
 static const mistake_set of_queries = {
     .has = {HAS(DELTA_ROW_BEFORE), HAS(DELTA_ROW_AFTER), HAS(DELTA_FIRST_ROW), HAS(DELTA_OF_COLUMN),

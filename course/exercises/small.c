@@ -222,6 +222,8 @@ static void grade_scale(grading *g, const script *s, int b, int n, double c, con
                      {"divided by c", "dx holds dy / c.", .k = 1 / c},
                      {"c forgotten, and overwritten", c_forgotten, .k = 1, .overwrites = true},
                      {"dy forgotten", dy_forgotten, .constant = c},
+                     {"c added", "dx holds dy + c: the derivative is a factor of dy.", .k = 1,
+                      .constant = c},
                      {"dx multiplied by c",
                       "What dx held before was multiplied by c, and dy has no part in it.",
                       .held = c, .overwrites = true}}});
@@ -319,7 +321,7 @@ typedef struct {
     product p;
 } wrong_product;
 
-enum { WRONG_PRODUCTS = 5 };
+enum { WRONG_PRODUCTS = 7 };
 
 static void grade_product(grading *g, const char *name, const script *s, int b,
                           const double *before, const product *p, const wrong_product *wrong)
@@ -390,6 +392,8 @@ void grade_matmul(grading *g)
         no_dC[] = "The derivative of C alone was summed: the chain rule multiplies it by dC.",
         no_factor[] = "dC alone was summed: which factor does the element have in C?",
         own_factor[] = "The element was multiplied by itself: its other factor is meant.";
+    static const char no_index[] =
+        "One factor was read at its first place in every term of the sum.";
     const wrong_product of_A[WRONG_PRODUCTS] = {
         {"no transpose",
          "B was read as if it were [N,K]: B_kj lies at B[k * N + j].",
@@ -397,7 +401,9 @@ void grade_matmul(grading *g)
         {"dC transposed", dC_lies, {M, K, N, dC, B, 1, M, 1, N, 0, 0}},
         {"dC forgotten", no_dC, {M, K, N, &one, B, 0, 0, 1, N, 0, 0}},
         {"B forgotten", no_factor, {M, K, N, dC, &one, N, 1, 0, 0, 0, 0}},
-        {"A in place of B", own_factor, {M, K, N, dC, A, N, 1, 0, 1, 0, K}}};
+        {"A in place of B", own_factor, {M, K, N, dC, A, N, 1, 0, 1, 0, K}},
+        {"B without j", no_index, {M, K, N, dC, B, N, 1, 0, N, 0, 0}},
+        {"dC without j", no_index, {M, K, N, dC, B, N, 0, 1, N, 0, 0}}};
     const wrong_product of_B[WRONG_PRODUCTS] = {
         {"no transpose",
          "A was read as if it were [K,M]: A_ik lies at A[i * K + k].",
@@ -405,7 +411,9 @@ void grade_matmul(grading *g)
         {"dC transposed", dC_lies, {K, N, M, A, dC, 1, K, 1, M, 0, 0}},
         {"dC forgotten", no_dC, {K, N, M, A, &one, 1, K, 0, 0, 0, 0}},
         {"A forgotten", no_factor, {K, N, M, &one, dC, 0, 0, N, 1, 0, 0}},
-        {"B in place of A", own_factor, {K, N, M, B, dC, N, 0, N, 1, 1, 0}}};
+        {"B in place of A", own_factor, {K, N, M, B, dC, N, 0, N, 1, 1, 0}},
+        {"A without i", no_index, {K, N, M, A, dC, 1, 0, N, 1, 0, 0}},
+        {"dC without i", no_index, {K, N, M, A, dC, 1, K, 0, 1, 0, 0}}};
     grade_product(g, "dA", &s, da, dA, &(product){M, K, N, dC, B, N, 1, 1, N, 0, 0}, of_A);
     grade_product(g, "dB", &s, db, dB, &(product){K, N, M, A, dC, 1, K, N, 1, 0, 0}, of_B);
     close_script(&s);

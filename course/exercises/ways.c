@@ -67,6 +67,16 @@ static double way_lse_of_key(const steps *a, int i, int j)
     return exp(cell(a, STEPS_S, i, j) - lse_of(a, j % a->p.T));
 }
 
+static double way_lse_of_first_row(const steps *a, int i, int j)
+{
+    return exp(cell(a, STEPS_S, i, j) - lse_of(a, 0));
+}
+
+static double way_c_on_lse(const steps *a, int i, int j)
+{
+    return exp(cell(a, STEPS_S, i, j) - a->c * lse_of(a, i));
+}
+
 /* dO_i . V_j, with V_jd at V[j * row + d * column]; no program gets outside of V. */
 static double strided(const steps *a, int i, int j, int row, int column)
 {
@@ -101,6 +111,23 @@ static double way_P_delta_alone(const steps *a, int i, int j)
 static double way_exchanged(const steps *a, int i, int j)
 {
     return cell(a, STEPS_DP, i, j) * (cell(a, STEPS_P, i, j) - cell(a, STEPS_DELTA, i, 0));
+}
+
+static double way_P_twice(const steps *a, int i, int j)
+{
+    const double P = cell(a, STEPS_P, i, j);
+    return P * (P * cell(a, STEPS_DP, i, j) - cell(a, STEPS_DELTA, i, 0));
+}
+
+static double way_one_minus_delta(const steps *a, int i, int j)
+{
+    return cell(a, STEPS_P, i, j) * cell(a, STEPS_DP, i, j) * (1 - cell(a, STEPS_DELTA, i, 0));
+}
+
+static double way_delta_of_last_row(const steps *a, int i, int j)
+{
+    const double delta = cell(a, STEPS_DELTA, a->p.T - 1, 0);
+    return cell(a, STEPS_P, i, j) * (cell(a, STEPS_DP, i, j) - delta);
 }
 
 static double way_cP_dP_alone(const steps *a, int i, int j)
@@ -139,6 +166,10 @@ static const way ways[] = {
      STEPS_P, .rule = way_no_exp},
     {"lse of the key", "P_ij is exp(S_ij - lse_j), with the lse of row j in place of row i.",
      "lse has one element for each query.", E7, STEPS_P, .rule = way_lse_of_key},
+    {"lse without i", "P_ij is exp(S_ij - lse_0): every row has the lse of the first one.",
+     "lse has one element for each query.", E7, STEPS_P, .rule = way_lse_of_first_row},
+    {"c on lse as well", "P_ij is exp(c (Q_i . K_j - lse_i)), but c has no part in lse_i.",
+     "lse_i was made of S_ij, and c is in S_ij already.", E7, STEPS_P, .rule = way_c_on_lse},
     {"V transposed", "In dP, V_jd was read at V[d * N + j], but it lies at V[j * Dv + d].",
      V_has_Dv, E6 | E7, STEPS_DP, .rule = way_V_transposed},
     {"V with the stride of K",
@@ -154,6 +185,14 @@ static const way ways[] = {
      "dS_ij is dP_ij (P_ij - delta_i): delta_i is taken from dP_ij, not P_ij.",
      "delta_i is a mean of dP_ij: from which of the two is it subtracted?", E3 | E5 | E6 | E7,
      STEPS_DS, .rule = way_exchanged},
+    {"P twice", "dS_ij is P_ij (P_ij dP_ij - delta_i): P_ij multiplies dP_ij twice.",
+     "P_ij stands in front of the difference of dP_ij and delta_i.", E3 | E5 | E6 | E7, STEPS_DS,
+     .rule = way_P_twice},
+    {"1 - delta", "dS_ij is P_ij dP_ij (1 - delta_i): delta_i is taken from 1, not from dP_ij.",
+     "delta_i is a mean of dP_ij: from what is it subtracted?", E3 | E5 | E6 | E7, STEPS_DS,
+     .rule = way_one_minus_delta},
+    {"delta of the last row", "Every row uses the delta of the last row.",
+     "delta has one element for each query.", E6 | E7, STEPS_DS, .rule = way_delta_of_last_row},
     {"c P in front of dP alone",
      "dR_ij is c P_ij dP_ij - delta_i: c P_ij multiplies delta_i as well.",
      "c P_ij stands in front of the difference of dP_ij and delta_i.", E5 | E6 | E7, STEPS_DR,

@@ -205,7 +205,7 @@ static void gradient_of_bias(int h, int i, int j, double U)
 static void add_products(int h, int i, int j)
 {
     const int g = head_read(h), group = x->p.H / x->p.G;
-    double back = is == MISTAKE_NO_SCALE_DQ ? 1 / x->c : 1;
+    double back = is == MISTAKE_NO_SCALE_DQ ? 1 / x->c : is == MISTAKE_SCALE_TWICE_DQ ? x->c : 1;
     const bool dR_transposed = is == MISTAKE_DR_TRANSPOSED;
     double dRq = taken(dR, dR_transposed || is == MISTAKE_DQ_TRANSPOSED, h, i, j) * back;
     bool of_group = !(is == MISTAKE_GROUP_FIRST && h % group > 0) &&
@@ -213,7 +213,7 @@ static void add_products(int h, int i, int j)
     bool q = is != MISTAKE_DQ_OWN || i == j, k = is != MISTAKE_DK_OWN || i == j;
     for (int d = 0; d < x->p.D && q; d++)
         add_or_set(is == MISTAKE_DQ_LAST, &AT(DQ, h, i, d), dRq * AT(K, g, j, d));
-    back = is == MISTAKE_NO_SCALE_DK ? 1 / x->c : 1;
+    back = is == MISTAKE_NO_SCALE_DK ? 1 / x->c : is == MISTAKE_SCALE_TWICE_DK ? x->c : 1;
     double dRk = taken(dR, dR_transposed || is == MISTAKE_DK_NOT_TRANSPOSED, h, i, j) * back;
     for (int d = 0; d < x->p.D && k && of_group; d++)
         add_or_set(is == MISTAKE_DK_LAST, &AT(DK, g, j, d), dRk * AT(Q, h, i, d));
