@@ -229,7 +229,7 @@ export function brokenView(context, { names } = {}) {
         if (key === listKey || !sorted) return
         listKey = key
         const list = sorted.filter((m) => isListed(m) || m.name === state.mistake)
-        const option = (m) => el('option', { value: m.name }, m.name)
+        const option = (m) => el('option', { value: m.name }, named(m.name))
         const silent = (m) => {
             const what = needOf(m.name)
             const text = what ? say('broken.needs', { mistake: m.name, what }) : m.name

@@ -302,7 +302,7 @@ function numberQuestion(context, { screen, ask, tour }, done, before) {
         if (mistake)
             return say('number.mistake', {
                 x: said,
-                name: mistake.name,
+                name: inNames(mistake.name, tour.names),
                 sentence: formulaHtml(inNames(mistake.sentence, tour.names)),
             })
         if (ask.value) return say('number.wrong', { x: said })
