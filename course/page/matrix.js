@@ -304,7 +304,8 @@ export function matrixView(context, name, options = {}) {
             const text = asked ? '?' : sumText(tensor.values[i])
             if (td.textContent !== text) td.textContent = text
         })
-        const widest = Math.max(...margins.map((td) => td.textContent.length))
+        const heading = say('matrix.sum').length,
+            widest = Math.max(heading, ...margins.map((td) => td.textContent.length))
         if (margins.length && widest !== sums)
             element.style.setProperty('--sums', (sums = widest))
     }

@@ -1,6 +1,7 @@
 // browser.mjs -- opens out/attic.html in Chromium, for the tests; each page must stay silent.
 //
 //     const page = await openPage({ hash: '#view=free', width: 360, dark: true })
+//     const other = await openPage({ file: 'another/attic.html' })
 //
 // A test fails if its page writes to the console, throws an error, or asks for anything but the
 // file itself (and the blob: of its own worker).  After a test its pages are emptied, and the tests
@@ -8,7 +9,8 @@
 // is closed after the last test.
 import assert from 'node:assert/strict'
 import { after, afterEach } from 'node:test'
-import { address, isReady, startChromium } from './chromium.mjs'
+import { pathToFileURL } from 'node:url'
+import { isReady, pagePath, startChromium } from './chromium.mjs'
 
 export { axePath, pagePath, wasmPath } from './chromium.mjs'
 
@@ -37,7 +39,7 @@ function watch(page) {
     page.on('pageerror', (error) => problems.push(`error: ${error.stack || error}`))
     page.on('request', (request) => {
         const url = request.url().split('#')[0]
-        if (url !== address && !url.startsWith('blob:') && !url.startsWith('data:'))
+        if (url !== page.itself && !url.startsWith('blob:') && !url.startsWith('data:'))
             problems.push(`request: ${url}`)
     })
 }
@@ -65,6 +67,7 @@ async function newPage(more) {
 // own script.  own: a page that no other test uses; it has work(), see stopwatch(), and
 // setThrottle(rate).
 export async function openPage({
+    file = pagePath,
     hash = '',
     width = 1280,
     height = 900,
@@ -77,7 +80,7 @@ export async function openPage({
 } = {}) {
     const isOwn = own || before || !javaScriptEnabled,
         page = (!isOwn && empty.pop()) || (await newPage({ javaScriptEnabled }))
-    used.push(Object.assign(page, { isOwn }))
+    used.push(Object.assign(page, { isOwn, itself: pathToFileURL(file).href }))
     await page.setViewportSize({ width, height })
     await page.emulateMedia({
         colorScheme: dark ? 'dark' : 'light',
@@ -90,7 +93,7 @@ export async function openPage({
         page.setThrottle = (rate) => devtools.send('Emulation.setCPUThrottlingRate', { rate })
         page.work = await stopwatch(devtools)
     }
-    await page.goto(address + hash)
+    await page.goto(page.itself + hash)
     if (ready && javaScriptEnabled) await isReady(page)
     return page
 }

@@ -1,8 +1,11 @@
 // layout.test.mjs -- no text leaves its place: every screen, narrow and wide, before and after its
-// questions.
+// questions; and where every text is 40 % longer.
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { openPage } from './browser.mjs'
+import { fileURLToPath } from 'node:url'
+import { openPage, pagePath, wasmPath } from './browser.mjs'
+import { longer } from './pseudo.mjs'
 import { screens, showScreen } from './screens.mjs'
 
 // In the page: what is cut off, or stands outside of the window where nothing scrolls.
@@ -51,24 +54,39 @@ function overflowing() {
     return found
 }
 
-for (const [width, dark] of [
-    [360, true],
-    [1600, false],
+async function nothingOverflows(options) {
+    const page = await openPage({ reducedMotion: true, ...options })
+    for (const screen of screens)
+        for (const answered of [false, true]) {
+            await showScreen(page, screen, answered)
+            const found = await page.evaluate(overflowing)
+            assert.deepEqual(found, [], `${screen.name}${answered ? ', answered' : ''}`)
+        }
+}
+
+for (const [width, height] of [
+    [320, 740],
+    [360, 740],
+    [1600, 900],
 ])
-    test(`nothing overflows at ${width} px`, async () => {
-        const page = await openPage({
-            width,
-            height: width < 500 ? 740 : 900,
-            dark,
-            reducedMotion: true,
-        })
-        for (const screen of screens)
-            for (const answered of [false, true]) {
-                await showScreen(page, screen, answered)
-                const found = await page.evaluate(overflowing)
-                assert.deepEqual(found, [], `${screen.name}${answered ? ', answered' : ''}`)
-            }
-    })
+    test(`nothing overflows at ${width} px`, () => nothingOverflows({ width, height }))
+
+test('nothing overflows in a language that is 40 % longer', async () => {
+    const file = pagePath.replace('.html', '-pseudo.html')
+    const path = (name) => fileURLToPath(new URL(name, import.meta.url))
+    execFileSync(process.execPath, [path('../build.mjs'), wasmPath, file, path('pseudo.mjs')])
+    await nothingOverflows({ file, width: 320, height: 740, dark: true })
+    await nothingOverflows({ file, width: 1280, height: 900 })
+})
+
+test('the longer language has 40 % more letters, and the same places and tags', () => {
+    const text = 'The <b>loss</b> of {word} is {loss}: dS_ij = P_ij . delta'
+    const long = longer(text),
+        plain = (t) => t.replace(/\{\w+\}|<[^>]*>/g, '')
+    assert.ok(plain(long).length >= 1.4 * plain(text).length, long)
+    for (const kept of ['<b>', '</b>', '{word}', '{loss}', 'dS_ij = P_ij .'])
+        assert.ok(long.includes(kept), `${kept} in ${long}`)
+})
 
 test('a text that is too long for its place is found', async () => {
     const page = await openPage({ width: 360 })
