@@ -10,7 +10,10 @@ const anElement = new RegExp(
     `^--(\\w+): the element in row (\\d+), column (\\d+) is .*, `
         + `but must lie between ${number} and ${number}$`,
 )
-const anOption = new RegExp(`^--(\\w+) must be (.*)from ${number} to ${number}(?:,.*)?$`)
+const anOption = new RegExp(
+    '^--(\\w+) must be (a number|a whole number|one or two whole numbers|0, which is off, or) '
+        + `from ${number} to ${number}(?:,.*)?$`,
+)
 
 const aMistake = /^there is no mistake "(.*?)"(?:; the nearest is "(.*)")?; course\/.*$/
 
@@ -30,7 +33,7 @@ export function plainMessage(message) {
     }
     if (option) {
         const [, name, kind, low, high] = option
-        return say('typed.option', { name, kind, low: written(low), high: written(high) })
+        return say(`typed.option.${kind}`, { name, low: written(low), high: written(high) })
     }
     if (mistake) {
         const [, name, nearest] = mistake

@@ -754,7 +754,12 @@ export const texts = {
     'typed.nothing': '\u201c{typed}\u201d is not a number; write 0.5, 3/10 or ln 7.',
     'typed.whole': 'This must be a whole number.',
     'typed.element': '{element} must lie between {low} and {high}.',
-    'typed.option': 'The {name} must be {kind}from {low} to {high}.',
+    'typed.option.a number': 'The {name} must be a number from {low} to {high}.',
+    'typed.option.a whole number': 'The {name} must be a whole number from {low} to {high}.',
+    'typed.option.one or two whole numbers':
+        'The {name} must be one or two whole numbers from {low} to {high}.',
+    'typed.option.0, which is off, or':
+        'The {name} must be 0, which is off, or from {low} to {high}.',
     'link.not understood': 'This link was not understood: {why}.',
     'link.does not fit': 'This link does not fit: {why}.',
     'link.too large': '{name} has more than 8 rows or columns',
