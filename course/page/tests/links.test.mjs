@@ -1,7 +1,7 @@
 // links.test.mjs -- a link holds the state that it was made from; a link that makes no sense gets a
 // message.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
 import { mainTour, optionsTour } from '../screens.js'
@@ -121,6 +121,19 @@ test('a screen has a name of its own; its number in the tour leads there, too', 
                 await showLink(page, '#view=free')
             }
         }
+})
+
+test('every screen that the documentation links to is there', () => {
+    const root = new URL('../../../', import.meta.url)
+    const files = ['README.md', ...readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`)]
+    const names = [mainTour, optionsTour].flatMap(({ screens }) => screens.map(({ name }) => name))
+    let links = 0
+    for (const file of files.filter((name) => /\.md$/.test(name)))
+        for (const [, name] of readFileSync(new URL(file, root), 'utf8').matchAll(/#screen=(\w*)/g)) {
+            assert.ok(names.includes(name), `${file}: #screen=${name}`)
+            links++
+        }
+    assert.ok(links > 0)
 })
 
 test('the browser goes back to what was shown before a link with a number', async () => {
