@@ -87,11 +87,6 @@ void block_close_style(block_style *style)
     style->none = style->one = NULL;
 }
 
-typedef struct {
-    block_name what;
-    int h, i, j;
-} block_element;
-
 static double value(const block *b, block_element x)
 {
     return *block_cell(b, x.what, x.h, x.i, x.j);
@@ -133,7 +128,7 @@ void block_cell_number(const block_style *style, block_name what, int head, int 
 
 /* ------------------------------------------------------------------ pairs ---------------------- */
 
-enum { MOST_PAIRS = 64 };
+enum { MOST_PAIRS = BLOCK_CELL_FROM / 2 };
 
 typedef struct {
     const block *b;
@@ -248,6 +243,51 @@ static bool find_pairs(block_pairs *p, block_element z)
     case BLOCK_DELTA: pairs_of_delta(p, z); return true;
     default: return pairs_of_product(p, z);
     }
+}
+
+/* Is it a cell of the scores, or of what is computed from them, that the mask leaves out? */
+static bool is_masked(const block *b, block_element x)
+{
+    return is_of_heads(x.what) && x.what != BLOCK_DELTA && x.what != BLOCK_R &&
+           !steps_attends(b->heads, x.h, x.i, x.j);
+}
+
+/* Of what is no sum of products: the same element of these, up to BLOCK_COUNT */
+static const block_name *elementwise(block_name what)
+{
+    static const block_name of_S[] = {BLOCK_R, BLOCK_COUNT}, of_dR[] = {BLOCK_DS, BLOCK_COUNT},
+                            of_dS[] = {BLOCK_P, BLOCK_DP, BLOCK_DELTA, BLOCK_COUNT},
+                            of_Y[] = {BLOCK_X, BLOCK_OW, BLOCK_COUNT},
+                            of_residual[] = {BLOCK_DY, BLOCK_COUNT}, of_nothing[] = {BLOCK_COUNT},
+                            of_dX[] = {BLOCK_DX_RES, BLOCK_DX_Q, BLOCK_DX_K, BLOCK_DX_V,
+                                       BLOCK_COUNT};
+    switch (what) {
+    case BLOCK_S: return of_S;
+    case BLOCK_DS: return of_dS;
+    case BLOCK_DR: return of_dR;
+    case BLOCK_Y: return of_Y;
+    case BLOCK_DX_RES: return of_residual;
+    case BLOCK_DX: return of_dX;
+    default: return of_nothing;
+    }
+}
+
+int block_cell_from(const block *b, block_element x, block_element from[BLOCK_CELL_FROM])
+{
+    block_pairs p = {.b = b};
+    int n = 0;
+    if (is_masked(b, x)) return 0;
+    if (find_pairs(&p, x))
+        for (int e = 0; e < p.n; e++) from[n++] = p.pair[e].x, from[n++] = p.pair[e].y;
+    else if (x.what == BLOCK_P)
+        for (int j = 0; j < b->p.T; j++) {
+            if (steps_attends(b->heads, x.h, x.i, j))
+                from[n++] = (block_element){BLOCK_S, x.h, x.i, j};
+        }
+    else
+        for (const block_name *of = elementwise(x.what); *of < BLOCK_COUNT; of++)
+            from[n++] = (block_element){*of, x.h, x.i, *of == BLOCK_DELTA ? 0 : x.j};
+    return n;
 }
 
 /* ------------------------------------------------------------------ writing -------------------- */
@@ -410,9 +450,7 @@ void block_cell_text(const block_style *style, block_name what, int head, int ro
     formula.text = right;
     block_cell_name(b, what, head, row, column, name);
     write_text(&w, "%s = ", name);
-    const bool hidden = is_of_heads(what) && what != BLOCK_DELTA && what != BLOCK_R &&
-                        !steps_attends(b->heads, head, row, column);
-    if (hidden) {
+    if (is_masked(b, x)) {
         write_text(&w, "%s", what == BLOCK_S ? "-inf: the token does not attend to it" : masked);
         return;
     }

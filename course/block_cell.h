@@ -22,8 +22,14 @@ enum {
     BLOCK_CELL_LABEL = 28,
     BLOCK_CELL_NAME = 90,
     BLOCK_CELL_NUMBER = 60,
-    BLOCK_CELL_TEXT = 4000
+    BLOCK_CELL_TEXT = 4000,
+    BLOCK_CELL_FROM = 128
 };
+
+typedef struct {
+    block_name what;
+    int h, i, j; /* head, row, column */
+} block_element;
 
 /* After dR all is linear in the scale c that dR was multiplied with: with c = 0 an element is a, with
  * c = 1 it is a + k. */
@@ -48,4 +54,6 @@ void block_cell_number(const block_style *style, block_name what, int head, int 
 /* All of it; of what is given, its value */
 void block_cell_text(const block_style *style, block_name what, int head, int row, int column,
                      char text[BLOCK_CELL_TEXT]);
+/* The elements that its formula reads; returns how many, 0 for what is given or masked. */
+int block_cell_from(const block *b, block_element x, block_element from[BLOCK_CELL_FROM]);
 #endif

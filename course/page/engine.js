@@ -5,7 +5,11 @@
  *     trace.ok ? trace.at.dS.values[0][1] : trace.message
  *
  * What a trace holds is the JSON that the program prints; course/trace.schema.json describes it.
- * */
+ * A state with a block is a whole block, whose mistakes of a number found by hand have names:
+ *
+ *     engine.trace({ ...paper, block: 2 }).at.P_h1.values
+ *     engine.named('dX', 1, 1, 2.718)        [{name: 'path K lost', sentence, hint}]
+ */
 import { Exit, start } from './program.js'
 import { commandLine } from './state.js'
 
@@ -18,16 +22,31 @@ function toRows(tensor, values) {
     return values.map((row) => (vector ? [toNumber(row)] : row.map(toNumber)))
 }
 
+/* What a block has for each head, P [H,T,T] and delta [H,T], as a matrix of each: P_h0, P_h1. */
+function byHead(tensor) {
+    const { name, shape } = tensor
+    if (name !== 'delta' && shape.length < 3) return [tensor]
+    return tensor.values.map((_, h) => {
+        const one = { ...tensor, name: `${name}_h${h}`, shape: shape.slice(1) }
+        for (const key of numbers) if (tensor[key]) one[key] = tensor[key][h]
+        return one
+    })
+}
+const numbers = ['values', 'numerical', 'unsure']
+
 /* The tensors by name, and each as rows of numbers: delta has one column. */
 function readTrace(json) {
-    const at = {}
+    const at = {},
+        isBlock = 'H' in json.sizes
+    if (isBlock) json.tensors = json.tensors.flatMap(byHead)
     for (const tensor of json.tensors) {
-        for (const key of ['values', 'numerical', 'unsure'])
+        for (const key of numbers)
             if (tensor[key]) tensor[key] = toRows(tensor, tensor[key])
         if (tensor.shape.length === 1) tensor.shape = [tensor.shape[0], 1]
         at[tensor.name] = tensor
     }
-    for (const key of ['values', 'numerical', 'unsure'])
+    if (isBlock) return { ok: true, message: '', at, ...json }
+    for (const key of numbers)
         if (json.jacobian[key]) json.jacobian[key] = toRows(json.jacobian, json.jacobian[key])
     for (const identity of json.identities) {
         identity.left = toNumber(identity.left)
@@ -104,6 +123,18 @@ export async function openEngine(bytes) {
         return JSON.parse(output)
     }
 
+    /* The mistakes that give x in an element of the block that was traced last: {name, sentence,
+     * hint}; none if x is right. */
+    function named(name, row, column, x) {
+        const { output, errors } = call((exports) => {
+            const at = put(name)
+            exports.page_named(at, row, column, x)
+            exports.free(at)
+        })
+        if (errors) throw new RangeError(errors.trim())
+        return JSON.parse(output)
+    }
+
     const { output } = call((exports) => exports.page_mistakes())
-    return { trace, cell, mistakes: JSON.parse(output), module }
+    return { trace, cell, named, mistakes: JSON.parse(output), module }
 }

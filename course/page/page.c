@@ -3,8 +3,10 @@
  * Each function prints its answer, as the program does, to the standard output, and what is wrong to
  * the standard error.  A wrong input ends the program, and with it this instance: the page makes a
  * new one. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "block_cell.h"
 #include "page/export.h"
 #include "trace.h"
 
@@ -79,12 +81,94 @@ static void print_product(int j)
     fflush(stdout);
 }
 
+/* ------------------------------------------------------------------ a block -------------------- */
+
+/* The block on paper, which the last trace was about */
+static const block_style *block_of_trace(void)
+{
+    static block_style style;
+    static block *b;
+    const int G = t.o.G ? t.o.G : 2;
+    if (b && b->p.G == G) return &style;
+    if (b) block_close_style(&style);
+    block_close(b);
+    b = block_paper(G);
+    if (b && block_open_style(b, BLOCK_RIGHT, &style)) return &style;
+    fprintf(stderr, "no memory\n");
+    exit(1);
+}
+
+/* "dX"; of what each head has, "P_h1" */
+static void name_in_block(const block *b, block_element x, char name[BLOCK_CELL_NAME])
+{
+    const int n = snprintf(name, BLOCK_CELL_NAME, "%s", block_texts[x.what].name);
+    if (b->dim[x.what][0] > 1) snprintf(name + n, BLOCK_CELL_NAME - (size_t)n, "_h%d", x.h);
+}
+
+static bool find_in_block(const block *b, const char *name, block_element *x)
+{
+    char other[BLOCK_CELL_NAME];
+    for (x->what = 0; x->what < BLOCK_COUNT; x->what++)
+        for (x->h = 0; x->h < b->dim[x->what][0]; x->h++) {
+            name_in_block(b, *x, other);
+            if (strcmp(name, other) == 0) return is_element(b->dim[x->what], x->i, x->j);
+        }
+    return false;
+}
+
+static bool print_block_cell(const char *name, int row, int column)
+{
+    static char text[BLOCK_CELL_TEXT];
+    const block_style *style = block_of_trace();
+    block_element x = {.i = row, .j = column}, from[BLOCK_CELL_FROM];
+    if (!find_in_block(style->b, name, &x)) return false;
+    block_cell_text(style, x.what, x.h, row, column, text);
+    printf("{\"text\": ");
+    trace_json_string(text);
+    printf(", \"note\": \"\", \"from\": [");
+    for (int k = 0, n = block_cell_from(style->b, x, from); k < n; k++) {
+        char other[BLOCK_CELL_NAME];
+        name_in_block(style->b, from[k], other);
+        printf("%s{\"name\": \"%s\", \"row\": %d, \"column\": %d}", k ? ",\n" : "", other,
+               from[k].i, from[k].j);
+    }
+    printf("]}\n");
+    return true;
+}
+
+/* The mistakes that give x in this element of the block, as JSON; none if x is right */
+PAGE_EXPORT(page_named) void page_named(const char *name, int row, int column, double x);
+void page_named(const char *name, int row, int column, double x)
+{
+    const block *b = block_of_trace()->b;
+    block_element e = {.i = row, .j = column};
+    uint64_t mistakes = 0;
+    if (!find_in_block(b, name, &e) ||
+        !block_mistakes_giving(b, e.what, (int[]){e.h, row, column}, x, 0.005, &mistakes))
+        fprintf(stderr, "there is no %s[%d,%d]\n", name, row, column);
+    const char *between = "[";
+    for (int m = 1; m < BLOCK_MISTAKES; m++) {
+        if (!(mistakes >> m & 1)) continue;
+        printf("%s", between);
+        trace_json_mistake(&block_mistakes_texts[m]);
+        between = ",\n";
+    }
+    printf("%s]\n", mistakes ? "" : "[");
+    fflush(stdout);
+}
+
+/* ------------------------------------------------------------------ an element ----------------- */
+
 /* The same as JSON: its text, what surprises in it, and the elements that it is computed from. */
 PAGE_EXPORT(page_cell)
 void page_cell(const char *name, int row, int column, const char *shown);
 void page_cell(const char *name, int row, int column, const char *shown)
 {
     static arithmetic w;
+    if (t.o.block && print_block_cell(name, row, column)) {
+        fflush(stdout);
+        return;
+    }
     if (t.a && strcmp(name, "J dP") == 0 && is_element((int[]){1, t.a->p.N, 1}, row, column)) {
         print_product(row);
         return;

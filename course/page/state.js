@@ -23,6 +23,7 @@ export const paper = Object.freeze({
     seed: 1, // of the dropout
     causal: false,
     window: '', // "2" or "2,1": keys to the left, and to the right
+    block: 0, // a whole block on paper, with so many heads of keys and values: 2 or 1
     mistake: '', // the name of a mistake that the backward makes
     i: 0, // the query and the key that are looked at
     j: 1,
@@ -45,6 +46,7 @@ export const sizes = (s) => ({
 
 /* The command line of course/trace.c that computes the same. */
 export function commandLine(s) {
+    if (s.block) return ['--block', '--paper', '--kv-heads', String(s.block)]
     const line = []
     for (const name of matrices) if (s[name]) line.push('--' + name, matrixText(name, s[name]))
     for (const name of ['scale', 'temperature', 'softcap', 'dropout', 'seed'])

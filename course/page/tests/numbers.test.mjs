@@ -113,6 +113,78 @@ test('all that a trace says, numerical values too, is the same by the native pro
     }
 })
 
+// Worked out by hand: what the mistakes of a block give in the place of 6.3874.
+const wrongByHand = {
+    '-3.5899': 'dQ, dK, dV merged in the wrong order',
+    2.718: 'path K lost',
+    3.0874: 'path V lost',
+    3.3: "overwritten, V's term alone left",
+    3.5749: 'first head only',
+    3.8124: 'last head only',
+    4.0304: 'dO split in the wrong order',
+    5.1727: 'heads of dQ, dK, dV exchanged',
+    5.3874: "residual's gradient lost",
+    5.6834: "W_o for W_o'",
+    6.0907: "W_q for W_q'",
+    6.2: 'scale forgotten',
+    6.5471: 'heads of dO exchanged',
+    6.8158: 'W_q and W_k exchanged',
+    7.1124: "W_k for W_k'",
+    7.3874: 'residual doubled',
+    7.9694: 'path Q lost',
+    9.3874: 'residual through W_o',
+    9.6874: "W_v for W_v'",
+}
+
+// Of a whole block every number, and how one element of each matrix comes about.
+for (const G of [2, 1])
+    test(`a block with ${G} heads of keys is that of the native program`, () => {
+        const state = { ...paper, block: G },
+            ours = engine.trace(state),
+            { json } = nativeTrace(state, '--cell', 'dX:1,1')
+        let numbers = 0
+        for (const tensor of json.tensors) {
+            const parts = ours.tensors.filter(({ name }) => name.replace(/_h\d$/, '') === tensor.name)
+            for (const key of ['formula', 'sentence', 'question', 'answer'])
+                assert.equal(parts[0][key], tensor[key], `${key} of ${tensor.name}`)
+            for (const key of ['values', 'numerical', 'unsure']) {
+                const native = (tensor[key] ?? []).flat(2),
+                    own = parts.flatMap((part) => (part[key] ?? []).flat())
+                const special = { '-inf': -Infinity, inf: Infinity, nan: NaN }
+                assert.deepEqual(own, native.map((x) => special[x] ?? x), `${key} of ${tensor.name}`)
+                numbers += own.length
+            }
+        }
+        assert.ok(numbers > 300, `${numbers} numbers`)
+        for (const key of ['sizes', 'options', 'loss', 'op', 'compared', 'differ', 'mistake'])
+            assert.deepEqual(ours[key], json[key], key)
+        const worked = (name) => json.tensors.find((tensor) => tensor.name === name).worked
+        const { column } = json.cell
+        for (const [name, ...cell] of [['dX', 1, 1], ['Y', 1, 1], ['Q', 1, column], ['dW_q', 1, column]])
+            assert.equal(engine.cell(name, ...cell).text, worked(name))
+    })
+
+test('each wrong number of dX[t1,c1] has the name of its mistake, the right one none', () => {
+    engine.trace({ ...paper, block: 2 })
+    for (const [x, name] of Object.entries(wrongByHand))
+        assert.deepEqual(engine.named('dX', 1, 1, Number(x)).map((m) => m.name), [name])
+    assert.deepEqual(engine.named('dX', 1, 1, 6.39), [])
+    assert.deepEqual(engine.named('dX', 1, 1, 99), [])
+    assert.throws(() => engine.named('dX', 3, 1, 1), RangeError)
+})
+
+test('an element of a block knows what it is computed from', () => {
+    engine.trace({ ...paper, block: 2 })
+    const from = (...cell) =>
+        engine.cell(...cell).from.map(({ name, row, column }) => `${name} ${row} ${column}`)
+    assert.deepEqual(from('K', 1, 1), ['X 1 0', 'W_k 0 1', 'X 1 1', 'W_k 1 1'])
+    assert.deepEqual(from('P_h1', 1, 0), ['S_h1 1 0', 'S_h1 1 1'])
+    assert.deepEqual(from('P_h1', 0, 1), [], 'masked')
+    assert.deepEqual(from('dS_h1', 2, 0), ['P_h1 2 0', 'dP_h1 2 0', 'delta_h1 2 0'])
+    assert.deepEqual(from('dX', 1, 1), ['dX_res 1 1', 'dX_Q 1 1', 'dX_K 1 1', 'dX_V 1 1'])
+    assert.deepEqual(from('X', 1, 1), [])
+})
+
 test('what the library refuses is said as the program says it', () => {
     for (const change of [
         { V: [['1']] },
