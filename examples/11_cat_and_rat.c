@@ -135,6 +135,27 @@ static void print_row(const char *what, const at_tensor *A)
     printf("\n");
 }
 
+static void draw(at_tape *t, const char *path, const at_tensor *free_A, const at_tensor *causal_A,
+                 const char *const *name)
+{
+    at_tensor *past = at_keep_causal(t, T, T, ATTIC_ALIGN_EQUAL, 0);
+    at_subplot subplots[] = {at_subplot_of(free_A, NULL, at_shape_of(0, 0)),
+                             at_subplot_of(causal_A, past, at_shape_of(0, 0))};
+    subplots[0].title = "no mask";
+    subplots[1].title = "causal mask";
+    at_heatmap map = {.title = "A c attends to an r, seven places ahead",
+                      .subplots = subplots,
+                      .n_subplots = 2,
+                      .row_label = "Query",
+                      .col_label = "Key",
+                      .row_names = name,
+                      .col_names = name,
+                      .colours = ATTIC_COLOURS_UNIT};
+    FILE *f = at_file_create(t, path);
+    at_svg_heatmap(f, &map);
+    at_file_close(t, f, path);
+}
+
 static const char usage[] = "usage: 11_cat_and_rat [picture.svg]\n"
                             "A query attends seven places ahead, and a causal mask forbids it.\n";
 
@@ -177,26 +198,7 @@ int main(int argc, char **argv)
            before >= 0.8 && after == 0 ? "found, seven places ahead, and 0 where it is masked"
                                        : "NOT what was expected");
 
-    if (argc > first) {
-        at_tensor *past = at_bools(t, at_shape_of(T, T), NULL);
-        for (int i = 0; past && i < T; i++)
-            for (int j = 0; j <= i; j++) at_set(past, 1, i, j);
-        at_subplot subplots[] = {at_subplot_of(free_A, NULL, at_shape_of(0, 0)),
-                                 at_subplot_of(causal_A, past, at_shape_of(0, 0))};
-        subplots[0].title = "no mask";
-        subplots[1].title = "causal mask";
-        at_heatmap map = {.title = "A c attends to an r, seven places ahead",
-                          .subplots = subplots,
-                          .n_subplots = 2,
-                          .row_label = "Query",
-                          .col_label = "Key",
-                          .row_names = name,
-                          .col_names = name,
-                          .colours = ATTIC_COLOURS_UNIT};
-        FILE *f = at_file_create(t, argv[first]);
-        at_svg_heatmap(f, &map);
-        at_file_close(t, f, argv[first]);
-    }
+    if (argc > first) draw(t, argv[first], free_A, causal_A, name);
     if (!at_ok(t)) fprintf(stderr, "attic: %s\n", at_error(t));
     int failed = !at_ok(t) || length != T || !(before >= 0.8) || after != 0;
     at_close(t);
