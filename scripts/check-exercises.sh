@@ -26,15 +26,15 @@ ends() {
     fail "grade $*: status $got, not $status with \"$words\""
 }
 
-# expected SEEDS COMPILE RUNNERS FILE...: all verdicts are as expected.  Three run side by side: some wait for a
+# expected SEEDS SECONDS COMPILE RUNNERS FILE...: all verdicts are as expected.  Three run side by side: some wait for a
 # time limit.
 expected() {
-    seeds=$1 compiler=$2 from=$3 jobs='' bad=0
-    shift 3
+    seeds=$1 seconds=$2 compiler=$3 from=$4 jobs='' bad=0
+    shift 4
     printf '%s\n' "$@" | awk -v to="$work/part" '{ print >(to NR % 3) }'
     for part in 0 1 2; do
         # shellcheck disable=SC2046
-        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds "$seeds" --seconds 4 --expect --sandbox "$sandbox" \
+        "$grade" --compile "$compiler" --runners "$from" --seed "${SEED:-1}" --seeds "$seeds" --seconds "$seconds" --expect --sandbox "$sandbox" \
             $(cat "$work/part$part") >"$work/said$part" 2>&1 &
         jobs="$jobs $!"
     done
@@ -53,15 +53,16 @@ case $compile in *-fsanitize*) ;; *)
     submissions=$(grep -L 'expect program: \(undefined\|an array\)' "$wrong"/*.c) ;;
 esac
 echo "  as compiled for everybody:"
+# Most come to an end, on a busy machine late.
 # shellcheck disable=SC2046,SC2086
-expected "${SEEDS:-3}" "$compile" "$runners" $folder/e[0-9]*_*.c $folder/solutions/*.c \
+expected "${SEEDS:-3}" 60 "$compile" "$runners" $folder/e[0-9]*_*.c $folder/solutions/*.c \
     $(grep -L 'expect program:' $submissions)
 # shellcheck disable=SC2046,SC2086
-expected 3 "$compile" "$runners" $(grep -l 'expect program:' $submissions | grep -v two_processes)
+expected 3 4 "$compile" "$runners" $(grep -l 'expect program:' $submissions | grep -v two_processes)
 
 echo "  a second process, which the sandbox does not allow:"
 sandbox=off
-expected 3 "$compile" "$runners" "$wrong"/*_two_processes.c
+expected 3 4 "$compile" "$runners" "$wrong"/*_two_processes.c
 sandbox=on
 
 echo "  without sanitizers:"
@@ -70,7 +71,7 @@ mkdir "$work/include"
 cp $folder/exercise.h "$work/include"
 for n in 2 3 7; do $plain -I$folder -Icourse -DEXERCISE=$n -c -o "$work/runner$n.o" $folder/runner.c; done
 # shellcheck disable=SC2046
-expected 3 "$plain" "$work" $folder/solutions/e[237].c \
+expected 3 4 "$plain" "$work" $folder/solutions/e[237].c \
     $(grep -lE 'expect program: (wrote|read) outside|expect program: crashed' "$wrong"/e[237]_*.c)
 
 echo "  command lines, a table, results.json:"

@@ -268,6 +268,14 @@ static bool all_are_changed(const steps *a, const mistake planted[PLANTED])
     return is_changed(a, MISTAKE_KEY_FEWER, STEPS_DP) && is_changed(a, MISTAKE_KEY_FEWER, STEPS_DS);
 }
 
+/* Is a key masked and not dropped?  Else nobody sees that it is read. */
+static bool has_masked_key(const steps *a)
+{
+    for (ptrdiff_t e = 0; e < steps_size(a, STEPS_KEEP); e++)
+        if (a->at[STEPS_KEEP][e] == 0 && a->at[STEPS_Z][e] > 0) return true;
+    return false;
+}
+
 static steps *draw_problem_of_bugs(grading *g, const mistake planted[PLANTED])
 {
     mistake_set asked = mistakes_only(MISTAKE_NONE);
@@ -278,7 +286,9 @@ static steps *draw_problem_of_bugs(grading *g, const mistake planted[PLANTED])
         steps *a = need(mistakes_draw(
             next_number(g), &(mistakes_features){.mask = true, .dropout = true, .most = 6}, asked,
             in));
-        if (a->p.H == 1 && a->p.T >= 3 && a->p.T != a->p.N && all_are_changed(a, planted)) return a;
+        if (a->p.H == 1 && a->p.T >= 3 && a->p.T != a->p.N && has_masked_key(a) &&
+            all_are_changed(a, planted))
+            return a;
         steps_close(a);
     }
     fprintf(stderr, "grade: no problem was found for SEED=%llu\n", (unsigned long long)g->seed);
