@@ -270,8 +270,11 @@ trace_mistakes() {
 --mistake no-slope-of-the-softcap --softcap 3|0|DIFFERS at .q0,k0.: .* with the mistake
 --mistake dropout-without-1/(1-p) --dropout 0.5|0|A hint .* Step 7
 --causal --queries 4 --mistake mask-forgotten|0|DIFFERS
+--causal --queries 4 --mistake P-not-renormalised|0|DIFFERS
+--mistake dropped-taken-for-masked --dropout 0.5|0|A hint .* Steps 6 and 7
 --mistake overwritten|1|changes nothing here
 --mistake mask-forgotten|1|changes nothing here
+--mistake dropped-taken-for-masked|1|changes nothing here
 --block --paper --mistake path-K-lost|0|DIFFERS at .t1,c1.: .* with the mistake
 --block --paper --mistake W_o-for-W_o'|0|A hint
 --block --heads 1 --mistake first-head-only|1|changes nothing here
