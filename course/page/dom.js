@@ -52,9 +52,23 @@ const isNumber = new RegExp(`^[-+]?${decimal}(e[-+]?\\d+)?$`, 'i')
 const isFraction = new RegExp(`^([-+]?${decimal})\\s*/\\s*(${decimal})$`)
 const isLogarithm = new RegExp(`^ln\\s*(\\+?${decimal})$`, 'i')
 const isMinusLogarithm = new RegExp(`^-\\s*ln\\s*${decimal}$`, 'i')
+const factor = `(?:(?<factor>${decimal})\\s*[*\u00b7]?\\s*)?ln\\s*\\(?\\s*(?<log>${decimal})\\s*\\)?`
+const aTerm = new RegExp(`\\s*(?<sign>[-+])?\\s*(?:${factor}|(?<plain>${decimal}))\\s*`, 'iy')
 
-/* What somebody typed, in every field of the page: "0.22", "-.22", "0,22", "3/10", "ln 7", or a
- * number that the page itself wrote.  {value, text, problem}: `text` is what the library reads
+/* "4.3 + 1.9 ln 3", a sum of numbers and of logarithms with a factor; NaN: it is none. */
+function sumOf(text) {
+    let sum = 0
+    aTerm.lastIndex = 0
+    for (let at = 0; at < text.length; at = aTerm.lastIndex) {
+        const { sign, factor: k = 1, log, plain } = aTerm.exec(text)?.groups ?? { sign: '?' }
+        if (sign === '?' || (at > 0 && !sign)) return NaN
+        sum += (sign === '-' ? -1 : 1) * (log ? k * Math.log(log) : Number(plain))
+    }
+    return Number.isFinite(sum) ? sum : NaN
+}
+
+/* What somebody typed, in every field of the page: "0.22", "-.22", "0,22", "3/10", "ln 7",
+ * "4.3 + 1.9 ln 3", or a number that the page itself wrote.  {value, text, problem}: `text` is what the library reads
  * ("0.3" for "3/10"), `problem` a sentence; then value is NaN. */
 export function numberOf(typed) {
     const text = typed.trim().replace(/\u2212/g, '-').replace(',', '.')
@@ -70,6 +84,8 @@ export function numberOf(typed) {
         return { value, text: String(value), problem: '' }
     }
     if (isMinusLogarithm.test(text)) return refused(say('typed.-ln'))
+    const sum = text ? sumOf(text.replaceAll(',', '.')) : NaN
+    if (!Number.isNaN(sum)) return { value: sum, text: String(sum), problem: '' }
     return refused(say('typed.nothing', { typed: typed.trim() }))
 }
 

@@ -97,7 +97,9 @@ test('numbers are read in one way: 0,5, fractions, logarithms', async () => {
         '-2',
     ])
     assert.deepEqual([value('ln 7'), value('-3/4'), value('.5')], [Math.log(7), -0.75, 0.5])
-    for (const typed of ['', 'x', '1/0', '-ln 2', 'ln 0', '1,2,3', '1 2'])
+    for (const typed of ['4.3 + 1.9 ln 3', '4,3+1,9ln3', '1.9*ln(3) + 4.3', '5 \u2212 0.7 + 1.9 \u00b7 ln 3'])
+        assert.ok(Math.abs(value(typed) - (4.3 + 1.9 * Math.log(3))) < 1e-12, typed)
+    for (const typed of ['', 'x', '1/0', '-ln 2', 'ln 0', '1,2,3', '1 2', '2 ln 0', '3 ln', '1 + x', '1 +'])
         assert.notEqual(numberOf(typed).problem, '', typed)
     const page = await free()
     await write(page, 'V', 0, 0, '3/10')
