@@ -50,7 +50,7 @@ function checkTranslation(other) {
             fail(`'${key}' has ${places(text) || 'no places'}, and in ${textsPath} ${places(other[key]) || 'none'}`)
     }
     for (const key of Object.keys(other))
-        if (!(key in texts) && !/^(mistake|tensor)\./.test(key))
+        if (!(key in texts) && !/^(mistake|tensor|block)\./.test(key))
             fail(`${textsPath} has '${key}', which the page does not say`)
 }
 

@@ -27,7 +27,7 @@ export function formulaHtml(text) {
         .replace(/\bsum_/g, '\u03a3_')
         .replace(/(\w|\u03a3)_(\w+)/g, '$1<sub>$2</sub>')
         .replace(/\^(\w+)/g, '<sup>$1</sup>')
-        .replace(/(^|[\s(=])-(?=[\s\d.])/g, '$1\u2212')
+        .replace(/(^|[\s(=*])-(?=[\s\d.])/g, '$1\u2212')
         .replace(/(\d)-(?=[a-z])/g, '$1\u2212')
         .replace(/ \. /g, '\u00a0\u00b7\u00a0')
         .replace(/(\u03a3<sub>\w+<\/sub>) /g, '$1\u00a0')

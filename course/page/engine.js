@@ -120,7 +120,8 @@ export async function openEngine(bytes) {
             for (const at of texts) exports.free(at)
         })
         if (errors) throw new RangeError(errors.trim())
-        return JSON.parse(output)
+        const { text, ...rest } = JSON.parse(output)
+        return { text: text.replace(/\.\d+$/, (digits) => digits.replace(/\.?0+$/, '')), ...rest }
     }
 
     /* The mistakes that give x in an element of the block that was traced last: {name, sentence,

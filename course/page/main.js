@@ -10,6 +10,7 @@
  *                       refuses is not taken: the message is returned ('' if all is well)
  *     numerical()       the trace with numerical values, computed when it is first asked for
  *     cell(where, shown)  engine.cell of the state that is shown, whatever was traced since
+ *     named(cell, x)    engine.named of the same: what x would be called in a cell of a block
  *     announce(text)    is read out by a screen reader, throttled
  *     undo(), redo()    of the states of the free view; canUndo, canRedo */
 import { openEngine } from './engine.js'
@@ -20,15 +21,16 @@ import { pointing } from './matrix.js'
 import { plainMessage } from './messages.js'
 import { startView } from './start.js'
 import { lastScreen, screenState, tourView } from './tour.js'
-import { mainTour, optionsTour } from './screens.js'
+import { blockTour, mainTour, optionsTour } from './screens.js'
 import { freeView } from './free.js'
 import { trainView } from './train.js'
 
-const tours = { tour: mainTour, options: optionsTour }
+const tours = { tour: mainTour, options: optionsTour, block: blockTour }
 const makers = {
     start: startView,
     tour: (context) => tourView(context, mainTour),
     options: (context) => tourView(context, optionsTour),
+    block: (context) => tourView(context, blockTour),
     free: freeView,
     train: trainView,
 }
@@ -103,6 +105,10 @@ function makeContext(engine, shown) {
         cell({ name, row, column }, shown) {
             if (traced !== context.state) context.engine.trace(context.state, { quick: true })
             return context.engine.cell(name, row, column, shown)
+        },
+        named([name, row, column], x) {
+            if (traced !== context.state) context.engine.trace(context.state, { quick: true })
+            return context.engine.named(name, row, column, x)
         },
         announce: makeAnnounce(),
         undo: () => step(past, future),

@@ -5,7 +5,7 @@
  * data-column="1" data-value="0.22">.  Pointing at one, with a mouse, a finger or the keyboard,
  * marks the cells that it is computed from, and writes its arithmetic; a second tap, or Enter,
  * keeps both until the next one. */
-import { el, escapeHtml } from './dom.js'
+import { el, escapeHtml, formulaHtml } from './dom.js'
 import { say } from './say.js'
 
 /* ------------------------------------------------------------------ numbers ------------------- */
@@ -42,21 +42,44 @@ const vectors = {
     'J dP': 'k',
 }
 
-/* The letters of its rows and columns: "qk" for dS, "kd" for dV. */
-export const axes = (name) => vectors[name] || (name === 'delta' ? 'q' : 'qk')
+/* Of a whole block, whose columns are elements of a token, or heads: t is a token, c an element of
+ * it, h a head, g a key and a value that heads share. */
+const inBlock = {
+    W_q: 'ch',
+    W_k: 'cg',
+    W_v: 'cg',
+    W_o: 'hc',
+    Q: 'th',
+    K: 'tg',
+    V: 'tg',
+    O: 'th',
+    R: 'tt',
+    S: 'tt',
+    P: 'tt',
+    delta: 't',
+}
+const axesInBlock = (name, { G, H }) => {
+    const letters = inBlock[name.replace(/^d(?=[A-Z])|_h\d$/g, '')] || 'tc'
+    return G < H ? letters : letters.replace('g', 'h')
+}
+
+/* The letters of its rows and columns: "qk" for dS, "kd" for dV.  `sizes` of the trace: of a block
+ * there are others. */
+export const axes = (name, sizes) =>
+    sizes?.H ? axesInBlock(name, sizes) : vectors[name] || (name === 'delta' ? 'q' : 'qk')
 
 /* One row or column of a bias may stand for all: then it is called "all". */
 const isForAll = (name, axis, shape, sizes) =>
     /bias/.test(name) && Boolean(shape) && shape[axis] === 1 && (axis ? sizes.N : sizes.T) > 1
 
 function label(name, axis, index, shape, sizes) {
-    const letter = axes(name)[axis]
+    const letter = axes(name, sizes)[axis]
     return isForAll(name, axis, shape, sizes) ? say('matrix.all') : letter ? letter + index : ''
 }
 
 /* "dS, query 0, key 1" */
 export function cellName(name, row, column, shape, sizes) {
-    const kind = (axis) => (isForAll(name, axis, shape, sizes) ? 'all' : axes(name)[axis])
+    const kind = (axis) => (isForAll(name, axis, shape, sizes) ? 'all' : axes(name, sizes)[axis])
     const kinds = [kind(0), kind(1)].filter(Boolean).join(' ')
     return say(`place.${kinds}`, { name, row, column })
 }
@@ -65,7 +88,7 @@ export function cellName(name, row, column, shape, sizes) {
 export function shortName(name, row, column, trace) {
     const shape = trace?.at[name]?.shape,
         text = (axis, index) => label(name, axis, index, shape, trace?.sizes)
-    return axes(name)[1]
+    return axes(name, trace?.sizes)[1]
         ? `${name}[${text(0, row)},${text(1, column)}]`
         : `${name}[${text(0, row)}]`
 }
@@ -80,7 +103,7 @@ export const dot = '\u00b7'
  * sign when that is known already, or a dot when it is not its turn.  `differs`: from its numerical
  * value. */
 export function cellParts(name, row, column, x, options) {
-    const { digits, largest, hidden, heat, shape, sizes, differs } = options
+    const { digits, largest, hidden, heat, shape, sizes, differs, times } = options
     const cell = cellName(name, row, column, shape, sizes)
     const attributes = { 'data-name': name, 'data-row': row, 'data-column': column }
     if (hidden) {
@@ -91,7 +114,8 @@ export function cellParts(name, row, column, x, options) {
                 : say('cell.hidden, its sign', { cell, sign: text })
         return { attributes: { ...attributes, class: 'asked', 'aria-label': label }, text }
     }
-    const text = shown(x, digits)
+    const text = shown(times ? x / Math.log(times) : x, digits)
+    const number = times ? say('cell.times', { number: text, n: times }) : text
     const kind = heat || (gradients.test(name) ? 'gradient' : 'forward')
     const strength = Number.isFinite(x) && largest > 0 ? Math.abs(x) / largest : 0
     const hue = kind === 'forward' ? 'forward' : x > 0 ? 'rise' : x < 0 ? 'fall' : 'none'
@@ -100,7 +124,7 @@ export function cellParts(name, row, column, x, options) {
             ...attributes,
             'data-value': String(x),
             class: `${hue} heat${Math.ceil(20 * strength)}`,
-            'aria-label': say(differs ? 'cell.differs' : 'cell.is', { cell, number: text }),
+            'aria-label': say(differs ? 'cell.differs' : 'cell.is', { cell, number }),
         },
         text,
     }
@@ -119,7 +143,9 @@ export function cellHtml(name, row, column, x, options, tabindex = -1) {
 /* What all cells of one matrix share: decimals, and the largest number. */
 export function cellOptions(values, more = {}) {
     const largest = Math.max(0, ...values.flat().filter(Number.isFinite).map(Math.abs))
-    return { digits: decimals(values), largest, ...more }
+    const { times } = more,
+        written = times ? values.map((row) => row.map((x) => x / Math.log(times))) : values
+    return { digits: decimals(written), largest, ...more }
 }
 
 /* ------------------------------------------------------------------ matrices ------------------ */
@@ -139,29 +165,32 @@ const sumText = (row) => shown(rowSum(row), decimals([[rowSum(row)]]))
  *     sums         a last column with the sum of each row
  *     compact      cells no larger than their text
  *     editable     its cells may be changed
+ *     times        3: numbers are written as what ln 3 is multiplied with
  *     sizes        {T, N}: tells a bias for all rows from that of one row */
 export function matrixHtml(name, tensor, options = {}) {
-    const { caption = '', hidden, sums, compact, editable, sizes } = options
+    const { hidden, sums, compact, editable, sizes, times } = options,
+        caption = times ? say('matrix.times', { n: times }) : options.caption
     const values = tensor.values,
         rows = values.length,
         columns = values[0].length
     const { shape } = tensor,
-        shared = cellOptions(values, { heat: options.heat, shape, sizes })
+        shared = cellOptions(values, { heat: options.heat, shape, sizes, times })
     const about = tensor.gradient_of
         ? say('matrix.gradient', { name, of: tensor.gradient_of })
         : name
-    let html = `<figcaption><b>${escapeHtml(name)}</b>`
+    const head = (axis, k) => (axes(name, sizes)[axis] === 'h' ? ` class="head${k}"` : '')
+    let html = `<figcaption><b>${formulaHtml(name)}</b>`
     if (caption) html += ` <span>${caption}</span>`
     html += `</figcaption><div class="scroll"><table role="grid" aria-label="${escapeHtml(about)}"`
     html += `${editable ? '' : ' aria-readonly="true"'}><thead><tr><td></td>`
     for (let j = 0; j < columns; j++) {
         const text = label(name, 1, j, shape, sizes)
-        html += text ? `<th scope="col">${text}</th>` : '<td></td>'
+        html += text ? `<th scope="col"${head(1, j)}>${text}</th>` : '<td></td>'
     }
     if (sums) html += `<th scope="col" class="sum">${say('matrix.sum')}</th>`
     html += '</tr></thead><tbody>'
     for (let i = 0; i < rows; i++) {
-        html += `<tr><th scope="row">${label(name, 0, i, shape, sizes)}</th>`
+        html += `<tr><th scope="row"${head(0, i)}>${label(name, 0, i, shape, sizes)}</th>`
         for (let j = 0; j < columns; j++) {
             const asked = hidden ? hidden(i, j) : false
             const more = { ...shared, hidden: asked }
@@ -284,8 +313,8 @@ export function matrixView(context, name, options = {}) {
         rewrite(tensor, all)
     }
 
-    function rewrite(tensor, { hidden, heat, sizes }) {
-        const shared = cellOptions(tensor.values, { heat, shape: tensor.shape, sizes }),
+    function rewrite(tensor, { hidden, heat, sizes, times }) {
+        const shared = cellOptions(tensor.values, { heat, shape: tensor.shape, sizes, times }),
             columns = tensor.values[0].length
         cells.forEach((cell, k) => {
             const i = Math.trunc(k / columns),

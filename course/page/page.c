@@ -116,21 +116,40 @@ static bool find_in_block(const block *b, const char *name, block_element *x)
     return false;
 }
 
-static bool print_block_cell(const char *name, int row, int column)
+static void print_source(const block *b, block_element x, const char **between)
+{
+    char name[BLOCK_CELL_NAME];
+    name_in_block(b, x, name);
+    printf("%s{\"name\": \"%s\", \"row\": %d, \"column\": %d}", *between, name, x.i, x.j);
+    *between = ",\n";
+}
+
+/* S, dR and O W_o stand between two matrices, and are mostly not shown: then what they come from
+ * is a source. */
+static bool is_passed_by(const block *b, block_element x, const char *shown)
+{
+    char name[BLOCK_CELL_NAME];
+    name_in_block(b, x, name);
+    return x.what == BLOCK_OW ||
+           ((x.what == BLOCK_S || x.what == BLOCK_DR) && !is_word_of(shown, name));
+}
+
+static bool print_block_cell(const char *name, int row, int column, const char *shown)
 {
     static char text[BLOCK_CELL_TEXT];
     const block_style *style = block_of_trace();
-    block_element x = {.i = row, .j = column}, from[BLOCK_CELL_FROM];
+    block_element x = {.i = row, .j = column}, from[BLOCK_CELL_FROM], more[BLOCK_CELL_FROM];
     if (!find_in_block(style->b, name, &x)) return false;
     block_cell_text(style, x.what, x.h, row, column, text);
     printf("{\"text\": ");
     trace_json_string(text);
     printf(", \"note\": \"\", \"from\": [");
+    const char *between = "";
     for (int k = 0, n = block_cell_from(style->b, x, from); k < n; k++) {
-        char other[BLOCK_CELL_NAME];
-        name_in_block(style->b, from[k], other);
-        printf("%s{\"name\": \"%s\", \"row\": %d, \"column\": %d}", k ? ",\n" : "", other,
-               from[k].i, from[k].j);
+        const bool passed = *shown && is_passed_by(style->b, from[k], shown);
+        if (!passed) print_source(style->b, from[k], &between);
+        for (int e = 0, m = passed ? block_cell_from(style->b, from[k], more) : 0; e < m; e++)
+            print_source(style->b, more[e], &between);
     }
     printf("]}\n");
     return true;
@@ -165,7 +184,7 @@ void page_cell(const char *name, int row, int column, const char *shown);
 void page_cell(const char *name, int row, int column, const char *shown)
 {
     static arithmetic w;
-    if (t.o.block && print_block_cell(name, row, column)) {
+    if (t.o.block && print_block_cell(name, row, column, shown)) {
         fflush(stdout);
         return;
     }

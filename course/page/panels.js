@@ -1,7 +1,9 @@
 /* panels.js -- the drawings and tools that a screen can show beside its matrices.
  *
  * A maker is given the context and what the screen hides: hidden(name) is a function (row, column)
- * -> boolean, revealed() is true when every question is answered. */
+ * -> boolean, revealed() is true when every question is answered, known(name, row, column) when the
+ * sign of an element is; go(tensor) leads to the screen of a step. */
+import { blockPanels } from './block.js'
 import { brokenView } from './broken.js'
 import { el } from './dom.js'
 import { jacobianView } from './jacobian.js'
@@ -10,6 +12,7 @@ import { say } from './say.js'
 import { triangleView } from './triangle.js'
 
 export const panels = {
+    ...blockPanels,
     broken: brokenView,
     jacobian: jacobianView,
     numerically: (context, options) => numericallyView(context, { plot: 'after', ...options }),

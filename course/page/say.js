@@ -11,10 +11,11 @@ const mistakeOf = (m) => m && { ...m, sentence: saidOf(`mistake.${m.name}`, m.se
 
 function traceOf(trace) {
     if (!trace.ok) return trace
+    const kind = trace.sizes.H ? 'block' : 'tensor'
     for (const tensor of trace.tensors)
         for (const part of ['sentence', 'question', 'answer'])
             if (part in tensor)
-                tensor[part] = saidOf(`tensor.${tensor.name}.${part}`, tensor[part])
+                tensor[part] = saidOf(`${kind}.${tensor.name}.${part}`, tensor[part])
     trace.mistake = mistakeOf(trace.mistake)
     return trace
 }
@@ -23,5 +24,6 @@ function traceOf(trace) {
 export const translated = (engine) => ({
     ...engine,
     trace: (state, how) => traceOf(engine.trace(state, how)),
+    named: (...cell) => engine.named(...cell).map(mistakeOf),
     mistakes: engine.mistakes.map(mistakeOf),
 })

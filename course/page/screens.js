@@ -1,4 +1,4 @@
-/* screens.js -- the screens of both tours: ideas, what is shown, and questions; see tour.js.
+/* screens.js -- the screens of the three tours: ideas, what is shown, and questions; see tour.js.
  *
  * The texts are in texts.js; every number in them is taken from the trace.  A screen has at most
  * about 70 words. */
@@ -411,7 +411,7 @@ export const mainTour = {
 export const optionsTour = {
     view: 'options',
     name: say('options.name'),
-    next: { view: 'free', text: say('options.next') },
+    next: { view: 'block', text: say('options.next') },
     end: say('options.end'),
     screens: [
         {
@@ -589,6 +589,273 @@ export const optionsTour = {
     ],
 }
 
-/* A step that one tour does not show, its strip finds in the other. */
-mainTour.other = optionsTour
-optionsTour.other = mainTour
+const ln3 = Math.log(3)
+const value = (t, name, row, column) => t.at[name].values[row][column]
+/* What a wrong number is, where the number has a name of its own. */
+const wrong = (x, text) => ({ value: x, text })
+
+export const blockTour = {
+    view: 'block',
+    name: say('block.name'),
+    strip: false,
+    state: { block: 2 },
+    next: { view: 'free', text: say('block.next') },
+    end: say('block.end'),
+    screens: [
+        {
+            name: 'block-tokens',
+            title: say('block.tokens.title'),
+            formula: 'Q = X W_q, K = X W_k, V = X W_v',
+            strip: [],
+            text: () => say('block.tokens.text'),
+            layout: 'doors',
+            figure: ['X', '\n', 'W_q', '\u2192', 'Q', '\n', 'W_k', '\u2192', 'K', '\n', 'W_v', '\u2192', 'V'],
+            asks: [
+                {
+                    kind: 'number',
+                    cell: cell('K', 1, 1),
+                    text: () => say('block.tokens.ask'),
+                    usual: (t) => [
+                        wrong(value(t, 'K', 1, 0), say('block.tokens.query')),
+                        wrong(value(t, 'V', 1, 1), say('block.tokens.value')),
+                    ],
+                    because: () => say('block.tokens.because'),
+                },
+            ],
+        },
+        {
+            name: 'block-heads',
+            title: say('block.heads.title'),
+            tensor: 'P_h0',
+            strip: [],
+            own: true,
+            text: () => say('block.heads.text'),
+            layout: 'pairs',
+            figure: ['P_h0', 'P_h1'],
+            panel: 'reads',
+            beside: true,
+            asks: [
+                {
+                    kind: 'choice',
+                    text: (t) => say('block.heads.ask', { row: vector(t, 'P_h0', 0) }),
+                    options: () => [
+                        say('block.heads.large'),
+                        say('block.heads.itself'),
+                        say('block.heads.equal'),
+                    ],
+                    right: () => 1,
+                    then: (t, k) => say(k === 0 ? 'block.heads.not large' : 'block.heads.not equal'),
+                    because: () => say('block.heads.because'),
+                },
+            ],
+        },
+        {
+            name: 'block-merge',
+            title: say('block.merge.title'),
+            tensor: 'Y',
+            strip: [],
+            own: true,
+            text: () => say('block.merge.text'),
+            figure: ['O', 'W_o', '+', 'X', '\u2192', 'Y'],
+            asks: [
+                {
+                    kind: 'number',
+                    cell: cell('Y', 1, 0),
+                    text: (t) => say('block.merge.ask', { X: at(t, 'X', 1, 0) }),
+                    usual: (t) => {
+                        const x = value(t, 'X', 1, 0),
+                            [o0, o1] = t.at.O.values[1],
+                            [w0, w1] = t.at.W_o.values
+                        return [
+                            wrong(o0 * w0[0] + o1 * w1[0], say('block.merge.no residual')),
+                            wrong(x + o0 * w0[0] + o1 * w0[1], say('block.merge.transposed')),
+                            wrong(x + o0 * w0[0], say('block.merge.one head')),
+                            wrong(x + o1 * w0[0] + o0 * w1[0], say('block.merge.exchanged')),
+                        ]
+                    },
+                    terms: ({ at: { X, O, W_o } }) =>
+                        `= ${X.values[1][0]} + ${O.values[1]
+                            .map((o, h) => `${numberText(o)}*${W_o.values[h][0]}`)
+                            .join(' + ')} =`,
+                },
+            ],
+        },
+        {
+            name: 'block-back',
+            title: say('block.back.title'),
+            tensor: 'dO',
+            strip: [],
+            own: true,
+            text: () => say('block.back.text'),
+            figure: ['dY', 'W_o', '\u2192', 'dO'],
+            panel: 'split',
+            beside: true,
+            asks: [
+                {
+                    kind: 'number',
+                    cell: cell('dO', 1, 1),
+                    text: () => say('block.back.ask'),
+                    usual: (t) => {
+                        const [dy0, dy1] = t.at.dY.values[1],
+                            W = t.at.W_o.values
+                        return [
+                            wrong(dy0 * W[0][1] + dy1 * W[1][1], say('block.back.plain')),
+                            wrong(value(t, 'dO', 1, 0), say('block.back.other head')),
+                            wrong(dy1, say('block.back.dY')),
+                        ]
+                    },
+                },
+            ],
+        },
+        {
+            name: 'block-inside',
+            title: say('block.inside.title'),
+            tensor: 'dR_h1',
+            forward: ['dS_h1'],
+            strip: [],
+            own: true,
+            text: () => say('block.inside.text'),
+            layout: 'small',
+            figure: [
+                ...['P_h0', 'dP_h0', 'delta_h0', '\u2192', 'dS_h0', '\n'],
+                ...['P_h1', 'dP_h1', 'delta_h1', '\u2192', 'dS_h1', '\n'],
+                ...[{ name: 'dQ', times: 3 }, { name: 'dK', times: 3 }, 'dV'],
+            ],
+            panel: 'steps',
+            asks: [
+                {
+                    kind: 'choice',
+                    text: (t) => say('block.inside.ask', { dS: at(t, 'dS_h1', 2, 0) }),
+                    options: () => [say('block.inside.more'), say('block.inside.less')],
+                    right: () => 0,
+                    is: () => say('block.inside.is'),
+                    then: (t) =>
+                        say('block.inside.not less', {
+                            dP: at(t, 'dP_h1', 2, 0),
+                            delta: at(t, 'delta_h1', 2, 0),
+                        }),
+                    because: (t) =>
+                        say('block.inside.because', {
+                            dP: at(t, 'dP_h1', 2, 0),
+                            below: numberText(
+                                value(t, 'delta_h1', 2, 0) - value(t, 'dP_h1', 2, 0),
+                            ),
+                        }),
+                },
+            ],
+        },
+        {
+            name: 'block-votes',
+            title: say('block.votes.title'),
+            tensor: 'dW_k',
+            strip: [],
+            own: true,
+            text: () => say('block.votes.text'),
+            layout: 'votes',
+            figure: ['X', { name: 'dK', times: 3 }, '\u2192', { name: 'dW_k', times: 3 }],
+            panel: 'votes',
+            beside: true,
+            asks: [
+                {
+                    kind: 'number',
+                    cell: cell('dW_k', 0, 1),
+                    times: 3,
+                    label: 'b =',
+                    text: () => say('block.votes.ask', { n: 3 }),
+                    usual: (t) => {
+                        const all = value(t, 'dW_k', 0, 1) / ln3,
+                            vote = (token) =>
+                                (value(t, 'X', token, 0) * value(t, 'dK', token, 1)) / ln3
+                        return [
+                            wrong(vote(2), say('block.votes.last')),
+                            wrong(all / t.sizes.T, say('block.votes.mean')),
+                            wrong(value(t, 'dW_k', 0, 0) / ln3, say('block.votes.other head')),
+                            wrong(value(t, 'dW_k', 1, 0) / ln3, say('block.votes.transposed')),
+                            wrong(value(t, 'dK', 1, 1) / ln3, say('block.votes.x')),
+                            wrong(all * ln3, say('block.votes.whole', { n: 3 })),
+                        ]
+                    },
+                },
+            ],
+        },
+        {
+            name: 'block-four',
+            title: say('block.four.title'),
+            formula: "dX = dY + dQ W_q' + dK W_k' + dV W_v'",
+            strip: [],
+            text: () => say('block.four.text'),
+            layout: 'four',
+            figure: [
+                ...['dY', { name: 'dQ', times: 3 }, { name: 'dK', times: 3 }, 'dV', '\n'],
+                ...['W_q', 'W_k', 'W_v'],
+            ],
+            panel: 'four',
+            beside: true,
+            asks: [
+                {
+                    kind: 'sign',
+                    cell: cell('dX_Q', 1, 1),
+                    text: () => say('block.four.sign'),
+                    then: (t, sign) => say(sign ? 'block.four.not rise' : 'block.four.not stay'),
+                    answer: (t) =>
+                        say('block.four.answer', {
+                            dQ: numberText(value(t, 'dQ', 1, 1) / ln3),
+                            n: 3,
+                        }),
+                },
+                {
+                    kind: 'number',
+                    cell: cell('dX', 1, 1),
+                    sum: true,
+                    text: () => say('block.four.ask', { n: 3 }),
+                },
+            ],
+        },
+        {
+            name: 'block-shared',
+            title: say('block.shared.title'),
+            formula: 'dK_j = sum_h sum_i dR_ij Q_i',
+            state: { block: 1 },
+            strip: [],
+            text: () => say('block.shared.text'),
+            layout: 'shared',
+            figure: [
+                { name: 'dR_h0', times: 3 },
+                { name: 'dR_h1', times: 3 },
+                'Q',
+                '\u2192',
+                { name: 'dK', times: 3 },
+            ],
+            panel: 'shared',
+            beside: true,
+            asks: [
+                {
+                    kind: 'number',
+                    cell: cell('dK', 1, 0),
+                    times: 3,
+                    label: 'b =',
+                    text: () => say('block.shared.ask', { n: 3 }),
+                    usual: (t) => {
+                        const of = (head) =>
+                            sum(
+                                t.at.Q.values.map(
+                                    (q, i) => q[head] * value(t, `dR_h${head}`, i, 1),
+                                ),
+                            ) / ln3
+                        return [
+                            wrong(of(0), say('block.shared.first')),
+                            wrong(of(1), say('block.shared.last')),
+                            wrong((of(0) + of(1)) / 2, say('block.shared.mean')),
+                            wrong(value(t, 'dK', 1, 0), say('block.votes.whole', { n: 3 })),
+                        ]
+                    },
+                },
+            ],
+        },
+    ],
+}
+
+/* A step that one tour does not show, its strip finds in the others. */
+mainTour.others = [optionsTour]
+optionsTour.others = [mainTour]
+blockTour.others = [mainTour, optionsTour]

@@ -2,8 +2,8 @@
  *
  * `go(tensor)` is called when somebody chooses a step, `here()` says which tensor is shown now.
  * short: true is for the paper example, whose optional steps are off: each of them has a button
- * "off" that leads to its screen, in place of letters that were not explained yet.  Arrow keys work
- * while the focus is on the strip. */
+ * "off" that leads to its screen, in place of letters that were not explained yet.  head: that of a
+ * block, whose scale and mask are on.  Arrow keys work while the focus is on the strip. */
 import { el } from './dom.js'
 import { say } from './say.js'
 
@@ -30,6 +30,17 @@ const shortSteps = {
     8: { forward: ['O'], backward: ['dV', 'dP'] },
 }
 
+/* The same in a head of the block on paper; R leads to the screen that has it as S, and so on. */
+const headSteps = {
+    1: { forward: ['R'], backward: ['dQ', 'dK'] },
+    2: { forward: ['S'], backward: ['dR'] },
+    3: { off: 'U' },
+    4: { off: 'dbias' },
+    7: { off: 'A' },
+    8: { forward: ['O'], backward: ['dV', 'dP'] },
+}
+const elsewhere = { R: 'S', S: 'X' }
+
 /* What holds while a step is off. */
 const off = { 2: 'X = R', 3: 'U = X', 4: 'S = U', 5: say('strip.all keys'), 7: 'A = P' }
 const shortOff = {
@@ -40,8 +51,10 @@ const shortOff = {
     7: say('strip.P stays'),
 }
 
-export function stripView(context, { go, here, short = false }) {
-    const buttons = []
+export function stripView(context, { go, here, short = false, head = -1 }) {
+    const buttons = [],
+        isHead = head >= 0,
+        names = isHead ? headSteps : short ? shortSteps : {}
     const none = () => el('i', { 'aria-hidden': 'true' }, '\u2013')
     const button = (tensor, text, label) => {
         const b = el('button', {
@@ -49,13 +62,13 @@ export function stripView(context, { go, here, short = false }) {
             'data-go': tensor,
             'aria-label': label,
             tabindex: -1,
-            onclick: () => go(tensor),
+            onclick: () => go((isHead && elsewhere[tensor]) || tensor),
         })
         b.append(text)
         buttons.push(b)
         return b
     }
-    const shown = (s) => (short ? { ...s, ...shortSteps[s.step] } : s)
+    const shown = (s) => ({ ...s, ...names[s.step] })
     const columns = steps.map(shown).map(({ step, forward, backward, off: leadsTo }) => {
         const name = say(`step.${step}`)
         const column = el(
@@ -93,7 +106,11 @@ export function stripView(context, { go, here, short = false }) {
     })
     const element = el(
         'nav',
-        { class: short ? 'strip short' : 'strip', 'aria-label': say('strip.label') },
+        {
+            class: short || isHead ? 'strip short' : 'strip',
+            'aria-label': isHead ? say('strip.label, head', { head }) : say('strip.label'),
+        },
+        isHead ? el('h2', { class: `head${head}` }, say('strip.head', { head })) : null,
         el('p', { class: 'direction', 'aria-hidden': 'true' }, say('strip.there')),
         el('ol', {}, ...columns),
         el('p', { class: 'direction', 'aria-hidden': 'true' }, say('strip.back')),
@@ -126,6 +143,9 @@ export function stripView(context, { go, here, short = false }) {
         to.focus()
     })
 
+    const isOn = (step) =>
+        isHead ? !headSteps[step]?.off : context.trace?.steps.find((s) => s.step === step)?.on
+
     function rove(to) {
         for (const b of buttons) b.tabIndex = b === to ? 0 : -1
     }
@@ -136,12 +156,12 @@ export function stripView(context, { go, here, short = false }) {
             if (b.dataset.go === now) b.setAttribute('aria-current', 'step')
             else b.removeAttribute('aria-current')
         }
-        for (const s of context.trace?.steps || []) {
-            const column = columns[s.step - 1]
-            const on = short ? !shortOff[s.step] : s.on // a scale of 1 is on in the trace
+        for (const { step } of steps) {
+            const column = columns[step - 1]
+            const on = short ? !shortOff[step] : isOn(step) // a scale of 1 is on in the trace
             column.classList.toggle('off', !on)
-            const instead = (short ? shortOff : off)[s.step]
-            column.title = on ? '' : say('strip.is off', { name: say(`step.${s.step}`), instead })
+            const instead = (short || isHead ? shortOff : off)[step]
+            column.title = on ? '' : say('strip.is off', { name: say(`step.${step}`), instead })
         }
         if (!element.contains(document.activeElement))
             rove(buttons.find((b) => b.dataset.go === now) || buttons[0])

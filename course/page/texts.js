@@ -24,6 +24,7 @@ export const texts = {
     'page.start': 'Start',
     'page.tour': 'Tour',
     'page.options': 'Options',
+    'page.block': 'Block',
     'page.free': 'Free',
     'page.train': 'Train',
     'page.light': 'Light',
@@ -107,6 +108,7 @@ export const texts = {
     'number.none': 'Please answer with a number, such as 0.5.',
     'number.is that of': '{x} is {other}; asked is {asked}. Try again.',
     'number.usual': '{text} Try again.',
+    'number.terms': 'The sum, with a gap: {terms}.',
     'number.sign': 'The size is right, the sign is not. Try again.',
     'number.mistake': '{x} comes from the mistake \u201c{name}\u201d: {sentence} Try again.',
     'number.wrong': '{x} is not it. Try again.',
@@ -312,10 +314,11 @@ export const texts = {
     // ---- the tour of the options
 
     'options.name': 'Options',
-    'options.next': 'Continue: change any number',
+    'options.next': 'Continue: a whole block',
     'options.end':
-        'Now <a href="#view=free" data-view="free">change any number</a> yourself, or <a '
-        + 'href="#view=train" data-view="train">watch a model learn</a>.',
+        'Next: <a href="#view=block" data-view="block">a whole block</a>, eight more screens: '
+        + 'from tokens to tokens. Or <a href="#view=free" data-view="free">change any number</a>, '
+        + 'or <a href="#view=train" data-view="train">watch a model learn</a>.',
 
     'options.scale.title': 'Scale: scores that do not grow with D',
     'options.scale.text':
@@ -373,6 +376,125 @@ export const texts = {
     'options.empty.number':
         'Only query 1 reads now, key 0 with {P}; dO[q1,d1] is {dO}. What is dV[k0,d1]?',
 
+    // ---- the tour through a block
+
+    'block.name': 'Block',
+    'block.next': 'Continue: change any number',
+    'block.end':
+        'Now write it yourself: exercise E10, <code>make exercise-10</code>, gives one head and '
+        + 'asks for the rest of the block. Or <a href="#view=free" data-view="free">change any '
+        + 'number</a> of one attention, or <a href="#view=train" data-view="train">watch a model '
+        + 'learn</a>.',
+
+    'block.tokens.title': 'Tokens: seen through three matrices',
+    'block.tokens.text':
+        'Queries, keys and values are not given: each is the same token, seen through another '
+        + 'matrix. A row of X is a token, t0 to t2, with two elements, c0 and c1; each column of '
+        + 'Q, K and V belongs to a head, h0 or h1. The row of t1 is marked in all of them.',
+    'block.tokens.ask': 'What is K[t1,h1], the key of token 1 in head 1?',
+    'block.tokens.query': 'That is its key in h0, or its query.',
+    'block.tokens.value': 'That is its value in h1: twice c0.',
+    'block.tokens.because': 'W<sub>k</sub> lets c1 alone through to h1, and t1 has 0 there.',
+
+    'block.heads.title': 'Heads: the same tokens, read differently',
+    'block.heads.text':
+        'Two heads read the same three tokens and choose differently. A token reads itself and '
+        + 'those before it (causal).',
+    'block.heads.ask': 'Why is the row of t0 {row} in both heads?',
+    'block.heads.large': 'its scores are large',
+    'block.heads.itself': 'it can read only itself',
+    'block.heads.equal': 'head 0 and head 1 are equal',
+    'block.heads.not large':
+        'R is 0 in one head and 1 in the other; even 100 gives 1: there is nothing to share with.',
+    'block.heads.not equal': 'To be equal, the heads would need equal rows of t1: see there.',
+    'block.heads.because': 'A softmax over one score is 1.',
+
+    'block.merge.title': 'Merge: heads side by side, mixed, and X added',
+    'block.merge.text':
+        'The heads stand side by side again (concat): a column of O for each. W<sub>o</sub> mixes them, and '
+        + 'X itself is added (the residual).',
+    'block.merge.ask': 'Y[t1,c0] is {X}, the token itself, and what the heads have read. What is it?',
+    'block.merge.no residual': 'That is without the residual: X is added, too.',
+    'block.merge.transposed': 'That is W<sub>o</sub> read transposed: c0 is its first column.',
+    'block.merge.one head': 'There head 1 is missing.',
+    'block.merge.exchanged': 'There the heads are exchanged: h0 meets the first row of W<sub>o</sub>.',
+
+    'block.back.title': 'Backward: dY goes two ways',
+    'block.back.text':
+        "dY goes two ways unchanged: along the residual, and into W<sub>o</sub>. W<sub>o</sub>' is W<sub>o</sub> transposed: it "
+        + 'gives each head the column of dO that its outputs had in O.',
+    'block.back.ask': 'How does the loss change with what head 1 has read for token 1, dO[t1,h1]?',
+    'block.back.plain': 'That is dY W<sub>o</sub>: rows for columns.',
+    'block.back.other head': 'That is dO of h0.',
+    'block.back.dY': "That is dY: dO is not dY, W<sub>o</sub>' lies between.",
+    'block.split.label':
+        'dY of token 1, {row}, goes to dX unchanged, and through W_o transposed to head 0 and '
+        + 'head 1.',
+    'block.split.caption': 'The row of token 1.',
+
+    'block.inside.title': 'Inside a head nothing is new',
+    'block.inside.text':
+        'dP, delta and dS are those of the first tour, once per head: see <a '
+        + 'href="#screen=delta">delta</a> and <a href="#screen=dS">dS</a>. ln 3, the scale c, comes '
+        + 'back as a factor: dQ and dK have it, dV has not. What is masked stays 0.',
+    'block.inside.ask': 'In head 1, dS[t2,t0] is {dS}: should t2 read t0 more or less?',
+    'block.inside.more': 'more',
+    'block.inside.less': 'less',
+    'block.inside.is': 'it should read more',
+    'block.inside.not less': 'To read less, it would need a dP above delta; {dP} is below {delta}.',
+    'block.inside.because':
+        'A higher score lowers the loss: dP is {dP}, and lies {below} below the mean.',
+
+    'block.votes.title': 'Votes: a weight is used at every token',
+    'block.votes.text':
+        'A weight is used at every token; its gradient is the sum of their votes x<sub>t</sub> dk<sub>t</sub>. '
+        + 'W<sub>k</sub>[c0,h1] takes c0 of each token into its key in head 1. Weights that learn from such '
+        + 'votes are in the <a href="#view=train" data-view="train">training view</a>.',
+    'block.votes.ask': 'dW<sub>k</sub>[c0,h1] is b ln {n}. What is b?',
+    'block.votes.last': 'That is the vote of the last position alone.',
+    'block.votes.mean': 'That is the mean: votes are added.',
+    'block.votes.other head': 'That is the gradient of head 0.',
+    'block.votes.transposed': 'That is the element of dW<sub>k</sub> transposed.',
+    'block.votes.x': 'That is dk of t1; t1 has x = 2.',
+    'block.votes.whole': 'That is the gradient itself; asked is b, without ln {n}.',
+    'block.votes.bars': 'The votes of the tokens',
+    'block.votes.caption': 'All numbers times ln {n}.',
+
+    'block.four.title': 'One token, four messages',
+    'block.four.text':
+        'One token, four messages: what it passed on, what it asked, what it was found by, what '
+        + 'it gave. X was read four times, so its gradient is a sum of four terms. In a terminal: '
+        + '<code>trace --block --paper --cell dX:1,1</code>.',
+    'block.four.sign':
+        'c1 of token 1 rises a little, in its query alone (dX<sub>Q</sub> = dQ W<sub>q</sub>\'). What does the loss do?',
+    'block.four.not rise':
+        'To rise, dQ of token 1 would need a positive number where row c1 of W<sub>q</sub> is not 0.',
+    'block.four.not stay':
+        'To stay, dQ of token 1 would need a 0 where row c1 of W<sub>q</sub> is not 0.',
+    'block.four.answer': 'Row c1 of W<sub>q</sub> lets it through to h1 alone, and dQ[t1,h1] is {dQ} ln {n}.',
+    'block.four.ask':
+        'And all four together: what is dX[t1,c1]? Write a number, or a + b ln {n}.',
+    'block.four.bars': 'The four terms of dX[t1,c1]',
+    'block.four.passed on': 'passed on',
+    'block.four.asked': 'asked',
+    'block.four.found': 'found by',
+    'block.four.gave': 'gave',
+
+    'block.shared.title': 'Shared keys: gradients meet, and add',
+    'block.shared.text':
+        'Two heads share a key and a value (grouped heads): their gradients meet there, and add. '
+        + 'W<sub>k</sub> and W<sub>v</sub> have one column here, g0, and both heads read the same K and V.',
+    'block.shared.ask': 'dK[t1,g0] is b ln {n}. What is b?',
+    'block.shared.first': 'That is what the first head adds, alone.',
+    'block.shared.last': 'That is what the last head adds, alone.',
+    'block.shared.mean': 'That is the mean of both: gradients that meet are added.',
+    'block.shared.bars': 'What each head adds',
+    'block.shared.label': 'Head 0 and head 1 both read one K and one V.',
+
+    'block.reads.caption': 'Above: who reads. Below: what is read. Lines are as thick as P.',
+    'block.reads.head': 'Head {head}: {rows}',
+    'block.reads.row': 'token {query} reads {numbers}.',
+
     // ---- matrices: what a screen reader says of a cell and of a table
 
     'place.q k': '{name}, query {row}, key {column}',
@@ -381,16 +503,26 @@ export const texts = {
     'place.k k': '{name}, key {row}, key {column}',
     'place.q': '{name}, query {row}',
     'place.k': '{name}, key {row}',
+    'place.t c': '{name}, token {row}, element {column}',
+    'place.t h': '{name}, token {row}, head {column}',
+    'place.t g': '{name}, token {row}, shared head {column}',
+    'place.c h': '{name}, element {row}, head {column}',
+    'place.c g': '{name}, element {row}, shared head {column}',
+    'place.h c': '{name}, head {row}, element {column}',
+    'place.t t': '{name}, token {row}, token {column}',
+    'place.t': '{name}, token {row}',
     'place.all k': '{name}, all queries, key {column}',
     'place.q all': '{name}, query {row}, all keys',
     'place.all all': '{name}, all queries, all keys',
     'cell.is': '{cell}: {number}',
+    'cell.times': '{number} times ln {n}',
     'cell.differs': '{cell}, differs: {number}',
     'cell.hidden': '{cell}: not shown yet',
     'cell.hidden, its sign': '{cell}: {sign}, not shown yet',
     'matrix.gradient': '{name}, the gradient of {of}',
     'matrix.all': 'all',
     'matrix.sum': 'sum',
+    'matrix.times': 'times ln {n}',
 
     // ---- the strip of the eight steps
 
@@ -403,6 +535,8 @@ export const texts = {
     'step.7': 'dropout',
     'step.8': 'values',
     'strip.label': 'The eight steps',
+    'strip.label, head': 'The eight steps in head {head}',
+    'strip.head': 'Head {head}',
     'strip.there': 'forward \u2192',
     'strip.back': '\u2190 backward',
     'strip.mask': 'mask',

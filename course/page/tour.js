@@ -13,6 +13,7 @@
  *     state     what differs from the paper example
  *     text      (trace) -> HTML of the idea
  *     figure    the tensors that are shown, and signs between them
+ *     layout    a class of the figure, where it is no row of matrices
  *     panel     what is shown below them, of panels.js; or none.  beside: true puts it among them
  *     asks      the questions, one after the other
  *
@@ -21,7 +22,12 @@
  *
  * Where optional steps are off, a matrix has several names; `names` of a tour says which one its
  * texts use: { R: 'S' }.  short: true is a tour in which the optional steps are off: its strip has
- * no letters for them.  `other` is the tour that shows the steps which this one does not. */
+ * no letters for them.  `others` are the tours that show the steps which this one does not; strip:
+ * false is a tour without one.  `state` is that of all its screens.
+ *
+ * A number that is asked for may be b of b ln 3: times is 3 then.  What is usual comes first among
+ * the wrong ones; after two of them the arithmetic is given with one term filled in, and after three
+ * with all but one. */
 import { axes, cellOptions, dot, matrixView, shortName } from './matrix.js'
 import { el, escapeHtml, formulaHtml, numberText, readNumber } from './dom.js'
 import { inNames } from './broken.js'
@@ -64,6 +70,7 @@ const renamed = (text, names = {}) =>
 /* What somebody types has two or three digits. */
 const rounding = 0.002
 const isRounded = (answer, x) => Math.abs(answer - x) <= rounding + 1e-12
+const isNearly = (answer, x) => Math.abs(answer - x) <= 0.005 + 1e-12
 
 /* Mistakes that a tour speaks of nowhere, and those of a step that is off. */
 const foreign = /dW|head|group|own position|not complete|overwritten|temperature/
@@ -219,26 +226,92 @@ function choiceQuestion(context, { ask }, done, before) {
     )
 }
 
+/* The terms of "dX[t1,c1] = 1 - 1.44 ln 3 + 3.3 = 4.3 - 1.44 ln 3 = 2.718": "1", "- 1.44 ln 3" ... */
+const termsOf = (arithmetic) => (arithmetic.split(' = ')[1] ?? '').split(/ (?=[-+] )(?![^(]*\))/)
+
+/* The arithmetic with so many of its terms filled in; '' where there are no terms to leave out. */
+export function partly(arithmetic, filled) {
+    const terms = termsOf(arithmetic),
+        shown = Math.min(filled, terms.length - 1)
+    if (shown < 1) return ''
+    return terms
+        .map((term, k) => (k < shown ? term : (k ? '+ ' : '') + '\u2026'))
+        .join(' ')
+}
+
+/* What a wrong number is: the first that is known.  said: as it was typed. */
+function reasonOf(context, { ask, tour }, x, { own, right, unit }) {
+    const said = numberText(x),
+        [name] = ask.cell,
+        { sizes } = context.trace
+    const usual = ask
+        .usual?.(context.trace)
+        .find(({ value }) => isNearly(x, value))
+    if (usual) return say('number.usual', { text: usual.text })
+    const ofCell = () => {
+        if (ask.value) return ''
+        for (const [i, line] of valuesOf(context.trace, name).entries())
+            for (const [j, value] of line.entries())
+                if (isRounded(x, value / unit)) {
+                    const other = shortName(name, i, j, context.trace)
+                    return say('number.is that of', { x: said, other, asked: own })
+                }
+        return ''
+    }
+    const ofSign = () => (isNear(-x, right) ? say('number.sign') : '')
+    const mistakes = () => {
+        if (ask.value) return []
+        if (sizes.H) return context.named(ask.cell, x * unit)
+        const like = /^d/.test(name) && mistakeLike(context.engine, context.state, ask.cell, x)
+        return like ? [like] : []
+    }
+    const ofMistake = () =>
+        mistakes()
+            .map((mistake) =>
+                say('number.mistake', {
+                    x: said,
+                    name: inNames(mistake.name, tour.names),
+                    sentence: formulaHtml(inNames(mistake.sentence, tour.names)),
+                }),
+            )
+            .join(' ')
+    const order = sizes.H ? [ofMistake, ofCell, ofSign] : [ofCell, ofSign, ofMistake]
+    for (const reason of order) {
+        const text = reason()
+        if (text) return text
+    }
+    return ''
+}
+
+const valuesOf = (trace, name) => (name === 'J' ? trace.jacobian : trace.at[name]).values
+
 /* A number: as often as somebody likes, until it is right or shown. */
 function numberQuestion(context, { screen, ask, tour }, done, before) {
     const [name, row, column] = ask.cell
-    const { values } = name === 'J' ? context.trace.jacobian : context.trace.at[name]
-    const right = ask.value ? ask.value(context.trace) : values[row][column]
+    const values = valuesOf(context.trace, name)
+    const unit = ask.times ? Math.log(ask.times) : 1
+    const right = ask.value ? ask.value(context.trace) : values[row][column] / unit
     const texts = saidOf(context, screen, name)
     const own = shortName(name, row, column, context.trace)
     const id = `answer-${name}-${row}-${column}`
+    let wrong = 0
     const input = el('input', {
         id,
         type: 'text',
-        inputmode: 'decimal',
+        inputmode: ask.sum ? 'text' : 'decimal',
         autocomplete: 'off',
         size: 8,
+        class: ask.sum && 'long',
     })
     const answer = el('p', { class: 'verdict', hidden: true })
+    const arithmetic = () =>
+        renamed(
+            context.cell({ name: texts ? texts.name : name, row, column }).text,
+            tour.names,
+        )
     function told() {
-        const cell = { name: texts ? texts.name : name, row, column }
-        const arithmetic = formulaHtml(renamed(context.cell(cell).text, tour.names))
-        const worked = ask.worked ? ask.worked(context.trace, arithmetic) : `${arithmetic}.`
+        const text = formulaHtml(arithmetic())
+        const worked = ask.worked ? ask.worked(context.trace, text) : `${text}.`
         return worked + (ask.because ? ' ' + ask.because(context.trace) : '')
     }
     function show(typed) {
@@ -277,36 +350,25 @@ function numberQuestion(context, { screen, ask, tour }, done, before) {
         } else if (isNear(x, right)) {
             return finish(input.value)
         } else {
+            wrong++
             verdict(answer, false, explain(x))
         }
         context.announce(answer.textContent)
         input.select()
     }
+    /* Why it is wrong, and how far the arithmetic goes that is given now. */
     function explain(x) {
+        const reason = reasonOf(context, { ask, tour }, x, { own, right, unit })
+        const sum = ask.terms ? ask.terms(context.trace) : ask.value ? '' : arithmetic()
+        const terms = termsOf(sum).length
+        const given = partly(sum, wrong > 2 || (!reason && ask.sum) ? terms - 1 : wrong - 1)
+        const help = given && ' ' + say('number.terms', { terms: formulaHtml(given) })
+        return (reason || unknown(x)) + help
+    }
+    function unknown(x) {
         const said = numberText(x)
-        if (!ask.value) {
-            for (const [i, line] of values.entries())
-                for (const [j, value] of line.entries())
-                    if (isRounded(x, value))
-                        return say('number.is that of', {
-                            x: said,
-                            other: shortName(name, i, j, context.trace),
-                            asked: own,
-                        })
-        }
-        const usual = ask.usual?.(context.trace).find(({ value }) => isRounded(x, value))
-        if (usual) return say('number.usual', { text: usual.text })
-        if (isNear(-x, right)) return say('number.sign')
-        const mistake =
-            /^d/.test(name) && !ask.value && mistakeLike(context.engine, context.state, ask.cell, x)
-        if (mistake)
-            return say('number.mistake', {
-                x: said,
-                name: inNames(mistake.name, tour.names),
-                sentence: formulaHtml(inNames(mistake.sentence, tour.names)),
-            })
         if (ask.value) return say('number.wrong', { x: said })
-        const formula = texts ? renamed(ownFormula(texts), tour.names) : screen.formula
+        const formula = screen.formula || renamed(ownFormula(texts), tour.names)
         return say('number.wrong, by its formula', { x: said, formula: formulaHtml(formula) })
     }
     const text = ask.text ? ask.text(context.trace) : say('ask.number')
@@ -366,7 +428,7 @@ export function screenView(context, tour, number, onward, ended) {
         state: { get: () => (looked ? { ...context.state, ...looked } : context.state) },
     })
 
-    const figure = el('div', { class: 'figure' }),
+    const figure = el('div', { class: `figure ${screen.layout ?? ''}` }),
         wide = el('div', { class: 'wide' })
     let sign = null, // between two matrices: it stays with the second
         block = figure
@@ -393,6 +455,8 @@ export function screenView(context, tour, number, onward, ended) {
             hidden: (name) => hiddenIn(name, true),
             revealed: () => open.size === 0,
             names: tour.names,
+            known: (name, row, column) => known.has(`${name} ${row} ${column}`),
+            go: (tensor) => goTo(context, tour, tensor),
         })
         views.push(view)
         if (screen.beside) figure.append(view.element)
@@ -449,7 +513,7 @@ export function screenView(context, tour, number, onward, ended) {
     const element = el('div', { class: 'screen-body' }, side, figure, wide)
     function update() {
         const cell = cellNow()
-        if (cell && axes(cell[0]) === 'qk') looked = { i: cell[1], j: cell[2] }
+        if (cell && axes(cell[0], context.trace.sizes) === 'qk') looked = { i: cell[1], j: cell[2] }
         changed.hidden = !isChanged()
         for (const view of views) view.update()
         markAsked(figure, cell)
@@ -467,7 +531,7 @@ export function screenState(tour, which) {
     const named = tour.screens.findIndex(({ name }) => name === which),
         number = named < 0 ? Math.trunc(which) || 0 : named
     const screen = Math.min(Math.max(0, number), tour.screens.length - 1)
-    return { ...paper, ...tour.screens[screen].state, view: tour.view, screen }
+    return { ...paper, ...tour.state, ...tour.screens[screen].state, view: tour.view, screen }
 }
 
 /* The state of the first screen that a step of the strip leads to. */
@@ -476,6 +540,9 @@ export function screenOf(tours, tensor) {
     const tour = tours.find((t) => t.screens.some(shows))
     return screenState(tour, tour.screens.findIndex(shows))
 }
+
+const goTo = (context, tour, tensor) =>
+    context.change(screenOf([tour, ...tour.others], tensor), { undo: false })
 
 export function tourView(context, tour) {
     const count = tour.screens.length
@@ -490,12 +557,20 @@ export function tourView(context, tour) {
     const buttons = el('p', { class: 'onward' }, back, next, away)
     const links = el('p', { class: 'links', hidden: true })
     links.innerHTML = tour.end
-    const strip = stripView(context, {
-        go: (tensor) => context.change(screenOf([tour, tour.other], tensor), { undo: false }),
+    const strip = tour.strip !== false && stripView(context, {
+        go: (tensor) => goTo(context, tour, tensor),
         here: () => tour.screens[at()].strip[0],
         short: tour.short,
     })
-    const element = el('article', { class: 'screen' }, where, title, body, links, strip.element)
+    const element = el(
+        'article',
+        { class: 'screen' },
+        where,
+        title,
+        body,
+        links,
+        strip ? strip.element : null,
+    )
     let built = -1,
         view = null
 
@@ -528,7 +603,7 @@ export function tourView(context, tour) {
     function update() {
         if (built !== at()) build()
         else view.update()
-        strip.update()
+        if (strip) strip.update()
     }
     return { element, update }
 }

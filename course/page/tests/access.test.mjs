@@ -21,6 +21,13 @@ const links = [
     ...views.map((view) => `#view=${view}`),
     '#screen=dS',
     '#screen=mask',
+    '#screen=block-tokens',
+    '#screen=block-heads',
+    '#screen=block-back',
+    '#screen=block-inside',
+    '#screen=block-votes',
+    '#screen=block-four',
+    '#screen=block-shared',
     '#view=free&mistake=no%20delta&dropout=0.5&causal=1&softcap=2&bias=0,1,-inf',
 ]
 

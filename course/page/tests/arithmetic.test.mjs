@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
-import { mainTour, optionsTour } from '../screens.js'
+import { blockTour, mainTour, optionsTour } from '../screens.js'
 import { fromHash, paper, toHash } from '../state.js'
 import { screenState } from '../tour.js'
 import { openPage, showLink, wasmPath } from './browser.mjs'
@@ -114,6 +114,27 @@ test('every element of 150 random states', () => {
     assert.ok(checked > 10000, `${checked} elements`)
 })
 
+test('every element of a block', () => {
+    let checked = 0
+    for (const block of [2, 1]) {
+        const { tensors } = engine.trace({ ...paper, block }, { quick: true })
+        for (const { name, values, formula } of tensors)
+            values.forEach((line, i) =>
+                line.forEach((x, j) => {
+                    const { text } = engine.cell(name, i, j)
+                    if (/does not attend to it$/.test(text)) return
+                    const plain = text
+                        .replace(/^\(O W_o\)/, 'OW')
+                        .replace(/(\d) ln/g, '$1*ln')
+                        .replace(/ = dY\[.*\] =/, ' =')
+                    assert.equal(wrongArithmetic(plain, x), '', `${text}: ${formula}`)
+                    checked++
+                }),
+            )
+    }
+    assert.ok(checked > 300, `${checked} elements`)
+})
+
 const named = (name, row, column) => ({ name, row, column })
 
 test('the cells that an element is computed from', () => {
@@ -194,7 +215,7 @@ test('on every screen, what is marked is what is shown', async () => {
         const mistake = await mistakeOf(page),
             seen = await page.evaluate(pointAtAll)
         const { state } = fromHash(await page.evaluate(() => location.hash))
-        const shown = [mainTour, optionsTour].find((tour) =>
+        const shown = [mainTour, optionsTour, blockTour].find((tour) =>
             tour.screens.some(({ name }) => name === state.screen),
         )
         const own = shown ? { ...screenState(shown, state.screen), mistake } : state
@@ -234,6 +255,24 @@ const sources = {
     J: ['P'],
     'J dP': ['J', 'dP'],
 }
+// The same in a block; R_h, of each head.
+const sourcesInBlock = {
+    Q: ['X', 'W_q'],
+    K: ['X', 'W_k'],
+    V: ['X', 'W_v'],
+    P_h: ['S_h', 'R_h'],
+    O: ['P_h', 'V'],
+    Y: ['X', 'O', 'W_o'],
+    dO: ['dY', 'W_o'],
+    dP_h: ['dO', 'V'],
+    delta_h: ['P_h', 'dP_h'],
+    dS_h: ['P_h', 'dP_h', 'delta_h'],
+    dR_h: ['dS_h'],
+    dQ: ['dR_h', 'dS_h', 'K'],
+    dK: ['dR_h', 'dS_h', 'Q'],
+    dV: ['P_h', 'dO'],
+    dW_k: ['X', 'dK'],
+}
 const copied = {
     X: ({ c }) => c === 1 && 'R',
     U: ({ softcap }) => !softcap && 'X',
@@ -269,6 +308,18 @@ function checkSeen(seen, trace, where) {
         const there = ours.from.map(keyOf).filter((cell) => shown.has(cell))
         assert.deepEqual(marked.sort(), there.sort(), `what is marked for ${text}, ${where}`)
         const from = [...new Set(there.map((cell) => cell.replace(/ \d+ \d+$/, '')))]
+        if (trace.sizes.H) {
+            const ofHeads = (list) => [...new Set(list.map((x) => x.replace(/_h\d$/, '_h')))].sort()
+            const own = ofHeads([...names]),
+                expected = sourcesInBlock[ofHeads([name])[0]] ?? []
+            const masked = /does not attend to it$/.test(data)
+            assert.deepEqual(
+                ofHeads(from),
+                masked ? [] : expected.filter((x) => own.includes(x)).sort(),
+                `${text}, ${where}`,
+            )
+            continue
+        }
         const masked = text.includes('this cell is not read')
         const expected = masked ? ['keep', 'bias'] : seenSources(name, names, trace)
         assert.deepEqual(

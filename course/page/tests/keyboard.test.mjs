@@ -1,7 +1,7 @@
 // keyboard.test.mjs -- the page without a mouse.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openPage } from './browser.mjs'
+import { openPage, showLink } from './browser.mjs'
 
 // Presses Tab until the focus is on what matches the selector.
 async function tabTo(page, selector) {
@@ -35,6 +35,23 @@ test('from the first screen through two screens of the tour', async () => {
     await page.keyboard.press('Enter')
     assert.match(await page.locator('.verdict').last().innerText(), /^Right/)
     assert.equal((await focused(page)).text, 'Continue')
+})
+
+test('from one screen of the block to the next, and from its strips to a step', async () => {
+    const page = await openPage({ hash: '#screen=block-votes' })
+    await tabTo(page, '.question input')
+    await page.keyboard.type('8.32')
+    await page.keyboard.press('Enter')
+    assert.equal((await focused(page)).text, 'Continue')
+    await page.keyboard.press('Enter')
+    assert.match((await focused(page)).text, /^One token, four messages/)
+    await showLink(page, '#screen=block-inside')
+    await tabTo(page, '.strip button')
+    for (let k = 0; k < 5; k++) await page.keyboard.press('ArrowRight')
+    assert.equal((await focused(page)).go, 'P')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    assert.match(await page.locator('h1').innerText(), /^delta/)
 })
 
 test('arrow keys walk through a matrix, Enter keeps the arithmetic', async () => {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { openEngine } from '../engine.js'
-import { mainTour, optionsTour } from '../screens.js'
+import { blockTour, mainTour, optionsTour } from '../screens.js'
 import { fromHash, paper, toHash } from '../state.js'
 import { cellsOf, openPage, showLink, wasmPath, writeNow } from './browser.mjs'
 import { randomState, stream } from './random_states.mjs'
@@ -109,7 +109,7 @@ for (const view of ['start', 'free'])
 test('a screen has a name of its own; its number in the tour leads there, too', async () => {
     const page = await openPage(),
         seen = new Set()
-    for (const tour of [mainTour, optionsTour])
+    for (const tour of [mainTour, optionsTour, blockTour])
         for (const [k, { name }] of tour.screens.entries()) {
             assert.ok(!seen.has(name), name)
             seen.add(name)
@@ -126,10 +126,10 @@ test('a screen has a name of its own; its number in the tour leads there, too', 
 test('every screen that the documentation links to is there', () => {
     const root = new URL('../../../', import.meta.url)
     const files = ['README.md', ...readdirSync(new URL('docs/', root)).map((name) => `docs/${name}`)]
-    const names = [mainTour, optionsTour].flatMap(({ screens }) => screens.map(({ name }) => name))
+    const names = [mainTour, optionsTour, blockTour].flatMap(({ screens }) => screens.map(({ name }) => name))
     let links = 0
     for (const file of files.filter((name) => /\.md$/.test(name)))
-        for (const [, name] of readFileSync(new URL(file, root), 'utf8').matchAll(/#screen=(\w*)/g)) {
+        for (const [, name] of readFileSync(new URL(file, root), 'utf8').matchAll(/#screen=([\w-]*)/g)) {
             assert.ok(names.includes(name), `${file}: #screen=${name}`)
             links++
         }

@@ -39,10 +39,12 @@ async function ofLibrary() {
     const wasm = readFileSync(new URL('../../../build/page.wasm', import.meta.url))
     const engine = await openEngine(wasm)
     const said = engine.mistakes.map(({ name, sentence }) => [`mistake.${name}`, sentence])
-    const { tensors } = engine.trace({ ...paper, bias: [['0']] }, { quick: true })
-    for (const tensor of tensors)
-        for (const part of ['sentence', 'question', 'answer'])
-            if (tensor[part]) said.push([`tensor.${tensor.name}.${part}`, tensor[part]])
+    for (const [kind, state] of [['tensor', { bias: [['0']] }], ['block', { block: 2 }]]) {
+        const { tensors } = engine.trace({ ...paper, ...state }, { quick: true })
+        for (const tensor of tensors)
+            for (const part of ['sentence', 'question', 'answer'])
+                if (tensor[part]) said.push([`${kind}.${tensor.name}.${part}`, tensor[part]])
+    }
     return Object.fromEntries(said)
 }
 

@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { mainTour, optionsTour } from '../screens.js'
+import { blockTour, mainTour, optionsTour } from '../screens.js'
 import { presets } from '../presets.js'
 import { paper, toHash } from '../state.js'
 
@@ -18,6 +18,7 @@ export const screens = [
     { name: 'start', hash: '' },
     ...tourLinks(mainTour),
     ...tourLinks(optionsTour),
+    ...tourLinks(blockTour),
     { name: 'free', hash: '#view=free' },
     { name: 'free-all', hash: toHash({ ...paper, ...presets.at(-1).changes, view: 'free' }) },
     { name: 'train', hash: '#view=train' },

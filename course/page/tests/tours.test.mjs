@@ -1,9 +1,9 @@
-// tours.test.mjs -- the first screen and both tours, to their ends: with right answers and with
+// tours.test.mjs -- the first screen and the three tours, to their ends: with right answers and with
 // wrong ones.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPage, showLink } from './browser.mjs'
-import { mainTour, optionsTour } from '../screens.js'
+import { blockTour, mainTour, optionsTour } from '../screens.js'
 
 // What is right, screen by screen, worked out by hand: what a button says, or what is typed.
 const answers = {
@@ -31,8 +31,18 @@ const answers = {
         ['it falls (\u2212)', '-1.48'],
         ['0', '0.1'],
     ],
+    block: [
+        ['0'],
+        ['it can read only itself'],
+        ['2.9'],
+        ['4'],
+        ['more'],
+        ['8.32'],
+        ['it falls (\u2212)', '4.3 + 1.9 ln 3'],
+        ['7.2'],
+    ],
 }
-const tours = [mainTour, optionsTour]
+const tours = [mainTour, optionsTour, blockTour]
 const question = (page, k) => page.locator('.question').nth(k)
 const next = (page) => page.locator('.onward button').last()
 
@@ -226,6 +236,66 @@ test('a wrong number is told which cell, which term or which sign it is', async 
         await question(page, 1).locator('input').press('Enter')
         assert.match(await question(page, 1).locator('.verdict').innerText(), told, number)
     }
+})
+
+// The same in the block: what the storyboard says of each wrong answer.
+const explainedInBlock = [
+    ['#screen=block-tokens', '2', /key in h0, or its query/],
+    ['#screen=block-tokens', '4', /its value in h1: twice c0/],
+    ['#screen=block-merge', '.9', /without the residual/],
+    ['#screen=block-merge', '2.5', /read transposed/],
+    ['#screen=block-merge', '2.1', /head 1 is missing/],
+    ['#screen=block-merge', '2.6', /heads are exchanged/],
+    ['#screen=block-back', '2', /dY Wo: rows for columns/],
+    ['#screen=block-back', '3', /dO of h0/],
+    ['#screen=block-back', '1', /dO is not dY/],
+    ['#screen=block-votes', '.32', /last position alone/],
+    ['#screen=block-votes', '2.77', /the mean: votes are added/],
+    ['#screen=block-votes', '-1.36', /of head 0/],
+    ['#screen=block-votes', '.7', /transposed/],
+    ['#screen=block-votes', '4.00', /t1 has x = 2/],
+    ['#screen=block-votes', '9.14', /without ln 3/],
+    ['#screen=block-votes', '-8.32', /merged in the wrong order\u201d.*\u201csign\u201d/],
+    ['#screen=block-votes', '-4.32', /dW_q taken for dW_k/],
+    ['#screen=block-shared', '2.88', /first head adds, alone/],
+    ['#screen=block-shared', '4.32', /last head adds, alone/],
+    ['#screen=block-shared', '3.6', /mean of both/],
+    ['#screen=block-four', '2.72', /\u201cpath K lost\u201d/],
+    ['#screen=block-four', '4.3 + 1.9', /\u201cscale forgotten\u201d/],
+    ['#screen=block-four', '7.97', /\u201cpath Q lost\u201d/],
+    ['#screen=block-four', '5', /gap: 1 \u2212\s1\.44 ln\s3 \+\s3\.34 ln\s3 \+\s\u2026\./],
+]
+test('in a block a wrong number is told what the storyboard says of it', async () => {
+    const page = await openPage()
+    for (const [link, number, told] of explainedInBlock) {
+        await page.evaluate(() => {
+            location.hash = ''
+        })
+        await showLink(page, link)
+        const first = question(page, 0)
+        if (await first.locator('.options button:not(form *):enabled').count())
+            await first.locator('.options button').first().click()
+        const last = page.locator('.question').last()
+        await last.locator('input').fill(number)
+        await last.locator('input').press('Enter')
+        assert.match(await last.locator('.verdict').innerText(), told, `${link} ${number}`)
+    }
+})
+
+test('after two wrong numbers one term is filled in, after three all but one', async () => {
+    const page = await openPage({ hash: '#screen=block-votes' })
+    for (const said of [
+        /^No\. 99 is not it\. [^\u2026]*$/,
+        /gap: 0\*\u22124\.32 ln\s3 \+\s\u2026 \+\s\u2026\.$/,
+        /gap: 0\*\u22124\.32 ln\s3 \+\s2\*4 ln\s3 \+\s\u2026\.$/,
+    ]) {
+        await question(page, 0).locator('input').fill('99')
+        await question(page, 0).locator('input').press('Enter')
+        assert.match((await question(page, 0).locator('.verdict').innerText()).trim(), said)
+    }
+    await question(page, 0).locator('input').fill('8.32')
+    await question(page, 0).locator('input').press('Enter')
+    assert.match(await question(page, 0).locator('.verdict').innerText(), /^Right\./)
 })
 
 test('no mistake is named that the tour does not speak of', async () => {
