@@ -495,6 +495,20 @@ export const texts = {
     'block.reads.head': 'Head {head}: {rows}',
     'block.reads.row': 'token {query} reads {numbers}.',
 
+    // ---- where a screen is in a block
+
+    'block.map':
+        'A block: tokens X; queries, keys and values; two heads; W_o; and Y, to which X is added. '
+        + 'Here: {here}.',
+    'map.head': 'inside a head',
+    'map.heads': 'in the heads',
+    'map.tokens': 'from tokens to Q, K and V',
+    'map.merge': 'heads merged, X added',
+    'map.back': 'from Y back',
+    'map.weights': 'the weights of Q, K and V',
+    'map.token': 'back at a token',
+    'map.shared': 'keys that heads share',
+
     // ---- matrices: what a screen reader says of a cell and of a table
 
     'place.q k': '{name}, query {row}, key {column}',

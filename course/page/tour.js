@@ -15,6 +15,7 @@
  *     figure    the tensors that are shown, and signs between them
  *     layout    a class of the figure, where it is no row of matrices
  *     panel     what is shown below them, of panels.js; or none.  beside: true puts it among them
+ *     place     the part of a block that it is about, see map.js
  *     asks      the questions, one after the other
  *
  * A question hides what would give it away.  A wrong answer is told what would have to be true for
@@ -31,6 +32,7 @@
 import { axes, cellOptions, dot, matrixView, shortName } from './matrix.js'
 import { el, escapeHtml, formulaHtml, numberText, readNumber } from './dom.js'
 import { inNames } from './broken.js'
+import { mapView } from './map.js'
 import { paper } from './state.js'
 import { panels } from './panels.js'
 import { say } from './say.js'
@@ -562,11 +564,11 @@ export function tourView(context, tour) {
         here: () => tour.screens[at()].strip[0],
         short: tour.short,
     })
+    const map = mapView()
     const element = el(
         'article',
         { class: 'screen' },
-        where,
-        title,
+        el('div', { class: 'heading' }, el('div', {}, where, title), map.element),
         body,
         links,
         strip ? strip.element : null,
@@ -585,6 +587,7 @@ export function tourView(context, tour) {
         visited.set(tour.view, built)
         where.textContent = say('tour.where', { tour: tour.name, screen: built + 1, count })
         title.innerHTML = formulaHtml(screen.title)
+        map.update(screen.place ?? tour.place)
         back.disabled = built === 0
         next.hidden = built === count - 1
         links.hidden = built < count - 1

@@ -118,6 +118,24 @@ test('a screen has at most 70 words before its question, its signs apart', async
         }
 })
 
+test('every screen of every tour says where it is in a block, and marks it', async () => {
+    const page = await openPage(),
+        places = new Set()
+    for (const tour of tours)
+        for (const { name } of tour.screens) {
+            await showLink(page, `#screen=${name}`)
+            const said = await page.locator('.map figcaption').innerText(),
+                parts = await page.$$eval('.map .here', (list) => list.map((x) => x.dataset.part))
+            assert.ok(parts.length, name)
+            assert.match(await page.getByRole('img', { name: 'A block:' }).ariaSnapshot(), new RegExp(said))
+            places.add(`${said}: ${[...new Set(parts)]}`)
+        }
+    assert.ok(places.has('inside a head: heads'))
+    assert.ok(places.has('from tokens to Q, K and V: X,QKV'))
+    assert.ok(places.has('from Y back: residual,+,W_o,Y'))
+    assert.equal(places.size, 8)
+})
+
 test('each gradient of the tour says where its formula comes from', async () => {
     const page = await openPage()
     for (const [screen, formula] of [
