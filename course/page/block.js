@@ -99,7 +99,7 @@ function fourView(context, { revealed, known }) {
                 const value = values(context, name)[1][1],
                     short = shown(value, 2)
                 const inLogs = /[QK]/.test(name)
-                const text = inLogs ? `${numberText(value / log)} ln 3 = ${short}` : short
+                const text = inLogs ? `${numberText(value / log)}\u00a0ln\u00a03 =\u00a0${short}` : short
                 const mark = known(name, 1, 1) ? `${value < 0 ? '\u2212' : '+'} ?` : '?'
                 return { label: `${said}, ${formulaHtml(formula)}`, value, text, mark }
             })

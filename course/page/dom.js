@@ -38,6 +38,7 @@ export function formulaHtml(text) {
         .replace(/1 \u2212 (?=\()/g, '1\u00a0\u2212\u00a0')
         .replace(/ ([=+\u2212]) /g, ' $1\u00a0')
         .replace(/\b(ln|sums to) (?=\d)/g, '$1\u00a0')
+        .replace(/(\d) (?=ln\b)/g, '$1\u00a0')
 }
 
 /* A number in a sentence: at most 4 decimals, and no more than it has. */

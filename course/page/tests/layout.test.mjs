@@ -88,6 +88,17 @@ test('the longer language has 40 % more letters, and the same places and tags', 
         assert.ok(long.includes(kept), `${kept} in ${long}`)
 })
 
+test('the parts of the page stand in one line, in a narrow window, too', async () => {
+    const page = await openPage()
+    for (const width of [320, 360, 400, 1280]) {
+        await page.setViewportSize({ width, height: 740 })
+        const tops = await page.$$eval('.top a', (list) =>
+            list.map((a) => a.getBoundingClientRect().top),
+        )
+        assert.equal(new Set(tops).size, 1, `${width} px`)
+    }
+})
+
 test('a text that is too long for its place is found', async () => {
     const page = await openPage({ width: 360 })
     await page.evaluate(() => {

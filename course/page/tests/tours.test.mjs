@@ -281,7 +281,7 @@ const explainedInBlock = [
     ['#screen=block-four', '2.72', /\u201cpath K lost\u201d/],
     ['#screen=block-four', '4.3 + 1.9', /\u201cscale forgotten\u201d/],
     ['#screen=block-four', '7.97', /\u201cpath Q lost\u201d/],
-    ['#screen=block-four', '5', /gap: 1 \u2212\s1\.44 ln\s3 \+\s3\.34 ln\s3 \+\s\u2026\./],
+    ['#screen=block-four', '5', /gap: 1 \u2212\s1\.44\sln\s3 \+\s3\.34\sln\s3 \+\s\u2026\./],
 ]
 test('in a block a wrong number is told what the storyboard says of it', async () => {
     const page = await openPage()
@@ -304,8 +304,8 @@ test('after two wrong numbers one term is filled in, after three all but one', a
     const page = await openPage({ hash: '#screen=block-votes' })
     for (const said of [
         /^No\. 99 is not it\. [^\u2026]*$/,
-        /gap: 0\*\u22124\.32 ln\s3 \+\s\u2026 \+\s\u2026\.$/,
-        /gap: 0\*\u22124\.32 ln\s3 \+\s2\*4 ln\s3 \+\s\u2026\.$/,
+        /gap: 0\*\u22124\.32\sln\s3 \+\s\u2026 \+\s\u2026\.$/,
+        /gap: 0\*\u22124\.32\sln\s3 \+\s2\*4\sln\s3 \+\s\u2026\.$/,
     ]) {
         await question(page, 0).locator('input').fill('99')
         await question(page, 0).locator('input').press('Enter')
