@@ -8,6 +8,7 @@ export const say = (key, values) => texts[key].replace(/\{(\w+)\}/g, (_, name) =
 const saidOf = (key, text) => texts[key] ?? text
 
 const mistakeOf = (m) => m && { ...m, sentence: saidOf(`mistake.${m.name}`, m.sentence) }
+const mistakeInBlock = (m) => ({ ...m, sentence: saidOf(`block.mistake.${m.name}`, m.sentence) })
 
 function traceOf(trace) {
     if (!trace.ok) return trace
@@ -24,6 +25,6 @@ function traceOf(trace) {
 export const translated = (engine) => ({
     ...engine,
     trace: (state, how) => traceOf(engine.trace(state, how)),
-    named: (...cell) => engine.named(...cell).map(mistakeOf),
+    named: (...cell) => engine.named(...cell).map(mistakeInBlock),
     mistakes: engine.mistakes.map(mistakeOf),
 })

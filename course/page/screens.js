@@ -56,7 +56,7 @@ export const mainTour = {
             title: say('tour.S.title'),
             tensor: 'R',
             as: 'S',
-            strip: ['S'],
+            strip: ['S', 'R'],
             text: (t) => say('tour.S.text', { number: at(t, 'K', 0, 0) }),
             figure: ['Q', 'K', '\u2192', { name: 'S', hideAll: false }],
             asks: [

@@ -30,7 +30,7 @@ const shortSteps = {
     8: { forward: ['O'], backward: ['dV', 'dP'] },
 }
 
-/* The same in a head of the block on paper; R leads to the screen that has it as S, and so on. */
+/* The same in a head of the block on paper. */
 const headSteps = {
     1: { forward: ['R'], backward: ['dQ', 'dK'] },
     2: { forward: ['S'], backward: ['dR'] },
@@ -39,7 +39,7 @@ const headSteps = {
     7: { off: 'A' },
     8: { forward: ['O'], backward: ['dV', 'dP'] },
 }
-const elsewhere = { R: 'S', S: 'X' }
+const elsewhere = { S: 'X' } // what the screen of the scale calls it
 
 /* What holds while a step is off. */
 const off = { 2: 'X = R', 3: 'U = X', 4: 'S = U', 5: say('strip.all keys'), 7: 'A = P' }

@@ -12,7 +12,9 @@
  *
  *     'mistake.no delta'        the sentence about a mistake (course/mistakes.c)
  *     'tensor.dS.sentence'      what a matrix is; .question and .answer: of the sign of an element
- *                               (course/steps_text.c) */
+ *                               (course/steps_text.c)
+ *     'block.dX.sentence'       the same of a block (course/block_text.c), and
+ *     'block.mistake.sign'      of its mistakes (course/block_mistakes.c) */
 export const texts = {
     // ---- the page around all views
 
@@ -413,7 +415,8 @@ export const texts = {
     'block.merge.text':
         'The heads stand side by side again (concat): a column of O for each. W<sub>o</sub> mixes them, and '
         + 'X itself is added (the residual).',
-    'block.merge.ask': 'Y[t1,c0] is {X}, the token itself, and what the heads have read. What is it?',
+    'block.merge.ask':
+        '{X}, the token itself, plus what the heads have read: how much is Y[t1,c0]?',
     'block.merge.no residual': 'That is without the residual: X is added, too.',
     'block.merge.transposed': 'That is W<sub>o</sub> read transposed: c0 is its first column.',
     'block.merge.one head': 'There head 1 is missing.',
@@ -421,8 +424,9 @@ export const texts = {
 
     'block.back.title': 'Backward: dY goes two ways',
     'block.back.text':
-        "dY goes two ways unchanged: along the residual, and into W<sub>o</sub>. W<sub>o</sub>' is W<sub>o</sub> transposed: it "
-        + 'gives each head the column of dO that its outputs had in O.',
+        "dY goes two ways unchanged: along the residual, and into W<sub>o</sub>. W<sub>o</sub>' is "
+        + 'W<sub>o</sub> transposed. It makes dO, and each head gets the column of dO that it filled '
+        + 'in O.',
     'block.back.ask': 'How does the loss change with what head 1 has read for token 1, dO[t1,h1]?',
     'block.back.plain': 'That is dY W<sub>o</sub>: rows for columns.',
     'block.back.other head': 'That is dO of h0.',

@@ -515,6 +515,25 @@ test('the strip leads from every step to its screen', async () => {
     }
 })
 
+test('each button of a strip leads to a screen that shows it, in all tours', async () => {
+    const page = await openPage(),
+        screens = tours.flatMap((tour) => tour.screens)
+    for (const link of ['#screen=P', '#screen=scale', '#screen=block-inside']) {
+        await showLink(page, link)
+        const isBlock = link.includes('block'),
+            count = await page.locator('.strip button').count()
+        for (let k = 0; k < count; k++) {
+            await showLink(page, link)
+            const button = page.locator('.strip button').nth(k),
+                go = await button.getAttribute('data-go')
+            await button.click()
+            const hash = await page.evaluate(() => location.hash),
+                [screen] = screens.filter(({ name }) => hash === `#screen=${name}`)
+            assert.ok(screen.strip.includes(go === 'S' && isBlock ? 'X' : go), `${link}: ${go}, ${hash}`)
+        }
+    }
+})
+
 test('a tour shows its own numbers, whatever the link says', async () => {
     const page = await openPage({ hash: '#screen=dS&Q=5,5/5,5' })
     assert.equal(await page.locator('td[data-name="P"]').first().innerText(), '0.7')
