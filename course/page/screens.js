@@ -596,6 +596,14 @@ const value = (t, name, row, column) => t.at[name].values[row][column]
 /* What a wrong number is, where the number has a name of its own. */
 const wrong = (x, text) => ({ value: x, text })
 
+/* Y[t1,c0] with the products of O W_o in place of their sum */
+const merged = (t) => {
+    const products = t.at.O.values[1].map(
+        (o, h) => `${numberText(o)}*${at(t, 'W_o', h, 0)}`,
+    )
+    return `Y[t1,c0] = ${at(t, 'X', 1, 0)} + ${products.join(' + ')} = ${at(t, 'Y', 1, 0)}`
+}
+
 export const blockTour = {
     view: 'block',
     name: say('block.name'),
@@ -678,10 +686,8 @@ export const blockTour = {
                             wrong(x + o1 * w0[0] + o0 * w1[0], say('block.merge.exchanged')),
                         ]
                     },
-                    terms: ({ at: { X, O, W_o } }) =>
-                        `= ${X.values[1][0]} + ${O.values[1]
-                            .map((o, h) => `${numberText(o)}*${W_o.values[h][0]}`)
-                            .join(' + ')} =`,
+                    terms: merged,
+                    worked: (t) => `${formulaHtml(merged(t))}.`,
                 },
             ],
         },

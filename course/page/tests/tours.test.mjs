@@ -314,6 +314,11 @@ test('after two wrong numbers one term is filled in, after three all but one', a
     await question(page, 0).locator('input').fill('8.32')
     await question(page, 0).locator('input').press('Enter')
     assert.match(await question(page, 0).locator('.verdict').innerText(), /^Right\./)
+    await showLink(page, '#screen=block-merge')
+    await question(page, 0).locator('input').fill('2.9')
+    await question(page, 0).locator('input').press('Enter')
+    const said = await question(page, 0).locator('.verdict').innerText()
+    assert.match(said, /Y\[t1,c0\]\s=\s2\s\+\s0\.1\*1\s\+\s0\.4\*2\s=\s2\.9\./)
 })
 
 test('no mistake is named that the tour does not speak of', async () => {
