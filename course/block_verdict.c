@@ -29,7 +29,7 @@ static int ratios_of(const block *b, mistakes_ratio r[6])
         {2, "2"}, {b->heads->c, "c"}, {p->T, "T"}, {p->H, "H"}, {(double)p->H / p->G, "(H/G)"}};
     int n = 0;
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        if (fabs(fabs(all[k].value) - 1) > 1e-3 && (k < 4 || p->G > 1)) r[n++] = all[k];
+        if ((k < 4 || p->G > 1) && fabs(fabs(all[k].value) - 1) > 1e-3) r[n++] = all[k];
     return n;
 }
 
