@@ -172,6 +172,7 @@ void trace_score(void);
 void trace_json(const trace *t);
 void trace_json_string(const char *s);
 void trace_json_mistake(const mistake_text *s);
+void trace_json_comparison(int n, const trace_op *op, const trace_count *count);
 void trace_json_number(double x);
 void trace_json_text(const char *key, const char *value); /* , "key": "value" */
 

@@ -92,17 +92,6 @@ static void put_options(const block_trace *t)
            t->key, t->c, t->column);
 }
 
-static void put_comparison(const block_trace *t)
-{
-    printf(",\n  \"op\": [");
-    for (int k = 0; k < t->n_op; k++) {
-        printf("%s{\"name\": \"%s\", \"off\": ", k ? ",\n    " : "", t->op[k].name);
-        trace_json_number(t->op[k].off);
-        printf(", \"agrees\": %s}", t->op[k].agrees ? "true" : "false");
-    }
-    printf("],\n  \"compared\": %d,\n  \"differ\": %d", t->count.compared, t->count.differ);
-}
-
 void block_trace_json(const block_trace *t)
 {
     const char *comma = "";
@@ -120,6 +109,6 @@ void block_trace_json(const block_trace *t)
         comma = ",\n";
     }
     printf("]");
-    if (!t->o->quick) put_comparison(t);
+    if (!t->o->quick) trace_json_comparison(t->n_op, t->op, &t->count);
     printf("\n}\n");
 }

@@ -201,15 +201,15 @@ static void put_identities(const trace *t)
 }
 
 /* What at_sdpa and the numerical values say. */
-static void put_comparison(const trace *t)
+void trace_json_comparison(int n, const trace_op *op, const trace_count *count)
 {
     printf(",\n  \"op\": [");
-    for (int k = 0; k < t->n_op; k++) {
-        printf("%s{\"name\": \"%s\", \"off\": ", k ? ",\n    " : "", t->op[k].name);
-        trace_json_number(t->op[k].off);
-        printf(", \"agrees\": %s}", t->op[k].agrees ? "true" : "false");
+    for (int k = 0; k < n; k++) {
+        printf("%s{\"name\": \"%s\", \"off\": ", k ? ",\n    " : "", op[k].name);
+        trace_json_number(op[k].off);
+        printf(", \"agrees\": %s}", op[k].agrees ? "true" : "false");
     }
-    printf("],\n  \"compared\": %d,\n  \"differ\": %d", t->count.compared, t->count.differ);
+    printf("],\n  \"compared\": %d,\n  \"differ\": %d", count->compared, count->differ);
 }
 
 void trace_json_mistake(const mistake_text *s)
@@ -249,6 +249,6 @@ void trace_json(const trace *t)
     if (!t->o.quick) put_difference(t);
     if (t->o.self) put_sum_of_uses(t);
     put_identities(t);
-    if (!t->o.quick) put_comparison(t);
+    if (!t->o.quick) trace_json_comparison(t->n_op, t->op, &t->count);
     printf("\n}\n");
 }
