@@ -138,7 +138,7 @@ template <class value> class table
     std::size_t size() const { return used; }
     void clear()
     {
-        if (used) slots.assign(1024, slot());
+        if (used) slots.assign(used < slots.size() / 8 ? 1024 : slots.size(), slot());
         used = 0;
     }
     const value *find(element key) const
@@ -246,9 +246,9 @@ class products
 
 // ---------------------------------------------------------------------- the state
 
+// v = a + b or v = a - b, kept for v: a follows from it.
 struct sum {
-    element a, b;
-    bool minus;
+    element b : bits, minus : 1, known : 1;
 };
 
 struct literal {
@@ -260,6 +260,7 @@ struct state {
     bool running = false;        // at a point: its modulus is known
     element offset = 1;          // p = 2^61 - offset
     element salt = 0;            // of the hashes
+    element divisor = 0, inverse = 0; // what was divided by last, and 1 / divisor
     double largest[2] = {4, 4};  // of what a comparison reads: of half of the values, of the others
     bool degrees = false;        // tangents hold degrees in place of values
     table<sum> sums;             // how a value was made, which exp asks for
@@ -274,11 +275,8 @@ struct state {
     std::vector<double> rounded; // doubles that look rounded, in the order of their first use
     double outside = 0;          // a double that was made a number where no modulus is known
 };
-inline state &now()
-{
-    static state s;
-    return s;
-}
+inline state the_state;
+inline state &now() { return the_state; }
 
 inline element prime() { return (element(1) << bits) - now().offset; }
 inline element add(element a, element b)
@@ -303,7 +301,13 @@ inline element power(element a, element e)
         if (e & 1) r = times(r, a);
     return r;
 }
-inline element over(element a, element b) { return times(a, power(b, prime() - 2)); }
+// a / b, b being the same many times in a row, such as what a softmax divides by
+inline element over(element a, element b)
+{
+    state &s = now();
+    if (b != s.divisor) s.divisor = b, s.inverse = power(b, prime() - 2);
+    return times(a, s.inverse);
+}
 
 // A random element but 0, of x and of what it is for.
 inline element hash(element x, element purpose)
@@ -385,15 +389,16 @@ inline element exp_of(element v, int depth = 0)
     const sum *opposite = s.sums.find(minus(v));
     const bool deep = depth == 4000; // a sum of more parts would need more stack than there may be
     element y;
-    if (made && made->a && !deep) {
-        const sum parts = *made;
-        made->a = 0; // in case that a part is made of v
-        const element a = exp_of(parts.a, depth + 1), b = exp_of(parts.b, depth + 1);
-        y = parts.minus ? over(a, b) : times(a, b);
+    if (made && made->known && !deep) {
+        const bool difference = made->minus;
+        const element part = made->b;
+        made->known = false; // in case that a part is made of v
+        const element a = exp_of(add(v, difference ? part : minus(part)), depth + 1), b = exp_of(part, depth + 1);
+        y = difference ? over(a, b) : times(a, b);
         if (s.degrees)
-            note_degree(y, parts.minus ? s.below.over(degree_of(a), degree_of(b), b)
-                                       : s.below.times(degree_of(a), degree_of(b)));
-    } else if (s.exps.find(minus(v)) || (opposite && opposite->a && !deep) || v > prime() / 2) {
+            note_degree(y, difference ? s.below.over(degree_of(a), degree_of(b), b)
+                                      : s.below.times(degree_of(a), degree_of(b)));
+    } else if (s.exps.find(minus(v)) || (opposite && opposite->known && !deep) || v > prime() / 2) {
         const element z = exp_of(minus(v), depth);
         y = over(1, z);
         if (s.degrees) note_degree(y, s.below.over({0, 0}, degree_of(z), z));
@@ -489,6 +494,7 @@ inline void begin(const modulus &p, const double largest[2], element seed, bool 
 {
     state &s = now();
     s.running = true;
+    s.divisor = s.inverse = 0;
     s.offset = p.offset, s.largest[0] = largest[0], s.largest[1] = largest[1], s.degrees = degrees;
     s.salt = mix(seed * 0x9E3779B97F4A7C15u + p.offset);
     s.sums.clear(), s.exps.clear(), s.doubles.clear(), s.values.clear(), s.value_degrees.clear();
@@ -613,7 +619,7 @@ class number
             return of(x.is_infinite() ? x.value : y.value);
         }
         const element b = minus ? detail::minus(y.value) : y.value, v = add(x.value, b);
-        if (v && x.value && b && now().sums.size() < most_sums) now().sums.add(v, {x.value, y.value, minus});
+        if (v && x.value && b && now().sums.size() < most_sums) now().sums.add(v, {y.value, minus, true});
         if (now().degrees && x.value && b) {
             const degree d = now().below.sum(degree_of(x.value), degree_of(y.value));
             now().sums_degree += now().below.size(d);
