@@ -94,6 +94,13 @@ check-page: page page-native build/page/node_modules ## open the page in Chromiu
 	    $(or $(PAGE_TESTS),$(filter-out %/latency.test.mjs,$(sort $(wildcard course/page/tests/*.test.mjs))))
 	$(if $(PAGE_TESTS),,@node --test --test-reporter=spec course/page/tests/latency.test.mjs)
 
+# The page for those who have no compiler: docs/ can be served as it is.  Its file is built and committed where a change
+# of the page is complete, not with each change: a stale one is a line of text, an error with STALE=error.
+site: page ## docs/attic.html, the page as it is committed and served
+	@node course/page/site.mjs --write out/attic.html clang
+check-site: page ## is docs/attic.html the page of these sources?
+	@node course/page/site.mjs out/attic.html clang
+
 page-picture: page build/page/node_modules ## the page's picture in the README, taken again
 	$(call tool,chromium,chromium)
 	@node course/page/picture.mjs docs/images/page.png
@@ -103,4 +110,4 @@ build/page/node_modules: course/page/package.json
 	@mkdir -p $(@D) && cp $< $(@D)
 	@cd $(@D) && npm install --no-audit --no-fund --loglevel=error
 	@touch $@
-.PHONY: page page-wasm page-run page-native page-native-here page-picture check-page
+.PHONY: page page-wasm page-run page-native page-native-here page-picture site check-site check-page

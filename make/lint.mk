@@ -1,9 +1,9 @@
 # lint.mk -- style: the layers of src/, names, words, links; clang-tidy, cppcheck, clang-format.
 
 # One make for all of them, so that no core waits.
-quick := $(addprefix lint-,layers statics symbols words links names numbers values mutants golden commits examples texts)
+quick := $(addprefix lint-,layers statics symbols words links names numbers values mutants golden commits examples texts site)
 lints := $(quick) lint-cppcheck
-lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, values, commits, texts of the page, examples of headers, cppcheck, clang-tidy, lines of code
+lint: check-exports check-engine ## layers, the engine alone, unique statics, symbols, exports, words, links, names, values, commits, texts of the page, the page in docs/, examples of headers, cppcheck, clang-tidy, lines of code
 	+@$(on_all_cores) $(lints) tidy
 	@sh scripts/lines.sh
 lint-quick: check-exports check-engine ## the same without cppcheck and clang-tidy
@@ -30,8 +30,10 @@ lint-golden:
 lint-examples:
 	$(call say,LINT,examples of headers)sh scripts/check-headers.sh '$(CC)' src $(public_h) >/dev/null
 lint-texts:
-	$(call say,LINT,texts)if command -v node >/dev/null; then node scripts/lint-texts.mjs; \
-	else echo "lint-texts: NOT RUN, there is no node"; fi
+	$(call say,LINT,texts)$(call with_node,scripts/lint-texts.mjs)
+lint-site:
+	$(call say,LINT,docs/attic.html)$(call with_node,course/page/site.mjs)
+with_node = if command -v node >/dev/null; then node $1; else echo "$@: NOT RUN, there is no node"; fi
 lint-mutants:
 	$(call say,LINT,mutants)sh tests/mutation/run.sh --check
 lint-commits:
