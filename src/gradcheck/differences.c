@@ -196,6 +196,7 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
     }
 
     at_slope s = {.h = h};
+    const double farthest = ldexp(unit, c->precision.largest_step);
     double squares = 0;
     for (ptrdiff_t k = 0; k < c->m; k++) {
         double u = c->u[k];
@@ -207,7 +208,6 @@ static at_slope slope_at(at_checker *c, double unit, int step, bool halved)
         double rounding = 6 * fabs(u) * noise_at_step(c, k, stands_still) / h;
         if (!stands_still) c->moves[k] = 1;
         if (c->moves[k] == 0) { /* not at the largest step, either */
-            double farthest = ldexp(unit, c->precision.largest_step);
             double hidden = 0x1p-23 * fabs(u * c->y0[k]) / farthest;
             squares += isfinite(hidden) ? hidden * hidden : 0;
             continue;

@@ -17,8 +17,8 @@
 # this name.  What the gradient table finds, both its witnesses must find, exact derivative and differences, or the mutant
 # says `alone`.  What the proof doesn't find has a reason, `unproven`, unless its program is the same; and what it finds
 # has none.  A mutant that is caught has passed.  What needs more than two minutes has shown nothing: it is no catch, unless the mutant says `loops`.
-# Large cases take most of the time of the proof and of the table: what must be caught by tests, and has a reason why the
-# proof doesn't find it, is asked of small ones alone, unless ALL=1 is set.
+# Large cases take most of the time of the proof and of the table: what tests must catch is asked of the table's small ones
+# alone, and of the proof's if it has a reason why the proof doesn't find it, unless ALL=1 is set.
 #
 # Results are written to build/mutation/results.tsv, those of a part to build/mutation/results-I-N.tsv: for each witness
 # found, not, late (more than two minutes), or - where it wasn't asked.  In a report the last result of a mutant counts.
@@ -208,8 +208,9 @@ attack_class() {
 attack() {
     path=$(field "$1" in) suite=$(field "$1" by) name=$(field "$1" names) nobody=1 timed_out=
     reason=$(field "$1" unproven)
-    same='' small='' proof=- exact=- differences=- values=- identities=- tested=-
-    [ "$suite" ] && [ "$reason" ] && [ -z "${ALL-}" ] && small=--small
+    same='' small='' small_questions='' proof=- exact=- differences=- values=- identities=- tested=-
+    [ "$suite" ] && [ -z "${ALL-}" ] && small=--small
+    [ "$reason" ] && small_questions=$small
     [ -f "$path" ] || { echo "NOT PLANTED: there is no $path"; return 1; }
     said=$(plant "$1" "$2/$path") || { echo "NOT PLANTED: $said"; return 1; }
     [ "$path" != $class ] || { attack_class "$1" "$2"; return; }
@@ -217,7 +218,7 @@ attack() {
     if ! build "$2" $prover; then
         ask prove echo "its kernels do not compile for the field"
     elif changed "$2" $prover; then
-        ask prove by_proof "$2" $prover $small
+        ask prove by_proof "$2" $prover $small_questions
     else
         answer=not same=1
     fi
