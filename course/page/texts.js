@@ -1012,4 +1012,45 @@ export const texts = {
     'train.command, a seed': 'make page-run ARGS="--seed {seed}"',
     'train.not read': '{name} could not be read.',
     'train.refused': '{why}.',
+
+
+    // ---- from a gradient back to the text
+
+    'votes.title': 'From the gradient back to the text',
+    'votes.text':
+        'The gradient of a weight is a sum over positions t: dW[c,e] = \u03a3 x[t,c] dy[t,e]. x is '
+        + 'what W read at t, and dy the gradient of what it gave. Each term is the vote of a '
+        + 'position. These are votes on one word, {word}, and its own loss, {loss}, at the step that '
+        + 'is shown, before the gradient is clipped and AdamW makes a step of it.',
+    'votes.choose': 'the parameter whose gradient is shown',
+    'votes.map': 'The gradient of {name}, {rows} rows and {columns} columns: point at a weight.',
+    'votes.map, letter': 'The votes of the letter {letter} at position {t} alone, for all of {name}.',
+    'votes.map, position': 'The votes of position {t} alone, for all of {name}.',
+    'votes.colours': 'Orange: positive, more of it raises the loss; blue: negative.',
+    'votes.row': 'row c',
+    'votes.column': 'column e',
+    'votes.positions': 'votes by position: press one to see all weights that it pulls at',
+    'votes.list': 'The votes for this weight; press one to see all weights that it pulls at',
+    'votes.read': 'The votes of the positions that read \u201c{letter}\u201d',
+    'votes.predicted': 'The votes of the positions that could have written \u201c{letter}\u201d',
+    'votes.about letter':
+        'What this matrix reads at a position depends on one letter and its place alone. dy '
+        + 'depends on all of the word.',
+    'votes.about position':
+        'A position has read all letters up to it: of {word}, position 0 has read one, position 6 '
+        + 'has come to the bar.',
+    'votes.about norm':
+        'y = g x\u0302, x\u0302 being x divided by its root mean square: the vote of t is '
+        + 'x\u0302[t,e] dy[t,e].',
+    'votes.about E':
+        'Row c of E is the letter c. It is used twice: where it is read, dy is its vote; and each '
+        + 'position from the bar on compares its x with all rows, to predict: its vote is dy[t,c] '
+        + 'x[t,e].',
+    'votes.sum, lower':
+        '{what} = {sum}, the sum of these votes. Descent would lower this weight; AdamW may do '
+        + 'otherwise.',
+    'votes.sum, raise':
+        '{what} = {sum}, the sum of these votes. Descent would raise this weight; AdamW may do '
+        + 'otherwise.',
+    'votes.sum, none': '{what} = {sum}: the votes cancel, or there are none.',
 }

@@ -10,7 +10,8 @@
  * of a training that was never saved.  (The example draws all words in a row, hence other ones.)
  *
  * The example is compiled into this file, with its main under another name.  All of it is static, for
- * it is one program to be read from its top; the page must train that one, and not a copy. */
+ * it is one program to be read from its top; the page must train that one, and not a copy.  Its ops
+ * that have a parameter also note what they read and gave. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,12 +19,55 @@
 #include "page/train.h"
 #include "train/position.h"
 
+/* y = x W, or another function of x with the parameter W, in the order of logits. */
+static struct {
+    at_tensor *x, *W, *y;
+} seen[TRAIN_MAPS];
+
+static at_tensor *note(train_map k, at_tensor *x, at_tensor *W, at_tensor *y)
+{
+    seen[k].x = x, seen[k].W = W, seen[k].y = y;
+    return y;
+}
+
+static int next_map; /* after the one that was seen last */
+
+static at_tensor *seen_embedding(at_tape *t, at_tensor *E, at_tensor *ids)
+{
+    next_map = TRAIN_E_READ + 1;
+    return note(TRAIN_E_READ, ids, E, at_embedding(t, E, ids));
+}
+
+static at_tensor *seen_norm(at_tape *t, at_tensor *x, at_tensor *g, double eps)
+{
+    return note((train_map)next_map++, x, g, at_rms_norm(t, x, g, eps));
+}
+
+static at_tensor *seen_product(at_tape *t, at_tensor *x, at_tensor *W)
+{
+    return note((train_map)next_map++, x, W, at_matmul(t, x, W));
+}
+
+static at_tensor *seen_logits(at_tape *t, at_tensor *x, bool tx, at_tensor *E, bool tE)
+{
+    return note(TRAIN_E_PREDICTED, x, E, at_matmul_t(t, x, tx, E, tE));
+}
+
 int toy_transformer(int argc, char **argv);
 #define main toy_transformer
+#define at_embedding seen_embedding
+#define at_rms_norm seen_norm
+#define at_matmul seen_product
+#define at_matmul_t seen_logits
 #include "../../examples/05_toy_transformer.c" /* NOLINT(bugprone-suspicious-include) */
 #undef main
+#undef at_embedding
+#undef at_rms_norm
+#undef at_matmul
+#undef at_matmul_t
 
 _Static_assert((int)TRAIN_LETTERS == (int)WORD, "a word of the page is one of the example");
+_Static_assert((int)TRAIN_WIDEST == 4 * (int)C, "and so is the feed-forward net");
 
 static struct training {
     at_tape *t;
@@ -34,6 +78,7 @@ static struct training {
     double right;
     int text[T + 1]; /* "word|drow", as fill_batch writes it */
     double P[T * T], dS[T * T];
+    float x[TRAIN_MAPS][T * TRAIN_WIDEST], dy[TRAIN_MAPS][T * TRAIN_WIDEST]; /* see train_vote */
 } training;
 
 static char error[1000];
@@ -97,7 +142,95 @@ int *train_text(void)
     return training.text;
 }
 
-double train_look(void)
+/* ------------------------------------------------------------------ votes ---------------------- */
+
+int train_rows(int map)
+{
+    return (int)(at_count(seen[map].W->shape) / train_columns(map));
+}
+
+int train_columns(int map)
+{
+    return at_last(seen[map].W->shape);
+}
+
+float *train_x(int map)
+{
+    return training.x[map];
+}
+
+float *train_dy(int map)
+{
+    return training.dy[map];
+}
+
+/* x / sqrt(mean(x^2) + eps), as at_rms_norm computes it, in double */
+static double normalised(const float *x, int c)
+{
+    double squares = 0;
+    for (int k = 0; k < C; k++) squares += (double)x[k] * (double)x[k];
+    return (double)x[c] / sqrt(squares / C + 1e-6);
+}
+
+double train_vote(int map, int t, int c, int e)
+{
+    const float *x = training.x[map], *dy = training.dy[map];
+    switch (map) {
+    case TRAIN_E_READ: return x[t] == (float)c ? (double)dy[t * C + e] : 0;
+    case TRAIN_E_PREDICTED: return (double)x[t * C + e] * (double)dy[t * VOCAB + c];
+    case TRAIN_G1:
+    case TRAIN_G2:
+    case TRAIN_G3: return normalised(x + (ptrdiff_t)t * C, e) * (double)dy[t * C + e];
+    default: return (double)x[t * train_rows(map) + c] * (double)dy[t * train_columns(map) + e];
+    }
+}
+
+/* Of one weight: the sum of its votes and of their sizes, of all the maps that have it */
+static double sum_of_votes(const at_tensor *W, int c, int e, double *sizes)
+{
+    double sum = *sizes = 0;
+    for (int map = 0; map < TRAIN_MAPS; map++)
+        for (int t = 0; seen[map].W == W && t < T; t++) {
+            const double vote = train_vote(map, t, c, e);
+            sum += vote;
+            *sizes += fabs(vote);
+        }
+    return sum;
+}
+
+/* By how much the sums differ from the gradients of the library, in units of 2^-24 of their sizes,
+ * at most */
+static double votes_off(void)
+{
+    double most = 0;
+    for (int map = 0; map < TRAIN_MAPS; map++)
+        for (int c = 0; c < train_rows(map); c++)
+            for (int e = 0; e < train_columns(map); e++) {
+                double sizes;
+                const double sum = sum_of_votes(seen[map].W, c, e, &sizes);
+                const double dW = at_grad_element(seen[map].W, c * train_columns(map) + e);
+                if (fabs(sum - dW) > most * 0x1p-24 * sizes)
+                    most = fabs(sum - dW) / (0x1p-24 * sizes);
+            }
+    return most;
+}
+
+/* What each map read, and the gradient of what it gave */
+static void keep_votes(void)
+{
+    for (int map = 0; map < TRAIN_MAPS; map++) {
+        const at_tensor *x = seen[map].x, *y = seen[map].y;
+        for (ptrdiff_t k = 0; k < at_count(x->shape); k++)
+            training.x[map][k] = (float)at_element(x, k);
+        for (ptrdiff_t k = 0; k < at_count(y->shape); k++)
+            training.dy[map][k] = (float)at_grad_element(y, k);
+    }
+}
+
+/* ------------------------------------------------------------------ one word ------------------- */
+
+/* Reads the word; off: NULL, or where votes_off is written to. */
+static double look(double *off)
 {
     at_tape *t = training.t;
     int *text = training.text;
@@ -120,9 +253,23 @@ double train_look(void)
         training.P[e] = at_element(P, e);
         training.dS[e] = at_grad_element(bias, e);
     }
+    if (ok) keep_votes();
+    if (ok && off) *off = votes_off();
     at_zero_grads(t);
     at_rewind(t, training.step);
     return ok ? nats : (double)NAN;
+}
+
+double train_look(void)
+{
+    return look(NULL);
+}
+
+double train_votes_off(void)
+{
+    double off = (double)INFINITY;
+    look(&off);
+    return off;
 }
 
 double *train_P(void)

@@ -6,6 +6,7 @@
 import { el, numberText } from './dom.js'
 import { say } from './say.js'
 import { linear, path, svg } from './svg.js'
+import { votesView } from './votes.js'
 
 const letters = 6,
     size = 2 * letters,
@@ -15,6 +16,9 @@ const example = 'chafed'
 export const idsOf = (word) => [...word].map((c) => c.charCodeAt(0) - 97)
 export const wordOf = (ids) =>
     ids.map((id) => (id === 10 ? '|' : String.fromCharCode(97 + id))).join('')
+
+/* "chafed" -> "chafed|defahc", without its last letter, which is not read */
+const textOf = (look) => `${wordOf(look.word)}|${[...wordOf(look.word)].reverse().join('')}`.slice(0, size)
 
 /* "cab" -> "aaacab": the model knows words of six letters. */
 export const padded = (word) => word.padStart(letters, 'a')
@@ -246,6 +250,7 @@ export function trainView(context) {
         onkeydown: nudgeByKey,
     })
     const wrote = el('p', { class: 'wrote' })
+    const votes = votesView(textOf)
     const P = el('div'),
         dS = el('div')
     const counts = { P: el('p', { class: 'caption' }), dS: el('p', { class: 'caption' }) }
@@ -332,6 +337,7 @@ export function trainView(context) {
                 about,
                 refusal,
             ),
+            votes.element,
         ),
     )
 
@@ -529,6 +535,7 @@ export function trainView(context) {
             word: wordOf(now.look.word),
             wrote: wordOf(now.look.wrote),
         })
+        votes.draw(now.look)
         const { P: weights, dS: gradients } = now.look
         const rows = letters
         counts.P.textContent = say('train.largest', { count: framesLargest(weights), rows })

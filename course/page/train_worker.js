@@ -9,11 +9,12 @@
  *                             after a step, or {refused: why}, and then nothing has changed
  *
  * After every step {step, loss, right, look}: the loss of the batch that led to this step and the
- * share of its letters that were right; look: P and dS of the word, its loss, and what the model
- * writes.  What fails is
- * {failed}: 'open', 'write' or 'step'. */
+ * share of its letters that were right; look: P and dS of the word, its loss, what the model writes,
+ * and what each of its maps read and pulled at (votes.js).  What fails is {failed}: 'open', 'write'
+ * or 'step'. */
 import { memoryFiles } from './files.js'
 import { start } from './program.js'
+import { readMaps } from './vote.js'
 
 const letters = 6,
     size = 2 * letters,
@@ -47,7 +48,8 @@ function look() {
     put(word)
     const loss = exports.train_look()
     const copy = (address) => Array.from(array(Float64Array, address, size * size))
-    return { word, wrote, loss, P: copy(exports.train_P()), dS: copy(exports.train_dS()) }
+    const maps = readMaps(exports, size)
+    return { word, wrote, loss, P: copy(exports.train_P()), dS: copy(exports.train_dS()), maps }
 }
 
 const tell = (loss, right) => postMessage({ step, loss, right, look: look() })

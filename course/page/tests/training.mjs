@@ -10,9 +10,9 @@ const program =
         new URL('../../../build/musl-gcc-generic-size/course/page/tests/train_twin', import.meta.url),
     )
 
-// [{loss, right, look}] of each step
-export function nativeSteps(steps, seed, word) {
-    const args = ['--steps', steps, '--seed', seed, '--word', word]
+// [loss, right, loss of the word] of each step; with '--votes' also their hash, and how far off they are
+export function nativeSteps(steps, seed, word, ...more) {
+    const args = ['--steps', steps, '--seed', seed, '--word', word, ...more]
     const { status, stdout, error } = spawnSync(program, args.map(String), {
         encoding: 'utf8',
     })
@@ -34,7 +34,10 @@ export async function open(options) {
             window.Worker = class extends Own {
                 constructor(...args) {
                     super(...args)
-                    this.addEventListener('message', ({ data }) => window.told.push(data))
+                    this.addEventListener('message', ({ data: { look, ...data } }) => {
+                        const { maps, ...rest } = look ?? {} // too much to be told
+                        window.told.push(look ? { ...data, look: rest } : data)
+                    })
                 }
             }
         },
