@@ -36,7 +36,12 @@ export const mainTour = {
             formula: false,
             strip: [],
             text: ({ at: { Q, K, V } }) =>
-                say('tour.QKV.text', { Q: Q.sentence, K: K.sentence, V: V.sentence }),
+                say('tour.QKV.text', {
+                    for: say('tour.QKV.for'),
+                    Q: Q.sentence,
+                    K: K.sentence,
+                    V: V.sentence,
+                }),
             figure: ['Q', 'K', 'V'],
             asks: [
                 {
@@ -136,7 +141,8 @@ export const mainTour = {
             formula: 'L = sum_id dO_id O_id',
             strip: [],
             own: true,
-            text: (t) => say('tour.loss.text', { loss: numberText(t.loss) }),
+            text: (t) =>
+                say('tour.loss.text', { any: say('tour.loss.any'), loss: numberText(t.loss) }),
             figure: ['O', 'dO'],
             asks: [
                 {

@@ -57,7 +57,7 @@ export const texts = {
         'A query, what is looked for, was compared with three keys, k0 to k2. Each comparison is '
         + 'a score S: the higher it is, the more the value of that key is read, and the less the '
         + 'others. P are these proportions. Training lowers one number, the loss. dP says how '
-        + 'much it would rise if a value were read a little more.',
+        + 'much it rises if a value is read more.',
     'start.P': 'how much of each value is read',
     'start.dP': 'how much the loss would rise if more of it were read',
     'start.delta': 'the mean of dP, weighted by P',
@@ -136,10 +136,12 @@ export const texts = {
         + 'any number</a>, or <a href="#view=train" data-view="train">watch a model learn</a>.',
 
     'tour.QKV.title': 'A query looks, keys are found, values are read',
+    'tour.QKV.for':
+        'Attention finds for each token, such as a word, what it needs among the others; what to '
+        + 'look for is learned.',
     'tour.QKV.text':
-        '<b>Q</b> {Q}<br><b>K</b> {K}<br><b>V</b> {V}<br>d0 and d1 are the elements of a row. A '
-        + 'score is the dot product of a query and a key: where the query has a 0, that element '
-        + 'of the key does not count.',
+        '{for}<br><b>Q</b> {Q}<br><b>K</b> {K}<br><b>V</b> {V}<br>Rows have elements d0 and d1. '
+        + 'Scores are dot products of queries and keys.',
     'tour.QKV.ask': 'Query 0 is {row}. Which element of each key does it compare?',
     'tour.QKV.d0': 'd0 alone',
     'tour.QKV.d1': 'd1 alone',
@@ -187,11 +189,14 @@ export const texts = {
     'tour.O.number': 'How large is d0 of the output of query 0?',
 
     'tour.loss.title': 'L: the loss, and where the backward begins',
+    'tour.loss.any':
+        'Whatever computes the loss L from the output O, only dO, the gradient of L by O, enters '
+        + 'the backward. So L may be \u03a3\u00a0dO\u00a0O, which has the same dO, and so the same '
+        + 'gradients.',
     'tour.loss.text':
-        'dO says how the loss L, the one number that training lowers, changes with each element '
-        + 'of O. It comes from whatever computes L, and is called the upstream gradient '
-        + '(cotangent). Here it is given, and L is {loss}. From here on, a d before a name, as in '
-        + 'dP, means: how L changes with each element of P. (d0, with the digit 0, is a column.)',
+        '{any} dO is called the upstream gradient (cotangent). Here L is {loss}. A d before a '
+        + 'name, as in dP, means: how L changes with each element of P. (d0, with the digit 0, is '
+        + 'a column.)',
     'tour.loss.ask': 'O[q1,d0] rises a little. What does the loss do?',
     'tour.loss.not rise': 'To rise, it would need a dO[q1,d0] that is positive.',
     'tour.loss.not fall': 'To fall, it would need a dO[q1,d0] that is negative.',

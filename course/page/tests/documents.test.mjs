@@ -1,0 +1,21 @@
+// documents.test.mjs -- what the page and a document both say, they say in the same words.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { say } from '../say.js'
+
+const oneLine = (text) => text.replace(/[\s\u00a0]+/g, ' ')
+const document = (name) => oneLine(readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8'))
+
+test('README tells the picture of the page in its words, at most 60', () => {
+    const [, caption] = /15_attention_on_paper\.svg\) \*([^*]*)\*/.exec(document('README.md'))
+    assert.equal(caption, oneLine(say('start.text')))
+    assert.ok(caption.split(' ').length <= 60, `${caption.split(' ').length} words`)
+})
+
+test('what attention is for, and why any loss will do, is read before the sources', () => {
+    const [, before] = document('README.md').split('## What to read first')
+    const reading = before.split('| file | question |')[0]
+    for (const key of ['tour.QKV.for', 'tour.loss.any'])
+        assert.ok(reading.includes(oneLine(say(key))), say(key))
+})
