@@ -101,9 +101,9 @@ export const dot = '\u00b7'
 
 /* The attributes and the text of a cell.  A hidden one is asked for: it shows a question mark, its
  * sign when that is known already, or a dot when it is not its turn.  `differs`: from its numerical
- * value. */
+ * value.  `struck`: the score that a mask made -inf, shown crossed out. */
 export function cellParts(name, row, column, x, options) {
-    const { digits, largest, hidden, heat, shape, sizes, differs, times } = options
+    const { digits, largest, hidden, heat, shape, sizes, differs, times, struck } = options
     const cell = cellName(name, row, column, shape, sizes)
     const attributes = { 'data-name': name, 'data-row': row, 'data-column': column }
     if (hidden) {
@@ -114,8 +114,13 @@ export function cellParts(name, row, column, x, options) {
                 : say('cell.hidden, its sign', { cell, sign: text })
         return { attributes: { ...attributes, class: 'asked', 'aria-label': label }, text }
     }
-    const text = shown(times ? x / Math.log(times) : x, digits)
-    const number = times ? say('cell.times', { number: text, n: times }) : text
+    const isStruck = struck !== undefined && x === -Infinity
+    const text = shown(isStruck ? struck : times ? x / Math.log(times) : x, digits)
+    const number = isStruck
+        ? say('cell.struck', { number: text })
+        : times
+          ? say('cell.times', { number: text, n: times })
+          : text
     const kind = heat || (gradients.test(name) ? 'gradient' : 'forward')
     const strength = Number.isFinite(x) && largest > 0 ? Math.abs(x) / largest : 0
     const hue = kind === 'forward' ? 'forward' : x > 0 ? 'rise' : x < 0 ? 'fall' : 'none'
@@ -123,7 +128,7 @@ export function cellParts(name, row, column, x, options) {
         attributes: {
             ...attributes,
             'data-value': String(x),
-            class: `${hue} heat${Math.ceil(20 * strength)}`,
+            class: isStruck ? 'struck' : `${hue} heat${Math.ceil(20 * strength)}`,
             'aria-label': say(differs ? 'cell.differs' : 'cell.is', { cell, number }),
         },
         text,
@@ -272,7 +277,8 @@ export function watchSight(element) {
 }
 
 /* The view: one matrix of context.trace.  A table of the same shape keeps its cells, and only those
- * that changed are written again. */
+ * that changed are written again.  struck: 'U' is the matrix of the scores before the mask, of which
+ * those are shown, crossed out, that became -inf. */
 export function matrixView(context, name, options = {}) {
     const element = el('div', { class: 'matrix-place' })
     let shape = '',
@@ -311,9 +317,11 @@ export function matrixView(context, name, options = {}) {
         }))
         margins = [...element.querySelectorAll('td.sum')]
         rewrite(tensor, all)
+        if (all.struck) cells.forEach(setLabel)
     }
 
-    function rewrite(tensor, { hidden, heat, sizes, times }) {
+    function rewrite(tensor, { hidden, heat, sizes, times, struck }) {
+        const before = struck && context.trace.at[struck].values
         const shared = cellOptions(tensor.values, { heat, shape: tensor.shape, sizes, times }),
             columns = tensor.values[0].length
         cells.forEach((cell, k) => {
@@ -324,7 +332,8 @@ export function matrixView(context, name, options = {}) {
                 key = `${x} ${asked} ${shared.digits} ${shared.largest}`
             if (key === cell.key) return
             cell.key = key
-            setParts(cell, cellParts(name, i, j, x, { ...shared, hidden: asked }))
+            const more = { ...shared, hidden: asked, struck: before?.[i][j] }
+            setParts(cell, cellParts(name, i, j, x, more))
         })
         const longest = Math.max(...cells.map(({ text }) => text.length))
         if (longest !== letters) element.style.setProperty('--letters', (letters = longest))

@@ -16,6 +16,13 @@ const largestAt = (row) => row.indexOf(Math.max(...row))
 const sum = (row) => row.reduce((a, b) => a + b, 0)
 const unmasked = (t) =>
     numberText(sum(t.at.dO.values[0].map((x, d) => x * t.at.V.values[1][d])))
+/* Row 0 of P as it was before the mask, and what key 0 and key 2 had of it. */
+const unmaskedP = (t) => {
+    const e = t.at.U.values[0].map(Math.exp)
+    return e.map((x) => x / sum(e))
+}
+const restOf = (t) => numberText(1 - unmaskedP(t)[1])
+const isSmall = (x) => Math.abs(x) < 1e-9
 const keys = (t) => t.at.K.values.map((_, j) => `k${j}`)
 
 const loss = [say('answer.rise'), say('answer.fall'), say('answer.stay')]
@@ -502,12 +509,47 @@ export const optionsTour = {
             state: {
                 mask: [['1', '0', '1'], ['1', '1', '1']],
             },
-            text: (t) => say('options.mask.text', { dP: unmasked(t) }),
-            figure: ['keep', 'S', 'P', '\n', 'dP', 'delta', '\u2192', 'dS'],
+            text: (t) => say('options.mask.text', { U: at(t, 'U', 0, 1), dP: unmasked(t) }),
+            figure: ['keep', { name: 'S', struck: 'U' }, 'P', '\n', 'dP', 'delta', '\u2192', 'dS'],
             asks: [
+                {
+                    kind: 'choice',
+                    hides: ['P 0'],
+                    text: (t) => {
+                        const [P0, P1, P2] = unmaskedP(t).map(numberText)
+                        return say('options.mask.ask', { P0, P1, P2 })
+                    },
+                    options: () => [
+                        say('options.mask.nobody'),
+                        say('options.mask.in proportion'),
+                        say('options.mask.equally'),
+                    ],
+                    right: (t) => {
+                        const was = unmaskedP(t),
+                            now = t.at.P.values[0]
+                        if (isSmall(sum(now) - sum(was) + was[1])) return 0
+                        return isSmall(now[0] * was[2] - now[2] * was[0]) ? 1 : 2
+                    },
+                    is: () => say('options.mask.is'),
+                    then: (t, k) =>
+                        k === 0
+                            ? say('options.mask.not nobody', { rest: restOf(t) })
+                            : say('options.mask.not equally'),
+                    because: (t) => {
+                        const [P0, , P2] = unmaskedP(t).map(numberText)
+                        return say('options.mask.because', {
+                            P0,
+                            P2,
+                            rest: restOf(t),
+                            now0: at(t, 'P', 0, 0),
+                            now2: at(t, 'P', 0, 2),
+                        })
+                    },
+                },
                 {
                     kind: 'sign',
                     cell: cell('dS', 0, 1),
+                    text: (t) => say('options.mask.struck', { U: at(t, 'U', 0, 1) }),
                     then: (t, sign) =>
                         say(sign > 0 ? 'options.mask.not rise' : 'options.mask.not fall'),
                     answer: () => say('options.mask.answer'),

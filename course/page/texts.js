@@ -350,12 +350,28 @@ export const texts = {
 
     'options.mask.title': 'Mask: keys that are not read',
     'options.mask.text':
-        'Query 0 may not attend to key 1: keep is 0 there. Where keep is 0, S is \u2212\u221e, so '
-        + 'exp gives 0, and the softmax runs over the other two. dO\u00a0\u00b7\u00a0V is {dP} '
-        + 'there; it is not computed, as P = 0 erases it. The backward needs no step of its own.',
+        'Query 0 may not attend to key 1: keep is 0 there, and the score, {U}, is struck out. To '
+        + 'the softmax it is \u2212\u221e, so exp gives 0. dO\u00a0\u00b7\u00a0V is {dP} there; '
+        + 'it is not computed, as P = 0 erases it. The backward needs no step of its own.',
+    'options.mask.ask':
+        'Before, key 0 had P = {P0}, key 1 {P1} and key 2 {P2}. Who gets the {P1} of key 1?',
+    'options.mask.nobody': 'nobody',
+    'options.mask.in proportion': 'key 0 and key 2, in proportion',
+    'options.mask.equally': 'key 0 and key 2, equally',
+    'options.mask.is': 'both do, in proportion',
+    'options.mask.not nobody':
+        'That would leave a row that sums to {rest}: so it is where P is set to 0 after the '
+        + 'softmax, a known mistake.',
+    'options.mask.not equally': 'Equal parts would change the ratio of P of key 0 and key 2.',
+    'options.mask.because':
+        'Both are divided by the sum that is left: {P0} / {rest} = {now0} and {P2} / {rest} = '
+        + '{now2}. Their ratio stays, as it depends on their own scores alone.',
+    'options.mask.struck':
+        'The score that is struck out, <b>S[q0,k1] = {U}</b>: if it rises a little, does the loss '
+        + 'rise, fall or stay?',
     'options.mask.not rise': 'To rise, it would need something that reads this score.',
     'options.mask.not fall': 'To fall, it would need something that reads this score.',
-    'options.mask.answer': 'This score is masked: nothing reads it, and P is 0.',
+    'options.mask.answer': 'Nothing reads it: P is 0 whatever the score was, and so is dS.',
     'options.mask.number':
         'Now another cell: k2, which is read. By how much does the loss change per unit of its '
         + 'score?',
@@ -538,6 +554,7 @@ export const texts = {
     'place.q all': '{name}, query {row}, all keys',
     'place.all all': '{name}, all queries, all keys',
     'cell.is': '{cell}: {number}',
+    'cell.struck': '{number}, struck out',
     'cell.times': '{number} times ln {n}',
     'cell.differs': '{cell}, differs: {number}',
     'cell.hidden': '{cell}: not shown yet',

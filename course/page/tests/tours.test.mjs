@@ -27,7 +27,7 @@ const answers = {
         ['it falls (\u2212)', '-0.145'],
         ['it falls (\u2212)', '0.04'],
         ['it falls (\u2212)', '-0.05'],
-        ['it stays (0)', '-0.33'],
+        ['key 0 and key 2, in proportion', 'it stays (0)', '-0.33'],
         ['it falls (\u2212)', '-1.48'],
         ['0', '0.1'],
     ],
@@ -389,6 +389,20 @@ test('the last screen makes the mistake that it asked about, and leads on', asyn
     await onward.click()
     assert.match(await page.locator('.where').innerText(), /^Options, 1 of 6/)
     assert.ok(await page.locator('td.asked').count(), 'without the mistake, numbers are hidden')
+})
+
+test('the score that is masked is struck out, with its number', async () => {
+    const page = await openPage({ hash: '#screen=mask' })
+    const score = page.locator('td[data-name="S"][data-row="0"][data-column="1"]')
+    assert.equal(await score.innerText(), '0.6931')
+    assert.equal(await score.getAttribute('aria-label'), 'S, query 0, key 1: 0.6931, struck out')
+    assert.equal(await score.evaluate((td) => getComputedStyle(td).textDecorationLine), 'line-through')
+    assert.equal(await page.locator('td.struck').count(), 1)
+    assert.equal(await page.locator('td.asked[data-name="P"]').count(), 3, 'P is asked for')
+    await answer(page, 0, 'key 0 and key 2, in proportion', true)
+    const told = await question(page, 0).locator('.verdict').innerText()
+    assert.match(told, /a row that sums to 0\.8: .* 0\.7 \/ 0\.8 = 0\.875 and 0\.1 \/ 0\.8 = 0\.125/)
+    assert.match(await question(page, 1).locator('.ask').innerText(), /struck out, S\[q0,k1\] = 0\.6931/)
 })
 
 test('an empty row is not given away', async () => {
