@@ -22,6 +22,13 @@ const unmaskedP = (t) => {
     return e.map((x) => x / sum(e))
 }
 const restOf = (t) => numberText(1 - unmaskedP(t)[1])
+/* dV where each row of P is exp(S) over its sum, with 0/0 where no key is read. */
+const naivedV = ({ at: { S, dO } }) => {
+    const P = S.values.map((row) => row.map((x) => Math.exp(x) / sum(row.map(Math.exp))))
+    return P[0].map((_, j) =>
+        dO.values[0].map((_, d) => sum(P.map((row, i) => row[j] * dO.values[i][d]))),
+    )
+}
 const isSmall = (x) => Math.abs(x) < 1e-9
 const keys = (t) => t.at.K.values.map((_, j) => `k${j}`)
 
@@ -610,10 +617,28 @@ export const optionsTour = {
             strip: [],
             state: {
                 mask: [['0', '0', '0'], ['1', '1', '1']],
+                dO: [['0', '0'], ['0', '1']],
             },
             text: () => say('options.empty.text'),
             figure: ['keep', 'P', 'O', '\n', 'dO', 'dV', 'dS', 'dQ'],
             asks: [
+                {
+                    kind: 'choice',
+                    text: () => formulaHtml(say('options.empty.naive')),
+                    options: () => [
+                        say('options.empty.right'),
+                        say('options.empty.NaN everywhere'),
+                        say('options.empty.NaN of row 0'),
+                    ],
+                    right: (t) => {
+                        const isNaNAt = naivedV(t).map((row) => row.every(Number.isNaN))
+                        return isNaNAt.every(Boolean) ? 1 : isNaNAt.some(Boolean) ? 2 : 0
+                    },
+                    is: () => say('options.empty.naive is'),
+                    then: (t, k) =>
+                        say(k === 0 ? 'options.empty.not right' : 'options.empty.not row 0'),
+                    because: () => say('options.empty.naive because'),
+                },
                 {
                     kind: 'choice',
                     hides: ['P 0', 'O 0', 'dS 0', 'dQ 0'],

@@ -388,8 +388,21 @@ export const texts = {
 
     'options.empty.title': 'An empty row: a query that may read nothing',
     'options.empty.text':
-        'Every key of query 0 is masked. Padding in a batch often makes such rows. The softmax of '
-        + 'no key would be 0/0, and one NaN in an output makes the loss of the whole batch NaN.',
+        'Every key of query 0 is masked, as often happens where a batch is padded. The loss '
+        + 'leaves the row out: its dO is 0, and the loss is a number. But a naive softmax of no '
+        + 'key is 0/0: P of this row is NaN.',
+    'options.empty.naive':
+        'With that naive P: what is dV_j = sum_i P_ij dO_i, of which row 0 has the dO 0?',
+    'options.empty.right': 'right: row 0 adds 0',
+    'options.empty.NaN everywhere': 'NaN at every key',
+    'options.empty.NaN of row 0': 'NaN in row 0 alone',
+    'options.empty.naive is': 'it is NaN at every key',
+    'options.empty.not right': 'To add 0, P would have to be a number.',
+    'options.empty.not row 0':
+        'Row 0 of dV belongs to key 0; query 0 has a term in the sum of every key.',
+    'options.empty.naive because':
+        '0 times NaN is NaN, and a sum with one NaN in it is NaN. dK is NaN, too. The loss shows '
+        + 'nothing; after one step of training, all weights are NaN.',
     'options.empty.ask': 'What does this library write into P and O of query 0?',
     'options.empty.third': '1/3 in each',
     'options.empty.is': 'it writes 0',
@@ -397,7 +410,8 @@ export const texts = {
     'options.empty.not third': 'With 1/3 in each, masked keys would be read.',
     'options.empty.because': 'A query that reads nothing outputs 0, and all its gradients are 0.',
     'options.empty.number':
-        'Only query 1 reads now, key 0 with {P}; dO[q1,d1] is {dO}. What is dV[k0,d1]?',
+        'With these zeros only query 1 has a say: it reads key 0 with {P}, and dO[q1,d1] is {dO}. '
+        + 'What is dV[k0,d1]?',
 
     // ---- the tour through a block
 

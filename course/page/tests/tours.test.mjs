@@ -2,7 +2,7 @@
 // wrong ones.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openPage, showLink } from './browser.mjs'
+import { openPage, showLink, writeNow } from './browser.mjs'
 import { blockTour, mainTour, optionsTour } from '../screens.js'
 
 // What is right, screen by screen, worked out by hand: what a button says, or what is typed.
@@ -29,7 +29,7 @@ const answers = {
         ['it falls (\u2212)', '-0.05'],
         ['key 0 and key 2, in proportion', 'it stays (0)', '-0.33'],
         ['it falls (\u2212)', '-1.48'],
-        ['0', '0.1'],
+        ['NaN at every key', '0', '0.1'],
     ],
     block: [
         ['0'],
@@ -86,6 +86,7 @@ for (const tour of tours)
                     )
                     await answer(page, k, right, wrong)
                 }
+                await writeNow(page)
                 assert.equal(
                     await page.locator('#view td.asked').count(),
                     0,
@@ -405,10 +406,23 @@ test('the score that is masked is struck out, with its number', async () => {
     assert.match(await question(page, 1).locator('.ask').innerText(), /struck out, S\[q0,k1\] = 0\.6931/)
 })
 
+test('an empty row bites where the loss leaves it out: its dO is 0, and naively dV is NaN', async () => {
+    const page = await openPage({ hash: '#screen=empty' })
+    const row = page.locator('td[data-name="dO"][data-row="0"]')
+    assert.deepEqual(await row.allInnerTexts(), ['0', '0'])
+    await answer(page, 0, 'NaN at every key', true)
+    assert.match(await question(page, 0).locator('.verdict').innerText(), /0 times NaN is NaN/)
+    await answer(page, 1, '0', false)
+    for (const name of ['P', 'O', 'dS', 'dQ'])
+        for (const text of await page.locator(`td[data-name="${name}"][data-row="0"]`).allInnerTexts())
+            assert.equal(Number(text), 0, `${name} of the empty row`)
+})
+
 test('an empty row is not given away', async () => {
     const page = await openPage({ hash: '#screen=empty' })
-    const zeros = page.locator('td[data-row="0"][data-value="0"]:not([data-name="keep"])')
-    assert.equal(await zeros.count(), 0)
+    const zeros = page.locator('td[data-row="0"][data-value="0"]'),
+        given = ':is([data-name="keep"], [data-name="dO"])'
+    assert.equal(await zeros.and(page.locator(`:not(${given})`)).count(), 0)
 })
 
 for (const [name, verdict] of [
