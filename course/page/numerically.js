@@ -187,11 +187,9 @@ function remark(errors, h, state, name, formula, steps) {
         const nearest = errors.reduce((a, b) =>
             Math.abs(Math.log(b.h / h)) < Math.abs(Math.log(a.h / h)) ? b : a,
         )
-        return say(
-            nearest.five > nearest.two
-                ? 'numerically.truncation, five worse'
-                : 'numerically.truncation',
-        )
+        return nearest.five > nearest.two
+            ? say('numerically.truncation, five worse', { h: hText(h), far: hText(2 * h) })
+            : say('numerically.truncation')
     }
     if (h < best.h / 10)
         return steps === 0 ? say('numerically.rounding to 0') : say('numerically.rounding', { steps })

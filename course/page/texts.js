@@ -713,8 +713,9 @@ export const texts = {
         'The error here comes from the curve of the loss (truncation): it falls as h\u00b2.',
     'numerically.truncation, five worse':
         'The error here comes from the curve of the loss (truncation): it falls as h\u00b2. Five '
-        + 'points are worse here: they also use x\u00a0\u00b1\u00a02h, where the derivatives that '
-        + 'they do not cancel weigh more.',
+        + 'points are worse here. That their error falls as h\u2074 is a promise for small h alone: '
+        + 'with h\u00a0=\u00a0{h} the outer points are at x\u00a0\u00b1\u00a0{far}, too far out '
+        + 'for it.',
     'numerically.rounding to 0':
         'The error here is rounding: with the 16 digits of a loss both are the same number, so '
         + 'the slope is 0.',
