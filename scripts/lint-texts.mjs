@@ -7,8 +7,8 @@
 //     a place that is not given       {row} in a text, but no row in say('...', { row: 1 }); and the reverse
 //
 // The key of a text and the names of its values are written where say() is called, to be checked:
-// say(far ? 'a' : 'b', { x }), say(`step.${n}`).  Names of classes and of mistakes, selectors and
-// tags are not sentences.
+// say(far ? 'a' : 'b', { x }), say(`step.${n}`).  Names of classes, of mistakes and of checks,
+// selectors and tags are not sentences.
 import { readFileSync, readdirSync } from 'node:fs'
 import { texts } from '../course/page/texts.js'
 
@@ -85,7 +85,7 @@ function tokensOf(source) {
 // ---- where a token stands ------------------------------------------------------------------
 
 const unseen = /^(say|querySelector|querySelectorAll|closest|matches|matchMedia|RegExp|cell)$/
-const nameless = /^(class|className|mistake|hides|Exit)$/ // their values are names
+const nameless = /^(class|className|mistake|checks|hides|Exit)$/ // their values are names
 const shown = /^(textContent|innerHTML|title|label|caption|aria-label|aria-valuetext)$/
 const twoWords = /(?<![\p{L}\d_.#-])\p{L}[\p{L}'’]+[,;:.!?…]?\s+\p{L}{2,}/u
 const oneWord = /(?<![\p{L}\d_.#=-])(?!delta\b)\p{L}[\p{L}'’]{2,}(?![\p{L}-])/u

@@ -3,6 +3,7 @@
  * The texts are in texts.js; every number in them is taken from the trace.  A screen has at most
  * about 70 words. */
 import { formulaHtml, numberText } from './dom.js'
+import { wrongGradients } from './broken.js'
 import { say } from './say.js'
 
 /* One element, as a sentence writes it. */
@@ -31,6 +32,33 @@ const naivedV = ({ at: { S, dO } }) => {
 }
 const isSmall = (x) => Math.abs(x) < 1e-9
 const keys = (t) => t.at.K.values.map((_, j) => `k${j}`)
+
+/* A question about a backward with a mistake, which is made when it is answered.  checks: names of
+ * identities or gradients, which are the options if there are no others; right and because are given
+ * the trace with the mistake, the gradients that are wrong there, and the identities that fail. */
+function asksOf({ mistake, text, checks, options = (names) => names, right, is, then, because }) {
+    const broken = (engine, state) => {
+        const traced = (name) => engine.trace({ ...state, mistake: name }, { quick: true }),
+            trace = traced(mistake)
+        const failed = trace.identities.filter((x) => !x.holds).map(({ name }) => name)
+        return { at: trace.at, wrong: wrongGradients(traced(''), trace), failed }
+    }
+    const rightOf = (engine, state) => right(broken(engine, state), checks)
+    return {
+        kind: 'choice',
+        sets: { mistake },
+        text: () => formulaHtml(text()),
+        options: () => options(checks),
+        right: (t, engine, state) => rightOf(engine, state),
+        is:
+            is ??
+            ((t, engine, state) =>
+                say('tour.broken.it is', { name: options(checks)[rightOf(engine, state)] })),
+        then: (t, k) => formulaHtml(then(k, checks)),
+        because: (t, engine, state) => formulaHtml(because(broken(engine, state))),
+    }
+}
+const firstFailed = ({ failed }, names) => names.findIndex((name) => failed.includes(name))
 
 const loss = [say('answer.rise'), say('answer.fall'), say('answer.stay')]
 const yesOrNo = [say('answer.yes'), say('answer.no')]
@@ -396,34 +424,60 @@ export const mainTour = {
             figure: [],
             panel: 'broken',
             asks: [
-                {
-                    kind: 'choice',
+                asksOf({
+                    mistake: 'no delta',
                     text: () => say('tour.broken.ask'),
-                    is: () => say('tour.broken.is'),
-                    sets: { mistake: 'no delta' },
+                    checks: ['rows of dS'],
                     options: () => [
                         say('tour.broken.rows'),
                         say('tour.broken.dV'),
                         say('tour.broken.both'),
                     ],
-                    right: (t, engine, state) => {
-                        const broken = engine.trace(
-                            { ...state, mistake: 'no delta' },
-                            { quick: true },
-                        ).at
-                        const zero = broken.dS.values.every((row) => Math.abs(sum(row)) < 1e-9)
-                        const same = String(broken.dV.values) === String(t.at.dV.values)
-                        return zero ? 1 : same ? 0 : 2
-                    },
+                    right: ({ wrong, failed }, [rows]) =>
+                        !failed.includes(rows) ? 1 : wrong.includes('dV') ? 2 : 0,
+                    is: () => say('tour.broken.is'),
                     then: () => say('tour.broken.not dV'),
-                    because: (t, engine, state) => {
-                        const { values } = engine.trace(
-                            { ...state, mistake: 'no delta' },
-                            { quick: true },
-                        ).at.dS
-                        return say('tour.broken.because', { sum: numberText(sum(values[0])) })
-                    },
-                },
+                    because: ({ at }) =>
+                        say('tour.broken.because', { sum: numberText(sum(at.dS.values[0])) }),
+                }),
+                asksOf({
+                    mistake: 'no P in front',
+                    text: () => say('tour.broken.P.ask'),
+                    checks: ['dQ', 'dK', 'dV'],
+                    right: ({ wrong }, names) => names.findIndex((name) => !wrong.includes(name)),
+                    then: (k, names) => say('tour.broken.P.from dS', { name: names[k] }),
+                    because: () => say('tour.broken.P.because'),
+                }),
+                asksOf({
+                    mistake: 'sign',
+                    text: () => say('tour.broken.sign.ask'),
+                    checks: ['rows of dS', 'Q and K', 'the Jacobian'],
+                    right: firstFailed,
+                    then: (k) =>
+                        say(k === 0 ? 'tour.broken.sign.not rows' : 'tour.broken.sign.not Q and K'),
+                    because: () => say('tour.broken.sign.because'),
+                }),
+                asksOf({
+                    mistake: 'dO transposed',
+                    text: () => say('tour.broken.dO.ask'),
+                    checks: ['delta', 'rows of dS', 'the Jacobian'],
+                    right: firstFailed,
+                    then: (k) =>
+                        say(k === 1 ? 'tour.broken.dO.not rows' : 'tour.broken.dO.not Jacobian'),
+                    because: () => say('tour.broken.dO.because'),
+                }),
+                asksOf({
+                    mistake: 'dK of the last query',
+                    text: () => say('tour.broken.dK.ask'),
+                    checks: ['columns of dK', 'Q and K'],
+                    options: (names) => [...names, say('tour.broken.both')],
+                    right: (broken, names) =>
+                        names.every((name) => broken.failed.includes(name))
+                            ? names.length
+                            : firstFailed(broken, names),
+                    then: () => say('tour.broken.dK.not columns'),
+                    because: () => say('tour.broken.dK.because'),
+                }),
             ],
         },
     ],

@@ -316,7 +316,31 @@ export const texts = {
     'tour.broken.not dV': 'dV is computed from P and dO alone, without delta: it stays right.',
     'tour.broken.because':
         'Without delta, row q0 of dS sums to {sum}, which is delta itself. This mistake is chosen '
-        + 'now; try others.',
+        + 'now.',
+    'tour.broken.it is': 'it is {name}',
+    'tour.broken.P.ask':
+        'Somebody forgets the P in front: dS = dP - delta. Which gradient is still right?',
+    'tour.broken.P.from dS': '{name} is computed from dS, which is wrong.',
+    'tour.broken.P.because': 'dV_j = sum_i P_ij dO_i needs no dS.',
+    'tour.broken.sign.ask':
+        'Somebody exchanges two terms: dS = P (delta - dP). Which identity turns red?',
+    'tour.broken.sign.not rows': 'A row of dS still sums to 0, with either sign.',
+    'tour.broken.sign.not Q and K': 'Both sums of \u201cQ and K\u201d change their sign, and stay equal.',
+    'tour.broken.sign.because': 'The Jacobian computes dS in a second way, with the right sign.',
+    'tour.broken.dO.ask':
+        'Somebody reads dO by columns as dP is computed. Which identity turns red?',
+    'tour.broken.dO.not rows':
+        'The formula of dS is right, and its rows sum to 0 with any dP.',
+    'tour.broken.dO.not Jacobian': 'Both sides are computed from the same wrong dP.',
+    'tour.broken.dO.because':
+        '\u201cdelta\u201d compares the mean of the wrong dP with dO_i . O_i, which is right.',
+    'tour.broken.dK.ask':
+        'Somebody writes = in place of += in dK, and the last query alone is left. Which identity '
+        + 'turns red?',
+    'tour.broken.dK.not columns':
+        'What one query adds to dK sums to 0 over the keys by itself, as its row of dS does.',
+    'tour.broken.dK.because':
+        '\u201cQ and K\u201d compares dK with dQ, which is right. Now try other mistakes.',
 
     // ---- the tour of the options
 

@@ -218,7 +218,7 @@ function choiceQuestion(context, { ask }, done, before) {
                 return {
                     good: k === right,
                     right,
-                    is: ask.is ? ask.is(trace) : ask.options(trace)[right],
+                    is: ask.is ? ask.is(trace, engine, state) : ask.options(trace)[right],
                     html: then + ask.because(trace, engine, state),
                 }
             },

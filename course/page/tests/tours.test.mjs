@@ -21,7 +21,7 @@ const answers = {
         ['it falls (\u2212)', '-0.28'],
         ['it falls (\u2212)', '-0.27'],
         ['no'],
-        ['rows of dS sum to 0'],
+        ['rows of dS sum to 0', 'dV', 'the Jacobian', 'delta', 'Q and K'],
     ],
     options: [
         ['it falls (\u2212)', '-0.145'],
@@ -379,14 +379,19 @@ test('what is answered stays so; the tab leads to the screen that was left', asy
     assert.match(await page.locator('.where').innerText(), /^Tour, 2 of/)
 })
 
-test('the last screen makes the mistake that it asked about, and leads on', async () => {
+test('the last screen makes each mistake that it asked about, and leads on', async () => {
     const page = await openPage({ hash: '#screen=broken' })
     const onward = page.getByRole('link', { name: 'Continue: the options' })
     assert.equal(await onward.count(), 0)
-    await answer(page, 0, 'rows of dS sum to 0', false)
-    await page.waitForFunction(
-        () => document.querySelector('.broken select').value === 'no delta',
-    )
+    const made = ['no delta', 'no P in front', 'sign', 'dO transposed', 'dK of the last query']
+    for (const [k, right] of answers.tour.at(-1).entries()) {
+        assert.equal(await onward.count(), 0)
+        await answer(page, k, right, false)
+        await page.waitForFunction(
+            (name) => document.querySelector('.broken select').value === name,
+            made[k],
+        )
+    }
     await onward.click()
     assert.match(await page.locator('.where').innerText(), /^Options, 1 of 6/)
     assert.ok(await page.locator('td.asked').count(), 'without the mistake, numbers are hidden')
