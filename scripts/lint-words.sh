@@ -51,6 +51,9 @@ forbid 'T queries, N keys: S is the scores, not a size' \
     '\[([A-Za-z0-9*]+, ?)*S(, ?[A-Za-z0-9*]+)*\]|\bT( [x*]| ×)? S\b|= %d keys, S\b' <<END
 $(grep -n '' $notation)
 END
+forbid 'N is the number of keys: a numerator has another name' "\\bN_[a-z]\\b|\\bN('|) = a \\(|\\bN / l\\b|\\bN\\[" <<END
+$(grep -n '' $notation docs/derivatives.md)
+END
 forbid 'scores are R, X, U, S: see attention.h' '\bd?[sxu]_i[jk]\b' <<END
 $(grep -n '' $notation)
 END

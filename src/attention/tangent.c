@@ -23,7 +23,7 @@
  * in two parts, with e = exp(S - m) and l = sum_j e_ij,
  *
  *     w_ij = Sdot_ij - ref_i - mu_i        mu_i = r_i / l_i,  r_i = sum_j e_ij (Sdot_ij - ref_i)
- *     Odot_i = N_i / l_i - mu_i O_i        N_i = sum_j e_ij z_ij ((Sdot_ij - ref_i) V_j + Vdot_j)
+ *     Odot_i = E_i / l_i - mu_i O_i        E_i = sum_j e_ij z_ij ((Sdot_ij - ref_i) V_j + Vdot_j)
  *     lsedot_i = ref_i + mu_i
  *
  * which is the same for any ref.  Taken is Sdot at the row's maximum, where S = m.  With ref = 0

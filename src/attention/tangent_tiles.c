@@ -9,12 +9,12 @@
  *     Qt, dOt  Qdot^T, dOdot^T
  *     r        of each row sum_j e (Sdot - ref), in backward mu; and ref, deltadot
  *
- * FORWARD.  As O and l, N and r are corrected when a larger maximum turns up.  Then ref moves too,
+ * FORWARD.  As O and l, E and r are corrected when a larger maximum turns up.  Then ref moves too,
  * to Sdot of the new one: all that has been summed of e (Sdot - ref) was short of
  * d = ref_old - ref_new, and with a = exp(m_old - m_new)
  *
  *     r' = a (r + d l) + sum_j e (Sdot - ref)
- *     N' = a (N + d O) + sum_j e z ((Sdot - ref) V_j + Vdot_j)        O, l: those before this tile
+ *     E' = a (E + d O) + sum_j e z ((Sdot - ref) V_j + Vdot_j)        O, l: those before this tile
  *
  * BACKWARD goes through the tiles in the order of at_sdpa's. */
 #include "attention/fused_tile.h"
@@ -161,21 +161,21 @@ static void tiles_online(const sdpa_tile *x, REAL *shrink, REAL *shift)
     }
 }
 
-/* O_i *= a, N_i = a (N_i + d O_i), where the maximum of row i has moved */
+/* O_i *= a, E_i = a (E_i + d O_i), where the maximum of row i has moved */
 static void tiles_correct(const sdpa_tile *x, const REAL *shrink, const REAL *shift)
 {
     for (int r = 0; r < x->rows; r++) {
         const REAL a = shrink[r], d = shift[r];
-        REAL *restrict O = sdpa_o(x, r, x->call->O), *restrict N = sdpa_o(x, r, x->call->dot->O);
+        REAL *restrict O = sdpa_o(x, r, x->call->O), *restrict E = sdpa_o(x, r, x->call->dot->O);
         if (VALUE(a) == 1 && VALUE(d) == 0) continue;
         for (int n = 0; n < x->call->p->Dv; n++) {
-            N[n] = a * mul_add(d, O[n], N[n]);
+            E[n] = a * mul_add(d, O[n], E[n]);
             O[n] *= a;
         }
     }
 }
 
-/* The first tile of its rows writes O and N, the others add to them. */
+/* The first tile of its rows writes O and E, the others add to them. */
 static void tiles_forward(sdpa_tile *x, bool first)
 {
     const sdpa_operands *call = x->call, *dot = call->dot;
@@ -190,13 +190,13 @@ static void tiles_forward(sdpa_tile *x, bool first)
     sdpa_drop(x, x->dot.s);
     const sdpa_product products[] = {
         {true, false, x->s, call->V, call->O, first ? 0 : 1},    /* O += e z V */
-        {true, false, x->dot.s, call->V, dot->O, first ? 0 : 1}, /* N += e z (Sdot - ref) V */
+        {true, false, x->dot.s, call->V, dot->O, first ? 0 : 1}, /* E += e z (Sdot - ref) V */
         {true, false, x->s, dot->V, dot->O, 1},                  /*      + e z Vdot */
     };
     for (int i = 0; i < 3; i++) sdpa_multiply(x, products[i]);
 }
 
-/* Odot_i = N_i / l_i - mu_i O_i, O being final; saves mu and ref; lsedot_i = ref_i + mu_i. */
+/* Odot_i = E_i / l_i - mu_i O_i, O being final; saves mu and ref; lsedot_i = ref_i + mu_i. */
 static void tiles_end_rows(sdpa_tile *x)
 {
     const at_sdpa_plan *p = x->call->p;
