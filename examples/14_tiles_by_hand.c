@@ -76,7 +76,7 @@ static void print_mixture(void)
     printf("How can attention be computed without the whole row of weights?  Worked out in\n"
            "pieces, every number printed.  Look at \"factor\" in 3, and at delta in 4: one\n"
            "number for each row.\n\n");
-    printf("1  A mixture of V0 = (1,4), V1 = (5,1), V2 = (0,2); scores ln 7, ln 2, ln 1\n\n"
+    printf("1  A mixture of V_0 = (1,4), V_1 = (5,1), V_2 = (0,2); scores ln 7, ln 2, ln 1\n\n"
            "    P0, P1, P2: the weights, softmax of the scores / temperature; O: what is read\n\n");
     printf("    temperature      P0      P1      P2          O\n");
     for (int i = 0; i < 6; i++) {
@@ -117,9 +117,9 @@ static bool draw_mixture(const char *path)
         x[i] = O[0], y[i] = O[1];
     }
     mix(1, z, P, O);
-    const at_series lines[] = {{.name = "values V0, V1, V2", .x = Vx, .y = Vy, .n = KEYS + 1},
+    const at_series lines[] = {{.name = "values V₀, V₁, V₂", .x = Vx, .y = Vy, .n = KEYS + 1},
                                {.name = "O, tau from 100 to 0.05", .x = x, .y = y, .n = STEPS},
-                               {.name = "0.7 V0 + 0.2 V1 + 0.1 V2", .x = O, .y = O + 1, .n = 1}};
+                               {.name = "0.7 V₀ + 0.2 V₁ + 0.1 V₂", .x = O, .y = O + 1, .n = 1}};
     const at_chart chart = {.title = "Whatever the scores are, the output is inside the triangle",
                             .x_label = "first element",
                             .y_label = "second element",

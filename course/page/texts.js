@@ -647,7 +647,7 @@ export const texts = {
     'triangle.mixture, line':
         'O is their mixture. dO points to where the loss rises; along the line it stays the same.',
     'triangle.signs':
-        'A key with + raises the loss when its score rises, one with \u2212 lowers it.',
+        'A value with + raises the loss when its score rises, one with \u2212 lowers it.',
     'triangle.line':
         'On the solid line the loss is the same as at O. A corner on the side of the arrow raises '
         + 'the loss when its score rises (+); one on the other side lowers it (\u2212).',
@@ -657,7 +657,7 @@ export const texts = {
         + 'little, a corner on the side of the arrow raises the loss (+); one on the other side '
         + 'lowers it (\u2212).',
     'triangle.dotted':
-        'The dotted line through key {key} is parallel to it: dS is P, times the length of dO, '
+        'The dotted line through {value} is parallel to it: dS is P, times the length of dO, '
         + 'times the distance of the lines.',
     'triangle.one element': 'Values with one element lie on a line.',
     'triangle.more elements':
@@ -671,8 +671,8 @@ export const texts = {
     'triangle.numbers': 'query {query}: P, dP, dS',
     'triangle.queries': 'the query',
     'triangle.handle': 'target {at}: arrow keys move it',
-    'triangle.masked': 'k{key} masked',
-    'triangle.dropped': 'k{key} dropped',
+    'triangle.masked': '{value} masked',
+    'triangle.dropped': '{value} dropped',
     'triangle.shortened': 'dO, shortened',
     'triangle.lengthened': 'dO, lengthened',
     'triangle.target': 'target',

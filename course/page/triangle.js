@@ -29,6 +29,7 @@ import {
     layOut,
     point,
     sceneOf,
+    valueName,
     width,
 } from './triangle_layout.js'
 
@@ -158,7 +159,7 @@ function captionOf(scene, answers, j, target) {
     else
         parts.push(
             say(target ? 'triangle.line, target' : 'triangle.line'),
-            corners[j].masked ? '' : say('triangle.dotted', { key: j }),
+            corners[j].masked ? '' : say('triangle.dotted', { value: valueName(j) }),
         )
     if (Dv === 1) parts.push(say('triangle.one element'))
     if (Dv > 2) parts.push(say('triangle.more elements', { count: Dv }))

@@ -157,10 +157,13 @@ const sign = (x) => (x > 0 ? '+' : x < 0 ? '\u2212' : '0')
 export const kindOf = (c, answers) =>
     !answers || c.masked ? 'plain' : c.dS > 0 ? 'rise' : c.dS < 0 ? 'fall' : 'none'
 
+/* The name of a corner, the value of key j. */
+export const valueName = (j) => `V${'\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087'[j]}`
+
 function cornerText(c, answers) {
-    const key = c.j
-    if (c.masked) return say('triangle.masked', { key })
-    const name = c.z === 0 ? say('triangle.dropped', { key }) : `k${key}`
+    const value = valueName(c.j)
+    if (c.masked) return say('triangle.masked', { value })
+    const name = c.z === 0 ? say('triangle.dropped', { value }) : value
     return answers ? `${name} ${sign(c.dS)}` : name
 }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { say } from '../say.js'
+import { valueName } from '../triangle_layout.js'
 
 const oneLine = (text) => text.replace(/[\s\u00a0]+/g, ' ')
 const document = (name) => oneLine(readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8'))
@@ -11,6 +12,11 @@ test('README tells the picture of the page in its words, at most 60', () => {
     const [, caption] = /15_attention_on_paper\.svg\) \*([^*]*)\*/.exec(document('README.md'))
     assert.equal(caption, oneLine(say('start.text')))
     assert.ok(caption.split(' ').length <= 60, `${caption.split(' ').length} words`)
+})
+
+test('the corners of the triangle have the same names in the picture of README', () => {
+    const picture = document('docs/images/15_attention_on_paper.svg')
+    for (const key of [0, 1, 2]) assert.ok(picture.includes(`>${valueName(key)}<`), valueName(key))
 })
 
 test('what attention is for, and why any loss will do, is read before the sources', () => {

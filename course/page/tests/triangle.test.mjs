@@ -302,6 +302,6 @@ test('before the question is answered nothing gives the signs away', async () =>
     assert.doesNotMatch(await texts(), /[+\u2212]|rises|falls/)
     assert.doesNotMatch(await page.getAttribute('.triangle svg', 'aria-label'), /dS/)
     await page.getByRole('button', { name: 'it rises' }).click()
-    assert.match(await texts(), /k1 \+/)
-    assert.match(await texts(), /k2 \u2212/)
+    assert.match(await texts(), /V\u2081 \+/)
+    assert.match(await texts(), /V\u2082 \u2212/)
 })
