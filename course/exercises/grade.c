@@ -8,16 +8,12 @@
  * this program is in there, and of attic what E8 and E9 need.  Every run draws new sizes and numbers, unless
  * SEED says which.  The status is 0 if everything is right, 1 if not, 2 if the command line is wrong. */
 #include "common/options.h"
-#include "grading.h"
+#include "results.h"
 #include "sandbox.h"
 
-#include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,159 +35,7 @@ static const option options[] = {
     {"expect", &expect, NULL, NULL, 0, 0, "compare with what the first lines of the files expect"},
     {0}};
 
-/* One file, and how it was graded the last time. */
-typedef struct {
-    const char *path, *name;
-    int which; /* the exercise */
-    char said[4000];
-    bool compiled;
-    grading g;
-} submission;
-
-/* In `work` a submission is compiled, in `empty` it runs; `include` and `runner` are copies, which can be read
- * by whom the compiler runs as. */
-static char folder[] = "/tmp/attic-grade-XXXXXX", work[40], empty[40], compiled[50], include[40],
-            runner[40];
-
-static bool run(const char *const command[])
-{
-    int status = 1;
-    fflush(NULL);
-    const pid_t process = fork();
-    if (process == 0) execvp(command[0], (char *const *)command);
-    if (process == 0) _exit(127);
-    while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
-    return process > 0 && status == 0;
-}
-
-static void remove_folder(void)
-{
-    run((const char *const[]){"rm", "-rf", folder, NULL});
-}
-
-static void make_folder(void)
-{
-    char from[PATH_MAX];
-    umask(022);
-    bool made = mkdtemp(folder);
-    snprintf(work, sizeof work, "%s/work", folder);
-    snprintf(empty, sizeof empty, "%s/empty", folder);
-    snprintf(compiled, sizeof compiled, "%s/program", work);
-    snprintf(include, sizeof include, "%s/include", folder);
-    snprintf(runner, sizeof runner, "%s/runner.o", folder);
-    made = made && chmod(folder, 0711) == 0 && mkdir(work, 0755) == 0 && mkdir(empty, 0755) == 0;
-    if (!made) {
-        fprintf(stderr, "grade: cannot write to /tmp: %s\n", strerror(errno));
-        exit(1);
-    }
-    atexit(remove_folder);
-    sandbox_give(work);
-    snprintf(from, sizeof from, "%s/include", runners);
-    if (!run((const char *const[]){"cp", "-R", from, include, NULL})) exit(2);
-}
-
-/* ------------------------------------------------------------------ grading a file ------------ */
-
-/* "e3_softmax.c": 3; -1: the name does not begin with the number of an exercise */
-static int exercise_of(const char *name)
-{
-    char *end = NULL;
-    if (name[0] != 'e' || !isdigit((unsigned char)name[1])) return -1;
-    const long number = strtol(name + 1, &end, 10);
-    const bool written_so = name[1] != '0' || end == name + 2; /* not e03 */
-    return written_so && number < EXERCISES ? (int)number : -1;
-}
-
-static bool copy_file(const char *from, const char *to)
-{
-    FILE *f = fopen(from, "rb"), *g = f ? fopen(to, "wb") : NULL;
-    for (int c; g && (c = getc(f)) != EOF;) putc(c, g);
-    const bool good = g && !ferror(f) && !ferror(g);
-    if (f) fclose(f);
-    return g && fclose(g) == 0 && good;
-}
-
-/* It is compiled from a copy, as what compiles it need not be able to read anything else. */
-static void compile_submission(submission *x)
-{
-    char file[300], copy[400];
-    snprintf(file, sizeof file, "%s%.250s", x->name[0] == '-' ? "./" : "", x->name);
-    snprintf(copy, sizeof copy, "%s/%s", work, file);
-    if (!copy_file(x->path, copy)) {
-        fprintf(stderr, "grade: cannot copy %s to %s: %s\n", x->path, copy, strerror(errno));
-        exit(1);
-    }
-    sandbox_give(copy);
-    const compilation c = {compiler, include, runner, work, file, compiled};
-    x->compiled = compile(&c, sizeof x->said, x->said);
-    unlink(copy);
-}
-
-static void open_submission(submission *x, const char *path)
-{
-    char from[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    *x = (submission){.path = path, .name = slash ? slash + 1 : path};
-    x->which = chosen >= 0 ? chosen : exercise_of(x->name);
-    if (x->which < 0) {
-        fprintf(stderr, "grade: which exercise is %s? Its name must begin with e0 to e%d\n", path,
-                EXERCISES - 1);
-        exit(2);
-    }
-    if (access(path, R_OK) != 0) {
-        fprintf(stderr, "grade: cannot read %s: %s\n", path, strerror(errno));
-        exit(2);
-    }
-    snprintf(from, sizeof from, "%s/runner%d.o", runners, x->which);
-    if (!copy_file(from, runner)) {
-        fprintf(stderr, "grade: cannot read %s: %s\n", from, strerror(errno));
-        exit(2);
-    }
-    compile_submission(x);
-}
-
-static void grade_submission(submission *x, uint64_t with)
-{
-    x->g = (grading){.program = compiled,
-                     .file = x->path,
-                     .folder = empty,
-                     .seconds = seconds,
-                     .seed = with,
-                     .state = with,
-                     .which = x->which};
-    if (x->compiled)
-        exercises[x->which].grade(&x->g);
-    else
-        snprintf(x->g.failure, sizeof x->g.failure, "does not compile");
-}
-
-static bool is_right(const grade *q)
-{
-    return q->kind == VERDICT_EXACT || q->kind == VERDICT_CLOSE;
-}
-
-static int quantities(int which)
-{
-    int n = 0;
-    while (n < MAX_GRADES && exercises[which].of[n].name) n++;
-    return n;
-}
-
-static int right_ones(const submission *x)
-{
-    int n = 0;
-    for (int k = 0; k < x->g.grades && x->compiled; k++) n += is_right(&x->g.of[k]);
-    return n;
-}
-
-static bool all_right(const submission *x)
-{
-    return !x->g.failure[0] && right_ones(x) == quantities(x->which);
-}
-
 /* ------------------------------------------------------------------ the verdict in words ------ */
-
-static const char *const kind_names[] = {"not reached", "exact", "close", "wrong", "not written"};
 
 /* Lines of at most 100 columns, the later ones indented. */
 static void print_wrapped(const char *text, int column, int indent)
@@ -299,52 +143,6 @@ static void print_row(const submission *x)
     }
     printf("%-32s %d of %d   ", x->name, right_ones(x), quantities(x->which));
     print_wrapped(line, 42, 42);
-}
-
-static void write_string(FILE *f, const char *s)
-{
-    fputc('"', f);
-    for (; *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c == '\n')
-            fprintf(f, "\\n");
-        else if (c < 32 || c == 127)
-            fprintf(f, "\\u%04x", c);
-        else
-            fputc(c, f);
-    }
-    fputc('"', f);
-}
-
-/* A test of Gradescope's: one quantity of one file, or what is missing. */
-static void write_result(FILE *f, const char *file, const char *quantity, bool right,
-                         const char *output)
-{
-    char name[300];
-    static bool any = false;
-    snprintf(name, sizeof name, "%s: %s", file, quantity);
-    fprintf(f, "%s\n    {\"name\": ", any ? "," : "");
-    write_string(f, name);
-    fprintf(f, ", \"score\": %d, \"max_score\": 1, \"output\": ", right);
-    write_string(f, output);
-    fprintf(f, "}");
-    any = true;
-}
-
-static void write_submission(FILE *f, const submission *x)
-{
-    for (int k = 0; k < quantities(x->which); k++) {
-        const grade *q = x->compiled && k < x->g.grades ? &x->g.of[k] : NULL;
-        char output[2200];
-        if (q && q->kind != VERDICT_NOT_ASKED)
-            snprintf(output, sizeof output, "%s%s%s%s%s", kind_names[q->kind],
-                     q->text[0] ? ": " : "", q->text, q->arithmetic[0] ? "\n" : "", q->arithmetic);
-        else
-            snprintf(output, sizeof output, "not reached; the program: %s", x->g.failure);
-        write_result(f, x->name, exercises[x->which].of[k].name, q && is_right(q), output);
-    }
 }
 
 /* ------------------------------------------------------------------ what was expected --------- */
@@ -467,29 +265,32 @@ static int new_seed(void)
                  100000);
 }
 
-static FILE *open_results(void)
-{
-    FILE *f = json ? fopen(json, "w") : NULL;
-    if (json && !f) {
-        fprintf(stderr, "grade: cannot write %s: %s\n", json, strerror(errno));
-        exit(1);
-    }
-    if (f) fprintf(f, "{\"output\": \"sandbox: %s\", \"tests\": [", sandbox_text());
-    return f;
-}
-
 /* Exercises of which there is no file */
-static int print_missing(FILE *f, const bool *seen)
+static int print_missing(results *r, const bool *seen)
 {
     int n = 0;
     for (int k = 0; table && k < EXERCISES; k++) {
         if (seen[k]) continue;
         n++;
         printf("%-32s 0 of %d   there is no file\n", exercises[k].file, quantities(k));
-        for (int i = 0; f && i < quantities(k); i++)
-            write_result(f, exercises[k].file, exercises[k].of[i].name, false, "there is no file");
+        write_missing(r, k, "there is no file");
     }
     return n;
+}
+
+/* Which exercise it is; what is none, or cannot be read, ends the program. */
+static int which_exercise(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const int which = chosen >= 0 ? chosen : exercise_of(slash ? slash + 1 : path);
+    if (which < 0)
+        fprintf(stderr, "grade: which exercise is %s? Its name must begin with e0 to e%d\n", path,
+                EXERCISES - 1);
+    else if (access(path, R_OK) != 0)
+        fprintf(stderr, "grade: cannot read %s: %s\n", path, strerror(errno));
+    else
+        return which;
+    exit(2);
 }
 
 /* The command line of a process can be read by everybody: the seed that was asked for is taken out of it. */
@@ -511,18 +312,21 @@ int main(int argc, char **argv)
                       options, 100000);
     int files = 0, right = 0, bad = 0;
     bool seen[EXERCISES] = {false};
+    char output[200];
     if (first == argc) {
         fprintf(stderr, "grade: no file is named; try --help\n");
         return 2;
     }
     hide_seed(argc, argv);
     sandbox_open(confined);
-    make_folder();
+    begin_submissions(compiler, runners, seconds);
     if (seed < 0) seed = new_seed();
-    FILE *results = open_results();
+    results r;
+    snprintf(output, sizeof output, "sandbox: %s", sandbox_text());
+    open_results(&r, json, output);
     submission *x = need(malloc(sizeof *x));
     for (int i = first; i < argc; i++) {
-        open_submission(x, argv[i]);
+        open_submission(x, argv[i], which_exercise(argv[i]));
         bool well = true;
         for (int k = 0; k < seeds; k++) {
             grade_submission(x, (uint64_t)seed + (uint64_t)k);
@@ -532,18 +336,15 @@ int main(int argc, char **argv)
                 print_submission(x);
             well = well && all_right(x);
         }
-        unlink(compiled);
         if (table) print_row(x);
-        if (results) write_submission(results, x);
+        write_submission(&r, x);
         files++;
         right += well;
         seen[x->which] = true;
+        close_submission(x);
     }
-    int missing = print_missing(results, seen);
-    if (results) {
-        bool whole = fprintf(results, "\n]}\n") > 0 && !ferror(results);
-        if (!written(results, json, whole)) bad++;
-    }
+    int missing = print_missing(&r, seen);
+    bad += !close_results(&r);
     free(x);
     if (expect)
         printf("%d files, %d seeds each: %d verdicts are not what was expected\n", files, seeds,

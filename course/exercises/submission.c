@@ -1,0 +1,157 @@
+/* submission.c -- compiles a file together with its runner, and grades it; see submission.h. */
+#include "submission.h"
+#include "sandbox.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *compiler, *runners;
+static double seconds;
+
+/* In `work` a submission is compiled, in `empty` it runs; `include` and `runner` are copies, which can be read
+ * by whom the compiler runs as. */
+static char folder[] = "/tmp/attic-grade-XXXXXX", work[40], empty[40], compiled[50], include[40],
+            runner[40];
+
+static bool run(const char *const command[])
+{
+    int status = 1;
+    fflush(NULL);
+    const pid_t process = fork();
+    if (process == 0) execvp(command[0], (char *const *)command);
+    if (process == 0) _exit(127);
+    while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+    return process > 0 && status == 0;
+}
+
+static void remove_folder(void)
+{
+    run((const char *const[]){"rm", "-rf", folder, NULL});
+}
+
+void begin_submissions(const char *with, const char *runners_in, double limit)
+{
+    char from[PATH_MAX];
+    compiler = with, runners = runners_in, seconds = limit;
+    umask(022);
+    bool made = mkdtemp(folder);
+    snprintf(work, sizeof work, "%s/work", folder);
+    snprintf(empty, sizeof empty, "%s/empty", folder);
+    snprintf(compiled, sizeof compiled, "%s/program", work);
+    snprintf(include, sizeof include, "%s/include", folder);
+    snprintf(runner, sizeof runner, "%s/runner.o", folder);
+    made = made && chmod(folder, 0711) == 0 && mkdir(work, 0755) == 0 && mkdir(empty, 0755) == 0;
+    if (!made) {
+        fprintf(stderr, "grade: cannot write to /tmp: %s\n", strerror(errno));
+        exit(1);
+    }
+    atexit(remove_folder);
+    sandbox_give(work);
+    snprintf(from, sizeof from, "%s/include", runners);
+    if (!run((const char *const[]){"cp", "-R", from, include, NULL})) exit(2);
+}
+
+/* ------------------------------------------------------------------ grading a file ------------ */
+
+int exercise_of(const char *name)
+{
+    char *end = NULL;
+    if (name[0] != 'e' || !isdigit((unsigned char)name[1])) return -1;
+    const long number = strtol(name + 1, &end, 10);
+    const bool written_so = name[1] != '0' || end == name + 2; /* not e03 */
+    return written_so && number < EXERCISES ? (int)number : -1;
+}
+
+static bool copy_file(const char *from, const char *to)
+{
+    FILE *f = fopen(from, "rb"), *g = f ? fopen(to, "wb") : NULL;
+    for (int c; g && (c = getc(f)) != EOF;) putc(c, g);
+    const bool good = g && !ferror(f) && !ferror(g);
+    if (f) fclose(f);
+    return g && fclose(g) == 0 && good;
+}
+
+/* It is compiled from a copy, as what compiles it need not be able to read anything else. */
+static void compile_submission(submission *x)
+{
+    char file[300], copy[400];
+    snprintf(file, sizeof file, "%s%.250s", x->name[0] == '-' ? "./" : "", x->name);
+    snprintf(copy, sizeof copy, "%s/%s", work, file);
+    if (!copy_file(x->path, copy)) {
+        fprintf(stderr, "grade: cannot copy %s to %s: %s\n", x->path, copy, strerror(errno));
+        exit(1);
+    }
+    sandbox_give(copy);
+    const compilation c = {compiler, include, runner, work, file, compiled};
+    x->compiled = compile(&c, sizeof x->said, x->said);
+    unlink(copy);
+}
+
+void open_submission(submission *x, const char *path, int which)
+{
+    char from[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    *x = (submission){.path = path, .name = slash ? slash + 1 : path, .which = which};
+    snprintf(from, sizeof from, "%s/runner%d.o", runners, which);
+    if (!copy_file(from, runner)) {
+        fprintf(stderr, "grade: cannot read %s: %s\n", from, strerror(errno));
+        exit(2);
+    }
+    compile_submission(x);
+}
+
+void grade_submission(submission *x, uint64_t seed)
+{
+    x->g = (grading){.program = compiled,
+                     .file = x->path,
+                     .folder = empty,
+                     .seconds = seconds,
+                     .seed = seed,
+                     .state = seed,
+                     .which = x->which};
+    if (x->compiled)
+        exercises[x->which].grade(&x->g);
+    else
+        snprintf(x->g.failure, sizeof x->g.failure, "does not compile");
+}
+
+void close_submission(submission *x)
+{
+    unlink(compiled);
+    x->compiled = false;
+}
+
+/* ------------------------------------------------------------------ what is right ------------- */
+
+const char *const kind_names[] = {"not reached", "exact", "close", "wrong", "not written"};
+
+bool is_right(const grade *q)
+{
+    return q->kind == VERDICT_EXACT || q->kind == VERDICT_CLOSE;
+}
+
+int quantities(int which)
+{
+    int n = 0;
+    while (n < MAX_GRADES && exercises[which].of[n].name) n++;
+    return n;
+}
+
+int right_ones(const submission *x)
+{
+    int n = 0;
+    for (int k = 0; k < x->g.grades && x->compiled; k++) n += is_right(&x->g.of[k]);
+    return n;
+}
+
+bool all_right(const submission *x)
+{
+    return !x->g.failure[0] && right_ones(x) == quantities(x->which);
+}
