@@ -3,7 +3,7 @@
 run-trace: $(trace) ## attention step by step, on given numbers: make run-trace ARGS=--causal
 	@$< $(ARGS)
 
-$(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text block block_text block_mistakes block_cell block_verdict) examples/common/options.c)
+$(grade): $(call objects,$(grade_c) $(patsubst %,course/%.c,mistakes verdict verdict_cell verdict_where draw steps steps_text block block_text block_mistakes block_cell block_verdict) examples/common/options.c src/system/utf8.c)
 	$(call say,LINK,$@)$(link) -o $@ $(filter %.o,$^) $(libs)
 
 # A submission and its runner: with sanitizers if the compiler has them, and no variable happens to begin with 0.
@@ -43,9 +43,10 @@ exercise-%: $(grade) $(B)/exercises/runner%.o $(B)/exercises/include/exercise.h 
 	@$(grade_run) $(if $(HINT),--hint $(HINT)) --exercise $* \
 	    $(if $(FILE),"$(FILE)",course/exercises/e$*_*.c) || [ $$? -eq 1 ]
 
-grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a table, RESULTS=file.json, the status
+grade-all: $(grade) $(exercise_runners) ## grade all exercises in DIR=folder: a table, RESULTS=file.json, the status; ONLY=0,1,3:20
 	@mkdir -p out
-	@$(grade_run) --table --results "$(or $(RESULTS),out/results.json)" "$(or $(DIR),course/exercises)"/e[0-9]*.c
+	@set -- "$(or $(DIR),course/exercises)"/e[0-9]*.c; [ -e "$$1" ] || [ -L "$$1" ] || set --; \
+	    $(grade_run) $(if $(ONLY),--only '$(ONLY)') --table --results "$(or $(RESULTS),out/results.json)" "$$@"
 
 check-exercises: $(grade) $(exercise_runners) ## is every submission in course/exercises graded as it expects? SEEDS=100
 	@CC="$(CC)" SEEDS="$(SEEDS)" sh scripts/check-exercises.sh $(grade) "$(exercise_compile)" $(B)/exercises

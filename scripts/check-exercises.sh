@@ -86,6 +86,27 @@ awk -v to="$work" -f $folder/plant.awk "$work/none.txt" 2>/dev/null && fail "a t
 ends 0 '^11 of 11 files are all right' --table --results "$work/right.json" $folder/solutions/*.c
 ends 1 '^0 of 11 files are all right' --table --results "$work/stubs.json" $folder/e[0-9]*_*.c
 ends 1 'there is no file' --table $folder/solutions/e[0-6].c
+ends 0 '^2 of 2 files are all right, 10 of 10 points' --only 1,3:5 --table --results "$work/two.json" $folder/solutions/*.c
+[ "$(grep -c '"score": 1.25, "max_score": 1.25' "$work/two.json")" -eq 4 ] && [ "$(grep -c '"max_score"' "$work/two.json")" -eq 9 ] ||
+    fail "what is not assigned is in results.json, or E3 is not worth 5 points"
+ends 1 '^0 of 2 files are all right, 0 of 9 points' --only 1,3 --table $folder/solutions/e2.c
+for list in 11 1,1 1: 1:x 3x 1, ''; do ends 2 'a list like 0,1,3:20' --only "$list" $folder/solutions/e1.c; done
+# In a table what cannot be graded stops nothing.
+mkdir "$work/odd"
+ln -s "$PWD/$folder/solutions/e1.c" "$work/odd/e1_link.c"
+printf ' \n' >"$work/odd/e2_empty.c"
+mkdir "$work/odd/e3_folder.c"
+yes 'int x;' | head -c 1100000 >"$work/odd/e4_large.c"
+cp $folder/solutions/e5.c "$work/odd/e5_first.c"
+cp $folder/solutions/e5.c "$work/odd/e5_second.c"
+cp $folder/solutions/e6.c "$work/odd/e99.c"
+for words in '^1 of 11 files are all right' 'e1_link.c .*is a link' 'e2_empty.c .*is empty' 'e3_folder.c .*is no file' \
+    'e4_large.c .*larger than a megabyte' 'e5_second.c .*another file of E5: not graded' 'e99.c .*is no exercise' 'e6_delta .*no file'; do
+    ends 1 "$words" --table --results "$work/odd.json" "$work"/odd/*.c
+done
+[ "$(grep -c '"max_score"' "$work/odd.json")" -eq 60 ] || fail "a quantity is not in results.json once"
+sed 's/"rows of dS"/"rows \\303(\\33[31m"/' $folder/solutions/e8.c >"$work/e8_bytes.c"
+ends 0 'All right' --results "$work/bytes.json" "$work/e8_bytes.c"
 ends 1 'dQ           not written: BLANK(1), BLANK(3), BLANK(4), BLANK(5) and BLANK(6) still stand' $folder/e5_attention_row.c
 ends 2 'no file is named'
 ends 2 'which exercise is' README.md
@@ -121,6 +142,6 @@ done
 [ "$(grep -c '"score": 1, "max_score": 1' "$work/right.json")" -eq 60 ] || fail "results.json lacks a score of 1"
 [ "$(grep -c '"score": 0, "max_score": 1' "$work/stubs.json")" -eq 60 ] || fail "results.json lacks a score of 0"
 if command -v python3 >/dev/null; then
-    python3 -m json.tool "$work/stubs.json" >/dev/null || fail "results.json is no JSON"
+    for f in stubs two odd bytes; do python3 -m json.tool "$work/$f.json" >/dev/null || fail "$f.json is no JSON"; done
 fi
 echo "  all as expected"

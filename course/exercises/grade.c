@@ -19,7 +19,8 @@
 
 static int chosen = -1, seed = -1, seeds = 1, hint = 0, table = 0, expect = 0;
 static double seconds = 5;
-static const char *compiler = "cc -std=gnu11 -O0 -g", *runners = ".", *json, *confined = "on";
+static const char *compiler = "cc -std=gnu11 -O0 -g", *runners = ".", *json, *confined = "on",
+                  *only;
 static const option options[] = {
     {"exercise", &chosen, NULL, NULL, -1, EXERCISES - 1,
      "which one; -1: as the name of the file says"},
@@ -30,6 +31,8 @@ static const option options[] = {
     {"compile", NULL, NULL, &compiler, 0, 0, "the compiler and its flags"},
     {"runners", NULL, NULL, &runners, 0, 0, "the folder of the runners, and of include/exercise.h"},
     {"sandbox", NULL, NULL, &confined, 0, 0, "on, off, or require: see sandbox.h"},
+    {"only", NULL, NULL, &only, 0, 0,
+     "the exercises assigned, and their points: 0,1,3:20; else all"},
     {"table", &table, NULL, NULL, 0, 0, "a table of all files"},
     {"results", NULL, NULL, &json, 0, 0, "write results.json here, in Gradescope's format"},
     {"expect", &expect, NULL, NULL, 0, 0, "compare with what the first lines of the files expect"},
@@ -141,7 +144,7 @@ static void print_row(const submission *x)
         n += snprintf(line + n, sizeof line - (size_t)n, "%s%s %s%s%.*s", n ? ", " : "",
                       q->of->name, kind_names[q->kind], name ? ": " : "", length, name ? name : "");
     }
-    printf("%-32s %d of %d   ", x->name, right_ones(x), quantities(x->which));
+    printf("%-32s %d of %d   ", shown(x->name), right_ones(x), quantities(x->which));
     print_wrapped(line, 42, 42);
 }
 
@@ -265,32 +268,67 @@ static int new_seed(void)
                  100000);
 }
 
+typedef struct {
+    assignment of;
+    int files, right, bad;
+    double points;
+    bool seen[EXERCISES];
+} totals;
+
 /* Exercises of which there is no file */
-static int print_missing(results *r, const bool *seen)
+static void print_missing(totals *all, results *r)
 {
-    int n = 0;
     for (int k = 0; table && k < EXERCISES; k++) {
-        if (seen[k]) continue;
-        n++;
+        if (all->seen[k] || !all->of.has[k]) continue;
+        all->files++;
         printf("%-32s 0 of %d   there is no file\n", exercises[k].file, quantities(k));
         write_missing(r, k, "there is no file");
     }
-    return n;
 }
 
-/* Which exercise it is; what is none, or cannot be read, ends the program. */
-static int which_exercise(const char *path)
+/* Which exercise it is.  -1: in a table, it is not graded, and a line says why; elsewhere what is no exercise or cannot
+ * be read ends the program. */
+static int which_exercise(const char *path, const totals *all)
 {
-    const char *slash = strrchr(path, '/');
-    const int which = chosen >= 0 ? chosen : exercise_of(slash ? slash + 1 : path);
-    if (which < 0)
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const int which = chosen >= 0 ? chosen : exercise_of(name);
+    if (table && which < 0)
+        printf("%-32s is no exercise: its name must begin with e0 to e%d\n", shown(name),
+               EXERCISES - 1);
+    else if (table && all->seen[which])
+        printf("%-32s is another file of E%d: not graded\n", shown(name), which);
+    else if (which < 0)
         fprintf(stderr, "grade: which exercise is %s? Its name must begin with e0 to e%d\n", path,
                 EXERCISES - 1);
-    else if (access(path, R_OK) != 0)
+    else if (!table && access(path, R_OK) != 0)
         fprintf(stderr, "grade: cannot read %s: %s\n", path, strerror(errno));
     else
-        return which;
-    exit(2);
+        return all->of.has[which] ? which : -1;
+    if (!table) exit(2);
+    return -1;
+}
+
+static void grade_file(submission *x, const char *path, totals *all, results *r)
+{
+    const int which = which_exercise(path, all);
+    bool well = true;
+    if (which < 0) return;
+    open_submission(x, path, which);
+    for (int k = 0; k < seeds; k++) {
+        grade_submission(x, (uint64_t)seed + (uint64_t)k);
+        if (expect)
+            all->bad += compare(x);
+        else if (!table)
+            print_submission(x);
+        well = well && all_right(x);
+    }
+    if (table) print_row(x);
+    write_submission(r, x);
+    all->files++;
+    all->right += well;
+    all->points += all->of.points[which] * right_ones(x) / quantities(which);
+    all->seen[which] = true;
+    close_submission(x);
 }
 
 /* The command line of a process can be read by everybody: the seed that was asked for is taken out of it. */
@@ -310,47 +348,29 @@ int main(int argc, char **argv)
                       "usage: grade [options] file.c ...\n"
                       "Grades solutions of the exercises; docs/exercises.md explains them.\n",
                       options, 100000);
-    int files = 0, right = 0, bad = 0;
-    bool seen[EXERCISES] = {false};
-    char output[200];
-    if (first == argc) {
+    if (first == argc && !table) {
         fprintf(stderr, "grade: no file is named; try --help\n");
         return 2;
     }
+    totals all = {.of = read_assignment(only)};
+    results r;
+    char output[200];
     hide_seed(argc, argv);
     sandbox_open(confined);
     begin_submissions(compiler, runners, seconds);
     if (seed < 0) seed = new_seed();
-    results r;
-    snprintf(output, sizeof output, "sandbox: %s", sandbox_text());
-    open_results(&r, json, output);
+    snprintf(output, sizeof output, "seed %d; sandbox: %s", seed, sandbox_text());
+    open_results(&r, json, &all.of, output);
     submission *x = need(malloc(sizeof *x));
-    for (int i = first; i < argc; i++) {
-        open_submission(x, argv[i], which_exercise(argv[i]));
-        bool well = true;
-        for (int k = 0; k < seeds; k++) {
-            grade_submission(x, (uint64_t)seed + (uint64_t)k);
-            if (expect)
-                bad += compare(x);
-            else if (!table)
-                print_submission(x);
-            well = well && all_right(x);
-        }
-        if (table) print_row(x);
-        write_submission(&r, x);
-        files++;
-        right += well;
-        seen[x->which] = true;
-        close_submission(x);
-    }
-    int missing = print_missing(&r, seen);
-    bad += !close_results(&r);
+    for (int i = first; i < argc; i++) grade_file(x, argv[i], &all, &r);
+    print_missing(&all, &r);
+    all.bad += !close_results(&r);
     free(x);
     if (expect)
-        printf("%d files, %d seeds each: %d verdicts are not what was expected\n", files, seeds,
-               bad);
+        printf("%d files, %d seeds each: %d verdicts are not what was expected\n", all.files, seeds,
+               all.bad);
     if (table)
-        printf("%d of %d files are all right; each had %s\n", right, files + missing,
-               sandbox_text());
-    return finish(bad > 0 || (!expect && right < files + missing));
+        printf("%d of %d files are all right, %.4g of %.4g points; each had %s\n", all.right,
+               all.files, all.points, all_points(&all.of), sandbox_text());
+    return finish(all.bad > 0 || (!expect && all.right < all.files));
 }

@@ -1,45 +1,57 @@
 /* results.c -- results.json, in Gradescope's format; see results.h. */
 #include "common/options.h"
 #include "results.h"
+#include "system/utf8.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+const char *shown(const char *text)
+{
+    static char to[4][400];
+    static int next;
+    char *here = to[next++ % 4];
+    at_show(here, sizeof to[0], text, (ptrdiff_t)strlen(text));
+    return here;
+}
+
+/* What a submission printed may hold any bytes, and JSON is UTF-8. */
 static void write_string(FILE *f, const char *s)
 {
+    ptrdiff_t left = (ptrdiff_t)strlen(s);
     fputc('"', f);
-    for (; *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\')
-            fprintf(f, "\\%c", c);
-        else if (c == '\n')
+    for (int bytes; left > 0; s += bytes, left -= bytes) {
+        char seen[AT_SHOWN_ONE];
+        const int n = at_show_one(seen, s, left, &bytes);
+        if (*s == '\n')
             fprintf(f, "\\n");
-        else if (c < 32 || c == 127)
-            fprintf(f, "\\u%04x", c);
         else
-            fputc(c, f);
+            for (int k = 0; k < n; k++)
+                fprintf(f, seen[k] == '"' || seen[k] == '\\' ? "\\%c" : "%c", seen[k]);
     }
     fputc('"', f);
 }
 
-/* A test of Gradescope's: one quantity of one file, or what is missing. */
-static void write_result(results *r, const char *file, const char *quantity, bool right,
-                         const char *output)
+/* A test of Gradescope's: one quantity, or what is missing. */
+static void write_result(results *r, int which, int quantity, bool right, const char *output)
 {
+    const double points = r->of.points[which] / quantities(which);
     char name[300];
-    snprintf(name, sizeof name, "%s: %s", file, quantity);
+    snprintf(name, sizeof name, "%s: %s", exercises[which].file,
+             exercises[which].of[quantity].name);
     fprintf(r->file, "%s\n    {\"name\": ", r->any ? "," : "");
     write_string(r->file, name);
-    fprintf(r->file, ", \"score\": %d, \"max_score\": 1, \"output\": ", right);
+    fprintf(r->file, ", \"score\": %.10g, \"max_score\": %.10g, \"output\": ", right ? points : 0,
+            points);
     write_string(r->file, output);
     fprintf(r->file, "}");
     r->any = true;
 }
 
-void open_results(results *r, const char *path, const char *output)
+void open_results(results *r, const char *path, const assignment *of, const char *output)
 {
-    *r = (results){.file = path ? fopen(path, "w") : NULL, .path = path};
+    *r = (results){.file = path ? fopen(path, "w") : NULL, .path = path, .of = *of};
     if (path && !r->file) {
         fprintf(stderr, "grade: cannot write %s: %s\n", path, strerror(errno));
         exit(1);
@@ -60,14 +72,13 @@ void write_submission(results *r, const submission *x)
                      q->text[0] ? ": " : "", q->text, q->arithmetic[0] ? "\n" : "", q->arithmetic);
         else
             snprintf(output, sizeof output, "not reached; the program: %s", x->g.failure);
-        write_result(r, x->name, exercises[x->which].of[k].name, q && is_right(q), output);
+        write_result(r, x->which, k, q && is_right(q), output);
     }
 }
 
 void write_missing(results *r, int which, const char *why)
 {
-    for (int k = 0; r->file && k < quantities(which); k++)
-        write_result(r, exercises[which].file, exercises[which].of[k].name, false, why);
+    for (int k = 0; r->file && k < quantities(which); k++) write_result(r, which, k, false, why);
 }
 
 bool close_results(results *r)

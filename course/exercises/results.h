@@ -1,4 +1,5 @@
-/* results.h -- results.json, in Gradescope's format: a test for each quantity. */
+/* results.h -- results.json, in Gradescope's format: a test for each quantity of what is
+ * assigned. */
 #ifndef EXERCISES_RESULTS_H
 #define EXERCISES_RESULTS_H
 #include "submission.h"
@@ -8,12 +9,17 @@
 typedef struct {
     FILE *file; /* NULL: nothing is written */
     const char *path;
+    assignment of;
     bool any; /* is there a test already? */
 } results;
 
-/* If it cannot be written, the program ends with status 1.  path: NULL writes nothing. */
-void open_results(results *r, const char *path, const char *output);
+/* If it cannot be written, the program ends with status 1.  path: NULL writes nothing.  output: about all
+ * of it. */
+void open_results(results *r, const char *path, const assignment *of, const char *output);
 void write_submission(results *r, const submission *x);
 void write_missing(results *r, int which, const char *why); /* there is no file */
 bool close_results(results *r);
+
+/* The text without what moves a cursor or is no UTF-8, as at_show shows it; the fifth call overwrites it. */
+const char *shown(const char *text);
 #endif

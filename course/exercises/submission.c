@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,27 +70,65 @@ int exercise_of(const char *name)
     return written_so && number < EXERCISES ? (int)number : -1;
 }
 
-static bool copy_file(const char *from, const char *to)
+enum { LARGEST = 1 << 20 };
+
+static bool copy_bytes(int from, const char *to)
 {
-    FILE *f = fopen(from, "rb"), *g = f ? fopen(to, "wb") : NULL;
+    FILE *f = from >= 0 ? fdopen(from, "rb") : NULL, *g = f ? fopen(to, "wb") : NULL;
     for (int c; g && (c = getc(f)) != EOF;) putc(c, g);
     const bool good = g && !ferror(f) && !ferror(g);
     if (f) fclose(f);
     return g && fclose(g) == 0 && good;
 }
 
+/* Is there anything but white space?  The file is read from its beginning again later. */
+static bool has_text(int file)
+{
+    char some[4096];
+    ssize_t n, k = 0;
+    while ((n = read(file, some, sizeof some)) > 0) {
+        for (k = 0; k < n && isspace((unsigned char)some[k]);) k++;
+        if (k < n) break;
+    }
+    return lseek(file, 0, SEEK_SET) == 0 && n > 0;
+}
+
+/* The file, opened; else -1 and why it cannot be graded.  A link could lead to what only the grader may read. */
+static int open_file(const char *path, const char **why)
+{
+    struct stat is = {.st_size = 0};
+    const int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const bool link = file < 0 && (errno == ELOOP || errno == EMLINK);
+    *why = NULL;
+    if (link)
+        *why = "is a link";
+    else if (file < 0 || fstat(file, &is) != 0)
+        *why = "cannot be read";
+    else if (!S_ISREG(is.st_mode))
+        *why = "is no file";
+    else if (is.st_size > LARGEST)
+        *why = "is larger than a megabyte";
+    else if (!has_text(file))
+        *why = "is empty";
+    if (!*why) return file;
+    if (file >= 0) close(file);
+    return -1;
+}
+
 /* It is compiled from a copy, as what compiles it need not be able to read anything else. */
 static void compile_submission(submission *x)
 {
-    char file[300], copy[400];
-    snprintf(file, sizeof file, "%s%.250s", x->name[0] == '-' ? "./" : "", x->name);
-    snprintf(copy, sizeof copy, "%s/%s", work, file);
-    if (!copy_file(x->path, copy)) {
+    char name[300], copy[400];
+    const int file = open_file(x->path, &x->unread);
+    if (file < 0) return;
+    snprintf(name, sizeof name, "%s%.250s", x->name[0] == '-' ? "./" : "", x->name);
+    snprintf(copy, sizeof copy, "%s/%s", work, name);
+    if (!copy_bytes(file, copy)) {
         fprintf(stderr, "grade: cannot copy %s to %s: %s\n", x->path, copy, strerror(errno));
         exit(1);
     }
     sandbox_give(copy);
-    const compilation c = {compiler, include, runner, work, file, compiled};
+    const compilation c = {compiler, include, runner, work, name, compiled};
     x->compiled = compile(&c, sizeof x->said, x->said);
     unlink(copy);
 }
@@ -100,7 +139,7 @@ void open_submission(submission *x, const char *path, int which)
     const char *slash = strrchr(path, '/');
     *x = (submission){.path = path, .name = slash ? slash + 1 : path, .which = which};
     snprintf(from, sizeof from, "%s/runner%d.o", runners, which);
-    if (!copy_file(from, runner)) {
+    if (!copy_bytes(open(from, O_RDONLY | O_CLOEXEC), runner)) {
         fprintf(stderr, "grade: cannot read %s: %s\n", from, strerror(errno));
         exit(2);
     }
@@ -119,7 +158,8 @@ void grade_submission(submission *x, uint64_t seed)
     if (x->compiled)
         exercises[x->which].grade(&x->g);
     else
-        snprintf(x->g.failure, sizeof x->g.failure, "does not compile");
+        snprintf(x->g.failure, sizeof x->g.failure, "%s",
+                 x->unread ? x->unread : "does not compile");
 }
 
 void close_submission(submission *x)
@@ -135,13 +175,6 @@ const char *const kind_names[] = {"not reached", "exact", "close", "wrong", "not
 bool is_right(const grade *q)
 {
     return q->kind == VERDICT_EXACT || q->kind == VERDICT_CLOSE;
-}
-
-int quantities(int which)
-{
-    int n = 0;
-    while (n < MAX_GRADES && exercises[which].of[n].name) n++;
-    return n;
 }
 
 int right_ones(const submission *x)

@@ -1,13 +1,14 @@
 /* submission.h -- one file of somebody's: compiled, graded, and counted. */
 #ifndef EXERCISES_SUBMISSION_H
 #define EXERCISES_SUBMISSION_H
-#include "grading.h"
+#include "assignment.h"
 
 /* One file, and how it was graded the last time. */
 typedef struct {
     const char *path, *name;
-    int which; /* the exercise */
-    char said[4000];
+    int which;          /* the exercise */
+    const char *unread; /* why the file cannot be graded: "is empty"; else NULL */
+    char said[4000];    /* by the compiler */
     bool compiled;
     grading g;
 } submission;
@@ -18,14 +19,13 @@ void begin_submissions(const char *compiler, const char *runners, double seconds
 /* "e3_softmax.c": 3; -1: the name does not begin with the number of an exercise */
 int exercise_of(const char *name);
 
-/* Compiles the file; its next grade_submission runs what was made, with this seed, until it is closed. */
+/* Compiles the file, unless it is a link, no file, empty or larger than a megabyte; the next grade_submission runs what was made, with this seed, until it is closed. */
 void open_submission(submission *x, const char *path, int which);
 void grade_submission(submission *x, uint64_t seed);
 void close_submission(submission *x);
 
 extern const char *const kind_names[]; /* "exact", of a verdict_kind */
 bool is_right(const grade *q);
-int quantities(int which); /* how many are graded in this exercise */
 int right_ones(const submission *x);
 bool all_right(const submission *x);
 #endif

@@ -1,0 +1,47 @@
+/* assignment.c -- which exercises were assigned, and what each is worth; see assignment.h. */
+#include "common/options.h"
+#include "assignment.h"
+
+#include <stdlib.h>
+
+int quantities(int which)
+{
+    int n = 0;
+    while (n < MAX_GRADES && exercises[which].of[n].name) n++;
+    return n;
+}
+
+static void refuse(const char *text, const char *at, const char *why)
+{
+    fprintf(stderr, "grade: --only %s: %s at \"%s\"; it is a list like 0,1,3:20\n", text, why, at);
+    exit(2);
+}
+
+assignment read_assignment(const char *text)
+{
+    assignment a = {.has = {false}};
+    for (int k = 0; k < EXERCISES; k++) a.points[k] = quantities(k), a.has[k] = !text;
+    for (const char *at = text; at; at = *at ? at + 1 : NULL) {
+        double which = -1, points = 0;
+        const char *begin = at;
+        if (!read_number(&at, false, &which) || which < 0 || which >= EXERCISES)
+            refuse(text, begin, "there is no exercise");
+        if (a.has[(int)which]) refuse(text, begin, "an exercise stands there twice");
+        a.has[(int)which] = true;
+        if (*at == ':') {
+            begin = ++at;
+            if (!read_number(&at, true, &points) || points < 0 || points > 1e6)
+                refuse(text, begin, "the points are no number from 0 to 1e6");
+            a.points[(int)which] = points;
+        }
+        if (*at && (*at != ',' || !at[1])) refuse(text, at, "something else stands");
+    }
+    return a;
+}
+
+double all_points(const assignment *a)
+{
+    double sum = 0;
+    for (int k = 0; k < EXERCISES; k++) sum += a->has[k] ? a->points[k] : 0;
+    return sum;
+}

@@ -1,0 +1,20 @@
+/* assignment.h -- which exercises were assigned, and what each is worth.
+ *
+ *     0,1,3:20      E0, E1 and E3; E3 is worth 20 points
+ *
+ * The points of an exercise belong to its quantities in equal parts.  Without a number each quantity is worth one
+ * point.  What was not assigned is neither graded nor counted. */
+#ifndef EXERCISES_ASSIGNMENT_H
+#define EXERCISES_ASSIGNMENT_H
+#include "grading.h"
+
+typedef struct {
+    bool has[EXERCISES];
+    double points[EXERCISES]; /* of the whole exercise */
+} assignment;
+
+/* NULL: all of them.  A text that is no such list ends the program with status 2. */
+assignment read_assignment(const char *text);
+int quantities(int which); /* how many are graded in this exercise */
+double all_points(const assignment *a);
+#endif
